@@ -1,0 +1,123 @@
+import { domainToASCII } from "node:url";
+import type { App } from "../app.ts";
+import { defaultPlan } from "../billing/plans.ts";
+import type { Db } from "../db/database.ts";
+import type { Plan, UserRow } from "../db/schema.ts";
+import { AppError, invalid } from "../errors.ts";
+import { checkApiKeyFormat, hashApiKey, mintApiKey } from "../lib/secrets.ts";
+
+/** RFC 5321 §4.5.3.1.3 without the angle brackets. */
+const MAX_ADDRESS_OCTETS = 254;
+/** A key's `last_used_at` is rewritten at most this often: a request must not cost a write. */
+const LAST_USED_EVERY_SECONDS = 300;
+
+export type User = UserRow;
+
+/** Trimmed, lower-case, domain in its A-label form. Throws `validation_error` on anything that is no address. */
+export function normalizeEmail(input: string, path = "body.email"): string {
+  const email = input.trim().toLowerCase();
+  const at = email.lastIndexOf("@");
+  const domain = domainToASCII(email.slice(at + 1));
+  const local = email.slice(0, at);
+  const valid =
+    at > 0 && /^[^\s@<>(),;:"[\]\\]+$/.test(local) && domain !== "" && email.length <= MAX_ADDRESS_OCTETS;
+  if (!valid)
+    throw invalid(path, "invalid_email", `"${input}" is not a mail address such as ada@example.com.`);
+  return `${local}@${domain}`;
+}
+
+/** A verified account made from the shell. The first account, and `auth.admin_email`, administer the server. */
+export async function createVerifiedUser(app: App, input: { email: string; plan?: Plan }): Promise<User> {
+  const email = normalizeEmail(input.email);
+  return app.write(async (tx) => {
+    if (await findUserByEmail(tx, email))
+      throw new AppError("conflict", `There is already an account for ${email}.`);
+    const first = (await tx.selectFrom("users").select("id").limit(1).executeTakeFirst()) === undefined;
+    const user: User = {
+      id: Bun.randomUUIDv7(),
+      email,
+      email_verified: 1,
+      name: null,
+      plan: input.plan ?? defaultPlan(app.config),
+      is_admin: first || email === app.config.auth.admin_email.toLowerCase() ? 1 : 0,
+      created: app.now(),
+    };
+    await tx.insertInto("users").values(user).execute();
+    return user;
+  });
+}
+
+export function findUserByEmail(db: Db, email: string): Promise<User | undefined> {
+  return db.selectFrom("users").selectAll().where("email", "=", email).executeTakeFirst();
+}
+
+export function listUsers(db: Db): Promise<User[]> {
+  return db.selectFrom("users").selectAll().orderBy("id").execute();
+}
+
+export async function setPlan(app: App, input: { email: string; plan: Plan }): Promise<User> {
+  const email = normalizeEmail(input.email);
+  return app.write(async (tx) => {
+    const user = await tx
+      .updateTable("users")
+      .set({ plan: input.plan })
+      .where("email", "=", email)
+      .returningAll()
+      .executeTakeFirst();
+    if (!user)
+      throw new AppError("not_found", `There is no account for ${email}.`, {
+        fix: "`mailwright user list` shows all.",
+      });
+    return user;
+  });
+}
+
+export interface NewApiKey {
+  id: string;
+  name: string | null;
+  /** Shown this once; only its hash is stored. */
+  key: string;
+  prefix: string;
+  last4: string;
+  created: number;
+}
+
+export async function createApiKey(app: App, input: { email: string; name?: string }): Promise<NewApiKey> {
+  const email = normalizeEmail(input.email);
+  const { key, hash, prefix, last4 } = mintApiKey();
+  const row = { id: Bun.randomUUIDv7(), name: input.name ?? null, prefix, last4, created: app.now() };
+  await app.write(async (tx) => {
+    const user = await findUserByEmail(tx, email);
+    if (!user)
+      throw new AppError("not_found", `There is no account for ${email}.`, {
+        fix: "Make one with `mailwright user create`.",
+      });
+    await tx
+      .insertInto("api_keys")
+      .values({ ...row, hash, user_id: user.id, last_used_at: null })
+      .execute();
+  });
+  return { ...row, key };
+}
+
+/** The account an API key belongs to, or undefined for anything that is not a living key. */
+export async function userOfApiKey(app: App, key: string): Promise<User | undefined> {
+  if (!checkApiKeyFormat(key)) return undefined;
+  const row = await app.db
+    .selectFrom("api_keys")
+    .innerJoin("users", "users.id", "api_keys.user_id")
+    .selectAll("users")
+    .select(["api_keys.id as key_id", "api_keys.last_used_at"])
+    .where("hash", "=", hashApiKey(key))
+    .executeTakeFirst();
+  if (!row) return undefined;
+  const { key_id, last_used_at, ...user } = row;
+  if (app.now() - (last_used_at ?? 0) >= LAST_USED_EVERY_SECONDS) await touchKey(app, key_id);
+  return user;
+}
+
+async function touchKey(app: App, key_id: string): Promise<void> {
+  await app.write((tx) =>
+    tx.updateTable("api_keys").set({ last_used_at: app.now() }).where("id", "=", key_id).execute(),
+  );
+}

@@ -1,0 +1,80 @@
+import { type CompletionFailure, failure, refusalFailure, unreadable } from "./llm-faults.ts";
+import { endpointOf, type ModelConnection } from "./providers.ts";
+
+export interface CompletionSuccess {
+  ok: true;
+  text: string;
+  /** The name that the provider gave itself. */
+  model: string;
+  usage: { input_tokens: number; output_tokens: number } | null;
+  /** `length` means that the text was cut off. */
+  finish_reason: string;
+}
+
+/** The text of a chat completion's body, whatever a server made of that format. */
+export function readAnswer(
+  answer: unknown,
+  connection: ModelConnection,
+): CompletionSuccess | CompletionFailure {
+  const body = record(answer);
+  if (body["error"] !== undefined && body["error"] !== null) {
+    return embeddedError(body["error"], connection);
+  }
+  const choice = record(Array.isArray(body["choices"]) ? body["choices"][0] : undefined);
+  if (typeof choice["message"] !== "object" || choice["message"] === null) {
+    return unreadable(connection, "answered without a message");
+  }
+  const message = record(choice["message"]);
+  const finish_reason = typeof choice["finish_reason"] === "string" ? choice["finish_reason"] : "stop";
+  const text = textOf(message["content"]);
+  if (finish_reason === "content_filter" || text.trim() === "") {
+    return noText(connection, finish_reason, message["refusal"]);
+  }
+  const model = typeof body["model"] === "string" ? body["model"] : endpointOf(connection).model;
+  return { ok: true, text, model, usage: usageOf(body["usage"]), finish_reason };
+}
+
+/** Some gateways answer 200 and put the real status into the body. */
+function embeddedError(error: unknown, connection: ModelConnection): CompletionFailure {
+  const code = record(error)["code"];
+  const status = typeof code === "number" && code >= 400 && code < 600 ? code : 502;
+  return refusalFailure(connection, { status, headers: new Headers() }, JSON.stringify({ error }));
+}
+
+function noText(connection: ModelConnection, finishReason: string, refusal: unknown): CompletionFailure {
+  if (finishReason === "content_filter" || typeof refusal === "string") {
+    const said = typeof refusal === "string" ? refusal : undefined;
+    const what = "refused to write about this. Change the instruction, or use another model.";
+    return failure(connection, "content_filtered", what, said === undefined ? {} : { said });
+  }
+  if (finishReason === "length") {
+    const what = "used up its tokens before it wrote any text. Raise --max-tokens, or use another model.";
+    return failure(connection, "bad_response", what);
+  }
+  return failure(connection, "bad_response", "answered without any text.", { retryable: true });
+}
+
+function textOf(content: unknown): string {
+  if (typeof content === "string") {
+    return content;
+  }
+  // Some servers send a list of parts, with their reasoning as parts of another type.
+  const parts: unknown[] = Array.isArray(content) ? content : [];
+  return parts
+    .map((part) => record(part)["text"])
+    .filter((text) => typeof text === "string")
+    .join("");
+}
+
+function usageOf(usage: unknown): CompletionSuccess["usage"] {
+  const { prompt_tokens: input_tokens, completion_tokens: output_tokens } = record(usage);
+  return isCount(input_tokens) && isCount(output_tokens) ? { input_tokens, output_tokens } : null;
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
+}
+
+function record(value: unknown): Record<string, unknown> {
+  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+}

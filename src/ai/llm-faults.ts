@@ -1,0 +1,233 @@
+import { networkFault, retryAfterSeconds } from "../lib/responses.ts";
+import { MODEL_KINDS, type ModelConnection } from "./providers.ts";
+
+const MAX_SAID_CHARS = 300;
+/** Enough of an error's body to tell what kind it is. */
+const MAX_JUDGED_CHARS = 2_000;
+/** Shorter values would also match ordinary words. */
+const MIN_SECRET_CHARS = 4;
+
+export type FailureCode =
+  | "invalid_credentials"
+  | "forbidden"
+  | "model_not_found"
+  | "rate_limited"
+  | "quota_exceeded"
+  | "input_too_long"
+  | "content_filtered"
+  | "timeout"
+  | "cancelled"
+  | "unreachable"
+  | "tls_error"
+  | "blocked_address"
+  | "bad_response"
+  | "provider_error";
+
+export interface CompletionFailure {
+  ok: false;
+  code: FailureCode;
+  /** Names the provider, the cause and the mend; never holds the key. */
+  message: string;
+  retryable: boolean;
+  /** What the provider asked for; null if it did not say. */
+  retry_after_seconds: number | null;
+}
+
+interface FailureExtras {
+  /** The provider's own words. */
+  said?: string;
+  retryable?: boolean;
+  retry_after_seconds?: number | null;
+}
+
+interface Refusal {
+  code: FailureCode;
+  when: (status: number, body: string) => boolean;
+  sentence: string;
+  retryable?: true;
+}
+
+/** The first that fits. Providers put the same fault under different status codes, so the words count as well. */
+const REFUSALS: Refusal[] = [
+  {
+    code: "invalid_credentials",
+    when: (status, body) =>
+      status === 401 ||
+      (status === 400 && /api[ _-]?key (is )?(not valid|invalid)|api_key_invalid/i.test(body)),
+    sentence: "did not accept the API key. Enter a valid one in this connection.",
+  },
+  {
+    code: "quota_exceeded",
+    when: (status, body) =>
+      status === 402 || (status === 429 && /insufficient_quota|credit balance/i.test(body)),
+    sentence: "has no credit left for this account. Top it up there, or use another connection.",
+  },
+  {
+    code: "rate_limited",
+    when: (status) => status === 429,
+    sentence: "is limiting this account's requests. They go on by themselves when it allows more.",
+    retryable: true,
+  },
+  {
+    code: "content_filtered",
+    when: (status, body) => status < 500 && /content[ _](filter|management|policy)/i.test(body),
+    sentence: "refused this text by its content rules. Change it, or use another model.",
+  },
+  {
+    code: "input_too_long",
+    when: (status, body) =>
+      status === 413 ||
+      (status === 400 && /context[ _]length|too long|maximum context|too many tokens/i.test(body)),
+    sentence: "cannot take this much text. Send less, or choose a model with a larger context.",
+  },
+  {
+    code: "model_not_found",
+    when: (status, body) =>
+      (status === 404 && /model/i.test(body)) ||
+      (status === 400 &&
+        /(invalid|unknown|no such|not a valid) model|model_not_found|model not found/i.test(body)),
+    sentence: "does not know this model. Choose another one in this connection.",
+  },
+  {
+    code: "forbidden",
+    when: (status) => status === 403,
+    sentence: "does not allow this key to do that. Check the key's permissions and the model.",
+  },
+  {
+    code: "bad_response",
+    when: (status) => status === 404 || status === 405,
+    sentence: "has no chat interface at this base URL. Check it: it often ends in /v1.",
+  },
+  {
+    code: "provider_error",
+    when: (status) => status >= 500 || status === 408 || status === 409 || status === 425,
+    sentence: "has a fault of its own. If it lasts, look at its status page or use another connection.",
+    retryable: true,
+  },
+];
+
+const OTHER_REFUSAL = "refused the request. Check the model and the options of this message.";
+
+/** A failure whose sentence begins with the provider's name. */
+export function failure(
+  connection: ModelConnection,
+  code: FailureCode,
+  sentence: string,
+  extras: FailureExtras = {},
+): CompletionFailure {
+  const said = shorten(redact(extras.said ?? "", connection));
+  return {
+    ok: false,
+    code,
+    message: `${providerName(connection)} ${sentence}${said === "" ? "" : ` It said: ${said}`}`,
+    retryable: extras.retryable ?? false,
+    retry_after_seconds: extras.retry_after_seconds ?? null,
+  };
+}
+
+/** An answer with an error status. */
+export function refusalFailure(
+  connection: ModelConnection,
+  response: { status: number; headers: Headers },
+  body: string,
+): CompletionFailure {
+  const { status, headers } = response;
+  const judged = body.slice(0, MAX_JUDGED_CHARS);
+  const refusal = REFUSALS.find((candidate) => candidate.when(status, judged));
+  const retryable = refusal?.retryable ?? false;
+  return failure(
+    connection,
+    refusal?.code ?? "provider_error",
+    `(${status}) ${refusal?.sentence ?? OTHER_REFUSAL}`,
+    {
+      said: wordsOf(body),
+      retryable,
+      retry_after_seconds: retryable ? retryAfterSeconds(headers) : null,
+    },
+  );
+}
+
+/** A good status with a body that is no answer. */
+export function unreadable(connection: ModelConnection, what: string): CompletionFailure {
+  const mend = "If this lasts, check that the base URL is the one of its OpenAI-compatible interface.";
+  return failure(connection, "bad_response", `${what}. ${mend}`, { retryable: true });
+}
+
+export function redirectFailure(connection: ModelConnection, location: string | null): CompletionFailure {
+  const where = location === null ? "another address" : shorten(location);
+  return failure(
+    connection,
+    "bad_response",
+    `redirects to ${where}. Enter the final address as its base URL.`,
+  );
+}
+
+/** What `fetch` threw; null if it was no network matter. */
+export function networkFailure(connection: ModelConnection, error: unknown): CompletionFailure | null {
+  const fault = networkFault(error);
+  if (fault === null) {
+    return null;
+  }
+  if (fault.code === "timeout" || fault.code === "cancelled") {
+    return deadlineFailure(connection, null);
+  }
+  const retryable = fault.code === "unreachable";
+  return failure(connection, fault.code, `could not be reached. ${fault.message}`, { retryable });
+}
+
+/** The caller's signal went off: by time, or because somebody ended the run. */
+export function deadlineFailure(connection: ModelConnection, reason: unknown): CompletionFailure {
+  if (reason instanceof Error && reason.name !== "TimeoutError") {
+    return failure(connection, "cancelled", "was not waited for any longer: the run was ended.", {
+      retryable: true,
+    });
+  }
+  const sentence = "did not answer in time. If this lasts, ask for less or choose a faster model.";
+  return failure(connection, "timeout", sentence, { retryable: true });
+}
+
+/** The label, and the host where the label does not tell it. */
+function providerName(connection: ModelConnection): string {
+  const { label, base_url } = MODEL_KINDS[connection.kind];
+  const url =
+    connection.base_url === "" || connection.base_url === base_url ? null : URL.parse(connection.base_url);
+  return url === null ? label : `${label} at ${url.host}`;
+}
+
+/** The sentence inside the many shapes of an error's body; nothing of a web page. */
+function wordsOf(body: string): string {
+  const parsed = parseJson(body);
+  if (parsed === undefined) {
+    return /^\s*</.test(body) ? "(a web page instead of an answer)" : body;
+  }
+  const first: unknown = Array.isArray(parsed) ? parsed[0] : parsed;
+  const inner = member(first, "error") ?? first;
+  const words = [inner, member(inner, "message"), member(inner, "detail")].find(
+    (value) => typeof value === "string",
+  );
+  return typeof words === "string" ? words : JSON.stringify(inner ?? "");
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function member(value: unknown, name: string): unknown {
+  return typeof value === "object" && value !== null ? (value as Record<string, unknown>)[name] : undefined;
+}
+
+function redact(text: string, connection: ModelConnection): string {
+  return [connection.api_key, ...Object.values(connection.headers ?? {})]
+    .filter((secret) => secret.length >= MIN_SECRET_CHARS)
+    .reduce((clean, secret) => clean.replaceAll(secret, "[key]"), text);
+}
+
+function shorten(text: string): string {
+  // Control characters and line breaks have no business in a log line or a mail's sentence.
+  const line = text.replace(/[\s\p{C}]+/gu, " ").trim();
+  return line.length > MAX_SAID_CHARS ? `${line.slice(0, MAX_SAID_CHARS - 1)}…` : line;
+}

@@ -1,0 +1,208 @@
+import type OpenAI from "openai";
+import type { SafeFetch } from "../lib/net.ts";
+import { readCapped } from "../lib/responses.ts";
+import { type DemoBrief, demoAnswer } from "./demo.ts";
+import { type CompletionSuccess, readAnswer } from "./llm-answer.ts";
+import {
+  type CompletionFailure,
+  deadlineFailure,
+  failure,
+  networkFailure,
+  redirectFailure,
+  refusalFailure,
+  unreadable,
+} from "./llm-faults.ts";
+import { endpointOf, MODEL_KINDS, type ModelConnection } from "./providers.ts";
+
+const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
+const MAX_CLIENTS = 200;
+/** The caller's signal is what counts; this only bounds a caller that would never give up. */
+const MAX_WAIT_MS = 600_000;
+
+export interface ChatMessage {
+  role: "system" | "user" | "assistant";
+  content: string;
+}
+
+export interface CompletionInput {
+  connection: ModelConnection;
+  messages: ChatMessage[];
+  max_tokens?: number;
+  temperature?: number;
+  signal: AbortSignal;
+  fetch: SafeFetch;
+  /** What the demo model works on; without it the last user message is its instruction. Real models never see it. */
+  brief?: DemoBrief;
+}
+
+export type Completion = CompletionSuccess | CompletionFailure;
+
+/** Asks a model once. Everything that can go wrong at the provider is returned; trying again is the job's business. */
+export async function complete(input: CompletionInput): Promise<Completion> {
+  const { connection } = input;
+  if (connection.kind === "demo") {
+    return demoCompletion(input);
+  }
+  const unusable = unusableConnection(connection);
+  if (unusable !== null) {
+    return unusable;
+  }
+  try {
+    const client = await clientOf(connection, input.fetch);
+    const answer: unknown = await client.chat.completions.create(requestOf(input), { signal: input.signal });
+    return readAnswer(answer, connection);
+  } catch (error) {
+    return failureOf(error, input);
+  }
+}
+
+function demoCompletion(input: CompletionInput): Completion {
+  const asked = input.messages.findLast((message) => message.role === "user")?.content ?? "";
+  const brief = input.brief ?? { instruction: asked, content: "", attachments: [], contexts: [] };
+  return { ok: true, text: demoAnswer(brief), model: "demo", usage: null, finish_reason: "stop" };
+}
+
+function unusableConnection(connection: ModelConnection): CompletionFailure | null {
+  const { base_url, model } = endpointOf(connection);
+  if (base_url === "") {
+    return failure(connection, "unreachable", "has no base URL. Enter one in this connection.");
+  }
+  if (model === "") {
+    return failure(connection, "model_not_found", "needs a model name. Enter one in this connection.");
+  }
+  if (connection.api_key === "" && MODEL_KINDS[connection.kind].needs_credential) {
+    return failure(connection, "invalid_credentials", "needs an API key. Enter one in this connection.");
+  }
+  if ([connection.api_key, ...Object.values(connection.headers ?? {})].some((value) => !isSendable(value))) {
+    const cause =
+      "cannot be sent the API key or a header: it holds a line break or a character outside of ASCII.";
+    return failure(connection, "invalid_credentials", `${cause} Paste it again.`);
+  }
+  return null;
+}
+
+function isSendable(value: string): boolean {
+  return /^[\x20-\x7e]*$/.test(value);
+}
+
+function requestOf(input: CompletionInput): OpenAI.ChatCompletionCreateParamsNonStreaming {
+  const maxTokensField = MODEL_KINDS[input.connection.kind].max_tokens_field;
+  return {
+    model: endpointOf(input.connection).model,
+    messages: input.messages,
+    ...(input.max_tokens === undefined ? {} : { [maxTokensField]: input.max_tokens }),
+    ...(input.temperature === undefined ? {} : { temperature: input.temperature }),
+  };
+}
+
+const clients = new WeakMap<SafeFetch, Map<string, { made_from: string; client: OpenAI }>>();
+
+/** Building a client costs more than a call, so each connection has one until its settings change. */
+async function clientOf(connection: ModelConnection, fetch: SafeFetch): Promise<OpenAI> {
+  const byId = clients.get(fetch) ?? new Map<string, { made_from: string; client: OpenAI }>();
+  clients.set(fetch, byId);
+  const { id, kind, base_url, api_key, headers } = connection;
+  const made_from = JSON.stringify([kind, base_url, api_key, headers]);
+  const known = byId.get(id);
+  if (known?.made_from === made_from) {
+    return known.client;
+  }
+  const client = await createClient(connection, fetch);
+  byId.set(id, { made_from, client });
+  const [oldest] = byId.keys();
+  if (byId.size > MAX_CLIENTS && oldest !== undefined) {
+    byId.delete(oldest);
+  }
+  return client;
+}
+
+async function createClient(connection: ModelConnection, fetch: SafeFetch): Promise<OpenAI> {
+  // Loaded at the first call: it would cost the server's start 80 ms and everybody without a model its memory.
+  const { default: Client } = await import("openai");
+  return new Client({
+    baseURL: endpointOf(connection).base_url,
+    // The client insists on a key; what is really sent is decided in `ask`.
+    apiKey: connection.api_key === "" ? "none" : connection.api_key,
+    adminAPIKey: null,
+    organization: null,
+    project: null,
+    webhookSecret: null,
+    logLevel: "off",
+    maxRetries: 0,
+    timeout: MAX_WAIT_MS,
+    fetch: async (url, init) => ask(connection, fetch, url instanceof Request ? url.url : url, init ?? {}),
+  });
+}
+
+/** A failure on its way through the client, whose own errors would lose half of what providers say. */
+class CallFault extends Error {
+  readonly failure: CompletionFailure;
+
+  constructor(outcome: CompletionFailure) {
+    super("the provider gave no answer");
+    this.failure = outcome;
+  }
+}
+
+/** The client's fetch: our own headers only, the body bounded, everything but a good answer thrown as CallFault. */
+async function ask(
+  connection: ModelConnection,
+  fetch: SafeFetch,
+  url: string | URL,
+  init: RequestInit,
+): Promise<Response> {
+  const headers = new Headers({ accept: "application/json", "content-type": "application/json" });
+  headers.set("user-agent", "Mailwright");
+  if (connection.api_key !== "") {
+    headers.set("authorization", `Bearer ${connection.api_key}`);
+  }
+  for (const [name, value] of Object.entries(connection.headers ?? {})) {
+    headers.set(name, value);
+  }
+  try {
+    const response = await fetch(url, { ...init, headers });
+    const { bytes, truncated } = await readCapped(response, MAX_ANSWER_BYTES);
+    const bad = badAnswer(connection, response, { text: () => new TextDecoder().decode(bytes), truncated });
+    if (bad !== null) {
+      throw new CallFault(bad);
+    }
+    // The type is set so that the client parses as JSON what a server called something else.
+    return new Response(bytes, { headers: { "content-type": "application/json" } });
+  } catch (error) {
+    const fault = error instanceof CallFault ? null : networkFailure(connection, error);
+    throw fault === null ? error : new CallFault(fault);
+  }
+}
+
+function badAnswer(
+  connection: ModelConnection,
+  response: Response,
+  body: { text: () => string; truncated: boolean },
+): CompletionFailure | null {
+  if (response.status >= 300 && response.status < 400) {
+    return redirectFailure(connection, response.headers.get("location"));
+  }
+  if (!response.ok) {
+    return refusalFailure(connection, response, body.text());
+  }
+  return body.truncated
+    ? failure(
+        connection,
+        "bad_response",
+        "sent an answer of more than 4 MB. Ask for less, or set --max-tokens.",
+      )
+    : null;
+}
+
+function failureOf(error: unknown, input: CompletionInput): CompletionFailure {
+  if (input.signal.aborted) {
+    return deadlineFailure(input.connection, input.signal.reason);
+  }
+  if (error instanceof Error && error.cause instanceof CallFault) {
+    return error.cause.failure;
+  }
+  if (error instanceof SyntaxError) {
+    return unreadable(input.connection, "answered with something that is not JSON");
+  }
+  throw error;
+}

@@ -1,0 +1,78 @@
+export type ModelKind =
+  | "openai"
+  | "anthropic"
+  | "google"
+  | "mistral"
+  | "groq"
+  | "openrouter"
+  | "ollama"
+  | "openai_compatible"
+  | "demo";
+
+/** One model, as a connection row holds it once its key is opened. Empty `base_url` or `model`: the kind's default. */
+export interface ModelConnection {
+  id: string;
+  kind: ModelKind;
+  base_url: string;
+  api_key: string;
+  model: string;
+  headers?: Record<string, string>;
+}
+
+export interface ModelKindInfo {
+  label: string;
+  category: "llm";
+  /** Of the OpenAI-compatible interface; null where the connection must name one, or none is needed. */
+  base_url: string | null;
+  /** Empty where only the connection can know. */
+  default_model: string;
+  needs_credential: boolean;
+  needs_base_url: boolean;
+  /** Newer OpenAI models refuse the name that everybody else still understands. */
+  max_tokens_field: "max_tokens" | "max_completion_tokens";
+}
+
+/** Every kind of model connection. Default models are the providers' moving aliases where there is one. */
+export const MODEL_KINDS: Record<ModelKind, ModelKindInfo> = {
+  openai: {
+    ...hosted("OpenAI", "https://api.openai.com/v1", "gpt-5.4-mini"),
+    max_tokens_field: "max_completion_tokens",
+  },
+  anthropic: hosted("Anthropic", "https://api.anthropic.com/v1", "claude-sonnet-5"),
+  google: hosted(
+    "Google Gemini",
+    "https://generativelanguage.googleapis.com/v1beta/openai",
+    "gemini-flash-latest",
+  ),
+  mistral: hosted("Mistral", "https://api.mistral.ai/v1", "mistral-small-latest"),
+  groq: hosted("Groq", "https://api.groq.com/openai/v1", "openai/gpt-oss-120b"),
+  openrouter: hosted("OpenRouter", "https://openrouter.ai/api/v1", "openrouter/auto"),
+  ollama: { ...hosted("Ollama", "http://localhost:11434/v1", "llama3.2"), needs_credential: false },
+  openai_compatible: {
+    ...hosted("OpenAI-compatible server", null, ""),
+    needs_credential: false,
+    needs_base_url: true,
+  },
+  demo: { ...hosted("Demo model (no AI)", null, "demo"), needs_credential: false },
+};
+
+/** The base URL and the model that a connection means, with the defaults of its kind filled in. */
+export function endpointOf(connection: ModelConnection): { base_url: string; model: string } {
+  const kind = MODEL_KINDS[connection.kind];
+  return {
+    base_url: connection.base_url === "" ? (kind.base_url ?? "") : connection.base_url,
+    model: connection.model === "" ? kind.default_model : connection.model,
+  };
+}
+
+function hosted(label: string, baseUrl: string | null, defaultModel: string): ModelKindInfo {
+  return {
+    label,
+    category: "llm",
+    base_url: baseUrl,
+    default_model: defaultModel,
+    needs_credential: true,
+    needs_base_url: false,
+    max_tokens_field: "max_tokens",
+  };
+}

@@ -1,0 +1,86 @@
+import type { Config } from "./config.ts";
+import { type Db, openDatabase, type Write } from "./db/database.ts";
+import { migrateToLatest } from "./db/migrate.ts";
+import type { JobWorker } from "./jobs/worker.ts";
+import { createResolver, type Resolver } from "./lib/dns.ts";
+import { createSafeFetch, type SafeFetch } from "./lib/net.ts";
+import { createNotifier, type Notifier } from "./lib/notifier.ts";
+import { createRateLimiter, type RateLimiter } from "./lib/rate-limit.ts";
+import { loadMasterKey, type Secrets } from "./lib/secrets.ts";
+import { createLog, type Log } from "./log.ts";
+import { type DkimKeys, loadDkimKeys } from "./mail/dkim.ts";
+import { createMailParser, type MailParser } from "./mail/parse.ts";
+import { createSender, type Sender } from "./mail/send.ts";
+
+/** Everything the parts share: built once, in `createApp`, and handed to every operation. */
+export interface App extends AsyncDisposable {
+  config: Config;
+  db: Db;
+  write: Write;
+  /** Unix seconds. */
+  now: () => number;
+  /** Milliseconds since the epoch. */
+  nowMs: () => number;
+  log: Log;
+  secrets: Secrets;
+  dkim: DkimKeys;
+  resolver: Resolver;
+  /** The only way out over HTTP: refuses private addresses unless `egress.allow` names them. */
+  fetch: SafeFetch;
+  parser: MailParser;
+  sender: Sender;
+  limiter: RateLimiter;
+  /** Says the id of each message that reached its end. */
+  finished: Notifier;
+  /** Set by `serve`; a command line that only writes has none. */
+  worker: JobWorker | undefined;
+}
+
+export interface AppOverrides {
+  nowMs?: () => number;
+  log?: Log;
+  /** The port of other people's mail servers, 25 but in tests. */
+  smtp_port?: number;
+}
+
+export async function createApp(config: Config, overrides: AppOverrides = {}): Promise<App> {
+  const nowMs = overrides.nowMs ?? Date.now;
+  const log = overrides.log ?? createLog(config.log);
+  const database = openDatabase(config.database.url);
+  const migrated = await migrateToLatest(database.db);
+  if (migrated.length > 0) log.debug({ migrations: migrated }, "database migrated");
+  const secrets = await loadMasterKey({ configured: config.security.master_key, dir: config.data.dir });
+  if (secrets.warning !== null) log.warn(secrets.warning);
+  const resolver = createResolver({ servers: config.dns.servers });
+  const parser = createMailParser();
+  const sender = createSender({
+    mode: config.outbound.mode,
+    relay_url: config.outbound.relay_url,
+    hostname: config.smtp.hostname,
+    resolver,
+    egress_allow: config.egress.allow,
+    ...(overrides.smtp_port === undefined ? {} : { port: overrides.smtp_port }),
+  });
+  return {
+    config,
+    db: database.db,
+    write: database.write,
+    now: () => Math.floor(nowMs() / 1_000),
+    nowMs,
+    log,
+    secrets,
+    dkim: await loadDkimKeys(config.data.dir),
+    resolver,
+    fetch: createSafeFetch({ resolve: resolver, allow: config.egress.allow }),
+    parser,
+    sender,
+    limiter: createRateLimiter(nowMs),
+    finished: createNotifier(),
+    worker: undefined,
+    async [Symbol.asyncDispose]() {
+      await parser[Symbol.asyncDispose]();
+      await sender[Symbol.asyncDispose]();
+      await database[Symbol.asyncDispose]();
+    },
+  };
+}

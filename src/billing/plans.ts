@@ -1,0 +1,26 @@
+import type { Config } from "../config.ts";
+import type { Plan } from "../db/schema.ts";
+import { AppError } from "../errors.ts";
+
+export const PLANS: Plan[] = ["free", "pro", "team"];
+
+/** What one plan allows. 0 means no limit for rates, none at all for counts. */
+export type PlanLimits = Config["plans"]["free"];
+
+export function planLimits(config: Config, plan: Plan): PlanLimits {
+  return config.plans[plan];
+}
+
+/** Nobody can upgrade where no payment provider is configured, so a new account gets everything there. */
+export function defaultPlan(config: Config): Plan {
+  return config.plans.default === "" ? "team" : config.plans.default;
+}
+
+/** Throws `plan_limit_reached` when a plan that allows `limit` would have to hold `wanted`. */
+export function refuseOverCap(noun: string, limit: number, wanted: number): void {
+  if (wanted <= limit) return;
+  throw new AppError("plan_limit_reached", `Your plan allows ${limit} ${noun}; this would make ${wanted}.`, {
+    fix: `Remove some of your ${noun}, or ask the operator for a larger plan.`,
+    members: { limit, current: wanted - 1 },
+  });
+}

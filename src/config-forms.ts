@@ -1,0 +1,77 @@
+import ipaddr from "ipaddr.js";
+
+const MAX_PORT = 65_535;
+const MAX_HOST_CHARS = 253;
+const MASTER_KEY_BYTES = 32;
+
+/** Splits `host:port` or `[v6]:port`; undefined when it is neither. The host may be a name or an IP address. */
+export function splitListen(value: string): { host: string; port: number } | undefined {
+  const match = /^(?:\[([^\]]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(value);
+  const [, v6, host, digits] = match ?? [];
+  const port = Number(digits);
+  if (digits === undefined || port > MAX_PORT) return undefined;
+  if (v6 !== undefined) return ipaddr.IPv6.isValid(v6) ? { host: v6, port } : undefined;
+  return host !== undefined && (isIpv4(host) || isHostName(host)) ? { host, port } : undefined;
+}
+
+export function isListen(value: string): boolean {
+  return splitListen(value) !== undefined;
+}
+
+/** RFC 1123 section 2.1: letters, digits and hyphens; the last label is not all digits, or it would read as an IP address. */
+export function isHostName(value: string): boolean {
+  const labels = value.split(".");
+  return (
+    value.length <= MAX_HOST_CHARS &&
+    labels.every((label) => /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/i.test(label)) &&
+    !/^\d+$/.test(labels.at(-1) ?? "")
+  );
+}
+
+export function isAddress(value: string): boolean {
+  const at = value.lastIndexOf("@");
+  return (
+    /^[^\s@<>"(),:;\\[\]]{1,64}$/.test(value.slice(0, Math.max(at, 0))) && isHostName(value.slice(at + 1))
+  );
+}
+
+export function isNetwork(value: string): boolean {
+  return isIp(value) || ipaddr.IPv4.isValidCIDRFourPartDecimal(value) || ipaddr.IPv6.isValidCIDR(value);
+}
+
+/** Name servers need IP addresses: nobody could look their names up. */
+export function isNameServer(value: string): boolean {
+  if (isIp(value)) return true;
+  const listen = splitListen(value);
+  return listen !== undefined && listen.port > 0 && isIp(listen.host);
+}
+
+export function isOrigin(value: string): boolean {
+  return isWebUrl(value) && URL.parse(value)?.pathname === "/" && !/[?#]/.test(value);
+}
+
+/** `URL.parse` also takes blanks around a URL and single or backward slashes; those are slips here. */
+export function isWebUrl(value: string): boolean {
+  const url = URL.parse(value);
+  return /^https?:\/\/[^\s\\/][^\s\\]*$/i.test(value) && url !== null && url.username + url.password === "";
+}
+
+export function isRelayUrl(value: string): boolean {
+  const url = URL.parse(value);
+  // A lone % in the password could not be decoded when it is used.
+  const isClean = /^smtps?:\/\/[^\s?#]+$/i.test(value) && !/%(?![0-9a-f]{2})/i.test(value);
+  return isClean && url !== null && url.hostname !== "" && /^\/?$/.test(url.pathname);
+}
+
+export function isKeyOf32Bytes(value: string): boolean {
+  return /^[A-Za-z0-9+/]{43}=$/.test(value) && Buffer.from(value, "base64").length === MASTER_KEY_BYTES;
+}
+
+/** Four decimal parts only: `10.1` and `0x7f000001` are addresses to some readers and names to others. */
+function isIpv4(value: string): boolean {
+  return ipaddr.IPv4.isValidFourPartDecimal(value);
+}
+
+function isIp(value: string): boolean {
+  return isIpv4(value) || ipaddr.IPv6.isValid(value);
+}

@@ -1,0 +1,200 @@
+import { isAddress, isHostName, isKeyOf32Bytes, isListen } from "./config-forms.ts";
+import { isNameServer, isNetwork, isOrigin, isRelayUrl, isWebUrl } from "./config-forms.ts";
+
+/** One setting: its default, how its text form is read, and what is wrong with a value. */
+export interface Key<T = unknown> {
+  default: T;
+  /** Reads a value of the environment. What cannot be read stays text, so that `fault` can refuse it. */
+  fromText: (text: string) => unknown;
+  /** `must be …, not …` when the value is wrong, else undefined. */
+  fault: (value: unknown) => string | undefined;
+  /** Shows a value that may hold a secret without it. Problems never quote such a value. */
+  mask?: (value: string) => string;
+}
+
+export interface Section {
+  [name: string]: Key | Section;
+}
+
+/** The plain object a section describes: `{smtp: {listen: Key<string>}}` gives `{smtp: {listen: string}}`. */
+export type ValuesOf<S> = S extends Key<infer T> ? T : { [K in keyof S]: ValuesOf<S[K]> };
+
+/** What a text must be, as a test and in words that follow "must be". */
+export interface Form {
+  matches: (value: string) => boolean;
+  words: string;
+}
+
+const MAX_TEXT_CHARS = 4096;
+const MAX_LIST_ENTRIES = 1000;
+const MAX_QUOTED_CHARS = 80;
+const MAX_COUNT = 1_000_000_000;
+const MAX_DELAY_SECONDS = 30 * 86_400;
+
+export const PATH: Form = { matches: (value) => value !== "", words: "a path" };
+export const LISTEN: Form = { matches: isListen, words: 'host:port, such as "0.0.0.0:8080" or "[::]:8080"' };
+export const LISTEN_OR_OFF: Form = {
+  matches: (value) => value === "" || isListen(value),
+  words: 'host:port, such as "0.0.0.0:2525" or "[::]:2525", or "" for no listener',
+};
+export const HOST: Form = { matches: isHostName, words: 'a host name, such as "mail.example.org"' };
+export const ADDRESS: Form = {
+  matches: isAddress,
+  words: 'a mail address, such as "postmaster@example.org"',
+};
+export const NETWORK: Form = {
+  matches: isNetwork,
+  words: 'an IP address or a network, such as "10.0.5.0/24"',
+};
+export const TARGET: Form = {
+  matches: (value) => isNetwork(value) || isHostName(value),
+  words: 'an IP address, a network such as "10.0.5.0/24", or a host name',
+};
+export const NAME_SERVER: Form = {
+  matches: isNameServer,
+  words: 'an IP address with an optional port, such as "127.0.0.1:5353"',
+};
+export const ORIGIN: Form = {
+  matches: isOrigin,
+  words: 'http:// or https:// and a host without a path, such as "https://mail.example.org"',
+};
+export const WEB_URL: Form = {
+  matches: isWebUrl,
+  words: "an http:// or https:// URL without a user name and password",
+};
+export const RELAY_URL: Form = {
+  matches: isRelayUrl,
+  words: '"smtp://user:password@host:587" or "smtps://host:465"',
+};
+export const SQLITE_URL: Form = {
+  matches: (value) => /^sqlite:./.test(value),
+  words: '"sqlite:" and a path, such as "sqlite:./data/mailwright.db"',
+};
+export const KEY_OF_32_BYTES: Form = {
+  matches: isKeyOf32Bytes,
+  words: "32 random bytes in base64, as `openssl rand -base64 32` prints them",
+};
+
+export function isKey(node: Key | Section): node is Key {
+  return typeof node["fault"] === "function";
+}
+
+/** One line of text. The default is always right, so `""` with a form means "or left out". */
+export function text(fallback: string, form?: Form): Key<string> {
+  return {
+    default: fallback,
+    fromText: (raw) => raw,
+    fault: (value) => {
+      const fault = textFault(value, fallback, form);
+      return fault && `${fault}, not ${quoted(value)}`;
+    },
+  };
+}
+
+/** A URL; the password in it is a secret. */
+export function url(fallback: string, form: Form): Key<string> {
+  return { ...secret(form), default: fallback, mask: maskPassword };
+}
+
+/** Text that no problem quotes. */
+export function secret(form?: Form): Key<string> {
+  return {
+    default: "",
+    fromText: (raw) => raw,
+    fault: (value) => textFault(value, "", form),
+    mask: (value) => (value === "" ? "" : "***"),
+  };
+}
+
+export function choice<const V extends string>(values: readonly V[], fallback: NoInfer<V>): Key<V> {
+  const isRight = (value: unknown) => values.some((known) => known === value);
+  return { default: fallback, fromText: (raw) => raw, fault: faultUnless(isRight, oneOf(values)) };
+}
+
+export function whole(fallback: number, min: number, max: number): Key<number> {
+  const isRight = (value: unknown) => Number.isSafeInteger(value) && inRange(value, min, max);
+  const words = `a whole number from ${min} to ${max}`;
+  return { default: fallback, fromText: numberOrText, fault: faultUnless(isRight, words) };
+}
+
+/** A cap or a limit: 0 or more. */
+export function count(fallback: number): Key<number> {
+  return whole(fallback, 0, MAX_COUNT);
+}
+
+/** A time in seconds; fractions are allowed. */
+export function seconds(fallback: number, max: number): Key<number> {
+  const isRight = (value: unknown) => inRange(value, 0, max);
+  return {
+    default: fallback,
+    fromText: numberOrText,
+    fault: faultUnless(isRight, `a number of seconds from 0 to ${max}`),
+  };
+}
+
+export function list(fallback: string[], form: Form): Key<string[]> {
+  const isRight = (entry: unknown) => typeof entry === "string" && form.matches(entry);
+  return { default: fallback, fromText: entriesOf, fault: listFault(isRight, form.words) };
+}
+
+/** Waits in seconds, one after the other. */
+export function delays(fallback: number[]): Key<number[]> {
+  const isRight = (entry: unknown) => inRange(entry, 0, MAX_DELAY_SECONDS);
+  return {
+    default: fallback,
+    fromText: (raw) => entriesOf(raw).map(numberOrText),
+    fault: listFault(isRight, `a number of seconds from 0 to ${MAX_DELAY_SECONDS}`),
+  };
+}
+
+function textFault(value: unknown, fallback: string, form?: Form): string | undefined {
+  if (typeof value !== "string") return `must be ${form?.words ?? "text"}, written in quotes`;
+  if (value === fallback) return undefined;
+  // A line break in a value that ends up in a header or a log line would start a line of its own.
+  if (/\p{Cc}/u.test(value)) return "must be one line without control characters";
+  if (value.length > MAX_TEXT_CHARS) return `must be at most ${MAX_TEXT_CHARS} characters long`;
+  return form === undefined || form.matches(value) ? undefined : `must be ${form.words}`;
+}
+
+function faultUnless(isRight: (value: unknown) => boolean, words: string): Key["fault"] {
+  return (value) => (isRight(value) ? undefined : `must be ${words}, not ${quoted(value)}`);
+}
+
+function listFault(isRight: (entry: unknown) => boolean, words: string): Key["fault"] {
+  return (value) => {
+    if (!Array.isArray(value)) return `must be a list in square brackets, not ${quoted(value)}`;
+    if (value.length > MAX_LIST_ENTRIES) return `must have at most ${MAX_LIST_ENTRIES} entries`;
+    const wrong = value.findIndex((entry) => !isRight(entry));
+    return wrong === -1 ? undefined : `entry ${wrong + 1} must be ${words}, not ${quoted(value[wrong])}`;
+  };
+}
+
+function quoted(value: unknown): string {
+  const text = JSON.stringify(value) ?? "nothing";
+  return text.length > MAX_QUOTED_CHARS ? `${text.slice(0, MAX_QUOTED_CHARS)}…` : text;
+}
+
+function oneOf(values: readonly string[]): string {
+  const words = values.map((value) => JSON.stringify(value));
+  return `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
+}
+
+function inRange(value: unknown, min: number, max: number): boolean {
+  return typeof value === "number" && value >= min && value <= max;
+}
+
+function numberOrText(raw: string): number | string {
+  return /^\d{1,15}(\.\d{1,6})?$/.test(raw.trim()) ? Number(raw) : raw;
+}
+
+function entriesOf(raw: string): string[] {
+  return raw
+    .split(",")
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== "");
+}
+
+/** The authority of a URL ends at the first `/`, `?` or `#`; its last `@` ends the user information. */
+function maskPassword(value: string): string {
+  return value.replace(/^([a-z][a-z0-9+.-]*:\/\/[^:@/?#]*):[^/?#]*@/i, "$1:***@");
+}

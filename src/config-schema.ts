@@ -1,0 +1,186 @@
+import {
+  ADDRESS,
+  HOST,
+  KEY_OF_32_BYTES,
+  LISTEN,
+  LISTEN_OR_OFF,
+  NAME_SERVER,
+  NETWORK,
+  ORIGIN,
+  PATH,
+  RELAY_URL,
+  SQLITE_URL,
+  TARGET,
+  WEB_URL,
+  choice,
+  count,
+  delays,
+  list,
+  seconds,
+  secret,
+  text,
+  url,
+  whole,
+} from "./config-keys.ts";
+import type { Section, ValuesOf } from "./config-keys.ts";
+
+const MAX_MESSAGE_BYTES = 256 * 1024 * 1024;
+const MAX_CONNECTIONS = 100_000;
+const HOUR_SECONDS = 3600;
+const DAY_SECONDS = 86_400;
+
+/** Kinds of model connection that are of no use without an API key. */
+const HOSTED_KINDS = ["openai", "anthropic", "google", "mistral", "groq", "openrouter"] as const;
+
+/** Every key there is. A new key is one line here and one in config.example.toml. */
+export const SCHEMA = {
+  server: {
+    listen: text("0.0.0.0:8080", LISTEN),
+    base_url: url("", ORIGIN),
+    trusted_proxies: list([], NETWORK),
+    tls: choice(["off", "files"], "off"),
+    cert: text(""),
+    key: text(""),
+  },
+  smtp: {
+    listen: text("0.0.0.0:2525", LISTEN_OR_OFF),
+    hostname: text("", HOST),
+    domain: text("", HOST),
+    max_message_bytes: whole(31_457_280, 1024, MAX_MESSAGE_BYTES),
+    trusted_networks: list([], NETWORK),
+    early_talker_ms: whole(100, 0, 60_000),
+    max_connections: whole(1000, 1, MAX_CONNECTIONS),
+    max_connections_per_address: whole(50, 1, MAX_CONNECTIONS),
+  },
+  outbound: {
+    mode: choice(["capture", "relay", "direct"], "capture"),
+    relay_url: url("", RELAY_URL),
+    from: text("", ADDRESS),
+    retry: delays([60, 300, 900, 3600, 14_400, 43_200, 86_400]),
+  },
+  database: { url: url("", SQLITE_URL) },
+  data: { dir: text("./data", PATH) },
+  dns: { servers: list([], NAME_SERVER) },
+  auth: { admin_email: text("", ADDRESS) },
+  security: { master_key: secret(KEY_OF_32_BYTES) },
+  llm: {
+    kind: choice(["", ...HOSTED_KINDS, "ollama", "openai_compatible", "demo"], ""),
+    base_url: url("", WEB_URL),
+    api_key: secret(),
+    model: text(""),
+  },
+  egress: { allow: list([], TARGET) },
+  routing: {
+    sync_budget_seconds: seconds(90, HOUR_SECONDS),
+    hard_cap_seconds: seconds(600, DAY_SECONDS),
+    concurrency: whole(8, 1, 1000),
+  },
+  plans: {
+    default: choice(["", "free", "pro", "team"], ""),
+    free: {
+      credits: count(100),
+      contexts: count(3),
+      inboxes: count(3),
+      connections: count(10),
+      route_per_minute: count(20),
+      allowlist_entries: count(50),
+      mcp_per_inbox: count(3),
+    },
+    pro: {
+      credits: count(2000),
+      contexts: count(50),
+      inboxes: count(10),
+      connections: count(25),
+      route_per_minute: count(60),
+      allowlist_entries: count(200),
+      mcp_per_inbox: count(10),
+    },
+    team: {
+      credits: count(10_000),
+      contexts: count(200),
+      inboxes: count(50),
+      connections: count(100),
+      route_per_minute: count(120),
+      allowlist_entries: count(500),
+      mcp_per_inbox: count(20),
+    },
+  },
+  limits: {
+    replies_per_conversation_hour: count(10),
+    replies_per_sender_hour: count(20),
+    replies_per_sender_day: count(100),
+    same_body_per_hour: count(3),
+  },
+  log: {
+    level: choice(["trace", "debug", "info", "warn", "error", "fatal", "silent"], "info"),
+    format: choice(["text", "json"], "text"),
+  },
+} satisfies Section;
+
+export type Values = ValuesOf<typeof SCHEMA>;
+
+/** What a key needs of another one. `path` is the key to blame, `needs` the one that is missing or wrong. */
+interface Rule {
+  path: string;
+  needs: string;
+  isBroken: (config: Values) => boolean;
+  words: string;
+}
+
+/** A rule is not asked while one of its two keys is itself at fault: one mistake, one problem. */
+export const RULES: Rule[] = [
+  {
+    path: "outbound.mode",
+    needs: "outbound.relay_url",
+    isBroken: ({ outbound }) => outbound.mode === "relay" && outbound.relay_url === "",
+    words: 'is "relay", so outbound.relay_url must be set, such as "smtp://user:password@host:587"',
+  },
+  {
+    path: "server.tls",
+    needs: "server.cert",
+    isBroken: ({ server }) => server.tls === "files" && server.cert === "",
+    words: 'is "files", so server.cert must be the path of the certificate in PEM form',
+  },
+  {
+    path: "server.tls",
+    needs: "server.key",
+    isBroken: ({ server }) => server.tls === "files" && server.key === "",
+    words: 'is "files", so server.key must be the path of the private key in PEM form',
+  },
+  {
+    path: "server.cert",
+    needs: "server.key",
+    isBroken: ({ server }) => server.tls === "off" && server.cert !== "" && server.key === "",
+    words: "is set, so server.key must be the path of its private key",
+  },
+  {
+    path: "server.key",
+    needs: "server.cert",
+    isBroken: ({ server }) => server.tls === "off" && server.key !== "" && server.cert === "",
+    words: "is set, so server.cert must be the path of its certificate",
+  },
+  {
+    path: "llm.kind",
+    needs: "llm.base_url",
+    isBroken: ({ llm }) => llm.kind === "openai_compatible" && llm.base_url === "",
+    words: 'is "openai_compatible", so llm.base_url must be the address of its API',
+  },
+  {
+    path: "llm.kind",
+    needs: "llm.api_key",
+    isBroken: ({ llm }) => HOSTED_KINDS.some((kind) => kind === llm.kind) && llm.api_key === "",
+    words: "is a hosted service, so llm.api_key must be set",
+  },
+  ...(["base_url", "api_key", "model"] as const).map((name) => ({
+    path: `llm.${name}`,
+    needs: "llm.kind",
+    isBroken: ({ llm }: Values) => llm.kind === "" && llm[name] !== "",
+    words: "is set, so llm.kind must say which kind of service it belongs to",
+  })),
+  {
+    path: "routing.sync_budget_seconds",
+    needs: "routing.hard_cap_seconds",
+    isBroken: ({ routing }) => routing.sync_budget_seconds > routing.hard_cap_seconds,
+    words: "must not be more than routing.hard_cap_seconds, at which a run ends",
+  },
+];

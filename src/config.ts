@@ -1,0 +1,105 @@
+import { existsSync } from "node:fs";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { isHostName } from "./config-forms.ts";
+import { readEnvironment } from "./config-env.ts";
+import { readConfigFile } from "./config-file.ts";
+import { isKey } from "./config-keys.ts";
+import type { Section } from "./config-keys.ts";
+import { applyRules, assemble, newReading, readTable } from "./config-load.ts";
+import type { Reading } from "./config-load.ts";
+import { SCHEMA } from "./config-schema.ts";
+import type { Values } from "./config-schema.ts";
+
+/** The whole configuration, keyed as in the TOML file: `config.smtp.max_message_bytes`. */
+export type Config = Values;
+
+/** Some of the keys, at any depth. */
+export type ConfigOverrides = Some<Config>;
+type Some<T> = T extends unknown[] ? T : T extends object ? { [K in keyof T]?: Some<T[K]> | undefined } : T;
+
+/** Where a configuration comes from. */
+export interface ConfigSources {
+  /** The path given with `--config`. */
+  file?: string | undefined;
+  /** The environment variables; those of the process when left out. */
+  env?: Record<string, string | undefined>;
+  /** Where relative paths of configuration and secret files start; the working directory when left out. */
+  cwd?: string;
+  /** What flags set; it wins over everything else. */
+  overrides?: ConfigOverrides;
+}
+
+/** Everything that is wrong with a configuration; `message` lists all of `problems`. */
+export class ConfigError extends Error {
+  readonly problems: string[];
+
+  constructor(problems: string[]) {
+    const count = problems.length === 1 ? "a problem" : `${problems.length} problems`;
+    super([`The configuration has ${count}:`, ...problems.map((problem) => `  - ${problem}`)].join("\n"));
+    this.name = "ConfigError";
+    this.problems = problems;
+  }
+}
+
+/** Flag before environment before file before default. Throws ConfigError with every problem at once. */
+export function loadConfig(sources: ConfigSources = {}): Config {
+  const { env = process.env, cwd = process.cwd(), overrides = {} } = sources;
+  const reading = newReading();
+  const file = findConfigFile(sources);
+  if (file !== undefined) readConfigFile(reading, file, cwd);
+  readEnvironment(reading, env, cwd);
+  readTable(reading, overrides, () => "command line");
+  return finish(reading);
+}
+
+/** The defaults with some keys replaced, checked like any other configuration; reads no file and no environment. */
+export function defaultConfig(overrides: ConfigOverrides = {}): Config {
+  const reading = newReading();
+  readTable(reading, overrides, () => "overrides");
+  return finish(reading);
+}
+
+/** The file `loadConfig` reads: `--config`, else `MAILWRIGHT_CONFIG`, else `config.toml` if it is there. */
+export function findConfigFile(sources: ConfigSources = {}): string | undefined {
+  const { file, env = process.env, cwd = process.cwd() } = sources;
+  const named = file ?? env["MAILWRIGHT_CONFIG"];
+  if (named !== undefined && named !== "") return named;
+  return existsSync(join(cwd, "config.toml")) ? "config.toml" : undefined;
+}
+
+/** The same configuration with every secret hidden, to be shown. */
+export function maskedConfig(config: Config): Record<string, unknown> {
+  const mask = (section: Section, values: Record<string, unknown>): Record<string, unknown> =>
+    Object.fromEntries(
+      Object.entries(section).map(([name, node]) => {
+        const value = values[name];
+        if (!isKey(node)) return [name, mask(node, value as Record<string, unknown>)];
+        return [name, typeof value === "string" && node.mask !== undefined ? node.mask(value) : value];
+      }),
+    );
+  return mask(SCHEMA, config);
+}
+
+function finish(reading: Reading): Config {
+  const config = assemble(reading);
+  applyRules(reading, config);
+  if (reading.problems.length > 0) throw new ConfigError(reading.problems);
+  fillIn(config);
+  return config;
+}
+
+/** Gives the keys whose default follows from another key their value. */
+function fillIn({ server, smtp, outbound, database, data }: Config): void {
+  server.base_url = server.base_url.replace(/\/$/, "");
+  smtp.hostname = (smtp.hostname || machineName()).toLowerCase();
+  smtp.domain = (smtp.domain || smtp.hostname).toLowerCase();
+  outbound.from ||= `postmaster@${smtp.domain}`;
+  database.url ||= `sqlite:${join(data.dir, "mailwright.db")}`;
+}
+
+/** Some machines have a name that could not stand in a mail address, such as one with an underscore. */
+function machineName(): string {
+  const name = hostname();
+  return isHostName(name) ? name : "localhost";
+}

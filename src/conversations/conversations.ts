@@ -1,0 +1,210 @@
+import type { App } from "../app.ts";
+import type { Db } from "../db/database.ts";
+import type { ConversationRow, InboxRow, UserRow } from "../db/schema.ts";
+import { AppError, invalid } from "../errors.ts";
+import { base32Token, equalBytes } from "../lib/secrets.ts";
+
+/** What a model is reminded of, at most. */
+const MAX_MEMORY_TURNS = 20;
+const MAX_MEMORY_CHARS = 24_000;
+const REPLY_TOKEN_CHARS = 20;
+const SNIPPET_CHARS = 200;
+/** Message ids of a References field that are looked up, newest first. */
+const MAX_REFERENCES = 20;
+
+export interface Turn {
+  instruction: string;
+  reply: string;
+}
+
+/** What a mail says about the thread it belongs to. */
+export interface ThreadClues {
+  /** The `+tag` of the recipient address. */
+  tag: string | null;
+  /** In-Reply-To, then References from the newest to the oldest. */
+  parent_ids: string[];
+  sender: string;
+}
+
+/**
+ * The thread of a mail (decision M): by reply token if the sender is the participant it was made for, else by
+ * the ids it answers if this sender took part. Never by subject.
+ */
+export async function findThread(
+  app: App,
+  tx: Db,
+  inbox: InboxRow,
+  clues: ThreadClues,
+): Promise<string | undefined> {
+  return (await threadOfToken(app, tx, inbox, clues)) ?? (await threadOfParents(tx, inbox, clues));
+}
+
+export async function startConversation(
+  app: App,
+  tx: Db,
+  start: { inbox: InboxRow; subject: string },
+): Promise<string> {
+  const row: ConversationRow = {
+    id: Bun.randomUUIDv7(),
+    user_id: start.inbox.user_id,
+    inbox_id: start.inbox.id,
+    subject: start.subject,
+    turn_count: 0,
+    latest_sender: null,
+    snippet: "",
+    last_at: app.now(),
+    created: app.now(),
+  };
+  await tx.insertInto("conversations").values(row).execute();
+  return row.id;
+}
+
+/** The user's own conversation in this inbox; `not_found` otherwise, 422 when it belongs to another inbox. */
+export async function ownConversation(
+  db: Db,
+  user: UserRow,
+  wanted: { id: string; inbox_id: string },
+): Promise<string> {
+  const row = await db
+    .selectFrom("conversations")
+    .select(["id", "inbox_id"])
+    .where("id", "=", wanted.id)
+    .where("user_id", "=", user.id)
+    .executeTakeFirst();
+  if (!row) throw new AppError("not_found", "There is no such conversation.");
+  if (row.inbox_id !== wanted.inbox_id)
+    throw invalid("body.conversation_id", "other_inbox", "This conversation belongs to another inbox.");
+  return row.id;
+}
+
+/** Instruction and reply of the latest finished turns, oldest first, within the memory's bounds. */
+export async function recallTurns(
+  db: Db,
+  message: { id: string; conversation_id: string | null },
+): Promise<Turn[]> {
+  if (message.conversation_id === null) return [];
+  const rows = await db
+    .selectFrom("messages")
+    .select(["instruction", "result"])
+    .where("conversation_id", "=", message.conversation_id)
+    .where("state", "=", "done")
+    .where("id", "<", message.id)
+    .orderBy("id", "desc")
+    .limit(MAX_MEMORY_TURNS)
+    .execute();
+  const turns: Turn[] = [];
+  let chars = 0;
+  for (const row of rows) {
+    chars += (row.instruction?.length ?? 0) + row.result.length;
+    if (chars > MAX_MEMORY_CHARS) break;
+    turns.unshift({ instruction: row.instruction ?? "", reply: row.result });
+  }
+  return turns;
+}
+
+/** Notes a finished turn on its conversation. */
+export async function noteTurn(
+  tx: Db,
+  turn: { conversation_id: string | null; sender: string | null; reply: string; now: number },
+): Promise<void> {
+  if (turn.conversation_id === null) return;
+  await tx
+    .updateTable("conversations")
+    .set((eb) => ({
+      turn_count: eb("turn_count", "+", 1),
+      latest_sender: turn.sender,
+      snippet: turn.reply.replaceAll(/\s+/g, " ").slice(0, SNIPPET_CHARS),
+      last_at: turn.now,
+    }))
+    .where("id", "=", turn.conversation_id)
+    .execute();
+}
+
+export interface Thread {
+  conversation_id: string;
+  participant: string;
+}
+
+/** The tag of a Reply-To address that continues this conversation, for this participant alone. */
+export function replyTag(app: App, thread: Thread): string {
+  return `c_${tokenOf(app, thread)}`;
+}
+
+/** Makes the tag of a thread known, so that a mail to it finds back. */
+export async function rememberReplyTag(app: App, tx: Db, thread: Thread): Promise<void> {
+  await tx
+    .insertInto("reply_tokens")
+    .values({ token: tokenOf(app, thread), ...thread })
+    .onConflict((conflict) => conflict.column("token").doNothing())
+    .execute();
+}
+
+async function threadOfToken(
+  app: App,
+  tx: Db,
+  inbox: InboxRow,
+  clues: ThreadClues,
+): Promise<string | undefined> {
+  if (!clues.tag?.startsWith("c_")) return undefined;
+  const token = clues.tag.slice(2);
+  const row = await tx
+    .selectFrom("reply_tokens")
+    .innerJoin("conversations", "conversations.id", "reply_tokens.conversation_id")
+    .select(["conversation_id", "participant"])
+    .where("token", "=", token)
+    .where("inbox_id", "=", inbox.id)
+    .executeTakeFirst();
+  if (!row || row.participant !== clues.sender) return undefined;
+  return equalBytes(token, tokenOf(app, row)) ? row.conversation_id : undefined;
+}
+
+async function threadOfParents(tx: Db, inbox: InboxRow, clues: ThreadClues): Promise<string | undefined> {
+  for (const id of clues.parent_ids.slice(0, MAX_REFERENCES)) {
+    const found =
+      (await threadOfReply(tx, inbox, { id, sender: clues.sender })) ??
+      (await threadOfMail(tx, inbox, { id, sender: clues.sender }));
+    if (found) return found;
+  }
+  return undefined;
+}
+
+/** By a reply of ours that was mailed to this sender. */
+async function threadOfReply(
+  tx: Db,
+  inbox: InboxRow,
+  parent: { id: string; sender: string },
+): Promise<string | undefined> {
+  const row = await tx
+    .selectFrom("outgoing_mails")
+    .innerJoin("messages", "messages.id", "outgoing_mails.message_id")
+    .select("conversation_id")
+    .where("outgoing_mails.rfc_message_id", "=", parent.id)
+    .where("inbox_id", "=", inbox.id)
+    .where("sender", "=", parent.sender)
+    .executeTakeFirst();
+  return row?.conversation_id ?? undefined;
+}
+
+/** By an earlier mail of this same sender. */
+async function threadOfMail(
+  tx: Db,
+  inbox: InboxRow,
+  parent: { id: string; sender: string },
+): Promise<string | undefined> {
+  const row = await tx
+    .selectFrom("messages")
+    .select("conversation_id")
+    .where("inbox_id", "=", inbox.id)
+    .where("rfc_message_id", "=", parent.id)
+    .where("sender", "=", parent.sender)
+    .where("conversation_id", "is not", null)
+    .executeTakeFirst();
+  return row?.conversation_id ?? undefined;
+}
+
+function tokenOf(app: App, thread: Thread): string {
+  return base32Token(
+    app.secrets.hmac("reply", `${thread.conversation_id} ${thread.participant}`),
+    REPLY_TOKEN_CHARS,
+  );
+}

@@ -1,0 +1,65 @@
+import type Sqlite from "better-sqlite3";
+import {
+  CompiledQuery,
+  type DatabaseConnection,
+  type Dialect,
+  type Driver,
+  type QueryResult,
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+} from "kysely";
+
+/** Distinct SQL texts kept prepared. The code has fewer; the cap only bounds a mistake. */
+const MAX_STATEMENTS = 500;
+
+/**
+ * Kysely over one better-sqlite3 connection. Unlike Kysely's own dialect it keeps prepared statements
+ * (preparing costs more than running them) and takes the write lock when a transaction begins, so that a
+ * transaction never fails half-way because another process wrote first.
+ */
+export function sqliteDialect(sqlite: Sqlite.Database): Dialect {
+  const connection = cachedConnection(sqlite);
+  const run = (text: string) => connection.executeQuery(CompiledQuery.raw(text)).then(() => undefined);
+  const driver: Driver = {
+    init: async () => {},
+    acquireConnection: async () => connection,
+    beginTransaction: () => run("begin immediate"),
+    commitTransaction: () => run("commit"),
+    rollbackTransaction: async () => {
+      // A full disk makes SQLite roll back by itself; a second rollback would hide the real error.
+      if (sqlite.inTransaction) await run("rollback");
+    },
+    releaseConnection: async () => {},
+    destroy: async () => void sqlite.close(),
+  };
+  return {
+    createAdapter: () => new SqliteAdapter(),
+    createDriver: () => driver,
+    createIntrospector: (db) => new SqliteIntrospector(db),
+    createQueryCompiler: () => new SqliteQueryCompiler(),
+  };
+}
+
+function cachedConnection(sqlite: Sqlite.Database): DatabaseConnection {
+  const statements = new Map<string, Sqlite.Statement>();
+  const prepared = (text: string): Sqlite.Statement => {
+    const known = statements.get(text);
+    if (known) return known;
+    if (statements.size >= MAX_STATEMENTS) statements.clear();
+    const statement = sqlite.prepare(text);
+    statements.set(text, statement);
+    return statement;
+  };
+  return {
+    async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
+      const statement = prepared(sql);
+      if (statement.reader) return { rows: statement.all(...parameters) as R[] };
+      const { changes, lastInsertRowid } = statement.run(...parameters);
+      return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) };
+    },
+    async *streamQuery<R>({ sql, parameters }: CompiledQuery): AsyncIterableIterator<QueryResult<R>> {
+      for (const row of sqlite.prepare(sql).iterate(...parameters)) yield { rows: [row as R] };
+    },
+  };
+}

@@ -1,0 +1,41 @@
+import { Migrator } from "kysely/migration";
+import { migrations } from "../../migrations/index.ts";
+import type { Db } from "./group-commit.ts";
+
+export interface MigrationStatus {
+  name: string;
+  executed: boolean;
+}
+
+/** Brings the schema up to this binary's. Throws, with a sentence for the operator, on a newer database. */
+export async function migrateToLatest(db: Db): Promise<string[]> {
+  await refuseNewerSchema(db);
+  const { error, results } = await migrator(db).migrateToLatest();
+  if (error) throw new Error("The database could not be migrated; nothing was changed.", { cause: error });
+  return (results ?? []).map((result) => result.migrationName);
+}
+
+export async function migrationStatus(db: Db): Promise<MigrationStatus[]> {
+  const known = await migrator(db).getMigrations();
+  return known.map(({ name, executedAt }) => ({ name, executed: executedAt !== undefined }));
+}
+
+function migrator(db: Db): Migrator {
+  return new Migrator({ db, provider: { getMigrations: async () => migrations } });
+}
+
+async function refuseNewerSchema(db: Db): Promise<void> {
+  const tables = await db.introspection.getTables({ withInternalKyselyTables: true });
+  if (!tables.some((table) => table.name === "kysely_migration")) return;
+  const applied = await db
+    .withTables<{ kysely_migration: { name: string } }>()
+    .selectFrom("kysely_migration")
+    .select("name")
+    .execute();
+  const unknown = applied.map((row) => row.name).filter((name) => !(name in migrations));
+  if (unknown.length === 0) return;
+  throw new Error(
+    `This database was written by a newer Mailwright (it has the migration ${unknown.join(", ")}). ` +
+      "Start that version or a later one, or restore a backup made before the upgrade.",
+  );
+}

@@ -1,0 +1,236 @@
+import type { Generated } from "kysely";
+
+/**
+ * Row types, one interface a table. Portable column types only: text, integer, blob; booleans are 0 or 1,
+ * JSON is text, times are unix seconds.
+ */
+export interface Schema {
+  users: UserRow;
+  api_keys: ApiKeyRow;
+  connections: ConnectionRow;
+  inboxes: InboxRow;
+  retired_addresses: RetiredAddressRow;
+  conversations: ConversationRow;
+  reply_tokens: ReplyTokenRow;
+  messages: MessageRow;
+  raw_mails: RawMailRow;
+  message_contents: MessageContentRow;
+  attachments: AttachmentRow;
+  outgoing_mails: OutgoingMailRow;
+  ledger: LedgerRow;
+  idempotency_keys: IdempotencyKeyRow;
+  jobs: JobRow;
+}
+
+export type Plan = "free" | "pro" | "team";
+
+export interface UserRow {
+  id: string;
+  email: string;
+  email_verified: number;
+  name: string | null;
+  plan: Plan;
+  is_admin: number;
+  created: number;
+}
+
+export interface ApiKeyRow {
+  id: string;
+  user_id: string;
+  name: string | null;
+  /** SHA-256 of the whole key, hex. */
+  hash: string;
+  prefix: string;
+  last4: string;
+  created: number;
+  last_used_at: number | null;
+}
+
+export interface ConnectionRow {
+  id: string;
+  user_id: string;
+  kind: string;
+  label: string;
+  model: string | null;
+  base_url: string | null;
+  /** Sealed JSON `{credential, headers}`, AAD = connection id. */
+  sealed: Uint8Array | null;
+  credential_hint: string | null;
+  status: "untested" | "ok" | "error" | "needs_auth";
+  last_error: string | null;
+  last_tested_at: number | null;
+  created: number;
+  updated: number;
+}
+
+export interface InboxRow {
+  id: string;
+  user_id: string;
+  label: string;
+  prefix: string | null;
+  local_part: string;
+  domain: string;
+  default_connection_id: string | null;
+  mcp_connection_ids: string;
+  reply_enabled: number;
+  allowlist_senders: string;
+  scope: string | null;
+  inbound_policy: string;
+  created: number;
+  updated: number;
+}
+
+/** An address that was ours once and is never issued again. */
+export interface RetiredAddressRow {
+  address: string;
+  retired_at: number;
+}
+
+export interface ConversationRow {
+  id: string;
+  user_id: string;
+  inbox_id: string | null;
+  subject: string;
+  turn_count: number;
+  latest_sender: string | null;
+  snippet: string;
+  last_at: number;
+  created: number;
+}
+
+/** The state machine of a message; the two public projections are in `messages/view.ts`. */
+export type MessageState = "received" | "done" | "failed" | "limited" | "rejected" | "skipped";
+
+/** Whose words the message carries, and so what it may spend. */
+export type Authority = "owner" | "listed" | "stranger" | "unauthenticated";
+
+export type ReplyStatus = "none" | "queued" | "sent" | "deferred" | "bounced" | "suppressed";
+
+export interface MessageRow {
+  id: string;
+  user_id: string;
+  inbox_id: string | null;
+  conversation_id: string | null;
+  source: "email" | "api" | "test";
+  state: MessageState;
+  reason: string | null;
+  error: string | null;
+  authority: Authority;
+  sender: string | null;
+  subject: string | null;
+  instruction: string | null;
+  command: string | null;
+  result: string;
+  steps: string;
+  input_tokens: number | null;
+  output_tokens: number | null;
+  model: string | null;
+  credits_charged: number;
+  auth: string | null;
+  /** Why no answer is mailed although the run goes on; null when one may be. */
+  no_reply_reason: string | null;
+  raw_mail_id: string | null;
+  rfc_message_id: string | null;
+  body_hash: string | null;
+  dedupe_key: string | null;
+  duplicates: number;
+  hop: number;
+  reply_status: ReplyStatus;
+  reply_error: string | null;
+  created: number;
+  /** Milliseconds since the epoch at accept, for `duration_ms`. */
+  accepted_ms: number;
+  completed: number | null;
+  duration_ms: number | null;
+}
+
+export interface RawMailRow {
+  id: string;
+  bytes: Uint8Array | null;
+  size: number;
+  created: number;
+  purged_at: number | null;
+}
+
+/** Untrusted text of a call over HTTP, apart from the message so that lists never read it. */
+export interface MessageContentRow {
+  message_id: string;
+  content: string | null;
+  purged_at: number | null;
+}
+
+export interface AttachmentRow {
+  id: string;
+  message_id: string;
+  direction: "in" | "out";
+  filename: string;
+  content_type: string;
+  size: number;
+  created: number;
+  purged_at: number | null;
+  bytes: Uint8Array | null;
+}
+
+export interface OutgoingMailRow {
+  id: string;
+  user_id: string;
+  message_id: string | null;
+  kind: "reply" | "notice";
+  envelope_from: string;
+  envelope_to: string;
+  rfc_message_id: string;
+  status: "queued" | "sent" | "deferred" | "bounced";
+  attempts: number;
+  response: string | null;
+  created: number;
+  completed: number | null;
+  raw: Uint8Array | null;
+}
+
+/** The address part of a `Reply-To` that continues a conversation, good only for its participant. */
+export interface ReplyTokenRow {
+  token: string;
+  conversation_id: string;
+  participant: string;
+}
+
+export interface LedgerRow {
+  id: Generated<number>;
+  user_id: string;
+  kind: "grant" | "reserve" | "settle" | "release" | "topup" | "adjust";
+  /** Credits, signed: a reserve takes them, a release gives them back, a settle moves none. */
+  amount: number;
+  /** What is left of the period after this row: the sum of its amounts. */
+  balance: number;
+  /** `YYYY-MM` of the allowance it belongs to. */
+  period: string;
+  message_id: string | null;
+  created: number;
+}
+
+export interface IdempotencyKeyRow {
+  user_id: string;
+  route: string;
+  key: string;
+  fingerprint: string;
+  message_id: string;
+  created: number;
+}
+
+export interface JobRow {
+  id: string;
+  kind: string;
+  payload: string;
+  status: "pending" | "running" | "dead";
+  /** Jobs of one lane run one at a time, oldest first. */
+  lane: string | null;
+  dedupe_key: string | null;
+  run_at: number;
+  /** Times a worker has taken it; a crash counts. */
+  attempts: number;
+  /** Times its handler said "not now". */
+  failures: number;
+  lease_until: number | null;
+  last_error: string | null;
+  created: number;
+}

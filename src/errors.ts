@@ -1,0 +1,59 @@
+/** Every way a caller can be wrong. Only `http/errors.ts` knows which status each one is. */
+export type ErrorCode =
+  | "validation_error"
+  | "unauthorized"
+  | "email_not_verified"
+  | "plan_required"
+  | "plan_limit_reached"
+  | "not_found"
+  | "method_not_allowed"
+  | "conflict"
+  | "inbox_id_required"
+  | "inbox_required"
+  | "inbox_not_routed"
+  | "invalid_idempotency_key"
+  | "idempotency_key_reuse"
+  | "invalid_cursor"
+  | "payload_too_large"
+  | "rate_limited"
+  | "unavailable"
+  | "internal";
+
+/** One fault of a request: where it is, what kind of fault, and a sentence about it. */
+export interface FieldFault {
+  path: string;
+  code: string;
+  message: string;
+}
+
+interface ErrorExtras {
+  /** What the caller can do about it. */
+  fix?: string;
+  faults?: FieldFault[];
+  retry_after_seconds?: number;
+  /** Extra problem+json members, such as `limit` and `current`. */
+  members?: Record<string, string | number>;
+}
+
+/** A mistake of the caller, with words meant for them. Anything else thrown is a bug. */
+export class AppError extends Error {
+  readonly code: ErrorCode;
+  readonly extras: ErrorExtras;
+
+  constructor(code: ErrorCode, message: string, extras: ErrorExtras = {}) {
+    super(message);
+    this.name = "AppError";
+    this.code = code;
+    this.extras = extras;
+  }
+}
+
+/** A single-field validation error (422). */
+export function invalid(path: string, code: string, message: string): AppError {
+  return new AppError("validation_error", message, { faults: [{ path, code, message }] });
+}
+
+/** The sentence of anything that was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

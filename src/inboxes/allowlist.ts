@@ -1,0 +1,36 @@
+import { domainToASCII } from "node:url";
+import { invalid } from "../errors.ts";
+
+/**
+ * Normalises allowlist entries: `user@dom`, `@dom` or `*@dom` (that domain exactly), `@*.dom` (its
+ * subdomains). Duplicates go; anything else throws `validation_error`.
+ */
+export function normalizeAllowlist(entries: string[]): string[] {
+  return [...new Set(entries.map(normalizeEntry))];
+}
+
+/** Whether an address, as `fromMailbox` gives it, is on a normalised list. */
+export function isListed(address: string, entries: string[]): boolean {
+  const domain = address.slice(address.lastIndexOf("@") + 1);
+  return entries.some((entry) => {
+    if (entry.startsWith("@*.")) return domain.endsWith(entry.slice(2));
+    if (entry.startsWith("@")) return domain === entry.slice(1);
+    return address === entry;
+  });
+}
+
+function normalizeEntry(entry: string, index: number): string {
+  const text = entry.trim().toLowerCase().replace(/^\*@/, "@");
+  const at = text.lastIndexOf("@");
+  const local = text.slice(0, at);
+  const wildcard = local === "" && text.startsWith("@*.");
+  const domain = domainToASCII(text.slice(at + (wildcard ? 3 : 1)));
+  const valid =
+    at !== -1 && /^[^\s@*<>(),;:"[\]\\]*$/.test(local) && /^[a-z0-9-]+(\.[a-z0-9-]+)+$/.test(domain);
+  if (valid) return `${local}@${wildcard ? "*." : ""}${domain}`;
+  throw invalid(
+    `body.allowlist_senders.${index}`,
+    "invalid_sender",
+    `"${entry.slice(0, 100)}" is neither an address (ada@example.com), a domain (@example.com) nor its subdomains (@*.example.com).`,
+  );
+}

@@ -1,0 +1,25 @@
+/** The known name that needs the fewest edits to be `name`, if they are few enough for a slip of the hand. */
+export function closestName(name: string, names: string[]): string | undefined {
+  const ranked = names
+    .map((known) => ({ known, edits: editsBetween(name, known) }))
+    .sort((a, b) => a.edits - b.edits);
+  const best = ranked[0];
+  return best !== undefined && best.edits <= Math.max(2, Math.floor(best.known.length / 4))
+    ? best.known
+    : undefined;
+}
+
+/** Levenshtein distance, on the first 100 characters. */
+function editsBetween(a: string, b: string): number {
+  const letters = Array.from(b);
+  let row = [0, ...letters.map((_, index) => index + 1)];
+  for (const [i, letter] of Array.from(a.slice(0, 100)).entries()) {
+    const next = [i + 1];
+    for (const [j, other] of letters.entries()) {
+      const swap = (row[j] ?? 0) + (letter === other ? 0 : 1);
+      next.push(Math.min(swap, (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row.at(-1) ?? 0;
+}

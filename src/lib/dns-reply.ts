@@ -1,0 +1,93 @@
+import type { Answer, DecodedPacket } from "dns-packet";
+
+/** The codes of `node:dns`; the first two are answers, EBADNAME is a name that cannot exist. */
+export type DnsErrorCode = "ENODATA" | "ENOTFOUND" | "ETIMEOUT" | "ESERVFAIL" | "EREFUSED" | "EBADNAME";
+
+/** What each kind of question answers, in the shapes of `node:dns` `promises.resolve`. */
+export interface DnsAnswers {
+  A: string[];
+  AAAA: string[];
+  CNAME: string[];
+  NS: string[];
+  PTR: string[];
+  MX: { exchange: string; priority: number }[];
+  /** One entry per record; a record longer than 255 octets comes as several strings. */
+  TXT: string[][];
+}
+
+/** A definite outcome of one lookup, with how long it may be kept and about how large it is. */
+export type DnsOutcome = { ttl_seconds: number; bytes: number } & (
+  | { values: DnsAnswers[keyof DnsAnswers] }
+  | { error: DnsErrorCode }
+);
+
+const MAX_TTL_SECONDS = 3_600;
+/** Short, so that somebody who has just published a record does not wait for our memory of its absence. */
+const MAX_NEGATIVE_TTL_SECONDS = 30;
+const MAX_CNAME_HOPS = 8;
+
+/** The outcome a reply stands for, or the code of a failure that another server may not have. */
+export function readReply(
+  reply: DecodedPacket,
+  question: { name: string; rrtype: keyof DnsAnswers },
+): DnsOutcome | DnsErrorCode {
+  // The declared type lacks it, yet every decoded packet carries the code by name.
+  const { rcode } = reply as DecodedPacket & { rcode: string };
+  if (rcode === "NXDOMAIN") return negative(reply, "ENOTFOUND");
+  if (rcode === "REFUSED") return "EREFUSED";
+  if (rcode !== "NOERROR") return "ESERVFAIL";
+  const chain = followAliases(reply.answers ?? [], question);
+  if (chain.records.length === 0) return negative(reply, "ENODATA");
+  const ttls = [...chain.aliases, ...chain.records].map((record) => ttlOf(record));
+  return {
+    values: chain.records.map(valueOf) as DnsAnswers[keyof DnsAnswers],
+    ttl_seconds: Math.min(MAX_TTL_SECONDS, ...ttls),
+    bytes: chain.records.reduce((sum, record) => sum + sizeOf(record), 0),
+  };
+}
+
+function followAliases(answers: Answer[], question: { name: string; rrtype: keyof DnsAnswers }) {
+  const aliases: Answer[] = [];
+  let owner = question.name;
+  for (let hop = 0; hop <= MAX_CNAME_HOPS; hop++) {
+    const own = answers.filter((answer) => answer.name.toLowerCase() === owner);
+    const records = own.filter((answer) => answer.type === question.rrtype);
+    const alias = own.find((answer) => answer.type === "CNAME");
+    if (records.length > 0 || alias?.type !== "CNAME") return { aliases, records };
+    aliases.push(alias);
+    owner = alias.data.toLowerCase();
+  }
+  return { aliases, records: [] };
+}
+
+/** RFC 2308 §5: the smaller of the SOA's own TTL and its minimum; without a SOA nothing is kept. */
+function negative(reply: DecodedPacket, error: DnsErrorCode): DnsOutcome {
+  const soa = reply.authorities?.find((record) => record.type === "SOA");
+  const ttl = soa ? Math.min(soa.ttl ?? 0, soa.data.minimum ?? 0, MAX_NEGATIVE_TTL_SECONDS) : 0;
+  return { error, ttl_seconds: ttl, bytes: 0 };
+}
+
+function ttlOf(record: Answer): number {
+  return record.type === "OPT" ? 0 : (record.ttl ?? 0);
+}
+
+function valueOf(record: Answer): unknown {
+  switch (record.type) {
+    case "TXT":
+      return [record.data].flat().map((part) => part.toString());
+    case "MX":
+      return { exchange: record.data.exchange, priority: record.data.preference ?? 0 };
+    case "A":
+    case "AAAA":
+    case "CNAME":
+    case "NS":
+    case "PTR":
+      return record.data;
+    default:
+      throw new Error(`a ${record.type} record was taken for an answer`);
+  }
+}
+
+function sizeOf(record: Answer): number {
+  return record.type === "TXT" ? [record.data].flat().reduce((sum, part) => sum + part.length, 0) : 64;
+}

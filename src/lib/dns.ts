@@ -1,0 +1,129 @@
+import { getServers } from "node:dns";
+import { isIP } from "node:net";
+import { domainToASCII } from "node:url";
+import type { DecodedPacket } from "dns-packet";
+import { invalid } from "../errors.ts";
+import { type DnsServer, exchange } from "./dns-exchange.ts";
+import { type DnsAnswers, type DnsErrorCode, type DnsOutcome, readReply } from "./dns-reply.ts";
+
+/** Like `node:dns` `promises.resolve`: rejects with an error whose `code` is one of DnsErrorCode. */
+export type Resolver = <T extends keyof DnsAnswers>(name: string, rrtype: T) => Promise<DnsAnswers[T]>;
+
+export interface ResolverOptions {
+  /** `1.1.1.1`, `127.0.0.1:5353` or `[::1]:53`; empty = the system's. */
+  servers: string[];
+  /** Longest wait of one lookup, over all servers and attempts. */
+  timeout_ms?: number;
+  /** The clock that ages the cache, in milliseconds. */
+  now?: () => number;
+}
+
+const DEFAULT_TIMEOUT_MS = 5_000;
+const ROUNDS = 2;
+const MAX_IN_FLIGHT = 1_000;
+const MAX_CACHE_ENTRIES = 5_000;
+const MAX_CACHED_BYTES = 8_192;
+
+/**
+ * Asks the DNS itself, because the runtime splits one TXT record into its 255-octet strings as if they were
+ * several records. Answers are kept for their TTL, and identical questions share one query.
+ */
+export function createResolver(options: ResolverOptions): Resolver {
+  const now = options.now ?? (() => performance.now());
+  const servers = readServers(options.servers);
+  const cache = new Map<string, { outcome: DnsOutcome; expires_at: number }>();
+  const inFlight = new Map<string, Promise<DnsOutcome>>();
+
+  const lookUp = async (key: string, name: string, rrtype: keyof DnsAnswers): Promise<DnsOutcome> => {
+    const outcome = await ask(servers, { name, rrtype }, options.timeout_ms ?? DEFAULT_TIMEOUT_MS);
+    if (outcome.ttl_seconds > 0 && outcome.bytes <= MAX_CACHED_BYTES) {
+      cache.delete(key);
+      for (const oldest of cache.keys()) {
+        if (cache.size < MAX_CACHE_ENTRIES) break;
+        cache.delete(oldest);
+      }
+      cache.set(key, { outcome, expires_at: now() + outcome.ttl_seconds * 1_000 });
+    }
+    return outcome;
+  };
+
+  return async <T extends keyof DnsAnswers>(asked: string, rrtype: T): Promise<DnsAnswers[T]> => {
+    const name = toDnsName(asked);
+    if (name === undefined) throw dnsError("EBADNAME", asked, rrtype);
+    const key = `${rrtype} ${name}`;
+    const cached = cache.get(key);
+    if (cached && cached.expires_at > now()) return unwrap(cached.outcome, name, rrtype);
+    let pending = inFlight.get(key);
+    if (!pending) {
+      if (inFlight.size >= MAX_IN_FLIGHT) throw dnsError("ESERVFAIL", name, rrtype);
+      pending = lookUp(key, name, rrtype).finally(() => inFlight.delete(key));
+      inFlight.set(key, pending);
+    }
+    return unwrap(await pending, name, rrtype);
+  };
+}
+
+/** The `code` of a resolver's error; undefined for anything else that was thrown. */
+export function dnsErrorCode(error: unknown): DnsErrorCode | undefined {
+  return error instanceof Error && "code" in error && "rrtype" in error
+    ? (error.code as DnsErrorCode)
+    : undefined;
+}
+
+/** True when the DNS answered that there is no such name or record, as opposed to not answering. */
+export function isNoRecord(error: unknown): boolean {
+  const code = dnsErrorCode(error);
+  return code === "ENODATA" || code === "ENOTFOUND" || code === "EBADNAME";
+}
+
+function readServers(given: string[]): DnsServer[] {
+  const list = given.length > 0 ? given : getServers();
+  // resolv.conf(5): without any nameserver line the one on the local machine is asked.
+  return (list.length > 0 ? list : ["127.0.0.1"]).map(readServer);
+}
+
+function readServer(text: string): DnsServer {
+  const bracketed = /^\[([^\]]+)\](?::(\d+))?$/.exec(text);
+  const [, host = text, port = "53"] = bracketed ?? (isIP(text) ? [] : (/^([^:]+):(\d+)$/.exec(text) ?? []));
+  if (isIP(host) === 0 || Number(port) < 1 || Number(port) > 65_535) {
+    throw invalid("dns.servers", "bad_address", `"${text}" is not an address such as 1.1.1.1 or [::1]:53.`);
+  }
+  return { host, port: Number(port) };
+}
+
+/** Lower case, A-labels, no root dot; undefined when no such name can exist (RFC 1035 §2.3.4). */
+function toDnsName(asked: string): string | undefined {
+  const ascii = /^[\x21-\x7e]+$/.test(asked) ? asked : domainToASCII(asked);
+  const name = ascii.toLowerCase().replace(/\.$/, "");
+  const fits = name.length <= 253 && name.split(".").every((label) => label.length > 0 && label.length <= 63);
+  return fits ? name : undefined;
+}
+
+async function ask(
+  servers: DnsServer[],
+  question: { name: string; rrtype: keyof DnsAnswers },
+  timeoutMs: number,
+): Promise<DnsOutcome> {
+  const tryMs = Math.ceil(timeoutMs / (servers.length * ROUNDS));
+  let failure: DnsErrorCode = "ETIMEOUT";
+  for (let attempt = 0; attempt < servers.length * ROUNDS; attempt++) {
+    const server = servers[attempt % servers.length];
+    const reply: DecodedPacket | DnsErrorCode = server
+      ? await exchange(server, question, tryMs)
+      : "ESERVFAIL";
+    const outcome = typeof reply === "string" ? reply : readReply(reply, question);
+    if (typeof outcome !== "string") return outcome;
+    failure = outcome;
+  }
+  return { error: failure, ttl_seconds: 0, bytes: 0 };
+}
+
+/** Every caller gets its own copy: some sort or annotate what they are given. */
+function unwrap<T extends keyof DnsAnswers>(outcome: DnsOutcome, name: string, rrtype: T): DnsAnswers[T] {
+  if ("error" in outcome) throw dnsError(outcome.error, name, rrtype);
+  return structuredClone(outcome.values) as DnsAnswers[T];
+}
+
+function dnsError(code: DnsErrorCode, name: string, rrtype: string): Error {
+  return Object.assign(new Error(`DNS lookup of ${rrtype} ${name} failed: ${code}`), { code, name, rrtype });
+}

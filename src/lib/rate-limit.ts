@@ -1,0 +1,105 @@
+const MAX_KEYS = 100_000;
+const SWEEP_EVERY_MS = 60_000;
+
+/** `limit` requests per `window_seconds`; a limit of 0 means none. */
+export interface RateRule {
+  limit: number;
+  window_seconds: number;
+}
+
+/** `remaining` could follow at once, all of `limit` after `reset_seconds`; a refused one after `retry_after_seconds`. */
+export interface RateVerdict {
+  ok: boolean;
+  limit: number;
+  remaining: number;
+  reset_seconds: number;
+  retry_after_seconds: number;
+}
+
+export interface RateLimiter {
+  take: (key: string, rule: RateRule) => RateVerdict;
+  /** Fills the bucket of a key again, such as after a right password. */
+  forget: (key: string) => void;
+  readonly size: number;
+}
+
+/**
+ * Token buckets by the generic cell rate algorithm: one number per key, the moment its bucket is full again. In memory,
+ * at most 100,000 keys: beyond that the one unused for longest gives way. `now` is in milliseconds.
+ */
+export function createRateLimiter(now: () => number): RateLimiter {
+  const fullAt = new Map<string, number>();
+  let sweptAt = now();
+
+  const take = (key: string, rule: RateRule): RateVerdict => {
+    if (rule.limit <= 0) {
+      return { ok: true, limit: 0, remaining: 0, reset_seconds: 0, retry_after_seconds: 0 };
+    }
+    const moment = now();
+    if (moment - sweptAt >= SWEEP_EVERY_MS) {
+      sweep(fullAt, moment);
+      sweptAt = moment;
+    }
+    const before = within(fullAt.get(key) ?? moment, moment, moment + rule.window_seconds * 1000);
+    const verdict = judge(before, moment, rule);
+    const after = verdict.ok ? before + interval(rule) : before;
+    // Deleting first moves the key to the end of the map's order: the front is the one unused for longest.
+    fullAt.delete(key);
+    fullAt.set(key, after);
+    evict(fullAt);
+    return verdict;
+  };
+
+  return {
+    take,
+    forget: (key) => {
+      fullAt.delete(key);
+    },
+    get size() {
+      return fullAt.size;
+    },
+  };
+}
+
+function judge(fullAt: number, moment: number, rule: RateRule): RateVerdict {
+  const window = rule.window_seconds * 1000;
+  const after = fullAt + interval(rule);
+  const wait = after - window - moment;
+  // Sums of fractions of a millisecond drift: what is due within a microsecond is due.
+  const ok = wait <= 0.001;
+  const settled = ok ? after : fullAt;
+  return {
+    ok,
+    limit: rule.limit,
+    remaining: ok ? Math.max(0, Math.floor((window - (settled - moment)) / interval(rule) + 0.001)) : 0,
+    reset_seconds: Math.ceil((settled - moment) / 1000),
+    retry_after_seconds: ok ? 0 : Math.max(1, Math.ceil(wait / 1000)),
+  };
+}
+
+/** Beyond a window from now a bucket is only after the clock was set back. */
+function within(value: number, low: number, high: number): number {
+  return Math.min(Math.max(value, low), high);
+}
+
+function interval(rule: RateRule): number {
+  return (rule.window_seconds * 1000) / rule.limit;
+}
+
+function sweep(fullAt: Map<string, number>, moment: number): void {
+  for (const [key, full] of fullAt) {
+    if (full <= moment) {
+      fullAt.delete(key);
+    }
+  }
+}
+
+function evict(fullAt: Map<string, number>): void {
+  if (fullAt.size <= MAX_KEYS) {
+    return;
+  }
+  const [oldest] = fullAt.keys();
+  if (oldest !== undefined) {
+    fullAt.delete(oldest);
+  }
+}

@@ -1,0 +1,73 @@
+import { BlockedAddressError } from "./net.ts";
+
+const MAX_RETRY_AFTER_SECONDS = 86_400;
+
+const FAULT_SENTENCES: Record<string, string> = {
+  ECONNREFUSED: "Nothing answers at that address and port.",
+  ECONNRESET: "The connection broke off before the answer was complete.",
+  EHOSTUNREACH: "There is no route to that address.",
+  ENETUNREACH: "There is no route to that address.",
+  ENOTFOUND: "That host name does not exist.",
+  ENODATA: "That host name has no address.",
+  ESERVFAIL: "The name server could not look that host name up.",
+  EREFUSED: "The name server refused to look that host name up.",
+  EBADNAME: "That is not a host name.",
+  ETIMEOUT: "The name server did not answer.",
+};
+
+export interface NetworkFault {
+  code: "blocked_address" | "timeout" | "cancelled" | "tls_error" | "unreachable";
+  /** A whole sentence, without the host's name. */
+  message: string;
+}
+
+/** What went wrong on the way to a server, from what `fetch` or a body's reader threw; null if it was no network matter. */
+export function networkFault(error: unknown): NetworkFault | null {
+  if (error instanceof BlockedAddressError) {
+    return { code: "blocked_address", message: error.message };
+  }
+  if (!(error instanceof Error)) {
+    return null;
+  }
+  if (error.name === "TimeoutError") {
+    return { code: "timeout", message: "The answer took too long." };
+  }
+  if (error.name === "AbortError") {
+    return { code: "cancelled", message: "The request was cancelled." };
+  }
+  const code = "code" in error && typeof error.code === "string" ? error.code : "";
+  if (/CERT|TLS|SSL|SIGNATURE|ISSUER|EPROTO/.test(code)) {
+    return {
+      code: "tls_error",
+      message: `The server's TLS certificate or handshake was not accepted (${code}).`,
+    };
+  }
+  return code === ""
+    ? null
+    : { code: "unreachable", message: FAULT_SENTENCES[code] ?? `Connecting failed (${code}).` };
+}
+
+/** The first `limit` bytes of a body; the rest is never read. */
+export async function readCapped(
+  response: Response,
+  limit: number,
+): Promise<{ bytes: Uint8Array<ArrayBuffer>; truncated: boolean }> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of response.body ?? []) {
+    chunks.push(chunk);
+    size += chunk.byteLength;
+    if (size > limit) {
+      break; // which cancels the stream
+    }
+  }
+  const bytes = new Uint8Array(Buffer.concat(chunks));
+  return { bytes: bytes.subarray(0, limit), truncated: size > limit };
+}
+
+/** Of Retry-After (RFC 9110 §10.2.3: seconds or a date), at most a day; null without one that can be read. */
+export function retryAfterSeconds(headers: Headers): number | null {
+  const value = headers.get("retry-after") ?? "";
+  const seconds = /^\d+$/.test(value) ? Number(value) : (Date.parse(value) - Date.now()) / 1000;
+  return Number.isNaN(seconds) ? null : Math.min(MAX_RETRY_AFTER_SECONDS, Math.max(0, Math.ceil(seconds)));
+}

@@ -1,0 +1,257 @@
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createHmac,
+  hkdfSync,
+  randomBytes,
+  timingSafeEqual,
+} from "node:crypto";
+import { link, mkdir, open, readFile, stat, unlink } from "node:fs/promises";
+import { join } from "node:path";
+import { AppError, messageOf } from "../errors.ts";
+
+const MASTER_KEY_BYTES = 32;
+const SUBKEY_BYTES = 32;
+const NONCE_BYTES = 12; // NIST SP 800-38D §8.2.2: 96 random bits
+const TAG_BYTES = 16;
+const KEY_ID_BYTES = 4;
+const SEAL_VERSION = 1;
+const HEADER_BYTES = 1 + KEY_ID_BYTES + NONCE_BYTES;
+/** Any permission of group or others. */
+const WIDE_MODE = 0o077;
+
+const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const BASE32 = "abcdefghijklmnopqrstuvwxyz234567"; // RFC 4648 §6 in lower case
+const KEY_PREFIX = "mw_live_";
+const KEY_RANDOM_CHARS = 40; // about 238 bits
+const KEY_CHECK_CHARS = 6; // 62^6 > 2^32
+const KEY_FORM = /^mw_live_[0-9A-Za-z]{46}$/;
+
+/** Letters and digits that cannot be taken for one another, for the token of an inbox address. */
+export const ADDRESS_TOKEN_ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789";
+
+export interface Secrets {
+  /** Encrypts for storage. `aad` ties the result to its owner (a connection's id), so that it opens nowhere else. */
+  seal: (plaintext: string, aad: string) => Uint8Array;
+  /** Throws AppError "internal" when the bytes were changed, moved, or sealed under another master key. */
+  open: (sealed: Uint8Array, aad: string) => string;
+  /** HMAC-SHA256 under a key of its own for each purpose. */
+  hmac: (purpose: string, text: string) => Buffer;
+  /** A sentence for the log when the key file can be read by others; null when all is well. */
+  warning: string | null;
+}
+
+/**
+ * The secrets of this installation, from `security.master_key` (base64 of 32 bytes) or from `<dir>/master.key`, which is
+ * made at the first start. Throws AppError "internal" when the key is there but unusable: a new one would lock out
+ * everything sealed before.
+ */
+export async function loadMasterKey(options: { configured: string; dir: string }): Promise<Secrets> {
+  if (options.configured !== "") {
+    return createSecrets(decodeMasterKey(options.configured, "security.master_key"), null);
+  }
+  const file = join(options.dir, "master.key");
+  const text = (await readIfThere(file)) ?? (await createKeyFile(options.dir, file));
+  return createSecrets(decodeMasterKey(text, file), await permissionWarning(file));
+}
+
+/** A new API key. Only `hash` is stored, and `prefix` and `last4` to recognise it by. */
+export function mintApiKey(): { key: string; hash: string; prefix: string; last4: string } {
+  const random = randomToken(KEY_RANDOM_CHARS, BASE62);
+  const key = `${KEY_PREFIX}${random}${keyChecksum(random)}`;
+  return { key, hash: hashApiKey(key), prefix: key.slice(0, KEY_PREFIX.length + 4), last4: key.slice(-4) };
+}
+
+/** Whether the form and the check characters fit, so that a typing error never reaches the database. */
+export function checkApiKeyFormat(key: string): boolean {
+  if (!KEY_FORM.test(key)) {
+    return false;
+  }
+  const random = key.slice(KEY_PREFIX.length, -KEY_CHECK_CHARS);
+  return key.endsWith(keyChecksum(random));
+}
+
+/** SHA-256 in hex. The key has 238 random bits, so a slow hash would add nothing. */
+export function hashApiKey(key: string): string {
+  return createHash("sha256").update(key).digest("hex");
+}
+
+/** `length` characters, each one of `alphabet` (2 to 256 characters) with exactly the same chance. */
+export function randomToken(length: number, alphabet: string): string {
+  // A byte above the last whole multiple would favour the first characters: it is thrown away.
+  const limit = 256 - (256 % alphabet.length);
+  let token = "";
+  while (token.length < length) {
+    for (const byte of randomBytes(length)) {
+      if (byte < limit && token.length < length) {
+        token += alphabet.charAt(byte % alphabet.length);
+      }
+    }
+  }
+  return token;
+}
+
+/** Compares in a time that tells nothing about where two values differ; their length is no secret. */
+export function equalBytes(a: string | Uint8Array, b: string | Uint8Array): boolean {
+  const left = Buffer.from(a);
+  const right = Buffer.from(b);
+  return left.length === right.length && timingSafeEqual(left, right);
+}
+
+/** The first `length` characters (5 bits each) of the bytes in lower-case base32: for tokens inside mail addresses. */
+export function base32Token(bytes: Uint8Array, length: number): string {
+  let token = "";
+  let bits = 0;
+  let held = 0;
+  for (const byte of bytes) {
+    held = (held << 8) | byte;
+    bits += 8;
+    while (bits >= 5 && token.length < length) {
+      bits -= 5;
+      token += BASE32.charAt((held >>> bits) & 31);
+    }
+    held &= (1 << bits) - 1;
+  }
+  return token;
+}
+
+function keyChecksum(random: string): string {
+  let rest = Bun.hash.crc32(random);
+  let digits = "";
+  for (let index = 0; index < KEY_CHECK_CHARS; index++) {
+    digits = BASE62.charAt(rest % 62) + digits;
+    rest = Math.floor(rest / 62);
+  }
+  return digits;
+}
+
+async function readIfThere(file: string): Promise<string | null> {
+  try {
+    return await readFile(file, "utf8");
+  } catch (error) {
+    if (hasCode(error, "ENOENT")) {
+      return null;
+    }
+    throw new AppError("internal", `The master key ${file} cannot be read: ${messageOf(error)}.`, {
+      fix: "Let the account that runs Mailwright own this file, with mode 0600.",
+    });
+  }
+}
+
+/** Returns the text of the key that is there in the end: of two processes that start together, one wins. */
+async function createKeyFile(dir: string, file: string): Promise<string> {
+  await mkdir(dir, { recursive: true, mode: 0o700 });
+  const draft = `${file}.${process.pid}.${randomBytes(4).toString("hex")}`;
+  await writeSynced(draft, `${randomBytes(MASTER_KEY_BYTES).toString("base64")}\n`);
+  try {
+    // Unlike rename, link never replaces a key that another process has just made.
+    await link(draft, file);
+  } catch (error) {
+    if (!hasCode(error, "EEXIST")) {
+      throw error;
+    }
+  } finally {
+    await unlink(draft);
+  }
+  await syncDirectory(dir);
+  return await readFile(file, "utf8");
+}
+
+async function writeSynced(file: string, text: string): Promise<void> {
+  await using handle = await open(file, "wx", 0o600);
+  await handle.writeFile(text);
+  await handle.sync();
+}
+
+async function syncDirectory(dir: string): Promise<void> {
+  await using handle = await open(dir, "r");
+  await handle.sync();
+}
+
+function decodeMasterKey(text: string, source: string): Buffer {
+  const trimmed = text.trim();
+  const key = Buffer.from(trimmed, "base64");
+  // Buffer skips what is not base64, so only the way back shows that nothing was skipped.
+  const unpadded = trimmed.replace(/=+$/, "").replaceAll("-", "+").replaceAll("_", "/");
+  if (key.length !== MASTER_KEY_BYTES || key.toString("base64").replace(/=+$/, "") !== unpadded) {
+    throw new AppError("internal", `The master key in ${source} is not 32 bytes in base64.`, {
+      fix: "Put the original key back. Only on a new installation make another, with: openssl rand -base64 32",
+    });
+  }
+  return key;
+}
+
+async function permissionWarning(file: string): Promise<string | null> {
+  const { mode } = await stat(file);
+  return (mode & WIDE_MODE) === 0
+    ? null
+    : `Other users of this machine can read the master key. Mend it with: chmod 600 ${file}`;
+}
+
+function createSecrets(master: Buffer, warning: string | null): Secrets {
+  const subkeys = new Map<string, Buffer>();
+  const subkey = (purpose: string): Buffer => {
+    const known = subkeys.get(purpose);
+    if (known !== undefined) {
+      return known;
+    }
+    const made = Buffer.from(hkdfSync("sha256", master, "", `mailwright:${purpose}`, SUBKEY_BYTES));
+    subkeys.set(purpose, made);
+    return made;
+  };
+  const sealKey = subkey("seal:1");
+  const keyId = subkey("key-id").subarray(0, KEY_ID_BYTES);
+  return {
+    warning,
+    seal: (plaintext, aad) => sealWith(sealKey, keyId, plaintext, aad),
+    open: (sealed, aad) => openWith(sealKey, keyId, sealed, aad),
+    hmac: (purpose, text) =>
+      createHmac("sha256", subkey(`hmac:${purpose}`))
+        .update(text)
+        .digest(),
+  };
+}
+
+/** Layout: version (1), key id (4), nonce (12), ciphertext, tag (16). The key id makes a later change of keys possible. */
+function sealWith(key: Buffer, keyId: Buffer, plaintext: string, aad: string): Uint8Array {
+  const nonce = randomBytes(NONCE_BYTES);
+  const head = Buffer.concat([Buffer.of(SEAL_VERSION), keyId, nonce]);
+  const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(sealedAad(head, aad));
+  const ciphertext = Buffer.concat([cipher.update(plaintext, "utf8"), cipher.final()]);
+  return Buffer.concat([head, ciphertext, cipher.getAuthTag()]);
+}
+
+function openWith(key: Buffer, keyId: Buffer, sealed: Uint8Array, aad: string): string {
+  const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength);
+  if (bytes.length < HEADER_BYTES + TAG_BYTES || bytes[0] !== SEAL_VERSION) {
+    throw unopenable("is damaged, or was sealed by a newer version");
+  }
+  if (!bytes.subarray(1, 1 + KEY_ID_BYTES).equals(keyId)) {
+    throw unopenable("was sealed under another master key");
+  }
+  const head = bytes.subarray(0, HEADER_BYTES);
+  const nonce = bytes.subarray(1 + KEY_ID_BYTES, HEADER_BYTES);
+  const decipher = createDecipheriv("aes-256-gcm", key, nonce, { authTagLength: TAG_BYTES });
+  decipher.setAAD(sealedAad(head, aad)).setAuthTag(bytes.subarray(-TAG_BYTES));
+  try {
+    const plaintext = decipher.update(bytes.subarray(HEADER_BYTES, -TAG_BYTES));
+    return Buffer.concat([plaintext, decipher.final()]).toString("utf8");
+  } catch {
+    throw unopenable("was changed, or belongs to something else");
+  }
+}
+
+function sealedAad(head: Buffer, aad: string): Buffer {
+  return Buffer.concat([head.subarray(0, 1 + KEY_ID_BYTES), Buffer.from(aad, "utf8")]);
+}
+
+function unopenable(cause: string): AppError {
+  return new AppError("internal", `A stored secret cannot be opened: it ${cause}.`, {
+    fix: "Restore the master key that belongs to this database, or enter the credential again.",
+  });
+}
+
+function hasCode(error: unknown, code: string): boolean {
+  return error instanceof Error && "code" in error && error.code === code;
+}

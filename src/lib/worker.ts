@@ -1,0 +1,12 @@
+const COMPILED_ROOT = "/$bunfs/root/";
+
+/**
+ * Starts a worker thread from `path`, relative to `src` (`db/checkpoint-worker.ts`). In the compiled binary
+ * every module is bundled into one file at the root, so `import.meta.url` says nothing about folders there.
+ */
+export function startWorker(path: string): Worker {
+  const root = import.meta.url.includes(COMPILED_ROOT)
+    ? `file://${COMPILED_ROOT}`
+    : new URL("../", import.meta.url);
+  return new Worker(new URL(path, root).href);
+}

@@ -1,0 +1,138 @@
+import ipaddr from "ipaddr.js";
+import { type DNSResolver, dmarc, spf } from "mailauth";
+import type { Resolver } from "../lib/dns.ts";
+import type { MailHeaders } from "./headers.ts";
+import { domainOf, inSameHands } from "./domain-owner.ts";
+import { verifySignatures } from "./signatures.ts";
+
+export interface Envelope {
+  raw: Uint8Array;
+  headers: MailHeaders;
+  /** The one author, as fromMailbox gave it. */
+  from: { address: string };
+  remote_address: string;
+  helo: string;
+  /** Empty for the null reverse-path. */
+  mail_from: string;
+  /** Our own name. */
+  hostname: string;
+  resolver: Resolver;
+}
+
+export interface Identity {
+  /** True only when the domain of the From address vouches for this mail. */
+  authenticated: boolean;
+  /** RFC 8601 words; `aligned` says that what passed belongs to the From domain. */
+  auth: { spf: string; dkim: string; dmarc: string; aligned: boolean };
+  /** The domain asks that its unauthenticated mail be refused: 550 5.7.26. */
+  dmarc_reject: boolean;
+  /** The DNS did not answer, so a later attempt may be authenticated. */
+  problem?: "temporary";
+}
+
+const MAX_WAIT_MS = 20_000;
+const MAX_SPF_MS = 10_000;
+
+/**
+ * Whether the From domain vouches for the mail: a DMARC pass, or an aligned DKIM pass where no DMARC record is
+ * published. What the mail says about itself (Authentication-Results, ARC) is not read.
+ */
+export async function authenticateSender(mail: Envelope, maxWaitMs = MAX_WAIT_MS): Promise<Identity> {
+  const stop = new AbortController();
+  const timedOut = Promise.withResolvers<Identity>();
+  const timer = setTimeout(() => {
+    stop.abort();
+    timedOut.resolve(UNANSWERED);
+  }, maxWaitMs);
+  const judged = judge(mail, stop.signal);
+  try {
+    return await Promise.race([judged, timedOut.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Whether an address is in one of the networks: `192.0.2.0/24`, `::1/128` or a single address. */
+export function inTrustedNetwork(address: string, networks: string[]): boolean {
+  if (!ipaddr.isValid(address)) return false;
+  // `process` turns a v4-mapped v6 address into the v4 one it stands for.
+  const client = ipaddr.process(address);
+  return networks.some((network) => {
+    if (!ipaddr.isValidCIDR(network)) {
+      return ipaddr.isValid(network) && ipaddr.process(network).toString() === client.toString();
+    }
+    const range = ipaddr.parseCIDR(network);
+    return range[0].kind() === client.kind() && client.match(range);
+  });
+}
+
+const UNANSWERED: Identity = {
+  authenticated: false,
+  auth: { spf: "temperror", dkim: "temperror", dmarc: "temperror", aligned: false },
+  dmarc_reject: false,
+  problem: "temporary",
+};
+
+/** One method's word, the From domain's own domains that passed, and whether the DNS kept one from passing. */
+export interface Check {
+  result: string;
+  aligned: string[];
+  undecided: boolean;
+}
+
+async function judge(mail: Envelope, signal: AbortSignal): Promise<Identity> {
+  const [dkim, sender] = await Promise.all([verifySignatures(mail, signal), checkSender(mail)]);
+  // Alignment here is a floor under DMARC's own: a tree walk lets the tenants of a shared suffix align.
+  const found = await dmarc({
+    headerFrom: mail.from.address,
+    fromFields: mail.headers.all("from").length,
+    dkimDomains: dkim.aligned.map((domain) => ({ domain })),
+    spfDomains: sender.aligned,
+    resolver: mail.resolver as DNSResolver,
+    strict: true,
+  });
+  // A missing verdict is a fail.
+  return conclude({
+    dkim,
+    sender,
+    verdict: found ? found.status.result : "fail",
+    policy: found && found.policy,
+  });
+}
+
+function conclude(seen: { dkim: Check; sender: Check; verdict: string; policy: string | false }): Identity {
+  const { dkim, sender, verdict } = seen;
+  const unpublished = verdict === "none";
+  // Without a DMARC record SPF only proves an address that many senders may share.
+  const authenticated = verdict === "pass" || (unpublished && dkim.aligned.length > 0);
+  const undecided =
+    !authenticated && (verdict === "temperror" || dkim.undecided || (verdict === "fail" && sender.undecided));
+  const aligned = authenticated || (unpublished && sender.aligned.length > 0);
+  return {
+    authenticated,
+    auth: { spf: sender.result, dkim: dkim.result, dmarc: verdict, aligned },
+    dmarc_reject: verdict === "fail" && !undecided && seen.policy === "reject",
+    ...(undecided && { problem: "temporary" as const }),
+  };
+}
+
+/** RFC 7208; for the null reverse-path the HELO name is checked (§2.4). */
+async function checkSender(mail: Envelope): Promise<Check> {
+  const from = domainOf(mail.from.address);
+  const { domain, status } = await spf({
+    sender: mail.mail_from,
+    ip: mail.remote_address,
+    helo: mail.helo,
+    mta: mail.hostname,
+    resolver: mail.resolver as DNSResolver,
+    strict: true,
+    maxElapsedTime: MAX_SPF_MS,
+  });
+  const result: string = status.result;
+  const ours = inSameHands(domain, from);
+  return {
+    result,
+    aligned: ours && result === "pass" ? [domain] : [],
+    undecided: ours && result === "temperror",
+  };
+}

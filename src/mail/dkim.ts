@@ -1,0 +1,243 @@
+import { createHash, createPrivateKey, createPublicKey, generateKeyPair, sign } from "node:crypto";
+import type { KeyObject } from "node:crypto";
+import { mkdir, open, readFile, rename } from "node:fs/promises";
+import { join } from "node:path";
+import { domainToASCII } from "node:url";
+import { promisify } from "node:util";
+
+import { messageOf } from "../errors.ts";
+
+export interface DkimKey {
+  selector: string;
+  algorithm: "rsa" | "ed25519";
+  private_key: KeyObject;
+}
+
+export type DkimKeys = readonly DkimKey[];
+
+export interface DnsRecord {
+  type: "TXT";
+  name: string;
+  value: string;
+}
+
+const RSA_BITS = 2048;
+const FOLD_AT = 72;
+
+/** Each is signed once more than it occurs, so that none can be added later (RFC 6376 section 8.15). */
+const SIGNED_FIELDS = [
+  "From",
+  "To",
+  "Cc",
+  "Subject",
+  "Date",
+  "Message-ID",
+  "In-Reply-To",
+  "References",
+  "Reply-To",
+  "Auto-Submitted",
+  "MIME-Version",
+  "Content-Type",
+];
+
+const generate = promisify(generateKeyPair);
+/** In its callback form the signature is made on the thread pool, which keeps half a millisecond of RSA off the loop. */
+const signAside = promisify(sign);
+
+/** The signing keys of this installation, from `<dir>/dkim/keys.json`; made there when the file is absent. */
+export async function loadDkimKeys(dir: string): Promise<DkimKeys> {
+  const folder = join(dir, "dkim");
+  const path = join(folder, "keys.json");
+  const stored = await readIfThere(path);
+  if (stored !== undefined) return readKeys(path, stored);
+  const made = await makeKeys();
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await writeDurably(folder, path, JSON.stringify(made, null, 2));
+  return readKeys(path, JSON.stringify(made));
+}
+
+/** What the owner of `domain` publishes, so that receivers can check the signatures. */
+export function dnsRecords(keys: DkimKeys, domain: string): DnsRecord[] {
+  return keys.map((key) => ({
+    type: "TXT",
+    name: `${key.selector}._domainkey.${domainToASCII(domain)}`,
+    value: `v=DKIM1; k=${key.algorithm}; p=${publicPart(key)}`,
+  }));
+}
+
+/**
+ * The mail with one DKIM-Signature per key in front. `raw` has CRLF line ends and a From of `domain`.
+ * The signature's time is the mail's Date, so signing the same mail again gives the same bytes.
+ */
+export async function signMail(raw: Buffer, domain: string, keys: DkimKeys): Promise<Buffer> {
+  const headersEnd = raw.indexOf("\r\n\r\n");
+  if (headersEnd < 0) throw new Error("A mail without an end of its header section cannot be signed.");
+  const fields = raw
+    .subarray(0, headersEnd)
+    .toString("latin1")
+    .split(/\r\n(?![ \t])/);
+  const signingDomain = domainToASCII(domain);
+  requireFrom(fields, signingDomain);
+  const signed = signedFields(fields);
+  const tags = {
+    d: signingDomain,
+    t: Math.floor(dateOf(fields).getTime() / 1000),
+    h: fold(signed.names.map((name, index) => (index === 0 ? name : `:${name}`))),
+    bh: createHash("sha256")
+      .update(relaxedBody(raw.subarray(headersEnd + 4)))
+      .digest("base64"),
+  };
+  const signatures = await Promise.all(keys.map((key) => signatureField(key, tags, signed.canonical)));
+  return Buffer.concat([...signatures.map((field) => Buffer.from(field + "\r\n", "latin1")), raw]);
+}
+
+interface StoredKey {
+  selector: string;
+  algorithm: DkimKey["algorithm"];
+  /** PEM, PKCS #8 */
+  private_key: string;
+}
+
+async function readIfThere(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+function readKeys(path: string, text: string): DkimKeys {
+  try {
+    return (JSON.parse(text) as StoredKey[]).map(({ selector, algorithm, private_key }) => ({
+      selector,
+      algorithm,
+      private_key: createPrivateKey(private_key),
+    }));
+  } catch (error) {
+    throw new Error(
+      `${path} does not hold DKIM keys (${messageOf(error)}). Put it back from a backup, or remove it to get new keys and publish their DNS records.`,
+      { cause: error },
+    );
+  }
+}
+
+async function makeKeys(): Promise<StoredKey[]> {
+  const [rsa, ed25519] = await Promise.all([
+    generate("rsa", { modulusLength: RSA_BITS }),
+    generate("ed25519"),
+  ]);
+  const pem = (key: KeyObject): string => key.export({ type: "pkcs8", format: "pem" });
+  return [
+    { selector: "s1", algorithm: "rsa", private_key: pem(rsa.privateKey) },
+    { selector: "e1", algorithm: "ed25519", private_key: pem(ed25519.privateKey) },
+  ];
+}
+
+/** A crash leaves either no file or the whole one: half a key file would lock the installation out of its DNS records. */
+async function writeDurably(folder: string, path: string, text: string): Promise<void> {
+  const draft = `${path}.${process.pid}.tmp`;
+  const file = await open(draft, "w", 0o600);
+  try {
+    await file.writeFile(text);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(draft, path);
+  const directory = await open(folder, "r");
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
+  }
+}
+
+function publicPart(key: DkimKey): string {
+  const der = createPublicKey(key.private_key).export({ type: "spki", format: "der" });
+  // RFC 8463 section 4.2: the bare 32 octets for Ed25519; RFC 6376 section 3.6.1: the whole structure for RSA.
+  return (key.algorithm === "ed25519" ? der.subarray(-32) : der).toString("base64");
+}
+
+/** A signature of another domain than the author's counts for nothing in DMARC, so to ask for one is a bug. */
+function requireFrom(fields: string[], domain: string): void {
+  const from = fields.filter((field) => /^from:/i.test(field));
+  const author = /@([^@\s>]+)>?\s*$/.exec(from[0] ?? "")?.[1];
+  const authorDomain = domainToASCII(Buffer.from(author ?? "", "latin1").toString("utf8"));
+  if (from.length === 1 && authorDomain === domain && domain !== "") return;
+  throw new Error(`A mail from "${authorDomain}" cannot be signed for "${domain}".`);
+}
+
+function dateOf(fields: string[]): Date {
+  const value = fields.find((field) => /^date:/i.test(field))?.slice("date:".length) ?? "";
+  const date = new Date(value.trim());
+  return Number.isNaN(date.getTime()) ? new Date() : date;
+}
+
+function signedFields(fields: string[]): { names: string[]; canonical: string } {
+  const names: string[] = [];
+  let canonical = "";
+  for (const name of SIGNED_FIELDS) {
+    // RFC 6376 section 5.4.2: several fields of one name are signed from the last up.
+    const present = fields
+      .filter((field) => field.toLowerCase().startsWith(`${name.toLowerCase()}:`))
+      .toReversed();
+    names.push(...present.map(() => name), name);
+    canonical += present.map((field) => relaxedField(field) + "\r\n").join("");
+  }
+  return { names, canonical };
+}
+
+async function signatureField(
+  key: DkimKey,
+  tags: { d: string; t: number; h: string; bh: string },
+  canonical: string,
+): Promise<string> {
+  const field = [
+    `DKIM-Signature: v=1; a=${key.algorithm}-sha256; c=relaxed/relaxed;`,
+    ` d=${tags.d}; s=${key.selector}; t=${tags.t};`,
+    ` h=${tags.h};`,
+    ` bh=${tags.bh};`,
+    " b=",
+  ].join("\r\n");
+  const input = Buffer.from(canonical + relaxedField(field), "latin1");
+  const signature =
+    key.algorithm === "rsa"
+      ? await signAside("sha256", input, key.private_key)
+      : // RFC 8463 section 3: Ed25519 signs the SHA-256 of the data, not the data.
+        await signAside(null, createHash("sha256").update(input).digest(), key.private_key);
+  return field + fold(signature.toString("base64").match(/.{1,64}/g) ?? []);
+}
+
+function fold(parts: string[]): string {
+  let lineLength = FOLD_AT / 8;
+  return parts.reduce((text, part) => {
+    lineLength += part.length;
+    if (lineLength <= FOLD_AT) return text + part;
+    lineLength = part.length;
+    return `${text}\r\n ${part}`;
+  }, "");
+}
+
+/** RFC 6376 section 3.4.2 */
+function relaxedField(field: string): string {
+  const colon = field.indexOf(":");
+  const value = field
+    .slice(colon + 1)
+    .replaceAll("\r\n", "")
+    .replaceAll(/[ \t]+/g, " ")
+    .replaceAll(/^ | $/g, "");
+  return `${field.slice(0, colon).trimEnd().toLowerCase()}:${value}`;
+}
+
+/** RFC 6376 section 3.4.4 */
+function relaxedBody(body: Buffer): Buffer {
+  const text = body
+    .toString("latin1")
+    .replaceAll(/[ \t]+/g, " ")
+    .replaceAll(" \r\n", "\r\n")
+    .replace(/ $/, "");
+  let end = text.length;
+  while (end >= 2 && text.startsWith("\r\n", end - 2)) end -= 2;
+  return Buffer.from(end === 0 ? "" : `${text.slice(0, end)}\r\n`, "latin1");
+}

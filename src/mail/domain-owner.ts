@@ -1,0 +1,23 @@
+import { domainToASCII } from "node:url";
+import { getDomain } from "tldts";
+
+/** The part after the last "@". */
+export function domainOf(address: string): string {
+  return address.slice(address.lastIndexOf("@") + 1);
+}
+
+/**
+ * Whether two domains are one owner's: equal, or with the same registrable domain. Suffixes that companies share
+ * out (`github.io`, `uk.com`) count as public, so their tenants are strangers to each other.
+ */
+export function inSameHands(one: string, other: string): boolean {
+  const [a, b] = [normalize(one), normalize(other)];
+  if (a === "" || b === "") return false;
+  if (a === b) return true;
+  const registrable = getDomain(a, { allowPrivateDomains: true });
+  return registrable !== null && registrable === getDomain(b, { allowPrivateDomains: true });
+}
+
+function normalize(domain: string): string {
+  return domainToASCII(domain).toLowerCase().replace(/\.$/, "");
+}

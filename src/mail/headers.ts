@@ -1,0 +1,119 @@
+import { type AddressList, type Mailbox, parseAddressList } from "./address-list.ts";
+import { type HeaderField, readHeaderBlock } from "./header-block.ts";
+
+export interface MailHeaders {
+  fields: readonly HeaderField[];
+  /** The value of the first field of that name, in any case. */
+  get(name: string): string | undefined;
+  all(name: string): string[];
+  /** Bytes of the header block, its closing empty line included. */
+  size: number;
+  /** Where the body starts in the raw mail. */
+  body_offset: number;
+  /** False when the block is over MAX_HEADER_BYTES or MAX_HEADER_LINES: then only its beginning was read. */
+  complete: boolean;
+}
+
+export type FromMailbox = ({ ok: true } & Mailbox) | { ok: false; problem: string };
+
+export const MAX_HEADER_BYTES = 65_536;
+export const MAX_HEADER_LINES = 2_000;
+/** More servers than this have handled no honest mail: it is going in circles. */
+export const MAX_RECEIVED_FIELDS = 30;
+
+/** Reads the header block alone, whatever the bytes are; a block over the limits is read as far as they go. */
+export function readHeaders(raw: Uint8Array): MailHeaders {
+  const { fields, size, lines } = readHeaderBlock(raw, { bytes: MAX_HEADER_BYTES, lines: MAX_HEADER_LINES });
+  const byName = Map.groupBy(fields, (field) => field.name);
+  return {
+    fields,
+    get: (name) => byName.get(name.toLowerCase())?.[0]?.value,
+    all: (name) => (byName.get(name.toLowerCase()) ?? []).map((field) => field.value),
+    size,
+    body_offset: size,
+    complete: size <= MAX_HEADER_BYTES && lines <= MAX_HEADER_LINES,
+  };
+}
+
+/** The one author of a mail, or a sentence about why there is none to be believed: then the mail is refused. */
+export function fromMailbox(headers: MailHeaders): FromMailbox {
+  if (!headers.complete)
+    return { ok: false, problem: "The header of the mail is too large; send fewer fields." };
+  const [value, ...others] = headers.all("from");
+  if (value === undefined) return { ok: false, problem: "The mail has no From field." };
+  if (others.length > 0) return { ok: false, problem: "The mail has more than one From field." };
+  const list = mailboxes(value);
+  if (!list.ok) return { ok: false, problem: `The From field cannot be read. ${list.problem}` };
+  if (list.groups > 0) return { ok: false, problem: "The From field names a group; one address is needed." };
+  const [author, ...more] = list.mailboxes;
+  if (!author) return { ok: false, problem: "The From field holds no address." };
+  if (more.length > 0) return { ok: false, problem: "The From field holds more than one address." };
+  return { ok: true, ...author };
+}
+
+/** The addresses of a To, Cc, Reply-To or From value, those inside groups too, with their names decoded. */
+export function mailboxes(value: string): AddressList {
+  const list = parseAddressList(value);
+  if (!list.ok) return list;
+  const decoded = list.mailboxes.map(({ address, name }) => ({ address, name: decodeWords(name) }));
+  return { ...list, mailboxes: decoded };
+}
+
+/** How many servers say they have handled the mail. */
+export function receivedCount(headers: MailHeaders): number {
+  return headers.all("received").length;
+}
+
+// RFC 5322 §3.6.4; no id is longer than a line may be.
+const MESSAGE_ID = /<([^<>\s]{1,998})>/g;
+
+/** The ids of a Message-ID, In-Reply-To or References value, without their angle brackets. */
+export function messageIds(value: string): string[] {
+  return Array.from(value.matchAll(MESSAGE_ID), ([, id = ""]) => id);
+}
+
+// RFC 2047 §2, with the language suffix of RFC 2231 §5.
+const ENCODED_WORD = /=\?([^?*\s]{1,40})(?:\*[^?\s]{0,40})?\?([bq])\?([^?\s]*)\?=/gi;
+
+/** The text of a value with encoded words; one of an unknown charset stays as it is written. */
+export function decodeWords(value: string): string {
+  let text = "";
+  let end = 0;
+  let open: { charset: string; bytes: Buffer[]; source: string } | undefined;
+  const close = (): void => {
+    if (open) text += decodeBytes(open);
+    open = undefined;
+  };
+  for (const word of value.matchAll(ENCODED_WORD)) {
+    const [source, charset = "", encoding = "", data = ""] = word;
+    const between = value.slice(end, word.index);
+    // §6.2: white space between encoded words is not shown, and a character may be cut across them.
+    if (!open || between.trim() !== "" || open.charset !== charset.toLowerCase()) {
+      const joins = open !== undefined && between.trim() === "";
+      close();
+      text += joins ? "" : between;
+    }
+    open ??= { charset: charset.toLowerCase(), bytes: [], source: "" };
+    open.bytes.push(encoding.toLowerCase() === "b" ? Buffer.from(data, "base64") : unquote(data));
+    open.source += source;
+    end = word.index + source.length;
+  }
+  close();
+  return (text + value.slice(end)).replace(/\p{Cc}/gu, " ");
+}
+
+function decodeBytes(word: { charset: string; bytes: Buffer[]; source: string }): string {
+  try {
+    return new TextDecoder(word.charset).decode(Buffer.concat(word.bytes));
+  } catch {
+    return word.source;
+  }
+}
+
+/** RFC 2047 §4.2. */
+function unquote(data: string): Buffer {
+  const latin1 = data
+    .replaceAll("_", " ")
+    .replace(/=([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+  return Buffer.from(latin1, "latin1");
+}

@@ -1,0 +1,220 @@
+const MAX_SHEET_CHARS = 256 * 1024;
+const MAX_STYLE_CHARS = 8 * 1024;
+const MAX_CLASSES = 50;
+/** Two colours closer than this (of 255, on every channel) cannot be told apart by a reader. */
+const SAME_COLOR_WITHIN = 12;
+const FAR_OUTSIDE_PX = -500;
+/** Tables grow with their content whatever size they declare. */
+const GROWS = new Set(["table", "tbody", "thead", "tfoot", "tr", "td", "th", "col", "colgroup", "img"]);
+const COLOR_NAMES: Record<string, string> = {
+  white: "ffffff",
+  black: "000000",
+  snow: "fffafa",
+  ivory: "fffff0",
+  whitesmoke: "f5f5f5",
+  ghostwhite: "f8f8ff",
+  red: "ff0000",
+  green: "008000",
+  blue: "0000ff",
+  yellow: "ffff00",
+  gray: "808080",
+  grey: "808080",
+  silver: "c0c0c0",
+};
+
+export type Declarations = Map<string, string>;
+type Rgb = readonly [number, number, number];
+type Color = Rgb | "transparent" | "unknown";
+
+/** What of an element's style is handed down to the elements inside it. */
+export interface Look {
+  /** Not shown, and nothing inside can show itself again. */
+  gone: boolean;
+  /** Not shown, but an element inside may be (`visibility`, `font-size`). */
+  unseen: { visibility: boolean; size: boolean };
+  color: Color;
+  background: Color;
+  keeps_spaces: boolean;
+}
+
+export interface HtmlElement {
+  name: string;
+  attributes: Record<string, string>;
+}
+
+export const PAGE_LOOK: Look = {
+  gone: false,
+  unseen: { visibility: false, size: false },
+  color: "unknown",
+  background: [255, 255, 255],
+  keeps_spaces: false,
+};
+
+export function isHidden(look: Look): boolean {
+  return look.gone || look.unseen.visibility || look.unseen.size || isCamouflaged(look);
+}
+
+export function lookOf(element: HtmlElement, style: Declarations, parent: Look): Look {
+  const visibility = style.get("visibility");
+  const size = style.get("font-size") ?? style.get("font")?.split("/")[0];
+  const space = style.get("white-space");
+  return {
+    gone: parent.gone || isGone(element, style),
+    unseen: {
+      visibility: visibility === undefined ? parent.unseen.visibility : /^(hidden|collapse)/.test(visibility),
+      size: size === undefined ? parent.unseen.size : isTiny(size),
+    },
+    color: colorOr(style.get("color"), parent.color),
+    background: backgroundOr(style.get("background-color") ?? style.get("background"), parent.background),
+    keeps_spaces:
+      element.name === "pre" || (space === undefined ? parent.keeps_spaces : space.startsWith("pre")),
+  };
+}
+
+/** The style sheet's rules for this element, its presentational attributes and its own style, the later the stronger. */
+export function styleOf(element: HtmlElement, sheet: Map<string, Declarations>): Declarations {
+  const { name, attributes } = element;
+  const style: Declarations = new Map();
+  if (sheet.size > 0) {
+    const classes = (attributes["class"] ?? "").toLowerCase().split(/\s+/, MAX_CLASSES);
+    const selectors = [
+      name,
+      ...classes.flatMap((one) => [`.${one}`, `${name}.${one}`]),
+      `#${attributes["id"] ?? ""}`.toLowerCase(),
+    ];
+    for (const selector of selectors) merge(style, sheet.get(selector));
+  }
+  if (attributes["bgcolor"] !== undefined) style.set("background-color", attributes["bgcolor"]);
+  if (attributes["color"] !== undefined) style.set("color", attributes["color"]);
+  if (attributes["style"] !== undefined) merge(style, declarations(attributes["style"]));
+  return style;
+}
+
+/** Adds the rules of one style sheet, by the last part of each simple selector. Media queries are left out. */
+export function readSheet(css: string, sheet: Map<string, Declarations>): void {
+  let depth = 0;
+  let selector = "";
+  for (const piece of withoutComments(css.slice(0, MAX_SHEET_CHARS)).split(/(?=[{}])/)) {
+    const text = piece.replace(/^[{}]/, "");
+    if (piece.startsWith("{")) depth += 1;
+    if (piece.startsWith("}")) depth = Math.max(0, depth - 1);
+    if (depth === 0) selector = text;
+    else if (depth === 1 && !selector.includes("@")) addRule(sheet, selector, declarations(text));
+  }
+}
+
+function addRule(sheet: Map<string, Declarations>, selectors: string, style: Declarations): void {
+  for (const selector of selectors.toLowerCase().split(",")) {
+    const last = selector
+      .trim()
+      .split(/[\s>]+/)
+      .at(-1);
+    if (last === undefined || !/^[\w-]*[.#]?[\w-]+$/.test(last)) continue;
+    const known = sheet.get(last);
+    if (known === undefined) sheet.set(last, new Map(style));
+    else merge(known, style);
+  }
+}
+
+function merge(into: Declarations, from: Declarations | undefined): void {
+  for (const [property, value] of from ?? []) into.set(property, value);
+}
+
+function declarations(text: string): Declarations {
+  const found: Declarations = new Map();
+  for (const one of withoutComments(text.slice(0, MAX_STYLE_CHARS)).toLowerCase().split(";")) {
+    const colon = one.indexOf(":");
+    if (colon === -1) continue;
+    found.set(
+      one.slice(0, colon).trim(),
+      one
+        .slice(colon + 1)
+        .replace("!important", "")
+        .trim(),
+    );
+  }
+  return found;
+}
+
+function withoutComments(css: string): string {
+  let out = "";
+  let at = 0;
+  for (;;) {
+    const start = css.indexOf("/*", at);
+    if (start === -1) return out + css.slice(at);
+    out += css.slice(at, start);
+    const end = css.indexOf("*/", start + 2);
+    if (end === -1) return out;
+    at = end + 2;
+  }
+}
+
+function isGone(element: HtmlElement, style: Declarations): boolean {
+  const { attributes, name } = element;
+  const value = (property: string): string => style.get(property) ?? "";
+  return (
+    attributes["hidden"] !== undefined ||
+    attributes["aria-hidden"] === "true" ||
+    value("display").startsWith("none") ||
+    Number.parseFloat(style.get("opacity") ?? "1") <= 0.05 ||
+    (!GROWS.has(name) && hasNoRoom(attributes, style)) ||
+    ["text-indent", "left", "top", "margin-left", "margin-top"].some(
+      (property) => Number.parseFloat(value(property)) <= FAR_OUTSIDE_PX,
+    ) ||
+    /^rect\(\s*[01](px)?[\s,]/.test(value("clip")) ||
+    /inset\((50|100)%|circle\(0/.test(value("clip-path")) ||
+    /scale\(\s*0\s*[,)]/.test(value("transform"))
+  );
+}
+
+function hasNoRoom(attributes: Record<string, string>, style: Declarations): boolean {
+  const sizes = [
+    attributes["width"],
+    attributes["height"],
+    ...["width", "max-width", "height", "max-height"].map((property) => style.get(property)),
+  ];
+  return sizes.some((size) => size !== undefined && Number.parseFloat(size) === 0);
+}
+
+const LEAST_SIZE: Record<string, number> = { px: 2, pt: 2, "": 2, em: 0.15, rem: 0.15, "%": 15 };
+
+function isTiny(size: string): boolean {
+  const found = /(?:^|\s)(\d{0,6}\.?\d{1,6})(px|pt|em|rem|%|)(?:\s|$)/.exec(size);
+  if (found === null) return false;
+  return Number(found[1]) < (LEAST_SIZE[found[2] ?? ""] ?? 0);
+}
+
+function isCamouflaged({ color, background }: Look): boolean {
+  if (color === "transparent") return true;
+  if (typeof color === "string" || typeof background === "string") return false;
+  return color.every((channel, index) => Math.abs(channel - (background[index] ?? 0)) <= SAME_COLOR_WITHIN);
+}
+
+function colorOr(value: string | undefined, inherited: Color): Color {
+  if (value === undefined || value === "inherit" || value === "") return inherited;
+  return readColor(value);
+}
+
+/** A picture or gradient behind the text makes the colour unknown; nothing behind it shows the parent's. */
+function backgroundOr(value: string | undefined, inherited: Color): Color {
+  if (value === undefined || value === "" || /^(none|inherit|initial|transparent)/.test(value))
+    return inherited;
+  if (/url\(|gradient/.test(value)) return "unknown";
+  const color = readColor(value.startsWith("rgb") ? value : (value.split(/\s+/, 1)[0] ?? ""));
+  return color === "transparent" ? inherited : color;
+}
+
+function readColor(value: string): Color {
+  const text = value.trim().toLowerCase();
+  if (text === "transparent") return "transparent";
+  const channels = /^rgba?\(\s*(\d{1,3})[\s,]+(\d{1,3})[\s,]+(\d{1,3})(?:[\s,/]+([\d.]{1,8}))?/.exec(text);
+  if (channels !== null) {
+    if (channels[4] !== undefined && Number(channels[4]) <= 0.05) return "transparent";
+    return [Number(channels[1]), Number(channels[2]), Number(channels[3])];
+  }
+  const hex = COLOR_NAMES[text] ?? /^#?([0-9a-f]{8}|[0-9a-f]{6}|[0-9a-f]{3,4})$/.exec(text)?.[1];
+  if (hex === undefined) return "unknown";
+  const digits = hex.length < 6 ? hex.replace(/./g, "$&$&") : hex;
+  if (digits.slice(6) === "00") return "transparent";
+  return [0, 2, 4].map((at) => Number.parseInt(digits.slice(at, at + 2), 16)) as unknown as Rgb;
+}

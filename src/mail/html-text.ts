@@ -1,0 +1,223 @@
+import { Parser } from "htmlparser2";
+import {
+  type Declarations,
+  type HtmlElement,
+  isHidden,
+  type Look,
+  lookOf,
+  PAGE_LOOK,
+  readSheet,
+  styleOf,
+} from "./html-style.ts";
+
+/** htmlparser2 searches its stack of open elements at every tag, so a deep one makes it slow. */
+const MAX_DEPTH = 512;
+const MAX_HREF_CHARS = 500;
+
+const NOT_TEXT = new Set(["style", "script", "title", "template", "select", "textarea", "iframe", "object"]);
+const PARAGRAPHS = new Set([
+  "p",
+  "h1",
+  "h2",
+  "h3",
+  "h4",
+  "h5",
+  "h6",
+  "ul",
+  "ol",
+  "table",
+  "blockquote",
+  "pre",
+]);
+const BLOCKS = new Set(
+  "div tr li dl dt dd hr section article header footer main aside nav form fieldset address center figure figcaption body".split(
+    " ",
+  ),
+);
+const PREFIXES: Record<string, string> = { li: "- ", td: " ", th: " " };
+/** Class, id or name of what mail programs wrap a quoted or forwarded mail in. */
+const QUOTE_NAME =
+  /quot|forward|fwdmsg|fwd_|cite|gmail_attr|gmail_extra|appendonsend|replycontent|replysection|reference-message|originalcontent|originalmessage|_mailoriginal|zmail_extra|zwchr|body-separator|airmail_on|__divider|__headers/;
+const SIGNATURE_NAME = /signature|moz-txt-sig|bloop_sign|mb_sig|_sig\b/;
+
+/** The three regions of an HTML mail as plain text, in document order: own words, signature, everything after. */
+export interface HtmlText {
+  fresh: string;
+  signature: string;
+  rest: string;
+  /** Elements and comments with words in them that a reader would not have seen. */
+  hidden: number;
+}
+
+interface Frame {
+  name: string;
+  look: Look;
+  /** Shared by everything inside one hidden element, so that it counts once. */
+  hidden_words: { seen: boolean } | null;
+  signature: boolean;
+  link: { href: string; shown: string } | null;
+}
+
+const PAGE: Frame = { name: "", look: PAGE_LOOK, signature: false, hidden_words: null, link: null };
+
+interface Region {
+  parts: string[];
+  /** Line ends just written, counted up to 2; the beginning counts as 2. */
+  breaks: number;
+}
+
+interface Walk {
+  stack: Frame[];
+  sheet: Map<string, Declarations>;
+  regions: Record<"fresh" | "signature" | "rest", Region>;
+  /** Once past the first quote or the signature there is no way back. */
+  own: boolean;
+  hidden: number;
+}
+
+export function readHtml(html: string): HtmlText {
+  const region = (): Region => ({ parts: [], breaks: 2 });
+  const walk: Walk = {
+    stack: [PAGE],
+    sheet: new Map(),
+    regions: { fresh: region(), signature: region(), rest: region() },
+    own: true,
+    hidden: 0,
+  };
+  let from = 0;
+  while (from < html.length) from = walkUntilTooDeep(html, from, walk);
+  const { fresh, signature, rest } = walk.regions;
+  return { fresh: textOf(fresh), signature: textOf(signature), rest: textOf(rest), hidden: walk.hidden };
+}
+
+/**
+ * Returns where to go on. Past `MAX_DEPTH` open elements it starts over with none: what follows is no longer
+ * taken for the sender's own words.
+ */
+function walkUntilTooDeep(html: string, from: number, walk: Walk): number {
+  let next = html.length;
+  const parser = new Parser({
+    onopentag(name, attributes) {
+      open(walk, name, attributes);
+      if (walk.stack.length <= MAX_DEPTH || NOT_TEXT.has(name)) return;
+      next = from + parser.endIndex + 1;
+      walk.own = false;
+      walk.stack = [PAGE];
+      parser.pause();
+    },
+    onclosetag: (name) => close(walk, name),
+    ontext: (text) => addText(walk, text),
+    oncomment(text) {
+      if (/\p{L}{3}/u.test(text) && !/^\[if|endif\]$/i.test(text.trim())) walk.hidden += 1;
+    },
+  });
+  parser.write(html.slice(from));
+  if (next === html.length) parser.end();
+  return next;
+}
+
+function open(walk: Walk, name: string, attributes: Record<string, string>): void {
+  const parent = innermost(walk);
+  const element = { name, attributes };
+  const style = styleOf(element, walk.sheet);
+  const quote = isQuote(element, style);
+  const signature = !quote && (parent.signature || (walk.own && isSignature(element)));
+  if (signature || quote) walk.own = false;
+  const look = lookOf(element, style, parent.look);
+  const hidden_words = isHidden(look) ? (parent.hidden_words ?? { seen: false }) : null;
+  walk.stack.push({ name, look, signature, hidden_words, link: linkOf(element) ?? parent.link });
+  if (name === "br") breakLines(regionOf(walk), Math.min(2, regionOf(walk).breaks + 1));
+  breakLines(regionOf(walk), breaksAround(name));
+  const prefix = PREFIXES[name];
+  if (prefix !== undefined) addText(walk, prefix);
+}
+
+function close(walk: Walk, name: string): void {
+  const { name: opened, link } = innermost(walk);
+  if (opened !== name || walk.stack.length === 1) return;
+  if (name === "a" && link !== null && isWorthShowing(link)) addText(walk, ` <${link.href}>`);
+  breakLines(regionOf(walk), breaksAround(name));
+  walk.stack.pop();
+}
+
+function breaksAround(name: string): number {
+  if (PARAGRAPHS.has(name)) return 2;
+  return BLOCKS.has(name) ? 1 : 0;
+}
+
+function addText(walk: Walk, text: string): void {
+  const { name, hidden_words, look, link } = innermost(walk);
+  if (name === "style") readSheet(text, walk.sheet);
+  if (NOT_TEXT.has(name)) return;
+  if (hidden_words !== null) {
+    if (hidden_words.seen || !/[\p{L}\p{N}]/u.test(text)) return;
+    hidden_words.seen = true;
+    walk.hidden += 1;
+    return;
+  }
+  const region = regionOf(walk);
+  const piece = look.keeps_spaces ? text : collapsed(text, region.breaks > 0);
+  if (piece === "") return;
+  if (link !== null && link.shown.length < MAX_HREF_CHARS) link.shown += piece;
+  region.parts.push(piece);
+  region.breaks = 0;
+}
+
+function collapsed(text: string, atLineStart: boolean): string {
+  const line = text.replace(/\s+/g, " ");
+  return atLineStart ? line.trimStart() : line;
+}
+
+function innermost(walk: Walk): Frame {
+  return walk.stack.at(-1) ?? PAGE;
+}
+
+function regionOf(walk: Walk): Region {
+  if (walk.own) return walk.regions.fresh;
+  return innermost(walk).signature ? walk.regions.signature : walk.regions.rest;
+}
+
+/** Makes sure that at least `wanted` line ends stand before what follows. */
+function breakLines(region: Region, wanted: number): void {
+  for (; region.breaks < wanted; region.breaks += 1) region.parts.push("\n");
+}
+
+function isQuote({ name, attributes }: HtmlElement, style: Declarations): boolean {
+  if (name === "blockquote" || name === "hr") return true;
+  // Outlook draws a line above the header block of the mail it quotes and gives it no name.
+  if (name === "div" && /solid/.test(style.get("border-top") ?? "")) return true;
+  return QUOTE_NAME.test(namesOf(attributes));
+}
+
+function isSignature({ attributes }: HtmlElement): boolean {
+  return SIGNATURE_NAME.test(namesOf(attributes));
+}
+
+function namesOf({ class: classes = "", id = "", name = "", ...others }: Record<string, string>): string {
+  return `${classes.slice(0, 500)} ${id.slice(0, 200)} ${name.slice(0, 200)} ${others["data-marker"]?.slice(0, 50) ?? ""}`.toLowerCase();
+}
+
+function linkOf({ name, attributes }: HtmlElement): Frame["link"] {
+  const href = name === "a" ? (attributes["href"]?.trim() ?? "") : "";
+  if (href.length > MAX_HREF_CHARS || !/^(https?:|mailto:)[^\s<>]+$/i.test(href)) return null;
+  return { href, shown: "" };
+}
+
+function isWorthShowing({ href, shown }: { href: string; shown: string }): boolean {
+  const bare = (text: string): string =>
+    text
+      .trim()
+      .replace(/^(https?:\/\/|mailto:)/i, "")
+      .replace(/\/$/, "");
+  return shown.trim() !== "" && bare(href) !== bare(shown);
+}
+
+function textOf(region: Region): string {
+  return region.parts
+    .join("")
+    .replaceAll("\u00A0", " ")
+    .split("\n")
+    .map((line) => line.trimEnd())
+    .join("\n")
+    .trim();
+}

@@ -1,0 +1,134 @@
+import { type MailHeaders, messageIds } from "./headers.ts";
+
+/** `hard` mail is logged and never runs; `soft` mail gets no reply, and runs only where the inbox asks for it. */
+export type MailClass =
+  | { kind: "person" }
+  | { kind: "hard"; reason: HardReason }
+  | { kind: "soft"; reason: SoftReason };
+
+export type HardReason = "bounce" | "auto_submitted" | "own_address" | "own_message_id" | "hop_limit";
+export type SoftReason = "auto_reply" | "bulk" | "mailing_list" | "no_reply_sender";
+
+export interface MailSigns {
+  headers: MailHeaders;
+  /** Empty for the null reverse-path. */
+  mail_from: string;
+  from_address: string;
+  is_own_address: (address: string) => boolean;
+  own_message_id: (id: string) => boolean;
+}
+
+/** A mail that has passed through this many of our replies is in a loop with another machine. */
+const MAX_HOPS = 5;
+
+/** Who wrote a mail: a person, or a machine that must not be answered (RFC 3834 §2). */
+export function classifyMail(signs: MailSigns): MailClass {
+  const hard = hardReason(signs);
+  if (hard) return { kind: "hard", reason: hard };
+  const soft = softReason(signs);
+  return soft ? { kind: "soft", reason: soft } : { kind: "person" };
+}
+
+/** What a delivery report says, as far as it says it. Anybody can write one. */
+export interface BounceDetails {
+  /** The address that could not be reached, in lower case. */
+  recipient?: string;
+  /** `5.1.1` (RFC 3463). */
+  status?: string;
+  /** `failed`, `delayed`, `delivered`, `relayed` or `expanded`. */
+  action?: string;
+  /** The Message-ID of the mail it is about, without angle brackets. */
+  original_message_id?: string;
+}
+
+/** Reports come before the mail they are about, so what matters is near the top. */
+const MAX_SCAN_CHARS = 262_144;
+
+/** Reads a raw delivery report (RFC 3464) and the mail inside it line by line, without taking the MIME tree apart. */
+export function bounceDetails(raw: string): BounceDetails {
+  const lines = raw
+    .slice(0, MAX_SCAN_CHARS)
+    .replace(/\r?\n[ \t]+/g, " ")
+    .split(/\r?\n/);
+  const recipients = recipientFields(
+    partOf(lines, /^content-type:\s*message\/(?:global-)?delivery-status\b/i),
+  );
+  const fields = recipients.find((one) => one.get("action") === "failed") ?? recipients[0] ?? new Map<string, string>();
+  const original = partOf(lines, /^content-type:\s*(?:message\/(?:rfc822|global)|text\/rfc822-headers)\b/i);
+  const found = {
+    recipient: /(?:^|;)\s*<?([^\s;<>]{1,320})>?$/.exec(fields.get("final-recipient") ?? "")?.[1],
+    status: /^[245]\.\d{1,3}\.\d{1,3}(?!\d)/.exec(fields.get("status") ?? "")?.[0],
+    action: /^[a-z]+/.exec(fields.get("action") ?? "")?.[0],
+    original_message_id: messageIds(original.find((line) => /^message-id\s*:/i.test(line)) ?? "")[0],
+  };
+  return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined));
+}
+
+const BOUNCING_SENDER = /^(?:mailer-daemon|postmaster)$/;
+const NO_REPLY_SENDER = /^(?:no|donot|do-not|do_not|do\.not)[-_.]?reply(?:[-_.+].*)?$/;
+
+function hardReason({ headers, mail_from, from_address, ...own }: MailSigns): HardReason | undefined {
+  if (mail_from === "" || isReport(headers)) return "bounce";
+  if ([mail_from, from_address].some((address) => BOUNCING_SENDER.test(localPart(address)))) return "bounce";
+  if (headers.all("auto-submitted").some((value) => /^auto-(?:generated|notified)$/.test(keyword(value)))) {
+    return "auto_submitted";
+  }
+  if (own.is_own_address(from_address)) return "own_address";
+  if (headers.all("message-id").flatMap(messageIds).some(own.own_message_id)) return "own_message_id";
+  return headers.all("x-mailwright-hop").some(isLastHop) ? "hop_limit" : undefined;
+}
+
+function softReason({ headers, from_address }: MailSigns): SoftReason | undefined {
+  const precedence = new Set(headers.all("precedence").map(keyword));
+  if (saysAutomatic(headers) || precedence.has("auto_reply")) return "auto_reply";
+  const listed = ["list-id", "list-unsubscribe", "list-post"].some((name) => headers.get(name) !== undefined);
+  if (listed || precedence.has("list")) return "mailing_list";
+  if (precedence.has("bulk") || precedence.has("junk")) return "bulk";
+  return NO_REPLY_SENDER.test(localPart(from_address)) ? "no_reply_sender" : undefined;
+}
+
+function saysAutomatic(headers: MailHeaders): boolean {
+  if (headers.all("auto-submitted").some((value) => value !== "" && keyword(value) !== "no")) return true;
+  if (headers.get("x-autoreply") !== undefined || headers.get("x-autorespond") !== undefined) return true;
+  return headers.all("x-auto-response-suppress").some((value) => /\b(?:all|oof|autoreply)\b/i.test(value));
+}
+
+/** RFC 6522: delivery reports, read receipts and complaints alike. */
+function isReport(headers: MailHeaders): boolean {
+  return /^multipart\/report\b/i.test(headers.get("content-type") ?? "");
+}
+
+/** The word before any parameter, comments around it left out (RFC 3834 §5). */
+function keyword(value: string): string {
+  const found = /^\s*(?:\([^()]*\)\s*)*([^\s;()]+)/.exec(value);
+  return (found?.[1] ?? "").toLowerCase();
+}
+
+/** A count that cannot be read is treated as the highest: only a machine would write one. */
+function isLastHop(value: string): boolean {
+  return !/^\d{1,3}$/.test(value) || Number(value) >= MAX_HOPS;
+}
+
+function localPart(address: string): string {
+  return address.slice(0, Math.max(address.lastIndexOf("@"), 0)).toLowerCase();
+}
+
+/** The lines behind a part's own header, to the next boundary. */
+function partOf(lines: string[], contentType: RegExp): string[] {
+  const start = lines.findIndex((line) => contentType.test(line));
+  const body = start < 0 ? -1 : lines.indexOf("", start);
+  if (body < 0) return [];
+  const end = lines.findIndex((line, index) => index > body && line.startsWith("--"));
+  return lines.slice(body + 1, end < 0 ? lines.length : end);
+}
+
+/** RFC 3464 §2.1: a group about the message, then one for each recipient, with empty lines between them. */
+function recipientFields(lines: string[]): Map<string, string>[] {
+  const groups = [new Map<string, string>()];
+  for (const line of lines) {
+    const [, name, value] = /^([^\s:]+)\s*:\s*(.*)$/.exec(line) ?? [];
+    if (line.trim() === "") groups.push(new Map());
+    else if (name && value) groups.at(-1)?.set(name.toLowerCase(), value.trim().toLowerCase());
+  }
+  return groups.filter((fields) => fields.has("action") || fields.has("status"));
+}

@@ -1,0 +1,201 @@
+import { safeFilename } from "./attachment-name.ts";
+import { stripHiddenCharacters } from "./hidden-characters.ts";
+import type { MailAttachment, ParsedMail, ParseOutcome } from "./parse.ts";
+import { type Part, partsOf, readStructure } from "./parse-structure.ts";
+import { readableHtml, splitNewText } from "./reply-text.ts";
+
+const MAX_TEXT_CHARS = 1024 * 1024;
+const MAX_HTML_CHARS = 4 * 1024 * 1024;
+const MAX_SUBJECT_CHARS = 998;
+/** What is shown of a mail that is over a limit. */
+const MAX_PARTIAL_CHARS = 16 * 1024;
+/** Mails attached to a mail are read too, so deep and so many; the others stay files. */
+const MAX_ATTACHED_DEPTH = 3;
+const MAX_ATTACHED_MAILS = 5;
+const MAX_ATTACHMENTS = 1_000;
+
+/** Reads one raw mail. A problem of the mail is an outcome; only a bug throws. */
+export async function readMail(raw: Uint8Array, attached = 0): Promise<ParseOutcome> {
+  const { root, files, problem } = await readStructure(raw);
+  const mail = await readParts(root, files, attached);
+  if (problem === null) return { ok: true, mail };
+  const text = `${mail.new_text}\n\n${mail.rest_text}`.trim().slice(0, MAX_PARTIAL_CHARS);
+  return { ok: false, problem: problem.code, message: problem.message, text };
+}
+
+async function readParts(root: Part | null, files: MailAttachment[], attached: number): Promise<ParsedMail> {
+  const body = chooseBody([...partsOf(root)]);
+  const warnings = new Set<string>();
+  const cut = splitNewText({ text: textOf(body.text, warnings), html: textOf(body.html, warnings) });
+  const mail: ParsedMail = {
+    subject: subjectOf(root),
+    date: dateOf(root),
+    ...cut,
+    attachments: [...files, ...body.named.map((part, index) => namedText(part, files.length + index + 1))],
+    warnings: [],
+  };
+  const rest = [mail.rest_text];
+  for (const part of body.others) rest.push(readOther(part, mail, warnings));
+  if (attached < MAX_ATTACHED_DEPTH) rest.push(...(await readAttachedMails(mail, attached, warnings)));
+  mail.rest_text = rest.filter((text) => text !== "").join("\n\n");
+  if (mail.rest_text.length > MAX_TEXT_CHARS) {
+    mail.rest_text = mail.rest_text.slice(0, MAX_TEXT_CHARS);
+    warnings.add(TOO_LONG);
+  }
+  mail.warnings = [...warnings, ...unreadable(root, mail.attachments)];
+  return mail;
+}
+
+const TOO_LONG = "The mail's text is very long; only its beginning was read.";
+
+interface Body {
+  text?: Part;
+  html?: Part;
+  /** Text parts that are content: below the first one, or after an attached mail. */
+  others: Part[];
+  /** Text parts that are files. */
+  named: Part[];
+}
+
+/**
+ * The sender's words can only be in the first text part and its alternatives: any further part may be a forwarded
+ * mail or what a mailing list added.
+ */
+function chooseBody(parts: Part[]): Body {
+  const texts = parts.filter((part) => part.textContent !== undefined && !part.children.length);
+  const named = texts.filter((part) => part.node.filename);
+  const unnamed = texts.filter((part) => !part.node.filename);
+  const first = unnamed[0];
+  const mailBefore = parts.findIndex((part) => part.contentType === "message/rfc822");
+  if (first === undefined || (mailBefore !== -1 && mailBefore < parts.indexOf(first))) {
+    return { others: unnamed, named };
+  }
+  const group = alternativeOf(first);
+  const together = group === null ? [first] : unnamed.filter((part) => alternativeOf(part) === group);
+  const text = together.find((part) => part.contentType === "text/plain");
+  const html = together.find((part) => part.contentType === "text/html");
+  const others = unnamed.filter((part) => part !== text && part !== html);
+  return { ...(text && { text }), ...(html && { html }), others, named };
+}
+
+function alternativeOf(part: Part): Part | null {
+  let found: Part | null = null;
+  for (let above = part.parent; above !== undefined; above = above.parent) {
+    if (above.contentType === "multipart/alternative") found = above;
+  }
+  return found;
+}
+
+function textOf(part: Part | undefined, warnings: Set<string>): string | undefined {
+  if (part?.textContent === undefined) return undefined;
+  const limit = part.contentType === "text/html" ? MAX_HTML_CHARS : MAX_TEXT_CHARS;
+  if (part.textContent.length > limit) warnings.add(TOO_LONG);
+  if (part.textContent.includes("\uFFFD")) warnings.add(garbled(part));
+  const text = part.textContent.slice(0, limit);
+  return part.flowed === null ? text : withoutSoftBreaks(text, part.flowed.del_sp);
+}
+
+function garbled({ charset }: Part): string {
+  const named = charset === undefined ? "which the mail does not name" : `"${charset.slice(0, 40)}"`;
+  return `Some characters of the text could not be read in its character set (${named}).`;
+}
+
+/** RFC 3676 §4: a space at the end of a line joins it with the next, unless that is quoted differently or "-- " ends here. */
+function withoutSoftBreaks(text: string, delSp: boolean): string {
+  const out: string[] = [];
+  /** How the line that the next one continues is quoted. */
+  let open: string | undefined;
+  for (const line of text.split("\n")) {
+    const quoting = /^>*/.exec(line)?.[0] ?? "";
+    const content = line.slice(quoting.length).replace(/^ /, "");
+    const soft = content.endsWith(" ") && content !== "-- ";
+    if (open !== quoting || content === "-- ") out.push("\n", quoting && `${quoting} `);
+    out.push(soft && delSp ? content.slice(0, -1) : content);
+    open = soft ? quoting : undefined;
+  }
+  return out.join("").slice(1);
+}
+
+function readOther(part: Part, mail: ParsedMail, warnings: Set<string>): string {
+  const text = textOf(part, warnings) ?? "";
+  if (part.contentType !== "text/html") {
+    const clean = stripHiddenCharacters(text);
+    mail.hidden_characters += clean.removed;
+    return clean.text.trim();
+  }
+  const readable = readableHtml(text);
+  mail.hidden_characters += readable.hidden_characters;
+  mail.hidden_html += readable.hidden_html;
+  return readable.text;
+}
+
+/** The text of attached mails, and their files, which are added to the mail's own. */
+async function readAttachedMails(
+  mail: ParsedMail,
+  attached: number,
+  warnings: Set<string>,
+): Promise<string[]> {
+  const mails = mail.attachments.filter(({ content_type }) => content_type === "message/rfc822");
+  const texts: string[] = [];
+  for (const { bytes, filename } of mails.slice(0, MAX_ATTACHED_MAILS)) {
+    const outcome = await readMail(bytes, attached + 1);
+    if (!outcome.ok) {
+      warnings.add(`The attached mail "${filename}" was not read: ${outcome.message}`);
+      continue;
+    }
+    const inner = outcome.mail;
+    texts.push([`Attached mail: ${inner.subject}`, inner.new_text, inner.rest_text].join("\n\n").trim());
+    mail.attachments.push(...inner.attachments.slice(0, MAX_ATTACHMENTS - mail.attachments.length));
+    mail.hidden_characters += inner.hidden_characters;
+    mail.hidden_html += inner.hidden_html;
+    for (const warning of inner.warnings) warnings.add(warning);
+  }
+  if (mails.length > MAX_ATTACHED_MAILS)
+    warnings.add(`Only the first ${MAX_ATTACHED_MAILS} attached mails were read.`);
+  return texts;
+}
+
+function namedText(part: Part, number: number): MailAttachment {
+  const bytes = new TextEncoder().encode(part.textContent ?? "");
+  const filename = safeFilename(part.node.filename || "", part.contentType || "text/plain", number);
+  return {
+    filename,
+    content_type: part.contentType || "text/plain",
+    size: bytes.length,
+    bytes,
+    inline: false,
+  };
+}
+
+function subjectOf(root: Part | null): string {
+  const subject = root?.headers.get("subject");
+  if (typeof subject !== "string") return "";
+  return stripHiddenCharacters(subject).text.replace(/\s+/g, " ").trim().slice(0, MAX_SUBJECT_CHARS);
+}
+
+/** From the field itself: mailparser puts today for a date it cannot read. */
+function dateOf(root: Part | null): number | null {
+  const line = root?.headerLines.find(({ key }) => key === "date")?.line.slice(0, 200) ?? "";
+  const value = line
+    .slice(line.indexOf(":") + 1)
+    .replace(/\([^()]*\)/g, "")
+    .trim();
+  const seconds = Math.floor(Date.parse(value) / 1000);
+  return Number.isSafeInteger(seconds) && seconds >= 0 ? seconds : null;
+}
+
+function unreadable(root: Part | null, attachments: MailAttachment[]): string[] {
+  const warnings: string[] = [];
+  const types = [...partsOf(root)].map((part) => part.contentType || "");
+  if (types.some((type) => /^(multipart\/encrypted|application\/(x-)?pkcs7-mime)$/.test(type))) {
+    warnings.push("The mail is encrypted or signed as a whole, so its text could not be read.");
+  }
+  const isTnef = ({ filename, content_type }: MailAttachment): boolean =>
+    filename.toLowerCase() === "winmail.dat" || content_type.endsWith("ms-tnef");
+  if (attachments.some(isTnef)) {
+    warnings.push(
+      "The files inside winmail.dat could not be read: Outlook packed them in its own format. Send the mail as HTML or plain text.",
+    );
+  }
+  return warnings;
+}

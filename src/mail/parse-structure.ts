@@ -1,0 +1,164 @@
+import { MailParser, type MailParserOptions } from "mailparser";
+import { messageOf } from "../errors.ts";
+import { safeFilename } from "./attachment-name.ts";
+import type { MailAttachment, ParseProblem } from "./parse.ts";
+
+const MAX_HEADER_BYTES = 64 * 1024;
+const MAX_PARTS = 1_000;
+const MAX_DEPTH = 100;
+const MAX_ADDRESSES = 1_000;
+
+/** `ignoreEmbedded` keeps attached mails whole: a forwarded mail must never pass for the sender's own text. */
+const OPTIONS = {
+  skipTextToHtml: true,
+  skipTextLinks: true,
+  skipHtmlToText: true,
+  skipImageLinks: true,
+  ignoreEmbedded: true,
+  maxHeadSize: MAX_HEADER_BYTES,
+  maxChildNodes: MAX_PARTS,
+} as MailParserOptions;
+
+/** What mailparser knows of one part. Its own `text` joins all text parts, which is not safe here. */
+export interface Part {
+  contentType: string | false;
+  disposition?: string;
+  charset?: string;
+  textContent?: string;
+  headers: Map<string, unknown>;
+  headerLines: readonly { key: string; line: string }[];
+  node: { filename: string | false };
+  flowed: { del_sp: boolean } | null;
+  parent?: Part;
+  children: Part[];
+}
+
+/** The parts of mailparser that it does not document, as of 3.9.31. */
+interface Internals {
+  tree: Part | false;
+  createNode(node: { flowed: boolean; delSp: boolean }): Part;
+}
+
+export interface Structure {
+  root: Part | null;
+  files: MailAttachment[];
+  problem: { code: ParseProblem; message: string } | null;
+}
+
+/** Takes a raw mail apart. A problem leaves what was read until then. */
+export async function readStructure(raw: Uint8Array): Promise<Structure> {
+  const parser = new MailParser(OPTIONS);
+  const internals = parser as unknown as Internals;
+  const createNode = internals.createNode.bind(parser);
+  internals.createNode = (node) => {
+    // mailparser joins a soft line break with whatever follows, be it a quote (RFC 3676 §4.5 forbids it).
+    const flowed = node.flowed ? { del_sp: node.delSp } : null;
+    node.flowed = false;
+    return Object.assign(createNode(node), { flowed });
+  };
+  const files: MailAttachment[] = [];
+  const { promise, resolve } = Promise.withResolvers<Structure["problem"]>();
+  parser.on("data", (part) => {
+    if (part.type === "attachment") collect(part as AttachmentPart, files);
+  });
+  parser.on("end", () => resolve(null));
+  parser.on("error", (error: unknown) => resolve(problemOf(error)));
+  parser.end(raw);
+  const problem = await promise;
+  const root = internals.tree === false ? null : internals.tree;
+  return { root, files, problem: problem ?? overLimit(root) };
+}
+
+interface AttachmentPart {
+  contentType: string | false;
+  contentDisposition?: string;
+  filename?: string | false;
+  cid?: string;
+  content: NodeJS.ReadableStream;
+  release(): void;
+}
+
+function collect(part: AttachmentPart, files: MailAttachment[]): void {
+  const chunks: Uint8Array[] = [];
+  part.content.on("data", (chunk: Uint8Array) => chunks.push(chunk));
+  part.content.on("end", () => {
+    const type = part.contentType || "application/octet-stream";
+    files.push(
+      attachment(
+        { filename: part.filename || "", type, number: files.length + 1 },
+        chunks,
+        part.contentDisposition !== "attachment" && part.cid !== undefined,
+      ),
+    );
+    part.release();
+  });
+}
+
+function attachment(
+  { filename, type, number }: { filename: string; type: string; number: number },
+  chunks: Uint8Array[],
+  inline: boolean,
+): MailAttachment {
+  // Not Buffer.concat: it may share memory with others, and this is handed to another thread.
+  const bytes = new Uint8Array(chunks.reduce((sum, chunk) => sum + chunk.length, 0));
+  let at = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, at);
+    at += chunk.length;
+  }
+  const name = safeFilename(filename, type, number);
+  return { filename: name, content_type: type, size: bytes.length, bytes, inline };
+}
+
+function problemOf(error: unknown): Structure["problem"] {
+  const message = messageOf(error);
+  if (!message.startsWith("Max ")) {
+    return {
+      code: "crashed",
+      message: "The mail is built in a way that could not be read. Send it again as plain text.",
+    };
+  }
+  return message.includes("header") ? TOO_LARGE_HEADERS : TOO_MANY_PARTS;
+}
+
+const TOO_LARGE_HEADERS = {
+  code: "headers_too_large",
+  message:
+    "The mail's header is larger than 64 KB, so the mail was not read. Send it with fewer header fields.",
+} as const;
+const TOO_MANY_ADDRESSES = {
+  code: "headers_too_large",
+  message: "The mail names more than 1,000 addresses, so it was not read. Send it to fewer recipients.",
+} as const;
+const TOO_MANY_PARTS = {
+  code: "too_many_parts",
+  message:
+    "The mail has more than 1,000 parts, so it was not read to its end. Send fewer files, or put them into an archive.",
+} as const;
+const TOO_DEEP = {
+  code: "too_deep",
+  message: "The mail's parts are nested more than 100 deep, so it was not read. Send its content directly.",
+} as const;
+
+function overLimit(root: Part | null): Structure["problem"] {
+  const addresses = (root?.headerLines ?? [])
+    .filter(({ key }) => /^(from|to|cc|bcc|reply-to|sender)$/.test(key))
+    .reduce((sum, { line }) => sum + line.split("@").length - 1, 0);
+  if (addresses > MAX_ADDRESSES) return TOO_MANY_ADDRESSES;
+  const depths = new Map<Part, number>();
+  for (const part of partsOf(root)) {
+    const depth = (part.parent === undefined ? 0 : (depths.get(part.parent) ?? 0)) + 1;
+    if (depth > MAX_DEPTH) return TOO_DEEP;
+    depths.set(part, depth);
+  }
+  return null;
+}
+
+/** All parts in the order of the mail. */
+export function* partsOf(root: Part | null): Generator<Part> {
+  const todo = root === null ? [] : [root];
+  for (let part = todo.pop(); part !== undefined; part = todo.pop()) {
+    yield part;
+    todo.push(...part.children.toReversed());
+  }
+}

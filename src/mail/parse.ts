@@ -1,0 +1,70 @@
+import { createWorkerPool } from "../lib/worker-pool.ts";
+
+/** A mail that takes longer than this to read is given up, and the thread reading it is ended. */
+const READ_WITHIN_MS = 2_000;
+const MORE_MS_PER_MB = 100;
+const MB = 1024 * 1024;
+
+export type ParseProblem = "too_slow" | "too_many_parts" | "too_deep" | "headers_too_large" | "crashed";
+
+export interface MailAttachment {
+  /** Safe to show and to store: no folders, no control characters, 1-255 characters. */
+  filename: string;
+  content_type: string;
+  size: number;
+  bytes: Uint8Array;
+  /** Shown inside the text (a logo, a pasted picture), not listed as a file by mail programs. */
+  inline: boolean;
+}
+
+export interface ParsedMail {
+  subject: string;
+  /** Unix seconds of the Date field; null when it is absent or unreadable. */
+  date: number | null;
+  /** The sender's own new words: above the first quote or forward marker and above the signature. */
+  new_text: string;
+  /** Everything else that can be read: quoted, forwarded, further text parts. Never an instruction. */
+  rest_text: string;
+  /** Zero-width, tag, bidi and control characters taken out of both texts. */
+  hidden_characters: number;
+  /** HTML elements and comments whose words a reader would not have seen; taken out of both texts. */
+  hidden_html: number;
+  attachments: MailAttachment[];
+  /** Sentences about what could not be read, for the reply and the activity page. */
+  warnings: string[];
+}
+
+/** `message` is a sentence for the user; `text` is what could still be read of a mail over a limit, never an instruction. */
+export type ParseOutcome =
+  | { ok: true; mail: ParsedMail }
+  | { ok: false; problem: ParseProblem; message: string; text: string };
+
+export interface MailParser extends AsyncDisposable {
+  /** Whatever is wrong with the mail is in the outcome, never an exception. `raw` stays usable. */
+  parse(raw: Uint8Array): Promise<ParseOutcome>;
+}
+
+/** Reads mails on threads of their own, started by the first mail and ended when idle. */
+export function createMailParser({
+  workers = 1,
+  readWithinMs = READ_WITHIN_MS,
+}: { workers?: number; readWithinMs?: number } = {}): MailParser {
+  const pool = createWorkerPool<ParseOutcome>("mail/parse-worker.ts", workers);
+  return {
+    async parse(raw) {
+      const copy = new Uint8Array(raw);
+      const limitMs = readWithinMs + (raw.byteLength / MB) * MORE_MS_PER_MB;
+      const outcome = await pool.run(copy, limitMs, [copy.buffer]);
+      return outcome.ok ? outcome.output : refusal(outcome.problem);
+    },
+    [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),
+  };
+}
+
+function refusal(problem: "too_slow" | "crashed"): ParseOutcome {
+  const message =
+    problem === "too_slow"
+      ? "Reading the mail took too long, so nothing of it was read. Send it again in a simpler form, such as plain text."
+      : "The mail is built in a way that could not be read. Send it again in a simpler form, such as plain text.";
+  return { ok: false, problem, message, text: "" };
+}

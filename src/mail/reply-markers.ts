@@ -1,0 +1,125 @@
+/** Lines are looked at only this far: no marker is longer, and hostile ones are. */
+const MAX_MARKER_CHARS = 400;
+const MAX_ATTRIBUTION_LINES = 4;
+const HEADER_BLOCK_LINES = 8;
+
+const QUOTED = /^[>＞]/;
+const SIGNATURE_DASHES = /^(--|—)$/;
+const RULE = /^(-{3,}|_{3,}|={4,}|[—–─]{2,})$/;
+/** "-----Original Message-----" in whatever language. */
+const TITLED_RULE = /^[-_=*─—]{3,} ?[^-_=*─—].*[^-_=*─—] ?[-_=*─—]{3,}$/u;
+const FORWARD_TITLE =
+  /^(begin (of )?forwarded|original message$|forwarded message|original mail|anfang der weitergeleiteten|ursprüngliche nachricht|weitergeleitete nachricht|début du message|message (d'origine|transféré|original)|inicio del mensaje|mensaje (original|reenviado)|inizio (del )?messaggio|messaggio (originale|inoltrato)|begin doorgestuurd|oorspronkelijk bericht|doorgestuurd bericht|início da mensagem|mensagem (original|encaminhada)|vidarebefordrat|ursprungligt meddelande|videresendt|opprinnelig melding|start på videresendt|oprindelig (besked|meddelelse)|välitetty viesti|alkuperäinen viesti|początek przek|wiadomość (oryginalna|przekazana)|oryginalna wiadomość|začátek přepos|původní zpráva|přeposlaná zpráva|начало (переадресованного|пересылаемого)|пересылаемое сообщение|исходное сообщение|転送されたメッセージ|元のメッセージ|以下は転送|開始轉寄|以下是轉寄|下面是被转发|开始转发|原始邮件|原始郵件|转发的邮件|전달된 메시지|원본 메시지)/;
+const SENT_FROM =
+  /^(sent (from|via|with|using) |get outlook for |get bluemail|von meinem .*gesendet|gesendet (von|mit|über|aus) |diese nachricht wurde von mein|envoyé (de|depuis|à partir|avec) |(obtenir|télécharger|obtener|obter|scarica|hämta|hent|hanki|pobierz|скачать) outlook|outlook (voor|für|pour|para|per) |enviado (desde|do|de|com|a partir) |inviato (da|dal|con) |(verzonden|verstuurd) (vanaf|met|via) |skickat från |sendt fra |lähetetty |wysłan[eo] z |odesláno z|odoslané z|отправлено (с|из) |надіслано з |trimis de pe |elküldve |発自|发自我的|發自我的|寄自我的|[从從]我的.*[发發傳]|나의 .*에서 보)|から送信$/;
+
+/** Words a mail program puts at the end of its attribution line, before the colon. */
+const WROTE_LAST =
+  /(wrote|writes|écrit|escribió|escribio|escreveu|scritto|schreef|schrieb|skrev|kirjoitti|napsala?|napísala?|napisał\(?a?\)?|pisze|пишет|написала?|пише|írta|a scris|έγραψε|yazdı|yazmış|je napisala?|написа|写道|寫道|写了|書きました|のメッセージ|작성|כתבה?|كتبت?|viết|menulis) ?[:：]$/;
+const WROTE =
+  /(wrote|schrieb|écrit|escribió|escreveu|scritto|schreef|skrev|kirjoitti|napsal|napísal|napisał|pisze|пишет|писал|пише|írta|έγραψε|yazdı|写道|寫道|メッセージ)/;
+const MAIL_ADDRESS = /[^\s<>()[\]]@[^\s<>()[\]]/;
+const DATE_OR_TIME =
+  /\d{1,2}[:.h]\d{2}|(19|20)\d{2}|\d{1,2}[./-]\d{1,2}[./-]|\d ?[年月日년월일]|\d{1,2}\.? (jan|feb|m[aä]r|apr|ma[ijy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])/;
+const FROM_LABEL =
+  /^(from|von|de|da|van|fra|från|lähettäjä|od|от( кого)?|від|kimden|feladó|από|expéditeur|mittente|remitente|remetente|afzender|afsender|avsender|avsändare|nadawca|odesílatel|отправитель|差出人|送信者|发件人|寄件者|寄件人|보낸 ?사람|מאת|من)$/;
+const OTHER_LABEL =
+  /^(sent|date|to|cc|subject|reply-to|gesendet|datum|an|betreff|kopie|envoyé|à|objet|enviad[oa]( el)?|fecha|para|asunto|inviato|data|a|oggetto|verzonden|aan|onderwerp|assunto|wysłano|do|temat|skickat|till|ämne|sendt|til|emne|dato|lähetetty|päivämäärä|päiväys|vastaanottaja|aihe|odesláno|komu|předmět|datum|отправлено|дата|кому|тема|送信日時|日時|日付|宛先|件名|发送时间|日期|时间|收件人|主题|抄送|傳送時間|寄件日期|收件者|主旨|보낸 ?날짜|날짜|받는 ?사람|제목|gönderme tarihi|kime|konu|תאריך|אל|נושא)$/;
+
+export interface Marker {
+  /** Index of the first line that is not the sender's own new text. */
+  line: number;
+  kind: "quote" | "signature";
+}
+
+/** The first quote, forward or signature from line `from` on. In doubt a line is a marker: text above one may be obeyed. */
+export function firstMarker(lines: readonly string[], from = 0): Marker | null {
+  for (let line = from; line < lines.length; line += 1) {
+    const text = plain(lines[line] ?? "");
+    if (text === "") continue;
+    if (SIGNATURE_DASHES.test(text) || SENT_FROM.test(text)) return { line, kind: "signature" };
+    if (QUOTED.test(text)) return { line: attributionAbove(lines, line, from), kind: "quote" };
+    if (isTitle(text) || opensHeaderBlock(lines, line)) return { line, kind: "quote" };
+    const start = attributionEndingAt(lines, line, from);
+    if (start !== null) return { line: start, kind: "quote" };
+  }
+  return null;
+}
+
+/** Without the stars and spaces that a bold label leaves behind in text made from HTML. */
+function plain(line: string): string {
+  return line
+    .slice(0, MAX_MARKER_CHARS)
+    .replaceAll("\u00A0", " ")
+    .trim()
+    .replace(/^\*{1,2}(?=\p{L})/u, "")
+    .toLowerCase();
+}
+
+function isTitle(text: string): boolean {
+  return RULE.test(text) || TITLED_RULE.test(text) || FORWARD_TITLE.test(text);
+}
+
+/** "From: … Sent: … To: … Subject: …" in any order, with or without blank lines between. */
+function opensHeaderBlock(lines: readonly string[], at: number): boolean {
+  const first = labelOf(lines[at] ?? "");
+  if (first === null) return false;
+  if (first === "from" && MAIL_ADDRESS.test((lines[at] ?? "").slice(0, MAX_MARKER_CHARS))) return true;
+  const kinds = new Set(lines.slice(at, at + HEADER_BLOCK_LINES).map(labelOf));
+  return kinds.has("from") && kinds.has("other");
+}
+
+function labelOf(line: string): "from" | "other" | null {
+  const colon = line.slice(0, 60).search(/[:：]/);
+  if (colon === -1) return null;
+  const label = plain(line.slice(0, colon)).replace(/\*+$/, "").trim();
+  if (FROM_LABEL.test(label)) return "from";
+  return OTHER_LABEL.test(label) ? "other" : null;
+}
+
+/**
+ * Where the attribution ("On … Ann <ann@example.com> wrote:") begins whose last line is `end`, wrapped or not;
+ * null when this line ends none.
+ */
+function attributionEndingAt(lines: readonly string[], end: number, from: number): number | null {
+  if (!/[:：]\s*$/.test((lines[end] ?? "").slice(-MAX_MARKER_CHARS))) return null;
+  let joined = "";
+  for (let start = end; start >= from && start > end - MAX_ATTRIBUTION_LINES; start -= 1) {
+    const text = (lines[start] ?? "").slice(-MAX_MARKER_CHARS).trim().toLowerCase();
+    if (text === "") break;
+    joined = `${text} ${joined}`.trim();
+    if (isAttribution(joined)) return paragraphTop(lines, start, from);
+  }
+  return null;
+}
+
+function isAttribution(text: string): boolean {
+  if (WROTE_LAST.test(text) || endsInAddress(text)) return true;
+  return DATE_OR_TIME.test(text) && (MAIL_ADDRESS.test(text) || WROTE.test(text));
+}
+
+/** `<ann@example.com>:` */
+function endsInAddress(text: string): boolean {
+  const address = text.slice(text.lastIndexOf("<"));
+  return address.includes("@") && /> ?[:：]$/.test(address);
+}
+
+/**
+ * An attribution repeats a name that its bearer chose, as long as they like and wrapped where they like, so
+ * nothing of the paragraph it is in counts as the sender's own.
+ */
+function paragraphTop(lines: readonly string[], at: number, from: number): number {
+  let top = at;
+  while (top > from && (lines[top - 1] ?? "").trim() !== "") top -= 1;
+  return top;
+}
+
+/** A quote whose attribution is in no known language still has a line with an address or a date above it. */
+function attributionAbove(lines: readonly string[], quote: number, from: number): number {
+  let above = quote - 1;
+  while (above >= from && (lines[above] ?? "").trim() === "") above -= 1;
+  if (above < from || quote - above > MAX_ATTRIBUTION_LINES) return quote;
+  const text = (lines[above] ?? "").slice(-MAX_MARKER_CHARS).trim().toLowerCase();
+  const isOne = MAIL_ADDRESS.test(text) || (/[:：]$/.test(text) && DATE_OR_TIME.test(text));
+  return isOne ? paragraphTop(lines, above, from) : quote;
+}

@@ -1,0 +1,97 @@
+import { messageOf } from "../errors.ts";
+import type { NoRoute } from "./mx.ts";
+import type { SendOutcome } from "./send.ts";
+
+/** What the SMTP client reports; `command` is the one the server answered, `responseCode` its answer. */
+export interface MailError {
+  message?: string | undefined;
+  code?: string | undefined;
+  command?: string | undefined;
+  response?: string | undefined;
+  responseCode?: number | undefined;
+}
+
+const RESPONSE_CHARACTERS = 500;
+
+/** What the owner of a refused mail can do, by the server's enhanced status code (RFC 3463). */
+const MENDS: [RegExp, string][] = [
+  [/^5\.1\./, "Check the address."],
+  [/^5\.2\.2$/, "The mailbox is full; its owner has to make room."],
+  [/^5\.[23]\.[34]$/, "Send a shorter answer or fewer files."],
+  [/^5\.7\.2\d$/, "Publish the SPF, DKIM and DMARC records of the sending domain."],
+  [/^5\.7\./, "Check the sending domain's SPF and DKIM records, this server's reverse DNS, and block lists."],
+];
+
+/** A server's own word on this mail ends the attempt; anything else may be different at the next server. */
+export function isVerdict(outcome: SendOutcome): boolean {
+  return outcome.status === "sent" || (outcome.status === "failed" && outcome.code !== undefined);
+}
+
+export function outcomeOf(error: MailError, server: string, to: string): SendOutcome {
+  const { responseCode: code, code: kind = "", command = "" } = error;
+  if (kind === "EAUTH") {
+    // The operator's mistake and not the mail's: it waits until the password is right.
+    return {
+      ...replyPart(error),
+      status: "deferred",
+      response: `${server} refused the user name or password. Check outbound.relay_url.`,
+    };
+  }
+  if (code === undefined) {
+    const isOurs = kind === "EENVELOPE" || kind === "EMESSAGE";
+    return isOurs
+      ? { status: "failed", response: `${server} cannot be given the mail for ${to}: ${messageOf(error)}` }
+      : unreachable(server, reasonOf(error));
+  }
+  // RFC 5321 section 4.2.1: a 5yz answer to the mail itself is final; at the greeting it is about the server.
+  const isFinal = code >= 500 && ["MAIL FROM", "RCPT TO", "DATA"].includes(command);
+  const reply = replyPart(error);
+  const words = oneLine(error.response ?? "");
+  if (!isFinal) return { ...reply, status: "deferred", response: `${server} put the mail off: ${words}` };
+  const mend = MENDS.find(([pattern]) => pattern.test(reply.enhanced ?? ""))?.[1] ?? "";
+  return {
+    ...reply,
+    status: "failed",
+    response: `${server} refused the mail for ${to}: ${words}. ${mend}`.trim(),
+  };
+}
+
+function replyPart(error: MailError): { code?: number; enhanced?: string } {
+  const enhanced = /^\d{3}[ -](\d\.\d{1,3}\.\d{1,3})\b/.exec(error.response ?? "")?.[1];
+  return {
+    ...(error.responseCode === undefined ? {} : { code: error.responseCode }),
+    ...(enhanced === undefined ? {} : { enhanced }),
+  };
+}
+
+function reasonOf(error: MailError): string {
+  if (error.code === "EABORT") return "it took too long";
+  if (error.code === "ETIMEDOUT") return "it did not answer in time";
+  return messageOf(error);
+}
+
+export function unreachable(server: string, reason: string): SendOutcome {
+  return { status: "deferred", response: `${server} could not be reached: ${oneLine(reason)}` };
+}
+
+export function unrouted({ lasting, enhanced, sentence }: NoRoute): SendOutcome {
+  return { status: lasting ? "failed" : "deferred", enhanced, response: sentence };
+}
+
+/** RFC 6531 section 3.2 */
+export function noUtf8(host: string, to: string): SendOutcome {
+  return {
+    status: "failed",
+    enhanced: "5.6.7",
+    response: `${host} takes no addresses with letters beyond ASCII, such as ${to}. Use another address of the recipient.`,
+  };
+}
+
+/** A server's reply of one or several lines as one, without its repeated codes. */
+export function oneLine(reply: string): string {
+  return reply
+    .replaceAll(/\r?\n(?:\d{3}[ -](?:\d\.\d{1,3}\.\d{1,3} )?)?/g, " ")
+    .replaceAll(/\p{Cc}+/gu, " ")
+    .slice(0, RESPONSE_CHARACTERS)
+    .trim();
+}

@@ -1,0 +1,219 @@
+import type { App } from "../app.ts";
+import { reserveCredit } from "../billing/ledger.ts";
+import { ownConversation, startConversation } from "../conversations/conversations.ts";
+import type { Db } from "../db/database.ts";
+import type { Authority, InboxRow, MessageRow, UserRow } from "../db/schema.ts";
+import { enqueue, isLaneBusy, type Job } from "../jobs/queue.ts";
+
+/** Subjects are stored to this length; a longer one is cut. */
+const MAX_SUBJECT_CHARS = 500;
+
+/** A mail that passed the policy and may be routed. */
+export interface AcceptedMail {
+  inbox: InboxRow;
+  user: UserRow;
+  raw_mail_id: string;
+  sender: string;
+  subject: string;
+  authority: Authority;
+  auth: Record<string, unknown>;
+  no_reply_reason: string | null;
+  rfc_message_id: string | null;
+  body_hash: string;
+  dedupe_key: string;
+  hop: number;
+  /** The thread it continues; null begins a new one. */
+  conversation_id: string | null;
+}
+
+export interface IncomingFile {
+  filename: string;
+  content_type: string;
+  bytes: Uint8Array;
+}
+
+/** An instruction that came over HTTP. */
+export interface AcceptedCall {
+  inbox: InboxRow;
+  user: UserRow;
+  source: "api" | "test";
+  instruction: string;
+  content: string | null;
+  conversation_id: string | null;
+  files: IncomingFile[];
+  /** A slot of the worker is held for it; see `JobWorker.reserve`. */
+  slot: boolean;
+}
+
+/** Stores a mail, its reserve and its job: what `250` promises. Over the credit cap it ends as `limited` at once. */
+export async function acceptMail(app: App, tx: Db, mail: AcceptedMail): Promise<MessageRow> {
+  const { inbox, subject } = mail;
+  const conversation_id = mail.conversation_id ?? (await startConversation(app, tx, { inbox, subject }));
+  const row: MessageRow = {
+    ...blankMessage(app, mail.inbox),
+    source: "email",
+    conversation_id,
+    authority: mail.authority,
+    sender: mail.sender,
+    subject: mail.subject.slice(0, MAX_SUBJECT_CHARS),
+    auth: JSON.stringify(mail.auth),
+    no_reply_reason: mail.no_reply_reason,
+    raw_mail_id: mail.raw_mail_id,
+    rfc_message_id: mail.rfc_message_id,
+    body_hash: mail.body_hash,
+    dedupe_key: mail.dedupe_key,
+    hop: mail.hop,
+  };
+  await insertAndReserve(app, tx, { row, user: mail.user, limit_text: MAIL_LIMITED });
+  if (row.state === "received") await enqueueRoute(app, tx, row, false);
+  return row;
+}
+
+/** Stores a call over HTTP with its reserve and its job. The job is `claimed` when the held slot could be used. */
+export async function acceptCall(
+  app: App,
+  tx: Db,
+  call: AcceptedCall,
+): Promise<{ row: MessageRow; job: Job | null }> {
+  const subject = call.instruction.split("\n", 1)[0]?.slice(0, MAX_SUBJECT_CHARS) ?? "";
+  const conversation_id =
+    call.conversation_id === null
+      ? await startConversation(app, tx, { inbox: call.inbox, subject })
+      : await ownConversation(tx, call.user, { id: call.conversation_id, inbox_id: call.inbox.id });
+  const row: MessageRow = {
+    ...blankMessage(app, call.inbox),
+    source: call.source,
+    conversation_id,
+    authority: "owner",
+    subject,
+    instruction: call.instruction,
+  };
+  await insertAndReserve(app, tx, { row, user: call.user, limit_text: CALL_LIMITED });
+  if (row.state === "limited") return { row, job: null };
+  if (call.content !== null)
+    await tx
+      .insertInto("message_contents")
+      .values({ message_id: row.id, content: call.content, purged_at: null })
+      .execute();
+  await storeFiles(app, tx, { message_id: row.id, direction: "in", files: call.files });
+  const claimed = call.slot && !(await isLaneBusy(tx, conversation_id));
+  const job = await enqueueRoute(app, tx, row, claimed);
+  return { row, job: claimed ? job : null };
+}
+
+/** A mail that was not routed, kept for the activity log without its text. */
+export async function logRefusedMail(
+  app: App,
+  tx: Db,
+  refused: Pick<
+    MessageRow,
+    "state" | "reason" | "error" | "sender" | "subject" | "rfc_message_id" | "auth"
+  > & {
+    inbox: InboxRow;
+    authority: Authority;
+    body_hash?: string;
+  },
+): Promise<void> {
+  const { inbox, subject, body_hash, ...rest } = refused;
+  const row: MessageRow = {
+    ...blankMessage(app, inbox),
+    ...rest,
+    source: "email",
+    subject: subject?.slice(0, MAX_SUBJECT_CHARS) ?? null,
+    body_hash: body_hash ?? null,
+    completed: app.now(),
+    duration_ms: 0,
+  };
+  await tx.insertInto("messages").values(row).execute();
+}
+
+export async function storeFiles(
+  app: App,
+  tx: Db,
+  stored: { message_id: string; direction: "in" | "out"; files: IncomingFile[] },
+): Promise<void> {
+  for (const file of stored.files) {
+    await tx
+      .insertInto("attachments")
+      .values({
+        id: Bun.randomUUIDv7(),
+        message_id: stored.message_id,
+        direction: stored.direction,
+        filename: file.filename,
+        content_type: file.content_type,
+        size: file.bytes.byteLength,
+        bytes: file.bytes,
+        created: app.now(),
+        purged_at: null,
+      })
+      .execute();
+  }
+}
+
+const MAIL_LIMITED = "This account has no credits left this month, so the mail was not worked on.";
+const CALL_LIMITED = "Credit limit reached: this account has no credits left this month.";
+
+async function insertAndReserve(
+  app: App,
+  tx: Db,
+  { row, user, limit_text }: { row: MessageRow; user: UserRow; limit_text: string },
+): Promise<void> {
+  const free = row.source === "test";
+  if (!free && !(await reserveCredit(app, tx, user, row.id))) {
+    Object.assign(row, {
+      state: "limited",
+      reason: "credit_limit",
+      error: limit_text,
+      completed: app.now(),
+      duration_ms: 0,
+    });
+  }
+  await tx.insertInto("messages").values(row).execute();
+}
+
+function enqueueRoute(app: App, tx: Db, row: MessageRow, claimed: boolean): Promise<Job<"route_message">> {
+  return enqueue(app, tx, {
+    kind: "route_message",
+    payload: { message_id: row.id },
+    claimed,
+    ...(row.conversation_id === null ? {} : { lane: row.conversation_id }),
+  });
+}
+
+function blankMessage(app: App, inbox: InboxRow): MessageRow {
+  return {
+    id: Bun.randomUUIDv7(),
+    user_id: inbox.user_id,
+    inbox_id: inbox.id,
+    conversation_id: null,
+    source: "email",
+    state: "received",
+    reason: null,
+    error: null,
+    authority: "unauthenticated",
+    sender: null,
+    subject: null,
+    instruction: null,
+    command: null,
+    result: "",
+    steps: "[]",
+    input_tokens: null,
+    output_tokens: null,
+    model: null,
+    credits_charged: 0,
+    auth: null,
+    no_reply_reason: null,
+    raw_mail_id: null,
+    rfc_message_id: null,
+    body_hash: null,
+    dedupe_key: null,
+    duplicates: 0,
+    hop: 0,
+    reply_status: "none",
+    reply_error: null,
+    created: app.now(),
+    accepted_ms: app.nowMs(),
+    completed: null,
+    duration_ms: null,
+  };
+}

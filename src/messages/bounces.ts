@@ -1,0 +1,29 @@
+import type { App } from "../app.ts";
+import type { Db } from "../db/database.ts";
+import { outgoingOfBounce, splitAddress } from "../inboxes/addresses.ts";
+import { bounceDetails } from "../mail/machine-mail.ts";
+import { record } from "./outgoing.ts";
+
+/** A delivery status of class 5: the address will never take it (RFC 3463 §2). */
+const PERMANENT = /^5\./;
+
+/**
+ * Marks the reply that a delivery status notification is about as bounced. It is found by the bounce address
+ * alone, which only we can make: the text of a notification proves nothing.
+ */
+export async function noteBounce(app: App, tx: Db, bounce: { raw: Buffer; address: string }): Promise<void> {
+  const outgoing_id = outgoingOfBounce(app, splitAddress(bounce.address));
+  if (outgoing_id === undefined) return;
+  const details = bounceDetails(bounce.raw.toString("latin1"));
+  if (!PERMANENT.test(details.status ?? "")) return;
+  const mail = await tx
+    .selectFrom("outgoing_mails")
+    .select(["id", "message_id"])
+    .where("id", "=", outgoing_id)
+    .executeTakeFirst();
+  if (!mail) return;
+  await record(app, tx, mail, {
+    status: "bounced",
+    response: `The recipient's server returned the mail later, with status ${details.status}.`,
+  });
+}

@@ -1,0 +1,232 @@
+import { createHash } from "node:crypto";
+import type { App } from "../app.ts";
+import { findThread } from "../conversations/conversations.ts";
+import type { Db } from "../db/database.ts";
+import type { Authority, InboxRow, UserRow } from "../db/schema.ts";
+import { splitAddress } from "../inboxes/addresses.ts";
+import type { InboundPolicy } from "../inboxes/inboxes.ts";
+import type { Identity } from "../mail/authenticate.ts";
+import { decodeWords, type MailHeaders, messageIds } from "../mail/headers.ts";
+import type { MailClass } from "../mail/machine-mail.ts";
+import { acceptMail, logRefusedMail } from "./accept.ts";
+import { noteBounce } from "./bounces.ts";
+import { brokenCap, countDuplicate, judgeSender } from "./policy.ts";
+
+/** Refused mails that one inbox keeps in its activity per hour; a flood of them must not fill the disk. */
+const MAX_REFUSED_ROWS_PER_HOUR = 200;
+const HOUR_SECONDS = 3_600;
+
+/** One mail as it came over SMTP, whole, with the inboxes its recipients name. */
+export interface Delivery {
+  raw: Buffer;
+  /** "" is the null reverse-path. */
+  mail_from: string;
+  helo: string;
+  remote_address: string;
+  recipients: Recipient[];
+}
+
+export interface Recipient {
+  address: string;
+  /** Absent for a bounce address. */
+  inbox?: { row: InboxRow; user: UserRow };
+}
+
+/** What the SMTP session answers. `code` 250 means: on disk and synced. */
+export interface Reception {
+  code: 250 | 451 | 550 | 552 | 554;
+  enhanced: string;
+  text: string;
+}
+
+/** What was found out about a mail once, for all of its recipients. */
+export interface Examined {
+  headers: MailHeaders;
+  from_address: string;
+  identity: Identity & { trusted_network: boolean };
+  kind: MailClass;
+  subject: string;
+  rfc_message_id: string | null;
+  parent_ids: string[];
+  hop: number;
+  body_hash: string;
+}
+
+export type Refusal = Pick<Reception, "code" | "enhanced" | "text"> & {
+  reason: string;
+  headers?: MailHeaders;
+  sender?: string;
+};
+
+const ACCEPTED: Reception = { code: 250, enhanced: "2.6.0", text: "Message accepted" };
+
+/** What the header section and the body say by themselves. */
+export function readExamined(raw: Buffer, headers: MailHeaders) {
+  const references = messageIds(headers.get("references") ?? "").toReversed();
+  return {
+    subject: subjectOf(headers),
+    rfc_message_id: idOf(headers),
+    parent_ids: [...messageIds(headers.get("in-reply-to") ?? ""), ...references],
+    hop: Number.parseInt(headers.get("x-mailwright-hop") ?? "0", 10) || 0,
+    body_hash: sha256(raw.subarray(headers.body_offset)),
+  };
+}
+
+/** The answer for the whole transaction: 250 as soon as one recipient took the mail, else the first refusal. */
+export async function decideForAll(app: App, tx: Db, delivery: Delivery, mail: Examined): Promise<Reception> {
+  const store = storeOnce(app, tx, delivery.raw);
+  let refusal: Reception | undefined;
+  let accepted = false;
+  for (const recipient of delivery.recipients) {
+    const answer = await decide(app, tx, { delivery, recipient, mail, store });
+    if (answer.code === 250) accepted = true;
+    else refusal ??= answer;
+  }
+  return accepted || !refusal ? ACCEPTED : refusal;
+}
+
+/** Makes a refusal visible in the activity of an inbox. */
+export async function logRefusal(
+  app: App,
+  tx: Db,
+  { inbox, refusal }: { inbox: InboxRow; refusal: Refusal },
+): Promise<void> {
+  const rule = { limit: MAX_REFUSED_ROWS_PER_HOUR, window_seconds: HOUR_SECONDS };
+  if (!app.limiter.take(`refused:${inbox.id}`, rule).ok) return;
+  await logRefusedMail(app, tx, {
+    inbox,
+    state: "rejected",
+    reason: refusal.reason,
+    error: refusal.text,
+    authority: "unauthenticated",
+    sender: refusal.sender ?? null,
+    subject: refusal.headers ? subjectOf(refusal.headers) : null,
+    rfc_message_id: refusal.headers ? idOf(refusal.headers) : null,
+    auth: null,
+  });
+}
+
+interface Decision {
+  delivery: Delivery;
+  recipient: Recipient;
+  mail: Examined;
+  store: () => Promise<string>;
+}
+
+async function decide(app: App, tx: Db, decision: Decision): Promise<Reception> {
+  const { mail, recipient, delivery } = decision;
+  const { kind } = mail;
+  if (kind.kind === "hard" && kind.reason === "bounce")
+    await noteBounce(app, tx, { raw: delivery.raw, address: recipient.address });
+  if (!recipient.inbox) return ACCEPTED;
+  const { row: inbox, user } = recipient.inbox;
+  if (kind.kind === "hard") return skip(app, tx, { inbox, mail, reason: kind.reason });
+  const verdict = judgeSender(inbox, user, {
+    from_address: mail.from_address,
+    authenticated: mail.identity.authenticated,
+  });
+  if (!verdict.accepted) {
+    const refusal = { code: 550, enhanced: "5.7.1", reason: verdict.reason, text: verdict.text } as const;
+    await logRefusal(app, tx, {
+      inbox,
+      refusal: { ...refusal, headers: mail.headers, sender: mail.from_address },
+    });
+    return refusal;
+  }
+  const policy = JSON.parse(inbox.inbound_policy) as InboundPolicy;
+  const soft = kind.kind === "soft" ? kind.reason : null;
+  if (soft !== null && !policy.process_bulk) return skip(app, tx, { inbox, mail, reason: soft });
+  return route(app, tx, decision, {
+    authority: verdict.authority,
+    no_reply_reason: soft ?? verdict.no_reply_reason,
+  });
+}
+
+async function route(
+  app: App,
+  tx: Db,
+  { recipient, mail, store }: Decision,
+  verdict: { authority: Authority; no_reply_reason: string | null },
+): Promise<Reception> {
+  const { row: inbox, user } = recipient.inbox as NonNullable<Recipient["inbox"]>;
+  const dedupe_key = dedupeKeyOf(mail);
+  if (await countDuplicate(app, tx, { inbox_id: inbox.id, dedupe_key, authority: verdict.authority }))
+    return ACCEPTED;
+  const { body_hash, from_address: sender, parent_ids, subject } = mail;
+  const { tag } = splitAddress(recipient.address);
+  const conversation_id = (await findThread(app, tx, inbox, { tag, parent_ids, sender })) ?? null;
+  const cap = await brokenCap(app, tx, { inbox_id: inbox.id, sender, body_hash, conversation_id });
+  if (cap !== null) return skip(app, tx, { inbox, mail, reason: "loop_cap", text: cap });
+  await acceptMail(app, tx, {
+    inbox,
+    user,
+    conversation_id,
+    raw_mail_id: await store(),
+    sender,
+    subject,
+    auth: { ...mail.identity.auth, ...(mail.identity.trusted_network ? { trusted_network: true } : {}) },
+    rfc_message_id: mail.rfc_message_id,
+    body_hash,
+    dedupe_key,
+    hop: mail.hop,
+    ...verdict,
+  });
+  return ACCEPTED;
+}
+
+/** Taken, not worked on, and visible: machine mail and loops (decision L.5). */
+async function skip(
+  app: App,
+  tx: Db,
+  skipped: { inbox: InboxRow; mail: Examined; reason: string; text?: string },
+): Promise<Reception> {
+  const { inbox, mail, reason } = skipped;
+  const rule = { limit: MAX_REFUSED_ROWS_PER_HOUR, window_seconds: HOUR_SECONDS };
+  if (!app.limiter.take(`skipped:${inbox.id}`, rule).ok) return ACCEPTED;
+  await logRefusedMail(app, tx, {
+    inbox,
+    state: "skipped",
+    reason,
+    error: skipped.text ?? reason,
+    authority: mail.identity.authenticated ? "stranger" : "unauthenticated",
+    sender: mail.from_address,
+    subject: mail.subject,
+    rfc_message_id: mail.rfc_message_id,
+    auth: JSON.stringify(mail.identity.auth),
+    body_hash: mail.body_hash,
+  });
+  return ACCEPTED;
+}
+
+/** The raw mail is stored once, however many of our inboxes it is for, and not at all if none takes it. */
+function storeOnce(app: App, tx: Db, raw: Buffer): () => Promise<string> {
+  let stored: string | undefined;
+  return async () => {
+    if (stored !== undefined) return stored;
+    const id = Bun.randomUUIDv7();
+    await tx
+      .insertInto("raw_mails")
+      .values({ id, size: raw.byteLength, bytes: raw, created: app.now(), purged_at: null })
+      .execute();
+    stored = id;
+    return id;
+  };
+}
+
+/** Decision L.6: the Message-ID, or a hash of what makes a mail the same one. */
+function dedupeKeyOf(mail: Examined): string {
+  if (mail.rfc_message_id !== null) return `id:${mail.rfc_message_id}`;
+  return sha256([mail.from_address, mail.headers.get("date") ?? "", mail.subject, mail.body_hash].join("\n"));
+}
+
+function subjectOf(headers: MailHeaders): string {
+  return decodeWords(headers.get("subject") ?? "").trim();
+}
+
+function idOf(headers: MailHeaders): string | null {
+  return messageIds(headers.get("message-id") ?? "")[0] ?? null;
+}
+
+function sha256(data: string | Uint8Array): string {
+  return createHash("sha256").update(data).digest("hex");
+}

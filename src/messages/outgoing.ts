@@ -1,0 +1,124 @@
+import type { App } from "../app.ts";
+import type { Db } from "../db/database.ts";
+import type { OutgoingMailRow, ReplyStatus } from "../db/schema.ts";
+import { finishJob, type Job, postponeJob, enqueue } from "../jobs/queue.ts";
+import { base32Token, equalBytes } from "../lib/secrets.ts";
+import type { SendOutcome } from "../mail/send.ts";
+
+const CODE_CHARS = 8;
+const MAX_RESPONSE_CHARS = 500;
+
+/** `<uuid.code@domain>` without the angle brackets: the code lets us know our own ids again (decision L.5b). */
+export function newMessageId(app: App, outgoing_id: string, domain: string): string {
+  return `${outgoing_id}.${codeOf(app, outgoing_id)}@${domain}`;
+}
+
+export function isOwnMessageId(app: App, id: string): boolean {
+  const form = /^([0-9a-f-]{36})\.([a-z2-7]{8})@/.exec(id);
+  return form !== null && equalBytes(form[2] ?? "", codeOf(app, form[1] ?? ""));
+}
+
+export interface QueuedMail {
+  id: string;
+  user_id: string;
+  message_id: string | null;
+  kind: "reply" | "notice";
+  envelope_from: string;
+  envelope_to: string;
+  rfc_message_id: string;
+  /** Signed: what every attempt sends, byte for byte. */
+  raw: Buffer;
+}
+
+/** Queues a mail in the caller's transaction. In `capture` mode the queue is the capture box, and it is there. */
+export async function sendLater(app: App, tx: Db, mail: QueuedMail): Promise<ReplyStatus> {
+  const captured = app.config.outbound.mode === "capture";
+  const status = captured ? "sent" : "queued";
+  const row: OutgoingMailRow = {
+    ...mail,
+    status,
+    attempts: 0,
+    response: captured ? "kept in the capture box" : null,
+    created: app.now(),
+    completed: captured ? app.now() : null,
+  };
+  await tx.insertInto("outgoing_mails").values(row).execute();
+  if (!captured) await enqueue(app, tx, { kind: "send_mail", payload: { outgoing_id: mail.id } });
+  return status;
+}
+
+/** Makes one attempt to hand a queued mail over, and records what came of it. */
+export async function sendNow(app: App, job: Job<"send_mail">): Promise<void> {
+  const mail = await app.db
+    .selectFrom("outgoing_mails")
+    .selectAll()
+    .where("id", "=", job.payload.outgoing_id)
+    .executeTakeFirst();
+  if (!mail?.raw || mail.completed !== null) {
+    await app.write((tx) => finishJob(tx, job));
+    return;
+  }
+  const outcome = await app.sender.send({
+    raw: Buffer.from(mail.raw),
+    envelope_from: mail.envelope_from,
+    envelope_to: mail.envelope_to,
+  });
+  const retry_seconds = app.config.outbound.retry[job.failures];
+  await app.write(async (tx) => {
+    if (outcome.status === "deferred" && retry_seconds !== undefined) {
+      await postponeJob(tx, job, { run_at: app.now() + retry_seconds, error: outcome.response });
+      await record(app, tx, mail, { status: "deferred", response: outcome.response });
+      return;
+    }
+    await finishJob(tx, job);
+    await record(app, tx, mail, finalOf(outcome));
+  });
+  if (outcome.status !== "sent")
+    app.log.warn(
+      { outgoing_id: mail.id, to: mail.envelope_to, response: outcome.response },
+      "mail not handed over",
+    );
+}
+
+/** The queue has given up on a mail because of a fault of ours. */
+export async function giveUpSending(app: App, tx: Db, job: Job<"send_mail">, error: string): Promise<void> {
+  const mail = await tx
+    .selectFrom("outgoing_mails")
+    .selectAll()
+    .where("id", "=", job.payload.outgoing_id)
+    .executeTakeFirst();
+  if (mail) await record(app, tx, mail, { status: "bounced", response: error });
+}
+
+/** Writes the state of an outgoing mail, on it and on the message it answers. */
+export async function record(
+  app: App,
+  tx: Db,
+  mail: Pick<OutgoingMailRow, "id" | "message_id">,
+  result: { status: "sent" | "deferred" | "bounced"; response: string },
+): Promise<void> {
+  const response = result.response.slice(0, MAX_RESPONSE_CHARS);
+  const completed = result.status === "deferred" ? null : app.now();
+  await tx
+    .updateTable("outgoing_mails")
+    .set((eb) => ({ status: result.status, response, completed, attempts: eb("attempts", "+", 1) }))
+    .where("id", "=", mail.id)
+    .execute();
+  if (mail.message_id === null) return;
+  const reply_error = result.status === "sent" ? null : response;
+  await tx
+    .updateTable("messages")
+    .set({ reply_status: result.status, reply_error })
+    .where("id", "=", mail.message_id)
+    .execute();
+}
+
+function finalOf(outcome: SendOutcome): { status: "sent" | "bounced"; response: string } {
+  if (outcome.status === "sent") return { status: "sent", response: outcome.response };
+  if (outcome.status === "failed") return { status: "bounced", response: outcome.response };
+  return { status: "bounced", response: `Given up after the last retry: ${outcome.response}` };
+}
+
+function codeOf(app: App, outgoing_id: string): string {
+  return base32Token(app.secrets.hmac("message-id", outgoing_id), CODE_CHARS);
+}

@@ -1,0 +1,130 @@
+import type { App } from "../app.ts";
+import type { Db } from "../db/database.ts";
+import type { Authority, InboxRow, UserRow } from "../db/schema.ts";
+import { isListed } from "../inboxes/allowlist.ts";
+import type { InboundPolicy } from "../inboxes/inboxes.ts";
+
+const HOUR_SECONDS = 3_600;
+const DAY_SECONDS = 86_400;
+const DEDUPE_SECONDS = 7 * DAY_SECONDS;
+
+/** How much each kind of sender may spend, weakest first. */
+const RANK: Authority[] = ["unauthenticated", "stranger", "listed", "owner"];
+
+/** What is known about a sender before the mail is looked at. */
+export interface SenderFacts {
+  from_address: string;
+  authenticated: boolean;
+}
+
+export type SenderVerdict =
+  | { accepted: true; authority: Authority; no_reply_reason: string | null }
+  | { accepted: false; authority: Authority; reason: "auth_failed" | "not_allowlisted"; text: string };
+
+/** The authority table (decision L.4): who may instruct, who is only read, who is refused. */
+export function judgeSender(inbox: InboxRow, user: UserRow, sender: SenderFacts): SenderVerdict {
+  const allowlist = JSON.parse(inbox.allowlist_senders) as string[];
+  const policy = JSON.parse(inbox.inbound_policy) as InboundPolicy;
+  const isOwner = sender.from_address === user.email && user.email_verified === 1;
+  const listed = isListed(sender.from_address, allowlist);
+  if (sender.authenticated) {
+    if (isOwner) return { accepted: true, authority: "owner", no_reply_reason: null };
+    if (listed) return { accepted: true, authority: "listed", no_reply_reason: null };
+    if (allowlist.length === 0) return { accepted: true, authority: "stranger", no_reply_reason: null };
+    return { accepted: false, authority: "stranger", reason: "not_allowlisted", text: NOT_ALLOWLISTED };
+  }
+  if (isOwner || listed)
+    return { accepted: false, authority: "unauthenticated", reason: "auth_failed", text: AUTH_FAILED };
+  if (allowlist.length > 0)
+    return {
+      accepted: false,
+      authority: "unauthenticated",
+      reason: "not_allowlisted",
+      text: NOT_ALLOWLISTED,
+    };
+  const no_reply_reason = policy.reply_to_unauthenticated ? null : "sender_unauthenticated";
+  return { accepted: true, authority: "unauthenticated", no_reply_reason };
+}
+
+const AUTH_FAILED =
+  "The sender's address could not be authenticated (neither DMARC nor an aligned DKIM signature passed). " +
+  "Send it through the mail provider of that address.";
+const NOT_ALLOWLISTED = "This address accepts mail from listed senders only. Ask its owner to list yours.";
+
+/** Whether an earlier mail of at least this authority is the same one; if so the original counts it. */
+export async function countDuplicate(
+  app: App,
+  tx: Db,
+  mail: { inbox_id: string; dedupe_key: string; authority: Authority },
+): Promise<boolean> {
+  const original = await tx
+    .selectFrom("messages")
+    .select(["id"])
+    .where("inbox_id", "=", mail.inbox_id)
+    .where("dedupe_key", "=", mail.dedupe_key)
+    .where("created", ">", app.now() - DEDUPE_SECONDS)
+    // A weaker one must not stand in for it: a stranger could otherwise swallow the owner's mail.
+    .where("authority", "in", RANK.slice(RANK.indexOf(mail.authority)))
+    .executeTakeFirst();
+  if (!original) return false;
+  await tx
+    .updateTable("messages")
+    .set((eb) => ({ duplicates: eb("duplicates", "+", 1) }))
+    .where("id", "=", original.id)
+    .execute();
+  return true;
+}
+
+/** The sentence of the first cap of decision L.5d that this mail would break, or null. */
+export async function brokenCap(
+  app: App,
+  tx: Db,
+  mail: { inbox_id: string; sender: string; body_hash: string; conversation_id: string | null },
+): Promise<string | null> {
+  const caps = app.config.limits;
+  const recent = await recentMail(app, tx, mail);
+  const hour = recent.filter((row) => row.created > app.now() - HOUR_SECONDS);
+  const sameBody = hour.filter((row) => row.body_hash === mail.body_hash).length;
+  if (reached(hour.length, caps.replies_per_sender_hour))
+    return `more than ${caps.replies_per_sender_hour} mails of one sender in an hour`;
+  if (reached(recent.length, caps.replies_per_sender_day))
+    return `more than ${caps.replies_per_sender_day} mails of one sender in a day`;
+  if (reached(sameBody, caps.same_body_per_hour))
+    return `the same text more than ${caps.same_body_per_hour} times in an hour`;
+  if (mail.conversation_id === null) return null;
+  const turns = await turnsOfLastHour(app, tx, mail.conversation_id);
+  return reached(turns, caps.replies_per_conversation_hour)
+    ? `more than ${caps.replies_per_conversation_hour} mails in one conversation in an hour`
+    : null;
+}
+
+function reached(count: number, cap: number): boolean {
+  return cap > 0 && count >= cap;
+}
+
+/** Mails of this sender that were routed in the last day; no more rows than the largest cap needs. */
+function recentMail(app: App, tx: Db, mail: { inbox_id: string; sender: string }) {
+  const caps = app.config.limits;
+  const limit = Math.max(caps.replies_per_sender_hour, caps.replies_per_sender_day, caps.same_body_per_hour);
+  return tx
+    .selectFrom("messages")
+    .select(["created", "body_hash"])
+    .where("inbox_id", "=", mail.inbox_id)
+    .where("sender", "=", mail.sender)
+    .where("created", ">", app.now() - DAY_SECONDS)
+    .where("state", "not in", ["rejected", "skipped"])
+    .orderBy("created", "desc")
+    .limit(limit)
+    .execute();
+}
+
+async function turnsOfLastHour(app: App, tx: Db, conversation_id: string): Promise<number> {
+  const { count } = await tx
+    .selectFrom("messages")
+    .select((eb) => eb.fn.countAll<number>().as("count"))
+    .where("conversation_id", "=", conversation_id)
+    .where("source", "=", "email")
+    .where("created", ">", app.now() - HOUR_SECONDS)
+    .executeTakeFirstOrThrow();
+  return count;
+}

@@ -1,0 +1,148 @@
+import type { App } from "../app.ts";
+import { addressOf, findInboxByAddress, outgoingOfBounce, splitAddress } from "../inboxes/addresses.ts";
+import { authenticateSender, inTrustedNetwork } from "../mail/authenticate.ts";
+import {
+  fromMailbox,
+  MAX_RECEIVED_FIELDS,
+  type MailHeaders,
+  readHeaders,
+  receivedCount,
+} from "../mail/headers.ts";
+import { classifyMail } from "../mail/machine-mail.ts";
+import {
+  decideForAll,
+  type Delivery,
+  type Examined,
+  logRefusal,
+  type Reception,
+  type Recipient,
+  type Refusal,
+  readExamined,
+} from "./decide.ts";
+import { isOwnMessageId } from "./outgoing.ts";
+
+export type { Delivery, Reception, Recipient } from "./decide.ts";
+
+/** The inbox or the bounce address that a recipient names; undefined for anything else. */
+export async function findRecipient(app: App, address: string): Promise<Recipient | undefined> {
+  const parts = splitAddress(address);
+  if (outgoingOfBounce(app, parts) !== undefined) return { address };
+  const row = await findInboxByAddress(app.db, parts);
+  if (!row) return undefined;
+  const user = await app.db
+    .selectFrom("users")
+    .selectAll()
+    .where("id", "=", row.user_id)
+    .executeTakeFirstOrThrow();
+  return { address, inbox: { row, user } };
+}
+
+/** Decides about a mail and, where it is accepted, stores it: raw mail, verdicts and job in one synced commit. */
+export async function receiveMail(app: App, delivery: Delivery): Promise<Reception> {
+  const headers = readHeaders(delivery.raw);
+  const malformed = await refuseMalformed(app, delivery, headers);
+  if (malformed) return malformed;
+  const from = fromMailbox(headers);
+  if (!from.ok) return refuse(app, delivery, { ...NO_SINGLE_FROM, text: from.problem, headers });
+  const identity = await identify(app, delivery, { headers, from_address: from.address });
+  if (identity.problem === "temporary") return UNDECIDED;
+  const mail = examine(app, delivery, { headers, from_address: from.address, identity });
+  const isBounce = mail.kind.kind === "hard" && mail.kind.reason === "bounce";
+  if (identity.dmarc_reject && !isBounce)
+    return refuse(app, delivery, { ...DMARC_REJECTED, headers, sender: from.address });
+  return app.write((tx) => decideForAll(app, tx, delivery, mail));
+}
+
+/** A mail that is larger than `smtp.max_message_bytes`, of which the text was never kept. */
+export async function refuseOversize(app: App, delivery: Omit<Delivery, "raw">): Promise<Reception> {
+  const text = `The mail is larger than ${app.config.smtp.max_message_bytes} bytes, the most this server takes.`;
+  return refuse(app, { ...delivery, raw: Buffer.alloc(0) }, { ...TOO_LARGE, text });
+}
+
+const UNDECIDED: Reception = {
+  code: 451,
+  enhanced: "4.7.0",
+  text: "The sender's address cannot be checked because DNS does not answer; please try again later",
+};
+const TOO_LARGE = { code: 552, enhanced: "5.3.4", reason: "too_large" } as const;
+const NO_SINGLE_FROM = { code: 550, enhanced: "5.6.0", reason: "bad_from" } as const;
+const LOOPING = {
+  code: 554,
+  enhanced: "5.4.6",
+  reason: "loop",
+  text: `The mail has passed more than ${MAX_RECEIVED_FIELDS} servers; it is going round in circles`,
+} as const;
+const LONG_HEADERS = {
+  code: 552,
+  enhanced: "5.3.4",
+  reason: "too_large",
+  text: "The header section of the mail is larger than 64 KB",
+} as const;
+const DMARC_REJECTED = {
+  code: 550,
+  enhanced: "5.7.26",
+  reason: "auth_failed",
+  text: "The mail fails DMARC, and the policy of the sender's domain asks to reject it",
+} as const;
+
+async function refuseMalformed(
+  app: App,
+  delivery: Delivery,
+  headers: MailHeaders,
+): Promise<Reception | undefined> {
+  if (!headers.complete) return refuse(app, delivery, LONG_HEADERS);
+  if (receivedCount(headers) > MAX_RECEIVED_FIELDS) return refuse(app, delivery, { ...LOOPING, headers });
+  return undefined;
+}
+
+/** Refuses for every recipient, and says so in the activity of each inbox. */
+async function refuse(app: App, delivery: Delivery, refusal: Refusal): Promise<Reception> {
+  await app.write(async (tx) => {
+    for (const { inbox } of delivery.recipients) {
+      if (inbox) await logRefusal(app, tx, { inbox: inbox.row, refusal });
+    }
+  });
+  app.log.info(
+    { reason: refusal.reason, from: delivery.mail_from, peer: delivery.remote_address },
+    "mail refused",
+  );
+  return { code: refusal.code, enhanced: refusal.enhanced, text: refusal.text };
+}
+
+async function identify(
+  app: App,
+  delivery: Delivery,
+  mail: { headers: MailHeaders; from_address: string },
+): Promise<Examined["identity"]> {
+  if (inTrustedNetwork(delivery.remote_address, app.config.smtp.trusted_networks)) {
+    const auth = { spf: "none", dkim: "none", dmarc: "none", aligned: false };
+    return { authenticated: true, auth, dmarc_reject: false, trusted_network: true };
+  }
+  const identity = await authenticateSender({
+    raw: delivery.raw,
+    headers: mail.headers,
+    from: { address: mail.from_address },
+    remote_address: delivery.remote_address,
+    helo: delivery.helo,
+    mail_from: delivery.mail_from,
+    hostname: app.config.smtp.hostname,
+    resolver: app.resolver,
+  });
+  return { ...identity, trusted_network: false };
+}
+
+function examine(
+  app: App,
+  delivery: Delivery,
+  mail: Pick<Examined, "headers" | "from_address" | "identity">,
+): Examined {
+  const own = new Set(delivery.recipients.map(({ inbox }) => inbox && addressOf(inbox.row)));
+  const kind = classifyMail({
+    headers: mail.headers,
+    mail_from: delivery.mail_from,
+    from_address: mail.from_address,
+    is_own_address: (address) => own.has(address) || address.endsWith(`@${app.config.smtp.domain}`),
+    own_message_id: (id) => isOwnMessageId(app, id),
+  });
+  return { ...mail, ...readExamined(delivery.raw, mail.headers), kind };
+}

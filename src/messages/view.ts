@@ -1,0 +1,103 @@
+import type { AttachmentRow, MessageRow, MessageState } from "../db/schema.ts";
+
+/** The status of the activity log (decision J, first projection). */
+export type ActivityStatus = "received" | "done" | "failed" | "rejected" | "limited";
+/** The status of the routing API, of events and of polling (second projection). */
+export type RoutingStatus = "processing" | "done" | "failed" | "limited" | "skipped";
+
+const ACTIVITY: Record<MessageState, ActivityStatus> = {
+  received: "received",
+  done: "done",
+  failed: "failed",
+  limited: "limited",
+  rejected: "rejected",
+  skipped: "rejected",
+};
+
+const ROUTING: Record<MessageState, RoutingStatus> = {
+  received: "processing",
+  done: "done",
+  failed: "failed",
+  limited: "limited",
+  rejected: "failed",
+  skipped: "skipped",
+};
+
+export type AttachmentMeta = Omit<AttachmentRow, "bytes">;
+
+export interface AttachmentView {
+  id: string;
+  direction: "in" | "out";
+  filename: string;
+  content_type: string;
+  size: number;
+  url: string;
+  purged?: true;
+}
+
+/** A message as the activity log shows it: never its content, only what was commanded and what came of it. */
+export function viewActivity(row: MessageRow, attachments: AttachmentMeta[]) {
+  return {
+    message_id: row.id,
+    conversation_id: row.conversation_id,
+    inbox_id: row.inbox_id,
+    source: row.source,
+    status: ACTIVITY[row.state],
+    command: row.command === null ? null : (JSON.parse(row.command) as unknown),
+    result: row.result,
+    error: row.state === "skipped" ? `skipped: ${row.error ?? row.reason}` : row.error,
+    reason: row.reason,
+    usage: usageOf(row),
+    steps: JSON.parse(row.steps) as unknown[],
+    attachments: attachments.map(viewAttachment),
+    subject: row.subject,
+    sender: row.sender,
+    auth: row.auth === null ? null : (JSON.parse(row.auth) as Record<string, unknown>),
+    model: row.model,
+    credits_charged: row.credits_charged,
+    reply_status: row.reply_status,
+    reply_error: row.reply_error,
+    duplicates: row.duplicates,
+    created: row.created,
+    completed: row.completed,
+    duration_ms: row.duration_ms,
+  };
+}
+
+/** A message in the shape of the routing API. */
+export function viewRouting(row: MessageRow, attachments: AttachmentMeta[], remaining: number) {
+  return {
+    message_id: row.id,
+    conversation_id: row.conversation_id,
+    source: row.source,
+    status: ROUTING[row.state],
+    result: row.result,
+    error: row.error,
+    usage: usageOf(row),
+    steps: JSON.parse(row.steps) as unknown[],
+    attachments: attachments.filter((file) => file.direction === "out").map(viewAttachment),
+    credits: { charged: row.credits_charged, remaining },
+    reply_status: row.reply_status,
+    subject: row.subject,
+    created: row.created,
+  };
+}
+
+export type RoutingView = ReturnType<typeof viewRouting>;
+
+function usageOf(row: MessageRow): { input_tokens: number; output_tokens: number } | null {
+  if (row.input_tokens === null || row.output_tokens === null) return null;
+  return { input_tokens: row.input_tokens, output_tokens: row.output_tokens };
+}
+
+function viewAttachment(file: AttachmentMeta): AttachmentView {
+  return {
+    id: file.id,
+    direction: file.direction,
+    filename: file.filename,
+    content_type: file.content_type,
+    size: file.size,
+    url: `/messages/${file.message_id}/attachments/${file.id}`,
+    ...(file.purged_at === null ? {} : { purged: true as const }),
+  };
+}

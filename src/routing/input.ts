@@ -1,0 +1,131 @@
+import type { App } from "../app.ts";
+import type { MessageRow } from "../db/schema.ts";
+import { type MailHeaders, readHeaders } from "../mail/headers.ts";
+import type { MailAttachment } from "../mail/parse.ts";
+import type { IncomingFile } from "../messages/accept.ts";
+
+/** Of one attached text file, what a model is shown. */
+const MAX_FILE_CHARS = 100_000;
+/** RFC 5322 §2.2.3 aside, people's mail programs put these before a subject they answer or pass on. */
+const FOREIGN_SUBJECT =
+  /^\s*((re|fwd?|aw|wg|sv|vs|tr|rv|antw|ynt|odp|doorst|vb|res|enc|rif|i|r|fs|vl)\s*(\[\d+\]|\(\d+\))?\s*[:：]|回复|转发|答复|返信|轉寄)/i;
+const READABLE = /^(text\/|application\/(json|xml|x-yaml|yaml|csv)\b)/;
+const READABLE_NAME = /\.(txt|md|markdown|csv|tsv|json|xml|ya?ml|log|ics|html?|eml)$/i;
+
+/** What a run works on: the trusted instruction apart from everything else. */
+export interface RunInput {
+  /** Empty when no person with authority gave one. */
+  instruction: string;
+  content: string;
+  files: IncomingFile[];
+  /** Sentences about what could not be read. */
+  warnings: string[];
+  /** Of a mail: what its answer needs. */
+  headers: MailHeaders | null;
+}
+
+/** Instruction and material of a message, from the stored raw mail or from the stored call. */
+export async function readInput(app: App, message: MessageRow): Promise<RunInput> {
+  return message.raw_mail_id === null ? readCall(app, message) : readMail(app, message, message.raw_mail_id);
+}
+
+async function readCall(app: App, message: MessageRow): Promise<RunInput> {
+  const stored = await app.db
+    .selectFrom("message_contents")
+    .select("content")
+    .where("message_id", "=", message.id)
+    .executeTakeFirst();
+  const rows = await app.db
+    .selectFrom("attachments")
+    .select(["filename", "content_type", "bytes"])
+    .where("message_id", "=", message.id)
+    .where("direction", "=", "in")
+    .orderBy("id")
+    .execute();
+  const files = rows.map((row) => ({ ...row, bytes: row.bytes ?? new Uint8Array() }));
+  const { texts, unread } = readFiles(files);
+  return {
+    instruction: message.instruction ?? "",
+    content: [stored?.content, ...texts].filter(Boolean).join("\n\n"),
+    files,
+    warnings: unread,
+    headers: null,
+  };
+}
+
+async function readMail(app: App, message: MessageRow, raw_mail_id: string): Promise<RunInput> {
+  const stored = await app.db
+    .selectFrom("raw_mails")
+    .select("bytes")
+    .where("id", "=", raw_mail_id)
+    .executeTakeFirst();
+  if (!stored?.bytes) throw new Error(`The raw mail of message ${message.id} is gone`);
+  const headers = readHeaders(stored.bytes);
+  const outcome = await app.parser.parse(stored.bytes);
+  const subject = message.subject ?? "";
+  if (!outcome.ok) {
+    const content = describe({ subject, sender: message.sender, parts: [outcome.text] });
+    return { instruction: "", content, files: [], warnings: [outcome.message], headers };
+  }
+  const { new_text, rest_text, attachments, warnings } = outcome.mail;
+  const files = attachments.map(toFile);
+  const { texts, unread } = readFiles(files);
+  const words = trustedWords(message, { new_text, subject });
+  const untrusted = words.trusted ? [] : [new_text];
+  return {
+    instruction: words.instruction,
+    content: describe({ subject, sender: message.sender, parts: [...untrusted, rest_text, ...texts] }),
+    files,
+    warnings: [...warnings, ...hiddenWarnings(outcome.mail), ...unread],
+    headers,
+  };
+}
+
+/** Decision G: the new words of a sender with authority; the subject instead, if it is the sender's own and there are none. */
+function trustedWords(
+  message: MessageRow,
+  { new_text, subject }: { new_text: string; subject: string },
+): { trusted: boolean; instruction: string } {
+  if (message.authority !== "owner" && message.authority !== "listed")
+    return { trusted: false, instruction: "" };
+  const words = new_text.trim();
+  if (words !== "") return { trusted: true, instruction: words };
+  return { trusted: true, instruction: FOREIGN_SUBJECT.test(subject) ? "" : subject.trim() };
+}
+
+function describe(mail: { subject: string; sender: string | null; parts: string[] }): string {
+  const head = [`From: ${mail.sender ?? "unknown"}`, `Subject: ${mail.subject}`].join("\n");
+  return [head, ...mail.parts.map((part) => part.trim()).filter(Boolean)].join("\n\n");
+}
+
+function hiddenWarnings(mail: { hidden_characters: number; hidden_html: number }): string[] {
+  const warnings: string[] = [];
+  if (mail.hidden_characters > 0)
+    warnings.push(`${mail.hidden_characters} invisible characters were taken out of the mail.`);
+  if (mail.hidden_html > 0)
+    warnings.push(`${mail.hidden_html} hidden parts were taken out of the mail's HTML.`);
+  return warnings;
+}
+
+function toFile({ filename, content_type, bytes }: MailAttachment): IncomingFile {
+  return { filename, content_type, bytes };
+}
+
+function readFiles(files: IncomingFile[]): { texts: string[]; unread: string[] } {
+  const texts: string[] = [];
+  const unread: string[] = [];
+  for (const file of files) {
+    const text = textOf(file);
+    if (text === null) unread.push(`Not read: ${file.filename} (only text files can be read yet).`);
+    else texts.push(`File ${file.filename}:\n${text.slice(0, MAX_FILE_CHARS)}`);
+    if (text !== null && text.length > MAX_FILE_CHARS)
+      unread.push(`Of ${file.filename} only the beginning was read.`);
+  }
+  return { texts, unread };
+}
+
+function textOf(file: IncomingFile): string | null {
+  if (!READABLE.test(file.content_type) && !READABLE_NAME.test(file.filename)) return null;
+  const bytes = file.bytes.subarray(0, MAX_FILE_CHARS * 4);
+  return bytes.includes(0) ? null : new TextDecoder().decode(bytes);
+}

@@ -1,0 +1,118 @@
+import type { App } from "../app.ts";
+import { rememberReplyTag, replyTag } from "../conversations/conversations.ts";
+import type { Db } from "../db/database.ts";
+import type { InboxRow, MessageRow, ReplyStatus } from "../db/schema.ts";
+import { addressOf, bounceAddress } from "../inboxes/addresses.ts";
+import { isListed } from "../inboxes/allowlist.ts";
+import { composeReply, references, replyTarget } from "../mail/compose.ts";
+import { signMail } from "../mail/dkim.ts";
+import { mailboxes, type MailHeaders, messageIds } from "../mail/headers.ts";
+import { newMessageId, sendLater } from "../messages/outgoing.ts";
+
+/** A reply is dropped from this hop on: two servers like this one must not write to each other for ever. */
+const MAX_HOPS = 5;
+
+export interface Answer {
+  kind: "reply" | "notice";
+  markdown: string;
+}
+
+export interface Answered {
+  message: MessageRow;
+  inbox: InboxRow;
+  headers: MailHeaders;
+}
+
+/** A signed answer, ready for the closing transaction to queue. */
+export interface PreparedReply {
+  queue: (tx: Db) => Promise<ReplyStatus>;
+}
+
+/** Whether the sender of a message may be written to at all. */
+export function mayAnswer(message: MessageRow, inbox: InboxRow): boolean {
+  return (
+    message.source === "email" &&
+    inbox.reply_enabled === 1 &&
+    message.no_reply_reason === null &&
+    message.hop < MAX_HOPS
+  );
+}
+
+/** Composes and signs an answer. Nothing is stored before the closing transaction calls `queue`. */
+export async function prepareReply(
+  app: App,
+  { message, inbox, headers }: Answered,
+  answer: Answer,
+): Promise<PreparedReply> {
+  const id = Bun.randomUUIDv7();
+  const rfc_message_id = newMessageId(app, id, inbox.domain);
+  const sender = message.sender ?? "";
+  const thread =
+    message.conversation_id === null
+      ? null
+      : { conversation_id: message.conversation_id, participant: sender };
+  const composed = await composeReply({
+    from: { name: inbox.label, address: addressOf(inbox) },
+    to: targetOf({ inbox, headers, sender }),
+    ...(thread === null ? {} : { reply_to: `${inbox.local_part}+${replyTag(app, thread)}@${inbox.domain}` }),
+    envelope_from: answer.kind === "notice" ? "" : bounceAddress(app, id, inbox.domain),
+    subject: message.subject ?? "",
+    ...(message.rfc_message_id === null ? {} : { in_reply_to: message.rfc_message_id }),
+    references: references(parentIds(headers), message.rfc_message_id ?? undefined),
+    message_id: rfc_message_id,
+    hop: message.hop + 1,
+    markdown: answer.markdown,
+    footer: `Sent by AI on behalf of ${inbox.label}`,
+    date: new Date(app.nowMs()),
+    kind: answer.kind,
+  });
+  const raw = await signMail(composed.raw, inbox.domain, app.dkim);
+  const { envelope_from, envelope_to } = composed;
+  const { user_id } = message;
+  const mail = {
+    id,
+    user_id,
+    message_id: message.id,
+    kind: answer.kind,
+    envelope_from,
+    envelope_to,
+    rfc_message_id,
+    raw,
+  };
+  return {
+    async queue(tx) {
+      if (thread !== null) await rememberReplyTag(app, tx, thread);
+      return sendLater(app, tx, mail);
+    },
+  };
+}
+
+function targetOf({
+  inbox,
+  headers,
+  sender,
+}: {
+  inbox: InboxRow;
+  headers: MailHeaders;
+  sender: string;
+}): string {
+  const allowlist = JSON.parse(inbox.allowlist_senders) as string[];
+  const fields = headers.all("reply-to");
+  const reply_to = fields.length === 1 ? soleAddress(fields[0] ?? "") : null;
+  return replyTarget({
+    from: sender,
+    reply_to,
+    is_listed: (address) => isListed(address.toLowerCase(), allowlist),
+  });
+}
+
+/** The address of a Reply-To with exactly one mailbox; several are as good as none. */
+function soleAddress(value: string): string | null {
+  const list = mailboxes(value);
+  return list.ok && list.mailboxes.length === 1 ? (list.mailboxes[0]?.address ?? null) : null;
+}
+
+function parentIds(headers: MailHeaders): string[] {
+  const own = messageIds(headers.get("references") ?? "");
+  return own.length > 0 ? own : messageIds(headers.get("in-reply-to") ?? "");
+}

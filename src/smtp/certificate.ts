@@ -1,0 +1,40 @@
+import { readFile, rename, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Config } from "../config.ts";
+
+const VALID_DAYS = 3_650;
+const DAY_MS = 86_400_000;
+
+/** Certificate and key, both PEM. */
+export interface Certificate {
+  cert: string;
+  key: string;
+}
+
+/** The certificate for STARTTLS: the operator's files, else a self-signed one made at the first start. */
+export async function loadCertificate(config: Config): Promise<Certificate> {
+  const { cert, key } = config.server;
+  if (cert !== "") return { cert: await readFile(cert, "utf8"), key: await readFile(key, "utf8") };
+  const path = join(config.data.dir, "smtp-certificate.json");
+  try {
+    return JSON.parse(await readFile(path, "utf8")) as Certificate;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+  }
+  const made = await makeCertificate(config.smtp.hostname);
+  await writeFile(`${path}.new`, JSON.stringify(made), { mode: 0o600 });
+  await rename(`${path}.new`, path);
+  return made;
+}
+
+async function makeCertificate(hostname: string): Promise<Certificate> {
+  // Needed once in the life of a data folder, and slow to load.
+  const { generate } = await import("selfsigned");
+  const { cert, private: key } = await generate([{ name: "commonName", value: hostname }], {
+    keyType: "ec",
+    curve: "P-256",
+    algorithm: "sha256",
+    notAfterDate: new Date(Date.now() + VALID_DAYS * DAY_MS),
+  });
+  return { cert, key };
+}

@@ -1,0 +1,287 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { dkimVerify } from "mailauth/lib/dkim/verify";
+
+import { createResolver } from "../../src/lib/dns.ts";
+import { composeReply } from "../../src/mail/compose.ts";
+import { type DkimKeys, dnsRecords, loadDkimKeys, signMail } from "../../src/mail/dkim.ts";
+import { startDnsServer, type TestDnsServer } from "../support/dns-server.ts";
+
+const DOMAIN = "mail.example";
+const MESSAGE = [
+  `From: "Box" <box@${DOMAIN}>`,
+  "To: ann@example.org",
+  "Subject: =?UTF-8?Q?Gr=C3=BC=C3=9Fe?=",
+  "References: <one@example.org>",
+  " <two@example.org>",
+  "Message-ID: <1.a@mail.example>",
+  "Date: Tue, 14 Nov 2023 22:13:20 +0000",
+  "MIME-Version: 1.0",
+  "Content-Type: text/plain; charset=utf-8",
+  "",
+  "A line  with   gaps \t ",
+  "",
+  ".dot",
+  " ",
+  "",
+  "",
+].join("\r\n");
+
+let dir: string;
+let keys: DkimKeys;
+let dns: TestDnsServer;
+
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), "mailwright-dkim-"));
+  keys = await loadDkimKeys(dir);
+  dns = await startDnsServer();
+  for (const { name, value } of dnsRecords(keys, DOMAIN)) dns.set(name, "TXT", [value]);
+});
+
+afterAll(async () => {
+  await dns[Symbol.asyncDispose]();
+  await rm(dir, { recursive: true });
+});
+
+describe("signatures", () => {
+  test("of both keys pass at a verifier that asks the DNS for our records", async () => {
+    expect(await verdicts(await signed(MESSAGE))).toEqual(["s1 rsa-sha256 pass", "e1 ed25519-sha256 pass"]);
+  });
+
+  test("pass for an empty body, a body of empty lines and one without a last line end", async () => {
+    for (const body of ["", "\r\n", "\r\n\r\n \r\n", "no end", "x\r\n\r\n\r\n", "\t", " \t x \t \r\n y  "]) {
+      const raw = MESSAGE.slice(0, MESSAGE.indexOf("\r\n\r\n") + 4) + body;
+      expect(await verdicts(await signed(raw))).toEqual(["s1 rsa-sha256 pass", "e1 ed25519-sha256 pass"]);
+    }
+  });
+
+  test("pass for a composed reply with attachments and letters beyond ASCII", async () => {
+    const { raw } = await composeReply({
+      from: { name: "Büro ✉", address: `box@${DOMAIN}` },
+      to: "ann@example.org",
+      envelope_from: "",
+      subject: "Grüße",
+      message_id: "1.a@mail.example",
+      references: ["one@example.org", "two@example.org"],
+      in_reply_to: "two@example.org",
+      hop: 1,
+      markdown: "# Über\n\n" + "Zeile mit ä \n".repeat(200),
+      attachments: [{ filename: "ä.bin", content_type: "image/png", bytes: Buffer.alloc(70_000, 7) }],
+      date: new Date(),
+      kind: "reply",
+    });
+    expect(await verdicts(await signMail(raw, DOMAIN, keys))).toEqual([
+      "s1 rsa-sha256 pass",
+      "e1 ed25519-sha256 pass",
+    ]);
+  });
+
+  test("leave the mail itself as it was, behind two fields of lines under 78 octets", async () => {
+    const mail = (await signed(MESSAGE)).toString("latin1");
+    expect(mail.endsWith(MESSAGE)).toBe(true);
+    const front = mail.slice(0, -MESSAGE.length);
+    expect(front.match(/^DKIM-Signature:/gm)).toHaveLength(2);
+    expect(front.split("\r\n").every((line) => line.length < 78)).toBe(true);
+    expect(front).not.toMatch(/[^\r]\n/);
+  });
+
+  test("are the same bytes when the same mail is signed again", async () => {
+    expect(await signed(MESSAGE)).toEqual(await signed(MESSAGE));
+  });
+
+  test.each([
+    "From: ceo@bank.example",
+    "Subject: Pay now",
+    "Reply-To: thief@example.net",
+    "Content-Type: text/html",
+  ])("break when somebody puts a second field in front: %s", async (field) => {
+    const mail = await signed(MESSAGE);
+    const forged = Buffer.concat([Buffer.from(`${field}\r\n`), mail]);
+    expect(await verdicts(forged)).not.toContain("s1 rsa-sha256 pass");
+    expect(await verdicts(forged)).not.toContain("e1 ed25519-sha256 pass");
+  });
+
+  test("break when one letter of the text or of a signed field changes", async () => {
+    const mail = (await signed(MESSAGE)).toString("latin1");
+    for (const forged of [mail.replace("gaps", "gabs"), mail.replace("To: ann", "To: bob")]) {
+      expect(forged).not.toBe(mail);
+      expect(await verdicts(Buffer.from(forged, "latin1"))).not.toContain("s1 rsa-sha256 pass");
+    }
+  });
+
+  test("are made for an internationalised domain under its A-label", async () => {
+    const domain = "büro.example";
+    for (const { name, value } of dnsRecords(keys, domain)) {
+      expect(name).toEndWith("._domainkey.xn--bro-hoa.example");
+      dns.set(name, "TXT", [value]);
+    }
+    const raw = Buffer.from(MESSAGE.replace(`@${DOMAIN}>`, "@xn--bro-hoa.example>"));
+    expect(await verdicts(await signMail(raw, domain, keys))).toContain("s1 rsa-sha256 pass");
+  });
+
+  test("are refused for a domain other than the one in From", async () => {
+    const raw = Buffer.from(MESSAGE);
+    await expect(signMail(raw, "example.org", keys)).rejects.toThrow(
+      '"mail.example" cannot be signed for "example.org"',
+    );
+    await expect(signMail(raw, "sub.mail.example", keys)).rejects.toThrow("cannot be signed");
+    const twoFroms = Buffer.from(`From: <x@${DOMAIN}>\r\n${MESSAGE}`);
+    await expect(signMail(twoFroms, DOMAIN, keys)).rejects.toThrow("cannot be signed");
+    await expect(signMail(Buffer.from("To: x@y.example\r\n\r\n"), "", keys)).rejects.toThrow(
+      "cannot be signed",
+    );
+  });
+
+  test("are refused for text without an end of its header section", async () => {
+    await expect(signMail(Buffer.from("From: a@mail.example\r\n"), DOMAIN, keys)).rejects.toThrow(
+      "end of its header",
+    );
+  });
+
+  test("take time that grows with the mail and no faster, whatever white space is in it", async () => {
+    const head = MESSAGE.slice(0, MESSAGE.indexOf("\r\n\r\n") + 4);
+    const started = performance.now();
+    await signed(head + " ".repeat(1_000_000) + "x" + " \r\n".repeat(300_000));
+    expect(performance.now() - started).toBeLessThan(2_000);
+  });
+});
+
+describe("keys", () => {
+  test("are the same after a restart, with the same selectors", async () => {
+    expect(dnsRecords(await loadDkimKeys(dir), DOMAIN)).toEqual(dnsRecords(keys, DOMAIN));
+  });
+
+  test("differ between two installations", async () => {
+    await using other = await folder();
+    expect(dnsRecords(await loadDkimKeys(other.path), DOMAIN)).not.toEqual(dnsRecords(keys, DOMAIN));
+  });
+
+  test("lie in a file only its owner can read, in a folder only its owner can enter, with no draft beside", async () => {
+    expect((await stat(join(dir, "dkim"))).mode & 0o777).toBe(0o700);
+    expect((await stat(join(dir, "dkim", "keys.json"))).mode & 0o777).toBe(0o600);
+    expect(await readdir(join(dir, "dkim"))).toEqual(["keys.json"]);
+  });
+
+  test("that cannot be read are an error naming the file and the mend, and are not replaced", async () => {
+    await using other = await folder();
+    await loadDkimKeys(other.path);
+    const path = join(other.path, "dkim", "keys.json");
+    await writeFile(path, "[{}]");
+    await expect(loadDkimKeys(other.path)).rejects.toThrow(/keys\.json does not hold DKIM keys.*backup/);
+    expect(await Bun.file(path).text()).toBe("[{}]");
+  });
+
+  test("are published as 2048-bit RSA and as the bare 32 octets of Ed25519", () => {
+    const [rsa, ed25519] = dnsRecords(keys, DOMAIN);
+    expect(rsa?.name).toBe("s1._domainkey.mail.example");
+    expect(rsa?.value).toMatch(/^v=DKIM1; k=rsa; p=MIIB/);
+    expect(rsa?.value.length).toBeGreaterThan(380);
+    expect(Buffer.from(ed25519?.value.replace("v=DKIM1; k=ed25519; p=", "") ?? "", "base64")).toHaveLength(
+      32,
+    );
+  });
+
+  test("are made without holding the event loop", async () => {
+    await using other = await folder();
+    let turns = 0;
+    let isMade = false;
+    const made = loadDkimKeys(other.path).then(() => (isMade = true));
+    while (!isMade) {
+      turns += 1;
+      await new Promise(setImmediate);
+    }
+    await made;
+    // Computed on the loop itself, the keys would leave it the few turns of reading and writing files.
+    expect(turns).toBeGreaterThan(200);
+  });
+});
+
+describe("other people's verifiers", () => {
+  const dkimpy = python("import dkim, nacl");
+  if (!dkimpy) console.log("dkimpy is not tried: apt-get install python3-dkim python3-nacl");
+  test.skipIf(!dkimpy)("dkimpy passes both signatures and refuses an altered mail", async () => {
+    const mail = await signed(MESSAGE);
+    expect(askPython(DKIMPY, mail)).toBe("True True");
+    const altered = Buffer.from(mail.toString("latin1").replace("gaps", "gabs"), "latin1");
+    expect(askPython(DKIMPY, altered)).toBe("False False");
+  });
+
+  const opendkim = python("import ctypes; ctypes.CDLL('libopendkim.so.11')");
+  if (!opendkim) console.log("OpenDKIM is not tried: apt-get install libopendkim11");
+  test.skipIf(!opendkim)("OpenDKIM passes the RSA signature and refuses an altered mail", async () => {
+    const mail = await signed(MESSAGE);
+    expect(askPython(OPENDKIM, mail)).toBe("0");
+    const altered = Buffer.from(mail.toString("latin1").replace("gaps", "gabs"), "latin1");
+    expect(askPython(OPENDKIM, altered)).not.toBe("0");
+  });
+});
+
+function signed(raw: string): Promise<Buffer> {
+  return signMail(Buffer.from(raw, "latin1"), DOMAIN, keys);
+}
+
+async function verdicts(mail: Buffer): Promise<string[]> {
+  const resolver = createResolver({ servers: [dns.address] });
+  const { results } = await dkimVerify(mail, { resolver: resolver as never, strict: true });
+  return results.map(({ selector, algo, status }) => `${selector} ${algo} ${status.result}`);
+}
+
+async function folder(): Promise<{ path: string } & AsyncDisposable> {
+  const path = await mkdtemp(join(tmpdir(), "mailwright-dkim-"));
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true }) };
+}
+
+function python(check: string): boolean {
+  try {
+    return Bun.spawnSync(["/usr/bin/python3", "-c", check], { stderr: "ignore" }).success;
+  } catch {
+    return false;
+  }
+}
+
+function askPython(script: string, mail: Buffer): string {
+  const records = JSON.stringify(
+    Object.fromEntries(dnsRecords(keys, DOMAIN).map(({ name, value }) => [name, value])),
+  );
+  const run = Bun.spawnSync(["/usr/bin/python3", "-c", script, records], { stdin: mail, stderr: "inherit" });
+  return run.stdout.toString().trim();
+}
+
+const DKIMPY = `
+import dkim, json, sys
+records = json.loads(sys.argv[1])
+mail = sys.stdin.buffer.read()
+lookup = lambda name, timeout=5: records[name.decode().rstrip(".")].encode()
+def passes(index):
+    try:
+        return dkim.DKIM(mail).verify(idx=index, dnsfunc=lookup)
+    except dkim.ValidationError:
+        return False
+print(passes(0), passes(1))
+`;
+
+/** The library's own key lookup is replaced, since its tools ask the machine's DNS. */
+const OPENDKIM = `
+import ctypes, json, sys
+records = json.loads(sys.argv[1])
+mail = sys.stdin.buffer.read()
+lib = ctypes.CDLL("libopendkim.so.11")
+for name in ("dkim_init", "dkim_verify", "dkim_sig_getselector", "dkim_sig_getdomain"):
+    getattr(lib, name).restype = ctypes.c_void_p
+@ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
+def lookup(dkim, sig, buffer, size):
+    part = lambda get: ctypes.string_at(get(ctypes.c_void_p(sig))).decode()
+    name = part(lib.dkim_sig_getselector) + "._domainkey." + part(lib.dkim_sig_getdomain)
+    value = records[name].encode() + b"\\0"
+    ctypes.memmove(buffer, value, len(value))
+    return 0
+handle = ctypes.c_void_p(lib.dkim_init(None, None))
+lib.dkim_set_key_lookup(handle, lookup)
+status = ctypes.c_int()
+dkim = ctypes.c_void_p(lib.dkim_verify(handle, b"test", None, ctypes.byref(status)))
+lib.dkim_chunk(dkim, mail, ctypes.c_size_t(len(mail)))
+lib.dkim_chunk(dkim, None, ctypes.c_size_t(0))
+print(lib.dkim_eom(dkim, None))
+`;

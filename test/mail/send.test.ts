@@ -1,0 +1,456 @@
+import { describe, expect, test } from "bun:test";
+
+import { createResolver } from "../../src/lib/dns.ts";
+import { createSender, type OutgoingMail, type Sender, type SenderOptions } from "../../src/mail/send.ts";
+import { type DnsZone, startDnsServer, type TestDnsServer } from "../support/dns-server.ts";
+import { type SinkOptions, type SmtpSink, startSmtpSink } from "../support/smtp-sink.ts";
+
+const MAIL: OutgoingMail = {
+  raw: Buffer.from("From: box@me.example\r\nMessage-ID: <1@me.example>\r\n\r\n.dot\r\n.\r\nlast line\r\n"),
+  envelope_from: "b+1@me.example",
+  envelope_to: "ann@there.example",
+};
+const SHORT = { connect_ms: 1_000, greeting_ms: 300, idle_ms: 300 };
+
+describe("capture", () => {
+  test("sends nothing and says where the mail is", async () => {
+    await using sender = createSender({ ...(await offline()), mode: "capture" });
+    expect(await sender.send(MAIL)).toEqual({
+      status: "sent",
+      response: "kept in the capture box",
+      tls: false,
+    });
+  });
+});
+
+describe("relay", () => {
+  test("gets the mail byte for byte with its envelope", async () => {
+    await using t = await relay();
+    expect(await t.sender.send(MAIL)).toMatchObject({
+      status: "sent",
+      response: "250 kept",
+      mx: "127.0.0.1",
+    });
+    expect(t.sink.mails).toEqual([
+      {
+        raw: MAIL.raw,
+        mail_from: "b+1@me.example",
+        rcpt_to: ["ann@there.example"],
+        secure: true,
+        user: undefined,
+      },
+    ]);
+  });
+
+  test("gets the null sender of a notice", async () => {
+    await using t = await relay();
+    await t.sender.send({ ...MAIL, envelope_from: "" });
+    expect((await t.sink.next()).mail_from).toBe("");
+  });
+
+  test("gets addresses of internationalised domains as A-labels", async () => {
+    // Without SMTPUTF8 the domain could not be named in any other way.
+    await using t = await relay({ smtputf8: false });
+    await t.sender.send({ ...MAIL, envelope_to: "ann@bücher.example" });
+    expect((await t.sink.next()).rcpt_to).toEqual(["ann@bücher.example"]);
+  });
+
+  test("is given many mails over few connections, which are kept", async () => {
+    await using t = await relay();
+    const outcomes = await Promise.all(Array.from({ length: 40 }, () => t.sender.send(MAIL)));
+    expect(outcomes.map(({ status }) => status)).toEqual(Array.from({ length: 40 }, () => "sent"));
+    expect(t.sink.mails).toHaveLength(40);
+    expect(t.sink.connections).toBeLessThanOrEqual(5);
+  });
+
+  test("is given the user and password of its URL, decoded", async () => {
+    await using t = await relay({ auth: { user: "me@x", password: "p:w/ü" } }, "me%40x:p%3Aw%2F%C3%BC@");
+    expect(await t.sender.send(MAIL)).toMatchObject({ status: "sent" });
+    expect((await t.sink.next()).user).toBe("me@x");
+  });
+
+  test("that refuses the password puts the mail off and says what to check, without the password", async () => {
+    await using t = await relay({ auth: { user: "me", password: "right" } }, "me:hunter2@");
+    const outcome = await t.sender.send(MAIL);
+    expect(outcome).toMatchObject({ status: "deferred", code: 535, enhanced: "5.7.8" });
+    expect(outcome.response).toContain("Check outbound.relay_url");
+    expect(JSON.stringify(outcome)).not.toContain("hunter2");
+  });
+
+  test("is spoken to in TLS from the first byte for smtps", async () => {
+    await using sink = await startSmtpSink({ implicit_tls: true });
+    await using sender = createSender({
+      ...(await offline()),
+      mode: "relay",
+      relay_url: `smtps://127.0.0.1:${sink.port}`,
+    });
+    expect(await sender.send(MAIL)).toMatchObject({ status: "sent", tls: true });
+    expect((await sink.next()).secure).toBe(true);
+  });
+
+  test("on a name must have a certificate for it, and gets neither mail nor password otherwise", async () => {
+    await using sink = await startSmtpSink({ auth: { user: "me", password: "pw" } });
+    // A name with a dot that leads to loopback without a DNS: the old short form of its address.
+    await using sender = createSender({
+      ...(await offline()),
+      mode: "relay",
+      relay_url: `smtp://me:pw@127.1:${sink.port}`,
+    });
+    expect(await sender.send(MAIL)).toMatchObject({ status: "deferred" });
+    expect(sink.mails).toEqual([]);
+  });
+
+  test("on a name gets no password in the clear when STARTTLS is not offered", async () => {
+    await using sink = await startSmtpSink({ auth: { user: "me", password: "pw" }, starttls: false });
+    await using sender = createSender({
+      ...(await offline()),
+      mode: "relay",
+      relay_url: `smtp://me:pw@127.1:${sink.port}`,
+    });
+    expect(await sender.send(MAIL)).toMatchObject({ status: "deferred" });
+    expect(sink.mails).toEqual([]);
+  });
+
+  test("that refuses the recipient for good fails the mail, and the next one still goes", async () => {
+    await using t = await relay({
+      reject: (address) => (address.startsWith("no") ? "550 5.1.1 who?" : undefined),
+    });
+    expect(await t.sender.send({ ...MAIL, envelope_to: "nobody@there.example" })).toEqual({
+      status: "failed",
+      code: 550,
+      enhanced: "5.1.1",
+      response:
+        "The relay 127.0.0.1 refused the mail for nobody@there.example: 550 5.1.1 who?. Check the address.",
+    });
+    expect(await t.sender.send(MAIL)).toMatchObject({ status: "sent" });
+  });
+
+  test.each(["refuse", "hang", "drop_in_data", "hang_in_data"] as const)(
+    "that does %s puts the mail off once, and is asked again for the next",
+    async (fault) => {
+      await using t = await relay();
+      t.sink.fault = fault;
+      expect(await t.sender.send(MAIL)).toMatchObject({ status: "deferred" });
+      expect(t.sink.mails).toEqual([]);
+      t.sink.fault = undefined;
+      expect(await t.sender.send(MAIL)).toMatchObject({ status: "sent" });
+    },
+  );
+
+  test("that is not there puts the mail off", async () => {
+    await using t = await relay();
+    await t.sink[Symbol.asyncDispose]();
+    const outcome = await t.sender.send(MAIL);
+    expect(outcome.status).toBe("deferred");
+    expect(outcome.response).toStartWith("The relay 127.0.0.1 could not be reached");
+  });
+
+  test("that only trickles is given up when the attempt's time is over", async () => {
+    await using sink = await startSmtpSink();
+    sink.fault = "hang_in_data";
+    await using sender = createSender({
+      ...(await offline()),
+      mode: "relay",
+      relay_url: `smtp://127.0.0.1:${sink.port}`,
+      timeouts: { attempt_ms: 400 },
+    });
+    expect(await sender.send(MAIL)).toEqual({
+      status: "deferred",
+      response: "The relay 127.0.0.1 could not be reached: it took too long",
+    });
+  });
+
+  test("must be a URL, and the error does not repeat it", async () => {
+    const options = { ...(await offline()), mode: "relay" as const, relay_url: "user:secret@" };
+    expect(() => createSender(options)).toThrow("smtp://user:password@host:587");
+    expect(() => createSender(options)).not.toThrow("secret");
+  });
+});
+
+describe("direct", () => {
+  test("gives the mail to the domain's server, encrypted though nobody vouches for the certificate", async () => {
+    await using t = await direct([{}], { "there.example": { MX: [[10, "mx1.there.example"]] } });
+    expect(await t.sender.send(MAIL)).toEqual({
+      status: "sent",
+      response: "250 kept",
+      mx: "mx1.there.example",
+      tls: true,
+    });
+    expect(t.sinks[0]?.mails).toEqual([
+      {
+        raw: MAIL.raw,
+        mail_from: "b+1@me.example",
+        rcpt_to: ["ann@there.example"],
+        secure: true,
+        user: undefined,
+      },
+    ]);
+  });
+
+  test("goes in the clear to a server without STARTTLS, and to one that offers it but cannot", async () => {
+    for (const starttls of [false, "broken"] as const) {
+      await using t = await direct([{ starttls }], { "there.example": { MX: [[10, "mx1.there.example"]] } });
+      expect(await t.sender.send(MAIL)).toMatchObject({ status: "sent", tls: false });
+      expect(t.sinks[0]?.mails.map(({ secure }) => secure)).toEqual([false]);
+    }
+  });
+
+  test("prefers the server with the lowest number", async () => {
+    await using t = await direct([{}, {}], {
+      "there.example": {
+        MX: [
+          [20, "mx1.there.example"],
+          [10, "mx2.there.example"],
+        ],
+      },
+    });
+    expect(await t.sender.send(MAIL)).toMatchObject({ status: "sent", mx: "mx2.there.example" });
+    expect(t.sinks.map(({ connections }) => connections)).toEqual([0, 1]);
+  });
+
+  test.each(["refuse", "hang", "drop_in_data"] as const)(
+    "goes on to the next server after one that does %s",
+    async (fault) => {
+      await using t = await direct([{}, {}], BOTH);
+      at(t.sinks, 0).fault = fault;
+      expect(await t.sender.send(MAIL)).toMatchObject({ status: "sent", mx: "mx2.there.example" });
+      expect(t.sinks.map(({ mails }) => mails.length)).toEqual([0, 1]);
+    },
+  );
+
+  test("goes on to the next server after a 4xx, and after one without an address", async () => {
+    await using t = await direct([{ reject: () => "450 4.2.0 greylisted" }, {}], {
+      "there.example": {
+        MX: [
+          [5, "gone.there.example"],
+          [10, "mx1.there.example"],
+          [20, "mx2.there.example"],
+        ],
+      },
+    });
+    expect(await t.sender.send(MAIL)).toMatchObject({ status: "sent", mx: "mx2.there.example" });
+  });
+
+  test("is put off with the server's words when every server puts it off", async () => {
+    const reject = (): string => "451 4.7.1 busy";
+    await using t = await direct([{ reject }, { reject }], BOTH);
+    expect(await t.sender.send(MAIL)).toEqual({
+      status: "deferred",
+      code: 451,
+      enhanced: "4.7.1",
+      response: "mx1.there.example put the mail off: 451 4.7.1 busy",
+    });
+    expect(t.sinks.map(({ connections }) => connections)).toEqual([1, 1]);
+  });
+
+  test("fails at once at a 5xx and asks no other server", async () => {
+    await using t = await direct([{ reject: () => "550 5.1.1 no such mailbox" }, {}], BOTH);
+    expect(await t.sender.send(MAIL)).toEqual({
+      status: "failed",
+      code: 550,
+      enhanced: "5.1.1",
+      response:
+        "mx1.there.example refused the mail for ann@there.example: 550 5.1.1 no such mailbox. Check the address.",
+    });
+    expect(at(t.sinks, 1).connections).toBe(0);
+  });
+
+  test("fails with what to mend when the mail itself is refused after its end", async () => {
+    await using t = await direct([{ reject_mail: () => "550 5.7.26 unauthenticated" }], ONE);
+    const outcome = await t.sender.send(MAIL);
+    expect(outcome).toMatchObject({ status: "failed", code: 550, enhanced: "5.7.26" });
+    expect(outcome.response).toEndWith("Publish the SPF, DKIM and DMARC records of the sending domain.");
+  });
+
+  test("fails without an enhanced code where the server gives none", async () => {
+    await using t = await direct([{ reject: () => "554 go away" }], ONE);
+    expect(await t.sender.send(MAIL)).toEqual({
+      status: "failed",
+      code: 554,
+      response: "mx1.there.example refused the mail for ann@there.example: 554 go away.",
+    });
+  });
+
+  test("goes to the domain itself when it has no MX", async () => {
+    await using t = await direct([{}], { "there.example": { A: ["127.0.0.1"] } });
+    expect(await t.sender.send(MAIL)).toMatchObject({ status: "sent", mx: "there.example" });
+  });
+
+  test("fails for a domain with a null MX, without a connection", async () => {
+    await using t = await direct([{}], { "there.example": { MX: [[0, "."]], A: ["127.0.0.1"] } });
+    expect(await t.sender.send(MAIL)).toEqual({
+      status: "failed",
+      enhanced: "5.1.10",
+      response: "there.example takes no mail at all, as its DNS says. Check the address.",
+    });
+    expect(at(t.sinks, 0).connections).toBe(0);
+  });
+
+  test("fails for a domain that does not exist, and for servers that have no address", async () => {
+    await using t = await direct([], { "there.example": { MX: [[10, "gone.example"]] } });
+    expect(await t.sender.send({ ...MAIL, envelope_to: "ann@nowhere.example" })).toMatchObject({
+      status: "failed",
+      enhanced: "5.1.2",
+    });
+    expect(await t.sender.send(MAIL)).toMatchObject({ status: "failed", enhanced: "5.4.4" });
+  });
+
+  test("fails for what is no domain", async () => {
+    await using t = await direct([], {});
+    for (const envelope_to of ["ann@", "ann", "ann@[127.0.0.1]", "ann@a..b"]) {
+      expect(await t.sender.send({ ...MAIL, envelope_to })).toMatchObject({ status: "failed" });
+    }
+  });
+
+  test("is put off while the DNS fails, for the domain or for its server", async () => {
+    await using t = await direct([{}], ONE);
+    t.dns.fault("there.example", "servfail");
+    expect(await t.sender.send(MAIL)).toMatchObject({ status: "deferred", enhanced: "4.4.3" });
+    t.dns.fault("there.example", undefined);
+    t.dns.fault("mx1.there.example", "servfail");
+    expect(await t.sender.send(MAIL)).toMatchObject({ status: "deferred", enhanced: "4.4.3" });
+  });
+
+  test("connects to nothing inside of the private network that the operator has not allowed", async () => {
+    await using t = await direct([{}], ONE, { egress_allow: [] });
+    const outcome = await t.sender.send(MAIL);
+    expect(outcome).toMatchObject({ status: "failed", enhanced: "5.4.4" });
+    expect(outcome.response).toContain("egress.allow");
+    expect(at(t.sinks, 0).connections).toBe(0);
+  });
+
+  test("connects to a private server that is allowed by its name", async () => {
+    await using t = await direct([{}], ONE, { egress_allow: ["mx1.there.example"] });
+    expect(await t.sender.send(MAIL)).toMatchObject({ status: "sent" });
+  });
+
+  test("looks internationalised domains up and names them as A-labels", async () => {
+    await using t = await direct([{ smtputf8: false }], { "xn--bcher-kva.example": { MX: [[10, "mx1.there.example"]] } });
+    expect(await t.sender.send({ ...MAIL, envelope_to: "ann@Bücher.example" })).toMatchObject({
+      status: "sent",
+    });
+    expect((await at(t.sinks, 0).next()).rcpt_to).toEqual(["ann@bücher.example"]);
+  });
+
+  test("gives an address with letters beyond ASCII only to a server that takes such", async () => {
+    const mail = { ...MAIL, envelope_to: "jürgen@there.example" };
+    await using able = await direct([{}], ONE);
+    expect(await able.sender.send(mail)).toMatchObject({ status: "sent" });
+    expect((await at(able.sinks, 0).next()).rcpt_to).toEqual(["jürgen@there.example"]);
+    await using unable = await direct([{ smtputf8: false }], ONE);
+    expect(await unable.sender.send(mail)).toMatchObject({ status: "failed", enhanced: "5.6.7" });
+    expect(at(unable.sinks, 0).mails).toEqual([]);
+  });
+
+  test("cannot be made to speak commands by an address", async () => {
+    await using t = await direct([{}], ONE);
+    for (const envelope_from of ["a@b.example>\r\nRCPT TO:<v@w.example", "a\r\nDATA\r\n@b.example"]) {
+      expect(await t.sender.send({ ...MAIL, envelope_from })).toMatchObject({ status: "failed" });
+    }
+    const to = "v@w.example>\r\nDATA\r\n<@there.example";
+    expect(await t.sender.send({ ...MAIL, envelope_to: to })).toMatchObject({ status: "failed" });
+    expect(at(t.sinks, 0).mails).toEqual([]);
+  });
+
+  test("is given up when the attempt's time is over, however many servers are left", async () => {
+    await using t = await direct([{}, {}], BOTH, { timeouts: { attempt_ms: 150 } });
+    for (const sink of t.sinks) sink.fault = "hang";
+    const started = performance.now();
+    expect(await t.sender.send(MAIL)).toMatchObject({ status: "deferred" });
+    expect(performance.now() - started).toBeLessThan(5_000);
+    expect(at(t.sinks, 1).connections).toBe(0);
+  });
+
+  test("tries five servers at most", async () => {
+    const names = Array.from({ length: 9 }, (_, index) => `m${index}.there.example`);
+    await using t = await direct([], {
+      "there.example": { MX: names.map((name, index): [number, string] => [index, name]) },
+    });
+    await t.sender.send(MAIL);
+    const asked = new Set(t.dns.queries.filter(({ type }) => type === "A").map(({ name }) => name));
+    expect([...asked].sort()).toEqual(names.slice(0, 5));
+  });
+});
+
+const ONE: DnsZone = { "there.example": { MX: [[10, "mx1.there.example"]] } };
+const BOTH: DnsZone = {
+  "there.example": {
+    MX: [
+      [10, "mx1.there.example"],
+      [20, "mx2.there.example"],
+    ],
+  },
+};
+
+async function offline(): Promise<SenderOptions> {
+  const resolver = createResolver({ servers: ["127.0.0.1:1"] });
+  return {
+    mode: "capture",
+    relay_url: "",
+    hostname: "me.example",
+    resolver,
+    egress_allow: [],
+    timeouts: SHORT,
+  };
+}
+
+async function relay(options: SinkOptions = {}, login = "") {
+  const sink = await startSmtpSink(options);
+  const relay_url = `smtp://${login}127.0.0.1:${sink.port}`;
+  const sender = createSender({ ...(await offline()), mode: "relay", relay_url });
+  return {
+    sink,
+    sender,
+    [Symbol.asyncDispose]: async () => {
+      await sender[Symbol.asyncDispose]();
+      await sink[Symbol.asyncDispose]();
+    },
+  };
+}
+
+interface Direct extends AsyncDisposable {
+  sender: Sender;
+  sinks: SmtpSink[];
+  dns: TestDnsServer;
+}
+
+/** One sink per entry, as mx1.there.example on 127.0.0.1, mx2.there.example on 127.0.0.2 and so on, all on one port. */
+async function direct(
+  sinks: SinkOptions[],
+  zone: DnsZone,
+  options: Partial<SenderOptions> = {},
+): Promise<Direct> {
+  const dns = await startDnsServer(zone);
+  const started: SmtpSink[] = [];
+  for (const [index, sink] of sinks.entries()) {
+    const host = `127.0.0.${index + 1}`;
+    dns.set(`mx${index + 1}.there.example`, "A", [host]);
+    started.push(await startSmtpSink({ ...sink, host, port: started[0]?.port ?? 0 }));
+  }
+  const sender = createSender({
+    mode: "direct",
+    relay_url: "",
+    hostname: "me.example",
+    resolver: createResolver({ servers: [dns.address] }),
+    egress_allow: ["127.0.0.0/8"],
+    port: started[0]?.port ?? 1,
+    ...options,
+    timeouts: { ...SHORT, ...options.timeouts },
+  });
+  return {
+    sender,
+    sinks: started,
+    dns,
+    [Symbol.asyncDispose]: async () => {
+      await sender[Symbol.asyncDispose]();
+      for (const sink of started) await sink[Symbol.asyncDispose]();
+      await dns[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function at<T>(list: T[], index: number): T {
+  const item = list[index];
+  if (item === undefined) throw new Error(`there is no item ${index}`);
+  return item;
+}

@@ -1,0 +1,600 @@
+import { describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parse } from "smol-toml";
+import example from "../../config.example.toml" with { type: "text" };
+import { splitListen } from "../../src/config-forms.ts";
+import { KEYS } from "../../src/config-load.ts";
+import { ConfigError, defaultConfig, findConfigFile, loadConfig, maskedConfig } from "../../src/config.ts";
+import type { ConfigOverrides, ConfigSources } from "../../src/config.ts";
+import { closestName } from "../../src/lib/closest-name.ts";
+
+const CLI = join(import.meta.dir, "../../src/cli/config.ts");
+const MASTER_KEY = Buffer.alloc(32, 7).toString("base64");
+
+describe("order", () => {
+  test("nothing given means the defaults", () => {
+    using folder = emptyFolder();
+    const config = loadConfig({ env: {}, cwd: folder.path });
+    expect(config).toEqual(defaultConfig());
+    expect(config.server.listen).toBe("0.0.0.0:8080");
+    expect(config.smtp.max_message_bytes).toBe(31_457_280);
+    expect(config.plans.team.credits).toBe(10_000);
+  });
+
+  test("a flag wins over the environment, the environment over the file, the file over the default", () => {
+    const file = '[server]\nlisten = "127.0.0.1:1"\n[smtp]\nlisten = "127.0.0.1:1"\n[log]\nlevel = "warn"\n';
+    const env = { MAILWRIGHT_SERVER__LISTEN: "127.0.0.1:2", MAILWRIGHT_SMTP__LISTEN: "127.0.0.1:2" };
+    const overrides = { server: { listen: "127.0.0.1:3", base_url: undefined } };
+    const config = load(file, { env, overrides });
+    expect(config.server.listen).toBe("127.0.0.1:3");
+    expect(config.smtp.listen).toBe("127.0.0.1:2");
+    expect(config.log.level).toBe("warn");
+    expect(config.log.format).toBe("text");
+  });
+
+  test("takes the file named by --config, then by MAILWRIGHT_CONFIG, then config.toml", () => {
+    using folder = emptyFolder();
+    expect(findConfigFile({ cwd: folder.path, env: {} })).toBeUndefined();
+    for (const [name, credits] of Object.entries({ "config.toml": 1, "env.toml": 2, "flag.toml": 3 })) {
+      folder.write(name, `[plans.free]\ncredits = ${credits}\n`);
+    }
+    const credits = (sources: ConfigSources) =>
+      loadConfig({ cwd: folder.path, ...sources }).plans.free.credits;
+    const env = { MAILWRIGHT_CONFIG: "env.toml" };
+    expect(credits({ env: {} })).toBe(1);
+    expect(credits({ env })).toBe(2);
+    expect(credits({ env, file: join(folder.path, "flag.toml") })).toBe(3);
+  });
+
+  test("a named file that is not there is a problem, never a silent default", () => {
+    using folder = emptyFolder();
+    const problems = problemsOf(() => loadConfig({ cwd: folder.path, env: {}, file: "gone.toml" }));
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toStartWith("gone.toml: the file cannot be read");
+  });
+
+  test("a folder in place of the file is a problem", () => {
+    using folder = emptyFolder();
+    expect(problemsOf(() => loadConfig({ cwd: folder.path, env: {}, file: "." }))).toHaveLength(1);
+  });
+});
+
+describe("defaults that follow from other keys", () => {
+  test("the mail domain follows the host name and the notice address follows the domain", () => {
+    const { smtp, outbound } = defaultConfig({ smtp: { hostname: "MX.Example.org" } });
+    expect(smtp.hostname).toBe("mx.example.org");
+    expect(smtp.domain).toBe("mx.example.org");
+    expect(outbound.from).toBe("postmaster@mx.example.org");
+  });
+
+  test("a domain of its own is kept", () => {
+    const { smtp, outbound } = defaultConfig({
+      smtp: { hostname: "mx.example.org", domain: "in.example.org" },
+    });
+    expect([smtp.domain, outbound.from]).toEqual(["in.example.org", "postmaster@in.example.org"]);
+  });
+
+  test("the machine's name is used when there is none, and it can stand in an address", () => {
+    expect(defaultConfig().smtp.hostname).toMatch(/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/);
+  });
+
+  test("the database lies in the data folder", () => {
+    expect(defaultConfig().database.url).toBe("sqlite:data/mailwright.db");
+    expect(defaultConfig({ data: { dir: "/srv/mw/" } }).database.url).toBe("sqlite:/srv/mw/mailwright.db");
+    expect(defaultConfig({ database: { url: "sqlite::memory:" } }).database.url).toBe("sqlite::memory:");
+  });
+
+  test("the slash at the end of base_url is dropped", () => {
+    const at = (base_url: string) => defaultConfig({ server: { base_url } }).server.base_url;
+    expect(at("https://mail.example.org/")).toBe("https://mail.example.org");
+    expect(at("")).toBe("");
+  });
+
+  test("two configurations never share a list", () => {
+    defaultConfig().outbound.retry.push(1);
+    expect(defaultConfig().outbound.retry).toEqual([60, 300, 900, 3600, 14_400, 43_200, 86_400]);
+  });
+});
+
+describe("environment", () => {
+  test("every key can be set by its variable and by a file", () => {
+    using folder = emptyFolder();
+    for (const [path, key] of KEYS) {
+      const name = `MAILWRIGHT_${path.toUpperCase().replaceAll(".", "__")}`;
+      const value = Array.isArray(key.default) ? key.default.join(",") : String(key.default);
+      folder.write("value", `${value}\n`);
+      const plain = loadConfig({ cwd: folder.path, env: { [name]: value } });
+      const fromFile = loadConfig({ cwd: folder.path, env: { [`${name}__FILE`]: "value" } });
+      expect([path, plain]).toEqual([path, defaultConfig()]);
+      expect([path, fromFile]).toEqual([path, defaultConfig()]);
+    }
+  });
+
+  test("reads numbers, lists and plans", () => {
+    const config = load("", {
+      env: {
+        MAILWRIGHT_PLANS__FREE__CREDITS: "7",
+        MAILWRIGHT_ROUTING__SYNC_BUDGET_SECONDS: "0.5",
+        MAILWRIGHT_SMTP__TRUSTED_NETWORKS: "127.0.0.1/32, ::1,",
+        MAILWRIGHT_OUTBOUND__RETRY: "1,2",
+        MAILWRIGHT_SMTP__LISTEN: "",
+        MAILWRIGHT_DNS__SERVERS: "",
+      },
+    });
+    expect(config.plans.free.credits).toBe(7);
+    expect(config.routing.sync_budget_seconds).toBe(0.5);
+    expect(config.smtp.trusted_networks).toEqual(["127.0.0.1/32", "::1"]);
+    expect(config.outbound.retry).toEqual([1, 2]);
+    expect(config.smtp.listen).toBe("");
+    expect(config.dns.servers).toEqual([]);
+  });
+
+  test("takes one line break off the end of a secret's file, and only that", () => {
+    using folder = emptyFolder();
+    for (const ending of ["", "\n", "\r\n"]) {
+      folder.write("key", ` sk-1 ${ending}`);
+      const env = { MAILWRIGHT_LLM__KIND: "openai", MAILWRIGHT_LLM__API_KEY__FILE: "key" };
+      expect(loadConfig({ cwd: folder.path, env }).llm.api_key).toBe(" sk-1 ");
+    }
+    folder.write("key", "sk-1\nInjected: yes\n");
+    const env = { MAILWRIGHT_LLM__API_KEY__FILE: "key" };
+    const problems = problemsOf(() => loadConfig({ cwd: folder.path, env }));
+    expect(problems).toEqual([
+      "MAILWRIGHT_LLM__API_KEY__FILE: llm.api_key must be one line without control characters",
+    ]);
+  });
+
+  test("refuses a value and a file for the same key", () => {
+    const env = { MAILWRIGHT_LLM__MODEL: "a", MAILWRIGHT_LLM__MODEL__FILE: "b" };
+    expect(problemsOf(() => load("", { env }))).toContain(
+      "MAILWRIGHT_LLM__MODEL__FILE: MAILWRIGHT_LLM__MODEL is set too; remove one of the two",
+    );
+  });
+
+  test("refuses a value file that cannot be read, without a second problem about the missing value", () => {
+    const env = { MAILWRIGHT_LLM__KIND: "openai", MAILWRIGHT_LLM__API_KEY__FILE: "/nowhere/key" };
+    const problems = problemsOf(() => load("", { env }));
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toStartWith("MAILWRIGHT_LLM__API_KEY__FILE: the file it names cannot be read");
+  });
+
+  test.each([
+    ["MAILWRIGHT_SMTP__LISTN", "Did you mean MAILWRIGHT_SMTP__LISTEN?"],
+    ["MAILWRIGHT_SMTP_LISTEN", "Did you mean MAILWRIGHT_SMTP__LISTEN?"],
+    ["MAILWRIGHT_LLM__API_KEYS__FILE", "Did you mean MAILWRIGHT_LLM__API_KEY?"],
+    ["MAILWRIGHT_SOMETHING_ELSE", "mailwright config example"],
+    ["MAILWRIGHT_SERVER__PORT", ""],
+  ])("refuses the unknown variable %s", (name, hint) => {
+    const problems = problemsOf(() => load("", { env: { [name]: "secret-value" } }));
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toStartWith(`${name}: no key is set by this variable. `);
+    expect(problems[0]).toContain(hint);
+    expect(problems[0]).not.toContain("secret-value");
+  });
+
+  test("leaves alone other programs' variables and those an orchestrator adds for a service of this name", () => {
+    const env = {
+      PATH: "/bin",
+      mailwright_smtp__listen: "x",
+      MAILWRIGHT_SERVICE_HOST: "10.0.0.1",
+      MAILWRIGHT_SERVICE_PORT_HTTP: "80",
+      MAILWRIGHT_SMTP_SERVICE_PORT: "25",
+      MAILWRIGHT_PORT: "tcp://10.0.0.1:80",
+      MAILWRIGHT_PORT_80_TCP_ADDR: "10.0.0.1",
+    };
+    expect(load("", { env })).toEqual(defaultConfig());
+    expect(problemsOf(() => load("", { env: { MAILWRIGHT_PORT: "80" } }))).toHaveLength(1);
+  });
+});
+
+describe("problems", () => {
+  test("are all reported at once, each with its place and the mend", () => {
+    const file = [
+      "[server]",
+      'lisen = "127.0.0.1:80"',
+      "[smpt]",
+      'listen = "127.0.0.1:25"',
+      "",
+      "[plans.free]",
+      "credits = -1",
+      "[plans]",
+      "pro.contexts = 1.5",
+      "[outbound]",
+      'mode = "relai"',
+      'retry = [60, "later"]',
+    ].join("\n");
+    const env = { MAILWRIGHT_LOG__LEVEL: "loud" };
+    const overrides = { server: { listen: "8080" } };
+    expect(problemsOf(() => load(file, { env, overrides }))).toEqual([
+      "config.toml line 2: server.lisen is not a known key. Did you mean server.listen?",
+      "config.toml line 3: smpt is not a known section. Did you mean smtp?",
+      "config.toml line 7: plans.free.credits must be a whole number from 0 to 1000000000, not -1",
+      "config.toml line 9: plans.pro.contexts must be a whole number from 0 to 1000000000, not 1.5",
+      'config.toml line 11: outbound.mode must be "capture", "relay" or "direct", not "relai"',
+      'config.toml line 12: outbound.retry entry 2 must be a number of seconds from 0 to 2592000, not "later"',
+      'MAILWRIGHT_LOG__LEVEL: log.level must be "trace", "debug", "info", "warn", "error", "fatal" or "silent", not "loud"',
+      'command line: server.listen must be host:port, such as "0.0.0.0:8080" or "[::]:8080", not "8080"',
+    ]);
+  });
+
+  test("the error's message lists every one of them", () => {
+    const error = new ConfigError(["first", "second"]);
+    expect(error.message).toBe("The configuration has 2 problems:\n  - first\n  - second");
+    expect(error.problems).toEqual(["first", "second"]);
+  });
+
+  test("a file that is not TOML names line and column, without quoting the line", () => {
+    const problems = problemsOf(() => load('[llm]\napi_key = "sk-secret\n'));
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toMatch(/^config\.toml line 2, column \d+: /);
+    expect(problems[0]).not.toContain("sk-secret");
+  });
+
+  test("a key written with dots or inside braces is found by its line", () => {
+    expect(problemsOf(() => load('\nserver . "lisen" = "x"\n'))[0]).toStartWith(
+      "config.toml line 2: server.lisen ",
+    );
+    expect(problemsOf(() => load('\nserver = { lisen = "x" }\n'))[0]).toStartWith(
+      "config.toml line 2: server.lisen ",
+    );
+  });
+
+  test.each(["server = 1", "server = []", "server = 1979-05-27", "[[server]]"])(
+    "refuses %s for a section",
+    (file) => {
+      expect(problemsOf(() => load(file))).toEqual([
+        "config.toml line 1: server is a section; write [server] and its keys below",
+      ]);
+    },
+  );
+
+  test.each(["constructor", "__proto__", "toString"])("the name %s is no key", (name) => {
+    expect(problemsOf(() => load(`["${name}"]\nx = 1\n`))[0]).toContain(`${name} is not a known section`);
+    expect({}).not.toHaveProperty("x");
+  });
+
+  test("a name that resembles nothing gets the list of what is known", () => {
+    expect(problemsOf(() => load("[auth]\nsunshine = 1\n"))).toEqual([
+      "config.toml line 2: auth.sunshine is not a known key. Known there: admin_email",
+    ]);
+  });
+
+  test("a mistake in the file counts even where the environment sets the key right", () => {
+    const env = { MAILWRIGHT_LOG__LEVEL: "info" };
+    expect(problemsOf(() => load('[log]\nlevel = "loud"\n', { env }))).toHaveLength(1);
+  });
+
+  test("no problem quotes a secret", () => {
+    const shown = problemsOf(() =>
+      defaultConfig({
+        security: { master_key: "hush-1" },
+        llm: { kind: "openai", api_key: "hush-2\n", base_url: "https://hush-3:hush-3@api.example.org" },
+        outbound: { relay_url: "http://user:hush-4@host" },
+        database: { url: "postgres://user:hush-5@host" },
+      }),
+    );
+    expect(shown).toHaveLength(5);
+    expect(shown.join("\n")).not.toContain("hush");
+  });
+});
+
+describe("values", () => {
+  refuses("server.listen", [
+    "",
+    "8080",
+    ":8080",
+    "0.0.0.0",
+    "0.0.0.0:65536",
+    "::1:80",
+    "[::g]:80",
+    "a b:80",
+    "10.1:80",
+  ]);
+  accepts("server.listen", ["127.0.0.1:0", "[::]:8080", "localhost:80"]);
+  refuses("smtp.listen", ["25", "mail.example.org"]);
+  accepts("smtp.listen", ["", "[::1]:25"]);
+  refuses("server.base_url", [
+    "mail.example.org",
+    "ftp://a.b",
+    "https://a.b/path",
+    "https://a.b?x",
+    "https://u@a.b",
+    " https://a.b",
+    "https:a.b",
+  ]);
+  accepts("server.base_url", ["", "http://localhost:8080", "https://mail.example.org/"]);
+  refuses("server.tls", ["on", "", "FILES"]);
+  refuses("smtp.hostname", ["mail_1.example.org", "-a.b", "a..b", "1.2.3.4", "a.b.", "x".repeat(64)]);
+  refuses("smtp.domain", ["example.org/", "@example.org"]);
+  refuses("smtp.trusted_networks", [
+    ["10.0.0.0/33"],
+    ["localhost"],
+    ["10.1"],
+    ["::1/129"],
+    [""],
+    [1],
+    "10.0.0.0/8",
+  ]);
+  accepts("smtp.trusted_networks", [[], ["127.0.0.1", "10.0.0.0/8", "::1", "fc00::/7"]]);
+  refuses("server.trusted_proxies", [["proxy.lan"]]);
+  refuses("egress.allow", [["http://ollama.lan"], ["ollama.lan:11434"], ["*.lan"]]);
+  accepts("egress.allow", [["ollama.lan", "ollama", "10.0.5.0/24", "::1"]]);
+  refuses("dns.servers", [["dns.example.org"], ["127.0.0.1:0"], ["127.0.0.1:99999"], ["127.0.0.1:x"]]);
+  accepts("dns.servers", [["1.1.1.1", "127.0.0.1:5353", "[::1]:53", "::1"]]);
+  refuses("smtp.max_message_bytes", ["1", 0, 1023, 2 ** 40, Number.NaN, Number.POSITIVE_INFINITY]);
+  refuses("outbound.retry", [60, [-1], [Number.NaN]]);
+  accepts("outbound.retry", [[], [0, 1.5]]);
+  refuses("outbound.relay_url", [
+    "host:25",
+    "https://host",
+    "smtp://",
+    "smtp://host/path",
+    "smtp://h?x=1",
+    "smtp://u:50%@h",
+  ]);
+  accepts("outbound.relay_url", ["smtp://host", "smtps://user:p%40ss@host:465/", "smtp://[::1]:25"]);
+  refuses("outbound.from", ["postmaster", "a b@example.org", "Name <a@example.org>", "a@", "@example.org"]);
+  accepts("outbound.from", ["", "no-reply@example.org"]);
+  refuses("auth.admin_email", ["me"]);
+  refuses("database.url", ["mailwright.db", "postgres://host/db", "sqlite:"]);
+  refuses("data.dir", ["", 1]);
+  refuses("security.master_key", ["abc", Buffer.alloc(31).toString("base64"), MASTER_KEY.slice(0, -1)]);
+  accepts("security.master_key", ["", MASTER_KEY]);
+  refuses("plans.default", ["gold"]);
+  refuses("llm.kind", ["gpt"]);
+  refuses("llm.model", ["two\nlines", "x".repeat(4097), null]);
+  refuses("routing.concurrency", [0, 1.5, "8"]);
+  refuses("routing.hard_cap_seconds", [-1, 86_401]);
+  refuses("limits.same_body_per_hour", [-1]);
+  refuses("log.format", ["xml"]);
+});
+
+describe("keys that need each other", () => {
+  needs("outbound.mode", { outbound: { mode: "relay" } }, { outbound: { relay_url: "smtp://host:25" } });
+  needs("server.tls", { server: { tls: "files", key: "k.pem" } }, { server: { cert: "c.pem" } });
+  needs("server.tls", { server: { tls: "files", cert: "c.pem" } }, { server: { key: "k.pem" } });
+  needs("server.cert", { server: { cert: "c.pem" } }, { server: { key: "k.pem" } });
+  needs("server.key", { server: { key: "k.pem" } }, { server: { cert: "c.pem" } });
+  needs(
+    "llm.kind",
+    { llm: { kind: "openai_compatible" } },
+    { llm: { base_url: "http://ollama.lan:8000/v1" } },
+  );
+  for (const kind of ["openai", "anthropic", "google", "mistral", "groq", "openrouter"] as const) {
+    needs("llm.kind", { llm: { kind } }, { llm: { api_key: "sk-1" } });
+  }
+  needs("llm.model", { llm: { model: "small" } }, { llm: { kind: "demo" } });
+  needs("llm.api_key", { llm: { api_key: "sk-1" } }, { llm: { kind: "openai" } });
+  needs("llm.base_url", { llm: { base_url: "https://api.example.org" } }, { llm: { kind: "ollama" } });
+  needs(
+    "routing.sync_budget_seconds",
+    { routing: { hard_cap_seconds: 60 } },
+    { routing: { sync_budget_seconds: 60 } },
+  );
+
+  test("the problem names the place of the key that needs the other", () => {
+    expect(problemsOf(() => load('[outbound]\n\nmode = "relay"\n'))).toEqual([
+      'config.toml line 3: outbound.mode is "relay", so outbound.relay_url must be set, such as "smtp://user:password@host:587"',
+    ]);
+    expect(
+      problemsOf(() => load("", { env: { MAILWRIGHT_ROUTING__HARD_CAP_SECONDS: "60" } }))[0],
+    ).toStartWith("MAILWRIGHT_ROUTING__HARD_CAP_SECONDS: routing.sync_budget_seconds must not be more");
+  });
+
+  test("a wrong value is one problem, not a missing value besides", () => {
+    const problems = problemsOf(() => defaultConfig({ outbound: { mode: "relay", relay_url: "host:25" } }));
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toContain("outbound.relay_url must be");
+  });
+
+  test("local and built-in models need neither key nor address", () => {
+    for (const kind of ["ollama", "demo", ""] as const) {
+      expect(defaultConfig({ llm: { kind } }).llm.kind).toBe(kind);
+    }
+  });
+});
+
+test("secrets are hidden when the configuration is shown, and nothing else is", () => {
+  const config = defaultConfig({
+    security: { master_key: MASTER_KEY },
+    llm: { kind: "openai", api_key: "hush", model: "small" },
+    outbound: { mode: "relay", relay_url: "smtp://user:hu%40sh@host:587" },
+  });
+  const expected = structuredClone(config);
+  expected.security.master_key = "***";
+  expected.llm.api_key = "***";
+  expected.outbound.relay_url = "smtp://user:***@host:587";
+  expect(maskedConfig(config)).toEqual(expected);
+  expect(maskedConfig(defaultConfig())).toEqual(defaultConfig());
+});
+
+test("a relay password is hidden however it is written", () => {
+  const shown = (relay_url: string) => maskedConfig(defaultConfig({ outbound: { relay_url } }))["outbound"];
+  for (const url of [
+    "smtp://u:hush@h",
+    "smtp://:hush@h:25",
+    "SMTPS://u:hu:sh@[::1]:465/",
+    "smtp://u:hush@hush@h",
+  ]) {
+    expect(JSON.stringify(shown(url))).not.toContain("sh@");
+    expect(JSON.stringify(shown(url))).toContain("***@");
+  }
+});
+
+test("splits listen addresses into host and port", () => {
+  expect(splitListen("0.0.0.0:8080")).toEqual({ host: "0.0.0.0", port: 8080 });
+  expect(splitListen("[::1]:0")).toEqual({ host: "::1", port: 0 });
+  expect(splitListen("mail.example.org:25")).toEqual({ host: "mail.example.org", port: 25 });
+  expect(splitListen("nonsense")).toBeUndefined();
+});
+
+test("the closest name is a slip away, or there is none", () => {
+  expect(closestName("lisetn", ["hostname", "listen"])).toBe("listen");
+  expect(closestName("listen", ["hostname", "listen"])).toBe("listen");
+  expect(closestName("sunshine", ["hostname", "listen"])).toBeUndefined();
+  expect(closestName("", [])).toBeUndefined();
+  expect(closestName("x".repeat(100_000), ["listen"])).toBeUndefined();
+});
+
+describe("config.example.toml", () => {
+  test("is valid as it stands and changes nothing", () => {
+    expect(load(example)).toEqual(defaultConfig());
+  });
+
+  test("shows every key with its default, and no other", () => {
+    const shown = flat(parse(uncommented(example)));
+    expect(Object.fromEntries(shown)).toEqual(
+      Object.fromEntries([...KEYS].map(([path, key]) => [path, key.default])),
+    );
+    expect([...shown.keys()]).toEqual([...KEYS.keys()]);
+  });
+
+  test("says what every key means in the lines above it; the plans share one such text", () => {
+    const lines = (example as string).split("\n");
+    const bare = lines.slice(0, lines.indexOf("[plans.free]")).concat(lines.slice(lines.indexOf("[limits]")));
+    const unexplained = bare.filter((line, index) => {
+      const above = bare[index - 1] ?? "";
+      return isKeyLine(line) && (!above.startsWith("# ") || isKeyLine(above));
+    });
+    expect(unexplained).toEqual([]);
+  });
+});
+
+describe("mailwright config", () => {
+  test("check says that a good file is valid and which one it is", async () => {
+    using folder = emptyFolder();
+    folder.write("good.toml", "[log]\n");
+    expect(await run(folder.path, ["check", "--config", "good.toml"])).toEqual({
+      out: "Configuration is valid. File: good.toml\n",
+      err: "",
+    });
+    const { out } = await run(folder.path, ["check", "--json"]);
+    expect(JSON.parse(out)).toEqual({ valid: true, file: null, problems: [] });
+  });
+
+  test("check throws what is wrong, and prints it as data when asked to", async () => {
+    using folder = emptyFolder();
+    folder.write("config.toml", "[log]\nlevle = 1\n");
+    const problem = "config.toml line 2: log.levle is not a known key. Did you mean log.level?";
+    const plain = await run(folder.path, ["check"]);
+    expect(plain).toEqual({ out: "", err: `The configuration has a problem:\n  - ${problem}\n` });
+    const { out, err } = await run(folder.path, ["check", "--json"]);
+    expect(JSON.parse(out)).toEqual({ valid: false, file: "config.toml", problems: [problem] });
+    expect(err).toContain(problem);
+  });
+
+  test("example prints the example file", async () => {
+    using folder = emptyFolder();
+    expect((await run(folder.path, ["example"])).out).toBe(example);
+  });
+
+  test("dump shows what is in effect, as TOML that can be read back or as JSON, without secrets", async () => {
+    using folder = emptyFolder();
+    folder.write(
+      "config.toml",
+      '[llm]\nkind = "openai"\napi_key = "hush"\n[smtp]\nhostname = "mx.example.org"\n',
+    );
+    const expected = maskedConfig(loadConfig({ env: {}, cwd: folder.path }));
+    const toml = (await run(folder.path, ["dump"])).out;
+    expect(load(toml)).toEqual(expected as never);
+    expect(JSON.parse((await run(folder.path, ["dump", "--json"])).out)).toEqual(expected);
+    expect(toml).not.toContain("hush");
+    expect(toml).toContain('api_key = "***"');
+  });
+});
+
+function emptyFolder() {
+  const path = mkdtempSync(join(tmpdir(), "mailwright-config-"));
+  return {
+    path,
+    write: (name: string, text: string) => writeFileSync(join(path, name), text),
+    [Symbol.dispose]: () => rmSync(path, { recursive: true }),
+  };
+}
+
+/** Loads `config.toml` with this text from a folder of its own. */
+function load(file: string, sources: ConfigSources = {}) {
+  using folder = emptyFolder();
+  folder.write("config.toml", file);
+  return loadConfig({ env: {}, cwd: folder.path, ...sources });
+}
+
+function problemsOf(attempt: () => unknown): string[] {
+  try {
+    attempt();
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+  throw new Error("nothing was refused");
+}
+
+function refuses(path: string, values: unknown[]) {
+  test.each(values.map((value) => [value]))(`${path} refuses %p`, (value) => {
+    const problems = problemsOf(() => defaultConfig(at(path, value)));
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toStartWith(`overrides: ${path} `);
+  });
+}
+
+function accepts(path: string, values: unknown[]) {
+  test.each(values.map((value) => [value]))(`${path} takes %p`, (value) => {
+    expect(() => defaultConfig(at(path, value))).not.toThrow();
+  });
+}
+
+/** `broken` is refused on account of `path`; together with `mend` it is right. */
+function needs(path: string, broken: ConfigOverrides, mend: ConfigOverrides) {
+  test(`${JSON.stringify(broken)} is refused until ${JSON.stringify(mend)} is added`, () => {
+    const problems = problemsOf(() => defaultConfig(broken));
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toStartWith(`overrides: ${path} `);
+    const [section] = Object.keys(broken) as (keyof ConfigOverrides)[];
+    if (section === undefined) throw new Error("a section is needed");
+    expect(() => defaultConfig({ [section]: { ...broken[section], ...mend[section] } })).not.toThrow();
+  });
+}
+
+/** `at("smtp.listen", 1)` is `{smtp: {listen: 1}}`; the value may be of the wrong type on purpose. */
+function at(path: string, value: unknown): ConfigOverrides {
+  return path.split(".").reduceRight<unknown>((inner, name) => ({ [name]: inner }), value) as ConfigOverrides;
+}
+
+function isKeyLine(line: string): boolean {
+  return /^# [a-z_]+ = /.test(line);
+}
+
+function uncommented(toml: string): string {
+  return toml
+    .split("\n")
+    .map((line) => (isKeyLine(line) ? line.slice(2) : line))
+    .join("\n");
+}
+
+function flat(table: object, prefix = ""): Map<string, unknown> {
+  const values = new Map<string, unknown>();
+  for (const [name, value] of Object.entries(table) as [string, unknown][]) {
+    if (typeof value !== "object" || value === null || Array.isArray(value))
+      values.set(`${prefix}${name}`, value);
+    else for (const [path, inner] of flat(value, `${prefix}${name}.`)) values.set(path, inner);
+  }
+  return values;
+}
+
+/** Runs the command in a process of its own, as main does: what is thrown goes to standard error. */
+async function run(cwd: string, args: string[]) {
+  const script = `
+    import { configCommand } from ${JSON.stringify(CLI)};
+    configCommand().parseAsync(${JSON.stringify(args)}, { from: "user" }).catch((error) => console.error(error.message));
+  `;
+  const env = { PATH: process.env["PATH"], HOME: cwd };
+  const child = Bun.spawn([process.execPath, "-e", script], { cwd, env, stdout: "pipe", stderr: "pipe" });
+  const [out, err] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  return { out, err };
+}
