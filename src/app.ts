@@ -15,6 +15,8 @@ import { createSender, type Sender } from "./mail/send.ts";
 /** Everything the parts share: built once, in `createApp`, and handed to every operation. */
 export interface App extends AsyncDisposable {
   config: Config;
+  /** Where people reach this server; from the listener until `server.base_url` says otherwise. */
+  base_url: string;
   db: Db;
   write: Write;
   /** Unix seconds. */
@@ -63,6 +65,7 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
   });
   return {
     config,
+    base_url: config.server.base_url,
     db: database.db,
     write: database.write,
     now: () => Math.floor(nowMs() / 1_000),

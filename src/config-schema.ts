@@ -55,7 +55,6 @@ export const SCHEMA = {
   outbound: {
     mode: choice(["capture", "relay", "direct"], "capture"),
     relay_url: url("", RELAY_URL),
-    from: text("", ADDRESS),
     retry: delays([60, 300, 900, 3600, 14_400, 43_200, 86_400]),
   },
   database: { url: url("", SQLITE_URL) },
@@ -79,7 +78,6 @@ export const SCHEMA = {
     default: choice(["", "free", "pro", "team"], ""),
     free: {
       credits: count(100),
-      contexts: count(3),
       inboxes: count(3),
       connections: count(10),
       route_per_minute: count(20),
@@ -88,7 +86,6 @@ export const SCHEMA = {
     },
     pro: {
       credits: count(2000),
-      contexts: count(50),
       inboxes: count(10),
       connections: count(25),
       route_per_minute: count(60),
@@ -97,7 +94,6 @@ export const SCHEMA = {
     },
     team: {
       credits: count(10_000),
-      contexts: count(200),
       inboxes: count(50),
       connections: count(100),
       route_per_minute: count(120),

@@ -90,11 +90,10 @@ function finish(reading: Reading): Config {
 }
 
 /** Gives the keys whose default follows from another key their value. */
-function fillIn({ server, smtp, outbound, database, data }: Config): void {
+function fillIn({ server, smtp, database, data }: Config): void {
   server.base_url = server.base_url.replace(/\/$/, "");
   smtp.hostname = (smtp.hostname || machineName()).toLowerCase();
   smtp.domain = (smtp.domain || smtp.hostname).toLowerCase();
-  outbound.from ||= `postmaster@${smtp.domain}`;
   database.url ||= `sqlite:${join(data.dir, "mailwright.db")}`;
 }
 

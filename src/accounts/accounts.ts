@@ -3,7 +3,7 @@ import type { App } from "../app.ts";
 import { defaultPlan } from "../billing/plans.ts";
 import type { Db } from "../db/database.ts";
 import type { Plan, UserRow } from "../db/schema.ts";
-import { AppError, invalid } from "../errors.ts";
+import { AppError, invalid, messageOf } from "../errors.ts";
 import { checkApiKeyFormat, hashApiKey, mintApiKey } from "../lib/secrets.ts";
 
 /** RFC 5321 §4.5.3.1.3 without the angle brackets. */
@@ -112,12 +112,17 @@ export async function userOfApiKey(app: App, key: string): Promise<User | undefi
     .executeTakeFirst();
   if (!row) return undefined;
   const { key_id, last_used_at, ...user } = row;
-  if (app.now() - (last_used_at ?? 0) >= LAST_USED_EVERY_SECONDS) await touchKey(app, key_id);
+  if (app.now() - (last_used_at ?? 0) >= LAST_USED_EVERY_SECONDS) touchKey(app, key_id);
   return user;
 }
 
-async function touchKey(app: App, key_id: string): Promise<void> {
-  await app.write((tx) =>
-    tx.updateTable("api_keys").set({ last_used_at: app.now() }).where("id", "=", key_id).execute(),
-  );
+/** Nobody waits for it: a request must not fail, nor be slow, because a date could not be noted. */
+function touchKey(app: App, key_id: string): void {
+  app
+    .write((tx) =>
+      tx.updateTable("api_keys").set({ last_used_at: app.now() }).where("id", "=", key_id).execute(),
+    )
+    .catch((error: unknown) =>
+      app.log.warn({ err: messageOf(error) }, "the use of an API key was not noted"),
+    );
 }

@@ -3,7 +3,7 @@ const MAX_INSTRUCTION_CHARS = 500;
 const MAX_SENTENCE_CHARS = 300;
 const MIN_SENTENCE_WORDS = 3;
 const MAX_NAMES = 20;
-const QUOTES = 4;
+const MAX_QUOTES = 4;
 /** A word of the instruction weighs as much as three of the content's own frequent words. */
 const INSTRUCTION_WEIGHT = 3;
 const OPENING_BONUS = 0.5;
@@ -50,7 +50,7 @@ function relevantSentences(brief: DemoBrief): string[] {
   return sentences
     .map((sentence, index) => ({ sentence, index, score: score(sentence, index, { asked, counts }) }))
     .sort((a, b) => b.score - a.score || a.index - b.index)
-    .slice(0, QUOTES)
+    .slice(0, Math.min(MAX_QUOTES, Math.ceil(sentences.length / 2)))
     .sort((a, b) => a.index - b.index)
     .map(({ sentence }) => clip(sentence, MAX_SENTENCE_CHARS));
 }

@@ -59,7 +59,8 @@ const REFUSALS: Refusal[] = [
   {
     code: "quota_exceeded",
     when: (status, body) =>
-      status === 402 || (status === 429 && /insufficient_quota|credit balance/i.test(body)),
+      status === 402 ||
+      ((status === 429 || status === 400) && /insufficient_quota|credit balance/i.test(body)),
     sentence: "has no credit left for this account. Top it up there, or use another connection.",
   },
   {

@@ -1,5 +1,6 @@
 import { Migrator } from "kysely/migration";
 import { migrations } from "../../migrations/index.ts";
+import { AppError } from "../errors.ts";
 import type { Db } from "./group-commit.ts";
 
 export interface MigrationStatus {
@@ -34,7 +35,8 @@ async function refuseNewerSchema(db: Db): Promise<void> {
     .execute();
   const unknown = applied.map((row) => row.name).filter((name) => !(name in migrations));
   if (unknown.length === 0) return;
-  throw new Error(
+  throw new AppError(
+    "unavailable",
     `This database was written by a newer Mailwright (it has the migration ${unknown.join(", ")}). ` +
       "Start that version or a later one, or restore a backup made before the upgrade.",
   );

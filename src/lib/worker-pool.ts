@@ -31,7 +31,10 @@ interface Slot {
  * Worker threads from `path` (see `startWorker`), each given one input at a time, so that ending one costs nobody
  * else their work. The worker posts `"ready"` once, then one output for each input.
  */
-export function createWorkerPool<Output>(path: string, size = 1): WorkerPool<Output> {
+export function createWorkerPool<Output>(
+  path: string,
+  { size = 1, idleMs = IDLE_MS }: { size?: number; idleMs?: number } = {},
+): WorkerPool<Output> {
   const queue: Job<Output>[] = [];
   const slots: Slot[] = Array.from({ length: size }, () => ({}));
   let closed = false;
@@ -43,7 +46,7 @@ export function createWorkerPool<Output>(path: string, size = 1): WorkerPool<Out
       await attempt<Output>(path, slot, job).then(job.settle.resolve, job.settle.reject);
     }
     slot.worker?.unref();
-    slot.idle = setTimeout(() => stop(slot), IDLE_MS);
+    slot.idle = setTimeout(() => stop(slot), idleMs);
     slot.idle.unref();
     slot.running = undefined;
   };

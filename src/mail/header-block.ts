@@ -52,8 +52,8 @@ function splitRows(block: string): Row[] {
 }
 
 // RFC 5322 §3.6.8, with the white space before the colon of its obsolete form (§4.5).
-const FIELD_START = /^[\x21-\x39\x3b-\x7e]+[ \t]*:/;
-const FIELD_NAME = /^[\x21-\x39\x3b-\x7e]+[ \t]*$/;
+const FIELD_START = /^[\x21-\x39\x3b-\x7e]+[ \t\r]*:/;
+const FIELD_NAME = /^[\x21-\x39\x3b-\x7e]+[ \t\r]*$/;
 
 /**
  * A line that opens no field of its own belongs to the one above, folded or not: some readers show it so, and
@@ -71,7 +71,7 @@ function joinFolds(rows: Row[]): Row[][] {
 function opensField(row: Row, next: Row | undefined): boolean {
   if (FIELD_START.test(row.text)) return true;
   // A fold may stand between the name and the colon.
-  return FIELD_NAME.test(row.text) && next !== undefined && /^[ \t]*:/.test(next.text);
+  return FIELD_NAME.test(row.text) && next !== undefined && /^[ \t\r]*:/.test(next.text);
 }
 
 function toField(rows: Row[]): HeaderField {
@@ -80,10 +80,11 @@ function toField(rows: Row[]): HeaderField {
     (text, row) => text + (/^[ \t]/.test(row.text) || !text ? "" : " ") + row.text,
     "",
   );
-  const colon = unfolded.indexOf(":");
+  // Without a colon the whole is the name: a first line `From` counts as a second From, not as nothing.
+  const [name = ""] = unfolded.split(":", 1);
   return {
-    name: unfolded.slice(0, Math.max(colon, 0)).trim().toLowerCase(),
-    value: readable(unfolded.slice(colon + 1)),
+    name: name.trim().toLowerCase(),
+    value: readable(unfolded.slice(name.length + 1)),
     start: rows[0]?.start ?? 0,
     end: rows.at(-1)?.end ?? 0,
   };

@@ -104,7 +104,7 @@ export function decodeWords(value: string): string {
 
 function decodeBytes(word: { charset: string; bytes: Buffer[]; source: string }): string {
   try {
-    return new TextDecoder(word.charset).decode(Buffer.concat(word.bytes));
+    return new TextDecoder(word.charset as Bun.Encoding).decode(Buffer.concat(word.bytes));
   } catch {
     return word.source;
   }

@@ -6,8 +6,8 @@ export type MailClass =
   | { kind: "hard"; reason: HardReason }
   | { kind: "soft"; reason: SoftReason };
 
-export type HardReason = "bounce" | "auto_submitted" | "own_address" | "own_message_id" | "hop_limit";
-export type SoftReason = "auto_reply" | "bulk" | "mailing_list" | "no_reply_sender";
+type HardReason = "bounce" | "auto_submitted" | "own_address" | "own_message_id" | "hop_limit";
+type SoftReason = "auto_reply" | "bulk" | "mailing_list" | "no_reply_sender";
 
 export interface MailSigns {
   headers: MailHeaders;
@@ -53,7 +53,8 @@ export function bounceDetails(raw: string): BounceDetails {
   const recipients = recipientFields(
     partOf(lines, /^content-type:\s*message\/(?:global-)?delivery-status\b/i),
   );
-  const fields = recipients.find((one) => one.get("action") === "failed") ?? recipients[0] ?? new Map<string, string>();
+  const fields =
+    recipients.find((one) => one.get("action") === "failed") ?? recipients[0] ?? new Map<string, string>();
   const original = partOf(lines, /^content-type:\s*(?:message\/(?:rfc822|global)|text\/rfc822-headers)\b/i);
   const found = {
     recipient: /(?:^|;)\s*<?([^\s;<>]{1,320})>?$/.exec(fields.get("final-recipient") ?? "")?.[1],

@@ -7,7 +7,8 @@ import { readableHtml, splitNewText } from "./reply-text.ts";
 const MAX_TEXT_CHARS = 1024 * 1024;
 const MAX_HTML_CHARS = 4 * 1024 * 1024;
 const MAX_SUBJECT_CHARS = 998;
-/** What is shown of a mail that is over a limit. */
+/** How much of a mail over a limit is tried in its place, and how much of its text is handed over. */
+const PARTIAL_BYTES = [64 * 1024, 4 * 1024];
 const MAX_PARTIAL_CHARS = 16 * 1024;
 /** Mails attached to a mail are read too, so deep and so many; the others stay files. */
 const MAX_ATTACHED_DEPTH = 3;
@@ -19,8 +20,26 @@ export async function readMail(raw: Uint8Array, attached = 0): Promise<ParseOutc
   const { root, files, problem } = await readStructure(raw);
   const mail = await readParts(root, files, attached);
   if (problem === null) return { ok: true, mail };
-  const text = `${mail.new_text}\n\n${mail.rest_text}`.trim().slice(0, MAX_PARTIAL_CHARS);
-  return { ok: false, problem: problem.code, message: problem.message, text };
+  const text = allText(mail) || (await textOfBeginning(raw));
+  return {
+    ok: false,
+    problem: problem.code,
+    message: problem.message,
+    text: text.slice(0, MAX_PARTIAL_CHARS),
+  };
+}
+
+/** mailparser stops at a limit before it has handled what came ahead of it. */
+async function textOfBeginning(raw: Uint8Array): Promise<string> {
+  for (const bytes of PARTIAL_BYTES) {
+    const { root, files, problem } = await readStructure(raw.subarray(0, bytes));
+    if (problem === null) return allText(await readParts(root, files, MAX_ATTACHED_DEPTH));
+  }
+  return "";
+}
+
+function allText(mail: ParsedMail): string {
+  return `${mail.new_text}\n\n${mail.rest_text}`.trim();
 }
 
 async function readParts(root: Part | null, files: MailAttachment[], attached: number): Promise<ParsedMail> {

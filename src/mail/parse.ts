@@ -48,12 +48,13 @@ export interface MailParser extends AsyncDisposable {
 export function createMailParser({
   workers = 1,
   readWithinMs = READ_WITHIN_MS,
-}: { workers?: number; readWithinMs?: number } = {}): MailParser {
-  const pool = createWorkerPool<ParseOutcome>("mail/parse-worker.ts", workers);
+  moreMsPerMb = MORE_MS_PER_MB,
+}: { workers?: number; readWithinMs?: number; moreMsPerMb?: number } = {}): MailParser {
+  const pool = createWorkerPool<ParseOutcome>("mail/parse-worker.ts", { size: workers });
   return {
     async parse(raw) {
       const copy = new Uint8Array(raw);
-      const limitMs = readWithinMs + (raw.byteLength / MB) * MORE_MS_PER_MB;
+      const limitMs = readWithinMs + (raw.byteLength / MB) * moreMsPerMb;
       const outcome = await pool.run(copy, limitMs, [copy.buffer]);
       return outcome.ok ? outcome.output : refusal(outcome.problem);
     },

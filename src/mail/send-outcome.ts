@@ -27,17 +27,12 @@ export function isVerdict(outcome: SendOutcome): boolean {
   return outcome.status === "sent" || (outcome.status === "failed" && outcome.code !== undefined);
 }
 
+/** The outcome that an error of the SMTP client stands for; `server` is how a sentence about it begins. */
 export function outcomeOf(error: MailError, server: string, to: string): SendOutcome {
   const { responseCode: code, code: kind = "", command = "" } = error;
-  if (kind === "EAUTH") {
-    // The operator's mistake and not the mail's: it waits until the password is right.
-    return {
-      ...replyPart(error),
-      status: "deferred",
-      response: `${server} refused the user name or password. Check outbound.relay_url.`,
-    };
-  }
+  if (kind === "EAUTH" || kind === "ETLS") return misconfigured(error, server);
   if (code === undefined) {
+    // Refused on our side: no server would be offered it.
     const isOurs = kind === "EENVELOPE" || kind === "EMESSAGE";
     return isOurs
       ? { status: "failed", response: `${server} cannot be given the mail for ${to}: ${messageOf(error)}` }
@@ -45,10 +40,28 @@ export function outcomeOf(error: MailError, server: string, to: string): SendOut
   }
   // RFC 5321 section 4.2.1: a 5yz answer to the mail itself is final; at the greeting it is about the server.
   const isFinal = code >= 500 && ["MAIL FROM", "RCPT TO", "DATA"].includes(command);
+  return isFinal
+    ? refused(error, server, to)
+    : {
+        ...replyPart(error),
+        status: "deferred",
+        response: `${server} put the mail off: ${oneLine(error.response ?? "")}`,
+      };
+}
+
+/** A relay that cannot be logged in to is the operator's matter and not the mail's: it waits until that is mended. */
+function misconfigured(error: MailError, server: string): SendOutcome {
+  const response =
+    error.code === "EAUTH"
+      ? `${server} refused the user name or password. Check outbound.relay_url.`
+      : `${server} could not be spoken to in TLS, so it got nothing: ${oneLine(messageOf(error))}. Check outbound.relay_url.`;
+  return { ...replyPart(error), status: "deferred", response };
+}
+
+function refused(error: MailError, server: string, to: string): SendOutcome {
   const reply = replyPart(error);
-  const words = oneLine(error.response ?? "");
-  if (!isFinal) return { ...reply, status: "deferred", response: `${server} put the mail off: ${words}` };
   const mend = MENDS.find(([pattern]) => pattern.test(reply.enhanced ?? ""))?.[1] ?? "";
+  const words = oneLine(error.response ?? "").replace(/[.!]$/, "");
   return {
     ...reply,
     status: "failed",

@@ -119,14 +119,14 @@ function nullable(sender: string): string | false {
 }
 
 function readRelayUrl(text: string) {
-  if (!URL.canParse(text)) {
+  const url = URL.parse(text);
+  if (url === null || !/^smtps?:$/.test(url.protocol) || url.hostname === "") {
     throw invalid(
       "outbound.relay_url",
       "invalid",
       'The relay is given like "smtp://user:password@host:587".',
     );
   }
-  const url = new URL(text);
   const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
   const secure = url.protocol === "smtps:";
   const user = decodeURIComponent(url.username);

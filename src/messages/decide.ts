@@ -34,7 +34,7 @@ export interface Recipient {
 
 /** What the SMTP session answers. `code` 250 means: on disk and synced. */
 export interface Reception {
-  code: 250 | 451 | 550 | 552 | 554;
+  code: 250 | 421 | 451 | 550 | 552 | 554;
   enhanced: string;
   text: string;
 }

@@ -48,7 +48,7 @@ interface Run {
  */
 export async function routeNow(app: App, job: Job<"route_message">, signal: AbortSignal): Promise<void> {
   const found = await loadMessage(app, job.payload.message_id);
-  if (!found) return app.write((tx) => finishJob(tx, job));
+  if (!found) return endWithoutInbox(app, job);
   const input = await readInput(app, found.message);
   const run: Run = {
     ...found,
@@ -72,24 +72,7 @@ export async function giveUpRouting(
   job: Job<"route_message">,
   error: string,
 ): Promise<void> {
-  const message = await tx
-    .selectFrom("messages")
-    .selectAll()
-    .where("id", "=", job.payload.message_id)
-    .executeTakeFirst();
-  if (message?.state !== "received") return;
-  await releaseCredit(app, tx, message);
-  await tx
-    .updateTable("messages")
-    .set({
-      state: "failed",
-      reason: "internal",
-      error: `The run could not be finished: ${error}`,
-      completed: app.now(),
-    })
-    .where("id", "=", message.id)
-    .execute();
-  setImmediate(() => app.finished.notify(message.id));
+  await failMessage(app, tx, job, { reason: "internal", error: `The run could not be finished: ${error}` });
 }
 
 const NO_CONNECTION: Ending = {
@@ -115,6 +98,35 @@ async function loadMessage(
     .where("id", "=", message.inbox_id)
     .executeTakeFirst();
   return inbox && { message, inbox };
+}
+
+/** The inbox was deleted while the message waited; or the message has ended already. */
+async function endWithoutInbox(app: App, job: Job<"route_message">): Promise<void> {
+  await app.write(async (tx) => {
+    await finishJob(tx, job);
+    await failMessage(app, tx, job, {
+      reason: "inbox_deleted",
+      error: "The inbox was deleted before the message was worked on.",
+    });
+  });
+}
+
+async function failMessage(
+  app: App,
+  tx: Db,
+  job: Job<"route_message">,
+  failure: { reason: string; error: string },
+): Promise<void> {
+  const message = await tx
+    .selectFrom("messages")
+    .selectAll()
+    .where("id", "=", job.payload.message_id)
+    .executeTakeFirst();
+  if (message?.state !== "received") return;
+  await releaseCredit(app, tx, message);
+  const ended = { state: "failed" as const, ...failure, completed: app.now() };
+  await tx.updateTable("messages").set(ended).where("id", "=", message.id).execute();
+  setImmediate(() => app.finished.notify(message.id));
 }
 
 async function askModel(

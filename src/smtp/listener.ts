@@ -130,16 +130,12 @@ async function takeMail(
   stream: SMTPServerDataStream,
   { session, recipients }: { session: SMTPServerSession; recipients: Map<string, Recipient> },
 ): Promise<Reception> {
-  const slow = setTimeout(() => stream.destroy(new Error("The mail took too long to arrive")), DATA_MS);
   const chunks: Buffer[] = [];
-  try {
-    for await (const chunk of stream as AsyncIterable<Buffer>) {
-      if (stream.sizeExceeded) chunks.length = 0;
-      else chunks.push(chunk);
-    }
-  } finally {
-    clearTimeout(slow);
-  }
+  const arrived = await readWithin(DATA_MS, stream, (chunk) => {
+    if (stream.sizeExceeded) chunks.length = 0;
+    else chunks.push(chunk);
+  });
+  if (!arrived) return TOO_SLOW;
   const { mailFrom, rcptTo } = session.envelope;
   const delivery: Omit<Delivery, "raw"> = {
     mail_from: mailFrom === false ? "" : mailFrom.address,
@@ -151,6 +147,33 @@ async function takeMail(
   };
   if (stream.sizeExceeded) return refuseOversize(app, delivery);
   return receiveMail(app, { ...delivery, raw: Buffer.concat(chunks) });
+}
+
+const TOO_SLOW: Reception = {
+  code: 421,
+  enhanced: "4.4.2",
+  text: "The mail took too long to arrive; please try again",
+};
+
+/** False when the stream has not ended after `ms`; it is destroyed then. */
+async function readWithin(
+  ms: number,
+  stream: SMTPServerDataStream,
+  take: (chunk: Buffer) => void,
+): Promise<boolean> {
+  let late = false;
+  const timer = setTimeout(() => {
+    late = true;
+    stream.destroy();
+  }, ms);
+  try {
+    for await (const chunk of stream as AsyncIterable<Buffer>) take(chunk);
+  } catch (error) {
+    if (!late) throw error;
+  } finally {
+    clearTimeout(timer);
+  }
+  return !late;
 }
 
 function unknownRecipient(app: App, address: string): Error {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { createHash, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
-import { type DKIMSignOptions, dkimSign } from "mailauth";
+import * as fc from "fast-check";
+import { type DKIMSignOptions, dkimSign, dkimVerify } from "mailauth";
 import { createResolver } from "../../src/lib/dns.ts";
 import { authenticateSender, inTrustedNetwork, type Identity } from "../../src/mail/authenticate.ts";
 import { fromMailbox, readHeaders } from "../../src/mail/headers.ts";
@@ -38,7 +39,7 @@ interface Case extends Mail {
   during?: (dns: TestDnsServer) => void;
 }
 
-const pem = (key: KeyObject) => key.export({ type: "pkcs8", format: "pem" }) as string;
+const pem = (key: KeyObject) => key.export({ type: "pkcs8", format: "pem" });
 const from = (domain: string) => `Ann <ann@${domain}>`;
 
 /** What a domain publishes: its signing key, SPF for CLIENT, and a DMARC record. */
@@ -483,6 +484,42 @@ describe("sender identity", () => {
       expect(fromMailbox(readHeaders(raw)).ok).toBe(false);
       expect((await identify(raw, mail, dns)).authenticated).toBe(false);
     }
+  });
+
+  test("never counts fewer From fields than the signature check does", async () => {
+    const parts = fc.constantFrom(
+      "From",
+      "from ",
+      "To",
+      "X",
+      ":",
+      " ",
+      "\t",
+      "\r\n",
+      "\n",
+      "\r",
+      "\u00a0",
+      "a@b.test",
+      "\0",
+    );
+    const property = fc.asyncProperty(fc.array(parts, { maxLength: 30 }), async (texts) => {
+      const raw = Buffer.from(texts.join(""));
+      const { fromFields } = await dkimVerify(raw, { strict: true });
+      expect(readHeaders(raw).all("from").length).toBeGreaterThanOrEqual(fromFields);
+    });
+    await fc.assert(property, { numRuns: 1_000 });
+  });
+
+  test("does not verify signatures over two hundred names, or under a header that is too large", async () => {
+    await using dns = await startDnsServer(publish("example.com", { key: KEY }));
+    const many = signByHand(await writeMail({}), "example.com", ["from", ...Array<string>(200).fill("to")]);
+    expect((await identify(many, {}, dns)).auth.dkim).toBe("policy");
+    const large: Mail = {
+      signed: [by("example.com")],
+      change: (raw) => `X: ${"x".repeat(70_000)}\r\n${raw}`,
+    };
+    expect((await identify(await writeMail(large), {}, dns)).authenticated).toBe(false);
+    expect(dns.queries.filter((query) => query.name.includes("_domainkey"))).toEqual([]);
   });
 
   test("does not verify bodies with a line of more than a megabyte", async () => {

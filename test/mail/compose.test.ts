@@ -106,11 +106,8 @@ describe("headers", () => {
     });
     const mail = await simpleParser(raw);
     expect(mail.bcc).toBeUndefined();
-    expect([...mail.headers.keys()].sort()).toEqual(
-      [
-        ...["auto-submitted", "content-type", "date", "from", "message-id", "mime-version", "reply-to"],
-        ...["subject", "to", "x-auto-response-suppress", "x-mailwright-hop"],
-      ].sort(),
+    expect([...mail.headers.keys()].sort().join(" ")).toBe(
+      "auto-submitted content-type date from message-id mime-version reply-to subject to x-auto-response-suppress x-mailwright-hop",
     );
     expect(mail.subject).toBe("Re: x Bcc: victim@example.net <script> . MAIL FROM:<a@b.example> y");
     expect(mail.attachments.map(({ contentType }) => contentType)).toEqual(["application/octet-stream"]);
@@ -128,7 +125,7 @@ describe("headers", () => {
     ["message_id", "a b@example.org"],
     ["message_id", "a@b>\r\nX: y"],
   ])("are refused when %s is %j", async (name, value) => {
-    await expect(composeReply({ ...REPLY, [name]: value })).rejects.toMatchObject({
+    expect(await failureOf(composeReply({ ...REPLY, [name]: value }))).toMatchObject({
       code: "validation_error",
     });
   });
@@ -211,7 +208,7 @@ describe("body", () => {
     const attachments = [
       { filename: "a", content_type: "image/png", bytes: Buffer.alloc(25 * 1024 * 1024 + 1) },
     ];
-    await expect(composeReply({ ...REPLY, attachments })).rejects.toMatchObject({
+    expect(await failureOf(composeReply({ ...REPLY, attachments }))).toMatchObject({
       code: "payload_too_large",
     });
   });
@@ -386,5 +383,13 @@ function fieldsOf(raw: Buffer): Record<string, string> {
           .trim(),
       ];
     }),
+  );
+}
+
+/** What a promise was rejected with; undefined when it was not. */
+function failureOf(promise: Promise<unknown>): Promise<unknown> {
+  return promise.then(
+    () => undefined,
+    (error: unknown) => error,
   );
 }

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
 import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -123,19 +124,19 @@ describe("signatures", () => {
 
   test("are refused for a domain other than the one in From", async () => {
     const raw = Buffer.from(MESSAGE);
-    await expect(signMail(raw, "example.org", keys)).rejects.toThrow(
+    expect(await failureOf(signMail(raw, "example.org", keys))).toMatch(
       '"mail.example" cannot be signed for "example.org"',
     );
-    await expect(signMail(raw, "sub.mail.example", keys)).rejects.toThrow("cannot be signed");
+    expect(await failureOf(signMail(raw, "sub.mail.example", keys))).toMatch("cannot be signed");
     const twoFroms = Buffer.from(`From: <x@${DOMAIN}>\r\n${MESSAGE}`);
-    await expect(signMail(twoFroms, DOMAIN, keys)).rejects.toThrow("cannot be signed");
-    await expect(signMail(Buffer.from("To: x@y.example\r\n\r\n"), "", keys)).rejects.toThrow(
+    expect(await failureOf(signMail(twoFroms, DOMAIN, keys))).toMatch("cannot be signed");
+    expect(await failureOf(signMail(Buffer.from("To: x@y.example\r\n\r\n"), "", keys))).toMatch(
       "cannot be signed",
     );
   });
 
   test("are refused for text without an end of its header section", async () => {
-    await expect(signMail(Buffer.from("From: a@mail.example\r\n"), DOMAIN, keys)).rejects.toThrow(
+    expect(await failureOf(signMail(Buffer.from("From: a@mail.example\r\n"), DOMAIN, keys))).toMatch(
       "end of its header",
     );
   });
@@ -169,7 +170,7 @@ describe("keys", () => {
     await loadDkimKeys(other.path);
     const path = join(other.path, "dkim", "keys.json");
     await writeFile(path, "[{}]");
-    await expect(loadDkimKeys(other.path)).rejects.toThrow(/keys\.json does not hold DKIM keys.*backup/);
+    expect(await failureOf(loadDkimKeys(other.path))).toMatch(/keys\.json does not hold DKIM keys.*backup/);
     expect(await Bun.file(path).text()).toBe("[{}]");
   });
 
@@ -186,15 +187,13 @@ describe("keys", () => {
   test("are made without holding the event loop", async () => {
     await using other = await folder();
     let turns = 0;
-    let isMade = false;
-    const made = loadDkimKeys(other.path).then(() => (isMade = true));
-    while (!isMade) {
-      turns += 1;
-      await new Promise(setImmediate);
-    }
-    await made;
-    // Computed on the loop itself, the keys would leave it the few turns of reading and writing files.
-    expect(turns).toBeGreaterThan(200);
+    const count = setInterval(() => {
+      // The folder is made once the keys are there: only the time of the computing counts.
+      if (!existsSync(join(other.path, "dkim"))) turns += 1;
+    }, 0);
+    await loadDkimKeys(other.path);
+    clearInterval(count);
+    expect(turns).toBeGreaterThan(3);
   });
 });
 
@@ -285,3 +284,11 @@ lib.dkim_chunk(dkim, mail, ctypes.c_size_t(len(mail)))
 lib.dkim_chunk(dkim, None, ctypes.c_size_t(0))
 print(lib.dkim_eom(dkim, None))
 `;
+
+/** The message a promise was rejected with; empty when it was not. */
+function failureOf(promise: Promise<unknown>): Promise<string> {
+  return promise.then(
+    () => "",
+    (error: unknown) => (error instanceof Error ? error.message : String(error)),
+  );
+}

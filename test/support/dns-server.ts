@@ -12,7 +12,7 @@ import {
 } from "dns-packet";
 
 /** The values of one name: MX as `[priority, host]`, TXT as one text or its list of strings. */
-export interface ZoneRecords {
+interface ZoneRecords {
   A?: string[];
   AAAA?: string[];
   CNAME?: string[];
@@ -25,7 +25,7 @@ export interface ZoneRecords {
 export type DnsZone = Record<string, ZoneRecords>;
 
 /** What a name does instead of answering; `truncate` answers over TCP only, `forge` sends a false reply first. */
-export type DnsFault = "servfail" | "refused" | "drop" | "truncate" | "forge" | "garbage";
+type DnsFault = "servfail" | "refused" | "drop" | "truncate" | "forge" | "garbage";
 
 export interface TestDnsServer extends AsyncDisposable {
   /** `127.0.0.1:port`, for `dns.servers`. */

@@ -62,18 +62,17 @@ describe("order", () => {
 });
 
 describe("defaults that follow from other keys", () => {
-  test("the mail domain follows the host name and the notice address follows the domain", () => {
-    const { smtp, outbound } = defaultConfig({ smtp: { hostname: "MX.Example.org" } });
+  test("the mail domain follows the host name", () => {
+    const { smtp } = defaultConfig({ smtp: { hostname: "MX.Example.org" } });
     expect(smtp.hostname).toBe("mx.example.org");
     expect(smtp.domain).toBe("mx.example.org");
-    expect(outbound.from).toBe("postmaster@mx.example.org");
   });
 
   test("a domain of its own is kept", () => {
-    const { smtp, outbound } = defaultConfig({
+    const { smtp } = defaultConfig({
       smtp: { hostname: "mx.example.org", domain: "in.example.org" },
     });
-    expect([smtp.domain, outbound.from]).toEqual(["in.example.org", "postmaster@in.example.org"]);
+    expect(smtp.domain).toBe("in.example.org");
   });
 
   test("the machine's name is used when there is none, and it can stand in an address", () => {
@@ -200,7 +199,7 @@ describe("problems", () => {
       "[plans.free]",
       "credits = -1",
       "[plans]",
-      "pro.contexts = 1.5",
+      "pro.inboxes = 1.5",
       "[outbound]",
       'mode = "relai"',
       'retry = [60, "later"]',
@@ -211,7 +210,7 @@ describe("problems", () => {
       "config.toml line 2: server.lisen is not a known key. Did you mean server.listen?",
       "config.toml line 3: smpt is not a known section. Did you mean smtp?",
       "config.toml line 7: plans.free.credits must be a whole number from 0 to 1000000000, not -1",
-      "config.toml line 9: plans.pro.contexts must be a whole number from 0 to 1000000000, not 1.5",
+      "config.toml line 9: plans.pro.inboxes must be a whole number from 0 to 1000000000, not 1.5",
       'config.toml line 11: outbound.mode must be "capture", "relay" or "direct", not "relai"',
       'config.toml line 12: outbound.retry entry 2 must be a number of seconds from 0 to 2592000, not "later"',
       'MAILWRIGHT_LOG__LEVEL: log.level must be "trace", "debug", "info", "warn", "error", "fatal" or "silent", not "loud"',
@@ -335,8 +334,6 @@ describe("values", () => {
     "smtp://u:50%@h",
   ]);
   accepts("outbound.relay_url", ["smtp://host", "smtps://user:p%40ss@host:465/", "smtp://[::1]:25"]);
-  refuses("outbound.from", ["postmaster", "a b@example.org", "Name <a@example.org>", "a@", "@example.org"]);
-  accepts("outbound.from", ["", "no-reply@example.org"]);
   refuses("auth.admin_email", ["me"]);
   refuses("database.url", ["mailwright.db", "postgres://host/db", "sqlite:"]);
   refuses("data.dir", ["", 1]);

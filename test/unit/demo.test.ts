@@ -63,13 +63,13 @@ test("stays short and quick whatever it is given", () => {
   const started = performance.now();
   const text = demoAnswer({
     instruction: "word ".repeat(100_000),
-    content: `${"no full stop ".repeat(200_000)}`,
+    content: "no full stop ".repeat(200_000),
     attachments: Array.from({ length: 500 }, (_, index) => `file-${index}.txt`),
     contexts: ["x".repeat(10_000)],
   });
   expect(text.length).toBeLessThan(5_000);
   expect(text).toContain("and 480 more");
-  expect(performance.now() - started).toBeLessThan(1_000);
+  expect(performance.now() - started).toBeLessThan(5_000);
 });
 
 test("reads other scripts and texts without any sentence", () => {

@@ -385,8 +385,10 @@ describe("over TLS", () => {
 
   test("asks for the name, checks the certificate against it, and keeps the connection for that name alone", async () => {
     await using out = await egress(zone, LOOPBACK, ca);
-    const get = async (host: string): Promise<{ connection: number }> =>
-      (await out.fetch(`https://${host}:${port}/`)).json();
+    const get = async (host: string): Promise<{ connection: number }> => {
+      const response = await out.fetch(`https://${host}:${port}/`);
+      return (await response.json()) as { connection: number };
+    };
     const first = await get("a.example");
     expect(first).toMatchObject({ servername: "a.example", host: `a.example:${port}` });
     expect(await get("a.example")).toEqual(first);

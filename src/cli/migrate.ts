@@ -1,0 +1,35 @@
+import { Command } from "commander";
+import { lockDataFolder, openDatabase } from "../db/database.ts";
+import { migrateToLatest, migrationStatus } from "../db/migrate.ts";
+import { AppError } from "../errors.ts";
+import { CONFIG_OPTION, type CommonOptions, configOf, JSON_OPTION, print } from "./options.ts";
+
+export function migrateCommand(): Command {
+  const status = new Command("status")
+    .description("show which migrations the database has")
+    .option(...CONFIG_OPTION)
+    .option(...JSON_OPTION)
+    .action(async (options: CommonOptions) => {
+      await using database = openDatabase(configOf(options).database.url);
+      const migrations = await migrationStatus(database.db);
+      const lines = migrations.map(({ name, executed }) => `${executed ? "done   " : "pending"}  ${name}`);
+      print(options, migrations, lines);
+    });
+  return new Command("migrate")
+    .description("bring the database up to this version (`serve` does it by itself)")
+    .option(...CONFIG_OPTION)
+    .option(...JSON_OPTION)
+    .action(async (options: CommonOptions) => {
+      const config = configOf(options);
+      using lock = lockDataFolder(config.data.dir);
+      if (!lock)
+        throw new AppError(
+          "unavailable",
+          `A server is running on ${config.data.dir}; it has migrated already.`,
+        );
+      await using database = openDatabase(config.database.url);
+      const done = await migrateToLatest(database.db);
+      print(options, done, done.length > 0 ? done.map((name) => `migrated  ${name}`) : ["Nothing to do."]);
+    })
+    .addCommand(status);
+}

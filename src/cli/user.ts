@@ -1,0 +1,81 @@
+import { Command, Option } from "commander";
+import { createApiKey, createVerifiedUser, listUsers, setPlan, type User } from "../accounts/accounts.ts";
+import { PLANS } from "../billing/plans.ts";
+import type { Plan } from "../db/schema.ts";
+import { CONFIG_OPTION, type CommonOptions, JSON_OPTION, print } from "./options.ts";
+import { withApp } from "./with-app.ts";
+
+export function userCommand(): Command {
+  return new Command("user")
+    .description("accounts of this server")
+    .addCommand(createCommand())
+    .addCommand(listCommand())
+    .addCommand(setPlanCommand());
+}
+
+function createCommand(): Command {
+  return new Command("create")
+    .description("make a verified account")
+    .argument("<email>")
+    .addOption(new Option("--plan <plan>", "plan of the account").choices(PLANS))
+    .option("--api-key", "also make an API key and print it")
+    .option(...CONFIG_OPTION)
+    .option(...JSON_OPTION)
+    .action((email: string, options: CommonOptions & { plan?: Plan; apiKey?: boolean }) =>
+      withApp(options, async (app) => {
+        const user = await createVerifiedUser(app, {
+          email,
+          ...(options.plan ? { plan: options.plan } : {}),
+        });
+        const key = options.apiKey ? await createApiKey(app, { email: user.email }) : undefined;
+        const lines = [
+          `Account ${user.email} made (plan ${user.plan}${user.is_admin ? ", administrator" : ""}).`,
+        ];
+        if (key) lines.push(`API key, shown this once: ${key.key}`);
+        print(options, { ...viewUser(user), ...(key ? { api_key: key.key } : {}) }, lines);
+      }),
+    );
+}
+
+function listCommand(): Command {
+  return new Command("list")
+    .description("list all accounts")
+    .option(...CONFIG_OPTION)
+    .option(...JSON_OPTION)
+    .action((options: CommonOptions) =>
+      withApp(options, async (app) => {
+        const users = await listUsers(app.db);
+        const lines = users.map(
+          (user) => `${user.email}  ${user.plan}${user.is_admin ? "  administrator" : ""}`,
+        );
+        print(options, users.map(viewUser), lines.length > 0 ? lines : ["There are no accounts yet."]);
+      }),
+    );
+}
+
+function setPlanCommand(): Command {
+  return new Command("set-plan")
+    .description("move an account to another plan")
+    .argument("<email>")
+    .addArgument(new Command().createArgument("<plan>").choices(PLANS))
+    .option(...CONFIG_OPTION)
+    .option(...JSON_OPTION)
+    .action((email: string, plan: Plan, options: CommonOptions) =>
+      withApp(options, async (app) => {
+        const user = await setPlan(app, { email, plan });
+        print(options, viewUser(user), [`${user.email} is on plan ${user.plan} now.`]);
+      }),
+    );
+}
+
+function viewUser(user: User) {
+  const { id, email, plan, created } = user;
+  return {
+    id,
+    email,
+    email_verified: user.email_verified === 1,
+    plan,
+    is_admin: user.is_admin === 1,
+    created,
+  };
+}

@@ -1,0 +1,71 @@
+import type { AppError, ErrorCode, FieldFault } from "../errors.ts";
+
+/** The one place that knows which status an error is. */
+export const STATUS: Record<ErrorCode, number> = {
+  validation_error: 422,
+  unauthorized: 401,
+  email_not_verified: 403,
+  plan_required: 403,
+  plan_limit_reached: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  conflict: 409,
+  inbox_id_required: 422,
+  inbox_required: 422,
+  inbox_not_routed: 422,
+  invalid_idempotency_key: 422,
+  idempotency_key_reuse: 422,
+  invalid_cursor: 422,
+  payload_too_large: 413,
+  rate_limited: 429,
+  unavailable: 503,
+  internal: 500,
+};
+
+const TITLES: Record<ErrorCode, string> = {
+  validation_error: "The request is not valid",
+  unauthorized: "Not signed in",
+  email_not_verified: "The mail address is not verified",
+  plan_required: "Your plan does not include this",
+  plan_limit_reached: "Your plan's limit is reached",
+  not_found: "Not found",
+  method_not_allowed: "Method not allowed",
+  conflict: "Conflict",
+  inbox_id_required: "Which inbox?",
+  inbox_required: "There is no inbox yet",
+  inbox_not_routed: "The inbox has no model",
+  invalid_idempotency_key: "The Idempotency-Key is not valid",
+  idempotency_key_reuse: "The Idempotency-Key was used for something else",
+  invalid_cursor: "The cursor is not valid",
+  payload_too_large: "The request is too large",
+  rate_limited: "Too many requests",
+  unavailable: "Not available right now",
+  internal: "Something went wrong here",
+};
+
+export interface Problem {
+  type: string;
+  title: string;
+  status: number;
+  detail: string;
+  code: ErrorCode;
+  request_id: string;
+  fix?: string;
+  errors?: FieldFault[];
+}
+
+/** RFC 9457. */
+export function problemOf(error: AppError, about: { base_url: string; request_id: string }): Problem {
+  const { code, extras } = error;
+  return {
+    type: `${about.base_url}/docs/errors#${code}`,
+    title: TITLES[code],
+    status: STATUS[code],
+    detail: error.message,
+    code,
+    request_id: about.request_id,
+    ...(extras.fix === undefined ? {} : { fix: extras.fix }),
+    ...(extras.faults === undefined ? {} : { errors: extras.faults }),
+    ...extras.members,
+  };
+}

@@ -1,0 +1,22 @@
+const SAFE_ID = /^[\w.:-]{1,64}$/;
+
+/** The client's own request id if it is short and harmless, else a new one. */
+export function requestId(request: Request): string {
+  const given = request.headers.get("x-request-id") ?? "";
+  return SAFE_ID.test(given) ? given : `req_${Bun.randomUUIDv7().replaceAll("-", "")}`;
+}
+
+/** The methods that some route offers at a path. */
+export function allowedMethods(routes: { path: string; method: string }[], path: string): string[] {
+  const methods = routes.filter((route) => matches(route.path, path)).map((route) => route.method);
+  return [...new Set(methods)];
+}
+
+function matches(route: string, path: string): boolean {
+  const wanted = route.split("/").filter(Boolean);
+  const given = path.split("/").filter(Boolean);
+  return (
+    wanted.length === given.length &&
+    wanted.every((part, index) => part.startsWith(":") || part === given[index])
+  );
+}

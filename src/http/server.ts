@@ -1,0 +1,110 @@
+import { Elysia, NotFoundError, ParseError, ValidationError } from "elysia";
+import type { App } from "../app.ts";
+import { splitListen } from "../config-forms.ts";
+import { connectionRoutes } from "../connections/routes.ts";
+import { AppError } from "../errors.ts";
+import { inboxRoutes } from "../inboxes/routes.ts";
+import { messageRoutes } from "../messages/routes.ts";
+import { routingRoutes } from "../routing/routes.ts";
+import { API_VERSION } from "../version.ts";
+import { problemOf, STATUS } from "./errors.ts";
+import { type Health, healthRoutes } from "./health.ts";
+import { allowedMethods, requestId } from "./request.ts";
+import { faultsOf } from "./validation.ts";
+
+/** Bun closes a connection that sends more, before our own cap can explain itself. */
+const MAX_REQUEST_BYTES = 64 * 1_048_576;
+const IDLE_SECONDS = 240;
+
+export interface HttpDoor extends AsyncDisposable {
+  /** `http://host:port` it listens on. */
+  url: string;
+}
+
+/** The whole HTTP interface, not yet listening; tests call it with requests. */
+export function createHttp(app: App, health: Health) {
+  const http = new Elysia({ normalize: true, aot: true })
+    .onRequest(({ request, set }) => {
+      Object.assign(set.headers, securityHeaders(app), { "x-request-id": requestId(request) });
+    })
+    .onError(({ error, set, request }) => {
+      const known = asAppError(http.routes, error, request);
+      if (known.code === "internal")
+        app.log.error({ err: error, request_id: set.headers["x-request-id"] }, "request failed");
+      set.status = STATUS[known.code];
+      return problemResponse(app, known, set.headers);
+    })
+    .onAfterResponse(({ request, set }) => {
+      const { pathname: path } = new URL(request.url);
+      app.log.debug(
+        { method: request.method, path, status: set.status, request_id: set.headers["x-request-id"] },
+        "request",
+      );
+    })
+    .use(healthRoutes(health))
+    .use(routingRoutes(app))
+    .use(messageRoutes(app))
+    .use(inboxRoutes(app))
+    .use(connectionRoutes(app));
+  return http;
+}
+
+export async function startHttp(app: App, health: Health): Promise<HttpDoor> {
+  const { host, port } = splitListen(app.config.server.listen) ?? { host: "0.0.0.0", port: 0 };
+  const { tls, cert, key } = app.config.server;
+  const http = createHttp(app, health).listen({
+    hostname: host,
+    port,
+    idleTimeout: IDLE_SECONDS,
+    maxRequestBodySize: MAX_REQUEST_BYTES,
+    ...(tls === "files" ? { tls: { cert: Bun.file(cert), key: Bun.file(key) } } : {}),
+  });
+  return {
+    url: `${tls === "files" ? "https" : "http"}://${host.includes(":") ? `[${host}]` : host}:${http.server?.port}`,
+    async [Symbol.asyncDispose]() {
+      await http.server?.stop(false);
+    },
+  };
+}
+
+function securityHeaders(app: App): Record<string, string> {
+  return {
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "service-version": API_VERSION,
+    ...(app.base_url.startsWith("https:") ? { "strict-transport-security": "max-age=31536000" } : {}),
+  };
+}
+
+function asAppError(routes: { path: string; method: string }[], error: unknown, request: Request): AppError {
+  if (error instanceof AppError) return error;
+  // Elysia wraps what is thrown while a body is read.
+  if (error instanceof ParseError && error.cause instanceof AppError) return error.cause;
+  if (error instanceof ValidationError) return faultsOf(error);
+  if (!(error instanceof NotFoundError))
+    return new AppError(
+      "internal",
+      "Something went wrong on the server. The log says more under this request id.",
+    );
+  const { pathname } = new URL(request.url);
+  const allowed = allowedMethods(routes, pathname);
+  if (allowed.length === 0)
+    return new AppError("not_found", `There is nothing at ${pathname.slice(0, 200)}.`);
+  return new AppError("method_not_allowed", `${request.method} is not possible here.`, {
+    fix: `Use ${allowed.join(" or ")}.`,
+    members: { allow: allowed.join(", ") },
+  });
+}
+
+function problemResponse(app: App, error: AppError, sent: Record<string, unknown>): Response {
+  const request_id = String(sent["x-request-id"]);
+  const problem = problemOf(error, { base_url: app.base_url, request_id });
+  const headers = new Headers({ "content-type": "application/problem+json" });
+  for (const [name, value] of Object.entries(sent)) headers.set(name, String(value));
+  headers.set("content-type", "application/problem+json");
+  if (error.code === "unauthorized") headers.set("www-authenticate", 'ApiKey realm="mailwright"');
+  if (error.code === "method_not_allowed") headers.set("allow", String(error.extras.members?.["allow"]));
+  if (error.extras.retry_after_seconds !== undefined)
+    headers.set("retry-after", String(error.extras.retry_after_seconds));
+  return new Response(JSON.stringify(problem), { status: problem.status, headers });
+}

@@ -1,0 +1,37 @@
+#!/usr/bin/env bun
+import { Command, CommanderError } from "commander";
+import { apiKeyCommand } from "./cli/api-key.ts";
+import { configCommand } from "./cli/config.ts";
+import { healthcheckCommand } from "./cli/healthcheck.ts";
+import { migrateCommand } from "./cli/migrate.ts";
+import { serveCommand } from "./cli/serve.ts";
+import { userCommand } from "./cli/user.ts";
+import { ConfigError } from "./config.ts";
+import { AppError } from "./errors.ts";
+import { VERSION } from "./version.ts";
+
+const program = new Command("mailwright")
+  .description("Turns mail into finished work: your model, your tools, your data folder.")
+  .version(VERSION, "--version")
+  .addCommand(serveCommand())
+  .addCommand(userCommand())
+  .addCommand(apiKeyCommand())
+  .addCommand(configCommand())
+  .addCommand(migrateCommand())
+  .addCommand(healthcheckCommand())
+  .addCommand(new Command("version").description("print the version").action(() => console.log(VERSION)));
+
+try {
+  await program.parseAsync();
+  process.exit(0);
+} catch (error) {
+  console.error(explain(error));
+  process.exit(1);
+}
+
+/** What the caller did wrong is told in words; a bug shows where it is. */
+function explain(error: unknown): string {
+  if (error instanceof ConfigError || error instanceof CommanderError) return error.message;
+  if (error instanceof AppError) return [error.message, error.extras.fix].filter(Boolean).join(" ");
+  return error instanceof Error && "syscall" in error ? error.message : Bun.inspect(error);
+}

@@ -1,0 +1,81 @@
+import type { App } from "../app.ts";
+import { remainingCredits } from "../billing/ledger.ts";
+import type { Db } from "../db/database.ts";
+import type { AttachmentRow, MessageRow, UserRow } from "../db/schema.ts";
+import { AppError } from "../errors.ts";
+import { decodeCursor, type Page, pageOf } from "../lib/pagination.ts";
+import { type AttachmentMeta, type RoutingView, viewActivity, viewRouting } from "./view.ts";
+
+export type ActivityView = ReturnType<typeof viewActivity>;
+
+/** The user's messages, newest first. */
+export async function listMessages(
+  app: App,
+  user: UserRow,
+  wanted: { limit: number; cursor?: string },
+): Promise<Page<ActivityView>> {
+  let query = app.db.selectFrom("messages").selectAll().where("user_id", "=", user.id);
+  if (wanted.cursor !== undefined) query = query.where("id", "<", decodeCursor(wanted.cursor, 1)[0] ?? "");
+  const rows = await query
+    .orderBy("id", "desc")
+    .limit(wanted.limit + 1)
+    .execute();
+  const files = Map.groupBy(
+    await attachmentsOf(
+      app.db,
+      rows.map((row) => row.id),
+    ),
+    (file) => file.message_id,
+  );
+  return pageOf(rows, wanted.limit, {
+    view: (row) => viewActivity(row, files.get(row.id) ?? []),
+    key: (row) => [row.id],
+  });
+}
+
+/** A message of the user's own in the shape of the routing API; unknown and foreign ids are both `not_found`. */
+export async function readRouting(app: App, user: UserRow, id: string): Promise<RoutingView> {
+  const row = await ownMessage(app.db, user, id);
+  const files = await attachmentsOf(app.db, [row.id]);
+  return viewRouting(row, files, await remainingCredits(app, app.db, user));
+}
+
+/** The bytes of an attachment whose message is the user's own. */
+export async function readAttachment(
+  app: App,
+  user: UserRow,
+  wanted: { message_id: string; attachment_id: string },
+): Promise<AttachmentRow & { bytes: Uint8Array }> {
+  const row = await app.db
+    .selectFrom("attachments")
+    .innerJoin("messages", "messages.id", "attachments.message_id")
+    .selectAll("attachments")
+    .where("attachments.id", "=", wanted.attachment_id)
+    .where("messages.id", "=", wanted.message_id)
+    .where("messages.user_id", "=", user.id)
+    .executeTakeFirst();
+  if (!row?.bytes)
+    throw new AppError("not_found", "There is no such attachment, or its content has been deleted.");
+  return { ...row, bytes: row.bytes };
+}
+
+async function ownMessage(db: Db, user: UserRow, id: string): Promise<MessageRow> {
+  const row = await db
+    .selectFrom("messages")
+    .selectAll()
+    .where("id", "=", id)
+    .where("user_id", "=", user.id)
+    .executeTakeFirst();
+  if (!row) throw new AppError("not_found", "There is no such message.");
+  return row;
+}
+
+async function attachmentsOf(db: Db, message_ids: string[]): Promise<AttachmentMeta[]> {
+  if (message_ids.length === 0) return [];
+  return db
+    .selectFrom("attachments")
+    .select(["id", "message_id", "direction", "filename", "content_type", "size", "created", "purged_at"])
+    .where("message_id", "in", message_ids)
+    .orderBy("id")
+    .execute();
+}

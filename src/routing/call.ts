@@ -1,0 +1,235 @@
+import { createHash } from "node:crypto";
+import type { App } from "../app.ts";
+import { periodEnd } from "../billing/ledger.ts";
+import { planLimits } from "../billing/plans.ts";
+import { openConnectionOf } from "../connections/connections.ts";
+import { ownConversation } from "../conversations/conversations.ts";
+import type { Db } from "../db/database.ts";
+import type { InboxRow, MessageRow, UserRow } from "../db/schema.ts";
+import { AppError } from "../errors.ts";
+import { ownInbox } from "../inboxes/inboxes.ts";
+import type { Job } from "../jobs/queue.ts";
+import { canonicalJson } from "../lib/canonical-json.ts";
+import type { RateVerdict } from "../lib/rate-limit.ts";
+import { acceptCall, type IncomingFile } from "../messages/accept.ts";
+import { readRouting } from "../messages/messages.ts";
+import type { RoutingView } from "../messages/view.ts";
+import { filesOf, type FileInput } from "./files.ts";
+
+const ROUTE = "POST /v1/messages";
+const RATE_WINDOW_SECONDS = 60;
+const KEY_FORM = /^[\x21-\x7e]{1,255}$/;
+const KEY_SECONDS = 86_400;
+
+export interface CallInput {
+  instruction: string;
+  content?: string;
+  inbox_id?: string;
+  conversation_id?: string;
+  attachments?: FileInput[];
+  async?: boolean;
+}
+
+export interface CallOptions {
+  idempotency_key: string | null;
+  /** The client's own bound on the wait (RFC 7240 `wait`), in seconds. */
+  wait_seconds: number | null;
+}
+
+export interface CallOutcome {
+  view: RoutingView;
+  replayed: boolean;
+  /** Absent on a replay, which costs nothing. */
+  rate?: RateVerdict;
+  /** Of a call over the credit cap. */
+  resets_at?: number;
+}
+
+/** Runs an instruction through an inbox as a mail to it would; decision J gives the order of the checks. */
+export async function runCall(
+  app: App,
+  user: UserRow,
+  input: CallInput,
+  options: CallOptions,
+): Promise<CallOutcome> {
+  const files = filesOf(input.attachments ?? []);
+  refuseBadKey(options.idempotency_key);
+  if (user.email_verified !== 1)
+    throw new AppError("email_not_verified", "Verify the mail address of this account first.", {
+      fix: "Sign in once with a login code.",
+    });
+  const inbox = await chooseInbox(app, user, input.inbox_id);
+  if (input.conversation_id !== undefined)
+    await ownConversation(app.db, user, { id: input.conversation_id, inbox_id: inbox.id });
+  await refuseUnrouted(app, inbox);
+  const keyed = keyOf(input, options);
+  const earlier = keyed && (await findKeyed(app, app.db, user, keyed));
+  if (earlier) return replay(app, user, { message_id: earlier, input, options });
+  const rate = takeRate(app, user);
+  const accepted = await acceptOnce(app, { user, inbox, input, files, keyed });
+  if ("replay_of" in accepted) return replay(app, user, { message_id: accepted.replay_of, input, options });
+  if (accepted.row.state === "limited")
+    return {
+      view: await readRouting(app, user, accepted.row.id),
+      replayed: false,
+      rate,
+      resets_at: periodEnd(app.now()),
+    };
+  await awaitEnd(app, accepted.row, { job: accepted.job, ms: budgetMs(app, input, options) });
+  return { view: await readRouting(app, user, accepted.row.id), replayed: false, rate };
+}
+
+async function chooseInbox(app: App, user: UserRow, inbox_id: string | undefined): Promise<InboxRow> {
+  if (inbox_id !== undefined) return ownInbox(app.db, user, inbox_id);
+  const [inbox, other] = await app.db
+    .selectFrom("inboxes")
+    .selectAll()
+    .where("user_id", "=", user.id)
+    .limit(2)
+    .execute();
+  if (!inbox)
+    throw new AppError("inbox_required", "This account has no inbox.", {
+      fix: "Make one with POST /inboxes.",
+    });
+  if (other)
+    throw new AppError("inbox_id_required", "This account has several inboxes.", {
+      fix: "Name one in inbox_id; GET /inboxes lists them.",
+    });
+  return inbox;
+}
+
+async function refuseUnrouted(app: App, inbox: InboxRow): Promise<void> {
+  if (await openConnectionOf(app, inbox)) return;
+  throw new AppError("inbox_not_routed", "This inbox has no model connection.", {
+    fix: "Make one with POST /connections and set it as default_connection_id of the inbox.",
+  });
+}
+
+function refuseBadKey(key: string | null): void {
+  if (key !== null && !KEY_FORM.test(key))
+    throw new AppError(
+      "invalid_idempotency_key",
+      "An Idempotency-Key has 1 to 255 printable ASCII characters.",
+    );
+}
+
+function takeRate(app: App, user: UserRow): RateVerdict {
+  const limit = planLimits(app.config, user.plan).route_per_minute;
+  const rate = app.limiter.take(`route:${user.id}`, { limit, window_seconds: RATE_WINDOW_SECONDS });
+  if (rate.ok) return rate;
+  throw new AppError("rate_limited", `More than ${limit} calls in a minute.`, {
+    retry_after_seconds: rate.retry_after_seconds,
+    fix: `Try again in ${rate.retry_after_seconds} seconds.`,
+  });
+}
+
+interface Keyed {
+  key: string;
+  fingerprint: string;
+}
+
+function keyOf(input: CallInput, { idempotency_key }: CallOptions): Keyed | null {
+  if (idempotency_key === null) return null;
+  return {
+    key: idempotency_key,
+    fingerprint: createHash("sha256").update(canonicalJson(input)).digest("hex"),
+  };
+}
+
+/** The message that an earlier call with this key made. Throws when that call said something else. */
+async function findKeyed(app: App, db: Db, user: UserRow, keyed: Keyed): Promise<string | undefined> {
+  const row = await db
+    .selectFrom("idempotency_keys")
+    .select(["message_id", "fingerprint"])
+    .where("user_id", "=", user.id)
+    .where("route", "=", ROUTE)
+    .where("key", "=", keyed.key)
+    .where("created", ">", app.now() - KEY_SECONDS)
+    .executeTakeFirst();
+  if (row && row.fingerprint !== keyed.fingerprint)
+    throw new AppError("idempotency_key_reuse", "This Idempotency-Key was used with another body.", {
+      fix: "Use a new key for a new request.",
+    });
+  return row?.message_id;
+}
+
+interface Accepting {
+  user: UserRow;
+  inbox: InboxRow;
+  input: CallInput;
+  files: IncomingFile[];
+  keyed: Keyed | null;
+}
+
+type Accepted = { row: MessageRow; job: Job | null } | { replay_of: string };
+
+/** Stores the call and claims its job when a slot is free, so that it runs here and now. */
+async function acceptOnce(app: App, { user, inbox, input, files, keyed }: Accepting): Promise<Accepted> {
+  const slot = input.async !== true && (app.worker?.reserve("route_message") ?? false);
+  let job: Job | null = null;
+  try {
+    return await app.write(async (tx) => {
+      const earlier = keyed && (await findKeyed(app, tx, user, keyed));
+      if (earlier) return { replay_of: earlier };
+      const { instruction, content = null, conversation_id = null } = input;
+      const accepted = await acceptCall(app, tx, {
+        inbox,
+        user,
+        source: "api",
+        instruction,
+        content,
+        conversation_id,
+        files,
+        slot,
+      });
+      if (keyed && accepted.row.state !== "limited")
+        await rememberKey(app, tx, { user, keyed, message_id: accepted.row.id });
+      job = accepted.job;
+      return accepted;
+    });
+  } finally {
+    if (slot && job === null) app.worker?.release("route_message");
+  }
+}
+
+async function rememberKey(
+  app: App,
+  tx: Db,
+  known: { user: UserRow; keyed: Keyed; message_id: string },
+): Promise<void> {
+  const { user, keyed, message_id } = known;
+  const row = { user_id: user.id, route: ROUTE, ...keyed, message_id, created: app.now() };
+  await tx
+    .insertInto("idempotency_keys")
+    .values(row)
+    .onConflict((conflict) => conflict.columns(["user_id", "route", "key"]).doUpdateSet(row))
+    .execute();
+}
+
+async function replay(
+  app: App,
+  user: UserRow,
+  { message_id, input, options }: { message_id: string; input: CallInput; options: CallOptions },
+): Promise<CallOutcome> {
+  const ended = app.finished.wait(message_id, budgetMs(app, input, options));
+  const now = await readRouting(app, user, message_id);
+  if (now.status !== "processing") return { view: now, replayed: true };
+  await ended;
+  return { view: await readRouting(app, user, message_id), replayed: true };
+}
+
+function budgetMs(app: App, input: CallInput, { wait_seconds }: CallOptions): number {
+  if (input.async === true) return 0;
+  return Math.min(app.config.routing.sync_budget_seconds, wait_seconds ?? Number.POSITIVE_INFINITY) * 1_000;
+}
+
+/** Past the budget the run goes on under its lease; only this wait ends. */
+async function awaitEnd(
+  app: App,
+  row: MessageRow,
+  { job, ms }: { job: Job | null; ms: number },
+): Promise<void> {
+  const ended = ms > 0 ? app.finished.wait(row.id, ms) : undefined;
+  if (job) app.worker?.run(job);
+  await ended;
+}

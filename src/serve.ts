@@ -1,0 +1,75 @@
+import { statfs } from "node:fs/promises";
+import { type App, type AppOverrides, createApp } from "./app.ts";
+import type { Config } from "./config.ts";
+import { lockDataFolder } from "./db/database.ts";
+import { AppError, messageOf } from "./errors.ts";
+import { jobHandlers } from "./handlers.ts";
+import type { Checks } from "./http/health.ts";
+import { startHttp } from "./http/server.ts";
+import { createWorker } from "./jobs/worker.ts";
+import { startSmtp } from "./smtp/listener.ts";
+
+/** Below this a mail of the largest size would not fit. */
+const MIN_FREE_BYTES = 64 * 1_048_576;
+
+export interface Server extends AsyncDisposable {
+  app: App;
+  /** `http://host:port`. */
+  http: string;
+  /** `host:port`; null when `smtp.listen` is empty. */
+  smtp: string | null;
+}
+
+/** Starts the whole server over one data folder. Disposing it drains the work in progress. */
+export async function serve(config: Config, overrides: AppOverrides = {}): Promise<Server> {
+  await using started = new AsyncDisposableStack();
+  const lock = lockDataFolder(config.data.dir);
+  if (!lock) throw inUse(config);
+  started.use(lock);
+  const app = started.use(await createApp(config, overrides));
+  app.worker = createWorker(app, jobHandlers(app));
+  // Disposed in reverse: first nothing new comes in, then the work in progress ends, then the database closes.
+  started.use(app.worker);
+  const doors = { smtp: null as string | null };
+  const http = started.use(await startHttp(app, { ready: () => readiness(app, doors) }));
+  app.base_url ||= http.url.replace("0.0.0.0", "localhost");
+  const smtp = started.use(await startSmtp(app));
+  doors.smtp = smtp.address;
+  await app.worker.start();
+  app.log.info({ http: http.url, smtp: smtp.address }, "ready");
+  const running = started.move();
+  return { app, http: http.url, smtp: smtp.address, [Symbol.asyncDispose]: () => running.disposeAsync() };
+}
+
+async function readiness(app: App, doors: { smtp: string | null }): Promise<Checks> {
+  const wanted = app.config.smtp.listen !== "";
+  return {
+    database: await writable(app),
+    smtp: !wanted || doors.smtp !== null ? "ok" : "the SMTP listener is not up yet",
+    disk: await diskSpace(app),
+  };
+}
+
+async function writable(app: App): Promise<string> {
+  try {
+    // An update that changes nothing still takes the write lock and a page of the log.
+    await app.write((tx) => tx.updateTable("jobs").set({ attempts: 0 }).where("id", "=", "readyz").execute());
+    return "ok";
+  } catch (error) {
+    return `the database cannot be written: ${messageOf(error)}`;
+  }
+}
+
+async function diskSpace(app: App): Promise<string> {
+  const { bavail, bsize } = await statfs(app.config.data.dir);
+  const free = bavail * bsize;
+  return free >= MIN_FREE_BYTES
+    ? "ok"
+    : `only ${Math.floor(free / 1_048_576)} MB are free in ${app.config.data.dir}`;
+}
+
+function inUse(config: Config): AppError {
+  return new AppError("unavailable", `Another Mailwright is running on the data folder ${config.data.dir}.`, {
+    fix: "Stop it first, or give this one a folder of its own with data.dir.",
+  });
+}

@@ -1,0 +1,147 @@
+import { cp, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createApiKey, createVerifiedUser, type User } from "../../src/accounts/accounts.ts";
+import { type App, createApp } from "../../src/app.ts";
+import { type ConfigOverrides, defaultConfig } from "../../src/config.ts";
+import { jobHandlers } from "../../src/handlers.ts";
+import { createHttp } from "../../src/http/server.ts";
+import { createWorker } from "../../src/jobs/worker.ts";
+import { createLog } from "../../src/log.ts";
+import { loadDkimKeys } from "../../src/mail/dkim.ts";
+import { loadCertificate } from "../../src/smtp/certificate.ts";
+import { type SmtpDoor, startSmtp } from "../../src/smtp/listener.ts";
+
+const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+export interface Clock {
+  /** Milliseconds since the epoch; stands still but for `advance`. */
+  now: () => number;
+  /** `advance("5m")`: ms, s, m, h or d. */
+  advance(span: string): void;
+}
+
+export interface Answer {
+  status: number;
+  headers: Headers;
+  // Tests read whatever the server said; each says itself what it expects there.
+  // oxlint-disable-next-line typescript/no-explicit-any
+  body: any;
+}
+
+export interface Caller {
+  user: User;
+  key: string;
+  get(path: string, headers?: Record<string, string>): Promise<Answer>;
+  post(path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
+  patch(path: string, body: unknown): Promise<Answer>;
+  delete(path: string): Promise<Answer>;
+}
+
+export interface TestApp extends AsyncDisposable {
+  app: App;
+  clock: Clock;
+  /** Makes a verified account with a key of its own and speaks for it. */
+  as(email: string): Promise<Caller>;
+  /** A request as it is, without any credential. */
+  request(path: string, init?: RequestInit): Promise<Answer>;
+  /** Runs due jobs, and what they make due, to the end. */
+  drain(): Promise<void>;
+  /** Opens the SMTP door on a free port; it closes with the app. */
+  smtp(): Promise<{ host: string; port: number }>;
+}
+
+/** The whole server over a fresh database in memory, without listening on HTTP. */
+export async function testApp(overrides: ConfigOverrides = {}, smtp_port?: number): Promise<TestApp> {
+  await using built = new AsyncDisposableStack();
+  const dir = await mkdtemp(join(tmpdir(), "mailwright-test-"));
+  built.defer(() => rm(dir, { recursive: true, force: true }));
+  await cp(await keys, dir, { recursive: true });
+  const clock = testClock();
+  const config = defaultConfig({
+    ...overrides,
+    data: { dir },
+    database: { url: "sqlite::memory:", ...overrides.database },
+    smtp: {
+      listen: "127.0.0.1:0",
+      domain: "mw.test",
+      hostname: "mx.mw.test",
+      early_talker_ms: 0,
+      ...overrides.smtp,
+    },
+    security: { master_key: Buffer.alloc(32, 7).toString("base64"), ...overrides.security },
+  });
+  const log = createLog({ level: process.env["TEST_LOG"] ?? "silent", format: "text" });
+  const app = built.use(
+    await createApp(config, { nowMs: clock.now, log, ...(smtp_port === undefined ? {} : { smtp_port }) }),
+  );
+  app.base_url = "http://mw.test";
+  const worker = built.use(createWorker(app, jobHandlers(app)));
+  app.worker = worker;
+  const http = createHttp(app, { ready: async () => ({ database: "ok" }) });
+  const request = async (path: string, init: RequestInit = {}): Promise<Answer> => {
+    const response = await http.handle(new Request(`http://mw.test${path}`, init));
+    const text = await response.text();
+    const isJson = response.headers.get("content-type")?.includes("json") ?? false;
+    return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text };
+  };
+  let door: SmtpDoor | undefined;
+  const stack = built.move();
+  return {
+    app,
+    clock,
+    request,
+    as: (email) => caller(app, email, request),
+    drain: () => worker.drain(),
+    async smtp() {
+      door ??= stack.use(await startSmtp(app));
+      const [host = "", port = ""] = (door.address ?? "").split(":");
+      return { host, port: Number(port) };
+    },
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
+
+/** DKIM keys and the certificate are slow to make: one set serves all tests of a process. */
+const keys = (async () => {
+  const dir = await mkdtemp(join(tmpdir(), "mailwright-keys-"));
+  await loadDkimKeys(dir);
+  await loadCertificate(defaultConfig({ data: { dir }, smtp: { hostname: "mx.mw.test" } }));
+  return dir;
+})();
+
+async function caller(app: App, email: string, request: TestApp["request"]): Promise<Caller> {
+  const user = await createVerifiedUser(app, { email });
+  const { key } = await createApiKey(app, { email });
+  const send =
+    (method: string) =>
+    (path: string, body?: unknown, headers: Record<string, string> = {}) =>
+      request(path, {
+        method,
+        headers: {
+          "x-api-key": key,
+          ...(body === undefined ? {} : { "content-type": "application/json" }),
+          ...headers,
+        },
+        ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+      });
+  return {
+    user,
+    key,
+    get: (path, headers) => send("GET")(path, undefined, headers),
+    post: send("POST"),
+    patch: send("PATCH"),
+    delete: send("DELETE"),
+  };
+}
+
+function testClock(): Clock {
+  let moment = Date.UTC(2026, 0, 15, 12);
+  return {
+    now: () => moment,
+    advance(span) {
+      const [, amount = "", unit = ""] = /^(\d+)(ms|s|m|h|d)$/.exec(span) ?? [];
+      moment += Number(amount) * (UNITS[unit] ?? Number.NaN);
+    },
+  };
+}
