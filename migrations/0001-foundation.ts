@@ -103,6 +103,8 @@ function mailTables(db: Kysely<unknown>): CreateTableBuilder<string, string>[] {
       .addColumn("size", "integer", (c) => c.notNull())
       .addColumn("created", "bigint", (c) => c.notNull())
       .addColumn("purged_at", "bigint")
+      .addColumn("segment", "integer")
+      .addColumn("segment_offset", "bigint")
       .addColumn("bytes", "blob"),
     db.schema
       .createTable("message_contents")
@@ -119,6 +121,8 @@ function mailTables(db: Kysely<unknown>): CreateTableBuilder<string, string>[] {
       .addColumn("size", "integer", (c) => c.notNull())
       .addColumn("created", "bigint", (c) => c.notNull())
       .addColumn("purged_at", "bigint")
+      .addColumn("segment", "integer")
+      .addColumn("segment_offset", "bigint")
       .addColumn("bytes", "blob"),
     db.schema
       .createTable("outgoing_mails")

@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import type { Config } from "./config.ts";
 import { type Db, openDatabase, type Write } from "./db/database.ts";
 import { migrateToLatest } from "./db/migrate.ts";
@@ -6,6 +7,7 @@ import { createResolver, type Resolver } from "./lib/dns.ts";
 import { createSafeFetch, type SafeFetch } from "./lib/net.ts";
 import { createNotifier, type Notifier } from "./lib/notifier.ts";
 import { createRateLimiter, type RateLimiter } from "./lib/rate-limit.ts";
+import { openSegments, type SegmentStore } from "./lib/segments.ts";
 import { loadMasterKey, type Secrets } from "./lib/secrets.ts";
 import { createLog, type Log } from "./log.ts";
 import { type DkimKeys, loadDkimKeys } from "./mail/dkim.ts";
@@ -19,6 +21,8 @@ export interface App extends AsyncDisposable {
   base_url: string;
   db: Db;
   write: Write;
+  /** For what is too large for the database; see `messages/stored-bytes.ts`. */
+  segments: SegmentStore;
   /** Unix seconds. */
   now: () => number;
   /** Milliseconds since the epoch. */
@@ -48,7 +52,10 @@ export interface AppOverrides {
 export async function createApp(config: Config, overrides: AppOverrides = {}): Promise<App> {
   const nowMs = overrides.nowMs ?? Date.now;
   const log = overrides.log ?? createLog(config.log);
-  const database = openDatabase(config.database.url);
+  const segments = await openSegments(join(config.data.dir, "mail"));
+  const warn = (problem: string): void =>
+    log.warn({ problem }, "the database log cannot be copied back yet; trying again");
+  const database = openDatabase(config.database.url, warn, segments.flush);
   const migrated = await migrateToLatest(database.db);
   if (migrated.length > 0) log.debug({ migrations: migrated }, "database migrated");
   const secrets = await loadMasterKey({ configured: config.security.master_key, dir: config.data.dir });
@@ -68,6 +75,7 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
     base_url: config.server.base_url,
     db: database.db,
     write: database.write,
+    segments,
     now: () => Math.floor(nowMs() / 1_000),
     nowMs,
     log,
@@ -84,6 +92,7 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
       await parser[Symbol.asyncDispose]();
       await sender[Symbol.asyncDispose]();
       await database[Symbol.asyncDispose]();
+      await segments[Symbol.asyncDispose]();
     },
   };
 }

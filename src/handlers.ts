@@ -1,5 +1,5 @@
 import type { App } from "./app.ts";
-import type { JobHandlers } from "./jobs/worker.ts";
+import type { JobHandlers } from "./jobs/run-job.ts";
 import { giveUpSending, sendNow } from "./messages/outgoing.ts";
 import { giveUpRouting, routeNow } from "./routing/route.ts";
 

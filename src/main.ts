@@ -1,7 +1,7 @@
-#!/usr/bin/env bun
 import { Command, CommanderError } from "commander";
 import { apiKeyCommand } from "./cli/api-key.ts";
 import { configCommand } from "./cli/config.ts";
+import { demoCommand } from "./cli/demo.ts";
 import { healthcheckCommand } from "./cli/healthcheck.ts";
 import { migrateCommand } from "./cli/migrate.ts";
 import { serveCommand } from "./cli/serve.ts";
@@ -14,6 +14,7 @@ const program = new Command("mailwright")
   .description("Turns mail into finished work: your model, your tools, your data folder.")
   .version(VERSION, "--version")
   .addCommand(serveCommand())
+  .addCommand(demoCommand())
   .addCommand(userCommand())
   .addCommand(apiKeyCommand())
   .addCommand(configCommand())

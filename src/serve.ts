@@ -1,11 +1,12 @@
 import { statfs } from "node:fs/promises";
 import { type App, type AppOverrides, createApp } from "./app.ts";
 import type { Config } from "./config.ts";
-import { lockDataFolder } from "./db/database.ts";
+import { lockDataFolder, tryWriting } from "./db/database.ts";
 import { AppError, messageOf } from "./errors.ts";
 import { jobHandlers } from "./handlers.ts";
 import type { Checks } from "./http/health.ts";
 import { startHttp } from "./http/server.ts";
+import { voidLeases } from "./jobs/queue.ts";
 import { createWorker } from "./jobs/worker.ts";
 import { startSmtp } from "./smtp/listener.ts";
 
@@ -27,6 +28,8 @@ export async function serve(config: Config, overrides: AppOverrides = {}): Promi
   if (!lock) throw inUse(config);
   started.use(lock);
   const app = started.use(await createApp(config, overrides));
+  // Before any door opens: from then on a lease may belong to this process.
+  await app.write(voidLeases);
   app.worker = createWorker(app, jobHandlers(app));
   // Disposed in reverse: first nothing new comes in, then the work in progress ends, then the database closes.
   started.use(app.worker);
@@ -35,7 +38,7 @@ export async function serve(config: Config, overrides: AppOverrides = {}): Promi
   app.base_url ||= http.url.replace("0.0.0.0", "localhost");
   const smtp = started.use(await startSmtp(app));
   doors.smtp = smtp.address;
-  await app.worker.start();
+  app.worker.start();
   app.log.info({ http: http.url, smtp: smtp.address }, "ready");
   const running = started.move();
   return { app, http: http.url, smtp: smtp.address, [Symbol.asyncDispose]: () => running.disposeAsync() };
@@ -52,8 +55,7 @@ async function readiness(app: App, doors: { smtp: string | null }): Promise<Chec
 
 async function writable(app: App): Promise<string> {
   try {
-    // An update that changes nothing still takes the write lock and a page of the log.
-    await app.write((tx) => tx.updateTable("jobs").set({ attempts: 0 }).where("id", "=", "readyz").execute());
+    await app.write(tryWriting);
     return "ok";
   } catch (error) {
     return `the database cannot be written: ${messageOf(error)}`;

@@ -14,13 +14,16 @@ const LAST_USED_EVERY_SECONDS = 300;
 export type User = UserRow;
 
 /** Trimmed, lower-case, domain in its A-label form. Throws `validation_error` on anything that is no address. */
-export function normalizeEmail(input: string, path = "body.email"): string {
+function normalizeEmail(input: string, path = "body.email"): string {
   const email = input.trim().toLowerCase();
   const at = email.lastIndexOf("@");
   const domain = domainToASCII(email.slice(at + 1));
   const local = email.slice(0, at);
   const valid =
-    at > 0 && /^[^\s@<>(),;:"[\]\\]+$/.test(local) && domain !== "" && email.length <= MAX_ADDRESS_OCTETS;
+    at > 0 &&
+    /^[^\s\p{C}@<>(),;:"[\]\\]+$/u.test(local) &&
+    domain !== "" &&
+    email.length <= MAX_ADDRESS_OCTETS;
   if (!valid)
     throw invalid(path, "invalid_email", `"${input}" is not a mail address such as ada@example.com.`);
   return `${local}@${domain}`;
@@ -47,7 +50,7 @@ export async function createVerifiedUser(app: App, input: { email: string; plan?
   });
 }
 
-export function findUserByEmail(db: Db, email: string): Promise<User | undefined> {
+function findUserByEmail(db: Db, email: string): Promise<User | undefined> {
   return db.selectFrom("users").selectAll().where("email", "=", email).executeTakeFirst();
 }
 

@@ -160,7 +160,8 @@ async function ask(
     headers.set(name, value);
   }
   try {
-    const response = await fetch(url, { ...init, headers });
+    // Not every fetch given here keeps to one address, and a redirect would carry the key elsewhere.
+    const response = await fetch(url, { ...init, headers, redirect: "manual" });
     const { bytes, truncated } = await readCapped(response, MAX_ANSWER_BYTES);
     const bad = badAnswer(connection, response, { text: () => new TextDecoder().decode(bytes), truncated });
     if (bad !== null) {

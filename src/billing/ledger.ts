@@ -1,5 +1,6 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
+import { insertRow, prepared } from "../db/prepared.ts";
 import type { LedgerRow, UserRow } from "../db/schema.ts";
 import { planLimits } from "./plans.ts";
 
@@ -12,7 +13,8 @@ type Account = Pick<UserRow, "id" | "plan">;
 export async function reserveCredit(app: App, tx: Db, user: Account, message_id: string): Promise<boolean> {
   const remaining = await openPeriod(app, tx, user);
   if (remaining < RUN_CREDITS) return false;
-  await append(app, tx, { user_id: user.id, kind: "reserve", amount: -RUN_CREDITS, message_id });
+  const entry = { user_id: user.id, message_id, kind: "reserve", amount: -RUN_CREDITS } as const;
+  await append(app, tx, { ...entry, balance: remaining - RUN_CREDITS });
   return true;
 }
 
@@ -36,7 +38,7 @@ export async function releaseCredit(
 
 /** Credits left in the current period (a calendar month, UTC). */
 export async function remainingCredits(app: App, db: Db, user: Account): Promise<number> {
-  const last = await lastRow(db, user.id, periodOf(app.now()));
+  const [last] = await lastRow(db, { user_id: user.id, period: periodOf(app.now()) });
   return last?.balance ?? planLimits(app.config, user.plan).credits;
 }
 
@@ -51,10 +53,10 @@ function periodOf(now: number): string {
 }
 
 async function openPeriod(app: App, tx: Db, user: Account): Promise<number> {
-  const last = await lastRow(tx, user.id, periodOf(app.now()));
+  const [last] = await lastRow(tx, { user_id: user.id, period: periodOf(app.now()) });
   if (last) return last.balance;
   const amount = planLimits(app.config, user.plan).credits;
-  await append(app, tx, { user_id: user.id, kind: "grant", amount, message_id: null });
+  await append(app, tx, { user_id: user.id, kind: "grant", amount, balance: amount, message_id: null });
   return amount;
 }
 
@@ -73,29 +75,24 @@ async function endReserve(
   if (!reserve) return;
   const amount = kind === "release" ? -reserve.amount : 0;
   const { id: message_id, user_id } = message;
-  await append(app, tx, { user_id, kind, amount, message_id, period: reserve.period });
+  const [last] = await lastRow(tx, { user_id, period: reserve.period });
+  const balance = (last?.balance ?? 0) + amount;
+  await append(app, tx, { user_id, kind, amount, balance, message_id, period: reserve.period });
 }
 
-type Entry = Pick<LedgerRow, "user_id" | "kind" | "amount" | "message_id"> & { period?: string };
+type Entry = Omit<LedgerRow, "id" | "period" | "created"> & { period?: string };
 
 async function append(app: App, tx: Db, entry: Entry): Promise<void> {
   const now = app.now();
-  const period = entry.period ?? periodOf(now);
-  const last = await lastRow(tx, entry.user_id, period);
-  const balance = (last?.balance ?? 0) + entry.amount;
-  await tx
-    .insertInto("ledger")
-    .values({ ...entry, period, balance, created: now })
-    .execute();
+  await insertRow(tx, "ledger", { period: periodOf(now), ...entry, created: now });
 }
 
-function lastRow(db: Db, user_id: string, period: string) {
-  return db
+const lastRow = prepared((db, key: { user_id: string; period: string }) =>
+  db
     .selectFrom("ledger")
     .select("balance")
-    .where("user_id", "=", user_id)
-    .where("period", "=", period)
+    .where("user_id", "=", key.user_id)
+    .where("period", "=", key.period)
     .orderBy("id", "desc")
-    .limit(1)
-    .executeTakeFirst();
-}
+    .limit(1),
+);

@@ -15,6 +15,7 @@ export function healthcheckCommand(): Command {
       const response = await fetch(url, {
         signal: AbortSignal.timeout(TIMEOUT_MS),
         tls: { rejectUnauthorized: false },
+        proxy: false,
       }).catch(() => undefined);
       if (!response) throw new AppError("unavailable", `Nothing answers at ${url}.`);
       if (!response.ok)

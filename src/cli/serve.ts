@@ -26,7 +26,7 @@ export function serveCommand(): Command {
 }
 
 /** Resolves when the server has been told to stop and has drained; a second signal ends it at once. */
-export async function untilStopped(server: Server): Promise<void> {
+async function untilStopped(server: Server): Promise<void> {
   await new Promise<void>((resolve) => {
     let told = false;
     const stop = (signal: NodeJS.Signals): void => {

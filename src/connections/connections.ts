@@ -4,7 +4,7 @@ import { planLimits, refuseOverCap } from "../billing/plans.ts";
 import type { Db } from "../db/database.ts";
 import type { ConnectionRow, UserRow } from "../db/schema.ts";
 import { AppError, invalid } from "../errors.ts";
-import { allowedByOperator } from "../lib/net.ts";
+import { refuseBadUrl, refuseUnsendable } from "./rules.ts";
 
 export const CONNECTION_KINDS = Object.keys(MODEL_KINDS) as ModelKind[];
 
@@ -21,8 +21,6 @@ export interface ConnectionInput {
   base_url?: string | null;
   headers?: Record<string, string>;
 }
-
-export type ConnectionView = Awaited<ReturnType<typeof listConnections>>[number];
 
 /** What a model call needs of a connection, its secret opened. */
 export interface OpenConnection {
@@ -101,7 +99,9 @@ export async function patchConnection(
         "immutable",
         "The kind of a connection cannot change; make a new connection instead.",
       );
-    const changed = { ...row, ...changedColumns(app, row, patch.input), updated: app.now() };
+    const columns = changedColumns(app, row, patch.input);
+    const updated = Object.keys(columns).length === 0 ? row.updated : app.now();
+    const changed = { ...row, ...columns, updated };
     refuseIncomplete(app, changed);
     await tx.updateTable("connections").set(changed).where("id", "=", row.id).execute();
     return viewConnection(changed, await countUses(tx, row.id));
@@ -184,15 +184,23 @@ function changedColumns(app: App, row: ConnectionRow, input: ConnectionInput): P
   if (input.model !== undefined) columns.model = input.model || null;
   if (input.base_url !== undefined) columns.base_url = input.base_url || null;
   if (input.credential === undefined && input.headers === undefined) return columns;
+  return { ...columns, ...sealedColumns(app, row, input) };
+}
+
+function sealedColumns(app: App, row: ConnectionRow, input: ConnectionInput): Partial<ConnectionRow> {
   const sealed = openSealed(app, row);
-  const credential = input.credential ?? sealed.credential;
-  const next: Sealed = { credential, headers: input.headers ?? sealed.headers };
-  columns.sealed = app.secrets.seal(JSON.stringify(next), row.id);
-  columns.credential_hint =
-    credential.length >= MIN_CHARS_FOR_HINT ? `…${credential.slice(-HINT_CHARS)}` : null;
-  columns.status = "untested";
-  columns.last_error = null;
-  return columns;
+  const next: Sealed = {
+    credential: input.credential?.trim() ?? sealed.credential,
+    headers: input.headers ?? sealed.headers,
+  };
+  refuseUnsendable(next);
+  const { credential } = next;
+  return {
+    sealed: app.secrets.seal(JSON.stringify(next), row.id),
+    credential_hint: credential.length >= MIN_CHARS_FOR_HINT ? `…${credential.slice(-HINT_CHARS)}` : null,
+    status: "untested",
+    last_error: null,
+  };
 }
 
 function refuseIncomplete(app: App, row: ConnectionRow): void {
@@ -210,22 +218,6 @@ function refuseIncomplete(app: App, row: ConnectionRow): void {
       "This kind of connection needs a base_url, such as https://models.example.com/v1.",
     );
   if (row.base_url !== null) refuseBadUrl(app, row.base_url);
-}
-
-function refuseBadUrl(app: App, text: string): void {
-  const url = URL.parse(text);
-  if (!url || !/^https?:$/.test(url.protocol) || url.username !== "" || url.hash !== "")
-    throw invalid(
-      "body.base_url",
-      "invalid_url",
-      "base_url must be an http(s) address without user name or fragment.",
-    );
-  if (url.protocol === "http:" && !allowedByOperator(url.hostname, url.hostname, app.config.egress.allow))
-    throw invalid(
-      "body.base_url",
-      "https_required",
-      `base_url must be https; plain http works only for hosts that the operator lists in egress.allow.`,
-    );
 }
 
 async function ownConnection(db: Db, user: UserRow, id: string): Promise<ConnectionRow> {

@@ -25,9 +25,7 @@ const connectionBody = {
   model: t.Optional(t.Nullable(t.String({ maxLength: 200 }))),
   base_url: url,
   url,
-  headers: t.Optional(
-    t.Record(t.String({ pattern: "^[A-Za-z0-9-]{1,100}$" }), t.String({ maxLength: 4_000 })),
-  ),
+  headers: t.Optional(t.Record(t.String(), t.String({ maxLength: 4_000 }))),
 };
 const connectionParams = t.Object({ connection_id: t.String({ format: "uuid" }) });
 

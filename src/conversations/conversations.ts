@@ -1,5 +1,6 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
+import { insertRow } from "../db/prepared.ts";
 import type { ConversationRow, InboxRow, UserRow } from "../db/schema.ts";
 import { AppError, invalid } from "../errors.ts";
 import { base32Token, equalBytes } from "../lib/secrets.ts";
@@ -55,7 +56,7 @@ export async function startConversation(
     last_at: app.now(),
     created: app.now(),
   };
-  await tx.insertInto("conversations").values(row).execute();
+  await insertRow(tx, "conversations", row);
   return row.id;
 }
 

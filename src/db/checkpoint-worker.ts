@@ -1,10 +1,17 @@
 import Sqlite from "better-sqlite3";
+import { messageOf } from "../errors.ts";
 
 declare const self: Worker;
 
 let database: Sqlite.Database | undefined;
 
-self.addEventListener("message", (event: MessageEvent<"checkpoint" | { path: string }>) => {
-  if (event.data === "checkpoint") postMessage(database?.pragma("wal_checkpoint(PASSIVE)"));
-  else database = new Sqlite(event.data.path, { timeout: 0 });
+/** Asked with the path of the database; answers null, or what went wrong. */
+self.addEventListener("message", ({ data: path }: MessageEvent<string>) => {
+  try {
+    database ??= new Sqlite(path, { timeout: 0 });
+    database.pragma("wal_checkpoint(PASSIVE)");
+    postMessage(null);
+  } catch (error) {
+    postMessage(messageOf(error));
+  }
 });

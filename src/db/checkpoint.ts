@@ -1,12 +1,15 @@
 import { statSync } from "node:fs";
 import type Sqlite from "better-sqlite3";
+import { messageOf } from "../errors.ts";
 import { startWorker } from "../lib/worker.ts";
 
-/** The log is worth copying back into the database from this size on. */
+/** The log is copied back into the database from this size on, and cut to it when it starts anew. */
 const CHECKPOINT_FROM_BYTES = 4 * 1024 * 1024;
-/** A log this large means that the worker cannot keep up; the writer then pays for it. */
-const OVERGROWN_BYTES = 512 * 1024 * 1024;
+/** Under unbroken load the worker never catches up quite; from this size on the writer copies the little that is left. */
+const OVERGROWN_BYTES = 128 * 1024 * 1024;
 const LOOK_EVERY_MS = 250;
+/** How long a stop waits for a checkpoint: a thread that ends inside SQLite can take the process with it. */
+const FINISH_MS = 10_000;
 
 interface Checkpoints extends AsyncDisposable {
   afterCommit: () => void;
@@ -14,39 +17,71 @@ interface Checkpoints extends AsyncDisposable {
 
 /**
  * Copies the write-ahead log back into the database on another thread: a checkpoint on the accepting thread
- * holds up every mail that arrives meanwhile.
+ * holds up every mail that arrives meanwhile. One that fails loses nothing and is tried again.
  */
-export function startCheckpoints(sqlite: Sqlite.Database, path: string): Checkpoints {
+export function startCheckpoints(
+  sqlite: Sqlite.Database,
+  path: string,
+  warn: (problem: string) => void,
+): Checkpoints {
   sqlite.pragma("wal_autocheckpoint = 0");
+  sqlite.pragma(`journal_size_limit = ${CHECKPOINT_FROM_BYTES}`);
   let timer: ReturnType<typeof setTimeout> | undefined;
   let worker: Worker | undefined;
-  let busy = false;
+  let running: Promise<void> | undefined;
+  let reported: string | null = null;
 
+  const report = (problem: string | null): void => {
+    if (problem !== null && problem !== reported) warn(problem);
+    reported = problem;
+  };
+  const checkpoint = async (): Promise<void> => {
+    worker ??= startWorker("db/checkpoint-worker.ts");
+    const answer = await ask(worker, path);
+    if (!answer.alive) worker = undefined;
+    report(answer.problem);
+    if (walBytes(path) > OVERGROWN_BYTES) report(finishHere(sqlite));
+    running = undefined;
+  };
   const look = (): void => {
     timer = undefined;
-    const bytes = walBytes(path);
-    if (bytes > OVERGROWN_BYTES) sqlite.pragma("wal_checkpoint(PASSIVE)");
-    else if (bytes > CHECKPOINT_FROM_BYTES && !busy) {
-      busy = true;
-      worker ??= checkpointWorker(path, () => (busy = false));
-      worker.postMessage("checkpoint");
-    }
+    if (!running && walBytes(path) > CHECKPOINT_FROM_BYTES) running = checkpoint();
   };
   return {
     afterCommit: () => void (timer ??= setTimeout(look, LOOK_EVERY_MS)),
     async [Symbol.asyncDispose]() {
       clearTimeout(timer);
+      await Promise.race([running, Bun.sleep(FINISH_MS)]);
       worker?.terminate();
     },
   };
 }
 
-function checkpointWorker(path: string, done: () => void): Worker {
-  const worker = startWorker("db/checkpoint-worker.ts");
-  worker.addEventListener("message", done);
-  worker.addEventListener("error", done);
-  worker.postMessage({ path });
-  return worker;
+/** One checkpoint on the worker, or the worker's end. */
+async function ask(worker: Worker, path: string): Promise<{ alive: boolean; problem: string | null }> {
+  const { promise, resolve } = Promise.withResolvers<{ alive: boolean; problem: string | null }>();
+  const heard = new AbortController();
+  const { signal } = heard;
+  const onEnd = (event: Event): void => {
+    event.preventDefault();
+    resolve({ alive: false, problem: "the checkpoint thread ended" });
+  };
+  worker.addEventListener("message", ({ data }) => resolve({ alive: true, problem: data }), { signal });
+  worker.addEventListener("error", onEnd, { signal });
+  worker.addEventListener("close", onEnd, { signal });
+  worker.postMessage(path);
+  const answer = await promise;
+  heard.abort();
+  return answer;
+}
+
+function finishHere(sqlite: Sqlite.Database): string | null {
+  try {
+    sqlite.pragma("wal_checkpoint(PASSIVE)");
+    return null;
+  } catch (error) {
+    return messageOf(error);
+  }
 }
 
 function walBytes(path: string): number {

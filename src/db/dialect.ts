@@ -34,11 +34,18 @@ export function sqliteDialect(sqlite: Sqlite.Database): Dialect {
     destroy: async () => void sqlite.close(),
   };
   return {
-    createAdapter: () => new SqliteAdapter(),
+    createAdapter: () => new TransactionalAdapter(),
     createDriver: () => driver,
     createIntrospector: (db) => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
   };
+}
+
+/** SQLite undoes schema changes too: a migration that is cut off leaves nothing behind. */
+class TransactionalAdapter extends SqliteAdapter {
+  override get supportsTransactionalDdl(): boolean {
+    return true;
+  }
 }
 
 function cachedConnection(sqlite: Sqlite.Database): DatabaseConnection {

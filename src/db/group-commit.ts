@@ -1,4 +1,4 @@
-import { type Kysely, sql } from "kysely";
+import { CompiledQuery, type Kysely } from "kysely";
 import type { Schema } from "./schema.ts";
 
 export type Db = Kysely<Schema>;
@@ -17,48 +17,67 @@ interface Waiting {
 
 /**
  * Group commit: operations that are ready in the same tick share one transaction, and so one sync. Each runs
- * in its own savepoint: one that throws is undone alone. Nobody gets an answer before the commit.
+ * in its own savepoint: one that throws is undone alone. Nobody gets an answer before the commit; `beforeCommit`
+ * syncs what the rows point to outside of the database.
  */
-export function groupCommit(db: Db): Write {
-  let waiting: Waiting[] = [];
+export function groupCommit(db: Db, beforeCommit: () => Promise<void> = async () => {}): Write {
+  const waiting: Waiting[] = [];
   let scheduled = false;
 
   const flush = async (): Promise<void> => {
-    while (waiting.length > 0) {
-      const batch = waiting.slice(0, MAX_OPERATIONS);
-      waiting = waiting.slice(MAX_OPERATIONS);
-      await commitBatch(db, batch);
-    }
+    await commitBatch(db, waiting.splice(0, MAX_OPERATIONS), beforeCommit);
     scheduled = false;
+    schedule();
+  };
+  /** Always a new tick: sockets get their turn between two commits, and what they bring joins the next. */
+  const schedule = (): void => {
+    if (scheduled || waiting.length === 0) return;
+    scheduled = true;
+    setImmediate(() => void flush());
   };
 
   return <T>(operation: (tx: Db) => Promise<T>) =>
     new Promise<T>((resolve, reject) => {
       waiting.push({ operation, resolve: resolve as (value: unknown) => void, reject });
-      if (scheduled) return;
-      scheduled = true;
-      setImmediate(() => void flush());
+      schedule();
     });
 }
 
-async function commitBatch(db: Db, batch: Waiting[]): Promise<void> {
+const SAVEPOINT = CompiledQuery.raw("savepoint operation");
+const ROLLBACK_TO = CompiledQuery.raw("rollback to operation");
+const RELEASE = CompiledQuery.raw("release operation");
+
+async function commitBatch(db: Db, batch: Waiting[], beforeCommit: () => Promise<void>): Promise<void> {
   const answers: (() => void)[] = [];
+  // One alone needs no savepoint: undoing it undoes the whole transaction.
+  const alone = batch.length === 1;
   try {
     await db.transaction().execute(async (tx) => {
       for (const { operation, resolve, reject } of batch) {
-        await sql`savepoint operation`.execute(tx);
+        if (!alone) await tx.executeQuery(SAVEPOINT);
         try {
           const value = await operation(tx);
           answers.push(() => resolve(value));
         } catch (error) {
-          await sql`rollback to operation`.execute(tx);
+          if (alone) throw error;
+          await undo(tx, error);
           answers.push(() => reject(error));
         }
-        await sql`release operation`.execute(tx);
+        if (!alone) await tx.executeQuery(RELEASE);
       }
     });
-    for (const answer of answers) answer();
   } catch (error) {
     for (const { reject } of batch) reject(error);
+    return;
+  }
+  for (const answer of answers) answer();
+}
+
+/** A full disk makes SQLite undo the whole transaction by itself; then `cause` is what everybody has to hear. */
+async function undo(tx: Db, cause: unknown): Promise<void> {
+  try {
+    await tx.executeQuery(ROLLBACK_TO);
+  } catch {
+    throw cause;
   }
 }

@@ -144,9 +144,12 @@ export interface MessageRow {
   duration_ms: number | null;
 }
 
+/** Its bytes are in the row or, if they are many, in a segment; in neither once they have been purged. */
 export interface RawMailRow {
   id: string;
   bytes: Uint8Array | null;
+  segment: number | null;
+  segment_offset: number | null;
   size: number;
   created: number;
   purged_at: number | null;
@@ -168,6 +171,8 @@ export interface AttachmentRow {
   size: number;
   created: number;
   purged_at: number | null;
+  segment: number | null;
+  segment_offset: number | null;
   bytes: Uint8Array | null;
 }
 

@@ -1,20 +1,46 @@
 import { AppError } from "../errors.ts";
+import { isNestedDeeper } from "../lib/json-depth.ts";
 
 const MB = 1_048_576;
 const MAX_BODY_BYTES = MB;
 const MAX_ROUTING_BODY_BYTES = 40 * MB;
+/** Far more than any endpoint means, far less than what the validation could walk down. */
+const MAX_DEPTH = 32;
 
-/** The JSON body of a request, never more than the cap of its path in memory. */
-export async function readJsonBody(request: Request): Promise<unknown> {
+/**
+ * The JSON object in a request's body, never more than the cap of its path in memory. Null without a body: not
+ * every endpoint takes one, and the schema of one that does refuses null.
+ */
+export async function readJsonBody(request: Request): Promise<object | null> {
   const text = await readText(request, capOf(request));
-  const type = request.headers.get("content-type") ?? "";
-  if (text === "") throw badJson("The request has no body; send a JSON object.");
-  if (!/^application\/([\w.+-]+\+)?json\b/i.test(type))
+  if (text === "") return null;
+  if (!/^application\/([\w.+-]+\+)?json\s*(;|$)/i.test(request.headers.get("content-type") ?? ""))
     throw badJson("The body must be JSON: send the header Content-Type: application/json.");
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw badJson("The body is not valid JSON.");
+  if (isNestedDeeper(text, MAX_DEPTH))
+    throw badJson(`The body is nested more than ${MAX_DEPTH} levels deep.`);
+  const value = parseJson(text);
+  dropShadowing(value);
+  // Elysia would take a list or a bare value for an empty object.
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
+  throw badJson("The body must be a JSON object.");
+}
+
+/** A 422 about the body as a whole. */
+export function badJson(message: string): AppError {
+  return new AppError("validation_error", message, {
+    faults: [{ path: "body", code: "json_invalid", message }],
+  });
+}
+
+/**
+ * Takes out members that are called as something every object has (`toString`, `__proto__`): validation takes
+ * them for that, and falls over them.
+ */
+function dropShadowing(value: unknown): void {
+  if (typeof value !== "object" || value === null) return;
+  for (const [name, member] of Object.entries(value)) {
+    if (name in Object.prototype) Reflect.deleteProperty(value, name);
+    else dropShadowing(member);
   }
 }
 
@@ -38,8 +64,10 @@ function tooLarge(cap: number): AppError {
   return new AppError("payload_too_large", `The request body is larger than ${cap / MB} MB.`);
 }
 
-function badJson(message: string): AppError {
-  return new AppError("validation_error", message, {
-    faults: [{ path: "body", code: "json_invalid", message }],
-  });
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw badJson("The body is not valid JSON.");
+  }
 }

@@ -1,7 +1,7 @@
 import { Elysia } from "elysia";
 
-/** A check's name and, when it fails, the reason. */
-export type Checks = Record<string, "ok" | string>;
+/** A check's name and `ok`, or the reason why it is not. */
+export type Checks = Record<string, string>;
 
 export interface Health {
   ready: () => Promise<Checks>;

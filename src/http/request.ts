@@ -13,8 +13,8 @@ export function allowedMethods(routes: { path: string; method: string }[], path:
 }
 
 function matches(route: string, path: string): boolean {
-  const wanted = route.split("/").filter(Boolean);
-  const given = path.split("/").filter(Boolean);
+  const wanted = route.split("/");
+  const given = path.replace(/\/$/, "").split("/");
   return (
     wanted.length === given.length &&
     wanted.every((part, index) => part.startsWith(":") || part === given[index])

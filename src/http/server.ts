@@ -8,6 +8,7 @@ import { messageRoutes } from "../messages/routes.ts";
 import { routingRoutes } from "../routing/routes.ts";
 import { API_VERSION } from "../version.ts";
 import { problemOf, STATUS } from "./errors.ts";
+import { badJson } from "./body.ts";
 import { type Health, healthRoutes } from "./health.ts";
 import { allowedMethods, requestId } from "./request.ts";
 import { faultsOf } from "./validation.ts";
@@ -23,7 +24,8 @@ export interface HttpDoor extends AsyncDisposable {
 
 /** The whole HTTP interface, not yet listening; tests call it with requests. */
 export function createHttp(app: App, health: Health) {
-  const http = new Elysia({ normalize: true, aot: true })
+  // Not the default way to drop unknown members: that one reads a number or a text as an empty object.
+  const http = new Elysia({ normalize: "typebox", aot: true })
     .onRequest(({ request, set }) => {
       Object.assign(set.headers, securityHeaders(app), { "x-request-id": requestId(request) });
     })
@@ -79,7 +81,8 @@ function securityHeaders(app: App): Record<string, string> {
 function asAppError(routes: { path: string; method: string }[], error: unknown, request: Request): AppError {
   if (error instanceof AppError) return error;
   // Elysia wraps what is thrown while a body is read.
-  if (error instanceof ParseError && error.cause instanceof AppError) return error.cause;
+  if (error instanceof ParseError)
+    return error.cause instanceof AppError ? error.cause : badJson("The body could not be read to its end.");
   if (error instanceof ValidationError) return faultsOf(error);
   if (!(error instanceof NotFoundError))
     return new AppError(

@@ -1,22 +1,35 @@
 import { ValueErrorType } from "@sinclair/typebox/errors";
 import type { ValidationError } from "elysia";
 import { AppError, type FieldFault } from "../errors.ts";
+import { badJson } from "./body.ts";
 
 const MAX_FAULTS = 20;
 
 interface SchemaFault {
-  type: number;
+  type: ValueErrorType;
   path: string;
   message: string;
   value: unknown;
-  schema: { maxLength?: number; minLength?: number; maximum?: number; minimum?: number; maxItems?: number };
+  schema: {
+    title?: string;
+    maxLength?: number;
+    minLength?: number;
+    maximum?: number;
+    minimum?: number;
+    maxItems?: number;
+    anyOf?: { const?: unknown; type?: string }[];
+  };
+  /** Of a union, one for each of its branches. */
+  errors?: { First: () => SchemaFault | undefined }[];
 }
 
 /** One fault per wrong field, in our words; the values themselves are never repeated. */
 export function faultsOf(error: ValidationError): AppError {
   const faults: FieldFault[] = [];
-  for (const fault of error.all as unknown as SchemaFault[]) {
-    const path = `${placeOf(error)}${fault.path.replaceAll("/", ".")}`;
+  for (const fault of (error.all as unknown as SchemaFault[]).map(innermost)) {
+    if (error.type === "body" && fault.path === "")
+      return badJson("The request has no body; send a JSON object.");
+    const path = placeOf(error, fault);
     if (faults.length < MAX_FAULTS && !faults.some((known) => known.path === path))
       faults.push({ path, ...explain(fault) });
   }
@@ -24,8 +37,10 @@ export function faultsOf(error: ValidationError): AppError {
   return new AppError("validation_error", `${detail || "The request is not valid"}.`, { faults });
 }
 
-function placeOf(error: ValidationError): string {
-  return error.type === "params" ? "path" : String(error.type);
+function placeOf(error: ValidationError, fault: SchemaFault): string {
+  // Elysia reads numbers of the query apart from the rest and loses their name: the schema's title has it.
+  if (error.type === "property") return `query.${fault.schema.title}`;
+  return `${error.type === "params" ? "path" : error.type}${fault.path.replaceAll("/", ".")}`;
 }
 
 function explain({ type, schema, message, value }: SchemaFault): { code: string; message: string } {
@@ -45,10 +60,30 @@ function explain({ type, schema, message, value }: SchemaFault): { code: string;
       return { code: "too_large", message: `must be at most ${schema.maximum}` };
     case ValueErrorType.StringFormat:
       return { code: "invalid_format", message: "has the wrong form" };
+    case ValueErrorType.Union:
+      return explainChoice(schema);
     default:
       return {
         code: "invalid",
         message: `is not valid: ${message.charAt(0).toLowerCase()}${message.slice(1)}`,
       };
   }
+}
+
+/** Of a member that may be null, the fault is the one that it has as something else. */
+function innermost(fault: SchemaFault): SchemaFault {
+  const inner = fault.schema.anyOf?.at(-1)?.type === "null" ? fault.errors?.[0]?.First() : undefined;
+  return inner === undefined ? fault : innermost(inner);
+}
+
+function explainChoice({ anyOf = [], minimum, maximum }: SchemaFault["schema"]): {
+  code: string;
+  message: string;
+} {
+  if (maximum !== undefined)
+    return { code: "invalid", message: `must be a whole number from ${minimum} to ${maximum}` };
+  return {
+    code: "unknown_value",
+    message: `must be one of ${anyOf.map((choice) => String(choice.const)).join(", ")}`,
+  };
 }

@@ -1,5 +1,6 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
+import { prepared } from "../db/prepared.ts";
 import type { InboxRow } from "../db/schema.ts";
 import { ADDRESS_TOKEN_ALPHABET, base32Token, equalBytes, randomToken } from "../lib/secrets.ts";
 
@@ -63,14 +64,18 @@ export function addressOf(inbox: Pick<InboxRow, "local_part" | "domain">): strin
 }
 
 /** The inbox that a recipient address names, in any case and with any `+tag`. */
-export function findInboxByAddress(db: Db, address: Address): Promise<InboxRow | undefined> {
-  return db
+export async function findInboxByAddress(db: Db, address: Address): Promise<InboxRow | undefined> {
+  const [row] = await inboxByAddress(db, address);
+  return row;
+}
+
+const inboxByAddress = prepared((db, address: Pick<Address, "local_part" | "domain">) =>
+  db
     .selectFrom("inboxes")
     .selectAll()
     .where("local_part", "=", address.local_part)
-    .where("domain", "=", address.domain)
-    .executeTakeFirst();
-}
+    .where("domain", "=", address.domain),
+);
 
 /** Envelope sender of a reply, so that a bounce names the mail it is about (the idea of VERP). */
 export function bounceAddress(app: App, outgoing_id: string, domain: string): string {

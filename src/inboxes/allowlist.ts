@@ -26,7 +26,7 @@ function normalizeEntry(entry: string, index: number): string {
   const wildcard = local === "" && text.startsWith("@*.");
   const domain = domainToASCII(text.slice(at + (wildcard ? 3 : 1)));
   const valid =
-    at !== -1 && /^[^\s@*<>(),;:"[\]\\]*$/.test(local) && /^[a-z0-9-]+(\.[a-z0-9-]+)+$/.test(domain);
+    at !== -1 && /^[^\s\p{C}@*<>(),;:"[\]\\]*$/u.test(local) && /^[a-z0-9-]+(\.[a-z0-9-]+)+$/.test(domain);
   if (valid) return `${local}@${wildcard ? "*." : ""}${domain}`;
   throw invalid(
     `body.allowlist_senders.${index}`,

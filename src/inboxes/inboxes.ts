@@ -86,9 +86,10 @@ export async function patchInbox(
   return app.write(async (tx) => {
     const row = await ownInbox(tx, user, patch.id);
     const policy = JSON.parse(row.inbound_policy) as InboundPolicy;
-    const columns = await columnsOf(app, tx, { user, input: patch.input, policy });
     const label = patch.input.label === undefined ? {} : { label: patch.input.label ?? "" };
-    const changed = { ...row, ...label, ...columns, updated: app.now() };
+    const columns = { ...label, ...(await columnsOf(app, tx, { user, input: patch.input, policy })) };
+    const updated = Object.keys(columns).length === 0 ? row.updated : app.now();
+    const changed = { ...row, ...columns, updated };
     await tx.updateTable("inboxes").set(changed).where("id", "=", row.id).execute();
     return viewInbox(app, changed);
   });

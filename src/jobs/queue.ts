@@ -1,5 +1,6 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
+import { insertRow } from "../db/prepared.ts";
 import type { JobRow } from "../db/schema.ts";
 
 /** Every kind of work and what it carries. */
@@ -14,32 +15,37 @@ export interface Job<K extends JobKind = JobKind> {
   id: string;
   kind: K;
   payload: JobPayloads[K];
+  /** How often it was begun, this time included. */
   attempts: number;
+  /** How often it ended in "not now" or in an error. */
   failures: number;
 }
 
 interface EnqueueOptions {
   run_at?: number;
+  /** Jobs of one kind in one lane run one at a time, in the order they were enqueued. */
   lane?: string;
+  /** Of all jobs with this key, one at most is waiting or running. */
   dedupe_key?: string;
   /** The caller holds a reserved slot and will run the job itself after the commit. */
   claimed?: boolean;
 }
 
-export const JOB_RULES: Record<JobKind, { lease_seconds: number; max_attempts: number }> = {
-  route_message: { lease_seconds: 900, max_attempts: 8 },
-  send_mail: { lease_seconds: 300, max_attempts: 100 },
+export const JOB_RULES: Record<JobKind, { lease_seconds: number; max_failures: number }> = {
+  route_message: { lease_seconds: 900, max_failures: 8 },
+  send_mail: { lease_seconds: 900, max_failures: 100 },
 };
 
 const FIRST_BACKOFF_SECONDS = 2;
 const MAX_BACKOFF_SECONDS = 3_600;
+const MAX_ERROR_CHARS = 1_000;
 
-/** Adds a job in the caller's transaction; the worker hears of it at once. A known `dedupe_key` adds nothing. */
+/** Adds a job in the caller's transaction; the worker hears of it at once. Null, with nothing added, for a known `dedupe_key`. */
 export async function enqueue<K extends JobKind>(
   app: App,
   tx: Db,
   work: { kind: K; payload: JobPayloads[K] } & EnqueueOptions,
-): Promise<Job<K>> {
+): Promise<Job<K> | null> {
   const now = app.now();
   const job: Job<K> = {
     id: Bun.randomUUIDv7(),
@@ -48,36 +54,58 @@ export async function enqueue<K extends JobKind>(
     attempts: work.claimed ? 1 : 0,
     failures: 0,
   };
-  await tx
-    .insertInto("jobs")
-    .values({
-      id: job.id,
-      kind: job.kind,
-      payload: JSON.stringify(job.payload),
-      status: work.claimed ? "running" : "pending",
-      lane: work.lane ?? null,
-      dedupe_key: work.dedupe_key ?? null,
-      run_at: work.run_at ?? now,
-      attempts: job.attempts,
-      failures: 0,
-      lease_until: work.claimed ? now + JOB_RULES[work.kind].lease_seconds : null,
-      last_error: null,
-      created: now,
-    })
-    .onConflict((conflict) => conflict.column("dedupe_key").doNothing())
-    .execute();
+  const row: JobRow = {
+    id: job.id,
+    kind: job.kind,
+    payload: JSON.stringify(job.payload),
+    status: work.claimed ? "running" : "pending",
+    lane: work.lane ?? null,
+    dedupe_key: work.dedupe_key ?? null,
+    run_at: work.run_at ?? now,
+    attempts: job.attempts,
+    failures: 0,
+    lease_until: work.claimed ? now + JOB_RULES[work.kind].lease_seconds : null,
+    last_error: null,
+    created: now,
+  };
+  if (!(await insertNew(tx, row))) return null;
   if (!work.claimed) app.worker?.wake(work.kind);
   return job;
 }
 
-/** Takes up to `limit` due jobs of a kind: pending ones, and running ones whose lease has run out. */
+/** False for a known `dedupe_key`. */
+async function insertNew(tx: Db, row: JobRow): Promise<boolean> {
+  if (row.dedupe_key === null) {
+    await insertRow(tx, "jobs", row);
+    return true;
+  }
+  const { numInsertedOrUpdatedRows } = await tx
+    .insertInto("jobs")
+    .values(row)
+    .onConflict((conflict) => conflict.column("dedupe_key").doNothing())
+    .executeTakeFirst();
+  return numInsertedOrUpdatedRows !== 0n;
+}
+
+/**
+ * Takes up to `limit` due jobs of a kind: pending ones, and running ones whose lease has run out. `next_at` is the
+ * unix second after `now` at which the next one is due; those that wait for their lane do not count.
+ */
 export async function claim<K extends JobKind>(
   tx: Db,
   kind: K,
   options: { now: number; limit: number },
-): Promise<Job<K>[]> {
+): Promise<{ jobs: Job<K>[]; next_at: number | null }> {
+  await tx
+    .updateTable("jobs")
+    .set(UNCLAIMED)
+    .where("kind", "=", kind)
+    .where("status", "=", "running")
+    .where("lease_until", "<=", options.now)
+    .execute();
+  const next_at = await nextRunAt(tx, kind, options.now);
   const rows = await dueJobs(tx, kind, options);
-  if (rows.length === 0) return [];
+  if (rows.length === 0) return { jobs: [], next_at };
   await tx
     .updateTable("jobs")
     .set((eb) => ({
@@ -91,26 +119,25 @@ export async function claim<K extends JobKind>(
       rows.map((row) => row.id),
     )
     .execute();
-  return rows.map((row) => ({
+  const jobs = rows.map((row) => ({
     id: row.id,
     kind,
     payload: JSON.parse(row.payload) as JobPayloads[K],
     attempts: row.attempts + 1,
     failures: row.failures,
   }));
+  return { jobs, next_at };
 }
+
+const UNCLAIMED = { status: "pending", lease_until: null } as const;
 
 function dueJobs(tx: Db, kind: JobKind, options: { now: number; limit: number }) {
   return tx
     .selectFrom("jobs as job")
     .select(["id", "payload", "attempts", "failures"])
     .where("kind", "=", kind)
-    .where((eb) =>
-      eb.or([
-        eb.and([eb("status", "=", "pending"), eb("run_at", "<=", options.now)]),
-        eb.and([eb("status", "=", "running"), eb("lease_until", "<", options.now)]),
-      ]),
-    )
+    .where("status", "=", "pending")
+    .where("run_at", "<=", options.now)
     .where((eb) =>
       eb.or([
         eb("lane", "is", null),
@@ -132,9 +159,22 @@ function dueJobs(tx: Db, kind: JobKind, options: { now: number; limit: number })
     .execute();
 }
 
+async function nextRunAt(db: Db, kind: JobKind, now: number): Promise<number | null> {
+  const row = await db
+    .selectFrom("jobs")
+    .select("run_at")
+    .where("kind", "=", kind)
+    .where("status", "=", "pending")
+    .where("run_at", ">", now)
+    .orderBy("run_at")
+    .limit(1)
+    .executeTakeFirst();
+  return row?.run_at ?? null;
+}
+
 /**
  * Ends a job in the transaction that records its outcome. Throws when the lease was lost meanwhile, so that
- * the outcome is undone: somebody else has the job now.
+ * the outcome is undone: somebody else has the job now. So do the next three.
  */
 export async function finishJob(tx: Db, job: Job): Promise<void> {
   const { numDeletedRows } = await tx
@@ -148,64 +188,49 @@ export async function finishJob(tx: Db, job: Job): Promise<void> {
 
 /** Puts a job back for `run_at` because its handler said "not now": `error` says why. */
 export async function postponeJob(tx: Db, job: Job, retry: { run_at: number; error: string }): Promise<void> {
-  await tx
-    .updateTable("jobs")
-    .set({
-      status: "pending",
-      failures: job.failures + 1,
-      lease_until: null,
-      run_at: retry.run_at,
-      last_error: retry.error.slice(0, 1_000),
-    })
-    .where("id", "=", job.id)
-    .where("attempts", "=", job.attempts)
-    .execute();
+  await updateHeld(tx, job, {
+    ...UNCLAIMED,
+    failures: job.failures + 1,
+    run_at: retry.run_at,
+    last_error: retry.error.slice(0, MAX_ERROR_CHARS),
+  });
 }
 
 /** Gives a job back untouched, as when the server stops in the middle of it. */
 export async function returnJob(tx: Db, job: Job): Promise<void> {
-  await tx
-    .updateTable("jobs")
-    .set({ status: "pending", attempts: job.attempts - 1, lease_until: null })
-    .where("id", "=", job.id)
-    .where("attempts", "=", job.attempts)
-    .execute();
+  await updateHeld(tx, job, { ...UNCLAIMED, attempts: job.attempts - 1 });
 }
 
-/** Keeps a job that cannot be finished, for a person to look at. */
+/** Keeps a job that cannot be finished, for a person to look at; it stands in nobody's way any more. */
 export async function buryJob(tx: Db, job: Job, error: string): Promise<void> {
-  await tx
+  await updateHeld(tx, job, {
+    status: "dead",
+    lease_until: null,
+    lane: null,
+    dedupe_key: null,
+    last_error: error.slice(0, MAX_ERROR_CHARS),
+  });
+}
+
+async function updateHeld(tx: Db, job: Job, change: Partial<JobRow>): Promise<void> {
+  const { numUpdatedRows } = await tx
     .updateTable("jobs")
-    .set({ status: "dead", lease_until: null, lane: null, last_error: error.slice(0, 1_000) })
+    .set(change)
     .where("id", "=", job.id)
-    .execute();
+    .where("status", "=", "running")
+    .where("attempts", "=", job.attempts)
+    .executeTakeFirst();
+  if (numUpdatedRows === 0n) throw new LeaseLostError(job);
 }
 
 /** One process owns a data folder, so at its start every lease belongs to a dead process. */
 export async function voidLeases(tx: Db): Promise<void> {
-  await tx
-    .updateTable("jobs")
-    .set({ status: "pending", lease_until: null })
-    .where("status", "=", "running")
-    .execute();
+  await tx.updateTable("jobs").set(UNCLAIMED).where("status", "=", "running").execute();
 }
 
-/** The unix second of the next pending job of a kind, or null. */
-export async function nextRunAt(db: Db, kind: JobKind): Promise<number | null> {
-  const row = await db
-    .selectFrom("jobs")
-    .select("run_at")
-    .where("kind", "=", kind)
-    .where("status", "=", "pending")
-    .orderBy("run_at")
-    .limit(1)
-    .executeTakeFirst();
-  return row?.run_at ?? null;
-}
-
-/** Seconds to wait after the n-th failed attempt: doubling, capped at an hour. */
-export function backoffSeconds(attempts: number): number {
-  return Math.min(FIRST_BACKOFF_SECONDS * 2 ** Math.max(0, attempts - 1), MAX_BACKOFF_SECONDS);
+/** Seconds to wait after the n-th failure: doubling, capped at an hour. */
+export function backoffSeconds(failures: number): number {
+  return Math.min(FIRST_BACKOFF_SECONDS * 2 ** Math.max(0, failures - 1), MAX_BACKOFF_SECONDS);
 }
 
 export async function isLaneBusy(tx: Db, lane: string): Promise<boolean> {

@@ -25,7 +25,7 @@ export function decodeCursor(cursor: string, parts: number): string[] {
   try {
     const key: unknown = JSON.parse(Buffer.from(cursor, "base64url").toString());
     if (Array.isArray(key) && key.length === parts && key.every((part) => typeof part === "string"))
-      return key as string[];
+      return key;
   } catch {
     // Falls through: whatever is wrong with it, it is not one of ours.
   }

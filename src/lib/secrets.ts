@@ -7,9 +7,10 @@ import {
   randomBytes,
   timingSafeEqual,
 } from "node:crypto";
-import { link, mkdir, open, readFile, stat, unlink } from "node:fs/promises";
+import { mkdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { AppError, messageOf } from "../errors.ts";
+import { writeOnce } from "./durable-file.ts";
 
 const MASTER_KEY_BYTES = 32;
 const SUBKEY_BYTES = 32;
@@ -142,31 +143,7 @@ async function readIfThere(file: string): Promise<string | null> {
 /** Returns the text of the key that is there in the end: of two processes that start together, one wins. */
 async function createKeyFile(dir: string, file: string): Promise<string> {
   await mkdir(dir, { recursive: true, mode: 0o700 });
-  const draft = `${file}.${process.pid}.${randomBytes(4).toString("hex")}`;
-  await writeSynced(draft, `${randomBytes(MASTER_KEY_BYTES).toString("base64")}\n`);
-  try {
-    // Unlike rename, link never replaces a key that another process has just made.
-    await link(draft, file);
-  } catch (error) {
-    if (!hasCode(error, "EEXIST")) {
-      throw error;
-    }
-  } finally {
-    await unlink(draft);
-  }
-  await syncDirectory(dir);
-  return await readFile(file, "utf8");
-}
-
-async function writeSynced(file: string, text: string): Promise<void> {
-  await using handle = await open(file, "wx", 0o600);
-  await handle.writeFile(text);
-  await handle.sync();
-}
-
-async function syncDirectory(dir: string): Promise<void> {
-  await using handle = await open(dir, "r");
-  await handle.sync();
+  return writeOnce(file, `${randomBytes(MASTER_KEY_BYTES).toString("base64")}\n`);
 }
 
 function decodeMasterKey(text: string, source: string): Buffer {

@@ -1,7 +1,7 @@
-import { type FileHandle, mkdir, open, readdir } from "node:fs/promises";
+import { type FileHandle, mkdir, open, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 
-/** A file is closed for good once it has grown to this size. */
+/** A file that has grown to this size is followed by a new one. */
 const SEGMENT_BYTES = 256 * 1024 * 1024;
 const NAME = /^(\d{8})\.seg$/;
 
@@ -13,54 +13,64 @@ export interface SegmentRange {
 }
 
 /**
- * Append-only files for what is too large to go through the database's log twice. What is not named by a
- * committed row is garbage, so that a crash between the two leaves nothing to mend.
+ * Append-only files for what is too large to go through the database's log twice. Only what a committed row
+ * names counts, so that a crash, or a commit that fails, leaves nothing to mend.
  */
 export interface SegmentStore extends AsyncDisposable {
-  /** Resolves when the bytes are synced to disk; calls that come together share a sync. */
-  append(bytes: Uint8Array): Promise<SegmentRange>;
+  /** Where the bytes will lie once `flush` has resolved. */
+  append(bytes: Uint8Array): SegmentRange;
+  /** Writes and syncs what was appended. For one caller at a time: the one that commits. */
+  flush(): Promise<void>;
   read(range: SegmentRange): Promise<Buffer>;
 }
 
-interface Waiting {
-  bytes: Uint8Array;
-  resolve: (range: SegmentRange) => void;
-  reject: (error: unknown) => void;
-}
-
-interface OpenSegment {
-  file: FileHandle;
+interface End {
   segment: number;
-  end: number;
+  offset: number;
 }
 
-export function openSegments(dir: string, segment_bytes = SEGMENT_BYTES): SegmentStore {
-  let waiting: Waiting[] = [];
-  let writing: Promise<void> | undefined;
-  let current: OpenSegment | undefined;
+export async function openSegments(dir: string, segment_bytes = SEGMENT_BYTES): Promise<SegmentStore> {
+  let synced = await lastEnd(dir);
+  let end = synced;
+  let pending: { bytes: Uint8Array; range: SegmentRange }[] = [];
+  let current: { segment: number; file: FileHandle } | undefined;
 
-  const writeAll = async (): Promise<void> => {
-    while (waiting.length > 0) {
-      const batch = waiting;
-      waiting = [];
-      try {
-        if (current === undefined || current.end >= segment_bytes)
-          current = await nextSegment(dir, current, segment_bytes);
-        const ranges = await appendSynced(current, batch);
-        batch.forEach(({ resolve }, index) => resolve(ranges[index] as SegmentRange));
-      } catch (error) {
-        for (const { reject } of batch) reject(error);
-      }
-    }
-    writing = undefined;
+  const fileOf = async (segment: number): Promise<FileHandle> => {
+    if (current?.segment === segment) return current.file;
+    await close();
+    current = { segment, file: await openSegment(dir, segment) };
+    return current.file;
+  };
+  const close = async (): Promise<void> => {
+    const { file } = current ?? {};
+    current = undefined;
+    await file?.datasync();
+    await file?.close();
   };
 
   return {
-    append: (bytes) =>
-      new Promise((resolve, reject) => {
-        waiting.push({ bytes, resolve, reject });
-        writing ??= writeAll();
-      }),
+    append(bytes) {
+      if (end.offset >= segment_bytes) end = { segment: end.segment + 1, offset: 0 };
+      const range = { ...end, size: bytes.byteLength };
+      end = { ...end, offset: end.offset + bytes.byteLength };
+      pending.push({ bytes, range });
+      return range;
+    },
+    async flush() {
+      if (pending.length === 0) return;
+      const batch = pending;
+      pending = [];
+      try {
+        for (const { bytes, range } of batch)
+          await writeWhole(await fileOf(range.segment), bytes, range.offset);
+        await current?.file.datasync();
+        synced = end;
+      } catch (error) {
+        // What a failed write left behind is written over.
+        end = synced;
+        throw error;
+      }
+    },
     async read({ segment, offset, size }) {
       await using file = await open(pathOf(dir, segment), "r");
       const bytes = Buffer.allocUnsafe(size);
@@ -69,25 +79,30 @@ export function openSegments(dir: string, segment_bytes = SEGMENT_BYTES): Segmen
         throw new Error(`The file ${pathOf(dir, segment)} ends before byte ${offset + size}`);
       return bytes;
     },
-    async [Symbol.asyncDispose]() {
-      await writing;
-      await current?.file.close();
-    },
+    [Symbol.asyncDispose]: close,
   };
 }
 
-/** The end moves only when the whole batch is on disk: what a failed write left behind is written over. */
-async function appendSynced(current: OpenSegment, batch: Waiting[]): Promise<SegmentRange[]> {
-  const ranges: SegmentRange[] = [];
-  let offset = current.end;
-  for (const { bytes } of batch) {
-    await writeWhole(current.file, bytes, offset);
-    ranges.push({ segment: current.segment, offset, size: bytes.byteLength });
-    offset += bytes.byteLength;
+async function lastEnd(dir: string): Promise<End> {
+  await mkdir(dir, { recursive: true, mode: 0o700 });
+  const numbers = (await readdir(dir)).map((name) => Number(NAME.exec(name)?.[1] ?? 0));
+  const segment = Math.max(0, ...numbers);
+  return segment === 0
+    ? { segment: 1, offset: 0 }
+    : { segment, offset: (await stat(pathOf(dir, segment))).size };
+}
+
+async function openSegment(dir: string, segment: number): Promise<FileHandle> {
+  try {
+    return await open(pathOf(dir, segment), "r+");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
   }
-  await current.file.datasync();
-  current.end = offset;
-  return ranges;
+  const file = await open(pathOf(dir, segment), "wx+", 0o600);
+  // Without it the new file's name may be lost with the power, and its content with it.
+  await using folder = await open(dir, "r");
+  await folder.sync();
+  return file;
 }
 
 async function writeWhole(file: FileHandle, bytes: Uint8Array, offset: number): Promise<void> {
@@ -96,33 +111,6 @@ async function writeWhole(file: FileHandle, bytes: Uint8Array, offset: number): 
     const { bytesWritten } = await file.write(bytes, done, bytes.byteLength - done, offset + done);
     done += bytesWritten;
   }
-}
-
-async function nextSegment(
-  dir: string,
-  full: OpenSegment | undefined,
-  segment_bytes: number,
-): Promise<OpenSegment> {
-  await full?.file.close();
-  await mkdir(dir, { recursive: true, mode: 0o700 });
-  const numbers = (await readdir(dir)).map((name) => Number(NAME.exec(name)?.[1] ?? 0));
-  const last = Math.max(0, ...numbers);
-  if (last > 0 && last !== full?.segment) {
-    const file = await open(pathOf(dir, last), "r+");
-    const { size: end } = await file.stat();
-    if (end < segment_bytes) return { file, segment: last, end };
-    await file.close();
-  }
-  const segment = last + 1;
-  const file = await open(pathOf(dir, segment), "wx+", 0o600);
-  await syncFolder(dir);
-  return { file, segment, end: 0 };
-}
-
-/** Without it the new file's name may be lost with the power, and its content with it. */
-async function syncFolder(dir: string): Promise<void> {
-  await using folder = await open(dir, "r");
-  await folder.sync();
 }
 
 function pathOf(dir: string, segment: number): string {

@@ -1,11 +1,12 @@
 import { createHash, createPrivateKey, createPublicKey, generateKeyPair, sign } from "node:crypto";
 import type { KeyObject } from "node:crypto";
-import { mkdir, open, readFile, rename } from "node:fs/promises";
+import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { domainToASCII } from "node:url";
 import { promisify } from "node:util";
 
 import { messageOf } from "../errors.ts";
+import { writeOnce } from "../lib/durable-file.ts";
 
 export interface DkimKey {
   selector: string;
@@ -52,8 +53,7 @@ export async function loadDkimKeys(dir: string): Promise<DkimKeys> {
   if (stored !== undefined) return readKeys(path, stored);
   const made = await makeKeys();
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  await writeDurably(folder, path, JSON.stringify(made, null, 2));
-  return readKeys(path, JSON.stringify(made));
+  return readKeys(path, await writeOnce(path, JSON.stringify(made, null, 2)));
 }
 
 /** What the owner of `domain` publishes, so that receivers can check the signatures. */
@@ -132,25 +132,6 @@ async function makeKeys(): Promise<StoredKey[]> {
     { selector: "s1", algorithm: "rsa", private_key: pem(rsa.privateKey) },
     { selector: "e1", algorithm: "ed25519", private_key: pem(ed25519.privateKey) },
   ];
-}
-
-/** A crash leaves either no file or the whole one: half a key file would lock the installation out of its DNS records. */
-async function writeDurably(folder: string, path: string, text: string): Promise<void> {
-  const draft = `${path}.${process.pid}.tmp`;
-  const file = await open(draft, "w", 0o600);
-  try {
-    await file.writeFile(text);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  await rename(draft, path);
-  const directory = await open(folder, "r");
-  try {
-    await directory.sync();
-  } finally {
-    await directory.close();
-  }
 }
 
 function publicPart(key: DkimKey): string {

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Readable } from "node:stream";
-import { type DKIMResult, type DNSResolver, dkimVerify } from "mailauth";
+import type { DKIMResult, DNSResolver } from "mailauth";
 import type { Check, Envelope } from "./authenticate.ts";
 import { domainOf, inSameHands } from "./domain-owner.ts";
 import type { HeaderField } from "./header-block.ts";
@@ -22,6 +22,7 @@ export async function verifySignatures(mail: Envelope, signal: AbortSignal): Pro
   const unread = { result: fields.length > 0 ? "policy" : "none", aligned: [], undecided: false };
   const chosen = chooseSignatures(fields, from);
   if (chosen.size === 0 || !mail.headers.complete || hasEndlessLine(mail)) return unread;
+  const { dkimVerify } = await import("mailauth");
   const source = Readable.from(pieces(mail, chosen, signal), { objectMode: false });
   const { results, fromFields } = await dkimVerify(source, {
     resolver: mail.resolver as DNSResolver,

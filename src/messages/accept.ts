@@ -2,8 +2,10 @@ import type { App } from "../app.ts";
 import { reserveCredit } from "../billing/ledger.ts";
 import { ownConversation, startConversation } from "../conversations/conversations.ts";
 import type { Db } from "../db/database.ts";
+import { insertRow } from "../db/prepared.ts";
 import type { Authority, InboxRow, MessageRow, UserRow } from "../db/schema.ts";
 import { enqueue, isLaneBusy, type Job } from "../jobs/queue.ts";
+import { storeBytes } from "./stored-bytes.ts";
 
 /** Subjects are stored to this length; a longer one is cut. */
 const MAX_SUBJECT_CHARS = 500;
@@ -124,7 +126,7 @@ export async function logRefusedMail(
     completed: app.now(),
     duration_ms: 0,
   };
-  await tx.insertInto("messages").values(row).execute();
+  await insertRow(tx, "messages", row);
 }
 
 export async function storeFiles(
@@ -142,7 +144,7 @@ export async function storeFiles(
         filename: file.filename,
         content_type: file.content_type,
         size: file.bytes.byteLength,
-        bytes: file.bytes,
+        ...storeBytes(app, file.bytes),
         created: app.now(),
         purged_at: null,
       })
@@ -168,10 +170,10 @@ async function insertAndReserve(
       duration_ms: 0,
     });
   }
-  await tx.insertInto("messages").values(row).execute();
+  await insertRow(tx, "messages", row);
 }
 
-function enqueueRoute(app: App, tx: Db, row: MessageRow, claimed: boolean): Promise<Job<"route_message">> {
+function enqueueRoute(app: App, tx: Db, row: MessageRow, claimed: boolean): Promise<Job | null> {
   return enqueue(app, tx, {
     kind: "route_message",
     payload: { message_id: row.id },

@@ -1,11 +1,8 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { outgoingOfBounce, splitAddress } from "../inboxes/addresses.ts";
-import { bounceDetails } from "../mail/machine-mail.ts";
+import { type BounceDetails, bounceDetails } from "../mail/machine-mail.ts";
 import { record } from "./outgoing.ts";
-
-/** A delivery status of class 5: the address will never take it (RFC 3463 §2). */
-const PERMANENT = /^5\./;
 
 /**
  * Marks the reply that a delivery status notification is about as bounced. It is found by the bounce address
@@ -15,7 +12,7 @@ export async function noteBounce(app: App, tx: Db, bounce: { raw: Buffer; addres
   const outgoing_id = outgoingOfBounce(app, splitAddress(bounce.address));
   if (outgoing_id === undefined) return;
   const details = bounceDetails(bounce.raw.toString("latin1"));
-  if (!PERMANENT.test(details.status ?? "")) return;
+  if (!hasFailed(details)) return;
   const mail = await tx
     .selectFrom("outgoing_mails")
     .select(["id", "message_id"])
@@ -24,6 +21,11 @@ export async function noteBounce(app: App, tx: Db, bounce: { raw: Buffer; addres
   if (!mail) return;
   await record(app, tx, mail, {
     status: "bounced",
-    response: `The recipient's server returned the mail later, with status ${details.status}.`,
+    response: `The recipient's server returned the mail later, with status ${details.status ?? "unknown"}.`,
   });
+}
+
+/** RFC 3464 §2.3.3: `failed` is final, even of class 4 after days of retries; without an action the class tells. */
+function hasFailed({ action, status = "" }: BounceDetails): boolean {
+  return action === undefined ? status.startsWith("5.") : action === "failed";
 }

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { App } from "../app.ts";
 import { findThread } from "../conversations/conversations.ts";
 import type { Db } from "../db/database.ts";
+import { insertRow } from "../db/prepared.ts";
 import type { Authority, InboxRow, UserRow } from "../db/schema.ts";
 import { splitAddress } from "../inboxes/addresses.ts";
 import type { InboundPolicy } from "../inboxes/inboxes.ts";
@@ -10,6 +11,7 @@ import { decodeWords, type MailHeaders, messageIds } from "../mail/headers.ts";
 import type { MailClass } from "../mail/machine-mail.ts";
 import { acceptMail, logRefusedMail } from "./accept.ts";
 import { noteBounce } from "./bounces.ts";
+import { storeBytes } from "./stored-bytes.ts";
 import { brokenCap, countDuplicate, judgeSender } from "./policy.ts";
 
 /** Refused mails that one inbox keeps in its activity per hour; a flood of them must not fill the disk. */
@@ -34,7 +36,7 @@ export interface Recipient {
 
 /** What the SMTP session answers. `code` 250 means: on disk and synced. */
 export interface Reception {
-  code: 250 | 421 | 451 | 550 | 552 | 554;
+  code: 250 | 421 | 451 | 452 | 550 | 552 | 554;
   enhanced: string;
   text: string;
 }
@@ -58,7 +60,7 @@ export type Refusal = Pick<Reception, "code" | "enhanced" | "text"> & {
   sender?: string;
 };
 
-const ACCEPTED: Reception = { code: 250, enhanced: "2.6.0", text: "Message accepted" };
+export const ACCEPTED: Reception = { code: 250, enhanced: "2.6.0", text: "Message accepted" };
 
 /** What the header section and the body say by themselves. */
 export function readExamined(raw: Buffer, headers: MailHeaders) {
@@ -152,8 +154,10 @@ async function route(
   const dedupe_key = dedupeKeyOf(mail);
   if (await countDuplicate(app, tx, { inbox_id: inbox.id, dedupe_key, authority: verdict.authority }))
     return ACCEPTED;
-  const { body_hash, from_address: sender, parent_ids, subject } = mail;
+  const { body_hash, from_address: sender, subject } = mail;
   const { tag } = splitAddress(recipient.address);
+  // Ids are seen by others and senders can be forged; the tag of a reply address was told to its participant alone.
+  const parent_ids = verdict.authority === "unauthenticated" ? [] : mail.parent_ids;
   const conversation_id = (await findThread(app, tx, inbox, { tag, parent_ids, sender })) ?? null;
   const cap = await brokenCap(app, tx, { inbox_id: inbox.id, sender, body_hash, conversation_id });
   if (cap !== null) return skip(app, tx, { inbox, mail, reason: "loop_cap", text: cap });
@@ -204,10 +208,8 @@ function storeOnce(app: App, tx: Db, raw: Buffer): () => Promise<string> {
   return async () => {
     if (stored !== undefined) return stored;
     const id = Bun.randomUUIDv7();
-    await tx
-      .insertInto("raw_mails")
-      .values({ id, size: raw.byteLength, bytes: raw, created: app.now(), purged_at: null })
-      .execute();
+    const row = { id, size: raw.byteLength, ...storeBytes(app, raw), created: app.now(), purged_at: null };
+    await insertRow(tx, "raw_mails", row);
     stored = id;
     return id;
   };

@@ -4,6 +4,7 @@ import type { Db } from "../db/database.ts";
 import type { AttachmentRow, MessageRow, UserRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
 import { decodeCursor, type Page, pageOf } from "../lib/pagination.ts";
+import { readBytes } from "./stored-bytes.ts";
 import { type AttachmentMeta, type RoutingView, viewActivity, viewRouting } from "./view.ts";
 
 export type ActivityView = ReturnType<typeof viewActivity>;
@@ -54,9 +55,10 @@ export async function readAttachment(
     .where("messages.id", "=", wanted.message_id)
     .where("messages.user_id", "=", user.id)
     .executeTakeFirst();
-  if (!row?.bytes)
+  const bytes = row && (await readBytes(app, row));
+  if (!row || !bytes)
     throw new AppError("not_found", "There is no such attachment, or its content has been deleted.");
-  return { ...row, bytes: row.bytes };
+  return { ...row, bytes };
 }
 
 async function ownMessage(db: Db, user: UserRow, id: string): Promise<MessageRow> {

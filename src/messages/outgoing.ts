@@ -2,6 +2,7 @@ import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import type { OutgoingMailRow, ReplyStatus } from "../db/schema.ts";
 import { finishJob, type Job, postponeJob, enqueue } from "../jobs/queue.ts";
+import { writeOutcome } from "../jobs/run-job.ts";
 import { base32Token, equalBytes } from "../lib/secrets.ts";
 import type { SendOutcome } from "../mail/send.ts";
 
@@ -48,7 +49,7 @@ export async function sendLater(app: App, tx: Db, mail: QueuedMail): Promise<Rep
 }
 
 /** Makes one attempt to hand a queued mail over, and records what came of it. */
-export async function sendNow(app: App, job: Job<"send_mail">): Promise<void> {
+export async function sendNow(app: App, job: Job<"send_mail">, signal: AbortSignal): Promise<void> {
   const mail = await app.db
     .selectFrom("outgoing_mails")
     .selectAll()
@@ -64,7 +65,7 @@ export async function sendNow(app: App, job: Job<"send_mail">): Promise<void> {
     envelope_to: mail.envelope_to,
   });
   const retry_seconds = app.config.outbound.retry[job.failures];
-  await app.write(async (tx) => {
+  await writeOutcome(app, signal, async (tx) => {
     if (outcome.status === "deferred" && retry_seconds !== undefined) {
       await postponeJob(tx, job, { run_at: app.now() + retry_seconds, error: outcome.response });
       await record(app, tx, mail, { status: "deferred", response: outcome.response });
@@ -81,13 +82,14 @@ export async function sendNow(app: App, job: Job<"send_mail">): Promise<void> {
 }
 
 /** The queue has given up on a mail because of a fault of ours. */
-export async function giveUpSending(app: App, tx: Db, job: Job<"send_mail">, error: string): Promise<void> {
+export async function giveUpSending(app: App, tx: Db, job: Job<"send_mail">): Promise<void> {
   const mail = await tx
     .selectFrom("outgoing_mails")
     .selectAll()
     .where("id", "=", job.payload.outgoing_id)
     .executeTakeFirst();
-  if (mail) await record(app, tx, mail, { status: "bounced", response: error });
+  const response = "The mail could not be sent because of a fault of this server; its log says more.";
+  if (mail) await record(app, tx, mail, { status: "bounced", response });
 }
 
 /** Writes the state of an outgoing mail, on it and on the message it answers. */

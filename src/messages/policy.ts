@@ -1,5 +1,6 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
+import { prepared } from "../db/prepared.ts";
 import type { Authority, InboxRow, UserRow } from "../db/schema.ts";
 import { isListed } from "../inboxes/allowlist.ts";
 import type { InboundPolicy } from "../inboxes/inboxes.ts";
@@ -57,15 +58,10 @@ export async function countDuplicate(
   tx: Db,
   mail: { inbox_id: string; dedupe_key: string; authority: Authority },
 ): Promise<boolean> {
-  const original = await tx
-    .selectFrom("messages")
-    .select(["id"])
-    .where("inbox_id", "=", mail.inbox_id)
-    .where("dedupe_key", "=", mail.dedupe_key)
-    .where("created", ">", app.now() - DEDUPE_SECONDS)
+  const original = (await sameMail(tx, { ...mail, since: app.now() - DEDUPE_SECONDS })).find(
     // A weaker one must not stand in for it: a stranger could otherwise swallow the owner's mail.
-    .where("authority", "in", RANK.slice(RANK.indexOf(mail.authority)))
-    .executeTakeFirst();
+    (row) => RANK.indexOf(row.authority) >= RANK.indexOf(mail.authority),
+  );
   if (!original) return false;
   await tx
     .updateTable("messages")
@@ -75,6 +71,15 @@ export async function countDuplicate(
   return true;
 }
 
+const sameMail = prepared((db, mail: { inbox_id: string; dedupe_key: string; since: number }) =>
+  db
+    .selectFrom("messages")
+    .select(["id", "authority"])
+    .where("inbox_id", "=", mail.inbox_id)
+    .where("dedupe_key", "=", mail.dedupe_key)
+    .where("created", ">", mail.since),
+);
+
 /** The sentence of the first cap of decision L.5d that this mail would break, or null. */
 export async function brokenCap(
   app: App,
@@ -82,7 +87,8 @@ export async function brokenCap(
   mail: { inbox_id: string; sender: string; body_hash: string; conversation_id: string | null },
 ): Promise<string | null> {
   const caps = app.config.limits;
-  const recent = await recentMail(app, tx, mail);
+  const limit = Math.max(caps.replies_per_sender_hour, caps.replies_per_sender_day, caps.same_body_per_hour);
+  const recent = await recentMail(tx, { ...mail, since: app.now() - DAY_SECONDS, limit });
   const hour = recent.filter((row) => row.created > app.now() - HOUR_SECONDS);
   const sameBody = hour.filter((row) => row.body_hash === mail.body_hash).length;
   if (reached(hour.length, caps.replies_per_sender_hour))
@@ -103,20 +109,17 @@ function reached(count: number, cap: number): boolean {
 }
 
 /** Mails of this sender that were routed in the last day; no more rows than the largest cap needs. */
-function recentMail(app: App, tx: Db, mail: { inbox_id: string; sender: string }) {
-  const caps = app.config.limits;
-  const limit = Math.max(caps.replies_per_sender_hour, caps.replies_per_sender_day, caps.same_body_per_hour);
-  return tx
+const recentMail = prepared((db, mail: { inbox_id: string; sender: string; since: number; limit: number }) =>
+  db
     .selectFrom("messages")
     .select(["created", "body_hash"])
     .where("inbox_id", "=", mail.inbox_id)
     .where("sender", "=", mail.sender)
-    .where("created", ">", app.now() - DAY_SECONDS)
+    .where("created", ">", mail.since)
     .where("state", "not in", ["rejected", "skipped"])
     .orderBy("created", "desc")
-    .limit(limit)
-    .execute();
-}
+    .limit(mail.limit),
+);
 
 async function turnsOfLastHour(app: App, tx: Db, conversation_id: string): Promise<number> {
   const { count } = await tx

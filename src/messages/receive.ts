@@ -9,7 +9,9 @@ import {
   receivedCount,
 } from "../mail/headers.ts";
 import { classifyMail } from "../mail/machine-mail.ts";
+import { noteBounce } from "./bounces.ts";
 import {
+  ACCEPTED,
   decideForAll,
   type Delivery,
   type Examined,
@@ -22,6 +24,9 @@ import {
 import { isOwnMessageId } from "./outgoing.ts";
 
 export type { Delivery, Reception, Recipient } from "./decide.ts";
+
+/** Part of a reply line, which may not be longer than 512 octets (RFC 5321 §4.5.3.1.5). */
+const MAX_PROBLEM_CHARS = 300;
 
 /** The inbox or the bounce address that a recipient names; undefined for anything else. */
 export async function findRecipient(app: App, address: string): Promise<Recipient | undefined> {
@@ -42,8 +47,12 @@ export async function receiveMail(app: App, delivery: Delivery): Promise<Recepti
   const headers = readHeaders(delivery.raw);
   const malformed = await refuseMalformed(app, delivery, headers);
   if (malformed) return malformed;
+  if (isNotification(delivery)) return takeNotification(app, delivery);
   const from = fromMailbox(headers);
-  if (!from.ok) return refuse(app, delivery, { ...NO_SINGLE_FROM, text: from.problem, headers });
+  if (!from.ok) {
+    const text = from.problem.slice(0, MAX_PROBLEM_CHARS);
+    return refuse(app, delivery, { ...NO_SINGLE_FROM, text, headers });
+  }
   const identity = await identify(app, delivery, { headers, from_address: from.address });
   if (identity.problem === "temporary") return UNDECIDED;
   const mail = examine(app, delivery, { headers, from_address: from.address, identity });
@@ -93,6 +102,18 @@ async function refuseMalformed(
   if (!headers.complete) return refuse(app, delivery, LONG_HEADERS);
   if (receivedCount(headers) > MAX_RECEIVED_FIELDS) return refuse(app, delivery, { ...LOOPING, headers });
   return undefined;
+}
+
+/** RFC 5321 §4.5.5. Who wrote it does not matter, and its From often names nobody (`From: MAILER-DAEMON`). */
+function isNotification({ mail_from, recipients }: Delivery): boolean {
+  return mail_from === "" && recipients.every(({ inbox }) => inbox === undefined);
+}
+
+async function takeNotification(app: App, { raw, recipients }: Delivery): Promise<Reception> {
+  await app.write(async (tx) => {
+    for (const { address } of recipients) await noteBounce(app, tx, { raw, address });
+  });
+  return ACCEPTED;
 }
 
 /** Refuses for every recipient, and says so in the activity of each inbox. */

@@ -5,13 +5,15 @@ import { DEFAULT_PAGE, MAX_PAGE } from "../lib/pagination.ts";
 import { listMessages, readAttachment } from "./messages.ts";
 
 const ACTIVE_TYPE = /html|svg|xml|javascript|ecmascript/i;
+/** What a sender called a type goes into a header only in this form. */
+const PLAIN_TYPE = /^[\w.+-]+\/[\w.+-]+(\s*;[\x20-\x7e]*)?$/;
 
 export function messageRoutes(app: App) {
   return new Elysia()
     .use(authenticated(app))
     .get("/messages", ({ user, query }) => listMessages(app, user, query), {
       query: t.Object({
-        limit: t.Integer({ minimum: 1, maximum: MAX_PAGE, default: DEFAULT_PAGE }),
+        limit: t.Integer({ title: "limit", minimum: 1, maximum: MAX_PAGE, default: DEFAULT_PAGE }),
         cursor: t.Optional(t.String()),
       }),
     })
@@ -40,8 +42,12 @@ function downloadHeaders(file: { filename: string; content_type: string }): Reco
   );
   return {
     "content-disposition": `attachment; filename="${ascii}"; filename*=UTF-8''${encoded}`,
-    "content-type": ACTIVE_TYPE.test(file.content_type) ? "application/octet-stream" : file.content_type,
+    "content-type": typeOf(file.content_type),
     "content-security-policy": "sandbox; default-src 'none'",
     "cache-control": "private, no-store",
   };
+}
+
+function typeOf(stored: string): string {
+  return PLAIN_TYPE.test(stored) && !ACTIVE_TYPE.test(stored) ? stored : "application/octet-stream";
 }

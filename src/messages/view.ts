@@ -23,7 +23,7 @@ const ROUTING: Record<MessageState, RoutingStatus> = {
   skipped: "skipped",
 };
 
-export type AttachmentMeta = Omit<AttachmentRow, "bytes">;
+export type AttachmentMeta = Omit<AttachmentRow, "bytes" | "segment" | "segment_offset">;
 
 export interface AttachmentView {
   id: string;

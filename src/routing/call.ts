@@ -6,7 +6,7 @@ import { openConnectionOf } from "../connections/connections.ts";
 import { ownConversation } from "../conversations/conversations.ts";
 import type { Db } from "../db/database.ts";
 import type { InboxRow, MessageRow, UserRow } from "../db/schema.ts";
-import { AppError } from "../errors.ts";
+import { AppError, invalid } from "../errors.ts";
 import { ownInbox } from "../inboxes/inboxes.ts";
 import type { Job } from "../jobs/queue.ts";
 import { canonicalJson } from "../lib/canonical-json.ts";
@@ -18,7 +18,9 @@ import { filesOf, type FileInput } from "./files.ts";
 
 const ROUTE = "POST /v1/messages";
 const RATE_WINDOW_SECONDS = 60;
-const KEY_FORM = /^[\x21-\x7e]{1,255}$/;
+const MAX_INSTRUCTION_CHARS = 10_000;
+const MAX_CONTENT_CHARS = 500_000;
+const KEY_FORM = /^[\x20-\x7e]{1,255}$/;
 const KEY_SECONDS = 86_400;
 
 export interface CallInput {
@@ -34,13 +36,13 @@ export interface CallOptions {
   idempotency_key: string | null;
   /** The client's own bound on the wait (RFC 7240 `wait`), in seconds. */
   wait_seconds: number | null;
+  /** Told what is left of the account's rate, also when nothing is; not told on a replay, which costs nothing. */
+  onRate: (rate: RateVerdict) => void;
 }
 
 export interface CallOutcome {
   view: RoutingView;
   replayed: boolean;
-  /** Absent on a replay, which costs nothing. */
-  rate?: RateVerdict;
   /** Of a call over the credit cap. */
   resets_at?: number;
 }
@@ -49,9 +51,11 @@ export interface CallOutcome {
 export async function runCall(
   app: App,
   user: UserRow,
-  input: CallInput,
+  given: CallInput,
   options: CallOptions,
 ): Promise<CallOutcome> {
+  const input = { ...given, instruction: given.instruction.trim() };
+  refuseBadTexts(input);
   const files = filesOf(input.attachments ?? []);
   refuseBadKey(options.idempotency_key);
   if (user.email_verified !== 1)
@@ -65,18 +69,34 @@ export async function runCall(
   const keyed = keyOf(input, options);
   const earlier = keyed && (await findKeyed(app, app.db, user, keyed));
   if (earlier) return replay(app, user, { message_id: earlier, input, options });
-  const rate = takeRate(app, user);
-  const accepted = await acceptOnce(app, { user, inbox, input, files, keyed });
+  const accepted = await acceptOnce(app, { user, inbox, input, files, keyed, onRate: options.onRate });
   if ("replay_of" in accepted) return replay(app, user, { message_id: accepted.replay_of, input, options });
   if (accepted.row.state === "limited")
     return {
       view: await readRouting(app, user, accepted.row.id),
       replayed: false,
-      rate,
       resets_at: periodEnd(app.now()),
     };
   await awaitEnd(app, accepted.row, { job: accepted.job, ms: budgetMs(app, input, options) });
-  return { view: await readRouting(app, user, accepted.row.id), replayed: false, rate };
+  return { view: await readRouting(app, user, accepted.row.id), replayed: false };
+}
+
+function refuseBadTexts({ instruction, content = "" }: CallInput): void {
+  if (instruction === "")
+    throw invalid("body.instruction", "too_short", "The instruction must not be blank.");
+  for (const [name, text, limit] of [
+    ["instruction", instruction, MAX_INSTRUCTION_CHARS],
+    ["content", content, MAX_CONTENT_CHARS],
+  ] as const) {
+    if (isLongerThan(text, limit))
+      throw invalid(`body.${name}`, "too_long", `The ${name} must have at most ${limit} characters.`);
+  }
+}
+
+/** In code points. */
+function isLongerThan(text: string, limit: number): boolean {
+  if (text.length <= limit || text.length > 2 * limit) return text.length > limit;
+  return Array.from(text).length > limit;
 }
 
 async function chooseInbox(app: App, user: UserRow, inbox_id: string | undefined): Promise<InboxRow> {
@@ -113,10 +133,11 @@ function refuseBadKey(key: string | null): void {
     );
 }
 
-function takeRate(app: App, user: UserRow): RateVerdict {
+function takeRate(app: App, user: UserRow, onRate: CallOptions["onRate"]): void {
   const limit = planLimits(app.config, user.plan).route_per_minute;
   const rate = app.limiter.take(`route:${user.id}`, { limit, window_seconds: RATE_WINDOW_SECONDS });
-  if (rate.ok) return rate;
+  onRate(rate);
+  if (rate.ok) return;
   throw new AppError("rate_limited", `More than ${limit} calls in a minute.`, {
     retry_after_seconds: rate.retry_after_seconds,
     fix: `Try again in ${rate.retry_after_seconds} seconds.`,
@@ -159,18 +180,23 @@ interface Accepting {
   input: CallInput;
   files: IncomingFile[];
   keyed: Keyed | null;
+  onRate: CallOptions["onRate"];
 }
 
 type Accepted = { row: MessageRow; job: Job | null } | { replay_of: string };
 
 /** Stores the call and claims its job when a slot is free, so that it runs here and now. */
-async function acceptOnce(app: App, { user, inbox, input, files, keyed }: Accepting): Promise<Accepted> {
+async function acceptOnce(app: App, accepting: Accepting): Promise<Accepted> {
+  const { user, input, files, keyed } = accepting;
   const slot = input.async !== true && (app.worker?.reserve("route_message") ?? false);
   let job: Job | null = null;
   try {
-    return await app.write(async (tx) => {
+    const accepted = await app.write(async (tx): Promise<Accepted> => {
       const earlier = keyed && (await findKeyed(app, tx, user, keyed));
       if (earlier) return { replay_of: earlier };
+      takeRate(app, user, accepting.onRate);
+      // Looked up again: it may have been deleted since.
+      const inbox = await ownInbox(tx, user, accepting.inbox.id);
       const { instruction, content = null, conversation_id = null } = input;
       const accepted = await acceptCall(app, tx, {
         inbox,
@@ -184,9 +210,11 @@ async function acceptOnce(app: App, { user, inbox, input, files, keyed }: Accept
       });
       if (keyed && accepted.row.state !== "limited")
         await rememberKey(app, tx, { user, keyed, message_id: accepted.row.id });
-      job = accepted.job;
       return accepted;
     });
+    // Only now: a commit that failed must not leave the slot taken for ever.
+    if ("job" in accepted) job = accepted.job;
+    return accepted;
   } finally {
     if (slot && job === null) app.worker?.release("route_message");
   }

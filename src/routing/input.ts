@@ -3,6 +3,7 @@ import type { MessageRow } from "../db/schema.ts";
 import { type MailHeaders, readHeaders } from "../mail/headers.ts";
 import type { MailAttachment } from "../mail/parse.ts";
 import type { IncomingFile } from "../messages/accept.ts";
+import { readBytes } from "../messages/stored-bytes.ts";
 
 /** Of one attached text file, what a model is shown. */
 const MAX_FILE_CHARS = 100_000;
@@ -37,12 +38,16 @@ async function readCall(app: App, message: MessageRow): Promise<RunInput> {
     .executeTakeFirst();
   const rows = await app.db
     .selectFrom("attachments")
-    .select(["filename", "content_type", "bytes"])
+    .select(["filename", "content_type", "size", "bytes", "segment", "segment_offset"])
     .where("message_id", "=", message.id)
     .where("direction", "=", "in")
     .orderBy("id")
     .execute();
-  const files = rows.map((row) => ({ ...row, bytes: row.bytes ?? new Uint8Array() }));
+  const files: IncomingFile[] = [];
+  for (const row of rows) {
+    const { filename, content_type } = row;
+    files.push({ filename, content_type, bytes: (await readBytes(app, row)) ?? new Uint8Array() });
+  }
   const { texts, unread } = readFiles(files);
   return {
     instruction: message.instruction ?? "",
@@ -56,12 +61,13 @@ async function readCall(app: App, message: MessageRow): Promise<RunInput> {
 async function readMail(app: App, message: MessageRow, raw_mail_id: string): Promise<RunInput> {
   const stored = await app.db
     .selectFrom("raw_mails")
-    .select("bytes")
+    .selectAll()
     .where("id", "=", raw_mail_id)
     .executeTakeFirst();
-  if (!stored?.bytes) throw new Error(`The raw mail of message ${message.id} is gone`);
-  const headers = readHeaders(stored.bytes);
-  const outcome = await app.parser.parse(stored.bytes);
+  const raw = stored && (await readBytes(app, stored));
+  if (!raw) throw new Error(`The raw mail of message ${message.id} is gone`);
+  const headers = readHeaders(raw);
+  const outcome = await app.parser.parse(raw);
   const subject = message.subject ?? "";
   if (!outcome.ok) {
     const content = describe({ subject, sender: message.sender, parts: [outcome.text] });

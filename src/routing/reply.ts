@@ -4,7 +4,7 @@ import type { Db } from "../db/database.ts";
 import type { InboxRow, MessageRow, ReplyStatus } from "../db/schema.ts";
 import { addressOf, bounceAddress } from "../inboxes/addresses.ts";
 import { isListed } from "../inboxes/allowlist.ts";
-import { composeReply, references, replyTarget } from "../mail/compose.ts";
+import { composeReply, references, replySubject, replyTarget } from "../mail/compose.ts";
 import { signMail } from "../mail/dkim.ts";
 import { mailboxes, type MailHeaders, messageIds } from "../mail/headers.ts";
 import { newMessageId, sendLater } from "../messages/outgoing.ts";
@@ -56,7 +56,7 @@ export async function prepareReply(
     to: targetOf({ inbox, headers, sender }),
     ...(thread === null ? {} : { reply_to: `${inbox.local_part}+${replyTag(app, thread)}@${inbox.domain}` }),
     envelope_from: answer.kind === "notice" ? "" : bounceAddress(app, id, inbox.domain),
-    subject: message.subject ?? "",
+    subject: replySubject(message.subject ?? ""),
     ...(message.rfc_message_id === null ? {} : { in_reply_to: message.rfc_message_id }),
     references: references(parentIds(headers), message.rfc_message_id ?? undefined),
     message_id: rfc_message_id,

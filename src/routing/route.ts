@@ -66,15 +66,12 @@ export async function routeNow(app: App, job: Job<"route_message">, signal: Abor
 }
 
 /** Ends a message whose job cannot be finished, in the transaction that buries the job. */
-export async function giveUpRouting(
-  app: App,
-  tx: Db,
-  job: Job<"route_message">,
-  error: string,
-): Promise<void> {
-  await failMessage(app, tx, job, { reason: "internal", error: `The run could not be finished: ${error}` });
+export function giveUpRouting(app: App, tx: Db, job: Job<"route_message">): Promise<void> {
+  return failMessage(app, tx, job, { reason: "internal", error: BROKEN });
 }
 
+const BROKEN =
+  "The run could not be finished because of a fault of this server; its log says more. Send the mail again later.";
 const NO_CONNECTION: Ending = {
   state: "failed",
   reason: "no_provider",
@@ -203,21 +200,21 @@ async function answerTo(app: App, run: Run, ending: Ending): Promise<PreparedRep
 }
 
 function closingColumns(app: App, run: Run, ending: Ending): Partial<MessageRow> {
-  const done = ending.state === "done";
-  return {
+  const columns = {
     state: ending.state,
     instruction: run.command.raw,
     command: JSON.stringify(run.command),
     steps: JSON.stringify(run.warnings.map(toStep)),
     completed: app.now(),
     duration_ms: app.nowMs() - run.message.accepted_ms,
-    result: done ? ending.result : "",
-    error: done ? null : ending.error,
-    reason: done ? null : ending.reason,
-    model: done ? ending.model : null,
-    input_tokens: done ? (ending.usage?.input_tokens ?? null) : null,
-    output_tokens: done ? (ending.usage?.output_tokens ?? null) : null,
-    credits_charged: done && run.message.source !== "test" ? RUN_CREDITS : 0,
+  };
+  if (ending.state === "failed") return { ...columns, error: ending.error, reason: ending.reason };
+  return {
+    ...columns,
+    ...ending.usage,
+    result: ending.result,
+    model: ending.model,
+    credits_charged: run.message.source === "test" ? 0 : RUN_CREDITS,
   };
 }
 

@@ -1,17 +1,17 @@
 import { Elysia, t } from "elysia";
 import type { App } from "../app.ts";
 import { authenticated } from "../http/auth.ts";
+import type { RateVerdict } from "../lib/rate-limit.ts";
 import { readRouting } from "../messages/messages.ts";
 import { type CallOutcome, runCall } from "./call.ts";
 
-const MAX_INSTRUCTION_CHARS = 10_000;
-const MAX_CONTENT_CHARS = 500_000;
 const MAX_FILES = 10;
 const POLL_SECONDS = 2;
 
+/** The lengths of the texts are checked in `runCall`: a schema here would count halves of an emoji. */
 const callBody = t.Object({
-  instruction: t.String({ minLength: 1, maxLength: MAX_INSTRUCTION_CHARS, pattern: "\\S" }),
-  content: t.Optional(t.String({ maxLength: MAX_CONTENT_CHARS })),
+  instruction: t.String(),
+  content: t.Optional(t.String()),
   inbox_id: t.Optional(t.String({ format: "uuid" })),
   conversation_id: t.Optional(t.String({ format: "uuid" })),
   attachments: t.Optional(
@@ -33,15 +33,11 @@ export function routingRoutes(app: App) {
     .post(
       "/messages",
       async ({ user, body, headers, set }) => {
-        const outcome = await runCall(
-          app,
-          user,
-          { ...body, instruction: body.instruction.trim() },
-          {
-            idempotency_key: headers["idempotency-key"] ?? null,
-            wait_seconds: waitOf(headers["prefer"]),
-          },
-        );
+        const outcome = await runCall(app, user, body, {
+          idempotency_key: headers["idempotency-key"] ?? null,
+          wait_seconds: waitOf(headers["prefer"]),
+          onRate: (rate) => Object.assign(set.headers, rateHeaders(rate)),
+        });
         Object.assign(set.headers, headersOf(outcome));
         set.status = statusOf(outcome);
         return outcome.resets_at === undefined ? outcome.view : limitedBody(outcome, outcome.resets_at);
@@ -66,18 +62,23 @@ function statusOf({ view }: CallOutcome): number {
   return view.status === "processing" ? 202 : 200;
 }
 
-function headersOf({ view, replayed, rate }: CallOutcome): Record<string, string> {
+function headersOf({ view, replayed }: CallOutcome): Record<string, string> {
   const headers: Record<string, string> = {};
   if (replayed) headers["idempotent-replayed"] = "true";
   if (view.status === "processing") {
     headers["location"] = `/v1/messages/${view.message_id}`;
     headers["retry-after"] = String(POLL_SECONDS);
   }
-  if (rate && rate.limit > 0) {
-    headers["ratelimit-policy"] = `"route";q=${rate.limit};w=60`;
-    headers["ratelimit"] = `"route";r=${rate.remaining};t=${rate.reset_seconds}`;
-  }
   return headers;
+}
+
+/** draft-ietf-httpapi-ratelimit-headers-10. */
+function rateHeaders({ limit, remaining, reset_seconds }: RateVerdict): Record<string, string> {
+  if (limit === 0) return {};
+  return {
+    "ratelimit-policy": `"route";q=${limit};w=60`,
+    ratelimit: `"route";r=${remaining};t=${reset_seconds}`,
+  };
 }
 
 function limitedBody({ view }: CallOutcome, resets_at: number) {

@@ -1,6 +1,7 @@
-import { readFile, rename, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Config } from "../config.ts";
+import { writeOnce } from "../lib/durable-file.ts";
 
 const VALID_DAYS = 3_650;
 const DAY_MS = 86_400_000;
@@ -22,9 +23,7 @@ export async function loadCertificate(config: Config): Promise<Certificate> {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
   }
   const made = await makeCertificate(config.smtp.hostname);
-  await writeFile(`${path}.new`, JSON.stringify(made), { mode: 0o600 });
-  await rename(`${path}.new`, path);
-  return made;
+  return JSON.parse(await writeOnce(path, JSON.stringify(made))) as Certificate;
 }
 
 async function makeCertificate(hostname: string): Promise<Certificate> {

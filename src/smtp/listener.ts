@@ -1,10 +1,5 @@
 import type { AddressInfo } from "node:net";
-import {
-  SMTPServer,
-  type SMTPServerDataStream,
-  type SMTPServerOptions,
-  type SMTPServerSession,
-} from "smtp-server";
+import { SMTPServer, type SMTPServerOptions, type SMTPServerSession } from "smtp-server";
 import type { App } from "../app.ts";
 import { splitListen } from "../config-forms.ts";
 import { messageOf } from "../errors.ts";
@@ -17,14 +12,13 @@ import {
   refuseOversize,
 } from "../messages/receive.ts";
 import { loadCertificate } from "./certificate.ts";
+import { createMailReader } from "./read-mail.ts";
 
 /** RFC 5321 §4.5.3.1.8 asks for at least 100. */
 const MAX_RECIPIENTS = 100;
 const MAX_COMMAND_BYTES = 2_048;
 /** Silence of a client (RFC 5321 §4.5.3.2 allows minutes; a slot is worth more). */
 const IDLE_MS = 60_000;
-/** One mail from DATA to its end, however slowly it trickles in (RFC 5321 §4.5.3.2.5). */
-const DATA_MS = 5 * 60_000;
 const CLOSE_MS = 5_000;
 
 export interface SmtpDoor extends AsyncDisposable {
@@ -69,7 +63,7 @@ async function serverOptions(app: App): Promise<PatchedOptions> {
     closeTimeout: CLOSE_MS,
     earlyTalkerDelay: smtp.early_talker_ms,
     authOptional: true,
-    disabledCommands: ["AUTH"],
+    disabledCommands: ["AUTH", "XCLIENT", "XFORWARD", "WIZ", "SHELL", "KILL"],
     hideENHANCEDSTATUSCODES: false,
     disableReverseLookup: true,
     logger: false,
@@ -80,6 +74,7 @@ function handlers(app: App): SMTPServerOptions {
   const perAddress = new Map<string, number>();
   const recipientsOf = new Map<string, Map<string, Recipient>>();
   const limit = app.config.smtp.max_connections_per_address;
+  const readMail = createMailReader(app.config.smtp.max_message_bytes);
   return {
     onConnect(session, callback) {
       const open = (perAddress.get(session.remoteAddress) ?? 0) + 1;
@@ -96,84 +91,56 @@ function handlers(app: App): SMTPServerOptions {
       );
     },
     onClose(session) {
-      recipientsOf.delete(session.id);
+      // One that left before its greeting was never counted.
+      if (!recipientsOf.delete(session.id)) return;
       const left = (perAddress.get(session.remoteAddress) ?? 1) - 1;
       if (left > 0) perAddress.set(session.remoteAddress, left);
       else perAddress.delete(session.remoteAddress);
     },
-    onRcptTo({ address }, session, callback) {
-      findRecipient(app, address).then(
-        (recipient) => {
-          if (!recipient) return callback(unknownRecipient(app, address));
-          recipientsOf.get(session.id)?.set(address.toLowerCase(), recipient);
-          callback();
-        },
-        (error: unknown) => callback(localFault(app, error)),
-      );
+    async onRcptTo({ address }, session, callback) {
+      callback(await admit(app, address, recipientsOf.get(session.id)));
     },
-    onData(stream, session, callback) {
-      const recipients = recipientsOf.get(session.id) ?? new Map<string, Recipient>();
-      takeMail(app, stream, { session, recipients }).then(
-        (reception) => {
-          if (reception.code === 250) callback(null, reception.text);
-          else callback(refusal(reception.code, reception.enhanced, reception.text));
-        },
-        (error: unknown) => callback(localFault(app, error)),
-      );
+    async onData(stream, session, callback) {
+      const delivery = envelopeOf(session, recipientsOf.get(session.id));
+      const { code, enhanced, text } = await readMail(stream, (raw) =>
+        raw === null ? refuseOversize(app, delivery) : receiveMail(app, { ...delivery, raw }),
+      ).catch((error: unknown) => localFault(app, error));
+      callback(code === 250 ? null : refusal(code, enhanced, text), text);
     },
   };
 }
 
-/** Reads the mail to its end and hands it on; one over the limit is read away without being kept. */
-async function takeMail(
+/** Null for a recipient of ours, which is noted among the session's own; else its refusal. */
+async function admit(
   app: App,
-  stream: SMTPServerDataStream,
-  { session, recipients }: { session: SMTPServerSession; recipients: Map<string, Recipient> },
-): Promise<Reception> {
-  const chunks: Buffer[] = [];
-  const arrived = await readWithin(DATA_MS, stream, (chunk) => {
-    if (stream.sizeExceeded) chunks.length = 0;
-    else chunks.push(chunk);
-  });
-  if (!arrived) return TOO_SLOW;
+  address: string,
+  recipients: Map<string, Recipient> | undefined,
+): Promise<Error | null> {
+  try {
+    const recipient = await findRecipient(app, address);
+    if (!recipient) return unknownRecipient(app, address);
+    recipients?.set(address.toLowerCase(), recipient);
+    return null;
+  } catch (error) {
+    const { code, enhanced, text } = localFault(app, error);
+    return refusal(code, enhanced, text);
+  }
+}
+
+/** The envelope of a session with the inboxes that its recipients name. */
+function envelopeOf(
+  session: SMTPServerSession,
+  recipients: Map<string, Recipient> | undefined,
+): Omit<Delivery, "raw"> {
   const { mailFrom, rcptTo } = session.envelope;
-  const delivery: Omit<Delivery, "raw"> = {
+  return {
     mail_from: mailFrom === false ? "" : mailFrom.address,
     helo: session.hostNameAppearsAs || "",
     remote_address: session.remoteAddress,
     recipients: rcptTo
-      .map(({ address }) => recipients.get(address.toLowerCase()))
+      .map(({ address }) => recipients?.get(address.toLowerCase()))
       .filter((known) => known !== undefined),
   };
-  if (stream.sizeExceeded) return refuseOversize(app, delivery);
-  return receiveMail(app, { ...delivery, raw: Buffer.concat(chunks) });
-}
-
-const TOO_SLOW: Reception = {
-  code: 421,
-  enhanced: "4.4.2",
-  text: "The mail took too long to arrive; please try again",
-};
-
-/** False when the stream has not ended after `ms`; it is destroyed then. */
-async function readWithin(
-  ms: number,
-  stream: SMTPServerDataStream,
-  take: (chunk: Buffer) => void,
-): Promise<boolean> {
-  let late = false;
-  const timer = setTimeout(() => {
-    late = true;
-    stream.destroy();
-  }, ms);
-  try {
-    for await (const chunk of stream as AsyncIterable<Buffer>) take(chunk);
-  } catch (error) {
-    if (!late) throw error;
-  } finally {
-    clearTimeout(timer);
-  }
-  return !late;
 }
 
 function unknownRecipient(app: App, address: string): Error {
@@ -184,11 +151,16 @@ function unknownRecipient(app: App, address: string): Error {
 }
 
 /** The database or the disk said no: the client keeps the mail and tries again. */
-function localFault(app: App, error: unknown): Error {
-  app.log.error({ err: error }, "a mail could not be taken; the sender was asked to try again");
-  return refusal(451, "4.3.0", "The mail cannot be stored right now; please try again later");
+function localFault(app: App, error: unknown): Reception {
+  // A client that left in the middle of its mail is no fault of ours, and hears no answer.
+  if ((error as NodeJS.ErrnoException).code !== "ECONNECTION")
+    app.log.error({ err: error }, "a mail could not be taken; the sender was asked to try again");
+  const text = "The mail cannot be stored right now; please try again later";
+  return { code: 451, enhanced: "4.3.0", text };
 }
 
 function refusal(responseCode: number, enhancedCode: string, text: string): Error {
-  return Object.assign(new Error(text), { responseCode, enhancedCode });
+  // RFC 5321 §4.2: the text of a reply is ASCII, and some of ours repeat what the mail said.
+  const ascii = text.replaceAll(/[^\x20-\x7e]/g, "?");
+  return Object.assign(new Error(ascii), { responseCode, enhancedCode });
 }

@@ -1,0 +1,28 @@
+# One binary in a small image. Build: docker build -t mailwright .
+# Run: docker run -p 25:2525 -p 8080:8080 -v mailwright:/data -e MAILWRIGHT_SMTP__DOMAIN=example.org mailwright
+
+FROM oven/bun:1.4.5 AS build
+WORKDIR /src
+COPY package.json bun.lock bunfig.toml ./
+COPY patches patches
+RUN bun install --frozen-lockfile --production
+COPY tsconfig.json config.example.toml ./
+COPY migrations migrations
+COPY scripts scripts
+COPY src src
+RUN bun scripts/build.ts --outfile /mailwright
+# A folder that the user of the next stage may write to; a volume takes its owner over.
+RUN mkdir -m 700 /empty
+
+FROM debian:bookworm-slim
+COPY --from=build /mailwright /usr/local/bin/mailwright
+COPY --from=build --chown=10001:10001 /empty /data
+ENV MAILWRIGHT_DATA__DIR=/data
+USER 10001:10001
+WORKDIR /data
+VOLUME /data
+EXPOSE 2525 8080
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=30s --timeout=6s --start-period=10s CMD ["mailwright", "healthcheck"]
+ENTRYPOINT ["mailwright"]
+CMD ["serve"]

@@ -1,0 +1,83 @@
+import { createConnection, createServer, type Socket } from "node:net";
+import { DOMAIN, SENDER } from "./support.ts";
+
+/** A mail of about `bytes`, with a Message-ID of its own: `<name@client.example>`. */
+export function mailOf(name: string, bytes: number, text = "What is six times seven?"): string {
+  const head = [
+    `From: Ada <${SENDER}>`,
+    `To: inbox@${DOMAIN}`,
+    `Subject: ${name}`,
+    `Message-ID: <${name}@client.example>`,
+    "Date: Fri, 03 May 2024 10:00:00 +0000",
+    "MIME-Version: 1.0",
+    "Content-Type: text/plain; charset=utf-8",
+    "",
+    text,
+    // Below the signature mark, so that it is read and stored but not taken for the instruction.
+    "-- ",
+  ].join("\r\n");
+  const line = `\r\n${"x".repeat(70)}`;
+  return head + line.repeat(Math.max(0, Math.ceil((bytes - head.length) / line.length)));
+}
+
+/** Delivers one mail on a connection of its own. Gives the milliseconds from the final dot to the 250. */
+export async function deliver(port: number, to: string, mail: string): Promise<number> {
+  const socket = createConnection({ port, host: "127.0.0.1", noDelay: true });
+  const answers = repliesOf(socket);
+  const say = async (line: string, expected: string): Promise<void> => {
+    if (line !== "") socket.write(`${line}\r\n`);
+    const { value = "nothing" } = await answers.next();
+    if (!String(value).startsWith(expected)) throw new Error(`After ${line.slice(0, 40)}: ${String(value)}`);
+  };
+  await say("", "220");
+  await say("EHLO client.example", "250");
+  await say(`MAIL FROM:<${SENDER}>`, "250");
+  await say(`RCPT TO:<${to}>`, "250");
+  await say("DATA", "354");
+  socket.write(mail);
+  const started = performance.now();
+  await say("\r\n.", "250");
+  const took = performance.now() - started;
+  socket.end("QUIT\r\n");
+  return took;
+}
+
+/** A relay that takes everything at once; `onMail` hears the In-Reply-To of each mail when its final dot has come. */
+export async function startRelay(
+  onMail: (answers_to: string) => void,
+): Promise<AsyncDisposable & { port: number }> {
+  const server = createServer((socket) => converse(socket, onMail));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as { port: number };
+  return { port, [Symbol.asyncDispose]: async () => void server.close() };
+}
+
+function converse(socket: Socket, onMail: (answers_to: string) => void): void {
+  let text = "";
+  let inData = false;
+  socket.setNoDelay(true).write("220 relay\r\n");
+  socket.on("error", () => socket.destroy());
+  socket.on("data", (chunk) => {
+    text += chunk.toString("latin1");
+    for (;;) {
+      const end = inData ? text.indexOf("\r\n.\r\n") : text.indexOf("\r\n");
+      if (end === -1) return;
+      const part = text.slice(0, end);
+      text = text.slice(end + (inData ? 5 : 2));
+      if (inData) onMail(/^In-Reply-To:\s*<([^@>]+)/im.exec(part)?.[1] ?? "");
+      inData = !inData && /^DATA/i.test(part);
+      socket.write(inData ? "354 go on\r\n" : "250 ok\r\n");
+    }
+  });
+}
+
+/** Whole replies, several lines joined. */
+async function* repliesOf(socket: Socket): AsyncGenerator<string> {
+  let text = "";
+  for await (const chunk of socket as AsyncIterable<Buffer>) {
+    text += chunk.toString("latin1");
+    if (!/^\d{3} .*\r\n$/m.test(text)) continue;
+    yield text;
+    text = "";
+  }
+}

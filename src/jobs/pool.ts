@@ -1,0 +1,103 @@
+import type { App } from "../app.ts";
+import { messageOf } from "../errors.ts";
+import { claim, type Job, type JobKind } from "./queue.ts";
+
+/** How long to wait before trying again to claim when the database refused. */
+const CLAIM_AGAIN_MS = 1_000;
+/** Longest sleep before looking at the table again; also the longest a lease that ran out goes unnoticed. */
+const MAX_SLEEP_MS = 60_000;
+
+/** The slots for one kind of job, and the loop that fills them. */
+export interface Pool {
+  /** Looks for due jobs; resolves when as many run as there are, or as there are slots for. */
+  fill(): Promise<void>;
+  /** Takes a free slot; false when there is none. */
+  reserve(): boolean;
+  /** Gives a slot back: one that was reserved, or that of a job that has ended. */
+  release(): void;
+  /** From now on `fill` also happens by itself: when a slot gets free, and when a job falls due. */
+  start(): void;
+  /** Claims nothing any more. */
+  stop(): Promise<void>;
+}
+
+interface PoolOptions {
+  kind: JobKind;
+  slots: number;
+  /** Begins a job in a slot that has been taken for it. */
+  run: (job: Job) => void;
+}
+
+export function createPool(app: App, { kind, slots, run }: PoolOptions): Pool {
+  /** Slots taken: by jobs, by callers that reserved one, and by a claim that is being committed. */
+  let used = 0;
+  let state: "manual" | "started" | "stopped" = "manual";
+  let timer: ReturnType<typeof setTimeout> | undefined;
+
+  const fill = joined(async () => {
+    if (state === "stopped" || used >= slots) return;
+    let taken = 0;
+    let jobs: Job[] = [];
+    try {
+      const found = await app.write((tx) => {
+        taken = Math.max(0, slots - used);
+        used += taken;
+        return claim(tx, kind, { now: app.now(), limit: taken });
+      });
+      jobs = found.jobs;
+      sleep(found.next_at === null ? MAX_SLEEP_MS : found.next_at * 1_000 - app.nowMs());
+    } catch (error) {
+      app.log.error({ kind, err: messageOf(error) }, "jobs cannot be claimed; trying again");
+      sleep(CLAIM_AGAIN_MS);
+    }
+    used -= taken - jobs.length;
+    for (const job of jobs) run(job);
+  });
+
+  const sleep = (ms: number): void => {
+    clearTimeout(timer);
+    if (state !== "started") return;
+    timer = setTimeout(() => void fill(), Math.min(Math.max(0, ms), MAX_SLEEP_MS));
+    timer.unref();
+  };
+
+  return {
+    fill,
+    reserve() {
+      if (state === "stopped" || used >= slots) return false;
+      used += 1;
+      return true;
+    },
+    release() {
+      used -= 1;
+      if (state === "started") void fill();
+    },
+    start() {
+      state = "started";
+      void fill();
+    },
+    async stop() {
+      state = "stopped";
+      clearTimeout(timer);
+      await fill();
+    },
+  };
+}
+
+/** `work` one at a time: all calls that come in the middle of it share one more round after it. */
+function joined(work: () => Promise<void>): () => Promise<void> {
+  let rounds: Promise<void> | undefined;
+  let again = false;
+  const repeat = async (): Promise<void> => {
+    do {
+      again = false;
+      await work();
+    } while (again);
+    // In the same tick as the look at `again`, or somebody's call would be lost in between.
+    rounds = undefined;
+  };
+  return () => {
+    again = true;
+    return (rounds ??= repeat());
+  };
+}

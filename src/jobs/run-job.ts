@@ -1,0 +1,113 @@
+import type { App } from "../app.ts";
+import { type Db, isStorageFault } from "../db/database.ts";
+import { messageOf } from "../errors.ts";
+import {
+  backoffSeconds,
+  buryJob,
+  JOB_RULES,
+  type Job,
+  type JobKind,
+  LeaseLostError,
+  postponeJob,
+  returnJob,
+} from "./queue.ts";
+
+/** How long to wait before trying again to write down what became of a job (the disk is full, say). */
+const RECORD_AGAIN_MS = 1_000;
+
+/**
+ * How often a job may be begun without any ending, because the process was killed, before it is suspected to be
+ * the killer. Generous: a job that was just near to it each time would otherwise be given up for nothing.
+ */
+const MAX_UNENDED = 20;
+
+/** Why a job's signal was aborted, when it was not its lease that ran out. */
+export const STOPPING = new Error("The server is stopping");
+
+export interface JobHandler<K extends JobKind> {
+  /** Does the work and ends the job in its own closing transaction. */
+  run: (app: App, job: Job<K>, signal: AbortSignal) => Promise<void>;
+  /** Says what it means for the rest that the job is dead, in the transaction that buries it. */
+  giveUp?: (app: App, tx: Db, job: Job<K>, error: string) => Promise<void>;
+  /** Jobs of this kind that may run at once: a pool of its own, so that no kind holds up another. */
+  slots: number;
+}
+
+export type JobHandlers = { [K in JobKind]: JobHandler<K> };
+
+/** Never rejects. A job whose end cannot be written stays claimed until its lease or this process ends. */
+export async function runJob(
+  app: App,
+  handlers: JobHandlers,
+  job: Job,
+  stop: AbortController,
+): Promise<void> {
+  const { lease_seconds } = JOB_RULES[job.kind];
+  const { signal } = stop;
+  const late = new Error(`The work was not done within ${lease_seconds} seconds`);
+  const timer = setTimeout(() => stop.abort(late), lease_seconds * 1_000);
+  try {
+    if (job.attempts - job.failures > MAX_UNENDED)
+      await bury(app, handlers, {
+        job,
+        signal,
+        error: `The server ended ${MAX_UNENDED} times in the middle of it`,
+      });
+    else await attempt(app, handlers, job, signal);
+  } catch (error) {
+    if (error instanceof LeaseLostError) app.log.warn({ job_id: job.id }, error.message);
+    else app.log.error({ job_id: job.id, kind: job.kind, err: error }, "the end of a job was not written");
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/**
+ * Writes down what became of a job, as often as it takes until the disk has room again: an outcome that is known
+ * but not written would be worked for twice. Ends with the error when the server stops first.
+ */
+export async function writeOutcome<T>(
+  app: App,
+  signal: AbortSignal,
+  operation: (tx: Db) => Promise<T>,
+): Promise<T> {
+  for (;;) {
+    try {
+      return await app.write(operation);
+    } catch (error) {
+      if (!isStorageFault(error) || signal.reason === STOPPING) throw error;
+      app.log.error({ err: messageOf(error) }, "the outcome of a job cannot be written; trying again");
+      await Bun.sleep(RECORD_AGAIN_MS);
+    }
+  }
+}
+
+async function attempt(app: App, handlers: JobHandlers, job: Job, signal: AbortSignal): Promise<void> {
+  try {
+    await handlerOf(handlers, job).run(app, job, signal);
+  } catch (error) {
+    if (error instanceof LeaseLostError) throw error;
+    if (signal.reason === STOPPING) return app.write((tx) => returnJob(tx, job));
+    app.log.error({ job_id: job.id, kind: job.kind, attempt: job.attempts, err: error }, "job failed");
+    const failed = { job, signal, error: messageOf(error) };
+    const failures = job.failures + 1;
+    if (failures >= JOB_RULES[job.kind].max_failures) return bury(app, handlers, failed);
+    const run_at = app.now() + backoffSeconds(failures);
+    await writeOutcome(app, signal, (tx) => postponeJob(tx, job, { run_at, error: failed.error }));
+  }
+}
+
+async function bury(
+  app: App,
+  handlers: JobHandlers,
+  { job, signal, error }: { job: Job; signal: AbortSignal; error: string },
+): Promise<void> {
+  await writeOutcome(app, signal, async (tx) => {
+    await buryJob(tx, job, error);
+    await handlerOf(handlers, job).giveUp?.(app, tx, job, error);
+  });
+}
+
+function handlerOf(handlers: JobHandlers, job: Job): JobHandler<JobKind> {
+  return handlers[job.kind] as unknown as JobHandler<JobKind>;
+}

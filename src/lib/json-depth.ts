@@ -1,0 +1,25 @@
+/**
+ * Whether lists and objects in a JSON text lie within each other more than `limit` deep. Told from the text, so
+ * that a hostile one is never built; nonsense may get either answer.
+ */
+export function isNestedDeeper(text: string, limit: number): boolean {
+  const mark = /["[\]{}]/g;
+  let depth = 0;
+  for (let found = mark.exec(text); found !== null; found = mark.exec(text)) {
+    const [char] = found;
+    if (char === '"') mark.lastIndex = endOfString(text, found.index);
+    else depth += char === "[" || char === "{" ? 1 : -1;
+    if (depth > limit) return true;
+  }
+  return false;
+}
+
+/** Index after the quote that ends the string which begins at `start`. */
+function endOfString(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
+    let slashes = 0;
+    while (text[end - 1 - slashes] === "\\") slashes += 1;
+    if (slashes % 2 === 0) return end + 1;
+  }
+  return text.length;
+}

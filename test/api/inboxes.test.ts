@@ -1,0 +1,295 @@
+import { expect, test } from "bun:test";
+import { newLocalPart, prefixOf } from "../../src/inboxes/addresses.ts";
+import { type Answer, testApp } from "../support/app.ts";
+import { deskOf } from "./desk.ts";
+
+test("an inbox can be made of nothing, and comes back whole", async () => {
+  await using t = await testApp();
+  const ada = await t.as("ada@example.com");
+  const answer = await ada.post("/inboxes", {});
+  expect(answer.status).toBe(201);
+  const { local_part } = answer.body;
+  expect(local_part).toMatch(/^[a-hjkmnp-z2-9]{12}$/);
+  expect(answer.body).toEqual({
+    id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+    label: "Inbox",
+    address: `${local_part}@mw.test`,
+    local_part,
+    prefix: null,
+    domain: "mw.test",
+    default_connection_id: null,
+    mcp_connection_ids: [],
+    reply_enabled: true,
+    allowlist_senders: [],
+    scope: null,
+    inbound_policy: { reply_to_unauthenticated: false, process_bulk: false },
+    routed: false,
+    created: t.app.now(),
+    updated: t.app.now(),
+  });
+  expect((await ada.get("/inboxes")).body).toEqual([answer.body]);
+});
+
+test("an inbox takes everything that it can be made with", async () => {
+  await using t = await testApp();
+  const ada = await t.as("ada@example.com");
+  const { body: connection } = await ada.post("/connections", { kind: "demo" });
+  const input = {
+    label: "Q3 Reports & more",
+    default_connection_id: connection.id,
+    mcp_connection_ids: [],
+    reply_enabled: false,
+    allowlist_senders: ["bob@example.com"],
+    scope: { targets: ["notes", "mcp:calendar"], autonomous: ["notes"] },
+    inbound_policy: { process_bulk: true },
+  };
+  const { status, body } = await ada.post("/inboxes", input);
+  expect(status).toBe(201);
+  expect(body).toMatchObject({
+    ...input,
+    prefix: "q3-reports-more",
+    inbound_policy: { reply_to_unauthenticated: false, process_bulk: true },
+    routed: true,
+  });
+  expect(body.local_part).toMatch(/^q3-reports-more-[a-z2-9]{12}$/);
+});
+
+test.each([
+  ["Q3 Reports & more", "q3-reports-more"],
+  ["Ångström Über", "angstrom-uber"],
+  ["  --a--b--  ", "a-b"],
+  ["日本語", null],
+  ["", null],
+  ["postmaster", null],
+  ["Abuse", null],
+  ["no-reply", null],
+  ["x".repeat(60), "x".repeat(24)],
+  [`${"x".repeat(23)}-yz`, "x".repeat(23)],
+])("the readable part of %p is %p", (label, prefix) => {
+  expect(prefixOf(label)).toBe(prefix);
+});
+
+test("a local part is at most 64 octets and never the same twice", () => {
+  const parts = Array.from({ length: 1_000 }, () => newLocalPart("x".repeat(24)));
+  expect(new Set(parts).size).toBe(1_000);
+  expect(Math.max(...parts.map((part) => part.length))).toBeLessThanOrEqual(64);
+});
+
+test("a patch changes what it names and nothing else; null clears what may be empty", async () => {
+  await using t = await testApp();
+  const ada = await t.as("ada@example.com");
+  const { body: connection } = await ada.post("/connections", { kind: "demo" });
+  const { body: made } = await ada.post("/inboxes", {
+    label: "Desk",
+    default_connection_id: connection.id,
+    allowlist_senders: ["bob@example.com"],
+    scope: { targets: [] },
+    inbound_policy: { process_bulk: true },
+  });
+  const patch = (change: object): Promise<Answer> => ada.patch(`/inboxes/${made.id}`, change);
+  t.clock.advance("5m");
+  expect((await patch({})).body).toEqual(made);
+  expect((await patch({ address: "x@y.z", id: 1, prefix: "new" })).body).toEqual(made);
+  const renamed = await patch({ label: "Front desk" });
+  // The address was given out: it stays.
+  expect(renamed.body).toEqual({ ...made, label: "Front desk", updated: t.app.now() });
+  expect((await patch({ label: null })).body.label).toBe("");
+  expect((await patch({ scope: null })).body.scope).toBe(null);
+  expect((await patch({ default_connection_id: null })).body).toMatchObject({
+    default_connection_id: null,
+    routed: false,
+  });
+  expect((await patch({ inbound_policy: { reply_to_unauthenticated: true } })).body.inbound_policy).toEqual({
+    reply_to_unauthenticated: true,
+    process_bulk: true,
+  });
+  expect((await patch({ reply_enabled: false })).body.reply_enabled).toBe(false);
+  expect((await patch({ allowlist_senders: [] })).body.allowlist_senders).toEqual([]);
+});
+
+test.each([
+  "label",
+  "allowlist_senders",
+  "mcp_connection_ids",
+  "scope",
+  "inbound_policy",
+  "reply_enabled",
+  "default_connection_id",
+  "prefix",
+])("a value of the wrong kind for %s is refused, never read as something else", async (member) => {
+  await using t = await testApp();
+  const { ada, inbox_id } = await deskOf(t);
+  const right: Record<string, (value: unknown) => boolean> = {
+    label: (value) => typeof value === "string" || value === null,
+    prefix: (value) => typeof value === "string",
+    reply_enabled: (value) => typeof value === "boolean",
+    allowlist_senders: (value) => JSON.stringify(value) === "[]",
+    mcp_connection_ids: (value) => JSON.stringify(value) === "[]",
+    scope: (value) => value === null,
+    default_connection_id: (value) => value === null,
+    inbound_policy: (value) => typeof value === "object" && value !== null && !Array.isArray(value),
+  };
+  const values = [{}, [], "x", 7, true, null, "", { length: 2 }, [[]], [{}], [null], [7]];
+  for (const value of [...values, { targets: "abc" }, { targets: {} }, { targets: [7] }]) {
+    const taken = right[member]?.(value) ?? false;
+    const made = await ada.post("/inboxes", { [member]: value });
+    expect([value, made.status]).toEqual([value, taken ? 201 : 422]);
+    const changed = await ada.patch(`/inboxes/${inbox_id}`, { [member]: value });
+    if (member !== "prefix") expect([value, changed.status]).toEqual([value, taken ? 200 : 422]);
+  }
+});
+
+test("a foreign, an unknown and a malformed connection are all refused at their place", async () => {
+  await using t = await testApp();
+  const { ada, inbox_id } = await deskOf(t);
+  const bob = await t.as("bob@example.com");
+  const foreign = (await bob.post("/connections", { kind: "demo" })).body.id;
+  const own = (await ada.post("/connections", { kind: "demo" })).body.id;
+  for (const id of [foreign, Bun.randomUUIDv7()]) {
+    const answer = await ada.patch(`/inboxes/${inbox_id}`, { default_connection_id: id });
+    expect([answer.status, answer.body.errors]).toEqual([
+      422,
+      [
+        {
+          path: "body.default_connection_id",
+          code: "connection_not_found",
+          message: "connection not found",
+        },
+      ],
+    ]);
+    const listed = await ada.post("/inboxes", { mcp_connection_ids: [id] });
+    expect([listed.status, listed.body.errors[0].path]).toEqual([422, "body.mcp_connection_ids"]);
+  }
+  // A model is no tool server.
+  expect((await ada.patch(`/inboxes/${inbox_id}`, { mcp_connection_ids: [own] })).status).toBe(422);
+  expect((await ada.patch(`/inboxes/${inbox_id}`, { default_connection_id: "own" })).status).toBe(422);
+  expect((await ada.patch(`/inboxes/${inbox_id}`, { default_connection_id: own })).status).toBe(200);
+});
+
+test("allowed senders are stored in one form, each once", async () => {
+  await using t = await testApp();
+  const { ada, inbox_id } = await deskOf(t);
+  const { status, body } = await ada.patch(`/inboxes/${inbox_id}`, {
+    allowlist_senders: [
+      " Bob@Example.COM ",
+      "bob@example.com",
+      "@example.org",
+      "*@example.org",
+      "@*.example.net",
+      "ann+news@büro.example",
+    ],
+  });
+  expect(status).toBe(200);
+  expect(body.allowlist_senders).toEqual([
+    "bob@example.com",
+    "@example.org",
+    "@*.example.net",
+    "ann+news@xn--bro-hoa.example",
+  ]);
+});
+
+test.each([
+  "",
+  "bob",
+  "@",
+  "*",
+  "*@",
+  "bob@",
+  "bob@localhost",
+  "Bob <bob@example.com>",
+  "a b@example.com",
+  "bob@example.com, ann@example.com",
+  "*.example.com",
+  "@*",
+  "b*b@example.com",
+  "bob@exa mple.com",
+  "bob@[127.0.0.1]",
+  "bob\u{0}@example.com",
+])("%p is not an allowed sender", async (entry) => {
+  await using t = await testApp();
+  const { ada, inbox_id } = await deskOf(t);
+  const answer = await ada.patch(`/inboxes/${inbox_id}`, {
+    allowlist_senders: ["ann@example.com", entry],
+  });
+  expect([answer.status, answer.body.errors[0]]).toMatchObject([
+    422,
+    { path: "body.allowlist_senders.1", code: "invalid_sender" },
+  ]);
+});
+
+test("a scope holds known targets, and lets run alone only what it allows", async () => {
+  await using t = await testApp();
+  const { ada, inbox_id } = await deskOf(t);
+  const patch = (scope: unknown): Promise<Answer> => ada.patch(`/inboxes/${inbox_id}`, { scope });
+  const all = ["ai", "notes", "codehost-a", "codehost-b", "sheets", "mcp:my-calendar"];
+  expect((await patch({ targets: all })).body.scope).toEqual({ targets: all, autonomous: [] });
+  expect((await patch({ targets: ["notes", "notes"], autonomous: ["notes"] })).body.scope).toEqual({
+    targets: ["notes"],
+    autonomous: ["notes"],
+  });
+  expect((await patch({ targets: [] })).body.scope).toEqual({ targets: [], autonomous: [] });
+  for (const [scope, path] of [
+    [{ targets: ["everything"] }, "body.scope.targets"],
+    [{ targets: ["mcp:"] }, "body.scope.targets"],
+    [{ targets: ["mcp:Big Tool"] }, "body.scope.targets"],
+    [{ targets: ["notes"], autonomous: ["sheets"] }, "body.scope.autonomous"],
+    [{ autonomous: [] }, "body.scope.targets"],
+  ] as const) {
+    const answer = await patch(scope);
+    expect([answer.status, answer.body.errors[0].path]).toEqual([422, path]);
+  }
+  expect((await ada.get("/inboxes")).body[0].scope).toEqual({ targets: [], autonomous: [] });
+});
+
+test("the plan's caps on inboxes and on allowed senders are told with their numbers", async () => {
+  await using t = await testApp({ plans: { team: { inboxes: 2, allowlist_entries: 2 } } });
+  const { ada, inbox_id } = await deskOf(t);
+  const many = await ada.patch(`/inboxes/${inbox_id}`, {
+    allowlist_senders: ["a@x.example", "b@x.example", "c@x.example"],
+  });
+  expect([many.status, many.body]).toMatchObject([403, { code: "plan_limit_reached", limit: 2 }]);
+  await ada.post("/inboxes", {});
+  const third = await ada.post("/inboxes", {});
+  expect([third.status, third.body]).toMatchObject([
+    403,
+    { code: "plan_limit_reached", limit: 2, current: 2 },
+  ]);
+  expect(third.body.detail).toContain("2 inboxes");
+  expect(third.body.fix).toBeString();
+});
+
+test("ten creations at once do not slip past the cap", async () => {
+  await using t = await testApp({ plans: { team: { inboxes: 3 } } });
+  const ada = await t.as("ada@example.com");
+  const answers = await Promise.all(Array.from({ length: 10 }, () => ada.post("/inboxes", {})));
+  expect(answers.filter(({ status }) => status === 201)).toHaveLength(3);
+  expect(answers.filter(({ status }) => status === 403)).toHaveLength(7);
+});
+
+test("a deleted inbox is gone, its address is retired and its history stays readable", async () => {
+  await using t = await testApp({ llm: { kind: "demo" } });
+  const { ada, inbox_id } = await deskOf(t);
+  const { address } = (await ada.get("/inboxes")).body[0];
+  const called = await ada.post("/v1/messages", { instruction: "x" });
+  const deleted = await ada.delete(`/inboxes/${inbox_id}`);
+  expect([deleted.status, deleted.body]).toEqual([204, ""]);
+  expect((await ada.get("/inboxes")).body).toEqual([]);
+  expect((await ada.delete(`/inboxes/${inbox_id}`)).status).toBe(404);
+  expect((await ada.patch(`/inboxes/${inbox_id}`, {})).status).toBe(404);
+  expect(await t.app.db.selectFrom("retired_addresses").selectAll().execute()).toEqual([
+    { address, retired_at: t.app.now() },
+  ]);
+  expect((await ada.get("/messages")).body.items[0]).toMatchObject({
+    message_id: called.body.message_id,
+    inbox_id: null,
+    status: "done",
+  });
+  expect((await ada.get(`/v1/messages/${called.body.message_id}`)).body.status).toBe("done");
+  // Its conversation belongs to no inbox any more, so it cannot be continued through another one.
+  await ada.post("/inboxes", {});
+  const continued = await ada.post("/v1/messages", {
+    instruction: "y",
+    conversation_id: called.body.conversation_id,
+  });
+  expect(continued.status).toBe(422);
+});

@@ -1,0 +1,147 @@
+import { describe, expect, test } from "bun:test";
+import { join, normalize } from "node:path";
+
+/** Rows of the house: a file imports from its own row or one above. The first pattern that fits a path decides. */
+const ROWS: [RegExp, number][] = [
+  [/^(migrations\/|package\.json$|config\.example\.toml$)/, 0],
+  [/\/routes\.ts$/, 7],
+  [/^src\/(errors|log|metrics|version|config(-[a-z]+)?)\.ts$|^src\/lib\//, 0],
+  [/^src\/db\//, 1],
+  [/^src\/app\.ts$|^src\/(jobs|mail|ai)\//, 2],
+  [/^src\/(accounts|billing|connections|contacts|contexts|domains|integrations|webhooks)\//, 3],
+  [/^src\/inboxes\//, 4],
+  [/^src\/(messages|conversations|recipes)\//, 5],
+  [/^src\/routing\//, 6],
+  [/^src\/(http|smtp|dashboard)\//, 7],
+  [/^src\/(handlers|serve|main)\.ts$|^src\/cli\//, 8],
+];
+
+/** Each outside library has one door, so that it can be watched, and replaced. */
+const DOORS: [RegExp, RegExp][] = [
+  [/^elysia/, /^src\/http\/|\/routes\.ts$/],
+  [/^(better-sqlite3|kysely)/, /^src\/db\/|^migrations\//],
+  [/^openai/, /^src\/ai\//],
+  [/^nodemailer/, /^src\/mail\/(compose|send)\.ts$/],
+  [/^mailparser/, /^src\/mail\/parse[a-z-]*\.ts$/],
+  [/^(mailauth|markdown-it|sanitize-html|htmlparser2|tldts)/, /^src\/mail\//],
+  [/^(smtp-server|selfsigned)/, /^src\/smtp\//],
+  [/^pino/, /^src\/log\.ts$/],
+  [/^smol-toml/, /^src\/(config-file|cli\/config)\.ts$/],
+  [/^dns-packet/, /^src\/lib\/dns[a-z-]*\.ts$/],
+  [/^commander/, /^src\/(main\.ts$|cli\/)/],
+];
+
+type Sources = Record<string, string>;
+
+test("every file imports only from its own row or one above, through the doors, and never in a circle", async () => {
+  expect(faultsOf(await readSources())).toEqual([]);
+});
+
+describe("the check itself", () => {
+  const faults: [string, Sources, string][] = [
+    [
+      "a file that imports from a row below",
+      { "src/db/a.ts": `import { x } from "../app.ts";`, "src/app.ts": "export const x = 1;" },
+      "src/db/a.ts imports src/app.ts, which is in a row below it",
+    ],
+    [
+      "a dynamic import from a row below",
+      { "src/lib/a.ts": `await import("../db/b.ts");`, "src/db/b.ts": "" },
+      "src/lib/a.ts imports src/db/b.ts, which is in a row below it",
+    ],
+    [
+      "a slice that imports an HTTP file",
+      { "src/billing/a.ts": `export { x } from "./routes.ts";`, "src/billing/routes.ts": "" },
+      "src/billing/a.ts imports src/billing/routes.ts, which is in a row below it",
+    ],
+    [
+      "a circle",
+      {
+        "src/ai/a.ts": `import "./b.ts";`,
+        "src/ai/b.ts": `import "./c.ts";`,
+        "src/ai/c.ts": `import "./a.ts";`,
+      },
+      "src/ai/a.ts > src/ai/b.ts > src/ai/c.ts > src/ai/a.ts is a circle",
+    ],
+    [
+      "a library used beside its door",
+      { "src/inboxes/a.ts": `import { sql } from "kysely"; sql();` },
+      "src/inboxes/a.ts imports kysely beside its door",
+    ],
+    [
+      "an environment variable read outside of the configuration",
+      { "src/mail/a.ts": `export const home = process.env["HOME"];` },
+      "src/mail/a.ts reads the environment",
+    ],
+    ["a file that is in no row", { "src/utils/a.ts": "" }, "src/utils/a.ts is in no row"],
+  ];
+  test.each(faults)("finds %s", (_name, sources, fault) => {
+    expect(faultsOf(sources)).toEqual([fault]);
+  });
+
+  test("lets types through, and imports of its own row or one above", () => {
+    const sources = {
+      "src/lib/a.ts": `import type { Db } from "../db/b.ts"; import { type Db as D } from "../db/b.ts";`,
+      "src/db/b.ts": `import { x } from "../lib/a.ts"; import "./c.ts"; import { sql } from "kysely"; sql(x);`,
+      "src/db/c.ts": "",
+      "src/billing/routes.ts": `import { Elysia } from "elysia"; import "../http/auth.ts"; new Elysia();`,
+      "src/http/auth.ts": "",
+    };
+    expect(faultsOf(sources)).toEqual([]);
+  });
+});
+
+function faultsOf(sources: Sources): string[] {
+  const imports = new Map(Object.entries(sources).map(([path, code]) => [path, importsOf(path, code)]));
+  return [
+    ...[...imports].flatMap(([path, names]) => names.flatMap((name) => importFault(path, name))),
+    ...Object.entries(sources).flatMap(([path, code]) => fileFaults(path, code)),
+    ...circles(imports),
+  ];
+}
+
+/** Files as paths from the root of the project, libraries by their names; types are gone. */
+function importsOf(path: string, code: string): string[] {
+  const found = new Bun.Transpiler({ loader: path.endsWith("x") ? "tsx" : "ts" }).scanImports(code);
+  return found.map((one) => (one.path.startsWith(".") ? normalize(join(path, "..", one.path)) : one.path));
+}
+
+function importFault(path: string, name: string): string[] {
+  const door = DOORS.find(([library]) => library.test(name))?.[1];
+  if (door && !door.test(path)) return [`${path} imports ${name} beside its door`];
+  return (rowOf(name) ?? 0) > (rowOf(path) ?? 0)
+    ? [`${path} imports ${name}, which is in a row below it`]
+    : [];
+}
+
+function fileFaults(path: string, code: string): string[] {
+  const reads = /\b(process|Bun)\.env\b/.test(code) && !/^src\/config(-[a-z]+)?\.ts$/.test(path);
+  return [
+    ...(reads ? [`${path} reads the environment`] : []),
+    ...(rowOf(path) === undefined ? [`${path} is in no row`] : []),
+  ];
+}
+
+function rowOf(path: string): number | undefined {
+  return ROWS.find(([pattern]) => pattern.test(path))?.[1];
+}
+
+function circles(imports: Map<string, string[]>): string[] {
+  const done = new Set<string>();
+  const visit = (path: string, trail: string[]): string[] => {
+    if (trail.includes(path))
+      return [`${[...trail.slice(trail.indexOf(path)), path].join(" > ")} is a circle`];
+    if (done.has(path)) return [];
+    const found = (imports.get(path) ?? []).flatMap((name) => visit(name, [...trail, path]));
+    done.add(path);
+    return found;
+  };
+  return [...imports.keys()].flatMap((path) => visit(path, []));
+}
+
+async function readSources(): Promise<Sources> {
+  const root = join(import.meta.dir, "..");
+  const paths = await Array.fromAsync(new Bun.Glob("{src,migrations}/**/*.{ts,tsx}").scan({ cwd: root }));
+  const read = paths.map(async (path) => [path, await Bun.file(join(root, path)).text()] as const);
+  return Object.fromEntries(await Promise.all(read));
+}

@@ -1,0 +1,226 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { version } from "../package.json";
+import { acceptedSignatures } from "../src/cli/demo-signatures.ts";
+import { createResolver } from "../src/lib/dns.ts";
+import { loadDkimKeys } from "../src/mail/dkim.ts";
+import { createSender } from "../src/mail/send.ts";
+import { type MailParts, rawMail } from "./support/mails.ts";
+import { type SmtpSink, startSmtpSink } from "./support/smtp-sink.ts";
+
+const ROOT = join(import.meta.dir, "..");
+const BUILD_MS = 60_000;
+
+let dir: string;
+let binary: string;
+
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), "mailwright-binary-"));
+  binary = join(dir, "bin", "mailwright");
+  const built = runBuild(["--outfile", binary]);
+  expect(await new Response(built.stderr).text()).toBe("");
+  expect(await built.exited).toBe(0);
+}, BUILD_MS);
+
+afterAll(() => rm(dir, { recursive: true, force: true }));
+
+describe("the build", () => {
+  test("refuses a platform it does not know, and names those it does", async () => {
+    const built = runBuild(["--target", "amiga"]);
+    expect(await built.exited).toBe(1);
+    expect(await new Response(built.stderr).text()).toMatch(
+      /"amiga" cannot be built; choose linux-x64, .*musl/,
+    );
+  });
+});
+
+describe("the binary, in an empty folder with an empty environment", () => {
+  test("knows its version", async () => {
+    expect(await run(await emptyFolder(), ["version"])).toEqual({ code: 0, out: `${version}\n`, err: "" });
+  });
+
+  test("has the example configuration inside, and finds it valid", async () => {
+    const folder = await emptyFolder();
+    const { code, out } = await run(folder, ["config", "example"]);
+    expect(code).toBe(0);
+    await writeFile(join(folder, "config.toml"), out);
+    expect((await run(folder, ["config", "check"])).out).toContain(
+      "Configuration is valid. File: config.toml",
+    );
+  });
+
+  test("runs the whole demo and writes nothing into the folder", async () => {
+    const folder = await emptyFolder();
+    const { code, out, err } = await run(folder, ["demo", "--once"]);
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+    expect(out).toContain("checked as a receiver would: both pass");
+    expect(await readdir(folder)).toEqual([]);
+  }, 20_000);
+
+  test("reads neither .env nor bunfig.toml of the folder it is started in", async () => {
+    const folder = await emptyFolder();
+    await writeFile(join(folder, ".env"), "MAILWRIGHT_SMTP__DOMAIN=env.example\nMAILWRIGHT_NO_SUCH__KEY=1\n");
+    await writeFile(join(folder, "bunfig.toml"), 'preload = ["./evil.ts"]\n');
+    await writeFile(join(folder, "evil.ts"), 'console.log("evil"); process.exit(7);\n');
+    const { code, out } = await run(folder, ["config", "dump", "--json"]);
+    expect(code).toBe(0);
+    expect((JSON.parse(out) as { smtp: { domain: string } }).smtp.domain).not.toBe("env.example");
+  });
+
+  test("takes a mail with a file, answers it signed, and stops at SIGTERM", async () => {
+    await using sink = await startSmtpSink();
+    const folder = await configuredFolder(sink);
+    const key = await makeAccount(folder);
+    await using server = await startServer(folder);
+    const address = await makeInbox(server, key);
+    const attachments = [
+      { filename: "list.txt", content_type: "text/plain", content: "Eggs cost 3 francs." },
+    ];
+    expect(await mail(server, address, { text: "How much are eggs?", attachments })).toBe("sent");
+    const reply = (await sink.next()).raw;
+    // The parser runs on a worker thread of its own: without it no file would be seen.
+    expect(reply.toString()).toContain("list.txt");
+    const keys = await loadDkimKeys(join(folder, "data"));
+    expect(await acceptedSignatures(reply, "mw.test", keys)).toEqual(["rsa", "ed25519"]);
+    expect((await run(folder, ["healthcheck", "--url", server.http])).out).toBe("ready\n");
+    server.process.kill("SIGTERM");
+    expect(await server.process.exited).toBe(0);
+  }, 20_000);
+
+  test("moves the log into the database on the checkpoint thread while it runs", async () => {
+    await using sink = await startSmtpSink();
+    const folder = await configuredFolder(sink);
+    const key = await makeAccount(folder);
+    await using server = await startServer(folder);
+    const address = await makeInbox(server, key);
+    const database = join(folder, "data", "mailwright.db");
+    const before = (await stat(database)).size;
+    const content = Buffer.alloc(6 * 1_048_576, 7);
+    expect(await mail(server, address, { attachments: [{ filename: "big.bin", content }] })).toBe("sent");
+    await sink.next();
+    // Nothing announces a checkpoint; the file grows by the mail when one has been made.
+    const deadline = Date.now() + 10_000;
+    let size = before;
+    while (size < before + content.length && Date.now() < deadline) {
+      await Bun.sleep(50);
+      size = (await stat(database)).size;
+    }
+    expect(size).toBeGreaterThan(before + content.length);
+  }, 20_000);
+});
+
+function runBuild(args: string[], env: Record<string, string> = {}) {
+  return Bun.spawn([process.execPath, join(ROOT, "scripts/build.ts"), ...args], {
+    env: { ...process.env, ...env },
+    stdout: "ignore",
+    stderr: "pipe",
+  });
+}
+
+async function emptyFolder(): Promise<string> {
+  return mkdtemp(join(dir, "run-"));
+}
+
+async function run(cwd: string, args: string[]) {
+  const process = Bun.spawn([binary, ...args], {
+    cwd,
+    env: {},
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [out, err] = await Promise.all([
+    new Response(process.stdout).text(),
+    new Response(process.stderr).text(),
+  ]);
+  return { code: await process.exited, out, err };
+}
+
+/** Everything on free ports, replies to the sink, mail from this machine believed. */
+async function configuredFolder(sink: SmtpSink): Promise<string> {
+  const folder = await emptyFolder();
+  await mkdir(join(folder, "data"));
+  const config = `
+[server]
+listen = "127.0.0.1:0"
+[smtp]
+listen = "127.0.0.1:0"
+domain = "mw.test"
+hostname = "mx.mw.test"
+trusted_networks = ["127.0.0.1/32"]
+[outbound]
+mode = "relay"
+relay_url = "smtp://${sink.host}:${sink.port}"
+[llm]
+kind = "demo"
+[log]
+format = "json"
+`;
+  await writeFile(join(folder, "config.toml"), config);
+  return folder;
+}
+
+async function makeAccount(folder: string): Promise<string> {
+  const { out } = await run(folder, ["user", "create", "ann@example.com", "--api-key", "--json"]);
+  return (JSON.parse(out) as { api_key: string }).api_key;
+}
+
+interface Running extends AsyncDisposable {
+  process: Bun.Subprocess;
+  http: string;
+  smtp: string;
+}
+
+async function startServer(folder: string): Promise<Running> {
+  const process = Bun.spawn([binary, "serve"], {
+    cwd: folder,
+    env: {},
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "inherit",
+  });
+  const reader = process.stdout.getReader();
+  const decoder = new TextDecoder();
+  let log = "";
+  while (!log.includes('"msg":"ready"')) {
+    const { value, done } = await reader.read();
+    if (done) throw new Error(`The server ended before it was ready: ${log}`);
+    log += decoder.decode(value);
+  }
+  const line = log.split("\n").find((row) => row.includes('"msg":"ready"')) ?? "";
+  const { http, smtp } = JSON.parse(line) as { http: string; smtp: string };
+  return {
+    process,
+    http,
+    smtp,
+    async [Symbol.asyncDispose]() {
+      process.kill("SIGKILL");
+      await process.exited;
+    },
+  };
+}
+
+async function makeInbox({ http }: Running, key: string): Promise<string> {
+  const answer = await fetch(`${http}/inboxes`, {
+    method: "POST",
+    headers: { "x-api-key": key, "content-type": "application/json" },
+    body: "{}",
+  });
+  expect(answer.status).toBe(201);
+  return ((await answer.json()) as { address: string }).address;
+}
+
+async function mail({ smtp }: Running, to: string, parts: MailParts): Promise<string> {
+  await using sender = createSender({
+    mode: "relay",
+    relay_url: `smtp://${smtp}`,
+    hostname: "laptop.example.com",
+    resolver: createResolver({ servers: ["127.0.0.1:9"] }),
+    egress_allow: [],
+  });
+  const raw = rawMail({ from: "ann@example.com", to, ...parts });
+  const outcome = await sender.send({ raw, envelope_from: "ann@example.com", envelope_to: to });
+  return outcome.status === "sent" ? "sent" : outcome.response;
+}

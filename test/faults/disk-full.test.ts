@@ -1,0 +1,76 @@
+import { expect, test } from "bun:test";
+import { rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { startSmtpSink } from "../support/smtp-sink.ts";
+import { fill, memoryDisk, whyNoMounts } from "./disks.ts";
+import { account, house, inbox, type ServerProcess } from "./house.ts";
+import { closing, faultsOf, startLoad, untilIdle } from "./load.ts";
+
+/** Above what `readyz` asks to be free. */
+const DISK_MB = 128;
+const FULL_MS = 15_000;
+
+const reason = await whyNoMounts("tmpfs");
+if (reason !== undefined) console.log(`A full disk is not tried: ${reason}`);
+
+async function readyz(server: ServerProcess) {
+  const response = await fetch(`${server.http}/readyz`);
+  return { status: response.status, body: (await response.json()) as { checks: Record<string, string> } };
+}
+
+test.skipIf(reason !== undefined)(
+  "a full disk is answered with 451, said by readyz, and got over without help",
+  async () => {
+    await using disk = await memoryDisk(DISK_MB);
+    await using sink = await startSmtpSink({ starttls: false });
+    await using at = await house(
+      { outbound: { mode: "relay", relay_url: `smtp://127.0.0.1:${sink.port}`, retry: [1, 1, 1] } },
+      join(disk.path, "data"),
+    );
+    const owner = await account(at, "ann@client.example");
+    await using server = await at.start();
+    const to = [await inbox(server, owner), await inbox(server, owner)];
+    expect(await readyz(server)).toMatchObject({ status: 200 });
+
+    const load = startLoad({
+      server: () => server.smtp,
+      to,
+      from: [owner.email, "eve@other.example"],
+      bytes: 20_000,
+    });
+    await load.reached(30);
+    const ballast = join(disk.path, "ballast");
+    const deadline = Date.now() + FULL_MS;
+    // Room that the log had already taken is used up first.
+    while (load.refusals.length < 20 && Date.now() < deadline) {
+      fill(ballast);
+      await Bun.sleep(20);
+    }
+    expect(load.refusals.length).toBeGreaterThanOrEqual(20);
+    for (const refusal of load.refusals) expect(refusal).toStartWith("451 4.3.0 ");
+    const full = await readyz(server);
+    expect(full.status).toBe(503);
+    expect(full.body.checks["disk"]).toBe(`only 0 MB are free in ${at.dir}`);
+
+    const refused = load.refusals.length;
+    const taken = load.acknowledged.size;
+    await rm(ballast);
+    await load.reached(taken + 30);
+    await load.stop();
+    await untilIdle(at, 30_000);
+    expect(await readyz(server)).toMatchObject({ status: 200, body: { status: "ok" } });
+    server.kill("SIGTERM");
+    expect(await server.exited).toBe(0);
+
+    using database = closing(at.database());
+    expect(faultsOf(database.db, load.acknowledged)).toEqual([]);
+    expect(sink.mails).toHaveLength(
+      database.db.prepare("select count(*) from outgoing_mails").pluck().get() as number,
+    );
+    expect((await stat(join(at.dir, "mailwright.db"))).size).toBeGreaterThan(0);
+    console.log(
+      `disk full: ${refused} refusals with 451, ${load.acknowledged.size} acknowledged, lost 0, doubled 0`,
+    );
+  },
+  60_000,
+);

@@ -1,0 +1,166 @@
+import type Sqlite from "better-sqlite3";
+import { rawMail } from "../support/mails.ts";
+import { smtpClient } from "../support/smtp-client.ts";
+import type { House } from "./house.ts";
+
+/** Mails one client sends in one session. */
+const MAILS_PER_SESSION = 5;
+const RETRY_MS = 20;
+
+export interface Load {
+  /** Message-IDs that were answered with 250. */
+  acknowledged: Set<string>;
+  /** Refusals of a whole mail, such as "451 4.3.0 …". */
+  refusals: string[];
+  /** Message-IDs that were tried at least once. */
+  tried: Set<string>;
+  /** Ends the load; what is under way is given up. */
+  stop(): Promise<void>;
+  /** Resolves once so many mails have been acknowledged. */
+  reached(count: number): Promise<void>;
+}
+
+interface LoadOptions {
+  /** Where the server is now; undefined while it is down. */
+  server: () => { host: string; port: number } | undefined;
+  to: string[];
+  from: string[];
+  clients?: number;
+  /** Between two mails of a client. */
+  pause_ms?: number;
+  bytes?: number;
+}
+
+/** Clients that deliver mail after mail and, like a real mail server, offer each one again until it is taken. */
+export function startLoad({ server, to, from, clients = 6, pause_ms = 5, bytes = 400 }: LoadOptions): Load {
+  const load = { acknowledged: new Set<string>(), refusals: [] as string[], tried: new Set<string>() };
+  const waiting: { count: number; resolve: () => void }[] = [];
+  const ending = new AbortController();
+  const { signal } = ending;
+  let made = 0;
+
+  const next = () => {
+    made += 1;
+    const id = `load-${made}-${Math.random().toString(36).slice(2)}@client.example`;
+    return { id, from: from[made % from.length] ?? "", to: to[made % to.length] ?? "" };
+  };
+  const session = async (mails: ReturnType<typeof next>[]): Promise<void> => {
+    const address = server();
+    if (!address) return;
+    await using client = await smtpClient(address);
+    await client.say("EHLO client.example");
+    while (mails[0] && !signal.aborted) {
+      const [mail] = mails;
+      load.tried.add(mail.id);
+      const reply = await client.deliver({ from: mail.from, to: mail.to, raw: mailOf(mail, bytes) });
+      if (reply === "") return;
+      if (!reply.startsWith("250")) return void load.refusals.push(reply);
+      load.acknowledged.add(mail.id);
+      mails.shift();
+      for (const waiter of waiting) if (load.acknowledged.size >= waiter.count) waiter.resolve();
+      await Bun.sleep(pause_ms);
+    }
+  };
+  const run = async (): Promise<void> => {
+    let mails: ReturnType<typeof next>[] = [];
+    while (!signal.aborted) {
+      if (mails.length === 0) mails = Array.from({ length: MAILS_PER_SESSION }, next);
+      // A connection that breaks is what this is all about: the mail is offered again.
+      await session(mails).catch(() => undefined);
+      if (mails.length > 0) await Bun.sleep(RETRY_MS);
+    }
+  };
+  const running = Promise.all(Array.from({ length: clients }, run));
+  return {
+    ...load,
+    async stop() {
+      ending.abort();
+      await running;
+    },
+    reached(count) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      waiting.push({ count, resolve });
+      if (load.acknowledged.size >= count) resolve();
+      return promise;
+    },
+  };
+}
+
+function mailOf(mail: { id: string; from: string; to: string }, bytes: number): Buffer {
+  return rawMail({
+    from: `Client <${mail.from}>`,
+    to: mail.to,
+    subject: `Load ${mail.id}`,
+    text: `Please sum up ${mail.id}.\r\n${"word ".repeat(bytes / 5)}`,
+    headers: { "Message-ID": `<${mail.id}>` },
+  });
+}
+
+/** Everything that is wrong about what a stopped server kept, in words; empty when every promise was held. */
+export function faultsOf(database: Sqlite.Database, acknowledged: Set<string>): string[] {
+  const rows = <T>(text: string) => database.prepare(text).all() as T[];
+  const one = (text: string) => database.prepare(text).pluck().get() as number;
+  const stored = new Map<string, number>();
+  for (const { id } of rows<{ id: string }>("select rfc_message_id as id from messages"))
+    stored.set(bare(id), (stored.get(bare(id)) ?? 0) + 1);
+  const lost = [...acknowledged].filter((id) => !stored.has(id));
+  const doubled = [...stored].filter(([, count]) => count > 1);
+  const problems: [string, number][] = [
+    ["acknowledged mails lost", lost.length],
+    ["mails doubled", doubled.length],
+    ["messages not done", one("select count(*) from messages where state <> 'done'")],
+    ["jobs left over", one("select count(*) from jobs")],
+    [
+      "messages without exactly one reply",
+      one(
+        `select count(*) from messages m
+         where (select count(*) from outgoing_mails o where o.message_id = m.id and o.kind = 'reply') <> 1`,
+      ),
+    ],
+    ["replies not sent", one("select count(*) from outgoing_mails where status <> 'sent'")],
+    [
+      "messages without exactly one reserve and one settlement",
+      one(
+        `select count(*) from messages m
+         where (select group_concat(kind, ' ') from (select kind from ledger l where l.message_id = m.id order by id))
+           is not 'reserve settle'`,
+      ),
+    ],
+    [
+      "ledger rows whose balance is not the sum so far",
+      one(
+        `select count(*) from (select balance, sum(amount) over (partition by user_id, period order by id) as total
+         from ledger) where balance <> total`,
+      ),
+    ],
+    [
+      "raw mails that belong to no message",
+      one("select count(*) from raw_mails where id not in (select raw_mail_id from messages)"),
+    ],
+    ["messages without their raw mail", one("select count(*) from messages where raw_mail_id is null")],
+  ];
+  const check = database.pragma("integrity_check", { simple: true });
+  return [
+    ...problems.filter(([, count]) => count > 0).map(([problem, count]) => `${count} ${problem}`),
+    ...(check === "ok" ? [] : [`integrity check: ${String(check)}`]),
+  ];
+}
+
+/** Resolves when the server has nothing left to do; a failed job that waits for its time counts as work. */
+export async function untilIdle(at: House, within_ms: number): Promise<void> {
+  using database = closing(at.database());
+  const left = database.db.prepare("select count(*) from jobs where status <> 'dead'").pluck();
+  const deadline = Date.now() + within_ms;
+  while (left.get() !== 0) {
+    if (Date.now() > deadline) throw new Error(`${String(left.get())} jobs are left after ${within_ms} ms`);
+    await Bun.sleep(25);
+  }
+}
+
+export function closing(db: Sqlite.Database): { db: Sqlite.Database } & Disposable {
+  return { db, [Symbol.dispose]: () => void db.close() };
+}
+
+function bare(id: string | null): string {
+  return (id ?? "").replace(/^<|>$/g, "");
+}

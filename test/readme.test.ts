@@ -1,0 +1,103 @@
+import { describe, expect, test } from "bun:test";
+import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { dnsRecords, loadDkimKeys } from "../src/mail/dkim.ts";
+
+const ROOT = join(import.meta.dir, "..");
+const MISSING = ["curl", "openssl"].filter((name) => Bun.which(name) === null);
+
+if (MISSING.length > 0) console.log(`skipped: apt-get install --no-install-recommends ${MISSING.join(" ")}`);
+
+describe.skipIf(MISSING.length > 0)("the README", () => {
+  test("its quick start works as it stands, from the configuration to the answers", async () => {
+    await using desk = await openDesk();
+    const [configure = "", start = "", ...rest] = desk.blocks;
+    expect(await desk.run(configure)).toContain("Configuration is valid. File: config.toml");
+    await using _server = await desk.serve(start);
+    const printed = await desk.run(rest.slice(0, 3).join("\n"));
+    expect(printed).toMatch(/^Key mw_live_\w+, inbox desk-\w+@mail\.example\.org$/m);
+    const [asked = "", listed = ""] = printed.split("\n").filter((line) => line.startsWith("{"));
+    expect(JSON.parse(asked)).toMatchObject({ status: "done", credits: { charged: 1 } });
+    expect((JSON.parse(asked) as { result: string }).result).toContain(
+      "> The bridge opens on 3 May at 10:30.",
+    );
+    const { items } = JSON.parse(listed) as { items: { source: string; subject: string; status: string }[] };
+    expect(items).toMatchObject([{ source: "email", subject: "Bridge", sender: "you@example.com" }]);
+    expect(["received", "done"]).toContain(items[0]?.status ?? "");
+    const records = dnsRecords(await loadDkimKeys(join(desk.folder, "data")), "mail.example.org");
+    const parts = records.map(({ name, value }) => `${name.split(".")[0]} ${/p=.*/.exec(value)?.[0]}`);
+    expect((await desk.run(rest[3] ?? "")).trim().split("\n")).toEqual(parts);
+  }, 30_000);
+
+  test("names only settings that the example configuration has", async () => {
+    const example = await Bun.file(join(ROOT, "config.example.toml")).text();
+    const sections = [...example.matchAll(/^\[([\w.]+)\]$/gm)].map(([, name]) => name ?? "");
+    const text = await readme();
+    const named = [...text.matchAll(/`(?:([a-z]+)\.([a-z_]+)|\[([a-z.]+)\])`/g)];
+    const known = named.filter(([, section]) => section === undefined || sections.includes(section));
+    expect(known.length).toBeGreaterThan(10);
+    for (const [, section, key, header] of known) {
+      if (header !== undefined) expect(sections).toContain(header);
+      else expect(sectionOf(example, section ?? "")).toContain(`# ${key} = `);
+    }
+  });
+});
+
+/** An empty folder with the commands of the README, on free ports, and a `mailwright` on its path. */
+async function openDesk() {
+  const folder = await mkdtemp(join(tmpdir(), "mailwright-readme-"));
+  const [http, smtp] = freePorts();
+  const text = (await readme()).replaceAll("127.0.0.1:8080", `127.0.0.1:${http}`);
+  const blocks = text.replaceAll("127.0.0.1:2525", `127.0.0.1:${smtp}`).matchAll(/^```sh\n(.*?)^```$/gms);
+  const command = join(folder, "mailwright");
+  await Bun.write(command, `#!/bin/sh\nexec '${process.execPath}' '${join(ROOT, "src/main.ts")}' "$@"\n`);
+  await chmod(command, 0o755);
+  const options = {
+    cwd: folder,
+    env: { PATH: `${folder}:/usr/local/bin:/usr/bin:/bin`, NO_PROXY: "127.0.0.1" },
+  };
+  return {
+    folder,
+    blocks: [...blocks].map(([, block]) => block ?? ""),
+    async run(script: string): Promise<string> {
+      const shell = Bun.spawn(["sh", "-eu", "-c", script], { ...options, stdin: "ignore", stderr: "pipe" });
+      const out = await new Response(shell.stdout).text();
+      expect(await new Response(shell.stderr).text()).toBe("");
+      expect(await shell.exited).toBe(0);
+      return out.replaceAll("}{", "}\n{");
+    },
+    async serve(script: string): Promise<AsyncDisposable> {
+      const server = Bun.spawn(["sh", "-c", `exec ${script.trim()}`], { ...options, stdin: "ignore" });
+      const reader = server.stdout.getReader();
+      for (let log = ""; !log.includes(" ready ");) {
+        const { value, done } = await reader.read();
+        if (done) throw new Error(`The server ended before it was ready: ${log}`);
+        log += new TextDecoder().decode(value);
+      }
+      return {
+        async [Symbol.asyncDispose]() {
+          server.kill("SIGTERM");
+          await server.exited;
+        },
+      };
+    },
+    [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
+  };
+}
+
+function freePorts(): number[] {
+  const listeners = [0, 0].map(() => Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } }));
+  return listeners.map((listener) => {
+    listener.stop(true);
+    return listener.port;
+  });
+}
+
+function sectionOf(example: string, name: string): string {
+  return example.split(/^(?=\[)/m).find((part) => part.startsWith(`[${name}]`)) ?? "";
+}
+
+function readme(): Promise<string> {
+  return Bun.file(join(ROOT, "README.md")).text();
+}

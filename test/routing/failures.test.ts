@@ -1,0 +1,202 @@
+import { describe, expect, test } from "bun:test";
+import { simpleParser } from "mailparser";
+import { startDnsServer } from "../support/dns-server.ts";
+import { freshId, mailroom, type Mailroom } from "../support/mailroom.ts";
+
+const BOB = "Bob <bob@example.org>";
+
+describe("a model that refuses", () => {
+  test("ends the run as failed, costs nothing, and is explained to the owner in one mail", async () => {
+    await using room = await mailroom({ model: { fault: "unauthorized" } });
+    await room.send({ subject: "The plan", headers: { "Message-ID": "<ask@example.com>" } });
+    await room.drain();
+    const [entry] = await room.activity();
+    expect(entry).toMatchObject({
+      status: "failed",
+      reason: "invalid_credentials",
+      credits_charged: 0,
+      result: "",
+    });
+    expect(await balance(room)).toEqual([10_000, -1, 1]);
+    const [notice, ...others] = await room.outgoing();
+    expect(others).toEqual([]);
+    expect(notice).toMatchObject({ kind: "notice", envelope_from: "", envelope_to: "ada@example.com" });
+    const { text, headers, subject, inReplyTo } = await simpleParser(Buffer.from(notice?.raw ?? []));
+    expect(text).toContain(entry.error);
+    expect(text).toContain("Nothing was charged.");
+    expect([subject, inReplyTo, headers.get("auto-submitted")]).toEqual([
+      "Re: The plan",
+      "<ask@example.com>",
+      "auto-generated",
+    ]);
+    expect(room.model.requests).toHaveLength(1);
+    room.clock.advance("1d");
+    await room.drain();
+    expect(await room.outgoing()).toHaveLength(1);
+  });
+
+  test("is explained to a listed sender too", async () => {
+    await using room = await mailroom({
+      model: { fault: "unauthorized" },
+      inbox: { allowlist_senders: ["@example.org"] },
+    });
+    await room.send({ from: BOB });
+    await room.drain();
+    expect(await room.outgoing()).toMatchObject([{ kind: "notice", envelope_to: "bob@example.org" }]);
+  });
+
+  test.each(["stranger", "unauthenticated"])("is not told to a sender who is %s", async (kind) => {
+    await using dns = await startDnsServer();
+    const smtp = kind === "stranger" ? {} : { trusted_networks: [] };
+    await using room = await mailroom({
+      config: { smtp, dns: { servers: [dns.address] } },
+      model: { fault: "unauthorized" },
+      inbox: { inbound_policy: { reply_to_unauthenticated: true } },
+    });
+    await room.send({ from: BOB });
+    await room.drain();
+    expect(await room.newest()).toMatchObject({ authority: kind, state: "failed", reply_status: "none" });
+    expect(await room.outgoing()).toEqual([]);
+  });
+
+  test("is not told to anybody where the inbox does not reply", async () => {
+    await using room = await mailroom({ model: { fault: "unauthorized" }, inbox: { reply_enabled: false } });
+    await room.send({});
+    await room.drain();
+    expect(await room.activity()).toMatchObject([{ status: "failed" }]);
+    expect(await room.outgoing()).toEqual([]);
+  });
+});
+
+describe("a model that fails for the moment", () => {
+  test("is asked again, and then there is one answer", async () => {
+    await using room = await mailroom({ model: { fault: "html_502" } });
+    await room.send({});
+    await room.drain();
+    expect(await room.activity()).toMatchObject([{ status: "received" }]);
+    room.model.fault = "none";
+    await room.drain();
+    expect(room.model.requests).toHaveLength(1);
+    room.clock.advance("2s");
+    await room.drain();
+    expect(await room.activity()).toMatchObject([
+      { status: "done", credits_charged: 1, reply_status: "sent" },
+    ]);
+    expect(await room.outgoing()).toMatchObject([{ kind: "reply" }]);
+    expect(await balance(room)).toEqual([10_000, -1, 0]);
+  });
+
+  test("is asked twice in all, then the run fails with one notice", async () => {
+    await using room = await mailroom({ model: { fault: "drop_mid_body" } });
+    await room.send({});
+    for (let round = 0; round < 4; round++) {
+      await room.drain();
+      room.clock.advance("10m");
+    }
+    expect(room.model.requests).toHaveLength(2);
+    expect(await room.activity()).toMatchObject([{ status: "failed", credits_charged: 0 }]);
+    expect(await room.outgoing()).toMatchObject([{ kind: "notice" }]);
+    expect(await balance(room)).toEqual([10_000, -1, 1]);
+  });
+
+  test("is left alone for as long as its Retry-After says", async () => {
+    await using room = await mailroom({ model: { fault: "rate_limited", retry_after: "30" } });
+    await room.send({});
+    await room.drain();
+    room.model.fault = "none";
+    room.clock.advance("29s");
+    await room.drain();
+    expect(room.model.requests).toHaveLength(1);
+    room.clock.advance("1s");
+    await room.drain();
+    expect(await room.activity()).toMatchObject([{ status: "done" }]);
+  });
+
+  test("keeps the next mail of its conversation waiting", async () => {
+    await using room = await mailroom({ model: { fault: "html_502" } });
+    await room.send({ headers: { "Message-ID": "<one@example.com>" }, text: "One" });
+    await room.send({
+      headers: { "Message-ID": "<two@example.com>", "In-Reply-To": "<one@example.com>" },
+      text: "Two",
+    });
+    await room.drain();
+    expect(room.model.requests).toHaveLength(1);
+    room.model.fault = "none";
+    room.clock.advance("2s");
+    await room.drain();
+    const asked = room.model.requests.map(({ body }) => body?.messages.at(-1)?.content.slice(0, 3));
+    expect(asked).toEqual(["One", "One", "Two"]);
+  });
+});
+
+test("a model that hangs is given up at the hard cap", async () => {
+  const routing = { hard_cap_seconds: 1, sync_budget_seconds: 1 };
+  await using room = await mailroom({ model: { fault: "hang" }, config: { routing } });
+  await room.send({});
+  for (let round = 0; round < 3; round++) {
+    await room.drain();
+    room.clock.advance("10m");
+  }
+  expect(await room.activity()).toMatchObject([{ status: "failed", reason: "timeout", credits_charged: 0 }]);
+  expect(await room.outgoing()).toMatchObject([{ kind: "notice" }]);
+});
+
+test("a run that breaks for a reason of ours is given up after some attempts, and gives its credit back", async () => {
+  await using room = await mailroom();
+  await room.send({});
+  await room.app.db.updateTable("raw_mails").set({ bytes: null }).execute();
+  for (let round = 0; round < 10; round++) {
+    await room.drain();
+    room.clock.advance("2h");
+  }
+  const [entry] = await room.activity();
+  expect(entry).toMatchObject({ status: "failed", reason: "internal", credits_charged: 0 });
+  expect(entry.error).toContain("a fault of this server");
+  expect(await balance(room)).toEqual([10_000, -1, 1]);
+  expect(await room.app.db.selectFrom("jobs").select("status").execute()).toEqual([{ status: "dead" }]);
+});
+
+test("an inbox without a model says so to its owner, and takes no credit", async () => {
+  await using room = await mailroom({ config: { llm: { kind: "", base_url: "", model: "" } } });
+  await room.send({});
+  await room.drain();
+  const [entry] = await room.activity();
+  expect(entry).toMatchObject({ status: "failed", reason: "no_provider", credits_charged: 0 });
+  expect(entry.error).toContain("Connections");
+  expect(await room.outgoing()).toMatchObject([{ kind: "notice" }]);
+  expect(await balance(room)).toEqual([10_000, -1, 1]);
+});
+
+test("a mail whose inbox is deleted while it waits ends as failed and gives its credit back", async () => {
+  await using room = await mailroom();
+  await room.send({});
+  expect((await room.owner.delete(`/inboxes/${room.inbox.id}`)).status).toBe(204);
+  await room.drain();
+  expect(await room.activity()).toMatchObject([
+    { status: "failed", reason: "inbox_deleted", inbox_id: null, credits_charged: 0 },
+  ]);
+  expect(await balance(room)).toEqual([10_000, -1, 1]);
+  expect(room.model.requests).toEqual([]);
+  expect(await room.outgoing()).toEqual([]);
+  expect(await room.app.db.selectFrom("jobs").select("id").execute()).toEqual([]);
+});
+
+test("a mail over the credit cap is kept as limited and neither worked on nor answered", async () => {
+  await using room = await mailroom({ config: { plans: { team: { credits: 1 } } } });
+  for (const text of ["One", "Two"])
+    expect(await room.send({ text, ...freshId(), from: BOB })).toStartWith("250 ");
+  await room.drain();
+  expect(await room.activity()).toMatchObject([
+    { status: "limited", reason: "credit_limit", credits_charged: 0 },
+    { status: "done", credits_charged: 1 },
+  ]);
+  expect(room.model.requests).toHaveLength(1);
+  expect(await room.outgoing()).toHaveLength(1);
+  expect(await balance(room)).toEqual([1, -1, 0]);
+});
+
+/** The amounts of the ledger, oldest first. */
+async function balance(room: Mailroom): Promise<number[]> {
+  const rows = await room.app.db.selectFrom("ledger").select("amount").orderBy("id").execute();
+  return rows.map(({ amount }) => amount);
+}

@@ -1,0 +1,68 @@
+import { expect, test } from "bun:test";
+import { mailroom, type Mailroom } from "../support/mailroom.ts";
+import { rawMail } from "../support/mails.ts";
+import { deliver } from "../support/smtp-client.ts";
+import { startSmtpSink } from "../support/smtp-sink.ts";
+
+test("two inboxes of one server that write to each other stop at two mails", async () => {
+  await using room = await mailroom();
+  const { body: other } = await room.owner.post("/inboxes", { label: "Other" });
+  await room.owner.patch(`/inboxes/${room.inbox.id}`, { allowlist_senders: [other.address] });
+  await room.send({ headers: { "Reply-To": other.address, "Message-ID": "<start@example.com>" } });
+  await room.drain();
+  expect(await carry(room, room, 0)).toBe(1);
+  expect(await room.activity()).toMatchObject([
+    { inbox_id: other.id, status: "rejected", reason: expect.any(String) },
+    { inbox_id: room.inbox.id, status: "done" },
+  ]);
+  expect(await room.outgoing()).toHaveLength(1);
+  expect(room.model.requests).toHaveLength(1);
+});
+
+test("inboxes of two servers that write to each other stop at two mails", async () => {
+  await using here = await mailroom({ config: { smtp: { domain: "here.test" } } });
+  await using there = await mailroom({
+    config: {
+      smtp: { domain: "there.test" },
+      security: { master_key: Buffer.alloc(32, 9).toString("base64") },
+    },
+  });
+  // As if the inbox there had written first, by hand.
+  const raw = rawMail({ from: there.inbox.address, to: here.inbox.address });
+  await here.send({ from: there.inbox.address, raw });
+  let mails = 1;
+  for (let round = 0; round < 5; round++) {
+    mails += await carry(here, there, round);
+    mails += await carry(there, here, round);
+  }
+  expect(mails).toBe(2);
+  expect(await here.activity()).toMatchObject([{ status: "done" }]);
+  expect(await there.activity()).toMatchObject([{ status: "rejected", reason: "auto_reply" }]);
+});
+
+test("a machine that answers everything and hides that it is one is answered ten times an hour", async () => {
+  await using sink = await startSmtpSink();
+  const outbound = { mode: "relay", relay_url: `smtp://127.0.0.1:${sink.port}` } as const;
+  await using room = await mailroom({ config: { outbound } });
+  await room.send({ from: "bot@example.org", text: "0", headers: { "Message-ID": "<bot-0@example.org>" } });
+  await room.drain();
+  for (let count = 1; count <= 15 && sink.mails.length === count; count++) {
+    const answer = (await sink.next()).raw.toString();
+    const [, parent = ""] = /^Message-ID: <(.*)>/im.exec(answer) ?? [];
+    const headers = { "Message-ID": `<bot-${count}@example.org>`, "In-Reply-To": `<${parent}>` };
+    await room.send({ from: "bot@example.org", text: `I got your mail number ${count}.`, headers });
+    await room.drain();
+  }
+  expect(sink.mails).toHaveLength(10);
+  expect((await room.activity())[0]).toMatchObject({ status: "rejected", reason: "loop_cap" });
+});
+
+/** Carries every answer that `from` wrote since `seen` mails over to `to`, and lets it be worked on. */
+async function carry(from: Mailroom, to: Mailroom, seen: number): Promise<number> {
+  await from.drain();
+  const mails = (await from.outgoing()).slice(seen);
+  for (const { envelope_from, envelope_to, raw } of mails)
+    await deliver(to.door, { from: envelope_from, to: envelope_to, raw: Buffer.from(raw ?? []) });
+  await to.drain();
+  return mails.length;
+}

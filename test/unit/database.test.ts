@@ -1,0 +1,116 @@
+import { describe, expect, test } from "bun:test";
+import { mkdtemp, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { sql } from "kysely";
+import { lockDataFolder, openDatabase, tryWriting } from "../../src/db/database.ts";
+
+async function folder() {
+  const dir = await mkdtemp(join(tmpdir(), "mailwright-database-"));
+  return { dir, [Symbol.asyncDispose]: () => rm(dir, { recursive: true, force: true }) };
+}
+
+const DATABASE = new URL("../../src/db/database.ts", import.meta.url).href;
+
+/** Another process that tries to take the lock, says whether it has it, and keeps it until it is killed. */
+async function otherProcess(dir: string) {
+  const script = `
+    import { lockDataFolder } from ${JSON.stringify(DATABASE)};
+    const lock = lockDataFolder(${JSON.stringify(dir)});
+    console.log(lock ? "locked" : "refused");
+    if (lock) setInterval(() => lock, 1_000);
+  `;
+  const child = Bun.spawn([process.execPath, "-e", script], { stdout: "pipe", stderr: "inherit" });
+  const { value } = await child.stdout.getReader().read();
+  return { said: new TextDecoder().decode(value).trim(), child };
+}
+
+describe("the lock on a data folder", () => {
+  test("belongs to one process, and is gone when that is killed", async () => {
+    await using at = await folder();
+    const holder = await otherProcess(at.dir);
+    expect(holder.said).toBe("locked");
+    expect(lockDataFolder(at.dir)).toBeUndefined();
+    holder.child.kill("SIGKILL");
+    await holder.child.exited;
+    using lock = lockDataFolder(at.dir);
+    expect(lock).toBeDefined();
+    expect((await otherProcess(at.dir)).said).toBe("refused");
+  });
+
+  test("is free again when it was given back", async () => {
+    await using at = await folder();
+    lockDataFolder(at.dir)?.[Symbol.dispose]();
+    using lock = lockDataFolder(at.dir);
+    expect(lock).toBeDefined();
+  });
+
+  test("that cannot be made is an error of its own, not another process", async () => {
+    await using at = await folder();
+    await Bun.write(
+      join(at.dir, "mailwright.lock"),
+      "this is no database, and long enough to be seen as none",
+    );
+    expect(() => lockDataFolder(at.dir)).toThrow("not a database");
+  });
+});
+
+describe("a database file", () => {
+  test("is opened with synced commits, foreign keys and large pages, in a folder of its own", async () => {
+    await using at = await folder();
+    await using database = openDatabase(`sqlite:${join(at.dir, "new", "mail.db")}`);
+    const pragma = async (name: string) =>
+      Object.values(
+        (await sql<Record<string, unknown>>`pragma ${sql.raw(name)}`.execute(database.db)).rows[0] ?? {},
+      )[0];
+    expect(await pragma("journal_mode")).toBe("wal");
+    expect(await pragma("synchronous")).toBe(2);
+    expect(await pragma("foreign_keys")).toBe(1);
+    expect(await pragma("page_size")).toBeGreaterThan(4_096);
+    expect((await stat(join(at.dir, "new"))).mode & 0o777).toBe(0o700);
+  });
+
+  test("answers whatever was asked before it closes", async () => {
+    await using at = await folder();
+    const url = `sqlite:${join(at.dir, "mail.db")}`;
+    const database = openDatabase(url);
+    await sql`create table notes (text text)`.execute(database.db);
+    const asked = Array.from({ length: 300 }, () =>
+      database.write((tx) => sql`insert into notes values ('kept')`.execute(tx)),
+    );
+    await Promise.all([database[Symbol.asyncDispose](), ...asked]);
+    await using again = openDatabase(url);
+    const { rows } = await sql<{ count: number }>`select count(*) as count from notes`.execute(again.db);
+    expect(rows).toEqual([{ count: 300 }]);
+  });
+
+  test("says in a trial write when it cannot be written", async () => {
+    await using at = await folder();
+    await using database = openDatabase(`sqlite:${join(at.dir, "mail.db")}`);
+    await database.write(tryWriting);
+    await sql`pragma query_only = on`.execute(database.db);
+    expect(await database.write(tryWriting).catch((error: { code: string }) => error.code)).toBe(
+      "SQLITE_READONLY",
+    );
+    await sql`pragma query_only = off`.execute(database.db);
+  });
+
+  test("keeps its log small under load, by checkpoints on another thread", async () => {
+    await using at = await folder();
+    const path = join(at.dir, "mail.db");
+    const problems: string[] = [];
+    await using database = openDatabase(`sqlite:${path}`, (problem) => void problems.push(problem));
+    await sql`create table notes (text text)`.execute(database.db);
+    const text = "x".repeat(500_000);
+    let copied = 0;
+    const until = performance.now() + 8_000;
+    // 4 MB of log start a checkpoint; it shows when the database file itself has grown.
+    while (copied < 4 * 1024 * 1024 && performance.now() < until) {
+      await database.write((tx) => sql`insert into notes values (${text})`.execute(tx));
+      await Bun.sleep(10);
+      copied = (await stat(path)).size;
+    }
+    expect(copied).toBeGreaterThanOrEqual(4 * 1024 * 1024);
+    expect(problems).toEqual([]);
+  });
+});

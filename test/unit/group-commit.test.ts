@@ -1,0 +1,164 @@
+import { describe, expect, test } from "bun:test";
+import Sqlite from "better-sqlite3";
+import { Kysely, sql } from "kysely";
+import { isStorageFault } from "../../src/db/database.ts";
+import { sqliteDialect } from "../../src/db/dialect.ts";
+import { groupCommit, type Write } from "../../src/db/group-commit.ts";
+import { messageOf } from "../../src/errors.ts";
+import type { Schema } from "../../src/db/schema.ts";
+
+/** A database in memory that notes every statement it is given. */
+function traced() {
+  const trace: string[] = [];
+  const sqlite = new Sqlite(":memory:", { verbose: (text) => void trace.push(String(text)) });
+  sqlite.exec("create table notes (id integer primary key, text text, parent integer references notes (id))");
+  sqlite.pragma("foreign_keys = on");
+  const db = new Kysely<Schema>({ dialect: sqliteDialect(sqlite) });
+  const count = (statement: string) => trace.filter((text) => text === statement).length;
+  const texts = () => sqlite.prepare("select text from notes order by id").pluck().all();
+  return {
+    sqlite,
+    db,
+    write: groupCommit(db),
+    trace,
+    count,
+    texts,
+    [Symbol.asyncDispose]: () => db.destroy(),
+  };
+}
+
+const insert = (write: Write, text: string) =>
+  write(async (tx) => {
+    await sql`insert into notes (text) values (${text})`.execute(tx);
+    return text;
+  });
+
+/** In one batch with whatever else is asked for in the same tick. */
+function failing(write: Write, error: Error): Promise<void> {
+  return write(async (tx) => {
+    await sql`insert into notes (text) values ('never seen')`.execute(tx);
+    throw error;
+  });
+}
+
+describe("group commit", () => {
+  test("joins the operations of a tick into one commit and answers each with its own value", async () => {
+    await using t = traced();
+    const asked = Array.from({ length: 100 }, (_, index) => insert(t.write, `note ${index}`));
+    expect(await Promise.all(asked)).toEqual(asked.map((_, index) => `note ${index}`));
+    expect(t.count("commit")).toBe(1);
+    expect(t.count("begin immediate")).toBe(1);
+  });
+
+  test("runs operations in the order they were asked for, over several commits", async () => {
+    await using t = traced();
+    const wanted = Array.from({ length: 600 }, (_, index) => `${index}`);
+    await Promise.all(wanted.map((text) => insert(t.write, text)));
+    expect(t.texts()).toEqual(wanted);
+    expect(t.count("commit")).toBe(3);
+  });
+
+  test("undoes an operation that throws, and no other", async () => {
+    await using t = traced();
+    const mistake = new Error("mistake");
+    const answers = await Promise.allSettled([
+      insert(t.write, "before"),
+      failing(t.write, mistake),
+      insert(t.write, "after"),
+    ]);
+    expect(answers.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+    expect(answers[1]).toEqual({ status: "rejected", reason: mistake });
+    expect(t.texts()).toEqual(["before", "after"]);
+    expect(t.count("commit")).toBe(1);
+  });
+
+  test("tells nobody anything before the commit", async () => {
+    await using t = traced();
+    const order: string[] = [];
+    const note = (text: string) => () => void order.push(`${text}, commits: ${t.count("commit")}`);
+    await Promise.all([
+      insert(t.write, "one").then(note("first answer")),
+      failing(t.write, new Error("no")).catch(note("failure")),
+      insert(t.write, "two").then(note("last answer")),
+    ]);
+    expect(order).toEqual(["first answer, commits: 1", "failure, commits: 1", "last answer, commits: 1"]);
+  });
+
+  test("rejects all of a batch whose commit fails, stores none of it, and goes on", async () => {
+    await using t = traced();
+    const orphan = t.write(async (tx) => {
+      await sql`pragma defer_foreign_keys = on`.execute(tx);
+      await sql`insert into notes (text, parent) values ('orphan', 99)`.execute(tx);
+    });
+    const answers = await Promise.allSettled([insert(t.write, "bystander"), orphan]);
+    for (const answer of answers)
+      expect(answer).toMatchObject({ status: "rejected", reason: { code: "SQLITE_CONSTRAINT_FOREIGNKEY" } });
+    expect(t.texts()).toEqual([]);
+    expect(await insert(t.write, "later")).toBe("later");
+    expect(t.texts()).toEqual(["later"]);
+  });
+
+  test("tells everybody of a batch that the disk is full, and goes on when it is not any more", async () => {
+    await using t = traced();
+    t.sqlite.pragma("max_page_count = 20");
+    const answers = await Promise.allSettled([
+      insert(t.write, "small"),
+      insert(t.write, "x".repeat(500_000)),
+      insert(t.write, "small too"),
+    ]);
+    for (const answer of answers) {
+      expect(answer).toMatchObject({ status: "rejected", reason: { code: "SQLITE_FULL" } });
+      expect(isStorageFault((answer as PromiseRejectedResult).reason)).toBe(true);
+    }
+    expect(t.sqlite.inTransaction).toBe(false);
+    t.sqlite.pragma("max_page_count = 10000");
+    await insert(t.write, "again");
+    expect(t.texts()).toEqual(["again"]);
+  });
+
+  test("lets no reader see what is not committed yet", async () => {
+    await using t = traced();
+    const middle = Promise.withResolvers<void>();
+    const end = Promise.withResolvers<void>();
+    const written = t.write(async (tx) => {
+      await sql`insert into notes (text) values ('half')`.execute(tx);
+      middle.resolve();
+      await end.promise;
+      throw new Error("undone");
+    });
+    await middle.promise;
+    const seen = sql`select text from notes`.execute(t.db);
+    end.resolve();
+    expect(await written.catch(messageOf)).toBe("undone");
+    expect((await seen).rows).toEqual([]);
+  });
+
+  test("gives timers and sockets a turn between two commits, however many follow each other", async () => {
+    await using t = traced();
+    let turns = 0;
+    const ticking = setInterval(() => (turns += 1), 0);
+    const until = performance.now() + 60;
+    while (performance.now() < until) await insert(t.write, "again and again");
+    clearInterval(ticking);
+    expect(turns).toBeGreaterThan(5);
+  });
+});
+
+describe("statements", () => {
+  test("writes with RETURNING give their rows and happen once", async () => {
+    await using t = traced();
+    const add = () => sql<{ id: number }>`insert into notes (text) values ('r') returning id`.execute(t.db);
+    expect((await add()).rows).toEqual([{ id: 1 }]);
+    expect((await add()).rows).toEqual([{ id: 2 }]);
+    expect(t.texts()).toEqual(["r", "r"]);
+  });
+
+  test("a schema that changes later is seen by a statement that was prepared before", async () => {
+    await using t = traced();
+    const all = () => sql<Record<string, unknown>>`select * from notes`.execute(t.db);
+    await insert(t.write, "kept");
+    expect(Object.keys((await all()).rows[0] ?? {})).toEqual(["id", "text", "parent"]);
+    await sql`alter table notes add column colour text default 'red'`.execute(t.db);
+    expect((await all()).rows).toEqual([{ id: 1, text: "kept", parent: null, colour: "red" }]);
+  });
+});
