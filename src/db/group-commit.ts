@@ -65,6 +65,7 @@ async function commitBatch(db: Db, batch: Waiting[], beforeCommit: () => Promise
         }
         if (!alone) await tx.executeQuery(RELEASE);
       }
+      await beforeCommit();
     });
   } catch (error) {
     for (const { reject } of batch) reject(error);
