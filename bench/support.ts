@@ -5,7 +5,7 @@ import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 
 const ROOT = new URL("..", import.meta.url).pathname;
-const BINARY = process.env["W4BIN"] ?? join(ROOT, "dist/mailwright");
+const BINARY = join(ROOT, "dist/mailwright");
 const READY_WITHIN_MS = 20_000;
 /** Of `/proc/<pid>/stat`. */
 const TICKS_PER_SECOND = 100;
@@ -236,7 +236,7 @@ export function printResults(): void {
 export function printSettings(settings: Record<string, unknown>): void {
   const commit = Bun.spawnSync(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"]).stdout.toString().trim();
   const shown = { commit, bun: Bun.version, cpu: `${cpus().length} x ${cpus()[0]?.model}`, ...settings };
-  for (const [name, value] of Object.entries(shown)) console.log(`${name}: ${String(value)}`);
+  for (const [name, value] of Object.entries(shown)) console.log(`${name}: ${value}`);
 }
 
 export function short(value: number): string {
@@ -248,13 +248,7 @@ function spread(values: number[]): string {
 }
 
 function commandOf({ build = "source" }: ServerSettings): string[] {
-  return build === "binary"
-    ? [BINARY]
-    : [
-        process.execPath,
-        ...(process.env["PROF"] ? ["--cpu-prof", `--cpu-prof-dir=${process.env["PROF"]}`] : []),
-        join(ROOT, "src/main.ts"),
-      ];
+  return build === "binary" ? [BINARY] : [process.execPath, join(ROOT, "src/main.ts")];
 }
 
 function configOf(dir: string, { model_url, relay_port, more = "" }: ServerSettings): string {

@@ -55,7 +55,7 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
   const segments = await openSegments(join(config.data.dir, "mail"));
   const warn = (problem: string): void =>
     log.warn({ problem }, "the database log cannot be copied back yet; trying again");
-  const database = openDatabase(config.database.url, warn, segments.flush);
+  const database = openDatabase(config.database.url, warn, () => segments.flush());
   const migrated = await migrateToLatest(database.db);
   if (migrated.length > 0) log.debug({ migrations: migrated }, "database migrated");
   const secrets = await loadMasterKey({ configured: config.security.master_key, dir: config.data.dir });

@@ -5,13 +5,16 @@ import { lockDataFolder, tryWriting } from "./db/database.ts";
 import { AppError, messageOf } from "./errors.ts";
 import { jobHandlers } from "./handlers.ts";
 import type { Checks } from "./http/health.ts";
-import { startHttp } from "./http/server.ts";
+import { type HttpDoor, startHttp } from "./http/server.ts";
 import { voidLeases } from "./jobs/queue.ts";
 import { createWorker } from "./jobs/worker.ts";
 import { startSmtp } from "./smtp/listener.ts";
 
 /** Below this a mail of the largest size would not fit. */
 const MIN_FREE_BYTES = 64 * 1_048_576;
+/** How long a stop lets calls over HTTP wait for their result, and then how long for their answers to go out. */
+const CALLS_MS = 5_000;
+const ANSWERS_MS = 2_000;
 
 export interface Server extends AsyncDisposable {
   app: App;
@@ -34,7 +37,8 @@ export async function serve(config: Config, overrides: AppOverrides = {}): Promi
   // Disposed in reverse: first nothing new comes in, then the work in progress ends, then the database closes.
   started.use(app.worker);
   const doors = { smtp: null as string | null };
-  const http = started.use(await startHttp(app, { ready: () => readiness(app, doors) }));
+  const http = await startHttp(app, { ready: () => readiness(app, doors) });
+  started.defer(() => closeHttp(app, http));
   app.base_url ||= http.url.replace("0.0.0.0", "localhost");
   const smtp = started.use(await startSmtp(app));
   doors.smtp = smtp.address;
@@ -42,6 +46,16 @@ export async function serve(config: Config, overrides: AppOverrides = {}): Promi
   app.log.info({ http: http.url, smtp: smtp.address }, "ready");
   const running = started.move();
   return { app, http: http.url, smtp: smtp.address, [Symbol.asyncDispose]: () => running.disposeAsync() };
+}
+
+/** Calls that wait for a result get a while for it; then they are told where it will be, and the run goes on. */
+async function closeHttp(app: App, http: HttpDoor): Promise<void> {
+  const patience = setTimeout(() => app.finished.close(), CALLS_MS);
+  const giveUp = Promise.withResolvers<void>();
+  const last = setTimeout(giveUp.resolve, CALLS_MS + ANSWERS_MS);
+  await Promise.race([http[Symbol.asyncDispose](), giveUp.promise]);
+  clearTimeout(patience);
+  clearTimeout(last);
 }
 
 async function readiness(app: App, doors: { smtp: string | null }): Promise<Checks> {

@@ -12,6 +12,8 @@ import { type SmtpSink, startSmtpSink } from "./support/smtp-sink.ts";
 
 const ROOT = join(import.meta.dir, "..");
 const BUILD_MS = 60_000;
+/** The checkpoint thread does not begin below this. */
+const MIN_LOG_BYTES = 4 * 1_048_576;
 
 let dir: string;
 let binary: string;
@@ -34,6 +36,18 @@ describe("the build", () => {
       /"amiga" cannot be built; choose linux-x64, .*musl/,
     );
   });
+
+  test("says what it lacks when the runtime of another platform cannot be downloaded", async () => {
+    const nowhere = "http://127.0.0.1:9";
+    const target = process.platform === "darwin" ? "linux-arm64" : "darwin-arm64";
+    const built = runBuild(["--target", target, "--outfile", join(dir, "other")], {
+      HTTP_PROXY: nowhere,
+      HTTPS_PROXY: nowhere,
+      BUN_INSTALL_CACHE_DIR: await emptyFolder(),
+    });
+    expect(await built.exited).toBe(1);
+    expect(await new Response(built.stderr).text()).toContain(`The build for ${target} failed. For another`);
+  }, 20_000);
 });
 
 describe("the binary, in an empty folder with an empty environment", () => {
@@ -94,20 +108,22 @@ describe("the binary, in an empty folder with an empty environment", () => {
     const folder = await configuredFolder(sink);
     const key = await makeAccount(folder);
     await using server = await startServer(folder);
-    const address = await makeInbox(server, key);
+    await makeInbox(server, key);
     const database = join(folder, "data", "mailwright.db");
     const before = (await stat(database)).size;
-    const content = Buffer.alloc(6 * 1_048_576, 7);
-    expect(await mail(server, address, { attachments: [{ filename: "big.bin", content }] })).toBe("sent");
-    await sink.next();
-    // Nothing announces a checkpoint; the file grows by the mail when one has been made.
+    const content = "The bridge opens on 3 May. ".repeat(18_000);
+    const written = 12 * content.length;
+    for (let calls = 0; calls < 12; calls++)
+      await post(server, key, { path: "/v1/messages", body: { instruction: "When?", content, async: true } });
+    // Nothing announces a checkpoint; the file grows when one has been made.
     const deadline = Date.now() + 10_000;
     let size = before;
-    while (size < before + content.length && Date.now() < deadline) {
+    while (size < before + MIN_LOG_BYTES && Date.now() < deadline) {
       await Bun.sleep(50);
       size = (await stat(database)).size;
     }
-    expect(size).toBeGreaterThan(before + content.length);
+    expect(written).toBeGreaterThan(MIN_LOG_BYTES);
+    expect(size).toBeGreaterThanOrEqual(before + MIN_LOG_BYTES);
   }, 20_000);
 });
 
@@ -202,14 +218,18 @@ async function startServer(folder: string): Promise<Running> {
   };
 }
 
-async function makeInbox({ http }: Running, key: string): Promise<string> {
-  const answer = await fetch(`${http}/inboxes`, {
+async function makeInbox(server: Running, key: string): Promise<string> {
+  return (await post<{ address: string }>(server, key, { path: "/inboxes", body: {} })).address;
+}
+
+async function post<T>({ http }: Running, key: string, call: { path: string; body: object }): Promise<T> {
+  const answer = await fetch(http + call.path, {
     method: "POST",
     headers: { "x-api-key": key, "content-type": "application/json" },
-    body: "{}",
+    body: JSON.stringify(call.body),
   });
-  expect(answer.status).toBe(201);
-  return ((await answer.json()) as { address: string }).address;
+  expect([201, 202]).toContain(answer.status);
+  return (await answer.json()) as T;
 }
 
 async function mail({ smtp }: Running, to: string, parts: MailParts): Promise<string> {

@@ -10,7 +10,7 @@ import { API_VERSION } from "../version.ts";
 import { problemOf, STATUS } from "./errors.ts";
 import { badJson } from "./body.ts";
 import { type Health, healthRoutes } from "./health.ts";
-import { allowedMethods, requestId } from "./request.ts";
+import { allowedMethods, clientAddress, requestId } from "./request.ts";
 import { faultsOf } from "./validation.ts";
 
 /** Bun closes a connection that sends more, before our own cap can explain itself. */
@@ -37,9 +37,17 @@ export function createHttp(app: App, health: Health) {
       return problemResponse(app, known, set.headers);
     })
     .onAfterResponse(({ request, set }) => {
+      if (!app.log.isLevelEnabled("debug")) return;
       const { pathname: path } = new URL(request.url);
+      const peer = http.server?.requestIP(request)?.address ?? "";
+      const client = clientAddress(
+        peer,
+        request.headers.get("x-forwarded-for"),
+        app.config.server.trusted_proxies,
+      );
+      const { status } = set;
       app.log.debug(
-        { method: request.method, path, status: set.status, request_id: set.headers["x-request-id"] },
+        { method: request.method, path, status, client, request_id: set.headers["x-request-id"] },
         "request",
       );
     })

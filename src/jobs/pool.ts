@@ -31,11 +31,14 @@ interface PoolOptions {
 export function createPool(app: App, { kind, slots, run }: PoolOptions): Pool {
   /** Slots taken: by jobs, by callers that reserved one, and by a claim that is being committed. */
   let used = 0;
+  /** Jobs that are due may be waiting for a slot: a caller must not take it before them. */
+  let backlog = false;
   let state: "manual" | "started" | "stopped" = "manual";
   let timer: ReturnType<typeof setTimeout> | undefined;
 
   const fill = joined(async () => {
-    if (state === "stopped" || used >= slots) return;
+    backlog = used >= slots;
+    if (state === "stopped" || backlog) return;
     let taken = 0;
     let jobs: Job[] = [];
     try {
@@ -45,6 +48,7 @@ export function createPool(app: App, { kind, slots, run }: PoolOptions): Pool {
         return claim(tx, kind, { now: app.now(), limit: taken });
       });
       jobs = found.jobs;
+      backlog = jobs.length === taken;
       sleep(found.next_at === null ? MAX_SLEEP_MS : found.next_at * 1_000 - app.nowMs());
     } catch (error) {
       app.log.error({ kind, err: messageOf(error) }, "jobs cannot be claimed; trying again");
@@ -64,7 +68,7 @@ export function createPool(app: App, { kind, slots, run }: PoolOptions): Pool {
   return {
     fill,
     reserve() {
-      if (state === "stopped" || used >= slots) return false;
+      if (state === "stopped" || backlog || used >= slots) return false;
       used += 1;
       return true;
     },

@@ -1,6 +1,6 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
-import { insertRow } from "../db/prepared.ts";
+import { insertRow, prepared } from "../db/prepared.ts";
 import type { JobRow } from "../db/schema.ts";
 
 /** Every kind of work and what it carries. */
@@ -96,15 +96,11 @@ export async function claim<K extends JobKind>(
   kind: K,
   options: { now: number; limit: number },
 ): Promise<{ jobs: Job<K>[]; next_at: number | null }> {
-  await tx
-    .updateTable("jobs")
-    .set(UNCLAIMED)
-    .where("kind", "=", kind)
-    .where("status", "=", "running")
-    .where("lease_until", "<=", options.now)
-    .execute();
-  const next_at = await nextRunAt(tx, kind, options.now);
-  const rows = await dueJobs(tx, kind, options);
+  const due = { kind, now: options.now, limit: options.limit };
+  await freeExpired(tx, due);
+  const [next] = await nextRun(tx, due);
+  const next_at = next?.run_at ?? null;
+  const rows = await dueJobs(tx, due);
   if (rows.length === 0) return { jobs: [], next_at };
   await tx
     .updateTable("jobs")
@@ -131,13 +127,28 @@ export async function claim<K extends JobKind>(
 
 const UNCLAIMED = { status: "pending", lease_until: null } as const;
 
-function dueJobs(tx: Db, kind: JobKind, options: { now: number; limit: number }) {
-  return tx
+interface Due {
+  kind: JobKind;
+  now: number;
+  limit: number;
+}
+
+const freeExpired = prepared((db, due: Due) =>
+  db
+    .updateTable("jobs")
+    .set(UNCLAIMED)
+    .where("kind", "=", due.kind)
+    .where("status", "=", "running")
+    .where("lease_until", "<=", due.now),
+);
+
+const dueJobs = prepared((db, due: Due) =>
+  db
     .selectFrom("jobs as job")
     .select(["id", "payload", "attempts", "failures"])
-    .where("kind", "=", kind)
+    .where("kind", "=", due.kind)
     .where("status", "=", "pending")
-    .where("run_at", "<=", options.now)
+    .where("run_at", "<=", due.now)
     .where((eb) =>
       eb.or([
         eb("lane", "is", null),
@@ -155,22 +166,19 @@ function dueJobs(tx: Db, kind: JobKind, options: { now: number; limit: number })
     )
     .orderBy("run_at")
     .orderBy("id")
-    .limit(options.limit)
-    .execute();
-}
+    .limit(due.limit),
+);
 
-async function nextRunAt(db: Db, kind: JobKind, now: number): Promise<number | null> {
-  const row = await db
+const nextRun = prepared((db, due: Due) =>
+  db
     .selectFrom("jobs")
     .select("run_at")
-    .where("kind", "=", kind)
+    .where("kind", "=", due.kind)
     .where("status", "=", "pending")
-    .where("run_at", ">", now)
+    .where("run_at", ">", due.now)
     .orderBy("run_at")
-    .limit(1)
-    .executeTakeFirst();
-  return row?.run_at ?? null;
-}
+    .limit(1),
+);
 
 /**
  * Ends a job in the transaction that records its outcome. Throws when the lease was lost meanwhile, so that

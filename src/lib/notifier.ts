@@ -3,27 +3,34 @@ export interface Notifier {
   notify(name: string): void;
   /** Resolves true when `name` was said, false after `ms`. */
   wait(name: string, ms: number): Promise<boolean>;
+  /** Ends every wait, and each later one at once, as if its time were up. */
+  close(): void;
 }
 
 export function createNotifier(): Notifier {
-  const waiting = new Map<string, Set<() => void>>();
+  const waiting = new Map<string, Set<(told: boolean) => void>>();
+  let closed = false;
   return {
     notify(name) {
-      for (const tell of waiting.get(name) ?? []) tell();
+      for (const end of waiting.get(name) ?? []) end(true);
+    },
+    close() {
+      closed = true;
+      for (const ends of waiting.values()) for (const end of ends) end(false);
     },
     wait(name, ms) {
+      if (closed) return Promise.resolve(false);
       return new Promise((resolve) => {
         const end = (told: boolean): void => {
           clearTimeout(timer);
           const others = waiting.get(name);
-          others?.delete(tell);
+          others?.delete(end);
           if (others?.size === 0) waiting.delete(name);
           resolve(told);
         };
-        const tell = (): void => end(true);
         const timer = setTimeout(() => end(false), ms);
         const others = waiting.get(name) ?? new Set();
-        waiting.set(name, others.add(tell));
+        waiting.set(name, others.add(end));
       });
     },
   };

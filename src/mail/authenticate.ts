@@ -1,4 +1,3 @@
-import ipaddr from "ipaddr.js";
 import type { DNSResolver } from "mailauth";
 import type { Resolver } from "../lib/dns.ts";
 import type { MailHeaders } from "./headers.ts";
@@ -50,20 +49,6 @@ export async function authenticateSender(mail: Envelope, maxWaitMs = MAX_WAIT_MS
   } finally {
     clearTimeout(timer);
   }
-}
-
-/** Whether an address is in one of the networks: `192.0.2.0/24`, `::1/128` or a single address. */
-export function inTrustedNetwork(address: string, networks: string[]): boolean {
-  if (!ipaddr.isValid(address)) return false;
-  // `process` turns a v4-mapped v6 address into the v4 one it stands for.
-  const client = ipaddr.process(address);
-  return networks.some((network) => {
-    if (!ipaddr.isValidCIDR(network)) {
-      return ipaddr.isValid(network) && ipaddr.process(network).toString() === client.toString();
-    }
-    const range = ipaddr.parseCIDR(network);
-    return range[0].kind() === client.kind() && client.match(range);
-  });
 }
 
 const UNANSWERED: Identity = {

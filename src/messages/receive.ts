@@ -1,6 +1,7 @@
 import type { App } from "../app.ts";
 import { addressOf, findInboxByAddress, outgoingOfBounce, splitAddress } from "../inboxes/addresses.ts";
-import { authenticateSender, inTrustedNetwork } from "../mail/authenticate.ts";
+import { authenticateSender } from "../mail/authenticate.ts";
+import { inNetworks } from "../lib/networks.ts";
 import {
   fromMailbox,
   MAX_RECEIVED_FIELDS,
@@ -135,7 +136,7 @@ async function identify(
   delivery: Delivery,
   mail: { headers: MailHeaders; from_address: string },
 ): Promise<Examined["identity"]> {
-  if (inTrustedNetwork(delivery.remote_address, app.config.smtp.trusted_networks)) {
+  if (inNetworks(delivery.remote_address, app.config.smtp.trusted_networks)) {
     const auth = { spf: "none", dkim: "none", dmarc: "none", aligned: false };
     return { authenticated: true, auth, dmarc_reject: false, trusted_network: true };
   }

@@ -10,6 +10,7 @@ import { storeFiles } from "../messages/accept.ts";
 import { type Command, parseCommand } from "./command.ts";
 import { type RunInput, readInput } from "./input.ts";
 import { buildPrompt } from "./prompt.ts";
+import type { SafeFetch } from "../lib/net.ts";
 import { mayAnswer, type PreparedReply, prepareReply } from "./reply.ts";
 
 /** A provider that fails for the moment is asked this many times in all. */
@@ -58,9 +59,10 @@ export async function routeNow(app: App, job: Job<"route_message">, signal: Abor
   };
   const connection = await openConnectionOf(app, run.inbox);
   if (!connection) return close(app, job, run, NO_CONNECTION);
-  const answer = await askModel(app, run, connection, signal);
+  const cap = AbortSignal.timeout(app.config.routing.hard_cap_seconds * 1_000);
+  const answer = await askModel(app, run, connection, AbortSignal.any([signal, cap]));
   if (signal.aborted && !answer.ok) throw signal.reason;
-  if (!answer.ok && answer.retryable && job.failures + 1 < MAX_MODEL_ATTEMPTS)
+  if (!answer.ok && answer.retryable && !cap.aborted && job.failures + 1 < MAX_MODEL_ATTEMPTS)
     return retryLater(app, job, answer);
   await close(app, job, run, endingOf(answer));
 }
@@ -141,11 +143,14 @@ async function askModel(
   return complete({
     connection: model,
     messages: prompt.messages,
-    signal: AbortSignal.any([signal, AbortSignal.timeout(app.config.routing.hard_cap_seconds * 1_000)]),
-    fetch: trusted ? fetch : app.fetch,
+    signal,
+    fetch: trusted ? operatorFetch : app.fetch,
     brief: { instruction: command, content, attachments: files, contexts: [] },
   });
 }
+
+/** To wherever the operator's own connection points; the signal is the only clock, as in `app.fetch`. */
+const operatorFetch: SafeFetch = (url, init) => fetch(url, { ...init, timeout: false });
 
 function endingOf(answer: Completion): Ending {
   if (!answer.ok) return { state: "failed", reason: answer.code, error: answer.message };

@@ -54,6 +54,7 @@ async function serverOptions(app: App): Promise<PatchedOptions> {
     ...(await loadCertificate(app.config)),
     name: smtp.hostname,
     banner: "Mailwright",
+    heloResponse: "%s at your service",
     size: smtp.max_message_bytes,
     rejectOversized: true,
     maxRecipients: MAX_RECIPIENTS,

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { startModelServer } from "../support/model-server.ts";
 import { startSmtpSink } from "../support/smtp-sink.ts";
 import { account, type House, house, inbox, type ServerProcess } from "./house.ts";
-import { closing, faultsOf, type Load, startLoad, untilIdle } from "./load.ts";
+import { closing, faultsOf, type Load, startLoad, untilIdle, within } from "./load.ts";
 
 /** `FAULT_ROUNDS=50 bun test test/faults/kill.test.ts` for the full run. */
 const ROUNDS = Number(process.env["FAULT_ROUNDS"] ?? 6);
@@ -10,6 +10,7 @@ const ROUND_MS = 4_000;
 /** A server is killed up to this long after it was started, or after it got ready. */
 const LIVES_MS = 800;
 const IDLE_MS = 60_000;
+const EXIT_MS = 40_000;
 
 /** Kills the server `ROUNDS` times at random moments while mail comes in, and lets it finish its work in the end. */
 async function killing(at: House): Promise<{ load: Load; kills: number }> {
@@ -42,7 +43,8 @@ async function killing(at: House): Promise<{ load: Load; kills: number }> {
   await load.stop();
   await untilIdle(at, IDLE_MS);
   server.kill("SIGTERM");
-  expect(await server.exited).toBe(0);
+  const last = server;
+  expect(await within(EXIT_MS, server.exited, () => `the server to end:\n${last.log()}`)).toBe(0);
   return { load, kills: ROUNDS };
 }
 
@@ -56,7 +58,7 @@ test(
     expect(load.refusals).toEqual([]);
     console.log(`kills ${kills}, mails acknowledged ${load.acknowledged.size}, lost 0, doubled 0 (capture)`);
   },
-  ROUNDS * ROUND_MS + IDLE_MS,
+  ROUNDS * ROUND_MS + 2 * IDLE_MS,
 );
 
 test(
@@ -83,7 +85,7 @@ test(
         `handed to the relay again under the same Message-ID ${repeated} (relay)`,
     );
   },
-  ROUNDS * ROUND_MS + IDLE_MS,
+  ROUNDS * ROUND_MS + 2 * IDLE_MS,
 );
 
 function bare(id: string | undefined): string {

@@ -73,6 +73,26 @@ describe("stopping", () => {
     expect(model.requests).toHaveLength(3);
   });
 
+  test("a call over HTTP that waits for its result still gets it", async () => {
+    await using model = startModelServer({ fault: "slow", slow_ms: 500 });
+    await using at = await house({
+      llm: { kind: "openai_compatible", base_url: model.base_url, model: "stand-in" },
+    });
+    await using server = await at.start();
+    const { api_key } = await withInbox(at, server);
+    const call = fetch(`${server.http}/v1/messages`, {
+      method: "POST",
+      headers: { "x-api-key": api_key, "content-type": "application/json" },
+      body: JSON.stringify({ instruction: "Say hello" }),
+    });
+    await model.received(1);
+    server.kill("SIGTERM");
+    const answer = await call;
+    expect(answer.status).toBe(200);
+    expect(await answer.json()).toMatchObject({ status: "done", credits: { charged: 1 } });
+    expect(await server.exited).toBe(0);
+  });
+
   test("a second signal ends it at once, and the work is redone at the next start", async () => {
     await using model = startModelServer({ fault: "hang" });
     await using at = await house({

@@ -6,6 +6,8 @@ import type { House } from "./house.ts";
 /** Mails one client sends in one session. */
 const MAILS_PER_SESSION = 5;
 const RETRY_MS = 20;
+/** Longer than anything here takes on a busy machine. */
+const PATIENCE_MS = 30_000;
 
 export interface Load {
   /** Message-IDs that were answered with 250. */
@@ -44,10 +46,13 @@ export function startLoad({ server, to, from, clients = 6, pause_ms = 5, bytes =
     const id = `load-${made}-${Math.random().toString(36).slice(2)}@client.example`;
     return { id, from: from[made % from.length] ?? "", to: to[made % to.length] ?? "" };
   };
-  const session = async (mails: ReturnType<typeof next>[]): Promise<void> => {
+  const doing: string[] = [];
+  const session = async (mails: ReturnType<typeof next>[], who: number): Promise<void> => {
     const address = server();
     if (!address) return;
+    doing[who] = `connecting to port ${address.port}`;
     await using client = await smtpClient(address);
+    doing[who] = `in a session on port ${address.port}`;
     await client.say("EHLO client.example");
     while (mails[0] && !signal.aborted) {
       const [mail] = mails;
@@ -61,27 +66,28 @@ export function startLoad({ server, to, from, clients = 6, pause_ms = 5, bytes =
       await Bun.sleep(pause_ms);
     }
   };
-  const run = async (): Promise<void> => {
+  const run = async (who: number): Promise<void> => {
     let mails: ReturnType<typeof next>[] = [];
     while (!signal.aborted) {
       if (mails.length === 0) mails = Array.from({ length: MAILS_PER_SESSION }, next);
       // A connection that breaks is what this is all about: the mail is offered again.
-      await session(mails).catch(() => undefined);
+      await session(mails, who).catch(() => undefined);
+      doing[who] = "nothing";
       if (mails.length > 0) await Bun.sleep(RETRY_MS);
     }
   };
-  const running = Promise.all(Array.from({ length: clients }, run));
+  const running = Promise.all(Array.from({ length: clients }, (_, who) => run(who)));
   return {
     ...load,
     async stop() {
       ending.abort();
-      await running;
+      await within(PATIENCE_MS, running, () => `every client to stop: ${doing.join(", ")}`);
     },
     reached(count) {
       const { promise, resolve } = Promise.withResolvers<void>();
       waiting.push({ count, resolve });
       if (load.acknowledged.size >= count) resolve();
-      return promise;
+      return within(PATIENCE_MS, promise, () => `${count} mails to be taken: ${doing.join(", ")}`);
     },
   };
 }
@@ -154,6 +160,17 @@ export async function untilIdle(at: House, within_ms: number): Promise<void> {
   while (left.get() !== 0) {
     if (Date.now() > deadline) throw new Error(`${String(left.get())} jobs are left after ${within_ms} ms`);
     await Bun.sleep(25);
+  }
+}
+
+/** Fails with what was waited for, where a test would otherwise only run out of time. */
+export async function within<T>(ms: number, promise: Promise<T>, what: () => string): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(new Error(`Waited ${ms} ms for ${what()}`)), ms);
+  try {
+    return await Promise.race([promise, late.promise]);
+  } finally {
+    clearTimeout(timer);
   }
 }
 

@@ -1,4 +1,5 @@
 import type { ConfigOverrides } from "../../src/config.ts";
+import { readBytes } from "../../src/messages/stored-bytes.ts";
 import { testApp } from "../support/app.ts";
 import { rawClient, upToData } from "./raw-client.ts";
 
@@ -31,8 +32,9 @@ export async function smtpDoor(overrides: ConfigOverrides = {}) {
     address,
     /** The mails in the store, oldest first, byte for byte as Latin-1. */
     async stored(): Promise<string[]> {
-      const rows = await t.app.db.selectFrom("raw_mails").select("bytes").orderBy("id").execute();
-      return rows.map(({ bytes }) => Buffer.from(bytes ?? []).toString("latin1"));
+      const rows = await t.app.db.selectFrom("raw_mails").selectAll().orderBy("id").execute();
+      const mails = await Promise.all(rows.map((row) => readBytes(t.app, row)));
+      return mails.map((bytes) => Buffer.from(bytes ?? []).toString("latin1"));
     },
     /** Delivers one honest mail on a connection of its own; the reply to its last dot. */
     async deliver(subject: string): Promise<string> {

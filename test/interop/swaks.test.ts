@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { readBytes } from "../../src/messages/stored-bytes.ts";
 import { OWNER, smtpDoor } from "./smtp-door.ts";
 
 const SWAKS = Bun.which("swaks");
@@ -97,10 +98,10 @@ describe.skipIf(SWAKS === null)("swaks", () => {
     ]);
     const stored = await door.app.db
       .selectFrom("attachments")
-      .select("bytes")
+      .selectAll()
       .where("id", "=", message.attachments[0].id)
       .executeTakeFirstOrThrow();
-    expect(Buffer.from(stored.bytes ?? []).equals(bytes)).toBe(true);
+    expect(Buffer.from((await readBytes(door.app, stored)) ?? []).equals(bytes)).toBe(true);
   });
 
   test("delivers to several recipients at once: each inbox gets its message, in any spelling of its address", async () => {
