@@ -233,7 +233,7 @@ export function printResults(): void {
 }
 
 /** What the figures depend on. */
-export function printSettings(settings: Record<string, unknown>): void {
+export function printSettings(settings: Record<string, string | number>): void {
   const commit = Bun.spawnSync(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"]).stdout.toString().trim();
   const shown = { commit, bun: Bun.version, cpu: `${cpus().length} x ${cpus()[0]?.model}`, ...settings };
   for (const [name, value] of Object.entries(shown)) console.log(`${name}: ${value}`);
