@@ -2,6 +2,7 @@ import { domainToASCII } from "node:url";
 import type { App } from "../app.ts";
 import { defaultPlan } from "../billing/plans.ts";
 import type { Db } from "../db/database.ts";
+import { prepared } from "../db/prepared.ts";
 import type { Plan, UserRow } from "../db/schema.ts";
 import { AppError, invalid, messageOf } from "../errors.ts";
 import { checkApiKeyFormat, hashApiKey, mintApiKey } from "../lib/secrets.ts";
@@ -106,18 +107,21 @@ export async function createApiKey(app: App, input: { email: string; name?: stri
 /** The account an API key belongs to, or undefined for anything that is not a living key. */
 export async function userOfApiKey(app: App, key: string): Promise<User | undefined> {
   if (!checkApiKeyFormat(key)) return undefined;
-  const row = await app.db
-    .selectFrom("api_keys")
-    .innerJoin("users", "users.id", "api_keys.user_id")
-    .selectAll("users")
-    .select(["api_keys.id as key_id", "api_keys.last_used_at"])
-    .where("hash", "=", hashApiKey(key))
-    .executeTakeFirst();
+  const [row] = await ownerOfKey(app.db, { hash: hashApiKey(key) });
   if (!row) return undefined;
   const { key_id, last_used_at, ...user } = row;
   if (app.now() - (last_used_at ?? 0) >= LAST_USED_EVERY_SECONDS) touchKey(app, key_id);
   return user;
 }
+
+const ownerOfKey = prepared((db, key: { hash: string }) =>
+  db
+    .selectFrom("api_keys")
+    .innerJoin("users", "users.id", "api_keys.user_id")
+    .selectAll("users")
+    .select(["api_keys.id as key_id", "api_keys.last_used_at"])
+    .where("hash", "=", key.hash),
+);
 
 /** Nobody waits for it: a request must not fail, nor be slow, because a date could not be noted. */
 function touchKey(app: App, key_id: string): void {

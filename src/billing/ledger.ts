@@ -66,12 +66,7 @@ async function endReserve(
   message: { id: string; user_id: string },
   kind: "settle" | "release",
 ): Promise<void> {
-  const reserve = await tx
-    .selectFrom("ledger")
-    .select(["amount", "period"])
-    .where("message_id", "=", message.id)
-    .where("kind", "=", "reserve")
-    .executeTakeFirst();
+  const [reserve] = await reserveOf(tx, { message_id: message.id });
   if (!reserve) return;
   const amount = kind === "release" ? -reserve.amount : 0;
   const { id: message_id, user_id } = message;
@@ -86,6 +81,14 @@ async function append(app: App, tx: Db, entry: Entry): Promise<void> {
   const now = app.now();
   await insertRow(tx, "ledger", { period: periodOf(now), ...entry, created: now });
 }
+
+const reserveOf = prepared((db, key: { message_id: string }) =>
+  db
+    .selectFrom("ledger")
+    .select(["amount", "period"])
+    .where("message_id", "=", key.message_id)
+    .where("kind", "=", "reserve"),
+);
 
 const lastRow = prepared((db, key: { user_id: string; period: string }) =>
   db

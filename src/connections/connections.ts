@@ -2,6 +2,7 @@ import { MODEL_KINDS, type ModelKind } from "../ai/providers.ts";
 import type { App } from "../app.ts";
 import { planLimits, refuseOverCap } from "../billing/plans.ts";
 import type { Db } from "../db/database.ts";
+import { prepared } from "../db/prepared.ts";
 import type { ConnectionRow, UserRow } from "../db/schema.ts";
 import { AppError, invalid } from "../errors.ts";
 import { refuseBadUrl, refuseUnsendable } from "./rules.ts";
@@ -133,14 +134,14 @@ export async function openConnectionOf(
   inbox: { user_id: string; default_connection_id: string | null },
 ): Promise<OpenConnection | undefined> {
   if (inbox.default_connection_id === null) return operatorConnection(app);
-  const row = await app.db
-    .selectFrom("connections")
-    .selectAll()
-    .where("id", "=", inbox.default_connection_id)
-    .where("user_id", "=", inbox.user_id)
-    .executeTakeFirst();
+  const { default_connection_id: id, user_id } = inbox;
+  const [row] = await connectionOf(app.db, { id, user_id });
   return row && openConnection(app, row);
 }
+
+const connectionOf = prepared((db, key: { id: string; user_id: string }) =>
+  db.selectFrom("connections").selectAll().where("id", "=", key.id).where("user_id", "=", key.user_id),
+);
 
 function operatorConnection(app: App): OpenConnection | undefined {
   const { kind, base_url, api_key, model } = app.config.llm;

@@ -1,6 +1,6 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
-import { insertRow } from "../db/prepared.ts";
+import { insertRow, prepared } from "../db/prepared.ts";
 import type { ConversationRow, InboxRow, UserRow } from "../db/schema.ts";
 import { AppError, invalid } from "../errors.ts";
 import { base32Token, equalBytes } from "../lib/secrets.ts";
@@ -84,15 +84,7 @@ export async function recallTurns(
   message: { id: string; conversation_id: string | null },
 ): Promise<Turn[]> {
   if (message.conversation_id === null) return [];
-  const rows = await db
-    .selectFrom("messages")
-    .select(["instruction", "result"])
-    .where("conversation_id", "=", message.conversation_id)
-    .where("state", "=", "done")
-    .where("id", "<", message.id)
-    .orderBy("id", "desc")
-    .limit(MAX_MEMORY_TURNS)
-    .execute();
+  const rows = await turnsBefore(db, { id: message.id, conversation_id: message.conversation_id });
   const turns: Turn[] = [];
   let chars = 0;
   for (const row of rows) {
@@ -103,23 +95,43 @@ export async function recallTurns(
   return turns;
 }
 
+const turnsBefore = prepared((db, message: { id: string; conversation_id: string }) =>
+  db
+    .selectFrom("messages")
+    .select(["instruction", "result"])
+    .where("conversation_id", "=", message.conversation_id)
+    .where("state", "=", "done")
+    .where("id", "<", message.id)
+    .orderBy("id", "desc")
+    .limit(MAX_MEMORY_TURNS),
+);
+
 /** Notes a finished turn on its conversation. */
 export async function noteTurn(
   tx: Db,
   turn: { conversation_id: string | null; sender: string | null; reply: string; now: number },
 ): Promise<void> {
   if (turn.conversation_id === null) return;
-  await tx
+  const { conversation_id: id, sender, now } = turn;
+  // Cut first: white space in a long reply is nobody's business here.
+  const snippet = turn.reply
+    .slice(0, 4 * SNIPPET_CHARS)
+    .replaceAll(/\s+/g, " ")
+    .slice(0, SNIPPET_CHARS);
+  await addTurn(tx, { id, sender, snippet, now });
+}
+
+const addTurn = prepared((db, turn: { id: string; sender: string | null; snippet: string; now: number }) =>
+  db
     .updateTable("conversations")
     .set((eb) => ({
       turn_count: eb("turn_count", "+", 1),
       latest_sender: turn.sender,
-      snippet: turn.reply.replaceAll(/\s+/g, " ").slice(0, SNIPPET_CHARS),
+      snippet: turn.snippet,
       last_at: turn.now,
     }))
-    .where("id", "=", turn.conversation_id)
-    .execute();
-}
+    .where("id", "=", turn.id),
+);
 
 export interface Thread {
   conversation_id: string;
@@ -138,6 +150,11 @@ export async function rememberReplyTag(app: App, tx: Db, thread: Thread): Promis
     .values({ token: tokenOf(app, thread), ...thread })
     .onConflict((conflict) => conflict.column("token").doNothing())
     .execute();
+}
+
+/** What makes two mails the same one (decision L.6), of a mail that has a Message-ID. */
+export function dedupeKeyOfId(rfc_message_id: string): string {
+  return `id:${rfc_message_id}`;
 }
 
 async function threadOfToken(
@@ -196,7 +213,7 @@ async function threadOfMail(
     .selectFrom("messages")
     .select("conversation_id")
     .where("inbox_id", "=", inbox.id)
-    .where("rfc_message_id", "=", parent.id)
+    .where("dedupe_key", "=", dedupeKeyOfId(parent.id))
     .where("sender", "=", parent.sender)
     .where("conversation_id", "is not", null)
     .executeTakeFirst();

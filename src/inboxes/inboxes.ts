@@ -103,6 +103,8 @@ export async function deleteInbox(app: App, user: UserRow, id: string): Promise<
       .insertInto("retired_addresses")
       .values({ address: addressOf(row), retired_at: app.now() })
       .execute();
+    const mine = tx.updateTable("conversations").set({ inbox_id: null }).where("user_id", "=", user.id);
+    await mine.where("inbox_id", "=", row.id).execute();
     await tx.deleteFrom("inboxes").where("id", "=", row.id).execute();
   });
 }

@@ -82,7 +82,7 @@ async function insertNew(tx: Db, row: JobRow): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await tx
     .insertInto("jobs")
     .values(row)
-    .onConflict((conflict) => conflict.column("dedupe_key").doNothing())
+    .onConflict((conflict) => conflict.column("dedupe_key").where("dedupe_key", "is not", null).doNothing())
     .executeTakeFirst();
   return numInsertedOrUpdatedRows !== 0n;
 }
@@ -185,14 +185,18 @@ const nextRun = prepared((db, due: Due) =>
  * the outcome is undone: somebody else has the job now. So do the next three.
  */
 export async function finishJob(tx: Db, job: Job): Promise<void> {
-  const { numDeletedRows } = await tx
+  const held = await deleteHeld(tx, { id: job.id, attempts: job.attempts });
+  if (held.length === 0) throw new LeaseLostError(job);
+}
+
+const deleteHeld = prepared((db, job: { id: string; attempts: number }) =>
+  db
     .deleteFrom("jobs")
     .where("id", "=", job.id)
     .where("status", "=", "running")
     .where("attempts", "=", job.attempts)
-    .executeTakeFirst();
-  if (numDeletedRows === 0n) throw new LeaseLostError(job);
-}
+    .returning("id"),
+);
 
 /** Puts a job back for `run_at` because its handler said "not now": `error` says why. */
 export async function postponeJob(tx: Db, job: Job, retry: { run_at: number; error: string }): Promise<void> {
@@ -242,15 +246,16 @@ export function backoffSeconds(failures: number): number {
 }
 
 export async function isLaneBusy(tx: Db, lane: string): Promise<boolean> {
-  const earlier: Pick<JobRow, "id"> | undefined = await tx
+  return (await jobsInLane(tx, { lane })).length > 0;
+}
+
+const jobsInLane = prepared((db, key: { lane: string }) =>
+  db
     .selectFrom("jobs")
     .select("id")
-    .where("lane", "=", lane)
-    .where("status", "in", ["pending", "running"])
-    .limit(1)
-    .executeTakeFirst();
-  return earlier !== undefined;
-}
+    .where("lane", "=", key.lane)
+    .where("status", "in", ["pending", "running"]),
+);
 
 export class LeaseLostError extends Error {
   constructor(job: Job) {

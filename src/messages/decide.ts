@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { App } from "../app.ts";
-import { findThread } from "../conversations/conversations.ts";
+import { dedupeKeyOfId, findThread } from "../conversations/conversations.ts";
 import type { Db } from "../db/database.ts";
 import { insertRow } from "../db/prepared.ts";
 import type { Authority, InboxRow, UserRow } from "../db/schema.ts";
@@ -217,7 +217,7 @@ function storeOnce(app: App, tx: Db, raw: Buffer): () => Promise<string> {
 
 /** Decision L.6: the Message-ID, or a hash of what makes a mail the same one. */
 function dedupeKeyOf(mail: Examined): string {
-  if (mail.rfc_message_id !== null) return `id:${mail.rfc_message_id}`;
+  if (mail.rfc_message_id !== null) return dedupeKeyOfId(mail.rfc_message_id);
   return sha256([mail.from_address, mail.headers.get("date") ?? "", mail.subject, mail.body_hash].join("\n"));
 }
 

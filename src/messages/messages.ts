@@ -1,6 +1,7 @@
 import type { App } from "../app.ts";
 import { remainingCredits } from "../billing/ledger.ts";
 import type { Db } from "../db/database.ts";
+import { prepared } from "../db/prepared.ts";
 import type { AttachmentRow, MessageRow, UserRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
 import { decodeCursor, type Page, pageOf } from "../lib/pagination.ts";
@@ -36,8 +37,9 @@ export async function listMessages(
 
 /** A message of the user's own in the shape of the routing API; unknown and foreign ids are both `not_found`. */
 export async function readRouting(app: App, user: UserRow, id: string): Promise<RoutingView> {
-  const row = await ownMessage(app.db, user, id);
-  const files = await attachmentsOf(app.db, [row.id]);
+  const [row] = await ownMessage(app.db, { user_id: user.id, id });
+  if (!row) throw new AppError("not_found", "There is no such message.");
+  const files = await attachmentsOfOne(app.db, { message_id: row.id });
   return viewRouting(row, files, await remainingCredits(app, app.db, user));
 }
 
@@ -61,22 +63,30 @@ export async function readAttachment(
   return { ...row, bytes };
 }
 
-async function ownMessage(db: Db, user: UserRow, id: string): Promise<MessageRow> {
-  const row = await db
-    .selectFrom("messages")
-    .selectAll()
-    .where("id", "=", id)
-    .where("user_id", "=", user.id)
-    .executeTakeFirst();
-  if (!row) throw new AppError("not_found", "There is no such message.");
-  return row;
-}
+const ownMessage = prepared((db, key: { user_id: string; id: string }) =>
+  db.selectFrom("messages").selectAll().where("id", "=", key.id).where("user_id", "=", key.user_id),
+);
+
+const META = [
+  "id",
+  "message_id",
+  "direction",
+  "filename",
+  "content_type",
+  "size",
+  "created",
+  "purged_at",
+] as const satisfies (keyof AttachmentMeta)[];
+
+const attachmentsOfOne = prepared((db, key: { message_id: string }) =>
+  db.selectFrom("attachments").select(META).where("message_id", "=", key.message_id).orderBy("id"),
+);
 
 async function attachmentsOf(db: Db, message_ids: string[]): Promise<AttachmentMeta[]> {
   if (message_ids.length === 0) return [];
   return db
     .selectFrom("attachments")
-    .select(["id", "message_id", "direction", "filename", "content_type", "size", "created", "purged_at"])
+    .select(META)
     .where("message_id", "in", message_ids)
     .orderBy("id")
     .execute();

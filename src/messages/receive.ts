@@ -1,4 +1,5 @@
 import type { App } from "../app.ts";
+import { prepared } from "../db/prepared.ts";
 import { addressOf, findInboxByAddress, outgoingOfBounce, splitAddress } from "../inboxes/addresses.ts";
 import { authenticateSender } from "../mail/authenticate.ts";
 import { inNetworks } from "../lib/networks.ts";
@@ -35,13 +36,13 @@ export async function findRecipient(app: App, address: string): Promise<Recipien
   if (outgoingOfBounce(app, parts) !== undefined) return { address };
   const row = await findInboxByAddress(app.db, parts);
   if (!row) return undefined;
-  const user = await app.db
-    .selectFrom("users")
-    .selectAll()
-    .where("id", "=", row.user_id)
-    .executeTakeFirstOrThrow();
-  return { address, inbox: { row, user } };
+  const [user] = await userById(app.db, { id: row.user_id });
+  return user && { address, inbox: { row, user } };
 }
+
+const userById = prepared((db, key: { id: string }) =>
+  db.selectFrom("users").selectAll().where("id", "=", key.id),
+);
 
 /** Decides about a mail and, where it is accepted, stores it: raw mail, verdicts and job in one synced commit. */
 export async function receiveMail(app: App, delivery: Delivery): Promise<Reception> {

@@ -5,6 +5,7 @@ import { planLimits } from "../billing/plans.ts";
 import { openConnectionOf } from "../connections/connections.ts";
 import { ownConversation } from "../conversations/conversations.ts";
 import type { Db } from "../db/database.ts";
+import { prepared } from "../db/prepared.ts";
 import type { InboxRow, MessageRow, UserRow } from "../db/schema.ts";
 import { AppError, invalid } from "../errors.ts";
 import { ownInbox } from "../inboxes/inboxes.ts";
@@ -101,12 +102,7 @@ function isLongerThan(text: string, limit: number): boolean {
 
 async function chooseInbox(app: App, user: UserRow, inbox_id: string | undefined): Promise<InboxRow> {
   if (inbox_id !== undefined) return ownInbox(app.db, user, inbox_id);
-  const [inbox, other] = await app.db
-    .selectFrom("inboxes")
-    .selectAll()
-    .where("user_id", "=", user.id)
-    .limit(2)
-    .execute();
+  const [inbox, other] = await firstInboxes(app.db, { user_id: user.id });
   if (!inbox)
     throw new AppError("inbox_required", "This account has no inbox.", {
       fix: "Make one with POST /inboxes.",
@@ -117,6 +113,10 @@ async function chooseInbox(app: App, user: UserRow, inbox_id: string | undefined
     });
   return inbox;
 }
+
+const firstInboxes = prepared((db, key: { user_id: string }) =>
+  db.selectFrom("inboxes").selectAll().where("user_id", "=", key.user_id).limit(2),
+);
 
 async function refuseUnrouted(app: App, inbox: InboxRow): Promise<void> {
   if (await openConnectionOf(app, inbox)) return;

@@ -1,4 +1,5 @@
 import type { App } from "../app.ts";
+import { prepared } from "../db/prepared.ts";
 import type { MessageRow } from "../db/schema.ts";
 import { type MailHeaders, readHeaders } from "../mail/headers.ts";
 import type { MailAttachment } from "../mail/parse.ts";
@@ -31,18 +32,8 @@ export async function readInput(app: App, message: MessageRow): Promise<RunInput
 }
 
 async function readCall(app: App, message: MessageRow): Promise<RunInput> {
-  const stored = await app.db
-    .selectFrom("message_contents")
-    .select("content")
-    .where("message_id", "=", message.id)
-    .executeTakeFirst();
-  const rows = await app.db
-    .selectFrom("attachments")
-    .select(["filename", "content_type", "size", "bytes", "segment", "segment_offset"])
-    .where("message_id", "=", message.id)
-    .where("direction", "=", "in")
-    .orderBy("id")
-    .execute();
+  const [stored] = await contentOf(app.db, { message_id: message.id });
+  const rows = await filesInto(app.db, { message_id: message.id });
   const files: IncomingFile[] = [];
   for (const row of rows) {
     const { filename, content_type } = row;
@@ -58,12 +49,23 @@ async function readCall(app: App, message: MessageRow): Promise<RunInput> {
   };
 }
 
-async function readMail(app: App, message: MessageRow, raw_mail_id: string): Promise<RunInput> {
-  const stored = await app.db
-    .selectFrom("raw_mails")
+const contentOf = prepared((db, key: { message_id: string }) =>
+  db.selectFrom("message_contents").select("content").where("message_id", "=", key.message_id),
+);
+const filesInto = prepared((db, key: { message_id: string }) =>
+  db
+    .selectFrom("attachments")
     .selectAll()
-    .where("id", "=", raw_mail_id)
-    .executeTakeFirst();
+    .where("message_id", "=", key.message_id)
+    .where("direction", "=", "in")
+    .orderBy("id"),
+);
+const rawMailOf = prepared((db, key: { id: string }) =>
+  db.selectFrom("raw_mails").selectAll().where("id", "=", key.id),
+);
+
+async function readMail(app: App, message: MessageRow, raw_mail_id: string): Promise<RunInput> {
+  const [stored] = await rawMailOf(app.db, { id: raw_mail_id });
   const raw = stored && (await readBytes(app, stored));
   if (!raw) throw new Error(`The raw mail of message ${message.id} is gone`);
   const headers = readHeaders(raw);

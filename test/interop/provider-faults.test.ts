@@ -13,7 +13,7 @@ const ALL_ENDED_MS = 18_000;
 
 /** What each sick provider ends in, and how often it is asked: twice where another try may help, else once. */
 const CASES: [ModelFault, reason: string, requests: number, ModelServerOptions?][] = [
-  ["hang", "timeout", 2],
+  ["hang", "timeout", 1],
   ["garbage", "bad_response", 2],
   ["html_200", "bad_response", 2],
   ["html_502", "provider_error", 2],
