@@ -3,10 +3,12 @@ import type Sqlite from "better-sqlite3";
 import { messageOf } from "../errors.ts";
 import { startWorker } from "../lib/worker.ts";
 
-/** The log is copied back into the database from this size on, and cut to it when it starts anew. */
+/** The log is copied back into the database from this size on. */
 const CHECKPOINT_FROM_BYTES = 4 * 1024 * 1024;
 /** Under unbroken load the worker never catches up quite; from this size on the writer copies the little that is left. */
-const OVERGROWN_BYTES = 128 * 1024 * 1024;
+const OVERGROWN_BYTES = 32 * 1024 * 1024;
+/** A log that starts anew is cut to this size. Below it the file keeps its blocks: syncing one that grows costs more. */
+const KEPT_BYTES = 64 * 1024 * 1024;
 const LOOK_EVERY_MS = 250;
 /** How long a stop waits for a checkpoint: a thread that ends inside SQLite can take the process with it. */
 const FINISH_MS = 10_000;
@@ -25,7 +27,7 @@ export function startCheckpoints(
   warn: (problem: string) => void,
 ): Checkpoints {
   sqlite.pragma("wal_autocheckpoint = 0");
-  sqlite.pragma(`journal_size_limit = ${CHECKPOINT_FROM_BYTES}`);
+  sqlite.pragma(`journal_size_limit = ${KEPT_BYTES}`);
   let timer: ReturnType<typeof setTimeout> | undefined;
   let worker: Worker | undefined;
   let running: Promise<void> | undefined;

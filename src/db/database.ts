@@ -11,8 +11,6 @@ export type { Db, Write } from "./group-commit.ts";
 
 /** How long to wait for a second process (a command line) that holds the write lock. */
 const BUSY_TIMEOUT_MS = 5_000;
-/** Every commit writes each page it touched in whole: larger pages slow small mails down, smaller ones large mails. */
-const PAGE_BYTES = 8_192;
 const STORAGE_FAULTS =
   /^(SQLITE_(BUSY|CANTOPEN|FULL|IOERR|LOCKED|NOMEM|READONLY)|ENOSPC|EDQUOT|EIO|EROFS|EMFILE|ENFILE)/;
 
@@ -34,7 +32,6 @@ export function openDatabase(
   const inMemory = path === ":memory:";
   if (!inMemory) mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const sqlite = new Sqlite(path, { timeout: BUSY_TIMEOUT_MS });
-  sqlite.pragma(`page_size = ${PAGE_BYTES}`);
   sqlite.pragma("journal_mode = WAL");
   // FULL, because NORMAL loses acknowledged mail when the power goes.
   sqlite.pragma("synchronous = FULL");

@@ -2,7 +2,7 @@ import type { App } from "../app.ts";
 import { remainingCredits } from "../billing/ledger.ts";
 import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
-import type { AttachmentRow, MessageRow, UserRow } from "../db/schema.ts";
+import type { AttachmentRow, UserRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
 import { decodeCursor, type Page, pageOf } from "../lib/pagination.ts";
 import { readBytes } from "./stored-bytes.ts";

@@ -1,7 +1,7 @@
 import type { App } from "../app.ts";
 
 /** Larger ones go to the segments: the database would write them twice, to its log and to its file. */
-const MAX_INLINE_BYTES = 64 * 1024;
+const MAX_INLINE_BYTES = 16 * 1024;
 
 /** The columns that say where the bytes of a mail or of a file are; all null once they have been purged. */
 export interface StoredBytes {
