@@ -183,6 +183,10 @@ function messageTable(db: Kysely<unknown>): CreateTableBuilder<string, string> {
 function workTables(db: Kysely<unknown>): CreateTableBuilder<string, string>[] {
   return [
     db.schema
+      .createTable("installation")
+      .addColumn("name", "text", (c) => c.primaryKey())
+      .addColumn("value", "blob", (c) => c.notNull()),
+    db.schema
       .createTable("idempotency_keys")
       .addColumn("user_id", "text", (c) => c.notNull().references("users.id").onDelete("cascade"))
       .addColumn("route", "text", (c) => c.notNull())

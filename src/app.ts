@@ -5,10 +5,12 @@ import { migrateToLatest } from "./db/migrate.ts";
 import type { JobWorker } from "./jobs/worker.ts";
 import { createResolver, type Resolver } from "./lib/dns.ts";
 import { createSafeFetch, type SafeFetch } from "./lib/net.ts";
+import { folderFault } from "./lib/start-faults.ts";
 import { createNotifier, type Notifier } from "./lib/notifier.ts";
 import { createRateLimiter, type RateLimiter } from "./lib/rate-limit.ts";
 import { openSegments, type SegmentStore } from "./lib/segments.ts";
-import { loadMasterKey, type Secrets } from "./lib/secrets.ts";
+import type { Secrets } from "./lib/secrets.ts";
+import { openMasterKey } from "./db/master-key.ts";
 import { createLog, type Log } from "./log.ts";
 import { type DkimKeys, loadDkimKeys } from "./mail/dkim.ts";
 import { createMailParser, type MailParser } from "./mail/parse.ts";
@@ -47,19 +49,14 @@ export interface AppOverrides {
   log?: Log;
   /** The port of other people's mail servers, 25 but in tests. */
   smtp_port?: number;
+  /** False beside a running server, which would not know the new schema. */
+  may_migrate?: boolean;
 }
 
 export async function createApp(config: Config, overrides: AppOverrides = {}): Promise<App> {
   const nowMs = overrides.nowMs ?? Date.now;
   const log = overrides.log ?? createLog(config.log);
-  const segments = await openSegments(join(config.data.dir, "mail"));
-  const warn = (problem: string): void =>
-    log.warn({ problem }, "the database log cannot be copied back yet; trying again");
-  const database = openDatabase(config.database.url, warn, () => segments.flush());
-  const migrated = await migrateToLatest(database.db);
-  if (migrated.length > 0) log.debug({ migrations: migrated }, "database migrated");
-  const secrets = await loadMasterKey({ configured: config.security.master_key, dir: config.data.dir });
-  if (secrets.warning !== null) log.warn(secrets.warning);
+  const { segments, database, secrets } = await openStores(config, log, overrides.may_migrate ?? true);
   const resolver = createResolver({ servers: config.dns.servers });
   const parser = createMailParser();
   const sender = createSender({
@@ -95,4 +92,24 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
       await segments[Symbol.asyncDispose]();
     },
   };
+}
+
+/** What the data folder holds: the database brought up to date, the segments and the master key. */
+async function openStores(config: Config, log: Log, may_migrate: boolean) {
+  const { dir } = config.data;
+  // Mail is nobody else's business, also where the folder was there before us.
+  process.umask(0o077);
+  try {
+    const segments = await openSegments(join(dir, "mail"));
+    const warn = (problem: string): void =>
+      log.warn({ problem }, "the database log cannot be copied back yet; trying again");
+    const database = openDatabase(config.database.url, warn, () => segments.flush());
+    const migrated = await migrateToLatest(database.db, may_migrate);
+    if (migrated.length > 0) log.debug({ migrations: migrated }, "database migrated");
+    const secrets = await openMasterKey(database, { configured: config.security.master_key, dir });
+    if (secrets.warning !== null) log.warn(secrets.warning);
+    return { segments, database, secrets };
+  } catch (error) {
+    throw folderFault(error, dir);
+  }
 }

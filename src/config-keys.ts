@@ -196,5 +196,5 @@ function entriesOf(raw: string): string[] {
 
 /** The authority of a URL ends at the first `/`, `?` or `#`; its last `@` ends the user information. */
 function maskPassword(value: string): string {
-  return value.replace(/^([a-z][a-z0-9+.-]*:\/\/[^:@/?#]*):[^/?#]*@/i, "$1:***@");
+  return value.replace(/^([a-z][a-z0-9+.-]*:\/\/[^:/?#]*):[^/?#]*@/i, "$1:***@");
 }

@@ -16,6 +16,9 @@ const MIN_FREE_BYTES = 64 * 1_048_576;
 const CALLS_MS = 5_000;
 const ANSWERS_MS = 2_000;
 
+/** A command line that makes an account holds the folder for a moment. */
+const COMMAND_LINE_MS = 2_000;
+
 export interface Server extends AsyncDisposable {
   app: App;
   /** `http://host:port`. */
@@ -27,7 +30,7 @@ export interface Server extends AsyncDisposable {
 /** Starts the whole server over one data folder. Disposing it drains the work in progress. */
 export async function serve(config: Config, overrides: AppOverrides = {}): Promise<Server> {
   await using started = new AsyncDisposableStack();
-  const lock = lockDataFolder(config.data.dir);
+  const lock = lockDataFolder(config.data.dir, COMMAND_LINE_MS);
   if (!lock) throw inUse(config);
   started.use(lock);
   const app = started.use(await createApp(config, overrides));

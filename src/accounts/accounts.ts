@@ -35,7 +35,9 @@ export async function createVerifiedUser(app: App, input: { email: string; plan?
   const email = normalizeEmail(input.email);
   return app.write(async (tx) => {
     if (await findUserByEmail(tx, email))
-      throw new AppError("conflict", `There is already an account for ${email}.`);
+      throw new AppError("conflict", `There is already an account for ${email}.`, {
+        fix: `\`mailwright api-key create ${email}\` makes another key for it.`,
+      });
     const first = (await tx.selectFrom("users").select("id").limit(1).executeTakeFirst()) === undefined;
     const user: User = {
       id: Bun.randomUUIDv7(),

@@ -59,6 +59,8 @@ function sentencesOf(content: string): string[] {
   const segmenter = new Intl.Segmenter("en", { granularity: "sentence" });
   const sentences = content
     .slice(0, MAX_READ_CHARS)
+    // Who wrote and about what is no answer to anything.
+    .replace(/^From: .*\nSubject: .*$/m, "")
     .split(/\n{2,}/)
     .flatMap((paragraph) =>
       Array.from(segmenter.segment(paragraph.replace(/\s+/g, " ")), (part) => part.segment.trim()),

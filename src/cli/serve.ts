@@ -1,27 +1,36 @@
 import { Command } from "commander";
-import type { ConfigOverrides } from "../config.ts";
+import { type Config, type ConfigOverrides, defaultConfig } from "../config.ts";
 import { type Server, serve } from "../serve.ts";
 import { CONFIG_OPTION, type CommonOptions, configOf } from "./options.ts";
 
 const LOOPBACK = ["127.0.0.1/32", "::1/128"];
 
-/** For a machine of one's own: mail from it is trusted, nothing leaves it, nobody else reaches it. */
-const DEV: ConfigOverrides = {
-  server: { listen: "127.0.0.1:8080" },
-  smtp: { listen: "127.0.0.1:2525", trusted_networks: LOOPBACK, early_talker_ms: 0 },
-  outbound: { mode: "capture" },
-};
+/**
+ * For a machine of one's own: mail from it is trusted, and nobody else reaches it. What is configured stays; only
+ * the defaults are others.
+ */
+function devOverrides({ server, smtp }: Config): ConfigOverrides {
+  const usual = defaultConfig();
+  const local = (listen: string, other: string) =>
+    listen === other ? listen.replace("0.0.0.0", "127.0.0.1") : listen;
+  return {
+    server: { listen: local(server.listen, usual.server.listen) },
+    smtp: {
+      listen: local(smtp.listen, usual.smtp.listen),
+      trusted_networks: [...smtp.trusted_networks, ...LOOPBACK],
+      early_talker_ms: smtp.early_talker_ms === usual.smtp.early_talker_ms ? 0 : smtp.early_talker_ms,
+    },
+  };
+}
 
 export function serveCommand(): Command {
   return new Command("serve")
     .description("run the server until SIGTERM or Ctrl-C")
     .option(...CONFIG_OPTION)
-    .option(
-      "--dev",
-      "listen on loopback only, trust mail from this machine, keep outgoing mail in the capture box",
-    )
+    .option("--dev", "listen on this machine only (unless configured) and trust mail from it")
     .action(async (options: CommonOptions & { dev?: boolean }) => {
-      await untilStopped(await serve(configOf(options, options.dev ? DEV : {})));
+      const config = configOf(options);
+      await untilStopped(await serve(options.dev ? configOf(options, devOverrides(config)) : config));
     });
 }
 

@@ -22,14 +22,14 @@ function createCommand(): Command {
     .option(...CONFIG_OPTION)
     .option(...JSON_OPTION)
     .action((email: string, options: CommonOptions & { plan?: Plan; apiKey?: boolean }) =>
-      withApp(options, async (app) => {
+      withApp({ ...options, create: true }, async (app) => {
         const user = await createVerifiedUser(app, {
           email,
           ...(options.plan ? { plan: options.plan } : {}),
         });
         const key = options.apiKey ? await createApiKey(app, { email: user.email }) : undefined;
         const lines = [
-          `Account ${user.email} made (plan ${user.plan}${user.is_admin ? ", administrator" : ""}).`,
+          `Account ${user.email} made (plan ${user.plan}${user.is_admin ? ", administrator" : ""}) in ${app.config.data.dir}.`,
         ];
         if (key) lines.push(`API key, shown this once: ${key.key}`);
         print(options, { ...viewUser(user), ...(key ? { api_key: key.key } : {}) }, lines);

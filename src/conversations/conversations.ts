@@ -1,7 +1,7 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { insertRow, prepared } from "../db/prepared.ts";
-import type { ConversationRow, InboxRow, UserRow } from "../db/schema.ts";
+import type { ConversationRow, InboxRow, MessageRow, UserRow } from "../db/schema.ts";
 import { AppError, invalid } from "../errors.ts";
 import { base32Token, equalBytes } from "../lib/secrets.ts";
 
@@ -81,10 +81,14 @@ export async function ownConversation(
 /** Instruction and reply of the latest finished turns, oldest first, within the memory's bounds. */
 export async function recallTurns(
   db: Db,
-  message: { id: string; conversation_id: string | null },
+  message: Pick<MessageRow, "id" | "conversation_id" | "authority" | "sender">,
 ): Promise<Turn[]> {
-  if (message.conversation_id === null) return [];
-  const rows = await turnsBefore(db, { id: message.id, conversation_id: message.conversation_id });
+  const { id, conversation_id, authority, sender } = message;
+  if (conversation_id === null) return [];
+  const rows = (await turnsBefore(db, { id, conversation_id })).filter(
+    // The owner's turns are the owner's, by mail or by call; everybody else is reminded of nothing but their own.
+    (row) => row.authority === authority && (authority === "owner" || row.sender === sender),
+  );
   const turns: Turn[] = [];
   let chars = 0;
   for (const row of rows) {
@@ -98,7 +102,7 @@ export async function recallTurns(
 const turnsBefore = prepared((db, message: { id: string; conversation_id: string }) =>
   db
     .selectFrom("messages")
-    .select(["instruction", "result"])
+    .select(["instruction", "result", "authority", "sender"])
     .where("conversation_id", "=", message.conversation_id)
     .where("state", "=", "done")
     .where("id", "<", message.id)
@@ -152,9 +156,9 @@ export async function rememberReplyTag(app: App, tx: Db, thread: Thread): Promis
     .execute();
 }
 
-/** What makes two mails the same one (decision L.6), of a mail that has a Message-ID. */
-export function dedupeKeyOfId(rfc_message_id: string): string {
-  return `id:${rfc_message_id}`;
+/** What makes two mails the same one (decision L.6), of a mail that has a Message-ID: another's mail never is. */
+export function dedupeKeyOfId(rfc_message_id: string, sender: string): string {
+  return `id:${rfc_message_id} ${sender}`;
 }
 
 async function threadOfToken(
@@ -213,7 +217,7 @@ async function threadOfMail(
     .selectFrom("messages")
     .select("conversation_id")
     .where("inbox_id", "=", inbox.id)
-    .where("dedupe_key", "=", dedupeKeyOfId(parent.id))
+    .where("dedupe_key", "=", dedupeKeyOfId(parent.id, parent.sender))
     .where("sender", "=", parent.sender)
     .where("conversation_id", "is not", null)
     .executeTakeFirst();

@@ -2,6 +2,7 @@ import { mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import Sqlite from "better-sqlite3";
 import { Kysely, sql } from "kysely";
+import { folderFault } from "../lib/start-faults.ts";
 import { startCheckpoints } from "./checkpoint.ts";
 import { sqliteDialect } from "./dialect.ts";
 import { type Db, groupCommit, type Write } from "./group-commit.ts";
@@ -69,17 +70,18 @@ export async function tryWriting(tx: Db): Promise<void> {
 
 /**
  * Holds the data folder for this process until it ends, however it ends: the lock belongs to the operating
- * system. Returns undefined when another process has it.
+ * system. Returns undefined when another process still has it after `wait_ms`.
  */
-export function lockDataFolder(dir: string): Disposable | undefined {
-  mkdirSync(dir, { recursive: true, mode: 0o700 });
-  const lock = new Sqlite(join(dir, "mailwright.lock"), { timeout: 0 });
+export function lockDataFolder(dir: string, wait_ms = 0): Disposable | undefined {
+  let lock: Sqlite.Database | undefined;
   try {
+    mkdirSync(dir, { recursive: true, mode: 0o700 });
+    lock = new Sqlite(join(dir, "mailwright.lock"), { timeout: wait_ms });
     lock.exec("begin exclusive");
-    return { [Symbol.dispose]: () => void lock.close() };
+    return { [Symbol.dispose]: () => void lock?.close() };
   } catch (error) {
-    lock.close();
+    lock?.close();
     if (error instanceof Sqlite.SqliteError && error.code === "SQLITE_BUSY") return undefined;
-    throw error;
+    throw folderFault(error, dir);
   }
 }

@@ -9,8 +9,9 @@ export interface MigrationStatus {
 }
 
 /** Brings the schema up to this binary's. Throws, with a sentence for the operator, on a newer database. */
-export async function migrateToLatest(db: Db): Promise<string[]> {
+export async function migrateToLatest(db: Db, may_migrate = true): Promise<string[]> {
   await refuseNewerSchema(db);
+  if (!may_migrate && (await migrationStatus(db)).some(({ executed }) => !executed)) throw serverIsOlder();
   const { error, results } = await migrator(db).migrateToLatest();
   if (error) throw new Error("The database could not be migrated; nothing was changed.", { cause: error });
   return (results ?? []).map((result) => result.migrationName);
@@ -19,6 +20,16 @@ export async function migrateToLatest(db: Db): Promise<string[]> {
 export async function migrationStatus(db: Db): Promise<MigrationStatus[]> {
   const known = await migrator(db).getMigrations();
   return known.map(({ name, executedAt }) => ({ name, executed: executedAt !== undefined }));
+}
+
+function serverIsOlder(): AppError {
+  return new AppError(
+    "unavailable",
+    "The running server is older than this program, and the database is its.",
+    {
+      fix: "Restart the server with this version first.",
+    },
+  );
 }
 
 function migrator(db: Db): Migrator {

@@ -5,6 +5,7 @@ import type { Generated } from "kysely";
  * JSON is text, times are unix seconds.
  */
 export interface Schema {
+  installation: InstallationRow;
   users: UserRow;
   api_keys: ApiKeyRow;
   connections: ConnectionRow;
@@ -20,6 +21,12 @@ export interface Schema {
   ledger: LedgerRow;
   idempotency_keys: IdempotencyKeyRow;
   jobs: JobRow;
+}
+
+/** What holds for the whole data folder. */
+export interface InstallationRow {
+  name: "key_check";
+  value: Uint8Array;
 }
 
 export type Plan = "free" | "pro" | "team";

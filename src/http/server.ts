@@ -3,6 +3,7 @@ import type { App } from "../app.ts";
 import { splitListen } from "../config-forms.ts";
 import { connectionRoutes } from "../connections/routes.ts";
 import { AppError } from "../errors.ts";
+import { listenFault } from "../lib/start-faults.ts";
 import { inboxRoutes } from "../inboxes/routes.ts";
 import { messageRoutes } from "../messages/routes.ts";
 import { routingRoutes } from "../routing/routes.ts";
@@ -62,13 +63,20 @@ export function createHttp(app: App, health: Health) {
 export async function startHttp(app: App, health: Health): Promise<HttpDoor> {
   const { host, port } = splitListen(app.config.server.listen) ?? { host: "0.0.0.0", port: 0 };
   const { tls, cert, key } = app.config.server;
-  const http = createHttp(app, health).listen({
-    hostname: host,
-    port,
-    idleTimeout: IDLE_SECONDS,
-    maxRequestBodySize: MAX_REQUEST_BYTES,
-    ...(tls === "files" ? { tls: { cert: Bun.file(cert), key: Bun.file(key) } } : {}),
-  });
+  const http = createHttp(app, health);
+  try {
+    http.listen({
+      hostname: host,
+      port,
+      // Elysia's own default lets a second server share the port without a word.
+      reusePort: false,
+      idleTimeout: IDLE_SECONDS,
+      maxRequestBodySize: MAX_REQUEST_BYTES,
+      ...(tls === "files" ? { tls: { cert: Bun.file(cert), key: Bun.file(key) } } : {}),
+    });
+  } catch (error) {
+    throw listenFault(error, { setting: "server.listen", value: app.config.server.listen });
+  }
   return {
     url: `${tls === "files" ? "https" : "http"}://${host.includes(":") ? `[${host}]` : host}:${http.server?.port}`,
     async [Symbol.asyncDispose]() {

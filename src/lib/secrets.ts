@@ -48,13 +48,30 @@ export interface Secrets {
  * made at the first start. Throws AppError "internal" when the key is there but unusable: a new one would lock out
  * everything sealed before.
  */
-export async function loadMasterKey(options: { configured: string; dir: string }): Promise<Secrets> {
+export async function loadMasterKey(options: {
+  configured: string;
+  dir: string;
+  /** Whether a key may be made where there is none. */
+  create: boolean;
+}): Promise<Secrets> {
   if (options.configured !== "") {
     return createSecrets(decodeMasterKey(options.configured, "security.master_key"), null);
   }
   const file = join(options.dir, "master.key");
-  const text = (await readIfThere(file)) ?? (await createKeyFile(options.dir, file));
+  const stored = await readIfThere(file);
+  if (stored === null && !options.create) throw lostKey(file);
+  const text = stored ?? (await createKeyFile(options.dir, file));
   return createSecrets(decodeMasterKey(text, file), await permissionWarning(file));
+}
+
+function lostKey(file: string): AppError {
+  return new AppError(
+    "unavailable",
+    `The master key ${file} is gone, and the database holds what was sealed with it.`,
+    {
+      fix: "Put the file back from a backup, or set security.master_key to the key used before.",
+    },
+  );
 }
 
 /** A new API key. Only `hash` is stored, and `prefix` and `last4` to recognise it by. */

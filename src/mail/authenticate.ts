@@ -25,6 +25,10 @@ export interface Identity {
   auth: { spf: string; dkim: string; dmarc: string; aligned: boolean };
   /** The domain asks that its unauthenticated mail be refused: 550 5.7.26. */
   dmarc_reject: boolean;
+  /** It came straight from the author's own server: the envelope names the author, and SPF passes for it. */
+  direct: boolean;
+  /** Header fields that an aligned signature covers, lower-case. */
+  signed: string[];
   /** The DNS did not answer, so a later attempt may be authenticated. */
   problem?: "temporary";
 }
@@ -55,6 +59,8 @@ const UNANSWERED: Identity = {
   authenticated: false,
   auth: { spf: "temperror", dkim: "temperror", dmarc: "temperror", aligned: false },
   dmarc_reject: false,
+  direct: false,
+  signed: [],
   problem: "temporary",
 };
 
@@ -79,15 +85,18 @@ async function judge(mail: Envelope, signal: AbortSignal): Promise<Identity> {
     strict: true,
   });
   // A missing verdict is a fail.
-  return conclude({
-    dkim,
-    sender,
-    verdict: found ? found.status.result : "fail",
-    policy: found && found.policy,
-  });
+  const verdict = found ? found.status.result : "fail";
+  const identity = conclude({ dkim, sender, verdict, policy: found && found.policy });
+  const direct = sender.result === "pass" && mail.mail_from.toLowerCase() === mail.from.address;
+  return { ...identity, direct, signed: dkim.signed };
 }
 
-function conclude(seen: { dkim: Check; sender: Check; verdict: string; policy: string | false }): Identity {
+function conclude(seen: {
+  dkim: Check;
+  sender: Check;
+  verdict: string;
+  policy: string | false;
+}): Omit<Identity, "direct" | "signed"> {
   const { dkim, sender, verdict } = seen;
   const unpublished = verdict === "none";
   // Without a DMARC record SPF only proves an address that many senders may share.

@@ -4,6 +4,10 @@ const MAX_CLASSES = 50;
 /** Two colours closer than this (of 255, on every channel) cannot be told apart by a reader. */
 const SAME_COLOR_WITHIN = 12;
 const FAR_OUTSIDE_PX = -500;
+/** Smaller letters cannot be read. Points count as pixels. */
+const LEAST_SIZE_PX = 2.4;
+const PAGE_SIZE_PX = 16;
+const LINE = /solid|dashed|dotted|double|groove|ridge|inset|outset/;
 /** Tables grow with their content whatever size they declare. */
 const GROWS = new Set(["table", "tbody", "thead", "tfoot", "tr", "td", "th", "col", "colgroup", "img"]);
 const COLOR_NAMES: Record<string, string> = {
@@ -30,8 +34,10 @@ type Color = Rgb | "transparent" | "unknown";
 export interface Look {
   /** Not shown, and nothing inside can show itself again. */
   gone: boolean;
-  /** Not shown, but an element inside may be (`visibility`, `font-size`). */
-  unseen: { visibility: boolean; size: boolean };
+  /** By `visibility`: not shown, but an element inside may be. */
+  unseen: boolean;
+  /** Of the letters, in pixels; an element inside may have larger ones. */
+  size: number;
   color: Color;
   background: Color;
   keeps_spaces: boolean;
@@ -44,26 +50,24 @@ export interface HtmlElement {
 
 export const PAGE_LOOK: Look = {
   gone: false,
-  unseen: { visibility: false, size: false },
+  unseen: false,
+  size: PAGE_SIZE_PX,
   color: "unknown",
   background: [255, 255, 255],
   keeps_spaces: false,
 };
 
 export function isHidden(look: Look): boolean {
-  return look.gone || look.unseen.visibility || look.unseen.size || isCamouflaged(look);
+  return look.gone || look.unseen || look.size < LEAST_SIZE_PX || isCamouflaged(look);
 }
 
 export function lookOf(element: HtmlElement, style: Declarations, parent: Look): Look {
   const visibility = style.get("visibility");
-  const size = style.get("font-size") ?? style.get("font")?.split("/")[0];
   const space = style.get("white-space");
   return {
     gone: parent.gone || isGone(element, style),
-    unseen: {
-      visibility: visibility === undefined ? parent.unseen.visibility : /^(hidden|collapse)/.test(visibility),
-      size: size === undefined ? parent.unseen.size : isTiny(size),
-    },
+    unseen: visibility === undefined ? parent.unseen : /^(hidden|collapse)/.test(visibility),
+    size: sizeOr(style.get("font-size") ?? style.get("font")?.split("/")[0], parent.size),
     color: colorOr(style.get("color"), parent.color),
     background: backgroundOr(style.get("background-color") ?? style.get("background"), parent.background),
     keeps_spaces:
@@ -84,10 +88,30 @@ export function styleOf(element: HtmlElement, sheet: Map<string, Declarations>):
     ];
     for (const selector of selectors) merge(style, sheet.get(selector));
   }
-  if (attributes["bgcolor"] !== undefined) style.set("background-color", attributes["bgcolor"]);
-  if (attributes["color"] !== undefined) style.set("color", attributes["color"]);
+  if (attributes["bgcolor"] !== undefined) put(style, "background-color", attributes["bgcolor"]);
+  if (attributes["color"] !== undefined) put(style, "color", attributes["color"]);
   if (attributes["style"] !== undefined) merge(style, declarations(attributes["style"]));
+  for (const [property, value] of style) {
+    if (value.endsWith(IMPORTANT)) style.set(property, value.slice(0, -IMPORTANT.length));
+  }
   return style;
+}
+
+/** Whether there is a line on this side of the element, and not a frame on all four that is drawn at once. */
+export function hasLine(style: Declarations, side: "top" | "left"): boolean {
+  const own = `${style.get(`border-${side}`) ?? ""} ${style.get(`border-${side}-style`) ?? ""}`;
+  if (LINE.test(own)) return true;
+  const widths = fourSides(style.get("border-width"));
+  const lines = fourSides(style.get("border-style")).map(
+    (one, at) => LINE.test(one) && Number.parseFloat(widths[at] ?? "") !== 0,
+  );
+  return !lines.every(Boolean) && lines[side === "top" ? 0 : 3] === true;
+}
+
+/** Top, right, bottom, left. */
+function fourSides(value = ""): string[] {
+  const [top = "", right = top, bottom = top, left = right] = value.split(/\s+/, 4);
+  return [top, right, bottom, left];
 }
 
 /** Adds the rules of one style sheet, by the last part of each simple selector. Media queries are left out. */
@@ -117,7 +141,15 @@ function addRule(sheet: Map<string, Declarations>, selectors: string, style: Dec
 }
 
 function merge(into: Declarations, from: Declarations | undefined): void {
-  for (const [property, value] of from ?? []) into.set(property, value);
+  for (const [property, value] of from ?? []) put(into, property, value);
+}
+
+/** Ends the values that a later plain one does not replace. */
+const IMPORTANT = "!";
+
+function put(into: Declarations, property: string, value: string): void {
+  if (into.get(property)?.endsWith(IMPORTANT) && !value.endsWith(IMPORTANT)) return;
+  into.set(property, value);
 }
 
 function declarations(text: string): Declarations {
@@ -125,13 +157,9 @@ function declarations(text: string): Declarations {
   for (const one of withoutComments(text.slice(0, MAX_STYLE_CHARS)).toLowerCase().split(";")) {
     const colon = one.indexOf(":");
     if (colon === -1) continue;
-    found.set(
-      one.slice(0, colon).trim(),
-      one
-        .slice(colon + 1)
-        .replace("!important", "")
-        .trim(),
-    );
+    const [value = "", mark] = one.slice(colon + 1).split("!", 2);
+    const end = mark?.trim() === "important" ? IMPORTANT : "";
+    put(found, one.slice(0, colon).trim(), value.trim() + end);
   }
   return found;
 }
@@ -154,17 +182,22 @@ function isGone(element: HtmlElement, style: Declarations): boolean {
   const value = (property: string): string => style.get(property) ?? "";
   return (
     attributes["hidden"] !== undefined ||
-    attributes["aria-hidden"] === "true" ||
+    /^\s*true\s*$/i.test(attributes["aria-hidden"] ?? "") ||
     value("display").startsWith("none") ||
-    Number.parseFloat(style.get("opacity") ?? "1") <= 0.05 ||
+    value("mso-hide").startsWith("all") ||
+    isSeeThrough(value("opacity")) ||
     (!GROWS.has(name) && hasNoRoom(attributes, style)) ||
     ["text-indent", "left", "top", "margin-left", "margin-top"].some(
-      (property) => Number.parseFloat(value(property)) <= FAR_OUTSIDE_PX,
+      (property) => pixels(value(property)) <= FAR_OUTSIDE_PX,
     ) ||
     /^rect\(\s*[01](px)?[\s,]/.test(value("clip")) ||
     /inset\((50|100)%|circle\(0/.test(value("clip-path")) ||
     /scale\(\s*0\s*[,)]/.test(value("transform"))
   );
+}
+
+function isSeeThrough(opacity: string): boolean {
+  return Number.parseFloat(opacity) <= (opacity.endsWith("%") ? 5 : 0.05);
 }
 
 function hasNoRoom(attributes: Record<string, string>, style: Declarations): boolean {
@@ -176,12 +209,37 @@ function hasNoRoom(attributes: Record<string, string>, style: Declarations): boo
   return sizes.some((size) => size !== undefined && Number.parseFloat(size) === 0);
 }
 
-const LEAST_SIZE: Record<string, number> = { px: 2, pt: 2, "": 2, em: 0.15, rem: 0.15, "%": 15 };
+/** A part of the window or of the element around counts for the letters or the page it is a part of. */
+const UNIT_PX: Record<string, number> = {
+  em: PAGE_SIZE_PX,
+  rem: PAGE_SIZE_PX,
+  ex: PAGE_SIZE_PX / 2,
+  ch: PAGE_SIZE_PX / 2,
+  pc: PAGE_SIZE_PX,
+  in: 96,
+  cm: 38,
+  mm: 3.8,
+  "%": 6,
+  vw: 6,
+  vh: 6,
+};
 
-function isTiny(size: string): boolean {
-  const found = /(?:^|\s)(\d{0,6}\.?\d{1,6})(px|pt|em|rem|%|)(?:\s|$)/.exec(size);
-  if (found === null) return false;
-  return Number(found[1]) < (LEAST_SIZE[found[2] ?? ""] ?? 0);
+function pixels(length: string): number {
+  const unit = /[a-z%]+$/.exec(length.slice(-8))?.[0] ?? "";
+  return Number.parseFloat(length) * (UNIT_PX[unit] ?? 1);
+}
+
+/** A word such as "medium" shows letters again inside an element that hides them; "inherit" and "smaller" do not. */
+function sizeOr(value: string | undefined, inherited: number): number {
+  if (value === undefined || /inherit|unset|smaller|larger/.test(value)) return inherited;
+  const found =
+    /(?:^|\s)(\d{0,6}\.?\d{1,20})([a-z]{2,3}|%)(?=\s|$)/.exec(value) ??
+    /(?:^|\s)(\d{0,6}\.?\d{1,20})()(?=\s|$)/.exec(value);
+  if (found === null) return PAGE_SIZE_PX;
+  const [, number, unit = ""] = found;
+  if (unit === "%") return (Number(number) / 100) * inherited;
+  if (unit === "em" || unit === "ex" || unit === "ch") return Number(number) * inherited;
+  return Number(number) * (UNIT_PX[unit] ?? 1);
 }
 
 function isCamouflaged({ color, background }: Look): boolean {

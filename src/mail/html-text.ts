@@ -1,6 +1,7 @@
 import { Parser } from "htmlparser2";
 import {
   type Declarations,
+  hasLine,
   type HtmlElement,
   isHidden,
   type Look,
@@ -14,7 +15,14 @@ import {
 const MAX_DEPTH = 512;
 const MAX_HREF_CHARS = 500;
 
-const NOT_TEXT = new Set(["style", "script", "title", "template", "select", "textarea", "iframe", "object"]);
+/** Elements whose tags end nothing but themselves: reading cannot start anew inside one. */
+const RAW = new Set(["style", "script", "title", "textarea"]);
+/** Neither these nor anything inside them is shown. */
+const NOT_TEXT = new Set(
+  "style script title template select option optgroup datalist textarea iframe object dialog noframes noembed video audio canvas desc metadata".split(
+    " ",
+  ),
+);
 const PARAGRAPHS = new Set([
   "p",
   "h1",
@@ -37,7 +45,11 @@ const BLOCKS = new Set(
 const PREFIXES: Record<string, string> = { li: "- ", td: " ", th: " " };
 /** Class, id or name of what mail programs wrap a quoted or forwarded mail in. */
 const QUOTE_NAME =
-  /quot|forward|fwdmsg|fwd_|cite|gmail_attr|gmail_extra|appendonsend|replycontent|replysection|reference-message|originalcontent|originalmessage|_mailoriginal|zmail_extra|zwchr|body-separator|airmail_on|__divider|__headers/;
+  /quot|forward|fwdmsg|fwd_|cite|gmail_attr|gmail_extra|appendonsend|reply[-_]?(content|section|header|mail)|reference-message|original-?(content|message)|_mailoriginal|zmail_extra|zwchr|body-separator|airmail_on|__divider|__headers|olk_src_body|qmbox|edo-original|alimail_/;
+const QUOTE_ELEMENTS = new Set(["blockquote", "hr", "includetail", "cite", "q", "fieldset"]);
+/** The words around these are inside them, so what stands above is the sender's own. Never true of a bare blockquote. */
+const NAMES_ITS_AUTHOR =
+  /gmail_(quote|attr|extra)|appendonsend|divrplyfwdmsg|reference-message|yahoo_quoted|protonmail_quote|moz-(cite-prefix|forward)/;
 const SIGNATURE_NAME = /signature|moz-txt-sig|bloop_sign|mb_sig|_sig\b/;
 
 /** The three regions of an HTML mail as plain text, in document order: own words, signature, everything after. */
@@ -45,6 +57,11 @@ export interface HtmlText {
   fresh: string;
   signature: string;
   rest: string;
+  /**
+   * Empty lines (0 or 1) between `fresh` and the quote that ended it, above which an attribution may stand; null
+   * when it ended otherwise.
+   */
+  lines_to_quote: number | null;
   /** Elements and comments with words in them that a reader would not have seen. */
   hidden: number;
 }
@@ -54,11 +71,19 @@ interface Frame {
   look: Look;
   /** Shared by everything inside one hidden element, so that it counts once. */
   hidden_words: { seen: boolean } | null;
+  not_text: boolean;
   signature: boolean;
   link: { href: string; shown: string } | null;
 }
 
-const PAGE: Frame = { name: "", look: PAGE_LOOK, signature: false, hidden_words: null, link: null };
+const PAGE: Frame = {
+  name: "",
+  look: PAGE_LOOK,
+  hidden_words: null,
+  not_text: false,
+  signature: false,
+  link: null,
+};
 
 interface Region {
   parts: string[];
@@ -72,6 +97,9 @@ interface Walk {
   regions: Record<"fresh" | "signature" | "rest", Region>;
   /** Once past the first quote or the signature there is no way back. */
   own: boolean;
+  lines_to_quote: number | null;
+  /** "html" and "body", once met: a second one is that of another mail. */
+  pages: Set<string>;
   hidden: number;
 }
 
@@ -82,12 +110,21 @@ export function readHtml(html: string): HtmlText {
     sheet: new Map(),
     regions: { fresh: region(), signature: region(), rest: region() },
     own: true,
+    lines_to_quote: null,
+    pages: new Set(),
     hidden: 0,
   };
   let from = 0;
   while (from < html.length) from = walkUntilTooDeep(html, from, walk);
-  const { fresh, signature, rest } = walk.regions;
-  return { fresh: textOf(fresh), signature: textOf(signature), rest: textOf(rest), hidden: walk.hidden };
+  const { regions, lines_to_quote, hidden } = walk;
+  const { fresh, signature, rest } = regions;
+  return {
+    fresh: textOf(fresh),
+    signature: textOf(signature),
+    rest: textOf(rest),
+    lines_to_quote,
+    hidden,
+  };
 }
 
 /**
@@ -99,7 +136,7 @@ function walkUntilTooDeep(html: string, from: number, walk: Walk): number {
   const parser = new Parser({
     onopentag(name, attributes) {
       open(walk, name, attributes);
-      if (walk.stack.length <= MAX_DEPTH || NOT_TEXT.has(name)) return;
+      if (walk.stack.length <= MAX_DEPTH || RAW.has(name)) return;
       next = from + parser.endIndex + 1;
       walk.own = false;
       walk.stack = [PAGE];
@@ -120,16 +157,30 @@ function open(walk: Walk, name: string, attributes: Record<string, string>): voi
   const parent = innermost(walk);
   const element = { name, attributes };
   const style = styleOf(element, walk.sheet);
-  const quote = isQuote(element, style);
+  const quote = meetsQuote(walk, element, style);
   const signature = !quote && (parent.signature || (walk.own && isSignature(element)));
-  if (signature || quote) walk.own = false;
+  if (signature) walk.own = false;
   const look = lookOf(element, style, parent.look);
   const hidden_words = isHidden(look) ? (parent.hidden_words ?? { seen: false }) : null;
-  walk.stack.push({ name, look, signature, hidden_words, link: linkOf(element) ?? parent.link });
+  const not_text = parent.not_text || NOT_TEXT.has(name);
+  walk.stack.push({ name, look, hidden_words, not_text, signature, link: linkOf(element) ?? parent.link });
   if (name === "br") breakLines(regionOf(walk), Math.min(2, regionOf(walk).breaks + 1));
   breakLines(regionOf(walk), breaksAround(name));
   const prefix = PREFIXES[name];
   if (prefix !== undefined) addText(walk, prefix);
+}
+
+/** Whether a quote begins with this element; ends the sender's own words if so. */
+function meetsQuote(walk: Walk, element: HtmlElement, style: Declarations): boolean {
+  const { name } = element;
+  const quote = isQuote(element, style) || walk.pages.has(name);
+  if (name === "html" || name === "body") walk.pages.add(name);
+  if (quote && walk.own) {
+    const { breaks } = walk.regions.fresh;
+    walk.lines_to_quote = namesItsAuthor(element, style) ? null : Number(breaks > 1);
+    walk.own = false;
+  }
+  return quote;
 }
 
 function close(walk: Walk, name: string): void {
@@ -146,9 +197,9 @@ function breaksAround(name: string): number {
 }
 
 function addText(walk: Walk, text: string): void {
-  const { name, hidden_words, look, link } = innermost(walk);
+  const { name, hidden_words, not_text, look, link } = innermost(walk);
   if (name === "style") readSheet(text, walk.sheet);
-  if (NOT_TEXT.has(name)) return;
+  if (not_text) return;
   if (hidden_words !== null) {
     if (hidden_words.seen || !/[\p{L}\p{N}]/u.test(text)) return;
     hidden_words.seen = true;
@@ -183,10 +234,16 @@ function breakLines(region: Region, wanted: number): void {
 }
 
 function isQuote({ name, attributes }: HtmlElement, style: Declarations): boolean {
-  if (name === "blockquote" || name === "hr") return true;
-  // Outlook draws a line above the header block of the mail it quotes and gives it no name.
-  if (name === "div" && /solid/.test(style.get("border-top") ?? "")) return true;
+  if (QUOTE_ELEMENTS.has(name)) return true;
+  // Outlook draws a line above the header block of the mail it quotes and gives it no name; others draw one beside it.
+  const lined = hasLine(style, "top") || hasLine(style, "left");
+  if (lined && ["div", "p", "table"].includes(name)) return true;
   return QUOTE_NAME.test(namesOf(attributes));
+}
+
+function namesItsAuthor({ name, attributes }: HtmlElement, style: Declarations): boolean {
+  if (QUOTE_ELEMENTS.has(name)) return false;
+  return NAMES_ITS_AUTHOR.test(namesOf(attributes)) || (name === "div" && hasLine(style, "top"));
 }
 
 function isSignature({ attributes }: HtmlElement): boolean {

@@ -43,16 +43,22 @@ function allText(mail: ParsedMail): string {
 }
 
 async function readParts(root: Part | null, files: MailAttachment[], attached: number): Promise<ParsedMail> {
-  const body = chooseBody([...partsOf(root)]);
+  const parts = [...partsOf(root)];
+  const body = chooseBody(parts);
   const warnings = new Set<string>();
   const cut = splitNewText({ text: textOf(body.text, warnings), html: textOf(body.html, warnings) });
   const mail: ParsedMail = {
     subject: subjectOf(root),
     date: dateOf(root),
     ...cut,
+    own_subject: !parts.some((part) => isOfOthers(part) || isMail(part)),
     attachments: [...files, ...body.named.map((part, index) => namedText(part, files.length + index + 1))],
     warnings: [],
   };
+  if (parts.some(isOfOthers)) {
+    mail.rest_text = `${mail.new_text}\n\n${mail.rest_text}`.trim();
+    mail.new_text = "";
+  }
   const rest = [mail.rest_text];
   for (const part of body.others) rest.push(readOther(part, mail, warnings));
   if (attached < MAX_ATTACHED_DEPTH) rest.push(...(await readAttachedMails(mail, attached, warnings)));
@@ -66,6 +72,15 @@ async function readParts(root: Part | null, files: MailAttachment[], attached: n
 }
 
 const TOO_LONG = "The mail's text is very long; only its beginning was read.";
+
+/** A calendar program writes the organiser's words into an answer, a server or a list those of other mails into these. */
+function isOfOthers({ contentType }: Part): boolean {
+  return /^(text\/(x-v)?calendar|multipart\/(report|digest))\b/.test(contentType || "");
+}
+
+function isMail({ contentType, node }: Part): boolean {
+  return (contentType || "").startsWith("message/") || /\.eml\W*$/i.test((node.filename || "").slice(-20));
+}
 
 interface Body {
   text?: Part;
@@ -85,8 +100,8 @@ function chooseBody(parts: Part[]): Body {
   const named = texts.filter((part) => part.node.filename);
   const unnamed = texts.filter((part) => !part.node.filename);
   const first = unnamed[0];
-  const mailBefore = parts.findIndex((part) => part.contentType === "message/rfc822");
-  if (first === undefined || (mailBefore !== -1 && mailBefore < parts.indexOf(first))) {
+  const mailBefore = parts.findIndex(isMail);
+  if (first === undefined || (mailBefore !== -1 && mailBefore <= parts.indexOf(first))) {
     return { others: unnamed, named };
   }
   const group = alternativeOf(first);
@@ -154,7 +169,9 @@ async function readAttachedMails(
   attached: number,
   warnings: Set<string>,
 ): Promise<string[]> {
-  const mails = mail.attachments.filter(({ content_type }) => content_type === "message/rfc822");
+  const mails = mail.attachments.filter(({ content_type }) =>
+    /^message\/(rfc822|global)$/.test(content_type),
+  );
   const texts: string[] = [];
   for (const { bytes, filename } of mails.slice(0, MAX_ATTACHED_MAILS)) {
     const outcome = await readMail(bytes, attached + 1);

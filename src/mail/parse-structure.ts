@@ -36,7 +36,15 @@ export interface Part {
 /** The parts of mailparser that it does not document, as of 3.9.31. */
 interface Internals {
   tree: Part | false;
-  createNode(node: { flowed: boolean; delSp: boolean }): Part;
+  createNode(node: Node): Part;
+}
+
+interface Node {
+  contentType: string | false;
+  flowed: boolean;
+  delSp: boolean;
+  parentNode?: Node | null;
+  headers: { get(name: string): unknown[] };
 }
 
 export interface Structure {
@@ -51,6 +59,7 @@ export async function readStructure(raw: Uint8Array): Promise<Structure> {
   const internals = parser as unknown as Internals;
   const createNode = internals.createNode.bind(parser);
   internals.createNode = (node) => {
+    if (isMailOfDigest(node)) node.contentType = "message/rfc822";
     // mailparser joins a soft line break with whatever follows, be it a quote (RFC 3676 §4.5 forbids it).
     const flowed = node.flowed ? { del_sp: node.delSp } : null;
     node.flowed = false;
@@ -67,6 +76,12 @@ export async function readStructure(raw: Uint8Array): Promise<Structure> {
   const problem = await promise;
   const root = internals.tree === false ? null : internals.tree;
   return { root, files, problem: problem ?? overLimit(root) };
+}
+
+/** RFC 2046 §5.1.5: what a part of a digest is when it does not say. */
+function isMailOfDigest({ contentType, headers, parentNode }: Node): boolean {
+  if (!parentNode?.contentType || !parentNode.contentType.startsWith("multipart/digest")) return false;
+  return contentType === false || headers.get("content-type").length === 0;
 }
 
 interface AttachmentPart {

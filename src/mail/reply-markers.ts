@@ -5,9 +5,10 @@ const HEADER_BLOCK_LINES = 8;
 
 const QUOTED = /^[>＞]/;
 const SIGNATURE_DASHES = /^(--|—)$/;
-const RULE = /^(-{3,}|_{3,}|={4,}|[—–─]{2,})$/;
+/** A line of one mark, whatever the mark. */
+const RULE = /^(([^\p{L}\p{N}\s])(\s?\2){2,}|[—–─]{2,})$/u;
 /** "-----Original Message-----" in whatever language. */
-const TITLED_RULE = /^[-_=*─—]{3,} ?[^-_=*─—].*[^-_=*─—] ?[-_=*─—]{3,}$/u;
+const TITLED_RULE = /^[-_=*~+#─━—–―−]{3,} ?[^-_=*~+#─━—–―−].*[^-_=*~+#─━—–―−] ?[-_=*~+#─━—–―−]{3,}$/u;
 const FORWARD_TITLE =
   /^(begin (of )?forwarded|original message$|forwarded message|original mail|anfang der weitergeleiteten|ursprüngliche nachricht|weitergeleitete nachricht|début du message|message (d'origine|transféré|original)|inicio del mensaje|mensaje (original|reenviado)|inizio (del )?messaggio|messaggio (originale|inoltrato)|begin doorgestuurd|oorspronkelijk bericht|doorgestuurd bericht|início da mensagem|mensagem (original|encaminhada)|vidarebefordrat|ursprungligt meddelande|videresendt|opprinnelig melding|start på videresendt|oprindelig (besked|meddelelse)|välitetty viesti|alkuperäinen viesti|początek przek|wiadomość (oryginalna|przekazana)|oryginalna wiadomość|začátek přepos|původní zpráva|přeposlaná zpráva|начало (переадресованного|пересылаемого)|пересылаемое сообщение|исходное сообщение|転送されたメッセージ|元のメッセージ|以下は転送|開始轉寄|以下是轉寄|下面是被转发|开始转发|原始邮件|原始郵件|转发的邮件|전달된 메시지|원본 메시지)/;
 const SENT_FROM =
@@ -17,14 +18,19 @@ const SENT_FROM =
 const WROTE_LAST =
   /(wrote|writes|écrit|escribió|escribio|escreveu|scritto|schreef|schrieb|skrev|kirjoitti|napsala?|napísala?|napisał\(?a?\)?|pisze|пишет|написала?|пише|írta|a scris|έγραψε|yazdı|yazmış|je napisala?|написа|写道|寫道|写了|書きました|のメッセージ|작성|כתבה?|كتبت?|viết|menulis) ?[:：]$/;
 const WROTE =
-  /(wrote|schrieb|écrit|escribió|escreveu|scritto|schreef|skrev|kirjoitti|napsal|napísal|napisał|pisze|пишет|писал|пише|írta|έγραψε|yazdı|写道|寫道|メッセージ)/;
+  /(wrote|schrieb|écrit|escribió|escreveu|scritto|schreef|skrev|kirjoitti|napsal|napísal|napisał|pisze|пишет|писал|пише|írta|έγραψε|yazdı|yazıb|写道|寫道|メッセージ|napisa[ol]|је написао|напиша|skrifaði|shkroi|kirjutas|rakstīja|rašė|va escriure|escribiu|idatzi|a scris|menulis|viết|жазды|yozdi|نوشت|لکھا|كتب|כתב|წერ|գրել|գրեց|लिखा|লিখেছেন|เขียน)/;
+/** Less sure signs, which count only right above a quote. */
+const SAID = /(^|\s)(quoth|said|says|writes)([\s:]|$)/;
 const MAIL_ADDRESS = /[^\s<>()[\]]@[^\s<>()[\]]/;
 const DATE_OR_TIME =
-  /\d{1,2}[:.h]\d{2}|(19|20)\d{2}|\d{1,2}[./-]\d{1,2}[./-]|\d ?[年月日년월일]|\d{1,2}\.? (jan|feb|m[aä]r|apr|ma[ijy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])/;
+  /\p{Nd}{1,2}[:.h]\p{Nd}{2}|(19|20)\d{2}|\p{Nd}{1,2}[./-]\p{Nd}{1,2}[./-]|\p{Nd} ?[年月日년월일]|\p{Nd}{1,2}\.? (jan|feb|m[aä]r|apr|ma[ijy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])/u;
+const TWO_OF_THEM = new RegExp(`(${DATE_OR_TIME.source}).*(${DATE_OR_TIME.source})`, "u");
+/** "Label: value" in whatever language. */
+const HEADER_LINE = /^\p{L}[\p{L}\p{M} .-]{0,24}\s*[:：]\s*\S/u;
 const FROM_LABEL =
-  /^(from|von|de|da|van|fra|från|lähettäjä|od|от( кого)?|від|kimden|feladó|από|expéditeur|mittente|remitente|remetente|afzender|afsender|avsender|avsändare|nadawca|odesílatel|отправитель|差出人|送信者|发件人|寄件者|寄件人|보낸 ?사람|מאת|من)$/;
+  /^(from|von|de|da|van|fra|från|lähettäjä|od|от( кого)?|від|kimden|feladó|από|expéditeur|mittente|remitente|remetente|afzender|afsender|avsender|avsändare|nadawca|odesílatel|отправитель|差出人|送信者|从|從|[发發]信人?|发件人|寄件者|寄件人|보낸 ?사람|발신[자인]?|מאת|من)$/;
 const OTHER_LABEL =
-  /^(sent|date|to|cc|subject|reply-to|gesendet|datum|an|betreff|kopie|envoyé|à|objet|enviad[oa]( el)?|fecha|para|asunto|inviato|data|a|oggetto|verzonden|aan|onderwerp|assunto|wysłano|do|temat|skickat|till|ämne|sendt|til|emne|dato|lähetetty|päivämäärä|päiväys|vastaanottaja|aihe|odesláno|komu|předmět|datum|отправлено|дата|кому|тема|送信日時|日時|日付|宛先|件名|发送时间|日期|时间|收件人|主题|抄送|傳送時間|寄件日期|收件者|主旨|보낸 ?날짜|날짜|받는 ?사람|제목|gönderme tarihi|kime|konu|תאריך|אל|נושא)$/;
+  /^(sent|date|to|cc|subject|reply-to|gesendet|datum|an|betreff|kopie|envoyé|à|objet|enviad[oa]( el)?|fecha|para|asunto|inviato|data|a|oggetto|verzonden|aan|onderwerp|assunto|wysłano|do|temat|skickat|till|ämne|sendt|til|emne|dato|lähetetty|päivämäärä|päiväys|vastaanottaja|aihe|odesláno|komu|předmět|datum|отправлено|дата|кому|тема|送信日時|日時|日付|宛先|件名|发送时间|日期|时间|至|收信人?|收件人|主题|主題|抄送|副本|傳送時間|寄件日期|收件者|主旨|보낸 ?날짜|날짜|받는 ?사람|수신[자인]?|참조|제목|gönderme tarihi|kime|konu|תאריך|אל|נושא)$/;
 
 export interface Marker {
   /** Index of the first line that is not the sender's own new text. */
@@ -46,11 +52,11 @@ export function firstMarker(lines: readonly string[], from = 0): Marker | null {
   return null;
 }
 
-/** Without the stars and spaces that a bold label leaves behind in text made from HTML. */
+/** Without the stars and spaces that a bold label leaves behind in text made from HTML, and no wide letters. */
 function plain(line: string): string {
   return line
     .slice(0, MAX_MARKER_CHARS)
-    .replaceAll("\u00A0", " ")
+    .normalize("NFKC")
     .trim()
     .replace(/^\*{1,2}(?=\p{L})/u, "")
     .toLowerCase();
@@ -63,10 +69,22 @@ function isTitle(text: string): boolean {
 /** "From: … Sent: … To: … Subject: …" in any order, with or without blank lines between. */
 function opensHeaderBlock(lines: readonly string[], at: number): boolean {
   const first = labelOf(lines[at] ?? "");
-  if (first === null) return false;
+  if (first === null) return opensUnknownBlock(lines, at);
   if (first === "from" && MAIL_ADDRESS.test((lines[at] ?? "").slice(0, MAX_MARKER_CHARS))) return true;
   const kinds = new Set(lines.slice(at, at + HEADER_BLOCK_LINES).map(labelOf));
-  return kinds.has("from") && kinds.has("other");
+  return (kinds.has("from") && kinds.has("other")) || opensUnknownBlock(lines, at);
+}
+
+/** A header block in a language we do not know: three of four lines are fields, and one has an address or a date. */
+function opensUnknownBlock(lines: readonly string[], at: number): boolean {
+  if (!HEADER_LINE.test(plain(lines[at] ?? "").replaceAll("*", ""))) return false;
+  const fields = lines
+    .slice(at, at + HEADER_BLOCK_LINES)
+    .map((line) => plain(line).replaceAll("*", ""))
+    .filter((line) => line !== "")
+    .slice(0, 4)
+    .filter((line) => HEADER_LINE.test(line));
+  return fields.length >= 3 && fields.some((line) => MAIL_ADDRESS.test(line) || DATE_OR_TIME.test(line));
 }
 
 function labelOf(line: string): "from" | "other" | null {
@@ -114,12 +132,22 @@ function paragraphTop(lines: readonly string[], at: number, from: number): numbe
   return top;
 }
 
-/** A quote whose attribution is in no known language still has a line with an address or a date above it. */
+/** A quote whose attribution is in no known language still has a paragraph with an address or a date above it. */
 function attributionAbove(lines: readonly string[], quote: number, from: number): number {
   let above = quote - 1;
   while (above >= from && (lines[above] ?? "").trim() === "") above -= 1;
   if (above < from || quote - above > MAX_ATTRIBUTION_LINES) return quote;
-  const text = (lines[above] ?? "").slice(-MAX_MARKER_CHARS).trim().toLowerCase();
-  const isOne = MAIL_ADDRESS.test(text) || (/[:：]$/.test(text) && DATE_OR_TIME.test(text));
-  return isOne ? paragraphTop(lines, above, from) : quote;
+  const top = paragraphTop(lines, above, from);
+  const text = lines
+    .slice(top, above + 1)
+    .join(" ")
+    .trim()
+    .toLowerCase();
+  return isAttributionAbove(text, quote - above === 1) ? top : quote;
+}
+
+/** The whole paragraph counts: a long name in it puts any distance between the date and the quote. */
+function isAttributionAbove(text: string, touchesQuote: boolean): boolean {
+  if (MAIL_ADDRESS.test(text) || WROTE.test(text) || SAID.test(text)) return true;
+  return (touchesQuote || /[:：]$/.test(text) ? DATE_OR_TIME : TWO_OF_THEM).test(text);
 }

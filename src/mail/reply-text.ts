@@ -58,7 +58,7 @@ export function readableHtml(html: string): { text: string; hidden_characters: n
 function cutHtml(html: HtmlText): Cut & { removed: number; hidden: number } {
   const fresh = stripHiddenCharacters(html.fresh);
   const rest = stripHiddenCharacters(html.rest);
-  const cut = cutText(fresh.text);
+  const cut = cutText(fresh.text, html.lines_to_quote);
   const signature = isLong(html.signature) ? stripHiddenCharacters(html.signature).text : "";
   return {
     own: cut.own,
@@ -68,9 +68,10 @@ function cutHtml(html: HtmlText): Cut & { removed: number; hidden: number } {
   };
 }
 
-function cutText(text: string): Cut {
+/** `linesToQuote` is how many empty lines below the text a quote begins, if one does. */
+function cutText(text: string, linesToQuote: number | null = null): Cut {
   const lines = text.split("\n");
-  const head = linesThatMayBeOwn(lines);
+  const head = linesThatMayBeOwn(lines, linesToQuote);
   const marker = firstMarker(head);
   const start = marker?.line ?? head.length;
   const own = joined([lines.slice(0, start).join("\n")]);
@@ -83,13 +84,15 @@ function cutText(text: string): Cut {
   return { own, rest: joined([isLong(signature) ? signature : "", lines.slice(end).join("\n")]) };
 }
 
-function linesThatMayBeOwn(lines: string[]): string[] {
+/** With a line in place of the quote, for what to look at above it. */
+function linesThatMayBeOwn(lines: string[], linesToQuote: number | null): string[] {
   let chars = 0;
   const end = lines.findIndex((line, index) => {
     chars += line.length;
     return index >= MAX_OWN_LINES || chars > MAX_OWN_CHARS;
   });
-  return end === -1 ? lines : lines.slice(0, end);
+  if (end !== -1) return lines.slice(0, end);
+  return linesToQuote === null ? lines : [...lines, ...(linesToQuote > 0 ? [""] : []), ">"];
 }
 
 function isLong(signature: string): boolean {

@@ -15,11 +15,16 @@ const PIECE_BYTES = 32_768;
 /** Canonicalizing a line takes time with the square of its length; SMTP allows 1,000 octets (RFC 5321 §4.5.3.1.6). */
 const MAX_LINE_BYTES = 1_048_576;
 
+export interface SignatureCheck extends Check {
+  /** Lower-case names of the header fields that an aligned valid signature covers. */
+  signed: string[];
+}
+
 /** Verifies the DKIM signatures (RFC 6376), those of the From domain first, without holding up other sessions. */
-export async function verifySignatures(mail: Envelope, signal: AbortSignal): Promise<Check> {
+export async function verifySignatures(mail: Envelope, signal: AbortSignal): Promise<SignatureCheck> {
   const from = domainOf(mail.from.address);
   const fields = mail.headers.fields.filter((field) => field.name === "dkim-signature");
-  const unread = { result: fields.length > 0 ? "policy" : "none", aligned: [], undecided: false };
+  const unread = { result: fields.length > 0 ? "policy" : "none", aligned: [], signed: [], undecided: false };
   const chosen = chooseSignatures(fields, from);
   if (chosen.size === 0 || !mail.headers.complete || hasEndlessLine(mail)) return unread;
   const { dkimVerify } = await import("mailauth");
@@ -33,11 +38,13 @@ export async function verifySignatures(mail: Envelope, signal: AbortSignal): Pro
     result: outcomeOf(row),
     domain: row.signingDomain ?? "",
     ours: inSameHands(row.signingDomain ?? "", from),
+    signed: (row.signingHeaders?.keys ?? "").toLowerCase().split(/[:,\s]+/),
   }));
-  const aligned = outcomes.filter((row) => row.ours && row.result === "pass").map((row) => row.domain);
+  const valid = fromFields === 1 ? outcomes.filter((row) => row.ours && row.result === "pass") : [];
   return {
     result: WORDS.find((word) => outcomes.some((row) => row.result === word)) ?? unread.result,
-    aligned: fromFields === 1 ? aligned : [],
+    aligned: valid.map((row) => row.domain),
+    signed: valid.flatMap((row) => row.signed),
     undecided: outcomes.some((row) => row.ours && row.result === "temperror"),
   };
 }

@@ -11,6 +11,7 @@ import { decodeWords, type MailHeaders, messageIds } from "../mail/headers.ts";
 import type { MailClass } from "../mail/machine-mail.ts";
 import { acceptMail, logRefusedMail } from "./accept.ts";
 import { noteBounce } from "./bounces.ts";
+import { isMeantFor } from "./vouched.ts";
 import { storeBytes } from "./stored-bytes.ts";
 import { brokenCap, countDuplicate, judgeSender } from "./policy.ts";
 
@@ -127,39 +128,52 @@ async function decide(app: App, tx: Db, decision: Decision): Promise<Reception> 
     from_address: mail.from_address,
     authenticated: mail.identity.authenticated,
   });
-  if (!verdict.accepted) {
-    const refusal = { code: 550, enhanced: "5.7.1", reason: verdict.reason, text: verdict.text } as const;
-    await logRefusal(app, tx, {
-      inbox,
-      refusal: { ...refusal, headers: mail.headers, sender: mail.from_address },
-    });
-    return refusal;
-  }
+  if (!verdict.accepted) return refuseSender(app, tx, { inbox, mail, ...verdict });
   const policy = JSON.parse(inbox.inbound_policy) as InboundPolicy;
   const soft = kind.kind === "soft" ? kind.reason : null;
   if (soft !== null && !policy.process_bulk) return skip(app, tx, { inbox, mail, reason: soft });
+  const vouched = isMeantFor(recipient.address, mail.identity, mail.headers);
+  // What a machine sent, or what may be a replay, is read as anybody's mail is.
+  const commands = soft === null && vouched;
   return route(app, tx, decision, {
-    authority: verdict.authority,
+    authority: commands ? verdict.authority : withoutCommand(verdict.authority),
     no_reply_reason: soft ?? verdict.no_reply_reason,
+    vouched,
   });
+}
+
+async function refuseSender(
+  app: App,
+  tx: Db,
+  refused: { inbox: InboxRow; mail: Examined; reason: string; text: string },
+): Promise<Reception> {
+  const { inbox, mail, reason, text } = refused;
+  const refusal = { code: 550, enhanced: "5.7.1", reason, text } as const;
+  const { headers, from_address: sender } = mail;
+  await logRefusal(app, tx, { inbox, refusal: { ...refusal, headers, sender } });
+  return refusal;
+}
+
+function withoutCommand(authority: Authority): Authority {
+  return authority === "unauthenticated" ? authority : "stranger";
 }
 
 async function route(
   app: App,
   tx: Db,
   { recipient, mail, store }: Decision,
-  verdict: { authority: Authority; no_reply_reason: string | null },
+  verdict: { authority: Authority; no_reply_reason: string | null; vouched: boolean },
 ): Promise<Reception> {
   const { row: inbox, user } = recipient.inbox as NonNullable<Recipient["inbox"]>;
   const dedupe_key = dedupeKeyOf(mail);
-  if (await countDuplicate(app, tx, { inbox_id: inbox.id, dedupe_key, authority: verdict.authority }))
-    return ACCEPTED;
+  const { authority, no_reply_reason, vouched } = verdict;
+  if (await countDuplicate(app, tx, { inbox_id: inbox.id, dedupe_key, authority })) return ACCEPTED;
   const { body_hash, from_address: sender, subject } = mail;
   const { tag } = splitAddress(recipient.address);
   // Ids are seen by others and senders can be forged; the tag of a reply address was told to its participant alone.
-  const parent_ids = verdict.authority === "unauthenticated" ? [] : mail.parent_ids;
+  const parent_ids = authority === "unauthenticated" || !vouched ? [] : mail.parent_ids;
   const conversation_id = (await findThread(app, tx, inbox, { tag, parent_ids, sender })) ?? null;
-  const cap = await brokenCap(app, tx, { inbox_id: inbox.id, sender, body_hash, conversation_id });
+  const cap = await brokenCap(app, tx, { inbox_id: inbox.id, sender, authority, body_hash, conversation_id });
   if (cap !== null) return skip(app, tx, { inbox, mail, reason: "loop_cap", text: cap });
   await acceptMail(app, tx, {
     inbox,
@@ -168,12 +182,13 @@ async function route(
     raw_mail_id: await store(),
     sender,
     subject,
-    auth: { ...mail.identity.auth, ...(mail.identity.trusted_network ? { trusted_network: true } : {}) },
+    auth: { ...mail.identity.auth, vouched, trusted_network: mail.identity.trusted_network },
     rfc_message_id: mail.rfc_message_id,
     body_hash,
     dedupe_key,
     hop: mail.hop,
-    ...verdict,
+    authority,
+    no_reply_reason,
   });
   return ACCEPTED;
 }
@@ -217,7 +232,7 @@ function storeOnce(app: App, tx: Db, raw: Buffer): () => Promise<string> {
 
 /** Decision L.6: the Message-ID, or a hash of what makes a mail the same one. */
 function dedupeKeyOf(mail: Examined): string {
-  if (mail.rfc_message_id !== null) return dedupeKeyOfId(mail.rfc_message_id);
+  if (mail.rfc_message_id !== null) return dedupeKeyOfId(mail.rfc_message_id, mail.from_address);
   return sha256([mail.from_address, mail.headers.get("date") ?? "", mail.subject, mail.body_hash].join("\n"));
 }
 

@@ -84,11 +84,20 @@ const sameMail = prepared((db, mail: { inbox_id: string; dedupe_key: string; sin
 export async function brokenCap(
   app: App,
   tx: Db,
-  mail: { inbox_id: string; sender: string; body_hash: string; conversation_id: string | null },
+  mail: {
+    inbox_id: string;
+    sender: string;
+    authority: Authority;
+    body_hash: string;
+    conversation_id: string | null;
+  },
 ): Promise<string | null> {
   const caps = app.config.limits;
   const limit = Math.max(caps.replies_per_sender_hour, caps.replies_per_sender_day, caps.same_body_per_hour);
-  const recent = await recentMail(tx, { ...mail, since: app.now() - DAY_SECONDS, limit });
+  const { inbox_id, sender } = mail;
+  // Forgeries must not use up what the real sender may do.
+  const recentMail = mail.authority === "unauthenticated" ? recentForgeable : recentProven;
+  const recent = await recentMail(tx, { inbox_id, sender, since: app.now() - DAY_SECONDS, limit });
   const hour = recent.filter((row) => row.created > app.now() - HOUR_SECONDS);
   const sameBody = hour.filter((row) => row.body_hash === mail.body_hash).length;
   if (reached(hour.length, caps.replies_per_sender_hour))
@@ -108,9 +117,23 @@ function reached(count: number, cap: number): boolean {
   return cap > 0 && count >= cap;
 }
 
+interface Recent {
+  inbox_id: string;
+  sender: string;
+  since: number;
+  limit: number;
+}
+
 /** Mails of this sender that were routed in the last day; no more rows than the largest cap needs. */
-const recentMail = prepared((db, mail: { inbox_id: string; sender: string; since: number; limit: number }) =>
-  db
+const recentProven = prepared((db, mail: Recent) =>
+  recentOf(db, mail).where("authority", "!=", "unauthenticated"),
+);
+const recentForgeable = prepared((db, mail: Recent) =>
+  recentOf(db, mail).where("authority", "=", "unauthenticated"),
+);
+
+function recentOf(db: Db, mail: Recent) {
+  return db
     .selectFrom("messages")
     .select(["created", "body_hash"])
     .where("inbox_id", "=", mail.inbox_id)
@@ -118,8 +141,8 @@ const recentMail = prepared((db, mail: { inbox_id: string; sender: string; since
     .where("created", ">", mail.since)
     .where("state", "not in", ["rejected", "skipped"])
     .orderBy("created", "desc")
-    .limit(mail.limit),
-);
+    .limit(mail.limit);
+}
 
 async function turnsOfLastHour(app: App, tx: Db, conversation_id: string): Promise<number> {
   const { count } = await tx

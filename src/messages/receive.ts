@@ -23,6 +23,7 @@ import {
   type Refusal,
   readExamined,
 } from "./decide.ts";
+import { repeatedField } from "./vouched.ts";
 import { isOwnMessageId } from "./outgoing.ts";
 
 export type { Delivery, Reception, Recipient } from "./decide.ts";
@@ -75,6 +76,7 @@ const UNDECIDED: Reception = {
   enhanced: "4.7.0",
   text: "The sender's address cannot be checked because DNS does not answer; please try again later",
 };
+const REPEATED = { code: 550, enhanced: "5.6.0", reason: "repeated_field" } as const;
 const TOO_LARGE = { code: 552, enhanced: "5.3.4", reason: "too_large" } as const;
 const NO_SINGLE_FROM = { code: 550, enhanced: "5.6.0", reason: "bad_from" } as const;
 const LOOPING = {
@@ -102,6 +104,13 @@ async function refuseMalformed(
   headers: MailHeaders,
 ): Promise<Reception | undefined> {
   if (!headers.complete) return refuse(app, delivery, LONG_HEADERS);
+  const repeated = repeatedField(headers);
+  if (repeated !== undefined)
+    return refuse(app, delivery, {
+      ...REPEATED,
+      text: `The mail has more than one ${repeated} field (RFC 5322 section 3.6)`,
+      headers,
+    });
   if (receivedCount(headers) > MAX_RECEIVED_FIELDS) return refuse(app, delivery, { ...LOOPING, headers });
   return undefined;
 }
@@ -139,7 +148,14 @@ async function identify(
 ): Promise<Examined["identity"]> {
   if (inNetworks(delivery.remote_address, app.config.smtp.trusted_networks)) {
     const auth = { spf: "none", dkim: "none", dmarc: "none", aligned: false };
-    return { authenticated: true, auth, dmarc_reject: false, trusted_network: true };
+    return {
+      authenticated: true,
+      auth,
+      dmarc_reject: false,
+      direct: true,
+      signed: [],
+      trusted_network: true,
+    };
   }
   const identity = await authenticateSender({
     raw: delivery.raw,

@@ -53,7 +53,8 @@ export async function closeRun(app: App, run: Run, ending: Ending): Promise<void
     await noteTurn(tx, { conversation_id, sender, reply: ending.result, now: app.now() });
   });
   app.finished.notify(message.id);
-  app.log.info({ message_id: message.id, state: ending.state }, "message routed");
+  if (ending.state === "done") app.log.info({ message_id: message.id }, "message done");
+  else app.log.warn({ message_id: message.id, reason: ending.reason }, "message failed");
 }
 
 /** The answer to mail back: the result, or a notice of the failure for a person who could act on it. */
@@ -62,12 +63,17 @@ async function answerTo(app: App, run: Run, ending: Ending): Promise<PreparedRep
   if (!mayAnswer(message, inbox) || !input.headers) return undefined;
   const answered = { message, inbox, headers: input.headers };
   if (ending.state === "done") {
-    const markdown = [ending.result, ...run.warnings.map((warning) => `*${warning}*`)].join("\n\n");
+    const markdown = [ending.result, ...run.warnings.map(asCode)].join("\n\n");
     return prepareReply(app, answered, { kind: "reply", markdown });
   }
   if (message.authority !== "owner" && message.authority !== "listed") return undefined;
   const markdown = `Your mail could not be worked on.\n\n${ending.error}\n\nNothing was charged.`;
   return prepareReply(app, answered, { kind: "notice", markdown });
+}
+
+/** Warnings repeat file names and the like, which others chose: as code, nothing in them is a link or a format. */
+function asCode(warning: string): string {
+  return `\`${warning.replaceAll("`", "'")}\``;
 }
 
 type Closing = Pick<

@@ -53,7 +53,7 @@ export async function prepareReply(
       : { conversation_id: message.conversation_id, participant: sender };
   const composed = await composeReply({
     from: { name: inbox.label, address: addressOf(inbox) },
-    to: targetOf({ inbox, headers, sender }),
+    to: targetOf(message, inbox, headers),
     ...(thread === null ? {} : { reply_to: `${inbox.local_part}+${replyTag(app, thread)}@${inbox.domain}` }),
     envelope_from: answer.kind === "notice" ? "" : bounceAddress(app, id, inbox.domain),
     subject: replySubject(message.subject ?? ""),
@@ -87,21 +87,13 @@ export async function prepareReply(
   };
 }
 
-function targetOf({
-  inbox,
-  headers,
-  sender,
-}: {
-  inbox: InboxRow;
-  headers: MailHeaders;
-  sender: string;
-}): string {
+/** Where the answer goes. Reply-To counts only in a mail that is as its author sent it. */
+function targetOf(message: MessageRow, inbox: InboxRow, headers: MailHeaders): string {
+  const { vouched } = JSON.parse(message.auth ?? "{}") as { vouched?: boolean };
   const allowlist = JSON.parse(inbox.allowlist_senders) as string[];
-  const fields = headers.all("reply-to");
-  const reply_to = fields.length === 1 ? soleAddress(fields[0] ?? "") : null;
   return replyTarget({
-    from: sender,
-    reply_to,
+    from: message.sender ?? "",
+    reply_to: vouched === true ? soleAddress(headers.get("reply-to") ?? "") : null,
     is_listed: (address) => isListed(address.toLowerCase(), allowlist),
   });
 }

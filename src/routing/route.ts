@@ -55,7 +55,7 @@ const NO_CONNECTION: Ending = {
   state: "failed",
   reason: "no_provider",
   error:
-    "This inbox has no model connection. Add one under Connections and choose it for the inbox, then send the mail again.",
+    "This inbox has no model connection. Make one with POST /connections, set it as default_connection_id of the inbox, then send the mail again.",
 };
 
 async function loadMessage(

@@ -2,6 +2,7 @@ import type { AddressInfo } from "node:net";
 import { SMTPServer, type SMTPServerOptions, type SMTPServerSession } from "smtp-server";
 import type { App } from "../app.ts";
 import { splitListen } from "../config-forms.ts";
+import { listenFault } from "../lib/start-faults.ts";
 import { messageOf } from "../errors.ts";
 import {
   type Delivery,
@@ -33,7 +34,10 @@ export async function startSmtp(app: App): Promise<SmtpDoor> {
   const server = new SMTPServer({ ...(await serverOptions(app)), ...handlers(app) });
   server.on("error", (error) => app.log.debug({ err: messageOf(error) }, "SMTP connection ended badly"));
   await new Promise<void>((resolve, reject) => {
-    server.server.once("error", reject);
+    const { listen: value } = app.config.smtp;
+    server.server.once("error", (error) =>
+      reject(listenFault(error, { setting: "smtp.listen", value }) as Error),
+    );
     server.listen(listen.port, listen.host, () => resolve());
   });
   const { address, port, family } = server.server.address() as AddressInfo;

@@ -10,7 +10,11 @@ const MACHINES: [claim: string, reason: string, mail: RoomMail][] = [
   [
     "a delivery report",
     "bounce",
-    headers({ "Content-Type": "multipart/report; report-type=delivery-status" }),
+    {
+      raw: Buffer.from(
+        "From: Bob <bob@example.org>\r\nTo: desk@mw.test\r\nContent-Type: multipart/report; boundary=x\r\n\r\n--x--\r\n",
+      ),
+    },
   ],
   ["mailer-daemon", "bounce", { from: "MAILER-DAEMON@example.org" }],
   ["postmaster", "bounce", { from: "Postmaster@example.org" }],

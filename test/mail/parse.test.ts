@@ -120,6 +120,71 @@ describe("only the first text part can be the sender's own", () => {
     expect(mail.rest_text).toContain(INJECTED);
   });
 
+  test.each([
+    "Content-Type: message/rfc822\r\n",
+    "Content-Type: message/global\r\n",
+    "Content-Type: message/partial\r\n",
+    "Content-Type: message/delivery-status\r\n",
+    'Content-Type: application/octet-stream; name="Fwd.EML"\r\n',
+    'Content-Disposition: attachment; filename="fwd.eml"\r\n',
+    'Content-Type: text/plain; name="fwd.eml"\r\n',
+  ])("what follows an attached mail is content and the subject may be another's: %j", async (head) => {
+    const mail = await mixed(`${head}\r\nSubject: x\r\n\r\nforwarded`, plain(INJECTED));
+    expect(mail).toMatchObject({ new_text: "", own_subject: false });
+    expect(mail.rest_text).toContain(INJECTED);
+  });
+
+  test("a mail below the sender's own words leaves them theirs, but not the subject", async () => {
+    const mail = await mixed(plain("Mine."), `Content-Type: message/global\r\n\r\n\r\n${INJECTED}`);
+    expect(mail).toMatchObject({ new_text: "Mine.", own_subject: false });
+    expect(mail.rest_text).toContain(INJECTED);
+    expect((await mixed(plain("Mine."), plain("more"))).own_subject).toBe(true);
+  });
+
+  test.each(["", "Content-Type: text/plain\r\n", "Content-Type: message/rfc822\r\n"])(
+    "the mails of a digest are content (%j)",
+    async (head) => {
+      const digest = multipart("digest", "d", [`${head}\r\nSubject: one\r\n\r\n${INJECTED}`]);
+      for (const raw of [digest, multipart("mixed", "m", [digest, plain("below")])]) {
+        const mail = await read(withBody(raw));
+        expect(mail).toMatchObject({ new_text: "", own_subject: false });
+        expect(mail.rest_text).toContain(INJECTED);
+      }
+    },
+  );
+
+  test("a digest's part without a type is read as the mail it is", async () => {
+    const parts = [`\r\nSubject: one\r\n\r\n${INJECTED}`, `X-A: b\r\n\r\nSubject: two\r\n\r\nmore`];
+    const mail = await read(withBody(multipart("digest", "d", parts)));
+    expect(mail.rest_text).toBe(`Attached mail: one\n\n${INJECTED}\n\nAttached mail: two\n\nmore`);
+  });
+
+  test.each([
+    "text/calendar; method=REPLY",
+    "Text/Calendar",
+    "text/calendar (an answer)",
+    "text/x-vcalendar",
+  ])("a calendar answer (%s) carries no words of the sender's", async (type) => {
+    const calendar = `Content-Type: ${type}\r\n\r\nBEGIN:VCALENDAR\r\n`;
+    const html = `Content-Type: text/html\r\n\r\n<p>${INJECTED}</p>`;
+    const variants = [plain(`Accepted: ${INJECTED}`), html, calendar];
+    for (const kind of ["alternative", "mixed"]) {
+      const mail = await read(withBody(`Subject: Accepted\r\n${multipart(kind, "c", variants)}`));
+      expect(mail).toMatchObject({ new_text: "", own_subject: false });
+      expect(mail.rest_text).toContain(INJECTED);
+    }
+    const alone = await read(withBody(calendar));
+    expect(alone).toMatchObject({ new_text: "", own_subject: false });
+  });
+
+  test("a report carries no words of the sender's", async () => {
+    const mail = await read(
+      withBody(multipart("report", "r", [plain(INJECTED), "Content-Type: text/rfc822-headers\r\n\r\nA: b"])),
+    );
+    expect(mail).toMatchObject({ new_text: "", own_subject: false });
+    expect(mail.rest_text).toContain(INJECTED);
+  });
+
   test("mails attached to mails attached to mails are read to a limit", async () => {
     let raw = "Subject: level 0\r\n\r\nthe core";
     for (let level = 1; level <= 6; level += 1) {

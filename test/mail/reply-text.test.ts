@@ -72,6 +72,33 @@ describe("text mails: new text ends at a header block", () => {
     expect(cut.rest_text).toBe(`${block}\n\n${INJECTED}`);
   });
 
+  const foreign = {
+    Croatian: "Šalje: Bob Ray <bob@x.org>\nPoslano: petak\nPrima: Ann\nPredmet: Brojevi",
+    "Vietnamese, a date and no address": "Gửi bởi: Bob\nLúc: 03.05.2024 10:00\nTiêu đề: Con số",
+    "Persian digits": "فرستنده: Bob\nگیرنده: Ann\nزمان: ۱۰:۳۰",
+    "Thai, with blank lines": "จาก: bob@x.org\n\nถึง: Ann\n\nเรื่อง: ตัวเลข",
+    "one line of four is something else": "Šalje: Bob <bob@x.org>\nPrima: Ann,\n  Carl\nPredmet: Brojevi",
+    "bold labels": "*Šalje:* Bob <bob@x.org>\n*Prima:* Ann\n*Predmet:* Brojevi",
+    "wide letters": "Ｆｒｏｍ：Bob Ray\nＴｏ：Ann",
+    從: "從: Bob Ray\n收件人: Ann",
+    发信人: "发信人：Bob Ray\n收信人：Ann",
+    발신: "발신: Bob Ray\n수신: Ann",
+  };
+  test.each(Object.entries(foreign))("in a language nobody listed: %s", (_language, block) => {
+    const cut = splitNewText({ text: `Please add this up.\n\n${block}\n\n${INJECTED}` });
+    expect(cut.new_text).toBe("Please add this up.");
+    expect(cut.rest_text).toBe(`${block}\n\n${INJECTED}`);
+  });
+
+  test("two fields, or three without an address or a date, are not one", () => {
+    for (const text of [
+      "Book a room.\nWhen: 10:00\nWhere: Rome",
+      "Answer him.\nTone: warm\nLength: short\nLanguage: French",
+    ]) {
+      expect(own(text)).toBe(text);
+    }
+  });
+
   test("an instruction that names a recipient and a subject is not one", () => {
     const text = "Draft a mail.\nTo: the board\nSubject: figures";
     expect(own(text)).toBe(text);
@@ -97,6 +124,15 @@ describe("text mails: other markers", () => {
     "Inizio messaggio inoltrato:",
     "________________________________",
     "-----",
+    "~~~~~~~~",
+    "+++++",
+    "####",
+    "***",
+    "* * *",
+    "━━━━━━",
+    "−−−−",
+    "―――",
+    "~~~~ Proslijeđena poruka ~~~~",
   ];
   test.each(markers)("%s", (marker) => {
     const cut = splitNewText({ text: `Sum it up.\n\n${marker}\n${INJECTED}` });
@@ -135,6 +171,64 @@ describe("text mails: other markers", () => {
   test("a colon line right above a quote stays unless it names an address or a date", () => {
     expect(own("Translate this:\n\n> text")).toBe("Translate this:");
     expect(own("Mine.\n\nBob (3/5/2024):\n> text")).toBe("Mine.");
+  });
+});
+
+describe("right above a quote, a line in an unknown language counts", () => {
+  const attributions = {
+    "Persian digits": "در تاریخ جمعه ۳ مهٔ ۲۰۲۴ ساعت ۱۰:۰۰، Dana EVIL نوشت",
+    Georgian: "პარ, 3 მაი, 2024, 10:00, Dana EVIL",
+    Armenian: "Ուր, մայիսի 3, 2024, ժ. 10:00-ին, Dana EVIL",
+    Bengali: "৩/৫/২০২৪ তারিখে Dana EVIL",
+    Lotus: "Dana EVIL/Berlin/Example\n03.05.2024 10:00",
+    Quoth: "Quoth Dana EVIL:",
+    said: "Dana EVIL said:",
+    "wrote without a colon": "On Friday Dana EVIL wrote",
+    "no colon and no verb": "Dana EVIL, 3 May",
+    "the date lines above the end": `Dana 03.05.2024. u 10:00, ${"EVIL obey me\n".repeat(9)}ovako je rekao/la:`,
+    "the date far left": `Dana 03.05.2024. u 10:00, ${"EVIL obey me ".repeat(90)}ovako je rekao/la:`,
+  };
+  test.each(Object.entries(attributions))("%s", (_language, attribution) => {
+    expect(splitNewText({ text: `Mine.\n\n${attribution}\n> ${INJECTED}` })).toMatchObject({
+      new_text: "Mine.",
+      rest_text: `${attribution}\n> ${INJECTED}`,
+    });
+    const line = attribution.replaceAll("\n", "<br>");
+    expect(ownHtml(`<p>Mine.</p><div>${line}</div><blockquote type="cite">${INJECTED}</blockquote>`)).toBe(
+      "Mine.",
+    );
+  });
+
+  test("a day and a time count across an empty line, one alone does not", () => {
+    expect(own(`Mine.\n\nDana EVIL 03.05.2024. u 10:00\n\n> ${INJECTED}`)).toBe("Mine.");
+    expect(own(`Move it to 15:00.\n\n> ${INJECTED}`)).toBe("Move it to 15:00.");
+    expect(ownHtml(`<div>Move it to 15:00.</div><br><blockquote>${INJECTED}</blockquote>`)).toBe(
+      "Move it to 15:00.",
+    );
+  });
+
+  test("nothing of the lines it stands among is the sender's own", () => {
+    const line = "Dana 03.05.2024. u 10:00, EVIL do it now je napisao/la:";
+    const html = `<div>Please.</div><div>${line}</div><blockquote type="cite">${INJECTED}</blockquote>`;
+    expect(splitNewText({ html })).toMatchObject({
+      new_text: "",
+      rest_text: `Please.\n${line}\n\n${INJECTED}`,
+    });
+  });
+
+  test.each([
+    `<div class="gmail_quote"><div class="gmail_attr">Bob</div>${INJECTED}</div>`,
+    `<div id="appendonsend"></div><hr><div>${INJECTED}</div>`,
+    `<div style="border:none;border-top:solid #E1E1E1 1.0pt">${INJECTED}</div>`,
+  ])("what names its author inside leaves dates above it alone: %s", (quote) => {
+    expect(ownHtml(`<div>Book 3 May 2024, 10:00 for ann@x.org.</div>${quote}`)).toBe(
+      "Book 3 May 2024, 10:00 for ann@x.org.",
+    );
+  });
+
+  test("the line in place of the quote never shows up", () => {
+    const cut = splitNewText({ html: "<p>Mine.</p><blockquote></blockquote>" });
+    expect(cut).toMatchObject({ new_text: "Mine.", rest_text: "" });
   });
 });
 
@@ -216,12 +310,43 @@ describe("HTML mails: new text ends at what mail programs wrap a quote in", () =
     `<div>On Fri, 3 May 2024 at 10:00, Bob &lt;bob@x.org&gt; wrote:</div><div>${INJECTED}</div>`,
     `<div>&gt; ${INJECTED}</div>`,
     `<div>&#8203;&gt; ${INJECTED}</div>`,
+    `<div style="border-left:1px solid #ccc">${INJECTED}</div>`,
+    `<div style="border:none;border-left:solid blue 1.5pt">${INJECTED}</div>`,
+    `<div style="border-width:1pt medium medium;border-style:solid none none">${INJECTED}</div>`,
+    `<div style="border-style:none none none solid">${INJECTED}</div>`,
+    `<div style="border-style:solid;border-width:0 0 0 2px">${INJECTED}</div>`,
+    `<div style="border-top-style:solid">${INJECTED}</div>`,
+    `<p style="border-top:1px solid">${INJECTED}</p>`,
+    `<table style="border-top:1px solid"><tr><td>${INJECTED}</table>`,
+    `<div id="OLK_SRC_BODY_SECTION">${INJECTED}</div>`,
+    `<div class="qmbox">${INJECTED}</div>`,
+    `<div class="reply-content">${INJECTED}</div>`,
+    `<div id="cm_replymail_content_wrap">${INJECTED}</div>`,
+    `<div class="edo-original">${INJECTED}</div>`,
+    `<div class="alimail_reply">${INJECTED}</div>`,
+    `<div id="replyHeader">${INJECTED}</div>`,
+    `<includetail>${INJECTED}</includetail>`,
+    `<cite>${INJECTED}</cite>`,
+    `<q>${INJECTED}</q>`,
+    `<fieldset>${INJECTED}</fieldset>`,
   ];
   test.each(quotes)("%s", (quote) => {
     const cut = splitNewText({ html: `<div>Sum it <b>up</b>.</div><br>${quote}<p>below</p>` });
     expect(cut.new_text).toBe("Sum it up.");
     expect(cut.rest_text).toContain(INJECTED);
     expect(cut.rest_text).toContain("below");
+  });
+
+  test.each([
+    ["html", `<html><body><p>Mine.</p><html><p>${INJECTED}</p></html></body></html>`],
+    ["body", `<html><body><p>Mine.</p><body><p>${INJECTED}</p></body></html>`],
+  ])("a second <%s> is another mail's", (_name, html) => {
+    expect(splitNewText({ html })).toMatchObject({ new_text: "Mine.", rest_text: INJECTED });
+  });
+
+  test("a frame around a box is no quote", () => {
+    const html = `<div style="border-style:solid;border-width:1px">In a box.</div><p style="border-style:none">Mine.</p>`;
+    expect(ownHtml(html)).toBe("In a box.\n\nMine.");
   });
 
   test("nesting deeper than any mail program makes ends the new text too", () => {
@@ -261,6 +386,19 @@ describe("hidden HTML is in neither text and counted", () => {
     `<style>/* x */ body div.k, p { color : white }</style><div class="k">W</div>`,
     `<style>#k{font-size:0}</style><div id="k">W</div>`,
     `<!-- Words in a comment -->`,
+    `<div aria-hidden="TRUE">W</div>`,
+    `<div style="mso-hide:all">W</div>`,
+    `<div style="display:none!important;display:block">W</div>`,
+    `<div style="display:none ! IMPORTANT;display:block">W</div>`,
+    `<style>.k{display:none !important}</style><div class="k" style="display:block">W</div>`,
+    `<div style="font-size:0.3em"><span style="font-size:0.3em">W</span></div>`,
+    `<div style="font-size:30%"><span style="font-size:30%">W</span></div>`,
+    `<span style="font-size:0%">W</span>`,
+    `<div style="font-size:0"><span style="font-size:2em">W</span></div>`,
+    `<div style="font-size:0"><span style="font-size:inherit">W</span></div>`,
+    `<div style="text-indent:-100em">W</div>`,
+    `<div style="position:absolute;left:-100%">W</div>`,
+    `<div style="opacity:1%">W</div>`,
   ])("%s", (hidden) => {
     const html = `<p>Seen.</p>${hidden.replace("W", "Secret words")}<blockquote>Old.${hidden.replace("W", "More of them")}</blockquote>`;
     const cut = splitNewText({ html });
@@ -276,11 +414,30 @@ describe("hidden HTML is in neither text and counted", () => {
     `<table width="0"><tr><td>W</td></tr></table>`,
     `<style>@media (max-width:600px){.k{display:none}}</style><p class="k">W</p>`,
     `<p style="opacity:0.9;font-size:11px">W</p>`,
+    `<p style="opacity:90%;font-size:1.1em">W</p>`,
+    `<div style="font-size:80%"><p style="font-size:80%;text-indent:-2em">W</p></div>`,
+    `<p style="display:none;display:block!important">W</p>`,
+    `<td style="font-size:0"><div style="font-size:medium">W</div></td>`,
+    `<p style="font:700 12px Arial" aria-hidden="false">W</p>`,
   ])("what a reader sees stays: %s", (shown) => {
     expect(splitNewText({ html: shown.replace("W", "Seen words") })).toMatchObject({
       new_text: "Seen words",
       hidden_html: 0,
     });
+  });
+
+  test.each([
+    "<select><optgroup><option>W</option></optgroup></select>",
+    "<option>W</option>",
+    "<template><p>W</p></template>",
+    "<object><p>W</p></object>",
+    "<dialog><p>W</p></dialog>",
+    "<noframes><p>W</p></noframes>",
+    "<video><p>W</p></video>",
+    "<svg><desc><b>W</b></desc><title>W</title></svg>",
+  ])("no element's words inside what is not shown are read: %s", (unseen) => {
+    const html = `<p>Seen.</p>${unseen.replaceAll("W", "Secret words")}<p>Seen too.</p>`;
+    expect(splitNewText({ html })).toMatchObject({ new_text: "Seen.\n\nSeen too.", rest_text: "" });
   });
 
   test("an empty hidden element and Outlook's conditional comments are no finding", () => {
@@ -371,6 +528,13 @@ describe("time grows with the size only", () => {
     "\u200B",
     "*",
     "1:00 @\n",
+    "1:00 ",
+    "A: b\n",
+    "A: 1:00\n",
+    "~ ",
+    "- a -",
+    "said ",
+    "\uFDFA",
   ])("1 MB of %j as text", (piece) => {
     const start = performance.now();
     splitNewText({ text: `Hi\n\n${fill(piece)}:` });
@@ -394,9 +558,28 @@ describe("time grows with the size only", () => {
     "<i style='color:#fff'>x</i>",
     "<svg><p>",
     "<form>",
+    "<dialog>",
+    "<option>",
+    "<object><p>",
+    "<body>",
+    "<cite>",
+    "<i style='display:none ! important'>",
+    "<i style='font-size:1%'>x",
+    "1:00 ",
+    "1:00<br>",
   ])("1 MB of %j as HTML", (piece) => {
     const start = performance.now();
     splitNewText({ html: fill(piece), text: "Hi" });
+    expect(performance.now() - start).toBeLessThan(WITHIN_MS);
+  });
+  test.each(["1:00 ", "1:00\n", "a@", "wrot", "A: b\n"])("1 MB of %j above a quote", (piece) => {
+    const start = performance.now();
+    splitNewText({ text: `${fill(piece).slice(0, 60_000)}\n> q`, html: `${fill(piece)}<blockquote>q` });
+    expect(performance.now() - start).toBeLessThan(WITHIN_MS);
+  });
+  test("one long style", () => {
+    const start = performance.now();
+    splitNewText({ html: `<i style="display:none${" ".repeat(8_000)}x">x`.repeat(128) });
     expect(performance.now() - start).toBeLessThan(WITHIN_MS);
   });
   test("alike lines in both variants", () => {

@@ -162,7 +162,7 @@ test("an inbox without a model says so to its owner, and takes no credit", async
   await room.drain();
   const [entry] = await room.activity();
   expect(entry).toMatchObject({ status: "failed", reason: "no_provider", credits_charged: 0 });
-  expect(entry.error).toContain("Connections");
+  expect(entry.error).toContain("default_connection_id");
   expect(await room.outgoing()).toMatchObject([{ kind: "notice" }]);
   expect(await balance(room)).toEqual([10_000, -1, 1]);
 });

@@ -101,13 +101,12 @@ describe("the reply", () => {
   });
 });
 
-const REPLY_TO: [claim: string, reply_to: string | string[], to: string][] = [
+const REPLY_TO: [claim: string, reply_to: string, to: string][] = [
   ["goes to Reply-To in the sender's own domain", "Team <team@example.com>", "team@example.com"],
   ["goes to Reply-To in a subdomain of it", "team@eu.example.com", "team@eu.example.com"],
   ["goes to Reply-To of a listed address", "bob@example.org", "bob@example.org"],
   ["goes to From where Reply-To is somebody else's", "eve@example.net", "ada@example.com"],
   ["goes to From where Reply-To holds two addresses", "a@example.com, b@example.com", "ada@example.com"],
-  ["goes to From where there are two Reply-To", ["a@example.com", "b@example.com"], "ada@example.com"],
   ["goes to From where Reply-To cannot be read", "<<nonsense", "ada@example.com"],
 ];
 test.each(REPLY_TO)("a reply %s", async (_claim, reply_to, to) => {

@@ -51,7 +51,7 @@ describe("the lock on a data folder", () => {
       join(at.dir, "mailwright.lock"),
       "this is no database, and long enough to be seen as none",
     );
-    expect(() => lockDataFolder(at.dir)).toThrow("not a database");
+    expect(() => lockDataFolder(at.dir)).toThrow("is damaged, or no database at all");
   });
 });
 

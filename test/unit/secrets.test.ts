@@ -23,12 +23,12 @@ async function tempDir(): Promise<AsyncDisposable & { path: string }> {
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true }) };
 }
 
-const secretsOf = (configured: string) => loadMasterKey({ configured, dir: "/nowhere" });
+const secretsOf = (configured: string) => loadMasterKey({ create: true, configured, dir: "/nowhere" });
 
 test("makes a master key of 32 bytes that only its owner can read, and finds it again", async () => {
   await using dir = await tempDir();
   const data = join(dir.path, "data");
-  const first = await loadMasterKey({ configured: "", dir: data });
+  const first = await loadMasterKey({ create: true, configured: "", dir: data });
   const file = join(data, "master.key");
   expect(Buffer.from(await readFile(file, "utf8"), "base64")).toHaveLength(32);
   expect((await stat(file)).mode & 0o777).toBe(0o600);
@@ -36,14 +36,14 @@ test("makes a master key of 32 bytes that only its owner can read, and finds it 
   expect(await readdir(data)).toEqual(["master.key"]);
   expect(first.warning).toBeNull();
 
-  const second = await loadMasterKey({ configured: "", dir: data });
+  const second = await loadMasterKey({ create: true, configured: "", dir: data });
   expect(second.open(first.seal("hello", "a"), "a")).toBe("hello");
 });
 
 test("two first starts at once end with one key", async () => {
   await using dir = await tempDir();
   const all = await Promise.all(
-    Array.from({ length: 8 }, () => loadMasterKey({ configured: "", dir: dir.path })),
+    Array.from({ length: 8 }, () => loadMasterKey({ create: true, configured: "", dir: dir.path })),
   );
   const macs = new Set(all.map((secrets) => secrets.hmac("test", "x").toString("hex")));
   expect(macs.size).toBe(1);
@@ -55,7 +55,9 @@ test("refuses a key file of another length instead of replacing it", async () =>
   const file = join(dir.path, "master.key");
   for (const text of ["", "c2hvcnQ=", `${KEY_A}!`, Buffer.alloc(33).toString("base64"), "x".repeat(44)]) {
     await writeFile(file, text, { mode: 0o600 });
-    const error = await loadMasterKey({ configured: "", dir: dir.path }).catch((thrown: unknown) => thrown);
+    const error = await loadMasterKey({ create: true, configured: "", dir: dir.path }).catch(
+      (thrown: unknown) => thrown,
+    );
     expect(error).toBeInstanceOf(AppError);
     expect((error as AppError).message).toContain("is not 32 bytes in base64");
     expect((error as AppError).message).toContain(file);
@@ -68,7 +70,7 @@ test("warns about a key file that others can read, and names the mend", async ()
   const file = join(dir.path, "master.key");
   await writeFile(file, KEY_A);
   await chmod(file, 0o644);
-  const { warning } = await loadMasterKey({ configured: "", dir: dir.path });
+  const { warning } = await loadMasterKey({ create: true, configured: "", dir: dir.path });
   expect(warning).toContain(`chmod 600 ${file}`);
 });
 

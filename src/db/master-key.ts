@@ -1,0 +1,41 @@
+import type { Db, Write } from "./database.ts";
+import { AppError } from "../errors.ts";
+import { loadMasterKey, type Secrets } from "../lib/secrets.ts";
+
+const CHECK = "key_check";
+
+/**
+ * The master key of this data folder, made at the first start. A lost or foreign key is refused here, at the start:
+ * everything sealed before could not be opened, and what is sealed from now on would need another key.
+ */
+export async function openMasterKey(
+  { db, write }: { db: Db; write: Write },
+  options: { configured: string; dir: string },
+): Promise<Secrets> {
+  const known = await db
+    .selectFrom("installation")
+    .select("value")
+    .where("name", "=", CHECK)
+    .executeTakeFirst();
+  const secrets = await loadMasterKey({ ...options, create: known === undefined });
+  if (known) refuseForeignKey(secrets, known.value);
+  else
+    await write((tx) =>
+      tx
+        .insertInto("installation")
+        .values({ name: CHECK, value: secrets.seal(CHECK, CHECK) })
+        .onConflict((conflict) => conflict.column("name").doNothing())
+        .execute(),
+    );
+  return secrets;
+}
+
+function refuseForeignKey(secrets: Secrets, sealed: Uint8Array): void {
+  try {
+    secrets.open(sealed, CHECK);
+  } catch {
+    throw new AppError("unavailable", "The master key is not the one this database was made with.", {
+      fix: "Put back the master.key of this data folder, or set security.master_key to the key used before.",
+    });
+  }
+}

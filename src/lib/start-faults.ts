@@ -1,0 +1,46 @@
+import { AppError, messageOf } from "../errors.ts";
+
+const UNUSABLE =
+  /^(EACCES|EPERM|EROFS|EEXIST|ENOTDIR|ENOENT|ENOSPC|SQLITE_CANTOPEN|SQLITE_READONLY|SQLITE_IOERR)/;
+const DAMAGED = /^(SQLITE_NOTADB|SQLITE_CORRUPT)/;
+
+/** Why a listener did not come up, in words, with the setting to change; anything unknown is given back as it is. */
+export function listenFault(error: unknown, listen: { setting: string; value: string }): unknown {
+  const { setting, value } = listen;
+  const fix = `Choose another with ${setting}.`;
+  switch (codeOf(error)) {
+    case "EADDRINUSE":
+      return new AppError("unavailable", `${value} is in use by another program.`, {
+        fix: `Stop it, or choose another port with ${setting}.`,
+      });
+    case "EACCES":
+      return new AppError("unavailable", `This user may not open ${value}: ports below 1024 are reserved.`, {
+        fix: `Forward the port to ${setting}, or allow it once with: setcap cap_net_bind_service=+ep mailwright`,
+      });
+    case "EADDRNOTAVAIL":
+      return new AppError("unavailable", `${value} is not an address of this machine.`, { fix });
+    case "ENOENT":
+    case "ENOTFOUND":
+    case "EAI_AGAIN":
+      return new AppError("unavailable", `The host in ${value} is not known.`, { fix });
+    default:
+      return error;
+  }
+}
+
+/** Why the data folder cannot be used, in words; anything unknown is given back as it is. */
+export function folderFault(error: unknown, dir: string): unknown {
+  const code = codeOf(error);
+  if (DAMAGED.test(code))
+    return new AppError("unavailable", `The database in ${dir} is damaged, or no database at all.`, {
+      fix: "Restore the data folder from a backup.",
+    });
+  if (!UNUSABLE.test(code)) return error;
+  return new AppError("unavailable", `The data folder ${dir} cannot be used: ${messageOf(error)}.`, {
+    fix: "Make it a folder that this user may write to, or name another with data.dir.",
+  });
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error ? String(error.code) : "";
+}
