@@ -26,8 +26,8 @@ import type { Section, ValuesOf } from "./config-keys.ts";
 
 const MAX_MESSAGE_BYTES = 256 * 1024 * 1024;
 const MAX_CONNECTIONS = 100_000;
-const HOUR_SECONDS = 3600;
-const DAY_SECONDS = 86_400;
+/** Shorter than the lease of a run. */
+const MAX_RUN_SECONDS = 600;
 
 /** Kinds of model connection that are of no use without an API key. */
 const HOSTED_KINDS = ["openai", "anthropic", "google", "mistral", "groq", "openrouter"] as const;
@@ -70,8 +70,8 @@ export const SCHEMA = {
   },
   egress: { allow: list([], TARGET) },
   routing: {
-    sync_budget_seconds: seconds(90, HOUR_SECONDS),
-    hard_cap_seconds: seconds(600, DAY_SECONDS),
+    sync_budget_seconds: seconds(90, MAX_RUN_SECONDS),
+    hard_cap_seconds: seconds(600, MAX_RUN_SECONDS),
     concurrency: whole(8, 1, 1000),
   },
   plans: {

@@ -66,7 +66,7 @@ const REFUSALS: Refusal[] = [
   {
     code: "rate_limited",
     when: (status) => status === 429,
-    sentence: "is limiting this account's requests. They go on by themselves when it allows more.",
+    sentence: "is limiting this account's requests. Try again later, or ask the provider for a higher limit.",
     retryable: true,
   },
   {

@@ -174,9 +174,7 @@ function openConnection(app: App, row: ConnectionRow): OpenConnection {
 }
 
 function openSealed(app: App, row: ConnectionRow): Sealed {
-  return row.sealed === null
-    ? { credential: "", headers: {} }
-    : (JSON.parse(app.secrets.open(row.sealed, row.id)) as Sealed);
+  return row.sealed === null ? NOTHING_SEALED : (JSON.parse(app.secrets.open(row.sealed, row.id)) as Sealed);
 }
 
 function changedColumns(app: App, row: ConnectionRow, input: ConnectionInput): Partial<ConnectionRow> {
@@ -189,11 +187,11 @@ function changedColumns(app: App, row: ConnectionRow, input: ConnectionInput): P
 }
 
 function sealedColumns(app: App, row: ConnectionRow, input: ConnectionInput): Partial<ConnectionRow> {
-  const sealed = openSealed(app, row);
-  const next: Sealed = {
-    credential: input.credential?.trim() ?? sealed.credential,
-    headers: input.headers ?? sealed.headers,
-  };
+  const { credential: given, headers } = input;
+  // With both given anew, what cannot be opened any more need not be.
+  const sealed =
+    given !== undefined && headers !== undefined ? NOTHING_SEALED : openOrNothing(app, row, given);
+  const next: Sealed = { credential: given?.trim() ?? sealed.credential, headers: headers ?? sealed.headers };
   refuseUnsendable(next);
   const { credential } = next;
   return {
@@ -202,6 +200,18 @@ function sealedColumns(app: App, row: ConnectionRow, input: ConnectionInput): Pa
     status: "untested",
     last_error: null,
   };
+}
+
+const NOTHING_SEALED: Sealed = { credential: "", headers: {} };
+
+/** A new credential mends a connection whose old one cannot be opened; its headers are lost with it. */
+function openOrNothing(app: App, row: ConnectionRow, given: string | undefined): Sealed {
+  try {
+    return openSealed(app, row);
+  } catch (error) {
+    if (given === undefined) throw error;
+    return NOTHING_SEALED;
+  }
 }
 
 function refuseIncomplete(app: App, row: ConnectionRow): void {

@@ -1,6 +1,7 @@
 import { Elysia, NotFoundError, ParseError, ValidationError } from "elysia";
 import type { App } from "../app.ts";
 import { splitListen } from "../config-forms.ts";
+import { loadCertificate } from "../smtp/certificate.ts";
 import { connectionRoutes } from "../connections/routes.ts";
 import { AppError } from "../errors.ts";
 import { listenFault } from "../lib/start-faults.ts";
@@ -62,7 +63,8 @@ export function createHttp(app: App, health: Health) {
 
 export async function startHttp(app: App, health: Health): Promise<HttpDoor> {
   const { host, port } = splitListen(app.config.server.listen) ?? { host: "0.0.0.0", port: 0 };
-  const { tls, cert, key } = app.config.server;
+  const { tls } = app.config.server;
+  const certificate = tls === "files" ? { tls: await loadCertificate(app.config) } : {};
   const http = createHttp(app, health);
   try {
     http.listen({
@@ -72,7 +74,7 @@ export async function startHttp(app: App, health: Health): Promise<HttpDoor> {
       reusePort: false,
       idleTimeout: IDLE_SECONDS,
       maxRequestBodySize: MAX_REQUEST_BYTES,
-      ...(tls === "files" ? { tls: { cert: Bun.file(cert), key: Bun.file(key) } } : {}),
+      ...certificate,
     });
   } catch (error) {
     throw listenFault(error, { setting: "server.listen", value: app.config.server.listen });

@@ -97,11 +97,13 @@ async function attempt(app: App, handlers: JobHandlers, job: Job, signal: AbortS
   }
 }
 
+/** Logged, because nobody looks into the table of jobs unasked. */
 async function bury(
   app: App,
   handlers: JobHandlers,
   { job, signal, error }: { job: Job; signal: AbortSignal; error: string },
 ): Promise<void> {
+  app.log.error({ job_id: job.id, kind: job.kind, error }, "job given up; it is kept in the table");
   await writeOutcome(app, signal, async (tx) => {
     await buryJob(tx, job, error);
     await handlerOf(handlers, job).giveUp?.(app, tx, job, error);

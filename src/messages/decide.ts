@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { App } from "../app.ts";
 import { dedupeKeyOfId, findThread } from "../conversations/conversations.ts";
 import type { Db } from "../db/database.ts";
-import { insertRow } from "../db/prepared.ts";
+import { insertRow, prepared } from "../db/prepared.ts";
 import type { Authority, InboxRow, UserRow } from "../db/schema.ts";
 import { splitAddress } from "../inboxes/addresses.ts";
 import type { InboundPolicy } from "../inboxes/inboxes.ts";
@@ -18,6 +18,7 @@ import { brokenCap, countDuplicate, judgeSender } from "./policy.ts";
 /** Refused mails that one inbox keeps in its activity per hour; a flood of them must not fill the disk. */
 const MAX_REFUSED_ROWS_PER_HOUR = 200;
 const HOUR_SECONDS = 3_600;
+const MAX_BLANK_BYTES = 1_000;
 
 /** One mail as it came over SMTP, whole, with the inboxes its recipients name. */
 export interface Delivery {
@@ -63,6 +64,12 @@ export type Refusal = Pick<Reception, "code" | "enhanced" | "text"> & {
 
 export const ACCEPTED: Reception = { code: 250, enhanced: "2.6.0", text: "Message accepted" };
 
+const REPORTS_ONLY: Reception = {
+  code: 550,
+  enhanced: "5.7.1",
+  text: "This address takes delivery reports only; write to the address in From or Reply-To",
+};
+
 /** What the header section and the body say by themselves. */
 export function readExamined(raw: Buffer, headers: MailHeaders) {
   const references = messageIds(headers.get("references") ?? "").toReversed();
@@ -71,7 +78,7 @@ export function readExamined(raw: Buffer, headers: MailHeaders) {
     rfc_message_id: idOf(headers),
     parent_ids: [...messageIds(headers.get("in-reply-to") ?? ""), ...references],
     hop: Number.parseInt(headers.get("x-mailwright-hop") ?? "0", 10) || 0,
-    body_hash: sha256(raw.subarray(headers.body_offset)),
+    body_hash: bodyHash(raw.subarray(headers.body_offset), headers),
   };
 }
 
@@ -119,11 +126,30 @@ interface Decision {
 async function decide(app: App, tx: Db, decision: Decision): Promise<Reception> {
   const { mail, recipient, delivery } = decision;
   const { kind } = mail;
-  if (kind.kind === "hard" && kind.reason === "bounce")
-    await noteBounce(app, tx, { raw: delivery.raw, address: recipient.address });
-  if (!recipient.inbox) return ACCEPTED;
-  const { row: inbox, user } = recipient.inbox;
+  const isBounce = kind.kind === "hard" && kind.reason === "bounce";
+  if (isBounce) await noteBounce(app, tx, { raw: delivery.raw, address: recipient.address });
+  if (!recipient.inbox) return isBounce ? ACCEPTED : REPORTS_ONLY;
+  // Again, and now for good: between RCPT and here it may have been changed or deleted.
+  const [inbox] = await inboxById(tx, { id: recipient.inbox.row.id });
+  if (!inbox) return GONE;
   if (kind.kind === "hard") return skip(app, tx, { inbox, mail, reason: kind.reason });
+  return decideSender(app, tx, decision, { row: inbox, user: recipient.inbox.user });
+}
+
+const GONE: Reception = { code: 550, enhanced: "5.1.1", text: "There is no such address here" };
+
+const inboxById = prepared((db, key: { id: string }) =>
+  db.selectFrom("inboxes").selectAll().where("id", "=", key.id),
+);
+
+async function decideSender(
+  app: App,
+  tx: Db,
+  decision: Decision,
+  { row: inbox, user }: NonNullable<Recipient["inbox"]>,
+): Promise<Reception> {
+  const { mail, recipient } = decision;
+  const { kind } = mail;
   const verdict = judgeSender(inbox, user, {
     from_address: mail.from_address,
     authenticated: mail.identity.authenticated,
@@ -132,14 +158,19 @@ async function decide(app: App, tx: Db, decision: Decision): Promise<Reception> 
   const policy = JSON.parse(inbox.inbound_policy) as InboundPolicy;
   const soft = kind.kind === "soft" ? kind.reason : null;
   if (soft !== null && !policy.process_bulk) return skip(app, tx, { inbox, mail, reason: soft });
-  const vouched = isMeantFor(recipient.address, mail.identity, mail.headers);
+  const vouched = isMeantFor({ address: recipient.address, now: app.now() }, mail.identity, mail.headers);
   // What a machine sent, or what may be a replay, is read as anybody's mail is.
   const commands = soft === null && vouched;
-  return route(app, tx, decision, {
-    authority: commands ? verdict.authority : withoutCommand(verdict.authority),
-    no_reply_reason: soft ?? verdict.no_reply_reason,
-    vouched,
-  });
+  return route(
+    app,
+    tx,
+    { ...decision, recipient: { ...recipient, inbox: { row: inbox, user } } },
+    {
+      authority: commands ? verdict.authority : withoutCommand(verdict.authority),
+      no_reply_reason: soft ?? verdict.no_reply_reason,
+      vouched,
+    },
+  );
 }
 
 async function refuseSender(
@@ -234,6 +265,12 @@ function storeOnce(app: App, tx: Db, raw: Buffer): () => Promise<string> {
 function dedupeKeyOf(mail: Examined): string {
   if (mail.rfc_message_id !== null) return dedupeKeyOfId(mail.rfc_message_id, mail.from_address);
   return sha256([mail.from_address, mail.headers.get("date") ?? "", mail.subject, mail.body_hash].join("\n"));
+}
+
+/** Of a mail without a body the subject is what is said. */
+function bodyHash(body: Buffer, headers: MailHeaders): string {
+  const blank = body.length < MAX_BLANK_BYTES && body.toString("latin1").trim() === "";
+  return sha256(blank ? subjectOf(headers) : body);
 }
 
 function subjectOf(headers: MailHeaders): string {

@@ -63,13 +63,14 @@ export async function runCall(
     throw new AppError("email_not_verified", "Verify the mail address of this account first.", {
       fix: "Sign in once with a login code.",
     });
+  // Before anything that may have changed since: a retry gets its result whatever became of the inbox.
+  const keyed = keyOf(input, options);
+  const earlier = keyed && (await findKeyed(app, app.db, user, keyed));
+  if (earlier) return replay(app, user, { message_id: earlier, input, options });
   const inbox = await chooseInbox(app, user, input.inbox_id);
   if (input.conversation_id !== undefined)
     await ownConversation(app.db, user, { id: input.conversation_id, inbox_id: inbox.id });
   await refuseUnrouted(app, inbox);
-  const keyed = keyOf(input, options);
-  const earlier = keyed && (await findKeyed(app, app.db, user, keyed));
-  if (earlier) return replay(app, user, { message_id: earlier, input, options });
   const accepted = await acceptOnce(app, { user, inbox, input, files, keyed, onRate: options.onRate });
   if ("replay_of" in accepted) return replay(app, user, { message_id: accepted.replay_of, input, options });
   if (accepted.row.state === "limited")

@@ -7,8 +7,10 @@ import type { MailAttachment } from "../mail/parse.ts";
 import type { IncomingFile } from "../messages/accept.ts";
 import { readBytes } from "../messages/stored-bytes.ts";
 
-/** Of one attached text file, what a model is shown. */
+/** Of one attached text file, and of all together, what a model is shown. */
 const MAX_FILE_CHARS = 100_000;
+const MAX_ALL_FILES_CHARS = 400_000;
+const MAX_FILE_BYTES = 4 * MAX_FILE_CHARS;
 /** What mail programs put before the subject of a mail they answer or pass on. */
 const FOREIGN_SUBJECT =
   /^\s*((re|fwd?|aw|wg|sv|vs|tr|rv|antw|ynt|odp|doorst|vb|res|enc|rif|i|r|fs|vl)\s*(\[\d+\]|\(\d+\))?\s*[:：]|回复|转发|答复|返信|轉寄)/i;
@@ -142,18 +144,49 @@ function toFile({ filename, content_type, bytes }: MailAttachment): IncomingFile
 function readFiles(files: IncomingFile[]): { texts: string[]; unread: string[] } {
   const texts: string[] = [];
   const unread: string[] = [];
+  let room = MAX_ALL_FILES_CHARS;
   for (const file of files) {
-    const text = textOf(file);
-    if (text === null) unread.push(`Not read: ${file.filename} (only text files can be read yet).`);
-    else texts.push(`File ${file.filename}:\n${text.slice(0, MAX_FILE_CHARS)}`);
-    if (text !== null && text.length > MAX_FILE_CHARS)
-      unread.push(`Of ${file.filename} only the beginning was read.`);
+    const text = room > 0 ? textOf(file) : null;
+    if (text === null) {
+      unread.push(
+        `Not read: ${file.filename} (${room > 0 ? "only text files can be read yet" : "too many files"}).`,
+      );
+      continue;
+    }
+    const shown = text.slice(0, Math.min(MAX_FILE_CHARS, room));
+    room -= shown.length;
+    texts.push(`File ${file.filename}:\n${shown}`);
+    if (shown.length < text.length) unread.push(`Of ${file.filename} only the beginning was read.`);
   }
   return { texts, unread };
 }
 
+/** The text of a text file, in the charset that it names or begins with, else UTF-8; null for other files. */
 function textOf(file: IncomingFile): string | null {
   if (!READABLE.test(file.content_type) && !READABLE_NAME.test(file.filename)) return null;
-  const bytes = file.bytes.subarray(0, MAX_FILE_CHARS * 4);
-  return bytes.includes(0) ? null : new TextDecoder().decode(bytes);
+  const bytes = file.bytes.subarray(0, MAX_FILE_BYTES);
+  const charset = charsetOf(file.content_type, bytes);
+  return charset === "utf-8" && bytes.includes(0) ? null : new TextDecoder(charset).decode(bytes);
 }
+
+function charsetOf(
+  content_type: string,
+  bytes: Uint8Array,
+): "utf-8" | "utf-16le" | "utf-16be" | "windows-1252" {
+  if (bytes[0] === 0xff && bytes[1] === 0xfe) return "utf-16le";
+  if (bytes[0] === 0xfe && bytes[1] === 0xff) return "utf-16be";
+  // Old programs write it without saying so; as UTF-8 it would be full of holes.
+  return LATIN.test(content_type) || !isUtf8(bytes) ? "windows-1252" : "utf-8";
+}
+
+/** A character that our own cut goes through is no fault. */
+function isUtf8(bytes: Uint8Array): boolean {
+  try {
+    new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: bytes.length === MAX_FILE_BYTES });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const LATIN = /charset\s*=\s*"?(iso-8859-1|windows-1252|latin-?1)\b/i;

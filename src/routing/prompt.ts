@@ -61,20 +61,24 @@ function filesLine(files: string[]): string {
   return files.length === 0 ? "" : `Attached files: ${files.join(", ")}`;
 }
 
+/** No mark of ours is longer; the bound keeps a text of nothing but beginnings of marks cheap. */
+const MARK = /<<\s{0,10}(DATA|END)\b[^<>\n]{0,100}>>/gi;
+
 function cleanMaterial(text: string, nonce: string): { text: string; warnings: string[] } {
   const warnings: string[] = [];
-  const visible = stripHiddenCharacters(text);
+  // Cut before it is cleaned: what nobody will see must not cost anything.
+  const shown = headAndTail(text);
+  if (shown.left > 0)
+    warnings.push(`The content is long: ${shown.left} characters in its middle were not shown to the model.`);
+  const visible = stripHiddenCharacters(shown.text);
   if (visible.removed > 0)
     warnings.push(`${visible.removed} invisible characters were taken out of the content.`);
-  const harmless = visible.text
-    .replaceAll(nonce, "")
-    .replaceAll(/<<\s*(DATA|END)\b[^>\n]*>>/gi, "[mark removed]");
-  if (harmless.length <= MAX_CONTENT_CHARS) return { text: harmless, warnings };
+  return { text: visible.text.replaceAll(nonce, "").replaceAll(MARK, "[mark removed]"), warnings };
+}
+
+function headAndTail(text: string): { text: string; left: number } {
+  const left = text.length - MAX_CONTENT_CHARS;
+  if (left <= 0) return { text, left: 0 };
   const half = MAX_CONTENT_CHARS / 2;
-  const left = harmless.length - MAX_CONTENT_CHARS;
-  warnings.push(`The content is long: ${left} characters in its middle were not shown to the model.`);
-  return {
-    text: `${harmless.slice(0, half)}\n[… ${left} characters left out …]\n${harmless.slice(-half)}`,
-    warnings,
-  };
+  return { text: `${text.slice(0, half)}\n[… ${left} characters left out …]\n${text.slice(-half)}`, left };
 }

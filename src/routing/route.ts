@@ -6,12 +6,15 @@ import { recallTurns } from "../conversations/conversations.ts";
 import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
 import type { InboxRow, MessageRow } from "../db/schema.ts";
+import { AppError } from "../errors.ts";
 import { finishJob, type Job, postponeJob } from "../jobs/queue.ts";
 import { closeRun, type Ending, type Run } from "./close.ts";
 import { parseCommand } from "./command.ts";
 import { readInput } from "./input.ts";
 import { buildPrompt } from "./prompt.ts";
 import type { SafeFetch } from "../lib/net.ts";
+
+type Failure = Completion & { ok: false };
 
 /** A provider that fails for the moment is asked this many times in all. */
 const MAX_MODEL_ATTEMPTS = 2;
@@ -34,13 +37,12 @@ export async function routeNow(app: App, job: Job<"route_message">, signal: Abor
     command: parseCommand(input.instruction),
     warnings: [...input.warnings],
   };
-  const connection = await openConnectionOf(app, run.inbox);
-  if (!connection) return closeRun(app, run, NO_CONNECTION);
+  const connection = await findConnection(app, run.inbox);
+  if ("state" in connection) return closeRun(app, run, connection);
   const cap = AbortSignal.timeout(app.config.routing.hard_cap_seconds * 1_000);
   const answer = await askModel(app, run, connection, AbortSignal.any([signal, cap]));
   if (signal.aborted && !answer.ok) throw signal.reason;
-  if (!answer.ok && answer.retryable && !cap.aborted && job.failures + 1 < MAX_MODEL_ATTEMPTS)
-    return retryLater(app, job, answer);
+  if (!answer.ok && mayRetry(job, answer) && !cap.aborted) return retryLater(app, job, answer);
   await closeRun(app, run, endingOf(answer));
 }
 
@@ -57,6 +59,20 @@ const NO_CONNECTION: Ending = {
   error:
     "This inbox has no model connection. Make one with POST /connections, set it as default_connection_id of the inbox, then send the mail again.",
 };
+
+/** The model connection of an inbox, or how a run ends without one. */
+async function findConnection(app: App, inbox: InboxRow): Promise<OpenConnection | Ending> {
+  try {
+    return (await openConnectionOf(app, inbox)) ?? NO_CONNECTION;
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return {
+      state: "failed",
+      reason: "connection_unreadable",
+      error: `${error.message} ${error.extras.fix ?? ""}`,
+    };
+  }
+}
 
 async function loadMessage(
   app: App,
@@ -129,8 +145,14 @@ function endingOf(answer: Completion): Ending {
   return { state: "done", result: answer.text, model: answer.model, usage: answer.usage };
 }
 
-async function retryLater(app: App, job: Job, answer: Completion & { ok: false }): Promise<void> {
-  const seconds = Math.min(answer.retry_after_seconds ?? RETRY_SECONDS, MAX_RETRY_SECONDS);
+/** A provider that wants to be left alone for longer than a person waits for an answer has failed. */
+function mayRetry(job: Job, answer: Failure): boolean {
+  const seconds = answer.retry_after_seconds ?? RETRY_SECONDS;
+  return answer.retryable && seconds <= MAX_RETRY_SECONDS && job.failures + 1 < MAX_MODEL_ATTEMPTS;
+}
+
+async function retryLater(app: App, job: Job, answer: Failure): Promise<void> {
+  const seconds = answer.retry_after_seconds ?? RETRY_SECONDS;
   app.log.info({ job_id: job.id, code: answer.code, seconds }, "the model will be asked again");
   await app.write((tx) => postponeJob(tx, job, { run_at: app.now() + seconds, error: answer.message }));
   app.worker?.wake(job.kind);

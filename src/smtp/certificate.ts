@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { AppError, messageOf } from "../errors.ts";
 import type { Config } from "../config.ts";
 import { writeOnce } from "../lib/durable-file.ts";
 
@@ -15,7 +16,7 @@ export interface Certificate {
 /** The certificate for STARTTLS: the operator's files, else a self-signed one made at the first start. */
 export async function loadCertificate(config: Config): Promise<Certificate> {
   const { cert, key } = config.server;
-  if (cert !== "") return { cert: await readFile(cert, "utf8"), key: await readFile(key, "utf8") };
+  if (cert !== "") return { cert: await readPem("server.cert", cert), key: await readPem("server.key", key) };
   const path = join(config.data.dir, "smtp-certificate.json");
   try {
     return JSON.parse(await readFile(path, "utf8")) as Certificate;
@@ -24,6 +25,15 @@ export async function loadCertificate(config: Config): Promise<Certificate> {
   }
   const made = await makeCertificate(config.smtp.hostname);
   return JSON.parse(await writeOnce(path, JSON.stringify(made))) as Certificate;
+}
+
+async function readPem(setting: string, path: string): Promise<string> {
+  const fix = `Set ${setting} to a file in PEM form that this user may read.`;
+  const text = await readFile(path, "utf8").catch((error: unknown) => {
+    throw new AppError("unavailable", `${setting} cannot be read: ${messageOf(error)}.`, { fix });
+  });
+  if (text.includes("-----BEGIN ")) return text;
+  throw new AppError("unavailable", `${setting} (${path}) holds no PEM block.`, { fix });
 }
 
 async function makeCertificate(hostname: string): Promise<Certificate> {

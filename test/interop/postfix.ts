@@ -47,7 +47,7 @@ export async function startPostfix(options: PostfixOptions): Promise<Postfix> {
   stack.defer(async () => {
     // The command in the foreground is a shell; its death would leave the daemons behind.
     const pid = Number(await readFile(join(dir, "queue/pid/master.pid"), "utf8").catch(() => shell.pid));
-    process.kill(pid, "SIGTERM");
+    if (shell.exitCode === null) process.kill(pid, "SIGTERM");
     await shell.exited;
   });
   const address = { host: "127.0.0.1", port: options.port };
