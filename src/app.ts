@@ -97,8 +97,6 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
 /** What the data folder holds: the database brought up to date, the segments and the master key. */
 async function openStores(config: Config, log: Log, may_migrate: boolean) {
   const { dir } = config.data;
-  // Mail is nobody else's business, also where the folder was there before us.
-  process.umask(0o077);
   try {
     const segments = await openSegments(join(dir, "mail"));
     const warn = (problem: string): void =>

@@ -22,6 +22,9 @@ const program = new Command("mailwright")
   .addCommand(healthcheckCommand())
   .addCommand(new Command("version").description("print the version").action(() => console.log(VERSION)));
 
+// Mail is nobody else's business, also in a data folder that was there before us.
+process.umask(0o077);
+
 try {
   await program.parseAsync();
   process.exit(0);

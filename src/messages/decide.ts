@@ -158,7 +158,7 @@ async function decideSender(
   const policy = JSON.parse(inbox.inbound_policy) as InboundPolicy;
   const soft = kind.kind === "soft" ? kind.reason : null;
   if (soft !== null && !policy.process_bulk) return skip(app, tx, { inbox, mail, reason: soft });
-  const vouched = isMeantFor({ address: recipient.address, now: app.now() }, mail.identity, mail.headers);
+  const vouched = isMeantFor(recipient.address, mail.identity, mail.headers);
   // What a machine sent, or what may be a replay, is read as anybody's mail is.
   const commands = soft === null && vouched;
   return route(
@@ -198,7 +198,10 @@ async function route(
   const { row: inbox, user } = recipient.inbox as NonNullable<Recipient["inbox"]>;
   const dedupe_key = dedupeKeyOf(mail);
   const { authority, no_reply_reason, vouched } = verdict;
-  if (await countDuplicate(app, tx, { inbox_id: inbox.id, dedupe_key, authority })) return ACCEPTED;
+  if (
+    await countDuplicate(app, tx, { inbox_id: inbox.id, dedupe_key, authority, direct: mail.identity.direct })
+  )
+    return ACCEPTED;
   const { body_hash, from_address: sender, subject } = mail;
   const { tag } = splitAddress(recipient.address);
   // Ids are seen by others and senders can be forged; the tag of a reply address was told to its participant alone.

@@ -56,9 +56,11 @@ const NOT_ALLOWLISTED = "This address accepts mail from listed senders only. Ask
 export async function countDuplicate(
   app: App,
   tx: Db,
-  mail: { inbox_id: string; dedupe_key: string; authority: Authority },
+  mail: { inbox_id: string; dedupe_key: string; authority: Authority; direct: boolean },
 ): Promise<boolean> {
-  const original = (await sameMail(tx, { ...mail, since: app.now() - DEDUPE_SECONDS })).find(
+  // Anybody may send a signed mail again, at any time; what came from the author's own server is the author's.
+  const since = mail.direct ? app.now() - DEDUPE_SECONDS : 0;
+  const original = (await sameMail(tx, { ...mail, since })).find(
     // A weaker one must not stand in for it: a stranger could otherwise swallow the owner's mail.
     (row) => RANK.indexOf(row.authority) >= RANK.indexOf(mail.authority),
   );

@@ -31,8 +31,6 @@ const ACTED_UPON = [
   "content-type",
   "content-transfer-encoding",
 ];
-/** Within this time a second copy is known as a duplicate; an older mail may be a replay. */
-const MAX_AGE_SECONDS = 7 * 86_400;
 
 /** The first field that occurs more often than it may, or undefined. */
 export function repeatedField(headers: MailHeaders): string | undefined {
@@ -42,20 +40,12 @@ export function repeatedField(headers: MailHeaders): string | undefined {
 /**
  * Whether the author meant this mail, as it is, for this inbox. A signature alone proves only that the author once
  * wrote it: anybody who has the mail can send it again, to anybody, with unsigned fields changed (RFC 6376 §8.6).
- * So it must have come straight from the author's server, or be recent and name the inbox in fields that are all
- * signed.
+ * So it must have come straight from the author's server, or name the inbox in fields that are all signed.
  */
-export function isMeantFor(
-  recipient: { address: string; now: number },
-  identity: Identity,
-  headers: MailHeaders,
-): boolean {
+export function isMeantFor(address: string, identity: Identity, headers: MailHeaders): boolean {
   if (identity.direct) return true;
-  const { address, now } = recipient;
-  const age = now - Date.parse(headers.get("date") ?? "") / 1_000;
   const signed = new Set(identity.signed);
   return (
-    age < MAX_AGE_SECONDS &&
     ACTED_UPON.every((name) => headers.get(name) === undefined || signed.has(name)) &&
     ["to", "cc"].some((name) => names(headers.get(name) ?? "", address))
   );
