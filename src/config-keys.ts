@@ -10,6 +10,8 @@ export interface Key<T = unknown> {
   fault: (value: unknown) => string | undefined;
   /** Shows a value that may hold a secret without it. Problems never quote such a value. */
   mask?: (value: string) => string;
+  /** Known, so that one file serves this version and the next, but without any effect yet: a start says so. */
+  later?: true;
 }
 
 export interface Section {
@@ -77,6 +79,11 @@ export const KEY_OF_32_BYTES: Form = {
 
 export function isKey(node: Key | Section): node is Key {
   return typeof node["fault"] === "function";
+}
+
+/** A setting that a later version will use. */
+export function later<T>(key: Key<T>): Key<T> {
+  return { ...key, later: true };
 }
 
 /** One line of text. The default is always right, so `""` with a form means "or left out". */

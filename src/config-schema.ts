@@ -1,4 +1,5 @@
 import {
+  later,
   ADDRESS,
   HOST,
   KEY_OF_32_BYTES,
@@ -32,6 +33,14 @@ const MAX_RUN_SECONDS = 600;
 /** Kinds of model connection that are of no use without an API key. */
 const HOSTED_KINDS = ["openai", "anthropic", "google", "mistral", "groq", "openrouter"] as const;
 
+const INTEGRATION = {
+  client_id: later(text("")),
+  client_secret: later(secret()),
+  authorize_url: later(url("", WEB_URL)),
+  token_url: later(url("", WEB_URL)),
+  api_base: later(url("", WEB_URL)),
+};
+
 /** Every key there is. A new key is one line here and one in config.example.toml. */
 export const SCHEMA = {
   server: {
@@ -41,6 +50,7 @@ export const SCHEMA = {
     tls: choice(["off", "files"], "off"),
     cert: text(""),
     key: text(""),
+    cors_origins: later(list([], ORIGIN)),
   },
   smtp: {
     listen: text("0.0.0.0:2525", LISTEN_OR_OFF),
@@ -51,16 +61,23 @@ export const SCHEMA = {
     early_talker_ms: whole(100, 0, 60_000),
     max_connections: whole(1000, 1, MAX_CONNECTIONS),
     max_connections_per_address: whole(50, 1, MAX_CONNECTIONS),
+    trusted_relays: later(list([], TARGET)),
+    proxy_protocol: later(list([], NETWORK)),
   },
   outbound: {
     mode: choice(["capture", "relay", "direct"], "capture"),
     relay_url: url("", RELAY_URL),
     retry: delays([60, 300, 900, 3600, 14_400, 43_200, 86_400]),
+    from: later(text("", ADDRESS)),
   },
   database: { url: url("", SQLITE_URL) },
   data: { dir: text("./data", PATH) },
   dns: { servers: list([], NAME_SERVER) },
-  auth: { admin_email: text("", ADDRESS) },
+  auth: {
+    admin_email: text("", ADDRESS),
+    registration: later(choice(["open", "closed"], "open")),
+    session_days: later(count(30)),
+  },
   security: { master_key: secret(KEY_OF_32_BYTES) },
   llm: {
     kind: choice(["", ...HOSTED_KINDS, "ollama", "openai_compatible", "demo"], ""),
@@ -69,10 +86,17 @@ export const SCHEMA = {
     model: text(""),
   },
   egress: { allow: list([], TARGET) },
+  webhooks: {
+    allow: later(list([], TARGET)),
+    backoff: later(delays([0, 60, 300, 1800, 7200, 28_800])),
+    timeout_seconds: later(seconds(15, MAX_RUN_SECONDS)),
+    disable_after: later(count(5)),
+  },
   routing: {
     sync_budget_seconds: seconds(90, MAX_RUN_SECONDS),
     hard_cap_seconds: seconds(600, MAX_RUN_SECONDS),
     concurrency: whole(8, 1, 1000),
+    max_tool_rounds: later(count(12)),
   },
   plans: {
     default: choice(["", "free", "pro", "team"], ""),
@@ -83,6 +107,14 @@ export const SCHEMA = {
       route_per_minute: count(20),
       allowlist_entries: count(50),
       mcp_per_inbox: count(3),
+      contexts: later(count(3)),
+      custom_domains: later(count(1)),
+      webhooks: later(count(3)),
+      api_keys: later(count(1)),
+      concurrent_routes: later(count(2)),
+      api_per_minute: later(count(300)),
+      inbound_per_hour: later(count(60)),
+      inbound_per_day: later(count(300)),
     },
     pro: {
       credits: count(2000),
@@ -91,6 +123,14 @@ export const SCHEMA = {
       route_per_minute: count(60),
       allowlist_entries: count(200),
       mcp_per_inbox: count(10),
+      contexts: later(count(50)),
+      custom_domains: later(count(3)),
+      webhooks: later(count(10)),
+      api_keys: later(count(10)),
+      concurrent_routes: later(count(5)),
+      api_per_minute: later(count(600)),
+      inbound_per_hour: later(count(300)),
+      inbound_per_day: later(count(0)),
     },
     team: {
       credits: count(10_000),
@@ -99,6 +139,14 @@ export const SCHEMA = {
       route_per_minute: count(120),
       allowlist_entries: count(500),
       mcp_per_inbox: count(20),
+      contexts: later(count(200)),
+      custom_domains: later(count(20)),
+      webhooks: later(count(50)),
+      api_keys: later(count(50)),
+      concurrent_routes: later(count(10)),
+      api_per_minute: later(count(1_200)),
+      inbound_per_hour: later(count(1_000)),
+      inbound_per_day: later(count(0)),
     },
   },
   limits: {
@@ -106,7 +154,27 @@ export const SCHEMA = {
     replies_per_sender_hour: count(20),
     replies_per_sender_day: count(100),
     same_body_per_hour: count(3),
+    inbound_per_sender_hour: later(count(20)),
+    inbound_per_sender_day: later(count(100)),
+    code_per_email_hour: later(count(5)),
+    code_per_ip_hour: later(count(20)),
+    verify_per_ip_hour: later(count(30)),
+    login_per_ip_hour: later(count(100)),
+    contact_per_ip_hour: later(count(5)),
   },
+  billing: {
+    stripe_secret_key: later(secret()),
+    stripe_webhook_secret: later(secret()),
+    stripe_api_base: later(url("", WEB_URL)),
+  },
+  integrations: {
+    notes: INTEGRATION,
+    "codehost-a": INTEGRATION,
+    "codehost-b": INTEGRATION,
+    sheets: INTEGRATION,
+  },
+  domains: { verification: later(choice(["dns", "trust"], "dns")) },
+  metrics: { listen: later(text("", LISTEN_OR_OFF)), token: later(secret()) },
   log: {
     level: choice(["trace", "debug", "info", "warn", "error", "fatal", "silent"], "info"),
     format: choice(["text", "json"], "text"),

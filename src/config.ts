@@ -6,7 +6,7 @@ import { readEnvironment } from "./config-env.ts";
 import { readConfigFile } from "./config-file.ts";
 import { isKey } from "./config-keys.ts";
 import type { Section } from "./config-keys.ts";
-import { applyRules, assemble, newReading, readTable } from "./config-load.ts";
+import { applyRules, assemble, KEYS, newReading, readTable } from "./config-load.ts";
 import type { Reading } from "./config-load.ts";
 import { SCHEMA } from "./config-schema.ts";
 import type { Values } from "./config-schema.ts";
@@ -101,4 +101,15 @@ function fillIn({ server, smtp, database, data }: Config): void {
 function machineName(): string {
   const name = hostname();
   return isHostName(name) ? name : "localhost";
+}
+
+/** Paths of the settings that somebody has changed although this version does not use them yet. */
+export function unusedSettings(config: Config): string[] {
+  return [...KEYS]
+    .filter(([path, key]) => key.later && !Bun.deepEquals(valueAt(config, path), key.default))
+    .map(([path]) => path);
+}
+
+function valueAt(config: Config, path: string): unknown {
+  return path.split(".").reduce<unknown>((node, name) => (node as Record<string, unknown>)[name], config);
 }

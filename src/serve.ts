@@ -1,6 +1,6 @@
 import { statfs } from "node:fs/promises";
 import { type App, type AppOverrides, createApp } from "./app.ts";
-import type { Config } from "./config.ts";
+import { type Config, unusedSettings } from "./config.ts";
 import { lockDataFolder, tryWriting } from "./db/database.ts";
 import { AppError, messageOf } from "./errors.ts";
 import { jobHandlers } from "./handlers.ts";
@@ -36,6 +36,9 @@ export async function serve(config: Config, overrides: AppOverrides = {}): Promi
   const app = started.use(await createApp(config, overrides));
   // Before any door opens: from then on a lease may belong to this process.
   await app.write(voidLeases);
+  const unused = unusedSettings(config);
+  if (unused.length > 0)
+    app.log.warn({ settings: unused }, "these settings have no effect in this version yet");
   app.worker = createWorker(app, jobHandlers(app));
   // Disposed in reverse: first nothing new comes in, then the work in progress ends, then the database closes.
   started.use(app.worker);

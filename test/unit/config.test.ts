@@ -6,7 +6,14 @@ import { parse } from "smol-toml";
 import example from "../../config.example.toml" with { type: "text" };
 import { splitListen } from "../../src/config-forms.ts";
 import { KEYS } from "../../src/config-load.ts";
-import { ConfigError, defaultConfig, findConfigFile, loadConfig, maskedConfig } from "../../src/config.ts";
+import {
+  ConfigError,
+  defaultConfig,
+  findConfigFile,
+  loadConfig,
+  maskedConfig,
+  unusedSettings,
+} from "../../src/config.ts";
 import type { ConfigOverrides, ConfigSources } from "../../src/config.ts";
 import { closestName } from "../../src/lib/closest-name.ts";
 
@@ -256,7 +263,7 @@ describe("problems", () => {
 
   test("a name that resembles nothing gets the list of what is known", () => {
     expect(problemsOf(() => load("[auth]\nsunshine = 1\n"))).toEqual([
-      "config.toml line 2: auth.sunshine is not a known key. Known there: admin_email",
+      "config.toml line 2: auth.sunshine is not a known key. Known there: admin_email, registration, session_days",
     ]);
   });
 
@@ -433,6 +440,13 @@ test("the closest name is a slip away, or there is none", () => {
   expect(closestName("sunshine", ["hostname", "listen"])).toBeUndefined();
   expect(closestName("", [])).toBeUndefined();
   expect(closestName("x".repeat(100_000), ["listen"])).toBeUndefined();
+});
+
+test("a setting that has no effect yet is accepted, and known as such", () => {
+  const config = load(
+    '[webhooks]\nallow = ["10.0.0.0/8"]\n[smtp]\ndomain = "in.example.org"\n[plans.free]\ncontexts = 3\n',
+  );
+  expect(unusedSettings(config)).toEqual(["webhooks.allow"]);
 });
 
 describe("config.example.toml", () => {
