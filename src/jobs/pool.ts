@@ -11,6 +11,8 @@ const MAX_SLEEP_MS = 60_000;
 export interface Pool {
   /** Looks for due jobs; resolves when as many run as there are, or as there are slots for. */
   fill(): Promise<void>;
+  /** Says that a job has been enqueued. */
+  wake(): void;
   /** Takes a free slot; false when there is none. */
   reserve(): boolean;
   /** Gives a slot back: one that was reserved, or that of a job that has ended. */
@@ -31,14 +33,13 @@ interface PoolOptions {
 export function createPool(app: App, { kind, slots, run }: PoolOptions): Pool {
   /** Slots taken: by jobs, by callers that reserved one, and by a claim that is being committed. */
   let used = 0;
-  /** Jobs that are due may be waiting for a slot: a caller must not take it before them. */
+  /** From the moment a job is enqueued until a claim finds none left: a caller must not take a slot before it. */
   let backlog = false;
   let state: "manual" | "started" | "stopped" = "manual";
   let timer: ReturnType<typeof setTimeout> | undefined;
 
   const fill = joined(async () => {
-    backlog = used >= slots;
-    if (state === "stopped" || backlog) return;
+    if (state === "stopped" || used >= slots) return;
     let taken = 0;
     let jobs: Job[] = [];
     try {
@@ -67,6 +68,10 @@ export function createPool(app: App, { kind, slots, run }: PoolOptions): Pool {
 
   return {
     fill,
+    wake() {
+      backlog = true;
+      void fill();
+    },
     reserve() {
       if (state === "stopped" || backlog || used >= slots) return false;
       used += 1;

@@ -47,7 +47,7 @@ export function createWorker(app: App, handlers: JobHandlers): JobWorker {
       for (const pool of pools.values()) pool.start();
     },
     wake(kind) {
-      if (started) void poolOf(kind).fill();
+      if (started) poolOf(kind).wake();
     },
     reserve: (kind) => poolOf(kind).reserve(),
     release: (kind) => poolOf(kind).release(),
