@@ -1,6 +1,7 @@
 import type { App } from "../app.ts";
 import { planLimits, refuseOverCap } from "../billing/plans.ts";
 import type { Db } from "../db/database.ts";
+import { prepared } from "../db/prepared.ts";
 import type { InboxRow, UserRow } from "../db/schema.ts";
 import { AppError, invalid } from "../errors.ts";
 import { addressOf, newLocalPart, prefixOf } from "./addresses.ts";
@@ -108,6 +109,11 @@ export async function deleteInbox(app: App, user: UserRow, id: string): Promise<
     await tx.deleteFrom("inboxes").where("id", "=", row.id).execute();
   });
 }
+
+/** Whosever it is: for work that was accepted for it, where no user asks. */
+export const inboxById = prepared((db, key: { id: string }) =>
+  db.selectFrom("inboxes").selectAll().where("id", "=", key.id),
+);
 
 /** The user's own inbox, or `not_found`, whether it is unknown or somebody else's. */
 export async function ownInbox(db: Db, user: UserRow, id: string): Promise<InboxRow> {

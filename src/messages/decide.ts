@@ -2,10 +2,10 @@ import { createHash } from "node:crypto";
 import type { App } from "../app.ts";
 import { dedupeKeyOfId, findThread } from "../conversations/conversations.ts";
 import type { Db } from "../db/database.ts";
-import { insertRow, prepared } from "../db/prepared.ts";
+import { insertRow } from "../db/prepared.ts";
 import type { Authority, InboxRow, UserRow } from "../db/schema.ts";
 import { splitAddress } from "../inboxes/addresses.ts";
-import type { InboundPolicy } from "../inboxes/inboxes.ts";
+import { type InboundPolicy, inboxById } from "../inboxes/inboxes.ts";
 import type { Identity } from "../mail/authenticate.ts";
 import { decodeWords, type MailHeaders, messageIds } from "../mail/headers.ts";
 import type { MailClass } from "../mail/machine-mail.ts";
@@ -137,10 +137,6 @@ async function decide(app: App, tx: Db, decision: Decision): Promise<Reception> 
 }
 
 const GONE: Reception = { code: 550, enhanced: "5.1.1", text: "There is no such address here" };
-
-const inboxById = prepared((db, key: { id: string }) =>
-  db.selectFrom("inboxes").selectAll().where("id", "=", key.id),
-);
 
 async function decideSender(
   app: App,

@@ -2,22 +2,6 @@ import { splitAddress } from "../inboxes/addresses.ts";
 import type { Identity } from "../mail/authenticate.ts";
 import { mailboxes, type MailHeaders } from "../mail/headers.ts";
 
-/** Header fields that may occur once (RFC 5322 §3.6): of two, a reader and a signature may mean different ones. */
-const SINGULAR = [
-  "date",
-  "sender",
-  "reply-to",
-  "to",
-  "cc",
-  "message-id",
-  "in-reply-to",
-  "references",
-  "subject",
-  "mime-version",
-  "content-type",
-  "content-transfer-encoding",
-];
-
 /** Fields that decide what a mail asks for, in which thread, and who is answered. */
 const ACTED_UPON = [
   "date",
@@ -31,6 +15,9 @@ const ACTED_UPON = [
   "content-type",
   "content-transfer-encoding",
 ];
+
+/** Header fields that may occur once (RFC 5322 §3.6): of two, a reader and a signature may mean different ones. */
+const SINGULAR = [...ACTED_UPON, "sender", "mime-version"];
 
 /** The first field that occurs more often than it may, or undefined. */
 export function repeatedField(headers: MailHeaders): string | undefined {

@@ -12,6 +12,7 @@ import { closeRun, type Ending, type Run } from "./close.ts";
 import { parseCommand } from "./command.ts";
 import { readInput } from "./input.ts";
 import { buildPrompt } from "./prompt.ts";
+import { inboxById } from "../inboxes/inboxes.ts";
 import type { SafeFetch } from "../lib/net.ts";
 
 type Failure = Completion & { ok: false };
@@ -86,9 +87,6 @@ async function loadMessage(
 
 const messageById = prepared((db, key: { id: string }) =>
   db.selectFrom("messages").selectAll().where("id", "=", key.id),
-);
-const inboxById = prepared((db, key: { id: string }) =>
-  db.selectFrom("inboxes").selectAll().where("id", "=", key.id),
 );
 
 /** The inbox was deleted while the message waited; or the message has ended already. */

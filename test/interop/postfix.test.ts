@@ -3,7 +3,7 @@ import { dnsRecords } from "../../src/mail/dkim.ts";
 import { canRunPostfix, freePort, type Postfix, startPostfix, until } from "./postfix.ts";
 import { OWNER, smtpDoor } from "./smtp-door.ts";
 import { rawClient } from "./raw-client.ts";
-import { dkimpyPasses, hasDkimpy, hasOpendkim, opendkimPasses } from "./verifiers.ts";
+import { dkimpyPasses, hasDkimpy, hasOpendkim, opendkimPasses } from "../support/verifiers.ts";
 
 const UMLAUT = "jürgen@peer.test";
 
