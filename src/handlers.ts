@@ -1,6 +1,6 @@
 import type { App } from "./app.ts";
 import type { JobHandlers } from "./jobs/run-job.ts";
-import { giveUpSending, sendNow } from "./messages/outgoing.ts";
+import { giveUpSending, sendNow } from "./mail/outgoing.ts";
 import { giveUpRouting, routeNow } from "./routing/route.ts";
 
 const SENDING_SLOTS = 16;

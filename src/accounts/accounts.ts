@@ -47,6 +47,9 @@ export async function createVerifiedUser(app: App, input: { email: string; plan?
       plan: input.plan ?? defaultPlan(app.config),
       is_admin: first || email === app.config.auth.admin_email.toLowerCase() ? 1 : 0,
       created: app.now(),
+      password_hash: null,
+      timezone: "UTC",
+      reply_footer: 1,
     };
     await tx.insertInto("users").values(user).execute();
     return user;
@@ -100,20 +103,29 @@ export async function createApiKey(app: App, input: { email: string; name?: stri
       });
     await tx
       .insertInto("api_keys")
-      .values({ ...row, hash, user_id: user.id, last_used_at: null })
+      .values({ ...row, hash, user_id: user.id, last_used_at: null, last_used_ip: null })
       .execute();
   });
   return { ...row, key };
 }
 
-/** The account an API key belongs to, or undefined for anything that is not a living key. */
-export async function userOfApiKey(app: App, key: string): Promise<User | undefined> {
+export interface KeyOwner {
+  user: User;
+  key_id: string;
+}
+
+/** The account an API key belongs to, or undefined for anything that is not a living key. `client` says who uses it. */
+export async function ownerOfApiKey(
+  app: App,
+  key: string,
+  client: () => string,
+): Promise<KeyOwner | undefined> {
   if (!checkApiKeyFormat(key)) return undefined;
   const [row] = await ownerOfKey(app.db, { hash: hashApiKey(key) });
   if (!row) return undefined;
   const { key_id, last_used_at, ...user } = row;
-  if (app.now() - (last_used_at ?? 0) >= LAST_USED_EVERY_SECONDS) touchKey(app, key_id);
-  return user;
+  if (app.now() - (last_used_at ?? 0) >= LAST_USED_EVERY_SECONDS) touchKey(app, key_id, client());
+  return { user, key_id };
 }
 
 const ownerOfKey = prepared((db, key: { hash: string }) =>
@@ -126,11 +138,10 @@ const ownerOfKey = prepared((db, key: { hash: string }) =>
 );
 
 /** Nobody waits for it: a request must not fail, nor be slow, because a date could not be noted. */
-function touchKey(app: App, key_id: string): void {
+function touchKey(app: App, key_id: string, client: string): void {
+  const used = { last_used_at: app.now(), last_used_ip: client || null };
   app
-    .write((tx) =>
-      tx.updateTable("api_keys").set({ last_used_at: app.now() }).where("id", "=", key_id).execute(),
-    )
+    .write((tx) => tx.updateTable("api_keys").set(used).where("id", "=", key_id).execute())
     .catch((error: unknown) =>
       app.log.warn({ err: messageOf(error) }, "the use of an API key was not noted"),
     );

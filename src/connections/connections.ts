@@ -76,6 +76,10 @@ export async function createConnection(
     last_tested_at: null,
     created: app.now(),
     updated: app.now(),
+    auth: "key",
+    expires_at: null,
+    config: null,
+    fallback_connection_id: null,
   };
   const filled = { ...row, ...changedColumns(app, row, input) };
   refuseIncomplete(app, filled);

@@ -4,15 +4,35 @@ import { isNestedDeeper } from "../lib/json-depth.ts";
 const MB = 1_048_576;
 const MAX_BODY_BYTES = MB;
 const MAX_ROUTING_BODY_BYTES = 40 * MB;
+const MAX_UPLOAD_BODY_BYTES = MB / 2;
+const UPLOAD_PATH = /\/contexts\/upload\/?$/;
 /** Far more than any endpoint means, far less than what the validation could walk down. */
 const MAX_DEPTH = 32;
+
+/** What a request carries: the file of an upload, else JSON. */
+export async function readBody(request: Request): Promise<object | null> {
+  const { pathname } = new URL(request.url);
+  return UPLOAD_PATH.test(pathname) ? readForm(request) : readJsonBody(request);
+}
+
+/** The parts of a form by their names (RFC 7578). */
+async function readForm(request: Request): Promise<object> {
+  const bytes = await readBytes(request, MAX_UPLOAD_BODY_BYTES);
+  const type = request.headers.get("content-type") ?? "";
+  try {
+    const form = await new Response(bytes, { headers: { "content-type": type } }).formData();
+    return Object.fromEntries(form);
+  } catch {
+    throw badJson("The body must be a form: send the file as multipart/form-data, in a part named file.");
+  }
+}
 
 /**
  * The JSON object in a request's body, never more than the cap of its path in memory. Null without a body: not
  * every endpoint takes one, and the schema of one that does refuses null.
  */
-export async function readJsonBody(request: Request): Promise<object | null> {
-  const text = await readText(request, capOf(request));
+async function readJsonBody(request: Request): Promise<object | null> {
+  const text = (await readBytes(request, capOf(request))).toString("utf8");
   if (text === "") return null;
   if (!/^application\/([\w.+-]+\+)?json\s*(;|$)/i.test(request.headers.get("content-type") ?? ""))
     throw badJson("The body must be JSON: send the header Content-Type: application/json.");
@@ -48,7 +68,7 @@ function capOf(request: Request): number {
   return /\/v1\/messages\/?$/.test(new URL(request.url).pathname) ? MAX_ROUTING_BODY_BYTES : MAX_BODY_BYTES;
 }
 
-async function readText(request: Request, cap: number): Promise<string> {
+async function readBytes(request: Request, cap: number): Promise<Buffer<ArrayBuffer>> {
   if (Number(request.headers.get("content-length") ?? 0) > cap) throw tooLarge(cap);
   const chunks: Uint8Array[] = [];
   let size = 0;
@@ -57,11 +77,14 @@ async function readText(request: Request, cap: number): Promise<string> {
     if (size > cap) throw tooLarge(cap);
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks).toString("utf8");
+  return Buffer.concat(chunks);
 }
 
 function tooLarge(cap: number): AppError {
-  return new AppError("payload_too_large", `The request body is larger than ${cap / MB} MB.`);
+  return new AppError(
+    "payload_too_large",
+    `The request body is larger than ${cap < MB ? `${cap / 1_024} KB` : `${cap / MB} MB`}.`,
+  );
 }
 
 function parseJson(text: string): unknown {

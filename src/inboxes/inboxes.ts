@@ -71,6 +71,9 @@ export async function createInbox(app: App, user: UserRow, input: InboxInput): P
       inbound_policy: JSON.stringify(DEFAULT_POLICY),
       created: app.now(),
       updated: app.now(),
+      context_ids: "[]",
+      retention_days: null,
+      domain_id: null,
       ...(await columnsOf(app, tx, { user, input, policy: DEFAULT_POLICY })),
     };
     await tx.insertInto("inboxes").values(row).execute();

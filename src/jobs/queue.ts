@@ -27,6 +27,8 @@ interface EnqueueOptions {
   lane?: string;
   /** Of all jobs with this key, one at most is waiting or running. */
   dedupe_key?: string;
+  /** The account whose concurrent runs it counts among. */
+  account?: string;
   /** The caller holds a reserved slot and will run the job itself after the commit. */
   claimed?: boolean;
 }
@@ -67,6 +69,7 @@ export async function enqueue<K extends JobKind>(
     lease_until: work.claimed ? now + JOB_RULES[work.kind].lease_seconds : null,
     last_error: null,
     created: now,
+    account: work.account ?? null,
   };
   if (!(await insertNew(tx, row))) return null;
   if (!work.claimed) app.worker?.wake(work.kind);

@@ -217,5 +217,7 @@ function blankMessage(app: App, inbox: InboxRow): MessageRow {
     accepted_ms: app.nowMs(),
     completed: null,
     duration_ms: null,
+    retry_of: null,
+    tags: "[]",
   };
 }

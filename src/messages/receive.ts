@@ -24,7 +24,7 @@ import {
   readExamined,
 } from "./decide.ts";
 import { repeatedField } from "./vouched.ts";
-import { isOwnMessageId } from "./outgoing.ts";
+import { isOwnMessageId } from "../mail/outgoing.ts";
 
 export type { Delivery, Reception, Recipient } from "./decide.ts";
 

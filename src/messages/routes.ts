@@ -1,8 +1,11 @@
 import { Elysia, t } from "elysia";
 import type { App } from "../app.ts";
 import { authenticated } from "../http/auth.ts";
+import { describe } from "../http/describe.ts";
+import { pageShape } from "../http/shapes.ts";
 import { DEFAULT_PAGE, MAX_PAGE } from "../lib/pagination.ts";
 import { listMessages, readAttachment } from "./messages.ts";
+import { ActivityShape } from "./shapes.ts";
 
 const ACTIVE_TYPE = /html|svg|xml|javascript|ecmascript/i;
 /** What a sender called a type goes into a header only in this form. */
@@ -16,6 +19,12 @@ export function messageRoutes(app: App) {
         limit: t.Integer({ title: "limit", minimum: 1, maximum: MAX_PAGE, default: DEFAULT_PAGE }),
         cursor: t.Optional(t.String()),
       }),
+      ...describe({
+        tag: "Messages",
+        summary: "The activity log, newest first",
+        answers: { 200: pageShape(ActivityShape) },
+        errors: ["invalid_cursor"],
+      }),
     })
     .get(
       "/messages/:message_id/attachments/:attachment_id",
@@ -28,6 +37,13 @@ export function messageRoutes(app: App) {
         params: t.Object({
           message_id: t.String({ format: "uuid" }),
           attachment_id: t.String({ format: "uuid" }),
+        }),
+        ...describe({
+          tag: "Messages",
+          summary: "Download a file of a message",
+          answers: {
+            200: { content_type: "application/octet-stream", words: "The bytes, always as a download." },
+          },
         }),
       },
     );

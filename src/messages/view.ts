@@ -58,6 +58,8 @@ export function viewActivity(row: MessageRow, attachments: AttachmentMeta[]) {
     reply_status: row.reply_status,
     reply_error: row.reply_error,
     duplicates: row.duplicates,
+    retry_of: row.retry_of,
+    tags: JSON.parse(row.tags) as string[],
     created: row.created,
     completed: row.completed,
     duration_ms: row.duration_ms,

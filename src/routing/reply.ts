@@ -7,7 +7,7 @@ import { isListed } from "../inboxes/allowlist.ts";
 import { composeReply, references, replySubject, replyTarget } from "../mail/compose.ts";
 import { signMail } from "../mail/dkim.ts";
 import { mailboxes, type MailHeaders, messageIds } from "../mail/headers.ts";
-import { newMessageId, sendLater } from "../messages/outgoing.ts";
+import { newMessageId, sendLater } from "../mail/outgoing.ts";
 
 /** A reply is dropped from this hop on: two servers like this one must not write to each other for ever. */
 const MAX_HOPS = 5;

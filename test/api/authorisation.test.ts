@@ -3,7 +3,7 @@ import { createHttp } from "../../src/http/server.ts";
 import { mintApiKey } from "../../src/lib/secrets.ts";
 import { type Answer, type Caller, type TestApp, testApp } from "../support/app.ts";
 
-const PUBLIC = new Set(["GET /livez", "GET /readyz"]);
+const PUBLIC = new Set(["GET /livez", "GET /readyz", "GET /openapi.json"]);
 
 /** What each route with an id is tried on: the path of something that the owner has. */
 const OWNED: Record<string, (owner: Owner) => string> = {

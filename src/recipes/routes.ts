@@ -1,0 +1,7 @@
+import { Elysia } from "elysia";
+import type { App } from "../app.ts";
+import { authenticated } from "../http/auth.ts";
+
+export function recipeRoutes(app: App) {
+  return new Elysia().use(authenticated(app));
+}
