@@ -108,6 +108,7 @@ const COLUMNS: [
   ["messages", "retry_of", "text"],
   ["messages", "tags", "text", "[]"],
   ["jobs", "account", "text"],
+  ["jobs", "account_slots", "integer"],
 ];
 
 async function addColumns(db: Kysely<unknown>): Promise<void> {

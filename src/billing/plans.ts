@@ -1,5 +1,5 @@
 import type { Config } from "../config.ts";
-import type { Plan } from "../db/schema.ts";
+import type { Plan, UserRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
 
 export const PLANS: Plan[] = ["free", "pro", "team"];
@@ -23,4 +23,10 @@ export function refuseOverCap(noun: string, limit: number, wanted: number): void
     fix: `Remove some of your ${noun}, or ask the operator for a larger plan.`,
     members: { limit, current: wanted - 1 },
   });
+}
+
+/** How many runs of an account may go on at once; null without a limit. */
+export function runShare(app: { config: Config }, user: UserRow): { account: string; slots: number } | null {
+  const slots = planLimits(app.config, user.plan).concurrent_routes;
+  return slots === 0 ? null : { account: user.id, slots };
 }

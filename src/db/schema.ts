@@ -275,8 +275,9 @@ export interface JobRow {
   lease_until: number | null;
   last_error: string | null;
   created: number;
-  /** The account whose concurrent runs it counts among. */
+  /** The account that may run `account_slots` jobs of this kind at once; null where it does not matter. */
   account: string | null;
+  account_slots: number | null;
 }
 
 /** A sign-in of a browser. The cookie holds what `id` is the SHA-256 of. */

@@ -1,6 +1,6 @@
 import type { App } from "../app.ts";
 import { messageOf } from "../errors.ts";
-import { claim, type Job, type JobKind } from "./queue.ts";
+import { claim, type Job, type JobKind, type Share } from "./queue.ts";
 
 /** How long to wait before trying again to claim when the database refused. */
 const CLAIM_AGAIN_MS = 1_000;
@@ -13,10 +13,10 @@ export interface Pool {
   fill(): Promise<void>;
   /** Says that a job has been enqueued. */
   wake(): void;
-  /** Takes a free slot; false when there is none. */
-  reserve(): boolean;
+  /** Takes a free slot of an account's share; false when there is none. */
+  reserve(share: Share | null): boolean;
   /** Gives a slot back: one that was reserved, or that of a job that has ended. */
-  release(): void;
+  release(share: Share | null): void;
   /** From now on `fill` also happens by itself: when a slot gets free, and when a job falls due. */
   start(): void;
   /** Claims nothing any more. */
@@ -33,6 +33,10 @@ interface PoolOptions {
 export function createPool(app: App, { kind, slots, run }: PoolOptions): Pool {
   /** Slots taken: by jobs, by callers that reserved one, and by a claim that is being committed. */
   let used = 0;
+  /** Of them, those of each account that has any. */
+  const usedBy = new Map<string, number>();
+  /** Accounts with more to do than their share allows: a newcomer of theirs must wait its turn. */
+  let full = new Set<string>();
   /** From the moment a job is enqueued until a claim finds none left: a caller must not take a slot before it. */
   let backlog = false;
   let state: "manual" | "started" | "stopped" = "manual";
@@ -43,21 +47,37 @@ export function createPool(app: App, { kind, slots, run }: PoolOptions): Pool {
     let taken = 0;
     let jobs: Job[] = [];
     try {
-      const found = await app.write((tx) => {
+      const found = await app.write(async (tx) => {
         taken = Math.max(0, slots - used);
         used += taken;
-        return claim(tx, kind, { now: app.now(), limit: taken });
+        const claimed = await claim(tx, kind, { now: app.now(), limit: taken, running: usesOf });
+        // At once, not after the commit: a newcomer must not be counted without them.
+        jobs = claimed.jobs;
+        for (const job of jobs) count(job.share, 1);
+        return claimed;
       });
-      jobs = found.jobs;
+      full = found.full;
       backlog = jobs.length === taken;
       sleep(found.next_at === null ? MAX_SLEEP_MS : found.next_at * 1_000 - app.nowMs());
     } catch (error) {
       app.log.error({ kind, err: messageOf(error) }, "jobs cannot be claimed; trying again");
       sleep(CLAIM_AGAIN_MS);
+      for (const job of jobs) count(job.share, -1);
+      jobs = [];
     }
     used -= taken - jobs.length;
     for (const job of jobs) run(job);
   });
+
+  const usesOf = (account: string): number => usedBy.get(account) ?? 0;
+  const count = (share: Share | null, change: number): void => {
+    if (share === null) return;
+    const uses = usesOf(share.account) + change;
+    if (uses > 0) usedBy.set(share.account, uses);
+    else usedBy.delete(share.account);
+  };
+  const hasRoom = (share: Share | null): boolean =>
+    share === null || (usesOf(share.account) < share.slots && !full.has(share.account));
 
   const sleep = (ms: number): void => {
     clearTimeout(timer);
@@ -72,13 +92,15 @@ export function createPool(app: App, { kind, slots, run }: PoolOptions): Pool {
       backlog = true;
       void fill();
     },
-    reserve() {
-      if (state === "stopped" || backlog || used >= slots) return false;
+    reserve(share) {
+      if (state === "stopped" || backlog || used >= slots || !hasRoom(share)) return false;
       used += 1;
+      count(share, 1);
       return true;
     },
-    release() {
+    release(share) {
       used -= 1;
+      count(share, -1);
       if (state === "started") void fill();
     },
     start() {

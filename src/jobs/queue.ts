@@ -7,6 +7,8 @@ import type { JobRow } from "../db/schema.ts";
 export interface JobPayloads {
   route_message: { message_id: string };
   send_mail: { outgoing_id: string };
+  /** `since`: when the domain began to wait for its records. */
+  check_domain: { domain_id: string; since: number };
 }
 
 export type JobKind = keyof JobPayloads;
@@ -19,6 +21,13 @@ export interface Job<K extends JobKind = JobKind> {
   attempts: number;
   /** How often it ended in "not now" or in an error. */
   failures: number;
+  share: Share | null;
+}
+
+/** Of the slots for a kind, an account gets no more than these at once. */
+export interface Share {
+  account: string;
+  slots: number;
 }
 
 interface EnqueueOptions {
@@ -27,8 +36,8 @@ interface EnqueueOptions {
   lane?: string;
   /** Of all jobs with this key, one at most is waiting or running. */
   dedupe_key?: string;
-  /** The account whose concurrent runs it counts among. */
-  account?: string;
+  /** None: the job counts for nobody. */
+  share?: Share | null;
   /** The caller holds a reserved slot and will run the job itself after the commit. */
   claimed?: boolean;
 }
@@ -36,6 +45,8 @@ interface EnqueueOptions {
 export const JOB_RULES: Record<JobKind, { lease_seconds: number; max_failures: number }> = {
   route_message: { lease_seconds: 900, max_failures: 8 },
   send_mail: { lease_seconds: 900, max_failures: 100 },
+  // Never given up: a domain is looked at for as long as it is there.
+  check_domain: { lease_seconds: 300, max_failures: Number.POSITIVE_INFINITY },
 };
 
 const FIRST_BACKOFF_SECONDS = 2;
@@ -55,6 +66,7 @@ export async function enqueue<K extends JobKind>(
     payload: work.payload,
     attempts: work.claimed ? 1 : 0,
     failures: 0,
+    share: work.share ?? null,
   };
   const row: JobRow = {
     id: job.id,
@@ -69,7 +81,8 @@ export async function enqueue<K extends JobKind>(
     lease_until: work.claimed ? now + JOB_RULES[work.kind].lease_seconds : null,
     last_error: null,
     created: now,
-    account: work.account ?? null,
+    account: job.share?.account ?? null,
+    account_slots: job.share?.slots ?? null,
   };
   if (!(await insertNew(tx, row))) return null;
   if (!work.claimed) app.worker?.wake(work.kind);
@@ -90,27 +103,35 @@ async function insertNew(tx: Db, row: JobRow): Promise<boolean> {
   return numInsertedOrUpdatedRows !== 0n;
 }
 
+/** What a claim asks for. `running` tells how many jobs of an account run already. */
+interface ClaimOptions {
+  now: number;
+  limit: number;
+  running: (account: string) => number;
+}
+
 /**
  * Takes up to `limit` due jobs of a kind: pending ones, and running ones whose lease has run out. `next_at` is the
- * unix second after `now` at which the next one is due; those that wait for their lane do not count.
+ * unix second after `now` at which the next one is due; those that wait for their lane do not count. `full` are the
+ * accounts of which more is due than they may run at once.
  */
 export async function claim<K extends JobKind>(
   tx: Db,
   kind: K,
-  options: { now: number; limit: number },
-): Promise<{ jobs: Job<K>[]; next_at: number | null }> {
-  const due = { kind, now: options.now, limit: options.limit };
+  { now, limit, running }: ClaimOptions,
+): Promise<{ jobs: Job<K>[]; next_at: number | null; full: Set<string> }> {
+  const due = { kind, now, limit };
   await freeExpired(tx, due);
   const [next] = await nextRun(tx, due);
   const next_at = next?.run_at ?? null;
-  const rows = await dueJobs(tx, due);
-  if (rows.length === 0) return { jobs: [], next_at };
+  const { rows, full } = await fairlyDue(tx, due, running);
+  if (rows.length === 0) return { jobs: [], next_at, full };
   await tx
     .updateTable("jobs")
     .set((eb) => ({
       status: "running",
       attempts: eb("attempts", "+", 1),
-      lease_until: options.now + JOB_RULES[kind].lease_seconds,
+      lease_until: now + JOB_RULES[kind].lease_seconds,
     }))
     .where(
       "id",
@@ -124,8 +145,44 @@ export async function claim<K extends JobKind>(
     payload: JSON.parse(row.payload) as JobPayloads[K],
     attempts: row.attempts + 1,
     failures: row.failures,
+    share: shareOf(row),
   }));
-  return { jobs, next_at };
+  return { jobs, next_at, full };
+}
+
+type DueRow = Pick<JobRow, "id" | "payload" | "attempts" | "failures" | "account" | "account_slots">;
+
+/** The oldest due jobs, but of no account more than it may run: those of others move up. */
+async function fairlyDue(
+  tx: Db,
+  due: Due,
+  running: ClaimOptions["running"],
+): Promise<{ rows: DueRow[]; full: Set<string> }> {
+  const taken = new Map<string, number>();
+  const full = new Set<string>();
+  let rows: DueRow[] = [];
+  for (;;) {
+    const limit = due.limit - rows.length;
+    const found = await (full.size === 0
+      ? dueJobs(tx, due)
+      : dueOf(tx, { ...due, limit }, { not_of: [...full], not: rows.map(({ id }) => id) }).execute());
+    const before = full.size;
+    const room = found.filter((row) => {
+      const share = shareOf(row);
+      if (share === null) return true;
+      const count = taken.get(share.account) ?? running(share.account);
+      if (count >= share.slots) full.add(share.account);
+      else taken.set(share.account, count + 1);
+      return count < share.slots;
+    });
+    rows = [...rows, ...room];
+    // Nobody's turn has come in place of another's, or there is no slot left.
+    if (full.size === before || rows.length >= due.limit) return { rows, full };
+  }
+}
+
+function shareOf({ account, account_slots }: Pick<JobRow, "account" | "account_slots">): Share | null {
+  return account === null || account_slots === null ? null : { account, slots: account_slots };
 }
 
 const UNCLAIMED = { status: "pending", lease_until: null } as const;
@@ -145,10 +202,12 @@ const freeExpired = prepared((db, due: Due) =>
     .where("lease_until", "<=", due.now),
 );
 
-const dueJobs = prepared((db, due: Due) =>
-  db
+const dueJobs = prepared((db, due: Due) => dueOf(db, due));
+
+function dueOf(db: Db, due: Due, others?: { not_of: string[]; not: string[] }) {
+  const found = db
     .selectFrom("jobs as job")
-    .select(["id", "payload", "attempts", "failures"])
+    .select(["id", "payload", "attempts", "failures", "account", "account_slots"])
     .where("kind", "=", due.kind)
     .where("status", "=", "pending")
     .where("run_at", "<=", due.now)
@@ -169,8 +228,13 @@ const dueJobs = prepared((db, due: Due) =>
     )
     .orderBy("run_at")
     .orderBy("id")
-    .limit(due.limit),
-);
+    .limit(due.limit);
+  if (others === undefined) return found;
+  const ofOthers = found.where((eb) =>
+    eb.or([eb("account", "is", null), eb("account", "not in", others.not_of)]),
+  );
+  return others.not.length === 0 ? ofOthers : ofOthers.where("id", "not in", others.not);
+}
 
 const nextRun = prepared((db, due: Due) =>
   db

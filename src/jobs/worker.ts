@@ -1,6 +1,6 @@
 import type { App } from "../app.ts";
 import { createPool, type Pool } from "./pool.ts";
-import type { Job, JobKind } from "./queue.ts";
+import type { Job, JobKind, Share } from "./queue.ts";
 import { type JobHandlers, runJob, STOPPING } from "./run-job.ts";
 
 /** How long a stop waits for work in progress before it hands the work back to the table. */
@@ -14,8 +14,8 @@ export interface JobWorker extends AsyncDisposable {
   /** Looks for due jobs of a kind now. */
   wake(kind: JobKind): void;
   /** Takes a free slot for a job the caller enqueues as `claimed`; follow with `run` or `release`. */
-  reserve(kind: JobKind): boolean;
-  release(kind: JobKind): void;
+  reserve(kind: JobKind, share: Share | null): boolean;
+  release(kind: JobKind, share: Share | null): void;
   run(job: Job): void;
   /** Runs whatever is due, and what that makes due, until nothing is left. */
   drain(): Promise<void>;
@@ -33,7 +33,7 @@ export function createWorker(app: App, handlers: JobHandlers): JobWorker {
     const stop = new AbortController();
     const work = runJob(app, handlers, job, stop).finally(() => {
       running.delete(work);
-      poolOf(job.kind).release();
+      poolOf(job.kind).release(job.share);
     });
     running.set(work, stop);
   };
@@ -49,8 +49,8 @@ export function createWorker(app: App, handlers: JobHandlers): JobWorker {
     wake(kind) {
       if (started) poolOf(kind).wake();
     },
-    reserve: (kind) => poolOf(kind).reserve(),
-    release: (kind) => poolOf(kind).release(),
+    reserve: (kind, share) => poolOf(kind).reserve(share),
+    release: (kind, share) => poolOf(kind).release(share),
     run,
     async drain() {
       for (;;) {

@@ -1,5 +1,6 @@
 import type { App } from "../app.ts";
 import { reserveCredit } from "../billing/ledger.ts";
+import { runShare } from "../billing/plans.ts";
 import { ownConversation, startConversation } from "../conversations/conversations.ts";
 import type { Db } from "../db/database.ts";
 import { insertRow } from "../db/prepared.ts";
@@ -67,7 +68,7 @@ export async function acceptMail(app: App, tx: Db, mail: AcceptedMail): Promise<
     hop: mail.hop,
   };
   await insertAndReserve(app, tx, { row, user: mail.user, limit_text: MAIL_LIMITED });
-  if (row.state === "received") await enqueueRoute(app, tx, row, false);
+  if (row.state === "received") await enqueueRoute(app, tx, { row, user: mail.user, claimed: false });
   return row;
 }
 
@@ -99,7 +100,7 @@ export async function acceptCall(
       .execute();
   await storeFiles(app, tx, { message_id: row.id, direction: "in", files: call.files });
   const claimed = call.slot && !(await isLaneBusy(tx, conversation_id));
-  const job = await enqueueRoute(app, tx, row, claimed);
+  const job = await enqueueRoute(app, tx, { row, user: call.user, claimed });
   return { row, job: claimed ? job : null };
 }
 
@@ -173,11 +174,16 @@ async function insertAndReserve(
   await insertRow(tx, "messages", row);
 }
 
-function enqueueRoute(app: App, tx: Db, row: MessageRow, claimed: boolean): Promise<Job | null> {
+function enqueueRoute(
+  app: App,
+  tx: Db,
+  { row, user, claimed }: { row: MessageRow; user: UserRow; claimed: boolean },
+): Promise<Job | null> {
   return enqueue(app, tx, {
     kind: "route_message",
     payload: { message_id: row.id },
     claimed,
+    share: runShare(app, user),
     ...(row.conversation_id === null ? {} : { lane: row.conversation_id }),
   });
 }

@@ -23,6 +23,7 @@ import {
   type Refusal,
   readExamined,
 } from "./decide.ts";
+import { countInbound } from "./inbound-limits.ts";
 import { repeatedField } from "./vouched.ts";
 import { isOwnMessageId } from "../mail/outgoing.ts";
 
@@ -62,6 +63,14 @@ export async function receiveMail(app: App, delivery: Delivery): Promise<Recepti
   const isBounce = mail.kind.kind === "hard" && mail.kind.reason === "bounce";
   if (identity.dmarc_reject && !isBounce)
     return refuse(app, delivery, { ...DMARC_REJECTED, headers, sender: from.address });
+  const later = isBounce ? undefined : countInbound(app, delivery, mail);
+  if (later) {
+    app.log.info(
+      { reason: "rate_limited", from: from.address, peer: delivery.remote_address },
+      "mail put off",
+    );
+    return later;
+  }
   return app.write((tx) => decideForAll(app, tx, delivery, mail));
 }
 

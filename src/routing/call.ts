@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { App } from "../app.ts";
 import { periodEnd } from "../billing/ledger.ts";
-import { planLimits } from "../billing/plans.ts";
+import { planLimits, runShare } from "../billing/plans.ts";
 import { openConnectionOf } from "../connections/connections.ts";
 import { ownConversation } from "../conversations/conversations.ts";
 import type { Db } from "../db/database.ts";
@@ -189,7 +189,8 @@ type Accepted = { row: MessageRow; job: Job | null } | { replay_of: string };
 /** Stores the call and claims its job when a slot is free, so that it runs here and now. */
 async function acceptOnce(app: App, accepting: Accepting): Promise<Accepted> {
   const { user, input, files, keyed } = accepting;
-  const slot = input.async !== true && (app.worker?.reserve("route_message") ?? false);
+  const share = runShare(app, user);
+  const slot = input.async !== true && (app.worker?.reserve("route_message", share) ?? false);
   let job: Job | null = null;
   try {
     const accepted = await app.write(async (tx): Promise<Accepted> => {
@@ -217,7 +218,7 @@ async function acceptOnce(app: App, accepting: Accepting): Promise<Accepted> {
     if ("job" in accepted) job = accepted.job;
     return accepted;
   } finally {
-    if (slot && job === null) app.worker?.release("route_message");
+    if (slot && job === null) app.worker?.release("route_message", share);
   }
 }
 
