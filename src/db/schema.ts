@@ -272,6 +272,7 @@ export interface JobRow {
   attempts: number;
   /** Times its handler said "not now". */
   failures: number;
+  /** On the clock of `App.steadyNow`: it says nothing to another process. */
   lease_until: number | null;
   last_error: string | null;
   created: number;

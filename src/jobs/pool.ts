@@ -50,7 +50,12 @@ export function createPool(app: App, { kind, slots, run }: PoolOptions): Pool {
       const found = await app.write(async (tx) => {
         taken = Math.max(0, slots - used);
         used += taken;
-        const claimed = await claim(tx, kind, { now: app.now(), limit: taken, running: usesOf });
+        const claimed = await claim(tx, kind, {
+          now: app.now(),
+          steady_now: app.steadyNow(),
+          limit: taken,
+          running: usesOf,
+        });
         // At once, not after the commit: a newcomer must not be counted without them.
         jobs = claimed.jobs;
         for (const job of jobs) count(job.share, 1);

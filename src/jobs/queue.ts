@@ -2,6 +2,7 @@ import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { insertRow, prepared } from "../db/prepared.ts";
 import type { JobRow } from "../db/schema.ts";
+import type { SegmentRange } from "../lib/segments.ts";
 
 /** Every kind of work and what it carries. */
 export interface JobPayloads {
@@ -9,6 +10,9 @@ export interface JobPayloads {
   send_mail: { outgoing_id: string };
   /** `since`: when the domain began to wait for its records. */
   check_domain: { domain_id: string; since: number };
+  /** `registering`: somebody chose a password for the address. */
+  mail_code: { email: string; registering: boolean };
+  erase_bytes: { ranges: SegmentRange[] };
 }
 
 export type JobKind = keyof JobPayloads;
@@ -47,6 +51,9 @@ export const JOB_RULES: Record<JobKind, { lease_seconds: number; max_failures: n
   send_mail: { lease_seconds: 900, max_failures: 100 },
   // Never given up: a domain is looked at for as long as it is there.
   check_domain: { lease_seconds: 300, max_failures: Number.POSITIVE_INFINITY },
+  mail_code: { lease_seconds: 120, max_failures: 5 },
+  // Nor is this: somebody was promised that nothing is left.
+  erase_bytes: { lease_seconds: 900, max_failures: Number.POSITIVE_INFINITY },
 };
 
 const FIRST_BACKOFF_SECONDS = 2;
@@ -78,7 +85,7 @@ export async function enqueue<K extends JobKind>(
     run_at: work.run_at ?? now,
     attempts: job.attempts,
     failures: 0,
-    lease_until: work.claimed ? now + JOB_RULES[work.kind].lease_seconds : null,
+    lease_until: work.claimed ? app.steadyNow() + JOB_RULES[work.kind].lease_seconds : null,
     last_error: null,
     created: now,
     account: job.share?.account ?? null,
@@ -106,6 +113,8 @@ async function insertNew(tx: Db, row: JobRow): Promise<boolean> {
 /** What a claim asks for. `running` tells how many jobs of an account run already. */
 interface ClaimOptions {
   now: number;
+  /** On the clock of `App.steadyNow`. */
+  steady_now: number;
   limit: number;
   running: (account: string) => number;
 }
@@ -118,10 +127,10 @@ interface ClaimOptions {
 export async function claim<K extends JobKind>(
   tx: Db,
   kind: K,
-  { now, limit, running }: ClaimOptions,
+  { now, steady_now, limit, running }: ClaimOptions,
 ): Promise<{ jobs: Job<K>[]; next_at: number | null; full: Set<string> }> {
   const due = { kind, now, limit };
-  await freeExpired(tx, due);
+  await freeExpired(tx, { kind, steady_now });
   const [next] = await nextRun(tx, due);
   const next_at = next?.run_at ?? null;
   const { rows, full } = await fairlyDue(tx, due, running);
@@ -131,7 +140,7 @@ export async function claim<K extends JobKind>(
     .set((eb) => ({
       status: "running",
       attempts: eb("attempts", "+", 1),
-      lease_until: now + JOB_RULES[kind].lease_seconds,
+      lease_until: steady_now + JOB_RULES[kind].lease_seconds,
     }))
     .where(
       "id",
@@ -193,13 +202,13 @@ interface Due {
   limit: number;
 }
 
-const freeExpired = prepared((db, due: Due) =>
+const freeExpired = prepared((db, held: { kind: JobKind; steady_now: number }) =>
   db
     .updateTable("jobs")
     .set(UNCLAIMED)
-    .where("kind", "=", due.kind)
+    .where("kind", "=", held.kind)
     .where("status", "=", "running")
-    .where("lease_until", "<=", due.now),
+    .where("lease_until", "<=", held.steady_now),
 );
 
 const dueJobs = prepared((db, due: Due) => dueOf(db, due));

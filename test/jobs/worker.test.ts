@@ -24,6 +24,8 @@ async function setUp({ route = finish, send = finish, slots = 4, giveUp }: Kinds
     route_message: { run: route, slots, ...(giveUp ? { giveUp } : {}) },
     send_mail: { run: send as unknown as JobHandler<"send_mail">["run"], slots },
     check_domain: { run: (app, job) => app.write((tx) => finishJob(tx, job)), slots },
+    mail_code: { run: (app, job) => app.write((tx) => finishJob(tx, job)), slots },
+    erase_bytes: { run: (app, job) => app.write((tx) => finishJob(tx, job)), slots },
   };
   const worker = createWorker(t.app, handlers);
   t.app.worker = worker;
@@ -379,6 +381,22 @@ describe("leases", () => {
     expect(await t.app.db.selectFrom("retired_addresses").select("address").execute()).toEqual([
       { address: "attempt 2" },
     ]);
+  });
+
+  test("a clock that is set forward ends no lease", async () => {
+    const g = gate();
+    await using t = await setUp({ route: g.run });
+    t.app.steadyNow = () => 0;
+    t.worker.start();
+    await t.add();
+    await g.count(1);
+    t.clock.advance("30d");
+    await t.add({}, "next");
+    await g.count(2);
+    expect(g.begun).toEqual(["m", "next"]);
+    expect(await t.jobs()).toMatchObject([{ attempts: 1 }, { attempts: 1 }]);
+    g.open();
+    g.open();
   });
 
   test("a holder that has lost its job neither postpones nor buries it", async () => {
