@@ -148,7 +148,15 @@ async function createIndexes(db: Kysely<unknown>): Promise<void> {
       .columns(columns);
     await (unique ? index.unique() : index).execute();
   }
+  // A domain is in use by one account only, whatever becomes of the code that looks first.
+  const active = db.schema.createIndex("custom_domains_active").on("custom_domains").column("domain").unique();
+  await active.where(sql.ref("status"), "=", "active").execute();
   // Nearly every message ends as done; only the others are ever looked for among all.
   const unfinished = db.schema.createIndex("messages_user_id_state_id").on("messages");
   await unfinished.columns(["user_id", "state", "id"]).where(sql.ref("state"), "<>", "done").execute();
+  const retries = db.schema.createIndex("messages_retry_of").on("messages").column("retry_of");
+  await retries.where(sql.ref("retry_of"), "is not", null).execute();
+  // Whether anybody still names a mail that is to be erased.
+  const raw = db.schema.createIndex("messages_raw_mail_id").on("messages").column("raw_mail_id");
+  await raw.where(sql.ref("raw_mail_id"), "is not", null).execute();
 }

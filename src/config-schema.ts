@@ -38,7 +38,7 @@ const INTEGRATION = {
   client_secret: later(secret()),
   authorize_url: later(url("", WEB_URL)),
   token_url: later(url("", WEB_URL)),
-  api_base: later(url("", WEB_URL)),
+  api_base: url("", WEB_URL),
 };
 
 /** Every key there is. A new key is one line here and one in config.example.toml. */

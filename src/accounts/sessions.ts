@@ -33,6 +33,7 @@ export async function startSession(app: App, tx: Db, signIn: SignIn): Promise<st
     client: signIn.client,
     user_agent: signIn.user_agent.slice(0, MAX_USER_AGENT_CHARS),
   };
+  await tx.deleteFrom("sessions").where("expires", "<=", now).execute();
   await tx.insertInto("sessions").values(row).execute();
   return `${token}.${macOf(app, token)}`;
 }
@@ -50,9 +51,13 @@ export async function findSession(
     .where("id", "=", idOf(token))
     .where("expires", ">", app.now())
     .executeTakeFirst();
-  const user =
-    session &&
-    (await app.db.selectFrom("users").selectAll().where("id", "=", session.user_id).executeTakeFirst());
+  if (!session) return undefined;
+  const user = await app.db
+    .selectFrom("users")
+    .selectAll()
+    .where("id", "=", session.user_id)
+    .where("email_verified", "=", 1)
+    .executeTakeFirst();
   return user && { session, user };
 }
 

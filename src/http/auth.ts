@@ -1,5 +1,5 @@
 import { Elysia } from "elysia";
-import { type KeyOwner, ownerOfApiKey } from "../accounts/accounts.ts";
+import { type KeyOwner, ownerOfApiKey } from "../accounts/api-keys.ts";
 import { findSession } from "../accounts/sessions.ts";
 import type { App } from "../app.ts";
 import { planLimits } from "../billing/plans.ts";
@@ -89,13 +89,13 @@ async function bySession(app: App, request: Request): Promise<Found | undefined>
 }
 
 /** A browser sends the cookie also for a form on another site; it says so itself (OWASP: Fetch Metadata, Origin). */
-export function refuseForeignPage(app: App, request: Request): void {
+function refuseForeignPage(app: App, request: Request): void {
   const site = request.headers.get("sec-fetch-site");
   const origin = request.headers.get("origin");
   const own = [new URL(request.url).origin, app.base_url];
+  // What the browser itself calls the same origin may look like another one from behind a proxy that ends TLS.
   const foreign =
-    (site !== null && site !== "same-origin" && site !== "none") ||
-    (origin !== null && !own.includes(origin));
+    site === null ? origin !== null && !own.includes(origin) : site !== "same-origin" && site !== "none";
   if (foreign)
     throw new AppError("cross_origin", "A page of another site sent this request with your session.", {
       fix: "Use the dashboard of this server, or send an API key as the header X-API-Key.",

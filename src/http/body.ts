@@ -1,4 +1,4 @@
-import { AppError } from "../errors.ts";
+import { AppError, invalid } from "../errors.ts";
 import { isNestedDeeper } from "../lib/json-depth.ts";
 
 const MB = 1_048_576;
@@ -15,15 +15,28 @@ export async function readBody(request: Request): Promise<object | null> {
   return UPLOAD_PATH.test(pathname) ? readForm(request) : readJsonBody(request);
 }
 
-/** The parts of a form by their names (RFC 7578). */
+/** The parts of a form by their names (RFC 7578); those that share a name are a list. */
 async function readForm(request: Request): Promise<object> {
   const bytes = await readBytes(request, MAX_UPLOAD_BODY_BYTES);
-  const type = request.headers.get("content-type") ?? "";
+  const form = await parseForm(bytes, request.headers.get("content-type") ?? "");
+  if (!form)
+    throw invalid(
+      "body.file",
+      "missing",
+      "The body must be a form: send the file as multipart/form-data, in a part named file.",
+    );
+  const parts = [...new Set(form.keys())].map((name) => {
+    const all = form.getAll(name);
+    return [name, all.length === 1 ? all[0] : all] as const;
+  });
+  return Object.fromEntries(parts.filter(([name]) => !(name in Object.prototype)));
+}
+
+async function parseForm(bytes: Buffer<ArrayBuffer>, type: string) {
   try {
-    const form = await new Response(bytes, { headers: { "content-type": type } }).formData();
-    return Object.fromEntries(form);
+    return await new Response(bytes, { headers: { "content-type": type } }).formData();
   } catch {
-    throw badJson("The body must be a form: send the file as multipart/form-data, in a part named file.");
+    return undefined;
   }
 }
 

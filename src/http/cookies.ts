@@ -1,8 +1,10 @@
+import { PENDING_SECONDS } from "../accounts/registration.ts";
 import { sessionSeconds } from "../accounts/sessions.ts";
 import type { App } from "../app.ts";
 
 /** The name that is set, and the one that an older example of the contract writes. */
 const NAMES = ["service_session", "session"];
+export const REGISTRATION_COOKIE = "mw_registration";
 
 /** The value of the session cookie; undefined without one. */
 export function sessionCookie(headers: Headers): string | undefined {
@@ -30,8 +32,13 @@ export function signedOutCookie(app: App): string {
   return cookie(app, `${NAMES[0]}=`, 0);
 }
 
+/** Names the client that chose a password; null takes it away. */
+export function registrationCookie(app: App, token: string | null): string {
+  return cookie(app, `${REGISTRATION_COOKIE}=${token ?? ""}`, token === null ? 0 : PENDING_SECONDS);
+}
+
 /** HttpOnly and SameSite=Lax, and Secure where this server is reached over https; `pair` is `name=value`. */
-export function cookie(app: App, pair: string, max_age_seconds: number): string {
+function cookie(app: App, pair: string, max_age_seconds: number): string {
   const secure = app.base_url.startsWith("https:") ? "; Secure" : "";
   return `${pair}; Path=/; Max-Age=${max_age_seconds}; HttpOnly; SameSite=Lax${secure}`;
 }

@@ -1,4 +1,4 @@
-import type { Json } from "./openapi.ts";
+import type { Json } from "./openapi-schema.ts";
 
 const BY_FORMAT: Record<string, string> = {
   uuid: "0198c0ff-ee00-7000-8000-00000000cafe",
@@ -18,6 +18,14 @@ export function exampleOf(schema: Json, schemas: Record<string, Json>): unknown 
   if (choices) return choices[0];
   if (anyOf) return exampleOf(anyOf[0] ?? {}, schemas);
   return exampleOfType(schema, schemas);
+}
+
+/** As `exampleOf`, for a body to send: what may be left out is left out, unless it has an example of its own. */
+export function bodyExampleOf(schema: Json, schemas: Record<string, Json>): unknown {
+  const required = new Set(schema["required"] as string[] | undefined);
+  const members = Object.entries((schema["properties"] ?? {}) as Record<string, Json>);
+  const told = members.filter(([name, part]) => required.has(name) || "examples" in part);
+  return exampleOf({ ...schema, properties: Object.fromEntries(told) }, schemas);
 }
 
 interface ExampleSource {

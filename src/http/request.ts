@@ -27,6 +27,19 @@ export function clientAddress(app: App, { request, server }: Served): string {
   return clientBehind(peer, request.headers.get("x-forwarded-for"), app.config.server.trusted_proxies);
 }
 
+/**
+ * The client's address where it tells clients apart, else "": behind a proxy that nobody put into
+ * `server.trusted_proxies`, all of them seem to call from the proxy.
+ */
+export function certainAddress(app: App, served: Served): string {
+  const peer = served.server?.requestIP(served.request)?.address;
+  const proxied = ["x-forwarded-for", "forwarded", "x-real-ip"].some((name) =>
+    served.request.headers.has(name),
+  );
+  const hidden = proxied && peer !== undefined && !inNetworks(peer, app.config.server.trusted_proxies);
+  return hidden ? "" : clientAddress(app, served);
+}
+
 export function clientBehind(peer: string, forwarded: string | null, proxies: string[]): string {
   const hops = [...(forwarded ?? "").split(",").map((hop) => hop.trim()), peer].filter(Boolean);
   return hops.findLast((hop) => !isIP(hop) || !inNetworks(hop, proxies)) ?? peer;
@@ -44,6 +57,7 @@ export function refuseOverRate(app: App, key: string, rule: RateRule): void {
 
 function spanOf(seconds: number): string {
   if (seconds === 60) return "a minute";
+  if (seconds === 86_400) return "a day";
   return seconds === 3_600 ? "an hour" : `${seconds} seconds`;
 }
 

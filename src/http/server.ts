@@ -18,6 +18,7 @@ import { routingRoutes } from "../routing/routes.ts";
 import { API_VERSION } from "../version.ts";
 import { problemOf, STATUS } from "./errors.ts";
 import { badJson } from "./body.ts";
+import { corsHook } from "./cors.ts";
 import { docsRoutes } from "./docs.ts";
 import { type Health, healthRoutes } from "./health.ts";
 import { allowedMethods, clientAddress, requestId } from "./request.ts";
@@ -70,6 +71,8 @@ export function createHttp(app: App, health: Health) {
     .use(domainRoutes(app))
     .use(recipeRoutes(app))
     .use(contactRoutes(app));
+  const { cors_origins } = app.config.server;
+  if (cors_origins.length > 0) root.onRequest(corsHook(cors_origins, () => root.routes));
   return http;
 }
 

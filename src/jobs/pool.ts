@@ -1,6 +1,7 @@
 import type { App } from "../app.ts";
 import { messageOf } from "../errors.ts";
 import { claim, type Job, type JobKind, type Share } from "./queue.ts";
+import { createShares, type Shares } from "./shares.ts";
 
 /** How long to wait before trying again to claim when the database refused. */
 const CLAIM_AGAIN_MS = 1_000;
@@ -33,10 +34,7 @@ interface PoolOptions {
 export function createPool(app: App, { kind, slots, run }: PoolOptions): Pool {
   /** Slots taken: by jobs, by callers that reserved one, and by a claim that is being committed. */
   let used = 0;
-  /** Of them, those of each account that has any. */
-  const usedBy = new Map<string, number>();
-  /** Accounts with more to do than their share allows: a newcomer of theirs must wait its turn. */
-  let full = new Set<string>();
+  const shares = createShares();
   /** From the moment a job is enqueued until a claim finds none left: a caller must not take a slot before it. */
   let backlog = false;
   let state: "manual" | "started" | "stopped" = "manual";
@@ -47,42 +45,21 @@ export function createPool(app: App, { kind, slots, run }: PoolOptions): Pool {
     let taken = 0;
     let jobs: Job[] = [];
     try {
-      const found = await app.write(async (tx) => {
+      const found = await claimJobs(app, kind, shares, () => {
         taken = Math.max(0, slots - used);
         used += taken;
-        const claimed = await claim(tx, kind, {
-          now: app.now(),
-          steady_now: app.steadyNow(),
-          limit: taken,
-          running: usesOf,
-        });
-        // At once, not after the commit: a newcomer must not be counted without them.
-        jobs = claimed.jobs;
-        for (const job of jobs) count(job.share, 1);
-        return claimed;
+        return taken;
       });
-      full = found.full;
+      jobs = found.jobs;
       backlog = jobs.length === taken;
       sleep(found.next_at === null ? MAX_SLEEP_MS : found.next_at * 1_000 - app.nowMs());
     } catch (error) {
       app.log.error({ kind, err: messageOf(error) }, "jobs cannot be claimed; trying again");
       sleep(CLAIM_AGAIN_MS);
-      for (const job of jobs) count(job.share, -1);
-      jobs = [];
     }
     used -= taken - jobs.length;
     for (const job of jobs) run(job);
   });
-
-  const usesOf = (account: string): number => usedBy.get(account) ?? 0;
-  const count = (share: Share | null, change: number): void => {
-    if (share === null) return;
-    const uses = usesOf(share.account) + change;
-    if (uses > 0) usedBy.set(share.account, uses);
-    else usedBy.delete(share.account);
-  };
-  const hasRoom = (share: Share | null): boolean =>
-    share === null || (usesOf(share.account) < share.slots && !full.has(share.account));
 
   const sleep = (ms: number): void => {
     clearTimeout(timer);
@@ -98,14 +75,14 @@ export function createPool(app: App, { kind, slots, run }: PoolOptions): Pool {
       void fill();
     },
     reserve(share) {
-      if (state === "stopped" || backlog || used >= slots || !hasRoom(share)) return false;
+      if (state === "stopped" || backlog || used >= slots || !shares.hasRoom(share)) return false;
       used += 1;
-      count(share, 1);
+      shares.take(share);
       return true;
     },
     release(share) {
       used -= 1;
-      count(share, -1);
+      shares.giveBack(share);
       if (state === "started") void fill();
     },
     start() {
@@ -118,6 +95,30 @@ export function createPool(app: App, { kind, slots, run }: PoolOptions): Pool {
       await fill();
     },
   };
+}
+
+/** Claims as many jobs as `take` says once it is their turn to be claimed. */
+async function claimJobs(app: App, kind: JobKind, shares: Shares, take: () => number) {
+  let jobs: Job[] = [];
+  try {
+    const found = await app.write(async (tx) => {
+      const claimed = await claim(tx, kind, {
+        now: app.now(),
+        steady_now: app.steadyNow(),
+        limit: take(),
+        running: shares.running,
+      });
+      // At once, not after the commit: a newcomer must not be counted without them.
+      jobs = claimed.jobs;
+      for (const { share } of jobs) shares.take(share);
+      return claimed;
+    });
+    shares.setWaiting(found.full);
+    return found;
+  } catch (error) {
+    for (const { share } of jobs) shares.giveBack(share);
+    throw error;
+  }
 }
 
 /** `work` one at a time: all calls that come in the middle of it share one more round after it. */

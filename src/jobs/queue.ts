@@ -66,7 +66,6 @@ export async function enqueue<K extends JobKind>(
   tx: Db,
   work: { kind: K; payload: JobPayloads[K] } & EnqueueOptions,
 ): Promise<Job<K> | null> {
-  const now = app.now();
   const job: Job<K> = {
     id: Bun.randomUUIDv7(),
     kind: work.kind,
@@ -75,25 +74,30 @@ export async function enqueue<K extends JobKind>(
     failures: 0,
     share: work.share ?? null,
   };
-  const row: JobRow = {
+  const row = rowOf(app, job, work);
+  if (!(await insertNew(tx, row))) return null;
+  if (!work.claimed) app.worker?.wake(work.kind);
+  return job;
+}
+
+function rowOf(app: App, job: Job, { claimed = false, lane, dedupe_key, run_at }: EnqueueOptions): JobRow {
+  const now = app.now();
+  return {
     id: job.id,
     kind: job.kind,
     payload: JSON.stringify(job.payload),
-    status: work.claimed ? "running" : "pending",
-    lane: work.lane ?? null,
-    dedupe_key: work.dedupe_key ?? null,
-    run_at: work.run_at ?? now,
+    status: claimed ? "running" : "pending",
+    lane: lane ?? null,
+    dedupe_key: dedupe_key ?? null,
+    run_at: run_at ?? now,
     attempts: job.attempts,
     failures: 0,
-    lease_until: work.claimed ? app.steadyNow() + JOB_RULES[work.kind].lease_seconds : null,
+    lease_until: claimed ? app.steadyNow() + JOB_RULES[job.kind].lease_seconds : null,
     last_error: null,
     created: now,
     account: job.share?.account ?? null,
     account_slots: job.share?.slots ?? null,
   };
-  if (!(await insertNew(tx, row))) return null;
-  if (!work.claimed) app.worker?.wake(work.kind);
-  return job;
 }
 
 /** False for a known `dedupe_key`. */
@@ -169,7 +173,7 @@ async function fairlyDue(
 ): Promise<{ rows: DueRow[]; full: Set<string> }> {
   const taken = new Map<string, number>();
   const full = new Set<string>();
-  let rows: DueRow[] = [];
+  const rows: DueRow[] = [];
   for (;;) {
     const limit = due.limit - rows.length;
     const found = await (full.size === 0
@@ -184,7 +188,7 @@ async function fairlyDue(
       else taken.set(share.account, count + 1);
       return count < share.slots;
     });
-    rows = [...rows, ...room];
+    rows.push(...room);
     // Nobody's turn has come in place of another's, or there is no slot left.
     if (full.size === before || rows.length >= due.limit) return { rows, full };
   }

@@ -24,6 +24,8 @@ export interface RateLimiter {
   peek: (key: string, rule: RateRule) => RateVerdict;
   /** Fills the bucket of a key again, such as after a right password. */
   forget: (key: string) => void;
+  /** Forgets all keys that contain `name`, such as the id of something that is gone. */
+  forgetNaming: (name: string) => void;
   /** Keys and the moments their buckets are full again, of those that take more than a minute: the most lasting 10,000. */
   lasting: () => [key: string, full_at: number][];
   restore: (entries: [key: string, full_at: number][]) => void;
@@ -76,6 +78,9 @@ export function createRateLimiter(now: () => number): RateLimiter {
     },
     forget: (key) => {
       fullAt.delete(key);
+    },
+    forgetNaming(name) {
+      for (const key of fullAt.keys()) if (key.includes(name)) fullAt.delete(key);
     },
     get size() {
       return fullAt.size;

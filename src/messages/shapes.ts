@@ -1,10 +1,10 @@
 import { t } from "elysia";
 
 const count = (what: string) => t.Integer({ minimum: 0, description: what });
-const moment = (what: string) =>
+export const moment = (what: string) =>
   t.Integer({ description: `${what}, in unix seconds.`, examples: [1_768_478_400] });
 
-const AttachmentShape = t.Object(
+export const AttachmentShape = t.Object(
   {
     id: t.String({ format: "uuid" }),
     direction: t.Union([t.Literal("in"), t.Literal("out")]),
@@ -31,7 +31,7 @@ const StepShape = t.Object(
   { $id: "Step", description: "One thing the run did on the way to its result." },
 );
 
-const CommandShape = t.Object(
+export const CommandShape = t.Object(
   {
     target: t.Nullable(t.String()),
     command: t.String({ examples: ["Summarise this"] }),
@@ -50,7 +50,14 @@ const usage = t.Nullable(
     { $id: "Usage" },
   ),
 );
-const source = t.Union([t.Literal("email"), t.Literal("api"), t.Literal("test")]);
+export const source = t.Union([t.Literal("email"), t.Literal("api"), t.Literal("test")]);
+export const activityStatus = t.Union([
+  t.Literal("received"),
+  t.Literal("done"),
+  t.Literal("failed"),
+  t.Literal("rejected"),
+  t.Literal("limited"),
+]);
 const replyStatus = t.Union(
   ["none", "queued", "sent", "deferred", "bounced", "suppressed"].map((name) => t.Literal(name)),
 );
@@ -101,7 +108,7 @@ export const ActivityShape = t.Object(
     conversation_id: t.Nullable(t.String({ format: "uuid" })),
     inbox_id: t.Nullable(t.String({ format: "uuid" })),
     source,
-    status: t.Union(["received", "done", "failed", "rejected", "limited"].map((name) => t.Literal(name))),
+    status: activityStatus,
     command: t.Nullable(CommandShape),
     result: t.String(),
     error: t.Nullable(t.String()),
@@ -119,7 +126,12 @@ export const ActivityShape = t.Object(
     reply_status: replyStatus,
     reply_error: t.Nullable(t.String()),
     duplicates: count("How often the same mail came again."),
-    retry_of: t.Nullable(t.String({ format: "uuid", description: "The message that this one tried again." })),
+    retry_of: t.Nullable(
+      t.String({
+        format: "uuid",
+        description: "The message that this one tries again; of several tries, the first.",
+      }),
+    ),
     tags: t.Array(t.String(), { description: "The recipient's +tag." }),
     created: moment("When it was accepted"),
     completed: t.Nullable(moment("When it ended")),

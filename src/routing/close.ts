@@ -45,7 +45,7 @@ export async function closeRun(app: App, run: Run, ending: Ending): Promise<void
     await finishJob(tx, run.job);
     const reply_status = reply ? await reply.queue(tx) : "none";
     await closeMessage(tx, { ...closingColumns(app, run, ending), id: message.id, reply_status });
-    if (message.source === "email")
+    if (message.raw_mail_id !== null)
       await storeFiles(app, tx, { message_id: message.id, direction: "in", files: input.files });
     if (ending.state === "failed") return releaseCredit(app, tx, message);
     await settleCredit(app, tx, message);

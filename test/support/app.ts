@@ -1,7 +1,8 @@
 import { cp, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createApiKey, createVerifiedUser, type User } from "../../src/accounts/accounts.ts";
+import { createApiKey } from "../../src/accounts/api-keys.ts";
+import { createVerifiedUser, type User } from "../../src/accounts/accounts.ts";
 import { type App, createApp } from "../../src/app.ts";
 import { type ConfigOverrides, defaultConfig } from "../../src/config.ts";
 import { jobHandlers } from "../../src/handlers.ts";

@@ -1,6 +1,7 @@
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
-import type { Json, OpenApiDocument } from "../../src/http/openapi.ts";
+import type { OpenApiDocument } from "../../src/http/openapi.ts";
+import type { Json } from "../../src/http/openapi-schema.ts";
 
 /** What the server said, as far as the document speaks of it. */
 interface Said {
@@ -33,31 +34,40 @@ export function contractOf(document: OpenApiDocument): Contract {
       `${said.method} ${said.path} answered ${said.status}, but ${why}: ${JSON.stringify(said.body)}`,
     );
   };
+  const checkBody = (said: Said, pointer: string): void => {
+    const validate = validator(pointer);
+    if (!validate(said.body)) fail(said, ajv.errorsText(validate.errors));
+  };
+  /** A path or a method that the document does not know is refused as everything is. */
+  const checkProblem = (said: Said): void => {
+    if (typeOf(said) !== "application/problem+json") fail(said, "an error must be problem+json");
+    checkBody(said, "/components/schemas/Problem");
+  };
   return {
     check(said) {
       const place = placeOf(closed, said);
-      const type = said.content_type.split(";")[0] ?? "";
       if (place === undefined) {
-        if (said.status < 400) return;
-        if (type !== "application/problem+json") fail(said, "an error must be problem+json");
-        const validate = validator("/components/schemas/Problem");
-        if (!validate(said.body)) fail(said, ajv.errorsText(validate.errors));
+        if (said.status >= 400) checkProblem(said);
         return;
       }
       const responses = place.operation["responses"] as Record<string, Json>;
       const response = responses[said.status] ?? fail(said, "the document knows no such status here");
-      const content = response["content"] as Record<string, Json> | undefined;
+      const content = response["content"] as Record<string, { schema: Json }> | undefined;
+      const type = typeOf(said);
       if (content === undefined) {
         if (said.body !== "" && said.body !== undefined) fail(said, "the document says there is no body");
         return;
       }
-      if (!Object.values(content).some((one) => (one["schema"] as Json)["format"] !== "binary")) return;
+      if (Object.values(content).every(({ schema }) => schema["format"] === "binary")) return;
       if (content[type] === undefined) fail(said, `the document knows no ${type} here`);
       const parts = ["responses", String(said.status), "content", type, "schema"].map(escapePointer);
-      const validate = validator(`${place.pointer}/${parts.join("/")}`);
-      if (!validate(said.body)) fail(said, ajv.errorsText(validate.errors));
+      checkBody(said, `${place.pointer}/${parts.join("/")}`);
     },
   };
+}
+
+function typeOf({ content_type }: Said): string {
+  return content_type.split(";")[0] ?? "";
 }
 
 function placeOf(
@@ -78,7 +88,7 @@ function mostSpecificFirst([a]: [string, unknown], [b]: [string, unknown]): numb
   return (a.match(/\{/g)?.length ?? 0) - (b.match(/\{/g)?.length ?? 0);
 }
 
-function closeObjects(part: unknown): unknown {
+export function closeObjects(part: unknown): unknown {
   if (Array.isArray(part)) return part.map(closeObjects);
   if (typeof part !== "object" || part === null) return part;
   const closed = Object.fromEntries(Object.entries(part).map(([name, value]) => [name, closeObjects(value)]));
@@ -90,6 +100,6 @@ function closeObjects(part: unknown): unknown {
 }
 
 /** RFC 6901, inside of a URI fragment. */
-function escapePointer(part: string): string {
+export function escapePointer(part: string): string {
   return encodeURIComponent(part.replaceAll("~", "~0").replaceAll("/", "~1"));
 }
