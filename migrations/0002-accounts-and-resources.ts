@@ -149,7 +149,11 @@ async function createIndexes(db: Kysely<unknown>): Promise<void> {
     await (unique ? index.unique() : index).execute();
   }
   // A domain is in use by one account only, whatever becomes of the code that looks first.
-  const active = db.schema.createIndex("custom_domains_active").on("custom_domains").column("domain").unique();
+  const active = db.schema
+    .createIndex("custom_domains_active")
+    .on("custom_domains")
+    .column("domain")
+    .unique();
   await active.where(sql.ref("status"), "=", "active").execute();
   // Nearly every message ends as done; only the others are ever looked for among all.
   const unfinished = db.schema.createIndex("messages_user_id_state_id").on("messages");

@@ -23,6 +23,8 @@ export interface App extends AsyncDisposable {
   base_url: string;
   db: Db;
   write: Write;
+  /** Takes what was deleted out of the database's log as well; see `Database`. */
+  emptyLog: () => Promise<void>;
   /** For what is too large for the database; see `messages/stored-bytes.ts`. */
   segments: SegmentStore;
   /** Unix seconds. */
@@ -74,6 +76,7 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
     base_url: config.server.base_url,
     db: database.db,
     write: database.write,
+    emptyLog: database.emptyLog,
     segments,
     now: () => Math.floor(nowMs() / 1_000),
     nowMs,

@@ -74,8 +74,15 @@ async function prepareNotice(
   user: Recipient,
   notice: { subject: string; words: string[] },
 ): Promise<QueueLetter | undefined> {
+  const key = `account-notice:${user.id}`;
   const rule = { limit: NOTICES_PER_HOUR, window_seconds: HOUR_SECONDS };
-  if (!app.limiter.take(`account-notice:${user.id}`, rule).ok) return undefined;
+  if (!app.limiter.peek(key, rule).ok) return undefined;
   const { subject, words } = notice;
-  return prepareLetter(app, { user_id: user.id, to: user.email, subject, markdown: words.join("\n\n") });
+  const letter = { user_id: user.id, to: user.email, subject, markdown: words.join("\n\n") };
+  const queue = await prepareLetter(app, letter);
+  return async (tx) => {
+    // Counted only now: what is refused in between must not use up the mail about what is not.
+    app.limiter.take(key, rule);
+    await queue(tx);
+  };
 }

@@ -1,13 +1,15 @@
-import { domainToASCII } from "node:url";
 import type { App } from "../app.ts";
 import { defaultPlan } from "../billing/plans.ts";
 import type { Db } from "../db/database.ts";
 import type { Plan, UserRow } from "../db/schema.ts";
 import { AppError, invalid } from "../errors.ts";
+import { mailDomain } from "../lib/mail-domain.ts";
 import { base32Token } from "../lib/secrets.ts";
 
 /** RFC 5321 §4.5.3.1.3 without the angle brackets. */
 const MAX_ADDRESS_OCTETS = 254;
+/** Marks that pile up on one letter take normalisation the square of their number. */
+const MAX_WRITTEN_CHARS = 1_000;
 /** Of an address in the keys of the rate limiter, which are stored. */
 const FINGERPRINT_CHARS = 26;
 
@@ -15,10 +17,10 @@ export type User = UserRow;
 
 /** Trimmed, lower-case, domain in its A-label form. Throws `validation_error` on anything that is no address. */
 export function normalizeEmail(input: string, path = "body.email"): string {
-  const email = input.trim().toLowerCase();
+  const email = input.length > MAX_WRITTEN_CHARS ? "" : input.trim().normalize("NFC").toLowerCase();
   const at = email.lastIndexOf("@");
   const local = email.slice(0, at);
-  const domain = domainOf(email.slice(at + 1));
+  const domain = mailDomain(email.slice(at + 1));
   const address = `${local}@${domain}`;
   const valid =
     at > 0 &&
@@ -98,7 +100,13 @@ export function findUserByEmail(db: Db, email: string): Promise<User | undefined
 export async function livingUser(tx: Db, user: User): Promise<User> {
   const now = await tx.selectFrom("users").selectAll().where("id", "=", user.id).executeTakeFirst();
   if (now) return now;
-  throw new AppError("unauthorized", "This account has been deleted.");
+  throw deletedAccount();
+}
+
+/** For a row that could not be stored: `unauthorized` if that is because its account was deleted meanwhile. */
+export async function refusalOfDeleted(db: Db, user: User): Promise<AppError | undefined> {
+  const row = await db.selectFrom("users").select("id").where("id", "=", user.id).executeTakeFirst();
+  return row ? undefined : deletedAccount();
 }
 
 /** For the command line: the account of an address, or `not_found`. */
@@ -123,12 +131,6 @@ export async function setPlan(app: App, input: { email: string; plan: Plan }): P
   });
 }
 
-/** In its A-label form; undefined for what no mail can be sent to, such as an IP address. */
-function domainOf(text: string): string | undefined {
-  // A URL's host ends at these, and what follows would be dropped without a word.
-  if (/[/?#%\\:]/.test(text)) return undefined;
-  const domain = domainToASCII(text);
-  const labels = domain.split(".");
-  const wellFormed = labels.every((label) => /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/.test(label));
-  return wellFormed && !/^\d+$/.test(labels.at(-1) ?? "") ? domain : undefined;
+function deletedAccount(): AppError {
+  return new AppError("unauthorized", "This account has been deleted.");
 }

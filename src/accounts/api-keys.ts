@@ -7,6 +7,7 @@ import { AppError, messageOf } from "../errors.ts";
 import { checkApiKeyFormat, hashApiKey, mintApiKey } from "../lib/secrets.ts";
 import { prepareKeyLetter } from "./account-mail.ts";
 import { livingUser, normalizeEmail, type User, userOfEmail } from "./accounts.ts";
+import { checkedName } from "./profile.ts";
 import { noteSecurityEvent } from "./security-events.ts";
 import { refuseUnverified } from "./verified.ts";
 
@@ -26,7 +27,7 @@ export interface NewApiKey {
 /** From the shell: besides the keys that there are, whatever the plan. */
 export async function createApiKey(app: App, input: { email: string; name?: string }): Promise<NewApiKey> {
   const email = normalizeEmail(input.email);
-  const { row, hash, key } = newKey(app, input.name ?? null);
+  const { row, hash, key } = newKey(app, input.name === undefined ? null : checkedName(input.name));
   await app.write(async (tx) => {
     const user = await userOfEmail(tx, email);
     refuseUnverified(user);

@@ -1,12 +1,13 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
-import type { UserRow } from "../db/schema.ts";
+import type { LoginCodeRow, UserRow } from "../db/schema.ts";
 import { AppError, invalid } from "../errors.ts";
 import { enqueue, finishJob, type Job } from "../jobs/queue.ts";
 import { writeOutcome } from "../jobs/run-job.ts";
 import type { RateRule } from "../lib/rate-limit.ts";
 import { equalBytes, randomToken } from "../lib/secrets.ts";
-import { type CodeReason, prepareCodeLetter } from "./account-mail.ts";
+import type { QueueLetter } from "../mail/letters.ts";
+import { type CodeReason, prepareCodeLetter, preparePasswordLetter } from "./account-mail.ts";
 import {
   emailFingerprint,
   ensureUser,
@@ -15,7 +16,8 @@ import {
   type User,
   verifiedColumns,
 } from "./accounts.ts";
-import { type RegistrationProof, settleRegistration } from "./registration.ts";
+import { chosenBy, type RegistrationProof, settleRegistration } from "./registration.ts";
+import { sweepUnproven } from "./unproven.ts";
 import { noteSecurityEvent } from "./security-events.ts";
 import { endOtherSessions, startSession } from "./sessions.ts";
 
@@ -65,9 +67,10 @@ export async function mailCodeLater(
 /** Makes the account if it is new, and its code, which replaces an earlier one, and queues the mail. */
 export async function mailCodeNow(app: App, job: Job<"mail_code">, signal: AbortSignal): Promise<void> {
   const { email, registering } = job.payload;
-  const user = await app.write((tx) =>
-    mayRegister(app) ? ensureUser(app, tx, email) : findUserByEmail(tx, email),
-  );
+  const user = await app.write(async (tx) => {
+    await sweepUnproven(app, tx);
+    return mayRegister(app) ? ensureUser(app, tx, email) : findUserByEmail(tx, email);
+  });
   if (!user) return app.write((tx) => finishJob(tx, job));
   const code = randomToken(CODE_DIGITS, "0123456789");
   const reason = registering ? reasonOf(user) : "sign_in";
@@ -110,15 +113,35 @@ export function checkedCode(given: string): string {
 /** Signs in with a code, which is spent by it. `value` is what the session's cookie holds. */
 export async function verifyCode(app: App, input: Verification): Promise<{ user: User; value: string }> {
   const email = normalizeEmail(input.email);
+  const tellOwner = await passwordNotice(app, email, input);
   const signedIn = await app.write(async (tx) => {
     const user = await findUserByEmail(tx, email);
     if (!user || !(await spendCode(app, tx, user, input.code))) return undefined;
-    return welcome(app, tx, user, input);
+    const welcomed = await welcome(app, tx, user, input);
+    if (welcomed.user.password_hash !== user.password_hash) await tellOwner?.(tx);
+    return welcomed;
   });
   if (signedIn) return signedIn;
   throw new AppError("invalid_code", "The code is wrong, has been used, or is too old.", {
     fix: "Ask for a new one with POST /auth/request-code.",
   });
+}
+
+/**
+ * The mail about a password that this code would make the account's own: whoever has an account already may hear of it
+ * for the first time. Only for the right code, or the time it takes would tell who has one.
+ */
+async function passwordNotice(
+  app: App,
+  email: string,
+  { code, proof }: Verification,
+): Promise<QueueLetter | undefined> {
+  const user = await findUserByEmail(app.db, email);
+  if (user?.email_verified !== 1) return undefined;
+  const row = await livingCode(app, app.db, user);
+  if (!row || !equalBytes(row.code_hmac, hmacOf(app, user, code))) return undefined;
+  const { password_hash } = await chosenBy(app, app.db, user, proof);
+  return password_hash === undefined ? undefined : preparePasswordLetter(app, user);
 }
 
 async function welcome(
@@ -143,13 +166,7 @@ async function welcome(
 
 /** Counts the attempt, and on the right code takes it out of use. */
 async function spendCode(app: App, tx: Db, user: User, code: string): Promise<boolean> {
-  const row = await tx
-    .selectFrom("login_codes")
-    .selectAll()
-    .where("user_id", "=", user.id)
-    .where("created", ">", app.now() - CODE_SECONDS)
-    .where("attempts", "<", MAX_ATTEMPTS)
-    .executeTakeFirst();
+  const row = await livingCode(app, tx, user);
   if (!row) return false;
   if (equalBytes(row.code_hmac, hmacOf(app, user, code))) {
     await tx.deleteFrom("login_codes").where("user_id", "=", user.id).execute();
@@ -158,6 +175,16 @@ async function spendCode(app: App, tx: Db, user: User, code: string): Promise<bo
   const counted = tx.updateTable("login_codes").set({ attempts: row.attempts + 1 });
   await counted.where("user_id", "=", user.id).execute();
   return false;
+}
+
+function livingCode(app: App, db: Db, user: User): Promise<LoginCodeRow | undefined> {
+  return db
+    .selectFrom("login_codes")
+    .selectAll()
+    .where("user_id", "=", user.id)
+    .where("created", ">", app.now() - CODE_SECONDS)
+    .where("attempts", "<", MAX_ATTEMPTS)
+    .executeTakeFirst();
 }
 
 function hmacOf(app: App, user: Pick<UserRow, "id">, code: string): string {

@@ -4,7 +4,7 @@ import { jsonMember } from "../db/json-member.ts";
 import { invalid } from "../errors.ts";
 import { eraseLater } from "../jobs/erase.ts";
 import type { SegmentRange } from "../lib/segments.ts";
-import type { User } from "./accounts.ts";
+import { normalizeEmail, type User } from "./accounts.ts";
 import { refuseWithoutPassword } from "./passwords.ts";
 
 /**
@@ -16,7 +16,7 @@ export async function deleteAccount(
   user: User,
   input: { confirm: string; password?: string | undefined; client: string },
 ): Promise<void> {
-  if (input.confirm.trim().toLowerCase() !== user.email)
+  if (normalizeEmail(input.confirm, "body.confirm") !== user.email)
     throw invalid(
       "body.confirm",
       "mismatch",

@@ -2,7 +2,7 @@ import type { App } from "../app.ts";
 import type { SessionRow } from "../db/schema.ts";
 import { AppError, invalid } from "../errors.ts";
 import { preparePasswordLetter } from "./account-mail.ts";
-import { normalizeEmail, userOfEmail, type User } from "./accounts.ts";
+import { livingUser, normalizeEmail, userOfEmail, type User } from "./accounts.ts";
 import { BREACHED } from "./breached-passwords.ts";
 import { dropPending } from "./registration.ts";
 import { noteRefusal, noteSecurityEvent } from "./security-events.ts";
@@ -82,21 +82,18 @@ export async function setPassword(
   const password_hash = await hashNewPassword(input.password, user.email);
   if (!isFresh(app, session)) await refuseWithoutPassword(app, { user, client }, input.current_password);
   const queue = await preparePasswordLetter(app, user);
-  await app.write(async (tx) => {
+  return app.write(async (tx) => {
+    const living = await livingUser(tx, user);
     // The proof was of the password as it was: somebody may have changed it since.
-    const { numUpdatedRows } = await tx
-      .updateTable("users")
-      .set({ password_hash })
-      .where("id", "=", user.id)
-      .where("password_hash", user.password_hash === null ? "is" : "=", user.password_hash)
-      .executeTakeFirst();
-    if (numUpdatedRows === 0n) throw passwordRequired("The password was changed at the same moment.");
+    if (living.password_hash !== user.password_hash)
+      throw passwordRequired("The password was changed at the same moment.");
+    await tx.updateTable("users").set({ password_hash }).where("id", "=", user.id).execute();
     await dropPending(tx, user.id);
     await endOtherSessions(tx, user.id, session?.id ?? null);
     await noteSecurityEvent(app, tx, { user_id: user.id, kind: "password_set", client });
     await queue?.(tx);
+    return { ...living, password_hash };
   });
-  return { ...user, password_hash };
 }
 
 /** For the command line: the new password is known to whoever runs it, and nobody stays signed in. */

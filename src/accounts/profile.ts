@@ -6,7 +6,7 @@ import { prepared } from "../db/prepared.ts";
 import type { UserRow } from "../db/schema.ts";
 import { invalid } from "../errors.ts";
 import { isLongerThan } from "../lib/text-length.ts";
-import type { User } from "./accounts.ts";
+import { livingUser, type User } from "./accounts.ts";
 
 const MAX_NAME_CHARS = 100;
 
@@ -46,8 +46,10 @@ export async function patchProfile(app: App, user: User, input: ProfileInput): P
     ...(input.reply_footer === undefined ? {} : { reply_footer: input.reply_footer ? 1 : 0 }),
   };
   if (Object.keys(change).length === 0) return user;
-  await app.write((tx) => tx.updateTable("users").set(change).where("id", "=", user.id).execute());
-  return { ...user, ...change };
+  return app.write(async (tx) => {
+    await tx.updateTable("users").set(change).where("id", "=", user.id).execute();
+    return livingUser(tx, user);
+  });
 }
 
 /** Whether replies from an account's inboxes end with a line about who sent them. */

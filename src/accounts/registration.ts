@@ -65,8 +65,19 @@ export async function settleRegistration(
   user: User,
   proof: RegistrationProof,
 ): Promise<Partial<Pick<UserRow, "password_hash" | "name">>> {
-  const pending = await findPending(app, tx, user.id);
+  const settled = await chosenBy(app, tx, user, proof);
   await dropPending(tx, user.id);
+  return settled;
+}
+
+/** What `settleRegistration` would give, without an end to the waiting. */
+export async function chosenBy(
+  app: App,
+  db: Db,
+  user: User,
+  proof: RegistrationProof,
+): Promise<Partial<Pick<UserRow, "password_hash" | "name">>> {
+  const pending = await findPending(app, db, user.id);
   if (!pending || user.password_hash !== null || !isSameClient(pending, proof)) return {};
   const { password_hash, name } = pending;
   return user.name === null && name !== null ? { password_hash, name } : { password_hash };

@@ -75,7 +75,8 @@ export async function login(app: App, input: Login): Promise<{ user: User; value
  */
 async function refuseWaiting(app: App, user: User | undefined, password: string): Promise<void> {
   const pending = user && mayRegister(app) ? await findPending(app, app.db, user.id) : undefined;
-  if (!pending || !(await isPassword(password, pending.password_hash))) return;
+  // Compared with something in any case, or the time would tell that somebody registers.
+  if (!(await isPassword(password, pending?.password_hash))) return;
   throw new AppError(
     "email_not_verified",
     "The mail address has to be verified before this password works.",

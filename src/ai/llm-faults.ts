@@ -105,6 +105,8 @@ const REFUSALS: Refusal[] = [
 
 const OTHER_REFUSAL = "refused the request. Check the model and the options of this message.";
 
+const SAID = " It said: ";
+
 /** Whether a provider refuses the key itself; Gemini does so with status 400. */
 export function saysBadKey(status: number, body: string): boolean {
   return (
@@ -124,10 +126,15 @@ export function failure(
   return {
     ok: false,
     code,
-    message: `${name} ${sentence}${said === "" ? "" : ` It said: ${said}`}`,
+    message: `${name} ${sentence}${said === "" ? "" : `${SAID}${said}`}`,
     retryable: extras.retryable ?? false,
     retry_after_seconds: extras.retry_after_seconds ?? null,
   };
+}
+
+/** The message of a failure without the provider's words: they may repeat what the model was given to read. */
+export function withoutQuote(message: string): string {
+  return message.split(SAID, 1)[0] ?? "";
 }
 
 /** An answer with an error status. */

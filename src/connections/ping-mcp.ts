@@ -1,4 +1,4 @@
-import { member, wordsOf } from "../lib/quote.ts";
+import { member, parseJson, wordsOf } from "../lib/quote.ts";
 import { API_VERSION } from "../version.ts";
 import {
   ask,
@@ -179,11 +179,10 @@ async function answerTo(id: number, target: PingTarget, response: Response): Pro
 }
 
 function parseEvent(target: PingTarget, response: Response, data: string): unknown {
-  try {
-    return JSON.parse(data);
-  } catch {
+  const value = parseJson(data);
+  if (value === undefined)
     throw notUnderstood(target, response.status, "a stream of something else than JSON");
-  }
+  return value;
 }
 
 function serverInfoOf(result: unknown): { name: string; version: string } | null {

@@ -1,6 +1,6 @@
 import { saysBadKey } from "../ai/llm-faults.ts";
 import type { SafeFetch } from "../lib/net.ts";
-import { quote, wordsOf } from "../lib/quote.ts";
+import { parseJson, quote, wordsOf } from "../lib/quote.ts";
 import { networkFault, readCapped } from "../lib/responses.ts";
 import type { ConnectionKind } from "./kinds.ts";
 
@@ -93,15 +93,13 @@ export async function readJson(target: PingTarget, response: Response): Promise<
   const { bytes, truncated } = await onTheWire(target, () => readCapped(response, MAX_ANSWER_BYTES));
   if (truncated) throw tooLarge(target, response.status);
   const text = new TextDecoder().decode(bytes);
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw notUnderstood(
-      target,
-      response.status,
-      /^\s*</.test(text) ? "a web page" : "something else than JSON",
-    );
-  }
+  const value = parseJson(text);
+  if (value !== undefined) return value;
+  throw notUnderstood(
+    target,
+    response.status,
+    /^\s*</.test(text) ? "a web page" : "something else than JSON",
+  );
 }
 
 /** The data of each event of a stream (HTML standard §9.2.6), as they come; the stream may never end by itself. */

@@ -137,12 +137,13 @@ type Aliased = ConnectionInput & {
 };
 
 function inputOf(body: Aliased): ConnectionInput {
+  const url = body.base_url === undefined ? body.url : body.base_url;
   const members = {
     kind: body.kind,
     label: body.label ?? body.name,
     credential: body.credential ?? body.api_key ?? body.token,
     model: body.model,
-    base_url: body.base_url === undefined ? body.url : body.base_url,
+    base_url: url?.trim() ?? url,
     headers: body.headers,
     fallback_connection_id: body.fallback_connection_id,
     config: body.config,

@@ -7,6 +7,8 @@ import { type ConnectionKind, isModelKind, KIND_INFO, ownBaseUrl } from "./kinds
 import { hasCredential, openSealed } from "./sealed.ts";
 
 const MAX_CONFIG_BYTES = 8_192;
+/** What reads the same to everybody: a URL parser drops or mends the rest without a word. */
+const BASE_URL = /^https?:\/\/[^\s\p{C}\\#]+$/iu;
 
 /** What its kind needs; of a connection made by OAuth the token may be missing until it is connected again. */
 export function refuseIncomplete(app: App, row: ConnectionRow): void {
@@ -65,12 +67,12 @@ export async function refuseBadFallback(tx: Db, row: ConnectionRow): Promise<voi
 }
 
 function refuseBadUrl(app: App, text: string): void {
-  const url = URL.parse(text);
-  if (!url || !/^https?:$/.test(url.protocol) || url.username + url.password !== "" || url.hash !== "")
+  const url = BASE_URL.test(text) ? URL.parse(text) : null;
+  if (!url || url.username + url.password !== "")
     throw invalid(
       "body.base_url",
       "invalid_url",
-      "base_url must be an http(s) address without user name, password or fragment.",
+      "base_url must be an http(s) address without blanks, user name, password or fragment.",
     );
   const host = url.hostname.replace(/^\[|\]$/g, "");
   if (url.protocol === "http:" && !allowedByOperator(host, host, app.config.egress.allow))

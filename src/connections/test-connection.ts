@@ -2,6 +2,7 @@ import { endpointOf, type ModelKind, nameAt } from "../ai/providers.ts";
 import type { App } from "../app.ts";
 import type { ConnectionRow, UserRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
+import { repeats, repeatsPart } from "../lib/quote.ts";
 import { ownConnection } from "./connections.ts";
 import { type ConnectionKind, isModelKind, KIND_INFO, ownBaseUrl } from "./kinds.ts";
 import { type Finding, NOTHING_FOUND, PingFault, type PingTarget } from "./ping.ts";
@@ -12,6 +13,8 @@ import { openSealed, type Sealed } from "./sealed.ts";
 const PING_TIMEOUT_MS = 10_000;
 /** A shorter credential could stand in any answer by chance. */
 const MIN_ECHO_CHARS = 8;
+/** Many headers are no secrets, such as the name of an application. */
+const MIN_HEADER_ECHO_CHARS = 16;
 
 /** Pings the provider without spending anything, and keeps the outcome with the connection. */
 export async function testConnection(
@@ -93,11 +96,15 @@ async function ping(target: PingTarget): Promise<Finding> {
   return { ...NOTHING_FOUND, detail: "Built in; it needs no network.", models: ["demo"] };
 }
 
-/** The credential is never to be read again, not even by way of a server that repeats it. */
-function refuseEcho({ name, credential }: PingTarget, finding: Finding): void {
-  const asJson = JSON.stringify(credential).slice(1, -1);
-  if (credential.length < MIN_ECHO_CHARS || !JSON.stringify(finding).includes(asJson)) return;
-  throw new PingFault("bad_response", `${name} repeats the credential in its answer, so it is not shown.`);
+/** A secret is never to be read again, not even by way of a server that repeats it. */
+function refuseEcho({ name, credential, headers }: PingTarget, finding: Finding): void {
+  const shown = JSON.stringify(finding);
+  const echoed =
+    (credential.length >= MIN_ECHO_CHARS && repeatsPart(shown, credential)) ||
+    Object.values(headers).some((value) => value.length >= MIN_HEADER_ECHO_CHARS && repeats(shown, value));
+  if (!echoed) return;
+  const what = "repeats the credential, or a header of this connection, in its answer";
+  throw new PingFault("bad_response", `${name} ${what}, so the answer is not shown.`);
 }
 
 /** Nothing is kept where the connection has become another one in the meantime. */

@@ -77,13 +77,16 @@ function flagOf({ website = "", started_at }: ContactInput, now: number): string
 async function prepareContactLetter(app: App, contact: Contact): Promise<QueueLetter | undefined> {
   const administrator = await findAdministrator(app);
   if (!administrator) return undefined;
+  // Many mail servers refuse a letter with other letters in its header (RFC 6532).
+  const answerable = /^[\x20-\x7e]*$/.test(contact.email);
+  const answer = answerable ? "An answer to this mail goes to" : "Answer to";
   return prepareLetter(app, {
     user_id: administrator.id,
     to: administrator.email,
     subject: `Contact form: ${contact.subject ?? contact.name}`,
-    reply_to: contact.email,
+    ...(answerable ? { reply_to: contact.email } : {}),
     markdown: [
-      "Somebody wrote to you through the contact form of your Mailwright server. An answer to this mail goes to the address they gave, which nobody has checked.",
+      `Somebody wrote to you through the contact form of your Mailwright server. ${answer} the address they gave, which nobody has checked.`,
       ...(contact.by_form
         ? []
         : ["It was sent by a program, or by a form that does not say when it was shown."]),

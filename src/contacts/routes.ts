@@ -3,6 +3,7 @@ import type { App } from "../app.ts";
 import { unauthenticated } from "../http/auth.ts";
 import { describe } from "../http/describe.ts";
 import { clientAddress, refuseOverRate } from "../http/request.ts";
+import { clientNetwork } from "../lib/networks.ts";
 import { checkedContact, submitContact } from "./contacts.ts";
 import { contactBody, ContactShape } from "./shapes.ts";
 
@@ -38,6 +39,10 @@ export function contactRoutes(app: App) {
 /** A client whose address is not known shares its limits with all such. */
 function refuseFlood(app: App, client: string): void {
   const { contact_per_ip_hour, contact_per_ip_day } = app.config.limits;
-  refuseOverRate(app, `contact-hour:${client}`, { limit: contact_per_ip_hour, window_seconds: HOUR_SECONDS });
-  refuseOverRate(app, `contact-day:${client}`, { limit: contact_per_ip_day, window_seconds: DAY_SECONDS });
+  const network = clientNetwork(client);
+  refuseOverRate(app, `contact-hour:${network}`, {
+    limit: contact_per_ip_hour,
+    window_seconds: HOUR_SECONDS,
+  });
+  refuseOverRate(app, `contact-day:${network}`, { limit: contact_per_ip_day, window_seconds: DAY_SECONDS });
 }

@@ -4,6 +4,7 @@ import { planLimits, refuseBelowPlan, refuseOverCap } from "../billing/plans.ts"
 import type { Db } from "../db/database.ts";
 import type { ContextRow, UserRow } from "../db/schema.ts";
 import { AppError, invalid } from "../errors.ts";
+import { oneLine } from "../lib/one-line.ts";
 import { cutSlug, slugOf } from "../lib/slug.ts";
 import { isLongerThan } from "../lib/text-length.ts";
 
@@ -105,14 +106,6 @@ export async function slugsOf(db: Db, user: UserRow): Promise<Map<string, string
   return new Map(rows.map((row) => [row.slug, row.id]));
 }
 
-/** A title as it is kept: on one line, without blanks around it. */
-export function titleOf(text: string): string {
-  return text
-    .toWellFormed()
-    .replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, " ")
-    .trim();
-}
-
 function viewContext(row: ContextRow) {
   return {
     id: row.id,
@@ -150,7 +143,7 @@ function columnsOf({ title, body, kind, slug, enabled }: ContextInput): Partial<
 }
 
 function checkedTitle(text: string): string {
-  const title = titleOf(text);
+  const title = oneLine(text);
   if (title === "") throw invalid("body.title", "too_short", "The title must not be blank.");
   if (isLongerThan(title, MAX_TITLE_CHARS))
     throw invalid("body.title", "too_long", `The title must have at most ${MAX_TITLE_CHARS} characters.`);

@@ -1,7 +1,8 @@
 import type { App } from "../app.ts";
 import type { ContextRow, UserRow } from "../db/schema.ts";
 import { invalid } from "../errors.ts";
-import { type ContextView, createContext, MAX_BODY_BYTES, MAX_TITLE_CHARS, titleOf } from "./contexts.ts";
+import { oneLine } from "../lib/one-line.ts";
+import { type ContextView, createContext, MAX_BODY_BYTES, MAX_TITLE_CHARS } from "./contexts.ts";
 
 const UNTITLED = "Untitled";
 
@@ -77,5 +78,5 @@ function fileTitle(path: string): string {
 }
 
 function cutTitle(text: string): string {
-  return Array.from(titleOf(text)).slice(0, MAX_TITLE_CHARS).join("").trimEnd();
+  return Array.from(oneLine(text)).slice(0, MAX_TITLE_CHARS).join("").trimEnd();
 }

@@ -1,6 +1,8 @@
+import type { ExpressionBuilder } from "kysely";
+import { withoutQuote } from "../ai/llm-faults.ts";
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
-import type { Authority, ConversationRow, UserRow } from "../db/schema.ts";
+import type { Authority, ConversationRow, Schema, UserRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
 import { decodeCursor, type Page, pageOf } from "../lib/pagination.ts";
 import { attachmentsOf } from "../messages/messages.ts";
@@ -34,23 +36,37 @@ export async function listConversations(
 
 /** A conversation of the user's own with its turns, oldest first. */
 export async function readConversation(app: App, user: UserRow, id: string) {
-  const row = await app.db
+  const found = await app.db
     .selectFrom("conversations")
     .selectAll()
+    .select(openedBy)
     .where("id", "=", id)
     .where("user_id", "=", user.id)
     .executeTakeFirst();
-  if (!row) throw new AppError("not_found", "There is no such conversation.");
+  if (!found) throw new AppError("not_found", "There is no such conversation.");
+  const { opened_by, ...row } = found;
   const turns = await turnsOf(app.db, row);
   const ids = turns.map((turn) => turn.id);
   const files = await attachmentsOf(app.db, ids);
   const { latest_sender: _sender, snippet: _snippet, ...head } = viewConversation(row);
-  return { ...head, turns: turns.map((turn) => viewTurn(turn, files.get(turn.id) ?? [])) };
+  const subject = opened_by !== null && TRUSTED.has(opened_by) ? head.subject : "";
+  return { ...head, subject, turns: turns.map((turn) => viewTurn(turn, files.get(turn.id) ?? [])) };
 }
 
 function viewConversation(row: ConversationRow) {
   const { user_id: _owner, ...view } = row;
   return view;
+}
+
+/** Whose words its subject is. */
+function openedBy(eb: ExpressionBuilder<Schema, "conversations">) {
+  return eb
+    .selectFrom("messages")
+    .select("authority")
+    .whereRef("conversation_id", "=", "conversations.id")
+    .orderBy("messages.id")
+    .limit(1)
+    .as("opened_by");
 }
 
 async function turnsOf(db: Db, conversation: ConversationRow) {
@@ -87,7 +103,7 @@ function viewTurn(row: Awaited<ReturnType<typeof turnsOf>>[number], files: Attac
     command: trusted && row.command !== null ? (JSON.parse(row.command) as unknown) : null,
     reply: row.result,
     status: activityStatus(row.state),
-    error: row.error,
+    error: row.error === null ? null : withoutQuote(row.error),
     attachments: files.filter((file) => file.direction === "out").map(viewAttachment),
   };
 }

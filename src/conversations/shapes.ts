@@ -1,10 +1,11 @@
 import { t } from "elysia";
 import { activityStatus, AttachmentShape, CommandShape, moment, source } from "../messages/shapes.ts";
 
+const subject = (what: string) => t.String({ description: what, examples: ["Minutes of Monday"] });
+
 const head = {
   id: t.String({ format: "uuid" }),
   inbox_id: t.Nullable(t.String({ format: "uuid", description: "Null once the inbox has been deleted." })),
-  subject: t.String({ examples: ["Minutes of Monday"] }),
   turn_count: t.Integer({ minimum: 0, description: "Turns that have a reply.", examples: [2] }),
   last_at: moment("When the last reply was made"),
   created: moment("When it began"),
@@ -13,6 +14,7 @@ const head = {
 export const ConversationShape = t.Object(
   {
     ...head,
+    subject: subject("Of its first message."),
     latest_sender: t.Nullable(
       t.String({
         description: "Who wrote the message of the last reply; null for a call.",
@@ -47,6 +49,10 @@ const TurnShape = t.Object(
 );
 
 export const ConversationDetailShape = t.Object(
-  { ...head, turns: t.Array(TurnShape, { description: "The newest 200, the oldest of them first." }) },
+  {
+    ...head,
+    subject: subject("Of its first message; empty if that one's sender may not instruct."),
+    turns: t.Array(TurnShape, { description: "The newest 200, the oldest of them first." }),
+  },
   { $id: "ConversationDetail" },
 );

@@ -18,6 +18,8 @@ const STORAGE_FAULTS =
 export interface Database extends AsyncDisposable {
   db: Db;
   write: Write;
+  /** Copies the write-ahead log back and cuts it: nothing deleted can be read in it any more. Throws while another process or thread uses it. */
+  emptyLog: () => Promise<void>;
 }
 
 /**
@@ -45,6 +47,18 @@ export function openDatabase(
   const checkpoints = inMemory ? undefined : startCheckpoints(sqlite, path, warn);
   return {
     db,
+    async emptyLog() {
+      // Behind whatever waits for its commit: inside of a transaction it is not possible.
+      await write(() => Promise.resolve());
+      // Everybody would wait along: whoever asked comes again.
+      sqlite.pragma("busy_timeout = 0");
+      try {
+        const [outcome] = sqlite.pragma("wal_checkpoint(TRUNCATE)") as { busy: number }[];
+        if (outcome?.busy) throw new Error("The database log is in use and could not be emptied");
+      } finally {
+        sqlite.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);
+      }
+    },
     write: checkpoints ? (operation) => write(operation).finally(checkpoints.afterCommit) : write,
     async [Symbol.asyncDispose]() {
       // Whatever asked earlier has its answer before the database closes.
@@ -61,6 +75,11 @@ export function openDatabase(
 /** Whether `error` says that the disk cannot be written now, through no fault of the operation. */
 export function isStorageFault(error: unknown): boolean {
   return error instanceof Error && "code" in error && STORAGE_FAULTS.test(String(error.code));
+}
+
+/** Whether a row was to name another one that is not there. */
+export function isMissingParent(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "SQLITE_CONSTRAINT_FOREIGNKEY";
 }
 
 /** Writes a page that changes nothing; throws when the database cannot be written. */

@@ -4,7 +4,7 @@ const followScheme = () => document.documentElement.classList.toggle("dark-mode"
 dark.addEventListener("change", followScheme);
 followScheme();
 
-// oxlint-disable-next-line no-undef -- set by swagger-ui-bundle.js, which the page loads first
+// Set by swagger-ui-bundle.js, which the page loads first.
 SwaggerUIBundle({
   url: "/openapi.json",
   dom_id: "#operations",

@@ -36,7 +36,7 @@ export function operationOf(route: DescribedRoute, about: Description, schemas: 
       : {
           requestBody: { required: about.optional_body === undefined, content: bodyContent(body, schemas) },
         }),
-    responses: { ...successes(about, schemas), ...refusals(errorsOf(route, about), about.limited, schemas) },
+    responses: together(ownAnswers(about, schemas), refusals(errorsOf(route, about))),
   };
 }
 
@@ -89,32 +89,39 @@ function bodyContent(body: TSchema, schemas: Record<string, Json>): Json {
   return { "application/json": { schema, example: bodyExampleOf(schema, schemas) } };
 }
 
-function successes(about: Description, schemas: Record<string, Json>): Json {
+/** One status may have an answer of the route's own beside the problem, such as a 503 that says what is not ready. */
+function together(answers: Record<string, Json>, refusals: Record<string, Json>): Json {
+  const both = Object.entries(refusals).map(([status, refusal]) => {
+    const content = {
+      ...(refusal["content"] as Json),
+      ...(answers[status]?.["content"] as Json | undefined),
+    };
+    return [status, { ...refusal, content }] as const;
+  });
+  return { ...answers, ...Object.fromEntries(both) };
+}
+
+function ownAnswers(about: Description, schemas: Record<string, Json>): Record<string, Json> {
   const own = Object.entries(about.answer_headers ?? {}).map(([name, description]) => [
     name,
     { description, schema: { type: "string" } },
   ]);
   const headers = { "X-Request-Id": REQUEST_ID, ...Object.fromEntries(own) };
-  const answers = Object.entries(about.answers).map(([status, answer]) => {
-    if (answer === null) return [status, { description: "Done; there is no body.", headers }];
-    if (isBytes(answer))
-      return [
-        status,
-        {
-          description: answer.words,
-          headers,
-          content: { [answer.content_type]: { schema: { type: "string", format: "binary" } } },
-        },
-      ];
+  const all = { ...about.answers, ...(about.limited === undefined ? {} : { 429: about.limited }) };
+  const answers = Object.entries(all).map(([status, answer]) => {
+    if (answer === null) return [status, { description: "Done; there is no body.", headers }] as const;
+    if (isBytes(answer)) {
+      const content = { [answer.content_type]: { schema: { type: "string", format: "binary" } } };
+      return [status, { description: answer.words, headers, content }] as const;
+    }
     const schema = jsonSchemaOf(answer, schemas);
-    const example = exampleOf(schema, schemas);
-    const description = DONE[status] ?? "What is wrong.";
-    return [status, { description, headers, content: { "application/json": { schema, example } } }];
+    const content = { "application/json": { schema, example: exampleOf(schema, schemas) } };
+    return [status, { description: DONE[status] ?? "Done.", headers, content }] as const;
   });
   return Object.fromEntries(answers);
 }
 
-const DONE: Record<string, string> = { 200: "Done.", 201: "Made.", 202: "Accepted; the work goes on." };
+const DONE: Record<string, string> = { 201: "Made.", 202: "Accepted; the work goes on." };
 
 function isBytes(answer: TSchema | BytesAnswer): answer is BytesAnswer {
   return "content_type" in answer;
@@ -134,16 +141,9 @@ function errorsOf({ method, path, hooks }: DescribedRoute, about: Description): 
   ];
 }
 
-function refusals(codes: ErrorCode[], limited: TSchema | undefined, schemas: Record<string, Json>): Json {
+function refusals(codes: ErrorCode[]): Record<string, Json> {
   const byStatus = Map.groupBy(new Set(codes), (code) => STATUS[code]);
-  const answers = Object.fromEntries(
-    [...byStatus].map(([status, group]) => [status, refusal(status, group)]),
-  );
-  if (limited === undefined) return answers;
-  const schema = jsonSchemaOf(limited, schemas);
-  const { content, ...rate } = refusal(429, ["rate_limited"]);
-  const both = { ...(content as Json), "application/json": { schema, example: exampleOf(schema, schemas) } };
-  return { ...answers, 429: { ...rate, content: both } };
+  return Object.fromEntries([...byStatus].map(([status, group]) => [status, refusal(status, group)]));
 }
 
 function refusal(status: number, codes: ErrorCode[]): Json {

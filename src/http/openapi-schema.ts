@@ -22,6 +22,8 @@ const ANY_KEY = "^(.*)$";
 
 function cleaned(given: Json, schemas: Record<string, Json>): Json {
   const { $id: id, nullable: _nullable, title: _title, ...rest } = given;
+  // Elysia closes the schema of a body once it is used, and yet takes members that are not named.
+  if (rest["additionalProperties"] === false) delete rest["additionalProperties"];
   const schema = withOuterWords(withoutTextForm(withPlainMap(rest)));
   if (schema["format"] === "binary") return { type: "string", format: "binary" };
   const inner = withPlainChoice(
@@ -33,6 +35,7 @@ function cleaned(given: Json, schemas: Record<string, Json>): Json {
     ),
   );
   if (typeof id !== "string") return inner;
+  if (id in schemas && !Bun.deepEquals(schemas[id], inner)) throw new Error(`Two schemas are called ${id}.`);
   schemas[id] = inner;
   return { $ref: `#/components/schemas/${id}` };
 }

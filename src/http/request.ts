@@ -41,8 +41,14 @@ export function certainAddress(app: App, served: Served): string {
 }
 
 export function clientBehind(peer: string, forwarded: string | null, proxies: string[]): string {
-  const hops = [...(forwarded ?? "").split(",").map((hop) => hop.trim()), peer].filter(Boolean);
+  const hops = [...(forwarded ?? "").split(",").map(withoutPort), peer].filter(Boolean);
   return hops.findLast((hop) => !isIP(hop) || !inNetworks(hop, proxies)) ?? peer;
+}
+
+/** Some proxies name the client's port as well, which is another one for each connection. */
+function withoutPort(hop: string): string {
+  const [, v4, v6] = /^([\d.]+):\d+$|^\[([\da-f:.]+)\](?::\d+)?$/i.exec(hop.trim()) ?? [];
+  return v4 ?? v6 ?? hop.trim();
 }
 
 /** Takes one of the requests that `key` may make; throws `rate_limited` when there is none left. */

@@ -1,7 +1,9 @@
 import { Elysia, NotFoundError, ParseError, ValidationError } from "elysia";
+import { refusalOfDeleted } from "../accounts/accounts.ts";
 import { accountRoutes } from "../accounts/routes.ts";
 import type { App } from "../app.ts";
-import { isStorageFault } from "../db/database.ts";
+import { isMissingParent, isStorageFault } from "../db/database.ts";
+import type { UserRow } from "../db/schema.ts";
 import { splitListen } from "../config-forms.ts";
 import { loadCertificate } from "../smtp/certificate.ts";
 import { connectionRoutes } from "../connections/routes.ts";
@@ -38,26 +40,28 @@ export interface HttpDoor extends AsyncDisposable {
 export function createHttp(app: App, health: Health) {
   // Not the default way to drop unknown members: that one reads a number or a text as an empty object.
   const root = new Elysia({ normalize: "typebox", aot: true });
+  const seen = new WeakMap<Request, { client: string; request_id: string }>();
   const http = root
     .onRequest(({ request, set }) => {
-      Object.assign(set.headers, securityHeaders(app), { "x-request-id": requestId(request) });
+      const request_id = requestId(request);
+      Object.assign(set.headers, securityHeaders(app), { "x-request-id": request_id });
+      // Once the answer has gone, the socket no longer tells the address, nor always the headers their names.
+      if (app.log.isLevelEnabled("debug"))
+        seen.set(request, { client: clientAddress(app, { request, server: http.server }), request_id });
     })
-    .onError(({ error, set, request }) => {
-      const known = asAppError(http.routes, error, request);
+    .onError(async (context) => {
+      const { error, set, request } = context;
+      const known = (await refusalOfGone(app, context)) ?? asAppError(http.routes, error, request);
       if (known.code === "internal")
         app.log.error({ err: error, request_id: set.headers["x-request-id"] }, "request failed");
       set.status = STATUS[known.code];
       return problemResponse(app, known, set.headers);
     })
     .onAfterResponse(({ request, set }) => {
-      if (!app.log.isLevelEnabled("debug")) return;
+      const caller = seen.get(request);
+      if (!caller) return;
       const { pathname: path } = new URL(request.url);
-      const client = clientAddress(app, { request, server: http.server });
-      const { status } = set;
-      app.log.debug(
-        { method: request.method, path, status, client, request_id: set.headers["x-request-id"] },
-        "request",
-      );
+      app.log.debug({ method: request.method, path, status: set.status, ...caller }, "request");
     })
     .use(healthRoutes(health))
     .use(docsRoutes(() => root.routes))
@@ -109,6 +113,13 @@ function securityHeaders(app: App): Record<string, string> {
     "service-version": API_VERSION,
     ...(app.base_url.startsWith("https:") ? { "strict-transport-security": "max-age=31536000" } : {}),
   };
+}
+
+/** 401 when what was to be stored has no owner any more: the account was deleted while the request was under way. */
+async function refusalOfGone(app: App, context: { error: unknown }): Promise<AppError | undefined> {
+  // Of `authenticated`, if it got that far.
+  const { error, user } = context as { error: unknown; user?: UserRow };
+  return user && isMissingParent(error) ? refusalOfDeleted(app.db, user) : undefined;
 }
 
 function asAppError(routes: { path: string; method: string }[], error: unknown, request: Request): AppError {

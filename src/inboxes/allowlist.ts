@@ -1,5 +1,5 @@
-import { domainToASCII } from "node:url";
 import { invalid } from "../errors.ts";
+import { mailDomain } from "../lib/mail-domain.ts";
 
 /**
  * Normalises allowlist entries: `user@dom`, `@dom` or `*@dom` (that domain exactly), `@*.dom` (its
@@ -20,13 +20,12 @@ export function isListed(address: string, entries: string[]): boolean {
 }
 
 function normalizeEntry(entry: string, index: number): string {
-  const text = entry.trim().toLowerCase().replace(/^\*@/, "@");
+  const text = entry.trim().normalize("NFC").toLowerCase().replace(/^\*@/, "@");
   const at = text.lastIndexOf("@");
   const local = text.slice(0, at);
   const wildcard = local === "" && text.startsWith("@*.");
-  const domain = domainToASCII(text.slice(at + (wildcard ? 3 : 1)));
-  const valid =
-    at !== -1 && /^[^\s\p{C}@*<>(),;:"[\]\\]*$/u.test(local) && /^[a-z0-9-]+(\.[a-z0-9-]+)+$/.test(domain);
+  const domain = mailDomain(text.slice(at + (wildcard ? 3 : 1)));
+  const valid = at !== -1 && /^[^\s\p{C}@*<>(),;:"[\]\\]*$/u.test(local) && domain?.includes(".");
   if (valid) return `${local}@${wildcard ? "*." : ""}${domain}`;
   throw invalid(
     `body.allowlist_senders.${index}`,

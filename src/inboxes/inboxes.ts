@@ -3,6 +3,7 @@ import { planLimits, refuseOverCap } from "../billing/plans.ts";
 import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
 import type { InboxRow, UserRow } from "../db/schema.ts";
+import { NOT_DONE } from "../db/unfinished.ts";
 import { AppError, invalid } from "../errors.ts";
 import { addressOf, freeLocalPart, prefixOf, retireAddress } from "./addresses.ts";
 import { columnsOf, type InboundPolicy, type InboxSettings, type Scope } from "./settings.ts";
@@ -38,11 +39,11 @@ export async function createInbox(app: App, user: UserRow, input: NewInbox): Pro
 /** `createInbox` inside of the caller's transaction. */
 export async function addInbox(app: App, tx: Db, user: UserRow, input: NewInbox): Promise<InboxView> {
   const { domain_id = null, prefix: wanted, ...settings } = input;
-  const label = settings.label || DEFAULT_LABEL;
   const prefix = prefixOf(wanted ?? settings.label ?? "");
   const limits = planLimits(app.config, user.plan);
   refuseOverCap("inboxes", limits.inboxes, (await countInboxes(tx, user)) + 1);
   const domain = domain_id === null ? app.config.smtp.domain : await ownActiveDomain(tx, user, domain_id);
+  const columns = await columnsOf(app, tx, { user, settings, policy: DEFAULT_POLICY });
   const row: InboxRow = {
     id: Bun.randomUUIDv7(),
     user_id: user.id,
@@ -60,8 +61,8 @@ export async function addInbox(app: App, tx: Db, user: UserRow, input: NewInbox)
     retention_days: null,
     created: app.now(),
     updated: app.now(),
-    label,
-    ...(await columnsOf(app, tx, { user, settings: { ...settings, label }, policy: DEFAULT_POLICY })),
+    ...columns,
+    label: columns.label || DEFAULT_LABEL,
   };
   await tx.insertInto("inboxes").values(row).execute();
   return viewInbox(app, row);
@@ -97,9 +98,24 @@ export async function rotateInbox(app: App, user: UserRow, id: string): Promise<
       .where("user_id", "=", user.id)
       .where("inbox_id", "=", row.id);
     await tx.deleteFrom("reply_tokens").where("conversation_id", "in", threads).execute();
+    await keepFromStrangers(tx, row);
     await tx.updateTable("inboxes").set(changed).where("id", "=", row.id).execute();
     return viewInbox(app, { ...row, ...changed });
   });
+}
+
+/** An answer to what is still waiting would tell a stranger the new address. */
+async function keepFromStrangers(tx: Db, inbox: InboxRow): Promise<void> {
+  await tx
+    .updateTable("messages")
+    .set({ no_reply_reason: "address_rotated" })
+    .where("user_id", "=", inbox.user_id)
+    .where(NOT_DONE)
+    .where("state", "=", "received")
+    .where("inbox_id", "=", inbox.id)
+    .where("authority", "in", ["stranger", "unauthenticated"])
+    .where("no_reply_reason", "is", null)
+    .execute();
 }
 
 /** The address is never given out again: mail to it is refused from now on. */

@@ -4,6 +4,7 @@ import { planLimits, refuseOverCap } from "../billing/plans.ts";
 import type { Db } from "../db/database.ts";
 import type { InboxRow, UserRow } from "../db/schema.ts";
 import { invalid } from "../errors.ts";
+import { oneLine } from "../lib/one-line.ts";
 import { slugOf } from "../lib/slug.ts";
 import { isLongerThan } from "../lib/text-length.ts";
 import { normalizeAllowlist } from "./allowlist.ts";
@@ -93,11 +94,11 @@ async function listColumns(
   return columns;
 }
 
-function checkedLabel(label: string): string {
+function checkedLabel(text: string): string {
+  const label = oneLine(text);
   if (isLongerThan(label, MAX_LABEL_CHARS))
     throw invalid("body.label", "too_long", `The label must have at most ${MAX_LABEL_CHARS} characters.`);
-  // Half an emoji could not be stored as it is.
-  return label.toWellFormed();
+  return label;
 }
 
 async function refuseNoModel(tx: Db, user: UserRow, id: string | null): Promise<void> {

@@ -165,33 +165,52 @@ export async function claim<K extends JobKind>(
 
 type DueRow = Pick<JobRow, "id" | "payload" | "attempts" | "failures" | "account" | "account_slots">;
 
-/** The oldest due jobs, but of no account more than it may run: those of others move up. */
+/**
+ * The oldest due jobs, but of no account more than it may run: those of others move up. An account of which nothing
+ * runs comes before those with more, whose share may be all the slots there are.
+ */
 async function fairlyDue(
   tx: Db,
   due: Due,
   running: ClaimOptions["running"],
 ): Promise<{ rows: DueRow[]; full: Set<string> }> {
-  const taken = new Map<string, number>();
+  const picked: Picked = { rows: [], taken: new Map(), running };
+  const busy = await pick(tx, due, picked, 1);
+  const full = busy.size === 0 ? busy : await pick(tx, due, picked, Number.POSITIVE_INFINITY);
+  return { rows: picked.rows, full };
+}
+
+interface Picked {
+  rows: DueRow[];
+  /** Of each account, what runs and what was picked. */
+  taken: Map<string, number>;
+  running: ClaimOptions["running"];
+}
+
+/** Adds to `picked`, and gives the accounts that have more due than `most`, or than their share, lets them run. */
+async function pick(tx: Db, due: Due, { rows, taken, running }: Picked, most: number): Promise<Set<string>> {
   const full = new Set<string>();
-  const rows: DueRow[] = [];
-  for (;;) {
+  while (rows.length < due.limit) {
     const limit = due.limit - rows.length;
-    const found = await (full.size === 0
+    const not = rows.map(({ id }) => id);
+    const found = await (full.size + not.length === 0
       ? dueJobs(tx, due)
-      : dueOf(tx, { ...due, limit }, { not_of: [...full], not: rows.map(({ id }) => id) }).execute());
+      : dueOf(tx, { ...due, limit }, { not_of: [...full], not }).execute());
     const before = full.size;
     const room = found.filter((row) => {
       const share = shareOf(row);
       if (share === null) return true;
       const count = taken.get(share.account) ?? running(share.account);
-      if (count >= share.slots) full.add(share.account);
-      else taken.set(share.account, count + 1);
-      return count < share.slots;
+      const fits = count < Math.min(most, share.slots);
+      if (fits) taken.set(share.account, count + 1);
+      else full.add(share.account);
+      return fits;
     });
     rows.push(...room);
-    // Nobody's turn has come in place of another's, or there is no slot left.
-    if (full.size === before || rows.length >= due.limit) return { rows, full };
+    // Nobody's turn has come in place of another's.
+    if (full.size === before) break;
   }
+  return full;
 }
 
 function shareOf({ account, account_slots }: Pick<JobRow, "account" | "account_slots">): Share | null {
@@ -215,10 +234,10 @@ const freeExpired = prepared((db, held: { kind: JobKind; steady_now: number }) =
     .where("lease_until", "<=", held.steady_now),
 );
 
-const dueJobs = prepared((db, due: Due) => dueOf(db, due));
+const dueJobs = prepared((db, due: Due) => dueOf(db, due, { not_of: [], not: [] }));
 
-function dueOf(db: Db, due: Due, others?: { not_of: string[]; not: string[] }) {
-  const found = db
+function dueOf(db: Db, due: Due, { not_of, not }: { not_of: string[]; not: string[] }) {
+  const all = db
     .selectFrom("jobs as job")
     .select(["id", "payload", "attempts", "failures", "account", "account_slots"])
     .where("kind", "=", due.kind)
@@ -242,11 +261,9 @@ function dueOf(db: Db, due: Due, others?: { not_of: string[]; not: string[] }) {
     .orderBy("run_at")
     .orderBy("id")
     .limit(due.limit);
-  if (others === undefined) return found;
-  const ofOthers = found.where((eb) =>
-    eb.or([eb("account", "is", null), eb("account", "not in", others.not_of)]),
-  );
-  return others.not.length === 0 ? ofOthers : ofOthers.where("id", "not in", others.not);
+  const others = not.length === 0 ? all : all.where("id", "not in", not);
+  if (not_of.length === 0) return others;
+  return others.where((eb) => eb.or([eb("account", "is", null), eb("account", "not in", not_of)]));
 }
 
 const nextRun = prepared((db, due: Due) =>

@@ -1,4 +1,8 @@
+import { isNestedDeeper } from "./json-depth.ts";
+
 const MAX_QUOTED_CHARS = 300;
+/** More than any answer that is meant, the schemas of tools included. */
+const MAX_DEPTH = 200;
 /** Enough for a quotation after redaction, and a bound on the work of it. */
 const MAX_READ_CHARS = 600;
 const MAX_RAW_CHARS = 8_000;
@@ -32,16 +36,28 @@ export function quote(text: string, secrets: string[]): string {
     .replace(/[\s\p{C}]+/gu, " ")
     .trim();
   const long = secrets.filter((secret) => secret.length >= MIN_SECRET_CHARS);
-  const forms = new Set(long.flatMap((secret) => [secret, encodeURIComponent(secret), inJson(secret)]));
-  const clean = hideParts(hideMasked(line.slice(0, MAX_READ_CHARS), long), [...forms]);
+  const clean = hideParts(hideMasked(line.slice(0, MAX_READ_CHARS), long), long.flatMap(formsOf));
   return clean.length > MAX_QUOTED_CHARS ? `${clean.slice(0, MAX_QUOTED_CHARS - 1)}…` : clean;
+}
+
+/** Whether a text repeats a secret: in any case, and encoded. */
+export function repeats(text: string, secret: string): boolean {
+  const shown = inLowerCase(text);
+  return formsOf(secret).some((form) => shown.includes(inLowerCase(form)));
+}
+
+/** As `repeats`, or a part of it that is long enough to tell. */
+export function repeatsPart(text: string, secret: string): boolean {
+  return hideParts(text, formsOf(secret)) !== text;
 }
 
 export function member(value: unknown, name: string): unknown {
   return typeof value === "object" && value !== null ? (value as Record<string, unknown>)[name] : undefined;
 }
 
-function parseJson(text: string): unknown {
+/** Undefined for what is no JSON, and for what is nested so deep that walking it would be the fault of ours. */
+export function parseJson(text: string): unknown {
+  if (isNestedDeeper(text, MAX_DEPTH)) return undefined;
   try {
     return JSON.parse(text);
   } catch {
@@ -49,8 +65,9 @@ function parseJson(text: string): unknown {
   }
 }
 
-function inJson(secret: string): string {
-  return JSON.stringify(secret).slice(1, -1);
+/** How a secret may be written. */
+function formsOf(secret: string): string[] {
+  return [...new Set([secret, encodeURIComponent(secret), JSON.stringify(secret).slice(1, -1)])];
 }
 
 function hideMasked(text: string, secrets: string[]): string {

@@ -1,9 +1,13 @@
+/** More than any slug is made of: many marks on one letter take normalisation the square of their number. */
+const MAX_READ_CHARS = 500;
+
 /**
  * A text as lower-case letters, digits and single hyphens: `Ångström & Über` becomes `angstrom-uber`. Empty if
  * nothing of it can be written that way.
  */
 export function slugOf(text: string): string {
   return text
+    .slice(0, MAX_READ_CHARS)
     .normalize("NFKD")
     .replaceAll(/\p{M}/gu, "")
     .toLowerCase()

@@ -12,6 +12,9 @@ const MAX_MAILBOXES = 1_000;
 // RFC 5321 §4.5.3.1
 const MAX_LOCAL_OCTETS = 64;
 const MAX_ADDRESS_OCTETS = 254;
+/** Marks that pile up on one letter take normalisation the square of their number. */
+const MAX_WRITTEN_CHARS = 500;
+const MAX_QUOTED_CHARS = 100;
 
 /**
  * An address list (RFC 5322 §3.4). Quoted local parts, address literals and the obsolete forms (routes, comments
@@ -118,7 +121,7 @@ function toMailbox(words: Token[]): Mailbox | string {
     return "An address stands beside other words without angle brackets.";
   const address = last && last.kind !== "quoted" ? normalizeAddress(last.text) : undefined;
   if (address === undefined)
-    return `${JSON.stringify(last?.text ?? "")} is not a mail address of a domain name.`;
+    return `${JSON.stringify((last?.text ?? "").slice(0, MAX_QUOTED_CHARS))} is not a mail address of a domain name.`;
   const name = phrase.map((word) => word.text).join(" ");
   // An unquoted name with an "@" is read as the address by some readers.
   const looksLikeAddress = phrase.some((word) => word.kind === "atom" && word.text.includes("@"));
@@ -134,6 +137,7 @@ const DOT_ATOM =
 const DOMAIN_LABEL = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
 
 function normalizeAddress(text: string): string | undefined {
+  if (text.length > MAX_WRITTEN_CHARS) return undefined;
   const at = text.lastIndexOf("@");
   const local = text.slice(0, Math.max(at, 0)).normalize("NFC").toLowerCase();
   const domain = normalizeDomain(text.slice(at + 1));

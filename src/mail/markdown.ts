@@ -1,6 +1,9 @@
 import MarkdownIt from "markdown-it";
 import sanitizeHtml from "sanitize-html";
 
+/** What browsers and mail programs take without a doubt. */
+const MAX_LINK_CHARS = 4_000;
+
 const markdown = new MarkdownIt({
   html: false,
   linkify: true,
@@ -11,8 +14,10 @@ const markdown = new MarkdownIt({
 // Guessing would turn the name of a file, such as notes.md, into a link to somebody's host.
 markdown.linkify.set({ fuzzyLink: false });
 
+// Marks that pile up on one letter of a host take a URL parser the square of their number.
 markdown.validateLink = (url) =>
-  /^mailto:[^?]/i.test(url) || (/^https?:\/\//i.test(url) && URL.canParse(url));
+  url.length <= MAX_LINK_CHARS &&
+  (/^mailto:[^?]/i.test(url) || (/^https?:\/\//i.test(url) && URL.canParse(url)));
 
 /** Not even a picture's address is kept: fetching it would tell its host that the mail was opened. */
 markdown.renderer.rules["image"] = (tokens, index) =>

@@ -68,7 +68,8 @@ export async function acceptMail(
   tx: Db,
   mail: AcceptedMail,
 ): Promise<{ row: MessageRow; job: Job | null }> {
-  const { inbox, subject } = mail;
+  const { inbox } = mail;
+  const subject = mail.subject.slice(0, MAX_SUBJECT_CHARS);
   const conversation_id = mail.conversation_id ?? (await startConversation(app, tx, { inbox, subject }));
   const row: MessageRow = {
     ...blankMessage(app, mail.inbox),
@@ -76,7 +77,7 @@ export async function acceptMail(
     conversation_id,
     authority: mail.authority,
     sender: mail.sender,
-    subject: mail.subject.slice(0, MAX_SUBJECT_CHARS),
+    subject,
     auth: JSON.stringify(mail.auth),
     no_reply_reason: mail.no_reply_reason,
     raw_mail_id: mail.raw_mail_id,

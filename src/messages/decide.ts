@@ -134,14 +134,19 @@ async function decide(app: App, tx: Db, decision: Decision): Promise<Reception> 
   const isBounce = kind.kind === "hard" && kind.reason === "bounce";
   if (isBounce) await noteBounce(app, tx, { raw: delivery.raw, address: recipient.address });
   if (!recipient.inbox) return isBounce ? ACCEPTED : REPORTS_ONLY;
-  // Again, and now for good: between RCPT and here it may have been changed or deleted.
+  // Again, and now for good: between RCPT and here it may have been changed, deleted or given another address.
   const [inbox] = await inboxById(tx, { id: recipient.inbox.row.id });
-  if (!inbox) return GONE;
+  if (!inbox || !isAt(inbox, recipient.address)) return GONE;
   if (kind.kind === "hard") return skip(app, tx, { inbox, mail, reason: kind.reason });
   return decideSender(app, tx, decision, { row: inbox, user: recipient.inbox.user });
 }
 
 const GONE: Reception = { code: 550, enhanced: "5.1.1", text: "There is no such address here" };
+
+function isAt(inbox: InboxRow, address: string): boolean {
+  const { local_part, domain } = splitAddress(address);
+  return inbox.local_part === local_part && inbox.domain === domain;
+}
 
 async function decideSender(
   app: App,

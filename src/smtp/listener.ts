@@ -1,4 +1,5 @@
 import type { AddressInfo } from "node:net";
+import { domainToASCII } from "node:url";
 import { SMTPServer, type SMTPServerOptions, type SMTPServerSession } from "smtp-server";
 import type { App } from "../app.ts";
 import { splitListen } from "../config-forms.ts";
@@ -105,7 +106,7 @@ function handlers(app: App): SMTPServerOptions {
       else perAddress.delete(session.remoteAddress);
     },
     async onRcptTo({ address }, session, callback) {
-      callback(await admit(app, address, recipientsOf.get(session.id)));
+      callback(await admit(app, withAsciiDomain(address), recipientsOf.get(session.id)));
     },
     async onData(stream, session, callback) {
       const delivery = envelopeOf(session, recipientsOf.get(session.id));
@@ -141,13 +142,21 @@ function envelopeOf(
 ): Omit<Delivery, "raw"> {
   const { mailFrom, rcptTo } = session.envelope;
   return {
-    mail_from: mailFrom === false ? "" : mailFrom.address,
+    mail_from: mailFrom === false ? "" : withAsciiDomain(mailFrom.address),
     helo: session.hostNameAppearsAs || "",
     remote_address: session.remoteAddress,
     recipients: rcptTo
-      .map(({ address }) => recipients?.get(address.toLowerCase()))
+      .map(({ address }) => recipients?.get(withAsciiDomain(address).toLowerCase()))
       .filter((known) => known !== undefined),
   };
+}
+
+/** Everywhere else domains have A-labels; the library writes `xn--…` as what it stands for (RFC 6531 §3.3 allows both). */
+function withAsciiDomain(address: string): string {
+  const at = address.lastIndexOf("@") + 1;
+  return /[^\0-\x7f]/.test(address.slice(at))
+    ? address.slice(0, at) + domainToASCII(address.slice(at))
+    : address;
 }
 
 async function unknownRecipient(app: App, address: string): Promise<Error> {

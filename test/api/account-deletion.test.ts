@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { readdir } from "node:fs/promises";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sql } from "kysely";
 import { emailFingerprint } from "../../src/accounts/accounts.ts";
@@ -158,6 +159,64 @@ test("of two deletions at the same moment neither fails", async () => {
   expect((await Promise.all([send(), send()])).map(({ status }) => status)).toEqual([204, 204]);
 });
 
+test("whatever is asked at the moment of the deletion is answered with 401, and stored for nobody", async () => {
+  await using t = await testApp({ llm: { kind: "demo" } });
+  const calls: [method: string, path: string, body: unknown][] = [
+    ["POST", "/contexts", { title: "Late", body: "Late", kind: "instruction" }],
+    ["POST", "/connections", { kind: "demo" }],
+    ["POST", "/inboxes", {}],
+    ["POST", "/custom-domains", { domain: "late.example.org" }],
+    ["POST", "/auth/api-key", undefined],
+    ["POST", "/auth/set-password", { password: PASSWORD }],
+    ["PATCH", "/auth/profile", { name: "Late" }],
+  ];
+  for (const [method, path, body] of calls) {
+    const ada = await t.as(ADA);
+    const gone = deleteAccount(t, ada);
+    const late = method === "PATCH" ? ada.patch(path, body) : ada.post(path, body);
+    const { status, body: answer } = await late;
+    expect([path, status, answer.code, answer.detail]).toEqual([
+      path,
+      401,
+      "unauthorized",
+      "This account has been deleted.",
+    ]);
+    await gone;
+  }
+});
+
+test("what was deleted can be read in neither the database nor its log", async () => {
+  const dir = await mkdtemp(join(tmpdir(), "mailwright-deletion-"));
+  await using _dir = { [Symbol.asyncDispose]: () => rm(dir, { recursive: true }) };
+  const path = join(dir, "mailwright.db");
+  await using t = await testApp({ llm: { kind: "demo" }, database: { url: `sqlite:${path}` } });
+  const ada = await t.as(ADA);
+  await ada.post("/inboxes", {});
+  await ada.post("/v1/messages", {
+    instruction: "SECRET-instruction",
+    content: "SECRET-content ".repeat(900),
+  });
+  await ada.post("/contexts", { title: "Mine", body: "SECRET-context ".repeat(900), kind: "instruction" });
+  const stored = async () =>
+    (await Promise.all([path, `${path}-wal`].map((file) => Bun.file(file).bytes())))
+      .map((bytes) => Buffer.from(bytes).toString("latin1"))
+      .join("");
+  expect(namesFound(await stored())).toEqual(["SECRET-content", "SECRET-context", "SECRET-instruction"]);
+  await deleteAccount(t, ada);
+  await t.drain();
+  expect(namesFound(await stored())).toEqual([]);
+});
+
+test("an address with an international domain confirms in both of its forms", async () => {
+  await using t = await testApp();
+  const ada = await t.as("ada@xn--mnchen-3ya.example");
+  const init = { method: "DELETE", headers: { "x-api-key": ada.key, "content-type": "application/json" } };
+  const send = (confirm: string) =>
+    t.request("/auth/account", { ...init, body: JSON.stringify({ confirm }) });
+  expect((await send("ada@muenchen.example")).status).toBe(422);
+  expect((await send("Ada@MÜNCHEN.example")).status).toBe(204);
+});
+
 test("a run that goes on ends without harm, and who waits for it is told that it is gone", async () => {
   const answered = Promise.withResolvers<string>();
   await using room = await mailroom({ model: { reply: () => answered.promise } });
@@ -184,8 +243,9 @@ test("queued mail and messages of the account are not worked on any more", async
     (await room.app.db.selectFrom("jobs").select("kind").execute()).map(({ kind }) => kind).sort();
   expect(await kinds()).toEqual(["mail_code", "route_message", "route_message", "send_mail"]);
   await deleteAccount(room, room.owner);
-  expect(await kinds()).toEqual([]);
+  expect(await kinds()).toEqual(["erase_bytes"]);
   await room.drain();
+  expect(await kinds()).toEqual([]);
   expect(room.model.requests).toEqual([]);
 });
 

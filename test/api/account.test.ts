@@ -203,6 +203,17 @@ describe("API keys", () => {
     expect((await browser.send("DELETE", `/auth/api-keys/${id}`)).status).toBe(404);
   });
 
+  test("keys that are refused use up none of the mails about those that are made", async () => {
+    await using t = await testApp({ plans: { pro: { api_keys: 1 } } });
+    const ada = await t.as(ADA);
+    await setPlan(t.app, { email: ADA, plan: "pro" });
+    for (let turn = 0; turn < 12; turn++) expect((await ada.post("/auth/api-key")).status).toBe(403);
+    expect(await subjectsTo(t, ADA)).toEqual([]);
+    await setPlan(t.app, { email: ADA, plan: "free" });
+    expect((await ada.post("/auth/api-key")).status).toBe(200);
+    expect(await subjectsTo(t, ADA)).toEqual(["A new API key for your Mailwright account"]);
+  });
+
   test("at most ten mails about new keys and passwords are sent in an hour", async () => {
     await using t = await testApp();
     const browser = await signIn(t, ADA);
@@ -264,6 +275,11 @@ describe("from the shell", () => {
     await using t = await testApp();
     const ada = await t.as(ADA);
     const second = await createApiKey(t.app, { email: ADA });
+    const named = (name: string) => createApiKey(t.app, { email: ADA, name }).catch(messageOf);
+    expect([await named(" "), await named("x".repeat(101))]).toEqual([
+      "A name must not be blank.",
+      "A name has at most 100 characters.",
+    ]);
     expect(await revokeApiKeyOf(t.app, { email: ADA, key: second.last4 })).toBe(second.id);
     const [first] = (await ada.get("/auth/api-keys")).body;
     const fault = await revokeApiKeyOf(t.app, { email: ADA, key: "none" }).catch(messageOf);

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { sweepUnproven } from "../../src/accounts/unproven.ts";
 import { type Answer, type TestApp, testApp } from "../support/app.ts";
 import { freshCode, lettersTo, newestCode, openBrowser, signIn, subjectsTo } from "./browser.ts";
 
@@ -307,6 +308,40 @@ test("a code that is asked for is sent after a restart, should the server stop a
   await t.app.worker?.[Symbol.asyncDispose]();
   const [job] = await t.app.db.selectFrom("jobs").selectAll().execute();
   expect([job?.kind, job?.status]).toEqual(["mail_code", "pending"]);
+});
+
+test("an address that nobody proves within a day is forgotten, with its codes and chosen passwords", async () => {
+  await using t = await testApp();
+  await signIn(t, ADA);
+  await openBrowser(t).post("/auth/register", { email: "bob@example.com", password: "quiet river 42" });
+  await t.drain();
+  await openBrowser(t).post("/auth/request-code", { email: ADA });
+  await t.drain();
+  t.clock.advance("23h");
+  await openBrowser(t).post("/auth/register", { email: "eve@example.com", password: "quiet river 42" });
+  await t.drain();
+  expect(await accounts(t)).toEqual([ADA, "bob@example.com", "eve@example.com"]);
+  t.clock.advance("2h");
+  await freshCode(t, "dan@example.com");
+  expect(await accounts(t)).toEqual([ADA, "eve@example.com", "dan@example.com"]);
+  const rows = async (table: "login_codes" | "pending_passwords") =>
+    (await t.app.db.selectFrom(table).select("user_id").execute()).length;
+  expect([await rows("login_codes"), await rows("pending_passwords")]).toEqual([2, 1]);
+  await signIn(t, "bob@example.com");
+  expect(await accounts(t)).toContain("bob@example.com");
+});
+
+test("an account that waits for its mail is not forgotten meanwhile", async () => {
+  await using t = await testApp();
+  await openBrowser(t).post("/auth/request-code", { email: ADA });
+  await t.drain();
+  t.clock.advance("2d");
+  const { id } = await t.app.db.selectFrom("users").select("id").executeTakeFirstOrThrow();
+  await openBrowser(t).post("/auth/request-code", { email: ADA });
+  await t.app.write((tx) => sweepUnproven(t.app, tx));
+  expect(await t.app.db.selectFrom("users").select("id").execute()).toEqual([{ id }]);
+  await t.drain();
+  expect(await subjectsTo(t, ADA)).toHaveLength(2);
 });
 
 function shapeOf(answer: Answer): unknown {

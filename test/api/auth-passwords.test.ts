@@ -105,6 +105,35 @@ describe("register", () => {
     expect([me.status, me.body.has_password]).toEqual([200, false]);
   });
 
+  test("who has an account already is told by mail when it gets a password, and only then", async () => {
+    await using t = await testApp();
+    const told = async () =>
+      (await subjectsTo(t, ADA)).filter((subject) => subject.startsWith("The password of")).length;
+    await signIn(t, ADA);
+    const browser = openBrowser(t);
+    t.clock.advance("1h");
+    await browser.post("/auth/register", { email: ADA, password: PASSWORD });
+    await t.drain();
+    const code = (await newestCode(t, ADA)) as string;
+    const wrong = code === "000000" ? "000001" : "000000";
+    expect((await browser.post("/auth/verify", { email: ADA, code: wrong })).status).toBe(401);
+    expect(await told()).toBe(0);
+    expect((await browser.post("/auth/verify", { email: ADA, code })).body.has_password).toBe(true);
+    expect(await told()).toBe(1);
+    await signIn(t, ADA, browser);
+    expect(await told()).toBe(1);
+  });
+
+  test("who is new needs no mail about the password that was just chosen", async () => {
+    await using t = await testApp();
+    const browser = openBrowser(t);
+    await browser.post("/auth/register", { email: ADA, password: PASSWORD });
+    await t.drain();
+    const code = await newestCode(t, ADA);
+    expect((await browser.post("/auth/verify", { email: ADA, code })).body.has_password).toBe(true);
+    expect(await subjectsTo(t, ADA)).toEqual([`${code} is your Mailwright code`]);
+  });
+
   test("within the pause the code that is on its way is the one", async () => {
     await using t = await testApp();
     const code = await freshCode(t, ADA);

@@ -208,14 +208,52 @@ test.each([
   expect((await ada.get("/connections")).body[0].last_error).toEndWith("It said: Bad key [key] given");
 });
 
-test("a provider that repeats the credential in a good answer is not shown", async () => {
-  await using provider = startProvider("openai", { answer: () => Response.json({ data: [{ id: KEY }] }) });
+test.each([
+  ["the credential", KEY],
+  ["the credential in capitals", KEY.toUpperCase()],
+  ["a part of the credential", KEY.slice(3, 20)],
+  ["the credential where a name is cut", `${"x".repeat(190)}${KEY}`],
+  ["a header's value", "team/secret+value"],
+  ["a header's value, encoded", encodeURIComponent("team/secret+value")],
+])("a provider that repeats %s in a good answer is not shown", async (_what, echoed) => {
+  await using provider = startProvider("notes", { answer: () => Response.json({ name: echoed }) });
   await using t = await testApp(LOCAL);
   const ada = await t.as("ada@example.com");
-  const id = await connect(ada, provider, { kind: "openai" });
+  const id = await connect(ada, provider, { kind: "notes", headers: { "X-Team": "team/secret+value" } });
   const { body } = await ada.post(`/connections/${id}/test`);
-  expect(body).toMatchObject({ ok: false, models: [], error: { code: "bad_response" } });
-  expect(JSON.stringify(body)).not.toContain(KEY);
+  expect(body).toMatchObject({ ok: false, account: null, error: { code: "bad_response" } });
+  expect(JSON.stringify(body)).not.toContain(echoed);
+  expect((await ada.get("/connections")).body[0].last_error).not.toContain(echoed);
+});
+
+test("a short header's value may stand in a good answer", async () => {
+  await using provider = startProvider("notes", { answer: () => Response.json({ name: "Mailwright bot" }) });
+  await using t = await testApp(LOCAL);
+  const ada = await t.as("ada@example.com");
+  const id = await connect(ada, provider, { kind: "notes", headers: { "X-Title": "Mailwright" } });
+  expect((await ada.post(`/connections/${id}/test`)).body.account).toBe("Mailwright bot");
+});
+
+test("an answer that is nested without end is a verdict too, and takes no time", async () => {
+  const nested = `${"[".repeat(200_000)}${"]".repeat(200_000)}`;
+  const rpc = `{"jsonrpc":"2.0","id":1,"error":${nested}}`;
+  const started = performance.now();
+  for (const [kind, status, text] of [
+    ["openai", 200, `{"data":${nested}}`],
+    ["openai", 400, `{"error":${nested}}`],
+    ["mcp", 200, rpc],
+    ["mcp", 200, `data: ${rpc}\n\n`],
+  ] as const) {
+    const type = text.startsWith("data:") ? "text/event-stream" : "application/json";
+    const answer = (): Response => new Response(text, { status, headers: { "content-type": type } });
+    await using provider = startProvider(kind, { answer });
+    await using t = await testApp(LOCAL);
+    const ada = await t.as("ada@example.com");
+    const id = await connect(ada, provider, { kind });
+    const { status: told, body } = await ada.post(`/connections/${id}/test`);
+    expect([told, body.error]).toMatchObject([200, { code: "bad_response", http_status: status }]);
+  }
+  expect(performance.now() - started).toBeLessThan(3_000);
 });
 
 test("a long list of models is cut after 200 and counted whole", async () => {

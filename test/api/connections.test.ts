@@ -117,6 +117,11 @@ test.each([
   ["a user in the base_url", { kind: "demo", base_url: "https://u@a.example/" }, "body.base_url"],
   ["a password in the base_url", { kind: "demo", base_url: "https://:p@a.example/" }, "body.base_url"],
   ["a fragment in the base_url", { kind: "demo", base_url: "https://a.example/#x" }, "body.base_url"],
+  ["an empty fragment in the base_url", { kind: "demo", base_url: "https://a.example/#" }, "body.base_url"],
+  ["a blank in the base_url", { kind: "demo", base_url: "https://a.example/v 1" }, "body.base_url"],
+  ["a line break in the base_url", { kind: "demo", base_url: "https://a.ex\nample/v1" }, "body.base_url"],
+  ["a base_url without slashes", { kind: "demo", base_url: "https:a.example" }, "body.base_url"],
+  ["a base_url with backslashes", { kind: "demo", base_url: "https:\\\\a.example\\v1" }, "body.base_url"],
   ["a label of 101 characters", { kind: "demo", label: "x".repeat(101) }, "body.label"],
   ["a label of null", { kind: "demo", label: null }, "body.label"],
   ["headers as a list", { kind: "demo", headers: ["X-A: b"] }, "body.headers"],
@@ -140,6 +145,15 @@ test.each([
     [path],
   ]);
   expect((await ada.get("/connections")).body).toEqual([]);
+});
+
+test("a pasted base_url loses the blanks around it", async () => {
+  await using t = await testApp();
+  const ada = await t.as("ada@example.com");
+  const made = await ada.post("/connections", { kind: "ollama", base_url: " https://a.example/v1\n" });
+  expect([made.status, made.body.base_url]).toEqual([201, "https://a.example/v1"]);
+  const cleared = await ada.patch(`/connections/${made.body.id}`, { base_url: " " });
+  expect(cleared.body.base_url).toBeNull();
 });
 
 test("plain http is taken for a host that the operator allowed", async () => {

@@ -81,6 +81,23 @@ test.each([
   },
 );
 
+test("an address is kept in the form in which mail from it is read", async () => {
+  await using t = await contactApp();
+  expect((await submit(t, { ...ADA, email: " Zoe\u0308@Example.com" })).status).toBe(201);
+  expect(await kept(t)).toMatchObject([{ email: "zo\u00eb@example.com" }]);
+});
+
+test("the letter stays one that every mail server takes when the sender's address is not", async () => {
+  await using t = await contactApp();
+  expect((await submit(t, { ...ADA, email: "zoë@büro.example" })).status).toBe(201);
+  const [letter] = await letters(t);
+  const raw = Buffer.from(letter?.raw ?? "").toString();
+  expect(raw.slice(0, raw.indexOf("\r\n\r\n"))).toMatch(/^[\x20-\x7e\t\r\n]+$/);
+  const mail = await simpleParser(raw);
+  expect(mail.replyTo).toBeUndefined();
+  expect(mail.text).toContain("E-mail: zoë@xn--bro-hoa.example");
+});
+
 test("without an administrator it is only kept", async () => {
   await using t = await testApp();
   expect((await submit(t, ADA)).status).toBe(201);
@@ -98,6 +115,15 @@ test("of several administrators the one of the configuration gets the mail", asy
   await submit(t, ADA);
   const recipients = (await letters(t)).map(({ envelope_to }) => envelope_to);
   expect(recipients).toEqual(["first@example.org", "ops@example.org", "ops@example.org"]);
+});
+
+test("the account that the configuration names later gets the mail as well", async () => {
+  await using t = await testApp();
+  await t.as("first@example.org");
+  await t.as("ops@example.org");
+  t.app.config.auth.admin_email = "ops@example.org";
+  await submit(t, ADA);
+  expect((await letters(t)).map(({ envelope_to }) => envelope_to)).toEqual(["ops@example.org"]);
 });
 
 const INJECTION = "x\r\nBcc: victim@example.net\r\n\r\nbody";
@@ -218,6 +244,15 @@ test.each(FAULTS)("%s is refused, and does not count", async (_name, change, pat
   expect((await submit(t, ADA)).status).toBe(201);
 });
 
+test("an address of marks that pile up on one letter is refused at once", async () => {
+  await using t = await contactApp();
+  const marks = `a${"\u0315\u0300\u05ae".repeat(40_000)}`;
+  const started = performance.now();
+  for (const email of [`${marks}@example.com`, `ada@${marks}.example`])
+    expect((await submit(t, { ...ADA, email })).status).toBe(422);
+  expect(performance.now() - started).toBeLessThan(2_000);
+});
+
 test("what is no JSON object is refused", async () => {
   await using t = await contactApp();
   for (const sent of ["{ not json", "[]", "null", ""]) {
@@ -260,6 +295,14 @@ test("a client is heard five times an hour, machine or not; others are not held 
   expect(await kept(t)).toHaveLength(6);
   t.clock.advance(`${wait}s`);
   expect((await submit(t, ADA, from("192.0.2.1"))).status).toBe(201);
+});
+
+test("all addresses of one IPv6 network are one client", async () => {
+  await using t = await contactApp();
+  for (let count = 0; count < 5; count += 1)
+    expect((await submit(t, ADA, from(`2001:db8:0:1::${count}`))).status).toBe(201);
+  expect((await submit(t, ADA, from("2001:db8:0:1:ffff::6"))).status).toBe(429);
+  expect((await submit(t, ADA, from("2001:db8:0:2::6"))).status).toBe(201);
 });
 
 test("a client is heard twenty times a day", async () => {

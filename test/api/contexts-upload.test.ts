@@ -119,6 +119,23 @@ test("a file that takes long to look through does not", async () => {
   expect(performance.now() - started).toBeLessThan(5_000);
 });
 
+test("a form of as many parts as fit is looked through at once, and one that is no multipart form not at all", async () => {
+  await using t = await testApp();
+  const ada = await t.as("ada@example.com");
+  const parts = Array.from({ length: 9_000 }, (_, number) => part(`name="p${number}"`, ""));
+  const fields = Array.from({ length: 70_000 }, (_, number) => `p${number}=`);
+  const started = performance.now();
+  for (let count = 0; count < 5; count += 1)
+    expect((await uploadRaw(t, ada, parts.join(""))).status).toBe(422);
+  const answer = await t.request("/contexts/upload", {
+    method: "POST",
+    headers: { "x-api-key": ada.key, "content-type": "application/x-www-form-urlencoded" },
+    body: fields.join("&").slice(0, 524_288),
+  });
+  expect([answer.status, answer.body.errors[0]]).toMatchObject([422, { path: "body.file", code: "missing" }]);
+  expect(performance.now() - started).toBeLessThan(1_000);
+});
+
 test.each([
   ["Latin-1", Uint8Array.of(0x47, 0x72, 0xfc, 0xdf, 0x65)],
   ["UTF-16", Uint8Array.of(0xff, 0xfe, 0x41, 0x00)],

@@ -1,13 +1,15 @@
-import { describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { ERROR_CODES } from "../../src/errors.ts";
 import { CATALOGUE } from "../../src/http/error-catalogue.ts";
 import { STATUS, TITLES } from "../../src/http/errors.ts";
 import { type TestApp, testApp } from "../support/app.ts";
-import { CHROMIUM, type Page, startBrowser } from "../support/browser.ts";
+import { type Browser, CHROMIUM, type Page, startBrowser } from "../support/browser.ts";
 import { LISTEN, openDoor } from "./door.ts";
 
 const PAGES = ["/docs", "/docs/errors"];
 const ASSETS = ["swagger-ui-bundle.js", "swagger-ui.css", "init.js", "style.css"];
+
+const BROWSER_MS = 60_000;
 
 if (CHROMIUM === null) console.log("the pages are not tried in a browser: apt-get install chromium");
 
@@ -57,13 +59,13 @@ test.each(ASSETS)(
 );
 
 test("/openapi.json is asked for again each time, and not sent twice", async () => {
-  await using t = await testApp();
-  const first = await t.request("/openapi.json");
+  await using t = await testApp({ server: LISTEN });
+  await using door = await openDoor(t);
+  const first = await door.request("/openapi.json");
   expect(first.headers.get("content-type")).toBe("application/json");
   expect(first.headers.get("cache-control")).toBe("no-cache");
-  const etag = first.headers.get("etag") ?? "";
-  await using door = await openDoor(t);
-  const again = await door.request("/openapi.json", { headers: { "if-none-match": etag } });
+  const known = first.headers.get("etag") ?? "";
+  const again = await door.request("/openapi.json", { headers: { "if-none-match": known } });
   expect([again.status, again.body]).toEqual([304, ""]);
 });
 
@@ -101,53 +103,67 @@ describe("/docs/errors", () => {
 });
 
 describe.skipIf(CHROMIUM === null)("in a browser", () => {
-  test("/docs draws every operation of the document, breaks no rule and asks nobody else", async () => {
-    await using t = await testApp({ server: LISTEN });
-    await using door = await openDoor(t);
-    await using browser = await startBrowser();
-    const page = await browser.open(`${door.url}/docs`);
-    const operations = await operationsOf(t);
-    await page.until(`document.querySelectorAll(".opblock").length >= ${operations}`);
-    expect(await page.evaluate<number>(`document.querySelectorAll(".opblock").length`)).toBe(operations);
-    expect(await page.evaluate<string>(`document.body.innerText`)).not.toMatch(/errors? occurred|failed to/i);
-    expectQuiet(page, door.url);
-    await picture(page, "docs");
-    const night = await browser.open(`${door.url}/docs`, { dark: true, width: 360 });
-    await night.until(`document.querySelector(".opblock")`);
-    const colour = `getComputedStyle(document.querySelector(".opblock-tag")).color`;
-    expect(await night.evaluate<string>(colour)).not.toBe(await page.evaluate<string>(colour));
-    expectQuiet(night, door.url);
-    await picture(night, "docs on a phone in the dark");
-  }, 30_000);
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await startBrowser();
+  }, BROWSER_MS);
+  afterAll(() => browser?.[Symbol.asyncDispose]());
 
-  test("/docs sends a call with the key that was typed in, and shows the answer", async () => {
-    await using t = await testApp({ server: LISTEN });
-    await using door = await openDoor(t);
-    await using browser = await startBrowser();
-    const ada = await t.as("ada@example.com");
-    const page = await browser.open(`${door.url}/docs`);
-    await page.until(`document.querySelector(".authorize")`);
-    await click(page, ".authorize");
-    await page.until(`document.querySelector(".auth-container input")`);
-    await type(page, ".auth-container input", ada.key);
-    await click(page, ".auth-container .authorize");
-    await click(page, ".btn-done");
-    const operation = "#operations-Inboxes-postInboxes";
-    await page.until(`document.querySelector("${operation}")`);
-    await click(page, `${operation} .opblock-summary-control`);
-    await page.until(`document.querySelector("${operation} .try-out__btn")`);
-    await click(page, `${operation} .try-out__btn`);
-    await page.until(`document.querySelector("${operation} textarea")`);
-    await type(page, `${operation} textarea`, '{"label":"From the docs"}');
-    await click(page, `${operation} .execute`);
-    await page.until(`document.querySelector("${operation} .live-responses-table .response")`);
-    const shown = `document.querySelector("${operation} .live-responses-table").innerText`;
-    expect(await page.evaluate<string>(shown)).toContain("201");
-    expect((await ada.get("/inboxes")).body[0].label).toBe("From the docs");
-    expect(page.requests.at(-1)?.headers["X-API-Key"]).toBe(ada.key);
-    expect(await page.evaluate<number>(`localStorage.length + sessionStorage.length`)).toBe(0);
-    expectQuiet(page, door.url);
-  }, 30_000);
+  test(
+    "/docs draws every operation of the document, breaks no rule and asks nobody else",
+    async () => {
+      await using t = await testApp({ server: LISTEN });
+      await using door = await openDoor(t);
+      const page = await browser.open(`${door.url}/docs`);
+      const operations = await operationsOf(t);
+      await page.until(`document.querySelectorAll(".opblock").length >= ${operations}`);
+      expect(await page.evaluate<number>(`document.querySelectorAll(".opblock").length`)).toBe(operations);
+      expect(await page.evaluate<string>(`document.body.innerText`)).not.toMatch(
+        /errors? occurred|failed to/i,
+      );
+      expectQuiet(page, door.url);
+      await picture(page, "docs");
+      const night = await browser.open(`${door.url}/docs`, { dark: true, width: 360 });
+      await night.until(`document.querySelector(".opblock")`);
+      const colour = `getComputedStyle(document.querySelector(".opblock-tag")).color`;
+      expect(await night.evaluate<string>(colour)).not.toBe(await page.evaluate<string>(colour));
+      expectQuiet(night, door.url);
+      await picture(night, "docs on a phone in the dark");
+    },
+    BROWSER_MS,
+  );
+
+  test(
+    "/docs sends a call with the key that was typed in, and shows the answer",
+    async () => {
+      await using t = await testApp({ server: LISTEN });
+      await using door = await openDoor(t);
+      const ada = await t.as("ada@example.com");
+      const page = await browser.open(`${door.url}/docs`);
+      await page.until(`document.querySelector(".authorize")`);
+      await click(page, ".authorize");
+      await page.until(`document.querySelector(".auth-container input")`);
+      await type(page, ".auth-container input", ada.key);
+      await click(page, ".auth-container .authorize");
+      await click(page, ".btn-done");
+      const operation = "#operations-Inboxes-postInboxes";
+      await page.until(`document.querySelector("${operation}")`);
+      await click(page, `${operation} .opblock-summary-control`);
+      await page.until(`document.querySelector("${operation} .try-out__btn")`);
+      await click(page, `${operation} .try-out__btn`);
+      await page.until(`document.querySelector("${operation} textarea")`);
+      await type(page, `${operation} textarea`, '{"label":"From the docs"}');
+      await click(page, `${operation} .execute`);
+      await page.until(`document.querySelector("${operation} .live-responses-table .response")`);
+      const shown = `document.querySelector("${operation} .live-responses-table").innerText`;
+      expect(await page.evaluate<string>(shown)).toContain("201");
+      expect((await ada.get("/inboxes")).body[0].label).toBe("From the docs");
+      expect(page.requests.at(-1)?.headers["X-API-Key"]).toBe(ada.key);
+      expect(await page.evaluate<number>(`localStorage.length + sessionStorage.length`)).toBe(0);
+      expectQuiet(page, door.url);
+    },
+    BROWSER_MS,
+  );
 
   test.each([
     { name: "a desk", width: 1_280, dark: false },
@@ -157,7 +173,6 @@ describe.skipIf(CHROMIUM === null)("in a browser", () => {
     async ({ name, ...look }) => {
       await using t = await testApp({ server: LISTEN });
       await using door = await openDoor(t);
-      await using browser = await startBrowser();
       const page = await browser.open(`${door.url}/docs/errors#plan_limit_reached`, look);
       const wide = `document.documentElement.scrollWidth - document.documentElement.clientWidth`;
       expect(await page.evaluate<number>(wide)).toBe(0);
@@ -168,7 +183,7 @@ describe.skipIf(CHROMIUM === null)("in a browser", () => {
       expectQuiet(page, door.url);
       await picture(page, `errors on ${name}`);
     },
-    30_000,
+    BROWSER_MS,
   );
 });
 

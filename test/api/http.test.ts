@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { once } from "node:events";
 import { connect } from "node:net";
 import { type Answer, type Caller, type TestApp, testApp } from "../support/app.ts";
+import { freshCode } from "./browser.ts";
 import { LISTEN, openDoor } from "./door.ts";
 
 const MB = 1_048_576;
@@ -205,6 +206,26 @@ describe.each(WAYS)("a request %s", (_name, open) => {
     expect((await door.request("/inboxes", json(ada, `{"x":"${"a".repeat(MB - 8)}"}`))).status).toBe(201);
   });
 
+  test("that has more members and entries than anything means gets 422 before they are looked at", async () => {
+    await using t = await testApp({ server: LISTEN });
+    await using door = await open(t);
+    const ada = await t.as("ada@example.com");
+    const ones = (count: number) => `[${"1,".repeat(count - 1)}1]`;
+    const many = [ones(20_001), `{}${",{}".repeat(10_000)}`, "}".repeat(20_001), '"'.repeat(50_000)];
+    for (const value of [...many.map((text) => `{"label":${text}}`), many.at(-1) as string]) {
+      const answer = await door.request("/inboxes", json(ada, value));
+      expect([answer.status, answer.body.errors]).toEqual([
+        422,
+        [{ path: "body", code: "json_invalid", message: "The body has far too many members and entries." }],
+      ]);
+    }
+    const some = await door.request(
+      "/inboxes",
+      json(ada, `{"unknown":${ones(9_000)},"label":"[,[,[,\\",,"}`),
+    );
+    expect([some.status, some.body.label]).toEqual([201, '[,[,[,",,']);
+  });
+
   test("that is nested too deeply gets 422, wherever that is", async () => {
     await using t = await testApp({ server: LISTEN });
     await using door = await open(t);
@@ -343,6 +364,43 @@ test("at most 20 faults are listed", async () => {
   const answer = await ada.post("/inboxes", { allowlist_senders: Array.from({ length: 100 }, () => 7) });
   expect(answer.status).toBe(422);
   expect(answer.body.errors).toHaveLength(20);
+});
+
+test("the debug log names the client and the request id of every answer, also of one with two cookies", async () => {
+  await using t = await testApp({ server: LISTEN });
+  const lines: Record<string, unknown>[] = [];
+  // The line comes after the answer.
+  const { promise: logged, resolve } = Promise.withResolvers<void>();
+  const debug = (line: Record<string, unknown>, words: string) => {
+    if (words === "request") lines.push(line);
+    if (line["path"] === "/nowhere") resolve();
+  };
+  const log = Object.assign(Object.create(t.app.log), { debug, isLevelEnabled: () => true });
+  Object.assign(t.app, { log });
+  await using door = await openDoor(t);
+  const code = await freshCode(t, "ada@example.com");
+  const { headers: sent } = await door.request("/auth/verify", {
+    method: "POST",
+    headers: { "content-type": "application/json", cookie: "mw_registration=x" },
+    body: JSON.stringify({ email: "ada@example.com", code }),
+  });
+  expect(sent.getSetCookie()).toHaveLength(2);
+  await door.request("/nowhere");
+  await logged;
+  expect(lines.slice(1)).toEqual([
+    {
+      method: "POST",
+      path: "/auth/verify",
+      status: 200,
+      client: "127.0.0.1",
+      request_id: sent.get("x-request-id"),
+    },
+    expect.objectContaining({
+      path: "/nowhere",
+      client: "127.0.0.1",
+      request_id: expect.stringMatching(/^req_/),
+    }),
+  ]);
 });
 
 function json(caller: Caller, body: string): RequestInit {

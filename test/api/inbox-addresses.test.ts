@@ -2,8 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { simpleParser } from "mailparser";
 import { freeLocalPart } from "../../src/inboxes/addresses.ts";
 import { type Answer, testApp } from "../support/app.ts";
-import { mailroom } from "../support/mailroom.ts";
-import { deliver } from "../support/smtp-client.ts";
+import { freshId, mailroom } from "../support/mailroom.ts";
+import { deliver, smtpClient } from "../support/smtp-client.ts";
 import { rawMail } from "../support/mails.ts";
 import { readVcard } from "../support/vcard.ts";
 import { deskOf } from "./desk.ts";
@@ -76,6 +76,33 @@ describe("rotating an address", () => {
     const messages = await room.activity();
     expect(messages.map(({ status }) => status)).toEqual(["done", "done", "done"]);
     expect(new Set(messages.map(({ conversation_id }) => conversation_id)).size).toBe(3);
+  });
+
+  test("has a mail refused that was on its way to the old one", async () => {
+    await using room = await mailroom();
+    await using client = await smtpClient(room.door);
+    await client.script([
+      ["EHLO client.example", "250"],
+      ["MAIL FROM:<ada@example.com>", "250"],
+      [`RCPT TO:<${room.inbox.address}>`, "250"],
+      ["DATA", "354"],
+    ]);
+    expect((await room.owner.post(`/inboxes/${room.inbox.id}/rotate`)).status).toBe(200);
+    client.write(rawMail({ to: room.inbox.address, from: "ada@example.com" }));
+    expect(await client.say(".")).toStartWith("550 5.1.1 ");
+    expect(await room.activity()).toEqual([]);
+  });
+
+  test("does not tell the new one to strangers whose mail is still waiting", async () => {
+    await using room = await mailroom();
+    await room.send({ from: "eve@stranger.example", ...freshId() });
+    await room.send(freshId());
+    const { body } = await room.owner.post(`/inboxes/${room.inbox.id}/rotate`);
+    await room.drain();
+    expect((await room.activity()).map(({ status }) => status)).toEqual(["done", "done"]);
+    const [answer, ...others] = await room.outgoing();
+    expect([answer?.envelope_to, others]).toEqual(["ada@example.com", []]);
+    expect(Buffer.from(answer?.raw ?? []).toString()).toContain(body.address);
   });
 
   test("twice at the same time retires both old addresses and leaves one", async () => {

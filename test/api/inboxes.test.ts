@@ -196,6 +196,8 @@ test("allowed senders are stored in one form, each once", async () => {
       "*@example.org",
       "@*.example.net",
       "ann+news@büro.example",
+      "Re\u0301ne\u0301@example.org",
+      "r\u00e9n\u00e9@example.org",
     ],
   });
   expect(status).toBe(200);
@@ -204,6 +206,7 @@ test("allowed senders are stored in one form, each once", async () => {
     "@example.org",
     "@*.example.net",
     "ann+news@xn--bro-hoa.example",
+    "r\u00e9n\u00e9@example.org",
   ]);
 });
 
@@ -224,6 +227,14 @@ test.each([
   "bob@exa mple.com",
   "bob@[127.0.0.1]",
   "bob\u{0}@example.com",
+  "bob@example.com/evil",
+  "bob@example.com#x",
+  "bob@example.com?x",
+  "bob@example%2ecom",
+  "bob@192.0.2.1",
+  "@0x7f.1",
+  "bob@-a.example",
+  `bob@${"a".repeat(64)}.example`,
 ])("%p is not an allowed sender", async (entry) => {
   await using t = await testApp();
   const { ada, inbox_id } = await deskOf(t);
@@ -337,6 +348,26 @@ test("a label has up to a hundred characters, however many bytes they are", asyn
     ]);
     expect((await ada.post("/inboxes", { label })).status).toBe(422);
   }
+});
+
+test("a label of marks that pile up on one letter is refused at once", async () => {
+  await using t = await testApp();
+  const ada = await t.as("ada@example.com");
+  const label = `a${"\u0315\u0300\u05ae".repeat(40_000)}`;
+  const started = performance.now();
+  for (const body of [{ label }, { label, prefix: "x" }])
+    expect((await ada.post("/inboxes", body)).status).toBe(422);
+  expect(performance.now() - started).toBeLessThan(2_000);
+});
+
+test("a label is one line", async () => {
+  await using t = await testApp();
+  const ada = await t.as("ada@example.com");
+  const made = await ada.post("/inboxes", { label: " Q3\r\nBcc: eve@example.net\u0000\u2028" });
+  expect(made.body.label).toBe("Q3 Bcc: eve@example.net");
+  expect((await ada.post("/inboxes", { label: " \n " })).body.label).toBe("Inbox");
+  const patched = await ada.patch(`/inboxes/${made.body.id}`, { label: "a\tb\n" });
+  expect(patched.body.label).toBe("a b");
 });
 
 test("content is kept for one day to ten years, or as long as the server says", async () => {

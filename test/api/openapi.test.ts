@@ -44,6 +44,18 @@ test("the document is the one that was looked at and kept", async () => {
   );
 });
 
+test("the document is the same once routes have been used", async () => {
+  await using t = await testApp();
+  const ada = await t.as("ada@example.com");
+  for (const { path, method } of operations)
+    await t.request(path.replaceAll(/\{\w+\}/g, Bun.randomUUIDv7()), {
+      method: method.toUpperCase(),
+      headers: { "x-api-key": ada.key, "content-type": "application/json" },
+      ...(method === "get" ? {} : { body: "{}" }),
+    });
+  expect(await documentOfRoutes()).toEqual(document);
+});
+
 test("every route but the pages is described", async () => {
   await using t = await testApp();
   const { routes } = createHttp(t.app, { ready: async () => ({}) });
@@ -71,8 +83,7 @@ test("every operation names each of its answers, with words, and errors as probl
     for (const [status, response] of Object.entries(responses)) {
       expect([name, status, response["description"]]).toEqual([name, status, expect.stringMatching(/.{5,}/)]);
       const content = (response["content"] ?? {}) as Record<string, Json>;
-      const isProblem = Number(status) >= 400 && !(status === "503" && "application/json" in content);
-      if (isProblem)
+      if (Number(status) >= 400)
         expect([name, status, Object.keys(content)]).toEqual([
           name,
           status,
@@ -80,6 +91,15 @@ test("every operation names each of its answers, with words, and errors as probl
         ]);
     }
   }
+});
+
+test("a status with an answer of its own beside the error names both", () => {
+  const typesOf = (path: string, method: string, status: number) => {
+    const responses = document.paths[path]?.[method]?.["responses"] as Record<string, { content: Json }>;
+    return Object.keys(responses[status]?.content ?? {}).sort();
+  };
+  expect(typesOf("/readyz", "get", 503)).toEqual(["application/json", "application/problem+json"]);
+  expect(typesOf("/v1/messages", "post", 429)).toEqual(["application/json", "application/problem+json"]);
 });
 
 test("an operation that is not public names 401, and a public one says that it needs nothing", () => {
@@ -196,6 +216,8 @@ function validator(pointer: string): ValidateFunction {
 
 interface Operation {
   name: string;
+  method: string;
+  path: string;
   operation: Json;
   responses: Record<string, Json>;
 }
@@ -204,6 +226,8 @@ function operationsOf({ paths }: OpenApiDocument): Operation[] {
   return Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({
       name: `${method} ${path}`,
+      method,
+      path,
       operation,
       responses: operation["responses"] as Record<string, Json>,
     })),

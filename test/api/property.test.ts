@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { canonicalJson } from "../../src/lib/canonical-json.ts";
-import { isNestedDeeper } from "../../src/lib/json-depth.ts";
+import { hasMoreParts, isNestedDeeper } from "../../src/lib/json-depth.ts";
 import { testApp } from "../support/app.ts";
 import { deskOf } from "./desk.ts";
 
@@ -131,6 +131,24 @@ test("the depth of a JSON text is told as it is, whatever its strings hold", () 
   );
   expect(isNestedDeeper('["[[[[", "\\\\", "\\"[[["]', 1)).toBe(false);
   expect(isNestedDeeper('{"a', 1)).toBe(false);
+});
+
+test("the parts of a JSON text are counted as they are, whatever its strings hold", () => {
+  const parts = (value: unknown): number => {
+    if (typeof value === "string") return 1;
+    if (typeof value !== "object" || value === null) return 0;
+    const members: unknown[] = Array.isArray(value) ? value : Object.entries(value).flat();
+    const commas = Math.max(0, Object.keys(value).length - 1);
+    return 2 + commas + members.reduce((sum: number, member) => sum + parts(member), 0);
+  };
+  fc.assert(
+    fc.property(fc.jsonValue({ maxDepth: 4, stringUnit: "binary" }), (given) => {
+      const text = JSON.stringify(given);
+      const count = parts(JSON.parse(text));
+      expect(hasMoreParts(text, count)).toBe(false);
+      if (count > 0) expect(hasMoreParts(text, count - 1)).toBe(true);
+    }),
+  );
 });
 
 function shuffle(value: unknown, number: () => number): unknown {

@@ -298,6 +298,24 @@ describe("shares", () => {
     g.open();
   });
 
+  test("an account whose share is all the slots leaves the next one to whoever has none", async () => {
+    const g = gate();
+    await using t = await setUp({ route: g.run, slots: 3 });
+    const all = { account: "carl", slots: 10 };
+    for (const name of ["carl 1", "carl 2", "carl 3", "carl 4", "carl 5"]) await t.add({ share: all }, name);
+    t.worker.start();
+    await g.count(3);
+    for (const name of ["ada 1", "ada 2"]) await t.add({ share: ada }, name);
+    await t.add({ share: bob }, "bob 1");
+    for (let count = 4; count <= 8; count++) {
+      g.open();
+      await g.count(count);
+    }
+    expect(g.begun.slice(3, 5)).toEqual(["ada 1", "bob 1"]);
+    expect(g.begun.slice(5).toSorted()).toEqual(["ada 2", "carl 4", "carl 5"]);
+    for (let left = 0; left < 3; left++) g.open();
+  });
+
   test("a job without a share counts for nobody", async () => {
     const g = gate();
     await using t = await setUp({ route: g.run, slots: 4 });

@@ -266,6 +266,14 @@ describe("HTML", () => {
     expect(html).not.toContain("</a> (");
   });
 
+  test("a link that is far too long is none, and takes no time", () => {
+    const marks = "\u0315\u0300\u05ae".repeat(30_000);
+    const started = performance.now();
+    expect(markdownToHtml(`[x](https://a${marks}.test/)`)).not.toContain("<a");
+    expect(performance.now() - started).toBeLessThan(500);
+    expect(markdownToHtml(`[x](https://a.test/${"y".repeat(2_000)})`)).toContain("<a");
+  });
+
   test("makes no link of a file's name, nor fails on a broken address", () => {
     expect(markdownToHtml("see notes.md and run.sh")).not.toContain("<a");
     expect(() =>

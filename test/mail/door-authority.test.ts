@@ -214,6 +214,24 @@ describe("authentication", () => {
   });
 });
 
+test("a sender of a domain with other letters than ASCII is known by SPF, however the envelope writes it", async () => {
+  await using zone = await startDnsServer({
+    "xn--bcher-kva.test": { TXT: ["v=spf1 ip4:127.0.0.1 -all"] },
+    "_dmarc.xn--bcher-kva.test": { TXT: ["v=DMARC1; p=reject"] },
+  });
+  const config = { dns: { servers: [zone.address] }, smtp: { trusted_networks: [] } };
+  const from = "bob@xn--bcher-kva.test";
+  await using room = await mailroom({ config, inbox: { allowlist_senders: [from] } });
+  for (const mail_from of [from, "bob@bücher.test"])
+    expect(await room.send({ from, mail_from })).toStartWith("250 ");
+  const auth = { spf: "pass", dmarc: "pass", aligned: true, vouched: true };
+  expect(await room.activity()).toMatchObject([
+    { sender: from, auth },
+    { sender: from, auth },
+  ]);
+  expect((await room.newest()).authority).toBe("listed");
+});
+
 /** A room that trusts nobody and asks the zone above. */
 function realRoom(options: RoomOptions = {}) {
   const config = { dns: { servers: [dns.address] }, smtp: { trusted_networks: [] }, ...options.config };

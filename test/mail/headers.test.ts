@@ -202,6 +202,17 @@ describe("author", () => {
     expect(fromMailbox(read(raw))).toMatchObject({ problem: expect.stringContaining("too large") });
   });
 
+  test("an address of marks that pile up on one letter is refused at once, and quoted in short", () => {
+    const marks = `a${"\u0315\u0300\u05ae".repeat(9_000)}`;
+    const started = performance.now();
+    for (const address of [`${marks}@a.test`, `a@${marks}.test`]) {
+      const from = fromMailbox(read(`From: ${address}\r\n\r\n`));
+      expect(from.ok ? "" : from.problem).toEndWith(" is not a mail address of a domain name.");
+      expect(JSON.stringify(from).length).toBeLessThan(300);
+    }
+    expect(performance.now() - started).toBeLessThan(300);
+  });
+
   test("costs little for the worst that fits in a header", () => {
     for (const text of [
       "(",

@@ -163,6 +163,33 @@ describe("at the SMTP door", () => {
   });
 });
 
+describe("a domain of other letters than ASCII", () => {
+  test("takes mail and bounces by its A-labels and as it is read, and answers", async () => {
+    await using dns = await startDnsServer();
+    await using room = await mailroom({ config: { dns: { servers: [dns.address] } } });
+    const { id: domain_id } = await activeDomain({ dns }, room.owner, "bücher.test");
+    const { body: inbox } = await room.owner.post("/inboxes", { domain_id });
+    const [local] = inbox.address.split("@");
+    expect(inbox.address).toBe(`${local}@xn--bcher-kva.test`);
+    const to = inbox.address;
+    expect(await room.send({ to, rcpt: to, ...freshId() })).toStartWith("250 ");
+    expect(await room.send({ to, rcpt: `${local}@BÜCHER.test`, ...freshId() })).toStartWith("250 ");
+    expect(await room.send({ rcpt: "nobody@bücher.test" })).toStartWith("550 5.1.1 ");
+    await room.drain();
+    const [row] = await room.outgoing();
+    expect(row?.envelope_from).toEndWith("@xn--bcher-kva.test");
+    expect(Buffer.from(row?.raw ?? []).toString()).toContain("d=xn--bcher-kva.test; s=s1");
+    const bounce = { from: "", to: row?.envelope_from ?? "", raw: bounceOf() };
+    expect(await deliver(room.door, bounce)).toStartWith("250 ");
+    expect(await room.activity()).toMatchObject([{ reply_status: "sent" }, { reply_status: "bounced" }]);
+  });
+
+  test("may be the service's own", async () => {
+    await using room = await mailroom({ config: { smtp: { domain: "xn--bcher-kva.test" } } });
+    expect(await room.send({})).toStartWith("250 ");
+  });
+});
+
 describe("mail that says to be from a custom domain", () => {
   test("of an inbox there is our own, and starts nothing", async () => {
     await using room = await roomOnDomain();

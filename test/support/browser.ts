@@ -17,7 +17,7 @@ const QUIET = [
   "--disable-dev-shm-usage",
   "--remote-debugging-port=0",
 ];
-const PATIENCE_MS = 10_000;
+const PATIENCE_MS = 20_000;
 
 interface Seen {
   /** Every address the page asked for, and with which headers. */

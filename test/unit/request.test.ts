@@ -12,6 +12,13 @@ test("behind our proxies the right-most address that is not ours is the client",
   expect(clientBehind("::1", "2001:db8::1", PROXIES)).toBe("2001:db8::1");
 });
 
+test("the port that a proxy names tells no clients apart", () => {
+  expect(clientBehind("10.0.0.2", "198.51.100.7:50123, 10.1.1.1:80", PROXIES)).toBe("198.51.100.7");
+  expect(clientBehind("::1", "[2001:db8::1]:443", PROXIES)).toBe("2001:db8::1");
+  expect(clientBehind("::1", "[2001:db8::1]", PROXIES)).toBe("2001:db8::1");
+  expect(clientBehind("::1", "unknown:80", PROXIES)).toBe("unknown:80");
+});
+
 test("a proxy that forwards nothing is the client itself", () => {
   expect(clientBehind("10.0.0.2", null, PROXIES)).toBe("10.0.0.2");
   expect(clientBehind("10.0.0.2", "10.0.0.3", PROXIES)).toBe("10.0.0.2");

@@ -1,0 +1,14 @@
+import { domainToASCII } from "node:url";
+
+/** RFC 1035 §2.3.4. A longer one could take minutes to convert. */
+const MAX_CHARS = 253;
+
+/** A domain in its A-label form; undefined for what no mail can be sent to, such as an IP address. */
+export function mailDomain(text: string): string | undefined {
+  // A URL's host ends at these, and what follows would be dropped without a word.
+  if (text.length > MAX_CHARS || /[/?#%\\:]/.test(text)) return undefined;
+  const domain = domainToASCII(text);
+  const labels = domain.split(".");
+  const wellFormed = labels.every((label) => /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/.test(label));
+  return wellFormed && !/^\d+$/.test(labels.at(-1) ?? "") ? domain : undefined;
+}

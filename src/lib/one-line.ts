@@ -1,0 +1,7 @@
+/** A text on one line, without blanks around it, and without halves of characters: those could not be stored. */
+export function oneLine(text: string): string {
+  return text
+    .toWellFormed()
+    .replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, " ")
+    .trim();
+}
