@@ -37,7 +37,7 @@ export function sqliteDialect(sqlite: Sqlite.Database): Dialect {
     createAdapter: () => new TransactionalAdapter(),
     createDriver: () => driver,
     createIntrospector: (db) => new SqliteIntrospector(db),
-    createQueryCompiler: () => new SqliteQueryCompiler(),
+    createQueryCompiler: () => new FixedPlanCompiler(),
   };
 }
 
@@ -45,6 +45,16 @@ export function sqliteDialect(sqlite: Sqlite.Database): Dialect {
 class TransactionalAdapter extends SqliteAdapter {
   override get supportsTransactionalDdl(): boolean {
     return true;
+  }
+}
+
+/**
+ * The planner looks at the value of a bare `?`, after a LIMIT or beside a column it has no index for, and then plans
+ * the statement anew at every run, which costs ten times the run. Behind a `+`, which changes nothing, it does not look.
+ */
+class FixedPlanCompiler extends SqliteQueryCompiler {
+  protected override getCurrentParameterPlaceholder(): string {
+    return "+?";
   }
 }
 
