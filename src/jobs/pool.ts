@@ -1,6 +1,7 @@
 import type { App } from "../app.ts";
 import { messageOf } from "../errors.ts";
-import { claim, type Job, type JobKind } from "./queue.ts";
+import type { Db } from "../db/database.ts";
+import { claim, claimPending, type Job, type JobKind } from "./queue.ts";
 
 /** How long to wait before trying again to claim when the database refused. */
 const CLAIM_AGAIN_MS = 1_000;
@@ -17,6 +18,10 @@ export interface Pool {
   reserve(): boolean;
   /** Gives a slot back: one that was reserved, or that of a job that has ended. */
   release(): void;
+  /** Claims a job that waits, in the transaction that ends another: it spares a commit. After the commit, `follow` it. */
+  claimNext(tx: Db): Promise<Job | undefined>;
+  /** Begins it; its slot is the one that the ended job is about to give back. */
+  follow(job: Job): void;
   /** From now on `fill` also happens by itself: when a slot gets free, and when a job falls due. */
   start(): void;
   /** Claims nothing any more. */
@@ -35,11 +40,13 @@ export function createPool(app: App, { kind, slots, run }: PoolOptions): Pool {
   let used = 0;
   /** From the moment a job is enqueued until a claim finds none left: a caller must not take a slot before it. */
   let backlog = false;
+  let looked_ms = 0;
   let state: "manual" | "started" | "stopped" = "manual";
   let timer: ReturnType<typeof setTimeout> | undefined;
 
   const fill = joined(async () => {
     if (state === "stopped" || used >= slots) return;
+    looked_ms = app.nowMs();
     let taken = 0;
     let jobs: Job[] = [];
     try {
@@ -80,6 +87,18 @@ export function createPool(app: App, { kind, slots, run }: PoolOptions): Pool {
     release() {
       used -= 1;
       if (state === "started") void fill();
+    },
+    async claimNext(tx) {
+      // Once in a while `fill` has to look itself: it also frees the leases that ran out.
+      if (state !== "started" || !backlog || app.nowMs() - looked_ms > MAX_SLEEP_MS) return undefined;
+      const [job] = await claimPending(tx, kind, { now: app.now(), limit: 1 });
+      return job;
+    },
+    follow(job) {
+      // It stays claimed, and the next start frees it.
+      if (state === "stopped") return;
+      used += 1;
+      run(job);
     },
     start() {
       state = "started";

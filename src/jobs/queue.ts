@@ -99,30 +99,29 @@ export async function claim<K extends JobKind>(
   const due = { kind, now: options.now, limit: options.limit };
   await freeExpired(tx, due);
   const [next] = await nextRun(tx, due);
-  const next_at = next?.run_at ?? null;
-  const rows = await dueJobs(tx, due);
-  if (rows.length === 0) return { jobs: [], next_at };
-  await tx
-    .updateTable("jobs")
-    .set((eb) => ({
-      status: "running",
-      attempts: eb("attempts", "+", 1),
-      lease_until: options.now + JOB_RULES[kind].lease_seconds,
-    }))
-    .where(
-      "id",
-      "in",
-      rows.map((row) => row.id),
-    )
-    .execute();
-  const jobs = rows.map((row) => ({
-    id: row.id,
-    kind,
-    payload: JSON.parse(row.payload) as JobPayloads[K],
-    attempts: row.attempts + 1,
-    failures: row.failures,
-  }));
-  return { jobs, next_at };
+  return { jobs: await claimPending(tx, kind, options), next_at: next?.run_at ?? null };
+}
+
+/** Takes up to `limit` due jobs of a kind that are pending. */
+export async function claimPending<K extends JobKind>(
+  tx: Db,
+  kind: K,
+  { now, limit }: { now: number; limit: number },
+): Promise<Job<K>[]> {
+  const rows = await dueJobs(tx, { kind, now, limit });
+  const lease_until = now + JOB_RULES[kind].lease_seconds;
+  const jobs: Job<K>[] = [];
+  for (const { id, payload, attempts, failures } of rows) {
+    await takeLease(tx, { id, lease_until });
+    jobs.push({
+      id,
+      kind,
+      payload: JSON.parse(payload) as JobPayloads[K],
+      attempts: attempts + 1,
+      failures,
+    });
+  }
+  return jobs;
 }
 
 const UNCLAIMED = { status: "pending", lease_until: null } as const;
@@ -167,6 +166,17 @@ const dueJobs = prepared((db, due: Due) =>
     .orderBy("run_at")
     .orderBy("id")
     .limit(due.limit),
+);
+
+const takeLease = prepared((db, lease: { id: string; lease_until: number }) =>
+  db
+    .updateTable("jobs")
+    .set((eb) => ({
+      status: "running",
+      attempts: eb("attempts", "+", 1),
+      lease_until: lease.lease_until,
+    }))
+    .where("id", "=", lease.id),
 );
 
 const nextRun = prepared((db, due: Due) =>

@@ -269,6 +269,79 @@ describe("slots", () => {
   });
 });
 
+describe("claiming the next job in the transaction that ends one", () => {
+  /** A handler that ends its job and takes the next one on; `fail` makes the commit of the first such ending fail. */
+  function chain({ fail = false } = {}) {
+    const runs: string[] = [];
+    let atOnce = 0;
+    let most = 0;
+    const run: Run = async (app, job) => {
+      runs.push(job.payload.message_id);
+      most = Math.max(most, ++atOnce);
+      try {
+        const next = await app.write(async (tx) => {
+          await finishJob(tx, job);
+          const claimed = await app.worker?.claimNext(tx, job.kind);
+          if (fail && claimed) throw new Error("commit failed");
+          return claimed;
+        });
+        atOnce -= 1;
+        if (next) app.worker?.follow(next);
+      } catch (error) {
+        fail = false;
+        atOnce -= 1;
+        throw error;
+      }
+    };
+    return { run, runs, most: () => most };
+  }
+
+  /** Adds jobs while the only slot is held, so that they wait. */
+  async function addWaiting(t: Awaited<ReturnType<typeof setUp>>, names: string[]): Promise<void> {
+    t.worker.reserve("route_message");
+    t.worker.start();
+    for (const name of names) await t.add({}, name);
+    t.worker.release("route_message");
+  }
+
+  test("runs all that wait, in order and no more at once than there are slots", async () => {
+    const c = chain();
+    await using t = await setUp({ route: c.run, slots: 1 });
+    await addWaiting(t, ["1", "2", "3", "4"]);
+    while ((await t.jobs()).length > 0) await t.app.write(() => Promise.resolve());
+    await t.worker.drain();
+    expect(c.runs).toEqual(["1", "2", "3", "4"]);
+    expect(c.most()).toBe(1);
+    expect(t.worker.reserve("route_message")).toBe(true);
+    t.worker.release("route_message");
+  });
+
+  test("is undone with that transaction: nobody runs the job twice", async () => {
+    const c = chain({ fail: true });
+    await using t = await setUp({ route: c.run, slots: 1 });
+    await addWaiting(t, ["1", "2"]);
+    while (c.runs.length < 2) await t.app.write(() => Promise.resolve());
+    await t.worker.drain();
+    t.clock.advance("1m");
+    await t.worker.drain();
+    expect(c.runs).toEqual(["1", "2", "1"]);
+    expect(await t.jobs()).toEqual([]);
+  });
+
+  test("claims nothing once the worker stops", async () => {
+    const g = gate();
+    await using t = await setUp({ route: g.run, slots: 1 });
+    t.worker.start();
+    for (const name of ["1", "2"]) await t.add({}, name);
+    await g.count(1);
+    const stop = stopped(t.worker);
+    expect(await t.app.write((tx) => t.worker.claimNext(tx, "route_message"))).toBeUndefined();
+    g.open();
+    await stop;
+    expect(await t.jobs()).toMatchObject([{ status: "pending", attempts: 0 }]);
+  });
+});
+
 describe("leases", () => {
   test("a job whose lease ran out is done by another, and what its first holder writes is undone", async () => {
     const holders: (() => Promise<void>)[] = [];
