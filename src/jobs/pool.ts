@@ -42,7 +42,6 @@ export function createPool(app: App, { kind, slots, run }: PoolOptions): Pool {
   let backlog = false;
   let looked_ms = 0;
   let state: "manual" | "started" | "stopped" = "manual";
-  let timer: ReturnType<typeof setTimeout> | undefined;
 
   const fill = joined(async () => {
     if (state === "stopped" || used >= slots) return;
@@ -57,21 +56,18 @@ export function createPool(app: App, { kind, slots, run }: PoolOptions): Pool {
       });
       jobs = found.jobs;
       backlog = jobs.length === taken;
-      sleep(found.next_at === null ? MAX_SLEEP_MS : found.next_at * 1_000 - app.nowMs());
+      alarm.set(found.next_at === null ? MAX_SLEEP_MS : found.next_at * 1_000 - app.nowMs());
     } catch (error) {
       app.log.error({ kind, err: messageOf(error) }, "jobs cannot be claimed; trying again");
-      sleep(CLAIM_AGAIN_MS);
+      alarm.set(CLAIM_AGAIN_MS);
     }
     used -= taken - jobs.length;
     for (const job of jobs) run(job);
   });
 
-  const sleep = (ms: number): void => {
-    clearTimeout(timer);
-    if (state !== "started") return;
-    timer = setTimeout(() => void fill(), Math.min(Math.max(0, ms), MAX_SLEEP_MS));
-    timer.unref();
-  };
+  const alarm = createAlarm(() => state === "started" && fill());
+  /** Once in a while `fill` has to look itself: it also frees the leases that ran out. */
+  const mayFollow = () => state === "started" && backlog && app.nowMs() - looked_ms < MAX_SLEEP_MS;
 
   return {
     fill,
@@ -88,12 +84,7 @@ export function createPool(app: App, { kind, slots, run }: PoolOptions): Pool {
       used -= 1;
       if (state === "started") void fill();
     },
-    async claimNext(tx) {
-      // Once in a while `fill` has to look itself: it also frees the leases that ran out.
-      if (state !== "started" || !backlog || app.nowMs() - looked_ms > MAX_SLEEP_MS) return undefined;
-      const [job] = await claimPending(tx, kind, { now: app.now(), limit: 1 });
-      return job;
-    },
+    claimNext: async (tx) => (mayFollow() ? claimOne(app, tx, kind) : undefined),
     follow(job) {
       // It stays claimed, and the next start frees it.
       if (state === "stopped") return;
@@ -106,9 +97,27 @@ export function createPool(app: App, { kind, slots, run }: PoolOptions): Pool {
     },
     async stop() {
       state = "stopped";
-      clearTimeout(timer);
+      alarm.clear();
       await fill();
     },
+  };
+}
+
+async function claimOne(app: App, tx: Db, kind: JobKind): Promise<Job | undefined> {
+  const [job] = await claimPending(tx, kind, { now: app.now(), limit: 1 });
+  return job;
+}
+
+/** Rings once, after the time it was last set to, `MAX_SLEEP_MS` at the most; it keeps no process alive. */
+function createAlarm(ring: () => unknown) {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  return {
+    set(ms: number): void {
+      clearTimeout(timer);
+      timer = setTimeout(ring, Math.min(Math.max(0, ms), MAX_SLEEP_MS));
+      timer.unref();
+    },
+    clear: () => clearTimeout(timer),
   };
 }
 
