@@ -272,9 +272,14 @@ default = "team"
 [plans.team]
 credits = 1000000000
 route_per_minute = 0
+concurrent_routes = 0
+api_per_minute = 0
+inbound_per_hour = 0
 [limits]
 replies_per_conversation_hour = 0
 replies_per_sender_hour = 0
+inbound_per_sender_hour = 0
+inbound_per_sender_day = 0
 replies_per_sender_day = 0
 same_body_per_hour = 0
 [log]

@@ -29,6 +29,8 @@ export interface App extends AsyncDisposable {
   now: () => number;
   /** Milliseconds since the epoch. */
   nowMs: () => number;
+  /** Seconds of a clock that nobody sets, good for this process only: a lease must not end because the time was corrected. */
+  steadyNow: () => number;
   log: Log;
   secrets: Secrets;
   dkim: DkimKeys;
@@ -75,6 +77,7 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
     segments,
     now: () => Math.floor(nowMs() / 1_000),
     nowMs,
+    steadyNow: () => Math.floor((overrides.nowMs ?? performance.now.bind(performance))() / 1_000),
     log,
     secrets,
     dkim: await loadDkimKeys(config.data.dir),

@@ -1,23 +1,31 @@
 /** Every way a caller can be wrong. Only `http/errors.ts` knows which status each one is. */
-export type ErrorCode =
-  | "validation_error"
-  | "unauthorized"
-  | "email_not_verified"
-  | "plan_required"
-  | "plan_limit_reached"
-  | "not_found"
-  | "method_not_allowed"
-  | "conflict"
-  | "inbox_id_required"
-  | "inbox_required"
-  | "inbox_not_routed"
-  | "invalid_idempotency_key"
-  | "idempotency_key_reuse"
-  | "invalid_cursor"
-  | "payload_too_large"
-  | "rate_limited"
-  | "unavailable"
-  | "internal";
+export const ERROR_CODES = [
+  "validation_error",
+  "unauthorized",
+  "invalid_code",
+  "invalid_credentials",
+  "current_password_required",
+  "cross_origin",
+  "email_not_verified",
+  "plan_required",
+  "plan_limit_reached",
+  "not_found",
+  "method_not_allowed",
+  "conflict",
+  "slug_taken",
+  "inbox_id_required",
+  "inbox_required",
+  "inbox_not_routed",
+  "invalid_idempotency_key",
+  "idempotency_key_reuse",
+  "invalid_cursor",
+  "payload_too_large",
+  "rate_limited",
+  "unavailable",
+  "internal",
+] as const;
+
+export type ErrorCode = (typeof ERROR_CODES)[number];
 
 /** One fault of a request: where it is, what kind of fault, and a sentence about it. */
 export interface FieldFault {

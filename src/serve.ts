@@ -3,6 +3,7 @@ import { type App, type AppOverrides, createApp } from "./app.ts";
 import { type Config, unusedSettings } from "./config.ts";
 import { lockDataFolder, tryWriting } from "./db/database.ts";
 import { AppError, messageOf } from "./errors.ts";
+import { keepRateLimits } from "./db/rate-limits.ts";
 import { jobHandlers } from "./handlers.ts";
 import type { Checks } from "./http/health.ts";
 import { type HttpDoor, startHttp } from "./http/server.ts";
@@ -39,6 +40,11 @@ export async function serve(config: Config, overrides: AppOverrides = {}): Promi
   const unused = unusedSettings(config);
   if (unused.length > 0)
     app.log.warn({ settings: unused }, "these settings have no effect in this version yet");
+  started.use(
+    await keepRateLimits(app, (error) =>
+      app.log.warn({ err: messageOf(error) }, "rate limits were not saved"),
+    ),
+  );
   app.worker = createWorker(app, jobHandlers(app));
   // Disposed in reverse: first nothing new comes in, then the work in progress ends, then the database closes.
   started.use(app.worker);

@@ -4,7 +4,7 @@ import { join, normalize } from "node:path";
 /** Rows of the house: a file imports from its own row or one above. The first pattern that fits a path decides. */
 const ROWS: [RegExp, number][] = [
   [/^(migrations\/|package\.json$|config\.example\.toml$)/, 0],
-  [/\/routes\.ts$/, 7],
+  [/\/(routes|shapes)\.ts$/, 7],
   [/^src\/(errors|log|metrics|version|config(-[a-z]+)?)\.ts$|^src\/lib\//, 0],
   [/^src\/db\//, 1],
   [/^src\/app\.ts$|^src\/(jobs|mail|ai)\//, 2],
@@ -18,7 +18,7 @@ const ROWS: [RegExp, number][] = [
 
 /** Each outside library has one door, so that it can be watched, and replaced. */
 const DOORS: [RegExp, RegExp][] = [
-  [/^elysia/, /^src\/http\/|\/routes\.ts$/],
+  [/^elysia/, /^src\/http\/|\/(routes|shapes)\.ts$/],
   [/^(better-sqlite3|kysely)/, /^src\/db\/|^migrations\//],
   [/^openai/, /^src\/ai\//],
   [/^nodemailer/, /^src\/mail\/(compose|send)\.ts$/],

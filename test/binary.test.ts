@@ -103,6 +103,22 @@ describe("the binary, in an empty folder with an empty environment", () => {
     expect(await server.process.exited).toBe(0);
   }, 20_000);
 
+  test("has the pages of the API reference inside, with all that they load", async () => {
+    await using sink = await startSmtpSink();
+    await using server = await startServer(await configuredFolder(sink));
+    for (const path of ["/docs", "/docs/errors"]) {
+      const page = await (await fetch(server.http + path)).text();
+      const links = [...page.matchAll(/(?:src|href)="(\/[^"#]+)"/g)].map(([, link = ""]) => link);
+      expect(links.length).toBeGreaterThan(3);
+      for (const link of links) {
+        const answer = await fetch(server.http + link);
+        expect([link, answer.status, (await answer.bytes()).length > 300]).toEqual([link, 200, true]);
+      }
+    }
+    const script = await fetch(`${server.http}/docs/swagger-ui-bundle.js`);
+    expect(await script.text()).toContain("SwaggerUIBundle");
+  }, 20_000);
+
   test("moves the log into the database on the checkpoint thread while it runs", async () => {
     await using sink = await startSmtpSink();
     const folder = await configuredFolder(sink);

@@ -25,9 +25,37 @@ describe.skipIf(MISSING.length > 0)("the README", () => {
     const { items } = JSON.parse(listed) as { items: { source: string; subject: string; status: string }[] };
     expect(items).toMatchObject([{ source: "email", subject: "Bridge", sender: "you@example.com" }]);
     expect(["received", "done"]).toContain(items[0]?.status ?? "");
+    const keys = rest.find((block) => block.includes("dkim/keys.json")) ?? "";
     const records = dnsRecords(await loadDkimKeys(join(desk.folder, "data")), "mail.example.org");
     const parts = records.map(({ name, value }) => `${name.split(".")[0]} ${/p=.*/.exec(value)?.[0]}`);
-    expect((await desk.run(rest[3] ?? "")).trim().split("\n")).toEqual(parts);
+    expect((await desk.run(keys)).trim().split("\n")).toEqual(parts);
+  }, 30_000);
+
+  test("its walk through the interface with curl works as it stands, from the login code to the file", async () => {
+    await using desk = await openDesk();
+    const [configure = "", start = ""] = desk.blocks;
+    const walk = desk.blocks.indexOf(desk.blocks.find((block) => block.includes("/auth/request-code")) ?? "");
+    const [ask = "", signIn = "", furnish = "", work = ""] = desk.blocks.slice(walk, walk + 4);
+    await desk.run(configure);
+    await using server = await desk.serve(start);
+    expect(JSON.parse(await desk.run(ask))).toEqual({ retry_after: 60 });
+    const code = /login code.*?\b(\d{6})\b|\b(\d{6})\b.*?login code/.exec(await server.said("login code"));
+    expect(signIn).toContain("CODE=123456");
+    const own = signIn.replace("CODE=123456", `CODE=${code?.[1] ?? code?.[2]}`);
+    const helpers = ask.slice(0, ask.lastIndexOf("\ncurl "));
+    const printed = await desk.run([helpers, own, furnish, work].join("\n"));
+    const [me, tested, context, next, thread] = printed
+      .split("\n")
+      .filter((line) => line.startsWith("{"))
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    expect(me).toMatchObject({ email: "ada@example.com", email_verified: true });
+    expect(tested).toMatchObject({ ok: true, kind: "demo" });
+    expect(context).toMatchObject({ slug: "house-style", kind: "instruction" });
+    expect(next).toMatchObject({ status: "done" });
+    expect(thread).toMatchObject({
+      turns: [{ instruction: "Which month was better?" }, { instruction: "And the worse one?" }],
+    });
+    expect(await Bun.file(join(desk.folder, "sales.csv")).text()).toBe("month,sales\nMay,120\nJune,90\n");
   }, 30_000);
 
   test("names only settings that the example configuration has", async () => {
@@ -67,15 +95,21 @@ async function openDesk() {
       expect(await shell.exited).toBe(0);
       return out.replaceAll("}{", "}\n{");
     },
-    async serve(script: string): Promise<AsyncDisposable> {
+    async serve(script: string): Promise<AsyncDisposable & { said: (words: string) => Promise<string> }> {
       const server = Bun.spawn(["sh", "-c", `exec ${script.trim()}`], { ...options, stdin: "ignore" });
       const reader = server.stdout.getReader();
-      for (let log = ""; !log.includes(" ready ");) {
-        const { value, done } = await reader.read();
-        if (done) throw new Error(`The server ended before it was ready: ${log}`);
-        log += new TextDecoder().decode(value);
-      }
+      let log = "";
+      const said = async (words: string): Promise<string> => {
+        while (!log.includes(words)) {
+          const { value, done } = await reader.read();
+          if (done) throw new Error(`The server ended before it said "${words}": ${log}`);
+          log += new TextDecoder().decode(value);
+        }
+        return log;
+      };
+      await said(" ready ");
       return {
+        said,
         async [Symbol.asyncDispose]() {
           server.kill("SIGTERM");
           await server.exited;

@@ -2,59 +2,112 @@ import { domainToASCII } from "node:url";
 import type { App } from "../app.ts";
 import { defaultPlan } from "../billing/plans.ts";
 import type { Db } from "../db/database.ts";
-import { prepared } from "../db/prepared.ts";
 import type { Plan, UserRow } from "../db/schema.ts";
-import { AppError, invalid, messageOf } from "../errors.ts";
-import { checkApiKeyFormat, hashApiKey, mintApiKey } from "../lib/secrets.ts";
+import { AppError, invalid } from "../errors.ts";
+import { base32Token } from "../lib/secrets.ts";
 
 /** RFC 5321 §4.5.3.1.3 without the angle brackets. */
 const MAX_ADDRESS_OCTETS = 254;
-/** A key's `last_used_at` is rewritten at most this often: a request must not cost a write. */
-const LAST_USED_EVERY_SECONDS = 300;
+/** Of an address in the keys of the rate limiter, which are stored. */
+const FINGERPRINT_CHARS = 26;
 
 export type User = UserRow;
 
 /** Trimmed, lower-case, domain in its A-label form. Throws `validation_error` on anything that is no address. */
-function normalizeEmail(input: string, path = "body.email"): string {
+export function normalizeEmail(input: string, path = "body.email"): string {
   const email = input.trim().toLowerCase();
   const at = email.lastIndexOf("@");
-  const domain = domainToASCII(email.slice(at + 1));
   const local = email.slice(0, at);
+  const domain = domainOf(email.slice(at + 1));
+  const address = `${local}@${domain}`;
   const valid =
     at > 0 &&
+    domain !== undefined &&
     /^[^\s\p{C}@<>(),;:"[\]\\]+$/u.test(local) &&
-    domain !== "" &&
-    email.length <= MAX_ADDRESS_OCTETS;
+    Buffer.byteLength(address) <= MAX_ADDRESS_OCTETS;
   if (!valid)
-    throw invalid(path, "invalid_email", `"${input}" is not a mail address such as ada@example.com.`);
-  return `${local}@${domain}`;
+    throw invalid(
+      path,
+      "invalid_email",
+      `"${input.slice(0, 100)}" is not a mail address such as ada@example.com.`,
+    );
+  return address;
 }
 
-/** A verified account made from the shell. The first account, and `auth.admin_email`, administer the server. */
+/** Names an address where the address itself should not be kept. */
+export function emailFingerprint(app: App, email: string): string {
+  return base32Token(app.secrets.hmac("email", email), FINGERPRINT_CHARS);
+}
+
+/** A verified account made from the shell; an account that waits for its first code becomes one. */
 export async function createVerifiedUser(app: App, input: { email: string; plan?: Plan }): Promise<User> {
   const email = normalizeEmail(input.email);
   return app.write(async (tx) => {
-    if (await findUserByEmail(tx, email))
+    const user = await ensureUser(app, tx, email);
+    if (user.email_verified === 1)
       throw new AppError("conflict", `There is already an account for ${email}.`, {
         fix: `\`mailwright api-key create ${email}\` makes another key for it.`,
       });
-    const first = (await tx.selectFrom("users").select("id").limit(1).executeTakeFirst()) === undefined;
-    const user: User = {
-      id: Bun.randomUUIDv7(),
-      email,
-      email_verified: 1,
-      name: null,
-      plan: input.plan ?? defaultPlan(app.config),
-      is_admin: first || email === app.config.auth.admin_email.toLowerCase() ? 1 : 0,
-      created: app.now(),
-    };
-    await tx.insertInto("users").values(user).execute();
-    return user;
+    const change = { ...(await verifiedColumns(app, tx, email)), plan: input.plan ?? user.plan };
+    await tx.updateTable("users").set(change).where("id", "=", user.id).execute();
+    return { ...user, ...change };
   });
 }
 
-function findUserByEmail(db: Db, email: string): Promise<User | undefined> {
+/** The account of an address; a new one is not verified. */
+export async function ensureUser(app: App, tx: Db, email: string): Promise<User> {
+  const known = await findUserByEmail(tx, email);
+  if (known) return known;
+  const user: User = {
+    id: Bun.randomUUIDv7(),
+    email,
+    email_verified: 0,
+    name: null,
+    plan: defaultPlan(app.config),
+    is_admin: 0,
+    created: app.now(),
+    password_hash: null,
+    timezone: "UTC",
+    reply_footer: 1,
+  };
+  await tx.insertInto("users").values(user).execute();
+  return user;
+}
+
+/** What changes when an address is proven. The first one, and `auth.admin_email`, administer the server. */
+export async function verifiedColumns(
+  app: App,
+  tx: Db,
+  email: string,
+): Promise<Pick<User, "email_verified" | "is_admin">> {
+  const other = await tx
+    .selectFrom("users")
+    .select("id")
+    .where("email_verified", "=", 1)
+    .limit(1)
+    .executeTakeFirst();
+  const chosen = email === app.config.auth.admin_email.toLowerCase();
+  return { email_verified: 1, is_admin: other === undefined || chosen ? 1 : 0 };
+}
+
+export function findUserByEmail(db: Db, email: string): Promise<User | undefined> {
   return db.selectFrom("users").selectAll().where("email", "=", email).executeTakeFirst();
+}
+
+/** The account as it is now; throws `unauthorized` if it was deleted since the request came. */
+export async function livingUser(tx: Db, user: User): Promise<User> {
+  const now = await tx.selectFrom("users").selectAll().where("id", "=", user.id).executeTakeFirst();
+  if (now) return now;
+  throw new AppError("unauthorized", "This account has been deleted.");
+}
+
+/** For the command line: the account of an address, or `not_found`. */
+export async function userOfEmail(db: Db, email: string): Promise<User> {
+  const user = await findUserByEmail(db, email);
+  if (user) return user;
+  throw new AppError("not_found", `There is no account for ${email}.`, {
+    fix: "`mailwright user list` shows all, and `mailwright user create` makes one.",
+  });
 }
 
 export function listUsers(db: Db): Promise<User[]> {
@@ -64,74 +117,18 @@ export function listUsers(db: Db): Promise<User[]> {
 export async function setPlan(app: App, input: { email: string; plan: Plan }): Promise<User> {
   const email = normalizeEmail(input.email);
   return app.write(async (tx) => {
-    const user = await tx
-      .updateTable("users")
-      .set({ plan: input.plan })
-      .where("email", "=", email)
-      .returningAll()
-      .executeTakeFirst();
-    if (!user)
-      throw new AppError("not_found", `There is no account for ${email}.`, {
-        fix: "`mailwright user list` shows all.",
-      });
-    return user;
+    const user = await userOfEmail(tx, email);
+    await tx.updateTable("users").set({ plan: input.plan }).where("id", "=", user.id).execute();
+    return { ...user, plan: input.plan };
   });
 }
 
-export interface NewApiKey {
-  id: string;
-  name: string | null;
-  /** Shown this once; only its hash is stored. */
-  key: string;
-  prefix: string;
-  last4: string;
-  created: number;
-}
-
-export async function createApiKey(app: App, input: { email: string; name?: string }): Promise<NewApiKey> {
-  const email = normalizeEmail(input.email);
-  const { key, hash, prefix, last4 } = mintApiKey();
-  const row = { id: Bun.randomUUIDv7(), name: input.name ?? null, prefix, last4, created: app.now() };
-  await app.write(async (tx) => {
-    const user = await findUserByEmail(tx, email);
-    if (!user)
-      throw new AppError("not_found", `There is no account for ${email}.`, {
-        fix: "Make one with `mailwright user create`.",
-      });
-    await tx
-      .insertInto("api_keys")
-      .values({ ...row, hash, user_id: user.id, last_used_at: null })
-      .execute();
-  });
-  return { ...row, key };
-}
-
-/** The account an API key belongs to, or undefined for anything that is not a living key. */
-export async function userOfApiKey(app: App, key: string): Promise<User | undefined> {
-  if (!checkApiKeyFormat(key)) return undefined;
-  const [row] = await ownerOfKey(app.db, { hash: hashApiKey(key) });
-  if (!row) return undefined;
-  const { key_id, last_used_at, ...user } = row;
-  if (app.now() - (last_used_at ?? 0) >= LAST_USED_EVERY_SECONDS) touchKey(app, key_id);
-  return user;
-}
-
-const ownerOfKey = prepared((db, key: { hash: string }) =>
-  db
-    .selectFrom("api_keys")
-    .innerJoin("users", "users.id", "api_keys.user_id")
-    .selectAll("users")
-    .select(["api_keys.id as key_id", "api_keys.last_used_at"])
-    .where("hash", "=", key.hash),
-);
-
-/** Nobody waits for it: a request must not fail, nor be slow, because a date could not be noted. */
-function touchKey(app: App, key_id: string): void {
-  app
-    .write((tx) =>
-      tx.updateTable("api_keys").set({ last_used_at: app.now() }).where("id", "=", key_id).execute(),
-    )
-    .catch((error: unknown) =>
-      app.log.warn({ err: messageOf(error) }, "the use of an API key was not noted"),
-    );
+/** In its A-label form; undefined for what no mail can be sent to, such as an IP address. */
+function domainOf(text: string): string | undefined {
+  // A URL's host ends at these, and what follows would be dropped without a word.
+  if (/[/?#%\\:]/.test(text)) return undefined;
+  const domain = domainToASCII(text);
+  const labels = domain.split(".");
+  const wellFormed = labels.every((label) => /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/.test(label));
+  return wellFormed && !/^\d+$/.test(labels.at(-1) ?? "") ? domain : undefined;
 }

@@ -1,11 +1,9 @@
+import { quote, wordsOf } from "../lib/quote.ts";
 import { networkFault, retryAfterSeconds } from "../lib/responses.ts";
-import { MODEL_KINDS, type ModelConnection } from "./providers.ts";
+import { MODEL_KINDS, type ModelConnection, nameAt } from "./providers.ts";
 
-const MAX_SAID_CHARS = 300;
 /** Enough of an error's body to tell what kind it is. */
 const MAX_JUDGED_CHARS = 2_000;
-/** Shorter values would also match ordinary words. */
-const MIN_SECRET_CHARS = 4;
 
 export type FailureCode =
   | "invalid_credentials"
@@ -51,9 +49,7 @@ interface Refusal {
 const REFUSALS: Refusal[] = [
   {
     code: "invalid_credentials",
-    when: (status, body) =>
-      status === 401 ||
-      (status === 400 && /api[ _-]?key (is )?(not valid|invalid)|api_key_invalid/i.test(body)),
+    when: saysBadKey,
     sentence: "did not accept the API key. Enter a valid one in this connection.",
   },
   {
@@ -109,6 +105,13 @@ const REFUSALS: Refusal[] = [
 
 const OTHER_REFUSAL = "refused the request. Check the model and the options of this message.";
 
+/** Whether a provider refuses the key itself; Gemini does so with status 400. */
+export function saysBadKey(status: number, body: string): boolean {
+  return (
+    status === 401 || (status === 400 && /api[ _-]?key (is )?(not valid|invalid)|api_key_invalid/i.test(body))
+  );
+}
+
 /** A failure whose sentence begins with the provider's name. */
 export function failure(
   connection: ModelConnection,
@@ -116,11 +119,12 @@ export function failure(
   sentence: string,
   extras: FailureExtras = {},
 ): CompletionFailure {
-  const said = shorten(redact(extras.said ?? "", connection));
+  const said = quote(extras.said ?? "", secretsOf(connection));
+  const name = nameAt(MODEL_KINDS[connection.kind], connection.base_url);
   return {
     ok: false,
     code,
-    message: `${providerName(connection)} ${sentence}${said === "" ? "" : ` It said: ${said}`}`,
+    message: `${name} ${sentence}${said === "" ? "" : ` It said: ${said}`}`,
     retryable: extras.retryable ?? false,
     retry_after_seconds: extras.retry_after_seconds ?? null,
   };
@@ -155,7 +159,7 @@ export function unreadable(connection: ModelConnection, what: string): Completio
 }
 
 export function redirectFailure(connection: ModelConnection, location: string | null): CompletionFailure {
-  const where = location === null ? "another address" : shorten(location);
+  const where = location === null ? "another address" : quote(location, secretsOf(connection));
   return failure(
     connection,
     "bad_response",
@@ -187,48 +191,6 @@ export function deadlineFailure(connection: ModelConnection, reason: unknown): C
   return failure(connection, "timeout", sentence, { retryable: true });
 }
 
-/** The label, and the host where the label does not tell it. */
-function providerName(connection: ModelConnection): string {
-  const { label, base_url } = MODEL_KINDS[connection.kind];
-  const url =
-    connection.base_url === "" || connection.base_url === base_url ? null : URL.parse(connection.base_url);
-  return url === null ? label : `${label} at ${url.host}`;
-}
-
-/** The sentence inside the many shapes of an error's body; nothing of a web page. */
-function wordsOf(body: string): string {
-  const parsed = parseJson(body);
-  if (parsed === undefined) {
-    return /^\s*</.test(body) ? "(a web page instead of an answer)" : body;
-  }
-  const first: unknown = Array.isArray(parsed) ? parsed[0] : parsed;
-  const inner = member(first, "error") ?? first;
-  const words = [inner, member(inner, "message"), member(inner, "detail")].find(
-    (value) => typeof value === "string",
-  );
-  return typeof words === "string" ? words : JSON.stringify(inner ?? "");
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-function member(value: unknown, name: string): unknown {
-  return typeof value === "object" && value !== null ? (value as Record<string, unknown>)[name] : undefined;
-}
-
-function redact(text: string, connection: ModelConnection): string {
-  return [connection.api_key, ...Object.values(connection.headers ?? {})]
-    .filter((secret) => secret.length >= MIN_SECRET_CHARS)
-    .reduce((clean, secret) => clean.replaceAll(secret, "[key]"), text);
-}
-
-function shorten(text: string): string {
-  // Control characters and line breaks have no business in a log line or a mail's sentence.
-  const line = text.replace(/[\s\p{C}]+/gu, " ").trim();
-  return line.length > MAX_SAID_CHARS ? `${line.slice(0, MAX_SAID_CHARS - 1)}…` : line;
+function secretsOf(connection: ModelConnection): string[] {
+  return [connection.api_key, ...Object.values(connection.headers ?? {})];
 }

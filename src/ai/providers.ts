@@ -57,12 +57,29 @@ export const MODEL_KINDS: Record<ModelKind, ModelKindInfo> = {
 };
 
 /** The base URL and the model that a connection means, with the defaults of its kind filled in. */
-export function endpointOf(connection: ModelConnection): { base_url: string; model: string } {
+export function endpointOf(connection: Pick<ModelConnection, "kind" | "base_url" | "model">): {
+  base_url: string;
+  model: string;
+} {
   const kind = MODEL_KINDS[connection.kind];
   return {
-    base_url: connection.base_url === "" ? (kind.base_url ?? "") : connection.base_url,
+    base_url: withPath(connection.base_url, kind.base_url ?? ""),
     model: connection.model === "" ? kind.default_model : connection.model,
   };
+}
+
+/** The label of a kind, and the host where the label does not tell it. */
+export function nameAt(kind: { label: string; base_url: string | null }, base_url: string): string {
+  const url = base_url === "" || base_url === kind.base_url ? null : URL.parse(base_url);
+  return url === null ? kind.label : `${kind.label} at ${url.host}`;
+}
+
+/** A base URL that names a host alone means the path that the kind's own one has there. */
+function withPath(base_url: string, own: string): string {
+  const url = URL.parse(base_url);
+  if (url === null || url.pathname !== "/" || own === "") return base_url === "" ? own : base_url;
+  url.pathname = new URL(own).pathname;
+  return url.href;
 }
 
 function hosted(label: string, baseUrl: string | null, defaultModel: string): ModelKindInfo {

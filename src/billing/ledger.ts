@@ -42,6 +42,25 @@ export async function remainingCredits(app: App, db: Db, user: Account): Promise
   return last?.balance ?? planLimits(app.config, user.plan).credits;
 }
 
+/** The credits of the current period, as an account's owner sees them. */
+export async function creditsOf(app: App, db: Db, user: Account) {
+  const now = app.now();
+  const key = { user_id: user.id, period: periodOf(now) };
+  // A period begins with its grant.
+  const [first] = await firstRow(db, key);
+  const [last] = await lastRow(db, key);
+  const allowance = first?.amount ?? planLimits(app.config, user.plan).credits;
+  const remaining = last?.balance ?? allowance;
+  return {
+    allowance,
+    used: Math.max(0, allowance - remaining),
+    topup: 0,
+    remaining,
+    period_start: Date.parse(`${key.period}-01T00:00:00Z`) / 1_000,
+    resets_at: periodEnd(now),
+  };
+}
+
 /** Unix second at which the next period begins. */
 export function periodEnd(now: number): number {
   const date = new Date(now * 1_000);
@@ -88,6 +107,16 @@ const reserveOf = prepared((db, key: { message_id: string }) =>
     .select(["amount", "period"])
     .where("message_id", "=", key.message_id)
     .where("kind", "=", "reserve"),
+);
+
+const firstRow = prepared((db, key: { user_id: string; period: string }) =>
+  db
+    .selectFrom("ledger")
+    .select("amount")
+    .where("user_id", "=", key.user_id)
+    .where("period", "=", key.period)
+    .orderBy("id")
+    .limit(1),
 );
 
 const lastRow = prepared((db, key: { user_id: string; period: string }) =>

@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import { createApiKey } from "../accounts/accounts.ts";
+import { createApiKey, revokeApiKeyOf } from "../accounts/api-keys.ts";
 import { CONFIG_OPTION, type CommonOptions, JSON_OPTION, print } from "./options.ts";
 import { withApp } from "./with-app.ts";
 
@@ -19,5 +19,17 @@ export function apiKeyCommand(): Command {
         print(options, key, [`API key, shown this once: ${key.key}`]);
       }),
     );
-  return new Command("api-key").description("API keys of accounts").addCommand(create);
+  const revoke = new Command("revoke")
+    .description("revoke an API key of an account")
+    .argument("<email>")
+    .argument("<key>", "its id, or its last four characters")
+    .option(...CONFIG_OPTION)
+    .option(...JSON_OPTION)
+    .action((email: string, key: string, options: CommonOptions) =>
+      withApp(options, async (app) => {
+        const id = await revokeApiKeyOf(app, { email, key });
+        print(options, { id }, [`API key ${id} is revoked.`]);
+      }),
+    );
+  return new Command("api-key").description("API keys of accounts").addCommand(create).addCommand(revoke);
 }

@@ -1,10 +1,11 @@
-import { createApiKey, createVerifiedUser } from "../accounts/accounts.ts";
+import { createApiKey } from "../accounts/api-keys.ts";
+import { createVerifiedUser } from "../accounts/accounts.ts";
 import type { App } from "../app.ts";
 import type { OutgoingMailRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
 import { readHeaders } from "../mail/headers.ts";
 import { createSender } from "../mail/send.ts";
-import type { ActivityView } from "../messages/messages.ts";
+import type { ActivityView } from "../messages/view.ts";
 import type { RoutingView } from "../messages/view.ts";
 import type { Server } from "../serve.ts";
 import { demoMail, INSTRUCTION, REPORT } from "./demo-mail.ts";

@@ -1,16 +1,23 @@
 import { Command, Option } from "commander";
-import { createApiKey, createVerifiedUser, listUsers, setPlan, type User } from "../accounts/accounts.ts";
+import { createApiKey } from "../accounts/api-keys.ts";
+import { createVerifiedUser, listUsers, setPlan, type User } from "../accounts/accounts.ts";
+import { resetPassword } from "../accounts/passwords.ts";
 import { PLANS } from "../billing/plans.ts";
 import type { Plan } from "../db/schema.ts";
+import { ADDRESS_TOKEN_ALPHABET, randomToken } from "../lib/secrets.ts";
 import { CONFIG_OPTION, type CommonOptions, JSON_OPTION, print } from "./options.ts";
 import { withApp } from "./with-app.ts";
+
+/** About 99 bits, and none of them hard to read out. */
+const PASSWORD_CHARS = 20;
 
 export function userCommand(): Command {
   return new Command("user")
     .description("accounts of this server")
     .addCommand(createCommand())
     .addCommand(listCommand())
-    .addCommand(setPlanCommand());
+    .addCommand(setPlanCommand())
+    .addCommand(resetPasswordCommand());
 }
 
 function createCommand(): Command {
@@ -64,6 +71,23 @@ function setPlanCommand(): Command {
       withApp(options, async (app) => {
         const user = await setPlan(app, { email, plan });
         print(options, viewUser(user), [`${user.email} is on plan ${user.plan} now.`]);
+      }),
+    );
+}
+
+function resetPasswordCommand(): Command {
+  return new Command("reset-password")
+    .description("give an account a new password, print it, and sign it out everywhere")
+    .argument("<email>")
+    .option(...CONFIG_OPTION)
+    .option(...JSON_OPTION)
+    .action((email: string, options: CommonOptions) =>
+      withApp(options, async (app) => {
+        const password = randomToken(PASSWORD_CHARS, ADDRESS_TOKEN_ALPHABET);
+        const user = await resetPassword(app, { email, password });
+        print(options, { ...viewUser(user), password }, [
+          `New password of ${user.email}, shown this once: ${password}`,
+        ]);
       }),
     );
 }

@@ -5,22 +5,22 @@ import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
 import type { ConnectionRow, UserRow } from "../db/schema.ts";
 import { AppError, invalid } from "../errors.ts";
-import { refuseBadUrl, refuseUnsendable } from "./rules.ts";
+import { type ConnectionKind, isModelKind, KIND_INFO } from "./kinds.ts";
+import { refuseBadFallback, refuseIncomplete, refuseLargeConfig, refuseMovedSecrets } from "./rules.ts";
+import { openSealed, sealedColumns } from "./sealed.ts";
+import { countUses, viewConnection } from "./view.ts";
 
-export const CONNECTION_KINDS = Object.keys(MODEL_KINDS) as ModelKind[];
-
-const HINT_CHARS = 4;
-/** Below this length a hint would give too much of the secret away. */
-const MIN_CHARS_FOR_HINT = 12;
 const DEFAULT_CONNECTION_ID = "default";
 
 export interface ConnectionInput {
-  kind?: ModelKind;
+  kind?: ConnectionKind;
   label?: string;
   credential?: string;
   model?: string | null;
   base_url?: string | null;
   headers?: Record<string, string>;
+  fallback_connection_id?: string | null;
+  config?: Record<string, unknown> | null;
 }
 
 /** What a model call needs of a connection, its secret opened. */
@@ -35,11 +35,6 @@ export interface OpenConnection {
   trusted: boolean;
 }
 
-interface Sealed {
-  credential: string;
-  headers: Record<string, string>;
-}
-
 export async function listConnections(app: App, user: UserRow) {
   const rows = await app.db
     .selectFrom("connections")
@@ -47,26 +42,20 @@ export async function listConnections(app: App, user: UserRow) {
     .where("user_id", "=", user.id)
     .orderBy("id")
     .execute();
-  const uses = await app.db
-    .selectFrom("inboxes")
-    .select((eb) => ["default_connection_id as id", eb.fn.countAll<number>().as("count")])
-    .where("user_id", "=", user.id)
-    .groupBy("default_connection_id")
-    .execute();
-  const usesOf = new Map(uses.map((use) => [use.id, use.count]));
-  return rows.map((row) => viewConnection(row, usesOf.get(row.id) ?? 0));
+  const uses = await countUses(app.db, user.id);
+  return rows.map((row) => viewConnection(app, row, uses.get(row.id) ?? 0));
 }
 
 export async function createConnection(
   app: App,
   user: UserRow,
-  input: ConnectionInput & { kind: ModelKind },
+  input: ConnectionInput & { kind: ConnectionKind },
 ) {
   const row: ConnectionRow = {
     id: Bun.randomUUIDv7(),
     user_id: user.id,
     kind: input.kind,
-    label: input.label || MODEL_KINDS[input.kind].label,
+    label: KIND_INFO[input.kind].label,
     model: null,
     base_url: null,
     sealed: null,
@@ -76,40 +65,47 @@ export async function createConnection(
     last_tested_at: null,
     created: app.now(),
     updated: app.now(),
+    auth: "key",
+    expires_at: null,
+    config: null,
+    fallback_connection_id: null,
   };
   const filled = { ...row, ...changedColumns(app, row, input) };
   refuseIncomplete(app, filled);
   await app.write(async (tx) => {
     const limit = planLimits(app.config, user.plan).connections;
     refuseOverCap("connections", limit, (await countConnections(tx, user)) + 1);
+    await refuseBadFallback(tx, filled);
     await tx.insertInto("connections").values(filled).execute();
   });
-  return viewConnection(filled, 0);
+  return viewConnection(app, filled, 0);
 }
 
 export async function patchConnection(
   app: App,
   user: UserRow,
-  patch: { id: string; input: ConnectionInput },
+  { id, input }: { id: string; input: ConnectionInput },
 ) {
   return app.write(async (tx) => {
-    const row = await ownConnection(tx, user, patch.id);
-    if (patch.input.kind !== undefined && patch.input.kind !== row.kind)
+    const row = await ownConnection(tx, user, id);
+    if (input.kind !== undefined && input.kind !== row.kind)
       throw invalid(
         "body.kind",
         "immutable",
         "The kind of a connection cannot change; make a new connection instead.",
       );
-    const columns = changedColumns(app, row, patch.input);
+    const columns = changedColumns(app, row, input);
     const updated = Object.keys(columns).length === 0 ? row.updated : app.now();
     const changed = { ...row, ...columns, updated };
     refuseIncomplete(app, changed);
+    refuseMovedSecrets(app, { before: row, after: changed }, input);
+    if (input.fallback_connection_id !== undefined) await refuseBadFallback(tx, changed);
     await tx.updateTable("connections").set(changed).where("id", "=", row.id).execute();
-    return viewConnection(changed, await countUses(tx, row.id));
+    return viewConnection(app, changed, (await countUses(tx, user.id)).get(row.id) ?? 0);
   });
 }
 
-/** Inboxes that used it are left without a connection. */
+/** Inboxes that used it are left without a connection, connections that fell back on it without a fallback. */
 export async function deleteConnection(app: App, user: UserRow, id: string): Promise<void> {
   await app.write(async (tx) => {
     await ownConnection(tx, user, id);
@@ -124,8 +120,21 @@ export async function deleteConnection(app: App, user: UserRow, id: string): Pro
       const mcp_connection_ids = JSON.stringify(ids.filter((other) => other !== id));
       await tx.updateTable("inboxes").set({ mcp_connection_ids }).where("id", "=", inbox.id).execute();
     }
+    // The schema sets the other references to null.
     await tx.deleteFrom("connections").where("id", "=", id).execute();
   });
+}
+
+/** The user's own connection, or `not_found`, whether it is unknown or somebody else's. */
+export async function ownConnection(db: Db, user: UserRow, id: string): Promise<ConnectionRow> {
+  const row = await db
+    .selectFrom("connections")
+    .selectAll()
+    .where("id", "=", id)
+    .where("user_id", "=", user.id)
+    .executeTakeFirst();
+  if (!row) throw new AppError("not_found", "There is no such connection.");
+  return row;
 }
 
 /** The model connection of an inbox: its own, else the operator's default, else undefined. */
@@ -136,7 +145,7 @@ export async function openConnectionOf(
   if (inbox.default_connection_id === null) return operatorConnection(app);
   const { default_connection_id: id, user_id } = inbox;
   const [row] = await connectionOf(app.db, { id, user_id });
-  return row && openConnection(app, row);
+  return row && isModelKind(row.kind) ? openConnection(app, row, row.kind) : undefined;
 }
 
 const connectionOf = prepared((db, key: { id: string; user_id: string }) =>
@@ -158,8 +167,7 @@ function operatorConnection(app: App): OpenConnection | undefined {
   };
 }
 
-function openConnection(app: App, row: ConnectionRow): OpenConnection {
-  const kind = row.kind as ModelKind;
+function openConnection(app: App, row: ConnectionRow, kind: ModelKind): OpenConnection {
   const info = MODEL_KINDS[kind];
   const { credential, headers } = openSealed(app, row);
   return {
@@ -173,94 +181,29 @@ function openConnection(app: App, row: ConnectionRow): OpenConnection {
   };
 }
 
-function openSealed(app: App, row: ConnectionRow): Sealed {
-  return row.sealed === null ? NOTHING_SEALED : (JSON.parse(app.secrets.open(row.sealed, row.id)) as Sealed);
-}
-
 function changedColumns(app: App, row: ConnectionRow, input: ConnectionInput): Partial<ConnectionRow> {
+  const { fallback_connection_id, config } = input;
   const columns: Partial<ConnectionRow> = {};
   if (input.label !== undefined) columns.label = input.label || row.label;
   if (input.model !== undefined) columns.model = input.model || null;
   if (input.base_url !== undefined) columns.base_url = input.base_url || null;
-  if (input.credential === undefined && input.headers === undefined) return columns;
-  return { ...columns, ...sealedColumns(app, row, input) };
+  if (fallback_connection_id !== undefined) columns.fallback_connection_id = fallback_connection_id;
+  if (config !== undefined) columns.config = configColumn(config);
+  if (input.credential !== undefined || input.headers !== undefined)
+    Object.assign(columns, sealedColumns(app, row, input));
+  return isAnother(row, columns) ? { ...columns, status: "untested", last_error: null } : columns;
 }
 
-function sealedColumns(app: App, row: ConnectionRow, input: ConnectionInput): Partial<ConnectionRow> {
-  const { credential: given, headers } = input;
-  // With both given anew, what cannot be opened any more need not be.
-  const sealed =
-    given !== undefined && headers !== undefined ? NOTHING_SEALED : openOrNothing(app, row, given);
-  const next: Sealed = { credential: given?.trim() ?? sealed.credential, headers: headers ?? sealed.headers };
-  refuseUnsendable(next);
-  const { credential } = next;
-  return {
-    sealed: app.secrets.seal(JSON.stringify(next), row.id),
-    credential_hint: credential.length >= MIN_CHARS_FOR_HINT ? `…${credential.slice(-HINT_CHARS)}` : null,
-    status: "untested",
-    last_error: null,
-  };
+/** Whether what was found out about it before says nothing any more. */
+function isAnother(row: ConnectionRow, { sealed, base_url }: Partial<ConnectionRow>): boolean {
+  return sealed !== undefined || (base_url !== undefined && base_url !== row.base_url);
 }
 
-const NOTHING_SEALED: Sealed = { credential: "", headers: {} };
-
-/** A new credential mends a connection whose old one cannot be opened; its headers are lost with it. */
-function openOrNothing(app: App, row: ConnectionRow, given: string | undefined): Sealed {
-  try {
-    return openSealed(app, row);
-  } catch (error) {
-    if (given === undefined) throw error;
-    return NOTHING_SEALED;
-  }
-}
-
-function refuseIncomplete(app: App, row: ConnectionRow): void {
-  const info = MODEL_KINDS[row.kind as ModelKind];
-  if (info.needs_credential && openSealed(app, row).credential === "")
-    throw invalid(
-      "body.credential",
-      "missing",
-      `A connection to ${info.label} needs a credential (its API key).`,
-    );
-  if (info.needs_base_url && row.base_url === null)
-    throw invalid(
-      "body.base_url",
-      "missing",
-      "This kind of connection needs a base_url, such as https://models.example.com/v1.",
-    );
-  if (row.base_url !== null) refuseBadUrl(app, row.base_url);
-}
-
-async function ownConnection(db: Db, user: UserRow, id: string): Promise<ConnectionRow> {
-  const row = await db
-    .selectFrom("connections")
-    .selectAll()
-    .where("id", "=", id)
-    .where("user_id", "=", user.id)
-    .executeTakeFirst();
-  if (!row) throw new AppError("not_found", "There is no such connection.");
-  return row;
-}
-
-function viewConnection(row: ConnectionRow, used_by_inboxes: number) {
-  return {
-    id: row.id,
-    kind: row.kind,
-    category: MODEL_KINDS[row.kind as ModelKind].category,
-    label: row.label,
-    model: row.model,
-    base_url: row.base_url,
-    status: row.status,
-    credential_hint: row.credential_hint,
-    has_credential: row.sealed !== null,
-    auth: row.sealed === null ? ("none" as const) : ("key" as const),
-    expires_at: null,
-    last_tested_at: row.last_tested_at,
-    last_error: row.last_error,
-    used_by_inboxes,
-    created: row.created,
-    updated: row.updated,
-  };
+function configColumn(config: Record<string, unknown> | null): string | null {
+  if (config === null) return null;
+  const text = JSON.stringify(config);
+  refuseLargeConfig(text);
+  return text;
 }
 
 async function countConnections(db: Db, user: UserRow): Promise<number> {
@@ -268,15 +211,6 @@ async function countConnections(db: Db, user: UserRow): Promise<number> {
     .selectFrom("connections")
     .select((eb) => eb.fn.countAll<number>().as("count"))
     .where("user_id", "=", user.id)
-    .executeTakeFirstOrThrow();
-  return count;
-}
-
-async function countUses(db: Db, connection_id: string): Promise<number> {
-  const { count } = await db
-    .selectFrom("inboxes")
-    .select((eb) => eb.fn.countAll<number>().as("count"))
-    .where("default_connection_id", "=", connection_id)
     .executeTakeFirstOrThrow();
   return count;
 }

@@ -1,51 +1,118 @@
 import { Elysia, t } from "elysia";
 import type { App } from "../app.ts";
 import { authenticated } from "../http/auth.ts";
+import { describe } from "../http/describe.ts";
 import {
-  CONNECTION_KINDS,
   type ConnectionInput,
   createConnection,
   deleteConnection,
   listConnections,
   patchConnection,
 } from "./connections.ts";
+import { ConnectionShape, ConnectionTestShape, kind } from "./shapes.ts";
+import { testConnection } from "./test-connection.ts";
 
-const kind = t.Union(CONNECTION_KINDS.map((name) => t.Literal(name)));
-const secret = t.Optional(t.String({ minLength: 1, maxLength: 4_000 }));
-const label = t.Optional(t.String({ maxLength: 100 }));
-const url = t.Optional(t.Nullable(t.String({ maxLength: 2_048 })));
+const secret = (description: string) => t.Optional(t.String({ minLength: 1, maxLength: 4_000, description }));
+const label = (description: string) =>
+  t.Optional(t.String({ maxLength: 100, description, examples: ["Work"] }));
+const url = (description: string) =>
+  t.Optional(
+    t.Nullable(t.String({ maxLength: 2_048, description, examples: ["https://api.openai.com/v1"] })),
+  );
 
-/** `api_key`, `token`, `name` and `url` are other people's words for the same members. */
 const connectionBody = {
-  label,
-  name: label,
-  credential: secret,
-  api_key: secret,
-  token: secret,
-  model: t.Optional(t.Nullable(t.String({ maxLength: 200 }))),
-  base_url: url,
-  url,
-  headers: t.Optional(t.Record(t.String(), t.String({ maxLength: 4_000 }))),
+  label: label("What you call it; else the name of its kind."),
+  name: label("Another word for `label`."),
+  credential: secret("Its API key or token: kept encrypted, and never shown again."),
+  api_key: secret("Another word for `credential`."),
+  token: secret("Another word for `credential`."),
+  model: t.Optional(t.Nullable(t.String({ maxLength: 200, examples: ["gpt-5.4-mini"] }))),
+  base_url: url(
+    "Where it is; else the provider's own address. https, but for hosts that the operator allows.",
+  ),
+  url: url("Another word for `base_url`."),
+  headers: t.Optional(
+    t.Record(t.String(), t.String({ maxLength: 4_000 }), {
+      description: "Sent along with every request; kept encrypted, replaced as a whole, never shown again.",
+      examples: [{}],
+    }),
+  ),
+  fallback_connection_id: t.Optional(
+    t.Nullable(t.String({ format: "uuid", description: "Another model connection of yours." })),
+  ),
+  config: t.Optional(
+    t.Nullable(
+      t.Record(t.String(), t.Unknown(), {
+        description:
+          "Settings of this kind alone, at most 8 KB, replaced as a whole. Never a secret: it is shown.",
+        examples: [{}],
+      }),
+    ),
+  ),
 };
+/** One without the aliases. */
+const EXAMPLE = { label: "Work", credential: "sk-your-key", model: "gpt-5.4-mini" };
 const connectionParams = t.Object({ connection_id: t.String({ format: "uuid" }) });
+
+const DESCRIBED = {
+  list: describe({
+    tag: "Connections",
+    summary: "List your connections",
+    answers: { 200: t.Array(ConnectionShape) },
+  }),
+  create: describe({
+    tag: "Connections",
+    summary: "Make a connection",
+    description: "Nothing is sent to the provider; a test does that.",
+    answers: { 201: ConnectionShape },
+    errors: ["plan_limit_reached"],
+  }),
+  patch: describe({
+    tag: "Connections",
+    summary: "Change a connection",
+    description:
+      "Absent members stay as they are. The kind cannot change, and another server needs the credential and the headers anew.",
+    answers: { 200: ConnectionShape },
+  }),
+  remove: describe({
+    tag: "Connections",
+    summary: "Delete a connection",
+    description: "Inboxes that used it are left without it.",
+    answers: { 204: null },
+  }),
+  test: describe({
+    tag: "Connections",
+    summary: "Test a connection",
+    description:
+      "Asks the provider for something that costs nothing (its models, who you are, or its tools). Always 200: the verdict is in the body.",
+    answers: { 200: ConnectionTestShape },
+  }),
+};
 
 export function connectionRoutes(app: App) {
   return new Elysia()
     .use(authenticated(app))
-    .get("/connections", ({ user }) => listConnections(app, user))
+    .get("/connections", ({ user }) => listConnections(app, user), DESCRIBED.list)
     .post(
       "/connections",
       async ({ user, body, set }) => {
         set.status = 201;
         return createConnection(app, user, { ...inputOf(body), kind: body.kind });
       },
-      { body: t.Object({ ...connectionBody, kind }) },
+      {
+        body: t.Object({ kind, ...connectionBody }, { examples: [{ kind: "openai", ...EXAMPLE }] }),
+        ...DESCRIBED.create,
+      },
     )
     .patch(
       "/connections/:connection_id",
       ({ user, params, body }) =>
         patchConnection(app, user, { id: params.connection_id, input: inputOf(body) }),
-      { params: connectionParams, body: t.Object({ ...connectionBody, kind: t.Optional(kind) }) },
+      {
+        params: connectionParams,
+        body: t.Object({ kind: t.Optional(kind), ...connectionBody }, { examples: [EXAMPLE] }),
+        ...DESCRIBED.patch,
+      },
     )
     .delete(
       "/connections/:connection_id",
@@ -53,7 +120,12 @@ export function connectionRoutes(app: App) {
         await deleteConnection(app, user, params.connection_id);
         set.status = 204;
       },
-      { params: connectionParams },
+      { params: connectionParams, ...DESCRIBED.remove },
+    )
+    .post(
+      "/connections/:connection_id/test",
+      ({ user, params }) => testConnection(app, user, params.connection_id),
+      { params: connectionParams, ...DESCRIBED.test },
     );
 }
 
@@ -72,6 +144,8 @@ function inputOf(body: Aliased): ConnectionInput {
     model: body.model,
     base_url: body.base_url === undefined ? body.url : body.base_url,
     headers: body.headers,
+    fallback_connection_id: body.fallback_connection_id,
+    config: body.config,
   };
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 }

@@ -1,41 +1,70 @@
 import type { App } from "../app.ts";
+import type { Db } from "../db/database.ts";
+import type { ConnectionRow } from "../db/schema.ts";
 import { invalid } from "../errors.ts";
 import { allowedByOperator } from "../lib/net.ts";
+import { type ConnectionKind, isModelKind, KIND_INFO, ownBaseUrl } from "./kinds.ts";
+import { hasCredential, openSealed } from "./sealed.ts";
 
-const MAX_HEADERS = 20;
-/** RFC 9110 §5.6.2, without the characters that nobody uses in names. */
-const HEADER_NAME = /^[A-Za-z0-9_-]{1,100}$/;
-/** What the connection itself decides, not its settings (RFC 9110 §7.6.1). */
-const OWN_HEADERS =
-  /^(host|content-length|content-type|transfer-encoding|connection|keep-alive|te|trailer|upgrade|expect)$/i;
-const SENDABLE = /^[\x20-\x7e]*$/;
+const MAX_CONFIG_BYTES = 8_192;
 
-/** What could not be sent as a header later, or would change the request itself. */
-export function refuseUnsendable({
-  credential,
-  headers,
-}: {
-  credential: string;
-  headers: Record<string, string>;
-}): void {
-  if (!SENDABLE.test(credential))
+/** What its kind needs; of a connection made by OAuth the token may be missing until it is connected again. */
+export function refuseIncomplete(app: App, row: ConnectionRow): void {
+  const info = KIND_INFO[row.kind as ConnectionKind];
+  if (info.needs_credential && row.auth === "key" && !hasCredential(app, row))
     throw invalid(
       "body.credential",
-      "invalid_credential",
-      "The credential holds a line break or a character outside of ASCII; paste it again.",
+      "missing",
+      `A connection to ${info.label} needs a credential (its API key or token).`,
     );
-  const entries = Object.entries(headers);
-  const isBad = ([name, value]: [string, string]): boolean =>
-    !HEADER_NAME.test(name) || OWN_HEADERS.test(name) || !SENDABLE.test(value);
-  if (entries.length > MAX_HEADERS || entries.some(isBad))
+  if (info.needs_base_url && row.base_url === null)
     throw invalid(
-      "body.headers",
-      "invalid_headers",
-      `headers must be at most ${MAX_HEADERS} names of letters, digits and hyphens with values of one ASCII line, none of which the connection sets itself (such as Host or Content-Length).`,
+      "body.base_url",
+      "missing",
+      info.category === "mcp"
+        ? "A connection to an MCP server needs a base_url, such as https://tools.example.com/mcp."
+        : "This kind of connection needs a base_url, such as https://models.example.com/v1.",
     );
+  if (row.base_url !== null) refuseBadUrl(app, row.base_url);
 }
 
-export function refuseBadUrl(app: App, text: string): void {
+/** Whoever holds an API key of the account could else have the stored secrets sent to a server of their own. */
+export function refuseMovedSecrets(
+  app: App,
+  { before, after }: { before: ConnectionRow; after: ConnectionRow },
+  given: { credential?: string; headers?: Record<string, string> },
+): void {
+  if (originOf(app, before) === originOf(app, after)) return;
+  const words = "The new base_url is on another server, which the stored secrets were not meant for.";
+  if (given.credential === undefined && hasCredential(app, after))
+    throw invalid("body.credential", "needed_again", `${words} Send the credential for it as well.`);
+  if (given.headers === undefined && Object.keys(openSealed(app, after).headers).length > 0)
+    throw invalid("body.headers", "needed_again", `${words} Send the headers for it as well, or {}.`);
+}
+
+export function refuseLargeConfig(text: string): void {
+  if (Buffer.byteLength(text) > MAX_CONFIG_BYTES)
+    throw invalid("body.config", "too_large", `config must be at most ${MAX_CONFIG_BYTES} bytes of JSON.`);
+}
+
+/** Another model connection of the same account, and only for a model connection. */
+export async function refuseBadFallback(tx: Db, row: ConnectionRow): Promise<void> {
+  const { fallback_connection_id: id } = row;
+  if (id === null) return;
+  const path = "body.fallback_connection_id";
+  if (!isModelKind(row.kind))
+    throw invalid(path, "no_fallback", "Only a connection to a model can have a fallback.");
+  if (id === row.id) throw invalid(path, "own_fallback", "A connection cannot be its own fallback.");
+  const other = await tx
+    .selectFrom("connections")
+    .select("kind")
+    .where("id", "=", id)
+    .where("user_id", "=", row.user_id)
+    .executeTakeFirst();
+  if (!other || !isModelKind(other.kind)) throw invalid(path, "connection_not_found", "connection not found");
+}
+
+function refuseBadUrl(app: App, text: string): void {
   const url = URL.parse(text);
   if (!url || !/^https?:$/.test(url.protocol) || url.username + url.password !== "" || url.hash !== "")
     throw invalid(
@@ -43,10 +72,16 @@ export function refuseBadUrl(app: App, text: string): void {
       "invalid_url",
       "base_url must be an http(s) address without user name, password or fragment.",
     );
-  if (url.protocol === "http:" && !allowedByOperator(url.hostname, url.hostname, app.config.egress.allow))
+  const host = url.hostname.replace(/^\[|\]$/g, "");
+  if (url.protocol === "http:" && !allowedByOperator(host, host, app.config.egress.allow))
     throw invalid(
       "body.base_url",
       "https_required",
       `base_url must be https; plain http works only for hosts that the operator lists in egress.allow.`,
     );
+}
+
+function originOf(app: App, row: ConnectionRow): string {
+  const url = row.base_url ?? ownBaseUrl(app, row.kind as ConnectionKind);
+  return URL.parse(url)?.origin ?? "";
 }

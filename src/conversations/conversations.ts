@@ -4,12 +4,12 @@ import { insertRow, prepared } from "../db/prepared.ts";
 import type { ConversationRow, InboxRow, MessageRow, UserRow } from "../db/schema.ts";
 import { AppError, invalid } from "../errors.ts";
 import { base32Token, equalBytes } from "../lib/secrets.ts";
+import { snippetOf } from "./snippet.ts";
 
 /** What a model is reminded of, at most. */
 const MAX_MEMORY_TURNS = 20;
 const MAX_MEMORY_CHARS = 24_000;
 const REPLY_TOKEN_CHARS = 20;
-const SNIPPET_CHARS = 200;
 /** Message ids of a References field that are looked up, newest first. */
 const MAX_REFERENCES = 20;
 
@@ -117,12 +117,7 @@ export async function noteTurn(
 ): Promise<void> {
   if (turn.conversation_id === null) return;
   const { conversation_id: id, sender, now } = turn;
-  // Cut first: white space in a long reply is nobody's business here.
-  const snippet = turn.reply
-    .slice(0, 4 * SNIPPET_CHARS)
-    .replaceAll(/\s+/g, " ")
-    .slice(0, SNIPPET_CHARS);
-  await addTurn(tx, { id, sender, snippet, now });
+  await addTurn(tx, { id, sender, snippet: snippetOf(turn.reply), now });
 }
 
 const addTurn = prepared((db, turn: { id: string; sender: string | null; snippet: string; now: number }) =>

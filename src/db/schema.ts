@@ -21,6 +21,14 @@ export interface Schema {
   ledger: LedgerRow;
   idempotency_keys: IdempotencyKeyRow;
   jobs: JobRow;
+  sessions: SessionRow;
+  login_codes: LoginCodeRow;
+  pending_passwords: PendingPasswordRow;
+  security_events: SecurityEventRow;
+  rate_limits: RateLimitRow;
+  contexts: ContextRow;
+  custom_domains: CustomDomainRow;
+  contact_submissions: ContactSubmissionRow;
 }
 
 /** What holds for the whole data folder. */
@@ -39,6 +47,12 @@ export interface UserRow {
   plan: Plan;
   is_admin: number;
   created: number;
+  /** Argon2id in its own text form; null while the account has no password. */
+  password_hash: string | null;
+  /** IANA name. */
+  timezone: string;
+  /** Whether answers end with "Sent by AI on behalf of …". */
+  reply_footer: number;
 }
 
 export interface ApiKeyRow {
@@ -51,6 +65,7 @@ export interface ApiKeyRow {
   last4: string;
   created: number;
   last_used_at: number | null;
+  last_used_ip: string | null;
 }
 
 export interface ConnectionRow {
@@ -68,6 +83,12 @@ export interface ConnectionRow {
   last_tested_at: number | null;
   created: number;
   updated: number;
+  /** How the sealed credential was come by; without one it says nothing. */
+  auth: "key" | "oauth";
+  expires_at: number | null;
+  /** What only this kind of connection knows, as JSON. */
+  config: string | null;
+  fallback_connection_id: string | null;
 }
 
 export interface InboxRow {
@@ -85,6 +106,11 @@ export interface InboxRow {
   inbound_policy: string;
   created: number;
   updated: number;
+  context_ids: string;
+  /** Null: as the configuration and the plan say. */
+  retention_days: number | null;
+  /** The custom domain of the address; null for the service's own. */
+  domain_id: string | null;
 }
 
 /** An address that was ours once and is never issued again. */
@@ -149,6 +175,10 @@ export interface MessageRow {
   accepted_ms: number;
   completed: number | null;
   duration_ms: number | null;
+  /** The message that this one tries again. */
+  retry_of: string | null;
+  /** Words of the recipient's `+tag`, never an authority. */
+  tags: string;
 }
 
 /** Its bytes are in the row or, if they are many, in a segment; in neither once they have been purged. */
@@ -242,7 +272,103 @@ export interface JobRow {
   attempts: number;
   /** Times its handler said "not now". */
   failures: number;
+  /** On the clock of `App.steadyNow`: it says nothing to another process. */
   lease_until: number | null;
   last_error: string | null;
+  created: number;
+  /** The account that may run `account_slots` jobs of this kind at once; null where it does not matter. */
+  account: string | null;
+  account_slots: number | null;
+}
+
+/** A sign-in of a browser. The cookie holds what `id` is the SHA-256 of. */
+export interface SessionRow {
+  id: string;
+  user_id: string;
+  created: number;
+  expires: number;
+  /** When this browser last proved the mail address with a code; null after a sign-in by password. */
+  code_login_at: number | null;
+  client: string;
+  user_agent: string;
+}
+
+/** The one code that is good for an account. */
+export interface LoginCodeRow {
+  user_id: string;
+  code_hmac: string;
+  attempts: number;
+  created: number;
+}
+
+/** A password that was chosen by somebody who has yet to prove that the mail address is theirs. */
+export interface PendingPasswordRow {
+  user_id: string;
+  password_hash: string;
+  name: string | null;
+  /** SHA-256 of the registration token, hex. */
+  token_hash: string;
+  client: string;
+  created: number;
+}
+
+export interface SecurityEventRow {
+  id: string;
+  user_id: string;
+  kind: string;
+  client: string | null;
+  created: number;
+}
+
+/** What the rate limiter has to remember over a restart: when the bucket of a key is full again, in milliseconds. */
+export interface RateLimitRow {
+  key: string;
+  full_at: number;
+}
+
+export interface ContextRow {
+  id: string;
+  user_id: string;
+  title: string;
+  body: string;
+  kind: "instruction" | "knowledge" | "command";
+  slug: string;
+  enabled: number;
+  created: number;
+  updated: number;
+}
+
+export interface CustomDomainRow {
+  id: string;
+  user_id: string;
+  /** In its A-label form. */
+  domain: string;
+  status: "pending" | "active" | "failed";
+  ownership_token: string;
+  dkim_selector: string;
+  /** The `p=` of its record. */
+  dkim_public: string;
+  /** Private key in PEM form, AAD = id. */
+  dkim_sealed: Uint8Array;
+  /** JSON: what the last check found for each record, by purpose. */
+  findings: string;
+  error: string | null;
+  /** Daily checks in a row that did not find the records any more. */
+  misses: number;
+  verified_at: number | null;
+  last_checked_at: number | null;
+  created: number;
+}
+
+export interface ContactSubmissionRow {
+  id: string;
+  name: string;
+  email: string;
+  subject: string | null;
+  topic: string | null;
+  message: string;
+  /** Why it is taken for the work of a machine, and was not delivered; null if it is not. */
+  flag: string | null;
+  client: string;
   created: number;
 }

@@ -1,18 +1,51 @@
-import { AppError } from "../errors.ts";
+import { AppError, invalid } from "../errors.ts";
 import { isNestedDeeper } from "../lib/json-depth.ts";
 
 const MB = 1_048_576;
 const MAX_BODY_BYTES = MB;
 const MAX_ROUTING_BODY_BYTES = 40 * MB;
+const MAX_UPLOAD_BODY_BYTES = MB / 2;
+const UPLOAD_PATH = /\/contexts\/upload\/?$/;
 /** Far more than any endpoint means, far less than what the validation could walk down. */
 const MAX_DEPTH = 32;
+
+/** What a request carries: the file of an upload, else JSON. */
+export async function readBody(request: Request): Promise<object | null> {
+  const { pathname } = new URL(request.url);
+  return UPLOAD_PATH.test(pathname) ? readForm(request) : readJsonBody(request);
+}
+
+/** The parts of a form by their names (RFC 7578); those that share a name are a list. */
+async function readForm(request: Request): Promise<object> {
+  const bytes = await readBytes(request, MAX_UPLOAD_BODY_BYTES);
+  const form = await parseForm(bytes, request.headers.get("content-type") ?? "");
+  if (!form)
+    throw invalid(
+      "body.file",
+      "missing",
+      "The body must be a form: send the file as multipart/form-data, in a part named file.",
+    );
+  const parts = [...new Set(form.keys())].map((name) => {
+    const all = form.getAll(name);
+    return [name, all.length === 1 ? all[0] : all] as const;
+  });
+  return Object.fromEntries(parts.filter(([name]) => !(name in Object.prototype)));
+}
+
+async function parseForm(bytes: Buffer<ArrayBuffer>, type: string) {
+  try {
+    return await new Response(bytes, { headers: { "content-type": type } }).formData();
+  } catch {
+    return undefined;
+  }
+}
 
 /**
  * The JSON object in a request's body, never more than the cap of its path in memory. Null without a body: not
  * every endpoint takes one, and the schema of one that does refuses null.
  */
-export async function readJsonBody(request: Request): Promise<object | null> {
-  const text = await readText(request, capOf(request));
+async function readJsonBody(request: Request): Promise<object | null> {
+  const text = (await readBytes(request, capOf(request))).toString("utf8");
   if (text === "") return null;
   if (!/^application\/([\w.+-]+\+)?json\s*(;|$)/i.test(request.headers.get("content-type") ?? ""))
     throw badJson("The body must be JSON: send the header Content-Type: application/json.");
@@ -48,11 +81,11 @@ function capOf(request: Request): number {
   return /\/v1\/messages\/?$/.test(new URL(request.url).pathname) ? MAX_ROUTING_BODY_BYTES : MAX_BODY_BYTES;
 }
 
-async function readText(request: Request, cap: number): Promise<string> {
+async function readBytes(request: Request, cap: number): Promise<Buffer<ArrayBuffer>> {
   const declared = request.headers.get("content-length");
   if (Number(declared ?? 0) > cap) throw tooLarge(cap);
   // The server holds a body to the length it declares; a stream would take 256 KB for the smallest.
-  if (declared !== null) return Buffer.from(await request.arrayBuffer()).toString("utf8");
+  if (declared !== null) return Buffer.from(await request.arrayBuffer());
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of request.body ?? []) {
@@ -60,11 +93,14 @@ async function readText(request: Request, cap: number): Promise<string> {
     if (size > cap) throw tooLarge(cap);
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks).toString("utf8");
+  return Buffer.concat(chunks);
 }
 
 function tooLarge(cap: number): AppError {
-  return new AppError("payload_too_large", `The request body is larger than ${cap / MB} MB.`);
+  return new AppError(
+    "payload_too_large",
+    `The request body is larger than ${cap < MB ? `${cap / 1_024} KB` : `${cap / MB} MB`}.`,
+  );
 }
 
 function parseJson(text: string): unknown {

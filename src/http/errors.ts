@@ -4,12 +4,17 @@ import type { AppError, ErrorCode, FieldFault } from "../errors.ts";
 export const STATUS: Record<ErrorCode, number> = {
   validation_error: 422,
   unauthorized: 401,
+  invalid_code: 401,
+  invalid_credentials: 401,
+  current_password_required: 403,
+  cross_origin: 403,
   email_not_verified: 403,
   plan_required: 403,
   plan_limit_reached: 403,
   not_found: 404,
   method_not_allowed: 405,
   conflict: 409,
+  slug_taken: 409,
   inbox_id_required: 422,
   inbox_required: 422,
   inbox_not_routed: 422,
@@ -22,15 +27,21 @@ export const STATUS: Record<ErrorCode, number> = {
   internal: 500,
 };
 
-const TITLES: Record<ErrorCode, string> = {
+/** What an error is called, in a few words. */
+export const TITLES: Record<ErrorCode, string> = {
   validation_error: "The request is not valid",
   unauthorized: "Not signed in",
+  invalid_code: "The code is not valid",
+  invalid_credentials: "Wrong address or password",
+  current_password_required: "The current password is needed",
+  cross_origin: "Sent by another site",
   email_not_verified: "The mail address is not verified",
   plan_required: "Your plan does not include this",
   plan_limit_reached: "Your plan's limit is reached",
   not_found: "Not found",
   method_not_allowed: "Method not allowed",
   conflict: "Conflict",
+  slug_taken: "The slug is taken",
   inbox_id_required: "Which inbox?",
   inbox_required: "There is no inbox yet",
   inbox_not_routed: "The inbox has no model",
@@ -55,7 +66,10 @@ export interface Problem {
 }
 
 /** RFC 9457. */
-export function problemOf(error: AppError, about: { base_url: string; request_id: string }): Problem {
+export function problemOf(
+  error: Pick<AppError, "code" | "message" | "extras">,
+  about: { base_url: string; request_id: string },
+): Problem {
   const { code, extras } = error;
   return {
     type: `${about.base_url}/docs/errors#${code}`,

@@ -1,4 +1,5 @@
-import { Elysia } from "elysia";
+import { Elysia, t } from "elysia";
+import { type Description, describe } from "./describe.ts";
 
 /** A check's name and `ok`, or the reason why it is not. */
 export type Checks = Record<string, string>;
@@ -7,14 +8,38 @@ export interface Health {
   ready: () => Promise<Checks>;
 }
 
+const LIVE: Description = {
+  tag: "Server",
+  summary: "The process answers",
+  open: true,
+  answers: { 200: t.Object({ status: t.Literal("ok") }) },
+};
+const checksShape = t.Record(t.String(), t.String(), {
+  examples: [{ database: "ok", smtp: "ok", disk: "ok" }],
+});
+const readiness = t.Object({
+  status: t.Union([t.Literal("ok"), t.Literal("unavailable")]),
+  checks: checksShape,
+});
+const READY: Description = {
+  tag: "Server",
+  summary: "The server can do its work; 503 names what is wrong",
+  open: true,
+  answers: { 200: readiness, 503: readiness },
+};
+
 /** `/livez`: the process answers. `/readyz`: it can do its work; 503 names what is wrong. */
 export function healthRoutes(health: Health) {
   return new Elysia()
-    .get("/livez", () => ({ status: "ok" }))
-    .get("/readyz", async ({ set }) => {
-      const checks = await health.ready();
-      const ready = Object.values(checks).every((verdict) => verdict === "ok");
-      set.status = ready ? 200 : 503;
-      return { status: ready ? "ok" : "unavailable", checks };
-    });
+    .get("/livez", () => ({ status: "ok" as const }), describe(LIVE))
+    .get(
+      "/readyz",
+      async ({ set }) => {
+        const checks = await health.ready();
+        const ready = Object.values(checks).every((verdict) => verdict === "ok");
+        set.status = ready ? 200 : 503;
+        return { status: ready ? "ok" : "unavailable", checks };
+      },
+      describe(READY),
+    );
 }

@@ -1,5 +1,8 @@
 import { isIP } from "node:net";
+import type { App } from "../app.ts";
+import { AppError } from "../errors.ts";
 import { inNetworks } from "../lib/networks.ts";
+import type { RateRule } from "../lib/rate-limit.ts";
 
 const SAFE_ID = /^[\w.:-]{1,64}$/;
 
@@ -9,13 +12,53 @@ export function requestId(request: Request): string {
   return SAFE_ID.test(given) ? given : `req_${Bun.randomUUIDv7().replaceAll("-", "")}`;
 }
 
+/** What Elysia tells of a request; `server` is null where there is no socket. */
+interface Served {
+  request: Request;
+  server: { requestIP: (request: Request) => { address: string } | null } | null;
+}
+
 /**
  * Who sent a request: the peer of the socket or, if that is one of our own proxies, the right-most address of
  * X-Forwarded-For that is not. What stands further left may be anybody's invention.
  */
-export function clientAddress(peer: string, forwarded: string | null, proxies: string[]): string {
+export function clientAddress(app: App, { request, server }: Served): string {
+  const peer = server?.requestIP(request)?.address ?? "";
+  return clientBehind(peer, request.headers.get("x-forwarded-for"), app.config.server.trusted_proxies);
+}
+
+/**
+ * The client's address where it tells clients apart, else "": behind a proxy that nobody put into
+ * `server.trusted_proxies`, all of them seem to call from the proxy.
+ */
+export function certainAddress(app: App, served: Served): string {
+  const peer = served.server?.requestIP(served.request)?.address;
+  const proxied = ["x-forwarded-for", "forwarded", "x-real-ip"].some((name) =>
+    served.request.headers.has(name),
+  );
+  const hidden = proxied && peer !== undefined && !inNetworks(peer, app.config.server.trusted_proxies);
+  return hidden ? "" : clientAddress(app, served);
+}
+
+export function clientBehind(peer: string, forwarded: string | null, proxies: string[]): string {
   const hops = [...(forwarded ?? "").split(",").map((hop) => hop.trim()), peer].filter(Boolean);
   return hops.findLast((hop) => !isIP(hop) || !inNetworks(hop, proxies)) ?? peer;
+}
+
+/** Takes one of the requests that `key` may make; throws `rate_limited` when there is none left. */
+export function refuseOverRate(app: App, key: string, rule: RateRule): void {
+  const { ok, retry_after_seconds } = app.limiter.take(key, rule);
+  if (ok) return;
+  throw new AppError("rate_limited", `More than ${rule.limit} requests in ${spanOf(rule.window_seconds)}.`, {
+    retry_after_seconds,
+    fix: `Try again in ${retry_after_seconds} seconds.`,
+  });
+}
+
+function spanOf(seconds: number): string {
+  if (seconds === 60) return "a minute";
+  if (seconds === 86_400) return "a day";
+  return seconds === 3_600 ? "an hour" : `${seconds} seconds`;
 }
 
 /** The methods that some route offers at a path. */

@@ -1,16 +1,25 @@
 import { Elysia, NotFoundError, ParseError, ValidationError } from "elysia";
+import { accountRoutes } from "../accounts/routes.ts";
 import type { App } from "../app.ts";
+import { isStorageFault } from "../db/database.ts";
 import { splitListen } from "../config-forms.ts";
 import { loadCertificate } from "../smtp/certificate.ts";
 import { connectionRoutes } from "../connections/routes.ts";
+import { contactRoutes } from "../contacts/routes.ts";
+import { contextRoutes } from "../contexts/routes.ts";
+import { conversationRoutes } from "../conversations/routes.ts";
+import { domainRoutes } from "../domains/routes.ts";
 import { AppError } from "../errors.ts";
 import { listenFault } from "../lib/start-faults.ts";
 import { inboxRoutes } from "../inboxes/routes.ts";
 import { messageRoutes } from "../messages/routes.ts";
+import { recipeRoutes } from "../recipes/routes.ts";
 import { routingRoutes } from "../routing/routes.ts";
 import { API_VERSION } from "../version.ts";
 import { problemOf, STATUS } from "./errors.ts";
 import { badJson } from "./body.ts";
+import { corsHook } from "./cors.ts";
+import { docsRoutes } from "./docs.ts";
 import { type Health, healthRoutes } from "./health.ts";
 import { allowedMethods, clientAddress, requestId } from "./request.ts";
 import { faultsOf } from "./validation.ts";
@@ -18,6 +27,7 @@ import { faultsOf } from "./validation.ts";
 /** Bun closes a connection that sends more, before our own cap can explain itself. */
 const MAX_REQUEST_BYTES = 64 * 1_048_576;
 const IDLE_SECONDS = 240;
+const STORAGE_RETRY_SECONDS = 30;
 
 export interface HttpDoor extends AsyncDisposable {
   /** `http://host:port` it listens on. */
@@ -27,7 +37,8 @@ export interface HttpDoor extends AsyncDisposable {
 /** The whole HTTP interface, not yet listening; tests call it with requests. */
 export function createHttp(app: App, health: Health) {
   // Not the default way to drop unknown members: that one reads a number or a text as an empty object.
-  const http = new Elysia({ normalize: "typebox", aot: true })
+  const root = new Elysia({ normalize: "typebox", aot: true });
+  const http = root
     .onRequest(({ request, set }) => {
       Object.assign(set.headers, securityHeaders(app), { "x-request-id": requestId(request) });
     })
@@ -41,12 +52,7 @@ export function createHttp(app: App, health: Health) {
     .onAfterResponse(({ request, set }) => {
       if (!app.log.isLevelEnabled("debug")) return;
       const { pathname: path } = new URL(request.url);
-      const peer = http.server?.requestIP(request)?.address ?? "";
-      const client = clientAddress(
-        peer,
-        request.headers.get("x-forwarded-for"),
-        app.config.server.trusted_proxies,
-      );
+      const client = clientAddress(app, { request, server: http.server });
       const { status } = set;
       app.log.debug(
         { method: request.method, path, status, client, request_id: set.headers["x-request-id"] },
@@ -54,10 +60,19 @@ export function createHttp(app: App, health: Health) {
       );
     })
     .use(healthRoutes(health))
+    .use(docsRoutes(() => root.routes))
     .use(routingRoutes(app))
     .use(messageRoutes(app))
     .use(inboxRoutes(app))
-    .use(connectionRoutes(app));
+    .use(connectionRoutes(app))
+    .use(accountRoutes(app))
+    .use(contextRoutes(app))
+    .use(conversationRoutes(app))
+    .use(domainRoutes(app))
+    .use(recipeRoutes(app))
+    .use(contactRoutes(app));
+  const { cors_origins } = app.config.server;
+  if (cors_origins.length > 0) root.onRequest(corsHook(cors_origins, () => root.routes));
   return http;
 }
 
@@ -102,6 +117,7 @@ function asAppError(routes: { path: string; method: string }[], error: unknown, 
   if (error instanceof ParseError)
     return error.cause instanceof AppError ? error.cause : badJson("The body could not be read to its end.");
   if (error instanceof ValidationError) return faultsOf(error);
+  if (isStorageFault(error)) return storageFault();
   if (!(error instanceof NotFoundError))
     return new AppError(
       "internal",
@@ -117,13 +133,20 @@ function asAppError(routes: { path: string; method: string }[], error: unknown, 
   });
 }
 
+function storageFault(): AppError {
+  return new AppError("unavailable", "The server cannot store anything right now.", {
+    fix: "Try again in a minute. If you run this server: see whether its disk is full.",
+    retry_after_seconds: STORAGE_RETRY_SECONDS,
+  });
+}
+
 function problemResponse(app: App, error: AppError, sent: Record<string, unknown>): Response {
   const request_id = String(sent["x-request-id"]);
   const problem = problemOf(error, { base_url: app.base_url, request_id });
   const headers = new Headers({ "content-type": "application/problem+json" });
   for (const [name, value] of Object.entries(sent)) headers.set(name, String(value));
   headers.set("content-type", "application/problem+json");
-  if (error.code === "unauthorized") headers.set("www-authenticate", 'ApiKey realm="mailwright"');
+  if (problem.status === 401) headers.set("www-authenticate", 'ApiKey realm="mailwright"');
   if (error.code === "method_not_allowed") headers.set("allow", String(error.extras.members?.["allow"]));
   if (error.extras.retry_after_seconds !== undefined)
     headers.set("retry-after", String(error.extras.retry_after_seconds));

@@ -60,6 +60,8 @@ function explain({ type, schema, message, value }: SchemaFault): { code: string;
       return { code: "too_large", message: `must be at most ${schema.maximum}` };
     case ValueErrorType.StringFormat:
       return { code: "invalid_format", message: "has the wrong form" };
+    case ValueErrorType.Kind:
+      return { code: "not_a_file", message: "must be one file" };
     case ValueErrorType.Union:
       return explainChoice(schema);
     default:

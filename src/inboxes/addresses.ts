@@ -3,13 +3,17 @@ import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
 import type { InboxRow } from "../db/schema.ts";
 import { ADDRESS_TOKEN_ALPHABET, base32Token, equalBytes, randomToken } from "../lib/secrets.ts";
+import { cutSlug, slugOf } from "../lib/slug.ts";
 
 /** About 59 bits: the address itself is a secret. */
 const TOKEN_CHARS = 12;
 const MAX_PREFIX_CHARS = 24;
 const BOUNCE_TOKEN_CHARS = 16;
+/** A second try is already a matter of luck with 59 bits. */
+const MAX_ADDRESS_TRIES = 10;
+const TAG_FORM = /^[a-z0-9_/-]{1,50}$/;
 
-/** RFC 2142 and RFC 5321 §4.5.1: never the local part of an inbox. */
+/** RFC 2142, RFC 5321 §4.5.1 and what the server itself writes from: an inbox must not look like one of them. */
 const RESERVED = new Set([
   "postmaster",
   "abuse",
@@ -18,6 +22,7 @@ const RESERVED = new Set([
   "webmaster",
   "noreply",
   "no-reply",
+  "mailwright",
   "b",
 ]);
 
@@ -40,22 +45,43 @@ export function splitAddress(address: string): Address {
   };
 }
 
-/** `<prefix>-<token>`, or the token alone for a prefix that is empty or reserved. */
+/** The words of a `+tag`; none of a reply token (`c_…`) or of what is no tag by its form. */
+export function tagsOf({ tag }: Address): string[] {
+  if (tag === null || tag.startsWith("c_")) return [];
+  return [...new Set(tag.split("+"))].filter((word) => TAG_FORM.test(word));
+}
+
+/** `<prefix>-<token>`, or the token alone without a prefix. */
 export function newLocalPart(prefix: string | null): string {
   const token = randomToken(TOKEN_CHARS, ADDRESS_TOKEN_ALPHABET);
   return prefix ? `${prefix}-${token}` : token;
 }
 
-/** The readable part of an address: `Q3 Reports & more` becomes `q3-reports-more`. */
+/** A local part that no inbox of the domain has, or ever had. */
+export async function freeLocalPart(
+  tx: Db,
+  { prefix, domain }: Pick<InboxRow, "prefix" | "domain">,
+  make = newLocalPart,
+): Promise<string> {
+  for (let tries = 0; tries < MAX_ADDRESS_TRIES; tries++) {
+    const local_part = make(prefix);
+    if (await isFree(tx, { local_part, domain })) return local_part;
+  }
+  throw new Error(`No free address was found at ${domain}`);
+}
+
+/** From now on mail to the address is refused, and nobody ever gets it again. */
+export async function retireAddress(app: App, tx: Db, address: string): Promise<void> {
+  await tx
+    .insertInto("retired_addresses")
+    .values({ address, retired_at: app.now() })
+    .onConflict((conflict) => conflict.column("address").doNothing())
+    .execute();
+}
+
+/** The readable part of an address: `Q3 Reports & more` becomes `q3-reports-more`. Null if it is empty or reserved. */
 export function prefixOf(label: string): string | null {
-  const prefix = label
-    .normalize("NFKD")
-    .replaceAll(/\p{M}/gu, "")
-    .toLowerCase()
-    .replaceAll(/[^a-z0-9]+/g, "-")
-    .replaceAll(/^-+|-+$/g, "")
-    .slice(0, MAX_PREFIX_CHARS)
-    .replace(/-+$/, "");
+  const prefix = cutSlug(slugOf(label), MAX_PREFIX_CHARS);
   return prefix === "" || RESERVED.has(prefix) ? null : prefix;
 }
 
@@ -90,6 +116,17 @@ export function outgoingOfBounce(app: App, address: Address): string | undefined
   if (address.local_part !== "b" || !form) return undefined;
   const id = form.slice(1, 6).join("-");
   return equalBytes(form[6] ?? "", bounceCode(app, id)) ? id : undefined;
+}
+
+async function isFree(tx: Db, address: Pick<Address, "local_part" | "domain">): Promise<boolean> {
+  const [taken] = await inboxByAddress(tx, address);
+  if (taken) return false;
+  const retired = await tx
+    .selectFrom("retired_addresses")
+    .select("address")
+    .where("address", "=", addressOf(address))
+    .executeTakeFirst();
+  return retired === undefined;
 }
 
 function bounceCode(app: App, outgoing_id: string): string {

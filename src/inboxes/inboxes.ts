@@ -4,35 +4,16 @@ import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
 import type { InboxRow, UserRow } from "../db/schema.ts";
 import { AppError, invalid } from "../errors.ts";
-import { addressOf, newLocalPart, prefixOf } from "./addresses.ts";
-import { normalizeAllowlist } from "./allowlist.ts";
+import { addressOf, freeLocalPart, prefixOf, retireAddress } from "./addresses.ts";
+import { columnsOf, type InboundPolicy, type InboxSettings, type Scope } from "./settings.ts";
 
-/** Capability names a scope may hold until tools arrive: see `scope.targets`. */
-const TARGET_FORM = /^(ai|notes|codehost-a|codehost-b|sheets|mcp:[a-z0-9]+(-[a-z0-9]+)*)$/;
+export type { InboundPolicy, Scope } from "./settings.ts";
 
-export interface Scope {
-  /** What the inbox may use. An empty list is the model alone. */
-  targets: string[];
-  /** Targets whose writing tools may run on untrusted mail without being named. */
-  autonomous: string[];
-}
-
-export interface InboundPolicy {
-  /** Answer strangers whose address could not be authenticated. */
-  reply_to_unauthenticated: boolean;
-  /** Route newsletters and other bulk mail, without an answer. */
-  process_bulk: boolean;
-}
-
-export interface InboxInput {
-  label?: string | null;
+export interface NewInbox extends InboxSettings {
+  /** The readable part of the address; by default it is made of the label. */
   prefix?: string;
-  default_connection_id?: string | null;
-  mcp_connection_ids?: string[];
-  reply_enabled?: boolean;
-  allowlist_senders?: string[];
-  scope?: { targets: string[]; autonomous?: string[] } | null;
-  inbound_policy?: Partial<InboundPolicy>;
+  /** An active custom domain of the user's own for the address. */
+  domain_id?: string | null;
 }
 
 export type InboxView = ReturnType<typeof viewInbox>;
@@ -50,45 +31,53 @@ export async function listInboxes(app: App, user: UserRow): Promise<InboxView[]>
   return rows.map((row) => viewInbox(app, row));
 }
 
-export async function createInbox(app: App, user: UserRow, input: InboxInput): Promise<InboxView> {
-  const label = input.label || DEFAULT_LABEL;
-  const prefix = prefixOf(input.prefix ?? input.label ?? "");
-  return app.write(async (tx) => {
-    const limits = planLimits(app.config, user.plan);
-    refuseOverCap("inboxes", limits.inboxes, (await countInboxes(tx, user)) + 1);
-    const row: InboxRow = {
-      id: Bun.randomUUIDv7(),
-      user_id: user.id,
-      label,
-      prefix,
-      local_part: newLocalPart(prefix),
-      domain: app.config.smtp.domain,
-      default_connection_id: null,
-      mcp_connection_ids: "[]",
-      reply_enabled: 1,
-      allowlist_senders: "[]",
-      scope: null,
-      inbound_policy: JSON.stringify(DEFAULT_POLICY),
-      created: app.now(),
-      updated: app.now(),
-      ...(await columnsOf(app, tx, { user, input, policy: DEFAULT_POLICY })),
-    };
-    await tx.insertInto("inboxes").values(row).execute();
-    return viewInbox(app, row);
-  });
+export async function createInbox(app: App, user: UserRow, input: NewInbox): Promise<InboxView> {
+  return app.write((tx) => addInbox(app, tx, user, input));
+}
+
+/** `createInbox` inside of the caller's transaction. */
+export async function addInbox(app: App, tx: Db, user: UserRow, input: NewInbox): Promise<InboxView> {
+  const { domain_id = null, prefix: wanted, ...settings } = input;
+  const label = settings.label || DEFAULT_LABEL;
+  const prefix = prefixOf(wanted ?? settings.label ?? "");
+  const limits = planLimits(app.config, user.plan);
+  refuseOverCap("inboxes", limits.inboxes, (await countInboxes(tx, user)) + 1);
+  const domain = domain_id === null ? app.config.smtp.domain : await ownActiveDomain(tx, user, domain_id);
+  const row: InboxRow = {
+    id: Bun.randomUUIDv7(),
+    user_id: user.id,
+    prefix,
+    local_part: await freeLocalPart(tx, { prefix, domain }),
+    domain,
+    domain_id,
+    default_connection_id: null,
+    mcp_connection_ids: "[]",
+    context_ids: "[]",
+    reply_enabled: 1,
+    allowlist_senders: "[]",
+    scope: null,
+    inbound_policy: JSON.stringify(DEFAULT_POLICY),
+    retention_days: null,
+    created: app.now(),
+    updated: app.now(),
+    label,
+    ...(await columnsOf(app, tx, { user, settings: { ...settings, label }, policy: DEFAULT_POLICY })),
+  };
+  await tx.insertInto("inboxes").values(row).execute();
+  return viewInbox(app, row);
 }
 
 /** RFC 7396: absent members stay as they are, `null` clears those that may be empty. */
 export async function patchInbox(
   app: App,
   user: UserRow,
-  patch: { id: string; input: InboxInput },
+  patch: { id: string; settings: InboxSettings },
 ): Promise<InboxView> {
+  const { id, settings } = patch;
   return app.write(async (tx) => {
-    const row = await ownInbox(tx, user, patch.id);
+    const row = await ownInbox(tx, user, id);
     const policy = JSON.parse(row.inbound_policy) as InboundPolicy;
-    const label = patch.input.label === undefined ? {} : { label: patch.input.label ?? "" };
-    const columns = { ...label, ...(await columnsOf(app, tx, { user, input: patch.input, policy })) };
+    const columns = await columnsOf(app, tx, { user, settings, policy });
     const updated = Object.keys(columns).length === 0 ? row.updated : app.now();
     const changed = { ...row, ...columns, updated };
     await tx.updateTable("inboxes").set(changed).where("id", "=", row.id).execute();
@@ -96,14 +85,28 @@ export async function patchInbox(
   });
 }
 
+/** Gives an inbox a new address with the old readable part; whoever writes to the old one is refused from now on. */
+export async function rotateInbox(app: App, user: UserRow, id: string): Promise<InboxView> {
+  return app.write(async (tx) => {
+    const row = await ownInbox(tx, user, id);
+    const changed = { local_part: await freeLocalPart(tx, row), updated: app.now() };
+    await retireAddress(app, tx, addressOf(row));
+    const threads = tx
+      .selectFrom("conversations")
+      .select("id")
+      .where("user_id", "=", user.id)
+      .where("inbox_id", "=", row.id);
+    await tx.deleteFrom("reply_tokens").where("conversation_id", "in", threads).execute();
+    await tx.updateTable("inboxes").set(changed).where("id", "=", row.id).execute();
+    return viewInbox(app, { ...row, ...changed });
+  });
+}
+
 /** The address is never given out again: mail to it is refused from now on. */
 export async function deleteInbox(app: App, user: UserRow, id: string): Promise<void> {
   await app.write(async (tx) => {
     const row = await ownInbox(tx, user, id);
-    await tx
-      .insertInto("retired_addresses")
-      .values({ address: addressOf(row), retired_at: app.now() })
-      .execute();
+    await retireAddress(app, tx, addressOf(row));
     const mine = tx.updateTable("conversations").set({ inbox_id: null }).where("user_id", "=", user.id);
     await mine.where("inbox_id", "=", row.id).execute();
     await tx.deleteFrom("inboxes").where("id", "=", row.id).execute();
@@ -134,12 +137,15 @@ export function viewInbox(app: App, row: InboxRow) {
     local_part: row.local_part,
     prefix: row.prefix,
     domain: row.domain,
+    domain_id: row.domain_id,
     default_connection_id: row.default_connection_id,
     mcp_connection_ids: JSON.parse(row.mcp_connection_ids) as string[],
+    context_ids: JSON.parse(row.context_ids) as string[],
     reply_enabled: row.reply_enabled === 1,
     allowlist_senders: JSON.parse(row.allowlist_senders) as string[],
     scope: row.scope === null ? null : (JSON.parse(row.scope) as Scope),
     inbound_policy: JSON.parse(row.inbound_policy) as InboundPolicy,
+    retention_days: row.retention_days,
     routed: row.default_connection_id !== null || app.config.llm.kind !== "",
     created: row.created,
     updated: row.updated,
@@ -155,73 +161,18 @@ async function countInboxes(tx: Db, user: UserRow): Promise<number> {
   return count;
 }
 
-interface Change {
-  user: UserRow;
-  input: InboxInput;
-  policy: InboundPolicy;
-}
-
-/** The columns that the given members set; references and list sizes are checked here. */
-async function columnsOf(app: App, tx: Db, { user, input, policy }: Change): Promise<Partial<InboxRow>> {
-  const limits = planLimits(app.config, user.plan);
-  const columns: Partial<InboxRow> = {};
-  if (input.default_connection_id !== undefined) {
-    await refuseForeignConnections(tx, user, {
-      path: "default_connection_id",
-      ids: [input.default_connection_id ?? []].flat(),
-      mcp: false,
-    });
-    columns.default_connection_id = input.default_connection_id;
-  }
-  if (input.mcp_connection_ids !== undefined) {
-    const ids = [...new Set(input.mcp_connection_ids)];
-    refuseOverCap("MCP connections in one inbox", limits.mcp_per_inbox, ids.length);
-    await refuseForeignConnections(tx, user, { path: "mcp_connection_ids", ids, mcp: true });
-    columns.mcp_connection_ids = JSON.stringify(ids);
-  }
-  if (input.reply_enabled !== undefined) columns.reply_enabled = input.reply_enabled ? 1 : 0;
-  if (input.allowlist_senders !== undefined) {
-    const senders = normalizeAllowlist(input.allowlist_senders);
-    refuseOverCap("allowed senders in one inbox", limits.allowlist_entries, senders.length);
-    columns.allowlist_senders = JSON.stringify(senders);
-  }
-  if (input.scope !== undefined)
-    columns.scope = input.scope === null ? null : JSON.stringify(checkedScope(input.scope));
-  if (input.inbound_policy !== undefined)
-    columns.inbound_policy = JSON.stringify({ ...policy, ...input.inbound_policy });
-  return columns;
-}
-
-async function refuseForeignConnections(
-  tx: Db,
-  user: UserRow,
-  wanted: { path: string; ids: string[]; mcp: boolean },
-): Promise<void> {
-  if (wanted.ids.length === 0) return;
-  const rows = await tx
-    .selectFrom("connections")
-    .select(["id", "kind"])
+async function ownActiveDomain(tx: Db, user: UserRow, domain_id: string): Promise<string> {
+  const row = await tx
+    .selectFrom("custom_domains")
+    .select(["domain", "status"])
+    .where("id", "=", domain_id)
     .where("user_id", "=", user.id)
-    .where("id", "in", wanted.ids)
-    .where("kind", wanted.mcp ? "=" : "!=", "mcp")
-    .execute();
-  const found = new Set(rows.map((row) => row.id));
-  if (wanted.ids.every((id) => found.has(id))) return;
-  throw invalid(`body.${wanted.path}`, "connection_not_found", "connection not found");
-}
-
-function checkedScope(scope: { targets: string[]; autonomous?: string[] }): Scope {
-  const targets = [...new Set(scope.targets)];
-  const autonomous = [...new Set(scope.autonomous)];
-  const unknown = targets.find((target) => !TARGET_FORM.test(target));
-  if (unknown !== undefined)
-    throw invalid("body.scope.targets", "unknown_target", `"${unknown.slice(0, 100)}" is not a target.`);
-  const outside = autonomous.find((target) => !targets.includes(target));
-  if (outside !== undefined)
-    throw invalid(
-      "body.scope.autonomous",
-      "outside_targets",
-      `"${outside.slice(0, 100)}" must also stand in scope.targets.`,
-    );
-  return { targets, autonomous };
+    .executeTakeFirst();
+  if (!row) throw invalid("body.domain_id", "domain_not_found", "custom domain not found");
+  if (row.status === "active") return row.domain;
+  throw invalid(
+    "body.domain_id",
+    "domain_not_active",
+    `${row.domain} is not active yet: publish its DNS records, then ask for POST /custom-domains/{domain_id}/verify.`,
+  );
 }

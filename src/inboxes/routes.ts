@@ -1,50 +1,105 @@
+import { Type } from "@sinclair/typebox";
 import { Elysia, t } from "elysia";
+import { refuseUnverified } from "../accounts/verified.ts";
 import type { App } from "../app.ts";
 import { authenticated } from "../http/auth.ts";
-import { createInbox, deleteInbox, listInboxes, patchInbox } from "./inboxes.ts";
+import { describe } from "../http/describe.ts";
+import { downloadHeaders } from "../http/download.ts";
+import { refuseOverRate } from "../http/request.ts";
+import { testInbox } from "../routing/inbox-test.ts";
+import { cardOf, mailCard } from "./cards.ts";
+import { createInbox, deleteInbox, listInboxes, ownInbox, patchInbox, rotateInbox } from "./inboxes.ts";
+import { CardSentShape, InboxShape, InboxTestShape } from "./shapes.ts";
 
-const MAX_LABEL_CHARS = 100;
+const MAX_PREFIX_CHARS = 100;
+const MAX_RETENTION_DAYS = 3_650;
+const MAX_TEST_CHARS = 10_000;
+const MAX_TEST_CONTENT_CHARS = 100_000;
+const HOUR_SECONDS = 3_600;
+const DAY_SECONDS = 86_400;
 /** Above every plan; the plan's own cap answers with its numbers. */
 const MAX_LIST = 1_000;
 
-const inboxBody = {
-  label: t.Optional(t.Nullable(t.String({ maxLength: MAX_LABEL_CHARS }))),
+const settings = {
+  // Its length is checked in `settings.ts`: a schema would count halves of an emoji.
+  label: t.Optional(t.Nullable(t.String({ description: "At most 100 characters." }))),
   default_connection_id: t.Optional(t.Nullable(t.String({ format: "uuid" }))),
   mcp_connection_ids: t.Optional(t.Array(t.String({ format: "uuid" }), { maxItems: MAX_LIST })),
+  context_ids: t.Optional(t.Array(t.String({ format: "uuid" }), { maxItems: MAX_LIST })),
   reply_enabled: t.Optional(t.Boolean()),
   allowlist_senders: t.Optional(t.Array(t.String({ maxLength: 254 }), { maxItems: MAX_LIST })),
   scope: t.Optional(
     t.Nullable(
       t.Object({
-        targets: t.Array(t.String({ maxLength: 100 }), { maxItems: 100 }),
-        autonomous: t.Optional(t.Array(t.String({ maxLength: 100 }), { maxItems: 100 })),
+        targets: t.Array(t.String({ maxLength: 200 }), { maxItems: 100 }),
+        autonomous: t.Optional(t.Array(t.String({ maxLength: 200 }), { maxItems: 100 })),
       }),
     ),
   ),
   inbound_policy: t.Optional(
     t.Object({ reply_to_unauthenticated: t.Optional(t.Boolean()), process_bulk: t.Optional(t.Boolean()) }),
   ),
+  // Elysia's own integer would take "30" for one.
+  retention_days: t.Optional(t.Nullable(Type.Integer({ minimum: 1, maximum: MAX_RETENTION_DAYS }))),
 };
-const inboxParams = t.Object({ inbox_id: t.String({ format: "uuid" }) });
+const EXAMPLE = { examples: [{ label: "Reports", allowlist_senders: ["bob@example.com"] }] };
+const newInbox = t.Object(
+  {
+    ...settings,
+    prefix: t.Optional(t.String({ maxLength: MAX_PREFIX_CHARS })),
+    domain_id: t.Optional(t.Nullable(t.String({ format: "uuid" }))),
+  },
+  EXAMPLE,
+);
+const testMembers = {
+  instruction: t.Optional(t.String({ maxLength: MAX_TEST_CHARS, examples: ["Summarise this"] })),
+  content: t.Optional(t.String({ maxLength: MAX_TEST_CONTENT_CHARS, examples: ["All is well."] })),
+};
+const params = t.Object({ inbox_id: t.String({ format: "uuid" }) });
 
 export function inboxRoutes(app: App) {
+  return new Elysia().use(crudRoutes(app)).use(addressRoutes(app)).use(testRoutes(app));
+}
+
+function crudRoutes(app: App) {
   return new Elysia()
     .use(authenticated(app))
-    .get("/inboxes", ({ user }) => listInboxes(app, user))
+    .get(
+      "/inboxes",
+      ({ user }) => listInboxes(app, user),
+      describe({ tag: "Inboxes", summary: "All inboxes", answers: { 200: t.Array(InboxShape) } }),
+    )
     .post(
       "/inboxes",
       async ({ user, body, set }) => {
         set.status = 201;
         return createInbox(app, user, body);
       },
-      { body: t.Object({ ...inboxBody, prefix: t.Optional(t.String({ maxLength: MAX_LABEL_CHARS })) }) },
+      {
+        body: newInbox,
+        ...describe({
+          tag: "Inboxes",
+          summary: "Make an inbox",
+          description:
+            "Its address is the prefix, or what the label says, and a random token; on a custom domain of yours with `domain_id`.",
+          answers: { 201: InboxShape },
+          errors: ["plan_limit_reached"],
+        }),
+      },
     )
     .patch(
       "/inboxes/:inbox_id",
-      ({ user, params, body }) => patchInbox(app, user, { id: params.inbox_id, input: body }),
+      ({ user, params, body }) => patchInbox(app, user, { id: params.inbox_id, settings: body }),
       {
-        params: inboxParams,
-        body: t.Object(inboxBody),
+        params,
+        body: t.Object(settings, EXAMPLE),
+        ...describe({
+          tag: "Inboxes",
+          summary: "Change an inbox",
+          description: "Only the members of the body change; `null` clears those that may be empty.",
+          answers: { 200: InboxShape },
+          errors: ["plan_limit_reached"],
+        }),
       },
     )
     .delete(
@@ -53,6 +108,101 @@ export function inboxRoutes(app: App) {
         await deleteInbox(app, user, params.inbox_id);
         set.status = 204;
       },
-      { params: inboxParams },
+      {
+        params,
+        ...describe({
+          tag: "Inboxes",
+          summary: "Delete an inbox",
+          description: "Mail to its address is refused from now on; its messages stay readable.",
+          answers: { 204: null },
+        }),
+      },
     );
+}
+
+function addressRoutes(app: App) {
+  return new Elysia()
+    .use(authenticated(app))
+    .post(
+      "/inboxes/:inbox_id/rotate",
+      async ({ user, params: { inbox_id } }) => {
+        await ownInbox(app.db, user, inbox_id);
+        const limit = app.config.limits.inbox_rotate_per_day;
+        refuseOverRate(app, `rotate:${inbox_id}`, { limit, window_seconds: DAY_SECONDS });
+        return rotateInbox(app, user, inbox_id);
+      },
+      {
+        params,
+        ...describe({
+          tag: "Inboxes",
+          summary: "Give an inbox a new address",
+          description:
+            "The readable part stays. The old address refuses mail from now on, replies to it too.",
+          answers: { 200: InboxShape },
+        }),
+      },
+    )
+    .get(
+      "/inboxes/:inbox_id/vcard",
+      async ({ user, params, set }) => {
+        const card = cardOf(await ownInbox(app.db, user, params.inbox_id));
+        const headers = { ...set.headers, ...downloadHeaders(card) } as Record<string, string>;
+        return new Response(card.bytes as Uint8Array<ArrayBuffer>, { headers });
+      },
+      {
+        params,
+        ...describe({
+          tag: "Inboxes",
+          summary: "Download the address as a contact card",
+          answers: { 200: { content_type: "text/vcard", words: "A vCard in version 3.0, as a download." } },
+        }),
+      },
+    )
+    .post(
+      "/inboxes/:inbox_id/email-vcard",
+      async ({ user, params: { inbox_id } }) => {
+        const inbox = await ownInbox(app.db, user, inbox_id);
+        refuseUnverified(user);
+        const limit = app.config.limits.vcard_mail_per_hour;
+        refuseOverRate(app, `vcard:${user.id}`, { limit, window_seconds: HOUR_SECONDS });
+        return mailCard(app, user, inbox);
+      },
+      {
+        params,
+        ...describe({
+          tag: "Inboxes",
+          summary: "Mail the contact card to yourself",
+          answers: { 200: CardSentShape },
+          errors: ["email_not_verified"],
+        }),
+      },
+    );
+}
+
+function testRoutes(app: App) {
+  return new Elysia().use(authenticated(app)).post(
+    "/inboxes/:inbox_id/test",
+    async ({ user, params: { inbox_id }, body }) => {
+      const inbox = await ownInbox(app.db, user, inbox_id);
+      refuseUnverified(user);
+      // Per account: test runs are free, and inboxes are quickly made.
+      const limit = app.config.limits.inbox_test_per_hour;
+      refuseOverRate(app, `test:${user.id}`, { limit, window_seconds: HOUR_SECONDS });
+      return testInbox(app, user, { ...body, inbox });
+    },
+    {
+      params,
+      // Unknown members are dropped from an object, but not from one that may also be null.
+      body: t.Nullable(t.Object(testMembers, { additionalProperties: true })),
+      ...describe({
+        tag: "Inboxes",
+        summary: "Send a test mail through an inbox",
+        description:
+          "A mail from you to the inbox goes through the real pipeline at once: the answer is here, and in your mail. It costs no credits. `content` stands for material that the model reads and never obeys.",
+        optional_body: t.Object(testMembers),
+        answers: { 200: InboxTestShape },
+        errors: ["email_not_verified"],
+      }),
+    },
+  );
 }

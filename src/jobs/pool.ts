@@ -1,7 +1,8 @@
 import type { App } from "../app.ts";
 import { messageOf } from "../errors.ts";
 import type { Db } from "../db/database.ts";
-import { claim, claimPending, type Job, type JobKind } from "./queue.ts";
+import { claim, claimPending, type Job, type JobKind, type Share } from "./queue.ts";
+import { createShares, type Shares } from "./shares.ts";
 
 /** How long to wait before trying again to claim when the database refused. */
 const CLAIM_AGAIN_MS = 1_000;
@@ -14,12 +15,12 @@ export interface Pool {
   fill(): Promise<void>;
   /** Says that a job has been enqueued. */
   wake(): void;
-  /** Takes a free slot; false when there is none. */
-  reserve(): boolean;
+  /** Takes a free slot of an account's share; false when there is none. */
+  reserve(share: Share | null): boolean;
   /** Gives a slot back: one that was reserved, or that of a job that has ended. */
-  release(): void;
+  release(share: Share | null): void;
   /** Claims a job that waits, in the transaction that ends another: it spares a commit. After the commit, `follow` it. */
-  claimNext(tx: Db): Promise<Job | undefined>;
+  claimNext(tx: Db, ended: Job): Promise<Job | undefined>;
   /** Begins it; its slot is the one that the ended job is about to give back. */
   follow(job: Job): void;
   /** From now on `fill` also happens by itself: when a slot gets free, and when a job falls due. */
@@ -38,6 +39,7 @@ interface PoolOptions {
 export function createPool(app: App, { kind, slots, run }: PoolOptions): Pool {
   /** Slots taken: by jobs, by callers that reserved one, and by a claim that is being committed. */
   let used = 0;
+  const shares = createShares();
   /** From the moment a job is enqueued until a claim finds none left: a caller must not take a slot before it. */
   let backlog = false;
   let looked_ms = 0;
@@ -49,10 +51,10 @@ export function createPool(app: App, { kind, slots, run }: PoolOptions): Pool {
     let taken = 0;
     let jobs: Job[] = [];
     try {
-      const found = await app.write((tx) => {
+      const found = await claimJobs(app, kind, shares, () => {
         taken = Math.max(0, slots - used);
         used += taken;
-        return claim(tx, kind, { now: app.now(), limit: taken });
+        return taken;
       });
       jobs = found.jobs;
       backlog = jobs.length === taken;
@@ -75,20 +77,23 @@ export function createPool(app: App, { kind, slots, run }: PoolOptions): Pool {
       backlog = true;
       void fill();
     },
-    reserve() {
-      if (state === "stopped" || backlog || used >= slots) return false;
+    reserve(share) {
+      if (state === "stopped" || backlog || used >= slots || !shares.hasRoom(share)) return false;
       used += 1;
+      shares.take(share);
       return true;
     },
-    release() {
+    release(share) {
       used -= 1;
+      shares.giveBack(share);
       if (state === "started") void fill();
     },
-    claimNext: async (tx) => (mayFollow() ? claimOne(app, tx, kind) : undefined),
+    claimNext: async (tx, ended) => (mayFollow() ? claimOne(app, tx, shares, ended) : undefined),
     follow(job) {
       // It stays claimed, and the next start frees it.
       if (state === "stopped") return;
       used += 1;
+      shares.take(job.share);
       run(job);
     },
     start() {
@@ -103,9 +108,35 @@ export function createPool(app: App, { kind, slots, run }: PoolOptions): Pool {
   };
 }
 
-async function claimOne(app: App, tx: Db, kind: JobKind): Promise<Job | undefined> {
-  const [job] = await claimPending(tx, kind, { now: app.now(), limit: 1 });
-  return job;
+/** Claims as many jobs as `take` says once it is their turn to be claimed. */
+async function claimJobs(app: App, kind: JobKind, shares: Shares, take: () => number) {
+  let jobs: Job[] = [];
+  try {
+    const found = await app.write(async (tx) => {
+      const claimed = await claim(tx, kind, { ...clocksOf(app), limit: take(), running: shares.running });
+      // At once, not after the commit: a newcomer must not be counted without them.
+      jobs = claimed.jobs;
+      for (const { share } of jobs) shares.take(share);
+      return claimed;
+    });
+    shares.setWaiting(found.full);
+    return found;
+  } catch (error) {
+    for (const { share } of jobs) shares.giveBack(share);
+    throw error;
+  }
+}
+
+/** One job for the slot that `ended` gives back, and of its account's share. */
+async function claimOne(app: App, tx: Db, shares: Shares, ended: Job): Promise<Job | undefined> {
+  const running = (account: string): number =>
+    shares.running(account) - (account === ended.share?.account ? 1 : 0);
+  const { jobs } = await claimPending(tx, ended.kind, { ...clocksOf(app), limit: 1, running });
+  return jobs[0];
+}
+
+function clocksOf(app: App): { now: number; steady_now: number } {
+  return { now: app.now(), steady_now: app.steadyNow() };
 }
 
 /** Rings once, after the time it was last set to, `MAX_SLEEP_MS` at the most; it keeps no process alive. */

@@ -2,11 +2,17 @@ import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { insertRow, prepared } from "../db/prepared.ts";
 import type { JobRow } from "../db/schema.ts";
+import type { SegmentRange } from "../lib/segments.ts";
 
 /** Every kind of work and what it carries. */
 export interface JobPayloads {
   route_message: { message_id: string };
   send_mail: { outgoing_id: string };
+  /** `since`: when the domain began to wait for its records. */
+  check_domain: { domain_id: string; since: number };
+  /** `registering`: somebody chose a password for the address. */
+  mail_code: { email: string; registering: boolean };
+  erase_bytes: { ranges: SegmentRange[] };
 }
 
 export type JobKind = keyof JobPayloads;
@@ -19,6 +25,13 @@ export interface Job<K extends JobKind = JobKind> {
   attempts: number;
   /** How often it ended in "not now" or in an error. */
   failures: number;
+  share: Share | null;
+}
+
+/** Of the slots for a kind, an account gets no more than these at once. */
+export interface Share {
+  account: string;
+  slots: number;
 }
 
 interface EnqueueOptions {
@@ -27,6 +40,8 @@ interface EnqueueOptions {
   lane?: string;
   /** Of all jobs with this key, one at most is waiting or running. */
   dedupe_key?: string;
+  /** None: the job counts for nobody. */
+  share?: Share | null;
   /** The caller holds a reserved slot and will run the job itself after the commit. */
   claimed?: boolean;
 }
@@ -34,6 +49,11 @@ interface EnqueueOptions {
 export const JOB_RULES: Record<JobKind, { lease_seconds: number; max_failures: number }> = {
   route_message: { lease_seconds: 900, max_failures: 8 },
   send_mail: { lease_seconds: 900, max_failures: 100 },
+  // Never given up: a domain is looked at for as long as it is there.
+  check_domain: { lease_seconds: 300, max_failures: Number.POSITIVE_INFINITY },
+  mail_code: { lease_seconds: 120, max_failures: 5 },
+  // Nor is this: somebody was promised that nothing is left.
+  erase_bytes: { lease_seconds: 900, max_failures: Number.POSITIVE_INFINITY },
 };
 
 const FIRST_BACKOFF_SECONDS = 2;
@@ -46,31 +66,38 @@ export async function enqueue<K extends JobKind>(
   tx: Db,
   work: { kind: K; payload: JobPayloads[K] } & EnqueueOptions,
 ): Promise<Job<K> | null> {
-  const now = app.now();
   const job: Job<K> = {
     id: Bun.randomUUIDv7(),
     kind: work.kind,
     payload: work.payload,
     attempts: work.claimed ? 1 : 0,
     failures: 0,
+    share: work.share ?? null,
   };
-  const row: JobRow = {
-    id: job.id,
-    kind: job.kind,
-    payload: JSON.stringify(job.payload),
-    status: work.claimed ? "running" : "pending",
-    lane: work.lane ?? null,
-    dedupe_key: work.dedupe_key ?? null,
-    run_at: work.run_at ?? now,
-    attempts: job.attempts,
-    failures: 0,
-    lease_until: work.claimed ? now + JOB_RULES[work.kind].lease_seconds : null,
-    last_error: null,
-    created: now,
-  };
+  const row = rowOf(app, job, work);
   if (!(await insertNew(tx, row))) return null;
   if (!work.claimed) app.worker?.wake(work.kind);
   return job;
+}
+
+function rowOf(app: App, job: Job, { claimed = false, lane, dedupe_key, run_at }: EnqueueOptions): JobRow {
+  const now = app.now();
+  return {
+    id: job.id,
+    kind: job.kind,
+    payload: JSON.stringify(job.payload),
+    status: claimed ? "running" : "pending",
+    lane: lane ?? null,
+    dedupe_key: dedupe_key ?? null,
+    run_at: run_at ?? now,
+    attempts: job.attempts,
+    failures: 0,
+    lease_until: claimed ? app.steadyNow() + JOB_RULES[job.kind].lease_seconds : null,
+    last_error: null,
+    created: now,
+    account: job.share?.account ?? null,
+    account_slots: job.share?.slots ?? null,
+  };
 }
 
 /** False for a known `dedupe_key`. */
@@ -87,41 +114,86 @@ async function insertNew(tx: Db, row: JobRow): Promise<boolean> {
   return numInsertedOrUpdatedRows !== 0n;
 }
 
+/** What a claim asks for. `running` tells how many jobs of an account run already. */
+interface ClaimOptions {
+  now: number;
+  /** On the clock of `App.steadyNow`. */
+  steady_now: number;
+  limit: number;
+  running: (account: string) => number;
+}
+
 /**
  * Takes up to `limit` due jobs of a kind: pending ones, and running ones whose lease has run out. `next_at` is the
- * unix second after `now` at which the next one is due; those that wait for their lane do not count.
+ * unix second after `now` at which the next one is due; those that wait for their lane do not count. `full` are the
+ * accounts of which more is due than they may run at once.
  */
 export async function claim<K extends JobKind>(
   tx: Db,
   kind: K,
-  options: { now: number; limit: number },
-): Promise<{ jobs: Job<K>[]; next_at: number | null }> {
-  const due = { kind, now: options.now, limit: options.limit };
-  await freeExpired(tx, due);
-  const [next] = await nextRun(tx, due);
-  return { jobs: await claimPending(tx, kind, options), next_at: next?.run_at ?? null };
+  options: ClaimOptions,
+): Promise<{ jobs: Job<K>[]; next_at: number | null; full: Set<string> }> {
+  await freeExpired(tx, { kind, steady_now: options.steady_now });
+  const [next] = await nextRun(tx, { kind, now: options.now, limit: 1 });
+  return { ...(await claimPending(tx, kind, options)), next_at: next?.run_at ?? null };
 }
 
 /** Takes up to `limit` due jobs of a kind that are pending. */
 export async function claimPending<K extends JobKind>(
   tx: Db,
   kind: K,
-  { now, limit }: { now: number; limit: number },
-): Promise<Job<K>[]> {
-  const rows = await dueJobs(tx, { kind, now, limit });
-  const lease_until = now + JOB_RULES[kind].lease_seconds;
+  { now, steady_now, limit, running }: ClaimOptions,
+): Promise<{ jobs: Job<K>[]; full: Set<string> }> {
+  const { rows, full } = await fairlyDue(tx, { kind, now, limit }, running);
+  const lease_until = steady_now + JOB_RULES[kind].lease_seconds;
   const jobs: Job<K>[] = [];
-  for (const { id, payload, attempts, failures } of rows) {
-    await takeLease(tx, { id, lease_until });
+  for (const row of rows) {
+    await takeLease(tx, { id: row.id, lease_until });
     jobs.push({
-      id,
+      id: row.id,
       kind,
-      payload: JSON.parse(payload) as JobPayloads[K],
-      attempts: attempts + 1,
-      failures,
+      payload: JSON.parse(row.payload) as JobPayloads[K],
+      attempts: row.attempts + 1,
+      failures: row.failures,
+      share: shareOf(row),
     });
   }
-  return jobs;
+  return { jobs, full };
+}
+
+type DueRow = Pick<JobRow, "id" | "payload" | "attempts" | "failures" | "account" | "account_slots">;
+
+/** The oldest due jobs, but of no account more than it may run: those of others move up. */
+async function fairlyDue(
+  tx: Db,
+  due: Due,
+  running: ClaimOptions["running"],
+): Promise<{ rows: DueRow[]; full: Set<string> }> {
+  const taken = new Map<string, number>();
+  const full = new Set<string>();
+  const rows: DueRow[] = [];
+  for (;;) {
+    const limit = due.limit - rows.length;
+    const found = await (full.size === 0
+      ? dueJobs(tx, due)
+      : dueOf(tx, { ...due, limit }, { not_of: [...full], not: rows.map(({ id }) => id) }).execute());
+    const before = full.size;
+    const room = found.filter((row) => {
+      const share = shareOf(row);
+      if (share === null) return true;
+      const count = taken.get(share.account) ?? running(share.account);
+      if (count >= share.slots) full.add(share.account);
+      else taken.set(share.account, count + 1);
+      return count < share.slots;
+    });
+    rows.push(...room);
+    // Nobody's turn has come in place of another's, or there is no slot left.
+    if (full.size === before || rows.length >= due.limit) return { rows, full };
+  }
+}
+
+function shareOf({ account, account_slots }: Pick<JobRow, "account" | "account_slots">): Share | null {
+  return account === null || account_slots === null ? null : { account, slots: account_slots };
 }
 
 const UNCLAIMED = { status: "pending", lease_until: null } as const;
@@ -132,19 +204,21 @@ interface Due {
   limit: number;
 }
 
-const freeExpired = prepared((db, due: Due) =>
+const freeExpired = prepared((db, held: { kind: JobKind; steady_now: number }) =>
   db
     .updateTable("jobs")
     .set(UNCLAIMED)
-    .where("kind", "=", due.kind)
+    .where("kind", "=", held.kind)
     .where("status", "=", "running")
-    .where("lease_until", "<=", due.now),
+    .where("lease_until", "<=", held.steady_now),
 );
 
-const dueJobs = prepared((db, due: Due) =>
-  db
+const dueJobs = prepared((db, due: Due) => dueOf(db, due));
+
+function dueOf(db: Db, due: Due, others?: { not_of: string[]; not: string[] }) {
+  const found = db
     .selectFrom("jobs as job")
-    .select(["id", "payload", "attempts", "failures"])
+    .select(["id", "payload", "attempts", "failures", "account", "account_slots"])
     .where("kind", "=", due.kind)
     .where("status", "=", "pending")
     .where("run_at", "<=", due.now)
@@ -165,8 +239,13 @@ const dueJobs = prepared((db, due: Due) =>
     )
     .orderBy("run_at")
     .orderBy("id")
-    .limit(due.limit),
-);
+    .limit(due.limit);
+  if (others === undefined) return found;
+  const ofOthers = found.where((eb) =>
+    eb.or([eb("account", "is", null), eb("account", "not in", others.not_of)]),
+  );
+  return others.not.length === 0 ? ofOthers : ofOthers.where("id", "not in", others.not);
+}
 
 const takeLease = prepared((db, lease: { id: string; lease_until: number }) =>
   db

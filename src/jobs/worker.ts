@@ -1,7 +1,7 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { createPool, type Pool } from "./pool.ts";
-import type { Job, JobKind } from "./queue.ts";
+import type { Job, JobKind, Share } from "./queue.ts";
 import { type JobHandlers, runJob, STOPPING } from "./run-job.ts";
 
 /** How long a stop waits for work in progress before it hands the work back to the table. */
@@ -15,11 +15,11 @@ export interface JobWorker extends AsyncDisposable {
   /** Looks for due jobs of a kind now. */
   wake(kind: JobKind): void;
   /** Takes a free slot for a job the caller enqueues as `claimed`; follow with `run` or `release`. */
-  reserve(kind: JobKind): boolean;
-  release(kind: JobKind): void;
+  reserve(kind: JobKind, share: Share | null): boolean;
+  release(kind: JobKind, share: Share | null): void;
   run(job: Job): void;
   /** See `Pool.claimNext` and `Pool.follow`. */
-  claimNext(tx: Db, kind: JobKind): Promise<Job | undefined>;
+  claimNext(tx: Db, ended: Job): Promise<Job | undefined>;
   follow(job: Job): void;
   /** Runs whatever is due, and what that makes due, until nothing is left. */
   drain(): Promise<void>;
@@ -37,7 +37,7 @@ export function createWorker(app: App, handlers: JobHandlers): JobWorker {
     const stop = new AbortController();
     const work = runJob(app, handlers, job, stop).finally(() => {
       running.delete(work);
-      poolOf(job.kind).release();
+      poolOf(job.kind).release(job.share);
     });
     running.set(work, stop);
   };
@@ -53,10 +53,10 @@ export function createWorker(app: App, handlers: JobHandlers): JobWorker {
     wake(kind) {
       if (started) poolOf(kind).wake();
     },
-    reserve: (kind) => poolOf(kind).reserve(),
-    release: (kind) => poolOf(kind).release(),
+    reserve: (kind, share) => poolOf(kind).reserve(share),
+    release: (kind, share) => poolOf(kind).release(share),
     run,
-    claimNext: (tx, kind) => poolOf(kind).claimNext(tx),
+    claimNext: (tx, ended) => poolOf(ended.kind).claimNext(tx, ended),
     follow: (job) => poolOf(job.kind).follow(job),
     async drain() {
       for (;;) {

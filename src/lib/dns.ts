@@ -7,7 +7,12 @@ import { type DnsServer, exchange } from "./dns-exchange.ts";
 import { type DnsAnswers, type DnsErrorCode, type DnsOutcome, readReply } from "./dns-reply.ts";
 
 /** Like `node:dns` `promises.resolve`: rejects with an error whose `code` is one of DnsErrorCode. */
-export type Resolver = <T extends keyof DnsAnswers>(name: string, rrtype: T) => Promise<DnsAnswers[T]>;
+export type Resolver = <T extends keyof DnsAnswers>(
+  name: string,
+  rrtype: T,
+  /** `fresh` asks the server even where we remember an answer: for somebody who has just changed a record. */
+  options?: { fresh?: boolean },
+) => Promise<DnsAnswers[T]>;
 
 export interface ResolverOptions {
   /** `1.1.1.1`, `127.0.0.1:5353` or `[::1]:53`; empty = the system's. */
@@ -47,12 +52,16 @@ export function createResolver(options: ResolverOptions): Resolver {
     return outcome;
   };
 
-  return async <T extends keyof DnsAnswers>(asked: string, rrtype: T): Promise<DnsAnswers[T]> => {
+  return async <T extends keyof DnsAnswers>(
+    asked: string,
+    rrtype: T,
+    { fresh = false }: { fresh?: boolean } = {},
+  ): Promise<DnsAnswers[T]> => {
     const name = toDnsName(asked);
     if (name === undefined) throw dnsError("EBADNAME", asked, rrtype);
     const key = `${rrtype} ${name}`;
     const cached = cache.get(key);
-    if (cached && cached.expires_at > now()) return unwrap(cached.outcome, name, rrtype);
+    if (cached && cached.expires_at > now() && !fresh) return unwrap(cached.outcome, name, rrtype);
     let pending = inFlight.get(key);
     if (!pending) {
       if (inFlight.size >= MAX_IN_FLIGHT) throw dnsError("ESERVFAIL", name, rrtype);

@@ -13,3 +13,12 @@ export function inNetworks(address: string, networks: string[]): boolean {
     return range[0].kind() === client.kind() && client.match(range);
   });
 }
+
+/** What a client is counted by: of an IPv6 address the /64, all of which one line usually has. Other texts are given back. */
+export function clientNetwork(address: string): string {
+  if (!ipaddr.isValid(address)) return address;
+  const client = ipaddr.process(address);
+  if (client.kind() === "ipv4") return client.toString();
+  const [a, b, c, d] = (client as ipaddr.IPv6).parts;
+  return new ipaddr.IPv6([a ?? 0, b ?? 0, c ?? 0, d ?? 0, 0, 0, 0, 0]).toString();
+}

@@ -8,11 +8,17 @@ export interface Page<T> {
   next_cursor: string | null;
 }
 
+/** What a cursor is made of, in order; two lists whose forms differ refuse the cursors of one another. */
+type Form = readonly ("id" | "time")[];
+type KeyOf<F extends Form> = { -readonly [Part in keyof F]: F[Part] extends "id" ? string : number };
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
 /** Cuts `limit + 1` rows down to a page; the cursor names the last row that is on it. */
 export function pageOf<R, T>(
   rows: R[],
   limit: number,
-  see: { view: (row: R) => T; key: (row: R) => string[] },
+  see: { view: (row: R) => T; key: (row: R) => (string | number)[] },
 ): Page<T> {
   const shown = rows.slice(0, limit);
   const last = shown.at(-1);
@@ -20,20 +26,24 @@ export function pageOf<R, T>(
   return { items: shown.map(see.view), next_cursor };
 }
 
-/** The key of the row to go on after, of `parts` strings. Throws `invalid_cursor`. */
-export function decodeCursor(cursor: string, parts: number): string[] {
+/** The key of the row to go on after. Throws `invalid_cursor`. */
+export function decodeCursor<const F extends Form>(cursor: string, form: F): KeyOf<F> {
   try {
     const key: unknown = JSON.parse(Buffer.from(cursor, "base64url").toString());
-    if (Array.isArray(key) && key.length === parts && key.every((part) => typeof part === "string"))
-      return key;
+    if (Array.isArray(key) && key.length === form.length && key.every((part, at) => fits(part, form[at])))
+      return key as KeyOf<F>;
   } catch {
     // Falls through: whatever is wrong with it, it is not one of ours.
   }
-  throw new AppError("invalid_cursor", "The cursor is not one that this server gave out.", {
+  throw new AppError("invalid_cursor", "The cursor is not one that this list gave out.", {
     fix: "Pass next_cursor of the previous page unchanged, or leave cursor out to begin at the newest.",
   });
 }
 
-function encodeCursor(key: string[]): string {
+export function encodeCursor(key: (string | number)[]): string {
   return Buffer.from(JSON.stringify(key)).toString("base64url");
+}
+
+function fits(part: unknown, form: Form[number] | undefined): boolean {
+  return form === "id" ? typeof part === "string" && UUID.test(part) : Number.isSafeInteger(part);
 }

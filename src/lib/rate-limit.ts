@@ -1,5 +1,7 @@
 const MAX_KEYS = 100_000;
 const SWEEP_EVERY_MS = 60_000;
+const LASTING_MS = 60_000;
+const MAX_LASTING = 10_000;
 
 /** `limit` requests per `window_seconds`; a limit of 0 means none. */
 export interface RateRule {
@@ -18,8 +20,15 @@ export interface RateVerdict {
 
 export interface RateLimiter {
   take: (key: string, rule: RateRule) => RateVerdict;
+  /** What `take` would say, without taking anything. */
+  peek: (key: string, rule: RateRule) => RateVerdict;
   /** Fills the bucket of a key again, such as after a right password. */
   forget: (key: string) => void;
+  /** Forgets all keys that contain `name`, such as the id of something that is gone. */
+  forgetNaming: (name: string) => void;
+  /** Keys and the moments their buckets are full again, of those that take more than a minute: the most lasting 10,000. */
+  lasting: () => [key: string, full_at: number][];
+  restore: (entries: [key: string, full_at: number][]) => void;
   readonly size: number;
 }
 
@@ -32,9 +41,7 @@ export function createRateLimiter(now: () => number): RateLimiter {
   let sweptAt = now();
 
   const take = (key: string, rule: RateRule): RateVerdict => {
-    if (rule.limit <= 0) {
-      return { ok: true, limit: 0, remaining: 0, reset_seconds: 0, retry_after_seconds: 0 };
-    }
+    if (rule.limit <= 0) return UNLIMITED;
     const moment = now();
     if (moment - sweptAt >= SWEEP_EVERY_MS) {
       sweep(fullAt, moment);
@@ -52,14 +59,42 @@ export function createRateLimiter(now: () => number): RateLimiter {
 
   return {
     take,
+    peek(key, rule) {
+      if (rule.limit <= 0) return UNLIMITED;
+      const moment = now();
+      return judge(
+        within(fullAt.get(key) ?? moment, moment, moment + rule.window_seconds * 1000),
+        moment,
+        rule,
+      );
+    },
+    lasting() {
+      const horizon = now() + LASTING_MS;
+      const entries = [...fullAt].filter(([, full]) => full > horizon);
+      return entries.sort(([, a], [, b]) => b - a).slice(0, MAX_LASTING);
+    },
+    restore(entries) {
+      for (const [key, full] of entries) fullAt.set(key, full);
+    },
     forget: (key) => {
       fullAt.delete(key);
+    },
+    forgetNaming(name) {
+      for (const key of fullAt.keys()) if (key.includes(name)) fullAt.delete(key);
     },
     get size() {
       return fullAt.size;
     },
   };
 }
+
+const UNLIMITED: RateVerdict = {
+  ok: true,
+  limit: 0,
+  remaining: 0,
+  reset_seconds: 0,
+  retry_after_seconds: 0,
+};
 
 function judge(fullAt: number, moment: number, rule: RateRule): RateVerdict {
   const window = rule.window_seconds * 1000;

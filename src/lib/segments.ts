@@ -3,6 +3,7 @@ import { join } from "node:path";
 
 /** A file that has grown to this size is followed by a new one. */
 const SEGMENT_BYTES = 256 * 1024 * 1024;
+const ZEROS = new Uint8Array(1024 * 1024);
 const NAME = /^(\d{8})\.seg$/;
 
 /** Where some bytes lie: file number, offset and size in bytes. */
@@ -22,6 +23,8 @@ export interface SegmentStore extends AsyncDisposable {
   /** Writes and syncs what was appended. For one caller at a time: the one that commits. */
   flush(): Promise<void>;
   read(range: SegmentRange): Promise<Buffer>;
+  /** Overwrites what no committed row names any more, and syncs. Nothing is ever appended there again. */
+  erase(ranges: SegmentRange[]): Promise<void>;
 }
 
 interface End {
@@ -79,6 +82,10 @@ export async function openSegments(dir: string, segment_bytes = SEGMENT_BYTES): 
         throw new Error(`The file ${pathOf(dir, segment)} ends before byte ${offset + size}`);
       return bytes;
     },
+    async erase(ranges) {
+      for (const [segment, inSegment] of Map.groupBy(ranges, (range) => range.segment))
+        await eraseIn(pathOf(dir, segment), inSegment);
+    },
     [Symbol.asyncDispose]: close,
   };
 }
@@ -93,16 +100,22 @@ async function lastEnd(dir: string): Promise<End> {
 }
 
 async function openSegment(dir: string, segment: number): Promise<FileHandle> {
-  try {
-    return await open(pathOf(dir, segment), "r+");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-  }
+  const known = await openIfThere(pathOf(dir, segment));
+  if (known) return known;
   const file = await open(pathOf(dir, segment), "wx+", 0o600);
   // Without it the new file's name may be lost with the power, and its content with it.
   await using folder = await open(dir, "r");
   await folder.sync();
   return file;
+}
+
+async function openIfThere(path: string): Promise<FileHandle | undefined> {
+  try {
+    return await open(path, "r+");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    return undefined;
+  }
 }
 
 async function writeWhole(file: FileHandle, bytes: Uint8Array, offset: number): Promise<void> {
@@ -111,6 +124,17 @@ async function writeWhole(file: FileHandle, bytes: Uint8Array, offset: number): 
     const { bytesWritten } = await file.write(bytes, done, bytes.byteLength - done, offset + done);
     done += bytesWritten;
   }
+}
+
+async function eraseIn(path: string, ranges: SegmentRange[]): Promise<void> {
+  const opened = await openIfThere(path);
+  if (!opened) return;
+  await using file = opened;
+  const { size: end } = await file.stat();
+  for (const { offset, size } of ranges)
+    for (let at = offset; at < Math.min(offset + size, end); at += ZEROS.byteLength)
+      await writeWhole(file, ZEROS.subarray(0, Math.min(offset + size, end) - at), at);
+  await file.datasync();
 }
 
 function pathOf(dir: string, segment: number): string {

@@ -136,7 +136,13 @@ function addressFields(input: ReplyInput, to: string) {
     to: { name: "", address: to },
     ...(input.reply_to === undefined
       ? {}
-      : { replyTo: { name: from.name, address: checkedAddress("reply_to", input.reply_to) } }),
+      : {
+          replyTo: {
+            // An answer to a notice goes to somebody else than its sender.
+            name: input.kind === "reply" ? from.name : "",
+            address: checkedAddress("reply_to", input.reply_to),
+          },
+        }),
   };
 }
 

@@ -56,6 +56,15 @@ export async function loadDkimKeys(dir: string): Promise<DkimKeys> {
   return readKeys(path, await writeOnce(path, JSON.stringify(made, null, 2)));
 }
 
+/** A new RSA key in PEM form (PKCS #8), and the `p=` of its record. Takes a part of a second, on the thread pool. */
+export async function makeDkimKey(): Promise<{ private_key: string; public_part: string }> {
+  const { privateKey } = await generate("rsa", { modulusLength: RSA_BITS });
+  return {
+    private_key: pemOf(privateKey),
+    public_part: publicPart({ algorithm: "rsa", private_key: privateKey }),
+  };
+}
+
 /** What the owner of `domain` publishes, so that receivers can check the signatures. */
 export function dnsRecords(keys: DkimKeys, domain: string): DnsRecord[] {
   return keys.map((key) => ({
@@ -127,14 +136,17 @@ async function makeKeys(): Promise<StoredKey[]> {
     generate("rsa", { modulusLength: RSA_BITS }),
     generate("ed25519"),
   ]);
-  const pem = (key: KeyObject): string => key.export({ type: "pkcs8", format: "pem" });
   return [
-    { selector: "s1", algorithm: "rsa", private_key: pem(rsa.privateKey) },
-    { selector: "e1", algorithm: "ed25519", private_key: pem(ed25519.privateKey) },
+    { selector: "s1", algorithm: "rsa", private_key: pemOf(rsa.privateKey) },
+    { selector: "e1", algorithm: "ed25519", private_key: pemOf(ed25519.privateKey) },
   ];
 }
 
-function publicPart(key: DkimKey): string {
+function pemOf(key: KeyObject): string {
+  return key.export({ type: "pkcs8", format: "pem" });
+}
+
+function publicPart(key: Pick<DkimKey, "algorithm" | "private_key">): string {
   const der = createPublicKey(key.private_key).export({ type: "spki", format: "der" });
   // RFC 8463 section 4.2: the bare 32 octets for Ed25519; RFC 6376 section 3.6.1: the whole structure for RSA.
   return (key.algorithm === "ed25519" ? der.subarray(-32) : der).toString("base64");

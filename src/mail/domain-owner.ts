@@ -14,8 +14,13 @@ export function inSameHands(one: string, other: string): boolean {
   const [a, b] = [normalize(one), normalize(other)];
   if (a === "" || b === "") return false;
   if (a === b) return true;
-  const registrable = getDomain(a, { allowPrivateDomains: true });
-  return registrable !== null && registrable === getDomain(b, { allowPrivateDomains: true });
+  const registrable = registrableDomain(a);
+  return registrable !== null && registrable === registrableDomain(b);
+}
+
+/** The part of a domain that somebody has registered; null for a suffix under which everybody can. */
+export function registrableDomain(domain: string): string | null {
+  return getDomain(normalize(domain), { allowPrivateDomains: true });
 }
 
 function normalize(domain: string): string {

@@ -1,5 +1,6 @@
 import type { App } from "../app.ts";
 import { reserveCredit } from "../billing/ledger.ts";
+import { runShare } from "../billing/plans.ts";
 import { ownConversation, startConversation } from "../conversations/conversations.ts";
 import type { Db } from "../db/database.ts";
 import { insertRow } from "../db/prepared.ts";
@@ -14,6 +15,7 @@ const MAX_SUBJECT_CHARS = 500;
 export interface AcceptedMail {
   inbox: InboxRow;
   user: UserRow;
+  source: "email" | "test";
   raw_mail_id: string;
   sender: string;
   subject: string;
@@ -26,6 +28,10 @@ export interface AcceptedMail {
   hop: number;
   /** The thread it continues; null begins a new one. */
   conversation_id: string | null;
+  /** Words of the recipient's `+tag`. */
+  tags: string[];
+  /** A slot of the worker is held for it; see `JobWorker.reserve`. */
+  slot: boolean;
 }
 
 export interface IncomingFile {
@@ -47,13 +53,26 @@ export interface AcceptedCall {
   slot: boolean;
 }
 
+/** A failed message, and the material of it that is not part of its raw mail. */
+interface AcceptedRetry {
+  failed: MessageRow;
+  inbox: InboxRow;
+  user: UserRow;
+  content: string | null;
+  files: IncomingFile[];
+}
+
 /** Stores a mail, its reserve and its job: what `250` promises. Over the credit cap it ends as `limited` at once. */
-export async function acceptMail(app: App, tx: Db, mail: AcceptedMail): Promise<MessageRow> {
+export async function acceptMail(
+  app: App,
+  tx: Db,
+  mail: AcceptedMail,
+): Promise<{ row: MessageRow; job: Job | null }> {
   const { inbox, subject } = mail;
   const conversation_id = mail.conversation_id ?? (await startConversation(app, tx, { inbox, subject }));
   const row: MessageRow = {
     ...blankMessage(app, mail.inbox),
-    source: "email",
+    source: mail.source,
     conversation_id,
     authority: mail.authority,
     sender: mail.sender,
@@ -65,10 +84,13 @@ export async function acceptMail(app: App, tx: Db, mail: AcceptedMail): Promise<
     body_hash: mail.body_hash,
     dedupe_key: mail.dedupe_key,
     hop: mail.hop,
+    tags: JSON.stringify(mail.tags),
   };
   await insertAndReserve(app, tx, { row, user: mail.user, limit_text: MAIL_LIMITED });
-  if (row.state === "received") await enqueueRoute(app, tx, row, false);
-  return row;
+  if (row.state === "limited") return { row, job: null };
+  const claimed = mail.slot && !(await isLaneBusy(tx, conversation_id));
+  const job = await enqueueRoute(app, tx, { row, user: mail.user, claimed });
+  return { row, job: claimed ? job : null };
 }
 
 /** Stores a call over HTTP with its reserve and its job. The job is `claimed` when the held slot could be used. */
@@ -92,15 +114,41 @@ export async function acceptCall(
   };
   await insertAndReserve(app, tx, { row, user: call.user, limit_text: CALL_LIMITED });
   if (row.state === "limited") return { row, job: null };
-  if (call.content !== null)
-    await tx
-      .insertInto("message_contents")
-      .values({ message_id: row.id, content: call.content, purged_at: null })
-      .execute();
-  await storeFiles(app, tx, { message_id: row.id, direction: "in", files: call.files });
+  await storeMaterial(app, tx, row, call);
   const claimed = call.slot && !(await isLaneBusy(tx, conversation_id));
-  const job = await enqueueRoute(app, tx, row, claimed);
+  const job = await enqueueRoute(app, tx, { row, user: call.user, claimed });
   return { row, job: claimed ? job : null };
+}
+
+/** Stores a message that does the work of a failed one again, with a reserve and a job of its own. */
+export async function acceptRetry(app: App, tx: Db, retry: AcceptedRetry): Promise<MessageRow> {
+  const { failed, inbox, user } = retry;
+  const row: MessageRow = {
+    ...blankMessage(app, inbox),
+    source: failed.source,
+    conversation_id: failed.conversation_id,
+    authority: failed.authority,
+    sender: failed.sender,
+    subject: failed.subject,
+    instruction: failed.instruction,
+    auth: failed.auth,
+    no_reply_reason: failed.no_reply_reason,
+    raw_mail_id: failed.raw_mail_id,
+    rfc_message_id: failed.rfc_message_id,
+    hop: failed.hop,
+    tags: failed.tags,
+    retry_of: firstTry(failed),
+  };
+  await insertAndReserve(app, tx, { row, user, limit_text: CALL_LIMITED });
+  if (row.state === "limited") return row;
+  await storeMaterial(app, tx, row, retry);
+  await enqueueRoute(app, tx, { row, user, claimed: false });
+  return row;
+}
+
+/** The message that all retries name, also those of a retry. */
+export function firstTry(message: Pick<MessageRow, "id" | "retry_of">): string {
+  return message.retry_of ?? message.id;
 }
 
 /** A mail that was not routed, kept for the activity log without its text. */
@@ -129,6 +177,14 @@ export async function logRefusedMail(
   await insertRow(tx, "messages", row);
 }
 
+/** Gives the id of the row. */
+export async function storeRawMail(app: App, tx: Db, raw: Buffer): Promise<string> {
+  const id = Bun.randomUUIDv7();
+  const row = { id, size: raw.byteLength, ...storeBytes(app, raw), created: app.now(), purged_at: null };
+  await insertRow(tx, "raw_mails", row);
+  return id;
+}
+
 export async function storeFiles(
   app: App,
   tx: Db,
@@ -152,6 +208,18 @@ export async function storeFiles(
   }
 }
 
+/** Everything untrusted of a call, apart from the message. */
+async function storeMaterial(
+  app: App,
+  tx: Db,
+  row: MessageRow,
+  { content, files }: { content: string | null; files: IncomingFile[] },
+): Promise<void> {
+  if (content !== null)
+    await insertRow(tx, "message_contents", { message_id: row.id, content, purged_at: null });
+  await storeFiles(app, tx, { message_id: row.id, direction: "in", files });
+}
+
 const MAIL_LIMITED = "This account has no credits left this month, so the mail was not worked on.";
 const CALL_LIMITED = "Credit limit reached: this account has no credits left this month.";
 
@@ -173,18 +241,25 @@ async function insertAndReserve(
   await insertRow(tx, "messages", row);
 }
 
-function enqueueRoute(app: App, tx: Db, row: MessageRow, claimed: boolean): Promise<Job | null> {
+function enqueueRoute(
+  app: App,
+  tx: Db,
+  { row, user, claimed }: { row: MessageRow; user: UserRow; claimed: boolean },
+): Promise<Job | null> {
   return enqueue(app, tx, {
     kind: "route_message",
     payload: { message_id: row.id },
     claimed,
+    share: runShare(app, user),
     ...(row.conversation_id === null ? {} : { lane: row.conversation_id }),
   });
 }
 
 function blankMessage(app: App, inbox: InboxRow): MessageRow {
+  const accepted_ms = app.nowMs();
   return {
-    id: Bun.randomUUIDv7(),
+    // Of the same moment as `created`: lists look for times by their ids.
+    id: Bun.randomUUIDv7("hex", accepted_ms),
     user_id: inbox.user_id,
     inbox_id: inbox.id,
     conversation_id: null,
@@ -213,9 +288,11 @@ function blankMessage(app: App, inbox: InboxRow): MessageRow {
     hop: 0,
     reply_status: "none",
     reply_error: null,
-    created: app.now(),
-    accepted_ms: app.nowMs(),
+    created: Math.floor(accepted_ms / 1_000),
+    accepted_ms,
     completed: null,
     duration_ms: null,
+    retry_of: null,
+    tags: "[]",
   };
 }

@@ -2,7 +2,7 @@ import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { outgoingOfBounce, splitAddress } from "../inboxes/addresses.ts";
 import { type BounceDetails, bounceDetails } from "../mail/machine-mail.ts";
-import { record } from "./outgoing.ts";
+import { record } from "../mail/outgoing.ts";
 
 /**
  * Marks the reply that a delivery status notification is about as bounced. It is found by the bounce address

@@ -2,17 +2,16 @@ import { createHash } from "node:crypto";
 import type { App } from "../app.ts";
 import { dedupeKeyOfId, findThread } from "../conversations/conversations.ts";
 import type { Db } from "../db/database.ts";
-import { insertRow } from "../db/prepared.ts";
 import type { Authority, InboxRow, UserRow } from "../db/schema.ts";
-import { splitAddress } from "../inboxes/addresses.ts";
+import { splitAddress, tagsOf } from "../inboxes/addresses.ts";
 import { type InboundPolicy, inboxById } from "../inboxes/inboxes.ts";
 import type { Identity } from "../mail/authenticate.ts";
 import { decodeWords, type MailHeaders, messageIds } from "../mail/headers.ts";
+import type { QueueLetter } from "../mail/letters.ts";
 import type { MailClass } from "../mail/machine-mail.ts";
-import { acceptMail, logRefusedMail } from "./accept.ts";
+import { acceptMail, logRefusedMail, storeRawMail } from "./accept.ts";
 import { noteBounce } from "./bounces.ts";
 import { isMeantFor } from "./vouched.ts";
-import { storeBytes } from "./stored-bytes.ts";
 import { brokenCap, countDuplicate, judgeSender } from "./policy.ts";
 
 /** Refused mails that one inbox keeps in its activity per hour; a flood of them must not fill the disk. */
@@ -32,8 +31,10 @@ export interface Delivery {
 
 export interface Recipient {
   address: string;
-  /** Absent for a bounce address. */
+  /** Absent for a bounce address and for a role address. */
   inbox?: { row: InboxRow; user: UserRow };
+  /** Of `postmaster@` and `abuse@`; the letter holds the mail for the administrator. */
+  role?: { administrator: UserRow; letter?: QueueLetter };
 }
 
 /** What the SMTP session answers. `code` 250 means: on disk and synced. */
@@ -126,6 +127,10 @@ interface Decision {
 async function decide(app: App, tx: Db, decision: Decision): Promise<Reception> {
   const { mail, recipient, delivery } = decision;
   const { kind } = mail;
+  if (recipient.role) {
+    await recipient.role.letter?.(tx);
+    return ACCEPTED;
+  }
   const isBounce = kind.kind === "hard" && kind.reason === "bounce";
   if (isBounce) await noteBounce(app, tx, { raw: delivery.raw, address: recipient.address });
   if (!recipient.inbox) return isBounce ? ACCEPTED : REPORTS_ONLY;
@@ -199,15 +204,19 @@ async function route(
   )
     return ACCEPTED;
   const { body_hash, from_address: sender, subject } = mail;
-  const { tag } = splitAddress(recipient.address);
+  const address = splitAddress(recipient.address);
   // Ids are seen by others and senders can be forged; the tag of a reply address was told to its participant alone.
   const parent_ids = authority === "unauthenticated" || !vouched ? [] : mail.parent_ids;
-  const conversation_id = (await findThread(app, tx, inbox, { tag, parent_ids, sender })) ?? null;
+  const conversation_id =
+    (await findThread(app, tx, inbox, { tag: address.tag, parent_ids, sender })) ?? null;
   const cap = await brokenCap(app, tx, { inbox_id: inbox.id, sender, authority, body_hash, conversation_id });
   if (cap !== null) return skip(app, tx, { inbox, mail, reason: "loop_cap", text: cap });
   await acceptMail(app, tx, {
     inbox,
     user,
+    source: "email",
+    slot: false,
+    tags: tagsOf(address),
     conversation_id,
     raw_mail_id: await store(),
     sender,
@@ -250,14 +259,7 @@ async function skip(
 /** The raw mail is stored once, however many of our inboxes it is for, and not at all if none takes it. */
 function storeOnce(app: App, tx: Db, raw: Buffer): () => Promise<string> {
   let stored: string | undefined;
-  return async () => {
-    if (stored !== undefined) return stored;
-    const id = Bun.randomUUIDv7();
-    const row = { id, size: raw.byteLength, ...storeBytes(app, raw), created: app.now(), purged_at: null };
-    await insertRow(tx, "raw_mails", row);
-    stored = id;
-    return id;
-  };
+  return async () => (stored ??= await storeRawMail(app, tx, raw));
 }
 
 /** Decision L.6: the Message-ID, or a hash of what makes a mail the same one. */

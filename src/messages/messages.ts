@@ -4,36 +4,8 @@ import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
 import type { AttachmentRow, UserRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
-import { decodeCursor, type Page, pageOf } from "../lib/pagination.ts";
 import { readBytes } from "./stored-bytes.ts";
-import { type AttachmentMeta, type RoutingView, viewActivity, viewRouting } from "./view.ts";
-
-export type ActivityView = ReturnType<typeof viewActivity>;
-
-/** The user's messages, newest first. */
-export async function listMessages(
-  app: App,
-  user: UserRow,
-  wanted: { limit: number; cursor?: string },
-): Promise<Page<ActivityView>> {
-  let query = app.db.selectFrom("messages").selectAll().where("user_id", "=", user.id);
-  if (wanted.cursor !== undefined) query = query.where("id", "<", decodeCursor(wanted.cursor, 1)[0] ?? "");
-  const rows = await query
-    .orderBy("id", "desc")
-    .limit(wanted.limit + 1)
-    .execute();
-  const files = Map.groupBy(
-    await attachmentsOf(
-      app.db,
-      rows.map((row) => row.id),
-    ),
-    (file) => file.message_id,
-  );
-  return pageOf(rows, wanted.limit, {
-    view: (row) => viewActivity(row, files.get(row.id) ?? []),
-    key: (row) => [row.id],
-  });
-}
+import { type AttachmentMeta, type RoutingView, viewRouting } from "./view.ts";
 
 /** A message of the user's own in the shape of the routing API; unknown and foreign ids are both `not_found`. */
 export async function readRouting(app: App, user: UserRow, id: string): Promise<RoutingView> {
@@ -63,7 +35,35 @@ export async function readAttachment(
   return { ...row, bytes };
 }
 
-const ownMessage = prepared((db, key: { user_id: string; id: string }) =>
+/** The mail as it came in, of a message that is the user's own. */
+export async function readRawMail(app: App, user: UserRow, message_id: string): Promise<Uint8Array> {
+  const row = await app.db
+    .selectFrom("messages")
+    .innerJoin("raw_mails", "raw_mails.id", "messages.raw_mail_id")
+    .select(["bytes", "segment", "segment_offset", "size"])
+    .where("messages.id", "=", message_id)
+    .where("messages.user_id", "=", user.id)
+    .executeTakeFirst();
+  const bytes = row && (await readBytes(app, row));
+  if (!bytes)
+    throw new AppError("not_found", "There is no raw mail of this message, or it has been deleted.");
+  return bytes;
+}
+
+/** What is known about the files of some messages, by message, in the order they were stored. */
+export async function attachmentsOf(db: Db, message_ids: string[]): Promise<Map<string, AttachmentMeta[]>> {
+  if (message_ids.length === 0) return new Map();
+  const rows = await db
+    .selectFrom("attachments")
+    .select(META)
+    .where("message_id", "in", message_ids)
+    .execute();
+  const sorted = rows.sort((one, other) => (one.id < other.id ? -1 : 1));
+  return Map.groupBy(sorted, (file) => file.message_id);
+}
+
+/** A row that is the user's own. */
+export const ownMessage = prepared((db, key: { user_id: string; id: string }) =>
   db.selectFrom("messages").selectAll().where("id", "=", key.id).where("user_id", "=", key.user_id),
 );
 
@@ -81,13 +81,3 @@ const META = [
 const attachmentsOfOne = prepared((db, key: { message_id: string }) =>
   db.selectFrom("attachments").select(META).where("message_id", "=", key.message_id).orderBy("id"),
 );
-
-async function attachmentsOf(db: Db, message_ids: string[]): Promise<AttachmentMeta[]> {
-  if (message_ids.length === 0) return [];
-  return db
-    .selectFrom("attachments")
-    .select(META)
-    .where("message_id", "in", message_ids)
-    .orderBy("id")
-    .execute();
-}

@@ -140,6 +140,7 @@ function recentOf(db: Db, mail: Recent) {
     .select(["created", "body_hash"])
     .where("inbox_id", "=", mail.inbox_id)
     .where("sender", "=", mail.sender)
+    .where("source", "=", "email")
     .where("created", ">", mail.since)
     .where("state", "not in", ["rejected", "skipped"])
     .orderBy("created", "desc")

@@ -1,5 +1,6 @@
 import type { App } from "../app.ts";
 import { prepared } from "../db/prepared.ts";
+import { isOwnDomain } from "../domains/domains.ts";
 import { addressOf, findInboxByAddress, outgoingOfBounce, splitAddress } from "../inboxes/addresses.ts";
 import { authenticateSender } from "../mail/authenticate.ts";
 import { inNetworks } from "../lib/networks.ts";
@@ -23,18 +24,23 @@ import {
   type Refusal,
   readExamined,
 } from "./decide.ts";
+import { countInbound } from "./inbound-limits.ts";
+import { findRole, prepareRoleMail } from "./role-mail.ts";
 import { repeatedField } from "./vouched.ts";
-import { isOwnMessageId } from "./outgoing.ts";
+import { isOwnMessageId } from "../mail/outgoing.ts";
 
 export type { Delivery, Reception, Recipient } from "./decide.ts";
 
 /** Part of a reply line, which may not be longer than 512 octets (RFC 5321 §4.5.3.1.5). */
 const MAX_PROBLEM_CHARS = 300;
 
-/** The inbox or the bounce address that a recipient names; undefined for anything else. */
+/** The inbox, the bounce address or the role address that a recipient names; undefined for anything else. */
 export async function findRecipient(app: App, address: string): Promise<Recipient | undefined> {
   const parts = splitAddress(address);
-  if (outgoingOfBounce(app, parts) !== undefined) return { address };
+  if (outgoingOfBounce(app, parts) !== undefined)
+    return (await isOwnDomain(app, parts.domain)) ? { address } : undefined;
+  const administrator = await findRole(app, address);
+  if (administrator) return { address, role: { administrator } };
   const row = await findInboxByAddress(app.db, parts);
   if (!row) return undefined;
   const [user] = await userById(app.db, { id: row.user_id });
@@ -58,11 +64,22 @@ export async function receiveMail(app: App, delivery: Delivery): Promise<Recepti
   }
   const identity = await identify(app, delivery, { headers, from_address: from.address });
   if (identity.problem === "temporary") return UNDECIDED;
-  const mail = examine(app, delivery, { headers, from_address: from.address, identity });
+  const from_us = await isOwnAddress(app, from.address);
+  const mail = examine(app, delivery, { headers, from_address: from.address, identity, from_us });
   const isBounce = mail.kind.kind === "hard" && mail.kind.reason === "bounce";
   if (identity.dmarc_reject && !isBounce)
     return refuse(app, delivery, { ...DMARC_REJECTED, headers, sender: from.address });
-  return app.write((tx) => decideForAll(app, tx, delivery, mail));
+  const later = isBounce ? undefined : countInbound(app, delivery, mail);
+  if (later) {
+    app.log.info(
+      { reason: "rate_limited", from: from.address, peer: delivery.remote_address },
+      "mail put off",
+    );
+    return later;
+  }
+  const recipients = await prepareRoleMail(app, delivery, mail);
+  if ("code" in recipients) return recipients;
+  return app.write((tx) => decideForAll(app, tx, { ...delivery, recipients }, mail));
 }
 
 /** A mail that is larger than `smtp.max_message_bytes`, of which the text was never kept. */
@@ -122,7 +139,10 @@ function isNotification({ mail_from, recipients }: Delivery): boolean {
 
 async function takeNotification(app: App, { raw, recipients }: Delivery): Promise<Reception> {
   await app.write(async (tx) => {
-    for (const { address } of recipients) await noteBounce(app, tx, { raw, address });
+    for (const { address, role } of recipients) {
+      if (role) app.log.info({ to: address }, "report to a role address dropped");
+      else await noteBounce(app, tx, { raw, address });
+    }
   });
   return ACCEPTED;
 }
@@ -170,17 +190,32 @@ async function identify(
   return { ...identity, trusted_network: false };
 }
 
+/**
+ * Whether mail from an address can only be our own: from any of the service's domain, and of the domains of the accounts
+ * from their inboxes and from whatever is nobody's. A person who signed up with such an address does get mail there; and
+ * where nobody has to prove a domain, it must not silence those who write from it.
+ */
+async function isOwnAddress(app: App, address: string): Promise<boolean> {
+  const parts = splitAddress(address);
+  if (parts.domain === app.config.smtp.domain) return true;
+  if (!(await isOwnDomain(app, parts.domain))) return false;
+  if (await findInboxByAddress(app.db, parts)) return true;
+  if (app.config.domains.verification === "trust") return false;
+  const person = app.db.selectFrom("users").select("id").where("email", "=", address);
+  return (await person.where("email_verified", "=", 1).executeTakeFirst()) === undefined;
+}
+
 function examine(
   app: App,
   delivery: Delivery,
-  mail: Pick<Examined, "headers" | "from_address" | "identity">,
+  { from_us, ...mail }: Pick<Examined, "headers" | "from_address" | "identity"> & { from_us: boolean },
 ): Examined {
   const own = new Set(delivery.recipients.map(({ inbox }) => inbox && addressOf(inbox.row)));
   const kind = classifyMail({
     headers: mail.headers,
     mail_from: delivery.mail_from,
     from_address: mail.from_address,
-    is_own_address: (address) => own.has(address) || address.endsWith(`@${app.config.smtp.domain}`),
+    is_own_address: (address) => from_us || own.has(address),
     own_message_id: (id) => isOwnMessageId(app, id),
   });
   return { ...mail, ...readExamined(delivery.raw, mail.headers), kind };

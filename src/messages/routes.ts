@@ -1,53 +1,125 @@
 import { Elysia, t } from "elysia";
 import type { App } from "../app.ts";
+import { planLimits } from "../billing/plans.ts";
+import type { UserRow } from "../db/schema.ts";
 import { authenticated } from "../http/auth.ts";
-import { DEFAULT_PAGE, MAX_PAGE } from "../lib/pagination.ts";
-import { listMessages, readAttachment } from "./messages.ts";
+import { describe } from "../http/describe.ts";
+import { downloadHeaders } from "../http/download.ts";
+import { refuseOverRate } from "../http/request.ts";
+import { pageQuery, pageShape } from "../http/shapes.ts";
+import { listMessages } from "./list.ts";
+import { readAttachment, readRawMail } from "./messages.ts";
+import { retryMessage } from "./retry.ts";
+import { activityStatus, ActivityShape, LimitedShape, RoutingShape, source } from "./shapes.ts";
 
-const ACTIVE_TYPE = /html|svg|xml|javascript|ecmascript/i;
-/** What a sender called a type goes into a header only in this form. */
-const PLAIN_TYPE = /^[\w.+-]+\/[\w.+-]+(\s*;[\x20-\x7e]*)?$/;
+const MINUTE_SECONDS = 60;
+const POLL_SECONDS = 2;
+/** The year 9999: the times of ids go a little further. */
+const LAST_SECOND = 253_402_300_799;
+
+const id = t.String({ format: "uuid" });
+const moment = (title: string, what: string) =>
+  t.Optional(
+    t.Integer({ title, minimum: 0, maximum: LAST_SECOND, description: what, examples: [1_768_478_400] }),
+  );
+
+const filters = {
+  status: t.Optional(activityStatus),
+  source: t.Optional(source),
+  inbox_id: t.Optional(id),
+  conversation_id: t.Optional(id),
+  since: moment("since", "Accepted in this unix second or later."),
+  until: moment("until", "Accepted in this unix second or earlier."),
+};
 
 export function messageRoutes(app: App) {
   return new Elysia()
     .use(authenticated(app))
     .get("/messages", ({ user, query }) => listMessages(app, user, query), {
-      query: t.Object({
-        limit: t.Integer({ title: "limit", minimum: 1, maximum: MAX_PAGE, default: DEFAULT_PAGE }),
-        cursor: t.Optional(t.String()),
-      }),
+      query: t.Object({ ...pageQuery, ...filters }),
+      ...LIST,
     })
     .get(
       "/messages/:message_id/attachments/:attachment_id",
+      async ({ user, params, set }) => download(set.headers, await readAttachment(app, user, params)),
+      { params: t.Object({ message_id: id, attachment_id: id }), ...ATTACHMENT },
+    )
+    .get(
+      "/messages/:message_id/raw",
+      async ({ user, params: { message_id }, set }) => {
+        const bytes = await readRawMail(app, user, message_id);
+        const file = { filename: `message-${message_id}.eml`, content_type: "message/rfc822", bytes };
+        return download(set.headers, file);
+      },
+      { params: t.Object({ message_id: id }), ...RAW },
+    )
+    .post(
+      "/messages/:message_id/retry",
       async ({ user, params, set }) => {
-        const file = await readAttachment(app, user, params);
-        const headers = { ...set.headers, ...downloadHeaders(file) } as Record<string, string>;
-        return new Response(file.bytes as Uint8Array<ArrayBuffer>, { headers });
+        const admit = () => refuseOverRouteRate(app, user);
+        const { view, resets_at } = await retryMessage(app, user, { id: params.message_id, admit });
+        if (resets_at !== undefined) {
+          set.status = 429;
+          return { ...view, code: "credit_limit", credits: { ...view.credits, resets_at } };
+        }
+        set.status = 202;
+        set.headers["location"] = `/v1/messages/${view.message_id}`;
+        set.headers["retry-after"] = String(POLL_SECONDS);
+        return view;
       },
-      {
-        params: t.Object({
-          message_id: t.String({ format: "uuid" }),
-          attachment_id: t.String({ format: "uuid" }),
-        }),
-      },
+      { params: t.Object({ message_id: id }), ...RETRY },
     );
 }
 
-/** Decision J: always a download, and inert should a browser open it all the same (RFC 6266, RFC 8187). */
-function downloadHeaders(file: { filename: string; content_type: string }): Record<string, string> {
-  const ascii = file.filename.replaceAll(/[^\x20-\x7e]|["\\%]/g, "_");
-  const encoded = encodeURIComponent(file.filename).replaceAll(
-    /['()*]/g,
-    (char) => `%${char.charCodeAt(0).toString(16)}`,
-  );
-  return {
-    "content-disposition": `attachment; filename="${ascii}"; filename*=UTF-8''${encoded}`,
-    "content-type": typeOf(file.content_type),
-    "content-security-policy": "sandbox; default-src 'none'",
-    "cache-control": "private, no-store",
-  };
+const LIST = describe({
+  tag: "Messages",
+  summary: "The activity log, newest first",
+  description:
+    "All filters that are given must hold; `rejected` also finds what was left out by a rule. A page looks at 2,000 messages at most: where a combination of filters finds little, it may have fewer items than `limit`, or none, and still a `next_cursor`. Only `next_cursor: null` says that there is nothing more.",
+  answers: { 200: pageShape(ActivityShape) },
+  errors: ["invalid_cursor"],
+});
+
+const ATTACHMENT = describe({
+  tag: "Messages",
+  summary: "Download a file of a message",
+  answers: { 200: { content_type: "application/octet-stream", words: "The bytes, always as a download." } },
+});
+
+const RAW = describe({
+  tag: "Messages",
+  summary: "Download a mail as it came in",
+  description: "Only what came by mail has one, and only until the retention of raw mails deletes it.",
+  answers: { 200: { content_type: "message/rfc822", words: "The mail, always as a download." } },
+});
+
+const RETRY = describe({
+  tag: "Messages",
+  summary: "Try a failed message again",
+  description:
+    "Makes a new message of the same text, files and sender; its `retry_of` names the first of all tries. A mail is answered by mail as usual. Only a `failed` message can be tried again, and of its retries only one may be running or done.",
+  answers: { 202: RoutingShape },
+  limited: LimitedShape,
+  errors: ["conflict"],
+  answer_headers: {
+    Location: "Where the result will be.",
+    "Retry-After": "Seconds until it is worth asking.",
+  },
+});
+
+/** A retry counts as the call that it repeats. */
+function refuseOverRouteRate(app: App, user: UserRow): void {
+  const limit = planLimits(app.config, user.plan).route_per_minute;
+  refuseOverRate(app, `route:${user.id}`, { limit, window_seconds: MINUTE_SECONDS });
 }
 
-function typeOf(stored: string): string {
-  return PLAIN_TYPE.test(stored) && !ACTIVE_TYPE.test(stored) ? stored : "application/octet-stream";
+interface Download {
+  filename: string;
+  content_type: string;
+  bytes: Uint8Array;
+}
+
+function download(sent: object, file: Download): Response {
+  const headers = { ...sent, ...downloadHeaders(file) } as Record<string, string>;
+  return new Response(file.bytes as Uint8Array<ArrayBuffer>, { headers });
 }

@@ -23,6 +23,15 @@ const ROUTING: Record<MessageState, RoutingStatus> = {
   skipped: "skipped",
 };
 
+export function activityStatus(state: MessageState): ActivityStatus {
+  return ACTIVITY[state];
+}
+
+/** The states that the activity log shows as `status`. */
+export function statesOf(status: ActivityStatus): MessageState[] {
+  return (Object.keys(ACTIVITY) as MessageState[]).filter((state) => ACTIVITY[state] === status);
+}
+
 export type AttachmentMeta = Omit<AttachmentRow, "bytes" | "segment" | "segment_offset">;
 
 export interface AttachmentView {
@@ -58,11 +67,15 @@ export function viewActivity(row: MessageRow, attachments: AttachmentMeta[]) {
     reply_status: row.reply_status,
     reply_error: row.reply_error,
     duplicates: row.duplicates,
+    retry_of: row.retry_of,
+    tags: JSON.parse(row.tags) as string[],
     created: row.created,
     completed: row.completed,
     duration_ms: row.duration_ms,
   };
 }
+
+export type ActivityView = ReturnType<typeof viewActivity>;
 
 /** A message in the shape of the routing API. */
 export function viewRouting(row: MessageRow, attachments: AttachmentMeta[], remaining: number) {
@@ -90,7 +103,7 @@ function usageOf(row: MessageRow): { input_tokens: number; output_tokens: number
   return { input_tokens: row.input_tokens, output_tokens: row.output_tokens };
 }
 
-function viewAttachment(file: AttachmentMeta): AttachmentView {
+export function viewAttachment(file: AttachmentMeta): AttachmentView {
   return {
     id: file.id,
     direction: file.direction,

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { refuseUnverified } from "../accounts/verified.ts";
 import type { App } from "../app.ts";
 import { periodEnd } from "../billing/ledger.ts";
 import { planLimits } from "../billing/plans.ts";
@@ -12,10 +13,12 @@ import { ownInbox } from "../inboxes/inboxes.ts";
 import type { Job } from "../jobs/queue.ts";
 import { canonicalJson } from "../lib/canonical-json.ts";
 import type { RateVerdict } from "../lib/rate-limit.ts";
+import { isLongerThan } from "../lib/text-length.ts";
 import { acceptCall, type IncomingFile } from "../messages/accept.ts";
 import { readRouting } from "../messages/messages.ts";
 import type { RoutingView } from "../messages/view.ts";
 import { filesOf, type FileInput } from "./files.ts";
+import { acceptInline, awaitEnd } from "./inline.ts";
 
 const ROUTE = "POST /v1/messages";
 const RATE_WINDOW_SECONDS = 60;
@@ -59,10 +62,7 @@ export async function runCall(
   refuseBadTexts(input);
   const files = filesOf(input.attachments ?? []);
   refuseBadKey(options.idempotency_key);
-  if (user.email_verified !== 1)
-    throw new AppError("email_not_verified", "Verify the mail address of this account first.", {
-      fix: "Sign in once with a login code.",
-    });
+  refuseUnverified(user);
   // Before anything that may have changed since: a retry gets its result whatever became of the inbox.
   const keyed = keyOf(input, options);
   const earlier = keyed && (await findKeyed(app, app.db, user, keyed));
@@ -79,7 +79,7 @@ export async function runCall(
       replayed: false,
       resets_at: periodEnd(app.now()),
     };
-  await awaitEnd(app, accepted.row, { job: accepted.job, ms: budgetMs(app, input, options) });
+  await awaitEnd(app, accepted.row.id, { job: accepted.job, ms: budgetMs(app, input, options) });
   return { view: await readRouting(app, user, accepted.row.id), replayed: false };
 }
 
@@ -93,12 +93,6 @@ function refuseBadTexts({ instruction, content = "" }: CallInput): void {
     if (isLongerThan(text, limit))
       throw invalid(`body.${name}`, "too_long", `The ${name} must have at most ${limit} characters.`);
   }
-}
-
-/** In code points. */
-function isLongerThan(text: string, limit: number): boolean {
-  if (text.length <= limit || text.length > 2 * limit) return text.length > limit;
-  return Array.from(text).length > limit;
 }
 
 async function chooseInbox(app: App, user: UserRow, inbox_id: string | undefined): Promise<InboxRow> {
@@ -184,41 +178,32 @@ interface Accepting {
   onRate: CallOptions["onRate"];
 }
 
-type Accepted = { row: MessageRow; job: Job | null } | { replay_of: string };
+type Accepted = { row: MessageRow; job: Job | null } | { replay_of: string; job: null };
 
 /** Stores the call and claims its job when a slot is free, so that it runs here and now. */
 async function acceptOnce(app: App, accepting: Accepting): Promise<Accepted> {
   const { user, input, files, keyed } = accepting;
-  const slot = input.async !== true && (app.worker?.reserve("route_message") ?? false);
-  let job: Job | null = null;
-  try {
-    const accepted = await app.write(async (tx): Promise<Accepted> => {
-      const earlier = keyed && (await findKeyed(app, tx, user, keyed));
-      if (earlier) return { replay_of: earlier };
-      takeRate(app, user, accepting.onRate);
-      // Looked up again: it may have been deleted since.
-      const inbox = await ownInbox(tx, user, accepting.inbox.id);
-      const { instruction, content = null, conversation_id = null } = input;
-      const accepted = await acceptCall(app, tx, {
-        inbox,
-        user,
-        source: "api",
-        instruction,
-        content,
-        conversation_id,
-        files,
-        slot,
-      });
-      if (keyed && accepted.row.state !== "limited")
-        await rememberKey(app, tx, { user, keyed, message_id: accepted.row.id });
-      return accepted;
+  return acceptInline(app, { user, wanted: input.async !== true }, async (tx, slot): Promise<Accepted> => {
+    const earlier = keyed && (await findKeyed(app, tx, user, keyed));
+    if (earlier) return { replay_of: earlier, job: null };
+    takeRate(app, user, accepting.onRate);
+    // Looked up again: it may have been deleted since.
+    const inbox = await ownInbox(tx, user, accepting.inbox.id);
+    const { instruction, content = null, conversation_id = null } = input;
+    const accepted = await acceptCall(app, tx, {
+      inbox,
+      user,
+      source: "api",
+      instruction,
+      content,
+      conversation_id,
+      files,
+      slot,
     });
-    // Only now: a commit that failed must not leave the slot taken for ever.
-    if ("job" in accepted) job = accepted.job;
+    if (keyed && accepted.row.state !== "limited")
+      await rememberKey(app, tx, { user, keyed, message_id: accepted.row.id });
     return accepted;
-  } finally {
-    if (slot && job === null) app.worker?.release("route_message");
-  }
+  });
 }
 
 async function rememberKey(
@@ -250,15 +235,4 @@ async function replay(
 function budgetMs(app: App, input: CallInput, { wait_seconds }: CallOptions): number {
   if (input.async === true) return 0;
   return Math.min(app.config.routing.sync_budget_seconds, wait_seconds ?? Number.POSITIVE_INFINITY) * 1_000;
-}
-
-/** Past the budget the run goes on under its lease; only this wait ends. */
-async function awaitEnd(
-  app: App,
-  row: MessageRow,
-  { job, ms }: { job: Job | null; ms: number },
-): Promise<void> {
-  const ended = ms > 0 ? app.finished.wait(row.id, ms) : undefined;
-  if (job) app.worker?.run(job);
-  await ended;
 }

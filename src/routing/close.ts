@@ -46,10 +46,10 @@ export async function closeRun(app: App, run: Run, ending: Ending): Promise<void
     await finishJob(tx, run.job);
     const reply_status = reply ? await reply.queue(tx) : "none";
     await closeMessage(tx, { ...closingColumns(app, run, ending), id: message.id, reply_status });
-    if (message.source === "email")
+    if (message.raw_mail_id !== null)
       await storeFiles(app, tx, { message_id: message.id, direction: "in", files: input.files });
     await (ending.state === "done" ? settleTurn(app, tx, message, ending) : releaseCredit(app, tx, message));
-    return app.worker?.claimNext(tx, run.job.kind);
+    return app.worker?.claimNext(tx, run.job);
   });
   if (next) app.worker?.follow(next);
   app.finished.notify(message.id);

@@ -1,13 +1,16 @@
+import { wantsFooter } from "../accounts/profile.ts";
 import type { App } from "../app.ts";
 import { rememberReplyTag, replyTag } from "../conversations/conversations.ts";
 import type { Db } from "../db/database.ts";
 import type { InboxRow, MessageRow, ReplyStatus } from "../db/schema.ts";
+import { signingKeys } from "../domains/domains.ts";
 import { addressOf, bounceAddress } from "../inboxes/addresses.ts";
 import { isListed } from "../inboxes/allowlist.ts";
+import { inboxById } from "../inboxes/inboxes.ts";
 import { composeReply, references, replySubject, replyTarget } from "../mail/compose.ts";
-import { signMail } from "../mail/dkim.ts";
+import { type DkimKeys, signMail } from "../mail/dkim.ts";
 import { mailboxes, type MailHeaders, messageIds } from "../mail/headers.ts";
-import { newMessageId, sendLater } from "../messages/outgoing.ts";
+import { newMessageId, sendLater } from "../mail/outgoing.ts";
 
 /** A reply is dropped from this hop on: two servers like this one must not write to each other for ever. */
 const MAX_HOPS = 5;
@@ -31,7 +34,7 @@ export interface PreparedReply {
 /** Whether the sender of a message may be written to at all. */
 export function mayAnswer(message: MessageRow, inbox: InboxRow): boolean {
   return (
-    message.source === "email" &&
+    message.source !== "api" &&
     inbox.reply_enabled === 1 &&
     message.no_reply_reason === null &&
     message.hop < MAX_HOPS
@@ -41,9 +44,10 @@ export function mayAnswer(message: MessageRow, inbox: InboxRow): boolean {
 /** Composes and signs an answer. Nothing is stored before the closing transaction calls `queue`. */
 export async function prepareReply(
   app: App,
-  { message, inbox, headers }: Answered,
+  { message, inbox: known, headers }: Answered,
   answer: Answer,
 ): Promise<PreparedReply> {
+  const { inbox, keys } = await authorOf(app, known);
   const id = Bun.randomUUIDv7();
   const rfc_message_id = newMessageId(app, id, inbox.domain);
   const sender = message.sender ?? "";
@@ -62,11 +66,11 @@ export async function prepareReply(
     message_id: rfc_message_id,
     hop: message.hop + 1,
     markdown: answer.markdown,
-    footer: `Sent by AI on behalf of ${inbox.label}`,
+    ...((await wantsFooter(app.db, inbox)) ? { footer: `Sent by AI on behalf of ${inbox.label}` } : {}),
     date: new Date(app.nowMs()),
     kind: answer.kind,
   });
-  const raw = await signMail(composed.raw, inbox.domain, app.dkim);
+  const raw = await signMail(composed.raw, inbox.domain, keys);
   const { envelope_from, envelope_to } = composed;
   const { user_id } = message;
   const mail = {
@@ -85,6 +89,14 @@ export async function prepareReply(
       return sendLater(app, tx, mail);
     },
   };
+}
+
+/** The inbox as it is now, should its domain have been removed during the run, with the keys of its domain. */
+async function authorOf(app: App, inbox: InboxRow): Promise<{ inbox: InboxRow; keys: DkimKeys }> {
+  const keys = await signingKeys(app, inbox.domain);
+  if (keys) return { inbox, keys };
+  const [moved = inbox] = await inboxById(app.db, { id: inbox.id });
+  return { inbox: { ...moved, domain: app.config.smtp.domain }, keys: app.dkim };
 }
 
 /** Where the answer goes. Reply-To counts only in a mail that is as its author sent it. */

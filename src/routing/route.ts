@@ -38,7 +38,7 @@ export async function routeNow(app: App, job: Job<"route_message">, signal: Abor
     command: parseCommand(input.instruction),
     warnings: [...input.warnings],
   };
-  const connection = await findConnection(app, run.inbox);
+  const connection = await findConnection(app, run);
   if ("state" in connection) return closeRun(app, run, connection);
   const cap = AbortSignal.timeout(app.config.routing.hard_cap_seconds * 1_000);
   const answer = await askModel(app, run, connection, AbortSignal.any([signal, cap]));
@@ -54,17 +54,17 @@ export function giveUpRouting(app: App, tx: Db, job: Job<"route_message">): Prom
 
 const BROKEN =
   "The run could not be finished because of a fault of this server; its log says more. Send the mail again later.";
-const NO_CONNECTION: Ending = {
-  state: "failed",
-  reason: "no_provider",
-  error:
-    "This inbox has no model connection. Make one with POST /connections, set it as default_connection_id of the inbox, then send the mail again.",
-};
+const NO_CONNECTION = "Inbox has no LLM connection";
+const NO_CONNECTION_FIX =
+  "Make one with POST /connections, set it as default_connection_id of the inbox, then send the mail again.";
 
 /** The model connection of an inbox, or how a run ends without one. */
-async function findConnection(app: App, inbox: InboxRow): Promise<OpenConnection | Ending> {
+async function findConnection(app: App, { inbox, message }: Run): Promise<OpenConnection | Ending> {
   try {
-    return (await openConnectionOf(app, inbox)) ?? NO_CONNECTION;
+    const connection = await openConnectionOf(app, inbox);
+    // Who tests an inbox has the page to mend it at hand.
+    const error = message.source === "test" ? NO_CONNECTION : `${NO_CONNECTION}. ${NO_CONNECTION_FIX}`;
+    return connection ?? { state: "failed", reason: "no_provider", error };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     return {

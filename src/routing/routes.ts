@@ -1,8 +1,10 @@
 import { Elysia, t } from "elysia";
 import type { App } from "../app.ts";
 import { authenticated } from "../http/auth.ts";
+import { type Description, describe } from "../http/describe.ts";
 import type { RateVerdict } from "../lib/rate-limit.ts";
 import { readRouting } from "../messages/messages.ts";
+import { LimitedShape, RoutingShape } from "../messages/shapes.ts";
 import { type CallOutcome, runCall } from "./call.ts";
 
 const MAX_FILES = 10;
@@ -10,8 +12,8 @@ const POLL_SECONDS = 2;
 
 /** The lengths of the texts are checked in `runCall`: a schema here would count halves of an emoji. */
 const callBody = t.Object({
-  instruction: t.String(),
-  content: t.Optional(t.String()),
+  instruction: t.String({ examples: ["Summarise this in one sentence"] }),
+  content: t.Optional(t.String({ examples: ["The bridge opens on 3 May, two weeks earlier than planned."] })),
   inbox_id: t.Optional(t.String({ format: "uuid" })),
   conversation_id: t.Optional(t.String({ format: "uuid" })),
   attachments: t.Optional(
@@ -19,13 +21,55 @@ const callBody = t.Object({
       t.Object({
         filename: t.String({ minLength: 1, maxLength: 255 }),
         content_type: t.String({ minLength: 1, maxLength: 255, pattern: "^[\\w.+-]+/[\\w.+-]+(\\s*;.*)?$" }),
-        data: t.String(),
+        data: t.String({ description: "Base64." }),
       }),
-      { maxItems: MAX_FILES },
+      {
+        maxItems: MAX_FILES,
+        examples: [
+          [{ filename: "list.txt", content_type: "text/plain", data: "RWdncyBjb3N0IDMgZnJhbmNzLg==" }],
+        ],
+      },
     ),
   ),
-  async: t.Optional(t.Boolean()),
+  async: t.Optional(t.Boolean({ description: "True: answer 202 at once, and poll for the result." })),
 });
+
+const CALL: Description = {
+  tag: "Routing",
+  summary: "Run an instruction through an inbox",
+  description:
+    "The instruction is trusted; content and attachments are data that the model reads but never obeys. Waits about 90 seconds for the result, then answers 202 and goes on.",
+  answers: { 200: RoutingShape, 202: RoutingShape },
+  limited: LimitedShape,
+  errors: [
+    "email_not_verified",
+    "not_found",
+    "inbox_required",
+    "inbox_id_required",
+    "inbox_not_routed",
+    "invalid_idempotency_key",
+    "idempotency_key_reuse",
+  ],
+  headers: {
+    "Idempotency-Key":
+      "1 to 255 printable ASCII characters; a retry with the same key returns the original result.",
+    Prefer: "`wait=N` waits at most N seconds for the result (RFC 7240).",
+  },
+  answer_headers: {
+    "RateLimit-Policy": "How many calls a minute allows.",
+    RateLimit: "How many of them are left.",
+    "Idempotent-Replayed": "`true` on the answer to a retry.",
+    Location: "Of a 202: where the result will be.",
+    "Retry-After": "Of a 202: seconds until it is worth asking.",
+  },
+};
+
+const POLL: Description = {
+  tag: "Routing",
+  summary: "What has become of a message",
+  answers: { 200: RoutingShape },
+  answer_headers: { "Retry-After": "While it is processing: seconds until it is worth asking again." },
+};
 
 export function routingRoutes(app: App) {
   return new Elysia({ prefix: "/v1" })
@@ -42,13 +86,20 @@ export function routingRoutes(app: App) {
         set.status = statusOf(outcome);
         return outcome.resets_at === undefined ? outcome.view : limitedBody(outcome, outcome.resets_at);
       },
-      { body: callBody },
+      {
+        body: callBody,
+        ...describe(CALL),
+      },
     )
-    .get("/messages/:id", async ({ user, params, set }) => {
-      const view = await readRouting(app, user, params.id);
-      if (view.status === "processing") set.headers["retry-after"] = String(POLL_SECONDS);
-      return view;
-    });
+    .get(
+      "/messages/:id",
+      async ({ user, params, set }) => {
+        const view = await readRouting(app, user, params.id);
+        if (view.status === "processing") set.headers["retry-after"] = String(POLL_SECONDS);
+        return view;
+      },
+      describe(POLL),
+    );
 }
 
 /** RFC 7240 §4.3: `Prefer: wait=10`. */

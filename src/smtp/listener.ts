@@ -2,6 +2,8 @@ import type { AddressInfo } from "node:net";
 import { SMTPServer, type SMTPServerOptions, type SMTPServerSession } from "smtp-server";
 import type { App } from "../app.ts";
 import { splitListen } from "../config-forms.ts";
+import { isOwnDomain } from "../domains/domains.ts";
+import { splitAddress } from "../inboxes/addresses.ts";
 import { listenFault } from "../lib/start-faults.ts";
 import { messageOf } from "../errors.ts";
 import {
@@ -123,7 +125,7 @@ async function admit(
 ): Promise<Error | null> {
   try {
     const recipient = await findRecipient(app, address);
-    if (!recipient) return unknownRecipient(app, address);
+    if (!recipient) return await unknownRecipient(app, address);
     recipients?.set(address.toLowerCase(), recipient);
     return null;
   } catch (error) {
@@ -148,9 +150,8 @@ function envelopeOf(
   };
 }
 
-function unknownRecipient(app: App, address: string): Error {
-  const domain = address.slice(address.lastIndexOf("@") + 1).toLowerCase();
-  return domain === app.config.smtp.domain
+async function unknownRecipient(app: App, address: string): Promise<Error> {
+  return (await isOwnDomain(app, splitAddress(address).domain))
     ? refusal(550, "5.1.1", "There is no such address here")
     : refusal(550, "5.7.1", "This server takes mail for its own addresses only");
 }

@@ -17,6 +17,8 @@ test("a new connection comes back whole, with a hint in place of its credential"
     label: "OpenAI",
     model: "gpt-x",
     base_url: null,
+    fallback_connection_id: null,
+    config: null,
     status: "untested",
     credential_hint: "…abcd",
     has_credential: true,
@@ -161,8 +163,8 @@ test("a patch changes what it names and nothing else", async () => {
   const renamed = await patch({ label: "Work" });
   expect(renamed.body).toEqual({ ...made, label: "Work", updated: t.app.now() });
   expect((await patch({ model: null })).body.model).toBe(null);
-  expect((await patch({ base_url: "https://proxy.example.com/v1" })).body.base_url).toBe(
-    "https://proxy.example.com/v1",
+  expect((await patch({ base_url: "https://api.openai.com/v2" })).body.base_url).toBe(
+    "https://api.openai.com/v2",
   );
   expect((await patch({ base_url: null })).body.base_url).toBe(null);
   expect((await patch({ kind: "openai" })).status).toBe(200);
@@ -258,14 +260,258 @@ test("a deletion answers 204 without a body and takes the connection off every i
   expect((await ada.delete(`/connections/${body.id}`)).status).toBe(404);
 });
 
-test("every promised kind of model is taken", async () => {
+test("every promised kind is taken, with its category and a label of its own", async () => {
   await using t = await testApp();
   const ada = await t.as("ada@example.com");
-  const kinds = ["openai", "anthropic", "google", "mistral", "groq", "openrouter", "ollama", "demo"];
-  for (const kind of kinds) {
-    const { status, body } = await ada.post("/connections", { kind, credential: KEY });
-    expect([kind, status, body.kind, body.category]).toEqual([kind, 201, kind, "llm"]);
+  const categories = {
+    llm: [
+      "openai",
+      "anthropic",
+      "google",
+      "mistral",
+      "groq",
+      "openrouter",
+      "ollama",
+      "openai_compatible",
+      "demo",
+    ],
+    mcp: ["mcp"],
+    integration: ["notes", "codehost-a", "codehost-b", "sheets"],
+  };
+  for (const [category, kinds] of Object.entries(categories))
+    for (const kind of kinds) {
+      const { status, body } = await ada.post("/connections", {
+        kind,
+        credential: KEY,
+        base_url: "https://a.example/x",
+      });
+      expect([kind, status, body.kind, body.category]).toEqual([kind, 201, kind, category]);
+      expect(body.label).not.toBe("");
+    }
+});
+
+test.each([
+  "openai",
+  "anthropic",
+  "google",
+  "mistral",
+  "groq",
+  "openrouter",
+  "notes",
+  "codehost-a",
+  "codehost-b",
+  "sheets",
+])("a connection of the kind %s needs a credential", async (kind) => {
+  await using t = await testApp();
+  const ada = await t.as("ada@example.com");
+  const answer = await ada.post("/connections", { kind });
+  expect([answer.status, answer.body.errors[0]]).toMatchObject([
+    422,
+    { path: "body.credential", code: "missing" },
+  ]);
+});
+
+test("a tool server needs a base_url and no credential", async () => {
+  await using t = await testApp();
+  const ada = await t.as("ada@example.com");
+  const without = await ada.post("/connections", { kind: "mcp" });
+  expect([without.status, without.body.errors[0].path]).toEqual([422, "body.base_url"]);
+  const made = await ada.post("/connections", { kind: "mcp", url: "https://tools.example.com/mcp" });
+  expect([made.status, made.body.has_credential, made.body.auth]).toEqual([201, false, "none"]);
+});
+
+test("headers alone are no credential", async () => {
+  await using t = await testApp();
+  const ada = await t.as("ada@example.com");
+  const input = { kind: "ollama", headers: { "X-Team": "mail-team-secret" } };
+  const { body } = await ada.post("/connections", input);
+  expect(body).toMatchObject({ has_credential: false, auth: "none", credential_hint: null });
+  const patched = await patcher(ada, body.id)({ credential: KEY });
+  expect(patched.body).toMatchObject({ has_credential: true, auth: "key", credential_hint: "…abcd" });
+});
+
+test("a connection made by OAuth says so until a key is typed in", async () => {
+  await using t = await testApp();
+  const ada = await t.as("ada@example.com");
+  const { body } = await ada.post("/connections", { kind: "notes", credential: KEY });
+  await t.app.db.updateTable("connections").set({ auth: "oauth", expires_at: 5 }).execute();
+  expect((await ada.get("/connections")).body[0]).toMatchObject({ auth: "oauth", expires_at: 5 });
+  const patched = await patcher(ada, body.id)({ credential: KEY });
+  expect(patched.body).toMatchObject({ auth: "key", expires_at: null });
+});
+
+test("the stored secrets never move to another server: they have to be sent again", async () => {
+  await using t = await testApp({ egress: { allow: ["a.example"] } });
+  const ada = await t.as("ada@example.com");
+  const { body } = await ada.post("/connections", {
+    kind: "openai_compatible",
+    base_url: "https://a.example/v1",
+    credential: KEY,
+    headers: { "X-Team": "mail" },
+  });
+  const patch = patcher(ada, body.id);
+  const faultsOf = async (change: object): Promise<unknown[]> => {
+    const answer = await patch(change);
+    return [answer.status, answer.body.errors?.[0].path, answer.body.errors?.[0].code];
+  };
+  for (const base_url of [
+    "https://b.example/v1",
+    "https://a.example:8443/v1",
+    "http://a.example/v1",
+    "https://a.example.evil.example/v1",
+  ]) {
+    expect(await faultsOf({ base_url })).toEqual([422, "body.credential", "needed_again"]);
+    expect(await faultsOf({ base_url, headers: {} })).toEqual([422, "body.credential", "needed_again"]);
+    expect(await faultsOf({ base_url, credential: KEY })).toEqual([422, "body.headers", "needed_again"]);
   }
+  expect((await ada.get("/connections")).body).toEqual([body]);
+  expect((await patch({ base_url: "https://A.example:443/other" })).status).toBe(200);
+  const moved = await patch({
+    base_url: "https://b.example/v1",
+    credential: "new-credential-wxyz",
+    headers: {},
+  });
+  expect([moved.status, moved.body.credential_hint]).toEqual([200, "…wxyz"]);
+});
+
+test("a hosted kind's key does not move from the provider to a base_url, nor back", async () => {
+  await using t = await testApp();
+  const ada = await t.as("ada@example.com");
+  for (const kind of ["openai", "notes"]) {
+    const { body } = await ada.post("/connections", { kind, credential: KEY });
+    const patch = patcher(ada, body.id);
+    expect((await patch({ base_url: "https://proxy.example.com/v1" })).status).toBe(422);
+    const moved = { base_url: "https://proxy.example.com/v1", credential: KEY };
+    expect((await patch(moved)).status).toBe(200);
+    expect((await patch({ base_url: null })).status).toBe(422);
+    expect((await patch({ base_url: null, credential: KEY })).status).toBe(200);
+  }
+});
+
+test("a connection without secrets may move, and is untested then", async () => {
+  await using t = await testApp();
+  const ada = await t.as("ada@example.com");
+  const { body } = await ada.post("/connections", { kind: "mcp", base_url: "https://a.example/mcp" });
+  await t.app.db.updateTable("connections").set({ status: "ok" }).execute();
+  const patch = patcher(ada, body.id);
+  expect((await patch({ base_url: "https://a.example/mcp" })).body.status).toBe("ok");
+  expect((await patch({ base_url: "https://b.example/mcp" })).body.status).toBe("untested");
+});
+
+test("a fallback is another model connection of the same account", async () => {
+  await using t = await testApp();
+  const ada = await t.as("ada@example.com");
+  const bob = await t.as("bob@example.com");
+  const foreign = (await bob.post("/connections", { kind: "demo" })).body.id;
+  const tools = (await ada.post("/connections", { kind: "mcp", base_url: "https://a.example/mcp" })).body.id;
+  const spare = (await ada.post("/connections", { kind: "demo", label: "Spare" })).body.id;
+  const made = await ada.post("/connections", { kind: "demo", fallback_connection_id: spare });
+  expect([made.status, made.body.fallback_connection_id]).toEqual([201, spare]);
+  const patch = patcher(ada, made.body.id);
+  for (const id of [foreign, tools, Bun.randomUUIDv7(), made.body.id, "not-an-id", 7]) {
+    const answer = await patch({ fallback_connection_id: id });
+    const path = answer.body.errors[0].path;
+    expect([id, answer.status, path]).toEqual([id, 422, "body.fallback_connection_id"]);
+  }
+  expect((await ada.post("/connections", { kind: "demo", fallback_connection_id: foreign })).status).toBe(
+    422,
+  );
+  const tool = await patcher(ada, tools)({ fallback_connection_id: spare });
+  expect([tool.status, tool.body.errors[0].code]).toEqual([422, "no_fallback"]);
+  expect((await patch({ label: "x" })).body.fallback_connection_id).toBe(spare);
+  expect((await patch({ fallback_connection_id: null })).body.fallback_connection_id).toBe(null);
+  await patch({ fallback_connection_id: spare });
+  await ada.delete(`/connections/${spare}`);
+  const left = (await ada.get("/connections")).body.find((one: { id: string }) => one.id === made.body.id);
+  expect(left.fallback_connection_id).toBe(null);
+});
+
+test("config is kept as it is, replaced as a whole, cleared by null, and bounded", async () => {
+  await using t = await testApp();
+  const ada = await t.as("ada@example.com");
+  const config = { scopes: ["a"], nested: { deep: [1, null, "ü"] }, flag: false };
+  const { body } = await ada.post("/connections", { kind: "demo", config });
+  expect(body.config).toEqual(config);
+  const patch = patcher(ada, body.id);
+  expect((await patch({ label: "x" })).body.config).toEqual(config);
+  expect((await patch({ config: { other: 1 } })).body.config).toEqual({ other: 1 });
+  expect((await patch({ config: {} })).body.config).toEqual({});
+  expect((await patch({ config: null })).body.config).toBe(null);
+  for (const bad of [[1], "text", 7, { large: "ü".repeat(4_200) }]) {
+    const answer = await patch({ config: bad });
+    expect([answer.status, answer.body.errors[0].path]).toEqual([422, "body.config"]);
+  }
+});
+
+test("a deletion takes a tool server off every inbox, and uses are counted for it as well", async () => {
+  await using t = await testApp();
+  const { ada, inbox_id } = await deskOf(t);
+  const mcp = { kind: "mcp", base_url: "https://a.example/mcp" };
+  const first = (await ada.post("/connections", mcp)).body.id;
+  const second = (await ada.post("/connections", { ...mcp, label: "Second" })).body.id;
+  await ada.patch(`/inboxes/${inbox_id}`, { mcp_connection_ids: [first, second] });
+  const uses = (await ada.get("/connections")).body.map(
+    (one: { used_by_inboxes: number }) => one.used_by_inboxes,
+  );
+  expect(uses).toEqual([1, 1]);
+  expect((await patcher(ada, second)({ label: "x" })).body.used_by_inboxes).toBe(1);
+  expect((await ada.delete(`/connections/${first}`)).status).toBe(204);
+  expect((await ada.get("/inboxes")).body[0].mcp_connection_ids).toEqual([second]);
+});
+
+test("only models can be an inbox's model, and only tool servers its tool servers", async () => {
+  await using t = await testApp();
+  const { ada, inbox_id } = await deskOf(t);
+  const base_url = "https://a.example/x";
+  for (const kind of ["mcp", "notes", "codehost-a", "codehost-b", "sheets"]) {
+    const { body } = await ada.post("/connections", { kind, credential: KEY, base_url });
+    const model = await ada.patch(`/inboxes/${inbox_id}`, { default_connection_id: body.id });
+    expect([kind, model.status, model.body.errors[0].path]).toEqual([
+      kind,
+      422,
+      "body.default_connection_id",
+    ]);
+    const tools = await ada.patch(`/inboxes/${inbox_id}`, { mcp_connection_ids: [body.id] });
+    expect([kind, tools.status]).toEqual([kind, kind === "mcp" ? 200 : 422]);
+  }
+  const { body } = await ada.post("/connections", { kind: "demo" });
+  expect((await ada.patch(`/inboxes/${inbox_id}`, { mcp_connection_ids: [body.id] })).status).toBe(422);
+});
+
+test("a run never takes anything but a model for one, whatever the inbox says", async () => {
+  await using t = await testApp();
+  const { ada, inbox_id } = await deskOf(t);
+  const { body } = await ada.post("/connections", { kind: "notes", credential: KEY });
+  await t.app.db.updateTable("inboxes").set({ default_connection_id: body.id }).execute();
+  const answer = await ada.post("/v1/messages", { instruction: "x", inbox_id });
+  expect([answer.status, answer.body.code]).toEqual([422, "inbox_not_routed"]);
+});
+
+test("a credential that cannot be opened any more is still there, and a new one mends it", async () => {
+  await using t = await testApp();
+  const ada = await t.as("ada@example.com");
+  const { body } = await ada.post("/connections", { kind: "openai", credential: KEY });
+  await t.app.db
+    .updateTable("connections")
+    .set({ sealed: Buffer.alloc(60, 1) })
+    .execute();
+  expect((await ada.get("/connections")).body[0]).toMatchObject({ has_credential: true, auth: "key" });
+  const patch = patcher(ada, body.id);
+  const base_url = "https://proxy.example.com/v1";
+  expect((await patch({ label: "Work" })).status).toBe(200);
+  expect((await patch({ base_url })).body.errors[0].path).toBe("body.credential");
+  const mended = await patch({ base_url, credential: "another-secret-wxyz" });
+  expect([mended.status, mended.body.credential_hint]).toEqual([200, "…wxyz"]);
+});
+
+test("plain http is taken for an allowed IPv6 address", async () => {
+  await using t = await testApp({ egress: { allow: ["fd00::/8"] } });
+  const ada = await t.as("ada@example.com");
+  const { status } = await ada.post("/connections", {
+    kind: "ollama",
+    base_url: "http://[fd00::7]:11434/v1",
+  });
+  expect(status).toBe(201);
 });
 
 function patcher(ada: Caller, id: string): (change: object) => Promise<Answer> {

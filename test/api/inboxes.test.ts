@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { newLocalPart, prefixOf } from "../../src/inboxes/addresses.ts";
-import { type Answer, testApp } from "../support/app.ts";
+import { type Answer, type Caller, testApp, type TestApp } from "../support/app.ts";
 import { deskOf } from "./desk.ts";
 
 test("an inbox can be made of nothing, and comes back whole", async () => {
@@ -17,12 +17,15 @@ test("an inbox can be made of nothing, and comes back whole", async () => {
     local_part,
     prefix: null,
     domain: "mw.test",
+    domain_id: null,
     default_connection_id: null,
     mcp_connection_ids: [],
+    context_ids: [],
     reply_enabled: true,
     allowlist_senders: [],
     scope: null,
     inbound_policy: { reply_to_unauthenticated: false, process_bulk: false },
+    retention_days: null,
     routed: false,
     created: t.app.now(),
     updated: t.app.now(),
@@ -34,10 +37,16 @@ test("an inbox takes everything that it can be made with", async () => {
   await using t = await testApp();
   const ada = await t.as("ada@example.com");
   const { body: connection } = await ada.post("/connections", { kind: "demo" });
+  const calendar = await toolServer(ada, "Calendar");
+  const context = await contextOf(ada);
+  const domain = await customDomain(t, ada, "example.org", "active");
   const input = {
     label: "Q3 Reports & more",
     default_connection_id: connection.id,
-    mcp_connection_ids: [],
+    mcp_connection_ids: [calendar],
+    context_ids: [context],
+    domain_id: domain,
+    retention_days: 30,
     reply_enabled: false,
     allowlist_senders: ["bob@example.com"],
     scope: { targets: ["notes", "mcp:calendar"], autonomous: ["notes"] },
@@ -48,6 +57,8 @@ test("an inbox takes everything that it can be made with", async () => {
   expect(body).toMatchObject({
     ...input,
     prefix: "q3-reports-more",
+    domain: "example.org",
+    address: `${body.local_part}@example.org`,
     inbound_policy: { reply_to_unauthenticated: false, process_bulk: true },
     routed: true,
   });
@@ -63,6 +74,7 @@ test.each([
   ["postmaster", null],
   ["Abuse", null],
   ["no-reply", null],
+  ["Mailwright", null],
   ["x".repeat(60), "x".repeat(24)],
   [`${"x".repeat(23)}-yz`, "x".repeat(23)],
 ])("the readable part of %p is %p", (label, prefix) => {
@@ -111,11 +123,14 @@ test.each([
   "label",
   "allowlist_senders",
   "mcp_connection_ids",
+  "context_ids",
   "scope",
   "inbound_policy",
   "reply_enabled",
   "default_connection_id",
+  "retention_days",
   "prefix",
+  "domain_id",
 ])("a value of the wrong kind for %s is refused, never read as something else", async (member) => {
   await using t = await testApp();
   const { ada, inbox_id } = await deskOf(t);
@@ -125,6 +140,9 @@ test.each([
     reply_enabled: (value) => typeof value === "boolean",
     allowlist_senders: (value) => JSON.stringify(value) === "[]",
     mcp_connection_ids: (value) => JSON.stringify(value) === "[]",
+    context_ids: (value) => JSON.stringify(value) === "[]",
+    retention_days: (value) => value === 7 || value === null,
+    domain_id: (value) => value === null,
     scope: (value) => value === null,
     default_connection_id: (value) => value === null,
     inbound_policy: (value) => typeof value === "object" && value !== null && !Array.isArray(value),
@@ -135,7 +153,8 @@ test.each([
     const made = await ada.post("/inboxes", { [member]: value });
     expect([value, made.status]).toEqual([value, taken ? 201 : 422]);
     const changed = await ada.patch(`/inboxes/${inbox_id}`, { [member]: value });
-    if (member !== "prefix") expect([value, changed.status]).toEqual([value, taken ? 200 : 422]);
+    if (member !== "prefix" && member !== "domain_id")
+      expect([value, changed.status]).toEqual([value, taken ? 200 : 422]);
   }
 });
 
@@ -220,8 +239,10 @@ test.each([
 test("a scope holds known targets, and lets run alone only what it allows", async () => {
   await using t = await testApp();
   const { ada, inbox_id } = await deskOf(t);
+  await toolServer(ada, "My Calendar");
+  await toolServer(await t.as("bob@example.com"), "Bobs tools");
   const patch = (scope: unknown): Promise<Answer> => ada.patch(`/inboxes/${inbox_id}`, { scope });
-  const all = ["ai", "notes", "codehost-a", "codehost-b", "sheets", "mcp:my-calendar"];
+  const all = ["ai", "notes", "codehost-a", "codehost-b", "sheets", "mcp:my-calendar", "my-calendar"];
   expect((await patch({ targets: all })).body.scope).toEqual({ targets: all, autonomous: [] });
   expect((await patch({ targets: ["notes", "notes"], autonomous: ["notes"] })).body.scope).toEqual({
     targets: ["notes"],
@@ -231,6 +252,9 @@ test("a scope holds known targets, and lets run alone only what it allows", asyn
   for (const [scope, path] of [
     [{ targets: ["everything"] }, "body.scope.targets"],
     [{ targets: ["mcp:"] }, "body.scope.targets"],
+    [{ targets: [""] }, "body.scope.targets"],
+    [{ targets: ["mcp:notes"] }, "body.scope.targets"],
+    [{ targets: ["mcp:bobs-tools"] }, "body.scope.targets"],
     [{ targets: ["mcp:Big Tool"] }, "body.scope.targets"],
     [{ targets: ["notes"], autonomous: ["sheets"] }, "body.scope.autonomous"],
     [{ autonomous: [] }, "body.scope.targets"],
@@ -238,6 +262,9 @@ test("a scope holds known targets, and lets run alone only what it allows", asyn
     const answer = await patch(scope);
     expect([answer.status, answer.body.errors[0].path]).toEqual([422, path]);
   }
+  expect((await patch({ targets: ["bobs-tools"] })).body.detail).toBe(
+    '"bobs-tools" is not a target. Available: ai, notes, codehost-a, codehost-b, sheets, mcp:my-calendar.',
+  );
   expect((await ada.get("/inboxes")).body[0].scope).toEqual({ targets: [], autonomous: [] });
 });
 
@@ -293,3 +320,137 @@ test("a deleted inbox is gone, its address is retired and its history stays read
   });
   expect(continued.status).toBe(422);
 });
+
+test("a label has up to a hundred characters, however many bytes they are", async () => {
+  await using t = await testApp();
+  const { ada, inbox_id } = await deskOf(t);
+  const patch = (label: unknown): Promise<Answer> => ada.patch(`/inboxes/${inbox_id}`, { label });
+  expect((await patch("🦊".repeat(100))).body.label).toBe("🦊".repeat(100));
+  expect((await patch("")).body.label).toBe("");
+  // Half of an emoji.
+  expect((await patch("a\ud83e")).body.label).toBe("a\ufffd");
+  for (const label of ["🦊".repeat(101), "x".repeat(101)]) {
+    const answer = await patch(label);
+    expect([answer.status, answer.body.errors[0]]).toMatchObject([
+      422,
+      { path: "body.label", code: "too_long" },
+    ]);
+    expect((await ada.post("/inboxes", { label })).status).toBe(422);
+  }
+});
+
+test("content is kept for one day to ten years, or as long as the server says", async () => {
+  await using t = await testApp();
+  const { ada, inbox_id } = await deskOf(t);
+  const patch = (days: unknown): Promise<Answer> =>
+    ada.patch(`/inboxes/${inbox_id}`, { retention_days: days });
+  for (const days of [1, 3_650, null]) expect((await patch(days)).body.retention_days).toBe(days);
+  for (const days of [0, -1, 3_651, 1.5, "7", [], true]) {
+    const answer = await patch(days);
+    expect([days, answer.status, answer.body.errors[0].path]).toEqual([days, 422, "body.retention_days"]);
+  }
+});
+
+test("contexts of an inbox are the owner's own, each once; a fault names its place", async () => {
+  await using t = await testApp();
+  const { ada, inbox_id } = await deskOf(t);
+  const patch = (context_ids: unknown): Promise<Answer> => ada.patch(`/inboxes/${inbox_id}`, { context_ids });
+  const own = await contextOf(ada);
+  const foreign = await contextOf(await t.as("bob@example.com"));
+  expect((await patch([own, own])).body.context_ids).toEqual([own]);
+  for (const id of [foreign, Bun.randomUUIDv7()]) {
+    const answer = await patch([own, own, id]);
+    expect([answer.status, answer.body.errors]).toEqual([
+      422,
+      [{ path: "body.context_ids.2", code: "context_not_found", message: "context not found" }],
+    ]);
+  }
+  expect((await patch(["x"])).body.errors[0].path).toBe("body.context_ids.0");
+  expect((await patch(null)).status).toBe(422);
+  expect((await patch([])).body.context_ids).toEqual([]);
+});
+
+test("an address is on a custom domain only if that is the owner's own and active", async () => {
+  await using t = await testApp();
+  const ada = await t.as("ada@example.com");
+  const bob = await t.as("bob@example.com");
+  const refused: [id: unknown, code: string][] = [
+    [await customDomain(t, ada, "pending.example", "pending"), "domain_not_active"],
+    [await customDomain(t, ada, "failed.example", "failed"), "domain_not_active"],
+    [await customDomain(t, bob, "foreign.example", "active"), "domain_not_found"],
+    [Bun.randomUUIDv7(), "domain_not_found"],
+    ["own.example", "invalid_format"],
+  ];
+  for (const [domain_id, code] of refused) {
+    const answer = await ada.post("/inboxes", { domain_id });
+    expect([answer.status, answer.body.errors[0]]).toMatchObject([422, { path: "body.domain_id", code }]);
+  }
+  expect((await ada.get("/inboxes")).body).toEqual([]);
+  const own = await customDomain(t, ada, "own.example", "active");
+  const made = await ada.post("/inboxes", { domain_id: own, prefix: "desk" });
+  expect(made.body.address).toMatch(/^desk-[a-z2-9]{12}@own\.example$/);
+  // The address was given out: it stays.
+  const moved = await ada.patch(`/inboxes/${made.body.id}`, { domain_id: null });
+  expect(moved.body).toEqual(made.body);
+});
+
+test("an inbox is routed for as long as there is a model for it", async () => {
+  await using t = await testApp();
+  const { ada, inbox_id } = await deskOf(t);
+  const routed = async () => (await ada.get("/inboxes")).body[0].routed;
+  expect(await routed()).toBe(false);
+  const { id } = (await ada.post("/connections", { kind: "demo" })).body;
+  await ada.patch(`/inboxes/${inbox_id}`, { default_connection_id: id });
+  expect(await routed()).toBe(true);
+  await ada.delete(`/connections/${id}`);
+  expect(await routed()).toBe(false);
+  // A tool server is no model.
+  const tools = await toolServer(ada, "Tools");
+  expect((await ada.patch(`/inboxes/${inbox_id}`, { default_connection_id: tools })).status).toBe(422);
+  await using other = await testApp({ llm: { kind: "demo" } });
+  const desk = await deskOf(other);
+  expect((await desk.ada.get("/inboxes")).body[0].routed).toBe(true);
+});
+
+async function toolServer(owner: Caller, label: string): Promise<string> {
+  const { body } = await owner.post("/connections", {
+    kind: "mcp",
+    label,
+    base_url: "https://tools.example/mcp",
+  });
+  return body.id;
+}
+
+async function contextOf(owner: Caller): Promise<string> {
+  const { body } = await owner.post("/contexts", { title: "Brand", body: "Be kind.", kind: "instruction" });
+  return body.id;
+}
+
+async function customDomain(
+  t: TestApp,
+  owner: Caller,
+  domain: string,
+  status: "pending" | "active" | "failed",
+): Promise<string> {
+  const id = Bun.randomUUIDv7();
+  await t.app.db
+    .insertInto("custom_domains")
+    .values({
+      id,
+      user_id: owner.user.id,
+      domain,
+      status,
+      ownership_token: "x",
+      dkim_selector: "s1",
+      dkim_public: "",
+      dkim_sealed: new Uint8Array(),
+      findings: "{}",
+      error: null,
+      misses: 0,
+      verified_at: null,
+      last_checked_at: null,
+      created: t.app.now(),
+    })
+    .execute();
+  return id;
+}

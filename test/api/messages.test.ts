@@ -1,5 +1,9 @@
 import { expect, test } from "bun:test";
+import type { MessageState } from "../../src/db/schema.ts";
 import { type Answer, type Caller, testApp } from "../support/app.ts";
+import { freshId, mailroom } from "../support/mailroom.ts";
+import { rawMail } from "../support/mails.ts";
+import { storeMessages } from "./archive.ts";
 import { deskOf } from "./desk.ts";
 import { LISTEN, openDoor } from "./door.ts";
 
@@ -57,6 +61,10 @@ test("a cursor that we did not give out is refused, or leads to nothing of other
     encoded([1]),
     encoded(["a", "b"]),
     encoded({}),
+    encoded(["~"]),
+    encoded(["0".repeat(36)]),
+    encoded([`${Bun.randomUUIDv7()} `]),
+    encoded(Bun.randomUUIDv7()),
     "null",
     "",
   ]) {
@@ -65,7 +73,9 @@ test("a cursor that we did not give out is refused, or leads to nothing of other
   }
   await ada.post("/v1/messages", { instruction: "x" });
   const bob = await t.as("bob@example.com");
-  expect((await bob.get(`/messages?cursor=${encoded(["~"])}`)).body.items).toEqual([]);
+  const last = encoded(["ffffffff-ffff-ffff-ffff-ffffffffffff"]);
+  expect((await ada.get(`/messages?cursor=${last}`)).body.items).toHaveLength(1);
+  expect((await bob.get(`/messages?cursor=${last}`)).body.items).toEqual([]);
 });
 
 test("the activity tells what was commanded and what came of it, never the content", async () => {
@@ -144,6 +154,130 @@ test("an attachment whose bytes were purged keeps its line and answers 404", asy
   expect([answer.status, answer.body.code]).toEqual([404, "not_found"]);
   const [item] = (await ada.get("/messages")).body.items;
   expect(item.attachments).toEqual([{ ...file, purged: true }]);
+});
+
+test("a purged attachment of a segment is gone as well, and one under an unknown id never was", async () => {
+  await using t = await testApp(DEMO);
+  const { ada } = await deskOf(t);
+  const data = Buffer.alloc(40_000, "x").toString("base64");
+  const [file] = await stored(ada, [{ filename: "a.txt", content_type: "text/plain", data }]);
+  expect(file).toMatchObject({ direction: "in", size: 40_000 });
+  expect((await ada.get(file.url)).body).toHaveLength(40_000);
+  await t.app.db.updateTable("attachments").set({ segment: null, segment_offset: null }).execute();
+  const purged = await ada.get(file.url);
+  const unknown = await ada.get(file.url.replace(file.id, Bun.randomUUIDv7()));
+  for (const answer of [purged, unknown])
+    expect([answer.status, answer.body.code]).toEqual([404, "not_found"]);
+});
+
+test("a file of a mail is downloaded as one of a call is", async () => {
+  await using room = await mailroom();
+  await room.send({
+    text: "Sum up",
+    attachments: [{ filename: "../notes.html", content_type: "text/html", content: "<b>hi" }],
+  });
+  await room.drain();
+  const [item] = await room.activity();
+  const [file] = item.attachments;
+  expect(file).toMatchObject({ direction: "in", filename: "notes.html", content_type: "text/html" });
+  const answer = await room.owner.get(file.url);
+  expect([answer.status, answer.body]).toEqual([200, "<b>hi"]);
+  expect(answer.headers.get("content-type")).toBe("application/octet-stream");
+  expect(answer.headers.get("content-disposition")).toStartWith('attachment; filename="notes.html"');
+});
+
+test("a raw mail comes to its owner byte by byte, as a download that no browser would run", async () => {
+  await using room = await mailroom();
+  const raw = rawMail({
+    ...freshId(),
+    from: "Ada <ada@example.com>",
+    to: room.inbox.address,
+    text: `Sum up ${"é".repeat(20_000)}`,
+  });
+  await room.send({ raw });
+  const { id } = await room.newest();
+  const answer = await room.owner.get(`/messages/${id}/raw`);
+  expect(answer.status).toBe(200);
+  // The door adds a Received field in front, and ends the last line.
+  expect(answer.body.trimEnd()).toEndWith(raw.toString().trimEnd());
+  expect(Object.fromEntries(answer.headers)).toMatchObject({
+    "content-type": "message/rfc822",
+    "content-disposition": `attachment; filename="message-${id}.eml"; filename*=UTF-8''message-${id}.eml`,
+    "content-security-policy": "sandbox; default-src 'none'",
+    "cache-control": "private, no-store",
+    "x-content-type-options": "nosniff",
+  });
+  await room.app.db
+    .updateTable("raw_mails")
+    .set({ bytes: null, segment: null, segment_offset: null, purged_at: room.app.now() })
+    .execute();
+  const purged = await room.owner.get(`/messages/${id}/raw`);
+  expect([purged.status, purged.body.code]).toEqual([404, "not_found"]);
+});
+
+test("there is no raw mail of a call, of a refused mail, of another's or of none", async () => {
+  await using room = await mailroom({ inbox: { allowlist_senders: ["ada@example.com"] } });
+  await room.send({ text: "Sum up" });
+  const { id: mail } = await room.newest();
+  await room.send({ from: "Eve <eve@example.net>", text: "Let me in" });
+  const { id: refused, state } = await room.newest();
+  expect(state).toBe("rejected");
+  const { body: call } = await room.owner.post("/v1/messages", { instruction: "Sum up", async: true });
+  const bob = await room.as("bob@example.com");
+  for (const [caller, id] of [
+    [room.owner, call.message_id],
+    [room.owner, refused],
+    [room.owner, Bun.randomUUIDv7()],
+    [bob, mail],
+  ]) {
+    const answer = await caller.get(`/messages/${id}/raw`);
+    expect([answer.status, answer.body.code]).toEqual([404, "not_found"]);
+  }
+  expect((await room.owner.get("/messages/x/raw")).status).toBe(422);
+});
+
+test("each state is shown as decided: in the activity, and to one who polls", async () => {
+  await using t = await testApp(DEMO);
+  const { ada, inbox_id } = await deskOf(t);
+  const cases: [MessageState, string, string | null, string, string | null][] = [
+    ["received", "received", null, "processing", null],
+    ["done", "done", null, "done", null],
+    ["failed", "failed", "Why.", "failed", "Why."],
+    ["limited", "limited", "Why.", "limited", "Why."],
+    ["rejected", "rejected", "Why.", "failed", "Why."],
+    ["skipped", "rejected", "skipped: Why.", "skipped", "Why."],
+  ];
+  for (const [state, status, error, routing, routing_error] of cases) {
+    const ended = state === "received" || state === "done" ? {} : { error: "Why.", reason: "loop_cap" };
+    const [row] = await storeMessages(t, ada.user, [{ ...ended, state, inbox_id, subject: "About" }]);
+    const [item] = (await ada.get(`/messages?status=${status}&limit=1`)).body.items;
+    expect(item).toMatchObject({ message_id: row?.id, status, error, result: "" });
+    const polled = await ada.get(`/v1/messages/${row?.id}`);
+    expect([state, polled.status, polled.headers.get("retry-after")]).toEqual([
+      state,
+      200,
+      state === "received" ? "2" : null,
+    ]);
+    expect(polled.body).toEqual({
+      message_id: row?.id,
+      conversation_id: null,
+      source: "email",
+      status: routing,
+      result: "",
+      error: routing_error,
+      usage: null,
+      steps: [],
+      attachments: [],
+      credits: { charged: 0, remaining: expect.any(Number) },
+      reply_status: "none",
+      subject: "About",
+      created: t.app.now(),
+    });
+  }
+  for (const id of ["x", Bun.randomUUIDv7(), "%00"]) {
+    const answer = await ada.get(`/v1/messages/${id}`);
+    expect([id, answer.status, answer.body.code]).toEqual([id, 404, "not_found"]);
+  }
 });
 
 test("an empty attachment is one of no bytes, not a missing one", async () => {

@@ -101,10 +101,12 @@ function merged(settings: Settings, dir: string): Settings {
     },
     data: { dir },
     llm: { kind: "demo" },
-    plans: { team: { credits: 1_000_000, route_per_minute: 0 } },
+    plans: { team: { credits: 1_000_000, route_per_minute: 0, inbound_per_hour: 0, concurrent_routes: 0 } },
     limits: {
       replies_per_conversation_hour: 0,
       replies_per_sender_hour: 0,
+      inbound_per_sender_hour: 0,
+      inbound_per_sender_day: 0,
       replies_per_sender_day: 0,
       same_body_per_hour: 0,
     },

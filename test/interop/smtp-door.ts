@@ -13,9 +13,12 @@ export async function smtpDoor(overrides: ConfigOverrides = {}) {
       llm: { kind: "demo" },
       ...overrides,
       smtp: { trusted_networks: ["127.0.0.0/8"], ...overrides.smtp },
+      plans: { ...overrides.plans, team: { inbound_per_hour: 0, ...overrides.plans?.team } },
       limits: {
         replies_per_conversation_hour: 0,
         replies_per_sender_hour: 0,
+        inbound_per_sender_hour: 0,
+        inbound_per_sender_day: 0,
         replies_per_sender_day: 0,
         same_body_per_hour: 0,
       },

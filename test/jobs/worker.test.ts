@@ -23,6 +23,9 @@ async function setUp({ route = finish, send = finish, slots = 4, giveUp }: Kinds
   const handlers: JobHandlers = {
     route_message: { run: route, slots, ...(giveUp ? { giveUp } : {}) },
     send_mail: { run: send as unknown as JobHandler<"send_mail">["run"], slots },
+    check_domain: { run: (app, job) => app.write((tx) => finishJob(tx, job)), slots },
+    mail_code: { run: (app, job) => app.write((tx) => finishJob(tx, job)), slots },
+    erase_bytes: { run: (app, job) => app.write((tx) => finishJob(tx, job)), slots },
   };
   const worker = createWorker(t.app, handlers);
   t.app.worker = worker;
@@ -46,10 +49,12 @@ async function setUp({ route = finish, send = finish, slots = 4, giveUp }: Kinds
 /** A handler that reports each job it is given and then waits to be let go. */
 function gate() {
   const begun: string[] = [];
+  const jobs: Job[] = [];
   const waiting: (() => void)[] = [];
   let heard = Promise.withResolvers<void>();
   const run: Run = async (app, job, signal) => {
     begun.push(job.payload.message_id);
+    jobs.push(job);
     const go = Promise.withResolvers<void>();
     signal.addEventListener("abort", () => go.reject(signal.reason as Error));
     waiting.push(go.resolve);
@@ -60,6 +65,7 @@ function gate() {
   };
   return {
     begun,
+    jobs,
     run,
     open: () => waiting.shift()?.(),
     async count(wanted: number) {
@@ -202,13 +208,13 @@ describe("slots", () => {
     const g = gate();
     await using t = await setUp({ route: g.run, slots: 2 });
     t.worker.start();
-    const reserved = t.worker.reserve("route_message");
+    const reserved = t.worker.reserve("route_message", null);
     for (const name of ["1", "2", "3"]) await t.add({}, name);
     await g.count(1);
     expect(reserved).toBe(true);
-    expect(t.worker.reserve("route_message")).toBe(false);
+    expect(t.worker.reserve("route_message", null)).toBe(false);
     expect(g.begun).toEqual(["1"]);
-    t.worker.release("route_message");
+    t.worker.release("route_message", null);
     await g.count(2);
     expect(g.begun).toEqual(["1", "2"]);
     for (const _ of [1, 2, 3]) g.open();
@@ -264,8 +270,83 @@ describe("slots", () => {
     t.app.write = write;
     await t.worker.drain();
     expect(ran).toBe(1);
-    expect(t.worker.reserve("route_message")).toBe(true);
-    t.worker.release("route_message");
+    expect(t.worker.reserve("route_message", null)).toBe(true);
+    t.worker.release("route_message", null);
+  });
+});
+
+describe("shares", () => {
+  const ada = { account: "ada", slots: 1 };
+  const bob = { account: "bob", slots: 2 };
+
+  test("an account with more to do than its share holds up no other", async () => {
+    const g = gate();
+    await using t = await setUp({ route: g.run, slots: 3 });
+    for (const name of ["ada 1", "ada 2", "ada 3"]) await t.add({ share: ada }, name);
+    for (const name of ["bob 1", "bob 2", "bob 3"]) await t.add({ share: bob }, name);
+    t.worker.start();
+    await g.count(3);
+    expect(g.begun).toEqual(["ada 1", "bob 1", "bob 2"]);
+    g.open();
+    await g.count(4);
+    expect(g.begun[3]).toBe("ada 2");
+    g.open();
+    await g.count(5);
+    expect(g.begun[4]).toBe("bob 3");
+    g.open();
+    g.open();
+    await g.count(6);
+    expect(g.begun[5]).toBe("ada 3");
+    g.open();
+    g.open();
+  });
+
+  test("a job without a share counts for nobody", async () => {
+    const g = gate();
+    await using t = await setUp({ route: g.run, slots: 4 });
+    await t.add({ share: ada }, "ada 1");
+    await t.add({ share: ada }, "ada 2");
+    await t.add({}, "free 1");
+    await t.add({}, "free 2");
+    t.worker.start();
+    await g.count(3);
+    expect(g.begun).toEqual(["ada 1", "free 1", "free 2"]);
+    for (let index = 0; index < 3; index++) g.open();
+    await g.count(4);
+    g.open();
+  });
+
+  test("a caller gets no slot while its account uses its share or has older work waiting", async () => {
+    const g = gate();
+    await using t = await setUp({ route: g.run, slots: 4 });
+    expect(t.worker.reserve("route_message", ada)).toBe(true);
+    expect(t.worker.reserve("route_message", ada)).toBe(false);
+    expect(t.worker.reserve("route_message", bob)).toBe(true);
+    t.worker.release("route_message", bob);
+    t.worker.release("route_message", ada);
+    for (const name of ["ada 1", "ada 2"]) await t.add({ share: ada }, name);
+    t.worker.start();
+    await g.count(1);
+    await t.app.write(() => Promise.resolve());
+    expect(t.worker.reserve("route_message", ada)).toBe(false);
+    expect(t.worker.reserve("route_message", bob)).toBe(true);
+    t.worker.release("route_message", bob);
+    g.open();
+    await g.count(2);
+    g.open();
+  });
+
+  test("a claim that is not committed uses nothing up", async () => {
+    await using t = await setUp({});
+    await t.add({ share: ada });
+    const { write } = t.app;
+    t.app.write = () => write(() => Promise.reject(new Error("the disk is full")));
+    await t.worker.drain();
+    t.app.write = write;
+    expect(t.worker.reserve("route_message", ada)).toBe(true);
+    t.worker.release("route_message", ada);
+    await t.worker.drain();
+    expect(await t.jobs()).toEqual([]);
   });
 });
 
@@ -281,7 +362,7 @@ describe("claiming the next job in the transaction that ends one", () => {
       try {
         const next = await app.write(async (tx) => {
           await finishJob(tx, job);
-          const claimed = await app.worker?.claimNext(tx, job.kind);
+          const claimed = await app.worker?.claimNext(tx, job);
           if (fail && claimed) throw new Error("commit failed");
           return claimed;
         });
@@ -298,10 +379,10 @@ describe("claiming the next job in the transaction that ends one", () => {
 
   /** Adds jobs while the only slot is held, so that they wait. */
   async function addWaiting(t: Awaited<ReturnType<typeof setUp>>, names: string[]): Promise<void> {
-    t.worker.reserve("route_message");
+    t.worker.reserve("route_message", null);
     t.worker.start();
     for (const name of names) await t.add({}, name);
-    t.worker.release("route_message");
+    t.worker.release("route_message", null);
   }
 
   test("runs all that wait, in order and no more at once than there are slots", async () => {
@@ -312,8 +393,25 @@ describe("claiming the next job in the transaction that ends one", () => {
     await t.worker.drain();
     expect(c.runs).toEqual(["1", "2", "3", "4"]);
     expect(c.most()).toBe(1);
-    expect(t.worker.reserve("route_message")).toBe(true);
-    t.worker.release("route_message");
+    expect(t.worker.reserve("route_message", null)).toBe(true);
+    t.worker.release("route_message", null);
+  });
+
+  test("keeps to the share of the account, which the ended job gives back", async () => {
+    const share = { account: "ada", slots: 1 };
+    const c = chain();
+    await using t = await setUp({ route: c.run, slots: 2 });
+    t.worker.reserve("route_message", null);
+    t.worker.reserve("route_message", null);
+    t.worker.start();
+    for (const name of ["1", "2", "3"]) await t.add({ share }, name);
+    t.worker.release("route_message", null);
+    t.worker.release("route_message", null);
+    while ((await t.jobs()).length > 0) await t.app.write(() => Promise.resolve());
+    await t.worker.drain();
+    expect([c.runs, c.most()]).toEqual([["1", "2", "3"], 1]);
+    expect(t.worker.reserve("route_message", share)).toBe(true);
+    t.worker.release("route_message", share);
   });
 
   test("is undone with that transaction: nobody runs the job twice", async () => {
@@ -335,7 +433,8 @@ describe("claiming the next job in the transaction that ends one", () => {
     for (const name of ["1", "2"]) await t.add({}, name);
     await g.count(1);
     const stop = stopped(t.worker);
-    expect(await t.app.write((tx) => t.worker.claimNext(tx, "route_message"))).toBeUndefined();
+    const [ended] = g.jobs;
+    expect(await t.app.write((tx) => t.worker.claimNext(tx, ended as Job))).toBeUndefined();
     g.open();
     await stop;
     expect(await t.jobs()).toMatchObject([{ status: "pending", attempts: 0 }]);
@@ -378,6 +477,22 @@ describe("leases", () => {
     ]);
   });
 
+  test("a clock that is set forward ends no lease", async () => {
+    const g = gate();
+    await using t = await setUp({ route: g.run });
+    t.app.steadyNow = () => 0;
+    t.worker.start();
+    await t.add();
+    await g.count(1);
+    t.clock.advance("30d");
+    await t.add({}, "next");
+    await g.count(2);
+    expect(g.begun).toEqual(["m", "next"]);
+    expect(await t.jobs()).toMatchObject([{ attempts: 1 }, { attempts: 1 }]);
+    g.open();
+    g.open();
+  });
+
   test("a holder that has lost its job neither postpones nor buries it", async () => {
     await using t = await setUp({ route: () => Promise.reject(new Error("late failure")) });
     const job = await t.add({ claimed: true });
@@ -385,7 +500,7 @@ describe("leases", () => {
       .updateTable("jobs")
       .set({ attempts: 2, lease_until: t.app.now() + 900 })
       .execute();
-    t.worker.reserve("route_message");
+    t.worker.reserve("route_message", null);
     t.worker.run(job as Job);
     await t.worker.drain();
     expect(await t.jobs()).toMatchObject([{ status: "running", attempts: 2, failures: 0, last_error: null }]);
@@ -500,7 +615,7 @@ describe("stopping", () => {
     await using t = await setUp({});
     t.worker.start();
     await stopped(t.worker);
-    expect(t.worker.reserve("route_message")).toBe(false);
+    expect(t.worker.reserve("route_message", null)).toBe(false);
     await t.add();
     t.worker.wake("route_message");
     await t.worker.drain();

@@ -1,16 +1,22 @@
 import { cp, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createApiKey, createVerifiedUser, type User } from "../../src/accounts/accounts.ts";
+import { createApiKey } from "../../src/accounts/api-keys.ts";
+import { createVerifiedUser, type User } from "../../src/accounts/accounts.ts";
 import { type App, createApp } from "../../src/app.ts";
 import { type ConfigOverrides, defaultConfig } from "../../src/config.ts";
 import { jobHandlers } from "../../src/handlers.ts";
+import { openApiOf } from "../../src/http/openapi.ts";
 import { createHttp } from "../../src/http/server.ts";
 import { createWorker } from "../../src/jobs/worker.ts";
 import { createLog } from "../../src/log.ts";
 import { loadDkimKeys } from "../../src/mail/dkim.ts";
 import { loadCertificate } from "../../src/smtp/certificate.ts";
 import { type SmtpDoor, startSmtp } from "../../src/smtp/listener.ts";
+import { type Contract, contractOf } from "./contract.ts";
+
+/** One for all tests of a process: the document does not depend on the configuration. */
+let contract: Contract | undefined;
 
 const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
@@ -82,8 +88,12 @@ export async function testApp(overrides: ConfigOverrides = {}, smtp_port?: numbe
   const request = async (path: string, init: RequestInit = {}): Promise<Answer> => {
     const response = await http.handle(new Request(`http://mw.test${path}`, init));
     const text = await response.text();
-    const isJson = response.headers.get("content-type")?.includes("json") ?? false;
-    return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text };
+    const content_type = response.headers.get("content-type") ?? "";
+    const { status, headers } = response;
+    const body = content_type.includes("json") ? JSON.parse(text) : text;
+    contract ??= contractOf(openApiOf(http.routes));
+    contract.check({ method: init.method ?? "GET", path, status, content_type, body });
+    return { status, headers, body };
   };
   let door: SmtpDoor | undefined;
   const stack = built.move();

@@ -53,6 +53,17 @@ describe("resolver", () => {
     expect(await codeOf(createResolver({ servers: [dns.address] })("a.test", "A"))).toBe("ENODATA");
   });
 
+  test("asks again for somebody who wants it fresh, and remembers that answer", async () => {
+    await using dns = await startDnsServer({ "a.test": { TXT: ["old"] } });
+    const resolve = createResolver({ servers: [dns.address] });
+    expect(await resolve("a.test", "TXT")).toEqual([["old"]]);
+    dns.set("a.test", "TXT", ["new"]);
+    expect(await resolve("a.test", "TXT")).toEqual([["old"]]);
+    expect(await resolve("a.test", "TXT", { fresh: true })).toEqual([["new"]]);
+    expect(await resolve("a.test", "TXT")).toEqual([["new"]]);
+    expect(dns.queries).toHaveLength(2);
+  });
+
   test("tells a missing name from a missing record", async () => {
     await using dns = await startDnsServer({ "example.com": { A: ["192.0.2.1"] } });
     const resolve = createResolver({ servers: [dns.address] });

@@ -401,6 +401,15 @@ test("every kind has a label and, where it is hosted, an https address and a mod
   }
 });
 
+test("a base URL that names a host alone means the path that its kind has; any other is taken as it is", () => {
+  const baseOf = (kind: ModelKind, base_url: string): string =>
+    endpointOf({ kind, base_url, model: "" }).base_url;
+  expect(baseOf("anthropic", "https://api.anthropic.com")).toBe("https://api.anthropic.com/v1");
+  expect(baseOf("google", "https://proxy.example:8443/")).toBe("https://proxy.example:8443/v1beta/openai");
+  expect(baseOf("groq", "https://proxy.example/x")).toBe("https://proxy.example/x");
+  expect(baseOf("openai_compatible", "http://models.lan:4000")).toBe("http://models.lan:4000");
+});
+
 test("the demo kind answers without a network, from the brief or else the last user message", async () => {
   const connection = connectionTo({ kind: "demo", api_key: "", base_url: "", model: "" });
   const refusing: SafeFetch = () => {

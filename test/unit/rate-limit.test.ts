@@ -138,3 +138,23 @@ test("holds at most 100,000 keys and keeps the ones in use", () => {
   }
   expect(limiter.size).toBe(100_000);
 });
+
+test("peek says what take would, and takes nothing", () => {
+  const { limiter } = limiterAt();
+  const once = { limit: 1, window_seconds: 60 };
+  expect(limiter.peek("a", once)).toEqual(limiter.peek("a", once));
+  expect(limiter.peek("a", once)).toEqual(limiter.take("a", once));
+  expect(limiter.peek("a", once)).toEqual(limiter.take("a", once));
+  expect(limiter.peek("a", once).ok).toBe(false);
+  expect(limiter.peek("a", { limit: 0, window_seconds: 60 }).ok).toBe(true);
+});
+
+test("lists what takes more than a minute to fill, and takes it back", () => {
+  const { clock, limiter } = limiterAt();
+  limiter.take("short", PER_MINUTE);
+  limiter.take("long", { limit: 1, window_seconds: 3_600 });
+  expect(limiter.lasting()).toEqual([["long", clock.ms + 3_600_000]]);
+  const other = createRateLimiter(() => clock.ms);
+  other.restore(limiter.lasting());
+  expect(other.peek("long", { limit: 1, window_seconds: 3_600 }).ok).toBe(false);
+});

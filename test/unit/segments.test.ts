@@ -75,3 +75,34 @@ test("refuses to read past the end", async () => {
   await store.flush();
   await expect(store.read({ segment: 1, offset: 0, size: 4 })).rejects.toThrow("ends before byte 4");
 });
+
+test("erases ranges in every file, and no byte beside them", async () => {
+  await using dir = await tempDir();
+  await using store = await openSegments(dir.path, 3_000_000);
+  const blobs = [1_500_000, 2_500_000, 10, 1_200_000, 7].map((size, index) => Buffer.alloc(size, index + 1));
+  const ranges = blobs.map((blob) => store.append(blob));
+  await store.flush();
+  const [, second, , fourth] = ranges;
+  if (!second || !fourth) throw new Error("nothing was appended");
+  expect([second.segment, fourth.segment]).toEqual([1, 2]);
+  await store.erase([second, fourth]);
+  // Once more, as after a crash in the middle.
+  await store.erase([second]);
+  const read = await Promise.all(ranges.map((range) => store.read(range)));
+  expect(read.map((bytes) => new Set(bytes))).toEqual([1, 0, 3, 0, 5].map((byte) => new Set([byte])));
+  expect(read.map((bytes) => bytes.length)).toEqual(blobs.map((blob) => blob.length));
+});
+
+test("erases nothing behind the end of a file, or in a file that is gone", async () => {
+  await using dir = await tempDir();
+  await using store = await openSegments(dir.path);
+  const range = store.append(Buffer.from("short"));
+  await store.flush();
+  await store.erase([{ ...range, size: 5_000_000 }]);
+  await store.erase([
+    { ...range, offset: 100 },
+    { ...range, segment: 7 },
+  ]);
+  expect(await readdir(dir.path)).toEqual(["00000001.seg"]);
+  expect((await Bun.file(join(dir.path, "00000001.seg")).bytes()).length).toBe(5);
+});

@@ -4,7 +4,7 @@ import type { OutgoingMailRow, ReplyStatus } from "../db/schema.ts";
 import { finishJob, type Job, postponeJob, enqueue } from "../jobs/queue.ts";
 import { writeOutcome } from "../jobs/run-job.ts";
 import { base32Token, equalBytes } from "../lib/secrets.ts";
-import type { SendOutcome } from "../mail/send.ts";
+import type { SendOutcome } from "./send.ts";
 
 const CODE_CHARS = 8;
 const MAX_RESPONSE_CHARS = 500;

@@ -1,0 +1,151 @@
+import type { App } from "../app.ts";
+import { planLimits, refuseBelowPlan, refuseOverCap } from "../billing/plans.ts";
+import type { Db } from "../db/database.ts";
+import { prepared } from "../db/prepared.ts";
+import type { UserRow } from "../db/schema.ts";
+import { AppError, messageOf } from "../errors.ts";
+import { checkApiKeyFormat, hashApiKey, mintApiKey } from "../lib/secrets.ts";
+import { prepareKeyLetter } from "./account-mail.ts";
+import { livingUser, normalizeEmail, type User, userOfEmail } from "./accounts.ts";
+import { noteSecurityEvent } from "./security-events.ts";
+import { refuseUnverified } from "./verified.ts";
+
+/** A key's `last_used_at` is rewritten at most this often: a request must not cost a write. */
+const LAST_USED_EVERY_SECONDS = 300;
+
+export interface NewApiKey {
+  id: string;
+  name: string | null;
+  /** Shown this once; only its hash is stored. */
+  key: string;
+  prefix: string;
+  last4: string;
+  created: number;
+}
+
+/** From the shell: besides the keys that there are, whatever the plan. */
+export async function createApiKey(app: App, input: { email: string; name?: string }): Promise<NewApiKey> {
+  const email = normalizeEmail(input.email);
+  const { row, hash, key } = newKey(app, input.name ?? null);
+  await app.write(async (tx) => {
+    const user = await userOfEmail(tx, email);
+    refuseUnverified(user);
+    await insertKey(tx, user, { ...row, hash });
+  });
+  return { ...row, key };
+}
+
+/** From the shell: by the key's id or by its last four characters, if they are the only ones. */
+export async function revokeApiKeyOf(app: App, input: { email: string; key: string }): Promise<string> {
+  const email = normalizeEmail(input.email);
+  return app.write(async (tx) => {
+    const user = await userOfEmail(tx, email);
+    const keys = await listApiKeys(tx, user);
+    const found = keys.filter(({ id, last4 }) => id === input.key || last4 === input.key);
+    const [key] = found;
+    if (!key || found.length > 1)
+      throw new AppError("not_found", `${found.length} keys of ${email} are called ${input.key}.`, {
+        fix: `It has ${keys.map(({ id, prefix, last4 }) => `${id} (${prefix}…${last4})`).join(", ") || "none"}.`,
+      });
+    await tx.deleteFrom("api_keys").where("id", "=", key.id).execute();
+    await noteSecurityEvent(app, tx, { user_id: user.id, kind: "api_key_revoked", client: "" });
+    return key.id;
+  });
+}
+
+/** Another key; on the Free plan it takes the place of those that there are. The owner is told by mail. */
+export async function addApiKey(
+  app: App,
+  user: User,
+  input: { name: string | null; client: string },
+): Promise<NewApiKey & { replaced: string[] }> {
+  const { row, hash, key } = newKey(app, input.name);
+  const queue = await prepareKeyLetter(app, user, row);
+  const replaced = await app.write(async (tx) => {
+    const { plan } = await livingUser(tx, user);
+    const known = (await listApiKeys(tx, user)).map(({ id }) => id);
+    const replaces = plan === "free";
+    if (replaces) await tx.deleteFrom("api_keys").where("user_id", "=", user.id).execute();
+    else refuseOverCap("API keys", planLimits(app.config, plan).api_keys, known.length + 1);
+    await insertKey(tx, user, { ...row, hash });
+    await noteSecurityEvent(app, tx, { user_id: user.id, kind: "api_key_created", client: input.client });
+    await queue?.(tx);
+    return replaces ? known : [];
+  });
+  return { ...row, key, replaced };
+}
+
+export function listApiKeys(db: Db, user: UserRow) {
+  return db
+    .selectFrom("api_keys")
+    .select(["id", "name", "prefix", "last4", "created", "last_used_at", "last_used_ip"])
+    .where("user_id", "=", user.id)
+    .orderBy("id")
+    .execute();
+}
+
+export async function revokeApiKey(
+  app: App,
+  user: User,
+  revoked: { id: string; client: string },
+): Promise<void> {
+  refuseBelowPlan(user, "pro", "Revoking a key");
+  await app.write(async (tx) => {
+    const { numDeletedRows } = await tx
+      .deleteFrom("api_keys")
+      .where("id", "=", revoked.id)
+      .where("user_id", "=", user.id)
+      .executeTakeFirst();
+    if (numDeletedRows === 0n) throw new AppError("not_found", "There is no such API key.");
+    const event = { user_id: user.id, kind: "api_key_revoked", client: revoked.client } as const;
+    await noteSecurityEvent(app, tx, event);
+  });
+}
+
+export interface KeyOwner {
+  user: User;
+  key_id: string;
+}
+
+/** The account an API key belongs to, or undefined for anything that is not a living key. `client` says who uses it. */
+export async function ownerOfApiKey(
+  app: App,
+  key: string,
+  client: () => string,
+): Promise<KeyOwner | undefined> {
+  if (!checkApiKeyFormat(key)) return undefined;
+  const [row] = await ownerOfKey(app.db, { hash: hashApiKey(key) });
+  if (!row) return undefined;
+  const { key_id, last_used_at, ...user } = row;
+  if (app.now() - (last_used_at ?? 0) >= LAST_USED_EVERY_SECONDS) touchKey(app, key_id, client());
+  return { user, key_id };
+}
+
+const ownerOfKey = prepared((db, key: { hash: string }) =>
+  db
+    .selectFrom("api_keys")
+    .innerJoin("users", "users.id", "api_keys.user_id")
+    .selectAll("users")
+    .select(["api_keys.id as key_id", "api_keys.last_used_at"])
+    .where("hash", "=", key.hash),
+);
+
+/** Nobody waits for it: a request must not fail, nor be slow, because a date could not be noted. */
+function touchKey(app: App, key_id: string, client: string): void {
+  const used = { last_used_at: app.now(), last_used_ip: client || null };
+  app
+    .write((tx) => tx.updateTable("api_keys").set(used).where("id", "=", key_id).execute())
+    .catch((error: unknown) =>
+      app.log.warn({ err: messageOf(error) }, "the use of an API key was not noted"),
+    );
+}
+
+function newKey(app: App, name: string | null) {
+  const { key, hash, prefix, last4 } = mintApiKey();
+  return { key, hash, row: { id: Bun.randomUUIDv7(), name, prefix, last4, created: app.now() } };
+}
+
+async function insertKey(tx: Db, user: User, row: Omit<NewApiKey, "key"> & { hash: string }): Promise<void> {
+  const columns = { ...row, user_id: user.id, last_used_at: null, last_used_ip: null };
+  await tx.insertInto("api_keys").values(columns).execute();
+}

@@ -1,0 +1,169 @@
+import type { App } from "../app.ts";
+import type { Db } from "../db/database.ts";
+import type { UserRow } from "../db/schema.ts";
+import { AppError, invalid } from "../errors.ts";
+import { enqueue, finishJob, type Job } from "../jobs/queue.ts";
+import { writeOutcome } from "../jobs/run-job.ts";
+import type { RateRule } from "../lib/rate-limit.ts";
+import { equalBytes, randomToken } from "../lib/secrets.ts";
+import { type CodeReason, prepareCodeLetter } from "./account-mail.ts";
+import {
+  emailFingerprint,
+  ensureUser,
+  findUserByEmail,
+  normalizeEmail,
+  type User,
+  verifiedColumns,
+} from "./accounts.ts";
+import { type RegistrationProof, settleRegistration } from "./registration.ts";
+import { noteSecurityEvent } from "./security-events.ts";
+import { endOtherSessions, startSession } from "./sessions.ts";
+
+const CODE_DIGITS = 6;
+const CODE_SECONDS = 600;
+const MAX_ATTEMPTS = 5;
+const PAUSE: RateRule = { limit: 1, window_seconds: 60 };
+const HOUR_SECONDS = 3_600;
+
+/**
+ * Promises a code for an address. The mail is made and sent by a job, so that the answer is the same, and takes as
+ * long, whether or not there is such an account.
+ */
+export async function requestCode(app: App, given: string): Promise<{ retry_after: number }> {
+  const email = normalizeEmail(given);
+  const { due, retry_after } = takeTurn(app, email);
+  if (due) await app.write((tx) => mailCodeLater(app, tx, { email, registering: false }));
+  return { retry_after };
+}
+
+/** Whether an address may be sent a code now, and in how many seconds the next one may follow. */
+export function takeTurn(app: App, email: string): { due: boolean; retry_after: number } {
+  const name = emailFingerprint(app, email);
+  const hourly = { limit: app.config.limits.code_per_email_hour, window_seconds: HOUR_SECONDS };
+  const wait = (): number =>
+    Math.max(
+      app.limiter.peek(`code-pause:${name}`, PAUSE).retry_after_seconds,
+      app.limiter.peek(`code-hour:${name}`, hourly).retry_after_seconds,
+    );
+  const before = wait();
+  if (before > 0) return { due: false, retry_after: before };
+  app.limiter.take(`code-pause:${name}`, PAUSE);
+  app.limiter.take(`code-hour:${name}`, hourly);
+  return { due: true, retry_after: wait() };
+}
+
+/** One that waits already is the one: of two at once, nobody could say which code came last. */
+export async function mailCodeLater(
+  app: App,
+  tx: Db,
+  payload: { email: string; registering: boolean },
+): Promise<void> {
+  const dedupe_key = `mail_code:${emailFingerprint(app, payload.email)}`;
+  await enqueue(app, tx, { kind: "mail_code", payload, dedupe_key });
+}
+
+/** Makes the account if it is new, and its code, which replaces an earlier one, and queues the mail. */
+export async function mailCodeNow(app: App, job: Job<"mail_code">, signal: AbortSignal): Promise<void> {
+  const { email, registering } = job.payload;
+  const user = await app.write((tx) =>
+    mayRegister(app) ? ensureUser(app, tx, email) : findUserByEmail(tx, email),
+  );
+  if (!user) return app.write((tx) => finishJob(tx, job));
+  const code = randomToken(CODE_DIGITS, "0123456789");
+  const reason = registering ? reasonOf(user) : "sign_in";
+  const queue = await prepareCodeLetter(app, user, { code, minutes: CODE_SECONDS / 60, reason });
+  const sent = await writeOutcome(app, signal, async (tx) => {
+    await finishJob(tx, job);
+    // Not of an account that was deleted meanwhile.
+    const living = await findUserByEmail(tx, email);
+    if (living?.id !== user.id) return false;
+    const row = { user_id: user.id, code_hmac: hmacOf(app, user, code), attempts: 0, created: app.now() };
+    const insert = tx.insertInto("login_codes").values(row);
+    await insert.onConflict((conflict) => conflict.column("user_id").doUpdateSet(row)).execute();
+    await queue(tx);
+    return true;
+  });
+  if (sent && app.config.outbound.mode === "capture")
+    app.log.info({ email, code }, "login code (mail is kept in the capture box)");
+}
+
+/** Whether a stranger can get an account by himself. */
+export function mayRegister(app: App): boolean {
+  return app.config.auth.registration === "open";
+}
+
+export interface Verification {
+  email: string;
+  code: string;
+  proof: RegistrationProof;
+  client: string;
+  user_agent: string;
+}
+
+/** The six digits, or a fault of the request. */
+export function checkedCode(given: string): string {
+  const code = given.trim();
+  if (/^[0-9]{6}$/.test(code)) return code;
+  throw invalid("body.code", "invalid_format", "The code has six digits.");
+}
+
+/** Signs in with a code, which is spent by it. `value` is what the session's cookie holds. */
+export async function verifyCode(app: App, input: Verification): Promise<{ user: User; value: string }> {
+  const email = normalizeEmail(input.email);
+  const signedIn = await app.write(async (tx) => {
+    const user = await findUserByEmail(tx, email);
+    if (!user || !(await spendCode(app, tx, user, input.code))) return undefined;
+    return welcome(app, tx, user, input);
+  });
+  if (signedIn) return signedIn;
+  throw new AppError("invalid_code", "The code is wrong, has been used, or is too old.", {
+    fix: "Ask for a new one with POST /auth/request-code.",
+  });
+}
+
+async function welcome(
+  app: App,
+  tx: Db,
+  user: User,
+  { proof, client, user_agent }: Verification,
+): Promise<{ user: User; value: string }> {
+  const registered = await settleRegistration(app, tx, user, proof);
+  const verified = user.email_verified === 1 ? {} : await verifiedColumns(app, tx, user.email);
+  const change = { ...verified, ...registered };
+  if (Object.keys(change).length > 0)
+    await tx.updateTable("users").set(change).where("id", "=", user.id).execute();
+  if (registered.password_hash !== undefined) {
+    await endOtherSessions(tx, user.id, null);
+    await noteSecurityEvent(app, tx, { user_id: user.id, kind: "password_set", client });
+  }
+  await noteSecurityEvent(app, tx, { user_id: user.id, kind: "code_sign_in", client });
+  const value = await startSession(app, tx, { user_id: user.id, by_code: true, client, user_agent });
+  return { user: { ...user, ...change }, value };
+}
+
+/** Counts the attempt, and on the right code takes it out of use. */
+async function spendCode(app: App, tx: Db, user: User, code: string): Promise<boolean> {
+  const row = await tx
+    .selectFrom("login_codes")
+    .selectAll()
+    .where("user_id", "=", user.id)
+    .where("created", ">", app.now() - CODE_SECONDS)
+    .where("attempts", "<", MAX_ATTEMPTS)
+    .executeTakeFirst();
+  if (!row) return false;
+  if (equalBytes(row.code_hmac, hmacOf(app, user, code))) {
+    await tx.deleteFrom("login_codes").where("user_id", "=", user.id).execute();
+    return true;
+  }
+  const counted = tx.updateTable("login_codes").set({ attempts: row.attempts + 1 });
+  await counted.where("user_id", "=", user.id).execute();
+  return false;
+}
+
+function hmacOf(app: App, user: Pick<UserRow, "id">, code: string): string {
+  return app.secrets.hmac("login-code", `${user.id} ${code}`).toString("hex");
+}
+
+function reasonOf(user: User): CodeReason {
+  return user.password_hash === null ? "password_chosen" : "password_exists";
+}

@@ -1,0 +1,311 @@
+import { Elysia, t } from "elysia";
+import type { App } from "../app.ts";
+import { authenticated, unauthenticated } from "../http/auth.ts";
+import {
+  cookieNamed,
+  registrationCookie,
+  REGISTRATION_COOKIE,
+  sessionCookie,
+  signedInCookie,
+  signedOutCookie,
+} from "../http/cookies.ts";
+import { describe } from "../http/describe.ts";
+import { certainAddress, clientAddress, refuseOverRate } from "../http/request.ts";
+import { clientNetwork } from "../lib/networks.ts";
+import { addApiKey, listApiKeys, revokeApiKey } from "./api-keys.ts";
+import { checkedCode, requestCode, verifyCode } from "./codes.ts";
+import { deleteAccount } from "./deletion.ts";
+import { setPassword } from "./passwords.ts";
+import { checkedName, patchProfile, viewMe } from "./profile.ts";
+import { listSecurityEvents } from "./security-events.ts";
+import { endSession } from "./sessions.ts";
+import {
+  ApiKeyShape,
+  CodeRequestedShape,
+  MeShape,
+  NewApiKeyShape,
+  RegisteredShape,
+  SecurityEventShape,
+} from "./shapes.ts";
+import { login, register } from "./sign-in.ts";
+
+const HOUR_SECONDS = 3_600;
+const NO_STORE = { "cache-control": "no-store" };
+const COOKIE_HEADER = { "Set-Cookie": "`service_session`, which signs the browser in." };
+
+const email = t.String({ maxLength: 320, examples: ["ada@example.com"] });
+/** Generous in bytes: the rule of 8 to 128 characters is about what is left after normalisation. */
+const newPassword = t.String({ maxLength: 1_024, examples: ["quiet river 42"] });
+const password = t.String({ minLength: 1, maxLength: 1_024, examples: ["quiet river 42"] });
+const name = t.String({ maxLength: 400, examples: ["Ada"] });
+const keyBody = t.Object({ name: t.Optional(t.Nullable(name)) });
+
+export function accountRoutes(app: App) {
+  return new Elysia()
+    .use(codeRoutes(app))
+    .use(passwordRoutes(app))
+    .use(logoutRoutes(app))
+    .use(ownRoutes(app))
+    .use(deletionRoutes(app))
+    .use(accessRoutes(app));
+}
+
+function codeRoutes(app: App) {
+  const { code_per_ip_hour, verify_per_ip_hour } = app.config.limits;
+  return new Elysia()
+    .use(unauthenticated())
+    .post(
+      "/auth/request-code",
+      ({ body, request, server, set }) => {
+        refuseMany(app, "code-ip", { request, server }, code_per_ip_hour);
+        set.status = 202;
+        return requestCode(app, body.email);
+      },
+      {
+        body: t.Object({ email }),
+        ...describe({
+          tag: "Auth",
+          summary: "Have a login code mailed",
+          description:
+            "Makes the account if it is new. The answer is the same for every address; within `retry_after` seconds no second mail is sent.",
+          open: true,
+          answers: { 202: CodeRequestedShape },
+          errors: ["rate_limited"],
+        }),
+      },
+    )
+    .post(
+      "/auth/verify",
+      async ({ body, request, server, set }) => {
+        const code = checkedCode(body.code);
+        refuseMany(app, "verify-ip", { request, server }, verify_per_ip_hour);
+        const kept = cookieNamed(request.headers, REGISTRATION_COOKIE);
+        const tokens = [kept ?? "", body.registration_token ?? ""].filter((token) => token !== "");
+        const { user, value } = await verifyCode(app, {
+          email: body.email,
+          code,
+          proof: { tokens, client: certainAddress(app, { request, server }) },
+          ...browserOf(app, { request, server }),
+        });
+        const cookies = [signedInCookie(app, value)];
+        if (kept !== undefined) cookies.push(registrationCookie(app, null));
+        Object.assign(set.headers, NO_STORE, { "set-cookie": cookies });
+        return viewMe(app, user);
+      },
+      {
+        body: t.Object({
+          email,
+          code: t.String({ maxLength: 100, examples: ["123456"] }),
+          registration_token: t.Optional(t.String({ maxLength: 100 })),
+        }),
+        ...describe({
+          tag: "Auth",
+          summary: "Sign in with a login code",
+          open: true,
+          answers: { 200: MeShape },
+          answer_headers: COOKIE_HEADER,
+          errors: ["invalid_code", "rate_limited"],
+        }),
+      },
+    );
+}
+
+function passwordRoutes(app: App) {
+  const { code_per_ip_hour, login_per_ip_hour } = app.config.limits;
+  return new Elysia()
+    .use(unauthenticated())
+    .post(
+      "/auth/register",
+      async ({ body, request, server, set }) => {
+        refuseMany(app, "code-ip", { request, server }, code_per_ip_hour);
+        const client = certainAddress(app, { request, server });
+        const { retry_after, registration_token } = await register(app, { ...body, client });
+        set.status = 202;
+        Object.assign(set.headers, NO_STORE, { "set-cookie": registrationCookie(app, registration_token) });
+        return { status: "verification_required" as const, retry_after, registration_token };
+      },
+      {
+        body: t.Object({ email, password: newPassword, name: t.Optional(name) }),
+        ...describe({
+          tag: "Auth",
+          summary: "Choose a password for a new account, or for one without a password",
+          description:
+            "The password starts to work when the mailed code is verified by the same client, within 15 minutes: with the cookie set here, with `registration_token`, or from the same address. A password that the account has already stays as it is.",
+          open: true,
+          answers: { 202: RegisteredShape },
+          answer_headers: { "Set-Cookie": "`mw_registration`, which does what `registration_token` does." },
+          errors: ["rate_limited"],
+        }),
+      },
+    )
+    .post(
+      "/auth/login",
+      async ({ body, request, server, set }) => {
+        refuseMany(app, "login-ip", { request, server }, login_per_ip_hour);
+        const { user, value } = await login(app, { ...body, ...browserOf(app, { request, server }) });
+        Object.assign(set.headers, NO_STORE, { "set-cookie": signedInCookie(app, value) });
+        return viewMe(app, user);
+      },
+      {
+        body: t.Object({ email, password }),
+        ...describe({
+          tag: "Auth",
+          summary: "Sign in with a password",
+          open: true,
+          answers: { 200: MeShape },
+          answer_headers: COOKIE_HEADER,
+          errors: ["invalid_credentials", "email_not_verified", "rate_limited"],
+        }),
+      },
+    );
+}
+
+/** Reads no body, so that nothing can keep anybody signed in. */
+function logoutRoutes(app: App) {
+  return new Elysia().post(
+    "/auth/logout",
+    async ({ request, set }) => {
+      await endSession(app, sessionCookie(request.headers) ?? "");
+      set.headers["set-cookie"] = signedOutCookie(app);
+      set.status = 204;
+    },
+    {
+      parse: "none",
+      ...describe({
+        tag: "Auth",
+        summary: "End the session of this browser",
+        open: true,
+        answers: { 204: null },
+        answer_headers: { "Set-Cookie": "Clears `service_session`." },
+      }),
+    },
+  );
+}
+
+function ownRoutes(app: App) {
+  return new Elysia()
+    .use(authenticated(app))
+    .get("/auth/me", ({ user }) => viewMe(app, user), {
+      ...describe({ tag: "Auth", summary: "Your account and its credits", answers: { 200: MeShape } }),
+    })
+    .patch("/auth/profile", async ({ user, body }) => viewMe(app, await patchProfile(app, user, body)), {
+      body: t.Object({
+        name: t.Optional(t.Nullable(name)),
+        timezone: t.Optional(t.String({ maxLength: 100, examples: ["Europe/Berlin"] })),
+        reply_footer: t.Optional(t.Boolean()),
+      }),
+      ...describe({
+        tag: "Auth",
+        summary: "Change your name, time zone or reply footer",
+        answers: { 200: MeShape },
+      }),
+    })
+    .post(
+      "/auth/set-password",
+      async ({ user, session, body, request, server }) => {
+        const client = clientAddress(app, { request, server });
+        return viewMe(app, await setPassword(app, { user, session, client }, body));
+      },
+      {
+        body: t.Object({ password: newPassword, current_password: t.Optional(password) }),
+        ...describe({
+          tag: "Auth",
+          summary: "Set your password; every other browser is signed out",
+          description:
+            "`current_password` is needed where there is one, unless this browser signed in with a code in the last ten minutes.",
+          answers: { 200: MeShape },
+          errors: ["current_password_required"],
+        }),
+      },
+    );
+}
+
+function deletionRoutes(app: App) {
+  return new Elysia().use(authenticated(app)).delete(
+    "/auth/account",
+    async ({ user, body, request, server, set }) => {
+      const client = clientAddress(app, { request, server });
+      await deleteAccount(app, user, { ...body, client });
+      set.headers["set-cookie"] = signedOutCookie(app);
+      set.status = 204;
+    },
+    {
+      body: t.Object({ confirm: email, password: t.Optional(password) }),
+      ...describe({
+        tag: "Auth",
+        summary: "Delete your account and everything in it, for good",
+        description: "`confirm` is its mail address; `password` is needed where there is one.",
+        answers: { 204: null },
+        errors: ["current_password_required"],
+      }),
+    },
+  );
+}
+
+function accessRoutes(app: App) {
+  return new Elysia()
+    .use(authenticated(app))
+    .get("/auth/security-events", ({ user }) => listSecurityEvents(app.db, user), {
+      ...describe({
+        tag: "Auth",
+        summary: "The last 100 sign-ins, refusals and changes of your account, newest first",
+        answers: { 200: t.Array(SecurityEventShape) },
+      }),
+    })
+    .get("/auth/api-keys", ({ user }) => listApiKeys(app.db, user), {
+      ...describe({ tag: "Auth", summary: "Your API keys", answers: { 200: t.Array(ApiKeyShape) } }),
+    })
+    .post(
+      "/auth/api-key",
+      ({ user, body, request, server, set }) => {
+        Object.assign(set.headers, NO_STORE);
+        const named = body?.name ?? null;
+        return addApiKey(app, user, {
+          name: named === null ? null : checkedName(named),
+          client: clientAddress(app, { request, server }),
+        });
+      },
+      {
+        body: t.Nullable(keyBody),
+        ...describe({
+          tag: "Auth",
+          summary: "Make an API key, shown this once",
+          description: "On the Free plan it takes the place of the key that there is.",
+          answers: { 200: NewApiKeyShape },
+          errors: ["plan_limit_reached"],
+          optional_body: keyBody,
+        }),
+      },
+    )
+    .delete(
+      "/auth/api-keys/:key_id",
+      async ({ user, params, request, server, set }) => {
+        await revokeApiKey(app, user, {
+          id: params.key_id,
+          client: clientAddress(app, { request, server }),
+        });
+        set.status = 204;
+      },
+      {
+        params: t.Object({ key_id: t.String({ format: "uuid" }) }),
+        ...describe({
+          tag: "Auth",
+          summary: "Revoke an API key (Pro and Team)",
+          answers: { 204: null },
+          errors: ["plan_required"],
+        }),
+      },
+    );
+}
+
+type Served = Parameters<typeof clientAddress>[1];
+
+function refuseMany(app: App, what: string, served: Served, limit: number): void {
+  const client = clientNetwork(clientAddress(app, served));
+  refuseOverRate(app, `${what}:${client}`, { limit, window_seconds: HOUR_SECONDS });
+}
+
+function browserOf(app: App, served: Served): { client: string; user_agent: string } {
+  const user_agent = served.request.headers.get("user-agent") ?? "";
+  return { client: clientAddress(app, served), user_agent };
+}

@@ -1,0 +1,62 @@
+import type { App } from "../app.ts";
+import type { Db } from "../db/database.ts";
+import type { UserRow } from "../db/schema.ts";
+import { messageOf } from "../errors.ts";
+
+/** Of each account the newest are kept. */
+const MAX_EVENTS = 100;
+
+export const SECURITY_EVENT_KINDS = [
+  "code_sign_in",
+  "password_sign_in",
+  "password_failed",
+  "password_set",
+  "api_key_created",
+  "api_key_revoked",
+] as const;
+
+export interface SecurityEvent {
+  user_id: string;
+  kind: (typeof SECURITY_EVENT_KINDS)[number];
+  /** The address it came from; "" if that is not known. */
+  client: string;
+}
+
+/** Notes what happened to an account, in the transaction that lets it happen. */
+export async function noteSecurityEvent(app: App, tx: Db, event: SecurityEvent): Promise<void> {
+  const row = { ...event, id: Bun.randomUUIDv7(), client: event.client || null, created: app.now() };
+  await tx.insertInto("security_events").values(row).execute();
+  await tx
+    .deleteFrom("security_events")
+    .where("user_id", "=", event.user_id)
+    .where("id", "<", (eb) =>
+      eb
+        .selectFrom("security_events")
+        .select("id")
+        .where("user_id", "=", event.user_id)
+        .orderBy("id", "desc")
+        .offset(MAX_EVENTS - 1)
+        .limit(1),
+    )
+    .execute();
+}
+
+/** For a refusal: nobody waits for it, so that it takes no longer than the refusal of a stranger. */
+export function noteRefusal(app: App, event: SecurityEvent): void {
+  app
+    .write(async (tx) => {
+      const user = tx.selectFrom("users").select("id").where("id", "=", event.user_id);
+      if (await user.executeTakeFirst()) await noteSecurityEvent(app, tx, event);
+    })
+    .catch((error: unknown) => app.log.warn({ err: messageOf(error) }, "a security event was not noted"));
+}
+
+export function listSecurityEvents(db: Db, user: UserRow) {
+  return db
+    .selectFrom("security_events")
+    .select(["id", "kind", "client", "created"])
+    .where("user_id", "=", user.id)
+    .orderBy("id", "desc")
+    .limit(MAX_EVENTS)
+    .execute();
+}

@@ -1,0 +1,93 @@
+import { createHash } from "node:crypto";
+import type { App } from "../app.ts";
+import type { Db } from "../db/database.ts";
+import type { SessionRow, UserRow } from "../db/schema.ts";
+import { equalBytes, randomToken } from "../lib/secrets.ts";
+
+const TOKEN_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+/** 258 bits. */
+const TOKEN_CHARS = 43;
+const MAC_BYTES = 16;
+const DAY_SECONDS = 86_400;
+const MAX_USER_AGENT_CHARS = 200;
+
+/** Who a session is for, and what is known of the browser that holds it. */
+export interface SignIn {
+  user_id: string;
+  /** Whether the mail address was proven with a code just now. */
+  by_code: boolean;
+  client: string;
+  user_agent: string;
+}
+
+/** Signs a browser in; the value is what its cookie holds, and is not stored. */
+export async function startSession(app: App, tx: Db, signIn: SignIn): Promise<string> {
+  const token = randomToken(TOKEN_CHARS, TOKEN_ALPHABET);
+  const now = app.now();
+  const row: SessionRow = {
+    id: idOf(token),
+    user_id: signIn.user_id,
+    created: now,
+    expires: now + sessionSeconds(app),
+    code_login_at: signIn.by_code ? now : null,
+    client: signIn.client,
+    user_agent: signIn.user_agent.slice(0, MAX_USER_AGENT_CHARS),
+  };
+  await tx.deleteFrom("sessions").where("expires", "<=", now).execute();
+  await tx.insertInto("sessions").values(row).execute();
+  return `${token}.${macOf(app, token)}`;
+}
+
+/** The living session that a cookie's value names, and its user. */
+export async function findSession(
+  app: App,
+  value: string,
+): Promise<{ session: SessionRow; user: UserRow } | undefined> {
+  const token = tokenOf(app, value);
+  if (token === undefined) return undefined;
+  const session = await app.db
+    .selectFrom("sessions")
+    .selectAll()
+    .where("id", "=", idOf(token))
+    .where("expires", ">", app.now())
+    .executeTakeFirst();
+  if (!session) return undefined;
+  const user = await app.db
+    .selectFrom("users")
+    .selectAll()
+    .where("id", "=", session.user_id)
+    .where("email_verified", "=", 1)
+    .executeTakeFirst();
+  return user && { session, user };
+}
+
+/** Ends the session of a cookie; one that is none, or has ended, is no error. */
+export async function endSession(app: App, value: string): Promise<void> {
+  const token = tokenOf(app, value);
+  if (token === undefined) return;
+  await app.write((tx) => tx.deleteFrom("sessions").where("id", "=", idOf(token)).execute());
+}
+
+/** Signs the user out everywhere, but for the session `keep`. */
+export async function endOtherSessions(tx: Db, user_id: string, keep: string | null): Promise<void> {
+  const others = tx.deleteFrom("sessions").where("user_id", "=", user_id);
+  await (keep === null ? others : others.where("id", "!=", keep)).execute();
+}
+
+export function sessionSeconds(app: App): number {
+  return app.config.auth.session_days * DAY_SECONDS;
+}
+
+/** The signature tells a made-up value without a look into the database. */
+function tokenOf(app: App, value: string): string | undefined {
+  const [token = "", mac = ""] = value.split(".", 2);
+  return token.length === TOKEN_CHARS && equalBytes(mac, macOf(app, token)) ? token : undefined;
+}
+
+function macOf(app: App, token: string): string {
+  return app.secrets.hmac("session", token).subarray(0, MAC_BYTES).toString("base64url");
+}
+
+function idOf(token: string): string {
+  return createHash("sha256").update(token).digest("hex");
+}

@@ -1,0 +1,120 @@
+import { endpointOf, type ModelKind, nameAt } from "../ai/providers.ts";
+import type { App } from "../app.ts";
+import type { ConnectionRow, UserRow } from "../db/schema.ts";
+import { AppError } from "../errors.ts";
+import { ownConnection } from "./connections.ts";
+import { type ConnectionKind, isModelKind, KIND_INFO, ownBaseUrl } from "./kinds.ts";
+import { type Finding, NOTHING_FOUND, PingFault, type PingTarget } from "./ping.ts";
+import { API_PINGS, pingApi } from "./ping-api.ts";
+import { pingMcp } from "./ping-mcp.ts";
+import { openSealed, type Sealed } from "./sealed.ts";
+
+const PING_TIMEOUT_MS = 10_000;
+/** A shorter credential could stand in any answer by chance. */
+const MIN_ECHO_CHARS = 8;
+
+/** Pings the provider without spending anything, and keeps the outcome with the connection. */
+export async function testConnection(
+  app: App,
+  user: UserRow,
+  id: string,
+  timeout_ms: number = PING_TIMEOUT_MS,
+) {
+  const row = await ownConnection(app.db, user, id);
+  const started = app.nowMs();
+  const { finding, error } = await outcomeOf(app, row, timeout_ms);
+  const verdict = {
+    ok: error === null,
+    kind: row.kind,
+    status: statusOf(error),
+    latency_ms: app.nowMs() - started,
+    checked_at: app.now(),
+    ...finding,
+    error,
+  };
+  await keep(app, row, verdict);
+  return verdict;
+}
+
+type Fault = PingFault["fault"];
+
+function statusOf(error: Fault | null): "ok" | "error" | "needs_auth" {
+  if (error === null) return "ok";
+  return error.code === "needs_auth" ? "needs_auth" : "error";
+}
+
+interface Outcome {
+  finding: Finding;
+  error: Fault | null;
+}
+
+async function outcomeOf(app: App, row: ConnectionRow, timeout_ms: number): Promise<Outcome> {
+  try {
+    const target = targetOf(app, row, AbortSignal.timeout(timeout_ms));
+    const finding = await ping(target);
+    refuseEcho(target, finding);
+    return { finding, error: null };
+  } catch (error) {
+    if (!(error instanceof PingFault)) throw error;
+    return { finding: { ...NOTHING_FOUND, detail: error.message }, error: error.fault };
+  }
+}
+
+function targetOf(app: App, row: ConnectionRow, signal: AbortSignal): PingTarget {
+  const kind = row.kind as ConnectionKind;
+  const { credential, headers } = openOrFault(app, row);
+  const base_url = isModelKind(kind) ? modelBaseUrl(row, kind) : (row.base_url ?? ownBaseUrl(app, kind));
+  const oauth = row.auth === "oauth";
+  const name = nameAt(KIND_INFO[kind], base_url);
+  if (credential === "" && oauth)
+    throw new PingFault("needs_auth", `${name} has yet to be connected. Connect it to go on.`);
+  if (credential === "" && KIND_INFO[kind].needs_credential)
+    throw new PingFault("no_credential", `${name} needs a credential. Enter one in this connection.`);
+  return { kind, name, base_url, credential, headers, oauth, fetch: app.fetch, signal };
+}
+
+/** What was sealed under another master key is as good as gone. */
+function openOrFault(app: App, row: ConnectionRow): Sealed {
+  try {
+    return openSealed(app, row);
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    throw new PingFault("no_credential", `${error.message} Enter the credential again.`);
+  }
+}
+
+function modelBaseUrl(row: ConnectionRow, kind: ModelKind): string {
+  return endpointOf({ kind, base_url: row.base_url ?? "", model: "" }).base_url;
+}
+
+async function ping(target: PingTarget): Promise<Finding> {
+  if (target.kind === "mcp") return pingMcp(target);
+  if (target.kind !== "demo") return pingApi(target, API_PINGS[target.kind]);
+  return { ...NOTHING_FOUND, detail: "Built in; it needs no network.", models: ["demo"] };
+}
+
+/** The credential is never to be read again, not even by way of a server that repeats it. */
+function refuseEcho({ name, credential }: PingTarget, finding: Finding): void {
+  const asJson = JSON.stringify(credential).slice(1, -1);
+  if (credential.length < MIN_ECHO_CHARS || !JSON.stringify(finding).includes(asJson)) return;
+  throw new PingFault("bad_response", `${name} repeats the credential in its answer, so it is not shown.`);
+}
+
+/** Nothing is kept where the connection has become another one in the meantime. */
+async function keep(
+  app: App,
+  tested: ConnectionRow,
+  { status, checked_at: last_tested_at, error }: Awaited<ReturnType<typeof testConnection>>,
+): Promise<void> {
+  await app.write(async (tx) => {
+    const now = await tx
+      .selectFrom("connections")
+      .select(["sealed", "base_url"])
+      .where("id", "=", tested.id)
+      .executeTakeFirst();
+    const same = now?.base_url === tested.base_url && Bun.deepEquals(now.sealed, tested.sealed);
+    if (!same) return;
+    const outcome = { status, last_tested_at, last_error: error?.message ?? null };
+    await tx.updateTable("connections").set(outcome).where("id", "=", tested.id).execute();
+  });
+}

@@ -1,0 +1,45 @@
+import type { App } from "../app.ts";
+import type { Db } from "../db/database.ts";
+import type { ConnectionRow } from "../db/schema.ts";
+import { type ConnectionKind, KIND_INFO } from "./kinds.ts";
+import { hasCredential } from "./sealed.ts";
+
+export function viewConnection(app: App, row: ConnectionRow, used_by_inboxes: number) {
+  const has_credential = hasCredential(app, row);
+  return {
+    id: row.id,
+    kind: row.kind,
+    category: KIND_INFO[row.kind as ConnectionKind].category,
+    label: row.label,
+    model: row.model,
+    base_url: row.base_url,
+    fallback_connection_id: row.fallback_connection_id,
+    config: row.config === null ? null : (JSON.parse(row.config) as Record<string, unknown>),
+    status: row.status,
+    credential_hint: row.credential_hint,
+    has_credential,
+    auth: has_credential ? row.auth : ("none" as const),
+    expires_at: row.expires_at,
+    last_tested_at: row.last_tested_at,
+    last_error: row.last_error,
+    used_by_inboxes,
+    created: row.created,
+    updated: row.updated,
+  };
+}
+
+/** How many inboxes use each connection of an account, for their model or among their tools. */
+export async function countUses(db: Db, user_id: string): Promise<Map<string, number>> {
+  const inboxes = await db
+    .selectFrom("inboxes")
+    .select(["default_connection_id", "mcp_connection_ids"])
+    .where("user_id", "=", user_id)
+    .execute();
+  const uses = new Map<string, number>();
+  for (const { default_connection_id, mcp_connection_ids } of inboxes) {
+    const ids = JSON.parse(mcp_connection_ids) as string[];
+    if (default_connection_id !== null) ids.push(default_connection_id);
+    for (const id of ids) uses.set(id, (uses.get(id) ?? 0) + 1);
+  }
+  return uses;
+}

@@ -1,0 +1,43 @@
+import { Elysia } from "elysia";
+import type { App } from "../app.ts";
+import { unauthenticated } from "../http/auth.ts";
+import { describe } from "../http/describe.ts";
+import { clientAddress, refuseOverRate } from "../http/request.ts";
+import { checkedContact, submitContact } from "./contacts.ts";
+import { contactBody, ContactShape } from "./shapes.ts";
+
+const HOUR_SECONDS = 3_600;
+const DAY_SECONDS = 86_400;
+
+export function contactRoutes(app: App) {
+  return new Elysia().use(unauthenticated()).post(
+    "/contacts",
+    async ({ request, server, body, set }) => {
+      // Whoever fills in the form wrongly is told so, and may try again.
+      const contact = checkedContact(body, app.nowMs());
+      const client = clientAddress(app, { request, server });
+      refuseFlood(app, client);
+      set.status = 201;
+      return submitContact(app, contact, client);
+    },
+    {
+      body: contactBody,
+      ...describe({
+        tag: "Contacts",
+        summary: "Write to the operator of this server",
+        description:
+          "For a contact form. It is mailed to the administrator; nothing is mailed to the sender.",
+        answers: { 201: ContactShape },
+        errors: ["rate_limited"],
+        open: true,
+      }),
+    },
+  );
+}
+
+/** A client whose address is not known shares its limits with all such. */
+function refuseFlood(app: App, client: string): void {
+  const { contact_per_ip_hour, contact_per_ip_day } = app.config.limits;
+  refuseOverRate(app, `contact-hour:${client}`, { limit: contact_per_ip_hour, window_seconds: HOUR_SECONDS });
+  refuseOverRate(app, `contact-day:${client}`, { limit: contact_per_ip_day, window_seconds: DAY_SECONDS });
+}

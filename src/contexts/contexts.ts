@@ -1,0 +1,195 @@
+import { randomBytes } from "node:crypto";
+import type { App } from "../app.ts";
+import { planLimits, refuseBelowPlan, refuseOverCap } from "../billing/plans.ts";
+import type { Db } from "../db/database.ts";
+import type { ContextRow, UserRow } from "../db/schema.ts";
+import { AppError, invalid } from "../errors.ts";
+import { cutSlug, slugOf } from "../lib/slug.ts";
+import { isLongerThan } from "../lib/text-length.ts";
+
+export const MAX_TITLE_CHARS = 200;
+export const MAX_BODY_BYTES = 262_144;
+const MAX_SLUG_CHARS = 64;
+const SLUG_FORM = /^[a-z0-9]+(-[a-z0-9]+)*$/;
+const UNNAMED_SLUG_BYTES = 2;
+
+export interface ContextInput {
+  title?: string;
+  body?: string;
+  kind?: ContextRow["kind"];
+  slug?: string;
+  enabled?: boolean;
+}
+
+export type NewContext = ContextInput & Required<Pick<ContextInput, "title" | "body" | "kind">>;
+
+export type ContextView = ReturnType<typeof viewContext>;
+
+export async function listContexts(db: Db, user: UserRow): Promise<ContextView[]> {
+  const rows = await ownContexts(db, user).selectAll().orderBy("id").execute();
+  return rows.map(viewContext);
+}
+
+export async function readContext(db: Db, user: UserRow, id: string): Promise<ContextView> {
+  return viewContext(await ownContext(db, user, id));
+}
+
+export async function createContext(app: App, user: UserRow, input: NewContext): Promise<ContextView> {
+  return app.write((tx) => addContext(app, tx, user, input));
+}
+
+/** `createContext` inside of the caller's transaction. */
+export async function addContext(app: App, tx: Db, user: UserRow, input: NewContext): Promise<ContextView> {
+  const columns = columnsOf(input);
+  refuseKind(user, input.kind);
+  const slugs = await slugsOf(tx, user);
+  refuseOverCap("contexts", planLimits(app.config, user.plan).contexts, slugs.size + 1);
+  if (input.slug !== undefined && slugs.has(input.slug)) throw slugTaken(input.slug);
+  const row: ContextRow = {
+    id: Bun.randomUUIDv7(),
+    user_id: user.id,
+    title: "",
+    body: "",
+    kind: input.kind,
+    slug: freeSlug(columns.title ?? "", slugs),
+    enabled: 1,
+    created: app.now(),
+    updated: app.now(),
+    ...columns,
+  };
+  await tx.insertInto("contexts").values(row).execute();
+  return viewContext(row);
+}
+
+/** RFC 7396: absent members stay as they are. The slug never follows the title: mails name it. */
+export async function patchContext(
+  app: App,
+  user: UserRow,
+  patch: { id: string; input: ContextInput },
+): Promise<ContextView> {
+  const columns = columnsOf(patch.input);
+  return app.write(async (tx) => {
+    const row = await ownContext(tx, user, patch.id);
+    if (Object.keys(columns).length === 0) return viewContext(row);
+    const changed = { ...row, ...columns, updated: app.now() };
+    refuseKind(user, changed.kind);
+    if (changed.slug !== row.slug && (await slugsOf(tx, user)).has(changed.slug))
+      throw slugTaken(changed.slug);
+    await tx.updateTable("contexts").set(changed).where("id", "=", row.id).execute();
+    return viewContext(changed);
+  });
+}
+
+/** Inboxes that worked by it go on without it. */
+export async function deleteContext(app: App, user: UserRow, id: string): Promise<void> {
+  await app.write(async (tx) => {
+    await ownContext(tx, user, id);
+    const inboxes = await tx
+      .selectFrom("inboxes")
+      .select(["id", "context_ids"])
+      .where("user_id", "=", user.id)
+      .execute();
+    for (const inbox of inboxes) {
+      const ids = JSON.parse(inbox.context_ids) as string[];
+      if (!ids.includes(id)) continue;
+      const context_ids = JSON.stringify(ids.filter((other) => other !== id));
+      await tx.updateTable("inboxes").set({ context_ids }).where("id", "=", inbox.id).execute();
+    }
+    await tx.deleteFrom("contexts").where("id", "=", id).execute();
+  });
+}
+
+/** Each of the user's slugs with the id of its context. */
+export async function slugsOf(db: Db, user: UserRow): Promise<Map<string, string>> {
+  const rows = await ownContexts(db, user).select(["id", "slug"]).execute();
+  return new Map(rows.map((row) => [row.slug, row.id]));
+}
+
+/** A title as it is kept: on one line, without blanks around it. */
+export function titleOf(text: string): string {
+  return text
+    .toWellFormed()
+    .replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, " ")
+    .trim();
+}
+
+function viewContext(row: ContextRow) {
+  return {
+    id: row.id,
+    title: row.title,
+    body: row.body,
+    kind: row.kind,
+    slug: row.slug,
+    enabled: row.enabled === 1,
+    size: Buffer.byteLength(row.body),
+    created: row.created,
+    updated: row.updated,
+  };
+}
+
+function ownContexts(db: Db, user: UserRow) {
+  return db.selectFrom("contexts").where("user_id", "=", user.id);
+}
+
+/** The user's own context, or `not_found`, whether it is unknown or somebody else's. */
+async function ownContext(db: Db, user: UserRow, id: string): Promise<ContextRow> {
+  const row = await ownContexts(db, user).selectAll().where("id", "=", id).executeTakeFirst();
+  if (!row) throw new AppError("not_found", "There is no such context.");
+  return row;
+}
+
+/** The columns that the given members set. */
+function columnsOf({ title, body, kind, slug, enabled }: ContextInput): Partial<ContextRow> {
+  return {
+    ...(title === undefined ? {} : { title: checkedTitle(title) }),
+    ...(body === undefined ? {} : { body: checkedBody(body) }),
+    ...(kind === undefined ? {} : { kind }),
+    ...(slug === undefined ? {} : { slug: checkedSlug(slug) }),
+    ...(enabled === undefined ? {} : { enabled: enabled ? 1 : 0 }),
+  };
+}
+
+function checkedTitle(text: string): string {
+  const title = titleOf(text);
+  if (title === "") throw invalid("body.title", "too_short", "The title must not be blank.");
+  if (isLongerThan(title, MAX_TITLE_CHARS))
+    throw invalid("body.title", "too_long", `The title must have at most ${MAX_TITLE_CHARS} characters.`);
+  return title;
+}
+
+function checkedBody(text: string): string {
+  const body = text.toWellFormed();
+  if (Buffer.byteLength(body) <= MAX_BODY_BYTES) return body;
+  throw invalid("body.body", "too_long", `The body must have at most ${MAX_BODY_BYTES} bytes (256 KB).`);
+}
+
+function checkedSlug(slug: string): string {
+  if (slug.length <= MAX_SLUG_CHARS && SLUG_FORM.test(slug)) return slug;
+  throw invalid(
+    "body.slug",
+    "invalid_slug",
+    `A slug is 1 to ${MAX_SLUG_CHARS} lower-case letters, digits and single hyphens, such as brand-voice.`,
+  );
+}
+
+function refuseKind(user: UserRow, kind: ContextRow["kind"]): void {
+  if (kind === "command") refuseBelowPlan(user, "pro", "A context of the kind command");
+}
+
+function slugTaken(slug: string): AppError {
+  return new AppError("slug_taken", `You already have a context with the slug ${slug}.`, {
+    fix: "Choose another slug, or leave it out and one is made from the title.",
+  });
+}
+
+/** Made of the title, with a number behind it if another context has it. */
+function freeSlug(title: string, taken: ReadonlyMap<string, string>): string {
+  const base =
+    cutSlug(slugOf(title), MAX_SLUG_CHARS) || `context-${randomBytes(UNNAMED_SLUG_BYTES).toString("hex")}`;
+  let slug = base;
+  for (let number = 2; taken.has(slug); number += 1) {
+    const ending = `-${number}`;
+    slug = cutSlug(base, MAX_SLUG_CHARS - ending.length) + ending;
+  }
+  return slug;
+}

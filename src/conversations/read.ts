@@ -1,0 +1,93 @@
+import type { App } from "../app.ts";
+import type { Db } from "../db/database.ts";
+import type { Authority, ConversationRow, UserRow } from "../db/schema.ts";
+import { AppError } from "../errors.ts";
+import { decodeCursor, type Page, pageOf } from "../lib/pagination.ts";
+import { attachmentsOf } from "../messages/messages.ts";
+import { activityStatus, type AttachmentMeta, viewAttachment } from "../messages/view.ts";
+
+/** Turns of one conversation that its detail shows: the newest ones. */
+const MAX_TURNS = 200;
+/** Whose words are an instruction; everybody else's are content, and content is not shown. */
+const TRUSTED: ReadonlySet<Authority> = new Set(["owner", "listed"]);
+
+type ConversationView = ReturnType<typeof viewConversation>;
+
+/** The user's conversations, the one with the latest reply first. */
+export async function listConversations(
+  app: App,
+  user: UserRow,
+  wanted: { limit: number; cursor?: string },
+): Promise<Page<ConversationView>> {
+  let query = app.db.selectFrom("conversations").selectAll().where("user_id", "=", user.id);
+  if (wanted.cursor !== undefined) {
+    const [last_at, id] = decodeCursor(wanted.cursor, ["time", "id"]);
+    query = query.where((eb) => eb(eb.refTuple("last_at", "id"), "<", eb.tuple(last_at, id)));
+  }
+  const rows = await query
+    .orderBy("last_at", "desc")
+    .orderBy("id", "desc")
+    .limit(wanted.limit + 1)
+    .execute();
+  return pageOf(rows, wanted.limit, { view: viewConversation, key: ({ last_at, id }) => [last_at, id] });
+}
+
+/** A conversation of the user's own with its turns, oldest first. */
+export async function readConversation(app: App, user: UserRow, id: string) {
+  const row = await app.db
+    .selectFrom("conversations")
+    .selectAll()
+    .where("id", "=", id)
+    .where("user_id", "=", user.id)
+    .executeTakeFirst();
+  if (!row) throw new AppError("not_found", "There is no such conversation.");
+  const turns = await turnsOf(app.db, row);
+  const ids = turns.map((turn) => turn.id);
+  const files = await attachmentsOf(app.db, ids);
+  const { latest_sender: _sender, snippet: _snippet, ...head } = viewConversation(row);
+  return { ...head, turns: turns.map((turn) => viewTurn(turn, files.get(turn.id) ?? [])) };
+}
+
+function viewConversation(row: ConversationRow) {
+  const { user_id: _owner, ...view } = row;
+  return view;
+}
+
+async function turnsOf(db: Db, conversation: ConversationRow) {
+  const rows = await db
+    .selectFrom("messages")
+    .select([
+      "id",
+      "created",
+      "source",
+      "sender",
+      "authority",
+      "instruction",
+      "command",
+      "result",
+      "state",
+      "error",
+    ])
+    .where("conversation_id", "=", conversation.id)
+    .orderBy("id", "desc")
+    .limit(MAX_TURNS)
+    .execute();
+  return rows.toReversed();
+}
+
+/** Only what the sender commanded and the service said: never what a model was given to read. */
+function viewTurn(row: Awaited<ReturnType<typeof turnsOf>>[number], files: AttachmentMeta[]) {
+  const trusted = TRUSTED.has(row.authority);
+  return {
+    message_id: row.id,
+    created: row.created,
+    source: row.source,
+    sender: row.sender,
+    instruction: trusted ? (row.instruction ?? "") : "",
+    command: trusted && row.command !== null ? (JSON.parse(row.command) as unknown) : null,
+    reply: row.result,
+    status: activityStatus(row.state),
+    error: row.error,
+    attachments: files.filter((file) => file.direction === "out").map(viewAttachment),
+  };
+}

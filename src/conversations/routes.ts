@@ -1,0 +1,37 @@
+import { Elysia, t } from "elysia";
+import type { App } from "../app.ts";
+import { authenticated } from "../http/auth.ts";
+import { describe } from "../http/describe.ts";
+import { pageQuery, pageShape } from "../http/shapes.ts";
+import { listConversations, readConversation } from "./read.ts";
+import { ConversationDetailShape, ConversationShape } from "./shapes.ts";
+
+export function conversationRoutes(app: App) {
+  return new Elysia()
+    .use(authenticated(app))
+    .get("/conversations", ({ user, query }) => listConversations(app, user, query), {
+      query: t.Object(pageQuery),
+      ...describe({
+        tag: "Conversations",
+        summary: "The threads, the one with the latest reply first",
+        description:
+          "A thread that gets a reply while you page moves to the front: begin again without `cursor` to see it there.",
+        answers: { 200: pageShape(ConversationShape) },
+        errors: ["invalid_cursor"],
+      }),
+    })
+    .get(
+      "/conversations/:conversation_id",
+      ({ user, params }) => readConversation(app, user, params.conversation_id),
+      {
+        params: t.Object({ conversation_id: t.String({ format: "uuid" }) }),
+        ...describe({
+          tag: "Conversations",
+          summary: "A thread with its turns",
+          description:
+            "Shows what was commanded and what was replied, never what mails and files say. The newest 200 turns, the oldest of them first; `GET /messages?conversation_id=…` pages through all.",
+          answers: { 200: ConversationDetailShape },
+        }),
+      },
+    );
+}

@@ -1,0 +1,33 @@
+import type { RateLimiter } from "../lib/rate-limit.ts";
+import type { Db, Write } from "./database.ts";
+
+const SAVE_EVERY_MS = 60_000;
+const ROWS_AT_ONCE = 500;
+
+/** Reads what the limiter knew before the last stop; from then on it is written down every minute, and at the end. */
+export async function keepRateLimits(
+  { db, write, limiter }: { db: Db; write: Write; limiter: RateLimiter },
+  warn: (problem: unknown) => void,
+): Promise<AsyncDisposable> {
+  const rows = await db.selectFrom("rate_limits").selectAll().execute();
+  limiter.restore(rows.map(({ key, full_at }) => [key, full_at]));
+  const save = () => write((tx) => saveRateLimits(tx, limiter));
+  const timer = setInterval(() => void save().catch(warn), SAVE_EVERY_MS);
+  timer.unref();
+  return {
+    async [Symbol.asyncDispose]() {
+      clearInterval(timer);
+      await save().catch(warn);
+    },
+  };
+}
+
+async function saveRateLimits(tx: Db, limiter: RateLimiter): Promise<void> {
+  await tx.deleteFrom("rate_limits").execute();
+  const rows = limiter.lasting().map(([key, full_at]) => ({ key, full_at }));
+  for (let start = 0; start < rows.length; start += ROWS_AT_ONCE)
+    await tx
+      .insertInto("rate_limits")
+      .values(rows.slice(start, start + ROWS_AT_ONCE))
+      .execute();
+}

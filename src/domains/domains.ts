@@ -1,0 +1,134 @@
+import { createPrivateKey } from "node:crypto";
+import type { App } from "../app.ts";
+import { planLimits, refuseOverCap } from "../billing/plans.ts";
+import type { Db } from "../db/database.ts";
+import { prepared } from "../db/prepared.ts";
+import type { CustomDomainRow, UserRow } from "../db/schema.ts";
+import { AppError } from "../errors.ts";
+import { enqueue } from "../jobs/queue.ts";
+import { randomToken } from "../lib/secrets.ts";
+import { type DkimKeys, makeDkimKey } from "../mail/dkim.ts";
+import { domainName } from "./domain-name.ts";
+import { recordViews } from "./records.ts";
+
+/** How often the records of a domain that waits for them are looked for. */
+export const PENDING_CHECK_SECONDS = 600;
+
+const TOKEN_CHARS = 32;
+const TOKEN_ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789";
+const DKIM_SELECTOR = "s1";
+
+export type DomainView = ReturnType<typeof viewDomain>;
+
+export async function listDomains(app: App, user: UserRow): Promise<DomainView[]> {
+  const rows = await app.db
+    .selectFrom("custom_domains")
+    .selectAll()
+    .where("user_id", "=", user.id)
+    .orderBy("id")
+    .execute();
+  return rows.map((row) => viewDomain(app, user, row));
+}
+
+/** Adds a domain, which waits for its records from now on. */
+export async function createDomain(app: App, user: UserRow, name: string): Promise<DomainView> {
+  const domain = domainName(app.config, name);
+  // Also before the key is made, which is too dear for somebody who may not have it.
+  await refuseAnother(app, app.db, { user, domain });
+  const key = await makeDkimKey();
+  const id = Bun.randomUUIDv7();
+  const row: CustomDomainRow = {
+    id,
+    user_id: user.id,
+    domain,
+    status: "pending",
+    ownership_token: randomToken(TOKEN_CHARS, TOKEN_ALPHABET),
+    dkim_selector: DKIM_SELECTOR,
+    dkim_public: key.public_part,
+    dkim_sealed: app.secrets.seal(key.private_key, id),
+    findings: "{}",
+    error: null,
+    misses: 0,
+    verified_at: null,
+    last_checked_at: null,
+    created: app.now(),
+  };
+  return app.write(async (tx) => {
+    await refuseAnother(app, tx, { user, domain });
+    await tx.insertInto("custom_domains").values(row).execute();
+    const since = app.now();
+    await checkLater(app, tx, { domain_id: id, since, run_at: since + PENDING_CHECK_SECONDS });
+    return viewDomain(app, user, row);
+  });
+}
+
+/** Plans the next look at the records, unless one is planned already. */
+export async function checkLater(
+  app: App,
+  tx: Db,
+  { run_at, ...payload }: { domain_id: string; since: number; run_at: number },
+): Promise<void> {
+  const dedupe_key = `check_domain:${payload.domain_id}`;
+  await enqueue(app, tx, { kind: "check_domain", payload, run_at, dedupe_key });
+}
+
+/** The user's own domain, or `not_found`, whether it is unknown or somebody else's. */
+export async function ownDomain(db: Db, user: UserRow, id: string): Promise<CustomDomainRow> {
+  const row = await db
+    .selectFrom("custom_domains")
+    .selectAll()
+    .where("id", "=", id)
+    .where("user_id", "=", user.id)
+    .executeTakeFirst();
+  if (!row) throw new AppError("not_found", "There is no such domain.");
+  return row;
+}
+
+/** Whether addresses of this domain (in lower case) are ours: the service's own, or an active one of an account. */
+export async function isOwnDomain(app: App, domain: string): Promise<boolean> {
+  return domain === app.config.smtp.domain || (await activeDomain(app.db, { domain })).length > 0;
+}
+
+/** What mail from a domain is signed with; undefined for one that is not, or no longer, ours. */
+export async function signingKeys(app: App, domain: string): Promise<DkimKeys | undefined> {
+  if (domain === app.config.smtp.domain) return app.dkim;
+  const [row] = await activeDomain(app.db, { domain });
+  if (!row) return undefined;
+  const private_key = createPrivateKey(app.secrets.open(row.dkim_sealed, row.id));
+  return [{ selector: row.dkim_selector, algorithm: "rsa", private_key }];
+}
+
+/** There is at most one; compiled once, because every mail asks. */
+export const activeDomain = prepared((db, key: { domain: string }) =>
+  db.selectFrom("custom_domains").selectAll().where("domain", "=", key.domain).where("status", "=", "active"),
+);
+
+export function viewDomain(app: App, user: UserRow, row: CustomDomainRow) {
+  return {
+    id: row.id,
+    domain: row.domain,
+    status: row.status,
+    dns_records: recordViews(app, row, user.email),
+    verified_at: row.verified_at,
+    last_checked_at: row.last_checked_at,
+    error: row.error,
+    created: row.created,
+  };
+}
+
+async function refuseAnother(
+  app: App,
+  db: Db,
+  { user, domain }: { user: UserRow; domain: string },
+): Promise<void> {
+  const rows = await db
+    .selectFrom("custom_domains")
+    .select("domain")
+    .where("user_id", "=", user.id)
+    .execute();
+  if (rows.some((row) => row.domain === domain))
+    throw new AppError("conflict", `You have added ${domain} already.`, {
+      fix: "GET /custom-domains shows it with the records to publish.",
+    });
+  refuseOverCap("custom domains", planLimits(app.config, user.plan).custom_domains, rows.length + 1);
+}

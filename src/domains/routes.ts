@@ -1,0 +1,86 @@
+import { Elysia, t } from "elysia";
+import type { App } from "../app.ts";
+import { authenticated } from "../http/auth.ts";
+import { describe } from "../http/describe.ts";
+import { refuseOverRate } from "../http/request.ts";
+import { invalid } from "../errors.ts";
+import { deleteDomain } from "../inboxes/leave-domain.ts";
+import { verifyDomain } from "./check.ts";
+import { createDomain, listDomains } from "./domains.ts";
+import { CustomDomainShape } from "./shapes.ts";
+
+/** Each makes a key, which is half a second of work. */
+const CREATE_RATE = { limit: 60, window_seconds: 3_600 };
+/** Each asks the DNS for five records. */
+const VERIFY_RATE = { limit: 10, window_seconds: 60 };
+/** More than the longest domain has; what is wrong with a shorter one is said in words. */
+const MAX_NAME_CHARS = 1_000;
+
+const domain = t.Optional(t.String({ maxLength: MAX_NAME_CHARS, examples: ["example.org"] }));
+const name = t.Optional(t.String({ maxLength: MAX_NAME_CHARS, description: "Another word for domain." }));
+const domainParams = t.Object({ domain_id: t.String({ format: "uuid" }) });
+
+export function domainRoutes(app: App) {
+  return new Elysia()
+    .use(authenticated(app))
+    .get("/custom-domains", ({ user }) => listDomains(app, user), LIST)
+    .post(
+      "/custom-domains",
+      async ({ user, body, set }) => {
+        const wanted = body.domain ?? body.name;
+        if (wanted === undefined) throw invalid("body.domain", "missing", "body.domain is required.");
+        refuseOverRate(app, `domains:${user.id}`, CREATE_RATE);
+        set.status = 201;
+        return createDomain(app, user, wanted);
+      },
+      { body: t.Object({ domain, name }), ...CREATE },
+    )
+    .post(
+      "/custom-domains/:domain_id/verify",
+      ({ user, params }) => {
+        refuseOverRate(app, `verify:${user.id}:${params.domain_id}`, VERIFY_RATE);
+        return verifyDomain(app, user, params.domain_id);
+      },
+      { params: domainParams, ...VERIFY },
+    )
+    .delete(
+      "/custom-domains/:domain_id",
+      async ({ user, params, set }) => {
+        await deleteDomain(app, user, params.domain_id);
+        set.status = 204;
+      },
+      { params: domainParams, ...DELETE },
+    );
+}
+
+const LIST = describe({
+  tag: "Custom domains",
+  summary: "Your domains, with the DNS records to publish",
+  answers: { 200: t.Array(CustomDomainShape) },
+});
+
+const CREATE = describe({
+  tag: "Custom domains",
+  summary: "Add a domain",
+  description:
+    "`domain` is required; `name` is another word for it. The answer lists the records to publish. They are looked for every ten minutes for a week, and at once by `verify`.",
+  answers: { 201: CustomDomainShape },
+  errors: ["conflict", "plan_limit_reached"],
+});
+
+const VERIFY = describe({
+  tag: "Custom domains",
+  summary: "Look for the records of a domain now",
+  description:
+    "Answers 200 whatever the DNS says: each record has a status and a reason. 409 only when the records are right and the domain is active in another account.",
+  answers: { 200: CustomDomainShape },
+  errors: ["conflict"],
+});
+
+const DELETE = describe({
+  tag: "Custom domains",
+  summary: "Remove a domain",
+  description:
+    "Its inboxes go on under the domain of the server, with the same local part where it is free. Mail to the old addresses is refused.",
+  answers: { 204: null },
+});

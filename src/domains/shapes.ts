@@ -1,0 +1,41 @@
+import { t } from "elysia";
+
+const moment = (what: string) => t.Nullable(t.Integer({ description: `${what}, in unix seconds.` }));
+
+const DnsRecordShape = t.Object(
+  {
+    type: t.Union([t.Literal("TXT"), t.Literal("MX")]),
+    name: t.String({ description: "Where to publish it.", examples: ["_mailwright.ai.example.com"] }),
+    value: t.String({
+      description: "What to publish. Of `spf` it says what is there already, with this server added.",
+      examples: ["mailwright-verify=q8k2v5c0x7n4m1z9s6d3f0g7h2j5l8p1"],
+    }),
+    priority: t.Nullable(t.Integer({ description: "Of an MX record." })),
+    purpose: t.Union(["ownership", "inbound_mx", "spf", "dkim", "dmarc"].map((name) => t.Literal(name))),
+    required: t.Boolean({ description: "The domain becomes active once every required record is seen." }),
+    status: t.Union(
+      ["verified", "missing", "mismatch", "pending"].map((name) => t.Literal(name)),
+      { description: "`pending`: not looked for yet, or the DNS did not answer." },
+    ),
+    found: t.Array(t.String(), { description: "What the last check saw there." }),
+    reason: t.String({ description: "Why it has this status, and what to do.", examples: ["It is there."] }),
+  },
+  { $id: "DnsRecord" },
+);
+
+export const CustomDomainShape = t.Object(
+  {
+    id: t.String({ format: "uuid" }),
+    domain: t.String({ description: "In its A-label form.", examples: ["ai.example.com"] }),
+    status: t.Union(
+      ["pending", "active", "failed"].map((name) => t.Literal(name)),
+      { description: "`failed`: the records were not seen within 7 days; verifying begins anew." },
+    ),
+    dns_records: t.Array(DnsRecordShape),
+    verified_at: moment("When it became active"),
+    last_checked_at: moment("When its records were last looked for"),
+    error: t.Nullable(t.String({ description: "What stands in its way.", examples: [null] })),
+    created: t.Integer({ description: "In unix seconds." }),
+  },
+  { $id: "CustomDomain" },
+);

@@ -1,0 +1,44 @@
+import { PENDING_SECONDS } from "../accounts/registration.ts";
+import { sessionSeconds } from "../accounts/sessions.ts";
+import type { App } from "../app.ts";
+
+/** The name that is set, and the one that an older example of the contract writes. */
+const NAMES = ["service_session", "session"];
+export const REGISTRATION_COOKIE = "mw_registration";
+
+/** The value of the session cookie; undefined without one. */
+export function sessionCookie(headers: Headers): string | undefined {
+  for (const name of NAMES) {
+    const value = cookieNamed(headers, name);
+    if (value !== undefined && value !== "") return value;
+  }
+  return undefined;
+}
+
+export function cookieNamed(headers: Headers, name: string): string | undefined {
+  for (const pair of (headers.get("cookie") ?? "").split(";")) {
+    const equals = pair.indexOf("=");
+    if (equals > 0 && pair.slice(0, equals).trim() === name) return pair.slice(equals + 1).trim();
+  }
+  return undefined;
+}
+
+/** RFC 6265 §4.1: `Set-Cookie` for a sign-in. */
+export function signedInCookie(app: App, value: string): string {
+  return cookie(app, `${NAMES[0]}=${value}`, sessionSeconds(app));
+}
+
+export function signedOutCookie(app: App): string {
+  return cookie(app, `${NAMES[0]}=`, 0);
+}
+
+/** Names the client that chose a password; null takes it away. */
+export function registrationCookie(app: App, token: string | null): string {
+  return cookie(app, `${REGISTRATION_COOKIE}=${token ?? ""}`, token === null ? 0 : PENDING_SECONDS);
+}
+
+/** HttpOnly and SameSite=Lax, and Secure where this server is reached over https; `pair` is `name=value`. */
+function cookie(app: App, pair: string, max_age_seconds: number): string {
+  const secure = app.base_url.startsWith("https:") ? "; Secure" : "";
+  return `${pair}; Path=/; Max-Age=${max_age_seconds}; HttpOnly; SameSite=Lax${secure}`;
+}

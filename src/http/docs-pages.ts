@@ -1,0 +1,85 @@
+import { ERROR_CODES, type ErrorCode } from "../errors.ts";
+import { assetUrl } from "./docs-assets.ts";
+import { CATALOGUE, exampleProblem } from "./error-catalogue.ts";
+import { STATUS, TITLES } from "./errors.ts";
+
+/** The page that makes an interactive reference of /openapi.json. */
+export async function referencePage(): Promise<string> {
+  const [bundle, init, bundleStyle] = await Promise.all([
+    assetUrl("swagger-ui-bundle.js"),
+    assetUrl("init.js"),
+    assetUrl("swagger-ui.css"),
+  ]);
+  const head = `<link rel="stylesheet" href="${bundleStyle}">
+<script defer src="${bundle}"></script>
+<script defer src="${init}"></script>`;
+  return page({
+    title: "Mailwright API",
+    head,
+    main: `<div id="operations"><noscript><p>This page needs JavaScript. Without it, read
+<a href="/openapi.json">the OpenAPI document</a>.</p></noscript></div>`,
+  });
+}
+
+/** The page that the `type` of every error leads to. */
+export async function errorsPage(): Promise<string> {
+  return page({
+    title: "Errors of the Mailwright API",
+    head: "",
+    main: `<div class="text">
+<h1>Errors</h1>
+<p>Every error is answered as <code>application/problem+json</code>. <code>code</code> says what is wrong, for a program;
+<code>detail</code> and <code>fix</code> say it in words; <code>request_id</code> leads to the entry in the server's log.</p>
+<nav aria-label="All errors"><ul>
+${ERROR_CODES.map(entry).join("\n")}
+</ul></nav>
+${ERROR_CODES.map(section).join("\n")}
+</div>`,
+  });
+}
+
+async function page({ title, head, main }: { title: string; head: string; main: string }): Promise<string> {
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${title}</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="${await assetUrl("style.css")}">
+${head}
+</head>
+<body>
+<header><strong>Mailwright</strong>
+<a href="/docs">Reference</a>
+<a href="/docs/errors">Errors</a>
+<a href="/openapi.json">openapi.json</a></header>
+<main>
+${main}
+</main>
+</body>
+</html>
+`;
+}
+
+function entry(code: ErrorCode): string {
+  return `<li><a href="#${code}">${Bun.escapeHTML(TITLES[code])}</a> <span>${STATUS[code]}</span></li>`;
+}
+
+function section(code: ErrorCode): string {
+  const { meaning, mend } = CATALOGUE[code];
+  return `<section id="${code}">
+<h2><a href="#${code}">${Bun.escapeHTML(TITLES[code])}</a></h2>
+<p class="facts"><code>${code}</code> <span>status ${STATUS[code]}</span></p>
+<p>${prose(meaning)}</p>
+<h3>What to do</h3>
+<p>${prose(mend)}</p>
+<details><summary>Example</summary><pre>${Bun.escapeHTML(JSON.stringify(exampleProblem(code), null, 2))}</pre></details>
+</section>`;
+}
+
+/** Text between two backquotes is code. */
+function prose(text: string): string {
+  return Bun.escapeHTML(text).replaceAll(/`([^`]+)`/g, "<code>$1</code>");
+}

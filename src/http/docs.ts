@@ -1,0 +1,45 @@
+import { Elysia } from "elysia";
+import { ASSET_NAMES, assetResponse, hashOf, isKnown } from "./docs-assets.ts";
+import { errorsPage, referencePage } from "./docs-pages.ts";
+import { openApiOf } from "./openapi.ts";
+import type { DescribedRoute } from "./openapi-operation.ts";
+
+/** The pages load nothing from elsewhere, and run no script and no style that stands in a page itself. */
+const CONTENT_SECURITY_POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/** The machine-readable interface, made of the routes once somebody asks for it, and pages for people. */
+export function docsRoutes(routes: () => DescribedRoute[]) {
+  let document: { text: string; etag: string } | undefined;
+  const pages = new Elysia()
+    .get("/openapi.json", ({ request }) => {
+      document ??= documentOf(routes());
+      const headers = {
+        etag: document.etag,
+        "cache-control": "no-cache",
+        "content-type": "application/json",
+      };
+      if (isKnown(document.etag, request)) return new Response(null, { status: 304, headers });
+      return new Response(document.text, { headers });
+    })
+    .get("/docs", async () => htmlResponse(await referencePage()))
+    .get("/docs/errors", async () => htmlResponse(await errorsPage()));
+  for (const name of ASSET_NAMES) pages.get(`/docs/${name}`, ({ request }) => assetResponse(name, request));
+  return pages;
+}
+
+function documentOf(routes: DescribedRoute[]): { text: string; etag: string } {
+  const text = JSON.stringify(openApiOf(routes));
+  return { text, etag: `"${hashOf(text)}"` };
+}
+
+function htmlResponse(html: string): Response {
+  return new Response(html, {
+    headers: {
+      "content-type": "text/html; charset=utf-8",
+      "content-security-policy": CONTENT_SECURITY_POLICY,
+      "cache-control": "no-cache",
+    },
+  });
+}

@@ -1,0 +1,176 @@
+import type { AppError, ErrorCode } from "../errors.ts";
+import { type Problem, problemOf } from "./errors.ts";
+
+/** What `/docs/errors` says of an error beyond its title and status, and what an answer with it looks like. */
+interface CatalogueEntry {
+  meaning: string;
+  mend: string;
+  example: { detail: string } & Pick<AppError["extras"], "fix" | "faults" | "members">;
+}
+
+/** The text between two backquotes is code. */
+export const CATALOGUE: Record<ErrorCode, CatalogueEntry> = {
+  validation_error: {
+    meaning:
+      "Something in the request is missing, too long, or of the wrong kind. Nothing was changed. `errors` has one entry for each fault, with the place where it is.",
+    mend: "Correct what `errors` names and send the request again. Members that the server does not know do no harm.",
+    example: {
+      detail: "body.title must have at most 200 characters.",
+      faults: [{ path: "body.title", code: "too_long", message: "must have at most 200 characters" }],
+    },
+  },
+  unauthorized: {
+    meaning:
+      "The request came without a valid API key or session. The answer is the same for a key that is missing, mistyped or revoked.",
+    mend: "Send your key as the header `X-API-Key`. If you have none, sign in and make one with `POST /auth/api-key`. A key that is sent counts alone: a session cookie beside it is not looked at.",
+    example: {
+      detail: "This needs a valid API key, or a session of the dashboard.",
+      fix: "Send an API key as the header X-API-Key.",
+    },
+  },
+  invalid_code: {
+    meaning:
+      "The sign-in code is wrong, too old, or already used. A code is good for ten minutes, five tries and one sign-in, and a newer one replaces it.",
+    mend: "Use the code of the newest mail, or ask for another with `POST /auth/request-code`.",
+    example: { detail: "This code is wrong or no longer good." },
+  },
+  invalid_credentials: {
+    meaning: "The mail address and the password do not belong together.",
+    mend: "Check both. If you have forgotten the password, sign in with a code from `POST /auth/request-code` and set a new one.",
+    example: { detail: "The mail address or the password is wrong." },
+  },
+  current_password_required: {
+    meaning: "This change needs your current password, and it is missing or wrong.",
+    mend: "Send `current_password`. If you have forgotten it, sign in with a code: for ten minutes after that a new password can be set without the old one.",
+    example: { detail: "Changing the password needs the current one." },
+  },
+  cross_origin: {
+    meaning:
+      "A page of another site sent this request, and your browser added the session cookie to it. It was stopped before it could do anything in your name.",
+    mend: "Use the pages of this server. A program elsewhere sends an API key as `X-API-Key` instead of the cookie.",
+    example: { detail: "A page of another site sent this request with your session." },
+  },
+  email_not_verified: {
+    meaning: "The account is known, but nobody has shown yet that its mail address is theirs.",
+    mend: "Ask for a code with `POST /auth/request-code` and send it to `POST /auth/verify`.",
+    example: {
+      detail: "Verify the mail address of this account first.",
+      fix: "Sign in once with a login code.",
+    },
+  },
+  plan_required: {
+    meaning: "What you asked for belongs to a larger plan. `required_plan` names the smallest that has it.",
+    mend: "Change to that plan, or ask whoever runs this server.",
+    example: { detail: "Command contexts belong to the Pro plan.", members: { required_plan: "pro" } },
+  },
+  plan_limit_reached: {
+    meaning:
+      "Your plan allows a certain number of these, and you have them all. `limit` says how many it allows, `current` how many there are.",
+    mend: "Delete one that you no longer need, or change to a larger plan.",
+    example: {
+      detail: "Your plan allows 3 contexts; this would make 4.",
+      members: { limit: 3, current: 3 },
+    },
+  },
+  not_found: {
+    meaning:
+      "There is nothing under this address or id, or it is not yours. The answer is the same for both, so that nobody can find out what others have.",
+    mend: "Check the id, and that you use the key of the account it belongs to. The lists, such as `GET /inboxes`, show what there is.",
+    example: { detail: "There is no such inbox." },
+  },
+  method_not_allowed: {
+    meaning: "The address exists, but not with this HTTP method.",
+    mend: "Use one of the methods in the header `Allow`.",
+    example: {
+      detail: "PUT is not possible here.",
+      fix: "Use GET or POST.",
+      members: { allow: "GET, POST" },
+    },
+  },
+  conflict: {
+    meaning:
+      "The request does not go together with how things are right now, for example because the same thing exists already. `detail` says what stands against it.",
+    mend: "Read the thing again, see what has changed, and decide anew. Sending the same request once more does not help.",
+    example: { detail: "There is already an account for ada@example.com." },
+  },
+  slug_taken: {
+    meaning: "Another of your contexts has this slug already, and `+slug` in a mail must mean just one.",
+    mend: "Choose another slug, or leave it out: then one is made from the title.",
+    example: { detail: "You have another context with the slug house-style." },
+  },
+  inbox_id_required: {
+    meaning: "Your account has several inboxes, so the call must say which of them it is for.",
+    mend: "Add `inbox_id`; `GET /inboxes` lists them.",
+    example: {
+      detail: "This account has several inboxes.",
+      fix: "Name one in inbox_id; GET /inboxes lists them.",
+    },
+  },
+  inbox_required: {
+    meaning: "Every call runs through an inbox, and your account has none yet.",
+    mend: "Make one with `POST /inboxes`. An empty JSON object is enough.",
+    example: { detail: "This account has no inbox.", fix: "Make one with POST /inboxes." },
+  },
+  inbox_not_routed: {
+    meaning: "The inbox has no model to send the work to.",
+    mend: "Make a connection with `POST /connections`, then set it as `default_connection_id` of the inbox.",
+    example: {
+      detail: "This inbox has no model connection.",
+      fix: "Make one with POST /connections and set it as default_connection_id of the inbox.",
+    },
+  },
+  invalid_idempotency_key: {
+    meaning: "The header `Idempotency-Key` is empty, too long, or has characters beyond printable ASCII.",
+    mend: "Use 1 to 255 plain characters. A random UUID for each new request is a good choice.",
+    example: { detail: "An Idempotency-Key has 1 to 255 printable ASCII characters." },
+  },
+  idempotency_key_reuse: {
+    meaning:
+      "This `Idempotency-Key` came before, with another body. A key stands for one request, so that a retry of it runs only once.",
+    mend: "Use a new key for a new request, and the old one only to repeat the old request unchanged.",
+    example: {
+      detail: "This Idempotency-Key was used with another body.",
+      fix: "Use a new key for a new request.",
+    },
+  },
+  invalid_cursor: {
+    meaning: "The cursor is not one that this list gave out.",
+    mend: "Pass `next_cursor` of the previous page as it is, or leave `cursor` out to begin at the newest entry.",
+    example: { detail: "The cursor is not one that this server gave out." },
+  },
+  payload_too_large: {
+    meaning:
+      "The request is larger than this address takes: 40 MB for `POST /v1/messages`, 512 KB for an upload, 1 MB for everything else.",
+    mend: "Send less at once. Files for `POST /v1/messages` grow by a third when they are written as base64.",
+    example: { detail: "The request body is larger than 1 MB." },
+  },
+  rate_limited: {
+    meaning: "There were too many requests in a short time. This one did nothing and cost nothing.",
+    mend: "Wait as many seconds as the header `Retry-After` says, then send it again.",
+    example: { detail: "More than 60 requests in a minute.", fix: "Try again in 12 seconds." },
+  },
+  unavailable: {
+    meaning: "The server is up, but cannot do this at the moment.",
+    mend: "Try again in a minute. If you run this server: its log and `GET /readyz` say what is wrong, most often a full disk.",
+    example: {
+      detail: "The server cannot store anything right now.",
+      fix: "Try again in a minute. If you run this server: see whether its disk is full.",
+    },
+  },
+  internal: {
+    meaning: "The server made a mistake. It is not your fault, and the cause is in the server's log.",
+    mend: "Try again. If it comes back, tell whoever runs this server the `request_id`: it leads to the entry in the log.",
+    example: { detail: "Something went wrong on the server. The log says more under this request id." },
+  },
+};
+
+/** An answer with this error, as it might be. */
+export function exampleProblem(code: ErrorCode): Problem {
+  const { detail: message, ...extras } = CATALOGUE[code].example;
+  return problemOf({ code, message, extras }, EXAMPLE_REQUEST);
+}
+
+const EXAMPLE_REQUEST = {
+  base_url: "https://mail.example.org",
+  request_id: "req_0198c0ffee007000800000000000cafe",
+};

@@ -1,0 +1,164 @@
+import type { TSchema } from "@sinclair/typebox";
+import type { ErrorCode } from "../errors.ts";
+import type { BytesAnswer, Description } from "./describe.ts";
+import { STATUS, TITLES } from "./errors.ts";
+import { bodyExampleOf, exampleOf } from "./openapi-example.ts";
+import { type Json, jsonSchemaOf } from "./openapi-schema.ts";
+
+interface RouteSchemas {
+  body?: unknown;
+  params?: unknown;
+  query?: unknown;
+  detail?: unknown;
+}
+
+export interface DescribedRoute {
+  method: string;
+  path: string;
+  hooks: RouteSchemas;
+}
+
+const ALWAYS: ErrorCode[] = ["internal", "unavailable"];
+const REQUEST_ID = { $ref: "#/components/headers/RequestId" };
+
+/** One operation of the document; the named schemas it uses are put into `schemas`. */
+export function operationOf(route: DescribedRoute, about: Description, schemas: Record<string, Json>): Json {
+  const body = about.optional_body ?? (route.hooks.body as TSchema | undefined);
+  return {
+    tags: [about.tag],
+    summary: about.summary,
+    ...(about.description === undefined ? {} : { description: about.description }),
+    operationId: operationId(route),
+    ...(about.open ? { security: [] } : {}),
+    parameters: parametersOf(route, about, schemas),
+    ...(body === undefined
+      ? {}
+      : {
+          requestBody: { required: about.optional_body === undefined, content: bodyContent(body, schemas) },
+        }),
+    responses: { ...successes(about, schemas), ...refusals(errorsOf(route, about), about.limited, schemas) },
+  };
+}
+
+/** `GET /v1/messages/:id` is `getV1MessagesId`. */
+function operationId({ method, path }: DescribedRoute): string {
+  const words = path.split(/[/:_-]+/).filter(Boolean);
+  return [method.toLowerCase(), ...words.map((word) => word.charAt(0).toUpperCase() + word.slice(1))].join(
+    "",
+  );
+}
+
+function parametersOf(route: DescribedRoute, about: Description, schemas: Record<string, Json>): Json[] {
+  const params = propertiesOf(route.hooks.params);
+  const inPath = [...route.path.matchAll(/:(\w+)/g)].map(([, name = ""]) => ({
+    name,
+    in: "path",
+    required: true,
+    schema: params[name] ? jsonSchemaOf(params[name], schemas) : { type: "string" },
+  }));
+  const inQuery = Object.entries(propertiesOf(route.hooks.query)).map(([name, schema]) => ({
+    name,
+    in: "query",
+    required: false,
+    schema: jsonSchemaOf(schema, schemas),
+  }));
+  const inHeader = Object.entries(about.headers ?? {}).map(([name, description]) => ({
+    name,
+    in: "header",
+    required: false,
+    description,
+    schema: { type: "string" },
+  }));
+  return [...inPath, ...inQuery, ...inHeader].map(described);
+}
+
+/** What a schema says about itself is said of the parameter, where pages of documentation look for it. */
+function described(parameter: Json): Json {
+  const { description, ...schema } = parameter["schema"] as Json;
+  return description === undefined ? parameter : { ...parameter, description, schema };
+}
+
+function propertiesOf(schema: unknown): Record<string, TSchema> {
+  return (schema as { properties?: Record<string, TSchema> } | undefined)?.properties ?? {};
+}
+
+function bodyContent(body: TSchema, schemas: Record<string, Json>): Json {
+  const isForm = Object.values(propertiesOf(body)).some((property) => property["format"] === "binary");
+  const schema = jsonSchemaOf(body, schemas);
+  if (isForm) return { "multipart/form-data": { schema } };
+  return { "application/json": { schema, example: bodyExampleOf(schema, schemas) } };
+}
+
+function successes(about: Description, schemas: Record<string, Json>): Json {
+  const own = Object.entries(about.answer_headers ?? {}).map(([name, description]) => [
+    name,
+    { description, schema: { type: "string" } },
+  ]);
+  const headers = { "X-Request-Id": REQUEST_ID, ...Object.fromEntries(own) };
+  const answers = Object.entries(about.answers).map(([status, answer]) => {
+    if (answer === null) return [status, { description: "Done; there is no body.", headers }];
+    if (isBytes(answer))
+      return [
+        status,
+        {
+          description: answer.words,
+          headers,
+          content: { [answer.content_type]: { schema: { type: "string", format: "binary" } } },
+        },
+      ];
+    const schema = jsonSchemaOf(answer, schemas);
+    const example = exampleOf(schema, schemas);
+    const description = DONE[status] ?? "What is wrong.";
+    return [status, { description, headers, content: { "application/json": { schema, example } } }];
+  });
+  return Object.fromEntries(answers);
+}
+
+const DONE: Record<string, string> = { 200: "Done.", 201: "Made.", 202: "Accepted; the work goes on." };
+
+function isBytes(answer: TSchema | BytesAnswer): answer is BytesAnswer {
+  return "content_type" in answer;
+}
+
+/** What a route can refuse, told by its shape and its description. */
+function errorsOf({ method, path, hooks }: DescribedRoute, about: Description): ErrorCode[] {
+  const writes = method !== "GET";
+  return [
+    ...(about.open ? [] : (["unauthorized", "rate_limited"] as const)),
+    ...(writes && !about.open ? (["cross_origin"] as const) : []),
+    ...(writes ? (["payload_too_large", "validation_error"] as const) : []),
+    ...(hooks.params || hooks.query ? (["validation_error"] as const) : []),
+    ...(path.includes(":") ? (["not_found"] as const) : []),
+    ...(about.errors ?? []),
+    ...ALWAYS,
+  ];
+}
+
+function refusals(codes: ErrorCode[], limited: TSchema | undefined, schemas: Record<string, Json>): Json {
+  const byStatus = Map.groupBy(new Set(codes), (code) => STATUS[code]);
+  const answers = Object.fromEntries(
+    [...byStatus].map(([status, group]) => [status, refusal(status, group)]),
+  );
+  if (limited === undefined) return answers;
+  const schema = jsonSchemaOf(limited, schemas);
+  const { content, ...rate } = refusal(429, ["rate_limited"]);
+  const both = { ...(content as Json), "application/json": { schema, example: exampleOf(schema, schemas) } };
+  return { ...answers, 429: { ...rate, content: both } };
+}
+
+function refusal(status: number, codes: ErrorCode[]): Json {
+  return {
+    description: codes.map((code) => `\`${code}\`: ${TITLES[code]}.`).join(" "),
+    headers: {
+      "X-Request-Id": REQUEST_ID,
+      ...(status === 429 ? { "Retry-After": { $ref: "#/components/headers/RetryAfter" } } : {}),
+      ...(status === 401 ? { "WWW-Authenticate": { $ref: "#/components/headers/WwwAuthenticate" } } : {}),
+    },
+    content: {
+      "application/problem+json": {
+        schema: { $ref: "#/components/schemas/Problem" },
+        examples: Object.fromEntries(codes.map((code) => [code, { $ref: `#/components/examples/${code}` }])),
+      },
+    },
+  };
+}

@@ -1,0 +1,80 @@
+import type { TSchema } from "@sinclair/typebox";
+
+/** A schema, or any other part of the document, as plain JSON. */
+export type Json = Record<string, unknown>;
+
+/** A TypeBox schema as JSON Schema; its parts with an `$id` are moved to `schemas` under that name. */
+export function jsonSchemaOf(schema: TSchema, schemas: Record<string, Json>): Json {
+  return cleaned(JSON.parse(JSON.stringify(schema)) as Json, schemas);
+}
+
+/** The parts of a schema that are schemas, and how they are kept. */
+const DEEPER = {
+  properties: "map",
+  additionalProperties: "one",
+  anyOf: "list",
+  allOf: "list",
+  items: "one",
+} as const;
+
+/** How TypeBox writes a map with any keys. */
+const ANY_KEY = "^(.*)$";
+
+function cleaned(given: Json, schemas: Record<string, Json>): Json {
+  const { $id: id, nullable: _nullable, title: _title, ...rest } = given;
+  const schema = withOuterWords(withoutTextForm(withPlainMap(rest)));
+  if (schema["format"] === "binary") return { type: "string", format: "binary" };
+  const inner = withPlainChoice(
+    Object.fromEntries(
+      Object.entries(schema).map(([name, value]) => [
+        name,
+        name in DEEPER ? deeper(DEEPER[name as keyof typeof DEEPER], value, schemas) : value,
+      ]),
+    ),
+  );
+  if (typeof id !== "string") return inner;
+  schemas[id] = inner;
+  return { $ref: `#/components/schemas/${id}` };
+}
+
+function deeper(shape: "map" | "list" | "one", value: unknown, schemas: Record<string, Json>): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  if (shape === "one") return cleaned(value as Json, schemas);
+  if (shape === "list") return (value as Json[]).map((one) => cleaned(one, schemas));
+  const members = Object.entries(value as Record<string, Json>);
+  return Object.fromEntries(members.map(([key, one]) => [key, cleaned(one, schemas)]));
+}
+
+/** Elysia lets a number or a truth value in the query also be its text. */
+function withoutTextForm({ anyOf, ...schema }: Json): Json {
+  const branches = anyOf as Json[] | undefined;
+  const meant = branches?.find((branch) => TEXT_FORMS.has(String(branch["type"])));
+  if (!meant || !branches?.some((branch) => TEXT_FORMS.has(String(branch["format"]))))
+    return branches ? { ...schema, anyOf } : schema;
+  return { ...schema, ...meant };
+}
+
+const TEXT_FORMS = new Set(["integer", "number", "numeric", "boolean"]);
+
+/** What is said of a value that may be null is said outside of the choice; its example may be null too. */
+function withOuterWords({ anyOf, ...schema }: Json): Json {
+  const [first, ...others] = (anyOf ?? []) as Json[];
+  if (!first || "$id" in first || others.at(-1)?.["type"] !== "null")
+    return anyOf ? { ...schema, anyOf } : schema;
+  const { description, examples, ...inner } = first;
+  const words = Object.entries({ description, examples }).filter(([, value]) => value !== undefined);
+  return { ...Object.fromEntries(words), ...schema, anyOf: [inner, ...others] };
+}
+
+function withPlainMap({ patternProperties, ...schema }: Json): Json {
+  const values = (patternProperties as Json | undefined)?.[ANY_KEY];
+  if (values !== undefined) return { ...schema, additionalProperties: values };
+  return patternProperties === undefined ? schema : { ...schema, patternProperties };
+}
+
+function withPlainChoice({ anyOf, ...schema }: Json): Json {
+  const branches = anyOf as Json[] | undefined;
+  if (branches?.every((branch) => typeof branch["const"] === "string"))
+    return { ...schema, type: "string", enum: branches.map((branch) => branch["const"]) };
+  return branches ? { ...schema, anyOf } : schema;
+}

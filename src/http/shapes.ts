@@ -1,0 +1,14 @@
+import type { TSchema } from "@sinclair/typebox";
+import { t } from "elysia";
+import { DEFAULT_PAGE, MAX_PAGE } from "../lib/pagination.ts";
+
+/** What every paged list takes. */
+export const pageQuery = {
+  limit: t.Integer({ title: "limit", minimum: 1, maximum: MAX_PAGE, default: DEFAULT_PAGE }),
+  cursor: t.Optional(t.String({ description: "`next_cursor` of the previous page." })),
+};
+
+/** A page of a list; `next_cursor` is null on the last one. */
+export function pageShape<Item extends TSchema>(item: Item) {
+  return t.Object({ items: t.Array(item), next_cursor: t.Nullable(t.String()) });
+}

@@ -1,0 +1,180 @@
+import { MODEL_KINDS } from "../ai/providers.ts";
+import type { App } from "../app.ts";
+import { planLimits, refuseOverCap } from "../billing/plans.ts";
+import type { Db } from "../db/database.ts";
+import type { InboxRow, UserRow } from "../db/schema.ts";
+import { invalid } from "../errors.ts";
+import { slugOf } from "../lib/slug.ts";
+import { isLongerThan } from "../lib/text-length.ts";
+import { normalizeAllowlist } from "./allowlist.ts";
+
+const MAX_LABEL_CHARS = 100;
+const TARGETS = ["ai", "notes", "codehost-a", "codehost-b", "sheets"];
+const MAX_QUOTED_CHARS = 100;
+
+export interface Scope {
+  /** What the inbox may use. An empty list is the model alone. */
+  targets: string[];
+  /** Targets whose writing tools may run on untrusted mail without being named. */
+  autonomous: string[];
+}
+
+export interface InboundPolicy {
+  /** Answer strangers whose address could not be authenticated. */
+  reply_to_unauthenticated: boolean;
+  /** Route newsletters and other bulk mail, without an answer. */
+  process_bulk: boolean;
+}
+
+/** What both a new inbox and a patch may set. */
+export interface InboxSettings {
+  label?: string | null;
+  default_connection_id?: string | null;
+  mcp_connection_ids?: string[];
+  context_ids?: string[];
+  reply_enabled?: boolean;
+  allowlist_senders?: string[];
+  scope?: { targets: string[]; autonomous?: string[] } | null;
+  inbound_policy?: Partial<InboundPolicy>;
+  retention_days?: number | null;
+}
+
+interface Change {
+  user: UserRow;
+  settings: InboxSettings;
+  /** What holds where the change says nothing. */
+  policy: InboundPolicy;
+}
+
+/** The columns that the given members set; references and list sizes are checked here. */
+export async function columnsOf(
+  app: App,
+  tx: Db,
+  { user, settings, policy }: Change,
+): Promise<Partial<InboxRow>> {
+  const { label, reply_enabled, scope, inbound_policy, retention_days } = settings;
+  const columns: Partial<InboxRow> = await listColumns(app, tx, { user, settings });
+  if (label !== undefined) columns.label = checkedLabel(label ?? "");
+  if (reply_enabled !== undefined) columns.reply_enabled = reply_enabled ? 1 : 0;
+  if (retention_days !== undefined) columns.retention_days = retention_days;
+  if (inbound_policy !== undefined) columns.inbound_policy = JSON.stringify({ ...policy, ...inbound_policy });
+  if (scope === null) columns.scope = null;
+  else if (scope !== undefined) columns.scope = JSON.stringify(await checkedScope(tx, user, scope));
+  return columns;
+}
+
+async function listColumns(
+  app: App,
+  tx: Db,
+  { user, settings }: Omit<Change, "policy">,
+): Promise<Partial<InboxRow>> {
+  const { default_connection_id, mcp_connection_ids, context_ids, allowlist_senders } = settings;
+  const limits = planLimits(app.config, user.plan);
+  const columns: Partial<InboxRow> = {};
+  if (default_connection_id !== undefined) {
+    await refuseNoModel(tx, user, default_connection_id);
+    columns.default_connection_id = default_connection_id;
+  }
+  if (mcp_connection_ids !== undefined) {
+    const ids = [...new Set(mcp_connection_ids)];
+    refuseOverCap("MCP connections in one inbox", limits.mcp_per_inbox, ids.length);
+    await refuseNoToolServers(tx, user, ids);
+    columns.mcp_connection_ids = JSON.stringify(ids);
+  }
+  if (context_ids !== undefined) {
+    await refuseForeignContexts(tx, user, context_ids);
+    columns.context_ids = JSON.stringify([...new Set(context_ids)]);
+  }
+  if (allowlist_senders !== undefined) {
+    const senders = normalizeAllowlist(allowlist_senders);
+    refuseOverCap("allowed senders in one inbox", limits.allowlist_entries, senders.length);
+    columns.allowlist_senders = JSON.stringify(senders);
+  }
+  return columns;
+}
+
+function checkedLabel(label: string): string {
+  if (isLongerThan(label, MAX_LABEL_CHARS))
+    throw invalid("body.label", "too_long", `The label must have at most ${MAX_LABEL_CHARS} characters.`);
+  // Half an emoji could not be stored as it is.
+  return label.toWellFormed();
+}
+
+async function refuseNoModel(tx: Db, user: UserRow, id: string | null): Promise<void> {
+  if (id === null) return;
+  const row = await tx
+    .selectFrom("connections")
+    .select("id")
+    .where("user_id", "=", user.id)
+    .where("id", "=", id)
+    .where("kind", "in", Object.keys(MODEL_KINDS))
+    .executeTakeFirst();
+  if (!row) throw invalid("body.default_connection_id", "connection_not_found", "connection not found");
+}
+
+async function refuseNoToolServers(tx: Db, user: UserRow, ids: string[]): Promise<void> {
+  if (ids.length === 0) return;
+  const rows = await tx
+    .selectFrom("connections")
+    .select("id")
+    .where("user_id", "=", user.id)
+    .where("id", "in", ids)
+    .where("kind", "=", "mcp")
+    .execute();
+  if (rows.length < ids.length)
+    throw invalid("body.mcp_connection_ids", "connection_not_found", "connection not found");
+}
+
+async function refuseForeignContexts(tx: Db, user: UserRow, ids: string[]): Promise<void> {
+  if (ids.length === 0) return;
+  const rows = await tx
+    .selectFrom("contexts")
+    .select("id")
+    .where("user_id", "=", user.id)
+    .where("id", "in", ids)
+    .execute();
+  const found = new Set(rows.map((row) => row.id));
+  const missing = ids.findIndex((id) => !found.has(id));
+  if (missing !== -1) throw invalid(`body.context_ids.${missing}`, "context_not_found", "context not found");
+}
+
+async function checkedScope(
+  tx: Db,
+  user: UserRow,
+  scope: NonNullable<InboxSettings["scope"]>,
+): Promise<Scope> {
+  const targets = [...new Set(scope.targets)];
+  const autonomous = [...new Set(scope.autonomous)];
+  const servers = await toolServerSlugs(tx, user);
+  const unknown = targets.find(
+    (target) => !TARGETS.includes(target) && !servers.includes(target.replace(/^mcp:/, "")),
+  );
+  if (unknown !== undefined) {
+    const available = [...TARGETS, ...servers.map((slug) => `mcp:${slug}`)].join(", ");
+    throw invalid(
+      "body.scope.targets",
+      "unknown_target",
+      `"${unknown.slice(0, MAX_QUOTED_CHARS)}" is not a target. Available: ${available}.`,
+    );
+  }
+  const outside = autonomous.find((target) => !targets.includes(target));
+  if (outside !== undefined)
+    throw invalid(
+      "body.scope.autonomous",
+      "outside_targets",
+      `"${outside.slice(0, MAX_QUOTED_CHARS)}" must also stand in scope.targets.`,
+    );
+  return { targets, autonomous };
+}
+
+/** What the user's own tool servers are called in a target. */
+async function toolServerSlugs(tx: Db, user: UserRow): Promise<string[]> {
+  const rows = await tx
+    .selectFrom("connections")
+    .select("label")
+    .where("user_id", "=", user.id)
+    .where("kind", "=", "mcp")
+    .orderBy("id")
+    .execute();
+  return [...new Set(rows.map((row) => slugOf(row.label)))].filter(Boolean);
+}

@@ -1,0 +1,89 @@
+import { t } from "elysia";
+import { RoutingShape } from "../messages/shapes.ts";
+
+const moment = (what: string) =>
+  t.Integer({ description: `${what}, in unix seconds.`, examples: [1_768_478_400] });
+const ids = (what: string) => t.Array(t.String({ format: "uuid" }), { description: what });
+
+const ScopeShape = t.Object(
+  {
+    targets: t.Array(t.String({ examples: ["notes"] }), {
+      description: "What the inbox may use; an empty list is the model alone.",
+    }),
+    autonomous: t.Array(t.String(), {
+      description: "Targets whose writing tools may run on untrusted mail without being named.",
+      examples: [[]],
+    }),
+  },
+  { $id: "Scope" },
+);
+
+const InboundPolicyShape = t.Object(
+  {
+    reply_to_unauthenticated: t.Boolean({
+      description: "Answer strangers whose address could not be authenticated.",
+      examples: [false],
+    }),
+    process_bulk: t.Boolean({
+      description: "Route newsletters and other bulk mail, without an answer.",
+      examples: [false],
+    }),
+  },
+  { $id: "InboundPolicy" },
+);
+
+export const InboxShape = t.Object(
+  {
+    id: t.String({ format: "uuid" }),
+    label: t.String({ examples: ["Reports"] }),
+    address: t.String({ examples: ["reports-k3m9x2abcdef@mail.example.org"] }),
+    local_part: t.String({ examples: ["reports-k3m9x2abcdef"] }),
+    prefix: t.Nullable(t.String({ description: "The readable part of the address.", examples: ["reports"] })),
+    domain: t.String({ examples: ["mail.example.org"] }),
+    domain_id: t.Nullable(
+      t.String({
+        format: "uuid",
+        description: "The custom domain of the address; null for the service's own.",
+      }),
+    ),
+    default_connection_id: t.Nullable(t.String({ format: "uuid", description: "The model connection." })),
+    mcp_connection_ids: ids("Tool servers it may use."),
+    context_ids: ids("Contexts that belong to it."),
+    reply_enabled: t.Boolean(),
+    allowlist_senders: t.Array(t.String({ examples: ["bob@example.com"] }), {
+      description:
+        "Who may write: addresses, domains (`@example.com`) and subdomains (`@*.example.com`). Empty: everybody, but only the owner commands.",
+    }),
+    scope: t.Nullable(ScopeShape),
+    inbound_policy: InboundPolicyShape,
+    retention_days: t.Nullable(
+      t.Integer({
+        description: "How long content is kept; null: as the server and the plan say.",
+        examples: [30],
+      }),
+    ),
+    routed: t.Boolean({ description: "Whether there is a model to work on its mail." }),
+    created: moment("When it was made"),
+    updated: moment("When it was last changed"),
+  },
+  { $id: "Inbox" },
+);
+
+export const CardSentShape = t.Object(
+  { sent: t.Literal(true), to: t.String({ format: "email" }) },
+  { $id: "CardSent" },
+);
+
+export const InboxTestShape = t.Composite(
+  [
+    RoutingShape,
+    t.Object({
+      reply: t.Object({
+        to: t.String({ format: "email" }),
+        subject: t.String({ examples: ["Re: Test mail"] }),
+        delivered: t.Boolean({ description: "Whether it has been handed over; `reply_status` says more." }),
+      }),
+    }),
+  ],
+  { $id: "InboxTest", description: "What became of the test mail, and the answer that was mailed to you." },
+);

@@ -1,0 +1,90 @@
+const MAX_QUOTED_CHARS = 300;
+/** Enough for a quotation after redaction, and a bound on the work of it. */
+const MAX_READ_CHARS = 600;
+const MAX_RAW_CHARS = 8_000;
+/** Shorter secrets would also match ordinary words. */
+const MIN_SECRET_CHARS = 4;
+/** So much of a longer secret in one piece is taken for a part of it. */
+const MIN_PART_CHARS = 8;
+/** How providers blank out the middle of a key that they repeat. */
+const MASKED_WORD = /\S*(?:\*{2,}|\.{3}|…|•{2,})\S*/gu;
+const KEPT_ENDS_CHARS = 3;
+
+/** The sentence inside the many shapes of an error's body; nothing of a web page. */
+export function wordsOf(body: string): string {
+  const parsed = parseJson(body);
+  if (parsed === undefined) {
+    return /^\s*</.test(body) ? "(a web page instead of an answer)" : body;
+  }
+  const first: unknown = Array.isArray(parsed) ? parsed[0] : parsed;
+  const inner = member(first, "error") ?? first;
+  const words = [inner, member(inner, "message"), member(inner, "detail")].find(
+    (value) => typeof value === "string",
+  );
+  return typeof words === "string" ? words : JSON.stringify(inner ?? "");
+}
+
+/** Somebody else's words on one short line, without the secrets they may repeat: whole, encoded, masked or in part. */
+export function quote(text: string, secrets: string[]): string {
+  // Control characters and line breaks have no business in a log line or a mail's sentence.
+  const line = text
+    .slice(0, MAX_RAW_CHARS)
+    .replace(/[\s\p{C}]+/gu, " ")
+    .trim();
+  const long = secrets.filter((secret) => secret.length >= MIN_SECRET_CHARS);
+  const forms = new Set(long.flatMap((secret) => [secret, encodeURIComponent(secret), inJson(secret)]));
+  const clean = hideParts(hideMasked(line.slice(0, MAX_READ_CHARS), long), [...forms]);
+  return clean.length > MAX_QUOTED_CHARS ? `${clean.slice(0, MAX_QUOTED_CHARS - 1)}…` : clean;
+}
+
+export function member(value: unknown, name: string): unknown {
+  return typeof value === "object" && value !== null ? (value as Record<string, unknown>)[name] : undefined;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function inJson(secret: string): string {
+  return JSON.stringify(secret).slice(1, -1);
+}
+
+function hideMasked(text: string, secrets: string[]): string {
+  return text.replace(MASKED_WORD, (word) => {
+    const bare = word.replace(/^\W+|\W+$/g, "");
+    const [start, end] = [bare.slice(0, KEPT_ENDS_CHARS), bare.slice(-KEPT_ENDS_CHARS)];
+    const shows = (secret: string): boolean =>
+      bare.length >= KEPT_ENDS_CHARS && (secret.startsWith(start) || secret.endsWith(end));
+    return secrets.some(shows) ? "[key]" : word;
+  });
+}
+
+function hideParts(text: string, forms: string[]): string {
+  const shown = inLowerCase(text);
+  const hidden = forms.map(inLowerCase);
+  let clean = "";
+  let at = 0;
+  while (at < text.length) {
+    const length = Math.max(0, ...hidden.map((form) => sharedChars(shown, at, form)));
+    clean += length === 0 ? text.charAt(at) : "[key]";
+    at += length || 1;
+  }
+  return clean;
+}
+
+/** How much of a secret stands in a text at one place; 0 if too little to tell. */
+function sharedChars(text: string, at: number, secret: string): number {
+  let length = Math.min(MIN_PART_CHARS, secret.length);
+  if (!secret.includes(text.slice(at, at + length)) || at + length > text.length) return 0;
+  while (at + length < text.length && secret.includes(text.slice(at, at + length + 1))) length += 1;
+  return length;
+}
+
+/** ASCII alone, so that every character keeps its place. */
+function inLowerCase(text: string): string {
+  return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
+}

@@ -1,0 +1,54 @@
+import type { App } from "../app.ts";
+import type { Db } from "../db/database.ts";
+import { composeReply, type OutgoingAttachment } from "./compose.ts";
+import { signMail } from "./dkim.ts";
+import { newMessageId, sendLater } from "./outgoing.ts";
+
+/** A mail that the server writes by itself, such as a login code: it answers nothing and belongs to no inbox. */
+export interface Letter {
+  /** Whose mail it is: it goes when the account goes. */
+  user_id: string;
+  to: string;
+  subject: string;
+  markdown: string;
+  reply_to?: string;
+  attachments?: OutgoingAttachment[];
+}
+
+/** Queues a letter in the caller's transaction. */
+export type QueueLetter = (tx: Db) => Promise<void>;
+
+/** Composes and signs a letter. It is stored, and sent, only once `queue` is called: signing is too slow for a transaction. */
+export async function prepareLetter(app: App, letter: Letter): Promise<QueueLetter> {
+  const id = Bun.randomUUIDv7();
+  const { domain } = app.config.smtp;
+  const from = app.config.outbound.from || `mailwright@${domain}`;
+  const composed = await composeReply({
+    from: { name: "Mailwright", address: from },
+    to: letter.to,
+    envelope_from: from,
+    subject: letter.subject,
+    message_id: newMessageId(app, id, domain),
+    hop: 0,
+    markdown: letter.markdown,
+    date: new Date(app.nowMs()),
+    kind: "notice",
+    ...(letter.reply_to === undefined ? {} : { reply_to: letter.reply_to }),
+    ...(letter.attachments === undefined ? {} : { attachments: letter.attachments }),
+  });
+  // Our keys are published under our own domain; a relay signs for any other.
+  const raw = from.endsWith(`@${domain}`) ? await signMail(composed.raw, domain, app.dkim) : composed.raw;
+  const { rfc_message_id, envelope_from, envelope_to } = composed;
+  return async (tx) => {
+    await sendLater(app, tx, {
+      id,
+      user_id: letter.user_id,
+      message_id: null,
+      kind: "notice",
+      envelope_from,
+      envelope_to,
+      rfc_message_id,
+      raw,
+    });
+  };
+}

@@ -1,0 +1,149 @@
+import type { App } from "../app.ts";
+import { periodEnd } from "../billing/ledger.ts";
+import type { Db } from "../db/database.ts";
+import type { MessageRow, MessageState, UserRow } from "../db/schema.ts";
+import { AppError } from "../errors.ts";
+import { ownInbox } from "../inboxes/inboxes.ts";
+import { acceptRetry, firstTry, type IncomingFile } from "./accept.ts";
+import { ownMessage, readRouting } from "./messages.ts";
+import { readBytes } from "./stored-bytes.ts";
+import type { RoutingView } from "./view.ts";
+
+export interface RetryOutcome {
+  view: RoutingView;
+  /** Of a retry over the credit cap. */
+  resets_at?: number;
+}
+
+/**
+ * Has the work of a failed message done again as a new message. `admit` is called once nothing else stands in the
+ * way, and may throw.
+ */
+export async function retryMessage(
+  app: App,
+  user: UserRow,
+  { id, admit }: { id: string; admit: () => void },
+): Promise<RetryOutcome> {
+  const material = await readMaterial(app, await retryable(app.db, user, id));
+  const retry = await app.write(async (tx) => {
+    // Looked up again: the inbox may have been deleted since.
+    const failed = await retryable(tx, user, id);
+    await refuseSecondRetry(tx, failed);
+    const inbox = await ownInbox(tx, user, failed.inbox_id ?? "");
+    admit();
+    return acceptRetry(app, tx, { failed, inbox, user, ...material });
+  });
+  const view = await readRouting(app, user, retry.id);
+  return retry.state === "limited" ? { view, resets_at: periodEnd(app.now()) } : { view };
+}
+
+const REFUSALS: Record<Exclude<MessageState, "failed">, { message: string; fix: string }> = {
+  received: {
+    message: "This message is still being worked on.",
+    fix: "See with GET /v1/messages/{id} what becomes of it.",
+  },
+  done: {
+    message: "This message is done, so there is nothing to try again.",
+    fix: "To have the same done once more, send it with POST /v1/messages.",
+  },
+  limited: {
+    message: "This message was over the credit limit and was never begun.",
+    fix: "Send it again when there are credits; GET /auth/me says when.",
+  },
+  rejected: {
+    message: "This mail was refused, so there is nothing to try again.",
+    fix: "See its reason, let the inbox allow its sender if it should, and have it sent again.",
+  },
+  skipped: {
+    message: "This mail was left out by a rule, so there is nothing to try again.",
+    fix: "See its reason, and have it sent again if it should be worked on.",
+  },
+};
+
+async function retryable(db: Db, user: UserRow, id: string): Promise<MessageRow> {
+  const [message] = await ownMessage(db, { user_id: user.id, id });
+  if (!message) throw new AppError("not_found", "There is no such message.");
+  if (message.state !== "failed") throw conflict(REFUSALS[message.state]);
+  if (message.source === "test")
+    throw conflict({
+      message: "This was a test of the inbox.",
+      fix: "Run the test again with POST /inboxes/{inbox_id}/test.",
+    });
+  if (message.inbox_id === null)
+    throw conflict({
+      message: "The inbox of this message has been deleted.",
+      fix: "Send it again, to another inbox.",
+    });
+  return message;
+}
+
+/** One at most of all that try the same message again may be waiting, running or done. */
+async function refuseSecondRetry(tx: Db, failed: MessageRow): Promise<void> {
+  const other = await tx
+    .selectFrom("messages")
+    .select(["id", "state"])
+    .where("retry_of", "=", firstTry(failed))
+    .where("state", "in", ["received", "done"])
+    .executeTakeFirst();
+  if (!other) return;
+  const how = other.state === "done" ? "has been tried again and is done" : "is being tried again";
+  throw conflict({
+    message: `This message ${how}: see message ${other.id}.`,
+    fix: `GET /v1/messages/${other.id} tells what became of it.`,
+  });
+}
+
+/** What a retry needs a copy of. A raw mail is shared: both messages name the same one, so that it is purged for both. */
+async function readMaterial(
+  app: App,
+  failed: MessageRow,
+): Promise<{ content: string | null; files: IncomingFile[] }> {
+  if (failed.raw_mail_id !== null) {
+    await refusePurgedMail(app.db, failed.raw_mail_id);
+    return { content: null, files: [] };
+  }
+  const stored = await app.db
+    .selectFrom("message_contents")
+    .select(["content", "purged_at"])
+    .where("message_id", "=", failed.id)
+    .executeTakeFirst();
+  if (stored && stored.purged_at !== null) throw purged();
+  return { content: stored?.content ?? null, files: await readFiles(app, failed.id) };
+}
+
+async function refusePurgedMail(db: Db, raw_mail_id: string): Promise<void> {
+  const raw = await db
+    .selectFrom("raw_mails")
+    .select("purged_at")
+    .where("id", "=", raw_mail_id)
+    .executeTakeFirst();
+  if (raw?.purged_at !== null) throw purged();
+}
+
+async function readFiles(app: App, message_id: string): Promise<IncomingFile[]> {
+  const rows = await app.db
+    .selectFrom("attachments")
+    .selectAll()
+    .where("message_id", "=", message_id)
+    .where("direction", "=", "in")
+    .orderBy("id")
+    .execute();
+  const files: IncomingFile[] = [];
+  for (const row of rows) {
+    const bytes = await readBytes(app, row);
+    if (!bytes) throw purged();
+    files.push({ filename: row.filename, content_type: row.content_type, bytes });
+  }
+  return files;
+}
+
+function purged(): AppError {
+  return conflict({
+    message: "What this message was about has been deleted, as it is kept for a limited time only.",
+    fix: "Send it again.",
+  });
+}
+
+function conflict({ message, fix }: { message: string; fix: string }): AppError {
+  return new AppError("conflict", message, { fix });
+}

@@ -1,0 +1,85 @@
+import { findAdministrator } from "../accounts/administrator.ts";
+import type { App } from "../app.ts";
+import type { UserRow } from "../db/schema.ts";
+import { splitAddress } from "../inboxes/addresses.ts";
+import { prepareLetter } from "../mail/letters.ts";
+import type { MailClass } from "../mail/machine-mail.ts";
+import type { Delivery, Examined, Reception, Recipient } from "./decide.ts";
+
+/** RFC 5321 §4.5.1 and RFC 2142: mail to these addresses reaches a person. */
+const ROLES = new Set(["postmaster", "abuse"]);
+const RULE = { limit: 20, window_seconds: 3_600 };
+/** What a mail provider still takes once it is encoded as a file. */
+const MAX_BYTES = 15 * 1_048_576;
+
+/** The administrator, if `address` is a role address of this server and there is one. */
+export async function findRole(app: App, address: string): Promise<UserRow | undefined> {
+  const { local_part, domain } = splitAddress(address);
+  const isRole = domain === app.config.smtp.domain && ROLES.has(local_part);
+  // RFC 5321 §4.1.1.3: of all names, this one is good without a domain.
+  return isRole || address.toLowerCase() === "postmaster" ? findAdministrator(app) : undefined;
+}
+
+/**
+ * The recipients with, for each role address, a letter to the administrator that holds the mail; `decideForAll` queues
+ * it in its commit. A reception instead when the mail cannot be taken.
+ */
+export async function prepareRoleMail(
+  app: App,
+  delivery: Delivery,
+  mail: Examined,
+): Promise<Recipient[] | Reception> {
+  if (delivery.recipients.every(({ role }) => role === undefined)) return delivery.recipients;
+  if (isMachine(mail.kind)) {
+    app.log.info({ from: delivery.mail_from, kind: mail.kind }, "machine mail to a role address dropped");
+    return delivery.recipients;
+  }
+  if (delivery.raw.byteLength > MAX_BYTES) return TOO_LARGE;
+  if (!app.limiter.take("role-mail", RULE).ok) return COME_LATER;
+  return Promise.all(delivery.recipients.map((recipient) => withLetter(app, delivery, mail, recipient)));
+}
+
+const TOO_LARGE: Reception = {
+  code: 552,
+  enhanced: "5.3.4",
+  text: "Mail to postmaster and abuse may have 15 MB at most",
+};
+const COME_LATER: Reception = {
+  code: 451,
+  enhanced: "4.7.1",
+  text: "The operator has been written to often enough this hour; please try again later",
+};
+
+/** Nobody is to be told about reports and answers of machines: two of them would write to each other for ever. */
+function isMachine(kind: MailClass): boolean {
+  return kind.kind === "hard" || (kind.kind === "soft" && kind.reason === "auto_reply");
+}
+
+async function withLetter(
+  app: App,
+  { raw }: Delivery,
+  mail: Examined,
+  recipient: Recipient,
+): Promise<Recipient> {
+  const { role, address } = recipient;
+  if (!role) return recipient;
+  const proven = mail.identity.authenticated ? "proven" : "not proven: it may be forged";
+  const letter = await prepareLetter(app, {
+    user_id: role.administrator.id,
+    to: role.administrator.email,
+    subject: `Mail to ${address}`,
+    markdown: [
+      `Somebody wrote to ${asCode(address)}, which reaches you as the administrator of this server.`,
+      `From: ${asCode(mail.from_address)} (${proven})`,
+      `Subject: ${asCode(mail.subject)}`,
+      "The whole mail is attached as message.eml. Be careful with what is in it.",
+    ].join("\n\n"),
+    attachments: [{ filename: "message.eml", content_type: "application/octet-stream", bytes: raw }],
+  });
+  return { ...recipient, role: { ...role, letter } };
+}
+
+/** What others chose is nothing but text: no link and no format. */
+function asCode(text: string): string {
+  return `\`${text.replaceAll(/[`\p{Cc}]/gu, "'")}\``;
+}

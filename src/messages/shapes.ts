@@ -1,0 +1,141 @@
+import { t } from "elysia";
+
+const count = (what: string) => t.Integer({ minimum: 0, description: what });
+export const moment = (what: string) =>
+  t.Integer({ description: `${what}, in unix seconds.`, examples: [1_768_478_400] });
+
+export const AttachmentShape = t.Object(
+  {
+    id: t.String({ format: "uuid" }),
+    direction: t.Union([t.Literal("in"), t.Literal("out")]),
+    filename: t.String({ examples: ["report.csv"] }),
+    content_type: t.String({ examples: ["text/csv"] }),
+    size: count("Bytes."),
+    url: t.String({ description: "Path of the download.", examples: ["/messages/…/attachments/…"] }),
+    purged: t.Optional(t.Boolean({ description: "True once the bytes have been deleted." })),
+  },
+  { $id: "Attachment" },
+);
+
+const StepShape = t.Object(
+  {
+    index: t.Integer({ minimum: 0 }),
+    type: t.Union(["tool_call", "context", "extract", "warning"].map((name) => t.Literal(name))),
+    server: t.Optional(t.Nullable(t.String())),
+    name: t.Optional(t.String()),
+    arguments: t.Optional(t.Unknown()),
+    status: t.Union(["ok", "error", "blocked"].map((name) => t.Literal(name))),
+    output: t.Optional(t.Nullable(t.String())),
+    duration_ms: t.Optional(t.Nullable(t.Integer({ minimum: 0 }))),
+  },
+  { $id: "Step", description: "One thing the run did on the way to its result." },
+);
+
+export const CommandShape = t.Object(
+  {
+    target: t.Nullable(t.String()),
+    command: t.String({ examples: ["Summarise this"] }),
+    options: t.Record(t.String(), t.Unknown(), { examples: [{}] }),
+    contexts: t.Array(t.String(), { examples: [[]] }),
+    tags: t.Array(t.String(), { examples: [[]] }),
+    macro: t.Nullable(t.String()),
+    raw: t.String({ examples: ["Summarise this"] }),
+  },
+  { $id: "Command", description: "The instruction as it was understood." },
+);
+
+const usage = t.Nullable(
+  t.Object(
+    { input_tokens: count("Tokens read."), output_tokens: count("Tokens written.") },
+    { $id: "Usage" },
+  ),
+);
+export const source = t.Union([t.Literal("email"), t.Literal("api"), t.Literal("test")]);
+export const activityStatus = t.Union([
+  t.Literal("received"),
+  t.Literal("done"),
+  t.Literal("failed"),
+  t.Literal("rejected"),
+  t.Literal("limited"),
+]);
+const replyStatus = t.Union(
+  ["none", "queued", "sent", "deferred", "bounced", "suppressed"].map((name) => t.Literal(name)),
+);
+
+const routing = {
+  message_id: t.String({ format: "uuid" }),
+  conversation_id: t.Nullable(t.String({ format: "uuid" })),
+  source,
+  result: t.String({
+    description: "Output of the model; empty until there is one.",
+    examples: ["It is fine."],
+  }),
+  error: t.Nullable(t.String({ examples: ["The model did not answer in time."] })),
+  usage,
+  steps: t.Array(StepShape),
+  attachments: t.Array(AttachmentShape, { description: "Files that the run produced." }),
+  reply_status: replyStatus,
+  subject: t.Nullable(t.String()),
+  created: moment("When it was accepted"),
+};
+const credits = {
+  charged: count("Credits this run cost."),
+  remaining: count("Credits left in this period."),
+};
+
+export const RoutingShape = t.Object(
+  {
+    ...routing,
+    status: t.Union(["done", "failed", "limited", "skipped", "processing"].map((name) => t.Literal(name))),
+    credits: t.Object(credits),
+  },
+  { $id: "RoutingResult" },
+);
+
+export const LimitedShape = t.Object(
+  {
+    ...routing,
+    status: t.Literal("limited"),
+    code: t.Literal("credit_limit"),
+    credits: t.Object({ ...credits, resets_at: moment("When there are new credits") }),
+  },
+  { $id: "CreditLimit", description: "The call was over the credit cap; nothing was charged." },
+);
+
+export const ActivityShape = t.Object(
+  {
+    message_id: t.String({ format: "uuid" }),
+    conversation_id: t.Nullable(t.String({ format: "uuid" })),
+    inbox_id: t.Nullable(t.String({ format: "uuid" })),
+    source,
+    status: activityStatus,
+    command: t.Nullable(CommandShape),
+    result: t.String(),
+    error: t.Nullable(t.String()),
+    reason: t.Nullable(t.String({ description: "Machine-readable cause.", examples: ["not_allowlisted"] })),
+    usage,
+    steps: t.Array(StepShape),
+    attachments: t.Array(AttachmentShape, { description: "Files of both directions." }),
+    subject: t.Nullable(t.String()),
+    sender: t.Nullable(t.String({ examples: ["ada@example.com"] })),
+    auth: t.Nullable(
+      t.Record(t.String(), t.Unknown(), { examples: [{ spf: "pass", dkim: "pass", dmarc: "pass" }] }),
+    ),
+    model: t.Nullable(t.String()),
+    credits_charged: count("Credits this run cost."),
+    reply_status: replyStatus,
+    reply_error: t.Nullable(t.String()),
+    duplicates: count("How often the same mail came again."),
+    retry_of: t.Nullable(
+      t.String({
+        format: "uuid",
+        description: "The message that this one tries again; of several tries, the first.",
+      }),
+    ),
+    tags: t.Array(t.String(), { description: "The recipient's +tag." }),
+    created: moment("When it was accepted"),
+    completed: t.Nullable(moment("When it ended")),
+    duration_ms: t.Nullable(t.Integer({ minimum: 0 })),
+  },
+  { $id: "Message" },
+);

@@ -1,0 +1,48 @@
+import { t } from "elysia";
+import { contextMembers, ContextShape } from "../contexts/shapes.ts";
+import { InboxShape } from "../inboxes/shapes.ts";
+
+const { title, slug, kind, body } = contextMembers;
+const { label, scope, reply_enabled } = InboxShape.properties;
+
+export const RecipeShape = t.Object(
+  {
+    id: t.String({ examples: ["email-summarizer"] }),
+    title: t.String({ examples: ["Summarise mail"] }),
+    description: t.String({ examples: ["Forward a long mail and get the points that matter."] }),
+    category: t.Union([t.Literal("reading"), t.Literal("writing"), t.Literal("filing")]),
+    icon: t.String({ description: "A word for the picture to show.", examples: ["list"] }),
+    min_plan: t.Union([t.Literal("free"), t.Literal("pro"), t.Literal("team")]),
+    requires: t.Array(t.String(), {
+      description: "`llm` and the kinds of other connections it works with.",
+      examples: [["llm"]],
+    }),
+    contexts: t.Array(t.Object({ title, slug, kind, body })),
+    inbox: t.Object({ label, scope, reply_enabled }),
+    applied: t.Boolean({ description: "Whether you have all of it.", examples: [false] }),
+  },
+  { $id: "Recipe", description: "An inbox and the contexts it works by, ready to be made." },
+);
+
+const SkippedShape = t.Object(
+  {
+    type: t.Union([t.Literal("context"), t.Literal("inbox")]),
+    slug: t.Optional(t.String({ description: "Of a context." })),
+    label: t.Optional(t.String({ description: "Of an inbox." })),
+    reason: t.Literal("exists"),
+  },
+  { examples: [{ type: "context", slug: "email-summary", reason: "exists" }] },
+);
+
+export const AppliedRecipeShape = t.Object(
+  {
+    recipe_id: t.String({ examples: ["email-summarizer"] }),
+    created: t.Object({ contexts: t.Array(ContextShape), inboxes: t.Array(InboxShape) }),
+    skipped: t.Array(SkippedShape, { description: "What was there before." }),
+    next_steps: t.Array(t.String(), {
+      description: "What is still missing, for a person to read.",
+      examples: [["Connect an LLM provider"]],
+    }),
+  },
+  { $id: "AppliedRecipe" },
+);

@@ -1,0 +1,38 @@
+import type { App } from "../app.ts";
+import { runShare } from "../billing/plans.ts";
+import type { Db } from "../db/database.ts";
+import type { UserRow } from "../db/schema.ts";
+import type { Job } from "../jobs/queue.ts";
+
+/**
+ * Accepts a message in one transaction, with a slot of the worker held for it where one is free and `wanted`. The
+ * slot goes back unless `accept` claimed a job for it, which `awaitEnd` then runs here and now.
+ */
+export async function acceptInline<Accepted extends { job: Job | null }>(
+  app: App,
+  { user, wanted }: { user: UserRow; wanted: boolean },
+  accept: (tx: Db, slot: boolean) => Promise<Accepted>,
+): Promise<Accepted> {
+  const share = runShare(app, user);
+  const slot = wanted && (app.worker?.reserve("route_message", share) ?? false);
+  let job: Job | null = null;
+  try {
+    const accepted = await app.write((tx) => accept(tx, slot));
+    // Only now: a commit that failed must not leave the slot taken for ever.
+    job = accepted.job;
+    return accepted;
+  } finally {
+    if (slot && job === null) app.worker?.release("route_message", share);
+  }
+}
+
+/** Past `ms` the run goes on under its lease; only this wait ends. A message without a job waits for the worker. */
+export async function awaitEnd(
+  app: App,
+  message_id: string,
+  { job, ms }: { job: Job | null; ms: number },
+): Promise<void> {
+  const ended = ms > 0 ? app.finished.wait(message_id, ms) : undefined;
+  if (job) app.worker?.run(job);
+  await ended;
+}

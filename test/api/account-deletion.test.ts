@@ -1,0 +1,319 @@
+import { expect, test } from "bun:test";
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { sql } from "kysely";
+import { emailFingerprint } from "../../src/accounts/accounts.ts";
+import type { Caller, TestApp } from "../support/app.ts";
+import { testApp } from "../support/app.ts";
+import { type Mailroom, mailroom } from "../support/mailroom.ts";
+import { smtpClient } from "../support/smtp-client.ts";
+import { freshCode, newestCode, openBrowser, signIn } from "./browser.ts";
+
+const ADA = "ada@example.com";
+const PASSWORD = "quiet river 42";
+/** Long enough for a segment file. */
+const BULK_BYTES = 40_000;
+
+test("nothing of a deleted account is left in any table or file", async () => {
+  await using room = await mailroom({
+    model: { reply: () => "SECRET-result" },
+    // Nobody answers there: the custom domain waits for its records.
+    config: { dns: { servers: ["127.0.0.1:9"] } },
+  });
+  await fill(room);
+  const before = await everything(room);
+  expect(namesFound(before)).toEqual(WORDS);
+  const gone = await openBrowser(room).send(
+    "DELETE",
+    "/auth/account",
+    { confirm: ` ${ADA.toUpperCase()} `, password: PASSWORD },
+    { "x-api-key": room.owner.key },
+  );
+  expect([gone.status, gone.body]).toEqual([204, ""]);
+  await room.drain();
+  const after = await everything(room);
+  expect(namesFound(after)).toEqual([]);
+  expect([room.owner.user.id, ADA, room.inbox.id].filter((name) => after.includes(name))).toEqual([]);
+  // What is left of the address is that it is never given out again.
+  expect(await room.app.db.selectFrom("retired_addresses").select("address").execute()).toContainEqual({
+    address: room.inbox.address,
+  });
+});
+
+test("every table that names a user loses its rows with the user", async () => {
+  await using t = await testApp();
+  const tables = (await t.app.db.introspection.getTables()).filter(({ columns }) =>
+    columns.some(({ name }) => name === "user_id"),
+  );
+  expect(tables.length).toBeGreaterThan(10);
+  for (const { name } of tables) {
+    const { rows } = await sql<{
+      on_delete: string;
+    }>`select on_delete from pragma_foreign_key_list(${name}) where "from" = 'user_id' and "table" = 'users'`.execute(
+      t.app.db,
+    );
+    expect([name, rows]).toEqual([name, [{ on_delete: "CASCADE" }]]);
+  }
+});
+
+test("a mail to two accounts stays whole for the one that stays", async () => {
+  await using room = await mailroom();
+  const bob = await room.as("bob@example.com");
+  const { body: inbox } = await bob.post("/inboxes", { allowlist_senders: [ADA] });
+  const raw = "SECRET-bulk".repeat(BULK_BYTES / 10);
+  await room.send({ text: raw, rcpt: [room.inbox.address, inbox.address] });
+  await room.drain();
+  const [stored, ...others] = await room.app.db.selectFrom("raw_mails").selectAll().execute();
+  expect([stored?.segment, others]).toEqual([1, []]);
+  await deleteAccount(room, room.owner);
+  await room.drain();
+  expect((await segments(room)).includes("SECRET-bulk")).toBe(true);
+  expect(await room.app.db.selectFrom("raw_mails").selectAll().execute()).toHaveLength(1);
+  await deleteAccount(room, bob);
+  await room.drain();
+  expect((await segments(room)).includes("SECRET-bulk")).toBe(false);
+  expect(await room.app.db.selectFrom("raw_mails").selectAll().execute()).toEqual([]);
+});
+
+test("the bytes of others that lie next to the erased ones stay as they are", async () => {
+  await using t = await testApp({ llm: { kind: "demo" } });
+  const [ada, bob] = [await t.as(ADA), await t.as("bob@example.com")];
+  const files = new Map<Caller, string>();
+  for (const caller of [bob, ada, bob, ada, bob]) {
+    if (!files.has(caller)) await caller.post("/inboxes", {});
+    const data = Buffer.alloc(BULK_BYTES, caller === ada ? "a-secret" : "b-secret").toString("base64");
+    const attachments = [{ filename: "a.bin", content_type: "application/octet-stream", data }];
+    await caller.post("/v1/messages", { instruction: "Read it", attachments });
+    files.set(caller, data);
+  }
+  await deleteAccount(t, ada);
+  await t.drain();
+  expect((await segments(t)).includes("a-secret")).toBe(false);
+  const { items } = (await bob.get("/messages")).body;
+  expect(items).toHaveLength(3);
+  for (const item of items) {
+    const file = await bob.get(item.attachments[0].url);
+    expect(Buffer.from(String(file.body)).toString("base64")).toBe(files.get(bob) as string);
+  }
+});
+
+test("keys and sessions die at once, and the address can make a new account that has nothing", async () => {
+  await using t = await testApp();
+  const browser = await signIn(t, ADA);
+  const { key } = (await browser.post("/auth/api-key")).body;
+  await browser.post("/inboxes", {});
+  const cookie = `service_session=${browser.cookies.get("service_session")}`;
+  const answer = await browser.send("DELETE", "/auth/account", { confirm: ADA });
+  expect(answer.status).toBe(204);
+  expect(browser.cookies.size).toBe(0);
+  expect((await t.request("/auth/me", { headers: { cookie } })).status).toBe(401);
+  expect((await t.request("/auth/me", { headers: { "x-api-key": key } })).status).toBe(401);
+  await signIn(t, ADA, browser);
+  expect((await browser.get("/inboxes")).body).toEqual([]);
+  expect((await browser.get("/auth/security-events")).body).toHaveLength(1);
+});
+
+test("mail to its addresses is refused for good", async () => {
+  await using room = await mailroom();
+  await using door = await smtpClient(room.door);
+  await deleteAccount(room, room.owner);
+  await door.script([
+    ["EHLO x.example", "250"],
+    ["MAIL FROM:<ada@example.com>", "250"],
+    [`RCPT TO:<${room.inbox.address}>`, "550 5.1.1"],
+  ]);
+});
+
+test("the wrong confirmation, and a missing or wrong password, change nothing", async () => {
+  await using t = await testApp();
+  const browser = await signIn(t, ADA);
+  await browser.post("/auth/set-password", { password: PASSWORD });
+  const cases: [unknown, number, string][] = [
+    [{}, 422, "validation_error"],
+    [undefined, 422, "validation_error"],
+    [{ confirm: null }, 422, "validation_error"],
+    [{ confirm: "yes", password: PASSWORD }, 422, "validation_error"],
+    [{ confirm: "bob@example.com", password: PASSWORD }, 422, "validation_error"],
+    [{ confirm: ADA }, 403, "current_password_required"],
+    [{ confirm: ADA, password: "wrong guess 1" }, 403, "current_password_required"],
+  ];
+  for (const [body, status, code] of cases) {
+    const answer = await browser.send("DELETE", "/auth/account", body);
+    expect([body, answer.status, answer.body.code]).toEqual([body, status, code]);
+  }
+  expect((await browser.get("/auth/me")).status).toBe(200);
+  const right = { confirm: ADA, password: PASSWORD };
+  expect((await browser.send("DELETE", "/auth/account", right)).status).toBe(204);
+});
+
+test("of two deletions at the same moment neither fails", async () => {
+  await using t = await testApp();
+  const ada = await t.as(ADA);
+  const send = () =>
+    t.request("/auth/account", {
+      method: "DELETE",
+      headers: { "x-api-key": ada.key, "content-type": "application/json" },
+      body: JSON.stringify({ confirm: ADA }),
+    });
+  expect((await Promise.all([send(), send()])).map(({ status }) => status)).toEqual([204, 204]);
+});
+
+test("a run that goes on ends without harm, and who waits for it is told that it is gone", async () => {
+  const answered = Promise.withResolvers<string>();
+  await using room = await mailroom({ model: { reply: () => answered.promise } });
+  const call = room.owner.post("/v1/messages", { instruction: "Take your time" });
+  await room.model.received(1);
+  await deleteAccount(room, room.owner);
+  const answer = await call;
+  expect([answer.status, answer.body.code]).toEqual([404, "not_found"]);
+  answered.resolve("SECRET-result");
+  await room.drain();
+  expect(namesFound(await everything(room))).toEqual([]);
+  expect(await room.app.db.selectFrom("jobs").selectAll().execute()).toEqual([]);
+});
+
+test("queued mail and messages of the account are not worked on any more", async () => {
+  await using room = await mailroom({
+    config: { outbound: { mode: "relay", relay_url: "smtp://127.0.0.1:1" } },
+  });
+  await room.send({ text: "Summarise this" });
+  await room.owner.post("/v1/messages", { instruction: "Later", async: true });
+  await openBrowser(room).post("/auth/request-code", { email: ADA });
+  await signInUnmailed(room);
+  const kinds = async () =>
+    (await room.app.db.selectFrom("jobs").select("kind").execute()).map(({ kind }) => kind).sort();
+  expect(await kinds()).toEqual(["mail_code", "route_message", "route_message", "send_mail"]);
+  await deleteAccount(room, room.owner);
+  expect(await kinds()).toEqual([]);
+  await room.drain();
+  expect(room.model.requests).toEqual([]);
+});
+
+test("the erasing goes on after a restart, until it is done", async () => {
+  await using t = await testApp({ llm: { kind: "demo" } });
+  const ada = await t.as(ADA);
+  await ada.post("/inboxes", {});
+  const data = Buffer.alloc(BULK_BYTES, "a-secret").toString("base64");
+  await ada.post("/v1/messages", {
+    instruction: "Read it",
+    attachments: [{ filename: "a.bin", content_type: "application/octet-stream", data }],
+  });
+  await deleteAccount(t, ada);
+  const [job] = await t.app.db.selectFrom("jobs").selectAll().execute();
+  expect([job?.kind, job?.status]).toEqual(["erase_bytes", "pending"]);
+  expect((await segments(t)).includes("a-secret")).toBe(true);
+  await t.drain();
+  expect((await segments(t)).includes("a-secret")).toBe(false);
+  expect(await t.app.db.selectFrom("jobs").selectAll().execute()).toEqual([]);
+});
+
+test("an administrator who leaves is followed by the next account that is verified alone", async () => {
+  await using t = await testApp();
+  const ada = await t.as(ADA);
+  expect(ada.user.is_admin).toBe(1);
+  await deleteAccount(t, ada);
+  const bob = await t.as("bob@example.com");
+  expect(bob.user.is_admin).toBe(1);
+});
+
+/** What was written into the account, by where: each of them is found before, and none after. */
+const WORDS = [
+  "SECRET-bulk",
+  "SECRET-connection",
+  "SECRET-content",
+  "SECRET-context",
+  "SECRET-file",
+  "SECRET-idempotency",
+  "SECRET-inbox",
+  "SECRET-instruction",
+  "SECRET-mail",
+  "SECRET-name",
+  "SECRET-pending",
+  "SECRET-result",
+  "SECRET-subject",
+  "secret-domain",
+];
+
+/** One of everything that an account can have. */
+async function fill(room: Mailroom): Promise<void> {
+  const { owner } = room;
+  await owner.patch("/auth/profile", { name: "SECRET-name" });
+  const registration = { email: ADA, password: PASSWORD, name: "SECRET-pending" };
+  await openBrowser(room, "192.0.2.44").post("/auth/register", registration);
+  await owner.post("/auth/set-password", { password: PASSWORD });
+  await openBrowser(room, "192.0.2.44").post("/auth/register", registration);
+  await freshCode(room, ADA);
+  await openBrowser(room).post("/auth/login", { email: ADA, password: PASSWORD });
+  await owner.post("/connections", { kind: "demo", label: "SECRET-connection" });
+  await owner.post("/contexts", { title: "SECRET-context", body: "SECRET-context", kind: "instruction" });
+  await owner.patch(`/inboxes/${room.inbox.id}`, { label: "SECRET-inbox" });
+  await owner.post("/custom-domains", { domain: "secret-domain.example.org" });
+  await owner.post(
+    "/v1/messages",
+    {
+      instruction: "SECRET-instruction",
+      content: "SECRET-content",
+      attachments: [
+        { filename: "SECRET-file.txt", content_type: "text/plain", data: btoa("SECRET-file") },
+        {
+          filename: "big.txt",
+          content_type: "text/plain",
+          data: btoa("SECRET-bulk".repeat(BULK_BYTES / 10)),
+        },
+      ],
+    },
+    { "idempotency-key": "SECRET-idempotency" },
+  );
+  await room.send({ subject: "SECRET-subject", text: "SECRET-mail" });
+  await room.send({ text: "SECRET-bulk".repeat(BULK_BYTES / 10), subject: "Big" });
+  await room.drain();
+  const limits = room.app.limiter.lasting().map(([key, full_at]) => ({ key, full_at }));
+  await room.app.db.insertInto("rate_limits").values(limits).execute();
+  const { file_bytes, mail_bytes } = await inSegments(room);
+  expect([file_bytes > 0, mail_bytes > 0]).toEqual([true, true]);
+}
+
+async function inSegments({ app }: TestApp) {
+  const attachments = app.db.selectFrom("attachments").select("size").where("segment", "is not", null);
+  const mails = app.db.selectFrom("raw_mails").select("size").where("segment", "is not", null);
+  const sum = (rows: { size: number }[]) => rows.reduce((total, { size }) => total + size, 0);
+  return { file_bytes: sum(await attachments.execute()), mail_bytes: sum(await mails.execute()) };
+}
+
+/** Every cell of every table, and every file with mail, as text. */
+async function everything(t: TestApp): Promise<string> {
+  const parts = [await segments(t)];
+  for (const { name } of await t.app.db.introspection.getTables()) {
+    const { rows } = await sql<Record<string, unknown>>`select * from ${sql.table(name)}`.execute(t.app.db);
+    for (const row of rows)
+      for (const cell of Object.values(row))
+        parts.push(cell instanceof Uint8Array ? Buffer.from(cell).toString("latin1") : String(cell));
+  }
+  parts.push(...t.app.limiter.lasting().map(([key]) => key));
+  return parts.join("\n").replaceAll(emailFingerprint(t.app, ADA), "");
+}
+
+async function segments({ app }: TestApp): Promise<string> {
+  const dir = join(app.config.data.dir, "mail");
+  const files = (await readdir(dir)).map((name) => Bun.file(join(dir, name)).bytes());
+  return (await Promise.all(files)).map((bytes) => Buffer.from(bytes).toString("latin1")).join("\n");
+}
+
+function namesFound(text: string): string[] {
+  return WORDS.filter((word) => text.includes(word));
+}
+
+async function deleteAccount(t: TestApp, caller: Caller): Promise<void> {
+  const answer = await t.request("/auth/account", {
+    method: "DELETE",
+    headers: { "x-api-key": caller.key, "content-type": "application/json" },
+    body: JSON.stringify({ confirm: caller.user.email }),
+  });
+  expect(answer.status).toBe(204);
+}
+
+/** A letter waits to be sent. */
+async function signInUnmailed(room: Mailroom): Promise<void> {
+  await room.owner.post("/auth/api-key");
+  expect(await newestCode(room, ADA)).toBeUndefined();
+}

@@ -1,0 +1,211 @@
+import { describe, expect, test } from "bun:test";
+import { ERROR_CODES } from "../../src/errors.ts";
+import { CATALOGUE } from "../../src/http/error-catalogue.ts";
+import { STATUS, TITLES } from "../../src/http/errors.ts";
+import { type TestApp, testApp } from "../support/app.ts";
+import { CHROMIUM, type Page, startBrowser } from "../support/browser.ts";
+import { LISTEN, openDoor } from "./door.ts";
+
+const PAGES = ["/docs", "/docs/errors"];
+const ASSETS = ["swagger-ui-bundle.js", "swagger-ui.css", "init.js", "style.css"];
+
+if (CHROMIUM === null) console.log("the pages are not tried in a browser: apt-get install chromium");
+
+test.each(PAGES)("%s is HTML that may load nothing but what this server serves", async (path) => {
+  await using t = await testApp();
+  const { status, headers, body } = await t.request(path);
+  expect([status, headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
+  const rules = (headers.get("content-security-policy") ?? "").split("; ").sort();
+  expect(rules).toEqual([
+    "base-uri 'none'",
+    "connect-src 'self'",
+    "default-src 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "img-src 'self' data:",
+    "script-src 'self'",
+    "style-src 'self'",
+  ]);
+  expect(body).not.toMatch(/<style|\sstyle=|\son\w+=|<script(?![^>]*\ssrc=)|(src|href)="(https?:)?\/\//);
+  expect(body).toContain('name="viewport"');
+});
+
+test.each(PAGES)("every local link and file of %s is there", async (path) => {
+  await using t = await testApp();
+  const { body } = await t.request(path);
+  const links = [...String(body).matchAll(/(?:src|href)="(\/[^"#]*)"/g)].map(([, link = ""]) => link);
+  expect(links.length).toBeGreaterThan(2);
+  for (const link of links) expect([link, (await t.request(link)).status]).toEqual([link, 200]);
+});
+
+test.each(ASSETS)(
+  "/docs/%s may be kept for a year under its version, and is not sent twice",
+  async (name) => {
+    await using t = await testApp();
+    const first = await t.request(`/docs/${name}`);
+    expect(first.status).toBe(200);
+    expect(first.headers.get("cache-control")).toBe("public, max-age=31536000, immutable");
+    expect(first.headers.get("content-type")).toMatch(/^text\/(css|javascript); charset=utf-8$/);
+    const etag = first.headers.get("etag") ?? "";
+    for (const known of [etag, `W/${etag}`, `"other", ${etag}`]) {
+      const again = await t.request(`/docs/${name}`, { headers: { "if-none-match": known } });
+      expect([again.status, again.body, again.headers.get("etag")]).toEqual([304, "", etag]);
+    }
+    const other = await t.request(`/docs/${name}`, { headers: { "if-none-match": '"other"' } });
+    expect(other.status).toBe(200);
+  },
+);
+
+test("/openapi.json is asked for again each time, and not sent twice", async () => {
+  await using t = await testApp();
+  const first = await t.request("/openapi.json");
+  expect(first.headers.get("content-type")).toBe("application/json");
+  expect(first.headers.get("cache-control")).toBe("no-cache");
+  const etag = first.headers.get("etag") ?? "";
+  await using door = await openDoor(t);
+  const again = await door.request("/openapi.json", { headers: { "if-none-match": etag } });
+  expect([again.status, again.body]).toEqual([304, ""]);
+});
+
+describe("/docs/errors", () => {
+  test("has a place for every error, with its status, its meaning and its mend", async () => {
+    await using t = await testApp();
+    const body = String((await t.request("/docs/errors")).body);
+    expect(Object.keys(CATALOGUE).sort()).toEqual([...ERROR_CODES].sort());
+    for (const code of ERROR_CODES) {
+      const place = new RegExp(`<section id="${code}">(.*?)</section>`, "s").exec(body)?.[1] ?? "";
+      expect(place).toContain(Bun.escapeHTML(TITLES[code]));
+      expect(place).toContain(`status ${STATUS[code]}`);
+      expect(wordsOf(place)).toContain(CATALOGUE[code].meaning.replaceAll("`", ""));
+      expect(wordsOf(place)).toContain(CATALOGUE[code].mend.replaceAll("`", ""));
+      expect(body).toContain(`<li><a href="#${code}">`);
+    }
+  });
+
+  test("is where the type of an error leads", async () => {
+    await using t = await testApp();
+    const { type } = (await t.request("/inboxes")).body as { type: string };
+    expect(type).toStartWith(t.app.base_url);
+    const { pathname, hash } = new URL(type);
+    expect((await t.request(pathname)).body).toContain(`id="${hash.slice(1)}"`);
+  });
+
+  test("speaks of an error in whole sentences and without leftovers", () => {
+    for (const { meaning, mend } of Object.values(CATALOGUE)) {
+      for (const words of [meaning, mend]) {
+        expect(words).toMatch(/^[A-Z].*\.$/);
+        expect(words.split("`").length % 2).toBe(1);
+      }
+    }
+  });
+});
+
+describe.skipIf(CHROMIUM === null)("in a browser", () => {
+  test("/docs draws every operation of the document, breaks no rule and asks nobody else", async () => {
+    await using t = await testApp({ server: LISTEN });
+    await using door = await openDoor(t);
+    await using browser = await startBrowser();
+    const page = await browser.open(`${door.url}/docs`);
+    const operations = await operationsOf(t);
+    await page.until(`document.querySelectorAll(".opblock").length >= ${operations}`);
+    expect(await page.evaluate<number>(`document.querySelectorAll(".opblock").length`)).toBe(operations);
+    expect(await page.evaluate<string>(`document.body.innerText`)).not.toMatch(/errors? occurred|failed to/i);
+    expectQuiet(page, door.url);
+    await picture(page, "docs");
+    const night = await browser.open(`${door.url}/docs`, { dark: true, width: 360 });
+    await night.until(`document.querySelector(".opblock")`);
+    const colour = `getComputedStyle(document.querySelector(".opblock-tag")).color`;
+    expect(await night.evaluate<string>(colour)).not.toBe(await page.evaluate<string>(colour));
+    expectQuiet(night, door.url);
+    await picture(night, "docs on a phone in the dark");
+  }, 30_000);
+
+  test("/docs sends a call with the key that was typed in, and shows the answer", async () => {
+    await using t = await testApp({ server: LISTEN });
+    await using door = await openDoor(t);
+    await using browser = await startBrowser();
+    const ada = await t.as("ada@example.com");
+    const page = await browser.open(`${door.url}/docs`);
+    await page.until(`document.querySelector(".authorize")`);
+    await click(page, ".authorize");
+    await page.until(`document.querySelector(".auth-container input")`);
+    await type(page, ".auth-container input", ada.key);
+    await click(page, ".auth-container .authorize");
+    await click(page, ".btn-done");
+    const operation = "#operations-Inboxes-postInboxes";
+    await page.until(`document.querySelector("${operation}")`);
+    await click(page, `${operation} .opblock-summary-control`);
+    await page.until(`document.querySelector("${operation} .try-out__btn")`);
+    await click(page, `${operation} .try-out__btn`);
+    await page.until(`document.querySelector("${operation} textarea")`);
+    await type(page, `${operation} textarea`, '{"label":"From the docs"}');
+    await click(page, `${operation} .execute`);
+    await page.until(`document.querySelector("${operation} .live-responses-table .response")`);
+    const shown = `document.querySelector("${operation} .live-responses-table").innerText`;
+    expect(await page.evaluate<string>(shown)).toContain("201");
+    expect((await ada.get("/inboxes")).body[0].label).toBe("From the docs");
+    expect(page.requests.at(-1)?.headers["X-API-Key"]).toBe(ada.key);
+    expect(await page.evaluate<number>(`localStorage.length + sessionStorage.length`)).toBe(0);
+    expectQuiet(page, door.url);
+  }, 30_000);
+
+  test.each([
+    { name: "a desk", width: 1_280, dark: false },
+    { name: "a phone in the dark", width: 360, dark: true },
+  ])(
+    "/docs/errors fits the screen of $name",
+    async ({ name, ...look }) => {
+      await using t = await testApp({ server: LISTEN });
+      await using door = await openDoor(t);
+      await using browser = await startBrowser();
+      const page = await browser.open(`${door.url}/docs/errors#plan_limit_reached`, look);
+      const wide = `document.documentElement.scrollWidth - document.documentElement.clientWidth`;
+      expect(await page.evaluate<number>(wide)).toBe(0);
+      const top = `document.querySelector("#plan_limit_reached").getBoundingClientRect().top`;
+      expect(await page.evaluate<number>(top)).toBeLessThan(100);
+      const back = await page.evaluate<string>(`getComputedStyle(document.body).backgroundColor`);
+      expect(back).toBe(look.dark ? "rgb(28, 32, 34)" : "rgb(255, 255, 255)");
+      expectQuiet(page, door.url);
+      await picture(page, `errors on ${name}`);
+    },
+    30_000,
+  );
+});
+
+function wordsOf(html: string): string {
+  const text = html.replaceAll(/<[^>]+>/g, "");
+  return text.replaceAll("&#x27;", "'").replaceAll("&quot;", '"').replaceAll("&amp;", "&");
+}
+
+async function operationsOf(t: TestApp): Promise<number> {
+  const { paths } = (await t.request("/openapi.json")).body as { paths: Record<string, object> };
+  return Object.values(paths).flatMap((operations) => Object.keys(operations)).length;
+}
+
+function expectQuiet(page: Page, origin: string): void {
+  expect(page.complaints).toEqual([]);
+  const elsewhere = page.requests.filter(
+    ({ url }) => !url.startsWith(`${origin}/`) && !url.startsWith("data:"),
+  );
+  expect(elsewhere).toEqual([]);
+}
+
+async function click(page: Page, selector: string): Promise<void> {
+  await page.evaluate(`document.querySelector(${JSON.stringify(selector)}).click()`);
+}
+
+/** As a person would: React only sees what goes through the setter of the element's own kind. */
+async function type(page: Page, selector: string, text: string): Promise<void> {
+  await page.evaluate(`(() => {
+    const field = document.querySelector(${JSON.stringify(selector)});
+    Object.getOwnPropertyDescriptor(Object.getPrototypeOf(field), "value").set.call(field, ${JSON.stringify(text)});
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+    field.dispatchEvent(new Event("change", { bubbles: true }));
+  })()`);
+}
+
+/** For eyes: SCREENSHOTS=folder keeps a picture of each page. */
+async function picture(page: Page, name: string): Promise<void> {
+  const folder = process.env["SCREENSHOTS"];
+  if (folder !== undefined) await page.screenshot(`${folder}/${name.replaceAll(" ", "-")}.png`);
+}
