@@ -49,20 +49,14 @@ export function createPool(app: App, { kind, slots, run }: PoolOptions): Pool {
     if (state === "stopped" || used >= slots) return;
     looked_ms = app.nowMs();
     let taken = 0;
-    let jobs: Job[] = [];
-    try {
-      const found = await claimJobs(app, kind, shares, () => {
-        taken = Math.max(0, slots - used);
-        used += taken;
-        return taken;
-      });
-      jobs = found.jobs;
-      backlog = jobs.length === taken;
-      alarm.set(found.next_at === null ? MAX_SLEEP_MS : found.next_at * 1_000 - app.nowMs());
-    } catch (error) {
-      app.log.error({ kind, err: messageOf(error) }, "jobs cannot be claimed; trying again");
-      alarm.set(CLAIM_AGAIN_MS);
-    }
+    const found = await claimJobs(app, kind, shares, () => {
+      taken = Math.max(0, slots - used);
+      used += taken;
+      return taken;
+    });
+    const { jobs } = found;
+    if (found.ok) backlog = jobs.length === taken;
+    alarm.set(found.sleep_ms);
     used -= taken - jobs.length;
     for (const job of jobs) run(job);
   });
@@ -108,22 +102,24 @@ export function createPool(app: App, { kind, slots, run }: PoolOptions): Pool {
   };
 }
 
-/** Claims as many jobs as `take` says once it is their turn to be claimed. */
+/** Claims as many jobs as `take` says once it is their turn to be claimed; `sleep_ms` until it is worth looking again. */
 async function claimJobs(app: App, kind: JobKind, shares: Shares, take: () => number) {
   let jobs: Job[] = [];
   try {
-    const found = await app.write(async (tx) => {
+    const { next_at, full } = await app.write(async (tx) => {
       const claimed = await claim(tx, kind, { ...clocksOf(app), limit: take(), running: shares.running });
       // At once, not after the commit: a newcomer must not be counted without them.
       jobs = claimed.jobs;
       for (const { share } of jobs) shares.take(share);
       return claimed;
     });
-    shares.setWaiting(found.full);
-    return found;
+    shares.setWaiting(full);
+    const sleep_ms = next_at === null ? MAX_SLEEP_MS : next_at * 1_000 - app.nowMs();
+    return { ok: true, jobs, sleep_ms };
   } catch (error) {
+    app.log.error({ kind, err: messageOf(error) }, "jobs cannot be claimed; trying again");
     for (const { share } of jobs) shares.giveBack(share);
-    throw error;
+    return { ok: false, jobs: [], sleep_ms: CLAIM_AGAIN_MS };
   }
 }
 
