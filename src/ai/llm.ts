@@ -119,9 +119,17 @@ async function clientOf(connection: ModelConnection, fetch: SafeFetch): Promise<
 async function createClient(connection: ModelConnection, fetch: SafeFetch): Promise<OpenAI> {
   // Loaded at the first call: it would cost the server's start 80 ms and everybody without a model its memory.
   const { default: Client } = await import("openai");
-  return new Client({
+  const headers = headersOf(connection);
+  /** Its parent composes and checks a dozen headers at every call, and we send none of them. */
+  class PlainClient extends Client {
+    override async buildRequest({ method, path, body, signal }: Parameters<OpenAI["buildRequest"]>[0]) {
+      const req = { method, headers, body: JSON.stringify(body), ...(signal ? { signal } : {}) };
+      return { req, url: this.buildURL(path, null), timeout: this.timeout };
+    }
+  }
+  return new PlainClient({
     baseURL: endpointOf(connection).base_url,
-    // The client insists on a key; what is really sent is decided in `ask`.
+    // The client insists on a key; `headersOf` decides what is sent.
     apiKey: connection.api_key === "" ? "none" : connection.api_key,
     adminAPIKey: null,
     organization: null,
@@ -144,24 +152,29 @@ class CallFault extends Error {
   }
 }
 
-/** The client's fetch: our own headers only, the body bounded, everything but a good answer thrown as CallFault. */
+/** All headers of a call. */
+function headersOf({ api_key, headers }: ModelConnection): Headers {
+  const sent = new Headers({ accept: "application/json", "content-type": "application/json" });
+  sent.set("user-agent", "Mailwright");
+  if (api_key !== "") {
+    sent.set("authorization", `Bearer ${api_key}`);
+  }
+  for (const [name, value] of Object.entries(headers ?? {})) {
+    sent.set(name, value);
+  }
+  return sent;
+}
+
+/** The client's fetch: the body bounded, everything but a good answer thrown as CallFault. */
 async function ask(
   connection: ModelConnection,
   fetch: SafeFetch,
   url: string | URL,
   init: RequestInit,
 ): Promise<Response> {
-  const headers = new Headers({ accept: "application/json", "content-type": "application/json" });
-  headers.set("user-agent", "Mailwright");
-  if (connection.api_key !== "") {
-    headers.set("authorization", `Bearer ${connection.api_key}`);
-  }
-  for (const [name, value] of Object.entries(connection.headers ?? {})) {
-    headers.set(name, value);
-  }
   try {
     // Not every fetch given here keeps to one address, and a redirect would carry the key elsewhere.
-    const response = await fetch(url, { ...init, headers, redirect: "manual" });
+    const response = await fetch(url, { ...init, redirect: "manual" });
     const { bytes, truncated } = await readCapped(response, MAX_ANSWER_BYTES);
     const bad = badAnswer(connection, response, { text: () => new TextDecoder().decode(bytes), truncated });
     if (bad !== null) {

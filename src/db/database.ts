@@ -1,10 +1,10 @@
 import { mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import Sqlite from "better-sqlite3";
-import { Kysely, sql } from "kysely";
+import { sql } from "kysely";
 import { folderFault } from "../lib/start-faults.ts";
 import { startCheckpoints } from "./checkpoint.ts";
-import { sqliteDialect } from "./dialect.ts";
+import { openKysely } from "./dialect.ts";
 import { type Db, groupCommit, type Write } from "./group-commit.ts";
 import type { Schema } from "./schema.ts";
 
@@ -42,7 +42,7 @@ export function openDatabase(
   sqlite.pragma("secure_delete = ON");
   // A savepoint keeps the pages it may have to give back; by default it keeps them in a file.
   sqlite.pragma("temp_store = MEMORY");
-  const db = new Kysely<Schema>({ dialect: sqliteDialect(sqlite) });
+  const db = openKysely<Schema>(sqlite);
   const write = groupCommit(db, beforeCommit);
   const checkpoints = inMemory ? undefined : startCheckpoints(sqlite, path, warn);
   return {

@@ -136,15 +136,14 @@ export const inboxById = prepared((db, key: { id: string }) =>
 
 /** The user's own inbox, or `not_found`, whether it is unknown or somebody else's. */
 export async function ownInbox(db: Db, user: UserRow, id: string): Promise<InboxRow> {
-  const row = await db
-    .selectFrom("inboxes")
-    .selectAll()
-    .where("id", "=", id)
-    .where("user_id", "=", user.id)
-    .executeTakeFirst();
+  const [row] = await inboxOfUser(db, { id, user_id: user.id });
   if (!row) throw new AppError("not_found", "There is no such inbox.");
   return row;
 }
+
+const inboxOfUser = prepared((db, key: { id: string; user_id: string }) =>
+  db.selectFrom("inboxes").selectAll().where("id", "=", key.id).where("user_id", "=", key.user_id),
+);
 
 export function viewInbox(app: App, row: InboxRow) {
   return {

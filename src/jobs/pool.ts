@@ -1,6 +1,7 @@
 import type { App } from "../app.ts";
 import { messageOf } from "../errors.ts";
-import { claim, type Job, type JobKind, type Share } from "./queue.ts";
+import type { Db } from "../db/database.ts";
+import { claim, claimPending, type Job, type JobKind, type Share } from "./queue.ts";
 import { createShares, type Shares } from "./shares.ts";
 
 /** How long to wait before trying again to claim when the database refused. */
@@ -18,6 +19,10 @@ export interface Pool {
   reserve(share: Share | null): boolean;
   /** Gives a slot back: one that was reserved, or that of a job that has ended. */
   release(share: Share | null): void;
+  /** Claims a job that waits, in the transaction that ends another: it spares a commit. After the commit, `follow` it. */
+  claimNext(tx: Db, ended: Job): Promise<Job | undefined>;
+  /** Begins it; its slot is the one that the ended job is about to give back. */
+  follow(job: Job): void;
   /** From now on `fill` also happens by itself: when a slot gets free, and when a job falls due. */
   start(): void;
   /** Claims nothing any more. */
@@ -37,36 +42,28 @@ export function createPool(app: App, { kind, slots, run }: PoolOptions): Pool {
   const shares = createShares();
   /** From the moment a job is enqueued until a claim finds none left: a caller must not take a slot before it. */
   let backlog = false;
+  let looked_ms = 0;
   let state: "manual" | "started" | "stopped" = "manual";
-  let timer: ReturnType<typeof setTimeout> | undefined;
 
   const fill = joined(async () => {
     if (state === "stopped" || used >= slots) return;
+    looked_ms = app.nowMs();
     let taken = 0;
-    let jobs: Job[] = [];
-    try {
-      const found = await claimJobs(app, kind, shares, () => {
-        taken = Math.max(0, slots - used);
-        used += taken;
-        return taken;
-      });
-      jobs = found.jobs;
-      backlog = jobs.length === taken;
-      sleep(found.next_at === null ? MAX_SLEEP_MS : found.next_at * 1_000 - app.nowMs());
-    } catch (error) {
-      app.log.error({ kind, err: messageOf(error) }, "jobs cannot be claimed; trying again");
-      sleep(CLAIM_AGAIN_MS);
-    }
+    const found = await claimJobs(app, kind, shares, () => {
+      taken = Math.max(0, slots - used);
+      used += taken;
+      return taken;
+    });
+    const { jobs } = found;
+    if (found.ok) backlog = jobs.length === taken;
+    alarm.set(found.sleep_ms);
     used -= taken - jobs.length;
     for (const job of jobs) run(job);
   });
 
-  const sleep = (ms: number): void => {
-    clearTimeout(timer);
-    if (state !== "started") return;
-    timer = setTimeout(() => void fill(), Math.min(Math.max(0, ms), MAX_SLEEP_MS));
-    timer.unref();
-  };
+  const alarm = createAlarm(() => state === "started" && fill());
+  /** Once in a while `fill` has to look itself: it also frees the leases that ran out. */
+  const mayFollow = () => state === "started" && backlog && app.nowMs() - looked_ms < MAX_SLEEP_MS;
 
   return {
     fill,
@@ -85,40 +82,70 @@ export function createPool(app: App, { kind, slots, run }: PoolOptions): Pool {
       shares.giveBack(share);
       if (state === "started") void fill();
     },
+    claimNext: async (tx, ended) => (mayFollow() ? claimOne(app, tx, shares, ended) : undefined),
+    follow(job) {
+      // It stays claimed, and the next start frees it.
+      if (state === "stopped") return;
+      used += 1;
+      shares.take(job.share);
+      run(job);
+    },
     start() {
       state = "started";
       void fill();
     },
     async stop() {
       state = "stopped";
-      clearTimeout(timer);
+      alarm.clear();
       await fill();
     },
   };
 }
 
-/** Claims as many jobs as `take` says once it is their turn to be claimed. */
+/** Claims as many jobs as `take` says once it is their turn to be claimed; `sleep_ms` until it is worth looking again. */
 async function claimJobs(app: App, kind: JobKind, shares: Shares, take: () => number) {
   let jobs: Job[] = [];
   try {
-    const found = await app.write(async (tx) => {
-      const claimed = await claim(tx, kind, {
-        now: app.now(),
-        steady_now: app.steadyNow(),
-        limit: take(),
-        running: shares.running,
-      });
+    const { next_at, full } = await app.write(async (tx) => {
+      const claimed = await claim(tx, kind, { ...clocksOf(app), limit: take(), running: shares.running });
       // At once, not after the commit: a newcomer must not be counted without them.
       jobs = claimed.jobs;
       for (const { share } of jobs) shares.take(share);
       return claimed;
     });
-    shares.setWaiting(found.full);
-    return found;
+    shares.setWaiting(full);
+    const sleep_ms = next_at === null ? MAX_SLEEP_MS : next_at * 1_000 - app.nowMs();
+    return { ok: true, jobs, sleep_ms };
   } catch (error) {
+    app.log.error({ kind, err: messageOf(error) }, "jobs cannot be claimed; trying again");
     for (const { share } of jobs) shares.giveBack(share);
-    throw error;
+    return { ok: false, jobs: [], sleep_ms: CLAIM_AGAIN_MS };
   }
+}
+
+/** One job for the slot that `ended` gives back, and of its account's share. */
+async function claimOne(app: App, tx: Db, shares: Shares, ended: Job): Promise<Job | undefined> {
+  const running = (account: string): number =>
+    shares.running(account) - (account === ended.share?.account ? 1 : 0);
+  const { jobs } = await claimPending(tx, ended.kind, { ...clocksOf(app), limit: 1, running });
+  return jobs[0];
+}
+
+function clocksOf(app: App): { now: number; steady_now: number } {
+  return { now: app.now(), steady_now: app.steadyNow() };
+}
+
+/** Rings once, after the time it was last set to, `MAX_SLEEP_MS` at the most; it keeps no process alive. */
+function createAlarm(ring: () => unknown) {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  return {
+    set(ms: number): void {
+      clearTimeout(timer);
+      timer = setTimeout(ring, Math.min(Math.max(0, ms), MAX_SLEEP_MS));
+      timer.unref();
+    },
+    clear: () => clearTimeout(timer),
+  };
 }
 
 /** `work` one at a time: all calls that come in the middle of it share one more round after it. */

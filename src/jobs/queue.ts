@@ -131,36 +131,34 @@ interface ClaimOptions {
 export async function claim<K extends JobKind>(
   tx: Db,
   kind: K,
-  { now, steady_now, limit, running }: ClaimOptions,
+  options: ClaimOptions,
 ): Promise<{ jobs: Job<K>[]; next_at: number | null; full: Set<string> }> {
-  const due = { kind, now, limit };
-  await freeExpired(tx, { kind, steady_now });
-  const [next] = await nextRun(tx, due);
-  const next_at = next?.run_at ?? null;
-  const { rows, full } = await fairlyDue(tx, due, running);
-  if (rows.length === 0) return { jobs: [], next_at, full };
-  await tx
-    .updateTable("jobs")
-    .set((eb) => ({
-      status: "running",
-      attempts: eb("attempts", "+", 1),
-      lease_until: steady_now + JOB_RULES[kind].lease_seconds,
-    }))
-    .where(
-      "id",
-      "in",
-      rows.map((row) => row.id),
-    )
-    .execute();
-  const jobs = rows.map((row) => ({
-    id: row.id,
-    kind,
-    payload: JSON.parse(row.payload) as JobPayloads[K],
-    attempts: row.attempts + 1,
-    failures: row.failures,
-    share: shareOf(row),
-  }));
-  return { jobs, next_at, full };
+  await freeExpired(tx, { kind, steady_now: options.steady_now });
+  const [next] = await nextRun(tx, { kind, now: options.now, limit: 1 });
+  return { ...(await claimPending(tx, kind, options)), next_at: next?.run_at ?? null };
+}
+
+/** Takes up to `limit` due jobs of a kind that are pending. */
+export async function claimPending<K extends JobKind>(
+  tx: Db,
+  kind: K,
+  { now, steady_now, limit, running }: ClaimOptions,
+): Promise<{ jobs: Job<K>[]; full: Set<string> }> {
+  const { rows, full } = await fairlyDue(tx, { kind, now, limit }, running);
+  const lease_until = steady_now + JOB_RULES[kind].lease_seconds;
+  const jobs: Job<K>[] = [];
+  for (const row of rows) {
+    await takeLease(tx, { id: row.id, lease_until });
+    jobs.push({
+      id: row.id,
+      kind,
+      payload: JSON.parse(row.payload) as JobPayloads[K],
+      attempts: row.attempts + 1,
+      failures: row.failures,
+      share: shareOf(row),
+    });
+  }
+  return { jobs, full };
 }
 
 type DueRow = Pick<JobRow, "id" | "payload" | "attempts" | "failures" | "account" | "account_slots">;
@@ -265,6 +263,17 @@ function dueOf(db: Db, due: Due, { not_of, not }: { not_of: string[]; not: strin
   if (not_of.length === 0) return others;
   return others.where((eb) => eb.or([eb("account", "is", null), eb("account", "not in", not_of)]));
 }
+
+const takeLease = prepared((db, lease: { id: string; lease_until: number }) =>
+  db
+    .updateTable("jobs")
+    .set((eb) => ({
+      status: "running",
+      attempts: eb("attempts", "+", 1),
+      lease_until: lease.lease_until,
+    }))
+    .where("id", "=", lease.id),
+);
 
 const nextRun = prepared((db, due: Due) =>
   db

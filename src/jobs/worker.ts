@@ -1,4 +1,5 @@
 import type { App } from "../app.ts";
+import type { Db } from "../db/database.ts";
 import { createPool, type Pool } from "./pool.ts";
 import type { Job, JobKind, Share } from "./queue.ts";
 import { type JobHandlers, runJob, STOPPING } from "./run-job.ts";
@@ -17,6 +18,9 @@ export interface JobWorker extends AsyncDisposable {
   reserve(kind: JobKind, share: Share | null): boolean;
   release(kind: JobKind, share: Share | null): void;
   run(job: Job): void;
+  /** See `Pool.claimNext` and `Pool.follow`. */
+  claimNext(tx: Db, ended: Job): Promise<Job | undefined>;
+  follow(job: Job): void;
   /** Runs whatever is due, and what that makes due, until nothing is left. */
   drain(): Promise<void>;
 }
@@ -52,6 +56,8 @@ export function createWorker(app: App, handlers: JobHandlers): JobWorker {
     reserve: (kind, share) => poolOf(kind).reserve(share),
     release: (kind, share) => poolOf(kind).release(share),
     run,
+    claimNext: (tx, ended) => poolOf(ended.kind).claimNext(tx, ended),
+    follow: (job) => poolOf(job.kind).follow(job),
     async drain() {
       for (;;) {
         await allPools((pool) => pool.fill());

@@ -52,6 +52,8 @@ export async function readCapped(
   response: Response,
   limit: number,
 ): Promise<{ bytes: Uint8Array<ArrayBuffer>; truncated: boolean }> {
+  if (isSurelyWithin(limit, response.headers))
+    return { bytes: new Uint8Array(await response.arrayBuffer()), truncated: false };
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of response.body ?? []) {
@@ -63,6 +65,16 @@ export async function readCapped(
   }
   const bytes = new Uint8Array(Buffer.concat(chunks));
   return { bytes: bytes.subarray(0, limit), truncated: size > limit };
+}
+
+/**
+ * Such a body needs no stream, which would take 256 KB for the smallest. The declared length says nothing about a
+ * body that comes packed or in chunks.
+ */
+function isSurelyWithin(limit: number, headers: Headers): boolean {
+  const length = headers.get("content-length");
+  if (length === null || headers.has("content-encoding") || headers.has("transfer-encoding")) return false;
+  return Number(length) <= limit;
 }
 
 /** Of Retry-After (RFC 9110 §10.2.3: seconds or a date), at most a day; null without one that can be read. */

@@ -1,6 +1,7 @@
 import type { App } from "../app.ts";
 import { releaseCredit, RUN_CREDITS, settleCredit } from "../billing/ledger.ts";
 import { noteTurn } from "../conversations/conversations.ts";
+import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
 import type { InboxRow, MessageRow } from "../db/schema.ts";
 import { finishJob, type Job } from "../jobs/queue.ts";
@@ -41,20 +42,30 @@ export interface Run {
 export async function closeRun(app: App, run: Run, ending: Ending): Promise<void> {
   const { message, input } = run;
   const reply = await answerTo(app, run, ending);
-  await writeOutcome(app, run.signal, async (tx) => {
+  const next = await writeOutcome(app, run.signal, async (tx) => {
     await finishJob(tx, run.job);
     const reply_status = reply ? await reply.queue(tx) : "none";
     await closeMessage(tx, { ...closingColumns(app, run, ending), id: message.id, reply_status });
     if (message.raw_mail_id !== null)
       await storeFiles(app, tx, { message_id: message.id, direction: "in", files: input.files });
-    if (ending.state === "failed") return releaseCredit(app, tx, message);
-    await settleCredit(app, tx, message);
-    const { conversation_id, sender } = message;
-    await noteTurn(tx, { conversation_id, sender, reply: ending.result, now: app.now() });
+    await (ending.state === "done" ? settleTurn(app, tx, message, ending) : releaseCredit(app, tx, message));
+    return app.worker?.claimNext(tx, run.job);
   });
+  if (next) app.worker?.follow(next);
   app.finished.notify(message.id);
   if (ending.state === "done") app.log.info({ message_id: message.id }, "message done");
   else app.log.warn({ message_id: message.id, reason: ending.reason }, "message failed");
+}
+
+async function settleTurn(
+  app: App,
+  tx: Db,
+  message: MessageRow,
+  { result }: Ending & { state: "done" },
+): Promise<void> {
+  await settleCredit(app, tx, message);
+  const { conversation_id, sender } = message;
+  await noteTurn(tx, { conversation_id, sender, reply: result, now: app.now() });
 }
 
 /** The answer to mail back: the result, or a notice of the failure for a person who could act on it. */

@@ -49,10 +49,12 @@ async function setUp({ route = finish, send = finish, slots = 4, giveUp }: Kinds
 /** A handler that reports each job it is given and then waits to be let go. */
 function gate() {
   const begun: string[] = [];
+  const jobs: Job[] = [];
   const waiting: (() => void)[] = [];
   let heard = Promise.withResolvers<void>();
   const run: Run = async (app, job, signal) => {
     begun.push(job.payload.message_id);
+    jobs.push(job);
     const go = Promise.withResolvers<void>();
     signal.addEventListener("abort", () => go.reject(signal.reason as Error));
     waiting.push(go.resolve);
@@ -63,6 +65,7 @@ function gate() {
   };
   return {
     begun,
+    jobs,
     run,
     open: () => waiting.shift()?.(),
     async count(wanted: number) {
@@ -362,6 +365,97 @@ describe("shares", () => {
     t.worker.release("route_message", ada);
     await t.worker.drain();
     expect(await t.jobs()).toEqual([]);
+  });
+});
+
+describe("claiming the next job in the transaction that ends one", () => {
+  /** A handler that ends its job and takes the next one on; `fail` makes the commit of the first such ending fail. */
+  function chain({ fail = false } = {}) {
+    const runs: string[] = [];
+    let atOnce = 0;
+    let most = 0;
+    const run: Run = async (app, job) => {
+      runs.push(job.payload.message_id);
+      most = Math.max(most, ++atOnce);
+      try {
+        const next = await app.write(async (tx) => {
+          await finishJob(tx, job);
+          const claimed = await app.worker?.claimNext(tx, job);
+          if (fail && claimed) throw new Error("commit failed");
+          return claimed;
+        });
+        atOnce -= 1;
+        if (next) app.worker?.follow(next);
+      } catch (error) {
+        fail = false;
+        atOnce -= 1;
+        throw error;
+      }
+    };
+    return { run, runs, most: () => most };
+  }
+
+  /** Adds jobs while the only slot is held, so that they wait. */
+  async function addWaiting(t: Awaited<ReturnType<typeof setUp>>, names: string[]): Promise<void> {
+    t.worker.reserve("route_message", null);
+    t.worker.start();
+    for (const name of names) await t.add({}, name);
+    t.worker.release("route_message", null);
+  }
+
+  test("runs all that wait, in order and no more at once than there are slots", async () => {
+    const c = chain();
+    await using t = await setUp({ route: c.run, slots: 1 });
+    await addWaiting(t, ["1", "2", "3", "4"]);
+    while ((await t.jobs()).length > 0) await t.app.write(() => Promise.resolve());
+    await t.worker.drain();
+    expect(c.runs).toEqual(["1", "2", "3", "4"]);
+    expect(c.most()).toBe(1);
+    expect(t.worker.reserve("route_message", null)).toBe(true);
+    t.worker.release("route_message", null);
+  });
+
+  test("keeps to the share of the account, which the ended job gives back", async () => {
+    const share = { account: "ada", slots: 1 };
+    const c = chain();
+    await using t = await setUp({ route: c.run, slots: 2 });
+    t.worker.reserve("route_message", null);
+    t.worker.reserve("route_message", null);
+    t.worker.start();
+    for (const name of ["1", "2", "3"]) await t.add({ share }, name);
+    t.worker.release("route_message", null);
+    t.worker.release("route_message", null);
+    while ((await t.jobs()).length > 0) await t.app.write(() => Promise.resolve());
+    await t.worker.drain();
+    expect([c.runs, c.most()]).toEqual([["1", "2", "3"], 1]);
+    expect(t.worker.reserve("route_message", share)).toBe(true);
+    t.worker.release("route_message", share);
+  });
+
+  test("is undone with that transaction: nobody runs the job twice", async () => {
+    const c = chain({ fail: true });
+    await using t = await setUp({ route: c.run, slots: 1 });
+    await addWaiting(t, ["1", "2"]);
+    while (c.runs.length < 2) await t.app.write(() => Promise.resolve());
+    await t.worker.drain();
+    t.clock.advance("1m");
+    await t.worker.drain();
+    expect(c.runs).toEqual(["1", "2", "1"]);
+    expect(await t.jobs()).toEqual([]);
+  });
+
+  test("claims nothing once the worker stops", async () => {
+    const g = gate();
+    await using t = await setUp({ route: g.run, slots: 1 });
+    t.worker.start();
+    for (const name of ["1", "2"]) await t.add({}, name);
+    await g.count(1);
+    const stop = stopped(t.worker);
+    const [ended] = g.jobs;
+    expect(await t.app.write((tx) => t.worker.claimNext(tx, ended as Job))).toBeUndefined();
+    g.open();
+    await stop;
+    expect(await t.jobs()).toMatchObject([{ status: "pending", attempts: 0 }]);
   });
 });
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import Sqlite from "better-sqlite3";
-import { Kysely, sql } from "kysely";
+import { sql } from "kysely";
 import { isStorageFault } from "../../src/db/database.ts";
-import { sqliteDialect } from "../../src/db/dialect.ts";
+import { openKysely } from "../../src/db/dialect.ts";
 import { groupCommit, type Write } from "../../src/db/group-commit.ts";
 import { messageOf } from "../../src/errors.ts";
 import type { Schema } from "../../src/db/schema.ts";
@@ -13,7 +13,7 @@ function traced() {
   const sqlite = new Sqlite(":memory:", { verbose: (text) => void trace.push(String(text)) });
   sqlite.exec("create table notes (id integer primary key, text text, parent integer references notes (id))");
   sqlite.pragma("foreign_keys = on");
-  const db = new Kysely<Schema>({ dialect: sqliteDialect(sqlite) });
+  const db = openKysely<Schema>(sqlite);
   const count = (statement: string) => trace.filter((text) => text === statement).length;
   const texts = () => sqlite.prepare("select text from notes order by id").pluck().all();
   return {
