@@ -40,6 +40,7 @@ export async function serve(config: Config, overrides: AppOverrides = {}): Promi
   const unused = unusedSettings(config);
   if (unused.length > 0)
     app.log.warn({ settings: unused }, "these settings have no effect in this version yet");
+  for (const caution of cautionsOf(config)) app.log.warn(caution);
   started.use(
     await keepRateLimits(app, (error) =>
       app.log.warn({ err: messageOf(error) }, "rate limits were not saved"),
@@ -59,6 +60,18 @@ export async function serve(config: Config, overrides: AppOverrides = {}): Promi
   const running = started.move();
   return { app, http: http.url, smtp: smtp.address, [Symbol.asyncDispose]: () => running.disposeAsync() };
 }
+
+/** What is allowed, and yet seldom meant on a server that others write to. */
+function cautionsOf({ outbound, smtp }: Config): string[] {
+  const nameless = `smtp.hostname is "${smtp.hostname}", which is no public name: other servers will refuse mail from it, and custom domains cannot point to it. Set it to the name that your MX record points to.`;
+  return [
+    ...(outbound.mode === "capture" ? [CAPTURED] : []),
+    ...(outbound.mode !== "capture" && !smtp.hostname.includes(".") ? [nameless] : []),
+  ];
+}
+
+const CAPTURED =
+  'outbound.mode is "capture": replies and login codes are kept here, and nothing leaves this machine';
 
 /** Calls that wait for a result get a while for it; then they are told where it will be, and the run goes on. */
 async function closeHttp(app: App, http: HttpDoor): Promise<void> {

@@ -32,11 +32,23 @@ export async function errorsPage(): Promise<string> {
 <code>detail</code> and <code>fix</code> say it in words; <code>request_id</code> leads to the entry in the server's log.</p>
 <nav aria-label="All errors"><ul>
 ${ERROR_CODES.map(entry).join("\n")}
+<li><a href="#credit_limit">Out of credits</a> <span>429</span></li>
 </ul></nav>
 ${ERROR_CODES.map(section).join("\n")}
+${CREDITS}
 </div>`,
   });
 }
+
+/** No problem+json: the answer is that of the call, as its message is in the activity like any other. */
+const CREDITS = `<section id="credit_limit">
+<h2><a href="#credit_limit">Out of credits</a></h2>
+<p class="facts"><code>credit_limit</code> <span>status 429</span></p>
+<p>A routing call over the credits of this period is answered like any other call, with <code>status</code> <code>limited</code> and
+<code>code</code> <code>credit_limit</code>. Nothing was run and nothing was charged. There is no <code>Retry-After</code>: trying again soon does not help.</p>
+<h3>What to do</h3>
+<p><code>credits.resets_at</code> says when there are new credits. The operator of the server can give an account a larger plan.</p>
+</section>`;
 
 async function page({ title, head, main }: { title: string; head: string; main: string }): Promise<string> {
   return `<!doctype html>

@@ -135,6 +135,8 @@ function asAppError(routes: { path: string; method: string }[], error: unknown, 
       "Something went wrong on the server. The log says more under this request id.",
     );
   const { pathname } = new URL(request.url);
+  if (/\/\/./.test(pathname))
+    return new AppError("not_found", `There is nothing at ${pathname.slice(0, 200)}: an id in it is empty.`);
   const allowed = allowedMethods(routes, pathname);
   if (allowed.length === 0)
     return new AppError("not_found", `There is nothing at ${pathname.slice(0, 200)}.`);

@@ -16,6 +16,7 @@ interface SchemaFault {
     minLength?: number;
     maximum?: number;
     minimum?: number;
+    format?: string;
     maxItems?: number;
     anyOf?: { const?: unknown; type?: string }[];
   };
@@ -47,6 +48,7 @@ function explain({ type, schema, message, value }: SchemaFault): { code: string;
   if (value === undefined) return { code: "missing", message: "is required" };
   switch (type) {
     case ValueErrorType.StringMinLength:
+      if (schema.minLength === 1) return { code: "too_short", message: "must not be empty" };
       return { code: "too_short", message: `must have at least ${schema.minLength} characters` };
     case ValueErrorType.StringMaxLength:
       return { code: "too_long", message: `must have at most ${schema.maxLength} characters` };
@@ -59,7 +61,7 @@ function explain({ type, schema, message, value }: SchemaFault): { code: string;
     case ValueErrorType.IntegerMaximum:
       return { code: "too_large", message: `must be at most ${schema.maximum}` };
     case ValueErrorType.StringFormat:
-      return { code: "invalid_format", message: "has the wrong form" };
+      return { code: "invalid_format", message: FORMS[schema.format ?? ""] ?? "has the wrong form" };
     case ValueErrorType.Kind:
       return { code: "not_a_file", message: "must be one file" };
     case ValueErrorType.Union:
@@ -67,9 +69,18 @@ function explain({ type, schema, message, value }: SchemaFault): { code: string;
     default:
       return {
         code: "invalid",
-        message: `is not valid: ${message.charAt(0).toLowerCase()}${message.slice(1)}`,
+        message: wordsOf(message),
       };
   }
+}
+
+const FORMS: Record<string, string> = { uuid: "must be an id (a UUID)" };
+
+/** The library says "Expected string", and only of a pattern more than a reader can use. */
+function wordsOf(message: string): string {
+  const kind = /^Expected (string|boolean|integer|number|array|object)\b(?! to match)/.exec(message)?.[1];
+  if (kind === undefined) return "has the wrong form";
+  return `must be ${/^[aio]/.test(kind) ? "an" : "a"} ${kind}`;
 }
 
 /** Of a member that may be null, the fault is the one that it has as something else. */

@@ -60,6 +60,10 @@ export const activityStatus = t.Union([
 ]);
 const replyStatus = t.Union(
   ["none", "queued", "sent", "deferred", "bounced", "suppressed"].map((name) => t.Literal(name)),
+  {
+    description:
+      "Of the mail that answers: `sent` is handed over to the next server or, where outgoing mail is captured, kept; `deferred` is tried again later.",
+  },
 );
 
 const routing = {
@@ -70,7 +74,7 @@ const routing = {
     description: "Output of the model; empty until there is one.",
     examples: ["It is fine."],
   }),
-  error: t.Nullable(t.String({ examples: ["The model did not answer in time."] })),
+  error: t.Nullable(t.String(), { examples: [null], description: "Why a run failed, in words." }),
   usage,
   steps: t.Array(StepShape),
   attachments: t.Array(AttachmentShape, { description: "Files that the run produced." }),

@@ -12,16 +12,31 @@ const POLL_SECONDS = 2;
 
 /** The lengths of the texts are checked in `runCall`: a schema here would count halves of an emoji. */
 const callBody = t.Object({
-  instruction: t.String({ examples: ["Summarise this in one sentence"] }),
-  content: t.Optional(t.String({ examples: ["The bridge opens on 3 May, two weeks earlier than planned."] })),
-  inbox_id: t.Optional(t.String({ format: "uuid" })),
-  conversation_id: t.Optional(t.String({ format: "uuid" })),
+  instruction: t.String({
+    description: "What is to be done: 1 to 10,000 characters, the only words that are obeyed.",
+    examples: ["Summarise this in one sentence"],
+  }),
+  content: t.Optional(
+    t.String({
+      description: "The text to work on, at most 500,000 characters; read and never obeyed.",
+      examples: ["The bridge opens on 3 May, two weeks earlier than planned."],
+    }),
+  ),
+  inbox_id: t.Optional(
+    t.String({ format: "uuid", description: "May be left out by an account with one inbox." }),
+  ),
+  conversation_id: t.Optional(
+    t.String({
+      format: "uuid",
+      description: "Goes on in this conversation, with memory of its earlier turns.",
+    }),
+  ),
   attachments: t.Optional(
     t.Array(
       t.Object({
         filename: t.String({ minLength: 1, maxLength: 255 }),
         content_type: t.String({ minLength: 1, maxLength: 255, pattern: "^[\\w.+-]+/[\\w.+-]+(\\s*;.*)?$" }),
-        data: t.String({ description: "Base64." }),
+        data: t.String({ description: "Base64, at most 10 MB decoded; 25 MB for all files together." }),
       }),
       {
         maxItems: MAX_FILES,
@@ -38,7 +53,7 @@ const CALL: Description = {
   tag: "Routing",
   summary: "Run an instruction through an inbox",
   description:
-    "The instruction is trusted; content and attachments are data that the model reads but never obeys. Waits about 90 seconds for the result, then answers 202 and goes on.",
+    "The instruction is trusted; content and attachments are data that the model reads but never obeys. Waits about 90 seconds for the result, then answers 202 and goes on. 200 means that the run has ended: `status` says how, and a run that failed is charged nothing.",
   answers: { 200: RoutingShape, 202: RoutingShape },
   limited: LimitedShape,
   errors: [

@@ -76,7 +76,7 @@ test("the rows of a page, and no others, are read in full", async () => {
   const queries = await queriesOf(t, () => ada.get("/messages?limit=3&source=api"));
   const reading = queries.filter(({ sql }) => /select \*.* from "messages"/.test(sql));
   expect(reading).toHaveLength(1);
-  expect(reading[0]?.sql).toContain('"id" in (?, ?, ?)');
+  expect(reading[0]?.sql).toMatch(/"id" in \(\S+, \S+, \S+\)/);
   for (const { sql } of queries.filter((query) => !reading.includes(query)))
     expect(sql).not.toMatch(/"(result|steps|instruction|command)"/);
 });
