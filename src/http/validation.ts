@@ -44,35 +44,49 @@ function placeOf(error: ValidationError, fault: SchemaFault): string {
   return `${error.type === "params" ? "path" : error.type}${fault.path.replaceAll("/", ".")}`;
 }
 
-function explain({ type, schema, message, value }: SchemaFault): { code: string; message: string } {
-  if (value === undefined) return { code: "missing", message: "is required" };
-  switch (type) {
-    case ValueErrorType.StringMinLength:
-      if (schema.minLength === 1) return { code: "too_short", message: "must not be empty" };
-      return { code: "too_short", message: `must have at least ${schema.minLength} characters` };
-    case ValueErrorType.StringMaxLength:
-      return { code: "too_long", message: `must have at most ${schema.maxLength} characters` };
-    case ValueErrorType.ArrayMaxItems:
-      return { code: "too_many", message: `must have at most ${schema.maxItems} entries` };
-    case ValueErrorType.NumberMinimum:
-    case ValueErrorType.IntegerMinimum:
-      return { code: "too_small", message: `must be at least ${schema.minimum}` };
-    case ValueErrorType.NumberMaximum:
-    case ValueErrorType.IntegerMaximum:
-      return { code: "too_large", message: `must be at most ${schema.maximum}` };
-    case ValueErrorType.StringFormat:
-      return { code: "invalid_format", message: FORMS[schema.format ?? ""] ?? "has the wrong form" };
-    case ValueErrorType.Kind:
-      return { code: "not_a_file", message: "must be one file" };
-    case ValueErrorType.Union:
-      return explainChoice(schema);
-    default:
-      return {
-        code: "invalid",
-        message: wordsOf(message),
-      };
-  }
+interface Explained {
+  code: string;
+  message: string;
 }
+
+function explain(fault: SchemaFault): Explained {
+  if (fault.value === undefined) return { code: "missing", message: "is required" };
+  if (fault.type === ValueErrorType.Union) return explainChoice(fault.schema);
+  return EXPLANATIONS[fault.type]?.(fault.schema) ?? { code: "invalid", message: wordsOf(fault.message) };
+}
+
+const tooSmall = ({ minimum }: SchemaFault["schema"]): Explained => ({
+  code: "too_small",
+  message: `must be at least ${minimum}`,
+});
+const tooLarge = ({ maximum }: SchemaFault["schema"]): Explained => ({
+  code: "too_large",
+  message: `must be at most ${maximum}`,
+});
+
+const EXPLANATIONS: { [type in ValueErrorType]?: (schema: SchemaFault["schema"]) => Explained } = {
+  [ValueErrorType.StringMinLength]: ({ minLength }) => ({
+    code: "too_short",
+    message: minLength === 1 ? "must not be empty" : `must have at least ${minLength} characters`,
+  }),
+  [ValueErrorType.StringMaxLength]: ({ maxLength }) => ({
+    code: "too_long",
+    message: `must have at most ${maxLength} characters`,
+  }),
+  [ValueErrorType.ArrayMaxItems]: ({ maxItems }) => ({
+    code: "too_many",
+    message: `must have at most ${maxItems} entries`,
+  }),
+  [ValueErrorType.NumberMinimum]: tooSmall,
+  [ValueErrorType.IntegerMinimum]: tooSmall,
+  [ValueErrorType.NumberMaximum]: tooLarge,
+  [ValueErrorType.IntegerMaximum]: tooLarge,
+  [ValueErrorType.StringFormat]: ({ format = "" }) => ({
+    code: "invalid_format",
+    message: FORMS[format] ?? "has the wrong form",
+  }),
+  [ValueErrorType.Kind]: () => ({ code: "not_a_file", message: "must be one file" }),
+};
 
 const FORMS: Record<string, string> = { uuid: "must be an id (a UUID)" };
 
@@ -89,10 +103,7 @@ function innermost(fault: SchemaFault): SchemaFault {
   return inner === undefined ? fault : innermost(inner);
 }
 
-function explainChoice({ anyOf = [], minimum, maximum }: SchemaFault["schema"]): {
-  code: string;
-  message: string;
-} {
+function explainChoice({ anyOf = [], minimum, maximum }: SchemaFault["schema"]): Explained {
   if (maximum !== undefined)
     return { code: "invalid", message: `must be a whole number from ${minimum} to ${maximum}` };
   return {
