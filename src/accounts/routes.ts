@@ -38,7 +38,8 @@ const email = t.String({ maxLength: 320, examples: ["ada@example.com"] });
 const newPassword = t.String({ maxLength: 1_024, examples: ["quiet river 42"] });
 const password = t.String({ minLength: 1, maxLength: 1_024, examples: ["quiet river 42"] });
 const name = t.String({ maxLength: 400, examples: ["Ada"] });
-const keyBody = t.Object({ name: t.Optional(t.Nullable(name)) });
+/** Open, because one that may be null is not rid of members that nobody knows. */
+const keyBody = t.Object({ name: t.Optional(t.Nullable(name)) }, { additionalProperties: true });
 
 export function accountRoutes(app: App) {
   return new Elysia()

@@ -23,7 +23,7 @@ const ANY_KEY = "^(.*)$";
 function cleaned(given: Json, schemas: Record<string, Json>): Json {
   const { $id: id, nullable: _nullable, title: _title, ...rest } = given;
   // Elysia closes the schema of a body once it is used, and yet takes members that are not named.
-  if (rest["additionalProperties"] === false) delete rest["additionalProperties"];
+  if (typeof rest["additionalProperties"] === "boolean") delete rest["additionalProperties"];
   const schema = withOuterWords(withoutTextForm(withPlainMap(rest)));
   if (schema["format"] === "binary") return { type: "string", format: "binary" };
   const inner = withPlainChoice(
