@@ -146,9 +146,13 @@ function refusals(codes: ErrorCode[]): Record<string, Json> {
   return Object.fromEntries([...byStatus].map(([status, group]) => [status, refusal(status, group)]));
 }
 
+function sentence(title: string): string {
+  return title.endsWith("?") ? title : `${title}.`;
+}
+
 function refusal(status: number, codes: ErrorCode[]): Json {
   return {
-    description: codes.map((code) => `\`${code}\`: ${TITLES[code]}.`).join(" "),
+    description: codes.map((code) => `\`${code}\`: ${sentence(TITLES[code])}`).join(" "),
     headers: {
       "X-Request-Id": REQUEST_ID,
       ...(status === 429 ? { "Retry-After": { $ref: "#/components/headers/RetryAfter" } } : {}),
