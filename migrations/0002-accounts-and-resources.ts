@@ -103,7 +103,7 @@ const COLUMNS: [
   ["connections", "auth", "text", "key"],
   ["connections", "expires_at", "bigint"],
   ["connections", "config", "text"],
-  ["inboxes", "context_ids", "text", "[]"],
+  ["inboxes", "context_ids", "text"],
   ["inboxes", "retention_days", "integer"],
   ["messages", "retry_of", "text"],
   ["messages", "tags", "text", "[]"],

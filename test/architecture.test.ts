@@ -27,6 +27,7 @@ const DOORS: [RegExp, RegExp][] = [
   [/^(smtp-server|selfsigned)/, /^src\/smtp\//],
   [/^pino/, /^src\/log\.ts$/],
   [/^smol-toml/, /^src\/(config-file|cli\/config)\.ts$/],
+  [/^minisearch/, /^src\/contexts\/match\.ts$/],
   [/^dns-packet/, /^src\/lib\/dns[a-z-]*\.ts$/],
   [/^commander/, /^src\/(main\.ts$|cli\/)/],
 ];

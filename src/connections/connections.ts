@@ -148,6 +148,24 @@ export async function openConnectionOf(
   return row && isModelKind(row.kind) ? openConnection(app, row, row.kind) : undefined;
 }
 
+/** The user's own model connection of this id, or else of this label; undefined when there is none. */
+export async function openConnectionNamed(
+  app: App,
+  user_id: string,
+  name: string,
+): Promise<OpenConnection | undefined> {
+  const rows = await app.db
+    .selectFrom("connections")
+    .selectAll()
+    .where("user_id", "=", user_id)
+    .orderBy("id")
+    .execute();
+  // Compared here: databases know the case of few letters.
+  const called = rows.filter(({ label }) => label.toLowerCase() === name.toLowerCase());
+  const row = rows.find(({ id }) => id === name) ?? called.find(({ kind }) => isModelKind(kind));
+  return row && isModelKind(row.kind) ? openConnection(app, row, row.kind) : undefined;
+}
+
 const connectionOf = prepared((db, key: { id: string; user_id: string }) =>
   db.selectFrom("connections").selectAll().where("id", "=", key.id).where("user_id", "=", key.user_id),
 );

@@ -91,7 +91,7 @@ export async function deleteContext(app: App, user: UserRow, id: string): Promis
       .where("user_id", "=", user.id)
       .execute();
     for (const inbox of inboxes) {
-      const ids = JSON.parse(inbox.context_ids) as string[];
+      const ids = JSON.parse(inbox.context_ids ?? "[]") as string[];
       if (!ids.includes(id)) continue;
       const context_ids = JSON.stringify(ids.filter((other) => other !== id));
       await tx.updateTable("inboxes").set({ context_ids }).where("id", "=", inbox.id).execute();

@@ -110,6 +110,24 @@ const turnsBefore = prepared((db, message: { id: string; conversation_id: string
     .limit(MAX_MEMORY_TURNS),
 );
 
+/** Whether a conversation has earlier messages than this one, its other tries aside. */
+export async function hasEarlierMessages(
+  db: Db,
+  message: Pick<MessageRow, "id" | "conversation_id" | "retry_of">,
+): Promise<boolean> {
+  const first = message.retry_of ?? message.id;
+  const earlier = await db
+    .selectFrom("messages")
+    .select("id")
+    .where("conversation_id", "=", message.conversation_id)
+    .where("id", "<", message.id)
+    .where("id", "!=", first)
+    .where((eb) => eb.or([eb("retry_of", "is", null), eb("retry_of", "!=", first)]))
+    .limit(1)
+    .executeTakeFirst();
+  return earlier !== undefined;
+}
+
 /** Notes a finished turn on its conversation. */
 export async function noteTurn(
   tx: Db,

@@ -106,7 +106,8 @@ export interface InboxRow {
   inbound_policy: string;
   created: number;
   updated: number;
-  context_ids: string;
+  /** JSON list of the contexts it has; null: every one of the user's. */
+  context_ids: string | null;
   /** Null: as the configuration and the plan say. */
   retention_days: number | null;
   /** The custom domain of the address; null for the service's own. */

@@ -25,7 +25,7 @@ const settings = {
   label: t.Optional(t.Nullable(t.String({ description: "At most 100 characters." }))),
   default_connection_id: t.Optional(t.Nullable(t.String({ format: "uuid" }))),
   mcp_connection_ids: t.Optional(t.Array(t.String({ format: "uuid" }), { maxItems: MAX_LIST })),
-  context_ids: t.Optional(t.Array(t.String({ format: "uuid" }), { maxItems: MAX_LIST })),
+  context_ids: t.Optional(t.Nullable(t.Array(t.String({ format: "uuid" }), { maxItems: MAX_LIST }))),
   reply_enabled: t.Optional(t.Boolean()),
   allowlist_senders: t.Optional(t.Array(t.String({ maxLength: 254 }), { maxItems: MAX_LIST })),
   scope: t.Optional(

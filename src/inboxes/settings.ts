@@ -32,7 +32,7 @@ export interface InboxSettings {
   label?: string | null;
   default_connection_id?: string | null;
   mcp_connection_ids?: string[];
-  context_ids?: string[];
+  context_ids?: string[] | null;
   reply_enabled?: boolean;
   allowlist_senders?: string[];
   scope?: { targets: string[]; autonomous?: string[] } | null;
@@ -82,7 +82,8 @@ async function listColumns(
     await refuseNoToolServers(tx, user, ids);
     columns.mcp_connection_ids = JSON.stringify(ids);
   }
-  if (context_ids !== undefined) {
+  if (context_ids === null) columns.context_ids = null;
+  else if (context_ids !== undefined) {
     await refuseForeignContexts(tx, user, context_ids);
     columns.context_ids = JSON.stringify([...new Set(context_ids)]);
   }

@@ -48,7 +48,9 @@ export const InboxShape = t.Object(
     ),
     default_connection_id: t.Nullable(t.String({ format: "uuid", description: "The model connection." })),
     mcp_connection_ids: ids("Tool servers it may use."),
-    context_ids: ids("Contexts that belong to it."),
+    context_ids: t.Nullable(
+      ids("Contexts that belong to it, and the only ones that a stranger's mail gets. Null: all of yours."),
+    ),
     reply_enabled: t.Boolean(),
     allowlist_senders: t.Array(t.String({ examples: ["bob@example.com"] }), {
       description:

@@ -9,14 +9,9 @@ import { writeOutcome } from "../jobs/run-job.ts";
 import { storeFiles } from "../messages/accept.ts";
 import type { Command } from "./command.ts";
 import type { RunInput } from "./input.ts";
+import type { RunSettings } from "./settings.ts";
+import { type StepDraft, toSteps } from "./steps.ts";
 import { mayAnswer, type PreparedReply, prepareReply } from "./reply.ts";
-
-interface Step {
-  index: number;
-  type: "tool_call" | "context" | "extract" | "warning";
-  status: "ok" | "error" | "blocked";
-  output: string;
-}
 
 /** How a run ended, before it is written down. */
 export type Ending =
@@ -25,6 +20,8 @@ export type Ending =
       result: string;
       model: string;
       usage: { input_tokens: number; output_tokens: number } | null;
+      /** Nothing was done that costs a credit. */
+      free?: true;
     }
   | { state: "failed"; reason: string; error: string };
 
@@ -35,7 +32,8 @@ export interface Run {
   inbox: InboxRow;
   input: RunInput;
   command: Command;
-  warnings: string[];
+  settings: RunSettings;
+  steps: StepDraft[];
 }
 
 /** Ends a message in one transaction: its result, its credit, its files, its answer and its job. */
@@ -61,9 +59,9 @@ async function settleTurn(
   app: App,
   tx: Db,
   message: MessageRow,
-  { result }: Ending & { state: "done" },
+  { result, free }: Ending & { state: "done" },
 ): Promise<void> {
-  await settleCredit(app, tx, message);
+  await (free ? releaseCredit(app, tx, message) : settleCredit(app, tx, message));
   const { conversation_id, sender } = message;
   await noteTurn(tx, { conversation_id, sender, reply: result, now: app.now() });
 }
@@ -71,10 +69,11 @@ async function settleTurn(
 /** The answer to mail back: the result, or a notice of the failure for a person who could act on it. */
 async function answerTo(app: App, run: Run, ending: Ending): Promise<PreparedReply | undefined> {
   const { message, inbox, input } = run;
-  if (!mayAnswer(message, inbox) || !input.headers) return undefined;
+  if (!run.settings.reply || !mayAnswer(message, inbox) || !input.headers) return undefined;
   const answered = { message, inbox, headers: input.headers };
   if (ending.state === "done") {
-    const markdown = [ending.result, ...run.warnings.map(asCode)].join("\n\n");
+    const warnings = run.steps.filter(({ type }) => type === "warning").map(({ output }) => asCode(output));
+    const markdown = [ending.result, ...warnings].join("\n\n");
     return prepareReply(app, answered, { kind: "reply", markdown });
   }
   if (message.authority !== "owner" && message.authority !== "listed") return undefined;
@@ -142,15 +141,11 @@ function closingColumns(app: App, run: Run, ending: Ending): Closing {
     state: ending.state,
     instruction: run.command.raw,
     command: JSON.stringify(run.command),
-    steps: JSON.stringify(run.warnings.map(toStep)),
+    steps: JSON.stringify(toSteps(run.steps)),
     completed: app.now(),
     duration_ms: app.nowMs() - run.message.accepted_ms,
   };
   if (ending.state === "failed") return { ...columns, error: ending.error, reason: ending.reason };
-  const credits_charged = run.message.source === "test" ? 0 : RUN_CREDITS;
+  const credits_charged = ending.free || run.message.source === "test" ? 0 : RUN_CREDITS;
   return { ...columns, ...ending.usage, result: ending.result, model: ending.model, credits_charged };
-}
-
-function toStep(output: string, index: number): Step {
-  return { index, type: "warning", status: "ok", output };
 }

@@ -9,15 +9,195 @@ export interface Command {
   raw: string;
 }
 
-/** Plain text for now: the whole instruction is the command. */
-export function parseCommand(instruction: string): Command {
-  return {
-    target: null,
-    command: instruction.trim(),
-    options: {},
-    contexts: [],
-    tags: [],
-    macro: null,
-    raw: instruction,
-  };
+const MAX_FLAGS = 20;
+const MAX_CONTEXTS = 20;
+const MAX_TAGS = 20;
+const MAX_VALUE_CHARS = 1_000;
+/** Beyond them nobody means a command; the text itself goes on. */
+const MAX_PARSED_CHARS = 20_000;
+
+/** A token ends where white space, or the punctuation of a sentence, says that the word is over. */
+const END = String.raw`(?=$|\s|[.,;:!?)]+(?:\s|$))`;
+const NAME = "[A-Za-z][A-Za-z0-9_-]{0,63}";
+const SLUG = "[a-z][a-z0-9-]{0,63}";
+const TARGET = new RegExp(`@(${NAME}(?::${NAME})?)${END}`, "y");
+const MACRO = new RegExp(`\\$(${SLUG})${END}`, "y");
+const CONTEXT = new RegExp(`\\+(${SLUG})${END}`, "y");
+const TAG = new RegExp(`#(\\p{L}[\\p{L}\\p{N}_/-]{0,49})${END}`, "uy");
+const FLAG = new RegExp(
+  `--(no-)?(${NAME})(?:=("(?:[^"\\\\\\n]|\\\\.){0,${MAX_VALUE_CHARS}}"|[^\\s"]{1,${MAX_VALUE_CHARS}}))?(?=$|\\s)`,
+  "y",
+);
+const ESCAPED = /\\(@|\+|#|\$|--)/y;
+/** To its closing line, or to the end. */
+const FENCE =
+  /(`{3,}(?![^`\n]*`)|~{3,}(?!~))[^\n]*\n(?:(?:[\s\S]*?\n)??[ \t]*\1[`~]*[ \t\r]*(?=\n|$)|[\s\S]*$)/y;
+const SIGIL = /[@+#$-]/;
+/** RFC 3676 §4.3: the line above a signature; and a line that quotes somebody. */
+const STOP = /^(?:--[ \t]*|>.*)$/m;
+
+/** A command, and what it named in vain. */
+export interface Parsed extends Command {
+  /** Slugs after a `+` of which there is no context. */
+  unknown: string[];
+}
+
+export interface ParseOptions {
+  /** Undoes what mail programs make of flags. */
+  mail?: boolean;
+  /** Whether there is a context, or a macro, of this slug; what names none stays text. By default all are taken. */
+  isContext?: (slug: string) => boolean;
+  isMacro?: (slug: string) => boolean;
+}
+
+/** Reads an instruction by the command grammar. What is no token of it stays text, so nothing here can fail. */
+export function parseCommand(raw: string, options: ParseOptions = {}): Parsed {
+  const stop = Math.min(STOP.exec(raw)?.index ?? raw.length, wholeWords(raw));
+  const head = raw.slice(0, stop);
+  const scan = scanHead(options.mail ? withPlainFlags(head) : head, options);
+  return { ...scan.found, command: (scan.text + raw.slice(stop)).trim(), raw };
+}
+
+/** Where to stop reading at the latest: cut in two, a token would be another one. */
+function wholeWords(raw: string): number {
+  if (raw.length <= MAX_PARSED_CHARS) return raw.length;
+  let end = MAX_PARSED_CHARS;
+  while (end > 0 && !/\s/.test(raw.charAt(end))) end -= 1;
+  return end;
+}
+
+/** What mail programs make of `--name="value"`: dashes and curly quotes. */
+function withPlainFlags(text: string): string {
+  return text.replaceAll(
+    /(^|\s)(?:[\u2013\u2014]|--)([A-Za-z][^\s=]*)(=(?:[\u201c\u201d\u201e"][^\u201c\u201d\u201e"\n]*[\u201c\u201d\u201e"])?)?/g,
+    (all, before: string, name: string, value = "") =>
+      /^[A-Za-z][\w-]*$/.test(name)
+        ? `${before}--${name}${value.replaceAll(/[\u201c\u201d\u201e]/g, '"')}`
+        : all,
+  );
+}
+
+type Found = Omit<Command, "command" | "raw"> & Pick<Parsed, "unknown">;
+
+/** One look at a text: what has been found in it so far, and what there is to be found. */
+interface Scan extends ParseOptions {
+  text: string;
+  found: Found;
+}
+
+function scanHead(text: string, known: ParseOptions): { text: string; found: Found } {
+  const found: Found = { target: null, options: {}, contexts: [], tags: [], macro: null, unknown: [] };
+  const scan = { ...known, text, found };
+  let kept = "";
+  let first = true;
+  for (let at = 0; at < text.length;) {
+    const code = codeAt(text, at);
+    const token: number =
+      SIGIL.test(text.charAt(at)) && beginsWord(text, at) ? takeToken(scan, at, first) : 0;
+    const plain =
+      token > 0 ? { text: "", length: token + gapAfter(text, at + token, kept) } : plainAt(text, at, code);
+    kept += plain.text;
+    first &&= plain.text.trim() === "";
+    at += plain.length;
+  }
+  return { text: kept, found };
+}
+
+function beginsWord(text: string, at: number): boolean {
+  return at === 0 || /\s/.test(text.charAt(at - 1));
+}
+
+/** Of the blanks around a token one side goes with it. */
+function gapAfter(text: string, at: number, kept: string): number {
+  if (kept !== "" && !/\s$/.test(kept)) return 0;
+  return /^[ \t]*/.exec(text.slice(at, at + MAX_GAP))?.[0].length ?? 0;
+}
+
+/** What is kept: a piece of code as it is, an escaped sigil without its backslash, or one character. */
+function plainAt(text: string, at: number, code: number): { text: string; length: number } {
+  if (code > 0) return { text: text.slice(at, at + code), length: code };
+  const escaped = beginsWord(text, at) ? matchAt(ESCAPED, text, at) : null;
+  return escaped
+    ? { text: escaped[1] ?? "", length: escaped[0].length }
+    : { text: text.charAt(at), length: 1 };
+}
+
+const MAX_GAP = 1_000;
+
+/** Notes the token that stands here, and tells its length; 0 where there is none that counts. */
+function takeToken(scan: Scan, at: number, first: boolean): number {
+  const { found, text } = scan;
+  const anything = Object.keys(found.options).length + found.contexts.length + found.tags.length > 0;
+  const leads = first && !anything && found.macro === null;
+  const lead = leads ? takeTarget(found, text, at) || takeMacro(scan, at) : 0;
+  return lead || takeFlag(found, text, at) || takeContext(scan, at) || takeTag(found, text, at);
+}
+
+function takeTarget(found: Found, text: string, at: number): number {
+  const target = found.target === null ? matchAt(TARGET, text, at) : null;
+  if (!target) return 0;
+  found.target = (target[1] ?? "").toLowerCase();
+  return target[0].length;
+}
+
+function takeMacro({ found, text, isMacro = () => true }: Scan, at: number): number {
+  const macro = matchAt(MACRO, text, at);
+  if (!macro || !isMacro(macro[1] ?? "")) return 0;
+  found.macro = macro[1] ?? "";
+  return macro[0].length;
+}
+
+function takeFlag({ options }: Found, text: string, at: number): number {
+  const flag = matchAt(FLAG, text, at);
+  if (!flag) return 0;
+  const [all, no, name = "", value] = flag;
+  const key = name.toLowerCase();
+  if (no !== undefined && value !== undefined) return 0;
+  if (!Object.hasOwn(options, key) && Object.keys(options).length >= MAX_FLAGS) return 0;
+  options[key] = value === undefined ? no === undefined : unquoted(value);
+  return all.length;
+}
+
+/** A slug that names nothing is noted as well, and its text stays. */
+function takeContext({ found, text, isContext = () => true }: Scan, at: number): number {
+  const context = matchAt(CONTEXT, text, at);
+  const slug = context?.[1] ?? "";
+  if (!context || found.contexts.length + found.unknown.length >= MAX_CONTEXTS) return 0;
+  if (isContext(slug)) return note(found.contexts, slug, context[0]);
+  note(found.unknown, slug, "");
+  return 0;
+}
+
+function takeTag({ tags }: Found, text: string, at: number): number {
+  const tag = tags.length < MAX_TAGS ? matchAt(TAG, text, at) : null;
+  return tag ? note(tags, (tag[1] ?? "").toLowerCase(), tag[0]) : 0;
+}
+
+function note(list: string[], name: string, token: string): number {
+  if (!list.includes(name)) list.push(name);
+  return token.length;
+}
+
+function unquoted(value: string): string {
+  return value.startsWith('"') ? value.slice(1, -1).replaceAll(/\\(["\\])/g, "$1") : value;
+}
+
+/** The length of the code that begins here: a fenced block, or a span between equal runs of backticks. */
+function codeAt(text: string, at: number): number {
+  const char = text.charAt(at);
+  if (char !== "`" && char !== "~") return 0;
+  const lineStart = at === 0 || text.charAt(at - 1) === "\n";
+  const fence = lineStart ? matchAt(FENCE, text, at) : null;
+  if (fence) return fence[0].length;
+  if (char !== "`") return 0;
+  const runs = text.slice(at).matchAll(/`+/g);
+  const length = runs.next().value?.[0].length ?? 0;
+  // One by one: of many runs the fitting one mostly comes soon.
+  for (const run of runs) if (run[0].length === length) return run.index + length;
+  return length;
+}
+
+function matchAt(pattern: RegExp, text: string, at: number): RegExpExecArray | null {
+  pattern.lastIndex = at;
+  return pattern.exec(text);
 }

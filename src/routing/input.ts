@@ -11,11 +11,11 @@ import { readBytes } from "../messages/stored-bytes.ts";
 const MAX_FILE_CHARS = 100_000;
 const MAX_ALL_FILES_CHARS = 400_000;
 const MAX_FILE_BYTES = 4 * MAX_FILE_CHARS;
-/** What mail programs put before the subject of a mail they answer or pass on. */
+/** What mail programs put before, around or behind the subject of a mail they answer or pass on. */
 const FOREIGN_SUBJECT =
-  /^\s*((re|fwd?|aw|wg|sv|vs|tr|rv|antw|ynt|odp|doorst|vb|res|enc|rif|i|r|fs|vl)\s*(\[\d+\]|\(\d+\))?\s*[:：]|回复|转发|答复|返信|轉寄)/i;
-/** The same in languages that the list does not know; also `[Fwd: …]` and `… (fwd)`. */
-const ANY_PREFIX = /^[[(]|^[^\s:：]{1,20}(\s[^\s:：]{1,20})?\s*[:：]|\(fwd\)$/iu;
+  /\(fwd\)\s*$|^[\s[(]*((re|fwd?|aw|wg|sv|vs|tr|rv|antw|ynt|odp|doorst|vb|res|enc|rif|i|r|fs|vl)\s*(\[\d+\]|\(\d+\))?\s*[:：]|回复|转发|答复|返信|轉寄)/i;
+/** The same in languages that the list does not know. */
+const ANY_PREFIX = /^[[(]|^[^\s:：]{1,20}(\s[^\s:：]{1,20})?\s*[:：]/iu;
 const READABLE = /^(text\/|application\/(json|xml|x-yaml|yaml|csv)\b)/;
 const READABLE_NAME = /\.(txt|md|markdown|csv|tsv|json|xml|ya?ml|log|ics|html?|eml)$/i;
 
@@ -23,6 +23,8 @@ const READABLE_NAME = /\.(txt|md|markdown|csv|tsv|json|xml|ya?ml|log|ics|html?|e
 export interface RunInput {
   /** Empty when no person with authority gave one. */
   instruction: string;
+  /** Of a mail; empty unless it is the own words of a person with authority. */
+  subject: string;
   content: string;
   files: IncomingFile[];
   /** Sentences about what could not be read. */
@@ -47,6 +49,7 @@ async function readCall(app: App, message: MessageRow): Promise<RunInput> {
   const { texts, unread } = readFiles(files);
   return {
     instruction: message.instruction ?? "",
+    subject: "",
     content: [stored?.content, ...texts].filter(Boolean).join("\n\n"),
     files,
     warnings: unread,
@@ -78,7 +81,7 @@ async function readMail(app: App, message: MessageRow, raw_mail_id: string): Pro
   const subject = message.subject ?? "";
   if (!outcome.ok) {
     const content = describe({ subject, sender: message.sender, parts: [outcome.text] });
-    return { instruction: "", content, files: [], warnings: [outcome.message], headers };
+    return { instruction: "", subject: "", content, files: [], warnings: [outcome.message], headers };
   }
   const { new_text, rest_text, attachments, warnings } = outcome.mail;
   const files = attachments.map(toFile);
@@ -90,6 +93,7 @@ async function readMail(app: App, message: MessageRow, raw_mail_id: string): Pro
   const untrusted = words.trusted ? [] : [new_text];
   return {
     instruction: words.instruction,
+    subject: words.subject,
     content: describe({ subject, sender: message.sender, parts: [...untrusted, rest_text, ...texts] }),
     files,
     warnings: [...replayWarnings(message), ...warnings, ...hiddenWarnings(outcome.mail), ...unread],
@@ -101,12 +105,11 @@ async function readMail(app: App, message: MessageRow, raw_mail_id: string): Pro
 function trustedWords(
   message: MessageRow,
   { new_text, own_subject }: { new_text: string; own_subject: string },
-): { trusted: boolean; instruction: string } {
+): { trusted: boolean; instruction: string; subject: string } {
   if (message.authority !== "owner" && message.authority !== "listed")
-    return { trusted: false, instruction: "" };
-  const words = new_text.trim();
-  if (words !== "") return { trusted: true, instruction: words };
-  return { trusted: true, instruction: stripHiddenCharacters(own_subject).text.trim() };
+    return { trusted: false, instruction: "", subject: "" };
+  const subject = stripHiddenCharacters(own_subject).text.trim();
+  return { trusted: true, instruction: new_text.trim() || subject, subject };
 }
 
 /** Whether the sender wrote the subject; of a mail that belongs to another one, only if nothing speaks against it. */

@@ -1,17 +1,18 @@
 import { type Completion, complete } from "../ai/llm.ts";
 import type { App } from "../app.ts";
 import { releaseCredit } from "../billing/ledger.ts";
-import { type OpenConnection, openConnectionOf } from "../connections/connections.ts";
-import { recallTurns } from "../conversations/conversations.ts";
+import { type OpenConnection, openConnectionNamed, openConnectionOf } from "../connections/connections.ts";
+import { hasEarlierMessages, recallTurns, startConversation } from "../conversations/conversations.ts";
 import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
 import type { InboxRow, MessageRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
 import { finishJob, type Job, postponeJob } from "../jobs/queue.ts";
 import { closeRun, type Ending, type Run } from "./close.ts";
-import { parseCommand } from "./command.ts";
 import { readInput } from "./input.ts";
 import { buildPrompt } from "./prompt.ts";
+import type { StepDraft } from "./steps.ts";
+import { understand, type Understanding } from "./understand.ts";
 import { inboxById } from "../inboxes/inboxes.ts";
 import type { SafeFetch } from "../lib/net.ts";
 
@@ -30,18 +31,17 @@ export async function routeNow(app: App, job: Job<"route_message">, signal: Abor
   const found = await loadMessage(app, job.payload.message_id);
   if (!found) return endWithoutInbox(app, job);
   const input = await readInput(app, found.message);
-  const run: Run = {
-    ...found,
-    job,
-    signal,
-    input,
-    command: parseCommand(input.instruction),
-    warnings: [...input.warnings],
-  };
+  const asked = await understand(app, found, input);
+  const { command, settings } = asked;
+  const steps: StepDraft[] = [...input.warnings.map(warning), ...asked.steps];
+  const run: Run = { ...found, job, signal, input, command, settings, steps };
+  if (asked.refusal) return closeRun(app, run, { state: "failed", ...asked.refusal });
   const connection = await findConnection(app, run);
   if ("state" in connection) return closeRun(app, run, connection);
+  if (settings.dry_run) return closeRun(app, run, planOf(asked, connection));
+  if (settings.fresh) run.message = await beginAnew(app, found);
   const cap = AbortSignal.timeout(app.config.routing.hard_cap_seconds * 1_000);
-  const answer = await askModel(app, run, connection, AbortSignal.any([signal, cap]));
+  const answer = await askModel(app, run, { asked, connection, signal: AbortSignal.any([signal, cap]) });
   if (signal.aborted && !answer.ok) throw signal.reason;
   if (!answer.ok && mayRetry(job, answer) && !cap.aborted) return retryLater(app, job, answer);
   await closeRun(app, run, endingOf(answer));
@@ -59,9 +59,14 @@ const NO_CONNECTION_FIX =
   "Make one with POST /connections, set it as default_connection_id of the inbox, then send the mail again.";
 
 /** The model connection of an inbox, or how a run ends without one. */
-async function findConnection(app: App, { inbox, message }: Run): Promise<OpenConnection | Ending> {
+async function findConnection(app: App, { inbox, message, settings }: Run): Promise<OpenConnection | Ending> {
+  const { connection: name, model } = settings;
   try {
-    const connection = await openConnectionOf(app, inbox);
+    const named = name === null ? undefined : await openConnectionNamed(app, inbox.user_id, name);
+    if (name !== null && !named)
+      return { state: "failed", reason: "unknown_connection", error: unknownName(name) };
+    const found = named ?? (await openConnectionOf(app, inbox));
+    const connection = found && (model === null ? found : { ...found, model });
     // Who tests an inbox has the page to mend it at hand.
     const error = message.source === "test" ? NO_CONNECTION : `${NO_CONNECTION}. ${NO_CONNECTION_FIX}`;
     return connection ?? { state: "failed", reason: "no_provider", error };
@@ -117,22 +122,62 @@ async function failMessage(
 async function askModel(
   app: App,
   run: Run,
-  connection: OpenConnection,
-  signal: AbortSignal,
+  { asked, connection, signal }: { asked: Understanding; connection: OpenConnection; signal: AbortSignal },
 ): Promise<Completion> {
   const turns = await recallTurns(app.db, run.message);
   const files = run.input.files.map((file) => file.filename);
-  const { command, content } = { command: run.command.command, content: run.input.content };
-  const prompt = buildPrompt({ instruction: command, content, turns, files });
-  run.warnings.push(...prompt.warnings);
+  const { instruction, contexts } = asked;
+  const { wishes, max_tokens, temperature } = asked.settings;
+  const { content } = run.input;
+  const prompt = buildPrompt({ instruction, content, turns, files, contexts, wishes });
+  run.steps.push(...prompt.warnings.map(warning));
   const { trusted, ...model } = connection;
   return complete({
     connection: model,
     messages: prompt.messages,
+    ...(max_tokens === null ? {} : { max_tokens }),
+    ...(temperature === null ? {} : { temperature }),
     signal,
     fetch: trusted ? operatorFetch : app.fetch,
-    brief: { instruction: command, content, attachments: files, contexts: [] },
+    brief: { instruction, content, attachments: files, contexts: contexts.map(({ title }) => title) },
   });
+}
+
+function warning(output: string): StepDraft {
+  return { type: "warning", output };
+}
+
+function unknownName(name: string): string {
+  return `There is no model connection called "${name}". GET /connections lists yours.`;
+}
+
+/** What a run would have done (`--dry-run`). */
+function planOf({ instruction, contexts, command }: Understanding, { model }: OpenConnection): Ending {
+  const lines = [
+    "Nothing was done and nothing was charged: this says what would have been.",
+    `- Instruction: ${instruction || "(none)"}`,
+    `- Model: ${model}`,
+    `- Contexts: ${contexts.map(({ slug }) => slug).join(", ") || "none"}`,
+    `- Options: ${Object.entries(command.options)
+      .map(([name, value]) => `${name} = ${value}`)
+      .join(", ")}`,
+    `- Tags: ${command.tags.join(", ") || "none"}`,
+  ];
+  return { state: "done", result: lines.join("\n"), model, usage: null, free: true };
+}
+
+/** Puts a message into a conversation of its own (`--new`), unless it began one. */
+async function beginAnew(
+  app: App,
+  { message, inbox }: { message: MessageRow; inbox: InboxRow },
+): Promise<MessageRow> {
+  if (!(await hasEarlierMessages(app.db, message))) return message;
+  const conversation_id = await app.write(async (tx) => {
+    const id = await startConversation(app, tx, { inbox, subject: message.subject ?? "" });
+    await tx.updateTable("messages").set({ conversation_id: id }).where("id", "=", message.id).execute();
+    return id;
+  });
+  return { ...message, conversation_id };
 }
 
 /** To wherever the operator's own connection points; the signal is the only clock, as in `app.fetch`. */

@@ -83,6 +83,8 @@ describe("who instructs", () => {
     expect((await ask(room, { subject: "=?utf-8?q?R=C3=A9sume?=", text: quote })).above).toBe("Résume");
     for (const subject of ["Re: Pay me", "FWD: Pay me", "AW: Pay me", "Re[2]: Pay me", "回复：Pay me"])
       expect((await ask(room, { subject, text: quote })).above).toBe(STANDING_INSTRUCTION);
+    for (const subject of ["[Fwd: Pay me]", "(Fwd: Pay me)", "[WG: Pay me]", "Pay me (fwd)"])
+      expect((await ask(room, { subject, text: "" })).above).toBe(STANDING_INSTRUCTION);
     expect((await ask(room, { from: BOB, subject: "Pay me", text: "" })).above).toBe(STANDING_INSTRUCTION);
   });
 });

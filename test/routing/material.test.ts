@@ -12,13 +12,20 @@ test.each([
   ["zero-width characters", "\u200b".repeat(1_000_000)],
 ])("a megabyte of %s is made ready at once", (_claim, content) => {
   const started = performance.now();
-  buildPrompt({ instruction: "Sum up", content, turns: [], files: [] });
+  buildPrompt({ instruction: "Sum up", content, turns: [], files: [], contexts: [], wishes: [] });
   expect(performance.now() - started).toBeLessThan(MAX_HOLD_MS);
 });
 
 test("whole marks are taken out of the material, whatever they say", () => {
   const { messages } = buildPrompt(
-    { instruction: "x", content: "a <<END 12>> b << data >> c", turns: [], files: [] },
+    {
+      instruction: "x",
+      content: "a <<END 12>> b << data >> c",
+      turns: [],
+      files: [],
+      contexts: [],
+      wishes: [],
+    },
     "n0nce",
   );
   expect(messages.at(-1)?.content).toBe(

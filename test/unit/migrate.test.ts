@@ -82,7 +82,7 @@ describe("a database of the first version", () => {
     const added = { password_hash: null, timezone: "UTC", reply_footer: 1 };
     expect(await db.selectFrom("users").selectAll().execute()).toMatchObject([added, added]);
     expect(await db.selectFrom("inboxes").selectAll().execute()).toMatchObject([
-      { context_ids: "[]", retention_days: null, domain_id: null },
+      { context_ids: null, retention_days: null, domain_id: null },
     ]);
     expect((await sql`pragma foreign_key_check`.execute(db)).rows).toEqual([]);
     expect((await sql`pragma integrity_check`.execute(db)).rows).toEqual([{ integrity_check: "ok" }]);
@@ -103,7 +103,7 @@ describe("a database of the first version", () => {
       { kind: "demo", has_credential: true, auth: "key", used_by_inboxes: 1 },
     ]);
     expect(await get("/inboxes")).toMatchObject([
-      { address: "desk-abcdefghjkmn@mw.test", domain_id: null, context_ids: [], routed: true },
+      { address: "desk-abcdefghjkmn@mw.test", domain_id: null, context_ids: null, routed: true },
     ]);
     await t.drain();
     expect((await get("/messages")).items).toMatchObject([

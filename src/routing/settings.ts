@@ -1,0 +1,130 @@
+import type { MessageRow } from "../db/schema.ts";
+import type { Command } from "./command.ts";
+
+/** What the flags of an instruction say about its run. */
+export interface RunSettings {
+  /** Label or id of another model connection of the owner's; null for that of the inbox. */
+  connection: string | null;
+  model: string | null;
+  max_tokens: number | null;
+  temperature: number | null;
+  /** Sentences for the model about the form of its answer. */
+  wishes: string[];
+  /** False when no answer is to be mailed. */
+  reply: boolean;
+  /** Begin a conversation of its own. */
+  fresh: boolean;
+  /** Say what would be done instead of doing it. */
+  dry_run: boolean;
+}
+
+const FORMATS: Record<string, string> = {
+  text: "Answer in plain text without any markup.",
+  markdown: "Answer in Markdown.",
+  html: "Answer as an HTML fragment, and nothing else.",
+  json: "Answer with one valid JSON value, and nothing else: no code fence, no words around it.",
+  csv: "Answer as CSV with a header line (RFC 4180), and nothing else.",
+};
+const MAX_TOKENS = 1_000_000;
+const MAX_TEMPERATURE = 2;
+const MAX_NAME_CHARS = 200;
+const KNOWN = new Set([
+  "model",
+  "connection",
+  "format",
+  "lang",
+  "max-tokens",
+  "temperature",
+  "reply",
+  "new",
+  "dry-run",
+  "private",
+]);
+
+type Options = Command["options"];
+
+/** Reads the flags; one with a value that it cannot have does nothing but say so. */
+export function readSettings(
+  { options, tags }: Pick<Command, "options" | "tags">,
+  authority: MessageRow["authority"],
+): { settings: RunSettings; warnings: string[] } {
+  const warnings: string[] = [];
+  const warn = (sentence: string): null => {
+    warnings.push(sentence);
+    return null;
+  };
+  const owned = (name: string): string | null => {
+    const value = options[name];
+    if (value === undefined) return null;
+    if (authority !== "owner") return warn(`--${name} is the owner's to choose; it was left out.`);
+    if (typeof value === "string" && value.trim() !== "" && value.length <= MAX_NAME_CHARS) return value;
+    return warn(`--${name} needs a value, such as --${name}=NAME; it was left out.`);
+  };
+  const turned = (name: string, usual: boolean): boolean => {
+    const value = options[name];
+    if (value === undefined || typeof value === "boolean") return value ?? usual;
+    if (/^(true|yes)$/i.test(value)) return true;
+    if (/^(false|no)$/i.test(value)) return false;
+    return warn(`--${name} takes no value but true or false; it was left out.`) ?? usual;
+  };
+  const number = (name: string, max: number, whole: boolean): number | null => {
+    const value = options[name];
+    if (value === undefined) return null;
+    const parsed = typeof value === "string" && value.trim() !== "" ? Number(value) : Number.NaN;
+    if (parsed >= (whole ? 1 : 0) && parsed <= max && (!whole || Number.isInteger(parsed))) return parsed;
+    return warn(`--${name} must be a ${whole ? "whole " : ""}number up to ${max}; it was left out.`);
+  };
+  const settings: RunSettings = {
+    connection: owned("connection"),
+    model: owned("model"),
+    max_tokens: number("max-tokens", MAX_TOKENS, true),
+    temperature: number("temperature", MAX_TEMPERATURE, false),
+    wishes: [
+      ...formatWish(options, warn),
+      ...languageWish(options, warn),
+      ...otherWishes(options),
+      ...tagWish(tags),
+    ],
+    reply: turned("reply", true),
+    fresh: turned("new", false),
+    dry_run: turned("dry-run", false),
+  };
+  // A promise about privacy is better refused than half kept.
+  if (turned("private", false)) warn("--private is not possible yet: the result stays in the activity.");
+  return { settings, warnings };
+}
+
+function formatWish(options: Options, warn: (sentence: string) => null): string[] {
+  const value = options["format"];
+  if (value === undefined) return [];
+  const wish = Object.hasOwn(FORMATS, String(value).toLowerCase())
+    ? FORMATS[String(value).toLowerCase()]
+    : undefined;
+  if (wish !== undefined) return [wish];
+  warn(`--format must be one of ${Object.keys(FORMATS).join(", ")}; it was left out.`);
+  return [];
+}
+
+function languageWish({ lang }: Options, warn: (sentence: string) => null): string[] {
+  if (lang === undefined) return [];
+  if (typeof lang === "string" && lang.trim() !== "") return [`Answer in this language: ${lang}.`];
+  warn("--lang needs a value, such as --lang=French; it was left out.");
+  return [];
+}
+
+/** Flags that mean nothing here may mean something to the model. */
+function otherWishes(options: Options): string[] {
+  const others = Object.entries(options).filter(([name]) => !KNOWN.has(name));
+  if (others.length === 0) return [];
+  const written = others.map(([name, value]) => {
+    if (typeof value === "string") return `${name}: ${value}`;
+    return value ? name : `no ${name}`;
+  });
+  return [`Options given with the instruction: ${written.join("; ")}.`];
+}
+
+/** In a sentence they may be words that the model cannot do without. */
+function tagWish(tags: string[]): string[] {
+  if (tags.length === 0) return [];
+  return [`Tags given with the instruction: ${tags.map((tag) => `#${tag}`).join(", ")}.`];
+}
