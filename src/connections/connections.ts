@@ -33,6 +33,8 @@ export interface OpenConnection {
   headers: Record<string, string>;
   /** The operator's own connection may live on a private address; a user's only where `egress.allow` says so. */
   trusted: boolean;
+  /** The connection to ask when this one does not answer. */
+  fallback_connection_id: string | null;
 }
 
 export async function listConnections(app: App, user: UserRow) {
@@ -182,6 +184,7 @@ function operatorConnection(app: App): OpenConnection | undefined {
     model: model || info.default_model,
     headers: {},
     trusted: true,
+    fallback_connection_id: null,
   };
 }
 
@@ -196,6 +199,7 @@ function openConnection(app: App, row: ConnectionRow, kind: ModelKind): OpenConn
     model: row.model ?? info.default_model,
     headers,
     trusted: false,
+    fallback_connection_id: row.fallback_connection_id,
   };
 }
 

@@ -28,7 +28,10 @@ export const ConnectionShape = t.Object(
     base_url: t.Nullable(
       t.String({ description: "Null: the provider's own.", examples: ["https://api.openai.com/v1"] }),
     ),
-    fallback_connection_id: t.Nullable(t.String({ format: "uuid" }), NONE),
+    fallback_connection_id: t.Nullable(
+      t.String({ format: "uuid", description: "Asked when this one does not answer." }),
+      NONE,
+    ),
     config: t.Nullable(
       t.Record(t.String(), t.Unknown(), {
         description: "Settings of this kind alone. Never a secret: it is shown.",

@@ -6,7 +6,7 @@ import { hasEarlierMessages, recallTurns, startConversation } from "../conversat
 import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
 import type { InboxRow, MessageRow } from "../db/schema.ts";
-import { AppError } from "../errors.ts";
+import { AppError, messageOf } from "../errors.ts";
 import { finishJob, type Job, postponeJob } from "../jobs/queue.ts";
 import { closeRun, type Ending, type Run } from "./close.ts";
 import { readInput } from "./input.ts";
@@ -41,7 +41,7 @@ export async function routeNow(app: App, job: Job<"route_message">, signal: Abor
   if (settings.dry_run) return closeRun(app, run, planOf(asked, connection));
   if (settings.fresh) run.message = await beginAnew(app, found);
   const cap = AbortSignal.timeout(app.config.routing.hard_cap_seconds * 1_000);
-  const answer = await askModel(app, run, { asked, connection, signal: AbortSignal.any([signal, cap]) });
+  const answer = await askModels(app, run, { asked, connection, signal: AbortSignal.any([signal, cap]) });
   if (signal.aborted && !answer.ok) throw signal.reason;
   if (!answer.ok && mayRetry(job, answer) && !cap.aborted) return retryLater(app, job, answer);
   await closeRun(app, run, endingOf(answer));
@@ -119,11 +119,45 @@ async function failMessage(
   setImmediate(() => app.finished.notify(message.id));
 }
 
-async function askModel(
+interface Question {
+  asked: Understanding;
+  connection: OpenConnection;
+  signal: AbortSignal;
+}
+
+/** Asks the connection and, when it does not answer, its fallback: once, and no fallback of that one. */
+async function askModels(app: App, run: Run, question: Question): Promise<Completion> {
+  const { asked, connection, signal } = question;
+  const request = await requestOf(app, run, asked);
+  const answer = await askModel(app, request, question);
+  if (answer.ok || signal.aborted) return answer;
+  const fallback = await fallbackOf(app, run, connection);
+  if (!fallback) return answer;
+  const second = await askModel(app, request, { ...question, connection: fallback });
+  if (!second.ok) return answer;
+  run.steps.push(
+    warning(`The model ${connection.model} did not answer; ${fallback.model} did in its place.`),
+  );
+  return second;
+}
+
+async function fallbackOf(
   app: App,
-  run: Run,
-  { asked, connection, signal }: { asked: Understanding; connection: OpenConnection; signal: AbortSignal },
-): Promise<Completion> {
+  { message, inbox }: Run,
+  { fallback_connection_id: default_connection_id }: OpenConnection,
+): Promise<OpenConnection | undefined> {
+  if (default_connection_id === null) return undefined;
+  try {
+    return await openConnectionOf(app, { user_id: inbox.user_id, default_connection_id });
+  } catch (error) {
+    // What the run then fails with is the answer of the first one; that this one cannot be opened is for the log.
+    app.log.warn({ err: messageOf(error), message_id: message.id }, "the fallback connection cannot be used");
+    return undefined;
+  }
+}
+
+/** What is asked of a model, whichever it is. */
+async function requestOf(app: App, run: Run, asked: Understanding) {
   const turns = await recallTurns(app.db, run.message);
   const files = run.input.files.map((file) => file.filename);
   const { instruction, contexts } = asked;
@@ -131,16 +165,21 @@ async function askModel(
   const { content } = run.input;
   const prompt = buildPrompt({ instruction, content, turns, files, contexts, wishes });
   run.steps.push(...prompt.warnings.map(warning));
-  const { trusted, ...model } = connection;
-  return complete({
-    connection: model,
+  return {
     messages: prompt.messages,
     ...(max_tokens === null ? {} : { max_tokens }),
     ...(temperature === null ? {} : { temperature }),
-    signal,
-    fetch: trusted ? operatorFetch : app.fetch,
     brief: { instruction, content, attachments: files, contexts: contexts.map(({ title }) => title) },
-  });
+  };
+}
+
+function askModel(
+  app: App,
+  request: Awaited<ReturnType<typeof requestOf>>,
+  { connection, signal }: Question,
+): Promise<Completion> {
+  const { trusted, fallback_connection_id: _, ...model } = connection;
+  return complete({ ...request, connection: model, signal, fetch: trusted ? operatorFetch : app.fetch });
 }
 
 function warning(output: string): StepDraft {

@@ -5,6 +5,55 @@ import { freshId, mailroom, type Mailroom } from "../support/mailroom.ts";
 
 const BOB = "Bob <bob@example.org>";
 
+describe("a fallback connection", () => {
+  async function withFallback(room: Mailroom, first: object): Promise<string> {
+    const allowed = { kind: "openai_compatible", base_url: room.model.base_url, model: "first", ...first };
+    const { body: demo } = await room.owner.post("/connections", { kind: "demo", label: "Spare" });
+    const { body } = await room.owner.post("/connections", { ...allowed, fallback_connection_id: demo.id });
+    await room.owner.patch(`/inboxes/${room.inbox.id}`, { default_connection_id: body.id });
+    return demo.id;
+  }
+  const config = { egress: { allow: ["127.0.0.1"] } };
+
+  test("answers when the first does not, at once and for one credit, and the answer says so", async () => {
+    await using room = await mailroom({ config, model: { fault: "unauthorized" } });
+    await withFallback(room, {});
+    const { body } = await room.owner.post("/v1/messages", { instruction: "Say hello" });
+    expect(body).toMatchObject({ status: "done", credits: { charged: 1, remaining: 9_999 } });
+    expect(body.result).toContain("demo model");
+    expect(body.steps).toMatchObject([
+      { type: "warning", output: "The model first did not answer; demo did in its place." },
+    ]);
+    expect(room.model.requests).toHaveLength(1);
+  });
+
+  test("is not asked when the first answers", async () => {
+    await using room = await mailroom({ config });
+    await withFallback(room, {});
+    const { body } = await room.owner.post("/v1/messages", { instruction: "Say hello" });
+    expect([body.result, body.steps]).toEqual(["Echo: Say hello", []]);
+  });
+
+  test("that does not answer either, or is gone, leaves the fault of the first", async () => {
+    await using room = await mailroom({ config, model: { fault: "unauthorized" } });
+    const spare = await withFallback(room, { label: "First" });
+    const failing = { kind: "openai_compatible", base_url: room.model.base_url, model: "second" };
+    const { body: second } = await room.owner.post("/connections", failing);
+    const first = (await room.owner.get("/connections")).body.find(
+      ({ label }: { label: string }) => label === "First",
+    );
+    await room.owner.patch(`/connections/${first.id}`, { fallback_connection_id: second.id });
+    const both = (await room.owner.post("/v1/messages", { instruction: "Say hello" })).body;
+    expect(both).toMatchObject({ status: "failed", steps: [], credits: { charged: 0 } });
+    expect(room.model.requests.map(({ body }) => body?.model)).toEqual(["first", "second"]);
+    await room.owner.patch(`/connections/${first.id}`, { fallback_connection_id: spare });
+    await room.owner.delete(`/connections/${spare}`);
+    const gone = (await room.owner.post("/v1/messages", { instruction: "Say hello" })).body;
+    expect(gone).toMatchObject({ status: "failed", error: both.error, credits: { charged: 0 } });
+    expect(room.model.requests).toHaveLength(3);
+  });
+});
+
 describe("a model that refuses", () => {
   test("ends the run as failed, costs nothing, and is explained to the owner in one mail", async () => {
     await using room = await mailroom({ model: { fault: "unauthorized" } });
