@@ -7,7 +7,7 @@ import type { SessionRow, UserRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
 import { readBody } from "./body.ts";
 import { sessionCookie } from "./cookies.ts";
-import { clientAddress, refuseOverRate } from "./request.ts";
+import { clientAddress, isFor, refuseOverRate } from "./request.ts";
 
 const UNAUTHORIZED = "This needs a valid API key, or a session of the dashboard.";
 const MINUTE_SECONDS = 60;
@@ -53,7 +53,7 @@ async function admit(app: App, served: Served): Promise<Caller> {
   const found = key === undefined ? await bySession(app, request) : await byKey(app, served, key);
   if (!found) throw unauthorized();
   // Calls of the routing endpoint have a limit of their own.
-  if (!(request.method === "POST" && /\/v1\/messages\/?$/.test(new URL(request.url).pathname)))
+  if (!(request.method === "POST" && isFor(request, "/v1/messages")))
     refuseOverRate(app, `api:${found.credential}`, {
       limit: planLimits(app.config, found.user.plan).api_per_minute,
       window_seconds: MINUTE_SECONDS,

@@ -1,11 +1,11 @@
 import { AppError, invalid } from "../errors.ts";
 import { hasMoreParts, isNestedDeeper } from "../lib/json-depth.ts";
+import { isFor } from "./request.ts";
 
 const MB = 1_048_576;
 const MAX_BODY_BYTES = MB;
 const MAX_ROUTING_BODY_BYTES = 40 * MB;
 const MAX_UPLOAD_BODY_BYTES = MB / 2;
-const UPLOAD_PATH = /\/contexts\/upload\/?$/;
 /** Far more than any endpoint means, far less than what the validation could walk down. */
 const MAX_DEPTH = 32;
 /** Likewise: a megabyte of numbers in the wrong place holds up everybody for a second while its faults are listed. */
@@ -13,8 +13,7 @@ const MAX_PARTS = 20_000;
 
 /** What a request carries: the file of an upload, else JSON. */
 export async function readBody(request: Request): Promise<object | null> {
-  const { pathname } = new URL(request.url);
-  return UPLOAD_PATH.test(pathname) ? readForm(request) : readJsonBody(request);
+  return isFor(request, "/contexts/upload") ? readForm(request) : readJsonBody(request);
 }
 
 /** The parts of a form by their names (RFC 7578); those that share a name are a list. */
@@ -83,7 +82,7 @@ function dropShadowing(value: unknown): void {
 }
 
 function capOf(request: Request): number {
-  return /\/v1\/messages\/?$/.test(new URL(request.url).pathname) ? MAX_ROUTING_BODY_BYTES : MAX_BODY_BYTES;
+  return isFor(request, "/v1/messages") ? MAX_ROUTING_BODY_BYTES : MAX_BODY_BYTES;
 }
 
 async function readBytes(request: Request, cap: number): Promise<Buffer<ArrayBuffer>> {

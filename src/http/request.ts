@@ -12,6 +12,12 @@ export function requestId(request: Request): string {
   return SAFE_ID.test(given) ? given : `req_${Bun.randomUUIDv7().replaceAll("-", "")}`;
 }
 
+/** Whether a request is for this path, with or without a slash at its end. */
+export function isFor(request: Request, path: string): boolean {
+  const { pathname } = new URL(request.url);
+  return pathname === path || pathname === `${path}/`;
+}
+
 /** What Elysia tells of a request; `server` is null where there is no socket. */
 interface Served {
   request: Request;

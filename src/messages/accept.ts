@@ -256,7 +256,11 @@ function enqueueRoute(
   });
 }
 
-function blankMessage(app: App, inbox: InboxRow): MessageRow {
+/** A message as it begins, before anything is known of it. */
+export function blankMessage(
+  app: App,
+  inbox: Pick<MessageRow, "user_id"> & { id: string | null },
+): MessageRow {
   const accepted_ms = app.nowMs();
   return {
     // Of the same moment as `created`: lists look for times by their ids.

@@ -1,6 +1,7 @@
 import type { User } from "../../src/accounts/accounts.ts";
 import { insertRow } from "../../src/db/prepared.ts";
 import type { ConversationRow, MessageRow } from "../../src/db/schema.ts";
+import { blankMessage } from "../../src/messages/accept.ts";
 import type { TestApp } from "../support/app.ts";
 
 /** Stores messages as they would be after some time; each has the id of the moment it says it was accepted in. */
@@ -9,9 +10,12 @@ export async function storeMessages(
   user: User,
   messages: Partial<MessageRow>[],
 ): Promise<MessageRow[]> {
+  // One for all: each call takes an id, and ids of one moment are in order only if they are made in a row.
+  const blank = blankMessage(t.app, { id: null, user_id: user.id });
   const rows = messages.map((given) => {
     const created = given.created ?? t.app.now();
-    return { ...BLANK, id: idAt(created), user_id: user.id, accepted_ms: created * 1_000, created, ...given };
+    const moment = { id: idAt(created), accepted_ms: created * 1_000, created };
+    return { ...blank, state: "done" as const, authority: "owner" as const, ...moment, ...given };
   });
   await t.app.write(async (tx) => {
     for (const row of rows) await insertRow(tx, "messages", row);
@@ -47,37 +51,3 @@ export async function storeConversations(
 function idAt(second: number): string {
   return Bun.randomUUIDv7("hex", second * 1_000);
 }
-
-const BLANK: Omit<MessageRow, "id" | "user_id" | "accepted_ms" | "created"> = {
-  inbox_id: null,
-  conversation_id: null,
-  source: "email",
-  state: "done",
-  reason: null,
-  error: null,
-  authority: "owner",
-  sender: null,
-  subject: null,
-  instruction: null,
-  command: null,
-  result: "",
-  steps: "[]",
-  input_tokens: null,
-  output_tokens: null,
-  model: null,
-  credits_charged: 0,
-  auth: null,
-  no_reply_reason: null,
-  raw_mail_id: null,
-  rfc_message_id: null,
-  body_hash: null,
-  dedupe_key: null,
-  duplicates: 0,
-  hop: 0,
-  reply_status: "none",
-  reply_error: null,
-  completed: null,
-  duration_ms: null,
-  retry_of: null,
-  tags: "[]",
-};

@@ -1,30 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { startDnsServer } from "../support/dns-server.ts";
 import { mailroom, type Mailroom } from "../support/mailroom.ts";
+import { notification } from "../support/mails.ts";
 import { deliver } from "../support/smtp-client.ts";
-
-/** A delivery status notification (RFC 3464); `from` as whole header lines. */
-function notification(report: { from?: string[]; action?: string; status?: string; body?: string }): Buffer {
-  const { from = ["From: MAILER-DAEMON"], action = "failed", status = "5.1.1" } = report;
-  const lines = [
-    ...from,
-    "Subject: Undelivered mail",
-    'Content-Type: multipart/report; report-type=delivery-status; boundary="b"',
-    "",
-    "--b",
-    "Content-Type: message/delivery-status",
-    "",
-    "Reporting-MTA: dns; mail.example.com",
-    "",
-    "Final-Recipient: rfc822; ada@example.com",
-    `Action: ${action}`,
-    `Status: ${status}`,
-    "",
-    "--b--",
-    "",
-  ];
-  return Buffer.from(report.body ?? lines.join("\r\n"));
-}
 
 describe("a notification to the bounce address of a reply", () => {
   const AUTHORS: [claim: string, from: string[]][] = [

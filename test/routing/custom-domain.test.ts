@@ -6,7 +6,7 @@ import { createResolver } from "../../src/lib/dns.ts";
 import { activeDomain, addDomain, type Domain } from "../support/domain-desk.ts";
 import { startDnsServer, type TestDnsServer } from "../support/dns-server.ts";
 import { freshId, mailroom, type Mailroom, type RoomOptions } from "../support/mailroom.ts";
-import { rawMail } from "../support/mails.ts";
+import { notification, rawMail } from "../support/mails.ts";
 import { deliver } from "../support/smtp-client.ts";
 import { hasOpendkim, opendkimPasses } from "../support/verifiers.ts";
 
@@ -49,26 +49,6 @@ async function answer(room: Room) {
 async function movedInbox(room: Room) {
   const { body } = await room.owner.get("/inboxes");
   return body.find(({ id }: { id: string }) => id === room.inbox.id);
-}
-
-function bounceOf(status = "5.1.1"): Buffer {
-  const lines = [
-    "From: MAILER-DAEMON",
-    'Content-Type: multipart/report; report-type=delivery-status; boundary="b"',
-    "",
-    "--b",
-    "Content-Type: message/delivery-status",
-    "",
-    "Reporting-MTA: dns; mail.example.com",
-    "",
-    "Final-Recipient: rfc822; ada@example.com",
-    "Action: failed",
-    `Status: ${status}`,
-    "",
-    "--b--",
-    "",
-  ];
-  return Buffer.from(lines.join("\r\n"));
 }
 
 describe("a reply from an inbox on a custom domain", () => {
@@ -124,7 +104,7 @@ describe("a reply from an inbox on a custom domain", () => {
   test("is marked when it bounces", async () => {
     await using room = await roomOnDomain();
     const { row } = await answer(room);
-    const bounce = { from: "", to: row.envelope_from, raw: bounceOf() };
+    const bounce = { from: "", to: row.envelope_from, raw: notification() };
     expect(await deliver(room.door, bounce)).toStartWith("250 ");
     expect(await room.activity()).toMatchObject([{ reply_status: "bounced" }]);
   });
@@ -156,7 +136,7 @@ describe("at the SMTP door", () => {
     const answers = [];
     for (const domain of [NAME, "mw.test", "elsewhere.test"])
       answers.push(
-        (await deliver(room.door, { from: "", to: `${local}@${domain}`, raw: bounceOf() })).slice(0, 9),
+        (await deliver(room.door, { from: "", to: `${local}@${domain}`, raw: notification() })).slice(0, 9),
       );
     expect(answers).toEqual(["250 2.6.0", "250 2.6.0", "550 5.7.1"]);
     expect(bounceAddress(room.app, row.id, NAME)).toBe(row.envelope_from);
@@ -179,7 +159,7 @@ describe("a domain of other letters than ASCII", () => {
     const [row] = await room.outgoing();
     expect(row?.envelope_from).toEndWith("@xn--bcher-kva.test");
     expect(Buffer.from(row?.raw ?? []).toString()).toContain("d=xn--bcher-kva.test; s=s1");
-    const bounce = { from: "", to: row?.envelope_from ?? "", raw: bounceOf() };
+    const bounce = { from: "", to: row?.envelope_from ?? "", raw: notification() };
     expect(await deliver(room.door, bounce)).toStartWith("250 ");
     expect(await room.activity()).toMatchObject([{ reply_status: "sent" }, { reply_status: "bounced" }]);
   });

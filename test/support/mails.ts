@@ -51,3 +51,28 @@ function filePart({
   const base64 = Buffer.from(content).toString("base64").replace(/.{76}/g, "$&\r\n");
   return `Content-Type: ${content_type}\r\nContent-Disposition: attachment; filename="${filename}"\r\nContent-Transfer-Encoding: base64\r\n\r\n${base64}`;
 }
+
+/** A delivery status notification (RFC 3464); `from` as whole header lines. */
+export function notification(
+  report: { from?: string[]; action?: string; status?: string; body?: string } = {},
+): Buffer {
+  const { from = ["From: MAILER-DAEMON"], action = "failed", status = "5.1.1" } = report;
+  const lines = [
+    ...from,
+    "Subject: Undelivered mail",
+    'Content-Type: multipart/report; report-type=delivery-status; boundary="b"',
+    "",
+    "--b",
+    "Content-Type: message/delivery-status",
+    "",
+    "Reporting-MTA: dns; mail.example.com",
+    "",
+    "Final-Recipient: rfc822; ada@example.com",
+    `Action: ${action}`,
+    `Status: ${status}`,
+    "",
+    "--b--",
+    "",
+  ];
+  return Buffer.from(report.body ?? lines.join("\r\n"));
+}
