@@ -29,6 +29,8 @@ export interface Schema {
   contexts: ContextRow;
   custom_domains: CustomDomainRow;
   contact_submissions: ContactSubmissionRow;
+  oauth_states: OAuthStateRow;
+  tool_calls: ToolCallRow;
 }
 
 /** What holds for the whole data folder. */
@@ -371,5 +373,30 @@ export interface ContactSubmissionRow {
   /** Why it is taken for the work of a machine, and was not delivered; null if it is not. */
   flag: string | null;
   client: string;
+  created: number;
+}
+
+/** A round trip to somebody's consent page that has not come back yet. */
+export interface OAuthStateRow {
+  /** SHA-256 of the `state`, hex. */
+  state_hash: string;
+  user_id: string;
+  /** An integration kind, or `mcp`. */
+  provider: string;
+  connection_id: string | null;
+  /** JSON with the PKCE verifier, AAD = state_hash. */
+  sealed: Uint8Array;
+  /** SHA-256 of the cookie that the browser was given, hex; null for a caller with an API key. */
+  cookie_hash: string | null;
+  created: number;
+}
+
+/** A tool call that changed something, so that a run that is done again does not make it again. */
+export interface ToolCallRow {
+  message_id: string;
+  /** Of the tool, its arguments, and how often the run has made this very call before. */
+  fingerprint: string;
+  /** JSON of what came of it; null while nobody knows. */
+  outcome: string | null;
   created: number;
 }
