@@ -1,16 +1,128 @@
 import type { App } from "../app.ts";
-import { openSealed } from "../connections/sealed.ts";
+import { grantedColumns, type OAuthGrant, openSealed, type Sealed } from "../connections/sealed.ts";
+import type { ConnectionRow } from "../db/schema.ts";
+import { AppError } from "../errors.ts";
+import { tellNeedsAuth } from "./needs-auth.ts";
+import { refreshTokens, type TokenOutcome, type Tokens } from "./oauth-client.ts";
+import { providerNamed, providerServer } from "./providers.ts";
+
+/** A token that ends sooner could end on its way. */
+const MARGIN_SECONDS = 60;
+
+/** Of each app, the refreshes under way, by connection: who asks meanwhile waits for the same one. */
+const underWay = new WeakMap<App, Map<string, Promise<string | null>>>();
 
 /**
  * A token of a connection that is good for at least a minute, refreshed if need be; null when its owner has to
- * connect it again. `refused` is one that the provider has just turned down.
+ * connect it again. `refused` is one that the provider has just turned down. Throws AppError "internal" when what is
+ * sealed cannot be opened.
  */
 export async function freshToken(app: App, connection_id: string, refused?: string): Promise<string | null> {
-  const row = await app.db
-    .selectFrom("connections")
-    .selectAll()
-    .where("id", "=", connection_id)
-    .executeTakeFirst();
-  const credential = row === undefined ? "" : openSealed(app, row).credential;
-  return credential === "" || credential === refused ? null : credential;
+  const held = await holdingOf(app, connection_id);
+  if (held === undefined) return null;
+  const { credential, oauth } = held.sealed;
+  if (oauth?.ended) return null;
+  if (credential !== "" && credential !== refused && !isEnding(app, held.row)) return credential;
+  return oauth === undefined ? null : refreshOnce(app, connection_id, refused);
+}
+
+interface Holding {
+  row: ConnectionRow;
+  sealed: Sealed;
+}
+
+async function holdingOf(app: App, id: string, db = app.db): Promise<Holding | undefined> {
+  const row = await db.selectFrom("connections").selectAll().where("id", "=", id).executeTakeFirst();
+  return row && { row, sealed: openSealed(app, row) };
+}
+
+/** A key never ends, and of many a token nobody says when it does. */
+function isEnding(app: App, row: ConnectionRow): boolean {
+  return row.expires_at !== null && row.expires_at - MARGIN_SECONDS <= app.now();
+}
+
+async function refreshOnce(app: App, id: string, refused: string | undefined): Promise<string | null> {
+  const all = underWay.get(app) ?? new Map<string, Promise<string | null>>();
+  underWay.set(app, all);
+  const running = all.get(id);
+  if (running) {
+    const token = await running;
+    return token === refused ? null : token;
+  }
+  const refresh = refreshNow(app, id, refused).finally(() => all.delete(id));
+  all.set(id, refresh);
+  return refresh;
+}
+
+async function refreshNow(app: App, id: string, refused: string | undefined): Promise<string | null> {
+  // Anew: somebody may have refreshed between the first look and the lock.
+  const held = await holdingOf(app, id);
+  if (held === undefined) return null;
+  const { credential, oauth } = held.sealed;
+  if (oauth === undefined || oauth.ended) return null;
+  if (credential !== refused && !isEnding(app, held.row)) return credential;
+  const { refresh_token } = oauth;
+  if (refresh_token === null) return endWithout(app, held, refused);
+  const outcome = await askForTokens(app, held, refresh_token);
+  if (outcome.ok) return keepTokens(app, held, outcome.tokens);
+  if (outcome.refused) {
+    await tellNeedsAuth(app, held.row, { credential, refresh_token, why: outcome.message });
+    return null;
+  }
+  app.log.warn({ connection_id: id, why: outcome.message }, "a token could not be refreshed");
+  return stillGood(app, held, refused);
+}
+
+/** A provider that is no longer configured may be again tomorrow. */
+async function askForTokens(app: App, { row, sealed }: Holding, token: string): Promise<TokenOutcome> {
+  try {
+    const server = sealed.oauth?.server ?? providerServer(app, providerNamed(row.kind));
+    return await refreshTokens(app, server, token);
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return { ok: false, refused: false, message: error.message };
+  }
+}
+
+/** Nothing can be done about a token that has ended, or that the provider turned down. */
+async function endWithout(app: App, held: Holding, refused: string | undefined): Promise<string | null> {
+  const good = stillGood(app, held, refused);
+  if (good !== null) return good;
+  const { credential } = held.sealed;
+  await tellNeedsAuth(app, held.row, {
+    credential,
+    refresh_token: null,
+    why: "Its access has ended, and there is no way to renew it.",
+  });
+  return null;
+}
+
+function stillGood(app: App, { row, sealed }: Holding, refused: string | undefined): string | null {
+  const ended = row.expires_at !== null && row.expires_at <= app.now();
+  return ended || sealed.credential === refused ? null : sealed.credential;
+}
+
+/** The connection may have been connected anew, changed or deleted while the provider was asked: that then counts. */
+async function keepTokens(app: App, used: Holding, tokens: Tokens): Promise<string | null> {
+  return app.write(async (tx) => {
+    const held = await holdingOf(app, used.row.id, tx);
+    if (held === undefined) return null;
+    const { oauth, credential } = held.sealed;
+    if (oauth === undefined || oauth.refresh_token !== used.sealed.oauth?.refresh_token)
+      return credential === "" ? null : credential;
+    const renewed: OAuthGrant = { ...oauth, refresh_token: tokens.refresh_token ?? oauth.refresh_token };
+    const { access_token, expires_at } = tokens;
+    const columns = grantedColumns(app, held.row, {
+      credential: access_token,
+      expires_at,
+      oauth: renewed,
+    });
+    const status = held.row.status === "needs_auth" ? "ok" : held.row.status;
+    await tx
+      .updateTable("connections")
+      .set({ ...columns, status })
+      .where("id", "=", held.row.id)
+      .execute();
+    return access_token;
+  });
 }

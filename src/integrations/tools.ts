@@ -1,0 +1,82 @@
+import type { Tool, ToolOutcome } from "../ai/tool.ts";
+import type { App } from "../app.ts";
+import type { ConnectionRow } from "../db/schema.ts";
+import { AppError } from "../errors.ts";
+import { ApiFault } from "./api-faults.ts";
+import {
+  type Api,
+  type ApiStyle,
+  asker,
+  type Call,
+  type IntegrationTool,
+  openCall,
+  type Told,
+} from "./api-request.ts";
+import { capped } from "./api-text.ts";
+import { CODEHOST_A, CODEHOST_A_TOOLS } from "./codehost-a-tools.ts";
+import { CODEHOST_B, CODEHOST_B_TOOLS } from "./codehost-b-tools.ts";
+import { NOTES, NOTES_TOOLS } from "./notes-tools.ts";
+import { SHEETS, SHEETS_TOOLS } from "./sheets-tools.ts";
+
+const REQUEST_TIMEOUT_MS = 30_000;
+/** A shorter secret could stand in any text by chance. */
+const MIN_SECRET_CHARS = 8;
+/** Many headers are no secrets, such as the name of an application. */
+const MIN_HEADER_CHARS = 16;
+
+const SETS: Record<string, { style: ApiStyle; tools: IntegrationTool[] }> = {
+  notes: { style: NOTES, tools: NOTES_TOOLS },
+  "codehost-a": { style: CODEHOST_A, tools: CODEHOST_A_TOOLS },
+  "codehost-b": { style: CODEHOST_B, tools: CODEHOST_B_TOOLS },
+  sheets: { style: SHEETS, tools: SHEETS_TOOLS },
+};
+
+/** The tools of a connection to an integration; none for another kind. */
+export function integrationTools(
+  app: App,
+  row: ConnectionRow,
+  timeout_ms: number = REQUEST_TIMEOUT_MS,
+): Tool[] {
+  const set = SETS[row.kind];
+  if (set === undefined) return [];
+  const api = { app, row, style: set.style, timeout_ms };
+  return set.tools.map((tool) => ({
+    target: row.kind,
+    name: tool.name,
+    description: tool.description,
+    parameters: tool.parameters,
+    read_only: tool.read_only,
+    destructive: false,
+    places: tool.places ?? [],
+    foreign: false,
+    call: (args, signal) => outcomeOf(api, signal, (call) => tool.run(args, asker(call), call.base)),
+  }));
+}
+
+async function outcomeOf(
+  api: Api,
+  signal: AbortSignal,
+  work: (call: Call) => Promise<string | Told>,
+): Promise<ToolOutcome> {
+  signal.throwIfAborted();
+  try {
+    const call = openCall(api, signal);
+    const said = await work(call);
+    const { text, ...more } = typeof said === "string" ? { text: said } : said;
+    return { ok: true, text: capped(withoutSecrets(text, call)), files: [], ...more };
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof ApiFault) return { ok: false, text: error.message, files: [] };
+    if (!(error instanceof AppError)) throw error;
+    // What is sealed cannot be opened any more.
+    return { ok: false, text: `${error.message} Enter the credential of the connection again.`, files: [] };
+  }
+}
+
+/** A server must not be able to hand its secrets on by repeating them. */
+function withoutSecrets(text: string, { tokens, headers }: Call): string {
+  const secrets = [...tokens, ...Object.values(headers).filter((value) => value.length >= MIN_HEADER_CHARS)];
+  return secrets
+    .filter((secret) => secret.length >= MIN_SECRET_CHARS)
+    .reduce((clean, secret) => clean.replaceAll(secret, "[key]"), text);
+}

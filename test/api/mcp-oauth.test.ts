@@ -1,0 +1,201 @@
+import { afterAll, expect, test } from "bun:test";
+import { openSealed } from "../../src/connections/sealed.ts";
+import { freshToken } from "../../src/integrations/tokens.ts";
+import { type Caller, testApp, type TestApp } from "../support/app.ts";
+import { startGuardedMcp } from "../support/oauth-mcp-server.ts";
+
+const LOOPBACK = { egress: { allow: ["127.0.0.1"] } };
+const guarded = await startGuardedMcp();
+afterAll(() => guarded[Symbol.asyncDispose]());
+
+test("an MCP server is authorised: found, registered with, agreed to, used", async () => {
+  await using t = await testApp(LOOPBACK);
+  const ada = await t.as("ada@example.com");
+  const id = await mcpConnection(ada, guarded.url);
+  expect((await ada.post(`/connections/${id}/test`)).body.error.code).toBe("needs_auth");
+  const departure = await connect(ada, id);
+  expect([departure.status, departure.body.url]).toEqual([200, departure.body.authorize_url]);
+  const asked = new URL(departure.body.authorize_url).searchParams;
+  expect(Object.fromEntries(asked)).toMatchObject({
+    response_type: "code",
+    resource: guarded.url,
+    code_challenge_method: "S256",
+    redirect_uri: "http://mw.test/integrations/mcp/callback",
+    scope: "tools:read offline_access",
+    prompt: "consent",
+  });
+  const arrival = await t.request(await guarded.agree(departure.body.authorize_url));
+  expect([arrival.status, arrival.body.includes("?connected=mcp")]).toEqual([200, true]);
+  const registration = guarded.asked.find(({ path }) => path === "/reg");
+  expect(JSON.parse(registration?.body ?? "")).toMatchObject({
+    client_name: "Mailwright",
+    token_endpoint_auth_method: "none",
+    grant_types: ["authorization_code", "refresh_token"],
+  });
+  const exchange = new URLSearchParams(guarded.asked.findLast(({ path }) => path === "/token")?.body);
+  expect(exchange.get("resource")).toBe(guarded.url);
+  const [connection] = (await ada.get("/connections")).body;
+  expect(connection).toMatchObject({ status: "ok", auth: "oauth", config: null });
+  expect(connection.expires_at).toBeGreaterThan(t.app.now());
+  const tested = await ada.post(`/connections/${id}/test`);
+  expect(tested.body).toMatchObject({ ok: true, tools: ["look"] });
+});
+
+test("tokens are renewed for the same resource, rotate, and end in needs_auth once they are withdrawn", async () => {
+  await using t = await testApp(LOOPBACK);
+  const ada = await t.as("ada@example.com");
+  const id = await authorised(t, ada);
+  const before = await sealedOf(t, id);
+  const token = await freshToken(t.app, id, before.credential);
+  const after = await sealedOf(t, id);
+  expect([token, token === before.credential]).toEqual([after.credential, false]);
+  expect(after.oauth?.refresh_token).not.toBe(before.oauth?.refresh_token ?? "");
+  const refresh = new URLSearchParams(guarded.asked.findLast(({ path }) => path === "/token")?.body);
+  expect([refresh.get("grant_type"), refresh.get("resource")]).toEqual(["refresh_token", guarded.url]);
+  expect((await ada.post(`/connections/${id}/test`)).body.ok).toBe(true);
+  // The old refresh token is spent: whoever still holds it gets the whole grant ended.
+  const stolen = await fetch(`${guarded.issuer}/token`, {
+    method: "POST",
+    body: new URLSearchParams({
+      grant_type: "refresh_token",
+      refresh_token: before.oauth?.refresh_token ?? "",
+      client_id: before.oauth?.server?.client.id ?? "",
+    }),
+  });
+  expect(stolen.status).toBe(400);
+  expect(await freshToken(t.app, id, after.credential)).toBeNull();
+  expect((await ada.get("/connections")).body[0].status).toBe("needs_auth");
+  const mails = await t.app.db.selectFrom("outgoing_mails").select("raw").execute();
+  expect(mails).toHaveLength(1);
+  expect(
+    Buffer.from(mails[0]?.raw ?? [])
+      .toString()
+      .replaceAll("=\r\n", ""),
+  ).toContain(`/integrations/mcp/${id}/connect`);
+});
+
+test("connecting again uses the client that is registered already", async () => {
+  await using t = await testApp(LOOPBACK);
+  const ada = await t.as("ada@example.com");
+  const id = await authorised(t, ada);
+  const { client } = (await sealedOf(t, id)).oauth?.server ?? {};
+  const again = new URL((await connect(ada, id)).body.authorize_url);
+  expect(again.searchParams.get("client_id")).toBe(client?.id ?? "");
+  expect((await t.request(await guarded.agree(again.href))).status).toBe(200);
+  expect((await ada.get("/connections")).body).toHaveLength(1);
+});
+
+test("deleting the connection gives its tokens back", async () => {
+  await using t = await testApp(LOOPBACK);
+  const ada = await t.as("ada@example.com");
+  const id = await authorised(t, ada);
+  const { oauth } = await sealedOf(t, id);
+  expect((await ada.delete(`/connections/${id}`)).status).toBe(204);
+  const revoked = new URLSearchParams(
+    guarded.asked.findLast(({ path }) => path === "/token/revocation")?.body,
+  );
+  expect(revoked.get("token")).toBe(oauth?.refresh_token ?? "");
+});
+
+test("an answer in the name of another authorization server is refused before the code goes anywhere", async () => {
+  await using t = await testApp(LOOPBACK);
+  const ada = await t.as("ada@example.com");
+  const id = await mcpConnection(ada, guarded.url);
+  for (const change of [
+    (url: URL) => url.searchParams.set("iss", "https://attacker.example"),
+    (url: URL) => url.searchParams.delete("iss"),
+  ]) {
+    const back = new URL(await guarded.agree((await connect(ada, id)).body.authorize_url), "http://mw.test");
+    expect(back.searchParams.get("iss")).toBe(guarded.issuer);
+    change(back);
+    const exchanges = guarded.asked.filter(({ path }) => path === "/token").length;
+    expect((await t.request(back.pathname + back.search)).status).toBe(400);
+    expect(guarded.asked.filter(({ path }) => path === "/token")).toHaveLength(exchanges);
+  }
+  expect((await ada.get("/connections")).body[0].has_credential).toBe(false);
+});
+
+test("a token is not stored with a connection that has become another one meanwhile", async () => {
+  await using t = await testApp(LOOPBACK);
+  const ada = await t.as("ada@example.com");
+  const moved = await mcpConnection(ada, guarded.url);
+  const back = await guarded.agree((await connect(ada, moved)).body.authorize_url);
+  await ada.patch(`/connections/${moved}`, { base_url: "https://attacker.example/mcp" });
+  const page = await t.request(back);
+  expect([page.status, page.body.includes("changed meanwhile")]).toEqual([400, true]);
+  expect((await ada.get("/connections")).body[0].has_credential).toBe(false);
+  const deleted = await mcpConnection(ada, guarded.url);
+  const late = await guarded.agree((await connect(ada, deleted)).body.authorize_url);
+  await ada.delete(`/connections/${deleted}`);
+  expect((await t.request(late)).status).toBe(400);
+});
+
+test("only one's own connections to MCP servers can be authorised", async () => {
+  await using t = await testApp(LOOPBACK);
+  const ada = await t.as("ada@example.com");
+  const bob = await t.as("bob@example.com");
+  const foreign = await connect(bob, await mcpConnection(ada, guarded.url));
+  const unknown = await connect(bob, Bun.randomUUIDv7());
+  expect([foreign.status, unknown.status]).toEqual([404, 404]);
+  expect({ ...foreign.body, request_id: "" }).toEqual({ ...unknown.body, request_id: "" });
+  const { body: demo } = await ada.post("/connections", { kind: "demo" });
+  const other = await connect(ada, demo.id);
+  expect([other.status, other.body.errors[0].code]).toEqual([422, "not_mcp"]);
+  expect((await connect(ada, "nonsense")).status).toBe(422);
+});
+
+test("a program of this machine needs no authorisation", async () => {
+  await using t = await testApp({ mcp: { stdio: { files: { command: "files" } } } });
+  const ada = await t.as("ada@example.com");
+  const { body } = await ada.post("/connections", { kind: "mcp", base_url: "stdio:files" });
+  const answer = await connect(ada, body.id);
+  expect([answer.status, answer.body.errors[0].code]).toEqual([422, "no_oauth"]);
+});
+
+test("a pasted token is kept until a new one is there", async () => {
+  await using t = await testApp(LOOPBACK);
+  const ada = await t.as("ada@example.com");
+  const input = { kind: "mcp", base_url: guarded.url, credential: "pasted-token" };
+  const { body } = await ada.post("/connections", input);
+  const departure = await connect(ada, body.id);
+  expect((await sealedOf(t, body.id)).credential).toBe("pasted-token");
+  await t.request(await guarded.agree(departure.body.authorize_url));
+  expect((await ada.get("/connections")).body[0].auth).toBe("oauth");
+});
+
+test("this server describes itself as a client only where the internet can read it", async () => {
+  await using t = await testApp();
+  const path = "/integrations/mcp/client-metadata.json";
+  for (const base_url of ["http://mail.acme.org", "https://mail.local", "https://10.0.0.1", "https://mail"]) {
+    t.app.base_url = base_url;
+    expect((await t.request(path)).status).toBe(404);
+  }
+  t.app.base_url = "https://mail.acme.org";
+  const { status, body } = await t.request(path);
+  expect([status, body.client_id]).toEqual([200, `https://mail.acme.org${path}`]);
+  expect(body.redirect_uris).toEqual(["https://mail.acme.org/integrations/mcp/callback"]);
+});
+
+async function mcpConnection(caller: Caller, base_url: string): Promise<string> {
+  return (await caller.post("/connections", { kind: "mcp", label: "Tools", base_url })).body.id;
+}
+
+function connect(caller: Caller, id: string) {
+  return caller.post(`/integrations/mcp/${id}/connect`);
+}
+
+async function authorised(t: TestApp, caller: Caller): Promise<string> {
+  const id = await mcpConnection(caller, guarded.url);
+  const { body } = await connect(caller, id);
+  expect((await t.request(await guarded.agree(body.authorize_url))).status).toBe(200);
+  return id;
+}
+
+async function sealedOf(t: TestApp, id: string) {
+  const row = await t.app.db
+    .selectFrom("connections")
+    .selectAll()
+    .where("id", "=", id)
+    .executeTakeFirstOrThrow();
+  return openSealed(t.app, row);
+}
