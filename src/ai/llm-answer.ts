@@ -1,9 +1,15 @@
 import { type CompletionFailure, failure, refusalFailure, unreadable } from "./llm-faults.ts";
+import type { ToolCall } from "./llm-messages.ts";
 import { endpointOf, type ModelConnection } from "./providers.ts";
+
+/** More in one answer is a model gone astray. */
+const MAX_CALLS = 100;
 
 export interface CompletionSuccess {
   ok: true;
+  /** Empty only beside calls. */
   text: string;
+  tool_calls: ToolCall[];
   /** The name that the provider gave itself. */
   model: string;
   usage: { input_tokens: number; output_tokens: number } | null;
@@ -27,11 +33,12 @@ export function readAnswer(
   const message = record(choice["message"]);
   const finish_reason = typeof choice["finish_reason"] === "string" ? choice["finish_reason"] : "stop";
   const text = textOf(message["content"]);
-  if (finish_reason === "content_filter" || text.trim() === "") {
+  const tool_calls = callsOf(message["tool_calls"]);
+  if (finish_reason === "content_filter" || (text.trim() === "" && tool_calls.length === 0)) {
     return noText(connection, finish_reason, message["refusal"]);
   }
   const model = typeof body["model"] === "string" ? body["model"] : endpointOf(connection).model;
-  return { ok: true, text, model, usage: usageOf(body["usage"]), finish_reason };
+  return { ok: true, text, tool_calls, model, usage: usageOf(body["usage"]), finish_reason };
 }
 
 /** Some gateways answer 200 and put the real status into the body. */
@@ -64,6 +71,21 @@ function textOf(content: unknown): string {
     .map((part) => record(part)["text"])
     .filter((text) => typeof text === "string")
     .join("");
+}
+
+/** Some servers give no ids, or the arguments as an object instead of as its text. */
+function callsOf(calls: unknown): ToolCall[] {
+  const list: unknown[] = Array.isArray(calls) ? calls.slice(0, MAX_CALLS) : [];
+  return list.flatMap((call, index) => {
+    const { name, arguments: args = "{}" } = record(record(call)["function"]);
+    const { id } = record(call);
+    if (typeof name !== "string") return [];
+    return {
+      id: typeof id === "string" && id !== "" ? id : `call_${index}`,
+      name,
+      arguments: typeof args === "string" ? args : JSON.stringify(args),
+    };
+  });
 }
 
 function usageOf(usage: unknown): CompletionSuccess["usage"] {

@@ -12,6 +12,7 @@ import {
   refusalFailure,
   unreadable,
 } from "./llm-faults.ts";
+import { type ChatMessage, type ToolOffer, toolsToWire, toWire } from "./llm-messages.ts";
 import { endpointOf, MODEL_KINDS, type ModelConnection } from "./providers.ts";
 
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
@@ -19,14 +20,11 @@ const MAX_CLIENTS = 200;
 /** The caller's signal is what counts; this only bounds a caller that would never give up. */
 const MAX_WAIT_MS = 600_000;
 
-export interface ChatMessage {
-  role: "system" | "user" | "assistant";
-  content: string;
-}
-
 export interface CompletionInput {
   connection: ModelConnection;
   messages: ChatMessage[];
+  /** What the model may ask to be called; it is asked for, never done here. */
+  tools?: ToolOffer[];
   max_tokens?: number;
   temperature?: number;
   signal: AbortSignal;
@@ -59,7 +57,8 @@ export async function complete(input: CompletionInput): Promise<Completion> {
 function demoCompletion(input: CompletionInput): Completion {
   const asked = input.messages.findLast((message) => message.role === "user")?.content ?? "";
   const brief = input.brief ?? { instruction: asked, content: "", attachments: [], contexts: [] };
-  return { ok: true, text: demoAnswer(brief), model: "demo", usage: null, finish_reason: "stop" };
+  const text = demoAnswer(brief);
+  return { ok: true, text, tool_calls: [], model: "demo", usage: null, finish_reason: "stop" };
 }
 
 function unusableConnection(connection: ModelConnection): CompletionFailure | null {
@@ -89,7 +88,8 @@ function requestOf(input: CompletionInput): OpenAI.ChatCompletionCreateParamsNon
   const maxTokensField = MODEL_KINDS[input.connection.kind].max_tokens_field;
   return {
     model: endpointOf(input.connection).model,
-    messages: input.messages,
+    messages: toWire(input.messages),
+    ...toolsToWire(input.tools),
     ...(input.max_tokens === undefined ? {} : { [maxTokensField]: input.max_tokens }),
     ...(input.temperature === undefined ? {} : { temperature: input.temperature }),
   };

@@ -5,12 +5,21 @@ export interface ToolFile {
   bytes: Uint8Array;
 }
 
+/** Somewhere that our own tools can write to. */
+export interface Place {
+  id: string;
+  /** What its owner calls it; null for what this very run has made. */
+  name: string | null;
+}
+
 /** What came of a call, good or bad; both are the model's to read. */
 export interface ToolOutcome {
   ok: boolean;
   /** Untrusted text. */
   text: string;
   files: ToolFile[];
+  /** Only of our own tools, and from what the other side says in its own fields. */
+  places?: Place[];
 }
 
 /** Something that a model may be offered to call. */
@@ -26,6 +35,8 @@ export interface Tool {
   read_only: boolean;
   /** Whether its author says that it may delete or overwrite. */
   destructive: boolean;
+  /** Arguments that choose where something is written, and so who may read it. */
+  places?: string[];
   /** Whether others wrote its description, which then is untrusted text. */
   foreign: boolean;
   /** Arguments fit `parameters`. Rejects only when `signal` aborts, with its reason. */

@@ -61,6 +61,7 @@ test("returns the text, the model, the usage and why it ended", async () => {
   expect(await ask()).toEqual({
     ok: true,
     text: "Echo: Hello",
+    tool_calls: [],
     model: "m-1",
     usage: { input_tokens: 11, output_tokens: 7 },
     finish_reason: "stop",

@@ -1,0 +1,190 @@
+import type { Place, Tool } from "./tool.ts";
+import type { Authority } from "../db/schema.ts";
+import type { Scope } from "../inboxes/settings.ts";
+import { isPublicName } from "../mail/domain-owner.ts";
+
+/**
+ * The trust boundary around tools. A run may use what its inbox, its sender and its instruction allow together
+ * (decision L.7); once it has read anything that others wrote, a call has to fit to what the instruction itself
+ * says (L.8). A model that obeys everything it reads must get nowhere with it.
+ */
+export interface Guard {
+  powersOf: (asked: Asked) => Powers;
+  /** Why a call must not be made, as a sentence; null if it may. */
+  objectionTo: (call: AskedCall) => string | null;
+}
+
+/** All of it decided by people with authority: the owner of the inbox, and who wrote the instruction. */
+export interface Asked {
+  authority: Authority;
+  scope: Scope | null;
+  /** The target that the instruction names. */
+  target: string | null;
+  /** False by `--no-tools`. */
+  tools: boolean;
+  /** `--allow-destructive`. */
+  allow_destructive: boolean;
+}
+
+export interface Powers {
+  /** Whether the tools of a target may be offered at all. */
+  mayUse: (target: string) => boolean;
+  /** Whether its writing tools may run although others have been read. */
+  mayWrite: (target: string) => boolean;
+  destroy: boolean;
+}
+
+export interface AskedCall {
+  tool: Tool;
+  args: Record<string, unknown>;
+  powers: Powers;
+  /** Whether the model has read anything that others wrote. */
+  tainted: boolean;
+  /** The instruction, the owner's own documents, and the addresses of the people whose run it is. */
+  trusted_text: string;
+  /** What our own tools have found or made in this run. */
+  places: Place[];
+}
+
+export const GUARD: Guard = { powersOf, objectionTo };
+
+/** Of the tool that makes files: at home in every inbox that may use tools, whatever the instruction is aimed at. */
+export const FILES_TARGET = "files";
+
+function powersOf({ authority, scope, target, tools, allow_destructive }: Asked): Powers {
+  const trusted = authority === "owner" || authority === "listed";
+  const inScope = (name: string): boolean => scope === null || names(scope.targets, name);
+  const mayUse = (name: string): boolean => {
+    if (!trusted || !tools || scope?.targets.length === 0) return false;
+    return name === FILES_TARGET || (inScope(name) && (target === null || target === name));
+  };
+  return {
+    mayUse,
+    mayWrite: (name) => mayUse(name) && (target === name || names(scope?.autonomous ?? [], name)),
+    destroy: trusted && allow_destructive,
+  };
+}
+
+/** A tool server may be listed with or without its prefix. */
+function names(list: string[], target: string): boolean {
+  return list.some((entry) => entry === target || `mcp:${entry}` === target);
+}
+
+function objectionTo({ tool, args, powers, tainted, trusted_text, places }: AskedCall): string | null {
+  if (!powers.mayUse(tool.target)) return `@${tool.target} may not be used for this message.`;
+  if (!tainted) return null;
+  if (!tool.read_only && !powers.mayWrite(tool.target))
+    return `${tool.name} may change something, and the instruction does not begin with @${tool.target}.`;
+  if (tool.destructive && !powers.destroy)
+    return `${tool.name} may delete or overwrite something, which needs --allow-destructive in the instruction.`;
+  const strange = strangePlace({ tool, args, places }, trusted_text.toLowerCase());
+  if (strange === undefined) return null;
+  const shown = strange.slice(0, MAX_SHOWN_CHARS);
+  return `${tool.name} was to go to ${shown}, which stands neither in the instruction nor in a context of yours.`;
+}
+
+/** Where a call would go, if nobody with authority has named it. */
+function strangePlace(
+  { tool, args, places }: Pick<AskedCall, "tool" | "args" | "places">,
+  trusted: string,
+): string | undefined {
+  // What other people's tools do with an address nobody knows; our own go nowhere but to what they are connected to.
+  if (tool.foreign) return placesIn(args, tool.read_only).find((place) => !standsIn(trusted, place));
+  if (tool.read_only) return undefined;
+  const named = (tool.places ?? []).map((name) => args[name]).filter((place) => typeof place === "string");
+  return named.find((id) => !isNamed(id, places, trusted));
+}
+
+/** By its id, or by what its owner calls it; what the run itself has made needs no name. */
+function isNamed(id: string, places: Place[], trusted: string): boolean {
+  if (standsAsWord(trusted, id) || standsAsWord(trusted, id.replaceAll("-", ""))) return true;
+  const known = places.filter((place) => bare(place.id) === bare(id));
+  return known.some(({ name }) => name === null || (isTelling(name) && standsAsWord(trusted, name.trim())));
+}
+
+function bare(id: string): string {
+  return id.replaceAll("-", "").toLowerCase();
+}
+
+/** A name of two letters would stand in every text. */
+function isTelling(name: string): boolean {
+  return name.trim().length >= MIN_NAME_CHARS;
+}
+
+const MIN_NAME_CHARS = 3;
+const MAX_SHOWN_CHARS = 200;
+/** Beyond it, or over several lines, a text is something to be written down, not somewhere to go. */
+const MAX_POINTER_CHARS = 300;
+const POINTER_KEY =
+  /ur[il]|link|href|host|domain|site|server|endpoint|webhook|callback|recipient|e?-?mail|^(to|cc|bcc|from|attendees?|guests?|invitees?|participants?|members?|users?|share.*|assignees?|address(es)?|phone|number|channel)$/i;
+const URL_LIKE = /(?:[a-z][a-z0-9+.-]{1,20}:)?[/\\]{2}[^\s"'<>()[\]{}|]+/gi;
+const SCHEME_LIKE = /\b(?:data|mailto|tel|sms|javascript|blob|magnet|xmpp|sip):[^\s"'<>]+/gi;
+const MAIL_LIKE = /[^\s"'<>()[\]{},;:@]+@[^\s"'<>()[\]{},;:@]+/g;
+const HOST_LIKE = /(?<![\w@.-])(?:[\p{L}\p{N}_-]+\.)+[\p{L}\p{N}-]{2,}\.?(?::\d+)?(?:[/?#][^\s"'<>]*)?/giu;
+const NUMERIC_HOST = /(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?(?:[/?#][^\s"'<>]*)?/g;
+const PHONE_LIKE = /\+\d[\d ()-]{6,}\d/g;
+
+/** Everything in the arguments that something could be fetched from or sent to. */
+function placesIn(args: unknown, read_only: boolean): string[] {
+  return textsIn(args, "").flatMap(({ key, text }) => {
+    const points = POINTER_KEY.test(key);
+    const short = text.length <= MAX_POINTER_CHARS && !text.trim().includes("\n");
+    // What only reads has no use for prose, so an address anywhere in it is there to be looked up.
+    return read_only || points || short ? placesInText(text, points) : [];
+  });
+}
+
+function placesInText(text: string, points: boolean): string[] {
+  const found = [URL_LIKE, SCHEME_LIKE, MAIL_LIKE, NUMERIC_HOST].flatMap(
+    (pattern) => text.match(pattern) ?? [],
+  );
+  if (points) found.push(...(text.match(PHONE_LIKE) ?? []));
+  return [...found, ...(text.match(HOST_LIKE) ?? []).filter((name) => isHost(name, points))];
+}
+
+/** A file may be called like a host; with a path behind it, or where an address belongs, it is taken for one. */
+function isHost(name: string, points: boolean): boolean {
+  const host = /^[^/?#:]+/.exec(name)?.[0] ?? "";
+  return (points || host !== name) && isPublicName(host);
+}
+
+const MAX_DEPTH = 40;
+
+/** Every text in a value with the nearest name above it; names are looked at as well. */
+function textsIn(value: unknown, key: string, depth = 0): { key: string; text: string }[] {
+  if (typeof value === "string") return [{ key, text: value }];
+  if (typeof value !== "object" || value === null) return [];
+  if (depth > MAX_DEPTH) return [{ key: "url", text: JSON.stringify(value) }];
+  if (Array.isArray(value)) return value.flatMap((item) => textsIn(item, key, depth + 1));
+  return Object.entries(value).flatMap(([name, item]) => [
+    { key: "", text: name },
+    ...textsIn(item, name, depth + 1),
+  ]);
+}
+
+/** As a whole: the beginning of a longer address is another one. */
+function standsIn(trusted: string, place: string): boolean {
+  const wanted = place.toLowerCase().replace(/[/.,;:!?]+$/, "");
+  return standsBetween(trusted, wanted, { before: /[\w@.%+-]/, after: /^\/?[.,;:!?)\]}>'"*_]*(?!\S)/ });
+}
+
+/** An id or a name, also inside of an address. */
+function standsAsWord(trusted: string, place: string): boolean {
+  return standsBetween(trusted, place.toLowerCase(), { before: /[\w.@-]/, after: /^(?![\w-]|\.\w)/ });
+}
+
+const MAX_AFTER_CHARS = 20;
+
+/** Whether a text stands in another one with nothing of `before` before it and with `after` behind it. */
+function standsBetween(text: string, wanted: string, ends: { before: RegExp; after: RegExp }): boolean {
+  if (wanted === "") return false;
+  for (let at = text.indexOf(wanted); at !== -1; at = text.indexOf(wanted, at + 1)) {
+    const behind = at + wanted.length;
+    if (
+      !ends.before.test(text.charAt(at - 1)) &&
+      ends.after.test(text.slice(behind, behind + MAX_AFTER_CHARS))
+    )
+      return true;
+  }
+  return false;
+}

@@ -1,0 +1,75 @@
+import type OpenAI from "openai";
+
+/** Something that a model asks for. */
+export interface ToolCall {
+  id: string;
+  name: string;
+  /** JSON, as the model wrote it. */
+  arguments: string;
+}
+
+/** What a model is told of a tool. */
+export interface ToolOffer {
+  /** 1-64 of `[A-Za-z0-9_-]`, unique in one request. */
+  name: string;
+  description: string;
+  /** JSON Schema of an object. */
+  parameters: Record<string, unknown>;
+}
+
+export interface ModelImage {
+  content_type: string;
+  bytes: Uint8Array;
+}
+
+export type ChatMessage =
+  | { role: "system"; content: string }
+  | { role: "user"; content: string; images?: ModelImage[] }
+  | { role: "assistant"; content: string; tool_calls?: ToolCall[] }
+  | { role: "tool"; content: string; tool_call_id: string };
+
+type WireMessage = OpenAI.ChatCompletionMessageParam;
+
+/** Messages as the chat interface takes them. */
+export function toWire(messages: ChatMessage[]): WireMessage[] {
+  return messages.map((message) => {
+    if (message.role === "user") return userMessage(message);
+    if (message.role === "assistant") return assistantMessage(message);
+    return message;
+  });
+}
+
+/** Tools as the chat interface takes them; no member at all when there are none, which some servers refuse. */
+export function toolsToWire(tools: ToolOffer[] = []): { tools?: OpenAI.ChatCompletionTool[] } {
+  if (tools.length === 0) return {};
+  return { tools: tools.map((offer) => ({ type: "function", function: { ...offer } })) };
+}
+
+export function hasImages(messages: ChatMessage[]): boolean {
+  return messages.some((message) => message.role === "user" && (message.images ?? []).length > 0);
+}
+
+export function withoutImages(messages: ChatMessage[]): ChatMessage[] {
+  return messages.map((message) =>
+    message.role === "user" ? { role: "user", content: message.content } : message,
+  );
+}
+
+function userMessage({ content, images = [] }: ChatMessage & { role: "user" }): WireMessage {
+  if (images.length === 0) return { role: "user", content };
+  const parts = images.map(({ content_type, bytes }) => ({
+    type: "image_url" as const,
+    image_url: { url: `data:${content_type};base64,${Buffer.from(bytes).toString("base64")}` },
+  }));
+  return { role: "user", content: [{ type: "text", text: content }, ...parts] };
+}
+
+function assistantMessage({ content, tool_calls = [] }: ChatMessage & { role: "assistant" }): WireMessage {
+  if (tool_calls.length === 0) return { role: "assistant", content };
+  const calls = tool_calls.map(({ id, name, arguments: args }) => ({
+    id,
+    type: "function" as const,
+    function: { name, arguments: args },
+  }));
+  return { role: "assistant", content: content === "" ? null : content, tool_calls: calls };
+}

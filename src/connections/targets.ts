@@ -1,0 +1,80 @@
+import type { App } from "../app.ts";
+import type { Db } from "../db/database.ts";
+import { prepared } from "../db/prepared.ts";
+import type { ConnectionRow, InboxRow } from "../db/schema.ts";
+import { cutSlug, slugOf } from "../lib/slug.ts";
+import { INTEGRATION_KINDS } from "./kinds.ts";
+
+/** As the command grammar takes it, with room for a number. */
+const MAX_NAME_CHARS = 60;
+
+/** Something that an instruction can be aimed at. */
+export interface Target {
+  /** As an instruction names it: `notes`, `mcp:calendar`. */
+  name: string;
+  connection: ConnectionRow;
+}
+
+export interface Targets {
+  /** What the inbox has, in a fixed order. */
+  attached: Target[];
+  /** Names of further tool servers of the account, which this inbox does not have. */
+  elsewhere: string[];
+}
+
+export const NO_TARGETS: Targets = { attached: [], elsewhere: [] };
+
+/** The integrations of an account are everywhere; of its tool servers an inbox has those in its list. */
+export async function targetsOf(app: App, inbox: InboxRow): Promise<Targets> {
+  const rows = await toolConnections(app.db, { user_id: inbox.user_id });
+  const ids = JSON.parse(inbox.mcp_connection_ids) as string[];
+  const servers = toolServers(rows);
+  const attached = servers.filter(({ connection }) => ids.includes(connection.id));
+  const elsewhere = servers.filter(({ connection }) => !ids.includes(connection.id));
+  const integrations = INTEGRATION_KINDS.flatMap((kind) => integrationOf(rows, kind));
+  return { attached: [...integrations, ...attached], elsewhere: elsewhere.map(({ name }) => name) };
+}
+
+/** Every name that a scope may hold besides the integrations: those of the account's tool servers. */
+export async function toolServerNames(db: Db, user_id: string): Promise<string[]> {
+  return toolServers(await toolConnections(db, { user_id })).map(({ name }) => name);
+}
+
+/** The target that a name means; a tool server may be named without its prefix. */
+export function targetNamed(targets: string[], name: string): string | undefined {
+  return targets.find((target) => target === name) ?? targets.find((target) => target === `mcp:${name}`);
+}
+
+const toolConnections = prepared((db, key: { user_id: string }) =>
+  db
+    .selectFrom("connections")
+    .selectAll()
+    .where("user_id", "=", key.user_id)
+    .where("kind", "in", ["mcp", ...INTEGRATION_KINDS])
+    .orderBy("id"),
+);
+
+/** The tool servers among an account's connections, oldest first; of two with the same label the newer gets a number. */
+function toolServers(rows: ConnectionRow[]): Target[] {
+  const taken = new Map<string, number>();
+  return rows
+    .filter(({ kind }) => kind === "mcp")
+    .map((connection) => {
+      const slug = nameOf(connection.label);
+      const count = (taken.get(slug) ?? 0) + 1;
+      taken.set(slug, count);
+      return { name: `mcp:${count === 1 ? slug : `${slug}-${count}`}`, connection };
+    });
+}
+
+function nameOf(label: string): string {
+  const slug = cutSlug(slugOf(label), MAX_NAME_CHARS);
+  return /^[a-z]/.test(slug) ? slug : cutSlug(`server-${slug}`, MAX_NAME_CHARS);
+}
+
+/** Of several accounts at the same provider the first that works, else the first. */
+function integrationOf(rows: ConnectionRow[], kind: string): Target[] {
+  const own = rows.filter((row) => row.kind === kind);
+  const connection = own.find(({ status }) => status !== "needs_auth") ?? own[0];
+  return connection ? [{ name: kind, connection }] : [];
+}

@@ -1,0 +1,151 @@
+import { type Completion, complete } from "../ai/llm.ts";
+import { type ChatMessage, hasImages, withoutImages } from "../ai/llm-messages.ts";
+import type { App } from "../app.ts";
+import { type OpenConnection, openConnectionOf } from "../connections/connections.ts";
+import { messageOf } from "../errors.ts";
+import type { SafeFetch } from "../lib/net.ts";
+import type { Run } from "./close.ts";
+import { FILES_TARGET } from "../ai/guard.ts";
+import { warning } from "./steps.ts";
+import type { OfferedTool } from "./toolbox.ts";
+import type { Talk } from "./tool-loop.ts";
+import type { Question } from "./work.ts";
+
+type Failure = Completion & { ok: false };
+
+/** How models and their servers say that they cannot see, or cannot call anything. */
+const CANNOT_SEE = /\b(images?|image_url|vision|multi-?modal|content (type|part|format)s?)\b/i;
+const CANNOT_CALL = /\b(tools?|tool_choice|functions?|function[ _-]?call(s|ing)?)\b/i;
+/** What has nothing to do with what was sent. */
+const OTHER_FAULTS = new Set<Failure["code"]>([
+  "invalid_credentials",
+  "rate_limited",
+  "quota_exceeded",
+  "input_too_long",
+  "content_filtered",
+  "timeout",
+  "cancelled",
+  "unreachable",
+  "tls_error",
+  "blocked_address",
+]);
+
+/** What a model was found not to take. */
+interface Limits {
+  blind: boolean;
+  no_tools: boolean;
+}
+
+/**
+ * Asks the connection and, when it does not answer, its fallback from then on: once, and no fallback of that one. A
+ * model that takes no pictures or no tools is asked without them, and the sender is told.
+ */
+export function modelAsker(app: App, run: Run, question: Question & { tools: OfferedTool[] }): Talk["ask"] {
+  const { signal, tools } = question;
+  const request = requestOf(run, question);
+  let connection = question.connection;
+  let has_fallback = true;
+  const ask = async (messages: ChatMessage[], offers: OfferedTool[]): Promise<Completion> => {
+    const answer = await askAble(app, connection, { ...request, messages, offers });
+    if (answer.ok || signal.aborted || !has_fallback) return answer;
+    has_fallback = false;
+    const fallback = await fallbackOf(app, run, connection);
+    const second = fallback && (await askAble(app, fallback, { ...request, messages, offers }));
+    if (!fallback || !second?.ok) return answer;
+    run.steps.push(
+      warning(`The model ${connection.model} did not answer; ${fallback.model} did in its place.`),
+    );
+    connection = fallback;
+    return second;
+  };
+  return async (messages, may) => {
+    const answer = await ask(messages, may.tools ? tools : []);
+    if (answer.ok) tellLimits(app, run, { connection, tools, images: hasImages(messages) });
+    return answer;
+  };
+}
+
+/** What is asked of a model, whichever it is. */
+function requestOf(run: Run, { asked, signal }: Question) {
+  const { max_tokens, temperature } = asked.settings;
+  const brief = {
+    instruction: asked.instruction,
+    content: run.input.content,
+    attachments: run.input.files.map(({ filename }) => filename),
+    contexts: asked.contexts.map(({ title }) => title),
+  };
+  return {
+    brief,
+    signal,
+    ...(max_tokens === null ? {} : { max_tokens }),
+    ...(temperature === null ? {} : { temperature }),
+  };
+}
+
+type Request = ReturnType<typeof requestOf> & { messages: ChatMessage[]; offers: OfferedTool[] };
+
+/** Without what the model is known, or now says, not to take. */
+async function askAble(app: App, connection: OpenConnection, request: Request): Promise<Completion> {
+  const limits = limitsOf(app, connection);
+  const { offers, ...asked } = request;
+  const messages = limits.blind ? withoutImages(asked.messages) : asked.messages;
+  const tools = limits.no_tools ? [] : offers.map(({ offer }) => offer);
+  const { trusted, fallback_connection_id: _, ...model } = connection;
+  const fetch = trusted ? operatorFetch : app.fetch;
+  const answer = await complete({ ...asked, connection: model, messages, tools, fetch });
+  if (answer.ok || OTHER_FAULTS.has(answer.code)) return answer;
+  if (hasImages(messages) && CANNOT_SEE.test(answer.message)) limits.blind = true;
+  else if (tools.length > 0 && CANNOT_CALL.test(answer.message)) limits.no_tools = true;
+  else return answer;
+  return askAble(app, connection, request);
+}
+
+const known = new WeakMap<App, Map<string, Limits>>();
+
+/** Found out once, as long as the server runs. */
+function limitsOf(app: App, { id, base_url, model }: OpenConnection): Limits {
+  const all = known.get(app) ?? new Map<string, Limits>();
+  known.set(app, all);
+  const key = JSON.stringify([id, base_url, model]);
+  const limits = all.get(key) ?? { blind: false, no_tools: false };
+  all.set(key, limits);
+  return limits;
+}
+
+function tellLimits(
+  app: App,
+  run: Run,
+  { connection, tools, images }: { connection: OpenConnection; tools: OfferedTool[]; images: boolean },
+): void {
+  const { blind, no_tools } = limitsOf(app, connection);
+  const { model } = connection;
+  const sentences = [
+    ...(blind && images
+      ? [`The model ${model} does not read pictures, so the attached ones were not read.`]
+      : []),
+    // Nobody misses the tool that makes files before it was asked for.
+    ...(no_tools && tools.some(({ tool }) => tool.target !== FILES_TARGET)
+      ? [`The model ${model} cannot use tools, so none were used.`]
+      : []),
+  ];
+  for (const sentence of sentences)
+    if (!run.steps.some(({ output }) => output === sentence)) run.steps.push(warning(sentence));
+}
+
+async function fallbackOf(
+  app: App,
+  { message, inbox }: Run,
+  { fallback_connection_id: default_connection_id }: OpenConnection,
+): Promise<OpenConnection | undefined> {
+  if (default_connection_id === null) return undefined;
+  try {
+    return await openConnectionOf(app, { user_id: inbox.user_id, default_connection_id });
+  } catch (error) {
+    // What the run then fails with is the answer of the first one; that this one cannot be opened is for the log.
+    app.log.warn({ err: messageOf(error), message_id: message.id }, "the fallback connection cannot be used");
+    return undefined;
+  }
+}
+
+/** To wherever the operator's own connection points; the signal is the only clock, as in `app.fetch`. */
+const operatorFetch: SafeFetch = (url, init) => fetch(url, { ...init, timeout: false });

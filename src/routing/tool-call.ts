@@ -1,0 +1,123 @@
+import type { ToolCall } from "../ai/llm-messages.ts";
+import type { Tool, ToolOutcome } from "../ai/tool.ts";
+import type { App } from "../app.ts";
+import { checkBy } from "../lib/json-schema.ts";
+import { isNestedDeeper } from "../lib/json-depth.ts";
+import type { Run } from "./close.ts";
+import { keepMade } from "./made-files.ts";
+import { redactArguments, redactText } from "./redact.ts";
+import { type StepDraft, warning } from "./steps.ts";
+import type { OfferedTool } from "./toolbox.ts";
+import { beginCall, endCall, fingerprintOf } from "./tool-journal.ts";
+import type { Talk } from "./tool-loop.ts";
+
+const MAX_OUTPUT_CHARS = 1_000;
+const MAX_NAME_CHARS = 64;
+const MAX_ARGUMENT_DEPTH = 100;
+const MAX_ARGUMENT_CHARS = 1_000_000;
+
+/** A call that was asked for: what came of it, for the model and for the activity. */
+export interface MadeCall {
+  /** Untrusted. */
+  text: string;
+  step: StepDraft;
+}
+
+export interface AskedFor {
+  call: ToolCall;
+  /** Undefined if there is no such tool. */
+  offered: OfferedTool | undefined;
+  tainted: boolean;
+  /** How often each call was made in this run. */
+  calls: Map<string, number>;
+}
+
+/** Makes a call if it fits its schema and the guard has nothing against it. */
+export async function makeCall(app: App, run: Run, talk: Talk, asked: AskedFor): Promise<MadeCall> {
+  const { call, offered, tainted } = asked;
+  if (offered === undefined) return refused(`There is no tool called ${call.name.slice(0, MAX_NAME_CHARS)}.`);
+  const { tool } = offered;
+  const args = argumentsOf(call.arguments);
+  if (args === null) return refused("The arguments are no JSON object.", tool);
+  const fault = (await checkBy(tool.parameters))(args);
+  if (fault !== null) return refused(`The arguments do not fit: ${fault}.`, tool, args);
+  const objection = app.guard.objectionTo({
+    tool,
+    args,
+    powers: talk.powers,
+    tainted,
+    trusted_text: run.trust.trusted_text,
+    places: talk.places,
+  });
+  if (objection !== null) return blocked(objection, tool, args);
+  const started = performance.now();
+  const outcome = await outcomeOf(app, run, talk, { tool, args, calls: asked.calls });
+  if (!tool.foreign) talk.places.push(...(outcome.places ?? []));
+  const left_out = keepMade(run.made, outcome.files);
+  run.steps.push(...left_out.map(warning));
+  const step: StepDraft = {
+    ...stepOf(tool, args),
+    status: outcome.ok ? "ok" : "error",
+    output: excerpt(outcome.text),
+    duration_ms: Math.round(performance.now() - started),
+  };
+  return { text: outcome.ok ? outcome.text : `The call failed: ${outcome.text}`, step };
+}
+
+/** What only reads is simply called; what changes something is written down first and never made twice. */
+async function outcomeOf(
+  app: App,
+  { message }: Run,
+  { signal }: Talk,
+  { tool, args, calls }: { tool: Tool; args: Record<string, unknown>; calls: AskedFor["calls"] },
+): Promise<ToolOutcome> {
+  if (tool.read_only) return tool.call(args, signal);
+  const first = fingerprintOf(tool, args, 0);
+  const nth = calls.get(first) ?? 0;
+  calls.set(first, nth + 1);
+  const entry = { message_id: message.id, fingerprint: nth === 0 ? first : fingerprintOf(tool, args, nth) };
+  const known = await beginCall(app, entry);
+  if (known !== null) return { ...known, files: [] };
+  const outcome = await tool.call(args, signal);
+  await endCall(app, entry, outcome);
+  return outcome;
+}
+
+function argumentsOf(text: string): Record<string, unknown> | null {
+  if (text.trim() === "") return {};
+  if (text.length > MAX_ARGUMENT_CHARS || isNestedDeeper(text, MAX_ARGUMENT_DEPTH)) return null;
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : null;
+  } catch {
+    return null;
+  }
+}
+
+function refused(sentence: string, tool?: Tool, args: Record<string, unknown> = {}): MadeCall {
+  const step = tool === undefined ? { type: "tool_call" as const } : stepOf(tool, args);
+  return { text: sentence, step: { ...step, status: "error", output: sentence } };
+}
+
+function blocked(objection: string, tool: Tool, args: Record<string, unknown>): MadeCall {
+  return {
+    text: `Blocked: ${objection}`,
+    step: { ...stepOf(tool, args), status: "blocked", output: objection },
+  };
+}
+
+function stepOf({ target, name }: Tool, args: Record<string, unknown>): Omit<StepDraft, "output"> {
+  return {
+    type: "tool_call",
+    server: target,
+    name: name.slice(0, MAX_NAME_CHARS),
+    arguments: redactArguments(args),
+  };
+}
+
+function excerpt(text: string): string {
+  const clean = redactText(text);
+  return clean.length > MAX_OUTPUT_CHARS ? `${clean.slice(0, MAX_OUTPUT_CHARS - 1)}…` : clean;
+}

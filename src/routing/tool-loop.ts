@@ -1,0 +1,155 @@
+import type { Completion } from "../ai/llm.ts";
+import type { ChatMessage, ToolCall } from "../ai/llm-messages.ts";
+import type { Place } from "../ai/tool.ts";
+import type { App } from "../app.ts";
+import { parseJson } from "../lib/quote.ts";
+import type { Run } from "./close.ts";
+import type { Powers } from "../ai/guard.ts";
+import type { OfferedTool } from "./toolbox.ts";
+import { fence } from "./fence.ts";
+import { learnFrom } from "./links.ts";
+import { makeCall, type MadeCall } from "./tool-call.ts";
+import { warning } from "./steps.ts";
+
+/** Calls of one round, and of a whole run; a model that wants more has lost its way. */
+const MAX_CALLS_AT_ONCE = 16;
+const MAX_CALLS = 64;
+/** Of one result, and of all results of a run, what the model is shown. */
+const MAX_RESULT_CHARS = 50_000;
+const MAX_ALL_RESULTS_CHARS = 400_000;
+
+export interface Talk {
+  messages: ChatMessage[];
+  tools: OfferedTool[];
+  powers: Powers;
+  nonce: string;
+  /** Grows as our own tools find and make things. */
+  places: Place[];
+  /** Asks the model once; with `tools: false` it has to answer in words. */
+  ask: (messages: ChatMessage[], may: { tools: boolean }) => Promise<Completion>;
+  signal: AbortSignal;
+}
+
+/** Asks the model until it has nothing more to call, and does what may be done of what it asks for. */
+export async function converse(app: App, run: Run, talk: Talk): Promise<Completion> {
+  const messages = [...talk.messages];
+  const tally = {
+    rounds: 0,
+    calls: new Map<string, number>(),
+    count: 0,
+    room: MAX_ALL_RESULTS_CHARS,
+    asked: [],
+  };
+  let usage: Usage = null;
+  for (;;) {
+    const tools =
+      talk.tools.length > 0 && tally.rounds < app.config.routing.max_tool_rounds && tally.count < MAX_CALLS;
+    const answer = await talk.ask(messages, { tools });
+    if (!answer.ok) return answer;
+    usage = sum(usage, answer.usage);
+    if (!tools || answer.tool_calls.length === 0) return ended(run, { ...answer, usage }, talk);
+    tally.rounds += 1;
+    const calls = answer.tool_calls.map((call, index) => ({
+      ...call,
+      id: `${call.id}_${tally.rounds}_${index}`,
+    }));
+    const made = await makeCalls(app, run, talk, { calls, tally });
+    messages.push({ role: "assistant", content: answer.text, tool_calls: calls });
+    messages.push(...resultMessages(run, talk, { calls, made, tally }));
+  }
+}
+
+type Usage = { input_tokens: number; output_tokens: number } | null;
+
+/** How far a run has come. */
+interface Tally {
+  rounds: number;
+  /** Equal calls, by what they have in common. */
+  calls: Map<string, number>;
+  count: number;
+  /** Characters of results that the model may still be shown. */
+  room: number;
+  /** All arguments so far: what the model made up does not become known by coming back. */
+  asked: unknown[];
+}
+
+function sum(one: Usage, other: Usage): Usage {
+  if (one === null || other === null) return one ?? other;
+  return {
+    input_tokens: one.input_tokens + other.input_tokens,
+    output_tokens: one.output_tokens + other.output_tokens,
+  };
+}
+
+function ended(run: Run, answer: Completion & { ok: true }, { tools }: Talk): Completion {
+  if (answer.tool_calls.length > 0 && tools.length > 0)
+    run.steps.push(
+      warning("The work was ended before the model was done: it asked for too many tool calls."),
+    );
+  if (answer.text.trim() !== "") return answer;
+  const message = "The model asked for more and more tool calls and wrote no answer. Ask for less at once.";
+  return { ok: false, code: "bad_response", message, retryable: false, retry_after_seconds: null };
+}
+
+/** All at once, but what changes something in the order it was asked for; every call a step, in the same order. */
+async function makeCalls(
+  app: App,
+  run: Run,
+  talk: Talk,
+  { calls, tally }: { calls: ToolCall[]; tally: Tally },
+): Promise<MadeCall[]> {
+  // What this round reads, the next one knows: all of its calls are judged by what the model had read when it asked.
+  const tainted = run.trust.tainted;
+  let written: Promise<unknown> = Promise.resolve();
+  const made = await Promise.all(
+    calls.map((call, index) => {
+      const offered = talk.tools.find(({ offer }) => offer.name === call.name);
+      if (index >= MAX_CALLS_AT_ONCE || tally.count >= MAX_CALLS) return tooMany(call, offered);
+      tally.count += 1;
+      const asked = { call, offered, tainted, calls: tally.calls };
+      if (offered === undefined || offered.tool.read_only) return makeCall(app, run, talk, asked);
+      const mine = written.then(() => makeCall(app, run, talk, asked));
+      written = mine.catch(() => undefined);
+      return mine;
+    }),
+  );
+  run.steps.push(...made.map(({ step }) => step));
+  const blocked = made
+    .filter(({ step }) => step.status === "blocked")
+    .map(({ step }) => `Not done: ${step.output}`);
+  for (const sentence of new Set(blocked))
+    if (!run.steps.some(({ type, output }) => type === "warning" && output === sentence))
+      run.steps.push(warning(sentence));
+  return made;
+}
+
+function tooMany({ name }: ToolCall, offered: OfferedTool | undefined): MadeCall {
+  const text = `Not called: at most ${MAX_CALLS_AT_ONCE} calls are made at once, and ${MAX_CALLS} in all.`;
+  const server = offered === undefined ? {} : { server: offered.tool.target };
+  return {
+    text,
+    step: {
+      type: "tool_call",
+      ...server,
+      name: offered?.tool.name ?? name.slice(0, 64),
+      status: "error",
+      output: text,
+    },
+  };
+}
+
+function resultMessages(
+  run: Run,
+  { nonce }: Talk,
+  { calls, made, tally }: { calls: ToolCall[]; made: MadeCall[]; tally: Tally },
+): ChatMessage[] {
+  run.trust.tainted = true;
+  tally.asked.push(...calls.map((call) => parseJson(call.arguments) ?? call.arguments));
+  const args = JSON.stringify(tally.asked);
+  return made.map(({ text, step }, index) => {
+    const fenced = fence(text, nonce, Math.min(MAX_RESULT_CHARS, Math.max(tally.room, 0)));
+    tally.room -= fenced.text.length;
+    if (step.status === "ok") learnFrom(run.trust, { text, args });
+    return { role: "tool", tool_call_id: calls[index]?.id ?? "", content: fenced.text || "(empty)" };
+  });
+}

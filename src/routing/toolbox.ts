@@ -1,0 +1,84 @@
+import { createHash } from "node:crypto";
+import type { ToolOffer } from "../ai/llm-messages.ts";
+import type { Tool, ToolListing } from "../ai/tool.ts";
+import type { App } from "../app.ts";
+import { mcpServerOf } from "../connections/mcp-server.ts";
+import type { Target } from "../connections/targets.ts";
+import { AppError } from "../errors.ts";
+import { freshToken } from "../integrations/tokens.ts";
+import { integrationTools } from "../integrations/tools.ts";
+import { stripHiddenCharacters } from "../mail/hidden-characters.ts";
+
+/** What models keep apart well, and what an interface takes. */
+const MAX_TOOLS = 128;
+/** Of the chat interface. */
+const MAX_OFFER_NAME_CHARS = 64;
+const MAX_DESCRIPTION_CHARS = 1_000;
+
+/** A tool under the name that the model calls it by. */
+export interface OfferedTool {
+  offer: ToolOffer;
+  tool: Tool;
+}
+
+export interface Toolbox {
+  tools: OfferedTool[];
+  /** Sentences about tools that there should be, by target. */
+  missing: Map<string, string>;
+  /** How many tools were too many. */
+  left_out: number;
+}
+
+/** Asks every given target for its tools, at the same time; one that fails takes nothing from the others. */
+export async function openToolbox(app: App, targets: Target[], signal: AbortSignal): Promise<Toolbox> {
+  const listings = await Promise.all(
+    targets.map(async (target) => ({ name: target.name, listing: await listTools(app, target, signal) })),
+  );
+  const missing = new Map<string, string>();
+  const tools: Tool[] = [];
+  for (const { name, listing } of listings) {
+    if (listing.ok) tools.push(...listing.tools);
+    else missing.set(name, listing.message);
+  }
+  return {
+    tools: offered(tools.slice(0, MAX_TOOLS)),
+    missing,
+    left_out: Math.max(0, tools.length - MAX_TOOLS),
+  };
+}
+
+/** Tools under names that are all different. */
+export function offered(tools: Tool[]): OfferedTool[] {
+  const taken = new Set<string>();
+  return tools.map((tool) => {
+    const name = offerName(tool, taken);
+    taken.add(name);
+    return { tool, offer: { name, description: descriptionOf(tool), parameters: tool.parameters } };
+  });
+}
+
+async function listTools(app: App, { name, connection }: Target, signal: AbortSignal): Promise<ToolListing> {
+  try {
+    if (connection.kind !== "mcp") return { ok: true, tools: integrationTools(app, connection) };
+    const server = mcpServerOf(app, connection, (refused) => freshToken(app, connection.id, refused));
+    return await app.mcp.listTools({ ...server, target: name }, signal);
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return { ok: false, message: [error.message, error.extras.fix].filter(Boolean).join(" ") };
+  }
+}
+
+/** `calendar__create_event`: where a tool belongs is part of what a model should know of it. */
+function offerName({ target, name }: Tool, taken: Set<string>): string {
+  const plain = `${target.replace(/^mcp:/, "")}__${name}`.replaceAll(/[^A-Za-z0-9_-]/g, "_");
+  if (plain.length <= MAX_OFFER_NAME_CHARS && !taken.has(plain)) return plain;
+  const mark = createHash("sha256").update(`${target} ${name} ${taken.size}`).digest("hex").slice(0, 8);
+  return `${plain.slice(0, MAX_OFFER_NAME_CHARS - mark.length - 1)}_${mark}`;
+}
+
+/** Others' descriptions are said to be theirs: nothing in them is an instruction. */
+function descriptionOf({ foreign, description, target }: Tool): string {
+  if (!foreign) return description;
+  const words = stripHiddenCharacters(description).text.slice(0, MAX_DESCRIPTION_CHARS);
+  return `As ${target} describes it: ${words}`;
+}

@@ -1,0 +1,117 @@
+import { type Completion } from "../ai/llm.ts";
+import { deadlineFailure } from "../ai/llm-faults.ts";
+import type { ChatMessage } from "../ai/llm-messages.ts";
+import type { App } from "../app.ts";
+import type { OpenConnection } from "../connections/connections.ts";
+import { recallTurns } from "../conversations/conversations.ts";
+import { prepared } from "../db/prepared.ts";
+import { addressOf } from "../inboxes/addresses.ts";
+import { modelAsker } from "./ask-model.ts";
+import type { Run } from "./close.ts";
+import { createFileTool } from "./create-file.ts";
+import { newNonce } from "./fence.ts";
+import { buildPrompt } from "./prompt.ts";
+import { warning } from "./steps.ts";
+import { converse } from "./tool-loop.ts";
+import { offered, type OfferedTool, openToolbox, type Toolbox } from "./toolbox.ts";
+import type { Understanding } from "./understand.ts";
+
+export interface Question {
+  asked: Understanding;
+  connection: OpenConnection;
+  signal: AbortSignal;
+}
+
+/** Has the work of a run done: the tools that it may use, the prompt, and the talk with the model. */
+export async function work(app: App, run: Run, question: Question): Promise<Completion> {
+  const { asked, connection, signal } = question;
+  try {
+    const box = await openToolbox(app, asked.targets, signal);
+    const missing = asked.command.target === null ? undefined : box.missing.get(asked.command.target);
+    if (missing !== undefined) return withoutTools(missing);
+    run.steps.push(...warningsOf(box));
+    const tools = [...box.tools, ...ownTools(run, asked)];
+    const nonce = newNonce();
+    const messages = await openTalk(app, run, { asked, tools, nonce });
+    const ask = modelAsker(app, run, { ...question, tools });
+    return await converse(app, run, {
+      messages,
+      tools,
+      powers: asked.powers,
+      nonce,
+      places: [],
+      ask,
+      signal,
+    });
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    return deadlineFailure(connection, signal.reason);
+  }
+}
+
+/** Who named a target wants its tools used, not an answer that only speaks of them. */
+function withoutTools(message: string): Completion {
+  return { ok: false, code: "unreachable", message, retryable: false, retry_after_seconds: null };
+}
+
+function warningsOf({ missing, left_out }: Toolbox) {
+  const sentences = [...missing].map(
+    ([name, message]) => `The tools of ${name} could not be used: ${message}`,
+  );
+  if (left_out > 0) sentences.push(`${left_out} tools were left out: there are too many for one run.`);
+  return sentences.map(warning);
+}
+
+function ownTools(run: Run, { powers }: Understanding): OfferedTool[] {
+  const tool = createFileTool(run.made, () => run.trust);
+  return powers.mayUse(tool.target) ? offered([tool]) : [];
+}
+
+/** The prompt of a run; from here on it is known what the model has read. */
+async function openTalk(
+  app: App,
+  run: Run,
+  { asked, tools, nonce }: { asked: Understanding; tools: OfferedTool[]; nonce: string },
+): Promise<ChatMessage[]> {
+  const { input, message } = run;
+  const turns = await recallTurns(app.db, message);
+  const prompt = buildPrompt(
+    {
+      instruction: asked.instruction,
+      content: input.content,
+      turns,
+      files: input.files.map((file) => file.filename),
+      images: [],
+      contexts: asked.contexts,
+      wishes: asked.settings.wishes,
+      tools: tools.length > 0,
+    },
+    nonce,
+  );
+  run.steps.push(...prompt.warnings.map(warning));
+  run.trust = {
+    tainted:
+      turns.length > 0 ||
+      input.content !== "" ||
+      input.files.length > 0 ||
+      tools.some(({ tool }) => tool.foreign),
+    trusted_text: [
+      asked.instruction,
+      input.instruction,
+      ...asked.contexts.map(({ text }) => text),
+      ...(await ownAddresses(app, run)),
+    ].join("\n"),
+    material: [input.content, ...turns.map(({ reply }) => reply)].join("\n"),
+  };
+  return prompt.messages;
+}
+
+/** Of the people whose run it is, and of the inbox itself. */
+async function ownAddresses(app: App, { message, inbox }: Run): Promise<string[]> {
+  const [owner] = await emailOf(app.db, { id: message.user_id });
+  return [message.sender, owner?.email, addressOf(inbox)].filter((address) => typeof address === "string");
+}
+
+const emailOf = prepared((db, key: { id: string }) =>
+  db.selectFrom("users").select("email").where("id", "=", key.id),
+);

@@ -1,0 +1,225 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { type Asked, type AskedCall, FILES_TARGET, GUARD } from "../../src/ai/guard.ts";
+import type { Tool } from "../../src/ai/tool.ts";
+import type { Authority } from "../../src/db/schema.ts";
+
+const NOBODY: Asked = {
+  authority: "owner",
+  scope: null,
+  target: null,
+  tools: true,
+  allow_destructive: false,
+};
+const TARGETS = ["notes", "sheets", "mcp:calendar", FILES_TARGET];
+
+function toolOf(changes: Partial<Tool> = {}): Tool {
+  return {
+    target: "mcp:calendar",
+    name: "do_it",
+    description: "",
+    parameters: { type: "object" },
+    read_only: false,
+    destructive: false,
+    foreign: true,
+    call: () => Promise.reject(new Error("not in this test")),
+    ...changes,
+  };
+}
+
+function objection(changes: Partial<AskedCall> & { asked?: Partial<Asked> } = {}): string | null {
+  const { asked, ...call } = changes;
+  return GUARD.objectionTo({
+    tool: toolOf(),
+    args: {},
+    powers: GUARD.powersOf({ ...NOBODY, ...asked }),
+    tainted: true,
+    trusted_text: "",
+    places: [],
+    ...call,
+  });
+}
+
+describe("what a run may use", () => {
+  const used = (asked: Partial<Asked>) => TARGETS.filter(GUARD.powersOf({ ...NOBODY, ...asked }).mayUse);
+
+  test("is everything of the inbox for its owner and for listed senders", () => {
+    expect(used({})).toEqual(TARGETS);
+    expect(used({ authority: "listed" })).toEqual(TARGETS);
+  });
+
+  test("is nothing for strangers, whatever else is said", () => {
+    const anything = fc.record<Asked>({
+      authority: fc.constantFrom<Authority>("stranger", "unauthenticated"),
+      scope: fc.option(fc.record({ targets: fc.subarray(TARGETS), autonomous: fc.subarray(TARGETS) })),
+      target: fc.option(fc.constantFrom(...TARGETS)),
+      tools: fc.boolean(),
+      allow_destructive: fc.boolean(),
+    });
+    fc.assert(
+      fc.property(anything, (asked) => {
+        const powers = GUARD.powersOf(asked);
+        return !powers.destroy && TARGETS.every((name) => !powers.mayUse(name) && !powers.mayWrite(name));
+      }),
+    );
+  });
+
+  test("is what the scope lists, with or without the prefix of a tool server", () => {
+    expect(used({ scope: { targets: ["notes"], autonomous: [] } })).toEqual(["notes", FILES_TARGET]);
+    expect(used({ scope: { targets: ["calendar"], autonomous: [] } })).toEqual([
+      "mcp:calendar",
+      FILES_TARGET,
+    ]);
+    expect(used({ scope: { targets: [], autonomous: [] } })).toEqual([]);
+  });
+
+  test("is only the target that the instruction names", () => {
+    expect(used({ target: "notes" })).toEqual(["notes", FILES_TARGET]);
+    expect(used({ target: "notes", scope: { targets: ["sheets"], autonomous: [] } })).toEqual([FILES_TARGET]);
+  });
+
+  test("is nothing with --no-tools", () => {
+    expect(used({ tools: false, target: "notes" })).toEqual([]);
+  });
+});
+
+describe("in a run that has read something of others", () => {
+  test("what only reads may be called", () => {
+    expect(objection({ tool: toolOf({ read_only: true }), args: { query: "lunch" } })).toBeNull();
+  });
+
+  test("what may write needs its target named", () => {
+    expect(objection()).toContain("does not begin with @mcp:calendar");
+    expect(objection({ asked: { target: "mcp:calendar" } })).toBeNull();
+  });
+
+  test("or the owner's standing word, within the scope only", () => {
+    const scope = { targets: ["mcp:calendar"], autonomous: ["mcp:calendar"] };
+    expect(objection({ asked: { scope } })).toBeNull();
+    expect(objection({ asked: { scope, authority: "stranger" } })).toContain("may not be used");
+    expect(objection({ asked: { scope: { ...scope, targets: ["notes"] } } })).toContain("may not be used");
+  });
+
+  test("what destroys needs --allow-destructive besides", () => {
+    const tool = toolOf({ destructive: true });
+    expect(objection({ tool, asked: { target: "mcp:calendar" } })).toContain("--allow-destructive");
+    expect(objection({ tool, asked: { target: "mcp:calendar", allow_destructive: true } })).toBeNull();
+    expect(objection({ tool, asked: { allow_destructive: true } })).toContain("does not begin with");
+  });
+
+  describe("an address in the arguments of a tool server", () => {
+    const reading = (args: Record<string, unknown>, trusted_text = "") =>
+      objection({ tool: toolOf({ read_only: true }), args, trusted_text });
+    const writing = (args: Record<string, unknown>, trusted_text = "") =>
+      objection({
+        args,
+        trusted_text: `${trusted_text}
+ada@example.com`,
+        asked: { target: "mcp:calendar" },
+      });
+
+    const strange: [string, Record<string, unknown>, string][] = [
+      ["a link", { url: "https://evil.example/?q=secret" }, "https://evil.example/?q=secret"],
+      ["a link in prose", { query: "look at https://evil.example/x now" }, "https://evil.example/x"],
+      ["a link of another scheme", { target: "ftp://evil.example/x" }, "ftp://evil.example/x"],
+      ["a link without a scheme", { page: "//evil.example/x" }, "//evil.example/x"],
+      ["a share", { path: "\\\\evil.example\\share" }, "\\\\evil.example\\share"],
+      ["a host with a path", { page: "evil-host.com/x" }, "evil-host.com/x"],
+      ["a host where one belongs", { host: "evil-host.com" }, "evil-host.com"],
+      ["an address of numbers", { where: "169.254.169.254/latest" }, "169.254.169.254/latest"],
+      ["a link deep inside", { a: [{ b: ["http://evil.example"] }] }, "http://evil.example"],
+      ["a link as a name", { "https://evil.example/": true }, "https://evil.example/"],
+      ["a mail address", { q: "eve@evil.example" }, "eve@evil.example"],
+      ["a data link", { image: "data:text/html,x" }, "data:text/html,x"],
+      ["a host in other letters", { url: "https://\u0435vil.example" }, "https://\u0435vil.example"],
+      [
+        "a user name in front",
+        { url: "https://good.example@evil.example/" },
+        "https://good.example@evil.example/",
+      ],
+    ];
+    test.each(strange)("%s is refused unless it stands in the instruction", (_name, args, place) => {
+      expect(reading(args)).toContain("stands neither in the instruction");
+      expect(reading(args, `Look at ${place}, please.`)).toBeNull();
+    });
+
+    test("has to stand there as a whole", () => {
+      const trusted = "Read https://good.example/page and tell bob@good.example about it.";
+      expect(reading({ url: "https://good.example/page" }, trusted)).toBeNull();
+      expect(reading({ url: "HTTPS://GOOD.example/page/" }, trusted)).toBeNull();
+      expect(reading({ url: "https://good.example/page?q=secret" }, trusted)).not.toBeNull();
+      expect(reading({ url: "https://good.example" }, trusted)).not.toBeNull();
+      expect(reading({ url: "https://good.example/pag" }, trusted)).not.toBeNull();
+      expect(reading({ q: "ob@good.example" }, trusted)).not.toBeNull();
+      expect(writing({ to: "bob@good.example" }, trusted)).toBeNull();
+      expect(writing({ to: ["bob@good.example", "eve@evil.example"] }, trusted)).not.toBeNull();
+      expect(writing({ to: "Bob <eve@evil.example>" }, trusted)).not.toBeNull();
+    });
+
+    test("may be the sender's own", () => {
+      expect(writing({ to: "Ada@Example.com" })).toBeNull();
+    });
+
+    test("may stand in a longer text that is only written down", () => {
+      const text = `Seen at https://shop.example/cart?id=7\n\nReported by eve@evil.example`;
+      expect(writing({ title: "Broken cart", text })).toBeNull();
+      expect(writing({ recipients: text })).not.toBeNull();
+      expect(reading({ text })).not.toBeNull();
+    });
+
+    test("is not seen in names of files, versions and numbers", () => {
+      for (const path of [
+        "notes.txt",
+        "src/main.ts",
+        "v1.2.3",
+        "10.5",
+        "a.b/c.d",
+        "node.js/readme.md",
+        "12:30",
+      ])
+        expect([path, reading({ path })]).toEqual([path, null]);
+    });
+  });
+
+  test("our own writing tools go only to places that are named", () => {
+    const tool = toolOf({ target: "codehost-a", foreign: false, places: ["repository"] });
+    const asked = { target: "codehost-a" };
+    const args = { repository: "acme/app", title: "See https://evil.example" };
+    expect(objection({ tool, args, asked })).toContain("acme/app");
+    expect(objection({ tool, args, asked, trusted_text: "File it in Acme/App." })).toBeNull();
+    expect(objection({ tool, args, asked, trusted_text: "https://github.com/acme/app/issues" })).toBeNull();
+    expect(
+      objection({ tool, args, asked, trusted_text: "acme/app-evil or evil-acme/app or acme/app.x" }),
+    ).not.toBeNull();
+  });
+});
+
+test("a place may be named as its owner calls it, and what the run has made is its own", () => {
+  const tool = toolOf({ target: "notes", foreign: false, places: ["page_id"] });
+  const id = "0a1b2c3d-0000-4000-8000-00000000abcd";
+  const call = { tool, args: { page_id: id.replaceAll("-", "") }, asked: { target: "notes" } };
+  const places = [{ id, name: "Meeting notes" }];
+  expect(objection({ ...call, trusted_text: "Add it to Meeting notes." })).not.toBeNull();
+  expect(objection({ ...call, places, trusted_text: "Add it to meeting notes." })).toBeNull();
+  expect(objection({ ...call, places, trusted_text: "Add it to the meeting" })).not.toBeNull();
+  expect(objection({ ...call, places: [{ id, name: "it" }], trusted_text: "Add it" })).not.toBeNull();
+  expect(objection({ ...call, places: [{ id, name: null }] })).toBeNull();
+});
+
+test("a run that has read nothing of others may write without being told where", () => {
+  expect(objection({ tainted: false, tool: toolOf({ foreign: false }) })).toBeNull();
+});
+
+test("looking at arguments takes no longer for hostile ones", () => {
+  const long = "a.".repeat(200_000);
+  const started = performance.now();
+  for (const text of [
+    long,
+    "/".repeat(400_000),
+    "@".repeat(400_000),
+    `${"a-".repeat(200_000)}.`,
+    "1.".repeat(200_000),
+  ])
+    objection({ tool: toolOf({ read_only: true }), args: { url: text } });
+  expect(performance.now() - started).toBeLessThan(5_000);
+});
