@@ -12,14 +12,31 @@ export interface Key<T = unknown> {
   mask?: (value: string) => string;
   /** Known, so that one file serves this version and the next, but without any effect yet: a start says so. */
   later?: true;
+  /** Has no default that works. */
+  required?: true;
 }
 
 export interface Section {
-  [name: string]: Key | Section;
+  [name: string]: Node;
 }
 
+/** Any number of keys or sections of one form, under names that the operator chooses. */
+export interface Named<N extends Key | Section = Key | Section> {
+  each: N;
+  name: Form;
+  /** The name that a part of an environment variable stands for. */
+  nameOf: (part: string) => string;
+}
+
+export type Node = Key | Named | Section;
+
 /** The plain object a section describes: `{smtp: {listen: Key<string>}}` gives `{smtp: {listen: string}}`. */
-export type ValuesOf<S> = S extends Key<infer T> ? T : { [K in keyof S]: ValuesOf<S[K]> };
+export type ValuesOf<S> =
+  S extends Key<infer T>
+    ? T
+    : S extends Named<infer N>
+      ? Record<string, ValuesOf<N>>
+      : { [K in keyof S]: ValuesOf<S[K]> };
 
 /** What a text must be, as a test and in words that follow "must be". */
 export interface Form {
@@ -44,6 +61,12 @@ export const ADDRESS: Form = {
   matches: isAddress,
   words: 'a mail address, such as "postmaster@example.org"',
 };
+export const ACCOUNT: Form = {
+  matches: (value) => value === "*" || isAddress(value),
+  words: 'the mail address of an account, or "*" for all of them',
+};
+export const COMMAND: Form = { matches: (value) => value.trim() !== "", words: "a program, by name or path" };
+export const ANY_TEXT: Form = { matches: (value) => !value.includes("\0"), words: "text" };
 export const NETWORK: Form = {
   matches: isNetwork,
   words: 'an IP address or a network, such as "10.0.5.0/24"',
@@ -77,8 +100,37 @@ export const KEY_OF_32_BYTES: Form = {
   words: "32 random bytes in base64, as `openssl rand -base64 32` prints them",
 };
 
-export function isKey(node: Key | Section): node is Key {
-  return typeof node["fault"] === "function";
+/** Of sections under names of the operator's: short, and never in need of quotes. */
+const SECTION_NAME: Form = {
+  matches: (value) => /^[a-z](?:[-_]?[a-z0-9]){0,39}$/.test(value),
+  words: 'a name of lower-case letters, digits, "-" and single "_", such as "files"',
+};
+const VARIABLE_NAME: Form = {
+  matches: (value) => /^[A-Za-z_][A-Za-z0-9_]{0,127}$/.test(value),
+  words: 'the name of an environment variable, such as "API_TOKEN"',
+};
+
+export function isKey(node: Node): node is Key {
+  return "fault" in node && typeof node.fault === "function";
+}
+
+export function isNamed(node: Node): node is Named {
+  return "nameOf" in node && typeof node.nameOf === "function";
+}
+
+/** Sections of one form; in variables their names stand in capitals like everything else. */
+export function sections<S extends Section>(each: S): Named<S> {
+  return { each, name: SECTION_NAME, nameOf: (part) => part.toLowerCase() };
+}
+
+/** Environment variables for another program, which may hold secrets. */
+export function variables(): Named<Key<string>> {
+  return { each: secret(), name: VARIABLE_NAME, nameOf: (part) => part };
+}
+
+/** A key that has to be given wherever its section is. */
+export function required<T>(key: Key<T>): Key<T> {
+  return { ...key, required: true };
 }
 
 /** A setting that a later version will use. */

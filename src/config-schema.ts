@@ -1,6 +1,9 @@
 import {
   later,
+  ACCOUNT,
   ADDRESS,
+  ANY_TEXT,
+  COMMAND,
   HOST,
   KEY_OF_32_BYTES,
   LISTEN,
@@ -17,10 +20,13 @@ import {
   count,
   delays,
   list,
+  required,
   seconds,
   secret,
+  sections,
   text,
   url,
+  variables,
   whole,
 } from "./config-keys.ts";
 import type { Section, ValuesOf } from "./config-keys.ts";
@@ -34,10 +40,10 @@ const MAX_RUN_SECONDS = 600;
 const HOSTED_KINDS = ["openai", "anthropic", "google", "mistral", "groq", "openrouter"] as const;
 
 const INTEGRATION = {
-  client_id: later(text("")),
-  client_secret: later(secret()),
-  authorize_url: later(url("", WEB_URL)),
-  token_url: later(url("", WEB_URL)),
+  client_id: text(""),
+  client_secret: secret(),
+  authorize_url: url("", WEB_URL),
+  token_url: url("", WEB_URL),
   api_base: url("", WEB_URL),
 };
 
@@ -96,7 +102,7 @@ export const SCHEMA = {
     sync_budget_seconds: seconds(90, MAX_RUN_SECONDS),
     hard_cap_seconds: seconds(600, MAX_RUN_SECONDS),
     concurrency: whole(8, 1, 1000),
-    max_tool_rounds: later(count(12)),
+    max_tool_rounds: count(12),
   },
   plans: {
     default: choice(["", "free", "pro", "team"], ""),
@@ -166,6 +172,14 @@ export const SCHEMA = {
     inbox_test_per_hour: count(10),
     inbox_rotate_per_day: count(10),
     vcard_mail_per_hour: count(5),
+  },
+  mcp: {
+    stdio: sections({
+      command: required(text("", COMMAND)),
+      args: list([], ANY_TEXT),
+      env: variables(),
+      accounts: list([], ACCOUNT),
+    }),
   },
   billing: {
     stripe_secret_key: later(secret()),

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { isHostName } from "./config-forms.ts";
 import { readEnvironment } from "./config-env.ts";
 import { readConfigFile } from "./config-file.ts";
-import { isKey } from "./config-keys.ts";
-import type { Section } from "./config-keys.ts";
-import { applyRules, assemble, KEYS, newReading, readTable } from "./config-load.ts";
+import { isKey, isNamed } from "./config-keys.ts";
+import type { Node } from "./config-keys.ts";
+import { applyRules, assemble, KEYS, missRequired, newReading, readTable } from "./config-load.ts";
 import type { Reading } from "./config-load.ts";
 import { SCHEMA } from "./config-schema.ts";
 import type { Values } from "./config-schema.ts";
@@ -70,20 +70,25 @@ export function findConfigFile(sources: ConfigSources = {}): string | undefined 
 
 /** The same configuration with every secret hidden, to be shown. */
 export function maskedConfig(config: Config): Record<string, unknown> {
-  const mask = (section: Section, values: Record<string, unknown>): Record<string, unknown> =>
-    Object.fromEntries(
-      Object.entries(section).map(([name, node]) => {
-        const value = values[name];
-        if (!isKey(node)) return [name, mask(node, value as Record<string, unknown>)];
-        return [name, typeof value === "string" && node.mask !== undefined ? node.mask(value) : value];
-      }),
+  const mask = (node: Node, value: unknown): unknown => {
+    if (isKey(node)) return typeof value === "string" && node.mask !== undefined ? node.mask(value) : value;
+    const members = Object.entries(value as Record<string, unknown>);
+    return Object.fromEntries(
+      members.map(([name, inner]) => [name, mask(isNamed(node) ? node.each : (node[name] ?? {}), inner)]),
     );
-  return mask(SCHEMA, config);
+  };
+  return mask(SCHEMA, config) as Record<string, unknown>;
+}
+
+/** Where programs are looked for that the configuration names without a path. */
+export function programPath(): string {
+  return process.env["PATH"] ?? "";
 }
 
 function finish(reading: Reading): Config {
   const config = assemble(reading);
   applyRules(reading, config);
+  missRequired(reading);
   if (reading.problems.length > 0) throw new ConfigError(reading.problems);
   fillIn(config);
   return config;

@@ -118,6 +118,8 @@ const MAX_POINTER_CHARS = 300;
 const POINTER_KEY =
   /ur[il]|link|href|host|domain|site|server|endpoint|webhook|callback|recipient|e?-?mail|^(to|cc|bcc|from|attendees?|guests?|invitees?|participants?|members?|users?|share.*|assignees?|address(es)?|phone|number|channel)$/i;
 const URL_LIKE = /(?:[a-z][a-z0-9+.-]{1,20}:)?[/\\]{2}[^\s"'<>()[\]{}|]+/gi;
+/** With one slash or none; whoever fetches it reads two. */
+const WEB_LIKE = /\b(?:https?|ftps?|wss?|file):(?![/\\]{2})[^\s"'<>()[\]{}|]+/gi;
 const SCHEME_LIKE = /\b(?:data|mailto|tel|sms|javascript|blob|magnet|xmpp|sip):[^\s"'<>]+/gi;
 const MAIL_LIKE = /[^\s"'<>()[\]{},;:@]+@[^\s"'<>()[\]{},;:@]+/g;
 const HOST_LIKE = /(?<![\w@.-])(?:[\p{L}\p{N}_-]+\.)+[\p{L}\p{N}-]{2,}\.?(?::\d+)?(?:[/?#][^\s"'<>]*)?/giu;
@@ -135,7 +137,7 @@ function placesIn(args: unknown, read_only: boolean): string[] {
 }
 
 function placesInText(text: string, points: boolean): string[] {
-  const found = [URL_LIKE, SCHEME_LIKE, MAIL_LIKE, NUMERIC_HOST].flatMap(
+  const found = [URL_LIKE, WEB_LIKE, SCHEME_LIKE, MAIL_LIKE, NUMERIC_HOST].flatMap(
     (pattern) => text.match(pattern) ?? [],
   );
   if (points) found.push(...(text.match(PHONE_LIKE) ?? []));

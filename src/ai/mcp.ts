@@ -1,5 +1,11 @@
 import type { SafeFetch } from "../lib/net.ts";
-import type { ToolListing } from "./tool.ts";
+import { callTool, fetchTools, type ListedTool } from "./mcp-calls.ts";
+import { McpFault } from "./mcp-faults.ts";
+import { type PoolOptions, SessionPool } from "./mcp-pool.ts";
+import type { ServerInfo, Session } from "./mcp-session.ts";
+import type { Tool, ToolListing, ToolOutcome } from "./tool.ts";
+
+const LIST_KEPT_MS = 300_000;
 
 /** One tool server, as a connection means it. */
 export interface McpServer {
@@ -16,6 +22,8 @@ export interface HttpTransport {
   kind: "http";
   url: string;
   headers: Record<string, string>;
+  /** Says whose credential is used, where it is not one that changes by itself; another one needs another session. */
+  identity?: string;
   /** The bearer token to send, null for none; `refused` is one that the server has just turned down. */
   token: (refused?: string) => Promise<string | null>;
   fetch: SafeFetch;
@@ -26,18 +34,83 @@ export interface StdioTransport {
   kind: "stdio";
   command: string;
   args: string[];
+  /** All of its environment. */
   env: Record<string, string>;
+  /** Asked before each use: a sentence if its account may not use it (any more), else null. */
+  refusal?: () => Promise<string | null>;
 }
+
+/** What a server says that it is, or a sentence about why it says nothing. */
+export type McpFinding =
+  | { ok: true; server_info: ServerInfo | null; tools: string[] }
+  | { ok: false; message: string };
 
 /** Sessions with tool servers, kept open between runs. */
 export interface McpPool extends AsyncDisposable {
   /** What a server offers; whatever is wrong with it is in the answer. Rejects only when `signal` aborts. */
   listTools(server: McpServer, signal: AbortSignal): Promise<ToolListing>;
+  /** As `listTools`, never from what was heard before. */
+  inspect(server: McpServer, signal: AbortSignal): Promise<McpFinding>;
 }
 
-export function createMcpPool(): McpPool {
+export interface McpPoolOptions extends PoolOptions {
+  nowMs?: () => number;
+}
+
+export function createMcpPool({ nowMs = Date.now, ...options }: McpPoolOptions = {}): McpPool {
+  const sessions = new SessionPool(options);
   return {
-    listTools: () => Promise.resolve({ ok: false, message: "" }),
-    async [Symbol.asyncDispose]() {},
+    async listTools(server, signal) {
+      return outcomeOf(signal, async () => {
+        const { tools, left_out } = await sessions.use(
+          { server, signal, repeatable: true },
+          async (session, entry) => {
+            if (entry.list === undefined || entry.list.until <= nowMs())
+              entry.list = { ...(await fetchTools(session, signal)), until: nowMs() + LIST_KEPT_MS };
+            return entry.list;
+          },
+        );
+        return { ok: true, tools: tools.map((tool) => callable(sessions, server, tool)), left_out };
+      });
+    },
+    inspect(server, signal) {
+      return outcomeOf(signal, () =>
+        sessions.use({ server, signal, repeatable: true }, async (session) => {
+          const { tools } = await fetchTools(session, signal);
+          return { ok: true, server_info: session.server_info, tools: tools.map(({ name }) => name) };
+        }),
+      );
+    },
+    [Symbol.asyncDispose]: () => sessions[Symbol.asyncDispose](),
   };
+}
+
+function callable(sessions: SessionPool, server: McpServer, tool: ListedTool): Tool {
+  return {
+    target: server.target,
+    ...tool,
+    foreign: true,
+    async call(args, signal) {
+      const call = (session: Session): Promise<ToolOutcome> => callTool(session, tool, { args, signal });
+      const outcome = await outcomeOf(signal, () =>
+        sessions.use({ server, signal, repeatable: false }, call),
+      );
+      return "message" in outcome ? { ok: false, text: outcome.message, files: [] } : outcome;
+    },
+  };
+}
+
+/** What is wrong with a server is an answer too. */
+async function outcomeOf<T>(
+  signal: AbortSignal,
+  work: () => Promise<T>,
+): Promise<T | { ok: false; message: string }> {
+  try {
+    signal.throwIfAborted();
+    return await work();
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof McpFault)) throw error;
+    return { ok: false, message: error.message };
+  }
 }

@@ -43,5 +43,5 @@ export interface Tool {
   call(args: Record<string, unknown>, signal: AbortSignal): Promise<ToolOutcome>;
 }
 
-/** The tools of one server or integration, or a sentence about why there are none and what would mend it. */
-export type ToolListing = { ok: true; tools: Tool[] } | { ok: false; message: string };
+/** The tools of one server or integration and how many more could not be offered, or a sentence about why there are none and what would mend it. */
+export type ToolListing = { ok: true; tools: Tool[]; left_out: number } | { ok: false; message: string };

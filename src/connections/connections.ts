@@ -5,12 +5,15 @@ import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
 import type { ConnectionRow, UserRow } from "../db/schema.ts";
 import { AppError, invalid } from "../errors.ts";
+import { revokeTokens } from "../integrations/revoke.ts";
 import { type ConnectionKind, isModelKind, KIND_INFO } from "./kinds.ts";
+import { splitConfig } from "./client-secret.ts";
 import { refuseBadFallback, refuseIncomplete, refuseLargeConfig, refuseMovedSecrets } from "./rules.ts";
 import { openSealed, sealedColumns } from "./sealed.ts";
 import { countUses, viewConnection } from "./view.ts";
 
 const DEFAULT_CONNECTION_ID = "default";
+const SEALED_MEMBERS = ["credential", "headers", "client_secret"];
 
 export interface ConnectionInput {
   kind?: ConnectionKind;
@@ -53,11 +56,23 @@ export async function createConnection(
   user: UserRow,
   input: ConnectionInput & { kind: ConnectionKind },
 ) {
-  const row: ConnectionRow = {
+  const row = newConnection(app, user, input.kind);
+  const filled = { ...row, ...changedColumns(app, row, input) };
+  refuseIncomplete(app, user, filled);
+  await app.write(async (tx) => {
+    await refuseBadFallback(tx, filled);
+    await insertConnection(app, tx, user, filled);
+  });
+  return viewConnection(app, filled, 0);
+}
+
+/** One that is not stored yet, with nothing filled in. */
+export function newConnection(app: App, user: UserRow, kind: ConnectionKind): ConnectionRow {
+  return {
     id: Bun.randomUUIDv7(),
     user_id: user.id,
-    kind: input.kind,
-    label: KIND_INFO[input.kind].label,
+    kind,
+    label: KIND_INFO[kind].label,
     model: null,
     base_url: null,
     sealed: null,
@@ -72,15 +87,13 @@ export async function createConnection(
     config: null,
     fallback_connection_id: null,
   };
-  const filled = { ...row, ...changedColumns(app, row, input) };
-  refuseIncomplete(app, filled);
-  await app.write(async (tx) => {
-    const limit = planLimits(app.config, user.plan).connections;
-    refuseOverCap("connections", limit, (await countConnections(tx, user)) + 1);
-    await refuseBadFallback(tx, filled);
-    await tx.insertInto("connections").values(filled).execute();
-  });
-  return viewConnection(app, filled, 0);
+}
+
+/** Throws `plan_limit_reached` over the cap of the user's plan. */
+export async function insertConnection(app: App, tx: Db, user: UserRow, row: ConnectionRow): Promise<void> {
+  const limit = planLimits(app.config, user.plan).connections;
+  refuseOverCap("connections", limit, (await countConnections(tx, user)) + 1);
+  await tx.insertInto("connections").values(row).execute();
 }
 
 export async function patchConnection(
@@ -99,7 +112,7 @@ export async function patchConnection(
     const columns = changedColumns(app, row, input);
     const updated = Object.keys(columns).length === 0 ? row.updated : app.now();
     const changed = { ...row, ...columns, updated };
-    refuseIncomplete(app, changed);
+    refuseIncomplete(app, user, changed);
     refuseMovedSecrets(app, { before: row, after: changed }, input);
     if (input.fallback_connection_id !== undefined) await refuseBadFallback(tx, changed);
     await tx.updateTable("connections").set(changed).where("id", "=", row.id).execute();
@@ -107,10 +120,13 @@ export async function patchConnection(
   });
 }
 
-/** Inboxes that used it are left without a connection, connections that fell back on it without a fallback. */
+/**
+ * Inboxes that used it are left without a connection, connections that fell back on it without a fallback. A token that
+ * came by OAuth is given back, if its provider takes it soon.
+ */
 export async function deleteConnection(app: App, user: UserRow, id: string): Promise<void> {
-  await app.write(async (tx) => {
-    await ownConnection(tx, user, id);
+  const deleted = await app.write(async (tx) => {
+    const row = await ownConnection(tx, user, id);
     const inboxes = await tx
       .selectFrom("inboxes")
       .select(["id", "mcp_connection_ids"])
@@ -124,7 +140,9 @@ export async function deleteConnection(app: App, user: UserRow, id: string): Pro
     }
     // The schema sets the other references to null.
     await tx.deleteFrom("connections").where("id", "=", id).execute();
+    return row;
   });
+  await revokeTokens(app, deleted);
 }
 
 /** The user's own connection, or `not_found`, whether it is unknown or somebody else's. */
@@ -204,15 +222,17 @@ function openConnection(app: App, row: ConnectionRow, kind: ModelKind): OpenConn
 }
 
 function changedColumns(app: App, row: ConnectionRow, input: ConnectionInput): Partial<ConnectionRow> {
-  const { fallback_connection_id, config } = input;
+  const { fallback_connection_id } = input;
+  const { config, ...hidden } = splitConfig(app, row, input.config);
+  const secrets = { ...input, ...hidden };
   const columns: Partial<ConnectionRow> = {};
   if (input.label !== undefined) columns.label = input.label || row.label;
   if (input.model !== undefined) columns.model = input.model || null;
   if (input.base_url !== undefined) columns.base_url = input.base_url || null;
   if (fallback_connection_id !== undefined) columns.fallback_connection_id = fallback_connection_id;
   if (config !== undefined) columns.config = configColumn(config);
-  if (input.credential !== undefined || input.headers !== undefined)
-    Object.assign(columns, sealedColumns(app, row, input));
+  if (SEALED_MEMBERS.some((name) => name in secrets))
+    Object.assign(columns, sealedColumns(app, row, secrets));
   return isAnother(row, columns) ? { ...columns, status: "untested", last_error: null } : columns;
 }
 

@@ -34,6 +34,7 @@ export const KIND_INFO: Record<ConnectionKind, ConnectionKindInfo> = {
   ...INTEGRATIONS,
 };
 
+export const INTEGRATION_KINDS = Object.keys(INTEGRATIONS) as IntegrationKind[];
 export const CONNECTION_KINDS = Object.keys(KIND_INFO) as ConnectionKind[];
 
 export function isModelKind(kind: string): kind is ModelKind {

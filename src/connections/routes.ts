@@ -44,7 +44,7 @@ const connectionBody = {
     t.Nullable(
       t.Record(t.String(), t.Unknown(), {
         description:
-          "Settings of this kind alone, at most 8 KB, replaced as a whole. Never a secret: it is shown.",
+          "Settings of this kind alone, at most 8 KB, replaced as a whole. They are shown, so put no secret there; only `client_secret`, of an OAuth client that you registered by hand for an MCP server (with `client_id` and `issuer`), is kept encrypted and never shown again.",
         examples: [{}],
       }),
     ),

@@ -1,9 +1,11 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
-import type { ConnectionRow } from "../db/schema.ts";
+import type { ConnectionRow, UserRow } from "../db/schema.ts";
 import { invalid } from "../errors.ts";
 import { allowedByOperator } from "../lib/net.ts";
+import { member } from "../lib/quote.ts";
 import { type ConnectionKind, isModelKind, KIND_INFO, ownBaseUrl } from "./kinds.ts";
+import { isProgramUrl, mayUse, noSuchProgram, programAt } from "./programs.ts";
 import { hasCredential, openSealed } from "./sealed.ts";
 
 const MAX_CONFIG_BYTES = 8_192;
@@ -11,7 +13,7 @@ const MAX_CONFIG_BYTES = 8_192;
 const BASE_URL = /^https?:\/\/[^\s\p{C}\\#]+$/iu;
 
 /** What its kind needs; of a connection made by OAuth the token may be missing until it is connected again. */
-export function refuseIncomplete(app: App, row: ConnectionRow): void {
+export function refuseIncomplete(app: App, user: UserRow, row: ConnectionRow): void {
   const info = KIND_INFO[row.kind as ConnectionKind];
   if (info.needs_credential && row.auth === "key" && !hasCredential(app, row))
     throw invalid(
@@ -27,21 +29,43 @@ export function refuseIncomplete(app: App, row: ConnectionRow): void {
         ? "A connection to an MCP server needs a base_url, such as https://tools.example.com/mcp."
         : "This kind of connection needs a base_url, such as https://models.example.com/v1.",
     );
-  if (row.base_url !== null) refuseBadUrl(app, row.base_url);
+  if (row.kind === "mcp" && isProgramUrl(row.base_url)) refuseClosedProgram(app, user, row.base_url);
+  else if (row.base_url !== null) refuseBadUrl(app, row.base_url);
+}
+
+/** Users name programs of this machine; what they are is the operator's to say. */
+function refuseClosedProgram(app: App, user: UserRow, base_url: string): void {
+  const program = programAt(app, base_url);
+  if (program === undefined || !mayUse(app, user, program))
+    throw invalid("body.base_url", "unknown_program", noSuchProgram(base_url));
 }
 
 /** Whoever holds an API key of the account could else have the stored secrets sent to a server of their own. */
 export function refuseMovedSecrets(
   app: App,
   { before, after }: { before: ConnectionRow; after: ConnectionRow },
-  given: { credential?: string; headers?: Record<string, string> },
+  given: { credential?: string; headers?: Record<string, string>; config?: unknown },
 ): void {
+  refuseMovedGrant(before, after);
   if (originOf(app, before) === originOf(app, after)) return;
   const words = "The new base_url is on another server, which the stored secrets were not meant for.";
   if (given.credential === undefined && hasCredential(app, after))
     throw invalid("body.credential", "needed_again", `${words} Send the credential for it as well.`);
-  if (given.headers === undefined && Object.keys(openSealed(app, after).headers).length > 0)
+  const { headers, client_secret } = openSealed(app, after);
+  if (given.headers === undefined && Object.keys(headers).length > 0)
     throw invalid("body.headers", "needed_again", `${words} Send the headers for it as well, or {}.`);
+  if (client_secret !== undefined && member(given.config, "client_secret") === undefined)
+    throw invalid("body.config", "needed_again", `${words} Send the config for it as well.`);
+}
+
+/** What somebody agreed to at a server is good for that very address (RFC 8707). */
+function refuseMovedGrant(before: ConnectionRow, after: ConnectionRow): void {
+  if (after.auth === "oauth" && before.base_url !== after.base_url)
+    throw invalid(
+      "body.base_url",
+      "immutable",
+      "This connection was authorised for its address. Make a new connection for another one.",
+    );
 }
 
 export function refuseLargeConfig(text: string): void {

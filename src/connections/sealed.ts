@@ -16,6 +16,47 @@ const SENDABLE = /^[\x20-\x7e]*$/;
 export interface Sealed {
   credential: string;
   headers: Record<string, string>;
+  /** Of an OAuth client that was registered by hand; its id is `config.client_id`. */
+  client_secret?: string;
+  /** Of a credential that came by OAuth. */
+  oauth?: OAuthGrant;
+}
+
+export interface OAuthGrant {
+  refresh_token: string | null;
+  /** Whose it is, as the provider says; empty for an MCP server. */
+  account: string;
+  /** Null: the one that the operator configured for this kind. */
+  server: OAuthServer | null;
+  /** It is over, and the owner was told. */
+  ended: boolean;
+}
+
+/** An authorization server, and this server's client there. */
+export interface OAuthServer {
+  /** Null where it does not say who it is. */
+  issuer: string | null;
+  /** RFC 9207: its answers name it. */
+  names_itself: boolean;
+  authorization_endpoint: string;
+  token_endpoint: string;
+  revocation_endpoint: string | null;
+  client: OAuthClient;
+  /** RFC 8707. */
+  resource: string | null;
+  scope: string | null;
+  /** How its token endpoint is spoken to; RFC 6749 knows forms only. */
+  format: "form" | "json";
+  /** RFC 7636. */
+  pkce: boolean;
+}
+
+export interface OAuthClient {
+  id: string;
+  secret: string | null;
+  auth: "client_secret_basic" | "client_secret_post" | "none";
+  /** The redirect URI that it was registered with by itself (RFC 7591); null: by hand, or not at all. */
+  registered_for: string | null;
 }
 
 const NOTHING_SEALED: Sealed = { credential: "", headers: {} };
@@ -24,48 +65,74 @@ export function openSealed(app: App, row: ConnectionRow): Sealed {
   return row.sealed === null ? NOTHING_SEALED : (JSON.parse(app.secrets.open(row.sealed, row.id)) as Sealed);
 }
 
-/** One that cannot be opened any more counts: it is there, and a new one mends it. */
-export function hasCredential(app: App, row: ConnectionRow): boolean {
+/** Undefined when it was sealed under another master key: as good as gone. */
+export function openIfPossible(app: App, row: ConnectionRow): Sealed | undefined {
   try {
-    return openSealed(app, row).credential !== "";
+    return openSealed(app, row);
   } catch (error) {
-    if (error instanceof AppError) return true;
+    if (error instanceof AppError) return undefined;
     throw error;
   }
 }
 
-export function sealedColumns(
-  app: App,
-  row: ConnectionRow,
-  input: { credential?: string; headers?: Record<string, string> },
-): Partial<ConnectionRow> {
-  const { credential: given, headers } = input;
-  // With both given anew, what cannot be opened any more need not be.
-  const sealed =
-    given !== undefined && headers !== undefined ? NOTHING_SEALED : openOrNothing(app, row, given);
-  const next: Sealed = { credential: given?.trim() ?? sealed.credential, headers: headers ?? sealed.headers };
+/** One that cannot be opened any more counts: it is there, and a new one mends it. */
+export function hasCredential(app: App, row: ConnectionRow): boolean {
+  return openIfPossible(app, row)?.credential !== "";
+}
+
+export interface SecretInput {
+  credential?: string;
+  headers?: Record<string, string>;
+  /** Null takes it away. */
+  client_secret?: string | null;
+}
+
+export function sealedColumns(app: App, row: ConnectionRow, input: SecretInput): Partial<ConnectionRow> {
+  const { credential: given, headers, client_secret } = input;
+  // A new credential mends a connection whose old one cannot be opened; its headers are lost with it.
+  const sealed = given === undefined ? openSealed(app, row) : (openIfPossible(app, row) ?? NOTHING_SEALED);
+  const secret = client_secret === undefined ? sealed.client_secret : client_secret;
+  const next: Sealed = {
+    credential: given?.trim() ?? sealed.credential,
+    headers: headers ?? sealed.headers,
+    ...(typeof secret === "string" ? { client_secret: secret } : {}),
+    // A credential that is typed in takes the place of one that came by OAuth.
+    ...(sealed.oauth === undefined || given !== undefined ? {} : { oauth: sealed.oauth }),
+  };
   refuseUnsendable(next);
-  const { credential } = next;
   return {
-    sealed: app.secrets.seal(JSON.stringify(next), row.id),
-    credential_hint: credential.length >= MIN_CHARS_FOR_HINT ? `…${credential.slice(-HINT_CHARS)}` : null,
+    ...columnsOf(app, row, next),
     ...(given === undefined ? {} : { auth: "key" as const, expires_at: null }),
   };
 }
 
-/** A new credential mends a connection whose old one cannot be opened; its headers are lost with it. */
-function openOrNothing(app: App, row: ConnectionRow, given: string | undefined): Sealed {
-  try {
-    return openSealed(app, row);
-  } catch (error) {
-    if (given === undefined) throw error;
-    return NOTHING_SEALED;
-  }
+/** What a grant brought or a refresh made new; the rest of what is sealed stays. */
+export function grantedColumns(
+  app: App,
+  row: ConnectionRow,
+  granted: { credential: string; expires_at: number | null; oauth: OAuthGrant },
+) {
+  const { credential, expires_at, oauth } = granted;
+  const next: Sealed = { ...(openIfPossible(app, row) ?? NOTHING_SEALED), credential, oauth };
+  return { ...columnsOf(app, row, next), auth: "oauth" as const, expires_at };
+}
+
+/** Whether it can be sent in a header. */
+export function isSendable(credential: string): boolean {
+  return SENDABLE.test(credential);
+}
+
+function columnsOf(app: App, row: ConnectionRow, sealed: Sealed) {
+  const { credential } = sealed;
+  return {
+    sealed: app.secrets.seal(JSON.stringify(sealed), row.id),
+    credential_hint: credential.length >= MIN_CHARS_FOR_HINT ? `…${credential.slice(-HINT_CHARS)}` : null,
+  };
 }
 
 /** What could not be sent as a header later, or would change the request itself. */
 function refuseUnsendable({ credential, headers }: Sealed): void {
-  if (!SENDABLE.test(credential))
+  if (!isSendable(credential))
     throw invalid(
       "body.credential",
       "invalid_credential",

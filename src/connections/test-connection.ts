@@ -3,12 +3,15 @@ import type { App } from "../app.ts";
 import type { ConnectionRow, UserRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
 import { repeats, repeatsPart } from "../lib/quote.ts";
+import { freshToken } from "../integrations/tokens.ts";
 import { ownConnection } from "./connections.ts";
 import { type ConnectionKind, isModelKind, KIND_INFO, ownBaseUrl } from "./kinds.ts";
 import { type Finding, NOTHING_FOUND, PingFault, type PingTarget } from "./ping.ts";
 import { API_PINGS, pingApi } from "./ping-api.ts";
 import { pingMcp } from "./ping-mcp.ts";
-import { openSealed, type Sealed } from "./sealed.ts";
+import { pingProgram } from "./ping-program.ts";
+import { isProgramUrl } from "./programs.ts";
+import { openIfPossible, openSealed, type Sealed } from "./sealed.ts";
 
 const PING_TIMEOUT_MS = 10_000;
 /** A shorter credential could stand in any answer by chance. */
@@ -23,7 +26,7 @@ export async function testConnection(
   id: string,
   timeout_ms: number = PING_TIMEOUT_MS,
 ) {
-  const row = await ownConnection(app.db, user, id);
+  const row = await withFreshToken(app, user, await ownConnection(app.db, user, id));
   const started = app.nowMs();
   const { finding, error } = await outcomeOf(app, row, timeout_ms);
   const verdict = {
@@ -37,6 +40,13 @@ export async function testConnection(
   };
   await keep(app, row, verdict);
   return verdict;
+}
+
+/** A token that has ended is renewed first; when that is not possible, the ping says so. */
+async function withFreshToken(app: App, user: UserRow, row: ConnectionRow): Promise<ConnectionRow> {
+  if (row.auth !== "oauth" || openIfPossible(app, row) === undefined) return row;
+  await freshToken(app, row.id);
+  return ownConnection(app.db, user, row.id);
 }
 
 type Fault = PingFault["fault"];
@@ -53,7 +63,10 @@ interface Outcome {
 
 async function outcomeOf(app: App, row: ConnectionRow, timeout_ms: number): Promise<Outcome> {
   try {
-    const target = targetOf(app, row, AbortSignal.timeout(timeout_ms));
+    const signal = AbortSignal.timeout(timeout_ms);
+    if (row.kind === "mcp" && isProgramUrl(row.base_url))
+      return { finding: await pingProgram(app, row, signal), error: null };
+    const target = targetOf(app, row, signal);
     const finding = await ping(target);
     refuseEcho(target, finding);
     return { finding, error: null };

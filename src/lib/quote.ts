@@ -3,8 +3,8 @@ import { isNestedDeeper } from "./json-depth.ts";
 const MAX_QUOTED_CHARS = 300;
 /** More than any answer that is meant, the schemas of tools included. */
 const MAX_DEPTH = 200;
-/** Enough for a quotation after redaction, and a bound on the work of it. */
-const MAX_READ_CHARS = 600;
+/** Of what may be quoted, so much is read: enough after redaction, and a bound on the work of it. */
+const READ_SHARE = 2;
 const MAX_RAW_CHARS = 8_000;
 /** Shorter secrets would also match ordinary words. */
 const MIN_SECRET_CHARS = 4;
@@ -29,15 +29,15 @@ export function wordsOf(body: string): string {
 }
 
 /** Somebody else's words on one short line, without the secrets they may repeat: whole, encoded, masked or in part. */
-export function quote(text: string, secrets: string[]): string {
+export function quote(text: string, secrets: string[], max_chars: number = MAX_QUOTED_CHARS): string {
   // Control characters and line breaks have no business in a log line or a mail's sentence.
   const line = text
     .slice(0, MAX_RAW_CHARS)
     .replace(/[\s\p{C}]+/gu, " ")
     .trim();
   const long = secrets.filter((secret) => secret.length >= MIN_SECRET_CHARS);
-  const clean = hideParts(hideMasked(line.slice(0, MAX_READ_CHARS), long), long.flatMap(formsOf));
-  return clean.length > MAX_QUOTED_CHARS ? `${clean.slice(0, MAX_QUOTED_CHARS - 1)}…` : clean;
+  const clean = hideParts(hideMasked(line.slice(0, READ_SHARE * max_chars), long), long.flatMap(formsOf));
+  return clean.length > max_chars ? `${clean.slice(0, max_chars - 1)}…` : clean;
 }
 
 /** Whether a text repeats a secret: in any case, and encoded. */

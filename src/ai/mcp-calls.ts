@@ -1,0 +1,98 @@
+import { member } from "../lib/quote.ts";
+import { outcomeOf } from "./mcp-results.ts";
+import { hideSecrets } from "./mcp-secrets.ts";
+import type { Session } from "./mcp-session.ts";
+import { listedTool } from "./mcp-tools.ts";
+import type { Tool, ToolOutcome } from "./tool.ts";
+
+const MAX_PAGES = 10;
+const MAX_TOOLS = 200;
+/** Of one page: the rest is not even counted. */
+const MAX_DESCRIBED = 10_000;
+
+/** A tool as its server describes it. */
+export type ListedTool = Omit<Tool, "target" | "foreign" | "call">;
+
+export interface ToolList {
+  tools: ListedTool[];
+  /** How many could not be offered, or were too many. */
+  left_out: number;
+}
+
+/** Takes a page as it is, so that one bad tool does not spoil the others. */
+const ANYTHING = {
+  "~standard": { version: 1, vendor: "mailwright", validate: (value: unknown) => ({ value }) },
+} as const;
+
+/** Throws McpFault, or the reason of `signal`. */
+export async function fetchTools(session: Session, signal: AbortSignal): Promise<ToolList> {
+  const { client, waits } = session;
+  if (client.getServerCapabilities()?.tools === undefined) return { tools: [], left_out: 0 };
+  const soon = AbortSignal.any([signal, AbortSignal.timeout(waits.list_ms)]);
+  try {
+    const described = await readPages(session, soon);
+    const tools = new Map<string, ListedTool>();
+    for (const one of described) {
+      const tool = listedTool(withoutSecrets(one, session.who.secrets));
+      if (tool !== undefined && tools.size < MAX_TOOLS && !tools.has(tool.name)) tools.set(tool.name, tool);
+    }
+    return { tools: [...tools.values()], left_out: described.length - tools.size };
+  } catch (error) {
+    signal.throwIfAborted();
+    throw session.faultOf(error);
+  }
+}
+
+/** What a server lists, until it is enough, or until it sends the same page for ever. */
+async function readPages({ client, waits }: Session, signal: AbortSignal): Promise<unknown[]> {
+  const described: unknown[] = [];
+  let cursor: string | undefined;
+  for (let page = 0; page < MAX_PAGES && described.length <= MAX_TOOLS; page += 1) {
+    const params = cursor === undefined ? {} : { cursor };
+    const options = { signal, timeout: waits.list_ms };
+    const result = await client.request({ method: "tools/list", params }, ANYTHING, options);
+    const tools = member(result, "tools");
+    if (Array.isArray(tools)) described.push(...(tools as unknown[]).slice(0, MAX_DESCRIBED));
+    const next = member(result, "nextCursor");
+    if (typeof next !== "string" || next === cursor) break;
+    cursor = next;
+  }
+  return described;
+}
+
+/** Throws McpFault, or the reason of `signal`; the server is told when it is not waited for any longer. */
+export async function callTool(
+  { client, who, waits, faultOf }: Session,
+  { name, parameters }: ListedTool,
+  { args, signal }: { args: Record<string, unknown>; signal: AbortSignal },
+): Promise<ToolOutcome> {
+  try {
+    const result = await client.callTool(
+      { name, arguments: args },
+      {
+        // Says which arguments are to be repeated in headers (MCP 2026-07-28).
+        toolDefinition: { name, inputSchema: { ...parameters, type: "object" } },
+        signal: AbortSignal.any([signal, AbortSignal.timeout(waits.longest_call_ms)]),
+        timeout: waits.call_ms,
+        maxTotalTimeout: waits.longest_call_ms,
+        resetTimeoutOnProgress: true,
+        onprogress: () => undefined,
+      },
+    );
+    return outcomeOf(result, who.secrets);
+  } catch (error) {
+    signal.throwIfAborted();
+    throw faultOf(error);
+  }
+}
+
+/** Undefined for what is nested too deep to be looked through. */
+function withoutSecrets(described: unknown, secrets: Iterable<string>): unknown {
+  try {
+    const text = JSON.stringify(described);
+    const clean = hideSecrets(text, secrets);
+    return clean === text ? described : JSON.parse(clean);
+  } catch {
+    return undefined;
+  }
+}

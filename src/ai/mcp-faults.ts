@@ -1,0 +1,145 @@
+import { AppError } from "../errors.ts";
+import { BlockedAddressError } from "../lib/net.ts";
+import { member, quote, wordsOf } from "../lib/quote.ts";
+import { networkFault } from "../lib/responses.ts";
+import { hideSecrets } from "./mcp-secrets.ts";
+
+/** No request was sent where these end the way to a server. */
+const NOT_SENT = /^(ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|ENODATA|EREFUSED|EBADNAME|ETIMEOUT)$/;
+/** What servers say that have forgotten a session, besides answering 404. */
+const SESSION_UNKNOWN = /session|not initialized/i;
+const MAX_CAUSES = 5;
+
+/** Who is spoken of, and what must not be repeated of it. */
+export interface Speaker {
+  /** Of the connection. */
+  id: string;
+  label: string;
+  /** What the server was told in confidence so far. */
+  secrets: Set<string>;
+}
+
+interface FaultExtras {
+  unheard?: boolean;
+  status?: number;
+}
+
+/** Why a tool server gave no answer: a sentence that names it, the cause and the mend. */
+export class McpFault extends Error {
+  /** The server has surely not begun what it was asked, so that asking again cannot do it twice. */
+  readonly unheard: boolean;
+  /** Of its HTTP answer, if there was one. */
+  readonly status: number | undefined;
+
+  constructor(message: string, { unheard = false, status }: FaultExtras = {}) {
+    super(message);
+    this.name = "McpFault";
+    this.unheard = unheard;
+    this.status = status;
+  }
+}
+
+/** What the library, the network or a server threw. */
+export function faultOf(who: Speaker, error: unknown): McpFault {
+  const causes = causesOf(error);
+  const known = causes.find((cause) => cause instanceof McpFault);
+  if (known) return known;
+  // What cannot be opened or read here has its own words.
+  const own = causes.find((cause) => cause instanceof AppError);
+  if (own) return new McpFault(`${who.label}: ${own.message}`);
+  const refused = causes.find((cause) => typeof member(cause, "status") === "number");
+  if (refused)
+    return refusalFault(who, Number(member(refused, "status")), member(member(refused, "data"), "text"));
+  const failed = causes.find((cause) => member(cause, "name") === "ProtocolError");
+  if (failed) return saidNo(who, failed);
+  const local = causes.find((cause) => LOCAL_FAULTS[codeOf(cause)] !== undefined);
+  if (local) return fault(who, LOCAL_FAULTS[codeOf(local)] ?? "");
+  return fault(who, `${UNCLEAR}${said(who, member(error, "message"))}`);
+}
+
+/** Undefined if it was no network matter. */
+export function networkFaultOf(who: Speaker, error: unknown): McpFault | undefined {
+  const found = networkFault(error);
+  if (found === null) return undefined;
+  if (found.code === "timeout" || found.code === "cancelled") return fault(who, TOO_SLOW);
+  const unheard = error instanceof BlockedAddressError || NOT_SENT.test(codeOf(error));
+  return fault(who, `could not be reached. ${found.message}`, { unheard });
+}
+
+/** An answer with an error status. */
+export function refusalFault(who: Speaker, status: number, text: unknown): McpFault {
+  const body = typeof text === "string" ? text : "";
+  const unheard = status === 404 || (status === 400 && SESSION_UNKNOWN.test(body));
+  return fault(who, `(${status}) ${sentenceOf(status)}${said(who, wordsOf(body))}`, { unheard, status });
+}
+
+export function fault(who: Speaker, sentence: string, extras: FaultExtras = {}): McpFault {
+  return new McpFault(`${who.label} ${sentence}`, extras);
+}
+
+/** The server does not take the credential, and there is no other one. */
+export function needsAuth(who: Speaker, has_token: boolean): McpFault {
+  const cause = has_token ? "does not accept the credential any more" : "asks for a credential";
+  return fault(
+    who,
+    `${cause}. Connect it again with POST /integrations/mcp/${who.id}/connect, or enter a valid credential in the connection.`,
+    { status: 401 },
+  );
+}
+
+export const TOO_SLOW =
+  "did not answer in time. If this lasts, ask for less or see whether the server is well.";
+export const BROKE_OFF =
+  "broke off before it answered, and may have done what it was asked. Look there before you ask again.";
+export const TOO_LARGE =
+  "sent more than 8 MB at once, or 64 MB in one answer, so it was not heard out. Ask it for less.";
+const UNCLEAR =
+  "answered with something that is not MCP. Check that the base URL is the one of its MCP interface.";
+
+/** Errors that the library makes by itself, by their codes. */
+const LOCAL_FAULTS: Record<string, string> = {
+  REQUEST_TIMEOUT: TOO_SLOW,
+  CONNECTION_CLOSED: BROKE_OFF,
+  NOT_CONNECTED: BROKE_OFF,
+  UNSUPPORTED_RESULT_TYPE: "wants to ask somebody something first, which is not possible from here.",
+  INVALID_RESULT: "answered in a form that MCP does not know. Tell those who run it.",
+};
+
+function codeOf(error: unknown): string {
+  const code = member(error, "code");
+  return typeof code === "string" ? code : "";
+}
+
+/** The error, and what lies behind it by the library's ways to wrap. */
+function causesOf(error: unknown): unknown[] {
+  const causes = [error];
+  for (const cause of causes) {
+    const data = member(cause, "data");
+    const behind = [member(cause, "cause"), data instanceof McpFault ? data : undefined];
+    if (causes.length < MAX_CAUSES) causes.push(...behind.filter((one) => one !== undefined));
+  }
+  return causes;
+}
+
+function sentenceOf(status: number): string {
+  if (status < 400) return "redirects to another address. Enter the final one as its base URL.";
+  if (status === 403) return "does not allow this. Check what the credential may do.";
+  if (status === 404 || status === 405) return "has no MCP interface at this address. Check the base URL.";
+  if (status === 429) return "is limiting requests. Try again later.";
+  if (status >= 500) return "has a fault of its own. If it lasts, see its status page.";
+  return "refused the request. Check the base URL and the headers of the connection.";
+}
+
+/** An error of JSON-RPC: the server understood and said no. */
+function saidNo(who: Speaker, error: unknown): McpFault {
+  return fault(
+    who,
+    `answered with an error (${String(member(error, "code"))}).${said(who, member(error, "message"))}`,
+  );
+}
+
+/** Somebody else's words, fit to be shown. */
+function said(who: Speaker, words: unknown): string {
+  const quoted = typeof words === "string" ? quote(hideSecrets(words, who.secrets), [...who.secrets]) : "";
+  return quoted === "" ? "" : ` It said: ${quoted}`;
+}

@@ -1,0 +1,254 @@
+import type { StreamableHTTPClientTransportOptions, Transport } from "@modelcontextprotocol/client";
+import { member, parseJson } from "../lib/quote.ts";
+import { readCapped } from "../lib/responses.ts";
+import type { HttpTransport } from "./mcp.ts";
+import {
+  BROKE_OFF,
+  fault,
+  faultOf,
+  type McpFault,
+  needsAuth,
+  networkFaultOf,
+  refusalFault,
+  type Speaker,
+  TOO_LARGE,
+} from "./mcp-faults.ts";
+import { addSecret } from "./mcp-secrets.ts";
+
+/** Of one answer, or of one event of a stream. */
+export const MAX_ANSWER_BYTES = 8 * 1_048_576;
+/** Of a stream as a whole, unless it is the session: many small events cost time as well. */
+const MAX_STREAM_BYTES = 8 * MAX_ANSWER_BYTES;
+const MAX_REFUSAL_BYTES = 65_536;
+/** For what nobody waits for, such as the word that a call was given up. */
+const NOTICE_MS = 5_000;
+/** A server may ask to be asked again sooner or later than this, but it is not done. */
+const RECONNECT_MS = { min: 250, max: 30_000 };
+const MAX_RECONNECTS = 5;
+/** Of JSON-RPC, for errors that a client makes for itself. */
+const LOCAL_ERROR = -32_000;
+
+interface WireOptions {
+  who: Speaker;
+  /** As it is described now: its credential may have changed. */
+  transport: () => HttpTransport;
+  /** For the old transport: its session is its stream, and its errors say little about a refusal. */
+  onStreamEnd?: (why: McpFault) => void;
+}
+
+/**
+ * One conversation with a server over HTTP. Its fetch adds the credential and the connection's headers, asks once for
+ * another token where one was refused, never takes in more than it should, and hangs up on a request that was
+ * cancelled.
+ */
+export class HttpWire {
+  /** What ended the stream with the answer to a request before it was complete. */
+  readonly broken = new Map<string | number, McpFault>();
+  /** Requests that wait for their answer, by which they are hung up on. */
+  readonly #open = new Map<string | number, AbortController>();
+  readonly #options: WireOptions;
+
+  constructor(options: WireOptions) {
+    this.#options = options;
+  }
+
+  readonly fetch = async (url: string | URL, init: RequestInit = {}): Promise<Response> => {
+    const { who, onStreamEnd } = this.#options;
+    const { id, cancels, is_notice } = requestOf(init);
+    if (cancels !== undefined) this.#open.get(cancels)?.abort();
+    const hangUp = new AbortController();
+    if (id !== undefined) this.#open.set(id, hangUp);
+    const signals = [hangUp.signal, ...(init.signal ? [init.signal] : [])];
+    if (is_notice) signals.push(AbortSignal.timeout(NOTICE_MS));
+    const onEnd = (why?: McpFault): void => {
+      if (id !== undefined) this.#open.delete(id);
+      if (init.method !== "POST") onStreamEnd?.(why ?? fault(who, BROKE_OFF));
+    };
+    try {
+      const response = await this.#ask(url, { ...init, signal: AbortSignal.any(signals) });
+      if (onStreamEnd !== undefined && !response.ok) throw await refusalOf(who, response);
+      const onTooLarge = (why: McpFault): void => {
+        if (id !== undefined) this.broken.set(id, why);
+        else if (init.method !== "POST") onStreamEnd?.(why);
+      };
+      const max_bytes = onStreamEnd === undefined ? MAX_STREAM_BYTES : Number.POSITIVE_INFINITY;
+      return capped(response, { who, max_bytes, onEnd, onTooLarge });
+    } catch (error) {
+      onEnd(faultOf(who, error));
+      throw error;
+    }
+  };
+
+  async #ask(url: string | URL, init: RequestInit): Promise<Response> {
+    const { who, transport } = this.#options;
+    const token = await transport().token();
+    const response = await this.#askWith(token, url, init);
+    if (response.status !== 401) return response;
+    await response.body?.cancel();
+    const other = token === null ? null : await transport().token(token);
+    if (other === null || other === token) throw needsAuth(who, token !== null);
+    const second = await this.#askWith(other, url, init);
+    if (second.status !== 401) return second;
+    await second.body?.cancel();
+    throw needsAuth(who, true);
+  }
+
+  async #askWith(token: string | null, url: string | URL, init: RequestInit): Promise<Response> {
+    const { who, transport } = this.#options;
+    if (token !== null) addSecret(who.secrets, token);
+    const headers = headersOf(transport(), token, init.headers);
+    try {
+      return await transport().fetch(url, { ...init, headers, redirect: "manual" });
+    } catch (error) {
+      throw networkFaultOf(who, error) ?? error;
+    }
+  }
+}
+
+/** Has a request whose answer broke off end at once: the library would wait for its time to be over. */
+export function endBrokenRequests(transport: Transport, who: Speaker, { broken }: HttpWire): void {
+  const send = transport.send.bind(transport);
+  transport.send = (message, options) => {
+    const id = "id" in message ? message.id : undefined;
+    if (id === undefined || !("method" in message)) return send(message, options);
+    const onRequestStreamEnd = (): void => {
+      const data = broken.get(id) ?? fault(who, BROKE_OFF);
+      broken.delete(id);
+      // Too late, and without effect, where the answer had come.
+      transport.onmessage?.({
+        jsonrpc: "2.0",
+        id,
+        error: { code: LOCAL_ERROR, message: data.message, data },
+      });
+    };
+    return send(message, { onRequestStreamEnd, ...options });
+  };
+}
+
+/** How streams are taken up again: never as fast as a server likes. */
+export const RECONNECTION: StreamableHTTPClientTransportOptions = {
+  reconnectionOptions: {
+    initialReconnectionDelay: 1_000,
+    maxReconnectionDelay: RECONNECT_MS.max,
+    reconnectionDelayGrowFactor: 2,
+    maxRetries: MAX_RECONNECTS,
+  },
+  reconnectionScheduler: (reconnect, delay) => {
+    const timer = setTimeout(reconnect, Math.min(Math.max(delay, RECONNECT_MS.min), RECONNECT_MS.max));
+    timer.unref();
+    return () => clearTimeout(timer);
+  },
+};
+
+interface RequestFacts {
+  /** Of a request that wants an answer. */
+  id?: string | number;
+  /** The id of the request that is given up. */
+  cancels?: string | number;
+  is_notice: boolean;
+}
+
+function requestOf({ method, body }: RequestInit): RequestFacts {
+  if (method !== "POST" || typeof body !== "string") return { is_notice: method === "DELETE" };
+  const message = parseJson(body);
+  const id = idOf(member(message, "id"));
+  const asks_for = member(message, "method");
+  // Without one it answers a request of the server's, under an id of the server's.
+  if (id !== undefined) return asks_for === undefined ? { is_notice: true } : { id, is_notice: false };
+  const cancels =
+    asks_for === "notifications/cancelled" ? idOf(member(member(message, "params"), "requestId")) : undefined;
+  return { ...(cancels === undefined ? {} : { cancels }), is_notice: true };
+}
+
+function idOf(id: unknown): string | number | undefined {
+  return typeof id === "string" || typeof id === "number" ? id : undefined;
+}
+
+/** What the protocol says wins over the connection's own headers, and these over the token. */
+function headersOf(transport: HttpTransport, token: string | null, own: RequestInit["headers"]): Headers {
+  const headers = new Headers({ "user-agent": "Mailwright" });
+  if (token !== null) headers.set("authorization", `Bearer ${token}`);
+  for (const [name, value] of Object.entries(transport.headers)) headers.set(name, value);
+  for (const [name, value] of new Headers(own)) headers.set(name, value);
+  return headers;
+}
+
+async function refusalOf(who: Speaker, response: Response): Promise<McpFault> {
+  const { bytes } = await readCapped(response, MAX_REFUSAL_BYTES);
+  return refusalFault(who, response.status, new TextDecoder().decode(bytes));
+}
+
+interface Watch {
+  who: Speaker;
+  /** Of a stream. */
+  max_bytes: number;
+  onEnd: () => void;
+  /** Of a stream, before its end. */
+  onTooLarge: (why: McpFault) => void;
+}
+
+/** The same answer, whose body fails where it becomes too large. */
+function capped(response: Response, { who, max_bytes, onEnd, onTooLarge }: Watch): Response {
+  const { status, statusText, headers } = response;
+  if (response.body === null || status === 204) {
+    onEnd();
+    return response;
+  }
+  const isStream = /^text\/event-stream\b/i.test(headers.get("content-type") ?? "");
+  const isTooLarge = isStream
+    ? eventMeter(max_bytes)
+    : byteMeter(response.ok ? MAX_ANSWER_BYTES : MAX_REFUSAL_BYTES);
+  const reader = response.body.getReader();
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      try {
+        const { done, value } = await reader.read();
+        if (done) {
+          onEnd();
+          controller.close();
+        } else if (isTooLarge(value)) {
+          const reason = fault(who, TOO_LARGE);
+          if (isStream) onTooLarge(reason);
+          onEnd();
+          controller.error(reason);
+          await reader.cancel(reason);
+        } else controller.enqueue(value);
+      } catch (error) {
+        onEnd();
+        controller.error(networkFaultOf(who, error) === undefined ? error : fault(who, BROKE_OFF));
+      }
+    },
+    async cancel(reason) {
+      onEnd();
+      await reader.cancel(reason);
+    },
+  });
+  return new Response(body, { status, statusText, headers });
+}
+
+type Meter = (chunk: Uint8Array) => boolean;
+
+function byteMeter(limit: number): Meter {
+  let size = 0;
+  return (chunk) => {
+    size += chunk.byteLength;
+    return size > limit;
+  };
+}
+
+/** Counts from one empty line to the next (HTML standard §9.2.5): so much of a stream is held in memory. */
+function eventMeter(max_bytes: number): Meter {
+  const isOverall = byteMeter(max_bytes);
+  let size = 0;
+  let last = "\n".charCodeAt(0);
+  return (chunk) => {
+    if (isOverall(chunk)) return true;
+    for (const byte of chunk) {
+      const ends_line = byte === 13 || (byte === 10 && last !== 13);
+      if (ends_line && (last === 10 || last === 13)) size = 0;
+      else size += 1;
+      last = byte;
+    }
+    return size > MAX_ANSWER_BYTES;
+  };
+}

@@ -1,0 +1,101 @@
+import { member } from "../lib/quote.ts";
+import { safeFilename } from "../mail/attachment-name.ts";
+import { hideSecrets } from "./mcp-secrets.ts";
+import type { ToolFile, ToolOutcome } from "./tool.ts";
+
+const MAX_TEXT_CHARS = 200_000;
+const MAX_FILES = 10;
+const MEDIA_TYPE = /^[a-z0-9][a-z0-9.+-]{0,63}\/[a-z0-9][a-z0-9.+-]{0,127}$/;
+const ANY_TYPE = "application/octet-stream";
+const ENDINGS: Record<string, string> = {
+  "image/jpeg": "jpg",
+  "image/svg+xml": "svg",
+  "audio/mpeg": "mp3",
+  "audio/x-wav": "wav",
+};
+
+/** What a call brought, as text for the model and files for the message. A file is no larger than an answer may be. */
+export function outcomeOf(result: unknown, secrets: Iterable<string>): ToolOutcome {
+  const files: ToolFile[] = [];
+  const content = member(result, "content");
+  const parts = (Array.isArray(content) ? content : []).map((part) => textOf(part, files));
+  const structured = member(result, "structuredContent");
+  const hasText = parts.some(({ is_text }) => is_text);
+  const lines = parts.map(({ line }) => line);
+  if (!hasText && structured !== undefined) lines.push(JSON.stringify(structured));
+  const text = hideSecrets(lines.filter((line) => line !== "").join("\n"), secrets);
+  return { ok: member(result, "isError") !== true, text: cut(text) || "(no output)", files };
+}
+
+interface Part {
+  line: string;
+  /** Whether the server wrote it to be read, so that its data need not be shown too. */
+  is_text: boolean;
+}
+
+function textOf(part: unknown, files: ToolFile[]): Part {
+  const type = member(part, "type");
+  if (type === "text") return { line: stringOf(part, "text"), is_text: true };
+  if (type === "image" || type === "audio") return { line: takeMedia(part, type, files), is_text: false };
+  if (type === "resource_link") return { line: linkLine(part), is_text: false };
+  const resource = member(part, "resource");
+  if (typeof member(resource, "text") === "string")
+    return { line: stringOf(resource, "text"), is_text: true };
+  if (typeof member(resource, "blob") !== "string") return { line: "", is_text: false };
+  const filename = lastStepOf(stringOf(resource, "uri"));
+  return {
+    line: takeFile(files, { filename, part: resource, data: stringOf(resource, "blob") }),
+    is_text: false,
+  };
+}
+
+function takeMedia(part: unknown, type: string, files: ToolFile[]): string {
+  const media = mediaType(part);
+  const ending = ENDINGS[media] ?? media.split("/")[1] ?? "bin";
+  const count = files.filter(({ filename }) => filename.startsWith(`${type}-`)).length + 1;
+  return takeFile(files, { filename: `${type}-${count}.${ending}`, part, data: stringOf(part, "data") });
+}
+
+/** Keeps a file, and gives the line that says so. */
+function takeFile(files: ToolFile[], given: { filename: string; part: unknown; data: string }): string {
+  const content_type = mediaType(given.part);
+  const filename = safeFilename(given.filename, content_type, files.length + 1);
+  if (files.length === MAX_FILES)
+    return `(${filename} was left out: there are more than ${MAX_FILES} files.)`;
+  const bytes = new Uint8Array(Buffer.from(given.data, "base64"));
+  files.push({ filename, content_type, bytes });
+  return `(File ${filename}, ${content_type}, ${bytes.byteLength} bytes.)`;
+}
+
+/** Only named: what it leads to is the model's to judge, and nothing is fetched. */
+function linkLine(part: unknown): string {
+  return [stringOf(part, "name"), stringOf(part, "uri"), stringOf(part, "description")]
+    .filter(Boolean)
+    .join(" - ");
+}
+
+function mediaType(part: unknown): string {
+  const type = stringOf(part, "mimeType").split(";")[0]?.trim().toLowerCase() ?? "";
+  return MEDIA_TYPE.test(type) ? type : ANY_TYPE;
+}
+
+function lastStepOf(uri: string): string {
+  const path = (URL.parse(uri)?.pathname ?? uri).split(/[?#]/)[0] ?? "";
+  const step = path.split("/").at(-1) ?? "";
+  try {
+    return decodeURIComponent(step);
+  } catch {
+    return step;
+  }
+}
+
+function cut(text: string): string {
+  if (text.length <= MAX_TEXT_CHARS) return text;
+  const left_out = text.length - MAX_TEXT_CHARS;
+  return `${text.slice(0, MAX_TEXT_CHARS).toWellFormed()}\n(The answer goes on for ${left_out} more characters, which were cut off.)`;
+}
+
+function stringOf(value: unknown, name: string): string {
+  const text = member(value, name);
+  return typeof text === "string" ? text : "";
+}

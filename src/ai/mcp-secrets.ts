@@ -1,0 +1,32 @@
+import type { McpServer } from "./mcp.ts";
+
+/** Shorter ones could stand in any text by chance. */
+const MIN_TOKEN_CHARS = 8;
+/** Many headers and variables are no secrets, such as the name of an application. */
+const MIN_VALUE_CHARS = 16;
+/** Paths, and addresses without a password, are what tools are about. */
+const PUBLIC_VALUE = /^([./~]|https?:\/\/[^@]*$)/;
+const HIDDEN = "[key]";
+
+/** What a server is told in confidence before any token. */
+export function secretsOf({ transport }: McpServer): Set<string> {
+  const values = Object.values(transport.kind === "http" ? transport.headers : transport.env);
+  const parts = values.flatMap((value) => [value, value.split(" ").at(-1) ?? ""]);
+  return new Set(parts.filter((value) => value.length >= MIN_VALUE_CHARS && !PUBLIC_VALUE.test(value)));
+}
+
+export function addSecret(secrets: Set<string>, token: string): void {
+  if (token.length >= MIN_TOKEN_CHARS) secrets.add(token);
+}
+
+/** A server's words without the secrets that it repeats, as they are or encoded. */
+export function hideSecrets(text: string, secrets: Iterable<string>): string {
+  let clean = text;
+  for (const secret of secrets) for (const form of formsOf(secret)) clean = clean.replaceAll(form, HIDDEN);
+  return clean;
+}
+
+function formsOf(secret: string): string[] {
+  const encoded = Buffer.from(secret).toString("base64");
+  return [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret), encoded];
+}

@@ -1,0 +1,222 @@
+import type { Client, Transport } from "@modelcontextprotocol/client";
+import { messageOf } from "../errors.ts";
+import { VERSION } from "../version.ts";
+import type { HttpTransport, McpServer, StdioTransport } from "./mcp.ts";
+import { fault, faultOf, McpFault, type Speaker, TOO_SLOW } from "./mcp-faults.ts";
+import { endBrokenRequests, HttpWire, RECONNECTION } from "./mcp-http.ts";
+import { StdioWire } from "./mcp-stdio.ts";
+
+/** A program that knows only the handshake may say nothing to what comes before it. */
+const STDIO_PROBE_MS = 4_000;
+const GOODBYE_MS = 2_000;
+/** Answers to the first request by which a server of the old transport is known (MCP 2025-11-25, Backwards Compatibility). */
+const OTHER_TRANSPORT = new Set([400, 404, 405, 406, 410, 415, 422]);
+const MAX_INFO_CHARS = 200;
+const CLIENT_INFO = { name: "mailwright", version: VERSION };
+
+type Library = typeof import("@modelcontextprotocol/client");
+
+export interface Waits {
+  connect_ms: number;
+  list_ms: number;
+  /** Without a word of progress. */
+  call_ms: number;
+  longest_call_ms: number;
+  /** For a program that was asked to end. */
+  end_ms: number;
+}
+
+export interface ServerInfo {
+  name: string;
+  version: string;
+}
+
+/** A server that has been greeted. */
+export interface Session {
+  client: Client;
+  who: Speaker;
+  waits: Waits;
+  server_info: ServerInfo | null;
+  /** An error of the library, with what is known about the way to the server. */
+  faultOf: (error: unknown) => McpFault;
+  close: () => Promise<void>;
+}
+
+export interface SessionOptions {
+  who: Speaker;
+  /** As it is described now: its credential may have changed. */
+  server: () => McpServer;
+  waits: Waits;
+  /** Ends the opening. */
+  signal: AbortSignal;
+  onLost: () => void;
+  onToolsChanged: () => void;
+}
+
+/** Throws McpFault. */
+export async function openSession(given: SessionOptions): Promise<Session> {
+  // Loaded at first use: most servers never need it.
+  const library = await import("@modelcontextprotocol/client");
+  const tooLate = new AbortController();
+  const timer = setTimeout(() => tooLate.abort(fault(given.who, TOO_SLOW)), given.waits.connect_ms);
+  const options = { ...given, signal: AbortSignal.any([given.signal, tooLate.signal]) };
+  try {
+    options.signal.throwIfAborted();
+    return await openBy(library, options);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function openBy(library: Library, options: SessionOptions): Promise<Session> {
+  const { transport } = options.server();
+  return transport.kind === "http" ? openHttp(library, options) : openStdio(library, options, transport);
+}
+
+/** The promise, or the reason of the signal if that comes first. */
+export async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const onAbort = (): void => reject(signal.reason);
+  if (signal.aborted) onAbort();
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
+}
+
+async function openHttp(library: Library, options: SessionOptions): Promise<Session> {
+  try {
+    return await openStreamable(library, options);
+  } catch (error) {
+    if (!(error instanceof McpFault) || !OTHER_TRANSPORT.has(error.status ?? 0)) throw error;
+    return openSse(library, options).catch((second: unknown) => {
+      // Which it is not either, unless it knew what to ask for.
+      throw second instanceof McpFault && second.status === 401 ? second : error;
+    });
+  }
+}
+
+async function openStreamable(library: Library, options: SessionOptions): Promise<Session> {
+  const { who } = options;
+  const wire = new HttpWire({ who, transport: () => httpOf(options) });
+  const url = new URL(httpOf(options).url);
+  const transport = new library.StreamableHTTPClientTransport(url, { fetch: wire.fetch, ...RECONNECTION });
+  endBrokenRequests(transport, who, wire);
+  const sayGoodbye = async (): Promise<void> => {
+    // The server forgets a session by itself as well.
+    await Promise.race([transport.terminateSession().catch(() => undefined), shortTime()]);
+  };
+  return greet(library, options, { transport, sayGoodbye });
+}
+
+async function openSse(library: Library, options: SessionOptions): Promise<Session> {
+  const lost = new AbortController();
+  const onStreamEnd = (why: McpFault): void => {
+    lost.abort(why);
+    void transport.close();
+  };
+  const wire = new HttpWire({ who: options.who, transport: () => httpOf(options), onStreamEnd });
+  const transport = new library.SSEClientTransport(new URL(httpOf(options).url), { fetch: wire.fetch });
+  const signal = AbortSignal.any([options.signal, lost.signal]);
+  const whyClosed = (): McpFault | undefined =>
+    lost.signal.aborted ? (lost.signal.reason as McpFault) : undefined;
+  return greet(library, { ...options, signal }, { transport, whyClosed, is_old: true });
+}
+
+async function openStdio(
+  library: Library,
+  options: SessionOptions,
+  program: StdioTransport,
+): Promise<Session> {
+  const { who, waits } = options;
+  const { deserializeMessage: parse } = library;
+  const wire = (): StdioWire => new StdioWire({ who, program, parse, end_ms: waits.end_ms });
+  const first = wire();
+  try {
+    return await greet(library, options, { transport: first, whyClosed: () => first.ended });
+  } catch (error) {
+    // Some programs end at the first message that is not the handshake.
+    if (first.pid === null || messageOf(error) !== first.ended?.message) throw error;
+    const second = wire();
+    return greet(library, options, { transport: second, whyClosed: () => second.ended, is_old: true });
+  }
+}
+
+interface Greeting {
+  transport: Transport;
+  /** Begins with the handshake, without asking first whether the server can do without. */
+  is_old?: boolean;
+  sayGoodbye?: () => Promise<void>;
+  whyClosed?: () => McpFault | undefined;
+}
+
+async function greet(library: Library, options: SessionOptions, greeting: Greeting): Promise<Session> {
+  const { who, waits, signal } = options;
+  const { transport, sayGoodbye, whyClosed } = greeting;
+  const client = createClient(library, options, greeting);
+  const explain = (error: unknown): McpFault => {
+    const found = faultOf(who, error);
+    return found.unheard ? found : (whyClosed?.() ?? found);
+  };
+  const connected = client.connect(transport, { timeout: waits.connect_ms });
+  try {
+    await untilAborted(connected, signal);
+    const ended = whyClosed?.();
+    if (ended) throw ended;
+  } catch (error) {
+    const why = explain(error);
+    connected.catch(() => undefined); // what it says after that is about its end
+    await transport.close();
+    throw why;
+  }
+  Object.assign(client, { onclose: options.onLost });
+  return {
+    client,
+    who,
+    waits,
+    server_info: infoOf(client),
+    faultOf: explain,
+    close: async () => {
+      await sayGoodbye?.();
+      await client.close();
+    },
+  };
+}
+
+function createClient(
+  { Client }: Library,
+  { waits, onToolsChanged }: SessionOptions,
+  greeting: Greeting,
+): Client {
+  const timeoutMs =
+    "pid" in greeting.transport ? Math.min(STDIO_PROBE_MS, waits.connect_ms) : waits.connect_ms;
+  return new Client(CLIENT_INFO, {
+    // Servers get to ask for nothing: no model, no folder, no form for somebody to fill in.
+    capabilities: {},
+    inputRequired: { autoFulfill: false },
+    versionNegotiation: greeting.is_old ? { mode: "legacy" } : { mode: "auto", probe: { timeoutMs } },
+    listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: onToolsChanged } },
+    // Answers go to a model as they are, so nothing is compiled from a server's schemas.
+    jsonSchemaValidator: {
+      getValidator: () => (input) => ({ valid: true, data: input as never, errorMessage: undefined }),
+    },
+  });
+}
+
+function infoOf(client: Client): ServerInfo | null {
+  const info = client.getServerVersion();
+  if (info === undefined) return null;
+  return { name: info.name.slice(0, MAX_INFO_CHARS), version: info.version.slice(0, MAX_INFO_CHARS) };
+}
+
+function shortTime(): Promise<void> {
+  return new Promise((resolve) => void setTimeout(resolve, GOODBYE_MS).unref());
+}
+
+function httpOf({ server, who }: SessionOptions): HttpTransport {
+  const { transport } = server();
+  if (transport.kind !== "http") throw fault(who, "is another kind of server now.");
+  return transport;
+}

@@ -1,0 +1,170 @@
+import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
+import { messageOf } from "../errors.ts";
+import { quote } from "../lib/quote.ts";
+import type { StdioTransport } from "./mcp.ts";
+import { BROKE_OFF, fault, McpFault, type Speaker, TOO_LARGE } from "./mcp-faults.ts";
+import { MAX_ANSWER_BYTES } from "./mcp-http.ts";
+
+/** What a program said last on its standard error. */
+const MAX_LAST_WORDS_CHARS = 2_048;
+/** For what it wrote in its last moment. */
+const LAST_OUTPUT_MS = 100;
+const LOOK_AGAIN_MS = 20;
+const MEND = "The operator of this server can see to it in [mcp.stdio] of the configuration.";
+
+interface StdioOptions {
+  who: Speaker;
+  program: StdioTransport;
+  parse: (line: string) => JSONRPCMessage;
+  /** From the request to end until it is ended. */
+  end_ms: number;
+}
+
+type Child = Bun.Subprocess<"pipe", "pipe", "pipe">;
+
+/**
+ * A program that speaks MCP on its standard input and output, one message a line. The library's own transport would
+ * hand it more of this process's environment, and start it twice.
+ */
+export class StdioWire implements Transport {
+  onmessage?: Transport["onmessage"];
+  onerror?: Transport["onerror"];
+  onclose?: Transport["onclose"];
+  /** By these two names the library knows that this is a program. */
+  readonly stderr = null;
+  pid: number | null = null;
+  /** Why it ended by itself, as soon as it did. */
+  ended: McpFault | undefined;
+  readonly #who: Speaker;
+  readonly #program: StdioTransport;
+  readonly #parse: (line: string) => JSONRPCMessage;
+  readonly #end_ms: number;
+  #child: Child | undefined;
+  #watched: Promise<void> | undefined;
+  #last_words = "";
+
+  constructor({ who, program, parse, end_ms }: StdioOptions) {
+    this.#who = who;
+    this.#program = program;
+    this.#parse = parse;
+    this.#end_ms = end_ms;
+  }
+
+  start(): Promise<void> {
+    const { command, args, env } = this.#program;
+    try {
+      const child = Bun.spawn([command, ...args], {
+        env,
+        stdin: "pipe",
+        stdout: "pipe",
+        stderr: "pipe",
+        // A group of its own, so that what it starts ends with it.
+        detached: true,
+      });
+      this.#child = child;
+      this.pid = child.pid;
+      this.#watched = this.#watch(child);
+      return Promise.resolve();
+    } catch (error) {
+      this.ended = fault(
+        this.#who,
+        `could not be started (${quote(messageOf(error), [...this.#who.secrets])}). ${MEND}`,
+      );
+      return Promise.reject(this.ended);
+    }
+  }
+
+  async send(message: JSONRPCMessage): Promise<void> {
+    const child = this.#child;
+    try {
+      await child?.stdin.write(`${JSON.stringify(message)}\n`);
+      await child?.stdin.flush();
+    } catch {
+      // It does not listen any more, and why is known in a moment.
+      await Promise.race([this.#watched, Bun.sleep(LAST_OUTPUT_MS * 2)]);
+      if (this.ended === undefined) throw fault(this.#who, BROKE_OFF);
+    }
+    if (this.ended) throw new McpFault(this.ended.message, { unheard: true });
+  }
+
+  async close(): Promise<void> {
+    if (this.#child !== undefined) await endGroup(this.#child, this.#end_ms);
+    await this.#watched;
+  }
+
+  async #watch(child: Child): Promise<void> {
+    const heard = Promise.allSettled([this.#readMessages(child.stdout), this.#readLastWords(child.stderr)]);
+    const code = await child.exited;
+    // What it started may hold its outputs open.
+    await Promise.race([heard, Bun.sleep(LAST_OUTPUT_MS)]);
+    this.#child = undefined;
+    void endGroup(child, this.#end_ms);
+    const words = quote(this.#last_words, [...this.#who.secrets], MAX_LAST_WORDS_CHARS);
+    const said = words === "" ? "" : ` Its last words: ${words}`;
+    this.ended ??= fault(this.#who, `has ended (code ${code}). ${MEND}${said}`);
+    this.onclose?.();
+  }
+
+  async #readMessages(output: ReadableStream<Uint8Array>): Promise<void> {
+    for await (const line of linesOf(output)) {
+      if (line === undefined) {
+        this.ended = fault(this.#who, TOO_LARGE);
+        void this.close();
+        return;
+      }
+      this.#take(line);
+    }
+  }
+
+  #take(line: string): void {
+    try {
+      this.onmessage?.(this.#parse(line));
+    } catch (error) {
+      // Many programs also print other things there.
+      this.onerror?.(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  async #readLastWords(output: ReadableStream<Uint8Array>): Promise<void> {
+    const decoder = new TextDecoder();
+    for await (const chunk of output)
+      this.#last_words = (this.#last_words + decoder.decode(chunk, { stream: true })).slice(
+        -MAX_LAST_WORDS_CHARS,
+      );
+  }
+}
+
+/** The lines as they come; undefined, as the last, in place of one that is too long. */
+async function* linesOf(output: ReadableStream<Uint8Array>): AsyncGenerator<string | undefined> {
+  const decoder = new TextDecoder();
+  let size = 0;
+  let pieces: string[] = [];
+  for await (const chunk of output) {
+    const [rest = "", ...starts] = decoder.decode(chunk, { stream: true }).split("\n");
+    pieces.push(rest);
+    size += rest.length;
+    for (const start of starts) {
+      yield pieces.join("");
+      pieces = [start];
+      size = start.length;
+    }
+    if (size > MAX_ANSWER_BYTES) yield undefined;
+  }
+}
+
+/** Asks a program and all that it started to end, and makes them. */
+async function endGroup(child: Child, within_ms: number): Promise<void> {
+  signalGroup(child, "SIGTERM");
+  for (let waited = 0; waited < within_ms && signalGroup(child, 0); waited += LOOK_AGAIN_MS)
+    await Bun.sleep(LOOK_AGAIN_MS);
+  signalGroup(child, "SIGKILL");
+}
+
+/** Whether there was anybody left. */
+function signalGroup({ pid }: Child, signal: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(-pid, signal);
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,43 @@
+import { member } from "../lib/quote.ts";
+import type { ListedTool } from "./mcp-calls.ts";
+
+const MAX_NAME_CHARS = 200;
+const MAX_DESCRIPTION_CHARS = 1_000;
+const MAX_SCHEMA_CHARS = 16_384;
+const SCHEMA_LEFT_OUT = "(What it takes is not shown: its description is too long.)";
+/** What nobody can see has no business in a name. */
+const NAME = /^[^\p{C}\p{Z}][^\p{C}]*$/u;
+
+/** A tool as a server describes it, cut to what can be offered; undefined if it cannot. */
+export function listedTool(described: unknown): ListedTool | undefined {
+  const name = member(described, "name");
+  const schema = schemaOf(member(described, "inputSchema"));
+  if (typeof name !== "string" || name.length > MAX_NAME_CHARS || !NAME.test(name) || !schema)
+    return undefined;
+  const hints = member(described, "annotations");
+  const words = textOf(member(described, "description")) || textOf(member(described, "title"));
+  const destructive = member(hints, "destructiveHint") === true;
+  return {
+    name,
+    description: [words.slice(0, MAX_DESCRIPTION_CHARS).toWellFormed(), schema.note]
+      .filter(Boolean)
+      .join(" "),
+    parameters: schema.parameters,
+    // One that says both is not believed the better one.
+    read_only: member(hints, "readOnlyHint") === true && !destructive,
+    destructive,
+  };
+}
+
+function schemaOf(schema: unknown): { parameters: Record<string, unknown>; note: string } | undefined {
+  if (typeof schema !== "object" || schema === null || Array.isArray(schema)) return undefined;
+  const { type } = schema as { type?: unknown };
+  if (type !== undefined && type !== "object") return undefined;
+  return JSON.stringify(schema).length > MAX_SCHEMA_CHARS
+    ? { parameters: { type: "object" }, note: SCHEMA_LEFT_OUT }
+    : { parameters: { ...schema, type: "object" }, note: "" };
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}

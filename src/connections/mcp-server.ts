@@ -1,0 +1,47 @@
+import { createHash } from "node:crypto";
+import { resolve } from "node:path";
+import type { HttpTransport, McpServer, StdioTransport } from "../ai/mcp.ts";
+import type { App } from "../app.ts";
+import { programPath } from "../config.ts";
+import type { ConnectionRow } from "../db/schema.ts";
+import { invalid } from "../errors.ts";
+import { slugOf } from "../lib/slug.ts";
+import { isProgramUrl, mayUse, noSuchProgram, type Program, programAt } from "./programs.ts";
+import { openSealed } from "./sealed.ts";
+
+/**
+ * A connection of kind `mcp` as the pool takes it. Throws AppError when its secrets cannot be opened, or when it means
+ * a program that is no longer set up.
+ */
+export function mcpServerOf(app: App, row: ConnectionRow, token: HttpTransport["token"]): McpServer {
+  const { id, label, base_url } = row;
+  const transport = isProgramUrl(base_url)
+    ? stdioTransport(app, row, base_url)
+    : httpTransport(app, row, token);
+  return { id, label, target: `mcp:${slugOf(label)}`, transport };
+}
+
+function httpTransport(app: App, row: ConnectionRow, token: HttpTransport["token"]): HttpTransport {
+  const { credential, headers } = openSealed(app, row);
+  // A token that came by OAuth is renewed again and again, and means the same account.
+  const identity = row.auth === "oauth" ? row.auth : createHash("sha256").update(credential).digest("hex");
+  return { kind: "http", url: row.base_url ?? "", headers, identity, token, fetch: app.fetch };
+}
+
+function stdioTransport(app: App, row: ConnectionRow, base_url: string): StdioTransport {
+  const program = programAt(app, base_url);
+  if (program === undefined) throw invalid("body.base_url", "unknown_program", noSuchProgram(base_url));
+  const { command, args, env } = program;
+  return {
+    kind: "stdio",
+    command,
+    args,
+    env: { PATH: programPath(), HOME: resolve(app.config.data.dir), ...env },
+    refusal: async () => ((await isOpenTo(app, row.user_id, program)) ? null : noSuchProgram(base_url)),
+  };
+}
+
+async function isOpenTo(app: App, user_id: string, program: Program): Promise<boolean> {
+  const user = await app.db.selectFrom("users").selectAll().where("id", "=", user_id).executeTakeFirst();
+  return user !== undefined && mayUse(app, user, program);
+}

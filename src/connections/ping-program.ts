@@ -1,0 +1,29 @@
+import type { App } from "../app.ts";
+import type { ConnectionRow } from "../db/schema.ts";
+import { AppError } from "../errors.ts";
+import { mcpServerOf } from "./mcp-server.ts";
+import { type Finding, NOTHING_FOUND, PingFault } from "./ping.ts";
+
+/** Starts a tool server of this machine, unless it runs already, and asks what it offers. */
+export async function pingProgram(app: App, row: ConnectionRow, signal: AbortSignal): Promise<Finding> {
+  const found = await inspect(app, row, signal);
+  if (!found.ok) throw new PingFault("unreachable", found.message);
+  const { server_info, tools } = found;
+  return {
+    ...NOTHING_FOUND,
+    detail: tools.length === 1 ? "1 tool" : `${tools.length} tools`,
+    server_info,
+    tools,
+  };
+}
+
+async function inspect(app: App, row: ConnectionRow, signal: AbortSignal) {
+  try {
+    const server = mcpServerOf(app, row, () => Promise.resolve(null));
+    return await app.mcp.inspect(server, signal);
+  } catch (error) {
+    if (error instanceof AppError) throw new PingFault("forbidden", error.message);
+    if (!signal.aborted) throw error;
+    throw new PingFault("timeout", `${row.label} did not answer in time. Try again in a minute.`);
+  }
+}

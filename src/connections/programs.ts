@@ -1,0 +1,33 @@
+import type { App } from "../app.ts";
+import type { Config } from "../config.ts";
+import type { UserRow } from "../db/schema.ts";
+
+/** `stdio:files` is the program that the operator set up as `[mcp.stdio.files]`. */
+const SCHEME = "stdio:";
+const MAX_SHOWN_CHARS = 40;
+
+export type Program = Config["mcp"]["stdio"][string];
+
+export function isProgramUrl(base_url: string | null): base_url is string {
+  return base_url?.startsWith(SCHEME) === true;
+}
+
+/** Undefined if there is none of that name. */
+export function programAt(app: App, base_url: string): Program | undefined {
+  const { stdio } = app.config.mcp;
+  const name = base_url.slice(SCHEME.length);
+  return Object.hasOwn(stdio, name) ? stdio[name] : undefined;
+}
+
+/** Administrators may use every program, other accounts those that are open to them. */
+export function mayUse(app: App, user: UserRow, { accounts }: Program): boolean {
+  if (user.is_admin === 1 || accounts.includes("*")) return true;
+  const chosen = [app.config.auth.admin_email, ...accounts].map((address) => address.toLowerCase());
+  return user.email_verified === 1 && chosen.includes(user.email.toLowerCase());
+}
+
+/** The same words for one that there is not and one that is for others: it is nobody's business which. */
+export function noSuchProgram(base_url: string): string {
+  const name = base_url.slice(SCHEME.length, SCHEME.length + MAX_SHOWN_CHARS);
+  return `There is no tool server "${name}" here for your account. The operator of this server can set one up, or open it to you, in [mcp.stdio] of the configuration.`;
+}

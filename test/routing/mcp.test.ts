@@ -1,0 +1,173 @@
+import { describe, expect, test } from "bun:test";
+import { mcpServerOf } from "../../src/connections/mcp-server.ts";
+import { type Caller, testApp, type TestApp } from "../support/app.ts";
+
+const NEVER = new AbortController().signal;
+const ECHO = `
+  for await (const line of console) {
+    const { id, method } = JSON.parse(line);
+    const results = {
+      initialize: { protocolVersion: "2025-06-18", capabilities: { tools: {} }, serverInfo: { name: "echo", version: "1" } },
+      "tools/list": { tools: [{ name: "env", inputSchema: { type: "object" } }] },
+      "tools/call": { content: [{ type: "text", text: JSON.stringify(process.env) }] },
+    };
+    const answer = results[method] ? { result: results[method] } : { error: { code: -32601, message: "no" } };
+    if (id !== undefined) process.stdout.write(JSON.stringify({ jsonrpc: "2.0", id, ...answer }) + "\\n");
+  }`;
+const PROGRAM = { command: process.execPath, args: ["-e", ECHO] };
+const NO_SUCH = (name: string) =>
+  `There is no tool server "${name}" here for your account. The operator of this server can set one up, or open it to you, in [mcp.stdio] of the configuration.`;
+
+describe("a program of the operator's", () => {
+  test("is used by a connection that names it, with nothing of this server's environment but PATH and HOME", async () => {
+    await using t = await programs();
+    const admin = await t.as("root@example.com");
+    const { body } = await admin.post("/connections", {
+      kind: "mcp",
+      label: "My Papers",
+      base_url: "stdio:papers",
+    });
+    expect(body).toMatchObject({ kind: "mcp", base_url: "stdio:papers", has_credential: false });
+    const server = await serverOf(t, body.id);
+    expect(server.target).toBe("mcp:my-papers");
+    const listing = await t.app.mcp.listTools(server, NEVER);
+    const outcome = listing.ok ? await listing.tools[0]?.call({}, NEVER) : undefined;
+    const seen = JSON.parse(outcome?.text ?? "{}") as Record<string, string>;
+    expect(Object.keys(seen).sort()).toEqual(["HOME", "PATH", "TEAM"]);
+    expect(seen["HOME"]).toBe(t.app.config.data.dir);
+  });
+
+  test("can be tested like any other connection", async () => {
+    await using t = await programs();
+    const admin = await t.as("root@example.com");
+    const test = async (base_url: string) => {
+      const { body } = await admin.post("/connections", { kind: "mcp", label: "Papers", base_url });
+      return (await admin.post(`/connections/${body.id}/test`)).body;
+    };
+    expect(await test("stdio:papers")).toMatchObject({
+      ok: true,
+      status: "ok",
+      detail: "1 tool",
+      server_info: { name: "echo", version: "1" },
+      tools: ["env"],
+      error: null,
+    });
+    expect(await test("stdio:broken")).toMatchObject({
+      ok: false,
+      status: "error",
+      error: {
+        code: "unreachable",
+        message: expect.stringContaining("Its last words: out of order"),
+        http_status: null,
+      },
+    });
+  });
+
+  test("is for administrators, and for those whom the operator names: others hear that there is none", async () => {
+    await using t = await programs();
+    const admin = await t.as("root@example.com");
+    const [ada, bob] = [await t.as("ada@example.com"), await t.as("bob@example.com")];
+    const status = async (who: Caller, name: string) => {
+      const answer = await who.post("/connections", { kind: "mcp", base_url: `stdio:${name}` });
+      if (answer.status === 422)
+        expect(answer.body.errors).toEqual([
+          { path: "body.base_url", code: "unknown_program", message: NO_SUCH(name) },
+        ]);
+      return answer.status;
+    };
+    const statuses = (who: Caller) =>
+      Promise.all(
+        ["papers", "shared", "open", "missing", "constructor", ""].map((name) => status(who, name)),
+      );
+    expect(await statuses(admin)).toEqual([201, 201, 201, 422, 422, 422]);
+    expect(await statuses(ada)).toEqual([422, 201, 201, 422, 422, 422]);
+    expect(await statuses(bob)).toEqual([422, 422, 201, 422, 422, 422]);
+  });
+
+  test("can be neither reached nor changed by way of another connection", async () => {
+    await using t = await programs();
+    await t.as("root@example.com");
+    const bob = await t.as("bob@example.com");
+    const { body: open } = await bob.post("/connections", { kind: "mcp", base_url: "stdio:open" });
+    expect((await bob.patch(`/connections/${open.id}`, { base_url: "stdio:papers" })).status).toBe(422);
+    for (const base_url of ["stdio:papers", "STDIO:open", "stdio://open"]) {
+      const kind = base_url === "stdio:papers" ? "openai_compatible" : "mcp";
+      const answer = await bob.post("/connections", { kind, base_url });
+      expect(answer.body.errors).toMatchObject([{ path: "body.base_url" }]);
+    }
+    expect((await bob.patch(`/connections/${open.id}`, { label: "Mine" })).status).toBe(200);
+  });
+
+  test("is asked for again at each use: who lost it, or whose is gone, gets a sentence", async () => {
+    await using t = await programs();
+    await t.as("root@example.com");
+    const ada = await t.as("ada@example.com");
+    const { body } = await ada.post("/connections", {
+      kind: "mcp",
+      label: "Shared",
+      base_url: "stdio:shared",
+    });
+    const server = await serverOf(t, body.id);
+    expect((await t.app.mcp.listTools(server, NEVER)).ok).toBe(true);
+    const { shared } = t.app.config.mcp.stdio;
+    if (shared) shared.accounts = [];
+    const refused = { ok: false, message: NO_SUCH("shared") };
+    expect(await t.app.mcp.listTools(server, NEVER)).toEqual(refused as never);
+    const verdict = async () => (await ada.post(`/connections/${body.id}/test`)).body.error;
+    expect(await verdict()).toMatchObject({ message: NO_SUCH("shared") });
+    delete t.app.config.mcp.stdio["shared"];
+    expect(serverOf(t, body.id)).rejects.toThrow(NO_SUCH("shared"));
+    expect(await verdict()).toMatchObject({ code: "forbidden", message: NO_SUCH("shared") });
+  });
+});
+
+test("a connection's headers and account decide which session is used, its secrets being opened for it", async () => {
+  await using t = await testApp();
+  const ada = await t.as("ada@example.com");
+  const { body } = await ada.post("/connections", {
+    kind: "mcp",
+    label: "Kalender & Co",
+    base_url: "https://tools.example.com/mcp",
+    credential: "token-one",
+    headers: { "x-team": "red" },
+  });
+  const before = await serverOf(t, body.id);
+  expect(before).toMatchObject({
+    id: body.id,
+    label: "Kalender & Co",
+    target: "mcp:kalender-co",
+    transport: { kind: "http", url: "https://tools.example.com/mcp", headers: { "x-team": "red" } },
+  });
+  expect(JSON.stringify(before)).not.toContain("token-one");
+  await ada.patch(`/connections/${body.id}`, { credential: "token-two" });
+  const after = await serverOf(t, body.id);
+  expect(after.transport).not.toMatchObject({
+    identity: (before.transport as { identity: string }).identity,
+  });
+});
+
+function programs(): Promise<TestApp> {
+  const broken = {
+    command: process.execPath,
+    args: ["-e", `console.error("out of order"); process.exit(1)`],
+  };
+  return testApp({
+    mcp: {
+      stdio: {
+        papers: { ...PROGRAM, env: { TEAM: "red" } },
+        shared: { ...PROGRAM, accounts: ["Ada@example.com"] },
+        open: { ...PROGRAM, accounts: ["*"] },
+        broken,
+      },
+    },
+  });
+}
+
+async function serverOf(t: TestApp, id: string) {
+  const row = await t.app.db
+    .selectFrom("connections")
+    .selectAll()
+    .where("id", "=", id)
+    .executeTakeFirstOrThrow();
+  return mcpServerOf(t.app, row, () => Promise.resolve(null));
+}
