@@ -1,8 +1,11 @@
 import { join } from "node:path";
+import { GUARD, type Guard } from "./ai/guard.ts";
+import { createMcpPool, type McpPool } from "./ai/mcp.ts";
 import type { Config } from "./config.ts";
 import { type Db, openDatabase, type Write } from "./db/database.ts";
 import { migrateToLatest } from "./db/migrate.ts";
 import type { JobWorker } from "./jobs/worker.ts";
+import { createFileReader, type FileReader } from "./files/reader.ts";
 import { createResolver, type Resolver } from "./lib/dns.ts";
 import { createSafeFetch, type SafeFetch } from "./lib/net.ts";
 import { folderFault } from "./lib/start-faults.ts";
@@ -15,6 +18,12 @@ import { createLog, type Log } from "./log.ts";
 import { type DkimKeys, loadDkimKeys } from "./mail/dkim.ts";
 import { createMailParser, type MailParser } from "./mail/parse.ts";
 import { createSender, type Sender } from "./mail/send.ts";
+
+/** What only who waits for a private message is told. */
+export interface PrivateAnswer {
+  result: string;
+  steps: object[];
+}
 
 /** Everything the parts share: built once, in `createApp`, and handed to every operation. */
 export interface App extends AsyncDisposable {
@@ -40,15 +49,23 @@ export interface App extends AsyncDisposable {
   /** The only way out over HTTP: refuses private addresses unless `egress.allow` names them. */
   fetch: SafeFetch;
   parser: MailParser;
+  /** Reads the files of a message. */
+  files: FileReader;
+  /** What tools a run may use, and for what. */
+  guard: Guard;
+  /** Sessions with tool servers. */
+  mcp: McpPool;
   sender: Sender;
   limiter: RateLimiter;
-  /** Says the id of each message that reached its end. */
-  finished: Notifier;
+  /** Says the id of each message that reached its end, and its answer if that is kept nowhere. */
+  finished: Notifier<PrivateAnswer>;
   /** Set by `serve`; a command line that only writes has none. */
   worker: JobWorker | undefined;
 }
 
 export interface AppOverrides {
+  /** Another trust boundary, to show in a test what the real one keeps out. */
+  guard?: Guard;
   nowMs?: () => number;
   log?: Log;
   /** The port of other people's mail servers, 25 but in tests. */
@@ -63,6 +80,8 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
   const { segments, database, secrets } = await openStores(config, log, overrides.may_migrate ?? true);
   const resolver = createResolver({ servers: config.dns.servers });
   const parser = createMailParser();
+  const files = createFileReader();
+  const mcp = createMcpPool({ nowMs });
   const sender = createSender({
     mode: config.outbound.mode,
     relay_url: config.outbound.relay_url,
@@ -87,12 +106,17 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
     resolver,
     fetch: createSafeFetch({ resolve: resolver, allow: config.egress.allow }),
     parser,
+    files,
+    guard: overrides.guard ?? GUARD,
+    mcp,
     sender,
     limiter: createRateLimiter(nowMs),
-    finished: createNotifier(),
+    finished: createNotifier<PrivateAnswer>(),
     worker: undefined,
     async [Symbol.asyncDispose]() {
       await parser[Symbol.asyncDispose]();
+      await files[Symbol.asyncDispose]();
+      await mcp[Symbol.asyncDispose]();
       await sender[Symbol.asyncDispose]();
       await database[Symbol.asyncDispose]();
       await segments[Symbol.asyncDispose]();

@@ -4,10 +4,11 @@ import { startWorker } from "./worker.ts";
 const START_WITHIN_MS = 15_000;
 /** A worker without work is ended, so that an idle server stays small. */
 const IDLE_MS = 60_000;
+/** How often the memory of the process is looked at while a worker with a limit is busy. */
+const WATCH_MS = 25;
 
-export type WorkOutcome<Output> =
-  | { ok: true; output: Output }
-  | { ok: false; problem: "too_slow" | "crashed" };
+export type WorkProblem = "too_slow" | "crashed" | "too_much_memory";
+export type WorkOutcome<Output> = { ok: true; output: Output } | { ok: false; problem: WorkProblem };
 
 export interface WorkerPool<Output> extends AsyncDisposable {
   /** `transfer` is lost to the caller. Rejects only when the pool is closed or its worker cannot be started. */
@@ -17,26 +18,35 @@ export interface WorkerPool<Output> extends AsyncDisposable {
 interface Job<Output> {
   input: unknown;
   limitMs: number;
+  memoryBytes: number;
   transfer: ArrayBuffer[];
   settle: PromiseWithResolvers<WorkOutcome<Output>>;
 }
 
 interface Slot {
   worker?: Worker | undefined;
+  /** Memory of the process when the worker was started. */
+  startBytes: number;
   running?: Promise<void> | undefined;
   idle?: ReturnType<typeof setTimeout>;
 }
 
 /**
  * Worker threads from `path` (see `startWorker`), each given one input at a time, so that ending one costs nobody
- * else their work. The worker posts `"ready"` once, then one output for each input.
+ * else their work. The worker posts `"ready"` once, then one output for each input. A thread has no memory of its
+ * own to be limited, so `memoryBytes` is what the whole process may grow by while an input is worked on: a bound for
+ * bombs, far above what honest work takes. A worker that has kept half of it is replaced.
  */
 export function createWorkerPool<Output>(
   path: string,
-  { size = 1, idleMs = IDLE_MS }: { size?: number; idleMs?: number } = {},
+  {
+    size = 1,
+    idleMs = IDLE_MS,
+    memoryBytes = Number.POSITIVE_INFINITY,
+  }: { size?: number; idleMs?: number; memoryBytes?: number } = {},
 ): WorkerPool<Output> {
   const queue: Job<Output>[] = [];
-  const slots: Slot[] = Array.from({ length: size }, () => ({}));
+  const slots: Slot[] = Array.from({ length: size }, () => ({ startBytes: 0 }));
   let closed = false;
 
   const drain = async (slot: Slot): Promise<void> => {
@@ -55,7 +65,7 @@ export function createWorkerPool<Output>(
     run(input, limitMs, transfer = []) {
       if (closed) return Promise.reject(new Error("The worker pool is closed."));
       const settle = Promise.withResolvers<WorkOutcome<Output>>();
-      queue.push({ input, limitMs, transfer, settle });
+      queue.push({ input, limitMs, memoryBytes, transfer, settle });
       const free = slots.find((slot) => slot.running === undefined);
       if (free !== undefined) free.running = drain(free);
       return settle.promise;
@@ -72,13 +82,14 @@ export function createWorkerPool<Output>(
 async function attempt<Output>(path: string, slot: Slot, job: Job<Output>): Promise<WorkOutcome<Output>> {
   slot.worker ??= await readyWorker(path, slot);
   const outcome = await exchange<Output>(slot.worker, job);
-  if (!outcome.ok) stop(slot);
+  if (!outcome.ok || process.memoryUsage.rss() - slot.startBytes > job.memoryBytes / 2) stop(slot);
   return outcome;
 }
 
 async function readyWorker(path: string, slot: Slot): Promise<Worker> {
+  slot.startBytes = process.memoryUsage.rss();
   const worker = startWorker(path);
-  const first = await answer(worker, START_WITHIN_MS);
+  const first = await answer(worker, { limitMs: START_WITHIN_MS, memoryBytes: Number.POSITIVE_INFINITY });
   if (!first.ok) {
     worker.terminate();
     throw new Error(`The worker ${path} could not be started (${first.problem}).`);
@@ -90,17 +101,21 @@ async function readyWorker(path: string, slot: Slot): Promise<Worker> {
 }
 
 function exchange<Output>(worker: Worker, job: Job<Output>): Promise<WorkOutcome<Output>> {
-  const outcome = answer<Output>(worker, job.limitMs);
+  const outcome = answer<Output>(worker, job);
   worker.postMessage(job.input, job.transfer);
   return outcome;
 }
 
-/** The next thing that happens to a worker: a message, its end, or `limitMs` without either. */
-async function answer<Output>(worker: Worker, limitMs: number): Promise<WorkOutcome<Output>> {
+/** The next thing that happens to a worker: a message, its end, or a limit without either. */
+async function answer<Output>(
+  worker: Worker,
+  { limitMs, memoryBytes }: Pick<Job<Output>, "limitMs" | "memoryBytes">,
+): Promise<WorkOutcome<Output>> {
   const { promise, resolve } = Promise.withResolvers<WorkOutcome<Output>>();
   const heard = new AbortController();
   const { signal } = heard;
   const timer = setTimeout(() => resolve({ ok: false, problem: "too_slow" }), limitMs);
+  const watch = watchMemory(memoryBytes, () => resolve({ ok: false, problem: "too_much_memory" }));
   const onEnd = (event: Event): void => {
     event.preventDefault();
     resolve({ ok: false, problem: "crashed" });
@@ -113,8 +128,17 @@ async function answer<Output>(worker: Worker, limitMs: number): Promise<WorkOutc
   worker.addEventListener("close", onEnd, { signal });
   const outcome = await promise;
   clearTimeout(timer);
+  clearInterval(watch);
   heard.abort();
   return outcome;
+}
+
+function watchMemory(memoryBytes: number, onTooMuch: () => void): ReturnType<typeof setInterval> | undefined {
+  if (memoryBytes === Number.POSITIVE_INFINITY) return undefined;
+  const before = process.memoryUsage.rss();
+  return setInterval(() => {
+    if (process.memoryUsage.rss() - before > memoryBytes) onTooMuch();
+  }, WATCH_MS);
 }
 
 function stop(slot: Slot): void {

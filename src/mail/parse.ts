@@ -1,4 +1,4 @@
-import { createWorkerPool } from "../lib/worker-pool.ts";
+import { createWorkerPool, type WorkProblem } from "../lib/worker-pool.ts";
 
 /** A mail that takes longer than this to read is given up, and the thread reading it is ended. */
 const READ_WITHIN_MS = 2_000;
@@ -64,10 +64,10 @@ export function createMailParser({
   };
 }
 
-function refusal(problem: "too_slow" | "crashed"): ParseOutcome {
+function refusal(problem: WorkProblem): ParseOutcome {
   const message =
     problem === "too_slow"
       ? "Reading the mail took too long, so nothing of it was read. Send it again in a simpler form, such as plain text."
       : "The mail is built in a way that could not be read. Send it again in a simpler form, such as plain text.";
-  return { ok: false, problem, message, text: "" };
+  return { ok: false, problem: problem === "too_slow" ? problem : "crashed", message, text: "" };
 }

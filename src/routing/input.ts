@@ -6,18 +6,16 @@ import { stripHiddenCharacters } from "../mail/hidden-characters.ts";
 import type { MailAttachment } from "../mail/parse.ts";
 import type { IncomingFile } from "../messages/accept.ts";
 import { readBytes } from "../messages/stored-bytes.ts";
+import { lineOfMail, type NamedImage, readMaterial } from "./attachments.ts";
+import type { StepDraft } from "./steps.ts";
 
-/** Of one attached text file, and of all together, what a model is shown. */
-const MAX_FILE_CHARS = 100_000;
-const MAX_ALL_FILES_CHARS = 400_000;
-const MAX_FILE_BYTES = 4 * MAX_FILE_CHARS;
 /** What mail programs put before, around or behind the subject of a mail they answer or pass on. */
 const FOREIGN_SUBJECT =
   /\(fwd\)\s*$|^[\s[(]*((re|fwd?|aw|wg|sv|vs|tr|rv|antw|ynt|odp|doorst|vb|res|enc|rif|i|r|fs|vl)\s*(\[\d+\]|\(\d+\))?\s*[:：]|回复|转发|答复|返信|轉寄)/i;
 /** The same in languages that the list does not know. */
 const ANY_PREFIX = /^[[(]|^[^\s:：]{1,20}(\s[^\s:：]{1,20})?\s*[:：]/iu;
-const READABLE = /^(text\/|application\/(json|xml|x-yaml|yaml|csv)\b)/;
-const READABLE_NAME = /\.(txt|md|markdown|csv|tsv|json|xml|ya?ml|log|ics|html?|eml)$/i;
+/** The mail's own text holds theirs. */
+const ATTACHED_MAIL = /^message\/(rfc822|global)$/;
 
 /** What a run works on: the trusted instruction apart from everything else. */
 export interface RunInput {
@@ -27,6 +25,12 @@ export interface RunInput {
   subject: string;
   content: string;
   files: IncomingFile[];
+  /** One line for each file, read or not; untrusted like the content. */
+  manifest: string[];
+  /** For a model that can see. */
+  images: NamedImage[];
+  /** What was read of each file. */
+  extracted: StepDraft[];
   /** Sentences about what could not be read. */
   warnings: string[];
   /** Of a mail: what its answer needs. */
@@ -34,11 +38,12 @@ export interface RunInput {
 }
 
 /** Instruction and material of a message, from the stored raw mail or from the stored call. */
-export async function readInput(app: App, message: MessageRow): Promise<RunInput> {
-  return message.raw_mail_id === null ? readCall(app, message) : readMail(app, message, message.raw_mail_id);
+export async function readInput(app: App, message: MessageRow, signal: AbortSignal): Promise<RunInput> {
+  const { raw_mail_id } = message;
+  return raw_mail_id === null ? readCall(app, message, signal) : readMail(app, message, raw_mail_id, signal);
 }
 
-async function readCall(app: App, message: MessageRow): Promise<RunInput> {
+async function readCall(app: App, message: MessageRow, signal: AbortSignal): Promise<RunInput> {
   const [stored] = await contentOf(app.db, { message_id: message.id });
   const rows = await filesInto(app.db, { message_id: message.id });
   const files: IncomingFile[] = [];
@@ -46,13 +51,13 @@ async function readCall(app: App, message: MessageRow): Promise<RunInput> {
     const { filename, content_type } = row;
     files.push({ filename, content_type, bytes: (await readBytes(app, row)) ?? new Uint8Array() });
   }
-  const { texts, unread } = readFiles(files);
+  const { texts, ...material } = await readMaterial(app, files, signal);
   return {
     instruction: message.instruction ?? "",
     subject: "",
     content: [stored?.content, ...texts].filter(Boolean).join("\n\n"),
     files,
-    warnings: unread,
+    ...material,
     headers: null,
   };
 }
@@ -72,7 +77,12 @@ const rawMailOf = prepared((db, key: { id: string }) =>
   db.selectFrom("raw_mails").selectAll().where("id", "=", key.id),
 );
 
-async function readMail(app: App, message: MessageRow, raw_mail_id: string): Promise<RunInput> {
+async function readMail(
+  app: App,
+  message: MessageRow,
+  raw_mail_id: string,
+  signal: AbortSignal,
+): Promise<RunInput> {
   const [stored] = await rawMailOf(app.db, { id: raw_mail_id });
   const raw = stored && (await readBytes(app, stored));
   if (!raw) throw new Error(`The raw mail of message ${message.id} is gone`);
@@ -81,11 +91,15 @@ async function readMail(app: App, message: MessageRow, raw_mail_id: string): Pro
   const subject = message.subject ?? "";
   if (!outcome.ok) {
     const content = describe({ subject, sender: message.sender, parts: [outcome.text] });
-    return { instruction: "", subject: "", content, files: [], warnings: [outcome.message], headers };
+    const nothing = { files: [], manifest: [], images: [], extracted: [] };
+    return { instruction: "", subject: "", content, ...nothing, warnings: [outcome.message], headers };
   }
   const { new_text, rest_text, attachments, warnings } = outcome.mail;
   const files = attachments.map(toFile);
-  const { texts, unread } = readFiles(files);
+  const { mails = [], others = [] } = Object.groupBy(files, (file) =>
+    ATTACHED_MAIL.test(file.content_type) ? "mails" : "others",
+  );
+  const { texts, ...material } = await readMaterial(app, others, signal);
   const threaded =
     rest_text.trim() !== "" || ["in-reply-to", "references"].some((name) => headers.get(name) !== undefined);
   const own_subject = outcome.mail.own_subject && isOwnSubject(subject, threaded) ? subject : "";
@@ -96,7 +110,14 @@ async function readMail(app: App, message: MessageRow, raw_mail_id: string): Pro
     subject: words.subject,
     content: describe({ subject, sender: message.sender, parts: [...untrusted, rest_text, ...texts] }),
     files,
-    warnings: [...replayWarnings(message), ...warnings, ...hiddenWarnings(outcome.mail), ...unread],
+    ...material,
+    manifest: [...material.manifest, ...mails.map(lineOfMail)],
+    warnings: [
+      ...replayWarnings(message),
+      ...warnings,
+      ...hiddenWarnings(outcome.mail),
+      ...material.warnings,
+    ],
     headers,
   };
 }
@@ -143,53 +164,3 @@ function hiddenWarnings(mail: { hidden_characters: number; hidden_html: number }
 function toFile({ filename, content_type, bytes }: MailAttachment): IncomingFile {
   return { filename, content_type, bytes };
 }
-
-function readFiles(files: IncomingFile[]): { texts: string[]; unread: string[] } {
-  const texts: string[] = [];
-  const unread: string[] = [];
-  let room = MAX_ALL_FILES_CHARS;
-  for (const file of files) {
-    const text = room > 0 ? textOf(file) : null;
-    if (text === null) {
-      unread.push(
-        `Not read: ${file.filename} (${room > 0 ? "only text files can be read yet" : "too many files"}).`,
-      );
-      continue;
-    }
-    const shown = text.slice(0, Math.min(MAX_FILE_CHARS, room));
-    room -= shown.length;
-    texts.push(`File ${file.filename}:\n${shown}`);
-    if (shown.length < text.length) unread.push(`Of ${file.filename} only the beginning was read.`);
-  }
-  return { texts, unread };
-}
-
-/** The text of a text file, in the charset that it names or begins with, else UTF-8; null for other files. */
-function textOf(file: IncomingFile): string | null {
-  if (!READABLE.test(file.content_type) && !READABLE_NAME.test(file.filename)) return null;
-  const bytes = file.bytes.subarray(0, MAX_FILE_BYTES);
-  const charset = charsetOf(file.content_type, bytes);
-  return charset === "utf-8" && bytes.includes(0) ? null : new TextDecoder(charset).decode(bytes);
-}
-
-function charsetOf(
-  content_type: string,
-  bytes: Uint8Array,
-): "utf-8" | "utf-16le" | "utf-16be" | "windows-1252" {
-  if (bytes[0] === 0xff && bytes[1] === 0xfe) return "utf-16le";
-  if (bytes[0] === 0xfe && bytes[1] === 0xff) return "utf-16be";
-  // Old programs write it without saying so; as UTF-8 it would be full of holes.
-  return LATIN.test(content_type) || !isUtf8(bytes) ? "windows-1252" : "utf-8";
-}
-
-/** A character that our own cut goes through is no fault. */
-function isUtf8(bytes: Uint8Array): boolean {
-  try {
-    new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: bytes.length === MAX_FILE_BYTES });
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-const LATIN = /charset\s*=\s*"?(iso-8859-1|windows-1252|latin-?1)\b/i;

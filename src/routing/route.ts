@@ -1,20 +1,20 @@
-import { type Completion, complete } from "../ai/llm.ts";
+import type { Completion } from "../ai/llm.ts";
 import type { App } from "../app.ts";
 import { releaseCredit } from "../billing/ledger.ts";
 import { type OpenConnection, openConnectionNamed, openConnectionOf } from "../connections/connections.ts";
-import { hasEarlierMessages, recallTurns, startConversation } from "../conversations/conversations.ts";
+import { hasEarlierMessages, startConversation } from "../conversations/conversations.ts";
 import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
 import type { InboxRow, MessageRow } from "../db/schema.ts";
-import { AppError, messageOf } from "../errors.ts";
+import { AppError } from "../errors.ts";
 import { finishJob, type Job, postponeJob } from "../jobs/queue.ts";
 import { closeRun, type Ending, type Run } from "./close.ts";
 import { readInput } from "./input.ts";
-import { buildPrompt } from "./prompt.ts";
-import type { StepDraft } from "./steps.ts";
+import { type StepDraft, warning } from "./steps.ts";
+import { forgetCalls } from "./tool-journal.ts";
 import { understand, type Understanding } from "./understand.ts";
+import { work } from "./work.ts";
 import { inboxById } from "../inboxes/inboxes.ts";
-import type { SafeFetch } from "../lib/net.ts";
 
 type Failure = Completion & { ok: false };
 
@@ -30,18 +30,19 @@ const MAX_RETRY_SECONDS = 300;
 export async function routeNow(app: App, job: Job<"route_message">, signal: AbortSignal): Promise<void> {
   const found = await loadMessage(app, job.payload.message_id);
   if (!found) return endWithoutInbox(app, job);
-  const input = await readInput(app, found.message);
+  const input = await readInput(app, found.message, signal);
   const asked = await understand(app, found, input);
   const { command, settings } = asked;
-  const steps: StepDraft[] = [...input.warnings.map(warning), ...asked.steps];
-  const run: Run = { ...found, job, signal, input, command, settings, steps };
+  const steps: StepDraft[] = [...input.extracted, ...input.warnings.map(warning), ...asked.steps];
+  const trust = { tainted: true, trusted_text: "", material: "" };
+  const run: Run = { ...found, job, signal, input, command, settings, steps, made: [], trust };
   if (asked.refusal) return closeRun(app, run, { state: "failed", ...asked.refusal });
   const connection = await findConnection(app, run);
   if ("state" in connection) return closeRun(app, run, connection);
   if (settings.dry_run) return closeRun(app, run, planOf(asked, connection));
   if (settings.fresh) run.message = await beginAnew(app, found);
   const cap = AbortSignal.timeout(app.config.routing.hard_cap_seconds * 1_000);
-  const answer = await askModels(app, run, { asked, connection, signal: AbortSignal.any([signal, cap]) });
+  const answer = await work(app, run, { asked, connection, signal: AbortSignal.any([signal, cap]) });
   if (signal.aborted && !answer.ok) throw signal.reason;
   if (!answer.ok && mayRetry(job, answer) && !cap.aborted) return retryLater(app, job, answer);
   await closeRun(app, run, endingOf(answer));
@@ -114,76 +115,10 @@ async function failMessage(
   const [message] = await messageById(tx, { id: job.payload.message_id });
   if (message?.state !== "received") return;
   await releaseCredit(app, tx, message);
+  await forgetCalls(tx, message.id);
   const ended = { state: "failed" as const, ...failure, completed: app.now() };
   await tx.updateTable("messages").set(ended).where("id", "=", message.id).execute();
   setImmediate(() => app.finished.notify(message.id));
-}
-
-interface Question {
-  asked: Understanding;
-  connection: OpenConnection;
-  signal: AbortSignal;
-}
-
-/** Asks the connection and, when it does not answer, its fallback: once, and no fallback of that one. */
-async function askModels(app: App, run: Run, question: Question): Promise<Completion> {
-  const { asked, connection, signal } = question;
-  const request = await requestOf(app, run, asked);
-  const answer = await askModel(app, request, question);
-  if (answer.ok || signal.aborted) return answer;
-  const fallback = await fallbackOf(app, run, connection);
-  if (!fallback) return answer;
-  const second = await askModel(app, request, { ...question, connection: fallback });
-  if (!second.ok) return answer;
-  run.steps.push(
-    warning(`The model ${connection.model} did not answer; ${fallback.model} did in its place.`),
-  );
-  return second;
-}
-
-async function fallbackOf(
-  app: App,
-  { message, inbox }: Run,
-  { fallback_connection_id: default_connection_id }: OpenConnection,
-): Promise<OpenConnection | undefined> {
-  if (default_connection_id === null) return undefined;
-  try {
-    return await openConnectionOf(app, { user_id: inbox.user_id, default_connection_id });
-  } catch (error) {
-    // What the run then fails with is the answer of the first one; that this one cannot be opened is for the log.
-    app.log.warn({ err: messageOf(error), message_id: message.id }, "the fallback connection cannot be used");
-    return undefined;
-  }
-}
-
-/** What is asked of a model, whichever it is. */
-async function requestOf(app: App, run: Run, asked: Understanding) {
-  const turns = await recallTurns(app.db, run.message);
-  const files = run.input.files.map((file) => file.filename);
-  const { instruction, contexts } = asked;
-  const { wishes, max_tokens, temperature } = asked.settings;
-  const { content } = run.input;
-  const prompt = buildPrompt({ instruction, content, turns, files, contexts, wishes });
-  run.steps.push(...prompt.warnings.map(warning));
-  return {
-    messages: prompt.messages,
-    ...(max_tokens === null ? {} : { max_tokens }),
-    ...(temperature === null ? {} : { temperature }),
-    brief: { instruction, content, attachments: files, contexts: contexts.map(({ title }) => title) },
-  };
-}
-
-function askModel(
-  app: App,
-  request: Awaited<ReturnType<typeof requestOf>>,
-  { connection, signal }: Question,
-): Promise<Completion> {
-  const { trusted, fallback_connection_id: _, ...model } = connection;
-  return complete({ ...request, connection: model, signal, fetch: trusted ? operatorFetch : app.fetch });
-}
-
-function warning(output: string): StepDraft {
-  return { type: "warning", output };
 }
 
 function unknownName(name: string): string {
@@ -191,11 +126,15 @@ function unknownName(name: string): string {
 }
 
 /** What a run would have done (`--dry-run`). */
-function planOf({ instruction, contexts, command }: Understanding, { model }: OpenConnection): Ending {
+function planOf(
+  { instruction, contexts, command, targets }: Understanding,
+  { model }: OpenConnection,
+): Ending {
   const lines = [
     "Nothing was done and nothing was charged: this says what would have been.",
     `- Instruction: ${instruction || "(none)"}`,
     `- Model: ${model}`,
+    `- Tools of: ${targets.map(({ name }) => `@${name}`).join(", ") || "none"}`,
     `- Contexts: ${contexts.map(({ slug }) => slug).join(", ") || "none"}`,
     `- Options: ${Object.entries(command.options)
       .map(([name, value]) => `${name} = ${value}`)
@@ -218,9 +157,6 @@ async function beginAnew(
   });
   return { ...message, conversation_id };
 }
-
-/** To wherever the operator's own connection points; the signal is the only clock, as in `app.fetch`. */
-const operatorFetch: SafeFetch = (url, init) => fetch(url, { ...init, timeout: false });
 
 function endingOf(answer: Completion): Ending {
   if (!answer.ok) return { state: "failed", reason: answer.code, error: answer.message };

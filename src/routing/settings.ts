@@ -16,7 +16,17 @@ export interface RunSettings {
   fresh: boolean;
   /** Say what would be done instead of doing it. */
   dry_run: boolean;
+  /** Whether tools may be used at all. */
+  tools: boolean;
+  /** Whether tools may delete or overwrite. */
+  allow_destructive: boolean;
+  /** The answer as a file of this type as well. */
+  attach: AttachType | null;
+  /** Keep nothing of the answer once it is given. */
+  private: boolean;
 }
+
+export type AttachType = "md" | "txt" | "csv" | "html" | "json";
 
 const FORMATS: Record<string, string> = {
   text: "Answer in plain text without any markup.",
@@ -24,6 +34,14 @@ const FORMATS: Record<string, string> = {
   html: "Answer as an HTML fragment, and nothing else.",
   json: "Answer with one valid JSON value, and nothing else: no code fence, no words around it.",
   csv: "Answer as CSV with a header line (RFC 4180), and nothing else.",
+};
+/** What an answer has to be so that a file can be made of it. */
+const ATTACH_FORMATS: Record<AttachType, string> = {
+  md: "markdown",
+  txt: "text",
+  csv: "csv",
+  html: "html",
+  json: "json",
 };
 const MAX_TOKENS = 1_000_000;
 const MAX_TEMPERATURE = 2;
@@ -39,6 +57,9 @@ const KNOWN = new Set([
   "new",
   "dry-run",
   "private",
+  "tools",
+  "allow-destructive",
+  "attach",
 ]);
 
 type Options = Command["options"];
@@ -74,13 +95,14 @@ export function readSettings(
     if (parsed >= (whole ? 1 : 0) && parsed <= max && (!whole || Number.isInteger(parsed))) return parsed;
     return warn(`--${name} must be a ${whole ? "whole " : ""}number up to ${max}; it was left out.`);
   };
+  const attach = attachType(options, warn);
   const settings: RunSettings = {
     connection: owned("connection"),
     model: owned("model"),
     max_tokens: number("max-tokens", MAX_TOKENS, true),
     temperature: number("temperature", MAX_TEMPERATURE, false),
     wishes: [
-      ...formatWish(options, warn),
+      ...formatWish(options, attach, warn),
       ...languageWish(options, warn),
       ...otherWishes(options),
       ...tagWish(tags),
@@ -88,14 +110,24 @@ export function readSettings(
     reply: turned("reply", true),
     fresh: turned("new", false),
     dry_run: turned("dry-run", false),
+    tools: turned("tools", true),
+    allow_destructive: turned("allow-destructive", false),
+    attach,
+    private: turned("private", false),
   };
-  // A promise about privacy is better refused than half kept.
-  if (turned("private", false)) warn("--private is not possible yet: the result stays in the activity.");
   return { settings, warnings };
 }
 
-function formatWish(options: Options, warn: (sentence: string) => null): string[] {
-  const value = options["format"];
+function attachType({ attach: value }: Options, warn: (sentence: string) => null): AttachType | null {
+  if (value === undefined || value === false) return null;
+  const type = String(value).toLowerCase();
+  if (Object.hasOwn(ATTACH_FORMATS, type)) return type as AttachType;
+  return warn(`--attach must be one of ${Object.keys(ATTACH_FORMATS).join(", ")}; it was left out.`);
+}
+
+/** The form that was asked for, else the one that the file needs. */
+function formatWish(options: Options, attach: AttachType | null, warn: (sentence: string) => null): string[] {
+  const value = options["format"] ?? (attach === null ? undefined : ATTACH_FORMATS[attach]);
   if (value === undefined) return [];
   const wish = Object.hasOwn(FORMATS, String(value).toLowerCase())
     ? FORMATS[String(value).toLowerCase()]

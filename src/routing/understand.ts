@@ -2,8 +2,11 @@ import type { App } from "../app.ts";
 import { planFeatures } from "../billing/plans.ts";
 import { cardsOf, textsOf } from "../contexts/match.ts";
 import { MAX_BODY_BYTES } from "../contexts/contexts.ts";
+import { INTEGRATION_KINDS } from "../connections/kinds.ts";
+import { NO_TARGETS, type Target, targetNamed, targetsOf } from "../connections/targets.ts";
 import { prepared } from "../db/prepared.ts";
 import type { InboxRow, MessageRow } from "../db/schema.ts";
+import type { Scope } from "../inboxes/settings.ts";
 import { type Command, type Parsed, parseCommand } from "./command.ts";
 import {
   expandMacro,
@@ -13,6 +16,7 @@ import {
   type Shelf,
   shelfOf,
 } from "./fold-contexts.ts";
+import type { Powers } from "../ai/guard.ts";
 import type { RunInput } from "./input.ts";
 import type { StepDraft } from "./steps.ts";
 import { readSettings, type RunSettings } from "./settings.ts";
@@ -24,13 +28,13 @@ export interface Understanding {
   instruction: string;
   contexts: FoldedContext[];
   settings: RunSettings;
+  /** What it may use of the tools that its inbox has. */
+  powers: Powers;
+  targets: Target[];
   steps: StepDraft[];
   /** Why it cannot be done. */
   refusal: { reason: string; error: string } | null;
 }
-
-/** What an instruction may be aimed at. */
-const TARGETS = ["ai"];
 
 /** Reads the instruction of a message: its command, its settings, and the standing documents it is done by. */
 export async function understand(
@@ -44,18 +48,21 @@ export async function understand(
     isContext: (slug) => shelf.nameable.some((card) => card.slug === slug),
     isMacro: (slug) => shelf.macros.some((card) => card.slug === slug),
   });
-  const command = parsed.target === "ai" ? { ...parsed, target: null } : parsed;
+  const aim = await aimOf(app, { message, inbox }, parsed.target);
+  const command = { ...parsed, target: aim.target };
   const expanded = await instructionOf(app, shelf, command);
-  const refusal = refusalOf(parsed) ?? (expanded === null ? tooLong(parsed) : null);
+  const refusal = aim.refusal ?? (expanded === null ? tooLong(parsed) : null);
   const instruction = expanded ?? "";
   const words = instruction === "" ? "" : `${instruction}\n${input.subject}`;
   const folded = refusal ? NOTHING : await foldContexts(app, shelf, { named: command.contexts, words });
   const { settings, warnings } = readSettings(command, message.authority);
+  const powers = app.guard.powersOf({ ...settings, ...aim, authority: message.authority });
+  const targets = aim.attached.filter(({ name }) => powers.mayUse(name));
   const steps: StepDraft[] = [
     ...folded.notes.map(({ name, sentence }) => ({ type: "context" as const, name, output: sentence })),
     ...[...unknownWarnings(unknown), ...warnings].map((output) => ({ type: "warning" as const, output })),
   ];
-  return { command, instruction, contexts: folded.contexts, settings, steps, refusal };
+  return { command, instruction, contexts: folded.contexts, settings, powers, targets, steps, refusal };
 }
 
 const NOTHING: Folded = { contexts: [], notes: [] };
@@ -73,10 +80,43 @@ const planOf = prepared((db, key: { id: string }) =>
   db.selectFrom("users").select("plan").where("id", "=", key.id),
 );
 
-function refusalOf({ target }: Pick<Parsed, "target">): Understanding["refusal"] {
-  if (target === null || TARGETS.includes(target)) return null;
-  const available = TARGETS.map((name) => `@${name}`).join(", ");
-  return { reason: "unknown_target", error: `Unknown target @${target}. Available: ${available}.` };
+interface Aim {
+  /** By its whole name; null for none, and for `@ai`. */
+  target: string | null;
+  attached: Target[];
+  scope: Scope | null;
+  refusal: Understanding["refusal"];
+}
+
+/** What an instruction is aimed at, among what its sender may use here. */
+async function aimOf(
+  app: App,
+  { message, inbox }: { message: MessageRow; inbox: InboxRow },
+  asked: string | null,
+): Promise<Aim> {
+  const scope = inbox.scope === null ? null : (JSON.parse(inbox.scope) as Scope);
+  const trusted = message.authority === "owner" || message.authority === "listed";
+  const { attached, elsewhere } = trusted ? await targetsOf(app, inbox) : NO_TARGETS;
+  const plain = asked === null || asked === "ai";
+  if (plain) return { target: null, attached, scope, refusal: null };
+  const powers = app.guard.powersOf({ ...ANY, scope, authority: message.authority });
+  const available = attached.map(({ name }) => name).filter(powers.mayUse);
+  const target = targetNamed(available, asked) ?? null;
+  if (target !== null) return { target, attached, scope, refusal: null };
+  const known = targetNamed([...attached.map(({ name }) => name), ...elsewhere], asked) !== undefined;
+  return { target: asked, attached, scope, refusal: refusalOf(asked, known, available) };
+}
+
+const ANY = { target: null, tools: true, allow_destructive: false };
+
+function refusalOf(asked: string, known: boolean, available: string[]): Understanding["refusal"] {
+  const list = `Available: ${["ai", ...available].map((name) => `@${name}`).join(", ")}.`;
+  if (known)
+    return { reason: "target_not_allowed", error: `@${asked} may not be used in this inbox. ${list}` };
+  if (!INTEGRATION_KINDS.some((kind) => kind === asked))
+    return { reason: "unknown_target", error: `Unknown target @${asked}. ${list}` };
+  const mend = `Connect it with POST /integrations/${asked}/connect, then send the mail again.`;
+  return { reason: "target_not_connected", error: `Nothing is connected as @${asked}. ${mend} ${list}` };
 }
 
 function tooLong({ macro }: Pick<Parsed, "macro">): Understanding["refusal"] {

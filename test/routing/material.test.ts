@@ -1,9 +1,20 @@
 import { expect, test } from "bun:test";
-import { buildPrompt } from "../../src/routing/prompt.ts";
+import { buildPrompt, type PromptInput } from "../../src/routing/prompt.ts";
 import { mailroom } from "../support/mailroom.ts";
 
 /** The longest any other session may be held up (goals: 60 ms), generously. */
 const MAX_HOLD_MS = 250;
+
+const NOTHING: PromptInput = {
+  instruction: "x",
+  content: "",
+  turns: [],
+  files: [],
+  images: [],
+  tools: false,
+  contexts: [],
+  wishes: [],
+};
 
 test.each([
   ["beginnings of marks", "<<END".repeat(200_000)],
@@ -12,22 +23,12 @@ test.each([
   ["zero-width characters", "\u200b".repeat(1_000_000)],
 ])("a megabyte of %s is made ready at once", (_claim, content) => {
   const started = performance.now();
-  buildPrompt({ instruction: "Sum up", content, turns: [], files: [], contexts: [], wishes: [] });
+  buildPrompt({ ...NOTHING, content }, "n0nce");
   expect(performance.now() - started).toBeLessThan(MAX_HOLD_MS);
 });
 
 test("whole marks are taken out of the material, whatever they say", () => {
-  const { messages } = buildPrompt(
-    {
-      instruction: "x",
-      content: "a <<END 12>> b << data >> c",
-      turns: [],
-      files: [],
-      contexts: [],
-      wishes: [],
-    },
-    "n0nce",
-  );
+  const { messages } = buildPrompt({ ...NOTHING, content: "a <<END 12>> b << data >> c" }, "n0nce");
   expect(messages.at(-1)?.content).toBe(
     "x\n\n<<DATA n0nce>>\na [mark removed] b [mark removed] c\n<<END n0nce>>",
   );

@@ -1,0 +1,68 @@
+import { kindOf } from "./kind.ts";
+import {
+  counted,
+  type Extract,
+  type FileKind,
+  type FileReading,
+  type FileToRead,
+  MAX_FILE_CHARS,
+  notRead,
+  Unreadable,
+} from "./reading.ts";
+import { shownName } from "./shown-name.ts";
+import { textExtract } from "./text.ts";
+
+type Reader = (file: FileToRead) => Promise<Extract>;
+
+/** Loaded when the first file of the kind comes: some of the libraries are large. */
+const READERS: Record<FileKind, Reader> = {
+  pdf: async ({ bytes }) => (await import("./pdf.ts")).readPdf(bytes),
+  docx: async ({ bytes }) => (await import("./docx.ts")).readDocx(bytes),
+  xlsx: async ({ bytes }) => (await import("./xlsx.ts")).readXlsx(bytes),
+  open_document: async ({ bytes }) => (await import("./open-document.ts")).readOpenDocument(bytes),
+  html: async (file) => (await import("./html.ts")).readHtmlFile(file),
+  text: async (file) => textExtract(file),
+  mail: async ({ bytes }) => (await import("./mail.ts")).readMailFile(bytes),
+  calendar: async (file) => (await import("./calendar.ts")).readCalendar(file),
+  contact: async (file) => (await import("./contact.ts")).readContact(file),
+  image: async ({ bytes }) => (await import("./image.ts")).readImage(bytes),
+  archive: async ({ bytes }) => (await import("./archive.ts")).listArchive(bytes),
+  other: () => Promise.reject(new Unreadable("(this type of file can't be read)")),
+};
+
+const DAMAGED = "is damaged or built in a way that can't be read";
+
+/** Reads one file, whatever is in it. Runs on a thread that may be ended at any moment. */
+export async function readFile(file: FileToRead): Promise<FileReading> {
+  const filename = shownName(file.filename);
+  const size = file.bytes.byteLength;
+  const found = await kindOf(file);
+  const about = { filename, content_type: found.content_type, size, kind: found.kind };
+  try {
+    // Of a text file nothing is left to be read then.
+    if (size === 0 && found.kind === "text") return { ...about, text: "", note: "", summary: "empty" };
+    if (size === 0) throw new Unreadable("is empty");
+    const extract = await READERS[found.kind](file);
+    if (extract.text.trim() === "" && extract.image === undefined) throw new Unreadable("has no text in it");
+    return { ...about, ...shownPart(filename, extract) };
+  } catch (error) {
+    // Of the libraries' errors only one thing is certain: that this file was too much for them.
+    const reason = error instanceof Unreadable ? error.message : DAMAGED;
+    return { ...about, text: "", note: notRead(filename, reason), summary: "" };
+  }
+}
+
+function shownPart(
+  filename: string,
+  { text, image, extent, partly }: Extract,
+): Pick<FileReading, "text" | "image" | "note" | "summary"> {
+  const shown = text.slice(0, MAX_FILE_CHARS).toWellFormed();
+  const why = shown.length < text.length ? "only the beginning was read" : partly;
+  const characters = shown === "" ? [] : [counted(shown.length, "character")];
+  return {
+    text: shown,
+    ...(image && { image }),
+    note: why === undefined ? "" : `Of ${filename} ${why}.`,
+    summary: [...(extent === undefined ? [] : [extent]), ...characters].join(", "),
+  };
+}

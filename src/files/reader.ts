@@ -1,0 +1,138 @@
+import { setImmediate } from "node:timers/promises";
+import { createWorkerPool, type WorkProblem } from "../lib/worker-pool.ts";
+import { counted, type FileReading, type FileToRead, notRead } from "./reading.ts";
+import { shownName, shownType } from "./shown-name.ts";
+
+const MB = 1_048_576;
+/** A file that takes longer is given up and its thread ended; so are the files of a message that take longer together. */
+const READ_FILE_WITHIN_MS = 10_000;
+const READ_ALL_WITHIN_MS = 30_000;
+/** What the process may grow by while one file is read. */
+const MAX_MEMORY_BYTES = 512 * MB;
+const MAX_FILE_BYTES = 30 * MB;
+const COPIED_AT_ONCE_BYTES = MB;
+/** Of the text of all files of a message together, what a model is shown. */
+const MAX_ALL_CHARS = 400_000;
+
+export interface FileReader extends AsyncDisposable {
+  /**
+   * Reads each file on its own: what one of them does to its reader costs the others nothing. Whatever is wrong with
+   * a file stands in its reading. Rejects only when `signal` aborts, with its reason, or when the reader is closed.
+   */
+  read(files: FileToRead[], signal: AbortSignal): Promise<FileReading[]>;
+}
+
+/** To the thread: a file in memory that both can see. */
+export interface SharedFile {
+  filename: string;
+  content_type: string;
+  shared: SharedArrayBuffer;
+}
+
+/** Of the thread: what came of a file, and how long it took. */
+export interface WorkerReading {
+  reading: FileReading;
+  took_ms: number;
+}
+
+/** Reads files on a thread of its own, started by the first file and ended when idle. */
+export function createFileReader({
+  readFileWithinMs = READ_FILE_WITHIN_MS,
+  readAllWithinMs = READ_ALL_WITHIN_MS,
+}: { readFileWithinMs?: number; readAllWithinMs?: number } = {}): FileReader {
+  const pool = createWorkerPool<WorkerReading>("files/read-worker.ts", { memoryBytes: MAX_MEMORY_BYTES });
+  const inTurn = createTurns();
+
+  const readOne = async (file: FileToRead, limitMs: number): Promise<WorkerReading> => {
+    if (file.bytes.byteLength > MAX_FILE_BYTES)
+      return { reading: unread(file, `is larger than ${MAX_FILE_BYTES / MB} MB`), took_ms: 0 };
+    if (limitMs <= 0) return { reading: unread(file, OUT_OF_TIME), took_ms: 0 };
+    const outcome = await pool.run(await share(file), limitMs);
+    if (outcome.ok) return outcome.output;
+    return { reading: unread(file, PROBLEMS[outcome.problem]), took_ms: limitMs };
+  };
+
+  return {
+    async read(files, signal) {
+      const readings: FileReading[] = [];
+      let leftMs = readAllWithinMs;
+      let room = MAX_ALL_CHARS;
+      for (const file of files) {
+        const { reading, took_ms } = await inTurn(signal, () =>
+          readOne(file, Math.min(readFileWithinMs, leftMs)),
+        );
+        leftMs -= took_ms;
+        const fitted = fitInto(reading, room);
+        room -= fitted.text.length;
+        readings.push(fitted);
+      }
+      return readings;
+    },
+    [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),
+  };
+}
+
+/** One piece of work after the other, so that only one file is in memory twice; who has gone by then is passed over. */
+function createTurns(): <T>(signal: AbortSignal, work: () => Promise<T>) => Promise<T> {
+  let last: Promise<unknown> = Promise.resolve();
+  return (signal, work) => {
+    const turn = last.then(() => {
+      signal.throwIfAborted();
+      return work();
+    });
+    last = turn.catch(() => undefined);
+    return unlessAborted(turn, signal);
+  };
+}
+
+/** Copied in pieces: one large copy would hold up everybody else. */
+async function share({ filename, content_type, bytes }: FileToRead): Promise<SharedFile> {
+  const shared = new SharedArrayBuffer(bytes.byteLength);
+  const target = new Uint8Array(shared);
+  for (let at = 0; at < bytes.byteLength; at += COPIED_AT_ONCE_BYTES) {
+    if (at > 0) await setImmediate();
+    target.set(bytes.subarray(at, at + COPIED_AT_ONCE_BYTES), at);
+  }
+  return { filename, content_type, shared };
+}
+
+const OUT_OF_TIME = "(reading the other files took too long)";
+const PROBLEMS: Record<WorkProblem, string> = {
+  too_slow: "takes too long to read",
+  too_much_memory: "takes too much memory to read",
+  crashed: "is damaged or built in a way that can't be read",
+};
+
+async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = (): void => aborted.reject(signal.reason);
+  signal.addEventListener("abort", onAbort, { once: true });
+  if (signal.aborted) onAbort();
+  try {
+    return await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
+}
+
+function unread({ filename, content_type, bytes }: FileToRead, reason: string): FileReading {
+  const name = shownName(filename);
+  return {
+    filename: name,
+    content_type: shownType(content_type),
+    size: bytes.byteLength,
+    kind: "other",
+    text: "",
+    note: notRead(name, reason),
+    summary: "",
+  };
+}
+
+function fitInto(reading: FileReading, room: number): FileReading {
+  const { filename, text } = reading;
+  if (text.length <= room) return reading;
+  if (room === 0) return { ...reading, text: "", note: notRead(filename, "(too many files)"), summary: "" };
+  const shown = text.slice(0, room).toWellFormed();
+  const summary = `the first ${counted(shown.length, "character")}`;
+  return { ...reading, text: shown, note: `Of ${filename} only the beginning was read.`, summary };
+}
