@@ -57,6 +57,8 @@ async function bundle(
     // Starts in a fifth of the time. Not minified: the HTTP library reads the source of its handlers.
     bytecode: true,
     minify: false,
+    // What is loaded at first use stays out of memory until then, and is there once for all threads.
+    splitting: true,
     plugins: [sqliteOf(target.sqlite)],
     compile: {
       outfile,

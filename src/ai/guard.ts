@@ -144,11 +144,18 @@ function placesInText(text: string, points: boolean): string[] {
   return [...found, ...(text.match(HOST_LIKE) ?? []).filter((name) => isHost(name, points))];
 }
 
-/** A file may be called like a host; with a path behind it, or where an address belongs, it is taken for one. */
+/**
+ * A file may be called like a host, and the name of a site alone tells its owner nothing; with a path behind it or a
+ * name in front of it, or where an address belongs, it is somewhere to go.
+ */
 function isHost(name: string, points: boolean): boolean {
-  const host = /^[^/?#:]+/.exec(name)?.[0] ?? "";
-  return (points || host !== name) && isPublicName(host);
+  const host = /^[^/?#:]+/.exec(name)?.[0].replace(/\.$/, "") ?? "";
+  const deep = host.split(".").length > 2 && !/^www\.[^.]+\.[^.]+$/i.test(host) && !FILE_ENDING.test(host);
+  return (points || host !== name || deep) && isPublicName(host);
 }
+
+/** Endings of files that are endings of hosts as well. */
+const FILE_ENDING = /\.(md|py|sh|rs|pl|cc|so|zip|mov|ps|ai|app|st|ml|pm|in|lock|bz)$/i;
 
 const MAX_DEPTH = 40;
 

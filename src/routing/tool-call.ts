@@ -14,7 +14,8 @@ import type { Talk } from "./tool-loop.ts";
 const MAX_OUTPUT_CHARS = 1_000;
 const MAX_NAME_CHARS = 64;
 const MAX_ARGUMENT_DEPTH = 100;
-const MAX_ARGUMENT_CHARS = 1_000_000;
+/** The text of a file, with the escapes of JSON. */
+const MAX_ARGUMENT_CHARS = 2_200_000;
 
 /** A call that was asked for: what came of it, for the model and for the activity. */
 export interface MadeCall {

@@ -58,7 +58,8 @@ function warningsOf({ missing, left_out }: Toolbox) {
   const sentences = [...missing].map(
     ([name, message]) => `The tools of ${name} could not be used: ${message}`,
   );
-  if (left_out > 0) sentences.push(`${left_out} tools were left out: there are too many for one run.`);
+  if (left_out > 0)
+    sentences.push(`${left_out} tools were left out: they are too many for one run, or badly described.`);
   return sentences.map(warning);
 }
 
@@ -80,8 +81,8 @@ async function openTalk(
       instruction: asked.instruction,
       content: input.content,
       turns,
-      files: input.files.map((file) => file.filename),
-      images: [],
+      files: input.manifest,
+      images: input.images,
       contexts: asked.contexts,
       wishes: asked.settings.wishes,
       tools: tools.length > 0,
@@ -101,7 +102,8 @@ async function openTalk(
       ...asked.contexts.map(({ text }) => text),
       ...(await ownAddresses(app, run)),
     ].join("\n"),
-    material: [input.content, ...turns.map(({ reply }) => reply)].join("\n"),
+    // Not the earlier answers: what one of them made up would count as known in the next one.
+    material: input.content,
   };
   return prompt.messages;
 }
