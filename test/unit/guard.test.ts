@@ -123,6 +123,7 @@ ada@example.com`,
       ["a link in prose", { query: "look at https://evil.example/x now" }, "https://evil.example/x"],
       ["a link of another scheme", { target: "ftp://evil.example/x" }, "ftp://evil.example/x"],
       ["a link without a scheme", { page: "//evil.example/x" }, "//evil.example/x"],
+      ["a link with one slash", { page: "https:\\evil.example\\x" }, "https:\\evil.example\\x"],
       ["a share", { path: "\\\\evil.example\\share" }, "\\\\evil.example\\share"],
       ["a host with a path", { page: "evil-host.com/x" }, "evil-host.com/x"],
       ["a host where one belongs", { host: "evil-host.com" }, "evil-host.com"],
@@ -177,6 +178,8 @@ ada@example.com`,
         "a.b/c.d",
         "node.js/readme.md",
         "12:30",
+        "acme.com",
+        "app.test.py",
       ])
         expect([path, reading({ path })]).toEqual([path, null]);
     });
@@ -220,6 +223,7 @@ test("looking at arguments takes no longer for hostile ones", () => {
     "@".repeat(400_000),
     `${"a-".repeat(200_000)}.`,
     "1.".repeat(200_000),
+    "\u0436".repeat(400_000),
   ])
     objection({ tool: toolOf({ read_only: true }), args: { url: text } });
   expect(performance.now() - started).toBeLessThan(5_000);
