@@ -20,6 +20,10 @@ export const tools = {
       .addColumn("created", "bigint", (c) => c.notNull())
       .addPrimaryKeyConstraint("tool_calls_pk", ["message_id", "fingerprint"])
       .execute();
+    await db.schema
+      .alterTable("outgoing_mails")
+      .addColumn("private", "integer", (c) => c.notNull().defaultTo(0))
+      .execute();
     await db.schema.createIndex("oauth_states_user_id").on("oauth_states").column("user_id").execute();
     await db.schema
       .createIndex("oauth_states_connection_id")

@@ -5,6 +5,8 @@ export const ERROR_CODES = [
   "invalid_code",
   "invalid_credentials",
   "current_password_required",
+  "oauth_not_configured",
+  "mcp_oauth_unavailable",
   "cross_origin",
   "email_not_verified",
   "plan_required",

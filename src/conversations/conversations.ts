@@ -105,6 +105,8 @@ const turnsBefore = prepared((db, message: { id: string; conversation_id: string
     .select(["instruction", "result", "authority", "sender"])
     .where("conversation_id", "=", message.conversation_id)
     .where("state", "=", "done")
+    // Of a private turn there is nothing to be reminded of.
+    .where("result", "!=", "")
     .where("id", "<", message.id)
     .orderBy("id", "desc")
     .limit(MAX_MEMORY_TURNS),

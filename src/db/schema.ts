@@ -77,7 +77,7 @@ export interface ConnectionRow {
   label: string;
   model: string | null;
   base_url: string | null;
-  /** Sealed JSON `{credential, headers}`, AAD = connection id. */
+  /** Sealed JSON, AAD = connection id; see `Sealed` in `connections/sealed.ts`. */
   sealed: Uint8Array | null;
   credential_hint: string | null;
   status: "untested" | "ok" | "error" | "needs_auth";
@@ -230,6 +230,8 @@ export interface OutgoingMailRow {
   created: number;
   completed: number | null;
   raw: Uint8Array | null;
+  /** Whether `raw` goes as soon as it has been handed over. */
+  private: number;
 }
 
 /** The address part of a `Reply-To` that continues a conversation, good only for its participant. */
@@ -384,7 +386,7 @@ export interface OAuthStateRow {
   /** An integration kind, or `mcp`. */
   provider: string;
   connection_id: string | null;
-  /** JSON with the PKCE verifier, AAD = state_hash. */
+  /** JSON with the PKCE verifier and the server, AAD = state_hash; see `RoundTrip`. */
   sealed: Uint8Array;
   /** SHA-256 of the cookie that the browser was given, hex; null for a caller with an API key. */
   cookie_hash: string | null;

@@ -4,6 +4,7 @@ import type { ErrorCode } from "../errors.ts";
 export const TAGS = [
   "Auth",
   "Connections",
+  "Integrations",
   "Contexts",
   "Inboxes",
   "Routing",

@@ -44,6 +44,25 @@ export const CATALOGUE: Record<ErrorCode, CatalogueEntry> = {
     mend: "Send `current_password`. If you have forgotten it, sign in with a code: for ten minutes after that a new password can be set without the old one.",
     example: { detail: "Changing the password needs the current one." },
   },
+  oauth_not_configured: {
+    meaning:
+      "Connecting an account needs an OAuth client of this server at the provider, and the operator has not set one up.",
+    mend: "Make the connection with a token of your own instead, with `POST /connections`. If you run this server: set the keys that `detail` names.",
+    example: {
+      detail: "This server has no OAuth client for Notion: integrations.notes.client_id is not set.",
+      fix: "Make the connection with a token of your own: POST /connections with kind notes and the token as credential.",
+    },
+  },
+  mcp_oauth_unavailable: {
+    meaning:
+      "How to ask for access to this MCP server could not be found out, or does not work. `step` says how far it came: `probe`, `resource_metadata`, `server_metadata` or `client_registration`.",
+    mend: "Read `detail`: often the server needs no authorisation, takes a token that you enter as `credential`, or wants a client that you registered there yourself, as `config.client_id`.",
+    example: {
+      detail: "The authorization server registers no clients by itself.",
+      fix: "Register a client there by hand and set its id as config.client_id of this connection.",
+      members: { step: "client_registration" },
+    },
+  },
   cross_origin: {
     meaning:
       "A page of another site sent this request, and your browser added the session cookie to it. It was stopped before it could do anything in your name.",

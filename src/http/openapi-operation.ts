@@ -42,7 +42,7 @@ export function operationOf(route: DescribedRoute, about: Description, schemas: 
 
 /** `GET /v1/messages/:id` is `getV1MessagesId`. */
 function operationId({ method, path }: DescribedRoute): string {
-  const words = path.split(/[/:_-]+/).filter(Boolean);
+  const words = path.split(/[/:._-]+/).filter(Boolean);
   return [method.toLowerCase(), ...words.map((word) => word.charAt(0).toUpperCase() + word.slice(1))].join(
     "",
   );

@@ -108,5 +108,6 @@ const PROBLEM: Json = {
     current: { type: "integer", description: "What there is." },
     required_plan: { type: "string", enum: ["pro", "team"] },
     allow: { type: "string", description: "The methods that are possible." },
+    step: { type: "string", description: "How far an authorisation came." },
   },
 };

@@ -13,6 +13,7 @@ import { conversationRoutes } from "../conversations/routes.ts";
 import { domainRoutes } from "../domains/routes.ts";
 import { AppError } from "../errors.ts";
 import { listenFault } from "../lib/start-faults.ts";
+import { integrationRoutes } from "../integrations/routes.ts";
 import { inboxRoutes } from "../inboxes/routes.ts";
 import { messageRoutes } from "../messages/routes.ts";
 import { recipeRoutes } from "../recipes/routes.ts";
@@ -69,6 +70,7 @@ export function createHttp(app: App, health: Health) {
     .use(messageRoutes(app))
     .use(inboxRoutes(app))
     .use(connectionRoutes(app))
+    .use(integrationRoutes(app))
     .use(accountRoutes(app))
     .use(contextRoutes(app))
     .use(conversationRoutes(app))

@@ -1,16 +1,17 @@
 import { MODEL_KINDS } from "../ai/providers.ts";
 import type { App } from "../app.ts";
 import { planLimits, refuseOverCap } from "../billing/plans.ts";
+import { INTEGRATION_KINDS } from "../connections/kinds.ts";
+import { targetNamed, toolServerNames } from "../connections/targets.ts";
 import type { Db } from "../db/database.ts";
 import type { InboxRow, UserRow } from "../db/schema.ts";
 import { invalid } from "../errors.ts";
 import { oneLine } from "../lib/one-line.ts";
-import { slugOf } from "../lib/slug.ts";
 import { isLongerThan } from "../lib/text-length.ts";
 import { normalizeAllowlist } from "./allowlist.ts";
 
 const MAX_LABEL_CHARS = 100;
-const TARGETS = ["ai", "notes", "codehost-a", "codehost-b", "sheets"];
+const TARGETS = ["ai", ...INTEGRATION_KINDS];
 const MAX_QUOTED_CHARS = 100;
 
 export interface Scope {
@@ -147,16 +148,13 @@ async function checkedScope(
 ): Promise<Scope> {
   const targets = [...new Set(scope.targets)];
   const autonomous = [...new Set(scope.autonomous)];
-  const servers = await toolServerSlugs(tx, user);
-  const unknown = targets.find(
-    (target) => !TARGETS.includes(target) && !servers.includes(target.replace(/^mcp:/, "")),
-  );
+  const available = [...TARGETS, ...(await toolServerNames(tx, user.id))];
+  const unknown = targets.find((target) => targetNamed(available, target) === undefined);
   if (unknown !== undefined) {
-    const available = [...TARGETS, ...servers.map((slug) => `mcp:${slug}`)].join(", ");
     throw invalid(
       "body.scope.targets",
       "unknown_target",
-      `"${unknown.slice(0, MAX_QUOTED_CHARS)}" is not a target. Available: ${available}.`,
+      `"${unknown.slice(0, MAX_QUOTED_CHARS)}" is not a target. Available: ${available.join(", ")}.`,
     );
   }
   const outside = autonomous.find((target) => !targets.includes(target));
@@ -167,16 +165,4 @@ async function checkedScope(
       `"${outside.slice(0, MAX_QUOTED_CHARS)}" must also stand in scope.targets.`,
     );
   return { targets, autonomous };
-}
-
-/** What the user's own tool servers are called in a target. */
-async function toolServerSlugs(tx: Db, user: UserRow): Promise<string[]> {
-  const rows = await tx
-    .selectFrom("connections")
-    .select("label")
-    .where("user_id", "=", user.id)
-    .where("kind", "=", "mcp")
-    .orderBy("id")
-    .execute();
-  return [...new Set(rows.map((row) => slugOf(row.label)))].filter(Boolean);
 }

@@ -1,18 +1,18 @@
 /** Lets any number of callers wait, for a bounded time, until somebody in this process says a name. */
-export interface Notifier {
-  notify(name: string): void;
-  /** Resolves true when `name` was said, false after `ms`. */
-  wait(name: string, ms: number): Promise<boolean>;
+export interface Notifier<News = never> {
+  notify(name: string, news?: News): void;
+  /** Resolves with the news, or true, when `name` was said, and false after `ms`. */
+  wait(name: string, ms: number): Promise<News | boolean>;
   /** Ends every wait, and each later one at once, as if its time were up. */
   close(): void;
 }
 
-export function createNotifier(): Notifier {
-  const waiting = new Map<string, Set<(told: boolean) => void>>();
+export function createNotifier<News = never>(): Notifier<News> {
+  const waiting = new Map<string, Set<(told: News | boolean) => void>>();
   let closed = false;
   return {
-    notify(name) {
-      for (const end of waiting.get(name) ?? []) end(true);
+    notify(name, news) {
+      for (const end of waiting.get(name) ?? []) end(news ?? true);
     },
     close() {
       closed = true;
@@ -21,7 +21,7 @@ export function createNotifier(): Notifier {
     wait(name, ms) {
       if (closed) return Promise.resolve(false);
       return new Promise((resolve) => {
-        const end = (told: boolean): void => {
+        const end = (told: News | boolean): void => {
           clearTimeout(timer);
           const others = waiting.get(name);
           others?.delete(end);

@@ -4,7 +4,7 @@ import MailComposer from "nodemailer/lib/mail-composer";
 import { getDomain } from "tldts";
 
 import { AppError, invalid } from "../errors.ts";
-import { escapeHtml, markdownToHtml } from "./markdown.ts";
+import { escapeHtml, type LinkGuard, markdownToHtml } from "./markdown.ts";
 
 export interface OutgoingAttachment {
   filename: string;
@@ -25,6 +25,10 @@ export interface ReplyInput {
   message_id: string;
   hop: number;
   markdown: string;
+  /** Markdown that stands below, however long the rest is. */
+  notes?: string;
+  /** Which of its links may stay; by default all. The text part is as `markdown` is. */
+  links?: LinkGuard;
   /** One line of plain text under the answer. */
   footer?: string;
   attachments?: OutgoingAttachment[];
@@ -161,11 +165,13 @@ function bodyOf(input: ReplyInput): { text: string; html: string; attachments: O
   const head = isLong
     ? `${whole.slice(0, BODY_CHARACTERS).replace(/[\uD800-\uDBFF]$/, "")}\n\n*The answer goes on in the attached file reply.md.*`
     : whole;
-  const answer = head === "" ? "*The answer has no text.*" : head;
+  const answer = [head === "" ? "*The answer has no text.*" : head, input.notes ?? ""]
+    .filter(Boolean)
+    .join("\n\n");
   const footer = oneLine(input.footer ?? "", BODY_CHARACTERS);
   return {
     text: answer + (footer === "" ? "\n" : `\n\n-- \n${footer}\n`),
-    html: htmlPage(markdownToHtml(answer), footer),
+    html: htmlPage(markdownToHtml(answer, input.links), footer),
     attachments: isLong
       ? [{ filename: "reply.md", content_type: "text/markdown; charset=utf-8", bytes: Buffer.from(whole) }]
       : [],

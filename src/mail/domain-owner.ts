@@ -1,5 +1,5 @@
 import { domainToASCII } from "node:url";
-import { getDomain } from "tldts";
+import { getDomain, parse } from "tldts";
 
 /** The part after the last "@". */
 export function domainOf(address: string): string {
@@ -21,6 +21,12 @@ export function inSameHands(one: string, other: string): boolean {
 /** The part of a domain that somebody has registered; null for a suffix under which everybody can. */
 export function registrableDomain(domain: string): string | null {
   return getDomain(normalize(domain), { allowPrivateDomains: true });
+}
+
+/** Whether a name ends as names on the internet do; `notes.txt` does not. */
+export function isPublicName(name: string): boolean {
+  const { isIcann, isPrivate, domain } = parse(normalize(name), { allowPrivateDomains: true });
+  return domain !== null && (isIcann === true || isPrivate === true);
 }
 
 function normalize(domain: string): string {

@@ -1,8 +1,19 @@
-import MarkdownIt from "markdown-it";
+import MarkdownIt, { type StateCore, type Token } from "markdown-it";
 import sanitizeHtml from "sanitize-html";
 
-/** What browsers and mail programs take without a doubt. */
-const MAX_LINK_CHARS = 4_000;
+import { MAX_LINK_CHARS } from "./find-link.ts";
+
+/** What stands in place of an address. */
+export const LEFT_OUT = "(link left out)";
+
+/** Decides which addresses an answer may show. */
+export interface LinkGuard {
+  /** Addresses taken out so far. */
+  left_out: number;
+  keeps: (url: string) => boolean;
+  /** The text without the addresses that may not stay. */
+  clean: (text: string) => string;
+}
 
 const markdown = new MarkdownIt({
   html: false,
@@ -45,10 +56,59 @@ const ALLOWED = {
   allowProtocolRelative: false,
 };
 
+/** Looked at as the tokens that are rendered: no trick of Markdown's syntax can hide a link from that. */
+markdown.core.ruler.push("guard_links", ({ tokens, env, Token }) => {
+  const { guard } = env as { guard?: LinkGuard };
+  if (guard === undefined) return;
+  for (const token of tokens) {
+    if (token.type === "fence" || token.type === "code_block") token.content = guard.clean(token.content);
+    if (token.children !== null) token.children = guarded(token.children, guard, Token);
+  }
+});
+
+function guarded(tokens: Token[], guard: LinkGuard, TokenOf: StateCore["Token"]): Token[] {
+  let words = "";
+  let is_left_out = false;
+  return tokens.flatMap((token) => {
+    if (token.type === "link_open") {
+      words = "";
+      is_left_out = !guard.keeps(String(token.attrGet("href") ?? ""));
+      return is_left_out ? [] : [token];
+    }
+    if (token.type === "link_close" && is_left_out) {
+      is_left_out = false;
+      if (words.trimEnd().endsWith(LEFT_OUT)) return [];
+      guard.left_out += 1;
+      const notice = new TokenOf("text", "", 0);
+      notice.content = ` ${LEFT_OUT}`;
+      return [notice];
+    }
+    token.content = guard.clean(token.content);
+    words += token.content;
+    return [token];
+  });
+}
+
 /** Markdown as HTML without scripts, styles or pictures, in which every link shows where it leads. */
-export function markdownToHtml(text: string): string {
+export function markdownToHtml(text: string, guard?: LinkGuard): string {
   // The renderer makes no raw HTML; the sanitiser is the second wall, should it ever be wrong about that.
-  return sanitizeHtml(markdown.render(text), ALLOWED);
+  return sanitizeHtml(markdown.render(text, { guard }), {
+    ...ALLOWED,
+    ...(guard === undefined ? {} : { transformTags: { a: withoutStranger(guard) } }),
+  });
+}
+
+/** What stands between marks of code, and the word behind the first of them. */
+export function fencesOf(text: string): { language: string; content: string }[] {
+  return markdown
+    .parse(text, {})
+    .filter(({ type }) => type === "fence")
+    .map(({ info, content }) => ({ language: info.trim().toLowerCase(), content }));
+}
+
+/** Of a link that may not stay only its words remain. */
+export function withoutStranger(guard: LinkGuard): sanitizeHtml.Transformer {
+  return (tagName, attribs) => ({ tagName, attribs: guard.keeps(attribs["href"] ?? "") ? attribs : {} });
 }
 
 /** Plain text as it stands inside HTML. */

@@ -1,6 +1,7 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import type { OutgoingMailRow, ReplyStatus } from "../db/schema.ts";
+import { eraseLater } from "../jobs/erase.ts";
 import { finishJob, type Job, postponeJob, enqueue } from "../jobs/queue.ts";
 import { writeOutcome } from "../jobs/run-job.ts";
 import { base32Token, equalBytes } from "../lib/secrets.ts";
@@ -29,6 +30,8 @@ export interface QueuedMail {
   rfc_message_id: string;
   /** Signed: what every attempt sends, byte for byte. */
   raw: Buffer;
+  /** Whether its bytes are deleted as soon as they have been handed over. */
+  private?: boolean;
 }
 
 /** Queues a mail in the caller's transaction. In `capture` mode the queue is the capture box, and it is there. */
@@ -37,6 +40,7 @@ export async function sendLater(app: App, tx: Db, mail: QueuedMail): Promise<Rep
   const status = captured ? "sent" : "queued";
   const row: OutgoingMailRow = {
     ...mail,
+    private: mail.private === true ? 1 : 0,
     status,
     attempts: 0,
     response: captured ? "kept in the capture box" : null,
@@ -106,6 +110,7 @@ export async function record(
     .set((eb) => ({ status: result.status, response, completed, attempts: eb("attempts", "+", 1) }))
     .where("id", "=", mail.id)
     .execute();
+  if (completed !== null) await forgetPrivate(app, tx, mail.id);
   if (mail.message_id === null) return;
   const reply_error = result.status === "sent" ? null : response;
   await tx
@@ -113,6 +118,16 @@ export async function record(
     .set({ reply_status: result.status, reply_error })
     .where("id", "=", mail.message_id)
     .execute();
+}
+
+async function forgetPrivate(app: App, tx: Db, id: string): Promise<void> {
+  const forgotten = await tx
+    .updateTable("outgoing_mails")
+    .set({ raw: null })
+    .where("id", "=", id)
+    .where("private", "=", 1)
+    .executeTakeFirst();
+  if (forgotten.numUpdatedRows > 0n) await eraseLater(app, tx, []);
 }
 
 function finalOf(outcome: SendOutcome): { status: "sent" | "bounced"; response: string } {

@@ -189,8 +189,9 @@ export async function storeRawMail(app: App, tx: Db, raw: Buffer): Promise<strin
 export async function storeFiles(
   app: App,
   tx: Db,
-  stored: { message_id: string; direction: "in" | "out"; files: IncomingFile[] },
+  stored: { message_id: string; direction: "in" | "out"; files: IncomingFile[]; without_bytes?: boolean },
 ): Promise<void> {
+  const gone = { bytes: null, segment: null, segment_offset: null, purged_at: app.now() };
   for (const file of stored.files) {
     await tx
       .insertInto("attachments")
@@ -201,9 +202,8 @@ export async function storeFiles(
         filename: file.filename,
         content_type: file.content_type,
         size: file.bytes.byteLength,
-        ...storeBytes(app, file.bytes),
         created: app.now(),
-        purged_at: null,
+        ...(stored.without_bytes === true ? gone : { ...storeBytes(app, file.bytes), purged_at: null }),
       })
       .execute();
   }

@@ -79,8 +79,9 @@ export async function runCall(
       replayed: false,
       resets_at: periodEnd(app.now()),
     };
-  await awaitEnd(app, accepted.row.id, { job: accepted.job, ms: budgetMs(app, input, options) });
-  return { view: await readRouting(app, user, accepted.row.id), replayed: false };
+  const { row, job } = accepted;
+  const answer = await awaitEnd(app, row.id, { job, ms: budgetMs(app, input, options) });
+  return { view: { ...(await readRouting(app, user, row.id)), ...answer }, replayed: false };
 }
 
 function refuseBadTexts({ instruction, content = "" }: CallInput): void {

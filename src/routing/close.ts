@@ -1,4 +1,5 @@
-import type { App } from "../app.ts";
+import type { ToolFile } from "../ai/tool.ts";
+import type { App, PrivateAnswer } from "../app.ts";
 import { releaseCredit, RUN_CREDITS, settleCredit } from "../billing/ledger.ts";
 import { noteTurn } from "../conversations/conversations.ts";
 import type { Db } from "../db/database.ts";
@@ -7,11 +8,15 @@ import type { InboxRow, MessageRow } from "../db/schema.ts";
 import { finishJob, type Job } from "../jobs/queue.ts";
 import { writeOutcome } from "../jobs/run-job.ts";
 import { storeFiles } from "../messages/accept.ts";
+import { answerTo } from "./answer.ts";
+import { filesOut } from "./answer-file.ts";
 import type { Command } from "./command.ts";
 import type { RunInput } from "./input.ts";
+import type { Trust } from "./links.ts";
+import { forgetMaterial, PRIVATE_WORDS, withoutWords } from "./private.ts";
 import type { RunSettings } from "./settings.ts";
 import { type StepDraft, toSteps } from "./steps.ts";
-import { mayAnswer, type PreparedReply, prepareReply } from "./reply.ts";
+import { forgetCalls } from "./tool-journal.ts";
 
 /** How a run ended, before it is written down. */
 export type Ending =
@@ -34,56 +39,69 @@ export interface Run {
   command: Command;
   settings: RunSettings;
   steps: StepDraft[];
+  /** Files that tools made, in order. */
+  made: ToolFile[];
+  trust: Trust;
 }
 
 /** Ends a message in one transaction: its result, its credit, its files, its answer and its job. */
 export async function closeRun(app: App, run: Run, ending: Ending): Promise<void> {
-  const { message, input } = run;
-  const reply = await answerTo(app, run, ending);
+  const { message } = run;
+  const files = ending.state === "done" && ending.free === undefined ? filesOut(run, ending.result) : [];
+  const reply = await answerTo(app, run, ending, files);
+  const kept = ending.state === "done" && run.settings.private ? keptOf(run, ending) : { run, ending };
   const next = await writeOutcome(app, run.signal, async (tx) => {
     await finishJob(tx, run.job);
+    if (run.steps.some(({ type }) => type === "tool_call")) await forgetCalls(tx, message.id);
     const reply_status = reply ? await reply.queue(tx) : "none";
-    await closeMessage(tx, { ...closingColumns(app, run, ending), id: message.id, reply_status });
-    if (message.raw_mail_id !== null)
-      await storeFiles(app, tx, { message_id: message.id, direction: "in", files: input.files });
-    await (ending.state === "done" ? settleTurn(app, tx, message, ending) : releaseCredit(app, tx, message));
+    await closeMessage(tx, { ...closingColumns(app, kept.run, kept.ending), id: message.id, reply_status });
+    await storeRunFiles(app, tx, run, { files, without_bytes: kept.run !== run });
+    if (kept.run !== run) await forgetMaterial(app, tx, message);
+    await (kept.ending.state === "done"
+      ? settleTurn(app, tx, run, kept.ending)
+      : releaseCredit(app, tx, message));
     return app.worker?.claimNext(tx, run.job);
   });
   if (next) app.worker?.follow(next);
-  app.finished.notify(message.id);
+  app.finished.notify(message.id, newsOf(run, ending));
   if (ending.state === "done") app.log.info({ message_id: message.id }, "message done");
   else app.log.warn({ message_id: message.id, reason: ending.reason }, "message failed");
+}
+
+/** What is written down of a private run. */
+function keptOf(run: Run, ending: Ending & { state: "done" }): { run: Run; ending: Ending } {
+  const { result, command, steps } = withoutWords(run.command, run.steps);
+  return { run: { ...run, command, steps }, ending: { ...ending, result } };
+}
+
+/** The answer of a private run, which the one who waits for it gets from here or from nowhere. */
+function newsOf({ settings, steps }: Run, ending: Ending): PrivateAnswer | undefined {
+  if (ending.state !== "done" || !settings.private) return undefined;
+  return { result: ending.result, steps: toSteps(steps) };
+}
+
+async function storeRunFiles(
+  app: App,
+  tx: Db,
+  { message, input }: Run,
+  { files, without_bytes }: { files: ToolFile[]; without_bytes: boolean },
+): Promise<void> {
+  const message_id = message.id;
+  if (message.raw_mail_id !== null)
+    await storeFiles(app, tx, { message_id, direction: "in", files: input.files, without_bytes });
+  await storeFiles(app, tx, { message_id, direction: "out", files, without_bytes });
 }
 
 async function settleTurn(
   app: App,
   tx: Db,
-  message: MessageRow,
+  { message, settings }: Run,
   { result, free }: Ending & { state: "done" },
 ): Promise<void> {
   await (free ? releaseCredit(app, tx, message) : settleCredit(app, tx, message));
   const { conversation_id, sender } = message;
-  await noteTurn(tx, { conversation_id, sender, reply: result, now: app.now() });
-}
-
-/** The answer to mail back: the result, or a notice of the failure for a person who could act on it. */
-async function answerTo(app: App, run: Run, ending: Ending): Promise<PreparedReply | undefined> {
-  const { message, inbox, input } = run;
-  if (!run.settings.reply || !mayAnswer(message, inbox) || !input.headers) return undefined;
-  const answered = { message, inbox, headers: input.headers };
-  if (ending.state === "done") {
-    const warnings = run.steps.filter(({ type }) => type === "warning").map(({ output }) => asCode(output));
-    const markdown = [ending.result, ...warnings].join("\n\n");
-    return prepareReply(app, answered, { kind: "reply", markdown });
-  }
-  if (message.authority !== "owner" && message.authority !== "listed") return undefined;
-  const markdown = `Your mail could not be worked on.\n\n${ending.error}\n\nNothing was charged.`;
-  return prepareReply(app, answered, { kind: "notice", markdown });
-}
-
-/** Warnings repeat file names and the like, which others chose: as code, nothing in them is a link or a format. */
-function asCode(warning: string): string {
-  return `\`${warning.replaceAll("`", "'")}\``;
+  const reply = settings.private ? PRIVATE_WORDS : result;
+  await noteTurn(tx, { conversation_id, sender, reply, now: app.now() });
 }
 
 type Closing = Pick<

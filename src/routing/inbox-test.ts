@@ -44,8 +44,9 @@ export async function testInbox(app: App, user: UserRow, test: InboxTest) {
       tags: [],
     });
   });
-  await awaitEnd(app, row.id, { job, ms: app.config.routing.sync_budget_seconds * 1_000 });
-  const view = await readRouting(app, user, row.id);
+  const ms = app.config.routing.sync_budget_seconds * 1_000;
+  const answer = await awaitEnd(app, row.id, { job, ms });
+  const view = { ...(await readRouting(app, user, row.id)), ...answer };
   const delivered = view.reply_status === "sent";
   return { ...view, reply: { to: user.email, subject: replySubject(SUBJECT), delivered } };
 }

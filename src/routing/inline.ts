@@ -1,4 +1,4 @@
-import type { App } from "../app.ts";
+import type { App, PrivateAnswer } from "../app.ts";
 import { runShare } from "../billing/plans.ts";
 import type { Db } from "../db/database.ts";
 import type { UserRow } from "../db/schema.ts";
@@ -26,13 +26,17 @@ export async function acceptInline<Accepted extends { job: Job | null }>(
   }
 }
 
-/** Past `ms` the run goes on under its lease; only this wait ends. A message without a job waits for the worker. */
+/**
+ * Past `ms` the run goes on under its lease; only this wait ends. A message without a job waits for the worker. Gives
+ * the answer if it is kept nowhere else.
+ */
 export async function awaitEnd(
   app: App,
   message_id: string,
   { job, ms }: { job: Job | null; ms: number },
-): Promise<void> {
+): Promise<PrivateAnswer | undefined> {
   const ended = ms > 0 ? app.finished.wait(message_id, ms) : undefined;
   if (job) app.worker?.run(job);
-  await ended;
+  const news = await ended;
+  return typeof news === "object" ? news : undefined;
 }

@@ -1,3 +1,4 @@
+import type { ToolFile } from "../ai/tool.ts";
 import { wantsFooter } from "../accounts/profile.ts";
 import type { App } from "../app.ts";
 import { rememberReplyTag, replyTag } from "../conversations/conversations.ts";
@@ -7,9 +8,16 @@ import { signingKeys } from "../domains/domains.ts";
 import { addressOf, bounceAddress } from "../inboxes/addresses.ts";
 import { isListed } from "../inboxes/allowlist.ts";
 import { inboxById } from "../inboxes/inboxes.ts";
-import { composeReply, references, replySubject, replyTarget } from "../mail/compose.ts";
+import {
+  composeReply,
+  type OutgoingAttachment,
+  references,
+  replySubject,
+  replyTarget,
+} from "../mail/compose.ts";
 import { type DkimKeys, signMail } from "../mail/dkim.ts";
 import { mailboxes, type MailHeaders, messageIds } from "../mail/headers.ts";
+import type { LinkGuard } from "../mail/markdown.ts";
 import { newMessageId, sendLater } from "../mail/outgoing.ts";
 
 /** A reply is dropped from this hop on: two servers like this one must not write to each other for ever. */
@@ -18,6 +26,12 @@ const MAX_HOPS = 5;
 export interface Answer {
   kind: "reply" | "notice";
   markdown: string;
+  /** What the run has to say about it. */
+  notes?: string;
+  links?: LinkGuard;
+  files?: ToolFile[];
+  /** Its bytes go once they have been handed over. */
+  private?: boolean;
 }
 
 export interface Answered {
@@ -66,6 +80,9 @@ export async function prepareReply(
     message_id: rfc_message_id,
     hop: message.hop + 1,
     markdown: answer.markdown,
+    ...(answer.notes === undefined ? {} : { notes: answer.notes }),
+    ...(answer.links === undefined ? {} : { links: answer.links }),
+    attachments: (answer.files ?? []).map(toAttachment),
     ...((await wantsFooter(app.db, inbox)) ? { footer: `Sent by AI on behalf of ${inbox.label}` } : {}),
     date: new Date(app.nowMs()),
     kind: answer.kind,
@@ -82,6 +99,7 @@ export async function prepareReply(
     envelope_to,
     rfc_message_id,
     raw,
+    private: answer.private === true,
   };
   return {
     async queue(tx) {
@@ -89,6 +107,10 @@ export async function prepareReply(
       return sendLater(app, tx, mail);
     },
   };
+}
+
+function toAttachment({ filename, content_type, bytes }: ToolFile): OutgoingAttachment {
+  return { filename, content_type, bytes: Buffer.from(bytes) };
 }
 
 /** The inbox as it is now, should its domain have been removed during the run, with the keys of its domain. */

@@ -36,14 +36,17 @@ export async function openToolbox(app: App, targets: Target[], signal: AbortSign
   );
   const missing = new Map<string, string>();
   const tools: Tool[] = [];
+  let left_out = 0;
   for (const { name, listing } of listings) {
-    if (listing.ok) tools.push(...listing.tools);
-    else missing.set(name, listing.message);
+    if (listing.ok) {
+      tools.push(...listing.tools);
+      left_out += listing.left_out;
+    } else missing.set(name, listing.message);
   }
   return {
     tools: offered(tools.slice(0, MAX_TOOLS)),
     missing,
-    left_out: Math.max(0, tools.length - MAX_TOOLS),
+    left_out: left_out + Math.max(0, tools.length - MAX_TOOLS),
   };
 }
 
@@ -59,7 +62,7 @@ export function offered(tools: Tool[]): OfferedTool[] {
 
 async function listTools(app: App, { name, connection }: Target, signal: AbortSignal): Promise<ToolListing> {
   try {
-    if (connection.kind !== "mcp") return { ok: true, tools: integrationTools(app, connection) };
+    if (connection.kind !== "mcp") return { ok: true, tools: integrationTools(app, connection), left_out: 0 };
     const server = mcpServerOf(app, connection, (refused) => freshToken(app, connection.id, refused));
     return await app.mcp.listTools({ ...server, target: name }, signal);
   } catch (error) {

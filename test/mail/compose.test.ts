@@ -9,6 +9,7 @@ import {
   replyTarget,
 } from "../../src/mail/compose.ts";
 import { markdownToHtml } from "../../src/mail/markdown.ts";
+import { ownMs } from "../support/own-time.ts";
 
 const REPLY: ReplyInput = {
   from: { name: "Invoices", address: "inv-7@mail.example" },
@@ -179,6 +180,49 @@ describe("body", () => {
     expect(mail.attachments[0]?.content.toString()).toBe(markdown);
   });
 
+  test("has its notes below it, also where the rest of it is cut off", async () => {
+    for (const markdown of ["short", "long ".repeat(30_000), ""]) {
+      const { raw } = await composed({ markdown, notes: "`Not read: a.bin`" });
+      const mail = await simpleParser(raw);
+      expect(mail.text).toMatch(/\n\n`Not read: a\.bin`\n\n-- \nSent/);
+      expect(mail.html).toContain("<code>Not read: a.bin</code>");
+    }
+  });
+
+  test("shows in HTML only the links that a guard lets stay", async () => {
+    const links = {
+      left_out: 0,
+      keeps: (url: string) => url === "https://ok.example/",
+      clean: (text: string) => text.replaceAll("https://no.example/", "-"),
+    };
+    const { raw } = await composed({
+      markdown:
+        "[a](https://ok.example/) [b](https://no.example/) `https://no.example/` &#104;ttps://no.example/",
+      links,
+    });
+    const { html } = await simpleParser(raw);
+    expect(html).toContain('<a href="https://ok.example/">a</a> (ok.example) b (link left out)');
+    expect(html).toContain("<code>-</code>");
+    expect(html).not.toContain("no.example");
+    expect(links.left_out).toBe(1);
+  });
+
+  test("carries 10 MB, an empty file and names of any script with quotes, and an outside reader gets them back", async () => {
+    const files = [
+      { filename: '四半期 "報告".csv', content_type: "text/csv; charset=utf-8", bytes: Buffer.from("a\n") },
+      { filename: "empty.txt", content_type: "text/plain; charset=utf-8", bytes: Buffer.alloc(0) },
+      { filename: "large.png", content_type: "image/png", bytes: Buffer.alloc(10 * 1024 * 1024 - 2, 7) },
+    ];
+    const { raw, fields } = await composed({ attachments: files });
+    expect(fields["content-type"]).toStartWith("multipart/mixed");
+    expect(raw.toString("latin1", 0, 5_000)).not.toMatch(/[^\0-\x7f]/);
+    const { attachments } = await simpleParser(raw);
+    expect(attachments.map(({ filename, size }) => [filename, size])).toEqual(
+      files.map(({ filename, bytes }) => [filename, bytes.length]),
+    );
+    expect(attachments[2]?.content.equals(files[2]?.bytes ?? Buffer.alloc(0))).toBe(true);
+  });
+
   test("of exactly 100,000 characters is whole", async () => {
     const { raw } = await composed({ markdown: "x".repeat(100_000), footer: "" });
     const mail = await simpleParser(raw);
@@ -268,9 +312,9 @@ describe("HTML", () => {
 
   test("a link that is far too long is none, and takes no time", () => {
     const marks = "\u0315\u0300\u05ae".repeat(30_000);
-    const started = performance.now();
+    const started = ownMs();
     expect(markdownToHtml(`[x](https://a${marks}.test/)`)).not.toContain("<a");
-    expect(performance.now() - started).toBeLessThan(500);
+    expect(ownMs() - started).toBeLessThan(500);
     expect(markdownToHtml(`[x](https://a.test/${"y".repeat(2_000)})`)).toContain("<a");
   });
 
@@ -366,9 +410,9 @@ describe("references", () => {
 
   test("of a hostile header take no time", () => {
     const ids = Array.from({ length: 5_000 }, (_, index) => `${index}@x`);
-    const started = performance.now();
+    const started = ownMs();
     expect(references(ids)).toHaveLength(21);
-    expect(performance.now() - started).toBeLessThan(500);
+    expect(ownMs() - started).toBeLessThan(500);
   });
 });
 

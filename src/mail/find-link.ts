@@ -1,0 +1,55 @@
+import { parse } from "tldts";
+
+/** What browsers and mail programs take without a doubt. */
+export const MAX_LINK_CHARS = 4_000;
+
+/** What of a text a mail program may make a link of. */
+export interface FoundLink {
+  start: number;
+  end: number;
+}
+
+const LABEL = String.raw`[\p{L}\p{M}\p{N}_\-]`;
+const HOST = String.raw`${LABEL}+(?:\.${LABEL}+)+`;
+const LOCAL = String.raw`[\p{L}\p{M}\p{N}.!#$%&'*+\/=?^_\x60\{\|\}~\-]`;
+/** Up to a character that no address has; before it perhaps an IPv6 address, which has brackets. */
+const REST = String.raw`(?:(?:[^\s\/\\<>"@\[\]]{0,100}@)?\[[0-9a-f:.%]{2,60}\])?[^\s<>"\x60\|\{\}\^\[\]]*`;
+const SCHEME_START = String.raw`(?<![a-z0-9+.\-])`;
+
+/** What is a link whatever it leads to, then what is one only if there may be such a host. */
+const LINK = new RegExp(
+  [
+    String.raw`(?:https?|ftps?|wss?|file):(?=[^\s<>"])${REST}`,
+    String.raw`${SCHEME_START}[a-z][a-z0-9+.\-]{0,30}:[\/\\]{2}${REST}`,
+    String.raw`${SCHEME_START}(?:mailto|tel|sms|smsto|callto|sips?|xmpp|skype|facetime|magnet|javascript|vbscript|search-ms|ms-[a-z\-]{2,20}):(?=[^\s<>"])${REST}`,
+    String.raw`${SCHEME_START}data:(?:[a-z]{1,20}\/[a-z0-9.+\-]{1,60})?[;,]${REST}`,
+    String.raw`(?<!${LABEL})www\d{0,3}\.(?=[^\s<>"])${REST}`,
+    String.raw`(?<!${LOCAL})${LOCAL}+@${HOST}`,
+    String.raw`(?<bare>(?<!${LABEL})${HOST})(?<more>(?::\d{1,5})?(?:[\/\\?#]${REST})?)`,
+  ].join("|"),
+  "giu",
+);
+
+/** The first link at or after `from`, as generously as the most eager of mail programs would find one. */
+export function findLink(text: string, from: number): FoundLink | undefined {
+  // What stands before has been dealt with: no link behind it belongs to it.
+  const rest = text.slice(from);
+  LINK.lastIndex = 0;
+  for (let match = LINK.exec(rest); match; match = LINK.exec(rest)) {
+    const { bare, more = "" } = match.groups ?? {};
+    const { index } = match;
+    const found = { start: from + index, end: from + index + match[0].length };
+    if (bare === undefined) return found;
+    if (isPlace(bare, more) || (rest[index - 1] === "." && isPlace(`x.${bare}`, more))) return found;
+    // There may be a link in what stands behind it.
+    LINK.lastIndex = index + bare.length;
+  }
+  return undefined;
+}
+
+/** The name of a site alone (`booking.com`) says nothing that its owner does not know; a file may be called like one. */
+function isPlace(host: string, more: string): boolean {
+  const { isIp, isIcann, subdomain } = parse(host);
+  if (isIp === true) return more !== "" && !/^\/\d{1,2}$/.test(more);
+  return isIcann === true && (more !== "" || (subdomain !== "" && subdomain !== "www"));
+}

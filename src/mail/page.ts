@@ -1,0 +1,70 @@
+import sanitizeHtml from "sanitize-html";
+
+import { escapeHtml, type LinkGuard, withoutStranger } from "./markdown.ts";
+
+/** No function but a colour's, so nothing that fetches; no escape that could spell one. */
+const SAFE_VALUE = /^(?:[\w\s#.,%!'-]|(?:rgb|hsl)a?\([\d\s.,%]*\))*$/i;
+const STYLES =
+  "color background background-color border border-collapse border-spacing border-radius border-top border-right border-bottom border-left border-color border-style border-width display font font-family font-size font-style font-weight gap height letter-spacing line-height list-style list-style-type margin margin-top margin-right margin-bottom margin-left max-width min-width opacity padding padding-top padding-right padding-bottom padding-left text-align text-decoration text-indent text-transform vertical-align white-space width word-break";
+
+const PAGE: sanitizeHtml.IOptions = {
+  allowedTags:
+    "h1 h2 h3 h4 h5 h6 p br hr blockquote pre code kbd samp var ul ol li dl dt dd em i strong b u s del ins small sub sup mark abbr cite q time a img figure figcaption table caption colgroup col thead tbody tfoot tr th td div span section article header footer main aside nav address details summary".split(
+      " ",
+    ),
+  allowedAttributes: {
+    "*": ["style", "align", "valign", "dir", "lang"],
+    a: ["href"],
+    img: ["src", "alt", "width", "height"],
+    ol: ["start", "type"],
+    th: ["colspan", "rowspan", "scope", "width"],
+    td: ["colspan", "rowspan", "width"],
+    col: ["span", "width"],
+    table: ["width", "border", "cellpadding", "cellspacing"],
+  },
+  allowedStyles: { "*": Object.fromEntries(STYLES.split(" ").map((name) => [name, [SAFE_VALUE]])) },
+  allowedSchemes: ["http", "https", "mailto"],
+  // Pictures that are in the page itself; any other would tell its host that the page was opened.
+  allowedSchemesByTag: { img: ["data"] },
+  allowProtocolRelative: false,
+  nonTextTags: ["script", "style", "textarea", "option", "noscript", "head", "title", "template"],
+  exclusiveFilter: ({ tag, attribs }) => tag === "img" && !/^data:image\//i.test(attribs["src"] ?? ""),
+};
+
+/** A page, or a part of one, without anything that acts or fetches when it is opened. */
+export function harmlessPage(html: string, guard: LinkGuard): string {
+  return htmlPage(
+    sanitizeHtml(html, { ...PAGE, transformTags: { a: withoutStranger(guard) } }),
+    titleOf(html),
+  );
+}
+
+/** A whole page around what stands in its body. */
+export function htmlPage(body: string, title: string): string {
+  return `<!doctype html>
+<html>
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
+<meta name="viewport" content="width=device-width">
+<title>${escapeHtml(title)}</title>
+</head>
+<body>
+${body.trim()}
+</body>
+</html>
+`;
+}
+
+const MAX_TITLE_CHARS = 200;
+
+function titleOf(html: string): string {
+  const title =
+    /<title[^<>]{0,200}>([^<>]{1,1000})</i.exec(html)?.[1] ??
+    /<h1[^<>]{0,200}>([^<>]{1,1000})</i.exec(html)?.[1];
+  return (title ?? "")
+    .replaceAll(/&[#\w]{1,20};/g, " ")
+    .trim()
+    .slice(0, MAX_TITLE_CHARS)
+    .toWellFormed();
+}

@@ -1,0 +1,87 @@
+import type { ToolFile } from "../ai/tool.ts";
+import type { App } from "../app.ts";
+import { type LinkGuard, markdownToHtml } from "../mail/markdown.ts";
+import type { Ending, Run } from "./close.ts";
+import { guardMarkdown, linkGuard } from "./links.ts";
+import { mayAnswer, type PreparedReply, prepareReply } from "./reply.ts";
+import type { RunSettings } from "./settings.ts";
+import { type StepDraft, warning } from "./steps.ts";
+
+const MB = 1_048_576;
+/** Base64 makes a third more of them, and many mail servers take no more than 20 MB. */
+const MAX_MAILED_BYTES = 10 * MB;
+/** Of an answer, what is shown in the mail; see `mail/compose.ts`. */
+const SHOWN_CHARS = 100_000;
+
+/**
+ * The answer to mail back: the result with its files, or a notice of the failure for a person who could act on it.
+ * What the answer has to say about itself is added to the steps of the run.
+ */
+export async function answerTo(
+  app: App,
+  run: Run,
+  ending: Ending,
+  files: ToolFile[],
+): Promise<PreparedReply | undefined> {
+  const { message, inbox, input, settings } = run;
+  if (!settings.reply || !mayAnswer(message, inbox) || !input.headers) {
+    if (files.length > 0 && settings.private) run.steps.push(warning(NOT_HANDED_OVER));
+    return undefined;
+  }
+  const answered = { message, inbox, headers: input.headers };
+  if (ending.state === "done") {
+    const links = linkGuard(run.trust);
+    const mailed = mailedFiles(run, files);
+    const words = wordsOf(run, ending.result, links);
+    return prepareReply(app, answered, {
+      kind: "reply",
+      ...words,
+      links,
+      files: mailed,
+      private: settings.private,
+    });
+  }
+  if (message.authority !== "owner" && message.authority !== "listed") return undefined;
+  const markdown = `Your mail could not be worked on.\n\n${ending.error}\n\nNothing was charged.`;
+  return prepareReply(app, answered, { kind: "notice", markdown });
+}
+
+const NOT_HANDED_OVER =
+  "Files were made, but not kept because of --private, and there was no mail to send them with.";
+
+function wordsOf(run: Run, result: string, links: LinkGuard): { markdown: string; notes: string } {
+  const markdown = run.trust.tainted ? guardMarkdown(result, links) : result;
+  // As a reader of the HTML part sees it; what only its syntax hid from the text is counted as well.
+  markdownToHtml(markdown.slice(0, SHOWN_CHARS), links);
+  if (links.left_out > 0) run.steps.push(warning(leftOut(links.left_out, run.settings)));
+  const warnings = run.steps.filter(({ type }) => type === "warning").map(({ output }) => asCode(output));
+  return { markdown, notes: warnings.map((line) => links.clean(line)).join("\n\n") };
+}
+
+function leftOut(count: number, settings: Pick<RunSettings, "private">): string {
+  const links = count === 1 ? "1 link was" : `${count} links were`;
+  const rule = `${links} left out of the mail: an address stays if it is in your instruction or in a context of yours, or stood in the material just so and without a "?" or "#".`;
+  return settings.private ? rule : `${rule} The whole result is in the activity.`;
+}
+
+/** Warnings repeat file names and the like, which others chose: as code, nothing in them is a link or a format. */
+function asCode(sentence: string): string {
+  return `\`${sentence.replaceAll("`", "'").replaceAll(/\s+/g, " ")}\``;
+}
+
+/** The files that fit into a mail, in their order; of the others it is said where they are. */
+export function mailedFiles(
+  { settings, steps }: { settings: Pick<RunSettings, "private">; steps: StepDraft[] },
+  files: ToolFile[],
+): ToolFile[] {
+  let room = MAX_MAILED_BYTES;
+  return files.filter(({ filename, bytes }) => {
+    const fits = bytes.byteLength <= room;
+    if (fits) room -= bytes.byteLength;
+    else if (settings.private)
+      steps.push(warning(`${filename} was too large for the mail and, being private, was not kept.`));
+    else
+      steps.push(warning(`${filename} was too large for the mail; it is kept for download in the activity.`));
+    return fits;
+  });
+}

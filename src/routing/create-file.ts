@@ -1,0 +1,56 @@
+import { FILES_TARGET } from "../ai/guard.ts";
+import type { Tool, ToolFile } from "../ai/tool.ts";
+import type { Trust } from "./links.ts";
+import { addFile, MAX_MADE_FILES, textFile } from "./made-files.ts";
+
+/** Lets a model hand over files of text with its answer. They go where the answer goes, and nowhere else. */
+export function createFileTool(made: ToolFile[], trust: () => Trust): Tool {
+  return {
+    target: FILES_TARGET,
+    name: "create_file",
+    description: `Makes a file of text (txt, md, csv, html, json, ics, source code and the like) that is handed over with your answer, as an attachment. At most ${MAX_MADE_FILES} files and 1 MB each. Use it when a file is asked for, or when the result is a table or a document of its own.`,
+    parameters: {
+      type: "object",
+      properties: {
+        filename: {
+          type: "string",
+          minLength: 1,
+          maxLength: 255,
+          description: "With its ending: report.csv",
+        },
+        content: { type: "string", description: "The whole text of the file." },
+        content_type: {
+          type: "string",
+          maxLength: 255,
+          description: "Needed only if the name has no ending.",
+        },
+      },
+      required: ["filename", "content"],
+      additionalProperties: false,
+    },
+    read_only: true,
+    destructive: false,
+    foreign: false,
+    call: (args) => Promise.resolve(makeFile(made, args, trust())),
+  };
+}
+
+function makeFile(made: ToolFile[], args: Record<string, unknown>, trust: Trust) {
+  const { filename, content, content_type } = args as {
+    filename: string;
+    content: string;
+    content_type?: string;
+  };
+  const file = textFile(
+    { filename, text: content, ...(content_type === undefined ? {} : { content_type }) },
+    trust,
+  );
+  const refusal = "refusal" in file ? file.refusal : addFile(made, file)[0];
+  if (refusal !== undefined || "refusal" in file) return { ok: false, text: refusal ?? "", files: [] };
+  const name = made.at(-1)?.filename ?? file.filename;
+  return {
+    ok: true,
+    text: `Made ${name} (${file.bytes.byteLength} bytes). It goes with your answer.`,
+    files: [],
+  };
+}

