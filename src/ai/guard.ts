@@ -122,7 +122,8 @@ const URL_LIKE = /(?:[a-z][a-z0-9+.-]{1,20}:)?[/\\]{2}[^\s"'<>()[\]{}|]+/gi;
 const WEB_LIKE = /\b(?:https?|ftps?|wss?|file):(?![/\\]{2})[^\s"'<>()[\]{}|]+/gi;
 const SCHEME_LIKE = /\b(?:data|mailto|tel|sms|javascript|blob|magnet|xmpp|sip):[^\s"'<>]+/gi;
 const MAIL_LIKE = /(?<![^\s"'<>()[\]{},;:@])[^\s"'<>()[\]{},;:@]+@[^\s"'<>()[\]{},;:@]+/g;
-const HOST_LIKE = /(?<![\p{L}\p{N}_@.-])(?:[\p{L}\p{N}_-]+\.)+[\p{L}\p{N}-]{2,}\.?(?::\d+)?(?:[/?#][^\s"'<>]*)?/giu;
+const HOST_LIKE =
+  /(?<![\p{L}\p{N}_@.-])(?:[\p{L}\p{N}_-]+\.)+[\p{L}\p{N}-]{2,}\.?(?::\d+)?(?:[/?#][^\s"'<>]*)?/giu;
 const NUMERIC_HOST = /(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?(?:[/?#][^\s"'<>]*)?/g;
 const PHONE_LIKE = /\+\d[\d ()-]{6,}\d/g;
 
@@ -165,10 +166,8 @@ function textsIn(value: unknown, key: string, depth = 0): { key: string; text: s
   if (typeof value !== "object" || value === null) return [];
   if (depth > MAX_DEPTH) return [{ key: "url", text: JSON.stringify(value) }];
   if (Array.isArray(value)) return value.flatMap((item) => textsIn(item, key, depth + 1));
-  return Object.entries(value).flatMap(([name, item]) => [
-    { key: "", text: name },
-    ...textsIn(item, name, depth + 1),
-  ]);
+  const names = Object.keys(value).map((text) => ({ key: "", text }));
+  return names.concat(Object.entries(value).flatMap(([name, item]) => textsIn(item, name, depth + 1)));
 }
 
 /** As a whole: the beginning of a longer address is another one. */

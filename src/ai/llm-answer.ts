@@ -73,19 +73,27 @@ function textOf(content: unknown): string {
     .join("");
 }
 
-/** Some servers give no ids, or the arguments as an object instead of as its text. */
+/** Some servers give no ids, or the same one to all, or the arguments as an object instead of as its text. */
 function callsOf(calls: unknown): ToolCall[] {
   const list: unknown[] = Array.isArray(calls) ? calls.slice(0, MAX_CALLS) : [];
+  const taken = new Set<string>();
   return list.flatMap((call, index) => {
     const { name, arguments: args = "{}" } = record(record(call)["function"]);
     const { id } = record(call);
     if (typeof name !== "string") return [];
+    const own = typeof id === "string" && id !== "" && !taken.has(id) ? id : madeUpId(index);
+    taken.add(own);
     return {
-      id: typeof id === "string" && id !== "" ? id : `call_${index}`,
+      id: own,
       name,
       arguments: typeof args === "string" ? args : JSON.stringify(args),
     };
   });
+}
+
+/** Nine letters and digits: one provider takes nothing else. */
+function madeUpId(index: number): string {
+  return `call${String(index).padStart(5, "0")}`;
 }
 
 function usageOf(usage: unknown): CompletionSuccess["usage"] {

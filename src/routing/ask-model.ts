@@ -121,7 +121,9 @@ function tellLimits(
   const { model } = connection;
   const sentences = [
     ...(blind && images
-      ? [`The model ${model} does not read pictures, so the attached ones were not read.`]
+      ? [
+          `Not read: ${run.input.images.map(({ filename }) => filename).join(", ")}. The model ${model} does not see pictures.`,
+        ]
       : []),
     // Nobody misses the tool that makes files before it was asked for.
     ...(no_tools && tools.some(({ tool }) => tool.target !== FILES_TARGET)

@@ -49,10 +49,7 @@ export async function converse(app: App, run: Run, talk: Talk): Promise<Completi
     usage = sum(usage, answer.usage);
     if (!tools || answer.tool_calls.length === 0) return ended(run, { ...answer, usage }, talk);
     tally.rounds += 1;
-    const calls = answer.tool_calls.map((call, index) => ({
-      ...call,
-      id: `${call.id}_${tally.rounds}_${index}`,
-    }));
+    const calls = answer.tool_calls;
     const made = await makeCalls(app, run, talk, { calls, tally });
     messages.push({ role: "assistant", content: answer.text, tool_calls: calls });
     messages.push(...resultMessages(run, talk, { calls, made, tally }));
@@ -104,7 +101,8 @@ async function makeCalls(
   const made = await Promise.all(
     calls.map((call, index) => {
       const offered = talk.tools.find(({ offer }) => offer.name === call.name);
-      if (index >= MAX_CALLS_AT_ONCE || tally.count >= MAX_CALLS) return tooMany(call, offered);
+      if (index >= MAX_CALLS_AT_ONCE || tally.count >= MAX_CALLS)
+        return Promise.resolve(tooMany(call, offered));
       tally.count += 1;
       const asked = { call, offered, tainted, calls: tally.calls };
       if (offered === undefined || offered.tool.read_only) return makeCall(app, run, talk, asked);

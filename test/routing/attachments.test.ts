@@ -152,3 +152,26 @@ test("nothing in a file, nor its name, becomes an instruction", async () => {
   expect(before).not.toContain("Obey me");
   expect(user.split("Obey me").length).toBeGreaterThan(2);
 });
+
+test("a picture goes to the model beside the words, after every file's line", async () => {
+  await using t = await mailroom();
+  await sendCall(t, [fileOf("pic.png", pngOf(40, 20))]);
+  const content = t.model.requests[0]?.body?.messages.at(-1)?.content as unknown;
+  expect(content).toMatchObject([
+    { type: "text", text: expect.stringContaining("pic.png (image/png") },
+    { type: "image_url", image_url: { url: expect.stringMatching(/^data:image\/png;base64,/) } },
+  ]);
+});
+
+test("a model that does not see is asked again without pictures, and the answer says so", async () => {
+  const reply = ({ messages }: { messages: { content: unknown }[] }) =>
+    typeof messages.at(-1)?.content === "string"
+      ? "Words only."
+      : Response.json({ error: { message: "image_url is not supported by this model" } }, { status: 400 });
+  await using t = await mailroom({ model: { reply } });
+  await sendCall(t, [fileOf("pic.png", pngOf(40, 20))]);
+  expect(await warningsOf(t)).toEqual(["Not read: pic.png. The model stand-in does not see pictures."]);
+  expect((await t.newest()).result).toBe("Words only.");
+  await sendCall(t, [fileOf("pic.png", pngOf(40, 20))]);
+  expect(t.model.requests).toHaveLength(3);
+});

@@ -21,7 +21,7 @@ const EVENTS: ServedTool = {
     required: ["day"],
     additionalProperties: false,
   },
-  run: ({ day }) => `Lunch on ${day}`,
+  run: ({ day }) => `Lunch on ${String(day)}`,
 };
 const CREATE: ServedTool = { name: "create_event", description: "Makes one.", run: () => "created 7" };
 const CLEAR: ServedTool = { name: "clear", annotations: { destructiveHint: true }, run: () => "all gone" };
@@ -69,23 +69,29 @@ const create = (args: Record<string, unknown> = { title: "Lunch" }): Wanted => (
 });
 
 describe("tools of an inbox", () => {
-  test("are offered by their server's name, and a call is answered between marks and becomes a step", async () => {
-    await using room = await toolRoom([[list()]]);
-    const done = await call(room, "What is on Monday?");
-    const [first, second] = room.model.requests;
-    const names = first?.body?.tools?.map((tool) => tool.function.name);
-    expect(names).toEqual([
+  test("are offered by their server's name, with what it says of them", async () => {
+    await using room = await toolRoom([]);
+    await call(room, "Hello");
+    const offers = room.model.requests[0]?.body?.tools ?? [];
+    expect(offers.map((tool) => tool.function.name)).toEqual([
       "calendar__list_events",
       "calendar__create_event",
       "calendar__clear",
       "files__create_file",
     ]);
-    expect(first?.body?.tools?.[0]?.function.description).toBe("As mcp:calendar describes it: Lists events.");
+    expect(offers[0]?.function.description).toBe("As mcp:calendar describes it: Lists events.");
+  });
+
+  test("are called as asked; what they say stands between marks and becomes a step", async () => {
+    await using room = await toolRoom([[list()]]);
+    const done = await call(room, "What is on Monday?");
     expect(room.tools.calls).toEqual([{ name: "list_events", args: { day: "Monday" } }]);
-    const [asked, answered] = second?.body?.messages.slice(-2) ?? [];
-    expect(asked?.tool_calls?.[0]?.function.name).toBe("calendar__list_events");
-    expect(answered).toMatchObject({ role: "tool", tool_call_id: asked?.tool_calls?.[0]?.id });
-    expect(answered?.content).toMatch(/^<<DATA ([0-9a-f]{32})>>\nLunch on Monday\n<<END \1>>$/);
+    const messages = room.model.requests[1]?.body?.messages.slice(-2);
+    const content = expect.stringMatching(/^<<DATA ([0-9a-f]{32})>>\nLunch on Monday\n<<END \1>>$/);
+    expect(messages).toMatchObject([
+      { role: "assistant", tool_calls: [{ id: "call_0", function: { name: "calendar__list_events" } }] },
+      { role: "tool", tool_call_id: "call_0", content },
+    ]);
     expect(done.steps).toMatchObject([
       {
         type: "tool_call",
@@ -118,9 +124,9 @@ describe("tools of an inbox", () => {
   test("that change something are called one after the other, in order", async () => {
     const seen: string[] = [];
     const run = async ({ title }: Record<string, unknown>) => {
-      seen.push(`${title} begins`);
+      seen.push(`${String(title)} begins`);
       await new Promise((resolve) => setTimeout(resolve, 5));
-      seen.push(`${title} ends`);
+      seen.push(`${String(title)} ends`);
       return "ok";
     };
     await using room = await toolRoom([[create({ title: "a" }), create({ title: "b" })]], {
@@ -308,7 +314,7 @@ describe("the talk with the model", () => {
   test("shows no secret in its steps", async () => {
     const key = `sk-${"a1B2".repeat(8)}`;
     await using room = await toolRoom([[create({ password: "hunter2", note: `the key is ${key}` })]], {
-      served: [{ ...CREATE, run: ({ note }) => `noted: ${note}` }],
+      served: [{ ...CREATE, run: ({ note }) => `noted: ${String(note)}` }],
     });
     const done = await call(room, "@calendar Note it");
     expect(room.tools.calls[0]?.args["note"]).toContain(key);

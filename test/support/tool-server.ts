@@ -61,12 +61,16 @@ async function answerTo(
   }
   if (method === "tools/list")
     return {
-      tools: server.tools.map(({ run: _, inputSchema = ANY_OBJECT, ...tool }) => ({ ...tool, inputSchema })),
+      tools: server.tools.map(({ name, description, annotations, inputSchema = ANY_OBJECT }) => ({
+        name,
+        description,
+        annotations,
+        inputSchema,
+      })),
     };
   if (method !== "tools/call") return undefined;
   const { name = "", arguments: args = {} } = params;
   server.calls.push({ name, args });
-  const said = await server.tools.find((tool) => tool.name === name)?.run?.(args);
-  if (typeof said === "object") return said;
-  return { content: [{ type: "text", text: said === undefined ? "done" : String(said) }] };
+  const said = (await server.tools.find((tool) => tool.name === name)?.run?.(args)) ?? "done";
+  return typeof said === "string" ? { content: [{ type: "text", text: said }] } : said;
 }

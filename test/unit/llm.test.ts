@@ -68,6 +68,52 @@ test("returns the text, the model, the usage and why it ended", async () => {
   });
 });
 
+test("gives the calls that a model asks for, each with an id of its own", async () => {
+  const called = (id: unknown, args: unknown) => ({ id, function: { name: "look", arguments: args } });
+  const tool_calls = [called("a", "{}"), called("a", { q: 1 }), called("", undefined), { id: "b" }, null];
+  const body = { choices: [{ message: { content: null, tool_calls }, finish_reason: "tool_calls" }] };
+  await using server = replying(body);
+  expect(await ask({ connection: connectionTo({ base_url: server.base_url }) })).toMatchObject({
+    ok: true,
+    text: "",
+    tool_calls: [
+      { id: "a", name: "look", arguments: "{}" },
+      { id: "call00001", name: "look", arguments: '{"q":1}' },
+      { id: "call00002", name: "look", arguments: "{}" },
+    ],
+  });
+});
+
+test("sends tools, calls, their results and pictures as the interface takes them", async () => {
+  const tool = { name: "look", description: "Looks.", parameters: { type: "object" } };
+  await ask({
+    tools: [tool],
+    messages: [
+      { role: "user", content: "See", images: [{ content_type: "image/png", bytes: new Uint8Array([1]) }] },
+      { role: "assistant", content: "", tool_calls: [{ id: "a", name: "look", arguments: "{}" }] },
+      { role: "tool", content: "seen", tool_call_id: "a" },
+    ],
+  });
+  expect(model.requests[0]?.body).toMatchObject({
+    tools: [{ type: "function", function: tool }],
+    messages: [
+      {
+        role: "user",
+        content: [
+          { type: "text", text: "See" },
+          { type: "image_url", image_url: { url: "data:image/png;base64,AQ==" } },
+        ],
+      },
+      {
+        role: "assistant",
+        content: null,
+        tool_calls: [{ id: "a", type: "function", function: { name: "look", arguments: "{}" } }],
+      },
+      { role: "tool", content: "seen", tool_call_id: "a" },
+    ],
+  });
+});
+
 test("sends the messages and options as they are, under the connection's own headers and no others", async () => {
   const headers = { "x-team": "mail", "user-agent": "Custom" };
   await ask({ connection: connectionTo({ headers }), max_tokens: 50, temperature: 0 });
