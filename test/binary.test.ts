@@ -7,24 +7,20 @@ import { acceptedSignatures } from "../src/cli/demo-signatures.ts";
 import { createResolver } from "../src/lib/dns.ts";
 import { loadDkimKeys } from "../src/mail/dkim.ts";
 import { createSender } from "../src/mail/send.ts";
+import { builtBinary } from "./support/binary.ts";
 import { type MailParts, rawMail } from "./support/mails.ts";
 import { type SmtpSink, startSmtpSink } from "./support/smtp-sink.ts";
 
 const ROOT = join(import.meta.dir, "..");
-const BUILD_MS = 60_000;
+const BINARY = await builtBinary();
 /** The checkpoint thread does not begin below this. */
 const MIN_LOG_BYTES = 4 * 1_048_576;
 
 let dir: string;
-let binary: string;
 
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), "mailwright-binary-"));
-  binary = join(dir, "bin", "mailwright");
-  const built = runBuild(["--outfile", binary]);
-  expect(await new Response(built.stderr).text()).toBe("");
-  expect(await built.exited).toBe(0);
-}, BUILD_MS);
+});
 
 afterAll(() => rm(dir, { recursive: true, force: true }));
 
@@ -156,7 +152,7 @@ async function emptyFolder(): Promise<string> {
 }
 
 async function run(cwd: string, args: string[]) {
-  const process = Bun.spawn([binary, ...args], {
+  const process = Bun.spawn([BINARY, ...args], {
     cwd,
     env: {},
     stdin: "ignore",
@@ -206,7 +202,7 @@ interface Running extends AsyncDisposable {
 }
 
 async function startServer(folder: string): Promise<Running> {
-  const process = Bun.spawn([binary, "serve"], {
+  const process = Bun.spawn([BINARY, "serve"], {
     cwd: folder,
     env: {},
     stdin: "ignore",

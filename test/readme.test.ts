@@ -1,10 +1,12 @@
 import { describe, expect, test } from "bun:test";
-import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { dnsRecords, loadDkimKeys } from "../src/mail/dkim.ts";
+import { builtBinary } from "./support/binary.ts";
 
 const ROOT = join(import.meta.dir, "..");
+const BINARY = await builtBinary();
 const MISSING = ["curl", "openssl"].filter((name) => Bun.which(name) === null);
 
 if (MISSING.length > 0) console.log(`skipped: apt-get install --no-install-recommends ${MISSING.join(" ")}`);
@@ -79,8 +81,7 @@ async function openDesk() {
   const text = (await readme()).replaceAll("127.0.0.1:8080", `127.0.0.1:${http}`);
   const blocks = text.replaceAll("127.0.0.1:2525", `127.0.0.1:${smtp}`).matchAll(/^```sh\n(.*?)^```$/gms);
   const command = join(folder, "mailwright");
-  await Bun.write(command, `#!/bin/sh\nexec '${process.execPath}' '${join(ROOT, "src/main.ts")}' "$@"\n`);
-  await chmod(command, 0o755);
+  await symlink(BINARY, command);
   const options = {
     cwd: folder,
     env: { PATH: `${folder}:/usr/local/bin:/usr/bin:/bin`, NO_PROXY: "127.0.0.1" },

@@ -1,8 +1,9 @@
-import { expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { createHttp } from "../../src/http/server.ts";
 import { mintApiKey } from "../../src/lib/secrets.ts";
 import { storeRawMail } from "../../src/messages/accept.ts";
 import { type Answer, type Caller, type TestApp, testApp } from "../support/app.ts";
+import { startLooseServer } from "../support/oauth-loose-server.ts";
 import { storeMessages } from "./archive.ts";
 
 const PUBLIC = new Set([
@@ -21,10 +22,13 @@ const PUBLIC = new Set([
   "POST /auth/login",
   "POST /auth/logout",
   "POST /contacts",
+  "GET /integrations/:provider/callback",
+  "GET /integrations/mcp/callback",
+  "GET /integrations/mcp/client-metadata.json",
 ]);
 
 /** What belongs to nobody, and is there for every account. */
-const SHARED = new Set(["POST /recipes/:recipe_id/apply"]);
+const SHARED = new Set(["POST /recipes/:recipe_id/apply", "POST /integrations/:provider/connect"]);
 
 /** What each route with an id is tried on: the path of something that the owner has. */
 const OWNED: Record<string, (owner: Owner) => string> = {
@@ -49,6 +53,8 @@ const OWNED: Record<string, (owner: Owner) => string> = {
   "POST /custom-domains/:domain_id/verify": (owner) => `/custom-domains/${owner.domain_id}/verify`,
   "DELETE /custom-domains/:domain_id": (owner) => `/custom-domains/${owner.domain_id}`,
   "POST /connections/:connection_id/test": (owner) => `/connections/${owner.connection_id}/test`,
+  "POST /integrations/mcp/:connection_id/connect": (owner) =>
+    `/integrations/mcp/${owner.mcp_connection_id}/connect`,
 };
 
 const CONTEXT = { title: "Brand voice", body: "Plain words.", kind: "instruction" };
@@ -62,6 +68,11 @@ const BODIES: Record<string, unknown> = {
   "POST /auth/set-password": { password: "quiet river 42" },
 };
 
+/** Asks for authorisation, and has an authorization server. */
+const mcpServer = startLooseServer();
+const LOOPBACK = { allow: ["127.0.0.1"] };
+afterAll(() => mcpServer[Symbol.asyncDispose]());
+
 /** A port where nobody listens: nothing here may ask the world. */
 const NO_DNS = { servers: ["127.0.0.1:9"] };
 
@@ -70,6 +81,7 @@ interface Owner {
   key_id: string;
   inbox_id: string;
   connection_id: string;
+  mcp_connection_id: string;
   domain_id: string;
   context_id: string;
   message_id: string;
@@ -130,7 +142,7 @@ test("the public routes are the ones that are meant to be", async () => {
 });
 
 test("another user's id is answered exactly as one that nobody has, and the owner is served", async () => {
-  await using t = await testApp({ llm: { kind: "demo" }, dns: NO_DNS });
+  await using t = await testApp({ llm: { kind: "demo" }, dns: NO_DNS, egress: LOOPBACK });
   const bob = await t.as("bob@example.com");
   for (const route of closedRoutes(t).filter(({ path, name }) => path.includes(":") && !SHARED.has(name))) {
     const make = OWNED[route.name];
@@ -167,7 +179,7 @@ test("the owner is served on every route without an id, with X-API-Key and with 
 });
 
 test("lists show nothing of another user", async () => {
-  await using t = await testApp({ llm: { kind: "demo" } });
+  await using t = await testApp({ llm: { kind: "demo" }, egress: LOOPBACK });
   await ownerOfEverything(t, "ada");
   const bob = await t.as("bob@example.com");
   expect((await bob.get("/inboxes")).body).toEqual([]);
@@ -179,7 +191,7 @@ test("lists show nothing of another user", async () => {
 });
 
 test("an attachment is not found under another message of the same owner", async () => {
-  await using t = await testApp({ llm: { kind: "demo" } });
+  await using t = await testApp({ llm: { kind: "demo" }, egress: LOOPBACK });
   const owner = await ownerOfEverything(t, "ada");
   const other = await owner.caller.post("/v1/messages", { instruction: "Another" });
   const path = `/messages/${other.body.message_id}/attachments/${owner.attachment_id}`;
@@ -199,6 +211,7 @@ async function ownerOfEverything(t: TestApp, name: string): Promise<Owner> {
   const caller = await t.as(`${name.toLowerCase().replaceAll(/[^a-z]+/g, "-")}@example.com`);
   const inbox = await caller.post("/inboxes", {});
   const connection = await caller.post("/connections", { kind: "demo" });
+  const mcp = await caller.post("/connections", { kind: "mcp", base_url: mcpServer.url });
   const domain = await caller.post("/custom-domains", { domain: "ai.acme.test" });
   const context = await caller.post("/contexts", CONTEXT);
   const message = await caller.post("/v1/messages", {
@@ -212,6 +225,7 @@ async function ownerOfEverything(t: TestApp, name: string): Promise<Owner> {
     key_id: keys.body[0].id,
     inbox_id: inbox.body.id,
     connection_id: connection.body.id,
+    mcp_connection_id: mcp.body.id,
     domain_id: domain.body.id,
     context_id: context.body.id,
     message_id: message.body.message_id,

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type OpenApiDocument, openApiOf } from "../../src/http/openapi.ts";
 import type { Json } from "../../src/http/openapi-schema.ts";
 import { createHttp } from "../../src/http/server.ts";
@@ -27,14 +27,23 @@ const withIds = operations.filter(({ parameters }) =>
   parameters.some(({ in: place, schema }) => place === "path" && schema["format"] === "uuid"),
 );
 
+/** One for all that is refused: a refusal leaves nothing behind. */
+let t: TestApp;
+let ada: Caller;
+
+beforeAll(async () => {
+  t = await testApp(CONFIG);
+  ada = await t.as("ada@example.com");
+});
+
+afterAll(() => t[Symbol.asyncDispose]());
+
 test("there is something to try", () => {
   expect([operations.length > 45, withBody.length > 15, withIds.length > 15]).toEqual([true, true, true]);
 });
 
 describe("whatever the route", () => {
   test.each(withIds)("$name refuses an id that is no uuid, and names the parameter", async (operation) => {
-    await using t = await testApp(CONFIG);
-    const ada = await t.as("ada@example.com");
     const id = operation.parameters.find(({ in: place }) => place === "path");
     for (const bad of ["not-an-id", "123", "%27", "0198c0ff-ee00-7000-8000-00000000caf", "x".repeat(500)]) {
       const path = operation.path.replace(/\{\w+\}/, bad).replaceAll(/\{\w+\}/g, Bun.randomUUIDv7());
@@ -48,8 +57,6 @@ describe("whatever the route", () => {
   });
 
   test.each(writing)("$name refuses a body that is no JSON object", async (operation) => {
-    await using t = await testApp(CONFIG);
-    const ada = await t.as("ada@example.com");
     const path = pathOf(operation);
     const bad: [body: string, type: string][] = [
       ["{ not json", "application/json"],
@@ -69,8 +76,6 @@ describe("whatever the route", () => {
   });
 
   test.each(writing)("$name refuses a body over the transport's cap with 413", async (operation) => {
-    await using t = await testApp(CONFIG);
-    const ada = await t.as("ada@example.com");
     const megabytes = operation.path === "/v1/messages" ? 40 : 1;
     const body = `{"pad":"${"x".repeat(megabytes * 1_048_576)}"}`;
     const answer = await send(t, ada, operation, { path: pathOf(operation), body });
@@ -79,8 +84,6 @@ describe("whatever the route", () => {
 
   const demanding = withBody.filter(({ body }) => membersOf(body).required.length > 0);
   test.each(demanding)("$name names each member that is missing", async (operation) => {
-    await using t = await testApp(CONFIG);
-    const ada = await t.as("ada@example.com");
     const answer = await send(t, ada, operation, { path: pathOf(operation), body: "{}" });
     const faults = (answer.body.errors as { path: string; code: string }[]).map(
       ({ path, code }) => `${path} ${code}`,
@@ -92,8 +95,6 @@ describe("whatever the route", () => {
   test.each(withBody)(
     "$name refuses a value of the wrong kind for each of its members",
     async (operation) => {
-      await using t = await testApp(CONFIG);
-      const ada = await t.as("ada@example.com");
       const { properties } = membersOf(operation.body);
       for (const [name, schema] of Object.entries(properties)) {
         const wrong = wrongFor(schema);
@@ -111,8 +112,6 @@ describe("whatever the route", () => {
   );
 
   test.each(withBody)("$name refuses a text that is too long for each of its members", async (operation) => {
-    await using t = await testApp(CONFIG);
-    const ada = await t.as("ada@example.com");
     const { properties } = membersOf(operation.body);
     for (const [name, schema] of Object.entries(properties)) {
       const { maxLength } = branchOf(schema, "string") as { maxLength?: number };
@@ -127,10 +126,13 @@ describe("whatever the route", () => {
   test.each(withBody)("$name takes no notice of a member that it does not know", async (operation) => {
     const answers: unknown[] = [];
     for (const extra of [{}, { not_known: { deep: [1] }, __proto__x: 1 }]) {
-      await using t = await testApp(CONFIG);
-      const ada = await t.as("ada@example.com");
+      await using fresh = await testApp(CONFIG);
+      const caller = await fresh.as("ada@example.com");
       const given = { ...operation.example, ...extra };
-      const answer = await send(t, ada, operation, { path: pathOf(operation), body: JSON.stringify(given) });
+      const answer = await send(fresh, caller, operation, {
+        path: pathOf(operation),
+        body: JSON.stringify(given),
+      });
       answers.push([answer.status, answer.body.code]);
     }
     expect(answers[1]).toEqual(answers[0]);

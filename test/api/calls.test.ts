@@ -162,11 +162,11 @@ test("reads attached text, tells the model every name and says which file it cou
   });
   expect(answer.body.status).toBe("done");
   const asked = model.requests[0]?.body?.messages.at(-1)?.content ?? "";
-  expect(asked).toContain("Attached files: notes.md, scan.bin, empty.txt, lines.txt");
+  expect(asked).toContain("Attached files: notes.md (text/markdown, 15 bytes: 15 characters), scan.bin (");
   expect(asked).toContain("File notes.md:\nMeet on Monday.");
   expect(asked).toContain("Hello you");
   expect(answer.body.steps.map((step: { output: string }) => step.output)).toEqual([
-    "Not read: scan.bin (only text files can be read yet).",
+    "Not read: scan.bin (this type of file can't be read).",
   ]);
   // What came in is not something that the route produced.
   expect(answer.body.attachments).toEqual([]);

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { type Answer, type Caller, type TestApp, testApp } from "../support/app.ts";
+import { ownMs } from "../support/own-time.ts";
 
 const MAX_FILE_BYTES = 262_144;
 const BOM = "\ufeff";
@@ -106,7 +107,7 @@ test("a form over 512 KB is not even read to its end", async () => {
 test("a file that takes long to look through does not", async () => {
   await using t = await testApp();
   const ada = await t.as("ada@example.com");
-  const started = performance.now();
+  const started = ownMs();
   for (const text of [
     `# a${" ".repeat(250_000)}b\u2028`,
     `# ${"# ".repeat(125_000)}b`,
@@ -116,7 +117,7 @@ test("a file that takes long to look through does not", async () => {
     "~~~\n`".repeat(50_000),
   ])
     expect((await upload(t, ada, text, "x.md")).status).toBe(201);
-  expect(performance.now() - started).toBeLessThan(5_000);
+  expect(ownMs() - started).toBeLessThan(5_000);
 });
 
 test("a form of as many parts as fit is looked through at once, and one that is no multipart form not at all", async () => {
@@ -124,7 +125,7 @@ test("a form of as many parts as fit is looked through at once, and one that is 
   const ada = await t.as("ada@example.com");
   const parts = Array.from({ length: 9_000 }, (_, number) => part(`name="p${number}"`, ""));
   const fields = Array.from({ length: 70_000 }, (_, number) => `p${number}=`);
-  const started = performance.now();
+  const started = ownMs();
   for (let count = 0; count < 5; count += 1)
     expect((await uploadRaw(t, ada, parts.join(""))).status).toBe(422);
   const answer = await t.request("/contexts/upload", {
@@ -133,7 +134,7 @@ test("a form of as many parts as fit is looked through at once, and one that is 
     body: fields.join("&").slice(0, 524_288),
   });
   expect([answer.status, answer.body.errors[0]]).toMatchObject([422, { path: "body.file", code: "missing" }]);
-  expect(performance.now() - started).toBeLessThan(1_000);
+  expect(ownMs() - started).toBeLessThan(1_000);
 });
 
 test.each([

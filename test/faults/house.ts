@@ -3,8 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Sqlite from "better-sqlite3";
 import { stringify } from "smol-toml";
+import { builtBinary } from "../support/binary.ts";
+import { layKeys } from "../support/keys.ts";
 
-const MAIN = new URL("../../src/main.ts", import.meta.url).pathname;
+const BINARY = await builtBinary();
 const READY_MS = 15_000;
 
 type Settings = Record<string, Record<string, unknown>>;
@@ -38,9 +40,11 @@ export async function house(settings: Settings = {}, folder?: string): Promise<H
   const base = await mkdtemp(join(tmpdir(), "mailwright-house-"));
   const dir = folder ?? join(base, "data");
   await mkdir(dir, { recursive: true });
+  // A folder that is given may hold what a server has left behind.
+  if (folder === undefined) await layKeys(dir);
   const config = join(base, "config.toml");
   await writeFile(config, stringify(merged(settings, dir)));
-  const command = (...words: string[]) => [process.execPath, MAIN, ...words, "--config", config];
+  const command = (...words: string[]) => [BINARY, ...words, "--config", config];
   const spawn = () =>
     Bun.spawn(command("serve"), { cwd: base, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
   return {

@@ -5,7 +5,7 @@ import { account, type House, house, inbox, type ServerProcess } from "./house.t
 import { closing, faultsOf, type Load, startLoad, untilIdle, within } from "./load.ts";
 
 /** `FAULT_ROUNDS=50 bun test test/faults/kill.test.ts` for the full run. */
-const ROUNDS = Number(process.env["FAULT_ROUNDS"] ?? 6);
+const ROUNDS = Number(process.env["FAULT_ROUNDS"] ?? 4);
 const ROUND_MS = 4_000;
 /** A server is killed up to this long after it was started, or after it got ready. */
 const LIVES_MS = 800;
@@ -24,7 +24,7 @@ async function killing(at: House): Promise<{ load: Load; kills: number }> {
   const from = ["ann@client.example", "bob@client.example", "eve@stranger.example", "joe@other.example"];
   const load = startLoad({ server: () => server?.smtp, to, from, clients: 12, pause_ms: 1 });
   for (let round = 0; round < ROUNDS; round += 1) {
-    if (round % 6 === 5) {
+    if (round % 4 === 3) {
       // In the middle of its start, too.
       const child = at.spawn();
       await Bun.sleep(Math.random() * LIVES_MS);

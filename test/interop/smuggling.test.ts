@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { dotStuffed, rawClient, upToData } from "./raw-client.ts";
 import { mailOf, OWNER, smtpDoor } from "./smtp-door.ts";
+import { ownMs } from "../support/own-time.ts";
 
 /** What stands in the middle of the mail, as the client sends it. None of it ends the mail. */
 const SEQUENCES = [
@@ -107,10 +108,10 @@ test("a megabyte of doubled dots is taken within half a second and keeps one dot
     using client = await rawClient(door.address);
     await upToData(client, OWNER, [door.inbox]);
     const head = mailOf("dots", "");
-    const started = performance.now();
+    const started = ownMs();
     client.write(`${head}${"..\r\n".repeat(lines)}.\r\n`);
     expect(await client.reply()).toStartWith("250");
-    tries.push(performance.now() - started);
+    tries.push(ownMs() - started);
     expect((await door.stored()).at(-1) === head + ".\r\n".repeat(lines)).toBe(true);
   }
   expect(Math.min(...tries)).toBeLessThan(500);

@@ -10,6 +10,7 @@ import { composeReply } from "../../src/mail/compose.ts";
 import { type DkimKeys, dnsRecords, loadDkimKeys, signMail } from "../../src/mail/dkim.ts";
 import { startDnsServer, type TestDnsServer } from "../support/dns-server.ts";
 import { dkimpyPasses, hasDkimpy, hasOpendkim, opendkimPasses } from "../support/verifiers.ts";
+import { ownMs } from "../support/own-time.ts";
 
 const DOMAIN = "mail.example";
 const MESSAGE = [
@@ -144,9 +145,9 @@ describe("signatures", () => {
 
   test("take time that grows with the mail and no faster, whatever white space is in it", async () => {
     const head = MESSAGE.slice(0, MESSAGE.indexOf("\r\n\r\n") + 4);
-    const started = performance.now();
+    const started = ownMs();
     await signed(head + " ".repeat(1_000_000) + "x" + " \r\n".repeat(300_000));
-    expect(performance.now() - started).toBeLessThan(2_000);
+    expect(ownMs() - started).toBeLessThan(2_000);
   });
 });
 

@@ -10,6 +10,7 @@ import {
   readHeaders,
   receivedCount,
 } from "../../src/mail/headers.ts";
+import { ownMs } from "../support/own-time.ts";
 
 const read = (text: string, encoding: BufferEncoding = "utf8") => readHeaders(Buffer.from(text, encoding));
 const author = (...from: string[]) =>
@@ -204,13 +205,13 @@ describe("author", () => {
 
   test("an address of marks that pile up on one letter is refused at once, and quoted in short", () => {
     const marks = `a${"\u0315\u0300\u05ae".repeat(9_000)}`;
-    const started = performance.now();
+    const started = ownMs();
     for (const address of [`${marks}@a.test`, `a@${marks}.test`]) {
       const from = fromMailbox(read(`From: ${address}\r\n\r\n`));
       expect(from.ok ? "" : from.problem).toEndWith(" is not a mail address of a domain name.");
       expect(JSON.stringify(from).length).toBeLessThan(300);
     }
-    expect(performance.now() - started).toBeLessThan(300);
+    expect(ownMs() - started).toBeLessThan(300);
   });
 
   test("costs little for the worst that fits in a header", () => {
@@ -231,10 +232,10 @@ describe("author", () => {
       "(\\",
     ]) {
       const headers = read(`From: ${text.repeat(Math.floor(60_000 / text.length))}\r\n\r\n`);
-      const started = performance.now();
+      const started = ownMs();
       fromMailbox(headers);
       decodeWords(headers.get("from") ?? "");
-      expect(performance.now() - started).toBeLessThan(250);
+      expect(ownMs() - started).toBeLessThan(250);
     }
   });
 });

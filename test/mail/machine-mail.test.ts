@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readHeaders } from "../../src/mail/headers.ts";
 import { bounceDetails, classifyMail, type MailSigns } from "../../src/mail/machine-mail.ts";
+import { ownMs } from "../support/own-time.ts";
 
 const classify = (lines: string[], signs: Partial<MailSigns> = {}) =>
   classifyMail({
@@ -190,9 +191,9 @@ describe("delivery reports", () => {
   test("are read no further than 256 KB, and at little cost", () => {
     expect(bounceDetails(`${"x\n".repeat(200_000)}${REPORT.join("\n")}`)).toEqual({});
     for (const text of ["\n ", "\n", "--\n", "a:b\n", ";", "Content-Type: message/rfc822\n", " "]) {
-      const started = performance.now();
+      const started = ownMs();
       bounceDetails(`Content-Type: message/delivery-status\n\n${text.repeat(300_000)}`);
-      expect(performance.now() - started).toBeLessThan(500);
+      expect(ownMs() - started).toBeLessThan(500);
     }
   });
 });

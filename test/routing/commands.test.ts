@@ -81,7 +81,6 @@ describe("targets and flags", () => {
   });
 
   test.each([
-    ["--private", "--private is not possible yet: the result stays in the activity."],
     ["--format=exe", "--format must be one of text, markdown, html, json, csv; it was left out."],
     ["--max-tokens=0", "--max-tokens must be a whole number up to 1000000; it was left out."],
     ["--max-tokens=many", "--max-tokens must be a whole number up to 1000000; it was left out."],

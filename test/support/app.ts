@@ -1,4 +1,4 @@
-import { cp, mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createApiKey } from "../../src/accounts/api-keys.ts";
@@ -10,10 +10,9 @@ import { openApiOf } from "../../src/http/openapi.ts";
 import { createHttp } from "../../src/http/server.ts";
 import { createWorker } from "../../src/jobs/worker.ts";
 import { createLog } from "../../src/log.ts";
-import { loadDkimKeys } from "../../src/mail/dkim.ts";
-import { loadCertificate } from "../../src/smtp/certificate.ts";
 import { type SmtpDoor, startSmtp } from "../../src/smtp/listener.ts";
 import { type Contract, contractOf } from "./contract.ts";
+import { layKeys } from "./keys.ts";
 
 /** One for all tests of a process: the document does not depend on the configuration. */
 let contract: Contract | undefined;
@@ -62,7 +61,7 @@ export async function testApp(overrides: ConfigOverrides = {}, smtp_port?: numbe
   await using built = new AsyncDisposableStack();
   const dir = await mkdtemp(join(tmpdir(), "mailwright-test-"));
   built.defer(() => rm(dir, { recursive: true, force: true }));
-  await cp(await keys, dir, { recursive: true });
+  await layKeys(dir);
   const clock = testClock();
   const config = defaultConfig({
     ...overrides,
@@ -111,14 +110,6 @@ export async function testApp(overrides: ConfigOverrides = {}, smtp_port?: numbe
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
 }
-
-/** DKIM keys and the certificate are slow to make: one set serves all tests of a process. */
-const keys = (async () => {
-  const dir = await mkdtemp(join(tmpdir(), "mailwright-keys-"));
-  await loadDkimKeys(dir);
-  await loadCertificate(defaultConfig({ data: { dir }, smtp: { hostname: "mx.mw.test" } }));
-  return dir;
-})();
 
 async function caller(app: App, email: string, request: TestApp["request"]): Promise<Caller> {
   const user = await createVerifiedUser(app, { email });

@@ -20,6 +20,7 @@ export interface Contract {
 /** Holds answers against the document; members that it does not name are faults too. */
 export function contractOf(document: OpenApiDocument): Contract {
   const closed = closeObjects(document) as OpenApiDocument;
+  const places = placesOf(closed);
   const ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false });
   formats.default(ajv);
   ajv.addSchema(closed, "doc");
@@ -45,7 +46,7 @@ export function contractOf(document: OpenApiDocument): Contract {
   };
   return {
     check(said) {
-      const place = placeOf(closed, said);
+      const place = placeOf(places, said);
       if (place === undefined) {
         if (said.status >= 400) checkProblem(said);
         return;
@@ -70,16 +71,29 @@ function typeOf({ content_type }: Said): string {
   return content_type.split(";")[0] ?? "";
 }
 
-function placeOf(
-  document: OpenApiDocument,
-  { method, path }: Said,
-): { operation: Json; pointer: string } | undefined {
+interface Place {
+  form: RegExp;
+  template: string;
+  operations: Record<string, Json>;
+}
+
+function placesOf(document: OpenApiDocument): Place[] {
+  return Object.entries(document.paths)
+    .sort(mostSpecificFirst)
+    .map(([template, operations]) => ({
+      form: new RegExp(`^${template.replaceAll(/\{\w+\}/g, "[^/]+")}$`),
+      template,
+      operations,
+    }));
+}
+
+function placeOf(places: Place[], { method, path }: Said): { operation: Json; pointer: string } | undefined {
   const wanted = path.split("?")[0]?.replace(/(.)\/$/, "$1") ?? "";
-  for (const [template, operations] of Object.entries(document.paths).sort(mostSpecificFirst)) {
-    const operation = operations[method.toLowerCase()];
-    const form = new RegExp(`^${template.replaceAll(/\{\w+\}/g, "[^/]+")}$`);
+  const verb = method.toLowerCase();
+  for (const { form, template, operations } of places) {
+    const operation = operations[verb];
     if (operation && form.test(wanted))
-      return { operation, pointer: `/paths/${escapePointer(template)}/${method.toLowerCase()}` };
+      return { operation, pointer: `/paths/${escapePointer(template)}/${verb}` };
   }
   return undefined;
 }

@@ -1,7 +1,13 @@
 /** What a chat request to the stand-in looks like. */
 export interface ModelRequestBody {
   model: string;
-  messages: { role: string; content: string }[];
+  messages: {
+    role: string;
+    content: string;
+    tool_call_id?: string;
+    tool_calls?: { id: string; function: { name: string; arguments: string } }[];
+  }[];
+  tools?: { function: { name: string; description: string; parameters: Record<string, unknown> } }[];
   max_tokens?: number;
   max_completion_tokens?: number;
   temperature?: number;
@@ -102,6 +108,21 @@ export function chatCompletion(text: string | null, model = "stand-in"): Record<
     choices: [{ index: 0, message: { role: "assistant", content: text }, finish_reason: "stop" }],
     usage: { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 },
   };
+}
+
+/** A chat completion that asks for calls; `args` as text is sent as it stands. */
+export function toolCalls(
+  calls: { name: string; args?: Record<string, unknown> | string }[],
+  text: string | null = null,
+): Response {
+  const completion = chatCompletion(text);
+  const tool_calls = calls.map(({ name, args = {} }, index) => ({
+    id: `call_${index}`,
+    type: "function",
+    function: { name, arguments: typeof args === "string" ? args : JSON.stringify(args) },
+  }));
+  const message = { role: "assistant", content: text, tool_calls };
+  return Response.json({ ...completion, choices: [{ index: 0, message, finish_reason: "tool_calls" }] });
 }
 
 async function record(request: Request): Promise<ModelRequest> {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { type Command, parseCommand, type Parsed, type ParseOptions } from "../../src/routing/command.ts";
+import { ownMs } from "../support/own-time.ts";
 
 const PLAIN = { target: null, options: {}, contexts: [], tags: [], macro: null, unknown: [] };
 
@@ -162,9 +163,9 @@ describe("the command grammar", () => {
       "~",
       "+ ",
     ]) {
-      const began = performance.now();
+      const began = ownMs();
       parseCommand(unit.repeat(1_000_000 / unit.length), { mail: true });
-      expect(performance.now() - began).toBeLessThan(100);
+      expect(ownMs() - began).toBeLessThan(100);
     }
   });
 
