@@ -2,6 +2,7 @@ import type { Place, Tool } from "./tool.ts";
 import type { Authority } from "../db/schema.ts";
 import type { Scope } from "../inboxes/settings.ts";
 import { isPublicName } from "../mail/domain-owner.ts";
+import { stripHiddenCharacters } from "../mail/hidden-characters.ts";
 
 /**
  * The trust boundary around tools. A run may use what its inbox, its sender and its instruction allow together
@@ -89,34 +90,44 @@ function strangePlace(
   trusted: string,
 ): string | undefined {
   // What other people's tools do with an address nobody knows; our own go nowhere but to what they are connected to.
-  if (tool.foreign) return placesIn(args, tool.read_only).find((place) => !standsIn(trusted, place));
+  if (tool.foreign) {
+    const known = `${trusted}\n${asRead(trusted)}`;
+    return placesIn(args, tool.read_only).find((place) => !standsIn(known, place));
+  }
   if (tool.read_only) return undefined;
   const named = (tool.places ?? []).map((name) => args[name]).filter((place) => typeof place === "string");
   return named.find((id) => !isNamed(id, places, trusted));
 }
 
-/** By its id, or by what its owner calls it; what the run itself has made needs no name. */
+/** By its id, or by what its owner calls it if nothing else is called so; what the run itself has made needs no name. */
 function isNamed(id: string, places: Place[], trusted: string): boolean {
   if (standsAsWord(trusted, id) || standsAsWord(trusted, id.replaceAll("-", ""))) return true;
-  const known = places.filter((place) => bare(place.id) === bare(id));
-  return known.some(({ name }) => name === null || (isTelling(name) && standsAsWord(trusted, name.trim())));
+  const isIt = (place: Place): boolean => bare(place.id) === bare(id);
+  return places.filter(isIt).some(({ name }) => {
+    if (name === null) return true;
+    const others = places.filter((place) => !isIt(place) && sameName(place.name, name));
+    return others.length === 0 && TELLING_NAME.test(name.trim()) && standsAsWord(trusted, name.trim());
+  });
 }
 
 function bare(id: string): string {
   return id.replaceAll("-", "").toLowerCase();
 }
 
-/** A name of two letters would stand in every text. */
-function isTelling(name: string): boolean {
-  return name.trim().length >= MIN_NAME_CHARS;
+function sameName(one: string | null, other: string): boolean {
+  return one?.trim().toLowerCase() === other.trim().toLowerCase();
 }
 
-const MIN_NAME_CHARS = 3;
+/** Others may have chosen it: a page called "this" would be named in every instruction. */
+const TELLING_NAME = /^(?=.{5})\S.*\s.*\S$|^\S{6}/su;
 const MAX_SHOWN_CHARS = 200;
 /** Beyond it, or over several lines, a text is something to be written down, not somewhere to go. */
 const MAX_POINTER_CHARS = 300;
 const POINTER_KEY =
   /ur[il]|link|href|host|domain|site|server|endpoint|webhook|callback|recipient|e?-?mail|^(to|cc|bcc|from|attendees?|guests?|invitees?|participants?|members?|users?|share.*|assignees?|address(es)?|phone|number|channel)$/i;
+/** As a word of its own, however words are put together: `url`, `image_url`, `imageUrl`, `imageURLs`. */
+const URL_KEY =
+  /(?:^|[^A-Za-z])ur[il]s?$|(?:Ur[il]|UR[IL])s?$|[Hh]ref$|[Ww]eb_?[Hh]ook|[Cc]allback|[Ee]ndpoint/;
 const URL_LIKE = /(?:[a-z][a-z0-9+.-]{1,20}:)?[/\\]{2}[^\s"'<>()[\]{}|]+/gi;
 /** With one slash or none; whoever fetches it reads two. */
 const WEB_LIKE = /\b(?:https?|ftps?|wss?|file):(?![/\\]{2})[^\s"'<>()[\]{}|]+/gi;
@@ -131,10 +142,23 @@ const PHONE_LIKE = /\+\d[\d ()-]{6,}\d/g;
 function placesIn(args: unknown, read_only: boolean): string[] {
   return textsIn(args, "").flatMap(({ key, text }) => {
     const points = POINTER_KEY.test(key);
-    const short = text.length <= MAX_POINTER_CHARS && !text.trim().includes("\n");
+    const words = text.trim();
+    const short = words.length <= MAX_POINTER_CHARS && !words.includes("\n");
     // What only reads has no use for prose, so an address anywhere in it is there to be looked up.
-    return read_only || points || short ? placesInText(text, points) : [];
+    if (!read_only && !points && !short) return [];
+    const found = [...new Set([text, asRead(text)])].flatMap((form) => placesInText(form, points));
+    // Programs make an address of anything that is given as one: of a number, or of a name alone.
+    return URL_KEY.test(key) && words !== "" ? [words, ...found] : found;
   });
+}
+
+/** As programs read an address: in its plainest letters (UTS #46), without what nobody sees or needs (RFC 5322 §3.2.4). */
+function asRead(text: string): string {
+  // One by one: many marks on one letter would take the square of their number.
+  const plain = stripHiddenCharacters(text).text.replaceAll(/[^\p{ASCII}]/gu, (char) =>
+    char.normalize("NFKC"),
+  );
+  return plain.replaceAll(/[\u3002\uFF61]/g, ".").replaceAll('"', "");
 }
 
 function placesInText(text: string, points: boolean): string[] {

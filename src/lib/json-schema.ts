@@ -27,6 +27,8 @@ async function compile(schema: Record<string, unknown>): Promise<SchemaCheck> {
     allErrors: false,
     logger: false,
     addUsedSchema: false,
+    meta: false,
+    validateSchema: false,
   });
   try {
     const validate = ajv.compile(withoutPatterns(schema) as AnySchema);

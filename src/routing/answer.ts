@@ -5,7 +5,7 @@ import type { Ending, Run } from "./close.ts";
 import { guardMarkdown, linkGuard } from "./links.ts";
 import { mayAnswer, type PreparedReply, prepareReply } from "./reply.ts";
 import type { RunSettings } from "./settings.ts";
-import { type StepDraft, warning } from "./steps.ts";
+import { isTold, type StepDraft, warning } from "./steps.ts";
 
 const MB = 1_048_576;
 /** Base64 makes a third more of them, and many mail servers take no more than 20 MB. */
@@ -54,7 +54,7 @@ function wordsOf(run: Run, result: string, links: LinkGuard): { markdown: string
   // As a reader of the HTML part sees it; what only its syntax hid from the text is counted as well.
   markdownToHtml(markdown.slice(0, SHOWN_CHARS), links);
   if (links.left_out > 0) run.steps.push(warning(leftOut(links.left_out, run.settings)));
-  const warnings = run.steps.filter(({ type }) => type === "warning").map(({ output }) => asCode(output));
+  const warnings = run.steps.filter(isTold).map(({ output }) => asCode(output));
   return { markdown, notes: warnings.map((line) => links.clean(line)).join("\n\n") };
 }
 

@@ -20,7 +20,7 @@ export interface Material {
   /** One line for each file, read or not: its name, type and size, and what was read of it. */
   manifest: string[];
   images: NamedImage[];
-  /** Sentences about what was not read. */
+  /** Sentences about what was read in part; of what was not read at all a step says so. */
   warnings: string[];
   extracted: StepDraft[];
 }
@@ -33,7 +33,10 @@ export async function readMaterial(app: App, files: FileToRead[], signal: AbortS
       .map(({ filename, text }) => `File ${filename}:\n${text}`),
     manifest: readings.map((reading) => line(reading, reading.summary || "not read")),
     images: readings.flatMap(({ filename, image }) => (image ? [{ filename, ...image }] : [])),
-    warnings: readings.map(({ note }) => note).filter((note) => note !== ""),
+    warnings: readings
+      .filter(({ summary }) => summary !== "")
+      .map(({ note }) => note)
+      .filter(Boolean),
     extracted: readings.map(toStep),
   };
 }

@@ -23,3 +23,8 @@ export function toSteps(drafts: StepDraft[]): Step[] {
 export function warning(output: string): StepDraft {
   return { type: "warning", output };
 }
+
+/** Whether the answer says it, too: warnings, and files that were not read. */
+export function isTold({ type, status }: StepDraft): boolean {
+  return type === "warning" || (type === "extract" && status === "error");
+}

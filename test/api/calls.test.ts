@@ -165,8 +165,11 @@ test("reads attached text, tells the model every name and says which file it cou
   expect(asked).toContain("Attached files: notes.md (text/markdown, 15 bytes: 15 characters), scan.bin (");
   expect(asked).toContain("File notes.md:\nMeet on Monday.");
   expect(asked).toContain("Hello you");
-  expect(answer.body.steps.map((step: { output: string }) => step.output)).toEqual([
-    "Not read: scan.bin (this type of file can't be read).",
+  expect(answer.body.steps).toMatchObject([
+    { type: "extract", name: "notes.md", status: "ok", output: "15 characters" },
+    { name: "scan.bin", status: "error", output: "Not read: scan.bin (this type of file can't be read)." },
+    { name: "empty.txt", status: "ok", output: "empty" },
+    { name: "lines.txt", status: "ok", output: "9 characters" },
   ]);
   // What came in is not something that the route produced.
   expect(answer.body.attachments).toEqual([]);

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { readInput } from "../../src/routing/input.ts";
+import { isTold } from "../../src/routing/steps.ts";
 import { docxParts, fileOf, fixture, packedBlanks, paragraph, pngOf, zipOf } from "../support/files.ts";
 import { mailroom, type Mailroom } from "../support/mailroom.ts";
 import type { FileToRead } from "../../src/files/reading.ts";
@@ -37,9 +38,7 @@ function asked(t: Mailroom): string {
 async function warningsOf(t: Mailroom): Promise<string[]> {
   const [message] = await t.activity();
   expect(message.status).toBe("done");
-  return message.steps
-    .filter((step: { type: string }) => step.type === "warning")
-    .map((step: { output: string }) => step.output);
+  return message.steps.filter(isTold).map((step: { output: string }) => step.output);
 }
 
 test.each(DOORS)("documents of %s are read, and what was not is said", async (_claim, send) => {
@@ -114,11 +113,11 @@ test("of more than eight pictures the first eight are looked at", async () => {
     t,
     Array.from({ length: 10 }, (_, n) => fileOf(`${n}.png`, pngOf(10, 10))),
   );
-  const { images, warnings } = await readInput(t.app, await t.newest(), NEVER);
+  const { images, extracted } = await readInput(t.app, await t.newest(), NEVER);
   expect(images.map(({ filename }) => filename).join()).toBe(
     "0.png,1.png,2.png,3.png,4.png,5.png,6.png,7.png",
   );
-  expect(warnings).toEqual([
+  expect(extracted.filter(isTold).map(({ output }) => output)).toEqual([
     "Not read: 8.png (only 8 pictures of a message are looked at).",
     "Not read: 9.png (only 8 pictures of a message are looked at).",
   ]);

@@ -102,7 +102,7 @@ describe("directly", () => {
       "example.com": { MX: [[10, "mail.example.com"]] },
       "mail.example.com": { A: ["127.0.0.1"] },
     });
-    await using room = await mailroom({ config: direct(dns.address), smtp_port: sink.port });
+    await using room = await mailroom({ config: direct(dns.address), parts: { smtp_port: sink.port } });
     await answered(room);
     expect(sink.mails).toMatchObject([{ rcpt_to: ["ada@example.com"], secure: true }]);
     expect(await room.activity()).toMatchObject([{ reply_status: "sent" }]);
@@ -124,7 +124,7 @@ describe("directly", () => {
       "m.example.com": { A: ["127.0.0.1"] },
     });
     const { egress: _, ...config } = direct(dns.address);
-    await using room = await mailroom({ config, smtp_port: sink.port });
+    await using room = await mailroom({ config, parts: { smtp_port: sink.port } });
     await answered(room);
     expect(sink.connections).toBe(0);
     expect((await room.activity())[0].reply_status).not.toBe("sent");

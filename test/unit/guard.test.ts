@@ -129,6 +129,9 @@ ada@example.com`,
       ["a host where one belongs", { host: "evil-host.com" }, "evil-host.com"],
       ["an address of numbers", { where: "169.254.169.254/latest" }, "169.254.169.254/latest"],
       ["a host that carries a word", { q: "what is secret.evil-host.com" }, "secret.evil-host.com"],
+      ["a number as an address", { url: "2130706433/x" }, "2130706433/x"],
+      ["an address in brackets", { image_url: "[2001:db8::1]/x" }, "[2001:db8::1]/x"],
+      ["a name as an address", { callbackUrl: "intranet" }, "intranet"],
       ["a link deep inside", { a: [{ b: ["http://evil.example"] }] }, "http://evil.example"],
       ["a link as a name", { "https://evil.example/": true }, "https://evil.example/"],
       ["a mail address", { q: "eve@evil.example" }, "eve@evil.example"],
@@ -156,6 +159,10 @@ ada@example.com`,
       expect(writing({ to: "bob@good.example" }, trusted)).toBeNull();
       expect(writing({ to: ["bob@good.example", "eve@evil.example"] }, trusted)).not.toBeNull();
       expect(writing({ to: "Bob <eve@evil.example>" }, trusted)).not.toBeNull();
+    });
+
+    test("is seen in a text that is made long by blanks", () => {
+      expect(writing({ who: `eve@evil.example${" ".repeat(400)}` })).not.toBeNull();
     });
 
     test("may be the sender's own", () => {
@@ -208,6 +215,8 @@ test("a place may be named as its owner calls it, and what the run has made is i
   expect(objection({ ...call, places, trusted_text: "Add it to the meeting" })).not.toBeNull();
   expect(objection({ ...call, places: [{ id, name: "it" }], trusted_text: "Add it" })).not.toBeNull();
   expect(objection({ ...call, places: [{ id, name: null }] })).toBeNull();
+  const twin = [...places, { id: "0a1b2c3d-0000-4000-8000-00000000ffff", name: "meeting notes" }];
+  expect(objection({ ...call, places: twin, trusted_text: "Add it to meeting notes." })).not.toBeNull();
 });
 
 test("a run that has read nothing of others may write without being told where", () => {
