@@ -31,6 +31,12 @@ export interface Schema {
   contact_submissions: ContactSubmissionRow;
   oauth_states: OAuthStateRow;
   tool_calls: ToolCallRow;
+  events: EventRow;
+  webhook_endpoints: WebhookEndpointRow;
+  webhook_deliveries: WebhookDeliveryRow;
+  billing_accounts: BillingAccountRow;
+  billing_events: BillingEventRow;
+  owner_notices: OwnerNoticeRow;
 }
 
 /** What holds for the whole data folder. */
@@ -232,6 +238,8 @@ export interface OutgoingMailRow {
   raw: Uint8Array | null;
   /** Whether `raw` goes as soon as it has been handed over. */
   private: number;
+  /** The event that waits for its first attempt. */
+  event_id: string | null;
 }
 
 /** The address part of a `Reply-To` that continues a conversation, good only for its participant. */
@@ -253,6 +261,10 @@ export interface LedgerRow {
   period: string;
   message_id: string | null;
   created: number;
+  /** Which credits: those of the period, or those that were bought and do not end with it. */
+  pool: "allowance" | "topup";
+  /** Of a payment, at its provider. */
+  reference: string | null;
 }
 
 export interface IdempotencyKeyRow {
@@ -401,4 +413,87 @@ export interface ToolCallRow {
   /** JSON of what came of it; null while nobody knows. */
   outcome: string | null;
   created: number;
+}
+
+export type EventType = "message.received" | "message.completed" | "message.failed" | "message.skipped";
+
+/** Something that happened, as webhooks tell it. */
+export interface EventRow {
+  /** `evt_…`, in order of time. */
+  id: string;
+  user_id: string;
+  type: EventType;
+  message_id: string | null;
+  /** 0 for a test. */
+  livemode: number;
+  /** The JSON that every endpoint gets, byte for byte, at every attempt. */
+  body: string;
+  created: number;
+}
+
+export interface WebhookEndpointRow {
+  id: string;
+  user_id: string;
+  url: string;
+  /** JSON list of `EventType`. */
+  event_types: string;
+  enabled: number;
+  /** JSON `{secret, old_secret}`, AAD = id. */
+  sealed: Uint8Array;
+  /** Until when the old secret signs as well. */
+  old_secret_until: number | null;
+  /** Deliveries in a row that used up all of their attempts. */
+  consecutive_failures: number;
+  disabled_reason: string | null;
+  description: string | null;
+  created: number;
+  updated: number;
+}
+
+export interface WebhookDeliveryRow {
+  id: string;
+  endpoint_id: string;
+  event_id: string;
+  status: "pending" | "delivered" | "failed";
+  attempts: number;
+  response_status: number | null;
+  response_body: string | null;
+  error: string | null;
+  duration_ms: number | null;
+  /** Where it went, or will go. */
+  url: string;
+  created: number;
+  last_attempt_at: number | null;
+  next_attempt_at: number | null;
+  delivered_at: number | null;
+}
+
+/** What the payment provider knows of an account. */
+export interface BillingAccountRow {
+  user_id: string;
+  customer_id: string;
+  subscription_id: string | null;
+  /** Of the subscription, in the provider's words. */
+  status: string | null;
+  interval: "month" | "year" | null;
+  period_start: number | null;
+  period_end: number | null;
+  cancel_at_period_end: number;
+  /** When the provider made what was last taken over: older news are no news. */
+  changed: number;
+}
+
+/** News of the payment provider that have been worked on. */
+export interface BillingEventRow {
+  id: string;
+  type: string;
+  created: number;
+}
+
+/** What an account's owner has been told on a day already. */
+export interface OwnerNoticeRow {
+  user_id: string;
+  kind: "credits_used_up";
+  /** `YYYY-MM-DD`, UTC. */
+  day: string;
 }

@@ -13,6 +13,10 @@ export interface JobPayloads {
   /** `registering`: somebody chose a password for the address. */
   mail_code: { email: string; registering: boolean };
   erase_bytes: { ranges: SegmentRange[] };
+  /** Makes a delivery for each endpoint that wants to hear of it. */
+  fan_out_event: { event_id: string };
+  /** Makes the attempts that are due at one endpoint. */
+  deliver_webhooks: { endpoint_id: string };
 }
 
 export type JobKind = keyof JobPayloads;
@@ -54,6 +58,9 @@ export const JOB_RULES: Record<JobKind, { lease_seconds: number; max_failures: n
   mail_code: { lease_seconds: 120, max_failures: 5 },
   // Nor is this: somebody was promised that nothing is left.
   erase_bytes: { lease_seconds: 900, max_failures: Number.POSITIVE_INFINITY },
+  fan_out_event: { lease_seconds: 120, max_failures: 8 },
+  // Each delivery counts its own attempts.
+  deliver_webhooks: { lease_seconds: 600, max_failures: Number.POSITIVE_INFINITY },
 };
 
 const FIRST_BACKOFF_SECONDS = 2;

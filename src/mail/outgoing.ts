@@ -30,6 +30,8 @@ export interface QueuedMail {
   rfc_message_id: string;
   /** Signed: what every attempt sends, byte for byte. */
   raw: Buffer;
+  /** What is told to webhooks once the first attempt has been made. */
+  event_id?: string | null;
   /** Whether its bytes are deleted as soon as they have been handed over. */
   private?: boolean;
 }
@@ -41,6 +43,7 @@ export async function sendLater(app: App, tx: Db, mail: QueuedMail): Promise<Rep
   const row: OutgoingMailRow = {
     ...mail,
     private: mail.private === true ? 1 : 0,
+    event_id: mail.event_id ?? null,
     status,
     attempts: 0,
     response: captured ? "kept in the capture box" : null,
@@ -48,7 +51,8 @@ export async function sendLater(app: App, tx: Db, mail: QueuedMail): Promise<Rep
     completed: captured ? app.now() : null,
   };
   await tx.insertInto("outgoing_mails").values(row).execute();
-  if (!captured) await enqueue(app, tx, { kind: "send_mail", payload: { outgoing_id: mail.id } });
+  if (captured) await tellEvent(app, tx, row);
+  else await enqueue(app, tx, { kind: "send_mail", payload: { outgoing_id: mail.id } });
   return status;
 }
 
@@ -100,7 +104,7 @@ export async function giveUpSending(app: App, tx: Db, job: Job<"send_mail">): Pr
 export async function record(
   app: App,
   tx: Db,
-  mail: Pick<OutgoingMailRow, "id" | "message_id">,
+  mail: Pick<OutgoingMailRow, "id" | "message_id" | "event_id" | "attempts">,
   result: { status: "sent" | "deferred" | "bounced"; response: string },
 ): Promise<void> {
   const response = result.response.slice(0, MAX_RESPONSE_CHARS);
@@ -111,6 +115,7 @@ export async function record(
     .where("id", "=", mail.id)
     .execute();
   if (completed !== null) await forgetPrivate(app, tx, mail.id);
+  if (mail.attempts === 0) await tellEvent(app, tx, mail);
   if (mail.message_id === null) return;
   const reply_error = result.status === "sent" ? null : response;
   await tx
@@ -118,6 +123,11 @@ export async function record(
     .set({ reply_status: result.status, reply_error })
     .where("id", "=", mail.message_id)
     .execute();
+}
+
+/** What waited for the first attempt goes out now. */
+async function tellEvent(app: App, tx: Db, { event_id }: Pick<OutgoingMailRow, "event_id">): Promise<void> {
+  if (event_id !== null) await enqueue(app, tx, { kind: "fan_out_event", payload: { event_id } });
 }
 
 async function forgetPrivate(app: App, tx: Db, id: string): Promise<void> {
