@@ -94,11 +94,17 @@ async function endReserve(
   await append(app, tx, { user_id, kind, amount, balance, message_id, period: reserve.period });
 }
 
-type Entry = Omit<LedgerRow, "id" | "period" | "created"> & { period?: string };
+type Entry = Omit<LedgerRow, "id" | "period" | "created" | "pool" | "reference"> & { period?: string };
 
 async function append(app: App, tx: Db, entry: Entry): Promise<void> {
   const now = app.now();
-  await insertRow(tx, "ledger", { period: periodOf(now), ...entry, created: now });
+  await insertRow(tx, "ledger", {
+    period: periodOf(now),
+    pool: "allowance",
+    reference: null,
+    ...entry,
+    created: now,
+  });
 }
 
 const reserveOf = prepared((db, key: { message_id: string }) =>

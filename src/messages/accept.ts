@@ -6,6 +6,7 @@ import type { Db } from "../db/database.ts";
 import { insertRow } from "../db/prepared.ts";
 import type { Authority, InboxRow, MessageRow, UserRow } from "../db/schema.ts";
 import { enqueue, isLaneBusy, type Job } from "../jobs/queue.ts";
+import { recordState } from "./events.ts";
 import { storeBytes } from "./stored-bytes.ts";
 
 /** Subjects are stored to this length; a longer one is cut. */
@@ -176,6 +177,7 @@ export async function logRefusedMail(
     duration_ms: 0,
   };
   await insertRow(tx, "messages", row);
+  await recordState(app, tx, row);
 }
 
 /** Gives the id of the row. */
@@ -240,6 +242,7 @@ async function insertAndReserve(
     });
   }
   await insertRow(tx, "messages", row);
+  await recordState(app, tx, row);
 }
 
 function enqueueRoute(

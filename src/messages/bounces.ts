@@ -15,7 +15,7 @@ export async function noteBounce(app: App, tx: Db, bounce: { raw: Buffer; addres
   if (!hasFailed(details)) return;
   const mail = await tx
     .selectFrom("outgoing_mails")
-    .select(["id", "message_id"])
+    .select(["id", "message_id", "event_id", "attempts"])
     .where("id", "=", outgoing_id)
     .executeTakeFirst();
   if (!mail) return;

@@ -77,13 +77,17 @@ export function viewActivity(row: MessageRow, attachments: AttachmentMeta[]) {
 
 export type ActivityView = ReturnType<typeof viewActivity>;
 
+export function routingStatus(state: MessageState): RoutingStatus {
+  return ROUTING[state];
+}
+
 /** A message in the shape of the routing API. */
 export function viewRouting(row: MessageRow, attachments: AttachmentMeta[], remaining: number) {
   return {
     message_id: row.id,
     conversation_id: row.conversation_id,
     source: row.source,
-    status: ROUTING[row.state],
+    status: routingStatus(row.state),
     result: row.result,
     error: row.error,
     usage: usageOf(row),
@@ -98,7 +102,9 @@ export function viewRouting(row: MessageRow, attachments: AttachmentMeta[], rema
 
 export type RoutingView = ReturnType<typeof viewRouting>;
 
-function usageOf(row: MessageRow): { input_tokens: number; output_tokens: number } | null {
+export function usageOf(
+  row: Pick<MessageRow, "input_tokens" | "output_tokens">,
+): { input_tokens: number; output_tokens: number } | null {
   if (row.input_tokens === null || row.output_tokens === null) return null;
   return { input_tokens: row.input_tokens, output_tokens: row.output_tokens };
 }

@@ -8,6 +8,7 @@ import type { InboxRow, MessageRow } from "../db/schema.ts";
 import { finishJob, type Job } from "../jobs/queue.ts";
 import { writeOutcome } from "../jobs/run-job.ts";
 import { storeFiles } from "../messages/accept.ts";
+import { recordState } from "../messages/events.ts";
 import { answerTo } from "./answer.ts";
 import { filesOut } from "./answer-file.ts";
 import type { Command } from "./command.ts";
@@ -53,8 +54,12 @@ export async function closeRun(app: App, run: Run, ending: Ending): Promise<void
   const next = await writeOutcome(app, run.signal, async (tx) => {
     await finishJob(tx, run.job);
     if (run.steps.some(({ type }) => type === "tool_call")) await forgetCalls(tx, message.id);
-    const reply_status = reply ? await reply.queue(tx) : "none";
-    await closeMessage(tx, { ...closingColumns(app, kept.run, kept.ending), id: message.id, reply_status });
+    const closed = closingColumns(app, kept.run, kept.ending);
+    // An answer is told of once it is on its way.
+    const held = reply !== undefined && ending.state === "done";
+    const event_id = await recordState(app, tx, { ...message, ...closed }, held);
+    const reply_status = reply ? await reply.queue(tx, held ? event_id : null) : "none";
+    await closeMessage(tx, { ...closed, id: message.id, reply_status });
     await storeRunFiles(app, tx, run, { files, without_bytes: kept.run !== run });
     if (kept.run !== run) await forgetMaterial(app, tx, message);
     await (kept.ending.state === "done"

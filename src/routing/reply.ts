@@ -42,7 +42,8 @@ export interface Answered {
 
 /** A signed answer, ready for the closing transaction to queue. */
 export interface PreparedReply {
-  queue: (tx: Db) => Promise<ReplyStatus>;
+  /** `event_id`: what is told to webhooks once its first attempt was made. */
+  queue: (tx: Db, event_id: string | null) => Promise<ReplyStatus>;
 }
 
 /** Whether the sender of a message may be written to at all. */
@@ -102,9 +103,9 @@ export async function prepareReply(
     private: answer.private === true,
   };
   return {
-    async queue(tx) {
+    async queue(tx, event_id) {
       if (thread !== null) await rememberReplyTag(app, tx, thread);
-      return sendLater(app, tx, mail);
+      return sendLater(app, tx, { ...mail, event_id });
     },
   };
 }

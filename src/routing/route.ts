@@ -14,6 +14,7 @@ import { type StepDraft, warning } from "./steps.ts";
 import { forgetCalls } from "./tool-journal.ts";
 import { understand, type Understanding } from "./understand.ts";
 import { work } from "./work.ts";
+import { recordState } from "../messages/events.ts";
 import { inboxById } from "../inboxes/inboxes.ts";
 
 type Failure = Completion & { ok: false };
@@ -118,6 +119,7 @@ async function failMessage(
   await forgetCalls(tx, message.id);
   const ended = { state: "failed" as const, ...failure, completed: app.now() };
   await tx.updateTable("messages").set(ended).where("id", "=", message.id).execute();
+  await recordState(app, tx, { ...message, ...ended });
   setImmediate(() => app.finished.notify(message.id));
 }
 

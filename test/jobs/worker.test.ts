@@ -26,6 +26,8 @@ async function setUp({ route = finish, send = finish, slots = 4, giveUp }: Kinds
     check_domain: { run: (app, job) => app.write((tx) => finishJob(tx, job)), slots },
     mail_code: { run: (app, job) => app.write((tx) => finishJob(tx, job)), slots },
     erase_bytes: { run: (app, job) => app.write((tx) => finishJob(tx, job)), slots },
+    fan_out_event: { run: (app, job) => app.write((tx) => finishJob(tx, job)), slots },
+    deliver_webhooks: { run: (app, job) => app.write((tx) => finishJob(tx, job)), slots },
   };
   const worker = createWorker(t.app, handlers);
   t.app.worker = worker;

@@ -444,9 +444,9 @@ test("the closest name is a slip away, or there is none", () => {
 
 test("a setting that has no effect yet is accepted, and known as such", () => {
   const config = load(
-    '[webhooks]\nallow = ["10.0.0.0/8"]\n[smtp]\ndomain = "in.example.org"\n[plans.free]\ncontexts = 3\n',
+    '[metrics]\nlisten = "127.0.0.1:9"\n[smtp]\ndomain = "in.example.org"\n[plans.free]\ncontexts = 3\n',
   );
-  expect(unusedSettings(config)).toEqual(["webhooks.allow"]);
+  expect(unusedSettings(config)).toEqual(["metrics.listen"]);
 });
 
 describe("config.example.toml", () => {

@@ -1,0 +1,72 @@
+import type { App } from "../app.ts";
+import type { Db } from "../db/database.ts";
+import { insertRow, prepared } from "../db/prepared.ts";
+import type { EventRow, EventType } from "../db/schema.ts";
+import { enqueue } from "../jobs/queue.ts";
+import { sortableId } from "../lib/sortable-id.ts";
+
+export const EVENT_TYPES: EventType[] = [
+  "message.received",
+  "message.completed",
+  "message.failed",
+  "message.skipped",
+];
+
+/** Of a result, what an event carries. */
+const MAX_RESULT_CHARS = 200_000;
+
+/** A message as events show it. */
+export interface EventObject {
+  message_id: string;
+  conversation_id: string | null;
+  source: string;
+  status: string;
+  result: string;
+  error: string | null;
+  usage: { input_tokens: number; output_tokens: number } | null;
+  subject: string | null;
+  created: number;
+}
+
+export interface NewEvent {
+  user_id: string;
+  type: EventType;
+  livemode: boolean;
+  object: EventObject;
+}
+
+/**
+ * Writes an event down in the transaction of what happened, and sees to it that it is told. Gives its id, or null for
+ * an account without endpoints, which has nobody to tell. One that is `held` is told by whoever enqueues
+ * `fan_out_event` for it.
+ */
+export async function recordEvent(app: App, tx: Db, event: NewEvent, held = false): Promise<string | null> {
+  const [endpoint] = await anyEndpoint(tx, { user_id: event.user_id });
+  if (!endpoint) return null;
+  const row = eventRow(app, event);
+  await insertRow(tx, "events", row);
+  if (!held) await enqueue(app, tx, { kind: "fan_out_event", payload: { event_id: row.id } });
+  return row.id;
+}
+
+/** An event with its body, which is what all endpoints get at all attempts. */
+export function eventRow(app: App, { user_id, type, livemode, object }: NewEvent): EventRow {
+  const id = `evt_${sortableId(app.nowMs())}`;
+  const created = app.now();
+  const data = { object: withShortResult(object) };
+  const body = JSON.stringify({ id, type, created, livemode, data });
+  return { id, user_id, type, message_id: object.message_id, livemode: livemode ? 1 : 0, body, created };
+}
+
+function withShortResult(object: EventObject): EventObject & { result_truncated?: true } {
+  if (object.result.length <= MAX_RESULT_CHARS) return object;
+  return {
+    ...object,
+    result: object.result.slice(0, MAX_RESULT_CHARS).toWellFormed(),
+    result_truncated: true,
+  };
+}
+
+const anyEndpoint = prepared((db, key: { user_id: string }) =>
+  db.selectFrom("webhook_endpoints").select("id").where("user_id", "=", key.user_id).limit(1),
+);

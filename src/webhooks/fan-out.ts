@@ -1,0 +1,62 @@
+import type { App } from "../app.ts";
+import type { Db } from "../db/database.ts";
+import type { EventRow, WebhookDeliveryRow, WebhookEndpointRow } from "../db/schema.ts";
+import { enqueue, finishJob, type Job } from "../jobs/queue.ts";
+
+/** Makes a delivery of an event for each endpoint that asked for its type, and has the attempts begun. */
+export async function fanOutNow(app: App, job: Job<"fan_out_event">): Promise<void> {
+  await app.write(async (tx) => {
+    await finishJob(tx, job);
+    const event = await tx
+      .selectFrom("events")
+      .selectAll()
+      .where("id", "=", job.payload.event_id)
+      .executeTakeFirst();
+    if (!event) return;
+    for (const endpoint of await endpointsFor(tx, event)) await deliverLater(app, tx, { event, endpoint });
+  });
+}
+
+/** Queues a delivery. At an endpoint that is switched off it has failed already, and can be replayed. */
+export async function deliverLater(
+  app: App,
+  tx: Db,
+  { event, endpoint }: { event: Pick<EventRow, "id">; endpoint: WebhookEndpointRow },
+): Promise<WebhookDeliveryRow> {
+  const enabled = endpoint.enabled === 1;
+  const row: WebhookDeliveryRow = {
+    id: Bun.randomUUIDv7(),
+    endpoint_id: endpoint.id,
+    event_id: event.id,
+    status: enabled ? "pending" : "failed",
+    attempts: 0,
+    response_status: null,
+    response_body: null,
+    error: enabled ? null : "endpoint_disabled",
+    duration_ms: null,
+    url: endpoint.url,
+    created: app.now(),
+    last_attempt_at: null,
+    next_attempt_at: enabled ? app.now() + (app.config.webhooks.backoff[0] ?? 0) : null,
+    delivered_at: null,
+  };
+  await tx.insertInto("webhook_deliveries").values(row).execute();
+  if (row.next_attempt_at !== null) await attemptLater(app, tx, endpoint.id, row.next_attempt_at);
+  return row;
+}
+
+/** Has what is due at an endpoint attempted at that time; one job at a time works for an endpoint. */
+export async function attemptLater(app: App, tx: Db, endpoint_id: string, run_at: number): Promise<void> {
+  const payload = { endpoint_id };
+  await enqueue(app, tx, { kind: "deliver_webhooks", payload, run_at, lane: `webhook:${endpoint_id}` });
+}
+
+async function endpointsFor(tx: Db, event: EventRow): Promise<WebhookEndpointRow[]> {
+  const endpoints = await tx
+    .selectFrom("webhook_endpoints")
+    .selectAll()
+    .where("user_id", "=", event.user_id)
+    .orderBy("id")
+    .execute();
+  return endpoints.filter(({ event_types }) => (JSON.parse(event_types) as string[]).includes(event.type));
+}
