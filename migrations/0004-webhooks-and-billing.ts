@@ -13,6 +13,23 @@ export const webhooksAndBilling = {
     // A payment counts once, however often its provider tells of it.
     const paid = db.schema.createIndex("ledger_reference").on("ledger").column("reference").unique();
     await paid.where(sql.ref("reference"), "is not", null).execute();
+    // What was given and not spent, which is little.
+    const given = db.schema.createIndex("ledger_given").on("ledger").columns(["user_id", "period"]);
+    await given.where(sql.ref("message_id"), "is", null).execute();
+    // Holds all that sums of usage ask for: the rows themselves are long, and scattered.
+    const usage = db.schema.createIndex("messages_usage").on("messages");
+    await usage
+      .columns([
+        "user_id",
+        "created",
+        "source",
+        "inbox_id",
+        "credits_charged",
+        "input_tokens",
+        "output_tokens",
+      ])
+      .where(sql.ref("state"), "=", "done")
+      .execute();
   },
 };
 
@@ -65,6 +82,7 @@ async function createWebhookTables(db: Kysely<unknown>): Promise<void> {
     ["events", ["user_id", "id"]],
     ["webhook_endpoints", ["user_id"]],
     ["webhook_deliveries", ["endpoint_id", "id"]],
+    ["webhook_deliveries", ["endpoint_id", "status", "next_attempt_at", "id"]],
     ["webhook_deliveries", ["event_id"]],
   ] as const)
     await db.schema
@@ -72,11 +90,6 @@ async function createWebhookTables(db: Kysely<unknown>): Promise<void> {
       .on(table)
       .columns([...columns])
       .execute();
-  const waiting = db.schema.createIndex("webhook_deliveries_waiting").on("webhook_deliveries");
-  await waiting
-    .columns(["endpoint_id", "next_attempt_at"])
-    .where(sql.ref("status"), "=", "pending")
-    .execute();
 }
 
 async function createBillingTables(db: Kysely<unknown>): Promise<void> {

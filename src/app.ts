@@ -8,6 +8,7 @@ import type { JobWorker } from "./jobs/worker.ts";
 import { createFileReader, type FileReader } from "./files/reader.ts";
 import { createResolver, type Resolver } from "./lib/dns.ts";
 import { createSafeFetch, type SafeFetch } from "./lib/net.ts";
+import { createPoster, type Poster } from "./lib/poster.ts";
 import { folderFault } from "./lib/start-faults.ts";
 import { createNotifier, type Notifier } from "./lib/notifier.ts";
 import { createRateLimiter, type RateLimiter } from "./lib/rate-limit.ts";
@@ -48,6 +49,8 @@ export interface App extends AsyncDisposable {
   resolver: Resolver;
   /** The only way out over HTTP: refuses private addresses unless `egress.allow` names them. */
   fetch: SafeFetch;
+  /** The way out to webhook endpoints, whose exceptions are `webhooks.allow`. */
+  poster: Poster;
   parser: MailParser;
   /** Reads the files of a message. */
   files: FileReader;
@@ -82,6 +85,11 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
   const parser = createMailParser();
   const files = createFileReader();
   const mcp = createMcpPool({ nowMs });
+  const poster = createPoster({
+    resolve: resolver,
+    allow: config.webhooks.allow,
+    setting: "webhooks.allow",
+  });
   const sender = createSender({
     mode: config.outbound.mode,
     relay_url: config.outbound.relay_url,
@@ -105,6 +113,7 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
     dkim: await loadDkimKeys(config.data.dir),
     resolver,
     fetch: createSafeFetch({ resolve: resolver, allow: config.egress.allow }),
+    poster,
     parser,
     files,
     guard: overrides.guard ?? GUARD,
@@ -118,6 +127,7 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
       await files[Symbol.asyncDispose]();
       await mcp[Symbol.asyncDispose]();
       await sender[Symbol.asyncDispose]();
+      poster[Symbol.dispose]();
       await database[Symbol.asyncDispose]();
       await segments[Symbol.asyncDispose]();
     },

@@ -121,6 +121,7 @@ export const SCHEMA = {
       api_per_minute: count(300),
       inbound_per_hour: count(60),
       inbound_per_day: count(300),
+      history_days: count(30),
     },
     pro: {
       credits: count(2000),
@@ -137,6 +138,7 @@ export const SCHEMA = {
       api_per_minute: count(600),
       inbound_per_hour: count(300),
       inbound_per_day: count(0),
+      history_days: count(365),
     },
     team: {
       credits: count(10_000),
@@ -153,6 +155,7 @@ export const SCHEMA = {
       api_per_minute: count(1_200),
       inbound_per_hour: count(1_000),
       inbound_per_day: count(0),
+      history_days: count(730),
     },
   },
   limits: {

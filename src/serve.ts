@@ -1,5 +1,6 @@
 import { statfs } from "node:fs/promises";
 import { type App, type AppOverrides, createApp } from "./app.ts";
+import { releaseDeadReserves } from "./billing/sweep.ts";
 import { type Config, unusedSettings } from "./config.ts";
 import { lockDataFolder, tryWriting } from "./db/database.ts";
 import { AppError, messageOf } from "./errors.ts";
@@ -37,6 +38,8 @@ export async function serve(config: Config, overrides: AppOverrides = {}): Promi
   const app = started.use(await createApp(config, overrides));
   // Before any door opens: from then on a lease may belong to this process.
   await app.write(voidLeases);
+  const dead = await app.write((tx) => releaseDeadReserves(app, tx));
+  if (dead > 0) app.log.warn({ credits: dead }, "credits of runs that will never end were given back");
   const unused = unusedSettings(config);
   if (unused.length > 0)
     app.log.warn({ settings: unused }, "these settings have no effect in this version yet");

@@ -38,6 +38,7 @@ const DOORS: [RegExp, RegExp][] = [
   [/^minisearch/, /^src\/contexts\/match\.ts$/],
   [/^dns-packet/, /^src\/lib\/dns[a-z-]*\.ts$/],
   [/^oauth4webapi/, /^src\/integrations\/oauth-client\.ts$/],
+  [/^stripe/, /^src\/billing\/stripe\.ts$/],
   [/^commander/, /^src\/(main\.ts$|cli\/)/],
 ];
 

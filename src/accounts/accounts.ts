@@ -1,4 +1,5 @@
 import type { App } from "../app.ts";
+import { changePlan } from "../billing/change-plan.ts";
 import { defaultPlan } from "../billing/plans.ts";
 import type { Db } from "../db/database.ts";
 import type { Plan, UserRow } from "../db/schema.ts";
@@ -122,12 +123,12 @@ export function listUsers(db: Db): Promise<User[]> {
   return db.selectFrom("users").selectAll().orderBy("id").execute();
 }
 
+/** From the shell; this month's credits change with it. */
 export async function setPlan(app: App, input: { email: string; plan: Plan }): Promise<User> {
   const email = normalizeEmail(input.email);
   return app.write(async (tx) => {
     const user = await userOfEmail(tx, email);
-    await tx.updateTable("users").set({ plan: input.plan }).where("id", "=", user.id).execute();
-    return { ...user, plan: input.plan };
+    return changePlan(app, tx, user, { plan: input.plan, reason: "operator" });
   });
 }
 

@@ -1,4 +1,5 @@
 import type { App } from "../app.ts";
+import { closeCustomerLater } from "../billing/cancel.ts";
 import type { Db } from "../db/database.ts";
 import { jsonMember } from "../db/json-member.ts";
 import { invalid } from "../errors.ts";
@@ -26,6 +27,7 @@ export async function deleteAccount(
   const gone = await app.write(async (tx) => {
     const inboxes = await retireAddresses(app, tx, user);
     await deleteJobs(tx, user);
+    await closeCustomerLater(app, tx, user.id);
     const unfinished = await unfinishedMessages(tx, user);
     await deleteMessages(app, tx, user);
     const ids = [user.id, ...inboxes];

@@ -17,7 +17,7 @@ export const MeShape = t.Object(
     credits: t.Object({
       allowance: count("Credits of the plan for this period."),
       used: count("Of them, those that are spent or set aside for a run."),
-      topup: count("Credits that were bought."),
+      topup: count("Of the credits that were bought, those that are left; they do not expire."),
       remaining: count("Credits left."),
       period_start: moment("When the period began"),
       resets_at: moment("When the next one begins"),

@@ -1,6 +1,9 @@
+import type { App } from "../app.ts";
 import type { Config } from "../config.ts";
 import type { Plan, UserRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
+
+const DAY_SECONDS = 86_400;
 
 export const PLANS: Plan[] = ["free", "pro", "team"];
 
@@ -16,9 +19,10 @@ export function planFeatures(plan: Plan): string[] {
   return plan === "free" ? [] : ["command_contexts", "api_key_revocation", "credit_topup"];
 }
 
-/** Nobody can upgrade where no payment provider is configured, so a new account gets everything there. */
+/** Of a new account, and of one whose subscription has ended. Where nobody can pay, it gets everything. */
 export function defaultPlan(config: Config): Plan {
-  return config.plans.default === "" ? "team" : config.plans.default;
+  if (config.plans.default !== "") return config.plans.default;
+  return config.billing.stripe_secret_key === "" ? "team" : "free";
 }
 
 /** Throws `plan_limit_reached` when a plan that allows `limit` would have to hold `wanted` after `adding` more. */
@@ -30,6 +34,32 @@ export function refuseOverCap(noun: string, limit: number, wanted: number, addin
   });
 }
 
+/**
+ * Throws `plan_limit_reached` for what a plan has no room for: of `count` things it allows `limit`, and this is the
+ * `rank`th, the oldest being the first.
+ */
+export function refuseBeyondPlan(
+  noun: string,
+  limit: number,
+  { rank, count }: { rank: number; count: number },
+): void {
+  if (rank <= limit) return;
+  throw new AppError(
+    "plan_limit_reached",
+    `Your plan allows ${limit} ${noun}, and this is one of the newest of your ${count}: it is kept as it is.`,
+    {
+      fix: `Remove some of your ${noun}, or ask the operator for a larger plan.`,
+      members: { limit, current: count },
+    },
+  );
+}
+
+/** The unix second from which on an account sees its messages. */
+export function historySince(app: Pick<App, "config" | "now">, user: Pick<UserRow, "plan">): number {
+  const { history_days } = planLimits(app.config, user.plan);
+  return history_days === 0 ? 0 : Math.max(0, app.now() - history_days * DAY_SECONDS);
+}
+
 /** How many runs of an account may go on at once; null without a limit. */
 export function runShare(app: { config: Config }, user: UserRow): { account: string; slots: number } | null {
   const slots = planLimits(app.config, user.plan).concurrent_routes;
@@ -39,9 +69,13 @@ export function runShare(app: { config: Config }, user: UserRow): { account: str
 /** Throws `plan_required` unless the user's plan is `required` or a larger one; `what` begins the sentence. */
 export function refuseBelowPlan(user: UserRow, required: Plan, what: string): void {
   if (PLANS.indexOf(user.plan) >= PLANS.indexOf(required)) return;
-  const name = required.charAt(0).toUpperCase() + required.slice(1);
-  throw new AppError("plan_required", `${what} needs the ${name} plan.`, {
+  throw new AppError("plan_required", `${what} needs the ${planName(required)} plan.`, {
     fix: "Upgrade your plan, or ask the operator of this server for a larger one.",
     members: { required_plan: required },
   });
+}
+
+/** As people call it. */
+export function planName(plan: Plan): string {
+  return plan.charAt(0).toUpperCase() + plan.slice(1);
 }

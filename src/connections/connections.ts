@@ -1,6 +1,6 @@
 import { MODEL_KINDS, type ModelKind } from "../ai/providers.ts";
 import type { App } from "../app.ts";
-import { planLimits, refuseOverCap } from "../billing/plans.ts";
+import { planLimits, refuseBeyondPlan, refuseOverCap } from "../billing/plans.ts";
 import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
 import type { ConnectionRow, UserRow } from "../db/schema.ts";
@@ -109,6 +109,9 @@ export async function patchConnection(
         "immutable",
         "The kind of a connection cannot change; make a new connection instead.",
       );
+    // A credential that has leaked must be replaced whatever the plan says.
+    if (!Object.keys(input).every((name) => SEALED_MEMBERS.includes(name)))
+      await refuseSurplus(app, tx, user, row);
     const columns = changedColumns(app, row, input);
     const updated = Object.keys(columns).length === 0 ? row.updated : app.now();
     const changed = { ...row, ...columns, updated };
@@ -246,6 +249,15 @@ function configColumn(config: Record<string, unknown> | null): string | null {
   const text = JSON.stringify(config);
   refuseLargeConfig(text);
   return text;
+}
+
+/** The newest beyond what the plan allows stay in use, as they are. */
+async function refuseSurplus(app: App, tx: Db, user: UserRow, { id }: ConnectionRow): Promise<void> {
+  const ids = tx.selectFrom("connections").select("id").where("user_id", "=", user.id).orderBy("id");
+  const rows = await ids.execute();
+  const rank = rows.findIndex((row) => row.id === id) + 1;
+  const limit = planLimits(app.config, user.plan).connections;
+  refuseBeyondPlan("connections", limit, { rank, count: rows.length });
 }
 
 async function countConnections(db: Db, user: UserRow): Promise<number> {

@@ -73,6 +73,7 @@ const DESCRIBED = {
     description:
       "Absent members stay as they are. The kind cannot change, and another server needs the credential and the headers anew.",
     answers: { 200: ConnectionShape },
+    errors: ["plan_limit_reached"],
   }),
   remove: describe({
     tag: "Connections",

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { App } from "../app.ts";
-import { planLimits, refuseBelowPlan, refuseOverCap } from "../billing/plans.ts";
+import { planLimits, refuseBelowPlan, refuseBeyondPlan, refuseOverCap } from "../billing/plans.ts";
 import type { Db } from "../db/database.ts";
 import type { ContextRow, UserRow } from "../db/schema.ts";
 import { AppError, invalid } from "../errors.ts";
@@ -72,6 +72,7 @@ export async function patchContext(
   return app.write(async (tx) => {
     const row = await ownContext(tx, user, patch.id);
     if (Object.keys(columns).length === 0) return viewContext(row);
+    if (!isOnlySwitchedOff(columns)) await refuseSurplus(app, tx, user, row);
     const changed = { ...row, ...columns, updated: app.now() };
     refuseKind(user, changed.kind);
     if (changed.slug !== row.slug && (await slugsOf(tx, user)).has(changed.slug))
@@ -104,6 +105,17 @@ export async function deleteContext(app: App, user: UserRow, id: string): Promis
 export async function slugsOf(db: Db, user: UserRow): Promise<Map<string, string>> {
   const rows = await ownContexts(db, user).select(["id", "slug"]).execute();
   return new Map(rows.map((row) => [row.slug, row.id]));
+}
+
+function isOnlySwitchedOff({ enabled, ...others }: Partial<ContextRow>): boolean {
+  return enabled === 0 && Object.keys(others).length === 0;
+}
+
+/** The newest beyond what the plan allows stay in use, as they are. */
+async function refuseSurplus(app: App, tx: Db, user: UserRow, { id }: ContextRow): Promise<void> {
+  const ids = [...(await slugsOf(tx, user)).values()].sort();
+  const rank = ids.indexOf(id) + 1;
+  refuseBeyondPlan("contexts", planLimits(app.config, user.plan).contexts, { rank, count: ids.length });
 }
 
 function viewContext(row: ContextRow) {

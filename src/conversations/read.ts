@@ -1,6 +1,7 @@
 import type { ExpressionBuilder } from "kysely";
 import { withoutQuote } from "../ai/llm-faults.ts";
 import type { App } from "../app.ts";
+import { historySince } from "../billing/plans.ts";
 import type { Db } from "../db/database.ts";
 import type { Authority, ConversationRow, Schema, UserRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
@@ -21,7 +22,11 @@ export async function listConversations(
   user: UserRow,
   wanted: { limit: number; cursor?: string },
 ): Promise<Page<ConversationView>> {
-  let query = app.db.selectFrom("conversations").selectAll().where("user_id", "=", user.id);
+  let query = app.db
+    .selectFrom("conversations")
+    .selectAll()
+    .where("user_id", "=", user.id)
+    .where("last_at", ">=", historySince(app, user));
   if (wanted.cursor !== undefined) {
     const [last_at, id] = decodeCursor(wanted.cursor, ["time", "id"]);
     query = query.where((eb) => eb(eb.refTuple("last_at", "id"), "<", eb.tuple(last_at, id)));
@@ -36,16 +41,18 @@ export async function listConversations(
 
 /** A conversation of the user's own with its turns, oldest first. */
 export async function readConversation(app: App, user: UserRow, id: string) {
+  const since = historySince(app, user);
   const found = await app.db
     .selectFrom("conversations")
     .selectAll()
     .select(openedBy)
     .where("id", "=", id)
     .where("user_id", "=", user.id)
+    .where("last_at", ">=", since)
     .executeTakeFirst();
   if (!found) throw new AppError("not_found", "There is no such conversation.");
   const { opened_by, ...row } = found;
-  const turns = await turnsOf(app.db, row);
+  const turns = await turnsOf(app.db, { id: row.id, since });
   const ids = turns.map((turn) => turn.id);
   const files = await attachmentsOf(app.db, ids);
   const { latest_sender: _sender, snippet: _snippet, ...head } = viewConversation(row);
@@ -69,7 +76,7 @@ function openedBy(eb: ExpressionBuilder<Schema, "conversations">) {
     .as("opened_by");
 }
 
-async function turnsOf(db: Db, conversation: ConversationRow) {
+async function turnsOf(db: Db, conversation: { id: string; since: number }) {
   const rows = await db
     .selectFrom("messages")
     .select([
@@ -85,6 +92,7 @@ async function turnsOf(db: Db, conversation: ConversationRow) {
       "error",
     ])
     .where("conversation_id", "=", conversation.id)
+    .where("created", ">=", conversation.since)
     .orderBy("id", "desc")
     .limit(MAX_TURNS)
     .execute();

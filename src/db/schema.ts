@@ -257,7 +257,7 @@ export interface LedgerRow {
   amount: number;
   /** What is left of the period after this row: the sum of its amounts. */
   balance: number;
-  /** `YYYY-MM` of the allowance it belongs to. */
+  /** Of the allowance it belongs to, see `Period` in `billing/period.ts`; `topup` for what was bought. */
   period: string;
   message_id: string | null;
   created: number;
@@ -479,7 +479,7 @@ export interface BillingAccountRow {
   period_start: number | null;
   period_end: number | null;
   cancel_at_period_end: number;
-  /** When the provider made what was last taken over: older news are no news. */
+  /** When the provider was asked last. */
   changed: number;
 }
 
@@ -493,7 +493,7 @@ export interface BillingEventRow {
 /** What an account's owner has been told on a day already. */
 export interface OwnerNoticeRow {
   user_id: string;
-  kind: "credits_used_up";
+  kind: "credits_used_up" | "beyond_plan";
   /** `YYYY-MM-DD`, UTC. */
   day: string;
 }

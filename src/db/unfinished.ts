@@ -1,4 +1,5 @@
 import { sql } from "kysely";
 
-/** The condition of the partial index of messages, word for word: only a query that repeats it may use that index. */
+/** The conditions of the partial indexes of messages, word for word: only a query that repeats one may use its index. */
+export const DONE = sql<boolean>`state = 'done'`;
 export const NOT_DONE = sql<boolean>`state <> 'done'`;

@@ -6,13 +6,15 @@ const MB = 1_048_576;
 const MAX_BODY_BYTES = MB;
 const MAX_ROUTING_BODY_BYTES = 40 * MB;
 const MAX_UPLOAD_BODY_BYTES = MB / 2;
+const MAX_EVENT_BYTES = MB / 4;
 /** Far more than any endpoint means, far less than what the validation could walk down. */
 const MAX_DEPTH = 32;
 /** Likewise: a megabyte of numbers in the wrong place holds up everybody for a second while its faults are listed. */
 const MAX_PARTS = 20_000;
 
-/** What a request carries: the file of an upload, else JSON. */
+/** What a request carries: the file of an upload, the bytes of what is signed, else JSON. */
 export async function readBody(request: Request): Promise<object | null> {
+  if (isFor(request, "/billing/webhook")) return readBytes(request, MAX_EVENT_BYTES);
   return isFor(request, "/contexts/upload") ? readForm(request) : readJsonBody(request);
 }
 

@@ -9,9 +9,11 @@ export const TAGS = [
   "Inboxes",
   "Routing",
   "Messages",
+  "Webhooks",
   "Conversations",
   "Custom domains",
   "Recipes",
+  "Billing",
   "Contacts",
   "Server",
 ] as const;

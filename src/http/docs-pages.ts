@@ -25,7 +25,6 @@ export async function referencePage(): Promise<string> {
 export async function errorsPage(): Promise<string> {
   return page({
     title: "Errors of the Mailwright API",
-    head: "",
     main: `<div class="text">
 <h1>Errors</h1>
 <p>Every error is answered as <code>application/problem+json</code>. <code>code</code> says what is wrong, for a program;
@@ -50,7 +49,16 @@ const CREDITS = `<section id="credit_limit">
 <p><code>credits.resets_at</code> says when there are new credits. The operator of the server can give an account a larger plan.</p>
 </section>`;
 
-async function page({ title, head, main }: { title: string; head: string; main: string }): Promise<string> {
+/** A whole page around its `main`. */
+export async function page({
+  title,
+  head = "",
+  main,
+}: {
+  title: string;
+  head?: string;
+  main: string;
+}): Promise<string> {
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -65,6 +73,7 @@ ${head}
 <body>
 <header><strong>Mailwright</strong>
 <a href="/docs">Reference</a>
+<a href="/docs/webhooks">Webhooks</a>
 <a href="/docs/errors">Errors</a>
 <a href="/openapi.json">openapi.json</a></header>
 <main>
@@ -92,6 +101,6 @@ function section(code: ErrorCode): string {
 }
 
 /** Text between two backquotes is code. */
-function prose(text: string): string {
+export function prose(text: string): string {
   return Bun.escapeHTML(text).replaceAll(/`([^`]+)`/g, "<code>$1</code>");
 }

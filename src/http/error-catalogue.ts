@@ -63,6 +63,37 @@ export const CATALOGUE: Record<ErrorCode, CatalogueEntry> = {
       members: { step: "client_registration" },
     },
   },
+  billing_not_configured: {
+    meaning:
+      "Paying needs an account of this server at a payment provider, and the operator has not set one up.",
+    mend: "Ask whoever runs this server for a larger plan: `mailwright user set-plan` gives it. If you run it: set what `detail` names.",
+    example: {
+      detail: "This server takes no payments: billing.stripe_secret_key is not set.",
+      fix: "Ask the operator of this server for a larger plan.",
+    },
+  },
+  no_billing_account: {
+    meaning: "You have never paid here, so there is nothing to manage or cancel.",
+    mend: "Begin with `POST /billing/checkout`.",
+    example: {
+      detail: "You have not paid for anything here yet.",
+      fix: "POST /billing/checkout begins a subscription.",
+    },
+  },
+  invalid_signature: {
+    meaning:
+      "What came in as news from the payment provider is not signed by it with the secret of this server, or was signed more than five minutes ago.",
+    mend: "Only the payment provider sends these. If you run this server: compare `billing.stripe_webhook_secret` with the secret that the provider shows for this address, and check the clock.",
+    example: { detail: "The signature of this event is wrong or too old." },
+  },
+  already_subscribed: {
+    meaning: "Your account is on this plan, or on a larger one, so there is nothing to buy.",
+    mend: "Use `POST /billing/portal` to change how you pay, or to cancel.",
+    example: {
+      detail: "Your account has the Pro plan already.",
+      fix: "POST /billing/portal changes how you pay, or cancels.",
+    },
+  },
   cross_origin: {
     meaning:
       "A page of another site sent this request, and your browser added the session cookie to it. It was stopped before it could do anything in your name.",

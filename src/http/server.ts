@@ -6,6 +6,7 @@ import { isMissingParent, isStorageFault } from "../db/database.ts";
 import type { UserRow } from "../db/schema.ts";
 import { splitListen } from "../config-forms.ts";
 import { loadCertificate } from "../smtp/certificate.ts";
+import { billingRoutes } from "../billing/routes.ts";
 import { connectionRoutes } from "../connections/routes.ts";
 import { contactRoutes } from "../contacts/routes.ts";
 import { contextRoutes } from "../contexts/routes.ts";
@@ -18,6 +19,7 @@ import { inboxRoutes } from "../inboxes/routes.ts";
 import { messageRoutes } from "../messages/routes.ts";
 import { recipeRoutes } from "../recipes/routes.ts";
 import { routingRoutes } from "../routing/routes.ts";
+import { webhookRoutes } from "../webhooks/routes.ts";
 import { API_VERSION } from "../version.ts";
 import { problemOf, STATUS } from "./errors.ts";
 import { badJson } from "./body.ts";
@@ -76,6 +78,8 @@ export function createHttp(app: App, health: Health) {
     .use(conversationRoutes(app))
     .use(domainRoutes(app))
     .use(recipeRoutes(app))
+    .use(billingRoutes(app))
+    .use(webhookRoutes(app))
     .use(contactRoutes(app));
   const { cors_origins } = app.config.server;
   if (cors_origins.length > 0) root.onRequest(corsHook(cors_origins, () => root.routes));

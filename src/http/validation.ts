@@ -17,6 +17,7 @@ interface SchemaFault {
     maximum?: number;
     minimum?: number;
     format?: string;
+    minItems?: number;
     maxItems?: number;
     anyOf?: { const?: unknown; type?: string }[];
   };
@@ -72,6 +73,10 @@ const EXPLANATIONS: { [type in ValueErrorType]?: (schema: SchemaFault["schema"])
   [ValueErrorType.StringMaxLength]: ({ maxLength }) => ({
     code: "too_long",
     message: `must have at most ${maxLength} characters`,
+  }),
+  [ValueErrorType.ArrayMinItems]: ({ minItems }) => ({
+    code: "too_few",
+    message: minItems === 1 ? "must not be empty" : `must have at least ${minItems} entries`,
   }),
   [ValueErrorType.ArrayMaxItems]: ({ maxItems }) => ({
     code: "too_many",

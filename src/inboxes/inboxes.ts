@@ -6,6 +6,7 @@ import type { InboxRow, UserRow } from "../db/schema.ts";
 import { NOT_DONE } from "../db/unfinished.ts";
 import { AppError, invalid } from "../errors.ts";
 import { addressOf, freeLocalPart, prefixOf, retireAddress } from "./addresses.ts";
+import { hasRoom, refuseResting } from "./room.ts";
 import { columnsOf, type InboundPolicy, type InboxSettings, type Scope } from "./settings.ts";
 
 export type { InboundPolicy, Scope } from "./settings.ts";
@@ -29,7 +30,8 @@ export async function listInboxes(app: App, user: UserRow): Promise<InboxView[]>
     .where("user_id", "=", user.id)
     .orderBy("id")
     .execute();
-  return rows.map((row) => viewInbox(app, row));
+  const room = planLimits(app.config, user.plan).inboxes;
+  return rows.map((row, index) => viewInbox(app, row, index < room));
 }
 
 export async function createInbox(app: App, user: UserRow, input: NewInbox): Promise<InboxView> {
@@ -77,10 +79,11 @@ export async function patchInbox(
   const { id, settings } = patch;
   return app.write(async (tx) => {
     const row = await ownInbox(tx, user, id);
+    if (Object.keys(settings).length === 0) return viewInbox(app, row, await hasRoom(app, tx, user, row));
+    await refuseResting(app, tx, user, row);
     const policy = JSON.parse(row.inbound_policy) as InboundPolicy;
     const columns = await columnsOf(app, tx, { user, settings, policy });
-    const updated = Object.keys(columns).length === 0 ? row.updated : app.now();
-    const changed = { ...row, ...columns, updated };
+    const changed = { ...row, ...columns, updated: app.now() };
     await tx.updateTable("inboxes").set(changed).where("id", "=", row.id).execute();
     return viewInbox(app, changed);
   });
@@ -100,7 +103,7 @@ export async function rotateInbox(app: App, user: UserRow, id: string): Promise<
     await tx.deleteFrom("reply_tokens").where("conversation_id", "in", threads).execute();
     await keepFromStrangers(tx, row);
     await tx.updateTable("inboxes").set(changed).where("id", "=", row.id).execute();
-    return viewInbox(app, { ...row, ...changed });
+    return viewInbox(app, { ...row, ...changed }, await hasRoom(app, tx, user, row));
   });
 }
 
@@ -145,7 +148,8 @@ const inboxOfUser = prepared((db, key: { id: string; user_id: string }) =>
   db.selectFrom("inboxes").selectAll().where("id", "=", key.id).where("user_id", "=", key.user_id),
 );
 
-export function viewInbox(app: App, row: InboxRow) {
+/** `enabled`: whether the plan has room for it. */
+export function viewInbox(app: App, row: InboxRow, enabled = true) {
   return {
     id: row.id,
     label: row.label,
@@ -162,6 +166,7 @@ export function viewInbox(app: App, row: InboxRow) {
     scope: row.scope === null ? null : (JSON.parse(row.scope) as Scope),
     inbound_policy: JSON.parse(row.inbound_policy) as InboundPolicy,
     retention_days: row.retention_days,
+    enabled,
     routed: row.default_connection_id !== null || app.config.llm.kind !== "",
     created: row.created,
     updated: row.updated,

@@ -9,6 +9,7 @@ import { refuseOverRate } from "../http/request.ts";
 import { testInbox } from "../routing/inbox-test.ts";
 import { cardOf, mailCard } from "./cards.ts";
 import { createInbox, deleteInbox, listInboxes, ownInbox, patchInbox, rotateInbox } from "./inboxes.ts";
+import { refuseResting } from "./room.ts";
 import { CardSentShape, InboxShape, InboxTestShape } from "./shapes.ts";
 
 const MAX_PREFIX_CHARS = 100;
@@ -185,6 +186,7 @@ function testRoutes(app: App) {
     async ({ user, params: { inbox_id }, body }) => {
       const inbox = await ownInbox(app.db, user, inbox_id);
       refuseUnverified(user);
+      await refuseResting(app, app.db, user, inbox);
       // Per account: test runs are free, and inboxes are quickly made.
       const limit = app.config.limits.inbox_test_per_hour;
       refuseOverRate(app, `test:${user.id}`, { limit, window_seconds: HOUR_SECONDS });
@@ -201,7 +203,7 @@ function testRoutes(app: App) {
           "A mail from you to the inbox goes through the real pipeline at once: the answer is here, and in your mail. It costs no credits. `content` stands for material that the model reads and never obeys.",
         optional_body: t.Object(testMembers),
         answers: { 200: InboxTestShape },
-        errors: ["email_not_verified"],
+        errors: ["email_not_verified", "plan_limit_reached"],
       }),
     },
   );

@@ -64,6 +64,10 @@ export const InboxShape = t.Object(
         examples: [30],
       }),
     ),
+    enabled: t.Boolean({
+      description:
+        "False for the newest ones beyond what your plan allows: they keep their address, but their mail is not worked on, and they cannot be changed.",
+    }),
     routed: t.Boolean({ description: "Whether there is a model to work on its mail." }),
     created: moment("When it was made"),
     updated: moment("When it was last changed"),

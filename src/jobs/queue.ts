@@ -1,7 +1,7 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { insertRow, prepared } from "../db/prepared.ts";
-import type { JobRow } from "../db/schema.ts";
+import type { JobRow, OwnerNoticeRow } from "../db/schema.ts";
 import type { SegmentRange } from "../lib/segments.ts";
 
 /** Every kind of work and what it carries. */
@@ -17,6 +17,10 @@ export interface JobPayloads {
   fan_out_event: { event_id: string };
   /** Makes the attempts that are due at one endpoint. */
   deliver_webhooks: { endpoint_id: string };
+  /** Tells the owner why mail is not worked on. */
+  mail_notice: Pick<OwnerNoticeRow, "user_id" | "kind">;
+  /** Ends what a deleted account pays for. */
+  close_customer: { customer_id: string };
 }
 
 export type JobKind = keyof JobPayloads;
@@ -61,6 +65,9 @@ export const JOB_RULES: Record<JobKind, { lease_seconds: number; max_failures: n
   fan_out_event: { lease_seconds: 120, max_failures: 8 },
   // Each delivery counts its own attempts.
   deliver_webhooks: { lease_seconds: 600, max_failures: Number.POSITIVE_INFINITY },
+  mail_notice: { lease_seconds: 120, max_failures: 5 },
+  // Never given up: nobody is left who could cancel.
+  close_customer: { lease_seconds: 300, max_failures: Number.POSITIVE_INFINITY },
 };
 
 const FIRST_BACKOFF_SECONDS = 2;
@@ -325,6 +332,30 @@ export async function postponeJob(tx: Db, job: Job, retry: { run_at: number; err
 export async function returnJob(tx: Db, job: Job): Promise<void> {
   await updateHeld(tx, job, { ...UNCLAIMED, attempts: job.attempts - 1 });
 }
+
+/** Puts a job back for `run_at`, when there is more to do: nothing went wrong, and nothing is counted. */
+export async function deferJob(tx: Db, job: Job, run_at: number): Promise<void> {
+  await updateHeld(tx, job, { ...UNCLAIMED, attempts: job.attempts - 1, failures: 0, run_at });
+}
+
+/** Has the job with a `dedupe_key`, if it waits, run at `run_at` at the latest. One that runs looks again by itself. */
+export async function hasten(
+  app: App,
+  tx: Db,
+  due: { kind: JobKind; dedupe_key: string; run_at: number },
+): Promise<void> {
+  await moveUp(tx, { dedupe_key: due.dedupe_key, run_at: due.run_at });
+  app.worker?.wake(due.kind);
+}
+
+const moveUp = prepared((db, due: { dedupe_key: string; run_at: number }) =>
+  db
+    .updateTable("jobs")
+    .set({ run_at: due.run_at })
+    .where("dedupe_key", "=", due.dedupe_key)
+    .where("status", "=", "pending")
+    .where("run_at", ">", due.run_at),
+);
 
 /** Keeps a job that cannot be finished, for a person to look at; it stands in nobody's way any more. */
 export async function buryJob(tx: Db, job: Job, error: string): Promise<void> {

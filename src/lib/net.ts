@@ -59,18 +59,12 @@ export class BlockedAddressError extends Error {
  * handshake. Redirects are returned, not followed. Throws BlockedAddressError, or what a failed fetch or lookup throws.
  */
 export function createSafeFetch(rules: EgressRules): SafeFetch {
-  const targetOf = cachedTargets(rules);
+  const targetOf = targetFor(rules);
   return async (url, init = {}) => {
     const original = new URL(url);
-    if (original.protocol !== "https:" && original.protocol !== "http:") {
-      throw insecure(original, rules);
-    }
     const signal = init.signal ?? AbortSignal.timeout(DEFAULT_WAIT_MS);
     const host = hostOf(original);
-    const target = await unlessAborted(targetOf(host), signal);
-    if (original.protocol === "http:" && !target.plain_http) {
-      throw insecure(original, rules);
-    }
+    const target = await unlessAborted(targetOf(original), signal);
     const response = await dial(original, target.addresses, {
       ...init,
       signal,
@@ -82,6 +76,21 @@ export function createSafeFetch(rules: EgressRules): SafeFetch {
     });
     Object.defineProperty(response, "url", { value: original.href });
     return response;
+  };
+}
+
+/** Where an address may be dialled, by `rules`, looked up once in a while. Throws BlockedAddressError. */
+export function targetFor(rules: EgressRules): (url: URL) => Promise<DialTarget> {
+  const targetOf = cachedTargets(rules);
+  return async (url) => {
+    if (url.protocol !== "https:" && url.protocol !== "http:") {
+      throw insecure(url, rules);
+    }
+    const target = await targetOf(hostOf(url));
+    if (url.protocol === "http:" && !target.plain_http) {
+      throw insecure(url, rules);
+    }
+    return target;
   };
 }
 

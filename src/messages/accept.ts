@@ -1,10 +1,12 @@
 import type { App } from "../app.ts";
 import { reserveCredit } from "../billing/ledger.ts";
+import { tellOwnerLater } from "../billing/notices.ts";
 import { runShare } from "../billing/plans.ts";
 import { ownConversation, startConversation } from "../conversations/conversations.ts";
 import type { Db } from "../db/database.ts";
 import { insertRow } from "../db/prepared.ts";
 import type { Authority, InboxRow, MessageRow, UserRow } from "../db/schema.ts";
+import { hasRoom } from "../inboxes/room.ts";
 import { enqueue, isLaneBusy, type Job } from "../jobs/queue.ts";
 import { recordState } from "./events.ts";
 import { storeBytes } from "./stored-bytes.ts";
@@ -63,7 +65,10 @@ interface AcceptedRetry {
   files: IncomingFile[];
 }
 
-/** Stores a mail, its reserve and its job: what `250` promises. Over the credit cap it ends as `limited` at once. */
+/**
+ * Stores a mail, its reserve and its job: what `250` promises. Over the credit cap, and in an inbox beyond the plan, it
+ * ends as `limited` at once, and its owner is told once a day.
+ */
 export async function acceptMail(
   app: App,
   tx: Db,
@@ -88,8 +93,14 @@ export async function acceptMail(
     hop: mail.hop,
     tags: JSON.stringify(mail.tags),
   };
-  await insertAndReserve(app, tx, { row, user: mail.user, limit_text: MAIL_LIMITED });
-  if (row.state === "limited") return { row, job: null };
+  if (await hasRoom(app, tx, mail.user, inbox))
+    await insertAndReserve(app, tx, { row, user: mail.user, limit_text: MAIL_LIMITED });
+  else await insertLimited(app, tx, row, { reason: "plan_limit", error: NO_ROOM });
+  if (row.state === "limited") {
+    const kind = row.reason === "plan_limit" ? "beyond_plan" : "credits_used_up";
+    if (row.source === "email") await tellOwnerLater(app, tx, { user_id: row.user_id, kind });
+    return { row, job: null };
+  }
   const claimed = mail.slot && !(await isLaneBusy(tx, conversation_id));
   const job = await enqueueRoute(app, tx, { row, user: mail.user, claimed });
   return { row, job: claimed ? job : null };
@@ -224,6 +235,7 @@ async function storeMaterial(
 }
 
 const MAIL_LIMITED = "This account has no credits left this month, so the mail was not worked on.";
+const NO_ROOM = "This inbox is one more than the plan of its account allows, so the mail was not worked on.";
 const CALL_LIMITED = "Credit limit reached: this account has no credits left this month.";
 
 async function insertAndReserve(
@@ -232,15 +244,19 @@ async function insertAndReserve(
   { row, user, limit_text }: { row: MessageRow; user: UserRow; limit_text: string },
 ): Promise<void> {
   const free = row.source === "test";
-  if (!free && !(await reserveCredit(app, tx, user, row.id))) {
-    Object.assign(row, {
-      state: "limited",
-      reason: "credit_limit",
-      error: limit_text,
-      completed: app.now(),
-      duration_ms: 0,
-    });
-  }
+  if (!free && !(await reserveCredit(app, tx, user, row.id)))
+    return insertLimited(app, tx, row, { reason: "credit_limit", error: limit_text });
+  await insertRow(tx, "messages", row);
+  await recordState(app, tx, row);
+}
+
+async function insertLimited(
+  app: App,
+  tx: Db,
+  row: MessageRow,
+  why: { reason: "credit_limit" | "plan_limit"; error: string },
+): Promise<void> {
+  Object.assign(row, { ...why, state: "limited", completed: app.now(), duration_ms: 0 });
   await insertRow(tx, "messages", row);
   await recordState(app, tx, row);
 }

@@ -1,5 +1,6 @@
 import type { SelectQueryBuilder } from "kysely";
 import type { App } from "../app.ts";
+import { historySince } from "../billing/plans.ts";
 import type { Db } from "../db/database.ts";
 import type { MessageRow, Schema, UserRow } from "../db/schema.ts";
 import { NOT_DONE } from "../db/unfinished.ts";
@@ -32,7 +33,8 @@ export async function listMessages(
   user: UserRow,
   wanted: MessageFilters & { limit: number; cursor?: string },
 ): Promise<Page<ActivityView>> {
-  const range = rangeOf(wanted);
+  const since = Math.max(wanted.since ?? 0, historySince(app, user));
+  const range = rangeOf({ ...wanted, since });
   const search = searchOf(app.db, user, wanted);
   const edge = search.exact ? undefined : await edgeOf(search, range);
   const found = await newest(search.matching({ ...range, from: edge ?? range.from }))
@@ -64,7 +66,10 @@ interface Search {
 function rangeOf({ cursor, since, until }: MessageFilters & { cursor?: string }): Range {
   const below = until === undefined ? AFTER_ALL : firstIdAt(until + 1);
   const after = cursor === undefined ? AFTER_ALL : decodeCursor(cursor, ["id"])[0];
-  return { from: since === undefined ? "" : firstIdAt(since), below: after < below ? after : below };
+  return {
+    from: since === undefined || since === 0 ? "" : firstIdAt(since),
+    below: after < below ? after : below,
+  };
 }
 
 /** No message that was accepted in this second or later has a lesser id: the first 48 bits are its milliseconds (RFC 9562 §5.7). */

@@ -1,5 +1,6 @@
 import type { App } from "../app.ts";
 import { remainingCredits } from "../billing/ledger.ts";
+import { historySince } from "../billing/plans.ts";
 import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
 import type { AttachmentRow, UserRow } from "../db/schema.ts";
@@ -9,7 +10,7 @@ import { type AttachmentMeta, type RoutingView, viewRouting } from "./view.ts";
 
 /** A message of the user's own in the shape of the routing API; unknown and foreign ids are both `not_found`. */
 export async function readRouting(app: App, user: UserRow, id: string): Promise<RoutingView> {
-  const [row] = await ownMessage(app.db, { user_id: user.id, id });
+  const [row] = await ownMessage(app.db, { user_id: user.id, id, since: historySince(app, user) });
   if (!row) throw new AppError("not_found", "There is no such message.");
   const files = await attachmentsOfOne(app.db, { message_id: row.id });
   return viewRouting(row, files, await remainingCredits(app, app.db, user));
@@ -28,6 +29,7 @@ export async function readAttachment(
     .where("attachments.id", "=", wanted.attachment_id)
     .where("messages.id", "=", wanted.message_id)
     .where("messages.user_id", "=", user.id)
+    .where("messages.created", ">=", historySince(app, user))
     .executeTakeFirst();
   const bytes = row && (await readBytes(app, row));
   if (!row || !bytes)
@@ -43,6 +45,7 @@ export async function readRawMail(app: App, user: UserRow, message_id: string): 
     .select(["bytes", "segment", "segment_offset", "size"])
     .where("messages.id", "=", message_id)
     .where("messages.user_id", "=", user.id)
+    .where("messages.created", ">=", historySince(app, user))
     .executeTakeFirst();
   const bytes = row && (await readBytes(app, row));
   if (!bytes)
@@ -62,9 +65,14 @@ export async function attachmentsOf(db: Db, message_ids: string[]): Promise<Map<
   return Map.groupBy(sorted, (file) => file.message_id);
 }
 
-/** A row that is the user's own. */
-export const ownMessage = prepared((db, key: { user_id: string; id: string }) =>
-  db.selectFrom("messages").selectAll().where("id", "=", key.id).where("user_id", "=", key.user_id),
+/** A row that is the user's own, and of the history that the plan shows. */
+export const ownMessage = prepared((db, key: { user_id: string; id: string; since: number }) =>
+  db
+    .selectFrom("messages")
+    .selectAll()
+    .where("id", "=", key.id)
+    .where("user_id", "=", key.user_id)
+    .where("created", ">=", key.since),
 );
 
 const META = [

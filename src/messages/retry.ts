@@ -1,9 +1,11 @@
 import type { App } from "../app.ts";
-import { periodEnd } from "../billing/ledger.ts";
+import { resetsAt } from "../billing/ledger.ts";
+import { historySince } from "../billing/plans.ts";
 import type { Db } from "../db/database.ts";
 import type { MessageRow, MessageState, UserRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
 import { ownInbox } from "../inboxes/inboxes.ts";
+import { refuseResting } from "../inboxes/room.ts";
 import { acceptRetry, firstTry, type IncomingFile } from "./accept.ts";
 import { ownMessage, readRouting } from "./messages.ts";
 import { readBytes } from "./stored-bytes.ts";
@@ -24,17 +26,18 @@ export async function retryMessage(
   user: UserRow,
   { id, admit }: { id: string; admit: () => void },
 ): Promise<RetryOutcome> {
-  const material = await readMaterial(app, await retryable(app.db, user, id));
+  const material = await readMaterial(app, await retryable(app, app.db, user, id));
   const retry = await app.write(async (tx) => {
     // Looked up again: the inbox may have been deleted since.
-    const failed = await retryable(tx, user, id);
+    const failed = await retryable(app, tx, user, id);
     await refuseSecondRetry(tx, failed);
     const inbox = await ownInbox(tx, user, failed.inbox_id ?? "");
+    await refuseResting(app, tx, user, inbox);
     admit();
     return acceptRetry(app, tx, { failed, inbox, user, ...material });
   });
   const view = await readRouting(app, user, retry.id);
-  return retry.state === "limited" ? { view, resets_at: periodEnd(app.now()) } : { view };
+  return retry.state === "limited" ? { view, resets_at: await resetsAt(app, app.db, user) } : { view };
 }
 
 const REFUSALS: Record<Exclude<MessageState, "failed">, { message: string; fix: string }> = {
@@ -60,8 +63,8 @@ const REFUSALS: Record<Exclude<MessageState, "failed">, { message: string; fix: 
   },
 };
 
-async function retryable(db: Db, user: UserRow, id: string): Promise<MessageRow> {
-  const [message] = await ownMessage(db, { user_id: user.id, id });
+async function retryable(app: App, db: Db, user: UserRow, id: string): Promise<MessageRow> {
+  const [message] = await ownMessage(db, { user_id: user.id, id, since: historySince(app, user) });
   if (!message) throw new AppError("not_found", "There is no such message.");
   if (message.state !== "failed") throw conflict(REFUSALS[message.state]);
   if (message.source === "test")

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { refuseUnverified } from "../accounts/verified.ts";
 import type { App } from "../app.ts";
-import { periodEnd } from "../billing/ledger.ts";
+import { resetsAt } from "../billing/ledger.ts";
 import { planLimits } from "../billing/plans.ts";
 import { openConnectionOf } from "../connections/connections.ts";
 import { ownConversation } from "../conversations/conversations.ts";
@@ -10,6 +10,7 @@ import { prepared } from "../db/prepared.ts";
 import type { InboxRow, MessageRow, UserRow } from "../db/schema.ts";
 import { AppError, invalid } from "../errors.ts";
 import { ownInbox } from "../inboxes/inboxes.ts";
+import { refuseResting } from "../inboxes/room.ts";
 import type { Job } from "../jobs/queue.ts";
 import { canonicalJson } from "../lib/canonical-json.ts";
 import type { RateVerdict } from "../lib/rate-limit.ts";
@@ -68,6 +69,7 @@ export async function runCall(
   const earlier = keyed && (await findKeyed(app, app.db, user, keyed));
   if (earlier) return replay(app, user, { message_id: earlier, input, options });
   const inbox = await chooseInbox(app, user, input.inbox_id);
+  await refuseResting(app, app.db, user, inbox);
   if (input.conversation_id !== undefined)
     await ownConversation(app.db, user, { id: input.conversation_id, inbox_id: inbox.id });
   await refuseUnrouted(app, inbox);
@@ -77,7 +79,7 @@ export async function runCall(
     return {
       view: await readRouting(app, user, accepted.row.id),
       replayed: false,
-      resets_at: periodEnd(app.now()),
+      resets_at: await resetsAt(app, app.db, user),
     };
   const { row, job } = accepted;
   const answer = await awaitEnd(app, row.id, { job, ms: budgetMs(app, input, options) });

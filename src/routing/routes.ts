@@ -59,6 +59,7 @@ const CALL: Description = {
   errors: [
     "email_not_verified",
     "not_found",
+    "plan_limit_reached",
     "inbox_required",
     "inbox_id_required",
     "inbox_not_routed",

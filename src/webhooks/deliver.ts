@@ -1,11 +1,158 @@
 import type { App } from "../app.ts";
-import { finishJob, type Job } from "../jobs/queue.ts";
+import type { Db } from "../db/database.ts";
+import { prepared } from "../db/prepared.ts";
+import type { WebhookEndpointRow } from "../db/schema.ts";
+import { deferJob, finishJob, type Job } from "../jobs/queue.ts";
+import { writeOutcome } from "../jobs/run-job.ts";
+import { attemptOnce, openForAttempts } from "./attempt.ts";
+import { claimDue, type Due, earliestDue, giveBack, isExhausted, type Made, recordOutcome } from "./attempts.ts";
+import { countEndings, type Ending, type Notice, noticeFor } from "./disable.ts";
+import { failPending } from "./pending.ts";
 
-/** Makes the attempts that are due at one endpoint. */
-export async function deliverNow(
-  app: App,
-  job: Job<"deliver_webhooks">,
-  _signal: AbortSignal,
-): Promise<void> {
-  await app.write((tx) => finishJob(tx, job));
+/** Attempts at one endpoint at the same time. */
+const LANES = 5;
+/** Deliveries that an endpoint that answers fast is given in one turn; one that does not gets as many as there are lanes. */
+const MAX_TURN = 50;
+/** How long a turn waits for its attempts before it writes down what is there, and looks for what else is due. */
+const TURN_MS = 1_000;
+/** Then the job starts anew, well before its lease ends. */
+const RUN_SECONDS = 300;
+
+/** What a job has in hand. */
+interface Line {
+  /** Claimed, but not begun. */
+  waiting: Due[];
+  in_flight: number;
+  /** Made, but not written down. */
+  made: Made[];
+  /** How many to claim next. */
+  size: number;
+  make: (due: Due) => Promise<Made["outcome"]>;
+  /** Called when nothing is in hand any more. */
+  idle: () => void;
 }
+
+/**
+ * Makes the attempts that are due at one endpoint until there are none, turn by turn: a transaction writes down what
+ * came of the last attempts and counts the next ones, which are made after it. The last one ends the job, or has it
+ * come back when the next attempt falls due.
+ */
+export async function deliverNow(app: App, job: Job<"deliver_webhooks">, signal: AbortSignal): Promise<void> {
+  const { endpoint_id } = job.payload;
+  const until = app.steadyNow() + RUN_SECONDS;
+  const line: Line = {
+    waiting: [],
+    in_flight: 0,
+    made: [],
+    size: LANES,
+    make: () => Promise.reject(new Error("No delivery was claimed")),
+    idle: () => undefined,
+  };
+  for (;;) {
+    const hand = { ...line, may_claim: !signal.aborted && app.steadyNow() < until };
+    // What is still on its way when the server stops is made again later.
+    if (signal.aborted) hand.in_flight = 0;
+    line.waiting = [];
+    line.made = [];
+    const notice = await noticeFor(app, endpoint_id, endingsOf(app, hand.made));
+    const turn = await writeOutcome(app, signal, (tx) => takeTurn(app, tx, { job, hand, notice }));
+    if (turn === null) return;
+    line.waiting = turn.due;
+    if (turn.due.length > 0) line.make = attemptsAt(app, turn.endpoint);
+    const isMoreDue = async () => ((await earliestDue(app.db, endpoint_id)) ?? Infinity) <= app.now();
+    await attemptAll(line, signal, isMoreDue);
+  }
+}
+
+/** The secrets are opened once for all of them. */
+function attemptsAt(app: App, endpoint: WebhookEndpointRow): Line["make"] {
+  const secrets = openForAttempts(app, endpoint);
+  return ({ event_id: id, type, body, attempts }) =>
+    attemptOnce(app, { endpoint, secrets, event: { id, type, body }, attempt: attempts });
+}
+
+interface Hand extends Pick<Line, "waiting" | "in_flight" | "made" | "size"> {
+  may_claim: boolean;
+}
+
+/** Null when the job has ended, or has been put back. */
+async function takeTurn(
+  app: App,
+  tx: Db,
+  { job, hand, notice }: { job: Job<"deliver_webhooks">; hand: Hand; notice: Notice | undefined },
+): Promise<{ endpoint: WebhookEndpointRow; due: Due[] } | null> {
+  const [endpoint] = await endpointById(tx, { id: job.payload.endpoint_id });
+  if (!endpoint) {
+    await finishJob(tx, job);
+    return null;
+  }
+  for (const made of hand.made) await recordOutcome(app, tx, made);
+  for (const due of hand.waiting) await giveBack(app, tx, due);
+  const disabled = await countEndings(app, tx, endpoint, { endings: endingsOf(app, hand.made), notice });
+  const due = await nextDue(app, tx, { endpoint: disabled ? { ...endpoint, enabled: 0 } : endpoint, hand });
+  if (due.length > 0 || hand.in_flight > 0) return { endpoint, due };
+  const next_at = await earliestDue(tx, endpoint.id);
+  await (next_at === null ? finishJob(tx, job) : deferJob(tx, job, Math.max(next_at, app.now())));
+  return null;
+}
+
+async function nextDue(
+  app: App,
+  tx: Db,
+  { endpoint, hand }: { endpoint: WebhookEndpointRow; hand: Hand },
+): Promise<Due[]> {
+  if (endpoint.enabled === 0) await failPending(tx, endpoint.id);
+  const limit = hand.in_flight === 0 ? hand.size : LANES - hand.in_flight;
+  return endpoint.enabled === 1 && hand.may_claim ? claimDue(app, tx, { endpoint, limit }) : [];
+}
+
+/** The deliveries that have ended and count: not those that will be tried again, and not the tests. */
+function endingsOf(app: App, made: Made[]): Ending[] {
+  return made
+    .filter((one) => one.due.livemode === 1 && (one.outcome.delivered || isExhausted(app, one)))
+    .map(({ outcome: { delivered, error } }) => ({ delivered, error }));
+}
+
+/** Makes attempts until all are made, or it is time for another turn; what is on its way then goes on. */
+async function attemptAll(
+  line: Line,
+  signal: AbortSignal,
+  isMoreDue: () => Promise<boolean>,
+): Promise<void> {
+  const begin = (): void => {
+    for (const due of line.waiting.splice(0, LANES - line.in_flight)) {
+      line.in_flight += 1;
+      void line.make(due).then((outcome) => {
+        line.in_flight -= 1;
+        line.made.push({ due, outcome });
+        begin();
+        if (line.in_flight === 0) line.idle();
+      });
+    }
+  };
+  begin();
+  for (;;) {
+    const done = await idleWithin(line, signal);
+    line.size = done ? Math.min(MAX_TURN, line.size * 2) : LANES;
+    if (done || signal.aborted || line.made.length + line.waiting.length > 0) return;
+    if (line.in_flight < LANES && (await isMoreDue())) return;
+  }
+}
+
+/** Whether nothing was in hand any more before a turn's time was up. */
+async function idleWithin(line: Line, signal: AbortSignal): Promise<boolean> {
+  if (line.in_flight === 0) return true;
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const timer = setTimeout(() => resolve(false), TURN_MS);
+  const stop = (): void => resolve(false);
+  signal.addEventListener("abort", stop, { once: true });
+  line.idle = () => resolve(true);
+  const idle = await promise;
+  clearTimeout(timer);
+  signal.removeEventListener("abort", stop);
+  return idle;
+}
+
+const endpointById = prepared((db, key: { id: string }) =>
+  db.selectFrom("webhook_endpoints").selectAll().where("id", "=", key.id),
+);

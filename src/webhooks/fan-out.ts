@@ -1,7 +1,8 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
+import { insertRow } from "../db/prepared.ts";
 import type { EventRow, WebhookDeliveryRow, WebhookEndpointRow } from "../db/schema.ts";
-import { enqueue, finishJob, type Job } from "../jobs/queue.ts";
+import { enqueue, finishJob, hasten, type Job } from "../jobs/queue.ts";
 
 /** Makes a delivery of an event for each endpoint that asked for its type, and has the attempts begun. */
 export async function fanOutNow(app: App, job: Job<"fan_out_event">): Promise<void> {
@@ -40,15 +41,16 @@ export async function deliverLater(
     next_attempt_at: enabled ? app.now() + (app.config.webhooks.backoff[0] ?? 0) : null,
     delivered_at: null,
   };
-  await tx.insertInto("webhook_deliveries").values(row).execute();
+  await insertRow(tx, "webhook_deliveries", row);
   if (row.next_attempt_at !== null) await attemptLater(app, tx, endpoint.id, row.next_attempt_at);
   return row;
 }
 
 /** Has what is due at an endpoint attempted at that time; one job at a time works for an endpoint. */
 export async function attemptLater(app: App, tx: Db, endpoint_id: string, run_at: number): Promise<void> {
-  const payload = { endpoint_id };
-  await enqueue(app, tx, { kind: "deliver_webhooks", payload, run_at, lane: `webhook:${endpoint_id}` });
+  const dedupe_key = `webhook:${endpoint_id}`;
+  const work = { kind: "deliver_webhooks", dedupe_key, run_at } as const;
+  if (!(await enqueue(app, tx, { ...work, payload: { endpoint_id } }))) await hasten(app, tx, work);
 }
 
 async function endpointsFor(tx: Db, event: EventRow): Promise<WebhookEndpointRow[]> {

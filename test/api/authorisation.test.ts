@@ -4,6 +4,7 @@ import { mintApiKey } from "../../src/lib/secrets.ts";
 import { storeRawMail } from "../../src/messages/accept.ts";
 import { type Answer, type Caller, type TestApp, testApp } from "../support/app.ts";
 import { startLooseServer } from "../support/oauth-loose-server.ts";
+import { startStripe } from "../support/stripe-stand-in.ts";
 import { storeMessages } from "./archive.ts";
 
 const PUBLIC = new Set([
@@ -12,6 +13,7 @@ const PUBLIC = new Set([
   "GET /openapi.json",
   "GET /docs",
   "GET /docs/errors",
+  "GET /docs/webhooks",
   "GET /docs/swagger-ui-bundle.js",
   "GET /docs/swagger-ui.css",
   "GET /docs/init.js",
@@ -22,6 +24,7 @@ const PUBLIC = new Set([
   "POST /auth/login",
   "POST /auth/logout",
   "POST /contacts",
+  "POST /billing/webhook",
   "GET /integrations/:provider/callback",
   "GET /integrations/mcp/callback",
   "GET /integrations/mcp/client-metadata.json",
@@ -55,6 +58,15 @@ const OWNED: Record<string, (owner: Owner) => string> = {
   "POST /connections/:connection_id/test": (owner) => `/connections/${owner.connection_id}/test`,
   "POST /integrations/mcp/:connection_id/connect": (owner) =>
     `/integrations/mcp/${owner.mcp_connection_id}/connect`,
+  "PATCH /v1/webhooks/:id": (owner) => `/v1/webhooks/${owner.webhook_id}`,
+  "DELETE /v1/webhooks/:id": (owner) => `/v1/webhooks/${owner.webhook_id}`,
+  "POST /v1/webhooks/:id/test": (owner) => `/v1/webhooks/${owner.webhook_id}/test`,
+  "GET /v1/webhooks/:id/secret": (owner) => `/v1/webhooks/${owner.webhook_id}/secret`,
+  "POST /v1/webhooks/:id/rotate-secret": (owner) => `/v1/webhooks/${owner.webhook_id}/rotate-secret`,
+  "GET /v1/webhooks/:id/deliveries": (owner) => `/v1/webhooks/${owner.webhook_id}/deliveries`,
+  "POST /v1/webhooks/:id/deliveries/:delivery_id/retry": (owner) =>
+    `/v1/webhooks/${owner.webhook_id}/deliveries/${owner.delivery_id}/retry`,
+  "POST /v1/webhooks/:id/replay": (owner) => `/v1/webhooks/${owner.webhook_id}/replay`,
 };
 
 const CONTEXT = { title: "Brand voice", body: "Plain words.", kind: "instruction" };
@@ -65,7 +77,11 @@ const BODIES: Record<string, unknown> = {
   "POST /custom-domains": { domain: "ai.acme.test" },
   "POST /contexts": CONTEXT,
   "POST /contexts/upload": markdownForm(),
+  "POST /billing/checkout": { plan: "team" },
   "POST /auth/set-password": { password: "quiet river 42" },
+  // An address, so that no name server is asked.
+  "POST /v1/webhooks": { url: "https://93.184.216.34/hook", event_types: ["*"] },
+  "POST /v1/webhooks/:id/replay": { since: 0 },
 };
 
 /** Asks for authorisation, and has an authorization server. */
@@ -88,6 +104,8 @@ interface Owner {
   attachment_id: string;
   conversation_id: string;
   failed_mail_id: string;
+  webhook_id: string;
+  delivery_id: string;
 }
 
 interface Route {
@@ -142,7 +160,7 @@ test("the public routes are the ones that are meant to be", async () => {
 });
 
 test("another user's id is answered exactly as one that nobody has, and the owner is served", async () => {
-  await using t = await testApp({ llm: { kind: "demo" }, dns: NO_DNS, egress: LOOPBACK });
+  await using t = await testApp({ llm: { kind: "demo" }, dns: NO_DNS, egress: LOOPBACK, webhooks: LOOPBACK });
   const bob = await t.as("bob@example.com");
   for (const route of closedRoutes(t).filter(({ path, name }) => path.includes(":") && !SHARED.has(name))) {
     const make = OWNED[route.name];
@@ -165,7 +183,8 @@ test("another user's id is answered exactly as one that nobody has, and the owne
 });
 
 test("the owner is served on every route without an id, with X-API-Key and with Bearer", async () => {
-  await using t = await testApp({ llm: { kind: "demo" } });
+  await using stripe = startStripe(() => 0);
+  await using t = await testApp({ llm: { kind: "demo" }, plans: { default: "pro" }, ...stripe.config });
   const ada = await t.as("ada@example.com");
   await ada.post("/inboxes", {});
   for (const route of closedRoutes(t).filter(({ path }) => !path.includes(":"))) {
@@ -179,19 +198,20 @@ test("the owner is served on every route without an id, with X-API-Key and with 
 });
 
 test("lists show nothing of another user", async () => {
-  await using t = await testApp({ llm: { kind: "demo" }, egress: LOOPBACK });
+  await using t = await testApp({ llm: { kind: "demo" }, egress: LOOPBACK, webhooks: LOOPBACK });
   await ownerOfEverything(t, "ada");
   const bob = await t.as("bob@example.com");
   expect((await bob.get("/inboxes")).body).toEqual([]);
   expect((await bob.get("/connections")).body).toEqual([]);
   expect((await bob.get("/custom-domains")).body).toEqual([]);
   expect((await bob.get("/contexts")).body).toEqual([]);
+  expect((await bob.get("/v1/webhooks")).body).toEqual([]);
   expect((await bob.get("/messages")).body).toEqual({ items: [], next_cursor: null });
   expect((await bob.get("/conversations")).body).toEqual({ items: [], next_cursor: null });
 });
 
 test("an attachment is not found under another message of the same owner", async () => {
-  await using t = await testApp({ llm: { kind: "demo" }, egress: LOOPBACK });
+  await using t = await testApp({ llm: { kind: "demo" }, egress: LOOPBACK, webhooks: LOOPBACK });
   const owner = await ownerOfEverything(t, "ada");
   const other = await owner.caller.post("/v1/messages", { instruction: "Another" });
   const path = `/messages/${other.body.message_id}/attachments/${owner.attachment_id}`;
@@ -218,6 +238,9 @@ async function ownerOfEverything(t: TestApp, name: string): Promise<Owner> {
     instruction: "Read it",
     attachments: [{ filename: "a.txt", content_type: "text/plain", data: btoa("hello") }],
   });
+  // Last, so that it is told of nothing but its test.
+  const webhook = await caller.post("/v1/webhooks", { url: mcpServer.url, event_types: ["*"] });
+  const tested = await caller.post(`/v1/webhooks/${webhook.body.id}/test`);
   const listed = await caller.get("/messages");
   const keys = await caller.get("/auth/api-keys");
   return {
@@ -232,6 +255,8 @@ async function ownerOfEverything(t: TestApp, name: string): Promise<Owner> {
     attachment_id: listed.body.items[0].attachments[0].id,
     conversation_id: message.body.conversation_id,
     failed_mail_id: await storeFailedMail(t, caller, inbox.body.id),
+    webhook_id: webhook.body.id,
+    delivery_id: tested.body.delivery.id,
   };
 }
 

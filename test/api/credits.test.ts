@@ -1,5 +1,7 @@
 import { expect, test } from "bun:test";
-import { type Answer, type TestApp, testApp } from "../support/app.ts";
+import { setPlan } from "../../src/accounts/accounts.ts";
+import { topUp } from "../../src/billing/ledger.ts";
+import { type Answer, type Caller, type TestApp, testApp } from "../support/app.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { deskOf, modelAt } from "./desk.ts";
 
@@ -99,6 +101,76 @@ test("of 1,000 calls at once with 10 credits left exactly 10 are charged", async
   ]);
 });
 
+test("what was bought is spent once the allowance is, is given back to where it was, and outlives the month", async () => {
+  await using model = startModelServer();
+  await using t = await testApp(modelAt(model, { plans: { team: { credits: 1 } } }));
+  const { ada } = await deskOf(t);
+  await buy(t, ada, 2);
+  const credits = async () => (await ada.get("/auth/me")).body.credits;
+  const month = { period_start: Date.UTC(2026, 0, 1) / 1_000, resets_at: Date.UTC(2026, 1, 1) / 1_000 };
+  expect(await credits()).toEqual({ allowance: 1, used: 0, topup: 2, remaining: 3, ...month });
+  const call = () => ada.post("/v1/messages", { instruction: "x" });
+  expect((await call()).body.credits).toEqual({ charged: 1, remaining: 2 });
+  expect((await call()).body.credits).toEqual({ charged: 1, remaining: 1 });
+  model.fault = "unauthorized";
+  expect((await call()).body.credits).toEqual({ charged: 0, remaining: 1 });
+  model.fault = "none";
+  expect(await credits()).toMatchObject({ allowance: 1, used: 1, topup: 1, remaining: 1 });
+  t.clock.advance("20d");
+  expect(await credits()).toMatchObject({ allowance: 1, used: 0, topup: 1, remaining: 2 });
+  expect((await call()).status).toBe(200);
+  expect((await call()).status).toBe(200);
+  expect((await call()).status).toBe(429);
+  expect(await credits()).toMatchObject({ used: 1, topup: 0, remaining: 0 });
+});
+
+test("of many calls at once with allowance and bought credits left, exactly as many are charged as there are", async () => {
+  await using t = await testApp({ ...DEMO, plans: { team: { credits: 4, route_per_minute: 0 } } });
+  t.app.worker?.start();
+  const { ada } = await deskOf(t);
+  await buy(t, ada, 6);
+  const answers = await Promise.all(
+    Array.from({ length: 60 }, () => ada.post("/v1/messages", { instruction: "x" })),
+  );
+  expect(answers.filter(({ status }) => status === 200)).toHaveLength(10);
+  expect(answers.filter(({ status }) => status === 429)).toHaveLength(50);
+  expect((await ada.get("/auth/me")).body.credits).toMatchObject({ used: 4, topup: 0, remaining: 0 });
+});
+
+test("over the cap, who pays is told the end of the period that is paid for", async () => {
+  await using t = await testApp({ ...DEMO, plans: { default: "pro", pro: { credits: 1 } } });
+  const { ada } = await deskOf(t);
+  const [period_start, period_end] = [t.app.now() - 60, t.app.now() + 86_400];
+  const account = { user_id: ada.user.id, customer_id: "cus_1", subscription_id: "sub_1", status: "active" };
+  const time = { interval: "month", period_start, period_end, cancel_at_period_end: 0, changed: 0 } as const;
+  await t.app.db
+    .insertInto("billing_accounts")
+    .values({ ...account, ...time })
+    .execute();
+  await ada.post("/v1/messages", { instruction: "x" });
+  const { status, body } = await ada.post("/v1/messages", { instruction: "x" });
+  expect([status, body.credits]).toEqual([429, { charged: 0, remaining: 0, resets_at: period_end }]);
+  expect((await ada.get("/auth/me")).body.credits).toMatchObject({ period_start, resets_at: period_end });
+  t.clock.advance("1d");
+  expect((await ada.post("/v1/messages", { instruction: "x" })).status).toBe(200);
+});
+
+test("another plan from the operator changes this month's credits at once", async () => {
+  await using t = await testApp({
+    ...DEMO,
+    plans: { default: "free", free: { credits: 1 }, pro: { credits: 3 } },
+  });
+  const { ada } = await deskOf(t);
+  const call = () => ada.post("/v1/messages", { instruction: "x" });
+  expect([(await call()).status, (await call()).status]).toEqual([200, 429]);
+  await setPlan(t.app, { email: "ada@example.com", plan: "pro" });
+  expect((await ada.get("/auth/me")).body.credits).toMatchObject({ allowance: 3, used: 1, remaining: 2 });
+  expect((await call()).body.credits).toEqual({ charged: 1, remaining: 1 });
+  await setPlan(t.app, { email: "ada@example.com", plan: "free" });
+  expect((await ada.get("/auth/me")).body.credits).toMatchObject({ allowance: 2, used: 2, remaining: 0 });
+  expect((await call()).status).toBe(429);
+});
+
 test("the balance of every row is the sum of the amounts up to it, whatever happened", async () => {
   await using model = startModelServer();
   await using t = await testApp(modelAt(model, { plans: { team: { credits: 6, route_per_minute: 0 } } }));
@@ -161,6 +233,10 @@ test("the two kinds of 429 cannot be taken for each other", async () => {
   expect([credit.headers.has("retry-after"), rate.headers.has("retry-after")]).toEqual([false, true]);
   expect([credit.body.status, rate.body.status]).toEqual(["limited", 429]);
 });
+
+function buy(t: TestApp, { user }: Caller, credits: number): Promise<boolean> {
+  return t.app.write((tx) => topUp(t.app, tx, user.id, { credits, reference: "pi_1" }));
+}
 
 interface LedgerLine {
   kind: string;

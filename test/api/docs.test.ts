@@ -6,7 +6,7 @@ import { type TestApp, testApp } from "../support/app.ts";
 import { type Browser, CHROMIUM, type Page, startBrowser } from "../support/browser.ts";
 import { LISTEN, openDoor } from "./door.ts";
 
-const PAGES = ["/docs", "/docs/errors"];
+const PAGES = ["/docs", "/docs/errors", "/docs/webhooks"];
 const ASSETS = ["swagger-ui-bundle.js", "swagger-ui.css", "init.js", "style.css"];
 
 const BROWSER_MS = 60_000;

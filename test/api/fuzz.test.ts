@@ -292,12 +292,22 @@ async function ownOf(
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
   const own = { ...furniture };
   if (names.includes("key_id")) own["key_id"] = (await ada.post("/auth/api-key", {})).body.id;
+  if (path.startsWith("/v1/webhooks")) Object.assign(own, await freshHook());
   if (names.includes("domain_id"))
     own["domain_id"] = (
       await ada.post("/custom-domains", { domain: `${Bun.randomUUIDv7()}.example.com` })
     ).body.id;
   for (const name of names) if (!own[name]) throw new Error(`furnish has nothing for {${name}} of ${path}`);
   return own;
+}
+
+/** The only one: every message would be told to all that are left from before. */
+async function freshHook(): Promise<Record<string, string>> {
+  for (const { id } of (await ada.get("/v1/webhooks")).body as { id: string }[])
+    await ada.delete(`/v1/webhooks/${id}`);
+  const hook = { url: "https://hooks.example.com/", event_types: ["*"] };
+  const { id } = (await ada.post("/v1/webhooks", hook)).body;
+  return { id, delivery_id: (await ada.post(`/v1/webhooks/${id}/test`)).body.delivery.id };
 }
 
 async function makeMessage(inbox_id?: string) {

@@ -26,6 +26,7 @@ test("an inbox can be made of nothing, and comes back whole", async () => {
     scope: null,
     inbound_policy: { reply_to_unauthenticated: false, process_bulk: false },
     retention_days: null,
+    enabled: true,
     routed: false,
     created: t.app.now(),
     updated: t.app.now(),

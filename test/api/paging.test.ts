@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { CompiledQuery } from "kysely";
 import type { MessageState } from "../../src/db/schema.ts";
-import { type Answer, type Caller, testApp, type TestApp } from "../support/app.ts";
+import { type Answer, type Caller, testApp } from "../support/app.ts";
+import { plansOf, queriesOf } from "../support/query-plans.ts";
 import { storeConversations, storeMessages } from "./archive.ts";
 import { deskOf } from "./desk.ts";
 
@@ -312,32 +312,4 @@ async function walk(caller: Caller, path: string, key: string): Promise<string[]
 function queryOf(values: Record<string, unknown>): string {
   const given = Object.entries(values).filter(([, value]) => value !== undefined);
   return given.map(([name, value]) => `${name}=${String(value)}`).join("&");
-}
-
-/** Every query that the server makes meanwhile. */
-async function queriesOf(t: TestApp, act: () => Promise<unknown>): Promise<CompiledQuery[]> {
-  const executor = t.app.db.getExecutor();
-  const queries: CompiledQuery[] = [];
-  const execute = executor.executeQuery;
-  executor.executeQuery = (query) => {
-    queries.push(query);
-    return execute.call(executor, query) as never;
-  };
-  try {
-    await act();
-  } finally {
-    executor.executeQuery = execute;
-  }
-  return queries;
-}
-
-/** What SQLite says about each of them. */
-async function plansOf(t: TestApp, act: () => Promise<unknown>): Promise<{ sql: string; lines: string[] }[]> {
-  const plans: { sql: string; lines: string[] }[] = [];
-  for (const { sql, parameters } of await queriesOf(t, act)) {
-    const explained = CompiledQuery.raw(`explain query plan ${sql}`, [...parameters]);
-    const { rows } = await t.app.db.executeQuery<{ detail: string }>(explained);
-    plans.push({ sql, lines: rows.map(({ detail }) => detail) });
-  }
-  return plans;
 }

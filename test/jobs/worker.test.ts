@@ -28,6 +28,8 @@ async function setUp({ route = finish, send = finish, slots = 4, giveUp }: Kinds
     erase_bytes: { run: (app, job) => app.write((tx) => finishJob(tx, job)), slots },
     fan_out_event: { run: (app, job) => app.write((tx) => finishJob(tx, job)), slots },
     deliver_webhooks: { run: (app, job) => app.write((tx) => finishJob(tx, job)), slots },
+    mail_notice: { run: (app, job) => app.write((tx) => finishJob(tx, job)), slots },
+    close_customer: { run: (app, job) => app.write((tx) => finishJob(tx, job)), slots },
   };
   const worker = createWorker(t.app, handlers);
   t.app.worker = worker;

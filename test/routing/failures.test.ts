@@ -230,7 +230,7 @@ test("a mail whose inbox is deleted while it waits ends as failed and gives its 
   expect(await room.app.db.selectFrom("jobs").select("id").execute()).toEqual([]);
 });
 
-test("a mail over the credit cap is kept as limited and neither worked on nor answered", async () => {
+test("a mail over the credit cap is kept as limited and neither worked on nor answered; its owner is told", async () => {
   await using room = await mailroom({ config: { plans: { team: { credits: 1 } } } });
   for (const text of ["One", "Two"])
     expect(await room.send({ text, ...freshId(), from: BOB })).toStartWith("250 ");
@@ -240,7 +240,10 @@ test("a mail over the credit cap is kept as limited and neither worked on nor an
     { status: "done", credits_charged: 1 },
   ]);
   expect(room.model.requests).toHaveLength(1);
-  expect(await room.outgoing()).toHaveLength(1);
+  expect(await room.outgoing()).toMatchObject([
+    { kind: "reply", envelope_to: "bob@example.org" },
+    { kind: "notice", envelope_to: "ada@example.com" },
+  ]);
   expect(await balance(room)).toEqual([1, -1, 0]);
 });
 

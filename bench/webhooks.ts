@@ -1,0 +1,174 @@
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { createVerifiedUser } from "../src/accounts/accounts.ts";
+import { type App, createApp } from "../src/app.ts";
+import { defaultConfig } from "../src/config.ts";
+import { insertRow } from "../src/db/prepared.ts";
+import { jobHandlers } from "../src/handlers.ts";
+import { createWorker } from "../src/jobs/worker.ts";
+import { createLog } from "../src/log.ts";
+import { type EventObject, eventRow, recordEvent } from "../src/webhooks/events.ts";
+import { deliverLater } from "../src/webhooks/fan-out.ts";
+import { mintSecret, sealSecrets } from "../src/webhooks/secrets.ts";
+import {
+  interleave,
+  noteFigure,
+  noteRatio,
+  percentile,
+  printResults,
+  printSettings,
+  startScript,
+  temporaryFolder,
+} from "./support.ts";
+
+/** Deliveries that wait in the database, signed, recorded and sent, against a bare `fetch` loop to the same receiver. */
+const ROUNDS = 7;
+const ENDPOINTS = 20;
+const DELIVERIES = 6_000;
+const BARE_AT_ONCE = 64;
+/** For the time from an event to its first attempt. */
+const EVENTS_PER_SECOND = 200;
+const EVENTS = 1_000;
+
+const object: EventObject = {
+  message_id: Bun.randomUUIDv7(),
+  conversation_id: Bun.randomUUIDv7(),
+  source: "email",
+  status: "done",
+  result: "The invoice is from Northwind, 42 EUR, due on the 14th. ".repeat(10),
+  error: null,
+  usage: { input_tokens: 1_200, output_tokens: 150 },
+  subject: "Invoice 4711",
+  created: 1_767_225_600,
+};
+
+const dir = temporaryFolder();
+await using receiver = await startScript("webhook-receiver.ts");
+const url = `http://127.0.0.1:${receiver.port}/hook`;
+await using app = await createApp(
+  defaultConfig({
+    data: { dir },
+    database: { url: `sqlite:${join(dir, "mailwright.db")}` },
+    plans: { default: "team" },
+    webhooks: { allow: ["127.0.0.1"] },
+  }),
+  { log: createLog({ level: "warn", format: "text" }) },
+);
+await using worker = createWorker(app, jobHandlers(app));
+app.worker = worker;
+worker.start();
+const user = await createVerifiedUser(app, { email: "ada@client.example" });
+const many = await accountWith(app, user.id, ENDPOINTS);
+printSettings({
+  rounds: ROUNDS,
+  deliveries: `${DELIVERIES} in each round, over ${ENDPOINTS} endpoints`,
+  ours: "two HMACs, the attempt and its outcome in synced commits",
+  theirs: `fetch with ${BARE_AT_ONCE} in flight`,
+});
+
+const row = eventRow(app, { user_id: user.id, type: "message.completed", livemode: true, object });
+await deliver();
+await bare();
+const rates = await interleave(ROUNDS, deliver, bare);
+noteRatio(`deliveries, ${ENDPOINTS} endpoints`, ">= 0.5", rates, "/s");
+
+// Each event goes to one endpoint of an account of its own, as most do.
+const owners: string[] = [];
+for (let index = 0; index < ENDPOINTS; index += 1) {
+  const owner = await createVerifiedUser(app, { email: `user${index}@client.example` });
+  await accountWith(app, owner.id, 1);
+  owners.push(owner.id);
+}
+const delays: { p50: number; p99: number }[] = [];
+for (let round = 0; round < ROUNDS; round += 1) delays.push(await delay());
+noteFigure(`event to first attempt, ${EVENTS_PER_SECOND}/s, p50`, "<= 20 ms", delays.map(({ p50 }) => p50), "ms");
+noteFigure(`event to first attempt, ${EVENTS_PER_SECOND}/s, p99`, "<= 100 ms", delays.map(({ p99 }) => p99), "ms");
+printResults();
+rmSync(dir, { recursive: true, force: true });
+
+async function accountWith(at: App, user_id: string, endpoints: number) {
+  const rows = Array.from({ length: endpoints }, () => {
+    const id = Bun.randomUUIDv7();
+    return {
+      id,
+      user_id,
+      url,
+      event_types: JSON.stringify(["message.completed"]),
+      enabled: 1,
+      sealed: sealSecrets(at, id, { secret: mintSecret(), old_secret: null }),
+      old_secret_until: null,
+      consecutive_failures: 0,
+      disabled_reason: null,
+      description: null,
+      created: at.now(),
+      updated: at.now(),
+    };
+  });
+  await at.db.insertInto("webhook_endpoints").values(rows).execute();
+  return rows;
+}
+
+/** Deliveries per second, from the commit that has them wait to the one that writes the last of them down. */
+async function deliver(): Promise<number> {
+  let left = DELIVERIES;
+  const held = app.worker;
+  // Nobody is woken before all are there.
+  app.worker = undefined;
+  while (left > 0)
+    await app.write(async (tx) => {
+      for (let index = 0; index < 500 && left > 0; index += 1, left -= 1) {
+        const event = eventRow(app, { user_id: user.id, type: "message.completed", livemode: true, object });
+        await insertRow(tx, "events", event);
+        const endpoint = many[left % many.length];
+        if (endpoint) await deliverLater(app, tx, { event, endpoint });
+      }
+    });
+  app.worker = held;
+  const started = performance.now();
+  worker.wake("deliver_webhooks");
+  await nothingWaits();
+  return DELIVERIES / ((performance.now() - started) / 1_000);
+}
+
+/** A finished endpoint has no job any more. */
+async function nothingWaits(): Promise<void> {
+  for (;;) {
+    const job = await app.db.selectFrom("jobs").select("id").limit(1).executeTakeFirst();
+    if (!job) return;
+    await Bun.sleep(5);
+  }
+}
+
+async function bare(): Promise<number> {
+  const { body } = row;
+  const headers = { "content-type": "application/json" };
+  let left = DELIVERIES;
+  const started = performance.now();
+  const loop = async (): Promise<void> => {
+    while (left-- > 0) {
+      const answer = await fetch(url, { method: "POST", headers, body });
+      await answer.arrayBuffer();
+    }
+  };
+  await Promise.all(Array.from({ length: BARE_AT_ONCE }, loop));
+  return DELIVERIES / ((performance.now() - started) / 1_000);
+}
+
+/** Milliseconds from the commit of an event to its arrival at the receiver. */
+async function delay(): Promise<{ p50: number; p99: number }> {
+  const begun = new Map<string, number>();
+  const started = performance.now();
+  for (let index = 0; index < EVENTS; index += 1) {
+    const wait = started + (index * 1_000) / EVENTS_PER_SECOND - performance.now();
+    if (wait > 0) await Bun.sleep(wait);
+    const user_id = owners[index % owners.length] ?? "";
+    void app
+      .write((tx) => recordEvent(app, tx, { user_id, type: "message.completed", livemode: true, object }))
+      .then((id) => begun.set(id ?? "", performance.timeOrigin + performance.now()));
+  }
+  await nothingWaits();
+  const answer = await fetch(url);
+  const arrived = (await answer.json()) as Record<string, number>;
+  const times = [...begun].map(([id, at]) => (arrived[id] ?? Number.NaN) - at);
+  return { p50: percentile(times, 0.5), p99: percentile(times, 0.99) };
+}

@@ -1,0 +1,111 @@
+import type { App } from "../app.ts";
+import type { Db } from "../db/database.ts";
+import type { OwnerNoticeRow, UserRow } from "../db/schema.ts";
+import { NOT_DONE } from "../db/unfinished.ts";
+import { enqueue, finishJob, type Job } from "../jobs/queue.ts";
+import { writeOutcome } from "../jobs/run-job.ts";
+import { prepareLetter, type QueueLetter } from "../mail/letters.ts";
+import { creditsOf } from "./ledger.ts";
+import { planLimits, planName } from "./plans.ts";
+
+/** Has the owner told by mail why mail is not worked on; once a day (UTC) at most, however much comes. */
+export async function tellOwnerLater(
+  app: App,
+  tx: Db,
+  { user_id, kind }: Pick<OwnerNoticeRow, "user_id" | "kind">,
+): Promise<void> {
+  const day = new Date(app.nowMs()).toISOString().slice(0, "YYYY-MM-DD".length);
+  const { numInsertedOrUpdatedRows } = await tx
+    .insertInto("owner_notices")
+    .values({ user_id, kind, day })
+    .onConflict((conflict) => conflict.columns(["user_id", "kind", "day"]).doNothing())
+    .executeTakeFirst();
+  if (numInsertedOrUpdatedRows === 0n) return;
+  await enqueue(app, tx, { kind: "mail_notice", payload: { user_id, kind } });
+}
+
+export async function mailNoticeNow(app: App, job: Job<"mail_notice">, signal: AbortSignal): Promise<void> {
+  const { user_id, kind } = job.payload;
+  const user = await app.db.selectFrom("users").selectAll().where("id", "=", user_id).executeTakeFirst();
+  const queue =
+    user && (await (kind === "credits_used_up" ? creditLetter(app, user) : roomLetter(app, user)));
+  await writeOutcome(app, signal, async (tx) => {
+    await finishJob(tx, job);
+    await queue?.(tx);
+  });
+}
+
+/** Undefined once there are credits again. */
+async function creditLetter(app: App, user: UserRow): Promise<QueueLetter | undefined> {
+  const credits = await creditsOf(app, app.db, user);
+  if (credits.remaining > 0) return undefined;
+  const count = await countLimited(app.db, user, credits.period_start);
+  const renewal = momentFor(user, credits.resets_at);
+  return letterTo(app, user, {
+    subject: "Your Mailwright credits are used up",
+    words: [
+      `Mail to your inboxes is not being worked on: the credits of your ${planName(user.plan)} plan for this period are used up (**${credits.used} of ${credits.allowance}**).`,
+      `${manyMails(count)} came in since then. They are kept and listed as \`limited\` in your activity. Nothing was charged for them, and their senders were not told. They will not be worked on later by themselves: send again what still matters.`,
+      `New credits are there on **${renewal}**. ${adviceFor(app, user)}`,
+    ],
+  });
+}
+
+/** Undefined once there is room for all inboxes. */
+async function roomLetter(app: App, user: UserRow): Promise<QueueLetter | undefined> {
+  const limit = planLimits(app.config, user.plan).inboxes;
+  const inboxes = await app.db
+    .selectFrom("inboxes")
+    .select("label")
+    .where("user_id", "=", user.id)
+    .orderBy("id")
+    .execute();
+  const resting = inboxes.slice(limit);
+  if (resting.length === 0) return undefined;
+  return letterTo(app, user, {
+    subject: "An inbox is beyond your Mailwright plan",
+    words: [
+      `Mail came to an inbox that is not being worked on: your ${planName(user.plan)} plan allows **${limit} inboxes**, and you have ${inboxes.length}. The newest ${resting.length === 1 ? "one rests" : `${resting.length} rest`}, with everything in them.`,
+      "Such mail is kept and listed as `limited` in your activity. Nothing was charged for it, and its senders were not told.",
+      `Remove inboxes that you do not need, and the next ones work again. ${adviceFor(app, user)}`,
+    ],
+  });
+}
+
+function letterTo(app: App, user: UserRow, { subject, words }: { subject: string; words: string[] }) {
+  const markdown = [...words, "You get this mail once a day at most."].join("\n\n");
+  return prepareLetter(app, { user_id: user.id, to: user.email, subject, markdown });
+}
+
+function adviceFor({ config }: App, { plan }: UserRow): string {
+  if (config.billing.stripe_secret_key === "")
+    return "If that is not enough, ask the operator of your server for a larger plan.";
+  if (plan === "free") return "If that is not enough, get a larger plan with `POST /billing/checkout`.";
+  return "If that is not enough, get a larger plan with `POST /billing/checkout`, or buy credits with `POST /billing/topup`.";
+}
+
+async function countLimited(db: Db, user: UserRow, since: number): Promise<number> {
+  const { count } = await db
+    .selectFrom("messages")
+    .select((eb) => eb.fn.countAll<number>().as("count"))
+    .where("user_id", "=", user.id)
+    .where(NOT_DONE)
+    .where("state", "=", "limited")
+    .where("reason", "=", "credit_limit")
+    .where("source", "=", "email")
+    .where("created", ">=", since)
+    .executeTakeFirstOrThrow();
+  return count;
+}
+
+function manyMails(count: number): string {
+  return count === 1 ? "One mail" : `${count} mails`;
+}
+
+/** "1 February 2026 at 01:00", on the owner's clock. */
+function momentFor({ timezone }: UserRow, second: number): string {
+  const moment = new Date(second * 1_000);
+  const day = moment.toLocaleDateString("en-GB", { dateStyle: "long", timeZone: timezone });
+  const time = moment.toLocaleTimeString("en-GB", { timeStyle: "short", timeZone: timezone });
+  return `${day} at ${time} (${timezone})`;
+}

@@ -1,0 +1,65 @@
+import type { App } from "../app.ts";
+import type { Db } from "../db/database.ts";
+import { prepared } from "../db/prepared.ts";
+import type { UserRow } from "../db/schema.ts";
+
+/** The time that an allowance is for, in unix seconds; `end` is the first second of the next one. */
+export interface Period {
+  /** Of the ledger's rows: `YYYY-MM` of a calendar month, else the moment at which it began. */
+  key: string;
+  start: number;
+  end: number;
+}
+
+/**
+ * The period that an account is in: the one of its subscription, of which a year has twelve; else the calendar month
+ * (UTC). One whose renewal has not been heard of yet goes on month by month.
+ */
+export async function currentPeriod(app: App, db: Db, user: Pick<UserRow, "id" | "plan">): Promise<Period> {
+  const now = app.now();
+  const paid = user.plan === "free" ? undefined : (await subscriptionOf(db, { user_id: user.id }))[0];
+  // Of one that has ended there are no times.
+  if (!paid || paid.period_start === null || paid.period_end === null) return calendarMonth(now);
+  const { period_start: start, period_end: end } = paid;
+  if (now >= end) return monthFrom(end, Number.POSITIVE_INFINITY, now);
+  return paid.interval === "year" ? monthFrom(start, end, now) : periodAt(start, end);
+}
+
+function calendarMonth(now: number): Period {
+  const date = new Date(now * 1_000);
+  const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
+  const key = date.toISOString().slice(0, "YYYY-MM".length);
+  return { key, start: Date.UTC(year, month, 1) / 1_000, end: Date.UTC(year, month + 1, 1) / 1_000 };
+}
+
+/** The month, counted from `first`, that `now` is in; none goes beyond `last`. */
+function monthFrom(first: number, last: number, now: number): Period {
+  let months = 0;
+  while (addMonths(first, months + 1) <= now) months += 1;
+  return periodAt(addMonths(first, months), Math.min(addMonths(first, months + 1), last));
+}
+
+function periodAt(start: number, end: number): Period {
+  return {
+    key: `${new Date(start * 1_000).toISOString().slice(0, "YYYY-MM-DDTHH:MM:SS".length)}Z`,
+    start,
+    end,
+  };
+}
+
+/** The same day of a later month, or its last one if it has no such day. */
+function addMonths(second: number, months: number): number {
+  const date = new Date(second * 1_000);
+  const day = date.getUTCDate();
+  date.setUTCMonth(date.getUTCMonth() + months, 1);
+  const last = new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 0)).getUTCDate();
+  date.setUTCDate(Math.min(day, last));
+  return date.getTime() / 1_000;
+}
+
+const subscriptionOf = prepared((db, key: { user_id: string }) =>
+  db
+    .selectFrom("billing_accounts")
+    .select(["interval", "period_start", "period_end"])
+    .where("user_id", "=", key.user_id),
+);

@@ -1,0 +1,127 @@
+import type { App } from "../app.ts";
+import type { Db } from "../db/database.ts";
+import type { EventRow, UserRow, WebhookDeliveryRow, WebhookEndpointRow } from "../db/schema.ts";
+import { AppError } from "../errors.ts";
+import { ownEndpoint } from "./endpoints.ts";
+import { attemptLater } from "./fan-out.ts";
+
+const LISTED_SECONDS = 30 * 86_400;
+
+export type DeliveryView = ReturnType<typeof viewDelivery>;
+
+type ShownRow = WebhookDeliveryRow &
+  Pick<EventRow, "message_id" | "livemode"> & { event_type: EventRow["type"] };
+
+/** Of the last 30 days, newest first. */
+export async function listDeliveries(
+  app: App,
+  user: UserRow,
+  { id, limit }: { id: string; limit: number },
+): Promise<DeliveryView[]> {
+  const endpoint = await ownEndpoint(app.db, user, id);
+  const rows = await recent(app, app.db, endpoint).orderBy("delivery.id", "desc").limit(limit).execute();
+  return rows.map((row) => viewDelivery(app, row));
+}
+
+/** Sends one again, with as many attempts as a new one has. */
+export async function retryDelivery(
+  app: App,
+  user: UserRow,
+  { id, delivery_id }: { id: string; delivery_id: string },
+): Promise<DeliveryView> {
+  return app.write(async (tx) => {
+    const endpoint = await ownEndpoint(tx, user, id);
+    const row = await recent(app, tx, endpoint).where("delivery.id", "=", delivery_id).executeTakeFirst();
+    if (!row) throw new AppError("not_found", "There is no such delivery.");
+    refuseDisabled(endpoint);
+    if (row.status === "pending")
+      throw new AppError("conflict", "This delivery is still being tried.", {
+        fix: "Wait for its end: next_attempt_at says when it is tried again.",
+      });
+    const again = anew(app, endpoint);
+    await tx.updateTable("webhook_deliveries").set(again).where("id", "=", row.id).execute();
+    await attemptLater(app, tx, endpoint.id, again.next_attempt_at);
+    return viewDelivery(app, { ...row, ...again });
+  });
+}
+
+/** Sends everything again that failed since then; tests are left out. */
+export async function replayFailed(
+  app: App,
+  user: UserRow,
+  { id, since }: { id: string; since: number },
+): Promise<{ replayed: number }> {
+  return app.write(async (tx) => {
+    const endpoint = await ownEndpoint(tx, user, id);
+    refuseDisabled(endpoint);
+    const again = anew(app, endpoint);
+    const failed = recent(app, tx, endpoint)
+      .clearSelect()
+      .select("delivery.id")
+      .where("delivery.status", "=", "failed")
+      .where("delivery.created", ">=", since)
+      .where("event.livemode", "=", 1);
+    const { numUpdatedRows } = await tx
+      .updateTable("webhook_deliveries")
+      .set(again)
+      .where("id", "in", failed)
+      .executeTakeFirst();
+    if (numUpdatedRows > 0n) await attemptLater(app, tx, endpoint.id, again.next_attempt_at);
+    return { replayed: Number(numUpdatedRows) };
+  });
+}
+
+export function viewDelivery(app: App, row: ShownRow) {
+  return {
+    id: row.id,
+    event_id: row.event_id,
+    event_type: row.event_type,
+    message_id: row.message_id,
+    livemode: row.livemode === 1,
+    status: row.status,
+    attempts: row.attempts,
+    max_attempts: app.config.webhooks.backoff.length,
+    response_status: row.response_status,
+    response_body: row.response_body,
+    error: row.error,
+    duration_ms: row.duration_ms,
+    url: row.url,
+    created: row.created,
+    last_attempt_at: row.last_attempt_at,
+    next_attempt_at: row.next_attempt_at,
+    delivered_at: row.delivered_at,
+  };
+}
+
+function recent(app: App, db: Db, endpoint: WebhookEndpointRow) {
+  return db
+    .selectFrom("webhook_deliveries as delivery")
+    .innerJoin("events as event", "event.id", "delivery.event_id")
+    .selectAll("delivery")
+    .select(["event.type as event_type", "event.message_id", "event.livemode"])
+    .where("delivery.endpoint_id", "=", endpoint.id)
+    .where("delivery.created", ">=", app.now() - LISTED_SECONDS);
+}
+
+function refuseDisabled({ enabled }: WebhookEndpointRow): void {
+  if (enabled === 1) return;
+  throw new AppError("conflict", "This endpoint is switched off, so nothing is sent to it.", {
+    fix: "Switch it on first: PATCH it with enabled: true.",
+  });
+}
+
+/** As if nothing had been tried yet, at the address where the endpoint is now. */
+function anew(app: App, { url }: WebhookEndpointRow) {
+  return {
+    status: "pending",
+    attempts: 0,
+    response_status: null,
+    response_body: null,
+    error: null,
+    duration_ms: null,
+    url,
+    last_attempt_at: null,
+    next_attempt_at: app.now() + (app.config.webhooks.backoff[0] ?? 0),
+    delivered_at: null,
+  } satisfies Partial<WebhookDeliveryRow>;
+}

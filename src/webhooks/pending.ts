@@ -1,0 +1,27 @@
+import type { Db } from "../db/database.ts";
+import type { WebhookEndpointRow } from "../db/schema.ts";
+
+/** What waits for another attempt goes to where the endpoint is now. */
+export async function redirectPending(tx: Db, { id, url }: WebhookEndpointRow): Promise<void> {
+  const waiting = tx.updateTable("webhook_deliveries").set({ url }).where("endpoint_id", "=", id);
+  await waiting.where("status", "=", "pending").execute();
+}
+
+/** Of an endpoint that was switched off: what waited is there to be replayed. */
+export async function failPending(tx: Db, endpoint_id: string): Promise<void> {
+  await tx
+    .updateTable("webhook_deliveries")
+    .set({ status: "failed", error: "endpoint_disabled", next_attempt_at: null })
+    .where("endpoint_id", "=", endpoint_id)
+    .where("status", "=", "pending")
+    .execute();
+}
+
+/** Of an endpoint that is gone. One that is running finds nothing more to do. */
+export async function cancelAttempts(tx: Db, endpoint_id: string): Promise<void> {
+  await tx
+    .deleteFrom("jobs")
+    .where("dedupe_key", "=", `webhook:${endpoint_id}`)
+    .where("status", "=", "pending")
+    .execute();
+}

@@ -1,0 +1,89 @@
+import { expect, test } from "bun:test";
+import { simpleParser } from "mailparser";
+import { setPlan } from "../../src/accounts/accounts.ts";
+import type { OutgoingMailRow } from "../../src/db/schema.ts";
+import { freshId, type Mailroom, mailroom } from "../support/mailroom.ts";
+
+const BOB = "Bob <bob@example.org>";
+const ONE = { plans: { team: { credits: 1 } } };
+
+test("the owner is told once a day that mail is not worked on, and its sender never", async () => {
+  await using room = await mailroom({ config: ONE });
+  await room.owner.patch("/auth/profile", { timezone: "Europe/Berlin" });
+  for (let mail = 0; mail < 4; mail += 1) await send(room, BOB);
+  await room.drain();
+  expect(await room.activity()).toMatchObject([
+    ...Array.from({ length: 3 }, () => ({ status: "limited", reason: "credit_limit", credits_charged: 0 })),
+    { status: "done" },
+  ]);
+  const [notice, ...others] = await notices(room);
+  expect([notice?.envelope_to, others]).toEqual(["ada@example.com", []]);
+  const { subject, text } = await simpleParser(Buffer.from(notice?.raw ?? []));
+  expect(subject).toBe("Your Mailwright credits are used up");
+  for (const words of [
+    "credits of your Team plan for this period are used up (**1 of 1**)",
+    "3 mails came in",
+    "1 February 2026 at 01:00 (Europe/Berlin)",
+    "ask the operator of your server for a larger plan",
+  ])
+    expect(text).toContain(words);
+  room.clock.advance("1d");
+  await send(room, BOB);
+  await room.drain();
+  expect(await notices(room)).toHaveLength(2);
+  const to_bob = (await room.outgoing()).filter(({ envelope_to }) => envelope_to === "bob@example.org");
+  expect(to_bob.map(({ kind }) => kind)).toEqual(["reply"]);
+});
+
+test("who pays is told where to get more", async () => {
+  await using room = await mailroom({
+    config: { billing: { stripe_secret_key: "sk_test_1" }, plans: { default: "pro", pro: { credits: 0 } } },
+  });
+  await send(room);
+  await room.drain();
+  const [notice] = await notices(room);
+  const { text } = await simpleParser(Buffer.from(notice?.raw ?? []));
+  expect(text).toContain("POST /billing/checkout");
+  expect(text).toContain("POST /billing/topup");
+});
+
+test("a call over the cap and a test of an inbox call for no letter, and a test costs nothing", async () => {
+  await using room = await mailroom({ config: { plans: { team: { credits: 0 } } } });
+  expect((await room.owner.post("/v1/messages", { instruction: "x" })).status).toBe(429);
+  const tested = await room.owner.post(`/inboxes/${room.inbox.id}/test`);
+  expect([tested.status, tested.body.status]).toEqual([200, "done"]);
+  await room.drain();
+  expect(await notices(room)).toEqual([]);
+});
+
+test("nothing is told once there are credits again, or the account is gone", async () => {
+  await using room = await mailroom({ config: { plans: { default: "free", free: { credits: 0 } } } });
+  await send(room);
+  await setPlan(room.app, { email: "ada@example.com", plan: "pro" });
+  await room.drain();
+  expect(await notices(room)).toEqual([]);
+  await setPlan(room.app, { email: "ada@example.com", plan: "free" });
+  room.clock.advance("1d");
+  await send(room);
+  await room.app.db.deleteFrom("users").execute();
+  await room.drain();
+  expect(await room.outgoing()).toEqual([]);
+});
+
+test("a mail over the cap is an event for webhooks, of the type message.skipped", async () => {
+  await using room = await mailroom({ config: { plans: { team: { credits: 0 } } } });
+  await room.owner.post("/v1/webhooks", { url: "https://hooks.example.invalid/", event_types: ["*"] });
+  await send(room);
+  const events = await room.app.db.selectFrom("events").select(["type", "body"]).execute();
+  expect(events.map(({ type }) => type)).toEqual(["message.skipped"]);
+  expect(JSON.parse(events[0]?.body ?? "")).toMatchObject({ data: { object: { status: "limited" } } });
+});
+
+async function send(room: Mailroom, from?: string): Promise<void> {
+  const mail = { text: `Hello ${Bun.randomUUIDv7()}`, ...freshId() };
+  expect(await room.send(from === undefined ? mail : { ...mail, from })).toStartWith("250 ");
+}
+
+async function notices(room: Mailroom): Promise<OutgoingMailRow[]> {
+  return (await room.outgoing()).filter(({ kind }) => kind === "notice");
+}

@@ -1,0 +1,81 @@
+import type { ConfigOverrides } from "../../src/config.ts";
+import { recordEvent } from "../../src/webhooks/events.ts";
+import { type Caller, testApp, type TestApp } from "../support/app.ts";
+import { startDnsServer, type TestDnsServer } from "../support/dns-server.ts";
+
+export interface Received {
+  headers: Record<string, string>;
+  body: string;
+}
+
+export interface HookDesk extends TestApp {
+  ada: Caller;
+  dns: TestDnsServer;
+  /** What came in at `hook_url`, oldest first. */
+  received: Received[];
+  hook_url: string;
+  /** What is answered there from now on. */
+  answer(response: () => Response | Promise<Response>): void;
+  /** Makes an endpoint at `hook_url`. */
+  // oxlint-disable-next-line typescript/no-explicit-any
+  hook(settings?: object): Promise<any>;
+  /** Something happens that her endpoints are told of; gives the id of the event. */
+  happen(type?: "message.completed" | "message.failed"): Promise<string>;
+}
+
+/** A server that asks a DNS of its own, an account, and a receiver on loopback that the operator allows. */
+export async function hookDesk(config: ConfigOverrides = {}): Promise<HookDesk> {
+  await using stack = new AsyncDisposableStack();
+  const received: Received[] = [];
+  let respond: () => Response | Promise<Response> = () => new Response(null, { status: 204 });
+  const server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    async fetch(request) {
+      received.push({ headers: Object.fromEntries(request.headers), body: await request.text() });
+      return respond();
+    },
+  });
+  stack.defer(() => server.stop(true));
+  const dns = stack.use(await startDnsServer());
+  const t = stack.use(
+    await testApp({ webhooks: { allow: ["127.0.0.1"] }, ...config, dns: { servers: [dns.address] } }),
+  );
+  const ada = await t.as("ada@example.com");
+  const hook_url = `http://127.0.0.1:${server.port}/hook`;
+  const built = stack.move();
+  return {
+    ...t,
+    ada,
+    dns,
+    received,
+    hook_url,
+    answer: (response) => void (respond = response),
+    hook: async (settings = {}) =>
+      (await ada.post("/v1/webhooks", { url: hook_url, event_types: ["*"], ...settings })).body,
+    happen: (type = "message.completed") => happen(t, ada, type),
+    [Symbol.asyncDispose]: () => built.disposeAsync(),
+  };
+}
+
+async function happen(
+  t: TestApp,
+  { user }: Caller,
+  type: "message.completed" | "message.failed",
+): Promise<string> {
+  const object = {
+    message_id: Bun.randomUUIDv7(),
+    conversation_id: null,
+    source: "email",
+    status: type === "message.completed" ? "done" : "failed",
+    result: "Grüße, 世界",
+    error: null,
+    usage: null,
+    subject: "Hello",
+    created: t.app.now(),
+  };
+  const event = { user_id: user.id, type, livemode: true, object };
+  const id = await t.app.write((tx) => recordEvent(t.app, tx, event));
+  if (id === null) throw new Error("nobody is told of it");
+  return id;
+}

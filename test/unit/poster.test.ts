@@ -1,0 +1,210 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import { createServer as createTlsServer, type Server } from "node:tls";
+import { generate } from "selfsigned";
+import { createPoster, type Poster, type PostRequest } from "../../src/lib/poster.ts";
+import { type RawReceiver, startRawReceiver } from "../support/webhook-receiver.ts";
+
+const REQUEST: Omit<PostRequest, "url"> = {
+  headers: { "x-one": "1" },
+  body: "Grüße",
+  timeout_ms: 1_000,
+  connect_ms: 1_000,
+  max_bytes: 1_000,
+};
+
+function posterTo(ca?: string): Poster {
+  return createPoster({
+    resolve: async (name, type) => (type === "A" && name.endsWith(".test") ? ["127.0.0.1"] : []),
+    allow: ["127.0.0.1"],
+    ...(ca === undefined ? {} : { ca }),
+  });
+}
+
+describe("the answer", () => {
+  let answer = "";
+  let requests: string[] = [];
+  let server: RawReceiver;
+  const poster = posterTo();
+
+  beforeAll(async () => {
+    server = await startRawReceiver((socket, request) => {
+      requests.push(request);
+      socket.write(answer);
+      if (!/content-length|chunked|\r\n204/i.test(answer)) socket.end();
+    });
+  });
+  afterAll(async () => {
+    poster[Symbol.dispose]();
+    await server[Symbol.asyncDispose]();
+  });
+
+  const post = async (text: string) => {
+    answer = text;
+    requests = [];
+    const { status, body } = await poster.post({ ...REQUEST, url: server.url });
+    return `${status} ${body.toString()}`;
+  };
+
+  const good: [string, string, string][] = [
+    ["with a length", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", "200 ok"],
+    ["with the same length twice", "HTTP/1.1 200 OK\r\nContent-Length: 2, 2\r\n\r\nok", "200 ok"],
+    ["without a reason", "HTTP/1.1 200\r\ncontent-length: 0\r\n\r\n", "200 "],
+    ["up to the end of the connection", "HTTP/1.0 502 Bad\r\n\r\nsorry", "502 sorry"],
+    [
+      "in chunks",
+      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;a=b\r\nabc\r\n1\r\nd\r\n0\r\n\r\n",
+      "200 abcd",
+    ],
+    [
+      "in chunks with a trailer",
+      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nx: y\r\n\r\n",
+      "200 a",
+    ],
+    [
+      "after interim ones",
+      "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\nHTTP/1.1 201 Created\r\ncontent-length: 1\r\n\r\n!",
+      "201 !",
+    ],
+    ["with nothing after the status", "HTTP/1.1 204 No Content\r\n\r\n", "204 "],
+    [
+      "that is longer than wanted",
+      `HTTP/1.1 200 OK\r\ncontent-length: 5000\r\n\r\n${"x".repeat(5_000)}`,
+      `200 ${"x".repeat(1_000)}`,
+    ],
+    [
+      "in one chunk that is longer than wanted",
+      `HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nFFFFFF\r\n${"x".repeat(5_000)}`,
+      `200 ${"x".repeat(1_000)}`,
+    ],
+    ["whose chunks are broken", "HTTP/1.1 500 Oh\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nzz\r\n", "500 abc"],
+  ];
+  test.each(good)("is read %s", async (_name, text, expected) => {
+    expect(await post(text)).toBe(expected);
+  });
+
+  const bad: [string, string][] = [
+    ["another protocol", "220 mail.example ESMTP\r\n\r\n"],
+    ["HTTP/2", "HTTP/2 200\r\n\r\n"],
+    ["a status of two digits", "HTTP/1.1 20 OK\r\n\r\n"],
+    ["a header without a name", "HTTP/1.1 200 OK\r\n: x\r\n\r\n"],
+    ["two lengths", "HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab"],
+    ["a negative length", "HTTP/1.1 200 OK\r\ncontent-length: -1\r\n\r\n"],
+    ["a head without an end", `HTTP/1.1 200 OK\r\nx: ${"y".repeat(40_000)}`],
+  ];
+  test.each(bad)("of %s is none", async (_name, text) => {
+    await expect(post(text)).rejects.toThrow(/HTTP/);
+  });
+
+  test("is asked for with the body as it is, and its length in bytes", async () => {
+    await post("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    expect(requests).toEqual([
+      `POST /hook HTTP/1.1\r\nhost: 127.0.0.1:${server.port}\r\nx-one: 1\r\ncontent-length: 7\r\nconnection: keep-alive\r\n\r\nGrüße`,
+    ]);
+  });
+});
+
+test("a connection is used again where the answer ended cleanly, and only there", async () => {
+  const answers = [
+    "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok",
+    "HTTP/1.1 204 No\r\n\r\n",
+    "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nConnection: close\r\n\r\nok",
+    "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nokHTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nevil",
+    "HTTP/1.0 200 OK\r\ncontent-length: 2\r\n\r\nok",
+    "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok",
+  ];
+  await using server = await startRawReceiver((socket) => socket.write(answers.shift() ?? ""));
+  using poster = posterTo();
+  const connections: number[] = [];
+  while (answers.length > 0) {
+    const { body } = await poster.post({ ...REQUEST, url: server.url });
+    expect(["ok", ""]).toContain(body.toString());
+    connections.push(server.connections);
+  }
+  expect(connections).toEqual([1, 1, 1, 2, 3, 4]);
+});
+
+test("a kept connection that was closed meanwhile is replaced, and the request arrives once", async () => {
+  let heard = 0;
+  await using server = await startRawReceiver((socket) => {
+    heard += 1;
+    // Says that it stays open, and closes when the next request comes.
+    if (heard === 2) return void socket.destroy();
+    socket.write("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
+  });
+  using poster = posterTo();
+  const post = async () => (await poster.post({ ...REQUEST, url: server.url })).status;
+  expect([await post(), await post()]).toEqual([200, 200]);
+  expect(server.connections).toBe(2);
+});
+
+test("nothing is sent in plain text to a host that the operator did not allow", async () => {
+  using poster = createPoster({ resolve: async () => ["93.184.216.34"], allow: [] });
+  for (const url of ["http://hooks.test/", "ftp://hooks.test/"])
+    await expect(poster.post({ ...REQUEST, url })).rejects.toThrow("Only https");
+});
+
+test("a lookup that hangs ends with the time there is", async () => {
+  using poster = createPoster({ resolve: () => new Promise(() => undefined), allow: [] });
+  const request = { ...REQUEST, url: "https://hooks.test/", timeout_ms: 20 };
+  await expect(poster.post(request)).rejects.toMatchObject({ name: "TimeoutError" });
+});
+
+test("a connection that does not come about ends after its own time", async () => {
+  // Accepts nothing more than its backlog; TLS never begins.
+  await using server = await startRawReceiver(() => undefined);
+  using poster = posterTo();
+  const url = `https://hooks.test:${server.port}/`;
+  const began = performance.now();
+  const request = { ...REQUEST, url, timeout_ms: 5_000, connect_ms: 50 };
+  await expect(poster.post(request)).rejects.toMatchObject({ name: "TimeoutError" });
+  expect(performance.now() - began).toBeLessThan(2_000);
+});
+
+describe("over TLS", () => {
+  let server: Server;
+  let ca = "";
+  let names: (string | false)[] = [];
+
+  beforeAll(async () => {
+    const made = await generate([{ name: "commonName", value: "hooks.test" }], {
+      keySize: 2048,
+      extensions: [{ name: "subjectAltName", altNames: [{ type: 2, value: "hooks.test" }] }],
+    });
+    ca = made.cert;
+    server = createTlsServer({ key: made.private, cert: made.cert }, (socket) => {
+      names.push((socket as { servername?: string | false }).servername ?? false);
+      socket.on("error", () => undefined);
+      socket.on("data", () => socket.write("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"));
+    });
+    server.on("tlsClientError", () => undefined);
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+  });
+  afterAll(() => void server.close());
+
+  const post = (poster: Poster, host: string) => {
+    names = [];
+    const { port } = server.address() as AddressInfo;
+    return poster.post({ ...REQUEST, url: `https://${host}:${port}/` });
+  };
+
+  test("a certificate of the name is accepted, and the name is in the handshake", async () => {
+    using poster = posterTo(ca);
+    expect((await post(poster, "hooks.test")).status).toBe(200);
+    expect(names).toEqual(["hooks.test"]);
+  });
+
+  test("one of another name is not, nor for the address", async () => {
+    using poster = posterTo(ca);
+    await expect(post(poster, "other.test")).rejects.toMatchObject({ code: "ERR_TLS_CERT_ALTNAME_INVALID" });
+    await expect(post(poster, "127.0.0.1")).rejects.toMatchObject({ code: "ERR_TLS_CERT_ALTNAME_INVALID" });
+  });
+
+  test("nor is one that nobody vouches for", async () => {
+    using poster = posterTo();
+    await expect(post(poster, "hooks.test")).rejects.toThrow();
+    expect(names).toEqual([]);
+  });
+});
