@@ -148,7 +148,7 @@ function placesIn(args: unknown, read_only: boolean): string[] {
     if (!read_only && !points && !short) return [];
     const found = [...new Set([text, asRead(text)])].flatMap((form) => placesInText(form, points));
     // Programs make an address of anything that is given as one: of a number, or of a name alone.
-    return URL_KEY.test(key) && words !== "" ? [words, ...found] : found;
+    return URL_KEY.test(key) && words !== "" ? [words].concat(found) : found;
   });
 }
 
