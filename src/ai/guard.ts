@@ -75,13 +75,13 @@ function objectionTo({ tool, args, powers, tainted, trusted_text, places }: Aske
   if (!powers.mayUse(tool.target)) return `@${tool.target} may not be used for this message.`;
   if (!tainted) return null;
   if (!tool.read_only && !powers.mayWrite(tool.target))
-    return `${tool.name} may change something, and the instruction does not begin with @${tool.target}.`;
+    return `${tool.name} may change something, and the instruction does not begin with @${tool.target}, nor does scope.autonomous of the inbox list it.`;
   if (tool.destructive && !powers.destroy)
     return `${tool.name} may delete or overwrite something, which needs --allow-destructive in the instruction.`;
   const strange = strangePlace({ tool, args, places }, trusted_text.toLowerCase());
   if (strange === undefined) return null;
   const shown = strange.slice(0, MAX_SHOWN_CHARS);
-  return `${tool.name} was to go to ${shown}, which stands neither in the instruction nor in a context of yours.`;
+  return `${tool.name} was to go to ${shown}, which stands neither in the instruction nor in a context of yours. Name it there if it is meant.`;
 }
 
 /** Where a call would go, if nobody with authority has named it. */

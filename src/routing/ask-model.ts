@@ -16,6 +16,9 @@ type Failure = Completion & { ok: false };
 /** How models and their servers say that they cannot see, or cannot call anything. */
 const CANNOT_SEE = /\b(images?|image_url|vision|multi-?modal|content (type|part|format)s?)\b/i;
 const CANNOT_CALL = /\b(tools?|tool_choice|functions?|function[ _-]?call(s|ing)?)\b/i;
+/** That a model never takes them; else it may be these pictures or these tools, which somebody else made. */
+const NEVER = /\b(un)?support|\benable/i;
+const THIS_ONE = /schema|propert|function '|invalid|\bvalid|format|too (large|many|long|small)|\bsizes?\b/i;
 /** What has nothing to do with what was sent. */
 const OTHER_FAULTS = new Set<Failure["code"]>([
   "invalid_credentials",
@@ -42,7 +45,8 @@ interface Limits {
  */
 export function modelAsker(app: App, run: Run, question: Question & { tools: OfferedTool[] }): Talk["ask"] {
   const { signal, tools } = question;
-  const request = requestOf(run, question);
+  const found = new Map<string, Limits>();
+  const request = { ...requestOf(run, question), found };
   let connection = question.connection;
   let has_fallback = true;
   const ask = async (messages: ChatMessage[], offers: OfferedTool[]): Promise<Completion> => {
@@ -60,7 +64,13 @@ export function modelAsker(app: App, run: Run, question: Question & { tools: Off
   };
   return async (messages, may) => {
     const answer = await ask(messages, may.tools ? tools : []);
-    if (answer.ok) tellLimits(app, run, { connection, tools, images: hasImages(messages) });
+    if (answer.ok)
+      tellLimits(run, {
+        model: connection.model,
+        limits: limitsOf(app, found, connection),
+        tools,
+        images: hasImages(messages),
+      });
     return answer;
   };
 }
@@ -82,12 +92,17 @@ function requestOf(run: Run, { asked, signal }: Question) {
   };
 }
 
-type Request = ReturnType<typeof requestOf> & { messages: ChatMessage[]; offers: OfferedTool[] };
+type Request = ReturnType<typeof requestOf> & {
+  messages: ChatMessage[];
+  offers: OfferedTool[];
+  /** What this run has found out, by model. */
+  found: Map<string, Limits>;
+};
 
 /** Without what the model is known, or now says, not to take. */
 async function askAble(app: App, connection: OpenConnection, request: Request): Promise<Completion> {
-  const limits = limitsOf(app, connection);
-  const { offers, ...asked } = request;
+  const { offers, found, ...asked } = request;
+  const limits = limitsOf(app, found, connection);
   const messages = limits.blind ? withoutImages(asked.messages) : asked.messages;
   const tools = limits.no_tools ? [] : offers.map(({ offer }) => offer);
   const { trusted, fallback_connection_id: _, ...model } = connection;
@@ -97,28 +112,36 @@ async function askAble(app: App, connection: OpenConnection, request: Request): 
   if (hasImages(messages) && CANNOT_SEE.test(answer.message)) limits.blind = true;
   else if (tools.length > 0 && CANNOT_CALL.test(answer.message)) limits.no_tools = true;
   else return answer;
+  if (NEVER.test(answer.message) && !THIS_ONE.test(answer.message)) remember(app, connection, limits);
   return askAble(app, connection, request);
 }
 
 const known = new WeakMap<App, Map<string, Limits>>();
 
-/** Found out once, as long as the server runs. */
-function limitsOf(app: App, { id, base_url, model }: OpenConnection): Limits {
-  const all = known.get(app) ?? new Map<string, Limits>();
-  known.set(app, all);
-  const key = JSON.stringify([id, base_url, model]);
-  const limits = all.get(key) ?? { blind: false, no_tools: false };
-  all.set(key, limits);
+/** What is known of a model, and what the run finds out besides. */
+function limitsOf(app: App, found: Map<string, Limits>, connection: OpenConnection): Limits {
+  const key = keyOf(connection);
+  const limits = found.get(key) ?? { blind: false, no_tools: false, ...known.get(app)?.get(key) };
+  found.set(key, limits);
   return limits;
 }
 
+/** Found out once, as long as the server runs. */
+function remember(app: App, connection: OpenConnection, limits: Limits): void {
+  const all = known.get(app) ?? new Map<string, Limits>();
+  known.set(app, all.set(keyOf(connection), { ...limits }));
+}
+
+function keyOf({ id, base_url, model }: OpenConnection): string {
+  return JSON.stringify([id, base_url, model]);
+}
+
 function tellLimits(
-  app: App,
   run: Run,
-  { connection, tools, images }: { connection: OpenConnection; tools: OfferedTool[]; images: boolean },
+  told: { model: string; limits: Limits; tools: OfferedTool[]; images: boolean },
 ): void {
-  const { blind, no_tools } = limitsOf(app, connection);
-  const { model } = connection;
+  const { model, tools, images } = told;
+  const { blind, no_tools } = told.limits;
   const sentences = [
     ...(blind && images
       ? [

@@ -16,7 +16,7 @@ import type { Trust } from "./links.ts";
 import { forgetMaterial, PRIVATE_WORDS, withoutWords } from "./private.ts";
 import type { RunSettings } from "./settings.ts";
 import { type StepDraft, toSteps } from "./steps.ts";
-import { forgetCalls } from "./tool-journal.ts";
+import { forgetCalls, notedCalls, stepsOfEarlier } from "./tool-journal.ts";
 
 /** How a run ended, before it is written down. */
 export type Ending =
@@ -42,17 +42,25 @@ export interface Run {
   /** Files that tools made, in order. */
   made: ToolFile[];
   trust: Trust;
+  journal: {
+    /** Whether this try, or an earlier one, may have noted calls. */
+    open: boolean;
+    /** Fingerprints of those that this try has asked for. */
+    asked: Set<string>;
+  };
 }
 
 /** Ends a message in one transaction: its result, its credit, its files, its answer and its job. */
 export async function closeRun(app: App, run: Run, ending: Ending): Promise<void> {
   const { message } = run;
+  const noted = run.journal.open ? await notedCalls(app.db, { message_id: message.id }) : [];
+  run.steps.push(...stepsOfEarlier(noted, run.journal.asked));
   const files = ending.state === "done" && ending.free === undefined ? filesOut(run, ending.result) : [];
   const reply = await answerTo(app, run, ending, files);
-  const kept = ending.state === "done" && run.settings.private ? keptOf(run, ending) : { run, ending };
+  const kept = ending.state === "done" && run.settings.private ? keptOf(app, run, ending) : { run, ending };
   const next = await writeOutcome(app, run.signal, async (tx) => {
     await finishJob(tx, run.job);
-    if (run.steps.some(({ type }) => type === "tool_call")) await forgetCalls(tx, message.id);
+    if (noted.length > 0) await forgetCalls(tx, message.id);
     const reply_status = reply ? await reply.queue(tx) : "none";
     await closeMessage(tx, { ...closingColumns(app, kept.run, kept.ending), id: message.id, reply_status });
     await storeRunFiles(app, tx, run, { files, without_bytes: kept.run !== run });
@@ -69,8 +77,12 @@ export async function closeRun(app: App, run: Run, ending: Ending): Promise<void
 }
 
 /** What is written down of a private run. */
-function keptOf(run: Run, ending: Ending & { state: "done" }): { run: Run; ending: Ending } {
-  const { result, command, steps } = withoutWords(run.command, run.steps);
+function keptOf(app: App, run: Run, ending: Ending & { state: "done" }): { run: Run; ending: Ending } {
+  const { result, command, steps } = withoutWords(
+    run.command,
+    run.steps,
+    app.config.outbound.mode === "capture",
+  );
   return { run: { ...run, command, steps }, ending: { ...ending, result } };
 }
 

@@ -10,8 +10,8 @@ import { AppError } from "../errors.ts";
 import { finishJob, type Job, postponeJob } from "../jobs/queue.ts";
 import { closeRun, type Ending, type Run } from "./close.ts";
 import { readInput } from "./input.ts";
-import { type StepDraft, warning } from "./steps.ts";
-import { forgetCalls } from "./tool-journal.ts";
+import { type StepDraft, toSteps, warning } from "./steps.ts";
+import { forgetCalls, notedCalls, stepsOfEarlier } from "./tool-journal.ts";
 import { understand, type Understanding } from "./understand.ts";
 import { work } from "./work.ts";
 import { inboxById } from "../inboxes/inboxes.ts";
@@ -35,7 +35,9 @@ export async function routeNow(app: App, job: Job<"route_message">, signal: Abor
   const { command, settings } = asked;
   const steps: StepDraft[] = [...input.extracted, ...input.warnings.map(warning), ...asked.steps];
   const trust = { tainted: true, trusted_text: "", material: "" };
-  const run: Run = { ...found, job, signal, input, command, settings, steps, made: [], trust };
+  const open = asked.targets.length > 0 || job.attempts > 1 || job.failures > 0;
+  const journal = { open, asked: new Set<string>() };
+  const run: Run = { ...found, job, signal, input, command, settings, steps, made: [], trust, journal };
   if (asked.refusal) return closeRun(app, run, { state: "failed", ...asked.refusal });
   const connection = await findConnection(app, run);
   if ("state" in connection) return closeRun(app, run, connection);
@@ -115,8 +117,10 @@ async function failMessage(
   const [message] = await messageById(tx, { id: job.payload.message_id });
   if (message?.state !== "received") return;
   await releaseCredit(app, tx, message);
+  const noted = await notedCalls(tx, { message_id: message.id });
+  const steps = JSON.stringify(toSteps(stepsOfEarlier(noted, new Set())));
   await forgetCalls(tx, message.id);
-  const ended = { state: "failed" as const, ...failure, completed: app.now() };
+  const ended = { state: "failed" as const, ...failure, steps, completed: app.now() };
   await tx.updateTable("messages").set(ended).where("id", "=", message.id).execute();
   setImmediate(() => app.finished.notify(message.id));
 }

@@ -2,14 +2,23 @@ import { createHash } from "node:crypto";
 import type { Tool, ToolOutcome } from "../ai/tool.ts";
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
+import { prepared } from "../db/prepared.ts";
 import { canonicalJson } from "../lib/canonical-json.ts";
+import { type StepDraft, warning } from "./steps.ts";
 
 export interface JournalEntry {
   message_id: string;
   fingerprint: string;
 }
 
-type Kept = Pick<ToolOutcome, "ok" | "text" | "places">;
+/** Without the bytes of files, which are not kept. */
+type Kept = Pick<ToolOutcome, "ok" | "text" | "places"> & { files?: string[]; step?: StepDraft };
+
+/** A call as it was noted; `outcome` is null while nobody knows it. */
+export interface NotedCall {
+  fingerprint: string;
+  outcome: string | null;
+}
 
 /** Names a call within its run, so that the same run done again finds it: the `nth` of this tool with these arguments. */
 export function fingerprintOf(
@@ -44,16 +53,45 @@ export async function beginCall(app: App, entry: JournalEntry): Promise<Kept | n
   });
 }
 
-export async function endCall(app: App, entry: JournalEntry, { ok, text, places }: Kept): Promise<void> {
+/** Notes what came of a call, with the step that tells of it. */
+export async function endCall(
+  app: App,
+  entry: JournalEntry,
+  { ok, text, places, files, step }: ToolOutcome & { step: StepDraft },
+): Promise<void> {
+  const kept: Kept = { ok, text, files: files.map(({ filename }) => filename), step };
+  if (places !== undefined) kept.places = places;
   await app.write((tx) =>
     tx
       .updateTable("tool_calls")
-      .set({ outcome: JSON.stringify({ ok, text, places }) })
+      .set({ outcome: JSON.stringify(kept) })
       .where("message_id", "=", entry.message_id)
       .where("fingerprint", "=", entry.fingerprint)
       .execute(),
   );
 }
+
+/** The calls that this try of a run, or an earlier one, has noted. */
+export const notedCalls = prepared((db, key: { message_id: string }) =>
+  db
+    .selectFrom("tool_calls")
+    .select(["fingerprint", "outcome"])
+    .where("message_id", "=", key.message_id)
+    .orderBy("created"),
+);
+
+/** What an earlier try did and this one did not ask for again: it was done all the same. */
+export function stepsOfEarlier(noted: NotedCall[], asked: Set<string>): StepDraft[] {
+  return noted
+    .filter(({ fingerprint }) => !asked.has(fingerprint))
+    .map(({ outcome }) => {
+      const step = outcome === null ? undefined : (JSON.parse(outcome) as Kept).step;
+      return step === undefined ? warning(BEGUN) : { ...step, output: `In an earlier try: ${step.output}` };
+    });
+}
+
+const BEGUN =
+  "An earlier try of this message began a call that changes something and was stopped before its answer came, so it may or may not have been done.";
 
 /** Once a run has ended it is never done again. */
 export async function forgetCalls(tx: Db, message_id: string): Promise<void> {

@@ -8,12 +8,14 @@ import type { Powers } from "../ai/guard.ts";
 import type { OfferedTool } from "./toolbox.ts";
 import { fence } from "./fence.ts";
 import { learnFrom } from "./links.ts";
-import { makeCall, type MadeCall } from "./tool-call.ts";
+import { argumentsOf, makeCall, type MadeCall } from "./tool-call.ts";
 import { warning } from "./steps.ts";
 
 /** Calls of one round, and of a whole run; a model that wants more has lost its way. */
 const MAX_CALLS_AT_ONCE = 16;
 const MAX_CALLS = 64;
+/** Of the chat interface. */
+const MAX_NAME_CHARS = 64;
 /** Of one result, and of all results of a run, what the model is shown. */
 const MAX_RESULT_CHARS = 50_000;
 const MAX_ALL_RESULTS_CHARS = 400_000;
@@ -41,17 +43,21 @@ export async function converse(app: App, run: Run, talk: Talk): Promise<Completi
     asked: [],
   };
   let usage: Usage = null;
+  let said: (Completion & { ok: true }) | null = null;
   for (;;) {
     const tools =
       talk.tools.length > 0 && tally.rounds < app.config.routing.max_tool_rounds && tally.count < MAX_CALLS;
     const answer = await talk.ask(messages, { tools });
-    if (!answer.ok) return answer;
+    // Some models write their answer beside the last calls, and have nothing to add.
+    if (!answer.ok) return answer.empty === true && said !== null ? { ...said, usage } : answer;
     usage = sum(usage, answer.usage);
     if (!tools || answer.tool_calls.length === 0) return ended(run, { ...answer, usage }, talk);
     tally.rounds += 1;
+    if (answer.text.trim() !== "") said = answer;
     const calls = answer.tool_calls;
     const made = await makeCalls(app, run, talk, { calls, tally });
-    messages.push({ role: "assistant", content: answer.text, tool_calls: calls });
+    if (talk.signal.aborted) return outOfTime(app);
+    messages.push({ role: "assistant", content: answer.text, tool_calls: calls.map(asSendable) });
     messages.push(...resultMessages(run, talk, { calls, made, tally }));
   }
 }
@@ -75,6 +81,20 @@ function sum(one: Usage, other: Usage): Usage {
   return {
     input_tokens: one.input_tokens + other.input_tokens,
     output_tokens: one.output_tokens + other.output_tokens,
+  };
+}
+
+function outOfTime(app: App): Completion {
+  const message = `The run was ended after ${app.config.routing.hard_cap_seconds} seconds, before its tools had answered. Its steps say what was done until then; ask for less at once.`;
+  return { ok: false, code: "timeout", message, retryable: false, retry_after_seconds: null };
+}
+
+/** Many interfaces refuse a talk in which a model once called what no tool can be called, or with what is no JSON. */
+function asSendable({ id, name, arguments: args }: ToolCall): ToolCall {
+  return {
+    id,
+    name: name.replaceAll(/[^A-Za-z0-9_-]/g, "_").slice(0, MAX_NAME_CHARS) || "unknown",
+    arguments: args.trim() !== "" && argumentsOf(args) !== null ? args : "{}",
   };
 }
 
@@ -129,7 +149,7 @@ function tooMany({ name }: ToolCall, offered: OfferedTool | undefined): MadeCall
     step: {
       type: "tool_call",
       ...server,
-      name: offered?.tool.name ?? name.slice(0, 64),
+      name: offered?.tool.name ?? name.slice(0, MAX_NAME_CHARS),
       status: "error",
       output: text,
     },

@@ -30,7 +30,7 @@ export async function work(app: App, run: Run, question: Question): Promise<Comp
     const missing = asked.command.target === null ? undefined : box.missing.get(asked.command.target);
     if (missing !== undefined) return withoutTools(missing);
     run.steps.push(...warningsOf(box));
-    const tools = [...box.tools, ...ownTools(run, asked)];
+    const tools = [...box.tools, ...ownTools(run, asked, box)];
     const nonce = newNonce();
     const messages = await openTalk(app, run, { asked, tools, nonce });
     const ask = modelAsker(app, run, { ...question, tools });
@@ -56,16 +56,16 @@ function withoutTools(message: string): Completion {
 
 function warningsOf({ missing, left_out }: Toolbox) {
   const sentences = [...missing].map(
-    ([name, message]) => `The tools of ${name} could not be used: ${message}`,
+    ([name, message]) => `The tools of @${name} could not be used: ${message}`,
   );
   if (left_out > 0)
     sentences.push(`${left_out} tools were left out: they are too many for one run, or badly described.`);
   return sentences.map(warning);
 }
 
-function ownTools(run: Run, { powers }: Understanding): OfferedTool[] {
+function ownTools(run: Run, { powers }: Understanding, box: Toolbox): OfferedTool[] {
   const tool = createFileTool(run.made, () => run.trust);
-  return powers.mayUse(tool.target) ? offered([tool]) : [];
+  return powers.mayUse(tool.target) ? offered([tool], box.tools) : [];
 }
 
 /** The prompt of a run; from here on it is known what the model has read. */

@@ -256,7 +256,7 @@ describe("a target", () => {
     await patch({ scope: { targets: ["notes"] } });
     expect(await failing()).toEqual([
       "target_not_allowed",
-      "@calendar may not be used in this inbox. Available: @ai.",
+      "@calendar may not be used in this inbox: its scope.targets do not list it. Available: @ai.",
     ]);
     await patch({ scope: null, mcp_connection_ids: [] });
     expect((await failing())[0]).toBe("target_not_allowed");
@@ -270,7 +270,7 @@ describe("a target", () => {
     expect(named.error).toContain("Calendar");
     const other = await call(room, "Say hello");
     expect(other.status).toBe("done");
-    expect(other.steps[0].output).toContain("The tools of mcp:calendar could not be used");
+    expect(other.steps[0].output).toContain("The tools of @mcp:calendar could not be used");
   });
 });
 
