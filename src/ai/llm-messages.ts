@@ -49,6 +49,28 @@ export function hasImages(messages: ChatMessage[]): boolean {
   return messages.some((message) => message.role === "user" && (message.images ?? []).length > 0);
 }
 
+/** With ids that every interface takes: another model's own may be too long for it. */
+export function withOwnIds(messages: ChatMessage[]): ChatMessage[] {
+  const ids = new Map<string, string>();
+  let count = 0;
+  return messages.map((message) => {
+    if (message.role === "tool")
+      return { ...message, tool_call_id: ids.get(message.tool_call_id) ?? message.tool_call_id };
+    if (message.role !== "assistant" || message.tool_calls === undefined) return message;
+    const tool_calls = message.tool_calls.map((call) => {
+      const id = plainId(count++);
+      ids.set(call.id, id);
+      return { ...call, id };
+    });
+    return { ...message, tool_calls };
+  });
+}
+
+/** Nine letters and digits: one provider takes nothing else. */
+export function plainId(index: number): string {
+  return `call${String(index).padStart(5, "0")}`;
+}
+
 export function withoutImages(messages: ChatMessage[]): ChatMessage[] {
   return messages.map((message) =>
     message.role === "user" ? { role: "user", content: message.content } : message,

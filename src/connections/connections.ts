@@ -157,6 +157,17 @@ export async function ownConnection(db: Db, user: UserRow, id: string): Promise<
   return row;
 }
 
+/** Whether it still is where it was when it was read: what was entered since belongs to another address. */
+export async function isStillAt(db: Db, { id, user_id, base_url }: ConnectionRow): Promise<boolean> {
+  const now = await db
+    .selectFrom("connections")
+    .select("base_url")
+    .where("id", "=", id)
+    .where("user_id", "=", user_id)
+    .executeTakeFirst();
+  return now !== undefined && now.base_url === base_url;
+}
+
 /** The model connection of an inbox: its own, else the operator's default, else undefined. */
 export async function openConnectionOf(
   app: App,

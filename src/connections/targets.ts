@@ -56,14 +56,15 @@ const toolConnections = prepared((db, key: { user_id: string }) =>
 
 /** The tool servers among an account's connections, oldest first; of two with the same label the newer gets a number. */
 function toolServers(rows: ConnectionRow[]): Target[] {
-  const taken = new Map<string, number>();
+  const taken = new Set<string>();
   return rows
     .filter(({ kind }) => kind === "mcp")
     .map((connection) => {
       const slug = nameOf(connection.label);
-      const count = (taken.get(slug) ?? 0) + 1;
-      taken.set(slug, count);
-      return { name: `mcp:${count === 1 ? slug : `${slug}-${count}`}`, connection };
+      let name = `mcp:${slug}`;
+      for (let number = 2; taken.has(name); number += 1) name = `mcp:${slug}-${number}`;
+      taken.add(name);
+      return { name, connection };
     });
 }
 
