@@ -83,16 +83,18 @@ function callsOf(calls: unknown): ToolCall[] {
   const taken = new Set<string>();
   return list.flatMap((call, index) => {
     const { name, arguments: args = "{}" } = record(record(call)["function"]);
-    const { id } = record(call);
+    const { id, extra_content } = record(call);
     if (typeof name !== "string") return [];
     let own = typeof id === "string" && id !== "" && !taken.has(id) ? id : plainId(index);
     for (let nth = index + 1; taken.has(own) || (own !== id && given.has(own)); nth += 1) own = plainId(nth);
     taken.add(own);
-    return {
+    const made: ToolCall = {
       id: own,
       name,
       arguments: typeof args === "string" ? args : JSON.stringify(args),
     };
+    if (typeof extra_content === "object" && extra_content !== null) made.extra_content = extra_content;
+    return made;
   });
 }
 

@@ -1,5 +1,5 @@
 import { type Completion, complete } from "../ai/llm.ts";
-import { type ChatMessage, hasImages, withoutImages } from "../ai/llm-messages.ts";
+import { type ChatMessage, hasImages, withOwnIds, withoutImages } from "../ai/llm-messages.ts";
 import type { App } from "../app.ts";
 import { type OpenConnection, openConnectionOf } from "../connections/connections.ts";
 import { messageOf } from "../errors.ts";
@@ -37,6 +37,8 @@ const OTHER_FAULTS = new Set<Failure["code"]>([
 interface Limits {
   blind: boolean;
   no_tools: boolean;
+  /** What it said against these tools, if it may take others. */
+  refused?: string;
 }
 
 /**
@@ -49,12 +51,14 @@ export function modelAsker(app: App, run: Run, question: Question & { tools: Off
   const request = { ...requestOf(run, question), found };
   let connection = question.connection;
   let has_fallback = true;
-  const ask = async (messages: ChatMessage[], offers: OfferedTool[]): Promise<Completion> => {
+  const ask = async (talk: ChatMessage[], offers: OfferedTool[]): Promise<Completion> => {
+    const messages = connection === question.connection ? talk : withOwnIds(talk);
     const answer = await askAble(app, connection, { ...request, messages, offers });
     if (answer.ok || signal.aborted || !has_fallback) return answer;
     has_fallback = false;
     const fallback = await fallbackOf(app, run, connection);
-    const second = fallback && (await askAble(app, fallback, { ...request, messages, offers }));
+    const second =
+      fallback && (await askAble(app, fallback, { ...request, messages: withOwnIds(talk), offers }));
     if (!fallback || !second?.ok) return answer;
     run.steps.push(
       warning(`The model ${connection.model} did not answer; ${fallback.model} did in its place.`),
@@ -63,7 +67,10 @@ export function modelAsker(app: App, run: Run, question: Question & { tools: Off
     return second;
   };
   return async (messages, may) => {
-    const answer = await ask(messages, may.tools ? tools : []);
+    const first = await ask(messages, may.tools ? tools : []);
+    // Some interfaces take no talk with calls in it without the tools that were called.
+    const wants_tools = !may.tools && !first.ok && !OTHER_FAULTS.has(first.code);
+    const answer = wants_tools && CANNOT_CALL.test(first.message) ? await ask(messages, tools) : first;
     if (answer.ok)
       tellLimits(run, {
         model: connection.model,
@@ -109,14 +116,25 @@ async function askAble(app: App, connection: OpenConnection, request: Request): 
   const fetch = trusted ? operatorFetch : app.fetch;
   const answer = await complete({ ...asked, connection: model, messages, tools, fetch });
   if (answer.ok || OTHER_FAULTS.has(answer.code)) return answer;
-  if (hasImages(messages) && CANNOT_SEE.test(answer.message)) limits.blind = true;
-  else if (tools.length > 0 && CANNOT_CALL.test(answer.message)) limits.no_tools = true;
-  else return answer;
-  if (NEVER.test(answer.message) && !THIS_ONE.test(answer.message)) remember(app, connection, limits);
+  const learnt = learntFrom(answer, { images: hasImages(messages), tools: tools.length > 0 });
+  if (learnt === null) return answer;
+  if (learnt.lasting) remember(app, connection, learnt.limits);
+  Object.assign(limits, learnt.limits);
   return askAble(app, connection, request);
 }
 
-const known = new WeakMap<App, Map<string, Limits>>();
+/** What a refusal says of the model; null if it is about something else. */
+function learntFrom(
+  { message }: Failure,
+  asked: { images: boolean; tools: boolean },
+): { limits: Partial<Limits>; lasting: boolean } | null {
+  const lasting = NEVER.test(message) && !THIS_ONE.test(message);
+  if (asked.images && CANNOT_SEE.test(message)) return { limits: { blind: true }, lasting };
+  if (!asked.tools || !CANNOT_CALL.test(message)) return null;
+  return { limits: lasting ? { no_tools: true } : { no_tools: true, refused: message }, lasting };
+}
+
+const known = new WeakMap<App, Map<string, Partial<Limits>>>();
 
 /** What is known of a model, and what the run finds out besides. */
 function limitsOf(app: App, found: Map<string, Limits>, connection: OpenConnection): Limits {
@@ -127,9 +145,10 @@ function limitsOf(app: App, found: Map<string, Limits>, connection: OpenConnecti
 }
 
 /** Found out once, as long as the server runs. */
-function remember(app: App, connection: OpenConnection, limits: Limits): void {
-  const all = known.get(app) ?? new Map<string, Limits>();
-  known.set(app, all.set(keyOf(connection), { ...limits }));
+function remember(app: App, connection: OpenConnection, learnt: Partial<Limits>): void {
+  const all = known.get(app) ?? new Map<string, Partial<Limits>>();
+  const key = keyOf(connection);
+  known.set(app, all.set(key, { ...all.get(key), ...learnt }));
 }
 
 function keyOf({ id, base_url, model }: OpenConnection): string {
@@ -141,7 +160,7 @@ function tellLimits(
   told: { model: string; limits: Limits; tools: OfferedTool[]; images: boolean },
 ): void {
   const { model, tools, images } = told;
-  const { blind, no_tools } = told.limits;
+  const { blind, no_tools, refused } = told.limits;
   const sentences = [
     ...(blind && images
       ? [
@@ -150,7 +169,11 @@ function tellLimits(
       : []),
     // Nobody misses the tool that makes files before it was asked for.
     ...(no_tools && tools.some(({ tool }) => tool.target !== FILES_TARGET)
-      ? [`The model ${model} cannot use tools, so none were used.`]
+      ? [
+          refused === undefined
+            ? `The model ${model} cannot use tools, so none were used.`
+            : `The model ${model} did not take the tools, so none were used from there on. ${refused}`,
+        ]
       : []),
   ];
   for (const sentence of sentences)

@@ -35,6 +35,7 @@ export interface Run {
   signal: AbortSignal;
   message: MessageRow;
   inbox: InboxRow;
+  owner_email: string;
   input: RunInput;
   command: Command;
   settings: RunSettings;
@@ -42,6 +43,8 @@ export interface Run {
   /** Files that tools made, in order. */
   made: ToolFile[];
   trust: Trust;
+  /** Whether tools may have changed something, in this try or an earlier one. */
+  changed: boolean;
   journal: {
     /** Whether this try, or an earlier one, may have noted calls. */
     open: boolean;
@@ -55,6 +58,7 @@ export async function closeRun(app: App, run: Run, ending: Ending): Promise<void
   const { message } = run;
   const noted = run.journal.open ? await notedCalls(app.db, { message_id: message.id }) : [];
   run.steps.push(...stepsOfEarlier(noted, run.journal.asked));
+  run.changed = noted.length > 0;
   const files = ending.state === "done" && ending.free === undefined ? filesOut(run, ending.result) : [];
   const reply = await answerTo(app, run, ending, files);
   const kept = ending.state === "done" && run.settings.private ? keptOf(app, run, ending) : { run, ending };

@@ -14,7 +14,6 @@ import { type StepDraft, toSteps, warning } from "./steps.ts";
 import { forgetCalls, notedCalls, stepsOfEarlier } from "./tool-journal.ts";
 import { understand, type Understanding } from "./understand.ts";
 import { work } from "./work.ts";
-import { inboxById } from "../inboxes/inboxes.ts";
 
 type Failure = Completion & { ok: false };
 
@@ -35,9 +34,8 @@ export async function routeNow(app: App, job: Job<"route_message">, signal: Abor
   const { command, settings } = asked;
   const steps: StepDraft[] = [...input.extracted, ...input.warnings.map(warning), ...asked.steps];
   const trust = { tainted: true, trusted_text: "", material: "" };
-  const open = asked.targets.length > 0 || job.attempts > 1 || job.failures > 0;
-  const journal = { open, asked: new Set<string>() };
-  const run: Run = { ...found, job, signal, input, command, settings, steps, made: [], trust, journal };
+  const outset = { made: [], trust, changed: false, journal: journalOf(job, asked) };
+  const run: Run = { ...found, job, signal, input, command, settings, steps, ...outset };
   if (asked.refusal) return closeRun(app, run, { state: "failed", ...asked.refusal });
   const connection = await findConnection(app, run);
   if ("state" in connection) return closeRun(app, run, connection);
@@ -48,6 +46,11 @@ export async function routeNow(app: App, job: Job<"route_message">, signal: Abor
   if (signal.aborted && !answer.ok) throw signal.reason;
   if (!answer.ok && mayRetry(job, answer) && !cap.aborted) return retryLater(app, job, answer);
   await closeRun(app, run, endingOf(answer));
+}
+
+/** Only a run with tools, or one that was begun before, has anything in it. */
+function journalOf({ attempts, failures }: Job, { targets }: Understanding): Run["journal"] {
+  return { open: targets.length > 0 || attempts > 1 || failures > 0, asked: new Set() };
 }
 
 /** Ends a message whose job cannot be finished, in the transaction that buries the job. */
@@ -86,12 +89,23 @@ async function findConnection(app: App, { inbox, message, settings }: Run): Prom
 async function loadMessage(
   app: App,
   message_id: string,
-): Promise<{ message: MessageRow; inbox: InboxRow } | undefined> {
+): Promise<{ message: MessageRow; inbox: InboxRow; owner_email: string } | undefined> {
   const [message] = await messageById(app.db, { id: message_id });
   if (message?.state !== "received" || message.inbox_id === null) return undefined;
-  const [inbox] = await inboxById(app.db, { id: message.inbox_id });
-  return inbox && { message, inbox };
+  const [found] = await inboxAndOwner(app.db, { id: message.inbox_id });
+  if (!found) return undefined;
+  const { owner_email, ...inbox } = found;
+  return { message, inbox, owner_email };
 }
+
+const inboxAndOwner = prepared((db, key: { id: string }) =>
+  db
+    .selectFrom("inboxes")
+    .innerJoin("users", "users.id", "inboxes.user_id")
+    .selectAll("inboxes")
+    .select("users.email as owner_email")
+    .where("inboxes.id", "=", key.id),
+);
 
 const messageById = prepared((db, key: { id: string }) =>
   db.selectFrom("messages").selectAll().where("id", "=", key.id),

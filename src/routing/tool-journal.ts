@@ -4,6 +4,7 @@ import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
 import { canonicalJson } from "../lib/canonical-json.ts";
+import { excerptOf } from "./redact.ts";
 import { type StepDraft, warning } from "./steps.ts";
 
 export interface JournalEntry {
@@ -45,6 +46,8 @@ export async function beginCall(app: App, entry: JournalEntry): Promise<Kept | n
       .where("fingerprint", "=", entry.fingerprint)
       .executeTakeFirst();
     if (known) return known.outcome === null ? UNKNOWN : (JSON.parse(known.outcome) as Kept);
+    const [message] = await messageOf(tx, { id: entry.message_id });
+    if (!message) return GONE;
     await tx
       .insertInto("tool_calls")
       .values({ ...entry, outcome: null, created: app.now() })
@@ -52,6 +55,13 @@ export async function beginCall(app: App, entry: JournalEntry): Promise<Kept | n
     return null;
   });
 }
+
+/** Only while its inbox is there: who deletes that wants nothing more to be done. */
+const messageOf = prepared((db, key: { id: string }) =>
+  db.selectFrom("messages").select("id").where("id", "=", key.id).where("inbox_id", "is not", null),
+);
+
+const GONE: Kept = { ok: false, text: "Not called: the inbox of this message has been deleted meanwhile." };
 
 /** Notes what came of a call, with the step that tells of it. */
 export async function endCall(
@@ -82,12 +92,13 @@ export const notedCalls = prepared((db, key: { message_id: string }) =>
 
 /** What an earlier try did and this one did not ask for again: it was done all the same. */
 export function stepsOfEarlier(noted: NotedCall[], asked: Set<string>): StepDraft[] {
-  return noted
-    .filter(({ fingerprint }) => !asked.has(fingerprint))
-    .map(({ outcome }) => {
-      const step = outcome === null ? undefined : (JSON.parse(outcome) as Kept).step;
-      return step === undefined ? warning(BEGUN) : { ...step, output: `In an earlier try: ${step.output}` };
-    });
+  return noted.filter(({ fingerprint }) => !asked.has(fingerprint)).map(stepOfEarlier);
+}
+
+function stepOfEarlier({ outcome }: NotedCall): StepDraft {
+  const step = outcome === null ? undefined : (JSON.parse(outcome) as Kept).step;
+  if (step === undefined) return warning(BEGUN);
+  return { ...step, output: excerptOf(`In an earlier try: ${step.output}`) };
 }
 
 const BEGUN =

@@ -7,7 +7,7 @@ import type { Run } from "./close.ts";
 import type { Powers } from "../ai/guard.ts";
 import type { OfferedTool } from "./toolbox.ts";
 import { fence } from "./fence.ts";
-import { learnFrom } from "./links.ts";
+import { learnFrom, madeUpLinks } from "./links.ts";
 import { argumentsOf, makeCall, type MadeCall } from "./tool-call.ts";
 import { warning } from "./steps.ts";
 
@@ -40,7 +40,7 @@ export async function converse(app: App, run: Run, talk: Talk): Promise<Completi
     calls: new Map<string, number>(),
     count: 0,
     room: MAX_ALL_RESULTS_CHARS,
-    asked: [],
+    made_up: new Set<string>(),
   };
   let usage: Usage = null;
   let said: (Completion & { ok: true }) | null = null;
@@ -72,8 +72,8 @@ interface Tally {
   count: number;
   /** Characters of results that the model may still be shown. */
   room: number;
-  /** All arguments so far: what the model made up does not become known by coming back. */
-  asked: unknown[];
+  /** Addresses in the arguments so far: what the model made up does not become known by coming back. */
+  made_up: Set<string>;
 }
 
 function sum(one: Usage, other: Usage): Usage {
@@ -85,14 +85,14 @@ function sum(one: Usage, other: Usage): Usage {
 }
 
 function outOfTime(app: App): Completion {
-  const message = `The run was ended after ${app.config.routing.hard_cap_seconds} seconds, before its tools had answered. Its steps say what was done until then; ask for less at once.`;
+  const message = `The run was ended before its tools had answered: it may take ${app.config.routing.hard_cap_seconds} s in all. Its steps say what was done until then; ask for less at once.`;
   return { ok: false, code: "timeout", message, retryable: false, retry_after_seconds: null };
 }
 
 /** Many interfaces refuse a talk in which a model once called what no tool can be called, or with what is no JSON. */
-function asSendable({ id, name, arguments: args }: ToolCall): ToolCall {
+function asSendable({ name, arguments: args, ...call }: ToolCall): ToolCall {
   return {
-    id,
+    ...call,
     name: name.replaceAll(/[^A-Za-z0-9_-]/g, "_").slice(0, MAX_NAME_CHARS) || "unknown",
     arguments: args.trim() !== "" && argumentsOf(args) !== null ? args : "{}",
   };
@@ -162,12 +162,12 @@ function resultMessages(
   { calls, made, tally }: { calls: ToolCall[]; made: MadeCall[]; tally: Tally },
 ): ChatMessage[] {
   run.trust.tainted = true;
-  tally.asked.push(...calls.map((call) => parseJson(call.arguments) ?? call.arguments));
-  const args = JSON.stringify(tally.asked);
+  const args = JSON.stringify(calls.map((call) => parseJson(call.arguments) ?? call.arguments));
+  for (const link of madeUpLinks(run.trust, args)) tally.made_up.add(link);
   return made.map(({ text, step }, index) => {
     const fenced = fence(text, nonce, Math.min(MAX_RESULT_CHARS, Math.max(tally.room, 0)));
     tally.room -= fenced.text.length;
-    if (step.status === "ok") learnFrom(run.trust, { text, args });
+    if (step.status === "ok") learnFrom(run.trust, { text, made_up: tally.made_up });
     return { role: "tool", tool_call_id: calls[index]?.id ?? "", content: fenced.text || "(empty)" };
   });
 }

@@ -4,7 +4,6 @@ import type { ChatMessage } from "../ai/llm-messages.ts";
 import type { App } from "../app.ts";
 import type { OpenConnection } from "../connections/connections.ts";
 import { recallTurns } from "../conversations/conversations.ts";
-import { prepared } from "../db/prepared.ts";
 import { addressOf } from "../inboxes/addresses.ts";
 import { modelAsker } from "./ask-model.ts";
 import type { Run } from "./close.ts";
@@ -100,7 +99,7 @@ async function openTalk(
       asked.instruction,
       input.instruction,
       ...asked.contexts.map(({ text }) => text),
-      ...(await ownAddresses(app, run)),
+      ...ownAddresses(run),
     ].join("\n"),
     // Not the earlier answers: what one of them made up would count as known in the next one.
     material: input.content,
@@ -109,11 +108,6 @@ async function openTalk(
 }
 
 /** Of the people whose run it is, and of the inbox itself. */
-async function ownAddresses(app: App, { message, inbox }: Run): Promise<string[]> {
-  const [owner] = await emailOf(app.db, { id: message.user_id });
-  return [message.sender, owner?.email, addressOf(inbox)].filter((address) => typeof address === "string");
+function ownAddresses({ message, inbox, owner_email }: Run): string[] {
+  return [message.sender, owner_email, addressOf(inbox)].filter((address) => address !== null);
 }
-
-const emailOf = prepared((db, key: { id: string }) =>
-  db.selectFrom("users").select("email").where("id", "=", key.id),
-);

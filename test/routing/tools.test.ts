@@ -1,72 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { mailroom, type Mailroom, type RoomOptions } from "../support/mailroom.ts";
 import { type ModelRequestBody, toolCalls } from "../support/model-server.ts";
 import { call } from "../support/commands.ts";
-import { type ServedTool, startToolServer, type ToolServer } from "../support/tool-server.ts";
-
-type Wanted = { name: string; args?: Record<string, unknown> | string };
-
-interface ToolRoom extends Mailroom {
-  tools: ToolServer;
-  connection: { id: string };
-}
-
-const EVENTS: ServedTool = {
-  name: "list_events",
-  description: "Lists events.",
-  annotations: { readOnlyHint: true },
-  inputSchema: {
-    type: "object",
-    properties: { day: { type: "string" }, count: { type: "integer", maximum: 10 } },
-    required: ["day"],
-    additionalProperties: false,
-  },
-  run: ({ day }) => `Lunch on ${String(day)}`,
-};
-const CREATE: ServedTool = { name: "create_event", description: "Makes one.", run: () => "created 7" };
-const CLEAR: ServedTool = { name: "clear", annotations: { destructiveHint: true }, run: () => "all gone" };
-
-/** A mailroom whose inbox has a calendar, and whose model asks for these calls first, one list a round. */
-async function toolRoom(
-  rounds: (Wanted[] | ((body: ModelRequestBody) => Wanted[]))[],
-  options: RoomOptions & { served?: ServedTool[] } = {},
-): Promise<ToolRoom> {
-  await using stack = new AsyncDisposableStack();
-  const tools = stack.use(startToolServer(options.served ?? [EVENTS, CREATE, CLEAR]));
-  const left = [...rounds];
-  const room = stack.use(
-    await mailroom({
-      ...options,
-      config: { egress: { allow: ["127.0.0.1"] }, ...options.config },
-      model: {
-        reply: (body) => {
-          const wanted = left.shift();
-          if (wanted === undefined) return `Done: ${body.messages.at(-1)?.content}`;
-          return toolCalls(typeof wanted === "function" ? wanted(body) : wanted);
-        },
-        ...options.model,
-      },
-    }),
-  );
-  const { body: connection, status } = await room.owner.post("/connections", {
-    kind: "mcp",
-    label: "Calendar",
-    base_url: tools.url,
-  });
-  expect(status).toBe(201);
-  const patched = await room.owner.patch(`/inboxes/${room.inbox.id}`, {
-    mcp_connection_ids: [connection.id],
-  });
-  expect(patched.status).toBe(200);
-  const built = stack.move();
-  return { ...room, tools, connection, [Symbol.asyncDispose]: () => built.disposeAsync() };
-}
-
-const list = (day = "Monday"): Wanted => ({ name: "calendar__list_events", args: { day } });
-const create = (args: Record<string, unknown> = { title: "Lunch" }): Wanted => ({
-  name: "calendar__create_event",
-  args,
-});
+import { CREATE, create, EVENTS, list, toolRoom, type Wanted } from "../support/tool-room.ts";
 
 describe("tools of an inbox", () => {
   test("are offered by their server's name, with what it says of them", async () => {
