@@ -6,6 +6,7 @@ import { prepared } from "../db/prepared.ts";
 import type { ConnectionRow, UserRow } from "../db/schema.ts";
 import { AppError, invalid } from "../errors.ts";
 import { revokeTokens } from "../integrations/revoke.ts";
+import { keepGrants } from "./grants.ts";
 import { type ConnectionKind, isModelKind, KIND_INFO } from "./kinds.ts";
 import { splitConfig } from "./client-secret.ts";
 import { refuseBadFallback, refuseIncomplete, refuseLargeConfig, refuseMovedSecrets } from "./rules.ts";
@@ -115,7 +116,9 @@ export async function patchConnection(
     refuseIncomplete(app, user, changed);
     refuseMovedSecrets(app, { before: row, after: changed }, input);
     if (input.fallback_connection_id !== undefined) await refuseBadFallback(tx, changed);
-    await tx.updateTable("connections").set(changed).where("id", "=", row.id).execute();
+    await keepGrants(tx, user.id, () =>
+      tx.updateTable("connections").set(changed).where("id", "=", row.id).execute(),
+    );
     return viewConnection(app, changed, (await countUses(tx, user.id)).get(row.id) ?? 0);
   });
 }
@@ -139,7 +142,7 @@ export async function deleteConnection(app: App, user: UserRow, id: string): Pro
       await tx.updateTable("inboxes").set({ mcp_connection_ids }).where("id", "=", inbox.id).execute();
     }
     // The schema sets the other references to null.
-    await tx.deleteFrom("connections").where("id", "=", id).execute();
+    await keepGrants(tx, user.id, () => tx.deleteFrom("connections").where("id", "=", id).execute());
     return row;
   });
   await revokeTokens(app, deleted);

@@ -35,9 +35,10 @@ export async function targetsOf(app: App, inbox: InboxRow): Promise<Targets> {
   return { attached: [...integrations, ...attached], elsewhere: elsewhere.map(({ name }) => name) };
 }
 
-/** Every name that a scope may hold besides the integrations: those of the account's tool servers. */
-export async function toolServerNames(db: Db, user_id: string): Promise<string[]> {
-  return toolServers(await toolConnections(db, { user_id })).map(({ name }) => name);
+/** What the tool servers of an account are called, each with the id of its connection. */
+export async function toolServerNames(db: Db, user_id: string): Promise<Map<string, string>> {
+  const servers = toolServers(await toolConnections(db, { user_id }));
+  return new Map(servers.map(({ name, connection }) => [name, connection.id]));
 }
 
 /** The target that a name means; a tool server may be named without its prefix. */

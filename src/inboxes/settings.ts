@@ -150,7 +150,7 @@ async function checkedScope(
 ): Promise<Scope> {
   const targets = [...new Set(scope.targets)];
   const autonomous = [...new Set(scope.autonomous)];
-  const available = [...TARGETS, ...(await toolServerNames(tx, user.id))];
+  const available = [...TARGETS, ...(await toolServerNames(tx, user.id)).keys()];
   const unknown = targets.find((target) => targetNamed(available, target) === undefined);
   if (unknown !== undefined) {
     throw invalid(

@@ -305,3 +305,23 @@ describe("a run that is done again", () => {
     expect((await room.newest()).result).toContain("may or may not have been done");
   });
 });
+
+test("what an inbox may use a server for goes along with that server, and ends with it", async () => {
+  await using room = await toolRoom([]);
+  const { owner, inbox, tools } = room;
+  const second = (await owner.post("/connections", { kind: "mcp", label: "Calendar", base_url: tools.url }))
+    .body;
+  const targets = ["mcp:calendar", "calendar-2", "notes"];
+  await owner.patch(`/inboxes/${inbox.id}`, { scope: { targets, autonomous: ["mcp:calendar"] } });
+  const scope = async () =>
+    (await owner.get("/inboxes")).body.find(({ id }: { id: string }) => id === inbox.id).scope;
+  await owner.patch(`/connections/${room.connection.id}`, { label: "Diary" });
+  expect(await scope()).toEqual({
+    targets: ["mcp:diary", "mcp:calendar", "notes"],
+    autonomous: ["mcp:diary"],
+  });
+  await owner.delete(`/connections/${room.connection.id}`);
+  expect(await scope()).toEqual({ targets: ["mcp:calendar", "notes"], autonomous: [] });
+  await owner.patch(`/connections/${second.id}`, { label: "Diary" });
+  expect(await scope()).toEqual({ targets: ["mcp:diary", "notes"], autonomous: [] });
+});
