@@ -50,7 +50,7 @@ function bare(name: string): string {
 
 /** Where a key stands or, for one inside an inline table, where the table stands. */
 function placeOf(lines: Map<string, number>, path: string): string {
-  const line = lines.get(path);
+  const line = lines.get(bare(path));
   if (line !== undefined) return ` line ${line}`;
   const dot = path.lastIndexOf(".");
   return dot === -1 ? "" : placeOf(lines, path.slice(0, dot));

@@ -3,6 +3,7 @@ import { closeCustomerLater } from "../billing/cancel.ts";
 import type { Db } from "../db/database.ts";
 import { jsonMember } from "../db/json-member.ts";
 import { invalid } from "../errors.ts";
+import { revokeTokens } from "../integrations/revoke.ts";
 import { eraseLater } from "../jobs/erase.ts";
 import type { SegmentRange } from "../lib/segments.ts";
 import { normalizeEmail, type User } from "./accounts.ts";
@@ -10,7 +11,8 @@ import { refuseWithoutPassword } from "./passwords.ts";
 
 /**
  * Deletes an account and all that is its own, in one transaction. What lies in segment files is overwritten right
- * after it; the addresses of its inboxes are never given out again.
+ * after it; the addresses of its inboxes are never given out again. Tokens that came by OAuth are given back, if their
+ * providers take them soon.
  */
 export async function deleteAccount(
   app: App,
@@ -32,14 +34,20 @@ export async function deleteAccount(
     await deleteMessages(app, tx, user);
     const ids = [user.id, ...inboxes];
     for (const id of ids) await tx.deleteFrom("rate_limits").where("key", "like", `%${id}%`).execute();
+    const connections = await tx
+      .selectFrom("connections")
+      .selectAll()
+      .where("user_id", "=", user.id)
+      .execute();
     // The rest goes with it: every other table that names a user does so by a foreign key that cascades.
     await tx.deleteFrom("users").where("id", "=", user.id).execute();
-    return { unfinished, ids };
+    return { unfinished, ids, connections };
   });
   for (const id of gone.ids) app.limiter.forgetNaming(id);
   // A call over HTTP that waits for its result waits no longer.
   for (const id of gone.unfinished) app.finished.notify(id);
   app.log.info({ user_id: user.id }, "account deleted");
+  await Promise.all(gone.connections.map((connection) => revokeTokens(app, connection)));
 }
 
 /** Gives the ids of the inboxes whose addresses they were. */

@@ -75,13 +75,13 @@ function objectionTo({ tool, args, powers, tainted, trusted_text, places }: Aske
   if (!powers.mayUse(tool.target)) return `@${tool.target} may not be used for this message.`;
   if (!tainted) return null;
   if (!tool.read_only && !powers.mayWrite(tool.target))
-    return `${tool.name} may change something, and the instruction does not begin with @${tool.target}.`;
+    return `${tool.name} may change something, and the instruction does not begin with @${tool.target}, nor does scope.autonomous of the inbox list it.`;
   if (tool.destructive && !powers.destroy)
     return `${tool.name} may delete or overwrite something, which needs --allow-destructive in the instruction.`;
   const strange = strangePlace({ tool, args, places }, trusted_text.toLowerCase());
   if (strange === undefined) return null;
   const shown = strange.slice(0, MAX_SHOWN_CHARS);
-  return `${tool.name} was to go to ${shown}, which stands neither in the instruction nor in a context of yours.`;
+  return `${tool.name} was to go to ${shown}, which stands neither in the instruction nor in a context of yours. Name it there if it is meant.`;
 }
 
 /** Where a call would go, if nobody with authority has named it. */
@@ -92,11 +92,22 @@ function strangePlace(
   // What other people's tools do with an address nobody knows; our own go nowhere but to what they are connected to.
   if (tool.foreign) {
     const known = `${trusted}\n${asRead(trusted)}`;
-    return placesIn(args, tool.read_only).find((place) => !standsIn(known, place));
+    return firstOf(placesIn(args, tool.read_only), (place) => !standsIn(known, place));
   }
   if (tool.read_only) return undefined;
   const named = (tool.places ?? []).map((name) => args[name]).filter((place) => typeof place === "string");
   return named.find((id) => !isNamed(id, places, trusted));
+}
+
+/** The first that is so; equal ones are looked at once, however many there are. */
+function firstOf(places: string[], is: (place: string) => boolean): string | undefined {
+  const seen = new Set<string>();
+  return places.find((place) => {
+    const plain = place.toLowerCase();
+    if (seen.has(plain)) return false;
+    seen.add(plain);
+    return is(place);
+  });
 }
 
 /** By its id, or by what its owner calls it if nothing else is called so; what the run itself has made needs no name. */
@@ -128,6 +139,10 @@ const POINTER_KEY =
 /** As a word of its own, however words are put together: `url`, `image_url`, `imageUrl`, `imageURLs`. */
 const URL_KEY =
   /(?:^|[^A-Za-z])ur[il]s?$|(?:Ur[il]|UR[IL])s?$|[Hh]ref$|[Ww]eb_?[Hh]ook|[Cc]allback|[Ee]ndpoint/;
+/** Where a host belongs: one in numbers that says something behind them, in any of the ways that programs read. */
+const HOST_KEY = /host|domain|server|site|endpoint/i;
+const ODD_HOST =
+  /^(?:\[[0-9a-f:.%]{2,60}\]|(?:0x[0-9a-f]{1,16}|\d{1,20})(?:\.(?:0x[0-9a-f]{1,16}|\d{1,20})){0,3}(?=[:/?#]))\S*$/i;
 const URL_LIKE = /(?:[a-z][a-z0-9+.-]{1,20}:)?[/\\]{2}[^\s"'<>()[\]{}|]+/gi;
 /** With one slash or none; whoever fetches it reads two. */
 const WEB_LIKE = /\b(?:https?|ftps?|wss?|file):(?![/\\]{2})[^\s"'<>()[\]{}|]+/gi;
@@ -148,7 +163,8 @@ function placesIn(args: unknown, read_only: boolean): string[] {
     if (!read_only && !points && !short) return [];
     const found = [...new Set([text, asRead(text)])].flatMap((form) => placesInText(form, points));
     // Programs make an address of anything that is given as one: of a number, or of a name alone.
-    return URL_KEY.test(key) && words !== "" ? [words, ...found] : found;
+    const whole = URL_KEY.test(key) ? words !== "" : HOST_KEY.test(key) && ODD_HOST.test(words);
+    return whole ? [words].concat(found) : found;
   });
 }
 

@@ -1,5 +1,5 @@
 import { type CompletionFailure, failure, refusalFailure, unreadable } from "./llm-faults.ts";
-import type { ToolCall } from "./llm-messages.ts";
+import { plainId, type ToolCall } from "./llm-messages.ts";
 import { endpointOf, type ModelConnection } from "./providers.ts";
 
 /** More in one answer is a model gone astray. */
@@ -58,7 +58,10 @@ function noText(connection: ModelConnection, finishReason: string, refusal: unkn
     const what = "used up its tokens before it wrote any text. Raise --max-tokens, or use another model.";
     return failure(connection, "bad_response", what);
   }
-  return failure(connection, "bad_response", "answered without any text.", { retryable: true });
+  return {
+    ...failure(connection, "bad_response", "answered without any text.", { retryable: true }),
+    empty: true,
+  };
 }
 
 function textOf(content: unknown): string {
@@ -76,24 +79,23 @@ function textOf(content: unknown): string {
 /** Some servers give no ids, or the same one to all, or the arguments as an object instead of as its text. */
 function callsOf(calls: unknown): ToolCall[] {
   const list: unknown[] = Array.isArray(calls) ? calls.slice(0, MAX_CALLS) : [];
+  const given = new Set(list.map((call) => record(call)["id"]));
   const taken = new Set<string>();
   return list.flatMap((call, index) => {
     const { name, arguments: args = "{}" } = record(record(call)["function"]);
-    const { id } = record(call);
+    const { id, extra_content } = record(call);
     if (typeof name !== "string") return [];
-    const own = typeof id === "string" && id !== "" && !taken.has(id) ? id : madeUpId(index);
+    let own = typeof id === "string" && id !== "" && !taken.has(id) ? id : plainId(index);
+    for (let nth = index + 1; taken.has(own) || (own !== id && given.has(own)); nth += 1) own = plainId(nth);
     taken.add(own);
-    return {
+    const made: ToolCall = {
       id: own,
       name,
       arguments: typeof args === "string" ? args : JSON.stringify(args),
     };
+    if (typeof extra_content === "object" && extra_content !== null) made.extra_content = extra_content;
+    return made;
   });
-}
-
-/** Nine letters and digits: one provider takes nothing else. */
-function madeUpId(index: number): string {
-  return `call${String(index).padStart(5, "0")}`;
 }
 
 function usageOf(usage: unknown): CompletionSuccess["usage"] {

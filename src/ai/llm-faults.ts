@@ -29,6 +29,8 @@ export interface CompletionFailure {
   retryable: boolean;
   /** What the provider asked for; null if it did not say. */
   retry_after_seconds: number | null;
+  /** Nothing is wrong with the answer but that there are no words in it. */
+  empty?: true;
 }
 
 interface FailureExtras {

@@ -6,6 +6,8 @@ export interface ToolCall {
   name: string;
   /** JSON, as the model wrote it. */
   arguments: string;
+  /** What its provider wants to be given back with it, whatever that is: one signs its calls. */
+  extra_content?: object;
 }
 
 /** What a model is told of a tool. */
@@ -49,6 +51,28 @@ export function hasImages(messages: ChatMessage[]): boolean {
   return messages.some((message) => message.role === "user" && (message.images ?? []).length > 0);
 }
 
+/** As another model may be given it: with ids that every interface takes, and nothing of the first one's own. */
+export function withOwnIds(messages: ChatMessage[]): ChatMessage[] {
+  const ids = new Map<string, string>();
+  let count = 0;
+  return messages.map((message) => {
+    if (message.role === "tool")
+      return { ...message, tool_call_id: ids.get(message.tool_call_id) ?? message.tool_call_id };
+    if (message.role !== "assistant" || message.tool_calls === undefined) return message;
+    const tool_calls = message.tool_calls.map((call) => {
+      const id = plainId(count++);
+      ids.set(call.id, id);
+      return { id, name: call.name, arguments: call.arguments };
+    });
+    return { ...message, tool_calls };
+  });
+}
+
+/** Nine letters and digits: one provider takes nothing else. */
+export function plainId(index: number): string {
+  return `call${String(index).padStart(5, "0")}`;
+}
+
 export function withoutImages(messages: ChatMessage[]): ChatMessage[] {
   return messages.map((message) =>
     message.role === "user" ? { role: "user", content: message.content } : message,
@@ -66,10 +90,11 @@ function userMessage({ content, images = [] }: ChatMessage & { role: "user" }): 
 
 function assistantMessage({ content, tool_calls = [] }: ChatMessage & { role: "assistant" }): WireMessage {
   if (tool_calls.length === 0) return { role: "assistant", content };
-  const calls = tool_calls.map(({ id, name, arguments: args }) => ({
+  const calls = tool_calls.map(({ id, name, arguments: args, ...extra }) => ({
     id,
     type: "function" as const,
     function: { name, arguments: args },
+    ...extra,
   }));
   return { role: "assistant", content: content === "" ? null : content, tool_calls: calls };
 }

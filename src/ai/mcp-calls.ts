@@ -2,7 +2,7 @@ import { member } from "../lib/quote.ts";
 import { outcomeOf } from "./mcp-results.ts";
 import { hideSecrets } from "./mcp-secrets.ts";
 import type { Session } from "./mcp-session.ts";
-import { listedTool } from "./mcp-tools.ts";
+import { listedTool, pageAsSent } from "./mcp-tools.ts";
 import type { Tool, ToolOutcome } from "./tool.ts";
 
 const MAX_PAGES = 10;
@@ -19,7 +19,7 @@ export interface ToolList {
   left_out: number;
 }
 
-/** Takes a page as it is, so that one bad tool does not spoil the others. */
+/** Takes a page as it is (see `setPagesAside`). */
 const ANYTHING = {
   "~standard": { version: 1, vendor: "mailwright", validate: (value: unknown) => ({ value }) },
 } as const;
@@ -50,10 +50,10 @@ async function readPages({ client, waits }: Session, signal: AbortSignal): Promi
   for (let page = 0; page < MAX_PAGES && described.length <= MAX_TOOLS; page += 1) {
     const params = cursor === undefined ? {} : { cursor };
     const options = { signal, timeout: waits.list_ms };
-    const result = await client.request({ method: "tools/list", params }, ANYTHING, options);
-    const tools = member(result, "tools");
+    const page = pageAsSent(await client.request({ method: "tools/list", params }, ANYTHING, options));
+    const tools = member(page, "tools");
     if (Array.isArray(tools)) described.push(...(tools as unknown[]).slice(0, MAX_DESCRIBED));
-    const next = member(result, "nextCursor");
+    const next = member(page, "nextCursor");
     if (typeof next !== "string" || next === cursor) break;
     cursor = next;
   }

@@ -92,7 +92,7 @@ export const TOO_SLOW =
 export const BROKE_OFF =
   "broke off before it answered, and may have done what it was asked. Look there before you ask again.";
 export const TOO_LARGE =
-  "sent more than 8 MB at once, or 64 MB in one answer, so it was not heard out. Ask it for less.";
+  "sent more than 8 MB at once, or 16 MB or 10,000 events in one stream, so it was not heard out. Ask it for less.";
 const UNCLEAR =
   "answered with something that is not MCP. Check that the base URL is the one of its MCP interface.";
 

@@ -11,15 +11,10 @@ import {
   networkFaultOf,
   refusalFault,
   type Speaker,
-  TOO_LARGE,
 } from "./mcp-faults.ts";
 import { addSecret } from "./mcp-secrets.ts";
+import { answerFlow, capped, MAX_REFUSAL_BYTES, sessionFlow } from "./mcp-streams.ts";
 
-/** Of one answer, or of one event of a stream. */
-export const MAX_ANSWER_BYTES = 8 * 1_048_576;
-/** Of a stream as a whole, unless it is the session: many small events cost time as well. */
-const MAX_STREAM_BYTES = 8 * MAX_ANSWER_BYTES;
-const MAX_REFUSAL_BYTES = 65_536;
 /** For what nobody waits for, such as the word that a call was given up. */
 const NOTICE_MS = 5_000;
 /** A server may ask to be asked again sooner or later than this, but it is not done. */
@@ -46,6 +41,8 @@ export class HttpWire {
   readonly broken = new Map<string | number, McpFault>();
   /** Requests that wait for their answer, by which they are hung up on. */
   readonly #open = new Map<string | number, AbortController>();
+  /** Of all streams that last, one after the other. */
+  readonly #session_flow = sessionFlow();
   readonly #options: WireOptions;
 
   constructor(options: WireOptions) {
@@ -71,8 +68,8 @@ export class HttpWire {
         if (id !== undefined) this.broken.set(id, why);
         else if (init.method !== "POST") onStreamEnd?.(why);
       };
-      const max_bytes = onStreamEnd === undefined ? MAX_STREAM_BYTES : Number.POSITIVE_INFINITY;
-      return capped(response, { who, max_bytes, onEnd, onTooLarge });
+      const flow = init.method === "POST" ? answerFlow() : this.#session_flow;
+      return capped(response, { who, flow, onEnd, onTooLarge });
     } catch (error) {
       onEnd(faultOf(who, error));
       throw error;
@@ -176,79 +173,4 @@ function headersOf(transport: HttpTransport, token: string | null, own: RequestI
 async function refusalOf(who: Speaker, response: Response): Promise<McpFault> {
   const { bytes } = await readCapped(response, MAX_REFUSAL_BYTES);
   return refusalFault(who, response.status, new TextDecoder().decode(bytes));
-}
-
-interface Watch {
-  who: Speaker;
-  /** Of a stream. */
-  max_bytes: number;
-  onEnd: () => void;
-  /** Of a stream, before its end. */
-  onTooLarge: (why: McpFault) => void;
-}
-
-/** The same answer, whose body fails where it becomes too large. */
-function capped(response: Response, { who, max_bytes, onEnd, onTooLarge }: Watch): Response {
-  const { status, statusText, headers } = response;
-  if (response.body === null || status === 204) {
-    onEnd();
-    return response;
-  }
-  const isStream = /^text\/event-stream\b/i.test(headers.get("content-type") ?? "");
-  const isTooLarge = isStream
-    ? eventMeter(max_bytes)
-    : byteMeter(response.ok ? MAX_ANSWER_BYTES : MAX_REFUSAL_BYTES);
-  const reader = response.body.getReader();
-  const body = new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      try {
-        const { done, value } = await reader.read();
-        if (done) {
-          onEnd();
-          controller.close();
-        } else if (isTooLarge(value)) {
-          const reason = fault(who, TOO_LARGE);
-          if (isStream) onTooLarge(reason);
-          onEnd();
-          controller.error(reason);
-          await reader.cancel(reason);
-        } else controller.enqueue(value);
-      } catch (error) {
-        onEnd();
-        controller.error(networkFaultOf(who, error) === undefined ? error : fault(who, BROKE_OFF));
-      }
-    },
-    async cancel(reason) {
-      onEnd();
-      await reader.cancel(reason);
-    },
-  });
-  return new Response(body, { status, statusText, headers });
-}
-
-type Meter = (chunk: Uint8Array) => boolean;
-
-function byteMeter(limit: number): Meter {
-  let size = 0;
-  return (chunk) => {
-    size += chunk.byteLength;
-    return size > limit;
-  };
-}
-
-/** Counts from one empty line to the next (HTML standard §9.2.5): so much of a stream is held in memory. */
-function eventMeter(max_bytes: number): Meter {
-  const isOverall = byteMeter(max_bytes);
-  let size = 0;
-  let last = "\n".charCodeAt(0);
-  return (chunk) => {
-    if (isOverall(chunk)) return true;
-    for (const byte of chunk) {
-      const ends_line = byte === 13 || (byte === 10 && last !== 13);
-      if (ends_line && (last === 10 || last === 13)) size = 0;
-      else size += 1;
-      last = byte;
-    }
-    return size > MAX_ANSWER_BYTES;
-  };
 }

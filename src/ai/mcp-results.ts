@@ -15,16 +15,21 @@ const ENDINGS: Record<string, string> = {
 };
 
 /** What a call brought, as text for the model and files for the message. A file is no larger than an answer may be. */
-export function outcomeOf(result: unknown, secrets: Iterable<string>): ToolOutcome {
-  const files: ToolFile[] = [];
+export function outcomeOf(result: unknown, secrets: Set<string>): ToolOutcome {
+  const taken: Taken = { files: [], secrets };
   const content = member(result, "content");
-  const parts = (Array.isArray(content) ? content : []).map((part) => textOf(part, files));
+  const parts = (Array.isArray(content) ? content : []).map((part) => textOf(part, taken));
   const structured = member(result, "structuredContent");
   const hasText = parts.some(({ is_text }) => is_text);
   const lines = parts.map(({ line }) => line);
   if (!hasText && structured !== undefined) lines.push(JSON.stringify(structured));
   const text = hideSecrets(lines.filter((line) => line !== "").join("\n"), secrets);
-  return { ok: member(result, "isError") !== true, text: cut(text) || "(no output)", files };
+  return { ok: member(result, "isError") !== true, text: cut(text) || "(no output)", files: taken.files };
+}
+
+interface Taken {
+  files: ToolFile[];
+  secrets: Set<string>;
 }
 
 interface Part {
@@ -33,10 +38,10 @@ interface Part {
   is_text: boolean;
 }
 
-function textOf(part: unknown, files: ToolFile[]): Part {
+function textOf(part: unknown, taken: Taken): Part {
   const type = member(part, "type");
   if (type === "text") return { line: stringOf(part, "text"), is_text: true };
-  if (type === "image" || type === "audio") return { line: takeMedia(part, type, files), is_text: false };
+  if (type === "image" || type === "audio") return { line: takeMedia(part, type, taken), is_text: false };
   if (type === "resource_link") return { line: linkLine(part), is_text: false };
   const resource = member(part, "resource");
   if (typeof member(resource, "text") === "string")
@@ -44,26 +49,31 @@ function textOf(part: unknown, files: ToolFile[]): Part {
   if (typeof member(resource, "blob") !== "string") return { line: "", is_text: false };
   const filename = lastStepOf(stringOf(resource, "uri"));
   return {
-    line: takeFile(files, { filename, part: resource, data: stringOf(resource, "blob") }),
+    line: takeFile(taken, { filename, part: resource, data: stringOf(resource, "blob") }),
     is_text: false,
   };
 }
 
-function takeMedia(part: unknown, type: string, files: ToolFile[]): string {
+function takeMedia(part: unknown, type: string, taken: Taken): string {
   const media = mediaType(part);
   const ending = ENDINGS[media] ?? media.split("/")[1] ?? "bin";
-  const count = files.filter(({ filename }) => filename.startsWith(`${type}-`)).length + 1;
-  return takeFile(files, { filename: `${type}-${count}.${ending}`, part, data: stringOf(part, "data") });
+  const count = taken.files.filter(({ filename }) => filename.startsWith(`${type}-`)).length + 1;
+  return takeFile(taken, { filename: `${type}-${count}.${ending}`, part, data: stringOf(part, "data") });
 }
 
 /** Keeps a file, and gives the line that says so. */
-function takeFile(files: ToolFile[], given: { filename: string; part: unknown; data: string }): string {
+function takeFile(
+  { files, secrets }: Taken,
+  given: { filename: string; part: unknown; data: string },
+): string {
   const content_type = mediaType(given.part);
-  const filename = safeFilename(given.filename, content_type, files.length + 1);
+  const filename = safeFilename(hideSecrets(given.filename, secrets), content_type, files.length + 1);
   if (files.length === MAX_FILES)
     return `(${filename} was left out: there are more than ${MAX_FILES} files.)`;
-  const bytes = new Uint8Array(Buffer.from(given.data, "base64"));
-  files.push({ filename, content_type, bytes });
+  const bytes = Buffer.from(given.data, "base64");
+  if ([...secrets].some((secret) => bytes.includes(secret)))
+    return `(${filename} was left out: it repeats a secret of the connection.)`;
+  files.push({ filename, content_type, bytes: new Uint8Array(bytes) });
   return `(File ${filename}, ${content_type}, ${bytes.byteLength} bytes.)`;
 }
 

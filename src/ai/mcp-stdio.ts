@@ -3,7 +3,7 @@ import { messageOf } from "../errors.ts";
 import { quote } from "../lib/quote.ts";
 import type { StdioTransport } from "./mcp.ts";
 import { BROKE_OFF, fault, McpFault, type Speaker, TOO_LARGE } from "./mcp-faults.ts";
-import { MAX_ANSWER_BYTES } from "./mcp-http.ts";
+import { MAX_ANSWER_BYTES } from "./mcp-streams.ts";
 
 /** What a program said last on its standard error. */
 const MAX_LAST_WORDS_CHARS = 2_048;

@@ -1,3 +1,4 @@
+import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { member } from "../lib/quote.ts";
 import type { ListedTool } from "./mcp-calls.ts";
 
@@ -7,6 +8,37 @@ const MAX_SCHEMA_CHARS = 16_384;
 const SCHEMA_LEFT_OUT = "(What it takes is not shown: its description is too long.)";
 /** What nobody can see has no business in a name. */
 const NAME = /^[^\p{C}\p{Z}][^\p{C}]*$/u;
+
+/** Where a page of tools is found as its server sent it. */
+const AS_SENT = "mailwright/as-sent";
+/** What the library takes for a page (MCP 2026-07-28). */
+const EMPTY_PAGE = { tools: [], ttlMs: 0, cacheScope: "private" };
+
+/**
+ * Has the library see empty pages of tools in place of those that come: it takes a whole page for invalid where one
+ * tool on it is. Takes effect for who listens from now on.
+ */
+export function setPagesAside(transport: Transport): void {
+  let listener = transport.onmessage;
+  Object.defineProperty(transport, "onmessage", {
+    get: () => listener,
+    set: (next: Transport["onmessage"]) => {
+      listener = next && ((message, extra) => next(withPageAside(message), extra));
+    },
+  });
+}
+
+export function pageAsSent(result: unknown): unknown {
+  return member(result, AS_SENT);
+}
+
+function withPageAside(message: JSONRPCMessage): JSONRPCMessage {
+  const page = member(message, "result");
+  if (!Array.isArray(member(page, "tools"))) return message;
+  const type = member(page, "resultType");
+  const seen = { ...EMPTY_PAGE, ...(type === undefined ? {} : { resultType: type }), [AS_SENT]: page };
+  return { ...message, result: seen };
+}
 
 /** A tool as a server describes it, cut to what can be offered; undefined if it cannot. */
 export function listedTool(described: unknown): ListedTool | undefined {

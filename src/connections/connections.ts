@@ -6,6 +6,7 @@ import { prepared } from "../db/prepared.ts";
 import type { ConnectionRow, UserRow } from "../db/schema.ts";
 import { AppError, invalid } from "../errors.ts";
 import { revokeTokens } from "../integrations/revoke.ts";
+import { keepGrants } from "./grants.ts";
 import { type ConnectionKind, isModelKind, KIND_INFO } from "./kinds.ts";
 import { splitConfig } from "./client-secret.ts";
 import { refuseBadFallback, refuseIncomplete, refuseLargeConfig, refuseMovedSecrets } from "./rules.ts";
@@ -118,7 +119,9 @@ export async function patchConnection(
     refuseIncomplete(app, user, changed);
     refuseMovedSecrets(app, { before: row, after: changed }, input);
     if (input.fallback_connection_id !== undefined) await refuseBadFallback(tx, changed);
-    await tx.updateTable("connections").set(changed).where("id", "=", row.id).execute();
+    await keepGrants(tx, user.id, () =>
+      tx.updateTable("connections").set(changed).where("id", "=", row.id).execute(),
+    );
     return viewConnection(app, changed, (await countUses(tx, user.id)).get(row.id) ?? 0);
   });
 }
@@ -142,7 +145,7 @@ export async function deleteConnection(app: App, user: UserRow, id: string): Pro
       await tx.updateTable("inboxes").set({ mcp_connection_ids }).where("id", "=", inbox.id).execute();
     }
     // The schema sets the other references to null.
-    await tx.deleteFrom("connections").where("id", "=", id).execute();
+    await keepGrants(tx, user.id, () => tx.deleteFrom("connections").where("id", "=", id).execute());
     return row;
   });
   await revokeTokens(app, deleted);
@@ -158,6 +161,17 @@ export async function ownConnection(db: Db, user: UserRow, id: string): Promise<
     .executeTakeFirst();
   if (!row) throw new AppError("not_found", "There is no such connection.");
   return row;
+}
+
+/** Whether it still is where it was when it was read: what was entered since belongs to another address. */
+export async function isStillAt(db: Db, { id, user_id, base_url }: ConnectionRow): Promise<boolean> {
+  const now = await db
+    .selectFrom("connections")
+    .select("base_url")
+    .where("id", "=", id)
+    .where("user_id", "=", user_id)
+    .executeTakeFirst();
+  return now !== undefined && now.base_url === base_url;
 }
 
 /** The model connection of an inbox: its own, else the operator's default, else undefined. */

@@ -4,10 +4,13 @@ import type { HttpTransport, McpServer, StdioTransport } from "../ai/mcp.ts";
 import type { App } from "../app.ts";
 import { programPath } from "../config.ts";
 import type { ConnectionRow } from "../db/schema.ts";
-import { invalid } from "../errors.ts";
+import { AppError, invalid } from "../errors.ts";
 import { slugOf } from "../lib/slug.ts";
+import { isStillAt } from "./connections.ts";
 import { isProgramUrl, mayUse, noSuchProgram, type Program, programAt } from "./programs.ts";
 import { openSealed } from "./sealed.ts";
+
+const CHANGED = "The connection was changed or deleted meanwhile. Ask again.";
 
 /**
  * A connection of kind `mcp` as the pool takes it. Throws AppError when its secrets cannot be opened, or when it means
@@ -23,9 +26,16 @@ export function mcpServerOf(app: App, row: ConnectionRow, token: HttpTransport["
 
 function httpTransport(app: App, row: ConnectionRow, token: HttpTransport["token"]): HttpTransport {
   const { credential, headers } = openSealed(app, row);
-  // A token that came by OAuth is renewed again and again, and means the same account.
-  const identity = row.auth === "oauth" ? row.auth : createHash("sha256").update(credential).digest("hex");
-  return { kind: "http", url: row.base_url ?? "", headers, identity, token, fetch: app.fetch };
+  // A token that came by OAuth is renewed again and again, and means the same account until somebody agrees anew.
+  const identity =
+    row.auth === "oauth" ? `oauth ${row.updated}` : createHash("sha256").update(credential).digest("hex");
+  const checked = async (refused?: string): Promise<string | null> => {
+    const fresh = await token(refused);
+    // Looked at after the token was, so that no token goes to an address it was not entered for.
+    if (!(await isStillAt(app.db, row))) throw new AppError("conflict", CHANGED);
+    return fresh;
+  };
+  return { kind: "http", url: row.base_url ?? "", headers, identity, token: checked, fetch: app.fetch };
 }
 
 function stdioTransport(app: App, row: ConnectionRow, base_url: string): StdioTransport {
@@ -37,7 +47,10 @@ function stdioTransport(app: App, row: ConnectionRow, base_url: string): StdioTr
     command,
     args,
     env: { PATH: programPath(), HOME: resolve(app.config.data.dir), ...env },
-    refusal: async () => ((await isOpenTo(app, row.user_id, program)) ? null : noSuchProgram(base_url)),
+    refusal: async () => {
+      if (!(await isStillAt(app.db, row))) return `${row.label}: ${CHANGED}`;
+      return (await isOpenTo(app, row.user_id, program)) ? null : noSuchProgram(base_url);
+    },
   };
 }
 

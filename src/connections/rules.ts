@@ -103,7 +103,7 @@ function refuseBadUrl(app: App, text: string): void {
     throw invalid(
       "body.base_url",
       "https_required",
-      `base_url must be https; plain http works only for hosts that the operator lists in egress.allow.`,
+      `base_url must be https; plain http works only for hosts that the operator lists in egress.allow, and "${host}" is not among them.`,
     );
 }
 

@@ -35,9 +35,10 @@ export async function targetsOf(app: App, inbox: InboxRow): Promise<Targets> {
   return { attached: [...integrations, ...attached], elsewhere: elsewhere.map(({ name }) => name) };
 }
 
-/** Every name that a scope may hold besides the integrations: those of the account's tool servers. */
-export async function toolServerNames(db: Db, user_id: string): Promise<string[]> {
-  return toolServers(await toolConnections(db, { user_id })).map(({ name }) => name);
+/** What the tool servers of an account are called, each with the id of its connection. */
+export async function toolServerNames(db: Db, user_id: string): Promise<Map<string, string>> {
+  const servers = toolServers(await toolConnections(db, { user_id }));
+  return new Map(servers.map(({ name, connection }) => [name, connection.id]));
 }
 
 /** The target that a name means; a tool server may be named without its prefix. */
@@ -56,14 +57,15 @@ const toolConnections = prepared((db, key: { user_id: string }) =>
 
 /** The tool servers among an account's connections, oldest first; of two with the same label the newer gets a number. */
 function toolServers(rows: ConnectionRow[]): Target[] {
-  const taken = new Map<string, number>();
+  const taken = new Set<string>();
   return rows
     .filter(({ kind }) => kind === "mcp")
     .map((connection) => {
       const slug = nameOf(connection.label);
-      const count = (taken.get(slug) ?? 0) + 1;
-      taken.set(slug, count);
-      return { name: `mcp:${count === 1 ? slug : `${slug}-${count}`}`, connection };
+      let name = `mcp:${slug}`;
+      for (let number = 2; taken.has(name); number += 1) name = `mcp:${slug}-${number}`;
+      taken.add(name);
+      return { name, connection };
     });
 }
 

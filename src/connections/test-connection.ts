@@ -9,7 +9,7 @@ import { type ConnectionKind, isModelKind, KIND_INFO, ownBaseUrl } from "./kinds
 import { type Finding, NOTHING_FOUND, PingFault, type PingTarget } from "./ping.ts";
 import { API_PINGS, pingApi } from "./ping-api.ts";
 import { pingMcp } from "./ping-mcp.ts";
-import { pingProgram } from "./ping-program.ts";
+import { pingBySession } from "./ping-by-session.ts";
 import { isProgramUrl } from "./programs.ts";
 import { openIfPossible, openSealed, type Sealed } from "./sealed.ts";
 
@@ -65,9 +65,9 @@ async function outcomeOf(app: App, row: ConnectionRow, timeout_ms: number): Prom
   try {
     const signal = AbortSignal.timeout(timeout_ms);
     if (row.kind === "mcp" && isProgramUrl(row.base_url))
-      return { finding: await pingProgram(app, row, signal), error: null };
+      return { finding: await pingBySession(app, row, signal), error: null };
     const target = targetOf(app, row, signal);
-    const finding = await ping(target);
+    const finding = await ping(target).catch((error: unknown) => pingOldServer(app, row, { target, error }));
     refuseEcho(target, finding);
     return { finding, error: null };
   } catch (error) {
@@ -107,6 +107,22 @@ async function ping(target: PingTarget): Promise<Finding> {
   if (target.kind === "mcp") return pingMcp(target);
   if (target.kind !== "demo") return pingApi(target, API_PINGS[target.kind]);
   return { ...NOTHING_FOUND, detail: "Built in; it needs no network.", models: ["demo"] };
+}
+
+/** One of the transport before Streamable HTTP refuses to be greeted; the pool speaks to those. */
+async function pingOldServer(
+  app: App,
+  row: ConnectionRow,
+  { target, error }: { target: PingTarget; error: unknown },
+): Promise<Finding> {
+  if (row.kind !== "mcp" || !(error instanceof PingFault) || !mayBeOld(error)) throw error;
+  return pingBySession(app, row, target.signal).catch((second: unknown) => {
+    throw second instanceof PingFault ? error : second;
+  });
+}
+
+function mayBeOld({ fault: { code, http_status: status } }: PingFault): boolean {
+  return code === "bad_response" && status !== null && status >= 400 && status < 500;
 }
 
 /** A secret is never to be read again, not even by way of a server that repeats it. */

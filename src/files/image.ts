@@ -6,26 +6,48 @@ const MAX_SIDE_PX = 1_568;
 const MAX_IMAGE_BYTES = 5 * 1_048_576;
 const JPEG_QUALITY = 85;
 
-const REASONS: Record<string, string> = {
-  ERR_IMAGE_TOO_MANY_PIXELS: "has more than 50 megapixels",
-  ERR_IMAGE_FORMAT_UNSUPPORTED:
-    "is in a picture format that can't be converted on this server; send it as JPEG or PNG",
-};
+const TOO_LARGE = "has more than 50 megapixels";
+const UNKNOWN_FORMAT =
+  "is in a picture format that can't be converted on this server; send it as JPEG or PNG";
+
+type Drawn = NonNullable<Extract["image"]>;
 
 /** A picture as a model may see it: not larger than it is of use, and drawn anew, so that no metadata is left. */
 export async function readImage(bytes: Uint8Array): Promise<Extract> {
   try {
     const { width, height, format } = await open(bytes).metadata();
-    const sharp = format === "png" || format === "gif" ? await small(bytes).png().bytes() : undefined;
-    const image =
-      sharp !== undefined && sharp.byteLength <= MAX_IMAGE_BYTES
-        ? { content_type: "image/png", bytes: sharp }
-        : { content_type: "image/jpeg", bytes: await small(bytes).jpeg({ quality: JPEG_QUALITY }).bytes() };
-    return { text: "", image, extent: `picture of ${width} × ${height} pixels` };
+    const sharp = format === "png" || format === "gif" ? await drawnSharp(bytes) : undefined;
+    return extractOf(width, height, sharp ?? (await drawnAsPhoto(bytes)));
   } catch (error) {
-    const reason = REASONS[(error as { code?: string }).code ?? ""];
-    throw reason === undefined ? error : new Unreadable(reason);
+    const { code } = error as { code?: string };
+    if (code === "ERR_IMAGE_TOO_MANY_PIXELS") throw new Unreadable(TOO_LARGE);
+    if (code === "ERR_IMAGE_FORMAT_UNSUPPORTED") return readHeic(bytes);
+    throw error;
   }
+}
+
+/** What photos of telephones come in, where the system has no decoder of its own. */
+async function readHeic(bytes: Uint8Array): Promise<Extract> {
+  // ISO/IEC 14496-12 §4.3: what begins otherwise is no such file.
+  if (Buffer.from(bytes.subarray(4, 8)).toString("latin1") !== "ftyp") throw new Unreadable(UNKNOWN_FORMAT);
+  const { unpackHeic } = await import("./heic.ts");
+  const picture = unpackHeic(bytes, { maxPixels: MAX_PIXELS, enoughPx: MAX_SIDE_PX });
+  if (!picture.ok) throw new Unreadable(picture.problem === "too_many_pixels" ? TOO_LARGE : UNKNOWN_FORMAT);
+  return extractOf(picture.width, picture.height, await drawnAsPhoto(picture.bitmap));
+}
+
+/** Undefined when it would be too large that way. */
+async function drawnSharp(bytes: Uint8Array): Promise<Drawn | undefined> {
+  const drawn = await small(bytes).png().bytes();
+  return drawn.byteLength <= MAX_IMAGE_BYTES ? { content_type: "image/png", bytes: drawn } : undefined;
+}
+
+async function drawnAsPhoto(bytes: Uint8Array): Promise<Drawn> {
+  return { content_type: "image/jpeg", bytes: await small(bytes).jpeg({ quality: JPEG_QUALITY }).bytes() };
+}
+
+function extractOf(width: number, height: number, image: Drawn): Extract {
+  return { text: "", image, extent: `picture of ${width} × ${height} pixels` };
 }
 
 function open(bytes: Uint8Array): Bun.Image {

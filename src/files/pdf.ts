@@ -4,12 +4,21 @@ import { counted, type Extract, MAX_FILE_CHARS, Unreadable } from "./reading.ts"
 const MAX_PAGES = 200;
 /** Well before the thread is ended, so that the pages read until then count. */
 const STOP_AFTER_MS = 7_000;
+/**
+ * ISO 32000-2 table 116: encodings of Chinese, Japanese and Korean, whose tables every reader is to bring along. This
+ * one has none, and what is written in them is lost.
+ */
+const LOST_ENCODING = /\/Encoding\s*\/(?!Identity-)[\w-]+-[HV]\b/;
 
 type Pdf = Awaited<ReturnType<typeof getDocumentProxy>>;
 
 /** The text of a PDF, page by page. Pictures are not looked at. */
 export async function readPdf(bytes: Uint8Array): Promise<Extract> {
   const started = performance.now();
+  // Before the library takes the bytes over.
+  const hasLost = LOST_ENCODING.test(
+    Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1"),
+  );
   const pdf = await openPdf(bytes);
   const last = Math.min(pdf.numPages, MAX_PAGES);
   const pages: (string | null)[] = [];
@@ -20,7 +29,7 @@ export async function readPdf(bytes: Uint8Array): Promise<Extract> {
     chars += text?.length ?? 0;
   }
   await pdf.loadingTask.destroy();
-  return extractOf(pages, pdf.numPages);
+  return extractOf({ pages, all: pdf.numPages, hasLost });
 }
 
 async function openPdf(bytes: Uint8Array): Promise<Pdf> {
@@ -53,11 +62,18 @@ async function pageText(pdf: Pdf, number: number): Promise<string | null> {
   }
 }
 
-function extractOf(pages: (string | null)[], all: number): Extract {
-  const withText = pages.filter(Boolean).length;
-  if (withText === 0)
-    throw new Unreadable(pages.includes(null) ? "is damaged" : withoutText(pages.length, all));
-  const partly = partOf(pages.length, withText, all);
+interface PdfText {
+  /** Null for a damaged page. */
+  pages: (string | null)[];
+  /** How many pages the file has. */
+  all: number;
+  hasLost: boolean;
+}
+
+function extractOf(pdf: PdfText): Extract {
+  const { pages, all } = pdf;
+  if (!pages.some(Boolean)) throw new Unreadable(withoutText(pdf));
+  const partly = partOf(pdf);
   return {
     text: pages.map((page, index) => `[Page ${index + 1}]\n${page ?? ""}`).join("\n\n"),
     extent: pages.length < all ? `${pages.length} of ${counted(all, "page")}` : counted(all, "page"),
@@ -65,13 +81,19 @@ function extractOf(pages: (string | null)[], all: number): Extract {
   };
 }
 
-function withoutText(read: number, all: number): string {
-  return read < all ? `has no text layer on its first ${counted(read, "page")}` : "has no text layer";
+function withoutText({ pages, all, hasLost }: PdfText): string {
+  if (pages.includes(null)) return "is damaged";
+  if (hasLost)
+    return "is in an East Asian encoding that can't be read; print it to a new PDF, or send it as pictures";
+  return pages.length < all
+    ? `has no text layer on its first ${counted(pages.length, "page")}`
+    : "has no text layer";
 }
 
-function partOf(read: number, withText: number, all: number): string | undefined {
-  if (read < all) return `only the first ${read} of ${counted(all, "page")} were read`;
-  const without = read - withText;
+function partOf({ pages, all, hasLost }: PdfText): string | undefined {
+  if (pages.length < all) return `only the first ${pages.length} of ${counted(all, "page")} were read`;
+  if (hasLost) return "the text in East Asian encodings was not read";
+  const without = pages.filter((page) => !page).length;
   if (without === 0) return undefined;
   return `${counted(without, "page has", "pages have")} no text that could be read`;
 }

@@ -27,7 +27,7 @@ const READERS: Record<FileKind, Reader> = {
   contact: async (file) => (await import("./contact.ts")).readContact(file),
   image: async ({ bytes }) => (await import("./image.ts")).readImage(bytes),
   archive: async ({ bytes }) => (await import("./archive.ts")).listArchive(bytes),
-  other: () => Promise.reject(new Unreadable("(this type of file can't be read)")),
+  other: () => Promise.reject(new Unreadable("is of a type that can't be read; send it as PDF, or as text")),
 };
 
 const DAMAGED = "is damaged or built in a way that can't be read";
@@ -57,7 +57,8 @@ function shownPart(
   { text, image, extent, partly }: Extract,
 ): Pick<FileReading, "text" | "image" | "note" | "summary"> {
   const shown = text.slice(0, MAX_FILE_CHARS).toWellFormed();
-  const why = shown.length < text.length ? "only the beginning was read" : partly;
+  const why =
+    shown.length < text.length ? `only the first ${counted(shown.length, "character")} were read` : partly;
   const characters = shown === "" ? [] : [counted(shown.length, "character")];
   return {
     text: shown,

@@ -134,5 +134,10 @@ function fitInto(reading: FileReading, room: number): FileReading {
   if (room === 0) return { ...reading, text: "", note: notRead(filename, "(too many files)"), summary: "" };
   const shown = text.slice(0, room).toWellFormed();
   const summary = `the first ${counted(shown.length, "character")}`;
-  return { ...reading, text: shown, note: `Of ${filename} only the beginning was read.`, summary };
+  return {
+    ...reading,
+    text: shown,
+    note: `Of ${filename} only the first ${counted(shown.length, "character")} were read.`,
+    summary,
+  };
 }

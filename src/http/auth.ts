@@ -9,7 +9,7 @@ import { readBody } from "./body.ts";
 import { sessionCookie } from "./cookies.ts";
 import { clientAddress, isFor, refuseOverRate } from "./request.ts";
 
-const UNAUTHORIZED = "This needs a valid API key, or a session of the dashboard.";
+const UNAUTHORIZED = "This needs a valid API key, or the session of somebody who has signed in.";
 const MINUTE_SECONDS = 60;
 const SAFE_METHODS = new Set(["GET", "HEAD", "OPTIONS"]);
 

@@ -24,7 +24,7 @@ export const CATALOGUE: Record<ErrorCode, CatalogueEntry> = {
       "The request came without a valid API key or session. The answer is the same for a key that is missing, mistyped or revoked.",
     mend: "Send your key as the header `X-API-Key`. If you have none, sign in and make one with `POST /auth/api-key`. A key that is sent counts alone: a session cookie beside it is not looked at.",
     example: {
-      detail: "This needs a valid API key, or a session of the dashboard.",
+      detail: "This needs a valid API key, or the session of somebody who has signed in.",
       fix: "Send an API key as the header X-API-Key.",
     },
   },

@@ -25,15 +25,30 @@ const settings = {
   // Its length is checked in `settings.ts`: a schema would count halves of an emoji.
   label: t.Optional(t.Nullable(t.String({ description: "At most 100 characters." }))),
   default_connection_id: t.Optional(t.Nullable(t.String({ format: "uuid" }))),
-  mcp_connection_ids: t.Optional(t.Array(t.String({ format: "uuid" }), { maxItems: MAX_LIST })),
+  mcp_connection_ids: t.Optional(
+    t.Array(t.String({ format: "uuid" }), {
+      maxItems: MAX_LIST,
+      description: "Connections of the kind mcp: the tool servers it may use.",
+    }),
+  ),
   context_ids: t.Optional(t.Nullable(t.Array(t.String({ format: "uuid" }), { maxItems: MAX_LIST }))),
   reply_enabled: t.Optional(t.Boolean()),
   allowlist_senders: t.Optional(t.Array(t.String({ maxLength: 254 }), { maxItems: MAX_LIST })),
   scope: t.Optional(
     t.Nullable(
       t.Object({
-        targets: t.Array(t.String({ maxLength: 200 }), { maxItems: 100 }),
-        autonomous: t.Optional(t.Array(t.String({ maxLength: 200 }), { maxItems: 100 })),
+        targets: t.Array(t.String({ maxLength: 200 }), {
+          maxItems: 100,
+          description:
+            "All that it may use: notes, codehost-a, codehost-b, sheets, or mcp: and the name of a tool server, such as mcp:calendar. Empty: no tools.",
+        }),
+        autonomous: t.Optional(
+          t.Array(t.String({ maxLength: 200 }), {
+            maxItems: 100,
+            description:
+              "Those of them whose tools may change something without being named by the instruction.",
+          }),
+        ),
       }),
     ),
   ),

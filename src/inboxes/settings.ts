@@ -119,13 +119,15 @@ async function refuseNoToolServers(tx: Db, user: UserRow, ids: string[]): Promis
   if (ids.length === 0) return;
   const rows = await tx
     .selectFrom("connections")
-    .select("id")
+    .select("kind")
     .where("user_id", "=", user.id)
     .where("id", "in", ids)
-    .where("kind", "=", "mcp")
     .execute();
-  if (rows.length < ids.length)
-    throw invalid("body.mcp_connection_ids", "connection_not_found", "connection not found");
+  const path = "body.mcp_connection_ids";
+  const other = rows.find(({ kind }) => kind !== "mcp");
+  if (other)
+    throw invalid(path, "no_tool_server", `A connection of the kind ${other.kind} is not to a tool server.`);
+  if (rows.length < ids.length) throw invalid(path, "connection_not_found", "connection not found");
 }
 
 async function refuseForeignContexts(tx: Db, user: UserRow, ids: string[]): Promise<void> {
@@ -148,7 +150,7 @@ async function checkedScope(
 ): Promise<Scope> {
   const targets = [...new Set(scope.targets)];
   const autonomous = [...new Set(scope.autonomous)];
-  const available = [...TARGETS, ...(await toolServerNames(tx, user.id))];
+  const available = [...TARGETS, ...(await toolServerNames(tx, user.id)).keys()];
   const unknown = targets.find((target) => targetNamed(available, target) === undefined);
   if (unknown !== undefined) {
     throw invalid(

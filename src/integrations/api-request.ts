@@ -1,5 +1,6 @@
 import type { Place } from "../ai/tool.ts";
 import type { App } from "../app.ts";
+import { isStillAt } from "../connections/connections.ts";
 import { type ConnectionKind, KIND_INFO, ownBaseUrl } from "../connections/kinds.ts";
 import { nameAt } from "../ai/providers.ts";
 import { openSealed } from "../connections/sealed.ts";
@@ -130,13 +131,7 @@ async function tokenFor(call: Call, refused?: string): Promise<string> {
 }
 
 async function refuseChanged({ app, row, style }: Api): Promise<void> {
-  const now = await app.db
-    .selectFrom("connections")
-    .select("base_url")
-    .where("id", "=", row.id)
-    .where("user_id", "=", row.user_id)
-    .executeTakeFirst();
-  if (now === undefined || now.base_url !== row.base_url)
+  if (!(await isStillAt(app.db, row)))
     throw new ApiFault(`The connection to ${KIND_INFO[style.kind].label} was changed or deleted. Ask again.`);
 }
 

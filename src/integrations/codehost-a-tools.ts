@@ -194,6 +194,8 @@ async function createIssue(args: Args, ask: Ask): Promise<string> {
   const path = ["repos", ...repositoryOf(args), "issues"];
   const body = { title: oneLine(textOf(args, "title")), body: withoutPictures(textOf(args, "body")) };
   const { data } = await ask({ method: "POST", path, body });
+  if (label(data, "number") === "")
+    throw new ApiFault("The host did not say which issue it opened. Look there.");
   return `Opened issue #${label(data, "number")} in ${textOf(args, "repository")}: ${label(data, "html_url")}`;
 }
 

@@ -1,3 +1,4 @@
+import { ApiFault } from "./api-faults.ts";
 import { oneLine } from "../lib/one-line.ts";
 import { member } from "../lib/quote.ts";
 import { type Args, closed, idOf, numberOf, pathPartsOf, textOf } from "./api-arguments.ts";
@@ -171,6 +172,8 @@ async function readIssue(args: Args, ask: Ask): Promise<string> {
 async function createIssue(args: Args, ask: Ask): Promise<string> {
   const body = { title: oneLine(textOf(args, "title")), description: inert(textOf(args, "body")) };
   const { data } = await ask({ method: "POST", path: [...projectOf(args), "issues"], body });
+  if (label(data, "iid") === "")
+    throw new ApiFault("The host did not say which issue it opened. Look there.");
   return `Opened issue #${label(data, "iid")} in ${textOf(args, "project")}: ${label(data, "web_url")}`;
 }
 

@@ -7,8 +7,8 @@ const MAX_FAULTS_SHOWN = 3;
 const known = new WeakMap<object, Promise<SchemaCheck>>();
 
 /**
- * A check by a JSON Schema that somebody else may have written. Its patterns are left aside, because matching one can
- * take for ever; of a schema that makes no sense nothing is asked.
+ * A check by a JSON Schema that somebody else may have written. What could take for ever is left aside: patterns
+ * and unique items. Of a schema that makes no sense, or that its references make huge or endless, nothing is asked.
  */
 export function checkBy(schema: Record<string, unknown>): Promise<SchemaCheck> {
   const cached = known.get(schema);
@@ -27,11 +27,12 @@ async function compile(schema: Record<string, unknown>): Promise<SchemaCheck> {
     allErrors: false,
     logger: false,
     addUsedSchema: false,
+    code: { optimize: false },
     meta: false,
     validateSchema: false,
   });
   try {
-    const validate = ajv.compile(withoutPatterns(schema) as AnySchema);
+    const validate = ajv.compile(plainSchema(schema) as AnySchema);
     return (value) => (validate(value) === true ? null : faultsOf(validate));
   } catch {
     // Not a fault of the caller: a schema with an unknown dialect or a lost reference; its server checks for itself.
@@ -39,22 +40,75 @@ async function compile(schema: Record<string, unknown>): Promise<SchemaCheck> {
   }
 }
 
-const PATTERNS = new Set(["pattern", "patternProperties", "$schema", "$id"]);
+/** What could take for ever; and what would ask for more than its author did, now that the rest is asked less. */
+const LEFT_ASIDE = new Set([
+  "not",
+  "if",
+  "then",
+  "else",
+  "pattern",
+  "patternProperties",
+  "uniqueItems",
+  "$schema",
+  "$id",
+  "$anchor",
+  "$dynamicAnchor",
+  "$dynamicRef",
+  "$recursiveRef",
+  "$defs",
+  "definitions",
+]);
+/** Of an object with properties that are told by a pattern. */
+const LEFT_OPEN = new Set([...LEFT_ASIDE, "additionalProperties", "unevaluatedProperties"]);
+const VALUES = /^(const|enum|default|examples|required)$/;
+const MAPS = /^(properties|dependentSchemas)$/;
+/** Of a schema with what its references stand for, each counted wherever it is: a few of them can stand for millions. */
+const MAX_NODES = 2_000;
+const MAX_DEPTH = 64;
 
-/** Under `properties` these are names like any others. */
-function withoutPatterns(node: unknown, isMap = false): unknown {
-  if (Array.isArray(node)) return node.map((item) => withoutPatterns(item));
-  if (typeof node !== "object" || node === null) return node;
+/** A schema without references, and without what is left aside. Throws for what cannot be had so. */
+function plainSchema(root: Record<string, unknown>): unknown {
+  let nodes = 0;
+  const plain = (node: unknown, depth: number, isMap = false): unknown => {
+    nodes += 1;
+    if (nodes > MAX_NODES || depth > MAX_DEPTH) throw new Error("The schema is too large");
+    if (Array.isArray(node)) return node.map((item) => plain(item, depth + 1));
+    if (typeof node !== "object" || node === null) return node;
+    // Under `properties` these are names like any others.
+    if (isMap) return mapped(node, (_name, value) => plain(value, depth + 1), new Set());
+    const { $ref, oneOf, ...rest } = node as { $ref?: unknown; oneOf?: unknown };
+    const change = (name: string, value: unknown): unknown =>
+      VALUES.test(name) ? value : plain(value, depth + 1, MAPS.test(name));
+    const parts = [mapped(rest, change, "patternProperties" in node ? LEFT_OPEN : LEFT_ASIDE)];
+    if (oneOf !== undefined) parts.push({ anyOf: plain(oneOf, depth + 1) });
+    if (typeof $ref === "string") parts.push({ allOf: [plain(resolve(root, $ref), depth + 1)] });
+    return parts.length === 1 ? parts[0] : { allOf: parts };
+  };
+  return plain(root, 0);
+}
+
+function mapped(
+  node: object,
+  change: (name: string, value: unknown) => unknown,
+  without: Set<string> = LEFT_ASIDE,
+): object {
   return Object.fromEntries(
     Object.entries(node)
-      .filter(([name]) => isMap || !PATTERNS.has(name))
-      .map(([name, value]) => [
-        name,
-        !isMap && (name === "const" || name === "enum" || name === "default")
-          ? value
-          : withoutPatterns(value, !isMap && /^(properties|\$defs|definitions|dependentSchemas)$/.test(name)),
-      ]),
+      .filter(([name]) => !without.has(name))
+      .map(([name, value]) => [name, change(name, value)]),
   );
+}
+
+/** What a reference within the same schema means (RFC 6901). */
+function resolve(root: unknown, ref: string): unknown {
+  if (!ref.startsWith("#")) throw new Error("The reference leads elsewhere");
+  const steps = decodeURIComponent(ref.slice(1)).split("/").slice(1);
+  return steps.reduce<unknown>((node, step) => {
+    const name = step.replaceAll("~1", "/").replaceAll("~0", "~");
+    if (typeof node !== "object" || node === null || !Object.hasOwn(node, name))
+      throw new Error("The reference leads nowhere");
+    return (node as Record<string, unknown>)[name];
+  }, root);
 }
 
 function faultsOf({ errors }: ValidateFunction): string {

@@ -30,6 +30,10 @@ const LINK = new RegExp(
   "giu",
 );
 
+/** What looks like the last part of a name may be how an address begins. */
+const WEB_END = /(?:https?|ftps?|wss?|file)$/i;
+const WEB_REST = new RegExp(String.raw`:(?=[^\s<>"])${REST}`, "iuy");
+
 /** The first link at or after `from`, as generously as the most eager of mail programs would find one. */
 export function findLink(text: string, from: number): FoundLink | undefined {
   // What stands before has been dealt with: no link behind it belongs to it.
@@ -41,8 +45,16 @@ export function findLink(text: string, from: number): FoundLink | undefined {
     const found = { start: from + index, end: from + index + match[0].length };
     if (bare === undefined) return found;
     if (isPlace(bare, more) || (rest[index - 1] === "." && isPlace(`x.${bare}`, more))) return found;
+    // An underscore is a letter to some and a mark to others.
+    const head = bare.replace(/\._.*$/s, "");
+    if (head !== bare && isPlace(head, "")) return { start: found.start, end: found.start + head.length };
+    const end = index + bare.length;
+    WEB_REST.lastIndex = end;
+    const web = WEB_END.test(bare) ? WEB_REST.exec(rest) : null;
+    // All of it: what is left of a word when its end is taken away may be the name of a place.
+    if (web) return { start: from + index, end: from + end + web[0].length };
     // There may be a link in what stands behind it.
-    LINK.lastIndex = index + bare.length;
+    LINK.lastIndex = end;
   }
   return undefined;
 }

@@ -1,5 +1,6 @@
 import type { ToolFile } from "../ai/tool.ts";
 import { fencesOf, markdownToHtml } from "../mail/markdown.ts";
+import { parseJson } from "../lib/quote.ts";
 import { htmlPage } from "../mail/page.ts";
 import type { Run } from "./close.ts";
 import { linkGuard } from "./links.ts";
@@ -14,7 +15,11 @@ export function filesOut({ settings, trust, made, steps }: Run, result: string):
     { filename: `answer.${settings.attach}`, text: textOf(result, settings.attach, trust) },
     trust,
   );
-  if (!("refusal" in file)) return [namedApart(made, file), ...made];
+  if (!("refusal" in file)) {
+    if (settings.attach === "json" && parseJson(new TextDecoder().decode(file.bytes)) === undefined)
+      steps.push(warning(`${file.filename} is not valid JSON: the model answered in another form.`));
+    return [namedApart(made, file), ...made];
+  }
   steps.push(warning(file.refusal));
   return made;
 }

@@ -42,10 +42,12 @@ export async function answerTo(
     });
   }
   if (message.authority !== "owner" && message.authority !== "listed") return undefined;
-  const markdown = `Your mail could not be worked on.\n\n${ending.error}\n\nNothing was charged.`;
+  const markdown = `Your mail could not be worked on.\n\n${ending.error}\n\nNothing was charged.${run.changed ? CHANGED : ""}`;
   return prepareReply(app, answered, { kind: "notice", markdown });
 }
 
+const CHANGED =
+  " But tools had been called before that: what they changed stays so. The steps of this message in the activity say what was done; look there before you send it again.";
 const NOT_HANDED_OVER =
   "Files were made, but not kept because of --private, and there was no mail to send them with.";
 

@@ -1,5 +1,5 @@
 import { type Completion, complete } from "../ai/llm.ts";
-import { type ChatMessage, hasImages, withoutImages } from "../ai/llm-messages.ts";
+import { type ChatMessage, hasImages, withOwnIds, withoutImages } from "../ai/llm-messages.ts";
 import type { App } from "../app.ts";
 import { type OpenConnection, openConnectionOf } from "../connections/connections.ts";
 import { messageOf } from "../errors.ts";
@@ -16,6 +16,9 @@ type Failure = Completion & { ok: false };
 /** How models and their servers say that they cannot see, or cannot call anything. */
 const CANNOT_SEE = /\b(images?|image_url|vision|multi-?modal|content (type|part|format)s?)\b/i;
 const CANNOT_CALL = /\b(tools?|tool_choice|functions?|function[ _-]?call(s|ing)?)\b/i;
+/** That a model never takes them; else it may be these pictures or these tools, which somebody else made. */
+const NEVER = /\b(un)?support|\benable/i;
+const THIS_ONE = /schema|propert|function '|invalid|\bvalid|format|too (large|many|long|small)|\bsizes?\b/i;
 /** What has nothing to do with what was sent. */
 const OTHER_FAULTS = new Set<Failure["code"]>([
   "invalid_credentials",
@@ -34,6 +37,8 @@ const OTHER_FAULTS = new Set<Failure["code"]>([
 interface Limits {
   blind: boolean;
   no_tools: boolean;
+  /** What it said against these tools, if it may take others. */
+  refused?: string;
 }
 
 /**
@@ -42,15 +47,18 @@ interface Limits {
  */
 export function modelAsker(app: App, run: Run, question: Question & { tools: OfferedTool[] }): Talk["ask"] {
   const { signal, tools } = question;
-  const request = requestOf(run, question);
+  const found = new Map<string, Limits>();
+  const request = { ...requestOf(run, question), found };
   let connection = question.connection;
   let has_fallback = true;
-  const ask = async (messages: ChatMessage[], offers: OfferedTool[]): Promise<Completion> => {
+  const ask = async (talk: ChatMessage[], offers: OfferedTool[]): Promise<Completion> => {
+    const messages = connection === question.connection ? talk : withOwnIds(talk);
     const answer = await askAble(app, connection, { ...request, messages, offers });
     if (answer.ok || signal.aborted || !has_fallback) return answer;
     has_fallback = false;
     const fallback = await fallbackOf(app, run, connection);
-    const second = fallback && (await askAble(app, fallback, { ...request, messages, offers }));
+    const second =
+      fallback && (await askAble(app, fallback, { ...request, messages: withOwnIds(talk), offers }));
     if (!fallback || !second?.ok) return answer;
     run.steps.push(
       warning(`The model ${connection.model} did not answer; ${fallback.model} did in its place.`),
@@ -59,8 +67,17 @@ export function modelAsker(app: App, run: Run, question: Question & { tools: Off
     return second;
   };
   return async (messages, may) => {
-    const answer = await ask(messages, may.tools ? tools : []);
-    if (answer.ok) tellLimits(app, run, { connection, tools, images: hasImages(messages) });
+    const first = await ask(messages, may.tools ? tools : []);
+    // Some interfaces take no talk with calls in it without the tools that were called.
+    const wants_tools = !may.tools && !first.ok && !OTHER_FAULTS.has(first.code);
+    const answer = wants_tools && CANNOT_CALL.test(first.message) ? await ask(messages, tools) : first;
+    if (answer.ok)
+      tellLimits(run, {
+        model: connection.model,
+        limits: limitsOf(app, found, connection),
+        tools,
+        images: hasImages(messages),
+      });
     return answer;
   };
 }
@@ -82,43 +99,68 @@ function requestOf(run: Run, { asked, signal }: Question) {
   };
 }
 
-type Request = ReturnType<typeof requestOf> & { messages: ChatMessage[]; offers: OfferedTool[] };
+type Request = ReturnType<typeof requestOf> & {
+  messages: ChatMessage[];
+  offers: OfferedTool[];
+  /** What this run has found out, by model. */
+  found: Map<string, Limits>;
+};
 
 /** Without what the model is known, or now says, not to take. */
 async function askAble(app: App, connection: OpenConnection, request: Request): Promise<Completion> {
-  const limits = limitsOf(app, connection);
-  const { offers, ...asked } = request;
+  const { offers, found, ...asked } = request;
+  const limits = limitsOf(app, found, connection);
   const messages = limits.blind ? withoutImages(asked.messages) : asked.messages;
   const tools = limits.no_tools ? [] : offers.map(({ offer }) => offer);
   const { trusted, fallback_connection_id: _, ...model } = connection;
   const fetch = trusted ? operatorFetch : app.fetch;
   const answer = await complete({ ...asked, connection: model, messages, tools, fetch });
   if (answer.ok || OTHER_FAULTS.has(answer.code)) return answer;
-  if (hasImages(messages) && CANNOT_SEE.test(answer.message)) limits.blind = true;
-  else if (tools.length > 0 && CANNOT_CALL.test(answer.message)) limits.no_tools = true;
-  else return answer;
+  const learnt = learntFrom(answer, { images: hasImages(messages), tools: tools.length > 0 });
+  if (learnt === null) return answer;
+  if (learnt.lasting) remember(app, connection, learnt.limits);
+  Object.assign(limits, learnt.limits);
   return askAble(app, connection, request);
 }
 
-const known = new WeakMap<App, Map<string, Limits>>();
+/** What a refusal says of the model; null if it is about something else. */
+function learntFrom(
+  { message }: Failure,
+  asked: { images: boolean; tools: boolean },
+): { limits: Partial<Limits>; lasting: boolean } | null {
+  const lasting = NEVER.test(message) && !THIS_ONE.test(message);
+  if (asked.images && CANNOT_SEE.test(message)) return { limits: { blind: true }, lasting };
+  if (!asked.tools || !CANNOT_CALL.test(message)) return null;
+  return { limits: lasting ? { no_tools: true } : { no_tools: true, refused: message }, lasting };
+}
 
-/** Found out once, as long as the server runs. */
-function limitsOf(app: App, { id, base_url, model }: OpenConnection): Limits {
-  const all = known.get(app) ?? new Map<string, Limits>();
-  known.set(app, all);
-  const key = JSON.stringify([id, base_url, model]);
-  const limits = all.get(key) ?? { blind: false, no_tools: false };
-  all.set(key, limits);
+const known = new WeakMap<App, Map<string, Partial<Limits>>>();
+
+/** What is known of a model, and what the run finds out besides. */
+function limitsOf(app: App, found: Map<string, Limits>, connection: OpenConnection): Limits {
+  const key = keyOf(connection);
+  const limits = found.get(key) ?? { blind: false, no_tools: false, ...known.get(app)?.get(key) };
+  found.set(key, limits);
   return limits;
 }
 
+/** Found out once, as long as the server runs. */
+function remember(app: App, connection: OpenConnection, learnt: Partial<Limits>): void {
+  const all = known.get(app) ?? new Map<string, Partial<Limits>>();
+  const key = keyOf(connection);
+  known.set(app, all.set(key, { ...all.get(key), ...learnt }));
+}
+
+function keyOf({ id, base_url, model }: OpenConnection): string {
+  return JSON.stringify([id, base_url, model]);
+}
+
 function tellLimits(
-  app: App,
   run: Run,
-  { connection, tools, images }: { connection: OpenConnection; tools: OfferedTool[]; images: boolean },
+  told: { model: string; limits: Limits; tools: OfferedTool[]; images: boolean },
 ): void {
-  const { blind, no_tools } = limitsOf(app, connection);
-  const { model } = connection;
+  const { model, tools, images } = told;
+  const { blind, no_tools, refused } = told.limits;
   const sentences = [
     ...(blind && images
       ? [
@@ -127,7 +169,11 @@ function tellLimits(
       : []),
     // Nobody misses the tool that makes files before it was asked for.
     ...(no_tools && tools.some(({ tool }) => tool.target !== FILES_TARGET)
-      ? [`The model ${model} cannot use tools, so none were used.`]
+      ? [
+          refused === undefined
+            ? `The model ${model} cannot use tools, so none were used.`
+            : `The model ${model} did not take the tools, so none were used from there on. ${refused}`,
+        ]
       : []),
   ];
   for (const sentence of sentences)

@@ -17,7 +17,7 @@ import type { Trust } from "./links.ts";
 import { forgetMaterial, PRIVATE_WORDS, withoutWords } from "./private.ts";
 import type { RunSettings } from "./settings.ts";
 import { type StepDraft, toSteps } from "./steps.ts";
-import { forgetCalls } from "./tool-journal.ts";
+import { forgetCalls, notedCalls, stepsOfEarlier } from "./tool-journal.ts";
 
 /** How a run ended, before it is written down. */
 export type Ending =
@@ -36,6 +36,7 @@ export interface Run {
   signal: AbortSignal;
   message: MessageRow;
   inbox: InboxRow;
+  owner_email: string;
   input: RunInput;
   command: Command;
   settings: RunSettings;
@@ -43,17 +44,28 @@ export interface Run {
   /** Files that tools made, in order. */
   made: ToolFile[];
   trust: Trust;
+  /** Whether tools may have changed something, in this try or an earlier one. */
+  changed: boolean;
+  journal: {
+    /** Whether this try, or an earlier one, may have noted calls. */
+    open: boolean;
+    /** Fingerprints of those that this try has asked for. */
+    asked: Set<string>;
+  };
 }
 
 /** Ends a message in one transaction: its result, its credit, its files, its answer and its job. */
 export async function closeRun(app: App, run: Run, ending: Ending): Promise<void> {
   const { message } = run;
+  const noted = run.journal.open ? await notedCalls(app.db, { message_id: message.id }) : [];
+  run.steps.push(...stepsOfEarlier(noted, run.journal.asked));
+  run.changed = noted.length > 0;
   const files = ending.state === "done" && ending.free === undefined ? filesOut(run, ending.result) : [];
   const reply = await answerTo(app, run, ending, files);
-  const kept = ending.state === "done" && run.settings.private ? keptOf(run, ending) : { run, ending };
+  const kept = ending.state === "done" && run.settings.private ? keptOf(app, run, ending) : { run, ending };
   const next = await writeOutcome(app, run.signal, async (tx) => {
     await finishJob(tx, run.job);
-    if (run.steps.some(({ type }) => type === "tool_call")) await forgetCalls(tx, message.id);
+    if (noted.length > 0) await forgetCalls(tx, message.id);
     const closed = closingColumns(app, kept.run, kept.ending);
     // An answer is told of once it is on its way.
     const held = reply !== undefined && ending.state === "done";
@@ -74,8 +86,12 @@ export async function closeRun(app: App, run: Run, ending: Ending): Promise<void
 }
 
 /** What is written down of a private run. */
-function keptOf(run: Run, ending: Ending & { state: "done" }): { run: Run; ending: Ending } {
-  const { result, command, steps } = withoutWords(run.command, run.steps);
+function keptOf(app: App, run: Run, ending: Ending & { state: "done" }): { run: Run; ending: Ending } {
+  const { result, command, steps } = withoutWords(
+    run.command,
+    run.steps,
+    app.config.outbound.mode === "capture",
+  );
   return { run: { ...run, command, steps }, ending: { ...ending, result } };
 }
 

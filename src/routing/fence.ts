@@ -34,5 +34,6 @@ function headAndTail(text: string, max_chars: number): { text: string; left: num
   const left = text.length - max_chars;
   if (left <= 0) return { text, left: 0 };
   const half = Math.floor(max_chars / 2);
-  return { text: `${text.slice(0, half)}\n[… ${left} characters left out …]\n${text.slice(-half)}`, left };
+  const tail = text.slice(text.length - half);
+  return { text: `${text.slice(0, half)}\n[… ${left} characters left out …]\n${tail}`, left };
 }

@@ -69,16 +69,17 @@ export function guardMarkdown(markdown: string, guard: LinkGuard): string {
   return guard.clean(plain);
 }
 
-/**
- * Adds what a tool said to the material. An address that the model itself gave the tool is no better for coming
- * back from there.
- */
-export function learnFrom(trust: Trust, said: { text: string; args: string }): void {
+/** The addresses in the arguments of calls (JSON) that the model itself has made up, in their one form. */
+export function madeUpLinks(trust: Trust, args: string): string[] {
   const { keeps } = linkGuard({ ...trust, tainted: true });
-  const given = textsIn(said.args).flatMap((text) => Array.from(rawLinks(text)));
-  const made_up = new Set(given.filter((raw) => !keeps(raw)).flatMap(keysOf));
+  const given = new Set(textsIn(args).flatMap((text) => Array.from(rawLinks(text))));
+  return [...given].filter((raw) => !keeps(raw)).flatMap(keysOf);
+}
+
+/** Adds what a tool said to the material. What was made up is no better for coming back from there. */
+export function learnFrom(trust: Trust, said: { text: string; made_up: Set<string> }): void {
   const isMadeUp = (raw: string): boolean =>
-    endsOf(raw).some((end) => keysOf(raw.slice(0, end)).some((key) => made_up.has(key)));
+    endsOf(raw).some((end) => keysOf(raw.slice(0, end)).some((key) => said.made_up.has(key)));
   const { text } = cleanText(said.text, (raw) => (isMadeUp(raw) ? undefined : raw.length));
   trust.material += `\n${text}`;
   trust.tainted = true;

@@ -11,18 +11,22 @@ import { type StepDraft, warning } from "./steps.ts";
 /** What stands where words were. */
 export const PRIVATE_WORDS = "(private)";
 
-const NOT_KEPT =
-  "This was private: its instruction, material, result and files were not kept. A mail that answers it is deleted here once it has been handed over.";
+const NOT_KEPT = "This was private: its instruction, material, result and files were not kept.";
+const HANDED_OVER = "A mail that answers it is deleted here once it has been handed over.";
+const CAPTURED = "A mail that answers it stays here, where outgoing mail is captured.";
 
 /** The words of a message that `--private` does not let it keep. */
-export function withoutWords(command: Command, steps: StepDraft[]) {
+export function withoutWords(command: Command, steps: StepDraft[], captures: boolean) {
   const { target, contexts, tags, macro } = command;
   const kept: Command = { target, contexts, tags, macro, command: "", options: { private: true }, raw: "" };
   return {
     result: "",
     instruction: "",
     command: kept,
-    steps: [...steps.filter(({ type }) => type !== "warning").map(nameOnly), warning(NOT_KEPT)],
+    steps: [
+      ...steps.filter(({ type }) => type !== "warning").map(nameOnly),
+      warning(`${NOT_KEPT} ${captures ? CAPTURED : HANDED_OVER}`),
+    ],
   };
 }
 

@@ -13,21 +13,39 @@ const SECRET_TEXT = new RegExp(
     String.raw`\bya29\.[A-Za-z0-9_-]{20,}`,
     String.raw`\bAIza[A-Za-z0-9_-]{30,}`,
     String.raw`\bAKIA[0-9A-Z]{16}\b`,
-    String.raw`\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{5,}`,
+    // Not from the middle of a run of these letters: a text of nothing but beginnings would take the square of its length.
+    String.raw`(?<![\w-])eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{5,}`,
     String.raw`\bmw_live_[A-Za-z0-9]{20,}`,
     String.raw`\bwhsec_[A-Za-z0-9+/=]{20,}`,
     String.raw`\bBearer\s+[A-Za-z0-9._~+/=-]{16,}`,
+    String.raw`\bAuthorization:\s{0,10}Basic\s{1,10}[A-Za-z0-9+/=]{4,}`,
+    // In an address: a password, and what a parameter calls a secret.
+    String.raw`(?<=:\/\/[^\s/:@]{0,100}:)[^\s/@]{1,200}(?=@)`,
+    String.raw`(?<=[?&](?:api[-_]?key|key|token|access_token|auth|secret|client_secret|password|sig|signature)=)[^\s&#"'<>]{4,}`,
     String.raw`-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]{0,4000}?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`,
   ].join("|"),
   "g",
 );
 const MAX_DEPTH = 20;
+/** Of a longer text nothing behind this is ever shown, so it need not be looked through. */
+const MAX_READ_CHARS = 8_192;
 const MAX_ARGUMENT_BYTES = 2_048;
+const MAX_EXCERPT_BYTES = 1_024;
 const SHORTER = [500, 100, 20];
 
 /** A text without the keys and tokens that can be told by their form. */
 export function redactText(text: string): string {
   return text.replaceAll(SECRET_TEXT, HIDDEN);
+}
+
+/** What a text begins with, for the activity: at most 1 KB, without secrets. */
+export function excerptOf(text: string): string {
+  const clean = redactText(text.slice(0, MAX_READ_CHARS)).toWellFormed();
+  const bytes = Buffer.from(clean);
+  if (text.length <= MAX_READ_CHARS && bytes.byteLength <= MAX_EXCERPT_BYTES) return clean;
+  // The letter that is cut in two, if any, is left out.
+  const head = new TextDecoder().decode(bytes.subarray(0, MAX_EXCERPT_BYTES - 3), { stream: true });
+  return `${head}…`;
 }
 
 /** Arguments of a call for the activity: at most 2 KB, without secrets. */
@@ -40,17 +58,30 @@ export function redactArguments(args: Record<string, unknown>): Record<string, u
   return { "…": `${JSON.stringify(clean).length} characters of arguments` };
 }
 
-function redact(value: unknown, depth = 0): unknown {
-  if (typeof value === "string") return redactText(value);
+/** `secret`: below a name that says so. */
+function redact(value: unknown, secret = false, depth = 0): unknown {
+  if (typeof value === "string") return secret ? HIDDEN : redactHead(value);
+  if (typeof value === "number") return secret ? HIDDEN : value;
   if (typeof value !== "object" || value === null) return value;
   if (depth > MAX_DEPTH) return "…";
-  if (Array.isArray(value)) return value.map((item) => redact(item, depth + 1));
+  if (Array.isArray(value)) return value.map((item) => redact(item, secret, depth + 1));
   return Object.fromEntries(
     Object.entries(value).map(([name, item]) => [
       redactText(name),
-      SECRET_NAME.test(name) && typeof item === "string" ? HIDDEN : redact(item, depth + 1),
+      redact(item, secret || isSecret(name, item), depth + 1),
     ]),
   );
+}
+
+/** How many tokens there are is no secret. */
+function isSecret(name: string, value: unknown): boolean {
+  return SECRET_NAME.test(name) && !(typeof value === "number" && /tokens/i.test(name));
+}
+
+/** As long as the text was, so that it can be said how much is not shown. */
+function redactHead(text: string): string {
+  const rest = Math.max(0, text.length - MAX_READ_CHARS);
+  return redactText(text.slice(0, MAX_READ_CHARS)) + "…".repeat(rest);
 }
 
 function shorten(value: unknown, max_chars: number): unknown {

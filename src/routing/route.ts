@@ -10,12 +10,11 @@ import { AppError } from "../errors.ts";
 import { finishJob, type Job, postponeJob } from "../jobs/queue.ts";
 import { closeRun, type Ending, type Run } from "./close.ts";
 import { readInput } from "./input.ts";
-import { type StepDraft, warning } from "./steps.ts";
-import { forgetCalls } from "./tool-journal.ts";
+import { type StepDraft, toSteps, warning } from "./steps.ts";
+import { forgetCalls, notedCalls, stepsOfEarlier } from "./tool-journal.ts";
 import { understand, type Understanding } from "./understand.ts";
 import { work } from "./work.ts";
 import { recordState } from "../messages/events.ts";
-import { inboxById } from "../inboxes/inboxes.ts";
 
 type Failure = Completion & { ok: false };
 
@@ -36,7 +35,8 @@ export async function routeNow(app: App, job: Job<"route_message">, signal: Abor
   const { command, settings } = asked;
   const steps: StepDraft[] = [...input.extracted, ...input.warnings.map(warning), ...asked.steps];
   const trust = { tainted: true, trusted_text: "", material: "" };
-  const run: Run = { ...found, job, signal, input, command, settings, steps, made: [], trust };
+  const outset = { made: [], trust, changed: false, journal: journalOf(job, asked) };
+  const run: Run = { ...found, job, signal, input, command, settings, steps, ...outset };
   if (asked.refusal) return closeRun(app, run, { state: "failed", ...asked.refusal });
   const connection = await findConnection(app, run);
   if ("state" in connection) return closeRun(app, run, connection);
@@ -47,6 +47,11 @@ export async function routeNow(app: App, job: Job<"route_message">, signal: Abor
   if (signal.aborted && !answer.ok) throw signal.reason;
   if (!answer.ok && mayRetry(job, answer) && !cap.aborted) return retryLater(app, job, answer);
   await closeRun(app, run, endingOf(answer));
+}
+
+/** Only a run with tools, or one that was begun before, has anything in it. */
+function journalOf({ attempts, failures }: Job, { targets }: Understanding): Run["journal"] {
+  return { open: targets.length > 0 || attempts > 1 || failures > 0, asked: new Set() };
 }
 
 /** Ends a message whose job cannot be finished, in the transaction that buries the job. */
@@ -85,12 +90,23 @@ async function findConnection(app: App, { inbox, message, settings }: Run): Prom
 async function loadMessage(
   app: App,
   message_id: string,
-): Promise<{ message: MessageRow; inbox: InboxRow } | undefined> {
+): Promise<{ message: MessageRow; inbox: InboxRow; owner_email: string } | undefined> {
   const [message] = await messageById(app.db, { id: message_id });
   if (message?.state !== "received" || message.inbox_id === null) return undefined;
-  const [inbox] = await inboxById(app.db, { id: message.inbox_id });
-  return inbox && { message, inbox };
+  const [found] = await inboxAndOwner(app.db, { id: message.inbox_id });
+  if (!found) return undefined;
+  const { owner_email, ...inbox } = found;
+  return { message, inbox, owner_email };
 }
+
+const inboxAndOwner = prepared((db, key: { id: string }) =>
+  db
+    .selectFrom("inboxes")
+    .innerJoin("users", "users.id", "inboxes.user_id")
+    .selectAll("inboxes")
+    .select("users.email as owner_email")
+    .where("inboxes.id", "=", key.id),
+);
 
 const messageById = prepared((db, key: { id: string }) =>
   db.selectFrom("messages").selectAll().where("id", "=", key.id),
@@ -116,8 +132,10 @@ async function failMessage(
   const [message] = await messageById(tx, { id: job.payload.message_id });
   if (message?.state !== "received") return;
   await releaseCredit(app, tx, message);
+  const noted = await notedCalls(tx, { message_id: message.id });
+  const steps = JSON.stringify(toSteps(stepsOfEarlier(noted, new Set())));
   await forgetCalls(tx, message.id);
-  const ended = { state: "failed" as const, ...failure, completed: app.now() };
+  const ended = { state: "failed" as const, ...failure, steps, completed: app.now() };
   await tx.updateTable("messages").set(ended).where("id", "=", message.id).execute();
   await recordState(app, tx, { ...message, ...ended });
   setImmediate(() => app.finished.notify(message.id));

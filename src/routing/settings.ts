@@ -1,4 +1,5 @@
 import type { MessageRow } from "../db/schema.ts";
+import { closestName } from "../lib/closest-name.ts";
 import type { Command } from "./command.ts";
 
 /** What the flags of an instruction say about its run. */
@@ -62,6 +63,8 @@ const KNOWN = new Set([
   "attach",
 ]);
 
+const ALIKE_CHARS = 3;
+
 type Options = Command["options"];
 
 /** Reads the flags; one with a value that it cannot have does nothing but say so. */
@@ -96,6 +99,7 @@ export function readSettings(
     return warn(`--${name} must be a ${whole ? "whole " : ""}number up to ${max}; it was left out.`);
   };
   const attach = attachType(options, warn);
+  warnings.push(...slips(options));
   const settings: RunSettings = {
     connection: owned("connection"),
     model: owned("model"),
@@ -127,8 +131,11 @@ function attachType({ attach: value }: Options, warn: (sentence: string) => null
 
 /** The form that was asked for, else the one that the file needs. */
 function formatWish(options: Options, attach: AttachType | null, warn: (sentence: string) => null): string[] {
-  const value = options["format"] ?? (attach === null ? undefined : ATTACH_FORMATS[attach]);
+  const needed = attach === null ? undefined : ATTACH_FORMATS[attach];
+  const value = options["format"] ?? needed;
   if (value === undefined) return [];
+  if (needed !== undefined && needed !== String(value).toLowerCase())
+    warn(`--attach=${attach} asks for ${needed}, but --format=${String(value)} was done.`);
   const wish = Object.hasOwn(FORMATS, String(value).toLowerCase())
     ? FORMATS[String(value).toLowerCase()]
     : undefined;
@@ -142,6 +149,16 @@ function languageWish({ lang }: Options, warn: (sentence: string) => null): stri
   if (typeof lang === "string" && lang.trim() !== "") return [`Answer in this language: ${lang}.`];
   warn("--lang needs a value, such as --lang=French; it was left out.");
   return [];
+}
+
+/** By `--privat` nobody means anything else; what only has a letter or two in common may be meant for the model. */
+function slips(options: Options): string[] {
+  return Object.entries(options).flatMap(([name, value]) => {
+    const meant = KNOWN.has(name) ? undefined : closestName(name, [...KNOWN]);
+    if (meant?.startsWith(name.slice(0, ALIKE_CHARS)) !== true) return [];
+    const no = value === false ? "no-" : "";
+    return `--${no}${name} did nothing but be told to the model. Did you mean --${no}${meant}?`;
+  });
 }
 
 /** Flags that mean nothing here may mean something to the model. */

@@ -2,20 +2,21 @@ import type { ToolCall } from "../ai/llm-messages.ts";
 import type { Tool, ToolOutcome } from "../ai/tool.ts";
 import type { App } from "../app.ts";
 import { checkBy } from "../lib/json-schema.ts";
-import { isNestedDeeper } from "../lib/json-depth.ts";
+import { hasMoreParts, isNestedDeeper } from "../lib/json-depth.ts";
 import type { Run } from "./close.ts";
 import { keepMade } from "./made-files.ts";
-import { redactArguments, redactText } from "./redact.ts";
+import { excerptOf, redactArguments } from "./redact.ts";
 import { type StepDraft, warning } from "./steps.ts";
 import type { OfferedTool } from "./toolbox.ts";
 import { beginCall, endCall, fingerprintOf } from "./tool-journal.ts";
 import type { Talk } from "./tool-loop.ts";
 
-const MAX_OUTPUT_CHARS = 1_000;
 const MAX_NAME_CHARS = 64;
 const MAX_ARGUMENT_DEPTH = 100;
 /** The text of a file, with the escapes of JSON. */
 const MAX_ARGUMENT_CHARS = 2_200_000;
+/** Each of them is looked at by every part of the schema. */
+const MAX_ARGUMENT_PARTS = 100_000;
 
 /** A call that was asked for: what came of it, for the model and for the activity. */
 export interface MadeCall {
@@ -57,36 +58,71 @@ export async function makeCall(app: App, run: Run, talk: Talk, asked: AskedFor):
   const left_out = keepMade(run.made, outcome.files);
   run.steps.push(...left_out.map(warning));
   const step: StepDraft = {
-    ...stepOf(tool, args),
-    status: outcome.ok ? "ok" : "error",
-    output: excerpt(outcome.text),
+    ...doneStep(tool, args, outcome),
     duration_ms: Math.round(performance.now() - started),
   };
   return { text: outcome.ok ? outcome.text : `The call failed: ${outcome.text}`, step };
 }
 
-/** What only reads is simply called; what changes something is written down first and never made twice. */
-async function outcomeOf(
+interface Making {
+  tool: Tool;
+  args: Record<string, unknown>;
+  calls: AskedFor["calls"];
+}
+
+/** A run that is ended in the middle of a call still tells of it. */
+async function outcomeOf(app: App, run: Run, { signal }: Talk, making: Making): Promise<ToolOutcome> {
+  if (signal.aborted) return NOT_MADE;
+  const { tool, args } = making;
+  try {
+    return await (tool.read_only ? tool.call(args, signal) : write(app, run, signal, making));
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    return NOT_ANSWERED;
+  }
+}
+
+const NOT_MADE: ToolOutcome = { ok: false, text: "Not called: the run was ended before.", files: [] };
+const NOT_ANSWERED: ToolOutcome = {
+  ok: false,
+  text: "The run was ended before an answer came, so it may or may not have been done.",
+  files: [],
+};
+
+/** What changes something is written down first and never made twice. */
+async function write(
   app: App,
-  { message }: Run,
-  { signal }: Talk,
-  { tool, args, calls }: { tool: Tool; args: Record<string, unknown>; calls: AskedFor["calls"] },
+  run: Run,
+  signal: AbortSignal,
+  { tool, args, calls }: Making,
 ): Promise<ToolOutcome> {
-  if (tool.read_only) return tool.call(args, signal);
   const first = fingerprintOf(tool, args, 0);
   const nth = calls.get(first) ?? 0;
   calls.set(first, nth + 1);
-  const entry = { message_id: message.id, fingerprint: nth === 0 ? first : fingerprintOf(tool, args, nth) };
+  const fingerprint = nth === 0 ? first : fingerprintOf(tool, args, nth);
+  run.journal.asked.add(fingerprint);
+  const entry = { message_id: run.message.id, fingerprint };
   const known = await beginCall(app, entry);
-  if (known !== null) return { ...known, files: [] };
+  if (known !== null) {
+    run.steps.push(
+      ...(known.files ?? []).map((name) => warning(`${name} was made in an earlier try, and lost.`)),
+    );
+    return { ...known, files: [] };
+  }
   const outcome = await tool.call(args, signal);
-  await endCall(app, entry, outcome);
+  await endCall(app, entry, { ...outcome, step: doneStep(tool, args, outcome) });
   return outcome;
 }
 
-function argumentsOf(text: string): Record<string, unknown> | null {
+function doneStep(tool: Tool, args: Record<string, unknown>, { ok, text }: ToolOutcome): StepDraft {
+  return { ...stepOf(tool, args), status: ok ? "ok" : "error", output: excerptOf(text) };
+}
+
+/** Null for what is no JSON object, or too much of one. */
+export function argumentsOf(text: string): Record<string, unknown> | null {
   if (text.trim() === "") return {};
   if (text.length > MAX_ARGUMENT_CHARS || isNestedDeeper(text, MAX_ARGUMENT_DEPTH)) return null;
+  if (hasMoreParts(text, MAX_ARGUMENT_PARTS)) return null;
   try {
     const value: unknown = JSON.parse(text);
     return typeof value === "object" && value !== null && !Array.isArray(value)
@@ -99,13 +135,13 @@ function argumentsOf(text: string): Record<string, unknown> | null {
 
 function refused(sentence: string, tool?: Tool, args: Record<string, unknown> = {}): MadeCall {
   const step = tool === undefined ? { type: "tool_call" as const } : stepOf(tool, args);
-  return { text: sentence, step: { ...step, status: "error", output: sentence } };
+  return { text: sentence, step: { ...step, status: "error", output: excerptOf(sentence) } };
 }
 
 function blocked(objection: string, tool: Tool, args: Record<string, unknown>): MadeCall {
   return {
     text: `Blocked: ${objection}`,
-    step: { ...stepOf(tool, args), status: "blocked", output: objection },
+    step: { ...stepOf(tool, args), status: "blocked", output: excerptOf(objection) },
   };
 }
 
@@ -116,9 +152,4 @@ function stepOf({ target, name }: Tool, args: Record<string, unknown>): Omit<Ste
     name: name.slice(0, MAX_NAME_CHARS),
     arguments: redactArguments(args),
   };
-}
-
-function excerpt(text: string): string {
-  const clean = redactText(text);
-  return clean.length > MAX_OUTPUT_CHARS ? `${clean.slice(0, MAX_OUTPUT_CHARS - 1)}…` : clean;
 }

@@ -7,13 +7,15 @@ import type { Run } from "./close.ts";
 import type { Powers } from "../ai/guard.ts";
 import type { OfferedTool } from "./toolbox.ts";
 import { fence } from "./fence.ts";
-import { learnFrom } from "./links.ts";
-import { makeCall, type MadeCall } from "./tool-call.ts";
+import { learnFrom, madeUpLinks } from "./links.ts";
+import { argumentsOf, makeCall, type MadeCall } from "./tool-call.ts";
 import { warning } from "./steps.ts";
 
 /** Calls of one round, and of a whole run; a model that wants more has lost its way. */
 const MAX_CALLS_AT_ONCE = 16;
 const MAX_CALLS = 64;
+/** Of the chat interface. */
+const MAX_NAME_CHARS = 64;
 /** Of one result, and of all results of a run, what the model is shown. */
 const MAX_RESULT_CHARS = 50_000;
 const MAX_ALL_RESULTS_CHARS = 400_000;
@@ -38,20 +40,24 @@ export async function converse(app: App, run: Run, talk: Talk): Promise<Completi
     calls: new Map<string, number>(),
     count: 0,
     room: MAX_ALL_RESULTS_CHARS,
-    asked: [],
+    made_up: new Set<string>(),
   };
   let usage: Usage = null;
+  let said: (Completion & { ok: true }) | null = null;
   for (;;) {
     const tools =
       talk.tools.length > 0 && tally.rounds < app.config.routing.max_tool_rounds && tally.count < MAX_CALLS;
     const answer = await talk.ask(messages, { tools });
-    if (!answer.ok) return answer;
+    // Some models write their answer beside the last calls, and have nothing to add.
+    if (!answer.ok) return answer.empty === true && said !== null ? { ...said, usage } : answer;
     usage = sum(usage, answer.usage);
     if (!tools || answer.tool_calls.length === 0) return ended(run, { ...answer, usage }, talk);
     tally.rounds += 1;
+    if (answer.text.trim() !== "") said = answer;
     const calls = answer.tool_calls;
     const made = await makeCalls(app, run, talk, { calls, tally });
-    messages.push({ role: "assistant", content: answer.text, tool_calls: calls });
+    if (talk.signal.aborted) return outOfTime(app);
+    messages.push({ role: "assistant", content: answer.text, tool_calls: calls.map(asSendable) });
     messages.push(...resultMessages(run, talk, { calls, made, tally }));
   }
 }
@@ -66,8 +72,8 @@ interface Tally {
   count: number;
   /** Characters of results that the model may still be shown. */
   room: number;
-  /** All arguments so far: what the model made up does not become known by coming back. */
-  asked: unknown[];
+  /** Addresses in the arguments so far: what the model made up does not become known by coming back. */
+  made_up: Set<string>;
 }
 
 function sum(one: Usage, other: Usage): Usage {
@@ -75,6 +81,20 @@ function sum(one: Usage, other: Usage): Usage {
   return {
     input_tokens: one.input_tokens + other.input_tokens,
     output_tokens: one.output_tokens + other.output_tokens,
+  };
+}
+
+function outOfTime(app: App): Completion {
+  const message = `The run was ended before its tools had answered: it may take ${app.config.routing.hard_cap_seconds} s in all. Its steps say what was done until then; ask for less at once.`;
+  return { ok: false, code: "timeout", message, retryable: false, retry_after_seconds: null };
+}
+
+/** Many interfaces refuse a talk in which a model once called what no tool can be called, or with what is no JSON. */
+function asSendable({ name, arguments: args, ...call }: ToolCall): ToolCall {
+  return {
+    ...call,
+    name: name.replaceAll(/[^A-Za-z0-9_-]/g, "_").slice(0, MAX_NAME_CHARS) || "unknown",
+    arguments: args.trim() !== "" && argumentsOf(args) !== null ? args : "{}",
   };
 }
 
@@ -129,7 +149,7 @@ function tooMany({ name }: ToolCall, offered: OfferedTool | undefined): MadeCall
     step: {
       type: "tool_call",
       ...server,
-      name: offered?.tool.name ?? name.slice(0, 64),
+      name: offered?.tool.name ?? name.slice(0, MAX_NAME_CHARS),
       status: "error",
       output: text,
     },
@@ -142,12 +162,12 @@ function resultMessages(
   { calls, made, tally }: { calls: ToolCall[]; made: MadeCall[]; tally: Tally },
 ): ChatMessage[] {
   run.trust.tainted = true;
-  tally.asked.push(...calls.map((call) => parseJson(call.arguments) ?? call.arguments));
-  const args = JSON.stringify(tally.asked);
+  const args = JSON.stringify(calls.map((call) => parseJson(call.arguments) ?? call.arguments));
+  for (const link of madeUpLinks(run.trust, args)) tally.made_up.add(link);
   return made.map(({ text, step }, index) => {
     const fenced = fence(text, nonce, Math.min(MAX_RESULT_CHARS, Math.max(tally.room, 0)));
     tally.room -= fenced.text.length;
-    if (step.status === "ok") learnFrom(run.trust, { text, args });
+    if (step.status === "ok") learnFrom(run.trust, { text, made_up: tally.made_up });
     return { role: "tool", tool_call_id: calls[index]?.id ?? "", content: fenced.text || "(empty)" };
   });
 }

@@ -9,8 +9,8 @@ import { freshToken } from "../integrations/tokens.ts";
 import { integrationTools } from "../integrations/tools.ts";
 import { stripHiddenCharacters } from "../mail/hidden-characters.ts";
 
-/** What models keep apart well, and what an interface takes. */
-const MAX_TOOLS = 128;
+/** What models keep apart well; interfaces take 128, and one is our own. */
+const MAX_TOOLS = 127;
 /** Of the chat interface. */
 const MAX_OFFER_NAME_CHARS = 64;
 const MAX_DESCRIPTION_CHARS = 1_000;
@@ -50,9 +50,9 @@ export async function openToolbox(app: App, targets: Target[], signal: AbortSign
   };
 }
 
-/** Tools under names that are all different. */
-export function offered(tools: Tool[]): OfferedTool[] {
-  const taken = new Set<string>();
+/** Tools under names that are all different, also from those of `others`. */
+export function offered(tools: Tool[], others: OfferedTool[] = []): OfferedTool[] {
+  const taken = new Set(others.map(({ offer }) => offer.name));
   return tools.map((tool) => {
     const name = offerName(tool, taken);
     taken.add(name);
@@ -74,9 +74,12 @@ async function listTools(app: App, { name, connection }: Target, signal: AbortSi
 /** `calendar__create_event`: where a tool belongs is part of what a model should know of it. */
 function offerName({ target, name }: Tool, taken: Set<string>): string {
   const plain = `${target.replace(/^mcp:/, "")}__${name}`.replaceAll(/[^A-Za-z0-9_-]/g, "_");
-  if (plain.length <= MAX_OFFER_NAME_CHARS && !taken.has(plain)) return plain;
-  const mark = createHash("sha256").update(`${target} ${name} ${taken.size}`).digest("hex").slice(0, 8);
-  return `${plain.slice(0, MAX_OFFER_NAME_CHARS - mark.length - 1)}_${mark}`;
+  let unique = plain;
+  for (let nth = 0; unique.length > MAX_OFFER_NAME_CHARS || taken.has(unique); nth += 1) {
+    const mark = createHash("sha256").update(`${target} ${name} ${nth}`).digest("hex").slice(0, 8);
+    unique = `${plain.slice(0, MAX_OFFER_NAME_CHARS - mark.length - 1)}_${mark}`;
+  }
+  return unique;
 }
 
 /** Others' descriptions are said to be theirs: nothing in them is an instruction. */

@@ -103,19 +103,30 @@ async function aimOf(
   const available = attached.map(({ name }) => name).filter(powers.mayUse);
   const target = targetNamed(available, asked) ?? null;
   if (target !== null) return { target, attached, scope, refusal: null };
-  const known = targetNamed([...attached.map(({ name }) => name), ...elsewhere], asked) !== undefined;
-  return { target: asked, attached, scope, refusal: refusalOf(asked, known, available) };
+  const hindrance = hindranceOf(asked, attached, elsewhere);
+  return { target: asked, attached, scope, refusal: refusalOf(asked, hindrance, available) };
+}
+
+/** What keeps a tool server that there is from being used here. */
+function hindranceOf(asked: string, attached: Target[], elsewhere: string[]): string | null {
+  const names = attached.map(({ name }) => name);
+  if (targetNamed(names, asked) !== undefined) return "its scope.targets do not list it";
+  return targetNamed(elsewhere, asked) === undefined ? null : "its mcp_connection_ids do not list it";
 }
 
 const ANY = { target: null, tools: true, allow_destructive: false };
 
-function refusalOf(asked: string, known: boolean, available: string[]): Understanding["refusal"] {
+function refusalOf(asked: string, hindrance: string | null, available: string[]): Understanding["refusal"] {
   const list = `Available: ${["ai", ...available].map((name) => `@${name}`).join(", ")}.`;
-  if (known)
-    return { reason: "target_not_allowed", error: `@${asked} may not be used in this inbox. ${list}` };
-  if (!INTEGRATION_KINDS.some((kind) => kind === asked))
-    return { reason: "unknown_target", error: `Unknown target @${asked}. ${list}` };
-  const mend = `Connect it with POST /integrations/${asked}/connect, then send the mail again.`;
+  if (hindrance !== null) {
+    const error = `@${asked} may not be used in this inbox: ${hindrance}. ${list}`;
+    return { reason: "target_not_allowed", error };
+  }
+  if (!INTEGRATION_KINDS.some((kind) => kind === asked)) {
+    const error = `Unknown target @${asked}. ${list} If it is no target but a word, write \\@${asked}.`;
+    return { reason: "unknown_target", error };
+  }
+  const mend = `Connect it with POST /integrations/${asked}/connect, or with a token of yours and POST /connections.`;
   return { reason: "target_not_connected", error: `Nothing is connected as @${asked}. ${mend} ${list}` };
 }
 

@@ -4,7 +4,6 @@ import type { ChatMessage } from "../ai/llm-messages.ts";
 import type { App } from "../app.ts";
 import type { OpenConnection } from "../connections/connections.ts";
 import { recallTurns } from "../conversations/conversations.ts";
-import { prepared } from "../db/prepared.ts";
 import { addressOf } from "../inboxes/addresses.ts";
 import { modelAsker } from "./ask-model.ts";
 import type { Run } from "./close.ts";
@@ -30,7 +29,7 @@ export async function work(app: App, run: Run, question: Question): Promise<Comp
     const missing = asked.command.target === null ? undefined : box.missing.get(asked.command.target);
     if (missing !== undefined) return withoutTools(missing);
     run.steps.push(...warningsOf(box));
-    const tools = [...box.tools, ...ownTools(run, asked)];
+    const tools = [...box.tools, ...ownTools(run, asked, box)];
     const nonce = newNonce();
     const messages = await openTalk(app, run, { asked, tools, nonce });
     const ask = modelAsker(app, run, { ...question, tools });
@@ -56,16 +55,16 @@ function withoutTools(message: string): Completion {
 
 function warningsOf({ missing, left_out }: Toolbox) {
   const sentences = [...missing].map(
-    ([name, message]) => `The tools of ${name} could not be used: ${message}`,
+    ([name, message]) => `The tools of @${name} could not be used: ${message}`,
   );
   if (left_out > 0)
     sentences.push(`${left_out} tools were left out: they are too many for one run, or badly described.`);
   return sentences.map(warning);
 }
 
-function ownTools(run: Run, { powers }: Understanding): OfferedTool[] {
+function ownTools(run: Run, { powers }: Understanding, box: Toolbox): OfferedTool[] {
   const tool = createFileTool(run.made, () => run.trust);
-  return powers.mayUse(tool.target) ? offered([tool]) : [];
+  return powers.mayUse(tool.target) ? offered([tool], box.tools) : [];
 }
 
 /** The prompt of a run; from here on it is known what the model has read. */
@@ -100,7 +99,7 @@ async function openTalk(
       asked.instruction,
       input.instruction,
       ...asked.contexts.map(({ text }) => text),
-      ...(await ownAddresses(app, run)),
+      ...ownAddresses(run),
     ].join("\n"),
     // Not the earlier answers: what one of them made up would count as known in the next one.
     material: input.content,
@@ -109,11 +108,6 @@ async function openTalk(
 }
 
 /** Of the people whose run it is, and of the inbox itself. */
-async function ownAddresses(app: App, { message, inbox }: Run): Promise<string[]> {
-  const [owner] = await emailOf(app.db, { id: message.user_id });
-  return [message.sender, owner?.email, addressOf(inbox)].filter((address) => typeof address === "string");
+function ownAddresses({ message, inbox, owner_email }: Run): string[] {
+  return [message.sender, owner_email, addressOf(inbox)].filter((address) => address !== null);
 }
-
-const emailOf = prepared((db, key: { id: string }) =>
-  db.selectFrom("users").select("email").where("id", "=", key.id),
-);

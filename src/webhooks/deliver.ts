@@ -13,6 +13,8 @@ import { failPending } from "./pending.ts";
 const LANES = 5;
 /** Deliveries that an endpoint that answers fast is given in one turn; one that does not gets as many as there are lanes. */
 const MAX_TURN = 50;
+/** So much more is claimed after a turn in which all was answered in time. */
+const RAMP = 4;
 /** How long a turn waits for its attempts before it writes down what is there, and looks for what else is due. */
 const TURN_MS = 1_000;
 /** Then the job starts anew, well before its lease ends. */
@@ -133,7 +135,7 @@ async function attemptAll(
   begin();
   for (;;) {
     const done = await idleWithin(line, signal);
-    line.size = done ? Math.min(MAX_TURN, line.size * 2) : LANES;
+    line.size = done ? Math.min(MAX_TURN, line.size * RAMP) : LANES;
     if (done || signal.aborted || line.made.length + line.waiting.length > 0) return;
     if (line.in_flight < LANES && (await isMoreDue())) return;
   }

@@ -167,7 +167,11 @@ test("reads attached text, tells the model every name and says which file it cou
   expect(asked).toContain("Hello you");
   expect(answer.body.steps).toMatchObject([
     { type: "extract", name: "notes.md", status: "ok", output: "15 characters" },
-    { name: "scan.bin", status: "error", output: "Not read: scan.bin (this type of file can't be read)." },
+    {
+      name: "scan.bin",
+      status: "error",
+      output: "Not read: scan.bin is of a type that can't be read; send it as PDF, or as text.",
+    },
     { name: "empty.txt", status: "ok", output: "empty" },
     { name: "lines.txt", status: "ok", output: "9 characters" },
   ]);

@@ -4,6 +4,7 @@ import { testConnection } from "../../src/connections/test-connection.ts";
 import { loadCertificate } from "../../src/smtp/certificate.ts";
 import { type Answer, type Caller, type TestApp, testApp } from "../support/app.ts";
 import { startDnsServer } from "../support/dns-server.ts";
+import { startOldStandIn } from "../support/old-mcp-server.ts";
 import { type ProviderFault, type ProviderServer, startProvider } from "../support/provider-server.ts";
 
 const KEY = "sk-very-secret-credential-abcd";
@@ -364,6 +365,23 @@ test("an MCP server without a handshake is understood as well", async () => {
   const id = await connect(ada, provider, { kind: "mcp" });
   const { body } = await ada.post(`/connections/${id}/test`);
   expect(body).toMatchObject({ ok: true, tools: ["look_up"], server_info: { name: "new", version: "2" } });
+});
+
+test("an MCP server of the transport before Streamable HTTP is spoken to in its own way", async () => {
+  await using server = startOldStandIn();
+  await using t = await testApp(LOCAL);
+  const ada = await t.as("ada@example.com");
+  const input = { kind: "mcp", base_url: server.url, credential: KEY };
+  const { body } = await ada.post("/connections", input);
+  expect((await ada.post(`/connections/${body.id}/test`)).body).toMatchObject({
+    ok: true,
+    status: "ok",
+    detail: "1 tool",
+    server_info: { name: "old", version: "1" },
+    tools: ["do"],
+    error: null,
+  });
+  expect(server.tokens).toEqual(new Set([`Bearer ${KEY}`]));
 });
 
 test("an MCP server without tools is not asked for any, and its error is quoted", async () => {

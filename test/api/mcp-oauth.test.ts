@@ -1,8 +1,10 @@
 import { afterAll, expect, test } from "bun:test";
+import { mcpServerOf } from "../../src/connections/mcp-server.ts";
 import { openSealed } from "../../src/connections/sealed.ts";
 import { freshToken } from "../../src/integrations/tokens.ts";
 import { type Caller, testApp, type TestApp } from "../support/app.ts";
 import { startGuardedMcp } from "../support/oauth-mcp-server.ts";
+import { openBrowser } from "./browser.ts";
 
 const LOOPBACK = { egress: { allow: ["127.0.0.1"] } };
 const guarded = await startGuardedMcp();
@@ -95,6 +97,42 @@ test("deleting the connection gives its tokens back", async () => {
     guarded.asked.findLast(({ path }) => path === "/token/revocation")?.body,
   );
   expect(revoked.get("token")).toBe(oauth?.refresh_token ?? "");
+});
+
+test("deleting the account gives them back as well", async () => {
+  await using t = await testApp(LOOPBACK);
+  const ada = await t.as("ada@example.com");
+  const id = await authorised(t, ada);
+  const { oauth } = await sealedOf(t, id);
+  const gone = await openBrowser(t).send(
+    "DELETE",
+    "/auth/account",
+    { confirm: "ada@example.com" },
+    { "x-api-key": ada.key },
+  );
+  expect(gone.status).toBe(204);
+  const revoked = new URLSearchParams(
+    guarded.asked.findLast(({ path }) => path === "/token/revocation")?.body,
+  );
+  expect(revoked.get("token")).toBe(oauth?.refresh_token ?? "");
+});
+
+test("a session is not kept for whoever agrees next, but for a token that is renewed", async () => {
+  await using t = await testApp(LOOPBACK);
+  const ada = await t.as("ada@example.com");
+  const id = await authorised(t, ada);
+  const identity = async () => {
+    const { transport } = mcpServerOf(t.app, await rowOf(t, id), (refused) => freshToken(t.app, id, refused));
+    return transport.kind === "http" ? transport.identity : undefined;
+  };
+  const first = await identity();
+  t.clock.advance("2h");
+  const { credential } = await sealedOf(t, id);
+  expect(await freshToken(t.app, id)).not.toBe(credential);
+  expect(await identity()).toBe(first);
+  const { body } = await connect(ada, id);
+  expect((await t.request(await guarded.agree(body.authorize_url))).status).toBe(200);
+  expect(await identity()).not.toBe(first);
 });
 
 test("an answer in the name of another authorization server is refused before the code goes anywhere", async () => {
@@ -192,10 +230,9 @@ async function authorised(t: TestApp, caller: Caller): Promise<string> {
 }
 
 async function sealedOf(t: TestApp, id: string) {
-  const row = await t.app.db
-    .selectFrom("connections")
-    .selectAll()
-    .where("id", "=", id)
-    .executeTakeFirstOrThrow();
-  return openSealed(t.app, row);
+  return openSealed(t.app, await rowOf(t, id));
+}
+
+function rowOf(t: TestApp, id: string) {
+  return t.app.db.selectFrom("connections").selectAll().where("id", "=", id).executeTakeFirstOrThrow();
 }

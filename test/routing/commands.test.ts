@@ -45,7 +45,7 @@ describe("targets and flags", () => {
     const failed = await call(room, "@fridge order milk");
     expect(failed).toMatchObject({
       status: "failed",
-      error: "Unknown target @fridge. Available: @ai.",
+      error: "Unknown target @fridge. Available: @ai. If it is no target but a word, write \\@fridge.",
       credits: { charged: 0, remaining: 10_000 },
     });
     expect(room.model.requests).toHaveLength(0);
@@ -78,6 +78,17 @@ describe("targets and flags", () => {
       command: "Sum up",
       options: { format: "json", "max-tokens": "50", jokes: false, style: "dry" },
     });
+  });
+
+  test.each([
+    ["--privat", "--privat did nothing but be told to the model. Did you mean --private?"],
+    ["--no-tool", "--no-tool did nothing but be told to the model. Did you mean --no-tools?"],
+    ["--attach=md --format=text", "--attach=md asks for markdown, but --format=text was done."],
+    ["--attach=json", "answer.json is not valid JSON: the model answered in another form."],
+  ])("%s is done as it is written, and what is odd about it is said", async (flag, output) => {
+    await using room = await mailroom();
+    const { steps } = await call(room, `Sum up ${flag}`);
+    expect(steps).toMatchObject([{ type: "warning", output }]);
   });
 
   test.each([

@@ -56,7 +56,7 @@ test("shows no more than 400,000 characters of all files together, and says what
   }));
   const { body } = await t.owner.post("/v1/messages", { instruction: "Read them", attachments });
   const words = body.steps.map((step: { output: string }) => step.output);
-  expect(words).toContain("Of 0.txt only the beginning was read.");
+  expect(words).toContain("Of 0.txt only the first 100,000 characters were read.");
   expect(words).toContain("Not read: 5.txt (too many files).");
 });
 

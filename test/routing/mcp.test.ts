@@ -1,6 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { mcpServerOf } from "../../src/connections/mcp-server.ts";
-import { type Caller, testApp, type TestApp } from "../support/app.ts";
+import { freshToken } from "../../src/integrations/tokens.ts";
+import { type Answer, type Caller, testApp, type TestApp } from "../support/app.ts";
+import { startMcpStandIn } from "../support/mcp-server.ts";
 
 const NEVER = new AbortController().signal;
 const ECHO = `
@@ -146,6 +148,35 @@ test("a connection's headers and account decide which session is used, its secre
   });
 });
 
+test("a connection that is moved or deleted in the middle of a run gets neither another call nor a newer secret", async () => {
+  await using t = await testApp({ egress: { allow: ["127.0.0.1"] }, mcp: { stdio: { papers: PROGRAM } } });
+  const admin = await t.as("root@example.com");
+  await using server = startMcpStandIn();
+  const changes: [string, (path: string) => Promise<Answer>][] = [
+    [
+      server.url,
+      (path) => admin.patch(path, { base_url: "https://other.example", credential: "newer-secret" }),
+    ],
+    [server.url, (path) => admin.delete(path)],
+    ["stdio:papers", (path) => admin.patch(path, { base_url: server.url, credential: "newer-secret" })],
+    ["stdio:papers", (path) => admin.delete(path)],
+  ];
+  for (const [base_url, change] of changes) {
+    const input = { kind: "mcp", label: "Desk", base_url, credential: "older-secret" };
+    const { body } = await admin.post("/connections", input);
+    const listing = await t.app.mcp.listTools(await serverOf(t, body.id), NEVER);
+    const [tool] = listing.ok ? listing.tools : [];
+    expect((await tool?.call({}, NEVER))?.ok).toBe(true);
+    const before = server.requests.length;
+    expect((await change(`/connections/${body.id}`)).status).toBeLessThan(300);
+    expect(await tool?.call({}, NEVER)).toMatchObject({
+      ok: false,
+      text: "Desk: The connection was changed or deleted meanwhile. Ask again.",
+    });
+    expect(server.requests).toHaveLength(before);
+  }
+});
+
 function programs(): Promise<TestApp> {
   const broken = {
     command: process.execPath,
@@ -169,5 +200,5 @@ async function serverOf(t: TestApp, id: string) {
     .selectAll()
     .where("id", "=", id)
     .executeTakeFirstOrThrow();
-  return mcpServerOf(t.app, row, () => Promise.resolve(null));
+  return mcpServerOf(t.app, row, (refused) => freshToken(t.app, id, refused));
 }

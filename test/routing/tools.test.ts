@@ -1,72 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { mailroom, type Mailroom, type RoomOptions } from "../support/mailroom.ts";
 import { type ModelRequestBody, toolCalls } from "../support/model-server.ts";
 import { call } from "../support/commands.ts";
-import { type ServedTool, startToolServer, type ToolServer } from "../support/tool-server.ts";
-
-type Wanted = { name: string; args?: Record<string, unknown> | string };
-
-interface ToolRoom extends Mailroom {
-  tools: ToolServer;
-  connection: { id: string };
-}
-
-const EVENTS: ServedTool = {
-  name: "list_events",
-  description: "Lists events.",
-  annotations: { readOnlyHint: true },
-  inputSchema: {
-    type: "object",
-    properties: { day: { type: "string" }, count: { type: "integer", maximum: 10 } },
-    required: ["day"],
-    additionalProperties: false,
-  },
-  run: ({ day }) => `Lunch on ${String(day)}`,
-};
-const CREATE: ServedTool = { name: "create_event", description: "Makes one.", run: () => "created 7" };
-const CLEAR: ServedTool = { name: "clear", annotations: { destructiveHint: true }, run: () => "all gone" };
-
-/** A mailroom whose inbox has a calendar, and whose model asks for these calls first, one list a round. */
-async function toolRoom(
-  rounds: (Wanted[] | ((body: ModelRequestBody) => Wanted[]))[],
-  options: RoomOptions & { served?: ServedTool[] } = {},
-): Promise<ToolRoom> {
-  await using stack = new AsyncDisposableStack();
-  const tools = stack.use(startToolServer(options.served ?? [EVENTS, CREATE, CLEAR]));
-  const left = [...rounds];
-  const room = stack.use(
-    await mailroom({
-      ...options,
-      config: { egress: { allow: ["127.0.0.1"] }, ...options.config },
-      model: {
-        reply: (body) => {
-          const wanted = left.shift();
-          if (wanted === undefined) return `Done: ${body.messages.at(-1)?.content}`;
-          return toolCalls(typeof wanted === "function" ? wanted(body) : wanted);
-        },
-        ...options.model,
-      },
-    }),
-  );
-  const { body: connection, status } = await room.owner.post("/connections", {
-    kind: "mcp",
-    label: "Calendar",
-    base_url: tools.url,
-  });
-  expect(status).toBe(201);
-  const patched = await room.owner.patch(`/inboxes/${room.inbox.id}`, {
-    mcp_connection_ids: [connection.id],
-  });
-  expect(patched.status).toBe(200);
-  const built = stack.move();
-  return { ...room, tools, connection, [Symbol.asyncDispose]: () => built.disposeAsync() };
-}
-
-const list = (day = "Monday"): Wanted => ({ name: "calendar__list_events", args: { day } });
-const create = (args: Record<string, unknown> = { title: "Lunch" }): Wanted => ({
-  name: "calendar__create_event",
-  args,
-});
+import { CREATE, create, EVENTS, list, toolRoom, type Wanted } from "../support/tool-room.ts";
 
 describe("tools of an inbox", () => {
   test("are offered by their server's name, with what it says of them", async () => {
@@ -256,7 +191,7 @@ describe("a target", () => {
     await patch({ scope: { targets: ["notes"] } });
     expect(await failing()).toEqual([
       "target_not_allowed",
-      "@calendar may not be used in this inbox. Available: @ai.",
+      "@calendar may not be used in this inbox: its scope.targets do not list it. Available: @ai.",
     ]);
     await patch({ scope: null, mcp_connection_ids: [] });
     expect((await failing())[0]).toBe("target_not_allowed");
@@ -270,7 +205,7 @@ describe("a target", () => {
     expect(named.error).toContain("Calendar");
     const other = await call(room, "Say hello");
     expect(other.status).toBe("done");
-    expect(other.steps[0].output).toContain("The tools of mcp:calendar could not be used");
+    expect(other.steps[0].output).toContain("The tools of @mcp:calendar could not be used");
   });
 });
 
@@ -369,4 +304,24 @@ describe("a run that is done again", () => {
     expect(room.tools.calls).toEqual([]);
     expect((await room.newest()).result).toContain("may or may not have been done");
   });
+});
+
+test("what an inbox may use a server for goes along with that server, and ends with it", async () => {
+  await using room = await toolRoom([]);
+  const { owner, inbox, tools } = room;
+  const second = (await owner.post("/connections", { kind: "mcp", label: "Calendar", base_url: tools.url }))
+    .body;
+  const targets = ["mcp:calendar", "calendar-2", "notes"];
+  await owner.patch(`/inboxes/${inbox.id}`, { scope: { targets, autonomous: ["mcp:calendar"] } });
+  const scope = async () =>
+    (await owner.get("/inboxes")).body.find(({ id }: { id: string }) => id === inbox.id).scope;
+  await owner.patch(`/connections/${room.connection.id}`, { label: "Diary" });
+  expect(await scope()).toEqual({
+    targets: ["mcp:diary", "mcp:calendar", "notes"],
+    autonomous: ["mcp:diary"],
+  });
+  await owner.delete(`/connections/${room.connection.id}`);
+  expect(await scope()).toEqual({ targets: ["mcp:calendar", "notes"], autonomous: [] });
+  await owner.patch(`/connections/${second.id}`, { label: "Diary" });
+  expect(await scope()).toEqual({ targets: ["mcp:diary", "notes"], autonomous: [] });
 });

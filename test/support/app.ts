@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createApiKey } from "../../src/accounts/api-keys.ts";
 import { createVerifiedUser, type User } from "../../src/accounts/accounts.ts";
-import { type App, createApp } from "../../src/app.ts";
+import { type App, type AppOverrides, createApp } from "../../src/app.ts";
 import { type ConfigOverrides, defaultConfig } from "../../src/config.ts";
 import { jobHandlers } from "../../src/handlers.ts";
 import { openApiOf } from "../../src/http/openapi.ts";
@@ -57,7 +57,10 @@ export interface TestApp extends AsyncDisposable {
 }
 
 /** The whole server over a fresh database in memory, without listening on HTTP. */
-export async function testApp(overrides: ConfigOverrides = {}, smtp_port?: number): Promise<TestApp> {
+export async function testApp(
+  overrides: ConfigOverrides = {},
+  parts: Pick<AppOverrides, "smtp_port" | "guard"> = {},
+): Promise<TestApp> {
   await using built = new AsyncDisposableStack();
   const dir = await mkdtemp(join(tmpdir(), "mailwright-test-"));
   built.defer(() => rm(dir, { recursive: true, force: true }));
@@ -77,9 +80,7 @@ export async function testApp(overrides: ConfigOverrides = {}, smtp_port?: numbe
     security: { master_key: Buffer.alloc(32, 7).toString("base64"), ...overrides.security },
   });
   const log = createLog({ level: process.env["TEST_LOG"] ?? "silent", format: "text" });
-  const app = built.use(
-    await createApp(config, { nowMs: clock.now, log, ...(smtp_port === undefined ? {} : { smtp_port }) }),
-  );
+  const app = built.use(await createApp(config, { nowMs: clock.now, log, ...parts }));
   app.base_url = "http://mw.test";
   const worker = built.use(createWorker(app, jobHandlers(app)));
   app.worker = worker;

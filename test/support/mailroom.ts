@@ -43,8 +43,7 @@ export interface RoomOptions {
   model?: ModelServerOptions;
   /** Of the inbox, as in POST /inboxes. */
   inbox?: Record<string, unknown>;
-  /** The port of other people's mail servers. */
-  smtp_port?: number;
+  parts?: Parameters<typeof testApp>[1];
 }
 
 /** A server with an owner (ada@example.com), one inbox, a model, and an open SMTP door that trusts loopback. */
@@ -59,7 +58,7 @@ export async function mailroom(options: RoomOptions = {}): Promise<Mailroom> {
         smtp: { trusted_networks: LOOPBACK, ...config.smtp },
         llm: { kind: "openai_compatible", base_url: model.base_url, model: "stand-in", ...config.llm },
       },
-      options.smtp_port,
+      options.parts,
     ),
   );
   const owner = await t.as("ada@example.com");

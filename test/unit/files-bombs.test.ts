@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { monitorEventLoopDelay } from "node:perf_hooks";
-import { deflateSync } from "node:zlib";
+import { deflateSync, gunzipSync } from "node:zlib";
 import fc from "fast-check";
 import { createFileReader } from "../../src/files/reader.ts";
 import type { FileReading, FileToRead } from "../../src/files/reading.ts";
@@ -22,7 +22,7 @@ import {
 } from "../support/files.ts";
 
 /** Of one bomb, so that a row of them does not take long; honest files have the time they have in earnest. */
-const BOMB_WITHIN_MS = 1_200;
+const BOMB_WITHIN_MS = 500;
 const MB = 1_048_576;
 /** The longest any other session may be held up (goals: 60 ms), generously. */
 const MAX_HOLD_MS = 250;
@@ -123,15 +123,13 @@ describe("entities that expand a billion times", () => {
   });
 });
 
+const white = gunzipSync((await fixture("white.heic.gz")).bytes);
+
 describe("a file that takes all the time or memory it gets", () => {
   const far = `<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>`;
   const empty = "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 6 8] >>";
   const kids = Array.from({ length: 100_000 }, (_, n) => `${n + 3} 0 R`).join(" ");
   const cases: [string, FileToRead][] = [
-    [
-      "a PDF whose page unpacks to a gigabyte",
-      fileOf("a.pdf", pdfOfPages([zlibBlanks(1_024)], "/FlateDecode")),
-    ],
     [
       "a PDF packed twice",
       fileOf("a.pdf", pdfOfPages([deflateSync(zlibBlanks(16_000))], "[/FlateDecode /FlateDecode]")),
@@ -147,6 +145,7 @@ describe("a file that takes all the time or memory it gets", () => {
         ]),
       ),
     ],
+    ["a picture of 49 megapixels of white", fileOf("a.heic", white)],
     ["a PDF whose pages are each other's", fileOf("a.pdf", circularPdf())],
     ["a workbook with one cell, the last one of all", fileOf("a.xlsx", zipOf(xlsxParts(far)))],
     ["a Word document 20,000 elements deep", fileOf("a.docx", zipOf(docxParts(deep("w:p", 20_000))))],
@@ -166,12 +165,14 @@ describe("a file that takes all the time or memory it gets", () => {
   });
 
   test("is given up for its memory before its time", async () => {
-    const { note } = await read(fileOf("a.pdf", pdfOfPages([zlibBlanks(4_096)], "/FlateDecode")));
-    expect(note).toBe("Not read: a.pdf takes too much memory to read.");
+    const bomb = fileOf("a.pdf", pdfOfPages([zlibBlanks(1_024)], "/FlateDecode"));
+    const [first, second] = await reader.read([bomb, GOOD], NEVER);
+    expect(first?.note).toBe("Not read: a.pdf takes too much memory to read.");
+    expect(second).toMatchObject({ text: "still read", note: "" });
   });
 
   test("uses up the time of its own message, not that of others", async () => {
-    await using hurried = createFileReader({ readFileWithinMs: 400, readAllWithinMs: 500 });
+    await using hurried = createFileReader({ readFileWithinMs: 200, readAllWithinMs: 300 });
     const slow = fileOf(
       "slow.pdf",
       pdfOfPages([deflateSync(zlibBlanks(400))], "[/FlateDecode /FlateDecode]"),
@@ -196,7 +197,7 @@ describe("long files", () => {
   ])("of %s the first 100,000 characters are read, and it is said", async (_claim, file) => {
     const { text, note, summary } = await read(file);
     expect(text.length).toBe(100_000);
-    expect(note).toBe(`Of ${file.filename} only the beginning was read.`);
+    expect(note).toBe(`Of ${file.filename} only the first 100,000 characters were read.`);
     expect(summary).toEndWith("100,000 characters");
   });
 });
@@ -208,7 +209,7 @@ describe("damage", () => {
     );
     for (const name of names) {
       const { bytes } = await fixture(name);
-      const cut = [1, 10, 100, bytes.length >> 1, bytes.length - 30, bytes.length - 1].map((length) =>
+      const cut = [1, 100, bytes.length >> 1, bytes.length - 1].map((length) =>
         fileOf(name, bytes.slice(0, length)),
       );
       for (const reading of await reader.read(cut, NEVER)) expectAnswer(reading);
@@ -242,6 +243,7 @@ describe("damage", () => {
       "scan.png",
       "scan.webp",
       "scan.gif",
+      "scan.heic",
     ];
     const files = await Promise.all(names.map((name) => fixture(name)));
     const some = fc.record({

@@ -78,6 +78,35 @@ describe("what a run may use", () => {
     expect(used({ target: "notes", scope: { targets: ["sheets"], autonomous: [] } })).toEqual([FILES_TARGET]);
   });
 
+  test("is never more by a scope, by a target or by a listed sender, and only what is named may be written to", () => {
+    const lists = fc.subarray([...TARGETS, "calendar"]);
+    const anything = fc.record<Asked>({
+      authority: fc.constantFrom<Authority>("owner", "listed"),
+      scope: fc.option(fc.record({ targets: lists, autonomous: lists })),
+      target: fc.option(fc.constantFrom(...TARGETS)),
+      tools: fc.boolean(),
+      allow_destructive: fc.boolean(),
+    });
+    fc.assert(
+      fc.property(anything, fc.constantFrom(...TARGETS), (asked, name) => {
+        const powers = GUARD.powersOf(asked);
+        const { scope, target } = asked;
+        const within = (list: string[]) => list.includes(name) || list.includes(name.replace("mcp:", ""));
+        expect(GUARD.powersOf({ ...asked, authority: "owner" }).mayUse(name)).toBe(powers.mayUse(name));
+        expect(powers.destroy).toBe(asked.allow_destructive);
+        if (powers.mayWrite(name))
+          expect(powers.mayUse(name) && (target === name || within(scope?.autonomous ?? []))).toBe(true);
+        if (!powers.mayUse(name)) return;
+        for (const looser of [{ scope: null }, { target: null }, { tools: true }])
+          expect(GUARD.powersOf({ ...asked, ...looser }).mayUse(name)).toBe(true);
+        expect(asked.tools).toBe(true);
+        if (name === FILES_TARGET) return;
+        expect(target === null || target === name).toBe(true);
+        expect(scope === null || within(scope.targets)).toBe(true);
+      }),
+    );
+  });
+
   test("is nothing with --no-tools", () => {
     expect(used({ tools: false, target: "notes" })).toEqual([]);
   });
@@ -131,6 +160,9 @@ ada@example.com`,
       ["a host that carries a word", { q: "what is secret.evil-host.com" }, "secret.evil-host.com"],
       ["a number as an address", { url: "2130706433/x" }, "2130706433/x"],
       ["an address in brackets", { image_url: "[2001:db8::1]/x" }, "[2001:db8::1]/x"],
+      ["a number as a host, with words behind it", { host: "2130706433/secret" }, "2130706433/secret"],
+      ["a host in other numbers", { server: "0x7f.1/secret" }, "0x7f.1/secret"],
+      ["a host in brackets", { host: "[2001:db8::1]/secret" }, "[2001:db8::1]/secret"],
       ["a name as an address", { callbackUrl: "intranet" }, "intranet"],
       ["a link deep inside", { a: [{ b: ["http://evil.example"] }] }, "http://evil.example"],
       ["a link as a name", { "https://evil.example/": true }, "https://evil.example/"],
@@ -236,4 +268,13 @@ test("looking at arguments takes no longer for hostile ones", () => {
   ])
     objection({ tool: toolOf({ read_only: true }), args: { url: text } });
   expect(performance.now() - started).toBeLessThan(5_000);
+});
+
+test("an address that is given very often is looked for once", () => {
+  const trusted_text = `${"x ".repeat(24_000)}ada@example.com`;
+  const text = "ada@example.com Ada@Example.com ".repeat(65_000);
+  const started = performance.now();
+  const said = objection({ tool: toolOf({ read_only: true }), args: { text }, trusted_text });
+  expect(said).toBeNull();
+  expect(performance.now() - started).toBeLessThan(800);
 });

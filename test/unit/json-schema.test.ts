@@ -32,6 +32,73 @@ test("matches no pattern of others, which could take for ever", async () => {
   expect(check({ a: `${"a".repeat(40)}!` })).toBeNull();
 });
 
+test("asks for no more than the schema does, although it looks at no pattern and no format", async () => {
+  const check = await checkBy({
+    type: "object",
+    properties: {
+      when: {
+        oneOf: [
+          { type: "string", format: "date" },
+          { type: "string", pattern: "^now$" },
+        ],
+      },
+      name: { type: "string", not: { pattern: "^ " } },
+      kind: JSON.parse('{"if": {"pattern": "^x"}, "then": {"maxLength": 1}}'),
+    },
+    patternProperties: { "^x-": { type: "string" } },
+    additionalProperties: false,
+  });
+  expect(check({ when: "2026-01-01", name: "Ada", kind: "yes", "x-more": "1" })).toBeNull();
+  expect(check({ when: 1 })).toContain("/when must be string");
+});
+
+test("knows what stands beside a reference, and in a reference", async () => {
+  const check = await checkBy({
+    type: "object",
+    properties: { a: { $ref: "#/$defs/a~1b", maximum: 5 } },
+    $defs: { "a/b": { $ref: "#/$defs/number" }, number: { type: "number", minimum: 1 } },
+  });
+  expect(check({ a: 3 })).toBeNull();
+  expect(check({ a: 0 })).toBe("/a must be >= 1");
+  expect(check({ a: 7 })).toBe("/a must be <= 5");
+});
+
+test("takes no time for a schema that was made to take it", async () => {
+  const doubling = (count: number) =>
+    Object.fromEntries(
+      Array.from({ length: count }, (_, index) => {
+        const next = { $ref: `#/$defs/d${index + 1}` };
+        return [`d${index}`, { allOf: [next, next] }];
+      }),
+    );
+  const self = { type: "object", properties: { x: { $ref: "#/$defs/a" } } };
+  const schemas = [
+    { type: "object", $ref: "#/$defs/d0", $defs: { ...doubling(60), d60: {} } },
+    { type: "object", $ref: "#/$defs/d0", $defs: { ...doubling(9), d9: {} } },
+    {
+      ...self,
+      $defs: {
+        a: {
+          anyOf: [
+            { ...self, required: ["q"] },
+            { ...self, required: ["r"] },
+          ],
+        },
+      },
+    },
+    { type: "object", allOf: [{ $ref: "#" }] },
+    { type: "object", properties: { a: { uniqueItems: true } } },
+    JSON.parse(`${'{"not":'.repeat(2_000)}{}${"}".repeat(2_000)}`),
+  ];
+  const args = {
+    a: Array.from({ length: 20_000 }, (_, index) => ({ index })),
+    x: JSON.parse(`${'{"x":'.repeat(90)}{}${"}".repeat(90)}`),
+  };
+  const started = performance.now();
+  for (const schema of schemas) (await checkBy(schema))(args);
+  expect(performance.now() - started).toBeLessThan(1_500);
+});
+
 test.each<[string, Record<string, unknown>]>([
   ["a lost reference", { type: "object", properties: { a: { $ref: "#/nowhere" } } }],
   [

@@ -52,6 +52,10 @@ describe("[mcp.stdio.NAME]", () => {
       "config.toml line 3: mcp.stdio.files.comand is not a known key. Did you mean mcp.stdio.files.command?",
     ],
     [
+      `\n[mcp.stdio."My Files"]\ncommand = "a"`,
+      `config.toml line 2: mcp.stdio.My Files must be a name of lower-case letters, digits, "-" and single "_", such as "files", not "My Files"`,
+    ],
+    [
       `[mcp.stdio.files]\ncommand = 1`,
       "config.toml line 2: mcp.stdio.files.command must be a program, by name or path, written in quotes, not 1",
     ],

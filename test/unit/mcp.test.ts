@@ -11,6 +11,7 @@ import {
   startMcpStandIn,
   tool,
 } from "../support/mcp-server.ts";
+import { startOldStandIn } from "../support/old-mcp-server.ts";
 
 const MB = 1_048_576;
 const NEVER = new AbortController().signal;
@@ -167,6 +168,25 @@ describe("a list of tools", () => {
     expect(tools[1]?.description).toHaveLength(1_000);
     expect(tools[2]?.parameters).toEqual({ type: "object" });
     expect(tools[2]?.description).toContain("not shown");
+  });
+
+  test("of a server without sessions is none the worse for one bad tool, or for what else is wrong with its page", async () => {
+    await using server = startMcpStandIn(({ message }) => {
+      const known = {
+        resultType: "complete",
+        supportedVersions: ["2026-07-28"],
+        capabilities: { tools: {} },
+      };
+      if (message?.method === "server/discover") return known;
+      const first = message?.params?.["cursor"] === undefined;
+      const tools = [first ? tool("one") : tool("two"), { name: 7 }, tool("three", { description: 7 })];
+      const page = { resultType: "complete", tools, ttlMs: "soon", nextCursor: first ? "2" : null };
+      return message?.method === "tools/list" ? page : undefined;
+    });
+    await using pool = createMcpPool();
+    const { tools, left_out } = await listed(pool, serverAt(server.url));
+    expect([tools.map(({ name }) => name), left_out]).toEqual([["one", "three", "two"], 3]);
+    expect(server.methods()).not.toContain("initialize");
   });
 
   test("is no longer than 200, of 10,000 tools and of pages without end", async () => {
@@ -351,6 +371,24 @@ describe("secrets", () => {
       expect(shown).not.toContain(secret);
   });
 
+  test("are neither in the names of files nor in files themselves", async () => {
+    const token = "tok-abcdefgh12345678";
+    const file = (name: string, words: string) => {
+      return { type: "resource", resource: { uri: `file:///${name}`, blob: btoa(words) } };
+    };
+    await using server = startMcpStandIn(({ message }) =>
+      message?.method === "tools/call"
+        ? { content: [file(`${token}.txt`, "hello"), file("keys.txt", `It is ${token}.`)] }
+        : undefined,
+    );
+    await using pool = createMcpPool();
+    const { call } = await only(pool, serverAt(server.url, { token: () => Promise.resolve(token) }));
+    const outcome = await call({});
+    expect(outcome.text).toContain("keys.txt was left out: it repeats a secret of the connection.");
+    expect(outcome.files.map(({ filename }) => filename)).toEqual(["[key].txt"]);
+    expect(outcome.text).not.toContain(token);
+  });
+
   test("that ended are renewed once in the middle of a run", async () => {
     let good = "token-one";
     await using server = startMcpStandIn(({ headers }) =>
@@ -524,6 +562,21 @@ describe("a server that", () => {
     expect(count(server, "initialize")).toBe(1);
   });
 
+  test("floods with small events is hung up on, and others have their turns meanwhile", async () => {
+    const note = { jsonrpc: "2.0", method: "notifications/message", params: { level: "info", data: "x" } };
+    const piece = `data: ${JSON.stringify(note)}\n\n`.repeat(1_000);
+    await using server = startMcpStandIn(({ message }) =>
+      message?.method === "tools/call" ? streamOf(piece, piece) : undefined,
+    );
+    await using pool = createMcpPool();
+    const { call } = await only(pool, serverAt(server.url));
+    let turns = 0;
+    const clock = setInterval(() => (turns += 1), 1);
+    expect((await call({})).text).toContain("10,000 events");
+    clearInterval(clock);
+    expect(turns).toBeGreaterThan(10);
+  });
+
   test("asks for a model, folders or a form gets a refusal, not silence", async () => {
     await using server = startMcpStandIn(({ message }) =>
       message?.method === "tools/call"
@@ -606,6 +659,17 @@ describe("a server of the old transport", () => {
     expect(elsewhere.requests).toEqual([]);
   });
 
+  test("is heard no longer than it takes to see that it floods, and greeted again for the next call", async () => {
+    await using server = startOldStandIn();
+    await using pool = createMcpPool();
+    const { call } = await only(pool, serverAt(server.url));
+    server.onCall = (stream) => stream.enqueue(bytes("data: {}\n\n".repeat(20_000)));
+    expect((await call({})).text).toContain("10,000 events");
+    server.onCall = undefined;
+    expect((await call({})).ok).toBe(true);
+    expect(server.streams).toBe(2);
+  });
+
   test("is heard no longer than 8 MB at once", async () => {
     await using server = startOldStandIn();
     await using pool = createMcpPool();
@@ -614,53 +678,6 @@ describe("a server of the old transport", () => {
     expect((await call({})).text).toContain("more than 8 MB");
   });
 });
-
-type Stream = ReadableStreamDefaultController<Uint8Array>;
-
-/** A server as MCP 2024-11-05 describes it; `endpoint` is where it says that messages go. */
-function startOldStandIn(endpoint = "/message") {
-  let stream: Stream | undefined;
-  const say = (message: object): void => stream?.enqueue(bytes(`data: ${JSON.stringify(message)}\n\n`));
-  const answer = (id: unknown, method: string): void => {
-    if (method === "initialize") {
-      const serverInfo = { name: "old", version: "1" };
-      say(result(id, { protocolVersion: "2024-11-05", capabilities: { tools: {} }, serverInfo }));
-    } else if (method === "tools/list") say(result(id, { tools: [tool("do")] }));
-    else if (method === "tools/call" && stream && standIn.onCall) standIn.onCall(stream);
-    else if (method === "tools/call") say(result(id, { content: [text("done")] }));
-  };
-  const server = Bun.serve({
-    port: 0,
-    hostname: "127.0.0.1",
-    idleTimeout: 0,
-    fetch: async (request) => {
-      standIn.tokens.add(request.headers.get("authorization") ?? "");
-      const { pathname } = new URL(request.url);
-      if (pathname === "/sse" && request.method === "GET") {
-        standIn.streams += 1;
-        const body = new ReadableStream<Uint8Array>({
-          start(controller) {
-            stream = controller;
-            controller.enqueue(bytes(`event: endpoint\ndata: ${endpoint}\n\n`));
-          },
-        });
-        return new Response(body, { headers: { "content-type": "text/event-stream" } });
-      }
-      if (pathname !== "/message") return new Response(null, { status: 405 });
-      const { id, method } = (await request.json()) as { id: unknown; method: string };
-      answer(id, method);
-      return new Response("Accepted", { status: 202 });
-    },
-  });
-  const standIn = {
-    url: `http://127.0.0.1:${server.port}/sse`,
-    streams: 0,
-    tokens: new Set<string>(),
-    onCall: undefined as ((stream: Stream) => void) | undefined,
-    [Symbol.asyncDispose]: () => server.stop(true),
-  };
-  return standIn;
-}
 
 interface CallParams {
   _meta: { progressToken: unknown };

@@ -1,11 +1,12 @@
 import type { App } from "../app.ts";
 import type { ConnectionRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
+import { freshToken } from "../integrations/tokens.ts";
 import { mcpServerOf } from "./mcp-server.ts";
 import { type Finding, NOTHING_FOUND, PingFault } from "./ping.ts";
 
-/** Starts a tool server of this machine, unless it runs already, and asks what it offers. */
-export async function pingProgram(app: App, row: ConnectionRow, signal: AbortSignal): Promise<Finding> {
+/** Asks what a tool server offers in a session of the pool, in which a program of this machine is started. */
+export async function pingBySession(app: App, row: ConnectionRow, signal: AbortSignal): Promise<Finding> {
   const found = await inspect(app, row, signal);
   if (!found.ok) throw new PingFault("unreachable", found.message);
   const { server_info, tools } = found;
@@ -19,7 +20,7 @@ export async function pingProgram(app: App, row: ConnectionRow, signal: AbortSig
 
 async function inspect(app: App, row: ConnectionRow, signal: AbortSignal) {
   try {
-    const server = mcpServerOf(app, row, () => Promise.resolve(null));
+    const server = mcpServerOf(app, row, (refused) => freshToken(app, row.id, refused));
     return await app.mcp.inspect(server, signal);
   } catch (error) {
     if (error instanceof AppError) throw new PingFault("forbidden", error.message);

@@ -1,0 +1,141 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { BROKE_OFF, fault, type McpFault, networkFaultOf, type Speaker, TOO_LARGE } from "./mcp-faults.ts";
+
+/** Of one answer, or of one event of a stream. */
+export const MAX_ANSWER_BYTES = 8 * 1_048_576;
+export const MAX_REFUSAL_BYTES = 65_536;
+/** Of a stream as a whole: many small events cost time as well. */
+const MAX_STREAM_BYTES = 2 * MAX_ANSWER_BYTES;
+const MAX_STREAM_EVENTS = 10_000;
+/** What is forgotten again of a stream that lasts as long as its session. */
+const SESSION_BYTES_PER_SECOND = 2 * 1_048_576;
+const SESSION_EVENTS_PER_SECOND = 100;
+/** So much is taken in before others get their turn. */
+const PIECE_BYTES = 16_384;
+
+/** Takes note of what came; true once it is too much. */
+type Flow = (bytes: number, events: number) => boolean;
+
+interface Watch {
+  who: Speaker;
+  /** Of a stream. */
+  flow: Flow;
+  onEnd: () => void;
+  /** Of a stream, before its end. */
+  onTooLarge: (why: McpFault) => void;
+}
+
+export function answerFlow(): Flow {
+  return flowOf(0, 0);
+}
+
+export function sessionFlow(): Flow {
+  return flowOf(SESSION_BYTES_PER_SECOND, SESSION_EVENTS_PER_SECOND);
+}
+
+/** The same answer, whose body fails where it becomes too large. */
+export function capped(response: Response, { who, flow, onEnd, onTooLarge }: Watch): Response {
+  const { status, statusText, headers } = response;
+  if (response.body === null || status === 204) {
+    onEnd();
+    return response;
+  }
+  const isStream = /^text\/event-stream\b/i.test(headers.get("content-type") ?? "");
+  const isTooLarge = isStream
+    ? eventMeter(flow)
+    : byteMeter(response.ok ? MAX_ANSWER_BYTES : MAX_REFUSAL_BYTES);
+  const reader = response.body.getReader();
+  const next = pieces(reader);
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      try {
+        const piece = await next();
+        if (piece === undefined) {
+          onEnd();
+          controller.close();
+        } else if (isTooLarge(piece)) {
+          const reason = fault(who, TOO_LARGE);
+          if (isStream) onTooLarge(reason);
+          onEnd();
+          controller.error(reason);
+          await reader.cancel(reason);
+        } else controller.enqueue(piece);
+      } catch (error) {
+        onEnd();
+        controller.error(networkFaultOf(who, error) === undefined ? error : fault(who, BROKE_OFF));
+      }
+    },
+    async cancel(reason) {
+      onEnd();
+      await reader.cancel(reason);
+    },
+  });
+  return new Response(body, { status, statusText, headers });
+}
+
+/** What a stream brings, a piece a turn: a server that floods must not keep all others waiting. */
+function pieces(reader: { read: () => Promise<Read> }): () => Promise<Uint8Array | undefined> {
+  let rest: Uint8Array = new Uint8Array();
+  return async () => {
+    if (rest.byteLength === 0) {
+      const { done, value } = await reader.read();
+      if (done || value === undefined) return undefined;
+      rest = value;
+    }
+    const piece = rest.subarray(0, PIECE_BYTES);
+    rest = rest.subarray(PIECE_BYTES);
+    await nextTurn();
+    return piece;
+  };
+}
+
+interface Read {
+  done: boolean;
+  value?: Uint8Array | undefined;
+}
+
+type Meter = (chunk: Uint8Array) => boolean;
+
+function byteMeter(limit: number): Meter {
+  let size = 0;
+  return (chunk) => {
+    size += chunk.byteLength;
+    return size > limit;
+  };
+}
+
+/** Counts from one empty line to the next (HTML standard §9.2.5): so much of a stream is held in memory. */
+function eventMeter(flow: Flow): Meter {
+  let size = 0;
+  let last = "\n".charCodeAt(0);
+  return (chunk) => {
+    let events = 0;
+    for (const byte of chunk) {
+      const ends_line = byte === 13 || (byte === 10 && last !== 13);
+      if (ends_line && (last === 10 || last === 13)) {
+        size = 0;
+        events += 1;
+      } else size += 1;
+      last = byte;
+    }
+    return flow(chunk.byteLength, events) || size > MAX_ANSWER_BYTES;
+  };
+}
+
+function flowOf(bytes_per_second: number, events_per_second: number): Flow {
+  const bytes = bucket(MAX_STREAM_BYTES, bytes_per_second);
+  const events = bucket(MAX_STREAM_EVENTS, events_per_second);
+  return (more_bytes, more_events) => [bytes(more_bytes), events(more_events)].includes(true);
+}
+
+/** True once there is more in it than `most`; so much of it flows away each second. */
+function bucket(most: number, per_second: number): (amount: number) => boolean {
+  let level = 0;
+  let at = performance.now();
+  return (amount) => {
+    const now = performance.now();
+    level = Math.max(0, level - ((now - at) / 1_000) * per_second) + amount;
+    at = now;
+    return level > most;
+  };
+}
