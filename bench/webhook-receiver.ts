@@ -1,7 +1,7 @@
 /** A receiver that takes every webhook at once, in a process of its own. Prints its port; GET / gives when each id came first. */
 const arrived = new Map<string, number>();
 
-const server = Bun.serve({
+const receiver = Bun.serve({
   port: 0,
   hostname: "127.0.0.1",
   fetch: async (request) => {
@@ -12,6 +12,4 @@ const server = Bun.serve({
     return new Response("ok");
   },
 });
-console.log(server.port);
-
-export {};
+console.log(receiver.port);

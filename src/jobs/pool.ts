@@ -1,7 +1,8 @@
 import type { App } from "../app.ts";
 import { messageOf } from "../errors.ts";
 import type { Db } from "../db/database.ts";
-import { claim, claimPending, type Job, type JobKind, type Share } from "./queue.ts";
+import type { JobKind } from "./kinds.ts";
+import { claim, claimPending, type Job, type Share } from "./queue.ts";
 import { createShares, type Shares } from "./shares.ts";
 
 /** How long to wait before trying again to claim when the database refused. */

@@ -1,29 +1,8 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { insertRow, prepared } from "../db/prepared.ts";
-import type { JobRow, OwnerNoticeRow } from "../db/schema.ts";
-import type { SegmentRange } from "../lib/segments.ts";
-
-/** Every kind of work and what it carries. */
-export interface JobPayloads {
-  route_message: { message_id: string };
-  send_mail: { outgoing_id: string };
-  /** `since`: when the domain began to wait for its records. */
-  check_domain: { domain_id: string; since: number };
-  /** `registering`: somebody chose a password for the address. */
-  mail_code: { email: string; registering: boolean };
-  erase_bytes: { ranges: SegmentRange[] };
-  /** Makes a delivery for each endpoint that wants to hear of it. */
-  fan_out_event: { event_id: string };
-  /** Makes the attempts that are due at one endpoint. */
-  deliver_webhooks: { endpoint_id: string };
-  /** Tells the owner why mail is not worked on. */
-  mail_notice: Pick<OwnerNoticeRow, "user_id" | "kind">;
-  /** Ends what a deleted account pays for. */
-  close_customer: { customer_id: string };
-}
-
-export type JobKind = keyof JobPayloads;
+import type { JobRow } from "../db/schema.ts";
+import { JOB_RULES, type JobKind, type JobPayloads } from "./kinds.ts";
 
 export interface Job<K extends JobKind = JobKind> {
   id: string;
@@ -53,22 +32,6 @@ interface EnqueueOptions {
   /** The caller holds a reserved slot and will run the job itself after the commit. */
   claimed?: boolean;
 }
-
-export const JOB_RULES: Record<JobKind, { lease_seconds: number; max_failures: number }> = {
-  route_message: { lease_seconds: 900, max_failures: 8 },
-  send_mail: { lease_seconds: 900, max_failures: 100 },
-  // Never given up: a domain is looked at for as long as it is there.
-  check_domain: { lease_seconds: 300, max_failures: Number.POSITIVE_INFINITY },
-  mail_code: { lease_seconds: 120, max_failures: 5 },
-  // Nor is this: somebody was promised that nothing is left.
-  erase_bytes: { lease_seconds: 900, max_failures: Number.POSITIVE_INFINITY },
-  fan_out_event: { lease_seconds: 120, max_failures: 8 },
-  // Each delivery counts its own attempts.
-  deliver_webhooks: { lease_seconds: 600, max_failures: Number.POSITIVE_INFINITY },
-  mail_notice: { lease_seconds: 120, max_failures: 5 },
-  // Never given up: nobody is left who could cancel.
-  close_customer: { lease_seconds: 300, max_failures: Number.POSITIVE_INFINITY },
-};
 
 const FIRST_BACKOFF_SECONDS = 2;
 const MAX_BACKOFF_SECONDS = 3_600;
@@ -337,25 +300,6 @@ export async function returnJob(tx: Db, job: Job): Promise<void> {
 export async function deferJob(tx: Db, job: Job, run_at: number): Promise<void> {
   await updateHeld(tx, job, { ...UNCLAIMED, attempts: job.attempts - 1, failures: 0, run_at });
 }
-
-/** Has the job with a `dedupe_key`, if it waits, run at `run_at` at the latest. One that runs looks again by itself. */
-export async function hasten(
-  app: App,
-  tx: Db,
-  due: { kind: JobKind; dedupe_key: string; run_at: number },
-): Promise<void> {
-  await moveUp(tx, { dedupe_key: due.dedupe_key, run_at: due.run_at });
-  app.worker?.wake(due.kind);
-}
-
-const moveUp = prepared((db, due: { dedupe_key: string; run_at: number }) =>
-  db
-    .updateTable("jobs")
-    .set({ run_at: due.run_at })
-    .where("dedupe_key", "=", due.dedupe_key)
-    .where("status", "=", "pending")
-    .where("run_at", ">", due.run_at),
-);
 
 /** Keeps a job that cannot be finished, for a person to look at; it stands in nobody's way any more. */
 export async function buryJob(tx: Db, job: Job, error: string): Promise<void> {

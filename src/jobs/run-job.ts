@@ -1,16 +1,8 @@
 import type { App } from "../app.ts";
 import { type Db, isStorageFault } from "../db/database.ts";
 import { messageOf } from "../errors.ts";
-import {
-  backoffSeconds,
-  buryJob,
-  JOB_RULES,
-  type Job,
-  type JobKind,
-  LeaseLostError,
-  postponeJob,
-  returnJob,
-} from "./queue.ts";
+import { JOB_RULES, type JobKind } from "./kinds.ts";
+import { backoffSeconds, buryJob, type Job, LeaseLostError, postponeJob, returnJob } from "./queue.ts";
 
 /** How long to wait before trying again to write down what became of a job (the disk is full, say). */
 const RECORD_AGAIN_MS = 1_000;

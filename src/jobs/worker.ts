@@ -1,7 +1,8 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { createPool, type Pool } from "./pool.ts";
-import type { Job, JobKind, Share } from "./queue.ts";
+import type { JobKind } from "./kinds.ts";
+import type { Job, Share } from "./queue.ts";
 import { type JobHandlers, runJob, STOPPING } from "./run-job.ts";
 
 /** How long a stop waits for work in progress before it hands the work back to the table. */

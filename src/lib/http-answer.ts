@@ -34,85 +34,98 @@ type Framing = { until: "length"; left: number } | { until: "chunks" } | { until
 
 /** `limit`: bytes of the body that are wanted. */
 export function createAnswerReader(limit: number): AnswerReader {
-  let waiting: Buffer = Buffer.alloc(0);
-  let head: Head | undefined;
-  let framing: Framing | undefined;
-  const body: Buffer[] = [];
-  let size = 0;
+  const reading: Reading = { waiting: Buffer.alloc(0), body: [], size: 0, limit };
   let ended = false;
-
-  const keep = (bytes: Buffer): void => {
-    const wanted = bytes.subarray(0, limit - size);
-    if (wanted.length > 0) body.push(wanted);
-    size += wanted.length;
-  };
-
-  const take = (bytes: number): Buffer => {
-    const taken = waiting.subarray(0, bytes);
-    waiting = waiting.subarray(taken.length);
-    return taken;
-  };
-
-  const readBody = (): boolean => {
-    if (framing?.until === "close") keep(take(waiting.length));
-    if (framing?.until === "length") {
-      const taken = take(framing.left);
-      framing.left -= taken.length;
-      keep(taken);
-      return framing.left === 0;
-    }
-    if (framing?.until === "chunks") return readChunks();
-    return false;
-  };
-
-  /** Of RFC 9112 §7.1, each chunk once it is there whole; trailers are not read. */
-  const readChunks = (): boolean => {
-    for (;;) {
-      const line_end = waiting.indexOf(CRLF);
-      if (line_end < 0 && waiting.length > MAX_CHUNK_LINE_CHARS) throw new BadAnswerError("endless chunk");
-      if (line_end < 0) return false;
-      const bytes = chunkSize(waiting.toString("latin1", 0, line_end));
-      if (bytes === 0) {
-        const done = waiting.subarray(line_end).equals(Buffer.from(CRLF + CRLF));
-        if (done) take(waiting.length);
-        return done || waiting.indexOf(CRLF + CRLF, line_end) >= 0;
-      }
-      if (size + bytes > limit && waiting.length - line_end > limit - size) {
-        keep(waiting.subarray(line_end + CRLF.length));
-        return true;
-      }
-      if (waiting.length < line_end + bytes + 2 * CRLF.length) return false;
-      take(line_end + CRLF.length);
-      keep(take(bytes));
-      take(CRLF.length);
-    }
-  };
-
-  const readHead = (): boolean => {
-    for (;;) {
-      const end = waiting.indexOf(CRLF + CRLF);
-      if ((end < 0 ? waiting.length : end) > MAX_HEAD_BYTES) throw new BadAnswerError("endless head");
-      if (end < 0) return false;
-      const read = parseHead(take(end + 2 * CRLF.length).toString("latin1", 0, end));
-      // RFC 9110 §15.2: any number of interim answers may come before.
-      if (read.status < 200) continue;
-      framing = framingOf(read);
-      head = read;
-      return true;
-    }
-  };
-
   return {
     push(chunk) {
-      waiting = waiting.length === 0 ? chunk : Buffer.concat([waiting, chunk]);
-      if (!head && !readHead()) return false;
-      ended = readBody();
-      return ended || size >= limit;
+      reading.waiting = reading.waiting.length === 0 ? chunk : Buffer.concat([reading.waiting, chunk]);
+      if (!reading.head && !readHead(reading)) return false;
+      ended = readBody(reading);
+      return ended || reading.size >= limit;
     },
-    answer: () =>
-      head ? { status: head.status, headers: head.headers, body: Buffer.concat(body) } : null,
-    reusable: () => ended && waiting.length === 0 && head?.keeps_open === true,
+    answer() {
+      const { head, body } = reading;
+      return head ? { status: head.status, headers: head.headers, body: Buffer.concat(body) } : null;
+    },
+    reusable: () => ended && reading.waiting.length === 0 && reading.head?.keeps_open === true,
   };
+}
+
+interface Reading {
+  /** Came, and is not read yet. */
+  waiting: Buffer;
+  head?: Head;
+  framing?: Framing;
+  body: Buffer[];
+  /** Of `body`; `limit` at the most. */
+  size: number;
+  limit: number;
+}
+
+function take(reading: Reading, bytes: number): Buffer {
+  const taken = reading.waiting.subarray(0, bytes);
+  reading.waiting = reading.waiting.subarray(taken.length);
+  return taken;
+}
+
+function keep(reading: Reading, bytes: Buffer): void {
+  const wanted = bytes.subarray(0, reading.limit - reading.size);
+  if (wanted.length > 0) reading.body.push(wanted);
+  reading.size += wanted.length;
+}
+
+/** Whether the head is there. */
+function readHead(reading: Reading): boolean {
+  for (;;) {
+    const end = reading.waiting.indexOf(CRLF + CRLF);
+    if ((end < 0 ? reading.waiting.length : end) > MAX_HEAD_BYTES) throw new BadAnswerError("endless head");
+    if (end < 0) return false;
+    const head = parseHead(take(reading, end + 2 * CRLF.length).toString("latin1", 0, end));
+    // RFC 9110 §15.2: any number of interim answers may come before.
+    if (head.status < 200) continue;
+    reading.framing = framingOf(head);
+    reading.head = head;
+    return true;
+  }
+}
+
+/** Whether the body has ended. */
+function readBody(reading: Reading): boolean {
+  const { framing, waiting } = reading;
+  if (framing?.until === "chunks") return readChunks(reading);
+  const taken = take(reading, framing?.until === "length" ? framing.left : waiting.length);
+  keep(reading, taken);
+  if (framing?.until !== "length") return false;
+  framing.left -= taken.length;
+  return framing.left === 0;
+}
+
+/** Of RFC 9112 §7.1, each chunk once it is there whole; trailers are not read. */
+function readChunks(reading: Reading): boolean {
+  for (;;) {
+    const { waiting, size, limit } = reading;
+    const line_end = waiting.indexOf(CRLF);
+    if (line_end < 0 && waiting.length > MAX_CHUNK_LINE_CHARS) throw new BadAnswerError("endless chunk");
+    if (line_end < 0) return false;
+    const bytes = chunkSize(waiting.toString("latin1", 0, line_end));
+    if (bytes === 0) return readLastChunk(reading, line_end);
+    const begin = line_end + CRLF.length;
+    if (size + bytes > limit && waiting.length - begin >= limit - size) {
+      keep(reading, waiting.subarray(begin));
+      return true;
+    }
+    if (waiting.length < begin + bytes + CRLF.length) return false;
+    take(reading, begin);
+    keep(reading, take(reading, bytes));
+    take(reading, CRLF.length);
+  }
+}
+
+/** With a trailer, it is left: nothing can follow on this connection. */
+function readLastChunk(reading: Reading, line_end: number): boolean {
+  const rest = reading.waiting.subarray(line_end);
+  if (rest.equals(Buffer.from(CRLF + CRLF))) take(reading, reading.waiting.length);
+  return rest.indexOf(CRLF + CRLF) >= 0 || reading.waiting.length === 0;
 }
 
 interface Head {

@@ -175,7 +175,11 @@ function connectionOver(socket: Socket, onFree: (connection: Connection) => void
   const endEarly = (): void => {
     open = false;
     const words = "The connection was closed before the answer.";
-    end(pending?.heard ? Object.assign(new Error(words), { code: "ECONNRESET" }) : new ClosedBeforeAnswerError(words));
+    end(
+      pending?.heard
+        ? Object.assign(new Error(words), { code: "ECONNRESET" })
+        : new ClosedBeforeAnswerError(words),
+    );
   };
   socket.on("data", (chunk: Buffer) => {
     if (!pending) return close();

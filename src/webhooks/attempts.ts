@@ -4,8 +4,8 @@ import { prepared } from "../db/prepared.ts";
 import type { EventRow, WebhookDeliveryRow, WebhookEndpointRow } from "../db/schema.ts";
 import type { AttemptOutcome } from "./attempt.ts";
 
-/** Until an attempt whose outcome was never written, because the server died, is made again: longer than any takes. */
-const REDO_SECONDS = 60;
+/** After the time-out: when an attempt whose outcome was never written, because the server died, is made again. */
+const REDO_SECONDS = 15;
 const JITTER = 0.1;
 
 /** A delivery of which an attempt is due, or being made. */
@@ -32,7 +32,8 @@ export async function claimDue(
   if (due.length === 0) return due;
   const redo = key.now + app.config.webhooks.timeout_seconds + REDO_SECONDS;
   await beginAttempts(tx, { ...key, redo, max: attemptsOf(app), url: endpoint.url });
-  return due.map((one) => ({ ...one, attempts: Math.min(one.attempts + 1, attemptsOf(app)) }));
+  for (const one of due) one.attempts = Math.min(one.attempts + 1, attemptsOf(app));
+  return due;
 }
 
 /** Gives back a delivery whose attempt was not begun after all. */
@@ -152,20 +153,19 @@ const markDelivered = prepared((db, row: Recorded & { delivered_at: number }) =>
 );
 
 /** What was called off meanwhile stays so. */
-const markFailed = prepared(
-  (db, row: Recorded & Pick<WebhookDeliveryRow, "status" | "next_attempt_at">) =>
-    db
-      .updateTable("webhook_deliveries")
-      .set({
-        status: row.status,
-        response_status: row.response_status,
-        response_body: row.response_body,
-        error: row.error,
-        duration_ms: row.duration_ms,
-        next_attempt_at: row.next_attempt_at,
-      })
-      .where("id", "=", row.id)
-      .where("status", "=", "pending"),
+const markFailed = prepared((db, row: Recorded & Pick<WebhookDeliveryRow, "status" | "next_attempt_at">) =>
+  db
+    .updateTable("webhook_deliveries")
+    .set({
+      status: row.status,
+      response_status: row.response_status,
+      response_body: row.response_body,
+      error: row.error,
+      duration_ms: row.duration_ms,
+      next_attempt_at: row.next_attempt_at,
+    })
+    .where("id", "=", row.id)
+    .where("status", "=", "pending"),
 );
 
 const earliestPending = prepared((db, key: { endpoint_id: string }) =>

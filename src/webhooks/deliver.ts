@@ -5,7 +5,15 @@ import type { WebhookEndpointRow } from "../db/schema.ts";
 import { deferJob, finishJob, type Job } from "../jobs/queue.ts";
 import { writeOutcome } from "../jobs/run-job.ts";
 import { attemptOnce, openForAttempts } from "./attempt.ts";
-import { claimDue, type Due, earliestDue, giveBack, isExhausted, type Made, recordOutcome } from "./attempts.ts";
+import {
+  claimDue,
+  type Due,
+  earliestDue,
+  giveBack,
+  isExhausted,
+  type Made,
+  recordOutcome,
+} from "./attempts.ts";
 import { countEndings, type Ending, type Notice, noticeFor } from "./disable.ts";
 import { failPending } from "./pending.ts";
 
@@ -116,11 +124,7 @@ function endingsOf(app: App, made: Made[]): Ending[] {
 }
 
 /** Makes attempts until all are made, or it is time for another turn; what is on its way then goes on. */
-async function attemptAll(
-  line: Line,
-  signal: AbortSignal,
-  isMoreDue: () => Promise<boolean>,
-): Promise<void> {
+async function attemptAll(line: Line, signal: AbortSignal, isMoreDue: () => Promise<boolean>): Promise<void> {
   const begin = (): void => {
     for (const due of line.waiting.splice(0, LANES - line.in_flight)) {
       line.in_flight += 1;

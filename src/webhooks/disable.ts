@@ -25,7 +25,7 @@ export interface Notice {
 }
 
 /** What deliveries that ended, in their order, mean for an endpoint; `disable_after` of 0 never disables. */
-export function judge(before: number, endings: Ending[], disable_after: number): Verdict {
+function judge(before: number, endings: Ending[], disable_after: number): Verdict {
   const verdict: Verdict = { consecutive_failures: before, news: null };
   for (const { delivered } of endings) {
     verdict.consecutive_failures = delivered ? 0 : verdict.consecutive_failures + 1;

@@ -2,7 +2,8 @@ import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { insertRow } from "../db/prepared.ts";
 import type { EventRow, WebhookDeliveryRow, WebhookEndpointRow } from "../db/schema.ts";
-import { enqueue, finishJob, hasten, type Job } from "../jobs/queue.ts";
+import { hasten } from "../jobs/hasten.ts";
+import { enqueue, finishJob, type Job } from "../jobs/queue.ts";
 
 /** Makes a delivery of an event for each endpoint that asked for its type, and has the attempts begun. */
 export async function fanOutNow(app: App, job: Job<"fan_out_event">): Promise<void> {

@@ -63,11 +63,14 @@ describe("who sent it", () => {
     const answer = await send({ ...init, headers: { ...(init.headers as object), "x-api-key": "wrong" } });
     expect([answer.status, answer.body]).toEqual([200, { received: true }]);
   });
+});
 
-  test("an event that was signed 300 seconds ago counts", async () => {
-    expect((await send(desk.stripe.signed(event, { at: desk.app.now() - 300 }))).status).toBe(200);
-    expect((await desk.me()).plan).toBe("pro");
-  });
+test("an event that was signed 300 seconds ago counts", async () => {
+  await using desk = await billingDesk();
+  const [event] = desk.stripe.pay(await desk.page("/billing/checkout")) as [StripeEvent];
+  const init = desk.stripe.signed(event, { at: desk.app.now() - 300 });
+  expect((await desk.request("/billing/webhook", init)).status).toBe(200);
+  expect((await desk.me()).plan).toBe("pro");
 });
 
 describe("what means nothing here is fine", () => {

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import type { App } from "../../src/app.ts";
 import { messageOf } from "../../src/errors.ts";
-import { enqueue, finishJob, type Job, JOB_RULES, postponeJob } from "../../src/jobs/queue.ts";
+import { JOB_RULES } from "../../src/jobs/kinds.ts";
+import { enqueue, finishJob, type Job, postponeJob } from "../../src/jobs/queue.ts";
 import type { JobHandler, JobHandlers } from "../../src/jobs/run-job.ts";
 import { createWorker, type JobWorker } from "../../src/jobs/worker.ts";
 import { testApp } from "../support/app.ts";

@@ -1,4 +1,3 @@
-import { $ } from "bun";
 import { expect, test } from "bun:test";
 import { Webhook } from "standardwebhooks";
 import { recordEvent } from "../../src/webhooks/events.ts";
@@ -87,7 +86,8 @@ test("an event is delivered once, byte for byte, and verifies with standardwebho
   }
   const [, timestamp, v1] = /^t=(\d+),v1=([0-9a-f]{64})$/.exec(headers["service-signature"] ?? "") ?? [];
   const signed = Buffer.from(`${timestamp}.${body}`);
-  const byHand = await $`openssl dgst -sha256 -hmac ${secret} < ${signed}`.text();
+  const command = ["openssl", "dgst", "-sha256", "-hmac", secret];
+  const byHand = Bun.spawnSync(command, { stdin: signed }).stdout.toString();
   expect(byHand.trim().split(" ").at(-1)).toBe(v1 ?? "");
 
   expect(await deliveriesOf(t, id)).toMatchObject([
@@ -120,7 +120,14 @@ test("what fails is tried six times over the whole schedule, under the same id, 
   await passTime(t);
   expect(hooks.received.map(({ headers }) => headers["service-event-id"])).toEqual(Array(6).fill(event_id));
   expect(hooks.received.map(({ headers }) => headers["webhook-id"])).toEqual(Array(6).fill(event_id));
-  expect(hooks.received.map(({ headers }) => headers["service-delivery-attempt"])).toEqual([..."123456"]);
+  expect(hooks.received.map(({ headers }) => headers["service-delivery-attempt"])).toEqual([
+    "1",
+    "2",
+    "3",
+    "4",
+    "5",
+    "6",
+  ]);
   expect(new Set(hooks.received.map(({ body }) => body)).size).toBe(1);
   // Each is signed anew, for its own time.
   expect(new Set(hooks.received.map(({ headers }) => headers["service-signature"])).size).toBe(6);
@@ -154,7 +161,7 @@ test("an attempt and its next time are written down before the network call", as
   const now = t.app.now();
   await t.drain();
   expect(seen).toMatchObject([
-    { status: "pending", attempts: 1, last_attempt_at: now, next_attempt_at: now + 75 },
+    { status: "pending", attempts: 1, last_attempt_at: now, next_attempt_at: now + 30 },
   ]);
 });
 
@@ -285,8 +292,8 @@ test("three failed deliveries in a row warn the owner, five switch the endpoint 
   const owner = await t.as("ada@example.com");
   const { id } = await endpoint(owner, hooks.url);
   const subjects = async () =>
-    (await t.app.db.selectFrom("outgoing_mails").select("raw").orderBy("id").execute()).map(
-      ({ raw }) => /^Subject: (.*)$/m.exec(Buffer.from(raw ?? "").toString())?.[1]?.trim(),
+    (await t.app.db.selectFrom("outgoing_mails").select("raw").orderBy("id").execute()).map(({ raw }) =>
+      /^Subject: (.*)$/m.exec(Buffer.from(raw ?? "").toString())?.[1]?.trim(),
     );
   const failOnce = async (): Promise<void> => {
     await happen(t, owner);
@@ -345,7 +352,9 @@ test("what still waits when an endpoint is switched off by its failures is liste
     "failed http_500",
     "failed endpoint_disabled",
   ]);
-  expect(await t.app.db.selectFrom("jobs").select("kind").where("kind", "=", "deliver_webhooks").execute()).toEqual([]);
+  expect(
+    await t.app.db.selectFrom("jobs").select("kind").where("kind", "=", "deliver_webhooks").execute(),
+  ).toEqual([]);
 });
 
 test("an endpoint gets at most five at a time, and a hundred all the same", async () => {
@@ -367,7 +376,10 @@ test("an endpoint gets at most five at a time, and a hundred all the same", asyn
 test("of 500 endpoints of which half hang, the other half is served at once, and so are models", async () => {
   await using hooks = startReceiver();
   await using hanging = await startRawReceiver(() => undefined);
-  await using t = await testApp({ plans: { default: "team", team: { webhooks: 500 } }, webhooks: TO_LOOPBACK });
+  await using t = await testApp({
+    plans: { default: "team", team: { webhooks: 500 } },
+    webhooks: TO_LOOPBACK,
+  });
   const owner = await t.as("ada@example.com");
   const first = await endpoint(owner, hooks.url);
   const row = await endpointOf(t, first.id);
@@ -424,7 +436,9 @@ test("a delivery that waits when its account is deleted is never made", async ()
   t.clock.advance("1d");
   await t.drain();
   expect(hooks.received).toHaveLength(1);
-  expect(await t.app.db.selectFrom("jobs").select("id").where("kind", "=", "deliver_webhooks").execute()).toEqual([]);
+  expect(
+    await t.app.db.selectFrom("jobs").select("id").where("kind", "=", "deliver_webhooks").execute(),
+  ).toEqual([]);
   for (const table of ["events", "webhook_endpoints", "webhook_deliveries"] as const)
     expect(await t.app.db.selectFrom(table).selectAll().execute()).toEqual([]);
 });
@@ -454,7 +468,13 @@ test("an attempt whose outcome was never written is made again under the same id
   const event_id = await happen(t, owner);
   // As a server leaves it that was killed in the middle of the last attempt.
   await t.app.write(async (tx) => {
-    const row = { id: Bun.randomUUIDv7(), endpoint_id: id, event_id, status: "pending" as const, attempts: 2 };
+    const row = {
+      id: Bun.randomUUIDv7(),
+      endpoint_id: id,
+      event_id,
+      status: "pending" as const,
+      attempts: 2,
+    };
     const empty = { response_status: null, response_body: null, error: null, duration_ms: null };
     const times = { created: t.app.now(), last_attempt_at: t.app.now(), delivered_at: null };
     const url = hooks.url;

@@ -116,9 +116,5 @@ export function deliveriesOf(t: TestApp, endpoint_id: string) {
 }
 
 export function endpointOf(t: TestApp, id: string) {
-  return t.app.db
-    .selectFrom("webhook_endpoints")
-    .selectAll()
-    .where("id", "=", id)
-    .executeTakeFirstOrThrow();
+  return t.app.db.selectFrom("webhook_endpoints").selectAll().where("id", "=", id).executeTakeFirstOrThrow();
 }

@@ -78,7 +78,11 @@ describe("the answer", () => {
       `HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nFFFFFF\r\n${"x".repeat(5_000)}`,
       `200 ${"x".repeat(1_000)}`,
     ],
-    ["whose chunks are broken", "HTTP/1.1 500 Oh\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nzz\r\n", "500 abc"],
+    [
+      "whose chunks are broken",
+      "HTTP/1.1 500 Oh\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nzz\r\n",
+      "500 abc",
+    ],
   ];
   test.each(good)("is read %s", async (_name, text, expected) => {
     expect(await post(text)).toBe(expected);
