@@ -80,7 +80,14 @@ async function currentSubscription(app: App, user: UserRow): Promise<Held | null
     const account = await billingAccount(tx, user.id);
     if (account) await takeOver(app, tx, account, standing);
   });
+  if (!standing.held && standing.resting) throw restingSubscription();
   return standing.held;
+}
+
+function restingSubscription(): AppError {
+  return new AppError("already_subscribed", "Your account has a subscription that is paused or not paid.", {
+    fix: "POST /billing/portal resumes it, pays for it or cancels it.",
+  });
 }
 
 async function ensureAccount(app: App, user: UserRow): Promise<BillingAccountRow> {

@@ -9,6 +9,8 @@ import { askIfKnown, type Stripe } from "./stripe.ts";
 
 /** While a payment is late Stripe tries again for some time, and the plan stays. */
 const LIVE = new Set(["active", "trialing", "past_due"]);
+/** It gives no plan any more, and never will again. */
+const ENDED = new Set(["canceled", "incomplete_expired"]);
 /** Far more than one customer ever has. */
 const MAX_SUBSCRIPTIONS = 100;
 
@@ -33,6 +35,8 @@ export interface Held {
 interface Standing {
   there: boolean;
   held: Held | null;
+  /** Whether there is one that gives no plan now and may come back: paused, unpaid, or not paid for yet. */
+  resting: boolean;
 }
 
 /** Asked anew every time: events come late, twice and in any order, and in the words of any version of the interface. */
@@ -41,14 +45,16 @@ export async function readStanding(app: App, account: BillingAccountRow): Promis
   const found = await askIfKnown(app, (stripe) =>
     stripe.subscriptions.list({ customer, status: "all", limit: MAX_SUBSCRIPTIONS }),
   );
-  const live = (found?.data ?? []).filter(({ status }) => LIVE.has(status));
+  const known = found?.data ?? [];
+  const live = known.filter(({ status }) => LIVE.has(status));
+  const resting = known.some(({ status }) => !LIVE.has(status) && !ENDED.has(status));
   const all = live
     .flatMap((subscription) => heldOf(app.config, subscription))
     // One for something that is not sold here is none of ours, but if its price was one of ours before.
     .filter((held) => held.plan !== null || held.subscription_id === subscription_id);
   // The newest comes first; a larger plan counts before a newer one.
   const [held = null] = all.sort((a, b) => rankOf(b.plan) - rankOf(a.plan));
-  return { there: held !== null || !(await isDeleted(app, customer)), held };
+  return { there: held !== null || !(await isDeleted(app, customer)), held, resting };
 }
 
 /** Writes down what Stripe says, and moves the account to the plan that follows from it. */

@@ -162,8 +162,9 @@ function columnsOf({ url, event_types, enabled, description }: EndpointSettings)
     ...(url === undefined ? {} : { url }),
     ...(event_types === undefined ? {} : { event_types: JSON.stringify(withoutStar(event_types)) }),
     ...(enabled === undefined ? {} : { enabled: enabled ? 1 : 0 }),
-    // Whoever switches it on begins anew.
-    ...(enabled === true ? { consecutive_failures: 0, disabled_reason: null } : {}),
+    // Whoever switches it on begins anew; one that its owner switches off is not switched on by a larger plan.
+    ...(enabled === undefined ? {} : { disabled_reason: null }),
+    ...(enabled === true ? { consecutive_failures: 0 } : {}),
     ...(description === undefined ? {} : { description }),
   };
 }

@@ -229,6 +229,20 @@ describe("what a subscription means", () => {
     expect((await desk.me()).plan).toBe("pro");
   });
 
+  test.each(["paused", "unpaid", "incomplete"])(
+    "one that is %s is not joined by a second one",
+    async (status) => {
+      await using desk = await billingDesk();
+      await desk.subscribe();
+      await desk.deliver(desk.stripe.change(held(desk), { status }));
+      const { body } = await desk.ada.post("/billing/checkout", { plan: "pro" });
+      expect([body.code, body.fix]).toEqual([
+        "already_subscribed",
+        expect.stringContaining("/billing/portal"),
+      ]);
+    },
+  );
+
   test("a smaller plan begins when the period that is paid for has ended", async () => {
     await using desk = await billingDesk();
     await desk.subscribe({ plan: "team" });

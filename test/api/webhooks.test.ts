@@ -259,6 +259,15 @@ describe("changing an endpoint", () => {
     });
   });
 
+  test("one that its owner switches off is off for no other reason any more", async () => {
+    await using t = await hookDesk();
+    const { id } = await t.hook();
+    const rested = { enabled: 0, disabled_reason: "Beyond the plan" };
+    await t.app.db.updateTable("webhook_endpoints").set(rested).where("id", "=", id).execute();
+    const { body } = await t.ada.patch(`/v1/webhooks/${id}`, { enabled: false });
+    expect(body).toMatchObject({ enabled: false, disabled_reason: null });
+  });
+
   test("switching on one that is on forgets its failures too", async () => {
     await using t = await hookDesk();
     const { id } = await t.hook();
