@@ -34,14 +34,19 @@ type Framing = { until: "length"; left: number } | { until: "chunks" } | { until
 
 /** `limit`: bytes of the body that are wanted. */
 export function createAnswerReader(limit: number): AnswerReader {
-  const reading: Reading = { waiting: Buffer.alloc(0), body: [], size: 0, limit };
+  const reading: Reading = { waiting: Buffer.alloc(0), came: 0, body: [], size: 0, limit };
   let ended = false;
   return {
     push(chunk) {
+      reading.came += chunk.length;
       reading.waiting = reading.waiting.length === 0 ? chunk : Buffer.concat([reading.waiting, chunk]);
-      if (!reading.head && !readHead(reading)) return false;
+      if (!reading.head && !readHead(reading)) {
+        if (reading.came > MAX_HEAD_BYTES) throw new BadAnswerError("endless head");
+        return false;
+      }
       ended = readBody(reading);
-      return ended || reading.size >= limit;
+      // What is no body counts as well: trailers, and all that may stand between the chunks.
+      return ended || reading.size >= limit || reading.came > limit + MAX_HEAD_BYTES;
     },
     answer() {
       const { head, body } = reading;
@@ -54,6 +59,8 @@ export function createAnswerReader(limit: number): AnswerReader {
 interface Reading {
   /** Came, and is not read yet. */
   waiting: Buffer;
+  /** Bytes that came in all. */
+  came: number;
   head?: Head;
   framing?: Framing;
   body: Buffer[];

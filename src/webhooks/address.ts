@@ -5,7 +5,7 @@ import { allowedByOperator, BlockedAddressError, type DialTarget, judgeHost } fr
 
 const PATH = "body.url";
 /** What reads the same to everybody: a URL parser drops or mends the rest without a word. */
-const WEB_URL = /^https?:\/\/[^\s\p{C}\\#]+$/iu;
+const WEB_URL = /^https?:\/\/[^\s\p{C}\\#@/?]+(?:[/?][^\s\p{C}\\#]*)?$/iu;
 /** Never on the public internet: RFC 6761, 6762, 7686, 8375, and `internal` as ICANN reserved it. */
 const RESERVED_NAME = /(^|\.)(local|internal|localhost|home\.arpa|onion)$/;
 

@@ -112,7 +112,7 @@ async function nextDue(
   { endpoint, hand }: { endpoint: WebhookEndpointRow; hand: Hand },
 ): Promise<Due[]> {
   if (endpoint.enabled === 0) await failPending(tx, endpoint.id);
-  const limit = hand.in_flight === 0 ? hand.size : LANES - hand.in_flight;
+  const limit = hand.in_flight < LANES ? hand.size : 0;
   return endpoint.enabled === 1 && hand.may_claim ? claimDue(app, tx, { endpoint, limit }) : [];
 }
 
@@ -139,7 +139,9 @@ async function attemptAll(line: Line, signal: AbortSignal, isMoreDue: () => Prom
   begin();
   for (;;) {
     const done = await idleWithin(line, signal);
-    line.size = done ? Math.min(MAX_TURN, line.size * RAMP) : LANES;
+    // With one that hangs, as many as the others got done in the meantime.
+    const base = done ? line.size : line.made.length;
+    line.size = Math.max(LANES, Math.min(MAX_TURN, base * RAMP));
     if (done || signal.aborted || line.made.length + line.waiting.length > 0) return;
     if (line.in_flight < LANES && (await isMoreDue())) return;
   }

@@ -162,6 +162,8 @@ describe("the address", () => {
     ["nothing", "", "invalid_url"],
     ["a user name", "https://ada@public.example.com/", "invalid_url"],
     ["a password", "https://ada:secret@public.example.com/", "invalid_url"],
+    ["an empty user name", "https://@public.example.com/", "invalid_url"],
+    ["an empty user name and password", "https://:@public.example.com/", "invalid_url"],
     ["a fragment", "https://public.example.com/#top", "invalid_url"],
     ["an empty fragment", "https://public.example.com/#", "invalid_url"],
     ["a blank", "https://public.example.com/a b", "invalid_url"],
