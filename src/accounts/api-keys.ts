@@ -4,7 +4,7 @@ import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
 import type { UserRow } from "../db/schema.ts";
 import { AppError, messageOf } from "../errors.ts";
-import { checkApiKeyFormat, hashApiKey, mintApiKey } from "../lib/secrets.ts";
+import { checkApiKeyFormat, hashSecret, mintApiKey } from "../lib/secrets.ts";
 import { prepareKeyLetter } from "./account-mail.ts";
 import { livingUser, normalizeEmail, type User, userOfEmail } from "./accounts.ts";
 import { checkedName } from "./profile.ts";
@@ -115,7 +115,7 @@ export async function ownerOfApiKey(
   client: () => string,
 ): Promise<KeyOwner | undefined> {
   if (!checkApiKeyFormat(key)) return undefined;
-  const [row] = await ownerOfKey(app.db, { hash: hashApiKey(key) });
+  const [row] = await ownerOfKey(app.db, { hash: hashSecret(key) });
   if (!row) return undefined;
   const { key_id, last_used_at, ...user } = row;
   if (app.now() - (last_used_at ?? 0) >= LAST_USED_EVERY_SECONDS) touchKey(app, key_id, client());

@@ -5,7 +5,7 @@ import { jsonMember } from "../db/json-member.ts";
 import { invalid } from "../errors.ts";
 import { revokeTokens } from "../integrations/revoke.ts";
 import { eraseLater } from "../jobs/erase.ts";
-import type { SegmentRange } from "../lib/segments.ts";
+import { rangesOf } from "../lib/segments.ts";
 import { normalizeEmail, type User } from "./accounts.ts";
 import { refuseWithoutPassword } from "./passwords.ts";
 
@@ -110,15 +110,5 @@ async function deleteMessages(app: App, tx: Db, user: User): Promise<void> {
     .returning(["segment", "segment_offset", "size"])
     .execute();
   await tx.deleteFrom("messages").where("user_id", "=", user.id).execute();
-  await eraseLater(app, tx, [...files, ...mails].flatMap(rangeOf));
-}
-
-interface Stored {
-  segment: number | null;
-  segment_offset: number | null;
-  size: number;
-}
-
-function rangeOf({ segment, segment_offset: offset, size }: Stored): SegmentRange[] {
-  return segment === null || offset === null ? [] : [{ segment, offset, size }];
+  await eraseLater(app, tx, [...files, ...mails].flatMap(rangesOf));
 }

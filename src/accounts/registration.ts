@@ -1,8 +1,7 @@
-import { createHash } from "node:crypto";
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import type { PendingPasswordRow, UserRow } from "../db/schema.ts";
-import { equalBytes, randomToken } from "../lib/secrets.ts";
+import { equalBytes, hashSecret, randomToken } from "../lib/secrets.ts";
 import type { User } from "./accounts.ts";
 
 const TOKEN_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -37,7 +36,7 @@ export async function keepPending(
     user_id: user.id,
     password_hash,
     name,
-    token_hash: hashOf(token),
+    token_hash: hashSecret(token),
     client,
     created: app.now(),
   };
@@ -89,10 +88,6 @@ export async function dropPending(tx: Db, user_id: string): Promise<void> {
 
 /** The address counts only for a client that keeps no token: one with a wrong token is another client. */
 function isSameClient(pending: PendingPasswordRow, { tokens, client }: RegistrationProof): boolean {
-  if (tokens.length > 0) return tokens.some((token) => equalBytes(hashOf(token), pending.token_hash));
+  if (tokens.length > 0) return tokens.some((token) => equalBytes(hashSecret(token), pending.token_hash));
   return client !== "" && client === pending.client;
-}
-
-function hashOf(token: string): string {
-  return createHash("sha256").update(token).digest("hex");
 }

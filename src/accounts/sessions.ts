@@ -1,8 +1,7 @@
-import { createHash } from "node:crypto";
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import type { SessionRow, UserRow } from "../db/schema.ts";
-import { equalBytes, randomToken } from "../lib/secrets.ts";
+import { equalBytes, hashSecret, randomToken } from "../lib/secrets.ts";
 
 const TOKEN_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 /** 258 bits. */
@@ -25,7 +24,7 @@ export async function startSession(app: App, tx: Db, signIn: SignIn): Promise<st
   const token = randomToken(TOKEN_CHARS, TOKEN_ALPHABET);
   const now = app.now();
   const row: SessionRow = {
-    id: idOf(token),
+    id: hashSecret(token),
     user_id: signIn.user_id,
     created: now,
     expires: now + sessionSeconds(app),
@@ -48,7 +47,7 @@ export async function findSession(
   const session = await app.db
     .selectFrom("sessions")
     .selectAll()
-    .where("id", "=", idOf(token))
+    .where("id", "=", hashSecret(token))
     .where("expires", ">", app.now())
     .executeTakeFirst();
   if (!session) return undefined;
@@ -65,7 +64,7 @@ export async function findSession(
 export async function endSession(app: App, value: string): Promise<void> {
   const token = tokenOf(app, value);
   if (token === undefined) return;
-  await app.write((tx) => tx.deleteFrom("sessions").where("id", "=", idOf(token)).execute());
+  await app.write((tx) => tx.deleteFrom("sessions").where("id", "=", hashSecret(token)).execute());
 }
 
 /** Signs the user out everywhere, but for the session `keep`. */
@@ -86,8 +85,4 @@ function tokenOf(app: App, value: string): string | undefined {
 
 function macOf(app: App, token: string): string {
   return app.secrets.hmac("session", token).subarray(0, MAC_BYTES).toString("base64url");
-}
-
-function idOf(token: string): string {
-  return createHash("sha256").update(token).digest("hex");
 }

@@ -5,10 +5,10 @@ import type { App } from "../app.ts";
 import { programPath } from "../config.ts";
 import type { ConnectionRow } from "../db/schema.ts";
 import { AppError, invalid } from "../errors.ts";
-import { slugOf } from "../lib/slug.ts";
 import { isStillAt } from "./connections.ts";
 import { isProgramUrl, mayUse, noSuchProgram, type Program, programAt } from "./programs.ts";
 import { openSealed } from "./sealed.ts";
+import { toolServerName } from "./targets.ts";
 
 const CHANGED = "The connection was changed or deleted meanwhile. Ask again.";
 
@@ -21,7 +21,7 @@ export function mcpServerOf(app: App, row: ConnectionRow, token: HttpTransport["
   const transport = isProgramUrl(base_url)
     ? stdioTransport(app, row, base_url)
     : httpTransport(app, row, token);
-  return { id, label, target: `mcp:${slugOf(label)}`, transport };
+  return { id, label, target: `mcp:${toolServerName(label)}`, transport };
 }
 
 function httpTransport(app: App, row: ConnectionRow, token: HttpTransport["token"]): HttpTransport {

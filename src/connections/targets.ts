@@ -61,7 +61,7 @@ function toolServers(rows: ConnectionRow[]): Target[] {
   return rows
     .filter(({ kind }) => kind === "mcp")
     .map((connection) => {
-      const slug = nameOf(connection.label);
+      const slug = toolServerName(connection.label);
       let name = `mcp:${slug}`;
       for (let number = 2; taken.has(name); number += 1) name = `mcp:${slug}-${number}`;
       taken.add(name);
@@ -69,7 +69,8 @@ function toolServers(rows: ConnectionRow[]): Target[] {
     });
 }
 
-function nameOf(label: string): string {
+/** What a tool server is called; see `toolServers` for several of one label. */
+export function toolServerName(label: string): string {
   const slug = cutSlug(slugOf(label), MAX_NAME_CHARS);
   return /^[a-z]/.test(slug) ? slug : cutSlug(`server-${slug}`, MAX_NAME_CHARS);
 }

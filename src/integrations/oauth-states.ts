@@ -1,8 +1,8 @@
-import { createHash } from "node:crypto";
 import type { App } from "../app.ts";
 import type { OAuthServer } from "../connections/sealed.ts";
 import type { Db } from "../db/database.ts";
 import type { OAuthStateRow, UserRow } from "../db/schema.ts";
+import { hashSecret } from "../lib/secrets.ts";
 
 /** How long a consent page may stay open. */
 export const STATE_SECONDS = 600;
@@ -33,14 +33,14 @@ export interface ReturningBrowser {
 }
 
 export async function keepState(app: App, user: UserRow, given: NewState): Promise<void> {
-  const state_hash = hashOf(given.state);
+  const state_hash = hashSecret(given.state);
   const row: OAuthStateRow = {
     state_hash,
     user_id: user.id,
     provider: given.provider,
     connection_id: given.connection_id,
     sealed: app.secrets.seal(JSON.stringify(given.trip), state_hash),
-    cookie_hash: given.cookie === null ? null : hashOf(given.cookie),
+    cookie_hash: given.cookie === null ? null : hashSecret(given.cookie),
     created: app.now(),
   };
   await app.write(async (tx) => {
@@ -63,7 +63,7 @@ export async function takeState(
   state: string,
   browser: ReturningBrowser,
 ): Promise<(RoundTrip & { row: OAuthStateRow }) | undefined> {
-  const state_hash = hashOf(state);
+  const state_hash = hashSecret(state);
   // A look first: strangers who guess must not make the database write.
   const known = await app.db
     .selectFrom("oauth_states")
@@ -82,7 +82,7 @@ export async function takeState(
 /** A consent page that somebody else was lured to must not end in the lurer's account. */
 function isSameBrowser(row: OAuthStateRow, { cookie, user_id }: ReturningBrowser): boolean {
   return (
-    (row.cookie_hash === null || row.cookie_hash === hashOf(cookie)) &&
+    (row.cookie_hash === null || row.cookie_hash === hashSecret(cookie)) &&
     (user_id === null || user_id === row.user_id)
   );
 }
@@ -96,9 +96,4 @@ async function dropOldest(tx: Db, user: UserRow): Promise<void> {
     .execute();
   const surplus = open.slice(MAX_OPEN_STATES - 1).map(({ state_hash }) => state_hash);
   if (surplus.length > 0) await tx.deleteFrom("oauth_states").where("state_hash", "in", surplus).execute();
-}
-
-/** The random 256 bits need no slow hash. */
-function hashOf(secret: string): string {
-  return createHash("sha256").update(secret).digest("hex");
 }

@@ -78,7 +78,7 @@ function lostKey(file: string): AppError {
 export function mintApiKey(): { key: string; hash: string; prefix: string; last4: string } {
   const random = randomToken(KEY_RANDOM_CHARS, BASE62);
   const key = `${KEY_PREFIX}${random}${keyChecksum(random)}`;
-  return { key, hash: hashApiKey(key), prefix: key.slice(0, KEY_PREFIX.length + 4), last4: key.slice(-4) };
+  return { key, hash: hashSecret(key), prefix: key.slice(0, KEY_PREFIX.length + 4), last4: key.slice(-4) };
 }
 
 /** Whether the form and the check characters fit, so that a typing error never reaches the database. */
@@ -90,9 +90,9 @@ export function checkApiKeyFormat(key: string): boolean {
   return key.endsWith(keyChecksum(random));
 }
 
-/** SHA-256 in hex. The key has 238 random bits, so a slow hash would add nothing. */
-export function hashApiKey(key: string): string {
-  return createHash("sha256").update(key).digest("hex");
+/** SHA-256 in hex, for keys and tokens of our own: of so many random bits a slow hash would add nothing. */
+export function hashSecret(secret: string): string {
+  return createHash("sha256").update(secret).digest("hex");
 }
 
 /** `length` characters, each one of `alphabet` (2 to 256 characters) with exactly the same chance. */

@@ -13,6 +13,16 @@ export interface SegmentRange {
   size: number;
 }
 
+/** Where a row says that its bytes lie: one range at the most, none for bytes that are not in the segments. */
+export function rangesOf(stored: {
+  segment: number | null;
+  segment_offset: number | null;
+  size: number;
+}): SegmentRange[] {
+  const { segment, segment_offset: offset, size } = stored;
+  return segment === null || offset === null ? [] : [{ segment, offset, size }];
+}
+
 /**
  * Append-only files for what is too large to go through the database's log twice. Only what a committed row
  * names counts, so that a crash, or a commit that fails, leaves nothing to mend.

@@ -9,7 +9,7 @@ import type { Authority, InboxRow, MessageRow, UserRow } from "../db/schema.ts";
 import { hasRoom } from "../inboxes/room.ts";
 import { enqueue, isLaneBusy, type Job } from "../jobs/queue.ts";
 import { recordState } from "./events.ts";
-import { storeBytes } from "./stored-bytes.ts";
+import { NO_BYTES, storeBytes } from "./stored-bytes.ts";
 
 /** Subjects are stored to this length; a longer one is cut. */
 const MAX_SUBJECT_CHARS = 500;
@@ -204,7 +204,7 @@ export async function storeFiles(
   tx: Db,
   stored: { message_id: string; direction: "in" | "out"; files: IncomingFile[]; without_bytes?: boolean },
 ): Promise<void> {
-  const gone = { bytes: null, segment: null, segment_offset: null, purged_at: app.now() };
+  const gone = { ...NO_BYTES, purged_at: app.now() };
   for (const file of stored.files) {
     await tx
       .insertInto("attachments")

@@ -1,4 +1,5 @@
 import type { App } from "../app.ts";
+import { rangesOf } from "../lib/segments.ts";
 
 /** Larger ones go to the segments: the database would write them twice, to its log and to its file. */
 const MAX_INLINE_BYTES = 16 * 1024;
@@ -10,9 +11,12 @@ export interface StoredBytes {
   segment_offset: number | null;
 }
 
+/** Of what was purged, or never kept. */
+export const NO_BYTES: StoredBytes = { bytes: null, segment: null, segment_offset: null };
+
 /** For a row of the open transaction: its commit syncs the bytes first. */
 export function storeBytes(app: App, bytes: Uint8Array): StoredBytes {
-  if (bytes.byteLength <= MAX_INLINE_BYTES) return { bytes, segment: null, segment_offset: null };
+  if (bytes.byteLength <= MAX_INLINE_BYTES) return { ...NO_BYTES, bytes };
   const { segment, offset } = app.segments.append(bytes);
   return { bytes: null, segment, segment_offset: offset };
 }
@@ -22,7 +26,6 @@ export async function readBytes(
   app: App,
   stored: StoredBytes & { size: number },
 ): Promise<Uint8Array | null> {
-  const { bytes, segment, segment_offset: offset, size } = stored;
-  if (bytes !== null || segment === null || offset === null) return bytes;
-  return app.segments.read({ segment, offset, size });
+  const [range] = rangesOf(stored);
+  return stored.bytes !== null || !range ? stored.bytes : app.segments.read(range);
 }

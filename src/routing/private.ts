@@ -3,8 +3,8 @@ import { hasEarlierMessages } from "../conversations/conversations.ts";
 import type { Db } from "../db/database.ts";
 import type { MessageRow } from "../db/schema.ts";
 import { eraseLater } from "../jobs/erase.ts";
-import type { SegmentRange } from "../lib/segments.ts";
-import type { StoredBytes } from "../messages/stored-bytes.ts";
+import { rangesOf, type SegmentRange } from "../lib/segments.ts";
+import { NO_BYTES } from "../messages/stored-bytes.ts";
 import type { Command } from "./command.ts";
 import { type StepDraft, warning } from "./steps.ts";
 
@@ -62,8 +62,6 @@ export async function forgetMaterial(app: App, tx: Db, message: MessageRow): Pro
   await eraseLater(app, tx, ranges);
 }
 
-const NO_BYTES = { bytes: null, segment: null, segment_offset: null };
-
 async function forgetFiles(tx: Db, message_id: string, purged_at: number): Promise<SegmentRange[]> {
   const files = await tx
     .selectFrom("attachments")
@@ -75,7 +73,7 @@ async function forgetFiles(tx: Db, message_id: string, purged_at: number): Promi
     .set({ ...NO_BYTES, purged_at })
     .where("message_id", "=", message_id)
     .execute();
-  return files.flatMap(rangeOf);
+  return files.flatMap(rangesOf);
 }
 
 /** Unless it came to another inbox as well, or is tried again by another message. */
@@ -102,10 +100,5 @@ async function forgetMail(
     .set({ ...NO_BYTES, purged_at })
     .where("id", "=", raw_mail_id)
     .execute();
-  return mails.flatMap(rangeOf);
-}
-
-function rangeOf(stored: Omit<StoredBytes, "bytes"> & { size: number }): SegmentRange[] {
-  const { segment, segment_offset: offset, size } = stored;
-  return segment === null || offset === null ? [] : [{ segment, offset, size }];
+  return mails.flatMap(rangesOf);
 }

@@ -9,7 +9,7 @@ import {
   base32Token,
   checkApiKeyFormat,
   equalBytes,
-  hashApiKey,
+  hashSecret,
   loadMasterKey,
   mintApiKey,
   randomToken,
@@ -142,7 +142,7 @@ test("mints API keys of the documented form", () => {
   expect(minted.prefix).toBe(minted.key.slice(0, 12));
   expect(minted.last4).toBe(minted.key.slice(-4));
   expect(minted.hash).toBe(createHash("sha256").update(minted.key).digest("hex"));
-  expect(hashApiKey(minted.key)).toBe(minted.hash);
+  expect(hashSecret(minted.key)).toBe(minted.hash);
   expect(checkApiKeyFormat(minted.key)).toBe(true);
   expect(mintApiKey().key).not.toBe(minted.key);
 });
