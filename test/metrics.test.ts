@@ -85,7 +85,8 @@ describe("what happens is counted:", () => {
     const half = async () => {
       const client = open.use(await rawClient(room.door));
       await upToData(client, "eve@example.net", [room.inbox.address]);
-      await client.writePieces([Buffer.from(`From: eve@example.net\r\n\r\n${"x".repeat(17_900)}\r\n`)]);
+      const lines = Array.from({ length: 39 }, () => Buffer.from("A line of text.\r\n".repeat(29)));
+      await client.writePieces([Buffer.from("From: eve@example.net\r\n\r\n"), ...lines]);
       return client;
     };
     const clients = await Promise.all(Array.from({ length: 9 }, half));

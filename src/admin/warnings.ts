@@ -1,6 +1,7 @@
 import type { App } from "../app.ts";
 import type { Config } from "../config.ts";
 import { heldKinds } from "../jobs/holds.ts";
+import { inNetworks } from "../lib/networks.ts";
 
 /** What is allowed, and yet seldom meant on a server that others write to. */
 export function cautionsOf({ outbound, smtp, metrics }: Config): string[] {
@@ -11,7 +12,16 @@ export function cautionsOf({ outbound, smtp, metrics }: Config): string[] {
     ...(outbound.mode === "capture" ? [CAPTURED] : []),
     ...(outbound.mode !== "capture" && !smtp.hostname.includes(".") ? [nameless] : []),
     ...(open ? [OPEN_FIGURES] : []),
+    ...believedRelays(smtp).map(
+      (relay) =>
+        `smtp.trusted_relays has ${relay}, and smtp.trusted_networks has it too: every mail from there is believed, whoever wrote it. Take it out of smtp.trusted_networks.`,
+    ),
   ];
+}
+
+/** All that a relay passes on comes from its address. */
+function believedRelays({ trusted_relays, trusted_networks }: Config["smtp"]): string[] {
+  return trusted_relays.filter((entry) => inNetworks(entry.split(/[/=]/)[0] ?? "", trusted_networks));
 }
 
 const CAPTURED =

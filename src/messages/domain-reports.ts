@@ -6,6 +6,8 @@ import type { MailHeaders } from "../mail/headers.ts";
 
 /** Of a small server they take a few KB. */
 const MAX_UNPACKED_BYTES = 2_097_152;
+/** A report is one; some providers add words or a picture. */
+const MAX_FILES = 4;
 const MAX_NAME_CHARS = 100;
 /** Anybody can write one. */
 const LINES = { limit: 60, window_seconds: 3_600 };
@@ -33,7 +35,7 @@ export async function takeDomainReport(
 ): Promise<boolean> {
   if (!looksLikeReport(headers)) return false;
   const parsed = await app.parser.parse(raw);
-  const files = parsed.ok ? parsed.mail.attachments : [];
+  const files = parsed.ok ? parsed.mail.attachments.slice(0, MAX_FILES) : [];
   const summary = files.map(({ bytes }) => summaryOf(bytes)).find((one) => one !== undefined);
   if (summary && app.limiter.take("domain-reports", LINES).ok)
     app.log.info({ ...summary }, `a ${summary.report === "tls" ? "TLS" : "DMARC"} report came in`);

@@ -182,6 +182,21 @@ describe("a report about a domain of ours", () => {
     expect(await room.outgoing()).toHaveLength(1);
   });
 
+  test("is not looked for in a heap of files, each of which would take time to unpack", async () => {
+    const file = (content: string) => ({
+      filename: "r.gz",
+      content_type: "application/gzip",
+      content: gzipSync(content),
+    });
+    const attachments = [...Array.from({ length: 10 }, () => file("nothing")), file(DMARC)];
+    const subject = "Report Domain: mw.test";
+    const raw = rawMail({ from: "eve@example.net", to: "postmaster@mw.test", subject, attachments });
+    const before = (await room.outgoing()).length;
+    expect(await take(raw)).toStartWith("250");
+    expect(logged().filter((fields) => "report" in fields)).toEqual([]);
+    expect(await room.outgoing()).toHaveLength(before + 1);
+  });
+
   test("fills no log, however many of them come", async () => {
     for (let count = 0; count < 70; count++) await take(single("text/xml", Buffer.from(DMARC)));
     expect(logged().filter((fields) => "report" in fields).length).toBeLessThanOrEqual(60);
