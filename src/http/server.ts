@@ -24,6 +24,7 @@ import { API_VERSION } from "../version.ts";
 import { problemOf, STATUS } from "./errors.ts";
 import { badJson } from "./body.ts";
 import { corsHook } from "./cors.ts";
+import { dashboardRoutes } from "./dashboard.ts";
 import { docsRoutes } from "./docs.ts";
 import { type Health, healthRoutes } from "./health.ts";
 import { allowedMethods, clientAddress, requestId } from "./request.ts";
@@ -68,6 +69,7 @@ export function createHttp(app: App, health: Health) {
     })
     .use(healthRoutes(health))
     .use(docsRoutes(() => root.routes))
+    .use(dashboardRoutes())
     .use(routingRoutes(app))
     .use(messageRoutes(app))
     .use(inboxRoutes(app))
