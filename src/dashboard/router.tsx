@@ -40,13 +40,106 @@ const signedIn = createRoute({
   component: Shell,
 });
 
-const activity = createRoute({
-  getParentRoute: () => signedIn,
-  path: "/",
-  component: lazyRouteComponent(() => import("./pages/activity/activity.tsx"), "Activity"),
-});
+/** The pages, each loaded when it is first opened. */
+const pages = [
+  createRoute({
+    getParentRoute: () => signedIn,
+    path: "/",
+    component: lazyRouteComponent(() => import("./pages/activity/activity.tsx"), "Activity"),
+  }),
+  createRoute({
+    getParentRoute: () => signedIn,
+    path: "/messages/$message_id",
+    component: lazyRouteComponent(() => import("./pages/activity/message.tsx"), "Message"),
+  }),
+  createRoute({
+    getParentRoute: () => signedIn,
+    path: "/conversations",
+    component: lazyRouteComponent(() => import("./pages/conversations/conversations.tsx"), "Conversations"),
+  }),
+  createRoute({
+    getParentRoute: () => signedIn,
+    path: "/conversations/$conversation_id",
+    component: lazyRouteComponent(() => import("./pages/conversations/conversation.tsx"), "Conversation"),
+  }),
+  createRoute({
+    getParentRoute: () => signedIn,
+    path: "/inboxes",
+    component: lazyRouteComponent(() => import("./pages/inboxes/inboxes.tsx"), "Inboxes"),
+  }),
+  createRoute({
+    getParentRoute: () => signedIn,
+    path: "/inboxes/$inbox_id",
+    component: lazyRouteComponent(() => import("./pages/inboxes/inbox.tsx"), "Inbox"),
+  }),
+  createRoute({
+    getParentRoute: () => signedIn,
+    path: "/contexts",
+    component: lazyRouteComponent(() => import("./pages/contexts/contexts.tsx"), "Contexts"),
+  }),
+  createRoute({
+    getParentRoute: () => signedIn,
+    path: "/contexts/$context_id",
+    component: lazyRouteComponent(() => import("./pages/contexts/context.tsx"), "Context"),
+  }),
+  createRoute({
+    getParentRoute: () => signedIn,
+    path: "/connections",
+    component: lazyRouteComponent(() => import("./pages/connections/connections.tsx"), "Connections"),
+  }),
+  createRoute({
+    getParentRoute: () => signedIn,
+    path: "/connections/$connection_id",
+    component: lazyRouteComponent(() => import("./pages/connections/connection.tsx"), "Connection"),
+  }),
+  createRoute({
+    getParentRoute: () => signedIn,
+    path: "/recipes",
+    component: lazyRouteComponent(() => import("./pages/recipes/recipes.tsx"), "Recipes"),
+  }),
+  createRoute({
+    getParentRoute: () => signedIn,
+    path: "/domains",
+    component: lazyRouteComponent(() => import("./pages/domains/domains.tsx"), "Domains"),
+  }),
+  createRoute({
+    getParentRoute: () => signedIn,
+    path: "/webhooks",
+    component: lazyRouteComponent(() => import("./pages/webhooks/webhooks.tsx"), "Webhooks"),
+  }),
+  createRoute({
+    getParentRoute: () => signedIn,
+    path: "/webhooks/$endpoint_id",
+    component: lazyRouteComponent(() => import("./pages/webhooks/endpoint.tsx"), "Endpoint"),
+  }),
+  createRoute({
+    getParentRoute: () => signedIn,
+    path: "/playground",
+    component: lazyRouteComponent(() => import("./pages/playground/playground.tsx"), "Playground"),
+  }),
+  createRoute({
+    getParentRoute: () => signedIn,
+    path: "/usage",
+    component: lazyRouteComponent(() => import("./pages/usage/usage.tsx"), "Usage"),
+  }),
+  createRoute({
+    getParentRoute: () => signedIn,
+    path: "/settings",
+    component: lazyRouteComponent(() => import("./pages/settings/settings.tsx"), "Settings"),
+  }),
+  createRoute({
+    getParentRoute: () => signedIn,
+    path: "/billing",
+    component: lazyRouteComponent(() => import("./pages/billing/billing.tsx"), "Billing"),
+  }),
+  createRoute({
+    getParentRoute: () => signedIn,
+    path: "/server",
+    component: lazyRouteComponent(() => import("./pages/server/server.tsx"), "Server"),
+  }),
+] as const;
 
-const tree = root.addChildren([signIn, signedIn.addChildren([activity])]);
+const tree = root.addChildren([signIn, signedIn.addChildren(pages)]);
 
 export function createDashboardRouter(queries: QueryClient) {
   return createRouter({

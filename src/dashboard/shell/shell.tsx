@@ -61,8 +61,8 @@ function Navigation({ onGo }: { onGo: () => void }) {
   return (
     <nav aria-label="Pages" className="grid gap-4 px-2 py-2 md:flex-1 md:content-start">
       {NAVIGATION.map(({ title, pages }) => (
-        <div key={title ?? ""} className="grid gap-0.5">
-          {title && <p className="px-2 pb-1 text-xs font-medium text-soft">{title}</p>}
+        <div key={title} className="grid gap-0.5">
+          <p className="px-2 pb-1 text-xs font-medium text-soft">{title}</p>
           {pages.map(({ to, label, icon: Icon }) => (
             <Link
               key={to}

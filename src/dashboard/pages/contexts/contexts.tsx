@@ -1,0 +1,5 @@
+import { Page } from "../../ui/page.tsx";
+
+export function Contexts() {
+  return <Page title="Contexts">{null}</Page>;
+}
