@@ -1,8 +1,18 @@
 import { queryOptions } from "@tanstack/react-query";
 import { get } from "./client.ts";
-import type { Inbox } from "./shapes.ts";
+import type { Connection, CustomDomain, Inbox } from "./shapes.ts";
 
 export const inboxList = queryOptions({
   queryKey: ["inboxes"],
   queryFn: ({ signal }) => get<Inbox[]>("/inboxes", signal),
+});
+
+export const connectionList = queryOptions({
+  queryKey: ["connections"],
+  queryFn: ({ signal }) => get<Connection[]>("/connections", signal),
+});
+
+export const domainList = queryOptions({
+  queryKey: ["domains"],
+  queryFn: ({ signal }) => get<CustomDomain[]>("/custom-domains", signal),
 });
