@@ -1,7 +1,7 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { FlaskConical, Globe, Mail } from "lucide-react";
-import { inboxList } from "../../api/inboxes.ts";
+import { inboxList } from "../../api/lists.ts";
 import { type MessageFilters, messageList } from "../../api/messages.ts";
 import type { Activity as Message } from "../../api/shapes.ts";
 import { BUTTON } from "../../ui/button.tsx";

@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { Plus } from "lucide-react";
 import { useState } from "react";
-import { inboxList } from "../../api/inboxes.ts";
+import { inboxList } from "../../api/lists.ts";
 import type { Inbox } from "../../api/shapes.ts";
 import { useMe } from "../../api/session.ts";
 import { Badge } from "../../ui/badge.tsx";

@@ -3,7 +3,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { type FormEvent, useState } from "react";
 import { useChange } from "../../api/changes.ts";
 import { ApiError, post } from "../../api/client.ts";
-import { connectionList, domainList, inboxList } from "../../api/inboxes.ts";
+import { connectionList, domainList, inboxList } from "../../api/lists.ts";
 import type { Inbox } from "../../api/shapes.ts";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";

@@ -1,6 +1,6 @@
 import { queryOptions } from "@tanstack/react-query";
 import { get } from "./client.ts";
-import type { Connection, CustomDomain, Inbox } from "./shapes.ts";
+import type { Connection, Context, CustomDomain, Inbox } from "./shapes.ts";
 
 export const inboxList = queryOptions({
   queryKey: ["inboxes"],
@@ -15,4 +15,9 @@ export const connectionList = queryOptions({
 export const domainList = queryOptions({
   queryKey: ["domains"],
   queryFn: ({ signal }) => get<CustomDomain[]>("/custom-domains", signal),
+});
+
+export const contextList = queryOptions({
+  queryKey: ["contexts"],
+  queryFn: ({ signal }) => get<Context[]>("/contexts", signal),
 });
