@@ -1,6 +1,6 @@
 import { queryOptions } from "@tanstack/react-query";
 import { get } from "./client.ts";
-import type { Connection, Context, CustomDomain, Inbox } from "./shapes.ts";
+import type { Connection, Context, CustomDomain, Inbox, Recipe } from "./shapes.ts";
 
 export const inboxList = queryOptions({
   queryKey: ["inboxes"],
@@ -20,4 +20,9 @@ export const domainList = queryOptions({
 export const contextList = queryOptions({
   queryKey: ["contexts"],
   queryFn: ({ signal }) => get<Context[]>("/contexts", signal),
+});
+
+export const recipeList = queryOptions({
+  queryKey: ["recipes"],
+  queryFn: ({ signal }) => get<Recipe[]>("/recipes", signal),
 });
