@@ -1,6 +1,6 @@
 import { queryOptions } from "@tanstack/react-query";
 import { get } from "./client.ts";
-import type { Connection, Context, CustomDomain, Inbox, Recipe } from "./shapes.ts";
+import type { Connection, Context, CustomDomain, Endpoint, Inbox, Recipe } from "./shapes.ts";
 
 export const inboxList = queryOptions({
   queryKey: ["inboxes"],
@@ -25,4 +25,9 @@ export const contextList = queryOptions({
 export const recipeList = queryOptions({
   queryKey: ["recipes"],
   queryFn: ({ signal }) => get<Recipe[]>("/recipes", signal),
+});
+
+export const endpointList = queryOptions({
+  queryKey: ["endpoints"],
+  queryFn: ({ signal }) => get<Endpoint[]>("/v1/webhooks", signal),
 });
