@@ -28,7 +28,7 @@ export function Connection() {
 }
 
 function ConnectionPage({ connection }: { connection: ConnectionRow }) {
-  const { test: atOnce } = useSearch({ strict: false });
+  const atOnce = "test" in useSearch({ strict: false });
   const started = useRef(false);
   const test = useChange<void, ConnectionTest>({
     run: () => post<ConnectionTest>(`/connections/${connection.id}/test`),
