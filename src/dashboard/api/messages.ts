@@ -1,6 +1,6 @@
 import { infiniteQueryOptions } from "@tanstack/react-query";
 import { get } from "./client.ts";
-import type { Activity, Page } from "./shapes.ts";
+import type { Activity, Conversation, Page } from "./shapes.ts";
 
 /** What a list of messages is narrowed by; what is absent lets everything through. */
 export interface MessageFilters {
@@ -24,3 +24,11 @@ export function queryOf(members: Record<string, string | number | undefined>): U
   const set = Object.entries(members).filter(([, value]) => value !== undefined && value !== "");
   return new URLSearchParams(set.map(([name, value]) => [name, String(value)]));
 }
+
+export const conversationList = infiniteQueryOptions({
+  queryKey: ["conversations"],
+  queryFn: ({ pageParam, signal }) =>
+    get<Page<Conversation>>(`/conversations?${queryOf({ cursor: pageParam })}`, signal),
+  initialPageParam: undefined as string | undefined,
+  getNextPageParam: (page) => page.next_cursor ?? undefined,
+});

@@ -2,6 +2,7 @@ import {
   type InputHTMLAttributes,
   type ReactElement,
   type ReactNode,
+  type Ref,
   type SelectHTMLAttributes,
   type TextareaHTMLAttributes,
   cloneElement,
@@ -54,7 +55,9 @@ export function Input(props: InputHTMLAttributes<HTMLInputElement>) {
   return <input {...props} className={classes(INPUT, props.className)} />;
 }
 
-export function TextArea(props: TextareaHTMLAttributes<HTMLTextAreaElement>) {
+export function TextArea(
+  props: TextareaHTMLAttributes<HTMLTextAreaElement> & { ref?: Ref<HTMLTextAreaElement> },
+) {
   return <textarea {...props} className={classes(INPUT, "min-h-24", props.className)} />;
 }
 
