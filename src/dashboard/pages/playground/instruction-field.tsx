@@ -79,18 +79,20 @@ export function InstructionField({ value, fault, onChange }: InstructionProps) {
           onChange(event.target.value);
         }}
       />
-      <ul
+      <div
         id={`${id}-list`}
         role="listbox"
+        tabIndex={-1}
         aria-label="What could follow"
         hidden={fitting.length === 0}
         className="absolute top-full z-10 w-full overflow-hidden rounded-lg border border-line bg-raised shadow-lg"
       >
         {fitting.map((suggestion) => (
-          <li
+          <div
             key={suggestion.text}
             id={`${id}-${suggestion.text}`}
             role="option"
+            tabIndex={-1}
             aria-selected={suggestion === chosen}
             onMouseDown={(event) => {
               event.preventDefault();
@@ -103,9 +105,9 @@ export function InstructionField({ value, fault, onChange }: InstructionProps) {
           >
             <code className="font-mono">{suggestion.text}</code>
             <span className="truncate text-soft">{suggestion.words}</span>
-          </li>
+          </div>
         ))}
-      </ul>
+      </div>
       <p id={`${id}-hint`} className="text-sm text-soft">
         @ names a tool, + a context, $ a macro, -- an option, # a tag.
       </p>

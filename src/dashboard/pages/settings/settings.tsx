@@ -1,5 +1,20 @@
 import { Page } from "../../ui/page.tsx";
+import { AccountEnd } from "./account-end.tsx";
+import { Keys } from "./keys.tsx";
+import { Look } from "./look.tsx";
+import { Password } from "./password.tsx";
+import { Profile } from "./profile.tsx";
+import { SecurityLog } from "./security-log.tsx";
 
 export function Settings() {
-  return <Page title="Settings">{null}</Page>;
+  return (
+    <Page title="Settings" intro="Your account, and the keys that programs use in your name.">
+      <Profile />
+      <Look />
+      <Password />
+      <Keys />
+      <SecurityLog />
+      <AccountEnd />
+    </Page>
+  );
 }
