@@ -31,7 +31,7 @@ export function InboxTry({ inbox }: { inbox: Inbox }) {
               onChange={(event) => setInstruction(event.target.value)}
             />
           </Field>
-          <Field label="The mail it works on" hint="Left empty, a sample mail is used.">
+          <Field label="The mail it works on" hint="May stay empty, if the instruction says it all.">
             <TextArea
               rows={6}
               value={content}
