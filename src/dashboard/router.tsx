@@ -29,6 +29,14 @@ const signIn = createRoute({
   component: lazyRouteComponent(() => import("./pages/sign-in/sign-in.tsx"), "SignIn"),
 });
 
+const setup = createRoute({
+  getParentRoute: () => root,
+  path: "/setup",
+  validateSearch: ({ token }: { token?: unknown }): { token?: string } =>
+    typeof token === "string" ? { token } : {},
+  component: lazyRouteComponent(() => import("./pages/setup/setup.tsx"), "Setup"),
+});
+
 /** Everything below needs somebody who is signed in. */
 const signedIn = createRoute({
   getParentRoute: () => root,
@@ -42,6 +50,11 @@ const signedIn = createRoute({
 
 /** The pages, each loaded when it is first opened. */
 const pages = [
+  createRoute({
+    getParentRoute: () => signedIn,
+    path: "/welcome",
+    component: lazyRouteComponent(() => import("./pages/setup/welcome.tsx"), "Welcome"),
+  }),
   createRoute({
     getParentRoute: () => signedIn,
     path: "/",
@@ -139,7 +152,7 @@ const pages = [
   }),
 ] as const;
 
-const tree = root.addChildren([signIn, signedIn.addChildren(pages)]);
+const tree = root.addChildren([signIn, setup, signedIn.addChildren(pages)]);
 
 export function createDashboardRouter(queries: QueryClient) {
   return createRouter({
