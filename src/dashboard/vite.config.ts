@@ -1,19 +1,36 @@
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { brotliCompressSync } from "node:zlib";
 import tailwindcss from "@tailwindcss/vite";
 import react from "@vitejs/plugin-react";
-import { defineConfig } from "vite";
+import { defineConfig, type Plugin } from "vite";
 
 const SERVER = process.env["MAILWRIGHT_URL"] ?? "http://127.0.0.1:8080";
 /** What the dashboard's own server hands on while it is being worked on: all that is not below /app. */
 const API =
   "^/(auth|v1|inboxes|messages|conversations|contexts|connections|custom-domains|integrations|recipes|billing|usage|admin|docs|openapi.json)";
 
+const BUILT = join(import.meta.dirname, "../../dist/dashboard");
+
+/** Beside each text its compressed twin, made once here and not at every request. */
+function compressed(): Plugin {
+  return {
+    name: "compressed",
+    apply: "build",
+    async closeBundle() {
+      const names = await readdir(BUILT, { recursive: true });
+      for (const name of names.filter((file) => /\.(js|css|svg|html)$/.test(file)))
+        await writeFile(join(BUILT, `${name}.br`), brotliCompressSync(await readFile(join(BUILT, name))));
+    },
+  };
+}
+
 export default defineConfig({
   root: import.meta.dirname,
   base: "/app/",
-  plugins: [react(), tailwindcss()],
+  plugins: [react(), tailwindcss(), compressed()],
   build: {
-    outDir: join(import.meta.dirname, "../../dist/dashboard"),
+    outDir: BUILT,
     emptyOutDir: true,
     // The policy of the page forbids what stands in the page itself, data: addresses of scripts too.
     assetsInlineLimit: 0,
