@@ -1,6 +1,6 @@
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { brotliCompressSync } from "node:zlib";
+import { brotliCompressSync, gzipSync } from "node:zlib";
 import tailwindcss from "@tailwindcss/vite";
 import react from "@vitejs/plugin-react";
 import { defineConfig, type Plugin } from "vite";
@@ -12,15 +12,18 @@ const API =
 
 const BUILT = join(import.meta.dirname, "../../dist/dashboard");
 
-/** Beside each text its compressed twin, made once here and not at every request. */
+/** Beside each text its compressed twins, made once here and not at every request. Without TLS browsers know only gzip. */
 function compressed(): Plugin {
   return {
     name: "compressed",
     apply: "build",
     async closeBundle() {
       const names = await readdir(BUILT, { recursive: true });
-      for (const name of names.filter((file) => /\.(js|css|svg|html)$/.test(file)))
-        await writeFile(join(BUILT, `${name}.br`), brotliCompressSync(await readFile(join(BUILT, name))));
+      for (const name of names.filter((file) => /\.(js|css|svg|html)$/.test(file))) {
+        const text = await readFile(join(BUILT, name));
+        await writeFile(join(BUILT, `${name}.br`), brotliCompressSync(text));
+        await writeFile(join(BUILT, `${name}.gz`), gzipSync(text, { level: 9 }));
+      }
     },
   };
 }

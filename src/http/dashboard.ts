@@ -7,6 +7,10 @@ const CONTENT_SECURITY_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; " +
   "base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 const YEAR_SECONDS = 31_536_000;
+const PACKINGS = [
+  { encoding: "br", ending: ".br" },
+  { encoding: "gzip", ending: ".gz" },
+];
 const PAGE = "index.html";
 
 const NOT_BUILT =
@@ -38,8 +42,11 @@ async function fileResponse(name: string, request: Request): Promise<Response> {
   const etag = `"${hashOf(await Bun.file(path).bytes())}"`;
   headers["etag"] = etag;
   if (isKnown(etag, request)) return new Response(null, { status: 304, headers });
-  const packed = DASHBOARD_FILES[`${name}.br`];
-  if (packed === undefined || !/\bbr\b/.test(request.headers.get("accept-encoding") ?? ""))
-    return new Response(Bun.file(path), { headers });
-  return new Response(Bun.file(packed), { headers: { ...headers, "content-encoding": "br" } });
+  const accepted = request.headers.get("accept-encoding") ?? "";
+  const packing = PACKINGS.find(
+    ({ encoding, ending }) => accepted.includes(encoding) && `${name}${ending}` in DASHBOARD_FILES,
+  );
+  if (!packing) return new Response(Bun.file(path), { headers });
+  const packed = Bun.file(DASHBOARD_FILES[`${name}${packing.ending}`] ?? path);
+  return new Response(packed, { headers: { ...headers, "content-encoding": packing.encoding } });
 }
