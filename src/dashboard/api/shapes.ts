@@ -5,14 +5,23 @@ import type {
   NewApiKeyShape,
   RegisteredShape,
   SecurityEventShape,
+  SessionShape,
 } from "../../accounts/shapes.ts";
+import type {
+  AdminUserShape,
+  JobShape,
+  OutgoingMailDetailShape,
+  OutgoingMailShape,
+  OverviewShape,
+} from "../../admin/shapes.ts";
 import type { UsageShape } from "../../billing/shapes.ts";
 import type { ConnectionShape, ConnectionTestShape } from "../../connections/shapes.ts";
 import type { ContextShape } from "../../contexts/shapes.ts";
 import type { ConversationDetailShape, ConversationShape } from "../../conversations/shapes.ts";
 import type { CustomDomainShape } from "../../domains/shapes.ts";
 import type { InboxShape, InboxTestShape } from "../../inboxes/shapes.ts";
-import type { ActivityShape, AttachmentShape, RoutingShape } from "../../messages/shapes.ts";
+import type { ActivityShape, AttachmentShape, RoutingShape, StoryShape } from "../../messages/shapes.ts";
+import type { ServerShape } from "../../setup/shapes.ts";
 import type { AppliedRecipeShape, RecipeShape } from "../../recipes/shapes.ts";
 import type {
   DeliveryShape,
@@ -45,6 +54,14 @@ export type Endpoint = Static<typeof EndpointShape>;
 export type NewEndpoint = Static<typeof NewEndpointShape>;
 export type Delivery = Static<typeof DeliveryShape>;
 export type TestDelivery = Static<typeof TestDeliveryShape>;
+export type Session = Static<typeof SessionShape>;
+export type Story = Static<typeof StoryShape>;
+export type ServerFacts = Static<typeof ServerShape>;
+export type AdminUser = Static<typeof AdminUserShape>;
+export type Job = Static<typeof JobShape>;
+export type OutgoingMail = Static<typeof OutgoingMailShape>;
+export type OutgoingMailDetail = Static<typeof OutgoingMailDetailShape>;
+export type Overview = Static<typeof OverviewShape>;
 export interface Page<T> {
   items: T[];
   next_cursor: string | null;

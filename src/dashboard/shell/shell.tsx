@@ -1,6 +1,7 @@
 import { Link, Outlet } from "@tanstack/react-router";
 import { Menu as MenuIcon, X } from "lucide-react";
 import { useState } from "react";
+import { useLiveMessages } from "../api/live.ts";
 import { useMe, useSignOut } from "../api/session.ts";
 import { Button, IconButton } from "../ui/button.tsx";
 import { classes } from "../ui/class-names.ts";
@@ -9,6 +10,7 @@ import { NAVIGATION } from "./navigation.ts";
 /** The frame of every page for somebody who is signed in: navigation at the side, or behind a button on a phone. */
 export function Shell() {
   const [open, setOpen] = useState(false);
+  useLiveMessages();
   return (
     <div className="md:grid md:min-h-dvh md:grid-cols-[14rem_minmax(0,1fr)]">
       <a
@@ -58,25 +60,28 @@ function Brand() {
 }
 
 function Navigation({ onGo }: { onGo: () => void }) {
+  const { is_admin } = useMe();
   return (
     <nav aria-label="Pages" className="grid gap-4 px-2 py-2 md:flex-1 md:content-start">
       {NAVIGATION.map(({ title, pages }) => (
         <div key={title} className="grid gap-0.5">
           <p className="px-2 pb-1 text-xs font-medium text-soft">{title}</p>
-          {pages.map(({ to, label, icon: Icon }) => (
-            <Link
-              key={to}
-              to={to}
-              onClick={onGo}
-              activeOptions={{ exact: to === "/" }}
-              activeProps={{ className: "bg-accent-soft text-accent font-medium" }}
-              inactiveProps={{ className: "text-text hover:bg-hover" }}
-              className="flex items-center gap-2.5 rounded-md px-2 py-1.5 text-sm max-md:py-2.5"
-            >
-              <Icon aria-hidden className="size-4 shrink-0" />
-              {label}
-            </Link>
-          ))}
+          {pages
+            .filter(({ admin }) => is_admin || !admin)
+            .map(({ to, label, icon: Icon }) => (
+              <Link
+                key={to}
+                to={to}
+                onClick={onGo}
+                activeOptions={{ exact: to === "/" }}
+                activeProps={{ className: "bg-accent-soft text-accent font-medium" }}
+                inactiveProps={{ className: "text-text hover:bg-hover" }}
+                className="flex items-center gap-2.5 rounded-md px-2 py-1.5 text-sm max-md:py-2.5"
+              >
+                <Icon aria-hidden className="size-4 shrink-0" />
+                {label}
+              </Link>
+            ))}
         </div>
       ))}
     </nav>

@@ -5,6 +5,7 @@ import { Look } from "./look.tsx";
 import { Password } from "./password.tsx";
 import { Profile } from "./profile.tsx";
 import { SecurityLog } from "./security-log.tsx";
+import { Sessions } from "./sessions.tsx";
 
 export function Settings() {
   return (
@@ -13,6 +14,7 @@ export function Settings() {
       <Look />
       <Password />
       <Keys />
+      <Sessions />
       <SecurityLog />
       <AccountEnd />
     </Page>
