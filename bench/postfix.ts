@@ -44,6 +44,8 @@ export async function startPostfix(mode: PostfixMode = "defer"): Promise<Postfix
 }
 
 export interface Load {
+  /** Default 127.0.0.1. */
+  host?: string;
   bytes: number;
   connections: number;
   mails: number;
@@ -51,9 +53,9 @@ export interface Load {
 
 /** Sends by smtp-source, a new connection for each mail. Gives mails per second. */
 export async function sendLoad(port: number, to: string, from: string, load: Load): Promise<number> {
-  const { bytes, connections, mails } = load;
+  const { bytes, connections, mails, host = "127.0.0.1" } = load;
   const started = performance.now();
-  await $`smtp-source -s ${connections} -m ${mails} -l ${bytes} -f ${from} -t ${to} 127.0.0.1:${port}`
+  await $`smtp-source -s ${connections} -m ${mails} -l ${bytes} -f ${from} -t ${to} ${host}:${port}`
     .env(ENVIRONMENT)
     .quiet();
   return mails / ((performance.now() - started) / 1_000);

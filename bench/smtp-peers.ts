@@ -21,8 +21,8 @@ export function mailOf(name: string, bytes: number, text = "What is six times se
 }
 
 /** Delivers one mail on a connection of its own. Gives the milliseconds from the final dot to the 250. */
-export async function deliver(port: number, to: string, mail: string): Promise<number> {
-  const socket = createConnection({ port, host: "127.0.0.1", noDelay: true });
+export async function deliver(port: number, to: string, mail: string, host = "127.0.0.1"): Promise<number> {
+  const socket = createConnection({ port, host, noDelay: true });
   const answers = repliesOf(socket);
   const say = async (line: string, expected: string): Promise<void> => {
     if (line !== "") socket.write(`${line}\r\n`);

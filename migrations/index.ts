@@ -3,6 +3,11 @@ import { foundation } from "./0001-foundation.ts";
 import { accountsAndResources } from "./0002-accounts-and-resources.ts";
 import { tools } from "./0003-tools.ts";
 import { webhooksAndBilling } from "./0004-webhooks-and-billing.ts";
+import { operation } from "./0005-operation.ts";
+import { outbound } from "./0006-outbound.ts";
+import { dkimKeys } from "./0007-dkim-keys.ts";
+import { retention } from "./0008-retention.ts";
+import { heldKinds } from "./0010-held-kinds.ts";
 
 /** In order, forward only. A migration that has landed is never edited. */
 export const migrations: Record<string, Migration> = {
@@ -10,4 +15,9 @@ export const migrations: Record<string, Migration> = {
   "0002-accounts-and-resources": accountsAndResources,
   "0003-tools": tools,
   "0004-webhooks-and-billing": webhooksAndBilling,
+  "0005-operation": operation,
+  "0006-outbound": outbound,
+  "0007-dkim-keys": dkimKeys,
+  "0008-retention": retention,
+  "0010-held-kinds": heldKinds,
 };

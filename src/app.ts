@@ -1,7 +1,10 @@
 import { join } from "node:path";
 import { GUARD, type Guard } from "./ai/guard.ts";
 import { createMcpPool, type McpPool } from "./ai/mcp.ts";
+import { backupBeforeUpgrade } from "./backup/before-upgrade.ts";
+import { endRestore } from "./backup/swap.ts";
 import type { Config } from "./config.ts";
+import { refuseLost } from "./db/bring-back.ts";
 import { type Db, openDatabase, type Write } from "./db/database.ts";
 import { migrateToLatest } from "./db/migrate.ts";
 import type { JobWorker } from "./jobs/worker.ts";
@@ -10,15 +13,19 @@ import { createResolver, type Resolver } from "./lib/dns.ts";
 import { createSafeFetch, type SafeFetch } from "./lib/net.ts";
 import { createPoster, type Poster } from "./lib/poster.ts";
 import { folderFault } from "./lib/start-faults.ts";
+import { createFeed, type Feed } from "./lib/feed.ts";
 import { createNotifier, type Notifier } from "./lib/notifier.ts";
 import { createRateLimiter, type RateLimiter } from "./lib/rate-limit.ts";
 import { openSegments, type SegmentStore } from "./lib/segments.ts";
 import type { Secrets } from "./lib/secrets.ts";
 import { openMasterKey } from "./db/master-key.ts";
 import { createLog, type Log } from "./log.ts";
-import { type DkimKeys, loadDkimKeys } from "./mail/dkim.ts";
+import { type Metrics, NO_METRICS } from "./metrics.ts";
+import { prepareDkimKeys } from "./mail/dkim-start.ts";
 import { createMailParser, type MailParser } from "./mail/parse.ts";
+import { createPolicyFinder } from "./mail/mta-sts.ts";
 import { createSender, type Sender } from "./mail/send.ts";
+import { type Certificates, createCertificates } from "./tls/certificates.ts";
 
 /** What only who waits for a private message is told. */
 export interface PrivateAnswer {
@@ -33,8 +40,14 @@ export interface App extends AsyncDisposable {
   base_url: string;
   db: Db;
   write: Write;
+  /** See `Database`. */
+  changedElsewhere: () => boolean;
   /** Takes what was deleted out of the database's log as well; see `Database`. */
   emptyLog: () => Promise<void>;
+  copyLogBack: () => Promise<void>;
+  giveBackSpace: () => boolean;
+  /** Throws while the disk is too full for more than ending what was begun; `serve` sets it. */
+  refuseIntake: () => void;
   /** For what is too large for the database; see `messages/stored-bytes.ts`. */
   segments: SegmentStore;
   /** Unix seconds. */
@@ -44,8 +57,11 @@ export interface App extends AsyncDisposable {
   /** Seconds of a clock that nobody sets, good for this process only: a lease must not end because the time was corrected. */
   steadyNow: () => number;
   log: Log;
+  /** Those of `createMetrics` once `serve` has found that somebody wants them. */
+  metrics: Metrics;
   secrets: Secrets;
-  dkim: DkimKeys;
+  /** What HTTPS and STARTTLS show. */
+  certificates: Certificates;
   resolver: Resolver;
   /** The only way out over HTTP: refuses private addresses unless `egress.allow` names them. */
   fetch: SafeFetch;
@@ -62,6 +78,10 @@ export interface App extends AsyncDisposable {
   limiter: RateLimiter;
   /** Says the id of each message that reached its end, and its answer if that is kept nowhere. */
   finished: Notifier<PrivateAnswer>;
+  /** Says, by account, the id of each message that was made or has changed, once that is committed. */
+  changes: Feed;
+  /** SHA-256, hex, of the token that makes the first account; set by `serve` while there is none. */
+  setup_hash: string | undefined;
   /** Set by `serve`; a command line that only writes has none. */
   worker: JobWorker | undefined;
 }
@@ -73,46 +93,48 @@ export interface AppOverrides {
   log?: Log;
   /** The port of other people's mail servers, 25 but in tests. */
   smtp_port?: number;
+  /** A certificate authority (PEM) that is trusted in place of the built-in ones. */
+  ca?: string;
   /** False beside a running server, which would not know the new schema. */
   may_migrate?: boolean;
 }
 
 export async function createApp(config: Config, overrides: AppOverrides = {}): Promise<App> {
   const nowMs = overrides.nowMs ?? Date.now;
+  const changes = createFeed();
   const log = overrides.log ?? createLog(config.log);
+  const now = (): number => Math.floor(nowMs() / 1_000);
   const { segments, database, secrets } = await openStores(config, log, overrides.may_migrate ?? true);
+  await prepareDkimKeys({ ...database, secrets, now, log }, config.data.dir);
   const resolver = createResolver({ servers: config.dns.servers });
   const parser = createMailParser();
   const files = createFileReader();
   const mcp = createMcpPool({ nowMs });
-  const poster = createPoster({
-    resolve: resolver,
-    allow: config.webhooks.allow,
-    setting: "webhooks.allow",
-  });
-  const sender = createSender({
-    mode: config.outbound.mode,
-    relay_url: config.outbound.relay_url,
-    hostname: config.smtp.hostname,
-    resolver,
-    egress_allow: config.egress.allow,
-    ...(overrides.smtp_port === undefined ? {} : { port: overrides.smtp_port }),
-  });
+  const { allow } = config.webhooks;
+  const poster = createPoster({ resolve: resolver, allow, setting: "webhooks.allow" });
+  const ca = overrides.ca === undefined ? {} : { ca: overrides.ca };
+  const fetch = createSafeFetch({ resolve: resolver, allow: config.egress.allow, ...ca });
+  const sender = openSender(config, overrides, { ...database, resolver, fetch, log, now });
   return {
     config,
     base_url: config.server.base_url,
     db: database.db,
     write: database.write,
+    changedElsewhere: database.changedElsewhere,
     emptyLog: database.emptyLog,
+    copyLogBack: database.copyLogBack,
+    giveBackSpace: database.giveBackSpace,
+    refuseIntake: () => undefined,
     segments,
-    now: () => Math.floor(nowMs() / 1_000),
+    now,
     nowMs,
     steadyNow: () => Math.floor((overrides.nowMs ?? performance.now.bind(performance))() / 1_000),
     log,
+    metrics: NO_METRICS,
     secrets,
-    dkim: await loadDkimKeys(config.data.dir),
+    certificates: createCertificates(config),
     resolver,
-    fetch: createSafeFetch({ resolve: resolver, allow: config.egress.allow }),
+    fetch,
     poster,
     parser,
     files,
@@ -121,8 +143,11 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
     sender,
     limiter: createRateLimiter(nowMs),
     finished: createNotifier<PrivateAnswer>(),
+    changes,
+    setup_hash: undefined,
     worker: undefined,
     async [Symbol.asyncDispose]() {
+      changes.close();
       await parser[Symbol.asyncDispose]();
       await files[Symbol.asyncDispose]();
       await mcp[Symbol.asyncDispose]();
@@ -134,15 +159,40 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
   };
 }
 
+function openSender(
+  config: Config,
+  { ca, smtp_port }: AppOverrides,
+  parts: Parameters<typeof createPolicyFinder>[0],
+): Sender {
+  return createSender({
+    mode: config.outbound.mode,
+    relay_url: config.outbound.relay_url,
+    hostname: config.smtp.hostname,
+    resolver: parts.resolver,
+    egress_allow: config.egress.allow,
+    policyOf: createPolicyFinder(parts),
+    log: parts.log,
+    ...(ca === undefined ? {} : { ca }),
+    ...(smtp_port === undefined ? {} : { port: smtp_port }),
+  });
+}
+
 /** What the data folder holds: the database brought up to date, the segments and the master key. */
 async function openStores(config: Config, log: Log, may_migrate: boolean) {
   const { dir } = config.data;
   try {
+    await endRestore(dir, may_migrate);
+    if (may_migrate) refuseLost(config.database.url.replace(/^sqlite:/, ""), join(dir, "mail"));
     const segments = await openSegments(join(dir, "mail"));
-    const warn = (problem: string): void =>
-      log.warn({ problem }, "the database log cannot be copied back yet; trying again");
-    const database = openDatabase(config.database.url, warn, () => segments.flush());
-    const migrated = await migrateToLatest(database.db, may_migrate);
+    const database = openDatabase(config.database.url, {
+      log,
+      beforeCommit: () => segments.flush(),
+      bring_back: may_migrate,
+    });
+    const beforeUpgrade = backupBeforeUpgrade(config, (path) =>
+      log.info({ path }, "new version: making a backup of the database first"),
+    );
+    const migrated = await migrateToLatest(database.db, may_migrate, beforeUpgrade);
     if (migrated.length > 0) log.debug({ migrations: migrated }, "database migrated");
     const secrets = await openMasterKey(database, { configured: config.security.master_key, dir });
     if (secrets.warning !== null) log.warn(secrets.warning);

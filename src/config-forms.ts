@@ -35,8 +35,19 @@ export function isAddress(value: string): boolean {
   );
 }
 
+/** No authority gives a certificate for a bare name, nor do other servers find it. */
+export function isPublicHost(value: string): boolean {
+  return isHostName(value) && value.includes(".");
+}
+
 export function isNetwork(value: string): boolean {
   return isIp(value) || ipaddr.IPv4.isValidCIDRFourPartDecimal(value) || ipaddr.IPv6.isValidCIDR(value);
+}
+
+/** RFC 8601 §2.5: the name is a host name, or another word. */
+export function isRelay(value: string): boolean {
+  const [network = "", name = "", ...more] = value.split("=");
+  return isNetwork(network) && /^[\w.-]{1,253}$/.test(name) && more.length === 0;
 }
 
 /** Name servers need IP addresses: nobody could look their names up. */
@@ -58,9 +69,18 @@ export function isWebUrl(value: string): boolean {
 
 export function isRelayUrl(value: string): boolean {
   const url = URL.parse(value);
+  if (url === null || url.hostname === "" || !/^\/?$/.test(url.pathname)) return false;
   // A lone % in the password could not be decoded when it is used.
-  const isClean = /^smtps?:\/\/[^\s?#]+$/i.test(value) && !/%(?![0-9a-f]{2})/i.test(value);
-  return isClean && url !== null && url.hostname !== "" && /^\/?$/.test(url.pathname);
+  return /^smtps?:\/\/[^\s?#]+$/i.test(value) && isEncoded(`${url.username}:${url.password}`);
+}
+
+function isEncoded(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 export function isKeyOf32Bytes(value: string): boolean {

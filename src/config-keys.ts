@@ -1,5 +1,6 @@
-import { isAddress, isHostName, isKeyOf32Bytes, isListen } from "./config-forms.ts";
-import { isNameServer, isNetwork, isOrigin, isRelayUrl, isWebUrl } from "./config-forms.ts";
+import { isAddress, isHostName, isKeyOf32Bytes, isListen, isPublicHost } from "./config-forms.ts";
+import { isSchedule } from "./lib/schedule.ts";
+import { isNameServer, isNetwork, isOrigin, isRelay, isRelayUrl, isWebUrl } from "./config-forms.ts";
 
 /** One setting: its default, how its text form is read, and what is wrong with a value. */
 export interface Key<T = unknown> {
@@ -10,8 +11,6 @@ export interface Key<T = unknown> {
   fault: (value: unknown) => string | undefined;
   /** Shows a value that may hold a secret without it. Problems never quote such a value. */
   mask?: (value: string) => string;
-  /** Known, so that one file serves this version and the next, but without any effect yet: a start says so. */
-  later?: true;
   /** Has no default that works. */
   required?: true;
 }
@@ -71,6 +70,11 @@ export const NETWORK: Form = {
   matches: isNetwork,
   words: 'an IP address or a network, such as "10.0.5.0/24"',
 };
+export const RELAY: Form = {
+  matches: isRelay,
+  words:
+    'an IP address or a network, "=" and the name that it writes into Authentication-Results, such as "192.0.2.7=mx.example.org"',
+};
 export const TARGET: Form = {
   matches: (value) => isNetwork(value) || isHostName(value),
   words: 'an IP address, a network such as "10.0.5.0/24", or a host name',
@@ -87,9 +91,26 @@ export const WEB_URL: Form = {
   matches: isWebUrl,
   words: "an http:// or https:// URL without a user name and password",
 };
+export const PUBLIC_NAME: Form = {
+  matches: isPublicHost,
+  words: 'a public host name, such as "mail.example.org"',
+};
+export const SECURE_URL: Form = {
+  matches: (value) => isWebUrl(value) && /^https:/i.test(value),
+  words: "an https:// URL without a user name and password",
+};
 export const RELAY_URL: Form = {
   matches: isRelayUrl,
-  words: '"smtp://user:password@host:587" or "smtps://host:465"',
+  words:
+    '"smtp://user:password@host:587" or "smtps://host:465"; in the user and the password, % is written %25, # %23, / %2F, ? %3F and @ %40',
+};
+export const SCHEDULE: Form = {
+  matches: isSchedule,
+  words: 'five fields as in a crontab, such as "30 3 * * *" for every day at 3:30 (UTC)',
+};
+export const LONG_SECRET: Form = {
+  matches: (value) => value.length >= 32,
+  words: "at least 32 characters, as `openssl rand -hex 32` prints them",
 };
 export const SQLITE_URL: Form = {
   matches: (value) => /^sqlite:./.test(value),
@@ -131,11 +152,6 @@ export function variables(): Named<Key<string>> {
 /** A key that has to be given wherever its section is. */
 export function required<T>(key: Key<T>): Key<T> {
   return { ...key, required: true };
-}
-
-/** A setting that a later version will use. */
-export function later<T>(key: Key<T>): Key<T> {
-  return { ...key, later: true };
 }
 
 /** One line of text. The default is always right, so `""` with a form means "or left out". */
@@ -182,12 +198,12 @@ export function count(fallback: number): Key<number> {
 }
 
 /** A time in seconds; fractions are allowed. */
-export function seconds(fallback: number, max: number): Key<number> {
-  const isRight = (value: unknown) => inRange(value, 0, max);
+export function seconds(fallback: number, max: number, min = 0): Key<number> {
+  const isRight = (value: unknown) => inRange(value, min, max);
   return {
     default: fallback,
     fromText: numberOrText,
-    fault: faultUnless(isRight, `a number of seconds from 0 to ${max}`),
+    fault: faultUnless(isRight, `a number of seconds from ${min} to ${max}`),
   };
 }
 
@@ -196,13 +212,15 @@ export function list(fallback: string[], form: Form): Key<string[]> {
   return { default: fallback, fromText: entriesOf, fault: listFault(isRight, form.words) };
 }
 
-/** Waits in seconds, one after the other. */
-export function delays(fallback: number[]): Key<number[]> {
+/** Waits in seconds, one after the other, and at least so many. */
+export function delays(fallback: number[], { at_least = 0 } = {}): Key<number[]> {
   const isRight = (entry: unknown) => inRange(entry, 0, MAX_DELAY_SECONDS);
+  const entryFault = listFault(isRight, `a number of seconds from 0 to ${MAX_DELAY_SECONDS}`);
+  const isShort = (value: unknown) => Array.isArray(value) && value.length < at_least;
   return {
     default: fallback,
     fromText: (raw) => entriesOf(raw).map(numberOrText),
-    fault: listFault(isRight, `a number of seconds from 0 to ${MAX_DELAY_SECONDS}`),
+    fault: (value) => (isShort(value) ? `must have at least ${at_least} entry` : entryFault(value)),
   };
 }
 

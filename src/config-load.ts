@@ -1,6 +1,7 @@
 import { isKey, isNamed } from "./config-keys.ts";
 import type { Key, Named, Node, Section } from "./config-keys.ts";
-import { RULES, SCHEMA } from "./config-schema.ts";
+import { RULES } from "./config-rules.ts";
+import { SCHEMA } from "./config-schema.ts";
 import type { Values } from "./config-schema.ts";
 import { closestName } from "./lib/closest-name.ts";
 

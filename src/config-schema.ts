@@ -1,5 +1,4 @@
 import {
-  later,
   ACCOUNT,
   ADDRESS,
   ANY_TEXT,
@@ -8,11 +7,16 @@ import {
   KEY_OF_32_BYTES,
   LISTEN,
   LISTEN_OR_OFF,
+  LONG_SECRET,
   NAME_SERVER,
   NETWORK,
   ORIGIN,
+  PUBLIC_NAME,
   PATH,
+  RELAY,
   RELAY_URL,
+  SECURE_URL,
+  SCHEDULE,
   SQLITE_URL,
   TARGET,
   WEB_URL,
@@ -33,11 +37,13 @@ import type { Section, ValuesOf } from "./config-keys.ts";
 
 const MAX_MESSAGE_BYTES = 256 * 1024 * 1024;
 const MAX_CONNECTIONS = 100_000;
+const MAX_KEPT_DAYS = 36_500;
+const MAX_PACK_CREDITS = 1_000_000_000;
 /** Shorter than the lease of a run. */
 const MAX_RUN_SECONDS = 600;
 
 /** Kinds of model connection that are of no use without an API key. */
-const HOSTED_KINDS = ["openai", "anthropic", "google", "mistral", "groq", "openrouter"] as const;
+export const HOSTED_KINDS = ["openai", "anthropic", "google", "mistral", "groq", "openrouter"] as const;
 
 const INTEGRATION = {
   client_id: text(""),
@@ -53,7 +59,7 @@ export const SCHEMA = {
     listen: text("0.0.0.0:8080", LISTEN),
     base_url: url("", ORIGIN),
     trusted_proxies: list([], NETWORK),
-    tls: choice(["off", "files"], "off"),
+    tls: choice(["off", "files", "acme"], "off"),
     cert: text(""),
     key: text(""),
     cors_origins: list([], ORIGIN),
@@ -65,11 +71,22 @@ export const SCHEMA = {
     max_message_bytes: whole(31_457_280, 1024, MAX_MESSAGE_BYTES),
     trusted_networks: list([], NETWORK),
     early_talker_ms: whole(100, 0, 60_000),
+    mta_sts: choice(["off", "testing", "enforce"], "off"),
     max_connections: whole(1000, 1, MAX_CONNECTIONS),
     max_connections_per_address: whole(50, 1, MAX_CONNECTIONS),
-    trusted_relays: later(list([], TARGET)),
-    proxy_protocol: later(list([], NETWORK)),
+    trusted_relays: list([], RELAY),
+    arc_sealers: list([], PUBLIC_NAME),
+    proxy_protocol: list([], NETWORK),
+    dnsbl: list([], PUBLIC_NAME),
   },
+  acme: {
+    directory: url("https://acme-v02.api.letsencrypt.org/directory", SECURE_URL),
+    email: text("", ADDRESS),
+    names: list([], PUBLIC_NAME),
+    listen: text("0.0.0.0:80", LISTEN_OR_OFF),
+    ca_file: text(""),
+  },
+  inbound: { secret: secret(LONG_SECRET) },
   outbound: {
     mode: choice(["capture", "relay", "direct"], "capture"),
     relay_url: url("", RELAY_URL),
@@ -78,6 +95,7 @@ export const SCHEMA = {
   },
   database: { url: url("", SQLITE_URL) },
   data: { dir: text("./data", PATH) },
+  backup: { schedule: text("", SCHEDULE), keep: whole(7, 1, 10_000), dir: text("") },
   dns: { servers: list([], NAME_SERVER) },
   auth: {
     admin_email: text("", ADDRESS),
@@ -94,8 +112,8 @@ export const SCHEMA = {
   egress: { allow: list([], TARGET) },
   webhooks: {
     allow: list([], TARGET),
-    backoff: delays([0, 60, 300, 1800, 7200, 28_800]),
-    timeout_seconds: seconds(15, MAX_RUN_SECONDS),
+    backoff: delays([0, 60, 300, 1800, 7200, 28_800], { at_least: 1 }),
+    timeout_seconds: seconds(15, MAX_RUN_SECONDS, 1),
     disable_after: count(5),
   },
   routing: {
@@ -175,6 +193,9 @@ export const SCHEMA = {
     inbox_test_per_hour: count(10),
     inbox_rotate_per_day: count(10),
     vcard_mail_per_hour: count(5),
+    export_per_day: count(5),
+    smtp_connections_per_ip_minute: count(300),
+    smtp_mails_per_ip_hour: count(3_000),
   },
   mcp: {
     stdio: sections({
@@ -193,7 +214,7 @@ export const SCHEMA = {
     price_team_month: text(""),
     price_team_year: text(""),
     price_topup: text(""),
-    topup_credits: count(1_000),
+    topup_credits: whole(1_000, 1, MAX_PACK_CREDITS),
   },
   integrations: {
     notes: INTEGRATION,
@@ -202,7 +223,13 @@ export const SCHEMA = {
     sheets: INTEGRATION,
   },
   domains: { verification: choice(["dns", "trust"], "dns") },
-  metrics: { listen: later(text("", LISTEN_OR_OFF)), token: later(secret()) },
+  retention: {
+    raw_days: whole(7, 0, MAX_KEPT_DAYS),
+    content_days: whole(7, 0, MAX_KEPT_DAYS),
+    attachment_days: whole(30, 0, MAX_KEPT_DAYS),
+    delivery_days: whole(30, 0, MAX_KEPT_DAYS),
+  },
+  metrics: { listen: text("", LISTEN_OR_OFF), token: secret() },
   log: {
     level: choice(["trace", "debug", "info", "warn", "error", "fatal", "silent"], "info"),
     format: choice(["text", "json"], "text"),
@@ -210,69 +237,3 @@ export const SCHEMA = {
 } satisfies Section;
 
 export type Values = ValuesOf<typeof SCHEMA>;
-
-/** What a key needs of another one. `path` is the key to blame, `needs` the one that is missing or wrong. */
-interface Rule {
-  path: string;
-  needs: string;
-  isBroken: (config: Values) => boolean;
-  words: string;
-}
-
-/** A rule is not asked while one of its two keys is itself at fault: one mistake, one problem. */
-export const RULES: Rule[] = [
-  {
-    path: "outbound.mode",
-    needs: "outbound.relay_url",
-    isBroken: ({ outbound }) => outbound.mode === "relay" && outbound.relay_url === "",
-    words: 'is "relay", so outbound.relay_url must be set, such as "smtp://user:password@host:587"',
-  },
-  {
-    path: "server.tls",
-    needs: "server.cert",
-    isBroken: ({ server }) => server.tls === "files" && server.cert === "",
-    words: 'is "files", so server.cert must be the path of the certificate in PEM form',
-  },
-  {
-    path: "server.tls",
-    needs: "server.key",
-    isBroken: ({ server }) => server.tls === "files" && server.key === "",
-    words: 'is "files", so server.key must be the path of the private key in PEM form',
-  },
-  {
-    path: "server.cert",
-    needs: "server.key",
-    isBroken: ({ server }) => server.tls === "off" && server.cert !== "" && server.key === "",
-    words: "is set, so server.key must be the path of its private key",
-  },
-  {
-    path: "server.key",
-    needs: "server.cert",
-    isBroken: ({ server }) => server.tls === "off" && server.key !== "" && server.cert === "",
-    words: "is set, so server.cert must be the path of its certificate",
-  },
-  {
-    path: "llm.kind",
-    needs: "llm.base_url",
-    isBroken: ({ llm }) => llm.kind === "openai_compatible" && llm.base_url === "",
-    words: 'is "openai_compatible", so llm.base_url must be the address of its API',
-  },
-  {
-    path: "llm.kind",
-    needs: "llm.api_key",
-    isBroken: ({ llm }) => HOSTED_KINDS.some((kind) => kind === llm.kind) && llm.api_key === "",
-    words: "is a hosted service, so llm.api_key must be set",
-  },
-  ...(["base_url", "api_key", "model"] as const).map((name) => ({
-    path: `llm.${name}`,
-    needs: "llm.kind",
-    isBroken: ({ llm }: Values) => llm.kind === "" && llm[name] !== "",
-    words: "is set, so llm.kind must say which kind of service it belongs to",
-  })),
-  {
-    path: "routing.sync_budget_seconds",
-    needs: "routing.hard_cap_seconds",
-    isBroken: ({ routing }) => routing.sync_budget_seconds > routing.hard_cap_seconds,
-    words: "must not be more than routing.hard_cap_seconds, at which a run ends",
-  },
-];

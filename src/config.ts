@@ -6,7 +6,7 @@ import { readEnvironment } from "./config-env.ts";
 import { readConfigFile } from "./config-file.ts";
 import { isKey, isNamed } from "./config-keys.ts";
 import type { Node } from "./config-keys.ts";
-import { applyRules, assemble, KEYS, missRequired, newReading, readTable } from "./config-load.ts";
+import { applyRules, assemble, missRequired, newReading, readTable } from "./config-load.ts";
 import type { Reading } from "./config-load.ts";
 import { SCHEMA } from "./config-schema.ts";
 import type { Values } from "./config-schema.ts";
@@ -85,6 +85,15 @@ export function programPath(): string {
   return process.env["PATH"] ?? "";
 }
 
+/** Who started this process and waits for its signs of life, as sd_notify(3) describes; undefined if nobody does. */
+export function supervisor(): { socket: string; watchdog_ms: number | null } | undefined {
+  const { NOTIFY_SOCKET: socket, WATCHDOG_USEC: usec, WATCHDOG_PID: pid } = process.env;
+  if (socket === undefined || socket === "") return undefined;
+  const mine = pid === undefined || Number(pid) === process.pid;
+  const watchdog_ms = mine && Number(usec) > 0 ? Number(usec) / 1_000 : null;
+  return { socket, watchdog_ms };
+}
+
 function finish(reading: Reading): Config {
   const config = assemble(reading);
   applyRules(reading, config);
@@ -95,26 +104,16 @@ function finish(reading: Reading): Config {
 }
 
 /** Gives the keys whose default follows from another key their value. */
-function fillIn({ server, smtp, database, data }: Config): void {
+function fillIn({ server, smtp, database, data, backup }: Config): void {
   server.base_url = server.base_url.replace(/\/$/, "");
   smtp.hostname = (smtp.hostname || machineName()).toLowerCase();
   smtp.domain = (smtp.domain || smtp.hostname).toLowerCase();
   database.url ||= `sqlite:${join(data.dir, "mailwright.db")}`;
+  backup.dir ||= join(data.dir, "backups");
 }
 
 /** Some machines have a name that could not stand in a mail address, such as one with an underscore. */
 function machineName(): string {
   const name = hostname();
   return isHostName(name) ? name : "localhost";
-}
-
-/** Paths of the settings that somebody has changed although this version does not use them yet. */
-export function unusedSettings(config: Config): string[] {
-  return [...KEYS]
-    .filter(([path, key]) => key.later && !Bun.deepEquals(valueAt(config, path), key.default))
-    .map(([path]) => path);
-}
-
-function valueAt(config: Config, path: string): unknown {
-  return path.split(".").reduce<unknown>((node, name) => (node as Record<string, unknown>)[name], config);
 }

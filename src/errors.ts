@@ -8,10 +8,12 @@ export const ERROR_CODES = [
   "oauth_not_configured",
   "mcp_oauth_unavailable",
   "billing_not_configured",
+  "inbound_not_configured",
   "no_billing_account",
   "invalid_signature",
   "already_subscribed",
   "cross_origin",
+  "admin_required",
   "email_not_verified",
   "plan_required",
   "plan_limit_reached",
@@ -70,4 +72,10 @@ export function invalid(path: string, code: string, message: string): AppError {
 /** The sentence of anything that was thrown. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+/** The same, and the mend if it has one. */
+export function wordsOf(error: unknown): string {
+  const fix = error instanceof AppError ? error.extras.fix : undefined;
+  return fix === undefined ? messageOf(error) : `${messageOf(error)} ${fix}`;
 }

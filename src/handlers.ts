@@ -1,16 +1,24 @@
 import { mailCodeNow } from "./accounts/codes.ts";
 import type { App } from "./app.ts";
+import { makeBackupNow, makeBackupsLater } from "./backup/schedule.ts";
 import { closeCustomerNow } from "./billing/cancel.ts";
+import { catchUpLater, catchUpNow } from "./billing/catch-up.ts";
 import { mailNoticeNow } from "./billing/notices.ts";
 import { checkNow } from "./domains/check.ts";
+import { checkServiceKeysNow } from "./domains/key-home.ts";
 import { eraseNow } from "./jobs/erase.ts";
 import type { JobHandlers } from "./jobs/run-job.ts";
 import { giveUpSending, sendNow } from "./mail/outgoing.ts";
-import { deliverNow } from "./webhooks/deliver.ts";
-import { fanOutNow } from "./webhooks/fan-out.ts";
+import { mailReturnsNow } from "./mail/returns-letter.ts";
+import { keepCertificateNow } from "./tls/keep.ts";
+import { eraseAccountNow } from "./retention/erase-account.ts";
+import { purgeLater, purgeNow } from "./retention/purge.ts";
+import { deliverNow, giveUpDelivering } from "./webhooks/deliver.ts";
+import { fanOut, fanOutNow } from "./webhooks/fan-out.ts";
 import { giveUpRouting, routeNow } from "./routing/route.ts";
 
-const SENDING_SLOTS = 16;
+/** Other people's mail servers are waited for long, and one that is slow must not cost the others their turn. */
+const SENDING_SLOTS = { direct: 64, relay: 16, capture: 1 };
 const CODE_SLOTS = 4;
 const CHECKING_SLOTS = 4;
 const FAN_OUT_SLOTS = 16;
@@ -23,13 +31,20 @@ const CLOSING_SLOTS = 2;
 export function jobHandlers(app: App): JobHandlers {
   return {
     route_message: { run: routeNow, giveUp: giveUpRouting, slots: app.config.routing.concurrency },
-    send_mail: { run: sendNow, giveUp: giveUpSending, slots: SENDING_SLOTS },
+    send_mail: { run: sendNow, giveUp: giveUpSending, slots: SENDING_SLOTS[app.config.outbound.mode] },
     mail_code: { run: mailCodeNow, slots: CODE_SLOTS },
     erase_bytes: { run: eraseNow, slots: 1 },
+    erase_account: { run: eraseAccountNow, slots: 1 },
+    purge: { run: purgeNow, plan: purgeLater, slots: 1 },
     check_domain: { run: checkNow, slots: CHECKING_SLOTS },
-    fan_out_event: { run: fanOutNow, slots: FAN_OUT_SLOTS },
-    deliver_webhooks: { run: deliverNow, slots: ENDPOINT_SLOTS },
+    check_service_keys: { run: checkServiceKeysNow, slots: 1 },
+    fan_out_event: { run: fanOutNow, giveUp: fanOut, slots: FAN_OUT_SLOTS },
+    deliver_webhooks: { run: deliverNow, giveUp: giveUpDelivering, slots: ENDPOINT_SLOTS },
     mail_notice: { run: mailNoticeNow, slots: NOTICE_SLOTS },
+    mail_returns: { run: mailReturnsNow, slots: NOTICE_SLOTS },
     close_customer: { run: closeCustomerNow, slots: CLOSING_SLOTS },
+    make_backup: { run: makeBackupNow, plan: makeBackupsLater, slots: 1 },
+    keep_certificate: { run: keepCertificateNow, slots: 1 },
+    catch_up_payments: { run: catchUpNow, plan: catchUpLater, slots: 1 },
   };
 }

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import pino from "pino";
 
 export type Log = pino.Logger;
@@ -14,6 +15,8 @@ const SECRET_NAMES = [
   "key",
 ];
 
+const MAX_CAUSES = 3;
+
 const LEVEL_WORDS: Record<number, string> = {
   10: "TRACE",
   20: "DEBUG",
@@ -23,13 +26,63 @@ const LEVEL_WORDS: Record<number, string> = {
   60: "FATAL",
 };
 
-/** Lines on standard output: `json` for machines, `text` for people. `level` is a pino level or `silent`. */
-export function createLog(options: { level: string; format: "text" | "json" }): Log {
+const about = new AsyncLocalStorage<Record<string, unknown>>();
+
+/** Runs `work`; every line that is logged meanwhile, however far down, has these members as well. */
+export function withLogFields<T>(fields: Record<string, unknown>, work: () => T): T {
+  return about.run({ ...about.getStore(), ...fields }, work);
+}
+
+/** As `withLogFields`, for the rest of the work that goes on in here. */
+export function addLogField(name: string, value: unknown): void {
+  const fields = about.getStore();
+  if (fields) fields[name] = value;
+}
+
+/** Runs work that is not part of what goes on here, such as the next job after one that ends. */
+export function withoutLogFields<T>(work: () => T): T {
+  return about.exit(work);
+}
+
+/** For work that others run later: its lines have the members that they would have now. */
+export function keepLogFields<A, T>(work: (given: A) => T): (given: A) => T {
+  const fields = about.getStore();
+  return fields === undefined ? work : (given) => about.run(fields, () => work(given));
+}
+
+/**
+ * Lines on standard output: `json` for machines, `text` for people. `level` is a pino level or `silent`. `aside`: text on
+ * standard error instead, for a command whose output is data.
+ */
+export function createLog(options: { level: string; format: "text" | "json"; aside?: boolean }): Log {
   const redact = { paths: SECRET_NAMES.flatMap((name) => [name, `*.${name}`]), censor: "[redacted]" };
-  const base = { level: options.level, base: null, redact };
+  const mixin = (): object => ({ ...about.getStore() });
+  const serializers = { err: viewError };
+  const base = { level: options.level, base: null, redact, mixin, serializers };
+  const out = options.aside === true ? process.stderr : process.stdout;
   return options.format === "json"
     ? pino(base)
-    : pino(base, { write: (line) => void process.stdout.write(asText(line)) });
+    : pino(base, { write: (line) => void out.write(asText(line)) });
+}
+
+/** Nothing else that hangs on an error: libraries put whole requests there, with the headers. */
+function viewError(error: unknown, depth = 0): unknown {
+  if (!(error instanceof Error)) return typeof error === "string" ? withoutPasswords(error) : error;
+  const { name, message, stack = "", cause } = error;
+  const code = "code" in error ? { code: error.code } : {};
+  const deeper = cause === undefined || depth >= MAX_CAUSES ? {} : { cause: viewError(cause, depth + 1) };
+  return {
+    type: name,
+    message: withoutPasswords(message),
+    ...code,
+    stack: withoutPasswords(stack),
+    ...deeper,
+  };
+}
+
+/** Of URLs such as that of a relay. */
+function withoutPasswords(text: string): string {
+  return text.replaceAll(/(\w:\/\/[^\s/:@]*:)[^\s/@]+@/g, "$1[redacted]@");
 }
 
 function asText(line: string): string {

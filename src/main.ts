@@ -1,13 +1,21 @@
 import { Command, CommanderError } from "commander";
 import { apiKeyCommand } from "./cli/api-key.ts";
+import { backupCommand } from "./cli/backup.ts";
 import { configCommand } from "./cli/config.ts";
 import { demoCommand } from "./cli/demo.ts";
+import { dkimCommand } from "./cli/dkim.ts";
+import { dnsCommand } from "./cli/dns.ts";
+import { doctorCommand } from "./cli/doctor.ts";
 import { healthcheckCommand } from "./cli/healthcheck.ts";
 import { migrateCommand } from "./cli/migrate.ts";
+import { restoreCommand } from "./cli/restore.ts";
+import { queueCommand } from "./cli/queue.ts";
 import { serveCommand } from "./cli/serve.ts";
+import { suppressionCommand } from "./cli/suppression.ts";
 import { userCommand } from "./cli/user.ts";
 import { ConfigError } from "./config.ts";
-import { AppError } from "./errors.ts";
+import { isStorageFault, storageWords } from "./db/storage-faults.ts";
+import { AppError, messageOf } from "./errors.ts";
 import { VERSION } from "./version.ts";
 
 const program = new Command("mailwright")
@@ -17,8 +25,15 @@ const program = new Command("mailwright")
   .addCommand(demoCommand())
   .addCommand(userCommand())
   .addCommand(apiKeyCommand())
+  .addCommand(suppressionCommand())
+  .addCommand(queueCommand())
   .addCommand(configCommand())
   .addCommand(migrateCommand())
+  .addCommand(backupCommand())
+  .addCommand(restoreCommand())
+  .addCommand(dnsCommand())
+  .addCommand(dkimCommand())
+  .addCommand(doctorCommand())
   .addCommand(healthcheckCommand())
   .addCommand(new Command("version").description("print the version").action(() => console.log(VERSION)));
 
@@ -37,5 +52,9 @@ try {
 function explain(error: unknown): string {
   if (error instanceof ConfigError || error instanceof CommanderError) return error.message;
   if (error instanceof AppError) return [error.message, error.extras.fix].filter(Boolean).join(" ");
+  if (isStorageFault(error)) {
+    const { message, fix } = storageWords(error);
+    return `${message} (${messageOf(error)}). ${fix}`;
+  }
   return error instanceof Error && "syscall" in error ? error.message : Bun.inspect(error);
 }

@@ -1,19 +1,30 @@
 import { statfs } from "node:fs/promises";
+import { cautionsOf, queueWarnings } from "./admin/warnings.ts";
+import { offerSetup } from "./accounts/setup.ts";
 import { type App, type AppOverrides, createApp } from "./app.ts";
+import { backupWarning } from "./backup/schedule.ts";
 import { releaseDeadReserves } from "./billing/sweep.ts";
-import { type Config, unusedSettings } from "./config.ts";
+import type { Config } from "./config.ts";
+import { checkServiceKeysLater } from "./domains/key-home.ts";
 import { lockDataFolder, tryWriting } from "./db/database.ts";
+import { keepReserve, MIN_FREE_BYTES } from "./db/reserve.ts";
+import { isStorageFault, storageWords } from "./db/storage-faults.ts";
 import { AppError, messageOf } from "./errors.ts";
 import { keepRateLimits } from "./db/rate-limits.ts";
 import { jobHandlers } from "./handlers.ts";
 import type { Checks } from "./http/health.ts";
-import { type HttpDoor, startHttp } from "./http/server.ts";
+import type { HttpDoor } from "./http/listen.ts";
+import { openMetricsDoor } from "./http/metrics.ts";
+import { startHttp } from "./http/server.ts";
+import { planAtStart } from "./jobs/clock.ts";
 import { voidLeases } from "./jobs/queue.ts";
 import { createWorker } from "./jobs/worker.ts";
+import { createMetrics } from "./metrics.ts";
 import { startSmtp } from "./smtp/listener.ts";
+import { openChallengeDoor } from "./http/challenges.ts";
+import { watchFiles } from "./tls/files.ts";
+import { certificateWarning, keepCertificateLater, keepCertificateSoon } from "./tls/keep.ts";
 
-/** Below this a mail of the largest size would not fit. */
-const MIN_FREE_BYTES = 64 * 1_048_576;
 /** How long a stop lets calls over HTTP wait for their result, and then how long for their answers to go out. */
 const CALLS_MS = 5_000;
 const ANSWERS_MS = 2_000;
@@ -27,6 +38,10 @@ export interface Server extends AsyncDisposable {
   http: string;
   /** `host:port`; null when `smtp.listen` is empty. */
   smtp: string | null;
+  /** As `/readyz` says it. */
+  ready: () => Promise<Checks>;
+  /** Reads the certificate anew, or tries again to get one; null where neither is to be done. */
+  reload: (() => Promise<void>) | null;
 }
 
 /** Starts the whole server over one data folder. Disposing it drains the work in progress. */
@@ -36,48 +51,61 @@ export async function serve(config: Config, overrides: AppOverrides = {}): Promi
   if (!lock) throw inUse(config);
   started.use(lock);
   const app = started.use(await createApp(config, overrides));
+  ({ refuseIntake: app.refuseIntake } = started.use(await keepReserve(config.data.dir, app.log)));
   // Before any door opens: from then on a lease may belong to this process.
   await app.write(voidLeases);
+  const handlers = jobHandlers(app);
+  await app.write((tx) => planAtStart(app, tx, handlers));
+  if (config.outbound.mode !== "capture") await app.write((tx) => checkServiceKeysLater(app, tx));
   const dead = await app.write((tx) => releaseDeadReserves(app, tx));
   if (dead > 0) app.log.warn({ credits: dead }, "credits of runs that will never end were given back");
-  const unused = unusedSettings(config);
-  if (unused.length > 0)
-    app.log.warn({ settings: unused }, "these settings have no effect in this version yet");
   for (const caution of cautionsOf(config)) app.log.warn(caution);
   started.use(
     await keepRateLimits(app, (error) =>
       app.log.warn({ err: messageOf(error) }, "rate limits were not saved"),
     ),
   );
-  app.worker = createWorker(app, jobHandlers(app));
+  if (config.metrics.listen !== "" || config.metrics.token !== "")
+    app.metrics = started.use(await createMetrics());
+  app.worker = createWorker(app, handlers);
   // Disposed in reverse: first nothing new comes in, then the work in progress ends, then the database closes.
   started.use(app.worker);
   const doors = { smtp: null as string | null };
-  const http = await startHttp(app, { ready: () => readiness(app, doors) });
+  const http = await startHttp(app, { ready: () => readiness(app, doors), warnings: () => warningsOf(app) });
   started.defer(() => closeHttp(app, http));
   app.base_url ||= http.url.replace("0.0.0.0", "localhost");
   const smtp = started.use(await startSmtp(app));
   doors.smtp = smtp.address;
+  started.use(openChallengeDoor(app));
+  started.use(openMetricsDoor(app));
+  const reload = await careForCertificate(app, started);
   app.worker.start();
   app.log.info({ http: http.url, smtp: smtp.address }, "ready");
+  await offerSetup(app);
   const running = started.move();
-  return { app, http: http.url, smtp: smtp.address, [Symbol.asyncDispose]: () => running.disposeAsync() };
+  return {
+    app,
+    http: http.url,
+    smtp: smtp.address,
+    ready: () => readiness(app, doors),
+    reload,
+    [Symbol.asyncDispose]: () => running.disposeAsync(),
+  };
 }
 
-/** What is allowed, and yet seldom meant on a server that others write to. */
-function cautionsOf({ outbound, smtp }: Config): string[] {
-  const nameless = `smtp.hostname is "${smtp.hostname}", which is no public name: other servers will refuse mail from it, and custom domains cannot point to it. Set it to the name that your MX record points to.`;
-  return [
-    ...(outbound.mode === "capture" ? [CAPTURED] : []),
-    ...(outbound.mode !== "capture" && !smtp.hostname.includes(".") ? [nameless] : []),
-  ];
+/** Gives what a reload does. */
+async function careForCertificate(app: App, started: AsyncDisposableStack): Promise<Server["reload"]> {
+  const { tls, cert } = app.config.server;
+  if (tls === "acme") {
+    await keepCertificateLater(app);
+    return () => keepCertificateSoon(app);
+  }
+  return cert === "" ? null : started.use(watchFiles(app)).reload;
 }
-
-const CAPTURED =
-  'outbound.mode is "capture": replies and login codes are kept here, and nothing leaves this machine';
 
 /** Calls that wait for a result get a while for it; then they are told where it will be, and the run goes on. */
 async function closeHttp(app: App, http: HttpDoor): Promise<void> {
+  app.changes.close();
   const patience = setTimeout(() => app.finished.close(), CALLS_MS);
   const giveUp = Promise.withResolvers<void>();
   const last = setTimeout(giveUp.resolve, CALLS_MS + ANSWERS_MS);
@@ -95,12 +123,23 @@ async function readiness(app: App, doors: { smtp: string | null }): Promise<Chec
   };
 }
 
+async function warningsOf(app: App): Promise<Record<string, string>> {
+  const [certificate, backup] = await Promise.all([certificateWarning(app), backupWarning(app)]);
+  return {
+    ...(certificate === undefined ? {} : { certificate }),
+    ...(backup === undefined ? {} : { backup }),
+    ...(await queueWarnings(app)),
+  };
+}
+
 async function writable(app: App): Promise<string> {
   try {
     await app.write(tryWriting);
     return "ok";
   } catch (error) {
-    return `the database cannot be written: ${messageOf(error)}`;
+    if (!isStorageFault(error)) throw error;
+    const { message, fix } = storageWords(error);
+    return `the database cannot be written (${messageOf(error)}). ${message}. ${fix}`;
   }
 }
 

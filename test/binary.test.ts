@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { version } from "../package.json";
 import { acceptedSignatures } from "../src/cli/demo-signatures.ts";
 import { createResolver } from "../src/lib/dns.ts";
-import { loadDkimKeys } from "../src/mail/dkim.ts";
 import { createSender } from "../src/mail/send.ts";
 import { builtBinary } from "./support/binary.ts";
+import { keysOf } from "./support/keys.ts";
 import { type MailParts, rawMail } from "./support/mails.ts";
 import { type SmtpSink, startSmtpSink } from "./support/smtp-sink.ts";
 
@@ -92,7 +92,7 @@ describe("the binary, in an empty folder with an empty environment", () => {
     const reply = (await sink.next()).raw;
     // The parser runs on a worker thread of its own: without it no file would be seen.
     expect(reply.toString()).toContain("list.txt");
-    const keys = await loadDkimKeys(join(folder, "data"));
+    const keys = await keysOf(join(folder, "data"));
     expect(await acceptedSignatures(reply, "mw.test", keys)).toEqual(["rsa", "ed25519"]);
     expect((await run(folder, ["healthcheck", "--url", server.http])).out).toBe("ready\n");
     server.process.kill("SIGTERM");

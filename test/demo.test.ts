@@ -7,8 +7,9 @@ import { walkThrough } from "../src/cli/demo-steps.ts";
 import { ollamaConfig } from "../src/cli/ollama.ts";
 import { type ConfigOverrides, defaultConfig } from "../src/config.ts";
 import { createLog } from "../src/log.ts";
-import { loadDkimKeys, signMail } from "../src/mail/dkim.ts";
+import { signMail } from "../src/mail/dkim.ts";
 import { serve } from "../src/serve.ts";
+import { testKeys } from "./support/keys.ts";
 import { rawMail } from "./support/mails.ts";
 
 const MAIN = join(import.meta.dir, "../src/main.ts");
@@ -74,8 +75,7 @@ describe("the steps", () => {
 
 describe("acceptedSignatures", () => {
   test("names each key whose signature holds, and none for a mail that was changed", async () => {
-    await using folder = await temporaryFolder();
-    const keys = await loadDkimKeys(folder.path);
+    const keys = await testKeys();
     const mail = rawMail({ from: "box@mw.test", text: "The answer is 42.\r\n" });
     const raw = await signMail(mail, "mw.test", keys);
     expect(await acceptedSignatures(raw, "mw.test", keys)).toEqual(["rsa", "ed25519"]);
@@ -85,8 +85,7 @@ describe("acceptedSignatures", () => {
   });
 
   test("does not let one good signature stand for both", async () => {
-    await using folder = await temporaryFolder();
-    const keys = await loadDkimKeys(folder.path);
+    const keys = await testKeys();
     const mail = rawMail({ from: "box@mw.test", text: "The answer is 42.\r\n" });
     const raw = await signMail(mail, "mw.test", keys.slice(0, 1));
     expect(await acceptedSignatures(raw, "mw.test", keys)).toEqual(["rsa"]);

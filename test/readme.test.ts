@@ -2,8 +2,9 @@ import { describe, expect, test } from "bun:test";
 import { mkdtemp, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { dnsRecords, loadDkimKeys } from "../src/mail/dkim.ts";
+import { dnsRecords } from "../src/mail/dkim.ts";
 import { builtBinary } from "./support/binary.ts";
+import { keysOf } from "./support/keys.ts";
 
 const ROOT = join(import.meta.dir, "..");
 const BINARY = await builtBinary();
@@ -27,10 +28,12 @@ describe.skipIf(MISSING.length > 0)("the README", () => {
     const { items } = JSON.parse(listed) as { items: { source: string; subject: string; status: string }[] };
     expect(items).toMatchObject([{ source: "email", subject: "Bridge", sender: "you@example.com" }]);
     expect(["received", "done"]).toContain(items[0]?.status ?? "");
-    const keys = rest.find((block) => block.includes("dkim/keys.json")) ?? "";
-    const records = dnsRecords(await loadDkimKeys(join(desk.folder, "data")), "mail.example.org");
-    const parts = records.map(({ name, value }) => `${name.split(".")[0]} ${/p=.*/.exec(value)?.[0]}`);
-    expect((await desk.run(keys)).trim().split("\n")).toEqual(parts);
+    const records = await desk.run(rest.find((block) => block.includes("dns records")) ?? "");
+    for (const { name, value } of dnsRecords(await keysOf(join(desk.folder, "data")), "mail.example.org"))
+      expect(records).toContain(`${name}\n      ${value}\n`);
+    expect(await Bun.file(join(desk.folder, "mailwright.zone")).text()).toContain(
+      "mail.example.org. IN MX 10 ",
+    );
   }, 30_000);
 
   test("its walk through the interface with curl works as it stands, from the login code to the file", async () => {

@@ -2,6 +2,7 @@ import type { App } from "../app.ts";
 import { changePlan } from "../billing/change-plan.ts";
 import { defaultPlan } from "../billing/plans.ts";
 import type { Db } from "../db/database.ts";
+import { prepared } from "../db/prepared.ts";
 import type { Plan, UserRow } from "../db/schema.ts";
 import { AppError, invalid } from "../errors.ts";
 import { mailDomain } from "../lib/mail-domain.ts";
@@ -72,6 +73,8 @@ export async function ensureUser(app: App, tx: Db, email: string): Promise<User>
     password_hash: null,
     timezone: "UTC",
     reply_footer: 1,
+    deleted_at: null,
+    plan_changed_at: null,
   };
   await tx.insertInto("users").values(user).execute();
   return user;
@@ -100,15 +103,19 @@ export function findUserByEmail(db: Db, email: string): Promise<User | undefined
 /** The account as it is now; throws `unauthorized` if it was deleted since the request came. */
 export async function livingUser(tx: Db, user: User): Promise<User> {
   const now = await tx.selectFrom("users").selectAll().where("id", "=", user.id).executeTakeFirst();
-  if (now) return now;
+  if (now?.deleted_at === null) return now;
   throw deletedAccount();
 }
 
-/** For a row that could not be stored: `unauthorized` if that is because its account was deleted meanwhile. */
+/** `unauthorized` for what was asked while its account was being deleted, and was stored for nobody. */
 export async function refusalOfDeleted(db: Db, user: User): Promise<AppError | undefined> {
-  const row = await db.selectFrom("users").select("id").where("id", "=", user.id).executeTakeFirst();
+  const [row] = await livingAccount(db, { id: user.id });
   return row ? undefined : deletedAccount();
 }
+
+const livingAccount = prepared((db, key: { id: string }) =>
+  db.selectFrom("users").select("id").where("id", "=", key.id).where("deleted_at", "is", null),
+);
 
 /** For the command line: the account of an address, or `not_found`. */
 export async function userOfEmail(db: Db, email: string): Promise<User> {
@@ -120,7 +127,7 @@ export async function userOfEmail(db: Db, email: string): Promise<User> {
 }
 
 export function listUsers(db: Db): Promise<User[]> {
-  return db.selectFrom("users").selectAll().orderBy("id").execute();
+  return db.selectFrom("users").selectAll().where("deleted_at", "is", null).orderBy("id").execute();
 }
 
 /** From the shell; this month's credits change with it. */

@@ -128,7 +128,8 @@ const ownerOfKey = prepared((db, key: { hash: string }) =>
     .innerJoin("users", "users.id", "api_keys.user_id")
     .selectAll("users")
     .select(["api_keys.id as key_id", "api_keys.last_used_at"])
-    .where("hash", "=", key.hash),
+    .where("hash", "=", key.hash)
+    .where("deleted_at", "is", null),
 );
 
 /** Nobody waits for it: a request must not fail, nor be slow, because a date could not be noted. */

@@ -2,17 +2,30 @@ import type { App } from "../app.ts";
 import { closeCustomerLater } from "../billing/cancel.ts";
 import type { Db } from "../db/database.ts";
 import { jsonMember } from "../db/json-member.ts";
+import { NOT_DONE } from "../db/unfinished.ts";
 import { invalid } from "../errors.ts";
 import { revokeTokens } from "../integrations/revoke.ts";
-import { eraseLater } from "../jobs/erase.ts";
-import { rangesOf } from "../lib/segments.ts";
+import { enqueue } from "../jobs/queue.ts";
 import { normalizeEmail, type User } from "./accounts.ts";
 import { refuseWithoutPassword } from "./passwords.ts";
 
+/** What could still act for the account, or be asked for by others, besides what a user's row says. */
+const LIVING_TABLES = [
+  "api_keys",
+  "sessions",
+  "login_codes",
+  "pending_passwords",
+  "security_events",
+  "oauth_states",
+  "connections",
+  "custom_domains",
+  "billing_accounts",
+] as const;
+
 /**
- * Deletes an account and all that is its own, in one transaction. What lies in segment files is overwritten right
- * after it; the addresses of its inboxes are never given out again. Tokens that came by OAuth are given back, if their
- * providers take them soon.
+ * Deletes an account: in one short transaction it is dead, and the job that this leaves behind erases everything that
+ * was its own, some at a time. The addresses of its inboxes are never given out again. Tokens that came by OAuth are
+ * given back, if their providers take them soon.
  */
 export async function deleteAccount(
   app: App,
@@ -26,23 +39,8 @@ export async function deleteAccount(
       "To delete the account for good, confirm with its mail address.",
     );
   await refuseWithoutPassword(app, { user, client: input.client }, input.password);
-  const gone = await app.write(async (tx) => {
-    const inboxes = await retireAddresses(app, tx, user);
-    await deleteJobs(tx, user);
-    await closeCustomerLater(app, tx, user.id);
-    const unfinished = await unfinishedMessages(tx, user);
-    await deleteMessages(app, tx, user);
-    const ids = [user.id, ...inboxes];
-    for (const id of ids) await tx.deleteFrom("rate_limits").where("key", "like", `%${id}%`).execute();
-    const connections = await tx
-      .selectFrom("connections")
-      .selectAll()
-      .where("user_id", "=", user.id)
-      .execute();
-    // The rest goes with it: every other table that names a user does so by a foreign key that cascades.
-    await tx.deleteFrom("users").where("id", "=", user.id).execute();
-    return { unfinished, ids, connections };
-  });
+  const gone = await app.write((tx) => endAccount(app, tx, user));
+  if (!gone) return;
   for (const id of gone.ids) app.limiter.forgetNaming(id);
   // A call over HTTP that waits for its result waits no longer.
   for (const id of gone.unfinished) app.finished.notify(id);
@@ -50,65 +48,114 @@ export async function deleteAccount(
   await Promise.all(gone.connections.map((connection) => revokeTokens(app, connection)));
 }
 
-/** Gives the ids of the inboxes whose addresses they were. */
-async function retireAddresses(app: App, tx: Db, user: User): Promise<string[]> {
+/** Has what is left of a dead account erased, unless that is under way. */
+export async function eraseAccountLater(app: App, tx: Db, user_id: string): Promise<void> {
+  await enqueue(app, tx, { kind: "erase_account", payload: { user_id }, dedupe_key: `erase ${user_id}` });
+}
+
+/** Undefined for one that is dead already. */
+async function endAccount(app: App, tx: Db, user: User) {
+  const buried = await buryUser(app, tx, user);
+  if (!buried) return undefined;
+  const inboxes = await retireInboxes(app, tx, user);
+  const unfinished = await abandonMessages(tx, user);
+  await deleteJobs(tx, user);
+  await closeCustomerLater(app, tx, user.id);
+  const ids = [user.id, ...inboxes];
+  for (const id of ids) await tx.deleteFrom("rate_limits").where("key", "like", `%${id}%`).execute();
+  const connections = await tx.selectFrom("connections").selectAll().where("user_id", "=", user.id).execute();
+  for (const table of LIVING_TABLES) await tx.deleteFrom(table).where("user_id", "=", user.id).execute();
+  await tx.updateTable("webhook_endpoints").set({ enabled: 0 }).where("user_id", "=", user.id).execute();
+  await eraseAccountLater(app, tx, user.id);
+  return { unfinished, ids, connections };
+}
+
+/** What stays for a while is a row that says nothing of anybody; the address is free for a new account. */
+async function buryUser(app: App, tx: Db, { id }: User): Promise<boolean> {
+  const { numUpdatedRows } = await tx
+    .updateTable("users")
+    .set({
+      email: id,
+      email_verified: 0,
+      name: null,
+      is_admin: 0,
+      password_hash: null,
+      deleted_at: app.now(),
+    })
+    .where("id", "=", id)
+    .where("deleted_at", "is", null)
+    .executeTakeFirst();
+  return numUpdatedRows > 0n;
+}
+
+/** Gives their ids. Nobody can write to what they are called now: it is no address. */
+async function retireInboxes(app: App, tx: Db, user: User): Promise<string[]> {
   const inboxes = await tx
     .selectFrom("inboxes")
     .select(["id", "local_part", "domain"])
     .where("user_id", "=", user.id)
     .execute();
-  for (const { local_part, domain } of inboxes)
+  for (const { id, local_part, domain } of inboxes) {
     await tx
       .insertInto("retired_addresses")
       .values({ address: `${local_part}@${domain}`, retired_at: app.now() })
       .onConflict((conflict) => conflict.doNothing())
       .execute();
+    const nameless = { label: "", prefix: null, local_part: id, domain: "" };
+    await tx.updateTable("inboxes").set(nameless).where("id", "=", id).execute();
+  }
   return inboxes.map(({ id }) => id);
 }
 
-/** One that is running loses its lease by it, and with it everything it would have written. */
-async function deleteJobs(tx: Db, user: User): Promise<void> {
-  for (const [member, table] of [
-    ["message_id", "messages"],
-    ["outgoing_id", "outgoing_mails"],
-    ["domain_id", "custom_domains"],
-  ] as const) {
-    const own = tx.selectFrom(table).select("id").where("user_id", "=", user.id);
-    await tx.deleteFrom("jobs").where(jsonMember("payload", member), "in", own).execute();
-  }
-  await tx.deleteFrom("jobs").where("account", "=", user.id).execute();
-  await tx.deleteFrom("jobs").where(jsonMember("payload", "email"), "=", user.email).execute();
-}
-
-async function unfinishedMessages(tx: Db, user: User): Promise<string[]> {
+/** Gives the ids of those that wait or are worked on: without an inbox no tool is called for them any more. */
+async function abandonMessages(tx: Db, user: User): Promise<string[]> {
   const rows = await tx
-    .selectFrom("messages")
-    .select("id")
+    .updateTable("messages")
+    .set({ inbox_id: null })
     .where("user_id", "=", user.id)
+    .where(NOT_DONE)
     .where("state", "=", "received")
+    .returning("id")
     .execute();
   return rows.map(({ id }) => id);
 }
 
-async function deleteMessages(app: App, tx: Db, user: User): Promise<void> {
-  const own = tx.selectFrom("messages").where("user_id", "=", user.id);
-  const files = await tx
-    .selectFrom("attachments")
-    .select(["segment", "segment_offset", "size"])
-    .where("message_id", "in", own.select("id"))
-    .where("segment", "is not", null)
+/** One that is running loses its lease by it, and with it everything it would have written. */
+async function deleteJobs(tx: Db, user: User): Promise<void> {
+  const waiting = tx
+    .selectFrom("messages")
+    .select("id")
+    .where("user_id", "=", user.id)
+    .where(NOT_DONE)
+    .where("state", "=", "received");
+  const named = [
+    ["route_message", "message_id", waiting],
+    [
+      "check_domain",
+      "domain_id",
+      tx.selectFrom("custom_domains").select("id").where("user_id", "=", user.id),
+    ],
+  ] as const;
+  for (const [kind, member, own] of named)
+    await tx
+      .deleteFrom("jobs")
+      .where("kind", "=", kind)
+      .where(jsonMember("payload", member), "in", own)
+      .execute();
+  await tx
+    .deleteFrom("jobs")
+    .where("kind", "=", "send_mail")
+    .where((eb) =>
+      eb.exists(
+        eb
+          .selectFrom("outgoing_mails")
+          .select("outgoing_mails.id")
+          .where("outgoing_mails.id", "=", jsonMember("jobs.payload", "outgoing_id"))
+          .where("user_id", "=", user.id),
+      ),
+    )
     .execute();
-  // A mail to inboxes of several accounts is stored once: it goes with the last of them.
-  const mails = await tx
-    .deleteFrom("raw_mails")
-    .where("id", "in", own.select("raw_mail_id").where("raw_mail_id", "is not", null))
-    .where((eb) => {
-      const named = eb.selectFrom("messages").select("messages.id");
-      const elsewhere = named.whereRef("messages.raw_mail_id", "=", "raw_mails.id");
-      return eb.not(eb.exists(elsewhere.where("messages.user_id", "!=", user.id)));
-    })
-    .returning(["segment", "segment_offset", "size"])
-    .execute();
-  await tx.deleteFrom("messages").where("user_id", "=", user.id).execute();
-  await eraseLater(app, tx, [...files, ...mails].flatMap(rangesOf));
+  await tx.deleteFrom("jobs").where("account", "=", user.id).execute();
+  await tx.deleteFrom("jobs").where(jsonMember("payload", "user_id"), "=", user.id).execute();
+  await tx.deleteFrom("jobs").where(jsonMember("payload", "email"), "=", user.email).execute();
 }

@@ -26,6 +26,7 @@ export async function viewMe(app: App, user: User) {
     id: user.id,
     email: user.email,
     email_verified: user.email_verified === 1,
+    is_admin: user.is_admin === 1,
     name: user.name,
     has_password: user.password_hash !== null,
     plan: user.plan,

@@ -10,8 +10,7 @@ import {
   signedOutCookie,
 } from "../http/cookies.ts";
 import { describe } from "../http/describe.ts";
-import { certainAddress, clientAddress, refuseOverRate } from "../http/request.ts";
-import { clientNetwork } from "../lib/networks.ts";
+import { browserOf, certainAddress, clientAddress, refuseMany, refuseOverRate } from "../http/request.ts";
 import { addApiKey, listApiKeys, revokeApiKey } from "./api-keys.ts";
 import { checkedCode, requestCode, verifyCode } from "./codes.ts";
 import { deleteAccount } from "./deletion.ts";
@@ -30,6 +29,8 @@ import {
 import { login, register } from "./sign-in.ts";
 
 const HOUR_SECONDS = 3_600;
+/** A new key has a rate of its own: without this, whoever makes enough of them would have none. */
+const KEY_RATE = { limit: 60, window_seconds: HOUR_SECONDS };
 const NO_STORE = { "cache-control": "no-store" };
 const COOKIE_HEADER = { "Set-Cookie": "`service_session`, which signs the browser in." };
 
@@ -259,6 +260,7 @@ function accessRoutes(app: App) {
     .post(
       "/auth/api-key",
       ({ user, body, request, server, set }) => {
+        refuseOverRate(app, `keys:${user.id}`, KEY_RATE);
         Object.assign(set.headers, NO_STORE);
         const named = body?.name ?? null;
         return addApiKey(app, user, {
@@ -297,16 +299,4 @@ function accessRoutes(app: App) {
         }),
       },
     );
-}
-
-type Served = Parameters<typeof clientAddress>[1];
-
-function refuseMany(app: App, what: string, served: Served, limit: number): void {
-  const client = clientNetwork(clientAddress(app, served));
-  refuseOverRate(app, `${what}:${client}`, { limit, window_seconds: HOUR_SECONDS });
-}
-
-function browserOf(app: App, served: Served): { client: string; user_agent: string } {
-  const user_agent = served.request.headers.get("user-agent") ?? "";
-  return { client: clientAddress(app, served), user_agent };
 }

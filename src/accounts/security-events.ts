@@ -7,12 +7,14 @@ import { messageOf } from "../errors.ts";
 const MAX_EVENTS = 100;
 
 export const SECURITY_EVENT_KINDS = [
+  "set_up",
   "code_sign_in",
   "password_sign_in",
   "password_failed",
   "password_set",
   "api_key_created",
   "api_key_revoked",
+  "account_exported",
 ] as const;
 
 export interface SecurityEvent {

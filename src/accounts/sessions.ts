@@ -1,6 +1,7 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import type { SessionRow, UserRow } from "../db/schema.ts";
+import { AppError } from "../errors.ts";
 import { equalBytes, hashSecret, randomToken } from "../lib/secrets.ts";
 
 const TOKEN_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -58,6 +59,66 @@ export async function findSession(
     .where("email_verified", "=", 1)
     .executeTakeFirst();
   return user && { session, user };
+}
+
+/** Whether what a request came with would let it in once more. */
+export async function isLetIn(
+  app: App,
+  { session, key_id }: { session: Pick<SessionRow, "id"> | null; key_id: string | null },
+): Promise<boolean> {
+  const found =
+    session === null
+      ? await app.db
+          .selectFrom("api_keys")
+          .select("id")
+          .where("id", "=", key_id ?? "")
+          .executeTakeFirst()
+      : await app.db
+          .selectFrom("sessions")
+          .select("id")
+          .where("id", "=", session.id)
+          .where("expires", ">", app.now())
+          .executeTakeFirst();
+  return found !== undefined;
+}
+
+/** The browsers that are signed in, the newest sign-in first; `current` is the one that asks. */
+export async function listSessions(app: App, user: UserRow, current: SessionRow | null) {
+  const rows = await livingSessions(app, app.db, user);
+  return rows.map((row) => ({
+    id: shownId(row),
+    created: row.created,
+    expires: row.expires,
+    client: row.client || null,
+    user_agent: row.user_agent,
+    current: row.id === current?.id,
+  }));
+}
+
+/** Signs one of the user's browsers out; gives its row. */
+export async function endOwnSession(app: App, user: UserRow, id: string): Promise<SessionRow> {
+  return app.write(async (tx) => {
+    const session = (await livingSessions(app, tx, user)).find((row) => shownId(row) === id.toLowerCase());
+    if (!session) throw new AppError("not_found", "There is no such session.");
+    await tx.deleteFrom("sessions").where("id", "=", session.id).execute();
+    return session;
+  });
+}
+
+function livingSessions(app: App, db: Db, user: UserRow): Promise<SessionRow[]> {
+  return db
+    .selectFrom("sessions")
+    .selectAll()
+    .where("user_id", "=", user.id)
+    .where("expires", ">", app.now())
+    .orderBy("created", "desc")
+    .orderBy("id")
+    .execute();
+}
+
+/** RFC 9562 §5.8: a UUID of one's own making, here of a part of the hash. */
+function shownId({ id }: Pick<SessionRow, "id">): string {
+  return `${id.slice(0, 8)}-${id.slice(8, 12)}-8${id.slice(13, 16)}-8${id.slice(17, 20)}-${id.slice(20, 32)}`;
 }
 
 /** Ends the session of a cookie; one that is none, or has ended, is no error. */

@@ -11,6 +11,7 @@ export const MeShape = t.Object(
     id: t.String({ format: "uuid" }),
     email: t.String({ examples: ["ada@example.com"] }),
     email_verified: t.Boolean(),
+    is_admin: t.Boolean({ description: "Whether the account may use `/admin/…`." }),
     name: t.Nullable(t.String({ examples: ["Ada"] })),
     has_password: t.Boolean(),
     plan: t.Union([t.Literal("free"), t.Literal("pro"), t.Literal("team")]),
@@ -95,4 +96,16 @@ export const SecurityEventShape = t.Object(
     created: moment("When it happened"),
   },
   { $id: "SecurityEvent" },
+);
+
+export const SessionShape = t.Object(
+  {
+    id: t.String({ format: "uuid", description: "Names the session; it signs nobody in." }),
+    created: moment("When it signed in"),
+    expires: moment("Until when it stays signed in"),
+    client,
+    user_agent: t.String({ description: "What the browser calls itself.", examples: ["Mozilla/5.0"] }),
+    current: t.Boolean({ description: "Whether it is the browser that asks." }),
+  },
+  { $id: "Session", description: "A browser that is signed in." },
 );

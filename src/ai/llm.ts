@@ -1,4 +1,4 @@
-import type OpenAI from "openai";
+import type { APIPromise, OpenAI } from "openai";
 import type { SafeFetch } from "../lib/net.ts";
 import { readCapped } from "../lib/responses.ts";
 import { type DemoBrief, demoAnswer } from "./demo.ts";
@@ -17,8 +17,6 @@ import { endpointOf, MODEL_KINDS, type ModelConnection } from "./providers.ts";
 
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 const MAX_CLIENTS = 200;
-/** The caller's signal is what counts; this only bounds a caller that would never give up. */
-const MAX_WAIT_MS = 600_000;
 
 export interface CompletionInput {
   connection: ModelConnection;
@@ -118,13 +116,19 @@ async function clientOf(connection: ModelConnection, fetch: SafeFetch): Promise<
 
 async function createClient(connection: ModelConnection, fetch: SafeFetch): Promise<OpenAI> {
   // Loaded at the first call: it would cost the server's start 80 ms and everybody without a model its memory.
-  const { default: Client } = await import("openai");
+  const { default: Client, APIPromise: Answered } = await import("openai");
   const headers = headersOf(connection);
-  /** Its parent composes and checks a dozen headers at every call, and we send none of them. */
+  /** Its parent prepares, times, logs and repeats each call, which costs ten times the call; here others see to all of that. */
   class PlainClient extends Client {
-    override async buildRequest({ method, path, body, signal }: Parameters<OpenAI["buildRequest"]>[0]) {
-      const req = { method, headers, body: JSON.stringify(body), ...(signal ? { signal } : {}) };
-      return { req, url: this.buildURL(path, null), timeout: this.timeout };
+    override request<Answer>(given: Parameters<OpenAI["request"]>[0]): APIPromise<Answer> {
+      const sent = async () => {
+        const options = await given;
+        const { body, path, signal } = options;
+        const init = { method: "POST", headers, body: JSON.stringify(body), ...(signal ? { signal } : {}) };
+        const response = await ask(connection, fetch, { url: this.buildURL(path, null), init });
+        return { ...UNUSED, options, response };
+      };
+      return new Answered<Answer>(this, sent(), (_, { response }) => response.json() as Promise<never>);
     }
   }
   return new PlainClient({
@@ -136,11 +140,16 @@ async function createClient(connection: ModelConnection, fetch: SafeFetch): Prom
     project: null,
     webhookSecret: null,
     logLevel: "off",
-    maxRetries: 0,
-    timeout: MAX_WAIT_MS,
-    fetch: async (url, init) => ask(connection, fetch, url instanceof Request ? url.url : url, init ?? {}),
   });
 }
+
+/** What the client tells its own log of a call. */
+const UNUSED = {
+  controller: new AbortController(),
+  requestLogID: "",
+  retryOfRequestLogID: undefined,
+  startTime: 0,
+};
 
 /** A failure on its way through the client, whose own errors would lose half of what providers say. */
 class CallFault extends Error {
@@ -165,12 +174,11 @@ function headersOf({ api_key, headers }: ModelConnection): Headers {
   return sent;
 }
 
-/** The client's fetch: the body bounded, everything but a good answer thrown as CallFault. */
+/** The body bounded, everything but a good answer thrown as CallFault. */
 async function ask(
   connection: ModelConnection,
   fetch: SafeFetch,
-  url: string | URL,
-  init: RequestInit,
+  { url, init }: { url: string; init: RequestInit },
 ): Promise<Response> {
   try {
     // Not every fetch given here keeps to one address, and a redirect would carry the key elsewhere.
@@ -212,8 +220,8 @@ function failureOf(error: unknown, input: CompletionInput): CompletionFailure {
   if (input.signal.aborted) {
     return deadlineFailure(input.connection, input.signal.reason);
   }
-  if (error instanceof Error && error.cause instanceof CallFault) {
-    return error.cause.failure;
+  if (error instanceof CallFault) {
+    return error.failure;
   }
   if (error instanceof SyntaxError) {
     return unreadable(input.connection, "answered with something that is not JSON");

@@ -18,8 +18,9 @@ export async function changePlan(
   user: UserRow,
   { plan, reason }: { plan: Plan; reason: string },
 ): Promise<UserRow> {
-  const changed = { ...user, plan };
-  await tx.updateTable("users").set({ plan }).where("id", "=", user.id).execute();
+  const change = { plan, plan_changed_at: app.now() };
+  const changed = { ...user, ...change };
+  await tx.updateTable("users").set(change).where("id", "=", user.id).execute();
   await adjustAllowance(app, tx, changed, { reason });
   await fitEndpoints(app, tx, changed);
   return changed;
@@ -39,8 +40,14 @@ async function fitEndpoints(app: App, tx: Db, user: UserRow): Promise<void> {
   for (const [index, { id, enabled }] of wanted.entries()) {
     const fits = index < planLimits(app.config, user.plan).webhooks;
     if (fits === (enabled === 1)) continue;
-    const change = { enabled: fits ? 1 : 0, disabled_reason: fits ? null : NO_ROOM, updated: app.now() };
-    await tx.updateTable("webhook_endpoints").set(change).where("id", "=", id).execute();
+    const change = fits
+      ? { enabled: 1, disabled_reason: null, consecutive_failures: 0 }
+      : { enabled: 0, disabled_reason: NO_ROOM };
+    await tx
+      .updateTable("webhook_endpoints")
+      .set({ ...change, updated: app.now() })
+      .where("id", "=", id)
+      .execute();
     if (!fits) await failPending(tx, id);
   }
 }

@@ -2,11 +2,11 @@ import { livingUser } from "../accounts/accounts.ts";
 import type { App } from "../app.ts";
 import type { BillingAccountRow, Plan, UserRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
-import { billingAccount, closePages, createCustomer, inTurn } from "./customers.ts";
+import { billingAccount, closePages, createCustomer, inTurn, isDeleted } from "./customers.ts";
 import { planName, PLANS, refuseBelowPlan } from "./plans.ts";
 import { planChangePage } from "./portal.ts";
 import { askStripe, oneRequest, pageOf, refuseUnconfigured } from "./stripe.ts";
-import { type Held, type Interval, type PaidPlan, readStanding, takeOver } from "./subscription.ts";
+import { catchUp, type Held, type Interval, type PaidPlan } from "./subscription.ts";
 
 interface Wish {
   plan: PaidPlan;
@@ -44,19 +44,24 @@ export async function openCheckout(app: App, caller: UserRow, wish: Wish): Promi
   });
 }
 
+const BUYING = ["pro", "Buying credits"] as const;
+
 /** The page on which a pack of credits is paid. */
 export async function openTopup(app: App, caller: UserRow): Promise<{ url: string }> {
   refuseUnconfigured(app, "price_topup");
-  refuseBelowPlan(caller, "pro", "Buying credits");
+  refuseBelowPlan(caller, ...BUYING);
   const { price_topup: price, topup_credits } = app.config.billing;
   return inTurn(app, caller.id, async () => {
-    const account = await ensureAccount(app, caller);
+    await forgetDeletedCustomer(app, caller);
+    const user = await livingUser(app.db, caller);
+    refuseBelowPlan(user, ...BUYING);
+    const account = await ensureAccount(app, user);
     const session = await askStripe(app, (stripe) =>
       stripe.checkout.sessions.create(
         {
           mode: "payment",
           customer: account.customer_id,
-          client_reference_id: caller.id,
+          client_reference_id: user.id,
           line_items: [{ price, quantity: 1 }],
           // What was promised at this price, whatever the settings say once it is paid.
           metadata: { topup_credits },
@@ -75,13 +80,9 @@ async function currentSubscription(app: App, user: UserRow): Promise<Held | null
   if (!known) return null;
   // So that nobody pays on two.
   await closePages(app, known.customer_id, ["subscription"]);
-  const standing = await readStanding(app, known);
-  await app.write(async (tx) => {
-    const account = await billingAccount(tx, user.id);
-    if (account) await takeOver(app, tx, account, standing);
-  });
-  if (!standing.held && standing.resting) throw restingSubscription();
-  return standing.held;
+  const { held, resting } = await catchUp(app, known);
+  if (!held && resting.length > 0) throw restingSubscription();
+  return held;
 }
 
 function restingSubscription(): AppError {
@@ -90,11 +91,17 @@ function restingSubscription(): AppError {
   });
 }
 
+/** One that was deleted at Stripe takes its subscription along. */
+async function forgetDeletedCustomer(app: App, user: UserRow): Promise<void> {
+  const known = await billingAccount(app.db, user.id);
+  if (known && (await isDeleted(app, known.customer_id))) await catchUp(app, known);
+}
+
 async function ensureAccount(app: App, user: UserRow): Promise<BillingAccountRow> {
   return (await billingAccount(app.db, user.id)) ?? (await createCustomer(app, user));
 }
 
-/** What a subscription is for counts before the plan, which may be one that the operator gave, or still paid for. */
+/** What a subscription is for counts before the plan, which may be one that the operator gave. */
 function refuseOwned(has: Plan, wanted: PaidPlan, held: Held | null): void {
   const owned = held?.plan ?? has;
   const isOwned = held ? owned === wanted : PLANS.indexOf(owned) >= PLANS.indexOf(wanted);

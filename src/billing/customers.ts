@@ -1,12 +1,14 @@
+import { livingUser, refusalOfDeleted } from "../accounts/accounts.ts";
 import type { App } from "../app.ts";
-import { type Db, isMissingParent } from "../db/database.ts";
+import type { Db } from "../db/database.ts";
 import type { BillingAccountRow, UserRow } from "../db/schema.ts";
 import { enqueue } from "../jobs/queue.ts";
 import { createTurns, type Turns } from "../lib/turns.ts";
 import { askIfKnown, askStripe, oneRequest, type Stripe } from "./stripe.ts";
 
-/** Of one customer; each stays open for a day. */
-const MAX_OPEN_PAGES = 100;
+/** Of one customer, far more than anybody opens; each stays open for a day. */
+const MAX_OPEN_PAGES = 10_000;
+const PAGES_AT_ONCE = 100;
 
 const turns = new WeakMap<App, Turns>();
 
@@ -47,13 +49,18 @@ export async function createCustomer(app: App, user: UserRow): Promise<BillingAc
     period_start: null,
     period_end: null,
     cancel_at_period_end: 0,
+    plan: null,
+    price_id: null,
     changed: app.now(),
   };
   try {
-    await app.write((tx) => tx.insertInto("billing_accounts").values(row).execute());
+    await app.write(async (tx) => {
+      await livingUser(tx, user);
+      await tx.insertInto("billing_accounts").values(row).execute();
+    });
   } catch (error) {
     // The account was deleted meanwhile: nobody would clean up after it.
-    if (isMissingParent(error)) await app.write((tx) => closeLater(app, tx, customer.id));
+    if (await refusalOfDeleted(app.db, user)) await app.write((tx) => closeLater(app, tx, customer.id));
     throw error;
   }
   return row;
@@ -79,10 +86,22 @@ export async function closePages(
   customer: string,
   modes: Stripe.Checkout.Session.Mode[],
 ): Promise<void> {
+  const list = { customer, status: "open", limit: PAGES_AT_ONCE } as const;
   const open = await askIfKnown(app, (stripe) =>
-    stripe.checkout.sessions.list({ customer, status: "open", limit: MAX_OPEN_PAGES }),
+    stripe.checkout.sessions.list(list).autoPagingToArray({ limit: MAX_OPEN_PAGES }),
   );
-  for (const { id, mode } of open?.data ?? [])
-    if (modes.includes(mode))
-      await askStripe(app, (stripe) => stripe.checkout.sessions.expire(id, {}, oneRequest()));
+  for (const { id, mode } of open ?? [])
+    if (modes.includes(mode)) await askStripe(app, (stripe) => endPage(stripe, id));
+}
+
+async function endPage({ checkout, errors }: Stripe, id: string): Promise<Stripe.Checkout.Session> {
+  try {
+    return await checkout.sessions.expire(id, {}, oneRequest());
+  } catch (error) {
+    if (!(error instanceof errors.StripeInvalidRequestError)) throw error;
+    // Only an open one can be ended: it was paid on, or ran out, since the list was read.
+    const page = await checkout.sessions.retrieve(id);
+    if (page.status === "open") throw error;
+    return page;
+  }
 }

@@ -2,45 +2,34 @@ import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { insertRow, prepared } from "../db/prepared.ts";
 import type { LedgerRow, UserRow } from "../db/schema.ts";
-import { currentPeriod } from "./period.ts";
-import { planLimits } from "./plans.ts";
+import type { Period } from "./period.ts";
+import { BOUGHT, purseRow, type Standing, standingOf } from "./standing.ts";
 
 /** What one finished run costs, in credits. */
 export const RUN_CREDITS = 1;
 
-/** In place of a period: what was bought does not end with one. */
-const BOUGHT = "topup";
-
-type Account = Pick<UserRow, "id" | "plan">;
+type Account = Pick<UserRow, "id">;
 
 /**
  * Takes one credit for a run that is being accepted: of the period's allowance, else of what was bought. False, with
  * nothing taken, when none is left.
  */
 export async function reserveCredit(app: App, tx: Db, user: Account, message_id: string): Promise<boolean> {
-  const allowance = await openPeriod(app, tx, user);
-  const purse = allowance.balance < RUN_CREDITS ? await boughtPurse(tx, user.id) : allowance;
-  if (purse.balance < RUN_CREDITS) return false;
+  const standing = await standingOf(app, tx, user);
+  if (standing.left + standing.bought < RUN_CREDITS) return false;
+  const purse = standing.left < RUN_CREDITS ? boughtPurse(user, standing) : await fit(app, tx, standing);
   await append(app, tx, purse, { kind: "reserve", amount: -RUN_CREDITS, message_id });
   return true;
 }
 
 /** Makes the reserve of a run final. */
-export async function settleCredit(
-  app: App,
-  tx: Db,
-  message: { id: string; user_id: string },
-): Promise<void> {
-  await endReserve(app, tx, message, "settle");
+export async function settleCredit(app: App, tx: Db, message: { id: string }): Promise<void> {
+  await endReserve(tx, { message_id: message.id, kind: "settle", back: 0, now: app.now() });
 }
 
 /** Gives the reserve of a run back, to where it was taken from. */
-export async function releaseCredit(
-  app: App,
-  tx: Db,
-  message: { id: string; user_id: string },
-): Promise<void> {
-  await endReserve(app, tx, message, "release");
+export async function releaseCredit(app: App, tx: Db, message: { id: string }): Promise<void> {
+  await endReserve(tx, { message_id: message.id, kind: "release", back: -1, now: app.now() });
 }
 
 /** Adds credits that were bought. False, with nothing added, if this payment has been counted already. */
@@ -74,9 +63,19 @@ export async function takeBackTopUp(
   });
 }
 
+/** Gives credits back that were taken so. False, with nothing added, if this has been counted already. */
+export async function giveBackTopUp(
+  app: App,
+  tx: Db,
+  user_id: string,
+  kept: { credits: number; reference: string },
+): Promise<boolean> {
+  return changeBought(app, tx, user_id, { kind: "adjust", amount: kept.credits, reference: kept.reference });
+}
+
 /**
- * Makes this period's allowance that of the plan which `user` has now; what is used stays used. An account that has
- * not spent anything in this period gets the allowance of its plan anyway.
+ * Writes down that this period's allowance is that of the plan which the account has now; what is used stays used.
+ * Of an account that has not spent anything in this period there is nothing to write.
  */
 export async function adjustAllowance(
   app: App,
@@ -84,23 +83,36 @@ export async function adjustAllowance(
   user: Account,
   { reason }: { reason: string },
 ): Promise<void> {
-  const { key: period } = await currentPeriod(app, tx, user);
-  const given = await givenIn(tx, { user_id: user.id, period });
-  if (given === undefined) return;
-  const purse = await purseOf(tx, { user_id: user.id, pool: "allowance", period });
-  const used = given - purse.balance;
-  const amount = Math.max(planLimits(app.config, user.plan).credits, used) - given;
-  if (amount === 0) return;
-  await append(app, tx, purse, { kind: "adjust", amount });
-  app.log.info({ user_id: user.id, plan: user.plan, amount, reason }, "allowance adjusted");
+  const standing = await standingOf(app, tx, user);
+  const { given, allowance, plan } = standing;
+  if (given === null || given === allowance) return;
+  await fit(app, tx, standing);
+  app.log.info({ user_id: user.id, plan, amount: allowance - given, reason }, "allowance adjusted");
+}
+
+/** Counts what was used in `from`, a period that ended before its time, also in the one that runs now; once. */
+export async function carryUsed(app: App, tx: Db, user: Account, from: Period): Promise<void> {
+  const standing = await standingOf(app, tx, user);
+  const reference = `${user.id} ${from.key} ${standing.period.key}`;
+  if (from.key === standing.period.key || (await isCounted(tx, reference))) return;
+  const [before] = await purseRow(tx, { user_id: user.id, period: from.key });
+  const used = (before?.given ?? 0) - (before?.balance ?? 0);
+  if (used <= 0) return;
+  const { allowance, left } = standing;
+  // All of it, though this plan may give less: a larger one later must not find it forgotten.
+  const beyond = Math.max(0, used - left);
+  const purse = await fit(app, tx, { ...standing, allowance: allowance + beyond, left: left + beyond });
+  await append(app, tx, purse, { kind: "adjust", amount: -used, reference });
 }
 
 /** Credits that an account can spend now. */
 export async function remainingCredits(app: App, db: Db, user: Account): Promise<number> {
-  const { key: period } = await currentPeriod(app, db, user);
-  const [last] = await lastRow(db, { user_id: user.id, period });
-  const bought = await boughtPurse(db, user.id);
-  return (last?.balance ?? planLimits(app.config, user.plan).credits) + bought.balance;
+  const { left, bought } = await standingOf(app, db, user);
+  return left + bought;
+}
+
+export async function currentPeriod(app: App, db: Db, user: Account): Promise<Period> {
+  return (await standingOf(app, db, user)).period;
 }
 
 /** When the allowance of an account is renewed, in unix seconds. */
@@ -110,48 +122,32 @@ export async function resetsAt(app: App, db: Db, user: Account): Promise<number>
 
 /** The credits of an account, as its owner sees them: `remaining` is `allowance` - `used` + `topup`. */
 export async function creditsOf(app: App, db: Db, user: Account) {
-  const { key: period, start, end } = await currentPeriod(app, db, user);
-  const key = { user_id: user.id, period };
-  const allowance = (await givenIn(db, key)) ?? planLimits(app.config, user.plan).credits;
-  const [last] = await lastRow(db, key);
-  const left = last?.balance ?? allowance;
-  const { balance: topup } = await boughtPurse(db, user.id);
+  const { allowance, left, bought, period } = await standingOf(app, db, user);
   return {
     allowance,
     used: allowance - left,
-    topup,
-    remaining: left + topup,
-    period_start: start,
-    resets_at: end,
+    topup: bought,
+    remaining: left + bought,
+    period_start: period.start,
+    resets_at: period.end,
   };
 }
 
 /** Where credits are taken from and given back to, and what is in it. */
 type Purse = Pick<LedgerRow, "user_id" | "pool" | "period" | "balance">;
 
-/** The allowance of the current period, which begins with its grant. */
-async function openPeriod(app: App, tx: Db, user: Account): Promise<Purse> {
-  const { key: period } = await currentPeriod(app, tx, user);
-  const [last] = await lastRow(tx, { user_id: user.id, period });
-  const purse: Purse = { user_id: user.id, pool: "allowance", period, balance: last?.balance ?? 0 };
-  if (last) return purse;
-  const { plan } = await tx
-    .selectFrom("users")
-    .select("plan")
-    .where("id", "=", user.id)
-    .executeTakeFirstOrThrow();
-  const amount = planLimits(app.config, plan).credits;
-  await append(app, tx, purse, { kind: "grant", amount });
-  return { ...purse, balance: amount };
+function boughtPurse({ id: user_id }: Account, { bought }: Pick<Standing, "bought">): Purse {
+  return { user_id, pool: "topup", period: BOUGHT, balance: bought };
 }
 
-function boughtPurse(db: Db, user_id: string): Promise<Purse> {
-  return purseOf(db, { user_id, pool: "topup", period: BOUGHT });
-}
-
-async function purseOf(db: Db, purse: Omit<Purse, "balance">): Promise<Purse> {
-  const [last] = await lastRow(db, { user_id: purse.user_id, period: purse.period });
-  return { ...purse, balance: last?.balance ?? 0 };
+/** The allowance of the current period, once the ledger says of it what the plan does. */
+async function fit(app: App, tx: Db, standing: Standing): Promise<Purse> {
+  const { user_id, given, allowance, left, period } = standing;
+  const purse: Purse = { user_id, pool: "allowance", period: period.key, balance: standing.balance };
+  const amount = allowance - (given ?? 0);
+  if (given === null) await append(app, tx, purse, { kind: "grant", amount });
+  else if (amount !== 0) await append(app, tx, purse, { kind: "adjust", amount });
+  return { ...purse, balance: left };
 }
 
 async function changeBought(
@@ -160,33 +156,16 @@ async function changeBought(
   user_id: string,
   change: { kind: "topup" | "adjust"; amount: number; reference: string },
 ): Promise<boolean> {
-  const known = await tx
-    .selectFrom("ledger")
-    .select("id")
-    .where("reference", "=", change.reference)
-    .executeTakeFirst();
-  if (known) return false;
-  const purse = await boughtPurse(tx, user_id);
+  if (await isCounted(tx, change.reference)) return false;
+  const [row] = await purseRow(tx, { user_id, period: BOUGHT });
+  const purse = boughtPurse({ id: user_id }, { bought: row?.balance ?? 0 });
   await append(app, tx, purse, { ...change, amount: Math.max(change.amount, -purse.balance) });
   return true;
 }
 
-/** A run ends once: what has been settled or released stays so. */
-async function endReserve(
-  app: App,
-  tx: Db,
-  message: { id: string; user_id: string },
-  kind: "settle" | "release",
-): Promise<void> {
-  const [reserve, ended] = await entriesOf(tx, { message_id: message.id });
-  if (!reserve || ended) return;
-  const { pool, period } = reserve;
-  const purse = await purseOf(tx, { user_id: message.user_id, pool, period });
-  await append(app, tx, purse, {
-    kind,
-    amount: kind === "release" ? -reserve.amount : 0,
-    message_id: message.id,
-  });
+async function isCounted(tx: Db, reference: string): Promise<boolean> {
+  const known = tx.selectFrom("ledger").select("id").where("reference", "=", reference);
+  return (await known.executeTakeFirst()) !== undefined;
 }
 
 type Entry = Pick<LedgerRow, "kind" | "amount"> & Partial<Pick<LedgerRow, "message_id" | "reference">>;
@@ -209,37 +188,49 @@ async function append(app: App, tx: Db, purse: Purse, entry: Entry): Promise<voi
   });
 }
 
-/** What was given in a period, corrections included; undefined before it has begun. */
-async function givenIn(db: Db, key: { user_id: string; period: string }): Promise<number | undefined> {
-  const [row] = await givenRow(db, key);
-  return row?.amount ?? undefined;
+interface End {
+  message_id: string;
+  kind: "settle" | "release";
+  /** What of the reserve's amount is entered again: -1 undoes it. */
+  back: 0 | -1;
+  now: number;
 }
 
-const givenRow = prepared((db, key: { user_id: string; period: string }) =>
+/** A run ends once: what has been settled or released stays so, and where nothing was reserved nothing happens. */
+const endReserve = prepared((db, end: End) =>
   db
-    .selectFrom("ledger")
-    .select((eb) => eb.fn.sum<number | null>("amount").as("amount"))
-    .where("user_id", "=", key.user_id)
-    .where("period", "=", key.period)
-    // Word for word the condition of their index.
-    .where("message_id", "is", null),
-);
-
-/** The reserve of a run, and behind it how it ended. */
-const entriesOf = prepared((db, key: { message_id: string }) =>
-  db
-    .selectFrom("ledger")
-    .select(["amount", "pool", "period"])
-    .where("message_id", "=", key.message_id)
-    .orderBy("id"),
-);
-
-const lastRow = prepared((db, key: { user_id: string; period: string }) =>
-  db
-    .selectFrom("ledger")
-    .select("balance")
-    .where("user_id", "=", key.user_id)
-    .where("period", "=", key.period)
-    .orderBy("id", "desc")
-    .limit(1),
+    .insertInto("ledger")
+    .columns(["user_id", "pool", "period", "message_id", "kind", "created", "amount", "balance"])
+    .expression(
+      db
+        .selectFrom("ledger as reserve")
+        .leftJoin("ledger as ended", (join) =>
+          join
+            .onRef("ended.message_id", "=", "reserve.message_id")
+            .on("ended.kind", "in", ["settle", "release"]),
+        )
+        .where("reserve.message_id", "=", end.message_id)
+        .where("reserve.kind", "=", "reserve")
+        .where("ended.id", "is", null)
+        .select((eb) => {
+          const amount = eb("reserve.amount", "*", end.back);
+          const balance = eb
+            .selectFrom("ledger as last")
+            .select("last.balance")
+            .whereRef("last.user_id", "=", "reserve.user_id")
+            .whereRef("last.period", "=", "reserve.period")
+            .orderBy("last.id", "desc")
+            .limit(1);
+          return [
+            "reserve.user_id",
+            "reserve.pool",
+            "reserve.period",
+            "reserve.message_id",
+            eb.val(end.kind).as("kind"),
+            eb.val(end.now).as("created"),
+            amount.as("amount"),
+            eb(balance, "+", amount).as("balance"),
+          ];
+        }),
+    ),
 );

@@ -1,7 +1,8 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
-import type { OwnerNoticeRow, UserRow } from "../db/schema.ts";
+import type { UserRow } from "../db/schema.ts";
 import { NOT_DONE } from "../db/unfinished.ts";
+import type { JobPayloads } from "../jobs/kinds.ts";
 import { enqueue, finishJob, type Job } from "../jobs/queue.ts";
 import { writeOutcome } from "../jobs/run-job.ts";
 import { prepareLetter, type QueueLetter } from "../mail/letters.ts";
@@ -12,7 +13,7 @@ import { planLimits, planName } from "./plans.ts";
 export async function tellOwnerLater(
   app: App,
   tx: Db,
-  { user_id, kind }: Pick<OwnerNoticeRow, "user_id" | "kind">,
+  { user_id, kind }: JobPayloads["mail_notice"],
 ): Promise<void> {
   const day = new Date(app.nowMs()).toISOString().slice(0, "YYYY-MM-DD".length);
   const { numInsertedOrUpdatedRows } = await tx
@@ -26,7 +27,12 @@ export async function tellOwnerLater(
 
 export async function mailNoticeNow(app: App, job: Job<"mail_notice">, signal: AbortSignal): Promise<void> {
   const { user_id, kind } = job.payload;
-  const user = await app.db.selectFrom("users").selectAll().where("id", "=", user_id).executeTakeFirst();
+  const user = await app.db
+    .selectFrom("users")
+    .selectAll()
+    .where("id", "=", user_id)
+    .where("deleted_at", "is", null)
+    .executeTakeFirst();
   const queue =
     user && (await (kind === "credits_used_up" ? creditLetter(app, user) : roomLetter(app, user)));
   await writeOutcome(app, signal, async (tx) => {

@@ -1,7 +1,4 @@
-import type { App } from "../app.ts";
-import type { Db } from "../db/database.ts";
-import { prepared } from "../db/prepared.ts";
-import type { UserRow } from "../db/schema.ts";
+import type { BillingAccountRow, Plan } from "../db/schema.ts";
 
 /** The time that an allowance is for, in unix seconds; `end` is the first second of the next one. */
 export interface Period {
@@ -11,21 +8,22 @@ export interface Period {
   end: number;
 }
 
+/** What a period follows from; without a subscription all but the plan is null. */
+export type Paid = { plan: Plan } & Pick<BillingAccountRow, "interval" | "period_start" | "period_end">;
+
 /**
  * The period that an account is in: the one of its subscription, of which a year has twelve; else the calendar month
  * (UTC). One whose renewal has not been heard of yet goes on month by month.
  */
-export async function currentPeriod(app: App, db: Db, user: Pick<UserRow, "id" | "plan">): Promise<Period> {
-  const now = app.now();
-  const paid = user.plan === "free" ? undefined : (await subscriptionOf(db, { user_id: user.id }))[0];
-  // Of one that has ended there are no times.
-  if (!paid || paid.period_start === null || paid.period_end === null) return calendarMonth(now);
+export function periodOf(paid: Paid, now: number): Period {
   const { period_start: start, period_end: end } = paid;
+  // Of one that has ended there are no times.
+  if (paid.plan === "free" || start === null || end === null) return calendarMonth(now);
   if (now >= end) return monthFrom(end, Number.POSITIVE_INFINITY, now);
   return paid.interval === "year" ? monthFrom(start, end, now) : periodAt(start, end);
 }
 
-function calendarMonth(now: number): Period {
+export function calendarMonth(now: number): Period {
   const date = new Date(now * 1_000);
   const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
   const key = date.toISOString().slice(0, "YYYY-MM".length);
@@ -56,10 +54,3 @@ function addMonths(second: number, months: number): number {
   date.setUTCDate(Math.min(day, last));
   return date.getTime() / 1_000;
 }
-
-const subscriptionOf = prepared((db, key: { user_id: string }) =>
-  db
-    .selectFrom("billing_accounts")
-    .select(["interval", "period_start", "period_end"])
-    .where("user_id", "=", key.user_id),
-);

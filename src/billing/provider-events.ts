@@ -5,7 +5,7 @@ import { member } from "../lib/quote.ts";
 import { accountOfCustomer, inTurn } from "./customers.ts";
 import { openEvent, refuseUnconfigured, type Stripe } from "./stripe.ts";
 import { readStanding, takeOver } from "./subscription.ts";
-import { readPackOfPayment, readPackOfSession, takeOverPack } from "./top-ups.ts";
+import { pageOfPayment, readPackOfPayment, readPackOfSession, takeOverPack } from "./top-ups.ts";
 
 /** Writes down what an event led to. */
 type Effect = (tx: Db, account: BillingAccountRow) => Promise<void>;
@@ -23,13 +23,17 @@ interface Subject {
 export async function takeEvent(app: App, raw: Uint8Array, signature: string): Promise<void> {
   refuseUnconfigured(app);
   const event = await openEvent(app, raw, signature);
-  const subject = SUBJECTS.get(event.type)?.(event.data.object);
-  if (!subject) return;
+  const { id: event_id, type } = event;
+  if (!(await takeNews(app, event))) app.log.info({ event_id, type }, "a payment event is about nobody here");
+}
+
+/** As `takeEvent`, of an event that Stripe was asked for. False for one that is about nobody here. */
+export async function takeNews(app: App, event: Stripe.Event): Promise<boolean> {
+  if (await isSeen(app.db, event)) return true;
+  const subject = await SUBJECTS.get(event.type)?.(event.data.object, app);
+  if (!subject) return true;
   const known = await accountOfCustomer(app.db, subject.customer);
-  if (!known) {
-    app.log.info({ event_id: event.id, type: event.type }, "a payment event is about nobody here");
-    return;
-  }
+  if (!known) return false;
   await inTurn(app, known.user_id, async () => {
     if (await isSeen(app.db, event)) return;
     const before = await accountOfCustomer(app.db, subject.customer);
@@ -43,6 +47,7 @@ export async function takeEvent(app: App, raw: Uint8Array, signature: string): P
       await effect?.(tx, account);
     });
   });
+  return true;
 }
 
 const ofSubscription = (object: object): Subject | null => subscriber(idIn(object, "customer"));
@@ -60,8 +65,17 @@ const ofSession = (object: object): Subject | null => {
   };
 };
 
-const ofCharge = (object: object): Subject | null => {
-  const [customer, payment_intent] = [idIn(object, "customer"), idIn(object, "payment_intent")];
+const ofCharge = (object: object): Subject | null => payment(object, idIn(object, "customer"));
+
+/** It does not say of whom it is. */
+const ofDispute = async (object: object, app: App): Promise<Subject | null> => {
+  const payment_intent = idIn(object, "payment_intent");
+  const page = payment_intent === null ? null : await pageOfPayment(app, payment_intent);
+  return page && payment(object, idIn(page, "customer"));
+};
+
+function payment(object: object, customer: string | null): Subject | null {
+  const payment_intent = idIn(object, "payment_intent");
   if (customer === null || payment_intent === null) return null;
   return {
     customer,
@@ -70,9 +84,11 @@ const ofCharge = (object: object): Subject | null => {
       return pack && ((tx, { user_id }) => takeOverPack(app, tx, user_id, pack));
     },
   };
-};
+}
 
-const SUBJECTS = new Map<string, (object: object) => Subject | null>([
+type Reading = (object: object, app: App) => Subject | null | Promise<Subject | null>;
+
+const SUBJECTS = new Map<string, Reading>([
   ["checkout.session.completed", ofSession],
   ["checkout.session.async_payment_succeeded", ofSession],
   ["customer.subscription.created", ofSubscription],
@@ -83,6 +99,8 @@ const SUBJECTS = new Map<string, (object: object) => Subject | null>([
   ["customer.deleted", (object) => subscriber(idIn(object, "id"))],
   ["invoice.paid", ofSubscription],
   ["charge.refunded", ofCharge],
+  ["charge.dispute.created", ofDispute],
+  ["charge.dispute.closed", ofDispute],
 ]);
 
 function subscriber(customer: string | null): Subject | null {

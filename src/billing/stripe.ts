@@ -13,12 +13,18 @@ const TOLERANCE_SECONDS = 300;
 
 type Setting = keyof Config["billing"];
 
+/** Of every payment. */
+const NEEDED: Setting[] = ["stripe_secret_key", "stripe_webhook_secret"];
+
 const clients = new WeakMap<App, Promise<Stripe>>();
+
+export function takesPayments({ config }: App): boolean {
+  return missingSettings(config, NEEDED).length === 0;
+}
 
 /** Throws `billing_not_configured` unless what every payment needs is set, and `needed` besides. */
 export function refuseUnconfigured({ config }: App, ...needed: Setting[]): void {
-  const settings: Setting[] = ["stripe_secret_key", "stripe_webhook_secret", ...needed];
-  const missing = settings.filter((name) => config.billing[name] === "").map((name) => `billing.${name}`);
+  const missing = missingSettings(config, [...NEEDED, ...needed]);
   if (missing.length === 0) return;
   const [last, verb] = [missing.pop(), missing.length > 0 ? "are" : "is"];
   const names = missing.length === 0 ? last : `${missing.join(", ")} and ${last}`;
@@ -77,6 +83,10 @@ export async function openEvent(app: App, raw: Uint8Array, signature: string): P
     typeof member(member(event, "data"), "object") === "object";
   if (!isEvent) throw unreadable();
   return event;
+}
+
+function missingSettings({ billing }: Config, needed: Setting[]): string[] {
+  return needed.filter((name) => billing[name] === "").map((name) => `billing.${name}`);
 }
 
 async function verified(app: App, raw: Uint8Array, signature: string): Promise<Stripe.Event> {

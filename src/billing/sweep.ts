@@ -22,13 +22,13 @@ export async function releaseDeadReserves(app: App, tx: Db): Promise<number> {
     .leftJoin("messages as running", (join) =>
       join.onRef("running.id", "=", "reserve.message_id").on("running.state", "=", "received"),
     )
-    .select(["reserve.message_id", "reserve.user_id"])
+    .select("reserve.message_id")
     .where("reserve.id", ">", (newest ?? 0) - SWEPT_ENTRIES)
     .where("reserve.kind", "=", "reserve")
     .where("ended.id", "is", null)
     .where("running.id", "is", null)
     .execute();
-  for (const { message_id, user_id } of dead)
-    if (message_id !== null) await releaseCredit(app, tx, { id: message_id, user_id });
+  for (const { message_id } of dead)
+    if (message_id !== null) await releaseCredit(app, tx, { id: message_id });
   return dead.length;
 }

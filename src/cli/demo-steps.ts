@@ -3,6 +3,8 @@ import { createVerifiedUser } from "../accounts/accounts.ts";
 import type { App } from "../app.ts";
 import type { OutgoingMailRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
+import type { DkimKeys } from "../mail/dkim.ts";
+import { serviceKeys } from "../mail/dkim-keys.ts";
 import { readHeaders } from "../mail/headers.ts";
 import { createSender } from "../mail/send.ts";
 import type { ActivityView } from "../messages/view.ts";
@@ -50,7 +52,8 @@ export async function walkThrough(
     `to ${mail.envelope_to}; outgoing mail stays in the capture box here, so nothing left your machine`,
   );
   const raw = Buffer.from(mail.raw ?? []);
-  tell("signed", signed(await acceptedSignatures(raw, DEMO_DOMAIN, app.dkim), app));
+  const keys = await serviceKeys(app);
+  tell("signed", signed(await acceptedSignatures(raw, DEMO_DOMAIN, keys), keys));
   tell("over HTTP", await sameOverHttp(server, key));
   return { key, address, owner: OWNER, reply: readable(raw, message.result) };
 }
@@ -133,8 +136,8 @@ async function replyOf(app: App, { message_id, reply_status }: ActivityView): Pr
   return mail;
 }
 
-function signed(accepted: string[], { dkim }: App): string {
-  const missing = dkim.map(({ algorithm }) => algorithm).filter((name) => !accepted.includes(name));
+function signed(accepted: string[], keys: DkimKeys): string {
+  const missing = keys.map(({ algorithm }) => algorithm).filter((name) => !accepted.includes(name));
   check(missing.length === 0, `A receiver would not accept the DKIM signature by ${missing.join(" and ")}.`);
   return `DKIM signatures by ${accepted.join(" and ")} checked as a receiver would: both pass`;
 }

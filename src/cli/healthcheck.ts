@@ -20,7 +20,8 @@ export function healthcheckCommand(): Command {
       if (!response) throw new AppError("unavailable", `Nothing answers at ${url}.`);
       if (!response.ok)
         throw new AppError("unavailable", `The server is not ready: ${await response.text()}`);
-      console.log("ready");
+      const { warnings } = (await response.json()) as { warnings: Record<string, string> };
+      console.log(["ready", ...Object.values(warnings)].join("\n"));
     });
 }
 
@@ -29,5 +30,5 @@ function localUrl(options: CommonOptions): string {
   const { listen, tls } = configOf(options).server;
   const { host, port } = splitListen(listen) ?? { host: "127.0.0.1", port: 8080 };
   const local = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
-  return `${tls === "files" ? "https" : "http"}://${local.includes(":") ? `[${local}]` : local}:${port}`;
+  return `${tls !== "off" ? "https" : "http"}://${local.includes(":") ? `[${local}]` : local}:${port}`;
 }

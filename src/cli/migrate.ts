@@ -1,7 +1,10 @@
 import { Command } from "commander";
+import { backupBeforeUpgrade } from "../backup/before-upgrade.ts";
+import { endRestore } from "../backup/swap.ts";
 import { lockDataFolder, openDatabase } from "../db/database.ts";
 import { migrateToLatest, migrationStatus } from "../db/migrate.ts";
 import { AppError } from "../errors.ts";
+import { refuseAsRoot } from "../lib/start-faults.ts";
 import { CONFIG_OPTION, type CommonOptions, configOf, JSON_OPTION, print } from "./options.ts";
 
 export function migrateCommand(): Command {
@@ -10,7 +13,9 @@ export function migrateCommand(): Command {
     .option(...CONFIG_OPTION)
     .option(...JSON_OPTION)
     .action(async (options: CommonOptions) => {
-      await using database = openDatabase(configOf(options).database.url);
+      const config = configOf(options);
+      await endRestore(config.data.dir, false);
+      await using database = openDatabase(config.database.url);
       const migrations = await migrationStatus(database.db);
       const lines = migrations.map(({ name, executed }) => `${executed ? "done   " : "pending"}  ${name}`);
       print(options, migrations, lines);
@@ -21,14 +26,19 @@ export function migrateCommand(): Command {
     .option(...JSON_OPTION)
     .action(async (options: CommonOptions) => {
       const config = configOf(options);
+      refuseAsRoot(config.data.dir);
       using lock = lockDataFolder(config.data.dir);
       if (!lock)
         throw new AppError(
           "unavailable",
           `A server is running on ${config.data.dir}; it has migrated already.`,
         );
+      await endRestore(config.data.dir, true);
       await using database = openDatabase(config.database.url);
-      const done = await migrateToLatest(database.db);
+      const beforeUpgrade = backupBeforeUpgrade(config, (path) =>
+        console.error(`Making a backup of the database first: ${path}`),
+      );
+      const done = await migrateToLatest(database.db, true, beforeUpgrade);
       print(options, done, done.length > 0 ? done.map((name) => `migrated  ${name}`) : ["Nothing to do."]);
     })
     .addCommand(status);

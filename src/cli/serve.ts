@@ -1,7 +1,9 @@
 import { Command } from "commander";
-import { type Config, type ConfigOverrides, defaultConfig } from "../config.ts";
+import { type Config, type ConfigOverrides, defaultConfig, supervisor } from "../config.ts";
 import { type Server, serve } from "../serve.ts";
+import { messageOf } from "../errors.ts";
 import { CONFIG_OPTION, type CommonOptions, configOf } from "./options.ts";
+import { reportToManager } from "./supervision.ts";
 
 const LOOPBACK = ["127.0.0.1/32", "::1/128"];
 
@@ -36,7 +38,17 @@ export function serveCommand(): Command {
 
 /** Resolves when the server has been told to stop and has drained; a second signal ends it at once. */
 async function untilStopped(server: Server): Promise<void> {
-  await new Promise<void>((resolve) => {
+  const { app } = server;
+  // Without anything to reload it means what it means to every program: the terminal is gone. Systemd has none, and
+  // sends it for `systemctl reload` whatever the configuration is.
+  const reload = server.reload ?? (supervisor() && (async () => app.log.info("there is nothing to reload")));
+  if (reload)
+    process.on(
+      "SIGHUP",
+      () =>
+        void reload().catch((error: unknown) => app.log.error(`nothing was reloaded: ${messageOf(error)}`)),
+    );
+  const stopped = new Promise<void>((resolve) => {
     let told = false;
     const stop = (signal: NodeJS.Signals): void => {
       if (told) process.kill(process.pid, "SIGKILL");
@@ -46,5 +58,8 @@ async function untilStopped(server: Server): Promise<void> {
     };
     process.on("SIGTERM", stop).on("SIGINT", stop);
   });
+  const manager = await reportToManager(server);
+  await stopped;
+  manager.stopping();
   await server[Symbol.asyncDispose]();
 }

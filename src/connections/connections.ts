@@ -52,6 +52,12 @@ export async function listConnections(app: App, user: UserRow) {
   return rows.map((row) => viewConnection(app, row, uses.get(row.id) ?? 0));
 }
 
+export async function readConnection(app: App, user: UserRow, id: string) {
+  const row = await ownConnection(app.db, user, id);
+  const uses = await countUses(app.db, user.id);
+  return viewConnection(app, row, uses.get(row.id) ?? 0);
+}
+
 export async function createConnection(
   app: App,
   user: UserRow,

@@ -8,6 +8,7 @@ import {
   deleteConnection,
   listConnections,
   patchConnection,
+  readConnection,
 } from "./connections.ts";
 import { ConnectionShape, ConnectionTestShape, kind } from "./shapes.ts";
 import { testConnection } from "./test-connection.ts";
@@ -60,6 +61,11 @@ const DESCRIBED = {
     summary: "List your connections",
     answers: { 200: t.Array(ConnectionShape) },
   }),
+  read: describe({
+    tag: "Connections",
+    summary: "Read a connection",
+    answers: { 200: ConnectionShape },
+  }),
   create: describe({
     tag: "Connections",
     summary: "Make a connection",
@@ -104,6 +110,11 @@ export function connectionRoutes(app: App) {
         body: t.Object({ kind, ...connectionBody }, { examples: [{ kind: "openai", ...EXAMPLE }] }),
         ...DESCRIBED.create,
       },
+    )
+    .get(
+      "/connections/:connection_id",
+      ({ user, params }) => readConnection(app, user, params.connection_id),
+      { params: connectionParams, ...DESCRIBED.read },
     )
     .patch(
       "/connections/:connection_id",

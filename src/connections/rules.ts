@@ -10,7 +10,7 @@ import { hasCredential, openSealed } from "./sealed.ts";
 
 const MAX_CONFIG_BYTES = 8_192;
 /** What reads the same to everybody: a URL parser drops or mends the rest without a word. */
-const BASE_URL = /^https?:\/\/[^\s\p{C}\\#]+$/iu;
+const BASE_URL = /^https?:\/\/[^\s\p{C}\\#@/?]+(?:[/?][^\s\p{C}\\#]*)?$/iu;
 
 /** What its kind needs; of a connection made by OAuth the token may be missing until it is connected again. */
 export function refuseIncomplete(app: App, user: UserRow, row: ConnectionRow): void {
@@ -92,7 +92,7 @@ export async function refuseBadFallback(tx: Db, row: ConnectionRow): Promise<voi
 
 function refuseBadUrl(app: App, text: string): void {
   const url = BASE_URL.test(text) ? URL.parse(text) : null;
-  if (!url || url.username + url.password !== "")
+  if (!url)
     throw invalid(
       "body.base_url",
       "invalid_url",

@@ -2,6 +2,7 @@ import { statSync } from "node:fs";
 import type Sqlite from "better-sqlite3";
 import { messageOf } from "../errors.ts";
 import { startWorker } from "../lib/worker.ts";
+import type { SharedRead } from "./shared-read.ts";
 
 /** The log is copied back into the database from this size on. */
 const CHECKPOINT_FROM_BYTES = 4 * 1024 * 1024;
@@ -15,6 +16,8 @@ const FINISH_MS = 10_000;
 
 interface Checkpoints extends AsyncDisposable {
   afterCommit: () => void;
+  /** Resolves once no checkpoint is under way; a log that is long has been copied back as far as possible. */
+  settled: () => Promise<void>;
 }
 
 /**
@@ -24,7 +27,7 @@ interface Checkpoints extends AsyncDisposable {
 export function startCheckpoints(
   sqlite: Sqlite.Database,
   path: string,
-  warn: (problem: string) => void,
+  { reads, warn }: { reads: SharedRead; warn: (problem: string) => void },
 ): Checkpoints {
   sqlite.pragma("wal_autocheckpoint = 0");
   sqlite.pragma(`journal_size_limit = ${KEPT_BYTES}`);
@@ -42,15 +45,20 @@ export function startCheckpoints(
     const answer = await ask(worker, path);
     if (!answer.alive) worker = undefined;
     report(answer.problem);
-    if (walBytes(path) > OVERGROWN_BYTES) report(finishHere(sqlite));
+    if (walBytes(path) > OVERGROWN_BYTES) report(finishHere(sqlite, reads));
     running = undefined;
   };
   const look = (): void => {
+    clearTimeout(timer);
     timer = undefined;
     if (!running && walBytes(path) > CHECKPOINT_FROM_BYTES) running = checkpoint();
   };
   return {
     afterCommit: () => void (timer ??= setTimeout(look, LOOK_EVERY_MS)),
+    async settled() {
+      look();
+      await running;
+    },
     async [Symbol.asyncDispose]() {
       clearTimeout(timer);
       await Promise.race([running, Bun.sleep(FINISH_MS)]);
@@ -77,8 +85,9 @@ async function ask(worker: Worker, path: string): Promise<{ alive: boolean; prob
   return answer;
 }
 
-function finishHere(sqlite: Sqlite.Database): string | null {
+function finishHere(sqlite: Sqlite.Database, reads: SharedRead): string | null {
   try {
+    reads.end();
     sqlite.pragma("wal_checkpoint(PASSIVE)");
     return null;
   } catch (error) {

@@ -3,38 +3,55 @@ import { dirname, join } from "node:path";
 import Sqlite from "better-sqlite3";
 import { sql } from "kysely";
 import { folderFault } from "../lib/start-faults.ts";
+import { createLog } from "../log.ts";
+import { bringBack } from "./bring-back.ts";
 import { startCheckpoints } from "./checkpoint.ts";
 import { openKysely } from "./dialect.ts";
+import { giveBackPages, keepPagesMovable } from "./free-pages.ts";
 import { type Db, groupCommit, type Write } from "./group-commit.ts";
 import type { Schema } from "./schema.ts";
+import { shareReads } from "./shared-read.ts";
+import { isDamage, isStorageFault } from "./storage-faults.ts";
+import { type StorageWatch, type WatchLog, watchStorage } from "./watch.ts";
 
+export { afterCommit } from "./group-commit.ts";
 export type { Db, Write } from "./group-commit.ts";
 
 /** How long to wait for a second process (a command line) that holds the write lock. */
 const BUSY_TIMEOUT_MS = 5_000;
-const STORAGE_FAULTS =
-  /^(SQLITE_(BUSY|CANTOPEN|FULL|IOERR|LOCKED|NOMEM|READONLY)|ENOSPC|EDQUOT|EIO|EROFS|EMFILE|ENFILE)/;
 
 export interface Database extends AsyncDisposable {
   db: Db;
   write: Write;
+  /** Whether another process has written since this was asked last. */
+  changedElsewhere: () => boolean;
   /** Copies the write-ahead log back and cuts it: nothing deleted can be read in it any more. Throws while another process or thread uses it. */
   emptyLog: () => Promise<void>;
+  /** Resolves once a log that is long has been copied back: whoever writes much waits for it, so that nobody has to. */
+  copyLogBack: () => Promise<void>;
+  /** Gives some of the space that deletions left back to the disk, in the open transaction; false when little is left. */
+  giveBackSpace: () => boolean;
 }
 
-/**
- * Opens `sqlite:<path>` or `sqlite::memory:`, made if absent. Migrations are run by `migrateToLatest`. `warn` hears
- * of background work that failed and will be tried again.
- */
+interface OpenOptions {
+  /** Hears what is wrong with the disk, and of background work that failed and will be tried again. */
+  log?: WatchLog;
+  /** Syncs what the rows of a commit point to outside of the database. */
+  beforeCommit?: () => Promise<void>;
+  /** For the process that holds the data folder: a database that was deleted meanwhile is written back at the end. */
+  bring_back?: boolean;
+}
+
+/** Opens `sqlite:<path>` or `sqlite::memory:`, made if absent. Migrations are run by `migrateToLatest`. */
 export function openDatabase(
   url: string,
-  warn: (problem: string) => void = console.warn,
-  beforeCommit?: () => Promise<void>,
+  { log = createLog({ level: "warn", format: "text", aside: true }), ...options }: OpenOptions = {},
 ): Database {
   const path = url.replace(/^sqlite:/, "");
   const inMemory = path === ":memory:";
   if (!inMemory) mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const sqlite = new Sqlite(path, { timeout: BUSY_TIMEOUT_MS });
+  if (!inMemory) movePagesIfPossible(sqlite);
   sqlite.pragma("journal_mode = WAL");
   // FULL, because NORMAL loses acknowledged mail when the power goes.
   sqlite.pragma("synchronous = FULL");
@@ -42,14 +59,26 @@ export function openDatabase(
   sqlite.pragma("secure_delete = ON");
   // A savepoint keeps the pages it may have to give back; by default it keeps them in a file.
   sqlite.pragma("temp_store = MEMORY");
-  const db = openKysely<Schema>(sqlite);
-  const write = groupCommit(db, beforeCommit);
-  const checkpoints = inMemory ? undefined : startCheckpoints(sqlite, path, warn);
+  const reads = shareReads(sqlite);
+  const watch = watchStorage(inMemory ? null : path, log);
+  const db = openKysely<Schema>(sqlite, { reads, onError: watch.failed });
+  const commit = groupCommit(db, async () => {
+    watch.refuseIfGone();
+    await options.beforeCommit?.();
+  });
+  const warn = (problem: string): void =>
+    log.warn({ problem }, "the database log cannot be copied back yet; trying again");
+  const checkpoints = inMemory ? undefined : startCheckpoints(sqlite, path, { reads, warn });
+  const write = watched(commit, watch, () => checkpoints?.afterCommit());
   return {
     db,
+    changedElsewhere: watchOthers(sqlite),
     async emptyLog() {
+      // On its own thread most of it holds nobody up.
+      await checkpoints?.settled();
       // Behind whatever waits for its commit: inside of a transaction it is not possible.
       await write(() => Promise.resolve());
+      reads.end();
       // Everybody would wait along: whoever asked comes again.
       sqlite.pragma("busy_timeout = 0");
       try {
@@ -59,22 +88,64 @@ export function openDatabase(
         sqlite.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);
       }
     },
-    write: checkpoints ? (operation) => write(operation).finally(checkpoints.afterCommit) : write,
+    copyLogBack: async () => checkpoints?.settled(),
+    giveBackSpace: () => giveBackPages(sqlite),
+    write,
     async [Symbol.asyncDispose]() {
-      // Whatever asked earlier has its answer before the database closes.
       try {
+        // Whatever asked earlier has its answer before the database closes.
         await write(() => Promise.resolve());
+      } catch (error) {
+        // A disk that cannot be written keeps nobody from stopping: what is committed is safe.
+        if (!isStorageFault(error)) throw error;
       } finally {
         await checkpoints?.[Symbol.asyncDispose]();
+        reads.end();
+        if (options.bring_back === true && watch.isMissing()) bringBack(sqlite, path, log);
         await db.destroy();
       }
     },
   };
 }
 
-/** Whether `error` says that the disk cannot be written now, through no fault of the operation. */
-export function isStorageFault(error: unknown): boolean {
-  return error instanceof Error && "code" in error && STORAGE_FAULTS.test(String(error.code));
+function watchOthers(sqlite: Sqlite.Database): () => boolean {
+  let version: unknown;
+  return () => {
+    const before = version;
+    try {
+      version = sqlite.pragma("data_version", { simple: true });
+    } catch (error) {
+      // Whoever reads or writes says what is wrong.
+      if (error instanceof Sqlite.SqliteError) return false;
+      throw error;
+    }
+    return before !== undefined && before !== version;
+  };
+}
+
+function watched(commit: Write, watch: StorageWatch, afterCommit: () => void): Write {
+  return async (operation) => {
+    try {
+      watch.refuseIfDamaged();
+      const value = await commit(operation);
+      watch.wrote();
+      return value;
+    } catch (error) {
+      watch.failed(error);
+      throw error;
+    } finally {
+      afterCommit();
+    }
+  };
+}
+
+/** Where there is no room for it, or another process writes, the next start does it: nothing else depends on it. */
+function movePagesIfPossible(sqlite: Sqlite.Database): void {
+  try {
+    keepPagesMovable(sqlite);
+  } catch (error) {
+    if (isDamage(error) || !isStorageFault(error)) throw error;
+  }
 }
 
 /** Whether a row was to name another one that is not there. */
@@ -92,10 +163,19 @@ export async function tryWriting(tx: Db): Promise<void> {
  * system. Returns undefined when another process still has it after `wait_ms`.
  */
 export function lockDataFolder(dir: string, wait_ms = 0): Disposable | undefined {
+  return lockFile(dir, "mailwright.lock", wait_ms);
+}
+
+/** Holds the bytes of mails as they are: a backup copies them, or an eraser takes some away. Else as `lockDataFolder`. */
+export function lockMailBytes(dir: string, wait_ms = 0): Disposable | undefined {
+  return lockFile(dir, "backup.lock", wait_ms);
+}
+
+function lockFile(dir: string, name: string, wait_ms: number): Disposable | undefined {
   let lock: Sqlite.Database | undefined;
   try {
     mkdirSync(dir, { recursive: true, mode: 0o700 });
-    lock = new Sqlite(join(dir, "mailwright.lock"), { timeout: wait_ms });
+    lock = new Sqlite(join(dir, name), { timeout: wait_ms });
     lock.exec("begin exclusive");
     return { [Symbol.dispose]: () => void lock?.close() };
   } catch (error) {

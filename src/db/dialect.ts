@@ -14,6 +14,7 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from "kysely";
+import { shareReads, type SharedRead } from "./shared-read.ts";
 
 /** Distinct SQL texts kept prepared. The code has fewer; the cap only bounds a mistake. */
 const MAX_STATEMENTS = 500;
@@ -23,14 +24,22 @@ const MAX_STATEMENTS = 500;
  * (preparing costs more than running them) and takes the write lock when a transaction begins, so that a
  * transaction never fails half-way because another process wrote first.
  */
-export function openKysely<Schema>(sqlite: Sqlite.Database): Kysely<Schema> {
-  const connection = cachedConnection(sqlite);
+export function openKysely<Schema>(
+  sqlite: Sqlite.Database,
+  { reads = shareReads(sqlite), onError = () => undefined }: Partial<Hooks> = {},
+): Kysely<Schema> {
+  const connection = cachedConnection(sqlite, { reads, onError });
   const dialect = sqliteDialect(sqlite, connection);
   const plain = new Kysely<Schema>({ dialect }).getExecutor();
   const parts = { compiler: dialect.createQueryCompiler(), adapter: plain.adapter, connection };
-  const executor = new DefaultQueryExecutor(parts.compiler, parts.adapter, plain);
-  executor.withConnectionProvider = (provider) => new HeldExecutor(parts, provider);
+  const executor = new DirectExecutor(parts, plain, () => sqlite.inTransaction && !reads.isOpen());
   return new Kysely({ config: { dialect }, dialect, driver: dialect.createDriver(), executor });
+}
+
+interface Hooks {
+  reads: SharedRead;
+  /** Hears every error of the database. */
+  onError: (error: unknown) => void;
 }
 
 interface Parts {
@@ -39,21 +48,24 @@ interface Parts {
   connection: DatabaseConnection;
 }
 
-/** In a transaction the connection is held already: a query need not ask for it as Kysely's own executor does. */
-class HeldExecutor extends DefaultQueryExecutor {
+/** Runs a query at once where Kysely's own executor first asks for the connection: there is one, and only a transaction keeps it. */
+class DirectExecutor extends DefaultQueryExecutor {
   readonly #parts: Parts;
+  readonly #isKept: () => boolean;
 
-  constructor(parts: Parts, provider: ConnectionProvider) {
+  constructor(parts: Parts, provider: ConnectionProvider, isKept: () => boolean) {
     super(parts.compiler, parts.adapter, provider);
     this.#parts = parts;
+    this.#isKept = isKept;
   }
 
   override executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
-    return this.#parts.connection.executeQuery<R>(query);
+    return this.#isKept() ? super.executeQuery(query) : this.#parts.connection.executeQuery<R>(query);
   }
 
-  override withConnectionProvider(provider: ConnectionProvider): HeldExecutor {
-    return new HeldExecutor(this.#parts, provider);
+  /** For the queries of whoever keeps the connection. */
+  override withConnectionProvider(provider: ConnectionProvider): DirectExecutor {
+    return new DirectExecutor(this.#parts, provider, () => false);
   }
 }
 
@@ -96,7 +108,7 @@ class FixedPlanCompiler extends SqliteQueryCompiler {
   }
 }
 
-function cachedConnection(sqlite: Sqlite.Database): DatabaseConnection {
+function cachedConnection(sqlite: Sqlite.Database, { reads, onError }: Hooks): DatabaseConnection {
   const statements = new Map<string, Sqlite.Statement>();
   const prepared = (text: string): Sqlite.Statement => {
     const known = statements.get(text);
@@ -108,10 +120,17 @@ function cachedConnection(sqlite: Sqlite.Database): DatabaseConnection {
   };
   return {
     async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
-      const statement = prepared(sql);
-      if (statement.reader) return { rows: statement.all(...parameters) as R[] };
-      const { changes, lastInsertRowid } = statement.run(...parameters);
-      return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) };
+      try {
+        const statement = prepared(sql);
+        if (sql.startsWith("select ")) reads.begin();
+        else reads.end();
+        if (statement.reader) return { rows: statement.all(...parameters) as R[] };
+        const { changes, lastInsertRowid } = statement.run(...parameters);
+        return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) };
+      } catch (error) {
+        onError(error);
+        throw error;
+      }
     },
     async *streamQuery<R>({ sql, parameters }: CompiledQuery): AsyncIterableIterator<QueryResult<R>> {
       for (const row of sqlite.prepare(sql).iterate(...parameters)) yield { rows: [row as R] };

@@ -1,4 +1,5 @@
 import { CompiledQuery, type Kysely } from "kysely";
+import { keepLogFields } from "../log.ts";
 import type { Schema } from "./schema.ts";
 
 export type Db = Kysely<Schema>;
@@ -38,9 +39,24 @@ export function groupCommit(db: Db, beforeCommit: () => Promise<void> = async ()
 
   return <T>(operation: (tx: Db) => Promise<T>) =>
     new Promise<T>((resolve, reject) => {
-      waiting.push({ operation, resolve: resolve as (value: unknown) => void, reject });
+      waiting.push({
+        operation: keepLogFields(operation),
+        resolve: resolve as (value: unknown) => void,
+        reject,
+      });
       schedule();
     });
+}
+
+/** Of each transaction that is open: what its operations want done once it is committed. */
+const afterwards = new WeakMap<Db, (() => void)[]>();
+
+/** Has something done once `tx` is committed; never, if that or the operation fails. */
+export function afterCommit(tx: Db, act: () => void): void {
+  const acts = afterwards.get(tx);
+  // Without a transaction all is committed already.
+  if (acts) acts.push(act);
+  else act();
 }
 
 const SAVEPOINT = CompiledQuery.raw("savepoint operation");
@@ -49,18 +65,22 @@ const RELEASE = CompiledQuery.raw("release operation");
 
 async function commitBatch(db: Db, batch: Waiting[], beforeCommit: () => Promise<void>): Promise<void> {
   const answers: (() => void)[] = [];
+  const acts: (() => void)[] = [];
   // One alone needs no savepoint: undoing it undoes the whole transaction.
   const alone = batch.length === 1;
   try {
     await db.transaction().execute(async (tx) => {
+      afterwards.set(tx, acts);
       for (const { operation, resolve, reject } of batch) {
         if (!alone) await tx.executeQuery(SAVEPOINT);
+        const before = acts.length;
         try {
           const value = await operation(tx);
           answers.push(() => resolve(value));
         } catch (error) {
           if (alone) throw error;
           await undo(tx, error);
+          acts.length = before;
           answers.push(() => reject(error));
         }
         if (!alone) await tx.executeQuery(RELEASE);
@@ -72,6 +92,8 @@ async function commitBatch(db: Db, batch: Waiting[], beforeCommit: () => Promise
     return;
   }
   for (const answer of answers) answer();
+  // Apart, so that a fault in one of them does not hold up the commits to come.
+  for (const act of acts) queueMicrotask(act);
 }
 
 /** A full disk makes SQLite undo the whole transaction by itself; then `cause` is what everybody has to hear. */

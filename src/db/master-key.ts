@@ -30,6 +30,20 @@ export async function openMasterKey(
   return secrets;
 }
 
+/** Whether the master key is the one that sealed `value`, the check of a database that is not in use. */
+export async function opensKeyCheck(
+  value: Uint8Array,
+  options: { configured: string; dir: string },
+): Promise<boolean> {
+  const secrets = await loadMasterKey({ ...options, create: false });
+  try {
+    secrets.open(value, CHECK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 function refuseForeignKey(secrets: Secrets, sealed: Uint8Array): void {
   try {
     secrets.open(sealed, CHECK);

@@ -8,10 +8,21 @@ export interface MigrationStatus {
   executed: boolean;
 }
 
-/** Brings the schema up to this binary's. Throws, with a sentence for the operator, on a newer database. */
-export async function migrateToLatest(db: Db, may_migrate = true): Promise<string[]> {
+/**
+ * Brings the schema up to this binary's, all of it or nothing. Throws, with a sentence for the operator, on a newer
+ * database. `beforeUpgrade` is waited for where there is something to lose; it hears of the first migration.
+ */
+export async function migrateToLatest(
+  db: Db,
+  may_migrate = true,
+  beforeUpgrade: (first: string) => Promise<void> = async () => {},
+): Promise<string[]> {
   await refuseNewerSchema(db);
-  if (!may_migrate && (await migrationStatus(db)).some(({ executed }) => !executed)) throw serverIsOlder();
+  const status = await migrationStatus(db);
+  const next = status.find(({ executed }) => !executed);
+  if (!next) return [];
+  if (!may_migrate) throw serverIsOlder();
+  if (status.some(({ executed }) => executed)) await beforeUpgrade(next.name);
   const { error, results } = await migrator(db).migrateToLatest();
   if (error) throw new Error("The database could not be migrated; nothing was changed.", { cause: error });
   return (results ?? []).map((result) => result.migrationName);

@@ -1,4 +1,4 @@
-import type { Compilable, CompiledQuery, Insertable } from "kysely";
+import type { Compilable, CompiledQuery, Insertable, QueryResult } from "kysely";
 import type { Db } from "./group-commit.ts";
 import type { Schema } from "./schema.ts";
 
@@ -9,15 +9,31 @@ import type { Schema } from "./schema.ts";
 export function prepared<Values extends object, Row>(
   build: (db: Db, values: Values) => Compilable<Row>,
 ): (db: Db, values: Values) => Promise<Row[]> {
-  let query: CompiledQuery<Row> | undefined;
+  let plan: { query: CompiledQuery<Row>; names: (string | undefined)[] } | undefined;
   return async (db, values) => {
-    query ??= build(db, STAND_INS as Values).compile();
-    const parameters = query.parameters.map((value) =>
-      typeof value === "symbol" ? values[value.description as keyof Values] : value,
+    plan ??= planOf(build(db, STAND_INS as Values).compile());
+    const { query, names } = plan;
+    const parameters = names.map((name, index) =>
+      name === undefined ? query.parameters[index] : values[name as keyof Values],
     );
-    const { rows } = await db.executeQuery<Row>({ ...query, parameters });
+    const { rows } = await run(db, query, parameters);
     return rows;
   };
+}
+
+/** `names` says which value belongs at a place; none where the query has a value of its own. */
+function planOf<Row>(query: CompiledQuery<Row>) {
+  const names = query.parameters.map((value) => (typeof value === "symbol" ? value.description : undefined));
+  return { query, names };
+}
+
+/** Past `db.executeQuery`, which only adds a promise; member by member, because a spread costs as much as a small query. */
+function run<Row>(
+  db: Db,
+  { query, queryId, sql }: CompiledQuery<Row>,
+  parameters: unknown[],
+): Promise<QueryResult<Row>> {
+  return db.getExecutor().executeQuery<Row>({ query, queryId, sql, parameters });
 }
 
 const STAND_INS = new Proxy({}, { get: (_, name) => Symbol(String(name)) });
@@ -33,5 +49,5 @@ export async function insertRow<Table extends keyof Schema>(
   const key = [table, ...Object.keys(row)].join();
   const query = inserts.get(key) ?? db.insertInto(table).values(row).compile();
   inserts.set(key, query);
-  await db.executeQuery({ ...query, parameters: Object.values(row) });
+  await run(db, query, Object.values(row));
 }

@@ -21,6 +21,7 @@ export interface Schema {
   ledger: LedgerRow;
   idempotency_keys: IdempotencyKeyRow;
   jobs: JobRow;
+  held_kinds: HeldKindRow;
   sessions: SessionRow;
   login_codes: LoginCodeRow;
   pending_passwords: PendingPasswordRow;
@@ -28,6 +29,7 @@ export interface Schema {
   rate_limits: RateLimitRow;
   contexts: ContextRow;
   custom_domains: CustomDomainRow;
+  dkim_keys: DkimKeyRow;
   contact_submissions: ContactSubmissionRow;
   oauth_states: OAuthStateRow;
   tool_calls: ToolCallRow;
@@ -37,11 +39,14 @@ export interface Schema {
   billing_accounts: BillingAccountRow;
   billing_events: BillingEventRow;
   owner_notices: OwnerNoticeRow;
+  transport_policies: TransportPolicyRow;
+  suppressions: SuppressionRow;
+  undelivered_answers: UndeliveredAnswerRow;
 }
 
 /** What holds for the whole data folder. */
 export interface InstallationRow {
-  name: "key_check";
+  name: "key_check" | "smtp_peers";
   value: Uint8Array;
 }
 
@@ -61,6 +66,9 @@ export interface UserRow {
   timezone: string;
   /** Whether answers end with "Sent by AI on behalf of …". */
   reply_footer: number;
+  /** Since when the account is dead; what is left of it is being erased. */
+  deleted_at: number | null;
+  plan_changed_at: number | null;
 }
 
 export interface ApiKeyRow {
@@ -230,7 +238,7 @@ export interface OutgoingMailRow {
   envelope_from: string;
   envelope_to: string;
   rfc_message_id: string;
-  status: "queued" | "sent" | "deferred" | "bounced";
+  status: "queued" | "sent" | "deferred" | "bounced" | "suppressed";
   attempts: number;
   response: string | null;
   created: number;
@@ -240,6 +248,36 @@ export interface OutgoingMailRow {
   private: number;
   /** The event that waits for its first attempt. */
   event_id: string | null;
+}
+
+/** What a domain asks of those who bring it mail (MTA-STS), as it was fetched. */
+export interface TransportPolicyRow {
+  domain: string;
+  /** Another one in the DNS means another policy. */
+  policy_id: string;
+  mode: "enforce" | "testing" | "none";
+  /** JSON list. */
+  mx: string;
+  expires: number;
+}
+
+/** An address that answers of an account came back from. */
+export interface SuppressionRow {
+  user_id: string;
+  address: string;
+  /** What came back last. */
+  reason: string;
+  /** Returns that say nothing final about the address. */
+  soft_bounces: number;
+  /** Since when no answer goes there; null while one still may. */
+  suppressed_at: number | null;
+  updated: number;
+}
+
+/** An answer that came back, of which its owner has not been told. */
+export interface UndeliveredAnswerRow {
+  outgoing_id: string;
+  user_id: string;
 }
 
 /** The address part of a `Reply-To` that continues a conversation, good only for its participant. */
@@ -293,9 +331,16 @@ export interface JobRow {
   lease_until: number | null;
   last_error: string | null;
   created: number;
-  /** The account that may run `account_slots` jobs of this kind at once; null where it does not matter. */
+  /** Whose share of the slots it takes; null where it does not matter. */
   account: string | null;
+  /** Jobs of this kind that the account may run at once; with null, as many as it leaves free. */
   account_slots: number | null;
+}
+
+/** A kind of job that the operator holds: none is begun. */
+export interface HeldKindRow {
+  kind: string;
+  since: number;
 }
 
 /** A sign-in of a browser. The cookie holds what `id` is the SHA-256 of. */
@@ -362,11 +407,6 @@ export interface CustomDomainRow {
   domain: string;
   status: "pending" | "active" | "failed";
   ownership_token: string;
-  dkim_selector: string;
-  /** The `p=` of its record. */
-  dkim_public: string;
-  /** Private key in PEM form, AAD = id. */
-  dkim_sealed: Uint8Array;
   /** JSON: what the last check found for each record, by purpose. */
   findings: string;
   error: string | null;
@@ -375,6 +415,26 @@ export interface CustomDomainRow {
   verified_at: number | null;
   last_checked_at: number | null;
   created: number;
+}
+
+/** A key that mails of a domain are signed with, have been, or will be. */
+export interface DkimKeyRow {
+  id: string;
+  /** Null: the service's own domain. */
+  domain_id: string | null;
+  selector: string;
+  algorithm: "rsa" | "ed25519";
+  /** The `p=` of its record. */
+  public_part: string;
+  /** Private key in PEM form, AAD = id; null once it is not needed any more. */
+  sealed: Uint8Array | null;
+  /** `waiting` for its record; `retired`: replaced, mails on their way need its record; `dropped`: nobody needs it. */
+  state: "waiting" | "signing" | "retired" | "dropped";
+  /** What the DNS said last of its record; when it says nothing this stays. */
+  record: "unknown" | "seen" | "absent";
+  seen_at: number | null;
+  created: number;
+  retired_at: number | null;
 }
 
 export interface ContactSubmissionRow {
@@ -481,6 +541,10 @@ export interface BillingAccountRow {
   cancel_at_period_end: number;
   /** When the provider was asked last. */
   changed: number;
+  /** What the subscription, or the last one, is for; the account may have another plan, from the operator. */
+  plan: Exclude<Plan, "free"> | null;
+  /** The provider's name of its price, which goes on to stand for `plan` and `interval` here. */
+  price_id: string | null;
 }
 
 /** News of the payment provider that have been worked on. */
@@ -493,7 +557,7 @@ export interface BillingEventRow {
 /** What an account's owner has been told on a day already. */
 export interface OwnerNoticeRow {
   user_id: string;
-  kind: "credits_used_up" | "beyond_plan";
+  kind: "credits_used_up" | "beyond_plan" | "answers_returned";
   /** `YYYY-MM-DD`, UTC. */
   day: string;
 }

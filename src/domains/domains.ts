@@ -1,13 +1,14 @@
-import { createPrivateKey } from "node:crypto";
 import type { App } from "../app.ts";
 import { planLimits, refuseOverCap } from "../billing/plans.ts";
 import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
-import type { CustomDomainRow, UserRow } from "../db/schema.ts";
+import type { CustomDomainRow, DkimKeyRow, UserRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
+import { hasten } from "../jobs/hasten.ts";
 import { enqueue } from "../jobs/queue.ts";
 import { randomToken } from "../lib/secrets.ts";
-import { type DkimKeys, makeDkimKey } from "../mail/dkim.ts";
+import type { DkimKeys } from "../mail/dkim.ts";
+import { ALGORITHMS, domainKeys, keyRows, newKeyRow, selectorOf, serviceKeys } from "../mail/dkim-keys.ts";
 import { domainName } from "./domain-name.ts";
 import { recordViews } from "./records.ts";
 
@@ -16,7 +17,6 @@ export const PENDING_CHECK_SECONDS = 600;
 
 const TOKEN_CHARS = 32;
 const TOKEN_ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789";
-const DKIM_SELECTOR = "s1";
 
 export type DomainView = ReturnType<typeof viewDomain>;
 
@@ -27,25 +27,24 @@ export async function listDomains(app: App, user: UserRow): Promise<DomainView[]
     .where("user_id", "=", user.id)
     .orderBy("id")
     .execute();
-  return rows.map((row) => viewDomain(app, user, row));
+  return Promise.all(
+    rows.map(async (row) => viewDomain(app, user, { row, keys: await keyRows(app.db, row.id) })),
+  );
 }
 
 /** Adds a domain, which waits for its records from now on. */
 export async function createDomain(app: App, user: UserRow, name: string): Promise<DomainView> {
   const domain = domainName(app.config, name);
-  // Also before the key is made, which is too dear for somebody who may not have it.
+  // Also before the keys are made, which are too dear for somebody who may not have them.
   await refuseAnother(app, app.db, { user, domain });
-  const key = await makeDkimKey();
   const id = Bun.randomUUIDv7();
+  const keys = await firstKeys(app, id);
   const row: CustomDomainRow = {
     id,
     user_id: user.id,
     domain,
     status: "pending",
     ownership_token: randomToken(TOKEN_CHARS, TOKEN_ALPHABET),
-    dkim_selector: DKIM_SELECTOR,
-    dkim_public: key.public_part,
-    dkim_sealed: app.secrets.seal(key.private_key, id),
     findings: "{}",
     error: null,
     misses: 0,
@@ -56,20 +55,37 @@ export async function createDomain(app: App, user: UserRow, name: string): Promi
   return app.write(async (tx) => {
     await refuseAnother(app, tx, { user, domain });
     await tx.insertInto("custom_domains").values(row).execute();
+    await tx.insertInto("dkim_keys").values(keys).execute();
     const since = app.now();
     await checkLater(app, tx, { domain_id: id, since, run_at: since + PENDING_CHECK_SECONDS });
-    return viewDomain(app, user, row);
+    return viewDomain(app, user, { row, keys });
   });
 }
 
-/** Plans the next look at the records, unless one is planned already. */
+/** Nothing is known of the RSA record yet; the other one has not been asked for before, and counts as absent. */
+function firstKeys(app: App, domain_id: string): Promise<DkimKeyRow[]> {
+  return Promise.all(
+    ALGORITHMS.map((algorithm) =>
+      newKeyRow(app, {
+        domain_id,
+        selector: selectorOf(algorithm, 1),
+        algorithm,
+        state: "signing",
+        record: algorithm === "rsa" ? "unknown" : "absent",
+      }),
+    ),
+  );
+}
+
+/** Plans the next look at the records, unless an earlier one is planned already. */
 export async function checkLater(
   app: App,
   tx: Db,
   { run_at, ...payload }: { domain_id: string; since: number; run_at: number },
 ): Promise<void> {
   const dedupe_key = `check_domain:${payload.domain_id}`;
-  await enqueue(app, tx, { kind: "check_domain", payload, run_at, dedupe_key });
+  const planned = await enqueue(app, tx, { kind: "check_domain", payload, run_at, dedupe_key });
+  if (!planned) await hasten(app, tx, { kind: "check_domain", dedupe_key, run_at });
 }
 
 /** The user's own domain, or `not_found`, whether it is unknown or somebody else's. */
@@ -91,11 +107,9 @@ export async function isOwnDomain(app: App, domain: string): Promise<boolean> {
 
 /** What mail from a domain is signed with; undefined for one that is not, or no longer, ours. */
 export async function signingKeys(app: App, domain: string): Promise<DkimKeys | undefined> {
-  if (domain === app.config.smtp.domain) return app.dkim;
+  if (domain === app.config.smtp.domain) return serviceKeys(app);
   const [row] = await activeDomain(app.db, { domain });
-  if (!row) return undefined;
-  const private_key = createPrivateKey(app.secrets.open(row.dkim_sealed, row.id));
-  return [{ selector: row.dkim_selector, algorithm: "rsa", private_key }];
+  return row && domainKeys(app, row.id);
 }
 
 /** There is at most one; compiled once, because every mail asks. */
@@ -103,12 +117,30 @@ export const activeDomain = prepared((db, key: { domain: string }) =>
   db.selectFrom("custom_domains").selectAll().where("domain", "=", key.domain).where("status", "=", "active"),
 );
 
-export function viewDomain(app: App, user: UserRow, row: CustomDomainRow) {
+/** Its place among the domains of its account, the oldest being the first: a smaller plan has no room for the newest. */
+export async function rankOf(
+  db: Db,
+  { id, user_id }: Pick<CustomDomainRow, "id" | "user_id">,
+): Promise<{ rank: number; count: number }> {
+  const rows = await db
+    .selectFrom("custom_domains")
+    .select("id")
+    .where("user_id", "=", user_id)
+    .orderBy("id")
+    .execute();
+  return { rank: rows.findIndex((row) => row.id === id) + 1, count: rows.length };
+}
+
+export function viewDomain(
+  app: App,
+  user: UserRow,
+  { row, keys }: { row: CustomDomainRow; keys: DkimKeyRow[] },
+) {
   return {
     id: row.id,
     domain: row.domain,
     status: row.status,
-    dns_records: recordViews(app, row, user.email),
+    dns_records: recordViews(app, row, { owner_email: user.email, keys }),
     verified_at: row.verified_at,
     last_checked_at: row.last_checked_at,
     error: row.error,

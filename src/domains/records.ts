@@ -1,9 +1,13 @@
 import type { App } from "../app.ts";
-import type { CustomDomainRow } from "../db/schema.ts";
+import type { CustomDomainRow, DkimKeyRow } from "../db/schema.ts";
+import { dkimRecord } from "../mail/dkim.ts";
+import { OVERLAP_SECONDS } from "../mail/dkim-rotation.ts";
 import { withHost } from "./spf.ts";
 
 /** RFC 5321 §5.1: the lower, the earlier it is tried. */
-const MX_PRIORITY = 10;
+export const MX_PRIORITY = 10;
+/** Of what other people publish for one record no more is shown. */
+export const MAX_FOUND = 10;
 
 export type Purpose = "ownership" | "inbound_mx" | "spf" | "dkim" | "dmarc";
 
@@ -17,7 +21,10 @@ export interface Finding {
   value?: string;
 }
 
-export type Findings = Record<Purpose, Finding>;
+export type Findings = Record<Exclude<Purpose, "dkim">, Finding> & {
+  /** By selector. */
+  dkim: Record<string, Finding>;
+};
 
 interface PublishedRecord {
   type: "TXT" | "MX";
@@ -30,22 +37,62 @@ interface PublishedRecord {
   required: boolean;
 }
 
-type RecordView = PublishedRecord & Omit<Finding, "value">;
-
-/** The records of a domain: what to publish, and what the last check saw of it. */
-export function recordViews(app: App, row: CustomDomainRow, owner_email: string): RecordView[] {
-  const findings = JSON.parse(row.findings) as Partial<Findings>;
-  return recordsOf(app, row, owner_email).map((record) => {
-    const { value = record.value, ...seen } = findings[record.purpose] ?? UNCHECKED;
-    return Object.assign(record, seen, { value });
-  });
-}
+export type RecordView = PublishedRecord & Omit<Finding, "value">;
 
 const UNCHECKED: Finding = {
   status: "pending",
   found: [],
   reason: "It has not been looked for yet. Publish it, then verify the domain.",
 };
+
+/** The records of a domain: what to publish, and what the last check saw of it. */
+export function recordViews(
+  app: App,
+  row: CustomDomainRow,
+  { owner_email, keys }: { owner_email: string; keys: DkimKeyRow[] },
+): RecordView[] {
+  return viewsWith(app, row, {
+    owner_email,
+    keys,
+    findings: JSON.parse(row.findings) as Partial<Findings>,
+  });
+}
+
+/** As `recordViews`, with the findings of a check at hand. */
+export function viewsWith(
+  app: App,
+  row: CustomDomainRow,
+  seen: { owner_email: string; keys: DkimKeyRow[]; findings: Partial<Findings> },
+): RecordView[] {
+  const { findings, keys } = seen;
+  return recordsOf(app, row, seen.owner_email).flatMap((record): RecordView[] => {
+    if (record.purpose === "dkim") return keyViews(keys, row.domain, findings.dkim ?? {});
+    const { value = record.value, ...rest } = findings[record.purpose] ?? UNCHECKED;
+    return [{ ...record, ...rest, value }];
+  });
+}
+
+const STATE_ORDER = ["signing", "waiting", "retired", "dropped"] as const;
+
+/** The records of a domain's keys, those in use first; beside what was found, what to do about each. */
+function keyViews(keys: DkimKeyRow[], domain: string, found: Record<string, Finding>): RecordView[] {
+  const sorted = STATE_ORDER.flatMap((state) => keys.filter((key) => key.state === state));
+  return sorted.map((key) => keyView(key, domain, found[key.selector] ?? UNCHECKED));
+}
+
+function keyView(key: DkimKeyRow, domain: string, { status, found, reason }: Finding): RecordView {
+  const record = { ...dkimRecord(key, domain), priority: null, purpose: "dkim", required: false } as const;
+  return { ...record, status, found, reason: keyAdvice(key) ?? reason };
+}
+
+/** Undefined for a key whose record is to be published like any other. */
+export function keyAdvice({ state, retired_at }: DkimKeyRow): string | undefined {
+  if (state === "retired") {
+    const until = new Date(((retired_at ?? 0) + OVERLAP_SECONDS) * 1_000).toISOString().slice(0, 10);
+    return `A new key signs now. Keep this record until ${until}, for mail that is still on its way.`;
+  }
+  return state === "dropped" ? "Nothing needs this record any more: remove it." : undefined;
+}
 
 export function ownershipName(domain: string): string {
   return `_mailwright.${domain}`;
@@ -55,12 +102,12 @@ export function ownershipValue(row: Pick<CustomDomainRow, "ownership_token">): s
   return `mailwright-verify=${row.ownership_token}`;
 }
 
-export function dkimName(row: Pick<CustomDomainRow, "dkim_selector" | "domain">): string {
-  return `${row.dkim_selector}._domainkey.${row.domain}`;
-}
-
 export function dmarcName(domain: string): string {
   return `_dmarc.${domain}`;
+}
+
+export function dmarcValue(reports_to: string): string {
+  return `v=DMARC1; p=none; rua=mailto:${inUri(reports_to)}`;
 }
 
 function recordsOf(app: App, row: CustomDomainRow, owner_email: string): PublishedRecord[] {
@@ -83,13 +130,8 @@ function recordsOf(app: App, row: CustomDomainRow, owner_email: string): Publish
       required: true,
     },
     { ...text, name: row.domain, value: withHost([], host), purpose: "spf" },
-    { ...text, name: dkimName(row), value: `v=DKIM1; k=rsa; p=${row.dkim_public}`, purpose: "dkim" },
-    {
-      ...text,
-      name: dmarcName(row.domain),
-      value: `v=DMARC1; p=none; rua=mailto:${inUri(owner_email)}`,
-      purpose: "dmarc",
-    },
+    { ...text, name: "", value: "", purpose: "dkim" },
+    { ...text, name: dmarcName(row.domain), value: dmarcValue(owner_email), purpose: "dmarc" },
   ];
 }
 

@@ -1,17 +1,18 @@
 import { Elysia, t } from "elysia";
 import type { App } from "../app.ts";
-import { authenticated } from "../http/auth.ts";
+import { authenticated, unauthenticated } from "../http/auth.ts";
 import { describe } from "../http/describe.ts";
 import { refuseOverRate } from "../http/request.ts";
-import { invalid } from "../errors.ts";
+import { AppError, invalid } from "../errors.ts";
 import { deleteDomain } from "../inboxes/leave-domain.ts";
 import { verifyDomain } from "./check.ts";
 import { createDomain, listDomains } from "./domains.ts";
+import { mtaStsHost, policyShown } from "./own-mta-sts.ts";
 import { CustomDomainShape } from "./shapes.ts";
 
-/** Each makes a key, which is half a second of work. */
+/** Each makes two keys, which is half a second of work. */
 const CREATE_RATE = { limit: 60, window_seconds: 3_600 };
-/** Each asks the DNS for five records. */
+/** Each asks the DNS for all of its records. */
 const VERIFY_RATE = { limit: 10, window_seconds: 60 };
 /** More than the longest domain has; what is wrong with a shorter one is said in words. */
 const MAX_NAME_CHARS = 1_000;
@@ -53,6 +54,21 @@ export function domainRoutes(app: App) {
     );
 }
 
+/** For other mail servers, which ask at the name that RFC 8461 §3.3 makes of our domain. */
+export function mtaStsRoutes(app: App) {
+  return new Elysia().use(unauthenticated()).get(
+    "/.well-known/mta-sts.txt",
+    async ({ request, set }) => {
+      const host = new URL(request.url).hostname;
+      const policy = host === mtaStsHost(app.config) ? await policyShown(app) : null;
+      if (policy === null) throw new AppError("not_found", `There is no policy for ${host}.`);
+      set.headers["content-type"] = "text/plain";
+      return policy;
+    },
+    MTA_STS,
+  );
+}
+
 const LIST = describe({
   tag: "Custom domains",
   summary: "Your domains, with the DNS records to publish",
@@ -75,6 +91,15 @@ const VERIFY = describe({
     "Answers 200 whatever the DNS says: each record has a status and a reason. 409 only when the records are right and the domain is active in another account.",
   answers: { 200: CustomDomainShape },
   errors: ["conflict"],
+});
+
+const MTA_STS = describe({
+  tag: "Server",
+  summary: "How other mail servers are to use TLS on their way here (MTA-STS)",
+  description: "Answers at `mta-sts.` and the domain of the server, if `smtp.mta_sts` is set.",
+  answers: { 200: { content_type: "text/plain", words: "The policy, as in RFC 8461 §3.2." } },
+  errors: ["not_found"],
+  open: true,
 });
 
 const DELETE = describe({

@@ -11,7 +11,10 @@ const DnsRecordShape = t.Object(
       examples: ["mailwright-verify=q8k2v5c0x7n4m1z9s6d3f0g7h2j5l8p1"],
     }),
     priority: t.Nullable(t.Integer({ description: "Of an MX record." })),
-    purpose: t.Union(["ownership", "inbound_mx", "spf", "dkim", "dmarc"].map((name) => t.Literal(name))),
+    purpose: t.Union(
+      ["ownership", "inbound_mx", "spf", "dkim", "dmarc"].map((name) => t.Literal(name)),
+      { description: "`dkim`: one record for each key, those that sign in front, RSA before Ed25519." },
+    ),
     required: t.Boolean({ description: "The domain becomes active once every required record is seen." }),
     status: t.Union(
       ["verified", "missing", "mismatch", "pending"].map((name) => t.Literal(name)),

@@ -1,8 +1,9 @@
 import { Elysia } from "elysia";
+import { refusalOfDeleted } from "../accounts/accounts.ts";
 import { type KeyOwner, ownerOfApiKey } from "../accounts/api-keys.ts";
 import { findSession } from "../accounts/sessions.ts";
 import type { App } from "../app.ts";
-import { planLimits } from "../billing/plans.ts";
+import { type PlanLimits, planLimits } from "../billing/plans.ts";
 import type { SessionRow, UserRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
 import { readBody } from "./body.ts";
@@ -18,18 +19,35 @@ export interface Caller {
   user: UserRow;
   /** The browser's session; null for an API key. */
   session: SessionRow | null;
+  /** Of the API key; null for a session. */
+  key_id: string | null;
 }
 
 type Served = Parameters<typeof clientAddress>[1];
 
 /**
- * Adds `user` and `session` to every route of the plugin; a request without a living credential ends with 401, before
+ * Adds `user`, `session` and `key_id` to every route of the plugin; a request without a living credential ends with 401, before
  * anything else about it is looked at.
  */
 export function authenticated(app: App) {
+  return whoever(app, (served) => admit(app, served));
+}
+
+/** As `authenticated`, for routes of which everybody but administrators hears 403. */
+export function administrators(app: App) {
+  return whoever(app, async (served) => {
+    const caller = await admit(app, served);
+    if (caller.user.is_admin === 1) return caller;
+    throw new AppError("admin_required", "Only an administrator of this server may do this.", {
+      fix: "The first account is one, and so is that of auth.admin_email.",
+    });
+  });
+}
+
+function whoever(app: App, mayCome: (served: Served) => Promise<Caller>) {
   const callers = new WeakMap<Request, Promise<Caller>>();
   const callerOf = (served: Served): Promise<Caller> => {
-    const known = callers.get(served.request) ?? admit(app, served);
+    const known = callers.get(served.request) ?? mayCome(served);
     callers.set(served.request, known);
     return known;
   };
@@ -38,7 +56,15 @@ export function authenticated(app: App) {
       await callerOf({ request, server });
       return readBody(request);
     })
-    .derive({ as: "scoped" }, async ({ request, server }) => ({ ...(await callerOf({ request, server })) }));
+    .derive({ as: "scoped" }, async ({ request, server }) => ({ ...(await callerOf({ request, server })) }))
+    .onAfterHandle({ as: "scoped" }, ({ user, request }) => refuseDeleted(app, user, request));
+}
+
+/** What an account stored while it was being deleted is erased with it, so nobody is told that it was stored. */
+async function refuseDeleted(app: App, user: UserRow, request: Request): Promise<void> {
+  if (SAFE_METHODS.has(request.method) || isFor(request, "/auth/account")) return;
+  const refusal = await refusalOfDeleted(app.db, user);
+  if (refusal) throw refusal;
 }
 
 /** For the plugins of public routes: reads their bodies as `authenticated` does. */
@@ -52,13 +78,23 @@ async function admit(app: App, served: Served): Promise<Caller> {
   // An explicit key is the only credential that counts: a cookie goes along without anybody's will.
   const found = key === undefined ? await bySession(app, request) : await byKey(app, served, key);
   if (!found) throw unauthorized();
-  // Calls of the routing endpoint have a limit of their own.
-  if (!(request.method === "POST" && isFor(request, "/v1/messages")))
-    refuseOverRate(app, `api:${found.credential}`, {
-      limit: planLimits(app.config, found.user.plan).api_per_minute,
-      window_seconds: MINUTE_SECONDS,
-    });
-  return { user: found.user, session: found.session };
+  const limits = planLimits(app.config, found.user.plan);
+  // Calls of the routing endpoint use up nothing of the rest.
+  const [what, limit] =
+    request.method === "POST" && isFor(request, "/v1/messages")
+      ? ["calls", callsPerMinute(limits)]
+      : ["api", limits.api_per_minute];
+  refuseOverRate(app, `${what}:${found.credential}`, { limit, window_seconds: MINUTE_SECONDS });
+  return { user: found.user, session: found.session, key_id: found.key_id };
+}
+
+/**
+ * For all that is sent to the routing endpoint, replays and bad bodies too. Twice what is taken of it in a minute at
+ * least: who sends too many good calls meets the limit of those first.
+ */
+function callsPerMinute({ api_per_minute, route_per_minute }: PlanLimits): number {
+  const unlimited = api_per_minute === 0 || route_per_minute === 0;
+  return unlimited ? 0 : Math.max(api_per_minute, 2 * route_per_minute);
 }
 
 /** Of `X-API-Key`, else of `Authorization: Bearer`; an empty one is a wrong one. */
@@ -77,7 +113,7 @@ interface Found extends Caller {
 
 async function byKey(app: App, served: Served, key: string): Promise<Found | undefined> {
   const owner: KeyOwner | undefined = await ownerOfApiKey(app, key, () => clientAddress(app, served));
-  return owner && { user: owner.user, session: null, credential: owner.key_id };
+  return owner && { user: owner.user, session: null, key_id: owner.key_id, credential: owner.key_id };
 }
 
 async function bySession(app: App, request: Request): Promise<Found | undefined> {
@@ -85,7 +121,7 @@ async function bySession(app: App, request: Request): Promise<Found | undefined>
   const found = value === undefined ? undefined : await findSession(app, value);
   if (!found) return undefined;
   if (!SAFE_METHODS.has(request.method)) refuseForeignPage(app, request);
-  return { ...found, credential: found.session.id };
+  return { ...found, key_id: null, credential: found.session.id };
 }
 
 /** A browser sends the cookie also for a form on another site; it says so itself (OWASP: Fetch Metadata, Origin). */

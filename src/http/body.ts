@@ -87,19 +87,25 @@ function capOf(request: Request): number {
   return isFor(request, "/v1/messages") ? MAX_ROUTING_BODY_BYTES : MAX_BODY_BYTES;
 }
 
+/** The bytes of a body; throws `payload_too_large` before more than `cap` of them are held. */
 async function readBytes(request: Request, cap: number): Promise<Buffer<ArrayBuffer>> {
   const declared = request.headers.get("content-length");
-  if (Number(declared ?? 0) > cap) throw tooLarge(cap);
   // The server holds a body to the length it declares; a stream would take 256 KB for the smallest.
-  if (declared !== null) return Buffer.from(await request.arrayBuffer());
+  if (declared !== null && Number(declared) <= cap) return Buffer.from(await request.arrayBuffer());
   const chunks: Uint8Array[] = [];
+  for await (const chunk of chunksOf(request, cap)) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+/** A body as it comes in; throws `payload_too_large` instead of a byte more than `cap`. */
+export async function* chunksOf(request: Request, cap: number): AsyncGenerator<Uint8Array> {
+  if (Number(request.headers.get("content-length") ?? 0) > cap) throw tooLarge(cap);
   let size = 0;
   for await (const chunk of request.body ?? []) {
     size += chunk.byteLength;
     if (size > cap) throw tooLarge(cap);
-    chunks.push(chunk);
+    yield chunk;
   }
-  return Buffer.concat(chunks);
 }
 
 function tooLarge(cap: number): AppError {

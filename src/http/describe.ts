@@ -16,9 +16,10 @@ export const TAGS = [
   "Billing",
   "Contacts",
   "Server",
+  "Administration",
 ] as const;
 
-/** A success that is not JSON. */
+/** A body that is not JSON. */
 export interface BytesAnswer {
   content_type: string;
   words: string;
@@ -43,6 +44,8 @@ export interface Description {
   open?: true;
   /** What a body without a schema may be, such as one that may be left out. */
   optional_body?: TSchema;
+  /** A body that is not JSON. */
+  bytes_body?: BytesAnswer;
 }
 
 const KEY = "x-description";

@@ -1,6 +1,7 @@
 import { Elysia } from "elysia";
 import { ASSET_NAMES, assetResponse, hashOf, isKnown } from "./docs-assets.ts";
 import { errorsPage, referencePage } from "./docs-pages.ts";
+import { inboundPage } from "./docs-inbound.ts";
 import { webhooksPage } from "./docs-webhooks.ts";
 import { openApiOf } from "./openapi.ts";
 import type { DescribedRoute } from "./openapi-operation.ts";
@@ -26,6 +27,7 @@ export function docsRoutes(routes: () => DescribedRoute[]) {
     })
     .get("/docs", async () => htmlResponse(await referencePage()))
     .get("/docs/errors", async () => htmlResponse(await errorsPage()))
+    .get("/docs/inbound", async () => htmlResponse(await inboundPage()))
     .get("/docs/webhooks", async () => htmlResponse(await webhooksPage()));
   for (const name of ASSET_NAMES) pages.get(`/docs/${name}`, ({ request }) => assetResponse(name, request));
   return pages;

@@ -30,8 +30,8 @@ export const CATALOGUE: Record<ErrorCode, CatalogueEntry> = {
   },
   invalid_code: {
     meaning:
-      "The sign-in code is wrong, too old, or already used. A code is good for ten minutes, five tries and one sign-in, and a newer one replaces it.",
-    mend: "Use the code of the newest mail, or ask for another with `POST /auth/request-code`.",
+      "The sign-in code is wrong, too old, or already used. A code is good for ten minutes, five tries and one sign-in, and a newer one replaces it. Of `POST /setup`: the link is wrong, or the server has been started again since.",
+    mend: "Use the code of the newest mail, or ask for another with `POST /auth/request-code`. A setup link stands in the log of the server's last start.",
     example: { detail: "This code is wrong or no longer good." },
   },
   invalid_credentials: {
@@ -43,6 +43,11 @@ export const CATALOGUE: Record<ErrorCode, CatalogueEntry> = {
     meaning: "This change needs your current password, and it is missing or wrong.",
     mend: "Send `current_password`. If you have forgotten it, sign in with a code: for ten minutes after that a new password can be set without the old one.",
     example: { detail: "Changing the password needs the current one." },
+  },
+  admin_required: {
+    meaning: "This is for those who run the server, and your account is not an administrator's.",
+    mend: "Use the account that was made first on this server, or the one of `auth.admin_email`. `GET /auth/me` says whether an account is one (`is_admin`).",
+    example: { detail: "Only an administrator of this server may do this." },
   },
   oauth_not_configured: {
     meaning:
@@ -82,9 +87,18 @@ export const CATALOGUE: Record<ErrorCode, CatalogueEntry> = {
   },
   invalid_signature: {
     meaning:
-      "What came in as news from the payment provider is not signed by it with the secret of this server, or was signed more than five minutes ago.",
-    mend: "Only the payment provider sends these. If you run this server: compare `billing.stripe_webhook_secret` with the secret that the provider shows for this address, and check the clock.",
+      "What came in as news from the payment provider, or as a mail for `POST /inbound/raw`, is not signed with the secret that this server shares with its sender, or was signed more than five minutes ago.",
+    mend: "If you run this server: compare `billing.stripe_webhook_secret` with the secret that the provider shows for this address, or `inbound.secret` with that of your mail worker, and check the clocks.",
     example: { detail: "The signature of this event is wrong or too old." },
+  },
+  inbound_not_configured: {
+    meaning:
+      "Mail can be handed in over HTTP only where the operator has set a secret that both sides sign with, and here there is none.",
+    mend: "If you run this server: set `inbound.secret`, and give the same to your mail worker. See /docs/inbound.",
+    example: {
+      detail: "This server takes no mail over HTTP: inbound.secret is not set.",
+      fix: "If you run this server: set inbound.secret to the output of `openssl rand -hex 32`, and start it again.",
+    },
   },
   already_subscribed: {
     meaning: "Your account is on this plan, or on a larger one, so there is nothing to buy.",

@@ -6,6 +6,8 @@ export type Checks = Record<string, string>;
 
 export interface Health {
   ready: () => Promise<Checks>;
+  /** What will be wrong before long, by name; nothing when all is well. */
+  warnings?: () => Promise<Checks>;
 }
 
 const LIVE: Description = {
@@ -20,6 +22,10 @@ const checksShape = t.Record(t.String(), t.String(), {
 const readiness = t.Object({
   status: t.Union([t.Literal("ok"), t.Literal("unavailable")]),
   checks: checksShape,
+  warnings: t.Record(t.String(), t.String(), {
+    description: "What works still, and needs somebody's care before long.",
+    examples: [{}],
+  }),
 });
 const READY: Description = {
   tag: "Server",
@@ -38,7 +44,7 @@ export function healthRoutes(health: Health) {
         const checks = await health.ready();
         const ready = Object.values(checks).every((verdict) => verdict === "ok");
         set.status = ready ? 200 : 503;
-        return { status: ready ? "ok" : "unavailable", checks };
+        return { status: ready ? "ok" : "unavailable", checks, warnings: (await health.warnings?.()) ?? {} };
       },
       describe(READY),
     );

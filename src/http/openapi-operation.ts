@@ -36,6 +36,7 @@ export function operationOf(route: DescribedRoute, about: Description, schemas: 
       : {
           requestBody: { required: about.optional_body === undefined, content: bodyContent(body, schemas) },
         }),
+    ...(about.bytes_body === undefined ? {} : { requestBody: bytesBody(about.bytes_body) }),
     responses: together(ownAnswers(about, schemas), refusals(errorsOf(route, about))),
   };
 }
@@ -87,6 +88,11 @@ function bodyContent(body: TSchema, schemas: Record<string, Json>): Json {
   const schema = jsonSchemaOf(body, schemas);
   if (isForm) return { "multipart/form-data": { schema } };
   return { "application/json": { schema, example: bodyExampleOf(schema, schemas) } };
+}
+
+function bytesBody({ content_type, words }: BytesAnswer): Json {
+  const content = { [content_type]: { schema: { type: "string", format: "binary" } } };
+  return { required: true, description: words, content };
 }
 
 /** One status may have an answer of the route's own beside the problem, such as a 503 that says what is not ready. */

@@ -1,9 +1,10 @@
 import { isIP } from "node:net";
 import type { App } from "../app.ts";
 import { AppError } from "../errors.ts";
-import { inNetworks } from "../lib/networks.ts";
+import { clientNetwork, inNetworks } from "../lib/networks.ts";
 import type { RateRule } from "../lib/rate-limit.ts";
 
+const HOUR_SECONDS = 3_600;
 const SAFE_ID = /^[\w.:-]{1,64}$/;
 
 /** The client's own request id if it is short and harmless, else a new one. */
@@ -65,6 +66,18 @@ export function refuseOverRate(app: App, key: string, rule: RateRule): void {
     retry_after_seconds,
     fix: `Try again in ${retry_after_seconds} seconds.`,
   });
+}
+
+/** The same for whoever calls from the client's network, by the hour. */
+export function refuseMany(app: App, what: string, served: Served, limit: number): void {
+  const client = clientNetwork(clientAddress(app, served));
+  refuseOverRate(app, `${what}:${client}`, { limit, window_seconds: HOUR_SECONDS });
+}
+
+/** What is noted of the browser that signs in. */
+export function browserOf(app: App, served: Served): { client: string; user_agent: string } {
+  const user_agent = served.request.headers.get("user-agent") ?? "";
+  return { client: clientAddress(app, served), user_agent };
 }
 
 function spanOf(seconds: number): string {

@@ -1,71 +1,78 @@
 import { Elysia, NotFoundError, ParseError, ValidationError } from "elysia";
 import { refusalOfDeleted } from "../accounts/accounts.ts";
+import { adminRoutes } from "../admin/routes.ts";
 import { accountRoutes } from "../accounts/routes.ts";
 import type { App } from "../app.ts";
-import { isMissingParent, isStorageFault } from "../db/database.ts";
+import { isMissingParent } from "../db/database.ts";
 import type { UserRow } from "../db/schema.ts";
-import { splitListen } from "../config-forms.ts";
-import { loadCertificate } from "../smtp/certificate.ts";
+import { isStorageFault, storageWords } from "../db/storage-faults.ts";
 import { billingRoutes } from "../billing/routes.ts";
 import { connectionRoutes } from "../connections/routes.ts";
 import { contactRoutes } from "../contacts/routes.ts";
 import { contextRoutes } from "../contexts/routes.ts";
 import { conversationRoutes } from "../conversations/routes.ts";
-import { domainRoutes } from "../domains/routes.ts";
+import { domainRoutes, mtaStsRoutes } from "../domains/routes.ts";
 import { AppError } from "../errors.ts";
-import { listenFault } from "../lib/start-faults.ts";
+import { exportRoutes } from "../export/routes.ts";
+import { addLogField, withLogFields } from "../log.ts";
+import { inboundRoutes } from "../inbound/routes.ts";
 import { integrationRoutes } from "../integrations/routes.ts";
 import { inboxRoutes } from "../inboxes/routes.ts";
 import { messageRoutes } from "../messages/routes.ts";
 import { recipeRoutes } from "../recipes/routes.ts";
 import { routingRoutes } from "../routing/routes.ts";
+import { sessionRoutes } from "../sessions/routes.ts";
+import { setupRoutes } from "../setup/routes.ts";
 import { webhookRoutes } from "../webhooks/routes.ts";
 import { API_VERSION } from "../version.ts";
 import { problemOf, STATUS } from "./errors.ts";
 import { badJson } from "./body.ts";
+import { challengeAnswer } from "./challenges.ts";
 import { corsHook } from "./cors.ts";
 import { dashboardRoutes } from "./dashboard.ts";
 import { docsRoutes } from "./docs.ts";
 import { type Health, healthRoutes } from "./health.ts";
+import { type HttpDoor, listen } from "./listen.ts";
+import { metricsRoutes } from "./metrics.ts";
 import { allowedMethods, clientAddress, requestId } from "./request.ts";
 import { faultsOf } from "./validation.ts";
 
-/** Bun closes a connection that sends more, before our own cap can explain itself. */
-const MAX_REQUEST_BYTES = 64 * 1_048_576;
-const IDLE_SECONDS = 240;
 const STORAGE_RETRY_SECONDS = 30;
-
-export interface HttpDoor extends AsyncDisposable {
-  /** `http://host:port` it listens on. */
-  url: string;
-}
 
 /** The whole HTTP interface, not yet listening; tests call it with requests. */
 export function createHttp(app: App, health: Health) {
   // Not the default way to drop unknown members: that one reads a number or a text as an empty object.
   const root = new Elysia({ normalize: "typebox", aot: true });
-  const seen = new WeakMap<Request, { client: string; request_id: string }>();
+  const seen = new WeakMap<Request, { client: string; request_id: string; began: number }>();
   const http = root
+    .wrap((handle) => (request: Request) => withLogFields({}, () => handle(request)))
     .onRequest(({ request, set }) => {
       const request_id = requestId(request);
+      addLogField("request_id", request_id);
       Object.assign(set.headers, securityHeaders(app), { "x-request-id": request_id });
       // Once the answer has gone, the socket no longer tells the address, nor always the headers their names.
-      if (app.log.isLevelEnabled("debug"))
-        seen.set(request, { client: clientAddress(app, { request, server: http.server }), request_id });
+      if (app.metrics.on || app.log.isLevelEnabled("debug")) {
+        const client = clientAddress(app, { request, server: http.server });
+        seen.set(request, { client, request_id, began: performance.now() });
+      }
     })
     .onError(async (context) => {
       const { error, set, request } = context;
       const known = (await refusalOfGone(app, context)) ?? asAppError(http.routes, error, request);
-      if (known.code === "internal")
-        app.log.error({ err: error, request_id: set.headers["x-request-id"] }, "request failed");
+      if (known.code === "internal") app.log.error({ err: error }, "request failed");
       set.status = STATUS[known.code];
+      app.metrics.count("mailwright_http_refusals_total", { code: known.code });
       return problemResponse(app, known, set.headers);
     })
     .onAfterResponse(({ request, set }) => {
       const caller = seen.get(request);
       if (!caller) return;
-      const { pathname: path } = new URL(request.url);
-      app.log.debug({ method: request.method, path, status: set.status, ...caller }, "request");
+      const { began, ...from } = caller;
+      const { method, url } = request;
+      const status = `${String(set.status ?? 200)[0]}xx`;
+      const seconds = (performance.now() - began) / 1_000;
+      app.metrics.time("mailwright_http_request_seconds", { method, status }, seconds);
+      app.log.debug({ method, path: new URL(url).pathname, status: set.status, ...from }, "request");
     })
     .use(healthRoutes(health))
     .use(docsRoutes(() => root.routes))
@@ -76,42 +83,28 @@ export function createHttp(app: App, health: Health) {
     .use(connectionRoutes(app))
     .use(integrationRoutes(app))
     .use(accountRoutes(app))
+    .use(sessionRoutes(app))
+    .use(setupRoutes(app))
+    .use(exportRoutes(app))
     .use(contextRoutes(app))
     .use(conversationRoutes(app))
     .use(domainRoutes(app))
+    .use(mtaStsRoutes(app))
     .use(recipeRoutes(app))
     .use(billingRoutes(app))
     .use(webhookRoutes(app))
-    .use(contactRoutes(app));
-  const { cors_origins } = app.config.server;
+    .use(contactRoutes(app))
+    .use(inboundRoutes(app))
+    .use(adminRoutes(app, health));
+  if (app.config.metrics.token !== "") root.use(metricsRoutes(app));
+  const { cors_origins, tls } = app.config.server;
+  if (tls === "acme") root.onRequest(({ request }) => challengeAnswer(app, request));
   if (cors_origins.length > 0) root.onRequest(corsHook(cors_origins, () => root.routes));
   return http;
 }
 
-export async function startHttp(app: App, health: Health): Promise<HttpDoor> {
-  const { host, port } = splitListen(app.config.server.listen) ?? { host: "0.0.0.0", port: 0 };
-  const { tls } = app.config.server;
-  const certificate = tls === "files" ? { tls: await loadCertificate(app.config) } : {};
-  const http = createHttp(app, health);
-  try {
-    http.listen({
-      hostname: host,
-      port,
-      // Elysia's own default lets a second server share the port without a word.
-      reusePort: false,
-      idleTimeout: IDLE_SECONDS,
-      maxRequestBodySize: MAX_REQUEST_BYTES,
-      ...certificate,
-    });
-  } catch (error) {
-    throw listenFault(error, { setting: "server.listen", value: app.config.server.listen });
-  }
-  return {
-    url: `${tls === "files" ? "https" : "http"}://${host.includes(":") ? `[${host}]` : host}:${http.server?.port}`,
-    async [Symbol.asyncDispose]() {
-      await http.server?.stop(false);
-    },
-  };
+export function startHttp(app: App, health: Health): Promise<HttpDoor> {
+  return listen(app, createHttp(app, health));
 }
 
 function securityHeaders(app: App): Record<string, string> {
@@ -133,10 +126,12 @@ async function refusalOfGone(app: App, context: { error: unknown }): Promise<App
 function asAppError(routes: { path: string; method: string }[], error: unknown, request: Request): AppError {
   if (error instanceof AppError) return error;
   // Elysia wraps what is thrown while a body is read.
-  if (error instanceof ParseError)
+  if (error instanceof ParseError) {
+    if (isStorageFault(error.cause)) return storageFault(error.cause);
     return error.cause instanceof AppError ? error.cause : badJson("The body could not be read to its end.");
+  }
   if (error instanceof ValidationError) return faultsOf(error);
-  if (isStorageFault(error)) return storageFault();
+  if (isStorageFault(error)) return storageFault(error);
   if (!(error instanceof NotFoundError))
     return new AppError(
       "internal",
@@ -154,9 +149,10 @@ function asAppError(routes: { path: string; method: string }[], error: unknown, 
   });
 }
 
-function storageFault(): AppError {
-  return new AppError("unavailable", "The server cannot store anything right now.", {
-    fix: "Try again in a minute. If you run this server: see whether its disk is full.",
+function storageFault(error: unknown): AppError {
+  const { message, fix } = storageWords(error);
+  return new AppError("unavailable", `The server cannot store anything right now. ${message}.`, {
+    fix: `Try again in a minute. If you run this server: ${fix}`,
     retry_after_seconds: STORAGE_RETRY_SECONDS,
   });
 }

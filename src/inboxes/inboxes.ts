@@ -1,9 +1,10 @@
 import type { App } from "../app.ts";
-import { planLimits, refuseOverCap } from "../billing/plans.ts";
+import { planLimits, refuseBeyondPlan, refuseOverCap } from "../billing/plans.ts";
 import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
 import type { InboxRow, UserRow } from "../db/schema.ts";
 import { NOT_DONE } from "../db/unfinished.ts";
+import { rankOf } from "../domains/domains.ts";
 import { AppError, invalid } from "../errors.ts";
 import { addressOf, freeLocalPart, prefixOf, retireAddress } from "./addresses.ts";
 import { hasRoom, refuseResting } from "./room.ts";
@@ -34,6 +35,11 @@ export async function listInboxes(app: App, user: UserRow): Promise<InboxView[]>
   return rows.map((row, index) => viewInbox(app, row, index < room));
 }
 
+export async function readInbox(app: App, user: UserRow, id: string): Promise<InboxView> {
+  const row = await ownInbox(app.db, user, id);
+  return viewInbox(app, row, await hasRoom(app, app.db, user, row));
+}
+
 export async function createInbox(app: App, user: UserRow, input: NewInbox): Promise<InboxView> {
   return app.write((tx) => addInbox(app, tx, user, input));
 }
@@ -44,7 +50,7 @@ export async function addInbox(app: App, tx: Db, user: UserRow, input: NewInbox)
   const prefix = prefixOf(wanted ?? settings.label ?? "");
   const limits = planLimits(app.config, user.plan);
   refuseOverCap("inboxes", limits.inboxes, (await countInboxes(tx, user)) + 1);
-  const domain = domain_id === null ? app.config.smtp.domain : await ownActiveDomain(tx, user, domain_id);
+  const domain = domain_id === null ? app.config.smtp.domain : await openDomain(app, tx, user, domain_id);
   const columns = await columnsOf(app, tx, { user, settings, policy: DEFAULT_POLICY });
   const row: InboxRow = {
     id: Bun.randomUUIDv7(),
@@ -182,7 +188,8 @@ async function countInboxes(tx: Db, user: UserRow): Promise<number> {
   return count;
 }
 
-async function ownActiveDomain(tx: Db, user: UserRow, domain_id: string): Promise<string> {
+/** The name of a domain on which an inbox can be made. One beyond the plan only keeps the inboxes that it has. */
+async function openDomain(app: App, tx: Db, user: UserRow, domain_id: string): Promise<string> {
   const row = await tx
     .selectFrom("custom_domains")
     .select(["domain", "status"])
@@ -190,10 +197,13 @@ async function ownActiveDomain(tx: Db, user: UserRow, domain_id: string): Promis
     .where("user_id", "=", user.id)
     .executeTakeFirst();
   if (!row) throw invalid("body.domain_id", "domain_not_found", "custom domain not found");
-  if (row.status === "active") return row.domain;
-  throw invalid(
-    "body.domain_id",
-    "domain_not_active",
-    `${row.domain} is not active yet: publish its DNS records, then ask for POST /custom-domains/{domain_id}/verify.`,
-  );
+  if (row.status !== "active")
+    throw invalid(
+      "body.domain_id",
+      "domain_not_active",
+      `${row.domain} is not active yet: publish its DNS records, then ask for POST /custom-domains/{domain_id}/verify.`,
+    );
+  const rank = await rankOf(tx, { id: domain_id, user_id: user.id });
+  refuseBeyondPlan("custom domains", planLimits(app.config, user.plan).custom_domains, rank);
+  return row.domain;
 }

@@ -8,7 +8,15 @@ import { downloadHeaders } from "../http/download.ts";
 import { refuseOverRate } from "../http/request.ts";
 import { testInbox } from "../routing/inbox-test.ts";
 import { cardOf, mailCard } from "./cards.ts";
-import { createInbox, deleteInbox, listInboxes, ownInbox, patchInbox, rotateInbox } from "./inboxes.ts";
+import {
+  createInbox,
+  deleteInbox,
+  listInboxes,
+  ownInbox,
+  patchInbox,
+  readInbox,
+  rotateInbox,
+} from "./inboxes.ts";
 import { refuseResting } from "./room.ts";
 import { CardSentShape, InboxShape, InboxTestShape } from "./shapes.ts";
 
@@ -73,6 +81,9 @@ const testMembers = {
 };
 const params = t.Object({ inbox_id: t.String({ format: "uuid" }) });
 
+const LIST = describe({ tag: "Inboxes", summary: "All inboxes", answers: { 200: t.Array(InboxShape) } });
+const READ = describe({ tag: "Inboxes", summary: "Read an inbox", answers: { 200: InboxShape } });
+
 export function inboxRoutes(app: App) {
   return new Elysia().use(crudRoutes(app)).use(addressRoutes(app)).use(testRoutes(app));
 }
@@ -80,11 +91,7 @@ export function inboxRoutes(app: App) {
 function crudRoutes(app: App) {
   return new Elysia()
     .use(authenticated(app))
-    .get(
-      "/inboxes",
-      ({ user }) => listInboxes(app, user),
-      describe({ tag: "Inboxes", summary: "All inboxes", answers: { 200: t.Array(InboxShape) } }),
-    )
+    .get("/inboxes", ({ user }) => listInboxes(app, user), LIST)
     .post(
       "/inboxes",
       async ({ user, body, set }) => {
@@ -103,6 +110,10 @@ function crudRoutes(app: App) {
         }),
       },
     )
+    .get("/inboxes/:inbox_id", ({ user, params }) => readInbox(app, user, params.inbox_id), {
+      params,
+      ...READ,
+    })
     .patch(
       "/inboxes/:inbox_id",
       ({ user, params, body }) => patchInbox(app, user, { id: params.inbox_id, settings: body }),

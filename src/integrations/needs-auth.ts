@@ -57,7 +57,7 @@ function wordsAbout(app: App, { id, kind, label }: ConnectionRow): string {
   const path = kind === "mcp" ? `mcp/${id}/connect` : `${kind}/connect`;
   return `The connection ${asCode(label)} has lost its access: the service at the other end does not accept it any more. Until you connect it again, your inboxes do without it.
 
-Open ${app.base_url}/connections and connect it again, or call \`POST ${app.base_url}/integrations/${path}\`.
+Open ${app.base_url}/app/connections and connect it again, or call \`POST ${app.base_url}/integrations/${path}\`.
 
 This happens when the access was withdrawn there, or was not used for a long time. You get this mail once.`;
 }

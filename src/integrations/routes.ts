@@ -164,7 +164,7 @@ const TITLES: Record<Arrival["outcome"], string> = {
 };
 
 function pageOf(app: App, provider: string, { outcome, message }: Arrival): Response {
-  const back = `${app.base_url}/connections`;
+  const back = `${app.base_url}/app/connections`;
   return pageResponse({
     status: outcome === "failed" ? 400 : 200,
     title: TITLES[outcome],

@@ -1,28 +1,38 @@
 import type { App } from "../app.ts";
-import type { Db } from "../db/database.ts";
+import { type Db, lockMailBytes } from "../db/database.ts";
 import type { SegmentRange } from "../lib/segments.ts";
-import { enqueue, finishJob, type Job } from "./queue.ts";
+import { deferJob, enqueue, finishJob, type Job } from "./queue.ts";
 import { writeOutcome } from "./run-job.ts";
 
 /** Of a job, so that one of them is done well within its lease. */
 const MAX_RANGES = 500;
+const AFTER_BACKUP_SECONDS = 60;
 
 /**
  * Promises, in the transaction that deletes the rows, that what is left of them outside of the tables goes as well: the
  * bytes in the segments, and the rows themselves in the database's log.
  */
 export async function eraseLater(app: App, tx: Db, ranges: SegmentRange[]): Promise<void> {
-  let start = 0;
-  do {
-    const payload = { ranges: ranges.slice(start, start + MAX_RANGES) };
+  await eraseRangesLater(app, tx, ranges.slice(MAX_RANGES));
+  const payload = { ranges: ranges.slice(0, MAX_RANGES), log: true };
+  await enqueue(app, tx, { kind: "erase_bytes", payload });
+}
+
+/** For one of many deletions in a row: the last one calls `eraseLater`, which does for the log of all. */
+export async function eraseRangesLater(app: App, tx: Db, ranges: SegmentRange[]): Promise<void> {
+  for (let start = 0; start < ranges.length; start += MAX_RANGES) {
+    const payload = { ranges: ranges.slice(start, start + MAX_RANGES), log: false };
     await enqueue(app, tx, { kind: "erase_bytes", payload });
-    start += MAX_RANGES;
-  } while (start < ranges.length);
+  }
 }
 
 /** Done a second time it does no harm: a range is never given out again. */
 export async function eraseNow(app: App, job: Job<"erase_bytes">, signal: AbortSignal): Promise<void> {
-  await app.segments.erase(job.payload.ranges);
-  await app.emptyLog();
+  const { ranges, log = true } = job.payload;
+  using lock = lockMailBytes(app.config.data.dir);
+  // A backup copies them, and may name them: what was in its snapshot must be in its archive.
+  if (!lock) return app.write((tx) => deferJob(tx, job, app.now() + AFTER_BACKUP_SECONDS));
+  await app.segments.erase(ranges);
+  if (log) await app.emptyLog();
   await writeOutcome(app, signal, (tx) => finishJob(tx, job));
 }

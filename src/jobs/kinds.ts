@@ -7,17 +7,35 @@ export interface JobPayloads {
   send_mail: { outgoing_id: string };
   /** `since`: when the domain began to wait for its records. */
   check_domain: { domain_id: string; since: number };
+  /** Whether the records of the service's own DKIM keys are there. */
+  check_service_keys: Record<string, never>;
   /** `registering`: somebody chose a password for the address. */
   mail_code: { email: string; registering: boolean };
-  erase_bytes: { ranges: SegmentRange[] };
+  /** `log`: whether the database's log is emptied as well. */
+  erase_bytes: { ranges: SegmentRange[]; log?: boolean };
+  /** What is left of an account that is dead. */
+  erase_account: { user_id: string };
+  /** Takes away what has been kept for long enough. */
+  purge: Record<string, never>;
   /** Makes a delivery for each endpoint that wants to hear of it. */
   fan_out_event: { event_id: string };
   /** Makes the attempts that are due at one endpoint. */
   deliver_webhooks: { endpoint_id: string };
   /** Tells the owner why mail is not worked on. */
-  mail_notice: Pick<OwnerNoticeRow, "user_id" | "kind">;
+  mail_notice: { user_id: string; kind: Exclude<OwnerNoticeRow["kind"], "answers_returned"> };
+  /** Tells the owner which answers came back. */
+  mail_returns: { user_id: string };
   /** Ends what a deleted account pays for. */
   close_customer: { customer_id: string };
+  /** Renews the certificate when it is time. */
+  keep_certificate: { directory: string; names: string[] };
+  /** As it was configured when it was planned. */
+  make_backup: { schedule: string };
+  /**
+   * Asks the payment provider what it may have told in vain. `since`: all that was paid before is known; `after`: the
+   * account that was looked at last.
+   */
+  catch_up_payments: { since: number; after: string | null };
 }
 
 export type JobKind = keyof JobPayloads;
@@ -28,13 +46,21 @@ export const JOB_RULES: Record<JobKind, { lease_seconds: number; max_failures: n
   send_mail: { lease_seconds: 900, max_failures: 100 },
   // Never given up: a domain is looked at for as long as it is there.
   check_domain: { lease_seconds: 300, max_failures: Number.POSITIVE_INFINITY },
+  check_service_keys: { lease_seconds: 300, max_failures: Number.POSITIVE_INFINITY },
   mail_code: { lease_seconds: 120, max_failures: 5 },
   // Nor is this: somebody was promised that nothing is left.
   erase_bytes: { lease_seconds: 900, max_failures: Number.POSITIVE_INFINITY },
+  erase_account: { lease_seconds: 900, max_failures: Number.POSITIVE_INFINITY },
+  purge: { lease_seconds: 900, max_failures: Number.POSITIVE_INFINITY },
   fan_out_event: { lease_seconds: 120, max_failures: 8 },
-  // Each delivery counts its own attempts.
-  deliver_webhooks: { lease_seconds: 600, max_failures: Number.POSITIVE_INFINITY },
+  // Each delivery counts its own attempts. It begins some for five minutes, and a time-out may be ten.
+  deliver_webhooks: { lease_seconds: 1_200, max_failures: Number.POSITIVE_INFINITY },
   mail_notice: { lease_seconds: 120, max_failures: 5 },
+  mail_returns: { lease_seconds: 120, max_failures: 5 },
   // Never given up: nobody is left who could cancel.
   close_customer: { lease_seconds: 300, max_failures: Number.POSITIVE_INFINITY },
+  // Long enough for a large data folder on a slow disk.
+  make_backup: { lease_seconds: 43_200, max_failures: Number.POSITIVE_INFINITY },
+  keep_certificate: { lease_seconds: 900, max_failures: Number.POSITIVE_INFINITY },
+  catch_up_payments: { lease_seconds: 1_800, max_failures: Number.POSITIVE_INFINITY },
 };

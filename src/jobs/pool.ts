@@ -1,6 +1,7 @@
 import type { App } from "../app.ts";
 import { messageOf } from "../errors.ts";
 import type { Db } from "../db/database.ts";
+import { isStorageFault } from "../db/storage-faults.ts";
 import type { JobKind } from "./kinds.ts";
 import { claim, claimPending, type Job, type Share } from "./queue.ts";
 import { createShares, type Shares } from "./shares.ts";
@@ -9,6 +10,8 @@ import { createShares, type Shares } from "./shares.ts";
 const CLAIM_AGAIN_MS = 1_000;
 /** Longest sleep before looking at the table again; also the longest a lease that ran out goes unnoticed. */
 const MAX_SLEEP_MS = 60_000;
+/** How soon after a look that found nobody else somebody is seen whose job has fallen due since. */
+const LOOK_FOR_OTHERS_MS = 1_000;
 
 /** The slots for one kind of job, and the loop that fills them. */
 export interface Pool {
@@ -30,6 +33,11 @@ export interface Pool {
   stop(): Promise<void>;
 }
 
+/** Until when nobody is looked for but those whose jobs run; a job that is enqueued ends it. */
+interface Others {
+  none_until_ms: number;
+}
+
 interface PoolOptions {
   kind: JobKind;
   slots: number;
@@ -43,6 +51,7 @@ export function createPool(app: App, { kind, slots, run }: PoolOptions): Pool {
   const shares = createShares();
   /** From the moment a job is enqueued until a claim finds none left: a caller must not take a slot before it. */
   let backlog = false;
+  const others: Others = { none_until_ms: 0 };
   let looked_ms = 0;
   let state: "manual" | "started" | "stopped" = "manual";
 
@@ -50,14 +59,13 @@ export function createPool(app: App, { kind, slots, run }: PoolOptions): Pool {
     if (state === "stopped" || used >= slots) return;
     looked_ms = app.nowMs();
     let taken = 0;
-    const found = await claimJobs(app, kind, shares, () => {
+    const { ok, jobs, sleep_ms } = await claimJobs(app, kind, shares, () => {
       taken = Math.max(0, slots - used);
       used += taken;
       return taken;
     });
-    const { jobs } = found;
-    if (found.ok) backlog = jobs.length === taken;
-    alarm.set(found.sleep_ms);
+    if (ok) backlog = jobs.length === taken;
+    alarm.set(sleep_ms);
     used -= taken - jobs.length;
     for (const job of jobs) run(job);
   });
@@ -70,10 +78,12 @@ export function createPool(app: App, { kind, slots, run }: PoolOptions): Pool {
     fill,
     wake() {
       backlog = true;
+      others.none_until_ms = 0;
       void fill();
     },
     reserve(share) {
-      if (state === "stopped" || backlog || used >= slots || !shares.hasRoom(share)) return false;
+      if (state === "stopped" || backlog || used >= slots || !shares.hasRoom(share, slots - used))
+        return false;
       used += 1;
       shares.take(share);
       return true;
@@ -83,7 +93,7 @@ export function createPool(app: App, { kind, slots, run }: PoolOptions): Pool {
       shares.giveBack(share);
       if (state === "started") void fill();
     },
-    claimNext: async (tx, ended) => (mayFollow() ? claimOne(app, tx, shares, ended) : undefined),
+    claimNext: async (tx, ended) => (mayFollow() ? claimOne(app, tx, { shares, ended, others }) : undefined),
     follow(job) {
       // It stays claimed, and the next start frees it.
       if (state === "stopped") return;
@@ -118,18 +128,26 @@ async function claimJobs(app: App, kind: JobKind, shares: Shares, take: () => nu
     const sleep_ms = next_at === null ? MAX_SLEEP_MS : next_at * 1_000 - app.nowMs();
     return { ok: true, jobs, sleep_ms };
   } catch (error) {
-    app.log.error({ kind, err: messageOf(error) }, "jobs cannot be claimed; trying again");
+    // The database says itself, once, what is wrong with its disk.
+    if (!isStorageFault(error))
+      app.log.error({ kind, err: messageOf(error) }, "jobs cannot be claimed; trying again");
     for (const { share } of jobs) shares.giveBack(share);
     return { ok: false, jobs: [], sleep_ms: CLAIM_AGAIN_MS };
   }
 }
 
 /** One job for the slot that `ended` gives back, and of its account's share. */
-async function claimOne(app: App, tx: Db, shares: Shares, ended: Job): Promise<Job | undefined> {
+async function claimOne(
+  app: App,
+  tx: Db,
+  { shares, ended, others }: { shares: Shares; ended: Job; others: Others },
+): Promise<Job | undefined> {
   const running = (account: string): number =>
     shares.running(account) - (account === ended.share?.account ? 1 : 0);
-  const { jobs } = await claimPending(tx, ended.kind, { ...clocksOf(app), limit: 1, running });
-  return jobs[0];
+  const alone = performance.now() < others.none_until_ms;
+  const claimed = await claimPending(tx, ended.kind, { ...clocksOf(app), limit: 1, running, alone });
+  if (claimed.alone && !alone) others.none_until_ms = performance.now() + LOOK_FOR_OTHERS_MS;
+  return claimed.jobs[0];
 }
 
 function clocksOf(app: App): { now: number; steady_now: number } {

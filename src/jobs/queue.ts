@@ -2,6 +2,7 @@ import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { insertRow, prepared } from "../db/prepared.ts";
 import type { JobRow } from "../db/schema.ts";
+import { holdOn } from "./holds.ts";
 import { JOB_RULES, type JobKind, type JobPayloads } from "./kinds.ts";
 
 export interface Job<K extends JobKind = JobKind> {
@@ -15,10 +16,10 @@ export interface Job<K extends JobKind = JobKind> {
   share: Share | null;
 }
 
-/** Of the slots for a kind, an account gets no more than these at once. */
+/** Of the slots for a kind, an account gets no more than these at once; with null, no more than it leaves free. */
 export interface Share {
   account: string;
-  slots: number;
+  slots: number | null;
 }
 
 interface EnqueueOptions {
@@ -98,6 +99,8 @@ interface ClaimOptions {
   steady_now: number;
   limit: number;
   running: (account: string) => number;
+  /** Nobody else has anything due than whose jobs run: then nobody is looked for, which takes long behind thousands. */
+  alone?: boolean;
 }
 
 /**
@@ -115,13 +118,13 @@ export async function claim<K extends JobKind>(
   return { ...(await claimPending(tx, kind, options)), next_at: next?.run_at ?? null };
 }
 
-/** Takes up to `limit` due jobs of a kind that are pending. */
+/** Takes up to `limit` due jobs of a kind that are pending; `alone` as it is to be said the next time. */
 export async function claimPending<K extends JobKind>(
   tx: Db,
   kind: K,
-  { now, steady_now, limit, running }: ClaimOptions,
-): Promise<{ jobs: Job<K>[]; full: Set<string> }> {
-  const { rows, full } = await fairlyDue(tx, { kind, now, limit }, running);
+  { now, steady_now, limit, running, alone = false }: ClaimOptions,
+): Promise<{ jobs: Job<K>[]; full: Set<string>; alone: boolean }> {
+  const { rows, full, ...found } = await fairlyDue(tx, { kind, now, limit }, { running, alone });
   const lease_until = steady_now + JOB_RULES[kind].lease_seconds;
   const jobs: Job<K>[] = [];
   for (const row of rows) {
@@ -135,7 +138,7 @@ export async function claimPending<K extends JobKind>(
       share: shareOf(row),
     });
   }
-  return { jobs, full };
+  return { jobs, full, alone: found.alone };
 }
 
 type DueRow = Pick<JobRow, "id" | "payload" | "attempts" | "failures" | "account" | "account_slots">;
@@ -147,12 +150,13 @@ type DueRow = Pick<JobRow, "id" | "payload" | "attempts" | "failures" | "account
 async function fairlyDue(
   tx: Db,
   due: Due,
-  running: ClaimOptions["running"],
-): Promise<{ rows: DueRow[]; full: Set<string> }> {
+  { running, alone }: { running: ClaimOptions["running"]; alone: boolean },
+): Promise<{ rows: DueRow[]; full: Set<string>; alone: boolean }> {
   const picked: Picked = { rows: [], taken: new Map(), running };
-  const busy = await pick(tx, due, picked, 1);
-  const full = busy.size === 0 ? busy : await pick(tx, due, picked, Number.POSITIVE_INFINITY);
-  return { rows: picked.rows, full };
+  const busy = alone ? null : await pick(tx, due, picked, 1);
+  const others = picked.rows.length;
+  const full = busy?.size === 0 ? busy : await pick(tx, due, picked, Number.POSITIVE_INFINITY);
+  return { rows: picked.rows, full, alone: others === 0 && picked.rows.length > 0 };
 }
 
 interface Picked {
@@ -163,7 +167,8 @@ interface Picked {
 }
 
 /** Adds to `picked`, and gives the accounts that have more due than `most`, or than their share, lets them run. */
-async function pick(tx: Db, due: Due, { rows, taken, running }: Picked, most: number): Promise<Set<string>> {
+async function pick(tx: Db, due: Due, picked: Picked, most: number): Promise<Set<string>> {
+  const { rows } = picked;
   const full = new Set<string>();
   while (rows.length < due.limit) {
     const limit = due.limit - rows.length;
@@ -172,24 +177,34 @@ async function pick(tx: Db, due: Due, { rows, taken, running }: Picked, most: nu
       ? dueJobs(tx, due)
       : dueOf(tx, { ...due, limit }, { not_of: [...full], not }).execute());
     const before = full.size;
-    const room = found.filter((row) => {
-      const share = shareOf(row);
-      if (share === null) return true;
-      const count = taken.get(share.account) ?? running(share.account);
-      const fits = count < Math.min(most, share.slots);
-      if (fits) taken.set(share.account, count + 1);
-      else full.add(share.account);
-      return fits;
-    });
-    rows.push(...room);
-    // Nobody's turn has come in place of another's.
-    if (full.size === before) break;
+    for (const row of found) {
+      const room = { most, free: due.limit - rows.length };
+      if (!addIfRoom(picked, row, room) && row.account !== null) full.add(row.account);
+    }
+    // Nobody's turn has come in place of another's, or nobody else is there.
+    if (full.size === before || found.length < limit) break;
   }
   return full;
 }
 
+/** False when the account of the row runs all that it may. */
+function addIfRoom(
+  { rows, taken, running }: Picked,
+  row: DueRow,
+  { most, free }: { most: number; free: number },
+): boolean {
+  const share = shareOf(row);
+  if (share !== null) {
+    const count = taken.get(share.account) ?? running(share.account);
+    if (count >= Math.min(most, share.slots ?? free)) return false;
+    taken.set(share.account, count + 1);
+  }
+  rows.push(row);
+  return true;
+}
+
 function shareOf({ account, account_slots }: Pick<JobRow, "account" | "account_slots">): Share | null {
-  return account === null || account_slots === null ? null : { account, slots: account_slots };
+  return account === null ? null : { account, slots: account_slots };
 }
 
 const UNCLAIMED = { status: "pending", lease_until: null } as const;
@@ -218,6 +233,7 @@ function dueOf(db: Db, due: Due, { not_of, not }: { not_of: string[]; not: strin
     .where("kind", "=", due.kind)
     .where("status", "=", "pending")
     .where("run_at", "<=", due.now)
+    .where((eb) => eb.not(eb.exists(holdOn(db, due))))
     .where((eb) =>
       eb.or([
         eb("lane", "is", null),
@@ -296,9 +312,10 @@ export async function returnJob(tx: Db, job: Job): Promise<void> {
   await updateHeld(tx, job, { ...UNCLAIMED, attempts: job.attempts - 1 });
 }
 
-/** Puts a job back for `run_at`, when there is more to do: nothing went wrong, and nothing is counted. */
+/** Ends a job that has more to do at `run_at`: another takes its place, which starts with nothing counted. */
 export async function deferJob(tx: Db, job: Job, run_at: number): Promise<void> {
-  await updateHeld(tx, job, { ...UNCLAIMED, attempts: job.attempts - 1, failures: 0, run_at });
+  const anew = { id: Bun.randomUUIDv7(), attempts: 0, failures: 0, last_error: null };
+  await updateHeld(tx, job, { ...UNCLAIMED, ...anew, run_at });
 }
 
 /** Keeps a job that cannot be finished, for a person to look at; it stands in nobody's way any more. */

@@ -1,6 +1,8 @@
 import type { App } from "../app.ts";
-import { type Db, isStorageFault } from "../db/database.ts";
+import type { Db } from "../db/database.ts";
+import { isStorageFault } from "../db/storage-faults.ts";
 import { messageOf } from "../errors.ts";
+import { withLogFields } from "../log.ts";
 import { JOB_RULES, type JobKind } from "./kinds.ts";
 import { backoffSeconds, buryJob, type Job, LeaseLostError, postponeJob, returnJob } from "./queue.ts";
 
@@ -21,6 +23,8 @@ export interface JobHandler<K extends JobKind> {
   run: (app: App, job: Job<K>, signal: AbortSignal) => Promise<void>;
   /** Says what it means for the rest that the job is dead, in the transaction that buries it. */
   giveUp?: (app: App, tx: Db, job: Job<K>, error: string) => Promise<void>;
+  /** For what comes back by the clock: plans it, at a start and when the clock was set back. */
+  plan?: (app: App, tx: Db) => Promise<void>;
   /** Jobs of this kind that may run at once: a pool of its own, so that no kind holds up another. */
   slots: number;
 }
@@ -39,19 +43,25 @@ export async function runJob(
   const late = new Error(`The work was not done within ${lease_seconds} seconds`);
   const timer = setTimeout(() => stop.abort(late), lease_seconds * 1_000);
   try {
-    if (job.attempts - job.failures > MAX_UNENDED)
-      await bury(app, handlers, {
-        job,
-        signal,
-        error: `The server ended ${MAX_UNENDED} times in the middle of it`,
-      });
-    else await attempt(app, handlers, job, signal);
+    await withLogFields(fieldsOf(job), () => attemptOrBury(app, handlers, job, signal));
   } catch (error) {
     if (error instanceof LeaseLostError) app.log.warn({ job_id: job.id }, error.message);
     else app.log.error({ job_id: job.id, kind: job.kind, err: error }, "the end of a job was not written");
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** What every line about a job has. */
+function fieldsOf({ id: job_id, payload }: Job): Record<string, unknown> {
+  const { message_id } = payload as { message_id?: string };
+  return message_id === undefined ? { job_id } : { job_id, message_id };
+}
+
+async function attemptOrBury(app: App, handlers: JobHandlers, job: Job, signal: AbortSignal): Promise<void> {
+  if (job.attempts - job.failures <= MAX_UNENDED) return attempt(app, handlers, job, signal);
+  const error = `The server ended ${MAX_UNENDED} times in the middle of it`;
+  await bury(app, handlers, { job, signal, error });
 }
 
 /**
@@ -68,7 +78,6 @@ export async function writeOutcome<T>(
       return await app.write(operation);
     } catch (error) {
       if (!isStorageFault(error) || signal.reason === STOPPING) throw error;
-      app.log.error({ err: messageOf(error) }, "the outcome of a job cannot be written; trying again");
       await Bun.sleep(RECORD_AGAIN_MS);
     }
   }
@@ -80,7 +89,7 @@ async function attempt(app: App, handlers: JobHandlers, job: Job, signal: AbortS
   } catch (error) {
     if (error instanceof LeaseLostError) throw error;
     if (signal.reason === STOPPING) return app.write((tx) => returnJob(tx, job));
-    app.log.error({ job_id: job.id, kind: job.kind, attempt: job.attempts, err: error }, "job failed");
+    app.log.error({ kind: job.kind, attempt: job.attempts, err: error }, "job failed");
     const failed = { job, signal, error: messageOf(error) };
     const failures = job.failures + 1;
     if (failures >= JOB_RULES[job.kind].max_failures) return bury(app, handlers, failed);
@@ -95,7 +104,7 @@ async function bury(
   handlers: JobHandlers,
   { job, signal, error }: { job: Job; signal: AbortSignal; error: string },
 ): Promise<void> {
-  app.log.error({ job_id: job.id, kind: job.kind, error }, "job given up; it is kept in the table");
+  app.log.error({ kind: job.kind, error }, "job given up; it is kept in the table");
   await writeOutcome(app, signal, async (tx) => {
     await buryJob(tx, job, error);
     await handlerOf(handlers, job).giveUp?.(app, tx, job, error);

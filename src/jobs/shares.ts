@@ -5,8 +5,8 @@ export interface Shares {
   running: (account: string) => number;
   take: (share: Share | null) => void;
   giveBack: (share: Share | null) => void;
-  /** Whether one more job of the account may run now. */
-  hasRoom: (share: Share | null) => boolean;
+  /** Whether one more job of the account may run now, with so many slots free. */
+  hasRoom: (share: Share | null, free: number) => boolean;
   /** Tells which accounts have older work waiting: a newcomer of theirs must wait its turn. */
   setWaiting: (accounts: Set<string>) => void;
 }
@@ -25,8 +25,8 @@ export function createShares(): Shares {
     running,
     take: (share) => change(share, 1),
     giveBack: (share) => change(share, -1),
-    hasRoom: (share) =>
-      share === null || (running(share.account) < share.slots && !waiting.has(share.account)),
+    hasRoom: (share, free) =>
+      share === null || (running(share.account) < (share.slots ?? free) && !waiting.has(share.account)),
     setWaiting: (accounts) => {
       waiting = accounts;
     },

@@ -1,7 +1,14 @@
 import { randomInt } from "node:crypto";
 import { createSocket } from "node:dgram";
 import { connect, isIPv6 } from "node:net";
-import { type DecodedPacket, decode, encode, RECURSION_DESIRED, type RecordType } from "dns-packet";
+import {
+  AUTHENTIC_DATA,
+  type DecodedPacket,
+  decode,
+  encode,
+  RECURSION_DESIRED,
+  type RecordType,
+} from "dns-packet";
 import type { DnsErrorCode } from "./dns-reply.ts";
 
 export interface DnsServer {
@@ -33,7 +40,8 @@ export async function exchange(
   const packet = encode({
     type: "query",
     id: sent.id,
-    flags: RECURSION_DESIRED,
+    // RFC 6840 section 5.7: asks to be told whether the answer was validated.
+    flags: RECURSION_DESIRED | AUTHENTIC_DATA,
     questions: [{ type: question.rrtype, class: "IN", name: question.name }],
     additionals: [
       {

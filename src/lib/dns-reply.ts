@@ -1,7 +1,26 @@
 import type { Answer, DecodedPacket } from "dns-packet";
 
-/** The codes of `node:dns`; the first two are answers, EBADNAME is a name that cannot exist. */
-export type DnsErrorCode = "ENODATA" | "ENOTFOUND" | "ETIMEOUT" | "ESERVFAIL" | "EREFUSED" | "EBADNAME";
+/** RFC 6698 section 2.1. */
+export interface Tlsa {
+  usage: number;
+  selector: number;
+  matching_type: number;
+  /** Hexadecimal. */
+  data: string;
+}
+
+/**
+ * The codes of `node:dns`; the first two are answers, EBADNAME is a name that cannot exist. EINSECURE is our own: there
+ * is an answer, but not one that the name server has validated.
+ */
+export type DnsErrorCode =
+  | "ENODATA"
+  | "ENOTFOUND"
+  | "ETIMEOUT"
+  | "ESERVFAIL"
+  | "EREFUSED"
+  | "EBADNAME"
+  | "EINSECURE";
 
 /** What each kind of question answers, in the shapes of `node:dns` `promises.resolve`. */
 export interface DnsAnswers {
@@ -13,10 +32,14 @@ export interface DnsAnswers {
   MX: { exchange: string; priority: number }[];
   /** One entry per record; a record longer than 255 octets comes as several strings. */
   TXT: string[][];
+  TLSA: Tlsa[];
 }
 
-/** A definite outcome of one lookup, with how long it may be kept and about how large it is. */
-export type DnsOutcome = { ttl_seconds: number; bytes: number } & (
+/**
+ * A definite outcome of one lookup, with how long it may be kept and about how large it is. `validated`: by DNSSEC, as
+ * the name server says.
+ */
+export type DnsOutcome = { ttl_seconds: number; bytes: number; validated: boolean } & (
   | { values: DnsAnswers[keyof DnsAnswers] }
   | { error: DnsErrorCode }
 );
@@ -41,6 +64,7 @@ export function readReply(
   const ttls = [...chain.aliases, ...chain.records].map((record) => ttlOf(record));
   return {
     values: chain.records.map(valueOf) as DnsAnswers[keyof DnsAnswers],
+    validated: reply.flag_ad,
     ttl_seconds: Math.min(MAX_TTL_SECONDS, ...ttls),
     bytes: chain.records.reduce((sum, record) => sum + sizeOf(record), 0),
   };
@@ -64,7 +88,7 @@ function followAliases(answers: Answer[], question: { name: string; rrtype: keyo
 function negative(reply: DecodedPacket, error: DnsErrorCode): DnsOutcome {
   const soa = reply.authorities?.find((record) => record.type === "SOA");
   const ttl = soa ? Math.min(soa.ttl ?? 0, soa.data.minimum ?? 0, MAX_NEGATIVE_TTL_SECONDS) : 0;
-  return { error, ttl_seconds: ttl, bytes: 0 };
+  return { error, validated: reply.flag_ad, ttl_seconds: ttl, bytes: 0 };
 }
 
 function ttlOf(record: Answer): number {
@@ -77,6 +101,13 @@ function valueOf(record: Answer): unknown {
       return [record.data].flat().map((part) => part.toString());
     case "MX":
       return { exchange: record.data.exchange, priority: record.data.preference ?? 0 };
+    case "TLSA":
+      return {
+        usage: record.data.usage,
+        selector: record.data.selector,
+        matching_type: record.data.matchingType,
+        data: record.data.certificate.toString("hex"),
+      } satisfies Tlsa;
     case "A":
     case "AAAA":
     case "CNAME":

@@ -10,22 +10,31 @@ import { type DnsAnswers, type DnsErrorCode, type DnsOutcome, readReply } from "
 export type Resolver = <T extends keyof DnsAnswers>(
   name: string,
   rrtype: T,
-  /** `fresh` asks the server even where we remember an answer: for somebody who has just changed a record. */
-  options?: { fresh?: boolean },
+  options?: LookUpOptions,
 ) => Promise<DnsAnswers[T]>;
+
+interface LookUpOptions {
+  /** Asks the server even where we remember an answer: for somebody who has just changed a record. */
+  fresh?: boolean;
+  /** Takes only records that the name server has validated by DNSSEC: others are EINSECURE. */
+  validated?: boolean;
+}
 
 export interface ResolverOptions {
   /** `1.1.1.1`, `127.0.0.1:5353` or `[::1]:53`; empty = the system's. */
   servers: string[];
   /** Longest wait of one lookup, over all servers and attempts. */
   timeout_ms?: number;
+  /** Questions at the same time. */
+  max_in_flight?: number;
   /** The clock that ages the cache, in milliseconds. */
   now?: () => number;
 }
 
 const DEFAULT_TIMEOUT_MS = 5_000;
 const ROUNDS = 2;
-const MAX_IN_FLIGHT = 1_000;
+/** A thousand webhook endpoints may each wait for two kinds of address at once: mail needs room beside them. */
+const DEFAULT_MAX_IN_FLIGHT = 4_000;
 const MAX_CACHE_ENTRIES = 5_000;
 const MAX_CACHED_BYTES = 8_192;
 
@@ -36,6 +45,7 @@ const MAX_CACHED_BYTES = 8_192;
 export function createResolver(options: ResolverOptions): Resolver {
   const now = options.now ?? (() => performance.now());
   const servers = readServers(options.servers);
+  const max_in_flight = options.max_in_flight ?? DEFAULT_MAX_IN_FLIGHT;
   const cache = new Map<string, { outcome: DnsOutcome; expires_at: number }>();
   const inFlight = new Map<string, Promise<DnsOutcome>>();
 
@@ -55,20 +65,24 @@ export function createResolver(options: ResolverOptions): Resolver {
   return async <T extends keyof DnsAnswers>(
     asked: string,
     rrtype: T,
-    { fresh = false }: { fresh?: boolean } = {},
+    { fresh = false, validated = false }: LookUpOptions = {},
   ): Promise<DnsAnswers[T]> => {
     const name = toDnsName(asked);
     if (name === undefined) throw dnsError("EBADNAME", asked, rrtype);
     const key = `${rrtype} ${name}`;
+    const given = (outcome: DnsOutcome): DnsAnswers[T] => {
+      if (validated && !outcome.validated && "values" in outcome) throw dnsError("EINSECURE", name, rrtype);
+      return unwrap(outcome, name, rrtype);
+    };
     const cached = cache.get(key);
-    if (cached && cached.expires_at > now() && !fresh) return unwrap(cached.outcome, name, rrtype);
+    if (cached && cached.expires_at > now() && !fresh) return given(cached.outcome);
     let pending = inFlight.get(key);
     if (!pending) {
-      if (inFlight.size >= MAX_IN_FLIGHT) throw dnsError("ESERVFAIL", name, rrtype);
+      if (inFlight.size >= max_in_flight) throw dnsError("ESERVFAIL", name, rrtype);
       pending = lookUp(key, name, rrtype).finally(() => inFlight.delete(key));
       inFlight.set(key, pending);
     }
-    return unwrap(await pending, name, rrtype);
+    return given(await pending);
   };
 }
 
@@ -124,7 +138,7 @@ async function ask(
     if (typeof outcome !== "string") return outcome;
     failure = outcome;
   }
-  return { error: failure, ttl_seconds: 0, bytes: 0 };
+  return { error: failure, validated: false, ttl_seconds: 0, bytes: 0 };
 }
 
 /** Every caller gets its own copy: some sort or annotate what they are given. */

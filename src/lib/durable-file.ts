@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { link, open, readFile, unlink } from "node:fs/promises";
+import { link, open, readFile, rename, unlink } from "node:fs/promises";
 import { dirname } from "node:path";
 
 /**
@@ -17,9 +17,22 @@ export async function writeOnce(path: string, text: string): Promise<string> {
   } finally {
     await unlink(draft);
   }
+  await syncFolder(path);
+  return readFile(path, "utf8");
+}
+
+/** Makes or replaces a private file: whoever reads it finds the old text or the new one, even when the power goes. */
+export async function replaceFile(path: string, text: string): Promise<void> {
+  const draft = `${path}.${randomUUID()}.tmp`;
+  await writeSynced(draft, text);
+  await rename(draft, path);
+  await syncFolder(path);
+}
+
+/** Has the disk keep the name of a file. */
+export async function syncFolder(path: string): Promise<void> {
   await using folder = await open(dirname(path), "r");
   await folder.sync();
-  return readFile(path, "utf8");
 }
 
 async function writeSynced(path: string, text: string): Promise<void> {

@@ -1,8 +1,9 @@
+import { isIPv4 } from "node:net";
 import ipaddr from "ipaddr.js";
 
 /** Whether an address is in one of the networks: `192.0.2.0/24`, `::1/128` or a single address. */
 export function inNetworks(address: string, networks: string[]): boolean {
-  if (!ipaddr.isValid(address)) return false;
+  if (networks.length === 0 || !ipaddr.isValid(address)) return false;
   // `process` turns a v4-mapped v6 address into the v4 one it stands for.
   const client = ipaddr.process(address);
   return networks.some((network) => {
@@ -16,7 +17,7 @@ export function inNetworks(address: string, networks: string[]): boolean {
 
 /** What a client is counted by: of an IPv6 address the /64, all of which one line usually has. Other texts are given back. */
 export function clientNetwork(address: string): string {
-  if (!ipaddr.isValid(address)) return address;
+  if (isIPv4(address) || !ipaddr.isValid(address)) return address;
   const client = ipaddr.process(address);
   if (client.kind() === "ipv4") return client.toString();
   const [a, b, c, d] = (client as ipaddr.IPv6).parts;

@@ -1,13 +1,21 @@
-import { isIP, type Socket, connect as connectTcp } from "node:net";
-import { connect as connectTls } from "node:tls";
-import { type AnswerReader, createAnswerReader, type HttpAnswer } from "./http-answer.ts";
-import { type DialTarget, type EgressRules, targetFor } from "./net.ts";
+import {
+  type ClientRequest,
+  Agent as HttpAgent,
+  type IncomingMessage,
+  request as requestHttp,
+} from "node:http";
+import { Agent as HttpsAgent, request as requestHttps } from "node:https";
+import { isIP, type Socket } from "node:net";
+import { type EgressRules, targetFor } from "./net.ts";
 
 const MAX_ADDRESSES_TRIED = 3;
+const MAX_HEAD_BYTES = 32_768;
 /** Servers close an idle connection after 5 s or later; ours goes first, so that no request runs into that. */
 const IDLE_MS = 3_000;
-const SWEEP_MS = 1_000;
-const MAX_KEPT = 512;
+/** How often idle connections are looked at: one is closed at the second look that finds it unused. */
+const LOOK_MS = IDLE_MS / 2;
+/** Idle connections to one address. */
+const MAX_KEPT = 64;
 /** A connection that did not come about. After these nothing can have been sent. */
 const NOT_CONNECTED = new Set(["ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH", "EADDRNOTAVAIL", "ETIMEDOUT"]);
 
@@ -24,239 +32,167 @@ export interface PostRequest {
   max_bytes: number;
 }
 
+export interface HttpAnswer {
+  status: number;
+  /** Names in lower case. */
+  headers: Map<string, string>;
+  /** As it came, its chunks put together; cut at the limit. */
+  body: Buffer;
+}
+
 /**
- * POSTs to addresses that users enter, by the rules of `createSafeFetch`. It has connections of its own, of which one
- * that hangs holds up nobody: all calls of `fetch` share 256, the models' among them.
+ * POSTs to addresses that users enter, by the rules of `createSafeFetch`. One that hangs holds up nobody: the calls of
+ * `fetch` share 256 connections, the models' among them, and these here do not count.
  */
 export interface Poster extends Disposable {
   /**
    * Resolves with the answer, as far as it came in time, once its status is known. Throws BlockedAddressError, an error
-   * with the name "TimeoutError", or what the look-up or the connection threw.
+   * with the name "TimeoutError", or what the look-up, the connection or the parser threw: an answer with a bare LF or
+   * a NUL in its head is none.
    */
   post(request: PostRequest): Promise<HttpAnswer>;
 }
 
-interface Line {
-  /** Of connections that may take each other's place. */
-  key: string;
-  url: URL;
-  host: string;
-  address: string;
-  ca: string | undefined;
-}
-
 export function createPoster(rules: EgressRules): Poster {
   const targetOf = targetFor(rules);
-  const kept = createKeptConnections();
+  const kept = { keepAlive: true, maxFreeSockets: MAX_KEPT };
+  const agents = { "http:": new HttpAgent(kept), "https:": new HttpsAgent(kept) };
+  const looking = closeIdle(Object.values(agents));
 
-  const exchange = async (line: Line, request: PostRequest, until: number): Promise<HttpAnswer> => {
-    const work = { bytes: requestBytes(line.url, request), max_bytes: request.max_bytes, until };
-    const old = kept.take(line.key);
-    if (old) {
-      try {
-        return await old.exchange(work);
-      } catch (error) {
-        // It was closed from the other side just then: nobody has read the request.
-        if (!(error instanceof ClosedBeforeAnswerError)) throw error;
-      }
+  const exchange = async (line: Line, work: PostRequest, until: number): Promise<HttpAnswer> => {
+    const first = begin(line, agents[line.url.protocol as keyof typeof agents]);
+    try {
+      return await answerTo(first, work, until);
+    } catch (error) {
+      // A kept connection was closed from the other side just then: nobody has read the request.
+      if (!first.reusedSocket || codeOf(error) !== "ECONNRESET") throw error;
+      return answerTo(begin(line, false), work, until);
     }
-    const socket = await dial(line, Math.min(request.connect_ms, left(until)));
-    return connectionOver(socket, (connection) => kept.keep(line.key, connection)).exchange(work);
   };
 
   return {
-    async post(request) {
-      const until = performance.now() + request.timeout_ms;
-      const url = new URL(request.url);
-      const target = await within(request.timeout_ms, targetOf(url));
-      const lines = linesTo(url, target, rules);
-      for (const [index, line] of lines.entries()) {
+    async post(work) {
+      const until = performance.now() + work.timeout_ms;
+      const url = new URL(work.url);
+      const { addresses } = await within(work.timeout_ms, targetOf(url));
+      const headers = rawHeaders(url, work);
+      const tries = addresses.slice(0, MAX_ADDRESSES_TRIED);
+      for (const [index, address] of tries.entries()) {
         try {
-          return await exchange(line, request, until);
+          return await exchange({ url, address, headers, ca: rules.ca }, work, until);
         } catch (error) {
-          if (!NOT_CONNECTED.has(codeOf(error)) || index === lines.length - 1) throw error;
+          if (!NOT_CONNECTED.has(codeOf(error)) || index === tries.length - 1) throw error;
         }
       }
       throw new Error(`no address to dial for ${url.hostname}`);
     },
-    [Symbol.dispose]: () => kept.close(),
+    [Symbol.dispose]() {
+      clearInterval(looking);
+      for (const agent of Object.values(agents)) agent.destroy();
+    },
   };
 }
 
-class ClosedBeforeAnswerError extends Error {
-  readonly code = "ECONNRESET";
+interface Line {
+  url: URL;
+  address: string;
+  headers: string[];
+  ca: string | undefined;
 }
 
-function linesTo(url: URL, { addresses }: DialTarget, { ca }: EgressRules): Line[] {
-  const host = url.hostname.replace(/^\[|\]$/g, "");
-  return addresses
-    .slice(0, MAX_ADDRESSES_TRIED)
-    .map((address) => ({ key: `${url.protocol}//${url.host} ${address}`, url, host, address, ca }));
+/** A time-out of the agents' own would be set anew at every request, which takes a tenth of its time. */
+function closeIdle(agents: HttpAgent[]): ReturnType<typeof setInterval> {
+  const seen = new WeakMap<Socket, number>();
+  const look = (): void => {
+    const free = agents.flatMap(({ freeSockets }) => Object.values(freeSockets)).flat();
+    for (const socket of free as Socket[]) {
+      if (seen.get(socket) === socket.bytesRead) socket.destroy();
+      seen.set(socket, socket.bytesRead);
+    }
+  };
+  return setInterval(look, LOOK_MS).unref();
 }
 
-function requestBytes({ host, pathname, search }: URL, { headers, body }: PostRequest): Buffer {
-  const lines = [
-    `POST ${pathname}${search} HTTP/1.1`,
-    `host: ${host}`,
-    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
-    `content-length: ${Buffer.byteLength(body)}`,
-    "connection: keep-alive",
-  ];
-  return Buffer.from(`${lines.join("\r\n")}\r\n\r\n${body}`);
+/** Names and values in turn, which node takes as they are: it builds no table of them. */
+function rawHeaders({ host }: URL, { headers, body }: PostRequest): string[] {
+  const length = String(Buffer.byteLength(body));
+  return ["host", host, ...Object.entries(headers).flat(), "content-length", length];
 }
 
-/** The name is in the TLS handshake and its certificate must be for it, whatever address was dialled. */
-function dial({ url, host, address, ca }: Line, ms: number): Promise<Socket> {
-  const secure = url.protocol === "https:";
-  const port = Number(url.port || (secure ? 443 : 80));
-  const to = { host: address, port, noDelay: true };
-  const named = isIP(host) === 0 ? { servername: host } : {};
+/** The name is in Host and in the TLS handshake, and its certificate must be for it, whatever address is dialled. */
+function begin({ url, address, headers, ca }: Line, agent: HttpAgent | false): ClientRequest {
+  const name = url.hostname.replace(/^\[|\]$/g, "");
+  const options = {
+    method: "POST",
+    host: address,
+    port: url.port,
+    path: url.pathname + url.search,
+    headers,
+    setHost: false,
+    agent,
+    maxHeaderSize: MAX_HEAD_BYTES,
+  };
+  if (url.protocol === "http:") return requestHttp(options);
   const trusted = ca === undefined ? {} : { ca };
-  const socket = secure
-    ? connectTls({ ...to, ...named, ...trusted, ALPNProtocols: ["http/1.1"] })
-    : connectTcp(to);
-  const { promise, resolve, reject } = Promise.withResolvers<Socket>();
-  const timer = setTimeout(() => socket.destroy(tooLate()), ms);
-  socket.once("error", reject);
-  socket.once("close", () => reject(new ClosedBeforeAnswerError("The connection was closed at once.")));
-  socket.once(secure ? "secureConnect" : "connect", () => resolve(socket));
-  return promise.finally(() => {
-    clearTimeout(timer);
-    socket.removeListener("error", reject);
+  return requestHttps({ ...options, ...trusted, servername: isIP(name) === 0 ? name : "" });
+}
+
+/** Sends the body, and takes the answer up to the limits of `work`. */
+function answerTo(request: ClientRequest, work: PostRequest, until: number): Promise<HttpAnswer> {
+  const { promise, resolve, reject } = Promise.withResolvers<HttpAnswer>();
+  const body: Buffer[] = [];
+  let wanted = work.max_bytes;
+  let answer: IncomingMessage | undefined;
+  let fault: unknown;
+  const endAfter = (ms: number) => setTimeout(() => request.destroy(tooLate()), Math.max(0, ms));
+  const timers = [endAfter(until - performance.now())];
+
+  request.once("socket", (socket: Socket) => {
+    boundBytes(socket, request, work.max_bytes + MAX_HEAD_BYTES);
+    if (!socket.connecting) return;
+    const timer = endAfter(work.connect_ms);
+    timers.push(timer);
+    socket.once("encrypted" in socket ? "secureConnect" : "connect", () => clearTimeout(timer));
   });
-}
-
-interface Exchange {
-  bytes: Buffer;
-  max_bytes: number;
-  /** On the clock of `performance.now`. */
-  until: number;
-}
-
-interface Connection {
-  /** One at a time. */
-  exchange(work: Exchange): Promise<HttpAnswer>;
-  isOpen(): boolean;
-  close(): void;
-}
-
-/** What waits for an answer on a connection. */
-interface Pending {
-  reader: AnswerReader;
-  heard: boolean;
-  timer: ReturnType<typeof setTimeout>;
-  resolve: (answer: HttpAnswer) => void;
-  reject: (error: unknown) => void;
-}
-
-/** `onFree` gets the connection when an exchange has ended and another can follow; else it is closed. */
-function connectionOver(socket: Socket, onFree: (connection: Connection) => void): Connection {
-  let pending: Pending | undefined;
-  let open = true;
-
-  const end = (error: unknown): void => {
-    const ended = pending;
-    pending = undefined;
-    const free = ended?.reader.reusable() === true && open;
-    // What comes unasked is no answer to anything.
-    if (!free) close();
-    if (!ended) return;
-    clearTimeout(ended.timer);
-    if (free) onFree(connection);
+  request.once("response", (response) => {
+    answer = response;
+    response.on("data", (part: Buffer) => {
+      body.push(part);
+      wanted -= part.length;
+      if (wanted <= 0) request.destroy();
+    });
+  });
+  request.once("error", (error) => {
+    fault = error;
+  });
+  request.once("close", () => {
+    for (const timer of timers) clearTimeout(timer);
     // The status decides: whoever has said it has the request, whatever became of the rest of the answer.
-    const answer = ended.reader.answer();
-    if (answer) ended.resolve(answer);
-    else ended.reject(error);
-  };
-  const close = (): void => {
-    open = false;
-    socket.destroy();
-  };
-  const endEarly = (): void => {
-    open = false;
-    const words = "The connection was closed before the answer.";
-    end(
-      pending?.heard
-        ? Object.assign(new Error(words), { code: "ECONNRESET" })
-        : new ClosedBeforeAnswerError(words),
-    );
-  };
-  socket.on("data", (chunk: Buffer) => {
-    if (!pending) return close();
-    pending.heard = true;
-    try {
-      if (pending.reader.push(chunk)) end(undefined);
-    } catch (error) {
-      end(error);
-    }
+    if (answer) resolve(answerOf(answer, Buffer.concat(body).subarray(0, work.max_bytes)));
+    else reject(fault ?? noAnswer("ECONNRESET"));
   });
-  // "close" follows.
-  socket.on("error", () => undefined);
-  socket.on("close", endEarly);
-
-  const connection: Connection = {
-    exchange({ bytes, max_bytes, until }) {
-      const { promise, resolve, reject } = Promise.withResolvers<HttpAnswer>();
-      const timer = setTimeout(() => end(tooLate()), left(until));
-      pending = { reader: createAnswerReader(max_bytes), heard: false, timer, resolve, reject };
-      if (open) socket.write(bytes);
-      else endEarly();
-      return promise;
-    },
-    isOpen: () => open,
-    close,
-  };
-  return connection;
+  request.end(work.body);
+  return promise;
 }
 
-interface KeptConnections {
-  take(key: string): Connection | undefined;
-  keep(key: string, connection: Connection): void;
-  close(): void;
+/** Counts what is no body as well: interim answers, trailers, and all that may stand between the chunks. */
+function boundBytes(socket: Socket, request: ClientRequest, limit: number): void {
+  let came = 0;
+  const count = (part: Buffer): void => {
+    came += part.length;
+    // Not at once: what came is about to be read.
+    if (came > limit) setImmediate(() => request.destroy(noAnswer("EMSGSIZE")));
+  };
+  socket.on("data", count);
+  request.once("close", () => socket.off("data", count));
 }
 
-function createKeptConnections(): KeptConnections {
-  const kept = new Map<string, { connection: Connection; since: number }[]>();
-  let count = 0;
-
-  const sweep = (before: number): void => {
-    for (const [key, connections] of kept) {
-      const young = connections.filter(({ connection, since }) => connection.isOpen() && since >= before);
-      for (const { connection, since } of connections) if (since < before) connection.close();
-      count -= connections.length - young.length;
-      if (young.length === 0) kept.delete(key);
-      else kept.set(key, young);
-    }
-  };
-  const sweeping = setInterval(() => sweep(performance.now() - IDLE_MS), SWEEP_MS);
-  sweeping.unref();
-
+function answerOf({ statusCode = 0, headers }: IncomingMessage, body: Buffer): HttpAnswer {
   return {
-    take(key) {
-      for (;;) {
-        const last = kept.get(key)?.pop();
-        if (!last) return undefined;
-        count -= 1;
-        if (last.connection.isOpen()) return last.connection;
-      }
-    },
-    keep(key, connection) {
-      if (count >= MAX_KEPT) return connection.close();
-      count += 1;
-      const entry = { connection, since: performance.now() };
-      const others = kept.get(key);
-      if (others) others.push(entry);
-      else kept.set(key, [entry]);
-    },
-    close() {
-      clearInterval(sweeping);
-      sweep(Number.POSITIVE_INFINITY);
-    },
+    status: statusCode,
+    headers: new Map(Object.entries(headers).map(([name, value]) => [name, String(value)])),
+    body,
   };
-}
-
-function left(until: number): number {
-  return Math.max(0, until - performance.now());
 }
 
 async function within<T>(ms: number, work: Promise<T>): Promise<T> {
@@ -271,6 +207,10 @@ async function within<T>(ms: number, work: Promise<T>): Promise<T> {
 
 function tooLate(): Error {
   return new DOMException("The time is up.", "TimeoutError");
+}
+
+function noAnswer(code: string): Error {
+  return Object.assign(new Error("The connection ended without an answer."), { code });
 }
 
 function codeOf(error: unknown): string {

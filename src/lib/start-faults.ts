@@ -1,3 +1,4 @@
+import { existsSync, statSync } from "node:fs";
 import { AppError, messageOf } from "../errors.ts";
 
 const UNUSABLE =
@@ -38,6 +39,14 @@ export function folderFault(error: unknown, dir: string): unknown {
   if (!UNUSABLE.test(code)) return error;
   return new AppError("unavailable", `The data folder ${dir} cannot be used: ${messageOf(error)}.`, {
     fix: "Make it a folder that this user may write to, or name another with data.dir.",
+  });
+}
+
+/** What root makes in the folder of another user could not be used by the server, which runs as that user. */
+export function refuseAsRoot(dir: string): void {
+  if (process.getuid?.() !== 0 || !existsSync(dir) || statSync(dir).uid === 0) return;
+  throw new AppError("unavailable", `The data folder ${dir} belongs to another user than root.`, {
+    fix: `Run this as that user, with: sudo -u "$(stat -c %U ${dir})" mailwright …`,
   });
 }
 

@@ -1,12 +1,7 @@
-import { createHash, createPrivateKey, createPublicKey, generateKeyPair, sign } from "node:crypto";
+import { createHash, createPublicKey, generateKeyPair, sign } from "node:crypto";
 import type { KeyObject } from "node:crypto";
-import { mkdir, readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { domainToASCII } from "node:url";
 import { promisify } from "node:util";
-
-import { messageOf } from "../errors.ts";
-import { writeOnce } from "../lib/durable-file.ts";
 
 export interface DkimKey {
   selector: string;
@@ -45,33 +40,40 @@ const generate = promisify(generateKeyPair);
 /** In its callback form the signature is made on the thread pool, which keeps half a millisecond of RSA off the loop. */
 const signAside = promisify(sign);
 
-/** The signing keys of this installation, from `<dir>/dkim/keys.json`; made there when the file is absent. */
-export async function loadDkimKeys(dir: string): Promise<DkimKeys> {
-  const folder = join(dir, "dkim");
-  const path = join(folder, "keys.json");
-  const stored = await readIfThere(path);
-  if (stored !== undefined) return readKeys(path, stored);
-  const made = await makeKeys();
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  return readKeys(path, await writeOnce(path, JSON.stringify(made, null, 2)));
+/** A new private key. RSA takes a part of a second, on the thread pool. */
+export async function makeDkimKey(algorithm: DkimKey["algorithm"]): Promise<KeyObject> {
+  const made =
+    algorithm === "rsa" ? await generate("rsa", { modulusLength: RSA_BITS }) : await generate("ed25519");
+  return made.privateKey;
 }
 
-/** A new RSA key in PEM form (PKCS #8), and the `p=` of its record. Takes a part of a second, on the thread pool. */
-export async function makeDkimKey(): Promise<{ private_key: string; public_part: string }> {
-  const { privateKey } = await generate("rsa", { modulusLength: RSA_BITS });
+/** The `p=` of a key's record. */
+export function publicPart({ algorithm, private_key }: Omit<DkimKey, "selector">): string {
+  const der = createPublicKey(private_key).export({ type: "spki", format: "der" });
+  // RFC 8463 section 4.2: the bare 32 octets for Ed25519; RFC 6376 section 3.6.1: the whole structure for RSA.
+  return (algorithm === "ed25519" ? der.subarray(-32) : der).toString("base64");
+}
+
+/** PKCS #8 in PEM form. */
+export function pemOf(key: KeyObject): string {
+  return key.export({ type: "pkcs8", format: "pem" });
+}
+
+/** What the owner of `domain` publishes for a key, so that receivers can check its signatures. */
+export function dkimRecord(
+  key: Pick<DkimKey, "selector" | "algorithm"> & { public_part: string },
+  domain: string,
+): DnsRecord {
   return {
-    private_key: pemOf(privateKey),
-    public_part: publicPart({ algorithm: "rsa", private_key: privateKey }),
+    type: "TXT",
+    name: `${key.selector}._domainkey.${domainToASCII(domain)}`,
+    value: `v=DKIM1; k=${key.algorithm}; p=${key.public_part}`,
   };
 }
 
-/** What the owner of `domain` publishes, so that receivers can check the signatures. */
+/** As `dkimRecord`, of keys at hand. */
 export function dnsRecords(keys: DkimKeys, domain: string): DnsRecord[] {
-  return keys.map((key) => ({
-    type: "TXT",
-    name: `${key.selector}._domainkey.${domainToASCII(domain)}`,
-    value: `v=DKIM1; k=${key.algorithm}; p=${publicPart(key)}`,
-  }));
+  return keys.map((key) => dkimRecord({ ...key, public_part: publicPart(key) }, domain));
 }
 
 /**
@@ -98,58 +100,6 @@ export async function signMail(raw: Buffer, domain: string, keys: DkimKeys): Pro
   };
   const signatures = await Promise.all(keys.map((key) => signatureField(key, tags, signed.canonical)));
   return Buffer.concat([...signatures.map((field) => Buffer.from(field + "\r\n", "latin1")), raw]);
-}
-
-interface StoredKey {
-  selector: string;
-  algorithm: DkimKey["algorithm"];
-  /** PEM, PKCS #8 */
-  private_key: string;
-}
-
-async function readIfThere(path: string): Promise<string | undefined> {
-  try {
-    return await readFile(path, "utf8");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
-  }
-}
-
-function readKeys(path: string, text: string): DkimKeys {
-  try {
-    return (JSON.parse(text) as StoredKey[]).map(({ selector, algorithm, private_key }) => ({
-      selector,
-      algorithm,
-      private_key: createPrivateKey(private_key),
-    }));
-  } catch (error) {
-    throw new Error(
-      `${path} does not hold DKIM keys (${messageOf(error)}). Put it back from a backup, or remove it to get new keys and publish their DNS records.`,
-      { cause: error },
-    );
-  }
-}
-
-async function makeKeys(): Promise<StoredKey[]> {
-  const [rsa, ed25519] = await Promise.all([
-    generate("rsa", { modulusLength: RSA_BITS }),
-    generate("ed25519"),
-  ]);
-  return [
-    { selector: "s1", algorithm: "rsa", private_key: pemOf(rsa.privateKey) },
-    { selector: "e1", algorithm: "ed25519", private_key: pemOf(ed25519.privateKey) },
-  ];
-}
-
-function pemOf(key: KeyObject): string {
-  return key.export({ type: "pkcs8", format: "pem" });
-}
-
-function publicPart(key: Pick<DkimKey, "algorithm" | "private_key">): string {
-  const der = createPublicKey(key.private_key).export({ type: "spki", format: "der" });
-  // RFC 8463 section 4.2: the bare 32 octets for Ed25519; RFC 6376 section 3.6.1: the whole structure for RSA.
-  return (key.algorithm === "ed25519" ? der.subarray(-32) : der).toString("base64");
 }
 
 /** A signature of another domain than the author's counts for nothing in DMARC, so to ask for one is a bug. */

@@ -2,6 +2,7 @@ import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { composeReply, type OutgoingAttachment } from "./compose.ts";
 import { signMail } from "./dkim.ts";
+import { serviceKeys } from "./dkim-keys.ts";
 import { newMessageId, sendLater } from "./outgoing.ts";
 
 /** A mail that the server writes by itself, such as a login code: it answers nothing and belongs to no inbox. */
@@ -37,7 +38,9 @@ export async function prepareLetter(app: App, letter: Letter): Promise<QueueLett
     ...(letter.attachments === undefined ? {} : { attachments: letter.attachments }),
   });
   // Our keys are published under our own domain; a relay signs for any other.
-  const raw = from.endsWith(`@${domain}`) ? await signMail(composed.raw, domain, app.dkim) : composed.raw;
+  const raw = from.endsWith(`@${domain}`)
+    ? await signMail(composed.raw, domain, await serviceKeys(app))
+    : composed.raw;
   const { rfc_message_id, envelope_from, envelope_to } = composed;
   return async (tx) => {
     await sendLater(app, tx, {

@@ -58,11 +58,20 @@ export function bounceDetails(raw: string): BounceDetails {
   const original = partOf(lines, /^content-type:\s*(?:message\/(?:rfc822|global)|text\/rfc822-headers)\b/i);
   const found = {
     recipient: /(?:^|;)\s*<?([^\s;<>]{1,320})>?$/.exec(fields.get("final-recipient") ?? "")?.[1],
-    status: /^[245]\.\d{1,3}\.\d{1,3}(?!\d)/.exec(fields.get("status") ?? "")?.[0],
+    status: statusOf(fields),
     action: /^[a-z]+/.exec(fields.get("action") ?? "")?.[0],
     original_message_id: messageIds(original.find((line) => /^message-id\s*:/i.test(line)) ?? "")[0],
   };
   return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined));
+}
+
+/** Some write 5.0.0 whatever it was; then the other server's words know more. */
+function statusOf(fields: Map<string, string>): string | undefined {
+  const status = /^[245]\.\d{1,3}\.\d{1,3}(?!\d)/.exec(fields.get("status") ?? "")?.[0];
+  if (!status?.endsWith(".0.0")) return status;
+  const words = fields.get("diagnostic-code") ?? "";
+  const found = /(?<![\d.])[245]\.\d{1,3}\.\d{1,3}(?![\d.])/.exec(words)?.[0];
+  return found?.startsWith(status.charAt(0)) === true ? found : status;
 }
 
 const BOUNCING_SENDER = /^(?:mailer-daemon|postmaster)$/;

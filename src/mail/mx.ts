@@ -11,7 +11,7 @@ export interface NoRoute {
 }
 
 const MAX_HOSTS = 5;
-const MAX_ADDRESSES_PER_HOST = 2;
+const MAX_ADDRESSES_PER_HOST = 4;
 
 /** The names of the mail servers of a domain (A-labels), the ones to try first in front (RFC 5321 section 5.1). */
 export async function mailHosts(domain: string, resolver: Resolver): Promise<string[] | NoRoute> {
@@ -35,13 +35,17 @@ export async function mailHosts(domain: string, resolver: Resolver): Promise<str
     .map(({ exchange }) => exchange);
 }
 
-/** The addresses of a mail server which may be dialled: public ones, and those the operator allows. */
+/**
+ * The addresses of a mail server which may be dialled: public ones, and those the operator allows. Of IPv4 and IPv6 in
+ * turns, so that neither is left out; IPv4 first, because more servers have no reverse name for their IPv6 address, and
+ * are refused for it.
+ */
 export async function hostAddresses(
   host: string,
   rules: { resolver: Resolver; egress_allow: string[] },
 ): Promise<string[] | NoRoute> {
   const lookUps = await Promise.allSettled([rules.resolver(host, "A"), rules.resolver(host, "AAAA")]);
-  const found = lookUps.flatMap((lookUp) => (lookUp.status === "fulfilled" ? lookUp.value : []));
+  const found = inTurns(lookUps.map((lookUp) => (lookUp.status === "fulfilled" ? lookUp.value : [])));
   const permitted = found.filter(
     (address) => isPublicAddress(address) || allowedByOperator(host, address, rules.egress_allow),
   );
@@ -57,6 +61,11 @@ export async function hostAddresses(
   return isUnknown
     ? noRoute(true, "5.4.4", `The mail server ${host} has no address in the DNS.`)
     : noRoute(false, "4.4.3", `The DNS did not give the address of the mail server ${host}.`);
+}
+
+function inTurns(lists: string[][]): string[] {
+  const longest = Math.max(...lists.map((list) => list.length));
+  return Array.from({ length: longest }, (_, turn) => lists.flatMap((list) => list[turn] ?? [])).flat();
 }
 
 /** By preference; those of one preference in random order, to spread the load (RFC 5321 section 5.1). */

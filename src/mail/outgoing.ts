@@ -1,13 +1,20 @@
 import type { App } from "../app.ts";
-import type { Db } from "../db/database.ts";
-import type { OutgoingMailRow, ReplyStatus } from "../db/schema.ts";
+import { afterCommit, type Db } from "../db/database.ts";
+import type { MessageRow, OutgoingMailRow, ReplyStatus } from "../db/schema.ts";
 import { eraseLater } from "../jobs/erase.ts";
-import { finishJob, type Job, postponeJob, enqueue } from "../jobs/queue.ts";
+import { enqueue, finishJob, type Job, postponeJob, type Share } from "../jobs/queue.ts";
 import { writeOutcome } from "../jobs/run-job.ts";
+import { millisecondsOf } from "../lib/first-id.ts";
 import { base32Token, equalBytes } from "../lib/secrets.ts";
+import { addLogField } from "../log.ts";
+import { tellOfReturnLater } from "./returns.ts";
+import { asciiDomain } from "./send-outcome.ts";
 import type { SendOutcome } from "./send.ts";
+import { countReturn, type Return, suppressionOf } from "./suppressions.ts";
 
 const CODE_CHARS = 8;
+/** Of the mails on their way at once, to one domain: a slow one must not hold up the rest. */
+const DOMAIN_SLOTS = 8;
 const MAX_RESPONSE_CHARS = 500;
 
 /** `<uuid.code@domain>` without the angle brackets: the code lets us know our own ids again (decision L.5b). */
@@ -38,22 +45,56 @@ export interface QueuedMail {
 
 /** Queues a mail in the caller's transaction. In `capture` mode the queue is the capture box, and it is there. */
 export async function sendLater(app: App, tx: Db, mail: QueuedMail): Promise<ReplyStatus> {
+  const suppressed = await suppressionOf(tx, mail);
+  if (suppressed !== undefined) return keepBack(app, tx, mail, suppressed);
   const captured = app.config.outbound.mode === "capture";
   const status = captured ? "sent" : "queued";
-  const row: OutgoingMailRow = {
+  const row = {
+    ...newRow(app, mail),
+    status,
+    response: captured ? "kept in the capture box" : null,
+    completed: captured ? app.now() : null,
+  } satisfies OutgoingMailRow;
+  await tx.insertInto("outgoing_mails").values(row).execute();
+  if (captured) await tellEvent(app, tx, row);
+  else {
+    const share = shareOf(app, mail);
+    await enqueue(app, tx, { kind: "send_mail", payload: { outgoing_id: mail.id }, share });
+  }
+  return status;
+}
+
+/** Writes down a mail that is not sent, and why. */
+async function keepBack(app: App, tx: Db, mail: QueuedMail, reason: string): Promise<ReplyStatus> {
+  const response = reason.slice(0, MAX_RESPONSE_CHARS);
+  const row = {
+    ...newRow(app, mail),
+    raw: mail.private === true ? null : mail.raw,
+    status: "suppressed",
+    response,
+    completed: app.now(),
+  } satisfies OutgoingMailRow;
+  await tx.insertInto("outgoing_mails").values(row).execute();
+  await tellEvent(app, tx, row);
+  await showOnMessage(app, tx, mail, { reply_status: "suppressed", reply_error: response });
+  return "suppressed";
+}
+
+function newRow(app: App, mail: QueuedMail) {
+  return {
     ...mail,
     private: mail.private === true ? 1 : 0,
     event_id: mail.event_id ?? null,
-    status,
     attempts: 0,
-    response: captured ? "kept in the capture box" : null,
     created: app.now(),
-    completed: captured ? app.now() : null,
   };
-  await tx.insertInto("outgoing_mails").values(row).execute();
-  if (captured) await tellEvent(app, tx, row);
-  else await enqueue(app, tx, { kind: "send_mail", payload: { outgoing_id: mail.id } });
-  return status;
+}
+
+/** A relay is one server, whoever the mail is for. */
+function shareOf(app: App, { envelope_to }: Pick<QueuedMail, "envelope_to">): Share | null {
+  if (app.config.outbound.mode !== "direct") return null;
+  const domain = asciiDomain(envelope_to).toLowerCase();
+  return { account: `mail to ${domain.slice(domain.lastIndexOf("@") + 1)}`, slots: DOMAIN_SLOTS };
 }
 
 /** Makes one attempt to hand a queued mail over, and records what came of it. */
@@ -67,11 +108,10 @@ export async function sendNow(app: App, job: Job<"send_mail">, signal: AbortSign
     await app.write((tx) => finishJob(tx, job));
     return;
   }
-  const outcome = await app.sender.send({
-    raw: Buffer.from(mail.raw),
-    envelope_from: mail.envelope_from,
-    envelope_to: mail.envelope_to,
-  });
+  if (mail.message_id !== null) addLogField("message_id", mail.message_id);
+  const began = performance.now();
+  const outcome = await attempt(app, mail, Buffer.from(mail.raw));
+  measure(app, mail, { outcome, seconds: (performance.now() - began) / 1_000 });
   const retry_seconds = app.config.outbound.retry[job.failures];
   await writeOutcome(app, signal, async (tx) => {
     if (outcome.status === "deferred" && retry_seconds !== undefined) {
@@ -82,11 +122,31 @@ export async function sendNow(app: App, job: Job<"send_mail">, signal: AbortSign
     await finishJob(tx, job);
     await record(app, tx, mail, finalOf(outcome));
   });
-  if (outcome.status !== "sent")
-    app.log.warn(
-      { outgoing_id: mail.id, to: mail.envelope_to, response: outcome.response },
-      "mail not handed over",
-    );
+  const said = { outgoing_id: mail.id, to: mail.envelope_to, response: outcome.response };
+  if (outcome.status === "sent") app.log.info(said, "mail handed over");
+  else app.log.warn(said, "mail not handed over");
+}
+
+function measure(
+  app: App,
+  { message_id }: OutgoingMailRow,
+  { outcome, seconds }: { outcome: Outcome; seconds: number },
+): void {
+  const { status } = outcome;
+  const shown = status === "failed" ? "bounced" : status;
+  app.metrics.time("mailwright_send_seconds", { outcome: shown }, seconds);
+  if (status !== "sent" || message_id === null) return;
+  const since_accepted = (app.nowMs() - millisecondsOf(message_id)) / 1_000;
+  app.metrics.time("mailwright_reply_seconds", {}, since_accepted);
+}
+
+type Outcome = SendOutcome | { status: "suppressed"; response: string };
+
+async function attempt(app: App, mail: OutgoingMailRow, raw: Buffer): Promise<Outcome> {
+  const suppressed = await suppressionOf(app.db, mail);
+  if (suppressed !== undefined) return { status: "suppressed", response: suppressed };
+  const { envelope_from, envelope_to } = mail;
+  return app.sender.send({ raw, envelope_from, envelope_to });
 }
 
 /** The queue has given up on a mail because of a fault of ours. */
@@ -100,13 +160,36 @@ export async function giveUpSending(app: App, tx: Db, job: Job<"send_mail">): Pr
   if (mail) await record(app, tx, mail, { status: "bounced", response });
 }
 
+/** The operator takes a mail out of the queue, for this reason. */
+export async function dropSending(app: App, tx: Db, outgoing_id: string, reason: string): Promise<void> {
+  const mail = await waitingMail(tx, outgoing_id);
+  if (mail) await record(app, tx, mail, { status: "suppressed", response: reason });
+}
+
+/** Puts a mail that was given up back into the queue; false when there is nothing to send any more. */
+export async function sendAgain(app: App, tx: Db, outgoing_id: string): Promise<boolean> {
+  const mail = await tx
+    .selectFrom("outgoing_mails")
+    .selectAll()
+    .where("id", "=", outgoing_id)
+    .executeTakeFirst();
+  if (!mail?.raw || mail.status === "sent") return false;
+  const queued = { status: "queued", response: null, completed: null } as const;
+  await tx.updateTable("outgoing_mails").set(queued).where("id", "=", mail.id).execute();
+  await showOnMessage(app, tx, mail, { reply_status: "queued", reply_error: null });
+  await enqueue(app, tx, { kind: "send_mail", payload: { outgoing_id }, share: shareOf(app, mail) });
+  return true;
+}
+
+function waitingMail(tx: Db, id: string): Promise<OutgoingMailRow | undefined> {
+  const mail = tx.selectFrom("outgoing_mails").selectAll().where("id", "=", id);
+  return mail.where("completed", "is", null).executeTakeFirst();
+}
+
+type Result = Return & { status: "sent" | "deferred" | "bounced" | "suppressed" };
+
 /** Writes the state of an outgoing mail, on it and on the message it answers. */
-export async function record(
-  app: App,
-  tx: Db,
-  mail: Pick<OutgoingMailRow, "id" | "message_id" | "event_id" | "attempts">,
-  result: { status: "sent" | "deferred" | "bounced"; response: string },
-): Promise<void> {
+async function record(app: App, tx: Db, mail: Omit<OutgoingMailRow, "raw">, result: Result): Promise<void> {
   const response = result.response.slice(0, MAX_RESPONSE_CHARS);
   const completed = result.status === "deferred" ? null : app.now();
   await tx
@@ -116,13 +199,56 @@ export async function record(
     .execute();
   if (completed !== null) await forgetPrivate(app, tx, mail.id);
   if (mail.attempts === 0) await tellEvent(app, tx, mail);
-  if (mail.message_id === null) return;
   const reply_error = result.status === "sent" ? null : response;
+  await showOnMessage(app, tx, mail, { reply_status: result.status, reply_error });
+  if (result.status !== "bounced" || mail.message_id === null) return;
+  await countReturn(app, tx, mail, { ...result, response });
+  await tellOfReturnLater(app, tx, mail);
+}
+
+/** What is known of a mail that has been handed over. */
+export type HandedMail = Omit<OutgoingMailRow, "raw" | "response" | "created" | "private" | "envelope_from">;
+
+/** Writes what a report says of a mail that had been handed over. `certain`: only who was given the mail can have made it. */
+export async function recordReport(
+  app: App,
+  tx: Db,
+  mail: HandedMail,
+  report: Return & { status: "sent" | "deferred" | "bounced"; certain: boolean },
+): Promise<void> {
+  if (!isNews(mail, report.status)) return;
+  const { status, response } = report;
   await tx
-    .updateTable("messages")
-    .set({ reply_status: result.status, reply_error })
-    .where("id", "=", mail.message_id)
+    .updateTable("outgoing_mails")
+    .set({ status, response, completed: mail.completed ?? app.now() })
+    .where("id", "=", mail.id)
     .execute();
+  if (mail.completed === null) await forgetPrivate(app, tx, mail.id);
+  if (mail.attempts === 0 && mail.completed === null) await tellEvent(app, tx, mail);
+  await showOnMessage(app, tx, mail, {
+    reply_status: status,
+    reply_error: status === "sent" ? null : response,
+  });
+  if (status !== "bounced" || mail.message_id === null) return;
+  if (report.certain) await countReturn(app, tx, mail, report);
+  await tellOfReturnLater(app, tx, mail);
+}
+
+/** Nothing is, once it has bounced; and a mail that waits here for its next attempt waits for nobody else. */
+function isNews(mail: HandedMail, status: HandedMail["status"]): boolean {
+  if (mail.status === "bounced" || mail.status === status) return false;
+  return status === "bounced" || mail.completed !== null;
+}
+
+async function showOnMessage(
+  app: App,
+  tx: Db,
+  { message_id, user_id }: Pick<OutgoingMailRow, "message_id" | "user_id">,
+  shown: Pick<MessageRow, "reply_status" | "reply_error">,
+): Promise<void> {
+  if (message_id === null) return;
+  await tx.updateTable("messages").set(shown).where("id", "=", message_id).execute();
+  afterCommit(tx, () => app.changes.tell(user_id, message_id));
 }
 
 /** What waited for the first attempt goes out now. */
@@ -140,10 +266,11 @@ async function forgetPrivate(app: App, tx: Db, id: string): Promise<void> {
   if (forgotten.numUpdatedRows > 0n) await eraseLater(app, tx, []);
 }
 
-function finalOf(outcome: SendOutcome): { status: "sent" | "bounced"; response: string } {
-  if (outcome.status === "sent") return { status: "sent", response: outcome.response };
-  if (outcome.status === "failed") return { status: "bounced", response: outcome.response };
-  return { status: "bounced", response: `Given up after the last retry: ${outcome.response}` };
+function finalOf(outcome: Outcome): Result {
+  if (outcome.status === "sent" || outcome.status === "suppressed")
+    return { status: outcome.status, response: outcome.response };
+  if (outcome.status === "failed") return { ...outcome, status: "bounced" };
+  return { ...outcome, status: "bounced", response: `Given up after the last retry: ${outcome.response}` };
 }
 
 function codeOf(app: App, outgoing_id: string): string {

@@ -1,3 +1,4 @@
+import { domainToASCII } from "node:url";
 import { messageOf } from "../errors.ts";
 import type { NoRoute } from "./mx.ts";
 import type { SendOutcome } from "./send.ts";
@@ -54,8 +55,13 @@ function misconfigured(error: MailError, server: string): SendOutcome {
   const response =
     error.code === "EAUTH"
       ? `${server} refused the user name or password. Check outbound.relay_url.`
-      : `${server} could not be spoken to in TLS, so it got nothing: ${oneLine(messageOf(error))}. Check outbound.relay_url.`;
+      : `${server} could not be spoken to in TLS, so it got nothing: ${oneLine(messageOf(error))}. Check outbound.relay_url; if the relay is on your own network and needs none, add ${quoted(server)} to egress.allow.`;
   return { ...replyPart(error), status: "deferred", response };
+}
+
+/** The name at the end of how a sentence about a relay begins. */
+function quoted(server: string): string {
+  return `"${server.slice(server.lastIndexOf(" ") + 1)}"`;
 }
 
 function refused(error: MailError, server: string, to: string): SendOutcome {
@@ -83,12 +89,36 @@ function reasonOf(error: MailError): string {
   return messageOf(error);
 }
 
-export function unreachable(server: string, reason: string): SendOutcome {
+function unreachable(server: string, reason: string): SendOutcome {
   return { status: "deferred", response: `${server} could not be reached: ${oneLine(reason)}` };
 }
 
+/** RFC 5321 section 4.5.3.2.6: nobody can tell whether it has the mail. The same Message-ID lets its reader tell. */
+export function unconfirmed(server: string, error: MailError): SendOutcome {
+  return {
+    status: "deferred",
+    response: `${server} was given the whole mail and did not say that it has it, so the mail may come twice: ${reasonOf(error)}`,
+  };
+}
+
+/** The mail waits: what looks like a fault of the server may be somebody in between (RFC 8461 section 5, RFC 7672). */
+export function unsafe(server: string, fault: string): SendOutcome {
+  return {
+    status: "deferred",
+    enhanced: "4.7.5",
+    response: `${server} was not given the mail, because the connection to it would not be safe: ${fault}.`,
+  };
+}
+
 export function unrouted({ lasting, enhanced, sentence }: NoRoute): SendOutcome {
-  return { status: lasting ? "failed" : "deferred", enhanced, response: sentence };
+  // The names of servers are what a stranger's DNS says they are.
+  return { status: lasting ? "failed" : "deferred", enhanced, response: oneLine(sentence) };
+}
+
+/** An address of which the part behind the @ is no name, such as an IP address in brackets. */
+export function nowhere(to: string): SendOutcome {
+  const response = oneLine(`${to} has no domain name that mail could be sent to. Check the address.`);
+  return { status: "failed", enhanced: "5.1.2", response };
 }
 
 /** RFC 6531 section 3.2 */
@@ -98,6 +128,12 @@ export function noUtf8(host: string, to: string): SendOutcome {
     enhanced: "5.6.7",
     response: `${host} takes no addresses with letters beyond ASCII, such as ${to}. Use another address of the recipient.`,
   };
+}
+
+/** The address with its domain as A-labels; the part before the @ stays as it is. */
+export function asciiDomain(address: string): string {
+  const at = address.lastIndexOf("@");
+  return at < 0 ? address : `${address.slice(0, at)}@${domainToASCII(address.slice(at + 1))}`;
 }
 
 /** A server's reply of one or several lines as one, without its repeated codes. */

@@ -5,7 +5,7 @@ import type { Check, Envelope } from "./authenticate.ts";
 import { domainOf, inSameHands } from "./domain-owner.ts";
 import type { HeaderField } from "./header-block.ts";
 
-const MAX_SIGNATURES = 10;
+export const MAX_SIGNATURES = 10;
 /** A 4096-bit signature over a long list of fields takes about 2 KB. */
 const MAX_SIGNATURE_BYTES = 8_192;
 /** Each name is looked for among all fields of the mail; signers name about 40. */
@@ -28,8 +28,8 @@ export async function verifySignatures(mail: Envelope, signal: AbortSignal): Pro
   const chosen = chooseSignatures(fields, from);
   if (chosen.size === 0 || !mail.headers.complete || hasEndlessLine(mail)) return unread;
   const { dkimVerify } = await import("mailauth");
-  const source = Readable.from(pieces(mail, chosen, signal), { objectMode: false });
-  const { results, fromFields } = await dkimVerify(source, {
+  const left_out = new Set(fields.filter((field) => !chosen.has(field)));
+  const { results, fromFields } = await dkimVerify(streamOf(mail, left_out, signal), {
     resolver: mail.resolver as DNSResolver,
     sender: mail.mail_from,
     strict: true,
@@ -52,6 +52,16 @@ export async function verifySignatures(mail: Envelope, signal: AbortSignal): Pro
 /** Of several results the one that says most. */
 const WORDS = ["pass", "temperror", "fail", "policy", "neutral"];
 
+/** The mail as the verifier reads it: its line ends made whole, in pieces that hold nobody up, ended by the signal. */
+export function streamOf(mail: Envelope, left_out: Set<HeaderField>, signal: AbortSignal): Readable {
+  return Readable.from(pieces(mail, left_out, signal), { objectMode: false });
+}
+
+/** Whether checking the signatures in these fields is work that one mail may ask for. */
+export function isBearable(mail: Envelope, fields: HeaderField[]): boolean {
+  return mail.headers.complete && !hasEndlessLine(mail) && fields.every(isWorthIt);
+}
+
 /** A signature over a part of the body vouches for nothing that was added behind it (RFC 6376 §8.2). */
 function outcomeOf(row: DKIMResult): string {
   return row.status.result === "pass" && row.canonBodyLengthLimited ? "policy" : row.status.result;
@@ -60,17 +70,19 @@ function outcomeOf(row: DKIMResult): string {
 /** Those worth the work: of bearable size, over the whole body, not by SHA-1 (RFC 8301 §3.1). */
 function chooseSignatures(fields: HeaderField[], from: string): Set<HeaderField> {
   const usable = fields.filter(
-    ({ value, start, end }) =>
-      end - start <= MAX_SIGNATURE_BYTES &&
-      tag(value, "l") === undefined &&
-      tag(value, "a") !== "rsa-sha1" &&
-      (tag(value, "h") ?? "").split(":").length <= MAX_SIGNED_NAMES,
+    (field) =>
+      isWorthIt(field) && tag(field.value, "l") === undefined && tag(field.value, "a") !== "rsa-sha1",
   );
   const rank = (field: HeaderField) => (inSameHands(tag(field.value, "d") ?? "", from) ? 0 : 1);
   return new Set(usable.sort((one, other) => rank(one) - rank(other)).slice(0, MAX_SIGNATURES));
 }
 
-function tag(value: string, name: string): string | undefined {
+function isWorthIt({ value, start, end }: HeaderField): boolean {
+  return end - start <= MAX_SIGNATURE_BYTES && (tag(value, "h") ?? "").split(":").length <= MAX_SIGNED_NAMES;
+}
+
+/** A tag of a signature, in lower case. */
+export function tag(value: string, name: string): string | undefined {
   const found = value
     .split(";")
     .map((part) => part.split("=", 2))
@@ -87,16 +99,15 @@ function hasEndlessLine({ raw, headers }: Envelope): boolean {
   return false;
 }
 
-/** The mail without the signatures that were not chosen, its line ends made whole. */
 async function* pieces(
   { raw, headers }: Envelope,
-  chosen: Set<HeaderField>,
+  left_out: Set<HeaderField>,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
   const endings = lineEndings();
   let at = 0;
   for (const field of headers.fields) {
-    if (field.name !== "dkim-signature" || chosen.has(field)) continue;
+    if (!left_out.has(field)) continue;
     yield endings(raw.subarray(at, field.start));
     at = field.end;
   }

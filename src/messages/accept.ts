@@ -7,6 +7,7 @@ import type { Db } from "../db/database.ts";
 import { insertRow } from "../db/prepared.ts";
 import type { Authority, InboxRow, MessageRow, UserRow } from "../db/schema.ts";
 import { hasRoom } from "../inboxes/room.ts";
+import { isHeld } from "../jobs/holds.ts";
 import { enqueue, isLaneBusy, type Job } from "../jobs/queue.ts";
 import { recordState } from "./events.ts";
 import { NO_BYTES, storeBytes } from "./stored-bytes.ts";
@@ -101,7 +102,7 @@ export async function acceptMail(
     if (row.source === "email") await tellOwnerLater(app, tx, { user_id: row.user_id, kind });
     return { row, job: null };
   }
-  const claimed = mail.slot && !(await isLaneBusy(tx, conversation_id));
+  const claimed = mail.slot && (await mayBegin(tx, conversation_id));
   const job = await enqueueRoute(app, tx, { row, user: mail.user, claimed });
   return { row, job: claimed ? job : null };
 }
@@ -112,6 +113,7 @@ export async function acceptCall(
   tx: Db,
   call: AcceptedCall,
 ): Promise<{ row: MessageRow; job: Job | null }> {
+  app.refuseIntake();
   const subject = call.instruction.split("\n", 1)[0]?.slice(0, MAX_SUBJECT_CHARS) ?? "";
   const conversation_id =
     call.conversation_id === null
@@ -128,7 +130,7 @@ export async function acceptCall(
   await insertAndReserve(app, tx, { row, user: call.user, limit_text: CALL_LIMITED });
   if (row.state === "limited") return { row, job: null };
   await storeMaterial(app, tx, row, call);
-  const claimed = call.slot && !(await isLaneBusy(tx, conversation_id));
+  const claimed = call.slot && (await mayBegin(tx, conversation_id));
   const job = await enqueueRoute(app, tx, { row, user: call.user, claimed });
   return { row, job: claimed ? job : null };
 }
@@ -193,6 +195,7 @@ export async function logRefusedMail(
 
 /** Gives the id of the row. */
 export async function storeRawMail(app: App, tx: Db, raw: Buffer): Promise<string> {
+  app.refuseIntake();
   const id = Bun.randomUUIDv7();
   const row = { id, size: raw.byteLength, ...storeBytes(app, raw), created: app.now(), purged_at: null };
   await insertRow(tx, "raw_mails", row);
@@ -259,6 +262,11 @@ async function insertLimited(
   Object.assign(row, { ...why, state: "limited", completed: app.now(), duration_ms: 0 });
   await insertRow(tx, "messages", row);
   await recordState(app, tx, row);
+}
+
+/** Whether a message would be begun at once. */
+async function mayBegin(tx: Db, conversation_id: string): Promise<boolean> {
+  return !(await isLaneBusy(tx, conversation_id)) && !(await isHeld(tx, "route_message"));
 }
 
 function enqueueRoute(

@@ -1,31 +1,75 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { outgoingOfBounce, splitAddress } from "../inboxes/addresses.ts";
-import { type BounceDetails, bounceDetails } from "../mail/machine-mail.ts";
-import { record } from "../mail/outgoing.ts";
+import type { BounceDetails } from "../mail/machine-mail.ts";
+import { type HandedMail, isOwnMessageId, recordReport } from "../mail/outgoing.ts";
+import { readBounce } from "../mail/plain-bounce.ts";
 
-/**
- * Marks the reply that a delivery status notification is about as bounced. It is found by the bounce address
- * alone, which only we can make: the text of a notification proves nothing.
- */
-export async function noteBounce(app: App, tx: Db, bounce: { raw: Buffer; address: string }): Promise<void> {
-  const outgoing_id = outgoingOfBounce(app, splitAddress(bounce.address));
-  if (outgoing_id === undefined) return;
-  const details = bounceDetails(bounce.raw.toString("latin1"));
-  if (!hasFailed(details)) return;
-  const mail = await tx
-    .selectFrom("outgoing_mails")
-    .select(["id", "message_id", "event_id", "attempts"])
-    .where("id", "=", outgoing_id)
-    .executeTakeFirst();
-  if (!mail) return;
-  await record(app, tx, mail, {
-    status: "bounced",
-    response: `The recipient's server returned the mail later, with status ${details.status ?? "unknown"}.`,
-  });
+interface Notification {
+  raw: Buffer;
+  /** Where it came to. */
+  address: string;
+  /** Whose inbox that is; undefined for a bounce address. */
+  user_id?: string | undefined;
 }
 
+/**
+ * Writes what a delivery status notification says to the reply it is about. That is found by the bounce address, which
+ * only we can make; where a notification came to the inbox instead, by the Message-ID of the reply in it, which only we
+ * can make either, but more people have seen. The text of a notification proves nothing.
+ */
+export async function noteBounce(app: App, tx: Db, notification: Notification): Promise<void> {
+  const details = readBounce(notification.raw.toString("latin1"));
+  const result = resultOf(details);
+  if (result === undefined) return;
+  const found = await findMail(app, tx, notification, details);
+  if (found) await recordReport(app, tx, found.mail, { ...result, certain: found.certain });
+}
+
+type Report = Omit<Parameters<typeof recordReport>[3], "certain">;
+
 /** RFC 3464 §2.3.3: `failed` is final, even of class 4 after days of retries; without an action the class tells. */
-function hasFailed({ action, status = "" }: BounceDetails): boolean {
-  return action === undefined ? status.startsWith("5.") : action === "failed";
+function resultOf({ action, status }: BounceDetails): Report | undefined {
+  const words = `with status ${status ?? "unknown"}.`;
+  if (action === "failed" || (action === undefined && status?.startsWith("5.") === true))
+    return {
+      status: "bounced",
+      enhanced: status,
+      response: `The recipient's server returned the mail later, ${words}`,
+    };
+  if (action === "delayed")
+    return {
+      status: "deferred",
+      enhanced: status,
+      response: `The mail is on its way, but a server on it could not hand it on yet and goes on trying, ${words}`,
+    };
+  return action === "delivered"
+    ? { status: "sent", response: "The recipient's server has delivered the mail." }
+    : undefined;
+}
+
+async function findMail(
+  app: App,
+  tx: Db,
+  { address, user_id }: Notification,
+  { original_message_id, in_words }: ReturnType<typeof readBounce>,
+): Promise<{ mail: HandedMail; certain: boolean } | undefined> {
+  const mails = tx
+    .selectFrom("outgoing_mails")
+    .select(["id", "user_id", "message_id", "kind", "envelope_to", "rfc_message_id", "event_id"])
+    .select(["attempts", "status", "completed"]);
+  const outgoing_id = outgoingOfBounce(app, splitAddress(address));
+  if (outgoing_id !== undefined) {
+    const mail = await mails.where("id", "=", outgoing_id).executeTakeFirst();
+    // In words alone, it may as well be an absence note: our mail has to be in it.
+    const isOurs = !in_words || original_message_id === mail?.rfc_message_id;
+    return mail && isOurs ? { mail, certain: true } : undefined;
+  }
+  if (user_id === undefined || original_message_id === undefined) return undefined;
+  if (!isOwnMessageId(app, original_message_id)) return undefined;
+  const mail = await mails
+    .where("rfc_message_id", "=", original_message_id)
+    .where("user_id", "=", user_id)
+    .executeTakeFirst();
+  return mail && { mail, certain: false };
 }

@@ -4,11 +4,13 @@ import { dedupeKeyOfId, findThread } from "../conversations/conversations.ts";
 import type { Db } from "../db/database.ts";
 import type { Authority, InboxRow, UserRow } from "../db/schema.ts";
 import { splitAddress, tagsOf } from "../inboxes/addresses.ts";
+import { addLogField } from "../log.ts";
 import { type InboundPolicy, inboxById } from "../inboxes/inboxes.ts";
 import type { Identity } from "../mail/authenticate.ts";
 import { decodeWords, type MailHeaders, messageIds } from "../mail/headers.ts";
 import type { QueueLetter } from "../mail/letters.ts";
 import type { MailClass } from "../mail/machine-mail.ts";
+import { liftSuppression } from "../mail/suppressions.ts";
 import { acceptMail, logRefusedMail, storeRawMail } from "./accept.ts";
 import { noteBounce } from "./bounces.ts";
 import { isMeantFor } from "./vouched.ts";
@@ -42,6 +44,8 @@ export interface Reception {
   code: 250 | 421 | 451 | 452 | 550 | 552 | 554;
   enhanced: string;
   text: string;
+  /** By address, where one transaction had several recipients: SMTP has one answer for all of them. */
+  each?: Map<string, Reception>;
 }
 
 /** What was found out about a mail once, for all of its recipients. */
@@ -86,14 +90,17 @@ export function readExamined(raw: Buffer, headers: MailHeaders) {
 /** The answer for the whole transaction: 250 as soon as one recipient took the mail, else the first refusal. */
 export async function decideForAll(app: App, tx: Db, delivery: Delivery, mail: Examined): Promise<Reception> {
   const store = storeOnce(app, tx, delivery.raw);
+  const each = new Map<string, Reception>();
   let refusal: Reception | undefined;
   let accepted = false;
   for (const recipient of delivery.recipients) {
     const answer = await decide(app, tx, { delivery, recipient, mail, store });
+    each.set(recipient.address, answer);
     if (answer.code === 250) accepted = true;
     else refusal ??= answer;
   }
-  return accepted || !refusal ? ACCEPTED : refusal;
+  const answer = accepted || !refusal ? ACCEPTED : refusal;
+  return each.size > 1 ? { ...answer, each } : answer;
 }
 
 /** Makes a refusal visible in the activity of an inbox. */
@@ -132,11 +139,17 @@ async function decide(app: App, tx: Db, decision: Decision): Promise<Reception> 
     return ACCEPTED;
   }
   const isBounce = kind.kind === "hard" && kind.reason === "bounce";
-  if (isBounce) await noteBounce(app, tx, { raw: delivery.raw, address: recipient.address });
+  if (isBounce) {
+    const user_id = recipient.inbox?.user.id;
+    await noteBounce(app, tx, { raw: delivery.raw, address: recipient.address, user_id });
+  }
   if (!recipient.inbox) return isBounce ? ACCEPTED : REPORTS_ONLY;
   // Again, and now for good: between RCPT and here it may have been changed, deleted or given another address.
   const [inbox] = await inboxById(tx, { id: recipient.inbox.row.id });
-  if (!inbox || !isAt(inbox, recipient.address)) return GONE;
+  if (!inbox || !isAt(inbox, recipient.address)) {
+    app.metrics.count("mailwright_mails_refused_total", { reason: "gone" });
+    return GONE;
+  }
   if (kind.kind === "hard") return skip(app, tx, { inbox, mail, reason: kind.reason });
   return decideSender(app, tx, decision, { row: inbox, user: recipient.inbox.user });
 }
@@ -156,11 +169,13 @@ async function decideSender(
 ): Promise<Reception> {
   const { mail, recipient } = decision;
   const { kind } = mail;
+  if (mail.identity.authenticated) await liftSuppression(tx, user.id, mail.from_address);
   const verdict = judgeSender(inbox, user, {
     from_address: mail.from_address,
     authenticated: mail.identity.authenticated,
   });
-  if (!verdict.accepted) return refuseSender(app, tx, { inbox, mail, ...verdict });
+  if (!verdict.accepted)
+    return refuseSender(app, tx, { inbox, mail, delivery: decision.delivery, ...verdict });
   const policy = JSON.parse(inbox.inbound_policy) as InboundPolicy;
   const soft = kind.kind === "soft" ? kind.reason : null;
   if (soft !== null && !policy.process_bulk) return skip(app, tx, { inbox, mail, reason: soft });
@@ -182,11 +197,13 @@ async function decideSender(
 async function refuseSender(
   app: App,
   tx: Db,
-  refused: { inbox: InboxRow; mail: Examined; reason: string; text: string },
+  refused: Pick<Decision, "delivery" | "mail"> & { inbox: InboxRow; reason: string; text: string },
 ): Promise<Reception> {
-  const { inbox, mail, reason, text } = refused;
+  const { inbox, mail, delivery, reason, text } = refused;
   const refusal = { code: 550, enhanced: "5.7.1", reason, text } as const;
   const { headers, from_address: sender } = mail;
+  app.metrics.count("mailwright_mails_refused_total", { reason });
+  app.log.info({ reason, from: delivery.mail_from, peer: delivery.remote_address }, "mail refused");
   await logRefusal(app, tx, { inbox, refusal: { ...refusal, headers, sender } });
   return refusal;
 }
@@ -216,7 +233,7 @@ async function route(
     (await findThread(app, tx, inbox, { tag: address.tag, parent_ids, sender })) ?? null;
   const cap = await brokenCap(app, tx, { inbox_id: inbox.id, sender, authority, body_hash, conversation_id });
   if (cap !== null) return skip(app, tx, { inbox, mail, reason: "loop_cap", text: cap });
-  await acceptMail(app, tx, {
+  const { row } = await acceptMail(app, tx, {
     inbox,
     user,
     source: "email",
@@ -234,6 +251,7 @@ async function route(
     authority,
     no_reply_reason,
   });
+  addLogField("message_id", row.id);
   return ACCEPTED;
 }
 

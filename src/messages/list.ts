@@ -4,12 +4,15 @@ import { historySince } from "../billing/plans.ts";
 import type { Db } from "../db/database.ts";
 import type { MessageRow, Schema, UserRow } from "../db/schema.ts";
 import { NOT_DONE } from "../db/unfinished.ts";
+import { firstIdAt } from "../lib/first-id.ts";
 import { decodeCursor, encodeCursor, type Page } from "../lib/pagination.ts";
 import { attachmentsOf } from "./messages.ts";
 import { type ActivityStatus, type ActivityView, statesOf, viewActivity } from "./view.ts";
 
 /** Messages that one page looks at, at most, where no index answers all of its filters. */
 const MAX_LOOKED_AT = 2_000;
+/** Of messages whose words are read, those that are read at once: then others have their turn. */
+const READ_AT_ONCE = 100;
 /** Sorts after every id. */
 const AFTER_ALL = "g";
 
@@ -22,6 +25,10 @@ export interface MessageFilters {
   /** Unix seconds, both included. */
   since?: number;
   until?: number;
+  /** Stands in its subject, sender, instruction or result, in upper or lower case. */
+  q?: string;
+  /** A `#tag` of its instruction, or the `+tag` of its recipient. */
+  tag?: string;
 }
 
 /**
@@ -37,10 +44,8 @@ export async function listMessages(
   const range = rangeOf({ ...wanted, since });
   const search = searchOf(app.db, user, wanted);
   const edge = search.exact ? undefined : await edgeOf(search, range);
-  const found = await newest(search.matching({ ...range, from: edge ?? range.from }))
-    .limit(wanted.limit + 1)
-    .execute();
-  const ids = found.slice(0, wanted.limit).map(({ id }) => id);
+  const found = await findIds(search, { ...range, from: edge ?? range.from }, wanted.limit + 1);
+  const ids = found.slice(0, wanted.limit);
   const next = found.length > wanted.limit ? ids.at(-1) : edge;
   return { items: await readActivity(app, user, ids), next_cursor: next ? encodeCursor([next]) : null };
 }
@@ -55,10 +60,13 @@ interface Range {
 
 /** Where a page is looked for: queries of which the ids, taken together, are its candidates. */
 interface Search {
+  db: Db;
   /** All that the index alone leads to. */
   indexed: (range: Range) => Ids[];
   /** Those of them that all filters let through. */
   matching: (range: Range) => Ids[];
+  /** What the words of a message have to fit; undefined where they do not matter. */
+  fits: ((words: Words) => boolean) | undefined;
   /** Whether the index says it all. */
   exact: boolean;
 }
@@ -70,12 +78,6 @@ function rangeOf({ cursor, since, until }: MessageFilters & { cursor?: string })
     from: since === undefined || since === 0 ? "" : firstIdAt(since),
     below: after < below ? after : below,
   };
-}
-
-/** No message that was accepted in this second or later has a lesser id: the first 48 bits are its milliseconds (RFC 9562 §5.7). */
-function firstIdAt(second: number): string {
-  const hex = (second * 1_000).toString(16).padStart(12, "0");
-  return `${hex.slice(0, 8)}-${hex.slice(8)}`;
 }
 
 /** Takes one index. Which one must not be left open to SQLite: what a page looks at is bounded along that index. */
@@ -102,7 +104,32 @@ function searchOf(db: Db, user: UserRow, filters: MessageFilters): Search {
       const some = source === undefined ? ids : ids.where("source", "=", source);
       return rest === undefined ? some : some.where("state", "in", rest);
     });
-  return { indexed, matching, exact: source === undefined && rest === undefined };
+  const fits = fitting(filters);
+  return {
+    db,
+    indexed,
+    matching,
+    fits,
+    exact: source === undefined && rest === undefined && fits === undefined,
+  };
+}
+
+type Words = Pick<MessageRow, "subject" | "sender" | "instruction" | "result" | "command" | "tags">;
+
+/** Not in SQL, where letters beyond ASCII have no upper and lower case. */
+function fitting({ q, tag }: MessageFilters): Search["fits"] {
+  if (q === undefined && tag === undefined) return undefined;
+  const wanted = q?.toLowerCase();
+  const label = tag?.replace(/^[#+]/, "").toLowerCase();
+  return ({ subject, sender, instruction, result, ...words }) =>
+    (wanted === undefined ||
+      [subject, sender, instruction, result].some((text) => text?.toLowerCase().includes(wanted))) &&
+    (label === undefined || tagsIn(words).includes(label));
+}
+
+function tagsIn({ command, tags }: Pick<MessageRow, "command" | "tags">): string[] {
+  const given = JSON.parse(command ?? "{}") as { tags?: string[] };
+  return [...(given.tags ?? []), ...(JSON.parse(tags) as string[])].map((tag) => tag.toLowerCase());
 }
 
 /** Of a conversation that is not the user's there is nothing, and nothing is looked at. */
@@ -141,12 +168,42 @@ async function edgeOf(search: Search, range: Range): Promise<string | undefined>
   return last?.id;
 }
 
+/** The newest ids of the range that fit, `count` at most. */
+async function findIds(search: Search, range: Range, count: number): Promise<string[]> {
+  const { fits } = search;
+  const at_once = fits ? READ_AT_ONCE : count;
+  const found: string[] = [];
+  let { below } = range;
+  for (;;) {
+    const rows = await newest(search.matching({ ...range, below }))
+      .limit(at_once)
+      .execute();
+    const ids = rows.map(({ id }) => id);
+    found.push(...(fits ? await fittingOf(search.db, ids, fits) : ids));
+    below = ids.at(-1) ?? "";
+    if (ids.length < at_once || found.length >= count) return found.slice(0, count);
+    await Bun.sleep(0);
+  }
+}
+
+async function fittingOf(db: Db, ids: string[], fits: (words: Words) => boolean): Promise<string[]> {
+  if (ids.length === 0) return [];
+  const rows = await db
+    .selectFrom("messages")
+    .select(["id", "subject", "sender", "instruction", "result", "command", "tags"])
+    .where("id", "in", ids)
+    .orderBy("id", "desc")
+    .execute();
+  return rows.filter(fits).map(({ id }) => id);
+}
+
 function newest([first, ...others]: Ids[]): Ids {
   if (first === undefined) throw new Error("A search has at least one query");
   return others.reduce((all, one) => all.unionAll(one), first).orderBy("id", "desc");
 }
 
-async function readActivity(app: App, user: UserRow, ids: string[]): Promise<ActivityView[]> {
+/** What the activity log shows of those of the ids that are the user's own, newest first. */
+export async function readActivity(app: App, user: UserRow, ids: string[]): Promise<ActivityView[]> {
   if (ids.length === 0) return [];
   const rows = await app.db
     .selectFrom("messages")

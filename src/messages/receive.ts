@@ -24,6 +24,7 @@ import {
   type Refusal,
   readExamined,
 } from "./decide.ts";
+import { takeDomainReport } from "./domain-reports.ts";
 import { countInbound } from "./inbound-limits.ts";
 import { findRole, prepareRoleMail } from "./role-mail.ts";
 import { repeatedField } from "./vouched.ts";
@@ -56,29 +57,27 @@ export async function receiveMail(app: App, delivery: Delivery): Promise<Recepti
   const headers = readHeaders(delivery.raw);
   const malformed = await refuseMalformed(app, delivery, headers);
   if (malformed) return malformed;
-  if (isNotification(delivery)) return takeNotification(app, delivery);
+  if (isNotification(delivery)) return takeNotification(app, delivery, headers);
   const from = fromMailbox(headers);
   if (!from.ok) {
     const text = from.problem.slice(0, MAX_PROBLEM_CHARS);
     return refuse(app, delivery, { ...NO_SINGLE_FROM, text, headers });
   }
   const identity = await identify(app, delivery, { headers, from_address: from.address });
-  if (identity.problem === "temporary") return UNDECIDED;
+  if (identity.problem === "temporary")
+    return putOff(app, delivery, { reason: "dns_unanswered", answer: UNDECIDED });
   const from_us = await isOwnAddress(app, from.address);
   const mail = examine(app, delivery, { headers, from_address: from.address, identity, from_us });
   const isBounce = mail.kind.kind === "hard" && mail.kind.reason === "bounce";
   if (identity.dmarc_reject && !isBounce)
     return refuse(app, delivery, { ...DMARC_REJECTED, headers, sender: from.address });
   const later = isBounce ? undefined : countInbound(app, delivery, mail);
-  if (later) {
-    app.log.info(
-      { reason: "rate_limited", from: from.address, peer: delivery.remote_address },
-      "mail put off",
-    );
-    return later;
-  }
+  if (later) return putOff(app, delivery, { reason: "rate_limited", answer: later });
   const recipients = await prepareRoleMail(app, delivery, mail);
-  if ("code" in recipients) return recipients;
+  if ("code" in recipients)
+    return recipients.code < 500
+      ? putOff(app, delivery, { reason: "rate_limited", answer: recipients })
+      : refuse(app, delivery, { ...recipients, reason: "too_large", headers, sender: from.address });
   return app.write((tx) => decideForAll(app, tx, { ...delivery, recipients }, mail));
 }
 
@@ -137,11 +136,16 @@ function isNotification({ mail_from, recipients }: Delivery): boolean {
   return mail_from === "" && recipients.every(({ inbox }) => inbox === undefined);
 }
 
-async function takeNotification(app: App, { raw, recipients }: Delivery): Promise<Reception> {
+async function takeNotification(
+  app: App,
+  { raw, recipients }: Delivery,
+  headers: MailHeaders,
+): Promise<Reception> {
+  const reported = recipients.some(({ role }) => role) && (await takeDomainReport(app, { raw, headers }));
   await app.write(async (tx) => {
     for (const { address, role } of recipients) {
-      if (role) app.log.info({ to: address }, "report to a role address dropped");
-      else await noteBounce(app, tx, { raw, address });
+      if (role && !reported) app.log.info({ to: address }, "report to a role address dropped");
+      if (!role) await noteBounce(app, tx, { raw, address });
     }
   });
   return ACCEPTED;
@@ -154,11 +158,22 @@ async function refuse(app: App, delivery: Delivery, refusal: Refusal): Promise<R
       if (inbox) await logRefusal(app, tx, { inbox: inbox.row, refusal });
     }
   });
+  app.metrics.count("mailwright_mails_refused_total", { reason: refusal.reason });
   app.log.info(
     { reason: refusal.reason, from: delivery.mail_from, peer: delivery.remote_address },
     "mail refused",
   );
   return { code: refusal.code, enhanced: refusal.enhanced, text: refusal.text };
+}
+
+function putOff(
+  app: App,
+  { mail_from, remote_address }: Delivery,
+  { reason, answer }: { reason: string; answer: Reception },
+): Reception {
+  app.metrics.count("mailwright_mails_refused_total", { reason });
+  app.log.info({ reason, from: mail_from, peer: remote_address }, "mail put off");
+  return answer;
 }
 
 async function identify(
@@ -186,6 +201,8 @@ async function identify(
     mail_from: delivery.mail_from,
     hostname: app.config.smtp.hostname,
     resolver: app.resolver,
+    trusted_relays: app.config.smtp.trusted_relays,
+    arc_sealers: app.config.smtp.arc_sealers,
   });
   return { ...identity, trusted_network: false };
 }

@@ -1,9 +1,11 @@
 import { findAdministrator } from "../accounts/administrator.ts";
 import type { App } from "../app.ts";
 import type { UserRow } from "../db/schema.ts";
+import { isOwnDomain } from "../domains/domains.ts";
 import { splitAddress } from "../inboxes/addresses.ts";
 import { prepareLetter } from "../mail/letters.ts";
 import type { MailClass } from "../mail/machine-mail.ts";
+import { takeDomainReport } from "./domain-reports.ts";
 import type { Delivery, Examined, Reception, Recipient } from "./decide.ts";
 
 /** RFC 5321 §4.5.1 and RFC 2142: mail to these addresses reaches a person. */
@@ -12,12 +14,14 @@ const RULE = { limit: 20, window_seconds: 3_600 };
 /** What a mail provider still takes once it is encoded as a file. */
 const MAX_BYTES = 15 * 1_048_576;
 
-/** The administrator, if `address` is a role address of this server and there is one. */
+/** The administrator, if `address` is a role address of this server, or of a domain of its accounts, and there is one. */
 export async function findRole(app: App, address: string): Promise<UserRow | undefined> {
-  const { local_part, domain } = splitAddress(address);
-  const isRole = domain === app.config.smtp.domain && ROLES.has(local_part);
   // RFC 5321 §4.1.1.3: of all names, this one is good without a domain.
-  return isRole || address.toLowerCase() === "postmaster" ? findAdministrator(app) : undefined;
+  if (address.toLowerCase() === "postmaster") return findAdministrator(app);
+  const { local_part, domain } = splitAddress(address);
+  if (!ROLES.has(local_part)) return undefined;
+  const isOurs = domain === app.config.smtp.hostname || (await isOwnDomain(app, domain));
+  return isOurs ? findAdministrator(app) : undefined;
 }
 
 /**
@@ -30,6 +34,7 @@ export async function prepareRoleMail(
   mail: Examined,
 ): Promise<Recipient[] | Reception> {
   if (delivery.recipients.every(({ role }) => role === undefined)) return delivery.recipients;
+  if (await takeDomainReport(app, { raw: delivery.raw, headers: mail.headers })) return delivery.recipients;
   if (isMachine(mail.kind)) {
     app.log.info({ from: delivery.mail_from, kind: mail.kind }, "machine mail to a role address dropped");
     return delivery.recipients;

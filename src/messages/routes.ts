@@ -1,4 +1,5 @@
 import { Elysia, t } from "elysia";
+import { isLetIn } from "../accounts/sessions.ts";
 import type { App } from "../app.ts";
 import { planLimits } from "../billing/plans.ts";
 import type { UserRow } from "../db/schema.ts";
@@ -9,8 +10,10 @@ import { refuseOverRate } from "../http/request.ts";
 import { pageQuery, pageShape } from "../http/shapes.ts";
 import { listMessages } from "./list.ts";
 import { readAttachment, readRawMail } from "./messages.ts";
+import { readStory } from "../routing/story.ts";
 import { retryMessage } from "./retry.ts";
-import { activityStatus, ActivityShape, LimitedShape, RoutingShape, source } from "./shapes.ts";
+import { activityStatus, ActivityShape, LimitedShape, RoutingShape, source, StoryShape } from "./shapes.ts";
+import { streamMessages } from "./stream.ts";
 
 const MINUTE_SECONDS = 60;
 const POLL_SECONDS = 2;
@@ -30,6 +33,22 @@ const filters = {
   conversation_id: t.Optional(id),
   since: moment("since", "Accepted in this unix second or later."),
   until: moment("until", "Accepted in this unix second or earlier."),
+  q: t.Optional(
+    t.String({
+      minLength: 1,
+      maxLength: 200,
+      description: "Stands in the subject, sender, instruction or result; upper and lower case are the same.",
+      examples: ["invoice"],
+    }),
+  ),
+  tag: t.Optional(
+    t.String({
+      minLength: 1,
+      maxLength: 100,
+      description: "A `#tag` of the instruction, or the `+tag` of the recipient.",
+      examples: ["q3"],
+    }),
+  ),
 };
 
 export function messageRoutes(app: App) {
@@ -38,6 +57,21 @@ export function messageRoutes(app: App) {
     .get("/messages", ({ user, query }) => listMessages(app, user, query), {
       query: t.Object({ ...pageQuery, ...filters }),
       ...LIST,
+    })
+    .get(
+      "/messages/stream",
+      ({ user, session, key_id, request, set }) => {
+        const headers = { ...set.headers, ...STREAM_HEADERS } as Record<string, string>;
+        if (request.method === "HEAD") return new Response(null, { headers });
+        const mayStay = () => isLetIn(app, { session, key_id });
+        const stream = streamMessages(app, user, { mayStay, gone: request.signal });
+        return new Response(stream, { headers });
+      },
+      STREAM,
+    )
+    .get("/messages/:message_id", ({ user, params }) => readStory(app, user, params.message_id), {
+      params: t.Object({ message_id: id }),
+      ...STORY,
     })
     .get(
       "/messages/:message_id/attachments/:attachment_id",
@@ -78,6 +112,30 @@ const LIST = describe({
     "All filters that are given must hold; `rejected` also finds what was left out by a rule. A page looks at 2,000 messages at most: where a combination of filters finds little, it may have fewer items than `limit`, or none, and still a `next_cursor`. Only `next_cursor: null` says that there is nothing more.",
   answers: { 200: pageShape(ActivityShape) },
   errors: ["invalid_cursor"],
+});
+
+const STREAM = describe({
+  tag: "Messages",
+  summary: "What happens to your messages, as it happens",
+  description:
+    "Server-sent events, from now on: `message`, with a message as `GET /messages` shows it, whenever one is made, changes its status, or its reply does; `changed` when so much happened that you had better look yourself. A comment comes when nothing else does. It ends after an hour, when the server stops, and when the key or session is revoked: a browser comes back by itself, and whoever was away looks at `GET /messages` first. Five at most for each account.",
+  answers: { 200: { content_type: "text/event-stream", words: "Events, for as long as you listen." } },
+  errors: ["rate_limited", "unavailable"],
+});
+
+/** Proxies that gather answers would hold them back for ever. */
+const STREAM_HEADERS = {
+  "content-type": "text/event-stream; charset=utf-8",
+  "cache-control": "no-store",
+  "x-accel-buffering": "no",
+};
+
+const STORY = describe({
+  tag: "Messages",
+  summary: "The story of one message",
+  description:
+    "All that the activity log shows of it, and what was read as instruction and what as data, its reply, and what was sent to webhooks about it.",
+  answers: { 200: StoryShape },
 });
 
 const ATTACHMENT = describe({

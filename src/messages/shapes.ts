@@ -1,4 +1,5 @@
 import { t } from "elysia";
+import { DeliveryShape } from "../webhooks/shapes.ts";
 
 const count = (what: string) => t.Integer({ minimum: 0, description: what });
 export const moment = (what: string) =>
@@ -142,4 +143,55 @@ export const ActivityShape = t.Object(
     duration_ms: t.Nullable(t.Integer({ minimum: 0 })),
   },
   { $id: "Message" },
+);
+
+const ReplyShape = t.Object(
+  {
+    to: t.String({ examples: ["ada@example.com"] }),
+    status: t.Union(["queued", "sent", "deferred", "bounced", "suppressed"].map((name) => t.Literal(name))),
+    attempts: count("How often it was tried."),
+    response: t.Nullable(t.String({ description: "What came of the last attempt, in words." })),
+    created: moment("When it was written"),
+    completed: t.Nullable(moment("When it was handed over, or given up")),
+  },
+  { $id: "Reply", description: "The mail that answers." },
+);
+
+export const StoryShape = t.Composite(
+  [
+    ActivityShape,
+    t.Object({
+      authority: t.Union(
+        ["owner", "listed", "stranger", "unauthenticated"].map((name) => t.Literal(name)),
+        {
+          description: "Whose words it carries, and so what it may have done.",
+        },
+      ),
+      instruction: t.String({
+        description: "What was read as the instruction; empty if nothing was.",
+        examples: ["Summarise this"],
+      }),
+      content: t.Nullable(
+        t.String({
+          description:
+            "What was read as data and never obeyed, 100,000 characters at most; what was read of files is not in it. Null once it has been deleted, and where it was never kept.",
+          examples: ["From: ada@example.com"],
+        }),
+      ),
+      content_truncated: t.Boolean({ description: "Whether there was more of it." }),
+      reply: t.Nullable(ReplyShape),
+      deliveries: t.Array(
+        t.Composite([DeliveryShape, t.Object({ endpoint_id: t.String({ format: "uuid" }) })], {
+          $id: "MessageDelivery",
+        }),
+        { description: "What went to webhooks about it, newest first, 100 at most." },
+      ),
+      raw_available: t.Boolean({ description: "Whether `GET /messages/{message_id}/raw` has the mail." }),
+      retries: t.Array(t.String({ format: "uuid" }), {
+        description: "The messages that try it again, oldest first.",
+        examples: [[]],
+      }),
+    }),
+  ],
+  { $id: "MessageStory" },
 );

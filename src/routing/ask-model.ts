@@ -182,7 +182,7 @@ function tellLimits(
 
 async function fallbackOf(
   app: App,
-  { message, inbox }: Run,
+  { inbox }: Run,
   { fallback_connection_id: default_connection_id }: OpenConnection,
 ): Promise<OpenConnection | undefined> {
   if (default_connection_id === null) return undefined;
@@ -190,7 +190,7 @@ async function fallbackOf(
     return await openConnectionOf(app, { user_id: inbox.user_id, default_connection_id });
   } catch (error) {
     // What the run then fails with is the answer of the first one; that this one cannot be opened is for the log.
-    app.log.warn({ err: messageOf(error), message_id: message.id }, "the fallback connection cannot be used");
+    app.log.warn({ err: messageOf(error) }, "the fallback connection cannot be used");
     return undefined;
   }
 }

@@ -5,7 +5,7 @@ import { resetsAt } from "../billing/ledger.ts";
 import { planLimits } from "../billing/plans.ts";
 import { openConnectionOf } from "../connections/connections.ts";
 import { ownConversation } from "../conversations/conversations.ts";
-import type { Db } from "../db/database.ts";
+import { type Db, isMissingParent } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
 import type { InboxRow, MessageRow, UserRow } from "../db/schema.ts";
 import { AppError, invalid } from "../errors.ts";
@@ -26,7 +26,8 @@ const RATE_WINDOW_SECONDS = 60;
 const MAX_INSTRUCTION_CHARS = 10_000;
 const MAX_CONTENT_CHARS = 500_000;
 const KEY_FORM = /^[\x20-\x7e]{1,255}$/;
-const KEY_SECONDS = 86_400;
+/** How long an Idempotency-Key is remembered. */
+export const KEY_SECONDS = 86_400;
 
 export interface CallInput {
   instruction: string;
@@ -185,28 +186,25 @@ type Accepted = { row: MessageRow; job: Job | null } | { replay_of: string; job:
 
 /** Stores the call and claims its job when a slot is free, so that it runs here and now. */
 async function acceptOnce(app: App, accepting: Accepting): Promise<Accepted> {
-  const { user, input, files, keyed } = accepting;
+  const { user, inbox, input, files, keyed } = accepting;
   return acceptInline(app, { user, wanted: input.async !== true }, async (tx, slot): Promise<Accepted> => {
     const earlier = keyed && (await findKeyed(app, tx, user, keyed));
     if (earlier) return { replay_of: earlier, job: null };
     takeRate(app, user, accepting.onRate);
-    // Looked up again: it may have been deleted since.
-    const inbox = await ownInbox(tx, user, accepting.inbox.id);
     const { instruction, content = null, conversation_id = null } = input;
-    const accepted = await acceptCall(app, tx, {
-      inbox,
-      user,
-      source: "api",
-      instruction,
-      content,
-      conversation_id,
-      files,
-      slot,
+    const call = { user, inbox, source: "api" as const, instruction, content, conversation_id, files, slot };
+    const accepted = await acceptCall(app, tx, call).catch((error: unknown) => {
+      throw isMissingParent(error) ? inboxGone() : error;
     });
     if (keyed && accepted.row.state !== "limited")
       await rememberKey(app, tx, { user, keyed, message_id: accepted.row.id });
     return accepted;
   });
+}
+
+/** It was deleted since it was looked up. */
+function inboxGone(): AppError {
+  return new AppError("not_found", "There is no such inbox.");
 }
 
 async function rememberKey(

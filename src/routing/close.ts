@@ -81,8 +81,21 @@ export async function closeRun(app: App, run: Run, ending: Ending): Promise<void
   });
   if (next) app.worker?.follow(next);
   app.finished.notify(message.id, newsOf(run, ending));
-  if (ending.state === "done") app.log.info({ message_id: message.id }, "message done");
-  else app.log.warn({ message_id: message.id, reason: ending.reason }, "message failed");
+  measure(app, run, ending);
+  if (ending.state === "done") app.log.info("message done");
+  else app.log.warn({ reason: ending.reason }, "message failed");
+}
+
+function measure(app: App, { message }: Run, ending: Ending): void {
+  const { source, accepted_ms } = message;
+  const seconds = (app.nowMs() - accepted_ms) / 1_000;
+  app.metrics.time("mailwright_route_seconds", { source, state: ending.state }, seconds);
+  if (ending.state !== "done") return;
+  const { input_tokens = 0, output_tokens = 0 } = ending.usage ?? {};
+  app.metrics.count("mailwright_model_tokens_total", { direction: "input" }, input_tokens);
+  app.metrics.count("mailwright_model_tokens_total", { direction: "output" }, output_tokens);
+  if (!ending.free && source !== "test")
+    app.metrics.count("mailwright_credits_charged_total", {}, RUN_CREDITS);
 }
 
 /** What is written down of a private run. */

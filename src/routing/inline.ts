@@ -2,6 +2,7 @@ import type { App, PrivateAnswer } from "../app.ts";
 import { runShare } from "../billing/plans.ts";
 import type { Db } from "../db/database.ts";
 import type { UserRow } from "../db/schema.ts";
+import { isHeld } from "../jobs/holds.ts";
 import type { Job } from "../jobs/queue.ts";
 
 /**
@@ -27,8 +28,8 @@ export async function acceptInline<Accepted extends { job: Job | null }>(
 }
 
 /**
- * Past `ms` the run goes on under its lease; only this wait ends. A message without a job waits for the worker. Gives
- * the answer if it is kept nowhere else.
+ * Past `ms` the run goes on under its lease; only this wait ends. A message without a job waits for the worker, and is
+ * not waited for while the operator holds it. Gives the answer if it is kept nowhere else.
  */
 export async function awaitEnd(
   app: App,
@@ -37,6 +38,7 @@ export async function awaitEnd(
 ): Promise<PrivateAnswer | undefined> {
   const ended = ms > 0 ? app.finished.wait(message_id, ms) : undefined;
   if (job) app.worker?.run(job);
+  else if (ended && (await isHeld(app.db, "route_message"))) return undefined;
   const news = await ended;
   return typeof news === "object" ? news : undefined;
 }

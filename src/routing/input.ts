@@ -3,7 +3,7 @@ import { prepared } from "../db/prepared.ts";
 import type { MessageRow } from "../db/schema.ts";
 import { type MailHeaders, readHeaders } from "../mail/headers.ts";
 import { stripHiddenCharacters } from "../mail/hidden-characters.ts";
-import type { MailAttachment } from "../mail/parse.ts";
+import type { MailAttachment, ParseOutcome } from "../mail/parse.ts";
 import type { IncomingFile } from "../messages/accept.ts";
 import { readBytes } from "../messages/stored-bytes.ts";
 import { lineOfMail, type NamedImage, readMaterial } from "./attachments.ts";
@@ -90,7 +90,7 @@ async function readMail(
   const outcome = await app.parser.parse(raw);
   const subject = message.subject ?? "";
   if (!outcome.ok) {
-    const content = describe({ subject, sender: message.sender, parts: [outcome.text] });
+    const content = materialOf(message, outcome);
     const nothing = { files: [], manifest: [], images: [], extracted: [] };
     return { instruction: "", subject: "", content, ...nothing, warnings: [outcome.message], headers };
   }
@@ -103,12 +103,9 @@ async function readMail(
   const threaded =
     rest_text.trim() !== "" || ["in-reply-to", "references"].some((name) => headers.get(name) !== undefined);
   const own_subject = outcome.mail.own_subject && isOwnSubject(subject, threaded) ? subject : "";
-  const words = trustedWords(message, { new_text, own_subject });
-  const untrusted = words.trusted ? [] : [new_text];
   return {
-    instruction: words.instruction,
-    subject: words.subject,
-    content: describe({ subject, sender: message.sender, parts: [...untrusted, rest_text, ...texts] }),
+    ...trustedWords(message, { new_text, own_subject }),
+    content: materialOf(message, outcome, texts),
     files,
     ...material,
     manifest: [...material.manifest, ...mails.map(lineOfMail)],
@@ -126,11 +123,22 @@ async function readMail(
 function trustedWords(
   message: MessageRow,
   { new_text, own_subject }: { new_text: string; own_subject: string },
-): { trusted: boolean; instruction: string; subject: string } {
-  if (message.authority !== "owner" && message.authority !== "listed")
-    return { trusted: false, instruction: "", subject: "" };
+): { instruction: string; subject: string } {
+  if (!hasAuthority(message)) return { instruction: "", subject: "" };
   const subject = stripHiddenCharacters(own_subject).text.trim();
-  return { trusted: true, instruction: new_text.trim() || subject, subject };
+  return { instruction: new_text.trim() || subject, subject };
+}
+
+function hasAuthority({ authority }: MessageRow): boolean {
+  return authority === "owner" || authority === "listed";
+}
+
+/** What of a mail is material and no instruction, the `texts` of its files included. */
+export function materialOf(message: MessageRow, outcome: ParseOutcome, texts: string[] = []): string {
+  const head = { subject: message.subject ?? "", sender: message.sender };
+  if (!outcome.ok) return describe({ ...head, parts: [outcome.text] });
+  const { new_text, rest_text } = outcome.mail;
+  return describe({ ...head, parts: [...(hasAuthority(message) ? [] : [new_text]), rest_text, ...texts] });
 }
 
 /** Whether the sender wrote the subject; of a mail that belongs to another one, only if nothing speaks against it. */

@@ -16,6 +16,7 @@ import {
   replyTarget,
 } from "../mail/compose.ts";
 import { type DkimKeys, signMail } from "../mail/dkim.ts";
+import { serviceKeys } from "../mail/dkim-keys.ts";
 import { mailboxes, type MailHeaders, messageIds } from "../mail/headers.ts";
 import type { LinkGuard } from "../mail/markdown.ts";
 import { newMessageId, sendLater } from "../mail/outgoing.ts";
@@ -119,7 +120,7 @@ async function authorOf(app: App, inbox: InboxRow): Promise<{ inbox: InboxRow; k
   const keys = await signingKeys(app, inbox.domain);
   if (keys) return { inbox, keys };
   const [moved = inbox] = await inboxById(app.db, { id: inbox.id });
-  return { inbox: { ...moved, domain: app.config.smtp.domain }, keys: app.dkim };
+  return { inbox: { ...moved, domain: app.config.smtp.domain }, keys: await serviceKeys(app) };
 }
 
 /** Where the answer goes. Reply-To counts only in a mail that is as its author sent it. */

@@ -8,6 +8,7 @@ import { prepared } from "../db/prepared.ts";
 import type { InboxRow, MessageRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
 import { finishJob, type Job, postponeJob } from "../jobs/queue.ts";
+import { deadline } from "../lib/deadline.ts";
 import { closeRun, type Ending, type Run } from "./close.ts";
 import { readInput } from "./input.ts";
 import { type StepDraft, toSteps, warning } from "./steps.ts";
@@ -42,10 +43,10 @@ export async function routeNow(app: App, job: Job<"route_message">, signal: Abor
   if ("state" in connection) return closeRun(app, run, connection);
   if (settings.dry_run) return closeRun(app, run, planOf(asked, connection));
   if (settings.fresh) run.message = await beginAnew(app, found);
-  const cap = AbortSignal.timeout(app.config.routing.hard_cap_seconds * 1_000);
-  const answer = await work(app, run, { asked, connection, signal: AbortSignal.any([signal, cap]) });
+  using cap = deadline(signal, app.config.routing.hard_cap_seconds * 1_000);
+  const answer = await work(app, run, { asked, connection, signal: cap.signal });
   if (signal.aborted && !answer.ok) throw signal.reason;
-  if (!answer.ok && mayRetry(job, answer) && !cap.aborted) return retryLater(app, job, answer);
+  if (!answer.ok && mayRetry(job, answer) && !cap.signal.aborted) return retryLater(app, job, answer);
   await closeRun(app, run, endingOf(answer));
 }
 
@@ -57,6 +58,16 @@ function journalOf({ attempts, failures }: Job, { targets }: Understanding): Run
 /** Ends a message whose job cannot be finished, in the transaction that buries the job. */
 export function giveUpRouting(app: App, tx: Db, job: Job<"route_message">): Promise<void> {
   return failMessage(app, tx, job, { reason: "internal", error: BROKEN });
+}
+
+/** The operator takes a message out of the queue, for this reason. */
+export function dropRouting(
+  app: App,
+  tx: Db,
+  job: Pick<Job<"route_message">, "payload">,
+  error: string,
+): Promise<void> {
+  return failMessage(app, tx, job, { reason: "dropped", error });
 }
 
 const BROKEN =
@@ -105,7 +116,8 @@ const inboxAndOwner = prepared((db, key: { id: string }) =>
     .innerJoin("users", "users.id", "inboxes.user_id")
     .selectAll("inboxes")
     .select("users.email as owner_email")
-    .where("inboxes.id", "=", key.id),
+    .where("inboxes.id", "=", key.id)
+    .where("users.deleted_at", "is", null),
 );
 
 const messageById = prepared((db, key: { id: string }) =>
@@ -126,7 +138,7 @@ async function endWithoutInbox(app: App, job: Job<"route_message">): Promise<voi
 async function failMessage(
   app: App,
   tx: Db,
-  job: Job<"route_message">,
+  job: Pick<Job<"route_message">, "payload">,
   failure: { reason: string; error: string },
 ): Promise<void> {
   const [message] = await messageById(tx, { id: job.payload.message_id });
@@ -191,7 +203,7 @@ function mayRetry(job: Job, answer: Failure): boolean {
 
 async function retryLater(app: App, job: Job, answer: Failure): Promise<void> {
   const seconds = answer.retry_after_seconds ?? RETRY_SECONDS;
-  app.log.info({ job_id: job.id, code: answer.code, seconds }, "the model will be asked again");
+  app.log.info({ code: answer.code, seconds }, "the model will be asked again");
   await app.write((tx) => postponeJob(tx, job, { run_at: app.now() + seconds, error: answer.message }));
   app.worker?.wake(job.kind);
 }

@@ -1,22 +1,30 @@
 import type { AddressInfo } from "node:net";
-import { domainToASCII } from "node:url";
 import { SMTPServer, type SMTPServerOptions, type SMTPServerSession } from "smtp-server";
 import type { App } from "../app.ts";
 import { splitListen } from "../config-forms.ts";
-import { isOwnDomain } from "../domains/domains.ts";
-import { splitAddress } from "../inboxes/addresses.ts";
+import { isStorageFault } from "../db/storage-faults.ts";
+import { withLogFields } from "../log.ts";
 import { listenFault } from "../lib/start-faults.ts";
 import { messageOf } from "../errors.ts";
 import {
   type Delivery,
-  findRecipient,
   receiveMail,
   type Reception,
   type Recipient,
   refuseOversize,
 } from "../messages/receive.ts";
-import { loadCertificate } from "./certificate.ts";
+import { createPeerCount } from "./peers.ts";
+import { acceptProxies } from "./proxy.ts";
 import { createMailReader } from "./read-mail.ts";
+import { lookUp, withAsciiDomain } from "./recipients.ts";
+import {
+  createVisits,
+  refuseListed,
+  refuseOverMails,
+  refuseOverUnknown,
+  type Turned,
+  type Visit,
+} from "./visits.ts";
 
 /** RFC 5321 §4.5.3.1.8 asks for at least 100. */
 const MAX_RECIPIENTS = 100;
@@ -36,6 +44,7 @@ export async function startSmtp(app: App): Promise<SmtpDoor> {
   if (!listen) return { address: null, [Symbol.asyncDispose]: () => Promise.resolve() };
   const server = new SMTPServer({ ...(await serverOptions(app)), ...handlers(app) });
   server.on("error", (error) => app.log.debug({ err: messageOf(error) }, "SMTP connection ended badly"));
+  const proxies = app.config.smtp.proxy_protocol.length > 0 ? acceptProxies(app, server) : undefined;
   await new Promise<void>((resolve, reject) => {
     const { listen: value } = app.config.smtp;
     server.server.once("error", (error) =>
@@ -44,9 +53,14 @@ export async function startSmtp(app: App): Promise<SmtpDoor> {
     server.listen(listen.port, listen.host, () => resolve());
   });
   const { address, port, family } = server.server.address() as AddressInfo;
+  const forget = app.certificates.onSwap(({ cert, key }) => server.updateSecureContext({ cert, key }));
   return {
     address: family === "IPv6" ? `[${address}]:${port}` : `${address}:${port}`,
-    [Symbol.asyncDispose]: () => new Promise((resolve) => server.close(() => resolve())),
+    [Symbol.asyncDispose]: () => {
+      forget();
+      proxies?.[Symbol.dispose]();
+      return new Promise((resolve) => server.close(() => resolve()));
+    },
   };
 }
 
@@ -57,8 +71,10 @@ type PatchedOptions = SMTPServerOptions & {
 
 async function serverOptions(app: App): Promise<PatchedOptions> {
   const { smtp } = app.config;
+  const { cert, key } = await app.certificates.current();
   return {
-    ...(await loadCertificate(app.config)),
+    cert,
+    key,
     name: smtp.hostname,
     banner: "Mailwright",
     heloResponse: "%s at your service",
@@ -79,60 +95,69 @@ async function serverOptions(app: App): Promise<PatchedOptions> {
 }
 
 function handlers(app: App): SMTPServerOptions {
-  const perAddress = new Map<string, number>();
-  const recipientsOf = new Map<string, Map<string, Recipient>>();
-  const limit = app.config.smtp.max_connections_per_address;
-  const readMail = createMailReader(app.config.smtp.max_message_bytes);
+  const visits = createVisits(app);
+  const readMail = createMailReader(app.config.smtp.max_message_bytes, (reason) => {
+    app.metrics.count("mailwright_mails_refused_total", { reason });
+    app.log.info({ reason }, "mail put off");
+  });
+  const countPeer = createPeerCount(app);
   return {
-    onConnect(session, callback) {
-      const open = (perAddress.get(session.remoteAddress) ?? 0) + 1;
-      perAddress.set(session.remoteAddress, open);
-      recipientsOf.set(session.id, new Map());
-      callback(
-        open > limit
-          ? refusal(
-              421,
-              "4.7.0",
-              `Too many connections from ${session.remoteAddress}; please try again later`,
-            )
-          : undefined,
-      );
+    onConnect({ id, remoteAddress }, callback) {
+      const turned = visits.begin(id, remoteAddress);
+      if (turned) app.metrics.count("mailwright_mails_refused_total", { reason: "too_many_connections" });
+      callback(turned && refusal(turned));
     },
-    onClose(session) {
-      // One that left before its greeting was never counted.
-      if (!recipientsOf.delete(session.id)) return;
-      const left = (perAddress.get(session.remoteAddress) ?? 1) - 1;
-      if (left > 0) perAddress.set(session.remoteAddress, left);
-      else perAddress.delete(session.remoteAddress);
+    onClose: ({ id, remoteAddress }) => visits.end(id, remoteAddress),
+    onMailFrom(_, { id, remoteAddress }, callback) {
+      const visit = visits.of(id);
+      const turned = visit && refuseOverMails(app, visit, remoteAddress);
+      if (turned) app.metrics.count("mailwright_mails_refused_total", { reason: "rate_limited" });
+      callback(turned && refusal(turned));
     },
-    async onRcptTo({ address }, session, callback) {
-      callback(await admit(app, withAsciiDomain(address), recipientsOf.get(session.id)));
-    },
-    async onData(stream, session, callback) {
-      const delivery = envelopeOf(session, recipientsOf.get(session.id));
-      const { code, enhanced, text } = await readMail(stream, (raw) =>
-        raw === null ? refuseOversize(app, delivery) : receiveMail(app, { ...delivery, raw }),
-      ).catch((error: unknown) => localFault(app, error));
-      callback(code === 250 ? null : refusal(code, enhanced, text), text);
-    },
+    onRcptTo: ({ address }, session, callback) =>
+      withLogFields({ session: session.id }, async () => {
+        const turned = await admit(app, withAsciiDomain(address), session, visits.of(session.id)).catch(
+          (error: unknown) => localFault(app, error),
+        );
+        callback(turned && refusal(turned));
+      }),
+    onData: (stream, session, callback) =>
+      withLogFields({ session: session.id }, async () => {
+        countPeer(session.remoteAddress);
+        const delivery = envelopeOf(session, visits.of(session.id)?.recipients);
+        const answer = await readMail(stream, (raw) =>
+          timed(app, raw === null ? refuseOversize(app, delivery) : receiveMail(app, { ...delivery, raw })),
+        ).catch((error: unknown) => localFault(app, error));
+        callback(answer.code === 250 ? null : refusal(answer), answer.text);
+        if (answer.code === 250)
+          app.log.info({ from: delivery.mail_from, peer: delivery.remote_address }, "mail accepted");
+      }),
   };
 }
 
-/** Null for a recipient of ours, which is noted among the session's own; else its refusal. */
+async function timed(app: App, work: Promise<Reception>): Promise<Reception> {
+  const began = performance.now();
+  const answer = await work;
+  const refused = answer.code < 500 ? "put_off" : "refused";
+  const outcome = answer.code === 250 ? "accepted" : refused;
+  app.metrics.time("mailwright_accept_seconds", { outcome }, (performance.now() - began) / 1_000);
+  return answer;
+}
+
+/** Undefined for a recipient of ours, which is noted among the session's own; else why not. */
 async function admit(
   app: App,
   address: string,
-  recipients: Map<string, Recipient> | undefined,
-): Promise<Error | null> {
-  try {
-    const recipient = await findRecipient(app, address);
-    if (!recipient) return await unknownRecipient(app, address);
-    recipients?.set(address.toLowerCase(), recipient);
-    return null;
-  } catch (error) {
-    const { code, enhanced, text } = localFault(app, error);
-    return refusal(code, enhanced, text);
-  }
+  { remoteAddress }: SMTPServerSession,
+  visit: Visit | undefined,
+): Promise<Turned | undefined> {
+  const answer = await lookUp(app, address);
+  if (!visit) return undefined;
+  if (!("address" in answer)) return refuseOverUnknown(visit) ?? answer;
+  const listed = visit.listing && !answer.role ? await refuseListed(visit.listing, remoteAddress) : undefined;
+  if (listed) app.metrics.count("mailwright_mails_refused_total", { reason: "block_list" });
+  else visit.recipients.set(address.toLowerCase(), answer);
+  return listed;
 }
 
 /** The envelope of a session with the inboxes that its recipients name. */
@@ -151,31 +176,19 @@ function envelopeOf(
   };
 }
 
-/** Everywhere else domains have A-labels; the library writes `xn--…` as what it stands for (RFC 6531 §3.3 allows both). */
-function withAsciiDomain(address: string): string {
-  const at = address.lastIndexOf("@") + 1;
-  return /[^\0-\x7f]/.test(address.slice(at))
-    ? address.slice(0, at) + domainToASCII(address.slice(at))
-    : address;
-}
-
-async function unknownRecipient(app: App, address: string): Promise<Error> {
-  return (await isOwnDomain(app, splitAddress(address).domain))
-    ? refusal(550, "5.1.1", "There is no such address here")
-    : refusal(550, "5.7.1", "This server takes mail for its own addresses only");
-}
-
 /** The database or the disk said no: the client keeps the mail and tries again. */
 function localFault(app: App, error: unknown): Reception {
   // A client that left in the middle of its mail is no fault of ours, and hears no answer.
-  if ((error as NodeJS.ErrnoException).code !== "ECONNECTION")
+  // The database says itself, once, what is wrong with its disk.
+  if ((error as NodeJS.ErrnoException).code !== "ECONNECTION" && !isStorageFault(error))
     app.log.error({ err: error }, "a mail could not be taken; the sender was asked to try again");
+  app.metrics.count("mailwright_mails_refused_total", { reason: "storage" });
   const text = "The mail cannot be stored right now; please try again later";
   return { code: 451, enhanced: "4.3.0", text };
 }
 
-function refusal(responseCode: number, enhancedCode: string, text: string): Error {
+function refusal({ code, enhanced, text }: Turned): Error {
   // RFC 5321 §4.2: the text of a reply is ASCII, and some of ours repeat what the mail said.
   const ascii = text.replaceAll(/[^\x20-\x7e]/g, "?");
-  return Object.assign(new Error(ascii), { responseCode, enhancedCode });
+  return Object.assign(new Error(ascii), { responseCode: code, enhancedCode: enhanced });
 }

@@ -1,4 +1,5 @@
 import type { SMTPServerDataStream } from "smtp-server";
+import { createArrivals } from "../lib/arrivals.ts";
 import type { Reception } from "../messages/receive.ts";
 
 /** One mail from DATA to its end, however slowly it trickles in (RFC 5321 §4.5.3.2.5). */
@@ -12,44 +13,22 @@ export type MailReader = (
   take: (raw: Buffer | null) => Promise<Reception>,
 ) => Promise<Reception>;
 
-interface Arriving {
-  chunks: Buffer[];
-  bytes: number;
-  /** It was the largest when memory ran out; the rest of it is read away. */
-  dropped: boolean;
-}
-
-/** Together its mails hold no more than `LARGEST_AT_ONCE` of the largest size; the largest has to go first. */
-export function createMailReader(max_message_bytes: number): MailReader {
-  const budget = LARGEST_AT_ONCE * max_message_bytes;
-  const arriving = new Set<Arriving>();
-  let held = 0;
-  const drop = (mail: Arriving): void => {
-    held -= mail.bytes;
-    Object.assign(mail, { chunks: [], bytes: 0, dropped: true });
-  };
-  const keep = (mail: Arriving, chunk: Buffer): void => {
-    mail.chunks.push(chunk);
-    mail.bytes += chunk.byteLength;
-    held += chunk.byteLength;
-    if (held > budget) drop([...arriving].reduce((most, other) => (other.bytes > most.bytes ? other : most)));
-  };
+/** Together its mails hold no more than `LARGEST_AT_ONCE` of the largest size. `onPutOff` hears why one was not read. */
+export function createMailReader(
+  max_message_bytes: number,
+  onPutOff: (reason: "too_slow" | "crowded") => void,
+): MailReader {
+  const begin = createArrivals(LARGEST_AT_ONCE * max_message_bytes);
   return async (stream, take) => {
-    const mail: Arriving = { chunks: [], bytes: 0, dropped: false };
-    arriving.add(mail);
-    try {
-      const inTime = await readWithin(DATA_MS, stream, (chunk) => {
-        if (stream.sizeExceeded) drop(mail);
-        else if (!mail.dropped) keep(mail, chunk);
-      });
-      arriving.delete(mail);
-      if (!inTime) return TOO_SLOW;
-      if (stream.sizeExceeded) return await take(null);
-      return mail.dropped ? CROWDED : await take(Buffer.concat(mail.chunks));
-    } finally {
-      arriving.delete(mail);
-      drop(mail);
-    }
+    using mail = begin();
+    const inTime = await readWithin(DATA_MS, stream, (chunk) => {
+      if (stream.sizeExceeded) mail.drop();
+      else mail.keep(chunk);
+    });
+    if (inTime && stream.sizeExceeded) return take(null);
+    if (inTime && !mail.dropped) return take(mail.take());
+    onPutOff(inTime ? "crowded" : "too_slow");
+    return inTime ? CROWDED : TOO_SLOW;
   };
 }
 

@@ -1,7 +1,7 @@
 import type { App } from "../app.ts";
 import type { EventRow, WebhookEndpointRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
-import { BadAnswerError, type HttpAnswer } from "../lib/http-answer.ts";
+import type { HttpAnswer } from "../lib/poster.ts";
 import { networkFault, retryAfterSeconds } from "../lib/responses.ts";
 import { secretsOf, sign } from "./secrets.ts";
 
@@ -43,14 +43,21 @@ export interface AttemptOutcome {
 
 /** POSTs an event to an endpoint, signed for this moment. Whatever goes wrong on the way is an outcome. */
 export async function attemptOnce(app: App, work: Attempt): Promise<AttemptOutcome> {
-  const { endpoint, event, attempt, secrets = openForAttempts(app, endpoint) } = work;
+  const made = await attempt(app, work);
+  const outcome = made.delivered ? "delivered" : "failed";
+  app.metrics.time("mailwright_webhook_seconds", { outcome }, made.duration_ms / 1_000);
+  return made;
+}
+
+async function attempt(app: App, work: Attempt): Promise<AttemptOutcome> {
+  const { endpoint, event, attempt: number, secrets = openForAttempts(app, endpoint) } = work;
   if (secrets === null) return { ...NO_ANSWER, error: "secret_unreadable", duration_ms: 0 };
   const started = performance.now();
   const took = (): number => Math.round(performance.now() - started);
   try {
     const answer = await app.poster.post({
       url: endpoint.url,
-      headers: sign(secrets, { ...event, timestamp: app.now(), attempt }),
+      headers: sign(secrets, { ...event, timestamp: app.now(), attempt: number }),
       body: event.body,
       timeout_ms: app.config.webhooks.timeout_seconds * 1_000,
       connect_ms: CONNECT_MS,
@@ -59,7 +66,7 @@ export async function attemptOnce(app: App, work: Attempt): Promise<AttemptOutco
     return { ...outcomeOf(answer), duration_ms: took() };
   } catch (error) {
     const fault = networkFault(error);
-    if (fault === null && !(error instanceof BadAnswerError))
+    if (fault === null)
       app.log.error({ endpoint_id: endpoint.id, err: error }, "a webhook could not be sent");
     return { ...NO_ANSWER, error: FAULTS[fault?.code ?? ""] ?? "connection", duration_ms: took() };
   }
@@ -79,16 +86,12 @@ export function openForAttempts(app: App, endpoint: AttemptEndpoint): string[] |
 
 function outcomeOf({ status, headers, body }: HttpAnswer): Omit<AttemptOutcome, "duration_ms"> {
   const delivered = status >= 200 && status < 300;
-  const wait = headers.get("retry-after");
   return {
     delivered,
     response_status: status,
     response_body: shownBody(body),
     error: delivered ? null : `http_${status}`,
-    retry_after:
-      WAIT_STATUSES.has(status) && wait !== undefined
-        ? retryAfterSeconds(new Headers({ "retry-after": wait }))
-        : null,
+    retry_after: WAIT_STATUSES.has(status) ? retryAfterSeconds(headers) : null,
   };
 }
 

@@ -8,54 +8,104 @@ import type { AttemptOutcome } from "./attempt.ts";
 const REDO_SECONDS = 15;
 const JITTER = 0.1;
 
-/** A delivery of which an attempt is due, or being made. */
-export interface Due extends Pick<WebhookDeliveryRow, "id" | "attempts" | "last_attempt_at"> {
+/** A delivery of which an attempt is due. */
+interface Due extends Pick<WebhookDeliveryRow, "id" | "attempts" | "last_attempt_at"> {
   event_id: EventRow["id"];
   type: EventRow["type"];
   body: string;
+  /** Bytes of the body. */
+  size: number;
   livemode: number;
 }
 
+/**
+ * A delivery with its attempt counted. Its owner may have it sent anew in the middle of that, and then the outcome means
+ * nothing: `attempt` and `claimed_at` tell which attempt the row speaks of.
+ */
+export interface Claim extends Due {
+  /** From 1. */
+  attempt: number;
+  claimed_at: number;
+  /** It was claimed again since, perhaps in the same second. */
+  superseded: boolean;
+}
+
 export interface Made {
-  due: Due;
+  claim: Claim;
   outcome: AttemptOutcome;
 }
 
-/** Takes up to `limit` deliveries that are due, each with its attempt counted: from now on it counts, whatever happens. */
+/** How many deliveries may be claimed, and how many bytes they may have; the first one may, when `at_least` is 1. */
+interface Room {
+  limit: number;
+  bytes: number;
+  at_least: 0 | 1;
+}
+
+/** Takes deliveries that are due, each with its attempt counted: from now on it counts, whatever happens. */
 export async function claimDue(
   app: App,
   tx: Db,
-  { endpoint, limit }: { endpoint: WebhookEndpointRow; limit: number },
-): Promise<Due[]> {
-  const key = { endpoint_id: endpoint.id, now: app.now(), limit };
+  { endpoint, room }: { endpoint: WebhookEndpointRow; room: Room },
+): Promise<Claim[]> {
+  const all = { endpoint_id: endpoint.id, now: app.now(), limit: room.limit };
+  const sizes = await dueSizes(tx, all);
+  const key = { ...all, limit: countFitting(sizes, room) };
+  if (key.limit === 0) return [];
   const due = await dueDeliveries(tx, key);
-  if (due.length === 0) return due;
   const redo = key.now + app.config.webhooks.timeout_seconds + REDO_SECONDS;
-  await beginAttempts(tx, { ...key, redo, max: attemptsOf(app), url: endpoint.url });
-  for (const one of due) one.attempts = Math.min(one.attempts + 1, attemptsOf(app));
-  return due;
+  const max = attemptsOf(app);
+  await beginAttempts(tx, { ...key, redo, max, url: endpoint.url });
+  return due.map((one) =>
+    Object.assign(one, {
+      attempt: Math.min(one.attempts + 1, max),
+      claimed_at: key.now,
+      superseded: false,
+    }),
+  );
 }
 
 /** Gives back a delivery whose attempt was not begun after all. */
-export async function giveBack(app: App, tx: Db, { id, attempts, last_attempt_at }: Due): Promise<void> {
-  await undoBegin(tx, { id, attempts: attempts - 1, last_attempt_at, now: app.now() });
+export async function giveBack(app: App, tx: Db, claim: Claim): Promise<void> {
+  const { id, attempt, claimed_at, attempts, last_attempt_at } = claim;
+  await undoBegin(tx, { id, attempt, claimed_at, attempts, last_attempt_at, now: app.now() });
 }
 
-export async function recordOutcome(app: App, tx: Db, made: Made): Promise<void> {
+/** Gives whether it counts. Nothing does once the delivery is sent anew; of one that was called off, a success does. */
+export async function recordOutcome(app: App, tx: Db, made: Made): Promise<boolean> {
+  const { id, attempt, claimed_at, superseded } = made.claim;
+  if (superseded) return false;
   const { delivered, response_status, response_body, error, duration_ms } = made.outcome;
-  const columns = { id: made.due.id, response_status, response_body, error, duration_ms };
-  if (delivered) await markDelivered(tx, { ...columns, delivered_at: app.now() });
-  else
-    await markFailed(tx, {
-      ...columns,
-      status: isExhausted(app, made) ? "failed" : "pending",
-      next_attempt_at: isExhausted(app, made) ? null : nextAttempt(app, made),
-    });
+  const columns = { id, attempt, claimed_at, response_status, response_body, error, duration_ms };
+  const recorded = delivered
+    ? await markDelivered(tx, { ...columns, delivered_at: app.now() })
+    : await markFailed(tx, {
+        ...columns,
+        status: isExhausted(app, made) ? "failed" : "pending",
+        next_attempt_at: isExhausted(app, made) ? null : nextAttempt(app, made),
+      });
+  return recorded.length > 0;
+}
+
+/** Ends what has no attempt left, and of whose last one nothing is known. */
+export async function failInterrupted(app: App, tx: Db, endpoint_id: string): Promise<void> {
+  await tx
+    .updateTable("webhook_deliveries")
+    .set({ status: "failed", error: "interrupted", next_attempt_at: null })
+    .where("endpoint_id", "=", endpoint_id)
+    .where("status", "=", "pending")
+    .where("attempts", ">=", attemptsOf(app))
+    .execute();
 }
 
 /** Whether a failed attempt was the last one. */
-export function isExhausted(app: App, { due, outcome }: Made): boolean {
-  return !outcome.delivered && due.attempts >= attemptsOf(app);
+export function isExhausted(app: App, { claim, outcome }: Made): boolean {
+  return !outcome.delivered && claim.attempt >= attemptsOf(app);
+}
+
+/** When a delivery that is queued now is tried first. */
+export function firstAttempt(app: App): number {
+  return app.now() + Math.round(app.config.webhooks.backoff[0] ?? 0);
 }
 
 /** When the next attempt at an endpoint falls due; null when none waits. */
@@ -69,10 +119,16 @@ function attemptsOf(app: App): number {
 }
 
 /** Spread a little, so that what failed together does not come back together. */
-function nextAttempt(app: App, { due, outcome }: Made): number {
-  const wait = app.config.webhooks.backoff[due.attempts] ?? 0;
+function nextAttempt(app: App, { claim, outcome }: Made): number {
+  const wait = app.config.webhooks.backoff[claim.attempt] ?? 0;
   const spread = Math.round(wait * (1 - JITTER + 2 * JITTER * Math.random()));
   return app.now() + Math.max(spread, outcome.retry_after ?? 0);
+}
+
+function countFitting(due: { size: number }[], { bytes, at_least }: Room): number {
+  let sum = 0;
+  const over = due.findIndex(({ size }) => (sum += size) > bytes);
+  return over < 0 ? due.length : Math.max(at_least, over);
 }
 
 interface DueKey {
@@ -81,19 +137,26 @@ interface DueKey {
   limit: number;
 }
 
+const dueSizes = prepared((db, key: DueKey) => dueWithEvent(db, key));
+
 const dueDeliveries = prepared((db, key: DueKey) =>
-  dueOf(db, key)
-    .innerJoin("events as event", "event.id", "delivery.event_id")
-    .select([
-      "delivery.id",
-      "delivery.attempts",
-      "delivery.last_attempt_at",
-      "delivery.event_id",
-      "event.type",
-      "event.body",
-      "event.livemode",
-    ]),
+  dueWithEvent(db, key).select([
+    "delivery.id",
+    "delivery.attempts",
+    "delivery.last_attempt_at",
+    "delivery.event_id",
+    "event.type",
+    "event.body",
+    "event.livemode",
+  ]),
 );
+
+/** The size alone does not read the body. */
+function dueWithEvent(db: Db, key: DueKey) {
+  return dueOf(db, key)
+    .innerJoin("events as event", "event.id", "delivery.event_id")
+    .select(({ fn }) => fn<number>("octet_length", ["event.body"]).as("size"));
+}
 
 /** All that are due, in one statement; the same ones that were read, for it is the same transaction. */
 const beginAttempts = prepared((db, begin: DueKey & { redo: number; max: number; url: string }) =>
@@ -119,8 +182,10 @@ function dueOf(db: Db, key: DueKey) {
     .limit(key.limit);
 }
 
+type Claimed = Pick<Claim, "id" | "attempt" | "claimed_at">;
+
 const undoBegin = prepared(
-  (db, undo: { id: string; attempts: number; last_attempt_at: number | null; now: number }) =>
+  (db, undo: Claimed & Pick<Due, "attempts" | "last_attempt_at"> & { now: number }) =>
     db
       .updateTable("webhook_deliveries")
       .set({
@@ -129,13 +194,13 @@ const undoBegin = prepared(
         next_attempt_at: undo.now,
       })
       .where("id", "=", undo.id)
+      .where("attempts", "=", undo.attempt)
+      .where("last_attempt_at", "=", undo.claimed_at)
       .where("status", "=", "pending"),
 );
 
-type Recorded = Pick<
-  WebhookDeliveryRow,
-  "id" | "response_status" | "response_body" | "error" | "duration_ms"
->;
+type Recorded = Claimed &
+  Pick<WebhookDeliveryRow, "response_status" | "response_body" | "error" | "duration_ms">;
 
 const markDelivered = prepared((db, row: Recorded & { delivered_at: number }) =>
   db
@@ -149,7 +214,10 @@ const markDelivered = prepared((db, row: Recorded & { delivered_at: number }) =>
       next_attempt_at: null,
       delivered_at: row.delivered_at,
     })
-    .where("id", "=", row.id),
+    .where("id", "=", row.id)
+    .where("attempts", "=", row.attempt)
+    .where("last_attempt_at", "=", row.claimed_at)
+    .returning("id"),
 );
 
 /** What was called off meanwhile stays so. */
@@ -165,7 +233,10 @@ const markFailed = prepared((db, row: Recorded & Pick<WebhookDeliveryRow, "statu
       next_attempt_at: row.next_attempt_at,
     })
     .where("id", "=", row.id)
-    .where("status", "=", "pending"),
+    .where("attempts", "=", row.attempt)
+    .where("last_attempt_at", "=", row.claimed_at)
+    .where("status", "=", "pending")
+    .returning("id"),
 );
 
 const earliestPending = prepared((db, key: { endpoint_id: string }) =>

@@ -7,37 +7,43 @@ import { writeOutcome } from "../jobs/run-job.ts";
 import { attemptOnce, openForAttempts } from "./attempt.ts";
 import {
   claimDue,
-  type Due,
+  type Claim,
   earliestDue,
+  failInterrupted,
   giveBack,
   isExhausted,
   type Made,
   recordOutcome,
 } from "./attempts.ts";
-import { countEndings, type Ending, type Notice, noticeFor } from "./disable.ts";
+import { countEndings, type Ending, type Notices, noticesFor } from "./disable.ts";
+import { attemptLater } from "./fan-out.ts";
 import { failPending } from "./pending.ts";
 
 /** Attempts at one endpoint at the same time. */
 const LANES = 5;
 /** Deliveries that an endpoint that answers fast is given in one turn; one that does not gets as many as there are lanes. */
 const MAX_TURN = 50;
+/** Of the bodies that one endpoint has in hand: whoever makes long ones must not fill the memory with them. */
+const MAX_BYTES = 2_000_000;
 /** So much more is claimed after a turn in which all was answered in time. */
 const RAMP = 4;
 /** How long a turn waits for its attempts before it writes down what is there, and looks for what else is due. */
 const TURN_MS = 1_000;
 /** Then the job starts anew, well before its lease ends. */
 const RUN_SECONDS = 300;
+/** After a job that was given up, the first one of its endpoint: what ends the server then does so less often. */
+const PAUSE_SECONDS = 3_600;
 
 /** What a job has in hand. */
 interface Line {
   /** Claimed, but not begun. */
-  waiting: Due[];
-  in_flight: number;
+  waiting: Claim[];
+  in_flight: Set<Claim>;
   /** Made, but not written down. */
   made: Made[];
   /** How many to claim next. */
   size: number;
-  make: (due: Due) => Promise<Made["outcome"]>;
+  make: (claim: Claim) => Promise<Made["outcome"]>;
   /** Called when nothing is in hand any more. */
   idle: () => void;
 }
@@ -52,87 +58,105 @@ export async function deliverNow(app: App, job: Job<"deliver_webhooks">, signal:
   const until = app.steadyNow() + RUN_SECONDS;
   const line: Line = {
     waiting: [],
-    in_flight: 0,
+    in_flight: new Set(),
     made: [],
     size: LANES,
     make: () => Promise.reject(new Error("No delivery was claimed")),
     idle: () => undefined,
   };
   for (;;) {
-    const hand = { ...line, may_claim: !signal.aborted && app.steadyNow() < until };
+    const may_claim = !signal.aborted && app.worker?.isStopping() !== true && app.steadyNow() < until;
     // What is still on its way when the server stops is made again later.
-    if (signal.aborted) hand.in_flight = 0;
+    const in_flight = signal.aborted ? [] : [...line.in_flight];
+    const hand = { ...line, may_claim, in_flight };
     line.waiting = [];
     line.made = [];
-    const notice = await noticeFor(app, endpoint_id, endingsOf(app, hand.made));
-    const turn = await writeOutcome(app, signal, (tx) => takeTurn(app, tx, { job, hand, notice }));
+    const notices = await noticesFor(app, endpoint_id, endingsOf(app, hand.made));
+    const turn = await writeOutcome(app, signal, (tx) => takeTurn(app, tx, { job, hand, notices }));
     if (turn === null) return;
-    line.waiting = turn.due;
-    if (turn.due.length > 0) line.make = attemptsAt(app, turn.endpoint);
+    line.waiting = turn.claims;
+    if (turn.claims.length > 0) line.make = attemptsAt(app, turn.endpoint);
+    const claimed = new Set(turn.claims.map(({ id }) => id));
+    const before = [...line.in_flight, ...line.made.map(({ claim }) => claim)];
+    for (const claim of before) claim.superseded ||= claimed.has(claim.id);
     const isMoreDue = async () => ((await earliestDue(app.db, endpoint_id)) ?? Infinity) <= app.now();
     await attemptAll(line, signal, isMoreDue);
   }
 }
 
+/** Its deliveries are not given up with it, but for those whose attempts are used up. */
+export async function giveUpDelivering(app: App, tx: Db, job: Job<"deliver_webhooks">): Promise<void> {
+  const [endpoint] = await endpointById(tx, { id: job.payload.endpoint_id });
+  if (!endpoint) return;
+  await failInterrupted(app, tx, endpoint.id);
+  const next_at = await earliestDue(tx, endpoint.id);
+  if (next_at !== null) await attemptLater(app, tx, endpoint, Math.max(next_at, app.now() + PAUSE_SECONDS));
+}
+
 /** The secrets are opened once for all of them. */
 function attemptsAt(app: App, endpoint: WebhookEndpointRow): Line["make"] {
   const secrets = openForAttempts(app, endpoint);
-  return ({ event_id: id, type, body, attempts }) =>
-    attemptOnce(app, { endpoint, secrets, event: { id, type, body }, attempt: attempts });
+  return ({ event_id: id, type, body, attempt }) =>
+    attemptOnce(app, { endpoint, secrets, event: { id, type, body }, attempt });
 }
 
-interface Hand extends Pick<Line, "waiting" | "in_flight" | "made" | "size"> {
+interface Hand extends Pick<Line, "waiting" | "made" | "size"> {
   may_claim: boolean;
+  in_flight: Claim[];
 }
 
 /** Null when the job has ended, or has been put back. */
 async function takeTurn(
   app: App,
   tx: Db,
-  { job, hand, notice }: { job: Job<"deliver_webhooks">; hand: Hand; notice: Notice | undefined },
-): Promise<{ endpoint: WebhookEndpointRow; due: Due[] } | null> {
+  { job, hand, notices }: { job: Job<"deliver_webhooks">; hand: Hand; notices: Notices },
+): Promise<{ endpoint: WebhookEndpointRow; claims: Claim[] } | null> {
   const [endpoint] = await endpointById(tx, { id: job.payload.endpoint_id });
   if (!endpoint) {
     await finishJob(tx, job);
     return null;
   }
-  for (const made of hand.made) await recordOutcome(app, tx, made);
-  for (const due of hand.waiting) await giveBack(app, tx, due);
-  const disabled = await countEndings(app, tx, endpoint, { endings: endingsOf(app, hand.made), notice });
-  const due = await nextDue(app, tx, { endpoint: disabled ? { ...endpoint, enabled: 0 } : endpoint, hand });
-  if (due.length > 0 || hand.in_flight > 0) return { endpoint, due };
+  const counted: Made[] = [];
+  for (const made of hand.made) if (await recordOutcome(app, tx, made)) counted.push(made);
+  for (const claim of hand.waiting) await giveBack(app, tx, claim);
+  const disabled = await countEndings(app, tx, endpoint, { endings: endingsOf(app, counted), notices });
+  const after = disabled ? { ...endpoint, enabled: 0 } : endpoint;
+  const claims = await claimNext(app, tx, { endpoint: after, hand });
+  if (claims.length > 0 || hand.in_flight.length > 0) return { endpoint, claims };
   const next_at = await earliestDue(tx, endpoint.id);
   await (next_at === null ? finishJob(tx, job) : deferJob(tx, job, Math.max(next_at, app.now())));
   return null;
 }
 
-async function nextDue(
+async function claimNext(
   app: App,
   tx: Db,
   { endpoint, hand }: { endpoint: WebhookEndpointRow; hand: Hand },
-): Promise<Due[]> {
+): Promise<Claim[]> {
   if (endpoint.enabled === 0) await failPending(tx, endpoint.id);
-  const limit = hand.in_flight < LANES ? hand.size : 0;
-  return endpoint.enabled === 1 && hand.may_claim ? claimDue(app, tx, { endpoint, limit }) : [];
+  if (endpoint.enabled === 0 || !hand.may_claim || hand.in_flight.length >= LANES) return [];
+  const bytes = hand.in_flight.reduce((left, { size }) => left - size, MAX_BYTES);
+  const at_least = hand.in_flight.length === 0 ? 1 : 0;
+  return claimDue(app, tx, { endpoint, room: { limit: hand.size, bytes, at_least } });
 }
 
 /** The deliveries that have ended and count: not those that will be tried again, and not the tests. */
 function endingsOf(app: App, made: Made[]): Ending[] {
   return made
-    .filter((one) => one.due.livemode === 1 && (one.outcome.delivered || isExhausted(app, one)))
+    .filter((one) => one.claim.livemode === 1 && (one.outcome.delivered || isExhausted(app, one)))
     .map(({ outcome: { delivered, error } }) => ({ delivered, error }));
 }
 
 /** Makes attempts until all are made, or it is time for another turn; what is on its way then goes on. */
 async function attemptAll(line: Line, signal: AbortSignal, isMoreDue: () => Promise<boolean>): Promise<void> {
   const begin = (): void => {
-    for (const due of line.waiting.splice(0, LANES - line.in_flight)) {
-      line.in_flight += 1;
-      void line.make(due).then((outcome) => {
-        line.in_flight -= 1;
-        line.made.push({ due, outcome });
+    for (const claim of line.waiting.splice(0, LANES - line.in_flight.size)) {
+      line.in_flight.add(claim);
+      void line.make(claim).then((outcome) => {
+        line.in_flight.delete(claim);
+        line.made.push({ claim, outcome });
         begin();
-        if (line.in_flight === 0) line.idle();
+        if (line.in_flight.size === 0) line.idle();
       });
     }
   };
@@ -143,13 +167,13 @@ async function attemptAll(line: Line, signal: AbortSignal, isMoreDue: () => Prom
     const base = done ? line.size : line.made.length;
     line.size = Math.max(LANES, Math.min(MAX_TURN, base * RAMP));
     if (done || signal.aborted || line.made.length + line.waiting.length > 0) return;
-    if (line.in_flight < LANES && (await isMoreDue())) return;
+    if (line.in_flight.size < LANES && (await isMoreDue())) return;
   }
 }
 
 /** Whether nothing was in hand any more before a turn's time was up. */
 async function idleWithin(line: Line, signal: AbortSignal): Promise<boolean> {
-  if (line.in_flight === 0) return true;
+  if (line.in_flight.size === 0) return true;
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const timer = setTimeout(() => resolve(false), TURN_MS);
   const stop = (): void => resolve(false);

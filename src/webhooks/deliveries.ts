@@ -1,11 +1,13 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
-import type { EventRow, UserRow, WebhookDeliveryRow, WebhookEndpointRow } from "../db/schema.ts";
+import type { EventRow, MessageRow, UserRow, WebhookDeliveryRow, WebhookEndpointRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
+import { firstAttempt } from "./attempts.ts";
 import { ownEndpoint } from "./endpoints.ts";
 import { attemptLater } from "./fan-out.ts";
 
 const LISTED_SECONDS = 30 * 86_400;
+const MAX_ABOUT_MESSAGE = 100;
 
 export type DeliveryView = ReturnType<typeof viewDelivery>;
 
@@ -21,6 +23,16 @@ export async function listDeliveries(
   const endpoint = await ownEndpoint(app.db, user, id);
   const rows = await recent(app, app.db, endpoint).orderBy("delivery.id", "desc").limit(limit).execute();
   return rows.map((row) => viewDelivery(app, row));
+}
+
+/** What went to webhooks about a message, newest first; of which endpoint is said as well. */
+export async function deliveriesAbout(app: App, message: Pick<MessageRow, "id">) {
+  const rows = await withEvents(app.db)
+    .where("event.message_id", "=", message.id)
+    .orderBy("delivery.id", "desc")
+    .limit(MAX_ABOUT_MESSAGE)
+    .execute();
+  return rows.map((row) => Object.assign(viewDelivery(app, row), { endpoint_id: row.endpoint_id }));
 }
 
 /** Sends one again, with as many attempts as a new one has. */
@@ -40,7 +52,7 @@ export async function retryDelivery(
       });
     const again = anew(app, endpoint);
     await tx.updateTable("webhook_deliveries").set(again).where("id", "=", row.id).execute();
-    await attemptLater(app, tx, endpoint.id, again.next_attempt_at);
+    await attemptLater(app, tx, endpoint, again.next_attempt_at);
     return viewDelivery(app, { ...row, ...again });
   });
 }
@@ -66,7 +78,7 @@ export async function replayFailed(
       .set(again)
       .where("id", "in", failed)
       .executeTakeFirst();
-    if (numUpdatedRows > 0n) await attemptLater(app, tx, endpoint.id, again.next_attempt_at);
+    if (numUpdatedRows > 0n) await attemptLater(app, tx, endpoint, again.next_attempt_at);
     return { replayed: Number(numUpdatedRows) };
   });
 }
@@ -94,13 +106,17 @@ export function viewDelivery(app: App, row: ShownRow) {
 }
 
 function recent(app: App, db: Db, endpoint: WebhookEndpointRow) {
+  return withEvents(db)
+    .where("delivery.endpoint_id", "=", endpoint.id)
+    .where("delivery.created", ">=", app.now() - LISTED_SECONDS);
+}
+
+function withEvents(db: Db) {
   return db
     .selectFrom("webhook_deliveries as delivery")
     .innerJoin("events as event", "event.id", "delivery.event_id")
     .selectAll("delivery")
-    .select(["event.type as event_type", "event.message_id", "event.livemode"])
-    .where("delivery.endpoint_id", "=", endpoint.id)
-    .where("delivery.created", ">=", app.now() - LISTED_SECONDS);
+    .select(["event.type as event_type", "event.message_id", "event.livemode"]);
 }
 
 function refuseDisabled({ enabled }: WebhookEndpointRow): void {
@@ -121,7 +137,7 @@ function anew(app: App, { url }: WebhookEndpointRow) {
     duration_ms: null,
     url,
     last_attempt_at: null,
-    next_attempt_at: app.now() + (app.config.webhooks.backoff[0] ?? 0),
+    next_attempt_at: firstAttempt(app),
     delivered_at: null,
   } satisfies Partial<WebhookDeliveryRow>;
 }

@@ -13,52 +13,54 @@ export interface Ending {
   error: string | null;
 }
 
+/** What the owner has to be told. */
+type News = "failing" | "disabled";
+
 interface Verdict {
   consecutive_failures: number;
-  /** What the owner has to be told. */
-  news: "failing" | "disabled" | null;
+  news: News[];
 }
 
-export interface Notice {
-  news: Verdict["news"];
-  queue: QueueLetter;
-}
+export type Notices = Partial<Record<News, QueueLetter>>;
 
 /** What deliveries that ended, in their order, mean for an endpoint; `disable_after` of 0 never disables. */
 function judge(before: number, endings: Ending[], disable_after: number): Verdict {
-  const verdict: Verdict = { consecutive_failures: before, news: null };
+  const verdict: Verdict = { consecutive_failures: before, news: [] };
   for (const { delivered } of endings) {
     verdict.consecutive_failures = delivered ? 0 : verdict.consecutive_failures + 1;
-    if (delivered) verdict.news = null;
+    if (delivered) verdict.news = [];
     else if (disable_after > 0 && verdict.consecutive_failures >= disable_after)
-      return { ...verdict, news: "disabled" };
-    else if (verdict.consecutive_failures === WARN_AT) verdict.news = "failing";
+      return { ...verdict, news: [...verdict.news, "disabled"] };
+    else if (verdict.consecutive_failures === WARN_AT) verdict.news = ["failing"];
   }
   return verdict;
 }
 
-/** The mail that these endings will call for, made before the transaction that counts them. */
-export async function noticeFor(
-  app: App,
-  endpoint_id: string,
-  endings: Ending[],
-): Promise<Notice | undefined> {
-  if (endings.every(({ delivered }) => delivered)) return undefined;
+/**
+ * All mails that these endings may call for, made before the transaction that counts them: some of them may not count
+ * then, and whoever switches the endpoint on meanwhile has the count begin anew.
+ */
+export async function noticesFor(app: App, endpoint_id: string, endings: Ending[]): Promise<Notices> {
+  const failed = endings.filter(({ delivered }) => !delivered);
+  if (failed.length === 0) return {};
   const endpoint = await app.db
     .selectFrom("webhook_endpoints")
     .innerJoin("users", "users.id", "webhook_endpoints.user_id")
-    .select(["url", "enabled", "consecutive_failures", "users.id as user_id", "users.email as to"])
+    .select(["url", "consecutive_failures", "users.id as user_id", "users.email as to"])
     .where("webhook_endpoints.id", "=", endpoint_id)
     .executeTakeFirst();
-  if (!endpoint || endpoint.enabled === 0) return undefined;
+  if (!endpoint) return {};
   const { disable_after } = app.config.webhooks;
-  const { news } = judge(endpoint.consecutive_failures, endings, disable_after);
-  if (news === null) return undefined;
+  const { user_id, to, consecutive_failures: before } = endpoint;
   const { host } = new URL(endpoint.url);
-  const error = endings.findLast(({ delivered }) => !delivered)?.error ?? "";
-  const words = news === "failing" ? failingWords(host, error, disable_after) : disabledWords(host, error);
-  const { user_id, to } = endpoint;
-  return { news, queue: await prepareLetter(app, { user_id, to, ...words }) };
+  const error = failed.at(-1)?.error ?? "";
+  const notices: Notices = {};
+  const most = before + failed.length;
+  if (failed.length >= WARN_AT || (before < WARN_AT && most >= WARN_AT))
+    notices.failing = await prepareLetter(app, { user_id, to, ...failingWords(host, error, disable_after) });
+  if (disable_after > 0 && most >= disable_after)
+    notices.disabled = await prepareLetter(app, { user_id, to, ...disabledWords(host, error) });
+  return notices;
 }
 
 /** Counts deliveries that ended, and switches an endpoint off that has failed too often. Gives whether it did. */
@@ -66,14 +68,14 @@ export async function countEndings(
   app: App,
   tx: Db,
   endpoint: WebhookEndpointRow,
-  { endings, notice }: { endings: Ending[]; notice: Notice | undefined },
+  { endings, notices }: { endings: Ending[]; notices: Notices },
 ): Promise<boolean> {
   // Whoever switched it off meanwhile knows why.
   if (endpoint.enabled === 0) return false;
   const before = endpoint.consecutive_failures;
   const { consecutive_failures, news } = judge(before, endings, app.config.webhooks.disable_after);
-  if (consecutive_failures === before && news === null) return false;
-  const disabled = news === "disabled";
+  if (consecutive_failures === before && news.length === 0) return false;
+  const disabled = news.includes("disabled");
   const error = endings.findLast(({ delivered }) => !delivered)?.error ?? "";
   const reason = `${consecutive_failures} deliveries in a row failed at every attempt, the last one with ${error}.`;
   await tx
@@ -85,7 +87,7 @@ export async function countEndings(
     .where("id", "=", endpoint.id)
     .execute();
   if (disabled) await failPending(tx, endpoint.id);
-  if (notice !== undefined && notice.news === news) await notice.queue(tx);
+  for (const one of news) await notices[one]?.(tx);
   return disabled;
 }
 

@@ -60,11 +60,9 @@ export function eventRow(app: App, { user_id, type, livemode, object }: NewEvent
 
 function withShortResult(object: EventObject): EventObject & { result_truncated?: true } {
   if (object.result.length <= MAX_RESULT_CHARS) return object;
-  return {
-    ...object,
-    result: object.result.slice(0, MAX_RESULT_CHARS).toWellFormed(),
-    result_truncated: true,
-  };
+  // Half of a surrogate pair is no character.
+  const result = object.result.slice(0, MAX_RESULT_CHARS).replace(/[\uD800-\uDBFF]$/, "");
+  return { ...object, result, result_truncated: true };
 }
 
 const anyEndpoint = prepared((db, key: { user_id: string }) =>

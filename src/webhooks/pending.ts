@@ -7,11 +7,15 @@ export async function redirectPending(tx: Db, { id, url }: WebhookEndpointRow): 
   await waiting.where("status", "=", "pending").execute();
 }
 
-/** Of an endpoint that was switched off: what waited is there to be replayed. */
-export async function failPending(tx: Db, endpoint_id: string): Promise<void> {
+/** Of an endpoint that was switched off, or whose queue was dropped: what waited is there to be replayed. */
+export async function failPending(
+  tx: Db,
+  endpoint_id: string,
+  error: "endpoint_disabled" | "dropped" = "endpoint_disabled",
+): Promise<void> {
   await tx
     .updateTable("webhook_deliveries")
-    .set({ status: "failed", error: "endpoint_disabled", next_attempt_at: null })
+    .set({ status: "failed", error, next_attempt_at: null })
     .where("endpoint_id", "=", endpoint_id)
     .where("status", "=", "pending")
     .execute();

@@ -65,7 +65,7 @@ export const DeliveryShape = t.Object(
     error: t.Nullable(
       t.String({
         description:
-          "Why the last attempt failed: `timeout`, `connection`, `tls`, `blocked_address`, `http_500` and so on; `endpoint_disabled` if there was none.",
+          "Why the last attempt failed: `timeout`, `connection`, `tls`, `blocked_address`, `http_500` and so on; `endpoint_disabled` if there was none; `secret_unreadable` if nobody can sign it any more; `dropped` if the operator took it out of the queue; `interrupted` if the server ended in the middle of it.",
       }),
       NONE,
     ),
@@ -74,7 +74,7 @@ export const DeliveryShape = t.Object(
       description: "Where it goes, or went.",
       examples: ["https://hooks.example.com/mailwright"],
     }),
-    created: moment("When the event happened"),
+    created: moment("When it was queued for this endpoint"),
     last_attempt_at: t.Nullable(moment("When it was last tried")),
     next_attempt_at: t.Nullable(moment("When it is tried next"), NONE),
     delivered_at: t.Nullable(moment("When it was acknowledged")),

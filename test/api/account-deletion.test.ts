@@ -3,11 +3,13 @@ import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sql } from "kysely";
-import { emailFingerprint } from "../../src/accounts/accounts.ts";
+import { emailFingerprint, listUsers } from "../../src/accounts/accounts.ts";
 import type { Caller, TestApp } from "../support/app.ts";
 import { testApp } from "../support/app.ts";
 import { type Mailroom, mailroom } from "../support/mailroom.ts";
 import { smtpClient } from "../support/smtp-client.ts";
+import { databaseFolder, everyByte } from "../support/whole-folder.ts";
+import { storeMessages } from "./archive.ts";
 import { freshCode, newestCode, openBrowser, signIn } from "./browser.ts";
 
 const ADA = "ada@example.com";
@@ -207,6 +209,69 @@ test("what was deleted can be read in neither the database nor its log", async (
   expect(namesFound(await stored())).toEqual([]);
 });
 
+test("an account with thousands of messages is dead at once, and erased in short transactions to the last byte", async () => {
+  await using folder = await databaseFolder();
+  await using t = await testApp({ llm: { kind: "demo" }, database: { url: folder.url } });
+  const ada = await t.as(ADA);
+  const bob = await t.as("bob@example.com");
+  const result = "SECRET-result ".repeat(300);
+  await storeMessages(
+    t,
+    ada.user,
+    Array.from({ length: 3_000 }, () => ({ result })),
+  );
+  await storeMessages(
+    t,
+    bob.user,
+    Array.from({ length: 10 }, () => ({ result: "of Bob's" })),
+  );
+  let writes = 0;
+  const { write } = t.app;
+  t.app.write = (operation) => {
+    writes += 1;
+    return write(operation);
+  };
+  await deleteAccount(t, ada);
+  expect((await t.request("/auth/me", { headers: { "x-api-key": ada.key } })).status).toBe(401);
+  // Nobody waits for the erasing, and nothing else is left of the account by then.
+  expect(
+    await t.app.db.selectFrom("messages").select("id").where("user_id", "=", ada.user.id).execute(),
+  ).toHaveLength(3_000);
+  expect((await listUsers(t.app.db)).map(({ email }) => email)).toEqual(["bob@example.com"]);
+  const before = writes;
+  await t.drain();
+  expect(writes - before).toBeGreaterThan(5);
+  const left = await everyByte(t, folder);
+  expect([left.includes("SECRET-result"), left.includes(ada.user.id)]).toEqual([false, false]);
+  expect((await bob.get("/messages")).body.items).toHaveLength(10);
+});
+
+test("an erasing that is cut off goes on where it was", async () => {
+  await using t = await testApp();
+  const ada = await t.as(ADA);
+  await storeMessages(
+    t,
+    ada.user,
+    Array.from({ length: 2_000 }, () => ({})),
+  );
+  await deleteAccount(t, ada);
+  const messages = () => t.app.db.selectFrom("messages").select("id").execute();
+  const { write } = t.app;
+  let cut = false;
+  t.app.write = async (operation) => {
+    const { length } = await messages();
+    if (cut || length === 2_000) return write(operation);
+    cut = true;
+    throw new Error("cut off");
+  };
+  await t.drain();
+  expect([cut, (await messages()).length > 0]).toEqual([true, true]);
+  t.clock.advance("1m");
+  await t.drain();
+  expect(await messages()).toEqual([]);
+  expect(await t.app.db.selectFrom("users").select("id").execute()).toEqual([]);
+});
+
 test("an address with an international domain confirms in both of its forms", async () => {
   await using t = await testApp();
   const ada = await t.as("ada@xn--mnchen-3ya.example");
@@ -224,7 +289,7 @@ test("a run that goes on ends without harm, and who waits for it is told that it
   await room.model.received(1);
   await deleteAccount(room, room.owner);
   const answer = await call;
-  expect([answer.status, answer.body.code]).toEqual([404, "not_found"]);
+  expect([answer.status, answer.body.code]).toEqual([401, "unauthorized"]);
   answered.resolve("SECRET-result");
   await room.drain();
   expect(namesFound(await everything(room))).toEqual([]);
@@ -243,7 +308,7 @@ test("queued mail and messages of the account are not worked on any more", async
     (await room.app.db.selectFrom("jobs").select("kind").execute()).map(({ kind }) => kind).sort();
   expect(await kinds()).toEqual(["mail_code", "route_message", "route_message", "send_mail"]);
   await deleteAccount(room, room.owner);
-  expect(await kinds()).toEqual(["erase_bytes"]);
+  expect(await kinds()).toEqual(["erase_account"]);
   await room.drain();
   expect(await kinds()).toEqual([]);
   expect(room.model.requests).toEqual([]);
@@ -260,7 +325,7 @@ test("the erasing goes on after a restart, until it is done", async () => {
   });
   await deleteAccount(t, ada);
   const [job] = await t.app.db.selectFrom("jobs").selectAll().execute();
-  expect([job?.kind, job?.status]).toEqual(["erase_bytes", "pending"]);
+  expect([job?.kind, job?.status]).toEqual(["erase_account", "pending"]);
   expect((await segments(t)).includes("a-secret")).toBe(true);
   await t.drain();
   expect((await segments(t)).includes("a-secret")).toBe(false);

@@ -20,6 +20,7 @@ describe("me", () => {
       id: ada.user.id,
       email: ADA,
       email_verified: true,
+      is_admin: true,
       name: null,
       has_password: false,
       plan: "free",

@@ -8,7 +8,7 @@ test("with an account its subscription ends at Stripe, and its customer with the
   await using desk = await billingDesk();
   await desk.subscribe();
   await deleteAccount(desk, desk.ada);
-  expect(await jobs(desk)).toMatchObject([{ kind: "close_customer" }, { kind: "erase_bytes" }]);
+  expect(await jobs(desk)).toMatchObject([{ kind: "close_customer" }, { kind: "erase_account" }]);
   await desk.drain();
   expect(desk.stripe.subscriptions).toMatchObject([{ status: "canceled" }]);
   expect(desk.stripe.customers).toMatchObject([{ deleted: true }]);

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { sql } from "kysely";
+import { setPlan } from "../../src/accounts/accounts.ts";
 import { type BillingDesk, billingDesk } from "../support/billing-desk.ts";
 import { PRICES, type StripeEvent } from "../support/stripe-stand-in.ts";
 
@@ -243,14 +244,113 @@ describe("what a subscription means", () => {
     },
   );
 
-  test("a smaller plan begins when the period that is paid for has ended", async () => {
-    await using desk = await billingDesk();
+  test("a plan holds as soon as Stripe says so: up, straight back, and up again", async () => {
+    await using desk = await billingDesk({ plans: { pro: { credits: 3 }, team: { credits: 5 } } });
+    await desk.subscribe();
+    const seen = [];
+    for (const price of [PRICES.price_team_month, PRICES.price_pro_month, PRICES.price_team_month]) {
+      await desk.deliver(desk.stripe.change(held(desk), { price }));
+      await spend(desk, 1);
+      const { plan, credits } = await desk.me();
+      seen.push([plan, credits.allowance, credits.remaining]);
+    }
+    expect(seen).toEqual([
+      ["team", 5, 4],
+      ["pro", 3, 1],
+      ["team", 5, 2],
+    ]);
+  });
+
+  test("what is used beyond the smaller plan stays used, and is not owed", async () => {
+    await using desk = await billingDesk({ plans: { pro: { credits: 3 }, team: { credits: 5 } } });
     await desk.subscribe({ plan: "team" });
+    await spend(desk, 4);
     await desk.deliver(desk.stripe.change(held(desk), { price: PRICES.price_pro_month }));
-    expect((await desk.me()).plan).toBe("team");
+    expect((await desk.me()).credits).toMatchObject({ allowance: 4, remaining: 0 });
     desk.clock.advance("30d");
     await desk.deliver(...desk.stripe.renew(held(desk)));
-    expect(await desk.me()).toMatchObject({ plan: "pro", credits: { allowance: 2_000 } });
+    expect((await desk.me()).credits).toMatchObject({ allowance: 3, remaining: 3 });
+  });
+
+  test("another interval begins another period, in which what was used stays used", async () => {
+    await using desk = await billingDesk({ plans: { pro: { credits: 5 }, team: { credits: 9 } } });
+    await desk.subscribe();
+    await spend(desk, 2);
+    const left = async () => (await desk.me()).credits.remaining;
+    const turns = [PRICES.price_pro_year, PRICES.price_pro_month, PRICES.price_pro_year];
+    for (const [index, price] of turns.entries()) {
+      desk.clock.advance("1h");
+      await desk.deliver(desk.stripe.restart(held(desk), price));
+      expect([price, (await desk.me()).credits.resets_at]).toEqual([price, monthAfter(desk, price)]);
+      expect([price, await left()]).toEqual([price, 3 - index]);
+      await spend(desk, 1);
+    }
+    // Nor does a larger plan, or the way back from it, forget what was carried over.
+    desk.clock.advance("1h");
+    await desk.deliver(desk.stripe.restart(held(desk), PRICES.price_team_month));
+    expect(await left()).toBe(4);
+    await desk.deliver(desk.stripe.change(held(desk), { price: PRICES.price_pro_month }));
+    expect(await left()).toBe(0);
+    desk.clock.advance("30d");
+    await desk.deliver(...desk.stripe.renew(held(desk)));
+    expect(await left()).toBe(5);
+  });
+
+  test("what was used is not forgotten on the way over a smaller plan either", async () => {
+    await using desk = await billingDesk({ plans: { pro: { credits: 3 }, team: { credits: 5 } } });
+    await desk.subscribe({ plan: "team" });
+    await spend(desk, 5);
+    for (const price of [PRICES.price_pro_year, PRICES.price_team_month, PRICES.price_team_year]) {
+      desk.clock.advance("1h");
+      await desk.deliver(desk.stripe.restart(held(desk), price));
+      expect([price, (await desk.me()).credits.remaining]).toEqual([price, 0]);
+    }
+  });
+
+  test.each(["paused", "unpaid"])(
+    "one that was %s comes back with what was used, also when its interval changed meanwhile",
+    async (status) => {
+      await using desk = await billingDesk({ plans: { free: { credits: 1 }, pro: { credits: 5 } } });
+      await desk.subscribe();
+      await spend(desk, 4);
+      desk.clock.advance("1h");
+      await desk.deliver(desk.stripe.change(held(desk), { status }));
+      await spend(desk, 1);
+      expect(await desk.me()).toMatchObject({ plan: "free", credits: { remaining: 0 } });
+      desk.clock.advance("1h");
+      desk.stripe.change(held(desk), { status: "active" });
+      await desk.deliver(desk.stripe.restart(held(desk), PRICES.price_pro_year));
+      expect(await desk.me()).toMatchObject({ plan: "pro", credits: { remaining: 1 } });
+      desk.clock.advance("31d");
+      expect((await desk.me()).credits.remaining).toBe(5);
+    },
+  );
+
+  test("while one rests the operator's plan stays, and its return counts", async () => {
+    await using desk = await billingDesk();
+    await desk.subscribe();
+    for (const [status, plan] of [
+      ["paused", "free"],
+      ["active", "pro"],
+    ] as const) {
+      await desk.deliver(desk.stripe.change(held(desk), { status }));
+      expect([status, (await desk.me()).plan]).toEqual([status, plan]);
+      await setPlan(desk.app, { email: "ada@example.com", plan: "team" });
+      const { customer } = held(desk);
+      await desk.deliver(desk.stripe.event("invoice.paid", { id: "in_x", customer }));
+      expect([status, (await desk.me()).plan]).toEqual([status, "team"]);
+    }
+  });
+
+  test("a period that ended in its time leaves nothing to the next one, early or late", async () => {
+    await using desk = await billingDesk({ plans: { pro: { credits: 5 } } });
+    await desk.subscribe();
+    for (const wait of ["2591999s", "2678400s"]) {
+      await spend(desk, 2);
+      desk.clock.advance(wait);
+      await desk.deliver(...desk.stripe.renew(held(desk)));
+      expect([wait, (await desk.me()).credits.remaining]).toEqual([wait, 5]);
+    }
   });
 
   test("of two the larger counts, and the end of one leaves the other", async () => {
@@ -266,10 +366,26 @@ describe("what a subscription means", () => {
     expect((await desk.me()).plan).toBe("pro");
   });
 
-  test("a price that no setting names changes nothing", async () => {
+  test("one for something that is not sold here is nobody's business", async () => {
     await using desk = await billingDesk();
     await desk.subscribe();
-    await desk.deliver(desk.stripe.change(held(desk), { price: "price_Old" }));
+    const other = structuredClone(held(desk));
+    Object.assign(other, { id: "sub_other", metadata: {} });
+    desk.stripe.subscriptions.unshift(other);
+    expect((await desk.deliver(desk.stripe.change(other, { price: "price_Other" }))).status).toBe(200);
+    expect((await desk.me()).plan).toBe("pro");
+  });
+
+  test("a price goes on to stand for what it was sold as, when new ones are sold at another", async () => {
+    await using desk = await billingDesk();
+    await desk.subscribe();
+    desk.app.config.billing.price_pro_month = "price_Dearer";
+    desk.clock.advance("30d");
+    expect((await desk.deliver(...desk.stripe.renew(held(desk)))).status).toBe(200);
+    expect(await desk.me()).toMatchObject({ plan: "pro", credits: { period_start: desk.app.now() } });
+    await desk.deliver(desk.stripe.change(held(desk), { status: "paused" }));
+    expect((await desk.me()).plan).toBe("free");
+    await desk.deliver(desk.stripe.change(held(desk), { status: "active" }));
     expect((await desk.me()).plan).toBe("pro");
     await desk.deliver(desk.stripe.change(held(desk), { status: "canceled" }));
     expect((await desk.me()).plan).toBe("free");
@@ -278,10 +394,41 @@ describe("what a subscription means", () => {
   test("a plan that the operator gave stays while no subscription begins or ends", async () => {
     await using desk = await billingDesk();
     await desk.page("/billing/checkout");
-    await desk.app.db.updateTable("users").set({ plan: "team" }).execute();
+    await setPlan(desk.app, { email: "ada@example.com", plan: "team" });
     const customer = desk.stripe.customers[0]?.id;
     await desk.deliver(desk.stripe.event("invoice.paid", { id: "in_x", customer }));
     expect((await desk.me()).plan).toBe("team");
+  });
+
+  test.each(["team", "free"] as const)(
+    "the plan %s from the operator stays beside a subscription, until that changes",
+    async (plan) => {
+      await using desk = await billingDesk();
+      await desk.subscribe();
+      await setPlan(desk.app, { email: "ada@example.com", plan });
+      desk.clock.advance("30d");
+      await desk.deliver(...desk.stripe.renew(held(desk)));
+      await desk.deliver(desk.stripe.change(held(desk), { cancel_at_period_end: true }));
+      await desk.ada.post("/billing/checkout");
+      expect((await desk.me()).plan).toBe(plan);
+      await desk.deliver(desk.stripe.change(held(desk), { price: PRICES.price_team_month }));
+      expect((await desk.me()).plan).toBe("team");
+      await setPlan(desk.app, { email: "ada@example.com", plan: "pro" });
+      await desk.deliver(desk.stripe.change(held(desk), { status: "canceled" }));
+      expect((await desk.me()).plan).toBe("free");
+    },
+  );
+
+  test("another one for the same plan counts, also if nobody told of the end of the first", async () => {
+    await using desk = await billingDesk();
+    await desk.subscribe();
+    await setPlan(desk.app, { email: "ada@example.com", plan: "free" });
+    const again = structuredClone(held(desk));
+    desk.stripe.change(held(desk), { status: "canceled" });
+    again.id = "sub_again";
+    desk.stripe.subscriptions.unshift(again);
+    await desk.deliver(desk.stripe.event("customer.subscription.created", again));
+    expect((await desk.me()).plan).toBe("pro");
   });
 
   test("its end leads to the plan of new accounts", async () => {
@@ -309,6 +456,56 @@ describe("what a subscription means", () => {
       { interval: "year", period_start: start, period_end: start + 365 * 86_400 },
     ]);
     expect((await desk.me()).credits.resets_at).toBeLessThan(start + 32 * 86_400);
+  });
+});
+
+describe("a price that the settings do not name, or not rightly,", () => {
+  const mistype = ({ app }: BillingDesk): void => {
+    app.config.billing.price_pro_month = "price_Mistyped";
+  };
+  const mend = ({ app }: BillingDesk): void => {
+    app.config.billing.price_pro_month = PRICES.price_pro_month;
+  };
+
+  test("has Stripe send the events again, which count once the setting is right", async () => {
+    await using desk = await billingDesk();
+    const logged = logOf(desk);
+    const events = desk.stripe.pay(await desk.page("/billing/checkout"));
+    mistype(desk);
+    for (const event of events) expect((await desk.deliver(event)).body.code).toBe("unavailable");
+    expect([(await desk.me()).plan, await eventIds(desk)]).toEqual(["free", []]);
+    expect(JSON.stringify(logged)).toContain(PRICES.price_pro_month);
+    mend(desk);
+    for (const event of events) expect((await desk.deliver(event)).status).toBe(200);
+    expect((await desk.me()).plan).toBe("pro");
+  });
+
+  test("sells no second subscription meanwhile", async () => {
+    await using desk = await billingDesk();
+    desk.stripe.pay(await desk.page("/billing/checkout"));
+    mistype(desk);
+    const answer = await desk.ada.post("/billing/checkout", { plan: "team" });
+    expect([answer.status, answer.body.code, answer.body.detail]).toEqual([
+      503,
+      "unavailable",
+      "Your subscription has a price that this server does not know.",
+    ]);
+    expect(desk.stripe.sessions).toHaveLength(1);
+    mend(desk);
+    expect(await desk.page("/billing/checkout", { plan: "team" })).toStartWith("https://billing.stripe.com/");
+  });
+
+  test("takes no plan away, and keeps nobody from cancelling", async () => {
+    await using desk = await billingDesk();
+    await desk.subscribe();
+    const changed = desk.stripe.change(held(desk), { price: "price_Unknown" });
+    expect((await desk.deliver(changed)).status).toBe(503);
+    expect((await desk.me()).plan).toBe("pro");
+    expect(await desk.page("/billing/portal")).toStartWith("https://billing.stripe.com/");
+    expect((await desk.deliver(desk.stripe.change(held(desk), { status: "canceled" }), changed)).status).toBe(
+      200,
+    );
+    expect((await desk.me()).plan).toBe("free");
   });
 });
 
@@ -346,6 +543,54 @@ describe("packs of credits", () => {
     expect((await desk.me()).credits.topup).toBe(600);
   });
 
+  test("one that a bank takes back is gone while that is open and once it is lost, and back when it is won", async () => {
+    for (const [end, credits] of [
+      ["lost", 0],
+      ["won", 750],
+    ] as const) {
+      await using desk = await billingDesk({ plans: { default: "pro" } });
+      const url = await desk.page("/billing/topup");
+      const paid = desk.stripe.pay(url);
+      await desk.deliver(...paid, desk.stripe.refund(url, 250));
+      await desk.deliver(desk.stripe.dispute(url, "needs_response"));
+      expect((await desk.me()).credits.topup).toBe(0);
+      const closed = desk.stripe.dispute(url, end);
+      await desk.deliver(closed, closed);
+      expect([end, (await desk.me()).credits.topup]).toEqual([end, credits]);
+      // And so it may go on: each turn counts once.
+      await desk.deliver(desk.stripe.dispute(url, "needs_response"));
+      expect((await desk.me()).credits.topup).toBe(0);
+      await desk.deliver(desk.stripe.dispute(url, end), ...paid);
+      expect([end, (await desk.me()).credits.topup]).toEqual([end, credits]);
+    }
+  });
+
+  test("of what a bank takes back and returns, only what was left to be taken comes back", async () => {
+    await using desk = await billingDesk({ plans: { default: "pro", pro: { credits: 0 } } });
+    desk.app.config.billing.topup_credits = 3;
+    const url = await desk.page("/billing/topup");
+    await desk.deliver(...desk.stripe.pay(url));
+    await spend(desk, 2);
+    await desk.deliver(desk.stripe.dispute(url, "needs_response"));
+    expect((await desk.me()).credits.topup).toBe(0);
+    await desk.deliver(desk.stripe.dispute(url, "won"));
+    expect((await desk.me()).credits.topup).toBe(1);
+  });
+
+  test("a bank's question takes nothing, nor does a dispute about something else", async () => {
+    await using desk = await billingDesk({ plans: { default: "pro" } });
+    const url = await desk.page("/billing/topup");
+    await desk.deliver(...desk.stripe.pay(url));
+    const unknown = { id: "du_x", object: "dispute", payment_intent: "pi_other" };
+    for (const event of [
+      desk.stripe.dispute(url, "warning_needs_response"),
+      desk.stripe.event("charge.dispute.created", unknown),
+      desk.stripe.event("charge.dispute.created", { ...unknown, payment_intent: null }),
+    ])
+      expect((await desk.deliver(event)).status).toBe(200);
+    expect((await desk.me()).credits.topup).toBe(1_000);
+  });
+
   test("what is spent already is not asked for, also of a later pack", async () => {
     await using desk = await billingDesk({ plans: { default: "pro", pro: { credits: 0 } } });
     desk.app.config.billing.topup_credits = 3;
@@ -368,6 +613,25 @@ function held({ stripe }: BillingDesk) {
   const [subscription] = stripe.subscriptions;
   if (!subscription) throw new Error("There is no subscription");
   return subscription;
+}
+
+/** In finished runs. */
+async function spend({ ada }: BillingDesk, credits: number): Promise<void> {
+  for (let run = 0; run < credits; run += 1)
+    expect((await ada.post("/v1/messages", { instruction: "Spend" })).status).toBe(200);
+}
+
+/** When the credits of a period that begins now are renewed. */
+function monthAfter({ app }: BillingDesk, price: string): number {
+  return app.now() + (price === PRICES.price_pro_year ? 31 : 30) * 86_400;
+}
+
+/** Whatever is logged from now on. */
+function logOf({ app }: BillingDesk): unknown[] {
+  const lines: unknown[] = [];
+  const keep = (...line: unknown[]): void => void lines.push(line);
+  Object.assign(app.log, { error: keep, warn: keep, info: keep });
+  return lines;
 }
 
 async function eventIds({ app }: BillingDesk): Promise<string[]> {

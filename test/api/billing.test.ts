@@ -124,7 +124,7 @@ describe("checkout", () => {
     expect(await desk.me()).toMatchObject({ plan: "team", credits: { allowance: 10_000 } });
   });
 
-  test("of the larger plan again is possible while the smaller one has not begun", async () => {
+  test("of the larger plan again is possible after a smaller one, which is not sold twice", async () => {
     await using desk = await billingDesk();
     await desk.subscribe({ plan: "team" });
     await desk.deliver(desk.stripe.change(held(desk), { price: PRICES.price_pro_month }));
@@ -141,6 +141,35 @@ describe("checkout", () => {
     ]);
     expect(answers.map(({ status }) => status)).toEqual([200, 200]);
     expect(desk.stripe.customers).toHaveLength(1);
+    expect(desk.stripe.sessions.map(({ status }) => status)).toEqual(["expired", "open"]);
+  });
+
+  test("sees what is paid on another page in the same moment, and sells nothing twice", async () => {
+    await using desk = await billingDesk();
+    const url = await desk.page("/billing/checkout");
+    desk.stripe.first = ({ path }) => {
+      if (path.endsWith("/expire")) desk.stripe.pay(url);
+      return undefined;
+    };
+    const answer = await desk.ada.post("/billing/checkout", { plan: "pro" });
+    expect([answer.status, answer.body.code]).toEqual([409, "already_subscribed"]);
+    expect((await desk.me()).plan).toBe("pro");
+  });
+
+  test("minds no page that ends by itself in the same moment, and one that does not end", async () => {
+    await using desk = await billingDesk();
+    await desk.page("/billing/checkout");
+    const [session] = desk.stripe.sessions;
+    desk.stripe.first = ({ path }) => {
+      if (path.endsWith("/expire")) Object.assign(session as object, { status: "expired" });
+      return undefined;
+    };
+    await desk.page("/billing/checkout");
+    desk.stripe.first = ({ path }) =>
+      path.endsWith("/expire")
+        ? Response.json({ error: { type: "invalid_request_error", message: "No" } }, { status: 400 })
+        : undefined;
+    expect((await desk.ada.post("/billing/checkout")).body.code).toBe("unavailable");
     expect(desk.stripe.sessions.map(({ status }) => status)).toEqual(["expired", "open"]);
   });
 
@@ -192,6 +221,24 @@ describe("top-up and portal", () => {
     await using desk = await billingDesk({ plans: { default: "pro" } });
     await desk.deliver(...desk.stripe.pay(await desk.page("/billing/topup")));
     expect(await desk.me()).toMatchObject({ plan: "pro", credits: { topup: 1_000 } });
+  });
+
+  test("credits are bought as a new customer where the old one was deleted at Stripe", async () => {
+    await using desk = await billingDesk({ plans: { default: "pro" } });
+    await desk.page("/billing/topup");
+    Object.assign(desk.stripe.customers[0] as object, { deleted: true });
+    await desk.deliver(...desk.stripe.pay(await desk.page("/billing/topup")));
+    expect(await desk.me()).toMatchObject({ plan: "pro", credits: { topup: 1_000 } });
+    expect(desk.stripe.customers).toHaveLength(2);
+  });
+
+  test("nobody buys credits on a plan that went with the customer at Stripe", async () => {
+    await using desk = await billingDesk();
+    await desk.subscribe();
+    Object.assign(desk.stripe.customers[0] as object, { deleted: true });
+    Object.assign(held(desk), { status: "canceled" });
+    expect((await desk.ada.post("/billing/topup")).body.code).toBe("plan_required");
+    expect((await desk.me()).plan).toBe("free");
   });
 
   test("a pack holds what it held when its page was opened", async () => {

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { ConnectionKind } from "../../src/connections/kinds.ts";
 import { testConnection } from "../../src/connections/test-connection.ts";
-import { loadCertificate } from "../../src/smtp/certificate.ts";
+import { loadCertificate } from "../../src/tls/certificate.ts";
 import { type Answer, type Caller, type TestApp, testApp } from "../support/app.ts";
 import { startDnsServer } from "../support/dns-server.ts";
 import { startOldStandIn } from "../support/old-mcp-server.ts";

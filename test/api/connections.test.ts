@@ -116,6 +116,8 @@ test.each([
   ["plain http to the net", { kind: "openai_compatible", base_url: "http://a.example/v1" }, "body.base_url"],
   ["a user in the base_url", { kind: "demo", base_url: "https://u@a.example/" }, "body.base_url"],
   ["a password in the base_url", { kind: "demo", base_url: "https://:p@a.example/" }, "body.base_url"],
+  ["an empty user in the base_url", { kind: "demo", base_url: "https://@a.example/" }, "body.base_url"],
+  ["a third slash in the base_url", { kind: "demo", base_url: "https:///a.example/" }, "body.base_url"],
   ["a fragment in the base_url", { kind: "demo", base_url: "https://a.example/#x" }, "body.base_url"],
   ["an empty fragment in the base_url", { kind: "demo", base_url: "https://a.example/#" }, "body.base_url"],
   ["a blank in the base_url", { kind: "demo", base_url: "https://a.example/v 1" }, "body.base_url"],

@@ -35,9 +35,11 @@ test("the owner is told once a day that mail is not worked on, and its sender ne
   expect(to_bob.map(({ kind }) => kind)).toEqual(["reply"]);
 });
 
+const KEYS = { stripe_secret_key: "sk_test_1", stripe_webhook_secret: "whsec_1" };
+
 test("who pays is told where to get more", async () => {
   await using room = await mailroom({
-    config: { billing: { stripe_secret_key: "sk_test_1" }, plans: { default: "pro", pro: { credits: 0 } } },
+    config: { billing: KEYS, plans: { default: "pro", pro: { credits: 0 } } },
   });
   await send(room);
   await room.drain();

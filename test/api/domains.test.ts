@@ -1,9 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { createPrivateKey, createPublicKey } from "node:crypto";
 import { activeDomain, addDomain, domainDesk, publish, recordOf, statuses } from "../support/domain-desk.ts";
+import { keyRows } from "../../src/mail/dkim-keys.ts";
 import { testApp } from "../support/app.ts";
 
-const ALL = ["ownership", "inbound_mx", "spf", "dkim", "dmarc"];
+const ALL = ["ownership", "inbound_mx", "spf", "dkim", "dkim", "dmarc"];
 const HOST = "mx.mw.test";
 
 describe("adding a domain", () => {
@@ -39,6 +40,12 @@ describe("adding a domain", () => {
       },
       {
         type: "TXT",
+        name: "e1._domainkey.ai.acme.test",
+        value: expect.stringMatching(/^v=DKIM1; k=ed25519; p=[A-Za-z0-9+/]{43}=$/),
+        required: false,
+      },
+      {
+        type: "TXT",
         name: "_dmarc.ai.acme.test",
         value: "v=DMARC1; p=none; rua=mailto:ada@example.com",
         required: false,
@@ -48,20 +55,29 @@ describe("adding a domain", () => {
       expect(record).toMatchObject({ status: "pending", found: [], reason: expect.stringContaining("yet") });
   });
 
-  test("makes an RSA key of 2048 bits for each domain and keeps its private half sealed", async () => {
+  test("makes an RSA key of 2048 bits and an Ed25519 key for each domain and keeps their private halves sealed", async () => {
     await using t = await testApp();
     const ada = await t.as("ada@example.com");
-    await addDomain(ada, "one.test");
-    await addDomain(ada, "two.test");
-    const [one, two] = await t.app.db.selectFrom("custom_domains").selectAll().orderBy("id").execute();
-    if (!one || !two) throw new Error("two rows were expected");
-    expect(one.dkim_public).not.toBe(two.dkim_public);
-    expect(one.ownership_token).not.toBe(two.ownership_token);
-    const key = createPrivateKey(t.app.secrets.open(one.dkim_sealed, one.id));
-    expect(key.asymmetricKeyDetails?.modulusLength).toBe(2_048);
-    const published = createPublicKey(key).export({ type: "spki", format: "der" }).toString("base64");
-    expect(published).toBe(one.dkim_public);
-    expect(() => t.app.secrets.open(one.dkim_sealed, two.id)).toThrow();
+    const domains = [await addDomain(ada, "one.test"), await addDomain(ada, "two.test")];
+    const seen = new Set<string>();
+    for (const { id, dns_records } of domains) {
+      const rows = await keyRows(t.app.db, id);
+      expect(rows.map(({ selector, algorithm }) => [selector, algorithm])).toEqual([
+        ["s1", "rsa"],
+        ["e1", "ed25519"],
+      ]);
+      for (const { id: key_id, algorithm, public_part, sealed } of rows) {
+        const key = createPrivateKey(t.app.secrets.open(sealed ?? new Uint8Array(), key_id));
+        if (algorithm === "rsa") expect(key.asymmetricKeyDetails?.modulusLength).toBe(2_048);
+        const der = createPublicKey(key).export({ type: "spki", format: "der" });
+        expect((algorithm === "rsa" ? der : der.subarray(-32)).toString("base64")).toBe(public_part);
+        expect(dns_records.some(({ value }) => value.endsWith(`k=${algorithm}; p=${public_part}`))).toBe(
+          true,
+        );
+        seen.add(public_part);
+      }
+    }
+    expect(seen.size).toBe(4);
     const shown = JSON.stringify((await ada.get("/custom-domains")).body);
     expect(shown).not.toContain("PRIVATE");
     expect(shown).not.toContain("sealed");

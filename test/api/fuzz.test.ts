@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { ensureUser } from "../../src/accounts/accounts.ts";
+import { startSession } from "../../src/accounts/sessions.ts";
 import { type OpenApiDocument, openApiOf } from "../../src/http/openapi.ts";
 import type { Json } from "../../src/http/openapi-schema.ts";
 import { createHttp } from "../../src/http/server.ts";
@@ -77,6 +79,7 @@ describe("whatever is sent, the answer is one that the document names, and never
     async (_name, operation) => {
       // What is counted by the hour in the code itself is free again.
       t.clock.advance("2h");
+      await letGo();
       furniture ??= await furnish();
       const own = await ownOf(operation, furniture);
       if (operation.method !== "GET") furniture = undefined;
@@ -100,6 +103,7 @@ describe("whatever is sent, the answer is one that the document names, and never
   );
 
   test("and afterwards its work is done, and everything still goes on", async () => {
+    await letGo();
     await t.drain();
     expect((await ada.get("/auth/me")).body.email).toBe("ada@example.com");
     const message = await makeMessage();
@@ -292,6 +296,8 @@ async function ownOf(
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
   const own = { ...furniture };
   if (names.includes("key_id")) own["key_id"] = (await ada.post("/auth/api-key", {})).body.id;
+  if (names.includes("session_id")) own["session_id"] = await freshSession();
+  if (path.startsWith("/admin/")) Object.assign(own, await administered());
   if (path.startsWith("/v1/webhooks")) Object.assign(own, await freshHook());
   if (names.includes("domain_id"))
     own["domain_id"] = (
@@ -299,6 +305,28 @@ async function ownOf(
     ).body.id;
   for (const name of names) if (!own[name]) throw new Error(`furnish has nothing for {${name}} of ${path}`);
   return own;
+}
+
+async function freshSession(): Promise<string> {
+  const browser = { by_code: false, client: "192.0.2.7", user_agent: "Test" };
+  await t.app.write((tx) => startSession(t.app, tx, { user_id: ada.user.id, ...browser }));
+  return (await ada.get("/auth/sessions")).body[0].id;
+}
+
+/** Of the work that an administrator has held: she would wait for it. */
+async function letGo(): Promise<void> {
+  await t.app.write((tx) => tx.deleteFrom("held_kinds").execute());
+}
+
+/** What she administers: an account that nobody needs, a job, and a mail. */
+async function administered(): Promise<Record<string, string>> {
+  const [spare, job, mail] = await Promise.all([
+    t.app.write((tx) => ensureUser(t.app, tx, "spare@example.com")),
+    t.app.db.selectFrom("jobs").select("id").executeTakeFirst(),
+    t.app.db.selectFrom("outgoing_mails").select("id").executeTakeFirst(),
+  ]);
+  const none = Bun.randomUUIDv7();
+  return { user_id: spare.id, job_id: job?.id ?? none, mail_id: mail?.id ?? none };
 }
 
 /** The only one: every message would be told to all that are left from before. */

@@ -1,6 +1,6 @@
 import type { ConfigOverrides } from "../../src/config.ts";
-import { recordEvent } from "../../src/webhooks/events.ts";
 import { type Caller, testApp, type TestApp } from "../support/app.ts";
+import { happens } from "../support/happens.ts";
 import { startDnsServer, type TestDnsServer } from "../support/dns-server.ts";
 
 export interface Received {
@@ -53,29 +53,7 @@ export async function hookDesk(config: ConfigOverrides = {}): Promise<HookDesk> 
     answer: (response) => void (respond = response),
     hook: async (settings = {}) =>
       (await ada.post("/v1/webhooks", { url: hook_url, event_types: ["*"], ...settings })).body,
-    happen: (type = "message.completed") => happen(t, ada, type),
+    happen: (type = "message.completed") => happens(t, ada, { type }),
     [Symbol.asyncDispose]: () => built.disposeAsync(),
   };
-}
-
-async function happen(
-  t: TestApp,
-  { user }: Caller,
-  type: "message.completed" | "message.failed",
-): Promise<string> {
-  const object = {
-    message_id: Bun.randomUUIDv7(),
-    conversation_id: null,
-    source: "email",
-    status: type === "message.completed" ? "done" : "failed",
-    result: "Grüße, 世界",
-    error: null,
-    usage: null,
-    subject: "Hello",
-    created: t.app.now(),
-  };
-  const event = { user_id: user.id, type, livemode: true, object };
-  const id = await t.app.write((tx) => recordEvent(t.app, tx, event));
-  if (id === null) throw new Error("nobody is told of it");
-  return id;
 }

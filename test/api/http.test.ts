@@ -82,7 +82,7 @@ describe.each(WAYS)("a request %s", (_name, open) => {
       ["PATCH", "/messages", ["GET"]],
       ["GET", "/v1/messages", ["POST"]],
       ["DELETE", "/v1/messages/abc", ["GET"]],
-      ["POST", `/inboxes/${Bun.randomUUIDv7()}`, ["DELETE", "PATCH"]],
+      ["POST", `/inboxes/${Bun.randomUUIDv7()}`, ["DELETE", "GET", "PATCH"]],
       ["POST", "/livez", ["GET"]],
     ];
     for (const [method, path, allow] of cases) {

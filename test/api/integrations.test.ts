@@ -19,7 +19,7 @@ test.each(KINDS)("an account at %s is connected, and its token is nowhere to be 
   expect(arrival.status).toBe(200);
   expect(arrival.headers.get("content-type")).toBe("text/html; charset=utf-8");
   expect(arrival.body).toContain(
-    `<meta http-equiv="refresh" content="1;url=http://mw.test/connections?connected=${kind}">`,
+    `<meta http-equiv="refresh" content="1;url=http://mw.test/app/connections?connected=${kind}">`,
   );
   expect(arrival.headers.get("content-security-policy")).toStartWith("default-src 'none'");
   expect(arrival.headers.get("cache-control")).toBe("no-store");

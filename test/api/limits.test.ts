@@ -58,6 +58,73 @@ test("the rest of the interface has its own limit for each key, which routing ca
   expect((await ada.get("/messages")).status).toBe(200);
 });
 
+test("what is sent to the routing endpoint and not taken counts too: bad bodies, refusals, and replays", async () => {
+  const plans = { team: { api_per_minute: 4, route_per_minute: 2 } };
+  await using t = await testApp({ llm: { kind: "demo" }, plans });
+  const { ada } = await deskOf(t);
+  const retried = () => ada.post("/v1/messages", { instruction: "x" }, { "idempotency-key": "k" });
+  const unknown = { instruction: "x", inbox_id: Bun.randomUUIDv7() };
+  const answers = [
+    await retried(),
+    await ada.post("/v1/messages", { instruction: 1 }),
+    await ada.post("/v1/messages/", "{"),
+    await retried(),
+    await ada.post("/v1/messages", unknown),
+    await retried(),
+  ];
+  expect(answers.map(({ status }) => status)).toEqual([200, 422, 422, 200, 429, 429]);
+  for (const { headers, body } of answers.slice(4)) {
+    expect([body.code, headers.get("retry-after")]).toEqual(["rate_limited", "15"]);
+    expect(headers.get("content-type")).toBe("application/problem+json");
+  }
+  expect((await ada.get("/messages")).body.items).toHaveLength(1);
+  expect((await ada.get("/auth/me")).body.credits.used).toBe(1);
+  t.clock.advance("15s");
+  expect((await retried()).headers.get("idempotent-replayed")).toBe("true");
+});
+
+test("good calls meet the limit of their account first, with its headers, whatever the rest is allowed", async () => {
+  const plans = { team: { api_per_minute: 1, route_per_minute: 3 } };
+  await using t = await testApp({ llm: { kind: "demo" }, plans });
+  const { ada } = await deskOf(t);
+  const call = () => ada.post("/v1/messages", { instruction: "x" });
+  for (let left = 2; left >= 0; left -= 1)
+    expect((await call()).headers.get("ratelimit")).toStartWith(`"route";r=${left};`);
+  const refused = await call();
+  expect([refused.status, refused.headers.get("ratelimit"), refused.headers.get("retry-after")]).toEqual([
+    429,
+    '"route";r=0;t=60',
+    "20",
+  ]);
+});
+
+test("where there is no limit for calls, or none for the rest, there is none for replays either", async () => {
+  for (const team of [{ route_per_minute: 0, api_per_minute: 1 }, { api_per_minute: 0 }]) {
+    await using t = await testApp({ llm: { kind: "demo" }, plans: { team } });
+    const { ada } = await deskOf(t);
+    const calls = Array.from({ length: 300 }, () => ada.post("/v1/messages", { instruction: "" }));
+    expect(new Set((await Promise.all(calls)).map(({ status }) => status))).toEqual(new Set([422]));
+  }
+});
+
+test("nobody gets round the limit of a key by making new ones", async () => {
+  await using t = await testApp({ plans: { default: "free", free: { api_per_minute: 2 } } });
+  let { key } = await t.as("ada@example.com");
+  const renew = () => t.request("/auth/api-key", { method: "POST", headers: { "x-api-key": key } });
+  for (let made = 0; made < 60; made += 1) {
+    const { status, body } = await renew();
+    expect(status).toBe(200);
+    ({ key } = body);
+  }
+  const refused = await renew();
+  expect([refused.status, refused.body.code, refused.headers.get("retry-after")]).toEqual([
+    429,
+    "rate_limited",
+    "60",
+  ]);
+  expect((await t.request("/auth/me", { headers: { "x-api-key": key } })).status).toBe(200);
+});
+
 test("a request without a living key is told that, however many there are", async () => {
   await using t = await testApp({ plans: { team: { api_per_minute: 1 } } });
   for (let index = 0; index < 5; index++) expect((await t.request("/inboxes")).status).toBe(401);

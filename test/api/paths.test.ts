@@ -11,12 +11,15 @@ function pathsOf(t: TestApp): { path: string; methods: string[] }[] {
 }
 
 const UNKNOWN = Bun.randomUUIDv7();
+/** Its answer goes on for as long as somebody listens. */
+const ENDLESS = "/messages/stream";
 
 test("every path answers alike with and without a slash at its end", async () => {
   await using t = await testApp({ server: LISTEN });
   await using door = await openDoor(t);
   const ada = await t.as("ada@example.com");
   for (const { path, methods } of pathsOf(t)) {
+    if (path === ENDLESS) continue;
     for (const method of methods) {
       // Whatever writes is refused for its body, the same way for both.
       const init: RequestInit = {
@@ -28,6 +31,8 @@ test("every path answers alike with and without a slash at its end", async () =>
       const [plain, slashed] = [await door.request(path, init), await door.request(`${path}/`, init)];
       expect([method, path, slashed.status]).toEqual([method, path, plain.status]);
       expect(slashed.headers.get("content-type")).toBe(plain.headers.get("content-type"));
+      // Each export tells of the one before it.
+      if (path === "/auth/export") continue;
       const same = (body: unknown) => JSON.stringify(body).replaceAll(/req_[0-9a-f]+/g, "");
       expect([method, path, same(slashed.body)]).toEqual([method, path, same(plain.body)]);
     }
@@ -66,6 +71,7 @@ test("HEAD is answered as GET is, without the body, and refused where there is n
       expect([path, head.status, head.headers.get("allow")]).toEqual([path, 405, methods.join(", ")]);
       continue;
     }
+    if (path === ENDLESS) continue;
     const get = await door.request(path, { headers });
     expect([path, head.status]).toEqual([path, get.status]);
     expect(head.headers.get("content-type")).toBe(get.headers.get("content-type"));

@@ -9,6 +9,8 @@ import { hookDesk } from "./hook-desk.ts";
 
 const DAY = 86_400;
 const DEMO = { llm: { kind: "demo" as const } };
+/** No DNS is asked before a domain is active. */
+const TRUSTED = { dns: { servers: ["127.0.0.1:9"] }, domains: { verification: "trust" as const } };
 /** The caps of decision C. */
 const CAPS = {
   free: {
@@ -228,7 +230,10 @@ describe("after a downgrade", () => {
     expect((await t.ada.patch(`/v1/webhooks/${newest.id}`, { enabled: true })).body.code).toBe(
       "plan_limit_reached",
     );
+    await t.app.db.updateTable("webhook_endpoints").set({ consecutive_failures: 4 }).execute();
     await setPlan(t.app, { email: "ada@example.com", plan: "team" });
+    const { body: again } = await t.ada.get("/v1/webhooks");
+    expect(again.map((row: Record<string, unknown>) => row["consecutive_failures"])).toEqual([4, 4, 0]);
     // What its owner switched off stays so.
     expect(await shown()).toEqual([
       [true, null],
@@ -249,14 +254,74 @@ describe("after a downgrade", () => {
     expect((await ada.patch(`/inboxes/${inbox_id}`, { allowlist_senders })).status).toBe(403);
   });
 
-  test("keys and domains go on as they are", async () => {
-    await using t = await testApp({ dns: { servers: ["127.0.0.1:9"] } });
+  test("keys go on, since programs use them: there are no more of them, and on Free a new one takes the place of all", async () => {
+    await using t = await testApp({ plans: { pro: { api_keys: 2 } } });
     const ada = await t.as("ada@example.com");
-    const { body: key } = await ada.post("/auth/api-key");
-    for (const domain of ["one.acme.test", "two.acme.test"]) await ada.post("/custom-domains", { domain });
+    const keys = [ada.key];
+    for (let number = 2; number <= 4; number += 1) keys.push((await ada.post("/auth/api-key")).body.key);
+    const working = async () => {
+      const statuses: number[] = [];
+      for (const key of keys)
+        statuses.push((await t.request("/auth/me", { headers: { "x-api-key": key } })).status);
+      return statuses;
+    };
+    await setPlan(t.app, { email: "ada@example.com", plan: "pro" });
+    const refused = await ada.post("/auth/api-key");
+    expect([refused.status, refused.body]).toMatchObject([
+      403,
+      { code: "plan_limit_reached", limit: 2, current: 4 },
+    ]);
     await downgrade(t, ada);
-    expect((await t.request("/auth/me", { headers: { "x-api-key": key.key } })).status).toBe(200);
-    expect((await ada.get("/custom-domains")).body).toHaveLength(2);
+    expect(await working()).toEqual([200, 200, 200, 200]);
+    const { body: renewed } = await ada.post("/auth/api-key");
+    expect(renewed.replaced).toHaveLength(4);
+    expect(await working()).toEqual([401, 401, 401, 401]);
+    expect((await t.request("/auth/me", { headers: { "x-api-key": renewed.key } })).status).toBe(200);
+  });
+
+  test("the newest domains keep their inboxes, and can only be looked at and deleted", async () => {
+    await using t = await testApp({ ...TRUSTED, plans: { free: { custom_domains: 1 } } });
+    const ada = await t.as("ada@example.com");
+    const ids: string[] = [];
+    for (const domain of ["one.acme.test", "two.acme.test", "three.acme.test"])
+      ids.push((await ada.post("/custom-domains", { domain })).body.id);
+    const [first, second, third] = ids;
+    const verify = async (id?: string) => (await ada.post(`/custom-domains/${id}/verify`)).body;
+    for (const id of [first, second])
+      expect(await verify(id)).toMatchObject({ status: "active", error: null });
+    const { body: inbox } = await ada.post("/inboxes", { domain_id: second });
+    await downgrade(t, ada);
+    expect((await ada.get("/inboxes")).body).toMatchObject([{ id: inbox.id, domain: "two.acme.test" }]);
+    const refused = await ada.post("/inboxes", { domain_id: second });
+    expect([refused.status, refused.body]).toMatchObject([
+      403,
+      { code: "plan_limit_reached", limit: 1, current: 3 },
+    ]);
+    expect((await ada.post("/inboxes", { domain_id: first })).status).toBe(201);
+    expect(await verify(second)).toMatchObject({ status: "active", error: null });
+    // Neither asked for nor by itself does one more become active.
+    t.clock.advance("10m");
+    await t.drain();
+    const full = { status: "pending", error: expect.stringContaining("Your plan has no room") };
+    expect((await ada.get("/custom-domains")).body[2]).toMatchObject(full);
+    expect(await verify(third)).toMatchObject(full);
+    // Once there is room, the next one can be had.
+    for (const id of [first, second]) expect((await ada.delete(`/custom-domains/${id}`)).status).toBe(204);
+    t.clock.advance("10m");
+    await t.drain();
+    expect((await ada.get("/custom-domains")).body).toMatchObject([{ id: third, status: "active" }]);
+  });
+
+  test("a domain that there is no room for in a week is given up, and says why", async () => {
+    await using t = await testApp({ ...TRUSTED, plans: { free: { custom_domains: 0 } } });
+    const ada = await t.as("ada@example.com");
+    await ada.post("/custom-domains", { domain: "one.acme.test" });
+    await downgrade(t, ada);
+    t.clock.advance("7d");
+    await t.drain();
+    expect((await ada.get("/custom-domains")).body).toMatchObject([
+      { status: "failed", error: expect.stringContaining("Your plan has no room") },
+    ]);
   });
 });
 

@@ -1,10 +1,11 @@
 import { expect, test } from "bun:test";
+import { existsSync } from "node:fs";
 import { rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { startSmtpSink } from "../support/smtp-sink.ts";
 import { fill, memoryDisk, whyNoMounts } from "./disks.ts";
-import { account, house, inbox, type ServerProcess } from "./house.ts";
-import { closing, faultsOf, startLoad, untilIdle } from "./load.ts";
+import { type Account, account, house, inbox, type ServerProcess } from "./house.ts";
+import { closing, faultsOf, type Load, startLoad, untilIdle } from "./load.ts";
 
 /** Above what `readyz` asks to be free. */
 const DISK_MB = 128;
@@ -16,6 +17,23 @@ if (reason !== undefined) console.log(`A full disk is not tried: ${reason}`);
 async function readyz(server: ServerProcess) {
   const response = await fetch(`${server.http}/readyz`);
   return { status: response.status, body: (await response.json()) as { checks: Record<string, string> } };
+}
+
+async function refused(load: Load, count: number): Promise<void> {
+  const deadline = Date.now() + FULL_MS;
+  while (load.refusals.length < count && Date.now() < deadline) await Bun.sleep(20);
+  expect(load.refusals.length).toBeGreaterThanOrEqual(count);
+}
+
+async function inboxId(server: ServerProcess, { api_key }: Account): Promise<string> {
+  const headers = { "x-api-key": api_key, "content-type": "application/json" };
+  const made = await fetch(`${server.http}/inboxes`, { method: "POST", headers, body: "{}" });
+  return ((await made.json()) as { id: string }).id;
+}
+
+async function remove(server: ServerProcess, { api_key }: Account, id: string): Promise<number> {
+  const headers = { "x-api-key": api_key };
+  return (await fetch(`${server.http}/inboxes/${id}`, { method: "DELETE", headers })).status;
 }
 
 test.skipIf(reason !== undefined)(
@@ -30,7 +48,9 @@ test.skipIf(reason !== undefined)(
     const owner = await account(at, "ann@client.example");
     await using server = await at.start();
     const to = [await inbox(server, owner), await inbox(server, owner)];
+    const spare = [await inboxId(server, owner), await inboxId(server, owner)];
     expect(await readyz(server)).toMatchObject({ status: 200 });
+    while (!existsSync(join(at.dir, "reserve"))) await Bun.sleep(20);
 
     const load = startLoad({
       server: () => server.smtp,
@@ -40,25 +60,32 @@ test.skipIf(reason !== undefined)(
     });
     await load.reached(30);
     const ballast = join(disk.path, "ballast");
-    const deadline = Date.now() + FULL_MS;
-    // Room that the log had already taken is used up first.
-    while (load.refusals.length < 20 && Date.now() < deadline) {
-      fill(ballast);
-      await Bun.sleep(20);
-    }
-    expect(load.refusals.length).toBeGreaterThanOrEqual(20);
+    fill(ballast);
+    await refused(load, 20);
+    // The reserve was given up: nothing comes in, and what takes little can still be done.
+    while (existsSync(join(at.dir, "reserve"))) await Bun.sleep(20);
+    expect(await readyz(server)).toMatchObject({ status: 503 });
+    expect(await remove(server, owner, spare[0] ?? "")).toBe(204);
+    await untilIdle(at, 30_000);
+
+    // Somebody takes the rest as well.
+    fill(ballast);
+    await refused(load, load.refusals.length + 20);
     for (const refusal of load.refusals) expect(refusal).toStartWith("451 4.3.0 ");
     const full = await readyz(server);
     expect(full.status).toBe(503);
     expect(full.body.checks["disk"]).toBe(`only 0 MB are free in ${at.dir}`);
 
-    const refused = load.refusals.length;
     const taken = load.acknowledged.size;
     await rm(ballast);
     await load.reached(taken + 30);
     await load.stop();
     await untilIdle(at, 30_000);
     expect(await readyz(server)).toMatchObject({ status: 200, body: { status: "ok" } });
+    expect(await remove(server, owner, spare[1] ?? "")).toBe(204);
+    while (!existsSync(join(at.dir, "reserve"))) await Bun.sleep(20);
+    const lines = server.log().split("\n");
+    expect(lines.filter((line) => line.includes("The disk is full;"))).toHaveLength(1);
     server.kill("SIGTERM");
     expect(await server.exited).toBe(0);
 
@@ -69,7 +96,7 @@ test.skipIf(reason !== undefined)(
     );
     expect((await stat(join(at.dir, "mailwright.db"))).size).toBeGreaterThan(0);
     console.log(
-      `disk full: ${refused} refusals with 451, ${load.acknowledged.size} acknowledged, lost 0, doubled 0`,
+      `disk full: ${load.refusals.length} refusals with 451, ${load.acknowledged.size} acknowledged, lost 0, doubled 0`,
     );
   },
   60_000,

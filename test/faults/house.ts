@@ -27,10 +27,12 @@ export interface House extends AsyncDisposable {
   dir: string;
   /** Runs a command line next to the server, or without one. */
   cli(...words: string[]): Promise<{ code: number; out: string; err: string }>;
-  /** Resolves when the server is ready; rejects with its log when it ends before. */
-  start(): Promise<ServerProcess>;
+  /** Resolves when the server is ready; rejects with its log when it ends before. `env` is added to its environment. */
+  start(env?: Record<string, string>): Promise<ServerProcess>;
+  /** The same, without waiting for its end. */
+  run(...words: string[]): Bun.Subprocess<"ignore", "pipe", "pipe">;
   /** Starts without waiting for anything. */
-  spawn(): Bun.Subprocess<"ignore", "pipe", "pipe">;
+  spawn(env?: Record<string, string>): Bun.Subprocess<"ignore", "pipe", "pipe">;
   /** The database of a server that has stopped. */
   database(): Sqlite.Database;
 }
@@ -45,19 +47,23 @@ export async function house(settings: Settings = {}, folder?: string): Promise<H
   const config = join(base, "config.toml");
   await writeFile(config, stringify(merged(settings, dir)));
   const command = (...words: string[]) => [BINARY, ...words, "--config", config];
-  const spawn = () =>
-    Bun.spawn(command("serve"), { cwd: base, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
+  const spawn = (env: Record<string, string> = {}) =>
+    Bun.spawn(command("serve"), {
+      cwd: base,
+      env: { ...process.env, ...env },
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+  const run: House["run"] = (...words) =>
+    Bun.spawn(command(...words), { cwd: base, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
   return {
     dir,
     spawn,
-    start: () => untilReady(spawn()),
+    start: (env) => untilReady(spawn(env)),
+    run,
     async cli(...words) {
-      const child = Bun.spawn(command(...words), {
-        cwd: base,
-        stdin: "ignore",
-        stdout: "pipe",
-        stderr: "pipe",
-      });
+      const child = run(...words);
       const [out, err, code] = await Promise.all([
         new Response(child.stdout).text(),
         new Response(child.stderr).text(),
@@ -70,7 +76,7 @@ export async function house(settings: Settings = {}, folder?: string): Promise<H
   };
 }
 
-interface Account {
+export interface Account {
   email: string;
   api_key: string;
 }
@@ -83,11 +89,11 @@ export async function account(at: House, email: string): Promise<Account> {
 }
 
 /** Makes an inbox and gives its address. */
-export async function inbox(server: ServerProcess, owner: Account): Promise<string> {
+export async function inbox(server: ServerProcess, owner: Account, settings: object = {}): Promise<string> {
   const response = await fetch(`${server.http}/inboxes`, {
     method: "POST",
     headers: { "x-api-key": owner.api_key, "content-type": "application/json" },
-    body: "{}",
+    body: JSON.stringify(settings),
   });
   if (response.status !== 201) throw new Error(await response.text());
   return ((await response.json()) as { address: string }).address;

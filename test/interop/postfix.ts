@@ -26,6 +26,14 @@ export interface PostfixOptions {
   port: number;
   /** Domain to the server its mail is relayed to, always over STARTTLS. */
   relay: Record<string, SmtpAddress>;
+  /** Default 127.0.0.1. */
+  host?: string;
+  /** By default one that is good for no name. */
+  certificate?: { cert: string; key: string };
+  /** More of main.cf. */
+  settings?: Record<string, string>;
+  /** Before its command. */
+  prefix?: string[];
   /** Addresses with a mailbox; mail to others of their domains is taken and then returned. */
   mailboxes: string[];
 }
@@ -39,7 +47,7 @@ export async function startPostfix(options: PostfixOptions): Promise<Postfix> {
   const dir = await mkdtemp(join(tmpdir(), "mailwright-postfix-"));
   stack.defer(() => rm(dir, { recursive: true, force: true }));
   await prepare(dir, options);
-  const shell = Bun.spawn([POSTFIX, "-c", dir, "start-fg"], {
+  const shell = Bun.spawn([...(options.prefix ?? []), POSTFIX, "-c", dir, "start-fg"], {
     stdin: "ignore",
     stdout: "ignore",
     stderr: "pipe",
@@ -50,7 +58,7 @@ export async function startPostfix(options: PostfixOptions): Promise<Postfix> {
     if (shell.exitCode === null) process.kill(pid, "SIGTERM");
     await shell.exited;
   });
-  const address = { host: "127.0.0.1", port: options.port };
+  const address = { host: options.host ?? "127.0.0.1", port: options.port };
   const log = (): Promise<string> => readFile(join(dir, "maillog"), "utf8").catch(() => "");
   await until(
     () => answers(address),
@@ -103,22 +111,26 @@ async function prepare(dir: string, options: PostfixOptions): Promise<void> {
   const owner = Number(Bun.spawnSync(["id", "-u", "postfix"]).stdout.toString());
   await chown(join(dir, "data"), owner, 0);
   await chown(join(dir, "mail"), MAIL_UID, 0);
-  await certificate(dir);
+  await writeCertificate(dir, options.certificate ?? (await anyCertificate()));
   await writeFile(join(dir, "main.cf"), mainCf(dir, options));
-  await writeFile(join(dir, "master.cf"), masterCf(options.port));
+  await writeFile(join(dir, "master.cf"), masterCf(options));
 }
 
-async function certificate(dir: string): Promise<void> {
+async function anyCertificate(): Promise<{ cert: string; key: string }> {
   const { generate } = await import("selfsigned");
   const made = await generate([{ name: "commonName", value: "postfix.test" }], {
     keyType: "ec",
     curve: "P-256",
   });
-  await writeFile(join(dir, "cert.pem"), made.cert);
-  await writeFile(join(dir, "key.pem"), made.private, { mode: 0o600 });
+  return { cert: made.cert, key: made.private };
 }
 
-function mainCf(dir: string, { relay, mailboxes }: PostfixOptions): string {
+async function writeCertificate(dir: string, { cert, key }: { cert: string; key: string }): Promise<void> {
+  await writeFile(join(dir, "cert.pem"), cert);
+  await writeFile(join(dir, "key.pem"), key, { mode: 0o600 });
+}
+
+function mainCf(dir: string, { relay, mailboxes, settings }: PostfixOptions): string {
   const domains = new Set(mailboxes.map((address) => address.slice(address.lastIndexOf("@") + 1)));
   const routes = Object.entries(relay).map(([domain, to]) => `{${domain} = smtp:[${to.host}]:${to.port}}`);
   return Object.entries({
@@ -137,10 +149,10 @@ function mainCf(dir: string, { relay, mailboxes }: PostfixOptions): string {
     alias_database: "",
     smtputf8_enable: "yes",
     relay_domains: Object.keys(relay).join(", "),
-    transport_maps: `inline:{ ${routes.join(", ")} }`,
+    transport_maps: inline(routes),
     virtual_mailbox_domains: [...domains].join(", "),
     virtual_mailbox_base: join(dir, "mail"),
-    virtual_mailbox_maps: `inline:{ ${mailboxes.map((one) => `{${one} = ${one}/}`).join(", ")} }`,
+    virtual_mailbox_maps: inline(mailboxes.map((one) => `{${one} = ${one}/}`)),
     virtual_uid_maps: `static:${MAIL_UID}`,
     virtual_gid_maps: `static:${MAIL_UID}`,
     // Takes mail for mailboxes it does not have, so that it has to return it later.
@@ -155,17 +167,23 @@ function mainCf(dir: string, { relay, mailboxes }: PostfixOptions): string {
     // Logs what it says to our door and when.
     debug_peer_list: "mx.mw.test, 127.0.0.1",
     debug_peer_level: "1",
+    ...settings,
   })
     .map(([name, value]) => `${name} = ${value}\n`)
     .join("");
 }
 
+/** A table without entries is none to it. */
+function inline(entries: string[]): string {
+  return entries.length === 0 ? "" : `inline:{ ${entries.join(", ")} }`;
+}
+
 /** The services of Debian's file that this one needs, none of them in a chroot. */
-function masterCf(port: number): string {
+function masterCf({ port, host = "127.0.0.1" }: PostfixOptions): string {
   const unix = (name: string, command: string, mode = "- - n - -"): string =>
     `${name} unix ${mode} ${command}\n`;
   return [
-    `127.0.0.1:${port} inet n - n - - smtpd\n`,
+    `${host}:${port} inet n - n - - smtpd\n`,
     "postlog unix-dgram n - n - 1 postlogd\n",
     unix("pickup", "pickup", "n - n 60 1"),
     unix("cleanup", "cleanup", "n - n - 0"),
@@ -175,7 +193,8 @@ function masterCf(port: number): string {
     ...["bounce", "defer", "trace"].map((name) => unix(name, "bounce", "- - n - 0")),
     unix("virtual", "virtual", "- n n - -"),
     unix("smtp", "smtp"),
-    ...["proxymap", "error", "showq", "anvil", "scache", "flush", "verify"].map((name) => unix(name, name)),
+    ...["proxymap", "error", "showq", "flush", "verify"].map((name) => unix(name, name)),
+    ...["anvil", "scache"].map((name) => unix(name, name, "- - n - 1")),
     unix("retry", "error"),
   ].join("");
 }

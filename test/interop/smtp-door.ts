@@ -6,23 +6,26 @@ import { rawClient, upToData } from "./raw-client.ts";
 export const OWNER = "ann@peer.test";
 
 /** An app with one account, one inbox and an open SMTP door, where mail from loopback is believed and no cap is in the way. */
-export async function smtpDoor(overrides: ConfigOverrides = {}) {
+export async function smtpDoor(overrides: ConfigOverrides = {}, parts: Parameters<typeof testApp>[1] = {}) {
   await using built = new AsyncDisposableStack();
   const t = built.use(
-    await testApp({
-      llm: { kind: "demo" },
-      ...overrides,
-      smtp: { trusted_networks: ["127.0.0.0/8"], ...overrides.smtp },
-      plans: { ...overrides.plans, team: { inbound_per_hour: 0, ...overrides.plans?.team } },
-      limits: {
-        replies_per_conversation_hour: 0,
-        replies_per_sender_hour: 0,
-        inbound_per_sender_hour: 0,
-        inbound_per_sender_day: 0,
-        replies_per_sender_day: 0,
-        same_body_per_hour: 0,
+    await testApp(
+      {
+        llm: { kind: "demo" },
+        ...overrides,
+        smtp: { trusted_networks: ["127.0.0.0/8"], ...overrides.smtp },
+        plans: { ...overrides.plans, team: { inbound_per_hour: 0, ...overrides.plans?.team } },
+        limits: {
+          replies_per_conversation_hour: 0,
+          replies_per_sender_hour: 0,
+          inbound_per_sender_hour: 0,
+          inbound_per_sender_day: 0,
+          replies_per_sender_day: 0,
+          same_body_per_hour: 0,
+        },
       },
-    }),
+      parts,
+    ),
   );
   const owner = await t.as(OWNER);
   const inbox: string = (await owner.post("/inboxes", {})).body.address;

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { App } from "../../src/app.ts";
 import { messageOf } from "../../src/errors.ts";
 import { JOB_RULES } from "../../src/jobs/kinds.ts";
-import { enqueue, finishJob, type Job, postponeJob } from "../../src/jobs/queue.ts";
+import { deferJob, enqueue, finishJob, type Job, postponeJob } from "../../src/jobs/queue.ts";
 import type { JobHandler, JobHandlers } from "../../src/jobs/run-job.ts";
 import { createWorker, type JobWorker } from "../../src/jobs/worker.ts";
 import { testApp } from "../support/app.ts";
@@ -21,16 +21,11 @@ interface Kinds {
 /** A worker of its own over a fresh app; it works only when told to, or after `start`. */
 async function setUp({ route = finish, send = finish, slots = 4, giveUp }: Kinds) {
   const t = await testApp();
+  const others = Object.keys(JOB_RULES).map((kind) => [kind, { run: finish, slots }]);
   const handlers: JobHandlers = {
+    ...(Object.fromEntries(others) as JobHandlers),
     route_message: { run: route, slots, ...(giveUp ? { giveUp } : {}) },
     send_mail: { run: send as unknown as JobHandler<"send_mail">["run"], slots },
-    check_domain: { run: (app, job) => app.write((tx) => finishJob(tx, job)), slots },
-    mail_code: { run: (app, job) => app.write((tx) => finishJob(tx, job)), slots },
-    erase_bytes: { run: (app, job) => app.write((tx) => finishJob(tx, job)), slots },
-    fan_out_event: { run: (app, job) => app.write((tx) => finishJob(tx, job)), slots },
-    deliver_webhooks: { run: (app, job) => app.write((tx) => finishJob(tx, job)), slots },
-    mail_notice: { run: (app, job) => app.write((tx) => finishJob(tx, job)), slots },
-    close_customer: { run: (app, job) => app.write((tx) => finishJob(tx, job)), slots },
   };
   const worker = createWorker(t.app, handlers);
   t.app.worker = worker;
@@ -324,6 +319,27 @@ describe("shares", () => {
     for (let left = 0; left < 3; left++) g.open();
   });
 
+  test("accounts that may use what they leave free never use all the slots, however much they have to do", async () => {
+    const g = gate();
+    await using t = await setUp({ route: g.run, slots: 8 });
+    const free = (account: string) => ({ share: { account, slots: null } });
+    for (const name of ["carl", "dora"])
+      for (let count = 1; count <= 8; count++) await t.add(free(name), name);
+    t.worker.start();
+    await g.count(6);
+    await t.app.write(() => Promise.resolve());
+    expect(g.begun.toSorted()).toEqual(["carl", "carl", "carl", "carl", "dora", "dora"]);
+    expect(t.worker.reserve("route_message", free("carl").share)).toBe(false);
+    await t.add(free("eve"), "eve");
+    await g.count(7);
+    expect(g.begun[6]).toBe("eve");
+    while ((await t.jobs()).length > 0) {
+      g.open();
+      await t.app.write(() => Promise.resolve());
+    }
+    expect(g.begun).toHaveLength(17);
+  });
+
   test("a job without a share counts for nobody", async () => {
     const g = gate();
     await using t = await setUp({ route: g.run, slots: 4 });
@@ -615,6 +631,47 @@ describe("failures", () => {
     t.clock.advance("1s");
     await t.worker.drain();
     expect(runs).toBe(2);
+    expect(await t.jobs()).toEqual([]);
+  });
+});
+
+describe("a job that has more to do", () => {
+  test("is not given up for errors before, however many they were in all", async () => {
+    let runs = 0;
+    await using t = await setUp({
+      async route(app, job) {
+        runs += 1;
+        if (runs % 2 === 1) throw new Error("once more");
+        await app.write((tx) => deferJob(tx, job, app.now() + 60));
+      },
+    });
+    await t.add({ lane: "thread", dedupe_key: "only", share: { account: "ada", slots: 1 } });
+    for (let round = 1; round <= 50; round += 1) {
+      await t.worker.drain();
+      t.clock.advance("1m");
+    }
+    expect(runs).toBe(50);
+    expect(await t.jobs()).toMatchObject([
+      { status: "pending", attempts: 0, failures: 0, lane: "thread", dedupe_key: "only", account: "ada" },
+    ]);
+  });
+
+  test("cannot be ended any more by whoever had it before", async () => {
+    const held: Job[] = [];
+    const late: unknown[] = [];
+    await using t = await setUp({
+      async route(app, job, signal) {
+        const [before] = held;
+        held.push(job);
+        if (!before) return app.write((tx) => deferJob(tx, job, app.now()));
+        late.push(await app.write((tx) => finishJob(tx, before)).catch((error: Error) => error.name));
+        await finish(app, job, signal);
+      },
+    });
+    await t.add();
+    await t.worker.drain();
+    expect(held).toHaveLength(2);
+    expect(late).toEqual(["LeaseLostError"]);
     expect(await t.jobs()).toEqual([]);
   });
 });

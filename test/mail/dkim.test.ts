@@ -1,14 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync } from "node:fs";
-import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { dkimVerify } from "mailauth/lib/dkim/verify";
 
 import { createResolver } from "../../src/lib/dns.ts";
 import { composeReply } from "../../src/mail/compose.ts";
-import { type DkimKeys, dnsRecords, loadDkimKeys, signMail } from "../../src/mail/dkim.ts";
+import { type DkimKeys, dnsRecords, makeDkimKey, signMail } from "../../src/mail/dkim.ts";
 import { startDnsServer, type TestDnsServer } from "../support/dns-server.ts";
+import { testKeys } from "../support/keys.ts";
 import { dkimpyPasses, hasDkimpy, hasOpendkim, opendkimPasses } from "../support/verifiers.ts";
 import { ownMs } from "../support/own-time.ts";
 
@@ -32,21 +29,16 @@ const MESSAGE = [
   "",
 ].join("\r\n");
 
-let dir: string;
 let keys: DkimKeys;
 let dns: TestDnsServer;
 
 beforeAll(async () => {
-  dir = await mkdtemp(join(tmpdir(), "mailwright-dkim-"));
-  keys = await loadDkimKeys(dir);
+  keys = await testKeys();
   dns = await startDnsServer();
   for (const { name, value } of dnsRecords(keys, DOMAIN)) dns.set(name, "TXT", [value]);
 });
 
-afterAll(async () => {
-  await dns[Symbol.asyncDispose]();
-  await rm(dir, { recursive: true });
-});
+afterAll(() => dns[Symbol.asyncDispose]());
 
 describe("signatures", () => {
   test("of both keys pass at a verifier that asks the DNS for our records", async () => {
@@ -152,30 +144,6 @@ describe("signatures", () => {
 });
 
 describe("keys", () => {
-  test("are the same after a restart, with the same selectors", async () => {
-    expect(dnsRecords(await loadDkimKeys(dir), DOMAIN)).toEqual(dnsRecords(keys, DOMAIN));
-  });
-
-  test("differ between two installations", async () => {
-    await using other = await folder();
-    expect(dnsRecords(await loadDkimKeys(other.path), DOMAIN)).not.toEqual(dnsRecords(keys, DOMAIN));
-  });
-
-  test("lie in a file only its owner can read, in a folder only its owner can enter, with no draft beside", async () => {
-    expect((await stat(join(dir, "dkim"))).mode & 0o777).toBe(0o700);
-    expect((await stat(join(dir, "dkim", "keys.json"))).mode & 0o777).toBe(0o600);
-    expect(await readdir(join(dir, "dkim"))).toEqual(["keys.json"]);
-  });
-
-  test("that cannot be read are an error naming the file and the mend, and are not replaced", async () => {
-    await using other = await folder();
-    await loadDkimKeys(other.path);
-    const path = join(other.path, "dkim", "keys.json");
-    await writeFile(path, "[{}]");
-    expect(await failureOf(loadDkimKeys(other.path))).toMatch(/keys\.json does not hold DKIM keys.*backup/);
-    expect(await Bun.file(path).text()).toBe("[{}]");
-  });
-
   test("are published as 2048-bit RSA and as the bare 32 octets of Ed25519", () => {
     const [rsa, ed25519] = dnsRecords(keys, DOMAIN);
     expect(rsa?.name).toBe("s1._domainkey.mail.example");
@@ -187,13 +155,11 @@ describe("keys", () => {
   });
 
   test("are made without holding the event loop", async () => {
-    await using other = await folder();
     let turns = 0;
     const count = setInterval(() => {
-      // The folder is made once the keys are there: only the time of the computing counts.
-      if (!existsSync(join(other.path, "dkim"))) turns += 1;
+      turns += 1;
     }, 0);
-    await loadDkimKeys(other.path);
+    await makeDkimKey("rsa");
     clearInterval(count);
     expect(turns).toBeGreaterThan(3);
   });
@@ -225,11 +191,6 @@ async function verdicts(mail: Buffer): Promise<string[]> {
   const resolver = createResolver({ servers: [dns.address] });
   const { results } = await dkimVerify(mail, { resolver: resolver as never, strict: true });
   return results.map(({ selector, algo, status }) => `${selector} ${algo} ${status.result}`);
-}
-
-async function folder(): Promise<{ path: string } & AsyncDisposable> {
-  const path = await mkdtemp(join(tmpdir(), "mailwright-dkim-"));
-  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true }) };
 }
 
 /** The message a promise was rejected with; empty when it was not. */

@@ -147,7 +147,9 @@ describe("the dialogue", () => {
   });
 
   test("turns away more connections of one address than allowed, until one of them ends", async () => {
-    await using room = await mailroom({ config: { smtp: { max_connections_per_address: 2 } } });
+    await using room = await mailroom({
+      config: { smtp: { trusted_networks: [], max_connections_per_address: 2 } },
+    });
     await using first = await smtpClient(room.door);
     const second = await smtpClient(room.door);
     await using third = await smtpClient(room.door);
@@ -174,7 +176,7 @@ describe("the dialogue", () => {
 
   test("counts no connection that left before it was greeted", async () => {
     await using room = await mailroom({
-      config: { smtp: { max_connections_per_address: 2, early_talker_ms: 50 } },
+      config: { smtp: { trusted_networks: [], max_connections_per_address: 2, early_talker_ms: 50 } },
     });
     await using first = await smtpClient(room.door);
     await using second = await smtpClient(room.door);

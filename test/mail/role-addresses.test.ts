@@ -41,6 +41,18 @@ test.each(["postmaster@mw.test", "abuse@mw.test", "Postmaster@MW.test", "Postmas
   },
 );
 
+test("it reaches the administrator from the domains of accounts too, once they are active, and from our host name", async () => {
+  await using room = await mailroom({ config: { domains: { verification: "trust" } } });
+  const bob = await room.as(BOB);
+  const { body: domain } = await bob.post("/custom-domains", { domain: "ai.acme.example" });
+  expect(await room.send({ rcpt: "abuse@ai.acme.example" })).toStartWith("550 5.7.1 ");
+  await bob.post(`/custom-domains/${domain.id}/verify`);
+  for (const rcpt of ["abuse@ai.acme.example", "postmaster@ai.acme.example", "postmaster@mx.mw.test"])
+    expect(await room.send({ from: "eve@example.net", rcpt })).toStartWith("250 ");
+  const mails = await room.outgoing();
+  expect(mails.map(({ envelope_to }) => envelope_to)).toEqual(Array(3).fill("ada@example.com"));
+});
+
 test("it is refused while there is no administrator, and at domains that are not the server's own", async () => {
   await using room = await mailroom();
   expect(await room.send({ rcpt: "postmaster@example.net" })).toStartWith("550 5.7.1 ");

@@ -1,16 +1,10 @@
 import { describe, expect, test } from "bun:test";
 
 import { createResolver } from "../../src/lib/dns.ts";
-import { createSender, type OutgoingMail, type Sender, type SenderOptions } from "../../src/mail/send.ts";
-import { type DnsZone, startDnsServer, type TestDnsServer } from "../support/dns-server.ts";
-import { type SinkOptions, type SmtpSink, startSmtpSink } from "../support/smtp-sink.ts";
-
-const MAIL: OutgoingMail = {
-  raw: Buffer.from("From: box@me.example\r\nMessage-ID: <1@me.example>\r\n\r\n.dot\r\n.\r\nlast line\r\n"),
-  envelope_from: "b+1@me.example",
-  envelope_to: "ann@there.example",
-};
-const SHORT = { connect_ms: 1_000, greeting_ms: 300, idle_ms: 300 };
+import { createSender, type SenderOptions } from "../../src/mail/send.ts";
+import { at, direct, MAIL, SHORT } from "../support/direct.ts";
+import type { DnsZone } from "../support/dns-server.ts";
+import { type SinkOptions, startSmtpSink } from "../support/smtp-sink.ts";
 
 describe("capture", () => {
   test("sends nothing and says where the mail is", async () => {
@@ -117,6 +111,29 @@ describe("relay", () => {
     expect(sink.mails).toEqual([]);
   });
 
+  test("that the operator allows by its name gets the password in the clear where it has no TLS", async () => {
+    await using sink = await startSmtpSink({ auth: { user: "me", password: "pw" }, starttls: false });
+    await using sender = createSender({
+      ...(await offline()),
+      mode: "relay",
+      relay_url: `smtp://me:pw@127.1:${sink.port}`,
+      egress_allow: ["127.1"],
+    });
+    expect(await sender.send(MAIL)).toMatchObject({ status: "sent" });
+  });
+
+  test("that cannot be trusted with a password is told of with what can be done", async () => {
+    await using sink = await startSmtpSink({ auth: { user: "me", password: "pw" }, starttls: false });
+    await using sender = createSender({
+      ...(await offline()),
+      mode: "relay",
+      relay_url: `smtp://me:pw@127.1:${sink.port}`,
+    });
+    const { response } = await sender.send(MAIL);
+    expect(response).toContain("Check outbound.relay_url");
+    expect(response).toContain('"127.1" to egress.allow');
+  });
+
   test("that refuses the recipient for good fails the mail, and the next one still goes", async () => {
     await using t = await relay({
       reject: (address) => (address.startsWith("no") ? "550 5.1.1 who?" : undefined),
@@ -151,18 +168,18 @@ describe("relay", () => {
     expect(outcome.response).toStartWith("The relay 127.0.0.1 could not be reached");
   });
 
-  test("that only trickles is given up when the attempt's time is over", async () => {
+  test("that never answers is given up when the attempt's time is over", async () => {
     await using sink = await startSmtpSink();
     sink.fault = "hang_in_data";
     await using sender = createSender({
       ...(await offline()),
       mode: "relay",
       relay_url: `smtp://127.0.0.1:${sink.port}`,
-      timeouts: { attempt_ms: 400 },
+      timeouts: { attempt_ms: 200, confirm_ms: 200 },
     });
     expect(await sender.send(MAIL)).toEqual({
       status: "deferred",
-      response: "The relay 127.0.0.1 could not be reached: it took too long",
+      response: "The relay 127.0.0.1 could not be reached: it did not answer in time",
     });
   });
 
@@ -308,6 +325,18 @@ describe("direct", () => {
     }
   });
 
+  test("tells of an address without a domain name by the address, and of hostile names without their controls", async () => {
+    await using t = await direct([], {
+      "there.example": { MX: [[10, "mx\u001b[31m\r\n250 there.example"]] },
+    });
+    const literal = await t.sender.send({ ...MAIL, envelope_to: "ann@[192.0.2.1]" });
+    expect(literal).toMatchObject({ status: "failed", response: expect.stringContaining("ann@[192.0.2.1]") });
+    const { status, response } = await t.sender.send(MAIL);
+    expect(status).toBe("failed");
+    expect(response).toContain("has no address in the DNS");
+    expect(response).not.toMatch(/\p{Cc}/u);
+  });
+
   test("is put off while the DNS fails, for the domain or for its server", async () => {
     await using t = await direct([{}], ONE);
     t.dns.fault("there.example", "servfail");
@@ -414,51 +443,4 @@ async function relay(options: SinkOptions = {}, login = "") {
       await sink[Symbol.asyncDispose]();
     },
   };
-}
-
-interface Direct extends AsyncDisposable {
-  sender: Sender;
-  sinks: SmtpSink[];
-  dns: TestDnsServer;
-}
-
-/** One sink per entry, as mx1.there.example on 127.0.0.1, mx2.there.example on 127.0.0.2 and so on, all on one port. */
-async function direct(
-  sinks: SinkOptions[],
-  zone: DnsZone,
-  options: Partial<SenderOptions> = {},
-): Promise<Direct> {
-  const dns = await startDnsServer(zone);
-  const started: SmtpSink[] = [];
-  for (const [index, sink] of sinks.entries()) {
-    const host = `127.0.0.${index + 1}`;
-    dns.set(`mx${index + 1}.there.example`, "A", [host]);
-    started.push(await startSmtpSink({ ...sink, host, port: started[0]?.port ?? 0 }));
-  }
-  const sender = createSender({
-    mode: "direct",
-    relay_url: "",
-    hostname: "me.example",
-    resolver: createResolver({ servers: [dns.address] }),
-    egress_allow: ["127.0.0.0/8"],
-    port: started[0]?.port ?? 1,
-    ...options,
-    timeouts: { ...SHORT, ...options.timeouts },
-  });
-  return {
-    sender,
-    sinks: started,
-    dns,
-    [Symbol.asyncDispose]: async () => {
-      await sender[Symbol.asyncDispose]();
-      for (const sink of started) await sink[Symbol.asyncDispose]();
-      await dns[Symbol.asyncDispose]();
-    },
-  };
-}
-
-function at<T>(list: T[], index: number): T {
-  const item = list[index];
-  if (item === undefined) throw new Error(`there is no item ${index}`);
-  return item;
 }

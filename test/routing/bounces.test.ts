@@ -38,8 +38,38 @@ describe("a notification to the bounce address of a reply", () => {
     expect(await room.activity()).toMatchObject([{ reply_status: "bounced" }]);
   });
 
+  test("of a delay shows the reply as deferred, until one of its delivery or its failure comes", async () => {
+    await using room = await mailroom();
+    const to = await answered(room);
+    const report = (action: string, status: string): Promise<string> =>
+      deliver(room.door, { from: "", to, raw: notification({ action, status }) });
+    await report("delayed", "4.4.1");
+    expect(await room.activity()).toMatchObject([
+      { reply_status: "deferred", reply_error: expect.stringContaining("4.4.1") },
+    ]);
+    await report("delivered", "2.0.0");
+    expect(await room.activity()).toMatchObject([{ reply_status: "sent", reply_error: null }]);
+    await report("delayed", "4.4.1");
+    await report("failed", "4.4.7");
+    expect(await room.activity()).toMatchObject([{ reply_status: "bounced" }]);
+    await report("delivered", "2.0.0");
+    await report("delayed", "4.4.1");
+    expect(await room.activity()).toMatchObject([
+      { reply_status: "bounced", reply_error: expect.stringContaining("4.4.7") },
+    ]);
+  });
+
+  test("is seen in both views of the message", async () => {
+    await using room = await mailroom();
+    const to = await answered(room);
+    await deliver(room.door, { from: "", to, raw: notification({}) });
+    const [{ message_id }] = await room.activity();
+    expect(await room.activity()).toMatchObject([{ reply_status: "bounced" }]);
+    const { body } = await room.owner.get(`/v1/messages/${message_id}`);
+    expect(body.reply_status).toBe("bounced");
+  });
+
   const HARMLESS: [claim: string, report: Parameters<typeof notification>[0]][] = [
-    ["of a delay", { action: "delayed", status: "4.4.1" }],
     ["of a delivery", { action: "delivered", status: "2.0.0" }],
     ["that is an absence note", { body: "From: ada@example.com\r\nSubject: Away\r\n\r\nI am away.\r\n" }],
     ["that holds no report", { body: "From: MAILER-DAEMON\r\n\r\nStatus: 5.1.1\r\n" }],
@@ -62,6 +92,79 @@ describe("a notification to the bounce address of a reply", () => {
       "550 5.1.1 ",
     );
     expect(await room.activity()).toMatchObject([{ reply_status: "sent" }]);
+  });
+});
+
+/** As qmail and others write: in words, with our mail behind them. */
+const inWords = (words: string, message_id: string, head = ""): Buffer =>
+  Buffer.from(
+    [
+      "From: MAILER-DAEMON@mail.example.com",
+      ...(head === "" ? [] : [head]),
+      "Subject: failure notice",
+      "",
+      "Hi. This is the mail program at mail.example.com.",
+      "<ada@example.com>:",
+      words,
+      "",
+      "--- Below this line is a copy of the message.",
+      "",
+      "From: Desk <desk@mw.test>",
+      `Message-ID: <${message_id}>`,
+      "",
+      "The answer.",
+    ].join("\r\n"),
+  );
+
+describe("a notification in words of its own", () => {
+  const WORDS: [words: string, seen: object][] = [
+    [
+      "Sorry, no mailbox here by that name. 5.1.1",
+      { reply_status: "bounced", reply_error: expect.stringContaining("5.1.1") },
+    ],
+    ["192.0.2.1 does not like recipient. Remote host said: 550 who?", { reply_status: "bounced" }],
+    ["The mail is delayed: 4.4.1", { reply_status: "deferred" }],
+    ["Your message was displayed.", { reply_status: "sent" }],
+  ];
+  test.each(WORDS)("counts when our mail is in it: %s", async (words, seen) => {
+    await using room = await mailroom();
+    const to = await answered(room);
+    const id = (await room.outgoing())[0]?.rfc_message_id ?? "";
+    await deliver(room.door, { from: "", to, raw: inWords(words, id) });
+    expect(await room.activity()).toMatchObject([seen]);
+  });
+
+  test("does not count with another mail in it, nor as the receipt of a reader", async () => {
+    await using room = await mailroom();
+    const to = await answered(room);
+    const id = (await room.outgoing())[0]?.rfc_message_id ?? "";
+    await deliver(room.door, { from: "", to, raw: inWords("550 5.1.1 who?", "other@mw.test") });
+    const receipt = "Content-Type: multipart/report; report-type=disposition-notification; boundary=b";
+    await deliver(room.door, { from: "", to, raw: inWords("550 5.1.1 read", id, receipt) });
+    expect(await room.activity()).toMatchObject([{ reply_status: "sent" }]);
+  });
+
+  test("that came to the inbox is found by our Message-ID, but not by one that we did not make", async () => {
+    await using room = await mailroom();
+    await answered(room);
+    const id = (await room.outgoing())[0]?.rfc_message_id ?? "";
+    const forged = id.replace(/\.[a-z2-7]/, (code) => (code === ".a" ? ".b" : ".a"));
+    const send = (message_id: string): Promise<string> =>
+      deliver(room.door, { from: "", to: room.inbox.address, raw: inWords("550 5.1.1 who?", message_id) });
+    await send(forged);
+    expect((await room.activity()).at(-1)).toMatchObject({ reply_status: "sent" });
+    await send(id);
+    expect((await room.activity()).at(-1)).toMatchObject({ reply_status: "bounced" });
+  });
+
+  test("that came to somebody else's inbox changes nothing", async () => {
+    await using room = await mailroom();
+    await answered(room);
+    const id = (await room.outgoing())[0]?.rfc_message_id ?? "";
+    const eve = await room.as("eve@example.net");
+    const { address } = (await eve.post("/inboxes", { label: "Eve" })).body;
+    await deliver(room.door, { from: "", to: address, raw: inWords("550 5.1.1 who?", id) });
+    expect((await room.activity()).at(-1)).toMatchObject({ reply_status: "sent" });
   });
 });
 

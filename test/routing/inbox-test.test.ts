@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { dkimVerify, type DNSResolver } from "mailauth";
 import { simpleParser } from "mailparser";
 import { dnsRecords } from "../../src/mail/dkim.ts";
+import { serviceKeys } from "../../src/mail/dkim-keys.ts";
 import type { Answer } from "../support/app.ts";
 import { mailroom, type Mailroom } from "../support/mailroom.ts";
 
@@ -46,7 +47,7 @@ test("its answer is signed, and continues the conversation when the owner replie
   const [mail] = await room.outgoing();
   expect(mail).toMatchObject({ kind: "reply", envelope_to: "ada@example.com", message_id: body.message_id });
   const raw = Buffer.from(mail?.raw ?? []);
-  const { results } = await dkimVerify(raw, { resolver: published(room) });
+  const { results } = await dkimVerify(raw, { resolver: await published(room) });
   expect(results.map(({ status }) => status.result)).toEqual(["pass", "pass"]);
   const parsed = await simpleParser(raw);
   expect(parsed.subject).toBe("Re: Test mail");
@@ -187,8 +188,8 @@ test("needs a verified owner", async () => {
 });
 
 /** What the operator has put into the DNS. */
-function published(room: Mailroom): DNSResolver {
-  const records = dnsRecords(room.app.dkim, "mw.test");
+async function published(room: Mailroom): Promise<DNSResolver> {
+  const records = dnsRecords(await serviceKeys(room.app), "mw.test");
   return async (name) => {
     const found = records.filter((record) => record.name === name);
     if (found.length === 0) throw Object.assign(new Error("unknown name"), { code: "ENOTFOUND" });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { ConfigOverrides } from "../../src/config.ts";
+import { prepareLetter } from "../../src/mail/letters.ts";
 import { startDnsServer } from "../support/dns-server.ts";
 import { mailroom, type Mailroom } from "../support/mailroom.ts";
 import { type SinkOptions, startSmtpSink } from "../support/smtp-sink.ts";
@@ -106,6 +107,33 @@ describe("directly", () => {
     await answered(room);
     expect(sink.mails).toMatchObject([{ rcpt_to: ["ada@example.com"], secure: true }]);
     expect(await room.activity()).toMatchObject([{ reply_status: "sent" }]);
+  });
+
+  test("many mails to a slow domain leave room for those to another", async () => {
+    await using slow = await startSmtpSink();
+    await using quick = await startSmtpSink({ host: "127.0.0.2", port: slow.port });
+    await using dns = await startDnsServer({
+      "slow.example": { MX: [[10, "mail.slow.example"]] },
+      "mail.slow.example": { A: ["127.0.0.1"] },
+      "quick.example": { MX: [[10, "mail.quick.example"]] },
+      "mail.quick.example": { A: ["127.0.0.2"] },
+    });
+    await using room = await mailroom({ config: direct(dns.address), parts: { smtp_port: slow.port } });
+    slow.fault = "hang";
+    const letter = { user_id: room.owner.user.id, subject: "Hello", markdown: "Hello" };
+    const queued = await Promise.all([
+      ...Array.from({ length: 70 }, () => prepareLetter(room.app, { ...letter, to: "ann@slow.example" })),
+      prepareLetter(room.app, { ...letter, to: "bob@quick.example" }),
+    ]);
+    await room.app.write(async (tx) => {
+      for (const queue of queued) await queue(tx);
+    });
+    room.app.worker?.start();
+    expect((await quick.next()).rcpt_to).toEqual(["bob@quick.example"]);
+    expect(slow.connections).toBeLessThanOrEqual(8);
+    slow.fault = undefined;
+    slow.cut();
+    for (let mail = 0; mail < 60; mail++) await slow.next();
   });
 
   test("a domain that does not exist bounces the reply, and a silent DNS puts it off", async () => {

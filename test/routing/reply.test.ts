@@ -3,6 +3,7 @@ import { dkimVerify, type DNSResolver } from "mailauth";
 import { simpleParser } from "mailparser";
 import { createResolver } from "../../src/lib/dns.ts";
 import { dnsRecords } from "../../src/mail/dkim.ts";
+import { serviceKeys } from "../../src/mail/dkim-keys.ts";
 import { startDnsServer } from "../support/dns-server.ts";
 import { mailroom, type Mailroom, type RoomMail } from "../support/mailroom.ts";
 
@@ -64,7 +65,8 @@ describe("the reply", () => {
     await using room = await mailroom();
     const { row } = await answer(room, { ...ASK, subject: "Grüße ✉" });
     await using dns = await startDnsServer();
-    for (const { name, value } of dnsRecords(room.app.dkim, "mw.test")) dns.set(name, "TXT", [value]);
+    for (const { name, value } of dnsRecords(await serviceKeys(room.app), "mw.test"))
+      dns.set(name, "TXT", [value]);
     const resolver = createResolver({ servers: [dns.address] }) as DNSResolver;
     const { results } = await dkimVerify(Buffer.from(row.raw ?? []), { resolver, sender: row.envelope_from });
     expect(

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { setPlan } from "../../src/accounts/accounts.ts";
 import { freshId, mailroom, type Mailroom, type RoomOptions } from "../support/mailroom.ts";
 import { startSmtpSink } from "../support/smtp-sink.ts";
 import { startReceiver, TO_LOOPBACK, type WebhookReceiver } from "../support/webhook-receiver.ts";
@@ -141,6 +142,22 @@ test("a call is told of once, when it ends: waited for, asynchronous, failed, re
   expect(await call({ instruction: "--private Say hello" })).toEqual(["message.completed api done"]);
   expect(hooks.received[0]?.body).not.toContain("secret word");
   expect(await call({})).toEqual(["message.skipped api limited"]);
+});
+
+test("mail to an inbox that rests since its plan has no room for it is told of once, as skipped", async () => {
+  await using hooks = startReceiver();
+  await using room = await toldRoom(hooks, { config: { plans: { free: { inboxes: 1 } } } });
+  const { body: newest } = await room.owner.post("/inboxes", { label: "Newest" });
+  await setPlan(room.app, { email: "ada@example.com", plan: "free" });
+  await room.send({ to: newest.address, rcpt: newest.address });
+  await room.drain();
+  expect(told(hooks)).toEqual(["message.skipped email limited"]);
+  const [message] = await room.activity();
+  expect(hooks.received[0]?.event).toMatchObject({
+    livemode: true,
+    data: { object: { message_id: message.message_id, error: message.error, result: "" } },
+  });
+  expect(message).toMatchObject({ reason: "plan_limit", error: expect.any(String) });
 });
 
 test("a test run is told of with livemode false", async () => {

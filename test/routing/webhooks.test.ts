@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { Webhook } from "standardwebhooks";
-import { recordEvent } from "../../src/webhooks/events.ts";
 import { type Caller, testApp, type TestApp } from "../support/app.ts";
 import { startDnsServer } from "../support/dns-server.ts";
+import { happens } from "../support/happens.ts";
 import {
   deliveriesOf,
   endpointOf,
@@ -12,29 +12,6 @@ import {
 } from "../support/webhook-receiver.ts";
 
 const BACKOFF = [0, 60, 300, 1_800, 7_200, 28_800];
-
-/** Has something happened to the account; gives the id of the event. */
-async function happen(t: TestApp, owner: Caller, result = "Done."): Promise<string> {
-  const id = await t.app.write((tx) =>
-    recordEvent(t.app, tx, {
-      user_id: owner.user.id,
-      type: "message.completed",
-      livemode: true,
-      object: {
-        message_id: Bun.randomUUIDv7(),
-        conversation_id: null,
-        source: "api",
-        status: "done",
-        result,
-        error: null,
-        usage: null,
-        subject: "Grüße",
-        created: t.app.now(),
-      },
-    }),
-  );
-  return id ?? "";
-}
 
 async function endpoint(owner: Caller, url: string): Promise<{ id: string; secret: string }> {
   const { status, body } = await owner.post("/v1/webhooks", { url, event_types: ["*"] });
@@ -63,7 +40,7 @@ test("an event is delivered once, byte for byte, and verifies with standardwebho
   await using t = await testApp({ webhooks: TO_LOOPBACK });
   const owner = await t.as("ada@example.com");
   const { id, secret } = await endpoint(owner, hooks.url);
-  const event_id = await happen(t, owner);
+  const event_id = await happens(t, owner);
   await t.drain();
   expect(hooks.received).toHaveLength(1);
   const [{ headers, body } = { headers: {} as Record<string, string>, body: "" }] = hooks.received;
@@ -105,12 +82,55 @@ test("an event is delivered once, byte for byte, and verifies with standardwebho
   expect(await t.app.db.selectFrom("jobs").selectAll().execute()).toEqual([]);
 });
 
+test("of a long result the first 200,000 characters are told, and that there is more", async () => {
+  await using hooks = startReceiver();
+  await using t = await testApp({ webhooks: TO_LOOPBACK });
+  const owner = await t.as("ada@example.com");
+  const { secret } = await endpoint(owner, hooks.url);
+  const cases: [string, string, true | undefined][] = [
+    ["ü".repeat(200_000), "ü".repeat(200_000), undefined],
+    ["ü".repeat(200_001), "ü".repeat(200_000), true],
+    // The limit is in the middle of a character.
+    [`${"x".repeat(199_999)}🌍 and more`, "x".repeat(199_999), true],
+  ];
+  for (const [result, told, truncated] of cases) {
+    await happens(t, owner, { result });
+    await t.drain();
+    const { event, body, headers } = hooks.received.at(-1)!;
+    const { object } = event.data;
+    expect([object.result === told, object.result_truncated]).toEqual([true, truncated]);
+    const signed = `${headers["webhook-timestamp"]}.${body}`;
+    const v1 = new Bun.CryptoHasher("sha256", secret).update(signed).digest("hex");
+    expect(headers["service-signature"]).toEndWith(`,v1=${v1}`);
+  }
+});
+
+test("what nobody can sign is not sent, says so, and is delivered once there is a new secret", async () => {
+  await using hooks = startReceiver();
+  await using t = await testApp({ webhooks: TO_LOOPBACK });
+  const owner = await t.as("ada@example.com");
+  const { id } = await endpoint(owner, hooks.url);
+  await t.app.db
+    .updateTable("webhook_endpoints")
+    .set({ sealed: new Uint8Array(80) })
+    .execute();
+  await happens(t, owner);
+  await t.drain();
+  const { body } = await owner.get(`/v1/webhooks/${id}/deliveries`);
+  expect(body).toMatchObject([{ status: "pending", attempts: 1, error: "secret_unreadable" }]);
+  expect(hooks.received).toEqual([]);
+  expect((await owner.post(`/v1/webhooks/${id}/rotate-secret`)).status).toBe(200);
+  t.clock.advance("66s");
+  await t.drain();
+  expect(await deliveriesOf(t, id)).toMatchObject([{ status: "delivered", attempts: 2 }]);
+});
+
 test("what fails is tried six times over the whole schedule, under the same id, and then it has failed", async () => {
   await using hooks = startReceiver(() => new Response("no", { status: 410 }));
   await using t = await testApp({ webhooks: TO_LOOPBACK });
   const owner = await t.as("ada@example.com");
   const { id } = await endpoint(owner, hooks.url);
-  const event_id = await happen(t, owner);
+  const event_id = await happens(t, owner);
   const begun = t.app.now();
   const times: number[] = [];
   hooks.answer = () => {
@@ -148,6 +168,25 @@ test("what fails is tried six times over the whole schedule, under the same id, 
   expect((await endpointOf(t, id)).consecutive_failures).toBe(1);
 });
 
+test("waits of parts of a second are whole ones in what the owner sees", async () => {
+  await using hooks = startReceiver(() => new Response("", { status: 500 }));
+  await using t = await testApp({ webhooks: { ...TO_LOOPBACK, backoff: [1.4, 2.6] } });
+  const owner = await t.as("ada@example.com");
+  const { id } = await endpoint(owner, hooks.url);
+  await happens(t, owner);
+  const next = async (): Promise<number> => {
+    await t.drain();
+    return (await owner.get(`/v1/webhooks/${id}/deliveries`)).body[0].next_attempt_at - t.app.now();
+  };
+  expect(await next()).toBe(1);
+  t.clock.advance("1s");
+  expect([2, 3]).toContain(await next());
+  t.clock.advance("3s");
+  await t.drain();
+  await owner.post(`/v1/webhooks/${id}/replay`, { since: 0 });
+  expect(await next()).toBe(1);
+});
+
 test("an attempt and its next time are written down before the network call", async () => {
   await using t = await testApp({ webhooks: TO_LOOPBACK });
   const owner = await t.as("ada@example.com");
@@ -157,7 +196,7 @@ test("an attempt and its next time are written down before the network call", as
     return new Response();
   });
   await endpoint(owner, hooks.url);
-  await happen(t, owner);
+  await happens(t, owner);
   const now = t.app.now();
   await t.drain();
   expect(seen).toMatchObject([
@@ -173,7 +212,7 @@ test("500 and then 200: delivered at the second attempt, and the count of failur
   await t.app.db.updateTable("webhook_endpoints").set({ consecutive_failures: 2 }).execute();
   hooks.answer = ({ headers }) =>
     new Response("", { status: headers["service-delivery-attempt"] === "1" ? 500 : 200 });
-  await happen(t, owner);
+  await happens(t, owner);
   await t.drain();
   expect(await deliveriesOf(t, id)).toMatchObject([{ status: "pending", attempts: 1, error: "http_500" }]);
   expect((await endpointOf(t, id)).consecutive_failures).toBe(2);
@@ -197,7 +236,7 @@ test("Retry-After of a 429 or a 503 is waited for, up to a day, and that of othe
   ];
   for (const [status, value, least, most] of cases) {
     hooks.answer = () => new Response("", { status, headers: { "retry-after": value } });
-    await happen(t, owner);
+    await happens(t, owner);
     await t.drain();
     const delivery = (await deliveriesOf(t, id)).at(-1);
     const wait = (delivery?.next_attempt_at ?? 0) - t.app.now();
@@ -211,7 +250,7 @@ test("a redirect is not followed, and is a failure", async () => {
   await using t = await testApp({ webhooks: TO_LOOPBACK });
   const owner = await t.as("ada@example.com");
   const { id } = await endpoint(owner, hooks.url);
-  await happen(t, owner);
+  await happens(t, owner);
   await t.drain();
   expect(await deliveriesOf(t, id)).toMatchObject([{ status: "pending", error: "http_307" }]);
   expect(other.received).toEqual([]);
@@ -227,7 +266,7 @@ test("receivers that hang, close, or answer nonsense are failures that say so", 
   // Nobody listens at the last one.
   for (const url of [hanging.url, closing.url, nonsense.url, "http://127.0.0.1:1/"])
     ids.push((await endpoint(owner, url)).id);
-  await happen(t, owner);
+  await happens(t, owner);
   await t.drain();
   const errors = await Promise.all(ids.map(async (id) => (await deliveriesOf(t, id))[0]?.error));
   expect(errors).toEqual(["timeout", "connection", "connection", "connection"]);
@@ -263,7 +302,7 @@ test("once a 2xx is there, it is delivered: with a gigabyte, a trickle or a brok
   const owner = await t.as("ada@example.com");
   const ids = [];
   for (const { url } of [endless, trickle, broken]) ids.push((await endpoint(owner, url)).id);
-  await happen(t, owner);
+  await happens(t, owner);
   await t.drain();
   const all = await Promise.all(ids.map(async (id) => (await deliveriesOf(t, id))[0]));
   expect(all.map((one) => one?.status)).toEqual(["delivered", "delivered", "delivered"]);
@@ -280,7 +319,7 @@ test("a name that points inwards when it is dialled is never dialled", async () 
   dns.ttl = 0;
   const { id } = await endpoint(owner, `https://hooks.example:${new URL(inside.url).port}/`);
   dns.set("hooks.example", "A", ["127.0.0.1"]);
-  await happen(t, owner);
+  await happens(t, owner);
   await t.drain();
   expect(await deliveriesOf(t, id)).toMatchObject([{ status: "pending", error: "blocked_address" }]);
   expect(inside.received).toEqual([]);
@@ -296,7 +335,7 @@ test("three failed deliveries in a row warn the owner, five switch the endpoint 
       /^Subject: (.*)$/m.exec(Buffer.from(raw ?? "").toString())?.[1]?.trim(),
     );
   const failOnce = async (): Promise<void> => {
-    await happen(t, owner);
+    await happens(t, owner);
     await passTime(t);
   };
   await failOnce();
@@ -306,8 +345,8 @@ test("three failed deliveries in a row warn the owner, five switch the endpoint 
   expect(await subjects()).toEqual(["Your webhook at 127.0.0.1:" + new URL(hooks.url).port + " is failing"]);
   expect(await endpointOf(t, id)).toMatchObject({ enabled: 1, consecutive_failures: 3 });
   await failOnce();
-  await happen(t, owner);
-  await happen(t, owner);
+  await happens(t, owner);
+  await happens(t, owner);
   await passTime(t);
   expect(await endpointOf(t, id)).toMatchObject({
     enabled: 0,
@@ -319,7 +358,7 @@ test("three failed deliveries in a row warn the owner, five switch the endpoint 
   const count = hooks.received.length;
 
   // While it is off, what happens is listed, and nothing is sent.
-  await happen(t, owner);
+  await happens(t, owner);
   await passTime(t);
   expect(hooks.received).toHaveLength(count);
   expect((await deliveriesOf(t, id)).at(-1)).toMatchObject({
@@ -331,7 +370,7 @@ test("three failed deliveries in a row warn the owner, five switch the endpoint 
   const { body } = await owner.patch(`/v1/webhooks/${id}`, { enabled: true });
   expect(body).toMatchObject({ enabled: true, consecutive_failures: 0, disabled_reason: null });
   hooks.answer = () => new Response();
-  await happen(t, owner);
+  await happens(t, owner);
   await t.drain();
   expect((await deliveriesOf(t, id)).at(-1)).toMatchObject({ status: "delivered" });
 });
@@ -341,10 +380,10 @@ test("what still waits when an endpoint is switched off by its failures is liste
   await using t = await testApp({ webhooks: { ...TO_LOOPBACK, backoff: [0, 3_600], disable_after: 1 } });
   const owner = await t.as("ada@example.com");
   const { id } = await endpoint(owner, hooks.url);
-  await happen(t, owner);
+  await happens(t, owner);
   await t.drain();
   t.clock.advance("50m");
-  await happen(t, owner);
+  await happens(t, owner);
   await t.drain();
   t.clock.advance("20m");
   await t.drain();
@@ -365,7 +404,7 @@ test("an endpoint gets at most five at a time, and a hundred all the same", asyn
   await using t = await testApp({ webhooks: TO_LOOPBACK });
   const owner = await t.as("ada@example.com");
   const { id } = await endpoint(owner, hooks.url);
-  const ids = await Promise.all(Array.from({ length: 100 }, () => happen(t, owner)));
+  const ids = await Promise.all(Array.from({ length: 100 }, () => happens(t, owner)));
   await t.drain();
   expect(hooks.received.map(({ event }) => event.id).toSorted()).toEqual(ids.toSorted());
   expect(hooks.most_at_once).toBeLessThanOrEqual(5);
@@ -392,8 +431,8 @@ test("of 500 endpoints of which half hang, the other half is served at once, and
     await t.app.db.insertInto("webhook_endpoints").values(more).execute();
   }
   const began = performance.now();
-  await happen(t, owner);
-  await happen(t, owner);
+  await happens(t, owner);
+  await happens(t, owner);
   const drained = t.drain();
   await hooks.reached(500);
   const took = performance.now() - began;
@@ -411,12 +450,12 @@ test("an event that comes while another attempt hangs does not wait for it", asy
   await using t = await testApp({ webhooks: TO_LOOPBACK });
   const owner = await t.as("ada@example.com");
   const { id } = await endpoint(owner, hooks.url);
-  await happen(t, owner);
+  await happens(t, owner);
   const first = t.drain();
   await hooks.reached(1);
   const release = held;
   hooks.answer = () => new Response();
-  await happen(t, owner);
+  await happens(t, owner);
   const second = t.drain();
   await hooks.reached(2);
   release?.(new Response());
@@ -429,7 +468,7 @@ test("a delivery that waits when its account is deleted is never made", async ()
   await using t = await testApp({ webhooks: TO_LOOPBACK });
   const owner = await t.as("ada@example.com");
   await endpoint(owner, hooks.url);
-  await happen(t, owner);
+  await happens(t, owner);
   await t.drain();
   expect(hooks.received).toHaveLength(1);
   await t.app.db.deleteFrom("users").where("id", "=", owner.user.id).execute();
@@ -449,7 +488,7 @@ test("an endpoint that has moved gets what waits at its new address; one that wa
   await using t = await testApp({ webhooks: TO_LOOPBACK });
   const owner = await t.as("ada@example.com");
   const [moved, deleted] = [await endpoint(owner, before.url), await endpoint(owner, before.url)];
-  await happen(t, owner);
+  await happens(t, owner);
   await t.drain();
   await owner.patch(`/v1/webhooks/${moved.id}`, { url: after.url });
   await owner.delete(`/v1/webhooks/${deleted.id}`);
@@ -465,7 +504,7 @@ test("an attempt whose outcome was never written is made again under the same id
   await using t = await testApp({ webhooks: { ...TO_LOOPBACK, backoff: [0, 10] } });
   const owner = await t.as("ada@example.com");
   const { id } = await endpoint(owner, hooks.url);
-  const event_id = await happen(t, owner);
+  const event_id = await happens(t, owner);
   // As a server leaves it that was killed in the middle of the last attempt.
   await t.app.write(async (tx) => {
     const row = {

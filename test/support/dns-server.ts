@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { createServer, type AddressInfo, type Socket } from "node:net";
 import {
   type Answer,
+  AUTHENTIC_DATA,
   AUTHORITATIVE_ANSWER,
   type DecodedPacket,
   decode,
@@ -20,6 +21,8 @@ interface ZoneRecords {
   PTR?: string[];
   MX?: [number, string][];
   TXT?: (string | string[])[];
+  /** As in a zone file: `3 1 1 ab12…`. */
+  TLSA?: string[];
 }
 
 export type DnsZone = Record<string, ZoneRecords>;
@@ -36,6 +39,8 @@ export interface TestDnsServer extends AsyncDisposable {
   remove(name: string): void;
   /** `name` may be `*` for every name; undefined ends the fault. */
   fault(name: string, fault: DnsFault | undefined): void;
+  /** Names under these are answered as validated by DNSSEC. */
+  signed: string[];
   /** Seconds every answer may be kept, and the minimum of negative ones. */
   ttl: number;
 }
@@ -51,6 +56,7 @@ export async function startDnsServer(zone: DnsZone = {}): Promise<TestDnsServer>
   const server: TestDnsServer = {
     address: `127.0.0.1:${udp.address().port}`,
     queries: [],
+    signed: [],
     ttl: 60,
     set: (name, type, values) => {
       records.set(name.toLowerCase(), { ...records.get(name.toLowerCase()), [type]: values });
@@ -71,7 +77,9 @@ export async function startDnsServer(zone: DnsZone = {}): Promise<TestDnsServer>
     const name = question.name.toLowerCase();
     server.queries.push({ name, type: question.type, over, from_port: fromPort });
     const fault = faults.get(name) ?? faults.get("*");
-    const honest = lookUp(records, query, server.ttl);
+    const isSigned = server.signed.some((zone) => name === zone || name.endsWith(`.${zone}`));
+    const found = lookUp(records, query, server.ttl);
+    const honest = isSigned ? { ...found, flags: (found.flags ?? 0) | AUTHENTIC_DATA } : found;
     return over === "tcp" && (fault === "truncate" || fault === "forge")
       ? [honest]
       : withFault(honest, fault);
@@ -144,13 +152,8 @@ const SERVFAIL = 2;
 const REFUSED = 5;
 
 function recordsOf(name: string, type: string, own: ZoneRecords, ttl: number): Answer[] {
+  if (isPlain(type)) return (own[type] ?? []).map((data) => ({ type, name, ttl, data }));
   switch (type) {
-    case "A":
-    case "AAAA":
-    case "CNAME":
-    case "NS":
-    case "PTR":
-      return (own[type] ?? []).map((data) => ({ type, name, ttl, data }));
     case "MX":
       return (own.MX ?? []).map(([preference, exchange]) => ({
         type,
@@ -158,11 +161,24 @@ function recordsOf(name: string, type: string, own: ZoneRecords, ttl: number): A
         ttl,
         data: { preference, exchange },
       }));
+    case "TLSA":
+      return (own.TLSA ?? []).map((text) => ({ type, name, ttl, data: tlsaOf(text) }));
     case "TXT":
       return (own.TXT ?? []).map((text) => ({ type, name, ttl, data: inStrings(text) }));
     default:
       return [];
   }
+}
+
+/** Of types whose values are written as they are. */
+function isPlain(type: string): type is "A" | "AAAA" | "CNAME" | "NS" | "PTR" {
+  return ["A", "AAAA", "CNAME", "NS", "PTR"].includes(type);
+}
+
+function tlsaOf(text: string) {
+  const [usage = "", selector = "", matchingType = "", hex = ""] = text.split(" ");
+  const numbers = { usage: Number(usage), selector: Number(selector), matchingType: Number(matchingType) };
+  return { ...numbers, certificate: Buffer.from(hex, "hex") };
 }
 
 /** A text longer than one character-string is cut at 250 octets, as many zone editors do (RFC 1035 §3.3). */

@@ -1,13 +1,21 @@
+import { createPrivateKey } from "node:crypto";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { defaultConfig } from "../../src/config.ts";
-import { loadDkimKeys } from "../../src/mail/dkim.ts";
-import { loadCertificate } from "../../src/smtp/certificate.ts";
+import { openDatabase } from "../../src/db/database.ts";
+import { openMasterKey } from "../../src/db/master-key.ts";
+import { type DkimKeys, makeDkimKey, pemOf } from "../../src/mail/dkim.ts";
+import { serviceKeys } from "../../src/mail/dkim-keys.ts";
+import { loadCertificate } from "../../src/tls/certificate.ts";
 
-const FILES = ["dkim/keys.json", "smtp-certificate.json"];
+const CERTIFICATE = "smtp-certificate.json";
+const KEY_FILE = "dkim/keys.json";
 
-/** Puts DKIM keys and a certificate for mx.mw.test into a data folder; the same ones for all tests of a process. */
+/**
+ * Puts DKIM keys, in the file of the first versions, and a certificate for mx.mw.test into a data folder; the same
+ * ones for all tests of a process.
+ */
 export async function layKeys(dir: string): Promise<void> {
   for (const { name, bytes } of await made) {
     await mkdir(dirname(join(dir, name)), { recursive: true, mode: 0o700 });
@@ -15,14 +23,36 @@ export async function layKeys(dir: string): Promise<void> {
   }
 }
 
+/** Those that `layKeys` puts there. */
+export async function testKeys(): Promise<DkimKeys> {
+  const file = (await made).find(({ name }) => name === KEY_FILE);
+  const stored = JSON.parse(String(file?.bytes)) as {
+    selector: string;
+    algorithm: "rsa";
+    private_key: string;
+  }[];
+  return stored.map(({ private_key, ...key }) => ({ ...key, private_key: createPrivateKey(private_key) }));
+}
+
+/** What a server on this data folder signs with. */
+export async function keysOf(dir: string): Promise<DkimKeys> {
+  await using database = openDatabase(`sqlite:${join(dir, "mailwright.db")}`);
+  const secrets = await openMasterKey(database, { configured: "", dir });
+  return serviceKeys({ db: database.db, secrets });
+}
+
 /** They are slow to make. */
 const made = (async () => {
   const dir = await mkdtemp(join(tmpdir(), "mailwright-keys-"));
-  await loadDkimKeys(dir);
   await loadCertificate(defaultConfig({ data: { dir }, smtp: { hostname: "mx.mw.test" } }));
-  const files = await Promise.all(
-    FILES.map(async (name) => ({ name, bytes: await readFile(join(dir, name)) })),
-  );
+  const certificate = await readFile(join(dir, CERTIFICATE));
   await rm(dir, { recursive: true });
-  return files;
+  const keys = [
+    { selector: "s1", algorithm: "rsa", private_key: pemOf(await makeDkimKey("rsa")) },
+    { selector: "e1", algorithm: "ed25519", private_key: pemOf(await makeDkimKey("ed25519")) },
+  ];
+  return [
+    { name: KEY_FILE, bytes: Buffer.from(JSON.stringify(keys)) },
+    { name: CERTIFICATE, bytes: certificate },
+  ];
 })();

@@ -21,6 +21,10 @@ export interface SinkOptions {
   port?: number;
   /** Default true. `broken` offers it and then fails every handshake. */
   starttls?: boolean | "broken";
+  /** By default one that the server library brings, which is good for no name. */
+  certificate?: { key: string; cert: string };
+  /** Says 421 and ends the session at the mail after so many. */
+  mails_per_session?: number;
   /** TLS from the first byte. */
   implicit_tls?: boolean;
   auth?: { user: string; password: string };
@@ -38,8 +42,12 @@ export interface SmtpSink extends AsyncDisposable {
   mails: SinkMail[];
   /** How many connections there have been. */
   connections: number;
+  /** How many there were at once. */
+  peak: number;
   /** May be set at any time; for all connections from then on. */
   fault: SinkFault | undefined;
+  /** Ends every connection without a word. */
+  cut(): void;
   /** The next mail that no earlier call has given out, now or when it comes. */
   next(): Promise<SinkMail>;
 }
@@ -60,18 +68,25 @@ export async function startSmtpSink(options: SinkOptions = {}): Promise<SmtpSink
   const server = createServer(options, {
     fault: () => sink.fault,
     keep,
-    connected: () => sink.connections++,
+    connected: () => {
+      sink.connections++;
+      sink.peak = Math.max(sink.peak, server.connections.size);
+    },
   });
   const sink: SmtpSink = {
     host: options.host ?? "127.0.0.1",
     port: 0,
     mails: [],
     connections: 0,
+    peak: 0,
+    cut: () => {
+      for (const connection of server.connections) connection._socket.destroy();
+    },
     fault: undefined,
     next: async () => take() ?? (await new Promise<SinkMail>((resolve) => waiting.push(resolve))),
     [Symbol.asyncDispose]: async () => {
       const closed = once(server.server, "close");
-      for (const connection of server.connections) connection._socket.destroy();
+      sink.cut();
       server.close();
       await closed;
     },
@@ -89,7 +104,8 @@ interface Hooks {
 }
 
 function createServer(options: SinkOptions, hooks: Hooks): SMTPServer {
-  const { auth, starttls = true } = options;
+  const { auth, starttls = true, mails_per_session = Number.POSITIVE_INFINITY } = options;
+  const counts = new Map<string, number>();
   const server = new SMTPServer({
     logger: false,
     closeTimeout: 1_000,
@@ -97,6 +113,7 @@ function createServer(options: SinkOptions, hooks: Hooks): SMTPServer {
     // So that a refusal goes out word by word.
     hideENHANCEDSTATUSCODES: true,
     secure: options.implicit_tls === true,
+    ...options.certificate,
     hideSMTPUTF8: options.smtputf8 === false,
     authOptional: auth === undefined,
     disabledCommands: [...(starttls === false ? ["STARTTLS"] : []), ...(auth === undefined ? ["AUTH"] : [])],
@@ -113,6 +130,11 @@ function createServer(options: SinkOptions, hooks: Hooks): SMTPServer {
       const isRight = given.username === auth?.user && given.password === auth?.password;
       if (isRight) done(null, { user: given.username });
       else done(refusal("535 5.7.8 wrong user or password"));
+    },
+    onMailFrom: (_address, { id }, done) => {
+      const count = (counts.get(id) ?? 0) + 1;
+      counts.set(id, count);
+      done(count > mails_per_session ? refusal("421 4.7.0 too many mails in one session") : null);
     },
     onRcptTo: ({ address }, _session, done) => done(refusal(options.reject?.(address))),
     onData: (stream, session, done) => {

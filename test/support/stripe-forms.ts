@@ -10,7 +10,17 @@ export const STRIPE_FORMS: Record<string, string[]> = {
   "DELETE /v1/customers/:id": [],
   "GET /v1/subscriptions": ["customer", "status", "limit"],
   "DELETE /v1/subscriptions/:id": [],
-  "GET /v1/checkout/sessions": ["customer", "status", "payment_intent", "limit", "expand[]"],
+  "GET /v1/checkout/sessions": [
+    "customer",
+    "status",
+    "payment_intent",
+    "created[gte]",
+    "starting_after",
+    "limit",
+    "expand[]",
+  ],
+  "GET /v1/disputes": ["charge", "limit"],
+  "GET /v1/events": ["types[]", "created[gte]", "starting_after", "limit"],
   "GET /v1/checkout/sessions/:id": ["expand[]"],
   "POST /v1/checkout/sessions/:id/expire": [],
   "POST /v1/checkout/sessions": [

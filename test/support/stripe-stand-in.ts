@@ -20,6 +20,7 @@ export interface Subscription {
   status: string;
   cancel_at_period_end: boolean;
   cancel_at: number | null;
+  metadata: Record<string, string>;
   items: { object: "list"; data: SubscriptionItem[]; has_more: false };
 }
 
@@ -32,6 +33,7 @@ interface SubscriptionItem {
 
 export interface Session {
   id: string;
+  created: number;
   customer: string;
   mode: string;
   status: string;
@@ -39,6 +41,8 @@ export interface Session {
   payment_intent: string | null;
   subscription: string | null;
   metadata: Record<string, string>;
+  /** Of the subscription that is begun on it. */
+  subscription_metadata: Record<string, string>;
   url: string | null;
   price: string;
 }
@@ -49,6 +53,15 @@ interface Charge {
   payment_intent: string;
   amount: number;
   amount_refunded: number;
+  disputed: boolean;
+}
+
+interface Dispute {
+  id: string;
+  charge: string;
+  payment_intent: string;
+  amount: number;
+  status: string;
 }
 
 export interface StripeEvent {
@@ -81,10 +94,14 @@ export interface StripeStandIn extends AsyncDisposable {
     subscription: Subscription,
     change: Partial<Omit<Subscription, "items">> & { price?: string },
   ): StripeEvent;
+  /** Another price with a period that begins now, as another interval has it. */
+  restart(subscription: Subscription, price: string): StripeEvent;
   /** The next period, paid. */
   renew(subscription: Subscription): StripeEvent[];
   /** Returns a part of what was paid on a page. */
   refund(url: string, cents: number): StripeEvent;
+  /** Has the bank of who paid on a page say that all of it is disputed, or how that ended. */
+  dispute(url: string, status: string): StripeEvent;
   event(type: string, object: object): StripeEvent;
   /** As Stripe sends it. */
   signed(event: object | string, options?: { secret?: string; at?: number }): RequestInit;
@@ -142,12 +159,15 @@ interface World {
   subscriptions: Subscription[];
   sessions: Session[];
   charges: Charge[];
+  disputes: Dispute[];
+  events: StripeEvent[];
   event: (type: string, object: object) => StripeEvent;
 }
 
 function createWorld(now: () => number): World {
   let count = 0;
   const id = (prefix: string): string => `${prefix}_${(++count).toString().padStart(8, "0")}`;
+  const events: StripeEvent[] = [];
   return {
     now,
     id,
@@ -155,8 +175,10 @@ function createWorld(now: () => number): World {
     subscriptions: [],
     sessions: [],
     charges: [],
-    event: (type, object) =>
-      structuredClone({
+    disputes: [],
+    events,
+    event: (type, object) => {
+      const event = structuredClone({
         id: id("evt"),
         object: "event",
         api_version: "2020-08-27",
@@ -166,15 +188,26 @@ function createWorld(now: () => number): World {
         request: null,
         type,
         data: { object },
-      }),
+      });
+      events.push(event);
+      return event;
+    },
   };
 }
 
-function pagesOf(world: World): Pick<StripeStandIn, "pay" | "change" | "renew" | "refund"> {
+function pagesOf(
+  world: World,
+): Pick<StripeStandIn, "pay" | "change" | "restart" | "renew" | "refund" | "dispute"> {
   const sessionAt = (url: string): Session => {
     const session = world.sessions.find((one) => one.url === url);
     if (session?.status !== "open") throw new Error(`Nobody can pay at ${url}`);
     return session;
+  };
+  const chargeAt = (url: string): Charge => {
+    const session = world.sessions.find((one) => one.url === url);
+    const charge = world.charges.find((one) => one.payment_intent === session?.payment_intent);
+    if (!charge) throw new Error(`Nothing was paid at ${url}`);
+    return charge;
   };
   return {
     pay(url, payment_status = "paid") {
@@ -189,6 +222,14 @@ function pagesOf(world: World): Pick<StripeStandIn, "pay" | "change" | "renew" |
       const ended = subscription.status === "canceled";
       return world.event(`customer.subscription.${ended ? "deleted" : "updated"}`, subscription);
     },
+    restart(subscription, price) {
+      for (const item of subscription.items.data) {
+        item.price = priceOf(price);
+        item.current_period_start = world.now();
+        item.current_period_end = endOf(item.price.recurring.interval, world.now());
+      }
+      return world.event("customer.subscription.updated", subscription);
+    },
     renew(subscription) {
       for (const item of subscription.items.data) {
         item.current_period_start = item.current_period_end;
@@ -201,11 +242,19 @@ function pagesOf(world: World): Pick<StripeStandIn, "pay" | "change" | "renew" |
       ];
     },
     refund(url, cents) {
-      const session = world.sessions.find((one) => one.url === url);
-      const charge = world.charges.find((one) => one.payment_intent === session?.payment_intent);
-      if (!charge) throw new Error(`Nothing was paid at ${url}`);
+      const charge = chargeAt(url);
       charge.amount_refunded += cents;
       return world.event("charge.refunded", charge);
+    },
+    dispute(url, status) {
+      const charge = chargeAt(url);
+      const { id, payment_intent, amount } = charge;
+      const known = world.disputes.find((one) => one.charge === id);
+      const dispute = known ?? { id: world.id("du"), charge: id, payment_intent, amount, status };
+      if (!known) world.disputes.push(dispute);
+      Object.assign(charge, { disputed: true });
+      Object.assign(dispute, { object: "dispute", status });
+      return world.event(`charge.dispute.${known ? "closed" : "created"}`, dispute);
     },
   };
 }
@@ -219,6 +268,7 @@ function subscribe(world: World, session: Session): StripeEvent[] {
     status: "active",
     cancel_at_period_end: false,
     cancel_at: null,
+    metadata: session.subscription_metadata,
     items: {
       object: "list",
       data: [
@@ -246,7 +296,7 @@ function payPack(world: World, session: Session): StripeEvent[] {
   const payment_intent = world.id("pi");
   session.payment_intent = payment_intent;
   const charge = { id: world.id("ch"), object: "charge", customer, payment_intent };
-  world.charges.push({ ...charge, amount: PACK_CENTS, amount_refunded: 0 });
+  world.charges.push({ ...charge, amount: PACK_CENTS, amount_refunded: 0, disputed: false });
   return [world.event("checkout.session.completed", session)];
 }
 
@@ -309,7 +359,7 @@ const PLACES: Record<string, (world: World, form: Form, id: string | undefined) 
     return ok(session);
   },
   "GET checkout/sessions": (world, form, id) => {
-    const shown = (session: Session): object => withCharge(world, session, Object.values(form));
+    const shown = (session: Session) => withCharge(world, session, Object.values(form));
     if (id !== undefined) {
       const session = world.sessions.find((one) => one.id === id);
       return session ? ok(shown(session)) : missing("session", id);
@@ -318,7 +368,18 @@ const PLACES: Record<string, (world: World, form: Form, id: string | undefined) 
     const found = world.sessions.filter((one) =>
       wanted.every((name) => form[name] === undefined || form[name] === one[name]),
     );
-    return list(found.map(shown));
+    return page(found.filter(({ created }) => created >= Number(form["created[gte]"] ?? 0)).map(shown), form);
+  },
+  "GET disputes": (world, form) => list(world.disputes.filter(({ charge }) => charge === form["charge"])),
+  "GET events": ({ events }, form) => {
+    const types = new Set(
+      Object.entries(form).map(([name, value]) => (name.startsWith("types[") ? value : "")),
+    );
+    const since = Number(form["created[gte]"] ?? 0);
+    return page(
+      events.filter(({ type, created }) => types.has(type) && created >= since),
+      form,
+    );
   },
   "POST billing_portal/sessions": (world, form) => {
     const subscription = form["flow_data[subscription_update_confirm][subscription]"];
@@ -331,22 +392,26 @@ const PLACES: Record<string, (world: World, form: Form, id: string | undefined) 
 
 function newSession(world: World, form: Form, price: string): Session {
   const id = world.id("cs_test");
-  const metadata = Object.entries(form).flatMap(([name, value]) => {
-    const key = /^metadata\[(\w+)\]$/.exec(name)?.[1];
-    return key === undefined ? [] : [[key, value] as const];
-  });
   return {
     id,
+    created: world.now(),
     customer: form["customer"] ?? "",
     mode: form["mode"] ?? "",
     status: "open",
     payment_status: "unpaid",
     payment_intent: null,
     subscription: null,
-    metadata: Object.fromEntries(metadata),
+    metadata: membersOf(form, "metadata"),
+    subscription_metadata: membersOf(form, "subscription_data[metadata]"),
     url: `https://checkout.stripe.com/c/pay/${id}`,
     price,
   };
+}
+
+/** `name[key]` of a form, by key. */
+function membersOf(form: Form, name: string): Record<string, string> {
+  const found = Object.entries(form).filter(([one]) => one.startsWith(`${name}[`));
+  return Object.fromEntries(found.map(([one, value]) => [one.slice(name.length + 1, -1), value]));
 }
 
 function expire(world: World, id: string): Answer {
@@ -358,10 +423,12 @@ function expire(world: World, id: string): Answer {
 }
 
 /** The payment itself in place of its id, where that was asked for. */
-function withCharge(world: World, session: Session, asked: string[]): object {
+function withCharge(world: World, session: Session, asked: string[]): { id: string } {
   const charge = world.charges.find(({ payment_intent }) => payment_intent === session.payment_intent);
   if (!charge || !asked.some((one) => one.endsWith("payment_intent.latest_charge"))) return session;
-  return { ...session, payment_intent: { id: session.payment_intent, latest_charge: charge } };
+  return Object.assign({}, session, {
+    payment_intent: { id: session.payment_intent, latest_charge: charge },
+  });
 }
 
 function refusalOf(call: ApiCall): Response | undefined {
@@ -398,6 +465,15 @@ function ok(body: object): Answer {
 
 function list(data: object[]): Answer {
   return ok({ object: "list", data, has_more: false, url: "/v1/list" });
+}
+
+/** The newest first, from behind `starting_after` on. */
+function page(all: (object & { id: string })[], form: Form): Answer {
+  const newest = all.toReversed();
+  const start = newest.findIndex(({ id }) => id === form["starting_after"]) + 1;
+  const end = start + Number(form["limit"] ?? 10);
+  const data = newest.slice(start, end);
+  return ok({ object: "list", data, has_more: end < newest.length, url: "/v1/checkout/sessions" });
 }
 
 /** https://docs.stripe.com/webhooks#verify-manually: the HMAC of `t.body`, in hex. */

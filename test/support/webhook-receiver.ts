@@ -26,7 +26,7 @@ export interface WebhookReceiver extends AsyncDisposable {
 }
 
 export function startReceiver(answer?: WebhookReceiver["answer"]): WebhookReceiver {
-  const waiting: { count: number; resolve: () => void }[] = [];
+  const counter = createCounter();
   let in_hand = 0;
   const server = Bun.serve({
     hostname: "127.0.0.1",
@@ -38,7 +38,7 @@ export function startReceiver(answer?: WebhookReceiver["answer"]): WebhookReceiv
       const body = await request.text();
       const received = { headers: request.headers.toJSON(), body, event: JSON.parse(body) as unknown };
       receiver.received.push(received);
-      for (const { count, resolve } of waiting) if (receiver.received.length >= count) resolve();
+      counter.count();
       try {
         return await receiver.answer(received);
       } finally {
@@ -51,21 +51,35 @@ export function startReceiver(answer?: WebhookReceiver["answer"]): WebhookReceiv
     received: [],
     answer: answer ?? (() => new Response(null, { status: 204 })),
     most_at_once: 0,
-    reached(count) {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      waiting.push({ count, resolve });
-      if (receiver.received.length >= count) resolve();
-      return promise;
-    },
+    reached: counter.reached,
     [Symbol.asyncDispose]: () => server.stop(true),
   };
   return receiver;
+}
+
+function createCounter() {
+  const waiting: { wanted: number; resolve: () => void }[] = [];
+  let counted = 0;
+  return {
+    count(): void {
+      counted += 1;
+      for (const { wanted, resolve } of waiting) if (counted >= wanted) resolve();
+    },
+    reached(wanted: number): Promise<void> {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      waiting.push({ wanted, resolve });
+      if (counted >= wanted) resolve();
+      return promise;
+    },
+  };
 }
 
 export interface RawReceiver extends AsyncDisposable {
   port: number;
   url: string;
   connections: number;
+  /** Resolves when there have been so many connections in all. */
+  reached(count: number): Promise<void>;
 }
 
 /** A receiver that may do on the wire whatever it likes, once a whole request has come. */
@@ -73,8 +87,10 @@ export async function startRawReceiver(
   answer: (socket: Socket, request: string) => void,
 ): Promise<RawReceiver> {
   const sockets = new Set<Socket>();
+  const counter = createCounter();
   const server = createServer((socket) => {
     receiver.connections += 1;
+    counter.count();
     sockets.add(socket);
     let text = "";
     socket.on("error", () => undefined);
@@ -96,6 +112,7 @@ export async function startRawReceiver(
     port,
     url: `http://127.0.0.1:${port}/hook`,
     connections: 0,
+    reached: counter.reached,
     async [Symbol.asyncDispose]() {
       for (const socket of sockets) socket.destroy();
       server.close();

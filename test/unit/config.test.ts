@@ -6,14 +6,7 @@ import { parse } from "smol-toml";
 import example from "../../config.example.toml" with { type: "text" };
 import { splitListen } from "../../src/config-forms.ts";
 import { KEYS } from "../../src/config-load.ts";
-import {
-  ConfigError,
-  defaultConfig,
-  findConfigFile,
-  loadConfig,
-  maskedConfig,
-  unusedSettings,
-} from "../../src/config.ts";
+import { ConfigError, defaultConfig, findConfigFile, loadConfig, maskedConfig } from "../../src/config.ts";
 import type { ConfigOverrides, ConfigSources } from "../../src/config.ts";
 import { closestName } from "../../src/lib/closest-name.ts";
 
@@ -225,6 +218,13 @@ describe("problems", () => {
     ]);
   });
 
+  test("are settings with which no webhook would ever be delivered", () => {
+    expect(problemsOf(() => load("[webhooks]\nbackoff = []\ntimeout_seconds = 0\n"))).toEqual([
+      "config.toml line 2: webhooks.backoff must have at least 1 entry",
+      "config.toml line 3: webhooks.timeout_seconds must be a number of seconds from 1 to 600, not 0",
+    ]);
+  });
+
   test("the error's message lists every one of them", () => {
     const error = new ConfigError(["first", "second"]);
     expect(error.message).toBe("The configuration has 2 problems:\n  - first\n  - second");
@@ -339,6 +339,7 @@ describe("values", () => {
     "smtp://host/path",
     "smtp://h?x=1",
     "smtp://u:50%@h",
+    "smtp://u:50%ff@h",
   ]);
   accepts("outbound.relay_url", ["smtp://host", "smtps://user:p%40ss@host:465/", "smtp://[::1]:25"]);
   refuses("auth.admin_email", ["me"]);
@@ -353,6 +354,7 @@ describe("values", () => {
   refuses("routing.hard_cap_seconds", [-1, 86_401]);
   refuses("limits.same_body_per_hour", [-1]);
   refuses("log.format", ["xml"]);
+  refuses("billing.topup_credits", [0, -1, 0.5]);
 });
 
 describe("keys that need each other", () => {
@@ -373,6 +375,16 @@ describe("keys that need each other", () => {
   needs("llm.api_key", { llm: { api_key: "sk-1" } }, { llm: { kind: "openai" } });
   needs("llm.base_url", { llm: { base_url: "https://api.example.org" } }, { llm: { kind: "ollama" } });
   needs(
+    "billing.stripe_secret_key",
+    { billing: { stripe_secret_key: "sk_live_1" } },
+    { billing: { stripe_webhook_secret: "whsec_1" } },
+  );
+  needs(
+    "billing.price_team_year",
+    { billing: { price_pro_month: "price_1", price_team_year: "price_1" } },
+    { billing: { price_team_year: "price_2" } },
+  );
+  needs(
     "routing.sync_budget_seconds",
     { routing: { hard_cap_seconds: 60 } },
     { routing: { sync_budget_seconds: 60 } },
@@ -391,6 +403,7 @@ describe("keys that need each other", () => {
     const problems = problemsOf(() => defaultConfig({ outbound: { mode: "relay", relay_url: "host:25" } }));
     expect(problems).toHaveLength(1);
     expect(problems[0]).toContain("outbound.relay_url must be");
+    expect(problems[0]).toContain("%23");
   });
 
   test("local and built-in models need neither key nor address", () => {
@@ -442,11 +455,19 @@ test("the closest name is a slip away, or there is none", () => {
   expect(closestName("x".repeat(100_000), ["listen"])).toBeUndefined();
 });
 
-test("a setting that has no effect yet is accepted, and known as such", () => {
-  const config = load(
-    '[metrics]\nlisten = "127.0.0.1:9"\n[smtp]\ndomain = "in.example.org"\n[plans.free]\ncontexts = 3\n',
-  );
-  expect(unusedSettings(config)).toEqual(["metrics.listen"]);
+test("a trusted relay is a network with the name that it writes, and nothing else", () => {
+  const relays = (entry: string) => load(`[smtp]\ntrusted_relays = ["${entry}"]\n`).smtp.trusted_relays;
+  for (const entry of ["192.0.2.7=mx.example.org", "2001:db8::/48=front_1", "10.0.0.0/8=mx"])
+    expect(relays(entry)).toEqual([entry]);
+  for (const entry of [
+    "192.0.2.7",
+    "192.0.2.7=",
+    "=mx",
+    "mx.example.org=192.0.2.7",
+    "192.0.2.7=a=b",
+    "10.0.0.1=a b",
+  ])
+    expect(() => relays(entry)).toThrow('such as "192.0.2.7=mx.example.org"');
 });
 
 describe("config.example.toml", () => {

@@ -97,8 +97,10 @@ describe("a database file", () => {
   test("keeps its log small under load, by checkpoints on another thread", async () => {
     await using at = await folder();
     const path = join(at.dir, "mail.db");
-    const problems: string[] = [];
-    await using database = openDatabase(`sqlite:${path}`, (problem) => void problems.push(problem));
+    const problems: object[] = [];
+    const note = (fields: object): void => void problems.push(fields);
+    const log = { error: note, warn: note, info: note };
+    await using database = openDatabase(`sqlite:${path}`, { log });
     await sql`create table notes (text text)`.execute(database.db);
     const text = "x".repeat(500_000);
     let copied = 0;

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import Sqlite from "better-sqlite3";
 import { sql } from "kysely";
-import { isStorageFault } from "../../src/db/database.ts";
+import { isStorageFault } from "../../src/db/storage-faults.ts";
 import { openKysely } from "../../src/db/dialect.ts";
-import { groupCommit, type Write } from "../../src/db/group-commit.ts";
+import { afterCommit, groupCommit, type Write } from "../../src/db/group-commit.ts";
 import { messageOf } from "../../src/errors.ts";
 import type { Schema } from "../../src/db/schema.ts";
 import { ownMs } from "../support/own-time.ts";
@@ -83,6 +83,22 @@ describe("group commit", () => {
       insert(t.write, "two").then(note("last answer")),
     ]);
     expect(order).toEqual(["first answer, commits: 1", "failure, commits: 1", "last answer, commits: 1"]);
+  });
+
+  test("does afterwards what the operations that were committed asked for, and nothing for the others", async () => {
+    await using t = traced();
+    const done: string[] = [];
+    const asking = (name: string, fails: boolean) =>
+      t.write(async (tx) => {
+        await sql`insert into notes (text) values (${name})`.execute(tx);
+        afterCommit(tx, () => done.push(`${name}, ${t.count("commit")} commit`));
+        if (fails) throw new Error(name);
+      });
+    await Promise.allSettled([asking("one", false), asking("two", true), asking("three", false)]);
+    await asking("alone", true).catch(() => undefined);
+    expect(done).toEqual(["one, 1 commit", "three, 1 commit"]);
+    afterCommit(t.db, () => done.push("at once"));
+    expect(done.at(-1)).toBe("at once");
   });
 
   test("rejects all of a batch whose commit fails, stores none of it, and goes on", async () => {

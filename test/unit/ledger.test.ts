@@ -1,9 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import type { Insertable } from "kysely";
 import { setPlan } from "../../src/accounts/accounts.ts";
 import {
-  adjustAllowance,
+  carryUsed,
   creditsOf,
+  currentPeriod,
   releaseCredit,
   remainingCredits,
   reserveCredit,
@@ -18,12 +20,11 @@ import type { BillingAccountRow, MessageState, Plan, UserRow } from "../../src/d
 import { blankMessage } from "../../src/messages/accept.ts";
 import { type TestApp, testApp } from "../support/app.ts";
 
-const CREDITS = { free: 2, pro: 5, team: 9 };
+const CREDITS = { free: { credits: 2 }, pro: { credits: 5 }, team: { credits: 9 } };
 
 let t: TestApp;
 beforeEach(async () => {
-  const plans = { free: { credits: 2 }, pro: { credits: 5 }, team: { credits: 9 } };
-  t = await testApp({ plans });
+  t = await testApp({ plans: CREDITS });
 });
 afterEach(() => t[Symbol.asyncDispose]());
 
@@ -49,9 +50,11 @@ type Step =
   | { type: "end_again"; which: number; how: "settle" | "release" }
   | { type: "top_up" | "take_back"; credits: number; reference: number; crash: boolean }
   | { type: "set_plan"; plan: Plan }
+  | { type: "configure"; plan: Plan; credits: number }
   | { type: "wait"; days: number }
   | { type: "start" };
 
+const plan = fc.constantFrom<Plan>("free", "pro", "team");
 const which = fc.nat({ max: 20 });
 const crash = fc.boolean();
 const step: fc.Arbitrary<Step> = fc.oneof(
@@ -82,9 +85,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       crash,
     }),
   },
+  { weight: 1, arbitrary: fc.record({ type: fc.constant("set_plan"), plan }) },
   {
     weight: 1,
-    arbitrary: fc.record({ type: fc.constant("set_plan"), plan: fc.constantFrom("free", "pro", "team") }),
+    arbitrary: fc.record({ type: fc.constant("configure"), plan, credits: fc.integer({ min: 0, max: 9 }) }),
   },
   { weight: 1, arbitrary: fc.record({ type: fc.constant("wait"), days: fc.integer({ min: 1, max: 20 }) }) },
   { weight: 1, arbitrary: fc.record({ type: fc.constant("start") }) },
@@ -93,17 +97,23 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 /** The ledger as it is meant, without one. */
 interface Model {
   user: UserRow;
-  /** By month: what was given, and what is left. */
-  months: Map<string, { given: number; left: number }>;
+  /** What is used of each month. */
+  used: Map<string, number>;
   bought: number;
   references: Set<string>;
   runs: { id: string; month: string | null; state: MessageState }[];
 }
 
 async function newModel(): Promise<Model> {
+  for (const name of ["free", "pro", "team"] as const) giveCredits(name, CREDITS[name].credits);
   const { user } = await t.as(`${Bun.randomUUIDv7()}@example.com`);
   await setPlan(t.app, { email: user.email, plan: "free" });
-  return { user: { ...user, plan: "free" }, months: new Map(), bought: 0, references: new Set(), runs: [] };
+  return { user: { ...user, plan: "free" }, used: new Map(), bought: 0, references: new Set(), runs: [] };
+}
+
+/** As the operator does with the settings of the next start. */
+function giveCredits(name: Plan, credits: number): void {
+  t.app.config.plans[name].credits = credits;
 }
 
 const CRASH = new Error("the process is gone");
@@ -145,13 +155,10 @@ async function take(model: Model, one: Step): Promise<void> {
     case "set_plan": {
       await setPlan(t.app, { email: model.user.email, plan: one.plan });
       model.user = { ...model.user, plan: one.plan };
-      const month = model.months.get(monthNow());
-      if (!month) return undefined;
-      const used = month.given - month.left;
-      month.given = Math.max(CREDITS[one.plan], used);
-      month.left = month.given - used;
       return undefined;
     }
+    case "configure":
+      return giveCredits(one.plan, one.credits);
     case "wait":
       t.clock.advance(`${one.days}d`);
       return undefined;
@@ -170,16 +177,12 @@ async function accept(model: Model, crashes: boolean): Promise<void> {
     await insertRow(tx, "messages", row);
   });
   if (!committed) return;
-  const month = model.months.get(monthNow()) ?? {
-    given: CREDITS[model.user.plan],
-    left: CREDITS[model.user.plan],
-  };
-  model.months.set(monthNow(), month);
-  expect(reserved).toBe(month.left + model.bought > 0);
+  const left = leftOf(model);
+  expect(reserved).toBe(left + model.bought > 0);
   if (!reserved) return;
-  const from = month.left > 0 ? monthNow() : null;
+  const from = left > 0 ? monthNow() : null;
   if (from === null) model.bought -= 1;
-  else month.left -= 1;
+  else model.used.set(from, usedIn(model, from) + 1);
   model.runs.push({ id: row.id, month: from, state: "received" });
 }
 
@@ -198,9 +201,8 @@ async function end(
   if (!committed) return;
   run.state = state;
   if (state === "done") return;
-  const month = run.month === null ? undefined : model.months.get(run.month);
-  if (month) month.left += 1;
-  else model.bought += 1;
+  if (run.month === null) model.bought += 1;
+  else model.used.set(run.month, usedIn(model, run.month) - 1);
 }
 
 async function changeBought(
@@ -219,19 +221,28 @@ async function changeBought(
   model.bought = Math.max(0, model.bought + (type === "top_up" ? credits : -credits));
 }
 
+function usedIn({ used }: Model, month: string): number {
+  return used.get(month) ?? 0;
+}
+
+/** Of the plan as the operator has it now; never below zero, whatever was used before. */
+function leftOf(model: Model): number {
+  const { credits } = t.app.config.plans[model.user.plan];
+  return Math.max(0, credits - usedIn(model, monthNow()));
+}
+
 function monthNow(): string {
   return new Date(t.clock.now()).toISOString().slice(0, 7);
 }
 
 async function compare(model: Model): Promise<void> {
   const { app } = t;
-  const month = model.months.get(monthNow());
-  const allowance = month?.given ?? CREDITS[model.user.plan];
-  const left = month?.left ?? allowance;
+  const used = usedIn(model, monthNow());
+  const left = leftOf(model);
   const seen = await creditsOf(app, app.db, model.user);
   expect(seen).toMatchObject({
-    allowance,
-    used: allowance - left,
+    allowance: used + left,
+    used,
     topup: model.bought,
     remaining: left + model.bought,
   });
@@ -304,8 +315,9 @@ describe("the period", () => {
 describe("a change of plan", () => {
   test("before anything is spent needs no correction", async () => {
     const user = await paying("pro", null);
-    await t.app.write((tx) => adjustAllowance(t.app, tx, { ...user, plan: "team" }, { reason: "test" }));
+    await setPlan(t.app, { email: user.email, plan: "team" });
     expect(await rowsOf(user)).toEqual([]);
+    expect(await creditsOf(t.app, t.app.db, user)).toMatchObject({ allowance: 9, used: 0 });
   });
 
   test("raises this period's allowance by the difference, and lowers it to what is used at least", async () => {
@@ -314,7 +326,7 @@ describe("a change of plan", () => {
     await spend();
     await setPlan(t.app, { email: user.email, plan: "team" });
     for (let run = 0; run < 5; run += 1) await spend();
-    expect(await creditsOf(t.app, t.app.db, { ...user, plan: "team" })).toMatchObject({
+    expect(await creditsOf(t.app, t.app.db, user)).toMatchObject({
       allowance: 9,
       used: 6,
       remaining: 3,
@@ -325,6 +337,114 @@ describe("a change of plan", () => {
     await setPlan(t.app, { email: user.email, plan: "free" });
     expect((await rowsOf(user)).filter((kind) => kind === "adjust")).toHaveLength(2);
   });
+});
+
+describe("other credits for a plan in the settings", () => {
+  test("hold in the period that runs: more can be spent at once, and less never takes back what is used", async () => {
+    const user = await paying("free", null);
+    const spend = () => t.app.write((tx) => reserveCredit(t.app, tx, user, Bun.randomUUIDv7()));
+    for (const left of [true, true, false]) expect(await spend()).toBe(left);
+    giveCredits("free", 4);
+    expect(await creditsOf(t.app, t.app.db, user)).toMatchObject({ allowance: 4, used: 2, remaining: 2 });
+    expect(await spend()).toBe(true);
+    giveCredits("free", 1);
+    expect(await creditsOf(t.app, t.app.db, user)).toMatchObject({ allowance: 3, used: 3, remaining: 0 });
+    expect(await spend()).toBe(false);
+    giveCredits("free", 4);
+    for (const left of [true, false]) expect(await spend()).toBe(left);
+    expect(await rowsOf(user)).toEqual(["grant", "reserve", "reserve", "adjust", "reserve", "reserve"]);
+  });
+
+  test("leave what was bought alone", async () => {
+    const user = await paying("pro", null);
+    await t.app.write((tx) => topUp(t.app, tx, user.id, { credits: 3, reference: user.id }));
+    await t.app.write((tx) => reserveCredit(t.app, tx, user, Bun.randomUUIDv7()));
+    giveCredits("pro", 0);
+    expect(await creditsOf(t.app, t.app.db, user)).toMatchObject({ allowance: 1, topup: 3, remaining: 3 });
+  });
+});
+
+describe("what was used in a period that ended before its time", () => {
+  test("counts in the next one too, once", async () => {
+    const user = await paying("pro", ["2039-01-10T00:00:00Z", "2039-02-10T00:00:00Z"]);
+    moveTo("2039-01-12T00:00:00Z");
+    for (let run = 0; run < 4; run += 1)
+      await t.app.write((tx) => reserveCredit(t.app, tx, user, Bun.randomUUIDv7()));
+    const first = await currentPeriod(t.app, t.app.db, user);
+    const carry = () => t.app.write((tx) => carryUsed(t.app, tx, user, first));
+    await carry();
+    expect(await creditsOf(t.app, t.app.db, user)).toMatchObject({ used: 4, remaining: 1 });
+    await t.app.db
+      .updateTable("billing_accounts")
+      .set({ interval: "year", period_start: t.app.now(), period_end: t.app.now() + 31_536_000 })
+      .where("user_id", "=", user.id)
+      .execute();
+    for (const _ of ["once", "twice"]) {
+      await carry();
+      expect(await creditsOf(t.app, t.app.db, user)).toMatchObject({ allowance: 5, used: 4, remaining: 1 });
+    }
+    giveCredits("pro", 7);
+    expect(await creditsOf(t.app, t.app.db, user)).toMatchObject({ allowance: 7, used: 4, remaining: 3 });
+    giveCredits("pro", 2);
+    expect(await creditsOf(t.app, t.app.db, user)).toMatchObject({ allowance: 4, used: 4, remaining: 0 });
+  });
+
+  test("counts also beyond what the plan gives now, so that a larger one later does not forget it", async () => {
+    const user = await paying("team", ["2040-01-10T00:00:00Z", "2040-02-10T00:00:00Z"]);
+    moveTo("2040-01-12T00:00:00Z");
+    for (let run = 0; run < 4; run += 1)
+      await t.app.write((tx) => reserveCredit(t.app, tx, user, Bun.randomUUIDv7()));
+    const first = await currentPeriod(t.app, t.app.db, user);
+    await setPlan(t.app, { email: user.email, plan: "free" });
+    await t.app.write((tx) => carryUsed(t.app, tx, user, first));
+    expect(await creditsOf(t.app, t.app.db, user)).toMatchObject({ allowance: 4, used: 4, remaining: 0 });
+    giveCredits("free", 5);
+    expect(await creditsOf(t.app, t.app.db, user)).toMatchObject({ allowance: 5, used: 4, remaining: 1 });
+  });
+});
+
+test("a clock that is set back goes on in the period of then, and gives nothing twice", async () => {
+  const user = await paying("free", null);
+  const spendAt = (moment: string) => {
+    const then = { ...t.app, now: () => Date.parse(moment) / 1_000 };
+    return then.write((tx) => reserveCredit(then, tx, user, Bun.randomUUIDv7()));
+  };
+  for (const left of [true, true, false]) expect(await spendAt("2041-03-31T23:59:59Z")).toBe(left);
+  expect(await spendAt("2041-04-01T00:00:01Z")).toBe(true);
+  expect(await spendAt("2041-03-31T23:59:58Z")).toBe(false);
+  for (const left of [true, false]) expect(await spendAt("2041-04-01T00:00:02Z")).toBe(left);
+});
+
+test("the credit of a run that outlives its period goes back to that one, and its plan may be another by then", async () => {
+  const user = await paying("team", null);
+  moveTo("2042-05-31T12:00:00Z");
+  const message = { id: Bun.randomUUIDv7() };
+  await t.app.write((tx) => reserveCredit(t.app, tx, user, message.id));
+  await setPlan(t.app, { email: user.email, plan: "free" });
+  moveTo("2042-06-01T12:00:00Z");
+  await t.app.write((tx) => reserveCredit(t.app, tx, user, Bun.randomUUIDv7()));
+  for (const _ of ["once", "twice"]) await t.app.write((tx) => releaseCredit(t.app, tx, message));
+  expect(await creditsOf(t.app, t.app.db, user)).toMatchObject({ allowance: 2, used: 1 });
+  const rows = t.app.db
+    .selectFrom("ledger")
+    .select(["kind", "period", "balance"])
+    .where("user_id", "=", user.id);
+  expect(await rows.orderBy("id").execute()).toEqual([
+    { kind: "grant", period: "2042-05", balance: 9 },
+    { kind: "reserve", period: "2042-05", balance: 8 },
+    { kind: "adjust", period: "2042-05", balance: 1 },
+    { kind: "grant", period: "2042-06", balance: 2 },
+    { kind: "reserve", period: "2042-06", balance: 1 },
+    { kind: "release", period: "2042-05", balance: 2 },
+  ]);
+});
+
+test("what a plan was at the beginning of a request does not matter: the one of the moment gives the credits", async () => {
+  const user = await paying("team", null);
+  await setPlan(t.app, { email: user.email, plan: "free" });
+  // Still said to be on Team by whoever asks.
+  for (const left of [true, true, false])
+    expect(await t.app.write((tx) => reserveCredit(t.app, tx, user, Bun.randomUUIDv7()))).toBe(left);
 });
 
 test("the sweep gives back what belongs to no run that goes on, and nothing else", async () => {
@@ -357,7 +477,7 @@ async function paying(
   const { user } = await t.as(`${Bun.randomUUIDv7()}@example.com`);
   await setPlan(t.app, { email: user.email, plan });
   if (time) {
-    const row: BillingAccountRow = {
+    const row: Insertable<BillingAccountRow> = {
       user_id: user.id,
       customer_id: `cus_${user.id}`,
       subscription_id: `sub_${user.id}`,

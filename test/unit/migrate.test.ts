@@ -2,13 +2,16 @@ import { describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { sql } from "kysely";
+import { type Kysely, sql } from "kysely";
 import { Migrator } from "kysely/migration";
 import { migrations } from "../../migrations/index.ts";
+import { creditsOf, releaseCredit, reserveCredit, settleCredit, topUp } from "../../src/billing/ledger.ts";
+import { releaseDeadReserves } from "../../src/billing/sweep.ts";
+import type { ConfigOverrides } from "../../src/config.ts";
 import { openDatabase } from "../../src/db/database.ts";
 import { migrateToLatest, migrationStatus } from "../../src/db/migrate.ts";
 import { messageOf } from "../../src/errors.ts";
-import { testApp } from "../support/app.ts";
+import { type TestApp, testApp } from "../support/app.ts";
 import { fillFirstVersion, idOf, KEY, type Row } from "../support/first-version.ts";
 
 describe("migrations", () => {
@@ -118,3 +121,120 @@ describe("a database of the first version", () => {
     expect((await get("/auth/me")).credits.used).toBe(2);
   });
 });
+
+test("whoever subscribed before plans were written down is known to have the plan of the account", async () => {
+  await using database = openDatabase("sqlite::memory:");
+  const { db } = database;
+  const older = Object.entries(migrations).filter(([name]) => name < "0005");
+  const provider = { getMigrations: async () => Object.fromEntries(older) };
+  await new Migrator({ db, provider }).migrateToLatest();
+  for (const [id, plan, subscription_id] of [
+    ["ada", "team", "sub_1"],
+    ["bob", "pro", null],
+    ["eve", "free", "sub_2"],
+  ]) {
+    await sql`insert into users (id, email, plan, email_verified, is_admin, created)
+      values (${id}, ${id}, ${plan}, 1, 0, 0)`.execute(db);
+    await sql`insert into billing_accounts (user_id, customer_id, subscription_id, cancel_at_period_end, changed)
+      values (${id}, ${id}, ${subscription_id}, 0, 0)`.execute(db);
+  }
+  await migrateToLatest(db);
+  const rows = await db.selectFrom("billing_accounts").select(["user_id", "plan", "price_id"]).execute();
+  expect(rows).toEqual([
+    { user_id: "ada", plan: "team", price_id: null },
+    { user_id: "bob", plan: null, price_id: null },
+    { user_id: "eve", plan: null, price_id: null },
+  ]);
+});
+
+describe("a database from before there were bought credits", () => {
+  test("keeps its ledger as it was, all of it allowance, and what is open in it still ends once", async () => {
+    await using t = await oldLedger();
+    const rows: Row[] = await t.app.db.selectFrom("ledger").selectAll().orderBy("id").execute();
+    expect(rows).toEqual(OLD_LEDGER.map((row, index) => ({ id: index + 1, ...row, ...ADDED })));
+    const [ada, bob] = [{ id: ADA }, { id: BOB }];
+    const seen = (user: { id: string }) => creditsOf(t.app, t.app.db, user);
+    expect(await seen(ada)).toMatchObject({ allowance: 10, used: 2, topup: 0, remaining: 8 });
+    expect(await seen(bob)).toMatchObject({ allowance: 10, used: 0, remaining: 10 });
+    // One of this month and one of the last.
+    for (const id of ["open", "late"])
+      for (const _ of ["once", "twice"]) await t.app.write((tx) => releaseCredit(t.app, tx, { id }));
+    await t.app.write((tx) => settleCredit(t.app, tx, { id: "open" }));
+    expect(await seen(ada)).toMatchObject({ used: 1, remaining: 9 });
+    const added = t.app.db.selectFrom("ledger").select(["kind", "period", "balance", "pool"]).orderBy("id");
+    expect(await added.offset(rows.length).limit(9).execute()).toEqual([
+      { kind: "release", period: "2026-01", balance: 9, pool: "allowance" },
+      { kind: "release", period: "2025-12", balance: 9, pool: "allowance" },
+    ]);
+  });
+
+  test("goes on with it: runs, other credits for the plan, and credits that are bought", async () => {
+    await using t = await oldLedger({ team: { credits: 12 } });
+    const reserve = (id: string) => t.app.write((tx) => reserveCredit(t.app, tx, { id: ADA }, id));
+    expect(await reserve("new")).toBe(true);
+    const payment = { credits: 5, reference: "pi_1" };
+    for (const counted of [true, false])
+      expect(await t.app.write((tx) => topUp(t.app, tx, ADA, payment))).toBe(counted);
+    expect(await creditsOf(t.app, t.app.db, { id: ADA })).toMatchObject({
+      allowance: 12,
+      used: 3,
+      topup: 5,
+      remaining: 14,
+    });
+    expect(await t.app.write((tx) => releaseDeadReserves(t.app, tx))).toBe(3);
+    expect(await t.app.write((tx) => releaseDeadReserves(t.app, tx))).toBe(0);
+    expect(await creditsOf(t.app, t.app.db, { id: ADA })).toMatchObject({ used: 1, remaining: 16 });
+  });
+});
+
+const [ADA, BOB] = [idOf(1), idOf(2)];
+const ADDED = { pool: "allowance", reference: null };
+const december = { user_id: ADA, period: "2025-12", created: Date.UTC(2025, 11, 31) / 1_000 };
+const january = { user_id: ADA, period: "2026-01", created: Date.UTC(2026, 0, 2) / 1_000 };
+
+/** What a server of the third version wrote: two months of one account, with a run open in each, and one month of another. */
+const OLD_LEDGER = [
+  { ...december, kind: "grant", amount: 10, balance: 10, message_id: null },
+  { ...december, kind: "reserve", amount: -1, balance: 9, message_id: "failed" },
+  { ...december, kind: "reserve", amount: -1, balance: 8, message_id: "late" },
+  { ...december, kind: "release", amount: 1, balance: 9, message_id: "failed" },
+  { ...december, kind: "adjust", amount: -1, balance: 8, message_id: null },
+  { ...december, user_id: BOB, kind: "grant", amount: 10, balance: 10, message_id: null },
+  { ...january, kind: "grant", amount: 4, balance: 4, message_id: null },
+  { ...january, kind: "reserve", amount: -1, balance: 3, message_id: "done" },
+  { ...january, kind: "settle", amount: 0, balance: 3, message_id: "done" },
+  { ...january, kind: "adjust", amount: 6, balance: 9, message_id: null },
+  { ...january, kind: "reserve", amount: -1, balance: 8, message_id: "open" },
+];
+
+/** A server of today on such a database. */
+async function oldLedger(plans: ConfigOverrides["plans"] = { team: { credits: 10 } }): Promise<TestApp> {
+  const dir = mkdtempSync(join(tmpdir(), "mailwright-migrate-"));
+  const url = `sqlite:${join(dir, "old.db")}`;
+  {
+    await using old = openDatabase(url);
+    const early = Object.entries(migrations).slice(0, 3);
+    const provider = { getMigrations: async () => Object.fromEntries(early) };
+    const { error } = await new Migrator({ db: old.db, provider }).migrateToLatest();
+    expect([error, early.at(-1)?.[0]]).toEqual([undefined, "0003-tools"]);
+    const any = old.db as unknown as Kysely<Record<string, Row>>;
+    const user = { email_verified: 1, is_admin: 0, plan: "team", created: december.created };
+    await any
+      .insertInto("users")
+      .values({ ...user, id: ADA, email: "ada@example.com" })
+      .execute();
+    await any
+      .insertInto("users")
+      .values({ ...user, id: BOB, email: "bob@example.com" })
+      .execute();
+    await any.insertInto("ledger").values(OLD_LEDGER).execute();
+  }
+  const t = await testApp({ database: { url }, plans });
+  return {
+    ...t,
+    async [Symbol.asyncDispose]() {
+      await t[Symbol.asyncDispose]();
+      rmSync(dir, { recursive: true, force: true });
+    },
+  };
+}

@@ -3,7 +3,6 @@ import type {
   ApiKeyShape,
   MeShape,
   NewApiKeyShape,
-  RegisteredShape,
   SecurityEventShape,
   SessionShape,
 } from "../../accounts/shapes.ts";
@@ -21,7 +20,6 @@ import type { ConversationDetailShape, ConversationShape } from "../../conversat
 import type { CustomDomainShape } from "../../domains/shapes.ts";
 import type { InboxShape, InboxTestShape } from "../../inboxes/shapes.ts";
 import type { ActivityShape, AttachmentShape, RoutingShape, StoryShape } from "../../messages/shapes.ts";
-import type { ServerShape } from "../../setup/shapes.ts";
 import type { AppliedRecipeShape, RecipeShape } from "../../recipes/shapes.ts";
 import type {
   DeliveryShape,
@@ -34,7 +32,6 @@ import type {
 export type Me = Static<typeof MeShape>;
 export type ApiKey = Static<typeof ApiKeyShape>;
 export type NewApiKey = Static<typeof NewApiKeyShape>;
-export type Registered = Static<typeof RegisteredShape>;
 export type SecurityEvent = Static<typeof SecurityEventShape>;
 export type Usage = Static<typeof UsageShape>;
 export type Connection = Static<typeof ConnectionShape>;
@@ -56,7 +53,6 @@ export type Delivery = Static<typeof DeliveryShape>;
 export type TestDelivery = Static<typeof TestDeliveryShape>;
 export type Session = Static<typeof SessionShape>;
 export type Story = Static<typeof StoryShape>;
-export type ServerFacts = Static<typeof ServerShape>;
 export type AdminUser = Static<typeof AdminUserShape>;
 export type Job = Static<typeof JobShape>;
 export type OutgoingMail = Static<typeof OutgoingMailShape>;

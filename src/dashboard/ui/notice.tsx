@@ -40,7 +40,7 @@ export function Fault({ error, retry }: { error: unknown; retry?: () => void }) 
   );
 }
 
-export function wordsOf(error: unknown): string {
+function wordsOf(error: unknown): string {
   if (error instanceof ApiError) return error.message;
   return "This page made a mistake. Load it again; if that does not help, tell us what you did.";
 }

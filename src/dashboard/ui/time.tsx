@@ -20,7 +20,7 @@ export function Time({ at }: { at: number }) {
   );
 }
 
-export function agoOf(at: number, now = Date.now() / 1000): string {
+function agoOf(at: number, now = Date.now() / 1000): string {
   const seconds = Math.round(at - now);
   if (Math.abs(seconds) < 10) return "just now";
   const unit = STEPS.find(([limit]) => Math.abs(seconds) < limit)?.[1] ?? "year";

@@ -2,12 +2,12 @@
 
 const TOLERANCE_SECONDS = 300;
 
-/** $body is file_get_contents('php://input'), before anything parses it. */
-function is_genuine(string $body, string $signature, string $secret): bool
+/** $body is file_get_contents('php://input'), $signature is $_SERVER['HTTP_SERVICE_SIGNATURE'] ?? null. */
+function is_genuine(string $body, ?string $signature, string $secret): bool
 {
     $time = '';
     $given = [];
-    foreach (explode(',', $signature) as $part) {
+    foreach (explode(',', $signature ?? '') as $part) {
         [$name, $value] = explode('=', trim($part), 2) + ['', ''];
         if ($name === 't' && $time === '') {
             $time = $value;

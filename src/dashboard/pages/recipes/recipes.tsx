@@ -80,7 +80,7 @@ function Tile({ recipe, onChoose }: { recipe: Recipe; onChoose: () => void }) {
       <h3 className="font-semibold">{recipe.title}</h3>
       <p className="flex-1 text-sm text-soft">{recipe.description}</p>
       <div>
-        <Button onClick={onChoose} aria-label={`See what ${recipe.title} makes`}>
+        <Button onClick={onChoose} aria-label={`See what it makes: ${recipe.title}`}>
           See what it makes
         </Button>
       </div>

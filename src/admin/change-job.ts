@@ -1,0 +1,113 @@
+import type { App } from "../app.ts";
+import type { Db } from "../db/database.ts";
+import type { JobRow, UserRow } from "../db/schema.ts";
+import { AppError } from "../errors.ts";
+import type { JobKind, JobPayloads } from "../jobs/kinds.ts";
+import { dropSending, sendAgain } from "../mail/outgoing.ts";
+import { retryMessage } from "../messages/retry.ts";
+import { dropRouting } from "../routing/route.ts";
+import { failPending } from "../webhooks/pending.ts";
+import { readJob } from "./queue.ts";
+
+const DROPPED = "The operator of this server took it out of the queue";
+
+/** What it means for the rest that a job is dropped. Kinds that are not here must be done some day, or something is left half. */
+const DROPS: {
+  [K in JobKind]?: (app: App, tx: Db, payload: JobPayloads[K], words: string) => Promise<void>;
+} = {
+  route_message: (app, tx, payload, words) => dropRouting(app, tx, { payload }, words),
+  send_mail: (app, tx, { outgoing_id }, words) => dropSending(app, tx, outgoing_id, words),
+  deliver_webhooks: (_app, tx, { endpoint_id }) => failPending(tx, endpoint_id, "dropped"),
+  fan_out_event: () => Promise.resolve(),
+  mail_code: () => Promise.resolve(),
+  mail_notice: () => Promise.resolve(),
+  mail_returns: () => Promise.resolve(),
+};
+
+/** Takes a job out of the queue for good; `reason` is the operator's, for those who waited for it. */
+export async function dropJob(app: App, id: string, reason: string | null): Promise<JobRow> {
+  const dropped = await app.write(async (tx) => {
+    const job = await readJob(tx, id);
+    refuseRunning(job);
+    const drop = DROPS[job.kind as JobKind] as
+      | ((app: App, tx: Db, payload: unknown, words: string) => Promise<void>)
+      | undefined;
+    if (!drop)
+      throw new AppError("conflict", `A job of the kind ${job.kind} cannot be dropped: it has to be done.`, {
+        fix: "Mend what its last error says; then `mailwright queue retry` has it tried at once.",
+      });
+    await tx.deleteFrom("jobs").where("id", "=", job.id).execute();
+    await drop(app, tx, JSON.parse(job.payload), `${DROPPED}${reason === null ? "." : `: ${reason}`}`);
+    return job;
+  });
+  // The next one of its conversation may be begun.
+  app.worker?.wakeAll();
+  app.log.info({ job_id: id, kind: dropped.kind, reason }, "job dropped by the operator");
+  return dropped;
+}
+
+/** Has a job tried at once: one that waits for its time, or one that was given up. */
+export async function retryJob(app: App, id: string): Promise<JobRow> {
+  const job = await readJob(app.db, id);
+  refuseRunning(job);
+  await (job.status === "dead" ? revive(app, job) : moveUp(app, job));
+  app.worker?.wakeAll();
+  return job;
+}
+
+async function moveUp(app: App, { id }: JobRow): Promise<void> {
+  await app.write((tx) =>
+    tx
+      .updateTable("jobs")
+      .set((eb) => ({ run_at: eb.fn<number>("min", ["run_at", eb.val(app.now())]) }))
+      .where("id", "=", id)
+      .where("status", "=", "pending")
+      .execute(),
+  );
+}
+
+/** What a job stood for has ended with it, so it begins anew. */
+async function revive(app: App, job: JobRow): Promise<void> {
+  const payload: unknown = JSON.parse(job.payload);
+  if (job.kind === "route_message") {
+    const { message_id } = payload as JobPayloads["route_message"];
+    await retryMessage(app, await ownerOf(app.db, message_id), { id: message_id, admit: () => undefined });
+    await app.write((tx) => tx.deleteFrom("jobs").where("id", "=", job.id).execute());
+  } else if (job.kind === "send_mail") {
+    const { outgoing_id } = payload as JobPayloads["send_mail"];
+    await app.write(async (tx) => {
+      await tx.deleteFrom("jobs").where("id", "=", job.id).execute();
+      if (!(await sendAgain(app, tx, outgoing_id))) throw nothingLeft();
+    });
+  } else if (job.kind === "fan_out_event" || job.kind === "deliver_webhooks") throw nothingLeft();
+  else await app.write((tx) => beginAgain(app, tx, job));
+}
+
+async function beginAgain(app: App, tx: Db, { id }: JobRow): Promise<void> {
+  const anew = { status: "pending", run_at: app.now(), attempts: 0, failures: 0, last_error: null } as const;
+  await tx.updateTable("jobs").set(anew).where("id", "=", id).where("status", "=", "dead").execute();
+}
+
+async function ownerOf(db: Db, message_id: string): Promise<UserRow> {
+  const owner = await db
+    .selectFrom("users")
+    .innerJoin("messages", "messages.user_id", "users.id")
+    .selectAll("users")
+    .where("messages.id", "=", message_id)
+    .executeTakeFirst();
+  if (owner) return owner;
+  throw nothingLeft();
+}
+
+function refuseRunning({ status }: JobRow): void {
+  if (status !== "running") return;
+  throw new AppError("conflict", "This job is being worked on right now.", {
+    fix: "Look again in a minute: it is done by then, or waits for another try.",
+  });
+}
+
+function nothingLeft(): AppError {
+  return new AppError("conflict", "There is nothing left of this job that could be tried again.", {
+    fix: "`mailwright queue drop` takes it off the list.",
+  });
+}

@@ -1,0 +1,46 @@
+import type { App } from "../app.ts";
+import type { Db } from "../db/database.ts";
+import { AppError } from "../errors.ts";
+import { decodeCursor, pageOf } from "../lib/pagination.ts";
+
+/** Mails that the server sent, is sending, or keeps in its capture box; the newest first and without their text. */
+export async function listOutgoing(
+  db: Db,
+  { limit, cursor }: { limit: number; cursor?: string | undefined },
+) {
+  const rows = await outgoing(db)
+    .$if(cursor !== undefined, (query) =>
+      query.where("outgoing_mails.id", "<", decodeCursor(cursor ?? "", ["id"])[0]),
+    )
+    .orderBy("outgoing_mails.id", "desc")
+    .limit(limit + 1)
+    .execute();
+  return pageOf(rows, limit, { view: (row) => row, key: ({ id }) => [id] });
+}
+
+/** With the whole mail where it is in the capture box: there its operator is who reads the mail. */
+export async function readOutgoing(app: App, id: string) {
+  const row = await outgoing(app.db).select("raw").where("outgoing_mails.id", "=", id).executeTakeFirst();
+  if (!row) throw new AppError("not_found", "There is no such mail.");
+  const { raw, ...mail } = row;
+  const readable = raw !== null && app.config.outbound.mode === "capture";
+  return { ...mail, raw: readable ? Buffer.from(raw).toString("utf8") : null };
+}
+
+function outgoing(db: Db) {
+  return db
+    .selectFrom("outgoing_mails")
+    .innerJoin("users", "users.id", "outgoing_mails.user_id")
+    .select([
+      "outgoing_mails.id",
+      "outgoing_mails.kind",
+      "users.email as account",
+      "outgoing_mails.envelope_to as to",
+      "outgoing_mails.message_id",
+      "outgoing_mails.status",
+      "outgoing_mails.response",
+      "outgoing_mails.attempts",
+      "outgoing_mails.created",
+      "outgoing_mails.completed",
+    ]);
+}

@@ -1,0 +1,169 @@
+import { Elysia, t } from "elysia";
+import type { App } from "../app.ts";
+import { administrators } from "../http/auth.ts";
+import { type Description, describe } from "../http/describe.ts";
+import type { Health } from "../http/health.ts";
+import { pageQuery, pageShape } from "../http/shapes.ts";
+import { HELD_BY_DEFAULT, heldKinds } from "../jobs/holds.ts";
+import { dropJob, retryJob } from "./change-job.ts";
+import { listOutgoing, readOutgoing } from "./mail.ts";
+import { readOverview } from "./overview.ts";
+import { hold, JOB_KINDS, listQueue, release } from "./queue.ts";
+import {
+  AdminUserShape,
+  HeldShape,
+  JobShape,
+  jobState,
+  OutgoingMailDetailShape,
+  OutgoingMailShape,
+  OverviewShape,
+} from "./shapes.ts";
+import { listUsersPage, patchUser } from "./users.ts";
+
+const jobParams = t.Object({ job_id: t.String({ format: "uuid" }) });
+const jobKind = t.Union(JOB_KINDS.map((kind) => t.Literal(kind)));
+const heldBody = t.Object({ kind: t.Optional(jobKind) });
+
+export function adminRoutes(app: App, health: Health) {
+  return new Elysia()
+    .use(overviewRoutes(app, health))
+    .use(queueRoutes(app))
+    .use(holdRoutes(app))
+    .use(mailRoutes(app));
+}
+
+/** All of them refuse whoever is no administrator. */
+function describeAdmin({ errors = [], ...description }: Omit<Description, "tag">) {
+  return describe({ tag: "Administration", ...description, errors: ["admin_required", ...errors] });
+}
+
+function overviewRoutes(app: App, health: Health) {
+  return new Elysia()
+    .use(administrators(app))
+    .get(
+      "/admin/overview",
+      async () =>
+        readOverview(app, {
+          checks: await health.ready(),
+          warnings: (await health.warnings?.()) ?? {},
+        }),
+      { ...describeAdmin({ summary: "How the server is doing", answers: { 200: OverviewShape } }) },
+    )
+    .get("/admin/users", ({ query }) => listUsersPage(app, query), {
+      query: t.Object(pageQuery),
+      ...describeAdmin({
+        summary: "The accounts, the newest first",
+        answers: { 200: pageShape(AdminUserShape) },
+        errors: ["invalid_cursor"],
+      }),
+    })
+    .patch("/admin/users/:user_id", ({ params, body }) => patchUser(app, params.user_id, body), {
+      params: t.Object({ user_id: t.String({ format: "uuid" }) }),
+      body: t.Object({ plan: t.Optional(t.Union([t.Literal("free"), t.Literal("pro"), t.Literal("team")])) }),
+      ...describeAdmin({ summary: "Move an account to another plan", answers: { 200: AdminUserShape } }),
+    });
+}
+
+function queueRoutes(app: App) {
+  return new Elysia()
+    .use(administrators(app))
+    .get("/admin/queue", ({ query }) => listQueue(app, query), {
+      query: t.Object({ ...pageQuery, kind: t.Optional(jobKind), state: t.Optional(jobState) }),
+      ...describeAdmin({
+        summary: "The work that waits, the oldest first",
+        answers: { 200: pageShape(JobShape) },
+        errors: ["invalid_cursor"],
+      }),
+    })
+    .post(
+      "/admin/queue/:job_id/retry",
+      async ({ params, set }) => {
+        await retryJob(app, params.job_id);
+        set.status = 204;
+      },
+      {
+        params: jobParams,
+        ...describeAdmin({
+          summary: "Have a job tried at once, also one that was given up",
+          answers: { 204: null },
+          errors: ["conflict"],
+        }),
+      },
+    )
+    .post(
+      "/admin/queue/:job_id/drop",
+      async ({ params, body, set }) => {
+        await dropJob(app, params.job_id, body.reason ?? null);
+        set.status = 204;
+      },
+      {
+        params: jobParams,
+        body: t.Object({
+          reason: t.Optional(t.String({ maxLength: 300, examples: ["sent by mistake"] })),
+        }),
+        ...describeAdmin({
+          summary: "Take a job out of the queue for good",
+          description: "A message that it was for ends as failed, and its credit is given back.",
+          answers: { 204: null },
+          errors: ["conflict"],
+        }),
+      },
+    );
+}
+
+function holdRoutes(app: App) {
+  const heldNow = async () => ({ held: (await heldKinds(app.db)).map(({ kind }) => kind) });
+  return new Elysia()
+    .use(administrators(app))
+    .post(
+      "/admin/queue/hold",
+      async ({ body }) => {
+        await hold(app, body.kind === undefined ? HELD_BY_DEFAULT : [body.kind]);
+        return heldNow();
+      },
+      {
+        body: heldBody,
+        ...describeAdmin({
+          summary: "Begin nothing more of a kind until it is released",
+          description:
+            "Without `kind`: runs, mails and webhooks. What runs already goes on to its end. Mail is still taken in.",
+          answers: { 200: HeldShape },
+        }),
+      },
+    )
+    .post(
+      "/admin/queue/release",
+      async ({ body }) => {
+        await release(app, body.kind === undefined ? JOB_KINDS : [body.kind]);
+        return heldNow();
+      },
+      {
+        body: heldBody,
+        ...describeAdmin({
+          summary: "Let what was held go on",
+          description: "Without `kind`: all of it.",
+          answers: { 200: HeldShape },
+        }),
+      },
+    );
+}
+
+function mailRoutes(app: App) {
+  return new Elysia()
+    .use(administrators(app))
+    .get("/admin/mail", ({ query }) => listOutgoing(app.db, query), {
+      query: t.Object(pageQuery),
+      ...describeAdmin({
+        summary: "Mails of this server on their way out, or in its capture box; the newest first",
+        answers: { 200: pageShape(OutgoingMailShape) },
+        errors: ["invalid_cursor"],
+      }),
+    })
+    .get("/admin/mail/:mail_id", ({ params }) => readOutgoing(app, params.mail_id), {
+      params: t.Object({ mail_id: t.String({ format: "uuid" }) }),
+      ...describeAdmin({
+        summary: "One of them; in the capture box with its text",
+        answers: { 200: OutgoingMailDetailShape },
+      }),
+    });
+}

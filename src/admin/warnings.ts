@@ -1,0 +1,36 @@
+import type { App } from "../app.ts";
+import type { Config } from "../config.ts";
+import { heldKinds } from "../jobs/holds.ts";
+
+/** What is allowed, and yet seldom meant on a server that others write to. */
+export function cautionsOf({ outbound, smtp, metrics }: Config): string[] {
+  const nameless = `smtp.hostname is "${smtp.hostname}", which is no public name: other servers will refuse mail from it, and custom domains cannot point to it. Set it to the name that your MX record points to.`;
+  const open =
+    metrics.listen !== "" && metrics.token === "" && !/^(127\.|\[?::1\]?:|localhost:)/.test(metrics.listen);
+  return [
+    ...(outbound.mode === "capture" ? [CAPTURED] : []),
+    ...(outbound.mode !== "capture" && !smtp.hostname.includes(".") ? [nameless] : []),
+    ...(open ? [OPEN_FIGURES] : []),
+  ];
+}
+
+const CAPTURED =
+  'outbound.mode is "capture": replies and login codes are kept here, and nothing leaves this machine';
+const OPEN_FIGURES =
+  "metrics.listen is open to other machines and metrics.token is empty: whoever reaches it can read the figures";
+
+/** What waits for the operator in the queue, by name. */
+export async function queueWarnings(app: App): Promise<Record<string, string>> {
+  const held = (await heldKinds(app.db)).map(({ kind }) => kind);
+  const dead = await app.db
+    .selectFrom("jobs")
+    .select(({ fn }) => fn.countAll<number>().as("jobs"))
+    .where("status", "=", "dead")
+    .executeTakeFirstOrThrow();
+  return {
+    ...(held.length > 0 ? { held: `held by the operator: ${held.join(", ")}` } : {}),
+    ...(dead.jobs > 0
+      ? { dead: `${dead.jobs} jobs were given up; \`mailwright queue list --state dead\` shows them` }
+      : {}),
+  };
+}

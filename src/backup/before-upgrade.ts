@@ -1,0 +1,24 @@
+import { join } from "node:path";
+import type { Config } from "../config.ts";
+import { BEFORE_UPGRADE, ensureFolder, keepNewest } from "./kept.ts";
+
+const KEEP = 3;
+
+/** What makes a backup of the database and the keys before the first new migration; the mails beside it are not touched by any. */
+export function backupBeforeUpgrade(
+  config: Config,
+  say: (path: string) => void,
+): (first: string) => Promise<void> {
+  return async (first) => {
+    if (config.database.url === "sqlite::memory:") return;
+    // Once in the life of a version.
+    const { backupToFile, sourceOf } = await import("./write-backup.ts");
+    const { dir } = config.backup;
+    const path = join(dir, `before-${first}.zip`);
+    say(path);
+    await ensureFolder(dir);
+    const source = { ...sourceOf(config, Math.floor(Date.now() / 1_000)), mail: false };
+    await backupToFile(source, path, new AbortController().signal);
+    await keepNewest(path, BEFORE_UPGRADE, KEEP);
+  };
+}

@@ -1,0 +1,216 @@
+import { existsSync } from "node:fs";
+import { mkdir, stat, statfs } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import type { Config } from "../config.ts";
+import { lockDataFolder, lockMailBytes, openDatabase } from "../db/database.ts";
+import { migrateToLatest } from "../db/migrate.ts";
+import { forgetSignIns, openSnapshot, refuseNewer, refuseUnfit } from "../db/snapshot.ts";
+import { AppError } from "../errors.ts";
+import { HELD_BY_DEFAULT, holdKinds } from "../jobs/holds.ts";
+import { opensKeyCheck } from "../db/master-key.ts";
+import { restoreFault } from "./faults.ts";
+import { DATABASE, type Manifest, notABackup, segmentName } from "./manifest.ts";
+import { type Archive, openArchive } from "./read-archive.ts";
+import { exchange, finishExchange, workFolder } from "./swap.ts";
+
+/** Of what a restore puts in the place of what is there; `mail` only if the archive has it. */
+const KEYS = ["master.key", "smtp-certificate.json", "tls", "dkim"];
+/** What SQLite keeps beside a database. */
+const COMPANIONS = ["-wal", "-shm", "-journal"];
+/** Left free on the disk. */
+const SPARE_BYTES = 64 * 1_048_576;
+
+export interface Restored {
+  manifest: Manifest;
+  /** Where the former content is; null when there was none. */
+  restore_point: string | null;
+}
+
+interface RestoreOptions {
+  /** Unix seconds. */
+  now: number;
+  /** Whether nothing is routed, mailed or told to webhooks until somebody releases it. */
+  hold: boolean;
+  /** Asked once the archive looks right, before anything is changed. */
+  confirm: (manifest: Manifest, replaces: boolean) => Promise<boolean>;
+}
+
+/**
+ * Puts a backup in the place of what is in the data folder: all of it, or, wherever it fails or is cut off, nothing.
+ * Null when it was not confirmed.
+ */
+export async function restoreBackup(
+  config: Config,
+  file: string,
+  { now, hold, confirm }: RestoreOptions,
+): Promise<Restored | null> {
+  const { dir } = config.data;
+  using lock = lockDataFolder(dir);
+  if (!lock)
+    throw new AppError("unavailable", `A server is running on the data folder ${dir}.`, {
+      fix: "Stop it first.",
+    });
+  using bytes = lockMailBytes(dir);
+  if (!bytes)
+    throw new AppError("unavailable", `A backup of the data folder ${dir} is being made.`, {
+      fix: "Wait for it to end.",
+    });
+  await finishExchange(dir);
+  using archive = await openArchive(file);
+  const { manifest } = archive;
+  refuseNewer(manifest.migrations);
+  const place = placeOf(config, now);
+  await refuseOtherDisks(place);
+  if (!(await confirm(manifest, existsSync(place.database)))) return null;
+  try {
+    await unpack(config, place, archive);
+    if (hold) await holdQueue(join(place.fresh, DATABASE), now);
+    return { manifest, restore_point: (await exchangeAll(place, manifest)) ? place.point : null };
+  } catch (error) {
+    throw restoreFault(error, dir);
+  } finally {
+    await finishExchange(dir);
+  }
+}
+
+interface Place {
+  dir: string;
+  /** Of the database, which may be elsewhere. */
+  database: string;
+  /** Where the new content is put together. */
+  fresh: string;
+  point: string;
+}
+
+function placeOf({ data, database }: Config, now: number): Place {
+  const dir = resolve(data.dir);
+  const stamp = new Date(now * 1_000).toISOString().replaceAll(/[-:]|\.\d+/g, "");
+  return {
+    dir,
+    database: resolve(database.url.replace(/^sqlite:/, "")),
+    fresh: join(workFolder(dir), "fresh"),
+    point: unused(join(dir, "restore-points", stamp)),
+  };
+}
+
+/** `path`, or with a number behind it when that is taken. */
+function unused(path: string): string {
+  let name = path;
+  for (let number = 2; existsSync(name); number++) name = `${path}-${number}`;
+  return name;
+}
+
+/** What is on two disks cannot be exchanged in one go. */
+async function refuseOtherDisks({ dir, database }: Place): Promise<void> {
+  await mkdir(dirname(database), { recursive: true, mode: 0o700 });
+  const { dev } = await stat(dir);
+  for (const path of [dirname(database), ...["mail", "tls"].map((name) => join(dir, name))]) {
+    if (!existsSync(path) || (await stat(path)).dev === dev) continue;
+    throw new AppError("unavailable", `${path} is on another disk than the data folder ${dir}.`, {
+      fix: "Restore into an empty data folder on one disk (data.dir), and move its parts from there.",
+    });
+  }
+}
+
+interface Fresh {
+  /** Path of the unpacked database. */
+  database: string;
+  manifest: Manifest;
+}
+
+/** Everything is looked at before anything is changed. */
+async function unpack(config: Config, { dir, fresh }: Place, archive: Archive): Promise<void> {
+  const { manifest } = archive;
+  await refuseTooLarge(dir, manifest);
+  await mkdir(fresh, { recursive: true, mode: 0o700 });
+  await archive.extract(fresh);
+  const database = join(fresh, DATABASE);
+  refuseUnfit(database);
+  await refuseMissingMail({ dir, database, manifest });
+  await refuseWrongKey(config, { fresh, database, manifest });
+  forgetSignIns(database);
+}
+
+/** Work that others notice, and that may have been done since the backup; in a table that an older one may not have yet. */
+async function holdQueue(path: string, now: number): Promise<void> {
+  await using database = openDatabase(`sqlite:${path}`);
+  await migrateToLatest(database.db);
+  await database.write((tx) => holdKinds(tx, HELD_BY_DEFAULT, now));
+}
+
+async function refuseTooLarge(dir: string, { entries }: Manifest): Promise<void> {
+  const needed = entries.reduce((sum, { size }) => sum + size, 0) + SPARE_BYTES;
+  const { bavail, bsize } = await statfs(dir);
+  if (bavail * bsize >= needed) return;
+  const mb = (bytes: number): number => Math.ceil(bytes / 1_048_576);
+  throw new AppError(
+    "unavailable",
+    `There is no room to restore into ${dir}: it takes ${mb(needed)} MB, and ${mb(bavail * bsize)} MB are free.`,
+    { fix: "Make room, such as by moving old restore points away. Nothing was changed." },
+  );
+}
+
+/** An archive from before an upgrade leaves the mails where they are, so there they have to be. */
+async function refuseMissingMail({ dir, database, manifest }: Fresh & { dir: string }): Promise<void> {
+  using snapshot = openSnapshot(database);
+  const sizes = new Map(manifest.entries.map(({ name, size }) => [name, size]));
+  for (const { segment, end } of snapshot.segments) {
+    const name = segmentName(segment);
+    if (manifest.mail && (sizes.get(name) ?? 0) < end) throw notABackup(`mails in ${name} are missing`);
+    if (manifest.mail || ((await stat(join(dir, name)).catch(() => undefined))?.size ?? 0) >= end) continue;
+    throw new AppError("unavailable", `This backup was made before an upgrade and is without ${name}.`, {
+      fix: "Restore it into the data folder that it was made of, or use a full backup. Nothing was changed.",
+    });
+  }
+}
+
+async function refuseWrongKey(
+  { security }: Config,
+  { fresh, database, manifest }: Fresh & { fresh: string },
+): Promise<void> {
+  using snapshot = openSnapshot(database);
+  const { master_key } = security;
+  if (master_key === "" && !manifest.entries.some(({ name }) => name === "master.key"))
+    throw new AppError(
+      "unavailable",
+      "The master key is not in this backup: its server had it in security.master_key.",
+      {
+        fix: "Set security.master_key to the same key, and restore again. Nothing was changed.",
+      },
+    );
+  if (
+    snapshot.key_check === null ||
+    (await opensKeyCheck(snapshot.key_check, { configured: master_key, dir: fresh }))
+  )
+    return;
+  throw new AppError(
+    "unavailable",
+    master_key === ""
+      ? "The master key in this backup is not the one its database was made with."
+      : "security.master_key is not the key that this backup was made with.",
+    {
+      fix:
+        master_key === ""
+          ? "Use an older backup. Nothing was changed."
+          : "Set it to the key used back then; if the backup has a key of its own, remove the setting. Nothing was changed.",
+    },
+  );
+}
+
+/** Whether anything was there before. */
+function exchangeAll({ dir, database, fresh, point }: Place, { mail }: Manifest): Promise<boolean> {
+  const keep = (path: string): string =>
+    dirname(database) === dir ? join(point, basename(path)) : `${path}.before-${basename(point)}`;
+  const companions = COMPANIONS.map((end) => `${database}${end}`);
+  const names = [...KEYS, ...(mail ? ["mail"] : [])];
+  const folders = names.map((name) => ({
+    current: join(dir, name),
+    fresh: join(fresh, name),
+    kept: join(point, name),
+  }));
+  const files = [
+    { current: database, fresh: join(fresh, DATABASE), kept: keep(database) },
+    ...companions.map((path) => ({ current: path, fresh: null, kept: keep(path) })),
+  ];
+  return exchange(dir, [...files, ...folders], companions);
+}

@@ -1,0 +1,77 @@
+import { join } from "node:path";
+import type { App } from "../app.ts";
+import type { Db } from "../db/database.ts";
+import { AppError } from "../errors.ts";
+import { deferJob, enqueue, finishJob, type Job, postponeJob } from "../jobs/queue.ts";
+import { writeOutcome } from "../jobs/run-job.ts";
+import { nextTime } from "../lib/schedule.ts";
+import { ensureFolder, keepNewest, SCHEDULED } from "./kept.ts";
+import { backupOnThread } from "./thread.ts";
+import { sourceOf } from "./write-backup.ts";
+
+const KEY = "make_backup";
+const FIRST_RETRY_SECONDS = 300;
+const MAX_RETRY_SECONDS = 6 * 3_600;
+
+/** Sees to it that backups are made as configured: at the start of the server. One that was missed meanwhile is made now. */
+export async function makeBackupsLater(app: App, tx: Db): Promise<void> {
+  const { schedule } = app.config.backup;
+  const waiting = await waitingJob(tx);
+  const next = schedule === "" ? undefined : nextTime(schedule, app.now());
+  // Its time may also be that of a clock that was wrong, far ahead.
+  const fits =
+    next !== undefined && waiting?.payload === JSON.stringify({ schedule }) && waiting.run_at <= next;
+  if (fits) return;
+  if (waiting) await tx.deleteFrom("jobs").where("dedupe_key", "=", KEY).execute();
+  if (next !== undefined)
+    await enqueue(app, tx, { kind: "make_backup", payload: { schedule }, dedupe_key: KEY, run_at: next });
+}
+
+/** Makes one backup and deletes those beyond the newest; comes back for the next, or sooner after a failure. */
+export async function makeBackupNow(app: App, job: Job<"make_backup">, signal: AbortSignal): Promise<void> {
+  const { schedule, dir, keep } = app.config.backup;
+  if (schedule === "") return app.write((tx) => finishJob(tx, job));
+  const path = join(dir, nameAt(app.now()));
+  const started = performance.now();
+  try {
+    await ensureFolder(dir);
+    const { manifest, bytes } = await backupOnThread(sourceOf(app.config, app.now()), path, signal);
+    await keepNewest(path, SCHEDULED, keep);
+    const seconds = Math.round((performance.now() - started) / 100) / 10;
+    app.log.info({ path, bytes, seconds }, "backup made");
+    if (manifest.missing_bytes > 0)
+      app.log.error(
+        { bytes: manifest.missing_bytes },
+        "bytes of mails are missing from the data folder, and so from the backup",
+      );
+    await writeOutcome(app, signal, (tx) => deferJob(tx, job, nextTime(schedule, app.now())));
+  } catch (error) {
+    if (signal.aborted || !(error instanceof AppError)) throw error;
+    const wait = Math.min(MAX_RETRY_SECONDS, FIRST_RETRY_SECONDS * 2 ** job.failures);
+    const words = [error.message, error.extras.fix].filter(Boolean).join(" ");
+    app.log.error({ path, next_try_seconds: wait }, `no backup was made: ${words}`);
+    await writeOutcome(app, signal, (tx) => postponeJob(tx, job, { run_at: app.now() + wait, error: words }));
+  }
+}
+
+/** What a person should know about the backups that the server makes; undefined when all is well. */
+export async function backupWarning(app: App): Promise<string | undefined> {
+  if (app.config.backup.schedule === "") return undefined;
+  const waiting = await waitingJob(app.db);
+  return waiting && waiting.failures > 0
+    ? `The last backup failed. ${waiting.last_error ?? ""}`.trim()
+    : undefined;
+}
+
+function waitingJob(db: Db) {
+  return db
+    .selectFrom("jobs")
+    .select(["payload", "run_at", "failures", "last_error"])
+    .where("dedupe_key", "=", KEY)
+    .executeTakeFirst();
+}
+
+/** As `SCHEDULED` recognises it. */
+function nameAt(now: number): string {
+  return `mailwright-${new Date(now * 1_000).toISOString().replaceAll(/[-:]|\.\d+/g, "")}.zip`;
+}

@@ -1,0 +1,106 @@
+import { existsSync } from "node:fs";
+import { mkdir, open, readFile, rename, rm } from "node:fs/promises";
+import { dirname, join, relative, resolve } from "node:path";
+import { AppError } from "../errors.ts";
+import { replaceFile } from "../lib/durable-file.ts";
+
+/** Where the new content is put together, and where the plan of the exchange is; gone as soon as it is done. */
+const WORK = ".mailwright-restore";
+const PLAN = "plan.json";
+
+/** Paths are relative to the data folder. */
+interface Move {
+  from: string;
+  to: string;
+}
+
+/** From the moment it is on disk the exchange is done to the end, by whoever comes next. */
+interface Plan {
+  /** What there is, away to the restore point; all of it was there. */
+  out: Move[];
+  /** Left over from what went. */
+  remove: string[];
+  in: Move[];
+}
+
+interface Item {
+  current: string;
+  fresh: string | null;
+  kept: string;
+}
+
+export function workFolder(dir: string): string {
+  return join(dir, WORK);
+}
+
+/**
+ * Exchanges what is at each `current` for what is at its `fresh` one (null: for nothing), and keeps the former as `kept`.
+ * All of them are of the same disk. Wherever it is cut off, before the plan is written all is as it was; after that
+ * `finishExchange` brings it to its end. Gives whether there was anything before.
+ */
+export async function exchange(dir: string, items: Item[], remove: string[]): Promise<boolean> {
+  const path = (one: string): string => relative(resolve(dir), resolve(one));
+  const plan: Plan = {
+    out: items
+      .filter(({ current }) => existsSync(current))
+      .map(({ current, kept }) => ({ from: path(current), to: path(kept) })),
+    remove: remove.map(path),
+    in: items.flatMap(({ current, fresh }) =>
+      fresh === null ? [] : [{ from: path(fresh), to: path(current) }],
+    ),
+  };
+  await syncPath(dir);
+  await replaceFile(join(dir, WORK, PLAN), JSON.stringify(plan));
+  await finishExchange(dir);
+  return plan.out.length > 0;
+}
+
+/** Whether a restore has begun to exchange things, and has not come to its end. */
+export function isHalfRestored(dir: string): boolean {
+  return existsSync(join(dir, WORK, PLAN));
+}
+
+/** For whoever is about to open what is in the data folder: ends what a restore began, if the folder is held by the caller. */
+export async function endRestore(dir: string, holds_folder: boolean): Promise<void> {
+  if (holds_folder) return finishExchange(dir);
+  if (isHalfRestored(dir))
+    throw new AppError("unavailable", `A backup is just being restored into ${dir}, or that was cut off.`, {
+      fix: "Wait for it to end, or start the server to bring it to its end.",
+    });
+}
+
+/** Ends a restore that was cut off, or forgets it if it had not begun to change anything. For whoever holds the data folder. */
+export async function finishExchange(dir: string): Promise<void> {
+  const work = workFolder(dir);
+  if (!existsSync(work)) return;
+  if (isHalfRestored(dir)) {
+    const plan = JSON.parse(await readFile(join(work, PLAN), "utf8")) as Plan;
+    for (const one of plan.out) await move(dir, one);
+    await syncFolders(dir, plan.out);
+    for (const path of plan.remove) await rm(join(dir, path), { force: true });
+    for (const one of plan.in) await move(dir, one);
+    await syncFolders(dir, plan.in);
+    await rm(join(work, PLAN));
+    await syncPath(work);
+  }
+  await rm(work, { recursive: true, force: true });
+}
+
+/** Nothing is ever replaced: what is at its place has been moved already. */
+async function move(dir: string, { from, to }: Move): Promise<void> {
+  const [source, target] = [join(dir, from), join(dir, to)];
+  if (existsSync(target) || !existsSync(source)) return;
+  await mkdir(dirname(target), { recursive: true, mode: 0o700 });
+  await rename(source, target);
+}
+
+async function syncFolders(dir: string, moves: Move[]): Promise<void> {
+  const folders = moves.flatMap(({ from, to }) => [dirname(join(dir, from)), dirname(join(dir, to))]);
+  // One that is new has a name that must be on the disk as well.
+  for (const folder of new Set(folders.flatMap((one) => [one, dirname(one)]))) await syncPath(folder);
+}
+
+async function syncPath(folder: string): Promise<void> {
+  await using file = await open(folder, "r");
+  await file.sync();
+}

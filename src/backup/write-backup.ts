@@ -1,0 +1,131 @@
+import { createWriteStream } from "node:fs";
+import { mkdtemp, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import type { Writable } from "node:stream";
+import type { Config } from "../config.ts";
+import { lockMailBytes } from "../db/database.ts";
+import { openSnapshot, type Snapshot, takeSnapshot } from "../db/snapshot.ts";
+import { AppError } from "../errors.ts";
+import { syncFolder } from "../lib/durable-file.ts";
+import { VERSION } from "../version.ts";
+import { writeArchive } from "./archive.ts";
+import { backupFault, streamFault } from "./faults.ts";
+import type { Manifest } from "./manifest.ts";
+
+/** Somebody may be overwriting deleted mail, which is soon done. */
+const LOCK_WAIT_MS = 20_000;
+const DRAFT = ".mailwright-draft-";
+/** A draft of that age is nobody's any more. */
+const STALE_MS = 86_400_000;
+
+/** What a backup is made of, in a form that can be told to another thread. */
+export interface BackupSource {
+  /** The data folder. */
+  dir: string;
+  /** Path of the database. */
+  database: string;
+  hostname: string;
+  master_key: Manifest["master_key"];
+  /** Whether the mails and files beside the database go in as well. */
+  mail: boolean;
+  /** Unix seconds. */
+  created: number;
+}
+
+export interface Backup {
+  manifest: Manifest;
+  /** Size of the archive. */
+  bytes: number;
+}
+
+export function sourceOf(config: Config, created: number): BackupSource {
+  const { data, database, security, smtp } = config;
+  return {
+    dir: data.dir,
+    database: database.url.replace(/^sqlite:/, ""),
+    hostname: smtp.hostname,
+    master_key: security.master_key === "" ? "included" : "configured",
+    mail: true,
+    created,
+  };
+}
+
+/** Writes an archive to `path`, all of it or nothing, in place of an older file there. Throws AppError when the disk is at fault. */
+export async function backupToFile(source: BackupSource, path: string, signal: AbortSignal): Promise<Backup> {
+  const folder = dirname(path);
+  try {
+    await using draft = await draftFolder(folder);
+    const archive = join(draft.path, "archive.zip");
+    const manifest = await pack(source, {
+      draft: draft.path,
+      signal,
+      out: () => createWriteStream(archive, { mode: 0o600, flags: "wx" }),
+    });
+    const bytes = await sync(archive);
+    await rename(archive, path);
+    await syncFolder(path);
+    return { manifest, bytes };
+  } catch (error) {
+    throw backupFault(signal.aborted ? signal.reason : error, folder);
+  }
+}
+
+/** Writes an archive to a stream, such as the standard output. */
+export async function backupToStream(
+  source: BackupSource,
+  out: Writable,
+  signal: AbortSignal,
+): Promise<Manifest> {
+  try {
+    await using draft = await draftFolder(source.dir);
+    return await pack(source, { draft: draft.path, signal, out: () => out });
+  } catch (error) {
+    if (signal.aborted) throw signal.reason as Error;
+    throw streamFault(error, out) ?? backupFault(error, source.dir);
+  }
+}
+
+interface Target {
+  /** A private folder on the same disk. */
+  draft: string;
+  out: () => Writable;
+  signal: AbortSignal;
+}
+
+async function pack(source: BackupSource, { draft, out, signal }: Target): Promise<Manifest> {
+  // From before the snapshot until the end: what it names must be there when it is copied.
+  using lock = lockMailBytes(source.dir, LOCK_WAIT_MS);
+  if (!lock)
+    throw new AppError("unavailable", "Another backup of this data folder is being made.", {
+      fix: "Wait for it to end.",
+    });
+  const path = join(draft, "snapshot.db");
+  takeSnapshot(source.database, path);
+  using snapshot: Snapshot = openSnapshot(path);
+  const { hostname, mail, master_key, created } = source;
+  const about = { version: VERSION, created, hostname, mail, master_key };
+  return await writeArchive({ dir: source.dir, path, snapshot, about }, out(), signal);
+}
+
+/** Holds mail in the open for a while, so nobody else may look into it. */
+async function draftFolder(folder: string): Promise<{ path: string } & AsyncDisposable> {
+  await removeStale(folder);
+  const path = await mkdtemp(join(folder, DRAFT));
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
+}
+
+/** What a backup left behind that was killed. */
+async function removeStale(folder: string): Promise<void> {
+  for (const name of (await readdir(folder)).filter((one) => one.startsWith(DRAFT))) {
+    const path = join(folder, name);
+    const { mtimeMs } = await stat(path);
+    if (mtimeMs < Date.now() - STALE_MS) await rm(path, { recursive: true, force: true });
+  }
+}
+
+/** Gives the size. */
+async function sync(path: string): Promise<number> {
+  await using file = await open(path, "r+");
+  await file.sync();
+  return (await file.stat()).size;
+}

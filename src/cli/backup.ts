@@ -1,0 +1,93 @@
+import { createWriteStream, existsSync, statSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { Command } from "commander";
+import { endRestore } from "../backup/swap.ts";
+import { countsInWords, type Manifest } from "../backup/manifest.ts";
+import { AppError } from "../errors.ts";
+import { refuseAsRoot } from "../lib/start-faults.ts";
+import { CONFIG_OPTION, type CommonOptions, configOf, JSON_OPTION, print } from "./options.ts";
+import { refuseMissing } from "./with-app.ts";
+
+const MB = 1_048_576;
+
+export function backupCommand(): Command {
+  return new Command("backup")
+    .description("write everything into one archive, beside a running server or without one")
+    .argument("<file>", 'where to, such as mailwright.zip; "-" for the standard output')
+    .option("--overwrite", "replace the file if it is there")
+    .option(...CONFIG_OPTION)
+    .option(...JSON_OPTION)
+    .action(async (file: string, options: CommonOptions & { overwrite?: boolean }) => {
+      const config = configOf(options);
+      refuseMissing(config);
+      refuseAsRoot(config.data.dir);
+      await endRestore(config.data.dir, false);
+      const { backupToFile, backupToStream, sourceOf } = await import("../backup/write-backup.ts");
+      const source = sourceOf(config, Math.floor(Date.now() / 1_000));
+      const signal = untilStopped();
+      if (file === "-") {
+        refuseTerminal();
+        const manifest = await backupToStream(
+          source,
+          createWriteStream("", { fd: process.stdout.fd, autoClose: false }),
+          signal,
+        );
+        console.error([`Backup written.`, ...contentLines(manifest)].join("\n"));
+        return;
+      }
+      if (options.overwrite !== true) refuseTaken(file);
+      const { manifest, bytes } = await backupToFile(source, resolve(file), signal);
+      print(options, { file: resolve(file), bytes, ...manifest }, [
+        `Backup written to ${file} (${megabytes(bytes)}).`,
+        ...contentLines(manifest),
+      ]);
+    });
+}
+
+/** Whoever stops it must not leave a copy of the database behind. */
+function untilStopped(): AbortSignal {
+  const told = new AbortController();
+  const stop = (): void => told.abort(new AppError("unavailable", "Stopped: no backup was made."));
+  process.once("SIGINT", stop).once("SIGTERM", stop);
+  return told.signal;
+}
+
+function contentLines(manifest: Manifest): string[] {
+  const { counts, entries, master_key, missing_bytes } = manifest;
+  const segments = entries.filter(({ name }) => name.startsWith("mail/")).length;
+  const size = entries.reduce((sum, entry) => sum + entry.size, 0);
+  const key =
+    master_key === "included"
+      ? "It holds all mail and the keys to every stored credential: keep it where nobody else can read it."
+      : "It holds all mail; security.master_key is not in it, and it is of no use without: keep that too, elsewhere.";
+  return [
+    `In it: ${countsInWords(counts)}; the database, ${segments} ${segments === 1 ? "file" : "files"} of mails, keys and certificates (${megabytes(size)} unpacked).`,
+    key,
+    "Not in it: the configuration file, and certificates that it names.",
+    ...(missing_bytes > 0
+      ? [`Warning: ${missing_bytes} bytes of mails are gone from the data folder, and so from the backup.`]
+      : []),
+  ];
+}
+
+function refuseTaken(file: string): void {
+  if (!existsSync(file)) return;
+  if (statSync(file).isDirectory())
+    throw new AppError("unavailable", `${file} is a folder.`, {
+      fix: `Name a file in it, such as ${join(file, "mailwright.zip")}.`,
+    });
+  throw new AppError("unavailable", `${file} is there already in ${dirname(resolve(file))}.`, {
+    fix: "Choose another name, or replace it with --overwrite.",
+  });
+}
+
+function refuseTerminal(): void {
+  if (!process.stdout.isTTY) return;
+  throw new AppError("unavailable", "An archive is nothing for a terminal.", {
+    fix: "Send it on, such as: mailwright backup - | ssh host 'cat > mailwright.zip'",
+  });
+}
+
+function megabytes(bytes: number): string {
+  return `${(bytes / MB).toFixed(1)} MB`;
+}

@@ -1,0 +1,181 @@
+import { Argument, Command, Option } from "commander";
+import { dropJob, retryJob } from "../admin/change-job.ts";
+import {
+  hold,
+  JOB_KINDS,
+  JOB_STATES,
+  type JobState,
+  type JobView,
+  listQueue,
+  release,
+} from "../admin/queue.ts";
+import type { App } from "../app.ts";
+import { AppError } from "../errors.ts";
+import { HELD_BY_DEFAULT, heldKinds } from "../jobs/holds.ts";
+import type { JobKind } from "../jobs/kinds.ts";
+import { voidLeases } from "../jobs/queue.ts";
+import { CONFIG_OPTION, type CommonOptions, JSON_OPTION, print } from "./options.ts";
+import { shown } from "./shown.ts";
+import { withApp } from "./with-app.ts";
+
+const SHOWN = 100;
+const MAX_SHOWN = 100_000;
+
+export function queueCommand(): Command {
+  return new Command("queue")
+    .description("work that waits: see it, try it again, drop it, hold it")
+    .addCommand(listCommand())
+    .addCommand(retryCommand())
+    .addCommand(dropCommand())
+    .addCommand(holdCommand())
+    .addCommand(releaseCommand());
+}
+
+function listCommand(): Command {
+  return new Command("list")
+    .description("what waits, what for, and when it is tried next; the oldest first")
+    .addOption(new Option("--kind <kind>", "of this kind only").choices(JOB_KINDS))
+    .addOption(new Option("--state <state>", "in this state only").choices(JOB_STATES))
+    .addOption(new Option("--limit <n>", `as many at most (default: ${SHOWN})`).argParser(countOf))
+    .option(...CONFIG_OPTION)
+    .option(...JSON_OPTION)
+    .action((options: CommonOptions & { kind?: JobKind; state?: JobState; limit?: number }) =>
+      withQueue(options, async (app) => {
+        const { kind, state, limit = SHOWN } = options;
+        const { items, next_cursor } = await listQueue(app, { kind, state, limit });
+        const held = (await heldKinds(app.db)).map((row) => row.kind);
+        const lines = items.flatMap(linesOf);
+        if (items.length === 0) lines.push("Nothing waits.");
+        if (next_cursor !== null)
+          lines.push(`… and more; --limit ${Math.min(limit * 10, MAX_SHOWN)} shows more.`);
+        if (held.length > 0)
+          lines.push(`Held: ${held.join(", ")}. \`mailwright queue release\` lets them go on.`);
+        print(options, { jobs: items, more: next_cursor !== null, held }, lines);
+      }),
+    );
+}
+
+function linesOf(job: JobView): string[] {
+  const next = job.next_at === null || job.state === "due" ? "" : ` Next try: ${timeOf(job.next_at)}.`;
+  const account = job.account === null ? "" : ` (account ${shown(job.account)})`;
+  return [
+    `${job.id}  ${job.kind}  ${job.state}`,
+    `  ${shown(job.about)}${account}, since ${timeOf(job.created)}`,
+    `  ${shown(job.why)}.${next}`,
+  ];
+}
+
+function retryCommand(): Command {
+  return new Command("retry")
+    .description("have a job tried at once, also one that was given up")
+    .argument("[id]")
+    .option("--all", "have all of them tried")
+    .option(...CONFIG_OPTION)
+    .option(...JSON_OPTION)
+    .action((id: string | undefined, options: CommonOptions & { all?: boolean }) => {
+      if ((id === undefined) === (options.all !== true))
+        throw new AppError("validation_error", "Say which one: an id of `mailwright queue list`, or --all.");
+      return withQueue(options, async (app) => {
+        const ids = id === undefined ? await retryable(app) : [id];
+        const refused: string[] = [];
+        for (const one of ids) await retryOne(app, one, id === undefined ? refused : null);
+        const retried = ids.length - refused.length;
+        print(options, { retried, refused }, [
+          `${retried === 1 ? "1 job is" : `${retried} jobs are`} tried as soon as the server has a hand free.`,
+          ...refused,
+        ]);
+      });
+    });
+}
+
+/** Of many, one that cannot be retried is told of, and the rest goes on. */
+async function retryOne(app: App, id: string, refused: string[] | null): Promise<void> {
+  try {
+    await retryJob(app, id);
+  } catch (error) {
+    if (refused === null || !(error instanceof AppError)) throw error;
+    refused.push(`${id}: ${error.message}`);
+  }
+}
+
+/** What waits on account of a failure, or was given up; what recurs at its own time is left alone. */
+async function retryable(app: App): Promise<string[]> {
+  const rows = await app.db
+    .selectFrom("jobs")
+    .select("id")
+    .where((eb) =>
+      eb.or([
+        eb("status", "=", "dead"),
+        eb.and([eb("status", "=", "pending"), eb("failures", ">", 0), eb("run_at", ">", app.now())]),
+      ]),
+    )
+    .orderBy("id")
+    .execute();
+  return rows.map(({ id }) => id);
+}
+
+function dropCommand(): Command {
+  return new Command("drop")
+    .description("take a job out of the queue for good; a message that it was for ends as failed")
+    .argument("<id>")
+    .option("--reason <text>", "why, for those who waited for it")
+    .option(...CONFIG_OPTION)
+    .option(...JSON_OPTION)
+    .action((id: string, options: CommonOptions & { reason?: string }) =>
+      withQueue(options, async (app) => {
+        const { kind } = await dropJob(app, id, options.reason ?? null);
+        print(options, { id, kind }, [`The job (${kind}) is out of the queue.`]);
+      }),
+    );
+}
+
+function holdCommand(): Command {
+  return new Command("hold")
+    .description(`begin nothing more of a kind until it is released (default: ${HELD_BY_DEFAULT.join(", ")})`)
+    .addArgument(new Argument("[kind]").choices(JOB_KINDS))
+    .option(...CONFIG_OPTION)
+    .option(...JSON_OPTION)
+    .action((kind: JobKind | undefined, options: CommonOptions) =>
+      withQueue(options, async (app) => {
+        const kinds = kind === undefined ? HELD_BY_DEFAULT : [kind];
+        await hold(app, kinds);
+        print(options, { held: (await heldKinds(app.db)).map((row) => row.kind) }, [
+          `Held: ${kinds.join(", ")}. What runs already goes on to its end; mail is still taken in.`,
+        ]);
+      }),
+    );
+}
+
+function releaseCommand(): Command {
+  return new Command("release")
+    .description("let what was held go on (default: all of it)")
+    .addArgument(new Argument("[kind]").choices(JOB_KINDS))
+    .option(...CONFIG_OPTION)
+    .option(...JSON_OPTION)
+    .action((kind: JobKind | undefined, options: CommonOptions) =>
+      withQueue(options, async (app) => {
+        await release(app, kind === undefined ? JOB_KINDS : [kind]);
+        const held = (await heldKinds(app.db)).map((row) => row.kind);
+        const still = held.length === 0 ? "Nothing is held." : `Still held: ${held.join(", ")}.`;
+        print(options, { held }, [still]);
+      }),
+    );
+}
+
+/** Without a server nothing runs: what says so was left by one that died. */
+function withQueue(options: CommonOptions, work: (app: App) => Promise<void>): Promise<void> {
+  return withApp(options, async (app, alone) => {
+    if (alone) await app.write(voidLeases);
+    await work(app);
+  });
+}
+
+function timeOf(seconds: number): string {
+  return new Date(seconds * 1_000).toISOString();
+}
+
+function countOf(text: string): number {
+  const count = Number(text);
+  if (Number.isInteger(count) && count >= 1 && count <= MAX_SHOWN) return count;
+  throw new AppError("validation_error", `--limit is a whole number from 1 to ${MAX_SHOWN}.`);
+}

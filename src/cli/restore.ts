@@ -1,0 +1,88 @@
+import { createInterface } from "node:readline/promises";
+import { Command } from "commander";
+import { countsInWords, type Manifest } from "../backup/manifest.ts";
+import { AppError } from "../errors.ts";
+import type { Config } from "../config.ts";
+import { refuseAsRoot } from "../lib/start-faults.ts";
+import { CONFIG_OPTION, type CommonOptions, configOf, JSON_OPTION, print } from "./options.ts";
+import { shown } from "./shown.ts";
+
+export function restoreCommand(): Command {
+  return new Command("restore")
+    .description("put a backup in the place of what is in the data folder; the server must not be running")
+    .argument("<file>", "an archive that `mailwright backup` or the server has made")
+    .option(
+      "--hold-queue",
+      "send nothing until `mailwright queue release`: what waited back then may have been sent since",
+    )
+    .option("--yes", "do not ask before what is there is replaced")
+    .option(...CONFIG_OPTION)
+    .option(...JSON_OPTION)
+    .action(async (file: string, options: CommonOptions & { yes?: boolean; holdQueue?: boolean }) => {
+      const config = configOf(options);
+      refuseAsRoot(config.data.dir);
+      const { restoreBackup } = await import("../backup/restore.ts");
+      const restored = await restoreBackup(config, file, {
+        now: Math.floor(Date.now() / 1_000),
+        hold: options.holdQueue === true,
+        confirm: async (manifest, replaces) =>
+          !replaces || options.yes === true || (await ask(manifest, config.data.dir)),
+      });
+      if (!restored) throw new AppError("unavailable", "Nothing was changed.");
+      const { manifest, restore_point } = restored;
+      print(options, { restored: summaryOf(manifest), restore_point }, [
+        `Restored into ${config.data.dir}: ${inWords(manifest)}.`,
+        ...(restore_point === null ? [] : pointLines(config, restore_point)),
+        ...cautionLines(manifest, options.holdQueue === true),
+      ]);
+    });
+}
+
+async function ask(manifest: Manifest, dir: string): Promise<boolean> {
+  const question = `This replaces what is in ${dir} by ${inWords(manifest)}.`;
+  if (!process.stdin.isTTY)
+    throw new AppError("unavailable", question, { fix: "Say --yes if that is what you want." });
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  const answer = await terminal.question(`${question}\nWhat is there now is kept aside. Go on? [y/N] `);
+  terminal.close();
+  return /^y(es)?$/i.test(answer.trim());
+}
+
+function pointLines({ data }: Config, restore_point: string): string[] {
+  return [
+    `What was there before is in ${restore_point}.`,
+    `Delete it once all is well; to go back, stop the server and move its content back into ${data.dir}.`,
+  ];
+}
+
+function cautionLines({ mail, created }: Manifest, held: boolean): string[] {
+  return [
+    "Everybody has to sign in again. API keys that were revoked since the backup are good again: look through them.",
+    held
+      ? "Mails are taken, but nothing is answered, mailed or told to webhooks: look with `mailwright queue list`, drop what was done since the backup, then `mailwright queue release`."
+      : `What waited on ${timeOf(created)} is worked on and sent when the server starts, even if it had been since then.`,
+    ...(mail
+      ? []
+      : ["This backup was made before an upgrade: the mails beside the database stay as they are."]),
+    "Start the server: mailwright serve",
+  ];
+}
+
+function summaryOf({ version, created, hostname, migrations, counts, mail }: Manifest) {
+  return { version, created, hostname, migrations, counts, mail };
+}
+
+/** Of an archive that anybody may have written. */
+function inWords({ hostname, version, created, counts }: Manifest): string {
+  return `the backup of ${shown(hostname)} from ${timeOf(created)} (Mailwright ${shown(version)}; ${countsInWords(counts)})`;
+}
+
+function timeOf(seconds: number): string {
+  const date = new Date(seconds * 1_000);
+  return Number.isNaN(date.getTime())
+    ? "an unknown time"
+    : date
+        .toISOString()
+        .replace("T", " ")
+        .replace(/\.\d+Z/, " UTC");
+}

@@ -1,0 +1,32 @@
+import Sqlite from "better-sqlite3";
+import { messageOf } from "../errors.ts";
+
+declare const self: Worker;
+
+const MAX_FAULTS = 5;
+
+/** Asked with the path of a database; answers with what is wrong with it. */
+self.addEventListener("message", ({ data: path }: MessageEvent<string>) => {
+  try {
+    const database = new Sqlite(path, { readonly: true });
+    const rows = database.pragma(`quick_check(${MAX_FAULTS})`) as { quick_check: string }[];
+    const faults = rows.map(({ quick_check }) => quick_check).filter((words) => words !== "ok");
+    postMessage(faults.length === 0 ? faults : withNames(database, faults.join("\n")));
+    database.close();
+  } catch (error) {
+    postMessage([messageOf(error)]);
+  }
+});
+
+/** One line for each fault; SQLite numbers what people know by name. */
+function withNames(database: Sqlite.Database, faults: string): string[] {
+  const roots = database.prepare("select rootpage, name from sqlite_schema").raw().all() as [
+    number,
+    string,
+  ][];
+  const names = new Map(roots);
+  return faults
+    .replaceAll(/^Tree (\d+)/gm, (tree, root: string) => `${names.get(Number(root)) ?? tree} (tree ${root})`)
+    .split("\n")
+    .filter((line) => !line.startsWith("***"));
+}

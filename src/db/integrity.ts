@@ -1,0 +1,22 @@
+import { startWorker } from "../lib/worker.ts";
+
+const LOOK_MS = 15_000;
+
+/** What is wrong with a database file, looked at on another thread; null when that takes too long. */
+export async function findFaults(path: string): Promise<string[] | null> {
+  const worker = startWorker("db/integrity-worker.ts");
+  const { promise, resolve } = Promise.withResolvers<string[] | null>();
+  const timer = setTimeout(() => resolve(null), LOOK_MS);
+  worker.addEventListener("message", ({ data }: MessageEvent<string[]>) => resolve(data));
+  worker.addEventListener("error", (event) => {
+    event.preventDefault();
+    resolve([event.message]);
+  });
+  worker.postMessage(path);
+  const faults = await promise;
+  clearTimeout(timer);
+  // One that is still inside of SQLite would take the process with it; it ends when the command does.
+  if (faults === null) worker.unref();
+  else worker.terminate();
+  return faults;
+}

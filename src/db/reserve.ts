@@ -1,0 +1,77 @@
+import { open, rm, stat, statfs } from "node:fs/promises";
+import { join } from "node:path";
+import { messageOf } from "../errors.ts";
+import { StorageError } from "./storage-faults.ts";
+import type { WatchLog } from "./watch.ts";
+
+const MB = 1_048_576;
+/** Below this a mail of the largest size would not fit. */
+export const MIN_FREE_BYTES = 64 * MB;
+/** A full database cannot even delete: this is given up for it then. */
+const RESERVE_BYTES = 16 * MB;
+const GIVE_UP_BELOW_BYTES = 4 * MB;
+const LOOK_MS = 500;
+
+interface Reserve extends AsyncDisposable {
+  /** Throws while the reserve is in use: what is there is for ending what was begun, and for deleting. */
+  refuseIntake: () => void;
+}
+
+/** Keeps a file in the data folder whose place is free for deletions and for the work in progress when the disk is full. */
+export async function keepReserve(dir: string, log: WatchLog): Promise<Reserve> {
+  const path = join(dir, "reserve");
+  const bytesOf = async (): Promise<number> => (await stat(path).catch(() => undefined))?.size ?? 0;
+  let held = (await bytesOf()) === RESERVE_BYTES;
+  let free = await freeBytes(dir);
+  let looking: Promise<void> | undefined;
+  let reported: string | null = null;
+
+  const look = async (): Promise<void> => {
+    free = await freeBytes(dir);
+    if (held && free < GIVE_UP_BELOW_BYTES) {
+      await rm(path, { force: true });
+      held = false;
+      log.warn(
+        { path },
+        "the disk is full: its reserve was given up, so that things can be deleted and ended",
+      );
+    } else if (!held && free >= MIN_FREE_BYTES + RESERVE_BYTES) {
+      await fill(path);
+      held = true;
+    }
+  };
+  const report = (error: unknown): void => {
+    const problem = messageOf(error);
+    if (problem !== reported) log.warn({ problem }, "no reserve can be kept on the disk");
+    reported = problem;
+  };
+  const timer = setInterval(() => {
+    looking ??= look()
+      .catch(report)
+      .finally(() => (looking = undefined));
+  }, LOOK_MS);
+  timer.unref();
+  return {
+    refuseIntake() {
+      if (!held && free < MIN_FREE_BYTES)
+        throw new StorageError("SQLITE_FULL", `only ${Math.floor(free / MB)} MB are free in ${dir}`);
+    },
+    async [Symbol.asyncDispose]() {
+      clearInterval(timer);
+      await looking;
+    },
+  };
+}
+
+async function freeBytes(dir: string): Promise<number> {
+  const { bavail, bsize } = await statfs(dir);
+  return bavail * bsize;
+}
+
+/** With bytes that no file system makes smaller. */
+async function fill(path: string): Promise<void> {
+  const noise = crypto.getRandomValues(new Uint8Array(65_536));
+  await using file = await open(path, "w", 0o600);
+  for (let at = 0; at < RESERVE_BYTES; at += noise.byteLength)
+    await file.write(noise, 0, noise.byteLength, at);
+}

@@ -1,0 +1,38 @@
+import type Sqlite from "better-sqlite3";
+
+/** The reads outside of a transaction that come in the same tick. */
+export interface SharedRead {
+  /** Does nothing inside of a transaction. */
+  begin(): void;
+  /** Before anything that is not to happen in the middle of it. */
+  end(): void;
+  isOpen(): boolean;
+}
+
+/** Has them share a snapshot of the database: its lock, taken and given back for each, would cost more than most of them do. */
+export function shareReads(sqlite: Sqlite.Database): SharedRead {
+  const begin = sqlite.prepare("begin");
+  const commit = sqlite.prepare("commit");
+  let open = false;
+  const end = (): void => {
+    if (!open) return;
+    open = false;
+    if (!sqlite.open || !sqlite.inTransaction) return;
+    try {
+      commit.run();
+    } catch {
+      // A disk that fails, or damage: whoever read has heard of it, and nothing was to be kept.
+      if (sqlite.inTransaction) sqlite.exec("rollback");
+    }
+  };
+  return {
+    begin() {
+      if (open || sqlite.inTransaction) return;
+      begin.run();
+      open = true;
+      setImmediate(end);
+    },
+    end,
+    isOpen: () => open,
+  };
+}

@@ -1,0 +1,126 @@
+import Sqlite from "better-sqlite3";
+import { migrations } from "../../migrations/index.ts";
+import { AppError } from "../errors.ts";
+import type { SegmentRange } from "../lib/segments.ts";
+
+const BUSY_TIMEOUT_MS = 5_000;
+const MAX_FAULTS = 5;
+/** What was true at the moment of the snapshot only: whoever was signed in, or about to be. */
+const PASSING_TABLES = ["sessions", "login_codes", "pending_passwords", "oauth_states"];
+
+/**
+ * Writes the database as it is at one moment to a new file, on the calling thread. Writers go on meanwhile; only what
+ * they add to the log stays there until it ends. Copying it page by page would begin anew at each of their commits.
+ */
+export function takeSnapshot(path: string, to: string): void {
+  using opened = open(path);
+  // The file is read once and deleted; whoever waits for a commit would wait for all of it to be on the disk.
+  opened.sqlite.pragma("synchronous = OFF");
+  opened.sqlite.prepare("vacuum into ?").run(to);
+}
+
+/** What a snapshot says about itself and about the bytes that lie outside of it. */
+export interface Snapshot extends Disposable {
+  migrations: string[];
+  counts: { accounts: number; inboxes: number; messages: number };
+  /** The value that only the right master key opens. */
+  key_check: Uint8Array | null;
+  /** Segments that its rows name, and up to which byte. */
+  segments: { segment: number; end: number }[];
+  /** What its rows name in a segment, in order. */
+  ranges: (segment: number) => IterableIterator<SegmentRange>;
+}
+
+export function openSnapshot(path: string): Snapshot {
+  const { sqlite, ...opened } = open(path);
+  const all = <T>(text: string, ...values: unknown[]) => sqlite.prepare(text).all(...values) as T[];
+  const tables = tablesOf(sqlite);
+  const count = (table: string) =>
+    tables.has(table) ? (sqlite.prepare(`select count(*) from ${table}`).pluck().get() as number) : 0;
+  gatherRanges(sqlite, tables);
+  return {
+    migrations: tables.has("kysely_migration")
+      ? all<{ name: string }>("select name from kysely_migration order by name").map(({ name }) => name)
+      : [],
+    counts: { accounts: count("users"), inboxes: count("inboxes"), messages: count("messages") },
+    key_check: tables.has("installation")
+      ? ((sqlite.prepare("select value from installation where name = 'key_check'").pluck().get() as
+          | Uint8Array
+          | undefined) ?? null)
+      : null,
+    segments: all("select segment, max(start + size) as end from named group by segment order by segment"),
+    ranges: (segment) =>
+      sqlite
+        .prepare("select segment, start as offset, size from named where segment = ? order by start")
+        .iterate(segment) as IterableIterator<SegmentRange>,
+    [Symbol.dispose]: opened[Symbol.dispose],
+  };
+}
+
+/** Throws, in words, when a snapshot is damaged or newer than this program. */
+export function refuseUnfit(path: string): void {
+  using opened = open(path);
+  const { sqlite } = opened;
+  if (!tablesOf(sqlite).has("kysely_migration"))
+    throw new AppError(
+      "unavailable",
+      "The database in this backup is none of Mailwright. Nothing was changed.",
+    );
+  const faults = (sqlite.pragma(`integrity_check(${MAX_FAULTS})`) as { integrity_check: string }[])
+    .map(({ integrity_check }) => integrity_check)
+    .filter((words) => words !== "ok");
+  const orphans = sqlite.pragma("foreign_key_check") as { table: string }[];
+  if (orphans.length > 0)
+    faults.push(`${orphans.length} rows of ${orphans[0]?.table} name others that are not there`);
+  if (faults.length > 0)
+    throw new AppError("unavailable", `The database in this backup is damaged: ${faults.join("; ")}.`, {
+      fix: "Use an older backup. Nothing was changed.",
+    });
+  refuseNewer(sqlite.prepare("select name from kysely_migration").pluck().all() as string[]);
+}
+
+export function refuseNewer(names: string[]): void {
+  const unknown = names.filter((name) => !(name in migrations));
+  if (unknown.length === 0) return;
+  throw new AppError(
+    "unavailable",
+    `This backup is of a newer Mailwright (it has the migration ${unknown.join(", ")}).`,
+    {
+      fix: "Restore it with that version or a later one. Nothing was changed.",
+    },
+  );
+}
+
+/** Signs everybody out: who was signed in back then may have been signed out since, and for a reason. */
+export function forgetSignIns(path: string): void {
+  using opened = open(path);
+  const { sqlite } = opened;
+  const tables = tablesOf(sqlite);
+  for (const table of PASSING_TABLES) if (tables.has(table)) sqlite.exec(`delete from ${table}`);
+  if (tables.has("jobs")) sqlite.exec("delete from jobs where kind = 'mail_code'");
+}
+
+/** One pass over the tables that keep bytes in segments: they are large, and have no index for it. */
+function gatherRanges(sqlite: Sqlite.Database, tables: Set<string>): void {
+  sqlite.exec("create temp table named (segment integer, start integer, size integer)");
+  for (const table of tables) {
+    const columns = sqlite.prepare("select name from pragma_table_info(?)").pluck().all(table);
+    if (!columns.includes("segment")) continue;
+    // Whoever made the archive named its tables.
+    const name = `"${table.replaceAll('"', '""')}"`;
+    sqlite.exec(`insert into named select segment, segment_offset, size from ${name}
+      where segment is not null and segment_offset is not null`);
+  }
+  sqlite.exec("create index named_start on named (segment, start)");
+}
+
+function tablesOf(sqlite: Sqlite.Database): Set<string> {
+  return new Set(
+    sqlite.prepare("select name from sqlite_schema where type = 'table'").pluck().all() as string[],
+  );
+}
+
+function open(path: string): { sqlite: Sqlite.Database } & Disposable {
+  const sqlite = new Sqlite(path, { fileMustExist: true, timeout: BUSY_TIMEOUT_MS });
+  return { sqlite, [Symbol.dispose]: () => void sqlite.close() };
+}

@@ -1,0 +1,70 @@
+import { type CheckedRecord, checkServiceRecords } from "../domains/service-check.ts";
+import { type Bench, type Check, fail, type Finding, ok, type Outcome, skip, warn } from "./check.ts";
+
+const TITLES: Record<CheckedRecord["purpose"], string> = {
+  address: "address of the mail host",
+  inbound_mx: "MX",
+  spf: "SPF",
+  dkim: "DKIM",
+  dmarc: "DMARC",
+  ptr: "reverse entry",
+  mta_sts: "MTA-STS record",
+  mta_sts_host: "MTA-STS host",
+  tls_rpt: "TLS reports",
+};
+
+export const DNS_CHECKS: Check[] = [
+  { name: "DNS records", run: checkRecords },
+  { name: "custom domains", run: checkCustomDomains },
+];
+
+async function checkRecords({ app }: Bench): Promise<Outcome | Finding[]> {
+  const { domain } = app.config.smtp;
+  if (!domain.includes("."))
+    return fail(
+      `smtp.domain is "${domain}", to which nobody outside can write.`,
+      "Set smtp.hostname to the public name of this machine and smtp.domain to the domain of the addresses.",
+    );
+  const records = await checkServiceRecords(app);
+  const findings = records.map((record) => ({ name: nameOf(record), ...outcomeOf(record) }));
+  return records.some(({ purpose }) => purpose === "ptr") ? findings : [...findings, NO_PTR];
+}
+
+const NO_PTR: Finding = {
+  name: TITLES.ptr,
+  ...skip("It cannot be looked for before the mail host has an address in the DNS."),
+};
+
+function nameOf({ purpose, type, name, value }: CheckedRecord): string {
+  if (purpose === "address") return `${TITLES.address} (${type})`;
+  if (purpose === "dkim") return `${TITLES.dkim} ${name.split(".")[0]} (${/k=(\w+)/.exec(value ?? "")?.[1]})`;
+  return TITLES[purpose];
+}
+
+function outcomeOf({ status, required, reason, found, name, type, value, priority }: CheckedRecord): Outcome {
+  const seen = found.length === 0 ? "" : ` Found: ${found.join(" | ")}`;
+  const words = `${name} ${type}: ${reason}${seen}`;
+  if (status === "verified") return ok(words);
+  const data = [priority, value].filter((part) => part !== null).join(" ");
+  const mend =
+    data === "" ? `Publish the address of this machine for ${name}.` : `Publish: ${name} ${type} ${data}`;
+  if (status === "pending")
+    return warn(words, "See whether the name servers in dns.servers, or those of this machine, answer.");
+  return required ? fail(words, mend) : warn(words, mend);
+}
+
+/** By what the recurring checks saw last. */
+async function checkCustomDomains({ app }: Bench): Promise<Outcome> {
+  const rows = await app.db
+    .selectFrom("custom_domains")
+    .select(["domain", "error"])
+    .where("status", "=", "active")
+    .execute();
+  if (rows.length === 0) return skip("No custom domain is active.");
+  const broken = rows.filter(({ error }) => error !== null).map(({ domain }) => domain);
+  if (broken.length === 0) return ok(`${rows.length} active, and their records are there.`);
+  return warn(
+    `Of ${rows.length} active ones, the records of ${broken.slice(0, 10).join(", ")} were not right when last looked at.`,
+    `See what they need: mailwright dns check ${broken[0]}`,
+  );
+}

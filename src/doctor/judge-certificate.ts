@@ -1,0 +1,30 @@
+import { X509Certificate } from "node:crypto";
+import type { TLSSocket } from "node:tls";
+import { fail, ok, type Outcome, warn } from "./check.ts";
+
+const DAY_MS = 86_400_000;
+const NOTICE_DAYS = 14;
+
+/** Whether others can trust what a server shows for `name`. `self_signed`: how bad that is. */
+export function judgeCertificate(
+  socket: TLSSocket,
+  { name, now_ms, self_signed }: { name: string; now_ms: number; self_signed: "warn" | "fail" },
+): Outcome {
+  const { raw } = socket.getPeerCertificate();
+  const leaf = new X509Certificate(raw);
+  const days = Math.floor((Date.parse(leaf.validTo) - now_ms) / DAY_MS);
+  const mend = `Get one for ${name}: set server.cert and server.key, or let the server get it by itself (server.tls = "acme").`;
+  const judge = self_signed === "fail" ? fail : warn;
+  if (leaf.issuer === leaf.subject)
+    return judge("The certificate is self-signed: others can encrypt, but not tell who answers.", mend);
+  if (leaf.checkHost(name) === undefined)
+    return fail(`The certificate is not for ${name}, but for ${leaf.subjectAltName ?? leaf.subject}.`, mend);
+  if (days < 0) return fail(`The certificate ended ${-days} days ago.`, mend);
+  if (!socket.authorized)
+    return fail(
+      `The certificate is not trusted (${String(socket.authorizationError)}).`,
+      "See that the file has the whole chain, with the certificates of its authority behind its own.",
+    );
+  const found = `The certificate is for ${name} and good for ${days} days.`;
+  return days < NOTICE_DAYS ? warn(found, "Renew it soon.") : ok(found);
+}

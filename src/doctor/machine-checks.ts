@@ -1,0 +1,121 @@
+import { open, readdir, stat, statfs, unlink } from "node:fs/promises";
+import { join } from "node:path";
+import { findFaults } from "../db/integrity.ts";
+import { type Bench, type Check, fail, ok, type Outcome, skip, warn } from "./check.ts";
+
+const MB = 1_048_576;
+/** Below the first nothing more is taken in; below the second it is time to do something. */
+const MIN_FREE_BYTES = 64 * MB;
+const LOW_FREE_BYTES = 1_024 * MB;
+/** Every mail waits for its bytes to be on the disk. */
+const SLOW_SYNC_MS = 100;
+const PROBE_BYTES = 65_536;
+/** Any permission of group or others. */
+const WIDE_MODE = 0o077;
+const DAY_SECONDS = 86_400;
+const OLD_BACKUP_SECONDS = 8 * DAY_SECONDS;
+
+export const MACHINE_CHECKS: Check[] = [
+  { name: "disk space", run: checkSpace },
+  { name: "disk speed", run: checkSync },
+  { name: "data folder", run: checkFolder },
+  { name: "database", run: checkDatabase },
+  { name: "backup", run: checkBackup },
+];
+
+async function checkSpace({ app }: Bench): Promise<Outcome> {
+  const { dir } = app.config.data;
+  const { bavail, bsize } = await statfs(dir);
+  return judgeSpace(bavail * bsize, dir);
+}
+
+export function judgeSpace(free: number, dir: string): Outcome {
+  const found = `${Math.floor(free / MB).toLocaleString("en")} MB are free in ${dir}.`;
+  const mend = "Make room, or give the data folder a larger disk.";
+  if (free < MIN_FREE_BYTES) return fail(found, mend);
+  return free < LOW_FREE_BYTES ? warn(found, mend) : ok(found);
+}
+
+/** Writes a small file, has the disk keep it, and takes it away again. */
+async function checkSync({ app }: Bench): Promise<Outcome> {
+  const path = join(app.config.data.dir, `doctor-${crypto.randomUUID()}.tmp`);
+  const started = performance.now();
+  try {
+    await using file = await open(path, "wx", 0o600);
+    await file.writeFile(Buffer.alloc(PROBE_BYTES));
+    await file.sync();
+  } finally {
+    await unlink(path).catch(() => undefined);
+  }
+  return judgeSync(Math.round(performance.now() - started));
+}
+
+export function judgeSync(ms: number): Outcome {
+  if (ms <= SLOW_SYNC_MS) return ok(`64 KB are safely on the disk in ${ms} ms.`);
+  return warn(
+    `64 KB need ${ms} ms to be safely on the disk, and every mail waits for that.`,
+    "A busy or slow disk: let the data folder be on another one if mail comes in slowly.",
+  );
+}
+
+async function checkFolder({ app }: Bench): Promise<Outcome> {
+  const { dir } = app.config.data;
+  const folder = await stat(dir);
+  const wide = (folder.mode & WIDE_MODE) !== 0;
+  if (app.secrets.warning !== null)
+    return fail(app.secrets.warning, "Change it now: whoever has it reads every stored credential.");
+  const foreign = await strangers(dir, folder.uid);
+  if (foreign !== undefined)
+    return fail(
+      `${foreign} belongs to another user than its folder, so the server may not be able to write it.`,
+      `Give all of it to the user that runs the server: chown -R --reference=${dir} ${dir}`,
+    );
+  if (wide) return warn(`Other users of this machine can look into ${dir}.`, `Close it: chmod 700 ${dir}`);
+  return ok(`${dir} is closed to other users, and so is the master key.`);
+}
+
+async function strangers(dir: string, uid: number): Promise<string | undefined> {
+  const paths = (await readdir(dir)).map((name) => join(dir, name));
+  for (const path of paths) {
+    const found = await stat(path).catch(() => undefined);
+    if (found && found.uid !== uid) return path;
+  }
+  return undefined;
+}
+
+async function checkDatabase({ app }: Bench): Promise<Outcome> {
+  const path = app.config.database.url.replace(/^sqlite:/, "");
+  if (path === ":memory:") return skip("The database is in memory.");
+  const faults = await findFaults(path);
+  if (faults === null)
+    return warn(
+      "The database is too large to be looked through here.",
+      "Run it with more time: sqlite3 FILE 'pragma quick_check'",
+    );
+  if (faults.length === 0) return ok("The database is sound.");
+  return fail(
+    `The database is damaged: ${faults.join("; ")}`,
+    "Stop the server and restore a backup: mailwright restore FILE. See what your disk says as well.",
+  );
+}
+
+async function checkBackup({ app }: Bench): Promise<Outcome> {
+  const { backup, data } = app.config;
+  const newest = await newestBackup(backup.dir || join(data.dir, "backups"));
+  const mend = "Make one now, `mailwright backup FILE`, and let the server make them: [backup] schedule.";
+  if (newest === undefined) return warn("There is no backup.", mend);
+  const days = Math.floor((app.now() - newest) / DAY_SECONDS);
+  const found = `The newest backup is ${days} ${days === 1 ? "day" : "days"} old.`;
+  return app.now() - newest > OLD_BACKUP_SECONDS ? warn(found, mend) : ok(found);
+}
+
+/** In unix seconds; what was kept before an upgrade is no backup of today's mail. */
+async function newestBackup(dir: string): Promise<number | undefined> {
+  const names = await readdir(dir).catch(() => []);
+  const times = await Promise.all(
+    names
+      .filter((name) => /^(?!before-).*\.zip$/.test(name))
+      .map(async (name) => (await stat(join(dir, name))).mtimeMs),
+  );
+  return times.length === 0 ? undefined : Math.floor(Math.max(...times) / 1_000);
+}

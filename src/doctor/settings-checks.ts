@@ -1,0 +1,69 @@
+import { isPublicAddress } from "../lib/net.ts";
+import { inNetworks } from "../lib/networks.ts";
+import { isPublicName } from "../mail/domain-owner.ts";
+import { readPeers } from "../smtp/peers.ts";
+import { type Bench, type Check, fail, ok, type Outcome, skip, warn } from "./check.ts";
+
+/** Fewer could be tries of the operator's own. */
+const MIN_MAILS = 8;
+
+export const SETTINGS_CHECKS: Check[] = [
+  { name: "server", run: checkServer },
+  { name: "mail host name", run: checkHostname },
+  { name: "outgoing mail", run: checkOutbound },
+  { name: "registration", run: checkRegistration },
+  { name: "where mail comes from", run: checkPeers },
+];
+
+async function checkServer({ app, running }: Bench): Promise<Outcome> {
+  if (running) return ok(`A server runs on ${app.config.data.dir}.`);
+  return warn(
+    `No server runs on ${app.config.data.dir}, so what it answers could not be looked at.`,
+    "Start it: mailwright serve",
+  );
+}
+
+async function checkHostname({ app }: Bench): Promise<Outcome> {
+  const { hostname } = app.config.smtp;
+  if (isPublicName(hostname)) return ok(`smtp.hostname is ${hostname}.`);
+  return fail(
+    `smtp.hostname is "${hostname}", which is no public name: other servers refuse mail from it.`,
+    "Set it to the name that your MX record points to.",
+  );
+}
+
+async function checkOutbound({ app }: Bench): Promise<Outcome> {
+  const { mode } = app.config.outbound;
+  if (mode !== "capture") return ok(`outbound.mode is "${mode}".`);
+  return warn(
+    'outbound.mode is "capture": replies and login codes are kept here, and nothing leaves this machine.',
+    'Set it to "relay" or "direct".',
+  );
+}
+
+async function checkRegistration({ app }: Bench): Promise<Outcome> {
+  if (app.config.auth.registration === "closed") return ok("Only the operator makes accounts.");
+  return warn(
+    "Everybody with a mail address can make an account here, and spend the model under [llm].",
+    'Unless that is meant: auth.registration = "closed".',
+  );
+}
+
+/** Port forwarding of containers can make everybody seem to be one private address, which breaks SPF and more. */
+async function checkPeers({ app }: Bench): Promise<Outcome> {
+  const peers = await readPeers(app.db);
+  if (!peers || peers.mails < MIN_MAILS) return skip("Too few mails have come in to tell.");
+  const [address = "", ...others] = peers.addresses;
+  if (others.length > 0 || isPublicAddress(address))
+    return ok("Mail comes in from the addresses of its senders.");
+  const day = new Date(peers.since * 1_000).toISOString().slice(0, 10);
+  const found = `All mails since ${day} came from ${address}, a private address: if some were from outside, their real address is hidden.`;
+  const mend =
+    "Let what forwards the port pass the address on (PROXY protocol and smtp.proxy_protocol), or use the network of the host.";
+  if (inNetworks(address, app.config.smtp.trusted_networks))
+    return fail(
+      `${found} It is in smtp.trusted_networks, so everybody counts as proven.`,
+      `Take it out there. ${mend}`,
+    );
+  return warn(found, mend);
+}

@@ -1,0 +1,25 @@
+/** Of a name, so that the path stays short enough for every system. */
+const MAX_CHARS = 100;
+/** What no file may be called on Windows, with or without an ending. */
+const RESERVED = /^(con|prn|aux|nul|com\d|lpt\d)(\.|$)/i;
+
+/**
+ * What a sender called a file, as a name that is safe on every system and that no other one in the same folder has:
+ * `taken` holds those in lower case.
+ */
+export function safeFileName(given: string, taken: Set<string>): string {
+  const plain = given
+    .toWellFormed()
+    .normalize("NFC")
+    .replaceAll(/[\p{C}<>:"/\\|?*]/gu, "_")
+    .replace(/^[. ]+/, "_")
+    .replace(/[. ]+$/, "");
+  const [, stem = "", ending = ""] = /^(.*?)(\.[A-Za-z0-9]{1,10})?$/s.exec(plain) ?? [];
+  // The cut may have gone through the middle of a character.
+  const short = stem.slice(0, MAX_CHARS).replace(/[\ud800-\udbff]$/, "") || "file";
+  const base = RESERVED.test(short) ? `_${short}` : short;
+  let name = `${base}${ending}`;
+  for (let count = 2; taken.has(name.toLowerCase()); count += 1) name = `${base} (${count})${ending}`;
+  taken.add(name.toLowerCase());
+  return name;
+}

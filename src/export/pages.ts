@@ -1,0 +1,21 @@
+/** Of a page: some rows are long. */
+const ROWS = 20;
+
+/** Gives rows page by page, each page read when it is its turn; `find` reads what comes after a row. */
+export async function* pagesOf<Row>(
+  find: (after: Row | undefined, limit: number) => Promise<Row[]>,
+): AsyncGenerator<Row[]> {
+  let page: Row[] = [];
+  do {
+    page = await find(page.at(-1), ROWS);
+    if (page.length > 0) yield page;
+  } while (page.length === ROWS);
+}
+
+/** A line for each row. */
+export async function* linesOf<Row>(
+  pages: AsyncIterable<Row[]>,
+  lineOf: (row: Row) => string,
+): AsyncGenerator<Uint8Array> {
+  for await (const rows of pages) yield Buffer.from(rows.map((row) => `${lineOf(row)}\n`).join(""));
+}

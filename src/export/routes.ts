@@ -1,0 +1,39 @@
+import { Elysia } from "elysia";
+import { noteSecurityEvent } from "../accounts/security-events.ts";
+import type { App } from "../app.ts";
+import { authenticated } from "../http/auth.ts";
+import { describe } from "../http/describe.ts";
+import { downloadHeaders } from "../http/download.ts";
+import { clientAddress, refuseOverRate } from "../http/request.ts";
+import { exportOf } from "./export.ts";
+import { zipOf } from "../lib/zip.ts";
+import { streamOf } from "./stream.ts";
+
+const DAY_SECONDS = 86_400;
+
+export function exportRoutes(app: App) {
+  const { export_per_day: limit } = app.config.limits;
+  return new Elysia().use(authenticated(app)).get(
+    "/auth/export",
+    async ({ user, request, server, set }) => {
+      refuseOverRate(app, `export:${user.id}`, { limit, window_seconds: DAY_SECONDS });
+      const client = clientAddress(app, { request, server });
+      await app.write((tx) =>
+        noteSecurityEvent(app, tx, { user_id: user.id, kind: "account_exported", client }),
+      );
+      const day = new Date(app.nowMs()).toISOString().slice(0, "YYYY-MM-DD".length);
+      const file = { filename: `mailwright-${day}.zip`, content_type: "application/zip" };
+      const headers = { ...set.headers, ...downloadHeaders(file) } as Record<string, string>;
+      return new Response(streamOf(app, zipOf(exportOf(app, user))), { headers });
+    },
+    describe({
+      tag: "Auth",
+      summary: "Everything that is kept for your account, as one zip",
+      description:
+        "Made while it is sent, so its length is not known before. Its README.txt says what is what. Secrets are not in it.",
+      answers: {
+        200: { content_type: "application/zip", words: "The archive, always as a download." },
+      },
+    }),
+  );
+}

@@ -1,0 +1,66 @@
+import type { App } from "../app.ts";
+import { splitListen } from "../config-forms.ts";
+import { listenFault } from "../lib/start-faults.ts";
+import { wordsOf } from "../errors.ts";
+import { certificateNames } from "../tls/names.ts";
+
+const PREFIX = "/.well-known/acme-challenge/";
+const MAX_REQUEST_BYTES = 65_536;
+const IDLE_SECONDS = 10;
+const RETRY_MS = 60_000;
+
+/** The answer to an authority that looks whether a name is ours (RFC 8555 §8.3); undefined for all other requests. */
+export function challengeAnswer({ certificates }: App, request: Request): Response | undefined {
+  if (certificates.challenges.size === 0) return undefined;
+  const { pathname } = new URL(request.url);
+  const answer = pathname.startsWith(PREFIX)
+    ? certificates.challenges.get(pathname.slice(PREFIX.length))
+    : undefined;
+  if (answer === undefined) return undefined;
+  return new Response(answer, { headers: { "content-type": "application/octet-stream" } });
+}
+
+/**
+ * The door on `acme.listen`: answers challenges and sends everybody else to https. A port that is taken or not allowed
+ * is said, and tried again: mail is taken all the same.
+ */
+export function openChallengeDoor(app: App): AsyncDisposable {
+  const { listen: value } = app.config.acme;
+  const listen = splitListen(value);
+  let server: Bun.Server<undefined> | undefined;
+  let timer: Timer | undefined;
+  let told = false;
+  const open = (): void => {
+    if (!listen) return;
+    try {
+      server = Bun.serve({
+        hostname: listen.host,
+        port: listen.port,
+        maxRequestBodySize: MAX_REQUEST_BYTES,
+        idleTimeout: IDLE_SECONDS,
+        fetch: (request) => challengeAnswer(app, request) ?? toHttps(app, request),
+      });
+    } catch (error) {
+      if (!told) app.log.error(wordsOf(listenFault(error, { setting: "acme.listen", value })));
+      told = true;
+      timer = setTimeout(open, RETRY_MS);
+    }
+  };
+  if (app.config.server.tls === "acme") open();
+  return {
+    async [Symbol.asyncDispose]() {
+      clearTimeout(timer);
+      await server?.stop(true);
+    },
+  };
+}
+
+/** Never to a host that the request alone names. */
+function toHttps(app: App, request: Request): Response {
+  const { pathname, search } = new URL(request.url);
+  if (pathname.startsWith(PREFIX)) return new Response("There is no such challenge.\n", { status: 404 });
+  const { base_url } = app.config.server;
+  const origin = base_url.startsWith("https:") ? base_url : `https://${certificateNames(app.config)[0]}`;
+  const permanent = request.method === "GET" || request.method === "HEAD" ? 301 : 308;
+  return new Response(null, { status: permanent, headers: { location: `${origin}${pathname}${search}` } });
+}

@@ -1,0 +1,60 @@
+import type { App } from "../app.ts";
+import { AppError } from "../errors.ts";
+import { receiveMail, type Reception, type Recipient } from "../messages/receive.ts";
+import { lookUp, withAsciiDomain } from "../smtp/recipients.ts";
+import { isKnown, refuseOverMails } from "../smtp/visits.ts";
+import type { Envelope } from "./signed-mail.ts";
+
+const RETRY_SECONDS = 120;
+
+/** What the SMTP door would have answered for one recipient. */
+export interface RecipientAnswer {
+  recipient: string;
+  status: "accepted" | "refused";
+  code: number;
+  enhanced: string;
+  text: string;
+}
+
+/**
+ * Takes a mail as the SMTP door would from `remote_ip`. What is accepted is on disk; throws `unavailable`, and has kept
+ * nothing, when the caller should keep the mail and come again.
+ */
+export async function takeRawMail(app: App, raw: Buffer, envelope: Envelope): Promise<RecipientAnswer[]> {
+  const { remote_ip, helo } = envelope;
+  const later =
+    remote_ip === "" ? undefined : refuseOverMails(app, { known: isKnown(app, remote_ip) }, remote_ip);
+  if (later) throw comeAgain(later);
+  const found = await Promise.all(
+    envelope.rcpt_to.map(async (given) => ({ given, answer: await lookUp(app, withAsciiDomain(given)) })),
+  );
+  const recipients = found.map(({ answer }) => answer).filter(isRecipient);
+  const mail_from = withAsciiDomain(envelope.mail_from);
+  const delivery = { raw, mail_from, helo, remote_address: remote_ip, recipients };
+  const reception = recipients.length === 0 ? undefined : await receiveMail(app, delivery);
+  if (reception && reception.code !== 250 && reception.code < 500) throw comeAgain(reception);
+  if (reception?.code === 250)
+    app.log.info({ from: mail_from, peer: remote_ip, door: "http" }, "mail accepted");
+  return found.map(({ given, answer }) => {
+    const own = isRecipient(answer) ? reception?.each?.get(answer.address) : answer;
+    return answerOf(given, own ?? (reception as Reception));
+  });
+}
+
+function isRecipient(answer: Awaited<ReturnType<typeof lookUp>>): answer is Recipient {
+  return "address" in answer;
+}
+
+function answerOf(
+  recipient: string,
+  { code, enhanced, text }: Pick<Reception, "code" | "enhanced" | "text">,
+): RecipientAnswer {
+  return { recipient, status: code === 250 ? "accepted" : "refused", code, enhanced, text };
+}
+
+function comeAgain({ text }: Pick<Reception, "text">): AppError {
+  return new AppError("unavailable", `${text}.`, {
+    fix: "Keep the mail, and hand it in again later.",
+    retry_after_seconds: RETRY_SECONDS,
+  });
+}

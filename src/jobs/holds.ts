@@ -1,0 +1,36 @@
+import type { Db } from "../db/database.ts";
+import { prepared } from "../db/prepared.ts";
+import type { HeldKindRow } from "../db/schema.ts";
+import type { JobKind } from "./kinds.ts";
+
+/** What works for people and reaches others. Held with it, nothing leaves and nothing is begun. */
+export const HELD_BY_DEFAULT: JobKind[] = ["route_message", "send_mail", "fan_out_event", "deliver_webhooks"];
+
+/** Jobs of these kinds stay where they are until they are released, also over a restart. What runs goes on. */
+export async function holdKinds(tx: Db, kinds: JobKind[], now: number): Promise<void> {
+  for (const kind of kinds)
+    await tx
+      .insertInto("held_kinds")
+      .values({ kind, since: now })
+      .onConflict((conflict) => conflict.column("kind").doNothing())
+      .execute();
+}
+
+export async function releaseKinds(tx: Db, kinds: JobKind[]): Promise<void> {
+  await tx.deleteFrom("held_kinds").where("kind", "in", kinds).execute();
+}
+
+export function heldKinds(db: Db): Promise<HeldKindRow[]> {
+  return db.selectFrom("held_kinds").selectAll().orderBy("kind").execute();
+}
+
+export async function isHeld(tx: Db, kind: JobKind): Promise<boolean> {
+  return (await heldKind(tx, { kind })).length > 0;
+}
+
+const heldKind = prepared(holdOn);
+
+/** The query for the hold on a kind, if there is one. */
+export function holdOn(db: Db, { kind }: { kind: JobKind }) {
+  return db.selectFrom("held_kinds").select("held_kinds.kind").where("held_kinds.kind", "=", kind);
+}

@@ -1,0 +1,20 @@
+import { Cron } from "croner";
+
+/** Of minute, hour, day of the month, month and day of the week, as in a crontab. */
+const FIVE_FIELDS = /^\S+( \S+){4}$/;
+
+/** Whether `text` is a pattern of five fields, or a name for one such as `@daily`, that has a time to come. */
+export function isSchedule(text: string): boolean {
+  try {
+    return (FIVE_FIELDS.test(text) || text.startsWith("@")) && new Cron(text).nextRun() !== null;
+  } catch {
+    return false;
+  }
+}
+
+/** The first time after `after` that a pattern names, both in unix seconds; patterns are read in UTC, so that no hour is missing or twice. */
+export function nextTime(pattern: string, after: number): number {
+  const next = new Cron(pattern, { timezone: "UTC" }).nextRun(new Date(after * 1_000));
+  if (next === null) throw new Error(`"${pattern}" names no time to come`);
+  return Math.floor(next.getTime() / 1_000);
+}

@@ -1,0 +1,35 @@
+import { type BounceDetails, bounceDetails } from "./machine-mail.ts";
+
+const MAX_SCAN_CHARS = 262_144;
+const STILL_TRYING =
+  /\b(?:delayed|will (?:be )?retr|still trying|not yet been delivered|do not need to resend)/i;
+
+/**
+ * What a notification says about our mail: as RFC 3464 has it, or in words of its own with our mail behind them, as
+ * qmail, Exchange and others write. Anybody can write one.
+ */
+export function readBounce(raw: string): BounceDetails & { in_words: boolean } {
+  const details = bounceDetails(raw);
+  const in_words = details.action === undefined && details.status === undefined;
+  return { ...details, ...(in_words ? inWords(raw) : {}), in_words };
+}
+
+function inWords(raw: string): BounceDetails {
+  const text = raw.slice(0, MAX_SCAN_CHARS).replace(/\r\n/g, "\n");
+  const body_at = text.indexOf("\n\n");
+  const [head, body] = [text.slice(0, body_at), text.slice(body_at)];
+  // A receipt of a reader, or a complaint, holds our mail as well, which has arrived then.
+  if (body_at < 0 || /report-type="?(?:disposition-notification|feedback-report)/i.test(head)) return {};
+  const original = /^[> \t]*message-id:[ \t]*\n?[ \t]*<([^<>\s]{1,500})>/im.exec(body);
+  if (!original) return {};
+  const words = body.slice(0, original.index);
+  const status = /(?<![\d.])([45]\.\d{1,3}\.\d{1,3})(?![\d.])/.exec(words)?.[1];
+  const code = /(?<![\d.])([45])\d\d[ -]/.exec(words)?.[1];
+  const isDelay = STILL_TRYING.test(words);
+  if (status === undefined && code === undefined && !isDelay) return {};
+  return {
+    action: isDelay ? "delayed" : "failed",
+    ...(status === undefined ? {} : { status }),
+    original_message_id: original[1] ?? "",
+  };
+}

@@ -1,0 +1,223 @@
+import { Readable } from "node:stream";
+import type { Tlsa } from "../lib/dns-reply.ts";
+import { type Connection, type ConnectError, type Connections, createConnections } from "./connections.ts";
+import { pinFault, pinnedCertificates } from "./dane.ts";
+import { isListed, type TransportPolicy } from "./mta-sts.ts";
+import { hostAddresses, mailHosts } from "./mx.ts";
+import type { OutgoingMail, Sender, SenderOptions, SendOutcome, Timeouts } from "./send.ts";
+import {
+  asciiDomain,
+  isVerdict,
+  type MailError,
+  noUtf8,
+  nowhere,
+  oneLine,
+  outcomeOf,
+  unconfirmed,
+  unrouted,
+  unsafe,
+} from "./send-outcome.ts";
+
+const SMTP_PORT = 25;
+const NO_POLICY: TransportPolicy = { mode: "none", mx: [] };
+const SERVER_CLOSING = 421;
+
+/** Gives every mail to a server of its recipient's domain. */
+export function directSender(options: SenderOptions, timeouts: Timeouts): Sender {
+  const port = options.port ?? SMTP_PORT;
+  const connections = createConnections({
+    ...timeouts,
+    name: options.hostname,
+    port,
+    ...(options.ca === undefined ? {} : { ca: options.ca }),
+  });
+  return {
+    send: (mail) => {
+      const to = asciiDomain(mail.envelope_to);
+      const domain = to.slice(to.lastIndexOf("@") + 1);
+      const deadline = Date.now() + timeouts.attempt_ms;
+      const { confirm_ms } = timeouts;
+      return sendDirect({ mail, to, domain, port, options, connections, deadline, confirm_ms });
+    },
+    [Symbol.asyncDispose]: () => {
+      connections[Symbol.dispose]();
+      return Promise.resolve();
+    },
+  };
+}
+
+/** One attempt to send one mail. */
+interface Attempt {
+  mail: OutgoingMail;
+  to: string;
+  domain: string;
+  port: number;
+  options: SenderOptions;
+  connections: Connections;
+  /** Milliseconds since the epoch. */
+  deadline: number;
+  confirm_ms: number;
+}
+
+/** What a server has to show before it is given a mail. */
+interface Demand {
+  /** A certificate that an authority vouches for (MTA-STS). */
+  trusted: boolean;
+  /** One of these (DANE); undefined when none are named. */
+  pins: Tlsa[] | undefined;
+  policy: TransportPolicy;
+}
+
+/** Offers the mail to one server of the domain after the other, until one takes or refuses it. */
+async function sendDirect(attempt: Attempt): Promise<SendOutcome> {
+  const { domain, options, deadline } = attempt;
+  if (domain === "") return nowhere(attempt.mail.envelope_to);
+  const [hosts, policy = NO_POLICY] = await Promise.all([
+    mailHosts(domain, options.resolver),
+    options.policyOf?.(domain),
+  ]);
+  if (!Array.isArray(hosts)) return unrouted(hosts);
+  let outcome: SendOutcome | undefined;
+  for (const host of hosts) {
+    if (Date.now() >= deadline) break;
+    const next = await offerToHost(attempt, host, policy);
+    if (isVerdict(next)) return next;
+    // One server that may come back is worth another attempt, whatever is wrong with the others.
+    if (outcome?.status !== "deferred") outcome = next;
+  }
+  return (
+    outcome ?? { status: "deferred", response: `There was no time left to reach a server of ${domain}.` }
+  );
+}
+
+async function offerToHost(attempt: Attempt, host: string, policy: TransportPolicy): Promise<SendOutcome> {
+  const { domain, port, options, deadline } = attempt;
+  const isNamed = await isListed(host, policy);
+  if (!isNamed && policy.mode === "testing") tellFault(attempt, host, "the policy does not name it");
+  if (!isNamed && policy.mode === "enforce")
+    return unsafe(host, `the MTA-STS policy of ${domain} does not name it`);
+  const addresses = await hostAddresses(host, options);
+  if (!Array.isArray(addresses)) return unrouted(addresses);
+  const pins = await pinnedCertificates({ domain, host, port }, options.resolver);
+  if (pins === "unknown") return unsafe(host, "the DNS did not say what its certificate is (DANE)");
+  const demand = { trusted: policy.mode === "enforce", pins, policy };
+  let outcome: SendOutcome = { status: "deferred", response: `There was no time left to reach ${host}.` };
+  for (const address of addresses) {
+    if (Date.now() >= deadline) break;
+    outcome = await offer(attempt, { host, address }, demand);
+    if (isVerdict(outcome)) break;
+  }
+  return outcome;
+}
+
+/** Encrypted where that works; where the server offers it but cannot do it, in the clear, unless it must be safe. */
+async function offer(attempt: Attempt, server: Connection["server"], demand: Demand): Promise<SendOutcome> {
+  let plain = false;
+  for (;;) {
+    let connection: Connection;
+    try {
+      connection = await attempt.connections.take(server, { plain, deadline: attempt.deadline });
+    } catch (error) {
+      const { tls_failed } = error as ConnectError;
+      if (tls_failed !== true || plain) return outcomeOf(error as MailError, server.host, attempt.to);
+      if (isStrict(demand)) return unsafe(server.host, "TLS does not work there");
+      plain = true;
+      continue;
+    }
+    const fault = await safetyFault(attempt, connection, demand);
+    if (fault !== undefined) {
+      attempt.connections.giveBack(connection);
+      return unsafe(server.host, fault);
+    }
+    const said = await converse(attempt, connection);
+    // A session that was kept may have ended meanwhile: that says nothing about this mail.
+    if (said !== "stale") return said;
+  }
+}
+
+function isStrict({ trusted, pins }: Demand): boolean {
+  return trusted || pins !== undefined;
+}
+
+/** Why the session is not safe enough for a mail of the domain. */
+async function safetyFault(
+  attempt: Attempt,
+  { tls, server }: Connection,
+  demand: Demand,
+): Promise<string | undefined> {
+  const { trusted, pins, policy } = demand;
+  const doubt = tls ? certificateDoubt(tls) : "it offers no TLS";
+  if (policy.mode === "testing" && doubt !== undefined) tellFault(attempt, server.host, doubt);
+  if (trusted && doubt !== undefined) return doubt;
+  if (pins === undefined) return undefined;
+  if (!tls) return doubt;
+  return pins.length === 0 ? undefined : pinFault(tls, { domain: attempt.domain, host: server.host }, pins);
+}
+
+function certificateDoubt(tls: NonNullable<Connection["tls"]>): string | undefined {
+  return tls.authorized
+    ? undefined
+    : `its certificate is not good for its name (${String(tls.authorizationError)})`;
+}
+
+/** RFC 8461 section 5: in testing, a fault is told and the mail goes all the same. */
+function tellFault({ options, domain }: Attempt, host: string, fault: string): void {
+  options.log?.warn({ domain, host, fault }, "a mail server would break the MTA-STS policy of its domain");
+}
+
+/** `stale`: the session was an old one and had ended before anything was said about the mail. */
+function converse(attempt: Attempt, connection: Connection): Promise<SendOutcome | "stale"> {
+  const { mail, to, connections, deadline, confirm_ms } = attempt;
+  const { smtp, server, tls } = connection;
+  const envelope = { from: asciiDomain(mail.envelope_from), to: [to], size: mail.raw.length };
+  if (needsUtf8(envelope) && !connection.offers_utf8) {
+    connections.giveBack(connection);
+    return Promise.resolve(noUtf8(server.host, to));
+  }
+  const isOld = connection.mails > 0;
+  connection.mails += 1;
+  const { promise, resolve } = Promise.withResolvers<SendOutcome | "stale">();
+  let is_handed = false;
+  const fail = (error: MailError): void => {
+    connections.end(connection, error.responseCode !== undefined);
+    const isClosed = error.responseCode === undefined || error.responseCode === SERVER_CLOSING;
+    if (is_handed && error.responseCode === undefined) resolve(unconfirmed(server.host, error));
+    else if (isOld && isClosed && !isOurs(error)) resolve("stale");
+    else resolve(outcomeOf(error, server.host, to));
+  };
+  let timer = setTimeout(() => fail(TOO_LONG), Math.max(0, deadline - Date.now()));
+  const body = bodyOf(mail.raw, () => {
+    is_handed = true;
+    clearTimeout(timer);
+    timer = setTimeout(() => fail(TOO_LONG), confirm_ms);
+    if (smtp._socket) smtp._socket.setTimeout(confirm_ms);
+  });
+  smtp.send(envelope, body, (error, info) => {
+    if (error) return fail(error);
+    if (smtp._socket) smtp._socket.setTimeout(smtp.options.socketTimeout ?? 0);
+    connections.giveBack(connection);
+    resolve({ status: "sent", response: oneLine(info.response), mx: server.host, tls: tls !== undefined });
+  });
+  return promise.finally(() => clearTimeout(timer));
+}
+
+const TOO_LONG: MailError = { message: "it took too long" };
+
+function isOurs({ code, responseCode }: MailError): boolean {
+  return responseCode === undefined && (code === "EENVELOPE" || code === "EMESSAGE");
+}
+
+/** The mail as a stream, which is read once the server has said that it wants it. */
+function bodyOf(raw: Buffer, onRead: () => void): Readable {
+  return new Readable({
+    read() {
+      this.push(raw);
+      this.push(null);
+      onRead();
+    },
+  });
+}
+
+function needsUtf8({ from, to }: { from: string; to: string[] }): boolean {
+  return /[^\0-\x7f]/.test(from + to.join(""));
+}

@@ -1,0 +1,115 @@
+import { isIP } from "node:net";
+import { createTransport } from "nodemailer";
+import { invalid } from "../errors.ts";
+import { allowedByOperator, isPublicAddress } from "../lib/net.ts";
+import { quote } from "../lib/quote.ts";
+import type { Sender, SenderOptions, Timeouts } from "./send.ts";
+import { asciiDomain, type MailError, oneLine, outcomeOf } from "./send-outcome.ts";
+
+const RELAY_CONNECTIONS = 5;
+const MAILS_PER_CONNECTION = 1_000;
+
+/** Hands every mail to one server, which sees to the rest. */
+export function relaySender(options: SenderOptions, timeouts: Timeouts): Sender {
+  const relay = readRelayUrl(options);
+  const pool = createTransport({
+    ...relay.transport,
+    name: options.hostname,
+    connectionTimeout: timeouts.connect_ms,
+    greetingTimeout: timeouts.greeting_ms,
+    // One that reads a mail before it takes it needs its time: to give up on it would be to send it twice.
+    socketTimeout: timeouts.confirm_ms,
+    pool: true,
+    maxConnections: RELAY_CONNECTIONS,
+    maxMessages: MAILS_PER_CONNECTION,
+    // The queue decides about further attempts.
+    maxRequeues: 1,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  });
+  return {
+    send: async ({ raw, envelope_from, envelope_to }) => {
+      const to = asciiDomain(envelope_to);
+      const clock = new AbortController();
+      const timer = setTimeout(() => clock.abort(), timeouts.attempt_ms + timeouts.confirm_ms);
+      try {
+        const envelope = { from: nullable(asciiDomain(envelope_from)), to: [to] };
+        const info = await pool.sendMail({ envelope, raw, signal: clock.signal });
+        return { status: "sent", response: oneLine(info.response), mx: relay.host, tls: relay.always_tls };
+      } catch (error) {
+        return outcomeOf(error as MailError, `The relay ${relay.host}`, to);
+      } finally {
+        clearTimeout(timer);
+      }
+    },
+    [Symbol.asyncDispose]: () => {
+      pool.close();
+      return Promise.resolve();
+    },
+  };
+}
+
+/** Connects and logs in, and sends nothing. What stands in the way as a sentence; null when nothing does. */
+export async function tryRelay(
+  options: Pick<SenderOptions, "relay_url" | "hostname" | "egress_allow">,
+  timeout_ms: number,
+): Promise<string | null> {
+  const relay = readRelayUrl(options);
+  const timeouts = { connectionTimeout: timeout_ms, greetingTimeout: timeout_ms, socketTimeout: timeout_ms };
+  const transport = createTransport({ ...relay.transport, ...timeouts, name: options.hostname });
+  try {
+    await transport.verify();
+    return null;
+  } catch (error) {
+    const secret = "auth" in relay.transport ? [relay.transport.auth.pass] : [];
+    return quote((error as Error).message, secret);
+  } finally {
+    transport.close();
+  }
+}
+
+/** nodemailer's word for the null sender. */
+function nullable(sender: string): string | false {
+  return sender === "" ? false : sender;
+}
+
+function readRelayUrl({ relay_url, egress_allow }: Pick<SenderOptions, "relay_url" | "egress_allow">) {
+  const url = URL.parse(relay_url);
+  if (url === null || !/^smtps?:$/.test(url.protocol) || url.hostname === "") {
+    throw invalid(
+      "outbound.relay_url",
+      "invalid",
+      'The relay is given like "smtp://user:password@host:587".',
+    );
+  }
+  const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
+  const secure = url.protocol === "smtps:";
+  const user = decodeURIComponent(url.username);
+  const isTrusted = isThisMachine(host) || allowedByOperator(host, host, egress_allow);
+  // A password never travels in the clear, nor to somebody who only says to be the relay, even if STARTTLS is taken out
+  // of the greeting.
+  const requireTLS = !secure && user !== "" && !isTrusted;
+  // No certificate authority vouches for a host of a private network.
+  const isChecked = !isTrusted && (user !== "" || !isPrivateHost(host));
+  return {
+    host,
+    /** Else the relay decides, by offering STARTTLS or not. */
+    always_tls: secure || requireTLS,
+    transport: {
+      host,
+      secure,
+      requireTLS,
+      tls: { rejectUnauthorized: isChecked },
+      ...(url.port === "" ? {} : { port: Number(url.port) }),
+      ...(user === "" ? {} : { auth: { user, pass: decodeURIComponent(url.password) } }),
+    },
+  };
+}
+
+function isThisMachine(host: string): boolean {
+  return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
+}
+
+function isPrivateHost(host: string): boolean {
+  return isIP(host) === 0 ? !host.includes(".") : !isPublicAddress(host);
+}

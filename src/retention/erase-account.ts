@@ -1,0 +1,85 @@
+import type { App } from "../app.ts";
+import { closeCustomerLater } from "../billing/cancel.ts";
+import type { Db } from "../db/database.ts";
+import { prepared } from "../db/prepared.ts";
+import { eraseLater } from "../jobs/erase.ts";
+import { deferJob, finishJob, type Job } from "../jobs/queue.ts";
+import { writeOutcome } from "../jobs/run-job.ts";
+import { deleteMessages } from "./messages.ts";
+import { beginShift, isOver, type Step, takeTurns } from "./shift.ts";
+
+/** Of a step. */
+const ROWS = 10;
+
+/** Of these an account may have more than can be deleted at once. */
+const LONG_TABLES = ["conversations", "outgoing_mails", "events", "ledger", "contexts"] as const;
+
+/** Erases what a dead account has left, some at a time; with the last of it goes the account itself. */
+export async function eraseAccountNow(
+  app: App,
+  job: Job<"erase_account">,
+  signal: AbortSignal,
+): Promise<void> {
+  const { user_id } = job.payload;
+  const shift = beginShift(app, signal);
+  await takeTurns(shift, messagesOf(user_id));
+  for (const table of LONG_TABLES) await takeTurns(shift, rowsOf(table, user_id));
+  await takeTurns(shift, keysOf(user_id));
+  const done = await writeOutcome(app, signal, (tx) => finish(app, tx, job, isOver(shift)));
+  if (!done) return;
+  await takeTurns(shift, async () => app.giveBackSpace());
+  app.log.info({ user_id }, "deleted account erased");
+}
+
+function messagesOf(user_id: string): Step {
+  return async (tx, ranges) => {
+    const found = await someMessages(tx, { user_id });
+    ranges.push(...(await deleteMessages(tx, found)));
+    return found.length === ROWS;
+  };
+}
+
+const someMessages = prepared((db, key: { user_id: string }) =>
+  db
+    .selectFrom("messages")
+    .select(["id", "raw_mail_id", "conversation_id"])
+    .where("user_id", "=", key.user_id)
+    .orderBy("id")
+    .limit(ROWS),
+);
+
+function rowsOf(table: (typeof LONG_TABLES)[number], user_id: string): Step {
+  return async (tx) => {
+    const some = tx.selectFrom(table).select("id").where("user_id", "=", user_id).limit(ROWS);
+    const { numDeletedRows } = await tx.deleteFrom(table).where("id", "in", some).executeTakeFirst();
+    return numDeletedRows === BigInt(ROWS);
+  };
+}
+
+function keysOf(user_id: string): Step {
+  return async (tx) => {
+    const some = tx.selectFrom("idempotency_keys").select("key").where("user_id", "=", user_id).limit(ROWS);
+    const { numDeletedRows } = await tx
+      .deleteFrom("idempotency_keys")
+      .where("user_id", "=", user_id)
+      .where("key", "in", some)
+      .executeTakeFirst();
+    return numDeletedRows > 0n;
+  };
+}
+
+/** False when there is more to be done: something came in while the account died. */
+async function finish(app: App, tx: Db, job: Job<"erase_account">, again: boolean): Promise<boolean> {
+  const { user_id } = job.payload;
+  if (again || (await someMessages(tx, { user_id })).length > 0) {
+    await deferJob(tx, job, app.now());
+    return false;
+  }
+  // One that was made while the account died, most likely there is none.
+  await closeCustomerLater(app, tx, user_id);
+  // The rest goes with it: every other table that names a user does so by a foreign key that cascades.
+  await tx.deleteFrom("users").where("id", "=", user_id).execute();
+  await eraseLater(app, tx, []);
+  await finishJob(tx, job);
+  return true;
+}

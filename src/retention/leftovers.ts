@@ -1,0 +1,153 @@
+import { sweepUnproven } from "../accounts/unproven.ts";
+import type { App } from "../app.ts";
+import type { Db } from "../db/database.ts";
+import { prepared } from "../db/prepared.ts";
+import { JOB_RULES, type JobKind } from "../jobs/kinds.ts";
+import { firstSortableIdAt } from "../lib/sortable-id.ts";
+import { STATE_SECONDS } from "../integrations/oauth-states.ts";
+import { KEY_SECONDS } from "../routing/call.ts";
+import type { Age } from "./bytes.ts";
+import type { Step } from "./shift.ts";
+
+/** Of a step. */
+const ROWS = 50;
+/** So long the payment provider may tell of something again. */
+const MIN_PAYMENT_SECONDS = 30 * 86_400;
+
+/** What is of no use any more after a time that nobody chooses, each as a step of its own. */
+export function purgeExpired(app: App): Step[] {
+  const now = app.now();
+  return [
+    deleting(oldKeys, { before: now - KEY_SECONDS }, deleteKey),
+    async (tx) => {
+      await sweepUnproven(app, tx);
+      await tx.deleteFrom("sessions").where("expires", "<=", now).execute();
+      await tx
+        .deleteFrom("oauth_states")
+        .where("created", "<=", now - STATE_SECONDS)
+        .execute();
+      await tx.deleteFrom("rate_limits").where("full_at", "<=", app.nowMs()).execute();
+      await deleteCallsOfEnded(tx, {});
+      return false;
+    },
+  ];
+}
+
+/** What tells of deliveries, and other news that nobody looks at again, from before `before`. */
+export function purgeNews({ before, now }: Age): Step[] {
+  const day = new Date(before * 1_000).toISOString().slice(0, "YYYY-MM-DD".length);
+  return [
+    deleting(oldEvents, { below: `evt_${firstSortableIdAt(before)}` }, deleteEvent),
+    deleting(oldSubmissions, { before }, deleteSubmission),
+    deleting(oldPayments, { before: Math.min(before, now - MIN_PAYMENT_SECONDS) }, deletePayment),
+    deleting(oldNotices, { day }, deleteNotice),
+    ...(Object.keys(JOB_RULES) as JobKind[]).map((kind) => deleting(deadJobs, { kind, before }, deleteJob)),
+  ];
+}
+
+function deleting<Key, Row>(
+  find: (db: Db, key: Key) => Promise<Row[]>,
+  key: Key,
+  remove: (db: Db, row: Row) => Promise<unknown>,
+): Step {
+  return async (tx) => {
+    const found = await find(tx, key);
+    for (const row of found) await remove(tx, row);
+    return found.length === ROWS;
+  };
+}
+
+type Keyed = { user_id: string; route: string; key: string };
+
+const oldKeys = prepared((db, old: { before: number }) =>
+  db
+    .selectFrom("idempotency_keys")
+    .select(["user_id", "route", "key"])
+    .where("created", "<=", old.before)
+    .limit(ROWS),
+);
+
+const deleteKey = prepared((db, row: Keyed) =>
+  db
+    .deleteFrom("idempotency_keys")
+    .where("user_id", "=", row.user_id)
+    .where("route", "=", row.route)
+    .where("key", "=", row.key),
+);
+
+/** Of runs that ended without forgetting them. */
+const deleteCallsOfEnded = prepared((db, _none: object) =>
+  db
+    .deleteFrom("tool_calls")
+    .where("message_id", "in", (eb) =>
+      eb
+        .selectFrom("tool_calls")
+        .innerJoin("messages", "messages.id", "tool_calls.message_id")
+        .select("tool_calls.message_id")
+        .where("messages.state", "!=", "received"),
+    ),
+);
+
+/** With their deliveries, unless one of them is still tried. */
+const oldEvents = prepared((db, old: { below: string }) =>
+  db
+    .selectFrom("events")
+    .select("id")
+    .where("id", "<", old.below)
+    .where((eb) =>
+      eb.not(
+        eb.exists(
+          eb
+            .selectFrom("webhook_deliveries")
+            .select("webhook_deliveries.id")
+            .whereRef("webhook_deliveries.event_id", "=", "events.id")
+            .where("status", "=", "pending"),
+        ),
+      ),
+    )
+    .orderBy("id")
+    .limit(ROWS),
+);
+
+const deleteEvent = prepared((db, row: { id: string }) => db.deleteFrom("events").where("id", "=", row.id));
+
+const oldSubmissions = prepared((db, old: { before: number }) =>
+  db.selectFrom("contact_submissions").select("id").where("created", "<", old.before).limit(ROWS),
+);
+
+const deleteSubmission = prepared((db, row: { id: string }) =>
+  db.deleteFrom("contact_submissions").where("id", "=", row.id),
+);
+
+const oldPayments = prepared((db, old: { before: number }) =>
+  db.selectFrom("billing_events").select("id").where("created", "<", old.before).limit(ROWS),
+);
+
+const deletePayment = prepared((db, row: { id: string }) =>
+  db.deleteFrom("billing_events").where("id", "=", row.id),
+);
+
+const oldNotices = prepared((db, old: { day: string }) =>
+  db.selectFrom("owner_notices").select(["user_id", "kind", "day"]).where("day", "<", old.day).limit(ROWS),
+);
+
+const deleteNotice = prepared((db, row: Awaited<ReturnType<typeof oldNotices>>[number]) =>
+  db
+    .deleteFrom("owner_notices")
+    .where("user_id", "=", row.user_id)
+    .where("kind", "=", row.kind)
+    .where("day", "=", row.day),
+);
+
+/** Those that were given up, and that nobody has looked at since. */
+const deadJobs = prepared((db, old: { kind: JobKind; before: number }) =>
+  db
+    .selectFrom("jobs")
+    .select("id")
+    .where("kind", "=", old.kind)
+    .where("status", "=", "dead")
+    .where("created", "<", old.before)
+    .limit(ROWS),
+);
+
+const deleteJob = prepared((db, row: { id: string }) => db.deleteFrom("jobs").where("id", "=", row.id));

@@ -1,0 +1,66 @@
+import type { App } from "../app.ts";
+import type { Db } from "../db/database.ts";
+import { hasten } from "../jobs/hasten.ts";
+import { deferJob, enqueue, type Job } from "../jobs/queue.ts";
+import { writeOutcome } from "../jobs/run-job.ts";
+import { nextTime } from "../lib/schedule.ts";
+import { type Age, purgeAttachments, purgeContents, purgeOutgoingMails, purgeRawMails } from "./bytes.ts";
+import { purgeHistory } from "./history.ts";
+import { purgeExpired, purgeNews } from "./leftovers.ts";
+import { beginShift, isOver, type Step, takeTurns, tidyUp } from "./shift.ts";
+
+/** Not on the hour, when everybody's mail comes. */
+const HOURLY = "17 * * * *";
+const DAY_SECONDS = 86_400;
+const KEY = "purge";
+
+/** Has everything taken away, hour by hour, that has been kept for long enough. */
+export async function purgeLater(app: App, tx: Db): Promise<void> {
+  const due = { kind: "purge", dedupe_key: KEY, run_at: nextTime(HOURLY, app.now()) } as const;
+  if (await enqueue(app, tx, { ...due, payload: {} })) return;
+  // A clock that was wrong may have put it off for years.
+  await hasten(app, tx, due);
+}
+
+/** What it deletes counts even if it does not come to its end: the next time it goes on. */
+export async function purgeNow(app: App, job: Job<"purge">, signal: AbortSignal): Promise<void> {
+  if (await isLeap(app, job)) return putOff(app, job, signal);
+  const shift = beginShift(app, signal);
+  await purgeHistory(shift);
+  for (const step of stepsOf(app)) await takeTurns(shift, step);
+  await tidyUp(shift);
+  const run_at = isOver(shift) ? app.now() : nextTime(HOURLY, app.now());
+  await writeOutcome(app, signal, (tx) => deferJob(tx, job, run_at));
+}
+
+/** Whether it is late by so much that the clock may be wrong: what it would delete then nobody could bring back. */
+async function isLeap(app: App, { id }: Job): Promise<boolean> {
+  const row = await app.db.selectFrom("jobs").select("run_at").where("id", "=", id).executeTakeFirst();
+  return row !== undefined && app.now() - row.run_at > DAY_SECONDS;
+}
+
+async function putOff(app: App, job: Job, signal: AbortSignal): Promise<void> {
+  const run_at = nextTime(HOURLY, app.now());
+  app.log.warn(
+    { clock: new Date(app.nowMs()).toISOString(), next: new Date(run_at * 1_000).toISOString() },
+    "nothing was deleted for more than a day; if the clock of this machine is right, what has been kept for long enough goes the next time",
+  );
+  await writeOutcome(app, signal, (tx) => deferJob(tx, job, run_at));
+}
+
+function stepsOf(app: App): Step[] {
+  const { raw_days, content_days, attachment_days, delivery_days } = app.config.retention;
+  return [
+    ...after(app, raw_days, (age) => [purgeRawMails(age), purgeOutgoingMails(age)]),
+    ...after(app, content_days, (age) => [purgeContents(age)]),
+    ...after(app, attachment_days, (age) => [purgeAttachments(age)]),
+    ...after(app, delivery_days, purgeNews),
+    ...purgeExpired(app),
+  ];
+}
+
+/** Nothing for 0 days, which means for ever. */
+function after(app: App, days: number, steps: (age: Age) => Step[]): Step[] {
+  const now = app.now();
+  return days === 0 ? [] : steps({ now, before: now - days * DAY_SECONDS });
+}

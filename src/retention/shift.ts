@@ -1,0 +1,54 @@
+import type { App } from "../app.ts";
+import type { Db } from "../db/database.ts";
+import { eraseLater, eraseRangesLater } from "../jobs/erase.ts";
+import type { SegmentRange } from "../lib/segments.ts";
+
+/** How long a transaction of a long deletion may hold everybody up; its commit comes on top. */
+const TURN_MS = 8;
+/** How long everybody else has the database to themselves after each. */
+const BREATH_MS = 8;
+/** Then the job begins anew, well before its lease ends. */
+const SHIFT_SECONDS = 600;
+
+/** Deletes some rows, and adds where in the segments they had bytes; false when there are no more of them. */
+export type Step = (tx: Db, ranges: SegmentRange[]) => Promise<boolean>;
+
+/** The time that a job has for a long deletion. */
+export interface Shift {
+  app: App;
+  signal: AbortSignal;
+  until: number;
+}
+
+export function beginShift(app: App, signal: AbortSignal): Shift {
+  return { app, signal, until: app.steadyNow() + SHIFT_SECONDS };
+}
+
+export function isOver(shift: Shift): boolean {
+  return shift.app.steadyNow() >= shift.until;
+}
+
+/** Takes a step as often as there is something to do, in short transactions: others have their turn in between. */
+export async function takeTurns(shift: Shift, step: Step): Promise<void> {
+  const { app, signal } = shift;
+  while (!isOver(shift)) {
+    signal.throwIfAborted();
+    const more = await app.write(async (tx) => {
+      const ends = performance.now() + TURN_MS;
+      const ranges: SegmentRange[] = [];
+      let again = true;
+      while (again && performance.now() < ends) again = await step(tx, ranges);
+      await eraseRangesLater(app, tx, ranges);
+      return again;
+    });
+    if (!more) return;
+    await app.copyLogBack();
+    await Bun.sleep(BREATH_MS);
+  }
+}
+
+/** Gives the space back to the disk, and has the log forget what was deleted. */
+export async function tidyUp(shift: Shift): Promise<void> {
+  await takeTurns(shift, async () => shift.app.giveBackSpace());
+  await shift.app.write((tx) => eraseLater(shift.app, tx, []));
+}

@@ -1,0 +1,87 @@
+import type { App } from "../app.ts";
+import { historySince } from "../billing/plans.ts";
+import type { Db } from "../db/database.ts";
+import type { MessageRow, RawMailRow, UserRow } from "../db/schema.ts";
+import { AppError } from "../errors.ts";
+import { createTurns } from "../lib/turns.ts";
+import { attachmentsOf, ownMessage } from "../messages/messages.ts";
+import { readBytes } from "../messages/stored-bytes.ts";
+import { viewActivity } from "../messages/view.ts";
+import { deliveriesAbout } from "../webhooks/deliveries.ts";
+import { materialOf } from "./input.ts";
+
+const MAX_CONTENT_CHARS = 100_000;
+
+/** Of an account one mail at a time is read again: mails that come in wait for the same thread. */
+const turns = createTurns();
+
+/** All that is known of one message of the user's own; unknown and foreign ids are both `not_found`. */
+export async function readStory(app: App, user: UserRow, id: string) {
+  const [row] = await ownMessage(app.db, { user_id: user.id, id, since: historySince(app, user) });
+  if (!row) throw new AppError("not_found", "There is no such message.");
+  const files = (await attachmentsOf(app.db, [row.id])).get(row.id) ?? [];
+  const raw = await rawMailOf(app.db, row);
+  const content = await contentOf(app, row, raw);
+  return {
+    ...viewActivity(row, files),
+    authority: row.authority,
+    instruction: row.instruction ?? "",
+    content: content?.slice(0, MAX_CONTENT_CHARS).toWellFormed() ?? null,
+    content_truncated: (content?.length ?? 0) > MAX_CONTENT_CHARS,
+    reply: await replyTo(app.db, row),
+    deliveries: await deliveriesAbout(app, row),
+    raw_available: raw !== undefined,
+    retries: await retriesOf(app.db, row),
+  };
+}
+
+/** Undefined once its bytes have been purged, and for what was kept without them. */
+async function rawMailOf(db: Db, { raw_mail_id }: MessageRow): Promise<RawMailRow | undefined> {
+  if (raw_mail_id === null) return undefined;
+  const mails = db.selectFrom("raw_mails").selectAll().where("id", "=", raw_mail_id);
+  return mails.where("purged_at", "is", null).executeTakeFirst();
+}
+
+/** What the model was given as data, but for the texts of files; null where it is not, or was never, kept. */
+async function contentOf(app: App, row: MessageRow, raw: RawMailRow | undefined): Promise<string | null> {
+  // Its mail may still be there for another inbox.
+  if (isPrivate(row)) return null;
+  if (row.source === "api") return contentOfCall(app.db, row);
+  return turns(row.user_id, async () => {
+    const bytes = raw && (await readBytes(app, raw));
+    return bytes ? materialOf(row, await app.parser.parse(bytes)) : null;
+  });
+}
+
+async function contentOfCall(db: Db, { id }: MessageRow): Promise<string | null> {
+  const contents = db.selectFrom("message_contents").select("content").where("message_id", "=", id);
+  const stored = await contents.executeTakeFirst();
+  return stored === undefined ? "" : stored.content;
+}
+
+function isPrivate({ state, command }: MessageRow): boolean {
+  const { options } = JSON.parse(command ?? "{}") as { options?: { private?: unknown } };
+  return state === "done" && options?.private === true;
+}
+
+/** The mail that answers it, if there is one. */
+async function replyTo(db: Db, { id }: MessageRow) {
+  const reply = await db
+    .selectFrom("outgoing_mails")
+    .select(["envelope_to as to", "status", "attempts", "response", "created", "completed"])
+    .where("message_id", "=", id)
+    .where("kind", "=", "reply")
+    .orderBy("id", "desc")
+    .executeTakeFirst();
+  return reply ?? null;
+}
+
+async function retriesOf(db: Db, { id }: MessageRow): Promise<string[]> {
+  const rows = await db
+    .selectFrom("messages")
+    .select("id")
+    .where("retry_of", "=", id)
+    .orderBy("id")
+    .execute();
+  return rows.map((retry) => retry.id);
+}

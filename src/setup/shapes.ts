@@ -1,0 +1,21 @@
+import { t } from "elysia";
+
+export const SetupShape = t.Object(
+  { needed: t.Boolean({ description: "Whether nobody has an account here yet." }) },
+  { $id: "Setup" },
+);
+
+export const ServerShape = t.Object(
+  {
+    version: t.String({ description: "Of the program.", examples: ["0.1.0"] }),
+    registration: t.Union([t.Literal("open"), t.Literal("closed")], {
+      description: "Whether a stranger can get an account.",
+    }),
+    domain: t.String({ description: "What addresses of inboxes end with.", examples: ["mail.example.com"] }),
+    outbound_mode: t.Union([t.Literal("capture"), t.Literal("relay"), t.Literal("direct")], {
+      description: "How mail leaves; with `capture` it does not, and login codes are in the log.",
+    }),
+    needs_setup: t.Boolean({ description: "As in `GET /setup`." }),
+  },
+  { $id: "Server", description: "What anybody may know of this server." },
+);

@@ -1,0 +1,75 @@
+import type { Socket } from "node:net";
+import type { SMTPServer } from "smtp-server";
+import type { App } from "../app.ts";
+import { inNetworks } from "../lib/networks.ts";
+import { type ProxyHeader, readProxyHeader } from "./proxy-header.ts";
+
+/** A proxy sends its header as soon as it is connected. */
+const HEADER_MS = 10_000;
+const WARNINGS = { limit: 5, window_seconds: 3_600 };
+
+/**
+ * Lets the peers of `smtp.proxy_protocol` say for whom they connect. Of them a header is required, or anybody who gets
+ * past them unseen would count as them; of everybody else it is no command the door knows.
+ */
+export function acceptProxies(app: App, server: SMTPServer): Disposable {
+  const waiting = new Set<Socket>();
+  const { proxy_protocol: proxies, max_connections } = app.config.smtp;
+  const [accept] = server.server.listeners("connection") as ((socket: Socket) => void)[];
+  const greet = async (socket: Socket): Promise<void> => {
+    waiting.add(socket);
+    const header = waiting.size > max_connections ? undefined : await headerOf(socket);
+    waiting.delete(socket);
+    if (header === undefined) return refuse(app, socket);
+    const client = header.kind === "client" && { remoteAddress: header.address, remotePort: header.port };
+    server.connect(socket, { ...client });
+  };
+  server.server.removeAllListeners("connection");
+  server.server.on("connection", (socket) => {
+    if (inNetworks(socket.remoteAddress ?? "", proxies)) void greet(socket);
+    else accept?.(socket);
+  });
+  return {
+    [Symbol.dispose]() {
+      for (const socket of waiting) socket.destroy();
+    },
+  };
+}
+
+/** What the socket began with, taken from it to the byte; undefined when that is no header, or not in time. */
+function headerOf(socket: Socket): Promise<ProxyHeader | undefined> {
+  const { promise, resolve } = Promise.withResolvers<ProxyHeader | undefined>();
+  let seen = Buffer.alloc(0);
+  const end = (header?: ProxyHeader): void => {
+    clearTimeout(timer);
+    socket.off("readable", read).off("end", fail).off("close", fail);
+    resolve(header);
+  };
+  const fail = (): void => end();
+  const read = (): void => {
+    for (let piece = socket.read() as Buffer | null; piece !== null; piece = socket.read() as Buffer | null)
+      seen = Buffer.concat([seen, piece]);
+    const reading = readProxyHeader(seen);
+    if (reading.state === "partial") return;
+    if (reading.state === "wrong") return end();
+    end(reading.header);
+    // The client's own words may have come with it. Not before nobody reads here any more: they would come back.
+    if (seen.length > reading.bytes) socket.unshift(seen.subarray(reading.bytes));
+  };
+  const timer = setTimeout(fail, HEADER_MS);
+  // A socket without a listener for its errors ends the process.
+  socket.on("error", fail);
+  socket.on("readable", read).on("end", fail).on("close", fail);
+  return promise;
+}
+
+/** Without a word: what is at the other end speaks no SMTP, or not yet. */
+function refuse(app: App, socket: Socket): void {
+  const peer = socket.remoteAddress;
+  socket.on("error", () => undefined).destroy();
+  if (!app.limiter.take("proxy-header", WARNINGS).ok) return;
+  app.log.warn(
+    { peer },
+    "a connection from smtp.proxy_protocol was closed: it began without a good PROXY header",
+  );
+}

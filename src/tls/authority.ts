@@ -1,0 +1,144 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { readFile } from "node:fs/promises";
+import type { Client, crypto as AcmeCrypto } from "acme-client";
+import type { App } from "../app.ts";
+import { AppError, messageOf } from "../errors.ts";
+import { createSafeFetch, type SafeFetch } from "../lib/net.ts";
+import { networkFault, readCapped, retryAfterSeconds } from "../lib/responses.ts";
+import { AcmeError, type AcmeProblem } from "./acme-error.ts";
+import { accountKey } from "./store.ts";
+
+const REQUEST_MS = 30_000;
+const MAX_ANSWER_BYTES = 1_048_576;
+const NO_ACCOUNT = "urn:ietf:params:acme:error:accountDoesNotExist";
+const BAD_NONCE = "urn:ietf:params:acme:error:badNonce";
+
+/** What a conversation with an authority goes over. */
+interface Wire {
+  fetch: SafeFetch;
+  signal: AbortSignal;
+}
+
+/** A conversation with an authority. */
+export interface Authority {
+  client: Client;
+  crypto: typeof AcmeCrypto;
+  /** Ends it. */
+  signal: AbortSignal;
+}
+
+/**
+ * Opens our account at the authority of `acme.directory` and does `work` with it. Every request goes over our own
+ * fetch. Throws AcmeError for what the authority refuses.
+ */
+export async function withAuthority<T>(
+  app: App,
+  signal: AbortSignal,
+  work: (authority: Authority) => Promise<T>,
+): Promise<T> {
+  const { config } = app;
+  const { directory, email } = config.acme;
+  // Needed every other month, and slow to load.
+  const acme = await import("acme-client");
+  // One for all users of the library in this process, so each call finds its own wire.
+  acme.axios.defaults.adapter = overOwnWire as NonNullable<typeof acme.axios.defaults.adapter>;
+  const accountKeyPem = await accountKey(config, async () =>
+    String(await acme.crypto.createPrivateEcdsaKey()),
+  );
+  const client = new acme.Client({ directoryUrl: directory, accountKey: accountKeyPem });
+  return wires.run({ fetch: await ownFetch(app), signal }, async () => {
+    await openAccount(client, email);
+    return work({ client, crypto: acme.crypto, signal });
+  });
+}
+
+const wires = new AsyncLocalStorage<Wire>();
+
+/** RFC 8555 §7.3.1: finds the account of our key, and makes it where there is none. */
+async function openAccount(client: Client, email: string): Promise<void> {
+  const contact = email === "" ? [] : [`mailto:${email}`];
+  const account = await client.createAccount({ onlyReturnExisting: true }).catch((error: unknown) => {
+    if (error instanceof AcmeError && error.problems[0]?.type === NO_ACCOUNT)
+      return client.createAccount({ termsOfServiceAgreed: true, contact });
+    throw error;
+  });
+  if (contact[0] !== undefined && !account.contact?.includes(contact[0]))
+    await client.updateAccount({ contact });
+}
+
+/** The operator named the authority, so it may be on a private network. */
+async function ownFetch({ config, resolver }: App): Promise<SafeFetch> {
+  const { directory, ca_file } = config.acme;
+  const allow = [...config.egress.allow, new URL(directory).hostname.replace(/^\[|\]$/g, "")];
+  const rules = { resolve: resolver, allow, setting: "egress.allow" };
+  if (ca_file === "") return createSafeFetch(rules);
+  const ca = await readFile(ca_file, "utf8").catch((error: unknown) => {
+    throw new AppError("unavailable", `acme.ca_file cannot be read: ${messageOf(error)}.`, {
+      fix: "Set it to a file in PEM form that this user may read.",
+    });
+  });
+  return createSafeFetch({ ...rules, ca });
+}
+
+/** What the library's HTTP client gives to an adapter, and wants back. */
+interface WireRequest {
+  url?: string;
+  method?: string;
+  data?: string;
+  headers: Record<string, unknown>;
+}
+
+async function overOwnWire(request: WireRequest): Promise<object> {
+  const { response, data } = await exchange(request);
+  const problem = response.ok ? undefined : problemIn(data);
+  // The library asks again by itself after that one (RFC 8555 §6.5).
+  if (!response.ok && problem?.type !== BAD_NONCE)
+    throw new AcmeError(
+      [problem ?? { type: "", detail: `It answered with HTTP status ${response.status}.`, name: "" }],
+      { retry_after_seconds: retryAfterSeconds(response.headers) },
+    );
+  const headers = Object.fromEntries(response.headers);
+  return { data, status: response.status, statusText: response.statusText, headers, config: request };
+}
+
+async function exchange(request: WireRequest): Promise<{ response: Response; data: string }> {
+  const wire = wires.getStore();
+  if (!wire) throw new Error("A request to an authority outside of withAuthority");
+  const url = request.url ?? "";
+  try {
+    const response = await wire.fetch(url, {
+      method: (request.method ?? "get").toUpperCase(),
+      headers: textHeaders(request.headers),
+      body: request.data ?? null,
+      signal: AbortSignal.any([wire.signal, AbortSignal.timeout(REQUEST_MS)]),
+    });
+    const { bytes } = await readCapped(response, MAX_ANSWER_BYTES);
+    return { response, data: Buffer.from(bytes).toString() };
+  } catch (error) {
+    const fault = wire.signal.aborted ? null : networkFault(error);
+    if (fault === null) throw error;
+    throw new AppError(
+      "unavailable",
+      `The authority at ${URL.parse(url)?.host} cannot be reached. ${fault.message}`,
+    );
+  }
+}
+
+function textHeaders(headers: Record<string, unknown>): Record<string, string> {
+  const given = Object.entries(headers).filter(
+    (entry): entry is [string, string] => typeof entry[1] === "string",
+  );
+  return Object.fromEntries(given);
+}
+
+/** RFC 8555 §6.7; undefined when the answer is something else, as of a proxy in between. */
+function problemIn(text: string): AcmeProblem | undefined {
+  try {
+    const { type, detail } = JSON.parse(text) as { type?: unknown; detail?: unknown };
+    return typeof type === "string"
+      ? { type, detail: typeof detail === "string" ? detail : "", name: "" }
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}

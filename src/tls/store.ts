@@ -1,0 +1,70 @@
+import { mkdir, readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { Config } from "../config.ts";
+import { replaceFile, writeOnce } from "../lib/durable-file.ts";
+import type { Certificate } from "./pem.ts";
+
+/** A certificate from an authority, and what it was asked for. */
+export interface StoredCertificate extends Certificate {
+  directory: string;
+  names: string[];
+}
+
+/** An order under way: with its address and its key it can be gone on with after a crash. */
+export interface StoredOrder {
+  directory: string;
+  names: string[];
+  url: string;
+  key: string;
+}
+
+export function readStoredCertificate(config: Config): Promise<StoredCertificate | undefined> {
+  return readStored(pathOf(config, "certificate.json"));
+}
+
+export function storeCertificate(config: Config, certificate: StoredCertificate): Promise<void> {
+  return replaceFile(pathOf(config, "certificate.json"), JSON.stringify(certificate));
+}
+
+export function readStoredOrder(config: Config): Promise<StoredOrder | undefined> {
+  return readStored(pathOf(config, "order.json"));
+}
+
+export function storeOrder(config: Config, order: StoredOrder): Promise<void> {
+  return replaceFile(pathOf(config, "order.json"), JSON.stringify(order));
+}
+
+export function forgetOrder(config: Config): Promise<void> {
+  return rm(pathOf(config, "order.json"), { force: true });
+}
+
+/** The key that stands for this server at every authority; `make` is asked once in the life of a data folder. */
+export async function accountKey(config: Config, make: () => Promise<string>): Promise<string> {
+  await mkdir(pathOf(config, ""), { recursive: true, mode: 0o700 });
+  const path = pathOf(config, "account-key.pem");
+  return (await readIfThere(path)) ?? writeOnce(path, await make());
+}
+
+function pathOf(config: Config, name: string): string {
+  return join(config.data.dir, "tls", name);
+}
+
+async function readStored<T>(path: string): Promise<T | undefined> {
+  const text = await readIfThere(path);
+  if (text === undefined) return undefined;
+  try {
+    return JSON.parse(text) as T;
+  } catch {
+    // Ours are written whole or not at all. What somebody has damaged is ordered anew, and no reason not to start.
+    return undefined;
+  }
+}
+
+async function readIfThere(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    return undefined;
+  }
+}

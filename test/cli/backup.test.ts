@@ -1,0 +1,222 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { chown, mkdir, readdir, readFile, rename, stat, utimes, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import Sqlite from "better-sqlite3";
+import { account, type House, house } from "../faults/house.ts";
+import { closing } from "../faults/load.ts";
+import { entriesOf } from "../support/backups.ts";
+
+let at: House;
+let away: string;
+beforeAll(async () => {
+  at = await house();
+  away = join(at.dir, "..", "away");
+  await mkdir(away);
+  await account(at, "ann@client.example");
+});
+afterAll(() => at[Symbol.asyncDispose]());
+
+test("says what a backup holds, that it is secret, and leaves nothing else behind", async () => {
+  const path = join(away, "one.zip");
+  const { code, out, err } = await at.cli("backup", path);
+  expect({ code, err }).toEqual({ code: 0, err: "" });
+  expect(out).toMatch(
+    /^Backup written to .*one\.zip \(\d+\.\d MB\)\.\nIn it: 1 account, 0 inboxes, 0 messages; /,
+  );
+  expect(out).toContain("the keys to every stored credential: keep it where nobody else can read it.");
+  expect(out).toContain("Not in it: the configuration file");
+  expect((await stat(path)).mode & 0o777).toBe(0o600);
+  expect(await readdir(away)).toEqual(["one.zip"]);
+});
+
+test("tells a machine its manifest, and what it tells is in the archive", async () => {
+  const path = join(away, "two.zip");
+  const { out } = await at.cli("backup", path, "--json");
+  const { file, bytes, ...manifest } = JSON.parse(out) as Record<string, unknown>;
+  expect({ file, bytes }).toEqual({ file: path, bytes: (await stat(path)).size });
+  expect(manifest).toMatchObject({ format: 1, hostname: "mx.mw.test", mail: true, counts: { accounts: 1 } });
+  const entries = await entriesOf(path);
+  expect(JSON.parse(String(entries.at(-1)?.content))).toEqual(manifest);
+});
+
+test("writes to the standard output, and its words elsewhere", async () => {
+  const { out, err } = await at.cli("backup", "-");
+  expect(err).toStartWith("Backup written.\n");
+  expect(out).toStartWith("PK");
+});
+
+test.skipIf(process.getuid?.() !== 0)(
+  "root makes nothing in the folder of another user, which that user could not use",
+  async () => {
+    const path = join(away, "roots.zip");
+    await at.cli("backup", path);
+    await chown(at.dir, 65_534, 65_534);
+    const before = await readdir(at.dir);
+    const tried = [
+      ["backup", join(away, "others.zip")],
+      ["restore", path, "--yes"],
+      ["migrate"],
+      ["user", "list"],
+    ];
+    for (const words of tried)
+      expect(await at.cli(...words)).toMatchObject({
+        code: 1,
+        err: expect.stringMatching(
+          /belongs to another user than root\. Run this as that user, with: sudo -u /,
+        ),
+      });
+    expect(await readdir(at.dir)).toEqual(before);
+    await chown(at.dir, 0, 0);
+  },
+);
+
+test("replaces no file unasked, and names the mend for every place that will not do", async () => {
+  const path = join(away, "three.zip");
+  await writeFile(path, "precious");
+  expect(await at.cli("backup", path)).toMatchObject({
+    code: 1,
+    err: expect.stringContaining("or replace it with --overwrite."),
+  });
+  expect(await readFile(path, "utf8")).toBe("precious");
+  expect(await at.cli("backup", path, "--overwrite")).toMatchObject({ code: 0 });
+  expect(await at.cli("backup", away)).toMatchObject({
+    code: 1,
+    err: expect.stringContaining("is a folder. Name a file in it"),
+  });
+  const nowhere = await at.cli("backup", join(away, "not-mounted", "four.zip"));
+  expect(nowhere).toMatchObject({
+    code: 1,
+    err: expect.stringContaining("Name a folder that this user may write to"),
+  });
+  expect(await readdir(away)).not.toContain("not-mounted");
+});
+
+test("of a damaged database there is no backup, and the older one stays", async () => {
+  await using broken = await house();
+  await account(broken, "bob@client.example");
+  const path = join(away, "five.zip");
+  await broken.cli("backup", path);
+  const good = await readFile(path);
+  const database = join(broken.dir, "mailwright.db");
+  const bytes = await readFile(database);
+  bytes.fill(0xff, 8_192, 60_000);
+  await writeFile(database, bytes);
+  const { code, err } = await broken.cli("backup", path, "--overwrite");
+  expect({ code, err }).toMatchObject({
+    code: 1,
+    err: expect.stringContaining("The database is damaged, so no backup was made"),
+  });
+  expect(await readFile(path)).toEqual(good);
+  expect((await readdir(away)).filter((name) => name.startsWith("."))).toEqual([]);
+});
+
+test("restores only what was confirmed, and says where the former content is and what to look at", async () => {
+  const path = join(away, "six.zip");
+  await at.cli("backup", path);
+  await account(at, "eve@client.example");
+  const refused = await at.cli("restore", path);
+  expect(refused.code).toBe(1);
+  expect(refused.err).toContain("Say --yes if that is what you want.");
+  expect(refused.err).toContain("by the backup of mx.mw.test from 20");
+  const { code, out } = await at.cli("restore", path, "--yes", "--hold-queue");
+  expect(code).toBe(0);
+  expect(out).toContain("restore-points/20");
+  expect(out).toContain("Everybody has to sign in again.");
+  expect(out).toContain("`mailwright queue release`");
+  const listed = JSON.parse((await at.cli("user", "list", "--json")).out) as { email: string }[];
+  expect(listed.map(({ email }) => email)).toEqual(["ann@client.example"]);
+  const [point = ""] = await readdir(join(at.dir, "restore-points"));
+  using former = closing(new Sqlite(join(at.dir, "restore-points", point, "mailwright.db")));
+  expect(former.db.prepare("select count(*) from users").pluck().get()).toBe(2);
+});
+
+test("restores nothing beside a running server, or from what is no backup", async () => {
+  await using server = await at.start();
+  expect(server.pid).toBeGreaterThan(0);
+  const path = join(away, "one.zip");
+  expect(await at.cli("restore", path, "--yes")).toMatchObject({
+    code: 1,
+    err: expect.stringContaining("Stop it first."),
+  });
+  server.kill("SIGTERM");
+  await server.exited;
+  await writeFile(join(away, "text.zip"), "Dear Ann");
+  expect(await at.cli("restore", join(away, "text.zip"), "--yes")).toMatchObject({
+    code: 1,
+    err: expect.stringContaining(
+      "This is no usable backup of Mailwright: it is no zip archive, or was cut off",
+    ),
+  });
+});
+
+test("a folder without a Mailwright has nothing to back up", async () => {
+  await using empty = await house();
+  const { code, err } = await empty.cli("backup", join(away, "seven.zip"));
+  expect({ code, err }).toMatchObject({
+    code: 1,
+    err: expect.stringContaining("There is no Mailwright in the data folder"),
+  });
+});
+
+test("whoever has the folder for itself ends a restore that was cut off; who only looks waits for that", async () => {
+  await using half = await house();
+  await account(half, "bob@client.example");
+  const work = join(half.dir, ".mailwright-restore");
+  await mkdir(join(work, "fresh"), { recursive: true });
+  await half.cli("backup", join(away, "eight.zip"));
+  const database = (await entriesOf(join(away, "eight.zip")))[0]?.content as Buffer;
+  await writeFile(join(work, "fresh", "mailwright.db"), database);
+  const plan = {
+    out: [{ from: "mailwright.db", to: "restore-points/x/mailwright.db" }],
+    remove: ["mailwright.db-wal", "mailwright.db-shm"],
+    in: [{ from: ".mailwright-restore/fresh/mailwright.db", to: "mailwright.db" }],
+  };
+  await writeFile(join(work, "plan.json"), JSON.stringify(plan));
+  expect(await half.cli("migrate", "status")).toMatchObject({
+    code: 1,
+    err: expect.stringContaining("is just being restored"),
+  });
+  const beside = await half.cli("backup", join(away, "ten.zip"));
+  expect({ ...beside }).toMatchObject({ code: 1, err: expect.stringContaining("is just being restored") });
+  await mkdir(join(half.dir, "restore-points", "x"), { recursive: true });
+  await rename(join(half.dir, "mailwright.db"), join(half.dir, "restore-points", "x", "mailwright.db"));
+  expect(await half.cli("user", "list")).toMatchObject({
+    code: 0,
+    out: "bob@client.example  team  administrator\n",
+  });
+  await using server = await half.start();
+  expect((await fetch(`${server.http}/readyz`)).status).toBe(200);
+  expect(await readdir(join(half.dir, "restore-points", "x"))).toEqual(["mailwright.db"]);
+  expect(await readdir(half.dir)).not.toContain(".mailwright-restore");
+});
+
+test("one that is stopped leaves no copy of the database behind", async () => {
+  await using large = await house();
+  await account(large, "cid@client.example");
+  const db = large.database();
+  const fill = db.prepare(
+    "insert into raw_mails (id, size, created, bytes) values (?, 1, 0, randomblob(1000000))",
+  );
+  for (let mail = 0; mail < 60; mail += 1) fill.run(String(mail));
+  db.close();
+  const folder = join(away, "stopped");
+  await mkdir(folder);
+  const child = large.run("backup", join(folder, "large.zip"));
+  const isPacking = async () =>
+    (await readdir(folder, { recursive: true })).some((name) => name.endsWith(".zip"));
+  while (!(await isPacking())) await Bun.sleep(5);
+  child.kill("SIGTERM");
+  expect(await child.exited).toBe(1);
+  expect(await new Response(child.stderr).text()).toBe("Stopped: no backup was made.\n");
+  expect(await readdir(folder)).toEqual([]);
+}, 20_000);
+
+test("takes away the draft of a backup that was killed long ago", async () => {
+  const folder = join(away, "drafts");
+  await mkdir(join(folder, ".mailwright-draft-old"), { recursive: true });
+  await writeFile(join(folder, ".mailwright-draft-old", "snapshot.db"), "x");
+  const long_ago = new Date(Date.now() - 2 * 86_400_000);
+  await utimes(join(folder, ".mailwright-draft-old"), long_ago, long_ago);
+  await at.cli("backup", join(folder, "nine.zip"));
+  expect(await readdir(folder)).toEqual(["nine.zip"]);
+});

@@ -1,0 +1,649 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { chmod, chown, mkdir, mkdtemp, rm, utimes, writeFile } from "node:fs/promises";
+import { createServer, type AddressInfo, type Server as TcpServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { App } from "../../src/app.ts";
+import { type ConfigOverrides, defaultConfig } from "../../src/config.ts";
+import { findFaults } from "../../src/db/integrity.ts";
+import type { Targets } from "../../src/doctor/check.ts";
+import { judgeSpace, judgeSync } from "../../src/doctor/machine-checks.ts";
+import { judgeSendingAddress } from "../../src/doctor/mail-checks.ts";
+import { examine } from "../../src/doctor/doctor.ts";
+import { judgeAddresses } from "../../src/domains/service-check.ts";
+import { serviceRecords } from "../../src/domains/service-records.ts";
+import { createLog } from "../../src/log.ts";
+import { serve } from "../../src/serve.ts";
+import { createPeerCount } from "../../src/smtp/peers.ts";
+import { type Authority, createAuthority } from "../support/authority.ts";
+import { commandLine } from "../support/command-line.ts";
+import { startDnsServer, type TestDnsServer } from "../support/dns-server.ts";
+import { startSmtpSink } from "../support/smtp-sink.ts";
+
+const HOST = "mx.acme.org";
+const PTR_NAME = "1.0.0.127.in-addr.arpa";
+
+let dns: TestDnsServer;
+let authority: Authority;
+let folder: string;
+
+beforeAll(async () => {
+  dns = await startDnsServer();
+  authority = await createAuthority();
+  folder = await mkdtemp(join(tmpdir(), "mailwright-doctor-"));
+});
+
+afterAll(async () => {
+  await dns[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true, force: true });
+});
+
+describe("a server with everything as it should be", () => {
+  test("has no check that fails", async () => {
+    await using desk = await doctorDesk();
+    const findings = await desk.look();
+    expect(findings.filter(({ verdict }) => verdict === "fail")).toEqual([]);
+    // A busy machine may be slow to write.
+    const rest = findings.filter(({ name }) => name !== "disk speed");
+    expect(rest.filter(({ verdict }) => verdict === "warn").map(({ name }) => name)).toEqual([]);
+    for (const { verdict, mend } of findings)
+      expect(mend === undefined).toBe(verdict === "ok" || verdict === "skip");
+    const names = rest.filter(({ verdict }) => verdict === "ok").map(({ name }) => name);
+    expect(names.toSorted()).toEqual([
+      "DKIM e1 (ed25519)",
+      "DKIM s1 (rsa)",
+      "DMARC",
+      "HTTPS certificate",
+      "MTA-STS host",
+      "MTA-STS policy",
+      "MTA-STS record",
+      "MX",
+      "SPF",
+      "STARTTLS certificate",
+      "TLS reports",
+      "address of the mail host (A)",
+      "backup",
+      "clock",
+      "data folder",
+      "database",
+      "disk space",
+      "mail host name",
+      "model provider",
+      "outgoing mail",
+      "port 25 in",
+      "port 25 out",
+      "registration",
+      "reverse entry",
+      "server",
+      "web address",
+      "webhook egress",
+    ]);
+  }, 30_000);
+});
+
+describe("what is wrong is found", () => {
+  let desk: Desk;
+  beforeAll(async () => {
+    desk = await doctorDesk();
+  });
+  afterAll(() => desk[Symbol.asyncDispose]());
+  beforeEach(() => desk.mend());
+
+  type Break = (at: Desk) => void | Promise<void>;
+  const BROKEN: [claim: string, name: string, verdict: string, found: RegExp, change: Break][] = [
+    ["a stopped server", "server", "warn", /No server runs/, (at) => void (at.running = false)],
+    [
+      "a machine's own name",
+      "mail host name",
+      "fail",
+      /"box"/,
+      ({ app }) => void (app.config.smtp.hostname = "box"),
+    ],
+    [
+      "captured mail",
+      "outgoing mail",
+      "warn",
+      /kept here/,
+      ({ app }) => void (app.config.outbound.mode = "capture"),
+    ],
+    [
+      "open registration",
+      "registration",
+      "warn",
+      /Everybody/,
+      ({ app }) => void (app.config.auth.registration = "open"),
+    ],
+    [
+      "MX elsewhere",
+      "MX",
+      "fail",
+      /another server/,
+      () => dns.set("mail.acme.org", "MX", [[1, "mx.other.org"]]),
+    ],
+    ["no address", "address of the mail host (A)", "fail", /knows no name/, () => dns.remove(HOST)],
+    ["no SPF", "SPF", "fail", /Publish it/, () => dns.set("mail.acme.org", "TXT", ["hello"])],
+    [
+      "no RSA record",
+      "DKIM s1 (rsa)",
+      "fail",
+      /knows no name/,
+      () => dns.remove("s1._domainkey.mail.acme.org"),
+    ],
+    [
+      "no Ed25519 record",
+      "DKIM e1 (ed25519)",
+      "warn",
+      /knows no name/,
+      () => dns.remove("e1._domainkey.mail.acme.org"),
+    ],
+    ["no DMARC", "DMARC", "warn", /knows no name/, () => dns.remove("_dmarc.mail.acme.org")],
+    [
+      "another reverse entry",
+      "reverse entry",
+      "fail",
+      /static/,
+      () => dns.set(PTR_NAME, "PTR", ["static.isp.net"]),
+    ],
+    [
+      "no MTA-STS record",
+      "MTA-STS record",
+      "warn",
+      /knows no name/,
+      () => dns.remove("_mta-sts.mail.acme.org"),
+    ],
+    [
+      "no TLS reports",
+      "TLS reports",
+      "warn",
+      /v=TLSRPTv1/,
+      () => dns.set("_smtp._tls.mail.acme.org", "TXT", ["x"]),
+    ],
+    [
+      "no MTA-STS host",
+      "MTA-STS policy",
+      "fail",
+      /could not be fetched/,
+      () => dns.remove("mta-sts.mail.acme.org"),
+    ],
+    [
+      "a blocked port 25",
+      "port 25 out",
+      "fail",
+      /could not be reached/,
+      (at) => void (at.targets.mail_port = 1),
+    ],
+    [
+      "nothing at our port 25",
+      "port 25 in",
+      "fail",
+      /Nothing answers at 127\.0\.0\.1 port 1/,
+      (at) => void (at.targets.mail_port = 1),
+    ],
+    [
+      "a certificate of nobody known",
+      "STARTTLS certificate",
+      "fail",
+      /not trusted/,
+      (at) => void delete at.targets.ca,
+    ],
+    [
+      "a certificate of another name",
+      "STARTTLS certificate",
+      "fail",
+      /not for mx2/,
+      ({ app }) => void (app.config.smtp.hostname = "mx2.acme.org"),
+    ],
+    [
+      "a certificate near its end",
+      "STARTTLS certificate",
+      "warn",
+      /good for \d days/,
+      (at) => at.daysOn(355),
+    ],
+    ["a certificate that has ended", "STARTTLS certificate", "fail", /ended/, (at) => at.daysOn(400)],
+    ["no web address", "web address", "warn", /not set/, ({ app }) => void (app.config.server.base_url = "")],
+    [
+      "nothing at the web address",
+      "web address",
+      "fail",
+      /Nothing answers/,
+      ({ app }) => void (app.config.server.base_url = "https://127.0.0.1:1"),
+    ],
+    [
+      "somebody else at the web address",
+      "web address",
+      "fail",
+      /not this server/,
+      ({ app, web }) => void (app.config.server.base_url = web.url),
+    ],
+    [
+      "a web certificate of another name",
+      "HTTPS certificate",
+      "fail",
+      /not for localhost/,
+      ({ app }) =>
+        void (app.config.server.base_url = app.config.server.base_url.replace("mail.acme.org", "localhost")),
+    ],
+    [
+      "no way out for webhooks",
+      "webhook egress",
+      "fail",
+      /could not be reached/,
+      (at) => void (at.targets.web_url = "https://127.0.0.1:1/"),
+    ],
+    ["a clock that is slow", "clock", "fail", /\d+ seconds slow/, ({ web }) => void (web.ahead_ms = 90_000)],
+    ["a clock that is fast", "clock", "fail", /\d+ seconds fast/, ({ web }) => void (web.ahead_ms = -90_000)],
+    [
+      "nothing that tells the time",
+      "clock",
+      "skip",
+      /nothing to compare/,
+      (at) => void (at.targets.web_url = "https://127.0.0.1:1/"),
+    ],
+    [
+      "a refused model key",
+      "model provider",
+      "fail",
+      /did not accept/,
+      ({ web }) => void (web.model_status = 401),
+    ],
+    [
+      "a model provider that is away",
+      "model provider",
+      "fail",
+      /could not be reached/,
+      ({ app }) => void (app.config.llm.base_url = "http://127.0.0.1:1/v1"),
+    ],
+    ["the demo model", "model provider", "warn", /no AI/, ({ app }) => void (app.config.llm.kind = "demo")],
+    [
+      "an old backup",
+      "backup",
+      "warn",
+      /9 days old/,
+      ({ dir }) => utimes(join(dir, "backups/a.zip"), ago(9), ago(9)),
+    ],
+    ["no backup", "backup", "warn", /There is no backup/, ({ dir }) => rm(join(dir, "backups/a.zip"))],
+    ["an open data folder", "data folder", "warn", /can look into/, ({ dir }) => chmod(dir, 0o755)],
+  ];
+  test.each(BROKEN)("%s", async (_claim, ...row) => {
+    const [name, verdict, found, change] = row;
+    await change(desk);
+    const finding = (await desk.look()).find((one) => one.name === name && one.verdict === verdict);
+    expect(finding?.found).toMatch(found);
+    if (verdict !== "skip") expect(finding?.mend?.length).toBeGreaterThan(10);
+  });
+
+  test("custom domains whose records were not right", async () => {
+    const row = {
+      id: "a",
+      user_id: await desk.user(),
+      domain: "ai.acme.test",
+      status: "active" as const,
+      ownership_token: "x",
+      findings: "{}",
+      misses: 0,
+      created: 1,
+      verified_at: 1,
+      last_checked_at: 1,
+    };
+    await desk.app.db
+      .insertInto("custom_domains")
+      .values({ ...row, error: null })
+      .execute();
+    const seen = async () => (await desk.look()).find(({ name }) => name === "custom domains")?.verdict;
+    expect(await seen()).toBe("ok");
+    await desk.app.db.updateTable("custom_domains").set({ error: "Inbound mail: gone" }).execute();
+    expect(await seen()).toBe("warn");
+    await desk.app.db.deleteFrom("custom_domains").execute();
+  });
+
+  test("mail that all comes from one private address, and worse, from one that is trusted", async () => {
+    const { app } = desk;
+    const seen = async () => (await desk.look()).find(({ name }) => name === "where mail comes from");
+    const countPeer = createPeerCount(app);
+    const bring = async (address: string, mails: number) => {
+      for (let mail = 0; mail < mails; mail++) countPeer(address);
+      // Behind whatever it has written.
+      await app.write(() => Promise.resolve());
+    };
+    expect((await seen())?.verdict).toBe("skip");
+    await bring("172.17.0.1", 7);
+    expect((await seen())?.verdict).toBe("skip");
+    await bring("172.17.0.1", 1);
+    expect(await seen()).toMatchObject({ verdict: "warn", mend: expect.stringContaining("proxy_protocol") });
+    app.config.smtp.trusted_networks = ["172.16.0.0/12"];
+    expect(await seen()).toMatchObject({ verdict: "fail", mend: expect.stringContaining("Take it out") });
+    await bring("203.0.113.9", 1);
+    expect((await seen())?.verdict).toBe("ok");
+    await app.db.deleteFrom("installation").where("name", "=", "smtp_peers").execute();
+  });
+
+  test("the login at a relay: right, wrong, and nobody there", async () => {
+    await using relay = await startSmtpSink({ auth: { user: "ada", password: "secret-word" } });
+    desk.app.config.outbound.mode = "relay";
+    const at = async (login: string, port = relay.port) => {
+      desk.app.config.outbound.relay_url = `smtp://${login}@127.0.0.1:${port}`;
+      return (await desk.look()).find(({ name }) => name === "relay login");
+    };
+    expect(await at("ada:secret-word")).toMatchObject({ verdict: "ok" });
+    const wrong = await at("ada:other-word");
+    expect([wrong?.verdict, wrong?.found]).toEqual(["fail", expect.stringMatching(/535/)]);
+    expect(wrong?.found).not.toContain("other-word");
+    expect(await at("ada:secret-word", 1)).toMatchObject({ verdict: "fail" });
+    expect(relay.mails).toEqual([]);
+  });
+
+  test("another server at our port 25", async () => {
+    await using sink = await startSmtpSink();
+    desk.targets.mail_port = sink.port;
+    const finding = (await desk.look()).find(({ name }) => name === "port 25 in");
+    expect(finding).toMatchObject({
+      verdict: "fail",
+      found: expect.stringContaining("Another server answers"),
+    });
+  });
+
+  test("whatever hangs ends in time, and all else is told", async () => {
+    await using silent = await silentServer();
+    desk.targets.mail_port = silent.port;
+    desk.targets.web_url = `http://127.0.0.1:${silent.port}/`;
+    desk.app.config.llm.base_url = `http://127.0.0.1:${silent.port}/v1`;
+    dns.fault("mail.acme.org", "drop");
+    const started = performance.now();
+    const findings = await desk.look(1_500);
+    expect(performance.now() - started).toBeLessThan(5_000);
+    const late = findings.filter(({ found }) => found.includes("within 1.5 seconds"));
+    expect(late.map(({ name }) => name)).toContain("DNS records");
+    expect(late.map(({ name }) => name)).toContain("port 25 out");
+    expect(findings.find(({ name }) => name === "database")?.verdict).toBe("ok");
+  });
+
+  test("a DNS that never answers is told record by record, within the time of one check", async () => {
+    const { resolver } = desk.app;
+    // A lookup is given up after a quarter of the time that a check has, as outside of tests.
+    desk.app.resolver = async (_name, rrtype) => {
+      await Bun.sleep(250);
+      throw Object.assign(new Error("no answer"), { code: "ETIMEOUT", rrtype });
+    };
+    const findings = await desk.look(1_000).finally(() => (desk.app.resolver = resolver));
+    for (const name of ["MX", "SPF", "DMARC", "DKIM s1 (rsa)", "MTA-STS host"])
+      expect(findings.find((finding) => finding.name === name)).toMatchObject({
+        verdict: "warn",
+        found: expect.stringContaining("The DNS did not answer in time"),
+        mend: expect.stringContaining("dns.servers"),
+      });
+  });
+
+  test("nothing is changed by looking", async () => {
+    const rows = async () => {
+      const tables = await desk.app.db.introspection.getTables();
+      const counts = tables.map(async ({ name }) => [
+        name,
+        await desk.app.db
+          .selectFrom(name as "users")
+          .selectAll()
+          .execute(),
+      ]);
+      return JSON.stringify(await Promise.all(counts));
+    };
+    const before = await rows();
+    await desk.look();
+    expect(await rows()).toBe(before);
+  });
+});
+
+describe("by themselves", () => {
+  test("an address in the DNS is this machine, another, or cannot be told", () => {
+    expect(judgeAddresses(["203.0.113.7"], ["203.0.113.7"])).toMatchObject({
+      status: "verified",
+      reason: "It is this machine.",
+    });
+    expect(judgeAddresses(["203.0.113.9"], ["203.0.113.7"])).toMatchObject({ status: "mismatch" });
+    expect(judgeAddresses(["203.0.113.9"], []).reason).toContain("cannot be seen");
+  });
+
+  test("the disk is roomy, low, or full, and quick or slow", () => {
+    const verdicts = [5_000, 500, 50].map((mb) => judgeSpace(mb * 1_048_576, "/data").verdict);
+    expect(verdicts).toEqual(["ok", "warn", "fail"]);
+    expect([5, 500].map((ms) => judgeSync(ms).verdict)).toEqual(["ok", "warn"]);
+  });
+
+  test("the address that mail goes out from is the host's, another, or hidden by a router", () => {
+    const host = { hostname: HOST, known: ["203.0.113.7"] };
+    expect(judgeSendingAddress("198.51.100.9", host).verdict).toBe("skip");
+    expect(judgeSendingAddress("8.8.4.4", { ...host, known: ["8.8.4.4"] }).verdict).toBe("ok");
+    expect(judgeSendingAddress("8.8.4.4", host).verdict).toBe("fail");
+  });
+
+  test("a database with a broken page, and one that is no database, are told", async () => {
+    const path = join(folder, "broken.db");
+    const { Database } = await import("bun:sqlite");
+    {
+      using made = new Database(path);
+      made.run("create table t (a text)");
+      for (let row = 0; row < 500; row++) made.run("insert into t values (?)", ["x".repeat(100)]);
+    }
+    expect(await findFaults(path)).toEqual([]);
+    const bytes = await Bun.file(path).bytes();
+    bytes.fill(0xff, 8_192, 9_000);
+    await writeFile(path, bytes);
+    expect((await findFaults(path))?.length).toBeGreaterThan(0);
+    await writeFile(path, "no database at all, but long enough to be taken for one by its size".repeat(100));
+    expect((await findFaults(path))?.[0]).toContain("not a database");
+  });
+});
+
+test("mailwright doctor prints verdicts as lines and as JSON, and ends with 1 when a check fails", async () => {
+  await using desk = await commandLine({
+    dns: { servers: [dns.address] },
+    smtp: { hostname: HOST, domain: "none.acme.org" },
+  });
+  await desk.run("dns", "records");
+  const web = ["--web", "https://127.0.0.1:1/"];
+  const { code, data, err } = await desk.json("doctor", ...web);
+  expect([code, data.ok]).toEqual([1, false]);
+  expect(err).toMatch(/^\d checks failed\.$/m);
+  const mx = data.checks.find(({ name }: { name: string }) => name === "MX");
+  expect(mx).toEqual({
+    name: "MX",
+    verdict: "fail",
+    found: expect.any(String),
+    mend: `Publish: none.acme.org MX 10 ${HOST}`,
+  });
+  const { out } = await desk.run("doctor", ...web);
+  expect(out).toContain(`fail  MX: none.acme.org MX:`);
+  expect(out).toContain(`      Mend: Publish: none.acme.org MX 10 ${HOST}`);
+  expect(out).toMatch(/\d+ ok, \d+ to look at, \d+ failed, \d+ not looked at\./);
+}, 20_000);
+
+test("mailwright doctor tells of a master key that others can read, and of files of another user", async () => {
+  await using desk = await commandLine({ dns: { servers: [dns.address] }, smtp: { hostname: "localhost" } });
+  await desk.run("dns", "records");
+  const folderCheck = async () => {
+    const { data } = await desk.json("doctor", "--web", "https://127.0.0.1:1/");
+    return data.checks.find(({ name }: { name: string }) => name === "data folder");
+  };
+  await chmod(join(desk.dir, "master.key"), 0o644);
+  expect(await folderCheck()).toMatchObject({ verdict: "fail", found: expect.stringContaining("chmod 600") });
+  await chmod(join(desk.dir, "master.key"), 0o600);
+  expect((await folderCheck()).verdict).toBe("ok");
+  if (process.getuid?.() !== 0) return;
+  await chown(join(desk.dir, "mail"), 65_534, 65_534);
+  expect(await folderCheck()).toMatchObject({
+    verdict: "fail",
+    found: expect.stringContaining("another user"),
+  });
+}, 20_000);
+
+interface Web {
+  url: string;
+  /** How far its clock is ahead of ours. */
+  ahead_ms: number;
+  model_status: number;
+}
+
+interface Desk extends AsyncDisposable {
+  app: App;
+  dir: string;
+  targets: Targets;
+  running: boolean;
+  web: Web;
+  look(check_ms?: number): ReturnType<typeof examine>;
+  /** Puts all back as it was. */
+  mend(): Promise<void>;
+  daysOn(days: number): void;
+  user(): Promise<string>;
+}
+
+/** A running server with certificates, its records in the DNS, and a web and a model beside it. */
+async function doctorDesk(): Promise<Desk> {
+  await using stack = new AsyncDisposableStack();
+  const dir = await mkdtemp(join(folder, "data-"));
+  const ports = { http: await freePort(), smtp: await freePort() };
+  const web: Web = { url: "", ahead_ms: 0, model_status: 200 };
+  const pages = stack.use(webServer(web));
+  web.url = `http://127.0.0.1:${pages.port}`;
+  await layCertificate(dir);
+  const config = doctorConfig(dir, ports, web);
+  let shift_ms = 0;
+  const server = stack.use(
+    await serve(config, {
+      log: createLog({ level: "silent", format: "text" }),
+      nowMs: () => Date.now() + shift_ms,
+    }),
+  );
+  const { app } = server;
+  const usual = structuredClone(app.config);
+  const desk: Desk = {
+    app,
+    dir,
+    web,
+    running: true,
+    targets: {} as Targets,
+    look: (check_ms = 15_000) => examine(app, { running: desk.running, targets: desk.targets, check_ms }),
+    async mend() {
+      shift_ms = 0;
+      desk.running = true;
+      Object.assign(web, { ahead_ms: 0, model_status: 200 });
+      Object.assign(app.config, structuredClone(usual));
+      desk.targets = {
+        mail_domain: "mail.acme.org",
+        mail_port: ports.smtp,
+        https_port: ports.http,
+        web_url: `${web.url}/`,
+        ca: authority.cert,
+      };
+      await publishAll(app);
+      await chmod(dir, 0o700);
+      await mkdir(join(dir, "backups"), { recursive: true });
+      await writeFile(join(dir, "backups/a.zip"), "x");
+    },
+    daysOn: (days) => void (shift_ms = days * 86_400_000),
+    user: async () => {
+      const user = {
+        id: Bun.randomUUIDv7(),
+        email: `${crypto.randomUUID()}@example.com`,
+        email_verified: 1,
+        plan: "team" as const,
+        is_admin: 0,
+        name: null,
+        created: 1,
+        password_hash: null,
+        timezone: "UTC",
+        reply_footer: 1,
+      };
+      await app.db.insertInto("users").values(user).execute();
+      return user.id;
+    },
+    [Symbol.asyncDispose]: () => built.disposeAsync(),
+  };
+  await desk.mend();
+  const built = stack.move();
+  return desk;
+}
+
+function doctorConfig(dir: string, ports: { http: number; smtp: number }, web: Web) {
+  const overrides: ConfigOverrides = {
+    data: { dir },
+    dns: { servers: [dns.address] },
+    server: {
+      listen: `127.0.0.1:${ports.http}`,
+      base_url: `https://mail.acme.org:${ports.http}`,
+      tls: "files",
+      cert: join(dir, "cert.pem"),
+      key: join(dir, "key.pem"),
+    },
+    smtp: {
+      listen: `127.0.0.1:${ports.smtp}`,
+      hostname: HOST,
+      domain: "mail.acme.org",
+      early_talker_ms: 0,
+      mta_sts: "testing",
+    },
+    outbound: { mode: "direct" },
+    auth: { registration: "closed" },
+    egress: { allow: ["127.0.0.1"] },
+    webhooks: { allow: ["127.0.0.1"] },
+    llm: { kind: "openai_compatible", base_url: `${web.url}/v1`, api_key: "k", model: "m" },
+  };
+  return defaultConfig(overrides);
+}
+
+/** One certificate for all the names that lead to the server. */
+async function layCertificate(dir: string): Promise<void> {
+  const { generate } = await import("selfsigned");
+  const altNames = [HOST, "mail.acme.org", "mta-sts.mail.acme.org"].map((value) => ({
+    type: 2 as const,
+    value,
+  }));
+  const leaf = await generate([{ name: "commonName", value: HOST }], {
+    keyType: "ec",
+    curve: "P-256",
+    ca: { key: authority.key, cert: authority.cert },
+    extensions: [{ name: "subjectAltName", altNames }],
+  });
+  await writeFile(join(dir, "cert.pem"), `${leaf.cert}\n${authority.cert}`);
+  await writeFile(join(dir, "key.pem"), leaf.private, { mode: 0o600 });
+}
+
+async function publishAll(app: App): Promise<void> {
+  dns.fault("mail.acme.org", undefined);
+  for (const { type, name, value, priority } of await serviceRecords(app, ["127.0.0.1"]))
+    if (type === "MX") dns.set(name, "MX", [[priority ?? 0, value ?? ""]]);
+    else dns.set(name, type, [value ?? ""]);
+  dns.set("mail.acme.org", "A", ["127.0.0.1"]);
+}
+
+/** A page of somebody else's, and a model's interface. */
+function webServer(web: Web) {
+  const server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: ({ url }) => {
+      if (url.includes("/v1/")) return Response.json({ data: [{ id: "m" }] }, { status: web.model_status });
+      return new Response("hello", { headers: { date: new Date(Date.now() + web.ahead_ms).toUTCString() } });
+    },
+  });
+  return { port: server.port, [Symbol.asyncDispose]: () => server.stop(true) };
+}
+
+/** Takes connections and says nothing. */
+async function silentServer(): Promise<{ port: number } & AsyncDisposable> {
+  const server: TcpServer = createServer((socket) => void socket.on("error", () => undefined));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    port: (server.address() as AddressInfo).port,
+    async [Symbol.asyncDispose]() {
+      server.close();
+    },
+  };
+}
+
+async function freePort(): Promise<number> {
+  await using taken = await silentServer();
+  return taken.port;
+}
+
+function ago(days: number): Date {
+  return new Date(Date.now() - days * 86_400_000 - 60_000);
+}

@@ -1,0 +1,100 @@
+import { expect, test } from "bun:test";
+import { account, type House, house, inbox, type ServerProcess } from "../faults/house.ts";
+import { rawMail } from "../support/mails.ts";
+import { deliver } from "../support/smtp-client.ts";
+import { startSmtpSink } from "../support/smtp-sink.ts";
+
+interface Job {
+  id: string;
+  kind: string;
+  state: string;
+  about: string;
+}
+
+async function list(at: House, ...words: string[]): Promise<{ jobs: Job[]; held: string[]; more: boolean }> {
+  const { code, out, err } = await at.cli("queue", "list", "--json", ...words);
+  expect([code, err]).toEqual([0, ""]);
+  return JSON.parse(out);
+}
+
+async function mail(server: ServerProcess, to: string): Promise<void> {
+  const from = "ada@example.com";
+  const headers = { "Message-ID": `<${Bun.randomUUIDv7()}@example.com>` };
+  const raw = rawMail({ from, to, headers });
+  expect(await deliver(server.smtp, { from, to, raw })).toMatch(/^250/);
+}
+
+/** Until a line of the log says so: what the server does next is its own affair. */
+async function logged(server: ServerProcess, words: string): Promise<void> {
+  while (!server.log().includes(words)) await Bun.sleep(10);
+}
+
+test("beside a running server the queue is listed, held, released and tried again, and what is held outlives a restart", async () => {
+  await using sink = await startSmtpSink();
+  const outbound = { mode: "relay", relay_url: `smtp://127.0.0.1:${sink.port}` };
+  await using at = await house({ outbound });
+  const ada = await account(at, "ada@example.com");
+  {
+    await using server = await at.start();
+    const to = await inbox(server, ada);
+    const held = await at.cli("queue", "hold");
+    expect(held.out).toContain("Held: route_message, send_mail, fan_out_event, deliver_webhooks.");
+    await mail(server, to);
+    const { jobs } = await list(at, "--kind", "route_message");
+    expect(jobs).toMatchObject([{ state: "held", about: `work on a mail from ada@example.com for ${to}` }]);
+    const ready = await fetch(`${server.http}/readyz`);
+    expect(await ready.json()).toMatchObject({
+      status: "ok",
+      warnings: { held: "held by the operator: deliver_webhooks, fan_out_event, route_message, send_mail" },
+    });
+    server.kill("SIGTERM");
+    expect(await server.exited).toBe(0);
+  }
+  await using server = await at.start();
+  const shown = await at.cli("queue", "list");
+  expect(shown.out).toMatch(
+    /route_message {2}held\n {2}work on a mail .* \(account ada@example\.com\), since /,
+  );
+  expect(shown.out).toContain("`mailwright queue release` lets them go on.");
+  sink.fault = "refuse";
+  expect((await at.cli("queue", "release")).out).toBe("Nothing is held.\n");
+  await logged(server, "mail not handed over");
+  const [job] = (await list(at, "--state", "waiting", "--kind", "send_mail")).jobs;
+  expect(job?.about).toContain("to ada@example.com");
+  sink.fault = undefined;
+  const retried = await at.cli("queue", "retry", job?.id ?? "");
+  expect([retried.code, retried.err]).toEqual([0, ""]);
+  // Its own time would have come after a minute.
+  await logged(server, "mail handed over");
+  expect(sink.mails).toHaveLength(1);
+}, 60_000);
+
+test("without a server what was left in the middle can be dropped, and what waits on account of a failure tried again", async () => {
+  await using at = await house({
+    outbound: { mode: "relay", relay_url: "smtp://127.0.0.1:9" },
+  });
+  const ada = await account(at, "ada@example.com");
+  {
+    await using server = await at.start();
+    await mail(server, await inbox(server, ada));
+    await logged(server, "mail not handed over");
+    server.kill("SIGKILL");
+    await server.exited;
+  }
+  {
+    const database = at.database();
+    database.exec("update jobs set status = 'running', attempts = 1 where kind = 'send_mail'");
+    database.close();
+  }
+  const [job] = (await list(at, "--kind", "send_mail")).jobs;
+  expect(job?.state).toBe("waiting");
+  expect((await at.cli("queue", "retry", "--all")).out).toStartWith("1 job is tried as soon as");
+  expect((await list(at, "--kind", "send_mail")).jobs).toMatchObject([{ state: "due" }]);
+  const id = job?.id ?? "";
+  const dropped = await at.cli("queue", "drop", id, "--reason", "wrong list");
+  expect([dropped.code, dropped.out]).toEqual([0, "The job (send_mail) is out of the queue.\n"]);
+  const gone = await at.cli("queue", "drop", id);
+  expect([gone.code, gone.err]).toEqual([1, expect.stringContaining("There is no such job in the queue.")]);
+  for (const words of [["retry"], ["retry", id, "--all"], ["list", "--limit", "0"], ["hold", "odd"]])
+    expect([words, (await at.cli("queue", ...words)).code]).toEqual([words, 1]);
+}, 60_000);

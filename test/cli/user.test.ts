@@ -1,0 +1,53 @@
+import { expect, test } from "bun:test";
+import { account, house, type ServerProcess } from "../faults/house.ts";
+
+const EMAIL = "ada@example.com";
+
+/** Gives the status and the cookie. */
+async function login(server: ServerProcess, password: string): Promise<{ status: number; cookie: string }> {
+  const answer = await fetch(`${server.http}/auth/login`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ email: EMAIL, password }),
+  });
+  const [cookie = ""] = (answer.headers.get("set-cookie") ?? "").split(";");
+  return { status: answer.status, cookie };
+}
+
+function me(server: ServerProcess, headers: Record<string, string>): Promise<number> {
+  return fetch(`${server.http}/auth/me`, { headers }).then(({ status }) => status);
+}
+
+test("beside a running server a password is reset: the old one and every browser are out, the API key stays", async () => {
+  await using at = await house();
+  const { api_key } = await account(at, EMAIL);
+  await using server = await at.start();
+  const first = await at.cli("user", "reset-password", "Ada@EXAMPLE.com");
+  const [, old = ""] = /^New password of ada@example\.com, shown this once: (\S{20})$/m.exec(first.out) ?? [];
+  const { status, cookie } = await login(server, old);
+  expect(status).toBe(200);
+  expect(await me(server, { cookie })).toBe(200);
+  const again = JSON.parse((await at.cli("user", "reset-password", EMAIL, "--json")).out);
+  expect(again).toMatchObject({ email: EMAIL, plan: "team" });
+  expect(await me(server, { cookie })).toBe(401);
+  expect((await login(server, old)).status).toBe(401);
+  expect((await login(server, again.password)).status).toBe(200);
+  expect(await me(server, { "x-api-key": api_key })).toBe(200);
+}, 30_000);
+
+test("accounts are listed and moved to another plan; an unknown address is told in words", async () => {
+  await using at = await house();
+  await account(at, EMAIL);
+  const { out } = await at.cli("user", "set-plan", EMAIL, "free", "--json");
+  expect(JSON.parse(out)).toMatchObject({ email: EMAIL, plan: "free", is_admin: true });
+  expect((await at.cli("user", "list")).out).toBe("ada@example.com  free  administrator\n");
+  expect(JSON.parse((await at.cli("user", "list", "--json")).out)).toMatchObject([{ email: EMAIL }]);
+  for (const words of [
+    ["reset-password", "bob@example.com"],
+    ["set-plan", "bob@example.com", "pro"],
+  ]) {
+    const { code, err } = await at.cli("user", ...words);
+    expect([code, err]).toEqual([1, expect.stringContaining("There is no account for bob@example.com.")]);
+  }
+  expect((await at.cli("user", "set-plan", EMAIL, "gold")).code).toBe(1);
+});

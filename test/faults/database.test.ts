@@ -1,0 +1,137 @@
+import { expect, test } from "bun:test";
+import { closeSync, openSync, writeSync } from "node:fs";
+import { readdir, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { type House, house, type ServerProcess } from "./house.ts";
+import { closing, faultsOf, untilIdle } from "./load.ts";
+import { ask, desk, expectRefusals, linesWith, logged, mail, readyz } from "./surfaces.ts";
+
+const GONE = "was deleted, moved or replaced while the server runs";
+
+test("a database file that is moved away takes nothing in, and all is well once it is back", async () => {
+  await using at = await house();
+  await using server = await at.start();
+  const owner = await desk(at, server);
+  const first = await mail(server, owner);
+  const path = join(at.dir, "mailwright.db");
+  await rename(path, `${path}.away`);
+  await expectRefusals(server, owner, GONE);
+  await expectRefusals(server, owner, GONE);
+  expect(linesWith(server, GONE)).toHaveLength(1);
+  await rename(`${path}.away`, path);
+  const second = await mail(server, owner);
+  expect([first.reply, second.reply]).toEqual(Array(2).fill(expect.stringMatching(/^250 /)));
+  expect((await readyz(server)).status).toBe(200);
+  await untilIdle(at, 10_000);
+  await ended(server);
+  using database = closing(at.database());
+  expect(faultsOf(database.db, new Set([first.id, second.id]))).toEqual([]);
+});
+
+test("a deleted database file loses nothing: what the server has open is written back when it stops", async () => {
+  await using at = await house();
+  const taken = new Set<string>();
+  {
+    await using server = await at.start();
+    const owner = await desk(at, server);
+    taken.add((await mail(server, owner)).id);
+    await untilIdle(at, 10_000);
+    for (const name of ["mailwright.db", "mailwright.db-wal", "mailwright.db-shm"])
+      await rm(join(at.dir, name));
+    await expectRefusals(server, owner, GONE);
+    await ended(server);
+    expect(linesWith(server, "has been written back")).toHaveLength(1);
+    expect((await readdir(at.dir)).filter((name) => name.startsWith("mailwright.db"))).toEqual([
+      "mailwright.db",
+    ]);
+  }
+  await using server = await at.start();
+  expect((await readyz(server)).status).toBe(200);
+  await ended(server);
+  using database = closing(at.database());
+  expect(faultsOf(database.db, taken)).toEqual([]);
+});
+
+test("a log of the database that is deleted under the server is noticed as well", async () => {
+  await using at = await house();
+  await using server = await at.start();
+  const owner = await desk(at, server);
+  await rm(join(at.dir, "mailwright.db-wal"));
+  await expectRefusals(server, owner, GONE);
+});
+
+test("no new database is begun beside what belongs to a lost one", async () => {
+  await using at = await house();
+  {
+    await using server = await at.start();
+    await mail(server, await desk(at, server));
+    server.kill("SIGKILL");
+    await server.exited;
+  }
+  const path = join(at.dir, "mailwright.db");
+  await rename(path, `${path}.away`);
+  const refused = await at.cli("serve");
+  expect([refused.code, refused.err]).toEqual([
+    1,
+    `The database ${path} is gone, but ${path}-wal, which belongs to it, is there. Put it back, or restore a backup: ` +
+      "mailwright restore FILE. To begin anew, move the data folder away.\n",
+  ]);
+  await rename(`${path}.away`, path);
+  await using server = await at.start();
+  expect((await readyz(server)).status).toBe(200);
+});
+
+test("a damaged page is named, nothing is written any more, and a restored backup is well again", async () => {
+  await using at = await house();
+  await using server = await at.start();
+  const owner = await desk(at, server);
+  for (let count = 0; count < 5; count += 1) expect((await mail(server, owner)).reply).toStartWith("250");
+  await untilIdle(at, 10_000);
+  const backup = join(at.dir, "..", "backup.zip");
+  expect((await at.cli("backup", backup)).code).toBe(0);
+  damage(at, "messages");
+  await expectRefusals(server, owner, "The database is damaged");
+  const { body } = await ask(server, owner, "/v1/messages", { instruction: "x" });
+  expect(body.fix).toContain("mailwright restore FILE");
+  expect(linesWith(server, "The database is damaged;")).toHaveLength(1);
+  await logged(server, "messages (tree ");
+  // What lies elsewhere is still read.
+  expect((await ask(server, owner, "/auth/me")).status).toBe(200);
+  await ended(server);
+  expect(await at.cli("restore", backup, "--yes")).toMatchObject({ code: 0 });
+  await using restored = await at.start();
+  expect((await mail(restored, owner)).reply).toStartWith("250");
+  expect((await readyz(restored)).status).toBe(200);
+}, 30_000);
+
+test("damage that a start meets is said in words, and so it is to every command", async () => {
+  await using at = await house();
+  {
+    await using server = await at.start();
+    await desk(at, server);
+    await ended(server);
+  }
+  damage(at, "jobs");
+  for (const words of [["serve"], ["queue", "list"]]) {
+    const { code, err } = await at.cli(...words);
+    expect([code, err]).toEqual([1, expect.stringContaining("The database is damaged (")]);
+    expect(err).toContain("mailwright restore FILE");
+    expect(err).not.toContain("    at ");
+  }
+});
+
+async function ended(server: ServerProcess): Promise<void> {
+  server.kill("SIGTERM");
+  expect(await server.exited).toBe(0);
+}
+
+/** What a failing disk makes of the first page of a table. */
+function damage(at: House, table: string): void {
+  using database = closing(at.database());
+  database.db.pragma("wal_checkpoint(TRUNCATE)");
+  const size = database.db.pragma("page_size", { simple: true }) as number;
+  const root = database.db.prepare("select rootpage from sqlite_schema where name = ?").pluck();
+  const file = openSync(join(at.dir, "mailwright.db"), "r+");
+  writeSync(file, Buffer.alloc(512, 0xff), 0, 512, ((root.get(table) as number) - 1) * size);
+  closeSync(file);
+}

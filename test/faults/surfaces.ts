@@ -1,0 +1,85 @@
+import { expect } from "bun:test";
+import { rawMail } from "../support/mails.ts";
+import { deliver } from "../support/smtp-client.ts";
+import { account, type House, inbox, type ServerProcess } from "./house.ts";
+
+const OWNER = "ann@client.example";
+const PATIENCE_MS = 10_000;
+
+/** Everything an owner sees of one server process. */
+export interface Desk {
+  to: string;
+  api_key: string;
+}
+
+export async function desk(at: House, server: ServerProcess): Promise<Desk> {
+  const owner = await account(at, OWNER);
+  return { api_key: owner.api_key, to: await inbox(server, owner) };
+}
+
+let sent = 0;
+
+/** Sends one mail of the owner; gives the last reply and the mail's Message-ID. */
+export async function mail(server: ServerProcess, { to }: Desk): Promise<{ id: string; reply: string }> {
+  const id = `fault-${(sent += 1)}-${process.pid}@client.example`;
+  const raw = rawMail({ from: OWNER, to, text: `Sum up ${id}.`, headers: { "Message-ID": `<${id}>` } });
+  return { id, reply: await deliver(server.smtp, { from: OWNER, to, raw }) };
+}
+
+export interface Seen {
+  status: number;
+  retry_after: string | null;
+  // Tests read whatever the server said.
+  // oxlint-disable-next-line typescript/no-explicit-any
+  body: any;
+}
+
+export async function ask(
+  server: ServerProcess,
+  { api_key }: Desk,
+  path: string,
+  body?: object,
+): Promise<Seen> {
+  const response = await fetch(`${server.http}${path}`, {
+    method: body ? "POST" : "GET",
+    headers: { "x-api-key": api_key, ...(body ? { "content-type": "application/json" } : {}) },
+    ...(body ? { body: JSON.stringify(body) } : {}),
+  });
+  return {
+    status: response.status,
+    retry_after: response.headers.get("retry-after"),
+    body: await response.json(),
+  };
+}
+
+export async function readyz(server: ServerProcess): Promise<{ status: number; database: string }> {
+  const response = await fetch(`${server.http}/readyz`);
+  const { checks } = (await response.json()) as { checks: { database: string } };
+  return { status: response.status, database: checks.database };
+}
+
+/** Mail is put off, calls are told when to come again and what is to be done, and readyz says the same. */
+export async function expectRefusals(server: ServerProcess, at: Desk, words: string): Promise<void> {
+  expect((await mail(server, at)).reply).toStartWith("451 4.3.0 ");
+  const call = await ask(server, at, "/v1/messages", { instruction: "x" });
+  expect(call).toMatchObject({ status: 503, retry_after: "30", body: { code: "unavailable" } });
+  expect(call.body.detail).toContain(words);
+  expect(await readyz(server)).toMatchObject({ status: 503, database: expect.stringContaining(words) });
+}
+
+/** Lines of the log that say `words`. */
+export function linesWith(server: ServerProcess, words: string): string[] {
+  return server
+    .log()
+    .split("\n")
+    .filter((line) => line.includes(words));
+}
+
+/** Resolves when the log has said `words` so often. */
+export async function logged(server: ServerProcess, words: string, times = 1): Promise<void> {
+  const deadline = Date.now() + PATIENCE_MS;
+  while (linesWith(server, words).length < times) {
+    if (Date.now() > deadline) throw new Error(`The log never said ${words}:\n${server.log()}`);
+    await Bun.sleep(20);
+  }
+}

@@ -1,0 +1,130 @@
+import { join } from "node:path";
+import { expect, test } from "bun:test";
+import { account, house, inbox, type ServerProcess } from "./faults/house.ts";
+import { rawMail } from "./support/mails.ts";
+import { deliver } from "./support/smtp-client.ts";
+import { startSmtpSink } from "./support/smtp-sink.ts";
+
+type Line = Record<string, unknown> & { msg?: string; level: number };
+
+const INFO = 30;
+
+function lines(server: ServerProcess): Line[] {
+  return server
+    .log()
+    .split("\n")
+    .filter((line) => line.startsWith("{"))
+    .map((line) => JSON.parse(line) as Line);
+}
+
+/** Until so many lines say so. */
+async function logged(server: ServerProcess, words: string, count = 1): Promise<Line[]> {
+  for (;;) {
+    const found = lines(server).filter(({ msg }) => msg?.startsWith(words));
+    if (found.length >= count) return found;
+    await Bun.sleep(10);
+  }
+}
+
+async function mail(server: ServerProcess, parts: { to: string } & Parameters<typeof rawMail>[0]) {
+  const from = parts.from ?? "ada@example.com";
+  const headers = { "Message-ID": `<${Bun.randomUUIDv7()}@example.com>` };
+  const raw = rawMail({ headers, ...parts, from });
+  return deliver(server.smtp, { from, to: parts.to, raw });
+}
+
+test("each line of a request has its id, of a run that of its message, and of a mail that of its session", async () => {
+  await using sink = await startSmtpSink();
+  await using at = await house({
+    outbound: { mode: "relay", relay_url: `smtp://127.0.0.1:${sink.port}` },
+    log: { format: "json", level: "trace" },
+  });
+  const ada = await account(at, "ada@example.com");
+  await using server = await at.start();
+  const to = await inbox(server, ada);
+  // Two runs and ten requests at once: none may get the ids of another.
+  const ids = Array.from({ length: 10 }, (_, index) => `of-a-test-${index}`);
+  const ask = (id: string) =>
+    fetch(`${server.http}/auth/me`, { headers: { "x-api-key": ada.api_key, "x-request-id": id } });
+  await Promise.all([...ids.map(ask), mail(server, { to, text: "One" }), mail(server, { to, text: "Two" })]);
+  const accepted = await logged(server, "mail accepted", 2);
+  const done = await logged(server, "message done", 2);
+  const sent = await logged(server, "mail handed over", 2);
+  const requests = (await logged(server, "request", 11)).filter(({ path }) => path === "/auth/me");
+  expect(requests.map(({ request_id }) => request_id).sort()).toEqual(ids);
+  expect(new Set(accepted.map(({ session }) => session)).size).toBe(2);
+  const messages = new Set(accepted.map(({ message_id }) => message_id));
+  expect(messages.size).toBe(2);
+  for (const ended of [done, sent]) {
+    expect(new Set(ended.map(({ message_id }) => message_id))).toEqual(messages);
+    for (const line of ended) expect([line["session"], line["request_id"]]).toEqual([undefined, undefined]);
+  }
+  // A mail that is accepted, worked on and answered is three lines for who only reads the usual ones.
+  const told = lines(server).filter(({ level, message_id }) => level >= INFO && message_id !== undefined);
+  expect(told).toHaveLength(6);
+}, 60_000);
+
+test("a mail that is refused is one line, and a flood of unknown recipients none", async () => {
+  await using at = await house();
+  const ada = await account(at, "ada@example.com");
+  await using server = await at.start();
+  const to = await inbox(server, ada);
+  const before = lines(server).length;
+  for (let guess = 0; guess < 5; guess++)
+    await mail(server, { to: `guess${guess}@mw.test` }).catch(() => undefined);
+  await mail(server, { to, headers: { From: "second@example.com" } });
+  const [refused] = await logged(server, "mail refused");
+  expect(refused).toMatchObject({ reason: "bad_from", session: expect.any(String) });
+  const picky = await inbox(server, ada, { allowlist_senders: ["boss@example.com"] });
+  await mail(server, { to: picky, from: "eve@example.net" });
+  const [, unlisted] = await logged(server, "mail refused", 2);
+  const told = { reason: "not_allowlisted", from: "eve@example.net", peer: "127.0.0.1" };
+  expect(unlisted).toMatchObject(told);
+  expect(lines(server).slice(before)).toHaveLength(2);
+}, 60_000);
+
+test("a mail that is put off is one line, with the reason", async () => {
+  // No name server answers there.
+  await using at = await house({ dns: { servers: ["127.0.0.1:1"] }, smtp: { trusted_networks: [] } });
+  const ada = await account(at, "ada@example.com");
+  await using server = await at.start();
+  await mail(server, { to: await inbox(server, ada), from: "eve@example.net" });
+  const [late] = await logged(server, "mail put off");
+  expect(late).toMatchObject({
+    reason: "dns_unanswered",
+    from: "eve@example.net",
+    session: expect.any(String),
+  });
+}, 60_000);
+
+test("of an error only its words are told, and of a URL in them no password", async () => {
+  const child = Bun.spawn([process.execPath, "-e", LOGGING], {
+    cwd: join(import.meta.dir, ".."),
+    stdout: "pipe",
+  });
+  const told = await new Response(child.stdout).text();
+  expect(told).not.toMatch(/hunter2/);
+  const [json = "", text = ""] = told.trim().split("\n");
+  expect(JSON.parse(json)).toMatchObject({
+    msg: "failed",
+    password: "[redacted]",
+    given: { token: "[redacted]" },
+    err: {
+      type: "TypeError",
+      message: "cannot reach smtp://me:[redacted]@mx.example:25",
+      code: "EOPS",
+      cause: { message: "inner" },
+      stack: expect.any(String),
+    },
+  });
+  expect(text).toMatch(/^\d{4}-\S+Z ERROR failed password=\[redacted\] /);
+});
+
+const LOGGING = `
+import { createLog } from "./src/log.ts";
+const cause = Object.assign(new Error("inner"), { response: { headers: { "x-api-key": "hunter2" } } });
+const error = new TypeError("cannot reach smtp://me:hunter2@mx.example:25", { cause });
+Object.assign(error, { code: "EOPS", request: { headers: { authorization: "Bearer hunter2" } } });
+for (const format of ["json", "text"])
+  createLog({ level: "info", format }).error({ password: "hunter2", given: { token: "hunter2" }, err: error }, "failed");
+`;

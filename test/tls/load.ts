@@ -1,0 +1,44 @@
+import { join } from "node:path";
+import { until } from "../interop/postfix.ts";
+import type { Plan, Report } from "./clients.ts";
+
+const LOAD_MS = 15_000;
+
+/** Clients that come and go at both doors, in a process of their own; see `clients.ts`. */
+export function startClients(plan: Plan) {
+  const child = Bun.spawn([process.execPath, join(import.meta.dir, "clients.ts"), JSON.stringify(plan)], {
+    stdin: "pipe",
+    stdout: "pipe",
+  });
+  let last: Report | undefined;
+  const reading = (async () => {
+    for await (const text of readLines(child.stdout)) last = JSON.parse(text) as Report;
+  })();
+  return {
+    /** Both doors have shown so many certificates. */
+    untilSeen: (count: number) =>
+      until(
+        async () => last?.http.certificates === count && last.smtp.certificates === count,
+        LOAD_MS,
+        async () => JSON.stringify(last),
+      ),
+    async end(): Promise<Report> {
+      await child.stdin.end();
+      await reading;
+      return last as Report;
+    },
+    async [Symbol.asyncDispose]() {
+      child.kill();
+      await child.exited;
+    },
+  };
+}
+
+async function* readLines(stream: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+  let text = "";
+  for await (const chunk of stream) {
+    const lines = (text + Buffer.from(chunk).toString()).split("\n");
+    text = lines.pop() ?? "";
+    yield* lines;
+  }
+}

@@ -1,0 +1,60 @@
+import { expect, test } from "bun:test";
+import { jobHandlers } from "../../src/handlers.ts";
+import { planAtStart, watchClock } from "../../src/jobs/clock.ts";
+import { type HookDesk, hookDesk } from "../api/hook-desk.ts";
+import { deliveriesOf } from "../support/webhook-receiver.ts";
+
+const TEN_YEARS = 3_650 * 86_400;
+
+/** A desk at which a delivery has failed once, while the clock was ten years ahead; its receiver works by now. */
+async function putOff(): Promise<{ t: HookDesk; id: string }> {
+  const t = await hookDesk();
+  const { id } = await t.hook();
+  t.answer(() => new Response("", { status: 500 }));
+  await t.happen();
+  await t.drain();
+  const { db } = t.app;
+  await db
+    .updateTable("webhook_deliveries")
+    .set((eb) => ({ next_attempt_at: eb("next_attempt_at", "+", TEN_YEARS) }))
+    .execute();
+  await db
+    .updateTable("jobs")
+    .set((eb) => ({ run_at: eb("run_at", "+", TEN_YEARS) }))
+    .execute();
+  t.answer(() => new Response());
+  await t.drain();
+  expect(t.received).toHaveLength(1);
+  return { t, id };
+}
+
+test("what was put off in a future that is none is sent when the clock is set back", async () => {
+  const { t, id } = await putOff();
+  await using _t = t;
+  let passed = 0;
+  // More time passes than the clock shows.
+  const app = { ...t.app, steadyNow: () => t.app.steadyNow() + passed };
+  const look = watchClock(app, jobHandlers(app));
+  await look();
+  await t.drain();
+  expect(t.received).toHaveLength(1);
+  passed = TEN_YEARS;
+  await look();
+  await t.drain();
+  expect(await deliveriesOf(t, id)).toMatchObject([{ status: "delivered", attempts: 2 }]);
+});
+
+test("what a wrong clock has put off for years is sent at the next start, and the rest at its time", async () => {
+  const { t, id } = await putOff();
+  await using _t = t;
+  await t.app.write((tx) => planAtStart(t.app, tx, jobHandlers(t.app)));
+  await t.drain();
+  expect(await deliveriesOf(t, id)).toMatchObject([{ status: "delivered", attempts: 2 }]);
+
+  t.answer(() => new Response("", { status: 500 }));
+  await t.happen();
+  await t.drain();
+  await t.app.write((tx) => planAtStart(t.app, tx, jobHandlers(t.app)));
+  await t.drain();
+  expect(await deliveriesOf(t, id)).toMatchObject([{}, { status: "pending", attempts: 1 }]);
+});
