@@ -5,7 +5,7 @@ FROM oven/bun:1.4.5 AS build
 WORKDIR /src
 COPY package.json bun.lock bunfig.toml ./
 COPY patches patches
-RUN bun install --frozen-lockfile --production
+RUN bun install --frozen-lockfile
 COPY tsconfig.json config.example.toml ./
 COPY migrations migrations
 COPY scripts scripts

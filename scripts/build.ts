@@ -3,6 +3,7 @@ import { mkdir, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import type { BunPlugin } from "bun";
+import { build as buildPages } from "vite";
 import { version } from "../package.json";
 
 const ROOT = join(import.meta.dir, "..");
@@ -37,6 +38,7 @@ async function build(): Promise<string> {
   if (!target) throw new Error(`"${name}" cannot be built; choose ${Object.keys(TARGETS).join(", ")}.`);
   const outfile = values.outfile ?? join(ROOT, "dist", `mailwright${values.target ? `-${name}` : ""}`);
   await mkdir(dirname(outfile), { recursive: true });
+  await buildPages({ configFile: join(ROOT, "src/dashboard/vite.config.ts"), logLevel: "error" });
   await bundle(outfile, { ...target, foreign: name !== here }).catch((error: unknown) => {
     const why = error instanceof AggregateError ? error.errors.join("\n") : String(error);
     const hint = name === here ? "" : DOWNLOAD_HINT;
@@ -59,7 +61,7 @@ async function bundle(
     minify: false,
     // What is loaded at first use stays out of memory until then, and is there once for all threads.
     splitting: true,
-    plugins: [sqliteOf(target.sqlite)],
+    plugins: [sqliteOf(target.sqlite), dashboardInside()],
     compile: {
       outfile,
       ...(target.foreign ? { target: target.compile } : {}),
@@ -83,6 +85,28 @@ function sqliteOf(entry: string): BunPlugin {
       build.onResolve({ filter: /^better-sqlite3$/ }, () => ({
         path: Bun.resolveSync(`better-sqlite3/${entry}`, ROOT),
       }));
+    },
+  };
+}
+
+/** Where the sources look for the dashboard on the disk, the binary has its files inside. */
+function dashboardInside(): BunPlugin {
+  return {
+    name: "dashboard-inside",
+    setup(build) {
+      build.onLoad({ filter: /\/src\/http\/dashboard-files\.ts$/ }, async () => {
+        const cwd = join(ROOT, "dist/dashboard");
+        const names = (await Array.fromAsync(new Bun.Glob("**/*").scan({ cwd, onlyFiles: true }))).sort();
+        const imports = names.map(
+          (name, index) =>
+            `import file${index} from ${JSON.stringify(join(cwd, name))} with { type: "file" };`,
+        );
+        const entries = names.map((name, index) => `${JSON.stringify(name)}: file${index},`);
+        return {
+          loader: "js",
+          contents: [...imports, "export const DASHBOARD_FILES = {", ...entries, "};"].join("\n"),
+        };
+      });
     },
   };
 }

@@ -29,6 +29,7 @@ import { problemOf, STATUS } from "./errors.ts";
 import { badJson } from "./body.ts";
 import { challengeAnswer } from "./challenges.ts";
 import { corsHook } from "./cors.ts";
+import { dashboardRoutes } from "./dashboard.ts";
 import { docsRoutes } from "./docs.ts";
 import { type Health, healthRoutes } from "./health.ts";
 import { type HttpDoor, listen } from "./listen.ts";
@@ -75,6 +76,7 @@ export function createHttp(app: App, health: Health) {
     })
     .use(healthRoutes(health))
     .use(docsRoutes(() => root.routes))
+    .use(dashboardRoutes())
     .use(routingRoutes(app))
     .use(messageRoutes(app))
     .use(inboxRoutes(app))

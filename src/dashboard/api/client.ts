@@ -1,0 +1,77 @@
+/** What the server said when it refused: RFC 9457, with our `code`, `fix` and, for a form, one fault a field. */
+export interface Problem {
+  status: number;
+  code: string;
+  detail: string;
+  fix?: string;
+  errors?: { path: string; code: string; message: string }[];
+  [member: string]: unknown;
+}
+
+/** A refusal by the server, or no answer at all (`status` 0). Its message is meant to be read by people. */
+export class ApiError extends Error {
+  readonly problem: Problem;
+
+  constructor(problem: Problem) {
+    super(problem.detail);
+    this.name = "ApiError";
+    this.problem = problem;
+  }
+
+  /** What is wrong with one member of the body, such as `title`. */
+  fieldFault(name: string): string | undefined {
+    return this.problem.errors?.find(({ path }) => path === `body.${name}`)?.message;
+  }
+}
+
+const UNREACHABLE: Problem = {
+  status: 0,
+  code: "unreachable",
+  detail: "The server did not answer.",
+  fix: "See whether it is running and whether you are connected, then try again.",
+};
+
+interface Call {
+  body?: unknown;
+  headers?: Record<string, string>;
+  signal?: AbortSignal;
+}
+
+export const get = <T>(path: string, signal?: AbortSignal): Promise<T> =>
+  call<T>("GET", path, signal ? { signal } : {});
+export const post = <T>(path: string, body?: unknown, headers?: Record<string, string>): Promise<T> =>
+  call<T>("POST", path, { body, ...(headers ? { headers } : {}) });
+export const patch = <T>(path: string, body: unknown): Promise<T> => call<T>("PATCH", path, { body });
+export const remove = (path: string, body?: unknown): Promise<void> => call<void>("DELETE", path, { body });
+
+/** One call with the session's cookie. `path` may have a query; a `FormData` is sent as the form it is. */
+async function call<T>(method: string, path: string, { body, headers, signal }: Call): Promise<T> {
+  const isForm = body instanceof FormData;
+  const response = await fetch(path, {
+    method,
+    headers: { ...(body === undefined || isForm ? {} : { "content-type": "application/json" }), ...headers },
+    ...(body === undefined ? {} : { body: isForm ? body : JSON.stringify(body) }),
+    ...(signal ? { signal } : {}),
+  }).catch((error: unknown) => {
+    if (signal?.aborted) throw error;
+    throw new ApiError(UNREACHABLE);
+  });
+  const text = await response.text();
+  if (!response.ok && !isResult(response, text)) throw new ApiError(problemOf(response, text));
+  return (text === "" ? undefined : JSON.parse(text)) as T;
+}
+
+/** Over the credit cap a call is answered like any other that ended, and not with a problem. */
+function isResult(response: Response, text: string): boolean {
+  return response.status === 429 && !isProblem(response) && text.startsWith("{");
+}
+
+function isProblem(response: Response): boolean {
+  return (response.headers.get("content-type") ?? "").includes("problem+json");
+}
+
+function problemOf(response: Response, text: string): Problem {
+  if (isProblem(response)) return JSON.parse(text) as Problem;
+  const detail = `Something between here and the server answered ${response.status} instead of it.`;
+  return { status: response.status, code: "unexpected", detail };
+}

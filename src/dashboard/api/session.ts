@@ -1,0 +1,33 @@
+import { queryOptions, useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
+import { ApiError, get, post } from "./client.ts";
+import type { Me } from "./shapes.ts";
+
+/** Who is signed in; null when nobody is. */
+export const session = queryOptions({
+  queryKey: ["me"],
+  staleTime: 60_000,
+  queryFn: async ({ signal }): Promise<Me | null> => {
+    try {
+      return await get<Me>("/auth/me", signal);
+    } catch (error) {
+      if (error instanceof ApiError && error.problem.status === 401) return null;
+      throw error;
+    }
+  },
+});
+
+/** The account that is signed in; only below pages that ask for one. */
+export function useMe(): Me {
+  const { data } = useSuspenseQuery(session);
+  if (!data) throw new Error("Nobody is signed in on this page.");
+  return data;
+}
+
+export function useSignOut(): () => Promise<void> {
+  const queries = useQueryClient();
+  return async () => {
+    await post("/auth/logout");
+    queries.clear();
+    location.assign("/app/sign-in");
+  };
+}

@@ -1,0 +1,64 @@
+import type { Static } from "@sinclair/typebox";
+import type {
+  ApiKeyShape,
+  MeShape,
+  NewApiKeyShape,
+  SecurityEventShape,
+  SessionShape,
+} from "../../accounts/shapes.ts";
+import type {
+  AdminUserShape,
+  JobShape,
+  OutgoingMailDetailShape,
+  OutgoingMailShape,
+  OverviewShape,
+} from "../../admin/shapes.ts";
+import type { UsageShape } from "../../billing/shapes.ts";
+import type { ConnectionShape, ConnectionTestShape } from "../../connections/shapes.ts";
+import type { ContextShape } from "../../contexts/shapes.ts";
+import type { ConversationDetailShape, ConversationShape } from "../../conversations/shapes.ts";
+import type { CustomDomainShape } from "../../domains/shapes.ts";
+import type { InboxShape, InboxTestShape } from "../../inboxes/shapes.ts";
+import type { ActivityShape, AttachmentShape, RoutingShape, StoryShape } from "../../messages/shapes.ts";
+import type { AppliedRecipeShape, RecipeShape } from "../../recipes/shapes.ts";
+import type {
+  DeliveryShape,
+  EndpointShape,
+  NewEndpointShape,
+  TestDeliveryShape,
+} from "../../webhooks/shapes.ts";
+
+/** What the public interface answers, by the very schemas that its document is made of. */
+export type Me = Static<typeof MeShape>;
+export type ApiKey = Static<typeof ApiKeyShape>;
+export type NewApiKey = Static<typeof NewApiKeyShape>;
+export type SecurityEvent = Static<typeof SecurityEventShape>;
+export type Usage = Static<typeof UsageShape>;
+export type Connection = Static<typeof ConnectionShape>;
+export type ConnectionTest = Static<typeof ConnectionTestShape>;
+export type Context = Static<typeof ContextShape>;
+export type Conversation = Static<typeof ConversationShape>;
+export type ConversationDetail = Static<typeof ConversationDetailShape>;
+export type CustomDomain = Static<typeof CustomDomainShape>;
+export type Inbox = Static<typeof InboxShape>;
+export type InboxTest = Static<typeof InboxTestShape>;
+export type Activity = Static<typeof ActivityShape>;
+export type Attachment = Static<typeof AttachmentShape>;
+export type RoutingResult = Static<typeof RoutingShape>;
+export type Recipe = Static<typeof RecipeShape>;
+export type AppliedRecipe = Static<typeof AppliedRecipeShape>;
+export type Endpoint = Static<typeof EndpointShape>;
+export type NewEndpoint = Static<typeof NewEndpointShape>;
+export type Delivery = Static<typeof DeliveryShape>;
+export type TestDelivery = Static<typeof TestDeliveryShape>;
+export type Session = Static<typeof SessionShape>;
+export type Story = Static<typeof StoryShape>;
+export type AdminUser = Static<typeof AdminUserShape>;
+export type Job = Static<typeof JobShape>;
+export type OutgoingMail = Static<typeof OutgoingMailShape>;
+export type OutgoingMailDetail = Static<typeof OutgoingMailDetailShape>;
+export type Overview = Static<typeof OverviewShape>;
+export interface Page<T> {
+  items: T[];
+  next_cursor: string | null;
+}

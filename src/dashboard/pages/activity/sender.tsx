@@ -1,0 +1,63 @@
+import { ShieldAlert, ShieldCheck, ShieldQuestion } from "lucide-react";
+import type { Story } from "../../api/shapes.ts";
+import { Card } from "../../ui/page.tsx";
+
+const AUTHORITY: Record<string, { icon: typeof ShieldCheck; look: string; words: string }> = {
+  owner: { icon: ShieldCheck, look: "text-good", words: "That is you: your words are instructions." },
+  listed: {
+    icon: ShieldCheck,
+    look: "text-good",
+    words: "On the inbox’s list: their words are instructions.",
+  },
+  stranger: {
+    icon: ShieldQuestion,
+    look: "text-warn",
+    words: "Their address is proven, but they are not on the list: their words are only content.",
+  },
+  unauthenticated: {
+    icon: ShieldAlert,
+    look: "text-bad",
+    words: "Nobody vouches for this address: its words are only content.",
+  },
+};
+const CHECKS: [string, string][] = [
+  ["spf", "SPF, the server it came from"],
+  ["dkim", "DKIM, the signature"],
+  ["dmarc", "DMARC, the domain’s own rule"],
+];
+
+/** Who wrote it, how that was proven, and so what it may do. */
+export function Sender({ story }: { story: Story }) {
+  const state = AUTHORITY[story.authority];
+  const Icon = state?.icon ?? ShieldQuestion;
+  return (
+    <Card title="Who wrote it">
+      <div className="grid gap-3">
+        <p className="flex items-start gap-2">
+          <Icon aria-hidden className={`mt-0.5 size-5 shrink-0 ${state?.look ?? ""}`} />
+          <span>
+            <span className="font-medium wrap-anywhere">{story.sender ?? "A call with your key"}</span>
+            <span className="block text-sm text-soft">{state?.words ?? story.authority}</span>
+          </span>
+        </p>
+        {story.auth && (
+          <dl className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-4 gap-y-1 text-sm">
+            {CHECKS.map(([name, words]) => (
+              <Check key={name} words={words} verdict={story.auth?.[name]} />
+            ))}
+          </dl>
+        )}
+      </div>
+    </Card>
+  );
+}
+
+function Check({ words, verdict }: { words: string; verdict: unknown }) {
+  if (typeof verdict !== "string") return null;
+  return (
+    <>
+      <dt className="text-soft">{words}</dt>
+      <dd className={verdict === "pass" ? "text-good" : "text-text"}>{verdict}</dd>
+    </>
+  );
+}

@@ -1,0 +1,121 @@
+import type { LucideIcon } from "lucide-react";
+import { Bot, Brain, Code, Cpu, FileText, FlaskConical, Plug, Server, Sheet } from "lucide-react";
+import type { Connection } from "../../api/shapes.ts";
+
+export interface Provider {
+  kind: Connection["kind"];
+  name: string;
+  category: Connection["category"];
+  icon: LucideIcon;
+  /** What it is, for somebody who has never heard of it. */
+  words: string;
+  /** Where its key comes from; none where it needs no key. */
+  key?: { required: boolean; hint: string };
+  base_url?: { required: boolean; placeholder: string; hint: string };
+  /** It can also be connected by signing in there. */
+  sign_in?: true;
+}
+
+const OWN_SERVER_HINT =
+  "An address in your own network has to be allowed by the server’s setting egress.allow.";
+const hosted = (kind: Connection["kind"], name: string, words: string, where: string): Provider => ({
+  kind,
+  name,
+  category: "llm",
+  icon: Brain,
+  words,
+  key: { required: true, hint: `Get one at ${where}. It is kept encrypted and never shown again.` },
+});
+
+export const PROVIDERS: Provider[] = [
+  hosted("openai", "OpenAI", "The GPT models.", "platform.openai.com"),
+  hosted("anthropic", "Anthropic", "The Claude models.", "console.anthropic.com"),
+  hosted("google", "Google Gemini", "The Gemini models.", "aistudio.google.com"),
+  hosted("mistral", "Mistral", "Models from Europe.", "console.mistral.ai"),
+  hosted("groq", "Groq", "Open models, very fast.", "console.groq.com"),
+  hosted("openrouter", "OpenRouter", "Many models behind one key.", "openrouter.ai"),
+  {
+    kind: "ollama",
+    name: "Ollama",
+    category: "llm",
+    icon: Cpu,
+    words: "Models on a machine of your own.",
+    base_url: { required: false, placeholder: "http://127.0.0.1:11434", hint: OWN_SERVER_HINT },
+  },
+  {
+    kind: "openai_compatible",
+    name: "Other model server",
+    category: "llm",
+    icon: Bot,
+    words: "Anything that speaks the API of OpenAI: vLLM, LM Studio, llama.cpp …",
+    key: { required: false, hint: "Only if that server asks for one." },
+    base_url: { required: true, placeholder: "https://models.example.com/v1", hint: OWN_SERVER_HINT },
+  },
+  {
+    kind: "demo",
+    name: "Demo model",
+    category: "llm",
+    icon: FlaskConical,
+    words: "No AI at all: answers with extracts of the mail, to see how everything works.",
+  },
+  {
+    kind: "mcp",
+    name: "Tool server (MCP)",
+    category: "mcp",
+    icon: Server,
+    words: "Tools that the model may use: calendars, tickets, databases …",
+    key: { required: false, hint: "A token, if the server asks for one and you do not sign in there." },
+    base_url: { required: true, placeholder: "https://tools.example.com/mcp", hint: OWN_SERVER_HINT },
+    sign_in: true,
+  },
+  {
+    kind: "notes",
+    name: "Notes (Notion)",
+    category: "integration",
+    icon: FileText,
+    words: "Reads and writes pages of your workspace.",
+    key: { required: true, hint: "An integration token, if you do not sign in." },
+    sign_in: true,
+  },
+  {
+    kind: "codehost-a",
+    name: "GitHub",
+    category: "integration",
+    icon: Code,
+    words: "Looks into repositories and files issues.",
+    key: { required: true, hint: "A personal access token, if you do not sign in." },
+    sign_in: true,
+  },
+  {
+    kind: "codehost-b",
+    name: "GitLab",
+    category: "integration",
+    icon: Code,
+    words: "Looks into projects and files issues.",
+    key: { required: true, hint: "A personal access token, if you do not sign in." },
+    sign_in: true,
+  },
+  {
+    kind: "sheets",
+    name: "Google Sheets",
+    category: "integration",
+    icon: Sheet,
+    words: "Reads tables and adds rows.",
+    key: { required: true, hint: "An access token, if you do not sign in." },
+    sign_in: true,
+  },
+];
+
+export const CATEGORIES: [Connection["category"], string, string][] = [
+  ["llm", "Models", "Read the mail and write the answer. You need one."],
+  ["mcp", "Tool servers", "Give the model tools of your own."],
+  ["integration", "Services", "Connect an account, and the model can work there for you."],
+];
+
+export function providerOf(kind: string): Provider | undefined {
+  return PROVIDERS.find((provider) => provider.kind === kind);
+}
+
+export function iconOf(kind: string): LucideIcon {
+  return providerOf(kind)?.icon ?? Plug;
+}

@@ -1,0 +1,154 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { Plus, Upload } from "lucide-react";
+import { type DragEvent, useRef, useState } from "react";
+import { useChange } from "../../api/changes.ts";
+import { post } from "../../api/client.ts";
+import { contextList } from "../../api/lists.ts";
+import type { Context } from "../../api/shapes.ts";
+import { useMe } from "../../api/session.ts";
+import { Badge } from "../../ui/badge.tsx";
+import { BUTTON, Button } from "../../ui/button.tsx";
+import { classes } from "../../ui/class-names.ts";
+import { Fault } from "../../ui/notice.tsx";
+import { Empty, Page } from "../../ui/page.tsx";
+import { Loading } from "../../ui/spinner.tsx";
+import { Time } from "../../ui/time.tsx";
+import { useToast } from "../../ui/toast.tsx";
+
+export const KINDS: Record<Context["kind"], { word: string; hint: string }> = {
+  instruction: { word: "Always", hint: "Goes along with every mail and call." },
+  knowledge: { word: "When it fits", hint: "Is looked up when a mail is about it, or named as +name." },
+  command: { word: "Macro", hint: "Is called as $name, in place of writing it out." },
+};
+
+export function Contexts() {
+  const { data: contexts, error, isPending, refetch } = useQuery(contextList);
+  const { limits } = useMe();
+  const { upload, drop, over } = useUpload();
+  const make = (
+    <Link
+      to="/contexts/$context_id"
+      params={{ context_id: "new" }}
+      className={`${BUTTON} bg-accent text-accent-text`}
+    >
+      <Plus aria-hidden /> New context
+    </Link>
+  );
+  return (
+    <Page
+      title="Contexts"
+      intro="What your inboxes should know and keep to: how you write, who your customers are, how an invoice is filed."
+      actions={
+        <>
+          <UploadButton busy={upload.isPending} onFiles={(files) => upload.mutate(files)} />
+          {make}
+        </>
+      }
+    >
+      <Fault error={error} retry={() => void refetch()} />
+      <Fault error={upload.error} />
+      <div
+        {...drop}
+        className={classes("grid gap-4 rounded-xl", over && "outline-2 outline-dashed outline-accent")}
+      >
+        {isPending && <Loading what="your contexts" />}
+        {contexts?.length === 0 && (
+          <Empty title="No context yet" action={make}>
+            Write one, or drop a Markdown file here.
+          </Empty>
+        )}
+        {contexts && contexts.length > 0 && (
+          <ul className="divide-y divide-line overflow-hidden rounded-xl border border-line bg-card">
+            {contexts.map((context) => (
+              <Row key={context.id} context={context} />
+            ))}
+          </ul>
+        )}
+      </div>
+      {contexts && (
+        <p className="text-sm text-soft">
+          {contexts.length} of {limits.contexts} contexts that your plan allows. Markdown files can be dropped
+          on the list.
+        </p>
+      )}
+    </Page>
+  );
+}
+
+function Row({ context }: { context: Context }) {
+  return (
+    <li>
+      <Link
+        to="/contexts/$context_id"
+        params={{ context_id: context.id }}
+        className="flex flex-wrap items-center gap-x-4 gap-y-1 px-4 py-3 hover:bg-hover"
+      >
+        <span className="min-w-0 flex-1 truncate font-medium">{context.title}</span>
+        {!context.enabled && <Badge look="warn">Switched off</Badge>}
+        <Badge>{KINDS[context.kind].word}</Badge>
+        <code className="font-mono text-sm text-soft">
+          {context.kind === "command" ? "$" : "+"}
+          {context.slug}
+        </code>
+        <span className="text-sm text-soft">
+          <Time at={context.updated} />
+        </span>
+      </Link>
+    </li>
+  );
+}
+
+function UploadButton({ busy, onFiles }: { busy: boolean; onFiles: (files: File[]) => void }) {
+  const input = useRef<HTMLInputElement>(null);
+  return (
+    <>
+      <Button icon={<Upload />} busy={busy} onClick={() => input.current?.click()}>
+        Upload Markdown
+      </Button>
+      <input
+        ref={input}
+        type="file"
+        aria-label="Markdown files"
+        accept=".md,.markdown,.txt,text/markdown,text/plain"
+        multiple
+        hidden
+        onChange={(event) => {
+          onFiles([...(event.target.files ?? [])]);
+          event.target.value = "";
+        }}
+      />
+    </>
+  );
+}
+
+/** Files that are chosen or dropped, one call each; the first refusal ends it. */
+function useUpload() {
+  const [over, setOver] = useState(false);
+  const say = useToast();
+  const upload = useChange<File[], number>({
+    run: async (files) => {
+      for (const file of files) {
+        const form = new FormData();
+        form.set("file", file);
+        await post("/contexts/upload", form);
+      }
+      return files.length;
+    },
+    touches: [contextList.queryKey],
+    done: (count) => say(count === 1 ? "The file is now a context." : `${count} files are now contexts.`),
+  });
+  const drop = {
+    onDragOver: (event: DragEvent) => {
+      event.preventDefault();
+      setOver(true);
+    },
+    onDragLeave: () => setOver(false),
+    onDrop: (event: DragEvent) => {
+      event.preventDefault();
+      setOver(false);
+      if (event.dataTransfer.files.length > 0) upload.mutate([...event.dataTransfer.files]);
+    },
+  };
+  return { upload, drop, over };
+}

@@ -1,0 +1,220 @@
+import { useQuery } from "@tanstack/react-query";
+import { Globe, Plus, RefreshCw } from "lucide-react";
+import { type FormEvent, useState } from "react";
+import { useChange } from "../../api/changes.ts";
+import { ApiError, post, remove } from "../../api/client.ts";
+import { domainList, inboxList } from "../../api/lists.ts";
+import type { CustomDomain } from "../../api/shapes.ts";
+import { Badge, type BadgeLook } from "../../ui/badge.tsx";
+import { Button } from "../../ui/button.tsx";
+import { CopyButton } from "../../ui/copy.tsx";
+import { Confirm, Dialog } from "../../ui/dialog.tsx";
+import { Field, Input } from "../../ui/field.tsx";
+import { Fault, Notice } from "../../ui/notice.tsx";
+import { Card, Empty, Page } from "../../ui/page.tsx";
+import { Loading } from "../../ui/spinner.tsx";
+import { Time } from "../../ui/time.tsx";
+
+/** How often records that are still missing are looked for again while the page is open. */
+const LOOK_AGAIN_MS = 15_000;
+
+const STATES: Record<string, { look: BadgeLook; word: string }> = {
+  pending: { look: "warn", word: "Waiting for its records" },
+  active: { look: "good", word: "Active" },
+  failed: { look: "bad", word: "Records not seen" },
+};
+
+export function Domains() {
+  const [adding, setAdding] = useState(false);
+  const {
+    data: domains,
+    error,
+    isPending,
+    refetch,
+  } = useQuery({
+    ...domainList,
+    refetchInterval: ({ state }) =>
+      state.data?.some(({ status }) => status === "pending") ? LOOK_AGAIN_MS : false,
+  });
+  const button = (
+    <Button look="main" icon={<Plus />} onClick={() => setAdding(true)}>
+      Add a domain
+    </Button>
+  );
+  return (
+    <Page
+      title="Domains"
+      intro="Use addresses of your own domain. Publish a few DNS records, and this page sees by itself when they are there."
+      actions={domains && domains.length > 0 && button}
+    >
+      <Fault error={error} retry={() => void refetch()} />
+      {isPending && <Loading what="your domains" />}
+      {domains?.length === 0 && (
+        <Empty title="No domain yet" action={button}>
+          Your inboxes have addresses of this server. With a domain of your own they read like
+          help@your-company.com.
+        </Empty>
+      )}
+      {domains?.map((domain) => (
+        <DomainCard key={domain.id} domain={domain} />
+      ))}
+      {adding && <AddDomain onClose={() => setAdding(false)} />}
+    </Page>
+  );
+}
+
+function AddDomain({ onClose }: { onClose: () => void }) {
+  const [name, setName] = useState("");
+  const add = useChange<void, CustomDomain>({
+    run: () => post<CustomDomain>("/custom-domains", { domain: name.trim() }),
+    touches: [domainList.queryKey],
+    done: onClose,
+  });
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    add.mutate();
+  };
+  return (
+    <Dialog title="Add a domain" onClose={onClose}>
+      <form onSubmit={submit} className="grid gap-4">
+        <Field
+          label="Domain"
+          hint="Best a subdomain that has no mail yet, such as ai.example.com: its mail will come here."
+          fault={add.error instanceof ApiError ? add.error.fieldFault("domain") : undefined}
+        >
+          <Input
+            autoFocus
+            required
+            value={name}
+            placeholder="ai.example.com"
+            onChange={(event) => setName(event.target.value)}
+          />
+        </Field>
+        <Fault error={add.error} />
+        <div className="flex justify-end gap-2">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button look="main" type="submit" busy={add.isPending}>
+            Add it
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+function DomainCard({ domain }: { domain: CustomDomain }) {
+  const [asked, setAsked] = useState(false);
+  const verify = useChange({
+    run: () => post(`/custom-domains/${domain.id}/verify`),
+    touches: [domainList.queryKey],
+  });
+  const erase = useChange({
+    run: () => remove(`/custom-domains/${domain.id}`),
+    touches: [domainList.queryKey, inboxList.queryKey],
+  });
+  const state = STATES[domain.status];
+  return (
+    <Card
+      title={
+        <span className="flex flex-wrap items-center gap-2">
+          <Globe aria-hidden className="size-4 text-soft" />
+          {domain.domain}
+          <Badge look={state?.look ?? "plain"}>{state?.word ?? domain.status}</Badge>
+        </span>
+      }
+      actions={
+        <>
+          <Button icon={<RefreshCw />} busy={verify.isPending} onClick={() => verify.mutate()}>
+            Look now
+          </Button>
+          <Button look="danger" onClick={() => setAsked(true)}>
+            Remove
+          </Button>
+        </>
+      }
+    >
+      <div className="grid gap-4">
+        {domain.error && <Notice look="warn">{domain.error}</Notice>}
+        <Fault error={verify.error} />
+        <ul className="divide-y divide-line">
+          {domain.dns_records.map((record) => (
+            <RecordRow key={`${record.type} ${record.name} ${record.purpose}`} record={record} />
+          ))}
+        </ul>
+        <p className="text-sm text-soft" role="status">
+          {domain.last_checked_at === null ? (
+            "Not looked for yet."
+          ) : (
+            <>
+              Last looked for <Time at={domain.last_checked_at} />.
+            </>
+          )}
+        </p>
+      </div>
+      {asked && (
+        <Confirm
+          title={`Remove ${domain.domain}?`}
+          act="Remove the domain"
+          busy={erase.isPending}
+          error={erase.error}
+          onConfirm={() => erase.mutate()}
+          onClose={() => setAsked(false)}
+        >
+          <p>Its inboxes move to the server’s own domain and keep the part before the @.</p>
+          <p>Mail to the old addresses will be refused.</p>
+        </Confirm>
+      )}
+    </Card>
+  );
+}
+
+type DnsRecord = CustomDomain["dns_records"][number];
+
+const PURPOSES: Record<string, string> = {
+  ownership: "Shows that the domain is yours",
+  inbound_mx: "Brings its mail here",
+  spf: "Says that this server may send for it",
+  dkim: "Signs what is sent",
+  dmarc: "Says what others do with forgeries",
+};
+const RECORD_STATES: Record<string, { look: BadgeLook; word: string }> = {
+  verified: { look: "good", word: "Seen" },
+  missing: { look: "warn", word: "Missing" },
+  mismatch: { look: "bad", word: "Different" },
+  pending: { look: "plain", word: "Not looked for" },
+};
+
+function RecordRow({ record }: { record: DnsRecord }) {
+  const state = RECORD_STATES[record.status];
+  return (
+    <li className="grid gap-2 py-3">
+      <div className="flex flex-wrap items-center gap-2">
+        <span className="font-medium">{PURPOSES[record.purpose] ?? record.purpose}</span>
+        <Badge look={state?.look ?? "plain"}>{state?.word ?? record.status}</Badge>
+        {!record.required && <Badge>Optional</Badge>}
+      </div>
+      <dl className="grid grid-cols-[auto_minmax(0,1fr)] items-center gap-x-4 gap-y-1 text-sm">
+        <dt className="text-soft">Type</dt>
+        <dd>
+          {record.type}
+          {record.priority !== null && `, priority ${record.priority}`}
+        </dd>
+        <Line term="Name" text={record.name} />
+        <Line term="Value" text={record.value} />
+      </dl>
+      {record.status !== "verified" && <p className="text-sm text-soft wrap-anywhere">{record.reason}</p>}
+    </li>
+  );
+}
+
+function Line({ term, text }: { term: string; text: string }) {
+  return (
+    <>
+      <dt className="text-soft">{term}</dt>
+      <dd className="flex min-w-0 items-center gap-1">
+        <code className="min-w-0 font-mono wrap-anywhere">{text}</code>
+        <CopyButton text={text} label={`Copy the ${term.toLowerCase()}`} />
+      </dd>
+    </>
+  );
+}

@@ -1,0 +1,70 @@
+import { type FormEvent, useState } from "react";
+import { ApiError } from "../../api/client.ts";
+import type { Inbox } from "../../api/shapes.ts";
+import { Button } from "../../ui/button.tsx";
+import { Field, TextArea, Toggle } from "../../ui/field.tsx";
+import { Fault } from "../../ui/notice.tsx";
+import { Card } from "../../ui/page.tsx";
+import { useInboxChange } from "./use-inbox-change.ts";
+
+export function InboxRules({ inbox }: { inbox: Inbox }) {
+  const change = useInboxChange(inbox);
+  const policy = useInboxChange(inbox);
+  const [senders, setSenders] = useState(inbox.allowlist_senders.join("\n"));
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    change.mutate({ allowlist_senders: senders.split(/[\s,;]+/).filter(Boolean) });
+  };
+  return (
+    <div className="grid gap-4">
+      <Card title="Senders">
+        <form onSubmit={submit} className="grid max-w-xl gap-4">
+          <Field
+            label="People who may write and instruct"
+            hint="One a line: ada@example.com, @example.com for a whole domain, @*.example.com with its subdomains. You yourself always may."
+            fault={faultOf(change.error)}
+          >
+            <TextArea rows={6} value={senders} onChange={(event) => setSenders(event.target.value)} />
+          </Field>
+          <p className="text-sm text-soft">
+            {senders.trim() === ""
+              ? "The list is empty: anybody may write, but what strangers write is only content. It never commands your tools."
+              : "Mail from anybody else is refused, and the sender’s server tells them."}
+          </p>
+          <Fault error={change.error} />
+          <div>
+            <Button look="main" type="submit" busy={change.isPending}>
+              Save
+            </Button>
+          </div>
+        </form>
+      </Card>
+      <Card title="Mail that is usually left alone">
+        <div className="grid gap-4">
+          <Toggle
+            label="Answer strangers whose address cannot be verified"
+            hint="Off is safer: a forged address would make your server write to somebody who never asked."
+            checked={inbox.inbound_policy.reply_to_unauthenticated}
+            onChange={(on) =>
+              policy.mutate({ inbound_policy: { ...inbox.inbound_policy, reply_to_unauthenticated: on } })
+            }
+          />
+          <Toggle
+            label="Work on newsletters and list mail"
+            hint="They are read, for a digest say, and never answered."
+            checked={inbox.inbound_policy.process_bulk}
+            onChange={(on) =>
+              policy.mutate({ inbound_policy: { ...inbox.inbound_policy, process_bulk: on } })
+            }
+          />
+          <Fault error={policy.error} />
+        </div>
+      </Card>
+    </div>
+  );
+}
+
+function faultOf(error: unknown): string | undefined {
+  if (!(error instanceof ApiError)) return undefined;
+  return error.problem.errors?.find(({ path }) => path.startsWith("body.allowlist_senders"))?.message;
+}

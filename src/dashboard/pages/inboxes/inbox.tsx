@@ -1,0 +1,150 @@
+import { useQuery } from "@tanstack/react-query";
+import { useNavigate, useParams } from "@tanstack/react-router";
+import { Download, QrCode, RefreshCw, Trash2 } from "lucide-react";
+import { useState } from "react";
+import { useChange } from "../../api/changes.ts";
+import { post, remove } from "../../api/client.ts";
+import { inboxList } from "../../api/lists.ts";
+import type { Inbox as InboxRow } from "../../api/shapes.ts";
+import { BUTTON, Button } from "../../ui/button.tsx";
+import { Copyable } from "../../ui/copy.tsx";
+import { Confirm, Dialog } from "../../ui/dialog.tsx";
+import { Fault } from "../../ui/notice.tsx";
+import { Card, Page } from "../../ui/page.tsx";
+import { QrPicture } from "../../ui/qr.tsx";
+import { Loading } from "../../ui/spinner.tsx";
+import { Tabs } from "../../ui/tabs.tsx";
+import { useToast } from "../../ui/toast.tsx";
+import { NotFound } from "../../shell/not-found.tsx";
+import { StateOf } from "./inboxes.tsx";
+import { InboxRules } from "./inbox-rules.tsx";
+import { InboxSettings } from "./inbox-settings.tsx";
+import { InboxTools } from "./inbox-tools.tsx";
+import { InboxTry } from "./inbox-try.tsx";
+
+const TABS = [
+  { id: "try", title: "Try it" },
+  { id: "settings", title: "Settings" },
+  { id: "senders", title: "Who may write" },
+  { id: "tools", title: "Tools" },
+] as const;
+type Tab = (typeof TABS)[number]["id"];
+
+export function Inbox() {
+  const { inbox_id } = useParams({ strict: false });
+  const { data: inboxes, error, refetch } = useQuery(inboxList);
+  const inbox = inboxes?.find(({ id }) => id === inbox_id);
+  if (error) return <Fault error={error} retry={() => void refetch()} />;
+  if (!inboxes) return <Loading what="the inbox" />;
+  return inbox ? <InboxPage inbox={inbox} /> : <NotFound />;
+}
+
+function InboxPage({ inbox }: { inbox: InboxRow }) {
+  const [tab, setTab] = useState<Tab>("try");
+  return (
+    <Page title={inbox.label || inbox.local_part} actions={<Actions inbox={inbox} />}>
+      <Card>
+        <div className="flex flex-wrap items-center gap-3">
+          <Copyable text={inbox.address} label="Copy the address" />
+          <StateOf inbox={inbox} />
+          <Shares inbox={inbox} />
+        </div>
+      </Card>
+      <Tabs<Tab> label="About this inbox" tabs={[...TABS]} chosen={tab} onChoose={setTab}>
+        {tab === "try" && <InboxTry inbox={inbox} />}
+        {tab === "settings" && <InboxSettings inbox={inbox} />}
+        {tab === "senders" && <InboxRules inbox={inbox} />}
+        {tab === "tools" && <InboxTools inbox={inbox} />}
+      </Tabs>
+    </Page>
+  );
+}
+
+/** Ways to take the address along: into the contacts of a phone, or to another screen. */
+function Shares({ inbox }: { inbox: InboxRow }) {
+  const [shown, setShown] = useState(false);
+  const say = useToast();
+  const mail = useChange<void, { to: string }>({
+    run: () => post<{ to: string }>(`/inboxes/${inbox.id}/email-vcard`),
+    touches: [],
+    done: ({ to }) => say(`The contact card is on its way to ${to}.`),
+  });
+  return (
+    <span className="flex flex-wrap gap-1">
+      <Button look="quiet" icon={<QrCode />} onClick={() => setShown(true)}>
+        QR code
+      </Button>
+      <a href={`/inboxes/${inbox.id}/vcard`} download className={`${BUTTON} text-soft hover:bg-hover`}>
+        <Download aria-hidden /> Contact card
+      </a>
+      <Button look="quiet" busy={mail.isPending} onClick={() => mail.mutate()}>
+        Mail me the card
+      </Button>
+      <Fault error={mail.error} />
+      {shown && (
+        <Dialog title="Scan to write to this inbox" onClose={() => setShown(false)}>
+          <QrPicture text={`mailto:${inbox.address}`} label={`QR code of ${inbox.address}`} />
+        </Dialog>
+      )}
+    </span>
+  );
+}
+
+function Actions({ inbox }: { inbox: InboxRow }) {
+  const [asked, setAsked] = useState<"rotate" | "delete">();
+  const navigate = useNavigate();
+  const say = useToast();
+  const close = (): void => setAsked(undefined);
+  const rotate = useChange<void, InboxRow>({
+    run: () => post<InboxRow>(`/inboxes/${inbox.id}/rotate`),
+    touches: [inboxList.queryKey],
+    done: ({ address }) => {
+      close();
+      say(`The new address is ${address}.`);
+    },
+  });
+  const erase = useChange({
+    run: () => remove(`/inboxes/${inbox.id}`),
+    touches: [inboxList.queryKey],
+    done: () => {
+      say("The inbox is deleted.");
+      void navigate({ to: "/inboxes" });
+    },
+  });
+  return (
+    <>
+      <Button icon={<RefreshCw />} onClick={() => setAsked("rotate")}>
+        New address
+      </Button>
+      <Button look="danger" icon={<Trash2 />} onClick={() => setAsked("delete")}>
+        Delete
+      </Button>
+      {asked === "rotate" && (
+        <Confirm
+          title="Give it a new address?"
+          act="Give it a new address"
+          busy={rotate.isPending}
+          error={rotate.error}
+          onConfirm={() => rotate.mutate()}
+          onClose={close}
+        >
+          <p>Mail to {inbox.address} will be refused from then on, and no one gets that address again.</p>
+          <p>Everything else about the inbox stays as it is.</p>
+        </Confirm>
+      )}
+      {asked === "delete" && (
+        <Confirm
+          title="Delete this inbox?"
+          act="Delete the inbox"
+          busy={erase.isPending}
+          error={erase.error}
+          onConfirm={() => erase.mutate()}
+          onClose={close}
+        >
+          <p>Mail to {inbox.address} will be refused from then on.</p>
+          <p>Its messages stay readable in the activity.</p>
+        </Confirm>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,87 @@
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { get } from "../../api/client.ts";
+import { queryOf } from "../../api/messages.ts";
+import type { OutgoingMail, OutgoingMailDetail, Page } from "../../api/shapes.ts";
+import { Badge, type BadgeLook } from "../../ui/badge.tsx";
+import { Dialog } from "../../ui/dialog.tsx";
+import { More } from "../../ui/more.tsx";
+import { Fault } from "../../ui/notice.tsx";
+import { Empty } from "../../ui/page.tsx";
+import { Loading } from "../../ui/spinner.tsx";
+import { Time } from "../../ui/time.tsx";
+
+const LOOKS: Record<string, BadgeLook> = {
+  sent: "good",
+  queued: "accent",
+  deferred: "warn",
+  bounced: "bad",
+  suppressed: "warn",
+};
+
+/** What has left the server or, where outgoing mail is captured, stays in it. */
+export function CaptureBox() {
+  const [chosen, setChosen] = useState<string>();
+  const { data, error, isPending, refetch, hasNextPage, fetchNextPage, isFetchingNextPage } =
+    useInfiniteQuery({
+      queryKey: ["admin", "mail"],
+      queryFn: ({ pageParam, signal }) =>
+        get<Page<OutgoingMail>>(`/admin/mail?${queryOf({ cursor: pageParam })}`, signal),
+      initialPageParam: undefined as string | undefined,
+      getNextPageParam: (page) => page.next_cursor ?? undefined,
+    });
+  const mails = data?.pages.flatMap(({ items }) => items) ?? [];
+  return (
+    <div className="grid gap-3">
+      <Fault error={error} retry={() => void refetch()} />
+      {isPending && <Loading what="the mails" />}
+      {data && mails.length === 0 && <Empty title="No mail has been sent yet" />}
+      {mails.length > 0 && (
+        <ul className="divide-y divide-line overflow-hidden rounded-xl border border-line bg-card">
+          {mails.map((mail) => (
+            <li key={mail.id}>
+              <button
+                type="button"
+                onClick={() => setChosen(mail.id)}
+                className="flex w-full flex-wrap items-center gap-x-4 gap-y-1 px-4 py-3 text-left hover:bg-hover"
+              >
+                <Badge look={LOOKS[mail.status] ?? "plain"}>{mail.status}</Badge>
+                <span className="min-w-0 flex-1 truncate">
+                  {mail.kind === "reply" ? "Answer" : "Notice"} to {mail.to}
+                </span>
+                <span className="text-sm text-soft">
+                  <Time at={mail.created} />
+                </span>
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+      <More hasMore={hasNextPage} busy={isFetchingNextPage} onMore={() => void fetchNextPage()} />
+      {chosen && <Detail id={chosen} onClose={() => setChosen(undefined)} />}
+    </div>
+  );
+}
+
+function Detail({ id, onClose }: { id: string; onClose: () => void }) {
+  const { data: mail, error } = useQuery({
+    queryKey: ["admin", "mail", id],
+    queryFn: ({ signal }) => get<OutgoingMailDetail>(`/admin/mail/${id}`, signal),
+  });
+  return (
+    <Dialog title={mail ? `To ${mail.to}` : "Mail"} onClose={onClose}>
+      <div className="grid gap-3">
+        <Fault error={error} />
+        {mail?.response && <p className="text-sm text-soft wrap-anywhere">{mail.response}</p>}
+        {mail?.raw && (
+          <pre className="max-h-[60dvh] overflow-auto rounded-md bg-back p-3 font-mono text-xs whitespace-pre-wrap wrap-anywhere">
+            {mail.raw}
+          </pre>
+        )}
+        {mail && !mail.raw && (
+          <p className="text-soft">Its words are not shown: they belong to the account that it is from.</p>
+        )}
+      </div>
+    </Dialog>
+  );
+}

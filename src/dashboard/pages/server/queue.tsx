@@ -1,0 +1,100 @@
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { useChange } from "../../api/changes.ts";
+import { get, post } from "../../api/client.ts";
+import { queryOf } from "../../api/messages.ts";
+import type { Job, Page } from "../../api/shapes.ts";
+import { Badge, type BadgeLook } from "../../ui/badge.tsx";
+import { Button } from "../../ui/button.tsx";
+import { Select } from "../../ui/field.tsx";
+import { More } from "../../ui/more.tsx";
+import { Fault } from "../../ui/notice.tsx";
+import { Empty } from "../../ui/page.tsx";
+import { Loading } from "../../ui/spinner.tsx";
+import { Time } from "../../ui/time.tsx";
+
+const KEY = ["admin", "queue"];
+const REFRESH_MS = 5_000;
+const STATES: Record<string, { look: BadgeLook; word: string }> = {
+  due: { look: "accent", word: "Next" },
+  waiting: { look: "plain", word: "Waits" },
+  held: { look: "warn", word: "Held" },
+  running: { look: "good", word: "Running" },
+  dead: { look: "bad", word: "Given up" },
+};
+
+export function Queue() {
+  const [state, setState] = useState("");
+  const { data, error, isPending, refetch, hasNextPage, fetchNextPage, isFetchingNextPage } =
+    useInfiniteQuery({
+      queryKey: [...KEY, state],
+      queryFn: ({ pageParam, signal }) =>
+        get<Page<Job>>(`/admin/queue?${queryOf({ cursor: pageParam, state })}`, signal),
+      initialPageParam: undefined as string | undefined,
+      getNextPageParam: (page) => page.next_cursor ?? undefined,
+      refetchInterval: REFRESH_MS,
+    });
+  const jobs = data?.pages.flatMap(({ items }) => items) ?? [];
+  return (
+    <div className="grid gap-3">
+      <div>
+        <Select
+          aria-label="State"
+          className="w-auto!"
+          value={state}
+          onChange={(event) => setState(event.target.value)}
+        >
+          <option value="">All work</option>
+          {Object.entries(STATES).map(([id, { word }]) => (
+            <option key={id} value={id}>
+              {word}
+            </option>
+          ))}
+        </Select>
+      </div>
+      <Fault error={error} retry={() => void refetch()} />
+      {isPending && <Loading what="the queue" />}
+      {data && jobs.length === 0 && <Empty title="Nothing waits">All work is done.</Empty>}
+      {jobs.length > 0 && (
+        <ul className="divide-y divide-line rounded-xl border border-line bg-card">
+          {jobs.map((job) => (
+            <Row key={job.id} job={job} />
+          ))}
+        </ul>
+      )}
+      <More hasMore={hasNextPage} busy={isFetchingNextPage} onMore={() => void fetchNextPage()} />
+    </div>
+  );
+}
+
+function Row({ job }: { job: Job }) {
+  const retry = useChange({ run: () => post(`/admin/queue/${job.id}/retry`), touches: [KEY] });
+  const drop = useChange({ run: () => post(`/admin/queue/${job.id}/drop`, {}), touches: [KEY] });
+  const state = STATES[job.state];
+  return (
+    <li className="grid gap-2 px-4 py-3">
+      <div className="flex flex-wrap items-center gap-x-4 gap-y-1">
+        <Badge look={state?.look ?? "plain"}>{state?.word ?? job.state}</Badge>
+        <span className="min-w-0 flex-1 wrap-anywhere">{job.about}</span>
+        <span className="text-sm text-soft">
+          <Time at={job.created} />
+        </span>
+        {job.state !== "running" && (
+          <span className="flex gap-1">
+            <Button busy={retry.isPending} onClick={() => retry.mutate()}>
+              Now
+            </Button>
+            <Button look="danger" busy={drop.isPending} onClick={() => drop.mutate()}>
+              Drop
+            </Button>
+          </span>
+        )}
+      </div>
+      <p className="text-sm text-soft wrap-anywhere">
+        {job.why}
+        {job.last_error && `: ${job.last_error}`}
+      </p>
+      <Fault error={retry.error ?? drop.error} />
+    </li>
+  );
+}

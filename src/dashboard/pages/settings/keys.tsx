@@ -1,0 +1,132 @@
+import { queryOptions, useQuery } from "@tanstack/react-query";
+import { Plus, Trash2 } from "lucide-react";
+import { type FormEvent, useState } from "react";
+import { useChange } from "../../api/changes.ts";
+import { get, post, remove } from "../../api/client.ts";
+import type { ApiKey, NewApiKey } from "../../api/shapes.ts";
+import { useMe } from "../../api/session.ts";
+import { Button, IconButton } from "../../ui/button.tsx";
+import { Copyable } from "../../ui/copy.tsx";
+import { Confirm, Dialog } from "../../ui/dialog.tsx";
+import { Field, Input } from "../../ui/field.tsx";
+import { Fault, Notice } from "../../ui/notice.tsx";
+import { Card } from "../../ui/page.tsx";
+import { Loading } from "../../ui/spinner.tsx";
+import { Time } from "../../ui/time.tsx";
+
+const keyList = queryOptions({
+  queryKey: ["api-keys"],
+  queryFn: ({ signal }) => get<ApiKey[]>("/auth/api-keys", signal),
+});
+
+export function Keys() {
+  const { data: keys, error, isPending } = useQuery(keyList);
+  const [making, setMaking] = useState(false);
+  const [ending, setEnding] = useState<ApiKey>();
+  return (
+    <Card
+      title="API keys"
+      actions={
+        <Button icon={<Plus />} onClick={() => setMaking(true)}>
+          New key
+        </Button>
+      }
+    >
+      <Fault error={error} />
+      {isPending && <Loading what="your keys" />}
+      {keys?.length === 0 && (
+        <p className="text-soft">No key yet. A script needs one; the dashboard does not.</p>
+      )}
+      <ul className="divide-y divide-line">
+        {keys?.map((key) => (
+          <li key={key.id} className="flex flex-wrap items-center gap-x-4 gap-y-1 py-2">
+            <span className="min-w-0 flex-1 truncate font-medium">{key.name ?? "Unnamed"}</span>
+            <code className="font-mono text-sm text-soft">
+              {key.prefix}…{key.last4}
+            </code>
+            <span className="text-sm text-soft">
+              {key.last_used_at === null ? (
+                "never used"
+              ) : (
+                <>
+                  used <Time at={key.last_used_at} />
+                </>
+              )}
+            </span>
+            <IconButton label={`Revoke ${key.name ?? key.prefix}`} onClick={() => setEnding(key)}>
+              <Trash2 />
+            </IconButton>
+          </li>
+        ))}
+      </ul>
+      {making && <NewKey onClose={() => setMaking(false)} />}
+      {ending && <Revoke apiKey={ending} onClose={() => setEnding(undefined)} />}
+    </Card>
+  );
+}
+
+function NewKey({ onClose }: { onClose: () => void }) {
+  const [name, setName] = useState("");
+  const { plan } = useMe();
+  const make = useChange<void, NewApiKey>({
+    run: () => post<NewApiKey>("/auth/api-key", name ? { name } : {}),
+    touches: [keyList.queryKey],
+  });
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    make.mutate();
+  };
+  return (
+    <Dialog title="New API key" onClose={onClose}>
+      {make.data ? (
+        <div className="grid gap-4">
+          <Notice look="warn">Copy it now: it is shown this once.</Notice>
+          <Copyable text={make.data.key} label="Copy the key" />
+          <div className="flex justify-end">
+            <Button look="main" onClick={onClose}>
+              I have it
+            </Button>
+          </div>
+        </div>
+      ) : (
+        <form onSubmit={submit} className="grid gap-4">
+          <Field label="Name" hint="What will use it, such as “laptop”.">
+            <Input autoFocus value={name} maxLength={100} onChange={(event) => setName(event.target.value)} />
+          </Field>
+          {plan === "free" && (
+            <Notice look="warn">Your plan has one key: the one you have stops working.</Notice>
+          )}
+          <Fault error={make.error} />
+          <div className="flex justify-end gap-2">
+            <Button onClick={onClose}>Cancel</Button>
+            <Button look="main" type="submit" busy={make.isPending}>
+              Make the key
+            </Button>
+          </div>
+        </form>
+      )}
+    </Dialog>
+  );
+}
+
+function Revoke({ apiKey, onClose }: { apiKey: ApiKey; onClose: () => void }) {
+  const revoke = useChange({
+    run: () => remove(`/auth/api-keys/${apiKey.id}`),
+    touches: [keyList.queryKey],
+    done: onClose,
+  });
+  return (
+    <Confirm
+      title="Revoke this key?"
+      act="Revoke the key"
+      busy={revoke.isPending}
+      error={revoke.error}
+      onConfirm={() => revoke.mutate()}
+      onClose={onClose}
+    >
+      <p>
+        Programs that use {apiKey.prefix}…{apiKey.last4} are refused from then on.
+      </p>
+    </Confirm>
+  );
+}

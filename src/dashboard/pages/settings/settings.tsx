@@ -1,0 +1,22 @@
+import { Page } from "../../ui/page.tsx";
+import { AccountEnd } from "./account-end.tsx";
+import { Keys } from "./keys.tsx";
+import { Look } from "./look.tsx";
+import { Password } from "./password.tsx";
+import { Profile } from "./profile.tsx";
+import { SecurityLog } from "./security-log.tsx";
+import { Sessions } from "./sessions.tsx";
+
+export function Settings() {
+  return (
+    <Page title="Settings" intro="Your account, and the keys that programs use in your name.">
+      <Profile />
+      <Look />
+      <Password />
+      <Keys />
+      <Sessions />
+      <SecurityLog />
+      <AccountEnd />
+    </Page>
+  );
+}

@@ -1,0 +1,173 @@
+import type { QueryClient } from "@tanstack/react-query";
+import {
+  createRootRouteWithContext,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  Outlet,
+  redirect,
+} from "@tanstack/react-router";
+import { session } from "./api/session.ts";
+import { NotFound } from "./shell/not-found.tsx";
+import { PageFault } from "./shell/page-fault.tsx";
+import { Shell } from "./shell/shell.tsx";
+import { Loading } from "./ui/spinner.tsx";
+
+interface Context {
+  queries: QueryClient;
+}
+
+const root = createRootRouteWithContext<Context>()({ component: Outlet });
+
+const signIn = createRoute({
+  getParentRoute: () => root,
+  path: "/sign-in",
+  validateSearch: ({ to }: { to?: unknown }): { to?: string } => (isOwnPath(to) ? { to } : {}),
+  beforeLoad: async ({ context, search }) => {
+    if (await context.queries.ensureQueryData(session)) throw redirect({ href: search.to ?? "/app" });
+  },
+  component: lazyRouteComponent(() => import("./pages/sign-in/sign-in.tsx"), "SignIn"),
+});
+
+const setup = createRoute({
+  getParentRoute: () => root,
+  path: "/setup",
+  validateSearch: ({ token }: { token?: unknown }): { token?: string } =>
+    typeof token === "string" ? { token } : {},
+  component: lazyRouteComponent(() => import("./pages/setup/setup.tsx"), "Setup"),
+});
+
+/** Everything below needs somebody who is signed in. */
+const signedIn = createRoute({
+  getParentRoute: () => root,
+  id: "signed-in",
+  beforeLoad: async ({ context, location }) => {
+    if (await context.queries.ensureQueryData(session)) return;
+    throw redirect({ to: "/sign-in", search: { to: `/app${location.href}` } });
+  },
+  component: Shell,
+});
+
+/** The pages, each loaded when it is first opened. */
+const pages = [
+  createRoute({
+    getParentRoute: () => signedIn,
+    path: "/welcome",
+    component: lazyRouteComponent(() => import("./pages/setup/welcome.tsx"), "Welcome"),
+  }),
+  createRoute({
+    getParentRoute: () => signedIn,
+    path: "/",
+    component: lazyRouteComponent(() => import("./pages/activity/activity.tsx"), "Activity"),
+  }),
+  createRoute({
+    getParentRoute: () => signedIn,
+    path: "/messages/$message_id",
+    component: lazyRouteComponent(() => import("./pages/activity/message.tsx"), "Message"),
+  }),
+  createRoute({
+    getParentRoute: () => signedIn,
+    path: "/conversations",
+    component: lazyRouteComponent(() => import("./pages/conversations/conversations.tsx"), "Conversations"),
+  }),
+  createRoute({
+    getParentRoute: () => signedIn,
+    path: "/conversations/$conversation_id",
+    component: lazyRouteComponent(() => import("./pages/conversations/conversation.tsx"), "Conversation"),
+  }),
+  createRoute({
+    getParentRoute: () => signedIn,
+    path: "/inboxes",
+    component: lazyRouteComponent(() => import("./pages/inboxes/inboxes.tsx"), "Inboxes"),
+  }),
+  createRoute({
+    getParentRoute: () => signedIn,
+    path: "/inboxes/$inbox_id",
+    component: lazyRouteComponent(() => import("./pages/inboxes/inbox.tsx"), "Inbox"),
+  }),
+  createRoute({
+    getParentRoute: () => signedIn,
+    path: "/contexts",
+    component: lazyRouteComponent(() => import("./pages/contexts/contexts.tsx"), "Contexts"),
+  }),
+  createRoute({
+    getParentRoute: () => signedIn,
+    path: "/contexts/$context_id",
+    component: lazyRouteComponent(() => import("./pages/contexts/context.tsx"), "Context"),
+  }),
+  createRoute({
+    getParentRoute: () => signedIn,
+    path: "/connections",
+    component: lazyRouteComponent(() => import("./pages/connections/connections.tsx"), "Connections"),
+  }),
+  createRoute({
+    getParentRoute: () => signedIn,
+    path: "/connections/$connection_id",
+    component: lazyRouteComponent(() => import("./pages/connections/connection.tsx"), "Connection"),
+  }),
+  createRoute({
+    getParentRoute: () => signedIn,
+    path: "/recipes",
+    component: lazyRouteComponent(() => import("./pages/recipes/recipes.tsx"), "Recipes"),
+  }),
+  createRoute({
+    getParentRoute: () => signedIn,
+    path: "/domains",
+    component: lazyRouteComponent(() => import("./pages/domains/domains.tsx"), "Domains"),
+  }),
+  createRoute({
+    getParentRoute: () => signedIn,
+    path: "/webhooks",
+    component: lazyRouteComponent(() => import("./pages/webhooks/webhooks.tsx"), "Webhooks"),
+  }),
+  createRoute({
+    getParentRoute: () => signedIn,
+    path: "/webhooks/$endpoint_id",
+    component: lazyRouteComponent(() => import("./pages/webhooks/endpoint.tsx"), "Endpoint"),
+  }),
+  createRoute({
+    getParentRoute: () => signedIn,
+    path: "/playground",
+    component: lazyRouteComponent(() => import("./pages/playground/playground.tsx"), "Playground"),
+  }),
+  createRoute({
+    getParentRoute: () => signedIn,
+    path: "/usage",
+    component: lazyRouteComponent(() => import("./pages/usage/usage.tsx"), "Usage"),
+  }),
+  createRoute({
+    getParentRoute: () => signedIn,
+    path: "/settings",
+    component: lazyRouteComponent(() => import("./pages/settings/settings.tsx"), "Settings"),
+  }),
+  createRoute({
+    getParentRoute: () => signedIn,
+    path: "/billing",
+    component: lazyRouteComponent(() => import("./pages/billing/billing.tsx"), "Billing"),
+  }),
+  createRoute({
+    getParentRoute: () => signedIn,
+    path: "/server",
+    component: lazyRouteComponent(() => import("./pages/server/server.tsx"), "Server"),
+  }),
+] as const;
+
+const tree = root.addChildren([signIn, setup, signedIn.addChildren(pages)]);
+
+export function createDashboardRouter(queries: QueryClient) {
+  return createRouter({
+    routeTree: tree,
+    basepath: "/app",
+    context: { queries },
+    defaultPreload: "intent",
+    defaultPendingComponent: () => <Loading what="the page" />,
+    defaultErrorComponent: PageFault,
+    defaultNotFoundComponent: NotFound,
+    scrollRestoration: true,
+  });
+}
+
+/** Where a sign-in leads to: a page of ours, and never another site. */
+function isOwnPath(to: unknown): to is string {
+  return typeof to === "string" && /^\/app(\/(?!\/)|$|\?)/.test(to) && !to.includes("\\");
+}

@@ -1,0 +1,104 @@
+import { Link, Outlet } from "@tanstack/react-router";
+import { Menu as MenuIcon, X } from "lucide-react";
+import { useState } from "react";
+import { useLiveMessages } from "../api/live.ts";
+import { useMe, useSignOut } from "../api/session.ts";
+import { Button, IconButton } from "../ui/button.tsx";
+import { classes } from "../ui/class-names.ts";
+import { NAVIGATION } from "./navigation.ts";
+
+/** The frame of every page for somebody who is signed in: navigation at the side, or behind a button on a phone. */
+export function Shell() {
+  const [open, setOpen] = useState(false);
+  useLiveMessages();
+  return (
+    <div className="md:grid md:min-h-dvh md:grid-cols-[14rem_minmax(0,1fr)]">
+      <a
+        href="#content"
+        className="sr-only focus:not-sr-only focus:absolute focus:z-40 focus:bg-card focus:p-3"
+      >
+        Skip to the content
+      </a>
+      <div className="sticky top-0 z-10 flex items-center justify-between border-b border-line bg-card px-4 py-2 md:hidden">
+        <Brand />
+        <IconButton
+          label={open ? "Close the navigation" : "Open the navigation"}
+          aria-expanded={open}
+          aria-controls="navigation"
+          onClick={() => setOpen(!open)}
+        >
+          {open ? <X /> : <MenuIcon />}
+        </IconButton>
+      </div>
+      <aside
+        id="navigation"
+        className={classes(
+          "border-line bg-card max-md:border-b md:sticky md:top-0 md:flex md:h-dvh md:flex-col md:overflow-y-auto md:border-r",
+          !open && "max-md:hidden",
+        )}
+      >
+        <div className="px-4 py-4 max-md:hidden">
+          <Brand />
+        </div>
+        <Navigation onGo={() => setOpen(false)} />
+        <Account />
+      </aside>
+      <main id="content" tabIndex={-1} className="min-w-0 outline-none">
+        <Outlet />
+      </main>
+    </div>
+  );
+}
+
+function Brand() {
+  return (
+    <Link to="/" className="flex items-center gap-2 font-semibold">
+      <img src="/app/icon.svg" alt="" className="size-6" />
+      Mailwright
+    </Link>
+  );
+}
+
+function Navigation({ onGo }: { onGo: () => void }) {
+  const { is_admin } = useMe();
+  return (
+    <nav aria-label="Pages" className="grid gap-4 px-2 py-2 md:flex-1 md:content-start">
+      {NAVIGATION.map(({ title, pages }) => (
+        <div key={title} className="grid gap-0.5">
+          <p className="px-2 pb-1 text-xs font-medium text-soft">{title}</p>
+          {pages
+            .filter(({ admin }) => is_admin || !admin)
+            .map(({ to, label, icon: Icon }) => (
+              <Link
+                key={to}
+                to={to}
+                onClick={onGo}
+                activeOptions={{ exact: to === "/" }}
+                activeProps={{ className: "bg-accent-soft text-accent font-medium" }}
+                inactiveProps={{ className: "text-text hover:bg-hover" }}
+                className="flex items-center gap-2.5 rounded-md px-2 py-1.5 text-sm max-md:py-2.5"
+              >
+                <Icon aria-hidden className="size-4 shrink-0" />
+                {label}
+              </Link>
+            ))}
+        </div>
+      ))}
+    </nav>
+  );
+}
+
+function Account() {
+  const me = useMe();
+  const signOut = useSignOut();
+  return (
+    <div className="grid gap-1 border-t border-line p-3 text-sm">
+      <p className="truncate px-1 text-soft" title={me.email}>
+        {me.email}
+      </p>
+      <Button look="quiet" className="justify-start px-1" onClick={() => void signOut()}>
+        Sign out
+      </Button>
+    </div>
+  );
+}

@@ -1,0 +1,52 @@
+import type { ButtonHTMLAttributes, ReactNode } from "react";
+import { classes } from "./class-names.ts";
+import { Spinner } from "./spinner.tsx";
+
+const LOOKS = {
+  main: "bg-accent text-accent-text hover:opacity-90",
+  plain: "border border-line bg-card hover:bg-hover",
+  quiet: "hover:bg-hover text-soft hover:text-text",
+  danger: "border border-bad/40 text-bad hover:bg-bad-soft",
+};
+
+type ButtonProps = ButtonHTMLAttributes<HTMLButtonElement> & {
+  look?: keyof typeof LOOKS;
+  /** Under way: it can't be pressed again, and says so. */
+  busy?: boolean;
+  icon?: ReactNode;
+};
+
+export function Button({ look = "plain", busy = false, icon, children, className, ...rest }: ButtonProps) {
+  return (
+    <button
+      type="button"
+      {...rest}
+      aria-busy={busy || undefined}
+      disabled={busy || rest.disabled}
+      className={classes(BUTTON, LOOKS[look], className)}
+    >
+      {busy ? <Spinner /> : icon}
+      {children}
+    </button>
+  );
+}
+
+/** Also for links that look like buttons. */
+export const BUTTON =
+  "inline-flex min-h-9 items-center justify-center gap-2 rounded-md px-3 py-1.5 text-sm font-medium " +
+  "whitespace-nowrap transition-colors disabled:cursor-not-allowed disabled:opacity-55 [&_svg]:size-4 [&_svg]:shrink-0";
+
+/** A button that is only a picture; `label` is what a screen reader says and a mouse sees. */
+export function IconButton({ label, children, ...rest }: ButtonProps & { label: string }) {
+  return (
+    <Button
+      look="quiet"
+      aria-label={label}
+      title={label}
+      {...rest}
+      className={classes("px-2", rest.className)}
+    >
+      {children}
+    </Button>
+  );
+}

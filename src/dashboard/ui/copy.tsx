@@ -1,0 +1,44 @@
+import { Check, Copy as CopyIcon } from "lucide-react";
+import { useEffect, useState } from "react";
+import { IconButton } from "./button.tsx";
+
+const SHOWN_MS = 1_500;
+
+/** Puts a text on the clipboard and says that it did. */
+export function CopyButton({ text, label = "Copy" }: { text: string; label?: string }) {
+  const [copied, setCopied] = useState(false);
+  useEffect(() => {
+    if (!copied) return;
+    const timer = setTimeout(() => setCopied(false), SHOWN_MS);
+    return () => clearTimeout(timer);
+  }, [copied]);
+  return (
+    <IconButton label={copied ? "Copied" : label} onClick={() => void copy(text).then(() => setCopied(true))}>
+      {copied ? <Check className="text-good" /> : <CopyIcon />}
+    </IconButton>
+  );
+}
+
+/** Over plain HTTP, as in a home network, browsers keep the clipboard from pages but for this old way. */
+async function copy(text: string): Promise<void> {
+  if (window.isSecureContext) return navigator.clipboard.writeText(text);
+  const area = document.createElement("textarea");
+  area.value = text;
+  area.className = "fixed opacity-0";
+  (document.querySelector("dialog[open]") ?? document.body).append(area);
+  area.select();
+  document.execCommand("copy");
+  area.remove();
+}
+
+/** A value to be read and taken along, such as an address or a key. */
+export function Copyable({ text, label }: { text: string; label?: string }) {
+  return (
+    <span className="inline-flex max-w-full items-center gap-1 rounded-md border border-line bg-back pl-2">
+      <code className="truncate font-mono text-sm" title={text}>
+        {text}
+      </code>
+      <CopyButton text={text} {...(label ? { label } : {})} />
+    </span>
+  );
+}

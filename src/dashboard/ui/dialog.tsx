@@ -1,0 +1,72 @@
+import { X } from "lucide-react";
+import { type ReactNode, useEffect, useId, useRef } from "react";
+import { Button, IconButton } from "./button.tsx";
+import { Fault } from "./notice.tsx";
+
+interface DialogProps {
+  title: string;
+  onClose: () => void;
+  children: ReactNode;
+}
+
+/** A window over the page. The browser keeps the focus in it, closes it by Escape and gives the focus back. */
+export function Dialog({ title, onClose, children }: DialogProps) {
+  const frame = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useEffect(() => {
+    const dialog = frame.current;
+    dialog?.showModal();
+    return () => dialog?.close();
+  }, []);
+  return (
+    <dialog
+      ref={frame}
+      aria-labelledby={id}
+      onCancel={(event) => {
+        event.preventDefault();
+        onClose();
+      }}
+      className="m-auto max-h-[90dvh] w-full max-w-xl overflow-y-auto rounded-xl border border-line bg-raised p-0 text-text shadow-2xl backdrop:bg-[#000]/45 max-sm:mb-0 max-sm:rounded-b-none"
+    >
+      <div className="sticky top-0 flex items-center justify-between gap-4 border-b border-line bg-raised px-5 py-3">
+        <h2 id={id} className="text-lg font-semibold">
+          {title}
+        </h2>
+        <IconButton label="Close" onClick={onClose}>
+          <X />
+        </IconButton>
+      </div>
+      <div className="p-5">{children}</div>
+    </dialog>
+  );
+}
+
+interface ConfirmProps {
+  title: string;
+  /** What will be gone, and what stays. */
+  children: ReactNode;
+  /** The act itself, such as "Delete the inbox". */
+  act: string;
+  busy: boolean;
+  error: unknown;
+  onConfirm: () => void;
+  onClose: () => void;
+}
+
+/** Asks once before something that cannot be undone. */
+export function Confirm({ title, children, act, busy, error, onConfirm, onClose }: ConfirmProps) {
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <div className="grid gap-4">
+        <div className="grid gap-2">{children}</div>
+        <Fault error={error} />
+        <div className="flex flex-wrap justify-end gap-2">
+          <Button onClick={onClose}>Keep it</Button>
+          <Button look="danger" busy={busy} onClick={onConfirm}>
+            {act}
+          </Button>
+        </div>
+      </div>
+    </Dialog>
+  );
+}

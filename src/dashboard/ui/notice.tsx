@@ -1,0 +1,50 @@
+import { CircleAlert, CircleCheck, Info, TriangleAlert } from "lucide-react";
+import type { ReactNode } from "react";
+import { ApiError } from "../api/client.ts";
+import { Button } from "./button.tsx";
+import { classes } from "./class-names.ts";
+
+const LOOKS = {
+  info: { icon: Info, look: "bg-accent-soft text-text" },
+  good: { icon: CircleCheck, look: "bg-good-soft text-good" },
+  warn: { icon: TriangleAlert, look: "bg-warn-soft text-warn" },
+  bad: { icon: CircleAlert, look: "bg-bad-soft text-bad" },
+};
+
+export function Notice({ look = "info", children }: { look?: keyof typeof LOOKS; children: ReactNode }) {
+  const { icon: Icon, look: colours } = LOOKS[look];
+  return (
+    <div
+      role={look === "bad" ? "alert" : "status"}
+      className={classes("flex gap-3 rounded-md px-3 py-2 text-sm", colours)}
+    >
+      <Icon aria-hidden className="mt-0.5 size-4 shrink-0" />
+      <div className="min-w-0 flex-1 wrap-anywhere">{children}</div>
+    </div>
+  );
+}
+
+/** Why something did not work and what mends it, in the server's own words. */
+export function Fault({ error, retry }: { error: unknown; retry?: () => void }) {
+  if (!error) return null;
+  return (
+    <Notice look="bad">
+      <p>{wordsOf(error)}</p>
+      {fixOf(error) && <p className="text-text">{fixOf(error)}</p>}
+      {retry && (
+        <Button className="mt-2" onClick={retry}>
+          Try again
+        </Button>
+      )}
+    </Notice>
+  );
+}
+
+function wordsOf(error: unknown): string {
+  if (error instanceof ApiError) return error.message;
+  return "This page made a mistake. Load it again; if that does not help, tell us what you did.";
+}
+
+function fixOf(error: unknown): string | undefined {
+  return error instanceof ApiError ? error.problem.fix : undefined;
+}

@@ -1,0 +1,28 @@
+const STEPS: [number, Intl.RelativeTimeFormatUnit][] = [
+  [60, "second"],
+  [3_600, "minute"],
+  [86_400, "hour"],
+  [30 * 86_400, "day"],
+  [365 * 86_400, "month"],
+  [Number.POSITIVE_INFINITY, "year"],
+];
+const SECONDS = { second: 1, minute: 60, hour: 3_600, day: 86_400, month: 30 * 86_400, year: 365 * 86_400 };
+const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
+const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "medium" });
+
+/** A moment in unix seconds as people say it; the exact one shows on hover. */
+export function Time({ at }: { at: number }) {
+  const date = new Date(at * 1000);
+  return (
+    <time dateTime={date.toISOString()} title={exact.format(date)} className="whitespace-nowrap">
+      {agoOf(at)}
+    </time>
+  );
+}
+
+function agoOf(at: number, now = Date.now() / 1000): string {
+  const seconds = Math.round(at - now);
+  if (Math.abs(seconds) < 10) return "just now";
+  const unit = STEPS.find(([limit]) => Math.abs(seconds) < limit)?.[1] ?? "year";
+  return relative.format(Math.round(seconds / SECONDS[unit as keyof typeof SECONDS]), unit);
+}

@@ -1,0 +1,60 @@
+import { type ReactNode, createContext, use, useCallback, useState } from "react";
+import { Button } from "./button.tsx";
+
+const SHOWN_MS = 6_000;
+
+interface Toast {
+  id: number;
+  words: string;
+  /** Takes back what the toast tells of. */
+  undo?: (() => void) | undefined;
+}
+
+type Say = (words: string, undo?: () => void) => void;
+const Toasts = createContext<Say>(() => {});
+
+/** Says what has just been done, for a few seconds, with a way to take it back where there is one. */
+export const useToast = (): Say => use(Toasts);
+
+export function ToastArea({ children }: { children: ReactNode }) {
+  const [toasts, setToasts] = useState<Toast[]>([]);
+  const dismiss = useCallback((id: number) => setToasts((all) => all.filter((toast) => toast.id !== id)), []);
+  const say = useCallback<Say>(
+    (words, undo) => {
+      const id = crypto.getRandomValues(new Uint32Array(1))[0] ?? 0;
+      setToasts((all) => [...all, { id, words, undo }]);
+      setTimeout(() => dismiss(id), SHOWN_MS);
+    },
+    [dismiss],
+  );
+  return (
+    <Toasts value={say}>
+      {children}
+      <div
+        role="status"
+        aria-live="polite"
+        className="pointer-events-none fixed inset-x-0 bottom-4 z-30 grid justify-items-center gap-2 px-4"
+      >
+        {toasts.map(({ id, words, undo }) => (
+          <div
+            key={id}
+            className="pointer-events-auto flex items-center gap-3 rounded-lg border border-line bg-raised px-4 py-2 text-sm shadow-lg"
+          >
+            {words}
+            {undo && (
+              <Button
+                look="quiet"
+                onClick={() => {
+                  dismiss(id);
+                  undo();
+                }}
+              >
+                Undo
+              </Button>
+            )}
+          </div>
+        ))}
+      </div>
+    </Toasts>
+  );
+}

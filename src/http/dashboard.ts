@@ -1,0 +1,52 @@
+import { Elysia } from "elysia";
+import { DASHBOARD_FILES } from "./dashboard-files.ts";
+import { hashOf, isKnown } from "./docs-assets.ts";
+
+/** Nothing is loaded from elsewhere, and no script or style stands in the page itself. */
+const CONTENT_SECURITY_POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; " +
+  "base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+const YEAR_SECONDS = 31_536_000;
+const PACKINGS = [
+  { encoding: "br", ending: ".br" },
+  { encoding: "gzip", ending: ".gz" },
+];
+const PAGE = "index.html";
+
+const NOT_BUILT =
+  "The dashboard is not built. Run `bun run build`, or use the API, which is described at /docs.\n";
+
+/** `/`, `/app` and below: one page that finds its way by itself, and its files. */
+export function dashboardRoutes() {
+  return new Elysia()
+    .get("/", ({ set }) => {
+      set.status = 302;
+      set.headers["location"] = "/app";
+    })
+    .get("/app", ({ request }) => fileResponse(PAGE, request))
+    .get("/app/*", ({ params, request }) =>
+      fileResponse(Object.hasOwn(DASHBOARD_FILES, params["*"]) ? params["*"] : PAGE, request),
+    );
+}
+
+async function fileResponse(name: string, request: Request): Promise<Response> {
+  const path = DASHBOARD_FILES[name];
+  if (path === undefined) return new Response(NOT_BUILT, { status: 404 });
+  const headers: Record<string, string> = {
+    "content-type": Bun.file(name).type,
+    vary: "Accept-Encoding",
+    ...(name === PAGE ? { "content-security-policy": CONTENT_SECURITY_POLICY } : {}),
+    // What is below assets carries its content's hash in its name.
+    "cache-control": name.startsWith("assets/") ? `public, max-age=${YEAR_SECONDS}, immutable` : "no-cache",
+  };
+  const etag = `"${hashOf(await Bun.file(path).bytes())}"`;
+  headers["etag"] = etag;
+  if (isKnown(etag, request)) return new Response(null, { status: 304, headers });
+  const accepted = request.headers.get("accept-encoding") ?? "";
+  const packing = PACKINGS.find(
+    ({ encoding, ending }) => accepted.includes(encoding) && `${name}${ending}` in DASHBOARD_FILES,
+  );
+  if (!packing) return new Response(Bun.file(path), { headers });
+  const packed = Bun.file(DASHBOARD_FILES[`${name}${packing.ending}`] ?? path);
+  return new Response(packed, { headers: { ...headers, "content-encoding": packing.encoding } });
+}
