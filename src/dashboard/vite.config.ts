@@ -5,7 +5,7 @@ import tailwindcss from "@tailwindcss/vite";
 import react from "@vitejs/plugin-react";
 import { defineConfig, type Plugin } from "vite";
 
-const SERVER = process.env["MAILWRIGHT_URL"] ?? "http://127.0.0.1:8080";
+const SERVER = "http://127.0.0.1:8080";
 /** What the dashboard's own server hands on while it is being worked on: all that is not below /app. */
 const API =
   "^/(auth|v1|inboxes|messages|conversations|contexts|connections|custom-domains|integrations|recipes|billing|usage|admin|docs|openapi.json)";

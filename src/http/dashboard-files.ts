@@ -1,11 +1,12 @@
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 
 const BUILT = join(import.meta.dir, "../../dist/dashboard");
 
 /** The files of the dashboard, by their path below /app. The built binary has another version of this list, of what is inside of it. */
-export const DASHBOARD_FILES: Record<string, string> = Object.fromEntries(
-  [...new Bun.Glob("**/*").scanSync({ cwd: BUILT, onlyFiles: true })].map((name) => [
-    name,
-    join(BUILT, name),
-  ]),
-);
+export const DASHBOARD_FILES: Record<string, string> = existsSync(BUILT) ? filesIn(BUILT) : {};
+
+function filesIn(folder: string): Record<string, string> {
+  const names = new Bun.Glob("**/*").scanSync({ cwd: folder, onlyFiles: true });
+  return Object.fromEntries([...names].map((name) => [name, join(folder, name)]));
+}

@@ -94,7 +94,7 @@ export function allowedMethods(routes: { path: string; method: string }[], path:
 
 function matches(route: string, path: string): boolean {
   const wanted = route.split("/");
-  const given = path.replace(/\/$/, "").split("/");
+  const given = path.replace(/(?<=.)\/$/, "").split("/");
   return (
     wanted.length === given.length &&
     wanted.every((part, index) => part.startsWith(":") || part === given[index])

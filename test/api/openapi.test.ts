@@ -17,7 +17,7 @@ import { closeObjects, escapePointer } from "../support/contract.ts";
 const GOLDEN = join(import.meta.dir, "../golden/openapi.json");
 const ROOT = join(import.meta.dir, "../..");
 /** What is there for people and for this document itself. */
-const PAGES = /^\/docs(\/|$)|^\/openapi\.json$/;
+const PAGES = /^\/$|^\/(docs|app)(\/|$)|^\/openapi\.json$/;
 
 const document = await documentOfRoutes();
 const operations = operationsOf(document);

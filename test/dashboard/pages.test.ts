@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import AxeBuilder from "@axe-core/playwright";
+import { AxeBuilder } from "@axe-core/playwright";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { builtBinary } from "../support/binary.ts";
 
@@ -26,6 +26,7 @@ const PAGES = [
   "Settings",
   "Server",
 ];
+const PASSWORD = "quiet river 42";
 const FIRST_LOAD_BYTES = 200 * 1024;
 
 if (CHROMIUM === null) console.log("The dashboard is not tried: apt-get install chromium");
@@ -69,6 +70,21 @@ describe.skipIf(CHROMIUM === null)("the dashboard", () => {
   let browser: Browser;
   let page: Page;
   let url = "";
+  let first_answer = "";
+
+  /** As somebody does who has just started the server: from the link in its log to the first answer. */
+  async function beginFrom(setup: string): Promise<string> {
+    await page.goto(setup);
+    await page.getByLabel("Your mail address").fill("ada@example.org");
+    await page.getByLabel("Password").fill(PASSWORD);
+    await page.getByRole("button", { name: "Make the account" }).click();
+    await page.getByRole("button", { name: "Begin with the demo model" }).click();
+    await page.getByRole("button", { name: "Get an address" }).click();
+    await page.getByLabel("The mail it works on").fill("The bridge opens on 3 May at 10:30.");
+    await page.getByRole("button", { name: "Send it" }).click();
+    await page.getByText("mailed to ada@example.org").waitFor();
+    return page.locator("main").innerText();
+  }
 
   beforeAll(async () => {
     const server = stack.use(await startServer());
@@ -83,25 +99,23 @@ describe.skipIf(CHROMIUM === null)("the dashboard", () => {
     page.on("request", (request) => {
       if (new URL(request.url()).origin !== new URL(url).origin) strange.push(request.url());
     });
-    await page.goto(setup);
+    first_answer = await beginFrom(setup);
   }, 120_000);
+
+  beforeEach(async () => {
+    await page.setViewportSize(DESK);
+    await page.goto(`${url}/app`);
+  });
 
   afterAll(() => stack.disposeAsync());
 
-  test("leads from the link of the first start to the first answer", async () => {
-    await page.getByLabel("Your mail address").fill("ada@example.org");
-    await page.getByLabel("Password").fill("quiet river 42");
-    await page.getByRole("button", { name: "Make the account" }).click();
-    await page.getByRole("button", { name: "Begin with the demo model" }).click();
-    await page.getByRole("button", { name: "Get an address" }).click();
-    await page.getByLabel("The mail it works on").fill("The bridge opens on 3 May at 10:30.");
-    await page.getByRole("button", { name: "Send it" }).click();
-    await page.getByText("The bridge opens on 3 May at 10:30.").nth(1).waitFor();
+  test("leads from the link of the first start to the first answer", () => {
+    expect(first_answer).toContain("This is the built-in demo model.");
+    expect(first_answer).toContain("The bridge opens on 3 May at 10:30.");
     expect(strange).toEqual([]);
-  }, 60_000);
+  });
 
   test("shows how an answer came about, and takes a signed-out browser to the sign-in and back", async () => {
-    await page.goto(`${url}/app`);
     await page.getByRole("link", { name: /Test mail/ }).click();
     await page.getByRole("heading", { name: "What was asked" }).waitFor();
     await page.getByText("That is you: your words are instructions.").waitFor();
@@ -111,7 +125,7 @@ describe.skipIf(CHROMIUM === null)("the dashboard", () => {
     await page.goto(there);
     await page.getByRole("tab", { name: "Password" }).click();
     await page.getByLabel("Your mail address").fill("ada@example.org");
-    await page.getByRole("textbox", { name: "Password" }).fill("quiet river 42");
+    await page.getByRole("textbox", { name: "Password" }).fill(PASSWORD);
     await page.getByRole("button", { name: "Sign in" }).click();
     await page.getByRole("heading", { name: "What was asked" }).waitFor();
     expect(page.url()).toBe(there);
@@ -122,8 +136,7 @@ describe.skipIf(CHROMIUM === null)("the dashboard", () => {
 
   test.each([
     ["light", DESK],
-    ["dark", DESK],
-    ["light", PHONE],
+    ["dark", PHONE],
   ] as const)(
     "has no serious fault of access on any page (%s, %o)",
     async (colorScheme, size) => {
