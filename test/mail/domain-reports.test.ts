@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, type Mock, spyOn, test } from "bun:test";
+import { afterEach, beforeAll, beforeEach, describe, expect, type Mock, spyOn, test } from "bun:test";
 import { gzipSync } from "node:zlib";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -60,8 +60,6 @@ let info: Mock<Mailroom["app"]["log"]["info"]>;
 let zipped: Buffer;
 
 beforeAll(async () => {
-  room = await mailroom();
-  info = spyOn(room.app.log, "info");
   const dir = await mkdtemp(join(tmpdir(), "mailwright-zip-"));
   await writeFile(join(dir, "report.xml"), DMARC);
   const script = "import zipfile; zipfile.ZipFile('r.zip', 'w', zipfile.ZIP_DEFLATED).write('report.xml')";
@@ -70,8 +68,11 @@ beforeAll(async () => {
   await rm(dir, { recursive: true });
 });
 
-beforeEach(() => void info.mockClear());
-afterAll(() => room[Symbol.asyncDispose]());
+beforeEach(async () => {
+  room = await mailroom();
+  info = spyOn(room.app.log, "info");
+});
+afterEach(() => room[Symbol.asyncDispose]());
 
 /** A mail whose body is the file alone. */
 function single(
