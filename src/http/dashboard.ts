@@ -1,4 +1,5 @@
 import { Elysia } from "elysia";
+import { AppError } from "../errors.ts";
 import { DASHBOARD_FILES } from "./dashboard-files.ts";
 import { hashOf, isKnown } from "./docs-assets.ts";
 
@@ -12,9 +13,6 @@ const PACKINGS = [
   { encoding: "gzip", ending: ".gz" },
 ];
 const PAGE = "index.html";
-
-const NOT_BUILT =
-  "The dashboard is not built. Run `bun run build`, or use the API, which is described at /docs.\n";
 
 /** `/`, `/app` and below: one page that finds its way by itself, and its files. */
 export function dashboardRoutes() {
@@ -31,7 +29,7 @@ export function dashboardRoutes() {
 
 async function fileResponse(name: string, request: Request): Promise<Response> {
   const path = DASHBOARD_FILES[name];
-  if (path === undefined) return new Response(NOT_BUILT, { status: 404 });
+  if (path === undefined) throw notBuilt();
   const headers: Record<string, string> = {
     "content-type": Bun.file(name).type,
     vary: "Accept-Encoding",
@@ -49,4 +47,10 @@ async function fileResponse(name: string, request: Request): Promise<Response> {
   if (!packing) return new Response(Bun.file(path), { headers });
   const packed = Bun.file(DASHBOARD_FILES[`${name}${packing.ending}`] ?? path);
   return new Response(packed, { headers: { ...headers, "content-encoding": packing.encoding } });
+}
+
+function notBuilt(): AppError {
+  return new AppError("not_found", "The dashboard is not built.", {
+    fix: "Run `bun run build`, or use the API, which is described at /docs.",
+  });
 }
