@@ -20,8 +20,8 @@ interface Reserve extends AsyncDisposable {
 /** Keeps a file in the data folder whose place is free for deletions and for the work in progress when the disk is full. */
 export async function keepReserve(dir: string, log: WatchLog): Promise<Reserve> {
   const path = join(dir, "reserve");
-  const bytesOf = async (): Promise<number> => (await stat(path).catch(() => undefined))?.size ?? 0;
-  let held = (await bytesOf()) === RESERVE_BYTES;
+  let held = (await stat(path).catch(() => undefined))?.size === RESERVE_BYTES;
+  if (!held) await rm(path, { force: true });
   let free = await freeBytes(dir);
   let looking: Promise<void> | undefined;
   let reported: string | null = null;
@@ -71,7 +71,13 @@ async function freeBytes(dir: string): Promise<number> {
 /** With bytes that no file system makes smaller. */
 async function fill(path: string): Promise<void> {
   const noise = crypto.getRandomValues(new Uint8Array(65_536));
-  await using file = await open(path, "w", 0o600);
-  for (let at = 0; at < RESERVE_BYTES; at += noise.byteLength)
-    await file.write(noise, 0, noise.byteLength, at);
+  try {
+    await using file = await open(path, "w", 0o600);
+    for (let at = 0; at < RESERVE_BYTES; at += noise.byteLength)
+      await file.write(noise, 0, noise.byteLength, at);
+  } catch (error) {
+    // The disk filled up meanwhile: half a reserve is in the way and frees nobody.
+    await rm(path, { force: true });
+    throw error;
+  }
 }

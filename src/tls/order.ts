@@ -73,11 +73,17 @@ async function prove(
   const { token } = challenge;
   certificates.challenges.set(token, await client.getChallengeKeyAuthorization(challenge));
   try {
-    if (challenge.status === "pending") await client.completeChallenge(challenge);
-    const ended = await untilChanged(signal, async () => {
+    const unlessPending = async () => {
       const [now] = await client.getAuthorizations({ authorizations: [authorization.url] } as Order);
       return now?.status === "pending" ? undefined : now;
-    });
+    };
+    if (challenge.status === "pending") {
+      await client.completeChallenge(challenge).catch(async (error: unknown) => {
+        // Asked already by a process that was killed, the authority may have looked since the order was read.
+        if (!(await unlessPending())) throw error;
+      });
+    }
+    const ended = await untilChanged(signal, unlessPending);
     return ended.status === "valid" ? undefined : problemOf(overHttp(ended)?.error, authorization);
   } finally {
     certificates.challenges.delete(token);

@@ -345,6 +345,8 @@ describe("what is wrong is found", () => {
 
   test("whatever hangs ends in time, and all else is told", async () => {
     await using silent = await silentServer();
+    // One of its own, which has no answer of the DNS in mind.
+    await using desk = await doctorDesk();
     desk.targets.mail_port = silent.port;
     desk.targets.web_url = `http://127.0.0.1:${silent.port}/`;
     desk.app.config.llm.base_url = `http://127.0.0.1:${silent.port}/v1`;
@@ -352,9 +354,9 @@ describe("what is wrong is found", () => {
     const started = performance.now();
     const findings = await desk.look(1_500);
     expect(performance.now() - started).toBeLessThan(5_000);
-    const late = findings.filter(({ found }) => found.includes("within 1.5 seconds"));
-    expect(late.map(({ name }) => name)).toContain("DNS records");
-    expect(late.length).toBeGreaterThan(2);
+    const late = findings.filter(({ found }) => found.includes("within 1.5 seconds")).map(({ name }) => name);
+    for (const name of ["DNS records", "port 25 in", "web address", "model provider"])
+      expect(late).toContain(name);
     expect(findings.find(({ name }) => name === "database")?.verdict).toBe("ok");
   });
 

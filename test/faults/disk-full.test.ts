@@ -1,7 +1,9 @@
 import { expect, test } from "bun:test";
-import { existsSync } from "node:fs";
-import { rm, stat } from "node:fs/promises";
+import { existsSync, statSync } from "node:fs";
+import { rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { keepReserve } from "../../src/db/reserve.ts";
+import { until } from "../interop/postfix.ts";
 import { startSmtpSink } from "../support/smtp-sink.ts";
 import { fill, memoryDisk, whyNoMounts } from "./disks.ts";
 import { type Account, account, house, inbox, type ServerProcess } from "./house.ts";
@@ -10,6 +12,7 @@ import { closing, faultsOf, type Load, startLoad, untilIdle } from "./load.ts";
 /** Above what `readyz` asks to be free. */
 const DISK_MB = 128;
 const FULL_MS = 15_000;
+const RESERVE_BYTES = 16 * 1_048_576;
 
 const reason = await whyNoMounts("tmpfs");
 if (reason !== undefined) console.log(`A full disk is not tried: ${reason}`);
@@ -25,6 +28,18 @@ async function refused(load: Load, count: number): Promise<void> {
   expect(load.refusals.length).toBeGreaterThanOrEqual(count);
 }
 
+/** A reserve that is being made has not its size yet. */
+async function untilReserve(at: { dir: string }, is: "whole" | "gone"): Promise<void> {
+  const path = join(at.dir, "reserve");
+  const bytes = is === "whole" ? RESERVE_BYTES : 0;
+  const size = () => (existsSync(path) ? statSync(path).size : 0);
+  await until(
+    async () => size() === bytes,
+    FULL_MS,
+    async () => `the reserve has ${size()} bytes`,
+  );
+}
+
 async function inboxId(server: ServerProcess, { api_key }: Account): Promise<string> {
   const headers = { "x-api-key": api_key, "content-type": "application/json" };
   const made = await fetch(`${server.http}/inboxes`, { method: "POST", headers, body: "{}" });
@@ -35,6 +50,13 @@ async function remove(server: ServerProcess, { api_key }: Account, id: string): 
   const headers = { "x-api-key": api_key };
   return (await fetch(`${server.http}/inboxes/${id}`, { method: "DELETE", headers })).status;
 }
+
+test.skipIf(reason !== undefined)("half a reserve is not left in the way", async () => {
+  await using disk = await memoryDisk(2);
+  await writeFile(join(disk.path, "reserve"), "half");
+  await using _reserve = await keepReserve(disk.path, { error() {}, warn() {}, info() {} });
+  expect(existsSync(join(disk.path, "reserve"))).toBe(false);
+});
 
 test.skipIf(reason !== undefined)(
   "a full disk is answered with 451, said by readyz, and got over without help",
@@ -50,7 +72,7 @@ test.skipIf(reason !== undefined)(
     const to = [await inbox(server, owner), await inbox(server, owner)];
     const spare = [await inboxId(server, owner), await inboxId(server, owner)];
     expect(await readyz(server)).toMatchObject({ status: 200 });
-    while (!existsSync(join(at.dir, "reserve"))) await Bun.sleep(20);
+    await untilReserve(at, "whole");
 
     const load = startLoad({
       server: () => server.smtp,
@@ -63,7 +85,7 @@ test.skipIf(reason !== undefined)(
     fill(ballast);
     await refused(load, 20);
     // The reserve was given up: nothing comes in, and what takes little can still be done.
-    while (existsSync(join(at.dir, "reserve"))) await Bun.sleep(20);
+    await untilReserve(at, "gone");
     expect(await readyz(server)).toMatchObject({ status: 503 });
     expect(await remove(server, owner, spare[0] ?? "")).toBe(204);
     await untilIdle(at, 30_000);
@@ -83,7 +105,7 @@ test.skipIf(reason !== undefined)(
     await untilIdle(at, 30_000);
     expect(await readyz(server)).toMatchObject({ status: 200, body: { status: "ok" } });
     expect(await remove(server, owner, spare[1] ?? "")).toBe(204);
-    while (!existsSync(join(at.dir, "reserve"))) await Bun.sleep(20);
+    await untilReserve(at, "whole");
     const lines = server.log().split("\n");
     expect(lines.filter((line) => line.includes("The disk is full;"))).toHaveLength(1);
     server.kill("SIGTERM");

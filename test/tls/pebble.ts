@@ -1,3 +1,4 @@
+import { closeSync, openSync } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -50,14 +51,17 @@ export async function startPebble(dns: { address: string }): Promise<Pebble> {
     await child?.exited;
   };
   const start = async (): Promise<void> => {
+    // One descriptor for both: two would write over one another's lines.
+    const out = openSync(log, "w");
     child = Bun.spawn(
       [String(PEBBLE), "-config", join(dir, "config.json"), "-dnsserver", dns.address, "-strict"],
       {
         env: { ...process.env, PEBBLE_VA_NOSLEEP: "1", PEBBLE_VA_ALWAYS_VALID: "0", PEBBLE_AUTHZREUSE: "0" },
-        stdout: Bun.file(log),
-        stderr: Bun.file(log),
+        stdout: out,
+        stderr: out,
       },
     );
+    closeSync(out);
     const answers = () =>
       fetch(directory, trusted).then(
         ({ ok }) => ok,
