@@ -1,0 +1,199 @@
+import { expect } from "bun:test";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { AxeBuilder } from "@axe-core/playwright";
+import { type BrowserContext, chromium, type Page } from "playwright-core";
+import { builtBinary } from "../support/binary.ts";
+
+const CHROMIUM = Bun.which("chromium");
+const ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"];
+/** What a run leaves to be looked at. */
+const SCREENSHOTS = join(import.meta.dir, "../../dist/screenshots");
+const WAIT_MS = 10_000;
+const DESK = { width: 1440, height: 900 };
+const TABLET = { width: 768, height: 1024 };
+const PHONE = { width: 390, height: 844 };
+const THEMES = ["light", "dark"] as const;
+
+export const hasChromium = CHROMIUM !== null;
+if (!hasChromium) console.log("The dashboard is not tried: apt-get install chromium");
+
+export const OWNER = { email: "ada@example.org", password: "quiet river 42" };
+
+export interface Look {
+  viewport: { width: number; height: number };
+  colorScheme: (typeof THEMES)[number];
+}
+
+/** Every size in both themes, with a name for `test.each`. */
+export const LOOKS = [DESK, TABLET, PHONE].flatMap((viewport) =>
+  THEMES.map((colorScheme): [name: string, look: Look] => [
+    `${viewport.width}-${colorScheme}`,
+    { viewport, colorScheme },
+  ]),
+);
+
+export interface Visit extends AsyncDisposable {
+  page: Page;
+  /** Goes to a page by its name in the navigation, which is behind a button on a phone. */
+  open(name: string): Promise<void>;
+  /** Keeps a screenshot, and holds the page as it is against axe and the width of the screen. */
+  look(name: string): Promise<void>;
+}
+
+interface VisitOptions {
+  look?: Look;
+  /** Without a session, as on the first day. */
+  signed_out?: boolean;
+  /** Statuses that this visit provokes: a browser names each on the console. */
+  refusals?: number[];
+}
+
+export interface Dashboard extends AsyncDisposable {
+  url: string;
+  dir: string;
+  /** The link that makes the first account; used already unless `fresh` was asked for. */
+  setup: string;
+  /** A browser of its own with a page at the start. Its end fails if the console or the network had anything strange. */
+  visit(options?: VisitOptions): Promise<Visit>;
+  /** The public API in the name of the owner. Throws what the server said when it refuses. */
+  api<T>(method: string, path: string, body?: unknown): Promise<T>;
+  /** What the server's log says first that fits. */
+  said(words: RegExp): Promise<string>;
+}
+
+interface DashboardOptions {
+  /** Nobody has an account yet. */
+  fresh?: boolean;
+  /** More of the environment, such as `MAILWRIGHT_OUTBOUND__MODE`. */
+  env?: Record<string, string>;
+}
+
+/** The binary in an empty folder, with the demo model, and Debian's Chromium in front of it. */
+export async function dashboard({ fresh = false, env = {} }: DashboardOptions = {}): Promise<Dashboard> {
+  const stack = new AsyncDisposableStack();
+  const dir = await mkdtemp(join(tmpdir(), "mailwright-dashboard-"));
+  stack.defer(() => rm(dir, { recursive: true, force: true }));
+  const said = await startServer(stack, dir, env);
+  const setup = await said(/(http:\S+\/app\/setup\?token=\S+)/);
+  const url = await said(/ready http=(\S+)/);
+  const browser = await chromium.launch({ executablePath: CHROMIUM ?? "", args: ARGUMENTS });
+  stack.defer(() => browser.close());
+  let cookie = "";
+
+  async function api<T>(method: string, path: string, body?: unknown): Promise<T> {
+    const headers = { cookie, origin: url, "content-type": "application/json" };
+    const response = await fetch(`${url}${path}`, {
+      method,
+      headers,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
+    cookie ||= response.headers.get("set-cookie")?.split(";")[0] ?? "";
+    return (text === "" ? undefined : JSON.parse(text)) as T;
+  }
+  if (!fresh) await api("POST", "/setup", { token: new URL(setup).searchParams.get("token"), ...OWNER });
+
+  async function visit({ look, signed_out = false, refusals = [] }: VisitOptions = {}): Promise<Visit> {
+    const context = await browser.newContext({ viewport: DESK, reducedMotion: "reduce", ...look });
+    context.setDefaultTimeout(WAIT_MS);
+    const [name = "", value = ""] = cookie.split("=");
+    if (!signed_out && cookie !== "") await context.addCookies([{ name, value, url }]);
+    const strange = watch(context, url, refusals);
+    const page = await context.newPage();
+    await page.goto(`${url}/app`);
+    await page.getByRole("heading", { level: 1 }).waitFor();
+    return {
+      page,
+      open: (place) => open(page, place),
+      look: (shot) =>
+        hold(page, `${shot}-${look?.viewport.width ?? DESK.width}-${look?.colorScheme ?? "light"}`),
+      async [Symbol.asyncDispose]() {
+        await context.close();
+        expect(strange).toEqual([]);
+      },
+    };
+  }
+  return { url, dir, setup, said, api, visit, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+}
+
+async function startServer(stack: AsyncDisposableStack, dir: string, env: Record<string, string>) {
+  const server = Bun.spawn([await builtBinary(), "serve", "--dev"], {
+    cwd: dir,
+    env: {
+      ...process.env,
+      MAILWRIGHT_SERVER__LISTEN: "127.0.0.1:0",
+      MAILWRIGHT_SMTP__LISTEN: "127.0.0.1:0",
+      ...env,
+    },
+    stdout: "pipe",
+  });
+  stack.defer(async () => {
+    server.kill("SIGTERM");
+    await server.exited;
+  });
+  const decoder = new TextDecoder();
+  let log = "";
+  let reading: Promise<void> = Promise.resolve();
+  let ended = false;
+  const reader = server.stdout.getReader();
+  const readMore = async (): Promise<void> => {
+    const { value, done } = await reader.read();
+    ended = done;
+    log += decoder.decode(value, { stream: true });
+  };
+  return async (words: RegExp): Promise<string> => {
+    for (;;) {
+      const found = words.exec(log);
+      if (found) return found[1] ?? found[0];
+      if (ended) throw new Error(`The server ended: ${log}`);
+      reading = reading.then(readMore);
+      await reading;
+    }
+  };
+}
+
+/** All that a user's browser should not have to say: faults on the console, broken pages, calls to elsewhere. */
+function watch(context: BrowserContext, url: string, refusals: number[]): string[] {
+  const strange: string[] = [];
+  const isProvoked = (text: string): boolean =>
+    refusals.some((status) => text.includes(`status of ${status}`));
+  context.on("console", (line) => {
+    if (line.type() === "error" && !isProvoked(line.text())) strange.push(line.text());
+  });
+  context.on("weberror", (error) => strange.push(error.error().message));
+  context.on("request", (request) => {
+    const { origin, protocol } = new URL(request.url());
+    if (origin !== new URL(url).origin && protocol !== "data:" && protocol !== "blob:")
+      strange.push(request.url());
+  });
+  return strange;
+}
+
+async function open(page: Page, name: string): Promise<void> {
+  const button = page.getByRole("button", { name: "Open the navigation" });
+  if (await button.isVisible()) await button.click();
+  await page.getByRole("navigation").getByRole("link", { name, exact: true }).click();
+  await page.getByRole("heading", { name, level: 1 }).waitFor();
+  await settled(page);
+}
+
+async function settled(page: Page): Promise<void> {
+  await page.getByText("Loading").first().waitFor({ state: "detached" });
+}
+
+async function hold(page: Page, name: string): Promise<void> {
+  await settled(page);
+  await mkdir(SCREENSHOTS, { recursive: true });
+  await page.screenshot({ path: join(SCREENSHOTS, `${name}.png`), fullPage: true });
+  const { violations } = await new AxeBuilder({ page }).setLegacyMode().analyze();
+  const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
+  const wide = await page.evaluate("document.documentElement.scrollWidth > window.innerWidth");
+  expect({ name, serious: serious.map(({ id, nodes }) => [id, nodes[0]?.html]), wide }).toEqual({
+    name,
+    serious: [],
+    wide: false,
+  });
+}
