@@ -80,6 +80,8 @@ export interface App extends AsyncDisposable {
   finished: Notifier<PrivateAnswer>;
   /** Says, by account, the id of each message that was made or has changed, once that is committed. */
   changes: Feed;
+  /** By message, what each run that is under way in this process has done so far, as `steps` of the message. */
+  progress: Map<string, () => object[]>;
   /** SHA-256, hex, of the token that makes the first account; set by `serve` while there is none. */
   setup_hash: string | undefined;
   /** Set by `serve`; a command line that only writes has none. */
@@ -144,6 +146,7 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
     limiter: createRateLimiter(nowMs),
     finished: createNotifier<PrivateAnswer>(),
     changes,
+    progress: new Map(),
     setup_hash: undefined,
     worker: undefined,
     async [Symbol.asyncDispose]() {

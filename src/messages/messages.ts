@@ -3,7 +3,7 @@ import { remainingCredits } from "../billing/ledger.ts";
 import { historySince } from "../billing/plans.ts";
 import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
-import type { AttachmentRow, UserRow } from "../db/schema.ts";
+import type { AttachmentRow, MessageRow, UserRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
 import { readBytes } from "./stored-bytes.ts";
 import { type AttachmentMeta, type RoutingView, viewRouting } from "./view.ts";
@@ -13,7 +13,13 @@ export async function readRouting(app: App, user: UserRow, id: string): Promise<
   const [row] = await ownMessage(app.db, { user_id: user.id, id, since: historySince(app, user) });
   if (!row) throw new AppError("not_found", "There is no such message.");
   const files = await attachmentsOfOne(app.db, { message_id: row.id });
-  return viewRouting(row, files, await remainingCredits(app, app.db, user));
+  return viewRouting(withProgress(app, row), files, await remainingCredits(app, app.db, user));
+}
+
+/** While it is being worked on, with the steps that its run has taken so far. */
+export function withProgress(app: App, row: MessageRow): MessageRow {
+  const steps = row.state === "received" ? app.progress.get(row.id) : undefined;
+  return steps ? { ...row, steps: JSON.stringify(steps()) } : row;
 }
 
 /** The bytes of an attachment whose message is the user's own. */

@@ -29,6 +29,14 @@ const MAX_RETRY_SECONDS = 300;
  * credit, its answer and its job. Redone from the start if the process dies on the way.
  */
 export async function routeNow(app: App, job: Job<"route_message">, signal: AbortSignal): Promise<void> {
+  try {
+    await route(app, job, signal);
+  } finally {
+    app.progress.delete(job.payload.message_id);
+  }
+}
+
+async function route(app: App, job: Job<"route_message">, signal: AbortSignal): Promise<void> {
   const found = await loadMessage(app, job.payload.message_id);
   if (!found) return endWithoutInbox(app, job);
   const input = await readInput(app, found.message, signal);
@@ -38,6 +46,7 @@ export async function routeNow(app: App, job: Job<"route_message">, signal: Abor
   const trust = { tainted: true, trusted_text: "", material: "" };
   const outset = { made: [], trust, changed: false, journal: journalOf(job, asked) };
   const run: Run = { ...found, job, signal, input, command, settings, steps, ...outset };
+  app.progress.set(run.message.id, () => toSteps(run.steps));
   if (asked.refusal) return closeRun(app, run, { state: "failed", ...asked.refusal });
   const connection = await findConnection(app, run);
   if ("state" in connection) return closeRun(app, run, connection);

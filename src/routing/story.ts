@@ -4,7 +4,7 @@ import type { Db } from "../db/database.ts";
 import type { MessageRow, RawMailRow, UserRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
 import { createTurns } from "../lib/turns.ts";
-import { attachmentsOf, ownMessage } from "../messages/messages.ts";
+import { attachmentsOf, ownMessage, withProgress } from "../messages/messages.ts";
 import { readBytes } from "../messages/stored-bytes.ts";
 import { viewActivity } from "../messages/view.ts";
 import { deliveriesAbout } from "../webhooks/deliveries.ts";
@@ -23,7 +23,7 @@ export async function readStory(app: App, user: UserRow, id: string) {
   const raw = await rawMailOf(app.db, row);
   const content = await contentOf(app, row, raw);
   return {
-    ...viewActivity(row, files),
+    ...viewActivity(withProgress(app, row), files),
     authority: row.authority,
     instruction: row.instruction ?? "",
     content: content?.slice(0, MAX_CONTENT_CHARS).toWellFormed() ?? null,

@@ -138,6 +138,7 @@ async function makeCalls(
   for (const sentence of new Set(blocked))
     if (!run.steps.some(({ type, output }) => type === "warning" && output === sentence))
       run.steps.push(warning(sentence));
+  app.changes.tell(run.message.user_id, run.message.id);
   return made;
 }
 

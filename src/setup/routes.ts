@@ -3,6 +3,7 @@ import { viewMe } from "../accounts/profile.ts";
 import { needsSetup, setUp } from "../accounts/setup.ts";
 import { MeShape } from "../accounts/shapes.ts";
 import type { App } from "../app.ts";
+import { takesPayments } from "../billing/stripe.ts";
 import { unauthenticated } from "../http/auth.ts";
 import { signedInCookie } from "../http/cookies.ts";
 import { describe } from "../http/describe.ts";
@@ -32,6 +33,7 @@ export function setupRoutes(app: App) {
         registration: app.config.auth.registration,
         domain: app.config.smtp.domain,
         outbound_mode: app.config.outbound.mode,
+        payments: takesPayments(app),
         needs_setup: await needsSetup(app.db),
       }),
       describe({

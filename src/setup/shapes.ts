@@ -15,6 +15,7 @@ export const ServerShape = t.Object(
     outbound_mode: t.Union([t.Literal("capture"), t.Literal("relay"), t.Literal("direct")], {
       description: "How mail leaves; with `capture` it does not, and login codes are in the log.",
     }),
+    payments: t.Boolean({ description: "Whether plans and credits can be bought here." }),
     needs_setup: t.Boolean({ description: "As in `GET /setup`." }),
   },
   { $id: "Server", description: "What anybody may know of this server." },

@@ -5,6 +5,7 @@ import { AppError } from "../errors.ts";
 import { firstAttempt } from "./attempts.ts";
 import { ownEndpoint } from "./endpoints.ts";
 import { attemptLater } from "./fan-out.ts";
+import { unsignedHeaders } from "./secrets.ts";
 
 const LISTED_SECONDS = 30 * 86_400;
 const MAX_ABOUT_MESSAGE = 100;
@@ -23,6 +24,23 @@ export async function listDeliveries(
   const endpoint = await ownEndpoint(app.db, user, id);
   const rows = await recent(app, app.db, endpoint).orderBy("delivery.id", "desc").limit(limit).execute();
   return rows.map((row) => viewDelivery(app, row));
+}
+
+/** One of them, with what was sent. The signature is not kept: each attempt has its own. */
+export async function readDelivery(
+  app: App,
+  user: UserRow,
+  { id, delivery_id }: { id: string; delivery_id: string },
+) {
+  const endpoint = await ownEndpoint(app.db, user, id);
+  const row = await recent(app, app.db, endpoint)
+    .select("event.body")
+    .where("delivery.id", "=", delivery_id)
+    .executeTakeFirst();
+  if (!row) throw noDelivery();
+  const attempt = Math.max(1, row.attempts);
+  const headers = unsignedHeaders({ id: row.event_id, type: row.event_type, attempt });
+  return { ...viewDelivery(app, row), request: { headers, body: row.body } };
 }
 
 /** What went to webhooks about a message, newest first; of which endpoint is said as well. */
@@ -44,7 +62,7 @@ export async function retryDelivery(
   return app.write(async (tx) => {
     const endpoint = await ownEndpoint(tx, user, id);
     const row = await recent(app, tx, endpoint).where("delivery.id", "=", delivery_id).executeTakeFirst();
-    if (!row) throw new AppError("not_found", "There is no such delivery.");
+    if (!row) throw noDelivery();
     refuseDisabled(endpoint);
     if (row.status === "pending")
       throw new AppError("conflict", "This delivery is still being tried.", {
@@ -117,6 +135,10 @@ function withEvents(db: Db) {
     .innerJoin("events as event", "event.id", "delivery.event_id")
     .selectAll("delivery")
     .select(["event.type as event_type", "event.message_id", "event.livemode"]);
+}
+
+function noDelivery(): AppError {
+  return new AppError("not_found", "There is no such delivery.");
 }
 
 function refuseDisabled({ enabled }: WebhookEndpointRow): void {

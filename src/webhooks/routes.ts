@@ -5,7 +5,7 @@ import { authenticated } from "../http/auth.ts";
 import { describe } from "../http/describe.ts";
 import { refuseOverRate } from "../http/request.ts";
 import { pageQuery } from "../http/shapes.ts";
-import { listDeliveries, replayFailed, retryDelivery } from "./deliveries.ts";
+import { listDeliveries, readDelivery, replayFailed, retryDelivery } from "./deliveries.ts";
 import {
   createEndpoint,
   deleteEndpoint,
@@ -17,6 +17,7 @@ import {
 } from "./endpoints.ts";
 import { EVENT_TYPES } from "./events.ts";
 import {
+  DeliveryDetailShape,
   DeliveryShape,
   EndpointShape,
   NewEndpointShape,
@@ -65,6 +66,8 @@ const replay = t.Object({
     examples: [1_768_478_400],
   }),
 });
+
+const delivery = t.Object({ id: t.String(), delivery_id: t.String({ format: "uuid" }) });
 
 export function webhookRoutes(app: App) {
   return new Elysia().use(endpointRoutes(app)).use(secretRoutes(app)).use(deliveryRoutes(app));
@@ -137,16 +140,17 @@ function deliveryRoutes(app: App) {
       ({ user, params: { id }, query: { limit } }) => listDeliveries(app, user, { id, limit }),
       { query: t.Object({ limit: pageQuery.limit }), ...DESCRIBED.deliveries },
     )
+    .get("/v1/webhooks/:id/deliveries/:delivery_id", ({ user, params }) => readDelivery(app, user, params), {
+      params: delivery,
+      ...DESCRIBED.delivery,
+    })
     .post(
       "/v1/webhooks/:id/deliveries/:delivery_id/retry",
       async ({ user, params, set }) => {
         set.status = 202;
         return retryDelivery(app, user, params);
       },
-      {
-        params: t.Object({ id: t.String(), delivery_id: t.String({ format: "uuid" }) }),
-        ...DESCRIBED.retry,
-      },
+      { params: delivery, ...DESCRIBED.retry },
     )
     .post(
       "/v1/webhooks/:id/replay",
@@ -210,6 +214,11 @@ const DESCRIBED = {
     tag,
     summary: "What was sent in the last 30 days, newest first",
     answers: { 200: t.Array(DeliveryShape) },
+  }),
+  delivery: describe({
+    tag,
+    summary: "Read a delivery with what was sent",
+    answers: { 200: DeliveryDetailShape },
   }),
   retry: describe({
     tag,

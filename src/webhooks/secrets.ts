@@ -55,7 +55,7 @@ export function secretIfPossible(
 
 /** All headers of one attempt; the body is sent byte for byte as it was signed. */
 export function sign(secrets: string[], signed: Signed): Record<string, string> {
-  const { id, type, timestamp, body, attempt } = signed;
+  const { id, timestamp, body } = signed;
   const ours = secrets.map((secret) => `v1=${hmac(secret, `${timestamp}.`, body).digest("hex")}`);
   // The twins are those of Standard Webhooks, whose key is what the part after the prefix encodes.
   const twins = secrets.map((secret) => {
@@ -63,15 +63,22 @@ export function sign(secrets: string[], signed: Signed): Record<string, string> 
     return `v1,${hmac(key, `${id}.${timestamp}.`, body).digest("base64")}`;
   });
   return {
-    "content-type": "application/json",
+    ...unsignedHeaders(signed),
     "user-agent": `Mailwright/${VERSION}`,
+    "service-signature": [`t=${timestamp}`, ...ours].join(","),
+    "webhook-timestamp": String(timestamp),
+    "webhook-signature": twins.join(" "),
+  };
+}
+
+/** What the headers of an attempt say of the event, whoever sends it and when. */
+export function unsignedHeaders({ id, type, attempt }: Pick<Signed, "id" | "type" | "attempt">) {
+  return {
+    "content-type": "application/json",
     "service-event-id": id,
     "service-event-type": type,
     "service-delivery-attempt": String(attempt),
-    "service-signature": [`t=${timestamp}`, ...ours].join(","),
     "webhook-id": id,
-    "webhook-timestamp": String(timestamp),
-    "webhook-signature": twins.join(" "),
   };
 }
 

@@ -43,43 +43,62 @@ export const SecretShape = t.Object({ secret }, { $id: "WebhookSecret" });
 
 const deliveryStatus = t.Union([t.Literal("delivered"), t.Literal("pending"), t.Literal("failed")]);
 
-export const DeliveryShape = t.Object(
+const DeliveryMembers = {
+  id: t.String({ format: "uuid" }),
+  event_id: t.String({
+    description: "The same for every endpoint and every attempt.",
+    examples: [EVENT_ID],
+  }),
+  event_type: eventType,
+  message_id: t.Nullable(
+    t.String({ format: "uuid", description: "Null for a test, which is about no message." }),
+  ),
+  livemode: t.Boolean({ description: "False for a test." }),
+  status: deliveryStatus,
+  attempts: t.Integer({ minimum: 0, examples: [1] }),
+  max_attempts: t.Integer({ examples: [6] }),
+  response_status: t.Nullable(
+    t.Integer({ description: "What the last attempt was answered with.", examples: [200] }),
+  ),
+  response_body: t.Nullable(t.String({ description: "How that answer begins.", examples: ["ok"] })),
+  error: t.Nullable(
+    t.String({
+      description:
+        "Why the last attempt failed: `timeout`, `connection`, `tls`, `blocked_address`, `http_500` and so on; `endpoint_disabled` if there was none; `secret_unreadable` if nobody can sign it any more; `dropped` if the operator took it out of the queue; `interrupted` if the server ended in the middle of it.",
+    }),
+    NONE,
+  ),
+  duration_ms: t.Nullable(t.Integer({ description: "Of the last attempt.", examples: [42] })),
+  url: t.String({
+    description: "Where it goes, or went.",
+    examples: ["https://hooks.example.com/mailwright"],
+  }),
+  created: moment("When it was queued for this endpoint"),
+  last_attempt_at: t.Nullable(moment("When it was last tried")),
+  next_attempt_at: t.Nullable(moment("When it is tried next"), NONE),
+  delivered_at: t.Nullable(moment("When it was acknowledged")),
+};
+
+export const DeliveryShape = t.Object(DeliveryMembers, {
+  $id: "WebhookDelivery",
+  description: "One event on its way to one endpoint.",
+});
+
+export const DeliveryDetailShape = t.Object(
   {
-    id: t.String({ format: "uuid" }),
-    event_id: t.String({
-      description: "The same for every endpoint and every attempt.",
-      examples: [EVENT_ID],
-    }),
-    event_type: eventType,
-    message_id: t.Nullable(
-      t.String({ format: "uuid", description: "Null for a test, which is about no message." }),
+    ...DeliveryMembers,
+    request: t.Object(
+      {
+        headers: t.Record(t.String(), t.String(), {
+          description: "Without those of the signature, which is made anew for each attempt and not kept.",
+          examples: [{ "service-event-id": EVENT_ID, "service-delivery-attempt": "1" }],
+        }),
+        body: t.String({ description: "Byte for byte.", examples: ['{"id":"evt_1"}'] }),
+      },
+      { description: "What is sent." },
     ),
-    livemode: t.Boolean({ description: "False for a test." }),
-    status: deliveryStatus,
-    attempts: t.Integer({ minimum: 0, examples: [1] }),
-    max_attempts: t.Integer({ examples: [6] }),
-    response_status: t.Nullable(
-      t.Integer({ description: "What the last attempt was answered with.", examples: [200] }),
-    ),
-    response_body: t.Nullable(t.String({ description: "How that answer begins.", examples: ["ok"] })),
-    error: t.Nullable(
-      t.String({
-        description:
-          "Why the last attempt failed: `timeout`, `connection`, `tls`, `blocked_address`, `http_500` and so on; `endpoint_disabled` if there was none; `secret_unreadable` if nobody can sign it any more; `dropped` if the operator took it out of the queue; `interrupted` if the server ended in the middle of it.",
-      }),
-      NONE,
-    ),
-    duration_ms: t.Nullable(t.Integer({ description: "Of the last attempt.", examples: [42] })),
-    url: t.String({
-      description: "Where it goes, or went.",
-      examples: ["https://hooks.example.com/mailwright"],
-    }),
-    created: moment("When it was queued for this endpoint"),
-    last_attempt_at: t.Nullable(moment("When it was last tried")),
-    next_attempt_at: t.Nullable(moment("When it is tried next"), NONE),
-    delivered_at: t.Nullable(moment("When it was acknowledged")),
   },
-  { $id: "WebhookDelivery", description: "One event on its way to one endpoint." },
+  { $id: "WebhookDeliveryDetail", description: "A delivery with what was sent." },
 );
 
 export const TestDeliveryShape = t.Object(

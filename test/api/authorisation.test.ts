@@ -78,6 +78,8 @@ const OWNED: Record<string, (owner: Owner) => string> = {
   "GET /v1/webhooks/:id/secret": (owner) => `/v1/webhooks/${owner.webhook_id}/secret`,
   "POST /v1/webhooks/:id/rotate-secret": (owner) => `/v1/webhooks/${owner.webhook_id}/rotate-secret`,
   "GET /v1/webhooks/:id/deliveries": (owner) => `/v1/webhooks/${owner.webhook_id}/deliveries`,
+  "GET /v1/webhooks/:id/deliveries/:delivery_id": (owner) =>
+    `/v1/webhooks/${owner.webhook_id}/deliveries/${owner.delivery_id}`,
   "POST /v1/webhooks/:id/deliveries/:delivery_id/retry": (owner) =>
     `/v1/webhooks/${owner.webhook_id}/deliveries/${owner.delivery_id}/retry`,
   "POST /v1/webhooks/:id/replay": (owner) => `/v1/webhooks/${owner.webhook_id}/replay`,

@@ -189,6 +189,7 @@ test("anybody may know what the dashboard has to know before somebody signs in, 
     registration: "closed",
     domain: "mw.test",
     outbound_mode: "capture",
+    payments: false,
     needs_setup: true,
   });
   await t.as("ada@example.com");

@@ -5,6 +5,29 @@ const EVENT_ID = /^evt_[0-9a-hjkmnp-tv-z]{26}$/;
 /** One attempt, at once: what fails has failed. */
 const ONE_ATTEMPT = { webhooks: { allow: ["127.0.0.1"], backoff: [0] } };
 
+test("a delivery can be read with what was sent, but for its signature", async () => {
+  await using t = await hookDesk();
+  const { id } = await t.hook();
+  const event_id = await t.happen();
+  await t.drain();
+  const [listed] = (await t.ada.get(`/v1/webhooks/${id}/deliveries`)).body;
+  const { request, ...rest } = (await t.ada.get(`/v1/webhooks/${id}/deliveries/${listed.id}`)).body;
+  expect(rest).toEqual(listed);
+  const [received] = t.received;
+  expect(request.body).toBe(received?.body);
+  expect(received?.headers).toMatchObject(request.headers);
+  expect(request.headers).toEqual({
+    "content-type": "application/json",
+    "service-event-id": event_id,
+    "service-event-type": "message.completed",
+    "service-delivery-attempt": "1",
+    "webhook-id": event_id,
+  });
+  const other = await t.hook();
+  expect((await t.ada.get(`/v1/webhooks/${other.id}/deliveries/${listed.id}`)).status).toBe(404);
+  expect((await t.ada.get(`/v1/webhooks/${id}/deliveries/none`)).status).toBe(422);
+});
+
 describe("a test", () => {
   test("is one signed attempt, now, whose outcome is the answer and is listed", async () => {
     await using t = await hookDesk();
