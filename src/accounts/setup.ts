@@ -35,6 +35,10 @@ export async function offerSetup(app: App): Promise<void> {
   app.setup_hash = hashSecret(token);
   const link = `${app.base_url}/app/setup?token=${token}`;
   app.log.info(`nobody has an account here yet; make the first one, which administers this server: ${link}`);
+  if (isOpenToStrangers(app))
+    app.log.warn(
+      'until then whoever signs in first with a code by mail administers this server; auth.registration = "closed" keeps strangers out',
+    );
 }
 
 /**
@@ -64,6 +68,11 @@ export async function setUp(app: App, input: SetupInput): Promise<{ user: User; 
   });
   app.setup_hash = undefined;
   return made;
+}
+
+/** A login code leads to the first account as well; in capture mode only who reads the log, as for the link, sees one. */
+function isOpenToStrangers({ config }: App): boolean {
+  return config.auth.registration === "open" && config.outbound.mode !== "capture";
 }
 
 /** Where the configuration names the administrator, the first account is no other. */

@@ -1,6 +1,6 @@
 import { Elysia, t } from "elysia";
 import type { App } from "../app.ts";
-import { authenticated, unauthenticated } from "../http/auth.ts";
+import { administrators, authenticated, unauthenticated } from "../http/auth.ts";
 import { describe } from "../http/describe.ts";
 import { refuseOverRate } from "../http/request.ts";
 import { AppError, invalid } from "../errors.ts";
@@ -8,12 +8,15 @@ import { deleteDomain } from "../inboxes/leave-domain.ts";
 import { verifyDomain } from "./check.ts";
 import { createDomain, listDomains } from "./domains.ts";
 import { mtaStsHost, policyShown } from "./own-mta-sts.ts";
-import { CustomDomainShape } from "./shapes.ts";
+import { viewServiceDns } from "./service-dns.ts";
+import { CustomDomainShape, ServiceDnsShape } from "./shapes.ts";
 
 /** Each makes two keys, which is half a second of work. */
 const CREATE_RATE = { limit: 60, window_seconds: 3_600 };
 /** Each asks the DNS for all of its records. */
 const VERIFY_RATE = { limit: 10, window_seconds: 60 };
+/** A page that waits for the records looks four times a minute. */
+const SERVICE_RATE = { limit: 20, window_seconds: 60 };
 /** More than the longest domain has; what is wrong with a shorter one is said in words. */
 const MAX_NAME_CHARS = 1_000;
 
@@ -22,6 +25,10 @@ const name = t.Optional(t.String({ maxLength: MAX_NAME_CHARS, description: "Anot
 const domainParams = t.Object({ domain_id: t.String({ format: "uuid" }) });
 
 export function domainRoutes(app: App) {
+  return new Elysia().use(ownDomainRoutes(app)).use(serviceDnsRoutes(app));
+}
+
+function ownDomainRoutes(app: App) {
   return new Elysia()
     .use(authenticated(app))
     .get("/custom-domains", ({ user }) => listDomains(app, user), LIST)
@@ -52,6 +59,18 @@ export function domainRoutes(app: App) {
       },
       { params: domainParams, ...DELETE },
     );
+}
+
+/** The domain that all inboxes have who have none of their own. */
+function serviceDnsRoutes(app: App) {
+  return new Elysia().use(administrators(app)).get(
+    "/admin/dns",
+    ({ user }) => {
+      refuseOverRate(app, `dns:${user.id}`, SERVICE_RATE);
+      return viewServiceDns(app);
+    },
+    SERVICE_DNS,
+  );
 }
 
 /** For other mail servers, which ask at the name that RFC 8461 §3.3 makes of our domain. */
@@ -91,6 +110,14 @@ const VERIFY = describe({
     "Answers 200 whatever the DNS says: each record has a status and a reason. 409 only when the records are right and the domain is active in another account.",
   answers: { 200: CustomDomainShape },
   errors: ["conflict"],
+});
+
+const SERVICE_DNS = describe({
+  tag: "Administration",
+  summary: "What to publish for the server's own domain, and what the DNS shows of it now",
+  description: "As `mailwright dns check`. Answers 200 whatever the DNS says: each record has its verdict.",
+  answers: { 200: ServiceDnsShape },
+  errors: ["admin_required"],
 });
 
 const MTA_STS = describe({

@@ -26,6 +26,47 @@ const DnsRecordShape = t.Object(
   { $id: "DnsRecord" },
 );
 
+const ServiceRecordShape = t.Object(
+  {
+    type: t.Union(["A", "AAAA", "CNAME", "MX", "TXT", "PTR"].map((name) => t.Literal(name))),
+    name: t.String({ description: "Where to publish it.", examples: ["mail.example.com"] }),
+    value: t.Nullable(
+      t.String({ description: "What to publish; null where only you know it.", examples: ["203.0.113.7"] }),
+    ),
+    priority: t.Nullable(t.Integer({ description: "Of an MX record." })),
+    purpose: t.Union(
+      ["address", "inbound_mx", "spf", "dkim", "dmarc", "ptr", "mta_sts", "mta_sts_host", "tls_rpt"].map(
+        (name) => t.Literal(name),
+      ),
+    ),
+    required: t.Boolean({ description: "Whether mail suffers without it." }),
+    note: t.String({ description: "What it is for.", examples: ["this machine"] }),
+    status: t.Union(
+      ["verified", "missing", "mismatch", "pending"].map((name) => t.Literal(name)),
+      { description: "`pending`: the DNS did not answer." },
+    ),
+    found: t.Array(t.String(), { description: "What is there now." }),
+    reason: t.String({ description: "Why it has this status, and what to do.", examples: ["It is there."] }),
+  },
+  { $id: "ServiceRecord" },
+);
+
+export const ServiceDnsShape = t.Object(
+  {
+    domain: t.String({
+      description: "What addresses of inboxes end with: `smtp.domain`.",
+      examples: ["mail.example.com"],
+    }),
+    hostname: t.String({ description: "`smtp.hostname`.", examples: ["mail.example.com"] }),
+    public: t.Boolean({
+      description: "Whether it is a name that others could look up. If not, there is nothing to publish.",
+    }),
+    ready: t.Boolean({ description: "Whether every required record is seen." }),
+    records: t.Array(ServiceRecordShape),
+  },
+  { $id: "ServiceDns", description: "The DNS of the server's own domain." },
+);
+
 export const CustomDomainShape = t.Object(
   {
     id: t.String({ format: "uuid" }),

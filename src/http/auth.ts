@@ -73,11 +73,18 @@ export function unauthenticated() {
 }
 
 async function admit(app: App, served: Served): Promise<Caller> {
+  const caller = await knownCaller(app, served);
+  if (!caller) throw unauthorized();
+  return caller;
+}
+
+/** Whose living credential came along; undefined without one. */
+export async function knownCaller(app: App, served: Served): Promise<Caller | undefined> {
   const { request } = served;
   const key = keyIn(request.headers);
   // An explicit key is the only credential that counts: a cookie goes along without anybody's will.
   const found = key === undefined ? await bySession(app, request) : await byKey(app, served, key);
-  if (!found) throw unauthorized();
+  if (!found) return undefined;
   const limits = planLimits(app.config, found.user.plan);
   // Calls of the routing endpoint use up nothing of the rest.
   const [what, limit] =

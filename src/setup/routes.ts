@@ -4,12 +4,12 @@ import { needsSetup, setUp } from "../accounts/setup.ts";
 import { MeShape } from "../accounts/shapes.ts";
 import type { App } from "../app.ts";
 import { takesPayments } from "../billing/stripe.ts";
-import { unauthenticated } from "../http/auth.ts";
+import { knownCaller, unauthenticated } from "../http/auth.ts";
 import { signedInCookie } from "../http/cookies.ts";
 import { describe } from "../http/describe.ts";
 import { browserOf, refuseMany } from "../http/request.ts";
 import { VERSION } from "../version.ts";
-import { ServerShape, SetupShape } from "./shapes.ts";
+import { ServerShape, SetupShape, SignedInShape } from "./shapes.ts";
 
 const body = t.Object({
   token: t.String({
@@ -24,6 +24,10 @@ const body = t.Object({
 
 /** For a dashboard that nobody has signed in to. */
 export function setupRoutes(app: App) {
+  return new Elysia().use(whatAnybodyMayKnow(app)).use(setUpRoute(app));
+}
+
+function whatAnybodyMayKnow(app: App) {
   return new Elysia()
     .use(unauthenticated())
     .get(
@@ -53,26 +57,45 @@ export function setupRoutes(app: App) {
         answers: { 200: SetupShape },
       }),
     )
-    .post(
-      "/setup",
-      async ({ body: given, request, server, set }) => {
-        refuseMany(app, "setup-ip", { request, server }, app.config.limits.verify_per_ip_hour);
-        const { user, value } = await setUp(app, { ...given, ...browserOf(app, { request, server }) });
-        Object.assign(set.headers, { "cache-control": "no-store", "set-cookie": signedInCookie(app, value) });
-        return viewMe(app, user);
+    .get(
+      "/auth/session",
+      async ({ request, server, set }) => {
+        const caller = await knownCaller(app, { request, server });
+        set.headers["cache-control"] = "no-store";
+        return { me: caller ? await viewMe(app, caller.user) : null };
       },
-      {
-        body,
-        ...describe({
-          tag: "Server",
-          summary: "Make the first account, and sign in",
-          description:
-            "`token` is of the link that the server shows in its log at each start while nobody has an account. It works once. The account administers the server, and its address counts as verified.",
-          open: true,
-          answers: { 200: MeShape },
-          answer_headers: { "Set-Cookie": "`service_session`, which signs the browser in." },
-          errors: ["invalid_code", "conflict", "rate_limited"],
-        }),
-      },
+      describe({
+        tag: "Auth",
+        summary: "Your account, if you are signed in",
+        description: "As `GET /auth/me`, but that nobody is signed in is an answer like any other.",
+        open: true,
+        answers: { 200: SignedInShape },
+        errors: ["rate_limited"],
+      }),
     );
+}
+
+function setUpRoute(app: App) {
+  return new Elysia().use(unauthenticated()).post(
+    "/setup",
+    async ({ body: given, request, server, set }) => {
+      refuseMany(app, "setup-ip", { request, server }, app.config.limits.verify_per_ip_hour);
+      const { user, value } = await setUp(app, { ...given, ...browserOf(app, { request, server }) });
+      Object.assign(set.headers, { "cache-control": "no-store", "set-cookie": signedInCookie(app, value) });
+      return viewMe(app, user);
+    },
+    {
+      body,
+      ...describe({
+        tag: "Server",
+        summary: "Make the first account, and sign in",
+        description:
+          "`token` is of the link that the server shows in its log at each start while nobody has an account. It works once. The account administers the server, and its address counts as verified.",
+        open: true,
+        answers: { 200: MeShape },
+        answer_headers: { "Set-Cookie": "`service_session`, which signs the browser in." },
+        errors: ["invalid_code", "conflict", "rate_limited"],
+      }),
+    },
+  );
 }

@@ -1,4 +1,5 @@
 import { t } from "elysia";
+import { MeShape } from "../accounts/shapes.ts";
 
 export const SetupShape = t.Object(
   { needed: t.Boolean({ description: "Whether nobody has an account here yet." }) },
@@ -19,4 +20,9 @@ export const ServerShape = t.Object(
     needs_setup: t.Boolean({ description: "As in `GET /setup`." }),
   },
   { $id: "Server", description: "What anybody may know of this server." },
+);
+
+export const SignedInShape = t.Object(
+  { me: t.Nullable(MeShape) },
+  { $id: "SignedIn", description: "The account whose credential came along; null without a living one." },
 );

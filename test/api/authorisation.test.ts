@@ -29,6 +29,7 @@ const PUBLIC = new Set([
   "POST /auth/register",
   "POST /auth/login",
   "POST /auth/logout",
+  "GET /auth/session",
   "GET /server",
   "GET /setup",
   "POST /setup",

@@ -196,6 +196,38 @@ test("anybody may know what the dashboard has to know before somebody signs in, 
   expect((await t.request("/server")).body.needs_setup).toBe(false);
 });
 
+test("who is signed in is told without a refusal, and nobody is an answer too", async () => {
+  await using t = await testApp();
+  const browser = openBrowser(t);
+  const asked = await browser.get("/auth/session");
+  expect([asked.status, asked.body, asked.headers.get("cache-control")]).toEqual([
+    200,
+    { me: null },
+    "no-store",
+  ]);
+  const made = await browser.post("/setup", { token: await tokenOf(t), email: "ada@example.com" });
+  expect((await browser.get("/auth/session")).body).toEqual({ me: made.body });
+  await browser.post("/auth/logout");
+  expect((await browser.get("/auth/session")).body).toEqual({ me: null });
+  const bob = await t.as("bob@example.com");
+  expect((await bob.get("/auth/session")).body.me.email).toBe("bob@example.com");
+  for (const headers of [{ "x-api-key": "nonsense" }, { cookie: "service_session=made-up" }])
+    expect((await t.request("/auth/session", { headers })).body).toEqual({ me: null });
+});
+
+test("a start warns where a stranger with a code by mail could be faster than whoever has the link", async () => {
+  const warned = async (config: ConfigOverrides): Promise<boolean> => {
+    await using t = await testApp(config);
+    const lines: string[] = [];
+    await offerSetup({ ...t.app, log: noting(lines) });
+    return lines.some((line) => line.includes("signs in first"));
+  };
+  const relay = { mode: "relay", relay_url: "smtp://127.0.0.1:9" } as const;
+  expect(await warned({ outbound: relay })).toBe(true);
+  expect(await warned({ outbound: relay, auth: { registration: "closed" } })).toBe(false);
+  expect(await warned({})).toBe(false);
+});
+
 async function tokenOf(t: TestApp): Promise<string> {
   const lines: string[] = [];
   await offerSetup({

@@ -1,19 +1,13 @@
 import { queryOptions, useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
-import { ApiError, get, post } from "./client.ts";
+import { get, post } from "./client.ts";
 import type { Me } from "./shapes.ts";
 
 /** Who is signed in; null when nobody is. */
 export const session = queryOptions({
   queryKey: ["me"],
   staleTime: 60_000,
-  queryFn: async ({ signal }): Promise<Me | null> => {
-    try {
-      return await get<Me>("/auth/me", signal);
-    } catch (error) {
-      if (error instanceof ApiError && error.problem.status === 401) return null;
-      throw error;
-    }
-  },
+  queryFn: async ({ signal }): Promise<Me | null> =>
+    (await get<{ me: Me | null }>("/auth/session", signal)).me,
 });
 
 /** The account that is signed in; only below pages that ask for one. */
