@@ -17,12 +17,13 @@ export class ApiError extends Error {
     this.name = "ApiError";
     this.problem = problem;
   }
-
-  /** What is wrong with one member of the body, such as `title`. */
-  fieldFault(name: string): string | undefined {
-    return this.problem.errors?.find(({ path }) => path === `body.${name}`)?.message;
-  }
 }
+
+/** What the server finds wrong with a member of the body, such as `title`, or with an entry of a list in it. */
+export const faultOf = (error: unknown) => (name: string) =>
+  error instanceof ApiError
+    ? error.problem.errors?.find(({ path }) => `${path}.`.startsWith(`body.${name}.`))?.message
+    : undefined;
 
 const UNREACHABLE: Problem = {
   status: 0,
@@ -43,6 +44,12 @@ export const post = <T>(path: string, body?: unknown, headers?: Record<string, s
   call<T>("POST", path, { body, ...(headers ? { headers } : {}) });
 export const patch = <T>(path: string, body: unknown): Promise<T> => call<T>("PATCH", path, { body });
 export const remove = (path: string, body?: unknown): Promise<void> => call<void>("DELETE", path, { body });
+
+/** The members that are set, as the query of an address. */
+export function queryOf(members: Record<string, string | number | undefined>): URLSearchParams {
+  const set = Object.entries(members).filter(([, value]) => value !== undefined && value !== "");
+  return new URLSearchParams(set.map(([name, value]) => [name, String(value)]));
+}
 
 /** One call with the session's cookie. `path` may have a query; a `FormData` is sent as the form it is. */
 async function call<T>(method: string, path: string, { body, headers, signal }: Call): Promise<T> {

@@ -1,6 +1,17 @@
-import { queryOptions } from "@tanstack/react-query";
-import { get } from "./client.ts";
-import type { Connection, Context, CustomDomain, Endpoint, Inbox, Recipe } from "./shapes.ts";
+import { type InfiniteData, type QueryKey, infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+import { get, queryOf } from "./client.ts";
+import type { Connection, Context, CustomDomain, Endpoint, Inbox, Page, Recipe } from "./shapes.ts";
+
+/** A list that comes in pages; `data` is what has come of it so far. */
+export const paged = <T>(queryKey: QueryKey, path: string, filters: Parameters<typeof queryOf>[0] = {}) =>
+  infiniteQueryOptions({
+    queryKey,
+    queryFn: ({ pageParam, signal }) =>
+      get<Page<T>>(`${path}?${queryOf({ ...filters, cursor: pageParam })}`, signal),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page) => page.next_cursor ?? undefined,
+    select: itemsOf<T>,
+  });
 
 export const inboxList = queryOptions({
   queryKey: ["inboxes"],
@@ -31,3 +42,7 @@ export const endpointList = queryOptions({
   queryKey: ["endpoints"],
   queryFn: ({ signal }) => get<Endpoint[]>("/v1/webhooks", signal),
 });
+
+function itemsOf<T>({ pages }: InfiniteData<Page<T>>): T[] {
+  return pages.flatMap(({ items }) => items);
+}

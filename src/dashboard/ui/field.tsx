@@ -10,7 +10,7 @@ import {
 } from "react";
 import { classes } from "./class-names.ts";
 
-interface FieldProps {
+export interface FieldProps {
   label: ReactNode;
   hint?: ReactNode;
   /** The server's words about this field. */

@@ -2,26 +2,24 @@ import { useEffect, useRef } from "react";
 import { Button } from "./button.tsx";
 
 interface MoreProps {
-  hasMore: boolean;
-  busy: boolean;
-  onMore: () => void;
+  of: { hasNextPage: boolean; isFetchingNextPage: boolean; fetchNextPage: () => unknown };
 }
 
 /** The end of a list that goes on: loads the next page when it comes into view, or by its button. */
-export function More({ hasMore, busy, onMore }: MoreProps) {
+export function More({ of: { hasNextPage, isFetchingNextPage, fetchNextPage } }: MoreProps) {
   const end = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    if (!hasMore || busy || !end.current) return;
-    const watch = new IntersectionObserver(([entry]) => entry?.isIntersecting && onMore(), {
+    if (!hasNextPage || isFetchingNextPage || !end.current) return;
+    const watch = new IntersectionObserver(([entry]) => entry?.isIntersecting && fetchNextPage(), {
       rootMargin: "400px",
     });
     watch.observe(end.current);
     return () => watch.disconnect();
-  }, [hasMore, busy, onMore]);
-  if (!hasMore) return null;
+  }, [hasNextPage, isFetchingNextPage, fetchNextPage]);
+  if (!hasNextPage) return null;
   return (
     <div ref={end} className="flex justify-center py-3">
-      <Button busy={busy} onClick={onMore}>
+      <Button busy={isFetchingNextPage} onClick={() => fetchNextPage()}>
         Show more
       </Button>
     </div>

@@ -22,25 +22,22 @@ const SOURCES = {
 /** Every message of the account, newest first. */
 export function Activity() {
   const filters: MessageFilters = useSearch({ strict: false });
-  const { data, error, isPending, refetch, hasNextPage, fetchNextPage, isFetchingNextPage } =
-    useInfiniteQuery(messageList(filters));
-  const messages = data?.pages.flatMap(({ items }) => items) ?? [];
+  const list = useInfiniteQuery(messageList(filters));
+  const { data: messages, error, isPending, refetch, hasNextPage } = list;
   return (
     <Page title="Activity" intro="Every mail and call, and what became of it.">
       <Filters filters={filters} />
       <Fault error={error} retry={() => void refetch()} />
       {isPending && <Loading what="the activity" />}
-      {data && messages.length === 0 && !hasNextPage && (
-        <Nothing filtered={Object.keys(filters).length > 0} />
-      )}
-      {messages.length > 0 && (
+      {messages?.length === 0 && !hasNextPage && <Nothing filtered={Object.keys(filters).length > 0} />}
+      {messages && messages.length > 0 && (
         <ul className="divide-y divide-line overflow-hidden rounded-xl border border-line bg-card">
           {messages.map((message) => (
             <Row key={message.message_id} message={message} />
           ))}
         </ul>
       )}
-      <More hasMore={hasNextPage} busy={isFetchingNextPage} onMore={() => void fetchNextPage()} />
+      <More of={list} />
     </Page>
   );
 }

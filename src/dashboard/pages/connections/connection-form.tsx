@@ -1,14 +1,15 @@
 import { useNavigate } from "@tanstack/react-router";
 import { LogIn } from "lucide-react";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { useChange } from "../../api/changes.ts";
-import { ApiError, post } from "../../api/client.ts";
+import { faultOf, post } from "../../api/client.ts";
 import { connectionList, inboxList } from "../../api/lists.ts";
 import type { Connection } from "../../api/shapes.ts";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
-import { Field, Input } from "../../ui/field.tsx";
+import { Form } from "../../ui/form.tsx";
 import { Fault } from "../../ui/notice.tsx";
+import { TextField } from "../../ui/text-field.tsx";
 import type { Provider } from "./providers.ts";
 
 interface FormProps {
@@ -38,60 +39,49 @@ export function ConnectionForm({ provider, onClose }: FormProps) {
         search: { test: true },
       }),
   });
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    create.mutate();
-  };
-  const fault = (name: string) =>
-    create.error instanceof ApiError ? create.error.fieldFault(name) : undefined;
+  const fault = faultOf(create.error);
   return (
     <Dialog title={`Connect ${provider.name}`} onClose={onClose}>
       <div className="grid gap-4">
         <p className="text-soft">{provider.words}</p>
         {provider.category === "integration" && <SignInThere provider={provider} />}
-        <form onSubmit={submit} className="grid gap-4">
-          <Field label="Name" fault={fault("label")}>
-            <Input value={label} maxLength={100} onChange={(event) => setLabel(event.target.value)} />
-          </Field>
+        <Form change={create} act="Connect and test" onCancel={onClose}>
+          <TextField label="Name" fault={fault("label")} maxLength={100} value={label} onChange={setLabel} />
           {provider.base_url && (
-            <Field label="Address" hint={provider.base_url.hint} fault={fault("base_url")}>
-              <Input
-                type="url"
-                required={provider.base_url.required}
-                placeholder={provider.base_url.placeholder}
-                value={base_url}
-                onChange={(event) => setBaseUrl(event.target.value)}
-              />
-            </Field>
+            <TextField
+              label="Address"
+              hint={provider.base_url.hint}
+              fault={fault("base_url")}
+              type="url"
+              required={provider.base_url.required}
+              placeholder={provider.base_url.placeholder}
+              value={base_url}
+              onChange={setBaseUrl}
+            />
           )}
           {provider.key && (
-            <Field label="Key" hint={provider.key.hint} fault={fault("credential")}>
-              <Input
-                type="password"
-                autoComplete="off"
-                required={provider.key.required}
-                value={credential}
-                onChange={(event) => setCredential(event.target.value)}
-              />
-            </Field>
+            <TextField
+              label="Key"
+              hint={provider.key.hint}
+              fault={fault("credential")}
+              type="password"
+              autoComplete="off"
+              required={provider.key.required}
+              value={credential}
+              onChange={setCredential}
+            />
           )}
           {provider.category === "llm" && provider.kind !== "demo" && (
-            <Field
+            <TextField
               label="Model"
               hint="Left empty, a good one is chosen. You can pick another after the test."
               fault={fault("model")}
-            >
-              <Input value={model} maxLength={200} onChange={(event) => setModel(event.target.value)} />
-            </Field>
+              maxLength={200}
+              value={model}
+              onChange={setModel}
+            />
           )}
-          <Fault error={create.error} />
-          <div className="flex justify-end gap-2">
-            <Button onClick={onClose}>Cancel</Button>
-            <Button look="main" type="submit" busy={create.isPending}>
-              Connect and test
-            </Button>
-          </div>
-        </form>
+        </Form>
       </div>
     </Dialog>
   );

@@ -1,18 +1,20 @@
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
-import { LogIn, Trash2 } from "lucide-react";
-import { type FormEvent, useEffect, useRef, useState } from "react";
+import { LogIn } from "lucide-react";
+import { useEffect, useRef, useState } from "react";
 import { useChange } from "../../api/changes.ts";
-import { ApiError, patch, post, remove } from "../../api/client.ts";
+import { faultOf, patch, post } from "../../api/client.ts";
 import { connectionList, inboxList } from "../../api/lists.ts";
 import type { Connection as ConnectionRow, ConnectionTest } from "../../api/shapes.ts";
 import { NotFound } from "../../shell/not-found.tsx";
 import { Button } from "../../ui/button.tsx";
-import { Confirm } from "../../ui/dialog.tsx";
-import { Field, Input, Select } from "../../ui/field.tsx";
+import { DeleteButton } from "../../ui/delete.tsx";
+import { Field, Select } from "../../ui/field.tsx";
+import { Form } from "../../ui/form.tsx";
 import { Fault, Notice } from "../../ui/notice.tsx";
 import { Card, Page } from "../../ui/page.tsx";
 import { Loading } from "../../ui/spinner.tsx";
+import { TextField } from "../../ui/text-field.tsx";
 import { Time } from "../../ui/time.tsx";
 import { useToast } from "../../ui/toast.tsx";
 import { StatusOf } from "./connections.tsx";
@@ -138,23 +140,17 @@ function Settings({ connection, models }: { connection: ConnectionRow; models: s
     touches: [connectionList.queryKey, inboxList.queryKey],
     done: () => say("Saved."),
   });
-  const fault = (name: string) => (save.error instanceof ApiError ? save.error.fieldFault(name) : undefined);
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    save.mutate();
-  };
+  const fault = faultOf(save.error);
   const key = providerOf(connection.kind)?.key;
   return (
     <Card title="Settings">
-      <form onSubmit={submit} className="grid max-w-xl gap-4">
-        <Field label="Name" fault={fault("label")}>
-          <Input value={label} maxLength={100} onChange={(event) => setLabel(event.target.value)} />
-        </Field>
+      <Form change={save} act="Save">
+        <TextField label="Name" fault={fault("label")} maxLength={100} value={label} onChange={setLabel} />
         {connection.category === "llm" && (
           <ModelField model={model} models={models} fault={fault("model")} onChange={setModel} />
         )}
         {key && (
-          <Field
+          <TextField
             label="New key"
             hint={
               connection.credential_hint
@@ -162,22 +158,13 @@ function Settings({ connection, models }: { connection: ConnectionRow; models: s
                 : key.hint
             }
             fault={fault("credential")}
-          >
-            <Input
-              type="password"
-              autoComplete="off"
-              value={credential}
-              onChange={(event) => setCredential(event.target.value)}
-            />
-          </Field>
+            type="password"
+            autoComplete="off"
+            value={credential}
+            onChange={setCredential}
+          />
         )}
-        <Fault error={save.error} />
-        <div>
-          <Button look="main" type="submit" busy={save.isPending}>
-            Save
-          </Button>
-        </div>
-      </form>
+      </Form>
     </Card>
   );
 }
@@ -193,9 +180,14 @@ interface ModelFieldProps {
 function ModelField({ model, models, fault, onChange }: ModelFieldProps) {
   if (models.length === 0)
     return (
-      <Field label="Model" hint="A test shows which ones there are." fault={fault}>
-        <Input value={model} maxLength={200} onChange={(event) => onChange(event.target.value)} />
-      </Field>
+      <TextField
+        label="Model"
+        hint="A test shows which ones there are."
+        fault={fault}
+        maxLength={200}
+        value={model}
+        onChange={onChange}
+      />
     );
   return (
     <Field label="Model" fault={fault}>
@@ -210,39 +202,25 @@ function ModelField({ model, models, fault, onChange }: ModelFieldProps) {
 }
 
 function Delete({ connection }: { connection: ConnectionRow }) {
-  const [asked, setAsked] = useState(false);
   const navigate = useNavigate();
   const say = useToast();
-  const erase = useChange({
-    run: () => remove(`/connections/${connection.id}`),
-    touches: [connectionList.queryKey, inboxList.queryKey],
-    done: () => {
-      say("The connection is deleted.");
-      void navigate({ to: "/connections" });
-    },
-  });
   return (
-    <>
-      <Button look="danger" icon={<Trash2 />} onClick={() => setAsked(true)}>
-        Delete
-      </Button>
-      {asked && (
-        <Confirm
-          title={`Delete ${connection.label}?`}
-          act="Delete the connection"
-          busy={erase.isPending}
-          error={erase.error}
-          onConfirm={() => erase.mutate()}
-          onClose={() => setAsked(false)}
-        >
-          <p>
-            {connection.used_by_inboxes === 0
-              ? "No inbox uses it."
-              : "The inboxes that use it go on without it, and say so."}
-          </p>
-          <p>Its key is erased here, and given back to the provider where that is possible.</p>
-        </Confirm>
-      )}
-    </>
+    <DeleteButton
+      title={`Delete ${connection.label}?`}
+      act="Delete the connection"
+      path={`/connections/${connection.id}`}
+      touches={[connectionList.queryKey, inboxList.queryKey]}
+      done={() => {
+        say("The connection is deleted.");
+        void navigate({ to: "/connections" });
+      }}
+    >
+      <p>
+        {connection.used_by_inboxes === 0
+          ? "No inbox uses it."
+          : "The inboxes that use it go on without it, and say so."}
+      </p>
+      <p>Its key is erased here, and given back to the provider where that is possible.</p>
+    </DeleteButton>
   );
 }

@@ -1,19 +1,19 @@
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useParams } from "@tanstack/react-router";
-import { Trash2 } from "lucide-react";
 import { type FormEvent, useState } from "react";
 import { useChange } from "../../api/changes.ts";
-import { ApiError, get, patch, post, remove } from "../../api/client.ts";
+import { faultOf, get, patch, post } from "../../api/client.ts";
 import { contextList, inboxList } from "../../api/lists.ts";
 import type { Context as ContextRow } from "../../api/shapes.ts";
 import { Button } from "../../ui/button.tsx";
-import { Confirm } from "../../ui/dialog.tsx";
-import { Field, Input, Select, TextArea, Toggle } from "../../ui/field.tsx";
+import { DeleteButton } from "../../ui/delete.tsx";
+import { Field, Select, TextArea, Toggle } from "../../ui/field.tsx";
 import { Markdown } from "../../ui/markdown.tsx";
 import { Fault } from "../../ui/notice.tsx";
 import { Card, Page } from "../../ui/page.tsx";
 import { Loading } from "../../ui/spinner.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
+import { TextField } from "../../ui/text-field.tsx";
 import { useToast } from "../../ui/toast.tsx";
 import { KINDS } from "./contexts.tsx";
 
@@ -49,7 +49,7 @@ function Editor({ draft: start, saved }: { draft: Draft; saved?: ContextRow }) {
     },
   });
   const set = (change: Partial<Draft>): void => setDraft((before) => ({ ...before, ...change }));
-  const fault = (name: string) => (save.error instanceof ApiError ? save.error.fieldFault(name) : undefined);
+  const fault = faultOf(save.error);
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     save.mutate();
@@ -59,14 +59,14 @@ function Editor({ draft: start, saved }: { draft: Draft; saved?: ContextRow }) {
       <form onSubmit={submit} className="grid gap-4 lg:grid-cols-[minmax(0,1fr)_18rem]">
         <Card>
           <div className="grid gap-4">
-            <Field label="Title" fault={fault("title")}>
-              <Input
-                required
-                maxLength={200}
-                value={title}
-                onChange={(event) => set({ title: event.target.value })}
-              />
-            </Field>
+            <TextField
+              label="Title"
+              fault={fault("title")}
+              required
+              maxLength={200}
+              value={title}
+              onChange={(text) => set({ title: text })}
+            />
             <Body body={body} fault={fault("body")} onChange={(text) => set({ body: text })} />
           </div>
         </Card>
@@ -85,17 +85,14 @@ function Editor({ draft: start, saved }: { draft: Draft; saved?: ContextRow }) {
                   ))}
                 </Select>
               </Field>
-              <Field
+              <TextField
                 label="Short name"
                 hint={`Written as ${kind === "command" ? "$" : "+"}${slug ?? "name"} in an instruction. Left empty, it is made from the title.`}
                 fault={fault("slug")}
-              >
-                <Input
-                  value={slug ?? ""}
-                  maxLength={64}
-                  onChange={(event) => set({ slug: event.target.value })}
-                />
-              </Field>
+                maxLength={64}
+                value={slug ?? ""}
+                onChange={(text) => set({ slug: text })}
+              />
               <Toggle label="In use" checked={enabled} onChange={(on) => set({ enabled: on })} />
               <Fault error={save.error} />
               <Button look="main" type="submit" busy={save.isPending}>
@@ -168,7 +165,6 @@ function WhereUsed({ context }: { context: ContextRow }) {
 }
 
 function Delete({ context }: { context: ContextRow }) {
-  const [asked, setAsked] = useState(false);
   const navigate = useNavigate();
   const say = useToast();
   const again = useChange<void, ContextRow>({
@@ -178,31 +174,18 @@ function Delete({ context }: { context: ContextRow }) {
     },
     touches: [contextList.queryKey],
   });
-  const erase = useChange({
-    run: () => remove(`/contexts/${context.id}`),
-    touches: [contextList.queryKey],
-    done: () => {
-      say("The context is deleted.", () => again.mutate());
-      void navigate({ to: "/contexts" });
-    },
-  });
   return (
-    <>
-      <Button look="danger" icon={<Trash2 />} onClick={() => setAsked(true)}>
-        Delete
-      </Button>
-      {asked && (
-        <Confirm
-          title="Delete this context?"
-          act="Delete the context"
-          busy={erase.isPending}
-          error={erase.error}
-          onConfirm={() => erase.mutate()}
-          onClose={() => setAsked(false)}
-        >
-          <p>Your inboxes will no longer know “{context.title}”.</p>
-        </Confirm>
-      )}
-    </>
+    <DeleteButton
+      title="Delete this context?"
+      act="Delete the context"
+      path={`/contexts/${context.id}`}
+      touches={[contextList.queryKey]}
+      done={() => {
+        say("The context is deleted.", () => again.mutate());
+        void navigate({ to: "/contexts" });
+      }}
+    >
+      <p>Your inboxes will no longer know “{context.title}”.</p>
+    </DeleteButton>
   );
 }

@@ -9,9 +9,8 @@ import { Loading } from "../../ui/spinner.tsx";
 import { Time } from "../../ui/time.tsx";
 
 export function Conversations() {
-  const { data, error, isPending, refetch, hasNextPage, fetchNextPage, isFetchingNextPage } =
-    useInfiniteQuery(conversationList);
-  const conversations = data?.pages.flatMap(({ items }) => items) ?? [];
+  const list = useInfiniteQuery(conversationList);
+  const { data: conversations, error, isPending, refetch } = list;
   return (
     <Page
       title="Conversations"
@@ -19,17 +18,17 @@ export function Conversations() {
     >
       <Fault error={error} retry={() => void refetch()} />
       {isPending && <Loading what="your conversations" />}
-      {data && conversations.length === 0 && (
+      {conversations?.length === 0 && (
         <Empty title="No conversation yet">The first answered mail or call begins one.</Empty>
       )}
-      {conversations.length > 0 && (
+      {conversations && conversations.length > 0 && (
         <ul className="divide-y divide-line overflow-hidden rounded-xl border border-line bg-card">
           {conversations.map((conversation) => (
             <Row key={conversation.id} conversation={conversation} />
           ))}
         </ul>
       )}
-      <More hasMore={hasNextPage} busy={isFetchingNextPage} onMore={() => void fetchNextPage()} />
+      <More of={list} />
     </Page>
   );
 }

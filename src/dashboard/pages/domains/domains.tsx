@@ -1,18 +1,20 @@
 import { useQuery } from "@tanstack/react-query";
 import { Globe, Plus, RefreshCw } from "lucide-react";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { useChange } from "../../api/changes.ts";
-import { ApiError, post, remove } from "../../api/client.ts";
+import { faultOf, post } from "../../api/client.ts";
 import { domainList, inboxList } from "../../api/lists.ts";
 import type { CustomDomain } from "../../api/shapes.ts";
 import { Badge, type BadgeLook } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { CopyButton } from "../../ui/copy.tsx";
-import { Confirm, Dialog } from "../../ui/dialog.tsx";
-import { Field, Input } from "../../ui/field.tsx";
+import { DeleteButton } from "../../ui/delete.tsx";
+import { Dialog } from "../../ui/dialog.tsx";
+import { Form } from "../../ui/form.tsx";
 import { Fault, Notice } from "../../ui/notice.tsx";
 import { Card, Empty, Page } from "../../ui/page.tsx";
 import { Loading } from "../../ui/spinner.tsx";
+import { TextField } from "../../ui/text-field.tsx";
 import { Time } from "../../ui/time.tsx";
 
 /** How often records that are still missing are looked for again while the page is open. */
@@ -70,47 +72,28 @@ function AddDomain({ onClose }: { onClose: () => void }) {
     touches: [domainList.queryKey],
     done: onClose,
   });
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    add.mutate();
-  };
   return (
     <Dialog title="Add a domain" onClose={onClose}>
-      <form onSubmit={submit} className="grid gap-4">
-        <Field
+      <Form change={add} act="Add it" onCancel={onClose}>
+        <TextField
           label="Domain"
           hint="Best a subdomain that has no mail yet, such as ai.example.com: its mail will come here."
-          fault={add.error instanceof ApiError ? add.error.fieldFault("domain") : undefined}
-        >
-          <Input
-            autoFocus
-            required
-            value={name}
-            placeholder="ai.example.com"
-            onChange={(event) => setName(event.target.value)}
-          />
-        </Field>
-        <Fault error={add.error} />
-        <div className="flex justify-end gap-2">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="main" type="submit" busy={add.isPending}>
-            Add it
-          </Button>
-        </div>
-      </form>
+          fault={faultOf(add.error)("domain")}
+          autoFocus
+          required
+          placeholder="ai.example.com"
+          value={name}
+          onChange={setName}
+        />
+      </Form>
     </Dialog>
   );
 }
 
 function DomainCard({ domain }: { domain: CustomDomain }) {
-  const [asked, setAsked] = useState(false);
   const verify = useChange({
     run: () => post(`/custom-domains/${domain.id}/verify`),
     touches: [domainList.queryKey],
-  });
-  const erase = useChange({
-    run: () => remove(`/custom-domains/${domain.id}`),
-    touches: [domainList.queryKey, inboxList.queryKey],
   });
   const state = STATES[domain.status];
   return (
@@ -127,9 +110,15 @@ function DomainCard({ domain }: { domain: CustomDomain }) {
           <Button icon={<RefreshCw />} busy={verify.isPending} onClick={() => verify.mutate()}>
             Look now
           </Button>
-          <Button look="danger" onClick={() => setAsked(true)}>
-            Remove
-          </Button>
+          <DeleteButton
+            title={`Remove ${domain.domain}?`}
+            act="Remove the domain"
+            path={`/custom-domains/${domain.id}`}
+            touches={[domainList.queryKey, inboxList.queryKey]}
+          >
+            <p>Its inboxes move to the server’s own domain and keep the part before the @.</p>
+            <p>Mail to the old addresses will be refused.</p>
+          </DeleteButton>
         </>
       }
     >
@@ -151,19 +140,6 @@ function DomainCard({ domain }: { domain: CustomDomain }) {
           )}
         </p>
       </div>
-      {asked && (
-        <Confirm
-          title={`Remove ${domain.domain}?`}
-          act="Remove the domain"
-          busy={erase.isPending}
-          error={erase.error}
-          onConfirm={() => erase.mutate()}
-          onClose={() => setAsked(false)}
-        >
-          <p>Its inboxes move to the server’s own domain and keep the part before the @.</p>
-          <p>Mail to the old addresses will be refused.</p>
-        </Confirm>
-      )}
     </Card>
   );
 }

@@ -1,28 +1,30 @@
-import { type FormEvent, useState } from "react";
-import { ApiError } from "../../api/client.ts";
+import { useState } from "react";
+import { faultOf } from "../../api/client.ts";
 import type { Inbox } from "../../api/shapes.ts";
-import { Button } from "../../ui/button.tsx";
 import { Field, TextArea, Toggle } from "../../ui/field.tsx";
+import { Form } from "../../ui/form.tsx";
 import { Fault } from "../../ui/notice.tsx";
 import { Card } from "../../ui/page.tsx";
 import { useInboxChange } from "./use-inbox-change.ts";
 
 export function InboxRules({ inbox }: { inbox: Inbox }) {
+  const [senders, setSenders] = useState(inbox.allowlist_senders.join("\n"));
   const change = useInboxChange(inbox);
   const policy = useInboxChange(inbox);
-  const [senders, setSenders] = useState(inbox.allowlist_senders.join("\n"));
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    change.mutate({ allowlist_senders: senders.split(/[\s,;]+/).filter(Boolean) });
-  };
   return (
     <div className="grid gap-4">
       <Card title="Senders">
-        <form onSubmit={submit} className="grid max-w-xl gap-4">
+        <Form
+          change={{
+            ...change,
+            mutate: () => change.mutate({ allowlist_senders: senders.split(/[\s,;]+/).filter(Boolean) }),
+          }}
+          act="Save"
+        >
           <Field
             label="People who may write and instruct"
             hint="One a line: ada@example.com, @example.com for a whole domain, @*.example.com with its subdomains. You yourself always may."
-            fault={faultOf(change.error)}
+            fault={faultOf(change.error)("allowlist_senders")}
           >
             <TextArea rows={6} value={senders} onChange={(event) => setSenders(event.target.value)} />
           </Field>
@@ -31,13 +33,7 @@ export function InboxRules({ inbox }: { inbox: Inbox }) {
               ? "The list is empty: anybody may write, but what strangers write is only content. It never commands your tools."
               : "Mail from anybody else is refused, and the sender’s server tells them."}
           </p>
-          <Fault error={change.error} />
-          <div>
-            <Button look="main" type="submit" busy={change.isPending}>
-              Save
-            </Button>
-          </div>
-        </form>
+        </Form>
       </Card>
       <Card title="Mail that is usually left alone">
         <div className="grid gap-4">
@@ -62,9 +58,4 @@ export function InboxRules({ inbox }: { inbox: Inbox }) {
       </Card>
     </div>
   );
-}
-
-function faultOf(error: unknown): string | undefined {
-  if (!(error instanceof ApiError)) return undefined;
-  return error.problem.errors?.find(({ path }) => path.startsWith("body.allowlist_senders"))?.message;
 }

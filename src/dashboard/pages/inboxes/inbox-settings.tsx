@@ -1,12 +1,13 @@
 import { useQuery } from "@tanstack/react-query";
-import { type FormEvent, useState } from "react";
-import { ApiError } from "../../api/client.ts";
+import { useState } from "react";
+import { faultOf } from "../../api/client.ts";
 import { connectionList, contextList } from "../../api/lists.ts";
 import type { Inbox } from "../../api/shapes.ts";
-import { Button } from "../../ui/button.tsx";
-import { Checkbox, Field, Input, Select, Toggle } from "../../ui/field.tsx";
+import { Checkbox, Field, Select, Toggle } from "../../ui/field.tsx";
+import { Form } from "../../ui/form.tsx";
 import { Fault } from "../../ui/notice.tsx";
 import { Card } from "../../ui/page.tsx";
+import { TextField } from "../../ui/text-field.tsx";
 import { useInboxChange } from "./use-inbox-change.ts";
 
 export function InboxSettings({ inbox }: { inbox: Inbox }) {
@@ -15,23 +16,18 @@ export function InboxSettings({ inbox }: { inbox: Inbox }) {
   const [model, setModel] = useState(inbox.default_connection_id ?? "");
   const [days, setDays] = useState(inbox.retention_days?.toString() ?? "");
   const { data: connections = [] } = useQuery(connectionList);
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
+  const save = (): void =>
     change.mutate({
       label,
       default_connection_id: model || null,
       retention_days: days === "" ? null : Number(days),
     });
-  };
-  const fault = (name: string) =>
-    change.error instanceof ApiError ? change.error.fieldFault(name) : undefined;
+  const fault = faultOf(change.error);
   return (
     <div className="grid gap-4">
       <Card>
-        <form onSubmit={submit} className="grid max-w-xl gap-4">
-          <Field label="Name" fault={fault("label")}>
-            <Input value={label} maxLength={100} onChange={(event) => setLabel(event.target.value)} />
-          </Field>
+        <Form change={{ ...change, mutate: save }} act="Save">
+          <TextField label="Name" fault={fault("label")} maxLength={100} value={label} onChange={setLabel} />
           <Field
             label="Model"
             hint="Who reads the mail and writes the answer."
@@ -48,26 +44,17 @@ export function InboxSettings({ inbox }: { inbox: Inbox }) {
                 ))}
             </Select>
           </Field>
-          <Field
+          <TextField
             label="Days to keep content"
             hint="Empty: as long as your plan keeps it."
             fault={fault("retention_days")}
-          >
-            <Input
-              type="number"
-              min={1}
-              max={3650}
-              value={days}
-              onChange={(event) => setDays(event.target.value)}
-            />
-          </Field>
-          <Fault error={change.error} />
-          <div>
-            <Button look="main" type="submit" busy={change.isPending}>
-              Save
-            </Button>
-          </div>
-        </form>
+            type="number"
+            min={1}
+            max={3650}
+            value={days}
+            onChange={setDays}
+          />
+        </Form>
       </Card>
       <Card>
         <Toggle

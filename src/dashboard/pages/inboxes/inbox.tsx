@@ -1,13 +1,14 @@
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useParams } from "@tanstack/react-router";
-import { Download, QrCode, RefreshCw, Trash2 } from "lucide-react";
+import { Download, QrCode, RefreshCw } from "lucide-react";
 import { useState } from "react";
 import { useChange } from "../../api/changes.ts";
-import { post, remove } from "../../api/client.ts";
+import { post } from "../../api/client.ts";
 import { inboxList } from "../../api/lists.ts";
 import type { Inbox as InboxRow } from "../../api/shapes.ts";
 import { BUTTON, Button } from "../../ui/button.tsx";
 import { Copyable } from "../../ui/copy.tsx";
+import { DeleteButton } from "../../ui/delete.tsx";
 import { Confirm, Dialog } from "../../ui/dialog.tsx";
 import { Fault } from "../../ui/notice.tsx";
 import { Card, Page } from "../../ui/page.tsx";
@@ -91,10 +92,10 @@ function Shares({ inbox }: { inbox: InboxRow }) {
 }
 
 function Actions({ inbox }: { inbox: InboxRow }) {
-  const [asked, setAsked] = useState<"rotate" | "delete">();
+  const [asked, setAsked] = useState(false);
   const navigate = useNavigate();
   const say = useToast();
-  const close = (): void => setAsked(undefined);
+  const close = (): void => setAsked(false);
   const rotate = useChange<void, InboxRow>({
     run: () => post<InboxRow>(`/inboxes/${inbox.id}/rotate`),
     touches: [inboxList.queryKey],
@@ -103,23 +104,25 @@ function Actions({ inbox }: { inbox: InboxRow }) {
       say(`The new address is ${address}.`);
     },
   });
-  const erase = useChange({
-    run: () => remove(`/inboxes/${inbox.id}`),
-    touches: [inboxList.queryKey],
-    done: () => {
-      say("The inbox is deleted.");
-      void navigate({ to: "/inboxes" });
-    },
-  });
   return (
     <>
-      <Button icon={<RefreshCw />} onClick={() => setAsked("rotate")}>
+      <Button icon={<RefreshCw />} onClick={() => setAsked(true)}>
         New address
       </Button>
-      <Button look="danger" icon={<Trash2 />} onClick={() => setAsked("delete")}>
-        Delete
-      </Button>
-      {asked === "rotate" && (
+      <DeleteButton
+        title="Delete this inbox?"
+        act="Delete the inbox"
+        path={`/inboxes/${inbox.id}`}
+        touches={[inboxList.queryKey]}
+        done={() => {
+          say("The inbox is deleted.");
+          void navigate({ to: "/inboxes" });
+        }}
+      >
+        <p>Mail to {inbox.address} will be refused from then on.</p>
+        <p>Its messages stay readable in the activity.</p>
+      </DeleteButton>
+      {asked && (
         <Confirm
           title="Give it a new address?"
           act="Give it a new address"
@@ -130,19 +133,6 @@ function Actions({ inbox }: { inbox: InboxRow }) {
         >
           <p>Mail to {inbox.address} will be refused from then on, and no one gets that address again.</p>
           <p>Everything else about the inbox stays as it is.</p>
-        </Confirm>
-      )}
-      {asked === "delete" && (
-        <Confirm
-          title="Delete this inbox?"
-          act="Delete the inbox"
-          busy={erase.isPending}
-          error={erase.error}
-          onConfirm={() => erase.mutate()}
-          onClose={close}
-        >
-          <p>Mail to {inbox.address} will be refused from then on.</p>
-          <p>Its messages stay readable in the activity.</p>
         </Confirm>
       )}
     </>

@@ -1,14 +1,14 @@
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { useChange } from "../../api/changes.ts";
-import { ApiError, post } from "../../api/client.ts";
+import { faultOf, post } from "../../api/client.ts";
 import { connectionList, domainList, inboxList } from "../../api/lists.ts";
 import type { Inbox } from "../../api/shapes.ts";
-import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
-import { Field, Input, Select } from "../../ui/field.tsx";
-import { Fault } from "../../ui/notice.tsx";
+import { Field, Select } from "../../ui/field.tsx";
+import { Form } from "../../ui/form.tsx";
+import { TextField } from "../../ui/text-field.tsx";
 
 export function NewInbox({ onClose }: { onClose: () => void }) {
   const navigate = useNavigate();
@@ -27,24 +27,21 @@ export function NewInbox({ onClose }: { onClose: () => void }) {
     touches: [inboxList.queryKey],
     done: ({ id }) => void navigate({ to: "/inboxes/$inbox_id", params: { inbox_id: id } }),
   });
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    create.mutate();
-  };
   const models = connections.filter(({ category }) => category === "llm");
   const ready = domains.filter(({ status }) => status === "active");
-  const fault = (name: string) =>
-    create.error instanceof ApiError ? create.error.fieldFault(name) : undefined;
+  const fault = faultOf(create.error);
   return (
     <Dialog title="New inbox" onClose={onClose}>
-      <form onSubmit={submit} className="grid gap-4">
-        <Field
+      <Form change={create} act="Make the inbox" onCancel={onClose}>
+        <TextField
           label="Name"
           hint="What it is for, such as “Invoices”. It becomes part of the address."
           fault={fault("label")}
-        >
-          <Input autoFocus value={label} maxLength={100} onChange={(event) => setLabel(event.target.value)} />
-        </Field>
+          autoFocus
+          maxLength={100}
+          value={label}
+          onChange={setLabel}
+        />
         {models.length > 0 && (
           <Field label="Model" fault={fault("default_connection_id")}>
             <Select value={model} onChange={(event) => setModel(event.target.value)}>
@@ -69,14 +66,7 @@ export function NewInbox({ onClose }: { onClose: () => void }) {
             </Select>
           </Field>
         )}
-        <Fault error={create.error} />
-        <div className="flex justify-end gap-2">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="main" type="submit" busy={create.isPending}>
-            Make the inbox
-          </Button>
-        </div>
-      </form>
+      </Form>
     </Dialog>
   );
 }

@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Paperclip, X } from "lucide-react";
 import { type FormEvent, useRef, useState } from "react";
 import { useChange } from "../../api/changes.ts";
-import { ApiError, get, post } from "../../api/client.ts";
+import { faultOf, get, post } from "../../api/client.ts";
 import { inboxList } from "../../api/lists.ts";
 import type { RoutingResult } from "../../api/shapes.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
@@ -50,8 +50,7 @@ export function Playground() {
   };
   const running =
     start.isPending || (message_id !== undefined && (!result || result.status === "processing"));
-  const fault = (name: string) =>
-    start.error instanceof ApiError ? start.error.fieldFault(name) : undefined;
+  const fault = faultOf(start.error);
   return (
     <Page
       title="Playground"

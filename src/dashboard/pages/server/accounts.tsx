@@ -1,8 +1,8 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useChange } from "../../api/changes.ts";
-import { get, patch } from "../../api/client.ts";
-import { queryOf } from "../../api/messages.ts";
-import type { AdminUser, Page } from "../../api/shapes.ts";
+import { patch } from "../../api/client.ts";
+import { paged } from "../../api/lists.ts";
+import type { AdminUser } from "../../api/shapes.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { Select } from "../../ui/field.tsx";
 import { More } from "../../ui/more.tsx";
@@ -13,15 +13,8 @@ import { useToast } from "../../ui/toast.tsx";
 const KEY = ["admin", "users"];
 
 export function Accounts() {
-  const { data, error, isPending, refetch, hasNextPage, fetchNextPage, isFetchingNextPage } =
-    useInfiniteQuery({
-      queryKey: KEY,
-      queryFn: ({ pageParam, signal }) =>
-        get<Page<AdminUser>>(`/admin/users?${queryOf({ cursor: pageParam })}`, signal),
-      initialPageParam: undefined as string | undefined,
-      getNextPageParam: (page) => page.next_cursor ?? undefined,
-    });
-  const users = data?.pages.flatMap(({ items }) => items) ?? [];
+  const list = useInfiniteQuery(paged<AdminUser>(KEY, "/admin/users"));
+  const { data: users = [], error, isPending, refetch } = list;
   return (
     <div className="grid gap-3">
       <Fault error={error} retry={() => void refetch()} />
@@ -33,7 +26,7 @@ export function Accounts() {
           ))}
         </ul>
       )}
-      <More hasMore={hasNextPage} busy={isFetchingNextPage} onMore={() => void fetchNextPage()} />
+      <More of={list} />
     </div>
   );
 }

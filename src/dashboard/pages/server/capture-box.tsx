@@ -1,8 +1,8 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { get } from "../../api/client.ts";
-import { queryOf } from "../../api/messages.ts";
-import type { OutgoingMail, OutgoingMailDetail, Page } from "../../api/shapes.ts";
+import { paged } from "../../api/lists.ts";
+import type { OutgoingMail, OutgoingMailDetail } from "../../api/shapes.ts";
 import { Badge, type BadgeLook } from "../../ui/badge.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { More } from "../../ui/more.tsx";
@@ -22,21 +22,14 @@ const LOOKS: Record<string, BadgeLook> = {
 /** What has left the server or, where outgoing mail is captured, stays in it. */
 export function CaptureBox() {
   const [chosen, setChosen] = useState<string>();
-  const { data, error, isPending, refetch, hasNextPage, fetchNextPage, isFetchingNextPage } =
-    useInfiniteQuery({
-      queryKey: ["admin", "mail"],
-      queryFn: ({ pageParam, signal }) =>
-        get<Page<OutgoingMail>>(`/admin/mail?${queryOf({ cursor: pageParam })}`, signal),
-      initialPageParam: undefined as string | undefined,
-      getNextPageParam: (page) => page.next_cursor ?? undefined,
-    });
-  const mails = data?.pages.flatMap(({ items }) => items) ?? [];
+  const list = useInfiniteQuery(paged<OutgoingMail>(["admin", "mail"], "/admin/mail"));
+  const { data: mails, error, isPending, refetch } = list;
   return (
     <div className="grid gap-3">
       <Fault error={error} retry={() => void refetch()} />
       {isPending && <Loading what="the mails" />}
-      {data && mails.length === 0 && <Empty title="No mail has been sent yet" />}
-      {mails.length > 0 && (
+      {mails?.length === 0 && <Empty title="No mail has been sent yet" />}
+      {mails && mails.length > 0 && (
         <ul className="divide-y divide-line overflow-hidden rounded-xl border border-line bg-card">
           {mails.map((mail) => (
             <li key={mail.id}>
@@ -57,7 +50,7 @@ export function CaptureBox() {
           ))}
         </ul>
       )}
-      <More hasMore={hasNextPage} busy={isFetchingNextPage} onMore={() => void fetchNextPage()} />
+      <More of={list} />
       {chosen && <Detail id={chosen} onClose={() => setChosen(undefined)} />}
     </div>
   );

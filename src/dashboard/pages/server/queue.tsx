@@ -1,9 +1,9 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useChange } from "../../api/changes.ts";
-import { get, post } from "../../api/client.ts";
-import { queryOf } from "../../api/messages.ts";
-import type { Job, Page } from "../../api/shapes.ts";
+import { post } from "../../api/client.ts";
+import { paged } from "../../api/lists.ts";
+import type { Job } from "../../api/shapes.ts";
 import { Badge, type BadgeLook } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { Select } from "../../ui/field.tsx";
@@ -25,16 +25,11 @@ const STATES: Record<string, { look: BadgeLook; word: string }> = {
 
 export function Queue() {
   const [state, setState] = useState("");
-  const { data, error, isPending, refetch, hasNextPage, fetchNextPage, isFetchingNextPage } =
-    useInfiniteQuery({
-      queryKey: [...KEY, state],
-      queryFn: ({ pageParam, signal }) =>
-        get<Page<Job>>(`/admin/queue?${queryOf({ cursor: pageParam, state })}`, signal),
-      initialPageParam: undefined as string | undefined,
-      getNextPageParam: (page) => page.next_cursor ?? undefined,
-      refetchInterval: REFRESH_MS,
-    });
-  const jobs = data?.pages.flatMap(({ items }) => items) ?? [];
+  const list = useInfiniteQuery({
+    ...paged<Job>([...KEY, state], "/admin/queue", { state }),
+    refetchInterval: REFRESH_MS,
+  });
+  const { data: jobs, error, isPending, refetch } = list;
   return (
     <div className="grid gap-3">
       <div>
@@ -54,15 +49,15 @@ export function Queue() {
       </div>
       <Fault error={error} retry={() => void refetch()} />
       {isPending && <Loading what="the queue" />}
-      {data && jobs.length === 0 && <Empty title="Nothing waits">All work is done.</Empty>}
-      {jobs.length > 0 && (
+      {jobs?.length === 0 && <Empty title="Nothing waits">All work is done.</Empty>}
+      {jobs && jobs.length > 0 && (
         <ul className="divide-y divide-line rounded-xl border border-line bg-card">
           {jobs.map((job) => (
             <Row key={job.id} job={job} />
           ))}
         </ul>
       )}
-      <More hasMore={hasNextPage} busy={isFetchingNextPage} onMore={() => void fetchNextPage()} />
+      <More of={list} />
     </div>
   );
 }

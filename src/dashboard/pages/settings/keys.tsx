@@ -1,6 +1,6 @@
 import { queryOptions, useQuery } from "@tanstack/react-query";
 import { Plus, Trash2 } from "lucide-react";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { useChange } from "../../api/changes.ts";
 import { get, post, remove } from "../../api/client.ts";
 import type { ApiKey, NewApiKey } from "../../api/shapes.ts";
@@ -8,10 +8,11 @@ import { useMe } from "../../api/session.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
 import { Copyable } from "../../ui/copy.tsx";
 import { Confirm, Dialog } from "../../ui/dialog.tsx";
-import { Field, Input } from "../../ui/field.tsx";
+import { Form } from "../../ui/form.tsx";
 import { Fault, Notice } from "../../ui/notice.tsx";
 import { Card } from "../../ui/page.tsx";
 import { Loading } from "../../ui/spinner.tsx";
+import { TextField } from "../../ui/text-field.tsx";
 import { Time } from "../../ui/time.tsx";
 
 const keyList = queryOptions({
@@ -72,10 +73,6 @@ function NewKey({ onClose }: { onClose: () => void }) {
     run: () => post<NewApiKey>("/auth/api-key", name ? { name } : {}),
     touches: [keyList.queryKey],
   });
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    make.mutate();
-  };
   return (
     <Dialog title="New API key" onClose={onClose}>
       {make.data ? (
@@ -89,21 +86,19 @@ function NewKey({ onClose }: { onClose: () => void }) {
           </div>
         </div>
       ) : (
-        <form onSubmit={submit} className="grid gap-4">
-          <Field label="Name" hint="What will use it, such as “laptop”.">
-            <Input autoFocus value={name} maxLength={100} onChange={(event) => setName(event.target.value)} />
-          </Field>
+        <Form change={make} act="Make the key" onCancel={onClose}>
+          <TextField
+            label="Name"
+            hint="What will use it, such as “laptop”."
+            autoFocus
+            maxLength={100}
+            value={name}
+            onChange={setName}
+          />
           {plan === "free" && (
             <Notice look="warn">Your plan has one key: the one you have stops working.</Notice>
           )}
-          <Fault error={make.error} />
-          <div className="flex justify-end gap-2">
-            <Button onClick={onClose}>Cancel</Button>
-            <Button look="main" type="submit" busy={make.isPending}>
-              Make the key
-            </Button>
-          </div>
-        </form>
+        </Form>
       )}
     </Dialog>
   );

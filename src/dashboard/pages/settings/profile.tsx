@@ -1,11 +1,11 @@
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { useChange } from "../../api/changes.ts";
-import { ApiError, patch } from "../../api/client.ts";
+import { faultOf, patch } from "../../api/client.ts";
 import { session, useMe } from "../../api/session.ts";
-import { Button } from "../../ui/button.tsx";
-import { Checkbox, Field, Input, Select } from "../../ui/field.tsx";
-import { Fault } from "../../ui/notice.tsx";
+import { Checkbox, Field, Select } from "../../ui/field.tsx";
+import { Form } from "../../ui/form.tsx";
 import { Card } from "../../ui/page.tsx";
+import { TextField } from "../../ui/text-field.tsx";
 import { useToast } from "../../ui/toast.tsx";
 
 const ZONES = Intl.supportedValuesOf("timeZone");
@@ -21,26 +21,24 @@ export function Profile() {
     touches: [session.queryKey],
     done: () => say("Saved."),
   });
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    save.mutate();
-  };
-  const fault = (member: string) =>
-    save.error instanceof ApiError ? save.error.fieldFault(member) : undefined;
+  const fault = faultOf(save.error);
   return (
     <Card title="Profile">
-      <form onSubmit={submit} className="grid max-w-xl gap-4">
-        <Field label="Mail address" hint="Instructions you send from here command your inboxes.">
-          <Input value={me.email} readOnly />
-        </Field>
-        <Field label="Name" fault={fault("name")}>
-          <Input
-            value={name}
-            maxLength={100}
-            autoComplete="name"
-            onChange={(event) => setName(event.target.value)}
-          />
-        </Field>
+      <Form change={save} act="Save">
+        <TextField
+          label="Mail address"
+          hint="Instructions you send from here command your inboxes."
+          value={me.email}
+          readOnly
+        />
+        <TextField
+          label="Name"
+          fault={fault("name")}
+          maxLength={100}
+          autoComplete="name"
+          value={name}
+          onChange={setName}
+        />
         <Field label="Time zone" fault={fault("timezone")}>
           <Select value={timezone} onChange={(event) => setTimezone(event.target.value)}>
             {[...new Set(["UTC", timezone, ...ZONES])].map((zone) => (
@@ -53,13 +51,7 @@ export function Profile() {
           checked={reply_footer}
           onChange={(event) => setFooter(event.target.checked)}
         />
-        <Fault error={save.error} />
-        <div>
-          <Button look="main" type="submit" busy={save.isPending}>
-            Save
-          </Button>
-        </div>
-      </form>
+      </Form>
     </Card>
   );
 }

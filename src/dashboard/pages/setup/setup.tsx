@@ -1,12 +1,12 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { type FormEvent, useEffect, useState } from "react";
-import { ApiError, post } from "../../api/client.ts";
+import { faultOf, post } from "../../api/client.ts";
 import { session } from "../../api/session.ts";
 import type { Me } from "../../api/shapes.ts";
 import { Button } from "../../ui/button.tsx";
-import { Field, Input } from "../../ui/field.tsx";
 import { Fault, Notice } from "../../ui/notice.tsx";
+import { EmailField, PasswordField, TextField } from "../../ui/text-field.tsx";
 
 /** The link that a new server prints at its start leads here: makes the account that runs it. */
 export function Setup() {
@@ -31,8 +31,7 @@ export function Setup() {
     event.preventDefault();
     make.mutate();
   };
-  const fault = (member: string) =>
-    make.error instanceof ApiError ? make.error.fieldFault(member) : undefined;
+  const fault = faultOf(make.error);
   return (
     <main className="grid min-h-dvh content-center justify-items-center gap-6 px-4 py-10">
       <div className="grid justify-items-center gap-2 text-center">
@@ -48,42 +47,28 @@ export function Setup() {
         className="grid w-full max-w-sm gap-4 rounded-xl border border-line bg-card p-5"
       >
         {!token && <Notice look="warn">Open the whole link that the server printed when it started.</Notice>}
-        <Field
-          label="Your mail address"
+        <EmailField
           hint="What you write from here commands your inboxes."
           fault={fault("email")}
-        >
-          <Input
-            autoFocus
-            required
-            type="email"
-            autoComplete="username"
-            value={email}
-            onChange={(event) => setEmail(event.target.value)}
-          />
-        </Field>
-        <Field label="Name" fault={fault("name")}>
-          <Input
-            value={name}
-            maxLength={100}
-            autoComplete="name"
-            onChange={(event) => setName(event.target.value)}
-          />
-        </Field>
-        <Field
-          label="Password"
+          autoFocus
+          value={email}
+          onChange={setEmail}
+        />
+        <TextField
+          label="Name"
+          fault={fault("name")}
+          maxLength={100}
+          autoComplete="name"
+          value={name}
+          onChange={setName}
+        />
+        <PasswordField
+          isNew
           hint="At least 8 characters. As long as the server can’t send mail, it is your only way to sign in."
           fault={fault("password")}
-        >
-          <Input
-            required
-            type="password"
-            minLength={8}
-            autoComplete="new-password"
-            value={password}
-            onChange={(event) => setPassword(event.target.value)}
-          />
-        </Field>
+          value={password}
+          onChange={setPassword}
+        />
         <Fault error={make.error} />
         <Button look="main" type="submit" busy={make.isPending} disabled={!token}>
           Make the account

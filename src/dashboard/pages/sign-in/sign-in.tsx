@@ -1,13 +1,14 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useSearch } from "@tanstack/react-router";
 import { type FormEvent, useEffect, useState } from "react";
-import { ApiError, post } from "../../api/client.ts";
+import { faultOf, post } from "../../api/client.ts";
 import { session } from "../../api/session.ts";
 import type { Me } from "../../api/shapes.ts";
 import { Button } from "../../ui/button.tsx";
 import { Field, Input } from "../../ui/field.tsx";
 import { Fault } from "../../ui/notice.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
+import { EmailField, PasswordField } from "../../ui/text-field.tsx";
 
 type Way = "code" | "password";
 
@@ -71,7 +72,13 @@ function ByCode({ email, onEmail }: WayProps) {
   };
   return (
     <form onSubmit={submit} className="grid gap-4">
-      <EmailField email={email} onEmail={onEmail} error={send.error} locked={sent} />
+      <EmailField
+        placeholder="you@example.org"
+        fault={faultOf(send.error)("email")}
+        readOnly={sent}
+        value={email}
+        onChange={onEmail}
+      />
       {sent && (
         <Field label="Code" hint={`We sent six digits to ${email}. They are good for ten minutes.`}>
           <Input
@@ -124,40 +131,22 @@ function ByPassword({ email, onEmail }: WayProps) {
   };
   return (
     <form onSubmit={submit} className="grid gap-4">
-      <EmailField email={email} onEmail={onEmail} error={login.error} locked={false} />
-      <Field label="Password" hint="None chosen yet, or forgotten? Sign in with a code instead.">
-        <Input
-          required
-          type="password"
-          autoComplete="current-password"
-          value={password}
-          onChange={(event) => setPassword(event.target.value)}
-        />
-      </Field>
+      <EmailField
+        placeholder="you@example.org"
+        fault={faultOf(login.error)("email")}
+        value={email}
+        onChange={onEmail}
+      />
+      <PasswordField
+        hint="None chosen yet, or forgotten? Sign in with a code instead."
+        value={password}
+        onChange={setPassword}
+      />
       <Fault error={login.error} />
       <Button look="main" type="submit" busy={login.isPending}>
         Sign in
       </Button>
     </form>
-  );
-}
-
-function EmailField({ email, onEmail, error, locked }: WayProps & { error: unknown; locked: boolean }) {
-  return (
-    <Field
-      label="Your mail address"
-      fault={error instanceof ApiError ? error.fieldFault("email") : undefined}
-    >
-      <Input
-        required
-        type="email"
-        autoComplete="username"
-        placeholder="you@example.org"
-        value={email}
-        readOnly={locked}
-        onChange={(event) => onEmail(event.target.value)}
-      />
-    </Field>
   );
 }
 

@@ -1,7 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { get } from "../../api/client.ts";
-import { queryOf } from "../../api/messages.ts";
+import { get, queryOf } from "../../api/client.ts";
 import type { Usage as Report } from "../../api/shapes.ts";
 import { useMe } from "../../api/session.ts";
 import { Plot } from "../../ui/plot.tsx";

@@ -1,15 +1,14 @@
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useParams } from "@tanstack/react-router";
-import { useState } from "react";
 import { useChange } from "../../api/changes.ts";
-import { get, patch, post, remove } from "../../api/client.ts";
+import { get, patch, post } from "../../api/client.ts";
 import { endpointList } from "../../api/lists.ts";
 import type { Delivery, Endpoint as EndpointRow, TestDelivery } from "../../api/shapes.ts";
 import { NotFound } from "../../shell/not-found.tsx";
 import { Badge, type BadgeLook } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { Copyable } from "../../ui/copy.tsx";
-import { Confirm } from "../../ui/dialog.tsx";
+import { DeleteButton } from "../../ui/delete.tsx";
 import { Toggle } from "../../ui/field.tsx";
 import { Fault, Notice } from "../../ui/notice.tsx";
 import { Card, Empty, Page } from "../../ui/page.tsx";
@@ -32,6 +31,7 @@ export function Endpoint() {
 const deliveriesKey = (id: string) => ["deliveries", id];
 
 function EndpointPage({ endpoint }: { endpoint: EndpointRow }) {
+  const navigate = useNavigate();
   const path = `/v1/webhooks/${endpoint.id}`;
   const touches = [endpointList.queryKey, deliveriesKey(endpoint.id)];
   const test = useChange<void, TestDelivery>({ run: () => post<TestDelivery>(`${path}/test`), touches });
@@ -44,7 +44,15 @@ function EndpointPage({ endpoint }: { endpoint: EndpointRow }) {
           <Button busy={test.isPending} onClick={() => test.mutate()}>
             Send a test
           </Button>
-          <Delete endpoint={endpoint} />
+          <DeleteButton
+            title="Delete this endpoint?"
+            act="Delete the endpoint"
+            path={path}
+            touches={[endpointList.queryKey]}
+            done={() => void navigate({ to: "/webhooks" })}
+          >
+            <p>Nothing more is sent to {endpoint.url}, and its log is erased.</p>
+          </DeleteButton>
         </>
       }
     >
@@ -226,34 +234,5 @@ function DeliveryRow({ delivery, path, listKey }: { delivery: Delivery; path: st
         </div>
       </details>
     </li>
-  );
-}
-
-function Delete({ endpoint }: { endpoint: EndpointRow }) {
-  const [asked, setAsked] = useState(false);
-  const navigate = useNavigate();
-  const erase = useChange({
-    run: () => remove(`/v1/webhooks/${endpoint.id}`),
-    touches: [endpointList.queryKey],
-    done: () => void navigate({ to: "/webhooks" }),
-  });
-  return (
-    <>
-      <Button look="danger" onClick={() => setAsked(true)}>
-        Delete
-      </Button>
-      {asked && (
-        <Confirm
-          title="Delete this endpoint?"
-          act="Delete the endpoint"
-          busy={erase.isPending}
-          error={erase.error}
-          onConfirm={() => erase.mutate()}
-          onClose={() => setAsked(false)}
-        >
-          <p>Nothing more is sent to {endpoint.url}, and its log is erased.</p>
-        </Confirm>
-      )}
-    </>
   );
 }

@@ -1,9 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { Plus } from "lucide-react";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { useChange } from "../../api/changes.ts";
-import { ApiError, post } from "../../api/client.ts";
+import { faultOf, post } from "../../api/client.ts";
 import { endpointList } from "../../api/lists.ts";
 import type { Endpoint, NewEndpoint as Made } from "../../api/shapes.ts";
 import { useMe } from "../../api/session.ts";
@@ -11,10 +11,12 @@ import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { Copyable } from "../../ui/copy.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
-import { Checkbox, Field, Input } from "../../ui/field.tsx";
+import { Checkbox } from "../../ui/field.tsx";
+import { Form } from "../../ui/form.tsx";
 import { Fault, Notice } from "../../ui/notice.tsx";
 import { Empty, Page } from "../../ui/page.tsx";
 import { Loading } from "../../ui/spinner.tsx";
+import { TextField } from "../../ui/text-field.tsx";
 
 export const EVENT_WORDS: Record<string, string> = {
   "message.received": "A message was accepted",
@@ -97,12 +99,7 @@ function NewEndpoint({ onClose }: { onClose: () => void }) {
       post<Made>("/v1/webhooks", { url, event_types: types, ...(description ? { description } : {}) }),
     touches: [endpointList.queryKey],
   });
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    create.mutate();
-  };
-  const fault = (name: string) =>
-    create.error instanceof ApiError ? create.error.fieldFault(name) : undefined;
+  const fault = faultOf(create.error);
   const toggle = (type: string, on: boolean): void =>
     setTypes((before) => (on ? [...before, type] : before.filter((other) => other !== type)));
   const made = create.data;
@@ -124,23 +121,24 @@ function NewEndpoint({ onClose }: { onClose: () => void }) {
           </div>
         </div>
       ) : (
-        <form onSubmit={submit} className="grid gap-4">
-          <Field label="Address" hint="Where your program takes a POST." fault={fault("url")}>
-            <Input
-              autoFocus
-              required
-              type="url"
-              value={url}
-              onChange={(event) => setUrl(event.target.value)}
-            />
-          </Field>
-          <Field label="What it is for" fault={fault("description")}>
-            <Input
-              value={description}
-              maxLength={500}
-              onChange={(event) => setDescription(event.target.value)}
-            />
-          </Field>
+        <Form change={create} act="Make the endpoint" onCancel={onClose}>
+          <TextField
+            label="Address"
+            hint="Where your program takes a POST."
+            fault={fault("url")}
+            autoFocus
+            required
+            type="url"
+            value={url}
+            onChange={setUrl}
+          />
+          <TextField
+            label="What it is for"
+            fault={fault("description")}
+            maxLength={500}
+            value={description}
+            onChange={setDescription}
+          />
           <fieldset className="grid gap-1">
             <legend className="mb-1 text-sm font-medium">Tell it when</legend>
             {Object.entries(EVENT_WORDS).map(([type, words]) => (
@@ -153,14 +151,7 @@ function NewEndpoint({ onClose }: { onClose: () => void }) {
             ))}
             {fault("event_types") && <p className="text-sm text-bad">{fault("event_types")}</p>}
           </fieldset>
-          <Fault error={create.error} />
-          <div className="flex justify-end gap-2">
-            <Button onClick={onClose}>Cancel</Button>
-            <Button look="main" type="submit" busy={create.isPending}>
-              Make the endpoint
-            </Button>
-          </div>
-        </form>
+        </Form>
       )}
     </Dialog>
   );

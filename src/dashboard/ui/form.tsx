@@ -1,0 +1,46 @@
+import type { ReactNode } from "react";
+import { Button } from "./button.tsx";
+import { Fault } from "./notice.tsx";
+
+interface FormProps {
+  /** What sending it does. */
+  change: { mutate: (input: void) => void; isPending: boolean; error: unknown };
+  /** What its button says, such as "Make the inbox". */
+  act: string;
+  look?: "main" | "danger";
+  disabled?: boolean;
+  /** In a window: how it is left with nothing done, and the word for that. */
+  onCancel?: () => void;
+  cancel?: string;
+  children: ReactNode;
+}
+
+/** Fields, what the server says against them, and the button that sends them. */
+export function Form({
+  change,
+  act,
+  look = "main",
+  disabled,
+  onCancel,
+  cancel = "Cancel",
+  children,
+}: FormProps) {
+  return (
+    <form
+      className="grid max-w-xl gap-4"
+      onSubmit={(event) => {
+        event.preventDefault();
+        change.mutate();
+      }}
+    >
+      {children}
+      <Fault error={change.error} />
+      <div className={`flex flex-wrap gap-2 ${onCancel ? "justify-end" : ""}`}>
+        {onCancel && <Button onClick={onCancel}>{cancel}</Button>}
+        <Button look={look} type="submit" busy={change.isPending} disabled={disabled}>
+          {act}
+        </Button>
+      </div>
+    </form>
+  );
+}
