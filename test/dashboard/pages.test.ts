@@ -79,6 +79,7 @@ describe.skipIf(CHROMIUM === null)("the dashboard", () => {
     await page.getByLabel("Password").fill(PASSWORD);
     await page.getByRole("button", { name: "Make the account" }).click();
     await page.getByRole("button", { name: "Begin with the demo model" }).click();
+    await page.getByRole("link", { name: "Connect another" }).waitFor();
     await page.getByRole("button", { name: "Get an address" }).click();
     await page.getByLabel("The mail it works on").fill("The bridge opens on 3 May at 10:30.");
     await page.getByRole("button", { name: "Send it" }).click();
@@ -105,6 +106,7 @@ describe.skipIf(CHROMIUM === null)("the dashboard", () => {
   beforeEach(async () => {
     await page.setViewportSize(DESK);
     await page.goto(`${url}/app`);
+    await page.getByRole("heading", { level: 1 }).waitFor();
   });
 
   afterAll(() => stack.disposeAsync());
