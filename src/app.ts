@@ -20,7 +20,7 @@ import { openSegments, type SegmentStore } from "./lib/segments.ts";
 import type { Secrets } from "./lib/secrets.ts";
 import { openMasterKey } from "./db/master-key.ts";
 import { createLog, type Log } from "./log.ts";
-import { type Metrics, NO_METRICS } from "./metrics.ts";
+import { createTally, type Metrics } from "./metrics.ts";
 import { prepareDkimKeys } from "./mail/dkim-start.ts";
 import { createMailParser, type MailParser } from "./mail/parse.ts";
 import { createPolicyFinder } from "./mail/mta-sts.ts";
@@ -132,7 +132,7 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
     nowMs,
     steadyNow: () => Math.floor((overrides.nowMs ?? performance.now.bind(performance))() / 1_000),
     log,
-    metrics: NO_METRICS,
+    metrics: createTally(),
     secrets,
     certificates: createCertificates(config),
     resolver,

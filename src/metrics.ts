@@ -102,29 +102,58 @@ export interface Reading {
   values: { labels: Labels; value: number }[];
 }
 
-/** The figures of this process. Without anybody who reads them they cost a call of an empty function. */
+type CounterName = keyof typeof COUNTERS;
+type HistogramName = keyof typeof HISTOGRAMS;
+
+/** The figures of this process. */
 export interface Metrics {
+  /** Whether somebody reads all of them; without, only what an administrator is shown is kept, in a few numbers. */
   readonly on: boolean;
-  count(name: keyof typeof COUNTERS, labels?: Labels, by?: number): void;
-  time(name: keyof typeof HISTOGRAMS, labels: Labels, seconds: number): void;
+  count(name: CounterName, labels?: Labels, by?: number): void;
+  time(name: HistogramName, labels: Labels, seconds: number): void;
+  /** Since the process began. */
+  counted(name: CounterName): { labels: Labels; value: number }[];
+  /** The last 500 at most, in seconds. */
+  lately(name: HistogramName): number[];
   /** In the text format of Prometheus, with `readings` beside what was counted. */
   render(readings: Reading[]): Promise<{ text: string; content_type: string }>;
   [Symbol.dispose](): void;
 }
 
-export const NO_METRICS: Metrics = {
-  on: false,
-  count: () => undefined,
-  time: () => undefined,
-  render: () => Promise.resolve({ text: "", content_type: "text/plain" }),
-  [Symbol.dispose]: () => undefined,
-};
+const MAX_LATELY = 500;
+
+/** Where nobody reads the figures. */
+export function createTally(): Metrics {
+  const counters = new Map<string, { name: string; labels: Labels; value: number }>();
+  const times = new Map<string, number[]>();
+  return {
+    on: false,
+    count(name, given = {}, by = 1) {
+      const labels = within(COUNTERS[name].labels, given);
+      const key = JSON.stringify([name, labels]);
+      const known = counters.get(key);
+      if (known) known.value += by;
+      else counters.set(key, { name, labels, value: by });
+    },
+    time(name, _labels, seconds) {
+      const known = times.get(name) ?? [];
+      known.push(seconds);
+      if (known.length > MAX_LATELY) known.shift();
+      times.set(name, known);
+    },
+    counted: (name) => [...counters.values()].filter((one) => one.name === name),
+    lately: (name) => times.get(name) ?? [],
+    render: () => Promise.resolve({ text: "", content_type: "text/plain" }),
+    [Symbol.dispose]: () => undefined,
+  };
+}
 
 /** Loads the library, so only where the figures are wanted. */
 export async function createMetrics(): Promise<Metrics> {
   const { Counter, Gauge, Histogram, Registry } = await import("prom-client");
   const registry = new Registry();
   const registers = [registry];
+  const tally = createTally();
   const all = Object.entries<Series>({ ...COUNTERS, ...HISTOGRAMS });
   const known = new Map(all.map(([name, { labels }]) => [name, labels]));
   const counters = new Map(
@@ -148,9 +177,16 @@ export async function createMetrics(): Promise<Metrics> {
     histograms.get("mailwright_event_loop_delay_seconds")?.observe(seconds),
   );
   return {
+    ...tally,
     on: true,
-    count: (name, labels = {}, by = 1) => counters.get(name)?.inc(within(known.get(name), labels), by),
-    time: (name, labels, seconds) => histograms.get(name)?.observe(within(known.get(name), labels), seconds),
+    count(name, labels = {}, by = 1) {
+      tally.count(name, labels, by);
+      counters.get(name)?.inc(within(known.get(name), labels), by);
+    },
+    time(name, labels, seconds) {
+      tally.time(name, labels, seconds);
+      histograms.get(name)?.observe(within(known.get(name), labels), seconds);
+    },
     async render(readings) {
       const read = new Registry();
       for (const reading of [...readings, ...processReadings()]) addReading(read, reading);

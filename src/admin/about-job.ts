@@ -53,6 +53,7 @@ const TELLERS: { [K in JobKind]?: (db: Db, payload: JobPayloads[K]) => Promise<A
   erase_bytes: async () => ({ about: "erase what was deleted", account: null }),
   erase_account: async () => ({ about: "erase what is left of a deleted account", account: null }),
   purge: async () => ({ about: "take away what was kept for long enough", account: null }),
+  make_backup: async () => ({ about: "make a backup", account: null }),
   keep_certificate: async (_db, { names }) => ({
     about: `keep the certificate for ${names.join(", ")}`,
     account: null,

@@ -2,6 +2,7 @@ import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { AppError } from "../errors.ts";
 import { decodeCursor, pageOf } from "../lib/pagination.ts";
+import { isKeptHere } from "../mail/send.ts";
 
 /** Mails that the server sent, is sending, or keeps in its capture box; the newest first and without their text. */
 export async function listOutgoing(
@@ -15,7 +16,7 @@ export async function listOutgoing(
     .orderBy("outgoing_mails.id", "desc")
     .limit(limit + 1)
     .execute();
-  return pageOf(rows, limit, { view: (row) => row, key: ({ id }) => [id] });
+  return pageOf(rows, limit, { view: viewMail, key: ({ id }) => [id] });
 }
 
 /** With the whole mail where it is in the capture box: there its operator is who reads the mail. */
@@ -24,7 +25,11 @@ export async function readOutgoing(app: App, id: string) {
   if (!row) throw new AppError("not_found", "There is no such mail.");
   const { raw, ...mail } = row;
   const readable = raw !== null && app.config.outbound.mode === "capture";
-  return { ...mail, raw: readable ? Buffer.from(raw).toString("utf8") : null };
+  return { ...viewMail(mail), raw: readable ? Buffer.from(raw).toString("utf8") : null };
+}
+
+function viewMail<Row extends { status: string; response: string | null }>(row: Row) {
+  return { ...row, kept_here: isKeptHere(row) };
 }
 
 function outgoing(db: Db) {

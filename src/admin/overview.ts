@@ -1,5 +1,6 @@
 import { statfs } from "node:fs/promises";
 import type { App } from "../app.ts";
+import type { MessageState } from "../db/schema.ts";
 import type { Checks } from "../http/health.ts";
 import { heldKinds } from "../jobs/holds.ts";
 import { firstIdAt } from "../lib/first-id.ts";
@@ -18,11 +19,42 @@ export async function readOverview(app: App, health: { checks: Checks; warnings:
     uptime_seconds: Math.floor(process.uptime()),
     outbound_mode: app.config.outbound.mode,
     queue: await queueDepths(app),
+    waiting: await dueWork(app),
     held: (await heldKinds(app.db)).map(({ kind }) => kind),
+    memory_bytes: process.memoryUsage.rss(),
+    answers: answerTimes(app),
+    refusals: refusalsOf(app),
     disk: { free_bytes: bavail * bsize, total_bytes: blocks * bsize },
     today: await countDay(app),
     warnings: [...faults, ...Object.values(health.warnings), ...cautionsOf(app.config)],
   };
+}
+
+/** What could be begun now, and for how long the first of it has waited. */
+async function dueWork(app: App) {
+  const { jobs, first_at } = await app.db
+    .selectFrom("jobs")
+    .select(({ fn }) => [fn.countAll<number>().as("jobs"), fn.min<number | null>("run_at").as("first_at")])
+    .where("status", "=", "pending")
+    .where("run_at", "<=", app.now())
+    .where("kind", "not in", (held) => held.selectFrom("held_kinds").select("kind"))
+    .executeTakeFirstOrThrow();
+  return { jobs, oldest_seconds: first_at === null ? 0 : app.now() - first_at };
+}
+
+/** Of the last runs since the server was started. */
+function answerTimes({ metrics }: App) {
+  const sorted = metrics.lately("mailwright_route_seconds").toSorted((a, b) => a - b);
+  const at = (share: number): number | null => sorted[Math.ceil(sorted.length * share) - 1] ?? null;
+  return { counted: sorted.length, half_within_seconds: at(0.5), most_within_seconds: at(0.9) };
+}
+
+/** The most frequent first. */
+function refusalsOf({ metrics }: App) {
+  return metrics
+    .counted("mailwright_mails_refused_total")
+    .map(({ labels, value }) => ({ reason: labels["reason"] ?? "other", mails: value }))
+    .sort((a, b) => b.mails - a.mails);
 }
 
 /** Since midnight, UTC. */
@@ -30,9 +62,15 @@ async function countDay(app: App) {
   const from = firstIdAt(app.now() - (app.now() % DAY_SECONDS));
   const states = await app.db
     .selectFrom("messages")
-    .select(({ fn }) => ["state", fn.countAll<number>().as("n")])
+    .select((eb) => [
+      "state",
+      "source",
+      eb.fn.countAll<number>().as("n"),
+      eb.fn.coalesce(eb.fn.sum<number>("input_tokens"), eb.lit(0)).as("input_tokens"),
+      eb.fn.coalesce(eb.fn.sum<number>("output_tokens"), eb.lit(0)).as("output_tokens"),
+    ])
     .where("id", ">=", from)
-    .groupBy("state")
+    .groupBy(["state", "source"])
     .execute();
   const mails = await app.db
     .selectFrom("outgoing_mails")
@@ -40,16 +78,22 @@ async function countDay(app: App) {
     .where("id", ">=", from)
     .groupBy("status")
     .execute();
-  const messages = new Map(states.map(({ state, n }) => [state, n]));
+  const messages = (state: MessageState): number =>
+    sumOf(states.filter((row) => row.state === state).map(({ n }) => n));
   const sent = new Map(mails.map(({ status, n }) => [status, n]));
   return {
     messages: {
-      received: messages.get("received") ?? 0,
-      done: messages.get("done") ?? 0,
-      failed: messages.get("failed") ?? 0,
-      limited: messages.get("limited") ?? 0,
-      rejected: messages.get("rejected") ?? 0,
-      skipped: messages.get("skipped") ?? 0,
+      received: messages("received"),
+      done: messages("done"),
+      failed: messages("failed"),
+      limited: messages("limited"),
+      rejected: messages("rejected"),
+      skipped: messages("skipped"),
+    },
+    mails_in: sumOf(states.filter(({ source }) => source === "email").map(({ n }) => n)),
+    tokens: {
+      input: sumOf(states.map(({ input_tokens }) => input_tokens)),
+      output: sumOf(states.map(({ output_tokens }) => output_tokens)),
     },
     mails: {
       queued: sent.get("queued") ?? 0,
@@ -59,4 +103,8 @@ async function countDay(app: App) {
       suppressed: sent.get("suppressed") ?? 0,
     },
   };
+}
+
+function sumOf(values: number[]): number {
+  return values.reduce((sum, value) => sum + value, 0);
 }

@@ -3,14 +3,21 @@ import type { App } from "../app.ts";
 import { administrators } from "../http/auth.ts";
 import { type Description, describe } from "../http/describe.ts";
 import type { Health } from "../http/health.ts";
+import { refuseOverRate } from "../http/request.ts";
 import { pageQuery, pageShape } from "../http/shapes.ts";
 import { HELD_BY_DEFAULT, heldKinds } from "../jobs/holds.ts";
+import { beginBackup, readBackups } from "./backups.ts";
 import { dropJob, retryJob } from "./change-job.ts";
+import { createDays } from "./days.ts";
+import { createExamination } from "./examination.ts";
 import { listOutgoing, readOutgoing } from "./mail.ts";
 import { readOverview } from "./overview.ts";
 import { hold, JOB_KINDS, listQueue, release } from "./queue.ts";
 import {
   AdminUserShape,
+  BackupsShape,
+  DaysShape,
+  ExaminationShape,
   HeldShape,
   JobShape,
   jobState,
@@ -19,6 +26,11 @@ import {
   OverviewShape,
 } from "./shapes.ts";
 import { listUsersPage, patchUser } from "./users.ts";
+
+/** Each asks the DNS and other servers, and reads the whole database. */
+const DOCTOR_RATE = { limit: 10, window_seconds: 600 };
+/** Each copies everything, and may take the place of an older one. */
+const BACKUP_RATE = { limit: 6, window_seconds: 3_600 };
 
 const jobParams = t.Object({ job_id: t.String({ format: "uuid" }) });
 const jobKind = t.Union(JOB_KINDS.map((kind) => t.Literal(kind)));
@@ -29,7 +41,9 @@ export function adminRoutes(app: App, health: Health) {
     .use(overviewRoutes(app, health))
     .use(queueRoutes(app))
     .use(holdRoutes(app))
-    .use(mailRoutes(app));
+    .use(mailRoutes(app))
+    .use(doctorRoutes(app))
+    .use(backupRoutes(app));
 }
 
 /** All of them refuse whoever is no administrator. */
@@ -38,6 +52,7 @@ function describeAdmin({ errors = [], ...description }: Omit<Description, "tag">
 }
 
 function overviewRoutes(app: App, health: Health) {
+  const days = createDays(app);
   return new Elysia()
     .use(administrators(app))
     .get(
@@ -49,6 +64,12 @@ function overviewRoutes(app: App, health: Health) {
         }),
       { ...describeAdmin({ summary: "How the server is doing", answers: { 200: OverviewShape } }) },
     )
+    .get("/admin/days", () => days.list(), {
+      ...describeAdmin({
+        summary: "What went on in the last 30 days, day by day",
+        answers: { 200: DaysShape },
+      }),
+    })
     .get("/admin/users", ({ query }) => listUsersPage(app, query), {
       query: t.Object(pageQuery),
       ...describeAdmin({
@@ -166,4 +187,61 @@ function mailRoutes(app: App) {
         answers: { 200: OutgoingMailDetailShape },
       }),
     });
+}
+
+function doctorRoutes(app: App) {
+  const examination = createExamination(app);
+  return new Elysia()
+    .use(administrators(app))
+    .get("/admin/doctor", () => examination.read(), {
+      ...describeAdmin({
+        summary: "What the doctor is looking at, or has found last",
+        answers: { 200: ExaminationShape },
+      }),
+    })
+    .post(
+      "/admin/doctor",
+      ({ set }) => {
+        set.status = 202;
+        return examination.begin(() => refuseOverRate(app, "doctor", DOCTOR_RATE));
+      },
+      {
+        ...describeAdmin({
+          summary: "Look at everything that the server needs",
+          description:
+            "As `mailwright doctor` does, inside of the running server. It takes seconds; `GET /admin/doctor` tells how far it is. While it is looking, this begins nothing new.",
+          answers: { 202: ExaminationShape },
+        }),
+      },
+    );
+}
+
+function backupRoutes(app: App) {
+  return new Elysia()
+    .use(administrators(app))
+    .get("/admin/backups", () => readBackups(app), {
+      ...describeAdmin({
+        summary: "The backups that there are, and when the next one is made",
+        description:
+          "They hold all mail and the keys to every stored credential, so they cannot be fetched from here: who may look into that folder may have them.",
+        answers: { 200: BackupsShape },
+        errors: ["unavailable"],
+      }),
+    })
+    .post(
+      "/admin/backups",
+      ({ set }) => {
+        set.status = 202;
+        return beginBackup(app, () => refuseOverRate(app, "backup", BACKUP_RATE));
+      },
+      {
+        ...describeAdmin({
+          summary: "Make a backup now",
+          description:
+            "It is made while the server goes on; `GET /admin/backups` tells how far it is. While one is being made, this begins nothing new.",
+          answers: { 202: BackupsShape },
+          errors: ["unavailable"],
+        }),
+      },
+    );
 }

@@ -1,10 +1,12 @@
 import { t } from "elysia";
+import { BACKUP_STATES } from "./backups.ts";
 import { JOB_STATES } from "./queue.ts";
 
 const count = (description: string) => t.Integer({ minimum: 0, description, examples: [3] });
 const moment = (what: string) =>
   t.Integer({ description: `${what}, in unix seconds.`, examples: [1_768_478_400] });
 const account = t.String({ description: "Mail address of the account.", examples: ["ada@example.com"] });
+const seconds = (description: string) => t.Number({ minimum: 0, description, examples: [2.5] });
 const plan = t.Union([t.Literal("free"), t.Literal("pro"), t.Literal("team")]);
 const kind = t.String({ description: "What kind of work.", examples: ["send_mail"] });
 
@@ -70,6 +72,10 @@ const outgoing = {
     t.Literal("bounced"),
     t.Literal("suppressed"),
   ]),
+  kept_here: t.Boolean({
+    description: 'Whether it went nowhere: it was queued in `outbound.mode = "capture"`.',
+    examples: [false],
+  }),
   response: t.Nullable(t.String({ description: "What the last attempt was told." })),
   attempts: count("Attempts to hand it over."),
   created: moment("When it was queued"),
@@ -110,6 +116,29 @@ export const OverviewShape = t.Object(
       }),
     ),
     held: t.Array(t.String(), { description: "Kinds of which none is begun.", examples: [["send_mail"]] }),
+    waiting: t.Object(
+      {
+        jobs: count("How many."),
+        oldest_seconds: count("For how long the first of them has waited."),
+      },
+      { description: "Work that could be begun now." },
+    ),
+    memory_bytes: count("Memory of the process."),
+    answers: t.Object(
+      {
+        counted: count("How many runs, 500 at most."),
+        half_within_seconds: t.Nullable(seconds("Half of them took no longer.")),
+        most_within_seconds: t.Nullable(seconds("Nine of ten took no longer.")),
+      },
+      { description: "Of the last runs since the server was started, from a message to its answer." },
+    ),
+    refusals: t.Array(
+      t.Object({
+        reason: t.String({ examples: ["unknown_recipient"] }),
+        mails: count("How many, or recipients of them."),
+      }),
+      { description: "What the SMTP door refused or put off since the server was started." },
+    ),
     disk: t.Object({
       free_bytes: count("Free where the data folder is."),
       total_bytes: count("In all."),
@@ -124,9 +153,11 @@ export const OverviewShape = t.Object(
           rejected: count("Refused."),
           skipped: count("Left out by a rule."),
         }),
+        mails_in: count("Messages that came by mail."),
+        tokens: t.Object({ input: count("Read by models."), output: count("Written by models.") }),
         mails: t.Object({
           queued: count("Waiting for the first attempt."),
-          sent: count("Handed over."),
+          sent: count("Handed over, or kept where outgoing mail is captured."),
           deferred: count("Waiting for another attempt."),
           bounced: count("Come back."),
           suppressed: count("Not sent."),
@@ -140,4 +171,82 @@ export const OverviewShape = t.Object(
     }),
   },
   { $id: "Overview" },
+);
+
+export const DaysShape = t.Array(
+  t.Object(
+    {
+      day: t.String({ format: "date", description: "In UTC.", examples: ["2026-01-15"] }),
+      messages: count("Messages of every source, refused ones too."),
+      mails_in: count("Of them, those that came by mail."),
+      mails_out: count("Mails handed over, or kept where outgoing mail is captured."),
+      input_tokens: count("Tokens read by models."),
+      output_tokens: count("Tokens written by models."),
+    },
+    { $id: "ServerDay" },
+  ),
+);
+
+export const ExaminationShape = t.Object(
+  {
+    state: t.Union([t.Literal("never"), t.Literal("running"), t.Literal("done")]),
+    began: t.Nullable(moment("When it began to look")),
+    ended: t.Nullable(moment("When it had seen everything")),
+    ended_checks: count("Checks that have ended."),
+    checks: count("Checks in all; 0 until that is known."),
+    findings: t.Array(
+      t.Object({
+        name: t.String({ description: "What was looked at.", examples: ["disk space"] }),
+        verdict: t.Union([t.Literal("ok"), t.Literal("warn"), t.Literal("fail"), t.Literal("skip")], {
+          description: "`skip`: it does not apply, or cannot be seen now.",
+        }),
+        found: t.String({ examples: ["70,340 MB are free in /var/lib/mailwright."] }),
+        mend: t.Nullable(t.String({ description: "What to do about it.", examples: ["Make room."] })),
+      }),
+      { description: "Of the last look that has ended since the server was started." },
+    ),
+  },
+  { $id: "Examination" },
+);
+
+export const BackupsShape = t.Object(
+  {
+    dir: t.String({
+      description: "Where they lie on the server.",
+      examples: ["/var/lib/mailwright/backups"],
+    }),
+    schedule: t.Nullable(
+      t.String({ description: "When they are made by themselves; null: never.", examples: ["30 3 * * *"] }),
+    ),
+    keep: count("How many are kept; a newer one takes the place of the oldest."),
+    state: t.Union(
+      BACKUP_STATES.map((state) => t.Literal(state)),
+      {
+        description:
+          "Of the one that is made now, or next. `queued`: about to begin. `held`: once its kind is released. `failed`: the last try; it is made again at `next_at`.",
+      },
+    ),
+    next_at: t.Nullable(moment("When the next one is made")),
+    error: t.Nullable(t.String({ description: "Why the last try failed.", examples: ["There is no room."] })),
+    bytes_written: t.Nullable(
+      t.Integer({
+        minimum: 0,
+        description: "What the one that is being made has come to.",
+        examples: [1_048_576],
+      }),
+    ),
+    items: t.Array(
+      t.Object({
+        name: t.String({ examples: ["mailwright-20260115T033000Z.zip"] }),
+        bytes: count("Its size."),
+        created: moment("When it was written"),
+        before_upgrade: t.Boolean({
+          description: "Made by itself before a new version changed the database, without the mails.",
+          examples: [false],
+        }),
+      }),
+      { description: "The newest first, 100 at most." },
+    ),
+  },
+  { $id: "Backups" },
 );

@@ -40,7 +40,9 @@ export async function queueWarnings(app: App): Promise<Record<string, string>> {
   return {
     ...(held.length > 0 ? { held: `held by the operator: ${held.join(", ")}` } : {}),
     ...(dead.jobs > 0
-      ? { dead: `${dead.jobs} jobs were given up; \`mailwright queue list --state dead\` shows them` }
+      ? {
+          dead: `${dead.jobs} ${dead.jobs === 1 ? "job was" : "jobs were"} given up; \`mailwright queue list --state dead\` shows them`,
+        }
       : {}),
   };
 }

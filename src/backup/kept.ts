@@ -1,10 +1,58 @@
 import { mkdir, readdir, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { AppError, messageOf } from "../errors.ts";
 import { backupFault } from "./faults.ts";
 
+/** How the folders begin in which an archive is written until it is whole. */
+export const DRAFT = ".mailwright-draft-";
 /** Names of the archives that the server makes by itself: nothing else is ever deleted. */
 export const SCHEDULED = /^mailwright-\d{8}T\d{6}Z\.zip$/;
 export const BEFORE_UPGRADE = /^before-\d{4}-[a-z0-9-]+\.zip$/;
+
+export interface KeptBackup {
+  name: string;
+  bytes: number;
+  /** When it was written, in unix seconds. */
+  created: number;
+  /** Made before an upgrade, without the mails: of no use for today's. */
+  before_upgrade: boolean;
+}
+
+/** What a backup that is being made has come to; null when none is. */
+export async function bytesWritten(dir: string): Promise<number | null> {
+  const names = await readdir(dir).catch(() => []);
+  const drafts = names.filter((name) => name.startsWith(DRAFT)).map((name) => join(dir, name, "archive.zip"));
+  const sizes = await Promise.all(
+    drafts.map((path) =>
+      stat(path)
+        .then(({ size }) => size)
+        .catch(() => 0),
+    ),
+  );
+  return sizes.length === 0 ? null : Math.max(...sizes);
+}
+
+/** The archives in a folder, the newest first; none where there is no folder. */
+export async function listBackups(dir: string): Promise<KeptBackup[]> {
+  const names = await readdir(dir).catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw new AppError("unavailable", `The backups in ${dir} cannot be looked at: ${messageOf(error)}.`, {
+      fix: "Let the server's user read that folder, or name another one with backup.dir.",
+    });
+  });
+  const found = await Promise.all(
+    names
+      .filter((name) => name.endsWith(".zip"))
+      .map(async (name): Promise<KeptBackup[]> => {
+        // Deleted meanwhile, as by `keepNewest`.
+        const about = await stat(join(dir, name)).catch(() => undefined);
+        if (!about?.isFile()) return [];
+        const created = Math.floor(about.mtimeMs / 1_000);
+        return [{ name, bytes: about.size, created, before_upgrade: BEFORE_UPGRADE.test(name) }];
+      }),
+  );
+  return found.flat().sort((a, b) => b.created - a.created || (a.name < b.name ? 1 : -1));
+}
 
 /** Not what it is in: where a disk is not mounted, its backups must not fill another one. */
 export async function ensureFolder(dir: string): Promise<void> {

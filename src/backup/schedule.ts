@@ -16,24 +16,43 @@ const MAX_RETRY_SECONDS = 6 * 3_600;
 /** Sees to it that backups are made as configured: at the start of the server. One that was missed meanwhile is made now. */
 export async function makeBackupsLater(app: App, tx: Db): Promise<void> {
   const { schedule } = app.config.backup;
+  const payload = { schedule };
   const waiting = await waitingJob(tx);
-  const next = schedule === "" ? undefined : nextTime(schedule, app.now());
+  const same = waiting?.payload === JSON.stringify(payload);
+  // Without a schedule there may be one that was asked for.
+  const asked = same ? app.now() + MAX_RETRY_SECONDS : undefined;
+  const next = schedule === "" ? asked : nextTime(schedule, app.now());
   // Its time may also be that of a clock that was wrong, far ahead.
-  const fits =
-    next !== undefined && waiting?.payload === JSON.stringify({ schedule }) && waiting.run_at <= next;
-  if (fits) return;
+  if (same && next !== undefined && waiting.run_at <= next) return;
   if (waiting) await tx.deleteFrom("jobs").where("dedupe_key", "=", KEY).execute();
   if (next !== undefined)
-    await enqueue(app, tx, { kind: "make_backup", payload: { schedule }, dedupe_key: KEY, run_at: next });
+    await enqueue(app, tx, { kind: "make_backup", payload, dedupe_key: KEY, run_at: next });
+}
+
+/** Has one made at once: the next one comes sooner or, without a schedule, one comes. */
+export async function askForBackup(app: App): Promise<void> {
+  const { schedule } = app.config.backup;
+  await app.write(async (tx) => {
+    const work = { kind: "make_backup", payload: { schedule }, dedupe_key: KEY } as const;
+    if (await enqueue(app, tx, work)) return;
+    await tx
+      .updateTable("jobs")
+      .set({ run_at: app.now() })
+      .where("dedupe_key", "=", KEY)
+      .where("status", "=", "pending")
+      .execute();
+  });
+  app.worker?.wakeAll();
 }
 
 /** Makes one backup and deletes those beyond the newest; comes back for the next, or sooner after a failure. */
 export async function makeBackupNow(app: App, job: Job<"make_backup">, signal: AbortSignal): Promise<void> {
   const { schedule, dir, keep } = app.config.backup;
-  if (schedule === "") return app.write((tx) => finishJob(tx, job));
+  if (schedule === "" && job.payload.schedule !== "") return app.write((tx) => finishJob(tx, job));
   const path = join(dir, nameAt(app.now()));
   const started = performance.now();
   try {
+    refuseMemory(app);
     await ensureFolder(dir);
     const { manifest, bytes } = await backupOnThread(sourceOf(app.config, app.now()), path, signal);
     await keepNewest(path, SCHEDULED, keep);
@@ -44,7 +63,9 @@ export async function makeBackupNow(app: App, job: Job<"make_backup">, signal: A
         { bytes: manifest.missing_bytes },
         "bytes of mails are missing from the data folder, and so from the backup",
       );
-    await writeOutcome(app, signal, (tx) => deferJob(tx, job, nextTime(schedule, app.now())));
+    await writeOutcome(app, signal, (tx) =>
+      schedule === "" ? finishJob(tx, job) : deferJob(tx, job, nextTime(schedule, app.now())),
+    );
   } catch (error) {
     if (signal.aborted || !(error instanceof AppError)) throw error;
     const wait = Math.min(MAX_RETRY_SECONDS, FIRST_RETRY_SECONDS * 2 ** job.failures);
@@ -56,19 +77,26 @@ export async function makeBackupNow(app: App, job: Job<"make_backup">, signal: A
 
 /** What a person should know about the backups that the server makes; undefined when all is well. */
 export async function backupWarning(app: App): Promise<string | undefined> {
-  if (app.config.backup.schedule === "") return undefined;
   const waiting = await waitingJob(app.db);
   return waiting && waiting.failures > 0
     ? `The last backup failed. ${waiting.last_error ?? ""}`.trim()
     : undefined;
 }
 
-function waitingJob(db: Db) {
+/** The one that is made now, or next; undefined where none is to be made. */
+export function waitingJob(db: Db) {
   return db
     .selectFrom("jobs")
-    .select(["payload", "run_at", "failures", "last_error"])
+    .select(["payload", "status", "run_at", "failures", "last_error"])
     .where("dedupe_key", "=", KEY)
     .executeTakeFirst();
+}
+
+function refuseMemory({ config }: App): void {
+  if (config.database.url !== "sqlite::memory:") return;
+  throw new AppError("unavailable", "The database is in memory only, so there is nothing to back up.", {
+    fix: "Name a file with database.url.",
+  });
 }
 
 /** As `SCHEDULED` recognises it. */

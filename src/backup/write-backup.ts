@@ -10,11 +10,11 @@ import { syncFolder } from "../lib/durable-file.ts";
 import { VERSION } from "../version.ts";
 import { writeArchive } from "./archive.ts";
 import { backupFault, streamFault } from "./faults.ts";
+import { DRAFT } from "./kept.ts";
 import type { Manifest } from "./manifest.ts";
 
 /** Somebody may be overwriting deleted mail, which is soon done. */
 const LOCK_WAIT_MS = 20_000;
-const DRAFT = ".mailwright-draft-";
 /** A draft of that age is nobody's any more. */
 const STALE_MS = 86_400_000;
 

@@ -7,7 +7,10 @@ export async function findFaults(path: string): Promise<string[] | null> {
   const worker = startWorker("db/integrity-worker.ts");
   const { promise, resolve } = Promise.withResolvers<string[] | null>();
   const timer = setTimeout(() => resolve(null), LOOK_MS);
-  worker.addEventListener("message", ({ data }: MessageEvent<string[]>) => resolve(data));
+  worker.addEventListener("message", ({ data }: MessageEvent<string[]>) => {
+    resolve(data);
+    worker.terminate();
+  });
   worker.addEventListener("error", (event) => {
     event.preventDefault();
     resolve([event.message]);
@@ -15,8 +18,7 @@ export async function findFaults(path: string): Promise<string[] | null> {
   worker.postMessage(path);
   const faults = await promise;
   clearTimeout(timer);
-  // One that is still inside of SQLite would take the process with it; it ends when the command does.
+  // One that is still inside of SQLite would take the process with it: it ends when it is done.
   if (faults === null) worker.unref();
-  else worker.terminate();
   return faults;
 }

@@ -19,18 +19,28 @@ export const TARGETS: Targets = {
 
 const CHECKS = [...SETTINGS_CHECKS, ...MACHINE_CHECKS, ...DNS_CHECKS, ...MAIL_CHECKS, ...WEB_CHECKS];
 
+export const CHECK_COUNT = CHECKS.length;
+
+interface Examination {
+  running: boolean;
+  targets?: Targets;
+  check_ms?: number;
+  /** Called as each check ends. */
+  onEnd?: () => void;
+}
+
 /** Looks at everything that a server needs to do its work, and changes nothing. Never rejects. */
 export async function examine(
   app: App,
-  {
-    running,
-    targets = TARGETS,
-    check_ms = CHECK_MS,
-  }: { running: boolean; targets?: Targets; check_ms?: number },
+  { running, targets = TARGETS, check_ms = CHECK_MS, onEnd = () => undefined }: Examination,
 ): Promise<Finding[]> {
   const bench = { app, running, targets };
-  const found = await Promise.all(CHECKS.map((check) => findingsOf(check, bench, check_ms)));
-  return found.flat();
+  const look = async (check: Check): Promise<Finding[]> => {
+    const findings = await findingsOf(check, bench, check_ms);
+    onEnd();
+    return findings;
+  };
+  return (await Promise.all(CHECKS.map(look))).flat();
 }
 
 async function findingsOf({ name, run }: Check, bench: Bench, check_ms: number): Promise<Finding[]> {

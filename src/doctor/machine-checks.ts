@@ -1,5 +1,6 @@
 import { open, readdir, stat, statfs, unlink } from "node:fs/promises";
 import { join } from "node:path";
+import { listBackups } from "../backup/kept.ts";
 import { findFaults } from "../db/integrity.ts";
 import { type Bench, type Check, fail, ok, type Outcome, skip, warn } from "./check.ts";
 
@@ -101,21 +102,12 @@ async function checkDatabase({ app }: Bench): Promise<Outcome> {
 
 async function checkBackup({ app }: Bench): Promise<Outcome> {
   const { backup, data } = app.config;
-  const newest = await newestBackup(backup.dir || join(data.dir, "backups"));
+  // What was kept before an upgrade is no backup of today's mail.
+  const kept = await listBackups(backup.dir || join(data.dir, "backups"));
+  const newest = kept.find(({ before_upgrade }) => !before_upgrade)?.created;
   const mend = "Make one now, `mailwright backup FILE`, and let the server make them: [backup] schedule.";
   if (newest === undefined) return warn("There is no backup.", mend);
   const days = Math.floor((app.now() - newest) / DAY_SECONDS);
   const found = `The newest backup is ${days} ${days === 1 ? "day" : "days"} old.`;
   return app.now() - newest > OLD_BACKUP_SECONDS ? warn(found, mend) : ok(found);
-}
-
-/** In unix seconds; what was kept before an upgrade is no backup of today's mail. */
-async function newestBackup(dir: string): Promise<number | undefined> {
-  const names = await readdir(dir).catch(() => []);
-  const times = await Promise.all(
-    names
-      .filter((name) => /^(?!before-).*\.zip$/.test(name))
-      .map(async (name) => (await stat(join(dir, name))).mtimeMs),
-  );
-  return times.length === 0 ? undefined : Math.floor(Math.max(...times) / 1_000);
 }

@@ -21,7 +21,7 @@ export type QueueLetter = (tx: Db) => Promise<void>;
 
 /** Composes and signs a letter. It is stored, and sent, only once `queue` is called: signing is too slow for a transaction. */
 export async function prepareLetter(app: App, letter: Letter): Promise<QueueLetter> {
-  const id = Bun.randomUUIDv7();
+  const id = Bun.randomUUIDv7("hex", app.nowMs());
   const { domain } = app.config.smtp;
   const from = app.config.outbound.from || `mailwright@${domain}`;
   const composed = await composeReply({

@@ -9,7 +9,7 @@ import { base32Token, equalBytes } from "../lib/secrets.ts";
 import { addLogField } from "../log.ts";
 import { tellOfReturnLater } from "./returns.ts";
 import { asciiDomain } from "./send-outcome.ts";
-import type { SendOutcome } from "./send.ts";
+import { KEPT_HERE, type SendOutcome } from "./send.ts";
 import { countReturn, type Return, suppressionOf } from "./suppressions.ts";
 
 const CODE_CHARS = 8;
@@ -52,7 +52,7 @@ export async function sendLater(app: App, tx: Db, mail: QueuedMail): Promise<Rep
   const row = {
     ...newRow(app, mail),
     status,
-    response: captured ? "kept in the capture box" : null,
+    response: captured ? KEPT_HERE : null,
     completed: captured ? app.now() : null,
   } satisfies OutgoingMailRow;
   await tx.insertInto("outgoing_mails").values(row).execute();

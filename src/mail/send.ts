@@ -65,13 +65,20 @@ const TIMEOUTS: Timeouts = {
   attempt_ms: 240_000,
 };
 
+export const KEPT_HERE = "kept in the capture box";
+
+/** Whether a mail went nowhere, because outgoing mail is captured. */
+export function isKeptHere({ status, response }: { status: string; response: string | null }): boolean {
+  return status === "sent" && response === KEPT_HERE;
+}
+
 /** Sends mail the way `outbound.mode` says. In `capture` nothing leaves: keeping the mail is the caller's part. */
 export function createSender(options: SenderOptions): Sender {
   const timeouts = { ...TIMEOUTS, ...options.timeouts };
   if (options.mode === "relay") return relaySender(options, timeouts);
   if (options.mode === "direct") return directSender(options, timeouts);
   return {
-    send: () => Promise.resolve({ status: "sent", response: "kept in the capture box", tls: false }),
+    send: () => Promise.resolve({ status: "sent", response: KEPT_HERE, tls: false }),
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };
 }

@@ -149,6 +149,10 @@ const ReplyShape = t.Object(
   {
     to: t.String({ examples: ["ada@example.com"] }),
     status: t.Union(["queued", "sent", "deferred", "bounced", "suppressed"].map((name) => t.Literal(name))),
+    kept_here: t.Boolean({
+      description: "Whether it went nowhere, because this server keeps outgoing mail in its capture box.",
+      examples: [false],
+    }),
     attempts: count("How often it was tried."),
     response: t.Nullable(t.String({ description: "What came of the last attempt, in words." })),
     created: moment("When it was written"),

@@ -64,7 +64,7 @@ export async function prepareReply(
   answer: Answer,
 ): Promise<PreparedReply> {
   const { inbox, keys } = await authorOf(app, known);
-  const id = Bun.randomUUIDv7();
+  const id = Bun.randomUUIDv7("hex", app.nowMs());
   const rfc_message_id = newMessageId(app, id, inbox.domain);
   const sender = message.sender ?? "";
   const thread =

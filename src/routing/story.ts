@@ -4,6 +4,7 @@ import type { Db } from "../db/database.ts";
 import type { MessageRow, RawMailRow, UserRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
 import { createTurns } from "../lib/turns.ts";
+import { isKeptHere } from "../mail/send.ts";
 import { attachmentsOf, ownMessage, withProgress } from "../messages/messages.ts";
 import { readBytes } from "../messages/stored-bytes.ts";
 import { viewActivity } from "../messages/view.ts";
@@ -73,7 +74,7 @@ async function replyTo(db: Db, { id }: MessageRow) {
     .where("kind", "=", "reply")
     .orderBy("id", "desc")
     .executeTakeFirst();
-  return reply ?? null;
+  return reply ? { ...reply, kept_here: isKeptHere(reply) } : null;
 }
 
 async function retriesOf(db: Db, { id }: MessageRow): Promise<string[]> {

@@ -148,11 +148,13 @@ const REPLY_WORDS: Record<string, string> = {
   suppressed: "No answer was sent, because this address no longer works.",
 };
 
+const KEPT_HERE = "The answer is kept here: this server mails nothing to anybody.";
+
 function ReplyLine({ story: { reply, reply_status, reply_error } }: { story: Story }): ReactNode {
   return (
     <div className="border-t border-line pt-3 text-sm text-soft">
       <p>
-        {REPLY_WORDS[reply_status] ?? reply_status}
+        {reply?.kept_here ? KEPT_HERE : (REPLY_WORDS[reply_status] ?? reply_status)}
         {reply && ` To ${reply.to}.`}
         {reply?.completed && (
           <>
