@@ -204,7 +204,12 @@ test("another user's id is answered exactly as one that nobody has, and the owne
 
 test("the owner is served on every route without an id, with X-API-Key and with Bearer", async () => {
   await using stripe = startStripe(() => 0);
-  await using t = await testApp({ llm: { kind: "demo" }, plans: { default: "pro" }, ...stripe.config });
+  await using t = await testApp({
+    llm: { kind: "demo" },
+    dns: NO_DNS,
+    plans: { default: "pro" },
+    ...stripe.config,
+  });
   const ada = await t.as("ada@example.com");
   await ada.post("/inboxes", {});
   for (const route of closedRoutes(t).filter(({ path }) => !path.includes(":"))) {
