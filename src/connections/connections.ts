@@ -11,7 +11,7 @@ import { type ConnectionKind, isModelKind, KIND_INFO } from "./kinds.ts";
 import { splitConfig } from "./client-secret.ts";
 import { refuseBadFallback, refuseIncomplete, refuseLargeConfig, refuseMovedSecrets } from "./rules.ts";
 import { openSealed, sealedColumns } from "./sealed.ts";
-import { countUses, viewConnection } from "./view.ts";
+import { connectionViewer } from "./view.ts";
 
 const DEFAULT_CONNECTION_ID = "default";
 const SEALED_MEMBERS = ["credential", "headers", "client_secret"];
@@ -48,14 +48,12 @@ export async function listConnections(app: App, user: UserRow) {
     .where("user_id", "=", user.id)
     .orderBy("id")
     .execute();
-  const uses = await countUses(app.db, user.id);
-  return rows.map((row) => viewConnection(app, row, uses.get(row.id) ?? 0));
+  return rows.map(await connectionViewer(app, app.db, user.id));
 }
 
 export async function readConnection(app: App, user: UserRow, id: string) {
   const row = await ownConnection(app.db, user, id);
-  const uses = await countUses(app.db, user.id);
-  return viewConnection(app, row, uses.get(row.id) ?? 0);
+  return (await connectionViewer(app, app.db, user.id))(row);
 }
 
 export async function createConnection(
@@ -70,7 +68,7 @@ export async function createConnection(
     await refuseBadFallback(tx, filled);
     await insertConnection(app, tx, user, filled);
   });
-  return viewConnection(app, filled, 0);
+  return (await connectionViewer(app, app.db, user.id))(filled);
 }
 
 /** One that is not stored yet, with nothing filled in. */
@@ -128,7 +126,7 @@ export async function patchConnection(
     await keepGrants(tx, user.id, () =>
       tx.updateTable("connections").set(changed).where("id", "=", row.id).execute(),
     );
-    return viewConnection(app, changed, (await countUses(tx, user.id)).get(row.id) ?? 0);
+    return (await connectionViewer(app, tx, user.id))(changed);
   });
 }
 

@@ -22,6 +22,10 @@ export const ConnectionShape = t.Object(
     kind,
     category: words("llm", "mcp", "integration"),
     label: t.String({ examples: ["OpenAI"] }),
+    target: t.Nullable(
+      t.String({ description: "What an instruction calls it after the @; null for a model." }),
+      NONE,
+    ),
     model: t.Nullable(
       t.String({ description: "Null: the default one of its kind.", examples: ["gpt-5.4-mini"] }),
     ),

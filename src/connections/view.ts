@@ -1,16 +1,40 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import type { ConnectionRow } from "../db/schema.ts";
-import { type ConnectionKind, KIND_INFO } from "./kinds.ts";
+import { type ConnectionKind, isModelKind, KIND_INFO } from "./kinds.ts";
 import { hasCredential } from "./sealed.ts";
+import { toolServerNames } from "./targets.ts";
 
-export function viewConnection(app: App, row: ConnectionRow, used_by_inboxes: number) {
+type ConnectionView = ReturnType<typeof viewConnection>;
+
+/** Shows connections of one account, with what its inboxes and its other connections make of them. */
+export async function connectionViewer(
+  app: App,
+  db: Db,
+  user_id: string,
+): Promise<(row: ConnectionRow) => ConnectionView> {
+  const uses = await countUses(db, user_id);
+  const servers = await toolServerNames(db, user_id);
+  const names = new Map([...servers].map(([name, id]) => [id, name]));
+  return (row) =>
+    viewConnection(app, row, {
+      used_by_inboxes: uses.get(row.id) ?? 0,
+      target: isModelKind(row.kind) ? null : (names.get(row.id) ?? row.kind),
+    });
+}
+
+function viewConnection(
+  app: App,
+  row: ConnectionRow,
+  { used_by_inboxes, target }: { used_by_inboxes: number; target: string | null },
+) {
   const has_credential = hasCredential(app, row);
   return {
     id: row.id,
     kind: row.kind,
     category: KIND_INFO[row.kind as ConnectionKind].category,
     label: row.label,
+    target,
     model: row.model,
     base_url: row.base_url,
     fallback_connection_id: row.fallback_connection_id,
@@ -29,7 +53,7 @@ export function viewConnection(app: App, row: ConnectionRow, used_by_inboxes: nu
 }
 
 /** How many inboxes use each connection of an account, for their model or among their tools. */
-export async function countUses(db: Db, user_id: string): Promise<Map<string, number>> {
+async function countUses(db: Db, user_id: string): Promise<Map<string, number>> {
   const inboxes = await db
     .selectFrom("inboxes")
     .select(["default_connection_id", "mcp_connection_ids"])

@@ -15,6 +15,7 @@ test("a new connection comes back whole, with a hint in place of its credential"
     kind: "openai",
     category: "llm",
     label: "OpenAI",
+    target: null,
     model: "gpt-x",
     base_url: null,
     fallback_connection_id: null,
@@ -46,6 +47,27 @@ test("no answer and no column holds the credential or a header's value in the cl
     expect(seen).not.toContain(KEY);
     expect(seen).not.toContain("header-secret-1");
   }
+});
+
+test("a tool says what an instruction calls it, of two with one label the newer by a number", async () => {
+  await using t = await testApp({ egress: { allow: ["127.0.0.1"] } });
+  const ada = await t.as("ada@example.com");
+  const server = { kind: "mcp", label: "Große Liste", base_url: "http://127.0.0.1:9/mcp" };
+  const made = [
+    await ada.post("/connections", server),
+    await ada.post("/connections", server),
+    await ada.post("/connections", { kind: "notes", credential: KEY, label: "Work" }),
+  ];
+  const targets = ["mcp:gro-e-liste", "mcp:gro-e-liste-2", "notes"];
+  expect(made.map(({ body }) => body.target)).toEqual(targets);
+  const { body: renamed } = await ada.patch(`/connections/${made[0]?.body.id}`, { label: "Calendar" });
+  expect(renamed.target).toBe("mcp:calendar");
+  const { body: listed } = await ada.get("/connections");
+  expect(listed.map(({ target }: { target: string }) => target)).toEqual([
+    "mcp:calendar",
+    "mcp:gro-e-liste",
+    "notes",
+  ]);
 });
 
 test("a short credential gets no hint, for it would give too much away", async () => {
