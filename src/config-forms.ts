@@ -18,6 +18,18 @@ export function isListen(value: string): boolean {
   return splitListen(value) !== undefined;
 }
 
+/** Whether two doors cannot be open at the same time. Port 0 is another one each time. */
+export function clash(one: string, other: string): boolean {
+  const [a, b] = [splitListen(one), splitListen(other)];
+  if (a === undefined || b === undefined || a.port === 0 || a.port !== b.port) return false;
+  return a.host === b.host || isEverywhere(a.host, b.host) || isEverywhere(b.host, a.host);
+}
+
+/** Whether a door at `host` is also one at `other`. */
+function isEverywhere(host: string, other: string): boolean {
+  return host === "::" || (host === "0.0.0.0" && !other.includes(":"));
+}
+
 /** RFC 1123 section 2.1: letters, digits and hyphens; the last label is not all digits, or it would read as an IP address. */
 export function isHostName(value: string): boolean {
   const labels = value.split(".");

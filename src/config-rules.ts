@@ -1,4 +1,4 @@
-import { isPublicHost } from "./config-forms.ts";
+import { clash, isPublicHost } from "./config-forms.ts";
 import { HOSTED_KINDS } from "./config-schema.ts";
 import type { Values } from "./config-schema.ts";
 
@@ -9,6 +9,14 @@ const PRICES = [
   "price_team_year",
   "price_topup",
 ] as const;
+
+/** The doors of a server, as far as they are open. */
+const DOORS: { path: string; listen: (config: Values) => string }[] = [
+  { path: "server.listen", listen: ({ server }) => server.listen },
+  { path: "smtp.listen", listen: ({ smtp }) => smtp.listen },
+  { path: "acme.listen", listen: ({ server, acme }) => (server.tls === "acme" ? acme.listen : "") },
+  { path: "metrics.listen", listen: ({ metrics }) => metrics.listen },
+];
 
 /** What a key needs of another one. `path` is the key to blame, `needs` the one that is missing or wrong. */
 interface Rule {
@@ -26,6 +34,20 @@ export const RULES: Rule[] = [
     isBroken: ({ outbound }) => outbound.mode === "relay" && outbound.relay_url === "",
     words: 'is "relay", so outbound.relay_url must be set, such as "smtp://user:password@host:587"',
   },
+  {
+    path: "outbound.relay_url",
+    needs: "outbound.relay_url",
+    isBroken: ({ outbound }) => /^[^/]*\/\/[^/]*@[^/]*@/.test(outbound.relay_url),
+    words: "has more than one @: write each that belongs to the user or the password as %40",
+  },
+  ...DOORS.flatMap((one, index) =>
+    DOORS.slice(index + 1).map((other) => ({
+      path: other.path,
+      needs: one.path,
+      isBroken: (config: Values) => clash(one.listen(config), other.listen(config)),
+      words: `is the same port as ${one.path}: give one of the two another`,
+    })),
+  ),
   {
     path: "server.tls",
     needs: "server.cert",

@@ -44,13 +44,24 @@ export class ConfigError extends Error {
 
 /** Flag before environment before file before default. Throws ConfigError with every problem at once. */
 export function loadConfig(sources: ConfigSources = {}): Config {
-  const { env = process.env, cwd = process.cwd(), overrides = {} } = sources;
-  const reading = newReading();
-  const file = findConfigFile(sources);
-  if (file !== undefined) readConfigFile(reading, file, cwd);
-  readEnvironment(reading, env, cwd);
-  readTable(reading, overrides, () => "command line");
-  return finish(reading);
+  return finish(readAll(sources));
+}
+
+/** What a look at the machine finds wrong with a key, in words that follow its name. */
+export interface Misfit {
+  path: string;
+  words: string;
+}
+
+/** As `loadConfig`, with what `look` finds among the problems. */
+export async function checkConfig(
+  sources: ConfigSources,
+  look: (config: Config) => Promise<Misfit[]>,
+): Promise<void> {
+  const reading = readAll(sources);
+  for (const { path, words } of await look(assemble(reading)))
+    reading.problems.push(`${reading.sources.get(path) ?? "defaults"}: ${path} ${words}`);
+  finish(reading);
 }
 
 /** The defaults with some keys replaced, checked like any other configuration; reads no file and no environment. */
@@ -92,6 +103,16 @@ export function supervisor(): { socket: string; watchdog_ms: number | null } | u
   const mine = pid === undefined || Number(pid) === process.pid;
   const watchdog_ms = mine && Number(usec) > 0 ? Number(usec) / 1_000 : null;
   return { socket, watchdog_ms };
+}
+
+function readAll(sources: ConfigSources): Reading {
+  const { env = process.env, cwd = process.cwd(), overrides = {} } = sources;
+  const reading = newReading();
+  const file = findConfigFile(sources);
+  if (file !== undefined) readConfigFile(reading, file, cwd);
+  readEnvironment(reading, env, cwd);
+  readTable(reading, overrides, () => "command line");
+  return reading;
 }
 
 function finish(reading: Reading): Config {

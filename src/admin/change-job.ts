@@ -55,13 +55,19 @@ export async function retryJob(app: App, id: string): Promise<JobRow> {
   return job;
 }
 
+/** A try that the operator asks for is one more: should it fail, no failure is counted besides those before it. */
 async function moveUp(app: App, { id }: JobRow): Promise<void> {
   await app.write((tx) =>
     tx
       .updateTable("jobs")
-      .set((eb) => ({ run_at: eb.fn<number>("min", ["run_at", eb.val(app.now())]) }))
+      .set((eb) => ({
+        run_at: app.now(),
+        attempts: eb("attempts", "-", eb.fn<number>("min", ["failures", eb.val(1)])),
+        failures: eb.fn<number>("max", [eb("failures", "-", 1), eb.val(0)]),
+      }))
       .where("id", "=", id)
       .where("status", "=", "pending")
+      .where("run_at", ">", app.now())
       .execute(),
   );
 }

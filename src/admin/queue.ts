@@ -141,14 +141,17 @@ function stateOf(app: App, row: JobRow, held: HeldKindRow | undefined): JobState
 }
 
 function whyOf(row: QueueRow, state: JobState, held: HeldKindRow | undefined): string {
-  const failed =
-    row.last_error === null
-      ? ""
-      : `failed ${row.failures === 1 ? "once" : `${row.failures} times`}: ${row.last_error}`;
+  const failed = row.last_error === null ? "" : `failed${timesOf(row.failures)}: ${row.last_error}`;
   if (state === "dead") return `given up: ${row.last_error ?? ""}`;
   if (state === "running") return "being worked on";
   if (held) return `held since ${new Date(held.since * 1_000).toISOString()}`;
   if (failed) return failed;
   if (state === "waiting") return "its time has not come";
   return row.behind === null ? "its turn is next" : "an earlier message of its conversation comes first";
+}
+
+/** None are counted of one that the operator has tried again. */
+function timesOf(failures: number): string {
+  if (failures === 0) return "";
+  return failures === 1 ? " once" : ` ${failures} times`;
 }

@@ -8,7 +8,7 @@ import { refuseAsRoot } from "../lib/start-faults.ts";
 import { CONFIG_OPTION, type CommonOptions, configOf, JSON_OPTION, print } from "./options.ts";
 import { refuseMissing } from "./with-app.ts";
 
-const MB = 1_048_576;
+const KB = 1_024;
 
 export function backupCommand(): Command {
   return new Command("backup")
@@ -38,7 +38,7 @@ export function backupCommand(): Command {
       if (options.overwrite !== true) refuseTaken(file);
       const { manifest, bytes } = await backupToFile(source, resolve(file), signal);
       print(options, { file: resolve(file), bytes, ...manifest }, [
-        `Backup written to ${file} (${megabytes(bytes)}).`,
+        `Backup written to ${file} (${sizeOf(bytes)}).`,
         ...contentLines(manifest),
       ]);
     });
@@ -61,7 +61,7 @@ function contentLines(manifest: Manifest): string[] {
       ? "It holds all mail and the keys to every stored credential: keep it where nobody else can read it."
       : "It holds all mail; security.master_key is not in it, and it is of no use without: keep that too, elsewhere.";
   return [
-    `In it: ${countsInWords(counts)}; the database, ${segments} ${segments === 1 ? "file" : "files"} of mails, keys and certificates (${megabytes(size)} unpacked).`,
+    `In it: ${countsInWords(counts)}; the database, ${segments} ${segments === 1 ? "file" : "files"} of mails, keys and certificates (${sizeOf(size)} unpacked).`,
     key,
     "Not in it: the configuration file, and certificates that it names.",
     ...(missing_bytes > 0
@@ -88,6 +88,6 @@ function refuseTerminal(): void {
   });
 }
 
-function megabytes(bytes: number): string {
-  return `${(bytes / MB).toFixed(1)} MB`;
+function sizeOf(bytes: number): string {
+  return bytes < KB * KB ? `${Math.ceil(bytes / KB)} KB` : `${(bytes / KB / KB).toFixed(1)} MB`;
 }

@@ -1,7 +1,8 @@
 import { Command } from "commander";
 import { stringify } from "smol-toml";
 import example from "../../config.example.toml" with { type: "text" };
-import { ConfigError, findConfigFile, loadConfig, maskedConfig } from "../config.ts";
+import { checkConfig, ConfigError, findConfigFile, loadConfig, maskedConfig } from "../config.ts";
+import { misfits } from "./misfits.ts";
 
 interface Options {
   config?: string;
@@ -31,10 +32,10 @@ function withOptions(command: Command): Command {
 }
 
 /** With `--json` the problems are printed as data too; main still shows them and fails. */
-function check({ config: file, json }: Options): void {
+async function check({ config: file, json }: Options): Promise<void> {
   const name = findConfigFile({ file }) ?? null;
   try {
-    loadConfig({ file });
+    await checkConfig({ file }, misfits);
   } catch (error) {
     if (json && error instanceof ConfigError) print({ valid: false, file: name, problems: error.problems });
     throw error;

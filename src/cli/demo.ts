@@ -22,18 +22,23 @@ export function demoCommand(): Command {
     .action(async ({ once }: { once?: boolean }) => {
       const told = new AbortController();
       process.once("SIGINT", () => told.abort()).once("SIGTERM", () => told.abort());
-      const stopped = new Promise((resolve) => told.signal.addEventListener("abort", resolve));
+      const stopped = new Promise<void>((resolve) => told.signal.addEventListener("abort", () => resolve()));
       await using folder = await temporaryFolder();
       await using server = await start(folder.path);
-      await Promise.race([stopped, show(server)]);
+      const desk = await Promise.race([stopped, show(server)]);
+      if (desk && !once) await Promise.race([stopped, invite(server, desk)]);
       if (!once) await follow(server.app, told.signal);
     });
 }
 
-async function show(server: Server): Promise<void> {
+async function show(server: Server): Promise<Desk> {
   say(`Mailwright ${VERSION}: a mail comes in, a model answers, a signed reply goes out.`, "");
   const desk = await walkThrough(server, (label, text) => say(line(label, text)));
   say("", "The reply:", "", ...quoted(desk.reply), "");
+  return desk;
+}
+
+async function invite(server: Server, desk: Desk): Promise<void> {
   say(...invitation(server, desk), ...(await ollamaOffer()));
 }
 

@@ -40,7 +40,7 @@ function recordsCommand(): Command {
     .option(...CONFIG_OPTION)
     .option(...JSON_OPTION)
     .action((domain: string | undefined, options: RecordsOptions) =>
-      withApp({ ...options, create: true }, async (app) => {
+      withApp({ ...options, create: "where_configured" }, async (app) => {
         const home = await findKeyHome(app, domain);
         const records = await wantedRecords(
           app,

@@ -10,6 +10,7 @@ import {
   release,
 } from "../admin/queue.ts";
 import type { App } from "../app.ts";
+import type { JobRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
 import { HELD_BY_DEFAULT, heldKinds } from "../jobs/holds.ts";
 import type { JobKind } from "../jobs/kinds.ts";
@@ -75,26 +76,48 @@ function retryCommand(): Command {
     .action((id: string | undefined, options: CommonOptions & { all?: boolean }) => {
       if ((id === undefined) === (options.all !== true))
         throw new AppError("validation_error", "Say which one: an id of `mailwright queue list`, or --all.");
-      return withQueue(options, async (app) => {
+      return withQueue(options, async (app, alone) => {
         const ids = id === undefined ? await retryable(app) : [id];
         const refused: string[] = [];
-        for (const one of ids) await retryOne(app, one, id === undefined ? refused : null);
-        const retried = ids.length - refused.length;
-        print(options, { retried, refused }, [
-          `${retried === 1 ? "1 job is" : `${retried} jobs are`} tried as soon as the server has a hand free.`,
+        const kinds: string[] = [];
+        for (const one of ids) {
+          const job = await retryOne(app, one, id === undefined ? refused : null);
+          if (job) kinds.push(job.kind);
+        }
+        const holds = new Set((await heldKinds(app.db)).map((row) => row.kind));
+        const held = kinds.filter((kind) => holds.has(kind));
+        print(options, { retried: kinds.length, refused, held: held.length }, [
+          ...(held.length > 0 && held.length === kinds.length
+            ? []
+            : [triedLine(kinds.length - held.length, alone)]),
+          ...heldLines(held),
           ...refused,
         ]);
       });
     });
 }
 
+function triedLine(count: number, alone: boolean): string {
+  const when = alone ? "once a server runs" : "as soon as the server has a hand free";
+  return `${count === 1 ? "1 job is" : `${count} jobs are`} tried ${when}.`;
+}
+
+function heldLines(kinds: string[]): string[] {
+  return [...new Set(kinds)].map((kind) => {
+    const count = kinds.filter((one) => one === kind).length;
+    const jobs = count === 1 ? "1 job is" : `${count} jobs are`;
+    return `${jobs} held: \`mailwright queue release ${kind}\` lets ${count === 1 ? "it" : "them"} be tried.`;
+  });
+}
+
 /** Of many, one that cannot be retried is told of, and the rest goes on. */
-async function retryOne(app: App, id: string, refused: string[] | null): Promise<void> {
+async function retryOne(app: App, id: string, refused: string[] | null): Promise<JobRow | undefined> {
   try {
-    await retryJob(app, id);
+    return await retryJob(app, id);
   } catch (error) {
     if (refused === null || !(error instanceof AppError)) throw error;
     refused.push(`${id}: ${error.message}`);
+    return undefined;
   }
 }
 
@@ -163,10 +186,10 @@ function releaseCommand(): Command {
 }
 
 /** Without a server nothing runs: what says so was left by one that died. */
-function withQueue(options: CommonOptions, work: (app: App) => Promise<void>): Promise<void> {
+function withQueue(options: CommonOptions, work: (app: App, alone: boolean) => Promise<void>): Promise<void> {
   return withApp(options, async (app, alone) => {
     if (alone) await app.write(voidLeases);
-    await work(app);
+    await work(app, alone);
   });
 }
 

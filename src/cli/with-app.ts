@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs";
+import { resolve } from "node:path";
 import { type App, createApp } from "../app.ts";
 import { isHalfRestored } from "../backup/swap.ts";
-import type { Config } from "../config.ts";
+import { type Config, defaultConfig, findConfigFile } from "../config.ts";
 import { lockDataFolder } from "../db/database.ts";
 import { AppError } from "../errors.ts";
 import { refuseAsRoot } from "../lib/start-faults.ts";
@@ -9,14 +10,15 @@ import { createLog } from "../log.ts";
 import { type CommonOptions, configOf } from "./options.ts";
 
 /**
- * One short piece of work on the database, next to a running server or `alone`. `create` makes a new one.
+ * One short piece of work on the database, next to a running server or `alone`. `create` makes a new one; with
+ * `"where_configured"` not in a folder that nobody has named, which may be the wrong one.
  */
 export async function withApp(
-  options: CommonOptions & { create?: boolean },
+  options: CommonOptions & { create?: true | "where_configured" },
   work: (app: App, alone: boolean) => Promise<void>,
 ): Promise<void> {
   const config = configOf(options);
-  if (!options.create) refuseMissing(config);
+  if (options.create !== true && !(options.create && isPlaceGiven(options, config))) refuseMissing(config);
   refuseAsRoot(config.data.dir);
   using lock = lockDataFolder(config.data.dir);
   const log = createLog({ level: "warn", format: "text", aside: true });
@@ -40,7 +42,11 @@ export async function besideServer(
 
 export function refuseMissing({ data, database }: Config): void {
   if (existsSync(database.url.replace(/^sqlite:/, "")) || isHalfRestored(data.dir)) return;
-  throw new AppError("unavailable", `There is no Mailwright in the data folder ${data.dir}.`, {
-    fix: "Name the right one with --config or data.dir, or begin with `mailwright serve` or `mailwright user create`.",
+  throw new AppError("unavailable", `There is no Mailwright in the data folder ${resolve(data.dir)}.`, {
+    fix: "Go to the folder of your config.toml, name that file with --config, or begin with `mailwright serve` or `mailwright user create`.",
   });
+}
+
+function isPlaceGiven({ config: file }: CommonOptions, { data }: Config): boolean {
+  return findConfigFile({ file }) !== undefined || data.dir !== defaultConfig().data.dir;
 }

@@ -1,4 +1,5 @@
 import { type CheckedRecord, checkServiceRecords } from "../domains/service-check.ts";
+import { dnsErrorCode, isNoRecord, nameServers } from "../lib/dns.ts";
 import { type Bench, type Check, fail, type Finding, ok, type Outcome, skip, warn } from "./check.ts";
 
 const TITLES: Record<CheckedRecord["purpose"], string> = {
@@ -13,10 +14,48 @@ const TITLES: Record<CheckedRecord["purpose"], string> = {
   tls_rpt: "TLS reports",
 };
 
+/** What to do where one record is not answered for: the resolver may be at fault, or only that domain. */
+export const SEE_RESOLVER =
+  'If the line "name server" is not ok, mend that first (dns.servers). If it is, the fault is with the name servers of that domain: see that they are up, and that no DS record of an earlier provider is left at its registrar.';
+
 export const DNS_CHECKS: Check[] = [
+  { name: "name server", run: checkResolver },
   { name: "DNS records", run: checkRecords },
   { name: "custom domains", run: checkCustomDomains },
 ];
+
+/** By a question that every resolver for mail servers must answer, about somebody else's domain. */
+async function checkResolver({ app, targets }: Bench): Promise<Outcome> {
+  const servers = nameServers(app.config.dns.servers).join(", ");
+  try {
+    await app.resolver(targets.mail_domain, "MX", { fresh: true });
+  } catch (error) {
+    const code = dnsErrorCode(error);
+    if (code === undefined) throw error;
+    if (!isNoRecord(error)) {
+      const [words, mend] = SILENCE[code] ?? ["cannot be used", OTHER_SERVER];
+      return fail(`${servers} ${words} (asked for the MX of ${targets.mail_domain}: ${code}).`, mend);
+    }
+  }
+  return ok(`${servers} answers.`);
+}
+
+const OTHER_SERVER =
+  'Name another one in dns.servers. Best is a resolver of your own on this machine, such as unbound: dns.servers = ["127.0.0.1"].';
+const SILENCE: Record<string, [words: string, mend: string]> = {
+  EREFUSED: [
+    "refuses to answer this machine",
+    `Either it serves its own domains only, or it must be told that this machine may ask (unbound: access-control, BIND: allow-recursion). ${OTHER_SERVER}`,
+  ],
+  ESERVFAIL: [
+    "cannot be reached, or fails to find an answer (SERVFAIL)",
+    `Restart it and see its log: often it cannot reach the net itself, or its clock is wrong, which breaks DNSSEC. ${OTHER_SERVER}`,
+  ],
+  ETIMEOUT: [
+    "does not answer",
+    `See that the firewall lets this machine out to port 53, over UDP and TCP. ${OTHER_SERVER}`,
+  ],
+};
 
 async function checkRecords({ app }: Bench): Promise<Outcome | Finding[]> {
   const { domain } = app.config.smtp;
@@ -48,8 +87,7 @@ function outcomeOf({ status, required, reason, found, name, type, value, priorit
   const data = [priority, value].filter((part) => part !== null).join(" ");
   const mend =
     data === "" ? `Publish the address of this machine for ${name}.` : `Publish: ${name} ${type} ${data}`;
-  if (status === "pending")
-    return warn(words, "See whether the name servers in dns.servers, or those of this machine, answer.");
+  if (status === "pending") return warn(words, SEE_RESOLVER);
   return required ? fail(words, mend) : warn(words, mend);
 }
 

@@ -1,7 +1,8 @@
 import type { App } from "../app.ts";
-import { messageOf } from "../errors.ts";
+import { AppError, messageOf } from "../errors.ts";
+import { dnsErrorCode, isNoRecord } from "../lib/dns.ts";
 import { type Bench, type Check, fail, type Finding, type Outcome, type Targets } from "./check.ts";
-import { DNS_CHECKS } from "./dns-checks.ts";
+import { DNS_CHECKS, SEE_RESOLVER } from "./dns-checks.ts";
 import { MACHINE_CHECKS } from "./machine-checks.ts";
 import { MAIL_CHECKS } from "./mail-checks.ts";
 import { SETTINGS_CHECKS } from "./settings-checks.ts";
@@ -50,10 +51,15 @@ async function findingsOf({ name, run }: Check, bench: Bench, check_ms: number):
     const outcome = await Promise.race([run(bench), late.promise]);
     return Array.isArray(outcome) ? outcome : [{ name, ...outcome }];
   } catch (error) {
-    return [{ name, ...fail(`This could not be looked at: ${messageOf(error)}`, "See what the words say.") }];
+    return [{ name, ...fail(`This could not be looked at: ${messageOf(error)}`, mendOf(error)) }];
   } finally {
     clearTimeout(timer);
   }
+}
+
+function mendOf(error: unknown): string {
+  if (dnsErrorCode(error) !== undefined && !isNoRecord(error)) return SEE_RESOLVER;
+  return (error instanceof AppError && error.extras.fix) || "See what the words say.";
 }
 
 function tooLate(check_ms: number): Outcome {

@@ -1,5 +1,6 @@
 import { X509Certificate } from "node:crypto";
 import type { TLSSocket } from "node:tls";
+import { quote } from "../lib/quote.ts";
 import { fail, ok, type Outcome, warn } from "./check.ts";
 
 const DAY_MS = 86_400_000;
@@ -22,9 +23,20 @@ export function judgeCertificate(
   if (days < 0) return fail(`The certificate ended ${-days} days ago.`, mend);
   if (!socket.authorized)
     return fail(
-      `The certificate is not trusted (${String(socket.authorizationError)}).`,
-      "See that the file has the whole chain, with the certificates of its authority behind its own.",
+      `The certificate, given by ${issuerOf(leaf)}, is not trusted (${String(socket.authorizationError)}).`,
+      mendOf(leaf),
     );
   const found = `The certificate is for ${name} and good for ${days} days.`;
   return days < NOTICE_DAYS ? warn(found, "Renew it soon.") : ok(found);
+}
+
+function issuerOf({ issuer }: X509Certificate): string {
+  const names = /^(?:O|CN)=.*$/gm.exec(issuer);
+  return quote((names?.[0] ?? issuer).replace(/^\w+=/, ""), []);
+}
+
+function mendOf({ issuer }: X509Certificate): string {
+  if (/staging/i.test(issuer))
+    return "It is one for tests: take the address of the testing service out of acme.directory, and have a real one made by `systemctl reload mailwright` or a restart.";
+  return 'Show the whole chain: server.cert (or the proxy in front) needs the certificates of its authority behind its own, which is fullchain.pem and not cert.pem. If the authority is your own, name its root in acme.ca_file for these checks; others will trust only a public one, such as server.tls = "acme" gets.';
 }

@@ -9,6 +9,7 @@ import { tryRelay } from "../mail/send-relay.ts";
 import { type Bench, type Check, fail, ok, type Outcome, skip, warn } from "./check.ts";
 import { judgeCertificate } from "./judge-certificate.ts";
 import { openSmtp } from "./smtp-probe.ts";
+import { trusted } from "./trust.ts";
 
 const CONNECT_MS = 8_000;
 /** RFC 5737: an address that nobody has. Nothing is sent there, but the system chooses the way it would take. */
@@ -112,7 +113,8 @@ async function knock(
   }
 }
 
-async function checkStartTls({ app, running, targets }: Bench): Promise<Outcome> {
+async function checkStartTls(bench: Bench): Promise<Outcome> {
+  const { app, running } = bench;
   if (!running) return skip("No server is running.");
   const { hostname, listen, mta_sts } = app.config.smtp;
   const door = splitListen(listen);
@@ -122,8 +124,7 @@ async function checkStartTls({ app, running, targets }: Bench): Promise<Outcome>
   if (!/^250[ -]STARTTLS\s*$/m.test(await probe.ask("EHLO localhost")))
     return fail("The SMTP door does not offer STARTTLS.", "Restart the server; its log says more.");
   await probe.ask("STARTTLS");
-  const ca = targets.ca === undefined ? {} : { ca: targets.ca };
-  const socket = await probe.secure({ servername: hostname, ...ca });
+  const socket = await probe.secure({ servername: hostname, ...(await trusted(bench)) });
   return judgeCertificate(socket, {
     name: hostname,
     now_ms: app.nowMs(),

@@ -11,6 +11,7 @@ import { API_VERSION } from "../version.ts";
 import { type Bench, type Check, fail, ok, type Outcome, skip, warn } from "./check.ts";
 import { judgeCertificate } from "./judge-certificate.ts";
 import { handshake } from "./smtp-probe.ts";
+import { trusted } from "./trust.ts";
 
 const ASK_MS = 10_000;
 const MAX_CLOCK_SECONDS = 30;
@@ -33,7 +34,7 @@ async function checkBaseUrl(bench: Bench): Promise<Outcome> {
       'Set it to what people type, such as "https://mail.example.org".',
     );
   if (!bench.running) return skip("No server is running.");
-  const fetch = createSafeFetch(ownRules(bench, URL.parse(base_url)?.hostname ?? ""));
+  const fetch = createSafeFetch(await ownRules(bench, URL.parse(base_url)?.hostname ?? ""));
   const response = await fetch(`${base_url}/livez`, { signal: AbortSignal.timeout(ASK_MS) }).catch(
     (error: unknown) => messageOf(error),
   );
@@ -58,11 +59,10 @@ async function checkBaseUrl(bench: Bench): Promise<Outcome> {
 async function checkCertificate(bench: Bench): Promise<Outcome> {
   const url = URL.parse(bench.app.config.server.base_url);
   if (url?.protocol !== "https:") return skip("server.base_url is not https.");
-  const [address] = (await judgeHost(url.hostname, ownRules(bench, url.hostname))).addresses;
+  const [address] = (await judgeHost(url.hostname, await ownRules(bench, url.hostname))).addresses;
   const port = Number(url.port || 443);
-  const ca = bench.targets.ca === undefined ? {} : { ca: bench.targets.ca };
   const to = { host: address ?? url.hostname, port, servername: url.hostname, rejectUnauthorized: false };
-  const socket = await handshake(connectTls({ ...to, ...ca }), ASK_MS);
+  const socket = await handshake(connectTls({ ...to, ...(await trusted(bench)) }), ASK_MS);
   try {
     return judgeCertificate(socket, {
       name: url.hostname,
@@ -83,7 +83,7 @@ async function checkPolicy(bench: Bench): Promise<Outcome> {
   const place = https_port === 443 ? host : `${host}:${https_port}`;
   const url = `https://${place}/.well-known/mta-sts.txt`;
   const mend = `Let ${host} lead to this server over HTTPS.`;
-  const response = await createSafeFetch(ownRules(bench, host))(url, {
+  const response = await createSafeFetch(await ownRules(bench, host))(url, {
     signal: AbortSignal.timeout(ASK_MS),
   }).catch((error: unknown) => messageOf(error));
   if (typeof response === "string") return fail(`${url} could not be fetched: ${response}`, mend);
@@ -163,9 +163,9 @@ function askElsewhere(app: Bench["app"], url: string) {
 }
 
 /** To our own address, wherever it is: nobody but the operator chose it. */
-function ownRules({ app, targets }: Bench, host: string): EgressRules {
-  const resolve: EgressRules["resolve"] = (name, type) => app.resolver(name, type, { fresh: true });
-  return { resolve, allow: [host], ...(targets.ca === undefined ? {} : { ca: targets.ca }) };
+async function ownRules(bench: Bench, host: string): Promise<EgressRules> {
+  const resolve: EgressRules["resolve"] = (name, type) => bench.app.resolver(name, type, { fresh: true });
+  return { resolve, allow: [host], ...(await trusted(bench)) };
 }
 
 function isLocal(url: string): boolean {

@@ -44,7 +44,7 @@ const MAX_CACHED_BYTES = 8_192;
  */
 export function createResolver(options: ResolverOptions): Resolver {
   const now = options.now ?? (() => performance.now());
-  const servers = readServers(options.servers);
+  const servers = nameServers(options.servers).map(readServer);
   const max_in_flight = options.max_in_flight ?? DEFAULT_MAX_IN_FLIGHT;
   const cache = new Map<string, { outcome: DnsOutcome; expires_at: number }>();
   const inFlight = new Map<string, Promise<DnsOutcome>>();
@@ -99,10 +99,11 @@ export function isNoRecord(error: unknown): boolean {
   return code === "ENODATA" || code === "ENOTFOUND" || code === "EBADNAME";
 }
 
-function readServers(given: string[]): DnsServer[] {
+/** Who is asked: those given, or else the system's. */
+export function nameServers(given: string[]): string[] {
   const list = given.length > 0 ? given : getServers();
   // resolv.conf(5): without any nameserver line the one on the local machine is asked.
-  return (list.length > 0 ? list : ["127.0.0.1"]).map(readServer);
+  return list.length > 0 ? list : ["127.0.0.1"];
 }
 
 function readServer(text: string): DnsServer {

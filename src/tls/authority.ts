@@ -1,11 +1,11 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { readFile } from "node:fs/promises";
 import type { Client, crypto as AcmeCrypto } from "acme-client";
 import type { App } from "../app.ts";
-import { AppError, messageOf } from "../errors.ts";
+import { AppError } from "../errors.ts";
 import { createSafeFetch, type SafeFetch } from "../lib/net.ts";
 import { networkFault, readCapped, retryAfterSeconds } from "../lib/responses.ts";
 import { AcmeError, type AcmeProblem } from "./acme-error.ts";
+import { readCaFile } from "./ca-file.ts";
 import { accountKey } from "./store.ts";
 
 const REQUEST_MS = 30_000;
@@ -68,16 +68,10 @@ async function openAccount(client: Client, email: string): Promise<void> {
 
 /** The operator named the authority, so it may be on a private network. */
 async function ownFetch({ config, resolver }: App): Promise<SafeFetch> {
-  const { directory, ca_file } = config.acme;
-  const allow = [...config.egress.allow, new URL(directory).hostname.replace(/^\[|\]$/g, "")];
+  const allow = [...config.egress.allow, new URL(config.acme.directory).hostname.replace(/^\[|\]$/g, "")];
   const rules = { resolve: resolver, allow, setting: "egress.allow" };
-  if (ca_file === "") return createSafeFetch(rules);
-  const ca = await readFile(ca_file, "utf8").catch((error: unknown) => {
-    throw new AppError("unavailable", `acme.ca_file cannot be read: ${messageOf(error)}.`, {
-      fix: "Set it to a file in PEM form that this user may read.",
-    });
-  });
-  return createSafeFetch({ ...rules, ca });
+  const ca = await readCaFile(config);
+  return createSafeFetch(ca === undefined ? rules : { ...rules, ca });
 }
 
 /** What the library's HTTP client gives to an adapter, and wants back. */

@@ -83,6 +83,34 @@ describe("the queue", () => {
     expect(await room.activity()).toMatchObject([{ reply_status: "sent" }]);
   });
 
+  test("a retry that fails as well is no failure more: the mail keeps all its later tries", async () => {
+    await using sink = await startSmtpSink();
+    const relay_url = `smtp://127.0.0.1:${sink.port}`;
+    await using room = await mailroom({
+      config: { outbound: { mode: "relay", relay_url, retry: [60, 300] } },
+    });
+    sink.fault = "refuse";
+    await room.send({ text: "Hello" });
+    await room.drain();
+    const [job] = await queue(room, "?kind=send_mail");
+    await room.owner.post(`/admin/queue/${job.id}/retry`, {});
+    expect(await queue(room, "?kind=send_mail")).toMatchObject([{ why: expect.stringMatching(/^failed: /) }]);
+    // More often than a job may be begun without an end.
+    for (let round = 0; round < 25; round++) {
+      await room.owner.post(`/admin/queue/${job.id}/retry`, {});
+      await room.owner.post(`/admin/queue/${job.id}/retry`, {});
+      await room.drain();
+    }
+    expect(await queue(room, "?kind=send_mail")).toMatchObject([
+      { id: job.id, state: "waiting", attempts: 1, failures: 1, next_at: room.app.now() + 60 },
+    ]);
+    room.clock.advance("60s");
+    await room.drain();
+    expect(await queue(room, "?kind=send_mail")).toMatchObject([
+      { attempts: 2, failures: 2, next_at: room.app.now() + 300 },
+    ]);
+  });
+
   test("is paged, oldest first, and filtered by kind and state", async () => {
     await using room = await mailroom();
     for (const text of ["one", "two", "three"]) await room.send({ text });

@@ -314,7 +314,7 @@ describe("the programs of /docs/inbound", () => {
     const run = Bun.spawn(["sh", file, "ada@example.com", CLIENT, "mx.example.com", to], {
       stdin: mail,
       stdout: "pipe",
-      env: { PATH: process.env["PATH"], MAILWRIGHT_URL: url, MAILWRIGHT_SECRET: SECRET, ...env },
+      env: { PATH: process.env["PATH"], INBOUND_URL: url, INBOUND_SECRET: SECRET, ...env },
     });
     const output = await new Response(run.stdout).text();
     return { exit: await run.exited, output };
@@ -347,15 +347,15 @@ describe("the programs of /docs/inbound", () => {
 
   test("the pipe of Postfix keeps the mail while it is not taken", async () => {
     const mail = fromOwner();
-    expect((await pipe(room.inbox.address, mail, { MAILWRIGHT_SECRET: "x".repeat(32) })).exit).toBe(75);
-    expect((await pipe(room.inbox.address, mail, { MAILWRIGHT_URL: "http://127.0.0.1:1" })).exit).toBe(75);
+    expect((await pipe(room.inbox.address, mail, { INBOUND_SECRET: "x".repeat(32) })).exit).toBe(75);
+    expect((await pipe(room.inbox.address, mail, { INBOUND_URL: "http://127.0.0.1:1" })).exit).toBe(75);
   });
 
   test("the mail worker hands a mail in, and refuses what was refused", async () => {
     const file = join(dir, "worker.mjs");
     await writeFile(file, program("worker"));
     const { default: worker } = await import(file);
-    const env = { MAILWRIGHT_URL: url, MAILWRIGHT_SECRET: SECRET };
+    const env = { INBOUND_URL: url, INBOUND_SECRET: SECRET };
     const rejected: string[] = [];
     const mail = await signedBy("example.com", fromOwner("By worker"));
     const message = (to: string) => ({
@@ -371,7 +371,7 @@ describe("the programs of /docs/inbound", () => {
     const raw = new Blob([Buffer.alloc(200_000, "x")]).stream();
     await worker.email({ ...message(room.inbox.address), raw }, env);
     expect(rejected.at(-1)).toBe("The mail is larger than this server takes");
-    const wrong = worker.email(message(room.inbox.address), { ...env, MAILWRIGHT_SECRET: "x".repeat(32) });
+    const wrong = worker.email(message(room.inbox.address), { ...env, INBOUND_SECRET: "x".repeat(32) });
     expect(wrong).rejects.toThrow("not taken yet: 400");
   });
 

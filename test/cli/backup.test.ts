@@ -23,7 +23,7 @@ test("says what a backup holds, that it is secret, and leaves nothing else behin
   const { code, out, err } = await at.cli("backup", path);
   expect({ code, err }).toEqual({ code: 0, err: "" });
   expect(out).toMatch(
-    /^Backup written to .*one\.zip \(\d+\.\d MB\)\.\nIn it: 1 account, 0 inboxes, 0 messages; /,
+    /^Backup written to .*one\.zip \([1-9]\d* KB\)\.\nIn it: 1 account, 0 inboxes, 0 messages; /,
   );
   expect(out).toContain("the keys to every stored credential: keep it where nobody else can read it.");
   expect(out).toContain("Not in it: the configuration file");

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createSocket } from "node:dgram";
-import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -418,6 +418,26 @@ test("commands that need a server's data folder say so where there is none", asy
   for (const words of [["dns", "check"], ["dkim", "show"], ["doctor"]]) {
     const { code, err } = await empty.run(...words);
     expect([code, err]).toEqual([1, expect.stringContaining("There is no Mailwright in the data folder")]);
+  }
+});
+
+test("dns records makes nothing in a folder that is none of ours, and says where it looked", async () => {
+  const wrong = await mkdtemp(join(tmpdir(), "mailwright-wrong-"));
+  try {
+    const child = Bun.spawn(
+      [process.execPath, join(import.meta.dir, "../../src/main.ts"), "dns", "records"],
+      {
+        cwd: wrong,
+        stderr: "pipe",
+      },
+    );
+    const err = await new Response(child.stderr).text();
+    expect(err).toStartWith(
+      `There is no Mailwright in the data folder ${join(wrong, "data")}. Go to the folder`,
+    );
+    expect([await child.exited, await readdir(wrong)]).toEqual([1, []]);
+  } finally {
+    await rm(wrong, { recursive: true });
   }
 });
 

@@ -69,6 +69,7 @@ describe("a server with everything as it should be", () => {
       "disk space",
       "mail host name",
       "model provider",
+      "name server",
       "outgoing mail",
       "port 25 in",
       "port 25 out",
@@ -360,6 +361,69 @@ describe("what is wrong is found", () => {
     expect(findings.find(({ name }) => name === "database")?.verdict).toBe("ok");
   });
 
+  const REFUSALS: [fault: "refused" | "servfail", found: string, mend: string][] = [
+    ["refused", "refuses to answer this machine", "must be told that this machine may ask"],
+    ["servfail", "(SERVFAIL)", "Restart it and see its log"],
+  ];
+  test.each(REFUSALS)("a name server that answers %s is told with the mend", async (fault, found, mend) => {
+    dns.fault("*", fault);
+    const findings = await desk.look().finally(() => dns.fault("*", undefined));
+    const server = findings.find(({ name }) => name === "name server");
+    expect(server?.verdict).toBe("fail");
+    expect(server?.mend).toContain(mend);
+    expect(server?.found).toContain(`${dns.address} `);
+    expect(server?.found).toContain(found);
+    expect(server?.mend).toContain('dns.servers = ["127.0.0.1"]');
+    for (const name of ["MX", "DMARC"])
+      expect(findings.find((one) => one.name === name)?.mend).toContain(
+        'If the line "name server" is not ok',
+      );
+  });
+
+  test("one domain without an answer is not blamed on the resolver", async () => {
+    dns.fault("mail.acme.org", "servfail");
+    const findings = await desk.look();
+    expect(findings.find(({ name }) => name === "name server")?.verdict).toBe("ok");
+    expect(findings.find(({ name }) => name === "MX")).toMatchObject({
+      verdict: "warn",
+      mend: expect.stringContaining("name servers of that domain"),
+    });
+  });
+
+  const SHOWN = new Set(["STARTTLS certificate", "HTTPS certificate", "web address", "MTA-STS policy"]);
+  test("certificates of an authority of one's own are good where acme.ca_file names it", async () => {
+    delete desk.targets.ca;
+    desk.app.config.acme.ca_file = join(desk.dir, "root.pem");
+    await writeFile(desk.app.config.acme.ca_file, authority.cert);
+    const verdicts = async () =>
+      (await desk.look()).filter(({ name }) => SHOWN.has(name)).map(({ verdict }) => verdict);
+    expect(await verdicts()).toEqual(["ok", "ok", "ok", "ok"]);
+    await writeFile(desk.app.config.acme.ca_file, (await createAuthority()).cert);
+    expect(await verdicts()).toEqual(["fail", "fail", "fail", "fail"]);
+    desk.app.config.acme.ca_file = join(desk.dir, "gone.pem");
+    const unread = (await desk.look()).find(({ name }) => name === "STARTTLS certificate");
+    expect(unread).toMatchObject({
+      verdict: "fail",
+      found: expect.stringContaining("acme.ca_file cannot be read"),
+      mend: "Set it to a file in PEM form that this user may read.",
+    });
+  });
+
+  test("a certificate that is not trusted is told with who gave it, and what to do", async () => {
+    delete desk.targets.ca;
+    const shown = async () => (await desk.look()).find(({ name }) => name === "STARTTLS certificate");
+    const unknown = await shown();
+    expect(unknown?.found).toContain("given by Test authority,");
+    for (const word of ["fullchain.pem", "acme.ca_file", 'server.tls = "acme"'])
+      expect(unknown?.mend).toContain(word);
+    const staging = await createAuthority("(STAGING) Pretend Pear");
+    const { cert, key } = await staging.issue(HOST);
+    const before = await desk.app.certificates.current();
+    await desk.app.certificates.swap({ cert, key });
+    const test_one = await shown().finally(() => desk.app.certificates.swap(before));
+    expect(test_one?.mend).toContain("take the address of the testing service out of acme.directory");
+  });
+
   test("a DNS that never answers is told record by record, within the time of one check", async () => {
     const { resolver } = desk.app;
     // A lookup is given up after a quarter of the time that a check has, as outside of tests.
@@ -374,6 +438,9 @@ describe("what is wrong is found", () => {
         found: expect.stringContaining("The DNS did not answer in time"),
         mend: expect.stringContaining("dns.servers"),
       });
+    const mends = (name: string) => findings.find((finding) => finding.name === name)?.mend;
+    expect(mends("name server")).toContain("port 53");
+    expect(mends("port 25 out")).toContain('If the line "name server" is not ok');
   });
 
   test("nothing is changed by looking", async () => {

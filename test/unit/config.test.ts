@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parse } from "smol-toml";
@@ -9,6 +9,7 @@ import { KEYS } from "../../src/config-load.ts";
 import { ConfigError, defaultConfig, findConfigFile, loadConfig, maskedConfig } from "../../src/config.ts";
 import type { ConfigOverrides, ConfigSources } from "../../src/config.ts";
 import { closestName } from "../../src/lib/closest-name.ts";
+import { createAuthority } from "../support/authority.ts";
 
 const CLI = join(import.meta.dir, "../../src/cli/config.ts");
 const MASTER_KEY = Buffer.alloc(32, 7).toString("base64");
@@ -340,6 +341,8 @@ describe("values", () => {
     "smtp://h?x=1",
     "smtp://u:50%@h",
     "smtp://u:50%ff@h",
+    "smtp://me@example.org:pass@h:587",
+    "smtp://u:p@ss@h",
   ]);
   accepts("outbound.relay_url", ["smtp://host", "smtps://user:p%40ss@host:465/", "smtp://[::1]:25"]);
   refuses("auth.admin_email", ["me"]);
@@ -406,6 +409,52 @@ describe("keys that need each other", () => {
     expect(problems[0]).toContain("%23");
   });
 
+  const SAME: [claim: string, overrides: ConfigOverrides, blamed: string][] = [
+    [
+      "both at one address",
+      { server: { listen: "127.0.0.1:25" }, smtp: { listen: "127.0.0.1:25" } },
+      "smtp.listen",
+    ],
+    [
+      "one at all addresses",
+      { server: { listen: "0.0.0.0:25" }, smtp: { listen: "127.0.0.1:25" } },
+      "smtp.listen",
+    ],
+    [
+      "one at all of IPv6",
+      { smtp: { listen: "192.0.2.1:25" }, metrics: { listen: "[::]:25" } },
+      "metrics.listen",
+    ],
+    [
+      "the door of the authority",
+      { server: { tls: "acme", listen: "0.0.0.0:80", base_url: "https://mx.example.org" } },
+      "acme.listen",
+    ],
+  ];
+  test.each(SAME)("two doors on one port are refused: %s", (_claim, overrides, blamed) => {
+    const problems = problemsOf(() => defaultConfig(overrides));
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toMatch(new RegExp(`^\\w+: ${blamed} is the same port as \\w+\\.listen: give one`));
+  });
+
+  const APART: ConfigOverrides[] = [
+    { server: { listen: "127.0.0.1:0" }, smtp: { listen: "127.0.0.1:0" } },
+    { server: { listen: "127.0.0.1:25" }, smtp: { listen: "127.0.0.2:25" } },
+    { server: { listen: "0.0.0.0:25" }, smtp: { listen: "[::1]:25" } },
+    // Open only where certificates are got.
+    { server: { listen: "0.0.0.0:80" } },
+  ];
+  test.each(APART.map((overrides) => [overrides]))("doors that are apart are taken: %j", (overrides) => {
+    expect(() => defaultConfig(overrides)).not.toThrow();
+  });
+
+  test("a second @ in the address of the relay is told with its mend, and not quoted", () => {
+    const [problem] = problemsOf(() => load('[outbound]\nrelay_url = "smtp://u:hush@5@host:587"\n'));
+    expect(problem).toBe(
+      "config.toml line 2: outbound.relay_url has more than one @: write each that belongs to the user or the password as %40",
+    );
+  });
+
   test("local and built-in models need neither key nor address", () => {
     for (const kind of ["ollama", "demo", ""] as const) {
       expect(defaultConfig({ llm: { kind } }).llm.kind).toBe(kind);
@@ -429,12 +478,7 @@ test("secrets are hidden when the configuration is shown, and nothing else is", 
 
 test("a relay password is hidden however it is written", () => {
   const shown = (relay_url: string) => maskedConfig(defaultConfig({ outbound: { relay_url } }))["outbound"];
-  for (const url of [
-    "smtp://u:hush@h",
-    "smtp://:hush@h:25",
-    "SMTPS://u:hu:sh@[::1]:465/",
-    "smtp://u:hush@hush@h",
-  ]) {
+  for (const url of ["smtp://u:hush@h", "smtp://:hush@h:25", "SMTPS://u:hu:sh@[::1]:465/"]) {
     expect(JSON.stringify(shown(url))).not.toContain("sh@");
     expect(JSON.stringify(shown(url))).toContain("***@");
   }
@@ -515,6 +559,47 @@ describe("mailwright config", () => {
     const { out, err } = await run(folder.path, ["check", "--json"]);
     expect(JSON.parse(out)).toEqual({ valid: false, file: "config.toml", problems: [problem] });
     expect(err).toContain(problem);
+  });
+
+  test("check looks for the files and folders that are named, and says what to do", async () => {
+    using folder = emptyFolder();
+    folder.write(
+      "config.toml",
+      [
+        "[server]",
+        'tls = "files"',
+        'cert = "gone.pem"',
+        'key = "note.txt"',
+        "[acme]",
+        'ca_file = "."',
+        "[backup]",
+        'dir = "disk/backups"',
+      ].join("\n"),
+    );
+    folder.write("note.txt", "no key at all");
+    const { out } = await run(folder.path, ["check", "--json"]);
+    const at = (name: string) => join(folder.path, name);
+    expect(JSON.parse(out).problems).toEqual([
+      `config.toml line 3: server.cert is ${at("gone.pem")}, and there is no such file. Put it there, or name the right one`,
+      `config.toml line 4: server.key is ${at("note.txt")}, which holds no PEM block. Name a file in PEM form`,
+      expect.stringContaining(`config.toml line 6: acme.ca_file is ${folder.path}, which cannot be read`),
+      `config.toml line 8: backup.dir is in ${at("disk")}, and there is no such folder. Mount the disk or make that folder; the server makes only the last one`,
+    ]);
+    mkdirSync(at("disk"));
+    const authority = await createAuthority();
+    const [one, other] = [await authority.issue("mx.test"), await authority.issue("mx.test")];
+    folder.write("gone.pem", one.cert);
+    folder.write("note.txt", other.key);
+    folder.write(
+      "config.toml",
+      '[server]\ntls="files"\ncert="gone.pem"\nkey="note.txt"\n[backup]\ndir="disk/b"\n',
+    );
+    expect((await run(folder.path, ["check"])).err).toContain(
+      "config.toml line 3: server.cert is of no use with server.key. The private key does not belong to the certificate.",
+    );
+    folder.write("note.txt", one.key);
+    const right = await run(folder.path, ["check"]);
+    expect(right).toEqual({ out: "Configuration is valid. File: config.toml\n", err: "" });
   });
 
   test("example prints the example file", async () => {

@@ -1,0 +1,62 @@
+import { readFile, stat } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
+import type { Config, Misfit } from "../config.ts";
+import { messageOf } from "../errors.ts";
+import { pairFault } from "../tls/pem.ts";
+
+/** What the configuration names and is not there, or is not what it should be. */
+export async function misfits(config: Config): Promise<Misfit[]> {
+  const { server, acme, backup } = config;
+  const { found, texts } = await readPems({
+    "server.cert": server.cert,
+    "server.key": server.key,
+    "acme.ca_file": acme.ca_file,
+  });
+  return [...found, ...pairMisfit(texts), ...(await folderMisfit(backup.dir))];
+}
+
+async function readPems(files: Record<string, string>) {
+  const found: Misfit[] = [];
+  const texts: Record<string, string> = {};
+  for (const [path, file] of Object.entries(files)) {
+    if (file === "") continue;
+    const place = resolve(file);
+    try {
+      const text = await readFile(place, "utf8");
+      if (text.includes("-----BEGIN ")) texts[path] = text;
+      else found.push({ path, words: `is ${place}, which holds no PEM block. Name a file in PEM form` });
+    } catch (error) {
+      found.push({ path, words: unreadable(error, place) });
+    }
+  }
+  return { found, texts };
+}
+
+function unreadable(error: unknown, place: string): string {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code === "ENOENT" || code === "ENOTDIR")
+    return `is ${place}, and there is no such file. Put it there, or name the right one`;
+  if (code === "EACCES")
+    return `is ${place}, which this user may not read. Let the user that runs the server read it, and check as that user`;
+  return `is ${place}, which cannot be read (${messageOf(error)}). Name a file in PEM form`;
+}
+
+function pairMisfit({ "server.cert": cert, "server.key": key }: Record<string, string>): Misfit[] {
+  const fault = cert === undefined || key === undefined ? undefined : pairFault({ cert, key });
+  if (fault === undefined) return [];
+  const mend = "Name the chain in server.cert, and in server.key the private key it was made for";
+  return [{ path: "server.cert", words: `is of no use with server.key. ${fault} ${mend}` }];
+}
+
+/** A server makes the folder of its backups, but not what that is in: a disk may not be mounted. */
+async function folderMisfit(dir: string): Promise<Misfit[]> {
+  if (dir === "") return [];
+  const above = dirname(resolve(dir));
+  const is_there = await stat(above).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+  if (is_there) return [];
+  const words = `is in ${above}, and there is no such folder. Mount the disk or make that folder; the server makes only the last one`;
+  return [{ path: "backup.dir", words }];
+}
