@@ -201,7 +201,7 @@ function converse(attempt: Attempt, connection: Connection): Promise<SendOutcome
   return promise.finally(() => clearTimeout(timer));
 }
 
-const TOO_LONG: MailError = { message: "it took too long" };
+const TOO_LONG: MailError = { message: "it did not answer in time" };
 
 function isOurs({ code, responseCode }: MailError): boolean {
   return responseCode === undefined && (code === "EENVELOPE" || code === "EMESSAGE");

@@ -84,8 +84,7 @@ function replyPart(error: MailError): { code?: number; enhanced?: string } {
 }
 
 function reasonOf(error: MailError): string {
-  if (error.code === "EABORT") return "it took too long";
-  if (error.code === "ETIMEDOUT") return "it did not answer in time";
+  if (error.code === "EABORT" || error.code === "ETIMEDOUT") return "it did not answer in time";
   return messageOf(error);
 }
 

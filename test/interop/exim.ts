@@ -22,8 +22,8 @@ export const canRunExim = Bun.which(EXIM) !== null && process.getuid?.() === 0 &
 export interface Exim extends AsyncDisposable {
   /** Hands a mail in by its command line. */
   sendmail(from: string, to: string, raw: string): Promise<void>;
-  /** The oldest mail of a mailbox that no earlier call has given out. */
-  nextMail(local_part: string): Promise<string>;
+  /** The oldest mail of a mailbox that no earlier call has given out, or the oldest whose subject begins so. */
+  nextMail(local_part: string, subject?: string): Promise<string>;
   log: () => Promise<string>;
 }
 
@@ -73,24 +73,22 @@ export async function startExim(options: EximOptions): Promise<Exim> {
       const problem = await new Response(run.stderr).text();
       if ((await run.exited) !== 0) throw new Error(`exim: ${problem}`);
     },
-    async nextMail(local_part) {
+    async nextMail(local_part, subject = "") {
       const box = join(dir, "mail", local_part, "new");
-      let path = "";
-      await until(
-        async () => {
-          const names = await readdir(box).catch(() => []);
-          path =
-            names
-              .toSorted()
-              .map((name) => join(box, name))
-              .find((one) => !seen.has(one)) ?? "";
-          return path !== "";
-        },
-        START_MS,
-        log,
-      );
-      seen.add(path);
-      return readFile(path, "latin1");
+      let found: string | undefined;
+      const look = async (): Promise<boolean> => {
+        const names = await readdir(box).catch(() => []);
+        for (const path of names.toSorted().map((name) => join(box, name))) {
+          const mail = await readFile(path, "latin1");
+          if (seen.has(path) || !mail.includes(`\nSubject: ${subject}`)) continue;
+          seen.add(path);
+          found = mail;
+          return true;
+        }
+        return false;
+      };
+      await until(look, START_MS, log);
+      return String(found);
     },
     [Symbol.asyncDispose]: () => built.disposeAsync(),
   };
