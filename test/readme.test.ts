@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { dnsRecords } from "../src/mail/dkim.ts";
 import { builtBinary } from "./support/binary.ts";
+import { freePort } from "./support/free-port.ts";
 import { keysOf } from "./support/keys.ts";
 
 const ROOT = join(import.meta.dir, "..");
@@ -80,7 +81,7 @@ describe.skipIf(MISSING.length > 0)("the README", () => {
 /** An empty folder with the commands of the README, on free ports, and a `mailwright` on its path. */
 async function openDesk() {
   const folder = await mkdtemp(join(tmpdir(), "mailwright-readme-"));
-  const [http, smtp] = freePorts();
+  const [http, smtp] = [await freePort(), await freePort()];
   const text = (await readme()).replaceAll("127.0.0.1:8080", `127.0.0.1:${http}`);
   const blocks = text.replaceAll("127.0.0.1:2525", `127.0.0.1:${smtp}`).matchAll(/^```sh\n(.*?)^```$/gms);
   const command = join(folder, "mailwright");
@@ -122,14 +123,6 @@ async function openDesk() {
     },
     [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
   };
-}
-
-function freePorts(): number[] {
-  const listeners = [0, 0].map(() => Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } }));
-  return listeners.map((listener) => {
-    listener.stop(true);
-    return listener.port;
-  });
 }
 
 function sectionOf(example: string, name: string): string {

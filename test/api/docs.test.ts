@@ -1,17 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Browser, Page } from "playwright-core";
 import { ERROR_CODES } from "../../src/errors.ts";
 import { CATALOGUE } from "../../src/http/error-catalogue.ts";
 import { STATUS, TITLES } from "../../src/http/errors.ts";
 import { type TestApp, testApp } from "../support/app.ts";
-import { type Browser, CHROMIUM, type Page, startBrowser } from "../support/browser.ts";
+import { hasChromium, launchChromium, watch } from "../support/chromium.ts";
 import { LISTEN, openDoor } from "./door.ts";
 
 const PAGES = ["/docs", "/docs/errors", "/docs/webhooks"];
 const ASSETS = ["swagger-ui-bundle.js", "swagger-ui.css", "init.js", "style.css"];
 
 const BROWSER_MS = 60_000;
-
-if (CHROMIUM === null) console.log("the pages are not tried in a browser: apt-get install chromium");
 
 test.each(PAGES)("%s is HTML that may load nothing but what this server serves", async (path) => {
   await using t = await testApp();
@@ -102,33 +101,53 @@ describe("/docs/errors", () => {
   });
 });
 
-describe.skipIf(CHROMIUM === null)("in a browser", () => {
+describe.skipIf(!hasChromium)("in a browser", () => {
   let browser: Browser;
   beforeAll(async () => {
-    browser = await startBrowser();
+    browser = await launchChromium();
   }, BROWSER_MS);
-  afterAll(() => browser?.[Symbol.asyncDispose]());
+  afterAll(() => browser?.close());
+
+  /** A page of a server, as on that screen. Its end fails if the browser had anything to complain of. */
+  async function open(door: string, path: string, { width = 1_280, dark = false } = {}) {
+    const context = await browser.newContext({
+      viewport: { width, height: 900 },
+      isMobile: width < 600,
+      colorScheme: dark ? "dark" : "light",
+    });
+    const strange = watch(context, door, (line) => ["error", "warning"].includes(line.type()));
+    const page = await context.newPage();
+    await page.goto(`${door}${path}`);
+    return {
+      page,
+      async [Symbol.asyncDispose]() {
+        await context.close();
+        expect(strange).toEqual([]);
+      },
+    };
+  }
 
   test(
     "/docs draws every operation of the document, breaks no rule and asks nobody else",
     async () => {
       await using t = await testApp({ server: LISTEN });
       await using door = await openDoor(t);
-      const page = await browser.open(`${door.url}/docs`);
+      await using visit = await open(door.url, "/docs");
+      const { page } = visit;
       const operations = await operationsOf(t);
-      await page.until(`document.querySelectorAll(".opblock").length >= ${operations}`);
-      expect(await page.evaluate<number>(`document.querySelectorAll(".opblock").length`)).toBe(operations);
-      expect(await page.evaluate<string>(`document.body.innerText`)).not.toMatch(
-        /errors? occurred|failed to/i,
-      );
-      expectQuiet(page, door.url);
+      await page
+        .locator(".opblock")
+        .nth(operations - 1)
+        .waitFor();
+      expect(await page.locator(".opblock").count()).toBe(operations);
+      expect(await page.locator("body").innerText()).not.toMatch(/errors? occurred|failed to/i);
       await picture(page, "docs");
-      const night = await browser.open(`${door.url}/docs`, { dark: true, width: 360 });
-      await night.until(`document.querySelector(".opblock")`);
-      const colour = `getComputedStyle(document.querySelector(".opblock-tag")).color`;
-      expect(await night.evaluate<string>(colour)).not.toBe(await page.evaluate<string>(colour));
-      expectQuiet(night, door.url);
-      await picture(night, "docs on a phone in the dark");
+      const colour = 'getComputedStyle(document.querySelector(".opblock-tag")).color';
+      const by_day = await page.evaluate<string>(colour);
+      await page.emulateMedia({ colorScheme: "dark" });
+      await page.setViewportSize({ width: 360, height: 900 });
+      expect(await page.evaluate<string>(colour)).not.toBe(by_day);
+      await picture(page, "docs on a phone in the dark");
     },
     BROWSER_MS,
   );
@@ -139,28 +158,25 @@ describe.skipIf(CHROMIUM === null)("in a browser", () => {
       await using t = await testApp({ server: LISTEN });
       await using door = await openDoor(t);
       const ada = await t.as("ada@example.com");
-      const page = await browser.open(`${door.url}/docs`);
-      await page.until(`document.querySelector(".authorize")`);
-      await click(page, ".authorize");
-      await page.until(`document.querySelector(".auth-container input")`);
-      await type(page, ".auth-container input", ada.key);
-      await click(page, ".auth-container .authorize");
-      await click(page, ".btn-done");
-      const operation = "#operations-Inboxes-postInboxes";
-      await page.until(`document.querySelector("${operation}")`);
-      await click(page, `${operation} .opblock-summary-control`);
-      await page.until(`document.querySelector("${operation} .try-out__btn")`);
-      await click(page, `${operation} .try-out__btn`);
-      await page.until(`document.querySelector("${operation} textarea")`);
-      await type(page, `${operation} textarea`, '{"label":"From the docs"}');
-      await click(page, `${operation} .execute`);
-      await page.until(`document.querySelector("${operation} .live-responses-table .response")`);
-      const shown = `document.querySelector("${operation} .live-responses-table").innerText`;
-      expect(await page.evaluate<string>(shown)).toContain("201");
+      await using visit = await open(door.url, "/docs");
+      const { page } = visit;
+      await page.getByRole("button", { name: "Authorize", exact: true }).click();
+      const by_key = page.locator(".auth-container").first();
+      await by_key.locator("input").fill(ada.key);
+      await by_key.getByRole("button", { name: "Apply credentials" }).click();
+      await by_key.getByRole("button", { name: "Close", exact: true }).click();
+      const operation = page.locator("#operations-Inboxes-postInboxes");
+      await operation.locator(".opblock-summary-control").click();
+      await operation.getByRole("button", { name: "Try it out" }).click();
+      await operation.locator("textarea").fill('{"label":"From the docs"}');
+      const called = page.waitForRequest(`${door.url}/inboxes`);
+      await operation.getByRole("button", { name: "Execute" }).click();
+      expect(await (await called).headerValue("x-api-key")).toBe(ada.key);
+      const shown = operation.locator(".live-responses-table");
+      await shown.locator(".response").waitFor();
+      expect(await shown.innerText()).toContain("201");
       expect((await ada.get("/inboxes")).body[0].label).toBe("From the docs");
-      expect(page.requests.at(-1)?.headers["X-API-Key"]).toBe(ada.key);
-      expect(await page.evaluate<number>(`localStorage.length + sessionStorage.length`)).toBe(0);
-      expectQuiet(page, door.url);
+      expect(await page.evaluate<number>("localStorage.length + sessionStorage.length")).toBe(0);
     },
     BROWSER_MS,
   );
@@ -173,14 +189,14 @@ describe.skipIf(CHROMIUM === null)("in a browser", () => {
     async ({ name, ...look }) => {
       await using t = await testApp({ server: LISTEN });
       await using door = await openDoor(t);
-      const page = await browser.open(`${door.url}/docs/errors#plan_limit_reached`, look);
-      const wide = `document.documentElement.scrollWidth - document.documentElement.clientWidth`;
+      await using visit = await open(door.url, "/docs/errors#plan_limit_reached", look);
+      const { page } = visit;
+      const wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
       expect(await page.evaluate<number>(wide)).toBe(0);
-      const top = `document.querySelector("#plan_limit_reached").getBoundingClientRect().top`;
+      const top = 'document.querySelector("#plan_limit_reached").getBoundingClientRect().top';
       expect(await page.evaluate<number>(top)).toBeLessThan(100);
-      const back = await page.evaluate<string>(`getComputedStyle(document.body).backgroundColor`);
+      const back = await page.evaluate<string>("getComputedStyle(document.body).backgroundColor");
       expect(back).toBe(look.dark ? "rgb(28, 32, 34)" : "rgb(255, 255, 255)");
-      expectQuiet(page, door.url);
       await picture(page, `errors on ${name}`);
     },
     BROWSER_MS,
@@ -197,30 +213,8 @@ async function operationsOf(t: TestApp): Promise<number> {
   return Object.values(paths).flatMap((operations) => Object.keys(operations)).length;
 }
 
-function expectQuiet(page: Page, origin: string): void {
-  expect(page.complaints).toEqual([]);
-  const elsewhere = page.requests.filter(
-    ({ url }) => !url.startsWith(`${origin}/`) && !url.startsWith("data:"),
-  );
-  expect(elsewhere).toEqual([]);
-}
-
-async function click(page: Page, selector: string): Promise<void> {
-  await page.evaluate(`document.querySelector(${JSON.stringify(selector)}).click()`);
-}
-
-/** As a person would: React only sees what goes through the setter of the element's own kind. */
-async function type(page: Page, selector: string, text: string): Promise<void> {
-  await page.evaluate(`(() => {
-    const field = document.querySelector(${JSON.stringify(selector)});
-    Object.getOwnPropertyDescriptor(Object.getPrototypeOf(field), "value").set.call(field, ${JSON.stringify(text)});
-    field.dispatchEvent(new Event("input", { bubbles: true }));
-    field.dispatchEvent(new Event("change", { bubbles: true }));
-  })()`);
-}
-
 /** For eyes: SCREENSHOTS=folder keeps a picture of each page. */
 async function picture(page: Page, name: string): Promise<void> {
   const folder = process.env["SCREENSHOTS"];
-  if (folder !== undefined) await page.screenshot(`${folder}/${name.replaceAll(" ", "-")}.png`);
+  if (folder !== undefined) await page.screenshot({ path: `${folder}/${name.replaceAll(" ", "-")}.png` });
 }

@@ -1,7 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { createSocket } from "node:dgram";
 import { chmod, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
-import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { defaultConfig } from "../../src/config.ts";
@@ -15,9 +13,11 @@ import {
 import { createLog } from "../../src/log.ts";
 import { serviceKeys } from "../../src/mail/dkim-keys.ts";
 import { serve } from "../../src/serve.ts";
+import { builtBinary } from "../support/binary.ts";
 import { type CommandLine, commandLine } from "../support/command-line.ts";
 import { startDnsServer, type TestDnsServer } from "../support/dns-server.ts";
 import { type DomainDesk, domainDesk } from "../support/domain-desk.ts";
+import { freePort } from "../support/free-port.ts";
 
 interface Printed {
   type: OperatorRecord["type"];
@@ -457,15 +457,12 @@ function cut(zone: TestDnsServer, wanted: OperatorRecord[], selector: string): v
 }
 
 async function jsonWith(env: Record<string, string | undefined>, at: CommandLine) {
-  const main = join(import.meta.dir, "../../src/main.ts");
-  const child = Bun.spawn(
-    [process.execPath, main, "dns", "check", "--json", "--config", join(at.dir, "../config.toml")],
-    {
-      env,
-      stdout: "pipe",
-      stderr: "ignore",
-    },
-  );
+  const config = join(at.dir, "../config.toml");
+  const child = Bun.spawn([await builtBinary(), "dns", "check", "--json", "--config", config], {
+    env,
+    stdout: "pipe",
+    stderr: "ignore",
+  });
   return { data: JSON.parse(await new Response(child.stdout).text()) };
 }
 
@@ -501,21 +498,4 @@ async function startNamedWith(zone: string, origin: string): Promise<{ address: 
       await rm(dir, { recursive: true });
     },
   };
-}
-
-/** Free for TCP and for UDP. */
-async function freePort(): Promise<number> {
-  for (;;) {
-    const tcp = createServer();
-    await new Promise<void>((resolve) => tcp.listen(0, "127.0.0.1", resolve));
-    const { port } = tcp.address() as AddressInfo;
-    const udp = createSocket("udp4");
-    const free = await new Promise<boolean>((resolve) => {
-      udp.once("error", () => resolve(false));
-      udp.bind(port, "127.0.0.1", () => resolve(true));
-    });
-    udp.close();
-    tcp.close();
-    if (free) return port;
-  }
 }

@@ -18,6 +18,7 @@ import { createPeerCount } from "../../src/smtp/peers.ts";
 import { type Authority, createAuthority } from "../support/authority.ts";
 import { commandLine } from "../support/command-line.ts";
 import { startDnsServer, type TestDnsServer } from "../support/dns-server.ts";
+import { freePort } from "../support/free-port.ts";
 import { startSmtpSink } from "../support/smtp-sink.ts";
 
 const HOST = "mx.acme.org";
@@ -709,11 +710,6 @@ async function silentServer(): Promise<{ port: number } & AsyncDisposable> {
       server.close();
     },
   };
-}
-
-async function freePort(): Promise<number> {
-  await using taken = await silentServer();
-  return taken.port;
 }
 
 function ago(days: number): Date {

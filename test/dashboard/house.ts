@@ -3,11 +3,12 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { AxeBuilder } from "@axe-core/playwright";
-import { type BrowserContext, chromium, type Page } from "playwright-core";
+import type { ConsoleMessage, Page } from "playwright-core";
 import { builtBinary } from "../support/binary.ts";
+import { launchChromium, watch } from "../support/chromium.ts";
 
-const CHROMIUM = Bun.which("chromium");
-const ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"];
+export { hasChromium } from "../support/chromium.ts";
+
 /** What a run leaves to be looked at. */
 const SCREENSHOTS = join(import.meta.dir, "../../dist/screenshots");
 const WAIT_MS = 10_000;
@@ -15,9 +16,6 @@ const DESK = { width: 1440, height: 900 };
 const TABLET = { width: 768, height: 1024 };
 const PHONE = { width: 390, height: 844 };
 const THEMES = ["light", "dark"] as const;
-
-export const hasChromium = CHROMIUM !== null;
-if (!hasChromium) console.log("The dashboard is not tried: apt-get install chromium");
 
 export const OWNER = { email: "ada@example.org", password: "quiet river 42" };
 
@@ -78,7 +76,7 @@ export async function dashboard({ fresh = false, env = {} }: DashboardOptions = 
   const said = await startServer(stack, dir, env);
   const setup = await said(/(http:\S+\/app\/setup\?token=\S+)/);
   const url = await said(/ready http=(\S+)/);
-  const browser = await chromium.launch({ executablePath: CHROMIUM ?? "", args: ARGUMENTS });
+  const browser = await launchChromium();
   stack.defer(() => browser.close());
   let cookie = "";
 
@@ -101,7 +99,7 @@ export async function dashboard({ fresh = false, env = {} }: DashboardOptions = 
     context.setDefaultTimeout(WAIT_MS);
     const [name = "", value = ""] = cookie.split("=");
     if (!signed_out && cookie !== "") await context.addCookies([{ name, value, url }]);
-    const strange = watch(context, url, refusals);
+    const strange = watch(context, url, (line) => isFault(line, refusals));
     const page = await context.newPage();
     await page.goto(`${url}/app`);
     await page.getByRole("heading", { level: 1 }).waitFor();
@@ -155,21 +153,10 @@ async function startServer(stack: AsyncDisposableStack, dir: string, env: Record
   };
 }
 
-/** All that a user's browser should not have to say: faults on the console, broken pages, calls to elsewhere. */
-function watch(context: BrowserContext, url: string, refusals: number[]): string[] {
-  const strange: string[] = [];
-  const isProvoked = (text: string): boolean =>
-    refusals.some((status) => text.includes(`status of ${status}`));
-  context.on("console", (line) => {
-    if (line.type() === "error" && !isProvoked(line.text())) strange.push(line.text());
-  });
-  context.on("weberror", (error) => strange.push(error.error().message));
-  context.on("request", (request) => {
-    const { origin, protocol } = new URL(request.url());
-    if (origin !== new URL(url).origin && protocol !== "data:" && protocol !== "blob:")
-      strange.push(request.url());
-  });
-  return strange;
+/** A browser names every refusal on the console. */
+function isFault(line: ConsoleMessage, refusals: number[]): boolean {
+  const isProvoked = refusals.some((status) => line.text().includes(`status of ${status}`));
+  return line.type() === "error" && !isProvoked;
 }
 
 async function open(page: Page, name: string): Promise<void> {

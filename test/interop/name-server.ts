@@ -1,9 +1,9 @@
-import { createSocket } from "node:dgram";
 import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createResolver, dnsErrorCode } from "../../src/lib/dns.ts";
-import { freePort, until } from "./postfix.ts";
+import { freePort } from "../support/free-port.ts";
+import { until } from "./postfix.ts";
 
 const START_MS = 10_000;
 /** RFC 1035 §3.3: the longest string inside of a TXT record. */
@@ -61,7 +61,7 @@ interface Program {
 async function startServer(program: Program): Promise<NameServer> {
   const dir = await mkdtemp(join(tmpdir(), "mailwright-dns-"));
   await chmod(dir, 0o755);
-  const port = await freeUdpPort();
+  const port = await freePort();
   const address = `127.0.0.1:${port}`;
   let end = async (): Promise<void> => {};
   const serve = async (records: ZoneRecord[]): Promise<void> => {
@@ -99,20 +99,6 @@ async function answers(address: string): Promise<boolean> {
   const resolve = createResolver({ servers: [address], timeout_ms: 200 });
   const code = await resolve("acme.test", "NS").then(() => undefined, dnsErrorCode);
   return code !== "ETIMEOUT" && code !== "ESERVFAIL";
-}
-
-/** A port that is free for UDP and TCP. */
-async function freeUdpPort(): Promise<number> {
-  for (;;) {
-    const port = await freePort();
-    const socket = createSocket("udp4");
-    const free = await new Promise<boolean>((resolve) => {
-      socket.once("error", () => resolve(false));
-      socket.bind(port, "127.0.0.1", () => resolve(true));
-    });
-    socket.close();
-    if (free) return port;
-  }
 }
 
 function namedConf(dir: string, port: number): string {

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { dnsRecords } from "../../src/mail/dkim.ts";
 import { serviceKeys } from "../../src/mail/dkim-keys.ts";
-import { canRunPostfix, freePort, type Postfix, startPostfix, until } from "./postfix.ts";
+import { canRunPostfix, type Postfix, startPostfix, until } from "./postfix.ts";
 import { OWNER, smtpDoor } from "./smtp-door.ts";
 import { rawClient } from "./raw-client.ts";
+import { freePort } from "../support/free-port.ts";
 import { dkimpyPasses, hasDkimpy, hasOpendkim, opendkimPasses } from "../support/verifiers.ts";
 
 const UMLAUT = "jürgen@peer.test";

@@ -1,5 +1,5 @@
 import { chmod, chown, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { connect, createServer } from "node:net";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { SmtpAddress } from "./raw-client.ts";
@@ -93,15 +93,6 @@ export async function startPostfix(options: PostfixOptions): Promise<Postfix> {
     },
     [Symbol.asyncDispose]: () => built.disposeAsync(),
   };
-}
-
-/** A port that is free now. */
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 async function prepare(dir: string, options: PostfixOptions): Promise<void> {

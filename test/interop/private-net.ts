@@ -3,7 +3,8 @@ import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promis
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createResolver } from "../../src/lib/dns.ts";
-import { freePort, until } from "./postfix.ts";
+import { freePort } from "../support/free-port.ts";
+import { until } from "./postfix.ts";
 
 /** What the hosts of the net are numbered. */
 const HOSTS = { us: 25, postfix: 2, exim: 3, resolver: 53 } as const;

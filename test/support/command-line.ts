@@ -2,8 +2,10 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { stringify } from "smol-toml";
+import { builtBinary } from "./binary.ts";
 
-const MAIN = join(import.meta.dir, "../../src/main.ts");
+/** Before any test has its time: the first who asks builds. */
+const BINARY = await builtBinary();
 
 export interface Said {
   code: number;
@@ -27,7 +29,7 @@ export async function commandLine(settings: Record<string, object> = {}): Promis
   const config = join(base, "config.toml");
   await writeFile(config, stringify({ ...settings, data: { dir } }));
   const run = async (...words: string[]): Promise<Said> => {
-    const child = Bun.spawn([process.execPath, MAIN, ...words, "--config", config], {
+    const child = Bun.spawn([BINARY, ...words, "--config", config], {
       cwd: base,
       stdin: "ignore",
       stdout: "pipe",

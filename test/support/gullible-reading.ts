@@ -32,8 +32,17 @@ const LOOKALIKES: Record<string, string> = {
 };
 const ENTITIES: Record<string, string> = { quot: '"', apos: "'", lt: "<", gt: ">", nbsp: " ", amp: "&" };
 
+/** The same texts come back with every turn of a conversation, and reading them so closely takes long. */
+const read = new Map<string, Order[]>();
+
 /** Every order in a text, however it is hidden there: a reader that wants to be fooled. */
 export function ordersIn(text: string): Order[] {
+  const orders = read.get(text) ?? readClosely(text);
+  read.set(text, orders);
+  return orders;
+}
+
+function readClosely(text: string): Order[] {
   const found = new Map<string, Order>();
   for (const view of viewsOf(text))
     for (const [all, verb, words = ""] of flat(view).matchAll(ORDER))

@@ -1,10 +1,12 @@
 /**
  * Clients of both doors in a process of their own: `bun test/tls/clients.ts PLAN`. They go on until their standard
- * input ends. A Report is printed for each certificate that a door has not shown before, and at the end.
+ * input ends. A Report is printed for each certificate that a door has not shown before, for each line of the input
+ * once all connections that were being made have sent something, and at the end.
  */
 import { once } from "node:events";
 import { connect as connectTcp } from "node:net";
 import { connect, type TLSSocket } from "node:tls";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { fingerprintOf, line } from "./doors.ts";
 
 export interface Plan {
@@ -19,6 +21,8 @@ export interface Report {
   http: { answered: number; certificates: number };
   /** Sessions that took a command over STARTTLS. */
   smtp: { answered: number; certificates: number };
+  /** Lines of the input that have been done. */
+  turns: number;
   failures: string[];
 }
 
@@ -33,12 +37,14 @@ async function main(plan: Plan): Promise<void> {
   const answered = { http: 0, smtp: 0 };
   const failures: string[] = [];
   const ending = new AbortController();
-  process.stdin.resume().once("end", () => ending.abort());
+  const opening = new Set<Promise<TLSSocket>>();
+  let turns = 0;
 
   const print = (): void => {
     const report: Report = {
       http: { answered: answered.http, certificates: seen.http.size },
       smtp: { answered: answered.smtp, certificates: seen.smtp.size },
+      turns,
       failures,
     };
     console.log(JSON.stringify(report));
@@ -51,7 +57,19 @@ async function main(plan: Plan): Promise<void> {
     if (seen[door].add(fingerprintOf(made)).size > known) print();
     return made;
   };
-  const https = async (): Promise<TLSSocket> => secure(connectTcp(plan.https_port, "127.0.0.1"), "http");
+  const https = async (): Promise<TLSSocket> => {
+    const made = secure(connectTcp(plan.https_port, "127.0.0.1"), "http");
+    opening.add(made);
+    return made.finally(() => opening.delete(made));
+  };
+  process.stdin.once("end", () => ending.abort());
+  process.stdin.on("data", async () => {
+    await Promise.allSettled(opening);
+    // What was waiting for them has begun to ask.
+    await nextTurn();
+    turns += 1;
+    print();
+  });
   /** True when the server keeps the connection. */
   const ask = async (socket: TLSSocket, pause_ms = 0): Promise<boolean> => {
     socket.write(FIRST_HALF);

@@ -11,6 +11,7 @@ export function startClients(plan: Plan) {
     stdout: "pipe",
   });
   let last: Report | undefined;
+  let turns = 0;
   const reading = (async () => {
     for await (const text of readLines(child.stdout)) last = JSON.parse(text) as Report;
   })();
@@ -22,6 +23,17 @@ export function startClients(plan: Plan) {
         LOAD_MS,
         async () => JSON.stringify(last),
       ),
+    /** Whoever was making a connection has made it, and what it sent first has arrived here. */
+    async turn(): Promise<void> {
+      turns += 1;
+      child.stdin.write("\n");
+      await child.stdin.flush();
+      await until(
+        async () => last?.turns === turns,
+        LOAD_MS,
+        async () => JSON.stringify(last),
+      );
+    },
     async end(): Promise<Report> {
       await child.stdin.end();
       await reading;
