@@ -115,10 +115,13 @@ describe.each(KINDS)("every tool of %s", (kind) => {
 
   test("ends well when the server hangs, breaks off, floods, or sends something else", async () => {
     await using server = startStandIn(() => undefined);
-    await using room = await roomAt(kind, server, 60);
-    const broken: [() => Response | Promise<never>, RegExp][] = [
+    await using patient = await roomAt(kind, server);
+    await using impatient = await roomAt(kind, server, 60);
+    const late: [() => Response | Promise<never>, RegExp][] = [
       [() => new Promise<never>(() => undefined), /did not answer in time\. Try again in a minute\.$/],
       [() => new Response(endless("")), /did not answer in time/],
+    ];
+    const wrong: typeof late = [
       [() => new Response(flood()), /answered with more than 4 MB\. Ask for less at once\.$/],
       [() => new Response("<html>Welcome"), /answered with a web page\. Check the base URL/],
       [() => new Response('{"results": ['), /answered with something else than JSON/],
@@ -128,15 +131,16 @@ describe.each(KINDS)("every tool of %s", (kind) => {
         /not followed/,
       ],
     ];
-    for (const [answer, words] of broken) {
-      server.first = answer;
-      const [name, args] = calls[0] ?? ["", {}];
-      expect(await room.use(name, args)).toEqual({
-        ok: false,
-        files: [],
-        text: expect.stringMatching(words),
-      });
-    }
+    const [name, args] = calls[0] ?? ["", {}];
+    for (const [room, broken] of [[impatient, late] as const, [patient, wrong] as const])
+      for (const [answer, words] of broken) {
+        server.first = answer;
+        expect(await room.use(name, args)).toEqual({
+          ok: false,
+          files: [],
+          text: expect.stringMatching(words),
+        });
+      }
   });
 
   test("reads JSON of the wrong shape without a fault of its own", async () => {

@@ -26,7 +26,7 @@ export function startClients(plan: Plan) {
     /** Whoever was making a connection has made it, and what it sent first has arrived here. */
     async turn(): Promise<void> {
       turns += 1;
-      child.stdin.write("\n");
+      void child.stdin.write("\n");
       await child.stdin.flush();
       await until(
         async () => last?.turns === turns,
