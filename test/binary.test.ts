@@ -115,6 +115,30 @@ describe("the binary, in an empty folder with an empty environment", () => {
     expect(await script.text()).toContain("SwaggerUIBundle");
   }, 20_000);
 
+  test("has the dashboard inside, packed, and sends nobody what he has", async () => {
+    await using sink = await startSmtpSink();
+    await using server = await startServer(await configuredFolder(sink));
+    const ask = (path: string, headers: Record<string, string> = {}) => fetch(server.http + path, { headers });
+    const page = await ask("/app/some/page/of/it");
+    const html = await page.text();
+    expect(html).toContain("<title>Mailwright</title>");
+    expect(page.headers.get("content-security-policy")).toContain("script-src 'self'");
+    expect(page.headers.get("cache-control")).toBe("no-cache");
+    const script = /src="(\/app\/assets\/[^"]+\.js)"/.exec(html)?.[1] ?? "";
+    const plain = await ask(script, { "accept-encoding": "identity" });
+    expect(plain.headers.get("content-encoding")).toBeNull();
+    const text = await plain.text();
+    for (const packing of ["br", "gzip"]) {
+      const packed = await ask(script, { "accept-encoding": packing });
+      expect(packed.headers.get("content-encoding")).toBe(packing);
+      expect(packed.headers.get("cache-control")).toContain("immutable");
+      expect(await packed.text()).toBe(text);
+    }
+    for (const { headers } of [page, plain]) expect(headers.get("vary")).toContain("Accept-Encoding");
+    const known = await ask(script, { "if-none-match": plain.headers.get("etag") ?? "" });
+    expect([known.status, await known.text()]).toEqual([304, ""]);
+  }, 20_000);
+
   test("moves the log into the database on the checkpoint thread while it runs", async () => {
     await using sink = await startSmtpSink();
     const folder = await configuredFolder(sink);

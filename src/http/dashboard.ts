@@ -1,13 +1,12 @@
 import { Elysia } from "elysia";
 import { AppError } from "../errors.ts";
 import { DASHBOARD_FILES } from "./dashboard-files.ts";
-import { hashOf, isKnown } from "./docs-assets.ts";
+import { FOR_EVER, ownFile } from "./own-files.ts";
 
 /** Nothing is loaded from elsewhere, and no script or style stands in the page itself. */
 const CONTENT_SECURITY_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; " +
   "base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
-const YEAR_SECONDS = 31_536_000;
 const PACKINGS = [
   { encoding: "br", ending: ".br" },
   { encoding: "gzip", ending: ".gz" },
@@ -30,23 +29,22 @@ export function dashboardRoutes() {
 async function fileResponse(name: string, request: Request): Promise<Response> {
   const path = DASHBOARD_FILES[name];
   if (path === undefined) throw notBuilt();
-  const headers: Record<string, string> = {
-    "content-type": Bun.file(name).type,
-    vary: "Accept-Encoding",
-    ...(name === PAGE ? { "content-security-policy": CONTENT_SECURITY_POLICY } : {}),
-    // What is below assets carries its content's hash in its name.
-    "cache-control": name.startsWith("assets/") ? `public, max-age=${YEAR_SECONDS}, immutable` : "no-cache",
-  };
-  const etag = `"${hashOf(await Bun.file(path).bytes())}"`;
-  headers["etag"] = etag;
-  if (isKnown(etag, request)) return new Response(null, { status: 304, headers });
   const accepted = request.headers.get("accept-encoding") ?? "";
   const packing = PACKINGS.find(
     ({ encoding, ending }) => accepted.includes(encoding) && `${name}${ending}` in DASHBOARD_FILES,
   );
-  if (!packing) return new Response(Bun.file(path), { headers });
-  const packed = Bun.file(DASHBOARD_FILES[`${name}${packing.ending}`] ?? path);
-  return new Response(packed, { headers: { ...headers, "content-encoding": packing.encoding } });
+  const headers: Record<string, string> = {
+    "content-type": Bun.file(name).type,
+    vary: "Accept-Encoding",
+    // What is below assets carries its content's hash in its name.
+    "cache-control": name.startsWith("assets/") ? FOR_EVER : "no-cache",
+    ...(name === PAGE ? { "content-security-policy": CONTENT_SECURITY_POLICY } : {}),
+    ...(packing ? { "content-encoding": packing.encoding } : {}),
+  };
+  return ownFile(path, request, {
+    headers,
+    packed: DASHBOARD_FILES[`${name}${packing?.ending ?? ""}`] ?? path,
+  });
 }
 
 function notBuilt(): AppError {

@@ -1,5 +1,6 @@
 import { Elysia } from "elysia";
-import { ASSET_NAMES, assetResponse, hashOf, isKnown } from "./docs-assets.ts";
+import { ASSET_NAMES, assetResponse } from "./docs-assets.ts";
+import { hashOf, isKnown } from "./own-files.ts";
 import { errorsPage, referencePage } from "./docs-pages.ts";
 import { inboundPage } from "./docs-inbound.ts";
 import { webhooksPage } from "./docs-webhooks.ts";
