@@ -118,7 +118,8 @@ describe("the binary, in an empty folder with an empty environment", () => {
   test("has the dashboard inside, packed, and sends nobody what he has", async () => {
     await using sink = await startSmtpSink();
     await using server = await startServer(await configuredFolder(sink));
-    const ask = (path: string, headers: Record<string, string> = {}) => fetch(server.http + path, { headers });
+    const ask = (path: string, headers: Record<string, string> = {}) =>
+      fetch(server.http + path, { headers });
     const page = await ask("/app/some/page/of/it");
     const html = await page.text();
     expect(html).toContain("<title>Mailwright</title>");

@@ -154,7 +154,10 @@ function greet(smtp: SMTPConnection, server: MailServer, { plain, deadline }: Wi
     reject(Object.assign(error, { tls_failed: smtp.upgrading === true }));
     smtp.close();
   };
-  const timer = setTimeout(() => fail(new Error("it did not answer in time")), Math.max(0, deadline - Date.now()));
+  const timer = setTimeout(
+    () => fail(new Error("it did not answer in time")),
+    Math.max(0, deadline - Date.now()),
+  );
   // It stays for what goes wrong later, which the one who sends is told in another way.
   smtp.on("error", fail);
   smtp.once("end", () => reject(new Error("the connection was closed")));
