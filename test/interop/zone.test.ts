@@ -17,7 +17,7 @@ if (!canRunExim)
     "Exim is not tried: as root, apt-get download exim4-base exim4-daemon-light, dpkg -x each to $EXIM_ROOT, adduser --system Debian-exim",
   );
 
-describe.skipIf(!canMakeNet || !canRunPostfix || !canRunExim)("in a net with a DNS of its own", () => {
+describe.skipIf(!canMakeNet || !canRunPostfix)("in a net with a DNS of its own", () => {
   const stack = new AsyncDisposableStack();
   let net: PrivateNet;
   let door: Awaited<ReturnType<typeof smtpDoor>>;
@@ -39,7 +39,7 @@ describe.skipIf(!canMakeNet || !canRunPostfix || !canRunExim)("in a net with a D
         `_25._tcp.mx.exim TLSA 3 1 1 ${own.spki}`,
         // As if somebody had put another certificate in between.
         `twisted MX 10 mx.twisted`,
-        `mx.twisted A ${address("exim")}`,
+        `mx.twisted A ${address("postfix")}`,
         `_25._tcp.mx.twisted TLSA 3 1 1 ${authority.spki}`,
         "silent MX 0 .",
       ]),
@@ -87,15 +87,16 @@ describe.skipIf(!canMakeNet || !canRunPostfix || !canRunExim)("in a net with a D
         },
       }),
     );
-    exim = stack.use(
-      await startExim({
-        address: net.address("exim"),
-        domain: "exim.test",
-        certificate: own,
-        mailboxes: ["eve"],
-        prefix: net.prefix,
-      }),
-    );
+    if (canRunExim)
+      exim = stack.use(
+        await startExim({
+          address: net.address("exim"),
+          domain: "exim.test",
+          certificate: own,
+          mailboxes: ["eve"],
+          prefix: net.prefix,
+        }),
+      );
   }, 60_000);
 
   afterAll(() => stack.disposeAsync());
@@ -115,18 +116,23 @@ describe.skipIf(!canMakeNet || !canRunPostfix || !canRunExim)("in a net with a D
     expect(rows).toMatchObject([{ domain: "postfix.test", mode: "enforce" }]);
   });
 
-  test("Exim finds us by MX, gets the answer by the key in its signed DNS, and finds our signatures good", async () => {
-    await exim.sendmail(EVE, door.inbox, mail(EVE, "From Exim"));
-    const message = await answered("From Exim", exim.log);
-    expect(message).toMatchObject({ status: "done", reply_status: "sent", auth: { spf: "pass" } });
-    const reply = await exim.nextMail("eve", "Re: From Exim");
-    expect(reply).toMatch(/with esmtps\s+\(TLS1\.3\)/);
-    const id = /^\s+id (\S+)$/m.exec(reply)?.[1] ?? "none";
-    const verdicts = (await exim.log()).split("\n").filter((line) => line.includes(`${id} DKIM: d=mw.test `));
-    expect(verdicts.filter((line) => line.includes("[verification succeeded]"))).toHaveLength(2);
-  });
+  test.skipIf(!canRunExim)(
+    "Exim finds us by MX, gets the answer by the key in its signed DNS, and finds our signatures good",
+    async () => {
+      await exim.sendmail(EVE, door.inbox, mail(EVE, "From Exim"));
+      const message = await answered("From Exim", exim.log);
+      expect(message).toMatchObject({ status: "done", reply_status: "sent", auth: { spf: "pass" } });
+      const reply = await exim.nextMail("eve", "Re: From Exim");
+      expect(reply).toMatch(/with esmtps\s+\(TLS1\.3\)/);
+      const id = /^\s+id (\S+)$/m.exec(reply)?.[1] ?? "none";
+      const verdicts = (await exim.log())
+        .split("\n")
+        .filter((line) => line.includes(`${id} DKIM: d=mw.test `));
+      expect(verdicts.filter((line) => line.includes("[verification succeeded]"))).toHaveLength(2);
+    },
+  );
 
-  test("a peer that greylists gets the answer at the second try", async () => {
+  test.skipIf(!canRunExim)("a peer that greylists gets the answer at the second try", async () => {
     const grey = "grey@exim.test";
     await exim.sendmail(grey, door.inbox, mail(grey, "Greylisted"));
     const message = await answered("Greylisted", exim.log);
@@ -145,23 +151,24 @@ describe.skipIf(!canMakeNet || !canRunPostfix || !canRunExim)("in a net with a D
     ["Postfix", "nobody@postfix.test", true],
     ["Exim", "dead@exim.test", false],
   ];
-  test.each(RETURNED)(
-    "an answer that %s returns is marked as bounced, and is counted against its address",
-    async (peer, address, is_dead) => {
-      const subject = `Returned by ${peer}`;
-      const { sendmail, log } = peer === "Exim" ? exim : postfix;
-      await sendmail(address, door.inbox, mail(address, subject));
-      await answered(subject, log);
-      await until(async () => (await bySubject(subject))?.reply_status === "bounced", undefined, log);
-      expect((await bySubject(subject)).reply_error).toContain("5.");
-      const rows = await door.app.db
-        .selectFrom("suppressions")
-        .select("suppressed_at")
-        .where("address", "=", address)
-        .execute();
-      expect(rows.map(({ suppressed_at }) => suppressed_at !== null)).toEqual([is_dead]);
-    },
-  );
+  for (const [peer, address, is_dead] of RETURNED)
+    test.skipIf(peer === "Exim" && !canRunExim)(
+      `an answer that ${peer} returns is marked as bounced, and is counted against its address`,
+      async () => {
+        const subject = `Returned by ${peer}`;
+        const { sendmail, log } = peer === "Exim" ? exim : postfix;
+        await sendmail(address, door.inbox, mail(address, subject));
+        await answered(subject, log);
+        await until(async () => (await bySubject(subject))?.reply_status === "bounced", undefined, log);
+        expect((await bySubject(subject)).reply_error).toContain("5.");
+        const rows = await door.app.db
+          .selectFrom("suppressions")
+          .select("suppressed_at")
+          .where("address", "=", address)
+          .execute();
+        expect(rows.map(({ suppressed_at }) => suppressed_at !== null)).toEqual([is_dead]);
+      },
+    );
 
   test("a server with another certificate than its signed DNS names is given nothing", async () => {
     const outcome = await sendTo("eve@twisted.test");
