@@ -46,6 +46,7 @@ export interface App extends AsyncDisposable {
   emptyLog: () => Promise<void>;
   copyLogBack: () => Promise<void>;
   giveBackSpace: () => boolean;
+  slowDisk: () => string | undefined;
   /** Throws while the disk is too full for more than ending what was begun; `serve` sets it. */
   refuseIntake: () => void;
   /** For what is too large for the database; see `messages/stored-bytes.ts`. */
@@ -126,6 +127,7 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
     emptyLog: database.emptyLog,
     copyLogBack: database.copyLogBack,
     giveBackSpace: database.giveBackSpace,
+    slowDisk: database.slowDisk,
     refuseIntake: () => undefined,
     segments,
     now,

@@ -125,7 +125,9 @@ async function readiness(app: App, doors: { smtp: string | null }): Promise<Chec
 
 async function warningsOf(app: App): Promise<Record<string, string>> {
   const [certificate, backup] = await Promise.all([certificateWarning(app), backupWarning(app)]);
+  const slow_disk = app.slowDisk();
   return {
+    ...(slow_disk === undefined ? {} : { slow_disk }),
     ...(certificate === undefined ? {} : { certificate }),
     ...(backup === undefined ? {} : { backup }),
     ...(await queueWarnings(app)),

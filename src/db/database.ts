@@ -12,6 +12,7 @@ import { type Db, groupCommit, type Write } from "./group-commit.ts";
 import type { Schema } from "./schema.ts";
 import { shareReads } from "./shared-read.ts";
 import { isDamage, isStorageFault } from "./storage-faults.ts";
+import { createSyncSpeed } from "./sync-speed.ts";
 import { type StorageWatch, type WatchLog, watchStorage } from "./watch.ts";
 
 export { afterCommit } from "./group-commit.ts";
@@ -31,6 +32,8 @@ export interface Database extends AsyncDisposable {
   copyLogBack: () => Promise<void>;
   /** Gives some of the space that deletions left back to the disk, in the open transaction; false when little is left. */
   giveBackSpace: () => boolean;
+  /** What a person should know about how long commits take; undefined while all is well. */
+  slowDisk: () => string | undefined;
 }
 
 interface OpenOptions {
@@ -62,10 +65,12 @@ export function openDatabase(
   const reads = shareReads(sqlite);
   const watch = watchStorage(inMemory ? null : path, log);
   const db = openKysely<Schema>(sqlite, { reads, onError: watch.failed });
-  const commit = groupCommit(db, async () => {
+  const speed = createSyncSpeed(log);
+  const beforeCommit = async (): Promise<void> => {
     watch.refuseIfGone();
     await options.beforeCommit?.();
-  });
+  };
+  const commit = groupCommit(db, { beforeCommit, committed: speed.took });
   const warn = (problem: string): void =>
     log.warn({ problem }, "the database log cannot be copied back yet; trying again");
   const checkpoints = inMemory ? undefined : startCheckpoints(sqlite, path, { reads, warn });
@@ -90,6 +95,7 @@ export function openDatabase(
     },
     copyLogBack: async () => checkpoints?.settled(),
     giveBackSpace: () => giveBackPages(sqlite),
+    slowDisk: speed.warning,
     write,
     async [Symbol.asyncDispose]() {
       try {

@@ -10,6 +10,11 @@ export type Write = <T>(operation: (tx: Db) => Promise<T>) => Promise<T>;
 /** Operations that may share one commit; more wait for the next. */
 const MAX_OPERATIONS = 256;
 
+interface Hooks {
+  beforeCommit?: () => Promise<void>;
+  committed?: (ms: number) => void;
+}
+
 interface Waiting {
   operation: (tx: Db) => Promise<unknown>;
   resolve: (value: unknown) => void;
@@ -19,14 +24,17 @@ interface Waiting {
 /**
  * Group commit: operations that are ready in the same tick share one transaction, and so one sync. Each runs
  * in its own savepoint: one that throws is undone alone. Nobody gets an answer before the commit; `beforeCommit`
- * syncs what the rows point to outside of the database.
+ * syncs what the rows point to outside of the database, `committed` hears how long the commit itself took.
  */
-export function groupCommit(db: Db, beforeCommit: () => Promise<void> = async () => {}): Write {
+export function groupCommit(
+  db: Db,
+  { beforeCommit = async () => {}, committed = () => {} }: Hooks = {},
+): Write {
   const waiting: Waiting[] = [];
   let scheduled = false;
 
   const flush = async (): Promise<void> => {
-    await commitBatch(db, waiting.splice(0, MAX_OPERATIONS), beforeCommit);
+    await commitBatch(db, waiting.splice(0, MAX_OPERATIONS), { beforeCommit, committed });
     scheduled = false;
     schedule();
   };
@@ -63,11 +71,16 @@ const SAVEPOINT = CompiledQuery.raw("savepoint operation");
 const ROLLBACK_TO = CompiledQuery.raw("rollback to operation");
 const RELEASE = CompiledQuery.raw("release operation");
 
-async function commitBatch(db: Db, batch: Waiting[], beforeCommit: () => Promise<void>): Promise<void> {
+async function commitBatch(
+  db: Db,
+  batch: Waiting[],
+  { beforeCommit, committed }: Required<Hooks>,
+): Promise<void> {
   const answers: (() => void)[] = [];
   const acts: (() => void)[] = [];
   // One alone needs no savepoint: undoing it undoes the whole transaction.
   const alone = batch.length === 1;
+  let began_ms = 0;
   try {
     await db.transaction().execute(async (tx) => {
       afterwards.set(tx, acts);
@@ -86,7 +99,9 @@ async function commitBatch(db: Db, batch: Waiting[], beforeCommit: () => Promise
         if (!alone) await tx.executeQuery(RELEASE);
       }
       await beforeCommit();
+      began_ms = performance.now();
     });
+    committed(performance.now() - began_ms);
   } catch (error) {
     for (const { reject } of batch) reject(error);
     return;

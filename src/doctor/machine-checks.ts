@@ -2,14 +2,13 @@ import { open, readdir, stat, statfs, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { listBackups } from "../backup/kept.ts";
 import { findFaults } from "../db/integrity.ts";
+import { SLOW_SYNC_MEND, SLOW_SYNC_MS } from "../db/sync-speed.ts";
 import { type Bench, type Check, fail, ok, type Outcome, skip, warn } from "./check.ts";
 
 const MB = 1_048_576;
 /** Below the first nothing more is taken in; below the second it is time to do something. */
 const MIN_FREE_BYTES = 64 * MB;
 const LOW_FREE_BYTES = 1_024 * MB;
-/** Every mail waits for its bytes to be on the disk. */
-const SLOW_SYNC_MS = 100;
 const PROBE_BYTES = 65_536;
 /** Any permission of group or others. */
 const WIDE_MODE = 0o077;
@@ -55,7 +54,7 @@ export function judgeSync(ms: number): Outcome {
   if (ms <= SLOW_SYNC_MS) return ok(`64 KB are safely on the disk in ${ms} ms.`);
   return warn(
     `64 KB need ${ms} ms to be safely on the disk, and every mail waits for that.`,
-    "A busy or slow disk: let the data folder be on another one if mail comes in slowly.",
+    SLOW_SYNC_MEND,
   );
 }
 

@@ -31,8 +31,8 @@ export interface House extends AsyncDisposable {
   start(env?: Record<string, string>): Promise<ServerProcess>;
   /** The same, without waiting for its end. */
   run(...words: string[]): Bun.Subprocess<"ignore", "pipe", "pipe">;
-  /** Starts without waiting for anything. */
-  spawn(env?: Record<string, string>): Bun.Subprocess<"ignore", "pipe", "pipe">;
+  /** Starts a server, or what is said, without waiting for anything. */
+  spawn(env?: Record<string, string>, ...words: string[]): Bun.Subprocess<"ignore", "pipe", "pipe">;
   /** The database of a server that has stopped. */
   database(): Sqlite.Database;
 }
@@ -47,8 +47,8 @@ export async function house(settings: Settings = {}, folder?: string): Promise<H
   const config = join(base, "config.toml");
   await writeFile(config, stringify(merged(settings, dir)));
   const command = (...words: string[]) => [BINARY, ...words, "--config", config];
-  const spawn = (env: Record<string, string> = {}) =>
-    Bun.spawn(command("serve"), {
+  const spawn = (env: Record<string, string> = {}, ...words: string[]) =>
+    Bun.spawn(command(...(words.length > 0 ? words : ["serve"])), {
       cwd: base,
       env: { ...process.env, ...env },
       stdin: "ignore",
