@@ -2,7 +2,7 @@ import { createSocket } from "node:dgram";
 import { splitListen } from "../config-forms.ts";
 import { addressesOf } from "../domains/service-check.ts";
 import { publicAddresses, sendsItself } from "../domains/service-records.ts";
-import { messageOf } from "../errors.ts";
+import { AppError, messageOf } from "../errors.ts";
 import { isPublicAddress, judgeHost } from "../lib/net.ts";
 import { quote } from "../lib/quote.ts";
 import { tryRelay } from "../mail/send-relay.ts";
@@ -69,12 +69,18 @@ async function outgoingAddress(): Promise<string> {
   try {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     socket.once("error", reject);
-    socket.connect(9, ELSEWHERE, () => resolve());
+    socket.connect(9, ELSEWHERE, (...[error]: unknown[]) => (error ? reject(noRoute()) : resolve()));
     await promise;
     return socket.address().address;
   } finally {
     socket.close();
   }
+}
+
+function noRoute(): AppError {
+  return new AppError("unavailable", "This machine has no way to the internet over IPv4.", {
+    fix: "See its network: `ip route` should name a default.",
+  });
 }
 
 async function checkPortIn({ app, running, targets }: Bench): Promise<Outcome> {

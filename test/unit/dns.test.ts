@@ -108,6 +108,11 @@ describe("resolver", () => {
     expect(await resolve("a.test", "A")).toEqual(["192.0.2.1"]);
   });
 
+  test("says so at once where a server cannot be reached at all", async () => {
+    // A broadcast address: connecting to it fails as on a machine without a network.
+    expect(await codeOf(createResolver({ servers: ["255.255.255.255"] })("a.test", "A"))).toBe("ESERVFAIL");
+  });
+
   test("asks the next server when one is silent, failing or gone", async () => {
     await using silent = await startDnsServer();
     await using failing = await startDnsServer();
