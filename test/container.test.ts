@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { builtBinary } from "./support/binary.ts";
 
+const BINARY = await builtBinary();
 const DEPLOY = join(import.meta.dir, "../deploy");
 
 /**
@@ -59,7 +60,7 @@ test.skipIf(!can_wall)(
         env: {
           ...Object.fromEntries(names),
           PATH: process.env["PATH"],
-          BINARY: await builtBinary(),
+          BINARY,
           MAILWRIGHT_DATA__DIR: "/mnt/data",
         },
         cwd: "/",
