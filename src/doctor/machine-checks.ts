@@ -52,10 +52,7 @@ async function checkSync({ app }: Bench): Promise<Outcome> {
 
 export function judgeSync(ms: number): Outcome {
   if (ms <= SLOW_SYNC_MS) return ok(`64 KB are safely on the disk in ${ms} ms.`);
-  return warn(
-    `64 KB need ${ms} ms to be safely on the disk, and every mail waits for that.`,
-    SLOW_SYNC_MEND,
-  );
+  return warn(`64 KB need ${ms} ms to be safely on the disk, and every mail waits for that.`, SLOW_SYNC_MEND);
 }
 
 async function checkFolder({ app }: Bench): Promise<Outcome> {
