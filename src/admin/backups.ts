@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import type { App } from "../app.ts";
 import { bytesWritten, listBackups } from "../backup/kept.ts";
 import { askForBackup, waitingJob } from "../backup/schedule.ts";
@@ -16,7 +17,7 @@ export async function readBackups(app: App) {
   const held = (await heldKinds(app.db)).some(({ kind }) => kind === "make_backup");
   const state = stateOf(job, held, app.now());
   return {
-    dir,
+    dir: resolve(dir),
     schedule: schedule === "" ? null : schedule,
     keep,
     state,

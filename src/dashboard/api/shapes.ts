@@ -8,6 +8,9 @@ import type {
 } from "../../accounts/shapes.ts";
 import type {
   AdminUserShape,
+  BackupsShape,
+  DaysShape,
+  ExaminationShape,
   JobShape,
   OutgoingMailDetailShape,
   OutgoingMailShape,
@@ -54,6 +57,9 @@ export type TestDelivery = Static<typeof TestDeliveryShape>;
 export type Session = Static<typeof SessionShape>;
 export type Story = Static<typeof StoryShape>;
 export type AdminUser = Static<typeof AdminUserShape>;
+export type Backups = Static<typeof BackupsShape>;
+export type ServerDays = Static<typeof DaysShape>;
+export type Examination = Static<typeof ExaminationShape>;
 export type Job = Static<typeof JobShape>;
 export type OutgoingMail = Static<typeof OutgoingMailShape>;
 export type OutgoingMailDetail = Static<typeof OutgoingMailDetailShape>;

@@ -1,16 +1,21 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
+import { useState } from "react";
 import { useChange } from "../../api/changes.ts";
 import { patch } from "../../api/client.ts";
 import { paged } from "../../api/lists.ts";
 import type { AdminUser } from "../../api/shapes.ts";
 import { Badge } from "../../ui/badge.tsx";
+import { Confirm } from "../../ui/dialog.tsx";
 import { Select } from "../../ui/field.tsx";
 import { More } from "../../ui/more.tsx";
 import { Fault } from "../../ui/notice.tsx";
 import { Loading } from "../../ui/spinner.tsx";
+import { Time } from "../../ui/time.tsx";
 import { useToast } from "../../ui/toast.tsx";
+import { countOf } from "./words.ts";
 
 const KEY = ["admin", "users"];
+const PLANS: Record<AdminUser["plan"], string> = { free: "Free", pro: "Pro", team: "Team" };
 
 export function Accounts() {
   const list = useInfiniteQuery(paged<AdminUser>(KEY, "/admin/users"));
@@ -32,35 +37,60 @@ export function Accounts() {
 }
 
 function Row({ user }: { user: AdminUser }) {
+  const { id, email, plan, usage, credits, created } = user;
   const say = useToast();
-  const change = useChange<string>({
-    run: (plan) => patch(`/admin/users/${user.id}`, { plan }),
+  const [wanted, setWanted] = useState<AdminUser["plan"]>();
+  const move = useChange<AdminUser["plan"]>({
+    run: (to) => patch(`/admin/users/${id}`, { plan: to }),
     touches: [KEY, ["me"]],
-    done: () => say(`The plan of ${user.email} is changed.`),
+    done: (_answer, to) => {
+      setWanted(undefined);
+      say(`${email} has the plan ${PLANS[to]} now.`, () => move.mutate(plan));
+    },
   });
   return (
     <li className="flex flex-wrap items-center gap-x-4 gap-y-2 px-4 py-3">
-      <span className="grid min-w-0 flex-1">
-        <span className="truncate font-medium">{user.email}</span>
+      <span className="grid min-w-0 flex-1 basis-60">
+        <span className="truncate font-medium" title={email}>
+          {email}
+        </span>
         <span className="text-sm text-soft">
-          {user.usage.messages_30_days} messages in 30 days, {user.usage.inboxes} inboxes,{" "}
-          {user.credits.remaining} credits left
+          {countOf(usage.messages_30_days, "message")} in 30 days,{" "}
+          {countOf(usage.inboxes, "inbox", "inboxes")}, {countOf(credits.remaining, "credit")} left, made{" "}
+          <Time at={created} />
         </span>
       </span>
       {user.is_admin && <Badge look="accent">Administrator</Badge>}
       {!user.email_verified && <Badge look="warn">Not verified</Badge>}
       <Select
-        aria-label={`Plan of ${user.email}`}
+        aria-label={`Plan of ${email}`}
         className="w-auto!"
-        disabled={change.isPending}
-        value={user.plan}
-        onChange={(event) => change.mutate(event.target.value)}
+        disabled={move.isPending}
+        value={plan}
+        onChange={(event) => setWanted(event.target.value as AdminUser["plan"])}
       >
-        <option value="free">Free</option>
-        <option value="pro">Pro</option>
-        <option value="team">Team</option>
+        {Object.entries(PLANS).map(([name, words]) => (
+          <option key={name} value={name}>
+            {words}
+          </option>
+        ))}
       </Select>
-      <Fault error={change.error} />
+      {wanted && (
+        <Confirm
+          title={`Move ${email} to ${PLANS[wanted]}?`}
+          act={`Move to ${PLANS[wanted]}`}
+          busy={move.isPending}
+          error={move.error}
+          onConfirm={() => move.mutate(wanted)}
+          onClose={() => setWanted(undefined)}
+        >
+          <p>
+            The limits and credits of {PLANS[wanted]} hold from now on, in place of those of {PLANS[plan]}.
+            Nothing is charged and nothing is deleted: what a smaller plan has no room for rests until there
+            is room again.
+          </p>
+        </Confirm>
+      )}
     </li>
   );
 }

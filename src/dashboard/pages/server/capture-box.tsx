@@ -10,6 +10,7 @@ import { Fault } from "../../ui/notice.tsx";
 import { Empty } from "../../ui/page.tsx";
 import { Loading } from "../../ui/spinner.tsx";
 import { Time } from "../../ui/time.tsx";
+import { MAIL_WORDS } from "./words.ts";
 
 const LOOKS: Record<string, BadgeLook> = {
   sent: "good",
@@ -28,7 +29,9 @@ export function CaptureBox() {
     <div className="grid gap-3">
       <Fault error={error} retry={() => void refetch()} />
       {isPending && <Loading what="the mails" />}
-      {mails?.length === 0 && <Empty title="No mail has been sent yet" />}
+      {mails?.length === 0 && (
+        <Empty title="No mail yet">Answers, login codes and notices of this server are listed here.</Empty>
+      )}
       {mails && mails.length > 0 && (
         <ul className="divide-y divide-line overflow-hidden rounded-xl border border-line bg-card">
           {mails.map((mail) => (
@@ -38,7 +41,7 @@ export function CaptureBox() {
                 onClick={() => setChosen(mail.id)}
                 className="flex w-full flex-wrap items-center gap-x-4 gap-y-1 px-4 py-3 text-left hover:bg-hover"
               >
-                <Badge look={LOOKS[mail.status] ?? "plain"}>{mail.status}</Badge>
+                <Badge look={(!mail.kept_here && LOOKS[mail.status]) || "plain"}>{wordOf(mail)}</Badge>
                 <span className="min-w-0 flex-1 truncate">
                   {mail.kind === "reply" ? "Answer" : "Notice"} to {mail.to}
                 </span>
@@ -56,6 +59,10 @@ export function CaptureBox() {
   );
 }
 
+function wordOf({ kept_here, status }: OutgoingMail): string {
+  return kept_here ? "Kept here" : (MAIL_WORDS[status] ?? status);
+}
+
 function Detail({ id, onClose }: { id: string; onClose: () => void }) {
   const { data: mail, error } = useQuery({
     queryKey: ["admin", "mail", id],
@@ -65,9 +72,13 @@ function Detail({ id, onClose }: { id: string; onClose: () => void }) {
     <Dialog title={mail ? `To ${mail.to}` : "Mail"} onClose={onClose}>
       <div className="grid gap-3">
         <Fault error={error} />
-        {mail?.response && <p className="text-sm text-soft wrap-anywhere">{mail.response}</p>}
+        {mail?.kept_here ? (
+          <p className="text-sm text-soft">It went nowhere: this server keeps outgoing mail here.</p>
+        ) : (
+          mail?.response && <p className="text-sm text-soft wrap-anywhere">{mail.response}</p>
+        )}
         {mail?.raw && (
-          <pre className="max-h-[60dvh] overflow-auto rounded-md bg-back p-3 font-mono text-xs whitespace-pre-wrap wrap-anywhere">
+          <pre className="rounded-md bg-back p-3 font-mono text-xs whitespace-pre-wrap wrap-anywhere">
             {mail.raw}
           </pre>
         )}

@@ -1,13 +1,16 @@
 import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
 import { get } from "../../api/client.ts";
 import type { Overview as Report } from "../../api/shapes.ts";
 import { sizeOf } from "../../ui/files.tsx";
 import { Fault, Notice } from "../../ui/notice.tsx";
 import { Card } from "../../ui/page.tsx";
 import { Loading } from "../../ui/spinner.tsx";
+import { DayPlots } from "./day-plots.tsx";
+import { countOf, MAIL_WORDS, MESSAGE_WORDS, REFUSAL_WORDS, spanOf } from "./words.ts";
 
 const REFRESH_MS = 10_000;
-const HOUR_SECONDS = 3_600;
+const number = new Intl.NumberFormat();
 
 export function Overview() {
   const { data, error, refetch } = useQuery({
@@ -17,6 +20,8 @@ export function Overview() {
   });
   if (error) return <Fault error={error} retry={() => void refetch()} />;
   if (!data) return <Loading what="the state of the server" />;
+  const { today, outbound_mode, refusals } = data;
+  const sent = outbound_mode === "capture" ? "Kept here" : MAIL_WORDS["sent"];
   return (
     <div className="grid gap-4">
       {data.warnings.length === 0 ? (
@@ -28,52 +33,90 @@ export function Overview() {
           </Notice>
         ))
       )}
-      <div className="grid gap-4 sm:grid-cols-2 lg:grid-cols-4">
-        <Figure words="Version" value={data.version} />
-        <Figure words="Running for" value={hoursOf(data.uptime_seconds)} />
-        <Figure words="Mail leaves by" value={data.outbound_mode} />
-        <Figure words="Free on the disk" value={sizeOf(data.disk.free_bytes)} />
-      </div>
-      <div className="grid gap-4 lg:grid-cols-2">
+      <Figures report={data} />
+      <DayPlots />
+      <div className="grid gap-4 lg:grid-cols-3">
         <Card title="Messages today">
-          <Counts counts={data.today.messages} />
+          <Counts rows={Object.entries(today.messages).map(([id, n]) => [MESSAGE_WORDS[id] ?? id, n])} />
         </Card>
-        <Card title="Mails sent today">
-          <Counts counts={data.today.mails} />
+        <Card title="Outgoing mail today">
+          <Counts
+            rows={Object.entries(today.mails).map(([id, n]) => [
+              (id === "sent" ? sent : MAIL_WORDS[id]) ?? id,
+              n,
+            ])}
+          />
+        </Card>
+        <Card title="Mail turned away">
+          {refusals.length === 0 ? (
+            <p className="text-soft">None since the server was started.</p>
+          ) : (
+            <>
+              <Counts rows={refusals.map(({ reason, mails }) => [REFUSAL_WORDS[reason] ?? reason, mails])} />
+              <p className="mt-2 text-sm text-soft">Since the server was started.</p>
+            </>
+          )}
         </Card>
       </div>
       <p className="text-sm text-soft">
-        For records, ports, certificates and more run <code className="font-mono">mailwright doctor</code> on
-        the machine.
+        Today begins at midnight, UTC. Version {data.version}, running for {spanOf(data.uptime_seconds)}.
       </p>
     </div>
   );
 }
 
-function Figure({ words, value }: { words: string; value: string }) {
+function Figures({
+  report: { waiting, today, answers, outbound_mode, memory_bytes, disk },
+}: {
+  report: Report;
+}) {
+  const { half_within_seconds: half, most_within_seconds: most } = answers;
   return (
-    <div className="rounded-xl border border-line bg-card p-4">
-      <p className="text-sm text-soft">{words}</p>
-      <p className="text-xl font-semibold">{value}</p>
-    </div>
-  );
-}
-
-function Counts({ counts }: { counts: Record<string, number> }) {
-  return (
-    <dl className="grid grid-cols-2 gap-x-4 gap-y-1 sm:grid-cols-3">
-      {Object.entries(counts).map(([name, count]) => (
-        <div key={name} className="flex justify-between gap-2">
-          <dt className="text-soft">{name}</dt>
-          <dd className="tabular-nums">{count}</dd>
-        </div>
-      ))}
+    <dl className="grid grid-cols-2 gap-3 sm:gap-4 lg:grid-cols-4">
+      <Figure words="Waits to be done" value={waiting.jobs === 0 ? "Nothing" : countOf(waiting.jobs, "job")}>
+        {waiting.jobs > 0 && `the first for ${spanOf(waiting.oldest_seconds)}`}
+      </Figure>
+      <Figure words="Mail in today" value={number.format(today.mails_in)} />
+      <Figure
+        words={outbound_mode === "capture" ? "Mail kept here today" : "Mail out today"}
+        value={number.format(today.mails.sent)}
+      />
+      <Figure words="Time to an answer" value={half === null ? "–" : spanOf(half)}>
+        {most === null ? "no run since the start" : `nine of ten within ${spanOf(most)}`}
+      </Figure>
+      <Figure words="Tokens today" value={number.format(today.tokens.input + today.tokens.output)}>
+        {number.format(today.tokens.output)} of them written
+      </Figure>
+      <Figure words="Memory in use" value={sizeOf(memory_bytes)} />
+      <Figure words="Free on the disk" value={sizeOf(disk.free_bytes)}>
+        of {sizeOf(disk.total_bytes)}
+      </Figure>
+      <Figure words="Mail leaves" value={LEAVES[outbound_mode]} />
     </dl>
   );
 }
 
-function hoursOf(seconds: number): string {
-  const hours = Math.floor(seconds / HOUR_SECONDS);
-  if (hours >= 48) return `${Math.floor(hours / 24)} days`;
-  return hours > 0 ? `${hours} h` : `${Math.floor(seconds / 60)} min`;
+const LEAVES = { capture: "Not at all", relay: "By a relay", direct: "Directly" };
+
+function Figure({ words, value, children }: { words: string; value: string; children?: ReactNode }) {
+  return (
+    <div className="rounded-xl border border-line bg-card p-4">
+      <dt className="text-sm text-soft">{words}</dt>
+      <dd className="text-xl font-semibold">{value}</dd>
+      {children && <dd className="text-sm text-soft">{children}</dd>}
+    </div>
+  );
+}
+
+function Counts({ rows }: { rows: [words: string, count: number][] }) {
+  return (
+    <dl className="grid gap-1">
+      {rows.map(([words, count]) => (
+        <div key={words} className="flex justify-between gap-3">
+          <dt className="text-soft">{words}</dt>
+          <dd className="tabular-nums">{number.format(count)}</dd>
+        </div>
+      ))}
+    </dl>
+  );
 }

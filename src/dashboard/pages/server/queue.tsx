@@ -6,12 +6,14 @@ import { paged } from "../../api/lists.ts";
 import type { Job } from "../../api/shapes.ts";
 import { Badge, type BadgeLook } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
+import { Confirm } from "../../ui/dialog.tsx";
 import { Select } from "../../ui/field.tsx";
 import { More } from "../../ui/more.tsx";
 import { Fault } from "../../ui/notice.tsx";
 import { Empty } from "../../ui/page.tsx";
 import { Loading } from "../../ui/spinner.tsx";
 import { Time } from "../../ui/time.tsx";
+import { Holds } from "./holds.tsx";
 
 const KEY = ["admin", "queue"];
 const REFRESH_MS = 5_000;
@@ -32,7 +34,7 @@ export function Queue() {
   const { data: jobs, error, isPending, refetch } = list;
   return (
     <div className="grid gap-3">
-      <div>
+      <div className="flex flex-wrap items-center justify-between gap-3">
         <Select
           aria-label="State"
           className="w-auto!"
@@ -46,6 +48,7 @@ export function Queue() {
             </option>
           ))}
         </Select>
+        <Holds />
       </div>
       <Fault error={error} retry={() => void refetch()} />
       {isPending && <Loading what="the queue" />}
@@ -65,31 +68,51 @@ export function Queue() {
 function Row({ job }: { job: Job }) {
   const retry = useChange({ run: () => post(`/admin/queue/${job.id}/retry`), touches: [KEY] });
   const drop = useChange({ run: () => post(`/admin/queue/${job.id}/drop`, {}), touches: [KEY] });
+  const [dropped, setDropped] = useState(false);
   const state = STATES[job.state];
   return (
     <li className="grid gap-2 px-4 py-3">
       <div className="flex flex-wrap items-center gap-x-4 gap-y-1">
         <Badge look={state?.look ?? "plain"}>{state?.word ?? job.state}</Badge>
-        <span className="min-w-0 flex-1 wrap-anywhere">{job.about}</span>
+        <span className="min-w-0 flex-1 basis-60 wrap-anywhere first-letter:uppercase">{job.about}</span>
         <span className="text-sm text-soft">
           <Time at={job.created} />
         </span>
         {job.state !== "running" && (
           <span className="flex gap-1">
-            <Button busy={retry.isPending} onClick={() => retry.mutate()}>
-              Now
-            </Button>
-            <Button look="danger" busy={drop.isPending} onClick={() => drop.mutate()}>
+            {job.state !== "held" && (
+              <Button busy={retry.isPending} onClick={() => retry.mutate()}>
+                Try now
+              </Button>
+            )}
+            <Button look="danger" onClick={() => setDropped(true)}>
               Drop
             </Button>
           </span>
         )}
       </div>
-      <p className="text-sm text-soft wrap-anywhere">
-        {job.why}
-        {job.last_error && `: ${job.last_error}`}
+      <p className="text-sm text-soft wrap-anywhere first-letter:uppercase">
+        {job.state === "held" ? "Waits until it is let go on" : job.why}
+        {job.state === "waiting" && job.next_at !== null && (
+          <>
+            ; next <Time at={job.next_at} />
+          </>
+        )}
       </p>
-      <Fault error={retry.error ?? drop.error} />
+      <Fault error={retry.error} />
+      {dropped && (
+        <Confirm
+          title="Drop this work?"
+          act="Drop it"
+          busy={drop.isPending}
+          error={drop.error}
+          onConfirm={() => drop.mutate()}
+          onClose={() => setDropped(false)}
+        >
+          <p className="wrap-anywhere">Nobody will {job.about}.</p>
+          <p>A message that waits for it ends as failed, and its credit is given back.</p>
+        </Confirm>
+      )}
     </li>
   );
 }

@@ -1,29 +1,42 @@
-import { useState } from "react";
+import { useLocation, useNavigate } from "@tanstack/react-router";
 import { Page } from "../../ui/page.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
 import { Accounts } from "./accounts.tsx";
+import { Backups } from "./backups.tsx";
 import { CaptureBox } from "./capture-box.tsx";
+import { Doctor } from "./doctor.tsx";
 import { Overview } from "./overview.tsx";
 import { Queue } from "./queue.tsx";
 
 const TABS = [
   { id: "overview", title: "At a glance" },
+  { id: "check-up", title: "Check-up" },
   { id: "accounts", title: "Accounts" },
-  { id: "queue", title: "Queue" },
+  { id: "queue", title: "Waiting work" },
   { id: "mail", title: "Outgoing mail" },
+  { id: "backups", title: "Backups" },
 ] as const;
 type Tab = (typeof TABS)[number]["id"];
 
-/** For who runs the server. */
+/** For who runs the server. The address remembers the tab. */
 export function Server() {
-  const [tab, setTab] = useState<Tab>("overview");
+  const hash = useLocation({ select: (place) => place.hash });
+  const navigate = useNavigate();
+  const tab = TABS.find(({ id }) => id === hash)?.id ?? "overview";
   return (
     <Page title="Server" intro="How the whole server is, for those who look after it.">
-      <Tabs<Tab> label="About the server" tabs={[...TABS]} chosen={tab} onChoose={setTab}>
+      <Tabs<Tab>
+        label="About the server"
+        tabs={[...TABS]}
+        chosen={tab}
+        onChoose={(id) => void navigate({ to: "/server", hash: id, replace: true })}
+      >
         {tab === "overview" && <Overview />}
+        {tab === "check-up" && <Doctor />}
         {tab === "accounts" && <Accounts />}
         {tab === "queue" && <Queue />}
         {tab === "mail" && <CaptureBox />}
+        {tab === "backups" && <Backups />}
       </Tabs>
     </Page>
   );

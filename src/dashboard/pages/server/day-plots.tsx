@@ -1,0 +1,40 @@
+import { useQuery } from "@tanstack/react-query";
+import { useMemo } from "react";
+import { get } from "../../api/client.ts";
+import type { ServerDays } from "../../api/shapes.ts";
+import { Fault } from "../../ui/notice.tsx";
+import { Card } from "../../ui/page.tsx";
+import { Plot } from "../../ui/plot.tsx";
+import { Loading } from "../../ui/spinner.tsx";
+
+const REFRESH_MS = 60_000;
+
+/** The last 30 days of the whole server. */
+export function DayPlots() {
+  const { data, error, refetch } = useQuery({
+    queryKey: ["admin", "days"],
+    queryFn: ({ signal }) => get<ServerDays>("/admin/days", signal),
+    refetchInterval: REFRESH_MS,
+  });
+  const series = useMemo(
+    () =>
+      data && {
+        times: data.map(({ day }) => Date.parse(day) / 1_000),
+        messages: data.map(({ messages }) => messages),
+        tokens: data.map(({ input_tokens, output_tokens }) => input_tokens + output_tokens),
+      },
+    [data],
+  );
+  if (error) return <Fault error={error} retry={() => void refetch()} />;
+  if (!series) return <Loading what="the last 30 days" />;
+  return (
+    <div className="grid gap-4 lg:grid-cols-2">
+      <Card title="Messages, by day">
+        <Plot label="Messages in the last 30 days" times={series.times} values={series.messages} />
+      </Card>
+      <Card title="Tokens, by day">
+        <Plot label="Tokens in the last 30 days" times={series.times} values={series.tokens} />
+      </Card>
+    </div>
+  );
+}

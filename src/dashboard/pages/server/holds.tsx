@@ -1,0 +1,46 @@
+import { useQuery } from "@tanstack/react-query";
+import { Pause, Play } from "lucide-react";
+import { useChange } from "../../api/changes.ts";
+import { get, post } from "../../api/client.ts";
+import type { Overview } from "../../api/shapes.ts";
+import { Button } from "../../ui/button.tsx";
+import { Fault, Notice } from "../../ui/notice.tsx";
+import { KIND_WORDS } from "./words.ts";
+
+const TOUCHES = [
+  ["admin", "overview"],
+  ["admin", "queue"],
+  ["admin", "backups"],
+];
+
+/** Stops work from being begun, and lets it go on. */
+export function Holds() {
+  const { data } = useQuery({
+    queryKey: ["admin", "overview"],
+    queryFn: ({ signal }) => get<Overview>("/admin/overview", signal),
+  });
+  const hold = useChange({ run: () => post("/admin/queue/hold", {}), touches: TOUCHES });
+  const release = useChange({ run: () => post("/admin/queue/release", {}), touches: TOUCHES });
+  if (!data) return null;
+  if (data.held.length === 0)
+    return (
+      <>
+        <Button icon={<Pause />} busy={hold.isPending} onClick={() => hold.mutate()}>
+          Hold the work
+        </Button>
+        <Fault error={hold.error} />
+      </>
+    );
+  const names = data.held.map((kind) => KIND_WORDS[kind] ?? kind.replaceAll("_", " "));
+  return (
+    <div className="grid w-full gap-2">
+      <Notice look="warn">
+        <p>Held: {names.join(", ")}. Mail still comes in and waits; none of these is begun.</p>
+        <Button className="mt-2" icon={<Play />} busy={release.isPending} onClick={() => release.mutate()}>
+          Let it go on
+        </Button>
+      </Notice>
+      <Fault error={release.error} />
+    </div>
+  );
+}

@@ -1,0 +1,66 @@
+const number = new Intl.NumberFormat();
+const MINUTE_SECONDS = 60;
+const HOUR_SECONDS = 3_600;
+const DAY_SECONDS = 86_400;
+
+/** A length of time as people say it, in one unit. */
+export function spanOf(seconds: number): string {
+  if (seconds < 0.05) return "under 0.1 s";
+  if (seconds < 10) return `${number.format(Math.round(seconds * 10) / 10)} s`;
+  if (seconds < 2 * MINUTE_SECONDS) return `${Math.round(seconds)} s`;
+  if (seconds < 2 * HOUR_SECONDS) return `${Math.floor(seconds / MINUTE_SECONDS)} min`;
+  return seconds < 2 * DAY_SECONDS
+    ? `${Math.floor(seconds / HOUR_SECONDS)} h`
+    : `${Math.floor(seconds / DAY_SECONDS)} days`;
+}
+
+/** Such as "1 job", "2 jobs" and "1,000 jobs". */
+export function countOf(count: number, one: string, many = `${one}s`): string {
+  return `${number.format(count)} ${count === 1 ? one : many}`;
+}
+
+export const MESSAGE_WORDS: Record<string, string> = {
+  received: "Being worked on",
+  done: "Done",
+  failed: "Failed",
+  limited: "Over the credit limit",
+  rejected: "Refused",
+  skipped: "Left out by a rule",
+};
+
+export const MAIL_WORDS: Record<string, string> = {
+  queued: "About to leave",
+  sent: "Sent",
+  deferred: "Tried again later",
+  bounced: "Came back",
+  suppressed: "Not sent",
+};
+
+/** Why the server does not take a mail, by the reasons of its figures. */
+export const REFUSAL_WORDS: Record<string, string> = {
+  auth_failed: "Nothing proved who sent it",
+  bad_from: "No single sender in it",
+  block_list: "The other server is on a block list",
+  crowded: "Too many mails at once",
+  dns_unanswered: "The DNS did not answer",
+  gone: "The inbox was deleted meanwhile",
+  loop: "Sent in a circle",
+  not_allowlisted: "The sender is not on the inbox's list",
+  rate_limited: "Too many from one place in a short time",
+  repeated_field: "A header twice that may be there once",
+  storage: "The disk of this server was full or broken",
+  too_large: "Too large",
+  too_many_connections: "Too many connections from one place",
+  too_slow: "Took too long to read",
+  unknown_recipient: "No such address here",
+};
+
+/** What waits in the queue, by the names of its kinds; other kinds are seldom held. */
+export const KIND_WORDS: Record<string, string> = {
+  route_message: "answers",
+  send_mail: "outgoing mail",
+  fan_out_event: "news for webhooks",
+  deliver_webhooks: "webhooks",
+  make_backup: "backups",
+  mail_code: "login codes",
+};
