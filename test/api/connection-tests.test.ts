@@ -6,6 +6,7 @@ import { type Answer, type Caller, type TestApp, testApp } from "../support/app.
 import { startDnsServer } from "../support/dns-server.ts";
 import { startOldStandIn } from "../support/old-mcp-server.ts";
 import { type ProviderFault, type ProviderServer, startProvider } from "../support/provider-server.ts";
+import { startClock } from "../support/own-time.ts";
 
 const KEY = "sk-very-secret-credential-abcd";
 const SHORT_MS = 150;
@@ -238,7 +239,7 @@ test("a short header's value may stand in a good answer", async () => {
 test("an answer that is nested without end is a verdict too, and takes no time", async () => {
   const nested = `${"[".repeat(200_000)}${"]".repeat(200_000)}`;
   const rpc = `{"jsonrpc":"2.0","id":1,"error":${nested}}`;
-  const started = performance.now();
+  using clock = startClock();
   for (const [kind, status, text] of [
     ["openai", 200, `{"data":${nested}}`],
     ["openai", 400, `{"error":${nested}}`],
@@ -254,7 +255,7 @@ test("an answer that is nested without end is a verdict too, and takes no time",
     const { status: told, body } = await ada.post(`/connections/${id}/test`);
     expect([told, body.error]).toMatchObject([200, { code: "bad_response", http_status: status }]);
   }
-  expect(performance.now() - started).toBeLessThan(3_000);
+  expect(clock.ms()).toBeLessThan(3_000);
 });
 
 test("a long list of models is cut after 200 and counted whole", async () => {

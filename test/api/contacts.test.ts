@@ -3,6 +3,7 @@ import { simpleParser } from "mailparser";
 import type { ConfigOverrides } from "../../src/config.ts";
 import type { ContactSubmissionRow, OutgoingMailRow } from "../../src/db/schema.ts";
 import { type Answer, type TestApp, testApp } from "../support/app.ts";
+import { ownMs } from "../support/own-time.ts";
 
 const ADA = { name: "Ada Lovelace", email: "ada@example.com", message: "How do I\nmove it?" };
 
@@ -247,10 +248,10 @@ test.each(FAULTS)("%s is refused, and does not count", async (_name, change, pat
 test("an address of marks that pile up on one letter is refused at once", async () => {
   await using t = await contactApp();
   const marks = `a${"\u0315\u0300\u05ae".repeat(40_000)}`;
-  const started = performance.now();
+  const started = ownMs();
   for (const email of [`${marks}@example.com`, `ada@${marks}.example`])
     expect((await submit(t, { ...ADA, email })).status).toBe(422);
-  expect(performance.now() - started).toBeLessThan(2_000);
+  expect(ownMs() - started).toBeLessThan(2_000);
 });
 
 test("what is no JSON object is refused", async () => {

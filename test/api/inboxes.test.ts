@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { newLocalPart, prefixOf } from "../../src/inboxes/addresses.ts";
 import { type Answer, type Caller, testApp, type TestApp } from "../support/app.ts";
 import { deskOf } from "./desk.ts";
+import { ownMs } from "../support/own-time.ts";
 
 test("an inbox can be made of nothing, and comes back whole", async () => {
   await using t = await testApp();
@@ -355,10 +356,10 @@ test("a label of marks that pile up on one letter is refused at once", async () 
   await using t = await testApp();
   const ada = await t.as("ada@example.com");
   const label = `a${"\u0315\u0300\u05ae".repeat(40_000)}`;
-  const started = performance.now();
+  const started = ownMs();
   for (const body of [{ label }, { label, prefix: "x" }])
     expect((await ada.post("/inboxes", body)).status).toBe(422);
-  expect(performance.now() - started).toBeLessThan(2_000);
+  expect(ownMs() - started).toBeLessThan(2_000);
 });
 
 test("a label is one line", async () => {

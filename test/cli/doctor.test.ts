@@ -20,6 +20,7 @@ import { commandLine } from "../support/command-line.ts";
 import { startDnsServer, type TestDnsServer } from "../support/dns-server.ts";
 import { freePort } from "../support/free-port.ts";
 import { startSmtpSink } from "../support/smtp-sink.ts";
+import { startClock } from "../support/own-time.ts";
 
 const HOST = "mx.acme.org";
 const PTR_NAME = "1.0.0.127.in-addr.arpa";
@@ -353,9 +354,9 @@ describe("what is wrong is found", () => {
     desk.targets.web_url = `http://127.0.0.1:${silent.port}/`;
     desk.app.config.llm.base_url = `http://127.0.0.1:${silent.port}/v1`;
     dns.fault("mail.acme.org", "drop");
-    const started = performance.now();
+    using clock = startClock();
     const findings = await desk.look(1_500);
-    expect(performance.now() - started).toBeLessThan(5_000);
+    expect(clock.ms()).toBeLessThan(5_000);
     const late = findings.filter(({ found }) => found.includes("within 1.5 seconds")).map(({ name }) => name);
     for (const name of ["DNS records", "port 25 in", "web address", "model provider"])
       expect(late).toContain(name);

@@ -6,6 +6,7 @@ import { startDnsServer } from "../support/dns-server.ts";
 import { type Mailroom, mailroom, signedBy, signingZone } from "../support/mailroom.ts";
 import { rawMail } from "../support/mails.ts";
 import { deliver } from "../support/smtp-client.ts";
+import { ownMs } from "../support/own-time.ts";
 
 const { publicKey, privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
 const SEALING_KEY = `v=DKIM1; k=rsa; p=${publicKey.export({ type: "spki", format: "der" }).toString("base64")}`;
@@ -70,10 +71,10 @@ describe("an Authentication-Results field", () => {
   });
 
   test("takes no longer than its length, whatever is in it", () => {
-    const began = performance.now();
+    const began = ownMs();
     for (const piece of ["(", '"', "\\", " ", ";", "a=", "a.b=c ", "a .", "dkim=pass "])
       readAuthResults(`mx; dkim=pass ${piece.repeat(60_000 / piece.length)}`);
-    expect(performance.now() - began).toBeLessThan(2_000);
+    expect(ownMs() - began).toBeLessThan(2_000);
   });
 });
 

@@ -13,6 +13,7 @@ import type { Answer } from "../support/app.ts";
 import { mailroom, type Mailroom, type RoomOptions } from "../support/mailroom.ts";
 import { type ModelRequestBody, toolCalls } from "../support/model-server.ts";
 import { startSmtpSink } from "../support/smtp-sink.ts";
+import { ownMs } from "../support/own-time.ts";
 
 const MB = 1_048_576;
 const OPEN: Trust = { tainted: false, trusted_text: "", material: "" };
@@ -286,10 +287,10 @@ describe("in a run that has read what others wrote", () => {
       'DESCRIPTION;a=":',
       "\n ",
     ];
-    const started = performance.now();
+    const started = ownMs();
     for (const name of ["t.xml", "t.csv", "t.md", "t.ics", "t.html"])
       for (const part of parts) await make(TAINTED, [[name, part.repeat(100_000 / part.length)]]);
-    expect(performance.now() - started).toBeLessThan(5_000);
+    expect(ownMs() - started).toBeLessThan(5_000);
   });
 
   test("a program is there to be read first, and text loses its unknown links", async () => {

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { buildPrompt, type PromptInput } from "../../src/routing/prompt.ts";
 import { mailroom } from "../support/mailroom.ts";
+import { ownMs } from "../support/own-time.ts";
 
 /** The longest any other session may be held up (goals: 60 ms), generously. */
 const MAX_HOLD_MS = 250;
@@ -22,9 +23,9 @@ test.each([
   ["angle brackets", "<".repeat(1_000_000)],
   ["zero-width characters", "\u200b".repeat(1_000_000)],
 ])("a megabyte of %s is made ready at once", (_claim, content) => {
-  const started = performance.now();
+  const started = ownMs();
   buildPrompt({ ...NOTHING, content }, "n0nce");
-  expect(performance.now() - started).toBeLessThan(MAX_HOLD_MS);
+  expect(ownMs() - started).toBeLessThan(MAX_HOLD_MS);
 });
 
 test("whole marks are taken out of the material, whatever they say", () => {

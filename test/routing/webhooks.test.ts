@@ -10,6 +10,7 @@ import {
   startReceiver,
   TO_LOOPBACK,
 } from "../support/webhook-receiver.ts";
+import { startClock } from "../support/own-time.ts";
 
 const BACKOFF = [0, 60, 300, 1_800, 7_200, 28_800];
 
@@ -430,12 +431,12 @@ test("of 500 endpoints of which half hang, the other half is served at once, and
     const more = { ...row, id, sealed, url: index % 2 === 0 ? hooks.url : url };
     await t.app.db.insertInto("webhook_endpoints").values(more).execute();
   }
-  const began = performance.now();
+  using clock = startClock();
   await happens(t, owner);
   await happens(t, owner);
   const drained = t.drain();
   await hooks.reached(500);
-  const took = performance.now() - began;
+  const took = clock.ms();
   // They all hang, and still a call that has nothing to do with it gets through.
   expect((await fetch(hooks.url, { method: "POST", body: "{}" })).status).toBe(204);
   expect(took).toBeLessThan(5_000);

@@ -28,3 +28,25 @@ export function watchThread(): { longestMs: () => number } {
     },
   };
 }
+
+/**
+ * A clock for what this thread does and waits for. It all but stands still while the machine gives the thread no turn,
+ * as the clock on the wall then tells more about the machine than about us.
+ */
+export function startClock(): { ms: () => number } & Disposable {
+  let [last, last_own] = [performance.now(), ownMs()];
+  let total = 0;
+  const tick = (): void => {
+    const [now, own] = [performance.now(), ownMs()];
+    total += Math.max(own - last_own, Math.min(now - last, TICK_MS));
+    [last, last_own] = [now, own];
+  };
+  const timer = setInterval(tick, TICK_MS);
+  return {
+    ms() {
+      tick();
+      return total;
+    },
+    [Symbol.dispose]: () => clearInterval(timer),
+  };
+}

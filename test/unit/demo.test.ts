@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { type DemoBrief, demoAnswer } from "../../src/ai/demo.ts";
+import { ownMs } from "../support/own-time.ts";
 
 const MAIL = `Hello team,
 
@@ -60,7 +61,7 @@ test("gives the same answer to the same message", () => {
 });
 
 test("stays short and quick whatever it is given", () => {
-  const started = performance.now();
+  const started = ownMs();
   const text = demoAnswer({
     instruction: "word ".repeat(100_000),
     content: "no full stop ".repeat(200_000),
@@ -69,7 +70,7 @@ test("stays short and quick whatever it is given", () => {
   });
   expect(text.length).toBeLessThan(5_000);
   expect(text).toContain("and 480 more");
-  expect(performance.now() - started).toBeLessThan(5_000);
+  expect(ownMs() - started).toBeLessThan(5_000);
 });
 
 test("reads other scripts and texts without any sentence", () => {

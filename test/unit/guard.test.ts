@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { type Asked, type AskedCall, FILES_TARGET, GUARD } from "../../src/ai/guard.ts";
 import type { Tool } from "../../src/ai/tool.ts";
 import type { Authority } from "../../src/db/schema.ts";
+import { ownMs } from "../support/own-time.ts";
 
 const NOBODY: Asked = {
   authority: "owner",
@@ -257,7 +258,7 @@ test("a run that has read nothing of others may write without being told where",
 
 test("looking at arguments takes no longer for hostile ones", () => {
   const long = "a.".repeat(200_000);
-  const started = performance.now();
+  const started = ownMs();
   for (const text of [
     long,
     "/".repeat(400_000),
@@ -267,14 +268,14 @@ test("looking at arguments takes no longer for hostile ones", () => {
     "\u0436".repeat(400_000),
   ])
     objection({ tool: toolOf({ read_only: true }), args: { url: text } });
-  expect(performance.now() - started).toBeLessThan(5_000);
+  expect(ownMs() - started).toBeLessThan(5_000);
 });
 
 test("an address that is given very often is looked for once", () => {
   const trusted_text = `${"x ".repeat(24_000)}ada@example.com`;
   const text = "ada@example.com Ada@Example.com ".repeat(65_000);
-  const started = performance.now();
+  const started = ownMs();
   const said = objection({ tool: toolOf({ read_only: true }), args: { text }, trusted_text });
   expect(said).toBeNull();
-  expect(performance.now() - started).toBeLessThan(800);
+  expect(ownMs() - started).toBeLessThan(800);
 });

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { checkBy } from "../../src/lib/json-schema.ts";
+import { ownMs } from "../support/own-time.ts";
 
 test("says what does not fit", async () => {
   const schema = {
@@ -94,9 +95,9 @@ test("takes no time for a schema that was made to take it", async () => {
     a: Array.from({ length: 20_000 }, (_, index) => ({ index })),
     x: JSON.parse(`${'{"x":'.repeat(90)}{}${"}".repeat(90)}`),
   };
-  const started = performance.now();
+  const started = ownMs();
   for (const schema of schemas) (await checkBy(schema))(args);
-  expect(performance.now() - started).toBeLessThan(1_500);
+  expect(ownMs() - started).toBeLessThan(1_500);
 });
 
 test.each<[string, Record<string, unknown>]>([

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { excerptOf, redactArguments, redactText } from "../../src/routing/redact.ts";
+import { ownMs } from "../support/own-time.ts";
 
 test.each([
   `sk-proj-${"a1".repeat(20)}`,
@@ -68,10 +69,10 @@ test.each(["eyJ-", "sk-", "-----BEGIN PRIVATE KEY-----", "https://a:", "?key=", 
   "a text of nothing but %s takes no time",
   (piece) => {
     const text = piece.repeat(2_000_000 / piece.length);
-    const started = performance.now();
+    const started = ownMs();
     redactArguments({ text });
     excerptOf(text);
     redactText(text.slice(0, 200_000));
-    expect(performance.now() - started).toBeLessThan(1_000);
+    expect(ownMs() - started).toBeLessThan(1_000);
   },
 );
