@@ -3,7 +3,7 @@ import { classes } from "./class-names.ts";
 import { Spinner } from "./spinner.tsx";
 
 const LOOKS = {
-  main: "bg-accent text-accent-text hover:opacity-90",
+  main: "bg-accent text-accent-text hover:ring-3 hover:ring-accent-soft",
   plain: "border border-line bg-card hover:bg-hover",
   quiet: "hover:bg-hover text-soft hover:text-text",
   danger: "border border-bad/40 text-bad hover:bg-bad-soft",

@@ -35,9 +35,7 @@ async function copy(text: string): Promise<void> {
 export function Copyable({ text, label }: { text: string; label?: string }) {
   return (
     <span className="inline-flex max-w-full items-center gap-1 rounded-md border border-line bg-back pl-2">
-      <code className="truncate font-mono text-sm" title={text}>
-        {text}
-      </code>
+      <code className="min-w-0 py-1 font-mono text-sm break-all">{text}</code>
       <CopyButton text={text} {...(label ? { label } : {})} />
     </span>
   );

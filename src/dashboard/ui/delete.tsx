@@ -14,6 +14,7 @@ interface DeleteButtonProps {
   /** What is deleted, by its address. */
   path: string;
   touches: QueryKey[];
+  /** Leaves the page of what is no more, before lists are read anew and it is missed. */
   done?: () => void;
   /** What will be gone, and what stays. */
   children: ReactNode;
@@ -23,9 +24,11 @@ interface DeleteButtonProps {
 export function DeleteButton({ title, act, path, touches, done, children }: DeleteButtonProps) {
   const [asked, setAsked] = useState(false);
   const erase = useChange({
-    run: () => remove(path),
+    run: async () => {
+      await remove(path);
+      done?.();
+    },
     touches,
-    ...(done ? { done } : {}),
   });
   return (
     <>

@@ -51,17 +51,28 @@ interface ConfirmProps {
   error: unknown;
   onConfirm: () => void;
   onClose: () => void;
+  /** The word for doing nothing. */
+  cancel?: string;
 }
 
 /** Asks once before something that cannot be undone. */
-export function Confirm({ title, children, act, busy, error, onConfirm, onClose }: ConfirmProps) {
+export function Confirm({
+  title,
+  children,
+  act,
+  busy,
+  error,
+  onConfirm,
+  onClose,
+  cancel = "Keep it",
+}: ConfirmProps) {
   return (
     <Dialog title={title} onClose={onClose}>
       <div className="grid gap-4">
         <div className="grid gap-2">{children}</div>
         <Fault error={error} />
         <div className="flex flex-wrap justify-end gap-2">
-          <Button onClick={onClose}>Keep it</Button>
+          <Button onClick={onClose}>{cancel}</Button>
           <Button look="danger" busy={busy} onClick={onConfirm}>
             {act}
           </Button>

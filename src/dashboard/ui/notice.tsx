@@ -24,12 +24,22 @@ export function Notice({ look = "info", children }: { look?: keyof typeof LOOKS;
   );
 }
 
+interface FaultProps {
+  error: unknown;
+  retry?: () => void;
+  /** Which of several things it is about. */
+  about?: string;
+}
+
 /** Why something did not work and what mends it, in the server's own words. */
-export function Fault({ error, retry }: { error: unknown; retry?: () => void }) {
+export function Fault({ error, retry, about }: FaultProps) {
   if (!error) return null;
   return (
     <Notice look="bad">
-      <p>{wordsOf(error)}</p>
+      <p>
+        {about && <strong>{about}: </strong>}
+        {wordsOf(error)}
+      </p>
       {fixOf(error) && <p className="text-text">{fixOf(error)}</p>}
       {retry && (
         <Button className="mt-2" onClick={retry}>
@@ -40,7 +50,8 @@ export function Fault({ error, retry }: { error: unknown; retry?: () => void }) 
   );
 }
 
-function wordsOf(error: unknown): string {
+/** What there is to say of an error, without its mend. */
+export function wordsOf(error: unknown): string {
   if (error instanceof ApiError) return error.message;
   return "This page made a mistake. Load it again; if that does not help, tell us what you did.";
 }

@@ -14,7 +14,7 @@ export function Page({ title, intro, actions, children }: PageProps) {
     document.title = `${title} · Mailwright`;
   }, [title]);
   return (
-    <div className="mx-auto grid w-full max-w-6xl gap-5 px-4 py-6 sm:px-6">
+    <div className="mx-auto grid w-full max-w-6xl grid-cols-[minmax(0,1fr)] gap-5 px-4 py-6 sm:px-6">
       <header className="flex flex-wrap items-start justify-between gap-3">
         <div className="min-w-0 flex-1 basis-72">
           <h1 className="text-2xl font-semibold tracking-tight wrap-anywhere">{title}</h1>

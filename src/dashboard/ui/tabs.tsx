@@ -23,7 +23,7 @@ export function Tabs<T extends string>({ label, tabs, chosen, onChoose, children
     document.getElementById(`${id}-${next.id}`)?.focus();
   };
   return (
-    <div className="grid gap-4">
+    <div className="grid grid-cols-[minmax(0,1fr)] gap-4">
       <div role="tablist" aria-label={label} className="flex gap-1 overflow-x-auto border-b border-line">
         {tabs.map((tab) => (
           <button

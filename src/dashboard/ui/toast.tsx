@@ -1,16 +1,20 @@
 import { type ReactNode, createContext, use, useCallback, useState } from "react";
 import { Button } from "./button.tsx";
+import { wordsOf } from "./notice.tsx";
 
 const SHOWN_MS = 6_000;
+/** Time to read it, to think, and to get there by keyboard. */
+const SHOWN_WITH_UNDO_MS = 15_000;
 
 interface Toast {
   id: number;
   words: string;
   /** Takes back what the toast tells of. */
-  undo?: (() => void) | undefined;
+  undo?: (() => unknown) | undefined;
 }
 
-type Say = (words: string, undo?: () => void) => void;
+/** `undo` may give a promise: when that fails, its words are said as well. */
+type Say = (words: string, undo?: () => unknown) => void;
 const Toasts = createContext<Say>(() => {});
 
 /** Says what has just been done, for a few seconds, with a way to take it back where there is one. */
@@ -22,11 +26,19 @@ export function ToastArea({ children }: { children: ReactNode }) {
   const say = useCallback<Say>(
     (words, undo) => {
       const id = crypto.getRandomValues(new Uint32Array(1))[0] ?? 0;
-      setToasts((all) => [...all, { id, words, undo }]);
-      setTimeout(() => dismiss(id), SHOWN_MS);
+      setToasts((all) => [...all.filter((toast) => toast.words !== words), { id, words, undo }]);
+      setTimeout(() => dismiss(id), undo ? SHOWN_WITH_UNDO_MS : SHOWN_MS);
     },
     [dismiss],
   );
+  const takeBack = async ({ id, undo }: Toast): Promise<void> => {
+    dismiss(id);
+    try {
+      await undo?.();
+    } catch (error) {
+      say(`That could not be undone. ${wordsOf(error)}`);
+    }
+  };
   return (
     <Toasts value={say}>
       {children}
@@ -35,20 +47,14 @@ export function ToastArea({ children }: { children: ReactNode }) {
         aria-live="polite"
         className="pointer-events-none fixed inset-x-0 bottom-4 z-30 grid justify-items-center gap-2 px-4"
       >
-        {toasts.map(({ id, words, undo }) => (
+        {toasts.map((toast) => (
           <div
-            key={id}
+            key={toast.id}
             className="pointer-events-auto flex items-center gap-3 rounded-lg border border-line bg-raised px-4 py-2 text-sm shadow-lg"
           >
-            {words}
-            {undo && (
-              <Button
-                look="quiet"
-                onClick={() => {
-                  dismiss(id);
-                  undo();
-                }}
-              >
+            {toast.words}
+            {toast.undo && (
+              <Button look="quiet" onClick={() => void takeBack(toast)}>
                 Undo
               </Button>
             )}
