@@ -8,7 +8,8 @@ import { Card } from "../../ui/page.tsx";
 import { useInboxChange } from "./use-inbox-change.ts";
 
 export function InboxRules({ inbox }: { inbox: Inbox }) {
-  const [senders, setSenders] = useState(inbox.allowlist_senders.join("\n"));
+  const [draft, setDraft] = useState<string>();
+  const senders = draft ?? inbox.allowlist_senders.join("\n");
   const change = useInboxChange(inbox);
   const policy = useInboxChange(inbox);
   return (
@@ -17,7 +18,11 @@ export function InboxRules({ inbox }: { inbox: Inbox }) {
         <Form
           change={{
             ...change,
-            mutate: () => change.mutate({ allowlist_senders: senders.split(/[\s,;]+/).filter(Boolean) }),
+            mutate: () =>
+              change.mutate(
+                { allowlist_senders: senders.split(/[\s,;]+/).filter(Boolean) },
+                { onSuccess: () => setDraft(undefined) },
+              ),
           }}
           act="Save"
         >
@@ -26,7 +31,7 @@ export function InboxRules({ inbox }: { inbox: Inbox }) {
             hint="One a line: ada@example.com, @example.com for a whole domain, @*.example.com with its subdomains. You yourself always may."
             fault={faultOf(change.error)("allowlist_senders")}
           >
-            <TextArea rows={6} value={senders} onChange={(event) => setSenders(event.target.value)} />
+            <TextArea rows={6} value={senders} onChange={(event) => setDraft(event.target.value)} />
           </Field>
           <p className="text-sm text-soft">
             {senders.trim() === ""

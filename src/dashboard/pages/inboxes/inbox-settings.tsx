@@ -1,71 +1,81 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { faultOf } from "../../api/client.ts";
-import { connectionList, contextList } from "../../api/lists.ts";
+import { contextList } from "../../api/lists.ts";
 import type { Inbox } from "../../api/shapes.ts";
-import { Checkbox, Field, Select, Toggle } from "../../ui/field.tsx";
+import { Checkbox, Toggle } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
 import { Fault } from "../../ui/notice.tsx";
 import { Card } from "../../ui/page.tsx";
 import { TextField } from "../../ui/text-field.tsx";
+import { ModelSelect } from "./model-select.tsx";
 import { useInboxChange } from "./use-inbox-change.ts";
 
 export function InboxSettings({ inbox }: { inbox: Inbox }) {
-  const change = useInboxChange(inbox);
-  const [label, setLabel] = useState(inbox.label);
-  const [model, setModel] = useState(inbox.default_connection_id ?? "");
-  const [days, setDays] = useState(inbox.retention_days?.toString() ?? "");
-  const { data: connections = [] } = useQuery(connectionList);
-  const save = (): void =>
-    change.mutate({
-      label,
-      default_connection_id: model || null,
-      retention_days: days === "" ? null : Number(days),
-    });
-  const fault = faultOf(change.error);
+  const reply = useInboxChange(inbox);
   return (
     <div className="grid gap-4">
-      <Card>
-        <Form change={{ ...change, mutate: save }} act="Save">
-          <TextField label="Name" fault={fault("label")} maxLength={100} value={label} onChange={setLabel} />
-          <Field
-            label="Model"
-            hint="Who reads the mail and writes the answer."
-            fault={fault("default_connection_id")}
-          >
-            <Select value={model} onChange={(event) => setModel(event.target.value)}>
-              <option value="">The server’s own, if it has one</option>
-              {connections
-                .filter(({ category }) => category === "llm")
-                .map(({ id, label: name }) => (
-                  <option key={id} value={id}>
-                    {name}
-                  </option>
-                ))}
-            </Select>
-          </Field>
-          <TextField
-            label="Days to keep content"
-            hint="Empty: as long as your plan keeps it."
-            fault={fault("retention_days")}
-            type="number"
-            min={1}
-            max={3650}
-            value={days}
-            onChange={setDays}
-          />
-        </Form>
+      <Card title="In general">
+        <General inbox={inbox} />
       </Card>
-      <Card>
-        <Toggle
-          label="Answer by mail"
-          hint="Off: mail is still worked on, and the result shows in the activity."
-          checked={inbox.reply_enabled}
-          onChange={(reply_enabled) => change.mutate({ reply_enabled })}
-        />
+      <Card title="Answers">
+        <div className="grid gap-3">
+          <Toggle
+            label="Answer by mail"
+            hint="Off: mail is still worked on, and the result shows in the activity."
+            checked={inbox.reply_enabled}
+            disabled={reply.isPending}
+            onChange={(reply_enabled) => reply.mutate({ reply_enabled })}
+          />
+          <Fault error={reply.error} />
+        </div>
       </Card>
       <Contexts inbox={inbox} />
     </div>
+  );
+}
+
+/** What is not edited shows what the server has, also when that changes. */
+function General({ inbox }: { inbox: Inbox }) {
+  const change = useInboxChange(inbox);
+  const [draft, setDraft] = useState<{ label?: string; model?: string; days?: string }>({});
+  const {
+    label = inbox.label,
+    model = inbox.default_connection_id ?? "",
+    days = inbox.retention_days?.toString() ?? "",
+  } = draft;
+  const save = (): void =>
+    change.mutate(
+      { label, default_connection_id: model || null, retention_days: days === "" ? null : Number(days) },
+      { onSuccess: () => setDraft({}) },
+    );
+  const fault = faultOf(change.error);
+  return (
+    <Form change={{ ...change, mutate: save }} act="Save">
+      <TextField
+        label="Name"
+        fault={fault("label")}
+        maxLength={100}
+        value={label}
+        onChange={(text) => setDraft({ ...draft, label: text })}
+      />
+      <ModelSelect
+        hint="Who reads the mail and writes the answer."
+        fault={fault("default_connection_id")}
+        value={model}
+        onChange={(id) => setDraft({ ...draft, model: id })}
+      />
+      <TextField
+        label="Days to keep content"
+        hint="Left empty: as long as the server and your plan keep it."
+        fault={fault("retention_days")}
+        type="number"
+        min={1}
+        max={3650}
+        value={days}
+        onChange={(text) => setDraft({ ...draft, days: text })}
+      />
+    </Form>
   );
 }
 
@@ -86,6 +96,7 @@ function Contexts({ inbox }: { inbox: Inbox }) {
           checked={chosen === null}
           onChange={(all) => change.mutate({ context_ids: all ? null : [] })}
         />
+        {chosen !== null && contexts.length === 0 && <p className="text-soft">You have no context yet.</p>}
         {chosen !== null &&
           contexts.map(({ id, title }) => (
             <Checkbox

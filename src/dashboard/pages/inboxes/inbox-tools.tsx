@@ -1,89 +1,150 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import { useState } from "react";
 import { connectionList } from "../../api/lists.ts";
 import type { Inbox } from "../../api/shapes.ts";
+import { Button } from "../../ui/button.tsx";
+import { Confirm } from "../../ui/dialog.tsx";
 import { Checkbox } from "../../ui/field.tsx";
 import { Fault, Notice } from "../../ui/notice.tsx";
-import { Card } from "../../ui/page.tsx";
+import { Card, Empty } from "../../ui/page.tsx";
+import { Loading } from "../../ui/spinner.tsx";
+import {
+  actsUnasked,
+  allow,
+  forbid,
+  letActUnasked,
+  letActWhenNamed,
+  mayUse,
+  type Tool,
+  toolsOf,
+} from "./scope.ts";
 import { useInboxChange } from "./use-inbox-change.ts";
 
 /** Which tools an inbox may use, and which of them may act without being named. */
 export function InboxTools({ inbox }: { inbox: Inbox }) {
   const change = useInboxChange(inbox);
-  const { data: connections = [] } = useQuery(connectionList);
-  const servers = connections.filter(({ category }) => category === "mcp");
-  const services = connections.filter(({ category }) => category === "integration");
-  const { scope, mcp_connection_ids: attached } = inbox;
-  const attach = (id: string, on: boolean): void =>
-    change.mutate({ mcp_connection_ids: on ? [...attached, id] : attached.filter((other) => other !== id) });
-  const restrict = (targets: string[] | null): void =>
-    change.mutate({
-      scope: targets && {
-        targets,
-        autonomous: (scope?.autonomous ?? []).filter((target) => targets.includes(target)),
-      },
-    });
-  const kinds = [...new Set(services.map(({ kind }) => kind))];
+  const { data: connections, error, refetch } = useQuery(connectionList);
+  const [asked, setAsked] = useState<Tool>();
+  if (error) return <Fault error={error} retry={() => void refetch()} />;
+  if (!connections) return <Loading what="your tools" />;
+  const tools = toolsOf(connections);
+  if (tools.length === 0) return <NoTools />;
   return (
-    <div className="grid gap-4">
-      <Card title="Tool servers">
-        <div className="grid gap-2">
-          {servers.length === 0 && <Missing what="tool server" />}
-          {servers.map(({ id, label, base_url }) => (
-            <Checkbox
-              key={id}
-              label={
-                <>
-                  {label} <span className="text-sm text-soft">{base_url}</span>
-                </>
-              }
-              checked={attached.includes(id)}
-              onChange={(event) => attach(id, event.target.checked)}
+    <Card title="What this inbox may use">
+      <div className="grid gap-4">
+        <ul className="grid gap-3">
+          {tools.map((tool) => (
+            <ToolRow
+              key={tool.target}
+              tool={tool}
+              inbox={inbox}
+              onAllow={(on) => change.mutate((on ? allow : forbid)(inbox, tool, tools))}
+              onUnasked={(on) => (on ? setAsked(tool) : change.mutate(letActWhenNamed(inbox, tool)))}
             />
           ))}
-        </div>
-      </Card>
-      <Card title="Services">
-        <div className="grid gap-2">
-          {services.length === 0 && <Missing what="service" />}
-          {kinds.map((kind) => (
-            <Checkbox
-              key={kind}
-              label={services.find((service) => service.kind === kind)?.label ?? kind}
-              checked={scope === null || scope.targets.includes(kind)}
-              onChange={(event) => {
-                const now = scope?.targets ?? [...kinds, ...attachedNames(attached, connections)];
-                restrict(event.target.checked ? [...now, kind] : now.filter((target) => target !== kind));
-              }}
-            />
-          ))}
-        </div>
-      </Card>
-      <Notice>
-        When a mail contains anything that others wrote, a tool that changes something is only used if your
-        own instruction names it, such as “@notes file this”. Sentences inside of mails and files never can.
-      </Notice>
-      {scope && scope.autonomous.length > 0 && (
-        <Notice look="warn">
-          These act without being named, also on text that others wrote: {scope.autonomous.join(", ")}.
+        </ul>
+        <WhatIsLeft inbox={inbox} busy={change.isPending} onAll={() => change.mutate({ scope: null })} />
+        <Notice>
+          As soon as a mail contains what others wrote, a tool only looks things up. It changes something only
+          if your own instruction begins with its name, such as “@notes file this”. Sentences inside of mails
+          and files never count as yours.
         </Notice>
+        <Fault error={change.error} />
+      </div>
+      {asked && (
+        <Confirm
+          title={`Let ${asked.label} act by itself?`}
+          act="Let it act by itself"
+          busy={change.isPending}
+          error={change.error}
+          onConfirm={() =>
+            change.mutate(letActUnasked(inbox, asked, tools), { onSuccess: () => setAsked(undefined) })
+          }
+          onClose={() => setAsked(undefined)}
+        >
+          <p>
+            It may then write and change things although nobody named it, and after reading what others wrote.
+          </p>
+          <p>Do this only if a mistake there does no harm.</p>
+        </Confirm>
       )}
-      <Fault error={change.error} />
+    </Card>
+  );
+}
+
+interface ToolRowProps {
+  tool: Tool;
+  inbox: Inbox;
+  onAllow: (on: boolean) => void;
+  onUnasked: (on: boolean) => void;
+}
+
+function ToolRow({ tool, inbox, onAllow, onUnasked }: ToolRowProps) {
+  const usable = mayUse(inbox, tool);
+  const unasked = actsUnasked(inbox, tool);
+  return (
+    <li className="grid gap-1">
+      <Checkbox
+        label={
+          <>
+            <span className="font-medium">{tool.label}</span>{" "}
+            <code className="font-mono text-sm text-soft">@{tool.target}</code>
+          </>
+        }
+        checked={usable}
+        onChange={(event) => onAllow(event.target.checked)}
+      />
+      {usable && (
+        <div className="pl-6 text-sm">
+          <Checkbox
+            label={
+              <>
+                May change things without being named<span className="sr-only">: {tool.label}</span>
+              </>
+            }
+            checked={unasked}
+            onChange={(event) => onUnasked(event.target.checked)}
+          />
+          {unasked && <p className="text-warn">It acts by itself, also on what others wrote.</p>}
+        </div>
+      )}
+    </li>
+  );
+}
+
+function WhatIsLeft({ inbox: { scope }, busy, onAll }: { inbox: Inbox; busy: boolean; onAll: () => void }) {
+  if (scope === null)
+    return (
+      <p className="text-sm text-soft">
+        A service that you connect later may be used here too. A tool server may not before you tick it.
+      </p>
+    );
+  return (
+    <div className="flex flex-wrap items-center justify-between gap-2">
+      <p className="text-sm text-soft">
+        {scope.targets.length === 0
+          ? "Nothing is allowed: the model answers by itself, and makes no files."
+          : "Only what is ticked is allowed. What you connect later is not."}
+      </p>
+      <Button busy={busy} onClick={onAll}>
+        Allow all services again
+      </Button>
     </div>
   );
 }
 
-function attachedNames(ids: string[], connections: { id: string; label: string }[]): string[] {
-  return connections.filter(({ id }) => ids.includes(id)).map(({ label }) => `mcp:${label.toLowerCase()}`);
-}
-
-function Missing({ what }: { what: string }) {
+function NoTools() {
   return (
-    <p className="text-soft">
-      No {what} is connected yet.{" "}
-      <Link to="/connections" className="text-accent underline">
-        Connect one
-      </Link>
-    </p>
+    <Empty
+      title="No tool is connected yet"
+      action={
+        <Link to="/connections" className="text-accent underline">
+          Connect one
+        </Link>
+      }
+    >
+      The model answers by itself. With a tool it can look things up and file them, for example in your notes.
+    </Empty>
   );
 }

@@ -1,12 +1,17 @@
-import { type FormEvent, useState } from "react";
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
 import { useChange } from "../../api/changes.ts";
 import { post } from "../../api/client.ts";
 import type { Inbox, InboxTest } from "../../api/shapes.ts";
-import { Button } from "../../ui/button.tsx";
-import { Field, Input, TextArea } from "../../ui/field.tsx";
-import { Fault, Notice } from "../../ui/notice.tsx";
-import { Card } from "../../ui/page.tsx";
+import { Field, TextArea } from "../../ui/field.tsx";
+import { Files } from "../../ui/files.tsx";
+import { Form } from "../../ui/form.tsx";
 import { ModelText } from "../../ui/model-text.tsx";
+import { Notice } from "../../ui/notice.tsx";
+import { Card } from "../../ui/page.tsx";
+import { Spinner } from "../../ui/spinner.tsx";
+import { TextField } from "../../ui/text-field.tsx";
+import { Steps } from "../activity/steps.tsx";
 
 /** Sends a test mail through the inbox, and shows the answer right here. It costs nothing. */
 export function InboxTry({ inbox }: { inbox: Inbox }) {
@@ -16,21 +21,16 @@ export function InboxTry({ inbox }: { inbox: Inbox }) {
     run: () => post<InboxTest>(`/inboxes/${inbox.id}/test`, { instruction, ...(content ? { content } : {}) }),
     touches: [["messages"]],
   });
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    test.mutate();
-  };
   return (
     <div className="grid gap-4 lg:grid-cols-2">
       <Card title="A test mail">
-        <form onSubmit={submit} className="grid gap-4">
-          <Field label="What it should do">
-            <Input
-              value={instruction}
-              maxLength={10_000}
-              onChange={(event) => setInstruction(event.target.value)}
-            />
-          </Field>
+        <Form change={test} act="Send it">
+          <TextField
+            label="What it should do"
+            maxLength={10_000}
+            value={instruction}
+            onChange={setInstruction}
+          />
           <Field label="The mail it works on" hint="May stay empty, if the instruction says it all.">
             <TextArea
               rows={6}
@@ -39,31 +39,56 @@ export function InboxTry({ inbox }: { inbox: Inbox }) {
               onChange={(event) => setContent(event.target.value)}
             />
           </Field>
-          <Fault error={test.error} />
-          <div>
-            <Button look="main" type="submit" busy={test.isPending}>
-              Send it
-            </Button>
-          </div>
-        </form>
+        </Form>
       </Card>
       <Card title="The answer">
-        {test.data ? <Outcome result={test.data} /> : <p className="text-soft">It will show here.</p>}
+        <div role="status">
+          {test.isPending && (
+            <p className="flex items-center gap-2 text-soft">
+              <Spinner /> Working on it…
+            </p>
+          )}
+          {!test.isPending && !test.data && <p className="text-soft">It will show here.</p>}
+          {!test.isPending && test.data && <Outcome result={test.data} />}
+        </div>
       </Card>
     </div>
   );
 }
 
 function Outcome({ result }: { result: InboxTest }) {
-  if (result.error) return <Notice look="bad">{result.error}</Notice>;
   return (
     <div className="grid gap-3">
-      <ModelText text={result.result} />
-      <p className="text-sm text-soft">
-        {result.reply.delivered
-          ? `Also mailed to ${result.reply.to}.`
-          : `The mail to ${result.reply.to} is on its way.`}
-      </p>
+      {result.error && <Notice look="bad">{result.error}</Notice>}
+      {result.status === "processing" && (
+        <Notice>It is still being worked on. The answer will show in the activity.</Notice>
+      )}
+      {result.result && <ModelText text={result.result} />}
+      <Files files={result.attachments} />
+      <p className="text-sm text-soft">{mailWords(result)}</p>
+      <Steps steps={result.steps} />
+      <Link
+        to="/messages/$message_id"
+        params={{ message_id: result.message_id }}
+        className="justify-self-start text-sm text-accent underline"
+      >
+        How this came about
+      </Link>
     </div>
   );
+}
+
+/** What became of the mail with the answer. */
+function mailWords({ reply, reply_status }: InboxTest): string {
+  switch (reply_status) {
+    case "none":
+      return "No mail is sent with it.";
+    case "queued":
+    case "deferred":
+      return `The mail to ${reply.to} is on its way.`;
+    case "sent":
+      return `Also mailed to ${reply.to}.`;
+    default:
+      return `The mail to ${reply.to} did not arrive: it was ${reply_status}.`;
+  }
 }

@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { useNavigate, useParams } from "@tanstack/react-router";
+import { Link, useNavigate, useParams } from "@tanstack/react-router";
 import { Download, QrCode, RefreshCw } from "lucide-react";
 import { useState } from "react";
 import { useChange } from "../../api/changes.ts";
@@ -10,13 +10,14 @@ import { BUTTON, Button } from "../../ui/button.tsx";
 import { Copyable } from "../../ui/copy.tsx";
 import { DeleteButton } from "../../ui/delete.tsx";
 import { Confirm, Dialog } from "../../ui/dialog.tsx";
-import { Fault } from "../../ui/notice.tsx";
+import { Fault, Notice } from "../../ui/notice.tsx";
 import { Card, Page } from "../../ui/page.tsx";
 import { QrPicture } from "../../ui/qr.tsx";
 import { Loading } from "../../ui/spinner.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
 import { useToast } from "../../ui/toast.tsx";
 import { NotFound } from "../../shell/not-found.tsx";
+import { PageFault } from "../../shell/page-fault.tsx";
 import { StateOf } from "./inboxes.tsx";
 import { InboxRules } from "./inbox-rules.tsx";
 import { InboxSettings } from "./inbox-settings.tsx";
@@ -35,7 +36,7 @@ export function Inbox() {
   const { inbox_id } = useParams({ strict: false });
   const { data: inboxes, error, refetch } = useQuery(inboxList);
   const inbox = inboxes?.find(({ id }) => id === inbox_id);
-  if (error) return <Fault error={error} retry={() => void refetch()} />;
+  if (error) return <PageFault error={error} reset={() => void refetch()} />;
   if (!inboxes) return <Loading what="the inbox" />;
   return inbox ? <InboxPage inbox={inbox} /> : <NotFound />;
 }
@@ -51,6 +52,20 @@ function InboxPage({ inbox }: { inbox: InboxRow }) {
           <Shares inbox={inbox} />
         </div>
       </Card>
+      {!inbox.enabled && (
+        <Notice look="warn">
+          Your plan has fewer inboxes: this one keeps its address, but its mail is not worked on. Delete
+          another inbox, or take a larger plan.
+        </Notice>
+      )}
+      {!inbox.routed && (
+        <Notice look="warn">
+          It has no model, so nobody reads its mail. Choose one under “Settings”.{" "}
+          <Link to="/connections" className="underline">
+            Connect a model
+          </Link>
+        </Notice>
+      )}
       <Tabs<Tab> label="About this inbox" tabs={[...TABS]} chosen={tab} onChoose={setTab}>
         {tab === "try" && <InboxTry inbox={inbox} />}
         {tab === "settings" && <InboxSettings inbox={inbox} />}

@@ -9,25 +9,26 @@ import { Dialog } from "../../ui/dialog.tsx";
 import { Field, Select } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
 import { TextField } from "../../ui/text-field.tsx";
+import { ModelSelect } from "./model-select.tsx";
 
 export function NewInbox({ onClose }: { onClose: () => void }) {
   const navigate = useNavigate();
   const [label, setLabel] = useState("");
-  const [model, setModel] = useState("");
+  const [model, setModel] = useState<string>();
   const [domain, setDomain] = useState("");
   const { data: connections = [] } = useQuery(connectionList);
   const { data: domains = [] } = useQuery(domainList);
+  const chosen = model ?? connections.find(({ category }) => category === "llm")?.id ?? "";
   const create = useChange<void, Inbox>({
     run: () =>
       post<Inbox>("/inboxes", {
         label,
-        ...(model ? { default_connection_id: model } : {}),
+        ...(chosen ? { default_connection_id: chosen } : {}),
         ...(domain ? { domain_id: domain } : {}),
       }),
     touches: [inboxList.queryKey],
     done: ({ id }) => void navigate({ to: "/inboxes/$inbox_id", params: { inbox_id: id } }),
   });
-  const models = connections.filter(({ category }) => category === "llm");
   const ready = domains.filter(({ status }) => status === "active");
   const fault = faultOf(create.error);
   return (
@@ -42,18 +43,12 @@ export function NewInbox({ onClose }: { onClose: () => void }) {
           value={label}
           onChange={setLabel}
         />
-        {models.length > 0 && (
-          <Field label="Model" fault={fault("default_connection_id")}>
-            <Select value={model} onChange={(event) => setModel(event.target.value)}>
-              <option value="">The server’s own, if it has one</option>
-              {models.map(({ id, label: name }) => (
-                <option key={id} value={id}>
-                  {name}
-                </option>
-              ))}
-            </Select>
-          </Field>
-        )}
+        <ModelSelect
+          hint="Who reads the mail and writes the answer."
+          fault={fault("default_connection_id")}
+          value={chosen}
+          onChange={setModel}
+        />
         {ready.length > 0 && (
           <Field label="Domain" fault={fault("domain_id")}>
             <Select value={domain} onChange={(event) => setDomain(event.target.value)}>

@@ -20,11 +20,20 @@ export type InboxChange = Partial<
   >
 >;
 
+/** Changes an inbox, and offers to put back what it was. */
 export function useInboxChange(inbox: Inbox) {
   const say = useToast();
-  return useChange<InboxChange, Inbox>({
-    run: (change) => patch<Inbox>(`/inboxes/${inbox.id}`, change),
-    touches: [inboxList.queryKey],
-    done: () => say("Saved."),
+  const touches = [inboxList.queryKey];
+  const tell = (change: InboxChange) => patch<Inbox>(`/inboxes/${inbox.id}`, change);
+  const back = useChange<InboxChange>({ run: tell, touches, done: () => say("It is as it was before.") });
+  return useChange<InboxChange, InboxChange>({
+    run: async (change) => {
+      const members = Object.keys(change) as (keyof InboxChange)[];
+      const before: InboxChange = Object.fromEntries(members.map((name) => [name, inbox[name]]));
+      await tell(change);
+      return before;
+    },
+    touches,
+    done: (before) => say("Saved.", () => back.mutateAsync(before)),
   });
 }

@@ -1,0 +1,75 @@
+import type { Connection, Inbox } from "../../api/shapes.ts";
+import type { InboxChange } from "./use-inbox-change.ts";
+
+/** Something that an inbox may be allowed to use: a tool server, or the accounts at one service. */
+export interface Tool {
+  /** As an instruction names it. */
+  target: string;
+  label: string;
+  /** Of a tool server, which an inbox has to have in its list; services are everywhere. */
+  server_id: string | null;
+}
+
+export function toolsOf(connections: Connection[]): Tool[] {
+  const tools = new Map<string, Tool>();
+  for (const { id, target, label, category } of connections)
+    if (target !== null && !tools.has(target))
+      tools.set(target, { target, label, server_id: category === "mcp" ? id : null });
+  return [...tools.values()];
+}
+
+type Rules = Pick<Inbox, "scope" | "mcp_connection_ids">;
+
+export function mayUse({ scope, mcp_connection_ids }: Rules, { target, server_id }: Tool): boolean {
+  const attached = server_id === null || mcp_connection_ids.includes(server_id);
+  return attached && (scope === null || names(scope.targets, target));
+}
+
+export function actsUnasked({ scope }: Rules, { target }: Tool): boolean {
+  return names(scope?.autonomous ?? [], target);
+}
+
+/** A tool server follows its list alone as long as nothing else is restricted. */
+export function allow(rules: Rules, tool: Tool, tools: Tool[]): InboxChange {
+  const { server_id, target } = tool;
+  const { scope, mcp_connection_ids: ids } = rules;
+  return {
+    ...(server_id === null || ids.includes(server_id) ? {} : { mcp_connection_ids: [...ids, server_id] }),
+    ...(scope === null ? {} : { scope: { ...scope, targets: [...targetsOf(rules, tools), target] } }),
+  };
+}
+
+export function forbid(rules: Rules, tool: Tool, tools: Tool[]): InboxChange {
+  const { scope, mcp_connection_ids: ids } = rules;
+  const without = (list: string[]): string[] => list.filter((entry) => !names([entry], tool.target));
+  return {
+    ...(tool.server_id === null ? {} : { mcp_connection_ids: ids.filter((id) => id !== tool.server_id) }),
+    ...(tool.server_id !== null && scope === null
+      ? {}
+      : {
+          scope: { targets: without(targetsOf(rules, tools)), autonomous: without(scope?.autonomous ?? []) },
+        }),
+  };
+}
+
+export function letActUnasked(rules: Rules, { target }: Tool, tools: Tool[]): InboxChange {
+  const autonomous = [...(rules.scope?.autonomous ?? []), target];
+  return { scope: { targets: targetsOf(rules, tools), autonomous } };
+}
+
+export function letActWhenNamed({ scope }: Rules, { target }: Tool): InboxChange {
+  return {
+    scope: scope && { ...scope, autonomous: scope.autonomous.filter((entry) => !names([entry], target)) },
+  };
+}
+
+/** The list that stands, or what it would be if it had to be written down. */
+function targetsOf(rules: Rules, tools: Tool[]): string[] {
+  if (rules.scope) return rules.scope.targets;
+  return tools.filter((tool) => mayUse(rules, tool)).map(({ target }) => target);
+}
+
+/** A tool server may be listed with or without its prefix. */
+function names(list: string[], target: string): boolean {
+  return list.some((entry) => entry === target || `mcp:${entry}` === target);
+}
