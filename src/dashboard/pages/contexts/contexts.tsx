@@ -3,7 +3,7 @@ import { Link } from "@tanstack/react-router";
 import { Plus, Upload } from "lucide-react";
 import { type DragEvent, useRef, useState } from "react";
 import { useChange } from "../../api/changes.ts";
-import { post } from "../../api/client.ts";
+import { post, remove } from "../../api/client.ts";
 import { contextList } from "../../api/lists.ts";
 import type { Context } from "../../api/shapes.ts";
 import { useMe } from "../../api/session.ts";
@@ -47,7 +47,9 @@ export function Contexts() {
       }
     >
       <Fault error={error} retry={() => void refetch()} />
-      <Fault error={upload.error} />
+      {upload.data?.refused.map(({ name, error: why }) => (
+        <Fault key={name} about={name} error={why} />
+      ))}
       <div
         {...drop}
         className={classes("grid gap-4 rounded-xl", over && "outline-2 outline-dashed outline-accent")}
@@ -84,7 +86,7 @@ function Row({ context }: { context: Context }) {
         params={{ context_id: context.id }}
         className="flex flex-wrap items-center gap-x-4 gap-y-1 px-4 py-3 hover:bg-hover"
       >
-        <span className="min-w-0 flex-1 truncate font-medium">{context.title}</span>
+        <span className="min-w-0 flex-1 basis-48 truncate font-medium">{context.title}</span>
         {!context.enabled && <Badge look="warn">Switched off</Badge>}
         <Badge>{KINDS[context.kind].word}</Badge>
         <code className="font-mono text-sm text-soft">
@@ -122,21 +124,44 @@ function UploadButton({ busy, onFiles }: { busy: boolean; onFiles: (files: File[
   );
 }
 
-/** Files that are chosen or dropped, one call each; the first refusal ends it. */
+interface Uploaded {
+  made: Context[];
+  refused: { name: string; error: unknown }[];
+}
+
+/** One call each: what is wrong with a file does not keep the others from arriving. */
+async function uploadAll(files: File[]): Promise<Uploaded> {
+  const uploaded: Uploaded = { made: [], refused: [] };
+  for (const file of files) {
+    const form = new FormData();
+    form.set("file", file);
+    try {
+      uploaded.made.push(await post<Context>("/contexts/upload", form));
+    } catch (error) {
+      uploaded.refused.push({ name: file.name, error });
+    }
+  }
+  return uploaded;
+}
+
+/** Takes files that are chosen or dropped. */
 function useUpload() {
   const [over, setOver] = useState(false);
   const say = useToast();
-  const upload = useChange<File[], number>({
-    run: async (files) => {
-      for (const file of files) {
-        const form = new FormData();
-        form.set("file", file);
-        await post("/contexts/upload", form);
-      }
-      return files.length;
+  const touches = [contextList.queryKey];
+  const back = useChange<Context[]>({
+    run: (made) => Promise.all(made.map(({ id }) => remove(`/contexts/${id}`))),
+    touches,
+  });
+  const upload = useChange<File[], Uploaded>({
+    run: uploadAll,
+    touches,
+    done: ({ made }) => {
+      if (made.length > 0)
+        say(made.length === 1 ? "The file is now a context." : `${made.length} files are now contexts.`, () =>
+          back.mutateAsync(made),
+        );
     },
-    touches: [contextList.queryKey],
-    done: (count) => say(count === 1 ? "The file is now a context." : `${count} files are now contexts.`),
   });
   const drop = {
     onDragOver: (event: DragEvent) => {
