@@ -1,6 +1,10 @@
+import { createHash } from "node:crypto";
+
+const STYLE =
+  "body{margin:15vh auto;max-width:34rem;padding:0 1.5rem;font:1.05rem/1.6 system-ui,sans-serif}h1{font-size:1.6rem}";
+const STYLE_HASH = createHash("sha256").update(STYLE).digest("base64");
 /** Nothing is loaded, run or sent from these pages; a refresh is no part of a policy. */
-const CONTENT_SECURITY_POLICY =
-  "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+const CONTENT_SECURITY_POLICY = `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 
 export interface CallbackPage {
   status: 200 | 400;
@@ -23,6 +27,7 @@ export function pageResponse({ status, title, message, onwards, back }: Callback
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${text(title)}</title>
+<style>${STYLE}</style>
 ${refresh}</head>
 <body>
 <h1>${text(title)}</h1>

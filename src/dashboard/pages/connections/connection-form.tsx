@@ -1,64 +1,66 @@
 import { useNavigate } from "@tanstack/react-router";
-import { LogIn } from "lucide-react";
 import { useState } from "react";
 import { useChange } from "../../api/changes.ts";
 import { faultOf, post } from "../../api/client.ts";
 import { connectionList, inboxList } from "../../api/lists.ts";
 import type { Connection } from "../../api/shapes.ts";
-import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { Form } from "../../ui/form.tsx";
-import { Fault } from "../../ui/notice.tsx";
 import { TextField } from "../../ui/text-field.tsx";
+import { AddressField, changesOf, type Fields, fieldsOf, SpecialFields } from "./fields.tsx";
 import type { Provider } from "./providers.ts";
+import { SignInThere } from "./sign-in-there.tsx";
 
 interface FormProps {
   provider: Provider;
   onClose: () => void;
+  /** What is done with the new connection, instead of opening its page, which tests it. */
+  onMade?: (connection: Connection) => void;
 }
 
-/** Makes a connection of one kind and tests it at once: its page shows the verdict. */
-export function ConnectionForm({ provider, onClose }: FormProps) {
+/** Makes a connection of one kind. */
+export function ConnectionForm({ provider, onClose, onMade }: FormProps) {
   const navigate = useNavigate();
-  const [label, setLabel] = useState(provider.name);
-  const [credential, setCredential] = useState("");
-  const [base_url, setBaseUrl] = useState("");
-  const [model, setModel] = useState("");
+  const [fields, setFields] = useState<Fields>(() => fieldsOf({ label: provider.name }));
   const create = useChange<void, Connection>({
     run: () =>
       post<Connection>("/connections", {
         kind: provider.kind,
-        label,
-        ...filled({ credential, base_url, model }),
+        label: fields.label,
+        ...changesOf(fields, fieldsOf({ label: fields.label }), null),
       }),
     touches: [connectionList.queryKey, inboxList.queryKey],
-    done: ({ id }) =>
+    done: (connection) => {
+      if (onMade) return onMade(connection);
       void navigate({
         to: "/connections/$connection_id",
-        params: { connection_id: id },
+        params: { connection_id: connection.id },
         search: { test: true },
-      }),
+      });
+    },
   });
   const fault = faultOf(create.error);
+  const set = (change: Partial<Fields>): void => setFields((before) => ({ ...before, ...change }));
   return (
     <Dialog title={`Connect ${provider.name}`} onClose={onClose}>
       <div className="grid gap-4">
         <p className="text-soft">{provider.words}</p>
-        {provider.category === "integration" && <SignInThere provider={provider} />}
+        {provider.category === "integration" && (
+          <div className="grid gap-3 border-b border-line pb-4">
+            <SignInThere path={`/integrations/${provider.kind}/connect`} name={provider.name} look="main" />
+            <p className="text-sm text-soft">Or use a token that you have made there:</p>
+          </div>
+        )}
         <Form change={create} act="Connect and test" onCancel={onClose}>
-          <TextField label="Name" fault={fault("label")} maxLength={100} value={label} onChange={setLabel} />
-          {provider.base_url && (
-            <TextField
-              label="Address"
-              hint={provider.base_url.hint}
-              fault={fault("base_url")}
-              type="url"
-              required={provider.base_url.required}
-              placeholder={provider.base_url.placeholder}
-              value={base_url}
-              onChange={setBaseUrl}
-            />
-          )}
+          <TextField
+            label="Name"
+            hint={provider.category === "mcp" ? "An instruction calls the tool by it." : undefined}
+            fault={fault("label")}
+            maxLength={100}
+            value={fields.label}
+            onChange={(text) => set({ label: text })}
+          />
+          <AddressField provider={provider} fields={fields} fault={fault} set={set} />
           {provider.key && (
             <TextField
               label="Key"
@@ -67,8 +69,8 @@ export function ConnectionForm({ provider, onClose }: FormProps) {
               type="password"
               autoComplete="off"
               required={provider.key.required}
-              value={credential}
-              onChange={setCredential}
+              value={fields.credential}
+              onChange={(text) => set({ credential: text })}
             />
           )}
           {provider.category === "llm" && provider.kind !== "demo" && (
@@ -77,34 +79,13 @@ export function ConnectionForm({ provider, onClose }: FormProps) {
               hint="Left empty, a good one is chosen. You can pick another after the test."
               fault={fault("model")}
               maxLength={200}
-              value={model}
-              onChange={setModel}
+              value={fields.model}
+              onChange={(text) => set({ model: text })}
             />
           )}
+          <SpecialFields provider={provider} fields={fields} fault={fault} set={set} />
         </Form>
       </div>
     </Dialog>
   );
-}
-
-/** The round trip over the provider's own page. */
-function SignInThere({ provider }: { provider: Provider }) {
-  const leave = useChange<void, { authorize_url: string }>({
-    run: () => post<{ authorize_url: string }>(`/integrations/${provider.kind}/connect`),
-    touches: [],
-    done: ({ authorize_url }) => location.assign(authorize_url),
-  });
-  return (
-    <div className="grid gap-3 border-b border-line pb-4">
-      <Button look="main" icon={<LogIn />} busy={leave.isPending} onClick={() => leave.mutate()}>
-        Sign in at {provider.name}
-      </Button>
-      <Fault error={leave.error} />
-      <p className="text-sm text-soft">Or use a token that you have made there:</p>
-    </div>
-  );
-}
-
-function filled(members: Record<string, string>): Record<string, string> {
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== ""));
 }

@@ -1,54 +1,44 @@
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
-import { LogIn } from "lucide-react";
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useRef } from "react";
 import { useChange } from "../../api/changes.ts";
-import { faultOf, patch, post } from "../../api/client.ts";
+import { post } from "../../api/client.ts";
 import { connectionList, inboxList } from "../../api/lists.ts";
-import type { Connection as ConnectionRow, ConnectionTest } from "../../api/shapes.ts";
+import type { Connection as ConnectionRow, ConnectionTest, Inbox } from "../../api/shapes.ts";
 import { NotFound } from "../../shell/not-found.tsx";
+import { PageFault } from "../../shell/page-fault.tsx";
 import { Button } from "../../ui/button.tsx";
 import { DeleteButton } from "../../ui/delete.tsx";
-import { Field, Select } from "../../ui/field.tsx";
-import { Form } from "../../ui/form.tsx";
 import { Fault, Notice } from "../../ui/notice.tsx";
 import { Card, Page } from "../../ui/page.tsx";
-import { Loading } from "../../ui/spinner.tsx";
-import { TextField } from "../../ui/text-field.tsx";
+import { Loading, Spinner } from "../../ui/spinner.tsx";
 import { Time } from "../../ui/time.tsx";
 import { useToast } from "../../ui/toast.tsx";
+import { InboxLinks } from "../inboxes/inbox-links.tsx";
+import { ConnectionSettings } from "./connection-settings.tsx";
 import { StatusOf } from "./connections.tsx";
 import { providerOf } from "./providers.ts";
+import { SignInThere } from "./sign-in-there.tsx";
 
 export function Connection() {
   const { connection_id } = useParams({ strict: false });
   const { data: connections, error, refetch } = useQuery(connectionList);
-  if (error) return <Fault error={error} retry={() => void refetch()} />;
+  if (error) return <PageFault error={error} reset={() => void refetch()} />;
   if (!connections) return <Loading what="the connection" />;
   const connection = connections.find(({ id }) => id === connection_id);
-  return connection ? <ConnectionPage connection={connection} /> : <NotFound />;
+  return connection ? <ConnectionPage key={connection.id} connection={connection} /> : <NotFound />;
 }
 
 function ConnectionPage({ connection }: { connection: ConnectionRow }) {
-  const atOnce = "test" in useSearch({ strict: false });
-  const started = useRef(false);
-  const test = useChange<void, ConnectionTest>({
-    run: () => post<ConnectionTest>(`/connections/${connection.id}/test`),
-    touches: [connectionList.queryKey],
-  });
-  const { mutate } = test;
-  useEffect(() => {
-    if (!atOnce || started.current) return;
-    started.current = true;
-    mutate();
-  }, [atOnce, mutate]);
+  const provider = providerOf(connection.kind);
+  const test = useTest(connection);
   return (
     <Page
       title={connection.label}
-      intro={providerOf(connection.kind)?.words}
+      intro={provider?.words}
       actions={
         <>
-          <Button busy={test.isPending} onClick={() => mutate()}>
+          <Button busy={test.isPending} onClick={() => test.mutate()}>
             Test it
           </Button>
           <Delete connection={connection} />
@@ -57,148 +47,112 @@ function ConnectionPage({ connection }: { connection: ConnectionRow }) {
     >
       <Card>
         <div className="grid gap-3">
-          <p className="flex flex-wrap items-center gap-2">
-            <StatusOf connection={connection} />
-            <span className="text-sm text-soft">
-              {connection.last_tested_at === null ? (
-                "Never tested"
-              ) : (
-                <>
-                  Tested <Time at={connection.last_tested_at} />
-                </>
-              )}
-              {` · used by ${connection.used_by_inboxes === 1 ? "one inbox" : `${connection.used_by_inboxes} inboxes`}`}
-            </span>
-          </p>
+          <StateLine connection={connection} />
+          <div role="status" className="grid gap-3">
+            {test.isPending && (
+              <p className="flex items-center gap-2 text-soft">
+                <Spinner /> Asking it…
+              </p>
+            )}
+            {!test.isPending && test.data && <Verdict verdict={test.data} />}
+          </div>
           <Fault error={test.error} />
-          {test.data ? (
-            <Verdict verdict={test.data} />
-          ) : (
-            connection.last_error && <Notice look="bad">{connection.last_error}</Notice>
+          {!test.isPending && !test.data && connection.last_error && (
+            <Notice look="bad">{connection.last_error}</Notice>
           )}
-          {connection.category === "mcp" && <SignInThere connection={connection} />}
+          <SignIn connection={connection} />
         </div>
       </Card>
-      <Settings key={connection.updated} connection={connection} models={test.data?.models ?? []} />
+      {provider && (
+        <ConnectionSettings connection={connection} provider={provider} models={test.data?.models ?? []} />
+      )}
+      {connection.category !== "integration" && <WhereUsed connection={connection} />}
     </Page>
   );
+}
+
+function StateLine({ connection }: { connection: ConnectionRow }) {
+  const { last_tested_at, target } = connection;
+  return (
+    <div className="grid gap-1 text-sm text-soft">
+      <p className="flex flex-wrap items-center gap-2">
+        <StatusOf connection={connection} />
+        {last_tested_at === null ? (
+          "Never tested"
+        ) : (
+          <span>
+            Tested <Time at={last_tested_at} />
+          </span>
+        )}
+      </p>
+      {target !== null && (
+        <p>
+          An instruction calls it <code className="font-mono text-text wrap-anywhere">@{target}</code>
+        </p>
+      )}
+    </div>
+  );
+}
+
+/** For those that know a person and not only a key. */
+function SignIn({ connection }: { connection: ConnectionRow }) {
+  const { id, kind, category, base_url, auth, status } = connection;
+  if (category === "mcp" && !base_url?.startsWith("stdio:"))
+    return <SignInThere path={`/integrations/mcp/${id}/connect`} name="this server" />;
+  if (category === "integration" && (auth === "oauth" || status === "needs_auth"))
+    return <SignInThere path={`/integrations/${kind}/connect`} name={providerOf(kind)?.name ?? kind} />;
+  return null;
+}
+
+/** Is made at once where a form has just been sent, and for a tool that works, since it tells what the tool can do. */
+function useTest({ id, category, status }: ConnectionRow) {
+  const isNew = "test" in useSearch({ strict: false });
+  const started = useRef(false);
+  const test = useChange<void, ConnectionTest>({
+    run: () => post<ConnectionTest>(`/connections/${id}/test`),
+    touches: [connectionList.queryKey],
+  });
+  const { mutate } = test;
+  const atOnce = isNew || (category === "mcp" && status === "ok");
+  useEffect(() => {
+    if (!atOnce || started.current) return;
+    started.current = true;
+    mutate();
+  }, [atOnce, mutate]);
+  return test;
 }
 
 function Verdict({ verdict }: { verdict: ConnectionTest }) {
   if (verdict.error) return <Notice look="bad">{verdict.error.message}</Notice>;
   return (
-    <div className="grid gap-3">
+    <>
       <Notice look="good">
         {verdict.detail} ({verdict.latency_ms} ms)
       </Notice>
       {verdict.tools.length > 0 && (
         <div>
-          <h3 className="font-medium">
-            Tools{verdict.server_info && ` of ${verdict.server_info.name} ${verdict.server_info.version}`}
-          </h3>
-          <ul className="mt-1 flex flex-wrap gap-1">
+          <h2 className="font-medium">
+            What it can do
+            {verdict.server_info && `, says ${verdict.server_info.name} ${verdict.server_info.version}`}
+          </h2>
+          <ul aria-label="What it can do" className="mt-1 flex flex-wrap gap-1">
             {verdict.tools.map((tool) => (
-              <li key={tool} className="rounded-md bg-hover px-2 py-0.5 font-mono text-sm">
+              <li key={tool} className="rounded-md bg-hover px-2 py-0.5 font-mono text-sm wrap-anywhere">
                 {tool}
               </li>
             ))}
           </ul>
         </div>
       )}
-    </div>
+    </>
   );
 }
 
-function SignInThere({ connection }: { connection: ConnectionRow }) {
-  const leave = useChange<void, { authorize_url: string }>({
-    run: () => post<{ authorize_url: string }>(`/integrations/mcp/${connection.id}/connect`),
-    touches: [],
-    done: ({ authorize_url }) => location.assign(authorize_url),
-  });
-  return (
-    <div className="grid justify-items-start gap-2">
-      <Button icon={<LogIn />} busy={leave.isPending} onClick={() => leave.mutate()}>
-        Sign in at this server
-      </Button>
-      <Fault error={leave.error} />
-    </div>
-  );
-}
-
-function Settings({ connection, models }: { connection: ConnectionRow; models: string[] }) {
-  const say = useToast();
-  const [label, setLabel] = useState(connection.label);
-  const [model, setModel] = useState(connection.model ?? "");
-  const [credential, setCredential] = useState("");
-  const save = useChange<void, ConnectionRow>({
-    run: () =>
-      patch<ConnectionRow>(`/connections/${connection.id}`, {
-        label,
-        ...(connection.category === "llm" ? { model: model || null } : {}),
-        ...(credential ? { credential } : {}),
-      }),
-    touches: [connectionList.queryKey, inboxList.queryKey],
-    done: () => say("Saved."),
-  });
-  const fault = faultOf(save.error);
-  const key = providerOf(connection.kind)?.key;
-  return (
-    <Card title="Settings">
-      <Form change={save} act="Save">
-        <TextField label="Name" fault={fault("label")} maxLength={100} value={label} onChange={setLabel} />
-        {connection.category === "llm" && (
-          <ModelField model={model} models={models} fault={fault("model")} onChange={setModel} />
-        )}
-        {key && (
-          <TextField
-            label="New key"
-            hint={
-              connection.credential_hint
-                ? `The one that is kept ends in ${connection.credential_hint}. Leave this empty to keep it.`
-                : key.hint
-            }
-            fault={fault("credential")}
-            type="password"
-            autoComplete="off"
-            value={credential}
-            onChange={setCredential}
-          />
-        )}
-      </Form>
-    </Card>
-  );
-}
-
-interface ModelFieldProps {
-  model: string;
-  /** What a test has found, if there was one. */
-  models: string[];
-  fault: string | undefined;
-  onChange: (model: string) => void;
-}
-
-function ModelField({ model, models, fault, onChange }: ModelFieldProps) {
-  if (models.length === 0)
-    return (
-      <TextField
-        label="Model"
-        hint="A test shows which ones there are."
-        fault={fault}
-        maxLength={200}
-        value={model}
-        onChange={onChange}
-      />
-    );
-  return (
-    <Field label="Model" fault={fault}>
-      <Select value={model} onChange={(event) => onChange(event.target.value)}>
-        <option value="">The usual one of this provider</option>
-        {[...new Set([...models, ...(model ? [model] : [])])].map((name) => (
-          <option key={name}>{name}</option>
-        ))}
-      </Select>
-    </Field>
-  );
+function WhereUsed({ connection: { id } }: { connection: ConnectionRow }) {
+  const { data: inboxes } = useQuery(inboxList);
+  const uses = ({ default_connection_id, mcp_connection_ids }: Inbox): boolean =>
+    default_connection_id === id || mcp_connection_ids.includes(id);
+  return <Card title="Where it is used">{inboxes && <InboxLinks inboxes={inboxes.filter(uses)} />}</Card>;
 }
 
 function Delete({ connection }: { connection: ConnectionRow }) {
@@ -220,7 +174,9 @@ function Delete({ connection }: { connection: ConnectionRow }) {
           ? "No inbox uses it."
           : "The inboxes that use it go on without it, and say so."}
       </p>
-      <p>Its key is erased here, and given back to the provider where that is possible.</p>
+      <p>
+        Its key is erased here, and given back to the provider where that is possible. Both cannot be undone.
+      </p>
     </DeleteButton>
   );
 }

@@ -1,10 +1,10 @@
 import { useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
+import { Link, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { connectionList } from "../../api/lists.ts";
 import type { Connection } from "../../api/shapes.ts";
 import { Badge, type BadgeLook } from "../../ui/badge.tsx";
-import { Fault } from "../../ui/notice.tsx";
+import { Fault, Notice } from "../../ui/notice.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Loading } from "../../ui/spinner.tsx";
 import { ConnectionForm } from "./connection-form.tsx";
@@ -27,6 +27,7 @@ export function Connections() {
     >
       <Fault error={error} retry={() => void refetch()} />
       {isPending && <Loading what="your connections" />}
+      {connections && <Arrival connections={connections} />}
       {connections &&
         CATEGORIES.map(([category, title, words]) => (
           <section key={category} className="grid gap-3">
@@ -49,6 +50,27 @@ export function Connections() {
   );
 }
 
+/** Where the round trip over another side's sign-in ends. */
+function Arrival({ connections }: { connections: Connection[] }) {
+  const search = useSearch({ strict: false });
+  const kind = "connected" in search ? search.connected : undefined;
+  const newest = connections
+    .filter((connection) => connection.kind === kind)
+    .reduce<Connection | undefined>(
+      (last, one) => (last && last.updated > one.updated ? last : one),
+      undefined,
+    );
+  if (!newest) return null;
+  return (
+    <Notice look="good">
+      {newest.label} is connected.{" "}
+      <Link to="/connections/$connection_id" params={{ connection_id: newest.id }} className="underline">
+        See what it can do
+      </Link>
+    </Notice>
+  );
+}
+
 function Own({ connections }: { connections: Connection[] }) {
   if (connections.length === 0) return null;
   return (
@@ -63,7 +85,7 @@ function Own({ connections }: { connections: Connection[] }) {
               className="flex flex-wrap items-center gap-3 px-4 py-3 hover:bg-hover"
             >
               <Icon aria-hidden className="size-4 text-soft" />
-              <span className="min-w-0 flex-1 truncate font-medium">{connection.label}</span>
+              <span className="min-w-0 flex-1 basis-40 truncate font-medium">{connection.label}</span>
               <span className="truncate text-sm text-soft">{connection.model ?? connection.base_url}</span>
               <StatusOf connection={connection} />
             </Link>

@@ -12,8 +12,6 @@ export interface Provider {
   /** Where its key comes from; none where it needs no key. */
   key?: { required: boolean; hint: string };
   base_url?: { required: boolean; placeholder: string; hint: string };
-  /** It can also be connected by signing in there. */
-  sign_in?: true;
 }
 
 const OWN_SERVER_HINT =
@@ -65,8 +63,11 @@ export const PROVIDERS: Provider[] = [
     icon: Server,
     words: "Tools that the model may use: calendars, tickets, databases …",
     key: { required: false, hint: "A token, if the server asks for one and you do not sign in there." },
-    base_url: { required: true, placeholder: "https://tools.example.com/mcp", hint: OWN_SERVER_HINT },
-    sign_in: true,
+    base_url: {
+      required: true,
+      placeholder: "https://tools.example.com/mcp",
+      hint: `${OWN_SERVER_HINT} A program that is set up on the server itself is stdio: and its name.`,
+    },
   },
   {
     kind: "notes",
@@ -75,7 +76,6 @@ export const PROVIDERS: Provider[] = [
     icon: FileText,
     words: "Reads and writes pages of your workspace.",
     key: { required: true, hint: "An integration token, if you do not sign in." },
-    sign_in: true,
   },
   {
     kind: "codehost-a",
@@ -84,7 +84,6 @@ export const PROVIDERS: Provider[] = [
     icon: Code,
     words: "Looks into repositories and files issues.",
     key: { required: true, hint: "A personal access token, if you do not sign in." },
-    sign_in: true,
   },
   {
     kind: "codehost-b",
@@ -93,7 +92,6 @@ export const PROVIDERS: Provider[] = [
     icon: Code,
     words: "Looks into projects and files issues.",
     key: { required: true, hint: "A personal access token, if you do not sign in." },
-    sign_in: true,
   },
   {
     kind: "sheets",
@@ -102,7 +100,6 @@ export const PROVIDERS: Provider[] = [
     icon: Sheet,
     words: "Reads tables and adds rows.",
     key: { required: true, hint: "An access token, if you do not sign in." },
-    sign_in: true,
   },
 ];
 

@@ -1,0 +1,143 @@
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { useChange } from "../../api/changes.ts";
+import { faultOf, patch } from "../../api/client.ts";
+import { connectionList, inboxList } from "../../api/lists.ts";
+import type { Connection } from "../../api/shapes.ts";
+import { Field, Select } from "../../ui/field.tsx";
+import { Form } from "../../ui/form.tsx";
+import { Card } from "../../ui/page.tsx";
+import { TextField } from "../../ui/text-field.tsx";
+import { useToast } from "../../ui/toast.tsx";
+import { AddressField, changesOf, type Fields, fieldsOf, SpecialFields } from "./fields.tsx";
+import type { Provider } from "./providers.ts";
+
+interface SettingsProps {
+  connection: Connection;
+  provider: Provider;
+  /** What a test has found, if there was one. */
+  models: string[];
+}
+
+/** What is not edited shows what the server has, also when that changes. */
+export function ConnectionSettings({ connection, provider, models }: SettingsProps) {
+  const say = useToast();
+  const [draft, setDraft] = useState<Partial<Fields>>({});
+  const kept = fieldsOf(connection);
+  const fields = { ...kept, ...draft };
+  const save = useChange<void, Connection>({
+    run: () => patch<Connection>(`/connections/${connection.id}`, changesOf(fields, kept, connection.config)),
+    touches: [connectionList.queryKey, inboxList.queryKey],
+    done: () => {
+      setDraft({});
+      say("Saved.");
+    },
+  });
+  const fault = faultOf(save.error);
+  const set = (change: Partial<Fields>): void => setDraft((before) => ({ ...before, ...change }));
+  const { key, category, kind } = provider;
+  return (
+    <Card title="Settings">
+      <Form change={save} act="Save">
+        <TextField
+          label="Name"
+          fault={fault("label")}
+          maxLength={100}
+          value={fields.label}
+          onChange={(text) => set({ label: text })}
+        />
+        {connection.auth !== "oauth" && (
+          <AddressField provider={provider} fields={fields} fault={fault} set={set} />
+        )}
+        {category === "llm" && kind !== "demo" && (
+          <ModelField
+            model={fields.model}
+            models={models}
+            fault={fault("model")}
+            onChange={(text) => set({ model: text })}
+          />
+        )}
+        {category === "llm" && (
+          <FallbackField
+            connection={connection}
+            value={fields.fallback_connection_id}
+            fault={fault("fallback_connection_id")}
+            onChange={(id) => set({ fallback_connection_id: id })}
+          />
+        )}
+        {key && (
+          <TextField
+            label="New key"
+            hint={
+              connection.credential_hint
+                ? `The one that is kept ends in ${connection.credential_hint}. Leave this empty to keep it.`
+                : key.hint
+            }
+            fault={fault("credential")}
+            type="password"
+            autoComplete="off"
+            value={fields.credential}
+            onChange={(text) => set({ credential: text })}
+          />
+        )}
+        <SpecialFields provider={provider} fields={fields} fault={fault} set={set} />
+      </Form>
+    </Card>
+  );
+}
+
+interface ModelFieldProps {
+  model: string;
+  models: string[];
+  fault: string | undefined;
+  onChange: (model: string) => void;
+}
+
+function ModelField({ model, models, fault, onChange }: ModelFieldProps) {
+  if (models.length === 0)
+    return (
+      <TextField
+        label="Model"
+        hint="Left empty, the usual one. A test shows which ones there are."
+        fault={fault}
+        maxLength={200}
+        value={model}
+        onChange={onChange}
+      />
+    );
+  return (
+    <Field label="Model" fault={fault}>
+      <Select value={model} onChange={(event) => onChange(event.target.value)}>
+        <option value="">The usual one of this provider</option>
+        {[...new Set([...models, ...(model ? [model] : [])])].map((name) => (
+          <option key={name}>{name}</option>
+        ))}
+      </Select>
+    </Field>
+  );
+}
+
+interface FallbackFieldProps {
+  connection: Connection;
+  value: string;
+  fault: string | undefined;
+  onChange: (connection_id: string) => void;
+}
+
+function FallbackField({ connection, value, fault, onChange }: FallbackFieldProps) {
+  const { data: connections = [] } = useQuery(connectionList);
+  const others = connections.filter(({ id, category }) => category === "llm" && id !== connection.id);
+  if (others.length === 0) return null;
+  return (
+    <Field label="If it does not answer, ask" fault={fault}>
+      <Select value={value} onChange={(event) => onChange(event.target.value)}>
+        <option value="">Nobody else</option>
+        {others.map(({ id, label }) => (
+          <option key={id} value={id}>
+            {label}
+          </option>
+        ))}
+      </Select>
+    </Field>
+  );
+}
