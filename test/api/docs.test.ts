@@ -115,7 +115,7 @@ describe.skipIf(!hasChromium)("in a browser", () => {
       isMobile: width < 600,
       colorScheme: dark ? "dark" : "light",
     });
-    const strange = watch(context, door, (line) => ["error", "warning"].includes(line.type()));
+    const strange = watch(context, [door], (line) => ["error", "warning"].includes(line.type()));
     const page = await context.newPage();
     await page.goto(`${door}${path}`);
     return {

@@ -46,6 +46,8 @@ interface VisitOptions {
   signed_out?: boolean;
   /** Statuses that this visit provokes: a browser names each on the console. */
   refusals?: number[];
+  /** Other origins that this visit leads to, such as a stand-in for a provider's sign-in. */
+  elsewhere?: string[];
 }
 
 export interface Dashboard extends AsyncDisposable {
@@ -94,12 +96,17 @@ export async function dashboard({ fresh = false, env = {} }: DashboardOptions = 
   }
   if (!fresh) await api("POST", "/setup", { token: new URL(setup).searchParams.get("token"), ...OWNER });
 
-  async function visit({ look, signed_out = false, refusals = [] }: VisitOptions = {}): Promise<Visit> {
+  async function visit({
+    look,
+    signed_out = false,
+    refusals = [],
+    elsewhere = [],
+  }: VisitOptions = {}): Promise<Visit> {
     const context = await browser.newContext({ viewport: DESK, reducedMotion: "reduce", ...look });
     context.setDefaultTimeout(WAIT_MS);
     const [name = "", value = ""] = cookie.split("=");
     if (!signed_out && cookie !== "") await context.addCookies([{ name, value, url }]);
-    const strange = watch(context, url, (line) => isFault(line, refusals));
+    const strange = watch(context, [url, ...elsewhere], (line) => isFault(line, refusals));
     const page = await context.newPage();
     await page.goto(`${url}/app`);
     await page.getByRole("heading", { level: 1 }).waitFor();

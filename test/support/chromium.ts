@@ -23,18 +23,18 @@ export function launchChromium(): Promise<Browser> {
 /** All that a user's browser should not have to say: faults on the console, broken pages, calls to elsewhere. */
 export function watch(
   context: BrowserContext,
-  url: string,
+  places: string[],
   isFault: (line: ConsoleMessage) => boolean,
 ): string[] {
   const strange: string[] = [];
+  const origins = new Set(places.map((place) => new URL(place).origin));
   context.on("console", (line) => {
     if (isFault(line)) strange.push(line.text());
   });
   context.on("weberror", (error) => strange.push(error.error().message));
   context.on("request", (request) => {
     const { origin, protocol } = new URL(request.url());
-    if (origin !== new URL(url).origin && protocol !== "data:" && protocol !== "blob:")
-      strange.push(request.url());
+    if (!origins.has(origin) && protocol !== "data:" && protocol !== "blob:") strange.push(request.url());
   });
   return strange;
 }

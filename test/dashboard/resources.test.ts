@@ -1,0 +1,368 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Page } from "playwright-core";
+import { stringify } from "smol-toml";
+import { type GuardedMcp, startGuardedMcp } from "../support/oauth-mcp-server.ts";
+import { type OAuthProviders, startOAuthProviders } from "../support/oauth-providers.ts";
+import { type Dashboard, dashboard, hasChromium, LOOKS, OWNER } from "./house.ts";
+
+const EVERYTHING = fileURLToPath(
+  import.meta.resolve("@modelcontextprotocol/server-everything/dist/index.js"),
+);
+const MARKDOWN = "# House style\n\n- Plain words\n- **Short** sentences\n";
+const LOOK_MS = 60_000;
+/** Where all looks would only say the same again. */
+const TWO_LOOKS = LOOKS.filter(([name]) => name === "1440-light" || name === "390-dark");
+
+interface Made {
+  id: string;
+}
+
+describe.skipIf(!hasChromium)("what an account has", () => {
+  const stack = new AsyncDisposableStack();
+  let at: Dashboard;
+  let providers: OAuthProviders;
+  let guarded: GuardedMcp;
+  let model: Made;
+
+  beforeAll(async () => {
+    providers = stack.use(startOAuthProviders());
+    guarded = stack.use(await startGuardedMcp());
+    const dir = await mkdtemp(join(tmpdir(), "mailwright-resources-"));
+    stack.defer(() => rm(dir, { recursive: true }));
+    const program = { command: process.execPath, args: [EVERYTHING, "stdio"] };
+    const { "codehost-b": _none, ...integrations } = providers.config.integrations ?? {};
+    const config = { egress: providers.config.egress, integrations, mcp: { stdio: { everything: program } } };
+    await writeFile(join(dir, "config.toml"), stringify(config));
+    at = stack.use(await dashboard({ env: { MAILWRIGHT_CONFIG: join(dir, "config.toml") } }));
+    model = await at.api<Made>("POST", "/connections", { kind: "demo", label: "Demo model" });
+  }, 120_000);
+
+  afterAll(() => stack.disposeAsync());
+
+  /** The page of an inbox that is there already. */
+  async function inboxPage({ page }: { page: Page }, label: string): Promise<Made> {
+    const inbox = await at.api<Made>("POST", "/inboxes", { label, default_connection_id: model.id });
+    await page.goto(`${at.url}/app/inboxes/${inbox.id}`);
+    await page.getByRole("heading", { name: label, level: 1 }).waitFor();
+    return inbox;
+  }
+
+  test.each(LOOKS)(
+    "an inbox is made, and its test mail answered on the page (%s)",
+    async (name, look) => {
+      await using visit = await at.visit({ look });
+      const { page } = visit;
+      await visit.open("Inboxes");
+      await visit.look("inboxes");
+      await press(page, "New inbox");
+      await page.getByLabel("Name").fill(`Desk ${name}`);
+      await press(page, "Make the inbox");
+      await page.getByRole("heading", { name: `Desk ${name}`, level: 1 }).waitFor();
+      await page.getByLabel("The mail it works on").fill("The bridge opens on 3 May at 10:30.");
+      await press(page, "Send it");
+      await page.getByText("This is the built-in demo model.").waitFor();
+      await page.getByText(`Also mailed to ${OWNER.email}.`).waitFor();
+      await visit.look("inbox-try");
+    },
+    LOOK_MS,
+  );
+
+  test.each(TWO_LOOKS)(
+    "an inbox is handed on, restricted, moved and deleted (%s)",
+    async (name, look) => {
+      await using visit = await at.visit({ look, refusals: [422] });
+      const { page } = visit;
+      await inboxPage(visit, `Invoices ${name}`);
+      const address = await page.getByText(/^invoices-\S+@/).innerText();
+      await press(page, "QR code");
+      await page.getByRole("img", { name: `QR code of ${address}` }).waitFor();
+      await press(page, "Close");
+      const [card] = await Promise.all([
+        page.waitForEvent("download"),
+        page.getByRole("link", { name: "Contact card" }).click(),
+      ]);
+      expect(await Bun.file(await card.path()).text()).toContain(address);
+
+      await tab(page, "Settings");
+      await page.getByRole("switch", { name: /Answer by mail/ }).click();
+      await page.getByText("Reads only").waitFor();
+      await press(page, "Undo");
+      await page.getByText("Answers", { exact: true }).first().waitFor();
+      await page.getByText("It is as it was before.").waitFor();
+      await visit.look("inbox-settings");
+
+      await tab(page, "Who may write");
+      const senders = page.getByLabel("People who may write and instruct");
+      await senders.fill("bob@example.com\nnobody");
+      await press(page, "Save");
+      await page
+        .getByText(/"nobody" is neither an address/)
+        .first()
+        .waitFor();
+      await senders.fill("Bob@Example.com");
+      await press(page, "Save");
+      await page.getByText("Saved.").waitFor();
+      expect(await senders.inputValue()).toBe("bob@example.com");
+      await visit.look("inbox-senders");
+
+      await press(page, "New address");
+      await page.getByText(`Mail to ${address} will be refused`).waitFor();
+      await press(page, "Give it a new address");
+      await page.getByText(/^The new address is invoices-/).waitFor();
+      expect(await page.getByText(/^invoices-\S+@/).innerText()).not.toBe(address);
+
+      await press(page, "Delete");
+      await press(page, "Delete the inbox");
+      await page.getByText("The inbox is deleted.").waitFor();
+      await page.getByText(`Invoices ${name}`).first().waitFor({ state: "detached" });
+    },
+    LOOK_MS,
+  );
+
+  test.each(LOOKS)(
+    "a context is written, seen as it reads, and saved (%s)",
+    async (name, look) => {
+      await using visit = await at.visit({ look });
+      const { page } = visit;
+      await visit.open("Contexts");
+      await visit.look("contexts");
+      await page.getByRole("link", { name: "New context" }).first().click();
+      await page.getByLabel("Title").fill(`Voice ${name}`);
+      await page.getByLabel("Text in Markdown").fill(MARKDOWN);
+      await tab(page, "Preview");
+      await page.getByRole("listitem").filter({ hasText: "Short sentences" }).waitFor();
+      await press(page, "Save");
+      await page.getByRole("heading", { name: `Voice ${name}`, level: 1 }).waitFor();
+      await page.getByRole("heading", { name: "Where it is used" }).waitFor();
+      expect(await page.getByLabel("Short name").inputValue()).toBe(`voice-${name}`);
+      await visit.look("context");
+    },
+    LOOK_MS,
+  );
+
+  test.each(TWO_LOOKS)(
+    "contexts are uploaded, left alone when somebody stays, deleted and brought back (%s)",
+    async (name, look) => {
+      await using visit = await at.visit({ look, refusals: [422] });
+      const { page } = visit;
+      const title = `Tone ${name}`;
+      const { id } = await at.api<Made>("POST", "/contexts", { title, body: MARKDOWN, kind: "knowledge" });
+      const { id: inbox_id } = await at.api<Made>("POST", "/inboxes", { label: title, context_ids: [id] });
+      await visit.open("Contexts");
+      await drop(page, [
+        { name: "style.md", text: MARKDOWN },
+        { name: "empty.md", text: "" },
+      ]);
+      await page.getByText("The file is now a context.").waitFor();
+      await page.getByText("The file is empty.").waitFor();
+      await page.getByRole("link", { name: /House style/ }).waitFor();
+      await visit.look("contexts-uploaded");
+      await press(page, "Undo");
+      await page.getByRole("link", { name: /House style/ }).waitFor({ state: "detached" });
+
+      const row = page.getByRole("link", { name: new RegExp(title) });
+      await row.click();
+      await page.getByLabel("Short name").fill("Not a name");
+      await press(page, "Save");
+      await page
+        .getByText(/A slug is 1 to 64/)
+        .first()
+        .waitFor();
+      await toContexts(page);
+      await press(page, "Stay here");
+      expect(await page.getByLabel("Short name").inputValue()).toBe("Not a name");
+      await toContexts(page);
+      await press(page, "Throw the changes away");
+      await row.click();
+      await page.getByRole("link", { name: title }).waitFor();
+      await press(page, "Delete");
+      await press(page, "Delete the context");
+      await row.waitFor({ state: "detached" });
+      await press(page, "Undo");
+      await row.click();
+      await page.getByRole("link", { name: title }).waitFor();
+      await at.api("DELETE", `/inboxes/${inbox_id}`);
+    },
+    LOOK_MS,
+  );
+
+  test.each(LOOKS)(
+    "a tool is connected and tells what it can do (%s)",
+    async (name, look) => {
+      await using visit = await at.visit({ look });
+      const { page } = visit;
+      await visit.open("Connections");
+      await visit.look("connections");
+      await press(page, /^Connect Tool server/);
+      await page.getByLabel("Name").fill(`Tools ${name}`);
+      await page.getByLabel("Address").fill("stdio:everything");
+      await press(page, "Connect and test");
+      await page.getByRole("list", { name: "What it can do" }).getByText("echo", { exact: true }).waitFor();
+      await page.getByText(`@mcp:tools-${name}`).waitFor();
+      await visit.look("connection");
+    },
+    LOOK_MS,
+  );
+
+  test.each(TWO_LOOKS)(
+    "a tool is refused with a reason, allowed in an inbox, trusted there after a question, and removed (%s)",
+    async (name, look) => {
+      await using visit = await at.visit({ look, refusals: [422] });
+      const { page } = visit;
+      const label = `Everything ${name}`;
+      await visit.open("Connections");
+      await press(page, /^Connect Tool server/);
+      await page.getByLabel("Name").fill(label);
+      await page.getByLabel("Address").fill("stdio:nothing");
+      await press(page, "Connect and test");
+      await page
+        .getByText(/There is no tool server "nothing"/)
+        .first()
+        .waitFor();
+      await visit.look("connection-form");
+      await page.getByLabel("Address").fill("stdio:everything");
+      await press(page, "Connect and test");
+      await page.getByRole("list", { name: "What it can do" }).waitFor();
+
+      const inbox = await inboxPage(visit, label);
+      await tab(page, "Tools");
+      await page.getByRole("checkbox", { name: new RegExp(`^Everything ${name} @`) }).click();
+      await page.getByText("Saved.").waitFor();
+      const row = page.getByRole("listitem").filter({ hasText: `@mcp:everything-${name}` });
+      await row.getByRole("checkbox", { name: /May change things without being named/ }).click();
+      await press(page, "Let it act by itself");
+      await page.getByText("It acts by itself, also on what others wrote.").waitFor();
+      await visit.look("inbox-tools");
+      const { scope } = await at.api<{ scope: unknown }>("GET", `/inboxes/${inbox.id}`);
+      expect(scope).toMatchObject({ autonomous: [`mcp:everything-${name}`] });
+      await press(page, "Allow all services again");
+      await page.getByText("It acts by itself").waitFor({ state: "detached" });
+
+      await visit.open("Connections");
+      await page.getByRole("link", { name: new RegExp(label) }).click();
+      await page.getByRole("link", { name: label }).waitFor();
+      await press(page, "Delete");
+      await press(page, "Delete the connection");
+      await page.getByText("The connection is deleted.").waitFor();
+      await page.getByRole("link", { name: new RegExp(label) }).waitFor({ state: "detached" });
+    },
+    LOOK_MS,
+  );
+
+  test.each(LOOKS)(
+    "a recipe shows what it makes, makes it, and takes it back (%s)",
+    async (_name, look) => {
+      await using visit = await at.visit({ look });
+      const { page } = visit;
+      await visit.open("Recipes");
+      await visit.look("recipes");
+      await press(page, "See what it makes: Summarise mail");
+      await page.getByRole("heading", { name: "It makes an inbox" }).waitFor();
+      await page.locator("summary").first().click();
+      await page.getByRole("heading", { name: "How to summarise a mail" }).waitFor();
+      await visit.look("recipe");
+      await press(page, "Make it");
+      await page.getByText("It is ready. Write to this address:").waitFor();
+      await press(page, "Undo");
+      await page.getByText("You have it").waitFor({ state: "detached" });
+    },
+    LOOK_MS,
+  );
+
+  test(
+    "an account elsewhere is connected over its own sign-in, and told of on the way back",
+    async () => {
+      const elsewhere = [new URL(providers.config.integrations?.notes?.authorize_url ?? "").origin];
+      await using visit = await at.visit({ elsewhere });
+      const { page } = visit;
+      for (const [kind, name, made] of [
+        ["notes", "Notes (Notion)", "Notion (Notes of ada)"],
+        ["codehost-a", "GitHub", "GitHub (ada)"],
+        ["sheets", "Google Sheets", "Google Workspace (ada@example.com)"],
+      ] as const) {
+        await visit.open("Connections");
+        await page.getByRole("button", { name: `Connect ${name}` }).click();
+        await press(page, `Sign in at ${name}`);
+        await page.waitForURL(`${at.url}/app/connections?connected=${kind}`);
+        await page.getByText(`${made} is connected.`).waitFor();
+        await page.getByRole("link", { name: "See what it can do" }).click();
+        await page.getByRole("heading", { name: made, level: 1 }).waitFor();
+        await press(page, "Delete");
+        await press(page, "Delete the connection");
+        await page.getByText("The connection is deleted.").first().waitFor();
+      }
+    },
+    LOOK_MS,
+  );
+
+  test(
+    "where the server cannot lead to a sign-in, a token does",
+    async () => {
+      await using visit = await at.visit({ refusals: [400] });
+      const { page } = visit;
+      await visit.open("Connections");
+      await press(page, /^Connect GitLab/);
+      await press(page, "Sign in at GitLab");
+      await page.getByText("This server is not set up for signing in at GitLab.").waitFor();
+      await page.getByLabel("Key").fill("token-5f0c93d1e7");
+      await press(page, "Connect and test");
+      await page.getByRole("heading", { name: "GitLab", level: 1 }).waitFor();
+      await page.getByRole("alert").waitFor();
+      await visit.look("connection-refused");
+    },
+    LOOK_MS,
+  );
+
+  test(
+    "a guarded tool server is signed in at, and a refusal there changes nothing",
+    async () => {
+      await using visit = await at.visit({ elsewhere: [guarded.issuer], refusals: [400] });
+      const { page } = visit;
+      const { id } = await at.api<Made>("POST", "/connections", {
+        kind: "mcp",
+        label: "Guarded",
+        base_url: guarded.url,
+      });
+      await page.goto(`${at.url}/app/connections/${id}`);
+      await press(page, "Test it");
+      await page.getByText("Sign in again").waitFor();
+      await press(page, "Sign in at this server");
+      await page.getByText("Guarded is connected.").waitFor();
+      await page.getByRole("link", { name: "See what it can do" }).click();
+      await page.getByRole("list", { name: "What it can do" }).getByText("look", { exact: true }).waitFor();
+      await page.goto(`${at.url}/integrations/mcp/callback?state=unknown&error=access_denied`);
+      await page.getByRole("heading", { name: "Not connected" }).waitFor();
+      await visit.look("callback");
+      await page.getByRole("link", { name: "Go to your connections" }).click();
+      await page.getByRole("heading", { name: "Connections", level: 1 }).waitFor();
+      expect(await page.getByText("is connected.").count()).toBe(0);
+    },
+    LOOK_MS,
+  );
+});
+
+const press = (page: Page, name: string | RegExp): Promise<void> =>
+  page
+    .getByRole("button", { name, exact: typeof name === "string" })
+    .first()
+    .click();
+const tab = (page: Page, name: string): Promise<void> => page.getByRole("tab", { name }).click();
+
+/** By the navigation, without waiting for the page: something may stand in the way. */
+async function toContexts(page: Page): Promise<void> {
+  const button = page.getByRole("button", { name: "Open the navigation" });
+  if (await button.isVisible()) await button.click();
+  await page.getByRole("navigation").getByRole("link", { name: "Contexts" }).click();
+}
+
+/** Drops files on the list of contexts, as a mouse does from a folder. */
+async function drop(page: Page, files: { name: string; text: string }[]): Promise<void> {
+  const data = await page.evaluateHandle(
+    `(() => { const data = new DataTransfer(); for (const { name, text } of ${JSON.stringify(files)}) data.items.add(new File([text], name)); return data; })()`,
+  );
+  await page.getByRole("main").getByRole("list").dispatchEvent("drop", { dataTransfer: data });
+}
