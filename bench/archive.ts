@@ -38,12 +38,15 @@ const FILES = `
   from numbers`;
 
 /** Gives an account messages, one for each second. Without a sync: nobody's mail is at stake here. */
-export function fillArchive(path: string, rows: { user_id: string; messages: number }): void {
+export function fillArchive(
+  path: string,
+  rows: { user_id: string; messages: number; first_ms?: number },
+): void {
   const sqlite = new Sqlite(path);
   sqlite.pragma("synchronous = OFF");
   sqlite.pragma("foreign_keys = OFF");
   sqlite.pragma("cache_size = -200000");
-  const values = { ...rows, turns: TURNS, chars: RESULT_CHARS, first_ms: FIRST_MOMENT_MS };
+  const values = { first_ms: FIRST_MOMENT_MS, ...rows, turns: TURNS, chars: RESULT_CHARS };
   sqlite.transaction(() => {
     for (const statement of [CONVERSATIONS, MESSAGES, FILES]) sqlite.prepare(statement).run(values);
   })();

@@ -1,15 +1,30 @@
-import { paged } from "./lists.ts";
-import type { Activity, Conversation } from "./shapes.ts";
+import { get, queryOf } from "./client.ts";
+import type { GrowingList } from "./growing-list.ts";
+import type { Activity, Conversation, Page } from "./shapes.ts";
 
 /** What a list of messages is narrowed by; what is absent lets everything through. */
 export interface MessageFilters {
-  status?: Activity["status"];
-  source?: Activity["source"];
-  inbox_id?: string;
-  conversation_id?: string;
+  status?: Activity["status"] | undefined;
+  source?: Activity["source"] | undefined;
+  inbox_id?: string | undefined;
+  q?: string | undefined;
+  tag?: string | undefined;
+  /** Unix seconds, both included. */
+  since?: number | undefined;
+  until?: number | undefined;
 }
 
-export const messageList = (filters: MessageFilters) =>
-  paged<Activity>(["messages", filters], "/messages", { ...filters });
+export const messageList = (filters: MessageFilters): GrowingList<Activity> => ({
+  queryKey: ["messages", filters],
+  read: (cursor, signal) => get<Page<Activity>>(`/messages?${queryOf({ ...filters, cursor })}`, signal),
+  versionOf: idOf,
+});
 
-export const conversationList = paged<Conversation>(["conversations"], "/conversations");
+export const conversationList: GrowingList<Conversation> = {
+  queryKey: ["conversations"],
+  read: (cursor, signal) => get<Page<Conversation>>(`/conversations?${queryOf({ cursor })}`, signal),
+  // An answer brings it back to the head.
+  versionOf: ({ id, last_at }) => `${id} ${last_at}`,
+};
+
+const idOf = ({ message_id }: Activity): string => message_id;

@@ -1,139 +1,85 @@
-import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
-import { FlaskConical, Globe, Mail } from "lucide-react";
-import { inboxList } from "../../api/lists.ts";
-import { type MessageFilters, messageList } from "../../api/messages.ts";
+import { memo } from "react";
+import { messageList } from "../../api/messages.ts";
 import type { Activity as Message } from "../../api/shapes.ts";
-import { BUTTON } from "../../ui/button.tsx";
-import { Select } from "../../ui/field.tsx";
-import { More } from "../../ui/more.tsx";
-import { Fault } from "../../ui/notice.tsx";
+import { BUTTON, Button } from "../../ui/button.tsx";
+import { Growing, Live } from "../../ui/growing.tsx";
 import { Empty, Page } from "../../ui/page.tsx";
-import { Loading } from "../../ui/spinner.tsx";
 import { Time } from "../../ui/time.tsx";
-import { STATUS_WORDS, StatusBadge } from "./status.tsx";
-
-const SOURCES = {
-  email: { word: "Mail", icon: Mail },
-  api: { word: "Call", icon: Globe },
-  test: { word: "Test", icon: FlaskConical },
-};
+import { useToast } from "../../ui/toast.tsx";
+import { type Choice, choiceOf, filtersOf } from "./choice.ts";
+import { Filters } from "./filters.tsx";
+import { StatusBadge } from "./status.tsx";
+import { SOURCES } from "./words.ts";
 
 /** Every message of the account, newest first. */
 export function Activity() {
-  const filters: MessageFilters = useSearch({ strict: false });
-  const list = useInfiniteQuery(messageList(filters));
-  const { data: messages, error, isPending, refetch, hasNextPage } = list;
+  const choice = choiceOf(useSearch({ strict: false }));
+  const navigate = useNavigate();
+  const say = useToast();
+  const choose = (search: Choice): void => void navigate({ to: "/", search, replace: true });
+  const clear = (): void => {
+    choose({});
+    say("All filters are gone.", () => choose(choice));
+  };
+  const is_narrowed = Object.keys(choice).length > 0;
   return (
-    <Page title="Activity" intro="Every mail and call, and what became of it.">
-      <Filters filters={filters} />
-      <Fault error={error} retry={() => void refetch()} />
-      {isPending && <Loading what="the activity" />}
-      {messages?.length === 0 && !hasNextPage && <Nothing filtered={Object.keys(filters).length > 0} />}
-      {messages && messages.length > 0 && (
-        <ul className="divide-y divide-line overflow-hidden rounded-xl border border-line bg-card">
-          {messages.map((message) => (
-            <Row key={message.message_id} message={message} />
-          ))}
-        </ul>
-      )}
-      <More of={list} />
+    <Page title="Activity" intro="Every mail and call, and what became of it." actions={<Live />}>
+      <Filters choice={choice} onChoose={choose} onClear={is_narrowed ? clear : undefined} />
+      <Growing
+        list={messageList(filtersOf(choice))}
+        label="Messages"
+        wordsFor={(count) => (count === 1 ? "1 new message" : `${count} new messages`)}
+        empty={is_narrowed ? <NoneFits onClear={clear} /> : <NoneYet />}
+        keyOf={idOf}
+        row={rowOf}
+        className="[--row:6rem] sm:[--row:4.5rem]"
+      />
     </Page>
   );
 }
 
-function Row({ message }: { message: Message }) {
+const idOf = ({ message_id }: Message): string => message_id;
+const rowOf = (message: Message) => <Row message={message} />;
+
+const Row = memo(function Row({ message }: { message: Message }) {
   const { icon: Icon, word } = SOURCES[message.source];
   return (
-    <li className="[contain-intrinsic-size:auto_4.5rem] [content-visibility:auto]">
-      <Link
-        to="/messages/$message_id"
-        params={{ message_id: message.message_id }}
-        className="grid gap-x-4 gap-y-0.5 px-4 py-3 hover:bg-hover sm:grid-cols-[minmax(0,1fr)_auto]"
-      >
-        <span className="flex min-w-0 items-center gap-2">
-          <Icon aria-label={word} className="size-4 shrink-0 text-soft" />
-          <span className="truncate font-medium">{titleOf(message)}</span>
-        </span>
-        <span className="flex items-center gap-3 text-sm text-soft sm:justify-end">
-          <StatusBadge status={message.status} />
-          <Time at={message.created} />
-        </span>
-        <span className="truncate text-sm text-soft sm:col-span-2">{lineOf(message)}</span>
-      </Link>
-    </li>
+    <Link
+      to="/messages/$message_id"
+      params={{ message_id: message.message_id }}
+      className="grid h-full content-center gap-x-4 gap-y-0.5 px-4 -outline-offset-2 hover:bg-hover sm:grid-cols-[minmax(0,1fr)_auto]"
+    >
+      <span className="flex min-w-0 items-center gap-2">
+        <Icon aria-label={word} className="size-4 shrink-0 text-soft" />
+        <span className="truncate font-medium">{titleOf(message)}</span>
+      </span>
+      <span className="flex items-center gap-3 text-sm text-soft sm:justify-end">
+        <StatusBadge status={message.status} />
+        <Time at={message.created} />
+      </span>
+      <span className="truncate text-sm text-soft sm:col-span-2">{lineOf(message)}</span>
+    </Link>
   );
-}
+});
 
 function titleOf({ subject, command, source }: Message): string {
   return subject || command?.raw || (source === "email" ? "(no subject)" : "(no instruction)");
 }
 
 function lineOf({ sender, error, result }: Message): string {
-  return [sender, error ?? result.replaceAll(/\s+/g, " ").slice(0, 200)].filter(Boolean).join(" · ");
+  return [sender, (error ?? result).slice(0, 300).replaceAll(/\s+/g, " ")].filter(Boolean).join(" · ");
 }
 
-function Filters({ filters }: { filters: MessageFilters }) {
-  const navigate = useNavigate();
-  const { data: inboxes = [] } = useQuery(inboxList);
-  const choose = (name: keyof MessageFilters, value: string): void => {
-    const { [name]: _old, ...rest } = filters;
-    void navigate({ to: "/", search: { ...rest, ...(value ? { [name]: value } : {}) }, replace: true });
-  };
+function NoneFits({ onClear }: { onClear: () => void }) {
   return (
-    <div className="flex flex-wrap gap-2" role="group" aria-label="Filters">
-      <Select
-        aria-label="Status"
-        className="w-auto!"
-        value={filters.status ?? ""}
-        onChange={(event) => choose("status", event.target.value)}
-      >
-        <option value="">Every status</option>
-        {STATUS_WORDS.map(({ status, word }) => (
-          <option key={status} value={status}>
-            {word}
-          </option>
-        ))}
-      </Select>
-      <Select
-        aria-label="Source"
-        className="w-auto!"
-        value={filters.source ?? ""}
-        onChange={(event) => choose("source", event.target.value)}
-      >
-        <option value="">Mails, calls and tests</option>
-        {Object.entries(SOURCES).map(([source, { word }]) => (
-          <option key={source} value={source}>
-            {word}s
-          </option>
-        ))}
-      </Select>
-      {inboxes.length > 1 && (
-        <Select
-          aria-label="Inbox"
-          className="w-auto! max-w-56"
-          value={filters.inbox_id ?? ""}
-          onChange={(event) => choose("inbox_id", event.target.value)}
-        >
-          <option value="">Every inbox</option>
-          {inboxes.map(({ id, label, address }) => (
-            <option key={id} value={id}>
-              {label || address}
-            </option>
-          ))}
-        </Select>
-      )}
-    </div>
+    <Empty title="Nothing fits these filters" action={<Button onClick={onClear}>Clear the filters</Button>}>
+      Choose fewer of them, or wait: new messages appear by themselves.
+    </Empty>
   );
 }
 
-function Nothing({ filtered }: { filtered: boolean }) {
-  if (filtered)
-    return (
-      <Empty title="Nothing fits these filters">
-        Choose fewer of them, or wait: new messages appear by themselves.
-      </Empty>
-    );
+function NoneYet() {
   return (
     <Empty
       title="No message yet"

@@ -1,31 +1,59 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
+import { useState } from "react";
 import { get } from "../../api/client.ts";
 import type { ConversationDetail } from "../../api/shapes.ts";
+import { Button } from "../../ui/button.tsx";
 import { Files } from "../../ui/files.tsx";
 import { ModelText } from "../../ui/model-text.tsx";
 import { Fault, Notice } from "../../ui/notice.tsx";
-import { Page } from "../../ui/page.tsx";
+import { Empty, Page } from "../../ui/page.tsx";
 import { Loading } from "../../ui/spinner.tsx";
 import { Time } from "../../ui/time.tsx";
 import { StatusBadge } from "../activity/status.tsx";
 
+/** The newest turns that show at first, and how many more at a time. */
+const SHOWN_TURNS = 20;
+
 export function Conversation() {
   const { conversation_id = "" } = useParams({ strict: false });
   const { data, error, refetch } = useQuery({
-    queryKey: ["conversations", conversation_id],
+    queryKey: ["conversation", conversation_id],
     queryFn: ({ signal }) => get<ConversationDetail>(`/conversations/${conversation_id}`, signal),
   });
-  if (error) return <Fault error={error} retry={() => void refetch()} />;
+  if (error && !data)
+    return (
+      <Page title="Conversation">
+        <Fault error={error} retry={() => void refetch()} />
+      </Page>
+    );
   if (!data) return <Loading what="the conversation" />;
   return (
-    <Page title={data.subject || "(no subject)"}>
+    <Page title={data.subject || "(no subject)"} intro="The oldest turn first; the newest is at the end.">
+      <Fault error={error} retry={() => void refetch()} />
+      <Turns key={conversation_id} turns={data.turns} />
+    </Page>
+  );
+}
+
+function Turns({ turns }: Pick<ConversationDetail, "turns">) {
+  const [shown, setShown] = useState(SHOWN_TURNS);
+  const earlier = Math.max(0, turns.length - shown);
+  if (turns.length === 0)
+    return <Empty title="Nothing of it is left">Its messages are older than what your plan keeps.</Empty>;
+  return (
+    <>
+      {earlier > 0 && (
+        <div className="flex justify-center">
+          <Button onClick={() => setShown(shown + SHOWN_TURNS)}>Show earlier turns ({earlier})</Button>
+        </div>
+      )}
       <ol className="grid gap-6">
-        {data.turns.map((turn) => (
+        {turns.slice(earlier).map((turn) => (
           <Turn key={turn.message_id} turn={turn} />
         ))}
       </ol>
-    </Page>
+    </>
   );
 }
 
@@ -34,7 +62,7 @@ function Turn({ turn }: { turn: ConversationDetail["turns"][number] }) {
     <li className="grid gap-3">
       <div className="grid gap-2 rounded-xl border border-line bg-card p-4 sm:mr-16">
         <p className="flex flex-wrap items-center justify-between gap-2 text-sm text-soft">
-          <span>
+          <span className="wrap-anywhere">
             {turn.sender ?? "A call"} · <Time at={turn.created} />
           </span>
           <StatusBadge status={turn.status} />

@@ -1,0 +1,99 @@
+import {
+  type InfiniteData,
+  keepPreviousData,
+  type QueryKey,
+  useInfiniteQuery,
+  useQuery,
+  useQueryClient,
+} from "@tanstack/react-query";
+import { useEffect, useEffectEvent, useMemo, useRef, useState } from "react";
+import { onNews } from "./live.ts";
+import type { Page } from "./shapes.ts";
+
+/** What was read that lately needs no look. */
+const FRESH_MS = 2_000;
+
+/** A list of which new entries come to the head. */
+export interface GrowingList<T> {
+  queryKey: QueryKey;
+  read: (cursor: string | undefined, signal: AbortSignal) => Promise<Page<T>>;
+  /** What tells an entry from every other; one that comes to the head again is another one. */
+  versionOf: (item: T) => string;
+}
+
+/**
+ * A growing list, page by page, for somebody who reads it. What comes in shows at once to who is at its top; for who is
+ * further down nothing moves, and `unseen` has what there is.
+ */
+export function useGrowingList<T>({ queryKey, read, versionOf }: GrowingList<T>, isAtTop: () => boolean) {
+  const queries = useQueryClient();
+  const pages = useInfiniteQuery({
+    queryKey,
+    queryFn: ({ pageParam, signal }) => read(pageParam, signal),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page) => page.next_cursor ?? undefined,
+    placeholderData: keepPreviousData,
+    // A look at its head brings it up to date; nobody reads all pages of a long list again.
+    staleTime: Number.POSITIVE_INFINITY,
+    refetchOnMount: false,
+    structuralSharing: false,
+  });
+  const is_read = pages.isSuccess && !pages.isPlaceholderData;
+  const items = useMemo(() => pages.data?.pages.flatMap((page) => page.items) ?? [], [pages.data]);
+  const known = useMemo(() => new Set(items.map(versionOf)), [items, versionOf]);
+  const head = useHead({ queryKey, read });
+  const waiting = is_read ? (head.data?.items ?? []) : [];
+  const unseen = waiting.filter((item) => !known.has(versionOf(item)));
+
+  const [came, setCame] = useState(0);
+  const is_owed = useRef(false);
+  const showHead = async (page: Page<T>): Promise<void> => {
+    const pageParams = [undefined];
+    // A next page on its way would bring the old ones back.
+    await queries.cancelQueries({ queryKey, exact: true });
+    queries.setQueryData<InfiniteData<Page<T>, string | undefined>>(queryKey, { pages: [page], pageParams });
+  };
+  const look = useEffectEvent(async () => {
+    is_owed.current = !is_read;
+    if (!is_read) return;
+    const { data, isSuccess } = await head.refetch();
+    if (!isSuccess) return;
+    const before = new Set(waiting.map(versionOf));
+    const fresh = data.items.map(versionOf).filter((version) => !known.has(version) && !before.has(version));
+    setCame((count) => count + fresh.length);
+    if (isAtTop()) await showHead(data);
+  });
+  useEffect(() => onNews(() => void look()), []);
+  const catchUp = useEffectEvent((is_read: boolean, read_at: number) => {
+    if (is_read && (is_owed.current || read_at < Date.now() - FRESH_MS)) void look();
+  });
+  // News came while it was being read, or an earlier visit has left it.
+  useEffect(() => catchUp(is_read, pages.dataUpdatedAt), [is_read, pages.dataUpdatedAt]);
+
+  return {
+    pages,
+    head,
+    items,
+    unseen,
+    showUnseen: async () => head.data && showHead(head.data),
+    /** How many entries have come since the page was opened. */
+    came,
+    /** How many of the last pages had nothing, as happens where a filter finds little. */
+    emptyPages: emptyAtEnd(pages.data?.pages ?? []),
+  };
+}
+
+/** The first page as it is now, once it has been asked for. */
+function useHead<T>({ queryKey, read }: Pick<GrowingList<T>, "queryKey" | "read">) {
+  return useQuery({
+    queryKey: ["head", ...queryKey],
+    queryFn: ({ signal }) => read(undefined, signal),
+    enabled: false,
+    gcTime: 0,
+    structuralSharing: false,
+  });
+}
+
+function emptyAtEnd(pages: Page<unknown>[]): number {
+  return pages.length - 1 - pages.findLastIndex(({ items }) => items.length > 0);
+}

@@ -1,0 +1,103 @@
+import type { Activity } from "./shapes.ts";
+
+const STREAM = "/messages/stream";
+/** Each failure in a row doubles it. */
+const FIRST_PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = 60_000;
+/** A stream ends now and then, and the next one opens at once: only a second failure in a row is worth a word. */
+const FAILURES_TOLD = 2;
+
+export interface Hearer {
+  /** A message that is new or has changed; null when much may have happened, and one has to look. */
+  news: (message: Activity | null) => void;
+  live: (is_live: boolean) => void;
+}
+
+/** What the tabs of a browser tell each other. */
+type Word = { news: Activity | null } | { live: boolean } | "how is it?";
+
+/**
+ * Hears of the user's messages until `gone`. All tabs of a browser share one stream, since the server gives an account
+ * only a few: the tab that holds the lock has it, and passes on what it says. Browsers have locks for secure origins
+ * only; elsewhere each tab opens its own.
+ */
+export function hearOfMessages(user_id: string, hearer: Hearer, gone: AbortSignal): void {
+  if (!("locks" in navigator)) {
+    keepStream(hearer, gone);
+    return;
+  }
+  const name = `mailwright-live:${user_id}`;
+  const others = new BroadcastChannel(name);
+  const tell = (word: Word): void => others.postMessage(word);
+  /** Of the stream, in the tab that has it. */
+  let state: boolean | undefined;
+  others.addEventListener("message", ({ data }: MessageEvent<Word>) => {
+    if (data !== "how is it?") {
+      if ("live" in data) hearer.live(data.live);
+      else hearer.news(data.news);
+    } else if (state !== undefined) tell({ live: state });
+  });
+  gone.addEventListener("abort", () => others.close());
+  tell("how is it?");
+  const lead = async (): Promise<void> => {
+    if (gone.aborted) return;
+    const all: Hearer = {
+      news(message) {
+        hearer.news(message);
+        tell({ news: message });
+      },
+      live(is_live) {
+        state = is_live;
+        hearer.live(is_live);
+        tell({ live: is_live });
+      },
+    };
+    keepStream(all, gone);
+    await new Promise((resolve) => {
+      gone.addEventListener("abort", resolve);
+    });
+  };
+  navigator.locks.request(name, { signal: gone }, lead).catch((error: unknown) => {
+    if (!gone.aborted) throw error;
+  });
+}
+
+/** Opens the stream anew whenever it breaks off, after pauses that grow: a browser gives up for ever when it is refused. */
+function keepStream({ news, live }: Hearer, gone: AbortSignal): void {
+  let failures = 0;
+  let stream: EventSource | undefined;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const open = (): void => {
+    clearTimeout(timer);
+    timer = undefined;
+    stream = new EventSource(STREAM);
+    stream.addEventListener("open", () => {
+      failures = 0;
+      live(true);
+      // It tells nothing of what happened before.
+      news(null);
+    });
+    stream.addEventListener("message", ({ data }: MessageEvent<string>) => {
+      news(JSON.parse(data) as Activity);
+    });
+    stream.addEventListener("changed", () => news(null));
+    stream.addEventListener("error", () => {
+      stream?.close();
+      failures += 1;
+      if (failures >= FAILURES_TOLD) live(false);
+      timer = setTimeout(open, pauseAfter(failures));
+    });
+  };
+  open();
+  addEventListener("online", () => timer !== undefined && open(), { signal: gone });
+  gone.addEventListener("abort", () => {
+    clearTimeout(timer);
+    stream?.close();
+  });
+}
+
+/** Not the same for all who lost the same server. */
+function pauseAfter(failures: number): number {
+  const pause = Math.min(FIRST_PAUSE_MS * 2 ** (failures - 1), LONGEST_PAUSE_MS);
+  return pause * (0.75 + Math.random() / 4);
+}

@@ -1,0 +1,17 @@
+import { FlaskConical, Globe, Mail } from "lucide-react";
+import type { Activity } from "../../api/shapes.ts";
+import type { BadgeLook } from "../../ui/badge.tsx";
+
+export const STATUSES: Record<Activity["status"], { look: BadgeLook; word: string }> = {
+  received: { look: "accent", word: "Working" },
+  done: { look: "good", word: "Done" },
+  failed: { look: "bad", word: "Failed" },
+  rejected: { look: "warn", word: "Not taken" },
+  limited: { look: "warn", word: "No credits" },
+};
+
+export const SOURCES: Record<Activity["source"], { word: string; icon: typeof Mail }> = {
+  email: { word: "Mail", icon: Mail },
+  api: { word: "Call", icon: Globe },
+  test: { word: "Test", icon: FlaskConical },
+};
