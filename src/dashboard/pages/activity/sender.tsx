@@ -25,6 +25,15 @@ const CHECKS: [string, string][] = [
   ["dkim", "DKIM, the signature"],
   ["dmarc", "DMARC, the domain’s own rule"],
 ];
+const VERDICTS: Record<string, string> = {
+  pass: "passed",
+  fail: "failed",
+  softfail: "failed, though not strictly",
+  none: "not there",
+  neutral: "says nothing",
+  temperror: "could not be looked up",
+  permerror: "is written wrongly",
+};
 
 /** Who wrote it, how that was proven, and so what it may do. */
 export function Sender({ story }: { story: Story }) {
@@ -40,11 +49,17 @@ export function Sender({ story }: { story: Story }) {
             <span className="block text-sm text-soft">{state?.words ?? story.authority}</span>
           </span>
         </p>
-        {story.auth && (
+        {story.auth?.["trusted_network"] === true && (
+          <p className="text-sm text-soft">
+            It came from this machine or a network that the operator trusts, so no more proof was asked for.
+          </p>
+        )}
+        {story.auth && story.auth["trusted_network"] !== true && (
           <dl className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-4 gap-y-1 text-sm">
             {CHECKS.map(([name, words]) => (
               <Check key={name} words={words} verdict={story.auth?.[name]} />
             ))}
+            <Via via={story.auth["via"]} />
           </dl>
         )}
       </div>
@@ -57,7 +72,19 @@ function Check({ words, verdict }: { words: string; verdict: unknown }) {
   return (
     <>
       <dt className="text-soft">{words}</dt>
-      <dd className={verdict === "pass" ? "text-good" : "text-text"}>{verdict}</dd>
+      <dd className={verdict === "pass" ? "text-good" : "text-text"}>{VERDICTS[verdict] ?? verdict}</dd>
+    </>
+  );
+}
+
+/** Where it is not our own server that looked. */
+function Via({ via }: { via: unknown }) {
+  if (typeof via !== "string") return null;
+  const [kind, name] = via.split(":");
+  return (
+    <>
+      <dt className="text-soft">{kind === "relay" ? "Checked by your mail server" : "Vouched for by"}</dt>
+      <dd className="wrap-anywhere">{name}</dd>
     </>
   );
 }

@@ -1,0 +1,48 @@
+import { Link, useNavigate } from "@tanstack/react-router";
+import { Download, RotateCcw } from "lucide-react";
+import { useChange } from "../../api/changes.ts";
+import { post } from "../../api/client.ts";
+import type { RoutingResult, Story } from "../../api/shapes.ts";
+import { BUTTON, Button } from "../../ui/button.tsx";
+import { Fault } from "../../ui/notice.tsx";
+import { useToast } from "../../ui/toast.tsx";
+
+const PLAIN_LINK = `${BUTTON} border border-line bg-card hover:bg-hover`;
+
+/** What can be done with a message: taken along as it came, and tried again where it failed. */
+export function Actions({
+  story: { message_id, inbox_id, status, source, raw_available },
+}: {
+  story: Story;
+}) {
+  const navigate = useNavigate();
+  const say = useToast();
+  const retry = useChange<void, RoutingResult>({
+    run: () => post<RoutingResult>(`/messages/${message_id}/retry`),
+    touches: [["story", message_id]],
+    done: (again) => {
+      say("It is tried again. This is the new message.");
+      void navigate({ to: "/messages/$message_id", params: { message_id: again.message_id } });
+    },
+  });
+  return (
+    <>
+      {raw_available && (
+        <a href={`/messages/${message_id}/raw`} download className={PLAIN_LINK}>
+          <Download aria-hidden /> The mail as it came (.eml)
+        </a>
+      )}
+      {status === "failed" && source !== "test" && (
+        <Button icon={<RotateCcw />} busy={retry.isPending} onClick={() => retry.mutate()}>
+          Try again
+        </Button>
+      )}
+      {status === "failed" && source === "test" && inbox_id !== null && (
+        <Link to="/inboxes/$inbox_id" params={{ inbox_id }} className={PLAIN_LINK}>
+          <RotateCcw aria-hidden /> Test the inbox again
+        </Link>
+      )}
+      <Fault error={retry.error} />
+    </>
+  );
+}

@@ -1,0 +1,49 @@
+import type { Story } from "../../api/shapes.ts";
+import { Files } from "../../ui/files.tsx";
+import { ModelText } from "../../ui/model-text.tsx";
+import { Card } from "../../ui/page.tsx";
+import { Time } from "../../ui/time.tsx";
+
+/** What came out, the files made on the way, and whether the answer reached who asked. */
+export function Answer({ story }: { story: Story }) {
+  const { status, result, attachments } = story;
+  return (
+    <Card title="The answer">
+      <div className="grid gap-3">
+        {result ? (
+          <ModelText text={result} />
+        ) : (
+          <p className="text-soft">{status === "received" ? "There is none yet." : "There is none."}</p>
+        )}
+        <Files files={attachments.filter(({ direction }) => direction === "out")} />
+        {story.source === "email" && status !== "received" && <Reply story={story} />}
+      </div>
+    </Card>
+  );
+}
+
+const WORDS: Record<string, string> = {
+  none: "No mail was sent.",
+  queued: "The answer is about to be mailed.",
+  sent: "The answer was mailed.",
+  deferred: "The other server asked to try again later.",
+  bounced: "The answer could not be delivered.",
+  suppressed: "The answer was held back.",
+};
+
+const KEPT_HERE = "The answer is kept here: this server mails nothing to anybody.";
+
+function Reply({ story: { reply, reply_status, reply_error } }: { story: Story }) {
+  const details = reply?.kept_here ? null : (reply_error ?? reply?.response);
+  return (
+    <div className="border-t border-line pt-3 text-sm text-soft">
+      <p>
+        {reply?.kept_here ? KEPT_HERE : (WORDS[reply_status] ?? reply_status)}
+        {reply && ` It is for ${reply.to}.`}
+        {reply && reply.attempts > 1 && ` It was tried ${reply.attempts} times.`}{" "}
+        {reply?.completed && <Time at={reply.completed} />}
+      </p>
+      {details && <p className="wrap-anywhere">{details}</p>}
+    </div>
+  );
+}

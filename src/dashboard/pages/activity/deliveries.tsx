@@ -1,0 +1,88 @@
+import { Link } from "@tanstack/react-router";
+import { RotateCcw } from "lucide-react";
+import { useChange } from "../../api/changes.ts";
+import { post } from "../../api/client.ts";
+import type { Story } from "../../api/shapes.ts";
+import { Badge, type BadgeLook } from "../../ui/badge.tsx";
+import { Button } from "../../ui/button.tsx";
+import { Fault } from "../../ui/notice.tsx";
+import { Card } from "../../ui/page.tsx";
+import { Time } from "../../ui/time.tsx";
+
+type Delivery = Story["deliveries"][number];
+
+const STATES: Record<Delivery["status"], { look: BadgeLook; word: string }> = {
+  delivered: { look: "good", word: "Told" },
+  pending: { look: "accent", word: "Under way" },
+  failed: { look: "bad", word: "Not told" },
+};
+const FAULTS: Record<string, string> = {
+  timeout: "It did not answer in time.",
+  connection: "It could not be reached.",
+  tls: "Its certificate was not accepted.",
+  blocked_address: "Its address is not a public one.",
+  endpoint_disabled: "The webhook is switched off.",
+  secret_unreadable: "Its secret can no longer be read.",
+  dropped: "The operator took it out of the queue.",
+  interrupted: "The server ended in the middle of it.",
+};
+
+/** Which webhooks were told of the message, and what each answered. */
+export function Deliveries({ deliveries }: Pick<Story, "deliveries">) {
+  if (deliveries.length === 0) return null;
+  return (
+    <Card title="Who was told (webhooks)">
+      <ul className="divide-y divide-line">
+        {deliveries.map((delivery) => (
+          <Row key={delivery.id} delivery={delivery} />
+        ))}
+      </ul>
+    </Card>
+  );
+}
+
+function Row({ delivery }: { delivery: Delivery }) {
+  const { id, endpoint_id, url, event_type, status, attempts, next_attempt_at, created } = delivery;
+  const again = useChange({
+    run: () => post(`/v1/webhooks/${endpoint_id}/deliveries/${id}/retry`),
+    touches: [["story"], ["deliveries", endpoint_id]],
+  });
+  return (
+    <li className="grid gap-1 py-2 text-sm first:pt-0 last:pb-0">
+      <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
+        <Badge look={STATES[status].look}>{STATES[status].word}</Badge>
+        <Link
+          to="/webhooks/$endpoint_id"
+          params={{ endpoint_id }}
+          className="min-w-0 flex-1 basis-56 truncate font-mono text-accent underline"
+        >
+          {url}
+        </Link>
+        <span className="text-soft">{event_type}</span>
+        <span className="text-soft">
+          <Time at={created} />
+        </span>
+        {status === "failed" && (
+          <Button icon={<RotateCcw />} busy={again.isPending} onClick={() => again.mutate()}>
+            Try again
+          </Button>
+        )}
+      </div>
+      <p className="text-soft wrap-anywhere">
+        {outcomeOf(delivery)} {attempts > 1 && `It was tried ${attempts} times.`}{" "}
+        {next_attempt_at !== null && (
+          <>
+            The next attempt is <Time at={next_attempt_at} />.
+          </>
+        )}
+      </p>
+      <Fault error={again.error} />
+    </li>
+  );
+}
+
+function outcomeOf({ response_status, error, response_body }: Delivery): string {
+  if (response_status !== null)
+    return `It answered ${response_status}${response_body ? `: ${response_body.slice(0, 200)}` : "."}`;
+  return error === null ? "" : (FAULTS[error] ?? error);
+}

@@ -1,0 +1,71 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { inboxList } from "../../api/lists.ts";
+import type { Story } from "../../api/shapes.ts";
+import { Badge } from "../../ui/badge.tsx";
+import { Time } from "../../ui/time.tsx";
+import { StatusBadge } from "./status.tsx";
+
+const LINK = "text-accent underline";
+
+/** What a message came to and cost, and what belongs to it. */
+export function Head({ story }: { story: Story }) {
+  const { usage, credits_charged, duplicates } = story;
+  return (
+    <div className="grid gap-1 text-sm text-soft">
+      <p className="flex flex-wrap items-center gap-x-3 gap-y-1">
+        <StatusBadge status={story.status} />
+        <Time at={story.created} />
+        {story.duration_ms !== null && <span>took {(story.duration_ms / 1_000).toFixed(1)} s</span>}
+        {story.model && <span>{story.model}</span>}
+        {usage && (
+          <span>
+            {usage.input_tokens} tokens read, {usage.output_tokens} written
+          </span>
+        )}
+        <span>{credits_charged === 1 ? "1 credit" : `${credits_charged} credits`}</span>
+        {duplicates > 0 && <span>came {duplicates + 1} times, worked on once</span>}
+        {story.tags.map((tag) => (
+          <Badge key={tag}>+{tag}</Badge>
+        ))}
+      </p>
+      <p className="flex flex-wrap items-center gap-x-3 gap-y-1">
+        <InboxLink inbox_id={story.inbox_id} />
+        {story.conversation_id && (
+          <Link
+            to="/conversations/$conversation_id"
+            params={{ conversation_id: story.conversation_id }}
+            className={LINK}
+          >
+            The conversation
+          </Link>
+        )}
+        {story.retry_of && <Other id={story.retry_of}>The first try</Other>}
+        {story.retries.map((id, index) => (
+          <Other key={id} id={id}>
+            {story.retries.length === 1 ? "Tried again" : `Tried again (${index + 1})`}
+          </Other>
+        ))}
+      </p>
+    </div>
+  );
+}
+
+function Other({ id, children }: { id: string; children: string }) {
+  return (
+    <Link to="/messages/$message_id" params={{ message_id: id }} className={LINK}>
+      {children}
+    </Link>
+  );
+}
+
+function InboxLink({ inbox_id }: Pick<Story, "inbox_id">) {
+  const { data: inboxes } = useQuery(inboxList);
+  const inbox = inboxes?.find(({ id }) => id === inbox_id);
+  if (!inbox) return null;
+  return (
+    <Link to="/inboxes/$inbox_id" params={{ inbox_id: inbox.id }} className={LINK}>
+      {inbox.label || inbox.address}
+    </Link>
+  );
+}
