@@ -54,11 +54,12 @@ describe.skipIf(!hasPebble)("the binary with a certificate from an authority", (
   });
 
   test("goes on with the same order after kill -9 in the middle of it", async () => {
-    const asked = await pebble.asked("/order-plz");
+    const asked = await pebble.orders();
     const { promise: held, resolve: holding } = Promise.withResolvers<void>();
     const { promise: target, resolve: goOn } = Promise.withResolvers<string>();
     const [hostname = "", port = ""] = pebble.door.split(":");
     // Between the authority and the server: the answers to challenges come when the test says so.
+    await using stack = new AsyncDisposableStack();
     const front = Bun.serve({
       hostname,
       port,
@@ -73,6 +74,7 @@ describe.skipIf(!hasPebble)("the binary with a certificate from an authority", (
         }
       },
     });
+    stack.defer(() => front.stop(true));
     await using at = await house(settings(""));
     const killed = await at.start();
     await held;
@@ -93,9 +95,8 @@ describe.skipIf(!hasPebble)("the binary with a certificate from an authority", (
     await using server = await at.start();
     await untilSaid(server, "there is a new certificate");
     expect(await shown(server)).toEqual(first);
-    expect(await pebble.asked("/order-plz")).toBe(asked + 1);
+    expect(await pebble.orders()).toBe(asked + 1);
     expect(await readdir(join(at.dir, "tls"))).not.toContain("order.json");
-    await front.stop(true);
   });
 });
 
