@@ -77,6 +77,7 @@ describe("what happens is counted:", () => {
     for (const reason of ["not_allowlisted", "bad_from", "unknown_recipient"])
       expect(found.value("mailwright_mails_refused_total", { reason })).toBe(1);
     expect(found.value("mailwright_accept_seconds_count", { outcome: "refused" })).toBe(2);
+    expect((await room.owner.get("/admin/overview")).body.refusals).toHaveLength(3);
   });
 
   test("a mail that had to go because too much came in at once", async () => {

@@ -62,13 +62,7 @@ async function countDay(app: App) {
   const from = firstIdAt(app.now() - (app.now() % DAY_SECONDS));
   const states = await app.db
     .selectFrom("messages")
-    .select((eb) => [
-      "state",
-      "source",
-      eb.fn.countAll<number>().as("n"),
-      eb.fn.coalesce(eb.fn.sum<number>("input_tokens"), eb.lit(0)).as("input_tokens"),
-      eb.fn.coalesce(eb.fn.sum<number>("output_tokens"), eb.lit(0)).as("output_tokens"),
-    ])
+    .select(({ fn }) => ["state", "source", fn.countAll<number>().as("n")])
     .where("id", ">=", from)
     .groupBy(["state", "source"])
     .execute();
@@ -91,10 +85,6 @@ async function countDay(app: App) {
       skipped: messages("skipped"),
     },
     mails_in: sumOf(states.filter(({ source }) => source === "email").map(({ n }) => n)),
-    tokens: {
-      input: sumOf(states.map(({ input_tokens }) => input_tokens)),
-      output: sumOf(states.map(({ output_tokens }) => output_tokens)),
-    },
     mails: {
       queued: sent.get("queued") ?? 0,
       sent: sent.get("sent") ?? 0,

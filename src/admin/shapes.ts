@@ -154,7 +154,6 @@ export const OverviewShape = t.Object(
           skipped: count("Left out by a rule."),
         }),
         mails_in: count("Messages that came by mail."),
-        tokens: t.Object({ input: count("Read by models."), output: count("Written by models.") }),
         mails: t.Object({
           queued: count("Waiting for the first attempt."),
           sent: count("Handed over, or kept where outgoing mail is captured."),

@@ -1,21 +1,14 @@
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
-import { get } from "../../api/client.ts";
-import type { ServerDays } from "../../api/shapes.ts";
 import { Fault } from "../../ui/notice.tsx";
 import { Card } from "../../ui/page.tsx";
 import { Plot } from "../../ui/plot.tsx";
 import { Loading } from "../../ui/spinner.tsx";
-
-const REFRESH_MS = 60_000;
+import { serverDays } from "./queries.ts";
 
 /** The last 30 days of the whole server. */
 export function DayPlots() {
-  const { data, error, refetch } = useQuery({
-    queryKey: ["admin", "days"],
-    queryFn: ({ signal }) => get<ServerDays>("/admin/days", signal),
-    refetchInterval: REFRESH_MS,
-  });
+  const { data, error, refetch } = useQuery(serverDays);
   const series = useMemo(
     () =>
       data && {

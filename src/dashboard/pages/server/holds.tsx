@@ -1,24 +1,17 @@
 import { useQuery } from "@tanstack/react-query";
 import { Pause, Play } from "lucide-react";
 import { useChange } from "../../api/changes.ts";
-import { get, post } from "../../api/client.ts";
-import type { Overview } from "../../api/shapes.ts";
+import { post } from "../../api/client.ts";
 import { Button } from "../../ui/button.tsx";
 import { Fault, Notice } from "../../ui/notice.tsx";
+import { overview } from "./queries.ts";
 import { KIND_WORDS } from "./words.ts";
 
-const TOUCHES = [
-  ["admin", "overview"],
-  ["admin", "queue"],
-  ["admin", "backups"],
-];
+const TOUCHES = [overview.queryKey, ["admin", "queue"], ["admin", "backups"]];
 
 /** Stops work from being begun, and lets it go on. */
 export function Holds() {
-  const { data } = useQuery({
-    queryKey: ["admin", "overview"],
-    queryFn: ({ signal }) => get<Overview>("/admin/overview", signal),
-  });
+  const { data } = useQuery(overview);
   const hold = useChange({ run: () => post("/admin/queue/hold", {}), touches: TOUCHES });
   const release = useChange({ run: () => post("/admin/queue/release", {}), touches: TOUCHES });
   if (!data) return null;

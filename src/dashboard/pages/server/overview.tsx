@@ -1,23 +1,18 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import { get } from "../../api/client.ts";
 import type { Overview as Report } from "../../api/shapes.ts";
 import { sizeOf } from "../../ui/files.tsx";
 import { Fault, Notice } from "../../ui/notice.tsx";
 import { Card } from "../../ui/page.tsx";
 import { Loading } from "../../ui/spinner.tsx";
 import { DayPlots } from "./day-plots.tsx";
+import { overview, serverDays } from "./queries.ts";
 import { countOf, MAIL_WORDS, MESSAGE_WORDS, REFUSAL_WORDS, spanOf } from "./words.ts";
 
-const REFRESH_MS = 10_000;
 const number = new Intl.NumberFormat();
 
 export function Overview() {
-  const { data, error, refetch } = useQuery({
-    queryKey: ["admin", "overview"],
-    queryFn: ({ signal }) => get<Report>("/admin/overview", signal),
-    refetchInterval: REFRESH_MS,
-  });
+  const { data, error, refetch } = useQuery(overview);
   if (error) return <Fault error={error} retry={() => void refetch()} />;
   if (!data) return <Loading what="the state of the server" />;
   const { today, outbound_mode, refusals } = data;
@@ -70,6 +65,7 @@ function Figures({
 }: {
   report: Report;
 }) {
+  const last = useQuery(serverDays).data?.at(-1);
   const { half_within_seconds: half, most_within_seconds: most } = answers;
   return (
     <dl className="grid grid-cols-2 gap-3 sm:gap-4 lg:grid-cols-4">
@@ -84,8 +80,8 @@ function Figures({
       <Figure words="Time to an answer" value={half === null ? "–" : spanOf(half)}>
         {most === null ? "no run since the start" : `nine of ten within ${spanOf(most)}`}
       </Figure>
-      <Figure words="Tokens today" value={number.format(today.tokens.input + today.tokens.output)}>
-        {number.format(today.tokens.output)} of them written
+      <Figure words="Tokens today" value={last ? number.format(last.input_tokens + last.output_tokens) : "…"}>
+        {last && `${number.format(last.output_tokens)} of them written`}
       </Figure>
       <Figure words="Memory in use" value={sizeOf(memory_bytes)} />
       <Figure words="Free on the disk" value={sizeOf(disk.free_bytes)}>
