@@ -78,6 +78,10 @@ describe.skipIf(!hasChromium)("what an account has", () => {
       const { page } = visit;
       await inboxPage(visit, `Invoices ${name}`);
       const address = await page.getByText(/^invoices-\S+@/).innerText();
+      await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+      await press(page, "Copy the address");
+      await page.getByRole("button", { name: "Copied" }).waitFor();
+      expect(await page.evaluate<string>("navigator.clipboard.readText()")).toBe(address);
       await press(page, "QR code");
       await page.getByRole("img", { name: `QR code of ${address}` }).waitFor();
       await press(page, "Close");
@@ -318,7 +322,7 @@ describe.skipIf(!hasChromium)("what an account has", () => {
   );
 
   test(
-    "a guarded tool server is signed in at, and a refusal there changes nothing",
+    "a guarded tool server is signed in at, and a way back that nobody set out on leads to nothing",
     async () => {
       await using visit = await at.visit({ elsewhere: [guarded.issuer], refusals: [400] });
       const { page } = visit;

@@ -19,9 +19,13 @@ export function CopyButton({ text, label = "Copy" }: { text: string; label?: str
   );
 }
 
-/** Over plain HTTP, as in a home network, browsers keep the clipboard from pages but for this old way. */
+/** Over plain HTTP, as in a home network, or unasked, browsers keep the clipboard from pages but for an old way. */
 async function copy(text: string): Promise<void> {
-  if (window.isSecureContext) return navigator.clipboard.writeText(text);
+  if (!window.isSecureContext) return copyBySelection(text);
+  await navigator.clipboard.writeText(text).catch(() => copyBySelection(text));
+}
+
+function copyBySelection(text: string): void {
   const area = document.createElement("textarea");
   area.value = text;
   area.className = "fixed opacity-0";

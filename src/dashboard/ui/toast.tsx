@@ -53,11 +53,7 @@ export function ToastArea({ children }: { children: ReactNode }) {
             className="pointer-events-auto flex items-center gap-3 rounded-lg border border-line bg-raised px-4 py-2 text-sm shadow-lg"
           >
             {toast.words}
-            {toast.undo && (
-              <Button look="quiet" onClick={() => void takeBack(toast)}>
-                Undo
-              </Button>
-            )}
+            {toast.undo && <Button onClick={() => void takeBack(toast)}>Undo</Button>}
           </div>
         ))}
       </div>

@@ -54,7 +54,9 @@ function ConnectionPage({ connection }: { connection: ConnectionRow }) {
                 <Spinner /> Asking it…
               </p>
             )}
-            {!test.isPending && test.data && <Verdict verdict={test.data} />}
+            {!test.isPending && test.data && connection.status !== "untested" && (
+              <Verdict verdict={test.data} />
+            )}
           </div>
           <Fault error={test.error} />
           {!test.isPending && !test.data && connection.last_error && (
