@@ -43,7 +43,7 @@ describe("the build", () => {
     });
     expect(await built.exited).toBe(1);
     expect(await new Response(built.stderr).text()).toContain(`The build for ${target} failed. For another`);
-  }, 20_000);
+  }, 60_000);
 });
 
 describe("the binary, in an empty folder with an empty environment", () => {

@@ -115,6 +115,8 @@ describe.skipIf(!hasChromium)("in a browser", () => {
       isMobile: width < 600,
       colorScheme: dark ? "dark" : "light",
     });
+    // Drawing a hundred operations is much for a busy machine.
+    context.setDefaultTimeout(BROWSER_MS);
     const strange = watch(context, [door], (line) => ["error", "warning"].includes(line.type()));
     const page = await context.newPage();
     await page.goto(`${door}${path}`);
