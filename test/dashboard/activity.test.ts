@@ -110,6 +110,8 @@ describe.skipIf(!hasChromium)("the activity", () => {
     async (_name, look) => {
       await using visit = await at.visit({ look });
       const { page } = visit;
+      await page.getByRole("searchbox").fill("lunch");
+      await page.locator('li[aria-setsize="1"]').waitFor();
       await visit.look("activity");
       await page.getByRole("link", { name: "Lunch" }).click();
       await page.getByRole("heading", { name: "Lunch", level: 1 }).waitFor();
@@ -146,7 +148,7 @@ describe.skipIf(!hasChromium)("the activity", () => {
       await page.getByRole("link", { name: /Lunch/ }).waitFor();
       await visit.look("conversations");
     },
-    30_000,
+    60_000,
   );
 
   test("keeps its filters in the address, through a reload and a look at a message", async () => {
@@ -173,6 +175,7 @@ describe.skipIf(!hasChromium)("the activity", () => {
       q: "LUNCH IS PLANNED",
     });
     await page.reload();
+    await page.locator("nav [aria-current=page]", { hasText: "Activity" }).waitFor();
     await rows.first().click();
     await page.getByRole("heading", { name: "Lunch", level: 1 }).waitFor();
     await page.goBack();
@@ -186,7 +189,7 @@ describe.skipIf(!hasChromium)("the activity", () => {
     await page.getByRole("button", { name: "Undo" }).click();
     await page.getByText("Nothing fits these filters").waitFor();
     expect(await page.getByLabel("Tag").inputValue()).toBe("q4");
-  }, 30_000);
+  }, 60_000);
 
   test("shows a message as it comes and as it changes, and says so once", async () => {
     await using visit = await at.visit();
@@ -202,7 +205,18 @@ describe.skipIf(!hasChromium)("the activity", () => {
     await calling;
     await row.getByText("Done").waitFor();
     await row.getByText("Thank you for waiting.").waitFor();
-  }, 20_000);
+  }, 60_000);
+
+  test("says how long ago a message came, for as long as it shows", async () => {
+    await using visit = await at.visit();
+    const { page } = visit;
+    await page.clock.install();
+    await page.reload();
+    const row = page.getByRole("link", { name: "Message 99999" });
+    await row.getByText("1 hour ago").waitFor();
+    await page.clock.fastForward("02:00:00");
+    await row.getByText("3 hours ago").waitFor();
+  }, 60_000);
 
   test("tries a failed message again, and leads from one to the other", async () => {
     await using visit = await at.visit({ refusals: [409] });
@@ -220,7 +234,7 @@ describe.skipIf(!hasChromium)("the activity", () => {
     await page.getByRole("link", { name: "Tried again" }).waitFor();
     await page.getByRole("button", { name: "Try again" }).click();
     await page.getByText("has been tried again and is done").waitFor();
-  }, 20_000);
+  }, 60_000);
 
   test("sends a webhook again that was not heard", async () => {
     await using visit = await at.visit();
@@ -236,7 +250,7 @@ describe.skipIf(!hasChromium)("the activity", () => {
     await row.getByText("It answered 200: back again").waitFor();
     await row.getByText("Told", { exact: true }).waitFor();
     deaf.answer = outToLunch;
-  }, 20_000);
+  }, 60_000);
 
   test("says what is wrong when the list cannot be read, and reads it when asked again", async () => {
     await using visit = await at.visit({ refusals: [503] });
@@ -251,7 +265,7 @@ describe.skipIf(!hasChromium)("the activity", () => {
     await page.unroute("**/messages?*");
     await page.getByRole("button", { name: "Try again" }).click();
     await page.getByRole("link", { name: "Lunch" }).waitFor();
-  }, 20_000);
+  }, 60_000);
 
   describe("the stream", () => {
     test("is one for all tabs of a browser, and goes on in another when its own is closed", async () => {
@@ -272,7 +286,7 @@ describe.skipIf(!hasChromium)("the activity", () => {
       for (const tab of left) await tab.getByRole("link", { name: "Heard in those that are left" }).waitFor();
       expect(left.length).toBe(tabs.length - 1);
       expect(streams()).toHaveLength(1);
-    }, 40_000);
+    }, 60_000);
 
     test("comes back by itself after refusals, with growing pauses, and until then says that it is not live", async () => {
       await using visit = await at.visit({ refusals: [429] });
@@ -294,7 +308,7 @@ describe.skipIf(!hasChromium)("the activity", () => {
       await page.unroute(`**${STREAM}`);
       await page.clock.runFor(60 * SECONDS_MS);
       await page.getByText("Live", { exact: true }).waitFor();
-    }, 40_000);
+    }, 60_000);
   });
 
   describe("with 100,000 messages", () => {
@@ -338,7 +352,7 @@ describe.skipIf(!hasChromium)("the activity", () => {
       await page.getByRole("link", { name: "News for a reader" }).waitFor();
       expect(await page.evaluate<number>("scrollY")).toBe(0);
       expect(await button.count()).toBe(0);
-    }, 30_000);
+    }, 60_000);
 
     test("comes back to where one was, from a message", async () => {
       await using visit = await at.visit();
@@ -352,7 +366,7 @@ describe.skipIf(!hasChromium)("the activity", () => {
       await page.goBack();
       await row.waitFor();
       expect(await row.boundingBox()).toEqual(place);
-    }, 30_000);
+    }, 60_000);
   });
 });
 

@@ -73,7 +73,7 @@ function Navigation({ onGo }: { onGo: () => void }) {
                 key={to}
                 to={to}
                 onClick={onGo}
-                activeOptions={{ exact: to === "/" }}
+                activeOptions={{ exact: to === "/", includeSearch: false }}
                 activeProps={{ className: "bg-accent-soft text-accent font-medium" }}
                 inactiveProps={{ className: "text-text hover:bg-hover" }}
                 className="flex items-center gap-2.5 rounded-md px-2 py-1.5 text-sm max-md:py-2.5"

@@ -1,3 +1,7 @@
+import { useSyncExternalStore } from "react";
+
+/** How often it is looked whether the words are still true. */
+const TICK_MS = 10_000;
 const STEPS: [number, Intl.RelativeTimeFormatUnit][] = [
   [60, "second"],
   [3_600, "minute"],
@@ -13,11 +17,29 @@ const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle:
 /** A moment in unix seconds as people say it; the exact one shows on hover. */
 export function Time({ at }: { at: number }) {
   const date = new Date(at * 1000);
+  const words = useSyncExternalStore(everyTick, () => agoOf(at));
   return (
     <time dateTime={date.toISOString()} title={exact.format(date)} className="whitespace-nowrap">
-      {agoOf(at)}
+      {words}
     </time>
   );
+}
+
+const watchers = new Set<() => void>();
+let timer: ReturnType<typeof setInterval> | undefined;
+
+/** One clock for all moments of the page. */
+function everyTick(look: () => void): () => void {
+  watchers.add(look);
+  timer ??= setInterval(() => {
+    for (const each of watchers) each();
+  }, TICK_MS);
+  return () => {
+    watchers.delete(look);
+    if (watchers.size > 0) return;
+    clearInterval(timer);
+    timer = undefined;
+  };
 }
 
 function agoOf(at: number, now = Date.now() / 1000): string {
