@@ -6,6 +6,7 @@ import { createRoot } from "react-dom/client";
 import { ApiError } from "./api/client.ts";
 import { session } from "./api/session.ts";
 import { createDashboardRouter } from "./router.tsx";
+import { keepFocus } from "./shell/focus.ts";
 import { ToastArea } from "./ui/toast.tsx";
 
 const queries = new QueryClient({
@@ -26,6 +27,7 @@ const queries = new QueryClient({
   },
 });
 const router = createDashboardRouter(queries);
+keepFocus(router);
 
 declare module "@tanstack/react-router" {
   interface Register {

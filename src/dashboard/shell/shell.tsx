@@ -1,6 +1,6 @@
 import { Link, Outlet } from "@tanstack/react-router";
 import { Menu as MenuIcon, X } from "lucide-react";
-import { useState } from "react";
+import { useCallback, useEffect, useRef, useState } from "react";
 import { useLiveMessages } from "../api/live.ts";
 import { useMe, useSignOut } from "../api/session.ts";
 import { Button, IconButton } from "../ui/button.tsx";
@@ -10,7 +10,21 @@ import { NAVIGATION } from "./navigation.ts";
 /** The frame of every page for somebody who is signed in: navigation at the side, or behind a button on a phone. */
 export function Shell() {
   const [open, setOpen] = useState(false);
+  const menu = useRef<HTMLButtonElement>(null);
   useLiveMessages();
+  // What is hidden cannot keep the focus.
+  const close = useCallback((): void => {
+    setOpen(false);
+    menu.current?.focus();
+  }, []);
+  useEffect(() => {
+    if (!open) return;
+    const onKey = ({ key }: KeyboardEvent): void => {
+      if (key === "Escape") close();
+    };
+    document.addEventListener("keydown", onKey);
+    return () => document.removeEventListener("keydown", onKey);
+  }, [open, close]);
   return (
     <div className="md:grid md:min-h-dvh md:grid-cols-[14rem_minmax(0,1fr)]">
       <a
@@ -22,6 +36,7 @@ export function Shell() {
       <div className="sticky top-0 z-10 flex items-center justify-between border-b border-line bg-card px-4 py-2 md:hidden">
         <Brand />
         <IconButton
+          ref={menu}
           label={open ? "Close the navigation" : "Open the navigation"}
           aria-expanded={open}
           aria-controls="navigation"
@@ -40,10 +55,10 @@ export function Shell() {
         <div className="px-4 py-4 max-md:hidden">
           <Brand />
         </div>
-        <Navigation onGo={() => setOpen(false)} />
+        <Navigation onGo={close} />
         <Account />
       </aside>
-      <main id="content" tabIndex={-1} className="min-w-0 outline-none">
+      <main id="content" tabIndex={-1} className="min-w-0 -outline-offset-2">
         <Outlet />
       </main>
     </div>

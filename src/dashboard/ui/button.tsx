@@ -1,4 +1,4 @@
-import type { ButtonHTMLAttributes, ReactNode } from "react";
+import type { ButtonHTMLAttributes, MouseEvent, ReactNode, Ref } from "react";
 import { classes } from "./class-names.ts";
 import { Spinner } from "./spinner.tsx";
 
@@ -14,15 +14,28 @@ type ButtonProps = ButtonHTMLAttributes<HTMLButtonElement> & {
   /** Under way: it can't be pressed again, and says so. */
   busy?: boolean;
   icon?: ReactNode;
+  ref?: Ref<HTMLButtonElement>;
 };
 
-export function Button({ look = "plain", busy = false, icon, children, className, ...rest }: ButtonProps) {
+export function Button({
+  look = "plain",
+  busy = false,
+  disabled = false,
+  icon,
+  children,
+  className,
+  onClick,
+  ...rest
+}: ButtonProps) {
+  const off = busy || disabled;
   return (
     <button
       type="button"
       {...rest}
       aria-busy={busy || undefined}
-      disabled={busy || rest.disabled}
+      // Not `disabled`, which takes the focus away from who has just pressed it.
+      aria-disabled={off || undefined}
+      onClick={off ? refuse : onClick}
       className={classes(BUTTON, LOOKS[look], className)}
     >
       {busy ? <Spinner /> : icon}
@@ -31,10 +44,15 @@ export function Button({ look = "plain", busy = false, icon, children, className
   );
 }
 
+/** Also keeps the form from being sent, by the Enter key too. */
+function refuse(event: MouseEvent): void {
+  event.preventDefault();
+}
+
 /** Also for links that look like buttons. */
 export const BUTTON =
   "inline-flex min-h-9 items-center justify-center gap-2 rounded-md px-3 py-1.5 text-sm font-medium " +
-  "whitespace-nowrap transition-colors disabled:cursor-not-allowed disabled:opacity-55 [&_svg]:size-4 [&_svg]:shrink-0";
+  "whitespace-nowrap transition-colors aria-disabled:cursor-not-allowed aria-disabled:opacity-55 [&_svg]:size-4 [&_svg]:shrink-0";
 
 /** A button that is only a picture; `label` is what a screen reader says and a mouse sees. */
 export function IconButton({ label, children, ...rest }: ButtonProps & { label: string }) {

@@ -1,5 +1,5 @@
 import { X } from "lucide-react";
-import { type ReactNode, useEffect, useId, useRef } from "react";
+import { type ReactNode, useId, useLayoutEffect, useRef } from "react";
 import { Button, IconButton } from "./button.tsx";
 import { Fault } from "./notice.tsx";
 
@@ -13,9 +13,11 @@ interface DialogProps {
 export function Dialog({ title, onClose, children }: DialogProps) {
   const frame = useRef<HTMLDialogElement>(null);
   const id = useId();
-  useEffect(() => {
+  // Before it is taken out of the page: the browser gives the focus back only then.
+  useLayoutEffect(() => {
     const dialog = frame.current;
     dialog?.showModal();
+    dialog?.querySelector<HTMLElement>("input, select, textarea")?.focus();
     return () => dialog?.close();
   }, []);
   return (
