@@ -123,7 +123,7 @@ export async function verifyCode(app: App, input: Verification): Promise<{ user:
   });
   if (signedIn) return signedIn;
   throw new AppError("invalid_code", "The code is wrong, has been used, or is too old.", {
-    fix: "Ask for a new one with POST /auth/request-code.",
+    fix: "Ask for a new one: “Send again” on the page, or POST /auth/request-code.",
   });
 }
 

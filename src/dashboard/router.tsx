@@ -43,7 +43,11 @@ const signedIn = createRoute({
   id: "signed-in",
   beforeLoad: async ({ context, location }) => {
     if (await context.queries.ensureQueryData(session)) return;
-    throw redirect({ to: "/sign-in", search: { to: `/app${location.href}` } });
+    // Who wanted nothing particular is led on from there.
+    throw redirect({
+      to: "/sign-in",
+      search: location.href === "/" ? {} : { to: `/app${location.href}` },
+    });
   },
   component: Shell,
 });

@@ -1,6 +1,6 @@
 import { queryOptions, useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
 import { get, post } from "./client.ts";
-import type { Me } from "./shapes.ts";
+import type { Me, ServerFacts } from "./shapes.ts";
 
 /** Who is signed in; null when nobody is. */
 export const session = queryOptions({
@@ -8,6 +8,12 @@ export const session = queryOptions({
   staleTime: 60_000,
   queryFn: async ({ signal }): Promise<Me | null> =>
     (await get<{ me: Me | null }>("/auth/session", signal)).me,
+});
+
+/** What anybody may know of the server. */
+export const serverFacts = queryOptions({
+  queryKey: ["server-facts"],
+  queryFn: ({ signal }) => get<ServerFacts>("/server", signal),
 });
 
 /** The account that is signed in; only below pages that ask for one. */

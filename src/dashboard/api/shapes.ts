@@ -20,10 +20,11 @@ import type { UsageShape } from "../../billing/shapes.ts";
 import type { ConnectionShape, ConnectionTestShape } from "../../connections/shapes.ts";
 import type { ContextShape } from "../../contexts/shapes.ts";
 import type { ConversationDetailShape, ConversationShape } from "../../conversations/shapes.ts";
-import type { CustomDomainShape } from "../../domains/shapes.ts";
+import type { CustomDomainShape, ServiceDnsShape } from "../../domains/shapes.ts";
 import type { InboxShape, InboxTestShape } from "../../inboxes/shapes.ts";
 import type { ActivityShape, AttachmentShape, RoutingShape, StoryShape } from "../../messages/shapes.ts";
 import type { AppliedRecipeShape, RecipeShape } from "../../recipes/shapes.ts";
+import type { ServerShape } from "../../setup/shapes.ts";
 import type {
   DeliveryShape,
   EndpointShape,
@@ -43,6 +44,7 @@ export type Context = Static<typeof ContextShape>;
 export type Conversation = Static<typeof ConversationShape>;
 export type ConversationDetail = Static<typeof ConversationDetailShape>;
 export type CustomDomain = Static<typeof CustomDomainShape>;
+export type ServiceDns = Static<typeof ServiceDnsShape>;
 export type Inbox = Static<typeof InboxShape>;
 export type InboxTest = Static<typeof InboxTestShape>;
 export type Activity = Static<typeof ActivityShape>;
@@ -54,6 +56,7 @@ export type Endpoint = Static<typeof EndpointShape>;
 export type NewEndpoint = Static<typeof NewEndpointShape>;
 export type Delivery = Static<typeof DeliveryShape>;
 export type TestDelivery = Static<typeof TestDeliveryShape>;
+export type ServerFacts = Static<typeof ServerShape>;
 export type Session = Static<typeof SessionShape>;
 export type Story = Static<typeof StoryShape>;
 export type AdminUser = Static<typeof AdminUserShape>;

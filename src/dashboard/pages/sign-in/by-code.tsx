@@ -1,0 +1,116 @@
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { type FormEvent, useEffect, useState } from "react";
+import { faultOf, post } from "../../api/client.ts";
+import { serverFacts } from "../../api/session.ts";
+import type { Me } from "../../api/shapes.ts";
+import { Button } from "../../ui/button.tsx";
+import { Fault } from "../../ui/notice.tsx";
+import { EmailField, TextField } from "../../ui/text-field.tsx";
+import { useWelcome, type WayProps } from "./welcome.ts";
+
+/** First the address, then the six digits that were mailed to it. */
+export function ByCode({ email, onEmail }: WayProps) {
+  const [sent, setSent] = useState(false);
+  const [wait, startWait] = useCountdown();
+  const send = useMutation({
+    mutationFn: () => post<{ retry_after: number }>("/auth/request-code", { email }),
+    onSuccess: ({ retry_after }) => {
+      setSent(true);
+      startWait(retry_after);
+    },
+  });
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    send.mutate();
+  };
+  if (!sent)
+    return (
+      <form onSubmit={submit} className="grid gap-4">
+        <EmailField
+          autoFocus
+          placeholder="you@example.org"
+          fault={faultOf(send.error)("email")}
+          value={email}
+          onChange={onEmail}
+        />
+        <Fault error={send.error} />
+        <Button look="main" type="submit" busy={send.isPending}>
+          Send me a code
+        </Button>
+      </form>
+    );
+  return (
+    <div className="grid gap-4">
+      <CodeForm email={email} />
+      <Fault error={send.error} />
+      <div className="flex flex-wrap justify-between gap-2">
+        <Button look="quiet" busy={send.isPending} disabled={wait > 0} onClick={() => send.mutate()}>
+          {wait > 0 ? `Send again in ${timeOf(wait)}` : "Send again"}
+        </Button>
+        <Button
+          look="quiet"
+          onClick={() => {
+            setSent(false);
+            send.reset();
+          }}
+        >
+          Other address
+        </Button>
+      </div>
+    </div>
+  );
+}
+
+function CodeForm({ email }: { email: string }) {
+  const [code, setCode] = useState("");
+  const welcome = useWelcome();
+  const { data: server } = useQuery(serverFacts);
+  const verify = useMutation({
+    mutationFn: () => post<Me>("/auth/verify", { email, code }),
+    onSuccess: welcome,
+  });
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    verify.mutate();
+  };
+  return (
+    <form onSubmit={submit} className="grid gap-4">
+      <TextField
+        label="Code"
+        hint={
+          server?.outbound_mode === "capture"
+            ? `This server sends no mail yet: the six digits for ${email} are in its log. They are good for ten minutes.`
+            : `If ${email} may sign in here, six digits are on their way to it. They are good for ten minutes.`
+        }
+        autoFocus
+        required
+        inputMode="numeric"
+        autoComplete="one-time-code"
+        maxLength={6}
+        pattern="[0-9]{6}"
+        title="Six digits"
+        value={code}
+        onChange={(text) => setCode(text.replace(/\D/g, ""))}
+      />
+      <Fault error={verify.error} />
+      <Button look="main" type="submit" busy={verify.isPending}>
+        Sign in
+      </Button>
+    </form>
+  );
+}
+
+function timeOf(seconds: number): string {
+  return seconds < 120 ? `${seconds} s` : `${Math.ceil(seconds / 60)} min`;
+}
+
+/** Seconds left, and how to start them. */
+function useCountdown(): [number, (seconds: number) => void] {
+  const [left, setLeft] = useState(0);
+  useEffect(() => {
+    if (left <= 0) return;
+    const timer = setTimeout(() => setLeft(left - 1), 1_000);
+    return () => clearTimeout(timer);
+  }, [left]);
+  return [left, setLeft];
+}

@@ -1,0 +1,22 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { useRouter, useSearch } from "@tanstack/react-router";
+import { inboxList } from "../../api/lists.ts";
+import { session } from "../../api/session.ts";
+import type { Me } from "../../api/shapes.ts";
+
+export interface WayProps {
+  email: string;
+  onEmail: (email: string) => void;
+}
+
+/** Goes on to where the person wanted to be; who has no address yet is shown how to get one. */
+export function useWelcome(): (me: Me) => Promise<void> {
+  const queries = useQueryClient();
+  const router = useRouter();
+  const { to } = useSearch({ from: "/sign-in" });
+  return async (me) => {
+    queries.setQueryData(session.queryKey, me);
+    const isNew = to === undefined && (await queries.fetchQuery(inboxList)).length === 0;
+    router.history.push(to ?? (isNew ? "/app/welcome" : "/app"));
+  };
+}
