@@ -76,7 +76,12 @@ export function ConnectionForm({ provider, onClose, onMade }: FormProps) {
           {provider.category === "llm" && provider.kind !== "demo" && (
             <TextField
               label="Model"
-              hint="Left empty, a good one is chosen. You can pick another after the test."
+              required={provider.kind === "openai_compatible"}
+              hint={
+                provider.kind === "openai_compatible"
+                  ? "By the name that your server gives it. You can pick another after the test."
+                  : "Left empty, a good one is chosen. You can pick another after the test."
+              }
               fault={fault("model")}
               maxLength={200}
               value={fields.model}

@@ -4,10 +4,10 @@ import { useState } from "react";
 import { useChange } from "../../api/changes.ts";
 import { faultOf, post } from "../../api/client.ts";
 import { domainList, inboxList } from "../../api/lists.ts";
+import { useMe } from "../../api/session.ts";
 import type { CustomDomain } from "../../api/shapes.ts";
 import { Badge, type BadgeLook } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
-import { CopyButton } from "../../ui/copy.tsx";
 import { DeleteButton } from "../../ui/delete.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { Form } from "../../ui/form.tsx";
@@ -16,9 +16,8 @@ import { Card, Empty, Page } from "../../ui/page.tsx";
 import { Loading } from "../../ui/spinner.tsx";
 import { TextField } from "../../ui/text-field.tsx";
 import { Time } from "../../ui/time.tsx";
-
-/** How often records that are still missing are looked for again while the page is open. */
-const LOOK_AGAIN_MS = 15_000;
+import { Records } from "./records.tsx";
+import { LOOK_AGAIN_MS, ServiceDns } from "./service-dns.tsx";
 
 const STATES: Record<string, { look: BadgeLook; word: string }> = {
   pending: { look: "warn", word: "Waiting for its records" },
@@ -27,6 +26,7 @@ const STATES: Record<string, { look: BadgeLook; word: string }> = {
 };
 
 export function Domains() {
+  const { is_admin } = useMe();
   const [adding, setAdding] = useState(false);
   const {
     data: domains,
@@ -60,6 +60,7 @@ export function Domains() {
       {domains?.map((domain) => (
         <DomainCard key={domain.id} domain={domain} />
       ))}
+      {is_admin && <ServiceDomain />}
       {adding && <AddDomain onClose={() => setAdding(false)} />}
     </Page>
   );
@@ -125,11 +126,7 @@ function DomainCard({ domain }: { domain: CustomDomain }) {
       <div className="grid gap-4">
         {domain.error && <Notice look="warn">{domain.error}</Notice>}
         <Fault error={verify.error} />
-        <ul className="divide-y divide-line">
-          {domain.dns_records.map((record) => (
-            <RecordRow key={`${record.type} ${record.name} ${record.purpose}`} record={record} />
-          ))}
-        </ul>
+        <Records records={domain.dns_records} />
         <p className="text-sm text-soft" role="status">
           {domain.last_checked_at === null ? (
             "Not looked for yet."
@@ -144,53 +141,11 @@ function DomainCard({ domain }: { domain: CustomDomain }) {
   );
 }
 
-type DnsRecord = CustomDomain["dns_records"][number];
-
-const PURPOSES: Record<string, string> = {
-  ownership: "Shows that the domain is yours",
-  inbound_mx: "Brings its mail here",
-  spf: "Says that this server may send for it",
-  dkim: "Signs what is sent",
-  dmarc: "Says what others do with forgeries",
-};
-const RECORD_STATES: Record<string, { look: BadgeLook; word: string }> = {
-  verified: { look: "good", word: "Seen" },
-  missing: { look: "warn", word: "Missing" },
-  mismatch: { look: "bad", word: "Different" },
-  pending: { look: "plain", word: "Not looked for" },
-};
-
-function RecordRow({ record }: { record: DnsRecord }) {
-  const state = RECORD_STATES[record.status];
+/** For who runs the server: what all inboxes need that have no domain of their own. */
+function ServiceDomain() {
   return (
-    <li className="grid gap-2 py-3">
-      <div className="flex flex-wrap items-center gap-2">
-        <span className="font-medium">{PURPOSES[record.purpose] ?? record.purpose}</span>
-        <Badge look={state?.look ?? "plain"}>{state?.word ?? record.status}</Badge>
-        {!record.required && <Badge>Optional</Badge>}
-      </div>
-      <dl className="grid grid-cols-[auto_minmax(0,1fr)] items-center gap-x-4 gap-y-1 text-sm">
-        <dt className="text-soft">Type</dt>
-        <dd>
-          {record.type}
-          {record.priority !== null && `, priority ${record.priority}`}
-        </dd>
-        <Line term="Name" text={record.name} />
-        <Line term="Value" text={record.value} />
-      </dl>
-      {record.status !== "verified" && <p className="text-sm text-soft wrap-anywhere">{record.reason}</p>}
-    </li>
-  );
-}
-
-function Line({ term, text }: { term: string; text: string }) {
-  return (
-    <>
-      <dt className="text-soft">{term}</dt>
-      <dd className="flex min-w-0 items-center gap-1">
-        <code className="min-w-0 font-mono wrap-anywhere">{text}</code>
-        <CopyButton text={text} label={`Copy the ${term.toLowerCase()}`} />
-      </dd>
-    </>
+    <Card title="The server’s own domain">
+      <ServiceDns />
+    </Card>
   );
 }

@@ -14,9 +14,9 @@ import { TextField } from "../../ui/text-field.tsx";
 import { Steps } from "../activity/steps.tsx";
 
 /** Sends a test mail through the inbox, and shows the answer right here. It costs nothing. */
-export function InboxTry({ inbox }: { inbox: Inbox }) {
+export function InboxTry({ inbox, example = "" }: { inbox: Inbox; example?: string }) {
   const [instruction, setInstruction] = useState("Summarise this in one sentence");
-  const [content, setContent] = useState("");
+  const [content, setContent] = useState(example);
   const test = useChange<void, InboxTest>({
     run: () => post<InboxTest>(`/inboxes/${inbox.id}/test`, { instruction, ...(content ? { content } : {}) }),
     touches: [["messages"]],

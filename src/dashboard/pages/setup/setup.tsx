@@ -1,79 +1,112 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { useNavigate, useSearch } from "@tanstack/react-router";
-import { type FormEvent, useEffect, useState } from "react";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { useState } from "react";
 import { faultOf, post } from "../../api/client.ts";
-import { session } from "../../api/session.ts";
+import { serverFacts, session } from "../../api/session.ts";
 import type { Me } from "../../api/shapes.ts";
-import { Button } from "../../ui/button.tsx";
+import { BUTTON } from "../../ui/button.tsx";
+import { Form } from "../../ui/form.tsx";
 import { Fault, Notice } from "../../ui/notice.tsx";
+import { Loading } from "../../ui/spinner.tsx";
 import { EmailField, PasswordField, TextField } from "../../ui/text-field.tsx";
+import { Doorstep } from "../sign-in/doorstep.tsx";
 
 /** The link that a new server prints at its start leads here: makes the account that runs it. */
 export function Setup() {
   const { token } = useSearch({ from: "/setup" });
+  const { data: server, error, refetch } = useQuery(serverFacts);
+  if (error)
+    return (
+      <Doorstep title="Set up" heading="Set up Mailwright" words="Something is in the way.">
+        <Fault error={error} retry={() => void refetch()} />
+      </Doorstep>
+    );
+  if (!server) return <Loading what="the state of the server" />;
+  if (!server.needs_setup) return <AlreadySetUp />;
+  return token ? <FirstAccount token={token} /> : <WhereIsTheLink />;
+}
+
+function FirstAccount({ token }: { token: string }) {
   const queries = useQueryClient();
   const navigate = useNavigate();
   const [email, setEmail] = useState("");
   const [name, setName] = useState("");
   const [password, setPassword] = useState("");
-  useEffect(() => {
-    document.title = "Set up · Mailwright";
-  }, []);
   const make = useMutation({
-    mutationFn: () =>
-      post<Me>("/setup", { token, email, ...(name ? { name } : {}), ...(password ? { password } : {}) }),
+    mutationFn: () => post<Me>("/setup", { token, email, password, ...(name ? { name } : {}) }),
     onSuccess: (me) => {
       queries.setQueryData(session.queryKey, me);
       void navigate({ to: "/welcome" });
     },
   });
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    make.mutate();
-  };
   const fault = faultOf(make.error);
   return (
-    <main className="grid min-h-dvh content-center justify-items-center gap-6 px-4 py-10">
-      <div className="grid justify-items-center gap-2 text-center">
-        <img src="/app/icon.svg" alt="" className="size-12" />
-        <h1 className="text-2xl font-semibold">Your server is running</h1>
-        <p className="max-w-md text-soft">
-          Make the account that looks after it. Then you connect a model and get your first address; that
-          takes two minutes.
-        </p>
+    <Doorstep
+      title="Set up"
+      heading="Your server is running"
+      words="Make the account that looks after it. Your first answer is two minutes away."
+    >
+      <div className="rounded-xl border border-line bg-card p-5">
+        <Form change={make} act="Make the account">
+          <EmailField
+            autoFocus
+            hint="What you write from here commands your inboxes."
+            fault={fault("email")}
+            value={email}
+            onChange={setEmail}
+          />
+          <TextField
+            label="Name"
+            hint="May stay empty."
+            fault={fault("name")}
+            maxLength={100}
+            autoComplete="name"
+            value={name}
+            onChange={setName}
+          />
+          <PasswordField
+            isNew
+            hint="At least 8 characters. You sign in with it."
+            fault={fault("password")}
+            value={password}
+            onChange={setPassword}
+          />
+        </Form>
       </div>
-      <form
-        onSubmit={submit}
-        className="grid w-full max-w-sm gap-4 rounded-xl border border-line bg-card p-5"
-      >
-        {!token && <Notice look="warn">Open the whole link that the server printed when it started.</Notice>}
-        <EmailField
-          hint="What you write from here commands your inboxes."
-          fault={fault("email")}
-          autoFocus
-          value={email}
-          onChange={setEmail}
-        />
-        <TextField
-          label="Name"
-          fault={fault("name")}
-          maxLength={100}
-          autoComplete="name"
-          value={name}
-          onChange={setName}
-        />
-        <PasswordField
-          isNew
-          hint="At least 8 characters. As long as the server can’t send mail, it is your only way to sign in."
-          fault={fault("password")}
-          value={password}
-          onChange={setPassword}
-        />
-        <Fault error={make.error} />
-        <Button look="main" type="submit" busy={make.isPending} disabled={!token}>
-          Make the account
-        </Button>
-      </form>
-    </main>
+    </Doorstep>
+  );
+}
+
+function WhereIsTheLink() {
+  return (
+    <Doorstep
+      title="Set up"
+      heading="Almost there"
+      words="The first account is made with a link that only who runs the server can read."
+    >
+      <Notice look="warn">
+        Look at what the server printed when it last started, and open the whole link. Under systemd:{" "}
+        <code className="font-mono">journalctl -u mailwright</code>; in a container:{" "}
+        <code className="font-mono">docker logs</code> and its name. A new start prints a new link.
+      </Notice>
+    </Doorstep>
+  );
+}
+
+function AlreadySetUp() {
+  return (
+    <Doorstep
+      title="Set up"
+      heading="This server is set up"
+      words="Its first account has been made, so this link has done its work."
+    >
+      <Link to="/sign-in" className={`${BUTTON} bg-accent text-accent-text`}>
+        Sign in
+      </Link>
+      <p className="text-sm text-soft">
+        Was that not you? On the machine itself, <code className="font-mono">mailwright user list</code> shows
+        who it was.
+      </p>
+    </Doorstep>
   );
 }

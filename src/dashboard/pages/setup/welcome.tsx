@@ -1,169 +1,89 @@
-import { useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
-import { CircleCheck } from "lucide-react";
-import { type ReactNode, useState } from "react";
-import { useChange } from "../../api/changes.ts";
-import { patch, post } from "../../api/client.ts";
+import { queryOptions, useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { get } from "../../api/client.ts";
 import { connectionList, inboxList } from "../../api/lists.ts";
-import type { Connection, ConnectionTest, Inbox } from "../../api/shapes.ts";
-import { BUTTON, Button } from "../../ui/button.tsx";
-import { Copyable } from "../../ui/copy.tsx";
-import { Fault, Notice } from "../../ui/notice.tsx";
+import { useMe } from "../../api/session.ts";
+import type { Activity, Connection, Inbox, Page as Paged } from "../../api/shapes.ts";
+import { Fault } from "../../ui/notice.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Loading } from "../../ui/spinner.tsx";
-import { ConnectionForm } from "../connections/connection-form.tsx";
-import { type Provider, PROVIDERS } from "../connections/providers.ts";
-import { InboxTry } from "../inboxes/inbox-try.tsx";
+import { serviceDns } from "../domains/service-dns.tsx";
+import { DnsStep } from "./dns-step.tsx";
+import { InboxStep } from "./inbox-step.tsx";
+import { MailStep } from "./mail-step.tsx";
+import { isUnproven, ModelStep } from "./model-step.tsx";
+import { Step, type StepState } from "./step.tsx";
 
-/** From an empty account to the first answer: a model, an address, a mail. Each step shows what is there already. */
+/** The newest test that was answered. */
+const answeredTest = queryOptions({
+  queryKey: ["messages", "first-answer"],
+  queryFn: async ({ signal }) =>
+    (await get<Paged<Activity>>("/messages?source=test&status=done&limit=1", signal)).items,
+});
+
+type StepName = "account" | "dns" | "model" | "inbox" | "mail";
+
+/** From an empty account to the first answer. What is done already is told by the server, so that it stays done. */
 export function Welcome() {
-  const { data: connections } = useQuery(connectionList);
-  const { data: inboxes } = useQuery(inboxList);
-  if (!connections || !inboxes) return <Loading what="what is there already" />;
+  const { data: connections, error: fault } = useQuery(connectionList);
+  const { data: inboxes, error } = useQuery(inboxList);
+  const { data: tests } = useQuery(answeredTest);
+  if (fault ?? error) return <Fault error={fault ?? error} />;
+  if (!connections || !inboxes || !tests) return <Loading what="what is there already" />;
   const models = connections.filter(({ category }) => category === "llm");
-  const [inbox] = inboxes;
-  return (
-    <Page
-      title="Get started"
-      intro="Three steps to your first answer. You can leave at any time and come back."
-    >
-      <Step number={1} title="Connect a model" done={models.length > 0}>
-        <Model models={models} />
-      </Step>
-      <Step number={2} title="Get an address" done={inbox !== undefined}>
-        {inbox ? (
-          <Copyable text={inbox.address} label="Copy the address" />
-        ) : (
-          <FirstInbox model={models[0]} />
-        )}
-      </Step>
-      <Step number={3} title="Send a first mail" done={false}>
-        {inbox ? (
-          <>
-            <Attach inbox={inbox} model={models[0]} />
-            <InboxTry inbox={inbox} />
-          </>
-        ) : (
-          <p className="text-soft">As soon as there is an address.</p>
-        )}
-      </Step>
-      <p>
-        <Link to="/" className="text-accent underline">
-          Go to the activity
-        </Link>
-      </p>
-    </Page>
-  );
+  return <Steps models={models} inbox={inboxes.find(({ enabled }) => enabled)} answered={tests[0]} />;
 }
 
-function Step({
-  number,
-  title,
-  done,
-  children,
-}: {
-  number: number;
-  title: string;
-  done: boolean;
-  children: ReactNode;
-}) {
-  return (
-    <section className="grid gap-3">
-      <h2 className="flex items-center gap-2 text-lg font-semibold">
-        {done ? (
-          <CircleCheck aria-label="Done" className="size-6 text-good" />
-        ) : (
-          <span
-            aria-hidden
-            className="grid size-6 place-items-center rounded-full bg-accent text-sm text-accent-text"
-          >
-            {number}
-          </span>
-        )}
-        {title}
-      </h2>
-      <div className="grid gap-3 sm:pl-8">{children}</div>
-    </section>
-  );
+interface StepsProps {
+  models: Connection[];
+  inbox: Inbox | undefined;
+  answered: Activity | undefined;
 }
 
-function Model({ models }: { models: Connection[] }) {
-  const [chosen, setChosen] = useState<Provider>();
-  const demo = useChange<void, ConnectionTest>({
-    run: async () => {
-      const { id } = await post<Connection>("/connections", { kind: "demo", label: "Demo model" });
-      return post<ConnectionTest>(`/connections/${id}/test`);
+function Steps({ models, inbox, answered }: StepsProps) {
+  const me = useMe();
+  const { data: dns } = useQuery({ ...serviceDns, enabled: me.is_admin });
+  const [chosen, setChosen] = useState<StepName>();
+  const [passed, setPassed] = useState(false);
+  const working = models.filter((model) => !isUnproven(model));
+  const done: Record<StepName, boolean> = {
+    account: true,
+    dns: dns?.ready ?? false,
+    model: working.length > 0 || inbox?.routed === true,
+    inbox: inbox !== undefined,
+    mail: answered !== undefined,
+  };
+  const names: StepName[] = me.is_admin
+    ? ["account", "dns", "model", "inbox", "mail"]
+    : ["account", "model", "inbox", "mail"];
+  // The DNS may wait, and what it says may change while it is read: only the person goes past it, once.
+  const waits = (name: StepName): boolean => (name === "dns" ? !passed && models.length === 0 : !done[name]);
+  const open = chosen ?? names.find(waits) ?? "mail";
+  const goOn = (): void => {
+    setPassed(true);
+    setChosen(undefined);
+  };
+  const stateOf = (name: StepName): StepState => ({
+    number: names.indexOf(name) + 1,
+    done: done[name],
+    open: open === name,
+    moved: passed,
+    onOpen: () => {
+      setPassed(true);
+      setChosen(name);
     },
-    touches: [connectionList.queryKey],
   });
-  if (models.length > 0)
-    return (
-      <p>
-        {models.map(({ label }) => label).join(", ")}.{" "}
-        <Link to="/connections" className="text-accent underline">
-          Connect another
-        </Link>
-      </p>
-    );
   return (
-    <>
-      <p className="text-soft">
-        It reads the mail and writes the answer. Without a key of your own, begin with the demo model: no AI,
-        but you see how everything works.
-      </p>
-      <div className="flex flex-wrap gap-2">
-        <Button look="main" busy={demo.isPending} onClick={() => demo.mutate()}>
-          Begin with the demo model
-        </Button>
-        {PROVIDERS.filter(({ category, kind }) => category === "llm" && kind !== "demo").map((provider) => (
-          <Button key={provider.kind} onClick={() => setChosen(provider)}>
-            {provider.name}
-          </Button>
-        ))}
+    <Page title="Get started" intro="A few steps to your first answer. You can leave and come back.">
+      <div className="grid gap-3">
+        <Step title="Your account" state={stateOf("account")} summary={me.email}>
+          {null}
+        </Step>
+        {me.is_admin && <DnsStep state={stateOf("dns")} onDone={goOn} />}
+        <ModelStep state={stateOf("model")} models={models} onDone={goOn} />
+        <InboxStep state={stateOf("inbox")} inbox={inbox} model={working[0]} onDone={goOn} />
+        <MailStep state={stateOf("mail")} inbox={inbox} model={working[0]} answered={answered} />
       </div>
-      <Fault error={demo.error} />
-      {chosen && <ConnectionForm provider={chosen} onClose={() => setChosen(undefined)} />}
-    </>
-  );
-}
-
-function FirstInbox({ model }: { model: Connection | undefined }) {
-  const make = useChange<void, Inbox>({
-    run: () =>
-      post<Inbox>("/inboxes", { label: "Desk", ...(model ? { default_connection_id: model.id } : {}) }),
-    touches: [inboxList.queryKey],
-  });
-  return (
-    <>
-      <p className="text-soft">What you write to it is done, and the answer comes back by mail.</p>
-      <div className="flex flex-wrap gap-2">
-        <Button look="main" busy={make.isPending} onClick={() => make.mutate()}>
-          Get an address
-        </Button>
-        <Link to="/recipes" className={`${BUTTON} border border-line bg-card`}>
-          Begin with a recipe
-        </Link>
-      </div>
-      <Fault error={make.error} />
-    </>
-  );
-}
-
-/** An inbox that was made before there was a model gets it with one click. */
-function Attach({ inbox, model }: { inbox: Inbox; model: Connection | undefined }) {
-  const attach = useChange({
-    run: () => patch(`/inboxes/${inbox.id}`, { default_connection_id: model?.id }),
-    touches: [inboxList.queryKey],
-  });
-  if (inbox.routed) return null;
-  return (
-    <Notice look="warn">
-      This inbox has no model yet.{" "}
-      {model && (
-        <Button busy={attach.isPending} onClick={() => attach.mutate()}>
-          Use {model.label}
-        </Button>
-      )}
-    </Notice>
+    </Page>
   );
 }

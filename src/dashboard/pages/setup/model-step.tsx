@@ -1,0 +1,113 @@
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import { useChange } from "../../api/changes.ts";
+import { post } from "../../api/client.ts";
+import { connectionList, inboxList } from "../../api/lists.ts";
+import type { Connection, ConnectionTest } from "../../api/shapes.ts";
+import { Button } from "../../ui/button.tsx";
+import { Fault, Notice } from "../../ui/notice.tsx";
+import { ConnectionForm } from "../connections/connection-form.tsx";
+import { type Provider, PROVIDERS } from "../connections/providers.ts";
+import { Step, type StepState } from "./step.tsx";
+
+const OTHERS = PROVIDERS.filter(({ category, kind }) => category === "llm" && kind !== "demo");
+const touches = [connectionList.queryKey, inboxList.queryKey];
+const testOf = (id: string) => post<ConnectionTest>(`/connections/${id}/test`);
+
+interface ModelStepProps {
+  state: StepState;
+  models: Connection[];
+  onDone: () => void;
+}
+
+/** A model that has answered once. What a test found out is kept by the server, so that it is here after a reload too. */
+export function ModelStep({ state, models, onDone }: ModelStepProps) {
+  const [chosen, setChosen] = useState<Provider>();
+  const done = (verdict: ConnectionTest): void => {
+    if (verdict.ok) onDone();
+  };
+  const test = useChange<string, ConnectionTest>({ run: testOf, touches, done });
+  const demo = useChange<void, ConnectionTest>({
+    run: async () =>
+      testOf((await post<Connection>("/connections", { kind: "demo", label: "Demo model" })).id),
+    touches,
+    done,
+  });
+  return (
+    <Step
+      title="Connect a model"
+      state={state}
+      summary={models.length > 0 && <Models models={models} />}
+      {...(models.length > 0 ? { again: "Connect another" } : {})}
+    >
+      <p className="text-soft">
+        It reads the mail and writes the answer. No key at hand? The demo model is no AI, but shows how
+        everything works.
+      </p>
+      {models.filter(isUnproven).map((model) => (
+        <Unproven
+          key={model.id}
+          model={model}
+          busy={test.isPending && test.variables === model.id}
+          onTest={() => test.mutate(model.id)}
+        />
+      ))}
+      <div className="flex flex-wrap gap-2">
+        {!models.some(({ kind }) => kind === "demo") && (
+          <Button look={state.done ? "plain" : "main"} busy={demo.isPending} onClick={() => demo.mutate()}>
+            Begin with the demo model
+          </Button>
+        )}
+        {OTHERS.map((provider) => (
+          <Button key={provider.kind} onClick={() => setChosen(provider)}>
+            {provider.name}
+          </Button>
+        ))}
+      </div>
+      <Fault error={demo.error ?? test.error} />
+      {state.done && (
+        <div>
+          <Button look="main" onClick={onDone}>
+            Go on
+          </Button>
+        </div>
+      )}
+      {chosen && (
+        <ConnectionForm
+          provider={chosen}
+          onClose={() => setChosen(undefined)}
+          onMade={({ id }) => {
+            setChosen(undefined);
+            test.mutate(id);
+          }}
+        />
+      )}
+    </Step>
+  );
+}
+
+export function isUnproven({ status }: Connection): boolean {
+  return status !== "ok";
+}
+
+function Models({ models }: { models: Connection[] }) {
+  const names = models.filter((model) => !isUnproven(model)).map(({ label }) => label);
+  return names.length === 0 ? "None has answered yet." : `${names.join(", ")}: tested, and it answers.`;
+}
+
+function Unproven({ model, busy, onTest }: { model: Connection; busy: boolean; onTest: () => void }) {
+  const { id, label, last_error } = model;
+  return (
+    <Notice look={last_error && !busy ? "bad" : "info"}>
+      <p>{busy ? `Asking ${label}…` : (last_error ?? `${label} has not been tested.`)}</p>
+      <div className="mt-2 flex flex-wrap items-center gap-3 text-text">
+        <Button busy={busy} onClick={onTest}>
+          Test {label}
+        </Button>
+        <Link to="/connections/$connection_id" params={{ connection_id: id }} className="underline">
+          Change it
+        </Link>
+      </div>
+    </Notice>
+  );
+}
