@@ -128,10 +128,12 @@ const FOCUS = `(() => {
   const box = active.getBoundingClientRect();
   const style = getComputedStyle(active);
   const inside = box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth;
+  // The browser's own field for a date rings that part of it which has the focus.
+  const rings = (style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0) || active.type === "date";
   return {
     name: active.tagName + " " + (active.getAttribute("aria-label") || active.textContent || "").slice(0, 40),
     lost: active === document.body,
-    visible: inside && style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0,
+    visible: inside && rings,
   };
 })()`;
 const OUTSIDE_OF_DIALOG = `!document.activeElement.closest("dialog") && document.activeElement !== document.body`;

@@ -19,7 +19,7 @@ export function InboxTry({ inbox, example = "" }: { inbox: Inbox; example?: stri
   const [content, setContent] = useState(example);
   const test = useChange<void, InboxTest>({
     run: () => post<InboxTest>(`/inboxes/${inbox.id}/test`, { instruction, ...(content ? { content } : {}) }),
-    touches: [["messages"]],
+    touches: [["messages"], ["answered-test"]],
   });
   return (
     <div className="grid gap-4 lg:grid-cols-2">

@@ -16,7 +16,7 @@ import { Step, type StepState } from "./step.tsx";
 
 /** The newest test that was answered. */
 const answeredTest = queryOptions({
-  queryKey: ["messages", "first-answer"],
+  queryKey: ["answered-test"],
   queryFn: async ({ signal }) =>
     (await get<Paged<Activity>>("/messages?source=test&status=done&limit=1", signal)).items,
 });
