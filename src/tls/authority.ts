@@ -1,7 +1,8 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { Client, crypto as AcmeCrypto } from "acme-client";
-import type { App } from "../app.ts";
+import * as acme from "acme-client";
 import { AppError } from "../errors.ts";
+import type { Config } from "../config.ts";
+import type { Resolver } from "../lib/dns.ts";
 import { createSafeFetch, type SafeFetch } from "../lib/net.ts";
 import { networkFault, readCapped, retryAfterSeconds } from "../lib/responses.ts";
 import { AcmeError, type AcmeProblem } from "./acme-error.ts";
@@ -21,8 +22,8 @@ interface Wire {
 
 /** A conversation with an authority. */
 export interface Authority {
-  client: Client;
-  crypto: typeof AcmeCrypto;
+  client: acme.Client;
+  crypto: typeof acme.crypto;
   /** Ends it. */
   signal: AbortSignal;
 }
@@ -32,21 +33,19 @@ export interface Authority {
  * fetch. Throws AcmeError for what the authority refuses.
  */
 export async function withAuthority<T>(
-  app: App,
+  self: { config: Config; resolver: Resolver },
   signal: AbortSignal,
   work: (authority: Authority) => Promise<T>,
 ): Promise<T> {
-  const { config } = app;
+  const { config } = self;
   const { directory, email } = config.acme;
-  // Needed every other month, and slow to load.
-  const acme = await import("acme-client");
   // One for all users of the library in this process, so each call finds its own wire.
   acme.axios.defaults.adapter = overOwnWire as NonNullable<typeof acme.axios.defaults.adapter>;
   const accountKeyPem = await accountKey(config, async () =>
     String(await acme.crypto.createPrivateEcdsaKey()),
   );
   const client = new acme.Client({ directoryUrl: directory, accountKey: accountKeyPem });
-  return wires.run({ fetch: await ownFetch(app), signal }, async () => {
+  return wires.run({ fetch: await ownFetch(self), signal }, async () => {
     await openAccount(client, email);
     return work({ client, crypto: acme.crypto, signal });
   });
@@ -55,7 +54,7 @@ export async function withAuthority<T>(
 const wires = new AsyncLocalStorage<Wire>();
 
 /** RFC 8555 §7.3.1: finds the account of our key, and makes it where there is none. */
-async function openAccount(client: Client, email: string): Promise<void> {
+async function openAccount(client: acme.Client, email: string): Promise<void> {
   const contact = email === "" ? [] : [`mailto:${email}`];
   const account = await client.createAccount({ onlyReturnExisting: true }).catch((error: unknown) => {
     if (error instanceof AcmeError && error.problems[0]?.type === NO_ACCOUNT)
@@ -67,7 +66,7 @@ async function openAccount(client: Client, email: string): Promise<void> {
 }
 
 /** The operator named the authority, so it may be on a private network. */
-async function ownFetch({ config, resolver }: App): Promise<SafeFetch> {
+async function ownFetch({ config, resolver }: { config: Config; resolver: Resolver }): Promise<SafeFetch> {
   const allow = [...config.egress.allow, new URL(config.acme.directory).hostname.replace(/^\[|\]$/g, "")];
   const rules = { resolve: resolver, allow, setting: "egress.allow" };
   const ca = await readCaFile(config);

@@ -6,7 +6,7 @@ import { writeOutcome } from "../jobs/run-job.ts";
 import { AppError } from "../errors.ts";
 import { AcmeError, reasonOf } from "./acme-error.ts";
 import { certificateNames } from "./names.ts";
-import { orderCertificate } from "./order.ts";
+import { orderOnThread } from "./order-thread.ts";
 import { type Certificate, factsOf, pairFault } from "./pem.ts";
 import { forgetOrder, readStoredCertificate, type StoredCertificate } from "./store.ts";
 
@@ -55,7 +55,7 @@ export async function keepCertificateNow(
     await show(app, stored);
     return writeOutcome(app, signal, (tx) => deferJob(tx, job, renewalOf(stored)));
   }
-  const certificate = await orderCertificate(app, signal).catch((error: unknown) => {
+  const certificate = await orderOnThread(app, signal).catch((error: unknown) => {
     if (signal.aborted) throw error;
     return comeBack(app, { job, signal, error });
   });

@@ -1,6 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import type { Authorization, Order } from "acme-client";
-import type { App } from "../app.ts";
+import type { Config } from "../config.ts";
+import type { Resolver } from "../lib/dns.ts";
 import { AcmeError, type AcmeProblem } from "./acme-error.ts";
 import { type Authority, withAuthority } from "./authority.ts";
 import { certificateNames } from "./names.ts";
@@ -11,16 +12,24 @@ const ORDER_MS = 5 * 60_000;
 const FIRST_LOOK_MS = 250;
 const MAX_LOOK_MS = 5_000;
 
+/** On whose behalf a certificate is ordered. */
+export interface Applicant {
+  config: Config;
+  resolver: Resolver;
+  /** Has the doors answer a challenge with this (RFC 8555 §8.3); resolves once they do. */
+  showProof: (token: string, answer: string) => Promise<void>;
+  hideProof: (token: string) => void;
+}
+
 /**
  * Orders a certificate for the names of this server, proves them over HTTP (RFC 8555 §8.3), and stores it. Goes on
  * with an order that an earlier attempt has left behind. Throws AcmeError or AppError with what a person should know.
  */
-export async function orderCertificate(app: App, stop: AbortSignal): Promise<Certificate> {
-  const { config } = app;
-  const signal = AbortSignal.any([stop, AbortSignal.timeout(ORDER_MS)]);
-  return withAuthority(app, signal, async (authority) => {
-    const { stored, order } = await openOrder(app, authority);
-    if (order.status === "pending") await proveNames(app, authority, order);
+export async function orderCertificate(applicant: Applicant): Promise<Certificate> {
+  const { config } = applicant;
+  return withAuthority(applicant, AbortSignal.timeout(ORDER_MS), async (authority) => {
+    const { stored, order } = await openOrder(applicant, authority);
+    if (order.status === "pending") await proveNames(applicant, authority, order);
     const cert = await finish(authority, order, stored);
     const { directory, names, key } = stored;
     const fault = pairFault({ cert, key });
@@ -33,7 +42,7 @@ export async function orderCertificate(app: App, stop: AbortSignal): Promise<Cer
 
 /** The order that was left behind, if it is for the same and still good, else a new one. Its key is on disk from the start. */
 async function openOrder(
-  { config }: App,
+  { config }: Applicant,
   { client, crypto }: Authority,
 ): Promise<{ stored: StoredOrder; order: Order }> {
   const { directory } = config.acme;
@@ -55,23 +64,23 @@ function unlessRefused(error: unknown): undefined {
 }
 
 /** Answers the challenges of all names that are not proven yet; reports every name that cannot be. */
-async function proveNames(app: App, authority: Authority, order: Order): Promise<void> {
+async function proveNames(applicant: Applicant, authority: Authority, order: Order): Promise<void> {
   const all = await authority.client.getAuthorizations(order);
   const open = all.filter(({ status }) => status === "pending");
-  const problems = await Promise.all(open.map((one) => prove(app, authority, one)));
+  const problems = await Promise.all(open.map((one) => prove(applicant, authority, one)));
   const found = problems.filter((problem) => problem !== undefined);
   if (found.length > 0) throw new AcmeError(found);
 }
 
 async function prove(
-  { certificates }: App,
+  { showProof, hideProof }: Applicant,
   { client, signal }: Authority,
   authorization: Authorization,
 ): Promise<AcmeProblem | undefined> {
   const challenge = overHttp(authorization);
   if (!challenge) throw refusal("It offers no proof over HTTP.");
   const { token } = challenge;
-  certificates.challenges.set(token, await client.getChallengeKeyAuthorization(challenge));
+  await showProof(token, await client.getChallengeKeyAuthorization(challenge));
   try {
     const unlessPending = async () => {
       const [now] = await client.getAuthorizations({ authorizations: [authorization.url] } as Order);
@@ -86,7 +95,7 @@ async function prove(
     const ended = await untilChanged(signal, unlessPending);
     return ended.status === "valid" ? undefined : problemOf(overHttp(ended)?.error, authorization);
   } finally {
-    certificates.challenges.delete(token);
+    hideProof(token);
   }
 }
 
