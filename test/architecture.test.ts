@@ -30,7 +30,7 @@ const DOORS: [RegExp, RegExp][] = [
   [/^markdown-it/, /^src\/(mail\/markdown|integrations\/notes-blocks|dashboard\/ui\/markdown)\.tsx?$/],
   [/^(react|@tanstack|lucide-react|uplot|uqr|@?tailwindcss|vite|@vitejs)/, /^src\/dashboard\/|^scripts\//],
   [/^smtp-server/, /^src\/smtp\//],
-  [/^selfsigned/, /^src\/tls\/certificate\.ts$/],
+  [/^selfsigned/, /^src\/tls\/self-signed-worker\.ts$/],
   [/^acme-client/, /^src\/tls\/authority\.ts$/],
   [/^prom-client/, /^src\/metrics\.ts$/],
   [/^pino/, /^src\/log\.ts$/],

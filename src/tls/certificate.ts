@@ -4,10 +4,8 @@ import { AppError, messageOf } from "../errors.ts";
 import type { Config } from "../config.ts";
 import { writeOnce } from "../lib/durable-file.ts";
 import { type Certificate, pairFault } from "./pem.ts";
+import { makeSelfSigned } from "./self-signed.ts";
 import { readStoredCertificate } from "./store.ts";
-
-const VALID_DAYS = 3_650;
-const DAY_MS = 86_400_000;
 
 /** What this server shows at its start: the operator's files, or what an authority has given, else a self-signed one. */
 export async function loadCertificate(config: Config): Promise<Certificate> {
@@ -48,18 +46,6 @@ async function selfSigned({ data, smtp }: Config): Promise<Certificate> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
   }
-  const made = await makeCertificate(smtp.hostname);
+  const made = await makeSelfSigned(smtp.hostname);
   return JSON.parse(await writeOnce(path, JSON.stringify(made))) as Certificate;
-}
-
-async function makeCertificate(hostname: string): Promise<Certificate> {
-  // Needed once in the life of a data folder, and slow to load.
-  const { generate } = await import("selfsigned");
-  const { cert, private: key } = await generate([{ name: "commonName", value: hostname }], {
-    keyType: "ec",
-    curve: "P-256",
-    algorithm: "sha256",
-    notAfterDate: new Date(Date.now() + VALID_DAYS * DAY_MS),
-  });
-  return { cert, key };
 }
