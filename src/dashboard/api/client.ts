@@ -45,6 +45,27 @@ export const post = <T>(path: string, body?: unknown, headers?: Record<string, s
 export const patch = <T>(path: string, body: unknown): Promise<T> => call<T>("PATCH", path, { body });
 export const remove = (path: string, body?: unknown): Promise<void> => call<void>("DELETE", path, { body });
 
+/** A download, with its file name; `onCome` hears how many bytes there are so far. */
+export async function bytesOf(path: string, onCome: (bytes: number) => void) {
+  try {
+    const response = await fetch(path);
+    if (!response.ok || !response.body) throw new ApiError(problemOf(response, await response.text()));
+    let come = 0;
+    const counter = new TransformStream<Uint8Array, Uint8Array>({
+      transform(part, controller) {
+        onCome((come += part.length));
+        controller.enqueue(part);
+      },
+    });
+    const bytes = await new Response(response.body.pipeThrough(counter)).blob();
+    const [, name = "download"] =
+      /filename="([^"]+)"/.exec(response.headers.get("content-disposition") ?? "") ?? [];
+    return { name, bytes };
+  } catch (error) {
+    throw error instanceof ApiError ? error : new ApiError(UNREACHABLE);
+  }
+}
+
 /** The members that are set, as the query of an address. */
 export function queryOf(members: Record<string, string | number | undefined>): URLSearchParams {
   const set = Object.entries(members).filter(([, value]) => value !== undefined && value !== "");

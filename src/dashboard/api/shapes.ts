@@ -26,6 +26,7 @@ import type { ActivityShape, AttachmentShape, RoutingShape, StoryShape } from ".
 import type { AppliedRecipeShape, RecipeShape } from "../../recipes/shapes.ts";
 import type { ServerShape } from "../../setup/shapes.ts";
 import type {
+  DeliveryDetailShape,
   DeliveryShape,
   EndpointShape,
   NewEndpointShape,
@@ -55,6 +56,7 @@ export type AppliedRecipe = Static<typeof AppliedRecipeShape>;
 export type Endpoint = Static<typeof EndpointShape>;
 export type NewEndpoint = Static<typeof NewEndpointShape>;
 export type Delivery = Static<typeof DeliveryShape>;
+export type DeliveryDetail = Static<typeof DeliveryDetailShape>;
 export type TestDelivery = Static<typeof TestDeliveryShape>;
 export type ServerFacts = Static<typeof ServerShape>;
 export type Session = Static<typeof SessionShape>;

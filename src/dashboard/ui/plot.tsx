@@ -4,14 +4,22 @@ import UPlot from "uplot";
 
 interface PlotProps {
   label: string;
-  /** Unix seconds, one a value. */
+  /** Days, one a value, by their first second in UTC. */
   times: number[];
   values: number[];
 }
 
 const HEIGHT = 180;
+const DAY_SECONDS = 86_400;
+const X_STEPS = [1, 2, 7, 14, 30, 60, 90].map((days) => days * DAY_SECONDS);
+/** What is counted comes in whole numbers: 1, 2, 5, 10 and so on. */
+const Y_STEPS = Array.from({ length: 12 }, (_, power) =>
+  [1, 2, 5].map((digit) => digit * 10 ** power),
+).flat();
+const day_name = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", timeZone: "UTC" });
+const short_number = new Intl.NumberFormat(undefined, { notation: "compact" });
 
-/** Bars over time, as wide as their place. A screen reader gets the sum in words. */
+/** Bars over days, as wide as their place. A screen reader gets the sum in words. */
 export function Plot({ label, times, values }: PlotProps) {
   const place = useRef<HTMLDivElement>(null);
   useEffect(() => {
@@ -39,8 +47,24 @@ function optionsOf(label: string, holder: HTMLElement): UPlot.Options {
     height: HEIGHT,
     legend: { show: false },
     cursor: { drag: { x: false, y: false } },
-    scales: { y: { range: (_plot, _low, high) => [0, Math.max(1, high)] } },
-    axes: [axis, { ...axis, size: 56 }],
+    tzDate: (second) => UPlot.tzDate(new Date(second * 1_000), "UTC"),
+    scales: {
+      // Room for the whole of the first and the last bar.
+      x: { range: (_plot, first, last) => [first - DAY_SECONDS / 2, last + DAY_SECONDS / 2] },
+      y: { range: (_plot, _low, high) => [0, Math.max(1, high)] },
+    },
+    axes: [
+      {
+        ...axis,
+        incrs: X_STEPS,
+        values: (_plot, days) => days.map((second) => day_name.format(second * 1_000)),
+      },
+      {
+        ...axis,
+        incrs: Y_STEPS,
+        values: (_plot, counts) => counts.map((count) => short_number.format(count)),
+      },
+    ],
     series: [
       {},
       {
