@@ -1,41 +1,52 @@
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useParams } from "@tanstack/react-router";
+import { useState } from "react";
 import { useChange } from "../../api/changes.ts";
-import { get, patch, post } from "../../api/client.ts";
+import { faultOf, patch, post } from "../../api/client.ts";
 import { endpointList } from "../../api/lists.ts";
 import type { Delivery, Endpoint as EndpointRow, TestDelivery } from "../../api/shapes.ts";
 import { NotFound } from "../../shell/not-found.tsx";
-import { Badge, type BadgeLook } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { Copyable } from "../../ui/copy.tsx";
 import { DeleteButton } from "../../ui/delete.tsx";
+import { Dialog } from "../../ui/dialog.tsx";
 import { Toggle } from "../../ui/field.tsx";
+import { Form } from "../../ui/form.tsx";
 import { Fault, Notice } from "../../ui/notice.tsx";
-import { Card, Empty, Page } from "../../ui/page.tsx";
+import { Card, Page } from "../../ui/page.tsx";
 import { Loading } from "../../ui/spinner.tsx";
-import { Time } from "../../ui/time.tsx";
+import { Tabs } from "../../ui/tabs.tsx";
 import { useToast } from "../../ui/toast.tsx";
-import { EndpointState, EVENT_WORDS } from "./webhooks.tsx";
-
-const REFRESH_MS = 5_000;
+import { Deliveries } from "./deliveries.tsx";
+import { bodyOf, EndpointFields, type Settings, settingsOf } from "./endpoint-fields.tsx";
+import { deliveriesKey, REFRESH_MS } from "./queries.ts";
+import { Secret } from "./secret.tsx";
+import { SignatureCheck } from "./signature-check.tsx";
+import { EndpointState } from "./webhooks.tsx";
+import { EVENT_WORDS, faultWords } from "./words.ts";
 
 export function Endpoint() {
   const { endpoint_id } = useParams({ strict: false });
-  const { data: endpoints, error, refetch } = useQuery(endpointList);
+  const { data: endpoints, error, refetch } = useQuery({ ...endpointList, refetchInterval: REFRESH_MS });
   if (error) return <Fault error={error} retry={() => void refetch()} />;
   if (!endpoints) return <Loading what="the endpoint" />;
   const endpoint = endpoints.find(({ id }) => id === endpoint_id);
   return endpoint ? <EndpointPage endpoint={endpoint} /> : <NotFound />;
 }
 
-const deliveriesKey = (id: string) => ["deliveries", id];
-
 function EndpointPage({ endpoint }: { endpoint: EndpointRow }) {
   const navigate = useNavigate();
+  const say = useToast();
+  const [tab, setTab] = useState<"deliveries" | "signature">("deliveries");
+  const [changing, setChanging] = useState(false);
   const path = `/v1/webhooks/${endpoint.id}`;
   const touches = [endpointList.queryKey, deliveriesKey(endpoint.id)];
   const test = useChange<void, TestDelivery>({ run: () => post<TestDelivery>(`${path}/test`), touches });
-  const change = useChange<boolean>({ run: (enabled) => patch(path, { enabled }), touches });
+  const restore = useChange<Settings>({
+    run: (before) => patch(path, bodyOf(before)),
+    touches,
+    done: () => say("It is as it was."),
+  });
   return (
     <Page
       title={endpoint.description ?? "Webhook endpoint"}
@@ -44,6 +55,7 @@ function EndpointPage({ endpoint }: { endpoint: EndpointRow }) {
           <Button busy={test.isPending} onClick={() => test.mutate()}>
             Send a test
           </Button>
+          <Button onClick={() => setChanging(true)}>Change</Button>
           <DeleteButton
             title="Delete this endpoint?"
             act="Delete the endpoint"
@@ -51,32 +63,45 @@ function EndpointPage({ endpoint }: { endpoint: EndpointRow }) {
             touches={[endpointList.queryKey]}
             done={() => void navigate({ to: "/webhooks" })}
           >
-            <p>Nothing more is sent to {endpoint.url}, and its log is erased.</p>
+            <p>
+              Nothing more is sent to {endpoint.url}. Its log and its secret are gone. To pause it, switch it
+              off instead.
+            </p>
           </DeleteButton>
         </>
       }
     >
-      <Card>
-        <div className="grid gap-4">
-          <div className="flex flex-wrap items-center gap-3">
-            <Copyable text={endpoint.url} />
-            <EndpointState endpoint={endpoint} />
+      <Fault error={test.error ?? restore.error} />
+      {test.data && <TestVerdict delivery={test.data.delivery} />}
+      <Summary endpoint={endpoint} />
+      <Tabs
+        label="Endpoint"
+        tabs={[
+          { id: "deliveries", title: "Deliveries" },
+          { id: "signature", title: "Secret and signature" },
+        ]}
+        chosen={tab}
+        onChoose={setTab}
+      >
+        {tab === "deliveries" ? (
+          <Deliveries endpoint={endpoint} />
+        ) : (
+          <div className="grid gap-4">
+            <Secret endpoint={endpoint} />
+            <SignatureCheck endpoint={endpoint} />
           </div>
-          {endpoint.disabled_reason && <Notice look="bad">{endpoint.disabled_reason}</Notice>}
-          <Toggle label="On" checked={endpoint.enabled} onChange={(on) => change.mutate(on)} />
-          <Fault error={change.error ?? test.error} />
-          {test.data && <TestVerdict delivery={test.data.delivery} />}
-          <ul className="list-disc pl-5 text-sm text-soft">
-            {endpoint.event_types.map((type) => (
-              <li key={type}>
-                {EVENT_WORDS[type] ?? type} <code className="font-mono">({type})</code>
-              </li>
-            ))}
-          </ul>
-        </div>
-      </Card>
-      <Secret path={path} />
-      <Deliveries endpoint={endpoint} />
+        )}
+      </Tabs>
+      {changing && (
+        <Change
+          endpoint={endpoint}
+          onChanged={(before) => {
+            setChanging(false);
+            say("The endpoint is changed.", () => restore.mutate(before));
+          }}
+          onClose={() => setChanging(false)}
+        />
+      )}
     </Page>
   );
 }
@@ -84,155 +109,68 @@ function EndpointPage({ endpoint }: { endpoint: EndpointRow }) {
 function TestVerdict({ delivery }: { delivery: Delivery }) {
   return delivery.status === "delivered" ? (
     <Notice look="good">
-      It answered {delivery.response_status} after {delivery.duration_ms} ms.
+      It arrived: your program answered {delivery.response_status} after {delivery.duration_ms} ms.
     </Notice>
   ) : (
-    <Notice look="bad">It did not work: {delivery.error ?? delivery.response_status}.</Notice>
+    <Notice look="bad">It did not arrive. {faultWords(delivery.error ?? "connection")}</Notice>
   );
 }
 
-/** The secret, hidden until it is wanted, and how to check a signature by hand. */
-function Secret({ path }: { path: string }) {
-  const say = useToast();
-  const show = useChange<void, { secret: string }>({
-    run: () => get<{ secret: string }>(`${path}/secret`),
-    touches: [],
+function Summary({ endpoint }: { endpoint: EndpointRow }) {
+  const change = useChange<boolean>({
+    run: (enabled) => patch(`/v1/webhooks/${endpoint.id}`, { enabled }),
+    touches: [endpointList.queryKey, deliveriesKey(endpoint.id)],
   });
-  const rotate = useChange<void, { secret: string }>({
-    run: () => post<{ secret: string }>(`${path}/rotate-secret`),
-    touches: [],
-    done: () => say("For 24 hours both secrets sign, so you can change your program without a gap."),
-  });
-  const secret = rotate.data?.secret ?? show.data?.secret;
   return (
-    <Card
-      title="Signature"
-      actions={
-        <>
-          <Button busy={show.isPending} onClick={() => show.mutate()}>
-            Show the secret
-          </Button>
-          <Button busy={rotate.isPending} onClick={() => rotate.mutate()}>
-            New secret
-          </Button>
-        </>
-      }
-    >
-      <div className="grid gap-3">
-        <p className="text-sm text-soft">
-          Each note carries <code className="font-mono">Service-Signature: t=…,v1=…</code>. Check it before
-          you believe the note;{" "}
-          <a href="/docs/webhooks" className="text-accent underline">
-            the guide
-          </a>{" "}
-          has it ready for several languages.
-        </p>
-        {secret && <Copyable text={secret} label="Copy the secret" />}
-        <Fault error={show.error ?? rotate.error} />
+    <Card>
+      <div className="grid gap-4">
+        <div className="flex flex-wrap items-center gap-3">
+          <Copyable text={endpoint.url} label="Copy the address" />
+          <EndpointState endpoint={endpoint} />
+        </div>
+        {endpoint.disabled_reason && <Notice look="bad">{endpoint.disabled_reason}</Notice>}
+        <Toggle
+          label="Send to it"
+          hint="Off, nothing is sent, and what happens meanwhile is listed as failed, to be sent later."
+          checked={endpoint.enabled}
+          disabled={change.isPending}
+          onChange={(on) => change.mutate(on)}
+        />
+        <Fault error={change.error} />
+        <div className="text-sm">
+          <p>It is told when</p>
+          <ul className="list-disc pl-5 text-soft">
+            {endpoint.event_types.map((type) => (
+              <li key={type}>
+                {EVENT_WORDS[type] ?? type} <code className="font-mono">({type})</code>
+              </li>
+            ))}
+          </ul>
+        </div>
       </div>
     </Card>
   );
 }
 
-const DELIVERY_LOOKS: Record<string, BadgeLook> = { delivered: "good", pending: "accent", failed: "bad" };
-
-function Deliveries({ endpoint }: { endpoint: EndpointRow }) {
-  const say = useToast();
-  const path = `/v1/webhooks/${endpoint.id}`;
-  const key = deliveriesKey(endpoint.id);
-  const {
-    data: deliveries,
-    error,
-    isPending,
-  } = useQuery({
-    queryKey: key,
-    queryFn: ({ signal }) => get<Delivery[]>(`${path}/deliveries`, signal),
-    refetchInterval: REFRESH_MS,
-  });
-  const replay = useChange<void, { replayed: number }>({
-    run: () => post<{ replayed: number }>(`${path}/replay`, { since: 0 }),
-    touches: [key],
-    done: () => say("All that failed is sent again."),
-  });
-  const someFailed = deliveries?.some(({ status }) => status === "failed") ?? false;
-  return (
-    <Card
-      title="Deliveries"
-      actions={
-        someFailed && (
-          <Button busy={replay.isPending} onClick={() => replay.mutate()}>
-            Send all failed again
-          </Button>
-        )
-      }
-    >
-      <Fault error={error ?? replay.error} />
-      {isPending && <Loading what="the deliveries" />}
-      {deliveries?.length === 0 && (
-        <Empty title="Nothing sent yet">Send a test to see whether it arrives.</Empty>
-      )}
-      <ul className="divide-y divide-line">
-        {deliveries?.map((delivery) => (
-          <DeliveryRow key={delivery.id} delivery={delivery} path={path} listKey={key} />
-        ))}
-      </ul>
-    </Card>
-  );
+interface ChangeProps {
+  endpoint: EndpointRow;
+  onChanged: (before: Settings) => void;
+  onClose: () => void;
 }
 
-function DeliveryRow({ delivery, path, listKey }: { delivery: Delivery; path: string; listKey: string[] }) {
-  const retry = useChange({ run: () => post(`${path}/deliveries/${delivery.id}/retry`), touches: [listKey] });
+function Change({ endpoint, onChanged, onClose }: ChangeProps) {
+  const before = settingsOf(endpoint);
+  const [settings, setSettings] = useState(before);
+  const save = useChange({
+    run: () => patch(`/v1/webhooks/${endpoint.id}`, bodyOf(settings)),
+    touches: [endpointList.queryKey],
+    done: () => onChanged(before),
+  });
   return (
-    <li>
-      <details>
-        <summary className="flex flex-wrap items-center gap-x-4 gap-y-1 py-2 text-sm">
-          <Badge look={DELIVERY_LOOKS[delivery.status] ?? "plain"}>{delivery.status}</Badge>
-          <span className="flex-1">{EVENT_WORDS[delivery.event_type] ?? delivery.event_type}</span>
-          <span className="text-soft">{delivery.response_status ?? delivery.error}</span>
-          <span className="text-soft">
-            <Time at={delivery.created} />
-          </span>
-        </summary>
-        <div className="grid gap-3 pb-3">
-          <dl className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-4 gap-y-1 text-sm wrap-anywhere">
-            <dt className="text-soft">Event</dt>
-            <dd className="font-mono">{delivery.event_id}</dd>
-            <dt className="text-soft">Attempts</dt>
-            <dd>
-              {delivery.attempts} of {delivery.max_attempts}
-              {delivery.next_attempt_at !== null && (
-                <>
-                  , the next <Time at={delivery.next_attempt_at} />
-                </>
-              )}
-            </dd>
-            {delivery.error && (
-              <>
-                <dt className="text-soft">Fault</dt>
-                <dd>{delivery.error}</dd>
-              </>
-            )}
-            {delivery.response_body && (
-              <>
-                <dt className="text-soft">Answer</dt>
-                <dd>
-                  <pre className="max-h-48 overflow-auto rounded-md bg-back p-2 whitespace-pre-wrap">
-                    {delivery.response_body}
-                  </pre>
-                </dd>
-              </>
-            )}
-          </dl>
-          <Fault error={retry.error} />
-          {delivery.status !== "pending" && (
-            <div>
-              <Button busy={retry.isPending} onClick={() => retry.mutate()}>
-                Send it again
-              </Button>
-            </div>
-          )}
-        </div>
-      </details>
-    </li>
+    <Dialog title="Change the endpoint" onClose={onClose}>
+      <Form change={save} act="Save" onCancel={onClose}>
+        <EndpointFields settings={settings} fault={faultOf(save.error)} onChange={setSettings} />
+      </Form>
+    </Dialog>
   );
 }

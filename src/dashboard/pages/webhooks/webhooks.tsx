@@ -11,19 +11,11 @@ import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { Copyable } from "../../ui/copy.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
-import { Checkbox } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
 import { Fault, Notice } from "../../ui/notice.tsx";
 import { Empty, Page } from "../../ui/page.tsx";
 import { Loading } from "../../ui/spinner.tsx";
-import { TextField } from "../../ui/text-field.tsx";
-
-export const EVENT_WORDS: Record<string, string> = {
-  "message.received": "A message was accepted",
-  "message.completed": "A message was answered",
-  "message.failed": "A message could not be answered",
-  "message.skipped": "A message was left alone",
-};
+import { bodyOf, EndpointFields, NEW_SETTINGS } from "./endpoint-fields.tsx";
 
 export function Webhooks() {
   const { data: endpoints, error, isPending, refetch } = useQuery(endpointList);
@@ -37,14 +29,15 @@ export function Webhooks() {
   return (
     <Page
       title="Webhooks"
-      intro="Your own programs hear of every message: Mailwright sends a signed note to an address of yours."
+      intro="Your own programs hear of every message: Mailwright calls a web address of theirs, and signs each call."
       actions={endpoints && endpoints.length > 0 && button}
     >
       <Fault error={error} retry={() => void refetch()} />
       {isPending && <Loading what="your endpoints" />}
       {endpoints?.length === 0 && (
         <Empty title="No endpoint yet" action={button}>
-          An endpoint is an address of a program that takes such notes. If you have none, you need none.
+          An endpoint is a web address at which a program of yours listens. If you have no such program, you
+          need none.
         </Empty>
       )}
       {endpoints && endpoints.length > 0 && (
@@ -91,68 +84,37 @@ export function EndpointState({ endpoint }: { endpoint: Endpoint }) {
 
 function NewEndpoint({ onClose }: { onClose: () => void }) {
   const navigate = useNavigate();
-  const [url, setUrl] = useState("https://");
-  const [description, setDescription] = useState("");
-  const [types, setTypes] = useState(Object.keys(EVENT_WORDS));
+  const [settings, setSettings] = useState(NEW_SETTINGS);
   const create = useChange<void, Made>({
-    run: () =>
-      post<Made>("/v1/webhooks", { url, event_types: types, ...(description ? { description } : {}) }),
+    run: () => post<Made>("/v1/webhooks", bodyOf(settings)),
     touches: [endpointList.queryKey],
   });
-  const fault = faultOf(create.error);
-  const toggle = (type: string, on: boolean): void =>
-    setTypes((before) => (on ? [...before, type] : before.filter((other) => other !== type)));
   const made = create.data;
+  if (!made)
+    return (
+      <Dialog title="New endpoint" onClose={onClose}>
+        <Form change={create} act="Make the endpoint" onCancel={onClose}>
+          <EndpointFields settings={settings} fault={faultOf(create.error)} onChange={setSettings} />
+        </Form>
+      </Dialog>
+    );
   return (
     <Dialog title="New endpoint" onClose={onClose}>
-      {made ? (
-        <div className="grid gap-4">
-          <Notice look="good">The endpoint is made. This secret signs what is sent to it:</Notice>
-          <Copyable text={made.secret} label="Copy the secret" />
-          <div className="flex justify-end">
-            <Button
-              look="main"
-              onClick={() =>
-                void navigate({ to: "/webhooks/$endpoint_id", params: { endpoint_id: made.id } })
-              }
-            >
-              Open the endpoint
-            </Button>
-          </div>
+      <div className="grid gap-4">
+        <Notice look="good">
+          The endpoint is made. This secret signs what is sent to it. Give it to your program; you can look at
+          it again later.
+        </Notice>
+        <Copyable text={made.secret} label="Copy the secret" />
+        <div className="flex justify-end">
+          <Button
+            look="main"
+            onClick={() => void navigate({ to: "/webhooks/$endpoint_id", params: { endpoint_id: made.id } })}
+          >
+            Open the endpoint
+          </Button>
         </div>
-      ) : (
-        <Form change={create} act="Make the endpoint" onCancel={onClose}>
-          <TextField
-            label="Address"
-            hint="Where your program takes a POST."
-            fault={fault("url")}
-            autoFocus
-            required
-            type="url"
-            value={url}
-            onChange={setUrl}
-          />
-          <TextField
-            label="What it is for"
-            fault={fault("description")}
-            maxLength={500}
-            value={description}
-            onChange={setDescription}
-          />
-          <fieldset className="grid gap-1">
-            <legend className="mb-1 text-sm font-medium">Tell it when</legend>
-            {Object.entries(EVENT_WORDS).map(([type, words]) => (
-              <Checkbox
-                key={type}
-                label={words}
-                checked={types.includes(type)}
-                onChange={(event) => toggle(type, event.target.checked)}
-              />
-            ))}
-            {fault("event_types") && <p className="text-sm text-bad">{fault("event_types")}</p>}
-          </fieldset>
-        </Form>
-      )}
+      </div>
     </Dialog>
   );
 }

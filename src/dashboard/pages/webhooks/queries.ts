@@ -1,0 +1,25 @@
+import { queryOptions } from "@tanstack/react-query";
+import { get } from "../../api/client.ts";
+import type { Delivery } from "../../api/shapes.ts";
+
+/** More than this the server does not list. */
+export const MAX_LISTED = 100;
+export const REFRESH_MS = 5_000;
+/** While an attempt is about to come to something. */
+const SOON_MS = 700;
+const SOON_SECONDS = 10;
+
+export const deliveriesKey = (endpoint_id: string) => ["deliveries", endpoint_id];
+
+/** Newest first, and followed while it is looked at. */
+export const deliveryList = (endpoint_id: string) =>
+  queryOptions({
+    queryKey: deliveriesKey(endpoint_id),
+    queryFn: ({ signal }) =>
+      get<Delivery[]>(`/v1/webhooks/${endpoint_id}/deliveries?limit=${MAX_LISTED}`, signal),
+    refetchInterval: ({ state }) => (state.data?.some(isDueSoon) ? SOON_MS : REFRESH_MS),
+  });
+
+function isDueSoon({ next_attempt_at }: Delivery): boolean {
+  return next_attempt_at !== null && next_attempt_at - Date.now() / 1_000 < SOON_SECONDS;
+}
