@@ -1,133 +1,137 @@
-import { useQuery } from "@tanstack/react-query";
 import { type KeyboardEvent, useId, useRef, useState } from "react";
-import { connectionList, contextList } from "../../api/lists.ts";
-import { TextArea } from "../../ui/field.tsx";
 import { classes } from "../../ui/class-names.ts";
+import { TextArea } from "../../ui/field.tsx";
+import { complete, type Suggestion, type Vocabulary } from "./completion.ts";
 
 interface InstructionProps {
   value: string;
   fault: string | undefined;
+  known: Vocabulary;
   onChange: (value: string) => void;
 }
 
-interface Suggestion {
-  text: string;
-  words: string;
-}
+const ELSEWHERE = new Set(["ArrowLeft", "ArrowRight", "Home", "End", "PageUp", "PageDown"]);
 
-const MAX_SHOWN = 8;
-const INTEGRATIONS = new Set(["notes", "codehost-a", "codehost-b", "sheets"]);
-const FLAGS: Suggestion[] = [
-  { text: "--private", words: "Keeps nothing of what is read and answered" },
-  { text: "--allow-destructive", words: "Lets a named tool delete or overwrite" },
-];
-
-/** A text area that completes `@target`, `+context`, `$macro` and `--flag` (WAI-ARIA combobox with a list). */
-export function InstructionField({ value, fault, onChange }: InstructionProps) {
+/** A text area that completes targets, options, contexts, tags and macros while they are typed. */
+export function InstructionField({ value, fault, known, onChange }: InstructionProps) {
   const id = useId();
   const area = useRef<HTMLTextAreaElement>(null);
   const [caret, setCaret] = useState(0);
   const [at, setAt] = useState(0);
-  const [closed, setClosed] = useState(false);
-  const all = useSuggestions();
-  const typed = /(?:^|\s)([@+$#-][^\s]*)$/.exec(value.slice(0, caret))?.[1] ?? "";
-  const fitting =
-    typed === "" || closed
-      ? []
-      : all.filter(({ text }) => text !== typed && text.startsWith(typed)).slice(0, MAX_SHOWN);
-  const chosen = fitting[Math.min(at, fitting.length - 1)];
+  const [open, setOpen] = useState(false);
+  const { typed, fitting: all } = complete(value.slice(0, caret), known);
+  const fitting = open ? all : [];
   const take = ({ text }: Suggestion): void => {
-    const start = caret - typed.length;
-    onChange(`${value.slice(0, start)}${text} ${value.slice(caret)}`);
-    setCaret(start + text.length + 1);
-    area.current?.focus();
+    area.current?.setSelectionRange(caret - typed.length, caret);
+    const gap = text.endsWith("=") || /^\s/.test(value.slice(caret)) ? "" : " ";
+    // The one way to write into a field that its own undo knows of.
+    document.execCommand("insertText", false, `${text}${gap}`);
   };
   const onKeyDown = (event: KeyboardEvent): void => {
-    if (!chosen) return;
+    const chosen = fitting[at];
+    if (!chosen || event.shiftKey || event.nativeEvent.isComposing) return;
     const move = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (ELSEWHERE.has(event.key)) return setOpen(false);
     if (move) setAt((at + move + fitting.length) % fitting.length);
     else if (event.key === "Enter" || event.key === "Tab") take(chosen);
-    else if (event.key === "Escape") setClosed(true);
+    else if (event.key === "Escape") setOpen(false);
     else return;
     event.preventDefault();
   };
   return (
-    <div className="relative grid gap-1">
+    <div className="grid gap-1">
       <label htmlFor={id} className="text-sm font-medium">
         Instruction
       </label>
-      <TextArea
-        ref={area}
-        id={id}
-        required
-        rows={3}
-        role="combobox"
-        aria-expanded={fitting.length > 0}
-        aria-controls={`${id}-list`}
-        aria-autocomplete="list"
-        aria-activedescendant={chosen ? `${id}-${chosen.text}` : undefined}
-        aria-describedby={`${id}-hint`}
-        aria-invalid={fault ? true : undefined}
-        value={value}
-        placeholder="Summarise this in three points"
-        onKeyDown={onKeyDown}
-        onSelect={(event) => setCaret(event.currentTarget.selectionStart)}
-        onChange={(event) => {
-          setClosed(false);
-          setAt(0);
-          setCaret(event.target.selectionStart);
-          onChange(event.target.value);
-        }}
-      />
-      <div
-        id={`${id}-list`}
-        role="listbox"
-        tabIndex={-1}
-        aria-label="What could follow"
-        hidden={fitting.length === 0}
-        className="absolute top-full z-10 w-full overflow-hidden rounded-lg border border-line bg-raised shadow-lg"
-      >
-        {fitting.map((suggestion) => (
-          <div
-            key={suggestion.text}
-            id={`${id}-${suggestion.text}`}
-            role="option"
-            tabIndex={-1}
-            aria-selected={suggestion === chosen}
-            onMouseDown={(event) => {
-              event.preventDefault();
-              take(suggestion);
-            }}
-            className={classes(
-              "flex cursor-pointer gap-3 px-3 py-1.5 text-sm",
-              suggestion === chosen && "bg-hover",
-            )}
-          >
-            <code className="font-mono">{suggestion.text}</code>
-            <span className="truncate text-soft">{suggestion.words}</span>
-          </div>
-        ))}
+      <div className="relative">
+        <TextArea
+          ref={area}
+          id={id}
+          required
+          rows={3}
+          aria-autocomplete="list"
+          aria-haspopup="listbox"
+          aria-controls={`${id}-list`}
+          aria-activedescendant={fitting.length > 0 ? `${id}-${at}` : undefined}
+          aria-describedby={`${id}-hint ${id}-fault`}
+          aria-invalid={fault ? true : undefined}
+          value={value}
+          placeholder="Summarise this in three points"
+          onKeyDown={onKeyDown}
+          onClick={() => setOpen(false)}
+          onBlur={() => setOpen(false)}
+          onSelect={(event) => setCaret(event.currentTarget.selectionStart)}
+          onChange={(event) => {
+            setOpen(true);
+            setAt(0);
+            setCaret(event.target.selectionStart);
+            onChange(event.target.value);
+          }}
+        />
+        <Options id={id} fitting={fitting} at={at} onTake={take} />
       </div>
-      <p id={`${id}-hint`} className="text-sm text-soft">
-        @ names a tool, + a context, $ a macro, -- an option, # a tag.
+      <p role="status" className="sr-only">
+        {fitting.length > 0 &&
+          `${fitting.length} suggestions. Arrow keys choose one, Enter takes it, Escape leaves them.`}
       </p>
-      {fault && <p className="text-sm text-bad">{fault}</p>}
+      <p id={`${id}-hint`} className="text-sm text-soft">
+        At the start, <Sign text="@" /> names a tool and <Sign text="$" /> a macro. Anywhere,{" "}
+        <Sign text="+" /> adds a context, <Sign text="--" /> an option, <Sign text="#" /> a tag.
+      </p>
+      <p id={`${id}-fault`} className="text-sm text-bad empty:hidden">
+        {fault}
+      </p>
     </div>
   );
 }
 
-function useSuggestions(): Suggestion[] {
-  const { data: connections = [] } = useQuery(connectionList);
-  const { data: contexts = [] } = useQuery(contextList);
-  const targets = connections.flatMap(({ kind, category, label }): Suggestion[] => {
-    if (INTEGRATIONS.has(kind)) return [{ text: `@${kind}`, words: label }];
-    return category === "mcp"
-      ? [{ text: `@mcp:${label.toLowerCase().replaceAll(/[^a-z0-9_-]+/g, "-")}`, words: label }]
-      : [];
-  });
-  const named = contexts.map(({ kind, slug, title }) => ({
-    text: `${kind === "command" ? "$" : "+"}${slug}`,
-    words: title,
-  }));
-  return [...targets, ...named, ...FLAGS];
+function Sign({ text }: { text: string }) {
+  return <code className="font-mono font-semibold text-text">{text}</code>;
+}
+
+interface OptionsProps {
+  id: string;
+  fitting: Suggestion[];
+  /** Index of the one that the keys are at. */
+  at: number;
+  onTake: (suggestion: Suggestion) => void;
+}
+
+function Options({ id, fitting, at, onTake }: OptionsProps) {
+  return (
+    <div
+      id={`${id}-list`}
+      role="listbox"
+      tabIndex={-1}
+      aria-label="What could follow"
+      hidden={fitting.length === 0}
+      className="absolute top-full z-10 mt-1 max-h-64 w-full overflow-y-auto rounded-lg border border-line bg-raised py-1 shadow-lg"
+    >
+      {fitting.map((suggestion, index) => (
+        <div
+          key={suggestion.text}
+          ref={index === at ? reveal : null}
+          id={`${id}-${index}`}
+          role="option"
+          tabIndex={-1}
+          aria-selected={index === at}
+          onMouseDown={(event) => {
+            event.preventDefault();
+            onTake(suggestion);
+          }}
+          className={classes(
+            "flex cursor-pointer gap-3 px-3 py-1.5 text-sm max-sm:py-2.5",
+            index === at ? "bg-accent-soft" : "hover:bg-hover",
+          )}
+        >
+          <code className="font-mono whitespace-nowrap">{suggestion.text}</code>
+          <span className="truncate text-soft">{suggestion.words}</span>
+        </div>
+      ))}
+    </div>
+  );
+}
+
+function reveal(option: HTMLElement | null): void {
+  option?.scrollIntoView({ block: "nearest" });
 }

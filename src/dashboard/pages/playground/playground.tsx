@@ -1,216 +1,192 @@
 import { useQuery } from "@tanstack/react-query";
-import { Paperclip, X } from "lucide-react";
+import { Link } from "@tanstack/react-router";
 import { type FormEvent, useRef, useState } from "react";
-import { useChange } from "../../api/changes.ts";
-import { faultOf, get, post } from "../../api/client.ts";
+import { faultOf } from "../../api/client.ts";
 import { inboxList } from "../../api/lists.ts";
-import type { RoutingResult } from "../../api/shapes.ts";
-import { Button, IconButton } from "../../ui/button.tsx";
+import type { Inbox } from "../../api/shapes.ts";
+import { BUTTON, Button } from "../../ui/button.tsx";
+import { classes } from "../../ui/class-names.ts";
 import { CopyButton } from "../../ui/copy.tsx";
 import { Field, Select, TextArea } from "../../ui/field.tsx";
-import { Files, sizeOf } from "../../ui/files.tsx";
-import { ModelText } from "../../ui/model-text.tsx";
 import { Fault, Notice } from "../../ui/notice.tsx";
 import { Card, Empty, Page } from "../../ui/page.tsx";
-import { Spinner } from "../../ui/spinner.tsx";
-import { Steps } from "../activity/steps.tsx";
+import { Scroll } from "../../ui/scroll.tsx";
+import { Loading, Spinner } from "../../ui/spinner.tsx";
+import { curlOf } from "./curl.ts";
+import { Attach, joined, refusalOf, useFileDrop } from "./files.tsx";
 import { InstructionField } from "./instruction-field.tsx";
-
-const POLL_MS = 1_000;
-
-interface Input {
-  instruction: string;
-  content: string;
-  inbox_id: string;
-  files: File[];
-}
+import { Outcome } from "./outcome.tsx";
+import { contentTypeOf, type Input, plainBodyOf, useRun } from "./run.ts";
+import { useVocabulary } from "./vocabulary.ts";
 
 /** The routing call, tried by hand: it does what a mail or a script would, and costs what they cost. */
 export function Playground() {
-  const { data: inboxes = [] } = useQuery(inboxList);
-  const [input, setInput] = useState<Input>({ instruction: "", content: "", inbox_id: "", files: [] });
-  const [message_id, setMessageId] = useState<string>();
-  const inbox_id = input.inbox_id || inboxes[0]?.id || "";
-  const start = useChange<void, RoutingResult>({
-    run: async () => post<RoutingResult>("/v1/messages", { ...(await bodyOf(input, inbox_id)), async: true }),
-    touches: [["messages"], ["me"]],
-    done: (result) => setMessageId(result.message_id),
-  });
-  const { data: result } = useQuery({
-    queryKey: ["routing", message_id],
-    queryFn: ({ signal }) => get<RoutingResult>(`/v1/messages/${message_id}`, signal),
-    enabled: message_id !== undefined,
-    refetchInterval: ({ state }) => (state.data?.status === "processing" || !state.data ? POLL_MS : false),
-  });
-  const set = (change: Partial<Input>): void => setInput((before) => ({ ...before, ...change }));
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    setMessageId(undefined);
-    start.mutate();
-  };
-  const running =
-    start.isPending || (message_id !== undefined && (!result || result.status === "processing"));
-  const fault = faultOf(start.error);
+  const { data: inboxes, error, refetch } = useQuery(inboxList);
   return (
     <Page
       title="Playground"
-      intro="Try an instruction on a text or a file. It costs a credit, as a mail does."
+      intro="Try an instruction on a text or a file. It does what a mail to the inbox would, and costs a credit if it ends well."
     >
-      <div className="grid gap-4 lg:grid-cols-2">
-        <form onSubmit={submit} className="grid content-start gap-4">
-          <Card>
-            <div className="grid gap-4">
-              {inboxes.length > 1 && (
-                <Field label="Inbox" fault={fault("inbox_id")}>
-                  <Select value={inbox_id} onChange={(event) => set({ inbox_id: event.target.value })}>
-                    {inboxes.map(({ id, label, address }) => (
-                      <option key={id} value={id}>
-                        {label || address}
-                      </option>
-                    ))}
-                  </Select>
-                </Field>
-              )}
-              <InstructionField
-                value={input.instruction}
-                fault={fault("instruction")}
-                onChange={(instruction) => set({ instruction })}
-              />
-              <Field
-                label="Text to work on"
-                hint="It is read, and nothing it says is obeyed."
-                fault={fault("content")}
-              >
-                <TextArea
-                  rows={8}
-                  value={input.content}
-                  onChange={(event) => set({ content: event.target.value })}
-                />
-              </Field>
-              <Attach files={input.files} onFiles={(files) => set({ files })} />
-              <Fault error={start.error} />
-              <div>
-                <Button look="main" type="submit" busy={running} disabled={inboxes.length === 0}>
-                  Run it
-                </Button>
-              </div>
-            </div>
-          </Card>
-          <Curl input={input} inbox_id={inbox_id} />
-        </form>
-        <Card title="Result">
-          <div aria-live="polite" className="grid gap-4">
-            {!start.isPending && message_id === undefined && <Empty title="Nothing run yet" />}
-            {running && (
-              <p className="flex items-center gap-2 text-soft">
-                <Spinner /> Working on it…
-              </p>
-            )}
-            {result && <Outcome result={result} />}
-          </div>
-        </Card>
-      </div>
+      <Fault error={error} retry={() => void refetch()} />
+      {!inboxes && !error && <Loading what="your inboxes" />}
+      {inboxes?.length === 0 && (
+        <Empty
+          title="There is no inbox yet"
+          action={
+            <Link to="/inboxes" className={classes(BUTTON, "bg-accent text-accent-text")}>
+              Make an inbox
+            </Link>
+          }
+        >
+          An inbox says which model works and which tools it may use. Make one, then try it here.
+        </Empty>
+      )}
+      {inboxes?.[0] && <Bench inboxes={inboxes} first={inboxes[0]} />}
     </Page>
   );
 }
 
-function Outcome({ result }: { result: RoutingResult }) {
+function Bench({ inboxes, first }: { inboxes: Inbox[]; first: Inbox }) {
+  const [given, setInput] = useState<Input>({ instruction: "", content: "", inbox_id: "", files: [] });
+  const inbox = inboxes.find(({ id }) => id === given.inbox_id) ?? first;
+  const input = { ...given, inbox_id: inbox.id };
+  const run = useRun();
+  const set = (change: Partial<Input>): void => setInput((before) => ({ ...before, ...change }));
+  const drop = useFileDrop((files) => set({ files: joined(given.files, files) }));
+  const place = useRef<HTMLDivElement>(null);
+  const start = (): void => {
+    run.start(input);
+    // On a phone it is below the form.
+    place.current?.scrollIntoView({ block: "nearest" });
+  };
   return (
-    <>
-      <Steps steps={result.steps} />
-      {result.error && <Notice look="bad">{result.error}</Notice>}
-      {result.result && <ModelText text={result.result} />}
-      <Files files={result.attachments} />
-      {result.status !== "processing" && (
-        <p className="text-sm text-soft">
-          {result.credits.charged} charged, {result.credits.remaining} credits left
-          {result.usage && `, ${result.usage.input_tokens + result.usage.output_tokens} tokens`}.
-        </p>
-      )}
-    </>
-  );
-}
-
-function Attach({ files, onFiles }: { files: File[]; onFiles: (files: File[]) => void }) {
-  const chooser = useRef<HTMLInputElement>(null);
-  return (
-    <div className="grid justify-items-start gap-2">
-      <Button icon={<Paperclip />} onClick={() => chooser.current?.click()}>
-        Add a file
-      </Button>
-      <input
-        ref={chooser}
-        type="file"
-        aria-label="Files to work on"
-        multiple
-        hidden
-        onChange={(event) => {
-          onFiles([...files, ...(event.target.files ?? [])]);
-          event.target.value = "";
-        }}
-      />
-      {files.map((file) => (
-        <span
-          key={`${file.name} ${file.lastModified}`}
-          className="flex max-w-full items-center gap-1 text-sm"
-        >
-          <span className="truncate">{file.name}</span>
-          <span className="text-soft">{sizeOf(file.size)}</span>
-          <IconButton
-            label={`Leave out ${file.name}`}
-            onClick={() => onFiles(files.filter((other) => other !== file))}
-          >
-            <X />
-          </IconButton>
-        </span>
-      ))}
+    <div {...drop.handlers} className="grid items-start gap-4 lg:grid-cols-2">
+      <div
+        className={classes("min-w-0 rounded-xl", drop.over && "outline-2 outline-offset-4 outline-accent")}
+      >
+        <Form inboxes={inboxes} inbox={inbox} input={input} run={run} onChange={set} onStart={start} />
+      </div>
+      <div ref={place} className="min-w-0 lg:col-start-2 lg:row-span-2">
+        <Result run={run} />
+      </div>
+      <Curl input={input} />
     </div>
   );
 }
 
-async function bodyOf({ instruction, content, files }: Input, inbox_id: string): Promise<object> {
-  const attachments = await Promise.all(
-    files.map(async (file) => ({
-      filename: file.name,
-      content_type: file.type || "application/octet-stream",
-      data: base64Of(new Uint8Array(await file.arrayBuffer())),
-    })),
+type Run = ReturnType<typeof useRun>;
+
+function Result({ run }: { run: Run }) {
+  return (
+    <Card title="Result">
+      <div aria-live="polite" className="grid gap-4">
+        {!run.running && !run.result && (
+          <p className="py-8 text-center text-soft">What comes out appears here, each step as it is taken.</p>
+        )}
+        {run.running && (
+          <p className="flex items-center gap-2 text-soft">
+            <Spinner /> Working on it…
+          </p>
+        )}
+        {run.result && <Outcome result={run.result} />}
+        <Fault error={run.lost} />
+      </div>
+    </Card>
   );
-  return {
-    instruction,
-    ...(inbox_id ? { inbox_id } : {}),
-    ...(content ? { content } : {}),
-    ...(attachments.length > 0 ? { attachments } : {}),
-  };
 }
 
-function base64Of(bytes: Uint8Array): string {
-  let text = "";
-  const step = 0x8000;
-  for (let at = 0; at < bytes.length; at += step)
-    text += String.fromCharCode(...bytes.subarray(at, at + step));
-  return btoa(text);
+interface FormProps {
+  inboxes: Inbox[];
+  inbox: Inbox;
+  input: Input;
+  run: Run;
+  onChange: (change: Partial<Input>) => void;
+  onStart: () => void;
+}
+
+function Form({ inboxes, inbox, input, run, onChange, onStart }: FormProps) {
+  const known = useVocabulary(inbox);
+  const refusal = refusalOf(input.files);
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    onStart();
+  };
+  const fault = faultOf(run.refused);
+  return (
+    <Card>
+      <form onSubmit={submit} className="grid gap-4">
+        {inboxes.length > 1 && (
+          <Field label="Inbox" fault={fault("inbox_id")}>
+            <Select value={inbox.id} onChange={(event) => onChange({ inbox_id: event.target.value })}>
+              {inboxes.map(({ id, label, address }) => (
+                <option key={id} value={id}>
+                  {label || address}
+                </option>
+              ))}
+            </Select>
+          </Field>
+        )}
+        {!inbox.routed && (
+          <Notice look="warn">
+            This inbox has no model yet.{" "}
+            <Link to="/inboxes/$inbox_id" params={{ inbox_id: inbox.id }} className="underline">
+              Choose one for it
+            </Link>
+          </Notice>
+        )}
+        <InstructionField
+          value={input.instruction}
+          fault={fault("instruction")}
+          known={known}
+          onChange={(instruction) => onChange({ instruction })}
+        />
+        <Field
+          label="Text to work on"
+          hint="It is read, and nothing it says is obeyed."
+          fault={fault("content")}
+        >
+          <TextArea
+            rows={8}
+            value={input.content}
+            onChange={(event) => onChange({ content: event.target.value })}
+          />
+        </Field>
+        <Attach files={input.files} fault={fault("attachments")} onFiles={(files) => onChange({ files })} />
+        <Fault error={run.refused} />
+        <div>
+          <Button look="main" type="submit" busy={run.running} disabled={refusal !== undefined}>
+            Run it
+          </Button>
+        </div>
+      </form>
+    </Card>
+  );
 }
 
 /** The same call for a script. */
-function Curl({ input, inbox_id }: { input: Input; inbox_id: string }) {
-  const body = {
-    instruction: input.instruction || "Summarise this",
-    ...(inbox_id ? { inbox_id } : {}),
-    ...(input.content ? { content: input.content } : {}),
-  };
-  const json = JSON.stringify(body, null, 2).replaceAll("'", String.raw`'\''`);
-  const text = [
-    `curl ${location.origin}/v1/messages \\`,
-    `  -H "X-API-Key: $MAILWRIGHT_KEY" -H "Content-Type: application/json" \\`,
-    `  -d '${json}'`,
-  ].join("\n");
+function Curl({ input }: { input: Input }) {
+  const text = curlOf({
+    url: `${location.origin}/v1/messages`,
+    body: plainBodyOf({ ...input, instruction: input.instruction || "Summarise this" }),
+    files: input.files.map((file) => ({ filename: file.name, content_type: contentTypeOf(file) })),
+  });
   return (
-    <details className="rounded-xl border border-line bg-card">
-      <summary className="px-4 py-3 font-medium">The same by curl</summary>
-      <div className="flex items-start gap-2 border-t border-line p-4">
-        <pre className="min-w-0 flex-1 overflow-x-auto font-mono text-sm">{text}</pre>
-        <CopyButton text={text} />
+    <details className="min-w-0 rounded-xl border border-line bg-card">
+      <summary className="px-4 py-3 font-medium">The same from a terminal</summary>
+      <div className="grid gap-3 border-t border-line p-4">
+        <p className="text-sm text-soft">
+          Put an API key into the variable MAILWRIGHT_KEY; you make one in the{" "}
+          <Link to="/settings" className="text-accent underline">
+            settings
+          </Link>
+          .{input.files.length > 0 && " Run it in the folder where the files are."}
+        </p>
+        <div className="flex items-start gap-2">
+          <Scroll label="The command" className="max-h-96 min-w-0 flex-1 rounded-md bg-back p-3">
+            <pre className="font-mono text-sm">{text}</pre>
+          </Scroll>
+          <CopyButton text={text} label="Copy the command" />
+        </div>
       </div>
     </details>
   );

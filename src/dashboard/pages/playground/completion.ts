@@ -1,0 +1,89 @@
+/** Something that an instruction may go on with. */
+export interface Suggestion {
+  /** What is written; what ends with `=` waits for a value. */
+  text: string;
+  words: string;
+}
+
+/** What this account can name, by what it begins with. */
+export interface Vocabulary {
+  targets: Suggestion[];
+  contexts: Suggestion[];
+  macros: Suggestion[];
+  tags: Suggestion[];
+  /** Labels of model connections, and the models they ask. */
+  connections: string[];
+  models: string[];
+}
+
+const FORMATS = ["text", "markdown", "html", "json", "csv"];
+const FILES = ["md", "txt", "csv", "html", "json"];
+export const FLAGS: Suggestion[] = [
+  { text: "--format=", words: "The form of the answer" },
+  { text: "--lang=", words: "The language of the answer, such as French" },
+  { text: "--attach=", words: "The answer as a file, too" },
+  { text: "--connection=", words: "Asks another of your models" },
+  { text: "--model=", words: "Asks another model of the same connection" },
+  { text: "--max-tokens=", words: "How long the answer may get" },
+  { text: "--temperature=", words: "0 for sober, 2 for wild" },
+  { text: "--no-tools", words: "Uses no tools" },
+  { text: "--allow-destructive", words: "Lets the tool you name delete or overwrite" },
+  { text: "--dry-run", words: "Says what would be done, and does nothing" },
+  { text: "--new", words: "Begins a new conversation" },
+  { text: "--no-reply", words: "In a mail: sends no answer" },
+  { text: "--private", words: "Keeps nothing of what is read and answered" },
+];
+
+/** The word at the end that a token of the command grammar may be; a quoted value may hold blanks. */
+const TYPED = /(?:^|\s)(--[\w-]+="[^"\n]*|--\S*|[@+$#]\S*)$/;
+/** Nothing is read as a command below a signature or a quoted line. */
+const OVER = /^(?:--[ \t]*|>.*)\n/m;
+/** A target comes first, a macro first or right behind it. */
+const LEADS = /^\s*$/;
+const LEADS_MACRO = /^\s*(@\S+\s+)?$/;
+
+/** What may follow `before`, which ends at the caret, and how much of its end that replaces. */
+export function complete(before: string, known: Vocabulary): { typed: string; fitting: Suggestion[] } {
+  const typed = OVER.test(before) ? "" : (TYPED.exec(before)?.[1] ?? "");
+  const offered = typed === "" ? [] : offeredFor(typed, before.slice(0, before.length - typed.length), known);
+  const wanted = typed.toLowerCase();
+  // Who has written it out wants to go on, with Enter too.
+  if (offered.some(({ text }) => text === typed && !text.endsWith("="))) return { typed, fitting: [] };
+  // A tool server may be named without its prefix.
+  const fits = (text: string): boolean =>
+    text.startsWith(wanted) || text.replace("@mcp:", "@").startsWith(wanted);
+  return { typed, fitting: offered.filter(({ text }) => fits(text.toLowerCase())) };
+}
+
+function offeredFor(typed: string, earlier: string, known: Vocabulary): Suggestion[] {
+  switch (typed[0]) {
+    case "@":
+      return LEADS.test(earlier) ? known.targets : [];
+    case "$":
+      return LEADS_MACRO.test(earlier) ? known.macros : [];
+    case "+":
+      return known.contexts;
+    case "#":
+      return known.tags;
+    default:
+      return typed.includes("=") ? valuesOf(typed, known) : FLAGS;
+  }
+}
+
+function valuesOf(typed: string, { connections, models }: Vocabulary): Suggestion[] {
+  const name = typed.slice(0, typed.indexOf("=") + 1);
+  const values = {
+    "--format=": FORMATS,
+    "--attach=": FILES,
+    "--connection=": connections,
+    "--model=": models,
+  };
+  return (values[name as keyof typeof values] ?? []).map((value) => ({
+    text: `${name}${quoted(value)}`,
+    words: "",
+  }));
+}
+
+function quoted(value: string): string {
+  return /[\s"]/.test(value) ? `"${value.replaceAll(/["\\]/g, String.raw`\$&`)}"` : value;
+}

@@ -1,0 +1,44 @@
+import { Link } from "@tanstack/react-router";
+import type { RoutingResult } from "../../api/shapes.ts";
+import { CopyButton } from "../../ui/copy.tsx";
+import { figure } from "../../ui/figure.ts";
+import { Files } from "../../ui/files.tsx";
+import { ModelText } from "../../ui/model-text.tsx";
+import { Notice } from "../../ui/notice.tsx";
+import { Steps } from "../activity/steps.tsx";
+
+/** What a run has done and said, so far or in the end. */
+export function Outcome({ result }: { result: RoutingResult }) {
+  return (
+    <>
+      <Steps steps={result.steps} />
+      {result.error && <Notice look="bad">{result.error}</Notice>}
+      {result.result && (
+        <div className="flex items-start gap-2">
+          <div className="min-w-0 flex-1">
+            <ModelText text={result.result} />
+          </div>
+          <CopyButton text={result.result} label="Copy the answer" />
+        </div>
+      )}
+      <Files files={result.attachments} />
+      {result.status !== "processing" && (
+        <p className="flex flex-wrap gap-x-3 gap-y-1 border-t border-line pt-3 text-sm text-soft">
+          <span>{costOf(result)}</span>
+          <Link
+            to="/messages/$message_id"
+            params={{ message_id: result.message_id }}
+            className="text-accent underline"
+          >
+            How this answer came about
+          </Link>
+        </p>
+      )}
+    </>
+  );
+}
+
+function costOf({ credits: { charged, remaining }, usage }: RoutingResult): string {
+  const tokens = usage ? `, ${figure(usage.input_tokens + usage.output_tokens)} tokens` : "";
+  return `${charged} credit${charged === 1 ? "" : "s"}${tokens}, ${figure(remaining)} credits left.`;
+}

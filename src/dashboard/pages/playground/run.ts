@@ -1,0 +1,85 @@
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useEffect, useState } from "react";
+import { parseCommand } from "../../../routing/command.ts";
+import { useChange } from "../../api/changes.ts";
+import { get, post } from "../../api/client.ts";
+import { session } from "../../api/session.ts";
+import type { RoutingResult } from "../../api/shapes.ts";
+
+const POLL_MS = 700;
+
+/** What is to be run, as it stands in the form. */
+export interface Input {
+  instruction: string;
+  content: string;
+  inbox_id: string;
+  files: File[];
+}
+
+/** Runs a call and follows it: `result` has its steps while it goes on. */
+export function useRun() {
+  const queries = useQueryClient();
+  const [started, setStarted] = useState<RoutingResult>();
+  const start = useChange<Input, RoutingResult>({
+    run: async (input) =>
+      post<RoutingResult>("/v1/messages", { ...(await bodyOf(input)), async: !isPrivate(input) }),
+    touches: [["messages"]],
+    done: setStarted,
+  });
+  const id = started?.message_id;
+  const { data: polled, error: lost } = useQuery({
+    queryKey: ["routing", id],
+    queryFn: ({ signal }) => get<RoutingResult>(`/v1/messages/${id}`, signal),
+    enabled: started?.status === "processing",
+    refetchInterval: ({ state }) => (!state.data || state.data.status === "processing" ? POLL_MS : false),
+  });
+  const result = polled ?? started;
+  const running = start.isPending || result?.status === "processing";
+  useEffect(() => {
+    if (!running) void queries.invalidateQueries({ queryKey: session.queryKey });
+  }, [running, queries]);
+  return {
+    running,
+    result: start.isPending ? undefined : result,
+    refused: start.error,
+    lost,
+    start: (input: Input) => {
+      setStarted(undefined);
+      start.mutate(input);
+    },
+  };
+}
+
+/** The answer of a private run is kept nowhere: only who waits for it gets it. */
+function isPrivate({ instruction }: Input): boolean {
+  return Object.hasOwn(parseCommand(instruction).options, "private");
+}
+
+/** The call without its files. */
+export function plainBodyOf({ instruction, content, inbox_id }: Input) {
+  return { instruction, ...(inbox_id ? { inbox_id } : {}), ...(content ? { content } : {}) };
+}
+
+export function contentTypeOf(file: File): string {
+  return file.type || "application/octet-stream";
+}
+
+async function bodyOf(input: Input): Promise<object> {
+  const attachments = await Promise.all(
+    input.files.map(async (file) => ({
+      filename: file.name,
+      content_type: contentTypeOf(file),
+      data: base64Of(new Uint8Array(await file.arrayBuffer())),
+    })),
+  );
+  return { ...plainBodyOf(input), ...(attachments.length > 0 ? { attachments } : {}) };
+}
+
+const STEP_BYTES = 0x8000;
+
+function base64Of(bytes: Uint8Array): string {
+  let text = "";
+  for (let at = 0; at < bytes.length; at += STEP_BYTES)
+    text += String.fromCharCode(...bytes.subarray(at, at + STEP_BYTES));
+  return btoa(text);
+}
