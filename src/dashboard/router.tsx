@@ -147,6 +147,8 @@ const pages = [
   createRoute({
     getParentRoute: () => signedIn,
     path: "/billing",
+    validateSearch: ({ checkout }: { checkout?: unknown }): { checkout?: "done" | "cancelled" } =>
+      checkout === "done" || checkout === "cancelled" ? { checkout } : {},
     component: lazyRouteComponent(() => import("./pages/billing/billing.tsx"), "Billing"),
   }),
   createRoute({

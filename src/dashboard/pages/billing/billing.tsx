@@ -1,85 +1,73 @@
-import { useState } from "react";
-import { useChange } from "../../api/changes.ts";
-import { ApiError, post } from "../../api/client.ts";
+import { queryOptions, useQuery } from "@tanstack/react-query";
+import { useSearch } from "@tanstack/react-router";
+import { get } from "../../api/client.ts";
 import { useMe } from "../../api/session.ts";
 import { Badge } from "../../ui/badge.tsx";
-import { Button } from "../../ui/button.tsx";
-import { Select } from "../../ui/field.tsx";
+import { figure } from "../../ui/figure.ts";
 import { Fault, Notice } from "../../ui/notice.tsx";
 import { Card, Page } from "../../ui/page.tsx";
+import { Loading } from "../../ui/spinner.tsx";
+import { Time } from "../../ui/time.tsx";
+import { Buy } from "./buy.tsx";
+import { Landing } from "./landing.tsx";
+import { PLANS } from "./plans.ts";
 
-const PLANS = { free: "Free", pro: "Pro", team: "Team" } as const;
-type Paid = "pro" | "team";
+const server = queryOptions({
+  queryKey: ["server"],
+  queryFn: ({ signal }) => get<{ payments: boolean }>("/server", signal),
+  staleTime: Number.POSITIVE_INFINITY,
+});
 
-/** Everything that is paid for happens on the pages of the payment provider; this one leads there. */
+/** Everything that is paid for happens on the pages of the payment provider; this one leads there and back. */
 export function Billing() {
-  const me = useMe();
-  const [interval, setInterval] = useState<"month" | "year">("month");
-  const leave = (path: string, body?: object) => ({
-    run: () => post<{ url: string }>(path, body),
-    touches: [],
-    done: ({ url }: { url: string }) => location.assign(url),
-  });
-  const pro = useChange<void, { url: string }>(leave("/billing/checkout", { plan: "pro", interval }));
-  const team = useChange<void, { url: string }>(leave("/billing/checkout", { plan: "team", interval }));
-  const topUp = useChange<void, { url: string }>(leave("/billing/topup"));
-  const portal = useChange<void, { url: string }>(leave("/billing/portal"));
-  const choices = { pro, team };
-  const error = pro.error ?? team.error ?? topUp.error ?? portal.error;
-  const wanted = (["pro", "team"] as Paid[]).filter((plan) => plan !== me.plan);
+  const { checkout } = useSearch({ strict: false });
+  const { data, error, refetch } = useQuery(server);
   return (
-    <Page title="Billing" intro="Your plan, and what you can buy.">
-      {isFree(error) ? (
-        <Notice>This server sells nothing. Who runs it gives plans by hand.</Notice>
-      ) : (
-        <Fault error={error} />
-      )}
-      <Card title="Your plan">
-        <p className="flex flex-wrap items-center gap-2">
-          <Badge look="accent">{PLANS[me.plan]}</Badge>
-          {me.credits.allowance} credits a month, {me.limits.inboxes} inboxes, {me.limits.contexts} contexts,{" "}
-          {me.limits.connections} connections.
-        </p>
-      </Card>
-      <Card title="Another plan">
-        <div className="flex flex-wrap items-center gap-2">
-          <Select
-            aria-label="Paid"
-            className="w-auto!"
-            value={interval}
-            onChange={(event) => setInterval(event.target.value === "year" ? "year" : "month")}
-          >
-            <option value="month">By month</option>
-            <option value="year">By year</option>
-          </Select>
-          {wanted.map((plan) => (
-            <Button
-              key={plan}
-              look="main"
-              busy={choices[plan].isPending}
-              onClick={() => choices[plan].mutate()}
-            >
-              Change to {PLANS[plan]}
-            </Button>
-          ))}
-        </div>
-      </Card>
-      <Card title="More">
-        <div className="flex flex-wrap gap-2">
-          {me.plan !== "free" && (
-            <Button busy={topUp.isPending} onClick={() => topUp.mutate()}>
-              Buy more credits
-            </Button>
-          )}
-          <Button busy={portal.isPending} onClick={() => portal.mutate()}>
-            Invoices, card and cancelling
-          </Button>
-        </div>
-      </Card>
+    <Page title="Billing" intro="Your plan, and what belongs to it.">
+      {checkout && <Landing key={checkout} checkout={checkout} />}
+      <CurrentPlan />
+      <Fault error={error} retry={() => void refetch()} />
+      {!data && !error && <Loading what="what can be bought" />}
+      {data && (data.payments ? <Buy /> : <NothingSold />)}
     </Page>
   );
 }
 
-function isFree(error: unknown): boolean {
-  return error instanceof ApiError && error.problem.code === "billing_not_configured";
+function CurrentPlan() {
+  const { plan, credits, limits } = useMe();
+  return (
+    <Card title="Your plan">
+      <div className="grid gap-2">
+        <p className="flex flex-wrap items-center gap-2">
+          <Badge look="accent">{PLANS[plan]}</Badge>
+          {figure(credits.allowance)} credits a month, {limits.inboxes} inboxes, {limits.contexts} contexts,{" "}
+          {limits.connections} connections.
+        </p>
+        <p className="text-sm text-soft">
+          {figure(credits.remaining)} credits are left
+          {credits.topup > 0 && `, ${figure(credits.topup)} of them bought`}. New ones come{" "}
+          <Time at={credits.resets_at} />.
+        </p>
+      </div>
+    </Card>
+  );
+}
+
+function NothingSold() {
+  const { is_admin } = useMe();
+  return (
+    <Notice>
+      <p>This server sells nothing, so there is nothing to pay here.</p>
+      <p>
+        {is_admin ? (
+          <>
+            You run it: <code className="font-mono">mailwright user set-plan</code> gives somebody another
+            plan. To take payments, set the keys of Stripe in the configuration, under [billing].
+          </>
+        ) : (
+          "Whoever runs it gives out the plans: ask them for a larger one if yours gets too small."
+        )}
+      </p>
+    </Notice>
+  );
 }

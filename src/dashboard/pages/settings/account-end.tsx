@@ -1,27 +1,29 @@
 import { useMutation } from "@tanstack/react-query";
-import { Download, Trash2 } from "lucide-react";
+import { Trash2 } from "lucide-react";
 import { useState } from "react";
 import { remove } from "../../api/client.ts";
 import { useMe } from "../../api/session.ts";
-import { BUTTON, Button } from "../../ui/button.tsx";
+import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { Form } from "../../ui/form.tsx";
 import { Notice } from "../../ui/notice.tsx";
 import { Card } from "../../ui/page.tsx";
 import { PasswordField, TextField } from "../../ui/text-field.tsx";
+import { Export } from "./export.tsx";
 
 /** Taking everything along, and leaving for good. */
 export function AccountEnd() {
   const [asked, setAsked] = useState(false);
   return (
     <Card title="Your data">
-      <div className="flex flex-wrap gap-2">
-        <a href="/auth/export" download className={`${BUTTON} border border-line bg-card hover:bg-hover`}>
-          <Download aria-hidden /> Download everything
-        </a>
-        <Button look="danger" icon={<Trash2 />} onClick={() => setAsked(true)}>
-          Delete the account
-        </Button>
+      <div className="grid gap-5">
+        <Export />
+        <div className="grid justify-items-start gap-2 border-t border-line pt-4">
+          <p className="text-sm text-soft">Deleting the account erases all of it at once and for good.</p>
+          <Button look="danger" icon={<Trash2 />} onClick={() => setAsked(true)}>
+            Delete the account
+          </Button>
+        </div>
       </div>
       {asked && <DeleteAccount onClose={() => setAsked(false)} />}
     </Card>
@@ -42,13 +44,13 @@ function DeleteAccount({ onClose }: { onClose: () => void }) {
         change={erase}
         act="Delete the account"
         look="danger"
-        disabled={confirm !== email}
+        disabled={confirm.trim() !== email}
         onCancel={onClose}
         cancel="Keep it"
       >
         <Notice look="bad">
           Every message, inbox, context and connection of yours is erased at once, and your addresses are
-          never given to anybody again. This cannot be undone.
+          never given to anybody again. This cannot be undone. Download everything first if you may want it.
         </Notice>
         <TextField
           label={`Type ${email} to confirm`}

@@ -21,7 +21,8 @@ const keyList = queryOptions({
 });
 
 export function Keys() {
-  const { data: keys, error, isPending } = useQuery(keyList);
+  const { data: keys, error, isPending, refetch } = useQuery(keyList);
+  const { limits, features } = useMe();
   const [making, setMaking] = useState(false);
   const [ending, setEnding] = useState<ApiKey>();
   return (
@@ -33,40 +34,64 @@ export function Keys() {
         </Button>
       }
     >
-      <Fault error={error} />
+      <Fault error={error} retry={() => void refetch()} />
       {isPending && <Loading what="your keys" />}
       {keys?.length === 0 && (
         <p className="text-soft">No key yet. A script needs one; the dashboard does not.</p>
       )}
       <ul className="divide-y divide-line">
         {keys?.map((key) => (
-          <li key={key.id} className="flex flex-wrap items-center gap-x-4 gap-y-1 py-2">
-            <span className="min-w-0 flex-1 truncate font-medium">{key.name ?? "Unnamed"}</span>
-            <code className="font-mono text-sm text-soft">
-              {key.prefix}…{key.last4}
-            </code>
-            <span className="text-sm text-soft">
-              {key.last_used_at === null ? (
-                "never used"
-              ) : (
-                <>
-                  used <Time at={key.last_used_at} />
-                </>
-              )}
-            </span>
-            <IconButton label={`Revoke ${key.name ?? key.prefix}`} onClick={() => setEnding(key)}>
-              <Trash2 />
-            </IconButton>
-          </li>
+          <KeyRow
+            key={key.id}
+            apiKey={key}
+            {...(features.includes("api_key_revocation") ? { onRevoke: () => setEnding(key) } : {})}
+          />
         ))}
       </ul>
-      {making && <NewKey onClose={() => setMaking(false)} />}
+      {keys && keys.length > 0 && (
+        <p className="pt-2 text-sm text-soft">
+          {keys.length} of {limits.api_keys} that your plan allows.
+          {!features.includes("api_key_revocation") && " A new key takes the place of the one you have."}
+        </p>
+      )}
+      {making && <NewKey replaces={keys?.length === limits.api_keys} onClose={() => setMaking(false)} />}
       {ending && <Revoke apiKey={ending} onClose={() => setEnding(undefined)} />}
     </Card>
   );
 }
 
-function NewKey({ onClose }: { onClose: () => void }) {
+function KeyRow({ apiKey, onRevoke }: { apiKey: ApiKey; onRevoke?: () => void }) {
+  const { name, prefix, last4, last_used_at, last_used_ip, created } = apiKey;
+  return (
+    <li className="flex items-center gap-x-4 py-2">
+      <span className="grid min-w-0 flex-1 gap-x-4 sm:grid-cols-[minmax(0,1fr)_auto]">
+        <span className="truncate font-medium">{name ?? "Unnamed"}</span>
+        <code className="font-mono text-sm text-soft">
+          {prefix}…{last4}
+        </code>
+        <span className="text-sm text-soft sm:col-span-2">
+          Made <Time at={created} />
+          {last_used_at === null ? (
+            ", never used"
+          ) : (
+            <>
+              , used <Time at={last_used_at} />
+              {last_used_ip && ` from ${last_used_ip}`}
+            </>
+          )}
+          .
+        </span>
+      </span>
+      {onRevoke && (
+        <IconButton label={`Revoke ${name ?? `${prefix}…${last4}`}`} onClick={onRevoke}>
+          <Trash2 />
+        </IconButton>
+      )}
+    </li>
+  );
+}
+
+function NewKey({ replaces, onClose }: { replaces: boolean; onClose: () => void }) {
   const [name, setName] = useState("");
   const { plan } = useMe();
   const make = useChange<void, NewApiKey>({
@@ -77,7 +102,7 @@ function NewKey({ onClose }: { onClose: () => void }) {
     <Dialog title="New API key" onClose={onClose}>
       {make.data ? (
         <div className="grid gap-4">
-          <Notice look="warn">Copy it now: it is shown this once.</Notice>
+          <Notice look="warn">Copy it now: it is shown this once, and nobody can look it up later.</Notice>
           <Copyable text={make.data.key} label="Copy the key" />
           <div className="flex justify-end">
             <Button look="main" onClick={onClose}>
@@ -95,7 +120,7 @@ function NewKey({ onClose }: { onClose: () => void }) {
             value={name}
             onChange={setName}
           />
-          {plan === "free" && (
+          {plan === "free" && replaces && (
             <Notice look="warn">Your plan has one key: the one you have stops working.</Notice>
           )}
         </Form>

@@ -6,6 +6,7 @@ import { Form } from "../../ui/form.tsx";
 import { Card } from "../../ui/page.tsx";
 import { PasswordField } from "../../ui/text-field.tsx";
 import { useToast } from "../../ui/toast.tsx";
+import { sessionList } from "./sessions.tsx";
 
 export function Password() {
   const { has_password, email } = useMe();
@@ -14,7 +15,7 @@ export function Password() {
   const [current_password, setCurrent] = useState("");
   const save = useChange({
     run: () => post("/auth/set-password", { password, ...(current_password ? { current_password } : {}) }),
-    touches: [session.queryKey],
+    touches: [session.queryKey, sessionList.queryKey],
     done: () => {
       setPassword("");
       setCurrent("");

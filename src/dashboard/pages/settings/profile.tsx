@@ -2,6 +2,7 @@ import { useState } from "react";
 import { useChange } from "../../api/changes.ts";
 import { faultOf, patch } from "../../api/client.ts";
 import { session, useMe } from "../../api/session.ts";
+import type { Me } from "../../api/shapes.ts";
 import { Checkbox, Field, Select } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
 import { Card } from "../../ui/page.tsx";
@@ -10,16 +11,29 @@ import { useToast } from "../../ui/toast.tsx";
 
 const ZONES = Intl.supportedValuesOf("timeZone");
 
+type Profile = Pick<Me, "name" | "timezone" | "reply_footer">;
+
 export function Profile() {
   const me = useMe();
   const say = useToast();
   const [name, setName] = useState(me.name ?? "");
   const [timezone, setTimezone] = useState(me.timezone);
   const [reply_footer, setFooter] = useState(me.reply_footer);
-  const save = useChange({
-    run: () => patch("/auth/profile", { ...(name ? { name } : {}), timezone, reply_footer }),
+  const restore = useChange<Profile>({
+    run: (before) => patch("/auth/profile", before),
     touches: [session.queryKey],
-    done: () => say("Saved."),
+    done: (_me, before) => {
+      setName(before.name ?? "");
+      setTimezone(before.timezone);
+      setFooter(before.reply_footer);
+      say("It is as it was.");
+    },
+  });
+  const before = { name: me.name, timezone: me.timezone, reply_footer: me.reply_footer };
+  const save = useChange({
+    run: () => patch("/auth/profile", { name: name.trim() || null, timezone, reply_footer }),
+    touches: [session.queryKey],
+    done: () => say("Your profile is saved.", () => restore.mutate(before)),
   });
   const fault = faultOf(save.error);
   return (
@@ -39,7 +53,7 @@ export function Profile() {
           value={name}
           onChange={setName}
         />
-        <Field label="Time zone" fault={fault("timezone")}>
+        <Field label="Time zone" hint="For the times in mails about your credits." fault={fault("timezone")}>
           <Select value={timezone} onChange={(event) => setTimezone(event.target.value)}>
             {[...new Set(["UTC", timezone, ...ZONES])].map((zone) => (
               <option key={zone}>{zone}</option>

@@ -1,29 +1,28 @@
-import { useQuery } from "@tanstack/react-query";
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { get, queryOf } from "../../api/client.ts";
-import type { Usage as Report } from "../../api/shapes.ts";
 import { useMe } from "../../api/session.ts";
-import { Plot } from "../../ui/plot.tsx";
+import type { Usage as Report } from "../../api/shapes.ts";
 import { Select } from "../../ui/field.tsx";
+import { figure } from "../../ui/figure.ts";
 import { Fault } from "../../ui/notice.tsx";
-import { Card, Page } from "../../ui/page.tsx";
+import { Card, Empty, Page } from "../../ui/page.tsx";
 import { Loading } from "../../ui/spinner.tsx";
 import { Time } from "../../ui/time.tsx";
+import { DayPlots, DayTable } from "./days.tsx";
+import { Shares } from "./shares.tsx";
 
 const DAY_SECONDS = 86_400;
-const SPANS = [7, 30, 90];
-const SOURCES: Record<string, string> = { email: "Mails", api: "Calls", test: "Tests" };
-const number = new Intl.NumberFormat();
+const SPANS = [7, 30, 90, 365];
+const SOURCES: Record<string, string> = { email: "Mails", api: "Programs", test: "Tests" };
 
+/** What ran, what it used, and what is left. */
 export function Usage() {
   const [days, setDays] = useState(30);
   const { data, error, refetch } = useQuery({
     queryKey: ["usage", days],
-    queryFn: ({ signal }) =>
-      get<Report>(
-        `/usage?${queryOf({ since: Math.floor(Date.now() / 1_000) - days * DAY_SECONDS })}`,
-        signal,
-      ),
+    queryFn: ({ signal }) => get<Report>(`/usage?${queryOf({ since: sinceOf(days) })}`, signal),
+    placeholderData: keepPreviousData,
   });
   return (
     <Page
@@ -46,9 +45,15 @@ export function Usage() {
     >
       <Credits />
       <Fault error={error} retry={() => void refetch()} />
-      {data ? <Tables report={data} /> : !error && <Loading what="your usage" />}
+      {data ? <Sums report={data} /> : !error && <Loading what="your usage" />}
     </Page>
   );
+}
+
+/** Today and the days before it, each whole, as the server counts them. */
+function sinceOf(days: number): number {
+  const today = Math.floor(Date.now() / 1_000 / DAY_SECONDS);
+  return (today - days + 1) * DAY_SECONDS;
 }
 
 function Credits() {
@@ -58,10 +63,10 @@ function Credits() {
     <Card title="Credits">
       <div className="grid gap-2">
         <p className="text-2xl font-semibold">
-          {number.format(credits.remaining)} <span className="text-base font-normal text-soft">left</span>
+          {figure(credits.remaining)} <span className="text-base font-normal text-soft">left</span>
         </p>
         <meter
-          aria-label="Credits of this period that are used"
+          aria-label="Credits of this month that are used"
           className="h-2 w-full"
           min={0}
           max={1}
@@ -69,69 +74,44 @@ function Credits() {
           value={share}
         />
         <p className="text-sm text-soft">
-          {number.format(credits.used)} of {number.format(credits.allowance)} of this period are used
-          {credits.topup > 0 && `, and ${number.format(credits.topup)} that you bought are left`}. New ones
-          come <Time at={credits.resets_at} />.
+          {figure(credits.used)} of the {figure(credits.allowance)} of this month are used
+          {credits.topup > 0 && `, and ${figure(credits.topup)} that you bought are left`}. New ones come{" "}
+          <Time at={credits.resets_at} />.
         </p>
       </div>
     </Card>
   );
 }
 
-function Tables({ report }: { report: Report }) {
-  const days = report.days.map(({ day }) => Date.parse(day) / 1_000);
+function Sums({ report }: { report: Report }) {
+  if (report.totals.runs === 0)
+    return (
+      <Empty title="Nothing was answered in this time">
+        What your inboxes answer is counted here, by day, by inbox and by where it came from.
+      </Empty>
+    );
   return (
     <>
-      <Card title="Answered, by day">
-        <Plot label="Runs by day" times={days} values={report.days.map(({ runs }) => runs)} />
-      </Card>
-      <Card title="Tokens, by day">
-        <Plot
-          label="Tokens by day"
-          times={days}
-          values={report.days.map(({ input_tokens, output_tokens }) => input_tokens + output_tokens)}
-        />
-      </Card>
+      <DayPlots report={report} />
       <div className="grid gap-4 lg:grid-cols-2">
-        <Card title="By inbox">
-          <Sums rows={report.inboxes.map((row) => ({ ...row, name: row.label ?? "Deleted inboxes" }))} />
-        </Card>
-        <Card title="By source">
-          <Sums rows={report.sources.map((row) => ({ ...row, name: SOURCES[row.source] ?? row.source }))} />
-        </Card>
+        <Shares
+          title="By inbox"
+          rows={report.inboxes.map(({ inbox_id, label, ...sums }) => ({
+            ...sums,
+            key: inbox_id ?? "",
+            name: inbox_id === null ? "Deleted inboxes" : label || "Without a name",
+          }))}
+        />
+        <Shares
+          title="By where it came from"
+          rows={report.sources.map(({ source, ...sums }) => ({
+            ...sums,
+            key: source,
+            name: SOURCES[source] ?? source,
+          }))}
+        />
       </div>
+      <DayTable report={report} />
     </>
-  );
-}
-
-type Row = Report["totals"] & { name: string };
-
-function Sums({ rows }: { rows: Row[] }) {
-  if (rows.length === 0) return <p className="text-soft">Nothing in this time.</p>;
-  return (
-    <div className="overflow-x-auto">
-      <table className="w-full text-sm">
-        <thead>
-          <tr className="text-left text-soft">
-            <th className="py-1 font-medium">Name</th>
-            <th className="py-1 text-right font-medium">Answered</th>
-            <th className="py-1 text-right font-medium">Credits</th>
-            <th className="py-1 text-right font-medium">Tokens</th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map(({ name, runs, credits, input_tokens, output_tokens }) => (
-            <tr key={name} className="border-t border-line">
-              <td className="max-w-48 truncate py-1.5">{name}</td>
-              <td className="py-1.5 text-right tabular-nums">{number.format(runs)}</td>
-              <td className="py-1.5 text-right tabular-nums">{number.format(credits)}</td>
-              <td className="py-1.5 text-right tabular-nums">
-                {number.format(input_tokens + output_tokens)}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
   );
 }

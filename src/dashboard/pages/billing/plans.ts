@@ -1,0 +1,1 @@
+export const PLANS = { free: "Free", pro: "Pro", team: "Team" } as const;

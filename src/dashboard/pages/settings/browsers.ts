@@ -1,0 +1,25 @@
+/** What says its name last in what a browser calls itself comes first here: Edge also says Chrome, and Chrome Safari. */
+const BROWSERS: [RegExp, string][] = [
+  [/\bEdgA?\//, "Edge"],
+  [/\bOPR\//, "Opera"],
+  [/\b(Firefox|FxiOS)\//, "Firefox"],
+  [/\b(Headless)?(Chrome|CriOS)\//, "Chrome"],
+  [/\bSafari\//, "Safari"],
+];
+const SYSTEMS: [RegExp, string][] = [
+  [/iPhone/, "an iPhone"],
+  [/iPad/, "an iPad"],
+  [/Android/, "Android"],
+  [/Windows/, "Windows"],
+  [/Mac OS X|Macintosh/, "a Mac"],
+  [/CrOS/, "a Chromebook"],
+  [/Linux/, "Linux"],
+];
+
+/** What a browser calls itself, as people would: "Firefox on Windows". What nobody knows stays as it is. */
+export function browserName(user_agent: string): string {
+  const named = (names: [RegExp, string][]) => names.find(([pattern]) => pattern.test(user_agent))?.[1];
+  const [browser, system] = [named(BROWSERS), named(SYSTEMS)];
+  if (!browser) return user_agent || "A browser without a name";
+  return system ? `${browser} on ${system}` : browser;
+}
