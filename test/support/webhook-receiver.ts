@@ -77,8 +77,9 @@ function createCounter() {
 export interface RawReceiver extends AsyncDisposable {
   port: number;
   url: string;
+  /** Those that asked for something. */
   connections: number;
-  /** Resolves when there have been so many connections in all. */
+  /** Resolves when there have been so many of them in all. */
   reached(count: number): Promise<void>;
 }
 
@@ -89,8 +90,10 @@ export async function startRawReceiver(
   const sockets = new Set<Socket>();
   const counter = createCounter();
   const server = createServer((socket) => {
-    receiver.connections += 1;
-    counter.count();
+    socket.once("data", () => {
+      receiver.connections += 1;
+      counter.count();
+    });
     sockets.add(socket);
     let text = "";
     socket.on("error", () => undefined);
