@@ -100,6 +100,8 @@ export interface AppOverrides {
   ca?: string;
   /** False beside a running server, which would not know the new schema. */
   may_migrate?: boolean;
+  /** What a database in memory begins with. */
+  image?: Buffer;
 }
 
 export async function createApp(config: Config, overrides: AppOverrides = {}): Promise<App> {
@@ -107,7 +109,7 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
   const changes = createFeed();
   const log = overrides.log ?? createLog(config.log);
   const now = (): number => Math.floor(nowMs() / 1_000);
-  const { segments, database, secrets } = await openStores(config, log, overrides.may_migrate ?? true);
+  const { segments, database, secrets } = await openStores(config, log, overrides);
   await prepareDkimKeys({ ...database, secrets, now, log }, config.data.dir);
   const resolver = createResolver({ servers: config.dns.servers });
   const parser = createMailParser();
@@ -177,7 +179,7 @@ function openSender(
 }
 
 /** What the data folder holds: the database brought up to date, the segments and the master key. */
-async function openStores(config: Config, log: Log, may_migrate: boolean) {
+async function openStores(config: Config, log: Log, { may_migrate = true, image }: AppOverrides) {
   const { dir } = config.data;
   try {
     await endRestore(dir, may_migrate);
@@ -187,6 +189,7 @@ async function openStores(config: Config, log: Log, may_migrate: boolean) {
       log,
       beforeCommit: () => segments.flush(),
       bring_back: may_migrate,
+      ...(image === undefined ? {} : { image }),
     });
     const beforeUpgrade = backupBeforeUpgrade(config, (path) =>
       log.info({ path }, "new version: making a backup of the database first"),

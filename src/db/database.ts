@@ -43,6 +43,8 @@ interface OpenOptions {
   beforeCommit?: () => Promise<void>;
   /** For the process that holds the data folder: a database that was deleted meanwhile is written back at the end. */
   bring_back?: boolean;
+  /** In memory, the bytes of a database to begin with. */
+  image?: Buffer;
 }
 
 /** Opens `sqlite:<path>` or `sqlite::memory:`, made if absent. Migrations are run by `migrateToLatest`. */
@@ -53,7 +55,7 @@ export function openDatabase(
   const path = url.replace(/^sqlite:/, "");
   const inMemory = path === ":memory:";
   if (!inMemory) mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  const sqlite = new Sqlite(path, { timeout: BUSY_TIMEOUT_MS });
+  const sqlite = new Sqlite((inMemory && options.image) || path, { timeout: BUSY_TIMEOUT_MS });
   if (!inMemory) movePagesIfPossible(sqlite);
   sqlite.pragma("journal_mode = WAL");
   // FULL, because NORMAL loses acknowledged mail when the power goes.
