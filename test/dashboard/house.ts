@@ -24,19 +24,18 @@ export interface Look {
   colorScheme: (typeof THEMES)[number];
 }
 
-/** Every size in both themes, with a name for `test.each`. */
-export const LOOKS = [DESK, TABLET, PHONE].flatMap((viewport) =>
-  THEMES.map((colorScheme): [name: string, look: Look] => [
-    `${viewport.width}-${colorScheme}`,
-    { viewport, colorScheme },
-  ]),
-);
+/** How tasks are done: at every size, and in both themes. `Visit.look` looks at each size in the other theme too. */
+export const LOOKS: [name: string, look: Look][] = [
+  ["1440-light", { viewport: DESK, colorScheme: "light" }],
+  ["768-dark", { viewport: TABLET, colorScheme: "dark" }],
+  ["390-dark", { viewport: PHONE, colorScheme: "dark" }],
+];
 
 export interface Visit extends AsyncDisposable {
   page: Page;
   /** Goes to a page by its name in the navigation, which is behind a button on a phone. */
   open(name: string): Promise<void>;
-  /** Keeps a screenshot, and holds the page as it is against axe and the width of the screen. */
+  /** Keeps a screenshot in each theme, and holds the page as it is against axe and the width of the screen. */
   look(name: string): Promise<void>;
 }
 
@@ -113,8 +112,7 @@ export async function dashboard({ fresh = false, env = {} }: DashboardOptions = 
     return {
       page,
       open: (place) => open(page, place),
-      look: (shot) =>
-        hold(page, `${shot}-${look?.viewport.width ?? DESK.width}-${look?.colorScheme ?? "light"}`),
+      look: (shot) => hold(page, shot, { viewport: DESK, colorScheme: "light", ...look }),
       async [Symbol.asyncDispose]() {
         await context.close();
         expect(strange).toEqual([]);
@@ -178,16 +176,28 @@ async function settled(page: Page): Promise<void> {
   await page.getByText("Loading").first().waitFor({ state: "detached" });
 }
 
-async function hold(page: Page, name: string): Promise<void> {
+async function hold(page: Page, shot: string, { viewport, colorScheme }: Look): Promise<void> {
   await settled(page);
   await mkdir(SCREENSHOTS, { recursive: true });
-  await page.screenshot({ path: join(SCREENSHOTS, `${name}.png`), fullPage: true });
-  const { violations } = await new AxeBuilder({ page }).setLegacyMode().analyze();
-  const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
   const wide = await page.evaluate("document.documentElement.scrollWidth > window.innerWidth");
-  expect({ name, serious: serious.map(({ id, nodes }) => [id, nodes[0]?.html]), wide }).toEqual({
-    name,
-    serious: [],
-    wide: false,
-  });
+  const serious = await faultsIn(new AxeBuilder({ page }));
+  for (const theme of THEMES) {
+    await page.emulateMedia({ colorScheme: theme });
+    await page.screenshot({
+      path: join(SCREENSHOTS, `${shot}-${viewport.width}-${theme}.png`),
+      fullPage: true,
+    });
+    // Nothing but the colours is another than in the theme of the visit.
+    if (theme !== colorScheme)
+      serious.push(...(await faultsIn(new AxeBuilder({ page }).withRules(["color-contrast"]))));
+  }
+  await page.emulateMedia({ colorScheme });
+  expect({ shot, serious, wide }).toEqual({ shot, serious: [], wide: false });
+}
+
+async function faultsIn(axe: AxeBuilder) {
+  const { violations } = await axe.setLegacyMode().analyze();
+  return violations
+    .filter(({ impact }) => impact === "serious" || impact === "critical")
+    .map(({ id, nodes }) => [id, nodes[0]?.html]);
 }

@@ -1,6 +1,6 @@
-import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
+import Sqlite from "better-sqlite3";
 import type { Page } from "playwright-core";
 import { readForm } from "../support/stripe-forms.ts";
 import { startStripe, type StripeEvent, type StripeStandIn } from "../support/stripe-stand-in.ts";
@@ -111,16 +111,16 @@ describe.skipIf(!hasChromium)("usage and billing", () => {
 
 /** Runs made now and set back in time, so that there are days to plot. */
 async function spreadRuns(at: Dashboard): Promise<void> {
+  using stack = new DisposableStack();
+  // It waits where the server is writing.
+  const database = stack.adopt(new Sqlite(join(at.dir, "data/mailwright.db")), (opened) => opened.close());
+  const setBack = database.prepare("update messages set created = created - ? where id = ?");
   for (const [days, count] of RUNS.entries())
     for (let nth = 0; nth < count; nth += 1) {
       const content = `Eggs cost ${nth} francs.`;
       const call = { instruction: "Summarise this", content };
       const { message_id } = await at.api<{ message_id: string }>("POST", "/v1/messages", call);
-      using database = new Database(join(at.dir, "data/mailwright.db"));
-      database.run("update messages set created = created - ? where id = ?", [
-        days * DAY_SECONDS,
-        message_id,
-      ]);
+      setBack.run(days * DAY_SECONDS, message_id);
     }
 }
 
