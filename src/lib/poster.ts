@@ -3,9 +3,9 @@ import { type EgressRules, targetFor } from "./net.ts";
 import { readCapped } from "./responses.ts";
 
 const MAX_ADDRESSES_TRIED = 3;
-/** So long an address that took a connection is dialled without another look. */
-const KNOWN_MS = 30_000;
-const MAX_KNOWN = 10_000;
+/** So long an address that took a connection is believed to take the next one. */
+const REACHED_MS = 60_000;
+const MAX_REACHED = 10_000;
 /** Once the status is known, the rest of the answer may take so much longer. */
 const REST_MS = 5_000;
 
@@ -39,7 +39,8 @@ export interface Poster extends Disposable {
 }
 
 export function createPoster(rules: EgressRules): Poster {
-  const routeFor = knownRoutes(rules);
+  const targetOf = targetFor(rules);
+  const addressFor = reachableAddress();
   const under_way = new Set<AbortController>();
   return {
     async post(work) {
@@ -49,17 +50,13 @@ export function createPoster(rules: EgressRules): Poster {
       const timer = endAfter(work.timeout_ms);
       let rest: ReturnType<typeof setTimeout> | undefined;
       try {
-        const { href, host, tls } = await routeFor(work, abort.signal);
-        const response = await fetch(href, {
-          method: "POST",
-          headers: { ...work.headers, host, "accept-encoding": "identity" },
-          body: work.body,
-          signal: abort.signal,
-          redirect: "manual",
-          // What says that it is packed may be far larger than it looks.
-          decompress: false,
-          ...(tls === undefined ? {} : { tls }),
-        });
+        const url = new URL(work.url);
+        const { addresses } = await unlessAborted(targetOf(url), abort.signal);
+        const address = await addressFor(addresses.slice(0, MAX_ADDRESSES_TRIED), url, work.connect_ms);
+        const response = await fetch(
+          pinned(url, address),
+          requestOf(url, work, { rules, signal: abort.signal }),
+        );
         rest = endAfter(REST_MS);
         const { status, headers } = response;
         // The status decides: whoever has said it has the request, whatever became of the rest of the answer.
@@ -78,58 +75,55 @@ export function createPoster(rules: EgressRules): Poster {
 }
 
 /** The name is in Host and in the TLS handshake, and its certificate must be for it, whatever address is dialled. */
-interface Route {
-  /** With the address that is dialled in place of the name. */
-  href: string;
-  host: string;
-  tls: { serverName: string; ca?: string } | undefined;
-}
-
-/** Looks up, judges and tries the addresses of a host, and remembers for a while which one to dial. */
-function knownRoutes({
-  ca,
-  ...rules
-}: EgressRules): (work: PostRequest, signal: AbortSignal) => Promise<Route> {
-  const targetOf = targetFor(rules);
-  const known = new Map<string, { route: Route; until: number }>();
-  return async (work, signal) => {
-    const before = known.get(work.url);
-    if (before && before.until > performance.now()) return before.route;
-    const url = new URL(work.url);
-    const { addresses } = await unlessAborted(targetOf(url), signal);
-    const address = await reachableOf(addresses.slice(0, MAX_ADDRESSES_TRIED), url, work.connect_ms);
-    const name = url.hostname.replace(/^\[|\]$/g, "");
-    const secure = { serverName: isIP(name) === 0 ? name : "", ...(ca === undefined ? {} : { ca }) };
-    const route = {
-      href: pinned(url, address),
-      host: url.host,
-      tls: url.protocol === "https:" ? secure : undefined,
-    };
-    if (known.size >= MAX_KNOWN) known.clear();
-    known.set(work.url, { route, until: performance.now() + KNOWN_MS });
-    return route;
+function requestOf(
+  url: URL,
+  { headers, body }: PostRequest,
+  { rules, signal }: { rules: EgressRules; signal: AbortSignal },
+): BunFetchRequestInit {
+  const name = url.hostname.replace(/^\[|\]$/g, "");
+  const secure = {
+    serverName: isIP(name) === 0 ? name : "",
+    ...(rules.ca === undefined ? {} : { ca: rules.ca }),
+  };
+  return {
+    method: "POST",
+    headers: { ...headers, host: url.host, "accept-encoding": "identity" },
+    body,
+    signal,
+    redirect: "manual",
+    // What says that it is packed may be far larger than it looks.
+    decompress: false,
+    ...(url.protocol === "https:" ? { tls: secure } : {}),
   };
 }
 
-function pinned(url: URL, address: string): string {
+function pinned(url: URL, address: string): URL {
   const at = new URL(url);
   at.hostname = isIP(address) === 6 ? `[${address}]` : address;
-  return at.href;
+  return at;
 }
 
-/** The first address that takes a connection, one after the other: `fetch` alone would wait for one that is silent. */
-async function reachableOf(addresses: string[], url: URL, within_ms: number): Promise<string> {
-  const until = performance.now() + within_ms;
-  const port = Number(url.port || (url.protocol === "https:" ? 443 : 80));
-  for (const [index, address] of addresses.entries()) {
-    try {
-      await reach(address, port, (until - performance.now()) / (addresses.length - index));
-      return address;
-    } catch (error) {
-      if (index === addresses.length - 1) throw error;
+/** The first address that takes a connection, tried one after the other: `fetch` alone would wait for one that is silent. */
+function reachableAddress(): (addresses: string[], url: URL, within_ms: number) => Promise<string> {
+  const reached = new Map<string, number>();
+  return async (addresses, url, within_ms) => {
+    const until = performance.now() + within_ms;
+    const port = Number(url.port || (url.protocol === "https:" ? 443 : 80));
+    for (const [index, address] of addresses.entries()) {
+      const key = `${address} ${port}`;
+      if ((reached.get(key) ?? 0) > performance.now()) return address;
+      try {
+        const left_ms = (until - performance.now()) / (addresses.length - index);
+        await reach(address, port, left_ms);
+        if (reached.size >= MAX_REACHED) reached.clear();
+        reached.set(key, performance.now() + REACHED_MS);
+        return address;
+      } catch (error) {
+        if (index === addresses.length - 1) throw error;
+      }
     }
-  }
-  throw new Error(`no address to dial for ${url.hostname}`);
+    throw new Error(`no address to dial for ${url.hostname}`);
+  };
 }
 
 function reach(host: string, port: number, within_ms: number): Promise<void> {
