@@ -18,6 +18,8 @@ FROM debian:bookworm-slim
 COPY --from=build /mailwright /usr/local/bin/mailwright
 COPY --from=build --chown=10001:10001 /empty /data
 ENV MAILWRIGHT_DATA__DIR=/data
+# The runtime sends 256 requests at once by itself; a model or a tool server that hangs must not use them up.
+ENV BUN_CONFIG_MAX_HTTP_REQUESTS=4096
 USER 10001:10001
 WORKDIR /data
 VOLUME /data

@@ -27,7 +27,10 @@ describe("the Dockerfile", () => {
     const ports = [smtp.listen, server.listen].map((listen) => String(splitListen(listen)?.port));
     expect(await instructions("EXPOSE")).toEqual([ports.join(" ")]);
     expect(await instructions("VOLUME")).toEqual(["/data"]);
-    expect(await instructions("ENV")).toEqual(["MAILWRIGHT_DATA__DIR=/data"]);
+    expect(await instructions("ENV")).toEqual([
+      "MAILWRIGHT_DATA__DIR=/data",
+      "BUN_CONFIG_MAX_HTTP_REQUESTS=4096",
+    ]);
     expect((await instructions("USER"))[0]).not.toMatch(/^(root|0)\b/);
   });
 

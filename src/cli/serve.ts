@@ -2,7 +2,6 @@ import { Command } from "commander";
 import { type Config, type ConfigOverrides, defaultConfig, supervisor } from "../config.ts";
 import { type Server, serve } from "../serve.ts";
 import { messageOf } from "../errors.ts";
-import { makeRoomForRequests } from "../config-runtime.ts";
 import { CONFIG_OPTION, type CommonOptions, configOf } from "./options.ts";
 import { reportToManager } from "./supervision.ts";
 
@@ -32,7 +31,6 @@ export function serveCommand(): Command {
     .option(...CONFIG_OPTION)
     .option("--dev", "listen on this machine only (unless configured) and trust mail from it")
     .action(async (options: CommonOptions & { dev?: boolean }) => {
-      makeRoomForRequests();
       const config = configOf(options);
       await untilStopped(await serve(options.dev ? configOf(options, devOverrides(config)) : config));
     });

@@ -1,12 +1,9 @@
 import { expect, test } from "bun:test";
-import type { Socket } from "node:net";
-import { startRawReceiver, startReceiver, TO_LOOPBACK } from "../support/webhook-receiver.ts";
-import { type Account, account, house, inbox, type ServerProcess } from "./house.ts";
+import { startReceiver, TO_LOOPBACK } from "../support/webhook-receiver.ts";
+import { account, house, inbox, type ServerProcess } from "./house.ts";
 import { closing, untilIdle } from "./load.ts";
 
 const CALLS = 40;
-/** Endpoints of one account: more than the runtime sends requests at once by itself, and two of them more than there are slots. */
-const MANY = 600;
 /** Left of the time that an interrupted attempt has: it is some seconds more than the time-out. */
 const LEFT_SECONDS = 2;
 const IDLE_MS = 20_000;
@@ -102,48 +99,4 @@ test("a restarted server makes an interrupted attempt again by itself, when its 
   ]);
   second.kill("SIGTERM");
   await second.exited;
-}, 60_000);
-
-test("however many endpoints of a few accounts hang, that of another account is served at once", async () => {
-  const held: Socket[] = [];
-  let answer = (socket: Socket): unknown => held.push(socket);
-  await using hanging = await startRawReceiver((socket) => answer(socket));
-  await using hooks = startReceiver();
-  const team = { webhooks: MANY, api_per_minute: 2 * MANY, route_per_minute: MANY };
-  await using at = await house({ webhooks: TO_LOOPBACK, plans: { default: "team", team } });
-  const [ann, bob, carl] = [
-    await account(at, "ann@client.example"),
-    await account(at, "bob@client.example"),
-    await account(at, "carl@client.example"),
-  ];
-  await using server = await at.start();
-  const post = async ({ api_key }: Account, path: string, body: object): Promise<void> => {
-    const headers = { "x-api-key": api_key, "content-type": "application/json" };
-    const answered = await fetch(`${server.http}${path}`, {
-      method: "POST",
-      headers,
-      body: JSON.stringify(body),
-    });
-    if (!answered.ok) throw new Error(`${path}: ${await answered.text()}`);
-  };
-  const addHook = (owner: Account, url: string) => post(owner, "/v1/webhooks", { url, event_types: ["*"] });
-  const ask = (owner: Account) => post(owner, "/v1/messages", { instruction: "Say hello" });
-  for (const owner of [ann, bob, carl]) await inbox(server, owner);
-  await addHook(ann, hooks.url);
-  for (const owner of [bob, carl]) {
-    for (let made = 0; made < MANY; made += 50)
-      await Promise.all(Array.from({ length: 50 }, () => addHook(owner, hanging.url)));
-    await ask(owner);
-  }
-  await hanging.reached(MANY);
-  const began = performance.now();
-  await ask(ann);
-  await hooks.reached(1);
-  expect(performance.now() - began).toBeLessThan(5_000);
-  // Whoever has nothing more to send leaves the slots to the others.
-  answer = (socket) => socket.end("HTTP/1.1 204 No Content\r\n\r\n");
-  for (const socket of held) answer(socket);
-  await hanging.reached(2 * MANY);
-  server.kill("SIGTERM");
-  await server.exited;
 }, 60_000);

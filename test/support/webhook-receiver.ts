@@ -77,9 +77,8 @@ function createCounter() {
 export interface RawReceiver extends AsyncDisposable {
   port: number;
   url: string;
-  /** Those that asked for something. */
   connections: number;
-  /** Resolves when there have been so many of them in all. */
+  /** Resolves when there have been so many connections in all. */
   reached(count: number): Promise<void>;
 }
 
@@ -90,10 +89,8 @@ export async function startRawReceiver(
   const sockets = new Set<Socket>();
   const counter = createCounter();
   const server = createServer((socket) => {
-    socket.once("data", () => {
-      receiver.connections += 1;
-      counter.count();
-    });
+    receiver.connections += 1;
+    counter.count();
     sockets.add(socket);
     let text = "";
     socket.on("error", () => undefined);

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import type { Socket } from "node:net";
 import { hookDesk } from "../api/hook-desk.ts";
 import { freshId, mailroom } from "../support/mailroom.ts";
 import { startSmtpSink } from "../support/smtp-sink.ts";
@@ -38,6 +39,32 @@ async function addEndpoints(
     await t.app.db.insertInto("webhook_endpoints").values(more).execute();
   }
 }
+
+test("however many endpoints of a few accounts hang, that of another account is served at once", async () => {
+  const held: Socket[] = [];
+  let answer = (socket: Socket): unknown => held.push(socket);
+  await using hanging = await startRawReceiver((socket) => answer(socket));
+  await using t = await hookDesk();
+  await t.hook();
+  const others = [await t.as("bob@example.org"), await t.as("carl@example.org")];
+  for (const owner of others) {
+    await addEndpoints(t, owner, { url: hanging.url, count: 600 });
+    await happens(t, owner);
+  }
+  const hung = t.drain();
+  await hanging.reached(600);
+  const event_id = await t.happen();
+  using clock = startClock();
+  const served = t.drain();
+  while (t.received.length === 0) await Promise.race([Bun.sleep(5), served]);
+  expect(clock.ms()).toBeLessThan(2_000);
+  expect(t.received[0]?.headers["service-event-id"]).toBe(event_id);
+  // Whoever has nothing more to send leaves the slots to the others.
+  answer = (socket) => socket.end("HTTP/1.1 204 No Content\r\n\r\n");
+  for (const socket of held) answer(socket);
+  await Promise.all([hung, served]);
+  expect(hanging.connections).toBe(1_200);
+});
 
 test("mail comes in and goes out at its pace while 500 endpoints hang, half of them its owner's", async () => {
   await using hooks = startReceiver();
