@@ -34,8 +34,8 @@ test("every path answers alike with and without a slash at its end", async () =>
       const [plain, slashed] = [await door.request(path, init), await door.request(`${path}/`, init)];
       expect([method, path, slashed.status]).toEqual([method, path, plain.status]);
       expect(slashed.headers.get("content-type")).toBe(plain.headers.get("content-type"));
-      // Each export tells of the one before it.
-      if (path === "/auth/export") continue;
+      // An export tells of the one before it, and the overview of the memory in use.
+      if (path === "/auth/export" || path === "/admin/overview") continue;
       const same = (body: unknown) => JSON.stringify(body).replaceAll(/req_[0-9a-f]+/g, "");
       expect([method, path, same(slashed.body)]).toEqual([method, path, same(plain.body)]);
     }
