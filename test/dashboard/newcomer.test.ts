@@ -38,8 +38,9 @@ describe.skipIf(!hasChromium)("a newcomer", () => {
         await page.locator(`[data-seen="${sight.field.mark}"]`).fill(KNOWN[sight.field.type] ?? "Kim");
         did.push(`fills ${sight.field.type}`);
       } else if (sight.button) {
-        await page.locator('[data-seen="button"]').click();
-        did.push(`presses ${sight.button}`);
+        // Gone by the time the hand is there: then one looks again.
+        const pressed = page.locator('[data-seen="button"]').click({ timeout: 1_000 });
+        if (await pressed.then(() => true).catch(() => false)) did.push(`presses ${sight.button}`);
       }
     }
     expect({ did, answered: await hasAnswer(page) }).toMatchObject({ answered: true });

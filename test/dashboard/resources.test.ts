@@ -15,7 +15,7 @@ const EVERYTHING = fileURLToPath(
 const MARKDOWN = "# House style\n\n- Plain words\n- **Short** sentences\n";
 const LOOK_MS = 60_000;
 /** Where all looks would only say the same again. */
-const TWO_LOOKS = LOOKS.filter(([name]) => name === "1440-light" || name === "390-dark");
+const ONE_LOOK = LOOKS.slice(0, 1);
 
 interface Made {
   id: string;
@@ -71,7 +71,7 @@ describe.skipIf(!hasChromium)("what an account has", () => {
     LOOK_MS,
   );
 
-  test.each(TWO_LOOKS)(
+  test.each(ONE_LOOK)(
     "an inbox is handed on, restricted, moved and deleted (%s)",
     async (name, look) => {
       await using visit = await at.visit({ look, refusals: [422] });
@@ -148,7 +148,7 @@ describe.skipIf(!hasChromium)("what an account has", () => {
     LOOK_MS,
   );
 
-  test.each(TWO_LOOKS)(
+  test.each(ONE_LOOK)(
     "contexts are uploaded, left alone when somebody stays, deleted and brought back (%s)",
     async (name, look) => {
       await using visit = await at.visit({ look, refusals: [422] });
@@ -212,7 +212,7 @@ describe.skipIf(!hasChromium)("what an account has", () => {
     LOOK_MS,
   );
 
-  test.each(TWO_LOOKS)(
+  test.each(ONE_LOOK)(
     "a tool is refused with a reason, allowed in an inbox, trusted there after a question, and removed (%s)",
     async (name, look) => {
       await using visit = await at.visit({ look, refusals: [422] });

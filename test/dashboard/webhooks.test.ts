@@ -190,7 +190,7 @@ describe.skipIf(!hasChromium)("webhooks", () => {
     await page.getByRole("button", { name: "Delete" }).click();
     await page.getByRole("button", { name: "Delete the endpoint" }).click();
     await page.getByRole("heading", { name: "Webhooks", level: 1 }).waitFor();
-    expect(await page.getByRole("link", { name: "Wiki" }).count()).toBe(0);
+    await page.getByRole("link", { name: "Wiki" }).waitFor({ state: "detached" });
   });
 });
 
