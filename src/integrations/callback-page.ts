@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 
 const STYLE =
-  ":root{color-scheme:light dark}body{margin:15vh auto;max-width:34rem;padding:0 1.5rem;font:1.05rem/1.6 system-ui,sans-serif}h1{font-size:1.6rem}a{color:light-dark(#0f766e,#4fc3b4)}";
+  ":root{color-scheme:light dark;background:light-dark(#f7f8f8,#111615);color:light-dark(#16201f,#e7eceb)}body{margin:15vh auto;max-width:34rem;padding:0 1.5rem;font:1.05rem/1.6 system-ui,sans-serif}h1{font-size:1.6rem}a{color:light-dark(#0f766e,#4fc3b4)}";
 const STYLE_HASH = createHash("sha256").update(STYLE).digest("base64");
 /** Nothing is loaded, run or sent from these pages; a refresh is no part of a policy. */
 const CONTENT_SECURITY_POLICY = `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
