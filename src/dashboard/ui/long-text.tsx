@@ -1,16 +1,14 @@
-import { classes } from "./class-names.ts";
+import { Scroll } from "./scroll.tsx";
 
-/** A text as it is, of any length: it scrolls in its place, with the keys too. */
+/** A text as it is, of any length: it scrolls in its place. */
 export function LongText({ label, text, className }: { label: string; text: string; className: string }) {
   return (
-    <pre
-      // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- what scrolls has to be reached by the keyboard
-      tabIndex={0}
+    <Scroll
+      label={label}
       role="region"
-      aria-label={label}
-      className={classes("overflow-auto rounded-md bg-back whitespace-pre-wrap wrap-anywhere", className)}
+      className={`rounded-md bg-back whitespace-pre-wrap wrap-anywhere ${className}`}
     >
       {text}
-    </pre>
+    </Scroll>
   );
 }
