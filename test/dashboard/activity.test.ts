@@ -363,6 +363,22 @@ describe.skipIf(!hasChromium)("the activity", () => {
       expect(await page.evaluate<number>("scrollY")).toBe(0);
       expect(await button.count()).toBe(0);
     }, 60_000);
+
+    test("comes back to where one was, from a message", async () => {
+      await using visit = await at.visit();
+      const { page } = visit;
+      const row = page.getByRole("link", { name: "Message 99965" });
+      await page.keyboard.press("End");
+      await row.scrollIntoViewIfNeeded();
+      const place = await row.boundingBox();
+      await row.click();
+      await page.getByRole("heading", { name: "Message 99965", level: 1 }).waitFor();
+      await page.goBack();
+      await row.waitFor();
+      const where = async () =>
+        `${JSON.stringify(await row.boundingBox())} in place of ${JSON.stringify(place)}`;
+      await until(async () => Bun.deepEquals(await row.boundingBox(), place), 10_000, where);
+    }, 60_000);
   });
 });
 

@@ -27,11 +27,11 @@ export function keepFocus(router: AnyRouter): void {
   }).observe(document.body, { childList: true, subtree: true });
 }
 
-/** Not where the page has put the focus into a field of its own. */
+/** Not where the page has put the focus into a field of its own. Where the page is scrolled to is the router's to say. */
 function beginPage(): void {
   const main = document.querySelector("main");
   const active = document.activeElement;
-  if (active === main || !main?.contains(active)) headingOf(main)?.focus();
+  if (active === main || !main?.contains(active)) headingOf(main)?.focus({ preventScroll: true });
 }
 
 function headingOf(part: Element | null | undefined): HTMLElement | null {

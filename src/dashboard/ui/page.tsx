@@ -17,7 +17,9 @@ export function Page({ title, intro, actions, children }: PageProps) {
     <div className="mx-auto grid w-full max-w-6xl grid-cols-[minmax(0,1fr)] gap-5 px-4 py-6 sm:px-6">
       <header className="flex flex-wrap items-start justify-between gap-3">
         <div className="min-w-0 flex-1 basis-72">
-          <h1 className="text-2xl font-semibold tracking-tight wrap-anywhere">{title}</h1>
+          <h1 title={title} className="line-clamp-4 text-2xl font-semibold tracking-tight wrap-anywhere">
+            {title}
+          </h1>
           {intro && <p className="max-w-2xl text-soft">{intro}</p>}
         </div>
         {actions && <div className="flex flex-wrap gap-2">{actions}</div>}
@@ -40,7 +42,7 @@ export function Card({
     <section className="rounded-xl border border-line bg-card">
       {title && (
         <div className="flex flex-wrap items-center justify-between gap-2 border-b border-line px-4 py-3">
-          <h2 className="font-semibold">{title}</h2>
+          <h2 className="min-w-0 font-semibold wrap-anywhere">{title}</h2>
           {actions && <div className="flex flex-wrap gap-2">{actions}</div>}
         </div>
       )}

@@ -6,7 +6,7 @@ import { Badge } from "../../ui/badge.tsx";
 import { Time } from "../../ui/time.tsx";
 import { StatusBadge } from "./status.tsx";
 
-const LINK = "text-accent underline";
+const LINK = "min-w-0 text-accent underline";
 
 /** What a message came to and cost, and what belongs to it. */
 export function Head({ story }: { story: Story }) {

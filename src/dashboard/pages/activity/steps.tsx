@@ -41,12 +41,12 @@ export function Contexts({ steps }: { steps: Step[] }) {
                 <Link
                   to="/contexts/$context_id"
                   params={{ context_id: context.id }}
-                  className="text-accent underline"
+                  className="min-w-0 text-accent underline"
                 >
                   {context.title}
                 </Link>
               )}
-              <span className="text-soft">{output}</span>
+              <span className="min-w-0 text-soft">{output}</span>
             </li>
           );
         })}

@@ -89,7 +89,7 @@ function Row({ context }: { context: Context }) {
         <span className="min-w-0 flex-1 basis-48 truncate font-medium">{context.title}</span>
         {!context.enabled && <Badge look="warn">Switched off</Badge>}
         <Badge>{KINDS[context.kind].word}</Badge>
-        <code className="font-mono text-sm text-soft">
+        <code className="min-w-0 truncate font-mono text-sm text-soft">
           {context.kind === "command" ? "$" : "+"}
           {context.slug}
         </code>
