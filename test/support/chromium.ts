@@ -1,6 +1,7 @@
 import { type Browser, type BrowserContext, chromium, type ConsoleMessage } from "playwright-core";
 
-const CHROMIUM = Bun.which("chromium");
+/** Without a window of its own it needs less of a busy machine. */
+const CHROMIUM = Bun.which("chromium-headless-shell") ?? Bun.which("chromium");
 /** Nothing but the page asked for: Chromium's own errands would count as requests of the page. */
 const ARGUMENTS = [
   "--headless",
@@ -14,7 +15,7 @@ const ARGUMENTS = [
 ];
 
 export const hasChromium = CHROMIUM !== null;
-if (!hasChromium) console.log("Pages are not tried in a browser: apt-get install chromium");
+if (!hasChromium) console.log("Pages are not tried in a browser: apt-get install chromium-headless-shell");
 
 export function launchChromium(): Promise<Browser> {
   return chromium.launch({ executablePath: CHROMIUM ?? "", args: ARGUMENTS });
