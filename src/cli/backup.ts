@@ -1,4 +1,4 @@
-import { createWriteStream, existsSync, statSync } from "node:fs";
+import { closeSync, createWriteStream, existsSync, openSync, readSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { Command } from "commander";
 import { endRestore } from "../backup/swap.ts";
@@ -9,12 +9,13 @@ import { CONFIG_OPTION, type CommonOptions, configOf, JSON_OPTION, print } from 
 import { refuseMissing } from "./with-app.ts";
 
 const KB = 1_024;
+const ZIP_START = "PK\u0003\u0004";
 
 export function backupCommand(): Command {
   return new Command("backup")
     .description("write everything into one archive, beside a running server or without one")
     .argument("<file>", 'where to, such as mailwright.zip; "-" for the standard output')
-    .option("--overwrite", "replace the file if it is there")
+    .option("--overwrite", "replace an archive that is there")
     .option(...CONFIG_OPTION)
     .option(...JSON_OPTION)
     .action(async (file: string, options: CommonOptions & { overwrite?: boolean }) => {
@@ -35,7 +36,7 @@ export function backupCommand(): Command {
         console.error([`Backup written.`, ...contentLines(manifest)].join("\n"));
         return;
       }
-      if (options.overwrite !== true) refuseTaken(file);
+      refuseTaken(file, options.overwrite === true);
       const { manifest, bytes } = await backupToFile(source, resolve(file), signal);
       print(options, { file: resolve(file), bytes, ...manifest }, [
         `Backup written to ${file} (${sizeOf(bytes)}).`,
@@ -70,15 +71,32 @@ function contentLines(manifest: Manifest): string[] {
   ];
 }
 
-function refuseTaken(file: string): void {
+function refuseTaken(file: string, may_replace: boolean): void {
   if (!existsSync(file)) return;
   if (statSync(file).isDirectory())
     throw new AppError("unavailable", `${file} is a folder.`, {
       fix: `Name a file in it, such as ${join(file, "mailwright.zip")}.`,
     });
-  throw new AppError("unavailable", `${file} is there already in ${dirname(resolve(file))}.`, {
-    fix: "Choose another name, or replace it with --overwrite.",
+  if (!may_replace)
+    throw new AppError("unavailable", `${file} is there already in ${dirname(resolve(file))}.`, {
+      fix: "Choose another name, or replace it with --overwrite.",
+    });
+  if (isArchive(file)) return;
+  throw new AppError("unavailable", `${file} is no backup, so it is not replaced.`, {
+    fix: "Choose another name, or delete it first.",
   });
+}
+
+/** Or an empty file, in which nothing is lost. */
+function isArchive(file: string): boolean {
+  const about = statSync(file);
+  if (!about.isFile()) return false;
+  if (about.size === 0) return true;
+  const start = Buffer.alloc(ZIP_START.length);
+  const opened = openSync(file, "r");
+  readSync(opened, start);
+  closeSync(opened);
+  return start.toString("latin1") === ZIP_START;
 }
 
 function refuseTerminal(): void {

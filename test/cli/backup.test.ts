@@ -1,5 +1,16 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { chown, mkdir, readdir, readFile, rename, stat, utimes, writeFile } from "node:fs/promises";
+import {
+  chown,
+  mkdir,
+  readdir,
+  readFile,
+  readlink,
+  rename,
+  stat,
+  symlink,
+  utimes,
+  writeFile,
+} from "node:fs/promises";
 import { join } from "node:path";
 import Sqlite from "better-sqlite3";
 import { account, type House, house } from "../faults/house.ts";
@@ -80,6 +91,8 @@ test("replaces no file unasked, and names the mend for every place that will not
     err: expect.stringContaining("or replace it with --overwrite."),
   });
   expect(await readFile(path, "utf8")).toBe("precious");
+  await writeFile(path, "");
+  expect(await at.cli("backup", path, "--overwrite")).toMatchObject({ code: 0 });
   expect(await at.cli("backup", path, "--overwrite")).toMatchObject({ code: 0 });
   expect(await at.cli("backup", away)).toMatchObject({
     code: 1,
@@ -91,6 +104,19 @@ test("replaces no file unasked, and names the mend for every place that will not
     err: expect.stringContaining("Name a folder that this user may write to"),
   });
   expect(await readdir(away)).not.toContain("not-mounted");
+});
+
+test("replaces nothing but archives: neither the database nor a device", async () => {
+  const database = join(at.dir, "mailwright.db");
+  const device = join(away, "null");
+  await symlink("/dev/null", device);
+  for (const path of [database, device])
+    expect(await at.cli("backup", path, "--overwrite")).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("is no backup, so it is not replaced"),
+    });
+  expect((await readFile(database)).subarray(0, 15).toString()).toBe("SQLite format 3");
+  expect(await readlink(device)).toBe("/dev/null");
 });
 
 test("of a damaged database there is no backup, and the older one stays", async () => {
