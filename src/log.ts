@@ -26,6 +26,9 @@ const LEVEL_WORDS: Record<number, string> = {
   60: "FATAL",
 };
 
+/** What ends a line, turns letters round or is an order to a terminal: some of what is logged others wrote. */
+const UNSHOWN = /[\p{C}\p{Zl}\p{Zp}]/gu;
+
 const about = new AsyncLocalStorage<Record<string, unknown>>();
 
 /** Runs `work`; every line that is logged meanwhile, however far down, has these members as well. */
@@ -90,8 +93,10 @@ function asText(line: string): string {
   const words = Object.entries(rest).map(
     ([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`,
   );
-  return (
-    [new Date(time).toISOString(), (LEVEL_WORDS[level] ?? "?").padEnd(5), msg ?? "", ...words].join(" ") +
-    "\n"
-  );
+  const said = [new Date(time).toISOString(), (LEVEL_WORDS[level] ?? "?").padEnd(5), msg ?? "", ...words];
+  return `${said.join(" ").replaceAll(UNSHOWN, escaped)}\n`;
+}
+
+function escaped(character: string): string {
+  return `\\u{${character.codePointAt(0)?.toString(16)}}`;
 }

@@ -120,6 +120,24 @@ test("of an error only its words are told, and of a URL in them no password", as
   expect(text).toMatch(/^\d{4}-\S+Z ERROR failed password=\[redacted\] /);
 });
 
+test("what others wrote ends no line of the log for people, and tells a terminal nothing", async () => {
+  const child = Bun.spawn([process.execPath, "-e", LOGGING_OTHERS], {
+    cwd: join(import.meta.dir, ".."),
+    stdout: "pipe",
+  });
+  const told = await new Response(child.stdout).text();
+  expect(told).toMatch(/^[^\p{C}\p{Zl}\p{Zp}]+\n$/u);
+  expect(told).toEndWith(
+    String.raw`no: <html>\u{a}now \u{1b}[31m from=a\u{9b}31m\u{2028}x@b.example err={"n":"\u{202e}"}` + "\n",
+  );
+});
+
+const LOGGING_OTHERS = `
+import { createLog } from "./src/log.ts";
+const given = { from: "a\\u009b31m\\u2028x@b.example", err: { n: "\\u202e" } };
+createLog({ level: "info", format: "text" }).info(given, "no: <html>\\nnow \\x1b[31m");
+`;
+
 const LOGGING = `
 import { createLog } from "./src/log.ts";
 const cause = Object.assign(new Error("inner"), { response: { headers: { "x-api-key": "hunter2" } } });
