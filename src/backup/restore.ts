@@ -15,6 +15,8 @@ import { exchange, finishExchange, workFolder } from "./swap.ts";
 
 /** Of what a restore puts in the place of what is there; `mail` only if the archive has it. */
 const KEYS = ["master.key", "smtp-certificate.json", "tls", "dkim"];
+/** Where the former content goes. */
+const POINTS = "restore-points";
 /** What SQLite keeps beside a database. */
 const COMPANIONS = ["-wal", "-shm", "-journal"];
 /** Left free on the disk. */
@@ -89,7 +91,7 @@ function placeOf({ data, database }: Config, now: number): Place {
     dir,
     database: resolve(database.url.replace(/^sqlite:/, "")),
     fresh: join(workFolder(dir), "fresh"),
-    point: unused(join(dir, "restore-points", stamp)),
+    point: unused(join(dir, POINTS, stamp)),
   };
 }
 
@@ -104,7 +106,8 @@ function unused(path: string): string {
 async function refuseOtherDisks({ dir, database }: Place): Promise<void> {
   await mkdir(dirname(database), { recursive: true, mode: 0o700 });
   const { dev } = await stat(dir);
-  for (const path of [dirname(database), ...["mail", "tls"].map((name) => join(dir, name))]) {
+  const folders = ["mail", "tls", "dkim", POINTS].map((name) => join(dir, name));
+  for (const path of [dirname(database), ...folders]) {
     if (!existsSync(path) || (await stat(path)).dev === dev) continue;
     throw new AppError("unavailable", `${path} is on another disk than the data folder ${dir}.`, {
       fix: "Restore into an empty data folder on one disk (data.dir), and move its parts from there.",

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import Sqlite from "better-sqlite3";
 import { restoreBackup } from "../../src/backup/restore.ts";
 import { backupToFile, sourceOf } from "../../src/backup/write-backup.ts";
 import { lockDataFolder, lockMailBytes } from "../../src/db/database.ts";
+import { memoryDisk, whyNoMounts } from "../faults/disks.ts";
 import {
   changedDatabase,
   backupLab,
@@ -18,6 +19,9 @@ import {
   withManifest,
 } from "../support/backups.ts";
 import { zipOf } from "../support/files.ts";
+
+const reason = await whyNoMounts("tmpfs");
+if (reason !== undefined) console.log(`A second disk is not tried: ${reason}`);
 
 const ADA = { accounts: ["ada@example.com"], mails: [70_000] };
 const BOB = { accounts: ["bob@example.com"], mails: [70_000] };
@@ -96,6 +100,18 @@ describe("a restore", () => {
       "mail.db.before-20260115T120000Z",
     ]);
   });
+
+  test.skipIf(reason !== undefined)(
+    "is refused, and changes nothing, where the former content would go to another disk",
+    async () => {
+      await using disk = await memoryDisk(1);
+      const config = await lab.other("divided");
+      await symlink(disk.path, join(config.data.dir, "restore-points"));
+      expect(await restored(config, lab.archive)).toContain("restore-points is on another disk");
+      expect(await contentOf(config)).toEqual(BOB);
+      expect(await readdir(disk.path)).toEqual([]);
+    },
+  );
 
   test("signs everybody out, lets interrupted work begin anew, and holds the queue if told so", async () => {
     const config = lab.config("held");
