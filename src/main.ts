@@ -11,6 +11,7 @@ import { migrateCommand } from "./cli/migrate.ts";
 import { restoreCommand } from "./cli/restore.ts";
 import { queueCommand } from "./cli/queue.ts";
 import { serveCommand } from "./cli/serve.ts";
+import { shown } from "./cli/shown.ts";
 import { suppressionCommand } from "./cli/suppression.ts";
 import { userCommand } from "./cli/user.ts";
 import { ConfigError } from "./config.ts";
@@ -51,7 +52,9 @@ try {
 /** What the caller did wrong is told in words; a bug shows where it is. */
 function explain(error: unknown): string {
   if (error instanceof ConfigError || error instanceof CommanderError) return error.message;
-  if (error instanceof AppError) return [error.message, error.extras.fix].filter(Boolean).join(" ");
+  // Some of the words may be those of an archive or a server of somebody else.
+  if (error instanceof AppError)
+    return [error.message, error.extras.fix ?? ""].map(shown).join(" ").trimEnd();
   if (isStorageFault(error)) {
     const { message, fix } = storageWords(error);
     return `${message} (${messageOf(error)}). ${fix}`;

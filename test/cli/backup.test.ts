@@ -15,7 +15,8 @@ import { join } from "node:path";
 import Sqlite from "better-sqlite3";
 import { account, type House, house } from "../faults/house.ts";
 import { closing } from "../faults/load.ts";
-import { entriesOf } from "../support/backups.ts";
+import { entriesOf, withManifest } from "../support/backups.ts";
+import { zipOf } from "../support/files.ts";
 
 let at: House;
 let away: string;
@@ -175,6 +176,16 @@ test("restores nothing beside a running server, or from what is no backup", asyn
       "This is no usable backup of Mailwright: it is no zip archive, or was cut off",
     ),
   });
+});
+
+test("says nothing of what is in an archive in a way that a terminal would obey", async () => {
+  const path = join(away, "hostile.zip");
+  await at.cli("backup", path);
+  const entries = withManifest(await entriesOf(path), { migrations: ["\u001b]0;owned\u0007\n\u202e"] });
+  await writeFile(path, zipOf(entries));
+  const { code, err } = await at.cli("restore", path, "--yes");
+  expect(code).toBe(1);
+  expect(err).toContain("This backup is of a newer Mailwright (it has the migration ?]0;owned???).");
 });
 
 test("a folder without a Mailwright has nothing to back up", async () => {
