@@ -1,7 +1,7 @@
 import type { App } from "../app.ts";
 import type { EventRow, WebhookEndpointRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
-import type { HttpAnswer } from "../lib/poster.ts";
+import type { HttpAnswer } from "../lib/http-connection.ts";
 import { networkFault, retryAfterSeconds } from "../lib/responses.ts";
 import { secretsOf, sign } from "./secrets.ts";
 

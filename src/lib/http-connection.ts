@@ -1,0 +1,181 @@
+import { HTTPParser } from "node:_http_common";
+import type { Socket } from "node:net";
+
+const MAX_HEAD_BYTES = 32_768;
+const SWITCHING_PROTOCOLS = 101;
+
+export interface HttpAnswer {
+  status: number;
+  /** Names in lower case. */
+  headers: Map<string, string>;
+  /** As it came, its chunks put together; cut at the limit. */
+  body: Buffer;
+}
+
+export interface HttpRequest {
+  /** As it goes over the line, head and body. */
+  text: string;
+  /** Milliseconds to the end of the answer. */
+  timeout_ms: number;
+  /** Of them, at most so many until a connection stands. */
+  connect_ms: number;
+  /** Of the answer's body, so much is read. */
+  max_bytes: number;
+}
+
+/** Carries one request after the other, one at a time (RFC 9112 §9.3). */
+export interface HttpConnection {
+  /**
+   * Resolves with the answer, as far as it came in time, once its status is known: whoever has said it has the request,
+   * whatever became of the rest. Rejects with what ended the connection, or with the parser's fault.
+   */
+  send(request: HttpRequest): Promise<HttpAnswer>;
+  close(fault: Error): void;
+}
+
+interface Owner {
+  /** An answer ended cleanly, and the connection may carry another request. False closes it. */
+  mayKeep: () => boolean;
+  closed: () => void;
+}
+
+/** What is under way. */
+interface Exchange {
+  request: HttpRequest;
+  resolve: (answer: HttpAnswer) => void;
+  reject: (fault: unknown) => void;
+  timers: ReturnType<typeof setTimeout>[];
+  /** Bytes of all kinds: interim answers, trailers, and all that may stand between the chunks as well. */
+  came: number;
+  /** Of the body, so much is still wanted. */
+  wanted: number;
+  /** Names and values in turn. */
+  raw_headers: string[];
+  body: Buffer[];
+  /** 0 before it is known. */
+  status: number;
+  keeps: boolean;
+  is_complete: boolean;
+}
+
+/** HTTP/1.1 over a socket that is being connected. `ready` is the name of the event when it is. */
+export function httpConnection(
+  socket: Socket,
+  ready: "connect" | "secureConnect",
+  owner: Owner,
+): HttpConnection {
+  const parser = new HTTPParser();
+  let current: Exchange | null = null;
+  let is_ready = false;
+  let fault: Error | undefined;
+
+  const end = (why: Error | undefined, may_keep = false): void => {
+    const ended = current;
+    current = null;
+    if (!may_keep || socket.writableLength > 0 || !owner.mayKeep()) socket.destroy();
+    if (!ended) return;
+    for (const timer of ended.timers) clearTimeout(timer);
+    if (ended.status > 0) ended.resolve(answerOf(ended));
+    else ended.reject(why);
+  };
+  const endAfter = (ms: number) => setTimeout(() => end(tooLate()), Math.max(0, ms));
+
+  report(parser, () => current);
+  socket.once(ready, () => {
+    is_ready = true;
+    if (!current) return;
+    clearTimeout(current.timers.pop());
+    socket.write(current.request.text);
+  });
+  socket.on("data", (part: Buffer) => {
+    // Nobody has asked for it.
+    if (!current) return void socket.destroy();
+    current.came += part.length;
+    const read = parser.execute(part);
+    if (read instanceof Error) end(read);
+    else if (current.is_complete) end(undefined, current.keeps);
+    else if (current.wanted <= 0) end(undefined);
+    else if (current.came > current.request.max_bytes + MAX_HEAD_BYTES) end(noAnswer("EMSGSIZE"));
+  });
+  socket.on("error", (error) => {
+    fault = error;
+  });
+  socket.once("close", () => {
+    owner.closed();
+    end(fault ?? noAnswer("ECONNRESET"));
+  });
+
+  return {
+    send(request) {
+      const { promise, resolve, reject } = Promise.withResolvers<HttpAnswer>();
+      const timers = [endAfter(request.timeout_ms)];
+      current = { ...newExchange(request), resolve, reject, timers };
+      parser.initialize(HTTPParser.RESPONSE, {}, MAX_HEAD_BYTES);
+      if (is_ready) socket.write(request.text);
+      else timers.push(endAfter(request.connect_ms));
+      return promise;
+    },
+    close: (why) => end(why),
+  };
+}
+
+export function tooLate(): Error {
+  return new DOMException("The time is up.", "TimeoutError");
+}
+
+export function noAnswer(code: string): Error {
+  return Object.assign(new Error("The connection ended without an answer."), { code });
+}
+
+function newExchange(request: HttpRequest) {
+  return {
+    request,
+    came: 0,
+    wanted: request.max_bytes,
+    raw_headers: [],
+    body: [],
+    status: 0,
+    keeps: false,
+    is_complete: false,
+  };
+}
+
+/** Has the parser fill in what is under way. Interim answers are passed over (RFC 9110 §15.2). */
+function report(parser: HTTPParser, current: () => Exchange | null): void {
+  const unended = (): Exchange | null => {
+    const exchange = current();
+    return exchange?.is_complete === false ? exchange : null;
+  };
+  parser[HTTPParser.kOnMessageBegin] = () => {
+    const exchange = current();
+    // A second answer, to nothing.
+    if (exchange?.is_complete === true) exchange.keeps = false;
+  };
+  parser[HTTPParser.kOnHeaders] = (raw) => void unended()?.raw_headers.push(...raw);
+  parser[HTTPParser.kOnHeadersComplete] = (...head) => {
+    const [, , raw = [], , , status, , is_upgrade, keeps] = head;
+    const exchange = unended();
+    if (!exchange) return 0;
+    const is_interim = status < 200 && status !== SWITCHING_PROTOCOLS;
+    exchange.raw_headers.push(...raw);
+    if (is_interim) exchange.raw_headers = [];
+    else Object.assign(exchange, { status, keeps: keeps && !is_upgrade });
+    return is_upgrade ? 2 : 0;
+  };
+  parser[HTTPParser.kOnBody] = (part) => {
+    const exchange = unended();
+    exchange?.body.push(part);
+    if (exchange) exchange.wanted -= part.length;
+  };
+  parser[HTTPParser.kOnMessageComplete] = () => {
+    const exchange = current();
+    if (exchange) exchange.is_complete ||= exchange.status > 0;
+  };
+}
+
+function answerOf({ status, raw_headers, body, request }: Exchange): HttpAnswer {
+  const headers = new Map<string, string>();
+  for (let at = 0; at + 1 < raw_headers.length; at += 2)
+    headers.set(raw_headers[at]?.toLowerCase() ?? "", raw_headers[at + 1] ?? "");
+  return { status, headers, body: Buffer.concat(body).subarray(0, request.max_bytes) };
+}
