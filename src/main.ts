@@ -17,6 +17,7 @@ import { userCommand } from "./cli/user.ts";
 import { ConfigError } from "./config.ts";
 import { isStorageFault, storageWords } from "./db/storage-faults.ts";
 import { AppError, messageOf } from "./errors.ts";
+import { loadFault } from "./lib/start-faults.ts";
 import { VERSION } from "./version.ts";
 
 const program = new Command("mailwright")
@@ -55,6 +56,8 @@ function explain(error: unknown): string {
   // Some of the words may be those of an archive or a server of somebody else.
   if (error instanceof AppError)
     return [error.message, error.extras.fix ?? ""].map(shown).join(" ").trimEnd();
+  const unloadable = loadFault(error);
+  if (unloadable !== undefined) return unloadable;
   if (isStorageFault(error)) {
     const { message, fix } = storageWords(error);
     return `${message} (${messageOf(error)}). ${fix}`;

@@ -7,7 +7,8 @@ const DEPLOY = join(import.meta.dir, "../deploy");
 
 /**
  * What the engine does for `compose.yaml`, with what every Linux has: a user without any right, a file system that can
- * only be read, `/tmp` in memory, a network of its own, and a volume. Its first process passes the signal on.
+ * only be read, `/tmp` in memory with the engine's own options before those of the file, a network of its own, and a
+ * volume. Its first process passes the signal on.
  */
 const CONTAINER = `
 set -e
@@ -16,12 +17,12 @@ ip link set lo up
 mount -t tmpfs tmpfs /mnt
 cp "$BINARY" /mnt/mailwright
 install -d -m 700 -o 10001 -g 10001 /mnt/data
-mount -t tmpfs tmpfs /tmp
+mount -t tmpfs -o "noexec,nosuid,nodev,$TMP_OPTIONS" tmpfs /tmp
 mount -o remount,bind,ro /
 inside="setpriv --reuid=10001 --regid=10001 --clear-groups --bounding-set=-all --inh-caps=-all --no-new-privs"
 $inside touch /etc/anything 2>&1 || true
 $inside /mnt/mailwright serve & server=$!
-until $inside /mnt/mailwright healthcheck 2>&1; do sleep 0.1; done
+until $inside /mnt/mailwright healthcheck 2>&1; do kill -0 $server; sleep 0.1; done
 kill -TERM $server
 wait $server
 echo "ended with $?"
@@ -38,9 +39,10 @@ test.skipIf(!can_wall)(
       services: { mailwright: Record<string, unknown> & { environment: Record<string, string> } };
     };
     const { environment, ...rest } = services.mailwright;
+    const tmp_options = String(rest["tmpfs"]).split(":")[1] ?? "";
     expect(rest).toMatchObject({
       read_only: true,
-      tmpfs: ["/tmp"],
+      tmpfs: [expect.stringMatching(/^\/tmp\b/)],
       cap_drop: ["ALL"],
       security_opt: ["no-new-privileges:true"],
       volumes: ["data:/data"],
@@ -61,6 +63,7 @@ test.skipIf(!can_wall)(
           ...Object.fromEntries(names),
           PATH: process.env["PATH"],
           BINARY,
+          TMP_OPTIONS: tmp_options,
           MAILWRIGHT_DATA__DIR: "/mnt/data",
         },
         cwd: "/",
@@ -81,4 +84,19 @@ test.skipIf(!can_wall)(
     expect(err).toBe("");
   },
   60_000,
+);
+
+test.skipIf(!can_wall)(
+  "where no program may run in the temporary folder, the binary says so and what to do",
+  async () => {
+    const script = `mount -t tmpfs -o noexec tmpfs /mnt && exec "$BINARY" user create ada@example.com`;
+    const child = Bun.spawn(["unshare", "--mount", "sh", "-c", script], {
+      env: { PATH: process.env["PATH"], BINARY, TMPDIR: "/mnt", MAILWRIGHT_DATA__DIR: "/mnt/data" },
+      cwd: "/",
+      stderr: "pipe",
+    });
+    const err = await new Response(child.stderr).text();
+    expect(await child.exited).toBe(1);
+    expect(err).toMatch(/^A part of this program cannot be loaded: .*, or name another with TMPDIR\.\n$/);
+  },
 );

@@ -1,4 +1,5 @@
 import { existsSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { AppError, messageOf } from "../errors.ts";
 
 const UNUSABLE =
@@ -40,6 +41,15 @@ export function folderFault(error: unknown, dir: string): unknown {
   return new AppError("unavailable", `The data folder ${dir} cannot be used: ${messageOf(error)}.`, {
     fix: "Make it a folder that this user may write to, or name another with data.dir.",
   });
+}
+
+/** Why the part of the binary that is machine code was not loaded, in words; undefined for anything else. */
+export function loadFault(error: unknown): string | undefined {
+  if (codeOf(error) !== "ERR_DLOPEN_FAILED") return undefined;
+  return (
+    `A part of this program cannot be loaded: ${messageOf(error)}. It is unpacked into the temporary folder ` +
+    `${tmpdir()}, which must be there and allow programs to run: mount it without "noexec", or name another with TMPDIR.`
+  );
 }
 
 /** What root makes in the folder of another user could not be used by the server, which runs as that user. */
