@@ -19,7 +19,7 @@ type ButtonProps = ButtonHTMLAttributes<HTMLButtonElement> & {
 
 export function Button({
   look = "plain",
-  busy = false,
+  busy,
   disabled = false,
   icon,
   children,
@@ -27,7 +27,13 @@ export function Button({
   onClick,
   ...rest
 }: ButtonProps) {
-  const off = busy || disabled;
+  const off = busy === true || disabled;
+  // What takes time is done once, however fast it is pressed: before it shows as under way there is a moment.
+  const press = (event: MouseEvent<HTMLButtonElement>): void => {
+    const is_second = busy !== undefined && event.detail > 1;
+    if (off || is_second) event.preventDefault();
+    else onClick?.(event);
+  };
   return (
     <button
       type="button"
@@ -35,18 +41,14 @@ export function Button({
       aria-busy={busy || undefined}
       // Not `disabled`, which takes the focus away from who has just pressed it.
       aria-disabled={off || undefined}
-      onClick={off ? refuse : onClick}
+      // Also keeps the form from being sent, by the Enter key too.
+      onClick={press}
       className={classes(BUTTON, LOOKS[look], className)}
     >
       {busy ? <Spinner /> : icon}
       {children}
     </button>
   );
-}
-
-/** Also keeps the form from being sent, by the Enter key too. */
-function refuse(event: MouseEvent): void {
-  event.preventDefault();
 }
 
 /** Also for links that look like buttons. */
