@@ -22,7 +22,10 @@ const root = createRootRouteWithContext<Context>()({ component: Outlet });
 const signIn = createRoute({
   getParentRoute: () => root,
   path: "/sign-in",
-  validateSearch: ({ to }: { to?: unknown }): { to?: string } => (isOwnPath(to) ? { to } : {}),
+  // What is not named here stays as the address has it: a way that is no page of ours is taken out by name.
+  validateSearch: ({ to }: { to?: unknown }): { to?: string | undefined } => ({
+    to: isOwnPath(to) ? to : undefined,
+  }),
   beforeLoad: async ({ context, search }) => {
     if (await context.queries.ensureQueryData(session)) throw redirect({ href: search.to ?? "/app" });
   },
@@ -156,6 +159,7 @@ const pages = [
     path: "/server",
     component: lazyRouteComponent(() => import("./pages/server/server.tsx"), "Server"),
   }),
+  createRoute({ getParentRoute: () => signedIn, path: "$", component: NotFound }),
 ] as const;
 
 const tree = root.addChildren([signIn, setup, signedIn.addChildren(pages)]);

@@ -61,6 +61,60 @@ describe.skipIf(!hasChromium)("the dashboard", () => {
     await page.getByRole("heading", { name: "Sign in to Mailwright" }).waitFor();
   });
 
+  test("leads from a sign-in to no other site", async () => {
+    const elsewhere = `${at.url}/app/sign-in?to=https://elsewhere.example/`;
+    await using known = await at.visit();
+    await known.page.goto(elsewhere);
+    await known.page.getByRole("heading", { name: "Activity", level: 1 }).waitFor();
+    await using stranger = await at.visit({ signed_out: true });
+    await stranger.page.goto(elsewhere);
+    await stranger.page.getByRole("tab", { name: "Password" }).click();
+    await stranger.page.getByLabel(EMAIL).fill(OWNER.email);
+    await stranger.page.getByRole("textbox", { name: "Password" }).fill(OWNER.password);
+    await stranger.page.getByRole("button", { name: "Sign in" }).click();
+    await stranger.page.getByRole("heading", { name: "Get started" }).waitFor();
+  });
+
+  test("says where there is no page, and leaves the way to the others", async () => {
+    await using visit = await at.visit({ refusals: [404, 422] });
+    const { page } = visit;
+    const unknown = Bun.randomUUIDv7();
+    for (const path of [
+      "nothing",
+      "messages/12",
+      `messages/${unknown}`,
+      `conversations/${unknown}`,
+      "contexts/12",
+    ]) {
+      await page.goto(`${at.url}/app/${path}`);
+      await page.getByRole("heading", { name: "There is no such page", level: 1 }).waitFor();
+      await visit.open("Activity");
+    }
+  });
+
+  test("tells who writes while the session ends how it is kept, and whom nobody answers that he is still signed in", async () => {
+    await using visit = await at.visit({ refusals: [401, 503] });
+    const { page } = visit;
+    await page.goto(`${at.url}/app/contexts/new`);
+    await page.getByLabel("Title").fill("House style");
+    await page.getByLabel("Text in Markdown").fill("Plain words.");
+    const signOut = page.getByRole("button", { name: "Sign out" });
+    const problem = { status: 503, code: "unavailable", detail: "The disk is full.", fix: "Make room." };
+    await page.route("**/auth/logout", (route) =>
+      route.fulfill({ status: 503, contentType: "application/problem+json", body: JSON.stringify(problem) }),
+    );
+    await signOut.click();
+    await page.getByRole("alert").getByText("The disk is full.").waitFor();
+    const cookies = await page.context().cookies();
+    await page.context().clearCookies();
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("You are no longer signed in.").waitFor();
+    await page.getByText("Sign in again in another tab.").waitFor();
+    await page.context().addCookies(cookies);
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("Saved.").waitFor();
+  });
+
   test("mails a code again only after a while, and counts down to it", async () => {
     await using visit = await at.visit({ signed_out: true, refusals: [401, 422] });
     const { page } = visit;

@@ -25,6 +25,11 @@ export const faultOf = (error: unknown) => (name: string) =>
     ? error.problem.errors?.find(({ path }) => `${path}.`.startsWith(`body.${name}.`))?.message
     : undefined;
 
+/** Whether there is no such thing: the server knows none, or the address of the page has no whole id. */
+export const isMissing = (error: unknown): boolean =>
+  error instanceof ApiError &&
+  (error.problem.status === 404 || error.problem.errors?.[0]?.path.startsWith("path.") === true);
+
 const UNREACHABLE: Problem = {
   status: 0,
   code: "unreachable",

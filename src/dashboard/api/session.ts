@@ -1,4 +1,4 @@
-import { queryOptions, useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
+import { queryOptions, useMutation, useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
 import { get, post } from "./client.ts";
 import type { Me, ServerFacts } from "./shapes.ts";
 
@@ -23,11 +23,13 @@ export function useMe(): Me {
   return data;
 }
 
-export function useSignOut(): () => Promise<void> {
+export function useSignOut() {
   const queries = useQueryClient();
-  return async () => {
-    await post("/auth/logout");
-    queries.clear();
-    location.assign("/app/sign-in");
-  };
+  return useMutation({
+    mutationFn: () => post("/auth/logout"),
+    onSuccess: () => {
+      queries.clear();
+      location.assign("/app/sign-in");
+    },
+  });
 }

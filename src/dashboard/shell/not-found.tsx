@@ -1,19 +1,14 @@
 import { Link } from "@tanstack/react-router";
-import { Empty } from "../ui/page.tsx";
+import { Page } from "../ui/page.tsx";
 
 export function NotFound() {
   return (
-    <div className="p-6">
-      <Empty
-        title="There is no such page"
-        action={
-          <Link to="/" className="underline">
-            Go to the activity
-          </Link>
-        }
-      >
-        It may have been deleted, or the address is not complete.
-      </Empty>
-    </div>
+    <Page title="There is no such page" intro="It may have been deleted, or the address is not complete.">
+      <p>
+        <Link to="/" className="text-accent underline">
+          Go to the activity
+        </Link>
+      </p>
+    </Page>
   );
 }

@@ -5,6 +5,7 @@ import { useLiveMessages } from "../api/live.ts";
 import { useMe, useSignOut } from "../api/session.ts";
 import { Button, IconButton } from "../ui/button.tsx";
 import { classes } from "../ui/class-names.ts";
+import { Fault } from "../ui/notice.tsx";
 import { NAVIGATION } from "./navigation.ts";
 
 /** The frame of every page for somebody who is signed in: navigation at the side, or behind a button on a phone. */
@@ -111,9 +112,15 @@ function Account() {
       <p className="truncate px-1 text-soft" title={me.email}>
         {me.email}
       </p>
-      <Button look="quiet" className="justify-start px-1" onClick={() => void signOut()}>
+      <Button
+        look="quiet"
+        className="-mx-2 justify-start"
+        busy={signOut.isPending}
+        onClick={() => signOut.mutate()}
+      >
         Sign out
       </Button>
+      <Fault error={signOut.error} />
     </div>
   );
 }

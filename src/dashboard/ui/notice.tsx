@@ -31,6 +31,13 @@ interface FaultProps {
   about?: string;
 }
 
+/** Mends of refusals whose own words are for who writes programs. */
+const MENDS: Record<string, string> = {
+  unauthorized: "Sign in again in another tab. What you wrote stays here until you come back and send it.",
+  invalid_credentials: "Forgotten? Sign in with a code instead.",
+  inbox_not_routed: "Choose a model for it on its page, under Settings.",
+};
+
 /** Why something did not work and what mends it, in the server's own words. */
 export function Fault({ error, retry, about }: FaultProps) {
   if (!error) return null;
@@ -52,10 +59,11 @@ export function Fault({ error, retry, about }: FaultProps) {
 
 /** What there is to say of an error, without its mend. */
 export function wordsOf(error: unknown): string {
-  if (error instanceof ApiError) return error.message;
+  if (error instanceof ApiError)
+    return error.problem.code === "unauthorized" ? "You are no longer signed in." : error.message;
   return "This page made a mistake. Load it again; if that does not help, tell us what you did.";
 }
 
 function fixOf(error: unknown): string | undefined {
-  return error instanceof ApiError ? error.problem.fix : undefined;
+  return error instanceof ApiError ? (MENDS[error.problem.code] ?? error.problem.fix) : undefined;
 }

@@ -1,7 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";
-import { get } from "../../api/client.ts";
+import { get, isMissing } from "../../api/client.ts";
 import type { Story } from "../../api/shapes.ts";
+import { NotFound } from "../../shell/not-found.tsx";
 import { Fault, Notice } from "../../ui/notice.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Loading } from "../../ui/spinner.tsx";
@@ -29,6 +30,7 @@ export function Message() {
     refetchInterval: ({ state: { data } }) =>
       data?.deliveries.some(({ status }) => status === "pending") ? REFRESH_MS : false,
   });
+  if (isMissing(error)) return <NotFound />;
   if (error && !story)
     return (
       <Page title="Message">

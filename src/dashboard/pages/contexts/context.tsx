@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useParams } from "@tanstack/react-router";
 import { type FormEvent, useState } from "react";
 import { useChange } from "../../api/changes.ts";
-import { ApiError, faultOf, get, patch, post } from "../../api/client.ts";
+import { faultOf, get, isMissing, patch, post } from "../../api/client.ts";
 import { contextList } from "../../api/lists.ts";
 import { useMe } from "../../api/session.ts";
 import type { Context as ContextRow } from "../../api/shapes.ts";
@@ -31,7 +31,7 @@ export function Context() {
     enabled: context_id !== "new",
   });
   if (context_id === "new") return <Editor draft={NEW} />;
-  if (error instanceof ApiError && error.problem.status === 404) return <NotFound />;
+  if (isMissing(error)) return <NotFound />;
   if (error) return <PageFault error={error} reset={() => void refetch()} />;
   return data ? <Editor key={data.id} draft={data} saved={data} /> : <Loading what="the context" />;
 }

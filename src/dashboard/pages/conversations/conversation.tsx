@@ -1,8 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
 import { useState } from "react";
-import { get } from "../../api/client.ts";
+import { get, isMissing } from "../../api/client.ts";
 import type { ConversationDetail } from "../../api/shapes.ts";
+import { NotFound } from "../../shell/not-found.tsx";
 import { Button } from "../../ui/button.tsx";
 import { Files } from "../../ui/files.tsx";
 import { ModelText } from "../../ui/model-text.tsx";
@@ -21,6 +22,7 @@ export function Conversation() {
     queryKey: ["conversation", conversation_id],
     queryFn: ({ signal }) => get<ConversationDetail>(`/conversations/${conversation_id}`, signal),
   });
+  if (isMissing(error)) return <NotFound />;
   if (error && !data)
     return (
       <Page title="Conversation">
