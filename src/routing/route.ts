@@ -83,7 +83,7 @@ const BROKEN =
   "The run could not be finished because of a fault of this server; its log says more. Send the mail again later.";
 const NO_CONNECTION = "Inbox has no LLM connection";
 const NO_CONNECTION_FIX =
-  "Make one with POST /connections, set it as default_connection_id of the inbox, then send the mail again.";
+  "Choose one on the page of the inbox in the dashboard (for programs: POST /connections, then default_connection_id of the inbox), and send the mail again.";
 
 /** The model connection of an inbox, or how a run ends without one. */
 async function findConnection(app: App, { inbox, message, settings }: Run): Promise<OpenConnection | Ending> {

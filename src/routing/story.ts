@@ -65,13 +65,12 @@ function isPrivate({ state, command }: MessageRow): boolean {
   return state === "done" && options?.private === true;
 }
 
-/** The mail that answers it, if there is one. */
+/** The mail that answers it or tells of its failure, if there is one. */
 async function replyTo(db: Db, { id }: MessageRow) {
   const reply = await db
     .selectFrom("outgoing_mails")
     .select(["envelope_to as to", "status", "attempts", "response", "created", "completed"])
     .where("message_id", "=", id)
-    .where("kind", "=", "reply")
     .orderBy("id", "desc")
     .executeTakeFirst();
   return reply ? { ...reply, kept_here: isKeptHere(reply) } : null;

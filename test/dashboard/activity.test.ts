@@ -93,11 +93,15 @@ describe.skipIf(!hasChromium)("the activity", () => {
 
   /** A mail from the owner to the inbox. */
   async function send(text: string, parts: Parameters<typeof rawMail>[0]): Promise<void> {
+    expect(await post(OWNER.email, { text, ...parts })).toStartWith("250");
+  }
+
+  /** A mail from anybody to the inbox; gives what the server said last. */
+  async function post(from: string, parts: Parameters<typeof rawMail>[0]): Promise<string> {
     const [host = "", port] = (await at.said(/ready .*smtp=(\S+)/)).split(":");
     const headers = { "Message-ID": `<${Bun.randomUUIDv7()}@example.org>` };
-    const raw = rawMail({ from: `Ada <${OWNER.email}>`, to: inbox.address, text, headers, ...parts });
-    const reply = await deliver({ host, port: Number(port) }, { from: OWNER.email, to: inbox.address, raw });
-    expect(reply).toStartWith("250");
+    const raw = rawMail({ from: `Ada <${from}>`, to: inbox.address, headers, ...parts });
+    return deliver({ host, port: Number(port) }, { from, to: inbox.address, raw });
   }
 
   /** A call through the inbox, which is done when this is. */
@@ -237,6 +241,25 @@ describe.skipIf(!hasChromium)("the activity", () => {
     await page.getByText("has been tried again and is done").waitFor();
   }, 60_000);
 
+  test("says the truth of a mail that was not taken, and of one that came to nothing", async () => {
+    await using visit = await at.visit();
+    const { page } = visit;
+    await at.api("PATCH", `/inboxes/${inbox.id}`, { allowlist_senders: ["grace@example.org"] });
+    expect(await post("mallory@example.net", { subject: "Let me in", text: "Hello" })).toStartWith("550");
+    await page.getByRole("link", { name: "Let me in" }).click();
+    await page.getByText("It was not taken, so it is not kept.").waitFor();
+    await page.getByText("No mail was sent.").waitFor();
+    await page.goBack();
+    model.fault = "unauthorized";
+    await send("Do what cannot be done", { subject: "In vain" });
+    const row = page.getByRole("listitem").filter({ hasText: "In vain" });
+    await row.getByText("Failed").waitFor();
+    model.fault = "none";
+    await row.getByRole("link").click();
+    await page.getByText("A mail that says so is kept here").waitFor();
+    expect(await page.getByText("was mailed").count()).toBe(0);
+  }, 60_000);
+
   test("sends a webhook again that was not heard", async () => {
     await using visit = await at.visit();
     const { page } = visit;
@@ -246,10 +269,10 @@ describe.skipIf(!hasChromium)("the activity", () => {
     deaf.answer = () => new Response("back again");
     await page.getByRole("link", { name: "Tell everybody" }).click();
     const row = page.getByRole("listitem").filter({ hasText: deaf.url });
-    await row.getByText("Not told").waitFor();
+    await row.getByText("Failed", { exact: true }).waitFor();
     await row.getByRole("button", { name: "Try again" }).click();
     await row.getByText("It answered 200: back again").waitFor();
-    await row.getByText("Told", { exact: true }).waitFor();
+    await row.getByText("Delivered").waitFor();
     deaf.answer = outToLunch;
   }, 60_000);
 

@@ -68,7 +68,13 @@ function titleOf({ subject, command, source }: Message): string {
 }
 
 function lineOf({ sender, error, result }: Message): string {
-  return [sender, (error ?? result).slice(0, 300).replaceAll(/\s+/g, " ")].filter(Boolean).join(" · ");
+  const words = error ?? plainOf(result.slice(0, 300));
+  return [sender, words.replaceAll(/\s+/g, " ")].filter(Boolean).join(" · ");
+}
+
+/** Markdown without the signs that are there for its looks. */
+function plainOf(markdown: string): string {
+  return markdown.replaceAll(/^[#>]+ |\*\*|__|`+/gm, "").replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1");
 }
 
 function NoneFits({ onClear }: { onClear: () => void }) {

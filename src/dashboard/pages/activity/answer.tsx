@@ -24,21 +24,24 @@ export function Answer({ story }: { story: Story }) {
 
 const WORDS: Record<string, string> = {
   none: "No mail was sent.",
-  queued: "The answer is about to be mailed.",
-  sent: "The answer was mailed.",
-  deferred: "The other server asked to try again later.",
-  bounced: "The answer could not be delivered.",
-  suppressed: "The answer was held back.",
+  queued: "is about to be mailed.",
+  sent: "was mailed.",
+  deferred: "waits: the other server asked to try again later.",
+  bounced: "could not be delivered.",
+  suppressed: "was held back.",
 };
 
-const KEPT_HERE = "The answer is kept here: this server mails nothing to anybody.";
+const KEPT_HERE = "is kept here: this server mails nothing to anybody.";
 
-function Reply({ story: { reply, reply_status, reply_error } }: { story: Story }) {
+/** Who may know of it is told of a failure as well. */
+function Reply({ story: { status, reply, reply_status, reply_error } }: { story: Story }) {
   const details = reply?.kept_here ? null : (reply_error ?? reply?.response);
+  const words = reply?.kept_here ? KEPT_HERE : (WORDS[reply_status] ?? reply_status);
+  const what = status === "done" ? "The answer" : "A mail that says so";
   return (
     <div className="border-t border-line pt-3 text-sm text-soft">
       <p>
-        {reply?.kept_here ? KEPT_HERE : (WORDS[reply_status] ?? reply_status)}
+        {reply_status === "none" ? words : `${what} ${words}`}
         {reply && ` It is for ${reply.to}.`}
         {reply && reply.attempts > 1 && ` It was tried ${reply.attempts} times.`}{" "}
         {reply?.completed && <Time at={reply.completed} />}

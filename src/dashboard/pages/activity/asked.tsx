@@ -43,17 +43,18 @@ function markOf(name: string, value: unknown): string {
 }
 
 /** What was read as data: the model gets it behind a fence. */
-export function Material({ story: { content, content_truncated, command, attachments } }: { story: Story }) {
+export function Material({
+  story: { status, content, content_truncated, command, attachments },
+}: {
+  story: Story;
+}) {
   const files = attachments.filter(({ direction }) => direction === "in");
   if (content === "" && files.length === 0) return null;
-  const was_private = command?.options["private"] === true;
   return (
     <Card title="What was read, and never obeyed">
       <div className="grid gap-3">
         {content === null && (
-          <p className="text-soft">
-            {was_private ? "You asked for --private, so it was not kept." : "The text is no longer kept."}
-          </p>
+          <p className="text-soft">{whyGone(status, command?.options["private"] === true)}</p>
         )}
         {content && <LongText label="The text" text={content} className="max-h-96 p-3 font-sans text-sm" />}
         {content_truncated && <p className="text-sm text-soft">There is more of it.</p>}
@@ -61,4 +62,9 @@ export function Material({ story: { content, content_truncated, command, attachm
       </div>
     </Card>
   );
+}
+
+function whyGone(status: Story["status"], was_private: boolean): string {
+  if (was_private) return "You asked for --private, so it was not kept.";
+  return status === "rejected" ? "It was not taken, so it is not kept." : "The text is no longer kept.";
 }

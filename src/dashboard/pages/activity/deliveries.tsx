@@ -3,29 +3,14 @@ import { RotateCcw } from "lucide-react";
 import { useChange } from "../../api/changes.ts";
 import { post } from "../../api/client.ts";
 import type { Story } from "../../api/shapes.ts";
-import { Badge, type BadgeLook } from "../../ui/badge.tsx";
+import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { Fault } from "../../ui/notice.tsx";
 import { Card } from "../../ui/page.tsx";
 import { Time } from "../../ui/time.tsx";
+import { EVENT_WORDS, faultWords, STATUSES } from "../webhooks/words.ts";
 
 type Delivery = Story["deliveries"][number];
-
-const STATES: Record<Delivery["status"], { look: BadgeLook; word: string }> = {
-  delivered: { look: "good", word: "Told" },
-  pending: { look: "accent", word: "Under way" },
-  failed: { look: "bad", word: "Not told" },
-};
-const FAULTS: Record<string, string> = {
-  timeout: "It did not answer in time.",
-  connection: "It could not be reached.",
-  tls: "Its certificate was not accepted.",
-  blocked_address: "Its address is not a public one.",
-  endpoint_disabled: "The webhook is switched off.",
-  secret_unreadable: "Its secret can no longer be read.",
-  dropped: "The operator took it out of the queue.",
-  interrupted: "The server ended in the middle of it.",
-};
 
 /** Which webhooks were told of the message, and what each answered. */
 export function Deliveries({ deliveries }: Pick<Story, "deliveries">) {
@@ -50,7 +35,7 @@ function Row({ delivery }: { delivery: Delivery }) {
   return (
     <li className="grid gap-1 py-2 text-sm first:pt-0 last:pb-0">
       <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
-        <Badge look={STATES[status].look}>{STATES[status].word}</Badge>
+        <Badge look={STATUSES[status].look}>{STATUSES[status].word}</Badge>
         <Link
           to="/webhooks/$endpoint_id"
           params={{ endpoint_id }}
@@ -58,7 +43,7 @@ function Row({ delivery }: { delivery: Delivery }) {
         >
           {url}
         </Link>
-        <span className="text-soft">{event_type}</span>
+        <span className="text-soft">{EVENT_WORDS[event_type] ?? event_type}</span>
         <span className="text-soft">
           <Time at={created} />
         </span>
@@ -84,5 +69,5 @@ function Row({ delivery }: { delivery: Delivery }) {
 function outcomeOf({ response_status, error, response_body }: Delivery): string {
   if (response_status !== null)
     return `It answered ${response_status}${response_body ? `: ${response_body.slice(0, 200)}` : "."}`;
-  return error === null ? "" : (FAULTS[error] ?? error);
+  return error === null ? "" : faultWords(error);
 }

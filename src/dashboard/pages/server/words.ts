@@ -20,11 +20,11 @@ export function countOf(count: number, one: string, many = `${one}s`): string {
 }
 
 export const MESSAGE_WORDS: Record<string, string> = {
-  received: "Being worked on",
+  received: "Working",
   done: "Done",
   failed: "Failed",
-  limited: "Over the credit limit",
-  rejected: "Refused",
+  limited: "No credits",
+  rejected: "Not taken",
   skipped: "Left out by a rule",
 };
 

@@ -9,12 +9,12 @@ import { Fault } from "../../ui/notice.tsx";
 import { Card, Empty, Page } from "../../ui/page.tsx";
 import { Loading } from "../../ui/spinner.tsx";
 import { Time } from "../../ui/time.tsx";
+import { SOURCES } from "../activity/words.ts";
 import { DayPlots, DayTable } from "./days.tsx";
 import { Shares } from "./shares.tsx";
 
 const DAY_SECONDS = 86_400;
 const SPANS = [7, 30, 90, 365];
-const SOURCES: Record<string, string> = { email: "Mails", api: "Programs", test: "Tests" };
 
 /** What ran, what it used, and what is left. */
 export function Usage() {
@@ -107,7 +107,7 @@ function Sums({ report }: { report: Report }) {
           rows={report.sources.map(({ source, ...sums }) => ({
             ...sums,
             key: source,
-            name: SOURCES[source] ?? source,
+            name: `${SOURCES[source].word}s`,
           }))}
         />
       </div>

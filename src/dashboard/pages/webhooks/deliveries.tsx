@@ -4,7 +4,7 @@ import { useState } from "react";
 import { useChange } from "../../api/changes.ts";
 import { get, post } from "../../api/client.ts";
 import type { Delivery, DeliveryDetail, Endpoint } from "../../api/shapes.ts";
-import { Badge, type BadgeLook } from "../../ui/badge.tsx";
+import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { Fault } from "../../ui/notice.tsx";
 import { Card, Empty } from "../../ui/page.tsx";
@@ -13,9 +13,7 @@ import { Loading } from "../../ui/spinner.tsx";
 import { Time } from "../../ui/time.tsx";
 import { useToast } from "../../ui/toast.tsx";
 import { deliveriesKey, deliveryList, MAX_LISTED } from "./queries.ts";
-import { EVENT_WORDS, faultWords, STATUS_WORDS } from "./words.ts";
-
-const LOOKS: Record<Delivery["status"], BadgeLook> = { delivered: "good", pending: "accent", failed: "bad" };
+import { EVENT_WORDS, faultWords, STATUSES } from "./words.ts";
 
 /** What was sent to an endpoint, what it answered, and the way to send it again. */
 export function Deliveries({ endpoint }: { endpoint: Endpoint }) {
@@ -69,12 +67,12 @@ function DeliveryRow({ delivery, endpoint }: { delivery: Delivery; endpoint: End
       <details className="group" onToggle={(event) => setOpen(event.currentTarget.open)}>
         <summary className="flex flex-wrap items-center gap-x-3 gap-y-1 py-2 text-sm">
           <ChevronRight aria-hidden className="size-4 shrink-0 text-soft group-open:rotate-90" />
-          <Badge look={LOOKS[status]}>{STATUS_WORDS[status]}</Badge>
+          <Badge look={STATUSES[status].look}>{STATUSES[status].word}</Badge>
           <span className="flex-1 basis-48">
             {livemode ? (EVENT_WORDS[event_type] ?? event_type) : "A test"}
           </span>
           <span className="text-soft">
-            {response_status === null ? error : `answered ${response_status}`}
+            {response_status === null ? error && faultWords(error) : `answered ${response_status}`}
           </span>
           <span className="text-soft">
             <Time at={created} />

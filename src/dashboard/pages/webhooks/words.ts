@@ -1,4 +1,5 @@
 import type { Delivery } from "../../api/shapes.ts";
+import type { BadgeLook } from "../../ui/badge.tsx";
 
 export const EVENT_WORDS: Record<string, string> = {
   "message.received": "A message was accepted",
@@ -7,10 +8,10 @@ export const EVENT_WORDS: Record<string, string> = {
   "message.skipped": "A message was left alone",
 };
 
-export const STATUS_WORDS: Record<Delivery["status"], string> = {
-  delivered: "Delivered",
-  pending: "On its way",
-  failed: "Failed",
+export const STATUSES: Record<Delivery["status"], { look: BadgeLook; word: string }> = {
+  delivered: { look: "good", word: "Delivered" },
+  pending: { look: "accent", word: "On its way" },
+  failed: { look: "bad", word: "Failed" },
 };
 
 const FAULT_WORDS: Record<string, string> = {
