@@ -42,7 +42,7 @@ export function CaptureBox() {
                 className="flex w-full flex-wrap items-center gap-x-4 gap-y-1 px-4 py-3 text-left hover:bg-hover"
               >
                 <Badge look={(!mail.kept_here && LOOKS[mail.status]) || "plain"}>{wordOf(mail)}</Badge>
-                <span className="min-w-0 flex-1 truncate">
+                <span className="min-w-0 flex-1 basis-52 truncate">
                   {mail.kind === "reply" ? "Answer" : "Notice"} to {mail.to}
                 </span>
                 <span className="text-sm text-soft">

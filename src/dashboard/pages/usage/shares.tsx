@@ -49,7 +49,8 @@ export function Shares({ title, rows }: SharesProps) {
   );
 }
 
-function Bar({ share }: { share: number }) {
+/** How much of a whole it is; the figures beside it say the same. */
+export function Bar({ share }: { share: number }) {
   return (
     <svg aria-hidden className="mt-1 h-1.5 w-full rounded-full bg-hover">
       <rect width={`${Math.max(1, share * 100)}%`} height="100%" rx="3" className="fill-accent" />

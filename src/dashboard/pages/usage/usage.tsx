@@ -11,7 +11,7 @@ import { Loading } from "../../ui/spinner.tsx";
 import { Time } from "../../ui/time.tsx";
 import { SOURCES } from "../activity/words.ts";
 import { DayPlots, DayTable } from "./days.tsx";
-import { Shares } from "./shares.tsx";
+import { Bar, Shares } from "./shares.tsx";
 
 const DAY_SECONDS = 86_400;
 const SPANS = [7, 30, 90, 365];
@@ -65,14 +65,7 @@ function Credits() {
         <p className="text-2xl font-semibold">
           {figure(credits.remaining)} <span className="text-base font-normal text-soft">left</span>
         </p>
-        <meter
-          aria-label="Credits of this month that are used"
-          className="h-2 w-full"
-          min={0}
-          max={1}
-          high={0.9}
-          value={share}
-        />
+        <Bar share={share} />
         <p className="text-sm text-soft">
           {figure(credits.used)} of the {figure(credits.allowance)} of this month are used
           {credits.topup > 0 && `, and ${figure(credits.topup)} that you bought are left`}. New ones come{" "}
