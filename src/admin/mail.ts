@@ -24,8 +24,17 @@ export async function readOutgoing(app: App, id: string) {
   const row = await outgoing(app.db).select("raw").where("outgoing_mails.id", "=", id).executeTakeFirst();
   if (!row) throw new AppError("not_found", "There is no such mail.");
   const { raw, ...mail } = row;
-  const readable = raw !== null && app.config.outbound.mode === "capture";
-  return { ...viewMail(mail), raw: readable ? Buffer.from(raw).toString("utf8") : null };
+  const words = { subject: null, text: null, raw: null };
+  if (raw === null || app.config.outbound.mode !== "capture") return { ...viewMail(mail), ...words };
+  return { ...viewMail(mail), ...(await wordsOf(app, raw)), raw: Buffer.from(raw).toString("utf8") };
+}
+
+/** As its reader sees it. */
+async function wordsOf(app: App, raw: Uint8Array) {
+  const outcome = await app.parser.parse(raw);
+  if (!outcome.ok) return { subject: null, text: outcome.text };
+  const { subject, new_text, rest_text } = outcome.mail;
+  return { subject, text: [new_text, rest_text].filter(Boolean).join("\n\n") };
 }
 
 function viewMail<Row extends { status: string; response: string | null }>(row: Row) {

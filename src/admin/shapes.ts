@@ -87,6 +87,8 @@ export const OutgoingMailShape = t.Object(outgoing, { $id: "OutgoingMail" });
 export const OutgoingMailDetailShape = t.Object(
   {
     ...outgoing,
+    subject: t.Nullable(t.String({ description: "Of the whole mail, where `raw` is there." })),
+    text: t.Nullable(t.String({ description: "Its words, as they read." })),
     raw: t.Nullable(
       t.String({
         description:

@@ -373,9 +373,10 @@ describe("outgoing mail", () => {
     expect(box.listed).toMatchObject({ to: "ada@example.com", kind: "reply", status: "sent" });
     expect(box.listed.raw).toBeUndefined();
     expect(box.read.raw).toContain("Subject: Re: Hello");
+    expect(box.read).toMatchObject({ subject: "Re: Hello", text: expect.stringMatching(/^Echo: Hello/) });
     const queued = await mailOf({ config: DEAF });
     expect(queued.listed).toMatchObject({ status: "deferred" });
-    expect(queued.read.raw).toBeNull();
+    expect(queued.read).toMatchObject({ subject: null, text: null, raw: null });
     expect(JSON.stringify(queued)).not.toContain("Re: Hello");
   });
 

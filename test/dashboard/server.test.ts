@@ -129,7 +129,11 @@ describe.skipIf(!hasChromium)("the server's page", () => {
     expect(await page.getByRole("tabpanel").innerText()).not.toMatch(/\bsent\b/i);
     await visit.look("server-mail");
     await code.click();
-    await page.getByRole("dialog").getByText("It went nowhere").waitFor();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText("It went nowhere").waitFor();
+    const [number = "none"] = (await dialog.getByText(/^\d{6} is your/).innerText()).split(" ");
+    await dialog.getByText(`Your Mailwright code is ${number}`).waitFor();
+    await dialog.getByText("DKIM-Signature").waitFor({ state: "hidden" });
     await visit.look("server-mail-text");
   }
 

@@ -5,6 +5,7 @@ import { paged } from "../../api/lists.ts";
 import type { OutgoingMail, OutgoingMailDetail } from "../../api/shapes.ts";
 import { Badge, type BadgeLook } from "../../ui/badge.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
+import { ModelText } from "../../ui/model-text.tsx";
 import { More } from "../../ui/more.tsx";
 import { Fault } from "../../ui/notice.tsx";
 import { Empty } from "../../ui/page.tsx";
@@ -77,15 +78,27 @@ function Detail({ id, onClose }: { id: string; onClose: () => void }) {
         ) : (
           mail?.response && <p className="text-sm text-soft wrap-anywhere">{mail.response}</p>
         )}
-        {mail?.raw && (
-          <pre className="rounded-md bg-back p-3 font-mono text-xs whitespace-pre-wrap wrap-anywhere">
-            {mail.raw}
-          </pre>
-        )}
+        {mail?.raw && <Words mail={mail} raw={mail.raw} />}
         {mail && !mail.raw && (
           <p className="text-soft">Its words are not shown: they belong to the account that it is from.</p>
         )}
       </div>
     </Dialog>
+  );
+}
+
+/** Its words first, then all of it, for who looks into signatures and the like. */
+function Words({ mail: { subject, text }, raw }: { mail: OutgoingMailDetail; raw: string }) {
+  return (
+    <>
+      {subject && <p className="font-medium">{subject}</p>}
+      {text && <ModelText text={text} />}
+      <details className="rounded-md border border-line">
+        <summary className="px-3 py-2 text-sm">The whole mail, as it would be sent</summary>
+        <pre className="border-t border-line bg-back p-3 font-mono text-xs whitespace-pre-wrap wrap-anywhere">
+          {raw}
+        </pre>
+      </details>
+    </>
   );
 }
