@@ -10,6 +10,9 @@ const PRICES = [
   "price_topup",
 ] as const;
 
+/** Whose word about where a mail comes from is taken. */
+const BELIEVED = ["trusted_networks", "trusted_relays", "proxy_protocol"] as const;
+
 /** The doors of a server, as far as they are open. */
 const DOORS: { path: string; listen: (config: Values) => string }[] = [
   { path: "server.listen", listen: ({ server }) => server.listen },
@@ -40,6 +43,13 @@ export const RULES: Rule[] = [
     isBroken: ({ outbound }) => /^[^/]*\/\/[^/]*@[^/]*@/.test(outbound.relay_url),
     words: "has more than one @: write each that belongs to the user or the password as %40",
   },
+  ...BELIEVED.map((name) => ({
+    path: `smtp.${name}`,
+    needs: `smtp.${name}`,
+    isBroken: ({ smtp }: Values) => smtp[name].some((entry) => /\/0+(?:=|$)/.test(entry)),
+    words:
+      "has a network that is the whole internet (/0), so that anybody could write as you: name your own machines",
+  })),
   ...DOORS.flatMap((one, index) =>
     DOORS.slice(index + 1).map((other) => ({
       path: other.path,

@@ -393,6 +393,21 @@ describe("keys that need each other", () => {
     { routing: { sync_budget_seconds: 60 } },
   );
 
+  test.each(["trusted_networks", "trusted_relays", "proxy_protocol"])(
+    "the whole internet is not believed by smtp.%s",
+    (name) => {
+      const end = name === "trusted_relays" ? "=mx.example.org" : "";
+      for (const network of ["0.0.0.0/0", "::/0"]) {
+        const problems = problemsOf(() =>
+          defaultConfig({ smtp: { [name]: ["192.0.2.0/24", network].map((one) => one + end) } }),
+        );
+        expect(problems).toHaveLength(1);
+        expect(problems[0]).toContain(`smtp.${name} has a network that is the whole internet (/0)`);
+      }
+      defaultConfig({ smtp: { [name]: [`10.0.0.0/8${end}`] } });
+    },
+  );
+
   test("the problem names the place of the key that needs the other", () => {
     expect(problemsOf(() => load('[outbound]\n\nmode = "relay"\n'))).toEqual([
       'config.toml line 3: outbound.mode is "relay", so outbound.relay_url must be set, such as "smtp://user:password@host:587"',
