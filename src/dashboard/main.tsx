@@ -37,7 +37,10 @@ declare module "@tanstack/react-router" {
 
 const root = document.getElementById("root");
 if (!root) throw new Error("The page has no #root.");
-createRoot(root).render(
+createRoot(root, {
+  // What the server refused stands on the page, and is no mistake of it.
+  onCaughtError: (error) => !(error instanceof ApiError) && console.error(error),
+}).render(
   <StrictMode>
     <QueryClientProvider client={queries}>
       <ToastArea>

@@ -7,6 +7,7 @@ import {
   Outlet,
   redirect,
 } from "@tanstack/react-router";
+import { get } from "./api/client.ts";
 import { session } from "./api/session.ts";
 import { NotFound } from "./shell/not-found.tsx";
 import { PageFault } from "./shell/page-fault.tsx";
@@ -16,6 +17,20 @@ import { Loading } from "./ui/spinner.tsx";
 interface Context {
   queries: QueryClient;
 }
+
+/**
+ * A page that cannot be fetched is told of in our own frame if nobody answers. If the server does answer, it has become
+ * another version: the router then loads all anew.
+ */
+const lazyPage: typeof lazyRouteComponent = (load, name) =>
+  lazyRouteComponent(async () => {
+    try {
+      return await load();
+    } catch (error) {
+      await get("/server");
+      throw error;
+    }
+  }, name);
 
 const root = createRootRouteWithContext<Context>()({ component: Outlet });
 
@@ -29,7 +44,7 @@ const signIn = createRoute({
   beforeLoad: async ({ context, search }) => {
     if (await context.queries.ensureQueryData(session)) throw redirect({ href: search.to ?? "/app" });
   },
-  component: lazyRouteComponent(() => import("./pages/sign-in/sign-in.tsx"), "SignIn"),
+  component: lazyPage(() => import("./pages/sign-in/sign-in.tsx"), "SignIn"),
 });
 
 const setup = createRoute({
@@ -37,7 +52,7 @@ const setup = createRoute({
   path: "/setup",
   validateSearch: ({ token }: { token?: unknown }): { token?: string } =>
     typeof token === "string" ? { token } : {},
-  component: lazyRouteComponent(() => import("./pages/setup/setup.tsx"), "Setup"),
+  component: lazyPage(() => import("./pages/setup/setup.tsx"), "Setup"),
 });
 
 /** Everything below needs somebody who is signed in. */
@@ -60,104 +75,104 @@ const pages = [
   createRoute({
     getParentRoute: () => signedIn,
     path: "/welcome",
-    component: lazyRouteComponent(() => import("./pages/setup/welcome.tsx"), "Welcome"),
+    component: lazyPage(() => import("./pages/setup/welcome.tsx"), "Welcome"),
   }),
   createRoute({
     getParentRoute: () => signedIn,
     path: "/",
-    component: lazyRouteComponent(() => import("./pages/activity/activity.tsx"), "Activity"),
+    component: lazyPage(() => import("./pages/activity/activity.tsx"), "Activity"),
   }),
   createRoute({
     getParentRoute: () => signedIn,
     path: "/messages/$message_id",
-    component: lazyRouteComponent(() => import("./pages/activity/message.tsx"), "Message"),
+    component: lazyPage(() => import("./pages/activity/message.tsx"), "Message"),
   }),
   createRoute({
     getParentRoute: () => signedIn,
     path: "/conversations",
-    component: lazyRouteComponent(() => import("./pages/conversations/conversations.tsx"), "Conversations"),
+    component: lazyPage(() => import("./pages/conversations/conversations.tsx"), "Conversations"),
   }),
   createRoute({
     getParentRoute: () => signedIn,
     path: "/conversations/$conversation_id",
-    component: lazyRouteComponent(() => import("./pages/conversations/conversation.tsx"), "Conversation"),
+    component: lazyPage(() => import("./pages/conversations/conversation.tsx"), "Conversation"),
   }),
   createRoute({
     getParentRoute: () => signedIn,
     path: "/inboxes",
-    component: lazyRouteComponent(() => import("./pages/inboxes/inboxes.tsx"), "Inboxes"),
+    component: lazyPage(() => import("./pages/inboxes/inboxes.tsx"), "Inboxes"),
   }),
   createRoute({
     getParentRoute: () => signedIn,
     path: "/inboxes/$inbox_id",
-    component: lazyRouteComponent(() => import("./pages/inboxes/inbox.tsx"), "Inbox"),
+    component: lazyPage(() => import("./pages/inboxes/inbox.tsx"), "Inbox"),
   }),
   createRoute({
     getParentRoute: () => signedIn,
     path: "/contexts",
-    component: lazyRouteComponent(() => import("./pages/contexts/contexts.tsx"), "Contexts"),
+    component: lazyPage(() => import("./pages/contexts/contexts.tsx"), "Contexts"),
   }),
   createRoute({
     getParentRoute: () => signedIn,
     path: "/contexts/$context_id",
-    component: lazyRouteComponent(() => import("./pages/contexts/context.tsx"), "Context"),
+    component: lazyPage(() => import("./pages/contexts/context.tsx"), "Context"),
   }),
   createRoute({
     getParentRoute: () => signedIn,
     path: "/connections",
-    component: lazyRouteComponent(() => import("./pages/connections/connections.tsx"), "Connections"),
+    component: lazyPage(() => import("./pages/connections/connections.tsx"), "Connections"),
   }),
   createRoute({
     getParentRoute: () => signedIn,
     path: "/connections/$connection_id",
-    component: lazyRouteComponent(() => import("./pages/connections/connection.tsx"), "Connection"),
+    component: lazyPage(() => import("./pages/connections/connection.tsx"), "Connection"),
   }),
   createRoute({
     getParentRoute: () => signedIn,
     path: "/recipes",
-    component: lazyRouteComponent(() => import("./pages/recipes/recipes.tsx"), "Recipes"),
+    component: lazyPage(() => import("./pages/recipes/recipes.tsx"), "Recipes"),
   }),
   createRoute({
     getParentRoute: () => signedIn,
     path: "/domains",
-    component: lazyRouteComponent(() => import("./pages/domains/domains.tsx"), "Domains"),
+    component: lazyPage(() => import("./pages/domains/domains.tsx"), "Domains"),
   }),
   createRoute({
     getParentRoute: () => signedIn,
     path: "/webhooks",
-    component: lazyRouteComponent(() => import("./pages/webhooks/webhooks.tsx"), "Webhooks"),
+    component: lazyPage(() => import("./pages/webhooks/webhooks.tsx"), "Webhooks"),
   }),
   createRoute({
     getParentRoute: () => signedIn,
     path: "/webhooks/$endpoint_id",
-    component: lazyRouteComponent(() => import("./pages/webhooks/endpoint.tsx"), "Endpoint"),
+    component: lazyPage(() => import("./pages/webhooks/endpoint.tsx"), "Endpoint"),
   }),
   createRoute({
     getParentRoute: () => signedIn,
     path: "/playground",
-    component: lazyRouteComponent(() => import("./pages/playground/playground.tsx"), "Playground"),
+    component: lazyPage(() => import("./pages/playground/playground.tsx"), "Playground"),
   }),
   createRoute({
     getParentRoute: () => signedIn,
     path: "/usage",
-    component: lazyRouteComponent(() => import("./pages/usage/usage.tsx"), "Usage"),
+    component: lazyPage(() => import("./pages/usage/usage.tsx"), "Usage"),
   }),
   createRoute({
     getParentRoute: () => signedIn,
     path: "/settings",
-    component: lazyRouteComponent(() => import("./pages/settings/settings.tsx"), "Settings"),
+    component: lazyPage(() => import("./pages/settings/settings.tsx"), "Settings"),
   }),
   createRoute({
     getParentRoute: () => signedIn,
     path: "/billing",
     validateSearch: ({ checkout }: { checkout?: unknown }): { checkout?: "done" | "cancelled" } =>
       checkout === "done" || checkout === "cancelled" ? { checkout } : {},
-    component: lazyRouteComponent(() => import("./pages/billing/billing.tsx"), "Billing"),
+    component: lazyPage(() => import("./pages/billing/billing.tsx"), "Billing"),
   }),
   createRoute({
     getParentRoute: () => signedIn,
     path: "/server",
-    component: lazyRouteComponent(() => import("./pages/server/server.tsx"), "Server"),
+    component: lazyPage(() => import("./pages/server/server.tsx"), "Server"),
   }),
   createRoute({ getParentRoute: () => signedIn, path: "$", component: NotFound }),
 ] as const;
@@ -171,7 +186,8 @@ export function createDashboardRouter(queries: QueryClient) {
     context: { queries },
     defaultPreload: "intent",
     defaultPendingComponent: () => <Loading what="the page" />,
-    defaultErrorComponent: PageFault,
+    // What could not be fetched is not asked for a second time by the router.
+    defaultErrorComponent: ({ error }) => <PageFault error={error} reset={() => location.reload()} />,
     defaultNotFoundComponent: NotFound,
     scrollRestoration: true,
   });

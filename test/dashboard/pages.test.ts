@@ -115,6 +115,26 @@ describe.skipIf(!hasChromium)("the dashboard", () => {
     await page.getByText("Saved.").waitFor();
   });
 
+  test("says that a page cannot be fetched, and fetches it when asked again", async () => {
+    await using visit = await at.visit({ refusals: [503] });
+    const { page } = visit;
+    const problem = { status: 503, code: "unavailable", detail: "The disk is full.", fix: "Make room." };
+    for (const path of ["**/app/assets/**", "**/server"])
+      await page.route(path, (route) =>
+        route.fulfill({
+          status: 503,
+          contentType: "application/problem+json",
+          body: JSON.stringify(problem),
+        }),
+      );
+    await page.getByRole("link", { name: "Webhooks" }).click();
+    await page.getByRole("alert").getByText("The disk is full.").waitFor();
+    await page.getByRole("navigation").waitFor();
+    await page.unrouteAll();
+    await page.getByRole("button", { name: "Try again" }).click();
+    await page.getByRole("heading", { name: "Webhooks", level: 1 }).waitFor();
+  });
+
   test("mails a code again only after a while, and counts down to it", async () => {
     await using visit = await at.visit({ signed_out: true, refusals: [401, 422] });
     const { page } = visit;
