@@ -1,5 +1,6 @@
+import { hash } from "node:crypto";
 import { createWriteStream } from "node:fs";
-import { mkdtemp, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { mkdtemp, open, readdir, realpath, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Writable } from "node:stream";
 import type { Config } from "../config.ts";
@@ -15,7 +16,7 @@ import type { Manifest } from "./manifest.ts";
 
 /** Somebody may be overwriting deleted mail, which is soon done. */
 const LOCK_WAIT_MS = 20_000;
-/** A draft of that age is nobody's any more. */
+/** A draft of another data folder is nobody's any more at that age. */
 const STALE_MS = 86_400_000;
 
 /** What a backup is made of, in a form that can be told to another thread. */
@@ -54,7 +55,8 @@ export function sourceOf(config: Config, created: number): BackupSource {
 export async function backupToFile(source: BackupSource, path: string, signal: AbortSignal): Promise<Backup> {
   const folder = dirname(path);
   try {
-    await using draft = await draftFolder(folder);
+    using _lock = lockBackups(source.dir);
+    await using draft = await draftFolder(folder, source.dir);
     const archive = join(draft.path, "archive.zip");
     const manifest = await pack(source, {
       draft: draft.path,
@@ -77,7 +79,8 @@ export async function backupToStream(
   signal: AbortSignal,
 ): Promise<Manifest> {
   try {
-    await using draft = await draftFolder(source.dir);
+    using _lock = lockBackups(source.dir);
+    await using draft = await draftFolder(source.dir, source.dir);
     return await pack(source, { draft: draft.path, signal, out: () => out });
   } catch (error) {
     if (signal.aborted) throw signal.reason as Error;
@@ -93,12 +96,6 @@ interface Target {
 }
 
 async function pack(source: BackupSource, { draft, out, signal }: Target): Promise<Manifest> {
-  // From before the snapshot until the end: what it names must be there when it is copied.
-  using lock = lockMailBytes(source.dir, LOCK_WAIT_MS);
-  if (!lock)
-    throw new AppError("unavailable", "Another backup of this data folder is being made.", {
-      fix: "Wait for it to end.",
-    });
   const path = join(draft, "snapshot.db");
   takeSnapshot(source.database, path);
   using snapshot: Snapshot = openSnapshot(path);
@@ -107,19 +104,30 @@ async function pack(source: BackupSource, { draft, out, signal }: Target): Promi
   return await writeArchive({ dir: source.dir, path, snapshot, about }, out(), signal);
 }
 
-/** Holds mail in the open for a while, so nobody else may look into it. */
-async function draftFolder(folder: string): Promise<{ path: string } & AsyncDisposable> {
-  await removeStale(folder);
-  const path = await mkdtemp(join(folder, DRAFT));
+/** From before the snapshot until the end: what it names must be there when it is copied. */
+function lockBackups(dir: string): Disposable {
+  const lock = lockMailBytes(dir, LOCK_WAIT_MS);
+  if (lock) return lock;
+  throw new AppError("unavailable", "Another backup of this data folder is being made.", {
+    fix: "Wait for it to end.",
+  });
+}
+
+/** Holds mail in the open for a while, so nobody else may look into it. Whoever calls holds the lock of the data folder. */
+async function draftFolder(folder: string, data_dir: string): Promise<{ path: string } & AsyncDisposable> {
+  const start = `${DRAFT}${hash("sha256", await realpath(data_dir)).slice(0, 8)}-`;
+  await removeAbandoned(folder, start);
+  const path = await mkdtemp(join(folder, start));
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
 }
 
-/** What a backup left behind that was killed. */
-async function removeStale(folder: string): Promise<void> {
+/** What a backup left behind that was killed: at once if it was of this data folder, for the lock says that none is being made. */
+async function removeAbandoned(folder: string, start: string): Promise<void> {
   for (const name of (await readdir(folder)).filter((one) => one.startsWith(DRAFT))) {
     const path = join(folder, name);
     const { mtimeMs } = await stat(path);
-    if (mtimeMs < Date.now() - STALE_MS) await rm(path, { recursive: true, force: true });
+    if (name.startsWith(start) || mtimeMs < Date.now() - STALE_MS)
+      await rm(path, { recursive: true, force: true });
   }
 }
 

@@ -2,6 +2,7 @@ import { Command } from "commander";
 import { splitListen } from "../config-forms.ts";
 import { AppError } from "../errors.ts";
 import { CONFIG_OPTION, type CommonOptions, configOf } from "./options.ts";
+import { shown } from "./shown.ts";
 
 const TIMEOUT_MS = 5_000;
 
@@ -19,9 +20,9 @@ export function healthcheckCommand(): Command {
       }).catch(() => undefined);
       if (!response) throw new AppError("unavailable", `Nothing answers at ${url}.`);
       if (!response.ok)
-        throw new AppError("unavailable", `The server is not ready: ${await response.text()}`);
+        throw new AppError("unavailable", `The server is not ready: ${shown(await response.text())}`);
       const { warnings } = (await response.json()) as { warnings: Record<string, string> };
-      console.log(["ready", ...Object.values(warnings)].join("\n"));
+      console.log(["ready", ...Object.values(warnings).map(shown)].join("\n"));
     });
 }
 

@@ -229,7 +229,7 @@ test("whoever has the folder for itself ends a restore that was cut off; who onl
   expect(await readdir(half.dir)).not.toContain(".mailwright-restore");
 });
 
-test("one that is stopped leaves no copy of the database behind", async () => {
+test("one that is stopped leaves no copy of the database behind, and what one left that was killed goes with the next", async () => {
   await using large = await house();
   await account(large, "cid@client.example");
   const db = large.database();
@@ -240,15 +240,21 @@ test("one that is stopped leaves no copy of the database behind", async () => {
   db.close();
   const folder = join(away, "stopped");
   await mkdir(folder);
-  const child = large.run("backup", join(folder, "large.zip"));
-  const isPacking = async () =>
-    (await readdir(folder, { recursive: true })).some((name) => name.endsWith(".zip"));
-  while (!(await isPacking())) await Bun.sleep(5);
-  child.kill("SIGTERM");
-  expect(await child.exited).toBe(1);
-  expect(await new Response(child.stderr).text()).toBe("Stopped: no backup was made.\n");
+  const end = async (signal: "SIGTERM" | "SIGKILL") => {
+    const child = large.run("backup", join(folder, "large.zip"));
+    const isPacking = async () =>
+      (await readdir(folder, { recursive: true })).some((name) => name.endsWith(".zip"));
+    while (!(await isPacking())) await Bun.sleep(5);
+    child.kill(signal);
+    return { code: await child.exited, err: await new Response(child.stderr).text() };
+  };
+  expect(await end("SIGTERM")).toEqual({ code: 1, err: "Stopped: no backup was made.\n" });
   expect(await readdir(folder)).toEqual([]);
-}, 20_000);
+  await end("SIGKILL");
+  expect(await readdir(folder)).toEqual([expect.stringMatching(/^\.mailwright-draft-/)]);
+  await large.cli("backup", join(folder, "large.zip"));
+  expect(await readdir(folder)).toEqual(["large.zip"]);
+}, 30_000);
 
 test("takes away the draft of a backup that was killed long ago", async () => {
   const folder = join(away, "drafts");
