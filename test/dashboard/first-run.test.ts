@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { startDnsServer, type TestDnsServer } from "../support/dns-server.ts";
 import { startModelServer } from "../support/model-server.ts";
-import { type Dashboard, dashboard, hasChromium, LOOKS, OWNER } from "./house.ts";
+import { type Dashboard, dashboard, hasChromium, LOOKS, OWNER, type Visit } from "./house.ts";
 
 const HOST = "mx.acme.test";
 const DOMAIN = "acme.test";
@@ -115,13 +115,25 @@ describe.skipIf(!hasChromium)("who comes later", () => {
     await page.getByRole("button", { name: "Sign in" }).click();
     await page.getByRole("heading", { name: "Get started" }).waitFor();
     expect(await page.getByRole("heading", { name: "Let mail find the server" }).count()).toBe(0);
+    await leaveAndComeBack(visit, "Connect a model");
     await page.getByRole("button", { name: "Begin with the demo model" }).click();
     await page.getByRole("region", { name: "Get an address" }).getByRole("button").click();
+    await leaveAndComeBack(visit, "Send a first mail");
     await page.getByRole("button", { name: "Send it" }).click();
     await page.getByText("This is the built-in demo model.").waitFor();
     await visit.look("welcome-answer");
   });
 });
+
+/** Over the activity, where nothing has come yet. */
+async function leaveAndComeBack({ open, page }: Visit, next: string): Promise<void> {
+  await open("Activity");
+  await page.getByRole("link", { name: `Go on: ${next}` }).click();
+  await page
+    .getByRole("region", { name: next, exact: true })
+    .and(page.locator("[aria-current=step]"))
+    .waitFor();
+}
 
 /** Does what the operator does at the registrar. */
 function publish(dns: TestDnsServer, { records }: DnsView): void {

@@ -6,7 +6,9 @@ import { BUTTON, Button } from "../../ui/button.tsx";
 import { Growing, Live } from "../../ui/growing.tsx";
 import { Empty, Page } from "../../ui/page.tsx";
 import { Time } from "../../ui/time.tsx";
+import { Loading } from "../../ui/spinner.tsx";
 import { useToast } from "../../ui/toast.tsx";
+import { useFirstSteps } from "../setup/first-steps.ts";
 import { type Choice, choiceOf, filtersOf } from "./choice.ts";
 import { Filters } from "./filters.tsx";
 import { StatusBadge } from "./status.tsx";
@@ -86,13 +88,28 @@ function NoneFits({ onClear }: { onClear: () => void }) {
 }
 
 function NoneYet() {
+  const { steps, error } = useFirstSteps();
+  if (!steps && !error) return <Loading what="what is there already" />;
+  if (steps?.next)
+    return (
+      <Empty
+        title="No message yet"
+        action={
+          <Link to="/welcome" className={`${BUTTON} bg-accent text-accent-text`}>
+            Go on: {steps.next}
+          </Link>
+        }
+      >
+        A few steps lead to your first answer. What became of each mail shows here.
+      </Empty>
+    );
   return (
     <Empty
       title="No message yet"
       action={
         <>
           <Link to="/inboxes" className={`${BUTTON} bg-accent text-accent-text`}>
-            Get an address
+            See your addresses
           </Link>
           <Link to="/playground" className={`${BUTTON} border border-line bg-card`}>
             Try it here

@@ -6,6 +6,7 @@ import type { Connection, Inbox } from "../../api/shapes.ts";
 import { BUTTON, Button } from "../../ui/button.tsx";
 import { Copyable } from "../../ui/copy.tsx";
 import { Fault } from "../../ui/notice.tsx";
+import { FIRST_STEPS } from "./first-steps.ts";
 import { Step, type StepState } from "./step.tsx";
 
 interface InboxStepProps {
@@ -24,7 +25,7 @@ export function InboxStep({ state, inbox, model, onDone }: InboxStepProps) {
   });
   return (
     <Step
-      title="Get an address"
+      title={FIRST_STEPS.inbox}
       state={state}
       summary={inbox && <Copyable text={inbox.address} label="Copy the address" />}
     >

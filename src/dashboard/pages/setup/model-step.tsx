@@ -8,6 +8,7 @@ import { Button } from "../../ui/button.tsx";
 import { Fault, Notice } from "../../ui/notice.tsx";
 import { ConnectionForm } from "../connections/connection-form.tsx";
 import { type Provider, PROVIDERS } from "../connections/providers.ts";
+import { FIRST_STEPS, isProven } from "./first-steps.ts";
 import { Step, type StepState } from "./step.tsx";
 
 const OTHERS = PROVIDERS.filter(({ category, kind }) => category === "llm" && kind !== "demo");
@@ -35,7 +36,7 @@ export function ModelStep({ state, models, onDone }: ModelStepProps) {
   });
   return (
     <Step
-      title="Connect a model"
+      title={FIRST_STEPS.model}
       state={state}
       summary={models.length > 0 && <Models models={models} />}
       {...(models.length > 0 ? { again: "Connect another" } : {})}
@@ -44,14 +45,16 @@ export function ModelStep({ state, models, onDone }: ModelStepProps) {
         It reads the mail and writes the answer. No key at hand? The demo model is no AI, but shows how
         everything works.
       </p>
-      {models.filter(isUnproven).map((model) => (
-        <Unproven
-          key={model.id}
-          model={model}
-          busy={test.isPending && test.variables === model.id}
-          onTest={() => test.mutate(model.id)}
-        />
-      ))}
+      {models
+        .filter((model) => !isProven(model))
+        .map((model) => (
+          <Unproven
+            key={model.id}
+            model={model}
+            busy={test.isPending && test.variables === model.id}
+            onTest={() => test.mutate(model.id)}
+          />
+        ))}
       <div className="flex flex-wrap gap-2">
         {!models.some(({ kind }) => kind === "demo") && (
           <Button look={state.done ? "plain" : "main"} busy={demo.isPending} onClick={() => demo.mutate()}>
@@ -86,12 +89,8 @@ export function ModelStep({ state, models, onDone }: ModelStepProps) {
   );
 }
 
-export function isUnproven({ status }: Connection): boolean {
-  return status !== "ok";
-}
-
 function Models({ models }: { models: Connection[] }) {
-  const names = models.filter((model) => !isUnproven(model)).map(({ label }) => label);
+  const names = models.filter(isProven).map(({ label }) => label);
   return names.length === 0 ? "None has answered yet." : `${names.join(", ")}: tested, and it answers.`;
 }
 

@@ -1,57 +1,36 @@
-import { queryOptions, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { get } from "../../api/client.ts";
-import { connectionList, inboxList } from "../../api/lists.ts";
 import { useMe } from "../../api/session.ts";
-import type { Activity, Connection, Inbox, Page as Paged } from "../../api/shapes.ts";
 import { Fault } from "../../ui/notice.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Loading } from "../../ui/spinner.tsx";
 import { serviceDns } from "../domains/service-dns.tsx";
 import { DnsStep } from "./dns-step.tsx";
+import { type FirstSteps, isProven, useFirstSteps } from "./first-steps.ts";
 import { InboxStep } from "./inbox-step.tsx";
 import { MailStep } from "./mail-step.tsx";
-import { isUnproven, ModelStep } from "./model-step.tsx";
+import { ModelStep } from "./model-step.tsx";
 import { Step, type StepState } from "./step.tsx";
-
-/** The newest test that was answered. */
-const answeredTest = queryOptions({
-  queryKey: ["answered-test"],
-  queryFn: async ({ signal }) =>
-    (await get<Paged<Activity>>("/messages?source=test&status=done&limit=1", signal)).items,
-});
 
 type StepName = "account" | "dns" | "model" | "inbox" | "mail";
 
-/** From an empty account to the first answer. What is done already is told by the server, so that it stays done. */
+/** From an empty account to the first answer. */
 export function Welcome() {
-  const { data: connections, error: fault } = useQuery(connectionList);
-  const { data: inboxes, error } = useQuery(inboxList);
-  const { data: tests } = useQuery(answeredTest);
-  if (fault ?? error) return <Fault error={fault ?? error} />;
-  if (!connections || !inboxes || !tests) return <Loading what="what is there already" />;
-  const models = connections.filter(({ category }) => category === "llm");
-  return <Steps models={models} inbox={inboxes.find(({ enabled }) => enabled)} answered={tests[0]} />;
+  const { steps, error } = useFirstSteps();
+  if (steps) return <Steps steps={steps} />;
+  return error ? <Fault error={error} /> : <Loading what="what is there already" />;
 }
 
-interface StepsProps {
-  models: Connection[];
-  inbox: Inbox | undefined;
-  answered: Activity | undefined;
-}
-
-function Steps({ models, inbox, answered }: StepsProps) {
+function Steps({ steps: { models, inbox, answered, ...steps } }: { steps: FirstSteps }) {
   const me = useMe();
   const { data: dns } = useQuery({ ...serviceDns, enabled: me.is_admin });
   const [chosen, setChosen] = useState<StepName>();
   const [passed, setPassed] = useState(false);
-  const working = models.filter((model) => !isUnproven(model));
+  const working = models.find(isProven);
   const done: Record<StepName, boolean> = {
     account: true,
     dns: dns?.ready ?? false,
-    model: working.length > 0 || inbox?.routed === true,
-    inbox: inbox !== undefined,
-    mail: answered !== undefined,
+    ...steps.done,
   };
   const names: StepName[] = me.is_admin
     ? ["account", "dns", "model", "inbox", "mail"]
@@ -81,8 +60,8 @@ function Steps({ models, inbox, answered }: StepsProps) {
         </Step>
         {me.is_admin && <DnsStep state={stateOf("dns")} onDone={goOn} />}
         <ModelStep state={stateOf("model")} models={models} onDone={goOn} />
-        <InboxStep state={stateOf("inbox")} inbox={inbox} model={working[0]} onDone={goOn} />
-        <MailStep state={stateOf("mail")} inbox={inbox} model={working[0]} answered={answered} />
+        <InboxStep state={stateOf("inbox")} inbox={inbox} model={working} onDone={goOn} />
+        <MailStep state={stateOf("mail")} inbox={inbox} model={working} answered={answered} />
       </div>
     </Page>
   );
