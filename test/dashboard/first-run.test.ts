@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Locator, Page } from "playwright-core";
 import { startDnsServer, type TestDnsServer } from "../support/dns-server.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { type Dashboard, dashboard, hasChromium, LOOKS, OWNER, type Visit } from "./house.ts";
@@ -123,16 +124,48 @@ describe.skipIf(!hasChromium)("who comes later", () => {
     await page.getByText("This is the built-in demo model.").waitFor();
     await visit.look("welcome-answer");
   });
+
+  test("who runs the server stays past the DNS, and gets no address while a model is being made", async () => {
+    await using visit = await at.visit();
+    const { page } = visit;
+    const current = (name: string) => currentStep(page, name).waitFor();
+    await page.goto(`${at.url}/app/welcome`);
+    await page.getByRole("button", { name: "Go on without it" }).click();
+    await current("Connect a model");
+    await page.reload();
+    await current("Connect a model");
+
+    await page.getByRole("button", { name: "Begin with the demo model" }).click();
+    await current("Get an address");
+    const { promise: held, resolve: release } = Promise.withResolvers<void>();
+    await page.route("**/connections/*/test", async (route) => {
+      await held;
+      await route.continue();
+    });
+    await page.getByRole("button", { name: "Connect another" }).click();
+    await page.getByRole("button", { name: "Ollama" }).click();
+    await page.getByRole("button", { name: "Connect and test" }).click();
+    await page.getByText("Asking Ollama…").waitFor();
+    expect(await page.getByRole("button", { name: "Go on", exact: true }).isEnabled()).toBe(false);
+    await page.getByRole("button", { name: "Show it" }).click();
+    await page.getByRole("button", { name: "Go on without it" }).click();
+    await current("Connect a model");
+    expect(await page.getByRole("button", { name: "Get an address" }).count()).toBe(0);
+    release();
+    await current("Get an address");
+    expect(await page.getByRole("button", { name: "Get an address" }).isEnabled()).toBe(true);
+  });
 });
 
 /** Over the activity, where nothing has come yet. */
 async function leaveAndComeBack({ open, page }: Visit, next: string): Promise<void> {
   await open("Activity");
   await page.getByRole("link", { name: `Go on: ${next}` }).click();
-  await page
-    .getByRole("region", { name: next, exact: true })
-    .and(page.locator("[aria-current=step]"))
-    .waitFor();
+  await currentStep(page, next).waitFor();
+}
+
+function currentStep(page: Page, name: string): Locator {
+  return page.getByRole("region", { name }).and(page.locator("[aria-current=step]"));
 }
 
 /** Does what the operator does at the registrar. */

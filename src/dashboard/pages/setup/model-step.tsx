@@ -13,6 +13,8 @@ import { Step, type StepState } from "./step.tsx";
 
 const OTHERS = PROVIDERS.filter(({ category, kind }) => category === "llm" && kind !== "demo");
 const touches = [connectionList.queryKey, inboxList.queryKey];
+/** Of all that makes or tries a model here. */
+export const MODEL_CHANGE = ["first-model"];
 const testOf = (id: string) => post<ConnectionTest>(`/connections/${id}/test`);
 
 interface ModelStepProps {
@@ -27,12 +29,13 @@ export function ModelStep({ state, models, onDone }: ModelStepProps) {
   const done = (verdict: ConnectionTest): void => {
     if (verdict.ok) onDone();
   };
-  const test = useChange<string, ConnectionTest>({ run: testOf, touches, done });
+  const test = useChange<string, ConnectionTest>({ run: testOf, touches, done, key: MODEL_CHANGE });
   const demo = useChange<void, ConnectionTest>({
     run: async () =>
       testOf((await post<Connection>("/connections", { kind: "demo", label: "Demo model" })).id),
     touches,
     done,
+    key: MODEL_CHANGE,
   });
   return (
     <Step
@@ -70,7 +73,7 @@ export function ModelStep({ state, models, onDone }: ModelStepProps) {
       <Fault error={demo.error ?? test.error} />
       {state.done && (
         <div>
-          <Button look="main" onClick={onDone}>
+          <Button look="main" disabled={demo.isPending || test.isPending} onClick={onDone}>
             Go on
           </Button>
         </div>

@@ -1,4 +1,4 @@
-import { useQuery } from "@tanstack/react-query";
+import { useIsMutating, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useMe } from "../../api/session.ts";
 import { Fault } from "../../ui/notice.tsx";
@@ -9,8 +9,11 @@ import { DnsStep } from "./dns-step.tsx";
 import { type FirstSteps, isProven, useFirstSteps } from "./first-steps.ts";
 import { InboxStep } from "./inbox-step.tsx";
 import { MailStep } from "./mail-step.tsx";
-import { ModelStep } from "./model-step.tsx";
+import { MODEL_CHANGE, ModelStep } from "./model-step.tsx";
 import { Step, type StepState } from "./step.tsx";
+
+/** Who went past the DNS on this browser: nothing on the server tells of it. */
+const PAST_DNS = "past-dns";
 
 type StepName = "account" | "dns" | "model" | "inbox" | "mail";
 
@@ -25,7 +28,9 @@ function Steps({ steps: { models, inbox, answered, ...steps } }: { steps: FirstS
   const me = useMe();
   const { data: dns } = useQuery({ ...serviceDns, enabled: me.is_admin });
   const [chosen, setChosen] = useState<StepName>();
-  const [passed, setPassed] = useState(false);
+  const [moved, setMoved] = useState(false);
+  const [isPastDns, setPastDns] = useState(() => localStorage.getItem(PAST_DNS) === me.id);
+  const isModelUnderWay = useIsMutating({ mutationKey: MODEL_CHANGE }) > 0;
   const working = models.find(isProven);
   const done: Record<StepName, boolean> = {
     account: true,
@@ -35,20 +40,29 @@ function Steps({ steps: { models, inbox, answered, ...steps } }: { steps: FirstS
   const names: StepName[] = me.is_admin
     ? ["account", "dns", "model", "inbox", "mail"]
     : ["account", "model", "inbox", "mail"];
-  // The DNS may wait, and what it says may change while it is read: only the person goes past it, once.
-  const waits = (name: StepName): boolean => (name === "dns" ? !passed && models.length === 0 : !done[name]);
+  const waits = (name: StepName): boolean => {
+    // The DNS may wait, and what it says may change while it is read: only the person goes past it, once.
+    if (name === "dns") return !isPastDns && models.length === 0;
+    // What is made in the steps that follow would be without the model.
+    return !done[name] || (name === "model" && isModelUnderWay);
+  };
   const open = chosen ?? names.find(waits) ?? "mail";
   const goOn = (): void => {
-    setPassed(true);
+    setMoved(true);
     setChosen(undefined);
+  };
+  const goPastDns = (): void => {
+    localStorage.setItem(PAST_DNS, me.id);
+    setPastDns(true);
+    goOn();
   };
   const stateOf = (name: StepName): StepState => ({
     number: names.indexOf(name) + 1,
     done: done[name],
     open: open === name,
-    moved: passed,
+    moved,
     onOpen: () => {
-      setPassed(true);
+      setMoved(true);
       setChosen(name);
     },
   });
@@ -58,7 +72,7 @@ function Steps({ steps: { models, inbox, answered, ...steps } }: { steps: FirstS
         <Step title="Your account" state={stateOf("account")} summary={me.email}>
           {null}
         </Step>
-        {me.is_admin && <DnsStep state={stateOf("dns")} onDone={goOn} />}
+        {me.is_admin && <DnsStep state={stateOf("dns")} onDone={goPastDns} />}
         <ModelStep state={stateOf("model")} models={models} onDone={goOn} />
         <InboxStep state={stateOf("inbox")} inbox={inbox} model={working} onDone={goOn} />
         <MailStep state={stateOf("mail")} inbox={inbox} model={working} answered={answered} />
