@@ -68,8 +68,14 @@ describe.skipIf(!hasChromium)("what an account has", () => {
       await page.getByLabel("The mail it works on").fill("The bridge opens on 3 May at 10:30.");
       await press(page, "Send it");
       await page.getByText("This is the built-in demo model.").waitFor();
-      await page.getByText(`Also mailed to ${OWNER.email}.`).waitFor();
+      await page.getByText(`The mail to ${OWNER.email} is kept here`).waitFor();
       await visit.look("inbox-try");
+      await page.getByRole("link", { name: "See what it keeps" }).click();
+      await page
+        .getByRole("tabpanel", { name: "Outgoing mail" })
+        .getByRole("button", { name: `Kept here Answer to ${OWNER.email}` })
+        .first()
+        .waitFor();
     },
     LOOK_MS,
   );
@@ -88,6 +94,8 @@ describe.skipIf(!hasChromium)("what an account has", () => {
       await press(page, "QR code");
       await page.getByRole("img", { name: `QR code of ${address}` }).waitFor();
       await press(page, "Close");
+      await press(page, "Mail me the card");
+      await page.getByText(`The mail to ${OWNER.email} is kept here`).waitFor();
       const [card] = await Promise.all([
         page.waitForEvent("download"),
         page.getByRole("link", { name: "Contact card" }).click(),

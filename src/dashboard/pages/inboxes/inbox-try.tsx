@@ -1,7 +1,9 @@
+import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useChange } from "../../api/changes.ts";
 import { post } from "../../api/client.ts";
+import { serverFacts, useMe } from "../../api/session.ts";
 import type { Inbox, InboxTest } from "../../api/shapes.ts";
 import { Field, TextArea } from "../../ui/field.tsx";
 import { Files } from "../../ui/files.tsx";
@@ -65,7 +67,9 @@ function Outcome({ result }: { result: InboxTest }) {
       )}
       {result.result && <ModelText text={result.result} />}
       <Files files={result.attachments} />
-      <p className="text-sm text-soft">{mailWords(result)}</p>
+      <p className="text-sm text-soft">
+        <MailWords result={result} />
+      </p>
       <Steps steps={result.steps} />
       <Link
         to="/messages/$message_id"
@@ -79,7 +83,8 @@ function Outcome({ result }: { result: InboxTest }) {
 }
 
 /** What became of the mail with the answer. */
-function mailWords({ reply, reply_status }: InboxTest): string {
+function MailWords({ result: { reply, reply_status } }: { result: InboxTest }) {
+  const { data: server } = useQuery(serverFacts);
   switch (reply_status) {
     case "none":
       return "No mail is sent with it.";
@@ -87,8 +92,28 @@ function mailWords({ reply, reply_status }: InboxTest): string {
     case "deferred":
       return `The mail to ${reply.to} is on its way.`;
     case "sent":
-      return `Also mailed to ${reply.to}.`;
+      if (server?.outbound_mode === "capture") return <KeptHere to={reply.to} />;
+      return server && `Also mailed to ${reply.to}.`;
     default:
       return `The mail to ${reply.to} did not arrive: it was ${reply_status}.`;
   }
+}
+
+/** Where outgoing mail is captured. */
+export function keptWords(to: string): string {
+  return `The mail to ${to} is kept here: this server mails nothing to anybody.`;
+}
+
+function KeptHere({ to }: { to: string }) {
+  const { is_admin } = useMe();
+  return (
+    <>
+      {keptWords(to)}{" "}
+      {is_admin && (
+        <Link to="/server" hash="mail" className="text-accent underline">
+          See what it keeps
+        </Link>
+      )}
+    </>
+  );
 }

@@ -5,6 +5,7 @@ import { useState } from "react";
 import { useChange } from "../../api/changes.ts";
 import { post } from "../../api/client.ts";
 import { inboxList } from "../../api/lists.ts";
+import { serverFacts } from "../../api/session.ts";
 import type { Inbox as InboxRow } from "../../api/shapes.ts";
 import { BUTTON, Button } from "../../ui/button.tsx";
 import { Copyable } from "../../ui/copy.tsx";
@@ -22,7 +23,7 @@ import { StateOf } from "./inboxes.tsx";
 import { InboxRules } from "./inbox-rules.tsx";
 import { InboxSettings } from "./inbox-settings.tsx";
 import { InboxTools } from "./inbox-tools.tsx";
-import { InboxTry } from "./inbox-try.tsx";
+import { InboxTry, keptWords } from "./inbox-try.tsx";
 
 const TABS = [
   { id: "try", title: "Try it" },
@@ -80,10 +81,12 @@ function InboxPage({ inbox }: { inbox: InboxRow }) {
 function Shares({ inbox }: { inbox: InboxRow }) {
   const [shown, setShown] = useState(false);
   const say = useToast();
+  const { data: server } = useQuery(serverFacts);
   const mail = useChange<void, { to: string }>({
     run: () => post<{ to: string }>(`/inboxes/${inbox.id}/email-vcard`),
     touches: [],
-    done: ({ to }) => say(`The contact card is on its way to ${to}.`),
+    done: ({ to }) =>
+      say(server?.outbound_mode === "capture" ? keptWords(to) : `The contact card is on its way to ${to}.`),
   });
   return (
     <span className="flex flex-wrap gap-1">
