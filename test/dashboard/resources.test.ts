@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import { stringify } from "smol-toml";
 import { type GuardedMcp, startGuardedMcp } from "../support/oauth-mcp-server.ts";
 import { type OAuthProviders, startOAuthProviders } from "../support/oauth-providers.ts";
@@ -114,10 +114,7 @@ describe.skipIf(!hasChromium)("what an account has", () => {
       const senders = page.getByLabel("People who may write and instruct");
       await senders.fill("bob@example.com\nnobody");
       await press(page, "Save");
-      await page
-        .getByText(/"nobody" is neither an address/)
-        .first()
-        .waitFor();
+      await faultAt(senders, /"nobody" is neither an address/);
       await senders.fill("Bob@Example.com");
       await press(page, "Save");
       await page.getByText("Saved.").waitFor();
@@ -183,10 +180,7 @@ describe.skipIf(!hasChromium)("what an account has", () => {
       await row.click();
       await page.getByLabel("Short name").fill("Not a name");
       await press(page, "Save");
-      await page
-        .getByText(/A slug is 1 to 64/)
-        .first()
-        .waitFor();
+      await faultAt(page.getByLabel("Short name"), /A slug is 1 to 64/);
       await toContexts(page);
       await press(page, "Stay here");
       expect(await page.getByLabel("Short name").inputValue()).toBe("Not a name");
@@ -234,11 +228,18 @@ describe.skipIf(!hasChromium)("what an account has", () => {
       await page.getByLabel("Name").fill(label);
       await page.getByLabel("Address").fill("stdio:nothing");
       await press(page, "Connect and test");
-      await page
-        .getByText(/There is no tool server "nothing"/)
-        .first()
-        .waitFor();
+      await faultAt(page.getByLabel("Address"), /There is no tool server "nothing"/);
       await visit.look("connection-form");
+      // A field that is folded away is shown for what is wrong with it.
+      const special = page.getByText("More, for special servers");
+      await special.click();
+      await page.getByLabel("Headers").fill("Host: example.com");
+      await special.click();
+      await page.getByLabel("Headers").waitFor({ state: "hidden" });
+      await page.getByLabel("Address").fill("stdio:everything");
+      await press(page, "Connect and test");
+      await faultAt(page.getByLabel("Headers"), /none of which the connection sets itself/);
+      await page.getByLabel("Headers").fill("");
       await page.getByLabel("Address").fill("stdio:everything");
       await press(page, "Connect and test");
       await page.getByRole("list", { name: "What it can do" }).waitFor();
@@ -366,6 +367,13 @@ const press = (page: Page, name: string | RegExp): Promise<void> =>
     .first()
     .click();
 const tab = (page: Page, name: string): Promise<void> => page.getByRole("tab", { name }).click();
+
+/** What is wrong with a field is said once, at the field, which has the focus. */
+async function faultAt(field: Locator, words: RegExp): Promise<void> {
+  await field.and(field.page().locator("[aria-invalid=true]:focus")).waitFor();
+  await field.page().getByText(words).waitFor();
+  expect(await field.page().getByRole("alert").count()).toBe(0);
+}
 
 /** By the navigation, without waiting for the page: something may stand in the way. */
 async function toContexts(page: Page): Promise<void> {

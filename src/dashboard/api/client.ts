@@ -4,8 +4,15 @@ export interface Problem {
   code: string;
   detail: string;
   fix?: string;
-  errors?: { path: string; code: string; message: string }[];
+  errors?: FieldFault[];
   [member: string]: unknown;
+}
+
+/** What is wrong with one member of what was sent. */
+export interface FieldFault {
+  path: string;
+  code: string;
+  message: string;
 }
 
 /** A refusal by the server, or no answer at all (`status` 0). Its message is meant to be read by people. */
@@ -22,7 +29,7 @@ export class ApiError extends Error {
 /** What the server finds wrong with a member of the body, such as `title`, or with an entry of a list in it. */
 export const faultOf = (error: unknown) => (name: string) =>
   error instanceof ApiError
-    ? error.problem.errors?.find(({ path }) => `${path}.`.startsWith(`body.${name}.`))?.message
+    ? error.problem.errors?.find(({ path }) => `${path}.`.startsWith(`body.${name}.`))
     : undefined;
 
 /** Whether there is no such thing: the server knows none, or the address of the page has no whole id. */

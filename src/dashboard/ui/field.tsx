@@ -8,13 +8,15 @@ import {
   cloneElement,
   useId,
 } from "react";
+import type { FieldFault } from "../api/client.ts";
 import { classes } from "./class-names.ts";
+import { FaultOfField } from "./form-faults.tsx";
 
 export interface FieldProps {
   label: ReactNode;
   hint?: ReactNode;
   /** The server's words about this field. */
-  fault?: string | undefined;
+  fault?: FieldFault | undefined;
   /** One input, select or text area. */
   children: ReactElement<Record<string, unknown>>;
 }
@@ -38,11 +40,7 @@ export function Field({ label, hint, fault, children }: FieldProps) {
           {hint}
         </p>
       )}
-      {fault && (
-        <p id={`${id}-fault`} className="text-sm text-bad">
-          {fault}
-        </p>
-      )}
+      <FaultOfField id={`${id}-fault`} fault={fault} />
     </div>
   );
 }

@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 import { Button } from "./button.tsx";
-import { Fault } from "./notice.tsx";
+import { FormFrame, RestOfFaults } from "./form-faults.tsx";
 
 interface FormProps {
   /** What sending it does. */
@@ -26,21 +26,15 @@ export function Form({
   children,
 }: FormProps) {
   return (
-    <form
-      className="grid max-w-xl gap-4"
-      onSubmit={(event) => {
-        event.preventDefault();
-        change.mutate();
-      }}
-    >
+    <FormFrame error={change.error} onSubmit={() => change.mutate()} className="grid max-w-xl gap-4">
       {children}
-      <Fault error={change.error} />
+      <RestOfFaults />
       <div className={`flex flex-wrap gap-2 ${onCancel ? "justify-end" : ""}`}>
         {onCancel && <Button onClick={onCancel}>{cancel}</Button>}
         <Button look={look} type="submit" busy={change.isPending} disabled={disabled}>
           {act}
         </Button>
       </div>
-    </form>
+    </FormFrame>
   );
 }

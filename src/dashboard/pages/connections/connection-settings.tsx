@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useChange } from "../../api/changes.ts";
-import { faultOf, patch } from "../../api/client.ts";
+import { type FieldFault, faultOf, patch } from "../../api/client.ts";
 import { connectionList, inboxList } from "../../api/lists.ts";
 import type { Connection } from "../../api/shapes.ts";
 import { Field, Select } from "../../ui/field.tsx";
@@ -89,7 +89,7 @@ export function ConnectionSettings({ connection, provider, models }: SettingsPro
 interface ModelFieldProps {
   model: string;
   models: string[];
-  fault: string | undefined;
+  fault: FieldFault | undefined;
   onChange: (model: string) => void;
 }
 
@@ -120,7 +120,7 @@ function ModelField({ model, models, fault, onChange }: ModelFieldProps) {
 interface FallbackFieldProps {
   connection: Connection;
   value: string;
-  fault: string | undefined;
+  fault: FieldFault | undefined;
   onChange: (connection_id: string) => void;
 }
 

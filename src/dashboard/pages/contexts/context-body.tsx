@@ -1,11 +1,12 @@
 import { useState } from "react";
+import type { FieldFault } from "../../api/client.ts";
 import { Field, TextArea } from "../../ui/field.tsx";
 import { Markdown } from "../../ui/markdown.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
 
 interface BodyProps {
   body: string;
-  fault: string | undefined;
+  fault: FieldFault | undefined;
   onChange: (body: string) => void;
 }
 

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useParams } from "@tanstack/react-router";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { useChange } from "../../api/changes.ts";
 import { faultOf, get, isMissing, patch, post } from "../../api/client.ts";
 import { contextList } from "../../api/lists.ts";
@@ -10,7 +10,7 @@ import { Button } from "../../ui/button.tsx";
 import { NotFound } from "../../shell/not-found.tsx";
 import { PageFault } from "../../shell/page-fault.tsx";
 import { Checkbox, Field, Select } from "../../ui/field.tsx";
-import { Fault } from "../../ui/notice.tsx";
+import { FormFrame, RestOfFaults } from "../../ui/form-faults.tsx";
 import { Card, Page } from "../../ui/page.tsx";
 import { Loading } from "../../ui/spinner.tsx";
 import { TextField } from "../../ui/text-field.tsx";
@@ -67,13 +67,13 @@ function Editor({ draft: start, saved }: { draft: Draft; saved?: ContextRow }) {
     setDraft((before) => ({ ...before, ...change }));
   };
   const fault = faultOf(save.error);
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    save.mutate();
-  };
   return (
     <Page title={saved ? saved.title : "New context"} actions={saved && <DeleteContext context={saved} />}>
-      <form onSubmit={submit} className="grid gap-4 lg:grid-cols-[minmax(0,1fr)_18rem]">
+      <FormFrame
+        error={save.error}
+        onSubmit={() => save.mutate()}
+        className="grid gap-4 lg:grid-cols-[minmax(0,1fr)_18rem]"
+      >
         <Card>
           <div className="grid gap-4">
             <TextField
@@ -119,7 +119,7 @@ function Editor({ draft: start, saved }: { draft: Draft; saved?: ContextRow }) {
                 checked={enabled}
                 onChange={(event) => set({ enabled: event.target.checked })}
               />
-              <Fault error={save.error} />
+              <RestOfFaults />
               <Button look="main" type="submit" busy={save.isPending}>
                 Save
               </Button>
@@ -127,7 +127,7 @@ function Editor({ draft: start, saved }: { draft: Draft; saved?: ContextRow }) {
           </Card>
           {saved && <WhereUsed context={saved} />}
         </div>
-      </form>
+      </FormFrame>
       <Unsaved changed={touched} />
     </Page>
   );

@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useChange } from "../../api/changes.ts";
-import { post } from "../../api/client.ts";
+import { faultOf, post } from "../../api/client.ts";
 import { serverFacts, useMe } from "../../api/session.ts";
 import type { Inbox, InboxTest } from "../../api/shapes.ts";
 import { Field, TextArea } from "../../ui/field.tsx";
@@ -23,17 +23,23 @@ export function InboxTry({ inbox, example = "" }: { inbox: Inbox; example?: stri
     run: () => post<InboxTest>(`/inboxes/${inbox.id}/test`, { instruction, ...(content ? { content } : {}) }),
     touches: [["messages"], ["answered-test"]],
   });
+  const fault = faultOf(test.error);
   return (
     <div className="grid gap-4 lg:grid-cols-2">
       <Card title="A test mail">
         <Form change={test} act="Send it">
           <TextField
             label="What it should do"
+            fault={fault("instruction")}
             maxLength={10_000}
             value={instruction}
             onChange={setInstruction}
           />
-          <Field label="The mail it works on" hint="May stay empty, if the instruction says it all.">
+          <Field
+            label="The mail it works on"
+            hint="May stay empty, if the instruction says it all."
+            fault={fault("content")}
+          >
             <TextArea
               rows={6}
               value={content}

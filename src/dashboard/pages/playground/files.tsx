@@ -1,7 +1,9 @@
 import { Paperclip, X } from "lucide-react";
 import { type DragEvent, useRef, useState } from "react";
+import type { FieldFault } from "../../api/client.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
 import { sizeOf } from "../../ui/files.tsx";
+import { FaultOfField } from "../../ui/form-faults.tsx";
 
 const MEGABYTE = 1_024 * 1_024;
 const MAX_FILES = 10;
@@ -10,14 +12,14 @@ const MAX_ALL_BYTES = 25 * MEGABYTE;
 
 interface AttachProps {
   files: File[];
-  fault: string | undefined;
+  fault: FieldFault | undefined;
   onFiles: (files: File[]) => void;
 }
 
 /** The files of a call: chosen here, or dropped where `useFileDrop` takes them. */
 export function Attach({ files, fault, onFiles }: AttachProps) {
   const chooser = useRef<HTMLInputElement>(null);
-  const refusal = fault ?? refusalOf(files);
+  const refusal = refusalOf(files);
   return (
     <div className="grid justify-items-start gap-2">
       <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
@@ -58,6 +60,7 @@ export function Attach({ files, fault, onFiles }: AttachProps) {
           {refusal}
         </p>
       )}
+      <FaultOfField fault={fault} />
     </div>
   );
 }

@@ -1,11 +1,13 @@
 import { type KeyboardEvent, useId, useRef, useState } from "react";
+import type { FieldFault } from "../../api/client.ts";
 import { classes } from "../../ui/class-names.ts";
 import { TextArea } from "../../ui/field.tsx";
+import { FaultOfField } from "../../ui/form-faults.tsx";
 import { complete, type Suggestion, type Vocabulary } from "./completion.ts";
 
 interface InstructionProps {
   value: string;
-  fault: string | undefined;
+  fault: FieldFault | undefined;
   known: Vocabulary;
   onChange: (value: string) => void;
 }
@@ -53,7 +55,7 @@ export function InstructionField({ value, fault, known, onChange }: InstructionP
           aria-haspopup="listbox"
           aria-controls={`${id}-list`}
           aria-activedescendant={fitting.length > 0 ? `${id}-${at}` : undefined}
-          aria-describedby={`${id}-hint ${id}-fault`}
+          aria-describedby={fault ? `${id}-hint ${id}-fault` : `${id}-hint`}
           aria-invalid={fault ? true : undefined}
           value={value}
           placeholder="Summarise this in three points"
@@ -78,9 +80,7 @@ export function InstructionField({ value, fault, known, onChange }: InstructionP
         At the start, <Sign text="@" /> names a tool and <Sign text="$" /> a macro. Anywhere,{" "}
         <Sign text="+" /> adds a context, <Sign text="--" /> an option, <Sign text="#" /> a tag.
       </p>
-      <p id={`${id}-fault`} className="text-sm text-bad empty:hidden">
-        {fault}
-      </p>
+      <FaultOfField id={`${id}-fault`} fault={fault} />
     </div>
   );
 }

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { type FormEvent, useRef, useState } from "react";
+import { useRef, useState } from "react";
 import { faultOf } from "../../api/client.ts";
 import { inboxList } from "../../api/lists.ts";
 import type { Inbox } from "../../api/shapes.ts";
@@ -8,6 +8,7 @@ import { BUTTON, Button } from "../../ui/button.tsx";
 import { classes } from "../../ui/class-names.ts";
 import { CopyButton } from "../../ui/copy.tsx";
 import { Field, Select, TextArea } from "../../ui/field.tsx";
+import { FormFrame, RestOfFaults } from "../../ui/form-faults.tsx";
 import { Fault, Notice } from "../../ui/notice.tsx";
 import { Card, Empty, Page } from "../../ui/page.tsx";
 import { Scroll } from "../../ui/scroll.tsx";
@@ -107,14 +108,10 @@ interface FormProps {
 function Form({ inboxes, inbox, input, run, onChange, onStart }: FormProps) {
   const known = useVocabulary(inbox);
   const refusal = refusalOf(input.files);
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    onStart();
-  };
   const fault = faultOf(run.refused);
   return (
     <Card>
-      <form onSubmit={submit} className="grid gap-4">
+      <FormFrame error={run.refused} onSubmit={onStart} className="grid gap-4">
         {inboxes.length > 1 && (
           <Field label="Inbox" fault={fault("inbox_id")}>
             <Select value={inbox.id} onChange={(event) => onChange({ inbox_id: event.target.value })}>
@@ -152,13 +149,13 @@ function Form({ inboxes, inbox, input, run, onChange, onStart }: FormProps) {
           />
         </Field>
         <Attach files={input.files} fault={fault("attachments")} onFiles={(files) => onChange({ files })} />
-        <Fault error={run.refused} />
+        <RestOfFaults />
         <div>
           <Button look="main" type="submit" busy={run.running} disabled={refusal !== undefined}>
             Run it
           </Button>
         </div>
-      </form>
+      </FormFrame>
     </Card>
   );
 }

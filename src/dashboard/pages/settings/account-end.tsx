@@ -1,7 +1,7 @@
 import { useMutation } from "@tanstack/react-query";
 import { Trash2 } from "lucide-react";
 import { useState } from "react";
-import { remove } from "../../api/client.ts";
+import { faultOf, remove } from "../../api/client.ts";
 import { useMe } from "../../api/session.ts";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
@@ -54,6 +54,7 @@ function DeleteAccount({ onClose }: { onClose: () => void }) {
         </Notice>
         <TextField
           label={`Type ${email} to confirm`}
+          fault={faultOf(erase.error)("confirm")}
           required
           autoComplete="off"
           value={confirm}

@@ -2,7 +2,7 @@ import { queryOptions, useQuery } from "@tanstack/react-query";
 import { Plus, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { useChange } from "../../api/changes.ts";
-import { get, post, remove } from "../../api/client.ts";
+import { faultOf, get, post, remove } from "../../api/client.ts";
 import type { ApiKey, NewApiKey } from "../../api/shapes.ts";
 import { useMe } from "../../api/session.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
@@ -115,6 +115,7 @@ function NewKey({ replaces, onClose }: { replaces: boolean; onClose: () => void 
           <TextField
             label="Name"
             hint="What will use it, such as “laptop”."
+            fault={faultOf(make.error)("name")}
             autoFocus
             maxLength={100}
             value={name}

@@ -1,9 +1,10 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { type FormEvent, useEffect, useState } from "react";
+import { useEffect, useState } from "react";
 import { faultOf, post } from "../../api/client.ts";
 import { serverFacts } from "../../api/session.ts";
 import type { Me } from "../../api/shapes.ts";
 import { Button } from "../../ui/button.tsx";
+import { Form } from "../../ui/form.tsx";
 import { Fault } from "../../ui/notice.tsx";
 import { EmailField, TextField } from "../../ui/text-field.tsx";
 import { useWelcome, type WayProps } from "./welcome.ts";
@@ -19,13 +20,9 @@ export function ByCode({ email, onEmail }: WayProps) {
       startWait(retry_after);
     },
   });
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    send.mutate();
-  };
   if (!sent)
     return (
-      <form onSubmit={submit} className="grid gap-4">
+      <Form change={send} act="Send me a code">
         <EmailField
           autoFocus
           placeholder="you@example.org"
@@ -33,11 +30,7 @@ export function ByCode({ email, onEmail }: WayProps) {
           value={email}
           onChange={onEmail}
         />
-        <Fault error={send.error} />
-        <Button look="main" type="submit" busy={send.isPending}>
-          Send me a code
-        </Button>
-      </form>
+      </Form>
     );
   return (
     <div className="grid gap-4">
@@ -69,12 +62,8 @@ function CodeForm({ email }: { email: string }) {
     mutationFn: () => post<Me>("/auth/verify", { email, code }),
     onSuccess: welcome,
   });
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    verify.mutate();
-  };
   return (
-    <form onSubmit={submit} className="grid gap-4">
+    <Form change={verify} act="Sign in">
       <TextField
         label="Code"
         hint={
@@ -82,6 +71,7 @@ function CodeForm({ email }: { email: string }) {
             ? `This server sends no mail yet: the six digits for ${email} are in its log. They are good for ten minutes.`
             : `If ${email} may sign in here, six digits are on their way to it. They are good for ten minutes.`
         }
+        fault={faultOf(verify.error)("code")}
         autoFocus
         required
         inputMode="numeric"
@@ -92,11 +82,7 @@ function CodeForm({ email }: { email: string }) {
         value={code}
         onChange={(text) => setCode(text.replace(/\D/g, ""))}
       />
-      <Fault error={verify.error} />
-      <Button look="main" type="submit" busy={verify.isPending}>
-        Sign in
-      </Button>
-    </form>
+    </Form>
   );
 }
 

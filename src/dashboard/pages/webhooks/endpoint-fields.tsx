@@ -1,5 +1,7 @@
+import type { faultOf } from "../../api/client.ts";
 import type { Endpoint } from "../../api/shapes.ts";
 import { Checkbox } from "../../ui/field.tsx";
+import { FaultOfField } from "../../ui/form-faults.tsx";
 import { TextField } from "../../ui/text-field.tsx";
 import { EVENT_WORDS } from "./words.ts";
 
@@ -26,7 +28,7 @@ export function bodyOf({ url, description, event_types }: Settings) {
 
 interface FieldsProps {
   settings: Settings;
-  fault: (name: string) => string | undefined;
+  fault: ReturnType<typeof faultOf>;
   onChange: (settings: Settings) => void;
 }
 
@@ -68,7 +70,7 @@ export function EndpointFields({ settings, fault, onChange }: FieldsProps) {
             onChange={(event) => toggle(type, event.target.checked)}
           />
         ))}
-        {fault("event_types") && <p className="text-sm text-bad">{fault("event_types")}</p>}
+        <FaultOfField fault={fault("event_types")} />
       </fieldset>
     </>
   );
