@@ -90,13 +90,13 @@ function NoneFits({ onClear }: { onClear: () => void }) {
 function NoneYet() {
   const { steps, error } = useFirstSteps();
   if (!steps && !error) return <Loading what="what is there already" />;
-  if (steps?.next)
+  if (steps && Object.values(steps.done).includes(false))
     return (
       <Empty
         title="No message yet"
         action={
           <Link to="/welcome" className={`${BUTTON} bg-accent text-accent-text`}>
-            Go on: {steps.next}
+            Go on with the first steps
           </Link>
         }
       >

@@ -3,18 +3,8 @@ import { get } from "../../api/client.ts";
 import { connectionList, inboxList } from "../../api/lists.ts";
 import type { Activity, Connection, Inbox, Page } from "../../api/shapes.ts";
 
-/** What leads from an empty account to the first answer, in this order. */
-export const FIRST_STEPS = {
-  model: "Connect a model",
-  inbox: "Get an address",
-  mail: "Send a first mail",
-};
-type StepName = keyof typeof FIRST_STEPS;
-
 export interface FirstSteps {
-  done: Record<StepName, boolean>;
-  /** What the step that comes next is called; undefined once the first answer is there. */
-  next: string | undefined;
+  done: { model: boolean; inbox: boolean; mail: boolean };
   models: Connection[];
   inbox: Inbox | undefined;
   /** The newest test that was answered. */
@@ -42,8 +32,7 @@ export function useFirstSteps(): { steps?: FirstSteps; error: unknown } {
     inbox: inbox !== undefined,
     mail: answered !== undefined,
   };
-  const next = (Object.keys(FIRST_STEPS) as StepName[]).find((name) => !done[name]);
-  return { steps: { done, next: next && FIRST_STEPS[next], models, inbox, answered }, error: null };
+  return { steps: { done, models, inbox, answered }, error: null };
 }
 
 /** Whether the model has answered once. */

@@ -6,7 +6,6 @@ import type { Connection, Inbox } from "../../api/shapes.ts";
 import { BUTTON, Button } from "../../ui/button.tsx";
 import { Copyable } from "../../ui/copy.tsx";
 import { Fault } from "../../ui/notice.tsx";
-import { FIRST_STEPS } from "./first-steps.ts";
 import { Step, type StepState } from "./step.tsx";
 
 interface InboxStepProps {
@@ -25,7 +24,7 @@ export function InboxStep({ state, inbox, model, onDone }: InboxStepProps) {
   });
   return (
     <Step
-      title={FIRST_STEPS.inbox}
+      title="Get an address"
       state={state}
       summary={inbox && <Copyable text={inbox.address} label="Copy the address" />}
     >

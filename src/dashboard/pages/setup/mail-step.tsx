@@ -7,7 +7,6 @@ import { BUTTON, Button } from "../../ui/button.tsx";
 import { Notice } from "../../ui/notice.tsx";
 import { Time } from "../../ui/time.tsx";
 import { InboxTry } from "../inboxes/inbox-try.tsx";
-import { FIRST_STEPS } from "./first-steps.ts";
 import { Step, type StepState } from "./step.tsx";
 
 const EXAMPLE = `Hello,
@@ -27,7 +26,7 @@ interface MailStepProps {
 
 export function MailStep({ state, inbox, model, answered }: MailStepProps) {
   return (
-    <Step title={FIRST_STEPS.mail} state={state}>
+    <Step title="Send a first mail" state={state}>
       {inbox && !inbox.routed && <Attach inbox={inbox} model={model} />}
       {inbox?.routed && <InboxTry inbox={inbox} example={EXAMPLE} />}
       {answered && (

@@ -8,7 +8,7 @@ import { Button } from "../../ui/button.tsx";
 import { Fault, Notice } from "../../ui/notice.tsx";
 import { ConnectionForm } from "../connections/connection-form.tsx";
 import { type Provider, PROVIDERS } from "../connections/providers.ts";
-import { FIRST_STEPS, isProven } from "./first-steps.ts";
+import { isProven } from "./first-steps.ts";
 import { Step, type StepState } from "./step.tsx";
 
 const OTHERS = PROVIDERS.filter(({ category, kind }) => category === "llm" && kind !== "demo");
@@ -39,7 +39,7 @@ export function ModelStep({ state, models, onDone }: ModelStepProps) {
   });
   return (
     <Step
-      title={FIRST_STEPS.model}
+      title="Connect a model"
       state={state}
       summary={models.length > 0 && <Models models={models} />}
       {...(models.length > 0 ? { again: "Connect another" } : {})}
