@@ -44,6 +44,7 @@ describe.skipIf(!hasChromium)("usage and billing", () => {
       await page.getByRole("img", { name: "Credits by day: 6 altogether" }).waitFor();
       await page.getByRole("img", { name: /^Tokens by day: \d+ altogether/ }).waitFor();
       await page.getByText("94 left").waitFor();
+      await readsDays(page);
       await page.getByText("Day by day, as a table").click();
       const days = page.getByRole("group", { name: "Days" }).getByRole("row");
       const answered = await days.locator("td:first-of-type").allInnerTexts();
@@ -122,6 +123,30 @@ async function spreadRuns(at: Dashboard): Promise<void> {
       const { message_id } = await at.api<{ message_id: string }>("POST", "/v1/messages", call);
       setBack.run(days * DAY_SECONDS, message_id);
     }
+}
+
+/** By the arrow keys from the newest day back, and under the pointer. */
+async function readsDays(page: Page): Promise<void> {
+  const answered = page.getByRole("slider", { name: "Answered by day, a day" });
+  const seen = async (): Promise<string> => (await answered.innerText()).replace(/^.*: /, "");
+  const figures = [await seen()];
+  await answered.focus();
+  for (const _day of RUNS.slice(1)) {
+    await page.keyboard.press("ArrowLeft");
+    figures.push(await seen());
+  }
+  expect(figures).toEqual(RUNS.map(String));
+  const fourth = await answered.innerText();
+  expect(await answered.getAttribute("aria-valuetext")).toBe(fourth);
+  await page.keyboard.press("End");
+  const newest = await answered.innerText();
+  expect(newest).not.toBe(fourth);
+  const plot = page.getByRole("img", { name: "Answered by day: 6 altogether" });
+  const { width = 0, height = 0 } = (await plot.boundingBox()) ?? {};
+  await plot.hover({ position: { x: width / 2, y: height / 2 } });
+  await answered.filter({ hasText: /: 0$/ }).waitFor();
+  await page.mouse.move(0, 0);
+  await answered.filter({ hasText: newest }).waitFor();
 }
 
 /** What the payment provider's own pages do for who comes to them: lead back. */

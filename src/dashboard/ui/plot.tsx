@@ -1,6 +1,7 @@
 import "uplot/dist/uPlot.min.css";
-import { useEffect, useRef } from "react";
+import { useEffect, useRef, useState } from "react";
 import UPlot from "uplot";
+import { figure } from "./figure.ts";
 
 interface PlotProps {
   label: string;
@@ -19,25 +20,92 @@ const Y_STEPS = Array.from({ length: 12 }, (_, power) =>
 const day_name = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", timeZone: "UTC" });
 const short_number = new Intl.NumberFormat(undefined, { notation: "compact" });
 
-/** Bars over days, as wide as their place. A screen reader gets the sum in words. */
+/** Bars over days, as wide as their place, and the figure of the day under the pointer or chosen by the arrow keys. */
 export function Plot({ label, times, values }: PlotProps) {
   const place = useRef<HTMLDivElement>(null);
+  const plot = useRef<UPlot>(null);
+  const [pointed, setPointed] = useState<number | null>();
   useEffect(() => {
     const holder = place.current;
     if (!holder) return;
-    const plot = new UPlot(optionsOf(label, holder), [times, values], holder);
-    const watch = new ResizeObserver(() => plot.setSize({ width: holder.clientWidth, height: HEIGHT }));
+    const made = new UPlot(optionsOf(label, holder, setPointed), [times, values], holder);
+    plot.current = made;
+    const watch = new ResizeObserver(() => made.setSize({ width: holder.clientWidth, height: HEIGHT }));
     watch.observe(holder);
     return () => {
       watch.disconnect();
-      plot.destroy();
+      made.destroy();
     };
   }, [label, times, values]);
+  const newest = values.length - 1;
+  const shown = Math.min(pointed ?? newest, newest);
+  const point = (day: number): void => {
+    const left = plot.current?.valToPos(times[Math.max(0, Math.min(day, newest))] ?? 0, "x");
+    if (left !== undefined) plot.current?.setCursor({ left, top: 0 });
+  };
   const sum = values.reduce((all, value) => all + value, 0);
-  return <div ref={place} role="img" aria-label={`${label}: ${sum} altogether`} />;
+  return (
+    <div className="grid gap-1">
+      <div ref={place} role="img" aria-label={`${label}: ${sum} altogether`} />
+      <DayFigure
+        label={label}
+        time={times[shown]}
+        value={values[shown]}
+        day={shown}
+        last={newest}
+        onPoint={point}
+      />
+    </div>
+  );
 }
 
-function optionsOf(label: string, holder: HTMLElement): UPlot.Options {
+interface DayFigureProps {
+  label: string;
+  time: number | undefined;
+  value: number | undefined;
+  /** Its place among the days, of which the last is the newest. */
+  day: number;
+  last: number;
+  onPoint: (day: number) => void;
+}
+
+function DayFigure({ label, time = 0, value = 0, day, last, onPoint }: DayFigureProps) {
+  const words = `${day_name.format(time * 1_000)}: ${figure(value)}`;
+  const days: Record<string, number> = {
+    ArrowLeft: day - 1,
+    ArrowDown: day - 1,
+    ArrowRight: day + 1,
+    ArrowUp: day + 1,
+    Home: 0,
+    End: last,
+  };
+  return (
+    <div
+      role="slider"
+      tabIndex={0}
+      aria-label={`${label}, a day`}
+      aria-valuemin={0}
+      aria-valuemax={last}
+      aria-valuenow={day}
+      aria-valuetext={words}
+      className="justify-self-center rounded-md px-2 text-sm text-soft tabular-nums"
+      onKeyDown={(event) => {
+        const next = days[event.key];
+        if (next === undefined) return;
+        event.preventDefault();
+        onPoint(next);
+      }}
+    >
+      {words}
+    </div>
+  );
+}
+
+function optionsOf(
+  label: string,
+  holder: HTMLElement,
+  onPoint: (day: number | null | undefined) => void,
+): UPlot.Options {
   const style = getComputedStyle(holder);
   const colour = (name: string): string => style.getPropertyValue(name);
   const line = resolved(holder, colour("--line"));
@@ -46,7 +114,8 @@ function optionsOf(label: string, holder: HTMLElement): UPlot.Options {
     width: holder.clientWidth,
     height: HEIGHT,
     legend: { show: false },
-    cursor: { drag: { x: false, y: false } },
+    cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
+    hooks: { setCursor: [({ cursor }) => onPoint(cursor.idx)] },
     tzDate: (second) => UPlot.tzDate(new Date(second * 1_000), "UTC"),
     scales: {
       // Room for the whole of the first and the last bar.
