@@ -12,6 +12,13 @@ export function isProgramUrl(base_url: string | null): base_url is string {
   return base_url?.startsWith(SCHEME) === true;
 }
 
+/** The programs that an account may use, each as the connection to it would name it. */
+export function listPrograms(app: App, user: UserRow): { name: string; base_url: string }[] {
+  return Object.entries(app.config.mcp.stdio)
+    .filter(([, program]) => mayUse(app, user, program))
+    .map(([name]) => ({ name, base_url: `${SCHEME}${name}` }));
+}
+
 /** Undefined if there is none of that name. */
 export function programAt(app: App, base_url: string): Program | undefined {
   const { stdio } = app.config.mcp;

@@ -10,7 +10,8 @@ import {
   patchConnection,
   readConnection,
 } from "./connections.ts";
-import { ConnectionShape, ConnectionTestShape, kind } from "./shapes.ts";
+import { listPrograms } from "./programs.ts";
+import { ConnectionShape, ConnectionTestShape, kind, ToolProgramShape } from "./shapes.ts";
 import { testConnection } from "./test-connection.ts";
 
 const secret = (description: string) => t.Optional(t.String({ minLength: 1, maxLength: 4_000, description }));
@@ -61,6 +62,13 @@ const DESCRIBED = {
     summary: "List your connections",
     answers: { 200: t.Array(ConnectionShape) },
   }),
+  programs: describe({
+    tag: "Connections",
+    summary: "List the programs you may connect",
+    description:
+      "Tool servers (MCP) that the operator runs on the machine of this server and has opened to your account. Make a connection of kind `mcp` to use one.",
+    answers: { 200: t.Array(ToolProgramShape) },
+  }),
   read: describe({
     tag: "Connections",
     summary: "Read a connection",
@@ -100,6 +108,7 @@ export function connectionRoutes(app: App) {
   return new Elysia()
     .use(authenticated(app))
     .get("/connections", ({ user }) => listConnections(app, user), DESCRIBED.list)
+    .get("/connections/programs", ({ user }) => listPrograms(app, user), DESCRIBED.programs)
     .post(
       "/connections",
       async ({ user, body, set }) => {

@@ -60,6 +60,17 @@ export const ConnectionShape = t.Object(
   },
 );
 
+export const ToolProgramShape = t.Object(
+  {
+    name: t.String({ description: "As the operator calls it.", examples: ["files"] }),
+    base_url: t.String({
+      description: "The `base_url` of a connection of kind `mcp` to it.",
+      examples: ["stdio:files"],
+    }),
+  },
+  { $id: "ToolProgram", description: "A tool server (MCP) that is a program of this server's machine." },
+);
+
 export const ConnectionTestShape = t.Object(
   {
     ok: t.Boolean(),

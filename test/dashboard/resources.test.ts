@@ -208,7 +208,8 @@ describe.skipIf(!hasChromium)("what an account has", () => {
       await visit.look("connections");
       await press(page, /^Connect Tool server/);
       await page.getByLabel("Name").fill(`Tools ${name}`);
-      await page.getByLabel("Address").fill("stdio:everything");
+      await page.getByLabel("Where it runs").selectOption("On this server: everything");
+      expect(await page.getByLabel("Address").or(page.getByLabel("Key")).count()).toBe(0);
       await press(page, "Connect and test");
       await page.getByRole("list", { name: "What it can do" }).getByText("echo", { exact: true }).waitFor();
       await page.getByText(`@mcp:tools-${name}`).waitFor();
@@ -231,16 +232,15 @@ describe.skipIf(!hasChromium)("what an account has", () => {
       await faultAt(page.getByLabel("Address"), /There is no tool server "nothing"/);
       await visit.look("connection-form");
       // A field that is folded away is shown for what is wrong with it.
+      await page.getByLabel("Address").fill("https://tools.example.com/mcp");
       const special = page.getByText("More, for special servers");
       await special.click();
       await page.getByLabel("Headers").fill("Host: example.com");
       await special.click();
       await page.getByLabel("Headers").waitFor({ state: "hidden" });
-      await page.getByLabel("Address").fill("stdio:everything");
       await press(page, "Connect and test");
       await faultAt(page.getByLabel("Headers"), /none of which the connection sets itself/);
-      await page.getByLabel("Headers").fill("");
-      await page.getByLabel("Address").fill("stdio:everything");
+      await page.getByLabel("Where it runs").selectOption("On this server: everything");
       await press(page, "Connect and test");
       await page.getByRole("list", { name: "What it can do" }).waitFor();
 

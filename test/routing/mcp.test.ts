@@ -84,6 +84,11 @@ describe("a program of the operator's", () => {
     expect(await statuses(admin)).toEqual([201, 201, 201, 422, 422, 422]);
     expect(await statuses(ada)).toEqual([422, 201, 201, 422, 422, 422]);
     expect(await statuses(bob)).toEqual([422, 422, 201, 422, 422, 422]);
+    const listed = async (who: Caller) => (await who.get("/connections/programs")).body;
+    const entry = (name: string) => ({ name, base_url: `stdio:${name}` });
+    expect(await listed(admin)).toEqual(["papers", "shared", "open", "broken"].map(entry));
+    expect(await listed(ada)).toEqual(["shared", "open"].map(entry));
+    expect(await listed(bob)).toEqual([entry("open")]);
   });
 
   test("can be neither reached nor changed by way of another connection", async () => {

@@ -17,7 +17,7 @@ import type {
   OverviewShape,
 } from "../../admin/shapes.ts";
 import type { UsageShape } from "../../billing/shapes.ts";
-import type { ConnectionShape, ConnectionTestShape } from "../../connections/shapes.ts";
+import type { ConnectionShape, ConnectionTestShape, ToolProgramShape } from "../../connections/shapes.ts";
 import type { ContextShape } from "../../contexts/shapes.ts";
 import type { ConversationDetailShape, ConversationShape } from "../../conversations/shapes.ts";
 import type { CustomDomainShape, ServiceDnsShape } from "../../domains/shapes.ts";
@@ -41,6 +41,7 @@ export type SecurityEvent = Static<typeof SecurityEventShape>;
 export type Usage = Static<typeof UsageShape>;
 export type Connection = Static<typeof ConnectionShape>;
 export type ConnectionTest = Static<typeof ConnectionTestShape>;
+export type ToolProgram = Static<typeof ToolProgramShape>;
 export type Context = Static<typeof ContextShape>;
 export type Conversation = Static<typeof ConversationShape>;
 export type ConversationDetail = Static<typeof ConversationDetailShape>;

@@ -7,7 +7,8 @@ import type { Connection } from "../../api/shapes.ts";
 import { Dialog } from "../../ui/dialog.tsx";
 import { Form } from "../../ui/form.tsx";
 import { TextField } from "../../ui/text-field.tsx";
-import { AddressField, changesOf, type Fields, fieldsOf, SpecialFields } from "./fields.tsx";
+import { AddressField, isProgram } from "./address-field.tsx";
+import { changesOf, type Fields, fieldsOf, SpecialFields } from "./fields.tsx";
 import type { Provider } from "./providers.ts";
 import { SignInThere } from "./sign-in-there.tsx";
 
@@ -61,7 +62,7 @@ export function ConnectionForm({ provider, onClose, onMade }: FormProps) {
             onChange={(text) => set({ label: text })}
           />
           <AddressField provider={provider} fields={fields} fault={fault} set={set} />
-          {provider.key && (
+          {provider.key && !isProgram(fields) && (
             <TextField
               label="Key"
               hint={provider.key.hint}

@@ -9,7 +9,8 @@ import { Form } from "../../ui/form.tsx";
 import { Card } from "../../ui/page.tsx";
 import { TextField } from "../../ui/text-field.tsx";
 import { useToast } from "../../ui/toast.tsx";
-import { AddressField, changesOf, type Fields, fieldsOf, SpecialFields } from "./fields.tsx";
+import { AddressField, isProgram } from "./address-field.tsx";
+import { changesOf, type Fields, fieldsOf, SpecialFields } from "./fields.tsx";
 import type { Provider } from "./providers.ts";
 
 interface SettingsProps {
@@ -65,7 +66,7 @@ export function ConnectionSettings({ connection, provider, models }: SettingsPro
             onChange={(id) => set({ fallback_connection_id: id })}
           />
         )}
-        {key && (
+        {key && !isProgram(fields) && (
           <TextField
             label="New key"
             hint={

@@ -15,6 +15,7 @@ import { Loading, Spinner } from "../../ui/spinner.tsx";
 import { Time } from "../../ui/time.tsx";
 import { useToast } from "../../ui/toast.tsx";
 import { InboxLinks } from "../inboxes/inbox-links.tsx";
+import { isProgram } from "./address-field.tsx";
 import { ConnectionSettings } from "./connection-settings.tsx";
 import { StatusOf } from "./connections.tsx";
 import { providerOf } from "./providers.ts";
@@ -99,7 +100,7 @@ function StateLine({ connection }: { connection: ConnectionRow }) {
 /** For those that know a person and not only a key. */
 function SignIn({ connection }: { connection: ConnectionRow }) {
   const { id, kind, category, base_url, auth, status } = connection;
-  if (category === "mcp" && !base_url?.startsWith("stdio:"))
+  if (category === "mcp" && !isProgram({ base_url }))
     return <SignInThere path={`/integrations/mcp/${id}/connect`} name="this server" />;
   if (category === "integration" && (auth === "oauth" || status === "needs_auth"))
     return <SignInThere path={`/integrations/${kind}/connect`} name={providerOf(kind)?.name ?? kind} />;

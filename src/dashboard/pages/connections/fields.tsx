@@ -2,6 +2,7 @@ import type { faultOf } from "../../api/client.ts";
 import type { Connection } from "../../api/shapes.ts";
 import { Field, TextArea } from "../../ui/field.tsx";
 import { TextField } from "../../ui/text-field.tsx";
+import { isProgram } from "./address-field.tsx";
 import type { Provider } from "./providers.ts";
 
 /** A connection as a form holds it: texts alone, secrets empty. */
@@ -72,33 +73,16 @@ function clientIn({ client_id, client_secret, issuer }: Fields, config: Connecti
   return Object.keys(all).length === 0 ? null : all;
 }
 
-interface FieldsProps {
+export interface FieldsProps {
   provider: Provider;
   fields: Fields;
   fault: ReturnType<typeof faultOf>;
   set: (change: Partial<Fields>) => void;
 }
 
-export function AddressField({ provider, fields, fault, set }: FieldsProps) {
-  if (!provider.base_url) return null;
-  const { hint, required, placeholder } = provider.base_url;
-  return (
-    <TextField
-      label="Address"
-      hint={hint}
-      fault={fault("base_url")}
-      type="url"
-      required={required}
-      placeholder={placeholder}
-      value={fields.base_url}
-      onChange={(text) => set({ base_url: text })}
-    />
-  );
-}
-
 /** What few servers need, out of the way of all others. */
 export function SpecialFields({ provider, fields, fault, set }: FieldsProps) {
-  if (!provider.base_url) return null;
+  if (!provider.base_url || isProgram(fields)) return null;
   return (
     <details className="rounded-md border border-line">
       <summary className="px-3 py-2 text-sm font-medium">More, for special servers</summary>

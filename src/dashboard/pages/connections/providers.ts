@@ -66,7 +66,7 @@ export const PROVIDERS: Provider[] = [
     base_url: {
       required: true,
       placeholder: "https://tools.example.com/mcp",
-      hint: `${OWN_SERVER_HINT} A program that is set up on the server itself is stdio: and its name.`,
+      hint: OWN_SERVER_HINT,
     },
   },
   {
