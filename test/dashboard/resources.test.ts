@@ -5,8 +5,11 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Locator, Page } from "playwright-core";
 import { stringify } from "smol-toml";
+import { startDnsServer, type TestDnsServer } from "../support/dns-server.ts";
+import { type Domain, publish } from "../support/domain-desk.ts";
 import { type GuardedMcp, startGuardedMcp } from "../support/oauth-mcp-server.ts";
 import { type OAuthProviders, startOAuthProviders } from "../support/oauth-providers.ts";
+import { until } from "../interop/postfix.ts";
 import { type Dashboard, dashboard, hasChromium, LOOKS, OWNER } from "./house.ts";
 
 const EVERYTHING = fileURLToPath(
@@ -14,6 +17,8 @@ const EVERYTHING = fileURLToPath(
 );
 const MARKDOWN = "# House style\n\n- Plain words\n- **Short** sentences\n";
 const LOOK_MS = 60_000;
+/** How often the page of domains looks by itself. */
+const LOOK_AGAIN_MS = 15_000;
 /** Where all looks would only say the same again. */
 const ONE_LOOK = LOOKS.slice(0, 1);
 
@@ -26,16 +31,23 @@ describe.skipIf(!hasChromium)("what an account has", () => {
   let at: Dashboard;
   let providers: OAuthProviders;
   let guarded: GuardedMcp;
+  let dns: TestDnsServer;
   let model: Made;
 
   beforeAll(async () => {
     providers = stack.use(startOAuthProviders());
     guarded = stack.use(await startGuardedMcp());
+    dns = stack.use(await startDnsServer());
     const dir = await mkdtemp(join(tmpdir(), "mailwright-resources-"));
     stack.defer(() => rm(dir, { recursive: true }));
     const program = { command: process.execPath, args: [EVERYTHING, "stdio"] };
     const { "codehost-b": _none, ...integrations } = providers.config.integrations ?? {};
-    const config = { egress: providers.config.egress, integrations, mcp: { stdio: { everything: program } } };
+    const config = {
+      egress: providers.config.egress,
+      integrations,
+      mcp: { stdio: { everything: program } },
+      dns: { servers: [dns.address] },
+    };
     await writeFile(join(dir, "config.toml"), stringify(config));
     at = stack.use(await dashboard({ env: { MAILWRIGHT_CONFIG: join(dir, "config.toml") } }));
     model = await at.api<Made>("POST", "/connections", { kind: "demo", label: "Demo model" });
@@ -268,6 +280,56 @@ describe.skipIf(!hasChromium)("what an account has", () => {
     },
     LOOK_MS,
   );
+
+  test.each(LOOKS)(
+    "a domain's records are seen one after another, and the page finds by itself that all are there (%s)",
+    async (name, look) => {
+      await using visit = await at.visit({ look });
+      const { page } = visit;
+      // The page's own clock, so that nobody waits for its next look.
+      await page.clock.install();
+      await page.goto(`${at.url}/app/domains`);
+      await press(page, "Add a domain");
+      await page.getByLabel("Domain", { exact: true }).fill(`ai-${name}.acme.test`);
+      await press(page, "Add it");
+      const card = page.locator("section").filter({ hasText: `ai-${name}.acme.test` });
+      await card.getByText("Waiting for its records").waitFor();
+      await card.getByText("Not looked for yet.").waitFor();
+      const domain = await domainNamed(`ai-${name}.acme.test`);
+
+      const ownership = card.getByRole("listitem").filter({ hasText: "Shows that the domain is yours" });
+      const mx = card.getByRole("listitem").filter({ hasText: "Brings its mail here" });
+      publish(dns, domain, ["ownership"]);
+      await press(page, "Look now");
+      await ownership.getByText("Seen", { exact: true }).waitFor();
+      await mx.getByText("Missing", { exact: true }).waitFor();
+      await visit.look("domain-waits");
+
+      publish(dns, domain, ["inbound_mx"]);
+      await lookWithoutThePage(domain);
+      expect(await card.getByText("Waiting for its records").isVisible()).toBe(true);
+      await page.clock.fastForward(LOOK_AGAIN_MS);
+      await card.getByText("Active", { exact: true }).waitFor();
+      await mx.getByText("Seen", { exact: true }).waitFor();
+      await press(page, "Remove");
+      await press(page, "Remove the domain");
+      await card.waitFor({ state: "detached" });
+    },
+    LOOK_MS,
+  );
+
+  async function domainNamed(name: string): Promise<Domain> {
+    const domain = (await at.api<Domain[]>("GET", "/custom-domains")).find(({ domain: own }) => own === name);
+    if (!domain) throw new Error(`There is no domain ${name}.`);
+    return domain;
+  }
+
+  /** The look that the server takes by itself every ten minutes, at once. */
+  async function lookWithoutThePage({ domain }: Domain): Promise<void> {
+    const { items } = await at.api<{ items: Made[] }>("GET", "/admin/queue?kind=check_domain");
+    for (const { id } of items) await at.api("POST", `/admin/queue/${id}/retry`);
+    await until(async () => (await domainNamed(domain)).status === "active");
+  }
 
   test.each(LOOKS)(
     "a recipe shows what it makes, makes it, and takes it back (%s)",
