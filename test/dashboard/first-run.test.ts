@@ -40,7 +40,18 @@ describe.skipIf(!hasChromium)("the first run", () => {
     await page.getByLabel("Your mail address").fill(OWNER.email);
     await page.getByLabel("Password").fill(OWNER.password);
     await visit.look("setup");
-    await page.getByRole("button", { name: "Make the account" }).click();
+    const { promise: made, resolve: release } = Promise.withResolvers<void>();
+    await page.route(/\/welcome-[^/]*\.js$/, async (route) => {
+      await made;
+      await route.continue();
+    });
+    await Promise.all([
+      page.waitForRequest(/\/welcome-[^/]*\.js$/),
+      page.getByRole("button", { name: "Make the account" }).click(),
+    ]);
+    // While the next page is on its way no second account can be made.
+    expect(await page.getByRole("button", { name: "Make the account" }).isEnabled()).toBe(false);
+    release();
 
     const dnsStep = page.getByRole("region", { name: "Let mail find the server" });
     await dnsStep.getByText(/^0 of \d are seen/).waitFor();

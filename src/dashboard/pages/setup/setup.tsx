@@ -34,9 +34,10 @@ function FirstAccount({ token }: { token: string }) {
   const [password, setPassword] = useState("");
   const make = useMutation({
     mutationFn: () => post<Me>("/setup", { token, email, password, ...(name ? { name } : {}) }),
-    onSuccess: (me) => {
+    onSuccess: async (me) => {
       queries.setQueryData(session.queryKey, me);
-      void navigate({ to: "/welcome" });
+      // It is under way until the next page is there: a second account cannot be made.
+      await navigate({ to: "/welcome" });
     },
   });
   const fault = faultOf(make.error);
