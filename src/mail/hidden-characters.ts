@@ -17,6 +17,11 @@ export function stripHiddenCharacters(text: string): { text: string; removed: nu
   return { text: visible, removed };
 }
 
+/** The beginning of a sentence on how many there were. */
+export function hiddenInWords(count: number): string {
+  return count === 1 ? "1 invisible character was" : `${count} invisible characters were`;
+}
+
 /** Emoji sequences and some scripts need joiners and variation selectors between visible neighbours. */
 function spells(char: string, at: number, whole: string): boolean {
   if (!"\u200C\u200D\uFE0E\uFE0F".includes(char)) return false;

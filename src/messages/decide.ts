@@ -65,6 +65,8 @@ export type Refusal = Pick<Reception, "code" | "enhanced" | "text"> & {
   reason: string;
   headers?: MailHeaders;
   sender?: string;
+  /** What was found out about the sender, if it came to that. */
+  identity?: Examined["identity"];
 };
 
 export const ACCEPTED: Reception = { code: 250, enhanced: "2.6.0", text: "Message accepted" };
@@ -111,17 +113,23 @@ export async function logRefusal(
 ): Promise<void> {
   const rule = { limit: MAX_REFUSED_ROWS_PER_HOUR, window_seconds: HOUR_SECONDS };
   if (!app.limiter.take(`refused:${inbox.id}`, rule).ok) return;
+  const { identity } = refusal;
   await logRefusedMail(app, tx, {
     inbox,
     state: "rejected",
     reason: refusal.reason,
     error: refusal.text,
-    authority: "unauthenticated",
+    authority: identity?.authenticated === true ? "stranger" : "unauthenticated",
     sender: refusal.sender ?? null,
     subject: refusal.headers ? subjectOf(refusal.headers) : null,
     rfc_message_id: refusal.headers ? idOf(refusal.headers) : null,
-    auth: null,
+    auth: identity ? authOf(identity) : null,
   });
+}
+
+/** As the story of a mail that was not taken tells it. */
+function authOf({ auth, trusted_network }: Examined["identity"]): string {
+  return JSON.stringify({ ...auth, trusted_network });
 }
 
 interface Decision {
@@ -201,10 +209,10 @@ async function refuseSender(
 ): Promise<Reception> {
   const { inbox, mail, delivery, reason, text } = refused;
   const refusal = { code: 550, enhanced: "5.7.1", reason, text } as const;
-  const { headers, from_address: sender } = mail;
+  const { headers, from_address: sender, identity } = mail;
   app.metrics.count("mailwright_mails_refused_total", { reason });
   app.log.info({ reason, from: delivery.mail_from, peer: delivery.remote_address }, "mail refused");
-  await logRefusal(app, tx, { inbox, refusal: { ...refusal, headers, sender } });
+  await logRefusal(app, tx, { inbox, refusal: { ...refusal, headers, sender, identity } });
   return refusal;
 }
 
@@ -273,7 +281,7 @@ async function skip(
     sender: mail.from_address,
     subject: mail.subject,
     rfc_message_id: mail.rfc_message_id,
-    auth: JSON.stringify(mail.identity.auth),
+    auth: authOf(mail.identity),
     body_hash: mail.body_hash,
   });
   return ACCEPTED;

@@ -70,14 +70,20 @@ export async function receiveMail(app: App, delivery: Delivery): Promise<Recepti
   const mail = examine(app, delivery, { headers, from_address: from.address, identity, from_us });
   const isBounce = mail.kind.kind === "hard" && mail.kind.reason === "bounce";
   if (identity.dmarc_reject && !isBounce)
-    return refuse(app, delivery, { ...DMARC_REJECTED, headers, sender: from.address });
+    return refuse(app, delivery, { ...DMARC_REJECTED, headers, sender: from.address, identity });
   const later = isBounce ? undefined : countInbound(app, delivery, mail);
   if (later) return putOff(app, delivery, { reason: "rate_limited", answer: later });
   const recipients = await prepareRoleMail(app, delivery, mail);
   if ("code" in recipients)
     return recipients.code < 500
       ? putOff(app, delivery, { reason: "rate_limited", answer: recipients })
-      : refuse(app, delivery, { ...recipients, reason: "too_large", headers, sender: from.address });
+      : refuse(app, delivery, {
+          ...recipients,
+          reason: "too_large",
+          headers,
+          sender: from.address,
+          identity,
+        });
   return app.write((tx) => decideForAll(app, tx, { ...delivery, recipients }, mail));
 }
 

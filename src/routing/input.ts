@@ -2,7 +2,7 @@ import type { App } from "../app.ts";
 import { prepared } from "../db/prepared.ts";
 import type { MessageRow } from "../db/schema.ts";
 import { type MailHeaders, readHeaders } from "../mail/headers.ts";
-import { stripHiddenCharacters } from "../mail/hidden-characters.ts";
+import { hiddenInWords, stripHiddenCharacters } from "../mail/hidden-characters.ts";
 import type { MailAttachment, ParseOutcome } from "../mail/parse.ts";
 import type { IncomingFile } from "../messages/accept.ts";
 import { readBytes } from "../messages/stored-bytes.ts";
@@ -163,7 +163,7 @@ const UNVOUCHED =
 function hiddenWarnings(mail: { hidden_characters: number; hidden_html: number }): string[] {
   const warnings: string[] = [];
   if (mail.hidden_characters > 0)
-    warnings.push(`${mail.hidden_characters} invisible characters were taken out of the mail.`);
+    warnings.push(`${hiddenInWords(mail.hidden_characters)} taken out of the mail.`);
   if (mail.hidden_html > 0)
     warnings.push(`${mail.hidden_html} hidden parts were taken out of the mail's HTML.`);
   return warnings;

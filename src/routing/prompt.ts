@@ -1,5 +1,6 @@
 import type { ChatMessage, ModelImage } from "../ai/llm-messages.ts";
 import type { Turn } from "../conversations/conversations.ts";
+import { hiddenInWords } from "../mail/hidden-characters.ts";
 import { fence, type Fenced } from "./fence.ts";
 import type { FoldedContext } from "./fold-contexts.ts";
 
@@ -64,7 +65,7 @@ function warningsOf({ left, removed }: Fenced): string[] {
     ...(left > 0
       ? [`The content is long: ${left} characters in its middle were not shown to the model.`]
       : []),
-    ...(removed > 0 ? [`${removed} invisible characters were taken out of the content.`] : []),
+    ...(removed > 0 ? [`${hiddenInWords(removed)} taken out of the content.`] : []),
   ];
 }
 

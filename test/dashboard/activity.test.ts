@@ -18,6 +18,8 @@ const STEP_MS = 250;
 const MOST_ROWS = 120;
 const LONGEST_TASK_MS = 200;
 const STREAM = "/messages/stream";
+const HARM =
+  "<script>alert(1)</script> <img src=https://evil.example/a.png onerror=alert(2)> ![p](https://evil.example/b.png) [q](javascript:alert(3)) <iframe src=//evil.example></iframe>";
 
 /** In the page: counts the streams it opens, with the page's own clock, and those that failed. */
 const COUNT_STREAMS = `
@@ -39,6 +41,7 @@ describe.skipIf(!hasChromium)("the activity", () => {
       reply: async (body) => {
         const said = body.messages.map(({ content }) => content).join("\n");
         if (said.includes("Plan the lunch")) return planLunch(body);
+        if (said.includes("Say what harms")) return HARM;
         return said.includes("Hold the line") && held ? held : "Answered at last.";
       },
     }),
@@ -134,6 +137,8 @@ describe.skipIf(!hasChromium)("the activity", () => {
         "It answered 503: out for lunch",
       ])
         await page.getByText(words).first().waitFor();
+      const open = page.locator("nav [aria-current=true]", { hasText: "Activity" });
+      await open.waitFor({ state: "attached" });
       await page.getByText("calendar · list_events").click();
       await page.getByText("Lunch with Grace at noon").waitFor();
       await page.getByText("Why it was blocked").waitFor();
@@ -155,6 +160,33 @@ describe.skipIf(!hasChromium)("the activity", () => {
     },
     60_000,
   );
+
+  test("does nothing of what a mail and its answer would have the page do", async () => {
+    await send("Say what harms", { subject: HARM, html: `<p>Say what harms</p><p>${HARM}</p>` });
+    await using visit = await at.visit();
+    const { page } = visit;
+    const dialogs: string[] = [];
+    page.on("dialog", (dialog) => {
+      dialogs.push(dialog.message());
+      void dialog.dismiss();
+    });
+    const row = page.getByRole("link", { name: "<script>" }).first();
+    await row.getByText("Done").waitFor();
+    await row.click();
+    await page.getByRole("heading", { name: "<script>", level: 1 }).waitFor();
+    const [file] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("link", { name: "The mail as it came (.eml)" }).click(),
+    ]);
+    expect(await Bun.file(await file.path()).text()).toContain("Say what harms");
+    await page.getByRole("link", { name: "The conversation" }).click();
+    await page.getByRole("link", { name: "How this came about" }).waitFor();
+    // What is no text would be there as an element, or would have asked another host: the end of the visit sees that.
+    expect(
+      await page.locator("main :is(script, img, iframe, [href^=javascript], [href*=evil])").count(),
+    ).toBe(0);
+    expect(dialogs).toEqual([]);
+  }, 60_000);
 
   test("keeps its filters in the address, through a reload and a look at a message", async () => {
     await using visit = await at.visit();
@@ -219,6 +251,7 @@ describe.skipIf(!hasChromium)("the activity", () => {
     await page.reload();
     const row = page.getByRole("link", { name: "Message 99999" });
     await row.getByText("1 hour ago").waitFor();
+    expect(await row.locator("time").getAttribute("title")).toMatch(/\b20\d\d\b.* \d+:\d\d:\d\d/);
     await page.clock.fastForward("02:00:00");
     await row.getByText("3 hours ago").waitFor();
   }, 60_000);

@@ -161,6 +161,9 @@ describe("the authority table", () => {
     expect(entry).toMatchObject({ sender: addressIn(cell.from), subject: "A task" });
     if (cell.reason !== undefined) {
       expect(entry).toMatchObject({ status: "rejected", reason: cell.reason, credits_charged: 0 });
+      expect(entry.auth).toMatchObject({ dmarc: expect.any(String), trusted_network: false });
+      const is_proven = cell.signed === "other.example" && cell.from === OTHER;
+      expect((await room.newest()).authority).toBe(is_proven ? "stranger" : "unauthenticated");
       expect(room.model.requests).toEqual([]);
       return;
     }

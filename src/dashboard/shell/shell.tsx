@@ -1,4 +1,4 @@
-import { Link, Outlet } from "@tanstack/react-router";
+import { Link, Outlet, useLocation } from "@tanstack/react-router";
 import { Menu as MenuIcon, X } from "lucide-react";
 import { useCallback, useEffect, useRef, useState } from "react";
 import { useLiveMessages } from "../api/live.ts";
@@ -75,8 +75,13 @@ function Brand() {
   );
 }
 
+const OPEN = { className: "bg-accent-soft font-medium text-accent" };
+const AROUND_OPEN = { ...OPEN, "aria-current": true };
+
 function Navigation({ onGo }: { onGo: () => void }) {
   const { is_admin } = useMe();
+  // The messages are what the first page lists, though their addresses do not begin with its own.
+  const in_message = useLocation({ select: ({ pathname }) => pathname.startsWith("/messages/") });
   return (
     <nav aria-label="Pages" className="grid gap-4 px-2 py-2 md:flex-1 md:content-start">
       {NAVIGATION.map(({ title, pages }) => (
@@ -90,8 +95,10 @@ function Navigation({ onGo }: { onGo: () => void }) {
                 to={to}
                 onClick={onGo}
                 activeOptions={{ exact: to === "/", includeSearch: false }}
-                activeProps={{ className: "bg-accent-soft text-accent font-medium" }}
-                inactiveProps={{ className: "text-text hover:bg-hover" }}
+                activeProps={OPEN}
+                inactiveProps={
+                  to === "/" && in_message ? AROUND_OPEN : { className: "text-text hover:bg-hover" }
+                }
                 className="flex items-center gap-2.5 rounded-md px-2 py-1.5 text-sm max-md:py-2.5"
               >
                 <Icon aria-hidden className="size-4 shrink-0" />
