@@ -111,7 +111,7 @@ export function httpConnection(
       const timers = [endAfter(request.timeout_ms)];
       current = { ...newExchange(request), resolve, reject, timers };
       parser.initialize(HTTPParser.RESPONSE, {}, MAX_HEAD_BYTES);
-      if (is_ready) socket.write(request.text);
+      if (is_ready) writeSoon(socket, request.text);
       else timers.push(endAfter(request.connect_ms));
       return promise;
     },
@@ -125,6 +125,19 @@ export function tooLate(): Error {
 
 export function noAnswer(code: string): Error {
   return Object.assign(new Error("The connection ended without an answer."), { code });
+}
+
+const unwritten: [Socket, string][] = [];
+
+/**
+ * With all that others write in this turn of the event loop: to wake up who receives it takes longer than to write, and
+ * is needed once.
+ */
+function writeSoon(socket: Socket, text: string): void {
+  if (unwritten.push([socket, text]) > 1) return;
+  setImmediate(() => {
+    for (const [each, words] of unwritten.splice(0)) if (!each.destroyed) each.write(words);
+  });
 }
 
 function newExchange(request: HttpRequest) {

@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
@@ -71,20 +72,31 @@ export async function giveBack(app: App, tx: Db, claim: Claim): Promise<void> {
   await undoBegin(tx, { id, attempt, claimed_at, attempts, last_attempt_at, now: app.now() });
 }
 
-/** Gives whether it counts. Nothing does once the delivery is sent anew; of one that was called off, a success does. */
-export async function recordOutcome(app: App, tx: Db, made: Made): Promise<boolean> {
-  const { id, attempt, claimed_at, superseded } = made.claim;
-  if (superseded) return false;
-  const { delivered, response_status, response_body, error, duration_ms } = made.outcome;
-  const columns = { id, attempt, claimed_at, response_status, response_body, error, duration_ms };
-  const recorded = delivered
-    ? await markDelivered(tx, { ...columns, delivered_at: app.now() })
-    : await markFailed(tx, {
-        ...columns,
-        status: isExhausted(app, made) ? "failed" : "pending",
-        next_attempt_at: isExhausted(app, made) ? null : nextAttempt(app, made),
-      });
-  return recorded.length > 0;
+/**
+ * Gives those that count, in their order. Nothing does once the delivery is sent anew; of one that was called off, a
+ * success does. A turn has hundreds of successes, which one statement writes down.
+ */
+export async function recordOutcomes(app: App, tx: Db, made: Made[]): Promise<Made[]> {
+  const rows = made.filter(({ claim }) => !claim.superseded);
+  const delivered = rows.filter(({ outcome }) => outcome.delivered);
+  const recorded =
+    delivered.length === 0
+      ? []
+      : await markDelivered(tx, { delivered: JSON.stringify(delivered.map(columnsOf)), now: app.now() });
+  for (const one of rows.filter(({ outcome }) => !outcome.delivered)) {
+    const is_over = isExhausted(app, one);
+    const status = is_over ? ("failed" as const) : ("pending" as const);
+    const next_attempt_at = is_over ? null : nextAttempt(app, one);
+    recorded.push(...(await markFailed(tx, { ...columnsOf(one), status, next_attempt_at })));
+  }
+  const counted = new Set(recorded.map(({ id }) => id));
+  return rows.filter(({ claim }) => counted.has(claim.id));
+}
+
+function columnsOf({ claim, outcome }: Made) {
+  const { id, attempt, claimed_at } = claim;
+  const { response_status, response_body, error, duration_ms } = outcome;
+  return { id, attempt, claimed_at, response_status, response_body, error, duration_ms };
 }
 
 /** Ends what has no attempt left, and of whose last one nothing is known. */
@@ -202,23 +214,29 @@ const undoBegin = prepared(
 type Recorded = Claimed &
   Pick<WebhookDeliveryRow, "response_status" | "response_body" | "error" | "duration_ms">;
 
-const markDelivered = prepared((db, row: Recorded & { delivered_at: number }) =>
+/** `delivered`: the JSON of an array of `columnsOf`. */
+const markDelivered = prepared((db, { delivered, now }: { delivered: string; now: number }) =>
   db
     .updateTable("webhook_deliveries")
+    .from(sql<{ value: string }>`json_each(${delivered})`.as("made"))
     .set({
       status: "delivered",
-      response_status: row.response_status,
-      response_body: row.response_body,
-      error: row.error,
-      duration_ms: row.duration_ms,
+      response_status: member<number | null>("response_status"),
+      response_body: member<string | null>("response_body"),
+      error: null,
+      duration_ms: member<number>("duration_ms"),
       next_attempt_at: null,
-      delivered_at: row.delivered_at,
+      delivered_at: now,
     })
-    .where("id", "=", row.id)
-    .where("attempts", "=", row.attempt)
-    .where("last_attempt_at", "=", row.claimed_at)
-    .returning("id"),
+    .where("webhook_deliveries.id", "=", member<string>("id"))
+    .where("webhook_deliveries.attempts", "=", member<number>("attempt"))
+    .where("webhook_deliveries.last_attempt_at", "=", member<number>("claimed_at"))
+    .returning("webhook_deliveries.id"),
 );
+
+function member<T>(name: keyof ReturnType<typeof columnsOf>) {
+  return sql<T>`made.value ->> ${sql.lit(`$.${name}`)}`;
+}
 
 /** What was called off meanwhile stays so. */
 const markFailed = prepared((db, row: Recorded & Pick<WebhookDeliveryRow, "status" | "next_attempt_at">) =>

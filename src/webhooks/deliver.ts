@@ -13,7 +13,7 @@ import {
   giveBack,
   isExhausted,
   type Made,
-  recordOutcome,
+  recordOutcomes,
 } from "./attempts.ts";
 import { countEndings, type Ending, type Notices, noticesFor } from "./disable.ts";
 import { attemptLater } from "./fan-out.ts";
@@ -29,6 +29,8 @@ const MAX_BYTES = 2_000_000;
 const RAMP = 4;
 /** How long a turn waits for its attempts before it writes down what is there, and looks for what else is due. */
 const TURN_MS = 1_000;
+/** What was made waits for so long, for that of other endpoints: one commit then writes down all of it. */
+const BEAT_MS = 10;
 /** Then the job starts anew, well before its lease ends. */
 const RUN_SECONDS = 300;
 /** After a job that was given up, the first one of its endpoint: what ends the server then does so less often. */
@@ -65,6 +67,7 @@ export async function deliverNow(app: App, job: Job<"deliver_webhooks">, signal:
     idle: () => undefined,
   };
   for (;;) {
+    if (line.made.length > 0) await nextBeat();
     const may_claim = !signal.aborted && app.worker?.isStopping() !== true && app.steadyNow() < until;
     // What is still on its way when the server stops is made again later.
     const in_flight = signal.aborted ? [] : [...line.in_flight];
@@ -82,6 +85,15 @@ export async function deliverNow(app: App, job: Job<"deliver_webhooks">, signal:
     const isMoreDue = async () => ((await earliestDue(app.db, endpoint_id)) ?? Infinity) <= app.now();
     await attemptAll(line, signal, isMoreDue);
   }
+}
+
+let beat: Promise<void> | undefined;
+
+function nextBeat(): Promise<void> {
+  beat ??= Bun.sleep(BEAT_MS).then(() => {
+    beat = undefined;
+  });
+  return beat;
 }
 
 /** Its deliveries are not given up with it, but for those whose attempts are used up. */
@@ -116,8 +128,7 @@ async function takeTurn(
     await finishJob(tx, job);
     return null;
   }
-  const counted: Made[] = [];
-  for (const made of hand.made) if (await recordOutcome(app, tx, made)) counted.push(made);
+  const counted = await recordOutcomes(app, tx, hand.made);
   for (const claim of hand.waiting) await giveBack(app, tx, claim);
   const disabled = await countEndings(app, tx, endpoint, { endings: endingsOf(app, counted), notices });
   const after = disabled ? { ...endpoint, enabled: 0 } : endpoint;
