@@ -1,7 +1,7 @@
 import type { App } from "../app.ts";
 import { closeCustomerLater } from "../billing/cancel.ts";
 import type { Db } from "../db/database.ts";
-import { jsonMember } from "../db/json-member.ts";
+import { jsonMember } from "../db/json.ts";
 import { NOT_DONE } from "../db/unfinished.ts";
 import { invalid } from "../errors.ts";
 import { revokeTokens } from "../integrations/revoke.ts";

@@ -1,6 +1,6 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
-import { jsonMember } from "../db/json-member.ts";
+import { jsonMember } from "../db/json.ts";
 
 const KEPT_SECONDS = 86_400;
 /** At one time, so that a long night's worth holds nobody up. */

@@ -1,6 +1,6 @@
-import { sql } from "kysely";
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
+import { jsonRows, memberOf } from "../db/json.ts";
 import { prepared } from "../db/prepared.ts";
 import type { EventRow, WebhookDeliveryRow, WebhookEndpointRow } from "../db/schema.ts";
 import type { AttemptOutcome } from "./attempt.ts";
@@ -218,7 +218,7 @@ type Recorded = Claimed &
 const markDelivered = prepared((db, { delivered, now }: { delivered: string; now: number }) =>
   db
     .updateTable("webhook_deliveries")
-    .from(sql<{ value: string }>`json_each(${delivered})`.as("made"))
+    .from(jsonRows(delivered).as("made"))
     .set({
       status: "delivered",
       response_status: member<number | null>("response_status"),
@@ -235,7 +235,7 @@ const markDelivered = prepared((db, { delivered, now }: { delivered: string; now
 );
 
 function member<T>(name: keyof ReturnType<typeof columnsOf>) {
-  return sql<T>`made.value ->> ${sql.lit(`$.${name}`)}`;
+  return memberOf<T>("made", name);
 }
 
 /** What was called off meanwhile stays so. */
