@@ -42,7 +42,7 @@ export type RecordView = PublishedRecord & Omit<Finding, "value">;
 const UNCHECKED: Finding = {
   status: "pending",
   found: [],
-  reason: "It has not been looked for yet. Publish it, then verify the domain.",
+  reason: "It has not been looked for yet. Publish it, then have it looked for.",
 };
 
 /** The records of a domain: what to publish, and what the last check saw of it. */

@@ -93,8 +93,11 @@ export function ModelStep({ state, models, onDone }: ModelStepProps) {
 }
 
 function Models({ models }: { models: Connection[] }) {
-  const names = models.filter(isProven).map(({ label }) => label);
-  return names.length === 0 ? "None has answered yet." : `${names.join(", ")}: tested, and it answers.`;
+  const proven = models.filter(isProven);
+  const names = (proven.length === 0 ? models : proven).map(({ label }) => label).join(", ");
+  return proven.length === 0
+    ? `${names}: connected, but not tested yet.`
+    : `${names}: tested, and it answers.`;
 }
 
 function Unproven({ model, busy, onTest }: { model: Connection; busy: boolean; onTest: () => void }) {
