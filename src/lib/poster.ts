@@ -37,8 +37,8 @@ export interface PostRequest {
 
 /**
  * POSTs to addresses that users enter, by the rules of `createSafeFetch`. One that hangs holds up nobody: the calls of
- * `fetch` share 256 connections, the models' among them, and these here do not count. It takes a third of the time as
- * well, and `node:http` a fourfold one.
+ * `fetch` share 256 connections, the models' among them, and these here do not count. Each costs the processor less than
+ * half of what it does by `fetch` or `node:http`.
  */
 export interface Poster extends Disposable {
   /**

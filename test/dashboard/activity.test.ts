@@ -201,7 +201,7 @@ describe.skipIf(!hasChromium)("the activity", () => {
     await page.getByLabel("To", { exact: true }).fill(today);
     await page.getByRole("searchbox").fill("LUNCH IS PLANNED");
     await page.waitForURL(/q=LUNCH/);
-    await page.waitForFunction(`document.querySelectorAll("ul[aria-label=Messages] li").length === 1`);
+    await page.locator('li[aria-setsize="1"]').waitFor();
     expect(Object.fromEntries(new URL(page.url()).searchParams)).toEqual({
       source: "email",
       status: "done",
@@ -221,7 +221,7 @@ describe.skipIf(!hasChromium)("the activity", () => {
     await page.getByLabel("Tag").fill("q4");
     await page.getByText("Nothing fits these filters").waitFor();
     await page.getByRole("button", { name: "Clear", exact: true }).click();
-    await page.waitForFunction(`document.querySelectorAll("ul[aria-label=Messages] li").length > 10`);
+    await rows.nth(10).waitFor();
     expect(new URL(page.url()).search).toBe("");
     await page.getByRole("button", { name: "Undo" }).click();
     await page.getByText("Nothing fits these filters").waitFor();

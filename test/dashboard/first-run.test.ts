@@ -13,95 +13,99 @@ interface DnsView {
 }
 
 describe.skipIf(!hasChromium)("the first run", () => {
-  test("the setup link leads over account, DNS and model to an address and the first answer, and stays done", async () => {
-    await using dns = await startDnsServer();
-    await using model = startModelServer({ reply: () => "It is closed until 3 May." });
-    await using at = await dashboard({
-      fresh: true,
-      env: {
-        MAILWRIGHT_SMTP__HOSTNAME: HOST,
-        MAILWRIGHT_SMTP__DOMAIN: DOMAIN,
-        MAILWRIGHT_DNS__SERVERS: dns.address,
-        MAILWRIGHT_EGRESS__ALLOW: "127.0.0.1",
-      },
-    });
-    await using visit = await at.visit({ signed_out: true, refusals: [401] });
-    const { page } = visit;
-    await page.getByText("Nobody has an account here yet.").waitFor();
-    await page.getByRole("link", { name: "Where is it?" }).click();
-    await page.getByText("open the whole link").waitFor();
+  test.each(LOOKS)(
+    "the setup link leads over account, DNS and model to an address and the first answer, and stays done (%s)",
+    async (_name, look) => {
+      await using dns = await startDnsServer();
+      await using model = startModelServer({ reply: () => "It is closed until 3 May." });
+      await using at = await dashboard({
+        fresh: true,
+        env: {
+          MAILWRIGHT_SMTP__HOSTNAME: HOST,
+          MAILWRIGHT_SMTP__DOMAIN: DOMAIN,
+          MAILWRIGHT_DNS__SERVERS: dns.address,
+          MAILWRIGHT_EGRESS__ALLOW: "127.0.0.1",
+        },
+      });
+      await using visit = await at.visit({ look, signed_out: true, refusals: [401] });
+      const { page } = visit;
+      await page.getByText("Nobody has an account here yet.").waitFor();
+      await page.getByRole("link", { name: "Where is it?" }).click();
+      await page.getByText("open the whole link").waitFor();
 
-    await page.goto(at.setup.slice(0, -3));
-    await page.getByLabel("Your mail address").fill(OWNER.email);
-    await page.getByLabel("Password").fill(OWNER.password);
-    await page.getByRole("button", { name: "Make the account" }).click();
-    await page.getByText("This setup link is wrong, or is not the newest one.").waitFor();
-    await page.goto(at.setup);
-    await page.getByLabel("Your mail address").fill(OWNER.email);
-    await page.getByLabel("Password").fill(OWNER.password);
-    await visit.look("setup");
-    const { promise: made, resolve: release } = Promise.withResolvers<void>();
-    await page.route(/\/welcome-[^/]*\.js$/, async (route) => {
-      await made;
-      await route.continue();
-    });
-    await Promise.all([
-      page.waitForRequest(/\/welcome-[^/]*\.js$/),
-      page.getByRole("button", { name: "Make the account" }).click(),
-    ]);
-    // While the next page is on its way no second account can be made.
-    expect(await page.getByRole("button", { name: "Make the account" }).isEnabled()).toBe(false);
-    release();
+      await page.goto(at.setup.slice(0, -3));
+      await page.getByLabel("Your mail address").fill(OWNER.email);
+      await page.getByLabel("Password").fill(OWNER.password);
+      await page.getByRole("button", { name: "Make the account" }).click();
+      await page.getByText("This setup link is wrong, or is not the newest one.").waitFor();
+      await page.goto(at.setup);
+      await page.getByLabel("Your mail address").fill(OWNER.email);
+      await page.getByLabel("Password").fill(OWNER.password);
+      await visit.look("setup");
+      const { promise: made, resolve: release } = Promise.withResolvers<void>();
+      await page.route(/\/welcome-[^/]*\.js$/, async (route) => {
+        await made;
+        await route.continue();
+      });
+      await Promise.all([
+        page.waitForRequest(/\/welcome-[^/]*\.js$/),
+        page.getByRole("button", { name: "Make the account" }).click(),
+      ]);
+      // While the next page is on its way no second account can be made.
+      expect(await page.getByRole("button", { name: "Make the account" }).isEnabled()).toBe(false);
+      release();
 
-    const dnsStep = page.getByRole("region", { name: "Let mail find the server" });
-    await dnsStep.getByText(/^0 of \d are seen/).waitFor();
-    await dnsStep.getByText(HOST, { exact: true }).first().waitFor();
-    await visit.look("first-run-dns");
-    await at.api("POST", "/auth/login", OWNER);
-    publish(dns, await at.api<DnsView>("GET", "/admin/dns"));
-    await dnsStep.getByRole("button", { name: "Look again" }).click();
-    await dnsStep.getByText(`All is there: mail for ${DOMAIN} finds this server.`).waitFor();
-    await dnsStep.getByRole("button", { name: "Go on", exact: true }).click();
+      const dnsStep = page.getByRole("region", { name: "Let mail find the server" });
+      await dnsStep.getByText(/^0 of \d are seen/).waitFor();
+      await dnsStep.getByText(HOST, { exact: true }).first().waitFor();
+      await visit.look("first-run-dns");
+      await at.api("POST", "/auth/login", OWNER);
+      publish(dns, await at.api<DnsView>("GET", "/admin/dns"));
+      await dnsStep.getByRole("button", { name: "Look again" }).click();
+      await dnsStep.getByText(`All is there: mail for ${DOMAIN} finds this server.`).waitFor();
+      await dnsStep.getByRole("button", { name: "Go on", exact: true }).click();
 
-    const modelStep = page.getByRole("region", { name: "Connect a model" });
-    model.fault = "unauthorized";
-    await modelStep.getByRole("button", { name: "Other model server" }).click();
-    await page.getByRole("dialog").getByLabel("Address").fill(model.base_url);
-    await page.getByRole("dialog").getByLabel("Model").fill("small");
-    await page.getByRole("dialog").getByRole("button", { name: "Connect and test" }).click();
-    const again = modelStep.getByRole("button", { name: "Test Other model server" });
-    await modelStep.getByRole("alert").waitFor();
-    await page.reload();
-    await modelStep.getByRole("alert").waitFor();
-    model.fault = "none";
-    await again.click();
+      const modelStep = page.getByRole("region", { name: "Connect a model" });
+      model.fault = "unauthorized";
+      await modelStep.getByRole("button", { name: "Other model server" }).click();
+      await page.getByRole("dialog").getByLabel("Address").fill(model.base_url);
+      await page.getByRole("dialog").getByLabel("Model").fill("small");
+      await page.getByRole("dialog").getByRole("button", { name: "Connect and test" }).click();
+      const again = modelStep.getByRole("button", { name: "Test Other model server" });
+      await modelStep.getByRole("alert").waitFor();
+      await page.reload();
+      await modelStep.getByRole("alert").waitFor();
+      model.fault = "none";
+      await again.click();
 
-    await page
-      .getByRole("region", { name: "Get an address" })
-      .getByRole("button", { name: "Get an address" })
-      .click();
-    await page.getByLabel("The mail it works on").fill(BRIDGE);
-    await page.getByRole("button", { name: "Send it" }).click();
-    await page.getByText("It is closed until 3 May.").waitFor();
-    expect(JSON.stringify(model.requests.at(-1)?.body)).toContain(BRIDGE);
-    await visit.look("first-run-answer");
+      await page
+        .getByRole("region", { name: "Get an address" })
+        .getByRole("button", { name: "Get an address" })
+        .click();
+      await page.getByLabel("The mail it works on").fill(BRIDGE);
+      await page.getByRole("button", { name: "Send it" }).click();
+      await page.getByText("It is closed until 3 May.").waitFor();
+      expect(JSON.stringify(model.requests.at(-1)?.body)).toContain(BRIDGE);
+      await visit.look("first-run-answer");
 
-    // What was done is told by the server, so that it stays done.
-    await page.reload();
-    for (const name of [
-      "Your account",
-      "Let mail find the server",
-      "Connect a model",
-      "Get an address",
-      "Send a first mail",
-    ])
-      await page.getByRole("heading", { name: `Done: ${name}` }).waitFor();
-    await page.getByText(`@${DOMAIN}`).waitFor();
-    await page.getByText("Your server answers.").waitFor();
-    await page.goto(at.setup);
-    await page.getByText("its first account has been made", { exact: false }).waitFor();
-    expect(await page.getByRole("button").count()).toBe(0);
-  }, 120_000);
+      // What was done is told by the server, so that it stays done.
+      await page.reload();
+      for (const name of [
+        "Your account",
+        "Let mail find the server",
+        "Connect a model",
+        "Get an address",
+        "Send a first mail",
+      ])
+        await page.getByRole("heading", { name: `Done: ${name}` }).waitFor();
+      await page.getByText(`@${DOMAIN}`).waitFor();
+      await page.getByText("Your server answers.").waitFor();
+      await page.goto(at.setup);
+      await page.getByText("its first account has been made", { exact: false }).waitFor();
+      expect(await page.getByRole("button").count()).toBe(0);
+    },
+    120_000,
+  );
 });
 
 describe.skipIf(!hasChromium)("who comes later", () => {
