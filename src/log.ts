@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import pino from "pino";
+import { UNSHOWN } from "./lib/one-line.ts";
 
 export type Log = pino.Logger;
 
@@ -25,9 +26,6 @@ const LEVEL_WORDS: Record<number, string> = {
   50: "ERROR",
   60: "FATAL",
 };
-
-/** What ends a line, turns letters round or is an order to a terminal: some of what is logged others wrote. */
-const UNSHOWN = /[\p{C}\p{Zl}\p{Zp}]/gu;
 
 const about = new AsyncLocalStorage<Record<string, unknown>>();
 

@@ -55,7 +55,6 @@ export function sourceOf(config: Config, created: number): BackupSource {
 export async function backupToFile(source: BackupSource, path: string, signal: AbortSignal): Promise<Backup> {
   const folder = dirname(path);
   try {
-    using _lock = lockBackups(source.dir);
     await using draft = await draftFolder(folder, source.dir);
     const archive = join(draft.path, "archive.zip");
     const manifest = await pack(source, {
@@ -79,7 +78,6 @@ export async function backupToStream(
   signal: AbortSignal,
 ): Promise<Manifest> {
   try {
-    using _lock = lockBackups(source.dir);
     await using draft = await draftFolder(source.dir, source.dir);
     return await pack(source, { draft: draft.path, signal, out: () => out });
   } catch (error) {
@@ -113,12 +111,16 @@ function lockBackups(dir: string): Disposable {
   });
 }
 
-/** Holds mail in the open for a while, so nobody else may look into it. Whoever calls holds the lock of the data folder. */
+/** Holds mail in the open for a while, so nobody else may look into it; and the lock of the data folder. */
 async function draftFolder(folder: string, data_dir: string): Promise<{ path: string } & AsyncDisposable> {
+  await using stack = new AsyncDisposableStack();
+  stack.use(lockBackups(data_dir));
   const start = `${DRAFT}${hash("sha256", await realpath(data_dir)).slice(0, 8)}-`;
   await removeAbandoned(folder, start);
   const path = await mkdtemp(join(folder, start));
-  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
+  stack.defer(() => rm(path, { recursive: true, force: true }));
+  const held = stack.move();
+  return { path, [Symbol.asyncDispose]: () => held.disposeAsync() };
 }
 
 /** What a backup left behind that was killed: at once if it was of this data folder, for the lock says that none is being made. */

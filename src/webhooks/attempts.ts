@@ -1,6 +1,6 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
-import { jsonRows, memberOf } from "../db/json.ts";
+import { jsonMember, jsonRows } from "../db/json.ts";
 import { prepared } from "../db/prepared.ts";
 import type { EventRow, WebhookDeliveryRow, WebhookEndpointRow } from "../db/schema.ts";
 import type { AttemptOutcome } from "./attempt.ts";
@@ -235,7 +235,7 @@ const markDelivered = prepared((db, { delivered, now }: { delivered: string; now
 );
 
 function member<T>(name: keyof ReturnType<typeof columnsOf>) {
-  return memberOf<T>("made", name);
+  return jsonMember<T>("made.value", name);
 }
 
 /** What was called off meanwhile stays so. */

@@ -9,8 +9,24 @@ import { launchChromium, watch } from "../support/chromium.ts";
 
 export { hasChromium } from "../support/chromium.ts";
 
+/** Every page of the navigation. */
+export const PAGES = [
+  "Activity",
+  "Conversations",
+  "Playground",
+  "Inboxes",
+  "Contexts",
+  "Connections",
+  "Recipes",
+  "Domains",
+  "Webhooks",
+  "Usage",
+  "Billing",
+  "Settings",
+  "Server",
+];
 /** What a run leaves to be looked at. */
-const SCREENSHOTS = join(import.meta.dir, "../../dist/screenshots");
+export const SCREENSHOTS = join(import.meta.dir, "../../dist/screenshots");
 const WAIT_MS = 10_000;
 const DESK = { width: 1440, height: 900 };
 const TABLET = { width: 768, height: 1024 };
@@ -178,7 +194,8 @@ async function open(page: Page, name: string): Promise<void> {
   await settled(page);
 }
 
-async function settled(page: Page): Promise<void> {
+/** Waits until the page has read what it shows. */
+export async function settled(page: Page): Promise<void> {
   await page.getByText("Loading").first().waitFor({ state: "detached" });
 }
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { join } from "node:path";
 import type { Me } from "../../src/dashboard/api/shapes.ts";
-import { type Dashboard, dashboard, hasChromium, LOOKS } from "./house.ts";
+import { type Dashboard, dashboard, hasChromium, LOOKS, PAGES, SCREENSHOTS, settled } from "./house.ts";
 
 interface Made {
   id: string;
@@ -8,20 +9,6 @@ interface Made {
 
 /** Nothing in it lets a line break. */
 const word = (chars: number): string => "M".repeat(chars);
-const LISTS = [
-  "Activity",
-  "Conversations",
-  "Playground",
-  "Inboxes",
-  "Contexts",
-  "Connections",
-  "Recipes",
-  "Domains",
-  "Webhooks",
-  "Usage",
-  "Settings",
-  "Server",
-];
 
 /** What reaches beyond the screen, innermost last, if the page can be moved sideways. */
 const BEYOND = `document.documentElement.scrollWidth <= innerWidth ? [] :
@@ -76,12 +63,12 @@ describe.skipIf(!hasChromium)("of the longest names", () => {
       const { page } = visit;
       const too_wide: unknown[] = [];
       const measure = async (place: string): Promise<void> => {
-        await page.getByText("Loading").first().waitFor({ state: "detached" });
-        await page.screenshot({ path: `dist/screenshots/long-${place.split("/")[0]}-${name}.png` });
+        await settled(page);
+        await page.screenshot({ path: join(SCREENSHOTS, `long-${place.split("/")[0]}-${name}.png`) });
         const beyond = await page.evaluate<string[]>(BEYOND);
         if (beyond.length > 0) too_wide.push([place, ...beyond]);
       };
-      for (const place of LISTS) {
+      for (const place of PAGES) {
         await visit.open(place);
         await measure(place);
       }

@@ -1,23 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Page, Route } from "playwright-core";
 import { until } from "../interop/postfix.ts";
-import { type Dashboard, dashboard, hasChromium, LOOKS, OWNER } from "./house.ts";
+import { type Dashboard, dashboard, hasChromium, LOOKS, OWNER, PAGES } from "./house.ts";
 
-const PAGES = [
-  "Activity",
-  "Conversations",
-  "Playground",
-  "Inboxes",
-  "Contexts",
-  "Connections",
-  "Recipes",
-  "Domains",
-  "Webhooks",
-  "Usage",
-  "Billing",
-  "Settings",
-  "Server",
-];
 /** Those that show what they have read, beyond who is signed in. */
 const READ = PAGES.filter((name) => name !== "Playground" && name !== "Settings");
 const FULL = {

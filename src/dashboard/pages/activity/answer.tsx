@@ -3,6 +3,7 @@ import { Files } from "../../ui/files.tsx";
 import { ModelText } from "../../ui/model-text.tsx";
 import { Card } from "../../ui/page.tsx";
 import { Time } from "../../ui/time.tsx";
+import { KEPT_HERE } from "./words.ts";
 
 /** What came out, the files made on the way, and whether the answer reached who asked. */
 export function Answer({ story }: { story: Story }) {
@@ -30,8 +31,6 @@ const WORDS: Record<string, string> = {
   bounced: "could not be delivered.",
   suppressed: "was held back.",
 };
-
-const KEPT_HERE = "is kept here: this server mails nothing to anybody.";
 
 /** Who may know of it is told of a failure as well. */
 function Reply({ story: { status, reply, reply_status, reply_error } }: { story: Story }) {

@@ -15,3 +15,6 @@ export const SOURCES: Record<Activity["source"], { word: string; icon: typeof Ma
   api: { word: "Call", icon: Globe },
   test: { word: "Test", icon: FlaskConical },
 };
+
+/** What becomes of a mail where outgoing mail is captured. */
+export const KEPT_HERE = "is kept here: this server mails nothing to anybody.";

@@ -14,6 +14,7 @@ import { Card } from "../../ui/page.tsx";
 import { Spinner } from "../../ui/spinner.tsx";
 import { TextField } from "../../ui/text-field.tsx";
 import { Steps } from "../activity/steps.tsx";
+import { KEPT_HERE } from "../activity/words.ts";
 
 /** Sends a test mail through the inbox, and shows the answer right here. It costs nothing. */
 export function InboxTry({ inbox, example = "" }: { inbox: Inbox; example?: string }) {
@@ -107,7 +108,7 @@ function MailWords({ result: { reply, reply_status } }: { result: InboxTest }) {
 
 /** Where outgoing mail is captured. */
 export function keptWords(to: string): string {
-  return `The mail to ${to} is kept here: this server mails nothing to anybody.`;
+  return `The mail to ${to} ${KEPT_HERE}`;
 }
 
 function KeptHere({ to }: { to: string }) {

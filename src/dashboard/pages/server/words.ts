@@ -1,3 +1,5 @@
+import { STATUSES } from "../activity/words.ts";
+
 const number = new Intl.NumberFormat();
 const MINUTE_SECONDS = 60;
 const HOUR_SECONDS = 3_600;
@@ -20,11 +22,7 @@ export function countOf(count: number, one: string, many = `${one}s`): string {
 }
 
 export const MESSAGE_WORDS: Record<string, string> = {
-  received: "Working",
-  done: "Done",
-  failed: "Failed",
-  limited: "No credits",
-  rejected: "Not taken",
+  ...Object.fromEntries(Object.entries(STATUSES).map(([status, { word }]) => [status, word])),
   skipped: "Left out by a rule",
 };
 
