@@ -64,7 +64,7 @@ export function createSafeFetch(rules: EgressRules): SafeFetch {
     const original = new URL(url);
     const signal = init.signal ?? AbortSignal.timeout(DEFAULT_WAIT_MS);
     const host = hostOf(original);
-    const target = await unlessAborted(targetOf(original), signal);
+    const target = await unlessAborted(Promise.resolve(targetOf(original)), signal);
     const response = await dial(original, target.addresses, {
       ...init,
       signal,
@@ -79,18 +79,20 @@ export function createSafeFetch(rules: EgressRules): SafeFetch {
   };
 }
 
-/** Where an address may be dialled, by `rules`, looked up once in a while. Throws BlockedAddressError. */
-export function targetFor(rules: EgressRules): (url: URL) => Promise<DialTarget> {
+/**
+ * Where an address may be dialled, by `rules`, looked up once in a while: a promise only where it has to be. Throws
+ * BlockedAddressError.
+ */
+export function targetFor(rules: EgressRules): (url: URL) => DialTarget | Promise<DialTarget> {
   const targetOf = cachedTargets(rules);
-  return async (url) => {
-    if (url.protocol !== "https:" && url.protocol !== "http:") {
-      throw insecure(url, rules);
-    }
-    const target = await targetOf(hostOf(url));
-    if (url.protocol === "http:" && !target.plain_http) {
-      throw insecure(url, rules);
-    }
-    return target;
+  return (url) => {
+    if (url.protocol !== "https:" && url.protocol !== "http:") throw insecure(url, rules);
+    const refuseIfPlain = (target: DialTarget): DialTarget => {
+      if (url.protocol === "http:" && !target.plain_http) throw insecure(url, rules);
+      return target;
+    };
+    const target = targetOf(hostOf(url));
+    return target instanceof Promise ? target.then(refuseIfPlain) : refuseIfPlain(target);
   };
 }
 
@@ -158,17 +160,24 @@ function hostOf(url: URL): string {
 }
 
 /** Answers of `judgeHost`, kept for a short time; who asks at the same moment waits for the same lookup. */
-function cachedTargets(rules: EgressRules): (host: string) => Promise<DialTarget> {
-  const known = new Map<string, { target: Promise<DialTarget>; until: number }>();
+function cachedTargets(rules: EgressRules): (host: string) => DialTarget | Promise<DialTarget> {
+  const known = new Map<string, { target: DialTarget | Promise<DialTarget>; until: number }>();
   return (host) => {
     const cached = known.get(host);
     if (cached !== undefined && cached.until > performance.now()) {
       return cached.target;
     }
     const target = judgeHost(host, rules);
+    const entry: { target: DialTarget | Promise<DialTarget>; until: number } = {
+      target,
+      until: performance.now() + ADDRESS_CACHE_MS,
+    };
     known.delete(host);
-    known.set(host, { target, until: performance.now() + ADDRESS_CACHE_MS });
-    target.catch(() => known.delete(host));
+    known.set(host, entry);
+    target.then(
+      (judged) => (entry.target = judged),
+      () => known.delete(host),
+    );
     const [oldest] = known.keys();
     if (known.size > MAX_CACHED_HOSTS && oldest !== undefined) {
       known.delete(oldest);

@@ -1,6 +1,6 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
-import { jsonMember, jsonRows } from "../db/json.ts";
+import { jsonTexts } from "../db/json.ts";
 import { prepared } from "../db/prepared.ts";
 import type { EventRow, WebhookDeliveryRow, WebhookEndpointRow } from "../db/schema.ts";
 import type { AttemptOutcome } from "./attempt.ts";
@@ -74,15 +74,17 @@ export async function giveBack(app: App, tx: Db, claim: Claim): Promise<void> {
 
 /**
  * Gives those that count, in their order. Nothing does once the delivery is sent anew; of one that was called off, a
- * success does. A turn has hundreds of successes, which one statement writes down.
+ * success does. A turn has hundreds of successes: one statement writes down all that are alike.
  */
 export async function recordOutcomes(app: App, tx: Db, made: Made[]): Promise<Made[]> {
   const rows = made.filter(({ claim }) => !claim.superseded);
   const delivered = rows.filter(({ outcome }) => outcome.delivered);
-  const recorded =
-    delivered.length === 0
-      ? []
-      : await markDelivered(tx, { delivered: JSON.stringify(delivered.map(columnsOf)), now: app.now() });
+  const recorded: { id: string }[] = [];
+  for (const alike of Map.groupBy(delivered, likeness).values()) {
+    const [one] = alike;
+    const ids = JSON.stringify(alike.map(({ claim }) => claim.id));
+    if (one) recorded.push(...(await markDelivered(tx, { ...columnsOf(one), ids, now: app.now() })));
+  }
   for (const one of rows.filter(({ outcome }) => !outcome.delivered)) {
     const is_over = isExhausted(app, one);
     const status = is_over ? ("failed" as const) : ("pending" as const);
@@ -91,6 +93,12 @@ export async function recordOutcomes(app: App, tx: Db, made: Made[]): Promise<Ma
   }
   const counted = new Set(recorded.map(({ id }) => id));
   return rows.filter(({ claim }) => counted.has(claim.id));
+}
+
+/** What one statement can write down is the same of all of them. */
+function likeness({ claim, outcome }: Made): string {
+  const { response_status, response_body, duration_ms } = outcome;
+  return `${claim.attempt} ${claim.claimed_at} ${response_status} ${duration_ms} ${response_body}`;
 }
 
 function columnsOf({ claim, outcome }: Made) {
@@ -214,29 +222,24 @@ const undoBegin = prepared(
 type Recorded = Claimed &
   Pick<WebhookDeliveryRow, "response_status" | "response_body" | "error" | "duration_ms">;
 
-/** `delivered`: the JSON of an array of `columnsOf`. */
-const markDelivered = prepared((db, { delivered, now }: { delivered: string; now: number }) =>
+/** `ids`: a JSON array. */
+const markDelivered = prepared((db, row: Omit<Recorded, "id"> & { ids: string; now: number }) =>
   db
     .updateTable("webhook_deliveries")
-    .from(jsonRows(delivered).as("made"))
     .set({
       status: "delivered",
-      response_status: member<number | null>("response_status"),
-      response_body: member<string | null>("response_body"),
+      response_status: row.response_status,
+      response_body: row.response_body,
       error: null,
-      duration_ms: member<number>("duration_ms"),
+      duration_ms: row.duration_ms,
       next_attempt_at: null,
-      delivered_at: now,
+      delivered_at: row.now,
     })
-    .where("webhook_deliveries.id", "=", member<string>("id"))
-    .where("webhook_deliveries.attempts", "=", member<number>("attempt"))
-    .where("webhook_deliveries.last_attempt_at", "=", member<number>("claimed_at"))
-    .returning("webhook_deliveries.id"),
+    .where("id", "in", db.selectFrom(jsonTexts(row.ids).as("listed")).select("listed.value"))
+    .where("attempts", "=", row.attempt)
+    .where("last_attempt_at", "=", row.claimed_at)
+    .returning("id"),
 );
-
-function member<T>(name: keyof ReturnType<typeof columnsOf>) {
-  return jsonMember<T>("made.value", name);
-}
 
 /** What was called off meanwhile stays so. */
 const markFailed = prepared((db, row: Recorded & Pick<WebhookDeliveryRow, "status" | "next_attempt_at">) =>

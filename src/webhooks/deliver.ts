@@ -29,7 +29,7 @@ const MAX_BYTES = 2_000_000;
 const RAMP = 4;
 /** How long a turn waits for its attempts before it writes down what is there, and looks for what else is due. */
 const TURN_MS = 1_000;
-/** What was made waits for so long, for that of other endpoints: one commit then writes down all of it. */
+/** What was made waits for that of other endpoints, but no longer than this: one commit then writes down all of it. */
 const BEAT_MS = 10;
 /** Then the job starts anew, well before its lease ends. */
 const RUN_SECONDS = 300;
@@ -56,6 +56,16 @@ interface Line {
  * come back when the next attempt falls due.
  */
 export async function deliverNow(app: App, job: Job<"deliver_webhooks">, signal: AbortSignal): Promise<void> {
+  under_way += 1;
+  try {
+    await deliverInTurns(app, job, signal);
+  } finally {
+    under_way -= 1;
+    endBeatIfAllAreReady();
+  }
+}
+
+async function deliverInTurns(app: App, job: Job<"deliver_webhooks">, signal: AbortSignal): Promise<void> {
   const { endpoint_id } = job.payload;
   const until = app.steadyNow() + RUN_SECONDS;
   const line: Line = {
@@ -87,13 +97,28 @@ export async function deliverNow(app: App, job: Job<"deliver_webhooks">, signal:
   }
 }
 
-let beat: Promise<void> | undefined;
+let under_way = 0;
+/** Of those that are under way, how many wait for the end of the beat. */
+let ready = 0;
+let beat: { ended: PromiseWithResolvers<void>; timer: ReturnType<typeof setTimeout> } | undefined;
 
 function nextBeat(): Promise<void> {
-  beat ??= Bun.sleep(BEAT_MS).then(() => {
-    beat = undefined;
-  });
-  return beat;
+  beat ??= { ended: Promise.withResolvers(), timer: setTimeout(endBeat, BEAT_MS) };
+  const { promise } = beat.ended;
+  ready += 1;
+  endBeatIfAllAreReady();
+  return promise;
+}
+
+function endBeatIfAllAreReady(): void {
+  if (ready >= under_way) endBeat();
+}
+
+function endBeat(): void {
+  clearTimeout(beat?.timer);
+  beat?.ended.resolve();
+  beat = undefined;
+  ready = 0;
 }
 
 /** Its deliveries are not given up with it, but for those whose attempts are used up. */
