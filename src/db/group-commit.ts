@@ -9,6 +9,8 @@ export type Write = <T>(operation: (tx: Db) => Promise<T>) => Promise<T>;
 
 /** Operations that may share one commit; more wait for the next. */
 const MAX_OPERATIONS = 256;
+/** For how many turns of the event loop a commit waits at most while each of them brings more operations. */
+const MAX_TURNS = 4;
 
 interface Hooks {
   beforeCommit?: () => Promise<void>;
@@ -42,7 +44,12 @@ export function groupCommit(
   const schedule = (): void => {
     if (scheduled || waiting.length === 0) return;
     scheduled = true;
-    setImmediate(() => void flush());
+    setImmediate(flushOrWait, waiting.length, MAX_TURNS);
+  };
+  /** Where many come at once, the rest of them is a turn away; one alone has nobody to wait for. */
+  const flushOrWait = (before: number, turns: number): void => {
+    if (waiting.length > before && turns > 0) setImmediate(flushOrWait, waiting.length, turns - 1);
+    else void flush();
   };
 
   return <T>(operation: (tx: Db) => Promise<T>) =>
