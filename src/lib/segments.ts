@@ -4,6 +4,8 @@ import { join } from "node:path";
 /** A file that has grown to this size is followed by a new one. */
 const SEGMENT_BYTES = 256 * 1024 * 1024;
 const ZEROS = new Uint8Array(1024 * 1024);
+/** Of one call, of which the system takes 1,024 at most. */
+const MAX_PARTS = 512;
 const NAME = /^(\d{8})\.seg$/;
 
 /** Where some bytes lie: file number, offset and size in bytes. */
@@ -42,10 +44,15 @@ interface End {
   offset: number;
 }
 
+interface Part {
+  bytes: Uint8Array;
+  range: SegmentRange;
+}
+
 export async function openSegments(dir: string, segment_bytes = SEGMENT_BYTES): Promise<SegmentStore> {
   let synced = await lastEnd(dir);
   let end = synced;
-  let pending: { bytes: Uint8Array; range: SegmentRange }[] = [];
+  let pending: Part[] = [];
   let current: { segment: number; file: FileHandle } | undefined;
 
   const fileOf = async (segment: number): Promise<FileHandle> => {
@@ -74,8 +81,8 @@ export async function openSegments(dir: string, segment_bytes = SEGMENT_BYTES): 
       const batch = pending;
       pending = [];
       try {
-        for (const { bytes, range } of batch)
-          await writeWhole(await fileOf(range.segment), bytes, range.offset);
+        for (const [segment, parts] of Map.groupBy(batch, ({ range }) => range.segment))
+          await writeAll(await fileOf(segment), parts);
         await current?.file.datasync();
         synced = end;
       } catch (error) {
@@ -125,6 +132,22 @@ async function openIfThere(path: string): Promise<FileHandle | undefined> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
     return undefined;
+  }
+}
+
+/** Parts that lie side by side in one file, with as few calls as the system allows. */
+async function writeAll(file: FileHandle, parts: Part[]): Promise<void> {
+  for (let at = 0; at < parts.length; at += MAX_PARTS) {
+    const some = parts.slice(at, at + MAX_PARTS);
+    const offset = some[0]?.range.offset ?? 0;
+    const { bytesWritten } = await file.writev(
+      some.map(({ bytes }) => bytes),
+      offset,
+    );
+    for (const { bytes, range } of some) {
+      const written = Math.max(0, offset + bytesWritten - range.offset);
+      if (written < range.size) await writeWhole(file, bytes.subarray(written), range.offset + written);
+    }
   }
 }
 

@@ -17,7 +17,11 @@ const gid = Number(Bun.spawnSync(["id", "-g", USER]).stdout.toString());
  * It stands unpacked in a folder, because its package and Postfix's exclude each other; so the user that its package
  * makes has to be made by hand.
  */
-export const canRunExim = Bun.which(EXIM) !== null && process.getuid?.() === 0 && uid > 0;
+export const canRunExim =
+  Bun.which(EXIM) !== null &&
+  process.getuid?.() === 0 &&
+  uid > 0 &&
+  Bun.spawnSync([EXIM, "-C", "/dev/null", "-bV"]).exitCode === 0;
 
 export interface Exim extends AsyncDisposable {
   /** Hands a mail in by its command line. */

@@ -14,7 +14,7 @@ if (!canMakeNet) console.log("The private net is not tried: as root, apt-get ins
 if (!canRunPostfix) console.log("Postfix is not tried: as root, apt-get install postfix");
 if (!canRunExim)
   console.log(
-    "Exim is not tried: as root, apt-get download exim4-base exim4-daemon-light, dpkg -x each to $EXIM_ROOT, adduser --system Debian-exim",
+    "Exim is not tried: as root, apt-get download exim4-base exim4-daemon-light, dpkg -x each to $EXIM_ROOT, apt-get install libgnutls-dane0 libidn12, adduser --system Debian-exim",
   );
 
 describe.skipIf(!canMakeNet || !canRunPostfix)("in a net with a DNS of its own", () => {
