@@ -63,10 +63,24 @@ export function createLog(options: { level: string; format: "text" | "json"; asi
   // Not pino's own `redact`: by its wildcards it takes longer than all the rest of a line.
   const formatters = { log: (fields: object) => withoutSecrets(fields) };
   const base = { level: options.level, base: null, mixin, formatters, serializers };
-  const out = options.aside === true ? process.stderr : process.stdout;
-  return options.format === "json"
-    ? pino(base)
-    : pino(base, { write: (line) => void out.write(asText(line)) });
+  const write = options.aside === true ? (line: string) => void process.stderr.write(line) : writeSoon;
+  return pino(base, options.format === "json" ? { write } : { write: (line) => write(asText(line)) });
+}
+
+let unwritten = "";
+process.on("exit", writeAll);
+
+/** With all other lines of this turn of the event loop: to write each takes longer than to make it. */
+function writeSoon(line: string): void {
+  if (unwritten === "") setImmediate(writeAll);
+  unwritten += line;
+}
+
+function writeAll(): void {
+  if (unwritten === "") return;
+  const lines = unwritten;
+  unwritten = "";
+  process.stdout.write(lines);
 }
 
 function withoutSecrets(fields: object, depth = 0): Record<string, unknown> {

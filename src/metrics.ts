@@ -130,7 +130,7 @@ export function createTally(): Metrics {
     on: false,
     count(name, given = {}, by = 1) {
       const labels = within(COUNTERS[name].labels, given);
-      const key = JSON.stringify([name, labels]);
+      const key = [name, ...Object.values(labels)].join(" ");
       const known = counters.get(key);
       if (known) known.value += by;
       else counters.set(key, { name, labels, value: by });

@@ -120,6 +120,30 @@ test("of an error only its words are told, and of a URL in them no password", as
   expect(text).toMatch(/^\d{4}-\S+Z ERROR failed password=\[redacted\] /);
 });
 
+test("a secret is left out however deep it lies, and what is logged last before the end is there", async () => {
+  for (const [format, ends] of [
+    ["json", "process.exit(3)"],
+    ["text", "process.exit(3)"],
+    ["json", "throw new Error('the end')"],
+  ] as const) {
+    const child = Bun.spawn(
+      [process.execPath, "-e", `const format = "${format}"; ${LOGGING_DEEP} ${ends};`],
+      {
+        cwd: join(import.meta.dir, ".."),
+        stdout: "pipe",
+        stderr: "ignore",
+      },
+    );
+    const told = await new Response(child.stdout).text();
+    expect(await child.exited).not.toBe(0);
+    expect(told).not.toMatch(/hunter2/);
+    expect(told.trim().split("\n")).toHaveLength(2);
+    expect(told).toContain("[redacted]");
+    expect(told).toContain("in a list");
+    expect(told).toContain("last words");
+  }
+});
+
 test("what others wrote ends no line of the log for people, and tells a terminal nothing", async () => {
   const child = Bun.spawn([process.execPath, "-e", LOGGING_OTHERS], {
     cwd: join(import.meta.dir, ".."),
@@ -131,6 +155,16 @@ test("what others wrote ends no line of the log for people, and tells a terminal
     String.raw`no: <html>\u{a}now \u{1b}[31m from=a\u{9b}31m\u{2028}x@b.example err={"n":"\u{202e}"}` + "\n",
   );
 });
+
+const LOGGING_DEEP = `
+import { createLog } from "./src/log.ts";
+const log = createLog({ level: "info", format });
+const deep = { a: { b: { c: { secret: "hunter2" } } }, list: [{ token: "hunter2", name: "in a list" }], key: undefined };
+const round = { deep };
+round.round = round;
+log.info(round, "first words");
+log.info({ given: new Date(0), none: null, key: "hunter2" }, "last words");
+`;
 
 const LOGGING_OTHERS = `
 import { createLog } from "./src/log.ts";

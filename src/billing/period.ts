@@ -23,7 +23,15 @@ export function periodOf(paid: Paid, now: number): Period {
   return paid.interval === "year" ? monthFrom(start, end, now) : periodAt(start, end);
 }
 
+/** Asked for several times with every call, and the same for weeks. */
+let month: Period = { key: "", start: 0, end: 0 };
+
 export function calendarMonth(now: number): Period {
+  if (now < month.start || now >= month.end) month = monthOf(now);
+  return month;
+}
+
+function monthOf(now: number): Period {
   const date = new Date(now * 1_000);
   const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
   const key = date.toISOString().slice(0, "YYYY-MM".length);

@@ -1,5 +1,6 @@
 import { CompiledQuery, type Kysely } from "kysely";
 import { keepLogFields } from "../log.ts";
+import type { Transact } from "./dialect.ts";
 import type { Schema } from "./schema.ts";
 
 export type Db = Kysely<Schema>;
@@ -29,14 +30,14 @@ interface Waiting {
  * syncs what the rows point to outside of the database, `committed` hears how long the commit itself took.
  */
 export function groupCommit(
-  db: Db,
+  transact: Transact<Schema>,
   { beforeCommit = async () => {}, committed = () => {} }: Hooks = {},
 ): Write {
   const waiting: Waiting[] = [];
   let scheduled = false;
 
   const flush = async (): Promise<void> => {
-    await commitBatch(db, waiting.splice(0, MAX_OPERATIONS), { beforeCommit, committed });
+    await commitBatch(transact, waiting.splice(0, MAX_OPERATIONS), { beforeCommit, committed });
     scheduled = false;
     schedule();
   };
@@ -79,7 +80,7 @@ const ROLLBACK_TO = CompiledQuery.raw("rollback to operation");
 const RELEASE = CompiledQuery.raw("release operation");
 
 async function commitBatch(
-  db: Db,
+  transact: Transact<Schema>,
   batch: Waiting[],
   { beforeCommit, committed }: Required<Hooks>,
 ): Promise<void> {
@@ -89,7 +90,7 @@ async function commitBatch(
   const alone = batch.length === 1;
   let began_ms = 0;
   try {
-    await db.transaction().execute(async (tx) => {
+    await transact(async (tx) => {
       afterwards.set(tx, acts);
       for (const { operation, resolve, reject } of batch) {
         if (!alone) await tx.executeQuery(SAVEPOINT);

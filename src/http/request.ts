@@ -14,9 +14,12 @@ export function requestId(request: Request): string {
 }
 
 /** Whether a request is for this path, with or without a slash at its end. */
-export function isFor(request: Request, path: string): boolean {
-  const { pathname } = new URL(request.url);
-  return pathname === path || pathname === `${path}/`;
+export function isFor({ url }: Request, path: string): boolean {
+  const start = url.indexOf("/", url.indexOf("://") + "://".length);
+  const end = start + path.length;
+  if (!url.startsWith(path, start)) return false;
+  const rest = url.slice(url.charAt(end) === "/" ? end + 1 : end);
+  return rest === "" || rest.startsWith("?");
 }
 
 /** What Elysia tells of a request; `server` is null where there is no socket. */

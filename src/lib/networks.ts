@@ -1,18 +1,31 @@
-import { isIPv4 } from "node:net";
+import { isIP, isIPv4 } from "node:net";
 import ipaddr from "ipaddr.js";
+
+type Range = [ipaddr.IPv4 | ipaddr.IPv6, number];
 
 /** Whether an address is in one of the networks: `192.0.2.0/24`, `::1/128` or a single address. */
 export function inNetworks(address: string, networks: string[]): boolean {
-  if (networks.length === 0 || !ipaddr.isValid(address)) return false;
+  if (networks.length === 0 || isIP(address) === 0) return false;
   // `process` turns a v4-mapped v6 address into the v4 one it stands for.
   const client = ipaddr.process(address);
-  return networks.some((network) => {
-    if (!ipaddr.isValidCIDR(network)) {
-      return ipaddr.isValid(network) && ipaddr.process(network).toString() === client.toString();
-    }
-    const range = ipaddr.parseCIDR(network);
-    return range[0].kind() === client.kind() && client.match(range);
-  });
+  return rangesOf(networks).some((range) => range[0].kind() === client.kind() && client.match(range));
+}
+
+/** Read once: a list of the configuration lasts as long as the server does. */
+const read = new WeakMap<string[], Range[]>();
+
+function rangesOf(networks: string[]): Range[] {
+  const known = read.get(networks) ?? networks.flatMap(rangeOf);
+  read.set(networks, known);
+  return known;
+}
+
+/** None of what is no network. */
+function rangeOf(network: string): Range[] {
+  if (ipaddr.isValidCIDR(network)) return [ipaddr.parseCIDR(network)];
+  if (!ipaddr.isValid(network)) return [];
+  const address = ipaddr.process(network);
+  return [[address, address.toByteArray().length * 8]];
 }
 
 /** What a client is counted by: of an IPv6 address the /64, all of which one line usually has. Other texts are given back. */

@@ -14,13 +14,13 @@ function traced() {
   const sqlite = new Sqlite(":memory:", { verbose: (text) => void trace.push(String(text)) });
   sqlite.exec("create table notes (id integer primary key, text text, parent integer references notes (id))");
   sqlite.pragma("foreign_keys = on");
-  const db = openKysely<Schema>(sqlite);
+  const { db, transact } = openKysely<Schema>(sqlite);
   const count = (statement: string) => trace.filter((text) => text === statement).length;
   const texts = () => sqlite.prepare("select text from notes order by id").pluck().all();
   return {
     sqlite,
     db,
-    write: groupCommit(db),
+    write: groupCommit(transact),
     trace,
     count,
     texts,
@@ -49,6 +49,31 @@ describe("group commit", () => {
     expect(await Promise.all(asked)).toEqual(asked.map((_, index) => `note ${index}`));
     expect(t.count("commit")).toBe(1);
     expect(t.count("begin immediate")).toBe(1);
+  });
+
+  test("waits for those of the next turns while each brings more, but not for ever, and not for one alone", async () => {
+    await using t = traced();
+    const asked: Promise<string>[] = [];
+    const commits: number[] = [];
+    const ask = (text: string) => asked.push(insert(t.write, text));
+    const turn = () => new Promise((resolve) => setImmediate(resolve));
+    ask("alone");
+    await asked[0];
+    expect(t.count("commit")).toBe(1);
+    // Two in each turn, for longer than any commit waits.
+    for (let index = 0; index < 40; index += 1) {
+      ask(`${index}`);
+      ask(`${index} too`);
+      await turn();
+      commits.push(t.count("commit"));
+    }
+    await Promise.all(asked);
+    expect(t.texts()).toHaveLength(81);
+    const total = t.count("commit") - 1;
+    expect(total).toBeLessThanOrEqual(20);
+    expect(total).toBeGreaterThanOrEqual(4);
+    // The first of them did not wait for the last to be asked for.
+    expect(commits[20]).toBeGreaterThan(1);
   });
 
   test("runs operations in the order they were asked for, over several commits", async () => {

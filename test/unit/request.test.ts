@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { clientBehind } from "../../src/http/request.ts";
+import { clientBehind, isFor } from "../../src/http/request.ts";
 
 const PROXIES = ["10.0.0.0/8", "::1"];
 
@@ -22,4 +22,20 @@ test("the port that a proxy names tells no clients apart", () => {
 test("a proxy that forwards nothing is the client itself", () => {
   expect(clientBehind("10.0.0.2", null, PROXIES)).toBe("10.0.0.2");
   expect(clientBehind("10.0.0.2", "10.0.0.3", PROXIES)).toBe("10.0.0.2");
+});
+
+test("a request is for its path, with a query and with a slash at its end, and for no other", () => {
+  const isForMessages = (rest: string) => isFor(new Request(`http://mail.example:80${rest}`), "/v1/messages");
+  for (const mine of ["/v1/messages", "/v1/messages/", "/v1/messages?a=/b", "/v1/messages/?a"])
+    expect([mine, isForMessages(mine)]).toEqual([mine, true]);
+  for (const other of [
+    "",
+    "/",
+    "/v1/messages/x",
+    "/v1/messages//",
+    "/v1/messagesx",
+    "/x/v1/messages",
+    "/?/v1/messages",
+  ])
+    expect([other, isForMessages(other)]).toEqual([other, false]);
 });

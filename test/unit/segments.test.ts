@@ -19,6 +19,16 @@ test("gives back what was appended and flushed", async () => {
   expect(await readdir(dir.path)).toEqual(["00000001.seg"]);
 });
 
+test("takes more parts in one flush than the system does in one call, empty ones among them", async () => {
+  await using dir = await tempDir();
+  await using store = await openSegments(dir.path);
+  const texts = Array.from({ length: 1_300 }, (_, index) => "x".repeat(index % 5) + (index % 7 ? index : ""));
+  const ranges = texts.map((text) => store.append(Buffer.from(text)));
+  await store.flush();
+  const read = await Promise.all(ranges.map((range) => store.read(range)));
+  expect(read.map(String)).toEqual(texts);
+});
+
 test("writes nothing before it is flushed", async () => {
   await using dir = await tempDir();
   await using store = await openSegments(dir.path);
