@@ -10,8 +10,6 @@ export type Write = <T>(operation: (tx: Db) => Promise<T>) => Promise<T>;
 
 /** Operations that may share one commit; more wait for the next. */
 const MAX_OPERATIONS = 256;
-/** For how many turns of the event loop a commit waits at most while each of them brings more operations. */
-const MAX_TURNS = 4;
 
 interface Hooks {
   beforeCommit?: () => Promise<void>;
@@ -45,11 +43,11 @@ export function groupCommit(
   const schedule = (): void => {
     if (scheduled || waiting.length === 0) return;
     scheduled = true;
-    setImmediate(flushOrWait, waiting.length, MAX_TURNS);
+    setImmediate(flushOrWait, waiting.length);
   };
-  /** Where many come at once, the rest of them is a turn away; one alone has nobody to wait for. */
-  const flushOrWait = (before: number, turns: number): void => {
-    if (waiting.length > before && turns > 0) setImmediate(flushOrWait, waiting.length, turns - 1);
+  /** Where more have come in that turn, the rest of them is one turn away; one alone has nobody to wait for. */
+  const flushOrWait = (before: number): void => {
+    if (waiting.length > before) setImmediate(() => void flush());
     else void flush();
   };
 
