@@ -8,6 +8,7 @@ import { outbound } from "./0006-outbound.ts";
 import { dkimKeys } from "./0007-dkim-keys.ts";
 import { retention } from "./0008-retention.ts";
 import { heldKinds } from "./0010-held-kinds.ts";
+import { mailIndexes } from "./0011-mail-indexes.ts";
 
 /** In order, forward only. A migration that has landed is never edited. */
 export const migrations: Record<string, Migration> = {
@@ -20,4 +21,5 @@ export const migrations: Record<string, Migration> = {
   "0007-dkim-keys": dkimKeys,
   "0008-retention": retention,
   "0010-held-kinds": heldKinds,
+  "0011-mail-indexes": mailIndexes,
 };

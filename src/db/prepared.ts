@@ -38,7 +38,12 @@ function run<Row>(
 
 const STAND_INS = new Proxy({}, { get: (_, name) => Symbol(String(name)) });
 
-const inserts = new Map<string, CompiledQuery>();
+interface Insert {
+  names: string[];
+  query: CompiledQuery;
+}
+
+const inserts = new Map<keyof Schema, Insert[]>();
 
 /** Inserts a whole row; compiled once for each table and choice of columns, as `prepared` is. */
 export async function insertRow<Table extends keyof Schema>(
@@ -46,8 +51,14 @@ export async function insertRow<Table extends keyof Schema>(
   table: Table,
   row: Insertable<Schema[Table]>,
 ): Promise<void> {
-  const key = [table, ...Object.keys(row)].join();
-  const query = inserts.get(key) ?? db.insertInto(table).values(row).compile();
-  inserts.set(key, query);
+  const names = Object.keys(row);
+  const known = inserts.get(table) ?? [];
+  const same = known.find((one) => areSame(one.names, names));
+  const query = same?.query ?? db.insertInto(table).values(row).compile();
+  if (!same) inserts.set(table, [...known, { names, query }]);
   await run(db, query, Object.values(row));
+}
+
+function areSame(one: string[], other: string[]): boolean {
+  return one.length === other.length && one.every((name, index) => name === other[index]);
 }
