@@ -2,7 +2,8 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import pino from "pino";
 import { UNSHOWN } from "./lib/one-line.ts";
 
-export type Log = pino.Logger;
+/** Without `child`, which adds members that nobody looks through for secrets. */
+export type Log = pino.BaseLogger & Pick<pino.Logger, "isLevelEnabled">;
 
 /** Names whose values never reach a log line, wherever they stand in the logged object. */
 const SECRET_NAMES = new Set([
@@ -61,11 +62,20 @@ export function createLog(options: { level: string; format: "text" | "json"; asi
   const mixin = (): object => ({ ...about.getStore() });
   const serializers = { err: viewError };
   // Not pino's own `redact`: by its wildcards it takes longer than all the rest of a line.
-  const formatters = { log: (fields: object) => withoutSecrets(fields) };
+  const formatters = { log: withoutSecrets };
   const base = { level: options.level, base: null, mixin, formatters, serializers };
-  const write = options.aside === true ? (line: string) => void process.stderr.write(line) : writeSoon;
-  return pino(base, options.format === "json" ? { write } : { write: (line) => write(asText(line)) });
+  const shown = options.format === "json" ? (line: string) => line : asText;
+  const write = (line: string): void => {
+    if (options.aside === true) process.stderr.write(shown(line));
+    else writeSoon(shown(line));
+    // What follows may be the end.
+    if (SERIOUS.test(line)) writeAll();
+  };
+  return pino(base, { write });
 }
+
+/** An error, or worse. */
+const SERIOUS = /^\{"level":[56]0/;
 
 let unwritten = "";
 process.on("exit", writeAll);
@@ -83,7 +93,11 @@ function writeAll(): void {
   process.stdout.write(lines);
 }
 
-function withoutSecrets(fields: object, depth = 0): Record<string, unknown> {
+function withoutSecrets(fields: object): Record<string, unknown> {
+  return membersOf(fields, 0);
+}
+
+function membersOf(fields: object, depth: number): Record<string, unknown> {
   const shown: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(fields) as [string, unknown][])
     shown[name] = SECRET_NAMES.has(name) && value !== undefined ? "[redacted]" : shownValue(value, depth);
@@ -91,15 +105,13 @@ function withoutSecrets(fields: object, depth = 0): Record<string, unknown> {
 }
 
 function shownValue(value: unknown, depth: number): unknown {
-  if (typeof value !== "object" || value === null || value instanceof Error) return value;
+  if (typeof value !== "object" || value === null) return value;
+  if (value instanceof Error) return viewError(value);
   if (depth >= MAX_DEPTH) return "[too deep]";
   if (Array.isArray(value)) return value.map((member) => shownValue(member, depth + 1));
-  return isPlain(value) ? withoutSecrets(value, depth + 1) : value;
-}
-
-function isPlain(value: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === Object.prototype || prototype === null;
+  // As JSON would show it: a Date, a URL, Headers.
+  if ("toJSON" in value && typeof value.toJSON === "function") return shownValue(value.toJSON(), depth + 1);
+  return membersOf(value, depth + 1);
 }
 
 /** Nothing else that hangs on an error: libraries put whole requests there, with the headers. */

@@ -125,6 +125,8 @@ test("a secret is left out however deep it lies, and what is logged last before 
     ["json", "process.exit(3)"],
     ["text", "process.exit(3)"],
     ["json", "throw new Error('the end')"],
+    ["json", SUDDEN],
+    ["text", SUDDEN],
   ] as const) {
     const child = Bun.spawn(
       [process.execPath, "-e", `const format = "${format}"; ${LOGGING_DEEP} ${ends};`],
@@ -137,7 +139,9 @@ test("a secret is left out however deep it lies, and what is logged last before 
     const told = await new Response(child.stdout).text();
     expect(await child.exited).not.toBe(0);
     expect(told).not.toMatch(/hunter2/);
-    expect(told.trim().split("\n")).toHaveLength(2);
+    expect(told.trim().split("\n")).toHaveLength(ends === SUDDEN ? 2 : 3);
+    expect(told).toContain("whatever comes");
+    if (ends === SUDDEN) continue;
     expect(told).toContain("[redacted]");
     expect(told).toContain("in a list");
     expect(told).toContain("last words");
@@ -156,6 +160,8 @@ test("what others wrote ends no line of the log for people, and tells a terminal
   );
 });
 
+const SUDDEN = "process.kill(process.pid, 'SIGKILL')";
+
 const LOGGING_DEEP = `
 import { createLog } from "./src/log.ts";
 const log = createLog({ level: "info", format });
@@ -163,6 +169,10 @@ const deep = { a: { b: { c: { secret: "hunter2" } } }, list: [{ token: "hunter2"
 const round = { deep };
 round.round = round;
 log.info(round, "first words");
+class Held { token = "hunter2"; }
+const headers = new Headers({ authorization: "hunter2" });
+const error = Object.assign(new Error("beside"), { token: "hunter2" });
+log.error({ held: new Held(), headers, error }, "an error is there whatever comes");
 log.info({ given: new Date(0), none: null, key: "hunter2" }, "last words");
 `;
 

@@ -36,17 +36,26 @@ export function openKysely<Schema>(
   const over = (executor: DirectExecutor): Kysely<Schema> =>
     new Kysely({ config: { dialect }, dialect, driver, executor });
   const executor = new DirectExecutor(parts, plain, () => sqlite.inTransaction && !reads.isOpen());
-  const tx = over(executor.withConnectionProvider(plain));
+  let is_open = false;
+  const refuseIfEnded = (): boolean => {
+    if (!is_open) throw new Error("This transaction has ended");
+    return false;
+  };
+  const own: ConnectionProvider = { provideConnection: (consumer) => consumer(connection) };
+  const tx = over(new DirectExecutor(parts, own, refuseIfEnded));
   const transact: Transact<Schema> = (work) =>
     plain.provideConnection(async () => {
       await driver.beginTransaction(connection, {});
       try {
+        is_open = true;
         const value = await work(tx);
         await driver.commitTransaction(connection);
         return value;
       } catch (error) {
         await driver.rollbackTransaction(connection);
         throw error;
+      } finally {
+        is_open = false;
       }
     });
   return { db: over(executor), transact };

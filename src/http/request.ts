@@ -15,7 +15,8 @@ export function requestId(request: Request): string {
 
 /** Whether a request is for this path, with or without a slash at its end. */
 export function isFor({ url }: Request, path: string): boolean {
-  const start = url.indexOf("/", url.indexOf("://") + "://".length);
+  // After a Host that is none, the URL is the path alone; what looks like another host in it is the client's own.
+  const start = url.startsWith("/") ? 0 : url.indexOf("/", url.indexOf("://") + "://".length);
   const end = start + path.length;
   if (!url.startsWith(path, start)) return false;
   const rest = url.slice(url.charAt(end) === "/" ? end + 1 : end);

@@ -30,7 +30,7 @@ export function rangesOf(stored: {
  * names counts, so that a crash, or a commit that fails, leaves nothing to mend.
  */
 export interface SegmentStore extends AsyncDisposable {
-  /** Where the bytes will lie once `flush` has resolved. */
+  /** Where the bytes will lie once `flush` has resolved; those of one flush side by side. Not while one is under way. */
   append(bytes: Uint8Array): SegmentRange;
   /** Writes and syncs what was appended. For one caller at a time: the one that commits. */
   flush(): Promise<void>;

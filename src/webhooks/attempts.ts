@@ -98,7 +98,7 @@ export async function recordOutcomes(app: App, tx: Db, made: Made[]): Promise<Ma
 /** What one statement can write down is the same of all of them. */
 function likeness({ claim, outcome }: Made): string {
   const { response_status, response_body, duration_ms } = outcome;
-  return `${claim.attempt} ${claim.claimed_at} ${response_status} ${duration_ms} ${response_body}`;
+  return JSON.stringify([claim.attempt, claim.claimed_at, response_status, duration_ms, response_body]);
 }
 
 function columnsOf({ claim, outcome }: Made) {

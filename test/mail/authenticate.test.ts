@@ -150,6 +150,14 @@ describe("trusted networks", () => {
     }
   });
 
+  test("are not asked for the zone of an address, whatever it is called", () => {
+    for (const zone of ["eth0", "eth0.100", "a-b", ":"])
+      expect([inNetworks(`fe80::1%${zone}`, ["fe80::/10"]), inNetworks(`fe80::1%${zone}`, ["::1"])]).toEqual([
+        true,
+        false,
+      ]);
+  });
+
   test("are empty by default and never hold loopback by themselves", () => {
     expect(inNetworks("127.0.0.1", [])).toBe(false);
     expect(inNetworks("::ffff:127.0.0.1", ["::/0"])).toBe(false);

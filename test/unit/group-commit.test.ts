@@ -3,7 +3,7 @@ import Sqlite from "better-sqlite3";
 import { sql } from "kysely";
 import { isStorageFault } from "../../src/db/storage-faults.ts";
 import { openKysely } from "../../src/db/dialect.ts";
-import { afterCommit, groupCommit, type Write } from "../../src/db/group-commit.ts";
+import { afterCommit, type Db, groupCommit, type Write } from "../../src/db/group-commit.ts";
 import { messageOf } from "../../src/errors.ts";
 import type { Schema } from "../../src/db/schema.ts";
 import { ownMs } from "../support/own-time.ts";
@@ -155,6 +155,21 @@ describe("group commit", () => {
     t.sqlite.pragma("max_page_count = 10000");
     await insert(t.write, "again");
     expect(t.texts()).toEqual(["again"]);
+  });
+
+  test("gives nobody its transaction for later, and one inside of it is refused", async () => {
+    await using t = traced();
+    let kept: Db | undefined;
+    const nested = t.write(async (tx) => {
+      kept = tx;
+      await tx.transaction().execute(async () => undefined);
+    });
+    await expect(nested).rejects.toThrow("within a transaction");
+    await expect(sql`insert into notes (text) values ('late')`.execute(kept as Db)).rejects.toThrow(
+      "has ended",
+    );
+    await insert(t.write, "next");
+    expect(t.texts()).toEqual(["next"]);
   });
 
   test("lets no reader see what is not committed yet", async () => {
