@@ -64,33 +64,10 @@ export function createLog(options: { level: string; format: "text" | "json"; asi
   // Not pino's own `redact`: by its wildcards it takes longer than all the rest of a line.
   const formatters = { log: withoutSecrets };
   const base = { level: options.level, base: null, mixin, formatters, serializers };
-  const shown = options.format === "json" ? (line: string) => line : asText;
-  const write = (line: string): void => {
-    if (options.aside === true) process.stderr.write(shown(line));
-    else writeSoon(shown(line));
-    // What follows may be the end.
-    if (SERIOUS.test(line)) writeAll();
-  };
-  return pino(base, { write });
-}
-
-/** An error, or worse. */
-const SERIOUS = /^\{"level":[56]0/;
-
-let unwritten = "";
-process.on("exit", writeAll);
-
-/** With all other lines of this turn of the event loop: to write each takes longer than to make it. */
-function writeSoon(line: string): void {
-  if (unwritten === "") setImmediate(writeAll);
-  unwritten += line;
-}
-
-function writeAll(): void {
-  if (unwritten === "") return;
-  const lines = unwritten;
-  unwritten = "";
-  process.stdout.write(lines);
+  const out = options.aside === true ? process.stderr : process.stdout;
+  return options.format === "json"
+    ? pino(base)
+    : pino(base, { write: (line) => void out.write(asText(line)) });
 }
 
 function withoutSecrets(fields: object): Record<string, unknown> {

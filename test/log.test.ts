@@ -125,8 +125,7 @@ test("a secret is left out however deep it lies, and what is logged last before 
     ["json", "process.exit(3)"],
     ["text", "process.exit(3)"],
     ["json", "throw new Error('the end')"],
-    ["json", SUDDEN],
-    ["text", SUDDEN],
+    ["json", "process.kill(process.pid, 'SIGKILL')"],
   ] as const) {
     const child = Bun.spawn(
       [process.execPath, "-e", `const format = "${format}"; ${LOGGING_DEEP} ${ends};`],
@@ -139,9 +138,7 @@ test("a secret is left out however deep it lies, and what is logged last before 
     const told = await new Response(child.stdout).text();
     expect(await child.exited).not.toBe(0);
     expect(told).not.toMatch(/hunter2/);
-    expect(told.trim().split("\n")).toHaveLength(ends === SUDDEN ? 2 : 3);
-    expect(told).toContain("whatever comes");
-    if (ends === SUDDEN) continue;
+    expect(told.trim().split("\n")).toHaveLength(3);
     expect(told).toContain("[redacted]");
     expect(told).toContain("in a list");
     expect(told).toContain("last words");
@@ -160,8 +157,6 @@ test("what others wrote ends no line of the log for people, and tells a terminal
   );
 });
 
-const SUDDEN = "process.kill(process.pid, 'SIGKILL')";
-
 const LOGGING_DEEP = `
 import { createLog } from "./src/log.ts";
 const log = createLog({ level: "info", format });
@@ -172,7 +167,7 @@ log.info(round, "first words");
 class Held { token = "hunter2"; }
 const headers = new Headers({ authorization: "hunter2" });
 const error = Object.assign(new Error("beside"), { token: "hunter2" });
-log.error({ held: new Held(), headers, error }, "an error is there whatever comes");
+log.error({ held: new Held(), headers, error }, "second words");
 log.info({ given: new Date(0), none: null, key: "hunter2" }, "last words");
 `;
 
