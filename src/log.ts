@@ -70,11 +70,7 @@ export function createLog(options: { level: string; format: "text" | "json"; asi
     : pino(base, { write: (line) => void out.write(asText(line)) });
 }
 
-function withoutSecrets(fields: object): Record<string, unknown> {
-  return membersOf(fields, 0);
-}
-
-function membersOf(fields: object, depth: number): Record<string, unknown> {
+function withoutSecrets(fields: object, depth = 0): Record<string, unknown> {
   const shown: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(fields) as [string, unknown][])
     shown[name] = SECRET_NAMES.has(name) && value !== undefined ? "[redacted]" : shownValue(value, depth);
@@ -88,7 +84,7 @@ function shownValue(value: unknown, depth: number): unknown {
   if (Array.isArray(value)) return value.map((member) => shownValue(member, depth + 1));
   // As JSON would show it: a Date, a URL, Headers.
   if ("toJSON" in value && typeof value.toJSON === "function") return shownValue(value.toJSON(), depth + 1);
-  return membersOf(value, depth + 1);
+  return withoutSecrets(value, depth + 1);
 }
 
 /** Nothing else that hangs on an error: libraries put whole requests there, with the headers. */

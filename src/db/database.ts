@@ -66,13 +66,13 @@ export function openDatabase(
   sqlite.pragma("temp_store = MEMORY");
   const reads = shareReads(sqlite);
   const watch = watchStorage(inMemory ? null : path, log);
-  const { db, transact } = openKysely<Schema>(sqlite, { reads, onError: watch.failed });
+  const db = openKysely<Schema>(sqlite, { reads, onError: watch.failed });
   const speed = createSyncSpeed(log);
   const beforeCommit = async (): Promise<void> => {
     watch.refuseIfGone();
     await options.beforeCommit?.();
   };
-  const commit = groupCommit(transact, { beforeCommit, committed: speed.took });
+  const commit = groupCommit(db, { beforeCommit, committed: speed.took });
   const warn = (problem: string): void =>
     log.warn({ problem }, "the database log cannot be copied back yet; trying again");
   const checkpoints = inMemory ? undefined : startCheckpoints(sqlite, path, { reads, warn });

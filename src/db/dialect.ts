@@ -27,50 +27,14 @@ const MAX_STATEMENTS = 500;
 export function openKysely<Schema>(
   sqlite: Sqlite.Database,
   { reads = shareReads(sqlite), onError = () => undefined }: Partial<Hooks> = {},
-): Opened<Schema> {
+): Kysely<Schema> {
   const connection = cachedConnection(sqlite, { reads, onError });
   const dialect = sqliteDialect(sqlite, connection);
   const plain = new Kysely<Schema>({ dialect }).getExecutor();
   const parts = { compiler: dialect.createQueryCompiler(), adapter: plain.adapter, connection };
-  const driver = dialect.createDriver();
-  const over = (executor: DirectExecutor): Kysely<Schema> =>
-    new Kysely({ config: { dialect }, dialect, driver, executor });
   const executor = new DirectExecutor(parts, plain, () => sqlite.inTransaction && !reads.isOpen());
-  let is_open = false;
-  const refuseIfEnded = (): boolean => {
-    if (!is_open) throw new Error("This transaction has ended");
-    return false;
-  };
-  const own: ConnectionProvider = { provideConnection: (consumer) => consumer(connection) };
-  const tx = over(new DirectExecutor(parts, own, refuseIfEnded));
-  const transact: Transact<Schema> = (work) =>
-    plain.provideConnection(async () => {
-      await driver.beginTransaction(connection, {});
-      try {
-        is_open = true;
-        const value = await work(tx);
-        await driver.commitTransaction(connection);
-        return value;
-      } catch (error) {
-        await driver.rollbackTransaction(connection);
-        throw error;
-      } finally {
-        is_open = false;
-      }
-    });
-  return { db: over(executor), transact };
+  return new Kysely({ config: { dialect }, dialect, driver: dialect.createDriver(), executor });
 }
-
-interface Opened<Schema> {
-  db: Kysely<Schema>;
-  transact: Transact<Schema>;
-}
-
-/**
- * As `db.transaction().execute`, with the same `tx` for all of them, one after the other: Kysely makes half a dozen
- * objects for each, which takes as long as some of the work.
- */
-export type Transact<Schema> = <T>(work: (tx: Kysely<Schema>) => Promise<T>) => Promise<T>;
 
 interface Hooks {
   reads: SharedRead;

@@ -1,6 +1,5 @@
 import { CompiledQuery, type Kysely } from "kysely";
 import { keepLogFields } from "../log.ts";
-import type { Transact } from "./dialect.ts";
 import type { Schema } from "./schema.ts";
 
 export type Db = Kysely<Schema>;
@@ -28,14 +27,14 @@ interface Waiting {
  * syncs what the rows point to outside of the database, `committed` hears how long the commit itself took.
  */
 export function groupCommit(
-  transact: Transact<Schema>,
+  db: Db,
   { beforeCommit = async () => {}, committed = () => {} }: Hooks = {},
 ): Write {
   const waiting: Waiting[] = [];
   let scheduled = false;
 
   const flush = async (): Promise<void> => {
-    await commitBatch(transact, waiting.splice(0, MAX_OPERATIONS), { beforeCommit, committed });
+    await commitBatch(db, waiting.splice(0, MAX_OPERATIONS), { beforeCommit, committed });
     scheduled = false;
     schedule();
   };
@@ -78,7 +77,7 @@ const ROLLBACK_TO = CompiledQuery.raw("rollback to operation");
 const RELEASE = CompiledQuery.raw("release operation");
 
 async function commitBatch(
-  transact: Transact<Schema>,
+  db: Db,
   batch: Waiting[],
   { beforeCommit, committed }: Required<Hooks>,
 ): Promise<void> {
@@ -88,7 +87,7 @@ async function commitBatch(
   const alone = batch.length === 1;
   let began_ms = 0;
   try {
-    await transact(async (tx) => {
+    await db.transaction().execute(async (tx) => {
       afterwards.set(tx, acts);
       for (const { operation, resolve, reject } of batch) {
         if (!alone) await tx.executeQuery(SAVEPOINT);

@@ -14,13 +14,16 @@ export function requestId(request: Request): string {
 }
 
 /** Whether a request is for this path, with or without a slash at its end. */
-export function isFor({ url }: Request, path: string): boolean {
+export function isFor(request: Request, path: string): boolean {
+  const asked = pathOf(request);
+  return asked === path || asked === `${path}/`;
+}
+
+/** Without the rest of its URL, which takes many times as long to read. */
+function pathOf({ url }: Request): string | undefined {
   // After a Host that is none, the URL is the path alone; what looks like another host in it is the client's own.
   const start = url.startsWith("/") ? 0 : url.indexOf("/", url.indexOf("://") + "://".length);
-  const end = start + path.length;
-  if (!url.startsWith(path, start)) return false;
-  const rest = url.slice(url.charAt(end) === "/" ? end + 1 : end);
-  return rest === "" || rest.startsWith("?");
+  return url.slice(start).split("?", 1)[0];
 }
 
 /** What Elysia tells of a request; `server` is null where there is no socket. */

@@ -2,6 +2,7 @@ import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
 import { isNoRecord } from "./dns.ts";
+import { inRanges, type Range } from "./networks.ts";
 
 const ADDRESS_CACHE_MS = 30_000;
 const MAX_CACHED_HOSTS = 1_000;
@@ -120,12 +121,12 @@ export function isPublicAddress(ip: string): boolean {
   }
   const address = ipaddr.process(ip);
   if (address.kind() === "ipv4") {
-    return !inAny(address, SPECIAL_V4);
+    return !inRanges(address, SPECIAL_V4);
   }
-  if (inAny(address, NAT64)) {
+  if (inRanges(address, NAT64)) {
     return isPublicAddress(address.toByteArray().slice(12).join("."));
   }
-  return inAny(address, GLOBAL_V6) && !inAny(address, SPECIAL_V6);
+  return inRanges(address, GLOBAL_V6) && !inRanges(address, SPECIAL_V6);
 }
 
 /** Whether the operator made an exception for this host or address. Entries: `10.0.5.0/24`, `::1`, `ollama.lan`. */
@@ -134,7 +135,7 @@ export function allowedByOperator(host: string, ip: string, allow: string[]): bo
   const address = isIP(ip) === 0 ? null : ipaddr.process(ip);
   return allow.some((entry) => {
     if (ipaddr.isValidCIDR(entry)) {
-      return address !== null && inAny(address, subnets(entry));
+      return address !== null && inRanges(address, subnets(entry));
     }
     if (isIP(entry) !== 0) {
       return address !== null && ipaddr.process(entry).toNormalizedString() === address.toNormalizedString();
@@ -143,12 +144,8 @@ export function allowedByOperator(host: string, ip: string, allow: string[]): bo
   });
 }
 
-function subnets(list: string): [ipaddr.IPv4 | ipaddr.IPv6, number][] {
+function subnets(list: string): Range[] {
   return list.split(" ").map((cidr) => ipaddr.parseCIDR(cidr));
-}
-
-function inAny(address: ipaddr.IPv4 | ipaddr.IPv6, list: [ipaddr.IPv4 | ipaddr.IPv6, number][]): boolean {
-  return list.some((cidr) => cidr[0].kind() === address.kind() && address.match(cidr));
 }
 
 function plainName(host: string): string {
@@ -159,19 +156,22 @@ function hostOf(url: URL): string {
   return plainName(url.hostname.replace(/^\[|\]$/g, ""));
 }
 
+interface Known {
+  /** A promise until it is judged. */
+  target: DialTarget | Promise<DialTarget>;
+  until: number;
+}
+
 /** Answers of `judgeHost`, kept for a short time; who asks at the same moment waits for the same lookup. */
 function cachedTargets(rules: EgressRules): (host: string) => DialTarget | Promise<DialTarget> {
-  const known = new Map<string, { target: DialTarget | Promise<DialTarget>; until: number }>();
+  const known = new Map<string, Known>();
   return (host) => {
     const cached = known.get(host);
     if (cached !== undefined && cached.until > performance.now()) {
       return cached.target;
     }
     const target = judgeHost(host, rules);
-    const entry: { target: DialTarget | Promise<DialTarget>; until: number } = {
-      target,
-      until: performance.now() + ADDRESS_CACHE_MS,
-    };
+    const entry: Known = { target, until: performance.now() + ADDRESS_CACHE_MS };
     known.delete(host);
     known.set(host, entry);
     target.then(

@@ -1,14 +1,18 @@
 import { isIP, isIPv4 } from "node:net";
 import ipaddr from "ipaddr.js";
 
-type Range = [ipaddr.IPv4 | ipaddr.IPv6, number];
+export type Range = [ipaddr.IPv4 | ipaddr.IPv6, number];
 
 /** Whether an address is in one of the networks: `192.0.2.0/24`, `::1/128` or a single address. */
 export function inNetworks(address: string, networks: string[]): boolean {
   if (networks.length === 0 || isIP(address) === 0) return false;
   // `process` turns a v4-mapped v6 address into the v4 one it stands for, and does not know every zone (RFC 4007 §11).
   const client = ipaddr.process(address.replace(/%.*$/, ""));
-  return rangesOf(networks).some((range) => range[0].kind() === client.kind() && client.match(range));
+  return inRanges(client, rangesOf(networks));
+}
+
+export function inRanges(address: ipaddr.IPv4 | ipaddr.IPv6, ranges: Range[]): boolean {
+  return ranges.some((range) => range[0].kind() === address.kind() && address.match(range));
 }
 
 /** Read once: a list of the configuration lasts as long as the server does. */

@@ -97,28 +97,32 @@ async function deliverInTurns(app: App, job: Job<"deliver_webhooks">, signal: Ab
   }
 }
 
+interface Beat {
+  ended: PromiseWithResolvers<void>;
+  timer: ReturnType<typeof setTimeout>;
+  /** How many wait for its end. */
+  ready: number;
+}
+
 let under_way = 0;
-/** Of those that are under way, how many wait for the end of the beat. */
-let ready = 0;
-let beat: { ended: PromiseWithResolvers<void>; timer: ReturnType<typeof setTimeout> } | undefined;
+let beat: Beat | undefined;
 
 function nextBeat(): Promise<void> {
-  beat ??= { ended: Promise.withResolvers(), timer: setTimeout(endBeat, BEAT_MS) };
+  beat ??= { ended: Promise.withResolvers(), timer: setTimeout(endBeat, BEAT_MS), ready: 0 };
   const { promise } = beat.ended;
-  ready += 1;
+  beat.ready += 1;
   endBeatIfAllAreReady();
   return promise;
 }
 
 function endBeatIfAllAreReady(): void {
-  if (ready >= under_way) endBeat();
+  if (beat && beat.ready >= under_way) endBeat();
 }
 
 function endBeat(): void {
   clearTimeout(beat?.timer);
   beat?.ended.resolve();
   beat = undefined;
-  ready = 0;
 }
 
 /** Its deliveries are not given up with it, but for those whose attempts are used up. */
