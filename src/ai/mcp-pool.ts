@@ -1,7 +1,8 @@
+import { unlessAborted } from "../lib/deadline.ts";
 import type { ToolList } from "./mcp-calls.ts";
 import type { McpServer } from "./mcp.ts";
 import { McpFault } from "./mcp-faults.ts";
-import { openSession, type Session, untilAborted, type Waits } from "./mcp-session.ts";
+import { openSession, type Session, type Waits } from "./mcp-session.ts";
 import { secretsOf } from "./mcp-secrets.ts";
 
 const IDLE_MS = 300_000;
@@ -67,7 +68,7 @@ export class SessionPool implements AsyncDisposable {
     const attempt = async (is_last: boolean): Promise<T> => {
       const { entry, is_new } = this.#enter(server);
       try {
-        return await work(await untilAborted(entry.opening, signal), entry);
+        return await work(await unlessAborted(entry.opening, signal), entry);
       } catch (error) {
         const may_be_done_again = error instanceof McpFault && (error.unheard || repeatable);
         if (is_last || is_new || !may_be_done_again) throw error;

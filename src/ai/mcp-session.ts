@@ -1,5 +1,6 @@
 import type { Client, Transport } from "@modelcontextprotocol/client";
 import { messageOf } from "../errors.ts";
+import { unlessAborted } from "../lib/deadline.ts";
 import { VERSION } from "../version.ts";
 import type { HttpTransport, McpServer, StdioTransport } from "./mcp.ts";
 import { fault, faultOf, McpFault, type Speaker, TOO_SLOW } from "./mcp-faults.ts";
@@ -72,19 +73,6 @@ export async function openSession(given: SessionOptions): Promise<Session> {
 function openBy(library: Library, options: SessionOptions): Promise<Session> {
   const { transport } = options.server();
   return transport.kind === "http" ? openHttp(library, options) : openStdio(library, options, transport);
-}
-
-/** The promise, or the reason of the signal if that comes first. */
-export async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const onAbort = (): void => reject(signal.reason);
-  if (signal.aborted) onAbort();
-  signal.addEventListener("abort", onAbort, { once: true });
-  try {
-    return await Promise.race([promise, aborted]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-  }
 }
 
 async function openHttp(library: Library, options: SessionOptions): Promise<Session> {
@@ -164,7 +152,7 @@ async function greet(library: Library, options: SessionOptions, greeting: Greeti
   setPagesAside(transport);
   const connected = client.connect(transport, { timeout: waits.connect_ms });
   try {
-    await untilAborted(connected, signal);
+    await unlessAborted(connected, signal);
     const ended = whyClosed?.();
     if (ended) throw ended;
   } catch (error) {

@@ -1,4 +1,5 @@
 import { setImmediate } from "node:timers/promises";
+import { unlessAborted } from "../lib/deadline.ts";
 import { createWorkerPool, type WorkProblem } from "../lib/worker-pool.ts";
 import { counted, type FileReading, type FileToRead, notRead } from "./reading.ts";
 import { shownName, shownType } from "./shown-name.ts";
@@ -102,18 +103,6 @@ const PROBLEMS: Record<WorkProblem, string> = {
   too_much_memory: "takes too much memory to read",
   crashed: "is damaged or built in a way that can't be read",
 };
-
-async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const aborted = Promise.withResolvers<never>();
-  const onAbort = (): void => aborted.reject(signal.reason);
-  signal.addEventListener("abort", onAbort, { once: true });
-  if (signal.aborted) onAbort();
-  try {
-    return await Promise.race([work, aborted.promise]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-  }
-}
 
 function unread({ filename, content_type, bytes }: FileToRead, reason: string): FileReading {
   const name = shownName(filename);

@@ -21,3 +21,16 @@ export function deadline(parent: AbortSignal, ms: number): Deadline {
     },
   };
 }
+
+/** What `work` gives, or a throw of the signal's reason if that comes first. The work itself goes on. */
+export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = (): void => aborted.reject(signal.reason);
+  signal.addEventListener("abort", onAbort, { once: true });
+  if (signal.aborted) onAbort();
+  try {
+    return await Promise.race([aborted.promise, work]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
+}

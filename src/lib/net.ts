@@ -1,6 +1,7 @@
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
+import { unlessAborted } from "./deadline.ts";
 import { isNoRecord } from "./dns.ts";
 import { inRanges, type Range } from "./networks.ts";
 
@@ -246,16 +247,4 @@ async function dial(url: URL, addresses: string[], init: BunFetchRequestInit): P
     }
   }
   throw new Error(`no address to dial for ${url.hostname}`);
-}
-
-async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted();
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const onAbort = (): void => reject(signal.reason);
-  signal.addEventListener("abort", onAbort, { once: true });
-  try {
-    return await Promise.race([promise, aborted]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-  }
 }

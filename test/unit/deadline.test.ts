@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { deadline } from "../../src/lib/deadline.ts";
+import { messageOf } from "../../src/errors.ts";
+import { deadline, unlessAborted } from "../../src/lib/deadline.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -26,4 +27,15 @@ test("goes off no more once it is disposed of", async () => {
   await new Promise((resolve) => other.signal.addEventListener("abort", resolve));
   parent.abort();
   expect(done.signal.aborted).toBe(false);
+});
+
+test("nobody waits for work longer than the signal lets them, and what the work says later harms nobody", async () => {
+  const stop = new AbortController();
+  const work = Promise.withResolvers<string>();
+  const waiting = unlessAborted(work.promise, stop.signal).catch(messageOf);
+  stop.abort(new Error("stopping"));
+  expect(await waiting).toBe("stopping");
+  expect(await unlessAborted(Promise.resolve("late"), stop.signal).catch(messageOf)).toBe("stopping");
+  work.reject(new Error("nobody listens"));
+  expect(await unlessAborted(Promise.resolve("in time"), new AbortController().signal)).toBe("in time");
 });
