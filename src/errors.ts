@@ -11,6 +11,7 @@ export const ERROR_CODES = [
   "inbound_not_configured",
   "no_billing_account",
   "invalid_signature",
+  "invalid_host",
   "already_subscribed",
   "cross_origin",
   "admin_required",

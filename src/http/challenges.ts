@@ -3,6 +3,7 @@ import { splitListen } from "../config-forms.ts";
 import { listenFault } from "../lib/start-faults.ts";
 import { wordsOf } from "../errors.ts";
 import { certificateNames } from "../tls/names.ts";
+import { answerWithoutHost } from "./request.ts";
 
 const PREFIX = "/.well-known/acme-challenge/";
 const MAX_REQUEST_BYTES = 65_536;
@@ -38,7 +39,9 @@ export function openChallengeDoor(app: App): AsyncDisposable {
         port: listen.port,
         maxRequestBodySize: MAX_REQUEST_BYTES,
         idleTimeout: IDLE_SECONDS,
-        fetch: (request) => challengeAnswer(app, request) ?? toHttps(app, request),
+        development: false,
+        fetch: (request) =>
+          answerWithoutHost(request) ?? challengeAnswer(app, request) ?? toHttps(app, request),
       });
     } catch (error) {
       if (!told) app.log.error(wordsOf(listenFault(error, { setting: "acme.listen", value })));

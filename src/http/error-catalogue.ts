@@ -91,6 +91,15 @@ export const CATALOGUE: Record<ErrorCode, CatalogueEntry> = {
     mend: "If you run this server: compare `billing.stripe_webhook_secret` with the secret that the provider shows for this address, or `inbound.secret` with that of your mail worker, and check the clocks.",
     example: { detail: "The signature of this event is wrong or too old." },
   },
+  invalid_host: {
+    meaning:
+      "The `Host` header of the request is missing, or it is not a name or an address with or without a port. What the request is for cannot be told then.",
+    mend: "Send the host that the server is asked under, as every browser and HTTP library does by itself. A health check may leave it out of `/livez` and `/readyz` in HTTP/1.0.",
+    example: {
+      detail: "The Host header of this request is missing, or it names no host.",
+      fix: "Send the host that the server is asked under, such as Host: mail.example.org.",
+    },
+  },
   inbound_not_configured: {
     meaning:
       "Mail can be handed in over HTTP only where the operator has set a secret that both sides sign with, and here there is none.",

@@ -8,7 +8,7 @@ import type { createHttp } from "./server.ts";
 /** Bun closes a connection that sends more, before our own cap can explain itself. */
 const MAX_REQUEST_BYTES = 64 * 1_048_576;
 const IDLE_SECONDS = 240;
-const LIMITS = { idleTimeout: IDLE_SECONDS, maxRequestBodySize: MAX_REQUEST_BYTES };
+const OPTIONS = { idleTimeout: IDLE_SECONDS, maxRequestBodySize: MAX_REQUEST_BYTES, development: false };
 
 type Http = ReturnType<typeof createHttp>;
 type Listener = NonNullable<Http["server"]>;
@@ -26,7 +26,7 @@ export async function listen(app: App, http: Http): Promise<HttpDoor> {
   try {
     if (tls !== "off") return await listenSecurely(app, http, { host, name, port });
     // Elysia's own default lets a second server share the port without a word.
-    http.listen({ hostname: host, port, reusePort: false, ...LIMITS });
+    http.listen({ hostname: host, port, reusePort: false, ...OPTIONS });
   } catch (error) {
     throw listenFault(error, { setting: "server.listen", value });
   }
@@ -48,7 +48,7 @@ async function listenSecurely(
   { host, name, port }: { host: string; name: string; port: number },
 ): Promise<HttpDoor> {
   const open = (tls: Certificate, at: number): Listener => {
-    const options = { hostname: host, port: at, reusePort: true, development: false, ...LIMITS };
+    const options = { hostname: host, port: at, reusePort: true, ...OPTIONS };
     // It tells the address of a client, whichever of the listeners the client came to.
     http.server = Bun.serve({ ...options, tls: { cert: tls.cert, key: tls.key }, fetch: http.fetch });
     return http.server;

@@ -8,6 +8,7 @@ import { heldKinds } from "../jobs/holds.ts";
 import { equalBytes } from "../lib/secrets.ts";
 import { listenFault } from "../lib/start-faults.ts";
 import { type Reading, reading } from "../metrics.ts";
+import { answerWithoutHost } from "./request.ts";
 
 const PATH = "/metrics";
 
@@ -37,7 +38,7 @@ export function openMetricsDoor(app: App): MetricsDoor {
       hostname: listen.host,
       port: listen.port,
       development: false,
-      fetch: (request) => answer(app, request),
+      fetch: (request) => answerWithoutHost(request) ?? answer(app, request),
     });
     const url = `http://${listen.host}:${server.port}${PATH}`;
     app.log.info({ metrics: url }, "figures can be fetched");

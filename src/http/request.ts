@@ -5,12 +5,38 @@ import { clientNetwork, inNetworks } from "../lib/networks.ts";
 import type { RateRule } from "../lib/rate-limit.ts";
 
 const HOUR_SECONDS = 3_600;
+const PROBES = new Set(["/livez", "/readyz"]);
+const NO_HOST = "The Host header of this request is missing, or it names no host.";
 const SAFE_ID = /^[\w.:-]{1,64}$/;
 
 /** The client's own request id if it is short and harmless, else a new one. */
 export function requestId(request: Request): string {
   const given = request.headers.get("x-request-id") ?? "";
   return SAFE_ID.test(given) ? given : `req_${Bun.randomUUIDv7().replaceAll("-", "")}`;
+}
+
+/**
+ * Throws `invalid_host` for a request whose URL cannot be read because of its Host (RFC 9112 §3.2): it would be routed by
+ * a part of its path. A health check may speak HTTP/1.0, which knows no Host.
+ */
+export function refuseWithoutHost(request: Request): void {
+  if (hasHost(request) || (!request.headers.has("host") && PROBES.has(request.url))) return;
+  throw new AppError("invalid_host", NO_HOST, {
+    fix: "Send the host that the server is asked under, such as Host: mail.example.org.",
+  });
+}
+
+/** The same refusal for a door that answers in plain text; undefined for a request with a host. */
+export function answerWithoutHost(request: Request): Response | undefined {
+  return hasHost(request) ? undefined : new Response(`${NO_HOST}\n`, { status: 400 });
+}
+
+/**
+ * The target of a CONNECT is an authority, which reads as a URL of another scheme. With https a host of one or two
+ * characters is none to us: the router would look for the path behind it.
+ */
+function hasHost({ url }: Request): boolean {
+  return /^http:\/\/|^https:\/\/[^/]{3}/.test(url) && URL.canParse(url);
 }
 
 /** Whether a request is for this path, with or without a slash at its end. */
@@ -21,8 +47,7 @@ export function isFor(request: Request, path: string): boolean {
 
 /** Without the rest of its URL, which takes many times as long to read. */
 function pathOf({ url }: Request): string | undefined {
-  // After a Host that is none, the URL is the path alone; what looks like another host in it is the client's own.
-  const start = url.startsWith("/") ? 0 : url.indexOf("/", url.indexOf("://") + "://".length);
+  const start = url.indexOf("/", url.indexOf("://") + "://".length);
   return url.slice(start).split("?", 1)[0];
 }
 

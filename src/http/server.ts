@@ -34,15 +34,14 @@ import { docsRoutes } from "./docs.ts";
 import { type Health, healthRoutes } from "./health.ts";
 import { type HttpDoor, listen } from "./listen.ts";
 import { metricsRoutes } from "./metrics.ts";
-import { allowedMethods, clientAddress, requestId } from "./request.ts";
+import { allowedMethods, clientAddress, refuseWithoutHost, requestId } from "./request.ts";
 import { faultsOf } from "./validation.ts";
 
 const STORAGE_RETRY_SECONDS = 30;
 
 /** The whole HTTP interface, not yet listening; tests call it with requests. */
 export function createHttp(app: App, health: Health) {
-  // Not the default way to drop unknown members: that one reads a number or a text as an empty object.
-  const root = new Elysia({ normalize: "typebox", aot: true });
+  const root = createRoot(app);
   const seen = new WeakMap<Request, { client: string; request_id: string; began: number }>();
   const http = root
     .wrap((handle) => (request: Request) => withLogFields({}, () => handle(request)))
@@ -55,6 +54,7 @@ export function createHttp(app: App, health: Health) {
         const client = clientAddress(app, { request, server: http.server });
         seen.set(request, { client, request_id, began: performance.now() });
       }
+      refuseWithoutHost(request);
     })
     .onError(async (context) => {
       const { error, set, request } = context;
@@ -65,14 +65,13 @@ export function createHttp(app: App, health: Health) {
       return problemResponse(app, known, set.headers);
     })
     .onAfterResponse(({ request, set }) => {
-      const caller = seen.get(request);
-      if (!caller) return;
-      const { began, ...from } = caller;
-      const { method, url } = request;
+      const { began, ...from } = seen.get(request) ?? {};
+      if (began === undefined) return;
       const status = `${String(set.status ?? 200)[0]}xx`;
       const seconds = (performance.now() - began) / 1_000;
-      app.metrics.time("mailwright_http_request_seconds", { method, status }, seconds);
-      app.log.debug({ method, path: new URL(url).pathname, status: set.status, ...from }, "request");
+      app.metrics.time("mailwright_http_request_seconds", { method: request.method, status }, seconds);
+      const asked = { method: request.method, path: URL.parse(request.url)?.pathname };
+      app.log.debug({ ...asked, status: set.status, ...from }, "request");
     })
     .use(healthRoutes(health))
     .use(docsRoutes(() => root.routes))
@@ -105,6 +104,16 @@ export function createHttp(app: App, health: Health) {
 
 export function startHttp(app: App, health: Health): Promise<HttpDoor> {
   return listen(app, createHttp(app, health));
+}
+
+function createRoot(app: App) {
+  return new Elysia({
+    // Not the default way to drop unknown members: that one reads a number or a text as an empty object.
+    normalize: "typebox",
+    aot: true,
+    // It looks for the path behind the eleventh character of a URL or, of plain http alone, behind the seventh.
+    handler: { standardHostname: app.config.server.tls !== "off" },
+  });
 }
 
 function securityHeaders(app: App): Record<string, string> {

@@ -28,9 +28,6 @@ test("a request is for its path, with a query and with a slash at its end, and f
   const isForMessages = (rest: string) => isFor(new Request(`http://mail.example:80${rest}`), "/v1/messages");
   for (const mine of ["/v1/messages", "/v1/messages/", "/v1/messages?a=/b", "/v1/messages/?a"])
     expect([mine, isForMessages(mine)]).toEqual([mine, true]);
-  // What Bun makes of a Host that is none.
-  expect(isFor({ url: "/v1/messages?x=1" } as Request, "/v1/messages")).toBe(true);
-  expect(isFor({ url: "/auth/login?x=://h/v1/messages" } as Request, "/v1/messages")).toBe(false);
   for (const other of [
     "",
     "/",
