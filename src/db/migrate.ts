@@ -17,20 +17,30 @@ export async function migrateToLatest(
   may_migrate = true,
   beforeUpgrade: (first: string) => Promise<void> = async () => {},
 ): Promise<string[]> {
-  await refuseNewerSchema(db);
-  const status = await migrationStatus(db);
-  const next = status.find(({ executed }) => !executed);
-  if (!next) return [];
+  const applied = await appliedTo(db);
+  refuseNewer(applied);
+  const next = Object.keys(migrations).find((name) => !applied.includes(name));
+  if (next === undefined) return [];
   if (!may_migrate) throw serverIsOlder();
-  if (status.some(({ executed }) => executed)) await beforeUpgrade(next.name);
-  const { error, results } = await migrator(db).migrateToLatest();
+  if (applied.length > 0) await beforeUpgrade(next);
+  const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
+  const { error, results } = await migrator.migrateToLatest();
   if (error) throw new Error("The database could not be migrated; nothing was changed.", { cause: error });
   return (results ?? []).map((result) => result.migrationName);
 }
 
 export async function migrationStatus(db: Db): Promise<MigrationStatus[]> {
-  const known = await migrator(db).getMigrations();
-  return known.map(({ name, executedAt }) => ({ name, executed: executedAt !== undefined }));
+  const applied = await appliedTo(db);
+  return Object.keys(migrations).map((name) => ({ name, executed: applied.includes(name) }));
+}
+
+/** Names of the migrations that a database has had. Not by Kysely's introspection, which reads every table: each start asks. */
+async function appliedTo(db: Db): Promise<string[]> {
+  const known = db.withTables<{ sqlite_master: { name: string }; kysely_migration: { name: string } }>();
+  const table = known.selectFrom("sqlite_master").select("name").where("name", "=", "kysely_migration");
+  if (!(await table.executeTakeFirst())) return [];
+  const rows = await known.selectFrom("kysely_migration").select("name").execute();
+  return rows.map(({ name }) => name);
 }
 
 function serverIsOlder(): AppError {
@@ -43,19 +53,13 @@ function serverIsOlder(): AppError {
   );
 }
 
-function migrator(db: Db): Migrator {
-  return new Migrator({ db, provider: { getMigrations: async () => migrations } });
+/** Those of a newer version. */
+export function unknownAmong(applied: string[]): string[] {
+  return applied.filter((name) => !Object.hasOwn(migrations, name));
 }
 
-async function refuseNewerSchema(db: Db): Promise<void> {
-  const tables = await db.introspection.getTables({ withInternalKyselyTables: true });
-  if (!tables.some((table) => table.name === "kysely_migration")) return;
-  const applied = await db
-    .withTables<{ kysely_migration: { name: string } }>()
-    .selectFrom("kysely_migration")
-    .select("name")
-    .execute();
-  const unknown = applied.map((row) => row.name).filter((name) => !(name in migrations));
+function refuseNewer(applied: string[]): void {
+  const unknown = unknownAmong(applied);
   if (unknown.length === 0) return;
   throw new AppError(
     "unavailable",

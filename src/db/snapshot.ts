@@ -1,7 +1,7 @@
 import Sqlite from "better-sqlite3";
-import { migrations } from "../../migrations/index.ts";
 import { AppError } from "../errors.ts";
 import type { SegmentRange } from "../lib/segments.ts";
+import { unknownAmong } from "./migrate.ts";
 
 const BUSY_TIMEOUT_MS = 5_000;
 const MAX_FAULTS = 5;
@@ -79,8 +79,8 @@ export function refuseUnfit(path: string): void {
   refuseNewer(sqlite.prepare("select name from kysely_migration").pluck().all() as string[]);
 }
 
-export function refuseNewer(names: string[]): void {
-  const unknown = names.filter((name) => !(name in migrations));
+export function refuseNewer(applied: string[]): void {
+  const unknown = unknownAmong(applied);
   if (unknown.length === 0) return;
   throw new AppError(
     "unavailable",
