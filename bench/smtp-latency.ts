@@ -1,5 +1,5 @@
 import { createSilentModel } from "./silent-model.ts";
-import { hasPostfix, POSTFIX_PACKAGE, postfixVersion, sendLoad, startPostfix } from "./postfix.ts";
+import { hasPostfix, POSTFIX_PACKAGE, postfixVersion, sendLoad, startPostfix, WARM_UP } from "./postfix.ts";
 import { deliver, mailOf } from "./smtp-peers.ts";
 import {
   createAccount,
@@ -39,12 +39,12 @@ const theirAddress = `inbox@${DOMAIN}`;
 let serial = 0;
 printSettings({
   postfix: `${await postfixVersion()}, deliveries deferred, queue on the same disk`,
-  rounds: ROUNDS,
+  rounds: `${ROUNDS}, after ${WARM_UP.mails} mails to warm up`,
   latency: "final dot to 250, a new connection for each mail, started at a steady pace",
 });
 
-await sendLoad(server.smtp_port, address, SENDER, { ...FLOOD, mails: 1_500 });
-await sendLoad(postfix.port, theirAddress, SENDER, { ...FLOOD, mails: 300 });
+await sendLoad(server.smtp_port, address, SENDER, WARM_UP);
+await sendLoad(postfix.port, theirAddress, SENDER, { ...WARM_UP, mails: 300 });
 for (const { name, p50, p99, ...pace } of PACES) {
   const rounds = await interleave(
     ROUNDS,

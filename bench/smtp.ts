@@ -1,5 +1,13 @@
 import { createSilentModel } from "./silent-model.ts";
-import { hasPostfix, type Load, POSTFIX_PACKAGE, postfixVersion, sendLoad, startPostfix } from "./postfix.ts";
+import {
+  hasPostfix,
+  type Load,
+  POSTFIX_PACKAGE,
+  postfixVersion,
+  sendLoad,
+  startPostfix,
+  WARM_UP,
+} from "./postfix.ts";
 import {
   cpuSeconds,
   createAccount,
@@ -46,13 +54,13 @@ const { address } = await createAccount(server);
 printSettings({
   postfix: await postfixVersion(),
   load: "smtp-source, a new connection for each mail",
-  rounds: ROUNDS,
+  rounds: `${ROUNDS}, after ${WARM_UP.mails} mails to warm up`,
   ours: "250 after commit with synchronous=FULL, workers standing still",
   postfix_settings: `${mode}, queue on the same disk, no throttles`,
 });
 
-await sendLoad(server.smtp_port, address, SENDER, { bytes: 1_024, connections: 10, mails: 500 });
-await sendLoad(postfix.port, `inbox@${DOMAIN}`, SENDER, { bytes: 1_024, connections: 10, mails: 200 });
+await sendLoad(server.smtp_port, address, SENDER, WARM_UP);
+await sendLoad(postfix.port, `inbox@${DOMAIN}`, SENDER, { ...WARM_UP, mails: 200 });
 for (const { name, goal, postfix_mails, ...load } of LOADS) {
   const rounds = await interleave(
     ROUNDS,
