@@ -2,7 +2,7 @@ import type { App } from "../app.ts";
 import { changePlan } from "../billing/change-plan.ts";
 import { defaultPlan } from "../billing/plans.ts";
 import type { Db } from "../db/database.ts";
-import { prepared } from "../db/prepared.ts";
+import { remembered } from "../db/prepared.ts";
 import type { Plan, UserRow } from "../db/schema.ts";
 import { AppError, invalid } from "../errors.ts";
 import { mailDomain } from "../lib/mail-domain.ts";
@@ -113,7 +113,7 @@ export async function refusalOfDeleted(db: Db, user: User): Promise<AppError | u
   return row ? undefined : deletedAccount();
 }
 
-const livingAccount = prepared((db, key: { id: string }) =>
+const livingAccount = remembered((db, key: { id: string }) =>
   db.selectFrom("users").select("id").where("id", "=", key.id).where("deleted_at", "is", null),
 );
 

@@ -1,7 +1,7 @@
 import type { App } from "../app.ts";
 import { planLimits, refuseBelowPlan, refuseOverCap } from "../billing/plans.ts";
 import type { Db } from "../db/database.ts";
-import { prepared } from "../db/prepared.ts";
+import { remembered } from "../db/prepared.ts";
 import type { UserRow } from "../db/schema.ts";
 import { AppError, messageOf } from "../errors.ts";
 import { checkApiKeyFormat, hashSecret, mintApiKey } from "../lib/secrets.ts";
@@ -122,7 +122,7 @@ export async function ownerOfApiKey(
   return { user, key_id };
 }
 
-const ownerOfKey = prepared((db, key: { hash: string }) =>
+const ownerOfKey = remembered((db, key: { hash: string }) =>
   db
     .selectFrom("api_keys")
     .innerJoin("users", "users.id", "api_keys.user_id")

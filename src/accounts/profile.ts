@@ -2,7 +2,7 @@ import type { App } from "../app.ts";
 import { creditsOf } from "../billing/ledger.ts";
 import { planFeatures, planLimits } from "../billing/plans.ts";
 import type { Db } from "../db/database.ts";
-import { prepared } from "../db/prepared.ts";
+import { remembered } from "../db/prepared.ts";
 import type { UserRow } from "../db/schema.ts";
 import { invalid } from "../errors.ts";
 import { isLongerThan } from "../lib/text-length.ts";
@@ -59,7 +59,7 @@ export async function wantsFooter(db: Db, { user_id }: { user_id: string }): Pro
   return user?.reply_footer !== 0;
 }
 
-const footerOf = prepared((db, key: { user_id: string }) =>
+const footerOf = remembered((db, key: { user_id: string }) =>
   db.selectFrom("users").select("reply_footer").where("id", "=", key.user_id),
 );
 

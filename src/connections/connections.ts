@@ -2,7 +2,7 @@ import { MODEL_KINDS, type ModelKind } from "../ai/providers.ts";
 import type { App } from "../app.ts";
 import { planLimits, refuseBeyondPlan, refuseOverCap } from "../billing/plans.ts";
 import type { Db } from "../db/database.ts";
-import { prepared } from "../db/prepared.ts";
+import { remembered } from "../db/prepared.ts";
 import type { ConnectionRow, UserRow } from "../db/schema.ts";
 import { AppError, invalid } from "../errors.ts";
 import { revokeTokens } from "../integrations/revoke.ts";
@@ -207,7 +207,7 @@ export async function openConnectionNamed(
   return row && isModelKind(row.kind) ? openConnection(app, row, row.kind) : undefined;
 }
 
-const connectionOf = prepared((db, key: { id: string; user_id: string }) =>
+const connectionOf = remembered((db, key: { id: string; user_id: string }) =>
   db.selectFrom("connections").selectAll().where("id", "=", key.id).where("user_id", "=", key.user_id),
 );
 

@@ -1,6 +1,6 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
-import { prepared } from "../db/prepared.ts";
+import { remembered } from "../db/prepared.ts";
 import type { ConnectionRow, InboxRow } from "../db/schema.ts";
 import { cutSlug, slugOf } from "../lib/slug.ts";
 import { INTEGRATION_KINDS } from "./kinds.ts";
@@ -46,7 +46,7 @@ export function targetNamed(targets: string[], name: string): string | undefined
   return targets.find((target) => target === name) ?? targets.find((target) => target === `mcp:${name}`);
 }
 
-const toolConnections = prepared((db, key: { user_id: string }) =>
+const toolConnections = remembered((db, key: { user_id: string }) =>
   db
     .selectFrom("connections")
     .selectAll()
@@ -56,7 +56,7 @@ const toolConnections = prepared((db, key: { user_id: string }) =>
 );
 
 /** The tool servers among an account's connections, oldest first; of two with the same label the newer gets a number. */
-function toolServers(rows: ConnectionRow[]): Target[] {
+function toolServers(rows: readonly ConnectionRow[]): Target[] {
   const taken = new Set<string>();
   return rows
     .filter(({ kind }) => kind === "mcp")
@@ -76,7 +76,7 @@ export function toolServerName(label: string): string {
 }
 
 /** Of several accounts at the same provider the first that works, else the first. */
-function integrationOf(rows: ConnectionRow[], kind: string): Target[] {
+function integrationOf(rows: readonly ConnectionRow[], kind: string): Target[] {
   const own = rows.filter((row) => row.kind === kind);
   const connection = own.find(({ status }) => status !== "needs_auth") ?? own[0];
   return connection ? [{ name: kind, connection }] : [];

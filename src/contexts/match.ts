@@ -1,6 +1,6 @@
 import MiniSearch from "minisearch";
 import type { App } from "../app.ts";
-import { prepared } from "../db/prepared.ts";
+import { remembered } from "../db/prepared.ts";
 import type { ContextRow } from "../db/schema.ts";
 
 /** A context without its text, which may be long. */
@@ -19,7 +19,7 @@ const MAX_QUERY_CHARS = 2_000;
 const MIN_TERM_CHARS = 3;
 
 /** All contexts of a user, in the order of their creation. */
-export const cardsOf = prepared((db, key: { user_id: string }) =>
+export const cardsOf = remembered((db, key: { user_id: string }) =>
   db
     .selectFrom("contexts")
     .select(["id", "user_id", "title", "kind", "slug", "enabled", "updated"])

@@ -13,6 +13,7 @@ import type { Schema } from "./schema.ts";
 import { shareReads } from "./shared-read.ts";
 import { isDamage, isStorageFault } from "./storage-faults.ts";
 import { createSyncSpeed } from "./sync-speed.ts";
+import { watchOthers } from "./watch-others.ts";
 import { type StorageWatch, type WatchLog, watchStorage } from "./watch.ts";
 
 export { afterCommit } from "./group-commit.ts";
@@ -79,7 +80,7 @@ export function openDatabase(
   const write = watched(commit, watch, () => checkpoints?.afterCommit());
   return {
     db,
-    changedElsewhere: watchOthers(sqlite),
+    changedElsewhere: asFarAsKnown(watchOthers(sqlite)),
     async emptyLog() {
       // On its own thread most of it holds nobody up.
       await checkpoints?.settled();
@@ -116,18 +117,15 @@ export function openDatabase(
   };
 }
 
-function watchOthers(sqlite: Sqlite.Database): () => boolean {
-  let version: unknown;
+/** Nothing else can be said where the database cannot be asked: whoever reads or writes says what is wrong. */
+function asFarAsKnown(hasChanged: () => boolean): () => boolean {
   return () => {
-    const before = version;
     try {
-      version = sqlite.pragma("data_version", { simple: true });
+      return hasChanged();
     } catch (error) {
-      // Whoever reads or writes says what is wrong.
       if (error instanceof Sqlite.SqliteError) return false;
       throw error;
     }
-    return before !== undefined && before !== version;
   };
 }
 

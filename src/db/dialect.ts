@@ -14,6 +14,7 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from "kysely";
+import { createRowMemory, type Effect, effectOf } from "./row-memory.ts";
 import { shareReads, type SharedRead } from "./shared-read.ts";
 
 /** Distinct SQL texts kept prepared. The code has fewer; the cap only bounds a mistake. */
@@ -108,26 +109,44 @@ class FixedPlanCompiler extends SqliteQueryCompiler {
   }
 }
 
+/** A query whose rows are remembered, see `createRowMemory`. */
+export interface RememberedQuery<Row = unknown> extends CompiledQuery<Row> {
+  remembered?: boolean;
+}
+
+interface Prepared {
+  statement: Sqlite.Statement;
+  effect: Effect;
+}
+
 function cachedConnection(sqlite: Sqlite.Database, { reads, onError }: Hooks): DatabaseConnection {
-  const statements = new Map<string, Sqlite.Statement>();
-  const prepared = (text: string): Sqlite.Statement => {
+  const statements = new Map<string, Prepared>();
+  const memory = createRowMemory(sqlite);
+  const prepared = (text: string): Prepared => {
     const known = statements.get(text);
     if (known) return known;
     if (statements.size >= MAX_STATEMENTS) statements.clear();
-    const statement = sqlite.prepare(text);
-    statements.set(text, statement);
-    return statement;
+    const made = { statement: sqlite.prepare(text), effect: effectOf(text) };
+    statements.set(text, made);
+    return made;
+  };
+  const run = ({ sql, parameters }: CompiledQuery): QueryResult<unknown> => {
+    const { statement, effect } = prepared(sql);
+    memory.note(effect);
+    if (sql.startsWith("select ")) reads.begin();
+    else reads.end();
+    if (statement.reader) return { rows: statement.all(...parameters) };
+    const { changes, lastInsertRowid } = statement.run(...parameters);
+    return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) };
   };
   return {
-    async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
+    async executeQuery<R>(query: RememberedQuery): Promise<QueryResult<R>> {
       try {
-        const statement = prepared(sql);
-        if (sql.startsWith("select ")) reads.begin();
-        else reads.end();
-        if (statement.reader) return { rows: statement.all(...parameters) as R[] };
-        const { changes, lastInsertRowid } = statement.run(...parameters);
-        return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) };
+        const result = query.remembered ? { rows: memory.rows(query, () => run(query).rows) } : run(query);
+        return result as QueryResult<R>;
       } catch (error) {
+        // A full disk makes SQLite undo the whole transaction without a statement that says so.
+        memory.note("forgets");
         onError(error);
         throw error;
       }

@@ -1,5 +1,7 @@
 import type { Compilable, CompiledQuery, Insertable, QueryResult } from "kysely";
 import type { Db } from "./group-commit.ts";
+import type { RememberedQuery } from "./dialect.ts";
+import { checkMemorable } from "./row-memory.ts";
 import type { Schema } from "./schema.ts";
 
 /**
@@ -9,9 +11,26 @@ import type { Schema } from "./schema.ts";
 export function prepared<Values extends object, Row>(
   build: (db: Db, values: Values) => Compilable<Row>,
 ): (db: Db, values: Values) => Promise<Row[]> {
-  let plan: { query: CompiledQuery<Row>; names: (string | undefined)[] } | undefined;
+  return compiledOnce(build, false);
+}
+
+/**
+ * As `prepared`, for rows that seldom change: they are read again only when they may have changed. Whoever asks gets the
+ * same ones, frozen. Throws for a table that changes with every mail.
+ */
+export function remembered<Values extends object, Row>(
+  build: (db: Db, values: Values) => Compilable<Row>,
+): (db: Db, values: Values) => Promise<readonly Readonly<Row>[]> {
+  return compiledOnce(build, true);
+}
+
+function compiledOnce<Values extends object, Row>(
+  build: (db: Db, values: Values) => Compilable<Row>,
+  remember: boolean,
+): (db: Db, values: Values) => Promise<Row[]> {
+  let plan: Plan<Row> | undefined;
   return async (db, values) => {
-    plan ??= planOf(build(db, STAND_INS as Values).compile());
+    plan ??= planOf(build(db, STAND_INS as Values).compile(), remember);
     const { query, names } = plan;
     const parameters = names.map((name, index) =>
       name === undefined ? query.parameters[index] : values[name as keyof Values],
@@ -21,19 +40,28 @@ export function prepared<Values extends object, Row>(
   };
 }
 
-/** `names` says which value belongs at a place; none where the query has a value of its own. */
-function planOf<Row>(query: CompiledQuery<Row>) {
-  const names = query.parameters.map((value) => (typeof value === "symbol" ? value.description : undefined));
-  return { query, names };
+interface Plan<Row> {
+  query: RememberedQuery<Row>;
+  /** Which value belongs at a place; none where the query has a value of its own. */
+  names: (string | undefined)[];
+}
+
+function planOf<Row>(compiled: CompiledQuery<Row>, remembered: boolean): Plan<Row> {
+  if (remembered) checkMemorable(compiled.sql);
+  const names = compiled.parameters.map((value) =>
+    typeof value === "symbol" ? value.description : undefined,
+  );
+  return { query: { ...compiled, remembered }, names };
 }
 
 /** Past `db.executeQuery`, which only adds a promise; member by member, because a spread costs as much as a small query. */
 function run<Row>(
   db: Db,
-  { query, queryId, sql }: CompiledQuery<Row>,
+  { query, queryId, sql, remembered = false }: RememberedQuery<Row>,
   parameters: unknown[],
 ): Promise<QueryResult<Row>> {
-  return db.getExecutor().executeQuery<Row>({ query, queryId, sql, parameters });
+  const filled: RememberedQuery<Row> = { query, queryId, sql, parameters, remembered };
+  return db.getExecutor().executeQuery<Row>(filled);
 }
 
 const STAND_INS = new Proxy({}, { get: (_, name) => Symbol(String(name)) });
@@ -43,20 +71,38 @@ interface Insert {
   query: CompiledQuery;
 }
 
+/** Different choices of columns that a table has an insert for; rows of any other choice share the one of all columns. */
+const MAX_CHOICES = 24;
+
 const inserts = new Map<keyof Schema, Insert[]>();
 
-/** Inserts a whole row; compiled once for each table and choice of columns, as `prepared` is. */
+/**
+ * Inserts a row; compiled once for each table and choice of columns, as `prepared` is. What is null is left out, as no
+ * column makes anything else of that: a mail has twenty such, and to bind one costs as much as to store it.
+ */
 export async function insertRow<Table extends keyof Schema>(
   db: Db,
   table: Table,
   row: Insertable<Schema[Table]>,
 ): Promise<void> {
-  const names = Object.keys(row);
+  const values = row as Record<string, unknown>;
+  const { names, query } = insertOf(db, table, values);
+  const parameters = names.map((name) => values[name]);
+  await run(db, query, parameters);
+}
+
+function insertOf(db: Db, table: keyof Schema, values: Record<string, unknown>): Insert {
   const known = inserts.get(table) ?? [];
-  const same = known.find((one) => areSame(one.names, names));
-  const query = same?.query ?? db.insertInto(table).values(row).compile();
-  if (!same) inserts.set(table, [...known, { names, query }]);
-  await run(db, query, Object.values(row));
+  const of = (names: string[]) => known.find((one) => areSame(one.names, names));
+  const all = Object.keys(values);
+  const filled = all.filter((name) => values[name] !== null);
+  const names = known.length < MAX_CHOICES ? filled : all;
+  const same = of(filled) ?? of(names);
+  if (same) return same;
+  const row = Object.fromEntries(names.map((name) => [name, values[name]]));
+  const insert = { names, query: db.insertInto(table).values(row).compile() };
+  inserts.set(table, [...known, insert]);
+  return insert;
 }
 
 function areSame(one: string[], other: string[]): boolean {

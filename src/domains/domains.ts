@@ -1,7 +1,7 @@
 import type { App } from "../app.ts";
 import { planLimits, refuseOverCap } from "../billing/plans.ts";
 import type { Db } from "../db/database.ts";
-import { prepared } from "../db/prepared.ts";
+import { remembered } from "../db/prepared.ts";
 import type { CustomDomainRow, DkimKeyRow, UserRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
 import { hasten } from "../jobs/hasten.ts";
@@ -113,7 +113,7 @@ export async function signingKeys(app: App, domain: string): Promise<DkimKeys | 
 }
 
 /** There is at most one; compiled once, because every mail asks. */
-export const activeDomain = prepared((db, key: { domain: string }) =>
+export const activeDomain = remembered((db, key: { domain: string }) =>
   db.selectFrom("custom_domains").selectAll().where("domain", "=", key.domain).where("status", "=", "active"),
 );
 

@@ -1,6 +1,6 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
-import { prepared } from "../db/prepared.ts";
+import { remembered } from "../db/prepared.ts";
 import type { InboxRow } from "../db/schema.ts";
 import { ADDRESS_TOKEN_ALPHABET, base32Token, equalBytes, randomToken } from "../lib/secrets.ts";
 import { cutSlug, slugOf } from "../lib/slug.ts";
@@ -95,7 +95,7 @@ export async function findInboxByAddress(db: Db, address: Address): Promise<Inbo
   return row;
 }
 
-const inboxByAddress = prepared((db, address: Pick<Address, "local_part" | "domain">) =>
+const inboxByAddress = remembered((db, address: Pick<Address, "local_part" | "domain">) =>
   db
     .selectFrom("inboxes")
     .selectAll()

@@ -1,7 +1,7 @@
 import type { App } from "../app.ts";
 import { planLimits, refuseBeyondPlan, refuseOverCap } from "../billing/plans.ts";
 import type { Db } from "../db/database.ts";
-import { prepared } from "../db/prepared.ts";
+import { remembered } from "../db/prepared.ts";
 import type { InboxRow, UserRow } from "../db/schema.ts";
 import { NOT_DONE } from "../db/unfinished.ts";
 import { rankOf } from "../domains/domains.ts";
@@ -139,7 +139,7 @@ export async function deleteInbox(app: App, user: UserRow, id: string): Promise<
 }
 
 /** Whosever it is: for work that was accepted for it, where no user asks. */
-export const inboxById = prepared((db, key: { id: string }) =>
+export const inboxById = remembered((db, key: { id: string }) =>
   db.selectFrom("inboxes").selectAll().where("id", "=", key.id),
 );
 
@@ -150,7 +150,7 @@ export async function ownInbox(db: Db, user: UserRow, id: string): Promise<Inbox
   return row;
 }
 
-const inboxOfUser = prepared((db, key: { id: string; user_id: string }) =>
+const inboxOfUser = remembered((db, key: { id: string; user_id: string }) =>
   db.selectFrom("inboxes").selectAll().where("id", "=", key.id).where("user_id", "=", key.user_id),
 );
 

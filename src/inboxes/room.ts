@@ -1,7 +1,7 @@
 import type { App } from "../app.ts";
 import { planLimits, refuseBeyondPlan } from "../billing/plans.ts";
 import type { Db } from "../db/database.ts";
-import { prepared } from "../db/prepared.ts";
+import { remembered } from "../db/prepared.ts";
 import type { InboxRow, UserRow } from "../db/schema.ts";
 
 type Account = Pick<UserRow, "id" | "plan">;
@@ -32,6 +32,6 @@ async function rankOf(db: Db, user: Account, id: string): Promise<{ rank: number
   return { rank: ids.findIndex((row) => row.id === id) + 1, count: ids.length };
 }
 
-const inboxIds = prepared((db, key: { user_id: string }) =>
+const inboxIds = remembered((db, key: { user_id: string }) =>
   db.selectFrom("inboxes").select("id").where("user_id", "=", key.user_id).orderBy("id"),
 );

@@ -1,5 +1,5 @@
 import type { Db } from "../db/database.ts";
-import { prepared } from "../db/prepared.ts";
+import { remembered } from "../db/prepared.ts";
 import type { HeldKindRow } from "../db/schema.ts";
 import type { JobKind } from "./kinds.ts";
 
@@ -28,7 +28,7 @@ export async function isHeld(tx: Db, kind: JobKind): Promise<boolean> {
   return (await heldKind(tx, { kind })).length > 0;
 }
 
-const heldKind = prepared(holdOn);
+const heldKind = remembered(holdOn);
 
 /** The query for the hold on a kind, if there is one. */
 export function holdOn(db: Db, { kind }: { kind: JobKind }) {

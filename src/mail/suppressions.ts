@@ -1,6 +1,6 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
-import { prepared } from "../db/prepared.ts";
+import { prepared, remembered } from "../db/prepared.ts";
 import type { OutgoingMailRow } from "../db/schema.ts";
 import { asciiDomain } from "./send-outcome.ts";
 
@@ -74,7 +74,7 @@ export async function suppressionOf(
   return `No answer is sent to ${key.address}, because mail to it came back. It gets answers again once it has written again and its server vouches for the mail. What came back: ${row.reason}`;
 }
 
-const byKey = prepared((db, key: { user_id: string; address: string }) =>
+const byKey = remembered((db, key: { user_id: string; address: string }) =>
   db
     .selectFrom("suppressions")
     .innerJoin("users", "users.id", "suppressions.user_id")
@@ -85,7 +85,9 @@ const byKey = prepared((db, key: { user_id: string; address: string }) =>
 
 /** Somebody who writes, and is who they say, can be written to. */
 export async function liftSuppression(tx: Db, user_id: string, address: string): Promise<void> {
-  await deleteByKey(tx, keyOf(user_id, address));
+  const key = keyOf(user_id, address);
+  const [row] = await byKey(tx, key);
+  if (row) await deleteByKey(tx, key);
 }
 
 const deleteByKey = prepared((db, key: { user_id: string; address: string }) =>

@@ -1,5 +1,5 @@
 import type { App } from "../app.ts";
-import { prepared } from "../db/prepared.ts";
+import { remembered } from "../db/prepared.ts";
 import { isOwnDomain } from "../domains/domains.ts";
 import { addressOf, findInboxByAddress, outgoingOfBounce, splitAddress } from "../inboxes/addresses.ts";
 import { authenticateSender } from "../mail/authenticate.ts";
@@ -48,7 +48,7 @@ export async function findRecipient(app: App, address: string): Promise<Recipien
   return user && { address, inbox: { row, user } };
 }
 
-const userById = prepared((db, key: { id: string }) =>
+const userById = remembered((db, key: { id: string }) =>
   db.selectFrom("users").selectAll().where("id", "=", key.id),
 );
 

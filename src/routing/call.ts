@@ -6,7 +6,7 @@ import { planLimits } from "../billing/plans.ts";
 import { openConnectionOf } from "../connections/connections.ts";
 import { ownConversation } from "../conversations/conversations.ts";
 import { type Db, isMissingParent } from "../db/database.ts";
-import { prepared } from "../db/prepared.ts";
+import { remembered } from "../db/prepared.ts";
 import type { InboxRow, MessageRow, UserRow } from "../db/schema.ts";
 import { AppError, invalid } from "../errors.ts";
 import { ownInbox } from "../inboxes/inboxes.ts";
@@ -113,7 +113,7 @@ async function chooseInbox(app: App, user: UserRow, inbox_id: string | undefined
   return inbox;
 }
 
-const firstInboxes = prepared((db, key: { user_id: string }) =>
+const firstInboxes = remembered((db, key: { user_id: string }) =>
   db.selectFrom("inboxes").selectAll().where("user_id", "=", key.user_id).limit(2),
 );
 

@@ -38,7 +38,7 @@ export interface Shelf {
  * that can be talked into telling its instructions has nothing else to tell.
  */
 export function shelfOf(
-  cards: ContextCard[],
+  cards: readonly ContextCard[],
   { authority, inbox, macros }: { authority: MessageRow["authority"]; inbox: InboxRow; macros: boolean },
 ): Shelf {
   const inbox_id = inbox.id;

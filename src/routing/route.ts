@@ -4,7 +4,7 @@ import { releaseCredit } from "../billing/ledger.ts";
 import { type OpenConnection, openConnectionNamed, openConnectionOf } from "../connections/connections.ts";
 import { hasEarlierMessages, startConversation } from "../conversations/conversations.ts";
 import type { Db } from "../db/database.ts";
-import { prepared } from "../db/prepared.ts";
+import { prepared, remembered } from "../db/prepared.ts";
 import type { InboxRow, MessageRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
 import { finishJob, type Job, postponeJob } from "../jobs/queue.ts";
@@ -119,7 +119,7 @@ async function loadMessage(
   return { message, inbox, owner_email };
 }
 
-const inboxAndOwner = prepared((db, key: { id: string }) =>
+const inboxAndOwner = remembered((db, key: { id: string }) =>
   db
     .selectFrom("inboxes")
     .innerJoin("users", "users.id", "inboxes.user_id")

@@ -4,7 +4,7 @@ import { cardsOf, textsOf } from "../contexts/match.ts";
 import { MAX_BODY_BYTES } from "../contexts/contexts.ts";
 import { INTEGRATION_KINDS } from "../connections/kinds.ts";
 import { NO_TARGETS, type Target, targetNamed, targetsOf } from "../connections/targets.ts";
-import { prepared } from "../db/prepared.ts";
+import { remembered } from "../db/prepared.ts";
 import type { InboxRow, MessageRow } from "../db/schema.ts";
 import type { Scope } from "../inboxes/settings.ts";
 import { type Command, type Parsed, parseCommand } from "./command.ts";
@@ -76,7 +76,7 @@ async function readShelf(app: App, message: MessageRow, inbox: InboxRow): Promis
   return shelfOf(cards, { authority: message.authority, inbox, macros });
 }
 
-const planOf = prepared((db, key: { id: string }) =>
+const planOf = remembered((db, key: { id: string }) =>
   db.selectFrom("users").select("plan").where("id", "=", key.id),
 );
 

@@ -1,6 +1,6 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
-import { insertRow, prepared } from "../db/prepared.ts";
+import { insertRow, remembered } from "../db/prepared.ts";
 import type { EventRow, EventType } from "../db/schema.ts";
 import { enqueue } from "../jobs/queue.ts";
 import { sortableId } from "../lib/sortable-id.ts";
@@ -65,6 +65,6 @@ function withShortResult(object: EventObject): EventObject & { result_truncated?
   return { ...object, result, result_truncated: true };
 }
 
-const anyEndpoint = prepared((db, key: { user_id: string }) =>
+const anyEndpoint = remembered((db, key: { user_id: string }) =>
   db.selectFrom("webhook_endpoints").select("id").where("user_id", "=", key.user_id).limit(1),
 );
