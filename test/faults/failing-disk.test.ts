@@ -65,6 +65,7 @@ test.skipIf(reason !== undefined)(
       await disk.fail("io/sync/*", "EIO");
       await Bun.sleep(Math.random() * FAILS_MS);
       if (round % 2 === 0) {
+        await load.refused(load.refusals.length + 1);
         await disk.heal("io/sync/*");
         await load.reached(load.acknowledged.size + 10);
       }

@@ -20,6 +20,8 @@ export interface Load {
   stop(): Promise<void>;
   /** Resolves once so many mails have been acknowledged. */
   reached(count: number): Promise<void>;
+  /** Resolves once so many mails have been refused. */
+  refused(count: number): Promise<void>;
 }
 
 interface LoadOptions {
@@ -36,7 +38,7 @@ interface LoadOptions {
 /** Clients that deliver mail after mail and, like a real mail server, offer each one again until it is taken. */
 export function startLoad({ server, to, from, clients = 6, pause_ms = 5, bytes = 400 }: LoadOptions): Load {
   const load = { acknowledged: new Set<string>(), refusals: [] as string[], tried: new Set<string>() };
-  const waiting: { count: number; resolve: () => void }[] = [];
+  const waiting: { isMet: () => boolean; resolve: () => void }[] = [];
   const ending = new AbortController();
   const { signal } = ending;
   let made = 0;
@@ -59,10 +61,12 @@ export function startLoad({ server, to, from, clients = 6, pause_ms = 5, bytes =
       load.tried.add(mail.id);
       const reply = await client.deliver({ from: mail.from, to: mail.to, raw: mailOf(mail, bytes) });
       if (reply === "") return;
-      if (!reply.startsWith("250")) return void load.refusals.push(reply);
-      load.acknowledged.add(mail.id);
+      const isTaken = reply.startsWith("250");
+      if (isTaken) load.acknowledged.add(mail.id);
+      else load.refusals.push(reply);
+      for (const waiter of waiting) if (waiter.isMet()) waiter.resolve();
+      if (!isTaken) return;
       mails.shift();
-      for (const waiter of waiting) if (load.acknowledged.size >= waiter.count) waiter.resolve();
       await Bun.sleep(pause_ms);
     }
   };
@@ -77,18 +81,20 @@ export function startLoad({ server, to, from, clients = 6, pause_ms = 5, bytes =
     }
   };
   const running = Promise.all(Array.from({ length: clients }, (_, who) => run(who)));
+  const until = (isMet: () => boolean, what: string): Promise<void> => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    waiting.push({ isMet, resolve });
+    if (isMet()) resolve();
+    return within(PATIENCE_MS, promise, () => `${what}: ${doing.join(", ")}`);
+  };
   return {
     ...load,
     async stop() {
       ending.abort();
       await within(PATIENCE_MS, running, () => `every client to stop: ${doing.join(", ")}`);
     },
-    reached(count) {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      waiting.push({ count, resolve });
-      if (load.acknowledged.size >= count) resolve();
-      return within(PATIENCE_MS, promise, () => `${count} mails to be taken: ${doing.join(", ")}`);
-    },
+    reached: (count) => until(() => load.acknowledged.size >= count, `${count} mails to be taken`),
+    refused: (count) => until(() => load.refusals.length >= count, `${count} mails to be refused`),
   };
 }
 
