@@ -17,7 +17,8 @@ export function More({ of }: MoreProps) {
   const end = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (!hasNextPage || isFetchingNextPage || isFetchNextPageError || !end.current) return;
-    const watch = new IntersectionObserver(([entry]) => entry?.isIntersecting && fetchNextPage(), {
+    // A busy browser tells of several moves at once: the last is where the end is now.
+    const watch = new IntersectionObserver((moves) => moves.at(-1)?.isIntersecting && fetchNextPage(), {
       rootMargin: "400px",
     });
     watch.observe(end.current);
