@@ -8,11 +8,13 @@ import { type App, type AppOverrides, createApp } from "../../src/app.ts";
 import { type ConfigOverrides, defaultConfig } from "../../src/config.ts";
 import { openDatabase } from "../../src/db/database.ts";
 import { migrateToLatest } from "../../src/db/migrate.ts";
+import { createFileReader } from "../../src/files/reader.ts";
 import { jobHandlers } from "../../src/handlers.ts";
 import { openApiOf } from "../../src/http/openapi.ts";
 import { createHttp } from "../../src/http/server.ts";
 import { createWorker } from "../../src/jobs/worker.ts";
 import { createLog } from "../../src/log.ts";
+import { createMailParser } from "../../src/mail/parse.ts";
 import { type SmtpDoor, startSmtp } from "../../src/smtp/listener.ts";
 import { type Contract, contractOf } from "./contract.ts";
 import { layKeys } from "./keys.ts";
@@ -22,6 +24,9 @@ let migrated: Promise<Buffer> | undefined;
 
 /** One for all tests of a process: the document does not depend on the configuration. */
 let contract: Contract | undefined;
+
+/** The threads that read mails and files, of which each takes as long to start as ten servers. They keep nothing. */
+const readers = { parser: createMailParser(), files: createFileReader() };
 
 const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
@@ -89,6 +94,7 @@ export async function testApp(
   const app = built.use(
     await createApp(config, { nowMs: clock.now, log, image: await (migrated ??= migratedImage()), ...parts }),
   );
+  Object.assign(app, readers);
   app.base_url = "http://mw.test";
   const worker = built.use(createWorker(app, jobHandlers(app)));
   app.worker = worker;
