@@ -42,7 +42,7 @@ const STORAGE_RETRY_SECONDS = 30;
 /** The whole HTTP interface, not yet listening; tests call it with requests. */
 export function createHttp(app: App, health: Health) {
   const root = createRoot(app);
-  const seen = new WeakMap<Request, { client: string; request_id: string; began: number }>();
+  const seen = new WeakMap<Request, Caller>();
   const http = root
     .wrap((handle) => (request: Request) => withLogFields({}, () => handle(request)))
     .onRequest(({ request, set }) => {
@@ -65,13 +65,8 @@ export function createHttp(app: App, health: Health) {
       return problemResponse(app, known, set.headers);
     })
     .onAfterResponse(({ request, set }) => {
-      const { began, ...from } = seen.get(request) ?? {};
-      if (began === undefined) return;
-      const status = `${String(set.status ?? 200)[0]}xx`;
-      const seconds = (performance.now() - began) / 1_000;
-      app.metrics.time("mailwright_http_request_seconds", { method: request.method, status }, seconds);
-      const asked = { method: request.method, path: URL.parse(request.url)?.pathname };
-      app.log.debug({ ...asked, status: set.status, ...from }, "request");
+      const caller = seen.get(request);
+      if (caller) noteAnswer(app, { request, status: set.status, caller });
     })
     .use(healthRoutes(health))
     .use(docsRoutes(() => root.routes))
@@ -114,6 +109,25 @@ function createRoot(app: App) {
     // It looks for the path behind the eleventh character of a URL or, of plain http alone, behind the seventh.
     handler: { standardHostname: app.config.server.tls !== "off" },
   });
+}
+
+interface Caller {
+  client: string;
+  request_id: string;
+  began: number;
+}
+
+/** Counts a request that has been answered, and says so in the log. */
+function noteAnswer(
+  app: App,
+  { request, status, caller }: { request: Request; status: number | string | undefined; caller: Caller },
+): void {
+  const { method, url } = request;
+  const { began, ...from } = caller;
+  const seconds = (performance.now() - began) / 1_000;
+  const labels = { method, status: `${String(status ?? 200)[0]}xx` };
+  app.metrics.time("mailwright_http_request_seconds", labels, seconds);
+  app.log.debug({ method, path: URL.parse(url)?.pathname, status, ...from }, "request");
 }
 
 function securityHeaders(app: App): Record<string, string> {
