@@ -19,6 +19,7 @@ const REFUSALS = [
   "dns_unanswered",
   "gone",
   "loop",
+  "malformed_header",
   "not_allowlisted",
   "rate_limited",
   "repeated_field",

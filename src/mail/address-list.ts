@@ -1,4 +1,5 @@
 import { domainToASCII } from "node:url";
+import { withoutBlanks } from "./header-block.ts";
 
 /** An address as it can be compared: lower case, its domain in A-labels. The name is whatever the sender wrote. */
 export interface Mailbox {
@@ -50,11 +51,12 @@ interface Token {
   text: string;
 }
 
-const SPACE = /\s+/y;
+// SP and HTAB alone: NBSP and others are letters to the syntax of mail, and white space to some readers.
+const SPACE = /[ \t]+/y;
 const SPECIAL = /[,:;]/y;
 const QUOTED = /"((?:[^"\\]|\\.)*)"/y;
 const ANGLE = /<([^<>]*)>/y;
-const ATOM = /[^\s,:;()<>"\\]+/y;
+const ATOM = /[^ \t,:;()<>"\\]+/y;
 
 /** Comments count as white space. A string is a problem. */
 function tokenize(value: string): Token[] | string {
@@ -75,7 +77,7 @@ function tokenize(value: string): Token[] | string {
     } else if ((found = take(SPECIAL))) tokens.push({ kind: "special", text: found[0] });
     else if ((found = take(QUOTED))) {
       tokens.push({ kind: "quoted", text: (found[1] ?? "").replace(/\\(.)/g, "$1") });
-    } else if ((found = take(ANGLE))) tokens.push({ kind: "angle", text: (found[1] ?? "").trim() });
+    } else if ((found = take(ANGLE))) tokens.push({ kind: "angle", text: withoutBlanks(found[1] ?? "") });
     else if ((found = take(ATOM))) tokens.push({ kind: "atom", text: found[0] });
     else return `A ${JSON.stringify(value.charAt(at))} in it is out of place or not closed.`;
   }

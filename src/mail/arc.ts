@@ -2,6 +2,7 @@ import type { ARCChainEntry, DNSResolver } from "mailauth";
 import { type AuthResults, readArcResults } from "./auth-results.ts";
 import type { Envelope } from "./authenticate.ts";
 import { isBearable, MAX_SIGNATURES, streamOf, tag } from "./signatures.ts";
+import { formVerified, type SignedForm } from "./signed-form.ts";
 
 /** Every server on the way that seals adds one; each takes a signature to check. */
 const MAX_SETS = 10;
@@ -16,8 +17,8 @@ export interface SealedResults {
 export interface ArcCheck {
   /** Newest first, and no further than the servers are among those named. */
   trusted: SealedResults[];
-  /** Lower-case names of the header fields that have not changed since the newest seal. */
-  signed: string[];
+  /** What has not changed since the newest seal, by the message signature of its set. */
+  signed: SignedForm[];
 }
 
 /**
@@ -41,18 +42,21 @@ export async function checkArc(
 async function validChain(
   mail: Envelope,
   signal: AbortSignal,
-): Promise<{ chain: ARCChainEntry[]; signed: string[] } | undefined> {
+): Promise<{ chain: ARCChainEntry[]; signed: SignedForm[] } | undefined> {
   const { arc, dkimVerify } = await import("mailauth");
   const options = { resolver: mail.resolver as DNSResolver, strict: true };
   const seen = await dkimVerify(streamOf(mail, new Set(), signal), { ...options, sender: mail.mail_from });
   const { chain, lastEntry } = seen.arc ?? { chain: false };
   if (!chain || seen.fromFields !== 1) return undefined;
   const signature = lastEntry?.messageSignature;
-  const signed = (signature?.signingHeaders?.keys ?? "").toLowerCase().split(/[:,\s]+/);
+  const field = mail.headers.fields.find(
+    ({ name, value }) => name === "arc-message-signature" && tag(value, "i") === String(chain.length),
+  );
+  const form = signature && formVerified(mail, field, signature);
   // What follows a part of the body may have been added by anybody (RFC 6376 §8.2).
-  if (signature?.canonBodyLengthLimited || !signed.includes("from")) return undefined;
+  if (signature?.canonBodyLengthLimited || !form?.fields.includes("from")) return undefined;
   const { status } = await arc(seen.arc as Parameters<typeof arc>[0], options);
-  return status.result === "pass" ? { chain, signed } : undefined;
+  return status.result === "pass" ? { chain, signed: [form] } : undefined;
 }
 
 /** Before a byte of the body is hashed: whether the newest seal is of one of them, and the work is bounded. */

@@ -7,6 +7,7 @@ import { relayAt, resultsOfRelay } from "./front-relay.ts";
 import type { MailHeaders } from "./headers.ts";
 import { domainOf, inSameHands } from "./domain-owner.ts";
 import { verifySignatures } from "./signatures.ts";
+import type { SignedForm } from "./signed-form.ts";
 
 export interface Envelope {
   raw: Uint8Array;
@@ -42,8 +43,8 @@ export interface Identity {
   dmarc_reject: boolean;
   /** It came straight from the author's own server: the envelope names the author, and SPF passes for it. */
   direct: boolean;
-  /** Header fields that an aligned signature covers, lower-case. */
-  signed: string[];
+  /** What each of the signatures covers that vouch for the From domain. */
+  signed: SignedForm[];
   /** The DNS did not answer, so a later attempt may be authenticated. */
   problem?: "temporary";
 }

@@ -11,14 +11,18 @@ export interface HeaderBlock {
   /** Bytes of the block, its closing empty line included; the body starts there. */
   size: number;
   lines: number;
+  /** Why two readers could see different fields in it, to go into a sentence; null when they cannot. */
+  problem: string | null;
 }
 
 /** The fields of a raw mail, read no further than the given limits; `size` is the true one all the same. */
 export function readHeaderBlock(raw: Uint8Array, limits: { bytes: number; lines: number }): HeaderBlock {
   const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength);
   const size = findBody(bytes);
-  const rows = splitRows(bytes.toString("latin1", 0, Math.min(size, limits.bytes)));
-  return { fields: joinFolds(rows.slice(0, limits.lines)).map(toField), size, lines: rows.length };
+  const block = bytes.toString("latin1", 0, Math.min(size, limits.bytes));
+  const rows = splitRows(block);
+  const fields = joinFolds(rows.slice(0, limits.lines)).map(toField);
+  return { fields, size, lines: rows.length, problem: problemOf(block, rows) };
 }
 
 /** The block ends at the first empty line; a bare LF ends a line too, as the signature check reads it. */
@@ -51,9 +55,28 @@ function splitRows(block: string): Row[] {
   return rows;
 }
 
-// RFC 5322 §3.6.8, with the white space before the colon of its obsolete form (§4.5).
+// RFC 5322 §3.6.8, with the white space before the colon of its obsolete form (§4.5). Of white space there are two
+// characters, SP and HTAB: what else a library takes for it (NBSP, NEL, VT) has opened fields that nobody signed.
 const FIELD_START = /^[\x21-\x39\x3b-\x7e]+[ \t\r]*:/;
 const FIELD_NAME = /^[\x21-\x39\x3b-\x7e]+[ \t\r]*$/;
+const FOLD = /^[ \t]/;
+const CONTROL = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)/;
+
+function problemOf(block: string, rows: Row[]): string | null {
+  const control = block.search(CONTROL);
+  if (control >= 0) return controlProblem(block, control);
+  const [first] = rows;
+  if (first && FOLD.test(first.text)) return "its first line continues a field that is not there";
+  const stray = rows.findIndex(({ text }) => !FOLD.test(text) && !FIELD_START.test(text));
+  return stray < 0 ? null : `its line ${stray + 1} is neither a field nor the continuation of one`;
+}
+
+function controlProblem(block: string, at: number): string {
+  const line = `its line ${block.slice(0, at).split("\n").length}`;
+  if (block.charAt(at) === "\r") return `${line} holds a carriage return that ends no line`;
+  const code = block.charCodeAt(at).toString(16).padStart(2, "0").toUpperCase();
+  return `${line} holds the control character 0x${code}`;
+}
 
 /**
  * A line that opens no field of its own belongs to the one above, folded or not: some readers show it so, and
@@ -70,28 +93,41 @@ function joinFolds(rows: Row[]): Row[][] {
 
 function opensField(row: Row, next: Row | undefined): boolean {
   if (FIELD_START.test(row.text)) return true;
-  // A fold may stand between the name and the colon.
+  // Some take a fold between the name and the colon.
   return FIELD_NAME.test(row.text) && next !== undefined && /^[ \t\r]*:/.test(next.text);
 }
 
 function toField(rows: Row[]): HeaderField {
   // RFC 5322 §2.2.3: unfolding takes the line end alone, the white space after it stays.
   const unfolded = rows.reduce(
-    (text, row) => text + (/^[ \t]/.test(row.text) || !text ? "" : " ") + row.text,
+    (text, row) => text + (FOLD.test(row.text) || !text ? "" : " ") + row.text,
     "",
   );
   // Without a colon the whole is the name: a first line `From` counts as a second From, not as nothing.
   const [name = ""] = unfolded.split(":", 1);
   return {
-    name: name.trim().toLowerCase(),
+    name: withoutBlanks(name.replaceAll("\r", "")).toLowerCase(),
     value: readable(unfolded.slice(name.length + 1)),
     start: rows[0]?.start ?? 0,
     end: rows.at(-1)?.end ?? 0,
   };
 }
 
-/** UTF-8 where it is (RFC 6532), else the bytes as Latin-1; control characters become spaces. */
+/** UTF-8 where it is (RFC 6532), else the bytes as Latin-1; what could end a line elsewhere becomes a space. */
 function readable(latin1: string): string {
   const utf8 = /[\x80-\xff]/.test(latin1) ? Buffer.from(latin1, "latin1").toString() : latin1;
-  return (utf8.includes("\ufffd") ? latin1 : utf8).replace(/\p{Cc}/gu, " ").trim();
+  return withoutBlanks((utf8.includes("\ufffd") ? latin1 : utf8).replace(/[\p{Cc}\u2028\u2029]/gu, " "));
+}
+
+/** Without SP and HTAB around it; `trim` takes NBSP and others for white space, which the syntax of mail does not. */
+export function withoutBlanks(text: string): string {
+  let start = 0;
+  let end = text.length;
+  while (start < end && isBlank(text.charCodeAt(start))) start += 1;
+  while (end > start && isBlank(text.charCodeAt(end - 1))) end -= 1;
+  return text.slice(start, end);
+}
+
+function isBlank(code: number): boolean {
+  return code === 0x20 || code === 0x09;
 }

@@ -12,6 +12,8 @@ export interface MailHeaders {
   body_offset: number;
   /** False when the block is over MAX_HEADER_BYTES or MAX_HEADER_LINES: then only its beginning was read. */
   complete: boolean;
+  /** Why two readers could see different fields in it, to go into a sentence; null when they cannot. */
+  problem: string | null;
 }
 
 export type FromMailbox = ({ ok: true } & Mailbox) | { ok: false; problem: string };
@@ -23,7 +25,8 @@ export const MAX_RECEIVED_FIELDS = 30;
 
 /** Reads the header block alone, whatever the bytes are; a block over the limits is read as far as they go. */
 export function readHeaders(raw: Uint8Array): MailHeaders {
-  const { fields, size, lines } = readHeaderBlock(raw, { bytes: MAX_HEADER_BYTES, lines: MAX_HEADER_LINES });
+  const limits = { bytes: MAX_HEADER_BYTES, lines: MAX_HEADER_LINES };
+  const { fields, size, lines, problem } = readHeaderBlock(raw, limits);
   const byName = Map.groupBy(fields, (field) => field.name);
   return {
     fields,
@@ -32,6 +35,7 @@ export function readHeaders(raw: Uint8Array): MailHeaders {
     size,
     body_offset: size,
     complete: size <= MAX_HEADER_BYTES && lines <= MAX_HEADER_LINES,
+    problem,
   };
 }
 
@@ -73,6 +77,7 @@ export function messageIds(value: string): string[] {
 }
 
 // RFC 2047 §2, with the language suffix of RFC 2231 §5.
+const BLANK = /^[ \t\r\n]*$/;
 const ENCODED_WORD = /=\?([^?*\s]{1,40})(?:\*[^?\s]{0,40})?\?([bq])\?([^?\s]*)\?=/gi;
 
 /** The text of a value with encoded words; one of an unknown charset stays as it is written. */
@@ -88,8 +93,8 @@ export function decodeWords(value: string): string {
     const [source, charset = "", encoding = "", data = ""] = word;
     const between = value.slice(end, word.index);
     // §6.2: white space between encoded words is not shown, and a character may be cut across them.
-    if (!open || between.trim() !== "" || open.charset !== charset.toLowerCase()) {
-      const joins = open !== undefined && between.trim() === "";
+    if (!open || !BLANK.test(between) || open.charset !== charset.toLowerCase()) {
+      const joins = open !== undefined && BLANK.test(between);
       close();
       text += joins ? "" : between;
     }
@@ -99,7 +104,8 @@ export function decodeWords(value: string): string {
     end = word.index + source.length;
   }
   close();
-  return (text + value.slice(end)).replace(/\p{Cc}/gu, " ");
+  // Only CRLF and LF end a line in mail, and neither can stand in a value.
+  return (text + value.slice(end)).replace(/[\p{Cc}\u2028\u2029]/gu, " ");
 }
 
 function decodeBytes(word: { charset: string; bytes: Buffer[]; source: string }): string {

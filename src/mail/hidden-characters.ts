@@ -1,4 +1,8 @@
-const LINE_END = /\r\n|[\r\v\f\u0085\u2028\u2029]/g;
+/**
+ * What ends a line or a page elsewhere, and is a space in mail, where only CRLF and LF end one (RFC 5322 §2.1): else a
+ * correspondent's name could begin a new line in what the owner's mail program writes above a quote.
+ */
+export const SEPARATORS = /[\r\v\f\x1c-\x1e\u0085\u2028\u2029]/g;
 /** What draws nothing (Unicode's own list: zero-width, bidi, tags, variation selectors, fillers) or is no text at all. */
 const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\p{Cc}\uFFF9-\uFFFB]/gu;
 const EMOJI = /[\p{Extended_Pictographic}\p{Emoji_Modifier}\p{Emoji_Component}\uFE0F]/u;
@@ -9,7 +13,8 @@ const JOINED =
 /** Text as a reader sees it, with `\n` as its only line end, and the count of characters taken out. */
 export function stripHiddenCharacters(text: string): { text: string; removed: number } {
   let removed = 0;
-  const visible = text.replace(LINE_END, "\n").replace(INVISIBLE, (char, at: number, whole: string) => {
+  const lines = text.replaceAll("\r\n", "\n").replaceAll(SEPARATORS, " ");
+  const visible = lines.replace(INVISIBLE, (char, at: number, whole: string) => {
     if (char === "\n" || char === "\t" || spells(char, at, whole)) return char;
     removed += 1;
     return "";

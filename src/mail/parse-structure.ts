@@ -1,9 +1,10 @@
 import { MailParser, type MailParserOptions } from "mailparser";
 import { messageOf } from "../errors.ts";
 import { safeFilename } from "./attachment-name.ts";
+import { MAX_HEADER_BYTES, type MailHeaders, readHeaders } from "./headers.ts";
 import type { MailAttachment, ParseProblem } from "./parse.ts";
+import { doubtIn, type Splitter, type SplitPart, watchBorders } from "./part-doubt.ts";
 
-const MAX_HEADER_BYTES = 64 * 1024;
 const MAX_PARTS = 1_000;
 const MAX_DEPTH = 100;
 const MAX_ADDRESSES = 1_000;
@@ -25,8 +26,6 @@ export interface Part {
   disposition?: string;
   charset?: string;
   textContent?: string;
-  headers: Map<string, unknown>;
-  headerLines: readonly { key: string; line: string }[];
   node: { filename: string | false };
   flowed: { del_sp: boolean } | null;
   parent?: Part;
@@ -36,29 +35,35 @@ export interface Part {
 /** The parts of mailparser that it does not document, as of 3.9.31. */
 interface Internals {
   tree: Part | false;
+  splitter: Splitter;
   createNode(node: Node): Part;
 }
 
-interface Node {
-  contentType: string | false;
-  flowed: boolean;
-  delSp: boolean;
-  parentNode?: Node | null;
-  headers: { get(name: string): unknown[] };
+interface Node extends SplitPart {
+  parentNode?: Node | false;
 }
 
 export interface Structure {
+  headers: MailHeaders;
   root: Part | null;
   files: MailAttachment[];
+  /** Why another program could read the mail in another way, to go into a sentence; null when none could. */
+  doubt: string | null;
   problem: { code: ParseProblem; message: string } | null;
 }
 
 /** Takes a raw mail apart. A problem leaves what was read until then. */
 export async function readStructure(raw: Uint8Array): Promise<Structure> {
+  const headers = readHeaders(raw);
+  const broken = headers.complete ? tooManyAddresses(headers) : TOO_LARGE_HEADERS;
+  if (broken) return { headers, root: null, files: [], doubt: null, problem: broken };
   const parser = new MailParser(OPTIONS);
   const internals = parser as unknown as Internals;
+  let doubt = headers.problem && `in its header ${headers.problem}`;
+  watchBorders(internals.splitter, (why) => (doubt ??= why));
   const createNode = internals.createNode.bind(parser);
   internals.createNode = (node) => {
+    doubt ??= doubtIn(node);
     if (isMailOfDigest(node)) node.contentType = "message/rfc822";
     // mailparser joins a soft line break with whatever follows, be it a quote (RFC 3676 §4.5 forbids it).
     const flowed = node.flowed ? { del_sp: node.delSp } : null;
@@ -72,16 +77,25 @@ export async function readStructure(raw: Uint8Array): Promise<Structure> {
   });
   parser.on("end", () => resolve(null));
   parser.on("error", (error: unknown) => resolve(problemOf(error)));
-  parser.end(raw);
+  parser.write(headOf(headers));
+  parser.end(raw.subarray(headers.body_offset));
   const problem = await promise;
   const root = internals.tree === false ? null : internals.tree;
-  return { root, files, problem: problem ?? overLimit(root) };
+  return { headers, root, files, doubt, problem: problem ?? tooDeep(root) };
+}
+
+/** The fields that say how the body is to be read, as we read them: the parser never sees the header itself. */
+function headOf({ fields }: MailHeaders): string {
+  const own = fields.filter(({ name }) => name.startsWith("content-"));
+  return `${own.map(({ name, value }) => `${name}: ${value}\r\n`).join("")}\r\n`;
 }
 
 /** RFC 2046 §5.1.5: what a part of a digest is when it does not say. */
 function isMailOfDigest({ contentType, headers, parentNode }: Node): boolean {
-  if (!parentNode?.contentType || !parentNode.contentType.startsWith("multipart/digest")) return false;
-  return contentType === false || headers.get("content-type").length === 0;
+  if (!parentNode || !parentNode.contentType || !parentNode.contentType.startsWith("multipart/digest"))
+    return false;
+  const fields = headers ? headers.getList() : [];
+  return contentType === false || !fields.some(({ key }) => key === "content-type");
 }
 
 interface AttachmentPart {
@@ -155,11 +169,14 @@ const TOO_DEEP = {
   message: "The mail's parts are nested more than 100 deep, so it was not read. Send its content directly.",
 } as const;
 
-function overLimit(root: Part | null): Structure["problem"] {
-  const addresses = (root?.headerLines ?? [])
-    .filter(({ key }) => /^(from|to|cc|bcc|reply-to|sender)$/.test(key))
-    .reduce((sum, { line }) => sum + line.split("@").length - 1, 0);
-  if (addresses > MAX_ADDRESSES) return TOO_MANY_ADDRESSES;
+function tooManyAddresses({ fields }: MailHeaders): Structure["problem"] {
+  const addresses = fields
+    .filter(({ name }) => /^(from|to|cc|bcc|reply-to|sender)$/.test(name))
+    .reduce((sum, { value }) => sum + value.split("@").length - 1, 0);
+  return addresses > MAX_ADDRESSES ? TOO_MANY_ADDRESSES : null;
+}
+
+function tooDeep(root: Part | null): Structure["problem"] {
   const depths = new Map<Part, number>();
   for (const part of partsOf(root)) {
     const depth = (part.parent === undefined ? 0 : (depths.get(part.parent) ?? 0)) + 1;

@@ -1,4 +1,5 @@
 import { createWorkerPool, type WorkProblem } from "../lib/worker-pool.ts";
+import type { SignedForm } from "./signed-form.ts";
 
 /** A mail that takes longer than this to read is given up, and the thread reading it is ended. */
 const READ_WITHIN_MS = 2_000;
@@ -42,8 +43,11 @@ export type ParseOutcome =
   | { ok: false; problem: ParseProblem; message: string; text: string };
 
 export interface MailParser extends AsyncDisposable {
-  /** Whatever is wrong with the mail is in the outcome, never an exception. `raw` stays usable. */
-  parse(raw: Uint8Array): Promise<ParseOutcome>;
+  /**
+   * Reads a mail as it came, or what of it is in a signed form. Whatever is wrong with it is in the outcome, never an
+   * exception. `raw` stays usable.
+   */
+  parse(raw: Uint8Array, form?: SignedForm): Promise<ParseOutcome>;
 }
 
 /** Reads mails on threads of their own, started by the first mail and ended when idle. */
@@ -54,10 +58,10 @@ export function createMailParser({
 }: { workers?: number; readWithinMs?: number; moreMsPerMb?: number } = {}): MailParser {
   const pool = createWorkerPool<ParseOutcome>("mail/parse-worker.ts", { size: workers });
   return {
-    async parse(raw) {
+    async parse(raw, form) {
       const copy = new Uint8Array(raw);
       const limitMs = readWithinMs + (raw.byteLength / MB) * moreMsPerMb;
-      const outcome = await pool.run(copy, limitMs, [copy.buffer]);
+      const outcome = await pool.run({ raw: copy, form }, limitMs, [copy.buffer]);
       return outcome.ok ? outcome.output : refusal(outcome.problem);
     },
     [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),

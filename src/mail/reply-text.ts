@@ -1,4 +1,4 @@
-import { stripHiddenCharacters } from "./hidden-characters.ts";
+import { SEPARATORS, stripHiddenCharacters } from "./hidden-characters.ts";
 import { type HtmlText, readHtml } from "./html-text.ts";
 import { firstMarker, type Marker } from "./reply-markers.ts";
 
@@ -33,7 +33,7 @@ interface Cut {
  */
 export function splitNewText(body: { text?: string | undefined; html?: string | undefined }): SplitText {
   const text = stripHiddenCharacters(body.text ?? "");
-  const cut = cutText(text.text);
+  const cut = cutSource(body.text ?? "", text.text);
   if (body.html === undefined || body.html.trim() === "") {
     return { new_text: cut.own, rest_text: cut.rest, hidden_characters: text.removed, hidden_html: 0 };
   }
@@ -58,7 +58,7 @@ export function readableHtml(html: string): { text: string; hidden_characters: n
 function cutHtml(html: HtmlText): Cut & { removed: number; hidden: number } {
   const fresh = stripHiddenCharacters(html.fresh);
   const rest = stripHiddenCharacters(html.rest);
-  const cut = cutText(fresh.text, html.lines_to_quote);
+  const cut = cutSource(html.fresh, fresh.text, html.lines_to_quote);
   const signature = isLong(html.signature) ? stripHiddenCharacters(html.signature).text : "";
   return {
     own: cut.own,
@@ -66,6 +66,20 @@ function cutHtml(html: HtmlText): Cut & { removed: number; hidden: number } {
     removed: fresh.removed + rest.removed,
     hidden: html.hidden,
   };
+}
+
+/**
+ * A separator that is no line end in mail is one to some programs, and their quotes may begin behind it: what is the
+ * sender's own must be so in both readings.
+ */
+function cutSource(source: string, text: string, linesToQuote: number | null = null): Cut {
+  const cut = cutText(text, linesToQuote);
+  const lines = source.replaceAll("\r\n", "\n").replaceAll(SEPARATORS, "\n");
+  if (source === lines) return cut;
+  const { own } = cutText(stripHiddenCharacters(lines).text, linesToQuote);
+  if (own.length >= cut.own.length) return cut;
+  const visible = text.trimStart();
+  return { own: visible.slice(0, own.length).trimEnd(), rest: joined([visible.slice(own.length)]) };
 }
 
 /** `linesToQuote` is how many empty lines below the text a quote begins, if one does. */

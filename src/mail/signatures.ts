@@ -4,6 +4,7 @@ import type { DKIMResult, DNSResolver } from "mailauth";
 import type { Check, Envelope } from "./authenticate.ts";
 import { domainOf, inSameHands } from "./domain-owner.ts";
 import type { HeaderField } from "./header-block.ts";
+import { formVerified, type SignedForm } from "./signed-form.ts";
 
 export const MAX_SIGNATURES = 10;
 /** A 4096-bit signature over a long list of fields takes about 2 KB. */
@@ -16,8 +17,8 @@ const PIECE_BYTES = 32_768;
 const MAX_LINE_BYTES = 1_048_576;
 
 export interface SignatureCheck extends Check {
-  /** Lower-case names of the header fields that an aligned valid signature covers. */
-  signed: string[];
+  /** What each aligned valid signature covers. */
+  signed: SignedForm[];
 }
 
 /** Verifies the DKIM signatures (RFC 6376), those of the From domain first, without holding up other sessions. */
@@ -26,7 +27,8 @@ export async function verifySignatures(mail: Envelope, signal: AbortSignal): Pro
   const fields = mail.headers.fields.filter((field) => field.name === "dkim-signature");
   const unread = { result: fields.length > 0 ? "policy" : "none", aligned: [], signed: [], undecided: false };
   const chosen = chooseSignatures(fields, from);
-  if (chosen.size === 0 || !mail.headers.complete || hasEndlessLine(mail)) return unread;
+  const { complete, problem } = mail.headers;
+  if (chosen.size === 0 || !complete || problem !== null || hasEndlessLine(mail)) return unread;
   const { dkimVerify } = await import("mailauth");
   const left_out = new Set(fields.filter((field) => !chosen.has(field)));
   const { results, fromFields } = await dkimVerify(streamOf(mail, left_out, signal), {
@@ -34,17 +36,20 @@ export async function verifySignatures(mail: Envelope, signal: AbortSignal): Pro
     sender: mail.mail_from,
     strict: true,
   });
-  const outcomes = results.map((row) => ({
+  // In strict mode each of the signatures has one result, in their order.
+  const checked = fields.filter((field) => chosen.has(field));
+  const outcomes = results.map((row, index) => ({
+    row,
+    signature: checked[index],
     result: outcomeOf(row),
     domain: row.signingDomain ?? "",
     ours: inSameHands(row.signingDomain ?? "", from),
-    signed: (row.signingHeaders?.keys ?? "").toLowerCase().split(/[:,\s]+/),
   }));
   const valid = fromFields === 1 ? outcomes.filter((row) => row.ours && row.result === "pass") : [];
   return {
     result: WORDS.find((word) => outcomes.some((row) => row.result === word)) ?? unread.result,
     aligned: valid.map((row) => row.domain),
-    signed: valid.flatMap((row) => row.signed),
+    signed: valid.flatMap(({ row, signature }) => formVerified(mail, signature, row) ?? []),
     undecided: outcomes.some((row) => row.ours && row.result === "temperror"),
   };
 }
@@ -59,7 +64,8 @@ export function streamOf(mail: Envelope, left_out: Set<HeaderField>, signal: Abo
 
 /** Whether checking the signatures in these fields is work that one mail may ask for. */
 export function isBearable(mail: Envelope, fields: HeaderField[]): boolean {
-  return mail.headers.complete && !hasEndlessLine(mail) && fields.every(isWorthIt);
+  const { complete, problem } = mail.headers;
+  return complete && problem === null && !hasEndlessLine(mail) && fields.every(isWorthIt);
 }
 
 /** A signature over a part of the body vouches for nothing that was added behind it (RFC 6376 §8.2). */

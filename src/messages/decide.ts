@@ -13,13 +13,15 @@ import type { MailClass } from "../mail/machine-mail.ts";
 import { liftSuppression } from "../mail/suppressions.ts";
 import { acceptMail, logRefusedMail, storeRawMail } from "./accept.ts";
 import { noteBounce } from "./bounces.ts";
-import { isMeantFor } from "./vouched.ts";
+import { formFor, isMeantFor } from "./vouched.ts";
 import { brokenCap, countDuplicate, judgeSender } from "./policy.ts";
 
 /** Refused mails that one inbox keeps in its activity per hour; a flood of them must not fill the disk. */
 const MAX_REFUSED_ROWS_PER_HOUR = 200;
 const HOUR_SECONDS = 3_600;
-const MAX_BLANK_BYTES = 1_000;
+/** A body is hashed in pieces, so that no copy of a large one is made. */
+const PIECE_BYTES = 65_536;
+const BLANKS = /[ \t\r\n]+/g;
 
 /** One mail as it came over SMTP, whole, with the inboxes its recipients name. */
 export interface Delivery {
@@ -251,7 +253,12 @@ async function route(
     raw_mail_id: await store(),
     sender,
     subject,
-    auth: { ...mail.identity.auth, vouched, trusted_network: mail.identity.trusted_network },
+    auth: {
+      ...mail.identity.auth,
+      vouched,
+      trusted_network: mail.identity.trusted_network,
+      signed_form: formFor(recipient.address, mail.identity, mail.headers),
+    },
     rfc_message_id: mail.rfc_message_id,
     body_hash,
     dedupe_key,
@@ -293,26 +300,37 @@ function storeOnce(app: App, tx: Db, raw: Buffer): () => Promise<string> {
   return async () => (stored ??= await storeRawMail(app, tx, raw));
 }
 
-/** Decision L.6: the Message-ID, or a hash of what makes a mail the same one. */
+/** Decision L.6: the Message-ID, or a hash of what makes a mail the same one, which white space is no part of. */
 function dedupeKeyOf(mail: Examined): string {
   if (mail.rfc_message_id !== null) return dedupeKeyOfId(mail.rfc_message_id, mail.from_address);
-  return sha256([mail.from_address, mail.headers.get("date") ?? "", mail.subject, mail.body_hash].join("\n"));
+  const said = [mail.headers.get("date") ?? "", mail.subject].map((text) => text.replaceAll(BLANKS, ""));
+  return sha256([mail.from_address, ...said, mail.body_hash].join("\n"));
 }
 
-/** Of a mail without a body the subject is what is said. */
+/**
+ * Of a mail without a body the subject is what is said. Relaxed signatures leave white space and line ends to whoever
+ * sends the mail on (RFC 6376 §3.4.4), so the hash leaves them out.
+ */
 function bodyHash(body: Buffer, headers: MailHeaders): string {
-  const blank = body.length < MAX_BLANK_BYTES && body.toString("latin1").trim() === "";
-  return sha256(blank ? subjectOf(headers) : body);
+  const hash = createHash("sha256");
+  let blank = true;
+  for (let at = 0; at < body.length; at += PIECE_BYTES) {
+    const text = body.toString("latin1", at, at + PIECE_BYTES).replaceAll(BLANKS, "");
+    if (text !== "") blank = false;
+    hash.update(text, "latin1");
+  }
+  return blank ? sha256(subjectOf(headers).replaceAll(BLANKS, "")) : hash.digest("hex");
 }
 
+/** A fold leaves more white space than there was before; how much says nothing. */
 function subjectOf(headers: MailHeaders): string {
-  return decodeWords(headers.get("subject") ?? "").trim();
+  return decodeWords((headers.get("subject") ?? "").replaceAll(BLANKS, " ")).trim();
 }
 
 function idOf(headers: MailHeaders): string | null {
   return messageIds(headers.get("message-id") ?? "")[0] ?? null;
 }
 
-function sha256(data: string | Uint8Array): string {
+function sha256(data: string): string {
   return createHash("sha256").update(data).digest("hex");
 }

@@ -98,6 +98,7 @@ const UNDECIDED: Reception = {
   enhanced: "4.7.0",
   text: "The sender's address cannot be checked because DNS does not answer; please try again later",
 };
+const MALFORMED = { code: 550, enhanced: "5.6.0", reason: "malformed_header" } as const;
 const REPEATED = { code: 550, enhanced: "5.6.0", reason: "repeated_field" } as const;
 const TOO_LARGE = { code: 552, enhanced: "5.3.4", reason: "too_large" } as const;
 const NO_SINGLE_FROM = { code: 550, enhanced: "5.6.0", reason: "bad_from" } as const;
@@ -126,6 +127,12 @@ async function refuseMalformed(
   headers: MailHeaders,
 ): Promise<Reception | undefined> {
   if (!headers.complete) return refuse(app, delivery, LONG_HEADERS);
+  if (headers.problem !== null)
+    return refuse(app, delivery, {
+      ...MALFORMED,
+      text: `The header of the mail is malformed: ${headers.problem} (RFC 5322 section 2.2). Send it again from another mail program`,
+      headers,
+    });
   const repeated = repeatedField(headers);
   if (repeated !== undefined)
     return refuse(app, delivery, {

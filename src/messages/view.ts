@@ -61,7 +61,7 @@ export function viewActivity(row: MessageRow, attachments: AttachmentMeta[]) {
     attachments: attachments.map(viewAttachment),
     subject: row.subject,
     sender: row.sender,
-    auth: row.auth === null ? null : (JSON.parse(row.auth) as Record<string, unknown>),
+    auth: row.auth === null ? null : authOf(row.auth),
     model: row.model,
     credits_charged: row.credits_charged,
     reply_status: row.reply_status,
@@ -119,4 +119,10 @@ export function viewAttachment(file: AttachmentMeta): AttachmentView {
     url: `/messages/${file.message_id}/attachments/${file.id}`,
     ...(file.purged_at === null ? {} : { purged: true as const }),
   };
+}
+
+/** How the mail is to be read is our own affair. */
+function authOf(stored: string): Record<string, unknown> {
+  const { signed_form: _, ...auth } = JSON.parse(stored) as Record<string, unknown>;
+  return auth;
 }

@@ -1,6 +1,9 @@
+import type { MessageRow } from "../db/schema.ts";
 import { splitAddress } from "../inboxes/addresses.ts";
 import type { Identity } from "../mail/authenticate.ts";
 import { mailboxes, type MailHeaders } from "../mail/headers.ts";
+import { readMimeValue } from "../mail/mime-value.ts";
+import type { SignedForm } from "../mail/signed-form.ts";
 
 /** Fields that decide what a mail asks for, in which thread, and who is answered. */
 const ACTED_UPON = [
@@ -16,8 +19,19 @@ const ACTED_UPON = [
   "content-transfer-encoding",
 ];
 
-/** Header fields that may occur once (RFC 5322 §3.6): of two, a reader and a signature may mean different ones. */
-const SINGULAR = [...ACTED_UPON, "sender", "mime-version"];
+/** Those of them that a signature must name even where they are absent: anybody could have taken out what it does not. */
+const ALWAYS_SIGNED = ["from", "date", "subject", "message-id", "content-type"];
+
+/** Header fields that may occur once (RFC 5322 §3.6, RFC 2045 §3): of two, a reader and a signature may mean different ones. */
+const SINGULAR = [
+  ...ACTED_UPON,
+  "sender",
+  "bcc",
+  "mime-version",
+  "content-disposition",
+  "content-id",
+  "content-description",
+];
 
 /** The first field that occurs more often than it may, or undefined. */
 export function repeatedField(headers: MailHeaders): string | undefined {
@@ -26,26 +40,48 @@ export function repeatedField(headers: MailHeaders): string | undefined {
 
 /**
  * Whether the author meant this mail, as it is, for this inbox. A signature alone proves only that the author once
- * wrote it: anybody who has the mail can send it again, to anybody, with unsigned fields changed (RFC 6376 §8.6).
- * So it must have come straight from the author's server, or name the inbox in fields that are all signed.
+ * wrote it: anybody who has the mail can send it again, to anybody, with what is not signed changed (RFC 6376 §8.6).
+ * So it must have come straight from the author's server, or name the inbox in a form that one signature covers whole.
  */
 export function isMeantFor(address: string, identity: Identity, headers: MailHeaders): boolean {
-  if (identity.direct) return true;
-  const signed = new Set(identity.signed);
-  return (
-    ACTED_UPON.every((name) => headers.get(name) === undefined || signed.has(name)) &&
-    ["to", "cc"].some((name) => names(headers.get(name) ?? "", address))
+  return identity.direct || formFor(address, identity, headers) !== undefined;
+}
+
+/** What must be read of a mail that is meant for this inbox; undefined for all of it, as it came. */
+export function formFor(address: string, identity: Identity, headers: MailHeaders): SignedForm | undefined {
+  if (identity.direct) return undefined;
+  return identity.signed.find(
+    ({ fields }) =>
+      isWhole(new Set(fields), headers) &&
+      ["to", "cc"].some((name) => fields.includes(name) && names(headers.get(name) ?? "", address)),
   );
 }
 
+/** What must be read of a stored mail, as `formFor` found it when it came. */
+export function formOf({ auth }: Pick<MessageRow, "auth">): SignedForm | undefined {
+  return (JSON.parse(auth ?? "{}") as { signed_form?: SignedForm }).signed_form;
+}
+
+/** Whether what is signed is all that is acted upon, and no more could have been. */
+function isWhole(signed: ReadonlySet<string>, headers: MailHeaders): boolean {
+  if (!ALWAYS_SIGNED.every((name) => signed.has(name))) return false;
+  if (!ACTED_UPON.every((name) => headers.get(name) === undefined || signed.has(name))) return false;
+  // What is made of parts has no encoding and no disposition of its own (RFC 2045 §6.4).
+  if (readMimeValue(headers.get("content-type") ?? "")?.value.startsWith("multipart/") === true) return true;
+  const disposition = headers.get("content-disposition");
+  const isPlain = disposition === undefined || disposition.toLowerCase() === "inline";
+  return signed.has("content-transfer-encoding") && (isPlain || signed.has("content-disposition"));
+}
+
+/** The tag counts too: whoever sends a mail again chooses the recipient's. */
 function names(value: string, address: string): boolean {
   const list = mailboxes(value);
   const wanted = splitAddress(address);
   return (
     list.ok &&
     list.mailboxes.some((mailbox) => {
-      const { local_part, domain } = splitAddress(mailbox.address);
-      return local_part === wanted.local_part && domain === wanted.domain;
+      const { local_part, domain, tag } = splitAddress(mailbox.address);
+      return local_part === wanted.local_part && domain === wanted.domain && tag === wanted.tag;
     })
   );
 }

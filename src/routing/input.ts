@@ -5,7 +5,9 @@ import { type MailHeaders, readHeaders } from "../mail/headers.ts";
 import { hiddenInWords, stripHiddenCharacters } from "../mail/hidden-characters.ts";
 import type { MailAttachment, ParseOutcome } from "../mail/parse.ts";
 import type { IncomingFile } from "../messages/accept.ts";
+import { signedHeader, type SignedForm } from "../mail/signed-form.ts";
 import { readBytes } from "../messages/stored-bytes.ts";
+import { formOf } from "../messages/vouched.ts";
 import { lineOfMail, type NamedImage, readMaterial } from "./attachments.ts";
 import type { StepDraft } from "./steps.ts";
 
@@ -86,8 +88,9 @@ async function readMail(
   const [stored] = await rawMailOf(app.db, { id: raw_mail_id });
   const raw = stored && (await readBytes(app, stored));
   if (!raw) throw new Error(`The raw mail of message ${message.id} is gone`);
-  const headers = readHeaders(raw);
-  const outcome = await app.parser.parse(raw);
+  const form = formOf(message);
+  const headers = headersAs(raw, form);
+  const outcome = await app.parser.parse(raw, form);
   const subject = message.subject ?? "";
   if (!outcome.ok) {
     const content = materialOf(message, outcome);
@@ -100,8 +103,7 @@ async function readMail(
     ATTACHED_MAIL.test(file.content_type) ? "mails" : "others",
   );
   const { texts, ...material } = await readMaterial(app, others, signal);
-  const threaded =
-    rest_text.trim() !== "" || ["in-reply-to", "references"].some((name) => headers.get(name) !== undefined);
+  const threaded = rest_text.trim() !== "" || mayAnswer(headers, form);
   const own_subject = outcome.mail.own_subject && isOwnSubject(subject, threaded) ? subject : "";
   return {
     ...trustedWords(message, { new_text, own_subject }),
@@ -117,6 +119,19 @@ async function readMail(
     ],
     headers,
   };
+}
+
+/** The header as it came, or what of it is in a signed form. */
+function headersAs(raw: Uint8Array, form: SignedForm | undefined): MailHeaders {
+  const headers = readHeaders(raw);
+  return form ? readHeaders(signedHeader(raw, headers.fields, form)) : headers;
+}
+
+/** Whether the mail answers another one, or could have before somebody took out what is not signed. */
+function mayAnswer(headers: MailHeaders, form: SignedForm | undefined): boolean {
+  return ["in-reply-to", "references"].some(
+    (name) => headers.get(name) !== undefined || (form && !form.fields.includes(name)),
+  );
 }
 
 /** Decision G: the new words of a sender with authority; the subject instead, if it is the sender's own and there are none. */

@@ -7,6 +7,7 @@ import { createTurns } from "../lib/turns.ts";
 import { isKeptHere } from "../mail/send.ts";
 import { attachmentsOf, ownMessage, withProgress } from "../messages/messages.ts";
 import { readBytes } from "../messages/stored-bytes.ts";
+import { formOf } from "../messages/vouched.ts";
 import { viewActivity } from "../messages/view.ts";
 import { deliveriesAbout } from "../webhooks/deliveries.ts";
 import { materialOf } from "./input.ts";
@@ -50,7 +51,7 @@ async function contentOf(app: App, row: MessageRow, raw: RawMailRow | undefined)
   if (row.source === "api") return contentOfCall(app.db, row);
   return turns(row.user_id, async () => {
     const bytes = raw && (await readBytes(app, raw));
-    return bytes ? materialOf(row, await app.parser.parse(bytes)) : null;
+    return bytes ? materialOf(row, await app.parser.parse(bytes, formOf(row))) : null;
   });
 }
 

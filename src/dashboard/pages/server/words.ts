@@ -43,6 +43,7 @@ export const REFUSAL_WORDS: Record<string, string> = {
   dns_unanswered: "The DNS did not answer",
   gone: "The inbox was deleted meanwhile",
   loop: "Sent in a circle",
+  malformed_header: "A header that can be read in two ways",
   not_allowlisted: "The sender is not on the inbox's list",
   rate_limited: "Too many from one place in a short time",
   repeated_field: "A header twice that may be there once",

@@ -1,0 +1,141 @@
+import { readHeaderBlock } from "./header-block.ts";
+import { readMimeValue } from "./mime-value.ts";
+
+const MAX_HEADER_BYTES = 64 * 1024;
+const MAX_HEADER_LINES = 2_000;
+const CR = 0x0d;
+
+/** What mailsplit, as of 5.4.19, has read of a part. */
+export interface SplitPart {
+  contentType: string | false;
+  disposition: string | false;
+  encoding: string | false;
+  charset: string | false;
+  filename: string | false;
+  flowed: boolean;
+  delSp: boolean;
+  multipart: string | false;
+  headers: { getList(): { key: string; line: string }[] } | false;
+  _boundary: Uint8Array | false;
+  _parentBoundaryOwner: SplitPart | false;
+  _headersLines: Uint8Array[];
+  _headerlen: number;
+}
+
+/** The splitter itself. `checkBoundary` says what a line ends or begins, and false for one that does neither. */
+export interface Splitter {
+  node: SplitPart;
+  checkBoundary(line: Uint8Array): 1 | 2 | 3 | 4 | false;
+}
+
+const SINGULAR = [
+  "content-type",
+  "content-disposition",
+  "content-transfer-encoding",
+  "content-id",
+  "content-description",
+];
+
+/**
+ * Why a part, or where it begins, could be read in another way than it was; null when it could not. What is not
+ * beyond doubt is no part of anybody's instruction: the author saw the mail in another program than ours.
+ */
+export function doubtIn(part: SplitPart): string | null {
+  const raw = Buffer.concat(part._headersLines);
+  const { fields, problem } = readHeaderBlock(raw, { bytes: MAX_HEADER_BYTES, lines: MAX_HEADER_LINES });
+  if (problem !== null) return `in the header of a part ${problem}`;
+  const blank = fields.find(({ start, end }) => /\n[ \t]+\r?\n/.test(raw.toString("latin1", start, end)));
+  if (blank) return "a line in the header of a part looks empty and is not";
+  const twice = SINGULAR.find((name) => fields.filter((field) => field.name === name).length > 1);
+  if (twice !== undefined) return `a part has more than one ${twice} field`;
+  const list = part.headers ? part.headers.getList().filter(({ line }) => line !== "") : [];
+  const isSame = list.length === fields.length && list.every(({ key }, at) => key === fields[at]?.name);
+  if (!isSame) return "the header of a part can be read in two ways";
+  const valueOf = (name: string): string => fields.find((field) => field.name === name)?.value ?? "";
+  const differing = [
+    typeDiffers(part, valueOf("content-type")) && "content-type",
+    dispositionDiffers(part, valueOf("content-disposition"), valueOf("content-type")) &&
+      "content-disposition",
+    encodingDiffers(part, valueOf("content-transfer-encoding")) && "content-transfer-encoding",
+  ].find((name) => name !== false);
+  return differing === undefined ? null : `the ${differing} of a part can be read in two ways`;
+}
+
+function typeDiffers(part: SplitPart, text: string): boolean {
+  const type = readMimeValue(text);
+  if (!type) return true;
+  const { value, parameters } = type;
+  const boundary = parameters.get("boundary") ?? "";
+  const isMultipart = value.startsWith("multipart/");
+  // Without a type it is plain text, or what its file name says.
+  const isNamed = value === "" ? part.contentType !== false : part.contentType === value;
+  return (
+    !isNamed ||
+    Boolean(part.multipart) !== isMultipart ||
+    // RFC 2046 §5.1.1; of anything else it would open parts in a text.
+    isMultipart !== (boundary !== "") ||
+    / $/.test(boundary) ||
+    boundary !== (part._boundary ? Buffer.from(part._boundary).toString() : "") ||
+    (parameters.get("charset") ?? "") !== (part.charset || "") ||
+    isFlowed(parameters) !== part.flowed ||
+    (part.flowed && (parameters.get("delsp")?.toLowerCase() === "yes") !== part.delSp)
+  );
+}
+
+function isFlowed(parameters: Map<string, string>): boolean {
+  return parameters.get("format")?.toLowerCase() === "flowed";
+}
+
+function dispositionDiffers(part: SplitPart, text: string, type: string): boolean {
+  const disposition = readMimeValue(text);
+  if (!disposition) return true;
+  const named = (parameters: Map<string, string> | undefined, wanted: RegExp): boolean =>
+    [...(parameters ?? [])].some(([name, value]) => wanted.test(name) && value !== "");
+  const hasName =
+    named(disposition.parameters, /^filename(\*.*)?$/) ||
+    named(readMimeValue(type)?.parameters, /^name(\*.*)?$/);
+  return disposition.value !== (part.disposition || "") || hasName !== Boolean(part.filename);
+}
+
+/** RFC 2045 §6.1, and §6.4: what is made of parts has none of its own. */
+function encodingDiffers(part: SplitPart, text: string): boolean {
+  const encoding = readMimeValue(text);
+  if (!encoding || encoding.parameters.size > 0 || encoding.value !== (part.encoding || "")) return true;
+  return Boolean(part.multipart) && /^(?:base64|quoted-printable)$/.test(encoding.value);
+}
+
+/** Tells of every line that another program could take for a border between parts, or not take for one. */
+export function watchBorders(splitter: Splitter, doubt: (why: string) => void): void {
+  const check = splitter.checkBoundary.bind(splitter);
+  splitter.checkBoundary = (line) => {
+    const { node } = splitter;
+    const found = check(line);
+    // 2: a multipart that ends before it has begun. A CR in front, and a header that no empty line ends.
+    if (found === false ? looksLikeBorder(line, node) : found === 2 || line[0] === CR || isInHeader(node))
+      doubt("a line in it can be taken for the border between two parts, or not");
+    return found;
+  };
+}
+
+function isInHeader(node: SplitPart): boolean {
+  return node.headers === false && node._headerlen > 0;
+}
+
+const BEHIND_BORDER = /^(?:--)?[ \t]*\r*\n?$/;
+
+/** RFC 2046 §5.1.1: blanks may follow a border, and one of an outer part ends the inner ones as well. */
+function looksLikeBorder(line: Uint8Array, node: SplitPart): boolean {
+  const start = line[0] === CR ? 1 : 0;
+  if (line[start] !== 0x2d || line[start + 1] !== 0x2d) return false;
+  for (let part: SplitPart | false = node; part !== false; part = part._parentBoundaryOwner)
+    if (part._boundary && startsWith(line, start + 2, part._boundary)) {
+      const behind = Buffer.from(line).toString("latin1", start + 2 + part._boundary.length);
+      if (BEHIND_BORDER.test(behind)) return true;
+    }
+  return false;
+}
+
+function startsWith(line: Uint8Array, at: number, wanted: Uint8Array): boolean {
+  for (let index = 0; index < wanted.length; index++) if (line[at + index] !== wanted[index]) return false;
+  return true;
+}
