@@ -76,7 +76,7 @@ function sentenceOf({ state, reason }: MoreMails, mails: number, hour: number): 
   if (reason === DUPLICATE)
     return `${many} that had come before ${were} not worked on again ${since}; what became of the first has been deleted.`;
   const done = state === "rejected" ? "refused" : "left out";
-  return `${many} more than are listed one by one ${were} ${done} ${since}: ${WORDS[reason] ?? reason}.`;
+  return `${many} more, not listed one by one, ${were} ${done} ${since}: ${WORDS[reason] ?? reason}.`;
 }
 
 /** The reason of mails that came again after the message of the first had been deleted. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { setPlan } from "../../src/accounts/accounts.ts";
 import type { ConfigOverrides } from "../../src/config.ts";
+import { purgeLater } from "../../src/retention/purge.ts";
 import { storeMessages } from "../api/archive.ts";
 import type { TestApp } from "../support/app.ts";
 import { testApp } from "../support/app.ts";
