@@ -23,6 +23,7 @@ const REFUSALS = [
   "not_allowlisted",
   "rate_limited",
   "repeated_field",
+  "reports_only",
   "storage",
   "too_large",
   "too_many_connections",
@@ -39,6 +40,10 @@ const COUNTERS = {
   mailwright_mails_refused_total: {
     help: "Mails and recipients that the SMTP door refused or put off.",
     labels: { reason: REFUSALS },
+  },
+  mailwright_mails_dropped_total: {
+    help: "Mails that were taken and of which no account sees anything: reports and answers of machines to addresses that are no inbox.",
+    labels: { reason: ["bounce", "role_machine", "role_report"] },
   },
   mailwright_messages_total: {
     help: "Messages by what they came to; each is counted once as received and once at its end.",

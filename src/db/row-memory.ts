@@ -11,6 +11,7 @@ const BUSY_TABLES: (keyof Schema)[] = [
   "idempotency_keys",
   "jobs",
   "ledger",
+  "mail_keys",
   "message_contents",
   "messages",
   "outgoing_mails",

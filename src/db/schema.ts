@@ -14,6 +14,7 @@ export interface Schema {
   conversations: ConversationRow;
   reply_tokens: ReplyTokenRow;
   messages: MessageRow;
+  mail_keys: MailKeyRow;
   raw_mails: RawMailRow;
   message_contents: MessageContentRow;
   attachments: AttachmentRow;
@@ -196,6 +197,20 @@ export interface MessageRow {
   retry_of: string | null;
   /** Words of the recipient's `+tag`, never an authority. */
   tags: string;
+  /** 0 of a mail that somebody else may have sent again; see `isMeantFor`. */
+  vouched: number;
+  /** How many mails the row stands for: 1, or those of an hour that are not listed one by one. */
+  mails: number;
+}
+
+/** What is left of a mail of which the message has been deleted: enough to know it again. */
+export interface MailKeyRow {
+  inbox_id: string;
+  key_hash: Uint8Array;
+  authority: Authority;
+  vouched: number;
+  /** When the mail was accepted. */
+  created: number;
 }
 
 /** Its bytes are in the row or, if they are many, in a segment; in neither once they have been purged. */

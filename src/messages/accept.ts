@@ -29,6 +29,8 @@ export interface AcceptedMail {
   rfc_message_id: string | null;
   body_hash: string;
   dedupe_key: string;
+  /** See `isMeantFor`. */
+  vouched: boolean;
   hop: number;
   /** The thread it continues; null begins a new one. */
   conversation_id: string | null;
@@ -91,6 +93,7 @@ export async function acceptMail(
     rfc_message_id: mail.rfc_message_id,
     body_hash: mail.body_hash,
     dedupe_key: mail.dedupe_key,
+    vouched: mail.vouched ? 1 : 0,
     hop: mail.hop,
     tags: JSON.stringify(mail.tags),
   };
@@ -150,6 +153,7 @@ export async function acceptRetry(app: App, tx: Db, retry: AcceptedRetry): Promi
     no_reply_reason: failed.no_reply_reason,
     raw_mail_id: failed.raw_mail_id,
     rfc_message_id: failed.rfc_message_id,
+    vouched: failed.vouched,
     hop: failed.hop,
     tags: failed.tags,
     retry_of: firstTry(failed),
@@ -176,16 +180,14 @@ export async function logRefusedMail(
   > & {
     inbox: InboxRow;
     authority: Authority;
-    body_hash?: string;
-  },
+  } & Partial<Pick<MessageRow, "body_hash" | "dedupe_key" | "vouched">>,
 ): Promise<void> {
-  const { inbox, subject, body_hash, ...rest } = refused;
+  const { inbox, subject, ...rest } = refused;
   const row: MessageRow = {
     ...blankMessage(app, inbox),
     ...rest,
     source: "email",
     subject: subject?.slice(0, MAX_SUBJECT_CHARS) ?? null,
-    body_hash: body_hash ?? null,
     completed: app.now(),
     duration_ms: 0,
   };
@@ -326,5 +328,7 @@ export function blankMessage(
     duration_ms: null,
     retry_of: null,
     tags: "[]",
+    vouched: 1,
+    mails: 1,
   };
 }

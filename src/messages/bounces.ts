@@ -16,14 +16,17 @@ interface Notification {
 /**
  * Writes what a delivery status notification says to the reply it is about. That is found by the bounce address, which
  * only we can make; where a notification came to the inbox instead, by the Message-ID of the reply in it, which only we
- * can make either, but more people have seen. The text of a notification proves nothing.
+ * can make either, but more people have seen. The text of a notification proves nothing. False where nothing of ours is
+ * told by it.
  */
-export async function noteBounce(app: App, tx: Db, notification: Notification): Promise<void> {
+export async function noteBounce(app: App, tx: Db, notification: Notification): Promise<boolean> {
   const details = readBounce(notification.raw.toString("latin1"));
   const result = resultOf(details);
-  if (result === undefined) return;
+  if (result === undefined) return false;
   const found = await findMail(app, tx, notification, details);
-  if (found) await recordReport(app, tx, found.mail, { ...result, certain: found.certain });
+  if (!found) return false;
+  await recordReport(app, tx, found.mail, { ...result, certain: found.certain });
+  return true;
 }
 
 type Report = Omit<Parameters<typeof recordReport>[3], "certain">;

@@ -2,10 +2,9 @@ import { createHash } from "node:crypto";
 import type { App } from "../app.ts";
 import { dedupeKeyOfId, findThread } from "../conversations/conversations.ts";
 import type { Db } from "../db/database.ts";
-import type { Authority, InboxRow, UserRow } from "../db/schema.ts";
+import type { InboxRow, UserRow } from "../db/schema.ts";
 import { splitAddress, tagsOf } from "../inboxes/addresses.ts";
 import { addLogField } from "../log.ts";
-import { type InboundPolicy, inboxById } from "../inboxes/inboxes.ts";
 import type { Identity } from "../mail/authenticate.ts";
 import { decodeWords, type MailHeaders, messageIds } from "../mail/headers.ts";
 import type { QueueLetter } from "../mail/letters.ts";
@@ -13,12 +12,15 @@ import type { MailClass } from "../mail/machine-mail.ts";
 import { liftSuppression } from "../mail/suppressions.ts";
 import { acceptMail, logRefusedMail, storeRawMail } from "./accept.ts";
 import { noteBounce } from "./bounces.ts";
-import { formFor, isMeantFor } from "./vouched.ts";
-import { brokenCap, countDuplicate, judgeSender } from "./policy.ts";
+import { countInbound } from "./inbound-limits.ts";
+import { countMore, DUPLICATE } from "./more-mails.ts";
+import { brokenCap } from "./policy.ts";
+import { countAgain, type EarlierMail } from "./same-mail.ts";
+import { isOfHousehold, type Standing, standingOf } from "./standing.ts";
+import { formFor } from "./vouched.ts";
 
-/** Refused mails that one inbox keeps in its activity per hour; a flood of them must not fill the disk. */
-const MAX_REFUSED_ROWS_PER_HOUR = 200;
-const HOUR_SECONDS = 3_600;
+/** Of mails that were refused, and of those left out, what one inbox lists one by one: a flood must not fill the disk. */
+const ROWS = { limit: 200, window_seconds: 3_600 };
 /** A body is hashed in pieces, so that no copy of a large one is made. */
 const PIECE_BYTES = 65_536;
 const BLANKS = /[ \t\r\n]+/g;
@@ -91,14 +93,26 @@ export function readExamined(raw: Buffer, headers: MailHeaders) {
   };
 }
 
-/** The answer for the whole transaction: 250 as soon as one recipient took the mail, else the first refusal. */
+/**
+ * The answer for the whole transaction: 250 as soon as one recipient took the mail, else the first refusal; 451, and
+ * nothing written, while one of its inboxes takes no more. That is judged in here because only here it is certain
+ * which mails have been here before.
+ */
 export async function decideForAll(app: App, tx: Db, delivery: Delivery, mail: Examined): Promise<Reception> {
-  const store = storeOnce(app, tx, delivery.raw);
+  const cases: { recipient: Recipient; standing: Standing | undefined }[] = [];
+  for (const recipient of delivery.recipients) {
+    const standing = await standingOf(app, tx, { recipient, mail, dedupe_key: dedupeKeyOf(mail) });
+    cases.push({ recipient, standing });
+  }
+  const standings = cases.flatMap(({ standing }) => standing ?? []);
+  const later = isBounce(mail) ? undefined : countInbound(app, mail, standings);
+  if (later) return later;
+  const whole = { delivery, mail, store: storeOnce(app, tx, delivery.raw), taken: new Map() };
   const each = new Map<string, Reception>();
   let refusal: Reception | undefined;
   let accepted = false;
-  for (const recipient of delivery.recipients) {
-    const answer = await decide(app, tx, { delivery, recipient, mail, store });
+  for (const { recipient, standing } of cases) {
+    const answer = await decide(app, tx, { ...whole, recipient, standing });
     each.set(recipient.address, answer);
     if (answer.code === 250) accepted = true;
     else refusal ??= answer;
@@ -113,9 +127,9 @@ export async function logRefusal(
   tx: Db,
   { inbox, refusal }: { inbox: InboxRow; refusal: Refusal },
 ): Promise<void> {
-  const rule = { limit: MAX_REFUSED_ROWS_PER_HOUR, window_seconds: HOUR_SECONDS };
-  if (!app.limiter.take(`refused:${inbox.id}`, rule).ok) return;
-  const { identity } = refusal;
+  const { identity, reason } = refusal;
+  if (!app.limiter.take(`refused:${inbox.id}`, ROWS).ok)
+    return countMore(app, tx, { inbox, state: "rejected", reason });
   await logRefusedMail(app, tx, {
     inbox,
     state: "rejected",
@@ -137,71 +151,59 @@ function authOf({ auth, trusted_network }: Examined["identity"]): string {
 interface Decision {
   delivery: Delivery;
   recipient: Recipient;
+  /** Undefined for an address that is no inbox, or no longer. */
+  standing: Standing | undefined;
   mail: Examined;
   store: () => Promise<string>;
+  /** What this same mail has become for others of its recipients, by inbox: one may be named by several tags. */
+  taken: Map<string, EarlierMail>;
 }
 
 async function decide(app: App, tx: Db, decision: Decision): Promise<Reception> {
-  const { mail, recipient, delivery } = decision;
-  const { kind } = mail;
+  const { mail, recipient, delivery, standing } = decision;
   if (recipient.role) {
     await recipient.role.letter?.(tx);
     return ACCEPTED;
   }
-  const isBounce = kind.kind === "hard" && kind.reason === "bounce";
-  if (isBounce) {
+  if (isBounce(mail)) {
     const user_id = recipient.inbox?.user.id;
-    await noteBounce(app, tx, { raw: delivery.raw, address: recipient.address, user_id });
+    const known = await noteBounce(app, tx, { raw: delivery.raw, address: recipient.address, user_id });
+    if (!known && user_id === undefined) dropMail(app, delivery, "bounce");
   }
-  if (!recipient.inbox) return isBounce ? ACCEPTED : REPORTS_ONLY;
-  // Again, and now for good: between RCPT and here it may have been changed, deleted or given another address.
-  const [inbox] = await inboxById(tx, { id: recipient.inbox.row.id });
-  if (!inbox || !isAt(inbox, recipient.address)) {
+  if (!recipient.inbox) return isBounce(mail) ? ACCEPTED : refuseOthers(app, delivery);
+  if (!standing) {
     app.metrics.count("mailwright_mails_refused_total", { reason: "gone" });
     return GONE;
   }
-  if (kind.kind === "hard") return skip(app, tx, { inbox, mail, reason: kind.reason });
-  return decideSender(app, tx, decision, { row: inbox, user: recipient.inbox.user });
+  if (mail.kind.kind === "hard") return skip(app, tx, { standing, mail, reason: mail.kind.reason });
+  return decideSender(app, tx, { ...decision, standing });
+}
+
+export function isBounce({ kind }: Pick<Examined, "kind">): boolean {
+  return kind.kind === "hard" && kind.reason === "bounce";
 }
 
 const GONE: Reception = { code: 550, enhanced: "5.1.1", text: "There is no such address here" };
 
-function isAt(inbox: InboxRow, address: string): boolean {
-  const { local_part, domain } = splitAddress(address);
-  return inbox.local_part === local_part && inbox.domain === domain;
+/** Whoever sent it may not hear of it, where another recipient took the mail. */
+function refuseOthers(app: App, { mail_from, remote_address }: Delivery): Reception {
+  const reason = "reports_only";
+  app.metrics.count("mailwright_mails_refused_total", { reason });
+  app.log.info({ reason, from: mail_from, peer: remote_address }, "mail refused");
+  return REPORTS_ONLY;
 }
 
 async function decideSender(
   app: App,
   tx: Db,
-  decision: Decision,
-  { row: inbox, user }: NonNullable<Recipient["inbox"]>,
+  decision: Decision & { standing: Standing },
 ): Promise<Reception> {
-  const { mail, recipient } = decision;
-  const { kind } = mail;
+  const { mail, standing, delivery } = decision;
+  const { inbox, user, verdict, soft } = standing;
   if (mail.identity.authenticated) await liftSuppression(tx, user.id, mail.from_address);
-  const verdict = judgeSender(inbox, user, {
-    from_address: mail.from_address,
-    authenticated: mail.identity.authenticated,
-  });
-  if (!verdict.accepted)
-    return refuseSender(app, tx, { inbox, mail, delivery: decision.delivery, ...verdict });
-  const policy = JSON.parse(inbox.inbound_policy) as InboundPolicy;
-  const soft = kind.kind === "soft" ? kind.reason : null;
-  if (soft !== null && !policy.process_bulk) return skip(app, tx, { inbox, mail, reason: soft });
-  const vouched = isMeantFor(recipient.address, mail.identity, mail.headers);
-  // What a machine sent, or what may be a replay, is read as anybody's mail is.
-  const commands = soft === null && vouched;
-  return route(
-    app,
-    tx,
-    { ...decision, recipient: { ...recipient, inbox: { row: inbox, user } } },
-    {
-      authority: commands ? verdict.authority : withoutCommand(verdict.authority),
-      no_reply_reason: soft ?? verdict.no_reply_reason,
-      vouched,
-    },
-  );
+  if (!verdict.accepted) return refuseSender(app, tx, { inbox, mail, delivery, ...verdict });
+  if (soft !== null && standing.skipped) return skip(app, tx, { standing, mail, reason: soft });
+  return route(app, tx, decision, soft ?? verdict.no_reply_reason);
 }
 
 async function refuseSender(
@@ -218,31 +220,24 @@ async function refuseSender(
   return refusal;
 }
 
-function withoutCommand(authority: Authority): Authority {
-  return authority === "unauthenticated" ? authority : "stranger";
-}
-
 async function route(
   app: App,
   tx: Db,
-  { recipient, mail, store }: Decision,
-  verdict: { authority: Authority; no_reply_reason: string | null; vouched: boolean },
+  { recipient, mail, store, standing, taken }: Decision & { standing: Standing },
+  no_reply_reason: string | null,
 ): Promise<Reception> {
-  const { row: inbox, user } = recipient.inbox as NonNullable<Recipient["inbox"]>;
-  const dedupe_key = dedupeKeyOf(mail);
-  const { authority, no_reply_reason, vouched } = verdict;
-  if (
-    await countDuplicate(app, tx, { inbox_id: inbox.id, dedupe_key, authority, direct: mail.identity.direct })
-  )
-    return ACCEPTED;
+  const { inbox, user, authority, vouched, undated, dedupe_key } = standing;
+  const original = standing.original ?? taken.get(inbox.id);
+  if (original) return countDuplicate(app, tx, inbox, original);
   const { body_hash, from_address: sender, subject } = mail;
   const address = splitAddress(recipient.address);
   // Ids are seen by others and senders can be forged; the tag of a reply address was told to its participant alone.
   const parent_ids = authority === "unauthenticated" || !vouched ? [] : mail.parent_ids;
   const conversation_id =
     (await findThread(app, tx, inbox, { tag: address.tag, parent_ids, sender })) ?? null;
-  const cap = await brokenCap(app, tx, { inbox_id: inbox.id, sender, authority, body_hash, conversation_id });
-  if (cap !== null) return skip(app, tx, { inbox, mail, reason: "loop_cap", text: cap });
+  const weighed = { inbox_id: inbox.id, sender, authority, vouched, body_hash, conversation_id };
+  const cap = await brokenCap(app, tx, weighed);
+  if (cap !== null) return skip(app, tx, { standing, mail, reason: "loop_cap", text: cap });
   const { row } = await acceptMail(app, tx, {
     inbox,
     user,
@@ -256,17 +251,27 @@ async function route(
     auth: {
       ...mail.identity.auth,
       vouched,
+      ...(undated && { undated }),
       trusted_network: mail.identity.trusted_network,
       signed_form: formFor(recipient.address, mail.identity, mail.headers),
     },
     rfc_message_id: mail.rfc_message_id,
     body_hash,
     dedupe_key,
+    vouched,
     hop: mail.hop,
     authority,
     no_reply_reason,
   });
+  taken.set(inbox.id, row);
   addLogField("message_id", row.id);
+  return ACCEPTED;
+}
+
+/** The original counts it, or, once its message has been deleted, the row of this hour. */
+async function countDuplicate(app: App, tx: Db, inbox: InboxRow, { id }: EarlierMail): Promise<Reception> {
+  if (id === null) await countMore(app, tx, { inbox, state: "skipped", reason: DUPLICATE });
+  else await countAgain(tx, { id });
   return ACCEPTED;
 }
 
@@ -274,24 +279,41 @@ async function route(
 async function skip(
   app: App,
   tx: Db,
-  skipped: { inbox: InboxRow; mail: Examined; reason: string; text?: string },
+  skipped: { standing: Standing; mail: Examined; reason: string; text?: string },
 ): Promise<Reception> {
-  const { inbox, mail, reason } = skipped;
-  const rule = { limit: MAX_REFUSED_ROWS_PER_HOUR, window_seconds: HOUR_SECONDS };
-  if (!app.limiter.take(`skipped:${inbox.id}`, rule).ok) return ACCEPTED;
-  await logRefusedMail(app, tx, {
-    inbox,
-    state: "skipped",
-    reason,
-    error: skipped.text ?? reason,
-    authority: mail.identity.authenticated ? "stranger" : "unauthenticated",
-    sender: mail.from_address,
-    subject: mail.subject,
-    rfc_message_id: mail.rfc_message_id,
-    auth: authOf(mail.identity),
-    body_hash: mail.body_hash,
-  });
+  const { standing, mail, reason } = skipped;
+  const { inbox, vouched, left_out, dedupe_key } = standing;
+  if (left_out) return countDuplicate(app, tx, inbox, left_out);
+  const { authenticated } = mail.identity;
+  const listed = isOfHousehold(standing) || app.limiter.take(`skipped:${inbox.id}`, ROWS).ok;
+  if (!listed) await countMore(app, tx, { inbox, state: "skipped", reason });
+  else
+    await logRefusedMail(app, tx, {
+      inbox,
+      state: "skipped",
+      reason,
+      error: skipped.text ?? reason,
+      authority: authenticated ? "stranger" : "unauthenticated",
+      sender: mail.from_address,
+      subject: mail.subject,
+      rfc_message_id: mail.rfc_message_id,
+      auth: authOf(mail.identity),
+      body_hash: mail.body_hash,
+      // What its author sent is known again, so that whoever sends it again leaves no more rows.
+      dedupe_key: authenticated && vouched ? dedupe_key : null,
+      vouched: vouched ? 1 : 0,
+    });
   return ACCEPTED;
+}
+
+/** Notes that a mail was taken of which no account sees anything. */
+export function dropMail(
+  app: App,
+  { mail_from, remote_address }: Pick<Delivery, "mail_from" | "remote_address">,
+  reason: "bounce" | "role_machine" | "role_report",
+): void {
+  app.metrics.count("mailwright_mails_dropped_total", { reason });
+  app.log.info({ reason, from: mail_from, peer: remote_address }, "mail dropped");
 }
 
 /** The raw mail is stored once, however many of our inboxes it is for, and not at all if none takes it. */

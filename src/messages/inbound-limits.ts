@@ -1,40 +1,62 @@
 import type { App } from "../app.ts";
 import { planLimits } from "../billing/plans.ts";
 import type { RateRule } from "../lib/rate-limit.ts";
-import { judgeSender } from "./policy.ts";
-import type { Delivery, Examined, Reception, Recipient } from "./decide.ts";
+import type { Examined, Reception } from "./decide.ts";
+import type { Standing } from "./standing.ts";
 
 const HOUR_SECONDS = 3_600;
 const DAY_SECONDS = 86_400;
 
 /**
  * Counts a mail against what its inboxes take (decision A): 451 and nothing counted when one of them takes no more
- * now, so that the sender's server comes again with all of it.
+ * now, so that the sender's server comes again with all of it. A mail that has been here before counts nowhere: it is
+ * not worked on, and whoever has one could use up by it what its author may send.
  */
-export function countInbound(app: App, delivery: Delivery, mail: Examined): Reception | undefined {
-  const buckets = delivery.recipients.flatMap(({ inbox }) => (inbox ? bucketsOf(app, inbox, mail) : []));
+export function countInbound(
+  app: App,
+  mail: Pick<Examined, "from_address" | "identity">,
+  standings: Standing[],
+): Reception | undefined {
+  const counted = new Map(standings.filter(isNew).map((standing) => [standing.inbox.id, standing]));
+  const buckets = [...counted.values()].flatMap((standing) => bucketsOf(app, standing, mail));
   const full = buckets.find(({ key, rule }) => !app.limiter.peek(key, rule).ok);
   if (full) return comeLater(full.rule);
   for (const { key, rule } of buckets) app.limiter.take(key, rule);
   return undefined;
 }
 
+/** Who is refused for good must hear that, not "later". */
+function isNew({ verdict, original }: Standing): boolean {
+  return verdict.accepted && original === undefined;
+}
+
 function bucketsOf(
   app: App,
-  { row: inbox, user }: NonNullable<Recipient["inbox"]>,
-  { from_address, identity: { authenticated } }: Examined,
+  standing: Standing,
+  { from_address, identity }: Pick<Examined, "from_address" | "identity">,
 ): { key: string; rule: RateRule }[] {
-  // Who is refused for good must hear that, not "later".
-  if (!judgeSender(inbox, user, { from_address, authenticated }).accepted) return [];
+  const { inbox, user } = standing;
   const plan = planLimits(app.config, user.plan);
   const { inbound_per_sender_hour, inbound_per_sender_day } = app.config.limits;
-  // What others send, or forge, must use up nothing of the owner's.
-  const whose = authenticated && from_address === user.email ? "owner" : "others";
-  const sender = `${authenticated ? "proven" : "unproven"}:${from_address}`;
+  const { whose, proof } = shareOf(standing, identity.authenticated);
   return [
     ...hourAndDay(`inbound:${inbox.id}:${whose}`, plan.inbound_per_hour, plan.inbound_per_day),
-    ...hourAndDay(`inbound:${inbox.id}:${sender}`, inbound_per_sender_hour, inbound_per_sender_day),
+    ...hourAndDay(
+      `inbound:${inbox.id}:${proof}:${from_address}`,
+      inbound_per_sender_hour,
+      inbound_per_sender_day,
+    ),
   ];
+}
+
+/** What others send, forge or send again must use up nothing of what the owner, or a sender who is proven, may send. */
+function shareOf(
+  { verdict, vouched, left_out }: Standing,
+  authenticated: boolean,
+): { whose: string; proof: string } {
+  if (!authenticated) return { whose: "others", proof: "unproven" };
+  if (!vouched || left_out) return { whose: "again", proof: "again" };
+  return { whose: verdict.authority === "owner" ? "owner" : "others", proof: "proven" };
 }
 
 function hourAndDay(key: string, hour: number, day: number): { key: string; rule: RateRule }[] {

@@ -7,10 +7,6 @@ import type { InboundPolicy } from "../inboxes/inboxes.ts";
 
 const HOUR_SECONDS = 3_600;
 const DAY_SECONDS = 86_400;
-const DEDUPE_SECONDS = 7 * DAY_SECONDS;
-
-/** How much each kind of sender may spend, weakest first. */
-const RANK: Authority[] = ["unauthenticated", "stranger", "listed", "owner"];
 
 /** What is known about a sender before the mail is looked at. */
 export interface SenderFacts {
@@ -52,36 +48,6 @@ const AUTH_FAILED =
   "Send it through the mail provider of that address.";
 const NOT_ALLOWLISTED = "This address accepts mail from listed senders only. Ask its owner to list yours.";
 
-/** Whether an earlier mail of at least this authority is the same one; if so the original counts it. */
-export async function countDuplicate(
-  app: App,
-  tx: Db,
-  mail: { inbox_id: string; dedupe_key: string; authority: Authority; direct: boolean },
-): Promise<boolean> {
-  // Anybody may send a signed mail again, at any time; what came from the author's own server is the author's.
-  const since = mail.direct ? app.now() - DEDUPE_SECONDS : 0;
-  const original = (await sameMail(tx, { ...mail, since })).find(
-    // A weaker one must not stand in for it: a stranger could otherwise swallow the owner's mail.
-    (row) => RANK.indexOf(row.authority) >= RANK.indexOf(mail.authority),
-  );
-  if (!original) return false;
-  await tx
-    .updateTable("messages")
-    .set((eb) => ({ duplicates: eb("duplicates", "+", 1) }))
-    .where("id", "=", original.id)
-    .execute();
-  return true;
-}
-
-const sameMail = prepared((db, mail: { inbox_id: string; dedupe_key: string; since: number }) =>
-  db
-    .selectFrom("messages")
-    .select(["id", "authority"])
-    .where("inbox_id", "=", mail.inbox_id)
-    .where("dedupe_key", "=", mail.dedupe_key)
-    .where("created", ">", mail.since),
-);
-
 /** The sentence of the first cap of decision L.5d that this mail would break, or null. */
 export async function brokenCap(
   app: App,
@@ -90,6 +56,7 @@ export async function brokenCap(
     inbox_id: string;
     sender: string;
     authority: Authority;
+    vouched: boolean;
     body_hash: string;
     conversation_id: string | null;
   },
@@ -97,9 +64,12 @@ export async function brokenCap(
   const caps = app.config.limits;
   const limit = Math.max(caps.replies_per_sender_hour, caps.replies_per_sender_day, caps.same_body_per_hour);
   const { inbox_id, sender } = mail;
-  // Forgeries must not use up what the real sender may do.
-  const recentMail = mail.authority === "unauthenticated" ? recentForgeable : recentProven;
-  const recent = await recentMail(tx, { inbox_id, sender, since: app.now() - DAY_SECONDS, limit });
+  const vouched = mail.vouched ? 1 : 0;
+  // Neither forgeries nor what somebody sends again may use up what the real sender may do.
+  const [recentMail, turnsIn] =
+    mail.authority === "unauthenticated" ? [recentForgeable, forgeableTurns] : [recentProven, provenTurns];
+  const since = app.now() - DAY_SECONDS;
+  const recent = await recentMail(tx, { inbox_id, sender, since, limit, vouched });
   const hour = recent.filter((row) => row.created > app.now() - HOUR_SECONDS);
   const sameBody = hour.filter((row) => row.body_hash === mail.body_hash).length;
   if (reached(hour.length, caps.replies_per_sender_hour))
@@ -109,8 +79,9 @@ export async function brokenCap(
   if (reached(sameBody, caps.same_body_per_hour))
     return `the same text more than ${caps.same_body_per_hour} times in an hour`;
   if (mail.conversation_id === null) return null;
-  const turns = await turnsOfLastHour(app, tx, mail.conversation_id);
-  return reached(turns, caps.replies_per_conversation_hour)
+  const { conversation_id } = mail;
+  const [turns] = await turnsIn(tx, { conversation_id, since: app.now() - HOUR_SECONDS, vouched });
+  return reached(turns?.count ?? 0, caps.replies_per_conversation_hour)
     ? `more than ${caps.replies_per_conversation_hour} mails in one conversation in an hour`
     : null;
 }
@@ -124,11 +95,12 @@ interface Recent {
   sender: string;
   since: number;
   limit: number;
+  vouched: number;
 }
 
 /** Mails of this sender that were routed in the last day; no more rows than the largest cap needs. */
 const recentProven = prepared((db, mail: Recent) =>
-  recentOf(db, mail).where("authority", "!=", "unauthenticated"),
+  recentOf(db, mail).where("authority", "!=", "unauthenticated").where("vouched", "=", mail.vouched),
 );
 const recentForgeable = prepared((db, mail: Recent) =>
   recentOf(db, mail).where("authority", "=", "unauthenticated"),
@@ -147,13 +119,20 @@ function recentOf(db: Db, mail: Recent) {
     .limit(mail.limit);
 }
 
-async function turnsOfLastHour(app: App, tx: Db, conversation_id: string): Promise<number> {
-  const { count } = await tx
+type Turns = Pick<Recent, "since" | "vouched"> & { conversation_id: string };
+
+const provenTurns = prepared((db, mail: Turns) =>
+  turnsOf(db, mail).where("authority", "!=", "unauthenticated").where("vouched", "=", mail.vouched),
+);
+const forgeableTurns = prepared((db, mail: Turns) =>
+  turnsOf(db, mail).where("authority", "=", "unauthenticated"),
+);
+
+function turnsOf(db: Db, mail: Turns) {
+  return db
     .selectFrom("messages")
     .select((eb) => eb.fn.countAll<number>().as("count"))
-    .where("conversation_id", "=", conversation_id)
+    .where("conversation_id", "=", mail.conversation_id)
     .where("source", "=", "email")
-    .where("created", ">", app.now() - HOUR_SECONDS)
-    .executeTakeFirstOrThrow();
-  return count;
+    .where("created", ">", mail.since);
 }

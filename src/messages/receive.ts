@@ -17,7 +17,9 @@ import {
   ACCEPTED,
   decideForAll,
   type Delivery,
+  dropMail,
   type Examined,
+  isBounce,
   logRefusal,
   type Reception,
   type Recipient,
@@ -25,7 +27,6 @@ import {
   readExamined,
 } from "./decide.ts";
 import { takeDomainReport } from "./domain-reports.ts";
-import { countInbound } from "./inbound-limits.ts";
 import { findRole, prepareRoleMail } from "./role-mail.ts";
 import { repeatedField } from "./vouched.ts";
 import { isOwnMessageId } from "../mail/outgoing.ts";
@@ -68,11 +69,8 @@ export async function receiveMail(app: App, delivery: Delivery): Promise<Recepti
     return putOff(app, delivery, { reason: "dns_unanswered", answer: UNDECIDED });
   const from_us = await isOwnAddress(app, from.address);
   const mail = examine(app, delivery, { headers, from_address: from.address, identity, from_us });
-  const isBounce = mail.kind.kind === "hard" && mail.kind.reason === "bounce";
-  if (identity.dmarc_reject && !isBounce)
+  if (identity.dmarc_reject && !isBounce(mail))
     return refuse(app, delivery, { ...DMARC_REJECTED, headers, sender: from.address, identity });
-  const later = isBounce ? undefined : countInbound(app, delivery, mail);
-  if (later) return putOff(app, delivery, { reason: "rate_limited", answer: later });
   const recipients = await prepareRoleMail(app, delivery, mail);
   if ("code" in recipients)
     return recipients.code < 500
@@ -84,7 +82,8 @@ export async function receiveMail(app: App, delivery: Delivery): Promise<Recepti
           sender: from.address,
           identity,
         });
-  return app.write((tx) => decideForAll(app, tx, { ...delivery, recipients }, mail));
+  const answer = await app.write((tx) => decideForAll(app, tx, { ...delivery, recipients }, mail));
+  return answer.code === 451 ? putOff(app, delivery, { reason: "rate_limited", answer }) : answer;
 }
 
 /** A mail that is larger than `smtp.max_message_bytes`, of which the text was never kept. */
@@ -149,16 +148,13 @@ function isNotification({ mail_from, recipients }: Delivery): boolean {
   return mail_from === "" && recipients.every(({ inbox }) => inbox === undefined);
 }
 
-async function takeNotification(
-  app: App,
-  { raw, recipients }: Delivery,
-  headers: MailHeaders,
-): Promise<Reception> {
+async function takeNotification(app: App, delivery: Delivery, headers: MailHeaders): Promise<Reception> {
+  const { raw, recipients } = delivery;
   const reported = recipients.some(({ role }) => role) && (await takeDomainReport(app, { raw, headers }));
   await app.write(async (tx) => {
     for (const { address, role } of recipients) {
-      if (role && !reported) app.log.info({ to: address }, "report to a role address dropped");
-      if (!role) await noteBounce(app, tx, { raw, address });
+      const known = role ? reported : await noteBounce(app, tx, { raw, address });
+      if (!known) dropMail(app, delivery, role ? "role_report" : "bounce");
     }
   });
   return ACCEPTED;

@@ -6,7 +6,7 @@ import { splitAddress } from "../inboxes/addresses.ts";
 import { prepareLetter } from "../mail/letters.ts";
 import type { MailClass } from "../mail/machine-mail.ts";
 import { takeDomainReport } from "./domain-reports.ts";
-import type { Delivery, Examined, Reception, Recipient } from "./decide.ts";
+import { type Delivery, dropMail, type Examined, type Reception, type Recipient } from "./decide.ts";
 
 /** RFC 5321 §4.5.1 and RFC 2142: mail to these addresses reaches a person. */
 const ROLES = new Set(["postmaster", "abuse"]);
@@ -36,7 +36,7 @@ export async function prepareRoleMail(
   if (delivery.recipients.every(({ role }) => role === undefined)) return delivery.recipients;
   if (await takeDomainReport(app, { raw: delivery.raw, headers: mail.headers })) return delivery.recipients;
   if (isMachine(mail.kind)) {
-    app.log.info({ from: delivery.mail_from, kind: mail.kind }, "machine mail to a role address dropped");
+    dropMail(app, delivery, "role_machine");
     return delivery.recipients;
   }
   if (delivery.raw.byteLength > MAX_BYTES) return TOO_LARGE;

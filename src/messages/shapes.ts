@@ -131,6 +131,12 @@ export const ActivityShape = t.Object(
     reply_status: replyStatus,
     reply_error: t.Nullable(t.String()),
     duplicates: count("How often the same mail came again."),
+    mails: t.Integer({
+      minimum: 1,
+      description:
+        "How many mails it stands for. More than one only where so many were refused or left out in an hour that the rest of them are counted, by their reason, in one message without a sender and a subject.",
+      examples: [1],
+    }),
     retry_of: t.Nullable(
       t.String({
         format: "uuid",

@@ -67,6 +67,7 @@ export function viewActivity(row: MessageRow, attachments: AttachmentMeta[]) {
     reply_status: row.reply_status,
     reply_error: row.reply_error,
     duplicates: row.duplicates,
+    mails: row.mails,
     retry_of: row.retry_of,
     tags: JSON.parse(row.tags) as string[],
     created: row.created,

@@ -25,6 +25,7 @@ export async function eraseAccountNow(
   await takeTurns(shift, messagesOf(user_id));
   for (const table of LONG_TABLES) await takeTurns(shift, rowsOf(table, user_id));
   await takeTurns(shift, keysOf(user_id));
+  await takeTurns(shift, mailKeysOf(user_id));
   const done = await writeOutcome(app, signal, (tx) => finish(app, tx, job, isOver(shift)));
   if (!done) return;
   await takeTurns(shift, async () => app.giveBackSpace());
@@ -67,6 +68,28 @@ function keysOf(user_id: string): Step {
     return numDeletedRows > 0n;
   };
 }
+
+function mailKeysOf(user_id: string): Step {
+  return async (tx) => {
+    const found = await someMailKeys(tx, { user_id });
+    for (const { inbox_id, key_hash } of found)
+      await tx
+        .deleteFrom("mail_keys")
+        .where("inbox_id", "=", inbox_id)
+        .where("key_hash", "=", key_hash)
+        .execute();
+    return found.length === ROWS;
+  };
+}
+
+const someMailKeys = prepared((db, key: { user_id: string }) =>
+  db
+    .selectFrom("inboxes")
+    .innerJoin("mail_keys", "mail_keys.inbox_id", "inboxes.id")
+    .select(["mail_keys.inbox_id", "mail_keys.key_hash"])
+    .where("inboxes.user_id", "=", key.user_id)
+    .limit(ROWS),
+);
 
 /** False when there is more to be done: something came in while the account died. */
 async function finish(app: App, tx: Db, job: Job<"erase_account">, again: boolean): Promise<boolean> {

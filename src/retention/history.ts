@@ -4,6 +4,7 @@ import type { InboxRow, UserRow } from "../db/schema.ts";
 import { eraseAccountLater } from "../accounts/deletion.ts";
 import { planLimits } from "../billing/plans.ts";
 import { firstIdAt } from "../lib/first-id.ts";
+import { type Keyed, keepKey } from "../messages/same-mail.ts";
 import { endedBefore } from "./ended.ts";
 import { deleteMessages, type Doomed, tidyConversations } from "./messages.ts";
 import { isOver, type Shift, type Step, takeTurns } from "./shift.ts";
@@ -61,7 +62,7 @@ interface Old {
 async function purgeOlder(
   shift: Shift,
   days: number,
-  find: (db: Db, old: Old) => Promise<Doomed[]>,
+  find: (db: Db, old: Old) => Promise<(Doomed & Keyed)[]>,
 ): Promise<void> {
   const before = daysAgo(shift, days);
   const old = { before, below: firstIdAt(before) };
@@ -69,6 +70,7 @@ async function purgeOlder(
   if ((await find(shift.app.db, old)).length === 0) return;
   const step: Step = async (tx, ranges) => {
     const found = await find(tx, old);
+    for (const message of found) await keepKey(shift.app, tx, message);
     ranges.push(...(await deleteMessages(tx, found)));
     await tidyConversations(tx, found);
     return found.length === ROWS;
@@ -106,6 +108,7 @@ function oldMessages(db: Db, { below, before }: Old) {
   return db
     .selectFrom("messages")
     .select(["messages.id", "raw_mail_id", "conversation_id"])
+    .select(["inbox_id", "dedupe_key", "authority", "vouched", "state", "messages.created"])
     .where("messages.id", "<", below)
     .where((eb) => endedBefore(eb, before))
     .orderBy("messages.id")

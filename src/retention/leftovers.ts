@@ -5,6 +5,7 @@ import { prepared } from "../db/prepared.ts";
 import { JOB_RULES, type JobKind } from "../jobs/kinds.ts";
 import { firstSortableIdAt } from "../lib/sortable-id.ts";
 import { STATE_SECONDS } from "../integrations/oauth-states.ts";
+import { KEY_SECONDS as MAIL_KEY_SECONDS } from "../messages/same-mail.ts";
 import { KEY_SECONDS } from "../routing/call.ts";
 import type { Age } from "./bytes.ts";
 import type { Step } from "./shift.ts";
@@ -19,6 +20,7 @@ export function purgeExpired(app: App): Step[] {
   const now = app.now();
   return [
     deleting(oldKeys, { before: now - KEY_SECONDS }, deleteKey),
+    deleting(oldMailKeys, { before: now - MAIL_KEY_SECONDS }, deleteMailKey),
     async (tx) => {
       await sweepUnproven(app, tx);
       await tx.deleteFrom("sessions").where("expires", "<=", now).execute();
@@ -73,6 +75,14 @@ const deleteKey = prepared((db, row: Keyed) =>
     .where("user_id", "=", row.user_id)
     .where("route", "=", row.route)
     .where("key", "=", row.key),
+);
+
+const oldMailKeys = prepared((db, old: { before: number }) =>
+  db.selectFrom("mail_keys").select(["inbox_id", "key_hash"]).where("created", "<=", old.before).limit(ROWS),
+);
+
+const deleteMailKey = prepared((db, row: Awaited<ReturnType<typeof oldMailKeys>>[number]) =>
+  db.deleteFrom("mail_keys").where("inbox_id", "=", row.inbox_id).where("key_hash", "=", row.key_hash),
 );
 
 /** Of runs that ended without forgetting them. */

@@ -38,6 +38,7 @@ export async function testInbox(app: App, user: UserRow, test: InboxTest) {
       sender: user.email,
       authority: "owner",
       auth: { spf: "none", dkim: "none", dmarc: "none", aligned: false, vouched: true },
+      vouched: true,
       no_reply_reason: null,
       dedupe_key: dedupeKeyOfId(mail.rfc_message_id ?? "", user.email),
       conversation_id: null,

@@ -121,7 +121,7 @@ function toldIn(mail: ParsedMail, address: string): string[] {
 /** Each mail that was taken is answered once, to its sender; one from nobody in particular is not. */
 function recipientsOf({ handed, sent }: World): string[] {
   const expected = handed
-    .filter(({ mail, reply }) => reply.startsWith("250") && mail.forged !== true)
+    .filter(({ mail, reply }) => reply.startsWith("250") && mail.forged !== true && mail.silent !== true)
     .map(({ mail }) => senderOf(mail.from));
   const others: string[] = [];
   for (const address of sent.flatMap(({ rcpt_to }) => rcpt_to)) {

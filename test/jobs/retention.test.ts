@@ -6,6 +6,7 @@ import { storeMessages } from "../api/archive.ts";
 import type { TestApp } from "../support/app.ts";
 import { testApp } from "../support/app.ts";
 import { type Mailroom, mailroom } from "../support/mailroom.ts";
+import { pass, purge } from "../support/purge.ts";
 import { startReceiver, TO_LOOPBACK } from "../support/webhook-receiver.ts";
 import { databaseFolder, everyByte } from "../support/whole-folder.ts";
 
@@ -455,17 +456,6 @@ async function fill(room: Mailroom): Promise<void> {
 }
 
 /** So many days go by, and at the end of them what is due is taken away. */
-async function pass(t: TestApp, days: number): Promise<void> {
-  t.clock.advance(`${days}d`);
-  await purge(t);
-}
-
-async function purge(t: TestApp): Promise<void> {
-  await t.app.write((tx) => purgeLater(t.app, tx));
-  await t.app.db.updateTable("jobs").set({ run_at: t.app.now() }).where("kind", "=", "purge").execute();
-  await t.drain();
-}
-
 async function storeOld(
   t: TestApp,
   user: Parameters<typeof storeMessages>[1],

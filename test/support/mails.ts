@@ -18,7 +18,7 @@ export function rawMail(mail: MailParts): Buffer {
     attachments = [],
   } = mail;
   const head = Object.entries({
-    Date: "Fri, 03 May 2024 10:00:00 +0000",
+    Date: "Thu, 15 Jan 2026 10:00:00 +0000",
     "Message-ID": "<one@example.com>",
     ...mail.headers,
   }).flatMap(([name, value]) => [value].flat().map((one) => `${name}: ${one}`));

@@ -65,7 +65,8 @@ const Row = memo(function Row({ message }: { message: Message }) {
   );
 });
 
-function titleOf({ subject, command, source }: Message): string {
+function titleOf({ subject, command, source, mails }: Message): string {
+  if (mails > 1) return `${mails} mails`;
   return subject || command?.raw || (source === "email" ? "(no subject)" : "(no instruction)");
 }
 

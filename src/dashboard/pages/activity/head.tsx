@@ -24,7 +24,11 @@ export function Head({ story }: { story: Story }) {
           </span>
         )}
         <span>{credits_charged === 1 ? "1 credit" : `${credits_charged} credits`}</span>
-        {duplicates > 0 && <span>came {duplicates + 1} times, worked on once</span>}
+        {duplicates > 0 && (
+          <span>
+            came {duplicates + 1} times{story.status === "rejected" ? "" : ", worked on once"}
+          </span>
+        )}
         {story.tags.map((tag) => (
           <Badge key={tag}>+{tag}</Badge>
         ))}

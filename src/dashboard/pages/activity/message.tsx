@@ -39,14 +39,14 @@ export function Message() {
     );
   if (!story) return <Loading what="the message" />;
   return (
-    <Page title={story.subject || story.instruction || "(no subject)"} actions={<Actions story={story} />}>
+    <Page title={titleOf(story)} actions={<Actions story={story} />}>
       <Head story={story} />
       <Fault error={error} retry={() => void refetch()} />
       {story.status === "received" && (
         <Notice>It is being worked on. This page changes by itself when it is done.</Notice>
       )}
       {story.error && <Notice look="bad">{story.error}</Notice>}
-      <Sender story={story} />
+      {(story.sender !== null || story.source !== "email") && <Sender story={story} />}
       <Asked story={story} />
       <Material story={story} />
       <Contexts steps={story.steps} />
@@ -55,4 +55,8 @@ export function Message() {
       <Deliveries deliveries={story.deliveries} />
     </Page>
   );
+}
+
+function titleOf({ mails, subject, instruction }: Story): string {
+  return mails > 1 ? `${mails} mails` : subject || instruction || "(no subject)";
 }

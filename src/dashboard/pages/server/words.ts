@@ -47,6 +47,7 @@ export const REFUSAL_WORDS: Record<string, string> = {
   not_allowlisted: "The sender is not on the inbox's list",
   rate_limited: "Too many from one place in a short time",
   repeated_field: "A header twice that may be there once",
+  reports_only: "Written to an address for delivery reports",
   storage: "The disk of this server was full or broken",
   too_large: "Too large",
   too_many_connections: "Too many connections from one place",

@@ -1,0 +1,124 @@
+import { createHash } from "node:crypto";
+import type { App } from "../app.ts";
+import type { Db } from "../db/database.ts";
+import { insertRow, prepared } from "../db/prepared.ts";
+import type { Authority, MailKeyRow, MessageRow, MessageState } from "../db/schema.ts";
+
+const DAY_SECONDS = 86_400;
+/** Within which a mail from the author's own server is the same one again (decision L.6). */
+const DIRECT_SECONDS = 7 * DAY_SECONDS;
+/** A signed mail that is older gives no authority: nobody could tell any more whether it has been here before. */
+export const MAX_AGE_SECONDS = 365 * DAY_SECONDS;
+/** How far the clock of an author may be ahead. */
+export const MAX_AHEAD_SECONDS = DAY_SECONDS;
+/** So long a mail is known again at least. A mail that came with a clock ahead of ours gets old that much later. */
+export const KEY_SECONDS = MAX_AGE_SECONDS + MAX_AHEAD_SECONDS;
+const KEY_BYTES = 16;
+
+/** How much each kind of sender may spend, weakest first. */
+const RANK: Authority[] = ["unauthenticated", "stranger", "listed", "owner"];
+
+/** A mail with the same key that came to the same inbox before; without an id once its message has been deleted. */
+export interface EarlierMail {
+  id: string | null;
+  authority: Authority;
+  vouched: number;
+  state: MessageState;
+}
+
+/** All mails of this key that came before, of those from the author's own server the ones of the last days. */
+export function findEarlier(
+  app: App,
+  tx: Db,
+  mail: { inbox_id: string; dedupe_key: string; direct: boolean },
+): Promise<EarlierMail[]> {
+  const { inbox_id, dedupe_key, direct } = mail;
+  // Anybody may send a signed mail again, at any time; what came from the author's own server is the author's.
+  const since = direct ? app.now() - DIRECT_SECONDS : 0;
+  return sameMail(tx, { inbox_id, dedupe_key, key_hash: hashOf(dedupe_key), since });
+}
+
+/** One query, as every mail asks it; most installations have few keys without a message, and many have none. */
+const sameMail = prepared(
+  (db, mail: { inbox_id: string; dedupe_key: string; key_hash: Uint8Array; since: number }) =>
+    db
+      .selectFrom("messages")
+      .select(["authority", "vouched", "state"])
+      .select((eb) => eb.ref("id").$castTo<string | null>().as("id"))
+      .where("inbox_id", "=", mail.inbox_id)
+      .where("dedupe_key", "=", mail.dedupe_key)
+      .where("created", ">", mail.since)
+      .unionAll(
+        db
+          .selectFrom("mail_keys")
+          .select(["authority", "vouched"])
+          .select((eb) => [
+            eb.val<MessageState>("done").as("state"),
+            eb.lit(null).$castTo<string | null>().as("id"),
+          ])
+          .where("inbox_id", "=", mail.inbox_id)
+          .where("key_hash", "=", mail.key_hash)
+          .where("created", ">", mail.since),
+      ),
+);
+
+/** Whether a mail of this standing must not be worked on because of one that came before. */
+export function isOriginal(earlier: EarlierMail, mail: Pick<EarlierMail, "authority" | "vouched">): boolean {
+  // A weaker one must not stand in for it: a stranger could otherwise swallow the owner's mail.
+  return makesDuplicates(earlier.state) && rankOf(earlier) >= rankOf(mail);
+}
+
+/** Whether what became of a mail keeps the same one from being worked on when it comes again. */
+function makesDuplicates(state: MessageState): boolean {
+  return state !== "rejected" && state !== "skipped";
+}
+
+function rankOf({ authority, vouched }: Pick<EarlierMail, "authority" | "vouched">): number {
+  return 2 * RANK.indexOf(authority) + vouched;
+}
+
+/** What `keepKey` reads of a message. */
+export type Keyed = Pick<
+  MessageRow,
+  "inbox_id" | "dedupe_key" | "authority" | "vouched" | "state" | "created"
+>;
+
+/** Keeps what is needed to know a mail again, in the transaction that deletes its message. */
+export async function keepKey(app: App, tx: Db, message: Keyed): Promise<void> {
+  const { inbox_id, dedupe_key, authority, vouched, state, created } = message;
+  if (inbox_id === null || dedupe_key === null || !makesDuplicates(state)) return;
+  if (created <= app.now() - KEY_SECONDS) return;
+  const row: MailKeyRow = { inbox_id, key_hash: hashOf(dedupe_key), authority, vouched, created };
+  const [known] = await keyOf(tx, row);
+  if (known && rankOf(known) > rankOf(row)) return;
+  if (known) await replaceKey(tx, row);
+  else await insertRow(tx, "mail_keys", row);
+}
+
+const keyOf = prepared((db, key: Pick<MailKeyRow, "inbox_id" | "key_hash">) =>
+  db
+    .selectFrom("mail_keys")
+    .select(["authority", "vouched"])
+    .where("inbox_id", "=", key.inbox_id)
+    .where("key_hash", "=", key.key_hash),
+);
+
+const replaceKey = prepared((db, row: MailKeyRow) =>
+  db
+    .updateTable("mail_keys")
+    .set({ authority: row.authority, vouched: row.vouched, created: row.created })
+    .where("inbox_id", "=", row.inbox_id)
+    .where("key_hash", "=", row.key_hash),
+);
+
+/** Adds one to the count of an earlier mail. */
+export const countAgain = prepared((db, message: { id: string }) =>
+  db
+    .updateTable("messages")
+    .set((eb) => ({ duplicates: eb("duplicates", "+", 1) }))
+    .where("id", "=", message.id),
+);
+
+function hashOf(dedupe_key: string): Uint8Array {
+  return createHash("sha256").update(dedupe_key).digest().subarray(0, KEY_BYTES);
+}

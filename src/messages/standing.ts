@@ -1,0 +1,101 @@
+import type { App } from "../app.ts";
+import type { Db } from "../db/database.ts";
+import type { Authority, InboxRow, UserRow } from "../db/schema.ts";
+import { splitAddress } from "../inboxes/addresses.ts";
+import { type InboundPolicy, inboxById } from "../inboxes/inboxes.ts";
+import { readHeaderDate } from "../mail/header-date.ts";
+import type { MailHeaders } from "../mail/headers.ts";
+import type { Examined, Recipient } from "./decide.ts";
+import { judgeSender, type SenderVerdict } from "./policy.ts";
+import {
+  type EarlierMail,
+  findEarlier,
+  isOriginal,
+  MAX_AGE_SECONDS,
+  MAX_AHEAD_SECONDS,
+} from "./same-mail.ts";
+import { isMeantFor } from "./vouched.ts";
+
+/** What a mail is to one of the inboxes that it is for. */
+export interface Standing {
+  inbox: InboxRow;
+  user: UserRow;
+  verdict: SenderVerdict;
+  /** Whether its author meant it for this inbox, as it is; everything else may be what somebody sends again. */
+  vouched: boolean;
+  /** It would be vouched for, but its Date does not say that it is new enough to be known again. */
+  undated: boolean;
+  /** What it may spend, which is less than its sender may where a machine wrote it or nobody vouches for it. */
+  authority: Authority;
+  /** Why it gets no answer, or is not even worked on, where a machine wrote it. */
+  soft: string | null;
+  skipped: boolean;
+  dedupe_key: string;
+  /** The same mail, for which this one is not worked on; it counts this one. */
+  original: EarlierMail | undefined;
+  /** A mail that was vouched for and is sent again, and that was left out when it came first. */
+  left_out: EarlierMail | undefined;
+}
+
+/** Undefined where the recipient names no inbox that is there. */
+export async function standingOf(
+  app: App,
+  tx: Db,
+  { recipient, mail, dedupe_key }: { recipient: Recipient; mail: Examined; dedupe_key: string },
+): Promise<Standing | undefined> {
+  if (!recipient.inbox) return undefined;
+  const { user } = recipient.inbox;
+  // Again, and now for good: between RCPT and here it may have been changed, deleted or given another address.
+  const [inbox] = await inboxById(tx, { id: recipient.inbox.row.id });
+  if (!inbox || !isAt(inbox, recipient.address)) return undefined;
+  const { identity, from_address, kind } = mail;
+  const verdict = judgeSender(inbox, user, { from_address, authenticated: identity.authenticated });
+  const policy = JSON.parse(inbox.inbound_policy) as InboundPolicy;
+  const soft = kind.kind === "soft" ? kind.reason : null;
+  const meant = isMeantFor(recipient.address, identity, mail.headers);
+  const undated = meant && !identity.direct && !isRecent(mail.headers, app.now());
+  const vouched = meant && !undated;
+  // What a machine sent, or what may be a replay, is read as anybody's mail is.
+  const authority = soft === null && vouched ? verdict.authority : withoutCommand(verdict.authority);
+  const known = { inbox, user, verdict, vouched, undated, authority, soft, dedupe_key };
+  const skipped = kind.kind === "hard" || (soft !== null && !policy.process_bulk);
+  return { ...known, skipped, ...(await earlierOf(app, tx, { ...known, skipped }, mail)) };
+}
+
+/** Mail of the owner or of a listed sender, as they sent it: it leaves a row whatever becomes of it. */
+export function isOfHousehold({ verdict, vouched }: Pick<Standing, "verdict" | "vouched">): boolean {
+  return vouched && verdict.accepted && (verdict.authority === "owner" || verdict.authority === "listed");
+}
+
+async function earlierOf(
+  app: App,
+  tx: Db,
+  standing: Pick<Standing, "inbox" | "verdict" | "vouched" | "authority" | "dedupe_key" | "skipped">,
+  { identity }: Examined,
+): Promise<Pick<Standing, "original" | "left_out">> {
+  const { inbox, verdict, authority, dedupe_key, skipped } = standing;
+  const again = identity.authenticated && standing.vouched && !identity.direct;
+  if (!verdict.accepted || (skipped && !again)) return { original: undefined, left_out: undefined };
+  const key = { inbox_id: inbox.id, dedupe_key, direct: identity.direct };
+  const earlier = await findEarlier(app, tx, key);
+  const vouched = standing.vouched ? 1 : 0;
+  return {
+    original: earlier.find((one) => isOriginal(one, { authority, vouched })),
+    left_out: again ? earlier.find((one) => one.state === "skipped" && one.vouched === 1) : undefined,
+  };
+}
+
+function isAt(inbox: InboxRow, address: string): boolean {
+  const { local_part, domain } = splitAddress(address);
+  return inbox.local_part === local_part && inbox.domain === domain;
+}
+
+function withoutCommand(authority: Authority): Authority {
+  return authority === "unauthenticated" ? authority : "stranger";
+}
+
+/** Whether it would be known again if it had been here before. Without a Date that is signed nobody can tell. */
+function isRecent(headers: MailHeaders, now: number): boolean {
+  const date = readHeaderDate(headers.get("date") ?? "");
+  return date !== undefined && date > now - MAX_AGE_SECONDS && date <= now + MAX_AHEAD_SECONDS;
+}
