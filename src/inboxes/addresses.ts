@@ -2,6 +2,7 @@ import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { remembered } from "../db/prepared.ts";
 import type { InboxRow } from "../db/schema.ts";
+import type { Address } from "../lib/mail-address.ts";
 import { ADDRESS_TOKEN_ALPHABET, base32Token, equalBytes, randomToken } from "../lib/secrets.ts";
 import { cutSlug, slugOf } from "../lib/slug.ts";
 
@@ -25,25 +26,6 @@ const RESERVED = new Set([
   "mailwright",
   "b",
 ]);
-
-export interface Address {
-  local_part: string;
-  domain: string;
-  /** What stands after the first `+`, or null. */
-  tag: string | null;
-}
-
-/** Mail addresses are compared without regard to case here, local part included. */
-export function splitAddress(address: string): Address {
-  const at = address.lastIndexOf("@");
-  const local = address.slice(0, at).toLowerCase();
-  const plus = local.indexOf("+");
-  return {
-    local_part: plus === -1 ? local : local.slice(0, plus),
-    domain: address.slice(at + 1).toLowerCase(),
-    tag: plus === -1 ? null : local.slice(plus + 1),
-  };
-}
 
 /** The words of a `+tag`; none of a reply token (`c_…`) or of what is no tag by its form. */
 export function tagsOf({ tag }: Address): string[] {

@@ -1,6 +1,7 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
-import { outgoingOfBounce, splitAddress } from "../inboxes/addresses.ts";
+import { outgoingOfBounce } from "../inboxes/addresses.ts";
+import { splitAddress } from "../lib/mail-address.ts";
 import type { BounceDetails } from "../mail/machine-mail.ts";
 import { type HandedMail, isOwnMessageId, recordReport } from "../mail/outgoing.ts";
 import { readBounce } from "../mail/plain-bounce.ts";

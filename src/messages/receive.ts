@@ -1,7 +1,8 @@
 import type { App } from "../app.ts";
 import { remembered } from "../db/prepared.ts";
 import { isOwnDomain } from "../domains/domains.ts";
-import { addressOf, findInboxByAddress, outgoingOfBounce, splitAddress } from "../inboxes/addresses.ts";
+import { addressOf, findInboxByAddress, outgoingOfBounce } from "../inboxes/addresses.ts";
+import { splitAddress } from "../lib/mail-address.ts";
 import { authenticateSender } from "../mail/authenticate.ts";
 import { inNetworks } from "../lib/networks.ts";
 import {

@@ -2,7 +2,7 @@ import { findAdministrator } from "../accounts/administrator.ts";
 import type { App } from "../app.ts";
 import type { UserRow } from "../db/schema.ts";
 import { isOwnDomain } from "../domains/domains.ts";
-import { splitAddress } from "../inboxes/addresses.ts";
+import { splitAddress } from "../lib/mail-address.ts";
 import { prepareLetter } from "../mail/letters.ts";
 import type { MailClass } from "../mail/machine-mail.ts";
 import { takeDomainReport } from "./domain-reports.ts";

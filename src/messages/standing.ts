@@ -1,7 +1,7 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import type { Authority, InboxRow, UserRow } from "../db/schema.ts";
-import { splitAddress } from "../inboxes/addresses.ts";
+import { splitAddress } from "../lib/mail-address.ts";
 import { type InboundPolicy, inboxById } from "../inboxes/inboxes.ts";
 import { readHeaderDate } from "../mail/header-date.ts";
 import type { MailHeaders } from "../mail/headers.ts";

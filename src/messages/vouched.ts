@@ -1,5 +1,5 @@
 import type { MessageRow } from "../db/schema.ts";
-import { splitAddress } from "../inboxes/addresses.ts";
+import { splitAddress } from "../lib/mail-address.ts";
 import type { Identity } from "../mail/authenticate.ts";
 import { mailboxes, type MailHeaders } from "../mail/headers.ts";
 import { readMimeValue } from "../mail/mime-value.ts";

@@ -1,7 +1,7 @@
 import { domainToASCII } from "node:url";
 import type { App } from "../app.ts";
 import { isOwnDomain } from "../domains/domains.ts";
-import { splitAddress } from "../inboxes/addresses.ts";
+import { splitAddress } from "../lib/mail-address.ts";
 import { findRecipient, type Reception, type Recipient } from "../messages/receive.ts";
 
 type Refusal = Pick<Reception, "code" | "enhanced" | "text">;

@@ -1,0 +1,18 @@
+export interface Address {
+  local_part: string;
+  domain: string;
+  /** What stands after the first `+`, or null. */
+  tag: string | null;
+}
+
+/** Mail addresses are compared without regard to case here, local part included. */
+export function splitAddress(address: string): Address {
+  const at = address.lastIndexOf("@");
+  const local = address.slice(0, at).toLowerCase();
+  const plus = local.indexOf("+");
+  return {
+    local_part: plus === -1 ? local : local.slice(0, plus),
+    domain: address.slice(at + 1).toLowerCase(),
+    tag: plus === -1 ? null : local.slice(plus + 1),
+  };
+}
