@@ -10,6 +10,7 @@ import { migrateToLatest } from "./db/migrate.ts";
 import type { JobWorker } from "./jobs/worker.ts";
 import { createFileReader, type FileReader } from "./files/reader.ts";
 import { createResolver, type Resolver } from "./lib/dns.ts";
+import { createThread, type Thread } from "./lib/thread.ts";
 import { createSafeFetch, type SafeFetch } from "./lib/net.ts";
 import { createPoster, type Poster } from "./lib/poster.ts";
 import { folderFault } from "./lib/start-faults.ts";
@@ -25,6 +26,7 @@ import { prepareDkimKeys } from "./mail/dkim-start.ts";
 import { createMailParser, type MailParser } from "./mail/parse.ts";
 import { createPolicyFinder } from "./mail/mta-sts.ts";
 import { createSender, type Sender } from "./mail/send.ts";
+import type { Examination, MailToExamine } from "./messages/examine.ts";
 import { type Certificates, createCertificates } from "./tls/certificates.ts";
 
 /** What only who waits for a private message is told. */
@@ -68,6 +70,8 @@ export interface App extends AsyncDisposable {
   fetch: SafeFetch;
   /** The way out to webhook endpoints, whose exceptions are `webhooks.allow`. */
   poster: Poster;
+  /** Finds out, before a mail is taken, what has to be known of it. */
+  examiner: Thread<MailToExamine, Examination>;
   parser: MailParser;
   /** Reads the files of a message. */
   files: FileReader;
@@ -112,6 +116,7 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
   const { segments, database, secrets } = await openStores(config, log, overrides);
   await prepareDkimKeys({ ...database, secrets, now, log }, config.data.dir);
   const resolver = createResolver({ servers: config.dns.servers });
+  const examiner = createThread<MailToExamine, Examination>("messages/examine-worker.ts");
   const parser = createMailParser();
   const files = createFileReader();
   const mcp = createMcpPool({ nowMs });
@@ -136,6 +141,7 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
     resolver,
     fetch,
     poster,
+    examiner,
     parser,
     files,
     guard: overrides.guard ?? GUARD,
@@ -149,6 +155,7 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
     worker: undefined,
     async [Symbol.asyncDispose]() {
       changes.close();
+      await examiner[Symbol.asyncDispose]();
       await parser[Symbol.asyncDispose]();
       await files[Symbol.asyncDispose]();
       await mcp[Symbol.asyncDispose]();

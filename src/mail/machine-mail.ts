@@ -9,24 +9,55 @@ export type MailClass =
 type HardReason = "bounce" | "auto_submitted" | "own_address" | "own_message_id" | "hop_limit";
 type SoftReason = "auto_reply" | "bulk" | "mailing_list" | "no_reply_sender";
 
+/** What a mail says by itself about who wrote it. */
+export interface MachineMarks {
+  /** Whatever else it says, it is one of these. */
+  hard: "bounce" | "auto_submitted" | null;
+  /** What its Message-ID fields name, without angle brackets. */
+  message_ids: string[];
+  hop_limit: boolean;
+  soft: SoftReason | null;
+}
+
 export interface MailSigns {
   headers: MailHeaders;
   /** Empty for the null reverse-path. */
   mail_from: string;
   from_address: string;
-  is_own_address: (address: string) => boolean;
+}
+
+/** What tells a mail of our own from one of somebody else. */
+export interface OwnMail {
+  is_own_address: boolean;
   own_message_id: (id: string) => boolean;
 }
 
 /** A mail that has passed through this many of our replies is in a loop with another machine. */
 const MAX_HOPS = 5;
 
+/** Reads the marks that machines leave in a header. */
+export function machineMarks(signs: MailSigns): MachineMarks {
+  const { headers } = signs;
+  return {
+    hard: hardMark(signs),
+    message_ids: headers.all("message-id").flatMap(messageIds),
+    hop_limit: headers.all("x-mailwright-hop").some(isLastHop),
+    soft: softMark(signs),
+  };
+}
+
 /** Who wrote a mail: a person, or a machine that must not be answered (RFC 3834 §2). */
-export function classifyMail(signs: MailSigns): MailClass {
-  const hard = hardReason(signs);
+export function classifyMail(marks: MachineMarks, own: OwnMail): MailClass {
+  const hard = hardReason(marks, own);
   if (hard) return { kind: "hard", reason: hard };
-  const soft = softReason(signs);
-  return soft ? { kind: "soft", reason: soft } : { kind: "person" };
+  return marks.soft === null ? { kind: "person" } : { kind: "soft", reason: marks.soft };
+}
+
+function hardReason({ hard, message_ids, hop_limit }: MachineMarks, own: OwnMail): HardReason | undefined {
+  if (hard !== null) return hard;
+  if (own.is_own_address) return "own_address";
+  if (message_ids.some(own.own_message_id)) return "own_message_id";
+  return hop_limit ? "hop_limit" : undefined;
 }
 
 /** What a delivery report says, as far as it says it. Anybody can write one. */
@@ -77,24 +108,22 @@ function statusOf(fields: Map<string, string>): string | undefined {
 const BOUNCING_SENDER = /^(?:mailer-daemon|postmaster)$/;
 const NO_REPLY_SENDER = /^(?:no|donot|do-not|do_not|do\.not)[-_.]?reply(?:[-_.+].*)?$/;
 
-function hardReason({ headers, mail_from, from_address, ...own }: MailSigns): HardReason | undefined {
+function hardMark({ headers, mail_from, from_address }: MailSigns): MachineMarks["hard"] {
   if (mail_from === "" || isReport(headers)) return "bounce";
   if ([mail_from, from_address].some((address) => BOUNCING_SENDER.test(localPart(address)))) return "bounce";
-  if (headers.all("auto-submitted").some((value) => /^auto-(?:generated|notified)$/.test(keyword(value)))) {
-    return "auto_submitted";
-  }
-  if (own.is_own_address(from_address)) return "own_address";
-  if (headers.all("message-id").flatMap(messageIds).some(own.own_message_id)) return "own_message_id";
-  return headers.all("x-mailwright-hop").some(isLastHop) ? "hop_limit" : undefined;
+  const automatic = headers
+    .all("auto-submitted")
+    .some((value) => /^auto-(?:generated|notified)$/.test(keyword(value)));
+  return automatic ? "auto_submitted" : null;
 }
 
-function softReason({ headers, from_address }: MailSigns): SoftReason | undefined {
+function softMark({ headers, from_address }: MailSigns): SoftReason | null {
   const precedence = new Set(headers.all("precedence").map(keyword));
   if (saysAutomatic(headers) || precedence.has("auto_reply")) return "auto_reply";
   const listed = ["list-id", "list-unsubscribe", "list-post"].some((name) => headers.get(name) !== undefined);
   if (listed || precedence.has("list")) return "mailing_list";
   if (precedence.has("bulk") || precedence.has("junk")) return "bulk";
-  return NO_REPLY_SENDER.test(localPart(from_address)) ? "no_reply_sender" : undefined;
+  return NO_REPLY_SENDER.test(localPart(from_address)) ? "no_reply_sender" : null;
 }
 
 function saysAutomatic(headers: MailHeaders): boolean {

@@ -4,11 +4,16 @@ const MAX_SCAN_CHARS = 262_144;
 const STILL_TRYING =
   /\b(?:delayed|will (?:be )?retr|still trying|not yet been delivered|do not need to resend)/i;
 
+export interface BounceReport extends BounceDetails {
+  /** It has no report for programs. */
+  in_words: boolean;
+}
+
 /**
  * What a notification says about our mail: as RFC 3464 has it, or in words of its own with our mail behind them, as
  * qmail, Exchange and others write. Anybody can write one.
  */
-export function readBounce(raw: string): BounceDetails & { in_words: boolean } {
+export function readBounce(raw: string): BounceReport {
   const details = bounceDetails(raw);
   const in_words = details.action === undefined && details.status === undefined;
   return { ...details, ...(in_words ? inWords(raw) : {}), in_words };

@@ -4,10 +4,11 @@ import { outgoingOfBounce } from "../inboxes/addresses.ts";
 import { splitAddress } from "../lib/mail-address.ts";
 import type { BounceDetails } from "../mail/machine-mail.ts";
 import { type HandedMail, isOwnMessageId, recordReport } from "../mail/outgoing.ts";
-import { readBounce } from "../mail/plain-bounce.ts";
+import type { BounceReport } from "../mail/plain-bounce.ts";
 
 interface Notification {
-  raw: Buffer;
+  /** Null where it says nothing of a mail. */
+  bounce: BounceReport | null;
   /** Where it came to. */
   address: string;
   /** Whose inbox that is; undefined for a bounce address. */
@@ -21,10 +22,10 @@ interface Notification {
  * told by it.
  */
 export async function noteBounce(app: App, tx: Db, notification: Notification): Promise<boolean> {
-  const details = readBounce(notification.raw.toString("latin1"));
-  const result = resultOf(details);
-  if (result === undefined) return false;
-  const found = await findMail(app, tx, notification, details);
+  const { bounce } = notification;
+  const result = bounce === null ? undefined : resultOf(bounce);
+  if (bounce === null || result === undefined) return false;
+  const found = await findMail(app, tx, notification, bounce);
   if (!found) return false;
   await recordReport(app, tx, found.mail, { ...result, certain: found.certain });
   return true;
@@ -56,7 +57,7 @@ async function findMail(
   app: App,
   tx: Db,
   { address, user_id }: Notification,
-  { original_message_id, in_words }: ReturnType<typeof readBounce>,
+  { original_message_id, in_words }: BounceReport,
 ): Promise<{ mail: HandedMail; certain: boolean } | undefined> {
   const mails = tx
     .selectFrom("outgoing_mails")

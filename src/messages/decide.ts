@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import type { App } from "../app.ts";
 import { dedupeKeyOfId, findThread } from "../conversations/conversations.ts";
 import type { Db } from "../db/database.ts";
@@ -6,25 +5,20 @@ import type { InboxRow, UserRow } from "../db/schema.ts";
 import { tagsOf } from "../inboxes/addresses.ts";
 import { splitAddress } from "../lib/mail-address.ts";
 import { addLogField } from "../log.ts";
-import type { Identity } from "../mail/authenticate.ts";
-import { decodeWords, type MailHeaders, messageIds } from "../mail/headers.ts";
 import type { QueueLetter } from "../mail/letters.ts";
 import type { MailClass } from "../mail/machine-mail.ts";
 import { liftSuppression } from "../mail/suppressions.ts";
 import { acceptMail, logRefusedMail, storeRawMail } from "./accept.ts";
 import { noteBounce } from "./bounces.ts";
+import type { Author, Examination } from "./examine.ts";
 import { countInbound } from "./inbound-limits.ts";
 import { countMore, DUPLICATE } from "./more-mails.ts";
 import { brokenCap } from "./policy.ts";
 import { countAgain, type EarlierMail } from "./same-mail.ts";
 import { isOfHousehold, type Standing, standingOf } from "./standing.ts";
-import { formFor } from "./vouched.ts";
 
 /** Of mails that were refused, and of those left out, what one inbox lists one by one: a flood must not fill the disk. */
 const ROWS = { limit: 200, window_seconds: 3_600 };
-/** A body is hashed in pieces, so that no copy of a large one is made. */
-const PIECE_BYTES = 65_536;
-const BLANKS = /[ \t\r\n]+/g;
 
 /** One mail as it came over SMTP, whole, with the inboxes its recipients name. */
 export interface Delivery {
@@ -54,21 +48,17 @@ export interface Reception {
 }
 
 /** What was found out about a mail once, for all of its recipients. */
-export interface Examined {
-  headers: MailHeaders;
+export interface Examined extends Omit<Examination, "fault" | "author" | "marks"> {
   from_address: string;
-  identity: Identity & { trusted_network: boolean };
+  identity: Author["identity"];
+  meant: Author["meant"];
   kind: MailClass;
-  subject: string;
-  rfc_message_id: string | null;
-  parent_ids: string[];
-  hop: number;
-  body_hash: string;
 }
 
 export type Refusal = Pick<Reception, "code" | "enhanced" | "text"> & {
   reason: string;
-  headers?: MailHeaders;
+  subject?: string;
+  rfc_message_id?: string | null;
   sender?: string;
   /** What was found out about the sender, if it came to that. */
   identity?: Examined["identity"];
@@ -81,18 +71,6 @@ const REPORTS_ONLY: Reception = {
   enhanced: "5.7.1",
   text: "This address takes delivery reports only; write to the address in From or Reply-To",
 };
-
-/** What the header section and the body say by themselves. */
-export function readExamined(raw: Buffer, headers: MailHeaders) {
-  const references = messageIds(headers.get("references") ?? "").toReversed();
-  return {
-    subject: subjectOf(headers),
-    rfc_message_id: idOf(headers),
-    parent_ids: [...messageIds(headers.get("in-reply-to") ?? ""), ...references],
-    hop: Number.parseInt(headers.get("x-mailwright-hop") ?? "0", 10) || 0,
-    body_hash: bodyHash(raw.subarray(headers.body_offset), headers),
-  };
-}
 
 /**
  * The answer for the whole transaction: 250 as soon as one recipient took the mail, else the first refusal; 451, and
@@ -138,8 +116,8 @@ export async function logRefusal(
     error: refusal.text,
     authority: identity?.authenticated === true ? "stranger" : "unauthenticated",
     sender: refusal.sender ?? null,
-    subject: refusal.headers ? subjectOf(refusal.headers) : null,
-    rfc_message_id: refusal.headers ? idOf(refusal.headers) : null,
+    subject: refusal.subject ?? null,
+    rfc_message_id: refusal.rfc_message_id ?? null,
     auth: identity ? authOf(identity) : null,
   });
 }
@@ -168,7 +146,7 @@ async function decide(app: App, tx: Db, decision: Decision): Promise<Reception> 
   }
   if (isBounce(mail)) {
     const user_id = recipient.inbox?.user.id;
-    const known = await noteBounce(app, tx, { raw: delivery.raw, address: recipient.address, user_id });
+    const known = await noteBounce(app, tx, { bounce: mail.bounce, address: recipient.address, user_id });
     if (!known && user_id === undefined) dropMail(app, delivery, "bounce");
   }
   if (!recipient.inbox) return isBounce(mail) ? ACCEPTED : refuseOthers(app, delivery);
@@ -214,10 +192,10 @@ async function refuseSender(
 ): Promise<Reception> {
   const { inbox, mail, delivery, reason, text } = refused;
   const refusal = { code: 550, enhanced: "5.7.1", reason, text } as const;
-  const { headers, from_address: sender, identity } = mail;
+  const { subject, rfc_message_id, from_address: sender, identity } = mail;
   app.metrics.count("mailwright_mails_refused_total", { reason });
   app.log.info({ reason, from: delivery.mail_from, peer: delivery.remote_address }, "mail refused");
-  await logRefusal(app, tx, { inbox, refusal: { ...refusal, headers, sender, identity } });
+  await logRefusal(app, tx, { inbox, refusal: { ...refusal, subject, rfc_message_id, sender, identity } });
   return refusal;
 }
 
@@ -254,7 +232,7 @@ async function route(
       vouched,
       ...(undated && { undated }),
       trusted_network: mail.identity.trusted_network,
-      signed_form: formFor(recipient.address, mail.identity, mail.headers),
+      signed_form: mail.meant.get(recipient.address) ?? undefined,
     },
     rfc_message_id: mail.rfc_message_id,
     body_hash,
@@ -324,36 +302,6 @@ function storeOnce(app: App, tx: Db, raw: Buffer): () => Promise<string> {
 }
 
 /** Decision L.6: the Message-ID, or a hash of what makes a mail the same one, which white space is no part of. */
-function dedupeKeyOf(mail: Examined): string {
-  if (mail.rfc_message_id !== null) return dedupeKeyOfId(mail.rfc_message_id, mail.from_address);
-  const said = [mail.headers.get("date") ?? "", mail.subject].map((text) => text.replaceAll(BLANKS, ""));
-  return sha256([mail.from_address, ...said, mail.body_hash].join("\n"));
-}
-
-/**
- * Of a mail without a body the subject is what is said. Relaxed signatures leave white space and line ends to whoever
- * sends the mail on (RFC 6376 §3.4.4), so the hash leaves them out.
- */
-function bodyHash(body: Buffer, headers: MailHeaders): string {
-  const hash = createHash("sha256");
-  let blank = true;
-  for (let at = 0; at < body.length; at += PIECE_BYTES) {
-    const text = body.toString("latin1", at, at + PIECE_BYTES).replaceAll(BLANKS, "");
-    if (text !== "") blank = false;
-    hash.update(text, "latin1");
-  }
-  return blank ? sha256(subjectOf(headers).replaceAll(BLANKS, "")) : hash.digest("hex");
-}
-
-/** A fold leaves more white space than there was before; how much says nothing. */
-function subjectOf(headers: MailHeaders): string {
-  return decodeWords((headers.get("subject") ?? "").replaceAll(BLANKS, " ")).trim();
-}
-
-function idOf(headers: MailHeaders): string | null {
-  return messageIds(headers.get("message-id") ?? "")[0] ?? null;
-}
-
-function sha256(data: string): string {
-  return createHash("sha256").update(data).digest("hex");
+function dedupeKeyOf({ rfc_message_id, from_address, said_hash }: Examined): string {
+  return rfc_message_id === null ? said_hash : dedupeKeyOfId(rfc_message_id, from_address);
 }

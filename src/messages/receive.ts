@@ -3,15 +3,7 @@ import { remembered } from "../db/prepared.ts";
 import { isOwnDomain } from "../domains/domains.ts";
 import { addressOf, findInboxByAddress, outgoingOfBounce } from "../inboxes/addresses.ts";
 import { splitAddress } from "../lib/mail-address.ts";
-import { authenticateSender } from "../mail/authenticate.ts";
 import { inNetworks } from "../lib/networks.ts";
-import {
-  fromMailbox,
-  MAX_RECEIVED_FIELDS,
-  type MailHeaders,
-  readHeaders,
-  receivedCount,
-} from "../mail/headers.ts";
 import { classifyMail } from "../mail/machine-mail.ts";
 import { noteBounce } from "./bounces.ts";
 import {
@@ -25,17 +17,12 @@ import {
   type Reception,
   type Recipient,
   type Refusal,
-  readExamined,
 } from "./decide.ts";
-import { takeDomainReport } from "./domain-reports.ts";
-import { findRole, prepareRoleMail } from "./role-mail.ts";
-import { repeatedField } from "./vouched.ts";
+import type { Author, Examination } from "./examine.ts";
+import { findRole, noteReport, prepareRoleMail } from "./role-mail.ts";
 import { isOwnMessageId } from "../mail/outgoing.ts";
 
 export type { Delivery, Reception, Recipient } from "./decide.ts";
-
-/** Part of a reply line, which may not be longer than 512 octets (RFC 5321 §4.5.3.1.5). */
-const MAX_PROBLEM_CHARS = 300;
 
 /** The inbox, the bounce address or the role address that a recipient names; undefined for anything else. */
 export async function findRecipient(app: App, address: string): Promise<Recipient | undefined> {
@@ -56,33 +43,22 @@ const userById = remembered((db, key: { id: string }) =>
 
 /** Decides about a mail and, where it is accepted, stores it: raw mail, verdicts and job in one synced commit. */
 export async function receiveMail(app: App, delivery: Delivery): Promise<Reception> {
-  const headers = readHeaders(delivery.raw);
-  const malformed = await refuseMalformed(app, delivery, headers);
-  if (malformed) return malformed;
-  if (isNotification(delivery)) return takeNotification(app, delivery, headers);
-  const from = fromMailbox(headers);
-  if (!from.ok) {
-    const text = from.problem.slice(0, MAX_PROBLEM_CHARS);
-    return refuse(app, delivery, { ...NO_SINGLE_FROM, text, headers });
-  }
-  const identity = await identify(app, delivery, { headers, from_address: from.address });
-  if (identity.problem === "temporary")
+  const examination = await examine(app, delivery);
+  if (examination === undefined) return putOff(app, delivery, { reason: "unreadable", answer: UNREADABLE });
+  const { fault, author, subject, rfc_message_id } = examination;
+  if (fault !== null) return refuse(app, delivery, { ...fault, subject, rfc_message_id });
+  if (author === null) return takeNotification(app, delivery, examination);
+  if (author.identity.problem === "temporary")
     return putOff(app, delivery, { reason: "dns_unanswered", answer: UNDECIDED });
-  const from_us = await isOwnAddress(app, from.address);
-  const mail = examine(app, delivery, { headers, from_address: from.address, identity, from_us });
-  if (identity.dmarc_reject && !isBounce(mail))
-    return refuse(app, delivery, { ...DMARC_REJECTED, headers, sender: from.address, identity });
+  const mail = await judge(app, delivery, { ...examination, author });
+  const { identity, from_address: sender } = mail;
+  const known = { subject, rfc_message_id, sender, identity };
+  if (identity.dmarc_reject && !isBounce(mail)) return refuse(app, delivery, { ...DMARC_REJECTED, ...known });
   const recipients = await prepareRoleMail(app, delivery, mail);
   if ("code" in recipients)
     return recipients.code < 500
       ? putOff(app, delivery, { reason: "rate_limited", answer: recipients })
-      : refuse(app, delivery, {
-          ...recipients,
-          reason: "too_large",
-          headers,
-          sender: from.address,
-          identity,
-        });
+      : refuse(app, delivery, { ...recipients, reason: "too_large", ...known });
   const answer = await app.write((tx) => decideForAll(app, tx, { ...delivery, recipients }, mail));
   return answer.code === 451 ? putOff(app, delivery, { reason: "rate_limited", answer }) : answer;
 }
@@ -93,27 +69,43 @@ export async function refuseOversize(app: App, delivery: Omit<Delivery, "raw">):
   return refuse(app, { ...delivery, raw: Buffer.alloc(0) }, { ...TOO_LARGE, text });
 }
 
+/** What others wrote is read on a thread that can be ended: whatever it is, it holds up nobody else. */
+async function examine(app: App, delivery: Delivery): Promise<Examination | undefined> {
+  const { raw, mail_from, helo, remote_address, recipients } = delivery;
+  const { smtp, dns } = app.config;
+  const { hostname, trusted_relays, arc_sealers } = smtp;
+  const known = { hostname, dns_servers: dns.servers, trusted_relays, arc_sealers };
+  const trusted = inNetworks(remote_address, smtp.trusted_networks);
+  const mail = {
+    mail_from,
+    inboxes: recipients.filter(({ inbox }) => inbox).map(({ address }) => address),
+    to_role: recipients.some(({ role }) => role),
+    client: trusted ? null : { remote_address, helo, ...known },
+  };
+  const outcome = await app.examiner.run(() => {
+    const copy = new Uint8Array(raw);
+    return { input: { ...mail, raw: copy }, transfer: [copy.buffer] };
+  });
+  if (outcome.ok) return outcome.output;
+  const { problem } = outcome;
+  app.log.warn(
+    { problem, bytes: raw.length, from: mail_from, peer: remote_address },
+    "a mail could not be read in time; its sender was asked to try again",
+  );
+  return undefined;
+}
+
+const UNREADABLE: Reception = {
+  code: 451,
+  enhanced: "4.3.0",
+  text: "The mail could not be read in the time that one may take; please send it in a simpler form, or try again later",
+};
 const UNDECIDED: Reception = {
   code: 451,
   enhanced: "4.7.0",
   text: "The sender's address cannot be checked because DNS does not answer; please try again later",
 };
-const MALFORMED = { code: 550, enhanced: "5.6.0", reason: "malformed_header" } as const;
-const REPEATED = { code: 550, enhanced: "5.6.0", reason: "repeated_field" } as const;
 const TOO_LARGE = { code: 552, enhanced: "5.3.4", reason: "too_large" } as const;
-const NO_SINGLE_FROM = { code: 550, enhanced: "5.6.0", reason: "bad_from" } as const;
-const LOOPING = {
-  code: 554,
-  enhanced: "5.4.6",
-  reason: "loop",
-  text: `The mail has passed more than ${MAX_RECEIVED_FIELDS} servers; it is going round in circles`,
-} as const;
-const LONG_HEADERS = {
-  code: 552,
-  enhanced: "5.3.4",
-  reason: "too_large",
-  text: "The header section of the mail is larger than 64 KB",
-} as const;
 const DMARC_REJECTED = {
   code: 550,
   enhanced: "5.7.26",
@@ -121,40 +113,15 @@ const DMARC_REJECTED = {
   text: "The mail fails DMARC, and the policy of the sender's domain asks to reject it",
 } as const;
 
-async function refuseMalformed(
+async function takeNotification(
   app: App,
   delivery: Delivery,
-  headers: MailHeaders,
-): Promise<Reception | undefined> {
-  if (!headers.complete) return refuse(app, delivery, LONG_HEADERS);
-  if (headers.problem !== null)
-    return refuse(app, delivery, {
-      ...MALFORMED,
-      text: `The header of the mail is malformed: ${headers.problem} (RFC 5322 section 2.2). Send it again from another mail program`,
-      headers,
-    });
-  const repeated = repeatedField(headers);
-  if (repeated !== undefined)
-    return refuse(app, delivery, {
-      ...REPEATED,
-      text: `The mail has more than one ${repeated} field (RFC 5322 section 3.6)`,
-      headers,
-    });
-  if (receivedCount(headers) > MAX_RECEIVED_FIELDS) return refuse(app, delivery, { ...LOOPING, headers });
-  return undefined;
-}
-
-/** RFC 5321 §4.5.5. Who wrote it does not matter, and its From often names nobody (`From: MAILER-DAEMON`). */
-function isNotification({ mail_from, recipients }: Delivery): boolean {
-  return mail_from === "" && recipients.every(({ inbox }) => inbox === undefined);
-}
-
-async function takeNotification(app: App, delivery: Delivery, headers: MailHeaders): Promise<Reception> {
-  const { raw, recipients } = delivery;
-  const reported = recipients.some(({ role }) => role) && (await takeDomainReport(app, { raw, headers }));
+  { bounce, report }: Pick<Examination, "bounce" | "report">,
+): Promise<Reception> {
+  if (report !== null) noteReport(app, report);
   await app.write(async (tx) => {
-    for (const { address, role } of recipients) {
-      const known = role ? reported : await noteBounce(app, tx, { raw, address });
+    for (const { address, role } of delivery.recipients) {
+      const known = role ? report !== null : await noteBounce(app, tx, { bounce, address });
       if (!known) dropMail(app, delivery, role ? "role_report" : "bounce");
     }
   });
@@ -186,37 +153,6 @@ function putOff(
   return answer;
 }
 
-async function identify(
-  app: App,
-  delivery: Delivery,
-  mail: { headers: MailHeaders; from_address: string },
-): Promise<Examined["identity"]> {
-  if (inNetworks(delivery.remote_address, app.config.smtp.trusted_networks)) {
-    const auth = { spf: "none", dkim: "none", dmarc: "none", aligned: false };
-    return {
-      authenticated: true,
-      auth,
-      dmarc_reject: false,
-      direct: true,
-      signed: [],
-      trusted_network: true,
-    };
-  }
-  const identity = await authenticateSender({
-    raw: delivery.raw,
-    headers: mail.headers,
-    from: { address: mail.from_address },
-    remote_address: delivery.remote_address,
-    helo: delivery.helo,
-    mail_from: delivery.mail_from,
-    hostname: app.config.smtp.hostname,
-    resolver: app.resolver,
-    trusted_relays: app.config.smtp.trusted_relays,
-    arc_sealers: app.config.smtp.arc_sealers,
-  });
-  return { ...identity, trusted_network: false };
-}
-
 /**
  * Whether mail from an address can only be our own: from any of the service's domain, and of the domains of the accounts
  * from their inboxes and from whatever is nobody's. A person who signed up with such an address does get mail there; and
@@ -232,18 +168,15 @@ async function isOwnAddress(app: App, address: string): Promise<boolean> {
   return (await person.where("email_verified", "=", 1).executeTakeFirst()) === undefined;
 }
 
-function examine(
+async function judge(
   app: App,
-  delivery: Delivery,
-  { from_us, ...mail }: Pick<Examined, "headers" | "from_address" | "identity"> & { from_us: boolean },
-): Examined {
-  const own = new Set(delivery.recipients.map(({ inbox }) => inbox && addressOf(inbox.row)));
-  const kind = classifyMail({
-    headers: mail.headers,
-    mail_from: delivery.mail_from,
-    from_address: mail.from_address,
-    is_own_address: (address) => from_us || own.has(address),
-    own_message_id: (id) => isOwnMessageId(app, id),
-  });
-  return { ...mail, ...readExamined(delivery.raw, mail.headers), kind };
+  { recipients }: Delivery,
+  { author, marks, ...found }: Examination & { author: Author },
+): Promise<Examined> {
+  const { address, identity, meant } = author;
+  const is_own_address =
+    (await isOwnAddress(app, address)) ||
+    recipients.some(({ inbox }) => inbox && addressOf(inbox.row) === address);
+  const kind = classifyMail(marks, { is_own_address, own_message_id: (id) => isOwnMessageId(app, id) });
+  return { ...found, from_address: address, identity, meant, kind };
 }

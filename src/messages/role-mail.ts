@@ -3,14 +3,16 @@ import type { App } from "../app.ts";
 import type { UserRow } from "../db/schema.ts";
 import { isOwnDomain } from "../domains/domains.ts";
 import { splitAddress } from "../lib/mail-address.ts";
+import type { DomainReport } from "../mail/domain-report.ts";
 import { prepareLetter } from "../mail/letters.ts";
 import type { MailClass } from "../mail/machine-mail.ts";
-import { takeDomainReport } from "./domain-reports.ts";
 import { type Delivery, dropMail, type Examined, type Reception, type Recipient } from "./decide.ts";
 
 /** RFC 5321 §4.5.1 and RFC 2142: mail to these addresses reaches a person. */
 const ROLES = new Set(["postmaster", "abuse"]);
 const RULE = { limit: 20, window_seconds: 3_600 };
+/** Lines of the log, as anybody can write a report. */
+const REPORTS = { limit: 60, window_seconds: 3_600 };
 /** What a mail provider still takes once it is encoded as a file. */
 const MAX_BYTES = 15 * 1_048_576;
 
@@ -34,7 +36,10 @@ export async function prepareRoleMail(
   mail: Examined,
 ): Promise<Recipient[] | Reception> {
   if (delivery.recipients.every(({ role }) => role === undefined)) return delivery.recipients;
-  if (await takeDomainReport(app, { raw: delivery.raw, headers: mail.headers })) return delivery.recipients;
+  if (mail.report !== null) {
+    noteReport(app, mail.report);
+    return delivery.recipients;
+  }
   if (isMachine(mail.kind)) {
     dropMail(app, delivery, "role_machine");
     return delivery.recipients;
@@ -42,6 +47,12 @@ export async function prepareRoleMail(
   if (delivery.raw.byteLength > MAX_BYTES) return TOO_LARGE;
   if (!app.limiter.take("role-mail", RULE).ok) return COME_LATER;
   return Promise.all(delivery.recipients.map((recipient) => withLetter(app, delivery, mail, recipient)));
+}
+
+/** Writes down what another provider reports about mail of ours. */
+export function noteReport(app: App, report: DomainReport): void {
+  if (!app.limiter.take("domain-reports", REPORTS).ok) return;
+  app.log.info({ ...report }, `a ${report.report === "tls" ? "TLS" : "DMARC"} report came in`);
 }
 
 const TOO_LARGE: Reception = {

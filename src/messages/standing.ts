@@ -3,8 +3,6 @@ import type { Db } from "../db/database.ts";
 import type { Authority, InboxRow, UserRow } from "../db/schema.ts";
 import { splitAddress } from "../lib/mail-address.ts";
 import { type InboundPolicy, inboxById } from "../inboxes/inboxes.ts";
-import { readHeaderDate } from "../mail/header-date.ts";
-import type { MailHeaders } from "../mail/headers.ts";
 import type { Examined, Recipient } from "./decide.ts";
 import { judgeSender, type SenderVerdict } from "./policy.ts";
 import {
@@ -14,7 +12,6 @@ import {
   MAX_AGE_SECONDS,
   MAX_AHEAD_SECONDS,
 } from "./same-mail.ts";
-import { isMeantFor } from "./vouched.ts";
 
 /** What a mail is to one of the inboxes that it is for. */
 export interface Standing {
@@ -52,8 +49,8 @@ export async function standingOf(
   const verdict = judgeSender(inbox, user, { from_address, authenticated: identity.authenticated });
   const policy = JSON.parse(inbox.inbound_policy) as InboundPolicy;
   const soft = kind.kind === "soft" ? kind.reason : null;
-  const meant = isMeantFor(recipient.address, identity, mail.headers);
-  const undated = meant && !identity.direct && !isRecent(mail.headers, app.now());
+  const meant = mail.meant.has(recipient.address);
+  const undated = meant && !identity.direct && !isRecent(mail.date, app.now());
   const vouched = meant && !undated;
   // What a machine sent, or what may be a replay, is read as anybody's mail is.
   const authority = soft === null && vouched ? verdict.authority : withoutCommand(verdict.authority);
@@ -95,7 +92,6 @@ function withoutCommand(authority: Authority): Authority {
 }
 
 /** Whether it would be known again if it had been here before. Without a Date that is signed nobody can tell. */
-function isRecent(headers: MailHeaders, now: number): boolean {
-  const date = readHeaderDate(headers.get("date") ?? "");
+function isRecent(date: number | undefined, now: number): boolean {
   return date !== undefined && date > now - MAX_AGE_SECONDS && date <= now + MAX_AHEAD_SECONDS;
 }

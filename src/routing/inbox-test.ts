@@ -6,7 +6,7 @@ import { dedupeKeyOfId } from "../conversations/conversations.ts";
 import { replySubject } from "../mail/compose.ts";
 import { readHeaders } from "../mail/headers.ts";
 import { acceptMail, storeRawMail } from "../messages/accept.ts";
-import { readExamined } from "../messages/decide.ts";
+import { wordsOf } from "../messages/mail-words.ts";
 import { readRouting } from "../messages/messages.ts";
 import { acceptInline, awaitEnd } from "./inline.ts";
 
@@ -24,7 +24,7 @@ export interface InboxTest {
 /** Sends a mail of the owner's through an inbox as if it had come over SMTP, and waits for what becomes of it. */
 export async function testInbox(app: App, user: UserRow, test: InboxTest) {
   const raw = testMail(app, user, test);
-  const mail = readExamined(raw, readHeaders(raw));
+  const mail = wordsOf(raw, readHeaders(raw), user.email);
   const { row, job } = await acceptInline(app, { user, wanted: true }, async (tx, slot) => {
     // Looked up again: it may have been deleted since.
     const inbox = await ownInbox(tx, user, test.inbox.id);

@@ -1,19 +1,16 @@
 import { describe, expect, test } from "bun:test";
 import { readHeaders } from "../../src/mail/headers.ts";
-import { bounceDetails, classifyMail, type MailSigns } from "../../src/mail/machine-mail.ts";
+import { bounceDetails, classifyMail, machineMarks, type MailSigns } from "../../src/mail/machine-mail.ts";
 import { ownMs } from "../support/own-time.ts";
 
-const classify = (lines: string[], signs: Partial<MailSigns> = {}) =>
-  classifyMail({
-    headers: readHeaders(
-      Buffer.from(`From: ann@example.com\r\n${lines.map((line) => `${line}\r\n`).join("")}\r\n`),
-    ),
-    mail_from: "ann@example.com",
-    from_address: "ann@example.com",
-    is_own_address: (address) => address === "work@mailwright.test",
+const classify = (lines: string[], signs: Partial<MailSigns> = {}) => {
+  const raw = `From: ann@example.com\r\n${lines.map((line) => `${line}\r\n`).join("")}\r\n`;
+  const address = { mail_from: "ann@example.com", from_address: "ann@example.com", ...signs };
+  return classifyMail(machineMarks({ headers: readHeaders(Buffer.from(raw)), ...address }), {
+    is_own_address: address.from_address === "work@mailwright.test",
     own_message_id: (id) => id.endsWith("@mailwright.test"),
-    ...signs,
   });
+};
 
 describe("machine mail", () => {
   test.each([

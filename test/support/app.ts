@@ -14,7 +14,9 @@ import { openApiOf } from "../../src/http/openapi.ts";
 import { createHttp } from "../../src/http/server.ts";
 import { createWorker } from "../../src/jobs/worker.ts";
 import { createLog } from "../../src/log.ts";
+import { createThread } from "../../src/lib/thread.ts";
 import { createMailParser } from "../../src/mail/parse.ts";
+import type { Examination, MailToExamine } from "../../src/messages/examine.ts";
 import { type SmtpDoor, startSmtp } from "../../src/smtp/listener.ts";
 import { type Contract, contractOf } from "./contract.ts";
 import { layKeys } from "./keys.ts";
@@ -26,7 +28,11 @@ let migrated: Promise<Buffer> | undefined;
 let contract: Contract | undefined;
 
 /** The threads that read mails and files, of which each takes as long to start as ten servers. They keep nothing. */
-const readers = { parser: createMailParser(), files: createFileReader() };
+const readers = {
+  examiner: createThread<MailToExamine, Examination>("messages/examine-worker.ts"),
+  parser: createMailParser(),
+  files: createFileReader(),
+};
 
 const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 

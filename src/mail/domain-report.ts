@@ -1,19 +1,17 @@
 import { gunzipSync } from "node:zlib";
-import type { App } from "../app.ts";
 import { readZipTable, unpackEntry } from "../files/zip.ts";
 import { member, parseJson } from "../lib/quote.ts";
-import type { MailHeaders } from "../mail/headers.ts";
+import type { MailHeaders } from "./headers.ts";
+import { readMail } from "./parse-mail.ts";
 
 /** Of a small server they take a few KB. */
 const MAX_UNPACKED_BYTES = 2_097_152;
 /** A report is one; some providers add words or a picture. */
 const MAX_FILES = 4;
 const MAX_NAME_CHARS = 100;
-/** Anybody can write one. */
-const LINES = { limit: 60, window_seconds: 3_600 };
 
 /** What a report comes to in one line of the log. */
-interface Summary {
+export interface DomainReport {
   report: "dmarc" | "tls";
   /** Who reports, and about which domain; both are the reporter's words. */
   by: string;
@@ -26,20 +24,17 @@ interface Summary {
 }
 
 /**
- * Writes down what another provider reports about mail of ours: DMARC aggregates (RFC 7489 §7.2) and TLS reports
- * (RFC 8460). False for a mail that is no such report.
+ * What another provider reports about mail of ours: DMARC aggregates (RFC 7489 §7.2) and TLS reports (RFC 8460);
+ * undefined for a mail that is no such report.
  */
-export async function takeDomainReport(
-  app: App,
-  { raw, headers }: { raw: Uint8Array; headers: MailHeaders },
-): Promise<boolean> {
-  if (!looksLikeReport(headers)) return false;
-  const parsed = await app.parser.parse(raw);
-  const files = parsed.ok ? parsed.mail.attachments.slice(0, MAX_FILES) : [];
-  const summary = files.map(({ bytes }) => summaryOf(bytes)).find((one) => one !== undefined);
-  if (summary && app.limiter.take("domain-reports", LINES).ok)
-    app.log.info({ ...summary }, `a ${summary.report === "tls" ? "TLS" : "DMARC"} report came in`);
-  return summary !== undefined;
+export async function readDomainReport(
+  raw: Uint8Array,
+  headers: MailHeaders,
+): Promise<DomainReport | undefined> {
+  if (!looksLikeReport(headers)) return undefined;
+  const read = await readMail(raw);
+  const files = read.ok ? read.mail.attachments.slice(0, MAX_FILES) : [];
+  return files.map(({ bytes }) => reportIn(bytes)).find((one) => one !== undefined);
 }
 
 /** RFC 8460 §5.3 and RFC 7489 §7.2.1.1, so that the mails of people are not taken apart. */
@@ -53,7 +48,7 @@ function looksLikeReport(headers: MailHeaders): boolean {
   );
 }
 
-function summaryOf(bytes: Uint8Array): Summary | undefined {
+function reportIn(bytes: Uint8Array): DomainReport | undefined {
   const text = unpack(bytes);
   return text?.startsWith("{") ? tlsSummary(text) : text?.startsWith("<") ? dmarcSummary(text) : undefined;
 }
@@ -81,7 +76,7 @@ function unzip(bytes: Uint8Array): Uint8Array {
   return first.unpacked > MAX_UNPACKED_BYTES ? new Uint8Array() : unpackEntry(bytes, first);
 }
 
-function dmarcSummary(xml: string): Summary | undefined {
+function dmarcSummary(xml: string): DomainReport | undefined {
   if (!/<feedback[\s>]/.test(xml.slice(0, 4_096))) return undefined;
   const records = xml.split(/<record[\s>]/).slice(1);
   const failures = new Map<string, number>();
@@ -105,7 +100,7 @@ function element(xml: string, name: string): string {
   return start < 0 || end < 0 ? "" : xml.slice(start + name.length + 2, end).trim();
 }
 
-function tlsSummary(json: string): Summary | undefined {
+function tlsSummary(json: string): DomainReport | undefined {
   const report = parseJson(json);
   const policies = listOf(member(report, "policies"));
   if (policies.length === 0) return undefined;

@@ -1,0 +1,172 @@
+import type { Resolver } from "../lib/dns.ts";
+import { authenticateSender, type Identity } from "../mail/authenticate.ts";
+import { type DomainReport, readDomainReport } from "../mail/domain-report.ts";
+import {
+  fromMailbox,
+  MAX_RECEIVED_FIELDS,
+  type MailHeaders,
+  readHeaders,
+  receivedCount,
+} from "../mail/headers.ts";
+import { type MachineMarks, machineMarks } from "../mail/machine-mail.ts";
+import { type BounceReport, readBounce } from "../mail/plain-bounce.ts";
+import type { SignedForm } from "../mail/signed-form.ts";
+import { type MailWords, wordsOf } from "./mail-words.ts";
+import { formFor, isMeantFor, repeatedField } from "./vouched.ts";
+
+/** Part of a reply line, which may not be longer than 512 octets (RFC 5321 §4.5.3.1.5). */
+const MAX_PROBLEM_CHARS = 300;
+
+/** A mail as it came, and what has to be known to judge it. Plain data, for it goes over to another thread. */
+export interface MailToExamine {
+  raw: Uint8Array;
+  /** "" is the null reverse-path. */
+  mail_from: string;
+  /** The addresses of inboxes among its recipients. */
+  inboxes: string[];
+  /** One of its recipients is a role address. */
+  to_role: boolean;
+  /** Null for a client that is believed whatever it says. */
+  client: Client | null;
+}
+
+/** Who brought the mail, and how its word is checked. */
+export interface Client {
+  remote_address: string;
+  helo: string;
+  hostname: string;
+  dns_servers: string[];
+  trusted_relays: string[];
+  arc_sealers: string[];
+}
+
+/** Why a mail is refused, whoever wrote it and whoever it is for. */
+export interface MailFault {
+  code: 550 | 552 | 554;
+  enhanced: string;
+  reason: string;
+  text: string;
+}
+
+/** All that has to be known of a mail before it is decided about. */
+export interface Examination extends MailWords {
+  fault: MailFault | null;
+  /** Null for a mail with a fault, and for a notification, of which nobody asks who wrote it. */
+  author: Author | null;
+  marks: MachineMarks;
+  /** Of a mail that a mail system may have written about one of ours. */
+  bounce: BounceReport | null;
+  /** Of a mail to a role address. */
+  report: DomainReport | null;
+}
+
+export interface Author {
+  address: string;
+  identity: Identity & { trusted_network: boolean };
+  /** By address, the inboxes that the author meant the mail for, and what must be read of it; null for all of it. */
+  meant: Map<string, SignedForm | null>;
+}
+
+/** RFC 5321 §4.5.5. Who wrote it does not matter, and its From often names nobody (`From: MAILER-DAEMON`). */
+export function isNotification({
+  mail_from,
+  inboxes,
+}: Pick<MailToExamine, "mail_from" | "inboxes">): boolean {
+  return mail_from === "" && inboxes.length === 0;
+}
+
+/** Reads a mail as far as the session needs it, and asks the DNS about its author. */
+export async function examineMail(
+  mail: MailToExamine,
+  resolverOf: (servers: string[]) => Resolver,
+): Promise<Examination> {
+  const headers = readHeaders(mail.raw);
+  const from = isNotification(mail) ? undefined : fromMailbox(headers);
+  const fault = faultIn(headers) ?? (from?.ok === false ? noSingleFrom(from.problem) : null);
+  const from_address = from?.ok === true ? from.address : "";
+  const marks = machineMarks({ headers, mail_from: mail.mail_from, from_address });
+  const found = { fault, ...wordsOf(mail.raw, headers, from_address), marks };
+  if (fault !== null) return { ...found, author: null, bounce: null, report: null };
+  const identity =
+    from === undefined ? undefined : await identify(mail, { headers, from_address, resolverOf });
+  return {
+    ...found,
+    author: identity === undefined ? null : authorOf(mail, { address: from_address, identity, headers }),
+    bounce: marks.hard === "bounce" ? readBounce(Buffer.from(mail.raw).toString("latin1")) : null,
+    report: (mail.to_role && (await readDomainReport(mail.raw, headers))) || null,
+  };
+}
+
+const TOO_LONG: MailFault = {
+  code: 552,
+  enhanced: "5.3.4",
+  reason: "too_large",
+  text: "The header section of the mail is larger than 64 KB",
+};
+const LOOPING: MailFault = {
+  code: 554,
+  enhanced: "5.4.6",
+  reason: "loop",
+  text: `The mail has passed more than ${MAX_RECEIVED_FIELDS} servers; it is going round in circles`,
+};
+
+function faultIn(headers: MailHeaders): MailFault | null {
+  if (!headers.complete) return TOO_LONG;
+  if (headers.problem !== null) {
+    const text = `The header of the mail is malformed: ${headers.problem} (RFC 5322 section 2.2). Send it again from another mail program`;
+    return { code: 550, enhanced: "5.6.0", reason: "malformed_header", text };
+  }
+  const repeated = repeatedField(headers);
+  if (repeated !== undefined) {
+    const text = `The mail has more than one ${repeated} field (RFC 5322 section 3.6)`;
+    return { code: 550, enhanced: "5.6.0", reason: "repeated_field", text };
+  }
+  return receivedCount(headers) > MAX_RECEIVED_FIELDS ? LOOPING : null;
+}
+
+function noSingleFrom(problem: string): MailFault {
+  return { code: 550, enhanced: "5.6.0", reason: "bad_from", text: problem.slice(0, MAX_PROBLEM_CHARS) };
+}
+
+async function identify(
+  { raw, mail_from, client }: MailToExamine,
+  {
+    headers,
+    from_address,
+    resolverOf,
+  }: { headers: MailHeaders; from_address: string; resolverOf: (servers: string[]) => Resolver },
+): Promise<Author["identity"]> {
+  if (client === null) {
+    const auth = { spf: "none", dkim: "none", dmarc: "none", aligned: false };
+    return {
+      authenticated: true,
+      auth,
+      dmarc_reject: false,
+      direct: true,
+      signed: [],
+      trusted_network: true,
+    };
+  }
+  const { dns_servers, ...known } = client;
+  const identity = await authenticateSender({
+    ...known,
+    raw,
+    headers,
+    mail_from,
+    from: { address: from_address },
+    resolver: resolverOf(dns_servers),
+  });
+  return { ...identity, trusted_network: false };
+}
+
+function authorOf(
+  { inboxes }: MailToExamine,
+  { address, identity, headers }: { address: string; identity: Author["identity"]; headers: MailHeaders },
+): Author {
+  const meant = inboxes.filter((inbox) => isMeantFor(inbox, identity, headers));
+  return {
+    address,
+    identity,
+    meant: new Map(meant.map((inbox) => [inbox, formFor(inbox, identity, headers) ?? null])),
+  };
+}
