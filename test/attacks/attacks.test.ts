@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Guard } from "../../src/ai/guard.ts";
+import { ALTERED } from "./altered.ts";
 import type { Attack } from "./attack.ts";
 import { CALLS } from "./calls.ts";
 import { CONTENT } from "./content.ts";
@@ -15,7 +16,7 @@ const NO_GUARD: Guard = {
   objectionTo: () => null,
 };
 
-const ATTACKS: Attack[] = [...CONTENT, ...PEOPLE, ...SERVERS, ...GRANTS, ...CALLS];
+const ATTACKS: Attack[] = [...CONTENT, ...PEOPLE, ...SERVERS, ...GRANTS, ...CALLS, ...ALTERED];
 
 const KINDS = [
   "direct",
@@ -38,6 +39,8 @@ const KINDS = [
   "Cc'd third party",
   "Reply-To",
   "homoglyph targets",
+  "altered on the way",
+  "display names",
 ];
 
 let held: World;

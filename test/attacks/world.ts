@@ -4,7 +4,15 @@ import { type ApiCall, startStandIn } from "../support/api-stand-in.ts";
 import type { Caller } from "../support/app.ts";
 import { startDnsServer } from "../support/dns-server.ts";
 import { gullibleReply } from "../support/gullible-model.ts";
-import { addressIn, freshId, mailroom, type Mailroom, type RoomMail } from "../support/mailroom.ts";
+import {
+  addressIn,
+  freshId,
+  mailroom,
+  type Mailroom,
+  type RoomMail,
+  signingZone,
+} from "../support/mailroom.ts";
+import { keyZone } from "../support/sign-as.ts";
 import { type SinkMail, startSmtpSink } from "../support/smtp-sink.ts";
 import { type ServedTool, startToolServer, type ToolServer } from "../support/tool-server.ts";
 
@@ -32,6 +40,8 @@ export interface AttackMail extends RoomMail {
   inbox?: InboxName;
   /** From outside of the trusted networks, and not signed. */
   forged?: boolean;
+  /** From outside of the trusted networks, with the signature of its author. */
+  resent?: boolean;
   /** What is known of its sender is replaced by this before the mail is worked on. */
   believe?: Partial<Pick<MessageRow, "authority" | "sender" | "conversation_id">>;
 }
@@ -82,7 +92,7 @@ export async function buildWorld({
   const hits: string[] = [];
   const site = stack.use(startStandIn(({ path }) => new Response(String(hits.push(path)))));
   const sink = stack.use(await startSmtpSink({ starttls: false }));
-  const dns = stack.use(await startDnsServer());
+  const dns = stack.use(await startDnsServer({ ...signingZone("example.com"), ...keyZone("example.com") }));
   const office = stack.use(startToolServer([]));
   const helper = stack.use(startToolServer([]));
   const changes: ApiCall[] = [];
@@ -213,12 +223,12 @@ function codeHost(call: ApiCall, changes: ApiCall[]): Response {
 }
 
 async function handIn({ room, inboxes, handed }: World, mail: AttackMail): Promise<void> {
-  const { inbox = "desk", forged = false, believe, ...rest } = mail;
+  const { inbox = "desk", forged = false, resent = false, believe, ...rest } = mail;
   // Ids of one millisecond have no order.
   room.clock.advance("1s");
   const { smtp } = room.app.config;
   const trusted = smtp.trusted_networks;
-  if (forged) smtp.trusted_networks = [];
+  if (forged || resent) smtp.trusted_networks = [];
   try {
     const reply = await room.send({
       subject: "A question",

@@ -67,42 +67,67 @@ const inBody =
 
 /** Changed on the way, the signature is as good as before. */
 const ALTERED: [string, string[], string[], Change][] = [
-  ["an unsigned Content-Disposition", TEXT, QUOTED, inFront("Content-Disposition: attachment; filename=a.txt")],
+  [
+    "an unsigned Content-Disposition",
+    TEXT,
+    QUOTED,
+    inFront("Content-Disposition: attachment; filename=a.txt"),
+  ],
   ["an unsigned MIME-Version", TEXT, QUOTED, (raw) => raw.replace("MIME-Version", "MIME-Version ")],
   ["spaces on the empty lines", TEXT, QUOTED, inBody("\r\n\r\n", "\r\n \r\n")],
   ["tabs at the ends of lines", TEXT, QUOTED, inBody("\r\n", "\t\r\n")],
   ["empty lines at the end", TEXT, QUOTED, (raw) => `${raw}\r\n\r\n \r\n`],
   ["spaces behind the boundaries", MIXED, TEXT_AND_FILE, inBody("--XX\r\n", "--XX \r\n")],
-  ["a space behind the second boundary", MIXED, TEXT_AND_FILE, inBody("hello.\r\n--XX\r\n", "hello.\r\n--XX \r\n")],
+  [
+    "a space behind the second boundary",
+    MIXED,
+    TEXT_AND_FILE,
+    inBody("hello.\r\n--XX\r\n", "hello.\r\n--XX \r\n"),
+  ],
   ["spaces on the empty lines of parts", MIXED, TEXT_AND_FILE, inBody("\r\n\r\n", "\r\n \r\n")],
   ["spaces at the ends of flowed lines", FLOWED, QUOTED, inBody("\r\n", " \r\n")],
   ["more spaces between the words", TEXT, QUOTED, inBody("wrote", " \t wrote")],
-  ["folds in the signed header", MIXED, TEXT_AND_FILE, (raw) => raw.replace("; boundary", ";\r\n\t boundary")],
+  [
+    "folds in the signed header",
+    MIXED,
+    TEXT_AND_FILE,
+    (raw) => raw.replace("; boundary", ";\r\n\t boundary"),
+  ],
 ];
 
 describe("a signed mail of the owner that was changed where the signature does not look", () => {
-  test.each(ALTERED)("with %s reads as it was signed, or commands nothing", async (_, fields, body, change) => {
-    await using t = await room();
-    const raw = signAs("example.com", mail(t, fields, body));
-    const altered = Buffer.from(change(raw.toString("latin1")), "latin1");
-    expect(altered).not.toEqual(raw);
-    expect(await t.send({ from: OWNER, mail_from: "m@evil.example", raw: altered })).toStartWith("250");
-    const { authority } = await t.newest();
-    expect(await instructionOf(t)).toMatch(authority === "owner" ? /^Say hello\.$/ : STANDING);
-    expect(JSON.parse((await t.newest()).auth ?? "{}")).toMatchObject({ dkim: "pass" });
-  });
+  test.each(ALTERED)(
+    "with %s reads as it was signed, or commands nothing",
+    async (_, fields, body, change) => {
+      await using t = await room();
+      const raw = signAs("example.com", mail(t, fields, body));
+      const altered = Buffer.from(change(raw.toString("latin1")), "latin1");
+      expect(altered).not.toEqual(raw);
+      expect(await t.send({ from: OWNER, mail_from: "m@evil.example", raw: altered })).toStartWith("250");
+      const { authority } = await t.newest();
+      expect(await instructionOf(t)).toMatch(authority === "owner" ? /^Say hello\.$/ : STANDING);
+      expect(JSON.parse((await t.newest()).auth ?? "{}")).toMatchObject({ dkim: "pass" });
+    },
+  );
 
-  test.each(ALTERED)("with %s, come first, does not keep the real one out", async (_, fields, body, change) => {
-    await using t = await room();
-    const raw = signAs("example.com", mail(t, fields, body));
-    const altered = Buffer.from(change(raw.toString("latin1")), "latin1");
-    await t.send({ from: OWNER, mail_from: "m@evil.example", raw: altered });
-    await t.send({ from: OWNER, raw });
-    await t.drain();
-    const rows = await t.app.db.selectFrom("messages").selectAll().where("authority", "=", "owner").execute();
-    expect(rows).toHaveLength(1);
-    expect(JSON.stringify(t.model.requests.map(({ body }) => body))).toContain('"Say hello.');
-  });
+  test.each(ALTERED)(
+    "with %s, come first, does not keep the real one out",
+    async (_, fields, body, change) => {
+      await using t = await room();
+      const raw = signAs("example.com", mail(t, fields, body));
+      const altered = Buffer.from(change(raw.toString("latin1")), "latin1");
+      await t.send({ from: OWNER, mail_from: "m@evil.example", raw: altered });
+      await t.send({ from: OWNER, raw });
+      await t.drain();
+      const rows = await t.app.db
+        .selectFrom("messages")
+        .selectAll()
+        .where("authority", "=", "owner")
+        .execute();
+      expect(rows).toHaveLength(1);
+      expect(JSON.stringify(t.model.requests.map(({ body }) => body))).toContain('"Say hello.');
+    },
+  );
 
   const NBSP = "\xa0";
   test.each([
@@ -130,22 +155,19 @@ describe("a signed mail of the owner that was changed where the signature does n
 describe("a signature that leaves out what decides how a mail is read", () => {
   const without = (name: string): Signing => ({ fields: OVERSIGNED.filter((one) => one !== name) });
 
-  test.each([
-    "date",
-    "subject",
-    "message-id",
-    "content-type",
-    "content-transfer-encoding",
-  ])("commands nothing without %s in h=, whether the field is there or not", async (name) => {
-    await using t = await room();
-    const whole = mail(t, TEXT, ["Say hello."]).toString();
-    const absent = whole.replace(new RegExp(`^${name}: .*\r\n`, "im"), "");
-    for (const raw of [whole, absent]) {
-      const signed = signAs("example.com", Buffer.from(raw), without(name));
-      expect(await t.send({ from: OWNER, raw: signed })).toStartWith("250");
-      expect((await t.newest()).authority).toBe("stranger");
-    }
-  });
+  test.each(["date", "subject", "message-id", "content-type", "content-transfer-encoding"])(
+    "commands nothing without %s in h=, whether the field is there or not",
+    async (name) => {
+      await using t = await room();
+      const whole = mail(t, TEXT, ["Say hello."]).toString();
+      const absent = whole.replace(new RegExp(`^${name}: .*\r\n`, "im"), "");
+      for (const raw of [whole, absent]) {
+        const signed = signAs("example.com", Buffer.from(raw), without(name));
+        expect(await t.send({ from: OWNER, raw: signed })).toStartWith("250");
+        expect((await t.newest()).authority).toBe("stranger");
+      }
+    },
+  );
 
   test("needs no encoding of a mail that is made of parts, which has none", async () => {
     await using t = await room();
@@ -160,7 +182,10 @@ describe("a signature that leaves out what decides how a mail is read", () => {
       [OVERSIGNED, "Milk: buy some"],
       [OVERSIGNED.filter((name) => name !== "references"), STANDING],
     ] as const) {
-      const raw = mail(t, TEXT, []).toString().replace("Notes", "Milk: buy some").replace("signed@", `${fields.length}@`);
+      const raw = mail(t, TEXT, [])
+        .toString()
+        .replace("Notes", "Milk: buy some")
+        .replace("signed@", `${fields.length}@`);
       await t.send({ from: OWNER, raw: signAs("example.com", Buffer.from(raw), { fields: [...fields] }) });
       expect(await instructionOf(t)).toMatch(expected);
     }
@@ -194,10 +219,16 @@ describe("a signature that leaves out what decides how a mail is read", () => {
 describe("a mail without a Message-ID", () => {
   test.each(ALTERED)("runs once, %s or not", async (_, fields, body, change) => {
     await using t = await room();
-    const raw = mail(t, fields, body).toString().replace(/Message-ID: .*\r\n/, "");
+    const raw = mail(t, fields, body)
+      .toString()
+      .replace(/Message-ID: .*\r\n/, "");
     const signed = signAs("example.com", Buffer.from(raw));
     await t.send({ from: OWNER, raw: signed });
-    await t.send({ from: OWNER, mail_from: "m@evil.example", raw: Buffer.from(change(signed.toString("latin1")), "latin1") });
+    await t.send({
+      from: OWNER,
+      mail_from: "m@evil.example",
+      raw: Buffer.from(change(signed.toString("latin1")), "latin1"),
+    });
     expect(await t.activity()).toMatchObject([{ duplicates: 1 }]);
   });
 });

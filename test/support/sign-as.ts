@@ -27,7 +27,11 @@ export function keyZone(domain: string): DnsZone {
  * The mail with a signature in front that names what it is told to, present or not (RFC 6376 §5.4.2), which the
  * signer of our own library does not do. Written by itself, so that it can contradict what it tests.
  */
-export function signAs(domain: string, raw: Buffer, { fields = OVERSIGNED, c, more = "" }: Signing = {}): Buffer {
+export function signAs(
+  domain: string,
+  raw: Buffer,
+  { fields = OVERSIGNED, c, more = "" }: Signing = {},
+): Buffer {
   const canon = c ?? "relaxed/relaxed";
   const [forHeader, forBody] = canon.split("/");
   const text = raw.toString("latin1");
@@ -40,7 +44,9 @@ export function signAs(domain: string, raw: Buffer, { fields = OVERSIGNED, c, mo
     const at = left.findLastIndex((one) => one.name === name);
     return at < 0 ? [] : left.splice(at, 1).map(({ field }) => field);
   });
-  const bh = createHash("sha256").update(bodyAs(text.slice(end + 4), forBody), "latin1").digest("base64");
+  const bh = createHash("sha256")
+    .update(bodyAs(text.slice(end + 4), forBody), "latin1")
+    .digest("base64");
   const unsigned = `DKIM-Signature: v=1; a=rsa-sha256; c=${canon}; d=${domain}; s=as; ${more} h=${fields.join(":")}; bh=${bh}; b=`;
   const head = [...chosen, unsigned].map((field) => headerAs(field, forHeader)).join("\r\n");
   const b = createSign("sha256").update(head, "latin1").sign(privateKey, "base64");
@@ -59,7 +65,8 @@ function headerAs(field: string, canon = "relaxed"): string {
 
 function bodyAs(body: string, canon = "relaxed"): string {
   const lines = body.split("\r\n");
-  const kept = canon === "simple" ? lines : lines.map((line) => line.replaceAll(/[ \t]+/g, " ").replace(/ $/, ""));
+  const kept =
+    canon === "simple" ? lines : lines.map((line) => line.replaceAll(/[ \t]+/g, " ").replace(/ $/, ""));
   while (kept.at(-1) === "") kept.pop();
   if (kept.length === 0) return canon === "simple" ? "\r\n" : "";
   return `${kept.join("\r\n")}\r\n`;
