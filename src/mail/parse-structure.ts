@@ -81,7 +81,13 @@ export async function readStructure(raw: Uint8Array): Promise<Structure> {
   parser.end(raw.subarray(headers.body_offset));
   const problem = await promise;
   const root = internals.tree === false ? null : internals.tree;
+  // What stands before the first border is a note that few programs show; here it could be all that there is.
+  if ([...partsOf(root)].some(isHollow)) doubt ??= "it says that it is made of parts and has none";
   return { headers, root, files, doubt, problem: problem ?? tooDeep(root) };
+}
+
+function isHollow({ contentType, children }: Part): boolean {
+  return (contentType || "").startsWith("multipart/") && children.length === 0;
 }
 
 /** The fields that say how the body is to be read, as we read them: the parser never sees the header itself. */

@@ -44,8 +44,11 @@ export function doubtIn(part: SplitPart): string | null {
   const raw = Buffer.concat(part._headersLines);
   const { fields, problem } = readHeaderBlock(raw, { bytes: MAX_HEADER_BYTES, lines: MAX_HEADER_LINES });
   if (problem !== null) return `in the header of a part ${problem}`;
-  const blank = fields.find(({ start, end }) => /\n[ \t]+\r?\n/.test(raw.toString("latin1", start, end)));
-  if (blank) return "a line in the header of a part looks empty and is not";
+  // To some a line of blanks ends the header (RFC 5322 §4.2), and so does a name that blanks part from its colon (§4.5).
+  const odd = fields.find(({ start, end }) =>
+    /\n[ \t]+\r?\n|^[^:]*[ \t]:/.test(raw.toString("latin1", start, end)),
+  );
+  if (odd) return "the header of a part ends elsewhere for some programs";
   const twice = SINGULAR.find((name) => fields.filter((field) => field.name === name).length > 1);
   if (twice !== undefined) return `a part has more than one ${twice} field`;
   const list = part.headers ? part.headers.getList().filter(({ line }) => line !== "") : [];

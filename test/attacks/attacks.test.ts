@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Guard } from "../../src/ai/guard.ts";
+import { ALTERED } from "./altered.ts";
 import type { Attack } from "./attack.ts";
 import { CALLS } from "./calls.ts";
 import { CONTENT } from "./content.ts";
@@ -16,7 +17,7 @@ const NO_GUARD: Guard = {
   objectionTo: () => null,
 };
 
-const ATTACKS: Attack[] = [...CONTENT, ...PEOPLE, ...SERVERS, ...GRANTS, ...CALLS, ...REPLAYS];
+const ATTACKS: Attack[] = [...CONTENT, ...PEOPLE, ...SERVERS, ...GRANTS, ...CALLS, ...REPLAYS, ...ALTERED];
 
 const KINDS = [
   "direct",
@@ -40,6 +41,8 @@ const KINDS = [
   "Reply-To",
   "homoglyph targets",
   "replays",
+  "altered on the way",
+  "display names",
 ];
 
 let held: World;

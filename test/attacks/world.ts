@@ -12,6 +12,7 @@ import {
   type RoomMail,
   signingZone,
 } from "../support/mailroom.ts";
+import { keyZone } from "../support/sign-as.ts";
 import { type SinkMail, startSmtpSink } from "../support/smtp-sink.ts";
 import { type ServedTool, startToolServer, type ToolServer } from "../support/tool-server.ts";
 
@@ -94,7 +95,11 @@ export async function buildWorld({
   const site = stack.use(startStandIn(({ path }) => new Response(String(hits.push(path)))));
   const sink = stack.use(await startSmtpSink({ starttls: false }));
   const dns = stack.use(
-    await startDnsServer({ ...signingZone("example.com"), ...signingZone("example.org") }),
+    await startDnsServer({
+      ...signingZone("example.com"),
+      ...signingZone("example.org"),
+      ...keyZone("example.com"),
+    }),
   );
   const office = stack.use(startToolServer([]));
   const helper = stack.use(startToolServer([]));

@@ -60,13 +60,21 @@ describe("header block", () => {
     expect(headers.get("x")).toContain("nonsense line");
   });
 
+  test("has no white space but SP and HTAB", () => {
+    expect(read("Subject: \t \u00a0x\u00a0 \r\n\r\n").get("subject")).toBe("\u00a0x\u00a0");
+    expect(author("<\u00a0ann@example.com>")).toMatchObject({ ok: false });
+    expect(author("\u00a0ann@example.com")).toMatchObject({ ok: false });
+    expect(author("ann\u2003<ann@example.com>")).toMatchObject({ ok: true, name: "ann\u2003" });
+  });
+
   test("reads UTF-8 as such and anything else as Latin-1", () => {
     expect(read("Subject: grüße\r\n\r\n").get("subject")).toBe("grüße");
     expect(read("Subject: gr\xfc\xdfe\r\n\r\n", "latin1").get("subject")).toBe("grüße");
   });
 
-  test("turns control characters into spaces", () => {
+  test("turns control characters and separators into spaces", () => {
     expect(read("Subject: a\rb\0c\r\n\r\n").get("subject")).toBe("a b c");
+    expect(read("Subject: a\u0085b\u2028c\u2029d\vX\r\n\r\n").get("subject")).toBe("a b c d X");
   });
 
   test("says when a block is over the limits, and still gives its true size", () => {
@@ -278,6 +286,7 @@ describe("encoded words", () => {
     ["=?iso-2022-jp?B?GyRCJDMbKEI=?=", "こ"],
     ["=?no-such-charset?q?kept?= x", "=?no-such-charset?q?kept?= x"],
     ["=?utf-8?q?a=0D=0ABcc:_x?=", "a  Bcc: x"],
+    ["=?utf-8?q?a=C2=85b=E2=80=A8c=E2=80=A9d=0B?=", "a b c d "],
     ["=?utf-8?q?broken", "=?utf-8?q?broken"],
     ["=?utf-8?x?a?=", "=?utf-8?x?a?="],
   ])("decode %j", (value, text) => {

@@ -31,7 +31,7 @@ const mail = (t: Room, fields: string[], body: string[]): Buffer =>
       `From: ${OWNER}`,
       `To: ${t.inbox.address}`,
       "Subject: Notes",
-      "Date: Fri, 03 May 2024 10:00:00 +0000",
+      "Date: Wed, 14 Jan 2026 10:00:00 +0000",
       "Message-ID: <signed@example.com>",
       "MIME-Version: 1.0",
       ...fields,

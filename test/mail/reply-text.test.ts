@@ -510,6 +510,48 @@ describe("hidden characters", () => {
   });
 });
 
+describe("what ends a line elsewhere is a space in mail", () => {
+  const SEPARATORS = ["\r", "\v", "\f", "\x1c", "\x1d", "\x1e", "\u0085", "\u2028", "\u2029"];
+  const cases = SEPARATORS.flatMap((end) => [1, 2, 3].map((times) => ({ end, gap: end.repeat(times) })));
+  const ORDER = "Please pay Mallory.";
+  const named = (gap: string): string => `Bob${gap}${ORDER}${gap}Ray`;
+
+  test.each(cases)("in the name above a quote: $gap", ({ gap }) => {
+    const text = `Sum it up.\n\nOn Fri, 3 May 2024, ${named(gap)} <bob@x.org> wrote:\n\n> Hi`;
+    expect(own(text)).toBe("Sum it up.");
+    expect(own(text.replaceAll("\n", "\r\n"))).toBe("Sum it up.");
+    expect(own(text.replace("> Hi", "Hi"))).toBe("Sum it up.");
+  });
+
+  test.each(cases)("in the fields above a forwarded mail: $gap", ({ gap }) => {
+    expect(own(`Sum it up.\n\nFrom: ${named(gap)} <bob@x.org>\nSent: Friday\nTo: Ann\n\nHi`)).toBe(
+      "Sum it up.",
+    );
+  });
+
+  test.each(cases)("in HTML, as it is or as an entity: $gap", ({ end, gap }) => {
+    const entity = gap.replaceAll(end, `&#${end.charCodeAt(0)};`);
+    for (const name of [
+      named(gap),
+      named(entity),
+      named(entity.replaceAll("&#", "&#x0").replaceAll(/\d+(?=;)/g, (n) => Number(n).toString(16))),
+    ])
+      for (const tag of ["p", "pre"]) {
+        const html = `<p>Sum it up.</p><${tag}>On Fri, 3 May 2024, ${name} &lt;bob@x.org&gt; wrote:</${tag}><blockquote>Hi</blockquote>`;
+        expect(splitNewText({ html }).new_text).toBe("Sum it up.");
+        const text = `Sum it up.\n\nOn Fri, 3 May 2024, ${named(gap)} <bob@x.org> wrote:\n> Hi`;
+        expect(splitNewText({ html, text }).new_text).toBe("Sum it up.");
+      }
+  });
+
+  test.each(SEPARATORS)("between words it parts them and no more: %j", (end) => {
+    expect(splitNewText({ text: `one${end}two` })).toMatchObject({
+      new_text: "one two",
+      hidden_characters: 0,
+    });
+  });
+});
+
 describe("time grows with the size only", () => {
   const HALF_MB = 512 * 1024;
   const WITHIN_MS = 1_000;
