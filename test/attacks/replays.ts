@@ -57,12 +57,6 @@ const OBEYED: Story[] = [
   { name: "as it was" },
   { name: "after its message was deleted", meanwhile: ({ room }) => pass(room, 3) },
   { name: "to the address in capitals", rcpt: (_, { address }) => address.toUpperCase() },
-  { name: "with a tag at the address", rcpt: (_, { address }) => address.replace("@", "+again@") },
-  {
-    name: "with a tag, after its message was deleted",
-    meanwhile: ({ room }) => pass(room, 3),
-    rcpt: (_, { address }) => address.replace("@", "+again@"),
-  },
   {
     name: "with other case in the names of its fields",
     copy: (raw) => edited(raw, /^Subject:/m, "SUBJECT:"),
@@ -145,6 +139,12 @@ const MISUSED: Attack[] = (
       name: "written to somebody else, with the inbox in a copy that nobody signed",
       mail: { to: MALLORY },
       copy: (raw) => altered(raw, "Cc: desk@mw.test"),
+    },
+    { name: "with a tag at the address", rcpt: (_, { address }) => address.replace("@", "+again@") },
+    {
+      name: "with a tag of two words, days later",
+      meanwhile: ({ room }) => pass(room, 3),
+      rcpt: (_, { address }) => address.replace("@", "+again+now@"),
     },
     { name: "to another inbox of hers", rcpt: async (world) => (await makeInbox(world)).address },
     {
