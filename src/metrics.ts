@@ -29,6 +29,7 @@ const REFUSALS = [
   "too_many_connections",
   "too_slow",
   "unknown_recipient",
+  "unreadable",
 ] as const;
 const SOURCES = ["email", "api", "test"] as const;
 const STATES = ["received", "done", "failed", "limited", "rejected", "skipped"] as const;

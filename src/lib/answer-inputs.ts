@@ -25,14 +25,16 @@ export function answerInputs(work: (input: never) => Promise<unknown>): void {
       postMessage(message);
     });
   };
+  const workOn = async ({ id, input }: NumberedInput<never>): Promise<void> => {
+    try {
+      answer({ id, output: await work(input) });
+    } catch (error) {
+      answer({ id, error: messageOf(error) });
+    }
+  };
   self.addEventListener("message", ({ data }: MessageEvent<string | NumberedInput<never>[]>) => {
     if (data === ASK) postMessage("yes");
-    else
-      for (const { id, input } of data as NumberedInput<never>[])
-        void work(input).then(
-          (output) => answer({ id, output }),
-          (error: unknown) => answer({ id, error: messageOf(error) }),
-        );
+    else for (const numbered of data as NumberedInput<never>[]) void workOn(numbered);
   });
   postMessage("ready");
 }

@@ -59,6 +59,7 @@ const WORDS: Record<string, string> = {
   bulk: "they were sent to many",
   loop: "they went round in circles",
   loop_cap: "their senders had written too often, or the same text too often",
+  malformed_header: "their headers can be read in two ways",
   mailing_list: "they came through mailing lists",
   no_reply_sender: "their senders take no answers",
   not_allowlisted: "their senders are not on the list of the inbox",

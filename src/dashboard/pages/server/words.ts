@@ -51,8 +51,9 @@ export const REFUSAL_WORDS: Record<string, string> = {
   storage: "The disk of this server was full or broken",
   too_large: "Too large",
   too_many_connections: "Too many connections from one place",
-  too_slow: "Took too long to read",
+  too_slow: "Took too long to arrive",
   unknown_recipient: "No such address here",
+  unreadable: "Took too long to read",
 };
 
 /** What waits in the queue, by the names of its kinds; other kinds are seldom held. */

@@ -1,0 +1,79 @@
+import { describe, expect, test } from "bun:test";
+import { createThread } from "../../src/lib/thread.ts";
+import type { Examination, MailToExamine } from "../../src/messages/examine.ts";
+import { type Mailroom, mailroom } from "../support/mailroom.ts";
+
+/** Silent for 200 ms is too long here, and half a second is enough for a mail that is tried again alone. */
+function heldExaminer() {
+  const path = "../test/mail/fixtures/held-examiner-worker.ts";
+  return createThread<MailToExamine, Examination>(path, { askMs: 25, aloneMs: 500 });
+}
+
+/** The lines of its log from this level on. */
+function logged(room: Mailroom, level: "warn" | "error"): string[] {
+  const lines: string[] = [];
+  room.app.log[level] = (...words: unknown[]) => void lines.push(JSON.stringify(words));
+  return lines;
+}
+
+async function countOf(room: Mailroom): Promise<number> {
+  return (await room.app.db.selectFrom("messages").select("id").execute()).length;
+}
+
+describe("a mail that holds up or ends the thread that reads it", () => {
+  test.each(["HOLD THE THREAD", "END THE THREAD"])(
+    "is put off and named in the log, and the mails beside it are taken: %s",
+    async (words) => {
+      await using room = await mailroom();
+      await using examiner = heldExaminer();
+      Object.assign(room.app, { examiner });
+      const warnings = logged(room, "warn");
+      const many = (greeting: string) =>
+        Array.from({ length: 6 }, (_one, at) => room.send({ text: `${greeting} ${at}` }));
+      const before = many("Hello");
+      const hostile = room.send({ text: words });
+      const replies = await Promise.all([...before, ...many("Bye")]);
+      expect(replies.filter((reply) => !reply.startsWith("250"))).toEqual([]);
+      expect(await hostile).toStartWith("451 4.3.0 The mail could not be read in the time that one may take");
+      expect(warnings.filter((line) => line.includes("a mail could not be read in time"))).toHaveLength(1);
+      expect(await room.send({ text: "And one more." })).toStartWith("250");
+      expect(await countOf(room)).toBe(13);
+    },
+  );
+});
+
+test("a bug of the reading leaves the mail with its sender, and the log has its words", async () => {
+  await using room = await mailroom();
+  await using examiner = heldExaminer();
+  Object.assign(room.app, { examiner });
+  const errors = logged(room, "error");
+  expect(await room.send({ text: "THROW" })).toStartWith("451 4.3.0");
+  expect(errors).toHaveLength(1);
+  expect(await countOf(room)).toBe(0);
+});
+
+test("what is read of a mail is read on the thread: the server itself has only what came of it", async () => {
+  await using room = await mailroom();
+  const examined: Examination[] = [];
+  const { examiner } = room.app;
+  Object.assign(room.app, {
+    examiner: {
+      ...examiner,
+      run: async (pack: Parameters<typeof examiner.run>[0]) => {
+        const outcome = await examiner.run(pack);
+        if (outcome.ok) examined.push(outcome.output);
+        return outcome;
+      },
+    },
+  });
+  expect(await room.send({ subject: "Milk", text: "Buy it." })).toStartWith("250");
+  expect(examined).toMatchObject([
+    {
+      fault: null,
+      subject: "Milk",
+      author: { address: "ada@example.com" },
+      marks: { hard: null, soft: null },
+    },
+  ]);
+  expect([...(examined[0]?.author?.meant.keys() ?? [])]).toEqual([room.inbox.address]);
+});
