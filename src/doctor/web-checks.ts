@@ -159,6 +159,7 @@ function askElsewhere(app: Bench["app"], url: string) {
     timeout_ms: ASK_MS,
     connect_ms: ASK_MS / 2,
     max_bytes: 1_024,
+    fresh: true,
   });
 }
 

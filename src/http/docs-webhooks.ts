@@ -101,8 +101,8 @@ const SIGNATURE = section(
 const DELIVERIES = section(
   "deliveries",
   "Deliveries",
-  `<p>${prose("Answer with any status from 200 to 299 within 15 seconds, and do the work afterwards. Redirects are not followed. Anything else is tried again: after 1 minute, 5 minutes, 30 minutes, 2 hours and 8 hours, 6 attempts in all. A `Retry-After` of a 429 or 503 is heeded. Whoever runs this server may have set other times.")}</p>
-<p>${prose("An event may come twice, and later ones may come before earlier ones: remember the ids that you have dealt with, and go by `created` where the order matters.")}</p>
+  `<p>${prose("Answer with any status from 200 to 299 within 15 seconds, and do the work afterwards. Redirects are not followed. Anything else is tried again: after 1 minute, 5 minutes, 30 minutes, 2 hours and 8 hours, 6 attempts in all. Only where a connection that was kept open ends before the answer, the next attempt is made at once, over a new one. A `Retry-After` of a 429 or 503 is heeded. Whoever runs this server may have set other times.")}</p>
+<p>${prose("An event may come twice, and later ones may come before earlier ones: remember the ids that you have dealt with, which stay the same in every attempt, and go by `created` where the order matters.")}</p>
 <p>${prose("After 5 deliveries in a row that failed at every attempt, the endpoint is switched off and you get a mail. `PATCH` it with `enabled: true`, and fetch what was missed with `POST /v1/webhooks/{id}/replay`. `GET /v1/webhooks/{id}/deliveries` shows what was sent, and what was answered.")}</p>`,
 );
 

@@ -93,11 +93,11 @@ export const CATALOGUE: Record<ErrorCode, CatalogueEntry> = {
   },
   invalid_host: {
     meaning:
-      "The `Host` header of the request is missing, or it is not a name or an address with or without a port. What the request is for cannot be told then.",
+      "The `Host` header of the request is missing, or comes twice, or it is not a name or an address with or without a port. What the request is for cannot be told then.",
     mend: "Send the host that the server is asked under, as every browser and HTTP library does by itself. A health check may leave it out of `/livez` and `/readyz` in HTTP/1.0.",
     example: {
-      detail: "The Host header of this request is missing, or it names no host.",
-      fix: "Send the host that the server is asked under, such as Host: mail.example.org.",
+      detail: "The Host header of this request is missing, there are two, or it names no host.",
+      fix: "Send the host that the server is asked under, once, such as Host: mail.example.org.",
     },
   },
   inbound_not_configured: {

@@ -6,7 +6,13 @@ import type { RateRule } from "../lib/rate-limit.ts";
 
 const HOUR_SECONDS = 3_600;
 const PROBES = new Set(["/livez", "/readyz"]);
-const NO_HOST = "The Host header of this request is missing, or it names no host.";
+const NO_HOST = "The Host header of this request is missing, there are two, or it names no host.";
+/**
+ * A name or an address, and a port (RFC 9110 §7.2), in the characters that hosts have. The values of two fields come put
+ * together by a comma, so they do not fit.
+ */
+const HOST = /^(?:[\w-]+(?:\.[\w-]+)*\.?|\[[\da-f:.]+\])(?::(?:0*[1-9]\d{0,4})?)?$/i;
+const MAX_HOST_CHARS = 260;
 const SAFE_ID = /^[\w.:-]{1,64}$/;
 
 /** The client's own request id if it is short and harmless, else a new one. */
@@ -16,13 +22,16 @@ export function requestId(request: Request): string {
 }
 
 /**
- * Throws `invalid_host` for a request whose URL cannot be read because of its Host (RFC 9112 §3.2): it would be routed by
- * a part of its path. A health check may speak HTTP/1.0, which knows no Host.
+ * Throws `invalid_host` for a request without exactly one Host that is one (RFC 9112 §3.2): its URL cannot be read, or
+ * it would be routed by a part of its path, or whoever stands in front of us has read another host. A health check may
+ * speak HTTP/1.0, which knows no Host.
+ *
+ * Of a target that holds a host itself (RFC 9112 §3.2.2) Bun shows the path alone. Nothing here depends on that host.
  */
 export function refuseWithoutHost(request: Request): void {
   if (hasHost(request) || (!request.headers.has("host") && PROBES.has(request.url))) return;
   throw new AppError("invalid_host", NO_HOST, {
-    fix: "Send the host that the server is asked under, such as Host: mail.example.org.",
+    fix: "Send the host that the server is asked under, once, such as Host: mail.example.org.",
   });
 }
 
@@ -35,8 +44,10 @@ export function answerWithoutHost(request: Request): Response | undefined {
  * The target of a CONNECT is an authority, which reads as a URL of another scheme. With https a host of one or two
  * characters is none to us: the router would look for the path behind it.
  */
-function hasHost({ url }: Request): boolean {
-  return /^http:\/\/|^https:\/\/[^/]{3}/.test(url) && URL.canParse(url);
+function hasHost({ url, headers }: Request): boolean {
+  const host = headers.get("host");
+  const isOne = host === null || (host.length <= MAX_HOST_CHARS && HOST.test(host));
+  return isOne && /^http:\/\/|^https:\/\/[^/]{3}/.test(url) && URL.canParse(url);
 }
 
 /** Whether a request is for this path, with or without a slash at its end. */

@@ -1,5 +1,6 @@
 import { invalid } from "../errors.ts";
 import { mailDomain } from "../lib/mail-domain.ts";
+import { isPublicProvider } from "./public-providers.ts";
 
 /**
  * Normalises allowlist entries: `user@dom`, `@dom` or `*@dom` (that domain exactly), `@*.dom` (its
@@ -17,6 +18,18 @@ export function isListed(address: string, entries: string[]): boolean {
     if (entry.startsWith("@")) return domain === entry.slice(1);
     return address === entry;
   });
+}
+
+/**
+ * Whether what is meant for somebody on a normalised list may go to an address. An entry for all of a public provider
+ * lets its users write; it proves nothing about one who is only named by another of them.
+ */
+export function isListedRecipient(address: string, entries: string[]): boolean {
+  const proving = entries.filter((entry) => {
+    const [local_part, domain = ""] = entry.split("@");
+    return local_part !== "" || !isPublicProvider(domain.replace(/^\*\./, ""));
+  });
+  return isListed(address, proving);
 }
 
 function normalizeEntry(entry: string, index: number): string {

@@ -30,8 +30,16 @@ export interface HttpConnection {
    * whatever became of the rest. Rejects with what ended the connection, or with the parser's fault.
    */
   send(request: HttpRequest): Promise<HttpAnswer>;
+  /** Of the request under way, or of the last one. */
+  readonly heard: Heard;
   close(fault: Error): void;
 }
+
+/**
+ * How far a request has come: `unsent` while nothing of it has gone over the line, `unanswered` until the first byte
+ * comes back. An unanswered one may have been read and acted upon, or not; nobody on this side can tell.
+ */
+export type Heard = "unsent" | "unanswered" | "answered";
 
 interface Owner {
   /** An answer ended cleanly, and the connection may carry another request. False closes it. */
@@ -67,6 +75,7 @@ export function httpConnection(
   const parser = new HTTPParser();
   let current: Exchange | null = null;
   let is_ready = false;
+  let heard: Heard = "unsent";
   let fault: Error | undefined;
 
   const end = (why: Error | undefined, may_keep = false): void => {
@@ -78,6 +87,11 @@ export function httpConnection(
     if (ended.status > 0) ended.resolve(answerOf(ended));
     else ended.reject(why);
   };
+  const write = (exchange: Exchange): void => {
+    if (current !== exchange || socket.destroyed) return;
+    heard = "unanswered";
+    socket.write(exchange.request.text);
+  };
   const endAfter = (ms: number) => setTimeout(() => end(tooLate()), Math.max(0, ms));
 
   report(parser, () => current);
@@ -85,17 +99,22 @@ export function httpConnection(
     is_ready = true;
     if (!current) return;
     clearTimeout(current.timers.pop());
-    socket.write(current.request.text);
+    write(current);
   });
   socket.on("data", (part: Buffer) => {
     // Nobody has asked for it.
-    if (!current) return void socket.destroy();
+    if (!current || heard === "unsent") return end(noAnswer("ECONNRESET"));
+    heard = "answered";
     current.came += part.length;
     const read = parser.execute(part);
     if (read instanceof Error) end(read);
     else if (current.is_complete) end(undefined, current.keeps);
     else if (current.wanted <= 0) end(undefined);
     else if (current.came > current.request.max_bytes + MAX_HEAD_BYTES) end(noAnswer("EMSGSIZE"));
+  });
+  // What is not on its way yet can go by another connection.
+  socket.once("end", () => {
+    if (heard === "unsent" || !current) end(noAnswer("ECONNRESET"));
   });
   socket.on("error", (error) => {
     fault = error;
@@ -109,11 +128,16 @@ export function httpConnection(
     send(request) {
       const { promise, resolve, reject } = Promise.withResolvers<HttpAnswer>();
       const timers = [endAfter(request.timeout_ms)];
-      current = { ...newExchange(request), resolve, reject, timers };
+      const exchange = { ...newExchange(request), resolve, reject, timers };
+      current = exchange;
+      heard = "unsent";
       parser.initialize(HTTPParser.RESPONSE, {}, MAX_HEAD_BYTES);
-      if (is_ready) writeSoon(socket, request.text);
+      if (is_ready) soon(() => write(exchange));
       else timers.push(endAfter(request.connect_ms));
       return promise;
+    },
+    get heard() {
+      return heard;
     },
     close: (why) => end(why),
   };
@@ -127,16 +151,16 @@ export function noAnswer(code: string): Error {
   return Object.assign(new Error("The connection ended without an answer."), { code });
 }
 
-const unwritten: [Socket, string][] = [];
+const unwritten: (() => void)[] = [];
 
 /**
  * With all that others write in this turn of the event loop: to wake up who receives it takes longer than to write, and
  * is needed once.
  */
-function writeSoon(socket: Socket, text: string): void {
-  if (unwritten.push([socket, text]) > 1) return;
+function soon(write: () => void): void {
+  if (unwritten.push(write) > 1) return;
   setImmediate(() => {
-    for (const [each, words] of unwritten.splice(0)) if (!each.destroyed) each.write(words);
+    for (const each of unwritten.splice(0)) each();
   });
 }
 

@@ -3,6 +3,7 @@ import { connect as connectTls } from "node:tls";
 import {
   type HttpAnswer,
   type HttpConnection,
+  type HttpRequest,
   httpConnection,
   noAnswer,
   tooLate,
@@ -16,9 +17,11 @@ const IDLE_MS = 3_000;
 const LOOK_MS = IDLE_MS / 2;
 /** Idle connections to one address. */
 const MAX_KEPT = 64;
-/** A connection that did not come about. After these nothing can have been sent. */
+/** A connection that did not come about. */
 const NOT_CONNECTED = new Set(["ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH", "EADDRNOTAVAIL", "ETIMEDOUT"]);
-/** A connection that the other side has closed. */
+/** For so long no connection is kept where one was closed under a request. */
+const MISTRUST_MS = 60_000;
+/** The other side has closed a connection. */
 const CLOSED = new Set(["ECONNRESET", "EPIPE"]);
 const DEFAULT_PORTS: Record<string, number> = { "http:": 80, "https:": 443 };
 
@@ -33,6 +36,18 @@ export interface PostRequest {
   connect_ms: number;
   /** Of the answer, so much is read. */
   max_bytes: number;
+  /** Never over a connection that was kept from an earlier request. */
+  fresh: boolean;
+}
+
+/**
+ * A connection that was kept from an earlier request ended before the first byte of an answer. Its other side may have
+ * closed it for being idle, or have read the request: to send it again is up to whoever can say that it is the same one
+ * (RFC 9110 §9.2.2).
+ */
+export class KeptConnectionError extends Error {
+  readonly code = "ECONNRESET";
+  override readonly name = "KeptConnectionError";
 }
 
 /**
@@ -42,8 +57,8 @@ export interface PostRequest {
  */
 export interface Poster extends Disposable {
   /**
-   * Resolves with the answer, as far as it came in time, once its status is known. Throws BlockedAddressError, an error
-   * with the name "TimeoutError", or what the look-up, the connection or the parser threw: an answer with a bare LF or
+   * Sends it once. Resolves with the answer, as far as it came in time, once its status is known. Throws
+   * BlockedAddressError, KeptConnectionError, an error with the name "TimeoutError", or what the look-up, the connection or the parser threw: an answer with a bare LF or
    * a NUL in its head is none.
    */
   post(request: PostRequest): Promise<HttpAnswer>;
@@ -53,17 +68,21 @@ export function createPoster(rules: EgressRules): Poster {
   const targetOf = targetFor(rules);
   const pool = createPool(rules.ca);
 
-  const exchange = async (line: Line, work: PostRequest, until: number): Promise<HttpAnswer> => {
-    const request = () => ({ ...work, text: line.text, timeout_ms: until - performance.now() });
-    const kept = pool.take(line);
-    if (!kept) return pool.dial(line).send(request());
-    try {
-      return await kept.send(request());
-    } catch (error) {
-      // It was closed from the other side just then: nobody has read the request.
-      if (!CLOSED.has(codeOf(error))) throw error;
-      return pool.dial(line).send(request());
+  /** Undefined when there is no kept connection, or nothing was sent over it before it ended. */
+  const overKept = async (line: Line, request: () => HttpRequest): Promise<HttpAnswer | undefined> => {
+    for (let kept = pool.take(line); kept; kept = pool.take(line)) {
+      try {
+        return await kept.send(request());
+      } catch (error) {
+        if (!isClosed(error) || kept.heard === "answered") throw error;
+        if (kept.heard === "unsent") continue;
+        pool.mistrust(line);
+        throw new KeptConnectionError("A connection that was kept open ended before the answer.", {
+          cause: error,
+        });
+      }
     }
+    return undefined;
   };
 
   return {
@@ -75,10 +94,16 @@ export function createPoster(rules: EgressRules): Poster {
       const text = textOf(url, work);
       const tries = addresses.slice(0, MAX_ADDRESSES_TRIED);
       for (const [index, address] of tries.entries()) {
+        const line = { url, address };
+        const request = () => ({ ...work, text, timeout_ms: until - performance.now() });
+        const answer = work.fresh ? undefined : await overKept(line, request);
+        if (answer) return answer;
+        const dialled = pool.dial(line);
         try {
-          return await exchange({ url, address, text }, work, until);
+          return await dialled.send(request());
         } catch (error) {
-          if (!NOT_CONNECTED.has(codeOf(error)) || index === tries.length - 1) throw error;
+          const goes_elsewhere = dialled.heard === "unsent" && NOT_CONNECTED.has(codeOf(error));
+          if (!goes_elsewhere || index === tries.length - 1) throw error;
         }
       }
       throw new Error(`no address to dial for ${url.hostname}`);
@@ -90,8 +115,6 @@ export function createPoster(rules: EgressRules): Poster {
 interface Line {
   url: URL;
   address: string;
-  /** The request as it goes over the line. */
-  text: string;
 }
 
 interface Kept {
@@ -104,13 +127,17 @@ interface Pool extends Disposable {
   /** An idle connection, if there is one. */
   take(line: Line): HttpConnection | undefined;
   dial(line: Line): HttpConnection;
+  /** Closes the idle connections, and keeps none for a while. */
+  mistrust(line: Line): void;
 }
 
 function createPool(ca: string | undefined): Pool {
   const open = new Set<HttpConnection>();
   const idle = new Map<string, Kept[]>();
+  const mistrusted = new Map<string, number>();
 
   const look = (): void => {
+    for (const [key, until] of mistrusted) if (until < performance.now()) mistrusted.delete(key);
     for (const [key, kept] of idle) {
       for (const { connection } of kept.filter(({ was_seen }) => was_seen))
         connection.close(noAnswer("ETIMEDOUT"));
@@ -127,6 +154,7 @@ function createPool(ca: string | undefined): Pool {
 
   const keep = (key: string, connection: HttpConnection): boolean => {
     const kept = idle.get(key);
+    if (mistrusted.has(key)) return false;
     if (!kept) idle.set(key, [{ connection, was_seen: false }]);
     else if (kept.length < MAX_KEPT) kept.push({ connection, was_seen: false });
     else return false;
@@ -149,6 +177,12 @@ function createPool(ca: string | undefined): Pool {
       });
       open.add(connection);
       return connection;
+    },
+    mistrust(line) {
+      const key = keyOf(line);
+      mistrusted.set(key, performance.now() + MISTRUST_MS);
+      for (const { connection } of idle.get(key) ?? []) connection.close(noAnswer("ECONNRESET"));
+      idle.delete(key);
     },
     [Symbol.dispose]() {
       clearInterval(looking);
@@ -195,6 +229,10 @@ async function within<T>(ms: number, work: Promise<T>): Promise<T> {
   } finally {
     clearTimeout(timer);
   }
+}
+
+function isClosed(error: unknown): boolean {
+  return CLOSED.has(codeOf(error));
 }
 
 function codeOf(error: unknown): string {

@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 
 import MailComposer from "nodemailer/lib/mail-composer";
-import { getDomain } from "tldts";
 
 import { AppError, invalid } from "../errors.ts";
 import { escapeHtml, type LinkGuard, markdownToHtml } from "./markdown.ts";
@@ -98,24 +97,6 @@ export async function composeReply(input: ReplyInput): Promise<ComposedMail> {
 export function replySubject(subject: string): string {
   const bare = oneLine(subject, SUBJECT_CHARACTERS).replace(SUBJECT_PREFIXES, "").trim();
   return `Re: ${bare === "" ? "(no subject)" : bare}`;
-}
-
-/**
- * The address an answer goes to: Reply-To only where it is the author's own, of the author's organisation,
- * or on the owner's list; else anybody could have our answers sent to a third party.
- */
-export function replyTarget(mail: {
-  from: string;
-  reply_to?: string | null;
-  is_listed: (address: string) => boolean;
-}): string {
-  const wanted = mail.reply_to?.trim() ?? "";
-  if (!isAddress(wanted)) return mail.from;
-  const trusted =
-    wanted.toLowerCase() === mail.from.toLowerCase() ||
-    sameOrganisation(wanted, mail.from) ||
-    mail.is_listed(wanted);
-  return trusted ? wanted : mail.from;
 }
 
 /** The ids a reply refers to (RFC 5322 section 3.6.4), without angle brackets: the first and the last twenty. */
@@ -235,11 +216,4 @@ function isAddress(text: string): boolean {
 function bareId(id: string): string | undefined {
   const bare = id.trim().replace(/^<(.*)>$/, "$1");
   return bare.length <= MESSAGE_ID_OCTETS && /^[\x21-\x3b\x3d\x3f-\x7e]+$/.test(bare) ? bare : undefined;
-}
-
-function sameOrganisation(one: string, other: string): boolean {
-  const [a, b] = [one, other].map((address) =>
-    getDomain(address.slice(address.lastIndexOf("@") + 1), { allowPrivateDomains: true }),
-  );
-  return a !== null && a !== undefined && a === b;
 }

@@ -6,15 +6,9 @@ import type { Db } from "../db/database.ts";
 import type { InboxRow, MessageRow, ReplyStatus } from "../db/schema.ts";
 import { signingKeys } from "../domains/domains.ts";
 import { addressOf, bounceAddress } from "../inboxes/addresses.ts";
-import { isListed } from "../inboxes/allowlist.ts";
+import { isListedRecipient } from "../inboxes/allowlist.ts";
 import { inboxById } from "../inboxes/inboxes.ts";
-import {
-  composeReply,
-  type OutgoingAttachment,
-  references,
-  replySubject,
-  replyTarget,
-} from "../mail/compose.ts";
+import { composeReply, type OutgoingAttachment, references, replySubject } from "../mail/compose.ts";
 import { type DkimKeys, signMail } from "../mail/dkim.ts";
 import { serviceKeys } from "../mail/dkim-keys.ts";
 import { mailboxes, type MailHeaders, messageIds } from "../mail/headers.ts";
@@ -73,7 +67,7 @@ export async function prepareReply(
       : { conversation_id: message.conversation_id, participant: sender };
   const composed = await composeReply({
     from: { name: inbox.label, address: addressOf(inbox) },
-    to: targetOf(message, inbox, headers),
+    to: await targetOf(app, { message, inbox, headers }),
     ...(thread === null ? {} : { reply_to: `${inbox.local_part}+${replyTag(app, thread)}@${inbox.domain}` }),
     envelope_from: answer.kind === "notice" ? "" : bounceAddress(app, id, inbox.domain),
     subject: replySubject(message.subject ?? ""),
@@ -123,21 +117,39 @@ async function authorOf(app: App, inbox: InboxRow): Promise<{ inbox: InboxRow; k
   return { inbox: { ...moved, domain: app.config.smtp.domain }, keys: await serviceKeys(app) };
 }
 
-/** Where the answer goes. Reply-To counts only in a mail that is as its author sent it. */
-function targetOf(message: MessageRow, inbox: InboxRow, headers: MailHeaders): string {
+/**
+ * Where the answer goes: to From. Or to a Reply-To that the owner or a listed sender has put into a mail that is as its
+ * author sent it, if the owner has listed that address too or it is the owner's own; else anybody could have our answers
+ * sent to a third party. To share a domain with the author proves nothing.
+ */
+async function targetOf(app: App, { message, inbox, headers }: Answered): Promise<string> {
+  const { authority } = message;
+  const from = message.sender ?? "";
   const { vouched } = JSON.parse(message.auth ?? "{}") as { vouched?: boolean };
+  if (vouched !== true || (authority !== "owner" && authority !== "listed")) return from;
+  const reply_to = soleAddress(headers.get("reply-to") ?? "");
+  if (reply_to === null) return from;
   const allowlist = JSON.parse(inbox.allowlist_senders) as string[];
-  return replyTarget({
-    from: message.sender ?? "",
-    reply_to: vouched === true ? soleAddress(headers.get("reply-to") ?? "") : null,
-    is_listed: (address) => isListed(address.toLowerCase(), allowlist),
-  });
+  if (isListedRecipient(reply_to, allowlist)) return reply_to;
+  return (await isOwnersAddress(app, inbox, reply_to)) ? reply_to : from;
 }
 
-/** The address of a Reply-To with exactly one mailbox; several are as good as none. */
+async function isOwnersAddress(app: App, { user_id }: InboxRow, address: string): Promise<boolean> {
+  const owner = await app.db
+    .selectFrom("users")
+    .select("id")
+    .where("id", "=", user_id)
+    .where("email", "=", address)
+    .where("email_verified", "=", 1)
+    .executeTakeFirst();
+  return owner !== undefined;
+}
+
+/** The address of a Reply-To with exactly one mailbox; several are as good as none, and so is a group. */
 function soleAddress(value: string): string | null {
   const list = mailboxes(value);
-  return list.ok && list.mailboxes.length === 1 ? (list.mailboxes[0]?.address ?? null) : null;
+  if (!list.ok || list.groups > 0 || list.mailboxes.length !== 1) return null;
+  return list.mailboxes[0]?.address ?? null;
 }
 
 function parentIds(headers: MailHeaders): string[] {

@@ -2,6 +2,7 @@ import type { App } from "../app.ts";
 import type { EventRow, WebhookEndpointRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
 import type { HttpAnswer } from "../lib/http-connection.ts";
+import { KeptConnectionError } from "../lib/poster.ts";
 import { networkFault, retryAfterSeconds } from "../lib/responses.ts";
 import { secretsOf, sign } from "./secrets.ts";
 
@@ -26,6 +27,8 @@ export interface Attempt {
   attempt: number;
   /** Of `openForAttempts`, for whoever makes many. */
   secrets?: string[] | null;
+  /** Nobody will make it again. */
+  is_only?: boolean;
 }
 
 /** What came of an attempt, as a delivery shows it. */
@@ -39,6 +42,8 @@ export interface AttemptOutcome {
   duration_ms: number;
   /** Seconds that the receiver asks us to wait. */
   retry_after: number | null;
+  /** Nobody can tell whether the request was read, and the other side is probably well: the next one need not wait. */
+  again_at_once: boolean;
 }
 
 /** POSTs an event to an endpoint, signed for this moment. Whatever goes wrong on the way is an outcome. */
@@ -62,17 +67,26 @@ async function attempt(app: App, work: Attempt): Promise<AttemptOutcome> {
       timeout_ms: app.config.webhooks.timeout_seconds * 1_000,
       connect_ms: CONNECT_MS,
       max_bytes: MAX_ANSWER_BYTES,
+      fresh: number > 1 || work.is_only === true,
     });
     return { ...outcomeOf(answer), duration_ms: took() };
   } catch (error) {
     const fault = networkFault(error);
     if (fault === null)
       app.log.error({ endpoint_id: endpoint.id, err: error }, "a webhook could not be sent");
-    return { ...NO_ANSWER, error: FAULTS[fault?.code ?? ""] ?? "connection", duration_ms: took() };
+    const again_at_once = error instanceof KeptConnectionError;
+    const shown = FAULTS[fault?.code ?? ""] ?? "connection";
+    return { ...NO_ANSWER, error: shown, again_at_once, duration_ms: took() };
   }
 }
 
-const NO_ANSWER = { delivered: false, response_status: null, response_body: null, retry_after: null };
+const NO_ANSWER = {
+  delivered: false,
+  response_status: null,
+  response_body: null,
+  retry_after: null,
+  again_at_once: false,
+};
 
 /** Null when the secrets were sealed under another master key: then nothing can be sent until there is a new one. */
 export function openForAttempts(app: App, endpoint: AttemptEndpoint): string[] | null {
@@ -92,6 +106,7 @@ function outcomeOf({ status, headers, body }: HttpAnswer): Omit<AttemptOutcome, 
     response_body: shownBody(body),
     error: delivered ? null : `http_${status}`,
     retry_after: WAIT_STATUSES.has(status) ? retryAfterSeconds(headers) : null,
+    again_at_once: false,
   };
 }
 

@@ -140,6 +140,7 @@ function attemptsOf(app: App): number {
 
 /** Spread a little, so that what failed together does not come back together. */
 function nextAttempt(app: App, { claim, outcome }: Made): number {
+  if (outcome.again_at_once) return app.now();
   const wait = app.config.webhooks.backoff[claim.attempt] ?? 0;
   const spread = Math.round(wait * (1 - JITTER + 2 * JITTER * Math.random()));
   return app.now() + Math.max(spread, outcome.retry_after ?? 0);

@@ -137,8 +137,9 @@ export async function giveUpDelivering(app: App, tx: Db, job: Job<"deliver_webho
 /** The secrets are opened once for all of them. */
 function attemptsAt(app: App, endpoint: WebhookEndpointRow): Line["make"] {
   const secrets = openForAttempts(app, endpoint);
+  const is_only = app.config.webhooks.backoff.length === 1;
   return ({ event_id: id, type, body, attempt }) =>
-    attemptOnce(app, { endpoint, secrets, event: { id, type, body }, attempt });
+    attemptOnce(app, { endpoint, secrets, event: { id, type, body }, attempt, is_only });
 }
 
 interface Hand extends Pick<Line, "waiting" | "made" | "size"> {

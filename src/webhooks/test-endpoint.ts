@@ -16,7 +16,7 @@ export async function testEndpoint(app: App, user: UserRow, endpoint: WebhookEnd
   readableSecret(app, endpoint);
   const event = syntheticEvent(app, user);
   const begun = app.now();
-  const outcome = await attemptOnce(app, { endpoint, event, attempt: 1 });
+  const outcome = await attemptOnce(app, { endpoint, event, attempt: 1, is_only: true });
   const row = { ...deliveryRow(app, { endpoint, event, outcome }), created: begun, last_attempt_at: begun };
   await app.write(async (tx) => {
     // It may have been deleted while we waited for its answer.

@@ -9,7 +9,27 @@ import { freePort } from "../support/free-port.ts";
 import { LISTEN, openDoor } from "./door.ts";
 
 /** What is no host, and what Bun's own parser lets through of it. */
-const NO_HOSTS = ["Host:", "Host: a b", "Host: [", "Host: a:99999", "Host: us@er", "Host: a/b", "Host: a?b"];
+const NO_HOSTS = [
+  "Host:",
+  ...["a b", "a\tb", "a\x7fb", "a\\b", "<a>", "\xe4.example", "a%2fb", "a%41b", "a..b", ".a", ".", "a*"],
+  ...["[", "[::1", "::1", "[v1.a]", "[::1]x", "256.1.1.1", "a.1"],
+  ...["a:99999", "a:65536", "a:0", "a:8a", "a:-1", "a:80:80", ":80"],
+  ...["us@er", "us:er@a.example", "@a.example", "a/b", "a/", "http://a", "a?b", "a#b"],
+  ...["a,b", "a.example, b.example", "a;b", "a".repeat(300)],
+].map((host, at) => (at === 0 ? host : `Host: ${host}`));
+/** Each of the readers of a request could take another one (RFC 9112 §3.2), even where they seem to be the same. */
+const TWO_HOSTS = [
+  ["a.example", "b.example"],
+  ["a.example", "a.example"],
+  ["", "b.example"],
+  ["a.example", ""],
+  ["", ""],
+  ["a.example", "b.example:99999"],
+  ["a.example:80", "a.example"],
+].flatMap(([one, other]) => [
+  `Host: ${one}\r\nHost: ${other}`,
+  `HOST: ${one}\r\nAccept: */*\r\nhost: ${other}`,
+]);
 /** The first reads as the way to another route in front of which `/auth/accou` is a host. */
 const PATHS = ["/auth/accou/inboxes", "/v1/messages/x", "/nowhere", "//other.example/livez", "/livez"];
 
@@ -17,7 +37,7 @@ test("a request that names no host is refused with 400 and the mend, whatever it
   await using t = await testApp({ server: { ...LISTEN, cors_origins: ["https://page.example"] } });
   await using door = await openDoor(t);
   const ada = await t.as("ada@example.com");
-  for (const line of NO_HOSTS)
+  for (const line of [...NO_HOSTS, ...TWO_HOSTS])
     for (const path of PATHS) {
       const head = `GET ${path} HTTP/1.1\r\n${line}\r\nOrigin: https://page.example\r\nX-API-Key: ${ada.key}`;
       const answer = await ask(door.port, head);
@@ -46,6 +66,10 @@ test("a host of any form is one, and so is none at all for a health check in HTT
     "xn--bcher-kva.example",
     "[::1]:8080",
     "10.0.0.1",
+    "10.0.0.1:65535",
+    "a.example:",
+    "a.example:080",
+    "-a-.example",
   ])
     for (const [path, status] of [
       ["/livez", 200],
@@ -58,6 +82,22 @@ test("a host of any form is one, and so is none at all for a health check in HTT
     }
   for (const path of ["/livez", "/readyz"])
     expect(await ask(door.port, `GET ${path} HTTP/1.0`)).toStartWith("HTTP/1.1 200");
+});
+
+test("a request is for the host of its Host field, whatever host stands in its target", async () => {
+  await using t = await testApp({ server: LISTEN });
+  await using door = await openDoor(t);
+  for (const target of ["http://other.example", "https://us:er@other.example:99999", "http://mx.mw.test"])
+    for (const [path, status] of [
+      ["/livez", 200],
+      ["/inboxes", 401],
+      ["/nowhere", 404],
+    ]) {
+      const answer = await ask(door.port, `GET ${target}${path} HTTP/1.1\r\nHost: mx.mw.test`);
+      expect([target, path, answer.slice(0, 12)]).toEqual([target, path, `HTTP/1.1 ${status}`]);
+      const none = await ask(door.port, `GET ${target}${path} HTTP/1.1\r\nHost: a, b`);
+      expect([target, path, none.slice(0, 12)]).toEqual([target, path, "HTTP/1.1 400"]);
+    }
 });
 
 test("behind https a path is never looked for inside of itself", async () => {
@@ -82,7 +122,7 @@ test("the doors of the figures and of the challenges say so in plain text", asyn
   t.app.certificates.challenges.set("token", "answer");
   for (const port of [new URL(figures.url ?? "").port, t.app.config.acme.listen.split(":").at(-1)])
     for (const head of [
-      ...NO_HOSTS.map((line) => `GET /metrics HTTP/1.1\r\n${line}`),
+      ...[...NO_HOSTS, ...TWO_HOSTS].map((line) => `GET /metrics HTTP/1.1\r\n${line}`),
       "CONNECT evil:.other.example/x HTTP/1.1\r\nHost: mx.mw.test",
     ]) {
       const answer = await ask(Number(port), head);
@@ -94,7 +134,7 @@ async function ask(port: number, head: string): Promise<string> {
   const socket = connect(port, "127.0.0.1");
   let answer = "";
   socket.on("data", (bytes) => (answer += bytes));
-  socket.write(`${head}\r\nConnection: close\r\n\r\n`);
+  socket.write(Buffer.from(`${head}\r\nConnection: close\r\n\r\n`, "latin1"));
   await once(socket, "close");
   return answer;
 }

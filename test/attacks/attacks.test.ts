@@ -8,6 +8,7 @@ import { askedCalls, blockedCalls, damageOf } from "./damage.ts";
 import { GRANTS } from "./grants.ts";
 import { PEOPLE } from "./people.ts";
 import { REPLAYS } from "./replays.ts";
+import { REFLECTED } from "./reflected.ts";
 import { SERVERS } from "./servers.ts";
 import { buildWorld, SECRETS, type World } from "./world.ts";
 
@@ -17,7 +18,16 @@ const NO_GUARD: Guard = {
   objectionTo: () => null,
 };
 
-const ATTACKS: Attack[] = [...CONTENT, ...PEOPLE, ...SERVERS, ...GRANTS, ...CALLS, ...REPLAYS, ...ALTERED];
+const ATTACKS: Attack[] = [
+  ...CONTENT,
+  ...PEOPLE,
+  ...SERVERS,
+  ...GRANTS,
+  ...CALLS,
+  ...REPLAYS,
+  ...ALTERED,
+  ...REFLECTED,
+];
 
 const KINDS = [
   "direct",

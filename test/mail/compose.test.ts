@@ -1,13 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { simpleParser } from "mailparser";
 
-import {
-  composeReply,
-  references,
-  type ReplyInput,
-  replySubject,
-  replyTarget,
-} from "../../src/mail/compose.ts";
+import { composeReply, references, type ReplyInput, replySubject } from "../../src/mail/compose.ts";
 import { markdownToHtml } from "../../src/mail/markdown.ts";
 import { ownMs } from "../support/own-time.ts";
 
@@ -362,29 +356,6 @@ describe("replySubject", () => {
   test("is short whatever it answers", () => {
     expect(replySubject("Re: ".repeat(100_000)).length).toBeLessThan(300);
     expect(replySubject("x".repeat(100_000)).length).toBeLessThan(300);
-  });
-});
-
-describe("replyTarget", () => {
-  const target = (from: string, reply_to?: string | null, listed: string[] = []): string =>
-    replyTarget({ from, reply_to: reply_to ?? null, is_listed: (address) => listed.includes(address) });
-
-  test.each([
-    ["ann@example.org", null, "ann@example.org"],
-    ["ann@example.org", "ANN@example.org", "ANN@example.org"],
-    ["ann@news.example.org", "desk@example.org", "desk@example.org"],
-    ["ann@example.org", "thief@example.net", "ann@example.org"],
-    ["ann@one.github.io", "bob@two.github.io", "ann@one.github.io"],
-    ["ann@a.co.uk", "bob@b.co.uk", "ann@a.co.uk"],
-    ["ann@[192.0.2.1]", "bob@[192.0.2.1]", "ann@[192.0.2.1]"],
-    ["ann@example.org", "not an address", "ann@example.org"],
-    ["ann@example.org", "bob@example.org, thief@example.net", "ann@example.org"],
-  ])("of a mail from %s with Reply-To %j is %s", (from, replyTo, expected) => {
-    expect(target(from, replyTo)).toBe(expected);
-  });
-
-  test("may be elsewhere when the owner has listed it", () => {
-    expect(target("ann@example.org", "bob@example.net", ["bob@example.net"])).toBe("bob@example.net");
   });
 });
 

@@ -5,7 +5,7 @@ import { createResolver } from "../../src/lib/dns.ts";
 import { dnsRecords } from "../../src/mail/dkim.ts";
 import { serviceKeys } from "../../src/mail/dkim-keys.ts";
 import { startDnsServer } from "../support/dns-server.ts";
-import { mailroom, type Mailroom, type RoomMail } from "../support/mailroom.ts";
+import { addressIn, mailroom, type Mailroom, type RoomMail } from "../support/mailroom.ts";
 
 const MARKDOWN = "# Done\n\nIt is **ready**, see [here](https://example.net/a).\n\n<script>alert(1)</script>";
 const ASK: RoomMail = {
@@ -103,19 +103,111 @@ describe("the reply", () => {
   });
 });
 
-const REPLY_TO: [claim: string, reply_to: string, to: string][] = [
-  ["goes to Reply-To in the sender's own domain", "Team <team@example.com>", "team@example.com"],
-  ["goes to Reply-To in a subdomain of it", "team@eu.example.com", "team@eu.example.com"],
-  ["goes to Reply-To of a listed address", "bob@example.org", "bob@example.org"],
-  ["goes to From where Reply-To is somebody else's", "eve@example.net", "ada@example.com"],
-  ["goes to From where Reply-To holds two addresses", "a@example.com, b@example.com", "ada@example.com"],
-  ["goes to From where Reply-To cannot be read", "<<nonsense", "ada@example.com"],
+const ADA = "Ada <ada@example.com>";
+const LEA = "Lea <lea@example.org>";
+const BOB = "Bob <bob@example.net>";
+/** The list names two people, a domain, the subdomains of one, and all who have an address at a public provider. */
+const LISTED = [
+  "lea@example.org",
+  "max@example.org",
+  "ada@example.net",
+  "@list.example",
+  "@*.units.example",
+  "@gmail.com",
+  "@outlook.com",
+  "max@gmail.com",
 ];
-test.each(REPLY_TO)("a reply %s", async (_claim, reply_to, to) => {
-  await using room = await mailroom({ inbox: { allowlist_senders: ["bob@example.org"] } });
-  const { row, parsed } = await answer(room, { headers: { "Reply-To": reply_to } });
+
+const ANSWERED: [claim: string, from: string, reply_to: string, to: string][] = [
+  ["of the owner goes to a listed address", ADA, "Max <max@example.org>", "max@example.org"],
+  ["of the owner goes to a listed address in capitals", ADA, "<MAX@Example.ORG>", "max@example.org"],
+  ["of the owner goes to an address of a listed domain", ADA, "team@list.example", "team@list.example"],
+  ["of the owner goes to a listed address at a public provider", ADA, "max@gmail.com", "max@gmail.com"],
+  ["of the owner goes to one of a listed subdomain", ADA, "a@x.units.example", "a@x.units.example"],
+  ["of the owner goes to her own address", ADA, "ADA@example.com", "ada@example.com"],
+  ["of a listed sender goes to another listed address", LEA, "max@example.org", "max@example.org"],
+  ["of a listed sender goes to the owner", LEA, "Ada@Example.com", "ada@example.com"],
+  [
+    "of a sender of a listed domain goes to another of it",
+    "a@list.example",
+    "b@list.example",
+    "b@list.example",
+  ],
+];
+test.each(ANSWERED)("the answer to a mail %s", async (_claim, from, reply_to, to) => {
+  await using room = await mailroom({ inbox: { allowlist_senders: LISTED } });
+  const { row, parsed } = await answer(room, { from, headers: { "Reply-To": reply_to } });
   expect(row.envelope_to).toBe(to);
   expect(parsed.to).toMatchObject({ value: [{ address: to }] });
+});
+
+const NOT_ANSWERED: [what: string, reply_to: string][] = [
+  ["an address of nobody", "eve@example.net"],
+  ["another address of her domain", "team@example.com"],
+  ["an address of a subdomain of hers", "team@eu.example.com"],
+  ["another address of a listed one's domain", "eve@example.org"],
+  ["a sub-address of hers", "ada+x@example.com"],
+  ["a sub-address of a listed one", "max+x@example.org"],
+  ["the domain whose subdomains are listed", "a@units.example"],
+  ["a subdomain of a listed domain", "a@x.list.example"],
+  ["a domain that ends with a listed one", "a@evillist.example"],
+  ["a listed address in front of another domain", "max@example.org.eve.example"],
+  ["a domain of look-alike letters", "max@ex\u0430mple.org"],
+  ["a local part of look-alike letters", "m\u0430x@example.org"],
+  ["anybody at a public provider that is listed", "eve@gmail.com"],
+  ["anybody at another one", "eve@outlook.com"],
+  ["two addresses", "lea@example.org, max@example.org"],
+  ["two addresses, the second of them hers", "eve@example.net, ada@example.com"],
+  ["a group", "Team: max@example.org;"],
+  ["an empty group", "undisclosed-recipients:;"],
+  ["another address with a listed one as its name", '"max@example.org" <eve@example.net>'],
+  ["another address with a listed one as its comment", "eve@example.net (max@example.org)"],
+  ["a listed address and another one in brackets", "max@example.org <eve@example.net>"],
+  ["a route over a listed host", "<@list.example:eve@example.net>"],
+  ["a quoted local part", '"max@example.org"@example.net'],
+  ["an encoded word", "=?utf-8?q?max=40example.org?="],
+  ["an address of a host number", "max@[192.0.2.1]"],
+  ["nothing that can be read", "<<nonsense"],
+  ["nothing", ""],
+];
+test.each(NOT_ANSWERED)(
+  "the answer to a mail with %s in Reply-To goes to From alone",
+  async (_what, reply_to) => {
+    await using room = await mailroom({ inbox: { allowlist_senders: LISTED } });
+    const { row, parsed } = await answer(room, { from: ADA, headers: { "Reply-To": reply_to } });
+    expect(row.envelope_to).toBe("ada@example.com");
+    expect(parsed.to).toMatchObject({ value: [{ address: "ada@example.com" }] });
+  },
+);
+
+test.each([
+  ["of the same domain", BOB, "desk@example.net"],
+  ["of the same public provider", "Bob <bob@gmail.com>", "eve@gmail.com"],
+  ["of the owner", BOB, "ada@example.com"],
+  ["of the inbox", BOB, "$inbox"],
+])(
+  "the answer to a stranger goes to From alone, though Reply-To is an address %s",
+  async (_of, from, reply_to) => {
+    await using room = await mailroom();
+    const { row } = await answer(room, {
+      from,
+      headers: { "Reply-To": reply_to.replace("$inbox", room.inbox.address) },
+    });
+    expect(row.envelope_to).toBe(addressIn(from));
+  },
+);
+
+test("the answer to one of a public provider that is listed goes to From alone, not to another one there", async () => {
+  await using room = await mailroom({ inbox: { allowlist_senders: ["@gmail.com"] } });
+  const { row } = await answer(room, { from: "a@gmail.com", headers: { "Reply-To": "b@gmail.com" } });
+  expect(row.envelope_to).toBe("a@gmail.com");
+});
+
+test("the address of an owner who has not proven it is no Reply-To of a listed sender", async () => {
+  await using room = await mailroom({ inbox: { allowlist_senders: LISTED } });
+  await room.app.db.updateTable("users").set({ email_verified: 0 }).execute();
+  const { row } = await answer(room, { from: LEA, headers: { "Reply-To": "ada@example.com" } });
+  expect(row.envelope_to).toBe("lea@example.org");
 });
 
 /** Sends a mail, lets it be worked on, and reads the one answer to it. */

@@ -78,6 +78,8 @@ export interface RawReceiver extends AsyncDisposable {
   port: number;
   url: string;
   connections: number;
+  /** Whole ones. */
+  requests: number;
   /** Resolves when there have been so many connections in all. */
   reached(count: number): Promise<void>;
 }
@@ -102,6 +104,7 @@ export async function startRawReceiver(
       if (head < 0 || Buffer.byteLength(text) < head + 4 + length) return;
       const request = text;
       text = "";
+      receiver.requests += 1;
       answer(socket, request);
     });
   });
@@ -112,6 +115,7 @@ export async function startRawReceiver(
     port,
     url: `http://127.0.0.1:${port}/hook`,
     connections: 0,
+    requests: 0,
     reached: counter.reached,
     async [Symbol.asyncDispose]() {
       for (const socket of sockets) socket.destroy();
