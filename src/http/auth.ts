@@ -33,6 +33,23 @@ export function authenticated(app: App) {
   return whoever(app, (served) => admit(app, served));
 }
 
+/** As `authenticated`, for what only a person in a browser may do: a key hears 403. */
+export function signedIn(app: App) {
+  const people = whoever(app, async (served) => {
+    const caller = await admit(app, served);
+    sessionOf(caller);
+    return caller;
+  });
+  return people.derive({ as: "scoped" }, (caller) => ({ session: sessionOf(caller) }));
+}
+
+function sessionOf({ session }: Pick<Caller, "session">): SessionRow {
+  if (session) return session;
+  throw new AppError("session_required", "An API key cannot do this: it is for somebody who has signed in.", {
+    fix: "Sign in with POST /auth/verify or POST /auth/login, and send the cookie instead of the key.",
+  });
+}
+
 /** As `authenticated`, for routes of which everybody but administrators hears 403. */
 export function administrators(app: App) {
   return whoever(app, async (served) => {
