@@ -242,7 +242,8 @@ function deletionRoutes(app: App) {
       ...describe({
         tag: "Auth",
         summary: "Delete your account and everything in it, for good",
-        description: "`confirm` is its mail address; `password` is needed where there is one. The owner is told by mail.",
+        description:
+          "`confirm` is its mail address; `password` is needed where there is one. The owner is told by mail.",
         answers: { 204: null },
         errors: ["current_password_required"],
       }),
@@ -280,7 +281,8 @@ function accessRoutes(app: App) {
         ...describe({
           tag: "Auth",
           summary: "Make an API key, shown this once",
-          description: "On the Free plan it takes the place of the key that there is. The owner is told by mail.",
+          description:
+            "On the Free plan it takes the place of the key that there is. The owner is told by mail.",
           answers: { 200: NewApiKeyShape },
           errors: ["plan_limit_reached"],
           optional_body: keyBody,

@@ -84,7 +84,9 @@ export async function confirm(
   const { provider, query, browser, proof } = returning;
   const { state = "" } = query;
   if (!equalBytes(proof, proofOf(app, browser, state)))
-    return failed("This was asked in another browser, or before you signed in again. Go back and connect again.");
+    return failed(
+      "This was asked in another browser, or before you signed in again. Go back and connect again.",
+    );
   const open = await findTrip(app, provider, state);
   if (!open) return STALE;
   if (browser.user.id !== open.row.user_id) return refusalOfOther(browser);

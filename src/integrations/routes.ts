@@ -236,10 +236,13 @@ function signInPage(
     status: 200,
     title: "Sign in to go on",
     messages: [
-      `To connect ${name}, sign in to the account that began this. You are asked once more before anything is connected.`,
-      "It can wait until ten minutes after it was begun. If you did not begin this, close the page: nothing has been connected.",
+      `To connect ${name}, sign in to the account that began this. Then you are asked whether to go on.`,
+      "It can wait until ten minutes after it was begun. If you did not begin this, close the page: nothing has happened yet.",
     ],
-    main: { to: `${app.base_url}/app/sign-in?${new URLSearchParams({ to: here }).toString()}`, words: "Sign in" },
+    main: {
+      to: `${app.base_url}/app/sign-in?${new URLSearchParams({ to: here }).toString()}`,
+      words: "Sign in",
+    },
     link: { to: `${app.base_url}/app`, words: "Go to Mailwright" },
   });
 }
@@ -250,7 +253,10 @@ function confirmPage(
   { name, question }: Extract<Arrival, { outcome: "confirm" }>,
 ): Response {
   const { email, api_key, minutes_ago, fields } = question;
-  const how = api_key === null ? "in another browser that was signed in to this account" : `with the API key ${api_key}`;
+  const how =
+    api_key === null
+      ? "in another browser that was signed in to this account"
+      : `with the API key ${api_key}`;
   const when = minutes_ago === 0 ? "less than a minute ago" : `${minutes_ago} min ago`;
   return pageResponse({
     status: 200,

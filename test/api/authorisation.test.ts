@@ -193,7 +193,8 @@ test("what adds a way to sign in is for a session of the last ten minutes; an ol
     if (UNTRIED.has(route.name)) continue;
     const answer = await sendAs(t, { cookie: old }, route, route.path);
     if (answer.status === 403) refused.push(route.name);
-    else if (ACCESS[route.name] === "key") expect([route.name, answer.status < 300]).toEqual([route.name, true]);
+    else if (ACCESS[route.name] === "key")
+      expect([route.name, answer.status < 300]).toEqual([route.name, true]);
   }
   expect(refused.sort()).toEqual(namedAs("fresh session"));
   for (const name of refused) {
@@ -333,12 +334,7 @@ function send(t: TestApp, caller: Caller, route: Route, path: string): Promise<A
   return sendAs(t, { "x-api-key": caller.key }, route, path);
 }
 
-function sendAs(
-  t: TestApp,
-  credential: Record<string, string>,
-  route: Route,
-  path: string,
-): Promise<Answer> {
+function sendAs(t: TestApp, credential: Record<string, string>, route: Route, path: string): Promise<Answer> {
   const body = route.method === "GET" || route.method === "DELETE" ? undefined : (BODIES[route.name] ?? {});
   return t.request(path, {
     method: route.method,
