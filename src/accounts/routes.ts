@@ -45,6 +45,7 @@ const keyBody = t.Object({ name: t.Optional(t.Nullable(name)) }, { additionalPro
 export function accountRoutes(app: App) {
   return new Elysia()
     .use(codeRoutes(app))
+    .use(verifyRoutes(app))
     .use(passwordRoutes(app))
     .use(logoutRoutes(app))
     .use(ownRoutes(app))
@@ -54,66 +55,68 @@ export function accountRoutes(app: App) {
 }
 
 function codeRoutes(app: App) {
-  const { code_per_ip_hour, verify_per_ip_hour } = app.config.limits;
-  return new Elysia()
-    .use(unauthenticated())
-    .post(
-      "/auth/request-code",
-      ({ body, request, server, set }) => {
-        refuseMany(app, "code-ip", { request, server }, code_per_ip_hour);
-        set.status = 202;
-        return requestCode(app, body.email);
-      },
-      {
-        body: t.Object({ email }),
-        ...describe({
-          tag: "Auth",
-          summary: "Have a login code mailed",
-          description:
-            "Makes the account if it is new. The answer is the same for every address; within `retry_after` seconds no second mail is sent.",
-          open: true,
-          answers: { 202: CodeRequestedShape },
-          errors: ["rate_limited"],
-        }),
-      },
-    )
-    .post(
-      "/auth/verify",
-      async ({ body, request, server, set }) => {
-        const code = checkedCode(body.code);
-        refuseMany(app, "verify-ip", { request, server }, verify_per_ip_hour);
-        const kept = cookieNamed(request.headers, REGISTRATION_COOKIE);
-        const tokens = [kept ?? "", body.registration_token ?? ""].filter((token) => token !== "");
-        const { user, value } = await verifyCode(app, {
-          email: body.email,
-          code,
-          proof: { tokens, password: body.password },
-          ...browserOf(app, { request, server }),
-        });
-        const cookies = [signedInCookie(app, value)];
-        if (kept !== undefined) cookies.push(registrationCookie(app, null));
-        Object.assign(set.headers, NO_STORE, { "set-cookie": cookies });
-        return viewMe(app, user);
-      },
-      {
-        body: t.Object({
-          email,
-          code: t.String({ maxLength: 100, examples: ["123456"] }),
-          password: t.Optional(password),
-          registration_token: t.Optional(t.String({ maxLength: 100 })),
-        }),
-        ...describe({
-          tag: "Auth",
-          summary: "Sign in with a login code",
-          description:
-            "A password that was chosen with `POST /auth/register` in the last 15 minutes becomes the account's own if the cookie set there or `registration_token` comes along, or `password` is that password. With neither, or with those of another registration, the code signs in and the chosen password is forgotten: `has_password` tells. With `password` the answer is 200 only if it is the account's password from then on; otherwise it is 401 `invalid_credentials`, nobody is signed in, and the code stays good.",
-          open: true,
-          answers: { 200: MeShape },
-          answer_headers: COOKIE_HEADER,
-          errors: ["invalid_code", "invalid_credentials", "rate_limited"],
-        }),
-      },
-    );
+  const { code_per_ip_hour } = app.config.limits;
+  return new Elysia().use(unauthenticated()).post(
+    "/auth/request-code",
+    ({ body, request, server, set }) => {
+      refuseMany(app, "code-ip", { request, server }, code_per_ip_hour);
+      set.status = 202;
+      return requestCode(app, body.email);
+    },
+    {
+      body: t.Object({ email }),
+      ...describe({
+        tag: "Auth",
+        summary: "Have a login code mailed",
+        description:
+          "Makes the account if it is new. The answer is the same for every address; within `retry_after` seconds no second mail is sent.",
+        open: true,
+        answers: { 202: CodeRequestedShape },
+        errors: ["rate_limited"],
+      }),
+    },
+  );
+}
+
+function verifyRoutes(app: App) {
+  const { verify_per_ip_hour } = app.config.limits;
+  return new Elysia().use(unauthenticated()).post(
+    "/auth/verify",
+    async ({ body, request, server, set }) => {
+      const code = checkedCode(body.code);
+      refuseMany(app, "verify-ip", { request, server }, verify_per_ip_hour);
+      const kept = cookieNamed(request.headers, REGISTRATION_COOKIE);
+      const tokens = [kept ?? "", body.registration_token ?? ""].filter((token) => token !== "");
+      const { user, value } = await verifyCode(app, {
+        email: body.email,
+        code,
+        proof: { tokens, password: body.password },
+        ...browserOf(app, { request, server }),
+      });
+      const cookies = [signedInCookie(app, value)];
+      if (kept !== undefined) cookies.push(registrationCookie(app, null));
+      Object.assign(set.headers, NO_STORE, { "set-cookie": cookies });
+      return viewMe(app, user);
+    },
+    {
+      body: t.Object({
+        email,
+        code: t.String({ maxLength: 100, examples: ["123456"] }),
+        password: t.Optional(password),
+        registration_token: t.Optional(t.String({ maxLength: 100 })),
+      }),
+      ...describe({
+        tag: "Auth",
+        summary: "Sign in with a login code",
+        description:
+          "A password that was chosen with `POST /auth/register` in the last 15 minutes becomes the account's own if the cookie set there or `registration_token` comes along, or `password` is that password. With neither, or with those of another registration, the code signs in and the chosen password is forgotten: `has_password` tells. With `password` the answer is 200 only if it is the account's password from then on; otherwise it is 401 `invalid_credentials`, nobody is signed in, and the code stays good.",
+        open: true,
+        answers: { 200: MeShape },
+        answer_headers: COOKIE_HEADER,
+        errors: ["invalid_code", "invalid_credentials", "rate_limited"],
+      }),
+    },
+  );
 }
 
 function passwordRoutes(app: App) {

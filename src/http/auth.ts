@@ -33,14 +33,9 @@ export function authenticated(app: App) {
   return whoever(app, (served) => admit(app, served));
 }
 
-/** As `authenticated`, for what only a person in a browser may do: a key hears 403. */
+/** As `authenticated`, for what only a person in a browser may do: a key hears 403, once its request makes sense. */
 export function signedIn(app: App) {
-  const people = whoever(app, async (served) => {
-    const caller = await admit(app, served);
-    sessionOf(caller);
-    return caller;
-  });
-  return people.derive({ as: "scoped" }, (caller) => ({ session: sessionOf(caller) }));
+  return authenticated(app).resolve({ as: "scoped" }, (caller) => ({ session: sessionOf(caller) }));
 }
 
 function sessionOf({ session }: Pick<Caller, "session">): SessionRow {

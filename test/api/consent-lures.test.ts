@@ -159,6 +159,24 @@ describe.each([...PLACES])("a consent that somebody was lured into ends nowhere:
   });
 });
 
+test.each<[string, RequestInit, number]>([
+  ["JSON", { body: "{}", headers: { "content-type": "application/json" } }, 422],
+  ["no type", { body: new Blob(["code=x&state=y&proof=z"]) }, 422],
+  ["nothing", {}, 422],
+  ["names of what every object has", { body: new URLSearchParams({ __proto__x: "x", toString: "x" }) }, 422],
+  ["far too much", { body: new URLSearchParams({ code: "x".repeat(100_000) }) }, 413],
+  [
+    "a state that is too long",
+    { body: new URLSearchParams({ code: "x", state: "x".repeat(300), proof: "z" }) },
+    422,
+  ],
+])("a confirmation with %s is refused in words", async (_name, init, status) => {
+  await using t = await testApp();
+  const headers = { cookie: await sessionOf(t, await t.as("ada@example.com")), ...init.headers };
+  const answered = await t.request("/integrations/notes/confirm", { method: "POST", ...init, headers });
+  expect([answered.status, typeof answered.body.detail]).toEqual([status, "string"]);
+});
+
 test("a question is good for the ten minutes of its state, and once", async () => {
   await using providers = startOAuthProviders();
   const { t, eve, back, exchanged } = await lureTo("notes", providers);

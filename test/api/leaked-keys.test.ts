@@ -131,9 +131,12 @@ const TRIES: [string, (leak: Leak) => Promise<unknown>][] = [
   ],
   [
     "begins a consent, and answers its question",
-    async ({ send }) => {
-      const fields = { code: "x", state: "y", proof: "z" };
-      const answer = await send("POST", "/integrations/notes/confirm", fields);
+    async ({ t, ada }) => {
+      const answer = await t.request("/integrations/notes/confirm", {
+        method: "POST",
+        headers: { "x-api-key": ada.key },
+        body: new URLSearchParams({ code: "x", state: "y", proof: "z" }),
+      });
       expect([answer.status, answer.body.code]).toEqual([403, "session_required"]);
     },
   ],
