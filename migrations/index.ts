@@ -10,6 +10,7 @@ import { retention } from "./0008-retention.ts";
 import { heldKinds } from "./0010-held-kinds.ts";
 import { mailIndexes } from "./0011-mail-indexes.ts";
 import { mailKeys } from "./0012-mail-keys.ts";
+import { waysIn } from "./0013-ways-in.ts";
 
 /** In order, forward only. A migration that has landed is never edited. */
 export const migrations: Record<string, Migration> = {
@@ -24,4 +25,5 @@ export const migrations: Record<string, Migration> = {
   "0010-held-kinds": heldKinds,
   "0011-mail-indexes": mailIndexes,
   "0012-mail-keys": mailKeys,
+  "0013-ways-in": waysIn,
 };

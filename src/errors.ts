@@ -5,6 +5,7 @@ export const ERROR_CODES = [
   "invalid_code",
   "invalid_credentials",
   "current_password_required",
+  "session_required",
   "oauth_not_configured",
   "mcp_oauth_unavailable",
   "billing_not_configured",

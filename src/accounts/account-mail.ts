@@ -42,25 +42,87 @@ const CODE_WORDS: Record<CodeReason, string[]> = {
   ],
 };
 
-/** Undefined when the account has had enough of such mails for now. */
+/** What people know an API key by. */
+export interface KeyMarks {
+  name: string | null;
+  prefix: string;
+  last4: string;
+}
+
+/**
+ * Undefined when the account has had enough of such mails for now. `by` is the key that made it; null for somebody who
+ * has signed in.
+ */
 export async function prepareKeyLetter(
   app: App,
   user: Recipient,
-  key: { prefix: string; last4: string; name: string | null },
+  { key, by }: { key: KeyMarks; by: KeyMarks | null },
 ): Promise<QueueLetter | undefined> {
-  const named = key.name === null ? "" : ` (named "${key.name.replaceAll(/[^\p{L}\p{N} .,-]/gu, " ")}")`;
+  const named = key.name === null ? "" : ` (named "${plainName(key.name)}")`;
   return prepareNotice(app, user, {
+    kind: "key",
     subject: "A new API key for your Mailwright account",
     words: [
       `A new API key was made for your account${named}. It begins with \`${key.prefix}\` and ends with \`${key.last4}\`.`,
+      ...(by === null ? [] : [`It was made with ${keyWords(by)}.`]),
       "That was not you? Revoke the key, sign out everywhere by choosing a new password, and tell the operator of your server.",
     ],
   });
 }
 
+/** For an export that a key asked for. Undefined when the account has had enough of such mails for now. */
+export async function prepareExportLetter(
+  app: App,
+  user: Recipient,
+  by: KeyMarks,
+): Promise<QueueLetter | undefined> {
+  return prepareNotice(app, user, {
+    kind: "export",
+    subject: "Everything in your Mailwright account was downloaded",
+    words: [
+      `All messages, files and settings of your account were downloaded with ${keyWords(by)}.`,
+      "That was not you? Somebody else has this key: make a new one, revoke this one, and tell the operator of your server.",
+    ],
+  });
+}
+
+/** What the last mail about an account needs to know. `by` as for a new key. */
+export interface Farewell {
+  email: string;
+  by: KeyMarks | null;
+}
+
+export async function prepareFarewell(
+  app: App,
+  user_id: string,
+  { email, by }: Farewell,
+): Promise<QueueLetter> {
+  const how = by === null ? "by somebody who had signed in" : `with ${keyWords(by)}`;
+  return prepareLetter(app, {
+    user_id,
+    to: email,
+    subject: "Your Mailwright account was deleted",
+    markdown: [
+      `The Mailwright account of this address was deleted ${how}. Its messages, files and settings are being erased, and its inboxes take no more mail.`,
+      "That was not you? Tell the operator of your server soon: perhaps there is a backup.",
+    ].join("\n\n"),
+  });
+}
+
+function keyWords({ name, prefix, last4 }: KeyMarks): string {
+  const marks = `\`${prefix}…${last4}\``;
+  return name === null ? `the API key ${marks}` : `the API key "${plainName(name)}" (${marks})`;
+}
+
+/** A name is anybody's text: nothing in it becomes markup or a link. */
+function plainName(name: string): string {
+  return name.replaceAll(/[^\p{L}\p{N} .,-]/gu, " ");
+}
+
 /** Undefined when the account has had enough of such mails for now. */
 export async function preparePasswordLetter(app: App, user: Recipient): Promise<QueueLetter | undefined> {
   return prepareNotice(app, user, {
+    kind: "password",
     subject: "The password of your Mailwright account was set",
     words: [
       "Your account has a new password. Every other browser that was signed in has been signed out; API keys go on working.",
@@ -72,9 +134,10 @@ export async function preparePasswordLetter(app: App, user: Recipient): Promise<
 async function prepareNotice(
   app: App,
   user: Recipient,
-  notice: { subject: string; words: string[] },
+  notice: { kind: "key" | "export" | "password"; subject: string; words: string[] },
 ): Promise<QueueLetter | undefined> {
-  const key = `account-notice:${user.id}`;
+  // Each kind on its own: many mails about keys must not hide the one about an export.
+  const key = `account-notice:${notice.kind}:${user.id}`;
   const rule = { limit: NOTICES_PER_HOUR, window_seconds: HOUR_SECONDS };
   if (!app.limiter.peek(key, rule).ok) return undefined;
   const { subject, words } = notice;

@@ -5,7 +5,7 @@ import { remembered } from "../db/prepared.ts";
 import type { UserRow } from "../db/schema.ts";
 import { AppError, messageOf } from "../errors.ts";
 import { checkApiKeyFormat, hashSecret, mintApiKey } from "../lib/secrets.ts";
-import { prepareKeyLetter } from "./account-mail.ts";
+import { type KeyMarks, prepareKeyLetter } from "./account-mail.ts";
 import { livingUser, normalizeEmail, type User, userOfEmail } from "./accounts.ts";
 import { checkedName } from "./profile.ts";
 import { noteSecurityEvent } from "./security-events.ts";
@@ -58,10 +58,11 @@ export async function revokeApiKeyOf(app: App, input: { email: string; key: stri
 export async function addApiKey(
   app: App,
   user: User,
-  input: { name: string | null; client: string },
+  input: { name: string | null; client: string; key_id: string | null },
 ): Promise<NewApiKey & { replaced: string[] }> {
   const { row, hash, key } = newKey(app, input.name);
-  const queue = await prepareKeyLetter(app, user, row);
+  const by = await keyNamed(app.db, input.key_id);
+  const queue = await prepareKeyLetter(app, user, { key: row, by });
   const replaced = await app.write(async (tx) => {
     const { plan } = await livingUser(tx, user);
     const known = (await listApiKeys(tx, user)).map(({ id }) => id);
@@ -69,7 +70,8 @@ export async function addApiKey(
     if (replaces) await tx.deleteFrom("api_keys").where("user_id", "=", user.id).execute();
     else refuseOverCap("API keys", planLimits(app.config, plan).api_keys, known.length + 1);
     await insertKey(tx, user, { ...row, hash });
-    await noteSecurityEvent(app, tx, { user_id: user.id, kind: "api_key_created", client: input.client });
+    const event = { user_id: user.id, kind: "api_key_created", client: input.client } as const;
+    await noteSecurityEvent(app, tx, { ...event, api_key: shownKey(by) });
     await queue?.(tx);
     return replaces ? known : [];
   });
@@ -88,9 +90,11 @@ export function listApiKeys(db: Db, user: UserRow) {
 export async function revokeApiKey(
   app: App,
   user: User,
-  revoked: { id: string; client: string },
+  revoked: { id: string; client: string; key_id: string | null },
 ): Promise<void> {
   refuseBelowPlan(user, "pro", "Revoking a key");
+  // A key may revoke itself: afterwards nothing tells its name.
+  const api_key = shownKey(await keyNamed(app.db, revoked.key_id));
   await app.write(async (tx) => {
     const { numDeletedRows } = await tx
       .deleteFrom("api_keys")
@@ -99,8 +103,22 @@ export async function revokeApiKey(
       .executeTakeFirst();
     if (numDeletedRows === 0n) throw new AppError("not_found", "There is no such API key.");
     const event = { user_id: user.id, kind: "api_key_revoked", client: revoked.client } as const;
-    await noteSecurityEvent(app, tx, event);
+    await noteSecurityEvent(app, tx, { ...event, api_key });
   });
+}
+
+/** What its owner knows a key by; null for none. */
+export async function keyNamed(db: Db, id: string | null): Promise<KeyMarks | null> {
+  if (id === null) return null;
+  const marks = db.selectFrom("api_keys").select(["name", "prefix", "last4"]).where("id", "=", id);
+  return (await marks.executeTakeFirst()) ?? null;
+}
+
+/** On one line, as in the security events. */
+export function shownKey(key: KeyMarks | null): string | null {
+  if (key === null) return null;
+  const marks = `${key.prefix}…${key.last4}`;
+  return key.name === null ? marks : `${key.name} (${marks})`;
 }
 
 export interface KeyOwner {

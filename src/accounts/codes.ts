@@ -16,7 +16,8 @@ import {
   type User,
   verifiedColumns,
 } from "./accounts.ts";
-import { chosenBy, type RegistrationProof, settleRegistration } from "./registration.ts";
+import { dropPending } from "./registration.ts";
+import { judgeRegistration, type RegistrationProof, settledColumns, type Settlement } from "./settlement.ts";
 import { sweepUnproven } from "./unproven.ts";
 import { noteSecurityEvent } from "./security-events.ts";
 import { endOtherSessions, startSession } from "./sessions.ts";
@@ -113,44 +114,53 @@ export function checkedCode(given: string): string {
 /** Signs in with a code, which is spent by it. `value` is what the session's cookie holds. */
 export async function verifyCode(app: App, input: Verification): Promise<{ user: User; value: string }> {
   const email = normalizeEmail(input.email);
-  const tellOwner = await passwordNotice(app, email, input);
+  const settlement = await settlementOf(app, email, input);
+  const tellOwner = await passwordNotice(app, settlement);
   const signedIn = await app.write(async (tx) => {
     const user = await findUserByEmail(tx, email);
-    if (!user || !(await spendCode(app, tx, user, input.code))) return undefined;
-    const welcomed = await welcome(app, tx, user, input);
+    if (!user || !(await spendCode(app, tx, user, { code: input.code, settlement }))) return undefined;
+    const welcomed = await welcome(app, tx, user, { ...input, settlement });
     if (welcomed.user.password_hash !== user.password_hash) await tellOwner?.(tx);
     return welcomed;
   });
   if (signedIn) return signedIn;
-  throw new AppError("invalid_code", "The code is wrong, has been used, or is too old.", {
-    fix: "Ask for a new one: “Send again” on the page, or POST /auth/request-code.",
-  });
+  throw settlement?.works === false ? passwordWouldNotWork() : wrongCode();
+}
+
+type Settled = Settlement & { user: User };
+
+/** Only for the right code, or the time that it takes would tell who has an account. */
+async function settlementOf(
+  app: App,
+  email: string,
+  { code, proof }: Verification,
+): Promise<Settled | undefined> {
+  const user = await findUserByEmail(app.db, email);
+  const row = user && (await livingCode(app, app.db, user));
+  if (!row || !equalBytes(row.code_hmac, hmacOf(app, user, code))) return undefined;
+  return { user, ...(await judgeRegistration(app, user, proof)) };
 }
 
 /**
  * The mail about a password that this code would make the account's own: whoever has an account already may hear of it
- * for the first time. Only for the right code, or the time it takes would tell who has one.
+ * for the first time.
  */
-async function passwordNotice(
-  app: App,
-  email: string,
-  { code, proof }: Verification,
-): Promise<QueueLetter | undefined> {
-  const user = await findUserByEmail(app.db, email);
-  if (user?.email_verified !== 1) return undefined;
-  const row = await livingCode(app, app.db, user);
-  if (!row || !equalBytes(row.code_hmac, hmacOf(app, user, code))) return undefined;
-  const { password_hash } = await chosenBy(app, app.db, user, proof);
-  return password_hash === undefined ? undefined : preparePasswordLetter(app, user);
+async function passwordNotice(app: App, settled: Settled | undefined): Promise<QueueLetter | undefined> {
+  const isNews = settled?.pending !== undefined && settled.user.email_verified === 1;
+  return isNews ? preparePasswordLetter(app, settled.user) : undefined;
 }
 
 async function welcome(
   app: App,
   tx: Db,
   user: User,
-  { proof, client, user_agent }: Verification,
+  { settlement, client, user_agent }: Verification & { settlement: Settlement | undefined },
 ): Promise<{ user: User; value: string }> {
-  const registered = await settleRegistration(app, tx, user, proof);
+  // An account that got a password in the meantime keeps it.
+  const pending = user.password_hash === null ? settlement?.pending : undefined;
+  const registered = settledColumns(user, pending);
+  // It waits no longer either way, or somebody else's choice could outlive the owner's sign-in.
+  await dropPending(tx, user.id);
   const verified = user.email_verified === 1 ? {} : await verifiedColumns(app, tx, user.email);
   const change = { ...verified, ...registered };
   if (Object.keys(change).length > 0)
@@ -164,11 +174,18 @@ async function welcome(
   return { user: { ...user, ...change }, value };
 }
 
-/** Counts the attempt, and on the right code takes it out of use. */
-async function spendCode(app: App, tx: Db, user: User, code: string): Promise<boolean> {
+/** Counts the attempt, and on the right code, with no password or one that will work, takes it out of use. */
+async function spendCode(
+  app: App,
+  tx: Db,
+  user: User,
+  { code, settlement }: { code: string; settlement: Settled | undefined },
+): Promise<boolean> {
   const row = await livingCode(app, tx, user);
   if (!row) return false;
-  if (equalBytes(row.code_hmac, hmacOf(app, user, code))) {
+  // What was found out is of the account as it was: its password may have been set since.
+  const holds = settlement?.works === true && settlement.user.password_hash === user.password_hash;
+  if (holds && equalBytes(row.code_hmac, hmacOf(app, user, code))) {
     await tx.deleteFrom("login_codes").where("user_id", "=", user.id).execute();
     return true;
   }
@@ -189,6 +206,22 @@ function livingCode(app: App, db: Db, user: User): Promise<LoginCodeRow | undefi
 
 function hmacOf(app: App, user: Pick<UserRow, "id">, code: string): string {
   return app.secrets.hmac("login-code", `${user.id} ${code}`).toString("hex");
+}
+
+function wrongCode(): AppError {
+  return new AppError("invalid_code", "The code is wrong, has been used, or is too old.", {
+    fix: "Ask for a new one: “Send again” on the page, or POST /auth/request-code.",
+  });
+}
+
+function passwordWouldNotWork(): AppError {
+  return new AppError(
+    "invalid_credentials",
+    "The code is right, but this is not the password of the account, nor the one chosen last for it in the past 15 minutes. Nobody was signed in.",
+    {
+      fix: "Send the code again without `password`: it signs in, and for ten minutes POST /auth/set-password sets a password.",
+    },
+  );
 }
 
 function reasonOf(user: User): CodeReason {

@@ -6,7 +6,9 @@ import { NOT_DONE } from "../db/unfinished.ts";
 import { invalid } from "../errors.ts";
 import { revokeTokens } from "../integrations/revoke.ts";
 import { enqueue } from "../jobs/queue.ts";
+import type { Farewell } from "./account-mail.ts";
 import { normalizeEmail, type User } from "./accounts.ts";
+import { keyNamed } from "./api-keys.ts";
 import { refuseWithoutPassword } from "./passwords.ts";
 
 /** What could still act for the account, or be asked for by others, besides what a user's row says. */
@@ -25,12 +27,12 @@ const LIVING_TABLES = [
 /**
  * Deletes an account: in one short transaction it is dead, and the job that this leaves behind erases everything that
  * was its own, some at a time. The addresses of its inboxes are never given out again. Tokens that came by OAuth are
- * given back, if their providers take them soon.
+ * given back, if their providers take them soon. The owner is told by mail.
  */
 export async function deleteAccount(
   app: App,
   user: User,
-  input: { confirm: string; password?: string | undefined; client: string },
+  input: { confirm: string; password?: string | undefined; client: string; key_id: string | null },
 ): Promise<void> {
   if (normalizeEmail(input.confirm, "body.confirm") !== user.email)
     throw invalid(
@@ -39,7 +41,7 @@ export async function deleteAccount(
       "To delete the account for good, confirm with its mail address.",
     );
   await refuseWithoutPassword(app, { user, client: input.client }, input.password);
-  const gone = await app.write((tx) => endAccount(app, tx, user));
+  const gone = await app.write((tx) => endAccount(app, tx, user, input.key_id));
   if (!gone) return;
   for (const id of gone.ids) app.limiter.forgetNaming(id);
   // A call over HTTP that waits for its result waits no longer.
@@ -48,25 +50,33 @@ export async function deleteAccount(
   await Promise.all(gone.connections.map((connection) => revokeTokens(app, connection)));
 }
 
-/** Has what is left of a dead account erased, unless that is under way. */
-export async function eraseAccountLater(app: App, tx: Db, user_id: string): Promise<void> {
-  await enqueue(app, tx, { kind: "erase_account", payload: { user_id }, dedupe_key: `erase ${user_id}` });
+/** Has what is left of a dead account erased, unless that is under way. `farewell` is mailed before. */
+export async function eraseAccountLater(
+  app: App,
+  tx: Db,
+  user_id: string,
+  farewell?: Farewell,
+): Promise<void> {
+  const payload = { user_id, ...(farewell ? { farewell } : {}) };
+  await enqueue(app, tx, { kind: "erase_account", payload, dedupe_key: `erase ${user_id}` });
 }
 
 /** Undefined for one that is dead already. */
-async function endAccount(app: App, tx: Db, user: User) {
+async function endAccount(app: App, tx: Db, user: User, key_id: string | null) {
+  const by = await keyNamed(tx, key_id);
   const buried = await buryUser(app, tx, user);
   if (!buried) return undefined;
   const inboxes = await retireInboxes(app, tx, user);
   const unfinished = await abandonMessages(tx, user);
   await deleteJobs(tx, user);
+  await abandonMails(app, tx, user);
   await closeCustomerLater(app, tx, user.id);
   const ids = [user.id, ...inboxes];
   for (const id of ids) await tx.deleteFrom("rate_limits").where("key", "like", `%${id}%`).execute();
   const connections = await tx.selectFrom("connections").selectAll().where("user_id", "=", user.id).execute();
   for (const table of LIVING_TABLES) await tx.deleteFrom(table).where("user_id", "=", user.id).execute();
   await tx.updateTable("webhook_endpoints").set({ enabled: 0 }).where("user_id", "=", user.id).execute();
-  await eraseAccountLater(app, tx, user.id);
+  await eraseAccountLater(app, tx, user.id, { email: user.email, by });
   return { unfinished, ids, connections };
 }
 
@@ -118,6 +128,16 @@ async function abandonMessages(tx: Db, user: User): Promise<string[]> {
     .returning("id")
     .execute();
   return rows.map(({ id }) => id);
+}
+
+/** What is told later is the farewell alone: the account is erased once it has been sent. */
+async function abandonMails(app: App, tx: Db, user: User): Promise<void> {
+  await tx
+    .updateTable("outgoing_mails")
+    .set({ status: "suppressed", completed: app.now() })
+    .where("user_id", "=", user.id)
+    .where("completed", "is", null)
+    .execute();
 }
 
 /** One that is running loses its lease by it, and with it everything it would have written. */

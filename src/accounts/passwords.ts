@@ -6,12 +6,12 @@ import { livingUser, normalizeEmail, userOfEmail, type User } from "./accounts.t
 import { BREACHED } from "./breached-passwords.ts";
 import { dropPending } from "./registration.ts";
 import { noteRefusal, noteSecurityEvent } from "./security-events.ts";
-import { endOtherSessions } from "./sessions.ts";
+import { endOtherSessions, isLetIn } from "./sessions.ts";
 
 const MIN_CHARS = 8;
 const MAX_CHARS = 128;
-/** How long after a sign-in by code a new password needs no proof of the old one. */
-const FRESH_CODE_SECONDS = 600;
+/** How long after a sign-in a first password may be set, and after one by code a new one without the old one. */
+const FRESH_SECONDS = 600;
 const FAILURES_SECONDS = 900;
 /** OWASP's choice for argon2id: 19 MiB, two passes. */
 const HASHING = { algorithm: "argon2id", memoryCost: 19_456, timeCost: 2 } as const;
@@ -76,20 +76,24 @@ export async function refuseWithoutPassword(
 /** Sets the password and signs every other browser out. */
 export async function setPassword(
   app: App,
-  { user, session, client }: Claimant & { session: SessionRow | null },
+  { user, session, client }: Claimant & { session: SessionRow },
   input: { password: string; current_password?: string | undefined },
 ): Promise<User> {
+  if (user.password_hash === null) refuseStale(app, session);
   const password_hash = await hashNewPassword(input.password, user.email);
-  if (!isFresh(app, session)) await refuseWithoutPassword(app, { user, client }, input.current_password);
+  if (!isFresh(app, session.code_login_at))
+    await refuseWithoutPassword(app, { user, client }, input.current_password);
   const queue = await preparePasswordLetter(app, user);
   return app.write(async (tx) => {
     const living = await livingUser(tx, user);
     // The proof was of the password as it was: somebody may have changed it since.
     if (living.password_hash !== user.password_hash)
       throw passwordRequired("The password was changed at the same moment.");
+    if (!(await isLetIn(app, tx, { session, key_id: null })))
+      throw new AppError("unauthorized", "This browser was signed out at the same moment.");
     await tx.updateTable("users").set({ password_hash }).where("id", "=", user.id).execute();
     await dropPending(tx, user.id);
-    await endOtherSessions(tx, user.id, session?.id ?? null);
+    await endOtherSessions(tx, user.id, session.id);
     await noteSecurityEvent(app, tx, { user_id: user.id, kind: "password_set", client });
     await queue?.(tx);
     return { ...living, password_hash };
@@ -110,10 +114,19 @@ export async function resetPassword(app: App, input: { email: string; password: 
   });
 }
 
-/** Whether the browser proved the mail address a moment ago. */
-function isFresh(app: App, session: SessionRow | null): boolean {
-  const proven_at = session?.code_login_at ?? null;
-  return proven_at !== null && app.now() - proven_at <= FRESH_CODE_SECONDS;
+/** Whether that was a moment ago. A session never gets younger by being used. */
+function isFresh(app: App, at: number | null): boolean {
+  return at !== null && app.now() - at <= FRESH_SECONDS;
+}
+
+/** What adds a way to sign in is for somebody who has just done so: a browser left open, or a stolen cookie, has not. */
+function refuseStale(app: App, { created }: SessionRow): void {
+  if (isFresh(app, created)) return;
+  throw new AppError(
+    "session_required",
+    "A first password needs a sign-in of the last ten minutes, and this browser signed in before.",
+    { fix: "Sign out, sign in again with a code, and set the password within ten minutes." },
+  );
 }
 
 function passwordRequired(message: string): AppError {

@@ -1,7 +1,7 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
-import type { PendingPasswordRow, UserRow } from "../db/schema.ts";
-import { equalBytes, hashSecret, randomToken } from "../lib/secrets.ts";
+import type { PendingPasswordRow } from "../db/schema.ts";
+import { hashSecret, randomToken } from "../lib/secrets.ts";
 import type { User } from "./accounts.ts";
 
 const TOKEN_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -9,14 +9,6 @@ const TOKEN_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123
 const TOKEN_CHARS = 43;
 /** How long a chosen password waits for the code. */
 export const PENDING_SECONDS = 900;
-
-/** By what the client that verifies a code is known as the one that chose the password. */
-export interface RegistrationProof {
-  /** Of the cookie and of the body, as far as they are there. */
-  tokens: string[];
-  /** The address it calls from; "" when that is not certain. */
-  client: string;
-}
 
 export function newRegistrationToken(): string {
   return randomToken(TOKEN_CHARS, TOKEN_ALPHABET);
@@ -29,15 +21,14 @@ export function newRegistrationToken(): string {
 export async function keepPending(
   app: App,
   tx: Db,
-  chosen: { user: User; password_hash: string; name: string | null; token: string; client: string },
+  chosen: { user: User; password_hash: string; name: string | null; token: string },
 ): Promise<void> {
-  const { user, password_hash, name, token, client } = chosen;
+  const { user, password_hash, name, token } = chosen;
   const row: PendingPasswordRow = {
     user_id: user.id,
     password_hash,
     name,
     token_hash: hashSecret(token),
-    client,
     created: app.now(),
   };
   const insert = tx.insertInto("pending_passwords").values(row);
@@ -54,40 +45,6 @@ export function findPending(app: App, db: Db, user_id: string): Promise<PendingP
     .executeTakeFirst();
 }
 
-/**
- * What a verified code makes of the password that waits for it: the account's own if the same client chose it,
- * else nothing. It waits no longer either way, or somebody else's choice could outlive the owner's sign-in.
- */
-export async function settleRegistration(
-  app: App,
-  tx: Db,
-  user: User,
-  proof: RegistrationProof,
-): Promise<Partial<Pick<UserRow, "password_hash" | "name">>> {
-  const settled = await chosenBy(app, tx, user, proof);
-  await dropPending(tx, user.id);
-  return settled;
-}
-
-/** What `settleRegistration` would give, without an end to the waiting. */
-export async function chosenBy(
-  app: App,
-  db: Db,
-  user: User,
-  proof: RegistrationProof,
-): Promise<Partial<Pick<UserRow, "password_hash" | "name">>> {
-  const pending = await findPending(app, db, user.id);
-  if (!pending || user.password_hash !== null || !isSameClient(pending, proof)) return {};
-  const { password_hash, name } = pending;
-  return user.name === null && name !== null ? { password_hash, name } : { password_hash };
-}
-
 export async function dropPending(tx: Db, user_id: string): Promise<void> {
   await tx.deleteFrom("pending_passwords").where("user_id", "=", user_id).execute();
-}
-
-/** The address counts only for a client that keeps no token: one with a wrong token is another client. */
-function isSameClient(pending: PendingPasswordRow, { tokens, client }: RegistrationProof): boolean {
-  if (tokens.length > 0) return tokens.some((token) => equalBytes(hashSecret(token), pending.token_hash));
-  return client !== "" && client === pending.client;
 }

@@ -1,6 +1,6 @@
 import { Elysia, t } from "elysia";
 import type { App } from "../app.ts";
-import { authenticated, unauthenticated } from "../http/auth.ts";
+import { authenticated, signedIn, unauthenticated } from "../http/auth.ts";
 import {
   cookieNamed,
   registrationCookie,
@@ -10,7 +10,7 @@ import {
   signedOutCookie,
 } from "../http/cookies.ts";
 import { describe } from "../http/describe.ts";
-import { browserOf, certainAddress, clientAddress, refuseMany, refuseOverRate } from "../http/request.ts";
+import { browserOf, clientAddress, refuseMany, refuseOverRate } from "../http/request.ts";
 import { addApiKey, listApiKeys, revokeApiKey } from "./api-keys.ts";
 import { checkedCode, requestCode, verifyCode } from "./codes.ts";
 import { deleteAccount } from "./deletion.ts";
@@ -45,71 +45,78 @@ const keyBody = t.Object({ name: t.Optional(t.Nullable(name)) }, { additionalPro
 export function accountRoutes(app: App) {
   return new Elysia()
     .use(codeRoutes(app))
+    .use(verifyRoutes(app))
     .use(passwordRoutes(app))
     .use(logoutRoutes(app))
     .use(ownRoutes(app))
+    .use(setPasswordRoutes(app))
     .use(deletionRoutes(app))
     .use(accessRoutes(app));
 }
 
 function codeRoutes(app: App) {
-  const { code_per_ip_hour, verify_per_ip_hour } = app.config.limits;
-  return new Elysia()
-    .use(unauthenticated())
-    .post(
-      "/auth/request-code",
-      ({ body, request, server, set }) => {
-        refuseMany(app, "code-ip", { request, server }, code_per_ip_hour);
-        set.status = 202;
-        return requestCode(app, body.email);
-      },
-      {
-        body: t.Object({ email }),
-        ...describe({
-          tag: "Auth",
-          summary: "Have a login code mailed",
-          description:
-            "Makes the account if it is new. The answer is the same for every address; within `retry_after` seconds no second mail is sent.",
-          open: true,
-          answers: { 202: CodeRequestedShape },
-          errors: ["rate_limited"],
-        }),
-      },
-    )
-    .post(
-      "/auth/verify",
-      async ({ body, request, server, set }) => {
-        const code = checkedCode(body.code);
-        refuseMany(app, "verify-ip", { request, server }, verify_per_ip_hour);
-        const kept = cookieNamed(request.headers, REGISTRATION_COOKIE);
-        const tokens = [kept ?? "", body.registration_token ?? ""].filter((token) => token !== "");
-        const { user, value } = await verifyCode(app, {
-          email: body.email,
-          code,
-          proof: { tokens, client: certainAddress(app, { request, server }) },
-          ...browserOf(app, { request, server }),
-        });
-        const cookies = [signedInCookie(app, value)];
-        if (kept !== undefined) cookies.push(registrationCookie(app, null));
-        Object.assign(set.headers, NO_STORE, { "set-cookie": cookies });
-        return viewMe(app, user);
-      },
-      {
-        body: t.Object({
-          email,
-          code: t.String({ maxLength: 100, examples: ["123456"] }),
-          registration_token: t.Optional(t.String({ maxLength: 100 })),
-        }),
-        ...describe({
-          tag: "Auth",
-          summary: "Sign in with a login code",
-          open: true,
-          answers: { 200: MeShape },
-          answer_headers: COOKIE_HEADER,
-          errors: ["invalid_code", "rate_limited"],
-        }),
-      },
-    );
+  const { code_per_ip_hour } = app.config.limits;
+  return new Elysia().use(unauthenticated()).post(
+    "/auth/request-code",
+    ({ body, request, server, set }) => {
+      refuseMany(app, "code-ip", { request, server }, code_per_ip_hour);
+      set.status = 202;
+      return requestCode(app, body.email);
+    },
+    {
+      body: t.Object({ email }),
+      ...describe({
+        tag: "Auth",
+        summary: "Have a login code mailed",
+        description:
+          "Makes the account if it is new. The answer is the same for every address; within `retry_after` seconds no second mail is sent.",
+        open: true,
+        answers: { 202: CodeRequestedShape },
+        errors: ["rate_limited"],
+      }),
+    },
+  );
+}
+
+function verifyRoutes(app: App) {
+  const { verify_per_ip_hour } = app.config.limits;
+  return new Elysia().use(unauthenticated()).post(
+    "/auth/verify",
+    async ({ body, request, server, set }) => {
+      const code = checkedCode(body.code);
+      refuseMany(app, "verify-ip", { request, server }, verify_per_ip_hour);
+      const kept = cookieNamed(request.headers, REGISTRATION_COOKIE);
+      const tokens = [kept ?? "", body.registration_token ?? ""].filter((token) => token !== "");
+      const { user, value } = await verifyCode(app, {
+        email: body.email,
+        code,
+        proof: { tokens, password: body.password },
+        ...browserOf(app, { request, server }),
+      });
+      const cookies = [signedInCookie(app, value)];
+      if (kept !== undefined) cookies.push(registrationCookie(app, null));
+      Object.assign(set.headers, NO_STORE, { "set-cookie": cookies });
+      return viewMe(app, user);
+    },
+    {
+      body: t.Object({
+        email,
+        code: t.String({ maxLength: 100, examples: ["123456"] }),
+        password: t.Optional(password),
+        registration_token: t.Optional(t.String({ maxLength: 100 })),
+      }),
+      ...describe({
+        tag: "Auth",
+        summary: "Sign in with a login code",
+        description:
+          "A password that was chosen with `POST /auth/register` in the last 15 minutes becomes the account's own if the cookie set there or `registration_token` comes along, or `password` is that password. With neither, or with those of another registration, the code signs in and the chosen password is forgotten: `has_password` tells. With `password` the answer is 200 only if it is the account's password from then on; otherwise it is 401 `invalid_credentials`, nobody is signed in, and the code stays good.",
+        open: true,
+        answers: { 200: MeShape },
+        answer_headers: COOKIE_HEADER,
+        errors: ["invalid_code", "invalid_credentials", "rate_limited"],
+      }),
+    },
+  );
 }
 
 function passwordRoutes(app: App) {
@@ -120,8 +127,7 @@ function passwordRoutes(app: App) {
       "/auth/register",
       async ({ body, request, server, set }) => {
         refuseMany(app, "code-ip", { request, server }, code_per_ip_hour);
-        const client = certainAddress(app, { request, server });
-        const { retry_after, registration_token } = await register(app, { ...body, client });
+        const { retry_after, registration_token } = await register(app, body);
         set.status = 202;
         Object.assign(set.headers, NO_STORE, { "set-cookie": registrationCookie(app, registration_token) });
         return { status: "verification_required" as const, retry_after, registration_token };
@@ -132,7 +138,7 @@ function passwordRoutes(app: App) {
           tag: "Auth",
           summary: "Choose a password for a new account, or for one without a password",
           description:
-            "The password starts to work when the mailed code is verified by the same client, within 15 minutes: with the cookie set here, with `registration_token`, or from the same address. A password that the account has already stays as it is.",
+            "The password starts to work when the mailed code is verified within 15 minutes by who chose it: with the cookie set here, with `registration_token`, or with the same `password` given to `POST /auth/verify` once more. Of several registrations for an address the last one counts. A password that the account has already stays as it is.",
           open: true,
           answers: { 202: RegisteredShape },
           answer_headers: { "Set-Cookie": "`mw_registration`, which does what `registration_token` does." },
@@ -201,33 +207,36 @@ function ownRoutes(app: App) {
         summary: "Change your name, time zone or reply footer",
         answers: { 200: MeShape },
       }),
-    })
-    .post(
-      "/auth/set-password",
-      async ({ user, session, body, request, server }) => {
-        const client = clientAddress(app, { request, server });
-        return viewMe(app, await setPassword(app, { user, session, client }, body));
-      },
-      {
-        body: t.Object({ password: newPassword, current_password: t.Optional(password) }),
-        ...describe({
-          tag: "Auth",
-          summary: "Set your password; every other browser is signed out",
-          description:
-            "`current_password` is needed where there is one, unless this browser signed in with a code in the last ten minutes.",
-          answers: { 200: MeShape },
-          errors: ["current_password_required"],
-        }),
-      },
-    );
+    });
+}
+
+function setPasswordRoutes(app: App) {
+  return new Elysia().use(signedIn(app)).post(
+    "/auth/set-password",
+    async ({ user, session, body, request, server }) => {
+      const client = clientAddress(app, { request, server });
+      return viewMe(app, await setPassword(app, { user, session, client }, body));
+    },
+    {
+      body: t.Object({ password: newPassword, current_password: t.Optional(password) }),
+      ...describe({
+        tag: "Auth",
+        summary: "Set your password; every other browser is signed out",
+        description:
+          "For somebody who has signed in: an API key hears 403 `session_required`. A first password needs a sign-in of the last ten minutes. Where there is a password, `current_password` is needed, unless this browser signed in with a code in the last ten minutes.",
+        answers: { 200: MeShape },
+        errors: ["current_password_required", "session_required"],
+      }),
+    },
+  );
 }
 
 function deletionRoutes(app: App) {
   return new Elysia().use(authenticated(app)).delete(
     "/auth/account",
-    async ({ user, body, request, server, set }) => {
+    async ({ user, key_id, body, request, server, set }) => {
       const client = clientAddress(app, { request, server });
-      await deleteAccount(app, user, { ...body, client });
+      await deleteAccount(app, user, { ...body, client, key_id });
       set.headers["set-cookie"] = signedOutCookie(app);
       set.status = 204;
     },
@@ -236,7 +245,8 @@ function deletionRoutes(app: App) {
       ...describe({
         tag: "Auth",
         summary: "Delete your account and everything in it, for good",
-        description: "`confirm` is its mail address; `password` is needed where there is one.",
+        description:
+          "`confirm` is its mail address; `password` is needed where there is one. The owner is told by mail.",
         answers: { 204: null },
         errors: ["current_password_required"],
       }),
@@ -259,13 +269,14 @@ function accessRoutes(app: App) {
     })
     .post(
       "/auth/api-key",
-      ({ user, body, request, server, set }) => {
+      ({ user, key_id, body, request, server, set }) => {
         refuseOverRate(app, `keys:${user.id}`, KEY_RATE);
         Object.assign(set.headers, NO_STORE);
         const named = body?.name ?? null;
         return addApiKey(app, user, {
           name: named === null ? null : checkedName(named),
           client: clientAddress(app, { request, server }),
+          key_id,
         });
       },
       {
@@ -273,7 +284,8 @@ function accessRoutes(app: App) {
         ...describe({
           tag: "Auth",
           summary: "Make an API key, shown this once",
-          description: "On the Free plan it takes the place of the key that there is.",
+          description:
+            "On the Free plan it takes the place of the key that there is. The owner is told by mail.",
           answers: { 200: NewApiKeyShape },
           errors: ["plan_limit_reached"],
           optional_body: keyBody,
@@ -282,10 +294,11 @@ function accessRoutes(app: App) {
     )
     .delete(
       "/auth/api-keys/:key_id",
-      async ({ user, params, request, server, set }) => {
+      async ({ user, key_id, params, request, server, set }) => {
         await revokeApiKey(app, user, {
           id: params.key_id,
           client: clientAddress(app, { request, server }),
+          key_id,
         });
         set.status = 204;
       },

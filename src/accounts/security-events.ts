@@ -22,11 +22,15 @@ export interface SecurityEvent {
   kind: (typeof SECURITY_EVENT_KINDS)[number];
   /** The address it came from; "" if that is not known. */
   client: string;
+  /** The API key that did it, as it is shown; none for a session and for the shell. */
+  api_key?: string | null;
 }
 
 /** Notes what happened to an account, in the transaction that lets it happen. */
 export async function noteSecurityEvent(app: App, tx: Db, event: SecurityEvent): Promise<void> {
-  const row = { ...event, id: Bun.randomUUIDv7(), client: event.client || null, created: app.now() };
+  const { user_id, kind, api_key = null } = event;
+  const client = event.client || null;
+  const row = { id: Bun.randomUUIDv7(), user_id, kind, client, api_key, created: app.now() };
   await tx.insertInto("security_events").values(row).execute();
   await tx
     .deleteFrom("security_events")
@@ -56,7 +60,7 @@ export function noteRefusal(app: App, event: SecurityEvent): void {
 export function listSecurityEvents(db: Db, user: UserRow) {
   return db
     .selectFrom("security_events")
-    .select(["id", "kind", "client", "created"])
+    .select(["id", "kind", "client", "api_key", "created"])
     .where("user_id", "=", user.id)
     .orderBy("id", "desc")
     .limit(MAX_EVENTS)

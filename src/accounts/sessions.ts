@@ -64,16 +64,17 @@ export async function findSession(
 /** Whether what a request came with would let it in once more. */
 export async function isLetIn(
   app: App,
+  db: Db,
   { session, key_id }: { session: Pick<SessionRow, "id"> | null; key_id: string | null },
 ): Promise<boolean> {
   const found =
     session === null
-      ? await app.db
+      ? await db
           .selectFrom("api_keys")
           .select("id")
           .where("id", "=", key_id ?? "")
           .executeTakeFirst()
-      : await app.db
+      : await db
           .selectFrom("sessions")
           .select("id")
           .where("id", "=", session.id)

@@ -93,6 +93,12 @@ export const SecurityEventShape = t.Object(
     id: t.String({ format: "uuid" }),
     kind: t.Union(SECURITY_EVENT_KINDS.map((kind) => t.Literal(kind))),
     client,
+    api_key: t.Nullable(
+      t.String({
+        description: "The API key that did it; null for a browser, and for the shell of the server.",
+        examples: ["laptop (mw_live_Ab12…9xYz)"],
+      }),
+    ),
     created: moment("When it happened"),
   },
   { $id: "SecurityEvent" },

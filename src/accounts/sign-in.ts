@@ -14,8 +14,6 @@ export interface Registration {
   email: string;
   password: string;
   name?: string | undefined;
-  /** The address it comes from; "" when that is not certain. */
-  client: string;
 }
 
 /** Says nothing of whether there is such an account: the mail does, to whoever may read it. */
@@ -26,12 +24,11 @@ export async function register(
   const email = normalizeEmail(input.email);
   const name = input.name === undefined ? null : checkedName(input.name);
   const password_hash = await hashNewPassword(input.password, email);
-  const { client } = input;
   const token = newRegistrationToken();
   const { due, retry_after } = takeTurn(app, email);
   await app.write(async (tx) => {
     const user = mayRegister(app) ? await ensureUser(app, tx, email) : await findUserByEmail(tx, email);
-    if (user) await keepPending(app, tx, { user, password_hash, name, token, client });
+    if (user) await keepPending(app, tx, { user, password_hash, name, token });
     // Without a second mail the code that is on its way is the one to enter.
     if (due) await mailCodeLater(app, tx, { email, registering: true });
   });
@@ -81,7 +78,7 @@ async function refuseWaiting(app: App, user: User | undefined, password: string)
     "email_not_verified",
     "The mail address has to be verified before this password works.",
     {
-      fix: "Enter the code from the mail with POST /auth/verify.",
+      fix: "Enter the code from the mail with POST /auth/verify, and with it this password once more, or the registration token.",
     },
   );
 }

@@ -19,13 +19,18 @@ export async function listOutgoing(
   return pageOf(rows, limit, { view: viewMail, key: ({ id }) => [id] });
 }
 
-/** With the whole mail where it is in the capture box: there its operator is who reads the mail. */
-export async function readOutgoing(app: App, id: string) {
+/**
+ * With the whole mail where it is in the capture box: there its operator is who reads the mail. Letters of the server
+ * itself are for a person who has signed in: by a login code in one of them an API key would become a sign-in.
+ */
+export async function readOutgoing(app: App, id: string, { key_id }: { key_id: string | null }) {
   const row = await outgoing(app.db).select("raw").where("outgoing_mails.id", "=", id).executeTakeFirst();
   if (!row) throw new AppError("not_found", "There is no such mail.");
   const { raw, ...mail } = row;
   const words = { subject: null, text: null, raw: null };
-  if (raw === null || app.config.outbound.mode !== "capture") return { ...viewMail(mail), ...words };
+  const secret = key_id !== null && mail.message_id === null;
+  if (raw === null || secret || app.config.outbound.mode !== "capture")
+    return { ...viewMail(mail), ...words };
   return { ...viewMail(mail), ...(await wordsOf(app, raw)), raw: Buffer.from(raw).toString("utf8") };
 }
 

@@ -180,10 +180,12 @@ function mailRoutes(app: App) {
         errors: ["invalid_cursor"],
       }),
     })
-    .get("/admin/mail/:mail_id", ({ params }) => readOutgoing(app, params.mail_id), {
+    .get("/admin/mail/:mail_id", ({ params, key_id }) => readOutgoing(app, params.mail_id, { key_id }), {
       params: t.Object({ mail_id: t.String({ format: "uuid" }) }),
       ...describeAdmin({
         summary: "One of them; in the capture box with its text",
+        description:
+          "The letters that the server writes by itself, such as login codes, are shown with their text only to somebody who has signed in, not to an API key.",
         answers: { 200: OutgoingMailDetailShape },
       }),
     });

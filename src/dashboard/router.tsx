@@ -10,6 +10,7 @@ import {
 import { get } from "./api/client.ts";
 import { session } from "./api/session.ts";
 import { NotFound } from "./shell/not-found.tsx";
+import { isOwnPath, isPage } from "./shell/own-paths.ts";
 import { PageFault } from "./shell/page-fault.tsx";
 import { Shell } from "./shell/shell.tsx";
 import { Loading } from "./ui/spinner.tsx";
@@ -42,7 +43,9 @@ const signIn = createRoute({
     to: isOwnPath(to) ? to : undefined,
   }),
   beforeLoad: async ({ context, search }) => {
-    if (await context.queries.ensureQueryData(session)) throw redirect({ href: search.to ?? "/app" });
+    const to = search.to ?? "/app";
+    if (await context.queries.ensureQueryData(session))
+      throw redirect({ href: to, reloadDocument: !isPage(to) });
   },
   component: lazyPage(() => import("./pages/sign-in/sign-in.tsx"), "SignIn"),
 });
@@ -191,9 +194,4 @@ export function createDashboardRouter(queries: QueryClient) {
     defaultNotFoundComponent: NotFound,
     scrollRestoration: true,
   });
-}
-
-/** Where a sign-in leads to: a page of ours, and never another site. */
-function isOwnPath(to: unknown): to is string {
-  return typeof to === "string" && /^\/app(\/(?!\/)|$|\?)/.test(to) && !to.includes("\\");
 }

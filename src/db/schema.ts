@@ -385,7 +385,6 @@ export interface PendingPasswordRow {
   name: string | null;
   /** SHA-256 of the registration token, hex. */
   token_hash: string;
-  client: string;
   created: number;
 }
 
@@ -395,6 +394,8 @@ export interface SecurityEventRow {
   kind: string;
   client: string | null;
   created: number;
+  /** The API key that did it, as it is shown; null for a session and for the shell. */
+  api_key: string | null;
 }
 
 /** What the rate limiter has to remember over a restart: when the bucket of a key is full again, in milliseconds. */
@@ -475,9 +476,11 @@ export interface OAuthStateRow {
   connection_id: string | null;
   /** JSON with the PKCE verifier and the server, AAD = state_hash; see `RoundTrip`. */
   sealed: Uint8Array;
-  /** SHA-256 of the cookie that the browser was given, hex; null for a caller with an API key. */
-  cookie_hash: string | null;
   created: number;
+  /** The session that set out; null for a caller with an API key. */
+  session_id: string | null;
+  /** The API key that set out, as it is shown; null for a session. */
+  api_key: string | null;
 }
 
 /** A tool call that changed something, so that a run that is done again does not make it again. */

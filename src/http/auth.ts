@@ -33,6 +33,18 @@ export function authenticated(app: App) {
   return whoever(app, (served) => admit(app, served));
 }
 
+/** As `authenticated`, for what only a person in a browser may do: a key hears 403, once its request makes sense. */
+export function signedIn(app: App) {
+  return authenticated(app).resolve({ as: "scoped" }, (caller) => ({ session: sessionOf(caller) }));
+}
+
+function sessionOf({ session }: Pick<Caller, "session">): SessionRow {
+  if (session) return session;
+  throw new AppError("session_required", "An API key cannot do this: it is for somebody who has signed in.", {
+    fix: "Sign in with POST /auth/verify or POST /auth/login, and send the cookie instead of the key.",
+  });
+}
+
 /** As `authenticated`, for routes of which everybody but administrators hears 403. */
 export function administrators(app: App) {
   return whoever(app, async (served) => {

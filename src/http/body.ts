@@ -1,21 +1,34 @@
 import { AppError, invalid } from "../errors.ts";
 import { hasMoreParts, isNestedDeeper } from "../lib/json-depth.ts";
-import { isFor } from "./request.ts";
+import { isFor, isLike } from "./request.ts";
 
 const MB = 1_048_576;
 const MAX_BODY_BYTES = MB;
 const MAX_ROUTING_BODY_BYTES = 40 * MB;
 const MAX_UPLOAD_BODY_BYTES = MB / 2;
 const MAX_EVENT_BYTES = MB / 4;
+const MAX_FIELDS_BYTES = MB / 16;
+/** What the page that asks to confirm a connection sends. */
+const CONFIRMATION = /^\/integrations\/[^/]+\/confirm\/?$/;
 /** Far more than any endpoint means, far less than what the validation could walk down. */
 const MAX_DEPTH = 32;
 /** Likewise: a megabyte of numbers in the wrong place holds up everybody for a second while its faults are listed. */
 const MAX_PARTS = 20_000;
 
-/** What a request carries: the file of an upload, the bytes of what is signed, else JSON. */
+/** What a request carries: the file of an upload, the fields of a page, the bytes of what is signed, else JSON. */
 export async function readBody(request: Request): Promise<object | null> {
   if (isFor(request, "/billing/webhook")) return readBytes(request, MAX_EVENT_BYTES);
+  if (isLike(request, CONFIRMATION)) return readFields(request);
   return isFor(request, "/contexts/upload") ? readForm(request) : readJsonBody(request);
+}
+
+/** The fields of a form without files, as a browser sends them; of those that share a name the last one counts. */
+async function readFields(request: Request): Promise<object> {
+  const text = (await readBytes(request, MAX_FIELDS_BYTES)).toString("utf8");
+  if (!/^application\/x-www-form-urlencoded\s*(;|$)/i.test(request.headers.get("content-type") ?? ""))
+    throw badJson("The body must be a form: application/x-www-form-urlencoded.");
+  const fields = [...new URLSearchParams(text)].filter(([name]) => !(name in Object.prototype));
+  return Object.fromEntries(fields);
 }
 
 /** The parts of a form by their names (RFC 7578); those that share a name are a list. */

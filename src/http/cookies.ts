@@ -1,12 +1,10 @@
 import { PENDING_SECONDS } from "../accounts/registration.ts";
 import { sessionSeconds } from "../accounts/sessions.ts";
 import type { App } from "../app.ts";
-import { STATE_SECONDS } from "../integrations/oauth-states.ts";
 
 /** The name that is set, and the one that an older example of the contract writes. */
 const NAMES = ["service_session", "session"];
 export const REGISTRATION_COOKIE = "mw_registration";
-export const OAUTH_COOKIE = "mw_oauth";
 
 /** The value of the session cookie; undefined without one. */
 export function sessionCookie(headers: Headers): string | undefined {
@@ -39,13 +37,8 @@ export function registrationCookie(app: App, token: string | null): string {
   return cookie(app, `${REGISTRATION_COOKIE}=${token ?? ""}`, token === null ? 0 : PENDING_SECONDS);
 }
 
-/** Names the browser that set out for a provider's consent page. */
-export function oauthCookie(app: App, value: string): string {
-  return cookie(app, `${OAUTH_COOKIE}=${value}`, STATE_SECONDS, "/integrations");
-}
-
 /** HttpOnly and SameSite=Lax, and Secure where this server is reached over https; `pair` is `name=value`. */
-function cookie(app: App, pair: string, max_age_seconds: number, path = "/"): string {
+function cookie(app: App, pair: string, max_age_seconds: number): string {
   const secure = app.base_url.startsWith("https:") ? "; Secure" : "";
-  return `${pair}; Path=${path}; Max-Age=${max_age_seconds}; HttpOnly; SameSite=Lax${secure}`;
+  return `${pair}; Path=/; Max-Age=${max_age_seconds}; HttpOnly; SameSite=Lax${secure}`;
 }

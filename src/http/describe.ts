@@ -44,6 +44,8 @@ export interface Description {
   open?: true;
   /** What a body without a schema may be, such as one that may be left out. */
   optional_body?: TSchema;
+  /** The body comes from a form of a page of ours. */
+  form?: true;
   /** A body that is not JSON. */
   bytes_body?: BytesAnswer;
 }

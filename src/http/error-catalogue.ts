@@ -35,7 +35,8 @@ export const CATALOGUE: Record<ErrorCode, CatalogueEntry> = {
     example: { detail: "This code is wrong or no longer good." },
   },
   invalid_credentials: {
-    meaning: "The mail address and the password do not belong together.",
+    meaning:
+      "The mail address and the password do not belong together. Of `POST /auth/verify`: the code is right, but `password` would not work after it. Nobody was signed in, and the code is still good.",
     mend: "Check both. If you have forgotten the password, sign in with a code from `POST /auth/request-code` and set a new one.",
     example: { detail: "The mail address or the password is wrong." },
   },
@@ -43,6 +44,15 @@ export const CATALOGUE: Record<ErrorCode, CatalogueEntry> = {
     meaning: "This change needs your current password, and it is missing or wrong.",
     mend: "Send `current_password`. If you have forgotten it, sign in with a code: for ten minutes after that a new password can be set without the old one.",
     example: { detail: "Changing the password needs the current one." },
+  },
+  session_required: {
+    meaning:
+      "This is for a person who has signed in to this server in a browser. An API key cannot do it, so that a key that leaks, and is revoked, leaves no way in behind. What adds a way to sign in, such as a first password, also needs a sign-in of the last ten minutes.",
+    mend: "Sign in with `POST /auth/verify` or `POST /auth/login`, and send its cookie instead of the key. If you are signed in already: sign out, sign in again, and do it within ten minutes.",
+    example: {
+      detail: "An API key cannot do this: it is for somebody who has signed in.",
+      fix: "Sign in with POST /auth/verify or POST /auth/login, and send the cookie instead of the key.",
+    },
   },
   admin_required: {
     meaning: "This is for those who run the server, and your account is not an administrator's.",

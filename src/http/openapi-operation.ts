@@ -34,7 +34,10 @@ export function operationOf(route: DescribedRoute, about: Description, schemas: 
     ...(body === undefined
       ? {}
       : {
-          requestBody: { required: about.optional_body === undefined, content: bodyContent(body, schemas) },
+          requestBody: {
+            required: about.optional_body === undefined,
+            content: about.form ? formContent(body, schemas) : bodyContent(body, schemas),
+          },
         }),
     ...(about.bytes_body === undefined ? {} : { requestBody: bytesBody(about.bytes_body) }),
     responses: together(ownAnswers(about, schemas), refusals(errorsOf(route, about))),
@@ -88,6 +91,11 @@ function bodyContent(body: TSchema, schemas: Record<string, Json>): Json {
   const schema = jsonSchemaOf(body, schemas);
   if (isForm) return { "multipart/form-data": { schema } };
   return { "application/json": { schema, example: bodyExampleOf(schema, schemas) } };
+}
+
+/** Of a form without files. */
+function formContent(body: TSchema, schemas: Record<string, Json>): Json {
+  return { "application/x-www-form-urlencoded": { schema: jsonSchemaOf(body, schemas) } };
 }
 
 function bytesBody({ content_type, words }: BytesAnswer): Json {

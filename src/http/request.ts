@@ -56,6 +56,11 @@ export function isFor(request: Request, path: string): boolean {
   return asked === path || asked === `${path}/`;
 }
 
+/** Whether a request is for a path like this. */
+export function isLike(request: Request, pattern: RegExp): boolean {
+  return pattern.test(pathOf(request) ?? "");
+}
+
 /** Without the rest of its URL, which takes many times as long to read. */
 function pathOf({ url }: Request): string | undefined {
   const start = url.indexOf("/", url.indexOf("://") + "://".length);
@@ -75,19 +80,6 @@ interface Served {
 export function clientAddress(app: App, { request, server }: Served): string {
   const peer = server?.requestIP(request)?.address ?? "";
   return clientBehind(peer, request.headers.get("x-forwarded-for"), app.config.server.trusted_proxies);
-}
-
-/**
- * The client's address where it tells clients apart, else "": behind a proxy that nobody put into
- * `server.trusted_proxies`, all of them seem to call from the proxy.
- */
-export function certainAddress(app: App, served: Served): string {
-  const peer = served.server?.requestIP(served.request)?.address;
-  const proxied = ["x-forwarded-for", "forwarded", "x-real-ip"].some((name) =>
-    served.request.headers.has(name),
-  );
-  const hidden = proxied && peer !== undefined && !inNetworks(peer, app.config.server.trusted_proxies);
-  return hidden ? "" : clientAddress(app, served);
 }
 
 export function clientBehind(peer: string, forwarded: string | null, proxies: string[]): string {

@@ -1,23 +1,31 @@
 import { createHash } from "node:crypto";
 
 const STYLE =
-  ":root{color-scheme:light dark;background:light-dark(#f7f8f8,#111615);color:light-dark(#16201f,#e7eceb)}body{margin:15vh auto;max-width:34rem;padding:0 1.5rem;font:1.05rem/1.6 system-ui,sans-serif}h1{font-size:1.6rem}a{color:light-dark(#0f766e,#4fc3b4)}";
+  ":root{color-scheme:light dark;background:light-dark(#f7f8f8,#111615);color:light-dark(#16201f,#e7eceb)}body{margin:15vh auto;max-width:34rem;padding:0 1.5rem;font:1.05rem/1.6 system-ui,sans-serif;overflow-wrap:anywhere}h1{font-size:1.6rem;line-height:1.3}a{color:light-dark(#0f766e,#4fc3b4)}form{margin:1.5rem 0}button,.main{display:inline-block;box-sizing:border-box;padding:.5rem 1.1rem;border:0;border-radius:.375rem;background:light-dark(#0f766e,#4fc3b4);color:light-dark(#fff,#10211f);font:inherit;font-weight:600;text-decoration:none;cursor:pointer}";
 const STYLE_HASH = createHash("sha256").update(STYLE).digest("base64");
-/** Nothing is loaded, run or sent from these pages; a refresh is no part of a policy. */
-const CONTENT_SECURITY_POLICY = `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 
 export interface CallbackPage {
   status: 200 | 400;
   title: string;
-  message: string;
+  /** One paragraph each. */
+  messages: string[];
   /** Where the browser goes on to by itself; null where the person should read first. */
-  onwards: string | null;
-  /** The dashboard's list of connections. */
-  back: string;
+  onwards?: string | null;
+  /** A button that sends these fields. */
+  form?: { action: string; button: string; fields: Record<string, string> };
+  /** A link that looks like a button. */
+  main?: Link;
+  link: Link;
+}
+
+interface Link {
+  to: string;
+  words: string;
 }
 
 /** Every part is text: nothing in it becomes markup. */
-export function pageResponse({ status, title, message, onwards, back }: CallbackPage): Response {
+export function pageResponse(page: CallbackPage): Response {
+  const { status, title, messages, onwards = null, form, main, link } = page;
   const text = Bun.escapeHTML;
   const refresh = onwards === null ? "" : `<meta http-equiv="refresh" content="1;url=${text(onwards)}">\n`;
   const html = `<!doctype html>
@@ -30,19 +38,38 @@ export function pageResponse({ status, title, message, onwards, back }: Callback
 <style>${STYLE}</style>
 ${refresh}</head>
 <body>
+<main>
 <h1>${text(title)}</h1>
-<p>${text(message)}</p>
-<p><a href="${text(onwards ?? back)}">Go to your connections</a></p>
+${messages.map((message) => `<p>${text(message)}</p>\n`).join("")}${form ? formOf(form) : ""}${main ? `<p>${linkOf(main, ' class="main"')}</p>\n` : ""}<p>${linkOf(link)}</p>
+</main>
 </body>
 </html>
 `;
-  return new Response(html, {
-    status,
-    headers: {
-      "content-type": "text/html; charset=utf-8",
-      "content-security-policy": CONTENT_SECURITY_POLICY,
-      "cache-control": "no-store",
-      "referrer-policy": "no-referrer",
-    },
-  });
+  return new Response(html, { status, headers: headersOf(form !== undefined) });
+}
+
+function formOf({ action, button, fields }: NonNullable<CallbackPage["form"]>): string {
+  const text = Bun.escapeHTML;
+  const hidden = Object.entries(fields).map(
+    ([name, value]) => `<input type="hidden" name="${text(name)}" value="${text(value)}">\n`,
+  );
+  return `<form method="post" action="${text(action)}">
+${hidden.join("")}<button type="submit">${text(button)}</button>
+</form>
+`;
+}
+
+function linkOf({ to, words }: Link, attributes = ""): string {
+  return `<a${attributes} href="${Bun.escapeHTML(to)}">${Bun.escapeHTML(words)}</a>`;
+}
+
+/** Nothing is loaded or run on these pages, and only a form goes anywhere; a refresh is no part of a policy. */
+function headersOf(sends: boolean): Record<string, string> {
+  return {
+    "content-type": "text/html; charset=utf-8",
+    "content-security-policy": `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; base-uri 'none'; form-action ${sends ? "'self'" : "'none'"}; frame-ancestors 'none'`,
+    "cache-control": "no-store",
+    // Without a referrer a browser would call the origin of the form "null" (Fetch §3.2).
+    "referrer-policy": sends ? "same-origin" : "no-referrer",
+  };
 }

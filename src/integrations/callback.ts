@@ -1,10 +1,13 @@
 import type { App } from "../app.ts";
-import type { OAuthStateRow } from "../db/schema.ts";
+import { KIND_INFO } from "../connections/kinds.ts";
+import type { OAuthStateRow, SessionRow, UserRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
 import { quote } from "../lib/quote.ts";
+import { equalBytes } from "../lib/secrets.ts";
 import { redirectUri } from "./connect.ts";
 import { exchangeCode, type Tokens } from "./oauth-client.ts";
-import { type ReturningBrowser, type RoundTrip, takeState } from "./oauth-states.ts";
+import { endTrip, findTrip, type OpenTrip, type RoundTrip } from "./oauth-states.ts";
+import type { IntegrationKind } from "./providers.ts";
 
 /** What the provider's redirect may carry. */
 export interface CallbackQuery {
@@ -14,17 +17,33 @@ export interface CallbackQuery {
   iss?: string | undefined;
 }
 
-/** How a round trip ended, in words for the person in front of the browser. */
-export interface Arrival {
-  outcome: "connected" | "declined" | "failed";
-  message: string;
+/** Whose session the browser has. */
+export interface Browser {
+  user: UserRow;
+  session: SessionRow;
+}
+
+/** How a round trip ended, or what it still needs, in words for the person in front of the browser. */
+export type Arrival =
+  | { outcome: "connected" | "declined" | "failed"; message: string }
+  | { outcome: "sign_in"; name: string }
+  | { outcome: "confirm"; name: string; question: Question };
+
+/** What is asked before anything is exchanged or stored. `proof` binds the answer to the session that was asked. */
+export interface Question {
+  email: string;
+  /** The API key that set out, as it is shown; null for another browser. */
+  api_key: string | null;
+  minutes_ago: number;
+  fields: { code: string; state: string; iss?: string; proof: string };
 }
 
 export interface Returning {
   /** Of the path: an integration kind, or `mcp`. */
-  provider: string;
+  provider: IntegrationKind | "mcp";
   query: CallbackQuery;
-  browser: ReturningBrowser;
+  /** Null for one that nobody is signed in with. */
+  browser: Browser | null;
 }
 
 /** A round trip whose tokens are there, to be stored. */
@@ -34,32 +53,57 @@ export interface Granted {
   tokens: Tokens;
 }
 
-const STALE: Arrival = {
-  outcome: "failed",
-  message:
-    "This page was opened too late, a second time, or in another browser than the one that started. Go back and connect again.",
-};
+/** Keeps what a code was exchanged for, and tells what it is called. */
+export type Store = (granted: Granted) => Promise<string>;
 
-/** Ends a round trip: `store` keeps what the code was exchanged for, and tells what it is called. */
-export async function arrive(
-  app: App,
-  returning: Returning,
-  store: (granted: Granted) => Promise<string>,
-): Promise<Arrival> {
+const STALE: Arrival = failed("This page was opened too late or a second time. Go back and connect again.");
+
+/**
+ * Ends a round trip. Who opens a consent page may have been lured there, so that only the session that set out ends it
+ * at once; any other browser of the same account is asked first, and one of another account is refused.
+ */
+export async function arrive(app: App, returning: Returning, store: Store): Promise<Arrival> {
   const { provider, query, browser } = returning;
-  const taken = await takeState(app, provider, query.state ?? "", browser);
-  if (!taken) return STALE;
+  const open = await findTrip(app, provider, query.state ?? "");
+  if (!open) return STALE;
+  if (browser && browser.user.id !== open.row.user_id) return refusalOfOther(browser);
   const early = endWithoutCode(query);
-  if (early) return early;
-  const { row, ...trip } = taken;
-  const redirect_uri = redirectUri(app, provider);
+  if (early) return (await endTrip(app, open)) ? early : STALE;
+  if (!browser) return { outcome: "sign_in", name: await nameOf(app, provider, open) };
+  if (browser.session.id === open.row.session_id) return finish(app, open, { provider, query, store });
+  const question = questionOf(app, open, { browser, query });
+  return { outcome: "confirm", name: await nameOf(app, provider, open), question };
+}
+
+/** Ends a round trip that the person in front of the browser has just confirmed. */
+export async function confirm(
+  app: App,
+  returning: Returning & { browser: Browser; proof: string },
+  store: Store,
+): Promise<Arrival> {
+  const { provider, query, browser, proof } = returning;
+  const { state = "" } = query;
+  if (!equalBytes(proof, proofOf(app, browser, state)))
+    return failed(
+      "This was asked in another browser, or before you signed in again. Go back and connect again.",
+    );
+  const open = await findTrip(app, provider, state);
+  if (!open) return STALE;
+  if (browser.user.id !== open.row.user_id) return refusalOfOther(browser);
+  return endWithoutCode(query) ?? finish(app, open, { provider, query, store });
+}
+
+async function finish(
+  app: App,
+  open: OpenTrip,
+  { provider, query, store }: { provider: string; query: CallbackQuery; store: Store },
+): Promise<Arrival> {
+  if (!(await endTrip(app, open))) return STALE;
+  const { row, trip } = open;
   const { code = "", iss } = query;
-  const exchanged = await exchangeCode(app, trip.server, {
-    code,
-    iss,
-    verifier: trip.verifier,
-    redirect_uri,
-  });
+  const redirect_uri = redirectUri(app, provider);
+  const returned = { code, iss, verifier: trip.verifier, redirect_uri };
+  const exchanged = await exchangeCode(app, trip.server, returned);
   if (!exchanged.ok) return failed(`The code could not be exchanged for a token. ${exchanged.message}`);
   try {
     const name = await store({ row, trip, tokens: exchanged.tokens });
@@ -69,6 +113,44 @@ export async function arrive(
     if (error instanceof AppError && error.code !== "internal") return failed(error.message);
     throw error;
   }
+}
+
+function questionOf(
+  app: App,
+  { row }: OpenTrip,
+  { browser, query }: { browser: Browser; query: CallbackQuery },
+): Question {
+  const { code = "", state = "", iss } = query;
+  const proof = proofOf(app, browser, state);
+  return {
+    email: browser.user.email,
+    api_key: row.api_key,
+    minutes_ago: Math.floor((app.now() - row.created) / 60),
+    fields: { code, state, ...(iss === undefined ? {} : { iss }), proof },
+  };
+}
+
+/** What only a page of this server knows, made for this session: another site's form cannot answer for a person. */
+function proofOf(app: App, { session }: Browser, state: string): string {
+  return app.secrets.hmac("oauth-confirm", `${session.id} ${state}`).toString("base64url");
+}
+
+/** What is to be connected, as its owner knows it. */
+async function nameOf(app: App, provider: Returning["provider"], { row, trip }: OpenTrip): Promise<string> {
+  if (provider !== "mcp") return KIND_INFO[provider].label;
+  const connection = await app.db
+    .selectFrom("connections")
+    .select("label")
+    .where("id", "=", row.connection_id)
+    .executeTakeFirst();
+  const host = URL.parse(trip.base_url ?? "")?.host ?? "";
+  return `${connection?.label ?? "a tool server"} (${host})`;
+}
+
+function refusalOfOther({ user }: Browser): Arrival {
+  return failed(
+    `You are signed in as ${user.email}, but another account began this, so nothing was connected. If both are yours, sign out here, sign in with the other one, and connect again.`,
+  );
 }
 
 function endWithoutCode({ code, error }: CallbackQuery): Arrival | undefined {

@@ -5,18 +5,18 @@ import { grantedColumns, type OAuthServer, openIfPossible } from "../connections
 import type { ConnectionRow } from "../db/schema.ts";
 import { AppError, invalid } from "../errors.ts";
 import type { Granted } from "./callback.ts";
-import { browserMark, type Departure, redirectUri, type Traveller } from "./connect.ts";
+import { redirectUri } from "./connect.ts";
 import { findClient } from "./mcp-oauth-client.ts";
 import { findServer } from "./mcp-oauth-metadata.ts";
 import { findResource } from "./mcp-oauth-probe.ts";
 import { consentUrl } from "./oauth-client.ts";
-import { keepState } from "./oauth-states.ts";
+import { keepState, type Traveller } from "./oauth-states.ts";
 
 const DISCOVERY_TIMEOUT_MS = 30_000;
 const OFFLINE = "offline_access";
 
-/** Finds out who lets people into an MCP server, and becomes a client there. */
-export async function connectMcp(app: App, caller: Traveller, connection_id: string): Promise<Departure> {
+/** Finds out who lets people into an MCP server, and becomes a client there; returns where the browser goes to ask. */
+export async function connectMcp(app: App, caller: Traveller, connection_id: string): Promise<string> {
   const row = await ownConnection(app.db, caller.user, connection_id);
   refuseOthers(row);
   const server = await discover(boundTo(app, AbortSignal.timeout(DISCOVERY_TIMEOUT_MS)), row);
@@ -24,10 +24,9 @@ export async function connectMcp(app: App, caller: Traveller, connection_id: str
   // OpenID Connect Core §11: else the scope is ignored.
   if (server.scope?.split(" ").includes(OFFLINE)) extra["prompt"] = "consent";
   const { url, state, verifier } = await consentUrl(server, redirectUri(app, "mcp"), extra);
-  const cookie = browserMark(app, caller.session);
   const trip = { verifier, server, base_url: row.base_url };
-  await keepState(app, caller.user, { state, provider: "mcp", connection_id, cookie, trip });
-  return { authorize_url: url, cookie };
+  await keepState(app, caller, { state, provider: "mcp", connection_id, trip });
+  return url;
 }
 
 /** Keeps the token with its connection, unless that has become another one meanwhile; returns what it is called. */

@@ -1,7 +1,8 @@
 import type { App } from "../app.ts";
 import type { OAuthServer } from "../connections/sealed.ts";
 import type { Db } from "../db/database.ts";
-import type { OAuthStateRow, UserRow } from "../db/schema.ts";
+import { keyNamed, shownKey } from "../accounts/api-keys.ts";
+import type { OAuthStateRow, SessionRow, UserRow } from "../db/schema.ts";
 import { hashSecret } from "../lib/secrets.ts";
 
 /** How long a consent page may stay open. */
@@ -20,19 +21,24 @@ export interface NewState {
   state: string;
   provider: string;
   connection_id: string | null;
-  /** What the browser's cookie holds; null for a caller with an API key. */
-  cookie: string | null;
   trip: RoundTrip;
 }
 
-/** Of all browsers, the one that set out; empty without a cookie. */
-export interface ReturningBrowser {
-  cookie: string;
-  /** Whose session it has, if any. */
-  user_id: string | null;
+/** Who sets out: a browser with a session, or a program with an API key. */
+export interface Traveller {
+  user: UserRow;
+  session: Pick<SessionRow, "id"> | null;
+  key_id: string | null;
 }
 
-export async function keepState(app: App, user: UserRow, given: NewState): Promise<void> {
+/** A round trip that has not ended yet. */
+export interface OpenTrip {
+  row: OAuthStateRow;
+  trip: RoundTrip;
+}
+
+export async function keepState(app: App, caller: Traveller, given: NewState): Promise<void> {
+  const { user, session, key_id } = caller;
   const state_hash = hashSecret(given.state);
   const row: OAuthStateRow = {
     state_hash,
@@ -40,8 +46,9 @@ export async function keepState(app: App, user: UserRow, given: NewState): Promi
     provider: given.provider,
     connection_id: given.connection_id,
     sealed: app.secrets.seal(JSON.stringify(given.trip), state_hash),
-    cookie_hash: given.cookie === null ? null : hashSecret(given.cookie),
     created: app.now(),
+    session_id: session?.id ?? null,
+    api_key: shownKey(await keyNamed(app.db, key_id)),
   };
   await app.write(async (tx) => {
     await tx
@@ -53,38 +60,25 @@ export async function keepState(app: App, user: UserRow, given: NewState): Promi
   });
 }
 
-/**
- * Takes a state out, so that nobody can use it again; undefined when it is unknown, too old, meant for another path,
- * or brought by another browser than the one that set out.
- */
-export async function takeState(
-  app: App,
-  provider: string,
-  state: string,
-  browser: ReturningBrowser,
-): Promise<(RoundTrip & { row: OAuthStateRow }) | undefined> {
+/** What a state stands for; undefined when it is unknown, used, too old, or meant for another path. */
+export async function findTrip(app: App, provider: string, state: string): Promise<OpenTrip | undefined> {
   const state_hash = hashSecret(state);
-  // A look first: strangers who guess must not make the database write.
-  const known = await app.db
+  const row = await app.db
     .selectFrom("oauth_states")
     .selectAll()
     .where("state_hash", "=", state_hash)
     .where("provider", "=", provider)
     .where("created", ">", app.now() - STATE_SECONDS)
     .executeTakeFirst();
-  if (!known || !isSameBrowser(known, browser)) return undefined;
-  const row = await app.write((tx) =>
-    tx.deleteFrom("oauth_states").where("state_hash", "=", state_hash).returningAll().executeTakeFirst(),
-  );
-  return row && { row, ...(JSON.parse(app.secrets.open(row.sealed, state_hash)) as RoundTrip) };
+  return row && { row, trip: JSON.parse(app.secrets.open(row.sealed, state_hash)) as RoundTrip };
 }
 
-/** A consent page that somebody else was lured to must not end in the lurer's account. */
-function isSameBrowser(row: OAuthStateRow, { cookie, user_id }: ReturningBrowser): boolean {
-  return (
-    (row.cookie_hash === null || row.cookie_hash === hashSecret(cookie)) &&
-    (user_id === null || user_id === row.user_id)
+/** Takes a state out, so that nobody can use it again; false when somebody was faster. */
+export async function endTrip(app: App, { row }: OpenTrip): Promise<boolean> {
+  const { numDeletedRows } = await app.write((tx) =>
+    tx.deleteFrom("oauth_states").where("state_hash", "=", row.state_hash).executeTakeFirst(),
   );
+  return numDeletedRows > 0n;
 }
 
 async function dropOldest(tx: Db, user: UserRow): Promise<void> {

@@ -2,15 +2,22 @@ import { Elysia, t } from "elysia";
 import { findSession } from "../accounts/sessions.ts";
 import type { App } from "../app.ts";
 import { AppError } from "../errors.ts";
-import { authenticated, unauthenticated } from "../http/auth.ts";
-import { cookieNamed, OAUTH_COOKIE, oauthCookie, sessionCookie } from "../http/cookies.ts";
-import { describe } from "../http/describe.ts";
-import { arrive, type Arrival } from "./callback.ts";
+import { authenticated, signedIn, unauthenticated } from "../http/auth.ts";
+import { sessionCookie } from "../http/cookies.ts";
+import { type Description, describe } from "../http/describe.ts";
+import {
+  arrive,
+  type Arrival,
+  type Browser,
+  type CallbackQuery,
+  confirm,
+  type Granted,
+  type Returning,
+} from "./callback.ts";
 import { pageResponse } from "./callback-page.ts";
-import { connectProvider, type Departure } from "./connect.ts";
+import { connectProvider } from "./connect.ts";
 import { clientDocument } from "./mcp-oauth-client.ts";
 import { connectMcp, storeMcp } from "./mcp-oauth.ts";
-import type { ReturningBrowser } from "./oauth-states.ts";
 import { providerNamed } from "./providers.ts";
 import { ClientDocumentShape, DepartureShape } from "./shapes.ts";
 import { storeProvider } from "./store-provider.ts";
@@ -25,6 +32,12 @@ const callbackQuery = t.Object({
   error: said("Why there is no code."),
   iss: said("Who answers (RFC 9207)."),
 });
+const confirmBody = t.Object({
+  code: t.String({ maxLength: 16_384, description: "As the provider sent it." }),
+  state: t.String({ maxLength: 200, description: "As the provider sent it." }),
+  iss: t.Optional(t.String({ maxLength: 2_048, description: "As the provider sent it, if it did." })),
+  proof: t.String({ maxLength: 100, description: "Of the page: it asked this browser." }),
+});
 const providerParams = t.Object({
   provider: t.String({
     description: "`notes`, `codehost-a`, `codehost-b` or `sheets`.",
@@ -33,23 +46,39 @@ const providerParams = t.Object({
 });
 
 const CALLBACK_ANSWERS = {
-  200: { content_type: HTML, words: "A page that leads back to your connections." },
+  200: {
+    content_type: HTML,
+    words: "A page that leads back to your connections, or asks to sign in or to confirm first.",
+  },
   400: { content_type: HTML, words: "A page that says why nothing was connected." },
 };
+
+const WHO_MAY_END_IT =
+  "In the session that began, the account is connected at once. In another session of the same account, and for what was begun with an API key, the page asks to confirm; without a session it asks to sign in first; another account is refused. Until then nothing is exchanged or stored.";
+const CONFIRMATION = {
+  tag: "Integrations",
+  description: "For the page that the callback shows, and for nobody else: an API key hears 403.",
+  form: true,
+  answers: {
+    200: { content_type: HTML, words: "A page that leads back to your connections." },
+    400: CALLBACK_ANSWERS[400],
+  },
+  errors: ["session_required"],
+} satisfies Partial<Description>;
 
 const DESCRIBED = {
   connect: describe({
     tag: "Integrations",
     summary: "Connect an account",
     description:
-      "Gives the address of the provider's consent page. Once you agree there, the account is among your connections; one that is there already gets new tokens.",
+      "Gives the address of the provider's consent page. Once you agree there, the account is among your connections; one that is there already gets new tokens. It ends in a browser that is signed in to your account, whoever began.",
     answers: { 200: DepartureShape },
     errors: ["oauth_not_configured"],
   }),
   callback: describe({
     tag: "Integrations",
     summary: "Come back from a provider",
-    description: "For browsers: where a provider's consent page leads to.",
+    description: `For browsers: where a provider's consent page leads to. ${WHO_MAY_END_IT}`,
     answers: CALLBACK_ANSWERS,
     open: true,
   }),
@@ -64,10 +93,12 @@ const DESCRIBED = {
   callbackMcp: describe({
     tag: "Integrations",
     summary: "Come back from an MCP server's authorization server",
-    description: "For browsers: where its consent page leads to.",
+    description: `For browsers: where its consent page leads to. ${WHO_MAY_END_IT}`,
     answers: CALLBACK_ANSWERS,
     open: true,
   }),
+  confirm: describe({ ...CONFIRMATION, summary: "Confirm what a provider is connected to" }),
+  confirmMcp: describe({ ...CONFIRMATION, summary: "Confirm that an MCP server is authorised" }),
   clientDocument: describe({
     tag: "Integrations",
     summary: "This server as an OAuth client",
@@ -80,7 +111,7 @@ const DESCRIBED = {
 };
 
 export function integrationRoutes(app: App) {
-  return new Elysia().use(publicRoutes(app)).use(ownRoutes(app));
+  return new Elysia().use(publicRoutes(app)).use(ownRoutes(app)).use(confirmRoutes(app));
 }
 
 function ownRoutes(app: App) {
@@ -88,21 +119,47 @@ function ownRoutes(app: App) {
     .use(authenticated(app))
     .post(
       "/integrations/:provider/connect",
-      async ({ user, session, params, set }) => {
-        const departure = await connectProvider(app, { user, session }, params.provider);
-        Object.assign(set.headers, headersOf(app, departure));
-        return answerOf(departure);
+      async ({ user, session, key_id, params, set }) => {
+        const authorize_url = await connectProvider(app, { user, session, key_id }, params.provider);
+        Object.assign(set.headers, NO_STORE);
+        return { authorize_url, url: authorize_url };
       },
       { params: providerParams, ...DESCRIBED.connect },
     )
     .post(
       "/integrations/mcp/:connection_id/connect",
-      async ({ user, session, params, set }) => {
-        const departure = await connectMcp(app, { user, session }, params.connection_id);
-        Object.assign(set.headers, headersOf(app, departure));
-        return answerOf(departure);
+      async ({ user, session, key_id, params, set }) => {
+        const authorize_url = await connectMcp(app, { user, session, key_id }, params.connection_id);
+        Object.assign(set.headers, NO_STORE);
+        return { authorize_url, url: authorize_url };
       },
       { params: t.Object({ connection_id: t.String({ format: "uuid" }) }), ...DESCRIBED.connectMcp },
+    );
+}
+
+/** The answer of the page that a callback shows to a browser which did not set out itself. */
+function confirmRoutes(app: App) {
+  return new Elysia()
+    .use(signedIn(app))
+    .post(
+      "/integrations/:provider/confirm",
+      async ({ user, session, params, body }) => {
+        const provider = providerNamed(params.provider);
+        const { proof, ...query } = body;
+        const browser = { user, session };
+        const store = (granted: Granted) => storeProvider(app, provider, granted);
+        return pageOf(app, provider, await confirm(app, { provider, query, browser, proof }, store));
+      },
+      { params: providerParams, body: confirmBody, ...DESCRIBED.confirm },
+    )
+    .post(
+      "/integrations/mcp/confirm",
+      async ({ user, session, body }) => {
+        const { proof, ...query } = body;
+        const returning = { provider: "mcp" as const, query, browser: { user, session }, proof };
+        return pageOf(app, "mcp", await confirm(app, returning, (granted) => storeMcp(app, granted)));
+      },
+      { body: confirmBody, ...DESCRIBED.confirmMcp },
     );
 }
 
@@ -112,12 +169,10 @@ function publicRoutes(app: App) {
     .get(
       "/integrations/:provider/callback",
       async ({ params, query, request }) => {
-        const kind = providerNamed(params.provider);
+        const provider = providerNamed(params.provider);
         const browser = await browserOf(app, request.headers);
-        const arrival = await arrive(app, { provider: kind, query, browser }, (granted) =>
-          storeProvider(app, kind, granted),
-        );
-        return pageOf(app, kind, arrival);
+        const store = (granted: Granted) => storeProvider(app, provider, granted);
+        return pageOf(app, provider, await arrive(app, { provider, query, browser }, store), query);
       },
       { params: providerParams, query: callbackQuery, ...DESCRIBED.callback },
     )
@@ -125,10 +180,9 @@ function publicRoutes(app: App) {
       "/integrations/mcp/callback",
       async ({ query, request }) => {
         const browser = await browserOf(app, request.headers);
-        const arrival = await arrive(app, { provider: "mcp", query, browser }, (granted) =>
-          storeMcp(app, granted),
-        );
-        return pageOf(app, "mcp", arrival);
+        const returning = { provider: "mcp" as const, query, browser };
+        const arrival = await arrive(app, returning, (granted) => storeMcp(app, granted));
+        return pageOf(app, "mcp", arrival, query);
       },
       { query: callbackQuery, ...DESCRIBED.callbackMcp },
     )
@@ -143,33 +197,80 @@ function publicRoutes(app: App) {
     );
 }
 
-function headersOf(app: App, { cookie }: Departure): Record<string, string> {
-  return { ...NO_STORE, ...(cookie === null ? {} : { "set-cookie": oauthCookie(app, cookie) }) };
-}
-
-function answerOf({ authorize_url }: Departure) {
-  return { authorize_url, url: authorize_url };
-}
-
-async function browserOf(app: App, headers: Headers): Promise<ReturningBrowser> {
+async function browserOf(app: App, headers: Headers): Promise<Browser | null> {
   const value = sessionCookie(headers);
-  const found = value === undefined ? undefined : await findSession(app, value);
-  return { cookie: cookieNamed(headers, OAUTH_COOKIE) ?? "", user_id: found?.user.id ?? null };
+  return (value === undefined ? undefined : await findSession(app, value)) ?? null;
 }
 
-const TITLES: Record<Arrival["outcome"], string> = {
-  connected: "Connected",
-  declined: "Not connected",
-  failed: "Not connected",
-};
+const TITLES = { connected: "Connected", declined: "Not connected", failed: "Not connected" };
 
-function pageOf(app: App, provider: string, { outcome, message }: Arrival): Response {
-  const back = `${app.base_url}/app/connections`;
+function pageOf(
+  app: App,
+  provider: Returning["provider"],
+  arrival: Arrival,
+  query: CallbackQuery = {},
+): Response {
+  if (arrival.outcome === "sign_in") return signInPage(app, provider, { name: arrival.name, query });
+  if (arrival.outcome === "confirm") return confirmPage(app, provider, arrival);
+  const { outcome, message } = arrival;
+  const link = backLink(app);
+  const onwards = outcome === "connected" ? `${link.to}?connected=${provider}` : null;
   return pageResponse({
     status: outcome === "failed" ? 400 : 200,
     title: TITLES[outcome],
-    message,
-    onwards: outcome === "connected" ? `${back}?connected=${provider}` : null,
-    back,
+    messages: [message],
+    onwards,
+    link: { ...link, to: onwards ?? link.to },
   });
+}
+
+/** The way back here goes through the sign-in; what the provider said goes along. */
+function signInPage(
+  app: App,
+  provider: Returning["provider"],
+  { name, query }: { name: string; query: CallbackQuery },
+): Response {
+  const said = Object.entries(query).filter((pair): pair is [string, string] => pair[1] !== undefined);
+  const here = `/integrations/${provider}/callback?${new URLSearchParams(said).toString()}`;
+  return pageResponse({
+    status: 200,
+    title: "Sign in to go on",
+    messages: [
+      `To connect ${name}, sign in to the account that began this. Then you are asked whether to go on.`,
+      "It can wait until ten minutes after it was begun. If you did not begin this, close the page: nothing has happened yet.",
+    ],
+    main: {
+      to: `${app.base_url}/app/sign-in?${new URLSearchParams({ to: here }).toString()}`,
+      words: "Sign in",
+    },
+    link: { to: `${app.base_url}/app`, words: "Go to Mailwright" },
+  });
+}
+
+function confirmPage(
+  app: App,
+  provider: Returning["provider"],
+  { name, question }: Extract<Arrival, { outcome: "confirm" }>,
+): Response {
+  const { email, api_key, minutes_ago, fields } = question;
+  const how =
+    api_key === null
+      ? "in another browser that was signed in to this account"
+      : `with the API key ${api_key}`;
+  const when = minutes_ago === 0 ? "less than a minute ago" : `${minutes_ago} min ago`;
+  return pageResponse({
+    status: 200,
+    title: `Connect ${name}?`,
+    messages: [
+      `It becomes a connection of ${email}, and runs of this account can use it.`,
+      `This was begun ${how}, ${when}.`,
+      "Was that not you? Then do not go on: somebody else may have chosen what is to be connected.",
+    ],
+    form: { action: `${app.base_url}/integrations/${provider}/confirm`, button: "Connect", fields },
+    link: { ...backLink(app), words: "Do not connect" },
+  });
+}
+
+function backLink(app: App) {
+  return { to: `${app.base_url}/app/connections`, words: "Go to your connections" };
 }

@@ -1,3 +1,4 @@
+import type { Farewell } from "../accounts/account-mail.ts";
 import type { OwnerNoticeRow } from "../db/schema.ts";
 import type { SegmentRange } from "../lib/segments.ts";
 
@@ -14,7 +15,7 @@ export interface JobPayloads {
   /** `log`: whether the database's log is emptied as well. */
   erase_bytes: { ranges: SegmentRange[]; log?: boolean };
   /** What is left of an account that is dead. */
-  erase_account: { user_id: string };
+  erase_account: { user_id: string; farewell?: Farewell };
   /** Takes away what has been kept for long enough. */
   purge: Record<string, never>;
   /** Makes a delivery for each endpoint that wants to hear of it. */

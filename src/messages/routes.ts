@@ -63,7 +63,7 @@ export function messageRoutes(app: App) {
       ({ user, session, key_id, request, set }) => {
         const headers = { ...set.headers, ...STREAM_HEADERS } as Record<string, string>;
         if (request.method === "HEAD") return new Response(null, { headers });
-        const mayStay = () => isLetIn(app, { session, key_id });
+        const mayStay = () => isLetIn(app, app.db, { session, key_id });
         const stream = streamMessages(app, user, { mayStay, gone: request.signal });
         return new Response(stream, { headers });
       },

@@ -1,3 +1,5 @@
+import { type Farewell, prepareFarewell } from "../accounts/account-mail.ts";
+import { eraseAccountLater } from "../accounts/deletion.ts";
 import type { App } from "../app.ts";
 import { closeCustomerLater } from "../billing/cancel.ts";
 import type { Db } from "../db/database.ts";
@@ -11,6 +13,9 @@ import { beginShift, isOver, type Step, takeTurns } from "./shift.ts";
 /** Of a step. */
 const ROWS = 10;
 
+/** How long the account waits for the mail that tells of its end, before it looks again. */
+const FAREWELL_SECONDS = 600;
+
 /** Of these an account may have more than can be deleted at once. */
 const LONG_TABLES = ["conversations", "outgoing_mails", "events", "ledger", "contexts"] as const;
 
@@ -20,7 +25,8 @@ export async function eraseAccountNow(
   job: Job<"erase_account">,
   signal: AbortSignal,
 ): Promise<void> {
-  const { user_id } = job.payload;
+  const { user_id, farewell } = job.payload;
+  if (farewell) return sayFarewell(app, { job, farewell }, signal);
   const shift = beginShift(app, signal);
   await takeTurns(shift, messagesOf(user_id));
   for (const table of LONG_TABLES) await takeTurns(shift, rowsOf(table, user_id));
@@ -30,6 +36,21 @@ export async function eraseAccountNow(
   if (!done) return;
   await takeTurns(shift, async () => app.giveBackSpace());
   app.log.info({ user_id }, "deleted account erased");
+}
+
+/** Once: what is left to be done is another job from then on. */
+async function sayFarewell(
+  app: App,
+  { job, farewell }: { job: Job<"erase_account">; farewell: Farewell },
+  signal: AbortSignal,
+): Promise<void> {
+  const { user_id } = job.payload;
+  const queue = await prepareFarewell(app, user_id, farewell);
+  await writeOutcome(app, signal, async (tx) => {
+    await finishJob(tx, job);
+    await queue(tx);
+    await eraseAccountLater(app, tx, user_id);
+  });
 }
 
 function messagesOf(user_id: string): Step {
@@ -51,7 +72,12 @@ const someMessages = prepared((db, key: { user_id: string }) =>
 
 function rowsOf(table: (typeof LONG_TABLES)[number], user_id: string): Step {
   return async (tx) => {
-    const some = tx.selectFrom(table).select("id").where("user_id", "=", user_id).limit(ROWS);
+    const some = tx
+      .selectFrom(table)
+      .select("id")
+      .where("user_id", "=", user_id)
+      .$if(table === "outgoing_mails", (mails) => mails.where("completed", "is not", null))
+      .limit(ROWS);
     const { numDeletedRows } = await tx.deleteFrom(table).where("id", "in", some).executeTakeFirst();
     return numDeletedRows === BigInt(ROWS);
   };
@@ -91,9 +117,19 @@ const someMailKeys = prepared((db, key: { user_id: string }) =>
     .limit(ROWS),
 );
 
+/** Of the mails of a dead account this is the only one that is still to be sent. */
+async function isFarewellUnderWay(tx: Db, user_id: string): Promise<boolean> {
+  const waiting = tx.selectFrom("outgoing_mails").select("id").where("user_id", "=", user_id);
+  return (await waiting.where("completed", "is", null).executeTakeFirst()) !== undefined;
+}
+
 /** False when there is more to be done: something came in while the account died. */
 async function finish(app: App, tx: Db, job: Job<"erase_account">, again: boolean): Promise<boolean> {
   const { user_id } = job.payload;
+  if (await isFarewellUnderWay(tx, user_id)) {
+    await deferJob(tx, job, app.now() + FAREWELL_SECONDS);
+    return false;
+  }
   if (again || (await someMessages(tx, { user_id })).length > 0) {
     await deferJob(tx, job, app.now());
     return false;

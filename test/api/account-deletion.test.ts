@@ -8,6 +8,7 @@ import type { Caller, TestApp } from "../support/app.ts";
 import { testApp } from "../support/app.ts";
 import { type Mailroom, mailroom } from "../support/mailroom.ts";
 import { smtpClient } from "../support/smtp-client.ts";
+import { startSmtpSink } from "../support/smtp-sink.ts";
 import { databaseFolder, everyByte } from "../support/whole-folder.ts";
 import { storeMessages } from "./archive.ts";
 import { freshCode, newestCode, openBrowser, signIn } from "./browser.ts";
@@ -169,7 +170,6 @@ test("whatever is asked at the moment of the deletion is answered with 401, and 
     ["POST", "/inboxes", {}],
     ["POST", "/custom-domains", { domain: "late.example.org" }],
     ["POST", "/auth/api-key", undefined],
-    ["POST", "/auth/set-password", { password: PASSWORD }],
     ["PATCH", "/auth/profile", { name: "Late" }],
   ];
   for (const [method, path, body] of calls) {
@@ -297,8 +297,9 @@ test("a run that goes on ends without harm, and who waits for it is told that it
 });
 
 test("queued mail and messages of the account are not worked on any more", async () => {
+  await using sink = await startSmtpSink();
   await using room = await mailroom({
-    config: { outbound: { mode: "relay", relay_url: "smtp://127.0.0.1:1" } },
+    config: { outbound: { mode: "relay", relay_url: `smtp://127.0.0.1:${sink.port}` } },
   });
   await room.send({ text: "Summarise this" });
   await room.owner.post("/v1/messages", { instruction: "Later", async: true });
@@ -310,8 +311,35 @@ test("queued mail and messages of the account are not worked on any more", async
   await deleteAccount(room, room.owner);
   expect(await kinds()).toEqual(["erase_account"]);
   await room.drain();
+  room.clock.advance("10m");
+  await room.drain();
   expect(await kinds()).toEqual([]);
   expect(room.model.requests).toEqual([]);
+  expect(sink.mails.map(({ raw }) => /^Subject: (.*)$/m.exec(raw.toString())?.[1]?.trim())).toEqual([
+    "Your Mailwright account was deleted",
+  ]);
+});
+
+test("the mail about a deletion outlives the account until it is sent, and names the key that did it", async () => {
+  await using sink = await startSmtpSink();
+  sink.fault = "refuse";
+  const relay = { mode: "relay", relay_url: `smtp://127.0.0.1:${sink.port}` } as const;
+  await using t = await testApp({ outbound: relay });
+  const ada = await t.as(ADA);
+  await deleteAccount(t, ada);
+  await t.drain();
+  expect(await t.app.db.selectFrom("users").select("id").execute()).toHaveLength(1);
+  sink.fault = undefined;
+  t.clock.advance("20m");
+  await t.drain();
+  t.clock.advance("10m");
+  await t.drain();
+  expect(sink.mails).toHaveLength(1);
+  const raw = sink.mails[0]?.raw.toString() ?? "";
+  expect(raw).toContain("To: ada@example.com");
+  expect(raw).toContain("with the API key");
+  expect(await t.app.db.selectFrom("users").select("id").execute()).toEqual([]);
+  expect(await t.app.db.selectFrom("outgoing_mails").select("id").execute()).toEqual([]);
 });
 
 test("the erasing goes on after a restart, until it is done", async () => {

@@ -25,7 +25,7 @@ describe("register", () => {
     await t.drain();
     expect((await lettersTo(t, ADA))[0]).toContain("chose a password");
     const code = await newestCode(t, ADA);
-    const me = await script().post("/auth/verify", { email: ADA, code });
+    const me = await script().post("/auth/verify", { email: ADA, code, password: PASSWORD });
     expect(me.body).toMatchObject({ email: ADA, name: "Ada", has_password: true });
     const login = await script().post("/auth/login", { email: ADA, password: PASSWORD });
     expect([login.status, login.body.email]).toEqual([200, ADA]);
@@ -56,6 +56,7 @@ describe("register", () => {
   const strangers: [string, (t: TestApp) => ReturnType<typeof openBrowser>][] = [
     ["from another address", (t) => openBrowser(t, "198.51.100.9")],
     ["from an unknown address", (t) => openBrowser(t, "")],
+    ["from the same address", (t) => openBrowser(t)],
     [
       "with another token",
       (t) => {
@@ -87,12 +88,13 @@ describe("register", () => {
 
   test("a wrong code leaves the password waiting", async () => {
     await using t = await testApp();
-    await openBrowser(t).post("/auth/register", { email: ADA, password: PASSWORD });
+    const browser = openBrowser(t);
+    await browser.post("/auth/register", { email: ADA, password: PASSWORD });
     await t.drain();
     const code = (await newestCode(t, ADA)) ?? "";
     const wrong = code === "000000" ? "000001" : "000000";
     await openBrowser(t, "198.51.100.9").post("/auth/verify", { email: ADA, code: wrong });
-    expect((await openBrowser(t).post("/auth/verify", { email: ADA, code })).body.has_password).toBe(true);
+    expect((await browser.post("/auth/verify", { email: ADA, code })).body.has_password).toBe(true);
   });
 
   test("a password waits for 15 minutes", async () => {
@@ -312,8 +314,8 @@ describe("set-password", () => {
   test("needs the current one where there is one, unless a code was entered in the last ten minutes", async () => {
     await using t = await testApp();
     const browser = await signIn(t, ADA);
-    t.clock.advance("1h");
     expect((await browser.post("/auth/set-password", { password: PASSWORD })).status).toBe(200);
+    t.clock.advance("1h");
     for (const body of [{ password: OTHER }, { password: OTHER, current_password: OTHER }]) {
       const refused = await browser.post("/auth/set-password", body);
       expect([refused.status, refused.body.code]).toEqual([403, "current_password_required"]);
@@ -327,21 +329,40 @@ describe("set-password", () => {
     expect((await browser.post("/auth/set-password", { password: OTHER })).status).toBe(403);
   });
 
-  test("with an API key needs the current one, and signs every browser out", async () => {
+  test("is for a person: an API key is refused, with the current password as well", async () => {
     await using t = await testApp();
     const ada = await t.as(ADA);
-    expect((await ada.post("/auth/set-password", { password: PASSWORD })).status).toBe(200);
     const browser = await signIn(t, ADA);
-    expect((await ada.post("/auth/set-password", { password: OTHER })).status).toBe(403);
+    const set = (body: object) => ada.post("/auth/set-password", body);
+    for (const body of [{ password: PASSWORD }, { password: "x" }]) {
+      const refused = await set(body);
+      expect([refused.status, refused.body.code]).toEqual([403, "session_required"]);
+    }
+    expect((await browser.post("/auth/set-password", { password: PASSWORD })).status).toBe(200);
     const right = { password: OTHER, current_password: PASSWORD };
-    expect((await ada.post("/auth/set-password", right)).status).toBe(200);
-    expect((await browser.get("/auth/me")).status).toBe(401);
-    expect((await ada.get("/auth/me")).status).toBe(200);
+    expect((await set(right)).body.code).toBe("session_required");
+    expect((await browser.get("/auth/me")).status).toBe(200);
+  });
+
+  test("a first one needs a sign-in of the last ten minutes, which using the session does not renew", async () => {
+    await using t = await testApp();
+    const browser = await signIn(t, ADA);
+    for (let minute = 0; minute < 10; minute++) {
+      t.clock.advance("1m");
+      expect((await browser.get("/auth/me")).status).toBe(200);
+    }
+    t.clock.advance("1s");
+    const refused = await browser.post("/auth/set-password", { password: PASSWORD });
+    expect([refused.status, refused.body.code]).toEqual([403, "session_required"]);
+    expect(refused.body.fix).toContain("sign in again");
+    await signIn(t, ADA, browser);
+    t.clock.advance("10m");
+    expect((await browser.post("/auth/set-password", { password: PASSWORD })).status).toBe(200);
   });
 
   test("signs out every other browser and tells the owner by mail", async () => {
     await using t = await testApp();
-    const [one, two] = [await signIn(t, ADA), await signIn(t, ADA)];
+    const [two, one] = [await signIn(t, ADA), await signIn(t, ADA)];
     expect((await one.post("/auth/set-password", { password: PASSWORD })).status).toBe(200);
     expect((await one.get("/auth/me")).status).toBe(200);
     expect((await two.get("/auth/me")).status).toBe(401);

@@ -4,45 +4,18 @@ import { createHttp } from "../../src/http/server.ts";
 import { mintApiKey } from "../../src/lib/secrets.ts";
 import { storeRawMail } from "../../src/messages/accept.ts";
 import { type Answer, type Caller, type TestApp, testApp } from "../support/app.ts";
+import { sessionOf } from "../support/consent.ts";
 import { startLooseServer } from "../support/oauth-loose-server.ts";
 import { startStripe } from "../support/stripe-stand-in.ts";
+import { type Access, ACCESS } from "./access.ts";
 import { storeMessages } from "./archive.ts";
 
-const PUBLIC = new Set([
-  "GET /livez",
-  "GET /readyz",
-  "GET /.well-known/mta-sts.txt",
-  "GET /openapi.json",
-  "GET /",
-  "GET /app",
-  "GET /app/*",
-  "GET /docs",
-  "GET /docs/errors",
-  "GET /docs/webhooks",
-  "GET /docs/inbound",
-  "GET /docs/swagger-ui-bundle.js",
-  "GET /docs/swagger-ui.css",
-  "GET /docs/init.js",
-  "GET /docs/style.css",
-  "POST /auth/request-code",
-  "POST /auth/verify",
-  "POST /auth/register",
-  "POST /auth/login",
-  "POST /auth/logout",
-  "GET /auth/session",
-  "GET /server",
-  "GET /setup",
-  "POST /setup",
-  "POST /contacts",
-  "POST /billing/webhook",
-  "POST /inbound/raw",
-  "GET /integrations/:provider/callback",
-  "GET /integrations/mcp/callback",
-  "GET /integrations/mcp/client-metadata.json",
-]);
-
 /** What belongs to nobody, and is there for every account. */
-const SHARED = new Set(["POST /recipes/:recipe_id/apply", "POST /integrations/:provider/connect"]);
+const SHARED = new Set([
+  "POST /recipes/:recipe_id/apply",
+  "POST /integrations/:provider/connect",
+  "POST /integrations/:provider/confirm",
+]);
 
 /** What each route with an id is tried on: the path of something that the owner has. */
 const OWNED: Record<string, (owner: Owner) => string> = {
@@ -86,9 +59,16 @@ const OWNED: Record<string, (owner: Owner) => string> = {
   "POST /v1/webhooks/:id/replay": (owner) => `/v1/webhooks/${owner.webhook_id}/replay`,
 };
 
+/** Nothing would be served after it: it has tests of its own. */
+const UNTRIED = new Set(["DELETE /auth/account"]);
+
 const CONTEXT = { title: "Brand voice", body: "Plain words.", kind: "instruction" };
 
+const CONFIRMATION = new URLSearchParams({ code: "x", state: "x", proof: "x" });
+
 const BODIES: Record<string, unknown> = {
+  "POST /integrations/:provider/confirm": CONFIRMATION,
+  "POST /integrations/mcp/confirm": CONFIRMATION,
   "POST /v1/messages": { instruction: "Summarise" },
   "POST /connections": { kind: "demo" },
   "POST /custom-domains": { domain: "ai.acme.test" },
@@ -165,7 +145,14 @@ test("every route that is not public answers 401 without a living key, whatever 
   expect([...bodies]).toHaveLength(1);
 });
 
-test("the public routes are the ones that are meant to be", async () => {
+test("every route states who may use it, and nothing else is stated", async () => {
+  await using t = await testApp();
+  const names = allRoutes(t).map(({ name }) => name);
+  expect(names.filter((name) => ACCESS[name] === undefined)).toEqual([]);
+  expect(Object.keys(ACCESS).filter((name) => !names.includes(name))).toEqual([]);
+});
+
+test("the public routes are the ones that say so", async () => {
   await using t = await testApp();
   const open: string[] = [];
   for (const route of allRoutes(t)) {
@@ -174,7 +161,49 @@ test("the public routes are the ones that are meant to be", async () => {
     });
     if (answer.status !== 401) open.push(route.name);
   }
-  expect(new Set(open)).toEqual(PUBLIC);
+  expect(open.sort()).toEqual(namedAs("public"));
+});
+
+test("an API key is refused on the routes for people, and on no other", async () => {
+  await using stripe = startStripe(() => 0);
+  await using t = await testApp({ llm: { kind: "demo" }, dns: NO_DNS, ...stripe.config });
+  const ada = await t.as("ada@example.com");
+  const refused: string[] = [];
+  for (const route of closedRoutes(t)) {
+    if (UNTRIED.has(route.name)) continue;
+    const answer = await send(t, ada, route, route.path.replaceAll(/:\w+/g, wordFor));
+    if (answer.body?.code === "session_required") refused.push(route.name);
+  }
+  expect(refused.sort()).toEqual([...namedAs("session"), ...namedAs("fresh session")].sort());
+});
+
+test("what adds a way to sign in is for a session of the last ten minutes; an older one may do all the rest", async () => {
+  await using stripe = startStripe(() => 0);
+  await using t = await testApp({
+    llm: { kind: "demo" },
+    dns: NO_DNS,
+    plans: { default: "pro" },
+    ...stripe.config,
+  });
+  const ada = await t.as("ada@example.com");
+  await ada.post("/inboxes", {});
+  const old = await sessionOf(t, ada);
+  t.clock.advance("11m");
+  const fresh = await sessionOf(t, ada);
+  const refused: string[] = [];
+  for (const route of closedRoutes(t).filter(({ path }) => !path.includes(":"))) {
+    if (UNTRIED.has(route.name)) continue;
+    const answer = await sendAs(t, { cookie: old }, route, route.path);
+    if (answer.status === 403) refused.push(route.name);
+    else if (ACCESS[route.name] === "key")
+      expect([route.name, answer.status < 300]).toEqual([route.name, true]);
+  }
+  expect(refused.sort()).toEqual(namedAs("fresh session"));
+  for (const name of refused) {
+    const [method = "", path = ""] = name.split(" ");
+    const answer = await sendAs(t, { cookie: fresh }, { method, path, name }, path);
+    expect([name, answer.status]).toEqual([name, 200]);
+  }
 });
 
 test("another user's id is answered exactly as one that nobody has, and the owner is served", async () => {
@@ -213,8 +242,7 @@ test("the owner is served on every route without an id, with X-API-Key and with 
   const ada = await t.as("ada@example.com");
   await ada.post("/inboxes", {});
   for (const route of closedRoutes(t).filter(({ path }) => !path.includes(":"))) {
-    // Nothing would be served after it: it has tests of its own.
-    if (route.name === "DELETE /auth/account") continue;
+    if (UNTRIED.has(route.name) || ACCESS[route.name] !== "key") continue;
     const own = await send(t, ada, route, route.path);
     expect([route.name, own.status < 300]).toEqual([route.name, true]);
   }
@@ -249,7 +277,18 @@ function allRoutes(t: TestApp): Route[] {
 }
 
 function closedRoutes(t: TestApp): Route[] {
-  return allRoutes(t).filter((route) => !PUBLIC.has(route.name));
+  return allRoutes(t).filter((route) => ACCESS[route.name] !== "public");
+}
+
+/** In place of an id in a path. */
+function wordFor(parameter: string): string {
+  return parameter === ":provider" ? "notes" : Bun.randomUUIDv7();
+}
+
+function namedAs(access: Access): string[] {
+  return Object.keys(ACCESS)
+    .filter((name) => ACCESS[name] === access)
+    .sort();
 }
 
 async function ownerOfEverything(t: TestApp, name: string): Promise<Owner> {
@@ -299,16 +338,24 @@ async function storeFailedMail(t: TestApp, caller: Caller, inbox_id: string): Pr
 }
 
 function send(t: TestApp, caller: Caller, route: Route, path: string): Promise<Answer> {
+  return sendAs(t, { "x-api-key": caller.key }, route, path);
+}
+
+function sendAs(t: TestApp, credential: Record<string, string>, route: Route, path: string): Promise<Answer> {
   const body = route.method === "GET" || route.method === "DELETE" ? undefined : (BODIES[route.name] ?? {});
   return t.request(path, {
     method: route.method,
     headers: {
-      "x-api-key": caller.key,
+      ...credential,
       // A form says itself what it is.
-      ...(body instanceof FormData ? {} : { "content-type": "application/json" }),
+      ...(isForm(body) ? {} : { "content-type": "application/json" }),
     },
-    ...(body === undefined ? {} : { body: body instanceof FormData ? body : JSON.stringify(body) }),
+    ...(body === undefined ? {} : { body: isForm(body) ? body : JSON.stringify(body) }),
   });
+}
+
+function isForm(body: unknown): body is FormData | URLSearchParams {
+  return body instanceof FormData || body instanceof URLSearchParams;
 }
 
 function markdownForm(): FormData {

@@ -19,8 +19,15 @@ interface Operation {
 }
 
 const { document, operations } = await describedOperations();
-/** A form, what answers 204 whatever it is sent, and what looks at the signature first. */
-const OTHERS = new Set(["/contexts/upload", "/auth/logout", "/billing/webhook", "/inbound/raw"]);
+/** Forms, what answers 204 whatever it is sent, and what looks at the signature first. */
+const OTHERS = new Set([
+  "/contexts/upload",
+  "/integrations/{provider}/confirm",
+  "/integrations/mcp/confirm",
+  "/auth/logout",
+  "/billing/webhook",
+  "/inbound/raw",
+]);
 const writing = operations.filter(({ method, path }) => method !== "GET" && !OTHERS.has(path));
 const withBody = writing.filter(({ body }) => body !== undefined);
 const withIds = operations.filter(({ parameters }) =>

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { createEmulator } from "emulate";
 import { openSealed } from "../../src/connections/sealed.ts";
-import { startSession } from "../../src/accounts/sessions.ts";
 import { type Caller, testApp, type TestApp } from "../support/app.ts";
+import { comeBack, formOf, isQuestion, press, sessionOf } from "../support/consent.ts";
 import { type OAuthProviders, type ProviderKind, startOAuthProviders } from "../support/oauth-providers.ts";
 
 const KINDS: ProviderKind[] = ["notes", "codehost-a", "codehost-b", "sheets"];
@@ -15,7 +15,7 @@ test.each(KINDS)("an account at %s is connected, and its token is nowhere to be 
   expect(departure.headers.get("cache-control")).toBe("no-store");
   expect(departure.body.url).toBe(departure.body.authorize_url);
   const back = await providers.agree(departure.body.authorize_url);
-  const arrival = await t.request(back);
+  const arrival = await comeBack(t, ada, back);
   expect(arrival.status).toBe(200);
   expect(arrival.headers.get("content-type")).toBe("text/html; charset=utf-8");
   expect(arrival.body).toContain(
@@ -153,7 +153,7 @@ test("the way through GitHub works with a stand-in that others wrote", async () 
     redirect: "manual",
   });
   const back = new URL(agreed.headers.get("location") ?? "");
-  expect((await t.request(back.pathname + back.search)).status).toBe(200);
+  expect((await comeBack(t, ada, back.pathname + back.search)).status).toBe(200);
   const [connection] = (await ada.get("/connections")).body;
   expect(connection).toMatchObject({ label: "GitHub (octocat)", status: "ok", expires_at: null });
   expect((await ada.post(`/connections/${connection.id}/test`)).body.account).toBe("octocat");
@@ -172,10 +172,13 @@ test("a state is good once, even for two who come at the same moment", async () 
   await using providers = startOAuthProviders();
   await using t = await testApp(providers.config);
   const ada = await t.as("ada@example.com");
-  const back = await providers.agree((await connect(ada, "notes")).body.authorize_url);
-  const both = await Promise.all([t.request(back), t.request(back)]);
+  const cookie = await sessionOf(t, ada);
+  const headers = { cookie };
+  const departure = await t.request("/integrations/notes/connect", { method: "POST", headers });
+  const back = await providers.agree(departure.body.authorize_url);
+  const both = await Promise.all([t.request(back, { headers }), t.request(back, { headers })]);
   expect(both.map(({ status }) => status).sort()).toEqual([200, 400]);
-  expect((await t.request(back)).status).toBe(400);
+  expect((await t.request(back, { headers })).status).toBe(400);
   expect(providers.asked.filter(({ path }) => path === "token")).toHaveLength(1);
   expect((await ada.get("/connections")).body).toHaveLength(1);
 });
@@ -201,61 +204,88 @@ test("an unknown, a missing, an old and a misplaced state are refused alike, and
   expect(new Set(pages.map(({ status }) => status))).toEqual(new Set([400]));
   expect(new Set(pages.map(({ body }) => body)).size).toBe(1);
   expect(providers.asked).toEqual([]);
-  expect((await t.request(misplaced)).status).toBe(200);
+  expect((await comeBack(t, ada, misplaced)).body).toContain("is connected");
 });
 
-test("a round trip that a browser began ends only in that browser", async () => {
+test("a round trip that a browser began ends at once in its session, and in no other one unasked", async () => {
   await using providers = startOAuthProviders();
   await using t = await testApp(providers.config);
   const ada = await t.as("ada@example.com");
   const eve = await t.as("eve@example.com");
-  const browser = await signIn(t, ada);
-  const departure = await t.request("/integrations/notes/connect", {
-    method: "POST",
-    headers: { cookie: browser },
-  });
-  const cookie = departure.headers.get("set-cookie") ?? "";
-  expect(cookie).toMatch(/^mw_oauth=[\w-]{43}; Path=\/integrations; Max-Age=600; HttpOnly; SameSite=Lax$/);
-  const mark = cookie.split(";")[0] ?? "";
+  const browser = await sessionOf(t, ada);
+  const departure = await leave(t, "notes", browser);
+  expect(departure.headers.get("set-cookie")).toBeNull();
   const back = await providers.agree(departure.body.authorize_url);
-  const other = await t.request("/integrations/notes/connect", {
-    method: "POST",
-    headers: { cookie: await signIn(t, ada) },
-  });
-  const foreign = (other.headers.get("set-cookie") ?? "").split(";")[0] ?? "";
-  for (const cookies of ["", foreign, "mw_oauth=", `${mark}; ${await signIn(t, eve)}`])
-    expect((await t.request(back, { headers: { cookie: cookies } })).status).toBe(400);
+  const open = (cookie: string) => t.request(back, { headers: { cookie } });
+  expect((await open("")).body).toContain("Sign in to go on");
+  expect(isQuestion(await open(await sessionOf(t, ada)))).toBe(true);
+  expect((await open(await sessionOf(t, eve))).status).toBe(400);
   expect(providers.asked).toEqual([]);
-  expect((await t.request(back, { headers: { cookie: `${browser}; ${mark}` } })).status).toBe(200);
+  expect((await open(browser)).body).toContain("is connected");
   expect((await ada.get("/connections")).body).toHaveLength(1);
 });
 
 test("two pages of one session can be on their way at the same time", async () => {
   await using providers = startOAuthProviders();
   await using t = await testApp(providers.config);
-  const browser = await signIn(t, await t.as("ada@example.com"));
+  const cookie = await sessionOf(t, await t.as("ada@example.com"));
   const backs: string[] = [];
-  let mark = "";
-  for (const kind of ["notes", "sheets"]) {
-    const headers = { cookie: browser };
-    const answer = await t.request(`/integrations/${kind}/connect`, { method: "POST", headers });
-    mark = (answer.headers.get("set-cookie") ?? "").split(";")[0] ?? "";
-    backs.push(await providers.agree(answer.body.authorize_url));
-  }
+  for (const kind of ["notes", "sheets"])
+    backs.push(await providers.agree((await leave(t, kind, cookie)).body.authorize_url));
   for (const back of backs)
-    expect((await t.request(back, { headers: { cookie: `${browser}; ${mark}` } })).status).toBe(200);
+    expect((await t.request(back, { headers: { cookie } })).body).toContain("is connected");
 });
 
-test("what an account began with a key does not end in a browser that is somebody else's", async () => {
+test("what was begun with a key is asked about: what, by which key, for which account", async () => {
   await using providers = startOAuthProviders();
   await using t = await testApp(providers.config);
-  const eve = await t.as("eve@example.com");
-  const departure = await connect(eve, "notes");
-  expect(departure.headers.get("set-cookie")).toBeNull();
+  const ada = await t.as("ada@example.com");
+  const { body: named } = await ada.post("/auth/api-key", { name: "<b>laptop</b>" });
+  const departure = await t.request("/integrations/notes/connect", {
+    method: "POST",
+    headers: { "x-api-key": named.key },
+  });
   const back = await providers.agree(departure.body.authorize_url);
-  const victim = await signIn(t, await t.as("ada@example.com"));
-  expect((await t.request(back, { headers: { cookie: victim } })).status).toBe(400);
-  expect((await eve.get("/connections")).body).toEqual([]);
+  t.clock.advance("3m");
+  const cookie = await sessionOf(t, ada);
+  const page = await t.request(back, { headers: { cookie } });
+  expect(page.status).toBe(200);
+  expect(page.body).toContain("Connect Notion?");
+  expect(page.body).toContain("a connection of ada@example.com");
+  expect(page.body).toContain(
+    `with the API key &lt;b&gt;laptop&lt;/b&gt; (${named.prefix}…${named.last4}), 3 min ago`,
+  );
+  expect(page.headers.get("content-security-policy")).toContain("form-action 'self'");
+  expect(page.headers.get("content-security-policy")).toContain("frame-ancestors 'none'");
+  // Without one a browser would call the origin of the form "null".
+  expect(page.headers.get("referrer-policy")).toBe("same-origin");
+  expect(formOf(page).action).toBe("/integrations/notes/confirm");
+  expect(providers.asked).toEqual([]);
+  expect((await ada.get("/connections")).body).toEqual([]);
+  const done = await press(t, page, { cookie, origin: "http://mw.test", "sec-fetch-site": "same-origin" });
+  expect([done.status, done.body.includes("?connected=notes")]).toEqual([200, true]);
+  expect((await press(t, page, { cookie })).status).toBe(400);
+  expect((await ada.get("/connections")).body).toHaveLength(1);
+});
+
+test("who is not signed in is led through the sign-in and back, for as long as the state is good", async () => {
+  await using providers = startOAuthProviders();
+  await using t = await testApp(providers.config);
+  const ada = await t.as("ada@example.com");
+  const back = await providers.agree((await connect(ada, "sheets")).body.authorize_url);
+  const page = await t.request(back);
+  expect([page.status, page.body.includes("Sign in to go on")]).toEqual([200, true]);
+  const [, link = ""] = /href="([^"]*sign-in[^"]*)"/.exec(page.body) ?? [];
+  const to = new URL(link.replaceAll("&amp;", "&")).searchParams.get("to") ?? "";
+  expect(new URL(to, "http://mw.test").searchParams.toString()).toBe(
+    new URL(back, "http://mw.test").searchParams.toString(),
+  );
+  t.clock.advance("9m");
+  expect((await comeBack(t, ada, to)).body).toContain("is connected");
+  const late = await providers.agree((await connect(ada, "sheets")).body.authorize_url);
+  expect((await t.request(late)).status).toBe(200);
+  t.clock.advance("10m");
+  expect((await comeBack(t, ada, late)).status).toBe(400);
 });
 
 test("who does not agree is told that nothing happened, and the state is used up", async () => {
@@ -295,7 +325,7 @@ test("a redirect without a code, or with a code that the provider does not know,
     const bare = `/integrations/${kind}/callback?state=${stateOf(await connect(ada, kind))}`;
     expect((await t.request(bare)).body).toContain("no code");
     const wrong = `/integrations/${kind}/callback?code=wrong&state=${stateOf(await connect(ada, kind))}`;
-    const page = await t.request(wrong);
+    const page = await comeBack(t, ada, wrong);
     expect(page.status).toBe(400);
     expect(page.body).toMatch(/It said: (invalid_grant|bad_verification_code)/);
     expect(page.body).not.toContain("<b>");
@@ -318,7 +348,7 @@ test.each<[string, () => Response]>([
   const ada = await t.as("ada@example.com");
   const back = await providers.agree((await connect(ada, "codehost-b")).body.authorize_url);
   providers.instead = answer;
-  const page = await t.request(back);
+  const page = await comeBack(t, ada, back);
   expect([page.status, page.body.includes("could not be exchanged")]).toEqual([400, true]);
   expect((await ada.get("/connections")).body).toEqual([]);
 });
@@ -332,7 +362,8 @@ test("a new account counts against the plan's connections, one that is renewed d
   const ada = await t.as("ada@example.com");
   await roundTrip(t, ada, providers, "notes");
   await roundTrip(t, ada, providers, "notes");
-  const page = await t.request(await providers.agree((await connect(ada, "sheets")).body.authorize_url));
+  const back = await providers.agree((await connect(ada, "sheets")).body.authorize_url);
+  const page = await comeBack(t, ada, back);
   expect([page.status, page.body.includes("Your plan allows 1 connections")]).toEqual([400, true]);
   expect((await ada.get("/connections")).body).toHaveLength(1);
 });
@@ -427,9 +458,13 @@ function connect(caller: Caller, kind: string) {
   return caller.post(`/integrations/${kind}/connect`);
 }
 
+function leave(t: TestApp, kind: string, cookie: string) {
+  return t.request(`/integrations/${kind}/connect`, { method: "POST", headers: { cookie } });
+}
+
 async function roundTrip(t: TestApp, caller: Caller, providers: OAuthProviders, kind: ProviderKind) {
   const { body } = await connect(caller, kind);
-  const arrival = await t.request(await providers.agree(body.authorize_url));
+  const arrival = await comeBack(t, caller, await providers.agree(body.authorize_url));
   expect([kind, arrival.status]).toEqual([kind, 200]);
 }
 
@@ -444,10 +479,4 @@ async function sealedOf(t: TestApp) {
     .orderBy("id", "desc")
     .executeTakeFirstOrThrow();
   return openSealed(t.app, row);
-}
-
-/** The session cookie of a browser of its own. */
-async function signIn(t: TestApp, { user }: Caller): Promise<string> {
-  const about = { user_id: user.id, by_code: true, client: "", user_agent: "" };
-  return `service_session=${await t.app.write((tx) => startSession(t.app, tx, about))}`;
 }

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { fileURLToPath } from "node:url";
 import { freshToken } from "../../src/integrations/tokens.ts";
 import { testApp } from "../support/app.ts";
+import { comeBack } from "../support/consent.ts";
 import { browse } from "../support/oauth-mcp-server.ts";
 
 const RUNNER = fileURLToPath(import.meta.resolve("@modelcontextprotocol/conformance/dist/index.js"));
@@ -58,7 +59,7 @@ async function faultOf({ url: base_url, context }: Scenario): Promise<string | n
   const { body: connection } = await ada.post("/connections", { kind: "mcp", base_url, config });
   const departure = await ada.post(`/integrations/mcp/${connection.id}/connect`);
   if (departure.status !== 200) return departure.body.detail;
-  const arrival = await t.request(await browse(departure.body.authorize_url));
+  const arrival = await comeBack(t, ada, await browse(departure.body.authorize_url));
   if (arrival.status !== 200) return arrival.body;
   if ((await freshToken(t.app, connection.id)) === null) return "there is no token";
   const { body: verdict } = await ada.post(`/connections/${connection.id}/test`);

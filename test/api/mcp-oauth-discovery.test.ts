@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { type Caller, testApp, type TestApp } from "../support/app.ts";
+import { comeBack } from "../support/consent.ts";
 import { answerMcp } from "../support/oauth-mcp-server.ts";
 import {
   type LooseServer,
@@ -353,7 +354,8 @@ async function beginning(routes: Routes, config?: Record<string, unknown>): Prom
     loose,
     id: body.id,
     connect: () => ada.post(`/integrations/mcp/${body.id}/connect`),
-    comeBack: (url) => t.request(`/integrations/mcp/callback?code=x&state=${url.searchParams.get("state")}`),
+    comeBack: (url) =>
+      comeBack(t, ada, `/integrations/mcp/callback?code=x&state=${url.searchParams.get("state")}`),
     [Symbol.asyncDispose]: () => built.disposeAsync(),
   };
 }

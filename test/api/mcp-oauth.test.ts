@@ -3,6 +3,7 @@ import { mcpServerOf } from "../../src/connections/mcp-server.ts";
 import { openSealed } from "../../src/connections/sealed.ts";
 import { freshToken } from "../../src/integrations/tokens.ts";
 import { type Caller, testApp, type TestApp } from "../support/app.ts";
+import { comeBack, isQuestion, press, sessionOf } from "../support/consent.ts";
 import { startGuardedMcp } from "../support/oauth-mcp-server.ts";
 import { openBrowser } from "./browser.ts";
 
@@ -26,7 +27,7 @@ test("an MCP server is authorised: found, registered with, agreed to, used", asy
     scope: "tools:read offline_access",
     prompt: "consent",
   });
-  const arrival = await t.request(await guarded.agree(departure.body.authorize_url));
+  const arrival = await comeBack(t, ada, await guarded.agree(departure.body.authorize_url));
   expect([arrival.status, arrival.body.includes("?connected=mcp")]).toEqual([200, true]);
   const registration = guarded.asked.find(({ path }) => path === "/reg");
   expect(JSON.parse(registration?.body ?? "")).toMatchObject({
@@ -131,7 +132,7 @@ test("a session is not kept for whoever agrees next, but for a token that is ren
   expect(await freshToken(t.app, id)).not.toBe(credential);
   expect(await identity()).toBe(first);
   const { body } = await connect(ada, id);
-  expect((await t.request(await guarded.agree(body.authorize_url))).status).toBe(200);
+  expect((await comeBack(t, ada, await guarded.agree(body.authorize_url))).status).toBe(200);
   expect(await identity()).not.toBe(first);
 });
 
@@ -147,7 +148,7 @@ test("an answer in the name of another authorization server is refused before th
     expect(back.searchParams.get("iss")).toBe(guarded.issuer);
     change(back);
     const exchanges = guarded.asked.filter(({ path }) => path === "/token").length;
-    expect((await t.request(back.pathname + back.search)).status).toBe(400);
+    expect((await comeBack(t, ada, back.pathname + back.search)).status).toBe(400);
     expect(guarded.asked.filter(({ path }) => path === "/token")).toHaveLength(exchanges);
   }
   expect((await ada.get("/connections")).body[0].has_credential).toBe(false);
@@ -159,13 +160,44 @@ test("a token is not stored with a connection that has become another one meanwh
   const moved = await mcpConnection(ada, guarded.url);
   const back = await guarded.agree((await connect(ada, moved)).body.authorize_url);
   await ada.patch(`/connections/${moved}`, { base_url: "https://attacker.example/mcp" });
-  const page = await t.request(back);
+  const page = await comeBack(t, ada, back);
   expect([page.status, page.body.includes("changed meanwhile")]).toEqual([400, true]);
   expect((await ada.get("/connections")).body[0].has_credential).toBe(false);
   const deleted = await mcpConnection(ada, guarded.url);
   const late = await guarded.agree((await connect(ada, deleted)).body.authorize_url);
   await ada.delete(`/connections/${deleted}`);
-  expect((await t.request(late)).status).toBe(400);
+  expect((await comeBack(t, ada, late)).status).toBe(400);
+});
+
+test("a consent to an MCP server ends only with its account: asked about, or after a sign-in", async () => {
+  await using t = await testApp(LOOPBACK);
+  const ada = await t.as("ada@example.com");
+  const id = await mcpConnection(ada, guarded.url);
+  const { body } = await connect(ada, id);
+  const back = await guarded.agree(body.authorize_url);
+  const exchanges = () => guarded.asked.filter(({ path }) => path === "/token").length;
+  const before = exchanges();
+  const open = async (cookie: string) => t.request(back, { headers: { cookie } });
+  expect((await open("")).body).toContain("Sign in to go on");
+  expect((await open(await sessionOf(t, await t.as("eve@example.com")))).status).toBe(400);
+  const cookie = await sessionOf(t, ada);
+  const page = await open(cookie);
+  expect(isQuestion(page)).toBe(true);
+  expect(page.body).toContain(`Connect Tools (${new URL(guarded.url).host})?`);
+  expect([exchanges(), (await ada.get("/connections")).body[0].has_credential]).toEqual([before, false]);
+  const done = await press(t, page, { cookie });
+  expect([done.status, done.body.includes("?connected=mcp")]).toEqual([200, true]);
+  expect(exchanges()).toBe(before + 1);
+});
+
+test("what a session began with an MCP server it ends at once", async () => {
+  await using t = await testApp(LOOPBACK);
+  const ada = await t.as("ada@example.com");
+  const headers = { cookie: await sessionOf(t, ada) };
+  const id = await mcpConnection(ada, guarded.url);
+  const { body } = await t.request(`/integrations/mcp/${id}/connect`, { method: "POST", headers });
+  const arrival = await t.request(await guarded.agree(body.authorize_url), { headers });
+  expect([arrival.status, arrival.body.includes("?connected=mcp")]).toEqual([200, true]);
 });
 
 test("only one's own connections to MCP servers can be authorised", async () => {
@@ -197,7 +229,7 @@ test("a pasted token is kept until a new one is there", async () => {
   const { body } = await ada.post("/connections", input);
   const departure = await connect(ada, body.id);
   expect((await sealedOf(t, body.id)).credential).toBe("pasted-token");
-  await t.request(await guarded.agree(departure.body.authorize_url));
+  await comeBack(t, ada, await guarded.agree(departure.body.authorize_url));
   expect((await ada.get("/connections")).body[0].auth).toBe("oauth");
 });
 
@@ -225,7 +257,7 @@ function connect(caller: Caller, id: string) {
 async function authorised(t: TestApp, caller: Caller): Promise<string> {
   const id = await mcpConnection(caller, guarded.url);
   const { body } = await connect(caller, id);
-  expect((await t.request(await guarded.agree(body.authorize_url))).status).toBe(200);
+  expect((await comeBack(t, caller, await guarded.agree(body.authorize_url))).status).toBe(200);
   return id;
 }
 

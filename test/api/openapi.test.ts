@@ -89,7 +89,7 @@ test("every operation names each of its answers, with words, and errors as probl
           status,
           expect.arrayContaining([
             // Where a provider sends browsers back to, people read what went wrong.
-            name.endsWith("/callback") && status === "400" ? "text/html" : "application/problem+json",
+            /\/(callback|confirm)$/.test(name) && status === "400" ? "text/html" : "application/problem+json",
           ]),
         ]);
     }

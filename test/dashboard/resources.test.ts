@@ -21,6 +21,8 @@ const LOOK_MS = 60_000;
 const LOOK_AGAIN_MS = 15_000;
 /** Where all looks would only say the same again. */
 const ONE_LOOK = LOOKS.slice(0, 1);
+/** For pages that lead in and out, which many open where they read their mail. */
+const PHONE = { look: { viewport: { width: 390, height: 844 }, colorScheme: "dark" as const } };
 
 interface Made {
   id: string;
@@ -373,6 +375,40 @@ describe.skipIf(!hasChromium)("what an account has", () => {
         await press(page, "Delete the connection");
         await page.getByText("The connection is deleted.").first().waitFor();
       }
+    },
+    LOOK_MS,
+  );
+
+  test(
+    "what a program began ends in a browser: after a sign-in, and after a question",
+    async () => {
+      const { key } = await at.api<{ key: string }>("POST", "/auth/api-key", { name: "laptop" });
+      const begun = await fetch(`${at.url}/integrations/notes/connect`, {
+        method: "POST",
+        headers: { "x-api-key": key },
+      });
+      const { authorize_url } = (await begun.json()) as { authorize_url: string };
+      const elsewhere = [new URL(authorize_url).origin];
+      await using visit = await at.visit({ signed_out: true, elsewhere, ...PHONE });
+      const { page } = visit;
+      await page.goto(authorize_url);
+      await page.getByRole("heading", { name: "Sign in to go on" }).waitFor();
+      await visit.look("consent-sign-in");
+      await page.getByRole("link", { name: "Sign in" }).click();
+      await page.getByRole("tab", { name: "Password" }).click();
+      await page.getByLabel("Mail address").fill(OWNER.email);
+      await page.getByRole("textbox", { name: "Password" }).fill(OWNER.password);
+      await press(page, "Sign in");
+      await page.getByRole("heading", { name: "Connect Notion?" }).waitFor();
+      await page.getByText("with the API key laptop").waitFor();
+      await visit.look("consent-question");
+      await press(page, "Connect");
+      await page.waitForURL(`${at.url}/app/connections?connected=notes`);
+      await page.getByText("Notion (Notes of ada) is connected.").waitFor();
+      await page.getByRole("link", { name: "See what it can do" }).click();
+      await press(page, "Delete");
+      await press(page, "Delete the connection");
+      await page.getByText("The connection is deleted.").first().waitFor();
     },
     LOOK_MS,
   );

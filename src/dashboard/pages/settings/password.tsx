@@ -38,7 +38,11 @@ export function Password() {
         <PasswordField
           isNew
           label={has_password ? "New password" : "Password"}
-          hint="At least 8 characters. A code by mail works with or without one."
+          hint={
+            has_password
+              ? "At least 8 characters. A code by mail works with or without one."
+              : "At least 8 characters. A first password is set within ten minutes of signing in; a code by mail works with or without one."
+          }
           fault={faultOf(save.error)("password")}
           value={password}
           onChange={setPassword}

@@ -36,10 +36,11 @@ export function SecurityLog() {
       {events?.length === 0 && <p className="text-soft">Nothing yet.</p>}
       <Scroll label="What happened to your access" className="max-h-72">
         <ul className="divide-y divide-line">
-          {events?.map(({ id, kind, client, created }) => (
+          {events?.map(({ id, kind, client, api_key, created }) => (
             <li key={id} className="flex flex-wrap justify-between gap-x-4 py-1.5 text-sm">
               <span className={kind === "password_failed" ? "text-warn" : ""}>{WORDS[kind]}</span>
-              <span className="text-soft">
+              <span className="text-soft wrap-anywhere">
+                {api_key && `with the key ${api_key}, `}
                 {client && `from ${client}, `}
                 <Time at={created} />
               </span>

@@ -3,6 +3,7 @@ import { useRouter, useSearch } from "@tanstack/react-router";
 import { inboxList } from "../../api/lists.ts";
 import { session } from "../../api/session.ts";
 import type { Me } from "../../api/shapes.ts";
+import { isPage } from "../../shell/own-paths.ts";
 
 export interface WayProps {
   email: string;
@@ -15,6 +16,7 @@ export function useWelcome(): (me: Me) => Promise<void> {
   const router = useRouter();
   const { to } = useSearch({ from: "/sign-in" });
   return async (me) => {
+    if (to !== undefined && !isPage(to)) return location.assign(to);
     queries.setQueryData(session.queryKey, me);
     const isNew = to === undefined && (await queries.fetchQuery(inboxList)).length === 0;
     router.history.push(to ?? (isNew ? "/app/welcome" : "/app"));

@@ -1,0 +1,274 @@
+import { describe, expect, test } from "bun:test";
+import { type Answer, type Caller, type TestApp, testApp } from "../support/app.ts";
+import { sessionOf } from "../support/consent.ts";
+import { freshCode, lettersTo, newestCode, openBrowser, signIn, subjectsTo } from "./browser.ts";
+
+const ADA = "ada@example.com";
+const EVE = "eve@example.com";
+const EVES = "of eve's choice 1";
+const ADAS = "quiet river 42";
+
+interface Leak {
+  t: TestApp;
+  ada: Caller;
+  /** A request with Ada's key, and nothing else that is hers. */
+  send: (method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<Answer>;
+}
+
+/** What somebody with a key tries, to stay when it is revoked. */
+const TRIES: [string, (leak: Leak) => Promise<unknown>][] = [
+  ["sets a first password", ({ send }) => send("POST", "/auth/set-password", { password: EVES })],
+  [
+    "sets it again and again",
+    ({ send }) =>
+      Promise.all(Array.from({ length: 5 }, () => send("POST", "/auth/set-password", { password: EVES }))),
+  ],
+  [
+    "says the current password is empty",
+    ({ send }) => send("POST", "/auth/set-password", { password: EVES, current_password: "" }),
+  ],
+  [
+    "says the current password is the new one",
+    ({ send }) => send("POST", "/auth/set-password", { password: EVES, current_password: EVES }),
+  ],
+  ["sends the path with a slash", ({ send }) => send("POST", "/auth/set-password/", { password: EVES })],
+  [
+    "sends a session of somebody else along",
+    async ({ t, send }) =>
+      send("POST", "/auth/set-password", { password: EVES }, { cookie: await sessionOf(t, await t.as(EVE)) }),
+  ],
+  [
+    "sends a made-up session along",
+    ({ send }) => send("POST", "/auth/set-password", { password: EVES }, { cookie: "service_session=x" }),
+  ],
+  [
+    "sends the key as Bearer",
+    ({ t, ada }) =>
+      t.request("/auth/set-password", {
+        method: "POST",
+        headers: { authorization: `Bearer ${ada.key}`, "content-type": "application/json" },
+        body: JSON.stringify({ password: EVES }),
+      }),
+  ],
+  [
+    "writes a password into the profile",
+    ({ send }) => send("PATCH", "/auth/profile", { password: EVES, password_hash: EVES, has_password: true }),
+  ],
+  [
+    "writes another address into the profile",
+    ({ send }) => send("PATCH", "/auth/profile", { email: EVE, email_verified: true, name: "Ada" }),
+  ],
+  ["registers with the key", ({ send }) => send("POST", "/auth/register", { email: ADA, password: EVES })],
+  [
+    "registers with the key, and the owner signs in",
+    async ({ t, send }) => {
+      await send("POST", "/auth/register", { email: ADA, password: EVES });
+      await signIn(t, ADA);
+    },
+  ],
+  [
+    "logs in with the key for a password",
+    ({ ada, send }) => send("POST", "/auth/login", { email: ADA, password: ada.key }),
+  ],
+  [
+    "verifies with a guess",
+    ({ send }) => send("POST", "/auth/verify", { email: ADA, code: "000000", password: EVES }),
+  ],
+  [
+    "reads the code from the capture box, as the administrator's key",
+    async ({ t, send, ada }) => {
+      expect(ada.user.is_admin).toBe(1);
+      await freshCode(t, ADA);
+      const code = (await newestCode(t, ADA)) ?? "none";
+      const listed = await send("GET", "/admin/mail");
+      const letter = await send("GET", `/admin/mail/${listed.body.items[0].id}`);
+      expect([letter.status, letter.body.raw, letter.body.text, letter.body.subject]).toEqual([
+        200,
+        null,
+        null,
+        null,
+      ]);
+      expect(JSON.stringify([listed.body, letter.body])).not.toContain(code);
+      // Somebody who has signed in reads it, as before.
+      const cookie = await sessionOf(t, ada);
+      const shown = await t.request(`/admin/mail/${listed.body.items[0].id}`, { headers: { cookie } });
+      expect(shown.body.subject).toContain(code);
+    },
+  ],
+  [
+    "reads the code anywhere else",
+    async ({ t, send }) => {
+      await freshCode(t, ADA);
+      const code = (await newestCode(t, ADA)) ?? "none";
+      for (const path of [
+        "/messages",
+        "/auth/security-events",
+        "/admin/queue",
+        "/admin/overview",
+        "/auth/sessions",
+        "/auth/me",
+      ])
+        expect(JSON.stringify((await send("GET", path)).body)).not.toContain(`"${code}`);
+    },
+  ],
+  [
+    "moves the account to the administrators",
+    ({ ada, send }) =>
+      send("PATCH", `/admin/users/${ada.user.id}`, { is_admin: true, email: EVE, password: EVES }),
+  ],
+  [
+    "uses the setup link's door",
+    ({ send }) => send("POST", "/setup", { token: "x".repeat(43), email: ADA, password: EVES }),
+  ],
+  [
+    "takes the session's name for its cookie",
+    async ({ t, ada, send }) => {
+      await sessionOf(t, ada);
+      const [session] = (await send("GET", "/auth/sessions")).body;
+      const cookie = `service_session=${session.id}`;
+      expect((await t.request("/auth/me", { headers: { cookie } })).status).toBe(401);
+    },
+  ],
+  [
+    "begins a consent, and answers its question",
+    async ({ t, ada }) => {
+      const answer = await t.request("/integrations/notes/confirm", {
+        method: "POST",
+        headers: { "x-api-key": ada.key },
+        body: new URLSearchParams({ code: "x", state: "y", proof: "z" }),
+      });
+      expect([answer.status, answer.body.code]).toEqual([403, "session_required"]);
+    },
+  ],
+  [
+    "asks a page of another site to set it in the owner's browser",
+    async ({ t, ada }) => {
+      const headers = {
+        cookie: await sessionOf(t, ada),
+        "sec-fetch-site": "cross-site",
+        origin: "https://evil.example",
+        "content-type": "application/json",
+      };
+      const body = JSON.stringify({ password: EVES });
+      expect((await t.request("/auth/set-password", { method: "POST", headers, body })).status).toBe(403);
+    },
+  ],
+  [
+    "has a cookie that is older than ten minutes as well",
+    async ({ t, ada }) => {
+      const cookie = await sessionOf(t, ada);
+      t.clock.advance("11m");
+      const headers = { cookie, "content-type": "application/json" };
+      const body = JSON.stringify({ password: EVES });
+      const refused = await t.request("/auth/set-password", { method: "POST", headers, body });
+      expect([refused.status, refused.body.code]).toEqual([403, "session_required"]);
+    },
+  ],
+];
+
+describe("a key leaves no way in behind, whoever", () => {
+  test.each(TRIES)("%s", async (_name, act) => {
+    await using t = await testApp({ llm: { kind: "demo" } });
+    const ada = await t.as(ADA);
+    await act({ t, ada, send: sender(t, ada.key) });
+    const { body: me } = await ada.get("/auth/me");
+    expect([me.email, me.has_password]).toEqual([ADA, false]);
+    for (const email of [ADA, EVE])
+      expect((await openBrowser(t).post("/auth/login", { email, password: EVES })).status).not.toBe(200);
+    // The owner, who signs in, does what the key could not, and the key is as good as gone.
+    const owner = await signIn(t, ADA);
+    for (const { id } of (await owner.get("/auth/api-keys")).body)
+      await owner.send("DELETE", `/auth/api-keys/${id}`);
+    expect((await ada.get("/auth/me")).status).toBe(401);
+    expect((await owner.post("/auth/set-password", { password: ADAS })).status).toBe(200);
+    expect((await openBrowser(t).post("/auth/login", { email: ADA, password: ADAS })).status).toBe(200);
+  });
+});
+
+test("what a key did to the access is shown with its name, and what a person did without one", async () => {
+  await using t = await testApp({ plans: { default: "pro" } });
+  const ada = await t.as(ADA);
+  const { body: laptop } = await ada.post("/auth/api-key", { name: "laptop" });
+  const send = sender(t, laptop.key);
+  const { body: spare } = await send("POST", "/auth/api-key", { name: "spare" });
+  await send("GET", "/auth/export");
+  await send("DELETE", `/auth/api-keys/${spare.id}`);
+  await send("DELETE", `/auth/api-keys/${laptop.id}`);
+  const browser = await signIn(t, ADA);
+  await browser.post("/auth/api-key", { name: "by hand" });
+  const shown = `laptop (${laptop.prefix}…${laptop.last4})`;
+  const { body: events } = await browser.get("/auth/security-events");
+  const [first] = (await browser.get("/auth/api-keys")).body;
+  expect(events.map((event: { kind: string; api_key: string }) => [event.kind, event.api_key])).toEqual([
+    ["api_key_created", null],
+    ["code_sign_in", null],
+    ["api_key_revoked", shown],
+    ["api_key_revoked", shown],
+    ["account_exported", shown],
+    ["api_key_created", shown],
+    ["api_key_created", `${first.prefix}…${first.last4}`],
+  ]);
+});
+
+test("the owner is told by mail of what a key does that is dangerous, and by which key", async () => {
+  await using t = await testApp({ plans: { default: "pro" } });
+  const ada = await t.as(ADA);
+  const name = `lap"top [click](http://evil.example) <b>`;
+  const { body: laptop } = await ada.post("/auth/api-key", { name });
+  const send = sender(t, laptop.key);
+  await send("POST", "/auth/api-key", { name: "spare" });
+  const spare = (await lettersTo(t, ADA)).at(-1) ?? "";
+  expect((await send("GET", "/auth/export")).status).toBe(200);
+  const exported = (await lettersTo(t, ADA)).at(-1) ?? "";
+  expect(await subjectsTo(t, ADA)).toEqual([
+    "A new API key for your Mailwright account",
+    "A new API key for your Mailwright account",
+    "Everything in your Mailwright account was downloaded",
+  ]);
+  for (const letter of [spare, exported]) {
+    expect(letter).toContain(laptop.last4);
+    expect(letter).toContain("lap top");
+    expect(letter).not.toContain("<b>");
+    expect(letter).not.toContain("http://evil.example");
+    expect(letter).not.toContain(laptop.key);
+  }
+});
+
+test("who exports in a browser is shown in the events, and gets no mail about it", async () => {
+  await using t = await testApp();
+  const browser = await signIn(t, ADA);
+  const before = (await subjectsTo(t, ADA)).length;
+  expect((await browser.get("/auth/export")).status).toBe(200);
+  expect(await subjectsTo(t, ADA)).toHaveLength(before);
+  expect((await browser.get("/auth/security-events")).body[0]).toMatchObject({
+    kind: "account_exported",
+    api_key: null,
+  });
+});
+
+test("many mails about keys do not hide the one about an export", async () => {
+  await using t = await testApp({ plans: { default: "free" } });
+  const ada = await t.as(ADA);
+  let send = sender(t, ada.key);
+  for (let turn = 0; turn < 12; turn++) {
+    const { body } = await send("POST", "/auth/api-key", {});
+    send = sender(t, body.key);
+  }
+  await send("GET", "/auth/export");
+  const subjects = await subjectsTo(t, ADA);
+  expect(subjects.filter((subject) => subject.includes("API key"))).toHaveLength(10);
+  expect(subjects.at(-1)).toContain("was downloaded");
+});
+
+function sender(t: TestApp, key: string): Leak["send"] {
+  return (method, path, body, headers = {}) =>
+    t.request(path, {
+      method,
+      headers: {
+        "x-api-key": key,
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+}
