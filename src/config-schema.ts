@@ -8,6 +8,7 @@ import {
   LISTEN,
   LISTEN_OR_OFF,
   LONG_SECRET,
+  MODEL_NAME,
   NAME_SERVER,
   NETWORK,
   ORIGIN,
@@ -108,6 +109,7 @@ export const SCHEMA = {
     base_url: url("", WEB_URL),
     api_key: secret(),
     model: text(""),
+    models: list([], MODEL_NAME),
   },
   egress: { allow: list([], TARGET) },
   webhooks: {

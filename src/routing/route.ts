@@ -93,6 +93,7 @@ async function findConnection(app: App, { inbox, message, settings }: Run): Prom
     if (name !== null && !named)
       return { state: "failed", reason: "unknown_connection", error: unknownName(name) };
     const found = named ?? (await openConnectionOf(app, inbox));
+    if (found && model !== null && !mayAsk(app, found, model)) return notAllowed(app, found, model);
     const connection = found && (model === null ? found : { ...found, model });
     // Who tests an inbox has the page to mend it at hand.
     const error = message.source === "test" ? NO_CONNECTION : `${NO_CONNECTION}. ${NO_CONNECTION_FIX}`;
@@ -106,6 +107,24 @@ async function findConnection(app: App, { inbox, message, settings }: Run): Prom
     };
   }
 }
+
+/** Whoever pays for a connection says which models are asked there. */
+function mayAsk(app: App, connection: OpenConnection, model: string): boolean {
+  return !connection.trusted || allowedModels(app, connection).includes(model);
+}
+
+function allowedModels({ config }: App, { model }: OpenConnection): string[] {
+  return [...new Set([model, ...config.llm.models])].filter(Boolean);
+}
+
+function notAllowed(app: App, connection: OpenConnection, model: string): Ending {
+  const allowed = allowedModels(app, connection).map((name) => `"${name}"`);
+  const error = `The model "${model}" is not allowed on the connection of this server, which has ${allowed.join(", ") || "none that could be named"}. ${OWN_MODEL_FIX}`;
+  return { state: "failed", reason: "model_not_allowed", error };
+}
+
+const OWN_MODEL_FIX =
+  "Leave --model out, or make a connection of your own with POST /connections and name it in --connection.";
 
 async function loadMessage(
   app: App,
