@@ -9,6 +9,7 @@ import { dkimKeys } from "./0007-dkim-keys.ts";
 import { retention } from "./0008-retention.ts";
 import { heldKinds } from "./0010-held-kinds.ts";
 import { mailIndexes } from "./0011-mail-indexes.ts";
+import { sharesAndStorage } from "./0014-shares-and-storage.ts";
 
 /** In order, forward only. A migration that has landed is never edited. */
 export const migrations: Record<string, Migration> = {
@@ -22,4 +23,5 @@ export const migrations: Record<string, Migration> = {
   "0008-retention": retention,
   "0010-held-kinds": heldKinds,
   "0011-mail-indexes": mailIndexes,
+  "0014-shares-and-storage": sharesAndStorage,
 };

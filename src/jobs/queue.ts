@@ -4,8 +4,9 @@ import { insertRow, prepared } from "../db/prepared.ts";
 import type { JobRow } from "../db/schema.ts";
 import { holdOn } from "./holds.ts";
 import { JOB_RULES, type JobKind, type JobPayloads } from "./kinds.ts";
+import { memoryLeft, type Room, type Use, type Uses, whyNot } from "./shares.ts";
 
-export interface Job<K extends JobKind = JobKind> {
+export interface Job<K extends JobKind = JobKind> extends Use {
   id: string;
   kind: K;
   payload: JobPayloads[K];
@@ -13,10 +14,9 @@ export interface Job<K extends JobKind = JobKind> {
   attempts: number;
   /** How often it ended in "not now" or in an error. */
   failures: number;
-  share: Share | null;
 }
 
-/** Of the slots for a kind, an account gets no more than these at once; with null, no more than it leaves free. */
+/** The account that a job is for, and how many jobs of its kind may run for it at once; null: as many as is fair. */
 export interface Share {
   account: string;
   slots: number | null;
@@ -30,6 +30,8 @@ interface EnqueueOptions {
   dedupe_key?: string;
   /** None: the job counts for nobody. */
   share?: Share | null;
+  weight?: number;
+  target?: string | null;
   /** The caller holds a reserved slot and will run the job itself after the commit. */
   claimed?: boolean;
 }
@@ -51,6 +53,8 @@ export async function enqueue<K extends JobKind>(
     attempts: work.claimed ? 1 : 0,
     failures: 0,
     share: work.share ?? null,
+    weight: work.weight ?? 0,
+    target: work.target ?? null,
   };
   const row = rowOf(app, job, work);
   if (!(await insertNew(tx, row))) return null;
@@ -75,6 +79,8 @@ function rowOf(app: App, job: Job, { claimed = false, lane, dedupe_key, run_at }
     created: now,
     account: job.share?.account ?? null,
     account_slots: job.share?.slots ?? null,
+    weight: job.weight,
+    target: job.target,
   };
 }
 
@@ -92,13 +98,17 @@ async function insertNew(tx: Db, row: JobRow): Promise<boolean> {
   return numInsertedOrUpdatedRows !== 0n;
 }
 
-/** What a claim asks for. `running` tells how many jobs of an account run already. */
+/** What a claim asks for. */
 interface ClaimOptions {
   now: number;
   /** On the clock of `App.steadyNow`. */
   steady_now: number;
   limit: number;
-  running: (account: string) => number;
+  /** Slots that are free; `limit` of them at the most are taken. */
+  free: number;
+  room: Room;
+  /** What runs already. */
+  uses: Uses;
   /** Nobody else has anything due than whose jobs run: then nobody is looked for, which takes long behind thousands. */
   alone?: boolean;
 }
@@ -114,7 +124,7 @@ export async function claim<K extends JobKind>(
   options: ClaimOptions,
 ): Promise<{ jobs: Job<K>[]; next_at: number | null; full: Set<string> }> {
   await freeExpired(tx, { kind, steady_now: options.steady_now });
-  const [next] = await nextRun(tx, { kind, now: options.now, limit: 1 });
+  const [next] = await nextRun(tx, { kind, now: options.now });
   return { ...(await claimPending(tx, kind, options)), next_at: next?.run_at ?? null };
 }
 
@@ -122,12 +132,13 @@ export async function claim<K extends JobKind>(
 export async function claimPending<K extends JobKind>(
   tx: Db,
   kind: K,
-  { now, steady_now, limit, running, alone = false }: ClaimOptions,
+  { now, steady_now, limit, alone = false, ...given }: ClaimOptions,
 ): Promise<{ jobs: Job<K>[]; full: Set<string>; alone: boolean }> {
-  const { rows, full, ...found } = await fairlyDue(tx, { kind, now, limit }, { running, alone });
+  const picked: Picked = { ...given, rows: [], uses: given.uses.fork() };
+  const found = await fairlyDue(tx, { kind, now, limit }, { picked, alone });
   const lease_until = steady_now + JOB_RULES[kind].lease_seconds;
   const jobs: Job<K>[] = [];
-  for (const row of rows) {
+  for (const row of picked.rows) {
     await takeLease(tx, { id: row.id, lease_until });
     jobs.push({
       id: row.id,
@@ -135,76 +146,80 @@ export async function claimPending<K extends JobKind>(
       payload: JSON.parse(row.payload) as JobPayloads[K],
       attempts: row.attempts + 1,
       failures: row.failures,
-      share: shareOf(row),
+      ...useOf(row),
     });
   }
-  return { jobs, full, alone: found.alone };
+  return { jobs, ...found };
 }
 
-type DueRow = Pick<JobRow, "id" | "payload" | "attempts" | "failures" | "account" | "account_slots">;
+type DueRow = Pick<
+  JobRow,
+  "id" | "payload" | "attempts" | "failures" | "account" | "account_slots" | "weight" | "target"
+>;
 
 /**
  * The oldest due jobs, but of no account more than it may run: those of others move up. An account of which nothing
- * runs comes before those with more, whose share may be all the slots there are.
+ * runs comes before those with more, which then share what is left.
  */
 async function fairlyDue(
   tx: Db,
   due: Due,
-  { running, alone }: { running: ClaimOptions["running"]; alone: boolean },
-): Promise<{ rows: DueRow[]; full: Set<string>; alone: boolean }> {
-  const picked: Picked = { rows: [], taken: new Map(), running };
+  { picked, alone }: { picked: Picked; alone: boolean },
+): Promise<{ full: Set<string>; alone: boolean }> {
   const busy = alone ? null : await pick(tx, due, picked, 1);
   const others = picked.rows.length;
   const full = busy?.size === 0 ? busy : await pick(tx, due, picked, Number.POSITIVE_INFINITY);
-  return { rows: picked.rows, full, alone: others === 0 && picked.rows.length > 0 };
+  return { full, alone: others === 0 && picked.rows.length > 0 };
 }
 
-interface Picked {
+interface Picked extends Pick<ClaimOptions, "free" | "room"> {
   rows: DueRow[];
-  /** Of each account, what runs and what was picked. */
-  taken: Map<string, number>;
-  running: ClaimOptions["running"];
+  /** What was picked counts as running. */
+  uses: Uses;
 }
 
 /** Adds to `picked`, and gives the accounts that have more due than `most`, or than their share, lets them run. */
 async function pick(tx: Db, due: Due, picked: Picked, most: number): Promise<Set<string>> {
   const { rows } = picked;
-  const full = new Set<string>();
+  const full = { account: new Set<string>(), target: new Set<string>() };
+  const passedOver = () => full.account.size + full.target.size;
   while (rows.length < due.limit) {
     const limit = due.limit - rows.length;
+    const weight = memoryLeft(picked.uses, picked.room);
     const not = rows.map(({ id }) => id);
-    const found = await (full.size + not.length === 0
-      ? dueJobs(tx, due)
-      : dueOf(tx, { ...due, limit }, { not_of: [...full], not }).execute());
-    const before = full.size;
-    for (const row of found) {
-      const room = { most, free: due.limit - rows.length };
-      if (!addIfRoom(picked, row, room) && row.account !== null) full.add(row.account);
-    }
+    const before = passedOver();
+    const found = await (before + not.length === 0
+      ? dueJobs(tx, { ...due, weight })
+      : dueOf(tx, { ...due, limit, weight }, { ...full, not }).execute());
+    const added = addWithRoom(picked, found, { full, most });
     // Nobody's turn has come in place of another's, or nobody else is there.
-    if (full.size === before || found.length < limit) break;
+    if (found.length < limit || (passedOver() === before && added === found.length)) break;
   }
-  return full;
+  return full.account;
 }
 
-/** False when the account of the row runs all that it may. */
-function addIfRoom(
-  { rows, taken, running }: Picked,
-  row: DueRow,
-  { most, free }: { most: number; free: number },
-): boolean {
-  const share = shareOf(row);
-  if (share !== null) {
-    const count = taken.get(share.account) ?? running(share.account);
-    if (count >= Math.min(most, share.slots ?? free)) return false;
-    taken.set(share.account, count + 1);
+/** Adds those that may run; of the others notes whose turn it is not. Ends where the memory does. */
+function addWithRoom(
+  picked: Picked,
+  found: DueRow[],
+  { full, most }: { full: Record<"account" | "target", Set<string>>; most: number },
+): number {
+  let added = 0;
+  for (const row of found) {
+    const use = useOf(row);
+    if (use.weight > memoryLeft(picked.uses, picked.room)) break;
+    const reason = whyNot(use, { ...picked, free: picked.free - picked.rows.length, most });
+    if (reason === null) {
+      picked.uses.add(use);
+      picked.rows.push(row);
+      added += 1;
+    } else full[reason].add(row[reason] ?? "");
   }
-  rows.push(row);
-  return true;
+  return added;
 }
 
-function shareOf({ account, account_slots }: Pick<JobRow, "account" | "account_slots">): Share | null {
-  return account === null ? null : { account, slots: account_slots };
+function useOf({ account, account_slots, weight, target }: DueRow): Use {
+  return { share: account === null ? null : { account, slots: account_slots }, weight, target };
 }
 
 const UNCLAIMED = { status: "pending", lease_until: null } as const;
@@ -215,6 +230,18 @@ interface Due {
   limit: number;
 }
 
+/** Only those that are no larger than `weight`. */
+type DueThatFits = Due & { weight: number };
+
+interface PassedOver {
+  account: Set<string>;
+  target: Set<string>;
+  /** Ids. */
+  not: string[];
+}
+
+const NOBODY: PassedOver = { account: new Set(), target: new Set(), not: [] };
+
 const freeExpired = prepared((db, held: { kind: JobKind; steady_now: number }) =>
   db
     .updateTable("jobs")
@@ -224,15 +251,16 @@ const freeExpired = prepared((db, held: { kind: JobKind; steady_now: number }) =
     .where("lease_until", "<=", held.steady_now),
 );
 
-const dueJobs = prepared((db, due: Due) => dueOf(db, due, { not_of: [], not: [] }));
+const dueJobs = prepared((db, due: DueThatFits) => dueOf(db, due, NOBODY));
 
-function dueOf(db: Db, due: Due, { not_of, not }: { not_of: string[]; not: string[] }) {
-  const all = db
+function dueOf(db: Db, due: DueThatFits, { account, target, not }: PassedOver) {
+  let rows = db
     .selectFrom("jobs as job")
-    .select(["id", "payload", "attempts", "failures", "account", "account_slots"])
+    .select(["id", "payload", "attempts", "failures", "account", "account_slots", "weight", "target"])
     .where("kind", "=", due.kind)
     .where("status", "=", "pending")
     .where("run_at", "<=", due.now)
+    .where("weight", "<=", due.weight)
     .where((eb) => eb.not(eb.exists(holdOn(db, due))))
     .where((eb) =>
       eb.or([
@@ -252,9 +280,14 @@ function dueOf(db: Db, due: Due, { not_of, not }: { not_of: string[]; not: strin
     .orderBy("run_at")
     .orderBy("id")
     .limit(due.limit);
-  const others = not.length === 0 ? all : all.where("id", "not in", not);
-  if (not_of.length === 0) return others;
-  return others.where((eb) => eb.or([eb("account", "is", null), eb("account", "not in", not_of)]));
+  if (not.length > 0) rows = rows.where("id", "not in", not);
+  for (const [column, values] of [
+    ["account", account],
+    ["target", target],
+  ] as const)
+    if (values.size > 0)
+      rows = rows.where((eb) => eb.or([eb(column, "is", null), eb(column, "not in", [...values])]));
+  return rows;
 }
 
 const takeLease = prepared((db, lease: { id: string; lease_until: number }) =>
@@ -268,7 +301,7 @@ const takeLease = prepared((db, lease: { id: string; lease_until: number }) =>
     .where("id", "=", lease.id),
 );
 
-const nextRun = prepared((db, due: Due) =>
+const nextRun = prepared((db, due: Pick<Due, "kind" | "now">) =>
   db
     .selectFrom("jobs")
     .select("run_at")

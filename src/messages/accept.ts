@@ -2,6 +2,7 @@ import type { App } from "../app.ts";
 import { reserveCredit } from "../billing/ledger.ts";
 import { tellOwnerLater } from "../billing/notices.ts";
 import { runShare } from "../billing/plans.ts";
+import { refuseFull } from "../billing/storage.ts";
 import { ownConversation, startConversation } from "../conversations/conversations.ts";
 import type { Db } from "../db/database.ts";
 import { insertRow } from "../db/prepared.ts";
@@ -9,11 +10,15 @@ import type { Authority, InboxRow, MessageRow, UserRow } from "../db/schema.ts";
 import { hasRoom } from "../inboxes/room.ts";
 import { isHeld } from "../jobs/holds.ts";
 import { enqueue, isLaneBusy, type Job } from "../jobs/queue.ts";
+import type { Use } from "../jobs/shares.ts";
 import { recordState } from "./events.ts";
 import { NO_BYTES, storeBytes } from "./stored-bytes.ts";
 
 /** Subjects are stored to this length; a longer one is cut. */
 const MAX_SUBJECT_CHARS = 500;
+/** What a run holds in memory: the prompt and the answers, and what came in several times over, as it is read and sent. */
+const RUN_BYTES = 2 * 1_048_576;
+const COPIES = 4;
 
 /** A mail that passed the policy and may be routed. */
 export interface AcceptedMail {
@@ -21,6 +26,8 @@ export interface AcceptedMail {
   user: UserRow;
   source: "email" | "test";
   raw_mail_id: string;
+  /** Bytes of the raw mail. */
+  size: number;
   sender: string;
   subject: string;
   authority: Authority;
@@ -64,6 +71,8 @@ interface AcceptedRetry {
   user: UserRow;
   content: string | null;
   files: IncomingFile[];
+  /** Bytes of its raw mail; 0 of a call. */
+  raw_size: number;
 }
 
 /**
@@ -103,17 +112,22 @@ export async function acceptMail(
     return { row, job: null };
   }
   const claimed = mail.slot && (await mayBegin(tx, conversation_id));
-  const job = await enqueueRoute(app, tx, { row, user: mail.user, claimed });
+  const job = await enqueueRoute(app, tx, { row, user: mail.user, claimed, bytes: mail.size });
   return { row, job: claimed ? job : null };
 }
 
-/** Stores a call over HTTP with its reserve and its job. The job is `claimed` when the held slot could be used. */
+/**
+ * Stores a call over HTTP with its reserve and its job. The job is `claimed` when the held slot could be used. Throws
+ * `storage_full` when the account has no room for it.
+ */
 export async function acceptCall(
   app: App,
   tx: Db,
   call: AcceptedCall,
 ): Promise<{ row: MessageRow; job: Job | null }> {
   app.refuseIntake();
+  const bytes = sizeOf(call);
+  await refuseFull(app, tx, call.user, bytes + Buffer.byteLength(call.instruction));
   const subject = call.instruction.split("\n", 1)[0]?.slice(0, MAX_SUBJECT_CHARS) ?? "";
   const conversation_id =
     call.conversation_id === null
@@ -131,13 +145,14 @@ export async function acceptCall(
   if (row.state === "limited") return { row, job: null };
   await storeMaterial(app, tx, row, call);
   const claimed = call.slot && (await mayBegin(tx, conversation_id));
-  const job = await enqueueRoute(app, tx, { row, user: call.user, claimed });
+  const job = await enqueueRoute(app, tx, { row, user: call.user, claimed, bytes });
   return { row, job: claimed ? job : null };
 }
 
 /** Stores a message that does the work of a failed one again, with a reserve and a job of its own. */
 export async function acceptRetry(app: App, tx: Db, retry: AcceptedRetry): Promise<MessageRow> {
   const { failed, inbox, user } = retry;
+  await refuseFull(app, tx, user, sizeOf(retry));
   const row: MessageRow = {
     ...blankMessage(app, inbox),
     source: failed.source,
@@ -157,8 +172,18 @@ export async function acceptRetry(app: App, tx: Db, retry: AcceptedRetry): Promi
   await insertAndReserve(app, tx, { row, user, limit_text: CALL_LIMITED });
   if (row.state === "limited") return row;
   await storeMaterial(app, tx, row, retry);
-  await enqueueRoute(app, tx, { row, user, claimed: false });
+  await enqueueRoute(app, tx, { row, user, claimed: false, bytes: retry.raw_size + sizeOf(retry) });
   return row;
+}
+
+/** What a run of an account takes of the worker while it works on `bytes` that came in. */
+export function runUse(app: App, user: UserRow, bytes: number): Use {
+  return { share: runShare(app, user), weight: RUN_BYTES + COPIES * bytes, target: null };
+}
+
+/** Bytes of what a call brought along. */
+export function sizeOf({ content, files }: Pick<AcceptedCall, "content" | "files">): number {
+  return files.reduce((sum, { bytes }) => sum + bytes.byteLength, Buffer.byteLength(content ?? ""));
 }
 
 /** The message that all retries name, also those of a retry. */
@@ -272,13 +297,13 @@ async function mayBegin(tx: Db, conversation_id: string): Promise<boolean> {
 function enqueueRoute(
   app: App,
   tx: Db,
-  { row, user, claimed }: { row: MessageRow; user: UserRow; claimed: boolean },
+  { row, user, claimed, bytes }: { row: MessageRow; user: UserRow; claimed: boolean; bytes: number },
 ): Promise<Job | null> {
   return enqueue(app, tx, {
     kind: "route_message",
     payload: { message_id: row.id },
     claimed,
-    share: runShare(app, user),
+    ...runUse(app, user, bytes),
     ...(row.conversation_id === null ? {} : { lane: row.conversation_id }),
   });
 }

@@ -223,7 +223,7 @@ function withoutCommand(authority: Authority): Authority {
 async function route(
   app: App,
   tx: Db,
-  { recipient, mail, store }: Decision,
+  { recipient, mail, store, delivery }: Decision,
   verdict: { authority: Authority; no_reply_reason: string | null; vouched: boolean },
 ): Promise<Reception> {
   const { row: inbox, user } = recipient.inbox as NonNullable<Recipient["inbox"]>;
@@ -249,6 +249,7 @@ async function route(
     tags: tagsOf(address),
     conversation_id,
     raw_mail_id: await store(),
+    size: delivery.raw.byteLength,
     sender,
     subject,
     auth: { ...mail.identity.auth, vouched, trusted_network: mail.identity.trusted_network },
