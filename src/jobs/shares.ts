@@ -1,7 +1,8 @@
 import type { Share } from "./queue.ts";
 
-/** Of all slots, those that one account never takes: whoever comes next begins at once. */
-const KEPT_FREE = 1 / 8;
+/** Of all slots, those that one account leaves free even while nobody else is there: whoever comes next begins at once. */
+const KEPT_FREE = 1 / 4;
+const MIN_KEPT_FREE = 4;
 /** Of the memory of a pool, what the runs of one account may take together. */
 const LARGEST_SHARE = 1 / 2;
 
@@ -79,8 +80,9 @@ export function whyNot(
   if (own.jobs === 0) return null;
   if (own.jobs >= Math.min(most, share.slots ?? Number.POSITIVE_INFINITY)) return "account";
   if (own.bytes + weight > room.bytes * LARGEST_SHARE) return "account";
+  if (own.jobs < free) return null;
   const alone = own.jobs === uses.all().jobs;
-  return free > (alone ? Math.ceil(room.slots * KEPT_FREE) : own.jobs) ? null : "account";
+  return alone && free > Math.max(MIN_KEPT_FREE, room.slots * KEPT_FREE) ? null : "account";
 }
 
 /** The largest job that there is memory for. One that is larger than all of it runs when nothing else does. */

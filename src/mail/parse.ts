@@ -1,3 +1,4 @@
+import { createFairTurns } from "../lib/fair-turns.ts";
 import { createWorkerPool, type WorkProblem } from "../lib/worker-pool.ts";
 
 /** A mail that takes longer than this to read is given up, and the thread reading it is ended. */
@@ -42,24 +43,26 @@ export type ParseOutcome =
   | { ok: false; problem: ParseProblem; message: string; text: string };
 
 export interface MailParser extends AsyncDisposable {
-  /** Whatever is wrong with the mail is in the outcome, never an exception. `raw` stays usable. */
-  parse(raw: Uint8Array): Promise<ParseOutcome>;
+  /** Whatever is wrong with the mail is in the outcome, never an exception. `raw` stays usable. Accounts have their turns. */
+  parse(raw: Uint8Array, account?: string): Promise<ParseOutcome>;
 }
 
 /** Reads mails on threads of their own, started by the first mail and ended when idle. */
 export function createMailParser({
-  workers = 1,
+  workers = 2,
   readWithinMs = READ_WITHIN_MS,
   moreMsPerMb = MORE_MS_PER_MB,
 }: { workers?: number; readWithinMs?: number; moreMsPerMb?: number } = {}): MailParser {
   const pool = createWorkerPool<ParseOutcome>("mail/parse-worker.ts", { size: workers });
+  const inTurn = createFairTurns(workers);
   return {
-    async parse(raw) {
-      const copy = new Uint8Array(raw);
-      const limitMs = readWithinMs + (raw.byteLength / MB) * moreMsPerMb;
-      const outcome = await pool.run(copy, limitMs, [copy.buffer]);
-      return outcome.ok ? outcome.output : refusal(outcome.problem);
-    },
+    parse: (raw, account = "") =>
+      inTurn({ who: account }, async () => {
+        const copy = new Uint8Array(raw);
+        const limitMs = readWithinMs + (raw.byteLength / MB) * moreMsPerMb;
+        const outcome = await pool.run(copy, limitMs, [copy.buffer]);
+        return outcome.ok ? outcome.output : refusal(outcome.problem);
+      }),
     [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),
   };
 }

@@ -50,7 +50,7 @@ async function contentOf(app: App, row: MessageRow, raw: RawMailRow | undefined)
   if (row.source === "api") return contentOfCall(app.db, row);
   return turns(row.user_id, async () => {
     const bytes = raw && (await readBytes(app, raw));
-    return bytes ? materialOf(row, await app.parser.parse(bytes)) : null;
+    return bytes ? materialOf(row, await app.parser.parse(bytes, row.user_id)) : null;
   });
 }
 
