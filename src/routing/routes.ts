@@ -66,6 +66,7 @@ const CALL: Description = {
     "inbox_not_routed",
     "invalid_idempotency_key",
     "idempotency_key_reuse",
+    "storage_full",
   ],
   headers: {
     "Idempotency-Key":
