@@ -129,19 +129,11 @@ const TRIGGERS: [string, string, ReturnType<typeof sql>][] = [
     "after delete on outgoing_mails when old.raw is not null",
     add("old.user_id", sql`- octet_length(old.raw)`),
   ],
-  [
-    "storage_context_insert",
-    "after insert on contexts",
-    add("new.user_id", sql`octet_length(new.body)`),
-  ],
+  ["storage_context_insert", "after insert on contexts", add("new.user_id", sql`octet_length(new.body)`)],
   [
     "storage_context_update",
     "after update of body on contexts",
     add("new.user_id", sql`octet_length(new.body) - octet_length(old.body)`),
   ],
-  [
-    "storage_context_delete",
-    "after delete on contexts",
-    add("old.user_id", sql`- octet_length(old.body)`),
-  ],
+  ["storage_context_delete", "after delete on contexts", add("old.user_id", sql`- octet_length(old.body)`)],
 ];

@@ -1,4 +1,5 @@
 import type { App } from "../app.ts";
+import { recountStorage } from "../db/account-storage.ts";
 import type { Db } from "../db/database.ts";
 import type { UserRow } from "../db/schema.ts";
 import { NOT_DONE } from "../db/unfinished.ts";
@@ -9,7 +10,7 @@ import { prepareLetter, type QueueLetter } from "../mail/letters.ts";
 import { AppError } from "../errors.ts";
 import { creditsOf } from "./ledger.ts";
 import { planLimits, planName } from "./plans.ts";
-import { inMb, recountStorage, STORAGE_MEND, storageOf } from "./storage.ts";
+import { inMb, STORAGE_MEND, storageOf } from "./storage.ts";
 
 /** The notice goes out once a day; a client that comes again and again is to cost no commit each time. */
 const TELL_RULE = { limit: 1, window_seconds: 3_600 };
@@ -97,7 +98,7 @@ async function roomLetter(app: App, user: UserRow): Promise<QueueLetter | undefi
 /** Undefined once there is room for the largest mail again. */
 async function fullLetter(app: App, user: UserRow): Promise<QueueLetter | undefined> {
   // What somebody is told, and kept out for, is to be right whatever happened to the count.
-  await app.write((tx) => recountStorage(app, tx, user.id));
+  await app.write((tx) => recountStorage(tx, { user_id: user.id, now: app.now() }));
   const { bytes, limit_bytes } = await storageOf(app, app.db, user);
   const largest = app.config.smtp.max_message_bytes;
   if (limit_bytes === null || bytes + largest <= limit_bytes) return undefined;

@@ -78,7 +78,9 @@ export function createFileReader({
         const first = await inTurn(turn, () => readOne(file, limitMs));
         // Whose the memory was nobody can tell: another account's file must not cost this one its reading.
         const { reading, took_ms } = (
-          first === "again_alone" ? await inTurn({ ...turn, alone: true }, () => readOne(file, limitMs)) : first
+          first === "again_alone"
+            ? await inTurn({ ...turn, alone: true }, () => readOne(file, limitMs))
+            : first
         ) as WorkerReading;
         leftMs -= took_ms;
         const fitted = fitInto(reading, room);

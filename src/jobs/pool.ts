@@ -3,8 +3,9 @@ import { messageOf } from "../errors.ts";
 import type { Db } from "../db/database.ts";
 import { isStorageFault } from "../db/storage-faults.ts";
 import type { JobKind } from "./kinds.ts";
-import { claim, claimPending, type Job } from "./queue.ts";
-import { createUses, memoryLeft, type Room, type Use, type Uses, whyNot } from "./shares.ts";
+import { claim, claimPending } from "./claim.ts";
+import type { Job } from "./queue.ts";
+import { createUses, hasRoom, type Room, type Use, type Uses } from "./shares.ts";
 
 /** How long to wait before trying again to claim when the database refused. */
 const CLAIM_AGAIN_MS = 1_000;
@@ -46,9 +47,7 @@ interface PoolOptions {
 }
 
 export function createPool(app: App, { kind, room, run }: PoolOptions): Pool {
-  const { slots } = room;
-  /** Slots taken: by jobs, by callers that reserved one, and by a claim that is being committed. */
-  let used = 0;
+  const slots = createSlots(room.slots);
   const uses = createUses();
   /** Of those, older work waits: a newcomer of theirs must wait its turn. */
   let waiting = new Set<string>();
@@ -59,20 +58,13 @@ export function createPool(app: App, { kind, room, run }: PoolOptions): Pool {
   let state: "manual" | "started" | "stopped" = "manual";
 
   const fill = joined(async () => {
-    if (state === "stopped" || used >= slots) return;
+    if (state === "stopped" || slots.free() <= 0) return;
     looked_ms = app.nowMs();
-    let taken = 0;
-    const { full, jobs, sleep_ms } = await claimJobs(app, kind, { room, uses }, () => {
-      taken = Math.max(0, slots - used);
-      used += taken;
-      return taken;
-    });
-    if (full) {
-      waiting = full;
-      backlog = jobs.length === taken;
-    }
+    const { full, jobs, taken, sleep_ms } = await claimJobs(app, kind, { room, uses, slots });
+    waiting = full ?? waiting;
+    backlog = full === null ? backlog : jobs.length === taken;
     alarm.set(sleep_ms);
-    used -= taken - jobs.length;
+    slots.giveBack(taken - jobs.length);
     for (const job of jobs) run(job);
   });
 
@@ -88,26 +80,23 @@ export function createPool(app: App, { kind, room, run }: PoolOptions): Pool {
       void fill();
     },
     reserve(use) {
-      if (state === "stopped" || backlog || used >= slots) return false;
-      if (use.share !== null && waiting.has(use.share.account)) return false;
-      const most = Number.POSITIVE_INFINITY;
-      if (use.weight > memoryLeft(uses, room) || whyNot(use, { uses, room, free: slots - used, most }))
-        return false;
-      used += 1;
+      if (state === "stopped" || backlog || waiting.has(use.share?.account ?? "")) return false;
+      if (!hasRoom(use, { uses, room, free: slots.free() })) return false;
+      slots.take();
       uses.add(use);
       return true;
     },
     release(use) {
-      used -= 1;
+      slots.giveBack(1);
       uses.remove(use);
       if (state === "started") void fill();
     },
     claimNext: async (tx, ended) =>
-      mayFollow() ? claimOne(app, tx, { room, uses, ended, others, free: slots - used + 1 }) : undefined,
+      mayFollow() ? claimOne(app, tx, { room, uses, ended, others, free: slots.free() + 1 }) : undefined,
     follow(job) {
       // It stays claimed, and the next start frees it.
       if (state === "stopped") return;
-      used += 1;
+      slots.take();
       uses.add(job);
       run(job);
     },
@@ -123,34 +112,49 @@ export function createPool(app: App, { kind, room, run }: PoolOptions): Pool {
   };
 }
 
+/** Counts slots taken: by jobs, by callers that reserved one, and by a claim that is being committed. */
+function createSlots(count: number) {
+  let used = 0;
+  return {
+    free: () => count - used,
+    takeFree(): number {
+      const taken = Math.max(0, count - used);
+      used += taken;
+      return taken;
+    },
+    take: () => void (used += 1),
+    giveBack: (number: number) => void (used -= number),
+  };
+}
+
 /**
- * Claims as many jobs as `take` says once it is their turn to be claimed; `sleep_ms` until it is worth looking again.
- * `full` is null when the database refused.
+ * Claims jobs for the slots that are free once it is its turn; `taken` are those, `sleep_ms` until it is worth looking
+ * again. `full` is null when the database refused.
  */
 async function claimJobs(
   app: App,
   kind: JobKind,
-  { room, uses }: { room: Room; uses: Uses },
-  take: () => number,
-): Promise<{ jobs: Job[]; full: Set<string> | null; sleep_ms: number }> {
+  { room, uses, slots }: { room: Room; uses: Uses; slots: ReturnType<typeof createSlots> },
+): Promise<{ jobs: Job[]; taken: number; full: Set<string> | null; sleep_ms: number }> {
   let jobs: Job[] = [];
+  let taken = 0;
   try {
     const { next_at, full } = await app.write(async (tx) => {
-      const limit = take();
-      const claimed = await claim(tx, kind, { ...clocksOf(app), limit, free: limit, room, uses });
+      taken = slots.takeFree();
+      const claimed = await claim(tx, kind, { ...clocksOf(app), limit: taken, free: taken, room, uses });
       // At once, not after the commit: a newcomer must not be counted without them.
       jobs = claimed.jobs;
       for (const job of jobs) uses.add(job);
       return claimed;
     });
     const sleep_ms = next_at === null ? MAX_SLEEP_MS : next_at * 1_000 - app.nowMs();
-    return { jobs, full, sleep_ms };
+    return { jobs, taken, full, sleep_ms };
   } catch (error) {
     // The database says itself, once, what is wrong with its disk.
     if (!isStorageFault(error))
       app.log.error({ kind, err: messageOf(error) }, "jobs cannot be claimed; trying again");
     for (const job of jobs) uses.remove(job);
-    return { jobs: [], full: null, sleep_ms: CLAIM_AGAIN_MS };
+    return { jobs: [], taken, full: null, sleep_ms: CLAIM_AGAIN_MS };
   }
 }
 

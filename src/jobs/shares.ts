@@ -85,6 +85,12 @@ export function whyNot(
   return alone && free > Math.max(MIN_KEPT_FREE, room.slots * KEPT_FREE) ? null : "account";
 }
 
+/** Whether a job may run now that nobody waits for its slot and its memory. */
+export function hasRoom(use: Use, { uses, room, free }: { uses: Uses; room: Room; free: number }): boolean {
+  if (free <= 0 || use.weight > memoryLeft(uses, room)) return false;
+  return whyNot(use, { uses, room, free, most: Number.POSITIVE_INFINITY }) === null;
+}
+
 /** The largest job that there is memory for. One that is larger than all of it runs when nothing else does. */
 export function memoryLeft(uses: Uses, room: Room): number {
   const { bytes } = uses.all();

@@ -35,7 +35,7 @@ export function createFairTurns(size: number): FairTurns {
   let isAlone = false;
   let turn = 0;
 
-  const next = (): void => {
+  const beginMore = (): void => {
     while (running < size && !isAlone) {
       const party = longestUnserved(parties, share);
       const piece = party?.waiting[0];
@@ -67,10 +67,10 @@ export function createFairTurns(size: number): FairTurns {
         running -= 1;
         if (alone) isAlone = false;
         leave();
-        next();
+        beginMore();
       }
     });
-    next();
+    beginMore();
     if (!signal) return done;
     done.catch(() => undefined);
     return unlessAborted(done, signal).finally(() => {
@@ -78,7 +78,7 @@ export function createFairTurns(size: number): FairTurns {
       if (at < 0) return;
       party.waiting.splice(at, 1);
       leave();
-      next();
+      beginMore();
     });
   };
 }

@@ -1,7 +1,6 @@
 import type { App } from "../app.ts";
 import { reserveCredit } from "../billing/ledger.ts";
 import { tellOwnerLater } from "../billing/notices.ts";
-import { runShare } from "../billing/plans.ts";
 import { refuseFull } from "../billing/storage.ts";
 import { ownConversation, startConversation } from "../conversations/conversations.ts";
 import type { Db } from "../db/database.ts";
@@ -10,15 +9,12 @@ import type { Authority, InboxRow, MessageRow, UserRow } from "../db/schema.ts";
 import { hasRoom } from "../inboxes/room.ts";
 import { isHeld } from "../jobs/holds.ts";
 import { enqueue, isLaneBusy, type Job } from "../jobs/queue.ts";
-import type { Use } from "../jobs/shares.ts";
 import { recordState } from "./events.ts";
+import { runUse, sizeOf } from "./run-use.ts";
 import { NO_BYTES, storeBytes } from "./stored-bytes.ts";
 
 /** Subjects are stored to this length; a longer one is cut. */
 const MAX_SUBJECT_CHARS = 500;
-/** What a run holds in memory: the prompt and the answers, and what came in several times over, as it is read and sent. */
-const RUN_BYTES = 2 * 1_048_576;
-const COPIES = 4;
 
 /** A mail that passed the policy and may be routed. */
 export interface AcceptedMail {
@@ -174,16 +170,6 @@ export async function acceptRetry(app: App, tx: Db, retry: AcceptedRetry): Promi
   await storeMaterial(app, tx, row, retry);
   await enqueueRoute(app, tx, { row, user, claimed: false, bytes: retry.raw_size + sizeOf(retry) });
   return row;
-}
-
-/** What a run of an account takes of the worker while it works on `bytes` that came in. */
-export function runUse(app: App, user: UserRow, bytes: number): Use {
-  return { share: runShare(app, user), weight: RUN_BYTES + COPIES * bytes, target: null };
-}
-
-/** Bytes of what a call brought along. */
-export function sizeOf({ content, files }: Pick<AcceptedCall, "content" | "files">): number {
-  return files.reduce((sum, { bytes }) => sum + bytes.byteLength, Buffer.byteLength(content ?? ""));
 }
 
 /** The message that all retries name, also those of a retry. */

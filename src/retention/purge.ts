@@ -1,5 +1,5 @@
 import type { App } from "../app.ts";
-import { longestUncounted, recountStorage } from "../billing/storage.ts";
+import { longestUncounted, recountStorage } from "../db/account-storage.ts";
 import type { Db } from "../db/database.ts";
 import { hasten } from "../jobs/hasten.ts";
 import { deferJob, enqueue, type Job } from "../jobs/queue.ts";
@@ -65,7 +65,7 @@ function stepsOf(app: App): Step[] {
 function recountOne(app: App): Step {
   return async (tx) => {
     const user_id = await longestUncounted(tx);
-    if (user_id !== undefined) await recountStorage(app, tx, user_id);
+    if (user_id !== undefined) await recountStorage(tx, { user_id, now: app.now() });
     return false;
   };
 }

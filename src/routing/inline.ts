@@ -4,7 +4,7 @@ import type { Db } from "../db/database.ts";
 import type { UserRow } from "../db/schema.ts";
 import { isHeld } from "../jobs/holds.ts";
 import type { Job } from "../jobs/queue.ts";
-import { runUse } from "../messages/accept.ts";
+import { runUse } from "../messages/run-use.ts";
 
 /**
  * Accepts a message in one transaction, with a slot of the worker held for it where one is free and `wanted`. The

@@ -30,7 +30,9 @@ export async function refuseFullInbox(
   if (!inbox || !(await isFull(app, app.db, inbox.user, size))) return undefined;
   app.metrics.count("mailwright_mails_refused_total", { reason: FULL.reason });
   if (app.limiter.take(`full:${inbox.row.id}:${mail_from}`, SHOWN_RULE).ok)
-    await app.write((tx) => logRefusal(app, tx, { inbox: inbox.row, refusal: { ...FULL, sender: mail_from } }));
+    await app.write((tx) =>
+      logRefusal(app, tx, { inbox: inbox.row, refusal: { ...FULL, sender: mail_from } }),
+    );
   await tellFull(app, inbox.user);
   const { code, enhanced, text } = FULL;
   return { code, enhanced, text };

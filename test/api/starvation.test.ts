@@ -41,19 +41,26 @@ function asked(model: ModelServer): number {
 describe.each([
   ["as it is shipped", {}],
   ["with few slots", { routing: { concurrency: 8 } }],
-  ["without a limit in the plan", { plans: { team: { concurrent_routes: 0 } }, routing: { concurrency: 16 } }],
+  [
+    "without a limit in the plan",
+    { plans: { team: { concurrent_routes: 0 } }, routing: { concurrency: 16 } },
+  ],
 ] as const)("%s", (_claim, overrides) => {
   test.each([1, 3])("the calls of %p accounts that hang hold up nobody else", async (hostile) => {
     const { model, letGo } = hangingModel();
     await using _model = model;
     await using t = await testApp(modelAt(model, overrides));
     t.app.worker?.start();
-    const enemies = await desks(t, Array.from({ length: hostile }, (_, index) => `eve${index}`));
+    const enemies = await desks(
+      t,
+      Array.from({ length: hostile }, (_, index) => `eve${index}`),
+    );
     const friends = await desks(t, ["ada", "bob"]);
     for (const enemy of enemies) await hang(enemy, 20);
     await model.received(hostile);
     // The first call of an account, and the ones after it: none of them waits for one of those.
-    for (const friend of friends) expect([await quick(friend), await quick(friend)]).toEqual(["done", "done"]);
+    for (const friend of friends)
+      expect([await quick(friend), await quick(friend)]).toEqual(["done", "done"]);
     expect(asked(model)).toBeLessThan(hostile * 20 + 4);
     letGo();
     await t.drain();
@@ -93,7 +100,11 @@ test("runs that hold more memory than there is wait in the table, and small ones
   await model.received(1);
   expect(await quick(ada)).toBe("done");
   // Each counts with 26 MB, and an account has half of the 64 MB with more than one.
-  const running = await t.app.db.selectFrom("jobs").select("weight").where("status", "=", "running").execute();
+  const running = await t.app.db
+    .selectFrom("jobs")
+    .select("weight")
+    .where("status", "=", "running")
+    .execute();
   expect(running).toEqual([{ weight: 26 * MB }]);
   letGo();
   await t.drain();
@@ -104,31 +115,38 @@ describe("files", () => {
   const good = fileOf("good.txt", "read at once", "text/plain");
   const { signal } = new AbortController();
 
-  test.each([1, 3])("of %p accounts that take long to read hold up no other by more than one each", async (hostile) => {
-    await using reader = createFileReader({ readFileWithinMs: 300 });
-    const order: string[] = [];
-    const enemies = Array.from({ length: hostile }, (_, index) =>
-      Promise.all(
-        Array.from({ length: 2 }, async () => {
-          await reader.read([slow, slow], signal, `eve${index}`);
-          order.push("slow");
-        }),
-      ),
-    );
-    const [reading] = await reader.read([good], signal, "ada");
-    order.push("ada");
-    expect(reading).toMatchObject({ text: "read at once" });
-    // Not one of those messages has been read: it would have taken two files.
-    expect(order.slice(0, 1)).toEqual(["ada"]);
-    await Promise.all(enemies);
-  });
+  test.each([1, 3])(
+    "of %p accounts that take long to read hold up no other by more than one each",
+    async (hostile) => {
+      await using reader = createFileReader({ readFileWithinMs: 300 });
+      const order: string[] = [];
+      const enemies = Array.from({ length: hostile }, (_, index) =>
+        Promise.all(
+          Array.from({ length: 2 }, async () => {
+            await reader.read([slow, slow], signal, `eve${index}`);
+            order.push("slow");
+          }),
+        ),
+      );
+      const [reading] = await reader.read([good], signal, "ada");
+      order.push("ada");
+      expect(reading).toMatchObject({ text: "read at once" });
+      // Not one of those messages has been read: it would have taken two files.
+      expect(order.slice(0, 1)).toEqual(["ada"]);
+      await Promise.all(enemies);
+    },
+  );
 
   test("that fill the memory cost a file beside them nothing", async () => {
     await using reader = createFileReader();
     const bomb = fileOf("a.pdf", pdfOfPages([zlibBlanks(1_024)], "/FlateDecode"));
     const [bombs, goods] = await Promise.all([
       reader.read([bomb], signal, "eve"),
-      reader.read(Array.from({ length: 20 }, () => good), signal, "ada"),
+      reader.read(
+        Array.from({ length: 20 }, () => good),
+        signal,
+        "ada",
+      ),
     ]);
     expect(bombs.map(({ note }) => note)).toEqual(["Not read: a.pdf takes too much memory to read."]);
     expect(new Set(goods.map(({ text }) => text))).toEqual(new Set(["read at once"]));

@@ -2,7 +2,7 @@ import { createHmac } from "node:crypto";
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { simpleParser } from "mailparser";
-import { longestUncounted, recountStorage } from "../../src/billing/storage.ts";
+import { longestUncounted, recountStorage } from "../../src/db/account-storage.ts";
 import { purgeLater } from "../../src/retention/purge.ts";
 import type { Caller, TestApp } from "../support/app.ts";
 import { type Mailroom, mailroom } from "../support/mailroom.ts";
@@ -46,19 +46,26 @@ async function trulyStored(t: TestApp, user_id: string): Promise<number> {
   const ids = new Set(messages.map(({ id }) => id));
   const mails = new Set(messages.map(({ raw_mail_id }) => raw_mail_id));
   const sum = (sizes: number[]) => sizes.reduce((all, size) => all + size, 0);
-  const kept = { mails: await db.selectFrom("raw_mails").selectAll().execute(), files: await db.selectFrom("attachments").selectAll().execute() };
+  const kept = {
+    mails: await db.selectFrom("raw_mails").selectAll().execute(),
+    files: await db.selectFrom("attachments").selectAll().execute(),
+  };
   return sum([
-    ...messages.flatMap(({ instruction, command, result, steps }) => [instruction, command, result, steps].map(bytesOf)),
+    ...messages.flatMap(({ instruction, command, result, steps }) =>
+      [instruction, command, result, steps].map(bytesOf),
+    ),
     ...kept.mails.filter(({ id, purged_at }) => mails.has(id) && purged_at === null).map(({ size }) => size),
-    ...kept.files.filter(({ message_id, purged_at }) => ids.has(message_id) && purged_at === null).map(({ size }) => size),
+    ...kept.files
+      .filter(({ message_id, purged_at }) => ids.has(message_id) && purged_at === null)
+      .map(({ size }) => size),
     ...(await db.selectFrom("message_contents").selectAll().execute())
       .filter(({ message_id }) => ids.has(message_id))
       .map(({ content }) => bytesOf(content)),
     ...(await db.selectFrom("outgoing_mails").selectAll().where("user_id", "=", user_id).execute()).map(
       ({ raw }) => raw?.byteLength ?? 0,
     ),
-    ...(await db.selectFrom("contexts").selectAll().where("user_id", "=", user_id).execute()).map(({ body }) =>
-      bytesOf(body),
+    ...(await db.selectFrom("contexts").selectAll().where("user_id", "=", user_id).execute()).map(
+      ({ body }) => bytesOf(body),
     ),
   ]);
 }
@@ -136,7 +143,7 @@ describe("what an account stores", () => {
     expect(await stored(room.owner)).toBe(right);
     await room.as("bob@example.com");
     expect(await longestUncounted(room.app.db)).not.toBe(room.owner.user.id);
-    await room.app.write((tx) => recountStorage(room.app, tx, room.owner.user.id));
+    await room.app.write((tx) => recountStorage(tx, { user_id: room.owner.user.id, now: room.app.now() }));
     expect(await stored(room.owner)).toBe(right);
   });
 });
@@ -159,16 +166,19 @@ function stepsOf(room: Mailroom, { bob, address }: { bob: Caller; address: strin
       room.model.fault = "none";
     },
     retry: async (size: number) => {
-      const failed = (await messagesOf(room.owner)).filter(({ status }: { status: string }) => status === "failed");
-      const { message_id } = pick(failed, size) ?? ({} as { message_id?: string });
-      if (message_id !== undefined) await room.owner.post(`/messages/${message_id}/retry`);
+      const failed = (await messagesOf(room.owner)).filter(
+        ({ status }: { status: string }) => status === "failed",
+      );
+      const chosen = pick<{ message_id: string }>(failed, size);
+      if (chosen) await room.owner.post(`/messages/${chosen.message_id}/retry`);
     },
     mail: (size: number, flag: boolean) =>
       room.send({ text: text(size), rcpt: flag ? [room.inbox.address, address] : room.inbox.address }),
     hush: (size: number) => room.send({ text: `Sum up --private ${text(size)}` }),
     test: (_size: number, flag: boolean) =>
       (flag ? room.owner : bob).post(`/inboxes/${room.inbox.id}/test`, { content: "x" }),
-    context: (size: number) => bob.post("/contexts", { title: "A", kind: "knowledge", body: text(size) || "x" }),
+    context: (size: number) =>
+      bob.post("/contexts", { title: "A", kind: "knowledge", body: text(size) || "x" }),
     change: async (size: number, flag: boolean) => {
       const context = pick((await bob.get("/contexts")).body as { id: string }[], size);
       if (!context) return;
@@ -214,7 +224,10 @@ describe("an account that is full", () => {
   });
 
   test("has room again once what it stored is purged", async () => {
-    await using room = await mailroom({ config: { ...ONE_MB, retention: { attachment_days: 3 } }, model: BRIEF });
+    await using room = await mailroom({
+      config: { ...ONE_MB, retention: { attachment_days: 3 } },
+      model: BRIEF,
+    });
     await room.app.write((tx) => purgeLater(room.app, tx));
     await bring(room.owner, 900_000);
     expect((await bring(room.owner, 900_000)).status).toBe(507);
@@ -229,7 +242,11 @@ describe("an account that is full", () => {
     await using room = await mailroom({ config: ONE_MB, model: { fault: "unauthorized" } });
     const { body: failed } = await bring(room.owner, 600_000);
     expect((await room.owner.post(`/messages/${failed.message_id}/retry`)).body.code).toBe("storage_full");
-    const { body: context } = await room.owner.post("/contexts", { title: "A", kind: "knowledge", body: "x" });
+    const { body: context } = await room.owner.post("/contexts", {
+      title: "A",
+      kind: "knowledge",
+      body: "x",
+    });
     const large = "x".repeat(262_000);
     await room.owner.post("/contexts", { title: "B", kind: "knowledge", body: large });
     for (const answer of [
@@ -272,8 +289,11 @@ describe("an account that is full", () => {
       ["RSET", "250"],
     ]);
     expect(await room.send({ text: "x".repeat(9_000) })).toStartWith("250");
-    for (let again = 0; again < 3; again++) expect(await room.send({ text: "One more" })).toStartWith("452 4.2.2");
-    expect(await room.send({ text: "For both", rcpt: [room.inbox.address, desk.address] })).toStartWith("452");
+    for (let again = 0; again < 3; again++)
+      expect(await room.send({ text: "One more" })).toStartWith("452 4.2.2");
+    expect(await room.send({ text: "For both", rcpt: [room.inbox.address, desk.address] })).toStartWith(
+      "452",
+    );
     expect(await room.send({ text: "For Bob", rcpt: desk.address })).toStartWith("250");
     const shown = (await room.activity()).filter(({ reason }) => reason === "storage_full");
     expect(shown).toMatchObject([{ status: "rejected", sender: "ada@example.com" }]);

@@ -2,7 +2,15 @@ import { describe, expect, test } from "bun:test";
 import type { App } from "../../src/app.ts";
 import { messageOf } from "../../src/errors.ts";
 import { JOB_RULES } from "../../src/jobs/kinds.ts";
-import { deferJob, enqueue, finishJob, type Job, postponeJob, type Share, voidLeases } from "../../src/jobs/queue.ts";
+import {
+  deferJob,
+  enqueue,
+  finishJob,
+  type Job,
+  postponeJob,
+  type Share,
+  voidLeases,
+} from "../../src/jobs/queue.ts";
 import type { JobHandler, JobHandlers } from "../../src/jobs/run-job.ts";
 import type { Use } from "../../src/jobs/shares.ts";
 import { createWorker, type JobWorker } from "../../src/jobs/worker.ts";

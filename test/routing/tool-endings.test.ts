@@ -81,7 +81,7 @@ describe("a run that is ended in the middle of its calls", () => {
     });
     await room.send({ text: "@calendar Make two" });
     const { routeNow } = await import("../../src/routing/route.ts");
-    const { claimPending } = await import("../../src/jobs/queue.ts");
+    const { claimPending } = await import("../../src/jobs/claim.ts");
     const { createUses } = await import("../../src/jobs/shares.ts");
     const { jobs } = await room.app.write((tx) =>
       claimPending(tx, "route_message", {

@@ -54,7 +54,8 @@ test("one party never has more than half of what is done at once", async () => {
 
 test("three parties with long queues have their turns one after the other", async () => {
   const d = desk(1);
-  for (const who of ["a", "b", "c"]) for (let count = 1; count <= 3; count++) void d.do(who, `${who}${count}`);
+  for (const who of ["a", "b", "c"])
+    for (let count = 1; count <= 3; count++) void d.do(who, `${who}${count}`);
   await settled();
   for (let index = 0; index < 9; index++) await d.end(d.begun[index] ?? "");
   expect(d.begun).toEqual(["a1", "b1", "c1", "a2", "b2", "c2", "a3", "b3", "c3"]);

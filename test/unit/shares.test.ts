@@ -67,20 +67,26 @@ describe("slots", () => {
       { weight: 3, arbitrary: fc.record({ ask: fc.constantFrom("a", "b", "c", "d") }) },
       { weight: 1, arbitrary: fc.record({ end: fc.nat() }) },
     );
-    const property = fc.property(fc.integer({ min: 2, max: 40 }), fc.array(step, { maxLength: 300 }), (slots, steps) => {
-      const p = pool({ slots });
-      for (const one of steps) {
-        if ("end" in one) p.end(one.end % Math.max(1, p.running.length));
-        else {
-          const others = p.running.length - p.of(one.ask);
-          const given = p.ask(one.ask);
-          if (given && others > 0) expect(p.of(one.ask)).toBeLessThanOrEqual(Math.max(1, slots / 2));
-          if (!given && p.of(one.ask) === 0) expect(p.running).toHaveLength(slots);
+    const property = fc.property(
+      fc.integer({ min: 2, max: 40 }),
+      fc.array(step, { maxLength: 300 }),
+      (slots, steps) => {
+        const p = pool({ slots });
+        for (const one of steps) {
+          if ("end" in one) p.end(one.end % Math.max(1, p.running.length));
+          else {
+            const others = p.running.length - p.of(one.ask);
+            const given = p.ask(one.ask);
+            if (given && others > 0) expect(p.of(one.ask)).toBeLessThanOrEqual(Math.max(1, slots / 2));
+            if (!given && p.of(one.ask) === 0) expect(p.running).toHaveLength(slots);
+          }
+          if (new Set(p.running.map(({ share }) => share?.account)).size === 1)
+            expect(p.running.length).toBeLessThanOrEqual(
+              Math.max(Math.ceil(slots / 2), slots - Math.max(4, slots / 4)),
+            );
         }
-        if (new Set(p.running.map(({ share }) => share?.account)).size === 1)
-          expect(p.running.length).toBeLessThanOrEqual(Math.max(Math.ceil(slots / 2), slots - Math.max(4, slots / 4)));
-      }
-    });
+      },
+    );
     fc.assert(property, { seed: SEED, numRuns: 300 });
   });
 });
