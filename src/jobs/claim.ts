@@ -99,31 +99,31 @@ async function pick(tx: Db, due: Due, picked: Picked, most: number): Promise<Set
     const found = await (before + not.length === 0
       ? dueJobs(tx, { ...due, weight })
       : dueOf(tx, { ...due, limit, weight }, { ...full, not }).execute());
-    const added = addWithRoom(picked, found, { full, most });
+    const looked_at = addWithRoom(picked, found, { full, most });
+    // There is memory for smaller ones only: those are looked for.
+    if (looked_at < found.length) continue;
     // Nobody's turn has come in place of another's, or nobody else is there.
-    if (found.length < limit || (passedOver() === before && added === found.length)) break;
+    if (found.length < limit || passedOver() === before) break;
   }
   return full.account;
 }
 
-/** Adds those that may run; of the others notes whose turn it is not. Ends where the memory does. */
+/** Adds those that may run; of the others notes whose turn it is not. Ends where the memory does; gives how far it came. */
 function addWithRoom(
   picked: Picked,
   found: DueRow[],
   { full, most }: { full: Record<"account" | "target", Set<string>>; most: number },
 ): number {
-  let added = 0;
-  for (const row of found) {
+  for (const [index, row] of found.entries()) {
     const use = useOf(row);
-    if (use.weight > memoryLeft(picked.uses, picked.room)) break;
+    if (use.weight > memoryLeft(picked.uses, picked.room)) return index;
     const reason = whyNot(use, { ...picked, free: picked.free - picked.rows.length, most });
     if (reason === null) {
       picked.uses.add(use);
       picked.rows.push(row);
-      added += 1;
     } else full[reason].add(row[reason] ?? "");
   }
-  return added;
+  return found.length;
 }
 
 function useOf({ account, account_slots, weight, target }: DueRow): Use {

@@ -32,7 +32,7 @@ describe("me", () => {
         period_start: Date.UTC(2026, 0, 1) / 1_000,
         resets_at: Date.UTC(2026, 1, 1) / 1_000,
       },
-      limits: { contexts: 3, inboxes: 3, connections: 10, custom_domains: 1, webhooks: 3, api_keys: 1 },
+      limits: { contexts: 3, inboxes: 3, connections: 10, custom_domains: 1, webhooks: 3, api_keys: 1, storage_mb: 1_000 },
       features: [],
       timezone: "UTC",
       reply_footer: true,

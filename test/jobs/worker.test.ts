@@ -25,6 +25,8 @@ interface Kinds {
   route?: Run;
   send?: Run;
   slots?: number;
+  bytes?: number;
+  target_slots?: number;
   giveUp?: NonNullable<JobHandler<"route_message">["giveUp"]>;
 }
 
@@ -32,12 +34,12 @@ interface Kinds {
 const use = (share: Share | null, weight = 0): Use => ({ share, weight, target: null });
 
 /** A worker of its own over a fresh app; it works only when told to, or after `start`. */
-async function setUp({ route = finish, send = finish, slots = 4, giveUp }: Kinds) {
+async function setUp({ route = finish, send = finish, slots = 4, giveUp, ...room }: Kinds) {
   const t = await testApp();
   const others = Object.keys(JOB_RULES).map((kind) => [kind, { run: finish, slots }]);
   const handlers: JobHandlers = {
     ...(Object.fromEntries(others) as JobHandlers),
-    route_message: { run: route, slots, ...(giveUp ? { giveUp } : {}) },
+    route_message: { run: route, slots, ...room, ...(giveUp ? { giveUp } : {}) },
     send_mail: { run: send as unknown as JobHandler<"send_mail">["run"], slots },
   };
   const worker = createWorker(t.app, handlers);
@@ -386,6 +388,50 @@ describe("shares", () => {
       await t.app.write(() => Promise.resolve());
     }
     expect(g.begun).toHaveLength(17);
+  });
+
+  test("many jobs of an account for slow places hold up neither its others nor those of other accounts", async () => {
+    const g = gate();
+    await using t = await setUp({ route: g.run, slots: 16, target_slots: 2 });
+    const share = { account: "carl", slots: null };
+    for (let count = 1; count <= 100; count++) await t.add({ share, target: "slow.example" }, "slow");
+    await t.add({ share, target: "other.example" }, "other");
+    for (let place = 1; place <= 100; place++) await t.add({ share, target: `${place}.example` }, "place");
+    t.worker.start();
+    await g.count(12);
+    expect(g.begun.slice(0, 4)).toEqual(["slow", "slow", "other", "place"]);
+    expect(g.begun.filter((name) => name === "slow")).toHaveLength(2);
+    await t.add({ share: bob, target: "slow.example" }, "bob, slow");
+    await t.add({ share: bob, target: "quick.example" }, "bob");
+    await g.count(13);
+    expect(g.begun[12]).toBe("bob");
+    await t.app.db.deleteFrom("jobs").where("status", "=", "pending").execute();
+    while ((await t.jobs()).length > 0) {
+      g.open();
+      await t.app.write(() => Promise.resolve());
+    }
+  });
+
+  test("what there is no memory for waits, also over a restart, and whatever is smaller goes past it", async () => {
+    const g = gate();
+    await using t = await setUp({ route: g.run, slots: 16, bytes: 100 });
+    const carl = { account: "carl", slots: null };
+    for (const name of ["carl 1", "carl 2"]) await t.add({ share: carl, weight: 60 }, name);
+    await t.add({ share: ada, weight: 50 }, "ada");
+    await t.add({ share: bob, weight: 40 }, "bob");
+    await t.app.db.updateTable("jobs").set({ status: "running", lease_until: 1 }).execute();
+    await t.app.write((tx) => voidLeases(tx));
+    t.worker.start();
+    await g.count(2);
+    expect(g.begun).toEqual(["carl 1", "bob"]);
+    expect(t.worker.reserve("route_message", use({ account: "eve", slots: 1 }, 1))).toBe(false);
+    g.open();
+    await g.count(3);
+    expect(g.begun[2]).toBe("carl 2");
+    for (let ended = 0; ended < 2; ended++) g.open();
+    await g.count(4);
+    expect(g.begun[3]).toBe("ada");
+    g.open();
   });
 
   test("a job without a share counts for nobody", async () => {
