@@ -11,6 +11,7 @@ import { heldKinds } from "./0010-held-kinds.ts";
 import { mailIndexes } from "./0011-mail-indexes.ts";
 import { mailKeys } from "./0012-mail-keys.ts";
 import { waysIn } from "./0013-ways-in.ts";
+import { sharesAndStorage } from "./0014-shares-and-storage.ts";
 
 /** In order, forward only. A migration that has landed is never edited. */
 export const migrations: Record<string, Migration> = {
@@ -26,4 +27,5 @@ export const migrations: Record<string, Migration> = {
   "0011-mail-indexes": mailIndexes,
   "0012-mail-keys": mailKeys,
   "0013-ways-in": waysIn,
+  "0014-shares-and-storage": sharesAndStorage,
 };

@@ -65,6 +65,7 @@ export const ACCOUNT: Form = {
   words: 'the mail address of an account, or "*" for all of them',
 };
 export const COMMAND: Form = { matches: (value) => value.trim() !== "", words: "a program, by name or path" };
+export const MODEL_NAME: Form = { matches: (value) => value.trim() !== "", words: "the name of a model" };
 export const ANY_TEXT: Form = { matches: (value) => !value.includes("\0"), words: "text" };
 export const NETWORK: Form = {
   matches: isNetwork,

@@ -123,6 +123,12 @@ export const RULES: Rule[] = [
     words: "is set, so llm.kind must say which kind of service it belongs to",
   })),
   {
+    path: "llm.models",
+    needs: "llm.kind",
+    isBroken: ({ llm }) => llm.kind === "" && llm.models.length > 0,
+    words: "is set, so llm.kind must say which kind of service they belong to",
+  },
+  {
     path: "billing.stripe_secret_key",
     needs: "billing.stripe_webhook_secret",
     isBroken: ({ billing }) => billing.stripe_secret_key !== "" && billing.stripe_webhook_secret === "",

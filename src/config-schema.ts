@@ -8,6 +8,7 @@ import {
   LISTEN,
   LISTEN_OR_OFF,
   LONG_SECRET,
+  MODEL_NAME,
   NAME_SERVER,
   NETWORK,
   ORIGIN,
@@ -38,6 +39,7 @@ import type { Section, ValuesOf } from "./config-keys.ts";
 const MAX_MESSAGE_BYTES = 256 * 1024 * 1024;
 const MAX_CONNECTIONS = 100_000;
 const MAX_KEPT_DAYS = 36_500;
+const MAX_MEMORY_MB = 1_048_576;
 const MAX_PACK_CREDITS = 1_000_000_000;
 /** Shorter than the lease of a run. */
 const MAX_RUN_SECONDS = 600;
@@ -108,6 +110,7 @@ export const SCHEMA = {
     base_url: url("", WEB_URL),
     api_key: secret(),
     model: text(""),
+    models: list([], MODEL_NAME),
   },
   egress: { allow: list([], TARGET) },
   webhooks: {
@@ -119,7 +122,8 @@ export const SCHEMA = {
   routing: {
     sync_budget_seconds: seconds(90, MAX_RUN_SECONDS),
     hard_cap_seconds: seconds(600, MAX_RUN_SECONDS),
-    concurrency: whole(8, 1, 1000),
+    concurrency: whole(64, 1, 1000),
+    memory_mb: whole(512, 64, MAX_MEMORY_MB),
     max_tool_rounds: count(12),
   },
   plans: {
@@ -140,6 +144,7 @@ export const SCHEMA = {
       inbound_per_hour: count(60),
       inbound_per_day: count(300),
       history_days: count(30),
+      storage_mb: count(1_000),
     },
     pro: {
       credits: count(2000),
@@ -157,6 +162,7 @@ export const SCHEMA = {
       inbound_per_hour: count(300),
       inbound_per_day: count(0),
       history_days: count(365),
+      storage_mb: count(10_000),
     },
     team: {
       credits: count(10_000),
@@ -174,6 +180,7 @@ export const SCHEMA = {
       inbound_per_hour: count(1_000),
       inbound_per_day: count(0),
       history_days: count(730),
+      storage_mb: count(100_000),
     },
   },
   limits: {

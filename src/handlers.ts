@@ -19,6 +19,8 @@ import { giveUpRouting, routeNow } from "./routing/route.ts";
 
 /** Other people's mail servers are waited for long, and one that is slow must not cost the others their turn. */
 const SENDING_SLOTS = { direct: 64, relay: 16, capture: 1 };
+/** Of the mails on their way at once, to one domain: a slow one must not hold up the rest. */
+const DOMAIN_SLOTS = 8;
 const CODE_SLOTS = 4;
 const CHECKING_SLOTS = 4;
 const FAN_OUT_SLOTS = 16;
@@ -27,11 +29,18 @@ const ENDPOINT_SLOTS = 1_000;
 const NOTICE_SLOTS = 4;
 const CLOSING_SLOTS = 2;
 
+const MB = 1_048_576;
+
 /** What is done for each kind of job, and how many of a kind at once. */
 export function jobHandlers(app: App): JobHandlers {
   return {
-    route_message: { run: routeNow, giveUp: giveUpRouting, slots: app.config.routing.concurrency },
-    send_mail: { run: sendNow, giveUp: giveUpSending, slots: SENDING_SLOTS[app.config.outbound.mode] },
+    route_message: { run: routeNow, giveUp: giveUpRouting, ...routingRoom(app) },
+    send_mail: {
+      run: sendNow,
+      giveUp: giveUpSending,
+      slots: SENDING_SLOTS[app.config.outbound.mode],
+      target_slots: DOMAIN_SLOTS,
+    },
     mail_code: { run: mailCodeNow, slots: CODE_SLOTS },
     erase_bytes: { run: eraseNow, slots: 1 },
     erase_account: { run: eraseAccountNow, slots: 1 },
@@ -47,4 +56,9 @@ export function jobHandlers(app: App): JobHandlers {
     keep_certificate: { run: keepCertificateNow, slots: 1 },
     catch_up_payments: { run: catchUpNow, plan: catchUpLater, slots: 1 },
   };
+}
+
+/** Who waits for a model does no work: what bounds the runs is the memory that they hold. */
+function routingRoom({ config }: App): { slots: number; bytes: number } {
+  return { slots: config.routing.concurrency, bytes: config.routing.memory_mb * MB };
 }

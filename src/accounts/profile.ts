@@ -18,7 +18,7 @@ export interface ProfileInput {
 
 /** The account as its owner sees it. */
 export async function viewMe(app: App, user: User) {
-  const { contexts, inboxes, connections, custom_domains, webhooks, api_keys } = planLimits(
+  const { contexts, inboxes, connections, custom_domains, webhooks, api_keys, storage_mb } = planLimits(
     app.config,
     user.plan,
   );
@@ -31,7 +31,7 @@ export async function viewMe(app: App, user: User) {
     has_password: user.password_hash !== null,
     plan: user.plan,
     credits: await creditsOf(app, app.db, user),
-    limits: { contexts, inboxes, connections, custom_domains, webhooks, api_keys },
+    limits: { contexts, inboxes, connections, custom_domains, webhooks, api_keys, storage_mb },
     features: planFeatures(user.plan),
     timezone: user.timezone,
     reply_footer: user.reply_footer === 1,

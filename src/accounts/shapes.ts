@@ -30,6 +30,7 @@ export const MeShape = t.Object(
       custom_domains: count("At most."),
       webhooks: count("At most."),
       api_keys: count("At most."),
+      storage_mb: count("Stored at most, in MB; 0: no limit. `GET /usage` says how much is."),
     }),
     features: t.Array(t.String(), { description: "What the plan has beyond its numbers." }),
     timezone: t.String({ description: "IANA name.", examples: ["Europe/Berlin"] }),

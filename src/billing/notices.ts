@@ -1,4 +1,5 @@
 import type { App } from "../app.ts";
+import { recountStorage } from "../db/account-storage.ts";
 import type { Db } from "../db/database.ts";
 import type { UserRow } from "../db/schema.ts";
 import { NOT_DONE } from "../db/unfinished.ts";
@@ -6,8 +7,13 @@ import type { JobPayloads } from "../jobs/kinds.ts";
 import { enqueue, finishJob, type Job } from "../jobs/queue.ts";
 import { writeOutcome } from "../jobs/run-job.ts";
 import { prepareLetter, type QueueLetter } from "../mail/letters.ts";
+import { AppError } from "../errors.ts";
 import { creditsOf } from "./ledger.ts";
 import { planLimits, planName } from "./plans.ts";
+import { inMb, STORAGE_MEND, storageOf } from "./storage.ts";
+
+/** The notice goes out once a day; a client that comes again and again is to cost no commit each time. */
+const TELL_RULE = { limit: 1, window_seconds: 3_600 };
 
 /** Has the owner told by mail why mail is not worked on; once a day (UTC) at most, however much comes. */
 export async function tellOwnerLater(
@@ -25,6 +31,18 @@ export async function tellOwnerLater(
   await enqueue(app, tx, { kind: "mail_notice", payload: { user_id, kind } });
 }
 
+/** Has the owner told, once a day at most, that something was not taken for want of room. */
+export async function tellFull(app: App, { id: user_id }: Pick<UserRow, "id">): Promise<void> {
+  if (!app.limiter.take(`storage_notice:${user_id}`, TELL_RULE).ok) return;
+  await app.write((tx) => tellOwnerLater(app, tx, { user_id, kind: "storage_full" }));
+}
+
+/** Tells the owner if `error` is `storage_full`, and gives the error back. */
+export async function toldIfFull(app: App, user: UserRow, error: unknown): Promise<unknown> {
+  if (error instanceof AppError && error.code === "storage_full") await tellFull(app, user);
+  return error;
+}
+
 export async function mailNoticeNow(app: App, job: Job<"mail_notice">, signal: AbortSignal): Promise<void> {
   const { user_id, kind } = job.payload;
   const user = await app.db
@@ -33,8 +51,7 @@ export async function mailNoticeNow(app: App, job: Job<"mail_notice">, signal: A
     .where("id", "=", user_id)
     .where("deleted_at", "is", null)
     .executeTakeFirst();
-  const queue =
-    user && (await (kind === "credits_used_up" ? creditLetter(app, user) : roomLetter(app, user)));
+  const queue = user && (await LETTERS[kind](app, user));
   await writeOutcome(app, signal, async (tx) => {
     await finishJob(tx, job);
     await queue?.(tx);
@@ -77,6 +94,27 @@ async function roomLetter(app: App, user: UserRow): Promise<QueueLetter | undefi
     ],
   });
 }
+
+/** Undefined once there is room for the largest mail again. */
+async function fullLetter(app: App, user: UserRow): Promise<QueueLetter | undefined> {
+  // What somebody is told, and kept out for, is to be right whatever happened to the count.
+  await app.write((tx) => recountStorage(tx, { user_id: user.id, now: app.now() }));
+  const { bytes, limit_bytes } = await storageOf(app, app.db, user);
+  const largest = app.config.smtp.max_message_bytes;
+  if (limit_bytes === null || bytes + largest <= limit_bytes) return undefined;
+  return letterTo(app, user, {
+    subject: "Your Mailwright storage is full",
+    words: [
+      `Your ${planName(user.plan)} plan stores **${inMb(limit_bytes)}**, of which ${inMb(bytes)} are used. Mail to your inboxes is being put off: the servers of its senders keep it and try again for some days. Calls that bring more along are answered with \`storage_full\`.`,
+      `${STORAGE_MEND}.`,
+    ],
+  });
+}
+
+const LETTERS: Record<
+  JobPayloads["mail_notice"]["kind"],
+  (app: App, user: UserRow) => Promise<QueueLetter | undefined>
+> = { credits_used_up: creditLetter, beyond_plan: roomLetter, storage_full: fullLetter };
 
 function letterTo(app: App, user: UserRow, { subject, words }: { subject: string; words: string[] }) {
   const markdown = [...words, "You get this mail once a day at most."].join("\n\n");

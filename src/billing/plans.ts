@@ -60,10 +60,10 @@ export function historySince(app: Pick<App, "config" | "now">, user: Pick<UserRo
   return history_days === 0 ? 0 : Math.max(0, app.now() - history_days * DAY_SECONDS);
 }
 
-/** How many runs of an account may go on at once; null without a limit. */
-export function runShare(app: { config: Config }, user: UserRow): { account: string; slots: number } | null {
+/** How many runs of an account may go on at once; without a limit, as many as leaves the others theirs. */
+export function runShare(app: { config: Config }, user: UserRow): { account: string; slots: number | null } {
   const slots = planLimits(app.config, user.plan).concurrent_routes;
-  return slots === 0 ? null : { account: user.id, slots };
+  return { account: user.id, slots: slots === 0 ? null : slots };
 }
 
 /** Throws `plan_required` unless the user's plan is `required` or a larger one; `what` begins the sentence. */

@@ -75,7 +75,7 @@ const USAGE = describe({
   tag: "Billing",
   summary: "What your runs came to",
   description:
-    "Sums by day, source and inbox of the runs that ended as `done`, at most 366 days at once. Days are those of UTC, as the months of credits are.",
+    "Sums by day, source and inbox of the runs that ended as `done`, at most 366 days at once. Days are those of UTC, as the months of credits are. `storage` is what the account stores now, whatever the time asked for.",
   answers: { 200: UsageShape },
 });
 
@@ -86,7 +86,7 @@ export function billingRoutes(app: App) {
 function usageRoutes(app: App) {
   return new Elysia()
     .use(authenticated(app))
-    .get("/usage", ({ user, query }) => readUsage(app.db, user, { ...query, now: app.now() }), {
+    .get("/usage", ({ user, query }) => readUsage(app, user, query), {
       query: t.Object({
         since: moment("since", "Accepted in this unix second or later; by default 30 days before `until`."),
         until: moment("until", "Accepted in this unix second or earlier; by default now."),

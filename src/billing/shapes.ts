@@ -28,6 +28,22 @@ export const UsageShape = t.Object(
   {
     since: moment("The first second that counts"),
     until: moment("The last second that counts"),
+    storage: t.Object(
+      {
+        bytes: count("Stored now."),
+        limit_bytes: t.Nullable(
+          t.Integer({
+            minimum: 0,
+            description: "What the plan stores at most; null: no limit.",
+            examples: [104_857_600_000],
+          }),
+        ),
+      },
+      {
+        description:
+          "Mails as they came in and were sent, files, what calls brought along, the words of messages, and contexts. Over the limit calls get 507 `storage_full`, and mail is put off.",
+      },
+    ),
     totals: t.Object(sums),
     days: t.Array(
       t.Object({ day: t.String({ description: "In UTC.", examples: ["2026-01-15"] }), ...sums }),

@@ -1,7 +1,9 @@
+import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import type { MessageRow, UserRow } from "../db/schema.ts";
 import { DONE } from "../db/unfinished.ts";
 import { invalid } from "../errors.ts";
+import { storageOf } from "./storage.ts";
 
 const DAY_SECONDS = 86_400;
 const DEFAULT_DAYS = 30;
@@ -18,18 +20,16 @@ interface Sums {
 /** Runs of one day, source and inbox. */
 type Group = Sums & { day: number; source: MessageRow["source"]; inbox_id: string | null };
 
-/** What the runs of an account came to, in sums by day (UTC), source and inbox; both moments are included. */
-export async function readUsage(
-  db: Db,
-  user: UserRow,
-  range: { since?: number; until?: number; now: number },
-) {
-  const { since, until } = checkedRange(range);
+/** What the runs of an account came to, in sums by day (UTC), source and inbox, both moments included; and what it stores now. */
+export async function readUsage(app: App, user: UserRow, range: { since?: number; until?: number }) {
+  const { db } = app;
+  const { since, until } = checkedRange({ ...range, now: app.now() });
   const groups = await groupsOf(db, user, { since, until });
   const labels = await labelsOf(db, user);
   return {
     since,
     until,
+    storage: await storageOf(app, db, user),
     totals: sumOf(groups),
     days: daysOf(groups, { since, until }),
     sources: busiest(

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { App } from "../app.ts";
 import { planLimits, refuseBelowPlan, refuseBeyondPlan, refuseOverCap } from "../billing/plans.ts";
+import { refuseFull } from "../billing/storage.ts";
 import type { Db } from "../db/database.ts";
 import type { ContextRow, UserRow } from "../db/schema.ts";
 import { AppError, invalid } from "../errors.ts";
@@ -46,6 +47,7 @@ export async function addContext(app: App, tx: Db, user: UserRow, input: NewCont
   const slugs = await slugsOf(tx, user);
   refuseOverCap("contexts", planLimits(app.config, user.plan).contexts, slugs.size + 1);
   if (input.slug !== undefined && slugs.has(input.slug)) throw slugTaken(input.slug);
+  await refuseFull(app, tx, user, Buffer.byteLength(columns.body ?? ""));
   const row: ContextRow = {
     id: Bun.randomUUIDv7(),
     user_id: user.id,
@@ -74,6 +76,8 @@ export async function patchContext(
     if (Object.keys(columns).length === 0) return viewContext(row);
     if (!isOnlySwitchedOff(columns)) await refuseSurplus(app, tx, user, row);
     const changed = { ...row, ...columns, updated: app.now() };
+    const growth = Buffer.byteLength(changed.body) - Buffer.byteLength(row.body);
+    if (growth > 0) await refuseFull(app, tx, user, growth);
     refuseKind(user, changed.kind);
     if (changed.slug !== row.slug && (await slugsOf(tx, user)).has(changed.slug))
       throw slugTaken(changed.slug);

@@ -39,7 +39,7 @@ function collectionRoutes(app: App) {
           summary: "Make a context",
           description: "Without a slug, one is made from the title.",
           answers: { 201: ContextShape },
-          errors: ["plan_required", "plan_limit_reached", "slug_taken"],
+          errors: ["plan_required", "plan_limit_reached", "storage_full", "slug_taken"],
         }),
       },
     )
@@ -57,7 +57,7 @@ function collectionRoutes(app: App) {
           description:
             "UTF-8, at most 256 KB. The title is the first `# heading`, else the name of the file; the whole file becomes the body; the kind is `instruction` unless a part named `kind` says otherwise.",
           answers: { 201: ContextShape },
-          errors: ["plan_required", "plan_limit_reached"],
+          errors: ["plan_required", "plan_limit_reached", "storage_full"],
         }),
       },
     );
@@ -86,7 +86,7 @@ function contextByIdRoutes(app: App) {
           summary: "Change a context",
           description: "Only the given members change. A new title leaves the slug as it is.",
           answers: { 200: ContextShape },
-          errors: ["plan_required", "plan_limit_reached", "slug_taken"],
+          errors: ["plan_required", "plan_limit_reached", "storage_full", "slug_taken"],
         }),
       },
     )

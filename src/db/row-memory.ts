@@ -5,6 +5,7 @@ import { watchOthers } from "./watch-others.ts";
 
 /** Written all the time, and no row of another table goes or changes with one of theirs. */
 const BUSY_TABLES: (keyof Schema)[] = [
+  "account_storage",
   "attachments",
   "conversations",
   "events",

@@ -43,6 +43,7 @@ export interface Schema {
   transport_policies: TransportPolicyRow;
   suppressions: SuppressionRow;
   undelivered_answers: UndeliveredAnswerRow;
+  account_storage: AccountStorageRow;
 }
 
 /** What holds for the whole data folder. */
@@ -348,8 +349,12 @@ export interface JobRow {
   created: number;
   /** Whose share of the slots it takes; null where it does not matter. */
   account: string | null;
-  /** Jobs of this kind that the account may run at once; with null, as many as it leaves free. */
+  /** Jobs of this kind that the account may run at once; with null, as many as is fair. */
   account_slots: number | null;
+  /** Bytes that it may hold in memory while it runs, roughly. */
+  weight: number;
+  /** What outside it works with, where only so many jobs of its kind may do that at once. */
+  target: string | null;
 }
 
 /** A kind of job that the operator holds: none is begun. */
@@ -572,10 +577,18 @@ export interface BillingEventRow {
   created: number;
 }
 
+/** How much an account stores. The database keeps it up to date by itself: see `0014-shares-and-storage`. */
+export interface AccountStorageRow {
+  user_id: string;
+  bytes: number;
+  /** When it was last counted anew. */
+  counted_at: number;
+}
+
 /** What an account's owner has been told on a day already. */
 export interface OwnerNoticeRow {
   user_id: string;
-  kind: "credits_used_up" | "beyond_plan" | "answers_returned";
+  kind: "credits_used_up" | "beyond_plan" | "storage_full" | "answers_returned";
   /** `YYYY-MM-DD`, UTC. */
   day: string;
 }

@@ -37,7 +37,8 @@ export async function verifyDomain(app: App, user: UserRow, id: string): Promise
     await save(tx, checked);
     const keys = await settle(app, tx, id, findings);
     const since = app.now();
-    await checkLater(app, tx, { domain_id: id, since, run_at: since + intervalOf(checked, keys, since) });
+    const run_at = since + intervalOf(checked, keys, since);
+    await checkLater(app, tx, { domain_id: id, user_id: user.id, since, run_at });
     return { row: checked, keys, hindrance: verdict.hindrance };
   });
   if (hindrance === TAKEN)
@@ -71,7 +72,7 @@ export async function checkNow(app: App, job: Job<"check_domain">, signal: Abort
       });
     await save(tx, checked);
     const run_at = app.now() + intervalOf(checked, keys, app.now());
-    await checkLater(app, tx, { domain_id, since, run_at });
+    await checkLater(app, tx, { domain_id, user_id: before.user_id, since, run_at });
   });
 }
 

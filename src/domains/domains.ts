@@ -57,7 +57,8 @@ export async function createDomain(app: App, user: UserRow, name: string): Promi
     await tx.insertInto("custom_domains").values(row).execute();
     await tx.insertInto("dkim_keys").values(keys).execute();
     const since = app.now();
-    await checkLater(app, tx, { domain_id: id, since, run_at: since + PENDING_CHECK_SECONDS });
+    const run_at = since + PENDING_CHECK_SECONDS;
+    await checkLater(app, tx, { domain_id: id, user_id: user.id, since, run_at });
     return viewDomain(app, user, { row, keys });
   });
 }
@@ -81,10 +82,12 @@ function firstKeys(app: App, domain_id: string): Promise<DkimKeyRow[]> {
 export async function checkLater(
   app: App,
   tx: Db,
-  { run_at, ...payload }: { domain_id: string; since: number; run_at: number },
+  { run_at, user_id, ...payload }: { domain_id: string; user_id: string; since: number; run_at: number },
 ): Promise<void> {
   const dedupe_key = `check_domain:${payload.domain_id}`;
-  const planned = await enqueue(app, tx, { kind: "check_domain", payload, run_at, dedupe_key });
+  // Name servers that do not answer are waited for.
+  const share = { account: user_id, slots: null };
+  const planned = await enqueue(app, tx, { kind: "check_domain", payload, run_at, dedupe_key, share });
   if (!planned) await hasten(app, tx, { kind: "check_domain", dedupe_key, run_at });
 }
 

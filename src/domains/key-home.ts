@@ -91,5 +91,6 @@ async function settleNow(app: App, { domain, row }: KeyHome): Promise<DkimKeyRow
 async function lookSoon(app: App, tx: Db, { row }: KeyHome): Promise<void> {
   if (row === null) return checkServiceKeysLater(app, tx);
   const since = app.now();
-  await checkLater(app, tx, { domain_id: row.id, since, run_at: since + PENDING_CHECK_SECONDS });
+  const { id: domain_id, user_id } = row;
+  await checkLater(app, tx, { domain_id, user_id, since, run_at: since + PENDING_CHECK_SECONDS });
 }

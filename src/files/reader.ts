@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import { unlessAborted } from "../lib/deadline.ts";
+import { createFairTurns } from "../lib/fair-turns.ts";
 import { createWorkerPool, type WorkProblem } from "../lib/worker-pool.ts";
 import { counted, type FileReading, type FileToRead, notRead } from "./reading.ts";
 import { shownName, shownType } from "./shown-name.ts";
@@ -12,15 +12,18 @@ const READ_ALL_WITHIN_MS = 30_000;
 const MAX_MEMORY_BYTES = 512 * MB;
 const MAX_FILE_BYTES = 30 * MB;
 const COPIED_AT_ONCE_BYTES = MB;
+/** One for whoever comes while another account's file takes long; each has one file in memory twice. */
+const THREADS = 2;
 /** Of the text of all files of a message together, what a model is shown. */
 const MAX_ALL_CHARS = 400_000;
 
 export interface FileReader extends AsyncDisposable {
   /**
    * Reads each file on its own: what one of them does to its reader costs the others nothing. Whatever is wrong with
-   * a file stands in its reading. Rejects only when `signal` aborts, with its reason, or when the reader is closed.
+   * a file stands in its reading. Accounts have their turns file by file. Rejects only when `signal` aborts, with its
+   * reason, or when the reader is closed.
    */
-  read(files: FileToRead[], signal: AbortSignal): Promise<FileReading[]>;
+  read(files: FileToRead[], signal: AbortSignal, account?: string): Promise<FileReading[]>;
 }
 
 /** To the thread: a file in memory that both can see. */
@@ -36,32 +39,49 @@ export interface WorkerReading {
   took_ms: number;
 }
 
-/** Reads files on a thread of its own, started by the first file and ended when idle. */
+/** Reads files on threads of their own, started when they are needed and ended when idle. */
 export function createFileReader({
   readFileWithinMs = READ_FILE_WITHIN_MS,
   readAllWithinMs = READ_ALL_WITHIN_MS,
 }: { readFileWithinMs?: number; readAllWithinMs?: number } = {}): FileReader {
-  const pool = createWorkerPool<WorkerReading>("files/read-worker.ts", { memoryBytes: MAX_MEMORY_BYTES });
-  const inTurn = createTurns();
+  const memoryBytes = MAX_MEMORY_BYTES;
+  const pool = createWorkerPool<WorkerReading>("files/read-worker.ts", { size: THREADS, memoryBytes });
+  const inTurn = createFairTurns(THREADS);
+  let begun = 0;
+  let under_way = 0;
 
-  const readOne = async (file: FileToRead, limitMs: number): Promise<WorkerReading> => {
+  const readOne = async (file: FileToRead, limitMs: number): Promise<WorkerReading | "again_alone"> => {
     if (file.bytes.byteLength > MAX_FILE_BYTES)
       return { reading: unread(file, `is larger than ${MAX_FILE_BYTES / MB} MB`), took_ms: 0 };
     if (limitMs <= 0) return { reading: unread(file, OUT_OF_TIME), took_ms: 0 };
-    const outcome = await pool.run(await share(file), limitMs);
-    if (outcome.ok) return outcome.output;
-    return { reading: unread(file, PROBLEMS[outcome.problem]), took_ms: limitMs };
+    const mine = ++begun;
+    const beside = under_way++ > 0;
+    try {
+      const outcome = await pool.run(await share(file), limitMs);
+      if (outcome.ok) return outcome.output;
+      const others = beside || begun > mine;
+      if (outcome.problem === "too_much_memory" && others) return "again_alone";
+      return { reading: unread(file, PROBLEMS[outcome.problem]), took_ms: limitMs };
+    } finally {
+      under_way -= 1;
+    }
   };
 
   return {
-    async read(files, signal) {
+    async read(files, signal, account = "") {
       const readings: FileReading[] = [];
       let leftMs = readAllWithinMs;
       let room = MAX_ALL_CHARS;
       for (const file of files) {
-        const { reading, took_ms } = await inTurn(signal, () =>
-          readOne(file, Math.min(readFileWithinMs, leftMs)),
-        );
+        const limitMs = Math.min(readFileWithinMs, leftMs);
+        const turn = { who: account, signal };
+        const first = await inTurn(turn, () => readOne(file, limitMs));
+        // Whose the memory was nobody can tell: another account's file must not cost this one its reading.
+        const { reading, took_ms } = (
+          first === "again_alone"
+            ? await inTurn({ ...turn, alone: true }, () => readOne(file, limitMs))
+            : first
+        ) as WorkerReading;
         leftMs -= took_ms;
         const fitted = fitInto(reading, room);
         room -= fitted.text.length;
@@ -70,19 +90,6 @@ export function createFileReader({
       return readings;
     },
     [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),
-  };
-}
-
-/** One piece of work after the other, so that only one file is in memory twice; who has gone by then is passed over. */
-function createTurns(): <T>(signal: AbortSignal, work: () => Promise<T>) => Promise<T> {
-  let last: Promise<unknown> = Promise.resolve();
-  return (signal, work) => {
-    const turn = last.then(() => {
-      signal.throwIfAborted();
-      return work();
-    });
-    last = turn.catch(() => undefined);
-    return unlessAborted(turn, signal);
   };
 }
 

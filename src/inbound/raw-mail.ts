@@ -1,7 +1,7 @@
 import type { App } from "../app.ts";
 import { AppError } from "../errors.ts";
 import { receiveMail, type Reception, type Recipient } from "../messages/receive.ts";
-import { lookUp, withAsciiDomain } from "../smtp/recipients.ts";
+import { lookUp, refuseFullInbox, withAsciiDomain } from "../smtp/recipients.ts";
 import { isKnown, refuseOverMails } from "../smtp/visits.ts";
 import type { Envelope } from "./signed-mail.ts";
 
@@ -25,11 +25,19 @@ export async function takeRawMail(app: App, raw: Buffer, envelope: Envelope): Pr
   const later =
     remote_ip === "" ? undefined : refuseOverMails(app, { known: isKnown(app, remote_ip) }, remote_ip);
   if (later) throw comeAgain(later);
+  const mail_from = withAsciiDomain(envelope.mail_from);
+  const size = raw.byteLength;
   const found = await Promise.all(
-    envelope.rcpt_to.map(async (given) => ({ given, answer: await lookUp(app, withAsciiDomain(given)) })),
+    envelope.rcpt_to.map(async (given) => {
+      const known = await lookUp(app, withAsciiDomain(given));
+      const full = isRecipient(known) ? await refuseFullInbox(app, known, { size, mail_from }) : undefined;
+      return { given, answer: full ?? known };
+    }),
   );
   const recipients = found.map(({ answer }) => answer).filter(isRecipient);
-  const mail_from = withAsciiDomain(envelope.mail_from);
+  const waiting = found.find(({ answer }) => !isRecipient(answer) && answer.code < 500);
+  // With one answer for all of them, those who took it would get it twice.
+  if (waiting && recipients.length === 0) throw comeAgain(waiting.answer as Reception);
   const delivery = { raw, mail_from, helo, remote_address: remote_ip, recipients };
   const reception = recipients.length === 0 ? undefined : await receiveMail(app, delivery);
   if (reception && reception.code !== 250 && reception.code < 500) throw comeAgain(reception);

@@ -229,7 +229,7 @@ function testRoutes(app: App) {
           "A mail from you to the inbox goes through the real pipeline at once: the answer is here, and in your mail. It costs no credits. `content` stands for material that the model reads and never obeys.",
         optional_body: t.Object(testMembers),
         answers: { 200: InboxTestShape },
-        errors: ["email_not_verified", "plan_limit_reached"],
+        errors: ["email_not_verified", "plan_limit_reached", "storage_full"],
       }),
     },
   );

@@ -3,8 +3,9 @@ import { messageOf } from "../errors.ts";
 import type { Db } from "../db/database.ts";
 import { isStorageFault } from "../db/storage-faults.ts";
 import type { JobKind } from "./kinds.ts";
-import { claim, claimPending, type Job, type Share } from "./queue.ts";
-import { createShares, type Shares } from "./shares.ts";
+import { claim, claimPending } from "./claim.ts";
+import type { Job } from "./queue.ts";
+import { createUses, hasRoom, type Room, type Use, type Uses } from "./shares.ts";
 
 /** How long to wait before trying again to claim when the database refused. */
 const CLAIM_AGAIN_MS = 1_000;
@@ -19,10 +20,10 @@ export interface Pool {
   fill(): Promise<void>;
   /** Says that a job has been enqueued. */
   wake(): void;
-  /** Takes a free slot of an account's share; false when there is none. */
-  reserve(share: Share | null): boolean;
-  /** Gives a slot back: one that was reserved, or that of a job that has ended. */
-  release(share: Share | null): void;
+  /** Takes a free slot and what else `use` says; false when that is not there, or is others' turn. */
+  reserve(use: Use): boolean;
+  /** Gives it back: what was reserved, or what a job had that has ended. */
+  release(use: Use): void;
   /** Claims a job that waits, in the transaction that ends another: it spares a commit. After the commit, `follow` it. */
   claimNext(tx: Db, ended: Job): Promise<Job | undefined>;
   /** Begins it; its slot is the one that the ended job is about to give back. */
@@ -40,15 +41,16 @@ interface Others {
 
 interface PoolOptions {
   kind: JobKind;
-  slots: number;
+  room: Room;
   /** Begins a job in a slot that has been taken for it. */
   run: (job: Job) => void;
 }
 
-export function createPool(app: App, { kind, slots, run }: PoolOptions): Pool {
-  /** Slots taken: by jobs, by callers that reserved one, and by a claim that is being committed. */
-  let used = 0;
-  const shares = createShares();
+export function createPool(app: App, { kind, room, run }: PoolOptions): Pool {
+  const slots = createSlots(room.slots);
+  const uses = createUses();
+  /** Of those, older work waits: a newcomer of theirs must wait its turn. */
+  let waiting = new Set<string>();
   /** From the moment a job is enqueued until a claim finds none left: a caller must not take a slot before it. */
   let backlog = false;
   const others: Others = { none_until_ms: 0 };
@@ -56,17 +58,13 @@ export function createPool(app: App, { kind, slots, run }: PoolOptions): Pool {
   let state: "manual" | "started" | "stopped" = "manual";
 
   const fill = joined(async () => {
-    if (state === "stopped" || used >= slots) return;
+    if (state === "stopped" || slots.free() <= 0) return;
     looked_ms = app.nowMs();
-    let taken = 0;
-    const { ok, jobs, sleep_ms } = await claimJobs(app, kind, shares, () => {
-      taken = Math.max(0, slots - used);
-      used += taken;
-      return taken;
-    });
-    if (ok) backlog = jobs.length === taken;
+    const { full, jobs, taken, sleep_ms } = await claimJobs(app, kind, { room, uses, slots });
+    waiting = full ?? waiting;
+    backlog = full === null ? backlog : jobs.length === taken;
     alarm.set(sleep_ms);
-    used -= taken - jobs.length;
+    slots.giveBack(taken - jobs.length);
     for (const job of jobs) run(job);
   });
 
@@ -81,24 +79,25 @@ export function createPool(app: App, { kind, slots, run }: PoolOptions): Pool {
       others.none_until_ms = 0;
       void fill();
     },
-    reserve(share) {
-      if (state === "stopped" || backlog || used >= slots || !shares.hasRoom(share, slots - used))
-        return false;
-      used += 1;
-      shares.take(share);
+    reserve(use) {
+      if (state === "stopped" || backlog || waiting.has(use.share?.account ?? "")) return false;
+      if (!hasRoom(use, { uses, room, free: slots.free() })) return false;
+      slots.take();
+      uses.add(use);
       return true;
     },
-    release(share) {
-      used -= 1;
-      shares.giveBack(share);
+    release(use) {
+      slots.giveBack(1);
+      uses.remove(use);
       if (state === "started") void fill();
     },
-    claimNext: async (tx, ended) => (mayFollow() ? claimOne(app, tx, { shares, ended, others }) : undefined),
+    claimNext: async (tx, ended) =>
+      mayFollow() ? claimOne(app, tx, { room, uses, ended, others, free: slots.free() + 1 }) : undefined,
     follow(job) {
       // It stays claimed, and the next start frees it.
       if (state === "stopped") return;
-      used += 1;
-      shares.take(job.share);
+      slots.take();
+      uses.add(job);
       run(job);
     },
     start() {
@@ -113,39 +112,71 @@ export function createPool(app: App, { kind, slots, run }: PoolOptions): Pool {
   };
 }
 
-/** Claims as many jobs as `take` says once it is their turn to be claimed; `sleep_ms` until it is worth looking again. */
-async function claimJobs(app: App, kind: JobKind, shares: Shares, take: () => number) {
+/** Counts slots taken: by jobs, by callers that reserved one, and by a claim that is being committed. */
+function createSlots(count: number) {
+  let used = 0;
+  return {
+    free: () => count - used,
+    takeFree(): number {
+      const taken = Math.max(0, count - used);
+      used += taken;
+      return taken;
+    },
+    take: () => void (used += 1),
+    giveBack: (number: number) => void (used -= number),
+  };
+}
+
+/**
+ * Claims jobs for the slots that are free once it is its turn; `taken` are those, `sleep_ms` until it is worth looking
+ * again. `full` is null when the database refused.
+ */
+async function claimJobs(
+  app: App,
+  kind: JobKind,
+  { room, uses, slots }: { room: Room; uses: Uses; slots: ReturnType<typeof createSlots> },
+): Promise<{ jobs: Job[]; taken: number; full: Set<string> | null; sleep_ms: number }> {
   let jobs: Job[] = [];
+  let taken = 0;
   try {
     const { next_at, full } = await app.write(async (tx) => {
-      const claimed = await claim(tx, kind, { ...clocksOf(app), limit: take(), running: shares.running });
+      taken = slots.takeFree();
+      const claimed = await claim(tx, kind, { ...clocksOf(app), limit: taken, free: taken, room, uses });
       // At once, not after the commit: a newcomer must not be counted without them.
       jobs = claimed.jobs;
-      for (const { share } of jobs) shares.take(share);
+      for (const job of jobs) uses.add(job);
       return claimed;
     });
-    shares.setWaiting(full);
     const sleep_ms = next_at === null ? MAX_SLEEP_MS : next_at * 1_000 - app.nowMs();
-    return { ok: true, jobs, sleep_ms };
+    return { jobs, taken, full, sleep_ms };
   } catch (error) {
     // The database says itself, once, what is wrong with its disk.
     if (!isStorageFault(error))
       app.log.error({ kind, err: messageOf(error) }, "jobs cannot be claimed; trying again");
-    for (const { share } of jobs) shares.giveBack(share);
-    return { ok: false, jobs: [], sleep_ms: CLAIM_AGAIN_MS };
+    for (const job of jobs) uses.remove(job);
+    return { jobs: [], taken, full: null, sleep_ms: CLAIM_AGAIN_MS };
   }
 }
 
-/** One job for the slot that `ended` gives back, and of its account's share. */
+interface Following {
+  room: Room;
+  uses: Uses;
+  ended: Job;
+  others: Others;
+  free: number;
+}
+
+/** One job for the slot that `ended` gives back, with the rest of what it had. */
 async function claimOne(
   app: App,
   tx: Db,
-  { shares, ended, others }: { shares: Shares; ended: Job; others: Others },
+  { room, uses, ended, others, free }: Following,
 ): Promise<Job | undefined> {
-  const running = (account: string): number =>
-    shares.running(account) - (account === ended.share?.account ? 1 : 0);
+  const left = uses.fork();
+  left.remove(ended);
   const alone = performance.now() < others.none_until_ms;
-  const claimed = await claimPending(tx, ended.kind, { ...clocksOf(app), limit: 1, running, alone });
+  const options = { ...clocksOf(app), limit: 1, free, room, uses: left, alone };
+  const claimed = await claimPending(tx, ended.kind, options);
   if (claimed.alone && !alone) others.none_until_ms = performance.now() + LOOK_FOR_OTHERS_MS;
   return claimed.jobs[0];
 }

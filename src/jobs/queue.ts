@@ -2,10 +2,10 @@ import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { insertRow, prepared } from "../db/prepared.ts";
 import type { JobRow } from "../db/schema.ts";
-import { holdOn } from "./holds.ts";
 import { JOB_RULES, type JobKind, type JobPayloads } from "./kinds.ts";
+import type { Use } from "./shares.ts";
 
-export interface Job<K extends JobKind = JobKind> {
+export interface Job<K extends JobKind = JobKind> extends Use {
   id: string;
   kind: K;
   payload: JobPayloads[K];
@@ -13,10 +13,9 @@ export interface Job<K extends JobKind = JobKind> {
   attempts: number;
   /** How often it ended in "not now" or in an error. */
   failures: number;
-  share: Share | null;
 }
 
-/** Of the slots for a kind, an account gets no more than these at once; with null, no more than it leaves free. */
+/** The account that a job is for, and how many jobs of its kind may run for it at once; null: as many as is fair. */
 export interface Share {
   account: string;
   slots: number | null;
@@ -30,6 +29,8 @@ interface EnqueueOptions {
   dedupe_key?: string;
   /** None: the job counts for nobody. */
   share?: Share | null;
+  weight?: number;
+  target?: string | null;
   /** The caller holds a reserved slot and will run the job itself after the commit. */
   claimed?: boolean;
 }
@@ -51,6 +52,8 @@ export async function enqueue<K extends JobKind>(
     attempts: work.claimed ? 1 : 0,
     failures: 0,
     share: work.share ?? null,
+    weight: work.weight ?? 0,
+    target: work.target ?? null,
   };
   const row = rowOf(app, job, work);
   if (!(await insertNew(tx, row))) return null;
@@ -75,6 +78,8 @@ function rowOf(app: App, job: Job, { claimed = false, lane, dedupe_key, run_at }
     created: now,
     account: job.share?.account ?? null,
     account_slots: job.share?.slots ?? null,
+    weight: job.weight,
+    target: job.target,
   };
 }
 
@@ -92,192 +97,7 @@ async function insertNew(tx: Db, row: JobRow): Promise<boolean> {
   return numInsertedOrUpdatedRows !== 0n;
 }
 
-/** What a claim asks for. `running` tells how many jobs of an account run already. */
-interface ClaimOptions {
-  now: number;
-  /** On the clock of `App.steadyNow`. */
-  steady_now: number;
-  limit: number;
-  running: (account: string) => number;
-  /** Nobody else has anything due than whose jobs run: then nobody is looked for, which takes long behind thousands. */
-  alone?: boolean;
-}
-
-/**
- * Takes up to `limit` due jobs of a kind: pending ones, and running ones whose lease has run out. `next_at` is the
- * unix second after `now` at which the next one is due; those that wait for their lane do not count. `full` are the
- * accounts of which more is due than they may run at once.
- */
-export async function claim<K extends JobKind>(
-  tx: Db,
-  kind: K,
-  options: ClaimOptions,
-): Promise<{ jobs: Job<K>[]; next_at: number | null; full: Set<string> }> {
-  await freeExpired(tx, { kind, steady_now: options.steady_now });
-  const [next] = await nextRun(tx, { kind, now: options.now, limit: 1 });
-  return { ...(await claimPending(tx, kind, options)), next_at: next?.run_at ?? null };
-}
-
-/** Takes up to `limit` due jobs of a kind that are pending; `alone` as it is to be said the next time. */
-export async function claimPending<K extends JobKind>(
-  tx: Db,
-  kind: K,
-  { now, steady_now, limit, running, alone = false }: ClaimOptions,
-): Promise<{ jobs: Job<K>[]; full: Set<string>; alone: boolean }> {
-  const { rows, full, ...found } = await fairlyDue(tx, { kind, now, limit }, { running, alone });
-  const lease_until = steady_now + JOB_RULES[kind].lease_seconds;
-  const jobs: Job<K>[] = [];
-  for (const row of rows) {
-    await takeLease(tx, { id: row.id, lease_until });
-    jobs.push({
-      id: row.id,
-      kind,
-      payload: JSON.parse(row.payload) as JobPayloads[K],
-      attempts: row.attempts + 1,
-      failures: row.failures,
-      share: shareOf(row),
-    });
-  }
-  return { jobs, full, alone: found.alone };
-}
-
-type DueRow = Pick<JobRow, "id" | "payload" | "attempts" | "failures" | "account" | "account_slots">;
-
-/**
- * The oldest due jobs, but of no account more than it may run: those of others move up. An account of which nothing
- * runs comes before those with more, whose share may be all the slots there are.
- */
-async function fairlyDue(
-  tx: Db,
-  due: Due,
-  { running, alone }: { running: ClaimOptions["running"]; alone: boolean },
-): Promise<{ rows: DueRow[]; full: Set<string>; alone: boolean }> {
-  const picked: Picked = { rows: [], taken: new Map(), running };
-  const busy = alone ? null : await pick(tx, due, picked, 1);
-  const others = picked.rows.length;
-  const full = busy?.size === 0 ? busy : await pick(tx, due, picked, Number.POSITIVE_INFINITY);
-  return { rows: picked.rows, full, alone: others === 0 && picked.rows.length > 0 };
-}
-
-interface Picked {
-  rows: DueRow[];
-  /** Of each account, what runs and what was picked. */
-  taken: Map<string, number>;
-  running: ClaimOptions["running"];
-}
-
-/** Adds to `picked`, and gives the accounts that have more due than `most`, or than their share, lets them run. */
-async function pick(tx: Db, due: Due, picked: Picked, most: number): Promise<Set<string>> {
-  const { rows } = picked;
-  const full = new Set<string>();
-  while (rows.length < due.limit) {
-    const limit = due.limit - rows.length;
-    const not = rows.map(({ id }) => id);
-    const found = await (full.size + not.length === 0
-      ? dueJobs(tx, due)
-      : dueOf(tx, { ...due, limit }, { not_of: [...full], not }).execute());
-    const before = full.size;
-    for (const row of found) {
-      const room = { most, free: due.limit - rows.length };
-      if (!addIfRoom(picked, row, room) && row.account !== null) full.add(row.account);
-    }
-    // Nobody's turn has come in place of another's, or nobody else is there.
-    if (full.size === before || found.length < limit) break;
-  }
-  return full;
-}
-
-/** False when the account of the row runs all that it may. */
-function addIfRoom(
-  { rows, taken, running }: Picked,
-  row: DueRow,
-  { most, free }: { most: number; free: number },
-): boolean {
-  const share = shareOf(row);
-  if (share !== null) {
-    const count = taken.get(share.account) ?? running(share.account);
-    if (count >= Math.min(most, share.slots ?? free)) return false;
-    taken.set(share.account, count + 1);
-  }
-  rows.push(row);
-  return true;
-}
-
-function shareOf({ account, account_slots }: Pick<JobRow, "account" | "account_slots">): Share | null {
-  return account === null ? null : { account, slots: account_slots };
-}
-
-const UNCLAIMED = { status: "pending", lease_until: null } as const;
-
-interface Due {
-  kind: JobKind;
-  now: number;
-  limit: number;
-}
-
-const freeExpired = prepared((db, held: { kind: JobKind; steady_now: number }) =>
-  db
-    .updateTable("jobs")
-    .set(UNCLAIMED)
-    .where("kind", "=", held.kind)
-    .where("status", "=", "running")
-    .where("lease_until", "<=", held.steady_now),
-);
-
-const dueJobs = prepared((db, due: Due) => dueOf(db, due, { not_of: [], not: [] }));
-
-function dueOf(db: Db, due: Due, { not_of, not }: { not_of: string[]; not: string[] }) {
-  const all = db
-    .selectFrom("jobs as job")
-    .select(["id", "payload", "attempts", "failures", "account", "account_slots"])
-    .where("kind", "=", due.kind)
-    .where("status", "=", "pending")
-    .where("run_at", "<=", due.now)
-    .where((eb) => eb.not(eb.exists(holdOn(db, due))))
-    .where((eb) =>
-      eb.or([
-        eb("lane", "is", null),
-        eb.not(
-          eb.exists(
-            eb
-              .selectFrom("jobs as earlier")
-              .select("earlier.id")
-              .whereRef("earlier.lane", "=", "job.lane")
-              .where("earlier.status", "in", ["pending", "running"])
-              .whereRef("earlier.id", "<", "job.id"),
-          ),
-        ),
-      ]),
-    )
-    .orderBy("run_at")
-    .orderBy("id")
-    .limit(due.limit);
-  const others = not.length === 0 ? all : all.where("id", "not in", not);
-  if (not_of.length === 0) return others;
-  return others.where((eb) => eb.or([eb("account", "is", null), eb("account", "not in", not_of)]));
-}
-
-const takeLease = prepared((db, lease: { id: string; lease_until: number }) =>
-  db
-    .updateTable("jobs")
-    .set((eb) => ({
-      status: "running",
-      attempts: eb("attempts", "+", 1),
-      lease_until: lease.lease_until,
-    }))
-    .where("id", "=", lease.id),
-);
-
-const nextRun = prepared((db, due: Due) =>
-  db
-    .selectFrom("jobs")
-    .select("run_at")
-    .where("kind", "=", due.kind)
-    .where("status", "=", "pending")
-    .where("run_at", ">", due.now)
-    .orderBy("run_at")
-    .limit(1),
-);
+export const UNCLAIMED = { status: "pending", lease_until: null } as const;
 
 /**
  * Ends a job in the transaction that records its outcome. Throws when the lease was lost meanwhile, so that

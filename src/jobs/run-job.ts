@@ -5,6 +5,7 @@ import { messageOf } from "../errors.ts";
 import { withLogFields } from "../log.ts";
 import { JOB_RULES, type JobKind } from "./kinds.ts";
 import { backoffSeconds, buryJob, type Job, LeaseLostError, postponeJob, returnJob } from "./queue.ts";
+import type { Room } from "./shares.ts";
 
 /** How long to wait before trying again to write down what became of a job (the disk is full, say). */
 const RECORD_AGAIN_MS = 1_000;
@@ -27,9 +28,21 @@ export interface JobHandler<K extends JobKind> {
   plan?: (app: App, tx: Db) => Promise<void>;
   /** Jobs of this kind that may run at once: a pool of its own, so that no kind holds up another. */
   slots: number;
+  /** Bytes that all that run may hold in memory together, by their weights; whatever is more waits. */
+  bytes?: number;
+  /** Of the slots, those that may work with one target at once. */
+  target_slots?: number;
 }
 
 export type JobHandlers = { [K in JobKind]: JobHandler<K> };
+
+export function roomOf({
+  slots,
+  bytes = Number.POSITIVE_INFINITY,
+  target_slots = Number.POSITIVE_INFINITY,
+}: Pick<JobHandler<JobKind>, "slots" | "bytes" | "target_slots">): Room {
+  return { slots, bytes, target_slots };
+}
 
 /** Never rejects. A job whose end cannot be written stays claimed until its lease or this process ends. */
 export async function runJob(

@@ -1,34 +1,109 @@
 import type { Share } from "./queue.ts";
 
-/** How many slots of a pool each account uses. */
-export interface Shares {
-  running: (account: string) => number;
-  take: (share: Share | null) => void;
-  giveBack: (share: Share | null) => void;
-  /** Whether one more job of the account may run now, with so many slots free. */
-  hasRoom: (share: Share | null, free: number) => boolean;
-  /** Tells which accounts have older work waiting: a newcomer of theirs must wait its turn. */
-  setWaiting: (accounts: Set<string>) => void;
+/** Of all slots, those that one account leaves free even while nobody else is there: whoever comes next begins at once. */
+const KEPT_FREE = 1 / 4;
+const MIN_KEPT_FREE = 4;
+/** Of the memory of a pool, what the runs of one account may take together. */
+const LARGEST_SHARE = 1 / 2;
+
+/** What a job takes of its pool while it runs. */
+export interface Use {
+  share: Share | null;
+  /** Bytes that it may hold in memory; 0 where that does not matter. */
+  weight: number;
+  /** The place outside that it works with, of which a pool serves only so many jobs at once; null where that does not matter. */
+  target: string | null;
 }
 
-export function createShares(): Shares {
-  const used = new Map<string, number>();
-  let waiting = new Set<string>();
-  const running = (account: string): number => used.get(account) ?? 0;
-  const change = (share: Share | null, by: number): void => {
-    if (share === null) return;
-    const uses = running(share.account) + by;
-    if (uses > 0) used.set(share.account, uses);
-    else used.delete(share.account);
+/** How much there is of everything. */
+export interface Room {
+  slots: number;
+  bytes: number;
+  target_slots: number;
+}
+
+interface Sums {
+  jobs: number;
+  bytes: number;
+}
+
+/** What runs, and who has it. */
+export interface Uses {
+  add: (use: Use) => void;
+  remove: (use: Use) => void;
+  /** Of all jobs, those without a share not counted among `jobs`. */
+  all: () => Sums;
+  ofAccount: (account: string) => Sums;
+  ofTarget: (target: string) => Sums;
+  /** One to go on with that changes nothing here. */
+  fork: () => Uses;
+}
+
+const NOTHING: Sums = { jobs: 0, bytes: 0 };
+
+export function createUses(base?: Uses): Uses {
+  const accounts = new Map<string, Sums>();
+  const targets = new Map<string, Sums>();
+  const all = { ...NOTHING };
+  const change = ({ share, weight, target }: Use, by: 1 | -1): void => {
+    const sums = { jobs: by, bytes: by * weight };
+    all.bytes += sums.bytes;
+    if (share !== null) {
+      all.jobs += by;
+      addTo(accounts, share.account, sums);
+    }
+    if (target !== null) addTo(targets, target, sums);
   };
-  return {
-    running,
-    take: (share) => change(share, 1),
-    giveBack: (share) => change(share, -1),
-    hasRoom: (share, free) =>
-      share === null || (running(share.account) < (share.slots ?? free) && !waiting.has(share.account)),
-    setWaiting: (accounts) => {
-      waiting = accounts;
-    },
+  const uses: Uses = {
+    add: (use) => change(use, 1),
+    remove: (use) => change(use, -1),
+    all: () => sumOf(all, base?.all()),
+    ofAccount: (account) => sumOf(accounts.get(account), base?.ofAccount(account)),
+    ofTarget: (target) => sumOf(targets.get(target), base?.ofTarget(target)),
+    fork: () => createUses(uses),
   };
+  return uses;
+}
+
+/**
+ * Why a job may not run now, with `free` slots left: its account or its target has all that it may have. An account has
+ * no more slots than it leaves free, so that it never has more than half of them while others wait; alone it has more,
+ * but for those that are kept for whoever comes. Its first job needs nothing but a slot and the memory.
+ */
+export function whyNot(
+  { share, weight, target }: Use,
+  { uses, room, free, most }: { uses: Uses; room: Room; free: number; most: number },
+): "account" | "target" | null {
+  if (target !== null && uses.ofTarget(target).jobs >= room.target_slots) return "target";
+  if (share === null) return null;
+  const own = uses.ofAccount(share.account);
+  if (own.jobs === 0) return null;
+  if (own.jobs >= Math.min(most, share.slots ?? Number.POSITIVE_INFINITY)) return "account";
+  if (own.bytes + weight > room.bytes * LARGEST_SHARE) return "account";
+  if (own.jobs < free) return null;
+  const alone = own.jobs === uses.all().jobs;
+  return alone && free > Math.max(MIN_KEPT_FREE, room.slots * KEPT_FREE) ? null : "account";
+}
+
+/** Whether a job may run now that nobody waits for its slot and its memory. */
+export function hasRoom(use: Use, { uses, room, free }: { uses: Uses; room: Room; free: number }): boolean {
+  if (free <= 0 || use.weight > memoryLeft(uses, room)) return false;
+  return whyNot(use, { uses, room, free, most: Number.POSITIVE_INFINITY }) === null;
+}
+
+/** The largest job that there is memory for. One that is larger than all of it runs when nothing else does. */
+export function memoryLeft(uses: Uses, room: Room): number {
+  const { bytes } = uses.all();
+  return bytes === 0 ? Number.MAX_SAFE_INTEGER : Math.min(Number.MAX_SAFE_INTEGER, room.bytes - bytes);
+}
+
+function addTo(sums: Map<string, Sums>, key: string, { jobs, bytes }: Sums): void {
+  const known = sums.get(key) ?? NOTHING;
+  const sum = { jobs: known.jobs + jobs, bytes: known.bytes + bytes };
+  if (sum.jobs === 0 && sum.bytes === 0) sums.delete(key);
+  else sums.set(key, sum);
+}
+
+function sumOf(one: Sums = NOTHING, other: Sums = NOTHING): Sums {
+  return { jobs: one.jobs + other.jobs, bytes: one.bytes + other.bytes };
 }

@@ -4,8 +4,9 @@ import { withoutLogFields } from "../log.ts";
 import { watchClock } from "./clock.ts";
 import { createPool, type Pool } from "./pool.ts";
 import type { JobKind } from "./kinds.ts";
-import type { Job, Share } from "./queue.ts";
-import { type JobHandlers, runJob, STOPPING } from "./run-job.ts";
+import type { Job } from "./queue.ts";
+import { type JobHandlers, roomOf, runJob, STOPPING } from "./run-job.ts";
+import type { Use } from "./shares.ts";
 
 /** How long a stop waits for work in progress before it hands the work back to the table. */
 const DRAIN_MS = 20_000;
@@ -21,8 +22,8 @@ export interface JobWorker extends AsyncDisposable {
   wake(kind: JobKind): void;
   wakeAll(): void;
   /** Takes a free slot for a job the caller enqueues as `claimed`; follow with `run` or `release`. */
-  reserve(kind: JobKind, share: Share | null): boolean;
-  release(kind: JobKind, share: Share | null): void;
+  reserve(kind: JobKind, use: Use): boolean;
+  release(kind: JobKind, use: Use): void;
   run(job: Job): void;
   /** See `Pool.claimNext` and `Pool.follow`. */
   claimNext(tx: Db, ended: Job): Promise<Job | undefined>;
@@ -47,7 +48,7 @@ export function createWorker(app: App, handlers: JobHandlers): JobWorker {
     const stop = new AbortController();
     const work = runJob(app, handlers, job, stop).finally(() => {
       running.delete(work);
-      poolOf(job.kind).release(job.share);
+      poolOf(job.kind).release(job);
     });
     running.set(work, stop);
   };
@@ -59,7 +60,7 @@ export function createWorker(app: App, handlers: JobHandlers): JobWorker {
   // Whoever wakes a pool, or is followed by another job, has nothing to do with what is then begun.
   const begin = (job: Job): void => withoutLogFields(() => run(job));
   for (const kind of Object.keys(handlers) as JobKind[])
-    pools.set(kind, createPool(app, { kind, slots: handlers[kind].slots, run: begin }));
+    pools.set(kind, createPool(app, { kind, room: roomOf(handlers[kind]), run: begin }));
 
   return {
     start() {
@@ -71,8 +72,8 @@ export function createWorker(app: App, handlers: JobHandlers): JobWorker {
       if (started) poolOf(kind).wake();
     },
     wakeAll,
-    reserve: (kind, share) => poolOf(kind).reserve(share),
-    release: (kind, share) => poolOf(kind).release(share),
+    reserve: (kind, use) => poolOf(kind).reserve(use),
+    release: (kind, use) => poolOf(kind).release(use),
     run,
     claimNext: (tx, ended) => poolOf(ended.kind).claimNext(tx, ended),
     follow: (job) => poolOf(job.kind).follow(job),

@@ -13,8 +13,6 @@ import { KEPT_HERE, type SendOutcome } from "./send.ts";
 import { countReturn, type Return, suppressionOf } from "./suppressions.ts";
 
 const CODE_CHARS = 8;
-/** Of the mails on their way at once, to one domain: a slow one must not hold up the rest. */
-const DOMAIN_SLOTS = 8;
 const MAX_RESPONSE_CHARS = 500;
 
 /** `<uuid.code@domain>` without the angle brackets: the code lets us know our own ids again (decision L.5b). */
@@ -58,8 +56,7 @@ export async function sendLater(app: App, tx: Db, mail: QueuedMail): Promise<Rep
   await tx.insertInto("outgoing_mails").values(row).execute();
   if (captured) await tellEvent(app, tx, row);
   else {
-    const share = shareOf(app, mail);
-    await enqueue(app, tx, { kind: "send_mail", payload: { outgoing_id: mail.id }, share });
+    await enqueue(app, tx, { kind: "send_mail", payload: { outgoing_id: mail.id }, ...useOf(app, mail) });
   }
   return status;
 }
@@ -90,11 +87,13 @@ function newRow(app: App, mail: QueuedMail) {
   };
 }
 
-/** A relay is one server, whoever the mail is for. */
-function shareOf(app: App, { envelope_to }: Pick<QueuedMail, "envelope_to">): Share | null {
-  if (app.config.outbound.mode !== "direct") return null;
+/** An account with many slow recipients must not hold up the mails of others, nor a slow domain those to the rest. */
+function useOf(app: App, { user_id, envelope_to }: Pick<QueuedMail, "user_id" | "envelope_to">) {
+  const share: Share = { account: user_id, slots: null };
+  // A relay is one server, whoever the mail is for.
+  if (app.config.outbound.mode !== "direct") return { share };
   const domain = asciiDomain(envelope_to).toLowerCase();
-  return { account: `mail to ${domain.slice(domain.lastIndexOf("@") + 1)}`, slots: DOMAIN_SLOTS };
+  return { share, target: domain.slice(domain.lastIndexOf("@") + 1) };
 }
 
 /** Makes one attempt to hand a queued mail over, and records what came of it. */
@@ -177,7 +176,7 @@ export async function sendAgain(app: App, tx: Db, outgoing_id: string): Promise<
   const queued = { status: "queued", response: null, completed: null } as const;
   await tx.updateTable("outgoing_mails").set(queued).where("id", "=", mail.id).execute();
   await showOnMessage(app, tx, mail, { reply_status: "queued", reply_error: null });
-  await enqueue(app, tx, { kind: "send_mail", payload: { outgoing_id }, share: shareOf(app, mail) });
+  await enqueue(app, tx, { kind: "send_mail", payload: { outgoing_id }, ...useOf(app, mail) });
   return true;
 }
 

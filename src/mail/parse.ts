@@ -1,3 +1,4 @@
+import { createFairTurns } from "../lib/fair-turns.ts";
 import { createWorkerPool, type WorkProblem } from "../lib/worker-pool.ts";
 import type { SignedForm } from "./signed-form.ts";
 
@@ -45,25 +46,30 @@ export type ParseOutcome =
 export interface MailParser extends AsyncDisposable {
   /**
    * Reads a mail as it came, or what of it is in a signed form. Whatever is wrong with it is in the outcome, never an
-   * exception. `raw` stays usable.
+   * exception. `raw` stays usable. Accounts have their turns.
    */
-  parse(raw: Uint8Array, form?: SignedForm): Promise<ParseOutcome>;
+  parse(
+    raw: Uint8Array,
+    reading?: { form?: SignedForm | undefined; account?: string },
+  ): Promise<ParseOutcome>;
 }
 
 /** Reads mails on threads of their own, started by the first mail and ended when idle. */
 export function createMailParser({
-  workers = 1,
+  workers = 2,
   readWithinMs = READ_WITHIN_MS,
   moreMsPerMb = MORE_MS_PER_MB,
 }: { workers?: number; readWithinMs?: number; moreMsPerMb?: number } = {}): MailParser {
   const pool = createWorkerPool<ParseOutcome>("mail/parse-worker.ts", { size: workers });
+  const inTurn = createFairTurns(workers);
   return {
-    async parse(raw, form) {
-      const copy = new Uint8Array(raw);
-      const limitMs = readWithinMs + (raw.byteLength / MB) * moreMsPerMb;
-      const outcome = await pool.run({ raw: copy, form }, limitMs, [copy.buffer]);
-      return outcome.ok ? outcome.output : refusal(outcome.problem);
-    },
+    parse: (raw, { form, account = "" } = {}) =>
+      inTurn({ who: account }, async () => {
+        const copy = new Uint8Array(raw);
+        const limitMs = readWithinMs + (raw.byteLength / MB) * moreMsPerMb;
+        const outcome = await pool.run({ raw: copy, form }, limitMs, [copy.buffer]);
+        return outcome.ok ? outcome.output : refusal(outcome.problem);
+      }),
     [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),
   };
 }

@@ -1,7 +1,7 @@
 import type { App } from "../app.ts";
 import { reserveCredit } from "../billing/ledger.ts";
 import { tellOwnerLater } from "../billing/notices.ts";
-import { runShare } from "../billing/plans.ts";
+import { refuseFull } from "../billing/storage.ts";
 import { ownConversation, startConversation } from "../conversations/conversations.ts";
 import type { Db } from "../db/database.ts";
 import { insertRow } from "../db/prepared.ts";
@@ -10,6 +10,7 @@ import { hasRoom } from "../inboxes/room.ts";
 import { isHeld } from "../jobs/holds.ts";
 import { enqueue, isLaneBusy, type Job } from "../jobs/queue.ts";
 import { recordState } from "./events.ts";
+import { runUse, sizeOf } from "./run-use.ts";
 import { NO_BYTES, storeBytes } from "./stored-bytes.ts";
 
 /** Subjects are stored to this length; a longer one is cut. */
@@ -21,6 +22,8 @@ export interface AcceptedMail {
   user: UserRow;
   source: "email" | "test";
   raw_mail_id: string;
+  /** Bytes of the raw mail. */
+  size: number;
   sender: string;
   subject: string;
   authority: Authority;
@@ -66,6 +69,8 @@ interface AcceptedRetry {
   user: UserRow;
   content: string | null;
   files: IncomingFile[];
+  /** Bytes of its raw mail; 0 of a call. */
+  raw_size: number;
 }
 
 /**
@@ -106,17 +111,22 @@ export async function acceptMail(
     return { row, job: null };
   }
   const claimed = mail.slot && (await mayBegin(tx, conversation_id));
-  const job = await enqueueRoute(app, tx, { row, user: mail.user, claimed });
+  const job = await enqueueRoute(app, tx, { row, user: mail.user, claimed, bytes: mail.size });
   return { row, job: claimed ? job : null };
 }
 
-/** Stores a call over HTTP with its reserve and its job. The job is `claimed` when the held slot could be used. */
+/**
+ * Stores a call over HTTP with its reserve and its job. The job is `claimed` when the held slot could be used. Throws
+ * `storage_full` when the account has no room for it.
+ */
 export async function acceptCall(
   app: App,
   tx: Db,
   call: AcceptedCall,
 ): Promise<{ row: MessageRow; job: Job | null }> {
   app.refuseIntake();
+  const bytes = sizeOf(call);
+  await refuseFull(app, tx, call.user, bytes + Buffer.byteLength(call.instruction));
   const subject = call.instruction.split("\n", 1)[0]?.slice(0, MAX_SUBJECT_CHARS) ?? "";
   const conversation_id =
     call.conversation_id === null
@@ -134,13 +144,14 @@ export async function acceptCall(
   if (row.state === "limited") return { row, job: null };
   await storeMaterial(app, tx, row, call);
   const claimed = call.slot && (await mayBegin(tx, conversation_id));
-  const job = await enqueueRoute(app, tx, { row, user: call.user, claimed });
+  const job = await enqueueRoute(app, tx, { row, user: call.user, claimed, bytes });
   return { row, job: claimed ? job : null };
 }
 
 /** Stores a message that does the work of a failed one again, with a reserve and a job of its own. */
 export async function acceptRetry(app: App, tx: Db, retry: AcceptedRetry): Promise<MessageRow> {
   const { failed, inbox, user } = retry;
+  await refuseFull(app, tx, user, sizeOf(retry));
   const row: MessageRow = {
     ...blankMessage(app, inbox),
     source: failed.source,
@@ -161,7 +172,7 @@ export async function acceptRetry(app: App, tx: Db, retry: AcceptedRetry): Promi
   await insertAndReserve(app, tx, { row, user, limit_text: CALL_LIMITED });
   if (row.state === "limited") return row;
   await storeMaterial(app, tx, row, retry);
-  await enqueueRoute(app, tx, { row, user, claimed: false });
+  await enqueueRoute(app, tx, { row, user, claimed: false, bytes: retry.raw_size + sizeOf(retry) });
   return row;
 }
 
@@ -274,13 +285,13 @@ async function mayBegin(tx: Db, conversation_id: string): Promise<boolean> {
 function enqueueRoute(
   app: App,
   tx: Db,
-  { row, user, claimed }: { row: MessageRow; user: UserRow; claimed: boolean },
+  { row, user, claimed, bytes }: { row: MessageRow; user: UserRow; claimed: boolean; bytes: number },
 ): Promise<Job | null> {
   return enqueue(app, tx, {
     kind: "route_message",
     payload: { message_id: row.id },
     claimed,
-    share: runShare(app, user),
+    ...runUse(app, user, bytes),
     ...(row.conversation_id === null ? {} : { lane: row.conversation_id }),
   });
 }

@@ -202,7 +202,7 @@ async function refuseSender(
 async function route(
   app: App,
   tx: Db,
-  { recipient, mail, store, standing, taken }: Decision & { standing: Standing },
+  { recipient, mail, store, standing, taken, delivery }: Decision & { standing: Standing },
   no_reply_reason: string | null,
 ): Promise<Reception> {
   const { inbox, user, authority, vouched, undated, dedupe_key } = standing;
@@ -225,6 +225,7 @@ async function route(
     tags: tagsOf(address),
     conversation_id,
     raw_mail_id: await store(),
+    size: delivery.raw.byteLength,
     sender,
     subject,
     auth: {

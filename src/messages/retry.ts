@@ -100,27 +100,27 @@ async function refuseSecondRetry(tx: Db, failed: MessageRow): Promise<void> {
 async function readMaterial(
   app: App,
   failed: MessageRow,
-): Promise<{ content: string | null; files: IncomingFile[] }> {
-  if (failed.raw_mail_id !== null) {
-    await refusePurgedMail(app.db, failed.raw_mail_id);
-    return { content: null, files: [] };
-  }
+): Promise<{ content: string | null; files: IncomingFile[]; raw_size: number }> {
+  if (failed.raw_mail_id !== null)
+    return { content: null, files: [], raw_size: await sizeOfKept(app.db, failed.raw_mail_id) };
   const stored = await app.db
     .selectFrom("message_contents")
     .select(["content", "purged_at"])
     .where("message_id", "=", failed.id)
     .executeTakeFirst();
   if (stored && stored.purged_at !== null) throw purged();
-  return { content: stored?.content ?? null, files: await readFiles(app, failed.id) };
+  return { content: stored?.content ?? null, files: await readFiles(app, failed.id), raw_size: 0 };
 }
 
-async function refusePurgedMail(db: Db, raw_mail_id: string): Promise<void> {
+/** Throws when it is kept no more. */
+async function sizeOfKept(db: Db, raw_mail_id: string): Promise<number> {
   const raw = await db
     .selectFrom("raw_mails")
-    .select("purged_at")
+    .select(["size", "purged_at"])
     .where("id", "=", raw_mail_id)
     .executeTakeFirst();
   if (raw?.purged_at !== null) throw purged();
+  return raw.size;
 }
 
 async function readFiles(app: App, message_id: string): Promise<IncomingFile[]> {

@@ -158,7 +158,7 @@ const RETRY = describe({
     "Makes a new message of the same text, files and sender; its `retry_of` names the first of all tries. A mail is answered by mail as usual. Only a `failed` message can be tried again, and of its retries only one may be running or done.",
   answers: { 202: RoutingShape },
   limited: LimitedShape,
-  errors: ["conflict", "plan_limit_reached"],
+  errors: ["conflict", "plan_limit_reached", "storage_full"],
   answer_headers: {
     Location: "Where the result will be.",
     "Retry-After": "Seconds until it is worth asking.",

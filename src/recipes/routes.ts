@@ -21,7 +21,7 @@ export function recipeRoutes(app: App) {
         description:
           "All of it or nothing. What is there already stays as it is: applying twice does no harm.",
         answers: { 200: AppliedRecipeShape },
-        errors: ["plan_required", "plan_limit_reached"],
+        errors: ["plan_required", "plan_limit_reached", "storage_full"],
       }),
     });
 }

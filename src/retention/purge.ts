@@ -1,4 +1,5 @@
 import type { App } from "../app.ts";
+import { longestUncounted, recountStorage } from "../db/account-storage.ts";
 import type { Db } from "../db/database.ts";
 import { hasten } from "../jobs/hasten.ts";
 import { deferJob, enqueue, type Job } from "../jobs/queue.ts";
@@ -28,6 +29,7 @@ export async function purgeNow(app: App, job: Job<"purge">, signal: AbortSignal)
   const shift = beginShift(app, signal);
   await purgeHistory(shift);
   for (const step of stepsOf(app)) await takeTurns(shift, step);
+  await takeTurns(shift, recountOne(app));
   await tidyUp(shift);
   const run_at = isOver(shift) ? app.now() : nextTime(HOURLY, app.now());
   await writeOutcome(app, signal, (tx) => deferJob(tx, job, run_at));
@@ -57,6 +59,15 @@ function stepsOf(app: App): Step[] {
     ...after(app, delivery_days, purgeNews),
     ...purgeExpired(app),
   ];
+}
+
+/** What an account stores is counted anew now and then, so that no mistake lasts: one of them each time. */
+function recountOne(app: App): Step {
+  return async (tx) => {
+    const user_id = await longestUncounted(tx);
+    if (user_id !== undefined) await recountStorage(tx, { user_id, now: app.now() });
+    return false;
+  };
 }
 
 /** Nothing for 0 days, which means for ever. */

@@ -25,8 +25,12 @@ export interface Material {
   extracted: StepDraft[];
 }
 
-export async function readMaterial(app: App, files: FileToRead[], signal: AbortSignal): Promise<Material> {
-  const readings = limitImages(await app.files.read(files, signal));
+export async function readMaterial(
+  app: App,
+  files: FileToRead[],
+  { signal, account }: { signal: AbortSignal; account: string },
+): Promise<Material> {
+  const readings = limitImages(await app.files.read(files, signal, account));
   return {
     texts: readings
       .filter(({ text }) => text !== "")

@@ -17,6 +17,7 @@ import type { RateVerdict } from "../lib/rate-limit.ts";
 import { isLongerThan } from "../lib/text-length.ts";
 import { acceptCall, type IncomingFile } from "../messages/accept.ts";
 import { readRouting } from "../messages/messages.ts";
+import { sizeOf } from "../messages/run-use.ts";
 import type { RoutingView } from "../messages/view.ts";
 import { filesOf, type FileInput } from "./files.ts";
 import { acceptInline, awaitEnd } from "./inline.ts";
@@ -187,11 +188,12 @@ type Accepted = { row: MessageRow; job: Job | null } | { replay_of: string; job:
 /** Stores the call and claims its job when a slot is free, so that it runs here and now. */
 async function acceptOnce(app: App, accepting: Accepting): Promise<Accepted> {
   const { user, inbox, input, files, keyed } = accepting;
-  return acceptInline(app, { user, wanted: input.async !== true }, async (tx, slot): Promise<Accepted> => {
+  const { instruction, content = null, conversation_id = null } = input;
+  const inline = { user, wanted: input.async !== true, bytes: sizeOf({ content, files }) };
+  return acceptInline(app, inline, async (tx, slot): Promise<Accepted> => {
     const earlier = keyed && (await findKeyed(app, tx, user, keyed));
     if (earlier) return { replay_of: earlier, job: null };
     takeRate(app, user, accepting.onRate);
-    const { instruction, content = null, conversation_id = null } = input;
     const call = { user, inbox, source: "api" as const, instruction, content, conversation_id, files, slot };
     const accepted = await acceptCall(app, tx, call).catch((error: unknown) => {
       throw isMissingParent(error) ? inboxGone() : error;

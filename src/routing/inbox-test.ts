@@ -1,4 +1,5 @@
 import type { App } from "../app.ts";
+import { refuseFull } from "../billing/storage.ts";
 import type { InboxRow, UserRow } from "../db/schema.ts";
 import { addressOf } from "../inboxes/addresses.ts";
 import { ownInbox } from "../inboxes/inboxes.ts";
@@ -25,7 +26,9 @@ export interface InboxTest {
 export async function testInbox(app: App, user: UserRow, test: InboxTest) {
   const raw = testMail(app, user, test);
   const mail = wordsOf(raw, readHeaders(raw), user.email);
-  const { row, job } = await acceptInline(app, { user, wanted: true }, async (tx, slot) => {
+  const bytes = raw.byteLength;
+  const { row, job } = await acceptInline(app, { user, wanted: true, bytes }, async (tx, slot) => {
+    await refuseFull(app, tx, user, bytes);
     // Looked up again: it may have been deleted since.
     const inbox = await ownInbox(tx, user, test.inbox.id);
     return acceptMail(app, tx, {
@@ -35,6 +38,7 @@ export async function testInbox(app: App, user: UserRow, test: InboxTest) {
       slot,
       source: "test",
       raw_mail_id: await storeRawMail(app, tx, raw),
+      size: bytes,
       sender: user.email,
       authority: "owner",
       auth: { spf: "none", dkim: "none", dmarc: "none", aligned: false, vouched: true },

@@ -1,29 +1,32 @@
 import type { App, PrivateAnswer } from "../app.ts";
-import { runShare } from "../billing/plans.ts";
+import { toldIfFull } from "../billing/notices.ts";
 import type { Db } from "../db/database.ts";
 import type { UserRow } from "../db/schema.ts";
 import { isHeld } from "../jobs/holds.ts";
 import type { Job } from "../jobs/queue.ts";
+import { runUse } from "../messages/run-use.ts";
 
 /**
  * Accepts a message in one transaction, with a slot of the worker held for it where one is free and `wanted`. The
- * slot goes back unless `accept` claimed a job for it, which `awaitEnd` then runs here and now.
+ * slot, for a run on so many `bytes`, goes back unless `accept` claimed a job for it, which `awaitEnd` then runs here and now.
  */
 export async function acceptInline<Accepted extends { job: Job | null }>(
   app: App,
-  { user, wanted }: { user: UserRow; wanted: boolean },
+  { user, wanted, bytes }: { user: UserRow; wanted: boolean; bytes: number },
   accept: (tx: Db, slot: boolean) => Promise<Accepted>,
 ): Promise<Accepted> {
-  const share = runShare(app, user);
-  const slot = wanted && (app.worker?.reserve("route_message", share) ?? false);
+  const use = runUse(app, user, bytes);
+  const slot = wanted && (app.worker?.reserve("route_message", use) ?? false);
   let job: Job | null = null;
   try {
     const accepted = await app.write((tx) => accept(tx, slot));
     // Only now: a commit that failed must not leave the slot taken for ever.
     job = accepted.job;
     return accepted;
+  } catch (error) {
+    throw await toldIfFull(app, user, error);
   } finally {
-    if (slot && job === null) app.worker?.release("route_message", share);
+    if (slot && job === null) app.worker?.release("route_message", use);
   }
 }
 

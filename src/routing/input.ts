@@ -53,7 +53,7 @@ async function readCall(app: App, message: MessageRow, signal: AbortSignal): Pro
     const { filename, content_type } = row;
     files.push({ filename, content_type, bytes: (await readBytes(app, row)) ?? new Uint8Array() });
   }
-  const { texts, ...material } = await readMaterial(app, files, signal);
+  const { texts, ...material } = await readMaterial(app, files, { signal, account: message.user_id });
   return {
     instruction: message.instruction ?? "",
     subject: "",
@@ -90,7 +90,7 @@ async function readMail(
   if (!raw) throw new Error(`The raw mail of message ${message.id} is gone`);
   const form = formOf(message);
   const headers = headersAs(raw, form);
-  const outcome = await app.parser.parse(raw, form);
+  const outcome = await app.parser.parse(raw, { form, account: message.user_id });
   const subject = message.subject ?? "";
   if (!outcome.ok) {
     const content = materialOf(message, outcome);
@@ -102,7 +102,7 @@ async function readMail(
   const { mails = [], others = [] } = Object.groupBy(files, (file) =>
     ATTACHED_MAIL.test(file.content_type) ? "mails" : "others",
   );
-  const { texts, ...material } = await readMaterial(app, others, signal);
+  const { texts, ...material } = await readMaterial(app, others, { signal, account: message.user_id });
   const threaded = rest_text.trim() !== "" || mayAnswer(headers, form);
   const own_subject = outcome.mail.own_subject && isOwnSubject(subject, threaded) ? subject : "";
   return {

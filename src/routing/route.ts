@@ -1,14 +1,14 @@
 import type { Completion } from "../ai/llm.ts";
 import type { App } from "../app.ts";
 import { releaseCredit } from "../billing/ledger.ts";
-import { type OpenConnection, openConnectionNamed, openConnectionOf } from "../connections/connections.ts";
+import type { OpenConnection } from "../connections/connections.ts";
 import { hasEarlierMessages, startConversation } from "../conversations/conversations.ts";
 import type { Db } from "../db/database.ts";
 import { prepared, remembered } from "../db/prepared.ts";
 import type { InboxRow, MessageRow } from "../db/schema.ts";
-import { AppError } from "../errors.ts";
 import { finishJob, type Job, postponeJob } from "../jobs/queue.ts";
 import { deadline } from "../lib/deadline.ts";
+import { findConnection } from "./choose-connection.ts";
 import { closeRun, type Ending, type Run } from "./close.ts";
 import { readInput } from "./input.ts";
 import { type StepDraft, toSteps, warning } from "./steps.ts";
@@ -81,32 +81,6 @@ export function dropRouting(
 
 const BROKEN =
   "The run could not be finished because of a fault of this server; its log says more. Send the mail again later.";
-const NO_CONNECTION = "Inbox has no LLM connection";
-const NO_CONNECTION_FIX =
-  "Choose one on the page of the inbox in the dashboard (for programs: POST /connections, then default_connection_id of the inbox), and send the mail again.";
-
-/** The model connection of an inbox, or how a run ends without one. */
-async function findConnection(app: App, { inbox, message, settings }: Run): Promise<OpenConnection | Ending> {
-  const { connection: name, model } = settings;
-  try {
-    const named = name === null ? undefined : await openConnectionNamed(app, inbox.user_id, name);
-    if (name !== null && !named)
-      return { state: "failed", reason: "unknown_connection", error: unknownName(name) };
-    const found = named ?? (await openConnectionOf(app, inbox));
-    const connection = found && (model === null ? found : { ...found, model });
-    // Who tests an inbox has the page to mend it at hand.
-    const error = message.source === "test" ? NO_CONNECTION : `${NO_CONNECTION}. ${NO_CONNECTION_FIX}`;
-    return connection ?? { state: "failed", reason: "no_provider", error };
-  } catch (error) {
-    if (!(error instanceof AppError)) throw error;
-    return {
-      state: "failed",
-      reason: "connection_unreadable",
-      error: `${error.message} ${error.extras.fix ?? ""}`,
-    };
-  }
-}
-
 async function loadMessage(
   app: App,
   message_id: string,
@@ -160,10 +134,6 @@ async function failMessage(
   await tx.updateTable("messages").set(ended).where("id", "=", message.id).execute();
   await recordState(app, tx, { ...message, ...ended });
   setImmediate(() => app.finished.notify(message.id));
-}
-
-function unknownName(name: string): string {
-  return `There is no model connection called "${name}". GET /connections lists yours.`;
 }
 
 /** What a run would have done (`--dry-run`). */

@@ -13,7 +13,8 @@ const POLL_SECONDS = 2;
 /** The lengths of the texts are checked in `runCall`: a schema here would count halves of an emoji. */
 const callBody = t.Object({
   instruction: t.String({
-    description: "What is to be done: 1 to 10,000 characters, the only words that are obeyed.",
+    description:
+      "What is to be done: 1 to 10,000 characters, the only words that are obeyed. `--model=NAME` asks another model: any on a connection of your own, and those that the operator allows on the connection of the server.",
     examples: ["Summarise this in one sentence"],
   }),
   content: t.Optional(
@@ -65,6 +66,7 @@ const CALL: Description = {
     "inbox_not_routed",
     "invalid_idempotency_key",
     "idempotency_key_reuse",
+    "storage_full",
   ],
   headers: {
     "Idempotency-Key":

@@ -51,7 +51,8 @@ async function contentOf(app: App, row: MessageRow, raw: RawMailRow | undefined)
   if (row.source === "api") return contentOfCall(app.db, row);
   return turns(row.user_id, async () => {
     const bytes = raw && (await readBytes(app, raw));
-    return bytes ? materialOf(row, await app.parser.parse(bytes, formOf(row))) : null;
+    if (!bytes) return null;
+    return materialOf(row, await app.parser.parse(bytes, { form: formOf(row), account: row.user_id }));
   });
 }
 

@@ -16,7 +16,7 @@ import {
 import { createPeerCount } from "./peers.ts";
 import { acceptProxies } from "./proxy.ts";
 import { createMailReader } from "./read-mail.ts";
-import { lookUp, withAsciiDomain } from "./recipients.ts";
+import { lookUp, refuseFullInbox, withAsciiDomain } from "./recipients.ts";
 import {
   createVisits,
   refuseListed,
@@ -148,7 +148,7 @@ async function timed(app: App, work: Promise<Reception>): Promise<Reception> {
 async function admit(
   app: App,
   address: string,
-  { remoteAddress }: SMTPServerSession,
+  { remoteAddress, envelope: { mailFrom } }: SMTPServerSession,
   visit: Visit | undefined,
 ): Promise<Turned | undefined> {
   const answer = await lookUp(app, address);
@@ -156,8 +156,16 @@ async function admit(
   if (!("address" in answer)) return refuseOverUnknown(visit) ?? answer;
   const listed = visit.listing && !answer.role ? await refuseListed(visit.listing, remoteAddress) : undefined;
   if (listed) app.metrics.count("mailwright_mails_refused_total", { reason: "block_list" });
-  else visit.recipients.set(address.toLowerCase(), answer);
-  return listed;
+  const refused = listed ?? (await refuseFullInbox(app, answer, announced(mailFrom)));
+  if (!refused) visit.recipients.set(address.toLowerCase(), answer);
+  return refused;
+}
+
+/** What a client says of its mail before it sends it (RFC 1870). */
+function announced(mailFrom: SMTPServerSession["envelope"]["mailFrom"]): { size: number; mail_from: string } {
+  if (mailFrom === false) return { size: 0, mail_from: "" };
+  const { SIZE: size = "0" } = (mailFrom.args || {}) as { SIZE?: string };
+  return { size: /^\d{1,15}$/.test(size) ? Number(size) : 0, mail_from: withAsciiDomain(mailFrom.address) };
 }
 
 /** The envelope of a session with the inboxes that its recipients name. */

@@ -1,7 +1,10 @@
 import { domainToASCII } from "node:url";
 import type { App } from "../app.ts";
+import { tellFull } from "../billing/notices.ts";
+import { isFull } from "../billing/storage.ts";
 import { isOwnDomain } from "../domains/domains.ts";
 import { splitAddress } from "../lib/mail-address.ts";
+import { logRefusal } from "../messages/decide.ts";
 import { findRecipient, type Reception, type Recipient } from "../messages/receive.ts";
 
 type Refusal = Pick<Reception, "code" | "enhanced" | "text">;
@@ -14,6 +17,35 @@ export async function lookUp(app: App, address: string): Promise<Recipient | Ref
   return (await isOwnDomain(app, splitAddress(address).domain)) ? UNKNOWN : NOT_OURS;
 }
 
+/**
+ * What the sender of a mail of `size` bytes, 0 if that is not known, hears when the account of its recipient has no room
+ * for it. Said of each recipient, because of a whole mail only one thing can be said. The owner is told, and sees it in
+ * the activity once a day for each sender.
+ */
+export async function refuseFullInbox(
+  app: App,
+  { inbox }: Recipient,
+  { size, mail_from }: { size: number; mail_from: string },
+): Promise<Refusal | undefined> {
+  if (!inbox || !(await isFull(app, app.db, inbox.user, size))) return undefined;
+  app.metrics.count("mailwright_mails_refused_total", { reason: FULL.reason });
+  if (app.limiter.take(`full:${inbox.row.id}:${mail_from}`, SHOWN_RULE).ok)
+    await app.write((tx) =>
+      logRefusal(app, tx, { inbox: inbox.row, refusal: { ...FULL, sender: mail_from } }),
+    );
+  await tellFull(app, inbox.user);
+  const { code, enhanced, text } = FULL;
+  return { code, enhanced, text };
+}
+
+const SHOWN_RULE = { limit: 1, window_seconds: 86_400 };
+/** RFC 3463 §3.3: X.2.2 is a mailbox that is full. */
+const FULL = {
+  code: 452,
+  enhanced: "4.2.2",
+  reason: "storage_full",
+  text: "The account of this address has no room for the mail; its owner has been told, please try again later",
+} as const;
 const UNKNOWN: Refusal = { code: 550, enhanced: "5.1.1", text: "There is no such address here" };
 const NOT_OURS: Refusal = {
   code: 550,

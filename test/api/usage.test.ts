@@ -30,6 +30,7 @@ test("what ran is summed by day, source and inbox, the busiest first", async () 
     {
       since: now - 3 * DAY,
       until: now,
+      storage: { bytes: expect.any(Number), limit_bytes: 100_000 * 1_048_576 },
       totals: { runs: 4, credits: 3, input_tokens: 30, output_tokens: 6 },
       days: [
         { day: "2026-01-12", ...NOTHING },
@@ -119,7 +120,7 @@ test("a range that is too long, runs backwards or is no range is refused", async
 test("the sums are read from an index alone, however large the rows are", async () => {
   await using t = await testApp();
   const ada = await t.as("ada@example.com");
-  const plans = await plansOf(t, () => readUsage(t.app.db, ada.user, { now: t.app.now() }));
+  const plans = await plansOf(t, () => readUsage(t.app, ada.user, {}));
   const sums = plans.find(({ sql }) => sql.includes("messages"));
   expect(sums?.lines[0]).toBe(
     "SEARCH messages USING COVERING INDEX messages_usage (user_id=? AND created>? AND created<?)",

@@ -143,8 +143,8 @@ async function readAs({ room: { app } }: World, raw: Buffer, act: () => Promise<
   const { text = "", html } = await simpleParser(raw);
   app.parser = {
     ...parser,
-    async parse(came, form) {
-      const outcome = await parser.parse(came, form);
+    async parse(came, reading) {
+      const outcome = await parser.parse(came, reading);
       if (!outcome.ok) return outcome;
       return {
         ok: true,

@@ -42,8 +42,8 @@ export function uncleaned(act: Attack["act"]): Attack["control"] {
     const { parser } = app;
     app.parser = {
       ...parser,
-      async parse(raw, form) {
-        const outcome = await parser.parse(raw, form);
+      async parse(raw, reading) {
+        const outcome = await parser.parse(raw, reading);
         if (!outcome.ok) return outcome;
         return { ok: true, mail: { ...outcome.mail, rest_text: await sourceOf(Buffer.from(raw)) } };
       },

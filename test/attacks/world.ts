@@ -114,6 +114,7 @@ export async function buildWorld({
         dns: { servers: [dns.address] },
         outbound: { mode: "relay", relay_url: `smtp://127.0.0.1:${sink.port}` },
         limits: NO_LIMITS,
+        llm: { models: ["other-model"] },
       },
     }),
   );

@@ -300,6 +300,8 @@ test("what lasts a while only goes by itself: keys of calls, codes, chosen passw
       last_error: "x",
       account: null,
       account_slots: null,
+      weight: 0,
+      target: null,
     })
     .execute();
   const message = await storeOld(t, ada.user, { inbox_id: null, age: 0 });

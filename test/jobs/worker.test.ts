@@ -2,8 +2,17 @@ import { describe, expect, test } from "bun:test";
 import type { App } from "../../src/app.ts";
 import { messageOf } from "../../src/errors.ts";
 import { JOB_RULES } from "../../src/jobs/kinds.ts";
-import { deferJob, enqueue, finishJob, type Job, postponeJob } from "../../src/jobs/queue.ts";
+import {
+  deferJob,
+  enqueue,
+  finishJob,
+  type Job,
+  postponeJob,
+  type Share,
+  voidLeases,
+} from "../../src/jobs/queue.ts";
 import type { JobHandler, JobHandlers } from "../../src/jobs/run-job.ts";
+import type { Use } from "../../src/jobs/shares.ts";
 import { createWorker, type JobWorker } from "../../src/jobs/worker.ts";
 import { testApp } from "../support/app.ts";
 import { startClock } from "../support/own-time.ts";
@@ -16,16 +25,21 @@ interface Kinds {
   route?: Run;
   send?: Run;
   slots?: number;
+  bytes?: number;
+  target_slots?: number;
   giveUp?: NonNullable<JobHandler<"route_message">["giveUp"]>;
 }
 
+/** What a job of this share takes. */
+const use = (share: Share | null, weight = 0): Use => ({ share, weight, target: null });
+
 /** A worker of its own over a fresh app; it works only when told to, or after `start`. */
-async function setUp({ route = finish, send = finish, slots = 4, giveUp }: Kinds) {
+async function setUp({ route = finish, send = finish, slots = 4, giveUp, ...room }: Kinds) {
   const t = await testApp();
   const others = Object.keys(JOB_RULES).map((kind) => [kind, { run: finish, slots }]);
   const handlers: JobHandlers = {
     ...(Object.fromEntries(others) as JobHandlers),
-    route_message: { run: route, slots, ...(giveUp ? { giveUp } : {}) },
+    route_message: { run: route, slots, ...room, ...(giveUp ? { giveUp } : {}) },
     send_mail: { run: send as unknown as JobHandler<"send_mail">["run"], slots },
   };
   const worker = createWorker(t.app, handlers);
@@ -210,13 +224,13 @@ describe("slots", () => {
     const g = gate();
     await using t = await setUp({ route: g.run, slots: 2 });
     t.worker.start();
-    const reserved = t.worker.reserve("route_message", null);
+    const reserved = t.worker.reserve("route_message", use(null));
     for (const name of ["1", "2", "3"]) await t.add({}, name);
     await g.count(1);
     expect(reserved).toBe(true);
-    expect(t.worker.reserve("route_message", null)).toBe(false);
+    expect(t.worker.reserve("route_message", use(null))).toBe(false);
     expect(g.begun).toEqual(["1"]);
-    t.worker.release("route_message", null);
+    t.worker.release("route_message", use(null));
     await g.count(2);
     expect(g.begun).toEqual(["1", "2"]);
     for (const _ of [1, 2, 3]) g.open();
@@ -272,8 +286,8 @@ describe("slots", () => {
     t.app.write = write;
     await t.worker.drain();
     expect(ran).toBe(1);
-    expect(t.worker.reserve("route_message", null)).toBe(true);
-    t.worker.release("route_message", null);
+    expect(t.worker.reserve("route_message", use(null))).toBe(true);
+    t.worker.release("route_message", use(null));
   });
 });
 
@@ -283,7 +297,7 @@ describe("shares", () => {
 
   test("an account with more to do than its share holds up no other", async () => {
     const g = gate();
-    await using t = await setUp({ route: g.run, slots: 3 });
+    await using t = await setUp({ route: g.run, slots: 4 });
     for (const name of ["ada 1", "ada 2", "ada 3"]) await t.add({ share: ada }, name);
     for (const name of ["bob 1", "bob 2", "bob 3"]) await t.add({ share: bob }, name);
     t.worker.start();
@@ -303,23 +317,57 @@ describe("shares", () => {
     g.open();
   });
 
-  test("an account whose share is all the slots leaves the next one to whoever has none", async () => {
+  test("an account alone has most slots, and once others come it begins nothing before it has its part again", async () => {
     const g = gate();
-    await using t = await setUp({ route: g.run, slots: 3 });
-    const all = { account: "carl", slots: 10 };
-    for (const name of ["carl 1", "carl 2", "carl 3", "carl 4", "carl 5"]) await t.add({ share: all }, name);
+    await using t = await setUp({ route: g.run, slots: 12 });
+    const carl = { account: "carl", slots: null };
+    for (let count = 1; count <= 12; count++) await t.add({ share: carl }, `carl ${count}`);
     t.worker.start();
-    await g.count(3);
-    for (const name of ["ada 1", "ada 2"]) await t.add({ share: ada }, name);
-    await t.add({ share: bob }, "bob 1");
-    for (let count = 4; count <= 8; count++) {
+    await g.count(8);
+    await t.app.write(() => Promise.resolve());
+    expect(g.begun).toHaveLength(8);
+    for (const name of ["bob 1", "bob 2", "bob 3"]) await t.add({ share: bob }, name);
+    await t.add({ share: ada }, "ada 1");
+    await g.count(11);
+    expect(g.begun.slice(8)).toEqual(["bob 1", "bob 2", "ada 1"]);
+    // Two of carl's end, and six are as many as are not free: nobody of his begins before there are fewer.
+    for (let ended = 0; ended < 2; ended++) {
       g.open();
-      await g.count(count);
+      await t.app.write(() => Promise.resolve());
     }
-    expect(g.begun.slice(3, 5)).toEqual(["ada 1", "bob 1"]);
-    expect(g.begun.slice(5).toSorted()).toEqual(["ada 2", "carl 4", "carl 5"]);
-    for (let left = 0; left < 3; left++) g.open();
+    expect(g.begun).toHaveLength(11);
+    while ((await t.jobs()).length > 0) {
+      g.open();
+      await t.app.write(() => Promise.resolve());
+    }
+    expect(g.begun).toHaveLength(16);
   });
+
+  test.each([1, 2, 3])(
+    "with %p accounts of which 20 jobs hang, the job of another begins at once, also after a restart",
+    async (hostile) => {
+      const g = gate();
+      await using t = await setUp({ route: g.run, slots: 16 });
+      for (let account = 1; account <= hostile; account++)
+        for (let count = 1; count <= 20; count++)
+          await t.add({ share: { account: `hostile ${account}`, slots: 20 } }, `hostile ${account}`);
+      // What a process that was killed had claimed.
+      await t.app.db.updateTable("jobs").set({ status: "running", lease_until: 1 }).execute();
+      await t.app.write((tx) => voidLeases(tx));
+      t.worker.start();
+      await t.app.write(() => Promise.resolve());
+      await t.app.write(() => Promise.resolve());
+      const before = g.begun.length;
+      expect(before).toBeLessThan(16);
+      await t.add({ share: ada }, "ada 1");
+      await g.count(before + 1);
+      expect(g.begun[before]).toBe("ada 1");
+      while ((await t.jobs()).length > 0) {
+        g.open();
+        await t.app.write(() => Promise.resolve());
+      }
+    },
+  );
 
   test("accounts that may use what they leave free never use all the slots, however much they have to do", async () => {
     const g = gate();
@@ -331,7 +379,7 @@ describe("shares", () => {
     await g.count(6);
     await t.app.write(() => Promise.resolve());
     expect(g.begun.toSorted()).toEqual(["carl", "carl", "carl", "carl", "dora", "dora"]);
-    expect(t.worker.reserve("route_message", free("carl").share)).toBe(false);
+    expect(t.worker.reserve("route_message", use(free("carl").share))).toBe(false);
     await t.add(free("eve"), "eve");
     await g.count(7);
     expect(g.begun[6]).toBe("eve");
@@ -340,6 +388,50 @@ describe("shares", () => {
       await t.app.write(() => Promise.resolve());
     }
     expect(g.begun).toHaveLength(17);
+  });
+
+  test("many jobs of an account for slow places hold up neither its others nor those of other accounts", async () => {
+    const g = gate();
+    await using t = await setUp({ route: g.run, slots: 16, target_slots: 2 });
+    const share = { account: "carl", slots: null };
+    for (let count = 1; count <= 100; count++) await t.add({ share, target: "slow.example" }, "slow");
+    await t.add({ share, target: "other.example" }, "other");
+    for (let place = 1; place <= 100; place++) await t.add({ share, target: `${place}.example` }, "place");
+    t.worker.start();
+    await g.count(12);
+    expect(g.begun.slice(0, 4)).toEqual(["slow", "slow", "other", "place"]);
+    expect(g.begun.filter((name) => name === "slow")).toHaveLength(2);
+    await t.add({ share: bob, target: "slow.example" }, "bob, slow");
+    await t.add({ share: bob, target: "quick.example" }, "bob");
+    await g.count(13);
+    expect(g.begun[12]).toBe("bob");
+    await t.app.db.deleteFrom("jobs").where("status", "=", "pending").execute();
+    while ((await t.jobs()).length > 0) {
+      g.open();
+      await t.app.write(() => Promise.resolve());
+    }
+  });
+
+  test("what there is no memory for waits, also over a restart, and whatever is smaller goes past it", async () => {
+    const g = gate();
+    await using t = await setUp({ route: g.run, slots: 16, bytes: 100 });
+    const carl = { account: "carl", slots: null };
+    for (const name of ["carl 1", "carl 2"]) await t.add({ share: carl, weight: 60 }, name);
+    await t.add({ share: ada, weight: 50 }, "ada");
+    await t.add({ share: bob, weight: 40 }, "bob");
+    await t.app.db.updateTable("jobs").set({ status: "running", lease_until: 1 }).execute();
+    await t.app.write((tx) => voidLeases(tx));
+    t.worker.start();
+    await g.count(2);
+    expect(g.begun).toEqual(["carl 1", "bob"]);
+    expect(t.worker.reserve("route_message", use({ account: "eve", slots: 1 }, 1))).toBe(false);
+    g.open();
+    await g.count(3);
+    expect(g.begun[2]).toBe("carl 2");
+    for (let ended = 0; ended < 2; ended++) g.open();
+    await g.count(4);
+    expect(g.begun[3]).toBe("ada");
+    g.open();
   });
 
   test("a job without a share counts for nobody", async () => {
@@ -360,18 +452,18 @@ describe("shares", () => {
   test("a caller gets no slot while its account uses its share or has older work waiting", async () => {
     const g = gate();
     await using t = await setUp({ route: g.run, slots: 4 });
-    expect(t.worker.reserve("route_message", ada)).toBe(true);
-    expect(t.worker.reserve("route_message", ada)).toBe(false);
-    expect(t.worker.reserve("route_message", bob)).toBe(true);
-    t.worker.release("route_message", bob);
-    t.worker.release("route_message", ada);
+    expect(t.worker.reserve("route_message", use(ada))).toBe(true);
+    expect(t.worker.reserve("route_message", use(ada))).toBe(false);
+    expect(t.worker.reserve("route_message", use(bob))).toBe(true);
+    t.worker.release("route_message", use(bob));
+    t.worker.release("route_message", use(ada));
     for (const name of ["ada 1", "ada 2"]) await t.add({ share: ada }, name);
     t.worker.start();
     await g.count(1);
     await t.app.write(() => Promise.resolve());
-    expect(t.worker.reserve("route_message", ada)).toBe(false);
-    expect(t.worker.reserve("route_message", bob)).toBe(true);
-    t.worker.release("route_message", bob);
+    expect(t.worker.reserve("route_message", use(ada))).toBe(false);
+    expect(t.worker.reserve("route_message", use(bob))).toBe(true);
+    t.worker.release("route_message", use(bob));
     g.open();
     await g.count(2);
     g.open();
@@ -384,8 +476,8 @@ describe("shares", () => {
     t.app.write = () => write(() => Promise.reject(new Error("the disk is full")));
     await t.worker.drain();
     t.app.write = write;
-    expect(t.worker.reserve("route_message", ada)).toBe(true);
-    t.worker.release("route_message", ada);
+    expect(t.worker.reserve("route_message", use(ada))).toBe(true);
+    t.worker.release("route_message", use(ada));
     await t.worker.drain();
     expect(await t.jobs()).toEqual([]);
   });
@@ -420,10 +512,10 @@ describe("claiming the next job in the transaction that ends one", () => {
 
   /** Adds jobs while the only slot is held, so that they wait. */
   async function addWaiting(t: Awaited<ReturnType<typeof setUp>>, names: string[]): Promise<void> {
-    t.worker.reserve("route_message", null);
+    t.worker.reserve("route_message", use(null));
     t.worker.start();
     for (const name of names) await t.add({}, name);
-    t.worker.release("route_message", null);
+    t.worker.release("route_message", use(null));
   }
 
   test("runs all that wait, in order and no more at once than there are slots", async () => {
@@ -434,25 +526,25 @@ describe("claiming the next job in the transaction that ends one", () => {
     await t.worker.drain();
     expect(c.runs).toEqual(["1", "2", "3", "4"]);
     expect(c.most()).toBe(1);
-    expect(t.worker.reserve("route_message", null)).toBe(true);
-    t.worker.release("route_message", null);
+    expect(t.worker.reserve("route_message", use(null))).toBe(true);
+    t.worker.release("route_message", use(null));
   });
 
   test("keeps to the share of the account, which the ended job gives back", async () => {
     const share = { account: "ada", slots: 1 };
     const c = chain();
     await using t = await setUp({ route: c.run, slots: 2 });
-    t.worker.reserve("route_message", null);
-    t.worker.reserve("route_message", null);
+    t.worker.reserve("route_message", use(null));
+    t.worker.reserve("route_message", use(null));
     t.worker.start();
     for (const name of ["1", "2", "3"]) await t.add({ share }, name);
-    t.worker.release("route_message", null);
-    t.worker.release("route_message", null);
+    t.worker.release("route_message", use(null));
+    t.worker.release("route_message", use(null));
     while ((await t.jobs()).length > 0) await t.app.write(() => Promise.resolve());
     await t.worker.drain();
     expect([c.runs, c.most()]).toEqual([["1", "2", "3"], 1]);
-    expect(t.worker.reserve("route_message", share)).toBe(true);
-    t.worker.release("route_message", share);
+    expect(t.worker.reserve("route_message", use(share))).toBe(true);
+    t.worker.release("route_message", use(share));
   });
 
   test("is undone with that transaction: nobody runs the job twice", async () => {
@@ -541,7 +633,7 @@ describe("leases", () => {
       .updateTable("jobs")
       .set({ attempts: 2, lease_until: t.app.now() + 900 })
       .execute();
-    t.worker.reserve("route_message", null);
+    t.worker.reserve("route_message", use(null));
     t.worker.run(job as Job);
     await t.worker.drain();
     expect(await t.jobs()).toMatchObject([{ status: "running", attempts: 2, failures: 0, last_error: null }]);
@@ -697,7 +789,7 @@ describe("stopping", () => {
     await using t = await setUp({});
     t.worker.start();
     await stopped(t.worker);
-    expect(t.worker.reserve("route_message", null)).toBe(false);
+    expect(t.worker.reserve("route_message", use(null))).toBe(false);
     await t.add();
     t.worker.wake("route_message");
     await t.worker.drain();

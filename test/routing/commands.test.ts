@@ -64,7 +64,7 @@ describe("targets and flags", () => {
   });
 
   test("flags say how the answer is to be made; unknown ones are told to the model", async () => {
-    await using room = await mailroom();
+    await using room = await mailroom({ config: { llm: { models: ["big"] } } });
     const flags =
       "--format=json --lang=French --max-tokens=50 --temperature=0.5 --style=dry --no-jokes --model=big";
     await call(room, `Sum up ${flags}`);

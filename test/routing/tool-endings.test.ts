@@ -81,13 +81,16 @@ describe("a run that is ended in the middle of its calls", () => {
     });
     await room.send({ text: "@calendar Make two" });
     const { routeNow } = await import("../../src/routing/route.ts");
-    const { claimPending } = await import("../../src/jobs/queue.ts");
+    const { claimPending } = await import("../../src/jobs/claim.ts");
+    const { createUses } = await import("../../src/jobs/shares.ts");
     const { jobs } = await room.app.write((tx) =>
       claimPending(tx, "route_message", {
         now: room.app.now(),
         steady_now: room.app.steadyNow(),
         limit: 1,
-        running: () => 0,
+        free: 1,
+        room: { slots: 1, bytes: Number.POSITIVE_INFINITY, target_slots: 1 },
+        uses: createUses(),
       }),
     );
     const stop = new AbortController();

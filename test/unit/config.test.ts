@@ -353,6 +353,7 @@ describe("values", () => {
   refuses("plans.default", ["gold"]);
   refuses("llm.kind", ["gpt"]);
   refuses("llm.model", ["two\nlines", "x".repeat(4097), null]);
+  refuses("llm.models", ["small", [""], [" "], [1]]);
   refuses("routing.concurrency", [0, 1.5, "8"]);
   refuses("routing.hard_cap_seconds", [-1, 86_401]);
   refuses("limits.same_body_per_hour", [-1]);
@@ -375,6 +376,7 @@ describe("keys that need each other", () => {
     needs("llm.kind", { llm: { kind } }, { llm: { api_key: "sk-1" } });
   }
   needs("llm.model", { llm: { model: "small" } }, { llm: { kind: "demo" } });
+  needs("llm.models", { llm: { models: ["small"] } }, { llm: { kind: "demo" } });
   needs("llm.api_key", { llm: { api_key: "sk-1" } }, { llm: { kind: "openai" } });
   needs("llm.base_url", { llm: { base_url: "https://api.example.org" } }, { llm: { kind: "ollama" } });
   needs(

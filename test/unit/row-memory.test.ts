@@ -181,8 +181,16 @@ test("no row of a remembered table goes or changes with one of a table that is w
     );
     expect([name, keys.rows.filter(({ table }) => isBusy(table))]).toEqual([name, []]);
   }
-  const triggers = await sql`select name from sqlite_master where type = 'trigger'`.execute(at.db);
-  expect(triggers.rows).toEqual([]);
+  const triggers = await sql<{
+    name: string;
+    sql: string;
+  }>`select name, sql from sqlite_master where type = 'trigger'`.execute(at.db);
+  for (const trigger of triggers.rows) {
+    const [, work = ""] = /\bbegin\b(.*)/s.exec(trigger.sql) ?? [];
+    const written = [...work.matchAll(/\b(?:update|insert into|delete from|replace into) (\w+)/g)];
+    expect([trigger.name, written.length]).toEqual([trigger.name, 1]);
+    expect([trigger.name, written.filter(([, table = ""]) => !isBusy(table))]).toEqual([trigger.name, []]);
+  }
 });
 
 async function retire(db: Db, retired_at: number, address = DESK.address): Promise<void> {

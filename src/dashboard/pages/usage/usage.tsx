@@ -14,6 +14,7 @@ import { DayPlots, DayTable } from "./days.tsx";
 import { Bar, Shares } from "./shares.tsx";
 
 const DAY_SECONDS = 86_400;
+const BYTES_OF_MB = 1_048_576;
 const SPANS = [7, 30, 90, 365];
 
 /** What ran, what it used, and what is left. */
@@ -44,6 +45,7 @@ export function Usage() {
       }
     >
       <Credits />
+      {data && <Storage storage={data.storage} />}
       <Fault error={error} retry={() => void refetch()} />
       {data ? <Sums report={data} /> : !error && <Loading what="your usage" />}
     </Page>
@@ -74,6 +76,33 @@ function Credits() {
       </div>
     </Card>
   );
+}
+
+function Storage({ storage: { bytes, limit_bytes } }: Pick<Report, "storage">) {
+  const isFull = limit_bytes !== null && bytes >= limit_bytes;
+  return (
+    <Card title="Storage">
+      <div className="grid gap-2">
+        <p className="text-2xl font-semibold">
+          {megabytes(bytes)} <span className="text-base font-normal text-soft">stored</span>
+        </p>
+        {limit_bytes !== null && <Bar share={Math.min(1, bytes / limit_bytes)} />}
+        <p className="text-sm text-soft">
+          {limit_bytes === null
+            ? "Mails, files, messages and contexts. Your plan has no limit for them."
+            : `Of the ${megabytes(limit_bytes)} of your plan, with mails, files, messages and contexts.`}
+          {isFull &&
+            " There is no room for more: mail is put off and calls are refused until your inboxes keep less."}
+        </p>
+      </div>
+    </Card>
+  );
+}
+
+/** "3.2 MB", "1,000 MB". */
+function megabytes(bytes: number): string {
+  const value = Math.ceil((bytes * 10) / BYTES_OF_MB) / 10;
+  return `${value.toLocaleString("en-US", { maximumFractionDigits: value < 10 ? 1 : 0 })} MB`;
 }
 
 function Sums({ report }: { report: Report }) {

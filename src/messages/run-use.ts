@@ -1,0 +1,19 @@
+import type { App } from "../app.ts";
+import { runShare } from "../billing/plans.ts";
+import type { UserRow } from "../db/schema.ts";
+import type { Use } from "../jobs/shares.ts";
+import type { AcceptedCall } from "./accept.ts";
+
+/** What a run holds in memory: the prompt and the answers, and what came in several times over, as it is read and sent. */
+const RUN_BYTES = 2 * 1_048_576;
+const COPIES = 4;
+
+/** What a run of an account takes of the worker while it works on `bytes` that came in. */
+export function runUse(app: App, user: UserRow, bytes: number): Use {
+  return { share: runShare(app, user), weight: RUN_BYTES + COPIES * bytes, target: null };
+}
+
+/** Bytes of what a call brought along. */
+export function sizeOf({ content, files }: Pick<AcceptedCall, "content" | "files">): number {
+  return files.reduce((sum, { bytes }) => sum + bytes.byteLength, Buffer.byteLength(content ?? ""));
+}

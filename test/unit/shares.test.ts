@@ -1,0 +1,121 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { createUses, memoryLeft, type Room, type Use, whyNot } from "../../src/jobs/shares.ts";
+
+const SEED = Number(process.env["FUZZ_SEED"] ?? Date.now() % 2 ** 31);
+const MB = 1_048_576;
+
+/** Accounts that ask for slots as they like; `ask` says whether one was given, `end` ends the oldest. */
+function pool(given: Partial<Room>) {
+  const room: Room = { slots: 64, bytes: Infinity, target_slots: Infinity, ...given };
+  const uses = createUses();
+  const running: Use[] = [];
+  return {
+    running,
+    of: (account: string) => running.filter(({ share }) => share?.account === account).length,
+    ask(account: string, more: Partial<Use> = {}): boolean {
+      const use: Use = { share: { account, slots: null }, weight: 0, target: null, ...more };
+      const free = room.slots - running.length;
+      if (free === 0 || use.weight > memoryLeft(uses, room)) return false;
+      if (whyNot(use, { uses, room, free, most: Infinity }) !== null) return false;
+      uses.add(use);
+      running.push(use);
+      return true;
+    },
+    end(index = 0): void {
+      const [ended] = running.splice(index, 1);
+      if (ended) uses.remove(ended);
+    },
+  };
+}
+
+/** Asks as often as it is given anything. */
+function ask(p: ReturnType<typeof pool>, account: string, more: Partial<Use> = {}): number {
+  let given = 0;
+  while (p.ask(account, more)) given += 1;
+  return given;
+}
+
+describe("slots", () => {
+  test("are one account's but for a quarter, as long as it is alone; then each has no more than it leaves free", () => {
+    const p = pool({ slots: 64 });
+    expect(["a", "b", "c", "d", "e"].map((account) => ask(p, account))).toEqual([48, 8, 4, 2, 1]);
+    const fair = pool({ slots: 64 });
+    for (const account of ["a", "b", "c"]) fair.ask(account);
+    expect(["a", "b", "c"].map((account) => ask(fair, account) + 1)).toEqual([31, 16, 9]);
+  });
+
+  test.each([
+    [1, 1],
+    [2, 1],
+    [3, 2],
+    [8, 4],
+    [12, 8],
+  ])("of %p the first account has %p", (slots, most) => {
+    expect(ask(pool({ slots }), "a")).toBe(most);
+  });
+
+  test.each([8, 16, 64])("of %p some are left after three accounts that take what they can", (slots) => {
+    const p = pool({ slots });
+    for (const account of ["a", "b", "c"]) ask(p, account);
+    expect(p.ask("d")).toBe(true);
+  });
+
+  test("of no account are more than half while others have any, whatever comes and goes", () => {
+    console.log(`FUZZ_SEED=${SEED}`);
+    const step = fc.oneof(
+      { weight: 3, arbitrary: fc.record({ ask: fc.constantFrom("a", "b", "c", "d") }) },
+      { weight: 1, arbitrary: fc.record({ end: fc.nat() }) },
+    );
+    const property = fc.property(
+      fc.integer({ min: 2, max: 40 }),
+      fc.array(step, { maxLength: 300 }),
+      (slots, steps) => {
+        const p = pool({ slots });
+        for (const one of steps) {
+          if ("end" in one) p.end(one.end % Math.max(1, p.running.length));
+          else {
+            const others = p.running.length - p.of(one.ask);
+            const given = p.ask(one.ask);
+            if (given && others > 0) expect(p.of(one.ask)).toBeLessThanOrEqual(Math.max(1, slots / 2));
+            if (!given && p.of(one.ask) === 0) expect(p.running).toHaveLength(slots);
+          }
+          if (new Set(p.running.map(({ share }) => share?.account)).size === 1)
+            expect(p.running.length).toBeLessThanOrEqual(
+              Math.max(Math.ceil(slots / 2), slots - Math.max(4, slots / 4)),
+            );
+        }
+      },
+    );
+    fc.assert(property, { seed: SEED, numRuns: 300 });
+  });
+});
+
+describe("memory", () => {
+  test("is one account's up to the half of it, and its first job's whatever it takes", () => {
+    const p = pool({ bytes: 512 * MB });
+    expect(ask(p, "a", { weight: 120 * MB })).toBe(2);
+    expect(p.ask("a", { weight: MB })).toBe(true);
+    expect(p.ask("b", { weight: 200 * MB })).toBe(true);
+    expect(p.ask("c", { weight: 200 * MB })).toBe(false);
+    expect(p.ask("c", { weight: 2 * MB })).toBe(true);
+    p.end();
+    expect(p.ask("c", { weight: 130 * MB })).toBe(true);
+  });
+
+  test("lets a job that is larger than all of it run when nothing else does", () => {
+    const p = pool({ bytes: 64 * MB });
+    expect(p.ask("a", { weight: 120 * MB })).toBe(true);
+    expect(p.ask("b", { weight: MB })).toBe(false);
+    p.end();
+    expect(p.ask("b", { weight: MB })).toBe(true);
+    expect(p.ask("a", { weight: 120 * MB })).toBe(false);
+  });
+});
+
+test("a target has as many slots as it may, whoever works with it, and holds up nothing else of the same account", () => {
+  const p = pool({ target_slots: 3 });
+  const slow = { target: "slow.example" };
+  expect([ask(p, "a", slow), ask(p, "b", slow)]).toEqual([3, 0]);
+  expect(p.ask("a", { target: "quick.example" })).toBe(true);
+});
