@@ -2,7 +2,6 @@ import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { remembered } from "../db/prepared.ts";
 import type { InboxRow } from "../db/schema.ts";
-import type { Address } from "../lib/mail-address.ts";
 import { ADDRESS_TOKEN_ALPHABET, base32Token, equalBytes, randomToken } from "../lib/secrets.ts";
 import { cutSlug, slugOf } from "../lib/slug.ts";
 
@@ -12,7 +11,6 @@ const MAX_PREFIX_CHARS = 24;
 const BOUNCE_TOKEN_CHARS = 16;
 /** A second try is already a matter of luck with 59 bits. */
 const MAX_ADDRESS_TRIES = 10;
-const TAG_FORM = /^[a-z0-9_/-]{1,50}$/;
 
 /** RFC 2142, RFC 5321 §4.5.1 and what the server itself writes from: an inbox must not look like one of them. */
 const RESERVED = new Set([
@@ -26,12 +24,6 @@ const RESERVED = new Set([
   "mailwright",
   "b",
 ]);
-
-/** The words of a `+tag`; none of a reply token (`c_…`) or of what is no tag by its form. */
-export function tagsOf({ tag }: Address): string[] {
-  if (tag === null || tag.startsWith("c_")) return [];
-  return [...new Set(tag.split("+"))].filter((word) => TAG_FORM.test(word));
-}
 
 /** `<prefix>-<token>`, or the token alone without a prefix. */
 export function newLocalPart(prefix: string | null): string {

@@ -1,3 +1,5 @@
+const TAG_FORM = /^[a-z0-9_/-]{1,50}$/;
+
 export interface Address {
   local_part: string;
   domain: string;
@@ -15,4 +17,10 @@ export function splitAddress(address: string): Address {
     domain: address.slice(at + 1).toLowerCase(),
     tag: plus === -1 ? null : local.slice(plus + 1),
   };
+}
+
+/** The words of a `+tag`; none of a reply token (`c_…`) or of what is no tag by its form. */
+export function tagsOf({ tag }: Address): string[] {
+  if (tag === null || tag.startsWith("c_")) return [];
+  return [...new Set(tag.split("+"))].filter((word) => TAG_FORM.test(word));
 }

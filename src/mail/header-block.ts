@@ -60,7 +60,8 @@ function splitRows(block: string): Row[] {
 const FIELD_START = /^[\x21-\x39\x3b-\x7e]+[ \t\r]*:/;
 const FIELD_NAME = /^[\x21-\x39\x3b-\x7e]+[ \t\r]*$/;
 const FOLD = /^[ \t]/;
-const CONTROL = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)/;
+/** Of bytes read as Latin-1: those of UTF-8 and of letters in other character sets are above 0x7F. */
+const CONTROL = /(?![\t\n\r\x80-\x9f])\p{Cc}|\r(?!\n)/u;
 
 function problemOf(block: string, rows: Row[]): string | null {
   const control = block.search(CONTROL);

@@ -2,6 +2,7 @@
  * What ends a line or a page elsewhere, and is a space in mail, where only CRLF and LF end one (RFC 5322 §2.1): else a
  * correspondent's name could begin a new line in what the owner's mail program writes above a quote.
  */
+// oxlint-disable-next-line no-control-regex -- FS, GS and RS end a line to some.
 export const SEPARATORS = /[\r\v\f\x1c-\x1e\u0085\u2028\u2029]/g;
 /** What draws nothing (Unicode's own list: zero-width, bidi, tags, variation selectors, fillers) or is no text at all. */
 const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\p{Cc}\uFFF9-\uFFFB]/gu;

@@ -68,25 +68,28 @@ function typeDiffers(part: SplitPart, text: string): boolean {
   const type = readMimeValue(text);
   if (!type) return true;
   const { value, parameters } = type;
-  const boundary = parameters.get("boundary") ?? "";
-  const isMultipart = value.startsWith("multipart/");
   // Without a type it is plain text, or what its file name says.
   const isNamed = value === "" ? part.contentType !== false : part.contentType === value;
-  return (
-    !isNamed ||
-    Boolean(part.multipart) !== isMultipart ||
-    // RFC 2046 §5.1.1; of anything else it would open parts in a text.
-    isMultipart !== (boundary !== "") ||
-    / $/.test(boundary) ||
-    boundary !== (part._boundary ? Buffer.from(part._boundary).toString() : "") ||
-    (parameters.get("charset") ?? "") !== (part.charset || "") ||
-    isFlowed(parameters) !== part.flowed ||
-    (part.flowed && (parameters.get("delsp")?.toLowerCase() === "yes") !== part.delSp)
-  );
+  const isMultipart = value.startsWith("multipart/");
+  if (!isNamed || isMultipart !== Boolean(part.multipart)) return true;
+  return bordersDiffer(part, parameters, isMultipart) || textDiffers(part, parameters);
 }
 
-function isFlowed(parameters: Map<string, string>): boolean {
-  return parameters.get("format")?.toLowerCase() === "flowed";
+/** RFC 2046 §5.1.1. In anything but a multipart a boundary would open parts in a text. */
+function bordersDiffer(part: SplitPart, parameters: Map<string, string>, isMultipart: boolean): boolean {
+  const boundary = parameters.get("boundary") ?? "";
+  const theirs = part._boundary ? Buffer.from(part._boundary).toString() : "";
+  return boundary !== theirs || boundary.endsWith(" ") || isMultipart !== (boundary !== "");
+}
+
+function textDiffers(part: SplitPart, parameters: Map<string, string>): boolean {
+  const isFlowed = parameters.get("format")?.toLowerCase() === "flowed";
+  const isJoined = parameters.get("delsp")?.toLowerCase() === "yes";
+  return (
+    (parameters.get("charset") ?? "") !== (part.charset || "") ||
+    isFlowed !== part.flowed ||
+    (isFlowed && isJoined !== part.delSp)
+  );
 }
 
 function dispositionDiffers(part: SplitPart, text: string, type: string): boolean {

@@ -1,5 +1,5 @@
 import type { MessageRow } from "../db/schema.ts";
-import { splitAddress } from "../lib/mail-address.ts";
+import { splitAddress, tagsOf } from "../lib/mail-address.ts";
 import type { Identity } from "../mail/authenticate.ts";
 import { mailboxes, type MailHeaders } from "../mail/headers.ts";
 import { readMimeValue } from "../mail/mime-value.ts";
@@ -73,15 +73,16 @@ function isWhole(signed: ReadonlySet<string>, headers: MailHeaders): boolean {
   return signed.has("content-transfer-encoding") && (isPlain || signed.has("content-disposition"));
 }
 
-/** The tag counts too: whoever sends a mail again chooses the recipient's. */
 function names(value: string, address: string): boolean {
   const list = mailboxes(value);
-  const wanted = splitAddress(address);
-  return (
-    list.ok &&
-    list.mailboxes.some((mailbox) => {
-      const { local_part, domain, tag } = splitAddress(mailbox.address);
-      return local_part === wanted.local_part && domain === wanted.domain && tag === wanted.tag;
-    })
-  );
+  const wanted = meaningOf(address);
+  return list.ok && list.mailboxes.some((mailbox) => meaningOf(mailbox.address) === wanted);
+}
+
+/** The address with what its tag says: whoever sends a mail again chooses the recipient's. */
+function meaningOf(address: string): string {
+  const parts = splitAddress(address);
+  const { local_part, domain, tag } = parts;
+  const words = tag !== null && tag.startsWith("c_") ? [tag] : tagsOf(parts);
+  return `${[local_part, ...words].join("+")}@${domain}`;
 }

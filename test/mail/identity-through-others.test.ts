@@ -307,6 +307,14 @@ describe("ARC", () => {
     expect(authority).toBe("owner");
   });
 
+  test("says what is read of the mail: what was sealed, whatever white space was added since", async () => {
+    const sealed = await verdict([list]);
+    const spaced = await verdict([list], { tamper: (raw) => raw.replace("Hi", "Hi \t") });
+    expect(spaced).toMatchObject({ authority: "owner" });
+    expect(sealed.auth.signed_form).toMatchObject({ header: "relaxed", body: "relaxed" });
+    expect(spaced.auth.signed_form.body_hash).toBe(sealed.auth.signed_form.body_hash);
+  });
+
   test("of a forwarder lets no mail instruct that was written to somebody else", async () => {
     const { auth, authority } = await verdict([{ ...list, by: "forwarder.example" }], {
       to: "ada@home.example",
