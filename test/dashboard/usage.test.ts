@@ -44,6 +44,8 @@ describe.skipIf(!hasChromium)("usage and billing", () => {
       await page.getByRole("img", { name: "Credits by day: 6 altogether" }).waitFor();
       await page.getByRole("img", { name: /^Tokens by day: \d+ altogether/ }).waitFor();
       await page.getByText("94 left").waitFor();
+      await page.getByText("MB stored").waitFor();
+      await page.getByText(/^Of the [\d,]+ MB of your plan, with mails/).waitFor();
       await readsDays(page);
       await page.getByText("Day by day, as a table").click();
       const days = page.getByRole("group", { name: "Days" }).getByRole("row");
