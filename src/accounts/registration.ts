@@ -29,6 +29,7 @@ export async function keepPending(
     password_hash,
     name,
     token_hash: hashSecret(token),
+    client: "",
     created: app.now(),
   };
   const insert = tx.insertInto("pending_passwords").values(row);

@@ -390,6 +390,8 @@ export interface PendingPasswordRow {
   name: string | null;
   /** SHA-256 of the registration token, hex. */
   token_hash: string;
+  /** Empty: of no use since an address proves nobody. */
+  client: string;
   created: number;
 }
 
@@ -481,6 +483,8 @@ export interface OAuthStateRow {
   connection_id: string | null;
   /** JSON with the PKCE verifier and the server, AAD = state_hash; see `RoundTrip`. */
   sealed: Uint8Array;
+  /** Of no use since 0013. */
+  cookie_hash: string | null;
   created: number;
   /** The session that set out; null for a caller with an API key. */
   session_id: string | null;

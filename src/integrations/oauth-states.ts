@@ -46,6 +46,7 @@ export async function keepState(app: App, caller: Traveller, given: NewState): P
     provider: given.provider,
     connection_id: given.connection_id,
     sealed: app.secrets.seal(JSON.stringify(given.trip), state_hash),
+    cookie_hash: null,
     created: app.now(),
     session_id: session?.id ?? null,
     api_key: shownKey(await keyNamed(app.db, key_id)),

@@ -172,7 +172,8 @@ test.each<[string, RequestInit, number]>([
   ],
 ])("a confirmation with %s is refused in words", async (_name, init, status) => {
   await using t = await testApp();
-  const headers = { cookie: await sessionOf(t, await t.as("ada@example.com")), ...init.headers };
+  const headers = new Headers(init.headers);
+  headers.set("cookie", await sessionOf(t, await t.as("ada@example.com")));
   const answered = await t.request("/integrations/notes/confirm", { method: "POST", ...init, headers });
   expect([answered.status, typeof answered.body.detail]).toEqual([status, "string"]);
 });

@@ -254,7 +254,7 @@ test("what lasts a while only goes by itself: keys of calls, codes, chosen passw
   await db.insertInto("login_codes").values({ user_id, code_hmac: "x", attempts: 0, created }).execute();
   await db
     .insertInto("pending_passwords")
-    .values({ user_id, password_hash: "x", name: null, token_hash: "x", created })
+    .values({ user_id, password_hash: "x", name: null, token_hash: "x", client: "", created })
     .execute();
   await db
     .insertInto("oauth_states")
@@ -264,6 +264,7 @@ test("what lasts a while only goes by itself: keys of calls, codes, chosen passw
       provider: "notes",
       connection_id: null,
       sealed,
+      cookie_hash: null,
       created,
       session_id: null,
       api_key: null,
