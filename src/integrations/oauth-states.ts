@@ -41,7 +41,7 @@ export async function keepState(app: App, user: UserRow, given: NewState): Promi
     connection_id: given.connection_id,
     sealed: app.secrets.seal(JSON.stringify(given.trip), state_hash),
     cookie_hash: given.cookie === null ? null : hashSecret(given.cookie),
-    created: app.now(),
+    created: app.after(0),
   };
   await app.write(async (tx) => {
     await tx

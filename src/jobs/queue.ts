@@ -70,7 +70,7 @@ function rowOf(app: App, job: Job, { claimed = false, lane, dedupe_key, run_at }
     run_at: run_at ?? now,
     attempts: job.attempts,
     failures: 0,
-    lease_until: claimed ? app.steadyNow() + JOB_RULES[job.kind].lease_seconds : null,
+    lease_until: claimed ? app.steadyAfter(JOB_RULES[job.kind].lease_seconds) : null,
     last_error: null,
     created: now,
     account: job.share?.account ?? null,
@@ -97,6 +97,8 @@ interface ClaimOptions {
   now: number;
   /** On the clock of `App.steadyNow`. */
   steady_now: number;
+  /** `App.steadyAfter`. */
+  leaseEnd: (seconds: number) => number;
   limit: number;
   running: (account: string) => number;
   /** Nobody else has anything due than whose jobs run: then nobody is looked for, which takes long behind thousands. */
@@ -122,10 +124,10 @@ export async function claim<K extends JobKind>(
 export async function claimPending<K extends JobKind>(
   tx: Db,
   kind: K,
-  { now, steady_now, limit, running, alone = false }: ClaimOptions,
+  { now, leaseEnd, limit, running, alone = false }: ClaimOptions,
 ): Promise<{ jobs: Job<K>[]; full: Set<string>; alone: boolean }> {
   const { rows, full, ...found } = await fairlyDue(tx, { kind, now, limit }, { running, alone });
-  const lease_until = steady_now + JOB_RULES[kind].lease_seconds;
+  const lease_until = leaseEnd(JOB_RULES[kind].lease_seconds);
   const jobs: Job<K>[] = [];
   for (const row of rows) {
     await takeLease(tx, { id: row.id, lease_until });

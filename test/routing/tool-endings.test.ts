@@ -86,6 +86,7 @@ describe("a run that is ended in the middle of its calls", () => {
       claimPending(tx, "route_message", {
         now: room.app.now(),
         steady_now: room.app.steadyNow(),
+        leaseEnd: room.app.steadyAfter,
         limit: 1,
         running: () => 0,
       }),
