@@ -55,10 +55,16 @@ export interface App extends AsyncDisposable {
   segments: SegmentStore;
   /** Unix seconds. */
   now: () => number;
+  /**
+   * The first unix second at which so many seconds have passed. With `now`, which is cut to the second, what waits or lives
+   * for a time would end up to a second early.
+   */
+  after: (seconds: number) => number;
   /** Milliseconds since the epoch. */
   nowMs: () => number;
   /** Seconds of a clock that nobody sets, good for this process only: a lease must not end because the time was corrected. */
   steadyNow: () => number;
+  steadyAfter: (seconds: number) => number;
   log: Log;
   /** Those of `createMetrics` once `serve` has found that somebody wants them. */
   metrics: Metrics;
@@ -113,6 +119,8 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
   const changes = createFeed();
   const log = overrides.log ?? createLog(config.log);
   const now = (): number => Math.floor(nowMs() / 1_000);
+  const steadyMs = overrides.nowMs ?? performance.now.bind(performance);
+  const after = (seconds: number): number => Math.ceil((nowMs() + seconds * 1_000) / 1_000);
   const { segments, database, secrets } = await openStores(config, log, overrides);
   await prepareDkimKeys({ ...database, secrets, now, log }, config.data.dir);
   const resolver = createResolver({ servers: config.dns.servers });
@@ -132,8 +140,10 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
     refuseIntake: () => undefined,
     segments,
     now,
+    after,
     nowMs,
-    steadyNow: () => Math.floor((overrides.nowMs ?? performance.now.bind(performance))() / 1_000),
+    steadyNow: () => Math.floor(steadyMs() / 1_000),
+    steadyAfter: (seconds) => Math.ceil((steadyMs() + seconds * 1_000) / 1_000),
     log,
     metrics: createTally(),
     secrets,

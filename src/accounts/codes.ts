@@ -81,7 +81,7 @@ export async function mailCodeNow(app: App, job: Job<"mail_code">, signal: Abort
     // Not of an account that was deleted meanwhile.
     const living = await findUserByEmail(tx, email);
     if (living?.id !== user.id) return false;
-    const row = { user_id: user.id, code_hmac: hmacOf(app, user, code), attempts: 0, created: app.now() };
+    const row = { user_id: user.id, code_hmac: hmacOf(app, user, code), attempts: 0, created: app.after(0) };
     const insert = tx.insertInto("login_codes").values(row);
     await insert.onConflict((conflict) => conflict.column("user_id").doUpdateSet(row)).execute();
     await queue(tx);

@@ -30,7 +30,7 @@ export async function keepPending(
     name,
     token_hash: hashSecret(token),
     client: "",
-    created: app.now(),
+    created: app.after(0),
   };
   const insert = tx.insertInto("pending_passwords").values(row);
   await insert.onConflict((conflict) => conflict.column("user_id").doUpdateSet(row)).execute();

@@ -28,7 +28,7 @@ export async function startSession(app: App, tx: Db, signIn: SignIn): Promise<st
     id: hashSecret(token),
     user_id: signIn.user_id,
     created: now,
-    expires: now + sessionSeconds(app),
+    expires: app.after(sessionSeconds(app)),
     code_login_at: signIn.by_code ? now : null,
     client: signIn.client,
     user_agent: signIn.user_agent.slice(0, MAX_USER_AGENT_CHARS),

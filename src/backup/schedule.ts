@@ -20,7 +20,7 @@ export async function makeBackupsLater(app: App, tx: Db): Promise<void> {
   const waiting = await waitingJob(tx);
   const same = waiting?.payload === JSON.stringify(payload);
   // Without a schedule there may be one that was asked for.
-  const asked = same ? app.now() + MAX_RETRY_SECONDS : undefined;
+  const asked = same ? app.after(MAX_RETRY_SECONDS) : undefined;
   const next = schedule === "" ? asked : nextTime(schedule, app.now());
   // Its time may also be that of a clock that was wrong, far ahead.
   if (same && next !== undefined && waiting.run_at <= next) return;
@@ -71,7 +71,7 @@ export async function makeBackupNow(app: App, job: Job<"make_backup">, signal: A
     const wait = Math.min(MAX_RETRY_SECONDS, FIRST_RETRY_SECONDS * 2 ** job.failures);
     const words = [error.message, error.extras.fix].filter(Boolean).join(" ");
     app.log.error({ path, next_try_seconds: wait }, `no backup was made: ${words}`);
-    await writeOutcome(app, signal, (tx) => postponeJob(tx, job, { run_at: app.now() + wait, error: words }));
+    await writeOutcome(app, signal, (tx) => postponeJob(tx, job, { run_at: app.after(wait), error: words }));
   }
 }
 

@@ -71,7 +71,7 @@ export async function checkNow(app: App, job: Job<"check_domain">, signal: Abort
         error: hindrance ?? `${GIVEN_UP} ${checked.error}`,
       });
     await save(tx, checked);
-    const run_at = app.now() + intervalOf(checked, keys, app.now());
+    const run_at = app.after(intervalOf(checked, keys, app.now()));
     await checkLater(app, tx, { domain_id, user_id: before.user_id, since, run_at });
   });
 }

@@ -58,7 +58,7 @@ export async function rotateKeys(
 
 /** Plans the first look at the records of the service's keys; whoever plans it again changes nothing. */
 export async function checkServiceKeysLater(app: App, tx: Db): Promise<void> {
-  const run_at = app.now() + PENDING_CHECK_SECONDS;
+  const run_at = app.after(PENDING_CHECK_SECONDS);
   const planned = await enqueue(app, tx, { ...SERVICE_JOB, payload: {}, run_at });
   if (!planned) await hasten(app, tx, { ...SERVICE_JOB, run_at });
 }
@@ -74,8 +74,8 @@ export async function checkServiceKeysNow(
   await writeOutcome(app, signal, async (tx) => {
     const sightings = sightingsOf(found, await keyRows(tx, null));
     const keys = await settleKeys(app, tx, { domain_id: null, sightings });
-    const now = app.now();
-    await deferJob(tx, job, now + (isUnsettled(keys, now) ? PENDING_CHECK_SECONDS : DAY_SECONDS));
+    const wait = isUnsettled(keys, app.now()) ? PENDING_CHECK_SECONDS : DAY_SECONDS;
+    await deferJob(tx, job, app.after(wait));
   });
 }
 
@@ -92,5 +92,5 @@ async function lookSoon(app: App, tx: Db, { row }: KeyHome): Promise<void> {
   if (row === null) return checkServiceKeysLater(app, tx);
   const since = app.now();
   const { id: domain_id, user_id } = row;
-  await checkLater(app, tx, { domain_id, user_id, since, run_at: since + PENDING_CHECK_SECONDS });
+  await checkLater(app, tx, { domain_id, user_id, since, run_at: app.after(PENDING_CHECK_SECONDS) });
 }

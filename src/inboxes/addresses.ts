@@ -2,6 +2,7 @@ import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { remembered } from "../db/prepared.ts";
 import type { InboxRow } from "../db/schema.ts";
+import type { Address } from "../lib/mail-address.ts";
 import { ADDRESS_TOKEN_ALPHABET, base32Token, equalBytes, randomToken } from "../lib/secrets.ts";
 import { cutSlug, slugOf } from "../lib/slug.ts";
 

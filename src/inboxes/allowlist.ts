@@ -1,6 +1,6 @@
 import { invalid } from "../errors.ts";
 import { mailDomain } from "../lib/mail-domain.ts";
-import { isPublicProvider } from "./public-providers.ts";
+import { isPublicProvider } from "../mail/public-providers.ts";
 
 /**
  * Normalises allowlist entries: `user@dom`, `@dom` or `*@dom` (that domain exactly), `@*.dom` (its

@@ -47,7 +47,7 @@ export async function keepState(app: App, caller: Traveller, given: NewState): P
     connection_id: given.connection_id,
     sealed: app.secrets.seal(JSON.stringify(given.trip), state_hash),
     cookie_hash: null,
-    created: app.now(),
+    created: app.after(0),
     session_id: session?.id ?? null,
     api_key: shownKey(await keyNamed(app.db, key_id)),
   };

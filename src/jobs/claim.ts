@@ -11,6 +11,8 @@ interface ClaimOptions {
   now: number;
   /** On the clock of `App.steadyNow`. */
   steady_now: number;
+  /** `App.steadyAfter`. */
+  leaseEnd: (seconds: number) => number;
   limit: number;
   /** Slots that are free; `limit` of them at the most are taken. */
   free: number;
@@ -40,11 +42,11 @@ export async function claim<K extends JobKind>(
 export async function claimPending<K extends JobKind>(
   tx: Db,
   kind: K,
-  { now, steady_now, limit, alone = false, ...given }: ClaimOptions,
+  { now, leaseEnd, limit, alone = false, ...given }: ClaimOptions,
 ): Promise<{ jobs: Job<K>[]; full: Set<string>; alone: boolean }> {
   const picked: Picked = { ...given, rows: [], uses: given.uses.fork() };
   const found = await fairlyDue(tx, { kind, now, limit }, { picked, alone });
-  const lease_until = steady_now + JOB_RULES[kind].lease_seconds;
+  const lease_until = leaseEnd(JOB_RULES[kind].lease_seconds);
   const jobs: Job<K>[] = [];
   for (const row of picked.rows) {
     await takeLease(tx, { id: row.id, lease_until });

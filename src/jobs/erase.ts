@@ -31,7 +31,7 @@ export async function eraseNow(app: App, job: Job<"erase_bytes">, signal: AbortS
   const { ranges, log = true } = job.payload;
   using lock = lockMailBytes(app.config.data.dir);
   // A backup copies them, and may name them: what was in its snapshot must be in its archive.
-  if (!lock) return app.write((tx) => deferJob(tx, job, app.now() + AFTER_BACKUP_SECONDS));
+  if (!lock) return app.write((tx) => deferJob(tx, job, app.after(AFTER_BACKUP_SECONDS)));
   await app.segments.erase(ranges);
   if (log) await app.emptyLog();
   await writeOutcome(app, signal, (tx) => finishJob(tx, job));

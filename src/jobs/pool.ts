@@ -181,8 +181,8 @@ async function claimOne(
   return claimed.jobs[0];
 }
 
-function clocksOf(app: App): { now: number; steady_now: number } {
-  return { now: app.now(), steady_now: app.steadyNow() };
+function clocksOf(app: App) {
+  return { now: app.now(), steady_now: app.steadyNow(), leaseEnd: app.steadyAfter };
 }
 
 /** Rings once, after the time it was last set to, `MAX_SLEEP_MS` at the most; it keeps no process alive. */

@@ -73,7 +73,7 @@ function rowOf(app: App, job: Job, { claimed = false, lane, dedupe_key, run_at }
     run_at: run_at ?? now,
     attempts: job.attempts,
     failures: 0,
-    lease_until: claimed ? app.steadyNow() + JOB_RULES[job.kind].lease_seconds : null,
+    lease_until: claimed ? app.steadyAfter(JOB_RULES[job.kind].lease_seconds) : null,
     last_error: null,
     created: now,
     account: job.share?.account ?? null,

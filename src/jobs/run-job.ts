@@ -106,7 +106,7 @@ async function attempt(app: App, handlers: JobHandlers, job: Job, signal: AbortS
     const failed = { job, signal, error: messageOf(error) };
     const failures = job.failures + 1;
     if (failures >= JOB_RULES[job.kind].max_failures) return bury(app, handlers, failed);
-    const run_at = app.now() + backoffSeconds(failures);
+    const run_at = app.after(backoffSeconds(failures));
     await writeOutcome(app, signal, (tx) => postponeJob(tx, job, { run_at, error: failed.error }));
   }
 }

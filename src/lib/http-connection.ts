@@ -82,13 +82,11 @@ export function httpConnection(
     const ended = current;
     current = null;
     if (!may_keep || socket.writableLength > 0 || !owner.mayKeep()) socket.destroy();
-    if (!ended) return;
-    for (const timer of ended.timers) clearTimeout(timer);
-    if (ended.status > 0) ended.resolve(answerOf(ended));
-    else ended.reject(why);
+    if (ended) settle(ended, why);
   };
   const write = (exchange: Exchange): void => {
-    if (current !== exchange || socket.destroyed) return;
+    // Where the other side has ended, "close" is about to come.
+    if (current !== exchange || socket.destroyed || socket.readableEnded) return;
     heard = "unanswered";
     socket.write(exchange.request.text);
   };
@@ -105,20 +103,10 @@ export function httpConnection(
     // Nobody has asked for it.
     if (!current || heard === "unsent") return end(noAnswer("ECONNRESET"));
     heard = "answered";
-    current.came += part.length;
-    const read = parser.execute(part);
-    if (read instanceof Error) end(read);
-    else if (current.is_complete) end(undefined, current.keeps);
-    else if (current.wanted <= 0) end(undefined);
-    else if (current.came > current.request.max_bytes + MAX_HEAD_BYTES) end(noAnswer("EMSGSIZE"));
+    const ending = takePart(parser, current, part);
+    if (ending) end(ending.fault, ending.keeps);
   });
-  // What is not on its way yet can go by another connection.
-  socket.once("end", () => {
-    if (heard === "unsent" || !current) end(noAnswer("ECONNRESET"));
-  });
-  socket.on("error", (error) => {
-    fault = error;
-  });
+  socket.on("error", (error) => void (fault = error));
   socket.once("close", () => {
     owner.closed();
     end(fault ?? noAnswer("ECONNRESET"));
@@ -162,6 +150,27 @@ function soon(write: () => void): void {
   setImmediate(() => {
     for (const each of unwritten.splice(0)) each();
   });
+}
+
+function settle(exchange: Exchange, why: Error | undefined): void {
+  for (const timer of exchange.timers) clearTimeout(timer);
+  if (exchange.status > 0) exchange.resolve(answerOf(exchange));
+  else exchange.reject(why);
+}
+
+/** What comes to an end with a part of an answer; null when there is more to come. */
+function takePart(
+  parser: HTTPParser,
+  exchange: Exchange,
+  part: Buffer,
+): { fault?: Error; keeps: boolean } | null {
+  exchange.came += part.length;
+  const read = parser.execute(part);
+  if (read instanceof Error) return { fault: read, keeps: false };
+  if (exchange.is_complete) return { keeps: exchange.keeps };
+  if (exchange.wanted <= 0) return { keeps: false };
+  const is_over = exchange.came > exchange.request.max_bytes + MAX_HEAD_BYTES;
+  return is_over ? { fault: noAnswer("EMSGSIZE"), keeps: false } : null;
 }
 
 function newExchange(request: HttpRequest) {

@@ -85,6 +85,7 @@ interface Named {
 /** Of Retry-After (RFC 9110 §10.2.3: seconds or a date), at most a day; null without one that can be read. */
 export function retryAfterSeconds(headers: Named): number | null {
   const value = headers.get("retry-after") ?? "";
-  const seconds = /^\d+$/.test(value) ? Number(value) : (Date.parse(value) - Date.now()) / 1000;
+  // Some send a fraction, which would be read as a date.
+  const seconds = /^\d+(?:\.\d+)?$/.test(value) ? Number(value) : (Date.parse(value) - Date.now()) / 1000;
   return Number.isNaN(seconds) ? null : Math.min(MAX_RETRY_AFTER_SECONDS, Math.max(0, Math.ceil(seconds)));
 }

@@ -114,7 +114,7 @@ export async function sendNow(app: App, job: Job<"send_mail">, signal: AbortSign
   const retry_seconds = app.config.outbound.retry[job.failures];
   await writeOutcome(app, signal, async (tx) => {
     if (outcome.status === "deferred" && retry_seconds !== undefined) {
-      await postponeJob(tx, job, { run_at: app.now() + retry_seconds, error: outcome.response });
+      await postponeJob(tx, job, { run_at: app.after(retry_seconds), error: outcome.response });
       await record(app, tx, mail, { status: "deferred", response: outcome.response });
       return;
     }

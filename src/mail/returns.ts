@@ -20,7 +20,7 @@ export async function tellOfReturnLater(
     .values({ outgoing_id: mail.id, user_id })
     .onConflict((conflict) => conflict.column("outgoing_id").doNothing())
     .execute();
-  const run_at = app.now() + GATHER_SECONDS;
+  const run_at = app.after(GATHER_SECONDS);
   await enqueue(app, tx, {
     kind: "mail_returns",
     payload: { user_id },

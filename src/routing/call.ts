@@ -215,7 +215,7 @@ async function rememberKey(
   known: { user: UserRow; keyed: Keyed; message_id: string },
 ): Promise<void> {
   const { user, keyed, message_id } = known;
-  const row = { user_id: user.id, route: ROUTE, ...keyed, message_id, created: app.now() };
+  const row = { user_id: user.id, route: ROUTE, ...keyed, message_id, created: app.after(0) };
   await tx
     .insertInto("idempotency_keys")
     .values(row)

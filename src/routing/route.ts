@@ -183,6 +183,6 @@ function mayRetry(job: Job, answer: Failure): boolean {
 async function retryLater(app: App, job: Job, answer: Failure): Promise<void> {
   const seconds = answer.retry_after_seconds ?? RETRY_SECONDS;
   app.log.info({ code: answer.code, seconds }, "the model will be asked again");
-  await app.write((tx) => postponeJob(tx, job, { run_at: app.now() + seconds, error: answer.message }));
+  await app.write((tx) => postponeJob(tx, job, { run_at: app.after(seconds), error: answer.message }));
   app.worker?.wake(job.kind);
 }

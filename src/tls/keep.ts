@@ -106,7 +106,7 @@ function nextLook(app: App, certificate: Certificate): number {
   const renewal = renewalOf(certificate);
   if (renewal > app.now()) return renewal;
   app.log.error("by the clock of this machine the new certificate is old already; set the clock right");
-  return app.now() + DAY_SECONDS;
+  return app.after(DAY_SECONDS);
 }
 
 async function comeBack(
@@ -115,7 +115,7 @@ async function comeBack(
 ): Promise<undefined> {
   const { job, signal, error } = failed;
   const asked = error instanceof AcmeError ? (error.retry_after_seconds ?? 0) : 0;
-  const run_at = app.now() + Math.max(asked, retrySeconds(job.failures + 1));
+  const run_at = app.after(Math.max(asked, retrySeconds(job.failures + 1)));
   const reason = reasonOf(error, app.config);
   await writeOutcome(app, signal, (tx) => postponeJob(tx, job, { run_at, error: reason }));
   const { until } = factsOf((await app.certificates.current()).cert);

@@ -125,7 +125,7 @@ export function isExhausted(app: App, { claim, outcome }: Made): boolean {
 
 /** When a delivery that is queued now is tried first. */
 export function firstAttempt(app: App): number {
-  return app.now() + Math.round(app.config.webhooks.backoff[0] ?? 0);
+  return dueAfter(app, Math.round(app.config.webhooks.backoff[0] ?? 0));
 }
 
 /** When the next attempt at an endpoint falls due; null when none waits. */
@@ -140,10 +140,15 @@ function attemptsOf(app: App): number {
 
 /** Spread a little, so that what failed together does not come back together. */
 function nextAttempt(app: App, { claim, outcome }: Made): number {
-  if (outcome.again_at_once) return app.now();
+  if (outcome.again_at_once) return dueAfter(app, 0);
   const wait = app.config.webhooks.backoff[claim.attempt] ?? 0;
   const spread = Math.round(wait * (1 - JITTER + 2 * JITTER * Math.random()));
-  return app.now() + Math.max(spread, outcome.retry_after ?? 0);
+  return dueAfter(app, Math.max(spread, outcome.retry_after ?? 0));
+}
+
+/** Not in the next second what need not wait at all. */
+function dueAfter(app: App, seconds: number): number {
+  return seconds === 0 ? app.now() : app.after(seconds);
 }
 
 function countFitting(due: { size: number }[], { bytes, at_least }: Room): number {

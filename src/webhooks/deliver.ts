@@ -131,7 +131,7 @@ export async function giveUpDelivering(app: App, tx: Db, job: Job<"deliver_webho
   if (!endpoint) return;
   await failInterrupted(app, tx, endpoint.id);
   const next_at = await earliestDue(tx, endpoint.id);
-  if (next_at !== null) await attemptLater(app, tx, endpoint, Math.max(next_at, app.now() + PAUSE_SECONDS));
+  if (next_at !== null) await attemptLater(app, tx, endpoint, Math.max(next_at, app.after(PAUSE_SECONDS)));
 }
 
 /** The secrets are opened once for all of them. */

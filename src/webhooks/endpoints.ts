@@ -108,7 +108,7 @@ export async function rotateSecret(app: App, user: UserRow, id: string): Promise
     const row = await ownEndpoint(tx, user, id);
     const old_secret = secretIfPossible(app, row);
     const sealed = sealSecrets(app, row.id, { secret, old_secret });
-    const old_secret_until = old_secret === null ? null : app.now() + OVERLAP_SECONDS;
+    const old_secret_until = old_secret === null ? null : app.after(OVERLAP_SECONDS);
     const change = { sealed, old_secret_until, updated: app.now() };
     await tx.updateTable("webhook_endpoints").set(change).where("id", "=", row.id).execute();
     return { secret };

@@ -162,6 +162,11 @@ test("a key is forgotten after 24 hours, not before", async () => {
   await keyed(ann, "k1");
   u.clock.advance("86399s");
   expect((await keyed(ann, "k1")).headers.get("idempotent-replayed")).toBe("true");
+
+  u.clock.advance("400ms");
+  await keyed(ann, "k3");
+  u.clock.advance("86399999ms");
+  expect((await keyed(ann, "k3")).headers.get("idempotent-replayed")).toBe("true");
 });
 
 test("a key survives a restart of the server", async () => {

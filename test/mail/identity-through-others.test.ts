@@ -311,8 +311,8 @@ describe("ARC", () => {
     const sealed = await verdict([list]);
     const spaced = await verdict([list], { tamper: (raw) => raw.replace("Hi", "Hi \t") });
     expect(spaced).toMatchObject({ authority: "owner" });
-    expect(sealed.auth.signed_form).toMatchObject({ header: "relaxed", body: "relaxed" });
-    expect(spaced.auth.signed_form.body_hash).toBe(sealed.auth.signed_form.body_hash);
+    expect(sealed.auth?.["signed_form"]).toMatchObject({ header: "relaxed", body: "relaxed" });
+    expect(spaced.auth?.["signed_form"]).toEqual(sealed.auth?.["signed_form"]);
   });
 
   test("of a forwarder lets no mail instruct that was written to somebody else", async () => {

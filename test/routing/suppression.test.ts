@@ -232,8 +232,9 @@ async function send(room: Mailroom, from: string, rcpt?: string, subject = "Hell
   expect(await room.send(rcpt === undefined ? mail : { ...mail, rcpt })).toStartWith("250 ");
 }
 
-/** A mail of which the answer goes to another address of its sender's domain. */
+/** A mail of which the answer goes to another address than its sender's, both of them listed. */
 async function sendFor(room: Mailroom, reply_to: string): Promise<void> {
+  await room.owner.patch(`/inboxes/${room.inbox.id}`, { allowlist_senders: ["bob@example.org", reply_to] });
   const headers = { "Message-ID": `<${Bun.randomUUIDv7()}@example.com>`, "Reply-To": reply_to };
   const text = `Hello ${Bun.randomUUIDv7()}`;
   expect(await room.send({ from: BOB, text, headers })).toStartWith("250 ");

@@ -87,6 +87,7 @@ describe("a run that is ended in the middle of its calls", () => {
       claimPending(tx, "route_message", {
         now: room.app.now(),
         steady_now: room.app.steadyNow(),
+        leaseEnd: room.app.steadyAfter,
         limit: 1,
         free: 1,
         room: { slots: 1, bytes: Number.POSITIVE_INFINITY, target_slots: 1 },

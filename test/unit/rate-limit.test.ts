@@ -44,6 +44,30 @@ test("a caller that waits as long as it was told gets through", () => {
   expect(limiter.take("a", rule).ok).toBe(false);
 });
 
+test("waiting as long as one is told is always enough, at any fraction of a second, and a second less never is", () => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 1, max: 50 }),
+      fc.integer({ min: 1, max: 3_600 }),
+      fc.array(fc.integer({ min: 0, max: 5_000 }), { minLength: 1, maxLength: 100 }),
+      (limit, window_seconds, pauses) => {
+        const { limiter, clock } = limiterAt();
+        const rule = { limit, window_seconds };
+        for (const pause of pauses) {
+          clock.ms += pause;
+          const { ok, retry_after_seconds } = limiter.take("a", rule);
+          if (ok) continue;
+          clock.ms += (retry_after_seconds - 1) * 1_000;
+          if (retry_after_seconds > 1) expect(limiter.peek("a", rule).ok).toBe(false);
+          clock.ms += 1_000;
+          expect(limiter.take("a", rule).ok).toBe(true);
+        }
+      },
+    ),
+    { numRuns: 200 },
+  );
+});
+
 test("a refused request costs nothing, however often it is repeated", () => {
   const { limiter, clock } = limiterAt();
   const rule = { limit: 1, window_seconds: 60 };
