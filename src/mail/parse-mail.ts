@@ -1,4 +1,5 @@
 import { safeFilename } from "./attachment-name.ts";
+import { isCalendarAnswer, isCalendarMail } from "./calendar-mail.ts";
 import { stripHiddenCharacters } from "./hidden-characters.ts";
 import type { MailAttachment, ParsedMail, ParseOutcome } from "./parse.ts";
 import { type Part, partsOf, readStructure } from "./parse-structure.ts";
@@ -46,16 +47,19 @@ async function readParts(root: Part | null, files: MailAttachment[], attached: n
   const parts = [...partsOf(root)];
   const body = chooseBody(parts);
   const warnings = new Set<string>();
-  const cut = splitNewText({ text: textOf(body.text, warnings), html: textOf(body.html, warnings) });
+  const { whole, ...cut } = splitNewText({ text: textOf(body.text, warnings), html: textOf(body.html, warnings) });
+  const of_others = parts.some(isOfOthers) || files.some(isCalendarAnswer);
+  const own_subject = !of_others && !parts.some(isMail);
   const mail: ParsedMail = {
     subject: subjectOf(root),
     date: dateOf(root),
     ...cut,
-    own_subject: !parts.some((part) => isOfOthers(part) || isMail(part)),
+    own_subject,
+    whole: whole && own_subject && body.others.length + body.named.length + files.length === 0,
     attachments: [...files, ...body.named.map((part, index) => namedText(part, files.length + index + 1))],
     warnings: [],
   };
-  if (parts.some(isOfOthers)) {
+  if (of_others) {
     mail.rest_text = `${mail.new_text}\n\n${mail.rest_text}`.trim();
     mail.new_text = "";
   }
@@ -74,8 +78,8 @@ async function readParts(root: Part | null, files: MailAttachment[], attached: n
 const TOO_LONG = "The mail's text is very long; only its beginning was read.";
 
 /** A calendar program writes the organiser's words into an answer, a server or a list those of other mails into these. */
-function isOfOthers({ contentType }: Part): boolean {
-  return /^(text\/(x-v)?calendar|multipart\/(report|digest))\b/.test(contentType || "");
+function isOfOthers(part: Part): boolean {
+  return isCalendarMail(part) || /^multipart\/(report|digest)\b/.test(part.contentType || "");
 }
 
 function isMail({ contentType, node }: Part): boolean {

@@ -27,7 +27,7 @@ export interface Part {
   textContent?: string;
   headers: Map<string, unknown>;
   headerLines: readonly { key: string; line: string }[];
-  node: { filename: string | false };
+  node: { filename: string | false; disposition?: string | false };
   flowed: { del_sp: boolean } | null;
   parent?: Part;
   children: Part[];

@@ -30,7 +30,7 @@ function toolOf(changes: Partial<Tool> = {}): Tool {
 
 function objection(changes: Partial<AskedCall> & { asked?: Partial<Asked> } = {}): string | null {
   const { asked, ...call } = changes;
-  return GUARD.objectionTo({
+  const found = GUARD.objectionTo({
     tool: toolOf(),
     args: {},
     powers: GUARD.powersOf({ ...NOBODY, ...asked }),
@@ -39,6 +39,7 @@ function objection(changes: Partial<AskedCall> & { asked?: Partial<Asked> } = {}
     places: [],
     ...call,
   });
+  return found?.reason ?? null;
 }
 
 describe("what a run may use", () => {
