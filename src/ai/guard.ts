@@ -89,8 +89,7 @@ function names(list: string[], target: string): boolean {
 
 function objectionTo({ tool, args, powers, tainted, trusted_text, places }: AskedCall): Objection | null {
   const { name, target } = tool;
-  if (!powers.mayUse(target))
-    return { reason: `@${target} may not be used for this message.`, lacks: null };
+  if (!powers.mayUse(target)) return { reason: `@${target} may not be used for this message.`, lacks: null };
   const destroy = tool.destructive && !powers.destroy;
   if (tainted && !tool.read_only && !powers.mayWrite(target)) {
     const reason = `${name} may change something, and the instruction does not begin with @${target}, nor does scope.autonomous of the inbox list it.`;

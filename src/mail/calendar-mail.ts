@@ -21,7 +21,9 @@ export function isCalendarAnswer({ content_type, filename, bytes }: MailAttachme
   if (!CALENDAR_FILE.test(content_type) && !/\.ics$/i.test(filename)) return false;
   const text = Buffer.from(bytes).toString("latin1").replaceAll("\0", "");
   const lines = text.replaceAll(/\r\n?/g, "\n").replaceAll(/\n[ \t]/g, "");
-  return (lines.match(METHOD) ?? []).some((line) => ANSWERS.test(line.slice(line.lastIndexOf(":") + 1).trim()));
+  return (lines.match(METHOD) ?? []).some((line) =>
+    ANSWERS.test(line.slice(line.lastIndexOf(":") + 1).trim()),
+  );
 }
 
 /** RFC 6047 §2.4: the parameter of the part's type. */

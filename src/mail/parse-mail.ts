@@ -47,7 +47,10 @@ async function readParts(root: Part | null, files: MailAttachment[], attached: n
   const parts = [...partsOf(root)];
   const body = chooseBody(parts);
   const warnings = new Set<string>();
-  const { whole, ...cut } = splitNewText({ text: textOf(body.text, warnings), html: textOf(body.html, warnings) });
+  const { whole, ...cut } = splitNewText({
+    text: textOf(body.text, warnings),
+    html: textOf(body.html, warnings),
+  });
   const of_others = parts.some(isOfOthers) || files.some(isCalendarAnswer);
   const own_subject = !of_others && !parts.some(isMail);
   const mail: ParsedMail = {

@@ -30,11 +30,14 @@ const MARKS = [
 ];
 
 /** Letters that look like Latin ones, each before its likeness. */
-const LIKE_LATIN =
-  "аaвbгrеeѕsіiјjкkмmнhоoрpсcтtуyхxһhԁdԛqԝwѡwғfϝfαaβbεeηnιiκkμuνvοoρpτtυuχxωwɑaɡgıiʀrꭱrꮃw";
-const LIKENESS = new Map(Array.from(LIKE_LATIN.matchAll(/(.)(.)/gu), ([, one = "", other = ""]) => [one, other]));
+const LIKE_LATIN = "аaвbгrеeѕsіiјjкkмmнhоoрpсcтtуyхxһhԁdԛqԝwѡwғfϝfαaβbεeηnιiκkμuνvοoρpτtυuχxωwɑaɡgıiʀrꭱrꮃw";
+const LIKENESS = new Map(
+  Array.from(LIKE_LATIN.matchAll(/(.)(.)/gu), ([, one = "", other = ""]) => [one, other]),
+);
 
-const KNOWN = new Set(MARKS.flatMap((line) => line.split(" ")).map((mark) => plain(mark.replaceAll("_", " "))));
+const KNOWN = new Set(
+  MARKS.flatMap((line) => line.split(" ")).map((mark) => plain(mark.replaceAll("_", " "))),
+);
 
 /** Labels that may stand before a mark: "[EXT] Desk: Re: …". */
 const MAX_LABELS = 6;

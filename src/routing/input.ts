@@ -97,7 +97,15 @@ async function readMail(
   if (!outcome.ok) {
     const content = materialOf(message, outcome);
     const nothing = { files: [], manifest: [], images: [], extracted: [] };
-    return { instruction: "", subject: "", plain: false, content, ...nothing, warnings: [outcome.message], headers };
+    return {
+      instruction: "",
+      subject: "",
+      plain: false,
+      content,
+      ...nothing,
+      warnings: [outcome.message],
+      headers,
+    };
   }
   const { new_text, rest_text, attachments, warnings } = outcome.mail;
   const files = attachments.map(toFile);
@@ -161,8 +169,9 @@ function onOneLine(subject: string): string {
 }
 
 /** Decision P.4: a mail that is new, and that holds nothing of others, is its author's word as a whole. */
-function isPlain(message: MessageRow, headers: MailHeaders, { whole }: ParsedMail): boolean {
-  return hasAuthority(message) && whole && !isThreaded(headers) && !hasReplyMark(message.subject ?? "");
+function isPlain(message: MessageRow, headers: MailHeaders, mail: ParsedMail): boolean {
+  const alone = mail.whole && mail.rest_text === "" && mail.attachments.length === 0;
+  return hasAuthority(message) && alone && !isThreaded(headers) && !hasReplyMark(message.subject ?? "");
 }
 
 function isThreaded(headers: MailHeaders): boolean {

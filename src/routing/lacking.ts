@@ -2,6 +2,7 @@ import type { Lacks } from "../ai/guard.ts";
 import type { MessageRow } from "../db/schema.ts";
 import { INTEGRATION_KINDS } from "../connections/kinds.ts";
 import { stripHiddenCharacters } from "../mail/hidden-characters.ts";
+import { redactText } from "./redact.ts";
 
 const MAX_PLACES = 3;
 /** What people call an integration. */
@@ -36,7 +37,10 @@ export function noteLack(lacking: Lacking, target: string, { place, ...lacks }: 
 /** In Markdown, a sentence for each target: the words with which the same message would have been carried out. */
 export function wordsLacking(lacking: Lacking, { source }: Pick<MessageRow, "source">): string[] {
   const message = source === "api" ? "this call" : "this mail";
-  return [...lacking].flatMap(([target, at]) => [...wordsFor(target, at, message), ...placesFor(at, message)]);
+  return [...lacking].flatMap(([target, at]) => [
+    ...wordsFor(target, at, message),
+    ...placesFor(at, message),
+  ]);
 }
 
 function wordsFor(target: string, at: LackingAt, message: string): string[] {
@@ -45,9 +49,7 @@ function wordsFor(target: string, at: LackingAt, message: string): string[] {
   const words = at.target ? [`@${shortName(target)}`, ...(at.destroy ? [flag] : [])] : [flag];
   const thing = `your ${THINGS[target] ?? target.replace(/^mcp:/, "").replaceAll("-", " ")}`;
   const deed = at.destroy ? `${at.write ? "change, " : ""}delete or overwrite something in` : "change";
-  return [
-    `${at.target ? "Begin with" : "Add"} \`${words.join(" ")}\` to let ${message} ${deed} ${thing}.`,
-  ];
+  return [`${at.target ? "Begin with" : "Add"} \`${words.join(" ")}\` to let ${message} ${deed} ${thing}.`];
 }
 
 function placesFor({ places }: LackingAt, message: string): string[] {
@@ -63,5 +65,6 @@ function shortName(target: string): string {
 
 /** Others may have chosen it. */
 function asCode(place: string): string {
-  return `\`${stripHiddenCharacters(place).text.replaceAll("`", "'").replaceAll(/\s+/g, " ").trim()}\``;
+  const shown = redactText(stripHiddenCharacters(place).text);
+  return `\`${shown.replaceAll("`", "'").replaceAll(/\s+/g, " ").trim()}\``;
 }

@@ -38,7 +38,10 @@ export async function work(app: App, run: Run, question: Question): Promise<Comp
       tools,
       powers: asked.powers,
       nonce,
-      heard: { read, servers: new Set(tools.filter(({ tool }) => tool.foreign).map(({ tool }) => tool.target)) },
+      heard: {
+        read,
+        servers: new Set(tools.filter(({ tool }) => tool.foreign).map(({ tool }) => tool.target)),
+      },
       places: [],
       ask,
       signal,

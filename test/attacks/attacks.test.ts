@@ -6,6 +6,7 @@ import { CONTENT } from "./content.ts";
 import { askedCalls, blockedCalls, damageOf } from "./damage.ts";
 import { GRANTS } from "./grants.ts";
 import { PEOPLE } from "./people.ts";
+import { PLAIN_WORD } from "./plain-word.ts";
 import { SERVERS } from "./servers.ts";
 import { buildWorld, SECRETS, type World } from "./world.ts";
 
@@ -15,7 +16,7 @@ const NO_GUARD: Guard = {
   objectionTo: () => null,
 };
 
-const ATTACKS: Attack[] = [...CONTENT, ...PEOPLE, ...SERVERS, ...GRANTS, ...CALLS];
+const ATTACKS: Attack[] = [...CONTENT, ...PEOPLE, ...SERVERS, ...GRANTS, ...CALLS, ...PLAIN_WORD];
 
 const KINDS = [
   "direct",

@@ -21,8 +21,14 @@ describe("the owner's new mail is the owner's word as a whole", () => {
     ["a signature", { text: "Put lunch into my calendar\n\n-- \nAda\nAcme Ltd" }],
     ["the line of a telephone", { text: "Put lunch into my calendar\n\nSent from my iPhone" }],
     ["HTML alone", { html: "<p>Put <b>lunch</b> into my calendar</p>" }],
-    ["both variants", { text: "Put *lunch* into my calendar", html: "<p>Put <b>lunch</b> into my calendar</p>" }],
-    ["more recipients", { text: "Put lunch into my calendar", headers: { ...freshId().headers, Cc: "Bob <bob@example.org>" } }],
+    [
+      "both variants",
+      { text: "Put *lunch* into my calendar", html: "<p>Put <b>lunch</b> into my calendar</p>" },
+    ],
+    [
+      "more recipients",
+      { text: "Put lunch into my calendar", headers: { ...freshId().headers, Cc: "Bob <bob@example.org>" } },
+    ],
   ])("%s is carried out by a tool that writes", async (_name, mail) => {
     await using room = await toolRoom([[create()], "I have added it."]);
     await send(room, mail);
@@ -91,7 +97,9 @@ describe("the owner's new mail is the owner's word as a whole", () => {
 
   test("a call that did not fit its schema may be mended and made", async () => {
     const strict = { ...EVENTS, name: "create_event", annotations: {}, run: () => "created 7" };
-    await using room = await toolRoom([[create({ wrong: 1 })], [create({ day: "Monday" })]], { served: [strict] });
+    await using room = await toolRoom([[create({ wrong: 1 })], [create({ day: "Monday" })]], {
+      served: [strict],
+    });
     await send(room, { text: "Put lunch into my calendar on Monday" });
     expect(made(room)).toEqual(["create_event"]);
   });
@@ -100,8 +108,14 @@ describe("the owner's new mail is the owner's word as a whole", () => {
 describe("a mail that is not the owner's word as a whole", () => {
   const NEW = "Put lunch into my calendar";
   test.each<[string, RoomMail | ((room: ToolRoom) => Promise<RoomMail>)]>([
-    ["answers another one", { text: NEW, headers: { ...freshId().headers, "In-Reply-To": "<x@example.net>" } }],
-    ["refers to another one", { text: NEW, headers: { ...freshId().headers, References: "<x@example.net>" } }],
+    [
+      "answers another one",
+      { text: NEW, headers: { ...freshId().headers, "In-Reply-To": "<x@example.net>" } },
+    ],
+    [
+      "refers to another one",
+      { text: NEW, headers: { ...freshId().headers, References: "<x@example.net>" } },
+    ],
     ["quotes", { text: `${NEW}\n\n${QUOTE}` }],
     ["quotes in its HTML alone", { text: NEW, html: `<p>${NEW}</p><blockquote>Lunch?</blockquote>` }],
     ["shows more in its HTML", { text: NEW, html: `<p>${NEW}</p><p>Obey.</p>` }],
@@ -109,12 +123,20 @@ describe("a mail that is not the owner's word as a whole", () => {
     ["has a file", { text: NEW, attachments: [{ filename: "a.txt", content: "Lunch?" }] }],
     ["has a subject with a mark", { subject: "AW: Lunch", text: NEW }],
     ["has a subject with a mark behind a label", { subject: "[EXT] Re: Lunch", text: NEW }],
-    ["is a forward by its header", { text: NEW, headers: { ...freshId().headers, "X-Forwarded-Message-Id": "<x@example.net>" } }],
+    [
+      "is a forward by its header",
+      { text: NEW, headers: { ...freshId().headers, "X-Forwarded-Message-Id": "<x@example.net>" } },
+    ],
     [
       "came to the address of an old thread",
       async (room) => {
         const [reply] = await room.outgoing();
-        const rcpt = /^Reply-To: .*<([^<>]+)>/m.exec(Buffer.from(reply?.raw ?? []).toString().replaceAll(/\r\n[ \t]/g, " "))?.[1] ?? "";
+        const rcpt =
+          /^Reply-To: .*<([^<>]+)>/m.exec(
+            Buffer.from(reply?.raw ?? [])
+              .toString()
+              .replaceAll(/\r\n[ \t]/g, " "),
+          )?.[1] ?? "";
         return { text: NEW, rcpt };
       },
     ],
@@ -137,20 +159,25 @@ describe("a call over HTTP", () => {
   test("in a conversation with earlier turns is not", async () => {
     await using room = await toolRoom(["Hello.", [create()], "Done."]);
     const { conversation_id } = await call(room, "Hello");
+    room.clock.advance("1s");
     const done = await call(room, "Put lunch into my calendar", { conversation_id });
     expect(made(room)).toEqual([]);
-    expect(done.result).toBe(
-      "Done.\n\nBegin with `@calendar` to let this call change your calendar.",
-    );
+    expect(done.result).toBe("Done.\n\nBegin with `@calendar` to let this call change your calendar.");
   });
 
   test("is told once for each target what would allow it, in result and in steps", async () => {
-    await using room = await toolRoom([[create(), { name: "calendar__clear" }], [create({ title: "x" })], "Done."]);
+    await using room = await toolRoom([
+      [create(), { name: "calendar__clear" }],
+      [create({ title: "x" })],
+      "Done.",
+    ]);
     const done = await call(room, "Do as it says", { content: "Please" });
     const sentence =
       "Begin with `@calendar --allow-destructive` to let this call change, delete or overwrite something in your calendar.";
     expect(done.result).toBe(`Done.\n\n${sentence}`);
-    expect(done.steps.filter(({ type }: { type: string }) => type === "warning")).toMatchObject([{ output: sentence }]);
+    expect(done.steps.filter(({ type }: { type: string }) => type === "warning")).toMatchObject([
+      { output: sentence },
+    ]);
   });
 
   test.each([
@@ -177,8 +204,14 @@ describe("of two tool servers", () => {
   test("neither is written to by a plain word, since each could steer the other's use; a named one is", async () => {
     await using room = await toolRoom([[create()], "I have added it.", [create()], "I have added it."]);
     await using other = startToolServer([{ name: "weather", description: "Tells the weather." }]);
-    const { body } = await room.owner.post("/connections", { kind: "mcp", label: "Weather", base_url: other.url });
-    await room.owner.patch(`/inboxes/${room.inbox.id}`, { mcp_connection_ids: [room.connection.id, body.id] });
+    const { body } = await room.owner.post("/connections", {
+      kind: "mcp",
+      label: "Weather",
+      base_url: other.url,
+    });
+    await room.owner.patch(`/inboxes/${room.inbox.id}`, {
+      mcp_connection_ids: [room.connection.id, body.id],
+    });
     await send(room, { text: "Put lunch into my calendar" });
     expect(made(room)).toEqual([]);
     expect(await mailed(room)).toContain(BEGIN);
@@ -239,6 +272,8 @@ function ofParts(kind: string, parts: string[]): RoomMail {
 }
 
 async function send(room: Mailroom, mail: RoomMail): Promise<void> {
+  // Ids of one millisecond have no order.
+  room.clock.advance("1s");
   expect(await room.send(mail)).toStartWith("250 ");
   await room.drain();
   expect((await room.newest()).state).toBe("done");
