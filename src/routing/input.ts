@@ -116,10 +116,8 @@ async function readMail(
   const threaded = rest_text.trim() !== "" || isThreaded(headers);
   const own_subject = outcome.mail.own_subject && isOwnSubject(subject, threaded) ? subject : "";
   const words = trustedWords(message, { new_text, own_subject });
-  const plain =
-    words.instruction !== "" &&
-    isPlain(message, headers, outcome.mail) &&
-    !(await hasEarlierMessages(app.db, message));
+  const whole = words.instruction !== "" && isWhole(message, headers, outcome.mail);
+  const plain = whole && !(await hasEarlierMessages(app.db, message));
   return {
     ...words,
     plain,
@@ -169,7 +167,7 @@ function onOneLine(subject: string): string {
 }
 
 /** Decision P.4: a mail that is new, and that holds nothing of others, is its author's word as a whole. */
-function isPlain(message: MessageRow, headers: MailHeaders, mail: ParsedMail): boolean {
+function isWhole(message: MessageRow, headers: MailHeaders, mail: ParsedMail): boolean {
   const alone = mail.whole && mail.rest_text === "" && mail.attachments.length === 0;
   return hasAuthority(message) && alone && !isThreaded(headers) && !hasReplyMark(message.subject ?? "");
 }

@@ -37,10 +37,9 @@ export function noteLack(lacking: Lacking, target: string, { place, ...lacks }: 
 /** In Markdown, a sentence for each target: the words with which the same message would have been carried out. */
 export function wordsLacking(lacking: Lacking, { source }: Pick<MessageRow, "source">): string[] {
   const message = source === "api" ? "this call" : "this mail";
-  return [...lacking].flatMap(([target, at]) => [
-    ...wordsFor(target, at, message),
-    ...placesFor(at, message),
-  ]);
+  return Array.from(lacking).flatMap(([target, at]) =>
+    wordsFor(target, at, message).concat(placesFor(at, message)),
+  );
 }
 
 function wordsFor(target: string, at: LackingAt, message: string): string[] {
