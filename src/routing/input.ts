@@ -93,28 +93,15 @@ async function readMail(
   if (!raw) throw new Error(`The raw mail of message ${message.id} is gone`);
   const headers = readHeaders(raw);
   const outcome = await app.parser.parse(raw);
-  const subject = message.subject ?? "";
-  if (!outcome.ok) {
-    const content = materialOf(message, outcome);
-    const nothing = { files: [], manifest: [], images: [], extracted: [] };
-    return {
-      instruction: "",
-      subject: "",
-      plain: false,
-      content,
-      ...nothing,
-      warnings: [outcome.message],
-      headers,
-    };
-  }
-  const { new_text, rest_text, attachments, warnings } = outcome.mail;
+  if (!outcome.ok)
+    return { ...nothingRead(), content: materialOf(message, outcome), warnings: [outcome.message], headers };
+  const { new_text, attachments, warnings } = outcome.mail;
   const files = attachments.map(toFile);
   const { mails = [], others = [] } = Object.groupBy(files, (file) =>
     ATTACHED_MAIL.test(file.content_type) ? "mails" : "others",
   );
   const { texts, ...material } = await readMaterial(app, others, signal);
-  const threaded = rest_text.trim() !== "" || isThreaded(headers);
-  const own_subject = outcome.mail.own_subject && isOwnSubject(subject, threaded) ? subject : "";
+  const own_subject = ownSubject(message, headers, outcome.mail);
   const words = trustedWords(message, { new_text, own_subject });
   const whole = words.instruction !== "" && isWhole(message, headers, outcome.mail);
   const plain = whole && !(await hasEarlierMessages(app.db, message));
@@ -133,6 +120,10 @@ async function readMail(
     ],
     headers,
   };
+}
+
+function nothingRead() {
+  return { instruction: "", subject: "", plain: false, files: [], manifest: [], images: [], extracted: [] };
 }
 
 /** Decision G: the new words of a sender with authority; the subject instead, if it is the sender's own and there are none. */
@@ -157,9 +148,11 @@ export function materialOf(message: MessageRow, outcome: ParseOutcome, texts: st
   return describe({ ...head, parts: [...(hasAuthority(message) ? [] : [new_text]), rest_text, ...texts] });
 }
 
-/** Whether the sender wrote the subject; of a mail that belongs to another one, only if nothing speaks against it. */
-function isOwnSubject(subject: string, threaded: boolean): boolean {
-  return !hasReplyMark(subject) && !(threaded && ANY_PREFIX.test(onOneLine(subject)));
+/** The subject if the sender wrote it; of a mail that belongs to another one, only if nothing speaks against it. */
+function ownSubject({ subject }: MessageRow, headers: MailHeaders, mail: ParsedMail): string {
+  if (subject === null || !mail.own_subject || hasReplyMark(subject)) return "";
+  const threaded = mail.rest_text.trim() !== "" || isThreaded(headers);
+  return threaded && ANY_PREFIX.test(onOneLine(subject)) ? "" : subject;
 }
 
 function onOneLine(subject: string): string {
