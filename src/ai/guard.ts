@@ -7,12 +7,28 @@ import { stripHiddenCharacters } from "../mail/hidden-characters.ts";
 /**
  * The trust boundary around tools. A run may use what its inbox, its sender and its instruction allow together
  * (decision L.7); once it has read anything that others wrote, a call has to fit to what the instruction itself
- * says (L.8). A model that obeys everything it reads must get nowhere with it.
+ * says (L.8, P.4). A model that obeys everything it reads must get nowhere with it.
  */
 export interface Guard {
   powersOf: (asked: Asked) => Powers;
-  /** Why a call must not be made, as a sentence; null if it may. */
-  objectionTo: (call: AskedCall) => string | null;
+  /** Why a call must not be made; null if it may. */
+  objectionTo: (call: AskedCall) => Objection | null;
+}
+
+export interface Objection {
+  /** As a sentence. */
+  reason: string;
+  /** What the instruction would have to say for it; null where nothing would do. */
+  lacks: Lacks | null;
+}
+
+export interface Lacks {
+  /** Its target, at the beginning. */
+  target: boolean;
+  /** `--allow-destructive`. */
+  destroy: boolean;
+  /** Where the call was to go. */
+  place: string | null;
 }
 
 /** All of it decided by people with authority: the owner of the inbox, and who wrote the instruction. */
@@ -39,7 +55,7 @@ export interface AskedCall {
   tool: Tool;
   args: Record<string, unknown>;
   powers: Powers;
-  /** Whether the model has read anything that others wrote. */
+  /** Whether the model has read anything that others wrote, but for what the target's own server says of its tools. */
   tainted: boolean;
   /** The instruction, the owner's own documents, and the addresses of the people whose run it is. */
   trusted_text: string;
@@ -71,17 +87,25 @@ function names(list: string[], target: string): boolean {
   return list.some((entry) => entry === target || `mcp:${entry}` === target);
 }
 
-function objectionTo({ tool, args, powers, tainted, trusted_text, places }: AskedCall): string | null {
-  if (!powers.mayUse(tool.target)) return `@${tool.target} may not be used for this message.`;
-  if (!tainted) return null;
-  if (!tool.read_only && !powers.mayWrite(tool.target))
-    return `${tool.name} may change something, and the instruction does not begin with @${tool.target}, nor does scope.autonomous of the inbox list it.`;
-  if (tool.destructive && !powers.destroy)
-    return `${tool.name} may delete or overwrite something, which needs --allow-destructive in the instruction.`;
+function objectionTo({ tool, args, powers, tainted, trusted_text, places }: AskedCall): Objection | null {
+  const { name, target } = tool;
+  if (!powers.mayUse(target)) return { reason: `@${target} may not be used for this message.`, lacks: null };
+  const destroy = tool.destructive && !powers.destroy;
+  if (tainted && !tool.read_only && !powers.mayWrite(target)) {
+    const reason = `${name} may change something, and the instruction does not begin with @${target}, nor does scope.autonomous of the inbox list it.`;
+    return { reason, lacks: { target: true, destroy, place: null } };
+  }
+  if (destroy) {
+    const reason = `${name} may delete or overwrite something, which needs --allow-destructive in the instruction.`;
+    return { reason, lacks: { target: false, destroy, place: null } };
+  }
+  // What a server says of its own tools may still choose where they go.
+  if (!tainted && !tool.foreign) return null;
   const strange = strangePlace({ tool, args, places }, trusted_text.toLowerCase());
   if (strange === undefined) return null;
-  const shown = strange.slice(0, MAX_SHOWN_CHARS);
-  return `${tool.name} was to go to ${shown}, which stands neither in the instruction nor in a context of yours. Name it there if it is meant.`;
+  const place = strange.slice(0, MAX_SHOWN_CHARS);
+  const reason = `${name} was to go to ${place}, which stands neither in the instruction nor in a context of yours. Name it there if it is meant.`;
+  return { reason, lacks: { target: false, destroy: false, place } };
 }
 
 /** Where a call would go, if nobody with authority has named it. */

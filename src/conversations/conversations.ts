@@ -115,20 +115,22 @@ const turnsBefore = prepared((db, message: { id: string; conversation_id: string
 /** Whether a conversation has earlier messages than this one, its other tries aside. */
 export async function hasEarlierMessages(
   db: Db,
-  message: Pick<MessageRow, "id" | "conversation_id" | "retry_of">,
+  { id, conversation_id, retry_of }: Pick<MessageRow, "id" | "conversation_id" | "retry_of">,
 ): Promise<boolean> {
-  const first = message.retry_of ?? message.id;
-  const earlier = await db
+  if (conversation_id === null) return false;
+  return (await earlierMessage(db, { id, conversation_id, first: retry_of ?? id })).length > 0;
+}
+
+const earlierMessage = prepared((db, message: { id: string; conversation_id: string; first: string }) =>
+  db
     .selectFrom("messages")
     .select("id")
     .where("conversation_id", "=", message.conversation_id)
     .where("id", "<", message.id)
-    .where("id", "!=", first)
-    .where((eb) => eb.or([eb("retry_of", "is", null), eb("retry_of", "!=", first)]))
-    .limit(1)
-    .executeTakeFirst();
-  return earlier !== undefined;
-}
+    .where("id", "!=", message.first)
+    .where((eb) => eb.or([eb("retry_of", "is", null), eb("retry_of", "!=", message.first)]))
+    .limit(1),
+);
 
 /** Notes a finished turn on its conversation. */
 export async function noteTurn(

@@ -51,6 +51,8 @@ const QUOTE_ELEMENTS = new Set(["blockquote", "hr", "includetail", "cite", "q", 
 const NAMES_ITS_AUTHOR =
   /gmail_(quote|attr|extra)|appendonsend|divrplyfwdmsg|reference-message|yahoo_quoted|protonmail_quote|moz-(cite-prefix|forward)/;
 const SIGNATURE_NAME = /signature|moz-txt-sig|bloop_sign|mb_sig|_sig\b/;
+/** Stands above a signature, and not around it: the dashes of Gmail, the line break of Apple Mail. */
+const SIGNATURE_FOLLOWS = /gmail_signature_prefix|linebreakatbeginningofsignature/;
 
 /** The three regions of an HTML mail as plain text, in document order: own words, signature, everything after. */
 export interface HtmlText {
@@ -97,6 +99,8 @@ interface Walk {
   regions: Record<"fresh" | "signature" | "rest", Region>;
   /** Once past the first quote or the signature there is no way back. */
   own: boolean;
+  /** What there is until the first quote is signature. */
+  signs_on: boolean;
   lines_to_quote: number | null;
   /** "html" and "body", once met: a second one is that of another mail. */
   pages: Set<string>;
@@ -110,6 +114,7 @@ export function readHtml(html: string): HtmlText {
     sheet: new Map(),
     regions: { fresh: region(), signature: region(), rest: region() },
     own: true,
+    signs_on: false,
     lines_to_quote: null,
     pages: new Set(),
     hidden: 0,
@@ -139,6 +144,7 @@ function walkUntilTooDeep(html: string, from: number, walk: Walk): number {
       if (walk.stack.length <= MAX_DEPTH || RAW.has(name)) return;
       next = from + parser.endIndex + 1;
       walk.own = false;
+      walk.signs_on = false;
       walk.stack = [PAGE];
       parser.pause();
     },
@@ -158,8 +164,7 @@ function open(walk: Walk, name: string, attributes: Record<string, string>): voi
   const element = { name, attributes };
   const style = styleOf(element, walk.sheet);
   const quote = meetsQuote(walk, element, style);
-  const signature = !quote && (parent.signature || (walk.own && isSignature(element)));
-  if (signature) walk.own = false;
+  const signature = !quote && (parent.signature || meetsSignature(walk, element));
   const look = lookOf(element, style, parent.look);
   const hidden_words = isHidden(look) ? (parent.hidden_words ?? { seen: false }) : null;
   const not_text = parent.not_text || NOT_TEXT.has(name);
@@ -175,12 +180,21 @@ function meetsQuote(walk: Walk, element: HtmlElement, style: Declarations): bool
   const { name } = element;
   const quote = isQuote(element, style) || walk.pages.has(name);
   if (name === "html" || name === "body") walk.pages.add(name);
+  if (quote) walk.signs_on = false;
   if (quote && walk.own) {
     const { breaks } = walk.regions.fresh;
     walk.lines_to_quote = namesItsAuthor(element, style) ? null : Number(breaks > 1);
     walk.own = false;
   }
   return quote;
+}
+
+/** Whether a signature begins with this element; ends the sender's own words if so. */
+function meetsSignature(walk: Walk, element: HtmlElement): boolean {
+  if (!walk.own || !isSignature(element)) return false;
+  walk.signs_on = SIGNATURE_FOLLOWS.test(namesOf(element.attributes));
+  walk.own = false;
+  return true;
 }
 
 function close(walk: Walk, name: string): void {
@@ -225,7 +239,7 @@ function innermost(walk: Walk): Frame {
 
 function regionOf(walk: Walk): Region {
   if (walk.own) return walk.regions.fresh;
-  return innermost(walk).signature ? walk.regions.signature : walk.regions.rest;
+  return walk.signs_on || innermost(walk).signature ? walk.regions.signature : walk.regions.rest;
 }
 
 /** Makes sure that at least `wanted` line ends stand before what follows. */

@@ -1,4 +1,5 @@
 import { safeFilename } from "./attachment-name.ts";
+import { isCalendarAnswer, isCalendarMail } from "./calendar-mail.ts";
 import { stripHiddenCharacters } from "./hidden-characters.ts";
 import { decodeWords, type MailHeaders, readHeaders } from "./headers.ts";
 import type { MailAttachment, ParsedMail, ParseOutcome } from "./parse.ts";
@@ -53,17 +54,23 @@ async function readParts(structure: Structure, attached: number): Promise<Parsed
   const parts = [...partsOf(root)];
   const body = chooseBody(parts);
   const warnings = new Set<string>();
-  const cut = splitNewText({ text: textOf(body.text, warnings), html: textOf(body.html, warnings) });
+  const { whole, ...cut } = splitNewText({
+    text: textOf(body.text, warnings),
+    html: textOf(body.html, warnings),
+  });
+  const of_others = parts.some(isOfOthers) || files.some(isCalendarAnswer);
+  const own_subject = doubt === null && !of_others && !parts.some(isMail);
   const mail: ParsedMail = {
     subject: subjectOf(headers),
     date: dateOf(headers),
     ...cut,
-    own_subject: doubt === null && !parts.some((part) => isOfOthers(part) || isMail(part)),
+    own_subject,
+    whole: whole && own_subject && body.others.length + body.named.length + files.length === 0,
     attachments: [...files, ...body.named.map((part, index) => namedText(part, files.length + index + 1))],
     warnings: [],
   };
   if (doubt !== null) warnings.add(doubtful(doubt));
-  if (doubt !== null || parts.some(isOfOthers)) {
+  if (doubt !== null || of_others) {
     mail.rest_text = `${mail.new_text}\n\n${mail.rest_text}`.trim();
     mail.new_text = "";
   }
@@ -86,8 +93,8 @@ function doubtful(why: string): string {
 const TOO_LONG = "The mail's text is very long; only its beginning was read.";
 
 /** A calendar program writes the organiser's words into an answer, a server or a list those of other mails into these. */
-function isOfOthers({ contentType }: Part): boolean {
-  return /^(text\/(x-v)?calendar|multipart\/(report|digest))\b/.test(contentType || "");
+function isOfOthers(part: Part): boolean {
+  return isCalendarMail(part) || /^multipart\/(report|digest)\b/.test(part.contentType || "");
 }
 
 function isMail({ contentType, node }: Part): boolean {

@@ -26,7 +26,7 @@ export interface Part {
   disposition?: string;
   charset?: string;
   textContent?: string;
-  node: { filename: string | false };
+  node: { filename: string | false; disposition?: string | false };
   flowed: { del_sp: boolean } | null;
   parent?: Part;
   children: Part[];

@@ -23,6 +23,8 @@ export interface ParsedMail {
   subject: string;
   /** False where a program or somebody else wrote the subject: calendar answers, reports, mails passed on as a file. */
   own_subject: boolean;
+  /** Whether the sender's own words are all there is to be read in it, but for a short signature. */
+  whole: boolean;
   /** Unix seconds of the Date field; null when it is absent or unreadable. */
   date: number | null;
   /** The sender's own new words: above the first quote or forward marker and above the signature. */

@@ -16,6 +16,8 @@ export interface SplitText {
   new_text: string;
   /** What is below; short signatures are in neither. */
   rest_text: string;
+  /** Whether the own words are all there is but for a signature, in each variant of the mail. */
+  whole: boolean;
   hidden_characters: number;
   /** Hidden elements and comments of the HTML whose words were left out. */
   hidden_html: number;
@@ -35,17 +37,20 @@ export function splitNewText(body: { text?: string | undefined; html?: string | 
   const text = stripHiddenCharacters(body.text ?? "");
   const cut = cutSource(body.text ?? "", text.text);
   if (body.html === undefined || body.html.trim() === "") {
-    return { new_text: cut.own, rest_text: cut.rest, hidden_characters: text.removed, hidden_html: 0 };
+    const counts = { hidden_characters: text.removed, hidden_html: 0 };
+    return { new_text: cut.own, rest_text: cut.rest, whole: cut.rest === "", ...counts };
   }
   const html = cutHtml(readHtml(body.html));
   const hidden = { hidden_characters: Math.max(text.removed, html.removed), hidden_html: html.hidden };
-  if (text.text.trim() === "") return { new_text: html.own, rest_text: html.rest, ...hidden };
+  const plain = html.rest === "" && html.hidden === 0;
+  if (text.text.trim() === "") return { new_text: html.own, rest_text: html.rest, whole: plain, ...hidden };
 
   const shared = ownInBoth(cut.own, html.own);
   const unshared = cut.own.slice(shared.length).trim();
   const isStub = lettersOf(text.text).length * 2 < lettersOf(html.own + html.rest).length;
   const rest = isStub ? [unshared, cut.rest, html.own, html.rest] : [unshared, cut.rest];
-  return { new_text: shared.trim(), rest_text: joined(rest), ...hidden };
+  const whole = plain && cut.rest === "" && lettersOf(cut.own) === lettersOf(html.own);
+  return { new_text: shared.trim(), rest_text: joined(rest), whole, ...hidden };
 }
 
 /** All that can be read of an HTML part, for parts that are content anyway. */

@@ -72,7 +72,8 @@ const routing = {
   conversation_id: t.Nullable(t.String({ format: "uuid" })),
   source,
   result: t.String({
-    description: "Output of the model; empty until there is one.",
+    description:
+      "Output of the model; empty until there is one. Where a change was blocked, sentences below it say which words would allow it; never below JSON, nor with --format=json, csv or html: then the steps alone say so.",
     examples: ["It is fine."],
   }),
   error: t.Nullable(t.String(), { examples: [null], description: "Why a run failed, in words." }),

@@ -14,14 +14,14 @@ const MAX_MAILED_BYTES = 10 * MB;
 const SHOWN_CHARS = 100_000;
 
 /**
- * The answer to mail back: the result with its files, or a notice of the failure for a person who could act on it.
+ * The answer to mail back: the result with its files and the `words` that it lacked to do more, or a notice of the failure for a person who could act on it.
  * What the answer has to say about itself is added to the steps of the run.
  */
 export async function answerTo(
   app: App,
   run: Run,
   ending: Ending,
-  files: ToolFile[],
+  { files, words: lacking }: { files: ToolFile[]; words: string[] },
 ): Promise<PreparedReply | undefined> {
   const { message, inbox, input, settings } = run;
   if (!settings.reply || !mayAnswer(message, inbox) || !input.headers) {
@@ -32,7 +32,7 @@ export async function answerTo(
   if (ending.state === "done") {
     const links = linkGuard(run.trust);
     const mailed = mailedFiles(run, files);
-    const words = wordsOf(run, ending.result, links);
+    const words = wordsOf(run, { result: ending.result, lacking }, links);
     return prepareReply(app, answered, {
       kind: "reply",
       ...words,
@@ -51,13 +51,17 @@ const CHANGED =
 const NOT_HANDED_OVER =
   "Files were made, but not kept because of --private, and there was no mail to send them with.";
 
-function wordsOf(run: Run, result: string, links: LinkGuard): { markdown: string; notes: string } {
+function wordsOf(
+  run: Run,
+  { result, lacking }: { result: string; lacking: string[] },
+  links: LinkGuard,
+): { markdown: string; notes: string } {
   const markdown = run.trust.tainted ? guardMarkdown(result, links) : result;
   // As a reader of the HTML part sees it; what only its syntax hid from the text is counted as well.
   markdownToHtml(markdown.slice(0, SHOWN_CHARS), links);
   if (links.left_out > 0) run.steps.push(warning(leftOut(links.left_out, run.settings)));
   const warnings = run.steps.filter(isTold).map(({ output }) => asCode(output));
-  return { markdown, notes: warnings.map((line) => links.clean(line)).join("\n\n") };
+  return { markdown, notes: [...lacking, ...warnings].map((line) => links.clean(line)).join("\n\n") };
 }
 
 function leftOut(count: number, settings: Pick<RunSettings, "private">): string {

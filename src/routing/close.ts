@@ -7,16 +7,18 @@ import { prepared } from "../db/prepared.ts";
 import type { InboxRow, MessageRow } from "../db/schema.ts";
 import { finishJob, type Job } from "../jobs/queue.ts";
 import { writeOutcome } from "../jobs/run-job.ts";
+import { parseJson } from "../lib/quote.ts";
 import { storeFiles } from "../messages/accept.ts";
 import { recordState } from "../messages/events.ts";
 import { answerTo } from "./answer.ts";
 import { filesOut } from "./answer-file.ts";
 import type { Command } from "./command.ts";
 import type { RunInput } from "./input.ts";
+import { type Lacking, wordsLacking } from "./lacking.ts";
 import type { Trust } from "./links.ts";
 import { forgetMaterial, PRIVATE_WORDS, withoutWords } from "./private.ts";
 import type { RunSettings } from "./settings.ts";
-import { type StepDraft, toSteps } from "./steps.ts";
+import { type StepDraft, toSteps, warning } from "./steps.ts";
 import { forgetCalls, notedCalls, stepsOfEarlier } from "./tool-journal.ts";
 
 /** How a run ended, before it is written down. */
@@ -44,6 +46,8 @@ export interface Run {
   /** Files that tools made, in order. */
   made: ToolFile[];
   trust: Trust;
+  /** What the instruction would have had to say for what was blocked. */
+  lacking: Lacking;
   /** Whether tools may have changed something, in this try or an earlier one. */
   changed: boolean;
   journal: {
@@ -61,8 +65,11 @@ export async function closeRun(app: App, run: Run, ending: Ending): Promise<void
   run.steps.push(...stepsOfEarlier(noted, run.journal.asked));
   run.changed = noted.length > 0;
   const files = ending.state === "done" && ending.free === undefined ? filesOut(run, ending.result) : [];
-  const reply = await answerTo(app, run, ending, files);
-  const kept = ending.state === "done" && run.settings.private ? keptOf(app, run, ending) : { run, ending };
+  const words = wordsLacking(run.lacking, message);
+  const reply = await answerTo(app, run, ending, { files, words });
+  run.steps.push(...words.map(warning));
+  const told = withWords(run, ending, words);
+  const kept = told.state === "done" && run.settings.private ? keptOf(app, run, told) : { run, ending: told };
   const next = await writeOutcome(app, run.signal, async (tx) => {
     await finishJob(tx, run.job);
     if (noted.length > 0) await forgetCalls(tx, message.id);
@@ -80,7 +87,7 @@ export async function closeRun(app: App, run: Run, ending: Ending): Promise<void
     return app.worker?.claimNext(tx, run.job);
   });
   if (next) app.worker?.follow(next);
-  app.finished.notify(message.id, newsOf(run, ending));
+  app.finished.notify(message.id, newsOf(run, told));
   measure(app, run, ending);
   if (ending.state === "done") app.log.info("message done");
   else app.log.warn({ reason: ending.reason }, "message failed");
@@ -96,6 +103,13 @@ function measure(app: App, { message }: Run, ending: Ending): void {
   app.metrics.count("mailwright_model_tokens_total", { direction: "output" }, output_tokens);
   if (!ending.free && source !== "test")
     app.metrics.count("mailwright_credits_charged_total", {}, RUN_CREDITS);
+}
+
+/** The result with what would allow the rest below it, unless a program is to read it: then its steps alone say so. */
+function withWords({ settings }: Run, ending: Ending, words: string[]): Ending {
+  if (ending.state !== "done" || words.length === 0) return ending;
+  if (settings.for_programs || parseJson(ending.result) !== undefined) return ending;
+  return { ...ending, result: [ending.result, ...words].join("\n\n") };
 }
 
 /** What is written down of a private run. */

@@ -1,9 +1,11 @@
 import type { App } from "../app.ts";
+import { hasEarlierMessages } from "../conversations/conversations.ts";
 import { prepared } from "../db/prepared.ts";
 import type { MessageRow } from "../db/schema.ts";
 import { type MailHeaders, readHeaders } from "../mail/headers.ts";
 import { hiddenInWords, stripHiddenCharacters } from "../mail/hidden-characters.ts";
-import type { MailAttachment, ParseOutcome } from "../mail/parse.ts";
+import type { MailAttachment, ParsedMail, ParseOutcome } from "../mail/parse.ts";
+import { hasReplyMark } from "../mail/subject-mark.ts";
 import type { IncomingFile } from "../messages/accept.ts";
 import { signedHeader, type SignedForm } from "../mail/signed-form.ts";
 import { readBytes } from "../messages/stored-bytes.ts";
@@ -11,11 +13,11 @@ import { formOf } from "../messages/vouched.ts";
 import { lineOfMail, type NamedImage, readMaterial } from "./attachments.ts";
 import type { StepDraft } from "./steps.ts";
 
-/** What mail programs put before, around or behind the subject of a mail they answer or pass on. */
-const FOREIGN_SUBJECT =
-  /\(fwd\)\s*$|^[\s[(]*((re|fwd?|aw|wg|sv|vs|tr|rv|antw|ynt|odp|doorst|vb|res|enc|rif|i|r|fs|vl)\s*(\[\d+\]|\(\d+\))?\s*[:：]|回复|转发|答复|返信|轉寄)/i;
-/** The same in languages that the list does not know. */
+/** What may be a mark of a reply or a forward in a language that we do not know. */
 const ANY_PREFIX = /^[[(]|^[^\s:：]{1,20}(\s[^\s:：]{1,20})?\s*[:：]/iu;
+/** Fields of a mail that answers another one, or passes it on. */
+const ANSWER_FIELDS = ["in-reply-to", "references"];
+const THREAD_FIELDS = [...ANSWER_FIELDS, "x-forwarded-message-id"];
 /** The mail's own text holds theirs. */
 const ATTACHED_MAIL = /^message\/(rfc822|global)$/;
 
@@ -25,6 +27,8 @@ export interface RunInput {
   instruction: string;
   /** Of a mail; empty unless it is the own words of a person with authority. */
   subject: string;
+  /** Whether nothing in it can be anybody's but the author's, the subject included, and the author has authority. */
+  plain: boolean;
   content: string;
   files: IncomingFile[];
   /** One line for each file, read or not; untrusted like the content. */
@@ -54,10 +58,12 @@ async function readCall(app: App, message: MessageRow, signal: AbortSignal): Pro
     files.push({ filename, content_type, bytes: (await readBytes(app, row)) ?? new Uint8Array() });
   }
   const { texts, ...material } = await readMaterial(app, files, { signal, account: message.user_id });
+  const content = stored?.content ?? "";
   return {
     instruction: message.instruction ?? "",
     subject: "",
-    content: [stored?.content, ...texts].filter(Boolean).join("\n\n"),
+    plain: hasAuthority(message) && content.trim() === "" && files.length === 0,
+    content: [content, ...texts].filter((text) => text.trim() !== "").join("\n\n"),
     files,
     ...material,
     headers: null,
@@ -91,23 +97,23 @@ async function readMail(
   const form = formOf(message);
   const headers = headersAs(raw, form);
   const outcome = await app.parser.parse(raw, { form, account: message.user_id });
-  const subject = message.subject ?? "";
-  if (!outcome.ok) {
-    const content = materialOf(message, outcome);
-    const nothing = { files: [], manifest: [], images: [], extracted: [] };
-    return { instruction: "", subject: "", content, ...nothing, warnings: [outcome.message], headers };
-  }
-  const { new_text, rest_text, attachments, warnings } = outcome.mail;
+  if (!outcome.ok)
+    return { ...nothingRead(), content: materialOf(message, outcome), warnings: [outcome.message], headers };
+  const { new_text, attachments, warnings } = outcome.mail;
   const files = attachments.map(toFile);
   const { mails = [], others = [] } = Object.groupBy(files, (file) =>
     ATTACHED_MAIL.test(file.content_type) ? "mails" : "others",
   );
   const { texts, ...material } = await readMaterial(app, others, { signal, account: message.user_id });
-  const threaded = rest_text.trim() !== "" || mayAnswer(headers, form);
-  const own_subject = outcome.mail.own_subject && isOwnSubject(subject, threaded) ? subject : "";
+  const threaded = mayAnswer(headers, form);
+  const own_subject = ownSubject(message, threaded, outcome.mail);
+  const words = trustedWords(message, { new_text, own_subject });
+  const whole = words.instruction !== "" && !threaded && isWhole(message, outcome.mail);
+  const plain = whole && !(await hasEarlierMessages(app.db, message));
   return {
-    ...trustedWords(message, { new_text, own_subject }),
-    content: materialOf(message, outcome, texts),
+    ...words,
+    plain,
+    content: plain ? senderLine(message) : materialOf(message, outcome, texts),
     files,
     ...material,
     manifest: [...material.manifest, ...mails.map(lineOfMail)],
@@ -127,11 +133,14 @@ function headersAs(raw: Uint8Array, form: SignedForm | undefined): MailHeaders {
   return form ? readHeaders(signedHeader(raw, headers.fields, form)) : headers;
 }
 
-/** Whether the mail answers another one, or could have before somebody took out what is not signed. */
+/** Whether the mail answers or passes on another one, or could have before somebody took out what is not signed. */
 function mayAnswer(headers: MailHeaders, form: SignedForm | undefined): boolean {
-  return ["in-reply-to", "references"].some(
-    (name) => headers.get(name) !== undefined || (form && !form.fields.includes(name)),
-  );
+  if (THREAD_FIELDS.some((name) => headers.get(name) !== undefined)) return true;
+  return form !== undefined && ANSWER_FIELDS.some((name) => !form.fields.includes(name));
+}
+
+function nothingRead() {
+  return { instruction: "", subject: "", plain: false, files: [], manifest: [], images: [], extracted: [] };
 }
 
 /** Decision G: the new words of a sender with authority; the subject instead, if it is the sender's own and there are none. */
@@ -140,7 +149,7 @@ function trustedWords(
   { new_text, own_subject }: { new_text: string; own_subject: string },
 ): { instruction: string; subject: string } {
   if (!hasAuthority(message)) return { instruction: "", subject: "" };
-  const subject = stripHiddenCharacters(own_subject).text.trim();
+  const subject = onOneLine(own_subject);
   return { instruction: new_text.trim() || subject, subject };
 }
 
@@ -156,15 +165,30 @@ export function materialOf(message: MessageRow, outcome: ParseOutcome, texts: st
   return describe({ ...head, parts: [...(hasAuthority(message) ? [] : [new_text]), rest_text, ...texts] });
 }
 
-/** Whether the sender wrote the subject; of a mail that belongs to another one, only if nothing speaks against it. */
-function isOwnSubject(subject: string, threaded: boolean): boolean {
-  const visible = stripHiddenCharacters(subject).text.trim();
-  return !FOREIGN_SUBJECT.test(visible) && !(threaded && ANY_PREFIX.test(visible));
+/** The subject if the sender wrote it; of a mail that belongs to another one, only if nothing speaks against it. */
+function ownSubject({ subject }: MessageRow, threaded: boolean, mail: ParsedMail): string {
+  if (subject === null || !mail.own_subject || hasReplyMark(subject)) return "";
+  const answers = threaded || mail.rest_text.trim() !== "";
+  return answers && ANY_PREFIX.test(onOneLine(subject)) ? "" : subject;
+}
+
+function onOneLine(subject: string): string {
+  return stripHiddenCharacters(subject).text.replaceAll(/\s+/g, " ").trim();
+}
+
+/** Decision P.4: a mail that is new, and that holds nothing of others, is its author's word as a whole. */
+function isWhole(message: MessageRow, mail: ParsedMail): boolean {
+  const alone = mail.whole && mail.rest_text === "" && mail.attachments.length === 0;
+  return hasAuthority(message) && alone && !hasReplyMark(message.subject ?? "");
 }
 
 function describe(mail: { subject: string; sender: string | null; parts: string[] }): string {
-  const head = [`From: ${mail.sender ?? "unknown"}`, `Subject: ${mail.subject}`].join("\n");
+  const head = [senderLine(mail), `Subject: ${mail.subject}`].join("\n");
   return [head, ...mail.parts.map((part) => part.trim()).filter(Boolean)].join("\n\n");
+}
+
+function senderLine({ sender }: Pick<MessageRow, "sender">): string {
+  return `From: ${sender ?? "unknown"}`;
 }
 
 function replayWarnings(message: MessageRow): string[] {

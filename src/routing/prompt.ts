@@ -14,6 +14,8 @@ export const STANDING_INSTRUCTION =
 
 export interface PromptInput {
   instruction: string;
+  /** Of a mail, where it is as good as the instruction; else empty. */
+  subject: string;
   /** Untrusted. */
   content: string;
   turns: Turn[];
@@ -45,7 +47,8 @@ export function buildPrompt(input: PromptInput, nonce: string): Prompt {
     { role: "user", content: turn.instruction || STANDING_INSTRUCTION },
     { role: "assistant", content: turn.reply },
   ]);
-  const instruction = [input.instruction || STANDING_INSTRUCTION, ...input.wishes].join("\n\n");
+  const subject = input.subject === "" ? [] : [`Subject: ${input.subject}`];
+  const instruction = [input.instruction || STANDING_INSTRUCTION, ...subject, ...input.wishes].join("\n\n");
   return {
     messages: [
       { role: "system", content: [policy(nonce, input.tools), ...input.contexts.map(standing)].join("\n\n") },

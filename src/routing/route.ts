@@ -44,7 +44,7 @@ async function route(app: App, job: Job<"route_message">, signal: AbortSignal): 
   const { command, settings } = asked;
   const steps: StepDraft[] = [...input.extracted, ...input.warnings.map(warning), ...asked.steps];
   const trust = { tainted: true, trusted_text: "", material: "" };
-  const outset = { made: [], trust, changed: false, journal: journalOf(job, asked) };
+  const outset = { made: [], trust, lacking: new Map(), changed: false, journal: journalOf(job, asked) };
   const run: Run = { ...found, job, signal, input, command, settings, steps, ...outset };
   app.progress.set(run.message.id, () => toSteps(run.steps));
   if (asked.refusal) return closeRun(app, run, { state: "failed", ...asked.refusal });

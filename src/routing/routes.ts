@@ -54,7 +54,7 @@ const CALL: Description = {
   tag: "Routing",
   summary: "Run an instruction through an inbox",
   description:
-    "The instruction is trusted; content and attachments are data that the model reads but never obeys. Waits about 90 seconds for the result, then answers 202 and goes on. 200 means that the run has ended: `status` says how, and a run that failed is charged nothing.",
+    "The instruction is trusted; content and attachments are data that the model reads but never obeys. Without any of these, and in no conversation with earlier turns, the tools of the inbox may change things as if the instruction had named them. Waits about 90 seconds for the result, then answers 202 and goes on. 200 means that the run has ended: `status` says how, and a run that failed is charged nothing.",
   answers: { 200: RoutingShape, 202: RoutingShape },
   limited: LimitedShape,
   errors: [

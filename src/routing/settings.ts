@@ -11,6 +11,8 @@ export interface RunSettings {
   temperature: number | null;
   /** Sentences for the model about the form of its answer. */
   wishes: string[];
+  /** Whether the answer has a form in which nothing may stand below it. */
+  for_programs: boolean;
   /** False when no answer is to be mailed. */
   reply: boolean;
   /** Begin a conversation of its own. */
@@ -111,6 +113,7 @@ export function readSettings(
       ...otherWishes(options),
       ...tagWish(tags),
     ],
+    for_programs: /^(json|csv|html)$/i.test(String(options["format"] ?? attach ?? "")),
     reply: turned("reply", true),
     fresh: turned("new", false),
     dry_run: turned("dry-run", false),

@@ -1,9 +1,11 @@
+import type { Objection } from "../ai/guard.ts";
 import type { ToolCall } from "../ai/llm-messages.ts";
 import type { Tool, ToolOutcome } from "../ai/tool.ts";
 import type { App } from "../app.ts";
 import { checkBy } from "../lib/json-schema.ts";
 import { hasMoreParts, isNestedDeeper } from "../lib/json-depth.ts";
 import type { Run } from "./close.ts";
+import { noteLack } from "./lacking.ts";
 import { keepMade } from "./made-files.ts";
 import { excerptOf, redactArguments } from "./redact.ts";
 import { type StepDraft, warning } from "./steps.ts";
@@ -22,6 +24,8 @@ const MAX_ARGUMENT_PARTS = 100_000;
 export interface MadeCall {
   /** Untrusted. */
   text: string;
+  /** Whether the text is what the tool said; else it is ours. */
+  said: boolean;
   step: StepDraft;
 }
 
@@ -51,7 +55,7 @@ export async function makeCall(app: App, run: Run, talk: Talk, asked: AskedFor):
     trusted_text: run.trust.trusted_text,
     places: talk.places,
   });
-  if (objection !== null) return blocked(objection, tool, args);
+  if (objection !== null) return blocked(run, objection, tool, args);
   const started = performance.now();
   const outcome = await outcomeOf(app, run, talk, { tool, args, calls: asked.calls });
   if (!tool.foreign) talk.places.push(...(outcome.places ?? []));
@@ -61,7 +65,7 @@ export async function makeCall(app: App, run: Run, talk: Talk, asked: AskedFor):
     ...doneStep(tool, args, outcome),
     duration_ms: Math.round(performance.now() - started),
   };
-  return { text: outcome.ok ? outcome.text : `The call failed: ${outcome.text}`, step };
+  return { text: outcome.ok ? outcome.text : `The call failed: ${outcome.text}`, said: true, step };
 }
 
 interface Making {
@@ -135,13 +139,15 @@ export function argumentsOf(text: string): Record<string, unknown> | null {
 
 function refused(sentence: string, tool?: Tool, args: Record<string, unknown> = {}): MadeCall {
   const step = tool === undefined ? { type: "tool_call" as const } : stepOf(tool, args);
-  return { text: sentence, step: { ...step, status: "error", output: excerptOf(sentence) } };
+  return { text: sentence, said: false, step: { ...step, status: "error", output: excerptOf(sentence) } };
 }
 
-function blocked(objection: string, tool: Tool, args: Record<string, unknown>): MadeCall {
+function blocked(run: Run, objection: Objection, tool: Tool, args: Record<string, unknown>): MadeCall {
+  if (objection.lacks !== null) noteLack(run.lacking, tool.target, objection.lacks);
   return {
-    text: `Blocked: ${objection}`,
-    step: { ...stepOf(tool, args), status: "blocked", output: excerptOf(objection) },
+    text: `Blocked: ${objection.reason}`,
+    said: false,
+    step: { ...stepOf(tool, args), status: "blocked", output: excerptOf(objection.reason) },
   };
 }
 

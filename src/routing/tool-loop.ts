@@ -25,11 +25,20 @@ export interface Talk {
   tools: OfferedTool[];
   powers: Powers;
   nonce: string;
+  heard: Heard;
   /** Grows as our own tools find and make things. */
   places: Place[];
   /** Asks the model once; with `tools: false` it has to answer in words. */
   ask: (messages: ChatMessage[], may: { tools: boolean }) => Promise<Completion>;
   signal: AbortSignal;
+}
+
+/** What the model has been told by others, and may be steered by. */
+interface Heard {
+  /** Whether any of it came from a mail, a file, an earlier turn or a tool that was called. */
+  read: boolean;
+  /** Tool servers that say what their tools are. */
+  servers: Set<string>;
 }
 
 /** Asks the model until it has nothing more to call, and does what may be done of what it asks for. */
@@ -115,8 +124,6 @@ async function makeCalls(
   talk: Talk,
   { calls, tally }: { calls: ToolCall[]; tally: Tally },
 ): Promise<MadeCall[]> {
-  // What this round reads, the next one knows: all of its calls are judged by what the model had read when it asked.
-  const tainted = run.trust.tainted;
   let written: Promise<unknown> = Promise.resolve();
   const made = await Promise.all(
     calls.map((call, index) => {
@@ -124,6 +131,8 @@ async function makeCalls(
       if (index >= MAX_CALLS_AT_ONCE || tally.count >= MAX_CALLS)
         return Promise.resolve(tooMany(call, offered));
       tally.count += 1;
+      // What this round reads, the next one knows: all of its calls are judged by what the model had read when it asked.
+      const tainted = isSteered(talk.heard, offered);
       const asked = { call, offered, tainted, calls: tally.calls };
       if (offered === undefined || offered.tool.read_only) return makeCall(app, run, talk, asked);
       const mine = written.then(() => makeCall(app, run, talk, asked));
@@ -132,14 +141,13 @@ async function makeCalls(
     }),
   );
   run.steps.push(...made.map(({ step }) => step));
-  const blocked = made
-    .filter(({ step }) => step.status === "blocked")
-    .map(({ step }) => `Not done: ${step.output}`);
-  for (const sentence of new Set(blocked))
-    if (!run.steps.some(({ type, output }) => type === "warning" && output === sentence))
-      run.steps.push(warning(sentence));
   app.changes.tell(run.message.user_id, run.message.id);
   return made;
+}
+
+/** Whether others may be behind a call. What a server says of itself gains it nothing that it does not have. */
+function isSteered({ read, servers }: Heard, offered: OfferedTool | undefined): boolean {
+  return read || [...servers].some((server) => server !== offered?.tool.target);
 }
 
 function tooMany({ name }: ToolCall, offered: OfferedTool | undefined): MadeCall {
@@ -147,6 +155,7 @@ function tooMany({ name }: ToolCall, offered: OfferedTool | undefined): MadeCall
   const server = offered === undefined ? {} : { server: offered.tool.target };
   return {
     text,
+    said: false,
     step: {
       type: "tool_call",
       ...server,
@@ -159,10 +168,11 @@ function tooMany({ name }: ToolCall, offered: OfferedTool | undefined): MadeCall
 
 function resultMessages(
   run: Run,
-  { nonce }: Talk,
+  { nonce, heard }: Talk,
   { calls, made, tally }: { calls: ToolCall[]; made: MadeCall[]; tally: Tally },
 ): ChatMessage[] {
   run.trust.tainted = true;
+  if (made.some(({ said }) => said)) heard.read = true;
   const args = JSON.stringify(calls.map((call) => parseJson(call.arguments) ?? call.arguments));
   for (const link of madeUpLinks(run.trust, args)) tally.made_up.add(link);
   return made.map(({ text, step }, index) => {

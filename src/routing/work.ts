@@ -31,13 +31,17 @@ export async function work(app: App, run: Run, question: Question): Promise<Comp
     run.steps.push(...warningsOf(box));
     const tools = [...box.tools, ...ownTools(run, asked, box)];
     const nonce = newNonce();
-    const messages = await openTalk(app, run, { asked, tools, nonce });
+    const { messages, read } = await openTalk(app, run, { asked, tools, nonce });
     const ask = modelAsker(app, run, { ...question, tools });
     return await converse(app, run, {
       messages,
       tools,
       powers: asked.powers,
       nonce,
+      heard: {
+        read,
+        servers: new Set(tools.filter(({ tool }) => tool.foreign).map(({ tool }) => tool.target)),
+      },
       places: [],
       ask,
       signal,
@@ -72,12 +76,13 @@ async function openTalk(
   app: App,
   run: Run,
   { asked, tools, nonce }: { asked: Understanding; tools: OfferedTool[]; nonce: string },
-): Promise<ChatMessage[]> {
+): Promise<{ messages: ChatMessage[]; read: boolean }> {
   const { input, message } = run;
   const turns = await recallTurns(app.db, message);
   const prompt = buildPrompt(
     {
       instruction: asked.instruction,
+      subject: subjectOf(run, asked),
       content: input.content,
       turns,
       files: input.manifest,
@@ -89,22 +94,25 @@ async function openTalk(
     nonce,
   );
   run.steps.push(...prompt.warnings.map(warning));
+  const read = !input.plain || turns.length > 0;
   run.trust = {
-    tainted:
-      turns.length > 0 ||
-      input.content !== "" ||
-      input.files.length > 0 ||
-      tools.some(({ tool }) => tool.foreign),
+    tainted: read || tools.some(({ tool }) => tool.foreign),
     trusted_text: [
       asked.instruction,
       input.instruction,
+      ...(input.plain ? [input.subject] : []),
       ...asked.contexts.map(({ text }) => text),
       ...ownAddresses(run),
     ].join("\n"),
     // Not the earlier answers: what one of them made up would count as known in the next one.
     material: input.content,
   };
-  return prompt.messages;
+  return { messages: prompt.messages, read };
+}
+
+/** The subject where it is a part of what its author wants; alone it is the instruction itself. */
+function subjectOf({ input }: Run, { instruction }: Understanding): string {
+  return input.plain && input.subject !== input.instruction && instruction !== "" ? input.subject : "";
 }
 
 /** Of the people whose run it is, and of the inbox itself. */

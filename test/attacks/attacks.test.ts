@@ -9,6 +9,7 @@ import { GRANTS } from "./grants.ts";
 import { PEOPLE } from "./people.ts";
 import { REPLAYS } from "./replays.ts";
 import { REFLECTED } from "./reflected.ts";
+import { PLAIN_WORD } from "./plain-word.ts";
 import { SERVERS } from "./servers.ts";
 import { buildWorld, SECRETS, type World } from "./world.ts";
 
@@ -27,6 +28,7 @@ const ATTACKS: Attack[] = [
   ...REPLAYS,
   ...ALTERED,
   ...REFLECTED,
+  ...PLAIN_WORD,
 ];
 
 const KINDS = [

@@ -61,6 +61,50 @@ describe("mails as mail programs write them", () => {
     expect(parsed.warnings).toEqual([]);
   });
 
+  const written: Record<string, { text?: string; html?: string }> = {
+    "Gmail, with signature": {
+      text: "Add *milk* to the list: https://shop.example/milk\nand bread <https://shop.example/bread>\n\n-- \nAnn\nExample Ltd\n",
+      html: '<div dir="ltr">Add <b>milk</b> to the list: <a href="https://shop.example/milk">https://shop.example/milk</a><div>and <a href="https://shop.example/bread">bread</a></div><div><br clear="all"></div><div><br></div><span class="gmail_signature_prefix">-- </span><br><div dir="ltr" class="gmail_signature" data-smartmail="gmail_signature"><div dir="ltr">Ann<div>Example Ltd</div></div></div></div>',
+    },
+    "Outlook, desktop": {
+      text: "Add milk to the list.\r\n\r\nAnn\r\n",
+      html: "<html xmlns:o='urn:x'><head><style><!-- p.MsoNormal {margin:0cm} --></style><!--[if gte mso 9]><xml><o:shapedefaults/></xml><![endif]--></head><body lang=EN-GB><div class=WordSection1><p class=MsoNormal>Add milk to the list.<o:p></o:p></p><p class=MsoNormal><o:p>&nbsp;</o:p></p><p class=MsoNormal>Ann</p></div></body></html>",
+    },
+    "Outlook on the web": {
+      text: "Add milk to the list.",
+      html: '<html><head><style type="text/css" style="display:none;"> P {margin-top:0;margin-bottom:0;} </style></head><body dir="ltr"><div class="elementToProof" style="font-size: 12pt;">Add milk to the list.</div></body></html>',
+    },
+    "Outlook, mobile": {
+      text: "Add milk to the list.\n\nGet Outlook for iOS<https://aka.ms/o0ukef>",
+      html: '<html><body><div dir="ltr">Add milk to the list.</div><div id="ms-outlook-mobile-signature"><div><br></div>Get <a href="https://aka.ms/o0ukef">Outlook for iOS</a></div></body></html>',
+    },
+    "Apple Mail, telephone": {
+      text: "Add milk to the list.\n\nSent from my iPhone",
+      html: '<html><head></head><body dir="auto">Add milk to the list.<br id="lineBreakAtBeginningOfSignature"><div dir="ltr">Sent from my iPhone</div></body></html>',
+    },
+    Thunderbird: {
+      text: "Add *milk* to the list.\n\n- and bread\n- and salt\n\n-- \nAnn",
+      html: '<html><body><p>Add <b>milk</b> to the list.</p><ul><li>and bread</li><li>and salt</li></ul><pre class="moz-signature" cols="72">-- \nAnn</pre></body></html>',
+    },
+    Proton: {
+      text: "Add milk to the list.\n\nSent with Proton Mail secure email.",
+      html: '<div style="font-family: Arial">Add milk to the list.</div><div class="protonmail_signature_block"><div>Sent with <a href="https://proton.me/">Proton Mail</a> secure email.</div></div>',
+    },
+  };
+  test.each(Object.entries(written))(
+    "%s: a new mail holds nothing but its author's words",
+    async (_name, mail) => {
+      for (const one of [mail, { text: mail.text ?? "" }, { html: mail.html ?? "" }]) {
+        const parsed = await read(rawMail(one));
+        expect(parsed).toMatchObject({ whole: true, rest_text: "" });
+        expect(parsed.new_text).toStartWith("Add ");
+      }
+    },
+  );
+  test.each(variants)("$name: an answer holds more", async ({ mail }) => {
+    expect((await read(rawMail(mail))).whole).toBe(false);
+  });
+
   test("a forward with a comment keeps the comment apart, one without has no new text", async () => {
     const forwarded = `---------- Forwarded message ---------\nFrom: Bob Ray <bob@x.org>\nDate: Fri, May 3, 2024\nSubject: Numbers\nTo: <ann@example.com>\n\n${INJECTED}`;
     expect(await read(rawMail({ text: `Sum it up.\n\n${forwarded}` }))).toMatchObject({
@@ -175,6 +219,25 @@ describe("only the first text part can be the sender's own", () => {
     }
     const alone = await read(withBody(calendar));
     expect(alone).toMatchObject({ new_text: "", own_subject: false });
+  });
+
+  test.each([
+    ["mixed", (parts: string[]) => multipart("mixed", "m", parts)],
+    // As Apple Mail puts a file into a mail with formats.
+    [
+      "mixed, as one of two forms of the mail",
+      ([text = "", file = ""]: string[]) =>
+        multipart("alternative", "a", [
+          text,
+          multipart("mixed", "m", ["Content-Type: text/html\r\n\r\n<p>Mine.</p>", file]),
+        ]),
+    ],
+  ])("a calendar that a person attached (%s) leaves the words theirs", async (_name, build) => {
+    const file =
+      'Content-Type: text/calendar; method=REQUEST; name="a.ics"\r\nContent-Disposition: attachment\r\n\r\nBEGIN:VCALENDAR\r\nMETHOD:REQUEST\r\nSUMMARY:METHOD:REPLY\r\nEND:VCALENDAR\r\n';
+    const mail = await read(withBody(`Subject: x\r\n${build([plain("Mine."), file])}`));
+    expect(mail).toMatchObject({ new_text: "Mine.", own_subject: true, whole: false });
+    expect(mail.attachments.map(({ content_type }) => content_type)).toEqual(["text/calendar"]);
   });
 
   test("a report carries no words of the sender's", async () => {

@@ -31,7 +31,7 @@ describe("a signed mail of the owner that somebody else sends again", () => {
       rawMail({ from: OWNER, to: t.inbox.address, text: "Say hello." }),
     );
     expect(await t.send({ from: OWNER, raw })).toStartWith("250");
-    expect(await instructionOf(t)).toBe("Say hello.");
+    expect(await instructionOf(t)).toBe("Say hello.\n\nSubject: Hello");
   });
 
   test("commands nothing when it was written to somebody else, and its answer says why", async () => {

@@ -54,8 +54,8 @@ describe("who instructs", () => {
 
   test("is a listed sender", async () => {
     await using room = await mailroom({ inbox: { allowlist_senders: ["@example.org"] } });
-    const asked = await ask(room, { from: BOB, text: "Add the numbers." });
-    expect(asked.above).toBe("Add the numbers.");
+    const asked = await ask(room, { from: BOB, subject: "One and two", text: "Add the numbers." });
+    expect(asked.above).toBe("Add the numbers.\n\nSubject: One and two");
   });
 
   test.each(["stranger", "unauthenticated"])(

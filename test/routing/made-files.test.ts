@@ -366,7 +366,7 @@ describe("the files of a run", () => {
     await using room = await filesRoom(FILES, {
       config: { outbound: { mode: "relay", relay_url: `smtp://127.0.0.1:${sink.port}` } },
     });
-    await room.send({ text: "Make the files" });
+    await room.send({ subject: "Re: Files", text: "Make the files" });
     await room.drain();
     const mail = await simpleParser((await sink.next()).raw);
     expect(mail.headers.get("content-type")).toMatchObject({ value: "multipart/mixed" });
@@ -485,7 +485,7 @@ test("--attach makes a file of the answer as well, without the marks of code aro
   let next = 0;
   await using room = await mailroom({ model: { reply: () => all[next++]?.[1] ?? "" } });
   for (const [type] of all) {
-    await room.send({ text: `--attach=${type} Work` });
+    await room.send({ subject: "Re: Work", text: `--attach=${type} Work` });
     await room.drain();
   }
   const mails = await Promise.all(

@@ -258,7 +258,12 @@ describe("the mail", () => {
     const long = `${"word ".repeat(25_000)}\n\n${ANSWER}`;
     await using room = await mailroom({ model: { reply: () => long } });
     await room.send({
-      raw: rawMail({ to: room.inbox.address, from: "Ada <ada@example.com>", text: "Write at length" }),
+      raw: rawMail({
+        to: room.inbox.address,
+        from: "Ada <ada@example.com>",
+        subject: "Re: Hello",
+        text: "Write at length",
+      }),
     });
     await room.drain();
     const [row] = await room.outgoing();

@@ -129,8 +129,9 @@ describe("a run that has read what others wrote", () => {
     expect(room.tools.calls).toEqual([]);
     expect(done.steps).toMatchObject([
       { type: "tool_call", server: "mcp:calendar", name: "create_event", status: "blocked" },
-      { type: "warning", output: expect.stringContaining("does not begin with @mcp:calendar") },
+      { type: "warning", output: "Begin with `@calendar` to let this call change your calendar." },
     ]);
+    expect(done.steps[0].output).toContain("does not begin with @mcp:calendar");
     expect(done.result).toContain("Blocked: ");
   });
 

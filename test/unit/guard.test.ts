@@ -30,7 +30,7 @@ function toolOf(changes: Partial<Tool> = {}): Tool {
 
 function objection(changes: Partial<AskedCall> & { asked?: Partial<Asked> } = {}): string | null {
   const { asked, ...call } = changes;
-  return GUARD.objectionTo({
+  const found = GUARD.objectionTo({
     tool: toolOf(),
     args: {},
     powers: GUARD.powersOf({ ...NOBODY, ...asked }),
@@ -39,6 +39,7 @@ function objection(changes: Partial<AskedCall> & { asked?: Partial<Asked> } = {}
     places: [],
     ...call,
   });
+  return found?.reason ?? null;
 }
 
 describe("what a run may use", () => {
@@ -252,8 +253,25 @@ test("a place may be named as its owner calls it, and what the run has made is i
   expect(objection({ ...call, places: twin, trusted_text: "Add it to meeting notes." })).not.toBeNull();
 });
 
-test("a run that has read nothing of others may write without being told where", () => {
-  expect(objection({ tainted: false, tool: toolOf({ foreign: false }) })).toBeNull();
+describe("in a run that has read nothing of others", () => {
+  test("our own tools may write without being told where", () => {
+    const args = { page_id: "0a1b2c3d00004000800000000000abcd" };
+    const tool = toolOf({ target: "notes", foreign: false, places: ["page_id"] });
+    expect(objection({ tainted: false, tool, args })).toBeNull();
+  });
+
+  test("a tool server's may write, and go nowhere that nobody named", () => {
+    const args = { to: "bob@example.org" };
+    expect(objection({ tainted: false })).toBeNull();
+    expect(objection({ tainted: false, args })).toContain("bob@example.org");
+    expect(objection({ tainted: false, args, trusted_text: "Write to bob@example.org" })).toBeNull();
+  });
+
+  test("what destroys needs --allow-destructive all the same", () => {
+    const tool = toolOf({ destructive: true });
+    expect(objection({ tainted: false, tool })).toContain("--allow-destructive");
+    expect(objection({ tainted: false, tool, asked: { allow_destructive: true } })).toBeNull();
+  });
 });
 
 test("looking at arguments takes no longer for hostile ones", () => {

@@ -46,9 +46,10 @@ export function InboxTools({ inbox }: { inbox: Inbox }) {
         </ul>
         <WhatIsLeft inbox={inbox} busy={change.isPending} onAll={() => change.mutate({ scope: null })} />
         <Notice>
-          As soon as a mail contains what others wrote, a tool only looks things up. It changes something only
-          if your own instruction begins with its name, such as “@notes file this”. Sentences inside of mails
-          and files never count as yours.
+          What you ask for in a new mail of your own is done. As soon as a mail contains what others wrote (it
+          answers, quotes or passes on another one, or has a file), a tool only looks things up, and changes
+          something only if your own instruction begins with its name, such as “@notes file this”. Sentences
+          inside of mails and files never count as yours.
         </Notice>
         <Fault error={change.error} />
       </div>

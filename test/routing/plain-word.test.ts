@@ -1,0 +1,292 @@
+import { describe, expect, test } from "bun:test";
+import { call } from "../support/commands.ts";
+import { multipart } from "../support/mails.ts";
+import { freshId, type Mailroom, type RoomMail } from "../support/mailroom.ts";
+import { create, EVENTS, list, toolRoom, type ToolRoom } from "../support/tool-room.ts";
+import { startToolServer } from "../support/tool-server.ts";
+
+const BEGIN = "Begin with `@calendar` to let this mail change your calendar.";
+const QUOTE = "On Mon, 1 Jan 2024 at 10:00, Eve <eve@example.net> wrote:\n> Lunch?";
+const ICS = (method = ""): string =>
+  `BEGIN:VCALENDAR\r\nVERSION:2.0\r\n${method}BEGIN:VEVENT\r\nSUMMARY:Lunch\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n`;
+
+describe("the owner's new mail is the owner's word as a whole", () => {
+  test.each<[string, RoomMail]>([
+    ["its body", { text: "Put lunch into my calendar" }],
+    ["its subject alone", { subject: "Add lunch to my calendar", text: "" }],
+    ["its subject beside the body", { subject: "Lunch on Monday", text: "Put this into my calendar" }],
+    ["a German subject", { subject: "Bitte Mittagessen eintragen: Montag um 12", text: "" }],
+    ["a Japanese subject", { subject: "月曜日の昼食をカレンダーに追加してください", text: "" }],
+    ["a subject with a label", { subject: "[Team] Calendar: lunch", text: "Please add it" }],
+    ["a signature", { text: "Put lunch into my calendar\n\n-- \nAda\nAcme Ltd" }],
+    ["the line of a telephone", { text: "Put lunch into my calendar\n\nSent from my iPhone" }],
+    ["HTML alone", { html: "<p>Put <b>lunch</b> into my calendar</p>" }],
+    [
+      "both variants",
+      { text: "Put *lunch* into my calendar", html: "<p>Put <b>lunch</b> into my calendar</p>" },
+    ],
+    [
+      "more recipients",
+      { text: "Put lunch into my calendar", headers: { ...freshId().headers, Cc: "Bob <bob@example.org>" } },
+    ],
+  ])("%s is carried out by a tool that writes", async (_name, mail) => {
+    await using room = await toolRoom([[create()], "I have added it."]);
+    await send(room, mail);
+    expect(made(room)).toEqual(["create_event"]);
+    expect(await room.newest()).toMatchObject({ state: "done", result: "I have added it." });
+  });
+
+  test("so is a listed sender's, within the scope", async () => {
+    await using room = await toolRoom([[create()]], { inbox: { allowlist_senders: ["@example.org"] } });
+    await send(room, { from: "Bob <bob@example.org>", text: "Put lunch into the calendar" });
+    expect(made(room)).toEqual(["create_event"]);
+    await room.owner.patch(`/inboxes/${room.inbox.id}`, { scope: { targets: ["notes"] } });
+    await send(room, { from: "Bob <bob@example.org>", text: "Put dinner into the calendar" });
+    expect(room.model.requests.at(-1)?.body?.tools?.map((tool) => tool.function.name)).toEqual([
+      "files__create_file",
+    ]);
+  });
+
+  test("the model is given the subject with the instruction, and nothing as material but who wrote", async () => {
+    await using room = await toolRoom([]);
+    await send(room, { subject: "Lunch on Monday", text: "Put this into my calendar" });
+    const asked = room.model.requests[0]?.body?.messages.at(-1)?.content ?? "";
+    expect(asked).toMatch(
+      /^Put this into my calendar\n\nSubject: Lunch on Monday\n\n<<DATA (\w+)>>\nFrom: ada@example.com\n<<END \1>>$/,
+    );
+  });
+
+  test("a place that only its subject names is named", async () => {
+    await using room = await toolRoom([[create({ url: "https://acme.example/site" })]]);
+    await send(room, { subject: "About https://acme.example/site", text: "Note it in my calendar" });
+    expect(made(room)).toEqual(["create_event"]);
+  });
+
+  test("a place that nothing names is none to go to, and the answer says what would allow it", async () => {
+    await using room = await toolRoom([[create({ url: "https://acme.example/site" })], "Done."]);
+    await send(room, { text: "Note it in my calendar" });
+    expect(made(room)).toEqual([]);
+    const { steps } = await room.newest();
+    expect(steps).toContain("Name the place `https://acme.example/site` in this mail to let it go there.");
+  });
+
+  test("what destroys still needs --allow-destructive, and the answer says so", async () => {
+    await using room = await toolRoom([[{ name: "calendar__clear" }], "All gone."]);
+    await send(room, { text: "Clear my calendar" });
+    expect(made(room)).toEqual([]);
+    expect(await mailed(room)).toContain(
+      "Add `--allow-destructive` to let this mail delete or overwrite something in your calendar.",
+    );
+    await send(room, { text: "Clear my calendar --allow-destructive" });
+    await send(room, { text: "Clear my calendar" });
+    expect(made(room)).toEqual([]);
+  });
+
+  test("with --allow-destructive it is done", async () => {
+    await using room = await toolRoom([[{ name: "calendar__clear" }]]);
+    await send(room, { text: "Clear my calendar --allow-destructive" });
+    expect(made(room)).toEqual(["clear"]);
+  });
+
+  test("a run that has read a result knows what others wrote", async () => {
+    await using room = await toolRoom([[list()], [create()], "I have added it."]);
+    await send(room, { text: "Look at Monday and put lunch into my calendar" });
+    expect(made(room)).toEqual(["list_events"]);
+    expect(await mailed(room)).toContain(BEGIN);
+  });
+
+  test("a call that did not fit its schema may be mended and made", async () => {
+    const strict = { ...EVENTS, name: "create_event", annotations: {}, run: () => "created 7" };
+    await using room = await toolRoom([[create({ wrong: 1 })], [create({ day: "Monday" })]], {
+      served: [strict],
+    });
+    await send(room, { text: "Put lunch into my calendar on Monday" });
+    expect(made(room)).toEqual(["create_event"]);
+  });
+});
+
+describe("a mail that is not the owner's word as a whole", () => {
+  const NEW = "Put lunch into my calendar";
+  test.each<[string, RoomMail | ((room: ToolRoom) => Promise<RoomMail>)]>([
+    [
+      "answers another one",
+      { text: NEW, headers: { ...freshId().headers, "In-Reply-To": "<x@example.net>" } },
+    ],
+    [
+      "refers to another one",
+      { text: NEW, headers: { ...freshId().headers, References: "<x@example.net>" } },
+    ],
+    ["quotes", { text: `${NEW}\n\n${QUOTE}` }],
+    ["quotes in its HTML alone", { text: NEW, html: `<p>${NEW}</p><blockquote>Lunch?</blockquote>` }],
+    ["shows more in its HTML", { text: NEW, html: `<p>${NEW}</p><p>Obey.</p>` }],
+    ["hides something in its HTML", { text: NEW, html: `<p>${NEW}</p><p hidden>Obey me.</p>` }],
+    ["has a file", { text: NEW, attachments: [{ filename: "a.txt", content: "Lunch?" }] }],
+    ["has a subject with a mark", { subject: "AW: Lunch", text: NEW }],
+    ["has a subject with a mark behind a label", { subject: "[EXT] Re: Lunch", text: NEW }],
+    [
+      "is a forward by its header",
+      { text: NEW, headers: { ...freshId().headers, "X-Forwarded-Message-Id": "<x@example.net>" } },
+    ],
+    [
+      "came to the address of an old thread",
+      async (room) => {
+        const [reply] = await room.outgoing();
+        const rcpt =
+          /^Reply-To: .*<([^<>]+)>/m.exec(
+            Buffer.from(reply?.raw ?? [])
+              .toString()
+              .replaceAll(/\r\n[ \t]/g, " "),
+          )?.[1] ?? "";
+        return { text: NEW, rcpt };
+      },
+    ],
+  ])("%s: it changes nothing, and the answer says the words that would allow it", async (_name, mail) => {
+    await using room = await toolRoom(["Hello.", [create()], "I have added it."]);
+    await send(room, { text: "Hello" });
+    await send(room, typeof mail === "function" ? await mail(room) : mail);
+    expect(made(room)).toEqual([]);
+    expect(await mailed(room)).toContain(BEGIN);
+  });
+});
+
+describe("a call over HTTP", () => {
+  test("with nothing but an instruction is its author's word", async () => {
+    await using room = await toolRoom([[create()]]);
+    await call(room, "Put lunch into my calendar", { content: " " });
+    expect(made(room)).toEqual(["create_event"]);
+  });
+
+  test("in a conversation with earlier turns is not", async () => {
+    await using room = await toolRoom(["Hello.", [create()], "Done."]);
+    const { conversation_id } = await call(room, "Hello");
+    room.clock.advance("1s");
+    const done = await call(room, "Put lunch into my calendar", { conversation_id });
+    expect(made(room)).toEqual([]);
+    expect(done.result).toBe("Done.\n\nBegin with `@calendar` to let this call change your calendar.");
+  });
+
+  test("is told once for each target what would allow it, in result and in steps", async () => {
+    await using room = await toolRoom([
+      [create(), { name: "calendar__clear" }],
+      [create({ title: "x" })],
+      "Done.",
+    ]);
+    const done = await call(room, "Do as it says", { content: "Please" });
+    const sentence =
+      "Begin with `@calendar --allow-destructive` to let this call change, delete or overwrite something in your calendar.";
+    expect(done.result).toBe(`Done.\n\n${sentence}`);
+    expect(done.steps.filter(({ type }: { type: string }) => type === "warning")).toMatchObject([
+      { output: sentence },
+    ]);
+  });
+
+  test.each([
+    ["--format=json", '{"done":true}'],
+    ["--format=csv", "done\ntrue"],
+    ["--format=html", "<p>Done</p>"],
+    ["--attach=json", '{"done":true}'],
+    ["", '{"done":true}'],
+  ])("with %s has a result that programs can read, and the words in its steps", async (flag, answer) => {
+    await using room = await toolRoom([[create()], answer]);
+    const done = await call(room, `Do as it says ${flag}`, { content: "Please" });
+    expect(done.result).toBe(answer);
+    expect(done.steps.at(-1)).toMatchObject({ type: "warning", output: BEGIN.replace("mail", "call") });
+  });
+});
+
+test("an inbox's own test is the owner's word as well", async () => {
+  await using room = await toolRoom([[create()]]);
+  await room.owner.post(`/inboxes/${room.inbox.id}/test`, { instruction: "Put lunch into my calendar" });
+  expect(made(room)).toEqual(["create_event"]);
+});
+
+describe("of two tool servers", () => {
+  test("neither is written to by a plain word, since each could steer the other's use; a named one is", async () => {
+    await using room = await toolRoom([[create()], "I have added it.", [create()], "I have added it."]);
+    await using other = startToolServer([{ name: "weather", description: "Tells the weather." }]);
+    const { body } = await room.owner.post("/connections", {
+      kind: "mcp",
+      label: "Weather",
+      base_url: other.url,
+    });
+    await room.owner.patch(`/inboxes/${room.inbox.id}`, {
+      mcp_connection_ids: [room.connection.id, body.id],
+    });
+    await send(room, { text: "Put lunch into my calendar" });
+    expect(made(room)).toEqual([]);
+    expect(await mailed(room)).toContain(BEGIN);
+    await send(room, { text: "@calendar Put lunch into my calendar" });
+    expect(made(room)).toEqual(["create_event"]);
+  });
+});
+
+describe("a calendar file", () => {
+  const mixed = (...parts: string[]): RoomMail => ofParts("mixed", parts);
+  const text = (words: string): string => `Content-Type: text/plain\r\n\r\n${words}`;
+  const attached = (more = "", method = ""): string =>
+    `Content-Type: text/calendar${more}; name="a.ics"\r\nContent-Disposition: attachment; filename="a.ics"\r\n\r\n${ICS(method)}`;
+
+  test.each(["", "; method=REQUEST", "; method=PUBLISH"])(
+    "that a person attached (%j) leaves their words theirs and is material",
+    async (more) => {
+      await using room = await toolRoom([[create()], "Done.", [create()], "I have added it."]);
+      await send(room, mixed(text("Put this into my calendar"), attached(more)));
+      const asked = room.model.requests[0]?.body?.messages.at(-1)?.content ?? "";
+      expect(asked).toStartWith("Put this into my calendar\n\n<<DATA");
+      expect(made(room)).toEqual([]);
+      expect(await mailed(room)).toContain(BEGIN);
+      await send(room, mixed(text("@calendar Put this into my calendar"), attached(more)));
+      expect(made(room)).toEqual(["create_event"]);
+    },
+  );
+
+  test.each<[string, string]>([
+    ["its type", attached("; method=REPLY")],
+    ["its type in quotation marks", attached('; METHOD="Counter"')],
+    ["its object", attached("", "METHOD:REFRESH\r\n")],
+    ["its object, folded and in lower case", attached("", "meth\r\n od:reply\r\n")],
+  ])("that says by %s that a program wrote the mail makes all of it material", async (_name, part) => {
+    await using room = await toolRoom([[create()], "Done."]);
+    await send(room, mixed(text("@calendar Put this into my calendar"), part));
+    const asked = room.model.requests[0]?.body?.messages.at(-1)?.content ?? "";
+    expect(asked).not.toStartWith("Put this");
+    expect(made(room)).toEqual([]);
+  });
+
+  test("beside the text as another form of it makes all of it material", async () => {
+    await using room = await toolRoom([[create()], "Done."]);
+    const part = `Content-Type: text/calendar; method=REQUEST\r\n\r\n${ICS()}`;
+    await send(room, ofParts("alternative", [text("@calendar Put this into my calendar"), part]));
+    expect(made(room)).toEqual([]);
+  });
+});
+
+function ofParts(kind: string, parts: string[]): RoomMail {
+  const head = [
+    `Message-ID: ${String(freshId().headers?.["Message-ID"])}`,
+    "From: Ada <ada@example.com>",
+    "Subject: Lunch",
+    "MIME-Version: 1.0",
+  ];
+  return { raw: Buffer.from(`${head.join("\r\n")}\r\n${multipart(kind, "=_p", parts)}`) };
+}
+
+async function send(room: Mailroom, mail: RoomMail): Promise<void> {
+  // Ids of one millisecond have no order.
+  room.clock.advance("1s");
+  expect(await room.send(mail)).toStartWith("250 ");
+  await room.drain();
+  expect((await room.newest()).state).toBe("done");
+}
+
+/** Names of the tools that were called. */
+function made({ tools }: ToolRoom): string[] {
+  return tools.calls.map(({ name }) => name);
+}
+
+/** The text of the newest answer, as it is mailed. */
+async function mailed(room: Mailroom): Promise<string> {
+  const raw = Buffer.from((await room.outgoing()).at(-1)?.raw ?? []);
+  const { simpleParser } = await import("mailparser");
+  return ((await simpleParser(raw)).text ?? "").replaceAll(/\s+/g, " ");
+}
