@@ -26,6 +26,7 @@ export interface Part {
   disposition?: string;
   charset?: string;
   textContent?: string;
+  headers: Map<string, unknown>;
   node: { filename: string | false; disposition?: string | false };
   flowed: { del_sp: boolean } | null;
   parent?: Part;
