@@ -118,9 +118,8 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
   const nowMs = overrides.nowMs ?? Date.now;
   const changes = createFeed();
   const log = overrides.log ?? createLog(config.log);
-  const now = (): number => Math.floor(nowMs() / 1_000);
-  const steadyMs = overrides.nowMs ?? performance.now.bind(performance);
-  const after = (seconds: number): number => Math.ceil((nowMs() + seconds * 1_000) / 1_000);
+  const clocks = clocksOf(nowMs, overrides.nowMs ?? performance.now.bind(performance));
+  const { now } = clocks;
   const { segments, database, secrets } = await openStores(config, log, overrides);
   await prepareDkimKeys({ ...database, secrets, now, log }, config.data.dir);
   const resolver = createResolver({ servers: config.dns.servers });
@@ -139,11 +138,8 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
     ...database,
     refuseIntake: () => undefined,
     segments,
-    now,
-    after,
     nowMs,
-    steadyNow: () => Math.floor(steadyMs() / 1_000),
-    steadyAfter: (seconds) => Math.ceil((steadyMs() + seconds * 1_000) / 1_000),
+    ...clocks,
     log,
     metrics: createTally(),
     secrets,
@@ -174,6 +170,16 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
       await database[Symbol.asyncDispose]();
       await segments[Symbol.asyncDispose]();
     },
+  };
+}
+
+/** In seconds, of two clocks that count milliseconds. */
+function clocksOf(nowMs: () => number, steadyMs: () => number) {
+  return {
+    now: () => Math.floor(nowMs() / 1_000),
+    after: (seconds: number) => Math.ceil((nowMs() + seconds * 1_000) / 1_000),
+    steadyNow: () => Math.floor(steadyMs() / 1_000),
+    steadyAfter: (seconds: number) => Math.ceil((steadyMs() + seconds * 1_000) / 1_000),
   };
 }
 

@@ -87,13 +87,11 @@ export async function examineMail(
   const marks = machineMarks({ headers, mail_from: mail.mail_from, from_address });
   const found = { fault, ...wordsOf(mail.raw, headers, from_address), marks };
   if (fault !== null) return { ...found, author: null, bounce: null, report: null };
-  const identity =
-    from === undefined ? undefined : await identify(mail, { headers, from_address, resolverOf });
   return {
     ...found,
-    author: identity === undefined ? null : authorOf(mail, { address: from_address, identity, headers }),
+    author: from === undefined ? null : await authorOf(mail, { headers, from_address, resolverOf }),
     bounce: marks.hard === "bounce" ? readBounce(Buffer.from(mail.raw).toString("latin1")) : null,
-    report: (mail.to_role && (await readDomainReport(mail.raw, headers))) || null,
+    report: mail.to_role ? ((await readDomainReport(mail.raw, headers)) ?? null) : null,
   };
 }
 
@@ -128,25 +126,28 @@ function noSingleFrom(problem: string): MailFault {
   return { code: 550, enhanced: "5.6.0", reason: "bad_from", text: problem.slice(0, MAX_PROBLEM_CHARS) };
 }
 
+interface Known {
+  headers: MailHeaders;
+  from_address: string;
+  resolverOf: (servers: string[]) => Resolver;
+}
+
+async function authorOf(mail: MailToExamine, known: Known): Promise<Author> {
+  const { headers, from_address: address } = known;
+  const identity = await identify(mail, known);
+  const meant = mail.inboxes.filter((inbox) => isMeantFor(inbox, identity, headers));
+  return {
+    address,
+    identity,
+    meant: new Map(meant.map((inbox) => [inbox, formFor(inbox, identity, headers) ?? null])),
+  };
+}
+
 async function identify(
   { raw, mail_from, client }: MailToExamine,
-  {
-    headers,
-    from_address,
-    resolverOf,
-  }: { headers: MailHeaders; from_address: string; resolverOf: (servers: string[]) => Resolver },
+  { headers, from_address, resolverOf }: Known,
 ): Promise<Author["identity"]> {
-  if (client === null) {
-    const auth = { spf: "none", dkim: "none", dmarc: "none", aligned: false };
-    return {
-      authenticated: true,
-      auth,
-      dmarc_reject: false,
-      direct: true,
-      signed: [],
-      trusted_network: true,
-    };
-  }
+  if (client === null) return BELIEVED;
   const { dns_servers, ...known } = client;
   const identity = await authenticateSender({
     ...known,
@@ -159,14 +160,12 @@ async function identify(
   return { ...identity, trusted_network: false };
 }
 
-function authorOf(
-  { inboxes }: MailToExamine,
-  { address, identity, headers }: { address: string; identity: Author["identity"]; headers: MailHeaders },
-): Author {
-  const meant = inboxes.filter((inbox) => isMeantFor(inbox, identity, headers));
-  return {
-    address,
-    identity,
-    meant: new Map(meant.map((inbox) => [inbox, formFor(inbox, identity, headers) ?? null])),
-  };
-}
+/** Of a client in one of the trusted networks. */
+const BELIEVED: Author["identity"] = {
+  authenticated: true,
+  auth: { spf: "none", dkim: "none", dmarc: "none", aligned: false },
+  dmarc_reject: false,
+  direct: true,
+  signed: [],
+  trusted_network: true,
+};
