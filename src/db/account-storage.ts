@@ -13,7 +13,7 @@ export async function longestUncounted(db: Db): Promise<string | undefined> {
   return (await rows.executeTakeFirst())?.user_id;
 }
 
-/** What an account stores, in bytes. The database counts it by itself: see the triggers of `0014-shares-and-storage`. */
+/** What an account stores, in bytes. The database counts it by itself: see `storage-triggers.ts`. */
 export const storedBytes = prepared((db, key: { user_id: string }) =>
   db.selectFrom("account_storage").select("bytes").where("user_id", "=", key.user_id),
 );

@@ -2,6 +2,7 @@ import { Migrator } from "kysely/migration";
 import { migrations } from "../../migrations/index.ts";
 import { AppError } from "../errors.ts";
 import type { Db } from "./group-commit.ts";
+import { ensureStorageTriggers } from "./storage-triggers.ts";
 
 export interface MigrationStatus {
   name: string;
@@ -20,8 +21,20 @@ export async function migrateToLatest(
   const applied = await appliedTo(db);
   refuseNewer(applied);
   const next = Object.keys(migrations).find((name) => !applied.includes(name));
-  if (next === undefined) return [];
-  if (!may_migrate) throw serverIsOlder();
+  if (next !== undefined && !may_migrate) throw serverIsOlder();
+  const migrated = next === undefined ? [] : await migrate(db, { applied, next, beforeUpgrade });
+  if (may_migrate) await ensureStorageTriggers(db);
+  return migrated;
+}
+
+async function migrate(
+  db: Db,
+  {
+    applied,
+    next,
+    beforeUpgrade,
+  }: { applied: string[]; next: string; beforeUpgrade: (first: string) => Promise<void> },
+): Promise<string[]> {
   if (applied.length > 0) await beforeUpgrade(next);
   const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
   const { error, results } = await migrator.migrateToLatest();

@@ -581,7 +581,7 @@ export interface BillingEventRow {
   created: number;
 }
 
-/** How much an account stores. The database keeps it up to date by itself: see `0014-shares-and-storage`. */
+/** How much an account stores. The database keeps it up to date by itself: see `storage-triggers.ts`. */
 export interface AccountStorageRow {
   user_id: string;
   bytes: number;

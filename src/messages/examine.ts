@@ -68,10 +68,7 @@ export interface Author {
 }
 
 /** RFC 5321 §4.5.5. Who wrote it does not matter, and its From often names nobody (`From: MAILER-DAEMON`). */
-export function isNotification({
-  mail_from,
-  inboxes,
-}: Pick<MailToExamine, "mail_from" | "inboxes">): boolean {
+function isNotification({ mail_from, inboxes }: Pick<MailToExamine, "mail_from" | "inboxes">): boolean {
   return mail_from === "" && inboxes.length === 0;
 }
 

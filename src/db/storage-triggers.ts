@@ -1,0 +1,119 @@
+import { sql } from "kysely";
+import type { Db } from "./group-commit.ts";
+
+/**
+ * Has the database count in `account_storage` what each account stores, in the commit that writes: nothing that writes
+ * can forget to. Asked at each start, since a migration that makes a table anew drops its triggers.
+ */
+export async function ensureStorageTriggers(db: Db): Promise<void> {
+  const known = db.withTables<{ sqlite_master: { name: string; type: string } }>();
+  const found = await known
+    .selectFrom("sqlite_master")
+    .select("name")
+    .where("type", "=", "trigger")
+    .execute();
+  const missing = TRIGGERS.filter(([trigger]) => !found.some(({ name }) => name === trigger));
+  if (missing.length === 0) return;
+  await db.transaction().execute(async (tx) => {
+    for (const [name, event, work] of missing)
+      await sql`create trigger ${sql.raw(name)} ${sql.raw(event)} begin ${work}; end`.execute(tx);
+  });
+}
+
+const text = (row: string) =>
+  sql.raw(
+    ["instruction", "command", "result", "steps"]
+      .map((column) => `coalesce(octet_length(${row}.${column}), 0)`)
+      .join(" + "),
+  );
+
+const add = (user: string, bytes: ReturnType<typeof sql>) =>
+  sql`update account_storage set bytes = bytes + (${bytes}) where user_id = ${sql.raw(user)}`;
+
+const ownerOf = (message: string) => `(select user_id from messages where id = ${message})`;
+
+/** Of the mail that a message names, what it adds to its account: nothing if another of its messages names it too. */
+const rawMail = (row: string) =>
+  sql.raw(`coalesce((select r.size from raw_mails r where r.id = ${row}.raw_mail_id and r.purged_at is null
+    and not exists (select 1 from messages m
+      where m.raw_mail_id = r.id and m.user_id = ${row}.user_id and m.id <> ${row}.id)), 0)`);
+
+/** What goes with its message is counted before that goes, as nobody can tell afterwards whose it was. */
+const TRIGGERS: [string, string, ReturnType<typeof sql>][] = [
+  [
+    "storage_of_user",
+    "after insert on users",
+    sql`insert into account_storage (user_id, bytes, counted_at) values (new.id, 0, 0)`,
+  ],
+  [
+    "storage_message_insert",
+    "after insert on messages",
+    add("new.user_id", sql`${text("new")} + ${rawMail("new")}`),
+  ],
+  [
+    "storage_message_update",
+    "after update of instruction, command, result, steps on messages",
+    add("new.user_id", sql`${text("new")} - (${text("old")})`),
+  ],
+  [
+    "storage_message_delete",
+    "before delete on messages",
+    add(
+      "old.user_id",
+      sql`- (${text("old")} + ${rawMail("old")}
+        + coalesce((select octet_length(content) from message_contents where message_id = old.id), 0)
+        + coalesce((select sum(size) from attachments where message_id = old.id and purged_at is null), 0))`,
+    ),
+  ],
+  [
+    "storage_mail_purge",
+    "after update of purged_at on raw_mails when old.purged_at is null and new.purged_at is not null",
+    sql`update account_storage set bytes = bytes - old.size
+      where user_id in (select user_id from messages where raw_mail_id = old.id)`,
+  ],
+  [
+    "storage_content_insert",
+    "after insert on message_contents when new.content is not null",
+    add(ownerOf("new.message_id"), sql`octet_length(new.content)`),
+  ],
+  [
+    "storage_content_update",
+    "after update of content on message_contents",
+    add(
+      ownerOf("new.message_id"),
+      sql`coalesce(octet_length(new.content), 0) - coalesce(octet_length(old.content), 0)`,
+    ),
+  ],
+  [
+    "storage_file_insert",
+    "after insert on attachments when new.purged_at is null",
+    add(ownerOf("new.message_id"), sql`new.size`),
+  ],
+  [
+    "storage_file_purge",
+    "after update of purged_at on attachments when old.purged_at is null and new.purged_at is not null",
+    add(ownerOf("new.message_id"), sql`- old.size`),
+  ],
+  [
+    "storage_outgoing_insert",
+    "after insert on outgoing_mails when new.raw is not null",
+    add("new.user_id", sql`octet_length(new.raw)`),
+  ],
+  [
+    "storage_outgoing_update",
+    "after update of raw on outgoing_mails",
+    add("new.user_id", sql`coalesce(octet_length(new.raw), 0) - coalesce(octet_length(old.raw), 0)`),
+  ],
+  [
+    "storage_outgoing_delete",
+    "after delete on outgoing_mails when old.raw is not null",
+    add("old.user_id", sql`- octet_length(old.raw)`),
+  ],
+  ["storage_context_insert", "after insert on contexts", add("new.user_id", sql`octet_length(new.body)`)],
+  [
+    "storage_context_update",
+    "after update of body on contexts",
+    add("new.user_id", sql`octet_length(new.body) - octet_length(old.body)`),
+  ],
+  ["storage_context_delete", "after delete on contexts", add("old.user_id", sql`- octet_length(old.body)`)],
+];
