@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { openSealed } from "../../src/connections/sealed.ts";
 import { freshToken } from "../../src/integrations/tokens.ts";
 import { type Caller, testApp, type TestApp } from "../support/app.ts";
+import { comeBack } from "../support/consent.ts";
 import { type OAuthProviders, type ProviderKind, startOAuthProviders } from "../support/oauth-providers.ts";
 
 interface Scene extends AsyncDisposable {
@@ -253,7 +254,7 @@ async function connected(kind: ProviderKind, expires_in: number | null = 3_600):
 
 async function agreeTo(t: TestApp, caller: Caller, providers: OAuthProviders, kind: ProviderKind) {
   const { body } = await caller.post(`/integrations/${kind}/connect`);
-  expect((await t.request(await providers.agree(body.authorize_url))).status).toBe(200);
+  expect((await comeBack(t, caller, await providers.agree(body.authorize_url))).status).toBe(200);
 }
 
 function held(): [Promise<Response>, (response: Response) => void] {

@@ -31,7 +31,8 @@ describe("a signed mail of the owner that somebody else sends again", () => {
       rawMail({ from: OWNER, to: t.inbox.address, text: "Say hello." }),
     );
     expect(await t.send({ from: OWNER, raw })).toStartWith("250");
-    expect(await instructionOf(t)).toBe("Say hello.\n\nSubject: Hello");
+    // Its signature does not say that it answers nothing, so the subject may be of an answer.
+    expect(await instructionOf(t)).toBe("Say hello.");
   });
 
   test("commands nothing when it was written to somebody else, and its answer says why", async () => {
