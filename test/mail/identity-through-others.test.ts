@@ -309,7 +309,7 @@ describe("ARC", () => {
 
   test("says what is read of the mail: what was sealed, whatever white space was added since", async () => {
     const sealed = await verdict([list]);
-    const spaced = await verdict([list], { tamper: (raw) => raw.replace("Hi", "Hi \t") });
+    const spaced = await verdict([list], { tamper: (raw) => raw.replace("\r\n\r\nHi", "\r\n\r\nHi \t") });
     expect(spaced).toMatchObject({ authority: "owner" });
     expect(sealed.auth?.["signed_form"]).toMatchObject({ header: "relaxed", body: "relaxed" });
     expect(spaced.auth?.["signed_form"]).toEqual(sealed.auth?.["signed_form"]);
