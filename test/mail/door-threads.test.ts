@@ -3,10 +3,10 @@ import { createThread } from "../../src/lib/thread.ts";
 import type { Examination, MailToExamine } from "../../src/messages/examine.ts";
 import { type Mailroom, mailroom } from "../support/mailroom.ts";
 
-/** Silent for 200 ms is too long here, and half a second is enough for a mail that is tried again alone. */
+/** Silent for 400 ms is too long here, and two seconds and a half are enough for a mail that is tried again alone. */
 function heldExaminer() {
   const path = "../test/mail/fixtures/held-examiner-worker.ts";
-  return createThread<MailToExamine, Examination>(path, { askMs: 25, aloneMs: 500 });
+  return createThread<MailToExamine, Examination>(path, { askMs: 50, aloneMs: 2_500 });
 }
 
 /** The lines of its log from this level on. */

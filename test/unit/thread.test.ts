@@ -9,8 +9,9 @@ interface Said {
   born: string;
 }
 
-/** Silent for 200 ms is too long here, and 400 ms is enough for a suspect. */
-const threadOf = (limits = {}) => createThread<string, Said>(PATIENT, { askMs: 25, aloneMs: 400, ...limits });
+/** Silent for 400 ms is too long here, and a second and a half is enough for what is tried again alone. */
+const threadOf = (limits = {}) =>
+  createThread<string, Said>(PATIENT, { askMs: 50, aloneMs: 1_500, ...limits });
 const word = (input: string) => () => ({ input, transfer: [] });
 
 function wordOf(outcome: { ok: boolean; output?: Said }): string | undefined {
