@@ -36,7 +36,8 @@ function linesOf(text: string): Map<string, number> {
   let section = "";
   for (const [index, line] of text.split("\n").entries()) {
     const header = /^\s*\[\[?([^\]]+)\]/.exec(line)?.[1];
-    const name = /^\s*([\w."'\- \t]+?)\s*=/.exec(line)?.[1];
+    const before = line.slice(0, Math.max(0, line.indexOf("="))).trim();
+    const name = /^[\w."'\- \t]+$/.test(before) ? before : undefined;
     if (header !== undefined) section = `${bare(header)}.`;
     const path = header === undefined ? name && `${section}${bare(name)}` : bare(header);
     if (path && !lines.has(path)) lines.set(path, index + 1);

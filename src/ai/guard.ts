@@ -101,37 +101,52 @@ function objectionTo({ tool, args, powers, tainted, trusted_text, places }: Aske
   }
   // What a server says of its own tools may still choose where they go.
   if (!tainted && !tool.foreign) return null;
-  const strange = strangePlace({ tool, args, places }, trusted_text.toLowerCase());
+  const strange = strangePlace({ tool, args, places }, trusted_text);
   if (strange === undefined) return null;
+  if (strange === TOO_MUCH) {
+    const reason = `${name} was called with more text, or more addresses, than can be looked through for where it would go. Ask for less at once.`;
+    return { reason, lacks: null };
+  }
   const place = strange.slice(0, MAX_SHOWN_CHARS);
   const reason = `${name} was to go to ${place}, which stands neither in the instruction nor in a context of yours. Name it there if it is meant.`;
   return { reason, lacks: { target: false, destroy: false, place } };
 }
 
+/** Of one call: what is looked at is held against all that is trusted. */
+const MAX_LOOKED_AT_CHARS = 100_000;
+const MAX_PLACES = 1_000;
+/** What each text takes, however short it is. */
+const LOOK_CHARS = 10;
+const TOO_MUCH = Symbol("more than can be looked through");
+
 /** Where a call would go, if nobody with authority has named it. */
 function strangePlace(
   { tool, args, places }: Pick<AskedCall, "tool" | "args" | "places">,
-  trusted: string,
-): string | undefined {
+  trusted_text: string,
+): string | typeof TOO_MUCH | undefined {
   // What other people's tools do with an address nobody knows; our own go nowhere but to what they are connected to.
   if (tool.foreign) {
-    const known = `${trusted}\n${asRead(trusted)}`;
-    return firstOf(placesIn(args, tool.read_only), (place) => !standsIn(known, place));
+    const found = placesIn(args, tool.read_only);
+    if (found === TOO_MUCH || found.size > MAX_PLACES) return TOO_MUCH;
+    if (found.size === 0) return undefined;
+    const known = knownIn(trusted_text);
+    return [...found.values()].find((place) => !standsIn(known, place));
   }
   if (tool.read_only) return undefined;
+  const trusted = trusted_text.toLowerCase();
   const named = (tool.places ?? []).map((name) => args[name]).filter((place) => typeof place === "string");
   return named.find((id) => !isNamed(id, places, trusted));
 }
 
-/** The first that is so; equal ones are looked at once, however many there are. */
-function firstOf(places: string[], is: (place: string) => boolean): string | undefined {
-  const seen = new Set<string>();
-  return places.find((place) => {
-    const plain = place.toLowerCase();
-    if (seen.has(plain)) return false;
-    seen.add(plain);
-    return is(place);
-  });
+let lastKnown = { of: "", text: "\n" };
+
+/** The trusted text as it stands and as programs read it. A run asks about the same one again and again. */
+function knownIn(trusted_text: string): string {
+  if (lastKnown.of !== trusted_text) {
+    const trusted = trusted_text.toLowerCase();
+    lastKnown = { of: trusted_text, text: `${trusted}\n${asRead(trusted)}` };
+  }
+  return lastKnown.text;
 }
 
 /** By its id, or by what its owner calls it if nothing else is called so; what the run itself has made needs no name. */
@@ -141,7 +156,7 @@ function isNamed(id: string, places: Place[], trusted: string): boolean {
   return places.filter(isIt).some(({ name }) => {
     if (name === null) return true;
     const others = places.filter((place) => !isIt(place) && sameName(place.name, name));
-    return others.length === 0 && TELLING_NAME.test(name.trim()) && standsAsWord(trusted, name.trim());
+    return others.length === 0 && isTelling(name.trim()) && standsAsWord(trusted, name.trim());
   });
 }
 
@@ -153,8 +168,11 @@ function sameName(one: string | null, other: string): boolean {
   return one?.trim().toLowerCase() === other.trim().toLowerCase();
 }
 
-/** Others may have chosen it: a page called "this" would be named in every instruction. */
-const TELLING_NAME = /^(?=.{5})\S.*\s.*\S$|^\S{6}/su;
+/** Others may have chosen it: a page called "this" would be named in every instruction. `name` has no blanks around it. */
+function isTelling(name: string): boolean {
+  return /^\S{6}/u.test(name) || (/^.{5}/su.test(name) && /\s/.test(name));
+}
+
 const MAX_SHOWN_CHARS = 200;
 /** Beyond it, or over several lines, a text is something to be written down, not somewhere to go. */
 const MAX_POINTER_CHARS = 300;
@@ -167,6 +185,8 @@ const URL_KEY =
 const HOST_KEY = /host|domain|server|site|endpoint/i;
 const ODD_HOST =
   /^(?:\[[0-9a-f:.%]{2,60}\]|(?:0x[0-9a-f]{1,16}|\d{1,20})(?:\.(?:0x[0-9a-f]{1,16}|\d{1,20})){0,3}(?=[:/?#]))\S*$/i;
+/** Where nothing of this stands, in whatever form it is read, none of those below finds anything. */
+const MAY_POINT = /[/\\:@.+]|\P{ASCII}/u;
 const URL_LIKE = /(?:[a-z][a-z0-9+.-]{1,20}:)?[/\\]{2}[^\s"'<>()[\]{}|]+/gi;
 /** With one slash or none; whoever fetches it reads two. */
 const WEB_LIKE = /\b(?:https?|ftps?|wss?|file):(?![/\\]{2})[^\s"'<>()[\]{}|]+/gi;
@@ -177,27 +197,42 @@ const HOST_LIKE =
 const NUMERIC_HOST = /(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?(?:[/?#][^\s"'<>]*)?/g;
 const PHONE_LIKE = /\+\d[\d ()-]{6,}\d/g;
 
-/** Everything in the arguments that something could be fetched from or sent to. */
-function placesIn(args: unknown, read_only: boolean): string[] {
-  return textsIn(args, "").flatMap(({ key, text }) => {
+/** Everything in the arguments that something could be fetched from or sent to, each once, by its lower case. */
+function placesIn(args: unknown, read_only: boolean): Map<string, string> | typeof TOO_MUCH {
+  const found = new Map<string, string>();
+  let left = MAX_LOOKED_AT_CHARS;
+  for (const { key, text } of textsIn(args, "")) {
     const points = POINTER_KEY.test(key);
-    const words = text.trim();
-    const short = words.length <= MAX_POINTER_CHARS && !words.includes("\n");
     // What only reads has no use for prose, so an address anywhere in it is there to be looked up.
-    if (!read_only && !points && !short) return [];
-    const found = [...new Set([text, asRead(text)])].flatMap((form) => placesInText(form, points));
-    // Programs make an address of anything that is given as one: of a number, or of a name alone.
-    const whole = URL_KEY.test(key) ? words !== "" : HOST_KEY.test(key) && ODD_HOST.test(words);
-    return whole ? [words].concat(found) : found;
-  });
+    if (!read_only && !points && !isShort(text)) continue;
+    left -= text.length + LOOK_CHARS;
+    if (left < 0) return TOO_MUCH;
+    for (const place of placesOf(key, text, points)) {
+      const plain = place.toLowerCase();
+      if (!found.has(plain)) found.set(plain, place);
+    }
+  }
+  return found;
+}
+
+function isShort(text: string): boolean {
+  const words = text.trim();
+  return words.length <= MAX_POINTER_CHARS && !words.includes("\n");
+}
+
+function placesOf(key: string, text: string, points: boolean): string[] {
+  const words = text.trim();
+  const forms = MAY_POINT.test(text) ? [...new Set([text, asRead(text)])] : [];
+  const found = forms.flatMap((form) => placesInText(form, points));
+  // Programs make an address of anything that is given as one: of a number, or of a name alone.
+  const whole = URL_KEY.test(key) ? words !== "" : HOST_KEY.test(key) && ODD_HOST.test(words);
+  return whole ? [words].concat(found) : found;
 }
 
 /** As programs read an address: in its plainest letters (UTS #46), without what nobody sees or needs (RFC 5322 §3.2.4). */
 function asRead(text: string): string {
   // One by one: many marks on one letter would take the square of their number.
-  const plain = stripHiddenCharacters(text).text.replaceAll(/[^\p{ASCII}]/gu, (char) =>
-    char.normalize("NFKC"),
-  );
+  const plain = stripHiddenCharacters(text).text.replaceAll(/\P{ASCII}/gu, (char) => char.normalize("NFKC"));
   return plain.replaceAll(/[\u3002\uFF61]/g, ".").replaceAll('"', "");
 }
 
@@ -216,8 +251,11 @@ function placesInText(text: string, points: boolean): string[] {
 function isHost(name: string, points: boolean): boolean {
   const host = /^[^/?#:]+/.exec(name)?.[0].replace(/\.$/, "") ?? "";
   const deep = host.split(".").length > 2 && !/^www\.[^.]+\.[^.]+$/i.test(host) && !FILE_ENDING.test(host);
-  return (points || host !== name || deep) && isPublicName(host);
+  // No program looks a longer one up, and to read it as a name takes more than its length.
+  return (points || host !== name || deep) && (host.length > MAX_HOST_CHARS || isPublicName(host));
 }
+
+const MAX_HOST_CHARS = 300;
 
 /** Endings of files that are endings of hosts as well. */
 const FILE_ENDING = /\.(md|py|sh|rs|pl|cc|so|zip|mov|ps|ai|app|st|ml|pm|in|lock|bz)$/i;
@@ -225,18 +263,21 @@ const FILE_ENDING = /\.(md|py|sh|rs|pl|cc|so|zip|mov|ps|ai|app|st|ml|pm|in|lock|
 const MAX_DEPTH = 40;
 
 /** Every text in a value with the nearest name above it; names are looked at as well. */
-function textsIn(value: unknown, key: string, depth = 0): { key: string; text: string }[] {
-  if (typeof value === "string") return [{ key, text: value }];
-  if (typeof value !== "object" || value === null) return [];
-  if (depth > MAX_DEPTH) return [{ key: "url", text: JSON.stringify(value) }];
-  if (Array.isArray(value)) return value.flatMap((item) => textsIn(item, key, depth + 1));
-  const names = Object.keys(value).map((text) => ({ key: "", text }));
-  return names.concat(Object.entries(value).flatMap(([name, item]) => textsIn(item, name, depth + 1)));
+function* textsIn(value: unknown, key: string, depth = 0): Generator<{ key: string; text: string }> {
+  if (typeof value === "string") yield { key, text: value };
+  if (typeof value !== "object" || value === null) return;
+  if (depth > MAX_DEPTH) yield { key: "url", text: JSON.stringify(value) };
+  else if (Array.isArray(value)) for (const item of value) yield* textsIn(item, key, depth + 1);
+  else
+    for (const [name, item] of Object.entries(value)) {
+      yield { key: "", text: name };
+      yield* textsIn(item, name, depth + 1);
+    }
 }
 
 /** As a whole: the beginning of a longer address is another one. */
 function standsIn(trusted: string, place: string): boolean {
-  const wanted = place.toLowerCase().replace(/[/.,;:!?]+$/, "");
+  const wanted = place.toLowerCase().replace(/(?<![/.,;:!?])[/.,;:!?]+$/, "");
   return standsBetween(trusted, wanted, { before: /[\w@.%+-]/, after: /^\/?[.,;:!?)\]}>'"*_]*(?!\S)/ });
 }
 
@@ -246,11 +287,16 @@ function standsAsWord(trusted: string, place: string): boolean {
 }
 
 const MAX_AFTER_CHARS = 20;
+/** A longer place is no address, and one that stands in so many others is not meant. */
+const MAX_PLACE_CHARS = 4_000;
+const MAX_OCCURRENCES = 1_000;
 
 /** Whether a text stands in another one with nothing of `before` before it and with `after` behind it. */
 function standsBetween(text: string, wanted: string, ends: { before: RegExp; after: RegExp }): boolean {
-  if (wanted === "") return false;
-  for (let at = text.indexOf(wanted); at !== -1; at = text.indexOf(wanted, at + 1)) {
+  if (wanted === "" || wanted.length > MAX_PLACE_CHARS) return false;
+  let left = MAX_OCCURRENCES;
+  for (let at = text.indexOf(wanted); at !== -1 && left > 0; at = text.indexOf(wanted, at + 1)) {
+    left -= 1;
     const behind = at + wanted.length;
     if (
       !ends.before.test(text.charAt(at - 1)) &&

@@ -96,7 +96,7 @@ async function checkKey(target: PingTarget, ping: ApiPing, path: string): Promis
 
 function askAt(target: PingTarget, ping: ApiPing, path: string): Promise<Response> {
   const url = new URL(target.base_url);
-  url.pathname = url.pathname.replace(/\/+$/, "").replace(ping.without ?? "", "") + path;
+  url.pathname = url.pathname.replace(/(?<!\/)\/+$/, "").replace(ping.without ?? "", "") + path;
   for (const [name, value] of Object.entries(ping.query ?? {})) url.searchParams.set(name, value);
   const credential =
     ping.key_header === undefined

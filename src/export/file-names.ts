@@ -13,7 +13,7 @@ export function safeFileName(given: string, taken: Set<string>): string {
     .normalize("NFC")
     .replaceAll(/[\p{C}<>:"/\\|?*]/gu, "_")
     .replace(/^[. ]+/, "_")
-    .replace(/[. ]+$/, "");
+    .replace(/(?<![. ])[. ]+$/, "");
   const [, stem = "", ending = ""] = /^(.*?)(\.[A-Za-z0-9]{1,10})?$/s.exec(plain) ?? [];
   // The cut may have gone through the middle of a character.
   const short = stem.slice(0, MAX_CHARS).replace(/[\ud800-\udbff]$/, "") || "file";

@@ -69,7 +69,7 @@ function marginsOf(parts: Parts): string {
 function marked(html: string): string {
   return html
     .replaceAll(/<h([1-6])>/g, (tag, level) => `${tag}${"#".repeat(Number(level))} `)
-    .replaceAll(/<(t[dh])[^>]*>(?:<p>)?/g, "<$1>")
+    .replaceAll(/<(t[dh])[^<>]*>(?:<p>)?/g, "<$1>")
     .replaceAll(/(?:<\/p>)?<\/(t[dh])>/g, "</$1>")
     .replaceAll(/<\/t[dh]><t[dh]>/g, " | ");
 }

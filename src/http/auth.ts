@@ -122,7 +122,7 @@ function keyIn(headers: Headers): string | undefined {
   if (header !== null) return header.trim();
   const authorization = headers.get("authorization");
   if (authorization === null) return undefined;
-  return /^Bearer +(.+)$/i.exec(authorization)?.[1]?.trim() ?? "";
+  return /^Bearer +(\S.*)$/i.exec(authorization)?.[1]?.trim() ?? "";
 }
 
 interface Found extends Caller {

@@ -60,7 +60,7 @@ async function answer(app: App, request: Request): Promise<Response> {
 }
 
 function knowsToken(app: App, request: Request): boolean {
-  const given = /^Bearer +(.+)$/i.exec(request.headers.get("authorization") ?? "")?.[1] ?? "";
+  const given = /^Bearer +(\S.*)$/i.exec(request.headers.get("authorization") ?? "")?.[1] ?? "";
   return given !== "" && equalBytes(given.trim(), app.config.metrics.token);
 }
 

@@ -98,7 +98,7 @@ export function openCall(api: Api, signal: AbortSignal): Call {
 export function baseOf({ without = /$/, under, hosts = {} }: ApiStyle, base_url: string): URL {
   const base = new URL(base_url);
   base.hostname = hosts[base.hostname] ?? base.hostname;
-  base.pathname = base.pathname.replace(/\/+$/, "").replace(without, "") + under;
+  base.pathname = base.pathname.replace(/(?<!\/)\/+$/, "").replace(without, "") + under;
   return base;
 }
 
@@ -195,7 +195,7 @@ function encodedPart(part: string): string {
 }
 
 function folderOf(base: URL): string {
-  return `${base.pathname.replace(/\/+$/, "")}/`;
+  return `${base.pathname.replace(/(?<!\/)\/+$/, "")}/`;
 }
 
 /** Only to the same place, which has the token already; RFC 9110 §15.4: 307 and 308 keep the method, 301 may not. */

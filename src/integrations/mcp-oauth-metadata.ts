@@ -41,7 +41,7 @@ export async function findServer(app: App, resource: Resource): Promise<ServerMe
 /** RFC 8414 §3.1 and OpenID Connect Discovery §4, in the order of MCP 2025-11-25. */
 async function findDocument(app: App, issuer: URL): Promise<unknown> {
   const { origin } = issuer;
-  const path = issuer.pathname.replace(/\/+$/, "");
+  const path = issuer.pathname.replace(/(?<!\/)\/+$/, "");
   const places = [
     `${origin}/.well-known/oauth-authorization-server${path}`,
     `${origin}/.well-known/openid-configuration${path}`,

@@ -135,14 +135,16 @@ function isChallenge({ status, headers }: Response): boolean {
 function challengeIn(headers: Headers): Challenge {
   const header = headers.get("www-authenticate") ?? "";
   return {
-    metadata_url: parameterIn(header, "resource_metadata"),
-    scope: scopeOf(parameterIn(header, "scope")),
+    metadata_url: valueIn(RESOURCE_METADATA.exec(header)),
+    scope: scopeOf(valueIn(SCOPE_PARAMETER.exec(header))),
   };
 }
 
 /** RFC 9110 §11.2: `name="quoted"` or `name=token`. */
-function parameterIn(header: string, name: string): string | null {
-  const found = new RegExp(`[\\s,]${name}\\s*=\\s*(?:"([^"]*)"|([^\\s",]+))`, "i").exec(header);
+const RESOURCE_METADATA = /[\s,]resource_metadata\s*=\s*(?:"([^"]*)"|([^\s",]+))/i;
+const SCOPE_PARAMETER = /[\s,]scope\s*=\s*(?:"([^"]*)"|([^\s",]+))/i;
+
+function valueIn(found: RegExpExecArray | null): string | null {
   return found?.[1] ?? found?.[2] ?? null;
 }
 
@@ -158,7 +160,7 @@ async function findMetadata(
   server: URL,
   challenge: Challenge,
 ): Promise<ResourceMetadata | undefined> {
-  const path = server.pathname.replace(/\/+$/, "");
+  const path = server.pathname.replace(/(?<!\/)\/+$/, "");
   const root = `${server.origin}/.well-known/oauth-protected-resource`;
   const places = [challenge.metadata_url, `${root}${path}`, root].filter((place) => place !== null);
   for (const place of new Set(places)) {
@@ -180,7 +182,7 @@ async function findMetadata(
 function covers(resource: string, server: URL): boolean {
   const url = URL.parse(resource);
   if (!url || url.origin !== server.origin || url.username + url.password + url.hash !== "") return false;
-  const path = url.pathname.replace(/\/+$/, "");
+  const path = url.pathname.replace(/(?<!\/)\/+$/, "");
   return server.pathname === path || server.pathname.startsWith(`${path}/`);
 }
 

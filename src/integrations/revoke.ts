@@ -40,7 +40,7 @@ async function deleteGitHubToken(
   { client }: OAuthServer,
   { token, signal }: { token: string; signal: AbortSignal },
 ): Promise<void> {
-  const base_url = ownBaseUrl(app, "codehost-a").replace(/\/+$/, "");
+  const base_url = ownBaseUrl(app, "codehost-a").replace(/(?<!\/)\/+$/, "");
   const pair = `${client.id}:${client.secret ?? ""}`;
   await askServer(app, `${base_url}/applications/${encodeURIComponent(client.id)}/token`, {
     method: "DELETE",

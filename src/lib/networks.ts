@@ -7,7 +7,7 @@ export type Range = [ipaddr.IPv4 | ipaddr.IPv6, number];
 export function inNetworks(address: string, networks: string[]): boolean {
   if (networks.length === 0 || isIP(address) === 0) return false;
   // `process` turns a v4-mapped v6 address into the v4 one it stands for, and does not know every zone (RFC 4007 §11).
-  const client = ipaddr.process(address.replace(/%.*$/, ""));
+  const client = ipaddr.process(address.split("%", 1)[0] ?? "");
   return inRanges(client, rangesOf(networks));
 }
 

@@ -11,7 +11,7 @@ const MIN_SECRET_CHARS = 4;
 /** So much of a longer secret in one piece is taken for a part of it. */
 const MIN_PART_CHARS = 8;
 /** How providers blank out the middle of a key that they repeat. */
-const MASKED_WORD = /\S*(?:\*{2,}|\.{3}|…|•{2,})\S*/gu;
+const MASKED_WORD = /(?<!\S)\S*(?:\*{2,}|\.{3}|…|•{2,})\S*/gu;
 const KEPT_ENDS_CHARS = 3;
 
 /** The sentence inside the many shapes of an error's body; nothing of a web page. */
@@ -72,7 +72,7 @@ function formsOf(secret: string): string[] {
 
 function hideMasked(text: string, secrets: string[]): string {
   return text.replace(MASKED_WORD, (word) => {
-    const bare = word.replace(/^\W+|\W+$/g, "");
+    const bare = word.replace(/^\W+|(?<!\W)\W+$/g, "");
     const [start, end] = [bare.slice(0, KEPT_ENDS_CHARS), bare.slice(-KEPT_ENDS_CHARS)];
     const shows = (secret: string): boolean =>
       bare.length >= KEPT_ENDS_CHARS && (secret.startsWith(start) || secret.endsWith(end));

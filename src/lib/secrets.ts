@@ -167,8 +167,11 @@ function decodeMasterKey(text: string, source: string): Buffer {
   const trimmed = text.trim();
   const key = Buffer.from(trimmed, "base64");
   // Buffer skips what is not base64, so only the way back shows that nothing was skipped.
-  const unpadded = trimmed.replace(/=+$/, "").replaceAll("-", "+").replaceAll("_", "/");
-  if (key.length !== MASTER_KEY_BYTES || key.toString("base64").replace(/=+$/, "") !== unpadded) {
+  const unpadded = trimmed
+    .replace(/(?<!=)=+$/, "")
+    .replaceAll("-", "+")
+    .replaceAll("_", "/");
+  if (key.length !== MASTER_KEY_BYTES || key.toString("base64").replace(/(?<!=)=+$/, "") !== unpadded) {
     throw new AppError("internal", `The master key in ${source} is not 32 bytes in base64.`, {
       fix: "Put the original key back. Only on a new installation make another, with: openssl rand -base64 32",
     });

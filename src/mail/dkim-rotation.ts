@@ -73,7 +73,7 @@ function waits(rows: DkimKeyRow[]): boolean {
 }
 
 function numberOf({ selector }: DkimKeyRow): number {
-  return Number(/\d+$/.exec(selector)?.[0] ?? 0);
+  return Number(/(?<!\d)\d+$/.exec(selector)?.[0] ?? 0);
 }
 
 function sighted(row: DkimKeyRow, seen: "seen" | "absent" | undefined, now: number): DkimKeyRow {

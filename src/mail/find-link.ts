@@ -25,11 +25,13 @@ const LINK = new RegExp(
     String.raw`${SCHEME_START}data:(?:[a-z]{1,20}\/[a-z0-9.+\-]{1,60})?[;,]${REST}`,
     String.raw`(?<!${LABEL})www\d{0,3}\.(?=[^\s<>"])${REST}`,
     String.raw`(?<!${LOCAL})${LOCAL}+@${HOST}`,
-    String.raw`(?<bare>(?<!${LABEL})${HOST})(?<more>(?::\d{1,5})?(?:[\/\\?#]${REST})?)`,
+    String.raw`(?<bare>(?<!${LABEL})${HOST})`,
   ].join("|"),
   "giu",
 );
 
+/** What may follow a host. Looked at only where there may be such a host: what follows one that is none is looked at itself. */
+const MORE = new RegExp(String.raw`(?::\d{1,5})?(?:[\/\\?#]${REST})?`, "iuy");
 /** What looks like the last part of a name may be how an address begins. */
 const WEB_END = /(?:https?|ftps?|wss?|file)$/i;
 const WEB_REST = new RegExp(String.raw`:(?=[^\s<>"])${REST}`, "iuy");
@@ -40,13 +42,15 @@ export function findLink(text: string, from: number): FoundLink | undefined {
   const rest = text.slice(from);
   LINK.lastIndex = 0;
   for (let match = LINK.exec(rest); match; match = LINK.exec(rest)) {
-    const { bare, more = "" } = match.groups ?? {};
+    const { bare } = match.groups ?? {};
     const { index } = match;
     const found = { start: from + index, end: from + index + match[0].length };
     if (bare === undefined) return found;
-    if (isPlace(bare, more) || (rest[index - 1] === "." && isPlace(`x.${bare}`, more))) return found;
+    const hosts = rest[index - 1] === "." ? [bare, `x.${bare}`] : [bare];
+    const more = hosts.some(mayBeHost) ? moreAt(rest, index + bare.length) : "";
+    if (hosts.some((host) => isPlace(host, more))) return { ...found, end: found.end + more.length };
     // An underscore is a letter to some and a mark to others.
-    const head = bare.replace(/\._.*$/s, "");
+    const [head = bare] = bare.split("._", 1);
     if (head !== bare && isPlace(head, "")) return { start: found.start, end: found.start + head.length };
     const end = index + bare.length;
     WEB_REST.lastIndex = end;
@@ -57,6 +61,16 @@ export function findLink(text: string, from: number): FoundLink | undefined {
     LINK.lastIndex = end;
   }
   return undefined;
+}
+
+function moreAt(text: string, at: number): string {
+  MORE.lastIndex = at;
+  return MORE.exec(text)?.[0] ?? "";
+}
+
+function mayBeHost(host: string): boolean {
+  const { isIp, isIcann } = parse(host);
+  return isIp === true || isIcann === true;
 }
 
 /** The name of a site alone (`booking.com`) says nothing that its owner does not know; a file may be called like one. */

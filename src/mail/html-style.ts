@@ -133,7 +133,7 @@ function addRule(sheet: Map<string, Declarations>, selectors: string, style: Dec
       .trim()
       .split(/[\s>]+/)
       .at(-1);
-    if (last === undefined || !/^[\w-]*[.#]?[\w-]+$/.test(last)) continue;
+    if (last === undefined || !/^(?:[\w-]+|[\w-]*[.#][\w-]+)$/.test(last)) continue;
     const known = sheet.get(last);
     if (known === undefined) sheet.set(last, new Map(style));
     else merge(known, style);
@@ -225,7 +225,7 @@ const UNIT_PX: Record<string, number> = {
 };
 
 function pixels(length: string): number {
-  const unit = /[a-z%]+$/.exec(length.slice(-8))?.[0] ?? "";
+  const unit = /(?<![a-z%])[a-z%]+$/.exec(length.slice(-8))?.[0] ?? "";
   return Number.parseFloat(length) * (UNIT_PX[unit] ?? 1);
 }
 

@@ -73,7 +73,7 @@ export interface BounceDetails {
 }
 
 /** Reports come before the mail they are about, so what matters is near the top. */
-const MAX_SCAN_CHARS = 262_144;
+export const MAX_SCAN_CHARS = 262_144;
 
 /** Reads a raw delivery report (RFC 3464) and the mail inside it line by line, without taking the MIME tree apart. */
 export function bounceDetails(raw: string): BounceDetails {
@@ -165,9 +165,19 @@ function partOf(lines: string[], contentType: RegExp): string[] {
 function recipientFields(lines: string[]): Map<string, string>[] {
   const groups = [new Map<string, string>()];
   for (const line of lines) {
-    const [, name, value] = /^([^\s:]+)\s*:\s*(.*)$/.exec(line) ?? [];
-    if (line.trim() === "") groups.push(new Map());
-    else if (name && value) groups.at(-1)?.set(name.toLowerCase(), value.trim().toLowerCase());
+    const { name, value } = fieldOf(line);
+    if (line.trim() === "" && groups.at(-1)?.size !== 0) groups.push(new Map());
+    else if (name !== "" && value !== "") groups.at(-1)?.set(name.toLowerCase(), value.toLowerCase());
   }
   return groups.filter((fields) => fields.has("action") || fields.has("status"));
+}
+
+/** Without a name where the line is none, or holds an end of a line that is not one here. */
+function fieldOf(line: string): { name: string; value: string } {
+  const colon = line.indexOf(":");
+  const name = line.slice(0, Math.max(0, colon)).trimEnd();
+  const value = line.slice(colon + 1).trimStart();
+  return /\s/.test(name) || /[\n\r\u2028\u2029]/.test(value)
+    ? { name: "", value: "" }
+    : { name, value: value.trim() };
 }

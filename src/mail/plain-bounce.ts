@@ -1,6 +1,5 @@
-import { type BounceDetails, bounceDetails } from "./machine-mail.ts";
+import { type BounceDetails, bounceDetails, MAX_SCAN_CHARS } from "./machine-mail.ts";
 
-const MAX_SCAN_CHARS = 262_144;
 const STILL_TRYING =
   /\b(?:delayed|will (?:be )?retr|still trying|not yet been delivered|do not need to resend)/i;
 
@@ -25,9 +24,9 @@ function inWords(raw: string): BounceDetails {
   const [head, body] = [text.slice(0, body_at), text.slice(body_at)];
   // A receipt of a reader, or a complaint, holds our mail as well, which has arrived then.
   if (body_at < 0 || /report-type="?(?:disposition-notification|feedback-report)/i.test(head)) return {};
-  const original = /^[> \t]*message-id:[ \t]*\n?[ \t]*<([^<>\s]{1,500})>/im.exec(body);
+  const original = originalIn(body);
   if (!original) return {};
-  const words = body.slice(0, original.index);
+  const words = body.slice(0, original.at);
   const status = /(?<![\d.])([45]\.\d{1,3}\.\d{1,3})(?![\d.])/.exec(words)?.[1];
   const code = /(?<![\d.])([45])\d\d[ -]/.exec(words)?.[1];
   const isDelay = STILL_TRYING.test(words);
@@ -35,6 +34,25 @@ function inWords(raw: string): BounceDetails {
   return {
     action: isDelay ? "delayed" : "failed",
     ...(status === undefined ? {} : { status }),
-    original_message_id: original[1] ?? "",
+    original_message_id: original.id,
   };
+}
+
+const LINE_ENDS = "\n\r\u2028\u2029";
+const ID = /[ \t]*(?:\n[ \t]*)?<([^<>\s]{1,500})>/y;
+
+/**
+ * The Message-ID of a mail that stands in this one, perhaps quoted, and where its line begins. What is looked at
+ * around each name of the field is never looked at again for another one.
+ */
+function originalIn(body: string): { id: string; at: number } | undefined {
+  for (const { index } of body.matchAll(/message-id:/gi)) {
+    let at = index;
+    while (at > 0 && "> \t".includes(body.charAt(at - 1))) at -= 1;
+    if (at > 0 && !LINE_ENDS.includes(body.charAt(at - 1))) continue;
+    ID.lastIndex = index + "message-id:".length;
+    const id = ID.exec(body)?.[1];
+    if (id !== undefined) return { id, at };
+  }
+  return undefined;
 }

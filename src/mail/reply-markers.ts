@@ -90,7 +90,9 @@ function opensUnknownBlock(lines: readonly string[], at: number): boolean {
 function labelOf(line: string): "from" | "other" | null {
   const colon = line.slice(0, 60).search(/[:：]/);
   if (colon === -1) return null;
-  const label = plain(line.slice(0, colon)).replace(/\*+$/, "").trim();
+  const label = plain(line.slice(0, colon))
+    .replace(/(?<!\*)\*+$/, "")
+    .trim();
   if (FROM_LABEL.test(label)) return "from";
   return OTHER_LABEL.test(label) ? "other" : null;
 }

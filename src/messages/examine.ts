@@ -8,7 +8,7 @@ import {
   readHeaders,
   receivedCount,
 } from "../mail/headers.ts";
-import { type MachineMarks, machineMarks } from "../mail/machine-mail.ts";
+import { type MachineMarks, machineMarks, MAX_SCAN_CHARS } from "../mail/machine-mail.ts";
 import { type BounceReport, readBounce } from "../mail/plain-bounce.ts";
 import type { SignedForm } from "../mail/signed-form.ts";
 import { type MailWords, wordsOf } from "./mail-words.ts";
@@ -87,7 +87,10 @@ export async function examineMail(
   return {
     ...found,
     author: from === undefined ? null : await authorOf(mail, { headers, from_address, resolverOf }),
-    bounce: marks.hard === "bounce" ? readBounce(Buffer.from(mail.raw).toString("latin1")) : null,
+    bounce:
+      marks.hard === "bounce"
+        ? readBounce(Buffer.from(mail.raw.subarray(0, MAX_SCAN_CHARS)).toString("latin1"))
+        : null,
     report: mail.to_role ? ((await readDomainReport(mail.raw, headers)) ?? null) : null,
   };
 }

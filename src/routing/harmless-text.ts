@@ -28,7 +28,8 @@ export function harmlessCells(text: string): string {
 }
 
 const DECLARATION = /^\uFEFF?\s*<\?xml\s[^<>]{0,500}\?>/i;
-const DOCTYPE = /<!DOCTYPE[^[\]>]{0,2000}(?:\[[^\]]*\]\s{0,100})?>/i;
+const MAX_DOCTYPE_CHARS = 2_000;
+const DOCTYPE_END = /\s{0,100}>/y;
 const INSTRUCTION = /<\?[^<>]{0,5000}\?>/g;
 const NUMBERED = /&#(x[0-9a-f]{1,6}|\d{1,7});/gi;
 /** Vocabularies that a browser runs, and what is left of a document type that was not understood. */
@@ -37,9 +38,35 @@ const ACTIVE_XML =
 
 /** XML without document type, style sheets and other instructions; null if it could act all the same. */
 export function harmlessXml(text: string): string | null {
-  const bare = text.replace(DECLARATION, "").replace(DOCTYPE, "").replaceAll(INSTRUCTION, "");
+  const bare = withoutDoctype(text.replace(DECLARATION, "")).replaceAll(INSTRUCTION, "");
   const read = bare.replaceAll(NUMBERED, (_whole, code: string) =>
     String.fromCodePoint(Math.min(Number(code.replace(/^x/i, "0x")), 0x10ffff)),
   );
   return ACTIVE_XML.test(read) ? null : `<?xml version="1.0" encoding="UTF-8"?>\n${bare.trim()}\n`;
+}
+
+/** Without the first document type that has an end, be there an internal subset in it or not. */
+function withoutDoctype(text: string): string {
+  const nextMark = nextOf(text, /[[\]>]/g);
+  const nextClose = nextOf(text, /\]/g);
+  for (const { index, 0: name } of text.matchAll(/<!DOCTYPE/gi)) {
+    const from = index + name.length;
+    const mark = nextMark(from);
+    if (mark - from > MAX_DOCTYPE_CHARS) continue;
+    DOCTYPE_END.lastIndex = text[mark] === "[" ? nextClose(mark + 1) + 1 : mark;
+    if (text[mark] === "]" || !DOCTYPE_END.test(text)) continue;
+    return text.slice(0, index) + text.slice(DOCTYPE_END.lastIndex);
+  }
+  return text;
+}
+
+/** Finds the first of some marks at or behind a place, or the end; the places asked for go forward. */
+function nextOf(text: string, marks: RegExp): (from: number) => number {
+  let next = -1;
+  return (from) => {
+    if (next >= from) return next;
+    marks.lastIndex = from;
+    next = marks.exec(text)?.index ?? text.length;
+    return next;
+  };
 }

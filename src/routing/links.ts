@@ -24,6 +24,8 @@ const OTHER_SCHEME = /^[a-z][a-z0-9+.-]*:(?:[/\\]{2}|(?!\d+(?:[/\\?#]|$)))/i;
 const MAIL = /^(?:mailto:)?([^\s@/\\:?#]+@[^\s@/\\:?#]+)$/i;
 /** A host name has at most 253; what is longer takes a URL parser the square of its length. */
 const MAX_HOST_CHARS = 300;
+/** Of addresses that are kept although something is glued to them, in one text without a blank: each is read to its end. */
+const MAX_GLUED = 50;
 
 /**
  * Which links of an answer may stay. The model has read what others wrote, and whatever it then makes up, in the
@@ -115,10 +117,12 @@ function cleanText(
   const parts: string[] = [];
   let left_out = 0;
   let at = 0;
+  let last = { end: -1, glued: 0 };
   for (let link = findLink(text, at); link; link = findLink(text, at)) {
     const start = link.start + prefixOf(text.slice(link.start, link.end));
     const raw = text.slice(start, link.end);
-    const kept = keptOf(raw);
+    last = { end: link.end, glued: link.end === last.end ? last.glued + 1 : 0 };
+    const kept = last.glued < MAX_GLUED ? keptOf(raw) : undefined;
     if (kept === undefined) {
       parts.push(text.slice(at, start), LEFT_OUT);
       at = link.end - (CLOSERS.exec(raw)?.[0].length ?? 0);

@@ -1,3 +1,5 @@
+import { hasMoreParts } from "../lib/json-depth.ts";
+
 const HIDDEN = "[hidden]";
 const SECRET_NAME =
   /pass(word|phrase|wd)|secret|token|api[-_]?key|authorization|credential|private[-_]?key|cookie/i;
@@ -22,20 +24,24 @@ const SECRET_TEXT = new RegExp(
     // In an address: a password, and what a parameter calls a secret.
     String.raw`(?<=:\/\/[^\s/:@]{0,100}:)[^\s/@]{1,200}(?=@)`,
     String.raw`(?<=[?&](?:api[-_]?key|key|token|access_token|auth|secret|client_secret|password|sig|signature)=)[^\s&#"'<>]{4,}`,
-    String.raw`-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]{0,4000}?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`,
   ].join("|"),
   "g",
 );
+const PRIVATE_KEY =
+  /-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]{0,4000}?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g;
 const MAX_DEPTH = 20;
 /** Of a longer text nothing behind this is ever shown, so it need not be looked through. */
 const MAX_READ_CHARS = 8_192;
+const MAX_READ_IN_ALL_CHARS = 65_536;
+/** More of them take more room than is shown, however short they are made. */
+const MAX_SHOWN_PARTS = 2_048;
 const MAX_ARGUMENT_BYTES = 2_048;
 const MAX_EXCERPT_BYTES = 1_024;
 const SHORTER = [500, 100, 20];
 
 /** A text without the keys and tokens that can be told by their form. */
 export function redactText(text: string): string {
-  return text.replaceAll(SECRET_TEXT, HIDDEN);
+  return text.replaceAll(PRIVATE_KEY, HIDDEN).replaceAll(SECRET_TEXT, HIDDEN);
 }
 
 /** What a text begins with, for the activity: at most 1 KB, without secrets. */
@@ -50,25 +56,36 @@ export function excerptOf(text: string): string {
 
 /** Arguments of a call for the activity: at most 2 KB, without secrets. */
 export function redactArguments(args: Record<string, unknown>): Record<string, unknown> {
-  const clean = redact(args) as Record<string, unknown>;
+  const text = JSON.stringify(args);
+  if (hasMoreParts(text, MAX_SHOWN_PARTS)) return unshown(text);
+  const clean = redact(args, { left: MAX_READ_IN_ALL_CHARS }) as Record<string, unknown>;
   for (const max_chars of [Infinity, ...SHORTER]) {
     const shown = shorten(clean, max_chars) as Record<string, unknown>;
     if (Buffer.byteLength(JSON.stringify(shown)) <= MAX_ARGUMENT_BYTES) return shown;
   }
-  return { "…": `${JSON.stringify(clean).length} characters of arguments` };
+  return unshown(text);
+}
+
+function unshown(args: string): Record<string, unknown> {
+  return { "…": `${args.length} characters of arguments` };
+}
+
+/** Characters that may still be read; what is behind them can be shown in no length. */
+interface Budget {
+  left: number;
 }
 
 /** `secret`: below a name that says so. */
-function redact(value: unknown, secret = false, depth = 0): unknown {
-  if (typeof value === "string") return secret ? HIDDEN : redactHead(value);
+function redact(value: unknown, budget: Budget, secret = false, depth = 0): unknown {
+  if (typeof value === "string") return secret ? HIDDEN : redactHead(value, budget);
   if (typeof value === "number") return secret ? HIDDEN : value;
   if (typeof value !== "object" || value === null) return value;
   if (depth > MAX_DEPTH) return "…";
-  if (Array.isArray(value)) return value.map((item) => redact(item, secret, depth + 1));
+  if (Array.isArray(value)) return value.map((item) => redact(item, budget, secret, depth + 1));
   return Object.fromEntries(
     Object.entries(value).map(([name, item]) => [
-      redactText(name),
-      redact(item, secret || isSecret(name, item), depth + 1),
+      redactHead(name, budget),
+      redact(item, budget, secret || isSecret(name, item), depth + 1),
     ]),
   );
 }
@@ -79,9 +96,11 @@ function isSecret(name: string, value: unknown): boolean {
 }
 
 /** As long as the text was, so that it can be said how much is not shown. */
-function redactHead(text: string): string {
-  const rest = Math.max(0, text.length - MAX_READ_CHARS);
-  return redactText(text.slice(0, MAX_READ_CHARS)) + "…".repeat(rest);
+function redactHead(text: string, budget: Budget): string {
+  const read = Math.min(text.length, MAX_READ_CHARS);
+  if (read > budget.left) return "…".repeat(text.length);
+  budget.left -= read;
+  return redactText(text.slice(0, read)) + "…".repeat(text.length - read);
 }
 
 function shorten(value: unknown, max_chars: number): unknown {

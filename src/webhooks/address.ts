@@ -21,7 +21,7 @@ export async function refuseBadAddress(app: App, text: string): Promise<void> {
       "invalid_url",
       "url must be an https:// address without blanks, user name, password or fragment.",
     );
-  const host = url.hostname.replace(/^\[|\]$|\.+$/g, "");
+  const host = url.hostname.replace(/^\[|\]$|(?<!\.)\.+$/g, "");
   const { allow } = app.config.webhooks;
   const named = allowedByOperator(host, host, allow);
   if (!named && isIP(host) === 0) refusePrivateName(host);

@@ -119,5 +119,5 @@ function shownBody(body: Buffer): string | null {
   const bytes = Buffer.from(clean);
   return bytes.length <= MAX_KEPT_BYTES
     ? clean
-    : new TextDecoder().decode(bytes.subarray(0, MAX_KEPT_BYTES)).replace(/\uFFFD+$/, "");
+    : new TextDecoder().decode(bytes.subarray(0, MAX_KEPT_BYTES)).replace(/(?<!\uFFFD)\uFFFD+$/, "");
 }

@@ -291,7 +291,7 @@ test("looking at arguments takes no longer for hostile ones", () => {
 
 test("an address that is given very often is looked for once", () => {
   const trusted_text = `${"x ".repeat(24_000)}ada@example.com`;
-  const text = "ada@example.com Ada@Example.com ".repeat(65_000);
+  const text = "ada@example.com Ada@Example.com ".repeat(3_000);
   const started = ownMs();
   const said = objection({ tool: toolOf({ read_only: true }), args: { text }, trusted_text });
   expect(said).toBeNull();

@@ -77,7 +77,7 @@ function lineOf({ sender, error, result }: Message): string {
 
 /** Markdown without the signs that are there for its looks. */
 function plainOf(markdown: string): string {
-  return markdown.replaceAll(/^[#>]+ |\*\*|__|`+/gm, "").replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1");
+  return markdown.replaceAll(/^[#>]+ |\*\*|__|`+/gm, "").replaceAll(/\[([^[\]]*)\]\([^()]*\)/g, "$1");
 }
 
 function NoneFits({ onClear }: { onClear: () => void }) {

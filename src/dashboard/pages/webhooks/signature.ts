@@ -2,7 +2,7 @@
 const TOLERANCE_SECONDS = 300;
 /** `t=<unix>,v1=<hex>`, more than once `v1` while two secrets sign; among other headers or alone. */
 const SIGNATURE =
-  /(?:^|service-signature["']?\s*[:=]\s*["']?)\s*t=(\d{1,12})((?:\s*,\s*v1=[0-9a-f]{64})+)(?![\w,=])/im;
+  /(?:^[ \t]*|service-signature["']?\s*[:=]\s*(?:["']\s*)?)t=(\d{1,12})((?:\s*,\s*v1=[0-9a-f]{64})+)(?![\w,=])/im;
 
 /** What a program got, as somebody pastes it. */
 interface Pasted {
