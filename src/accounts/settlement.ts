@@ -7,7 +7,7 @@ import { findPending } from "./registration.ts";
 
 /** By what the client that verifies a code shows that it chose the password. The address it calls from shows nothing. */
 export interface RegistrationProof {
-  /** Of the cookie and of the body, as far as they are there. */
+  /** Those of the cookie and of the body, as far as they are there. */
   tokens: string[];
   /** The password itself, once more. */
   password: string | undefined;

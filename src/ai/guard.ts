@@ -112,7 +112,7 @@ function objectionTo({ tool, args, powers, tainted, trusted_text, places }: Aske
   return { reason, lacks: { target: false, destroy: false, place } };
 }
 
-/** Of one call: what is looked at is held against all that is trusted. */
+/** Limits of one call: what is looked at is held against all that is trusted. */
 const MAX_LOOKED_AT_CHARS = 100_000;
 const MAX_PLACES = 1_000;
 /** What each text takes, however short it is. */

@@ -483,7 +483,7 @@ export interface OAuthStateRow {
   connection_id: string | null;
   /** JSON with the PKCE verifier and the server, AAD = state_hash; see `RoundTrip`. */
   sealed: Uint8Array;
-  /** Of no use since 0013. */
+  /** Unused since 0013. */
   cookie_hash: string | null;
   created: number;
   /** The session that set out; null for a caller with an API key. */

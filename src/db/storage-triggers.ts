@@ -32,7 +32,7 @@ const add = (user: string, bytes: ReturnType<typeof sql>) =>
 
 const ownerOf = (message: string) => `(select user_id from messages where id = ${message})`;
 
-/** Of the mail that a message names, what it adds to its account: nothing if another of its messages names it too. */
+/** What the mail that a message names adds to its account: nothing if another of its messages names it too. */
 const rawMail = (row: string) =>
   sql.raw(`coalesce((select r.size from raw_mails r where r.id = ${row}.raw_mail_id and r.purged_at is null
     and not exists (select 1 from messages m

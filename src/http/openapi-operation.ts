@@ -93,7 +93,7 @@ function bodyContent(body: TSchema, schemas: Record<string, Json>): Json {
   return { "application/json": { schema, example: bodyExampleOf(schema, schemas) } };
 }
 
-/** Of a form without files. */
+/** The body of a form without files. */
 function formContent(body: TSchema, schemas: Record<string, Json>): Json {
   return { "application/x-www-form-urlencoded": { schema: jsonSchemaOf(body, schemas) } };
 }

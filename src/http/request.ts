@@ -26,7 +26,7 @@ export function requestId(request: Request): string {
  * it would be routed by a part of its path, or whoever stands in front of us has read another host. A health check may
  * speak HTTP/1.0, which knows no Host.
  *
- * Of a target that holds a host itself (RFC 9112 §3.2.2) Bun shows the path alone. Nothing here depends on that host.
+ * Bun shows the path alone of a target that holds a host itself (RFC 9112 §3.2.2). Nothing here depends on that host.
  */
 export function refuseWithoutHost(request: Request): void {
   if (hasHost(request) || (!request.headers.has("host") && PROBES.has(request.url))) return;

@@ -22,7 +22,7 @@ export interface Pool {
   wake(): void;
   /** Takes a free slot and what else `use` says; false when that is not there, or is others' turn. */
   reserve(use: Use): boolean;
-  /** Gives it back: what was reserved, or what a job had that has ended. */
+  /** Returns it to the pool: what was reserved, or what a job had that has ended. */
   release(use: Use): void;
   /** Claims a job that waits, in the transaction that ends another: it spares a commit. After the commit, `follow` it. */
   claimNext(tx: Db, ended: Job): Promise<Job | undefined>;
