@@ -19,6 +19,7 @@ import { createNotifier, type Notifier } from "./lib/notifier.ts";
 import { createRateLimiter, type RateLimiter } from "./lib/rate-limit.ts";
 import { openSegments, type SegmentStore } from "./lib/segments.ts";
 import type { Secrets } from "./lib/secrets.ts";
+import { createWorkerPool, type WorkerPool } from "./lib/worker-pool.ts";
 import { openMasterKey } from "./db/master-key.ts";
 import { createLog, type Log } from "./log.ts";
 import { createTally, type Metrics } from "./metrics.ts";
@@ -28,6 +29,9 @@ import { createPolicyFinder } from "./mail/mta-sts.ts";
 import { createSender, type Sender } from "./mail/send.ts";
 import type { Examination, MailToExamine } from "./messages/examine.ts";
 import { type Certificates, createCertificates } from "./tls/certificates.ts";
+
+/** What the process may grow by while one text is worked on. */
+const MAX_TEXT_MEMORY_BYTES = 512 * 1_048_576;
 
 /** What only who waits for a private message is told. */
 export interface PrivateAnswer {
@@ -81,6 +85,8 @@ export interface App extends AsyncDisposable {
   parser: MailParser;
   /** Reads the files of a message. */
   files: FileReader;
+  /** The thread for long texts of others that are to be shown or mailed; see `routing/text-work.ts`. */
+  texts: WorkerPool<unknown>;
   /** What tools a run may use, and for what. */
   guard: Guard;
   /** Sessions with tool servers. */
@@ -123,9 +129,7 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
   const { segments, database, secrets } = await openStores(config, log, overrides);
   await prepareDkimKeys({ ...database, secrets, now, log }, config.data.dir);
   const resolver = createResolver({ servers: config.dns.servers });
-  const examiner = createThread<MailToExamine, Examination>("messages/examine-worker.ts");
-  const parser = createMailParser();
-  const files = createFileReader();
+  const threads = createThreads();
   const mcp = createMcpPool({ nowMs });
   const { allow } = config.webhooks;
   const poster = createPoster({ resolve: resolver, allow, setting: "webhooks.allow" });
@@ -147,9 +151,7 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
     resolver,
     fetch,
     poster,
-    examiner,
-    parser,
-    files,
+    ...threads,
     guard: overrides.guard ?? GUARD,
     mcp,
     sender,
@@ -161,15 +163,23 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
     worker: undefined,
     async [Symbol.asyncDispose]() {
       changes.close();
-      await examiner[Symbol.asyncDispose]();
-      await parser[Symbol.asyncDispose]();
-      await files[Symbol.asyncDispose]();
+      for (const thread of Object.values(threads)) await thread[Symbol.asyncDispose]();
       await mcp[Symbol.asyncDispose]();
       await sender[Symbol.asyncDispose]();
       poster[Symbol.dispose]();
       await database[Symbol.asyncDispose]();
       await segments[Symbol.asyncDispose]();
     },
+  };
+}
+
+/** Where the texts of others are read and worked on. They start with their first work. */
+function createThreads(): Pick<App, "examiner" | "parser" | "files" | "texts"> {
+  return {
+    examiner: createThread<MailToExamine, Examination>("messages/examine-worker.ts"),
+    parser: createMailParser(),
+    files: createFileReader(),
+    texts: createWorkerPool<unknown>("routing/text-worker.ts", { memoryBytes: MAX_TEXT_MEMORY_BYTES }),
   };
 }
 

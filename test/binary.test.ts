@@ -85,12 +85,11 @@ describe("the binary, in an empty folder with an empty environment", () => {
     const key = await makeAccount(folder);
     await using server = await startServer(folder);
     const address = await makeInbox(server, key);
-    const attachments = [
-      { filename: "list.txt", content_type: "text/plain", content: "Eggs cost 3 francs." },
-    ];
+    const content = `Eggs cost 3 francs. ${"They come from a farm nearby. ".repeat(1_000)}`;
+    const attachments = [{ filename: "list.txt", content_type: "text/plain", content }];
     expect(await mail(server, address, { text: "How much are eggs?", attachments })).toBe("sent");
     const reply = (await sink.next()).raw;
-    // The parser runs on a worker thread of its own: without it no file would be seen.
+    // The parser runs on a worker thread of its own, and so does what works on long texts: without them no file would be seen.
     expect(reply.toString()).toContain("list.txt");
     const keys = await keysOf(join(folder, "data"));
     expect(await acceptedSignatures(reply, "mw.test", keys)).toEqual(["rsa", "ed25519"]);

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import MailComposer from "nodemailer/lib/mail-composer";
 
 import { AppError, invalid } from "../errors.ts";
-import { escapeHtml, type LinkGuard, markdownToHtml } from "./markdown.ts";
+import { escapeHtml, markdownToHtml } from "./markdown.ts";
 
 export interface OutgoingAttachment {
   filename: string;
@@ -26,8 +26,10 @@ export interface ReplyInput {
   markdown: string;
   /** Markdown that stands below, however long the rest is. */
   notes?: string;
-  /** Which of its links may stay; by default all. The text part is as `markdown` is. */
-  links?: LinkGuard;
+  /** Makes HTML of Markdown; by default all of its links stay. The text part is as `markdown` is. */
+  render?: (markdown: string) => string | Promise<string>;
+  /** Encodes the mail, by default right here. */
+  build?: (parts: MailParts) => Promise<Buffer>;
   /** One line of plain text under the answer. */
   footer?: string;
   attachments?: OutgoingAttachment[];
@@ -66,8 +68,8 @@ export async function composeReply(input: ReplyInput): Promise<ComposedMail> {
   const to = checkedAddress("to", input.to);
   const envelope_from =
     input.envelope_from === "" ? "" : checkedAddress("envelope_from", input.envelope_from);
-  const body = bodyOf(input);
-  const raw = await new MailComposer({
+  const body = await bodyOf(input);
+  const raw = await (input.build ?? buildMail)({
     ...addressFields(input, to),
     ...threadFields(input),
     messageId: `<${rfc_message_id}>`,
@@ -84,13 +86,17 @@ export async function composeReply(input: ReplyInput): Promise<ComposedMail> {
     html: body.html,
     attachments: attachmentsOf([...(input.attachments ?? []), ...body.attachments]),
     baseBoundary: createHash("sha256").update(rfc_message_id).digest("hex").slice(0, 32),
-    newline: "windows",
-    disableFileAccess: true,
-    disableUrlAccess: true,
-  })
+  });
+  return { raw, rfc_message_id, envelope_from, envelope_to: to };
+}
+
+export type MailParts = NonNullable<ConstructorParameters<typeof MailComposer>[0]>;
+
+/** The encoded mail. Each of its lines takes some time. */
+export function buildMail(parts: MailParts): Promise<Buffer> {
+  return new MailComposer({ ...parts, newline: "windows", disableFileAccess: true, disableUrlAccess: true })
     .compile()
     .build();
-  return { raw, rfc_message_id, envelope_from, envelope_to: to };
 }
 
 /** "Re: " once, whatever prefixes the subject had collected. */
@@ -140,7 +146,9 @@ function threadFields(input: ReplyInput) {
   };
 }
 
-function bodyOf(input: ReplyInput): { text: string; html: string; attachments: OutgoingAttachment[] } {
+async function bodyOf(
+  input: ReplyInput,
+): Promise<{ text: string; html: string; attachments: OutgoingAttachment[] }> {
   const whole = input.markdown.toWellFormed().replaceAll(/\r\n?/g, "\n").replaceAll("\0", "").trim();
   const isLong = whole.length > BODY_CHARACTERS;
   const head = isLong
@@ -152,7 +160,7 @@ function bodyOf(input: ReplyInput): { text: string; html: string; attachments: O
   const footer = oneLine(input.footer ?? "", BODY_CHARACTERS);
   return {
     text: answer + (footer === "" ? "\n" : `\n\n-- \n${footer}\n`),
-    html: htmlPage(markdownToHtml(answer, input.links), footer),
+    html: htmlPage(await (input.render ?? markdownToHtml)(answer), footer),
     attachments: isLong
       ? [{ filename: "reply.md", content_type: "text/markdown; charset=utf-8", bytes: Buffer.from(whole) }]
       : [],

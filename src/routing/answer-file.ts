@@ -1,20 +1,20 @@
 import type { ToolFile } from "../ai/tool.ts";
-import { fencesOf, markdownToHtml } from "../mail/markdown.ts";
+import type { App } from "../app.ts";
 import { parseJson } from "../lib/quote.ts";
+import { escapeHtml } from "../mail/markdown.ts";
 import { htmlPage } from "../mail/page.ts";
 import type { Run } from "./close.ts";
-import { linkGuard } from "./links.ts";
-import { namedApart, textFile } from "./made-files.ts";
+import { namedApart } from "./made-files.ts";
 import type { AttachType } from "./settings.ts";
 import { warning } from "./steps.ts";
+import { fileOf, workOn } from "./text-work.ts";
 
 /** What goes out with an answer: the answer itself if the instruction wants it as a file, then what tools made. */
-export function filesOut({ settings, trust, made, steps }: Run, result: string): ToolFile[] {
+export async function filesOut(app: App, run: Run, result: string): Promise<ToolFile[]> {
+  const { settings, trust, made, steps } = run;
   if (settings.attach === null) return made;
-  const file = textFile(
-    { filename: `answer.${settings.attach}`, text: textOf(result, settings.attach, trust) },
-    trust,
-  );
+  const text = await textOf(app, run, { result, attach: settings.attach });
+  const file = await fileOf(app, { filename: `answer.${settings.attach}`, text }, trust);
   if (!("refusal" in file)) {
     if (settings.attach === "json" && parseJson(new TextDecoder().decode(file.bytes)) === undefined)
       steps.push(warning(`${file.filename} is not valid JSON: the model answered in another form.`));
@@ -24,17 +24,22 @@ export function filesOut({ settings, trust, made, steps }: Run, result: string):
   return made;
 }
 
-function textOf(result: string, attach: AttachType, trust: Run["trust"]): string {
+async function textOf(
+  app: App,
+  { trust }: Run,
+  { result, attach }: { result: string; attach: AttachType },
+): Promise<string> {
   if (attach === "md" || attach === "txt") return result;
-  const bare = withoutFence(result, attach);
+  const bare = await withoutFence(app, result, attach);
   if (attach !== "html") return bare.endsWith("\n") ? bare : `${bare}\n`;
-  return /^\s*<(?:!doctype|[a-z][a-z0-9]*[\s>])/i.test(bare)
-    ? bare
-    : htmlPage(markdownToHtml(bare, linkGuard(trust)), "");
+  if (/^\s*<(?:!doctype|[a-z][a-z0-9]*[\s>])/i.test(bare)) return bare;
+  const html = await workOn(app, "html", { markdown: bare, trust });
+  return htmlPage(html?.text ?? `<pre>${escapeHtml(bare)}</pre>`, "");
 }
 
 /** Models like to put a file between marks of code, with a word before and after. */
-function withoutFence(text: string, language: string): string {
-  const [only, other] = fencesOf(text).filter((fence) => ["", language].includes(fence.language));
-  return only === undefined || other !== undefined ? text : only.content;
+async function withoutFence(app: App, markdown: string, language: string): Promise<string> {
+  const fences = (await workOn(app, "fences", { markdown })) ?? [];
+  const [only, other] = fences.filter((fence) => ["", language].includes(fence.language));
+  return only === undefined || other !== undefined ? markdown : only.content;
 }

@@ -1,11 +1,13 @@
 import type { ToolFile } from "../ai/tool.ts";
 import type { App } from "../app.ts";
-import { type LinkGuard, markdownToHtml } from "../mail/markdown.ts";
+import type { MailParts } from "../mail/compose.ts";
+import { escapeHtml } from "../mail/markdown.ts";
 import type { Ending, Run } from "./close.ts";
-import { guardMarkdown, linkGuard } from "./links.ts";
+import type { Trust } from "./links.ts";
 import { mayAnswer, type PreparedReply, prepareReply } from "./reply.ts";
 import type { RunSettings } from "./settings.ts";
 import { isTold, type StepDraft, warning } from "./steps.ts";
+import { type Guarded, workOn } from "./text-work.ts";
 
 const MB = 1_048_576;
 /** Base64 makes a third more of them, and many mail servers take no more than 20 MB. */
@@ -30,13 +32,15 @@ export async function answerTo(
   }
   const answered = { message, inbox, headers: input.headers };
   if (ending.state === "done") {
-    const links = linkGuard(run.trust);
     const mailed = mailedFiles(run, files);
-    const words = wordsOf(run, { result: ending.result, lacking }, links);
+    const words = await wordsOf(app, run, { result: ending.result, lacking });
     return prepareReply(app, answered, {
       kind: "reply",
       ...words,
-      links,
+      by: {
+        render: async (markdown) => (await htmlOf(app, markdown, run.trust)).text,
+        build: (parts) => built(app, parts),
+      },
       files: mailed,
       private: settings.private,
     });
@@ -51,18 +55,39 @@ const CHANGED =
 const NOT_HANDED_OVER =
   "Files were made, but not kept because of --private, and there was no mail to send them with.";
 
-function wordsOf(
+async function wordsOf(
+  app: App,
   run: Run,
   { result, lacking }: { result: string; lacking: string[] },
-  links: LinkGuard,
-): { markdown: string; notes: string } {
-  const markdown = run.trust.tainted ? guardMarkdown(result, links) : result;
+): Promise<{ markdown: string; notes: string }> {
+  const { trust, steps, settings } = run;
+  const { text: markdown, left_out } = await guarded(app, result, trust);
   // As a reader of the HTML part sees it; what only its syntax hid from the text is counted as well.
-  markdownToHtml(markdown.slice(0, SHOWN_CHARS), links);
-  if (links.left_out > 0) run.steps.push(warning(leftOut(links.left_out, run.settings)));
-  const warnings = run.steps.filter(isTold).map(({ output }) => asCode(output));
-  return { markdown, notes: [...lacking, ...warnings].map((line) => links.clean(line)).join("\n\n") };
+  const shown = await htmlOf(app, markdown.slice(0, SHOWN_CHARS), trust);
+  const count = left_out + shown.left_out;
+  if (count > 0) steps.push(warning(leftOut(count, settings)));
+  const warnings = steps.filter(isTold).map(({ output }) => asCode(output));
+  return { markdown, notes: (await guarded(app, [...lacking, ...warnings].join("\n\n"), trust)).text };
 }
+
+async function guarded(app: App, markdown: string, trust: Trust): Promise<Guarded> {
+  return (await workOn(app, "guard", { markdown, trust })) ?? { text: NOT_READ, left_out: 0 };
+}
+
+/** Plain text where the Markdown takes too long to read. */
+async function htmlOf(app: App, markdown: string, trust: Trust): Promise<Guarded> {
+  const html = await workOn(app, "html", { markdown, trust });
+  return html ?? { text: `<p>${escapeHtml(markdown).replaceAll("\n", "<br>\n")}</p>\n`, left_out: 0 };
+}
+
+async function built(app: App, parts: MailParts): Promise<Buffer> {
+  const raw = await workOn(app, "build", parts);
+  if (raw === undefined) throw new Error("The answer could not be encoded as a mail in time");
+  return Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength);
+}
+
+const NOT_READ =
+  "*The answer is not shown here: it is built in a way that takes too long to read. The whole result is in the activity, unless it was private.*";
 
 function leftOut(count: number, settings: Pick<RunSettings, "private">): string {
   const links = count === 1 ? "1 link was" : `${count} links were`;

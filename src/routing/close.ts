@@ -64,7 +64,8 @@ export async function closeRun(app: App, run: Run, ending: Ending): Promise<void
   const noted = run.journal.open ? await notedCalls(app.db, { message_id: message.id }) : [];
   run.steps.push(...stepsOfEarlier(noted, run.journal.asked));
   run.changed = noted.length > 0;
-  const files = ending.state === "done" && ending.free === undefined ? filesOut(run, ending.result) : [];
+  const files =
+    ending.state === "done" && ending.free === undefined ? await filesOut(app, run, ending.result) : [];
   const words = wordsLacking(run.lacking, message);
   const reply = await answerTo(app, run, ending, { files, words });
   run.steps.push(...words.map(warning));

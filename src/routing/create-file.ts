@@ -1,10 +1,11 @@
 import { FILES_TARGET } from "../ai/guard.ts";
 import type { Tool, ToolFile } from "../ai/tool.ts";
 import type { Trust } from "./links.ts";
-import { addFile, MAX_MADE_FILES, textFile } from "./made-files.ts";
+import { addFile, MAX_MADE_FILES } from "./made-files.ts";
+import { fileOf, type Threads } from "./text-work.ts";
 
 /** Lets a model hand over files of text with its answer. They go where the answer goes, and nowhere else. */
-export function createFileTool(made: ToolFile[], trust: () => Trust): Tool {
+export function createFileTool(app: Threads, made: ToolFile[], trust: () => Trust): Tool {
   return {
     target: FILES_TARGET,
     name: "create_file",
@@ -31,17 +32,18 @@ export function createFileTool(made: ToolFile[], trust: () => Trust): Tool {
     read_only: true,
     destructive: false,
     foreign: false,
-    call: (args) => Promise.resolve(makeFile(made, args, trust())),
+    call: (args) => makeFile(app, made, args, trust()),
   };
 }
 
-function makeFile(made: ToolFile[], args: Record<string, unknown>, trust: Trust) {
+async function makeFile(app: Threads, made: ToolFile[], args: Record<string, unknown>, trust: Trust) {
   const { filename, content, content_type } = args as {
     filename: string;
     content: string;
     content_type?: string;
   };
-  const file = textFile(
+  const file = await fileOf(
+    app,
     { filename, text: content, ...(content_type === undefined ? {} : { content_type }) },
     trust,
   );

@@ -5,24 +5,31 @@ import { linkGuard, type Trust } from "./links.ts";
 
 const MB = 1_048_576;
 export const MAX_MADE_FILES = 10;
-const MAX_TEXT_BYTES = MB;
+export const MAX_TEXT_BYTES = MB;
 const MAX_MADE_BYTES = 10 * MB;
 const MAX_NAME_CHARS = 100;
 /** What a tool gives out is of its maker, whoever asked for it: no address in it is known. */
 const NOBODYS: Trust = { tainted: true, trusted_text: "", material: "" };
 
+type Made = ToolFile | { refusal: string };
+type MakeFile = (file: Parameters<typeof textFile>[0], trust: Trust) => Made | Promise<Made>;
+
 /** Adds files of tools to those of the run, as far as there is room; gives sentences about what was left out. */
-export function keepMade(made: ToolFile[], files: ToolFile[]): string[] {
-  return files.flatMap((file) => {
-    const { name, ending } = namesOf(file);
-    if (MEDIA_TYPES.has(ending))
-      return addFile(made, { ...file, filename: name, content_type: MEDIA_TYPES.get(ending) ?? "" });
-    if (!TEXT_TYPES.has(ending)) return [`${name} was left out: files of this type are not passed on.`];
-    if (file.bytes.byteLength > MAX_TEXT_BYTES) return [tooLong(name)];
-    const text = new TextDecoder().decode(file.bytes);
-    const ready = textFile({ filename: file.filename, content_type: file.content_type, text }, NOBODYS);
-    return "refusal" in ready ? [ready.refusal] : addFile(made, ready);
-  });
+export async function keepMade(made: ToolFile[], files: ToolFile[], make: MakeFile): Promise<string[]> {
+  const ready: Made[] = [];
+  for (const file of files) ready.push(await readyFile(file, make));
+  return ready.flatMap((file) => ("refusal" in file ? [file.refusal] : addFile(made, file)));
+}
+
+function readyFile(file: ToolFile, make: MakeFile): Made | Promise<Made> {
+  const { name, ending } = namesOf(file);
+  if (MEDIA_TYPES.has(ending))
+    return { ...file, filename: name, content_type: MEDIA_TYPES.get(ending) ?? "" };
+  if (!TEXT_TYPES.has(ending))
+    return { refusal: `${name} was left out: files of this type are not passed on.` };
+  if (file.bytes.byteLength > MAX_TEXT_BYTES) return { refusal: tooLong(name) };
+  const text = new TextDecoder().decode(file.bytes);
+  return make({ filename: file.filename, content_type: file.content_type, text }, NOBODYS);
 }
 
 /** Adds a file under a name of its own; gives a sentence if there is no room for it. */
@@ -54,13 +61,15 @@ export function namedApart(made: ToolFile[], file: ToolFile): ToolFile {
 export function textFile(
   file: { filename: string; content_type?: string; text: string },
   trust: Trust,
-): ToolFile | { refusal: string } {
+): Made {
   const { name, ending } = namesOf(file);
   const type = TEXT_TYPES.get(ending);
   if (type === undefined) {
     const usual = [...TEXT_TYPES.keys()].slice(0, 20).join(", ");
     return { refusal: `${name} was not made: only files of text can be, with an ending such as ${usual}.` };
   }
+  // Before it is read: UTF-8 makes it no shorter.
+  if (file.text.length > MAX_TEXT_BYTES) return { refusal: tooLong(name) };
   const text = trust.tainted && type.harmless ? type.harmless(file.text, linkGuard(trust)) : file.text;
   if (text === null) return { refusal: `${name} was not made: something in it could act when it is opened.` };
   const bytes = Buffer.from(text.toWellFormed());
@@ -77,7 +86,7 @@ function namesOf({ filename, content_type = "" }: { filename: string; content_ty
   ending: string;
 } {
   // Some systems do not see dots and spaces at the end of a name, and so see another ending.
-  const safe = safeFilename(filename, content_type, 1).replace(/[.\s]+$/, "");
+  const safe = safeFilename(filename, content_type, 1).replace(/(?<![.\s])[.\s]+$/, "");
   const [stem, own] = parts(safe);
   const ending = own.toLowerCase();
   const usual = TEXT_TYPES.has(ending) || MEDIA_TYPES.has(ending) ? undefined : endingOf(content_type);

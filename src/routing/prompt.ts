@@ -5,7 +5,7 @@ import { fence, type Fenced } from "./fence.ts";
 import type { FoldedContext } from "./fold-contexts.ts";
 
 /** Untrusted text that a model is shown; of a longer one the head and the tail. */
-const MAX_CONTENT_CHARS = 200_000;
+export const MAX_CONTENT_CHARS = 200_000;
 
 /** What an inbox does with a message that carries no instruction of its own. */
 export const STANDING_INSTRUCTION =
@@ -40,9 +40,11 @@ export interface Prompt {
  * The messages for the model: a fixed policy, earlier turns, the trusted instruction, and the material between
  * marks that carry a fresh 128-bit nonce, so that nothing in the material can pretend to be outside of it.
  */
-export function buildPrompt(input: PromptInput, nonce: string): Prompt {
-  const material = [filesLine(input.files), input.content].filter(Boolean).join("\n\n");
-  const fenced = fence(material, nonce, MAX_CONTENT_CHARS);
+export function buildPrompt(
+  input: PromptInput,
+  nonce: string,
+  fenced: Fenced = fence(materialOf(input), nonce, MAX_CONTENT_CHARS),
+): Prompt {
   const history = input.turns.flatMap((turn): ChatMessage[] => [
     { role: "user", content: turn.instruction || STANDING_INSTRUCTION },
     { role: "assistant", content: turn.reply },
@@ -61,6 +63,11 @@ export function buildPrompt(input: PromptInput, nonce: string): Prompt {
     ],
     warnings: warningsOf(fenced),
   };
+}
+
+/** All that is shown to the model as data. */
+export function materialOf({ files, content }: Pick<PromptInput, "files" | "content">): string {
+  return [filesLine(files), content].filter(Boolean).join("\n\n");
 }
 
 function warningsOf({ left, removed }: Fenced): string[] {

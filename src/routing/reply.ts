@@ -8,11 +8,16 @@ import { signingKeys } from "../domains/domains.ts";
 import { addressOf, bounceAddress } from "../inboxes/addresses.ts";
 import { isListedRecipient } from "../inboxes/allowlist.ts";
 import { inboxById } from "../inboxes/inboxes.ts";
-import { composeReply, type OutgoingAttachment, references, replySubject } from "../mail/compose.ts";
+import {
+  composeReply,
+  type OutgoingAttachment,
+  type ReplyInput,
+  references,
+  replySubject,
+} from "../mail/compose.ts";
 import { type DkimKeys, signMail } from "../mail/dkim.ts";
 import { serviceKeys } from "../mail/dkim-keys.ts";
 import { mailboxes, type MailHeaders, messageIds } from "../mail/headers.ts";
-import type { LinkGuard } from "../mail/markdown.ts";
 import { newMessageId, sendLater } from "../mail/outgoing.ts";
 
 /** A reply is dropped from this hop on: two servers like this one must not write to each other for ever. */
@@ -23,7 +28,8 @@ export interface Answer {
   markdown: string;
   /** What the run has to say about it. */
   notes?: string;
-  links?: LinkGuard;
+  /** How it becomes a mail, where that may take long. */
+  by?: Pick<ReplyInput, "render" | "build">;
   files?: ToolFile[];
   /** Its bytes go once they have been handed over. */
   private?: boolean;
@@ -77,7 +83,7 @@ export async function prepareReply(
     hop: message.hop + 1,
     markdown: answer.markdown,
     ...(answer.notes === undefined ? {} : { notes: answer.notes }),
-    ...(answer.links === undefined ? {} : { links: answer.links }),
+    ...answer.by,
     attachments: (answer.files ?? []).map(toAttachment),
     ...((await wantsFooter(app.db, inbox)) ? { footer: `Sent by AI on behalf of ${inbox.label}` } : {}),
     date: new Date(app.nowMs()),

@@ -9,6 +9,7 @@ import { noteLack } from "./lacking.ts";
 import { keepMade } from "./made-files.ts";
 import { excerptOf, redactArguments } from "./redact.ts";
 import { type StepDraft, warning } from "./steps.ts";
+import { fileOf } from "./text-work.ts";
 import type { OfferedTool } from "./toolbox.ts";
 import { beginCall, endCall, fingerprintOf } from "./tool-journal.ts";
 import type { Talk } from "./tool-loop.ts";
@@ -59,7 +60,7 @@ export async function makeCall(app: App, run: Run, talk: Talk, asked: AskedFor):
   const started = performance.now();
   const outcome = await outcomeOf(app, run, talk, { tool, args, calls: asked.calls });
   if (!tool.foreign) talk.places.push(...(outcome.places ?? []));
-  const left_out = keepMade(run.made, outcome.files);
+  const left_out = await keepMade(run.made, outcome.files, (file, trust) => fileOf(app, file, trust));
   run.steps.push(...left_out.map(warning));
   const step: StepDraft = {
     ...doneStep(tool, args, outcome),

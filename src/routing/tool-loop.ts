@@ -6,10 +6,9 @@ import { parseJson } from "../lib/quote.ts";
 import type { Run } from "./close.ts";
 import type { Powers } from "../ai/guard.ts";
 import type { OfferedTool } from "./toolbox.ts";
-import { fence } from "./fence.ts";
-import { learnFrom, madeUpLinks } from "./links.ts";
 import { argumentsOf, makeCall, type MadeCall } from "./tool-call.ts";
 import { warning } from "./steps.ts";
+import { workOn } from "./text-work.ts";
 
 /** Calls of one round, and of a whole run; a model that wants more has lost its way. */
 const MAX_CALLS_AT_ONCE = 16;
@@ -44,12 +43,12 @@ interface Heard {
 /** Asks the model until it has nothing more to call, and does what may be done of what it asks for. */
 export async function converse(app: App, run: Run, talk: Talk): Promise<Completion> {
   const messages = [...talk.messages];
-  const tally = {
+  const tally: Tally = {
     rounds: 0,
     calls: new Map<string, number>(),
     count: 0,
     room: MAX_ALL_RESULTS_CHARS,
-    made_up: new Set<string>(),
+    made_up: [],
   };
   let usage: Usage = null;
   let said: (Completion & { ok: true }) | null = null;
@@ -67,7 +66,7 @@ export async function converse(app: App, run: Run, talk: Talk): Promise<Completi
     const made = await makeCalls(app, run, talk, { calls, tally });
     if (talk.signal.aborted) return outOfTime(app);
     messages.push({ role: "assistant", content: answer.text, tool_calls: calls.map(asSendable) });
-    messages.push(...resultMessages(run, talk, { calls, made, tally }));
+    messages.push(...(await resultMessages(app, run, talk, { calls, made, tally })));
   }
 }
 
@@ -81,8 +80,8 @@ interface Tally {
   count: number;
   /** Characters of results that the model may still be shown. */
   room: number;
-  /** Addresses in the arguments so far: what the model made up does not become known by coming back. */
-  made_up: Set<string>;
+  /** Addresses in the arguments so far: what the model made up does not become known by coming back. Null once that is not known. */
+  made_up: string[] | null;
 }
 
 function sum(one: Usage, other: Usage): Usage {
@@ -166,19 +165,37 @@ function tooMany({ name }: ToolCall, offered: OfferedTool | undefined): MadeCall
   };
 }
 
-function resultMessages(
+async function resultMessages(
+  app: App,
   run: Run,
   { nonce, heard }: Talk,
   { calls, made, tally }: { calls: ToolCall[]; made: MadeCall[]; tally: Tally },
-): ChatMessage[] {
-  run.trust.tainted = true;
-  if (made.some(({ said }) => said)) heard.read = true;
+): Promise<ChatMessage[]> {
+  const messages: ChatMessage[] = [];
+  const said: string[] = [];
+  for (const [index, { text, step }] of made.entries()) {
+    const max_chars = Math.min(MAX_RESULT_CHARS, Math.max(tally.room, 0));
+    const fenced = await workOn(app, "fence", { material: text, nonce, max_chars });
+    const shown = fenced?.text ?? "";
+    tally.room -= shown.length;
+    if (step.status === "ok") said.push(shown);
+    messages.push({ role: "tool", tool_call_id: calls[index]?.id ?? "", content: shown || "(empty)" });
+  }
+  if (made.some((one) => one.said)) heard.read = true;
+  await learn(app, run.trust, { calls, said, tally });
+  return messages;
+}
+
+/** Adds what was shown to the material. Where that cannot be told apart from what the model made up, nothing is added from there on. */
+async function learn(
+  app: App,
+  trust: Run["trust"],
+  { calls, said, tally }: { calls: ToolCall[]; said: string[]; tally: Tally },
+): Promise<void> {
+  trust.tainted = true;
+  if (tally.made_up === null) return;
   const args = JSON.stringify(calls.map((call) => parseJson(call.arguments) ?? call.arguments));
-  for (const link of madeUpLinks(run.trust, args)) tally.made_up.add(link);
-  return made.map(({ text, step }, index) => {
-    const fenced = fence(text, nonce, Math.min(MAX_RESULT_CHARS, Math.max(tally.room, 0)));
-    tally.room -= fenced.text.length;
-    if (step.status === "ok") learnFrom(run.trust, { text, made_up: tally.made_up });
-    return { role: "tool", tool_call_id: calls[index]?.id ?? "", content: fenced.text || "(empty)" };
-  });
+  const learnt = await workOn(app, "learn", { trust, args, said, made_up: tally.made_up });
+  tally.made_up = learnt?.made_up ?? null;
+  trust.material += learnt?.material ?? "";
 }

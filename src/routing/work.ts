@@ -9,8 +9,9 @@ import { modelAsker } from "./ask-model.ts";
 import type { Run } from "./close.ts";
 import { createFileTool } from "./create-file.ts";
 import { newNonce } from "./fence.ts";
-import { buildPrompt } from "./prompt.ts";
+import { buildPrompt, materialOf, MAX_CONTENT_CHARS } from "./prompt.ts";
 import { warning } from "./steps.ts";
+import { workOn } from "./text-work.ts";
 import { converse } from "./tool-loop.ts";
 import { offered, type OfferedTool, openToolbox, type Toolbox } from "./toolbox.ts";
 import type { Understanding } from "./understand.ts";
@@ -29,7 +30,7 @@ export async function work(app: App, run: Run, question: Question): Promise<Comp
     const missing = asked.command.target === null ? undefined : box.missing.get(asked.command.target);
     if (missing !== undefined) return withoutTools(missing);
     run.steps.push(...warningsOf(box));
-    const tools = [...box.tools, ...ownTools(run, asked, box)];
+    const tools = [...box.tools, ...ownTools(app, run, { asked, box })];
     const nonce = newNonce();
     const { messages, read } = await openTalk(app, run, { asked, tools, nonce });
     const ask = modelAsker(app, run, { ...question, tools });
@@ -66,8 +67,12 @@ function warningsOf({ missing, left_out }: Toolbox) {
   return sentences.map(warning);
 }
 
-function ownTools(run: Run, { powers }: Understanding, box: Toolbox): OfferedTool[] {
-  const tool = createFileTool(run.made, () => run.trust);
+function ownTools(
+  app: App,
+  run: Run,
+  { asked: { powers }, box }: { asked: Understanding; box: Toolbox },
+): OfferedTool[] {
+  const tool = createFileTool(app, run.made, () => run.trust);
   return powers.mayUse(tool.target) ? offered([tool], box.tools) : [];
 }
 
@@ -79,6 +84,9 @@ async function openTalk(
 ): Promise<{ messages: ChatMessage[]; read: boolean }> {
   const { input, message } = run;
   const turns = await recallTurns(app.db, message);
+  const material = materialOf({ files: input.manifest, content: input.content });
+  const fenced = await workOn(app, "fence", { material, nonce, max_chars: MAX_CONTENT_CHARS });
+  if (fenced === undefined) run.steps.push(warning("The content could not be read, so it was left out."));
   const prompt = buildPrompt(
     {
       instruction: asked.instruction,
@@ -92,6 +100,7 @@ async function openTalk(
       tools: tools.length > 0,
     },
     nonce,
+    fenced ?? { text: "", removed: 0, left: 0 },
   );
   run.steps.push(...prompt.warnings.map(warning));
   const read = !input.plain || turns.length > 0;

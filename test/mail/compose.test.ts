@@ -192,7 +192,7 @@ describe("body", () => {
     const { raw } = await composed({
       markdown:
         "[a](https://ok.example/) [b](https://no.example/) `https://no.example/` &#104;ttps://no.example/",
-      links,
+      render: (markdown) => markdownToHtml(markdown, links),
     });
     const { html } = await simpleParser(raw);
     expect(html).toContain('<a href="https://ok.example/">a</a> (ok.example) b (link left out)');

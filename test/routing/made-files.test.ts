@@ -7,7 +7,9 @@ import type { ToolFile } from "../../src/ai/tool.ts";
 import { mailedFiles } from "../../src/routing/answer.ts";
 import { createFileTool } from "../../src/routing/create-file.ts";
 import type { Trust } from "../../src/routing/links.ts";
-import { keepMade } from "../../src/routing/made-files.ts";
+import { createWorkerPool } from "../../src/lib/worker-pool.ts";
+import { createLog } from "../../src/log.ts";
+import { keepMade, textFile } from "../../src/routing/made-files.ts";
 import type { StepDraft } from "../../src/routing/steps.ts";
 import type { Answer } from "../support/app.ts";
 import { mailroom, type Mailroom, type RoomOptions } from "../support/mailroom.ts";
@@ -314,9 +316,11 @@ describe("files of other tools", () => {
     bytes,
   });
 
-  test("are kept with the type of their name, and what could act is left out", () => {
+  const kept = (made: ToolFile[], files: ToolFile[]): Promise<string[]> => keepMade(made, files, textFile);
+
+  test("are kept with the type of their name, and what could act is left out", async () => {
     const made: ToolFile[] = [];
-    const left_out = keepMade(made, [
+    const left_out = await kept(made, [
       file("chart.v2", "image/png"),
       file("scan.PDF", "text/html"),
       file("", "image/jpeg"),
@@ -339,9 +343,9 @@ describe("files of other tools", () => {
     );
   });
 
-  test("have 10 MB together with all others of the run", () => {
+  test("have 10 MB together with all others of the run", async () => {
     const made: ToolFile[] = [file("a.txt")];
-    const left_out = keepMade(made, [
+    const left_out = await kept(made, [
       file("b.png", "image/png", Buffer.alloc(10 * MB)),
       file("c.png", "image/png", Buffer.alloc(10 * MB - 1)),
       file("d.png"),
@@ -506,9 +510,14 @@ test("--attach makes a file of the answer as well, without the marks of code aro
 
 type MadeFile = readonly [filename: string, content: string, content_type?: string];
 
+const threads = {
+  texts: createWorkerPool<unknown>("routing/text-worker.ts"),
+  log: createLog({ level: "silent", format: "text" }),
+};
+
 async function make(trust: Trust, files: MadeFile[]) {
   const made: ToolFile[] = [];
-  const tool = createFileTool(made, () => trust);
+  const tool = createFileTool(threads, made, () => trust);
   const answers = [];
   for (const [filename, content, content_type] of files)
     answers.push(

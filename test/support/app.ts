@@ -15,6 +15,7 @@ import { createHttp } from "../../src/http/server.ts";
 import { createWorker } from "../../src/jobs/worker.ts";
 import { createLog } from "../../src/log.ts";
 import { createThread } from "../../src/lib/thread.ts";
+import { createWorkerPool } from "../../src/lib/worker-pool.ts";
 import { createMailParser } from "../../src/mail/parse.ts";
 import type { Examination, MailToExamine } from "../../src/messages/examine.ts";
 import { type SmtpDoor, startSmtp } from "../../src/smtp/listener.ts";
@@ -32,6 +33,7 @@ const readers = {
   examiner: createThread<MailToExamine, Examination>("messages/examine-worker.ts"),
   parser: createMailParser(),
   files: createFileReader(),
+  texts: createWorkerPool<unknown>("routing/text-worker.ts"),
 };
 
 const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };

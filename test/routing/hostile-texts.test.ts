@@ -1,0 +1,198 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { simpleParser } from "mailparser";
+
+import { GUARD } from "../../src/ai/guard.ts";
+import type { Tool } from "../../src/ai/tool.ts";
+import { createWorkerPool } from "../../src/lib/worker-pool.ts";
+import { createLog } from "../../src/log.ts";
+import type { Trust } from "../../src/routing/links.ts";
+import { MAX_TEXT_BYTES, textFile } from "../../src/routing/made-files.ts";
+import { redactArguments } from "../../src/routing/redact.ts";
+import { fileOf, TEXT_WORK, type WorkName, workOn } from "../../src/routing/text-work.ts";
+import { toolCalls } from "../support/model-server.ts";
+import { mailroom } from "../support/mailroom.ts";
+
+const log = createLog({ level: "silent", format: "text" });
+const threads = { texts: createWorkerPool<unknown>("routing/text-worker.ts"), log };
+const TRUST: Trust = {
+  tainted: true,
+  trusted_text: "see https://ok.example/a",
+  material: "https://said.example/b",
+};
+
+afterAll(() => threads.texts[Symbol.asyncDispose]());
+
+describe("a long text is worked on by a thread as it would be here", () => {
+  const filler = "Ordinary words, **bold** ones and a table.\n\n".repeat(1_000);
+  const markdown = `${filler}[ok](https://ok.example/a) [no](https://no.example/c?x=1) https://said.example/b\n\n\`\`\`csv\na,b\n\`\`\`\n`;
+  const works: [WorkName, object][] = [
+    ["fence", { material: markdown, nonce: "n0nce", max_chars: 30_000 }],
+    ["guard", { markdown, trust: TRUST }],
+    ["html", { markdown, trust: TRUST }],
+    ["fences", { markdown }],
+    ["file", { file: { filename: "a.md", text: markdown }, trust: TRUST }],
+    [
+      "learn",
+      {
+        trust: TRUST,
+        args: JSON.stringify([{ url: "https://made.example/up" }]),
+        said: [`${filler} https://made.example/up https://new.example/d`],
+        made_up: ["https://earlier.example/"],
+      },
+    ],
+  ];
+
+  test.each(works)("%s", async (name, input) => {
+    const here = (await (TEXT_WORK[name] as (given: unknown) => unknown)(input)) as object;
+    const there = (await workOn(threads, name, input as never)) as object;
+    expect(plain(there)).toEqual(plain(here));
+    expect(JSON.stringify(plain(here)).length).toBeGreaterThan(10);
+  });
+
+  test("build", async () => {
+    const parts = {
+      from: { name: "Desk", address: "desk@mw.test" },
+      to: "ada@example.com",
+      messageId: "<x@mw.test>",
+      date: new Date(0),
+      text: markdown,
+      html: "<p>ä</p>",
+      baseBoundary: "b",
+      attachments: [
+        { filename: "a.bin", contentType: "application/octet-stream", content: Buffer.alloc(50_000, 7) },
+      ],
+    };
+    const there = await workOn(threads, "build", parts);
+    expect(Buffer.from(there ?? [])).toEqual(Buffer.from(await TEXT_WORK.build(parts)));
+  });
+
+  /** Bytes come back as a mere `Uint8Array`. */
+  function plain(value: object): object {
+    return "bytes" in value ? { ...value, bytes: Buffer.from(value.bytes as Uint8Array).toString() } : value;
+  }
+});
+
+describe("a text that cannot be read in time", () => {
+  const failing = {
+    texts: { ...threads.texts, run: () => Promise.resolve({ ok: false, problem: "too_slow" } as const) },
+    log,
+  };
+
+  test("makes no file, and says why", async () => {
+    const file = await fileOf(failing, { filename: "a.html", text: "<p>".repeat(10_000) }, TRUST);
+    expect(file).toEqual({
+      refusal: "a.html was left out: it is built in a way that takes too long to read.",
+    });
+  });
+
+  test("is mailed as plain text, its links left out as before", async () => {
+    const answer = `${"x ".repeat(10_000)}\n<b>not bold</b> [a](https://no.example/?x=1)`;
+    await using room = await mailroom({ model: { reply: () => answer } });
+    const { texts } = room.app;
+    room.app.texts = {
+      ...texts,
+      run: (input, ms) =>
+        (input as { name: string }).name === "html"
+          ? Promise.resolve({ ok: false, problem: "too_slow" })
+          : texts.run(input, ms),
+    };
+    await room.send({ text: "Answer this\n\n> quoted of somebody" });
+    await room.drain();
+    const [row] = await room.outgoing();
+    const mail = await simpleParser(Buffer.from(row?.raw ?? []));
+    expect(mail.html).toContain("&lt;b&gt;not bold&lt;/b&gt; a (link left out)");
+    expect(mail.html).not.toContain("no.example");
+    expect(mail.text).toContain("not bold");
+  });
+});
+
+test("a file of text over its size is refused before anything in it is read", () => {
+  const text = "x".repeat(MAX_TEXT_BYTES + 1);
+  expect(textFile({ filename: "a.xml", text }, TRUST)).toEqual({
+    refusal: "a.xml was left out: a file of text has at most 1 MB.",
+  });
+});
+
+describe("arguments of a call are looked through as far as there is an end to it", () => {
+  const tool: Tool = {
+    target: "mcp:x",
+    name: "fetch",
+    description: "",
+    parameters: {},
+    read_only: true,
+    destructive: false,
+    foreign: true,
+    call: () => Promise.reject(new Error("not called")),
+  };
+  const objection = (args: Record<string, unknown>, trusted_text = ""): string | null =>
+    GUARD.objectionTo({
+      tool,
+      args,
+      powers: { mayUse: () => true, mayWrite: () => true, destroy: true },
+      tainted: true,
+      trusted_text,
+      places: [],
+    })?.reason ?? null;
+
+  test.each<[what: string, args: Record<string, unknown>]>([
+    ["a text", { q: "x ".repeat(50_001) }],
+    ["a name", { ["x".repeat(100_001)]: 1 }],
+    ["many texts", { list: Array.from({ length: 10_001 }, () => "x") }],
+    [
+      "many addresses",
+      { q: Array.from({ length: 1_001 }, (_, index) => `https://a.example/${index}`).join(" ") },
+    ],
+  ])("%s over it is blocked, whatever it says", (_what, args) => {
+    expect(objection(args, JSON.stringify(args))).toContain("than can be looked through");
+  });
+
+  test("what is below it may hold as much as before", () => {
+    const list = Array.from({ length: 900 }, (_, index) => `https://a.example/${index}`);
+    expect(objection({ q: list.join(" ") }, list.join(" "))).toBeNull();
+    expect(objection({ q: `${"x ".repeat(49_000)}https://a.example/1` })).toContain("https://a.example/1");
+    expect(objection({ q: "x ".repeat(49_000) })).toBeNull();
+  });
+
+  test("an address longer than any is strange even where it stands", () => {
+    const url = `https://a.example/${"x".repeat(4_000)}`;
+    expect(objection({ url }, `Fetch ${url} now`)).toContain("was to go to https://a.example/");
+  });
+
+  test("a host longer than any is a place like others", () => {
+    expect(objection({ url: `${"a.".repeat(200)}zz/x` })).not.toBeNull();
+    expect(objection({ q: `${"a.".repeat(200)}zz/x` })).not.toBeNull();
+  });
+});
+
+test("arguments are redacted as far as they can be shown", () => {
+  const many = { list: Array.from({ length: 3_000 }, () => "sk-aaaaaaaaaaaaaaaaaaaa") };
+  expect(redactArguments(many)).toEqual({ "…": `${JSON.stringify(many).length} characters of arguments` });
+  const long = Array.from({ length: 20 }, () => `sk-${"a1".repeat(20)} ${"x".repeat(9_000)}`);
+  expect(JSON.stringify(redactArguments({ long }))).not.toContain("a1a1");
+});
+
+test("a run whose calls, results and files are hostile ends as any other", async () => {
+  const hostile = "://".repeat(80_000);
+  let asked = 0;
+  await using room = await mailroom({
+    model: {
+      reply: () => {
+        asked += 1;
+        const files = ["md", "html", "xml", "csv"].map((ending) => ({
+          name: "files__create_file",
+          args: { filename: `a.${ending}`, content: `<!DOCTYPE[${hostile}` },
+        }));
+        return asked === 1
+          ? toolCalls([...files, { name: hostile, args: { url: hostile } }])
+          : "![".repeat(50_000);
+      },
+    },
+  });
+  await room.send({ text: "Make the files\n\n> quoted" });
+  await room.drain();
+  const message = await room.newest();
+  expect(message).toMatchObject({ state: "done", error: null });
+  expect(message.steps).toContain("Made a.md (");
+  expect(message.steps).toContain("a.xml was not made: something in it could act when it is opened.");
+  expect(await room.outgoing()).toHaveLength(1);
+});
