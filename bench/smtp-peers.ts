@@ -42,6 +42,26 @@ export async function deliver(port: number, to: string, mail: string, host = "12
   return took;
 }
 
+/** Gives the code that answers a mail, whatever it is; dots at the beginning of its lines are doubled. */
+export async function speak(
+  port: number,
+  { from, to, mail, source = "127.0.0.1" }: { from: string; to: string; mail: string; source?: string },
+): Promise<number> {
+  const socket = createConnection({ port, host: "127.0.0.1", localAddress: source, noDelay: true });
+  const answers = repliesOf(socket);
+  const lines = ["EHLO client.example", `MAIL FROM:<${from}>`, `RCPT TO:<${to}>`, "DATA"];
+  const data = `${mail.replaceAll(/\r?\n/g, "\r\n").replaceAll(/^\./gm, "..")}\r\n.\r\n`;
+  let code = 0;
+  for (const text of ["", ...lines.map((line) => `${line}\r\n`), data]) {
+    socket.write(text);
+    const { value } = await answers.next();
+    code = Number(String(value).slice(0, 3));
+    if (code >= 400 || Number.isNaN(code)) break;
+  }
+  socket.end("QUIT\r\n");
+  return code;
+}
+
 /** A relay that takes everything at once; `onMail` hears the In-Reply-To of each mail when its final dot has come. */
 export async function startRelay(
   onMail: (answers_to: string) => void,

@@ -34,6 +34,8 @@ export interface ServerSettings {
   relay_port?: number;
   /** A data folder of an earlier server. */
   dir?: string;
+  /** A file that is loaded in front of the server, and what it finds in its environment. */
+  preload?: { path: string; env: Record<string, string> };
   /** More lines of TOML, at the end of the file. */
   more?: string;
 }
@@ -49,6 +51,7 @@ export async function startServer(settings: ServerSettings = {}): Promise<BenchS
   const started = performance.now();
   const child = spawn([...commandOf(settings), "serve", "--config", join(dir, "config.toml")], {
     cwd: dir,
+    env: { ...process.env, ...settings.preload?.env },
     stdout: "pipe",
     stderr: "inherit",
   });
@@ -247,8 +250,10 @@ function spread(values: number[]): string {
   return `${short(median(values))} [${short(Math.min(...values))} .. ${short(Math.max(...values))}]`;
 }
 
-function commandOf({ build = "source" }: ServerSettings): string[] {
-  return build === "binary" ? [BINARY] : [process.execPath, join(ROOT, "src/main.ts")];
+function commandOf({ build = "source", preload }: ServerSettings): string[] {
+  if (build === "binary") return [BINARY];
+  const before = preload === undefined ? [] : ["--preload", join(ROOT, preload.path)];
+  return [process.execPath, ...before, join(ROOT, "src/main.ts")];
 }
 
 function configOf(dir: string, { model_url, relay_port, more = "" }: ServerSettings): string {

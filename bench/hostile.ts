@@ -1,0 +1,423 @@
+import { generateKeyPairSync } from "node:crypto";
+
+import { startDnsServer } from "../test/support/dns-server.ts";
+import { startToolServer } from "../test/support/tool-server.ts";
+import { SHAPES, textOf } from "./hostile-shapes.ts";
+import type { LoopDelay } from "./loop-delay.ts";
+import { speak, startRelay } from "./smtp-peers.ts";
+import {
+  createAccount,
+  freePort,
+  noteFigure,
+  percentile,
+  printResults,
+  printSettings,
+  SENDER,
+  startScript,
+  startServer,
+} from "./support.ts";
+
+/**
+ * Whether a text that was made to take long holds up everybody else: so much of each shape through each door where
+ * others' texts come in, one at a time, while the delay of the server's event loop is measured inside of it and
+ * `/livez` is asked from outside. `bun bench/hostile.ts [SHAPE…]` sends only those.
+ */
+const CHARS = 250_000;
+const GOALS = { loop_ms: 50, livez_ms: 500 };
+/** Of a field of the API, or of a header, where that takes no more. */
+const INSTRUCTION_CHARS = 9_900;
+const HEADER_CHARS = 60_000;
+const SETTLE_MS = 8;
+/** An answer that has not come by then is none; a long one takes longer. */
+const ANSWER_WITHIN_MS = 100;
+const LONG_ANSWER_WITHIN_MS = 2_000;
+const WORST_SHOWN = 20;
+
+const named = process.argv.slice(2);
+const shapes = Object.entries(SHAPES).filter(([name]) => named.length === 0 || named.includes(name));
+
+/** What the model, the tool and the receiver of webhooks say at the moment. */
+const say = { answer: "Done.", calls: [] as Call[], result: "done", hook: "ok" };
+const relayed = { answers: 0, arrived: false };
+let serial = 0;
+
+await using model = startModel();
+await using tools = startToolServer([
+  { name: "read", annotations: { readOnlyHint: true }, run: () => say.result },
+  { name: "write", run: () => say.result },
+]);
+await using hooks = startReceiver();
+await using dns = await startDnsServer({
+  "stranger.example": { A: ["127.0.0.2"], TXT: ["v=spf1 ip4:127.0.0.2 -all"] },
+  "s._domainkey.stranger.example": { TXT: [`v=DKIM1; k=rsa; p=${publicKey()}`] },
+  "_dmarc.stranger.example": { TXT: ["v=DMARC1; p=none"] },
+});
+await using relay = await startRelay(() => {
+  relayed.answers += 1;
+  relayed.arrived = true;
+});
+const loop_port = await freePort();
+await using server = await startServer({
+  preload: { path: "bench/loop-delay.ts", env: { BENCH_LOOP_PORT: String(loop_port) } },
+  model_url: `http://127.0.0.1:${model.port}/v1`,
+  relay_port: relay.port,
+  more: `[egress]\nallow = ["127.0.0.1"]\n[webhooks]\nallow = ["127.0.0.1"]\n[dns]\nservers = ["${dns.address}"]`,
+});
+await using livez = await startScript("livez-probe.ts", server.http);
+const { api_key, address } = await createAccount(server);
+printSettings({
+  shapes: shapes.length,
+  size: `${CHARS} characters of each; ${HEADER_CHARS} of a header, ${INSTRUCTION_CHARS} of an instruction`,
+  loop: "monitorEventLoopDelay of the server's main thread, 5 ms resolution, loaded by bun --preload",
+  livez: "asked every 20 ms by a process of its own",
+  order: "one text at a time, through one door after the other",
+});
+
+interface Call {
+  name: string;
+  arguments: string;
+}
+
+interface Door {
+  name: string;
+  send: (text: string) => Promise<unknown>;
+}
+
+const PLAIN = "Content-Type: text/plain; charset=utf-8";
+const MIXED = 'Content-Type: multipart/mixed; boundary="b"';
+const SIGNATURE =
+  "DKIM-Signature: v=1; a=rsa-sha256; c=relaxed/relaxed; d=stranger.example; s=s; h=from:to:subject; bh=AAAA; b=AAAA\r\n";
+const QUOTED = "Hello\r\n\r\n> quoted http://a.b/ and a@b.de";
+const STATUS = "--b\r\nContent-Type: message/delivery-status\r\n\r\n";
+const ASKED = { instruction: "Do it", content: "see http://a.b/ and a@b.de" };
+const REPORT = 'Content-Type: multipart/report; report-type=delivery-status; boundary="b"';
+const PARTS: [type: string, before: string][] = [
+  ["text/html; charset=utf-8", '<p title="'],
+  ["text/calendar; method=REQUEST", "BEGIN:VCALENDAR\r\n"],
+  ["message/rfc822", "Subject: x\r\n\r\n"],
+  ["text/plain; charset=utf-8", ""],
+];
+const ENDINGS = ["md", "html", "csv", "xml", "ics", "vcf", "txt"];
+
+const DOORS: Door[] = [
+  { name: "mail: text", send: (text) => mail("Content-Type: text/plain; charset=utf-8", text) },
+  { name: "mail: HTML", send: (text) => mail("Content-Type: text/html; charset=utf-8", text) },
+  { name: "mail: header and address fields", send: (text) => mail(fieldsOf(text), "Hello") },
+  { name: "mail: page, calendar, mail and text as parts", send: (text) => mail(MIXED, partsOf(text)) },
+  { name: "mail: boundaries", send: (text) => mail(MIXED, text) },
+  { name: "stranger's mail: signed text", send: (text) => stranger(PLAIN, text) },
+  { name: "stranger's mail: fields of signatures", send: (text) => stranger(signaturesOf(text), "Hello") },
+  {
+    name: "bounce: in words, our mail in it",
+    send: (text) => bounce(PLAIN, `550 5.1.1 no\r\nMessage-ID:${text}`),
+  },
+  { name: "bounce: delivery status", send: (text) => bounce(REPORT, `${STATUS}X: ${text}\r\n`) },
+  { name: "model: answer to a mail", send: (text) => mail(PLAIN, QUOTED, { answer: text }) },
+  {
+    name: "model: answer as a file",
+    send: (text) => call({ ...ASKED, instruction: "--attach=html Do it" }, { answer: text }),
+  },
+  { name: "tool: arguments, as url", send: (text) => toolCall([["desk__read", { url: text }]]) },
+  { name: "tool: arguments, many, their names, no JSON", send: strangeCalls },
+  { name: "tool: result", send: (text) => toolCall([["desk__read", {}]], { result: text }) },
+  { name: "tool server: description and schema", send: describe },
+  { name: `made files: ${ENDINGS.join(", ")}`, send: madeFiles },
+  {
+    name: "API: content and attachments",
+    send: (text) => call({ instruction: "Do it", content: text, attachments: attached(text) }),
+  },
+  { name: "API: instruction, context and header field", send: fields },
+  { name: "webhook: answer", send: (text) => call({ instruction: "Do it" }, { hook: text }) },
+];
+
+interface Measured extends LoopDelay {
+  shape: string;
+  door: string;
+  took: number;
+}
+
+await prepare();
+const measured: Measured[] = [];
+const started = performance.now();
+await loopDelay("/begin");
+for (const [shape, unit] of shapes) {
+  const text = textOf(unit, CHARS);
+  for (const { name, send } of DOORS) {
+    const begun = performance.now();
+    await send(text).catch(() => undefined);
+    const took = performance.now() - begun;
+    // What an answer to a mail or a webhook leaves to be done is this door's as well.
+    await Bun.sleep(SETTLE_MS);
+    measured.push({ shape, door: name, took, ...(await loopDelay("/")) });
+  }
+}
+const seconds = (performance.now() - started) / 1_000;
+showWorst();
+showDoors();
+const all = await loopDelay("/all");
+const { times, failed } = (await (await fetch(`http://127.0.0.1:${livez.port}/`)).json()) as {
+  times: number[];
+  failed: number;
+};
+console.log(
+  `\n${measured.length} texts in ${seconds.toFixed(0)} s, ${relayed.answers} answers mailed; /livez asked ${times.length} times, ${failed} without an answer`,
+);
+noteFigure("delay of the event loop, p50", "", [all.p50], "ms");
+noteFigure("delay of the event loop, p99 over all shapes", `<= ${GOALS.loop_ms} ms`, [all.p99], "ms");
+noteFigure("delay of the event loop, longest", "", [all.max], "ms");
+noteFigure("/livez, p99", "", [percentile(times, 0.99)], "ms");
+noteFigure("/livez, slowest", `<= ${GOALS.livez_ms} ms`, [Math.max(...times)], "ms");
+printResults();
+process.exitCode = all.p99 <= GOALS.loop_ms && Math.max(...times) <= GOALS.livez_ms && failed === 0 ? 0 : 1;
+
+function showWorst(): void {
+  console.log(
+    `\n${"the longest delays".padEnd(26)} ${"door".padEnd(40)} ${"max ms".padStart(8)} ${"p99 ms".padStart(8)}`,
+  );
+  for (const { shape, door, max, p99 } of measured
+    .toSorted((one, other) => other.max - one.max)
+    .slice(0, WORST_SHOWN))
+    console.log(
+      `${shape.padEnd(26)} ${door.padEnd(40)} ${max.toFixed(0).padStart(8)} ${p99.toFixed(0).padStart(8)}`,
+    );
+}
+
+function showDoors(): void {
+  console.log(
+    `\n${"door".padEnd(40)} ${"max ms".padStart(8)} ${"p99 ms".padStart(8)} ${"took ms".padStart(8)}  its worst shape`,
+  );
+  for (const { name } of DOORS) {
+    const here = measured.filter(({ door }) => door === name).toSorted((one, other) => other.max - one.max);
+    const p99 = percentile(
+      here.map((one) => one.p99),
+      0.99,
+    );
+    const took = percentile(
+      here.map((one) => one.took),
+      0.5,
+    );
+    console.log(
+      `${name.padEnd(40)} ${(here[0]?.max ?? 0).toFixed(0).padStart(8)} ${p99.toFixed(0).padStart(8)} ${took.toFixed(0).padStart(8)}  ${here[0]?.shape}`,
+    );
+  }
+}
+
+async function loopDelay(path: string): Promise<LoopDelay> {
+  return (await (await fetch(`http://127.0.0.1:${loop_port}${path}`)).json()) as LoopDelay;
+}
+
+async function prepare(): Promise<void> {
+  const connection = await ask("POST", "/connections", { kind: "mcp", label: "Desk", base_url: tools.url });
+  const [inbox] = ((await ask("GET", "/inboxes")) as { id: string }[]) ?? [];
+  await ask("PATCH", `/inboxes/${inbox?.id}`, { mcp_connection_ids: [(connection as { id: string }).id] });
+  await ask("POST", "/webhooks", {
+    url: `http://127.0.0.1:${hooks.port}/`,
+    event_types: ["message.completed"],
+  });
+  // Threads are started and libraries loaded by what comes first.
+  await mail("Content-Type: text/html", "<p>Hello</p>", { answer: "x ".repeat(5_000) });
+  const made = await toolCall([
+    ["desk__read", {}],
+    ["files__create_file", { filename: "a.html", content: "<p>" }],
+  ]);
+  const steps = (made as { steps: { type: string; status: string }[] }).steps;
+  const done = steps.filter(({ type, status }) => type === "tool_call" && status === "ok");
+  if (done.length !== 2) throw new Error(`The tools were not called: ${JSON.stringify(made)}`);
+  await call({ instruction: "Do it", attachments: attached("x") });
+}
+
+async function ask(
+  method: string,
+  path: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+): Promise<unknown> {
+  const answer = await fetch(server.http + path, {
+    method,
+    headers: { "x-api-key": api_key, "content-type": "application/json", ...headers },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  return answer.json();
+}
+
+async function call(body: object, says: Partial<typeof say> = {}): Promise<unknown> {
+  Object.assign(say, { answer: "Done.", calls: [], result: "done", hook: "ok" }, says);
+  return ask("POST", "/v1/messages", body);
+}
+
+function talk(calls: Call[], says: Partial<typeof say> = {}): Promise<unknown> {
+  return call(ASKED, { ...says, calls });
+}
+
+function toolCall(calls: [name: string, args: object][], says: Partial<typeof say> = {}): Promise<unknown> {
+  return talk(
+    calls.map(([name, args]) => ({ name, arguments: JSON.stringify(args) })),
+    says,
+  );
+}
+
+/** Tools are listed anew by the test of a connection. */
+async function describe(text: string): Promise<void> {
+  const [tool] = tools.tools;
+  if (tool === undefined) return;
+  tools.tools[0] = {
+    ...tool,
+    description: text,
+    inputSchema: {
+      type: "object",
+      description: text,
+      properties: { [text.slice(0, 1_000)]: { pattern: text } },
+    },
+  };
+  const connections = (await ask("GET", "/connections")) as { id: string; kind: string }[];
+  const connection = connections.find(({ kind }) => kind === "mcp");
+  await ask("POST", `/connections/${connection?.id}/test`, {});
+  await toolCall([["desk__read", { day: "x" }]]);
+  tools.tools[0] = tool;
+}
+
+async function fields(text: string): Promise<void> {
+  const { id } = (await ask("POST", "/contexts", { title: "x", body: text })) as { id?: string };
+  await call({ instruction: text.slice(0, INSTRUCTION_CHARS) });
+  if (id !== undefined) await ask("DELETE", `/contexts/${id}`);
+  await ask("GET", "/account", undefined, {
+    "x-api-key": inHeader(text).replaceAll("\r", " ").slice(0, 8_000),
+  });
+}
+
+function strangeCalls(text: string): Promise<unknown> {
+  const calls: [string, object][] = [
+    ["desk__read", { q: text }],
+    ["desk__read", { list: text.match(/.{1,20}/gs) }],
+    ["desk__write", { [text]: 1 }],
+    [text, {}],
+  ];
+  return talk([
+    ...calls.map(([name, args]) => ({ name, arguments: JSON.stringify(args) })),
+    { name: "desk__read", arguments: text },
+  ]);
+}
+
+function madeFiles(text: string): Promise<unknown> {
+  return toolCall(
+    ENDINGS.map((ending) => ["files__create_file", { filename: `a.${ending}`, content: text }]),
+  );
+}
+
+function attached(text: string): object[] {
+  const types = { "a.txt": "text/plain", "a.html": "text/html", "a.ics": "text/calendar" };
+  return Object.entries(types).map(([filename, content_type]) => ({
+    filename,
+    content_type,
+    content: Buffer.from(text).toString("base64"),
+  }));
+}
+
+/** A mail of the owner; a stranger of the same text would get the same reading, and no answer. */
+async function mail(fields: string, body: string, says: Partial<typeof say> = {}): Promise<void> {
+  Object.assign(say, { answer: "Done.", calls: [], result: "done", hook: "ok" }, says);
+  const to = fields.includes("\r\nTo:") ? "" : `To: ${address}\r\n`;
+  const subject = fields.includes("Subject:") ? "" : "Subject: x\r\n";
+  const head = `From: Ada <${SENDER}>\r\n${to}${subject}Message-ID: <h${++serial}@client.example>\r\nMIME-Version: 1.0\r\n`;
+  relayed.arrived = false;
+  const code = await speak(server.smtp_port, {
+    from: SENDER,
+    to: address,
+    mail: `${head}${fields}\r\n\r\n${body}`,
+  });
+  if (code !== 250) return;
+  const until = performance.now() + (says.answer === undefined ? ANSWER_WITHIN_MS : LONG_ANSWER_WITHIN_MS);
+  while (performance.now() < until && !relayed.arrived) await Bun.sleep(5);
+}
+
+/** From an address that proves nothing, so that its signature and its records are looked at. */
+function stranger(fields: string, body: string): Promise<number> {
+  const from = "eve@stranger.example";
+  const head = `From: Eve <${from}>\r\nTo: ${address}\r\nSubject: x\r\nMessage-ID: <h${++serial}@stranger.example>\r\nMIME-Version: 1.0\r\n`;
+  const source = "127.0.0.2";
+  return speak(server.smtp_port, {
+    from,
+    to: address,
+    source,
+    mail: `${SIGNATURE}${head}${fields}\r\n\r\n${body}`,
+  });
+}
+
+function signaturesOf(text: string): string {
+  const names = [
+    "DKIM-Signature",
+    "ARC-Seal",
+    "ARC-Message-Signature",
+    "ARC-Authentication-Results",
+    "Received-SPF",
+  ];
+  const part = inHeader(text).slice(0, HEADER_CHARS / names.length);
+  return [...names.map((name) => `${name}: i=1; ${part}`), PLAIN].join("\r\n");
+}
+
+function publicKey(): string {
+  const { publicKey: key } = generateKeyPairSync("rsa", { modulusLength: 2_048 });
+  return key.export({ type: "spki", format: "der" }).toString("base64");
+}
+
+function bounce(fields: string, body: string): Promise<number> {
+  const head = `From: Mail <mailer-daemon@client.example>\r\nTo: ${address}\r\nSubject: x\r\nMessage-ID: <h${++serial}@client.example>\r\nMIME-Version: 1.0\r\n`;
+  return speak(server.smtp_port, { from: "", to: address, mail: `${head}${fields}\r\n\r\n${body}` });
+}
+
+function inHeader(text: string): string {
+  return (
+    text
+      .replaceAll(/\r?\n/g, " ")
+      .replaceAll(/[^\x20-\x7e\t\r]/g, "?")
+      .slice(0, HEADER_CHARS) || "x"
+  );
+}
+
+function fieldsOf(text: string): string {
+  const names = ["Subject", "To", "References", "Auto-Submitted", "DKIM-Signature", "Authentication-Results"];
+  const part = inHeader(text).slice(0, HEADER_CHARS / names.length);
+  return names.map((name) => `${name}: ${part}`).join("\r\n");
+}
+
+function partsOf(text: string): string {
+  const parts = PARTS.map(([type, before]) => `--b\r\nContent-Type: ${type}\r\n\r\n${before}${text}\r\n`);
+  return `${parts.join("")}--b--\r\n`;
+}
+
+/** Answers with what is to be said: first the calls, where there are any and tools are offered, then the words. */
+function startModel(): AsyncDisposable & { port: number } {
+  const http = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: async (request) => {
+      const { messages } = (await request.json()) as { messages: { role: string }[] };
+      const calls = messages.some(({ role }) => role === "tool") ? [] : say.calls;
+      const tool_calls = calls.map((given, index) => ({
+        id: `call${index}`,
+        type: "function",
+        function: given,
+      }));
+      const message = {
+        role: "assistant",
+        ...(calls.length > 0 ? { content: null, tool_calls } : { content: say.answer }),
+      };
+      const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
+      const choices = [{ index: 0, message, finish_reason: calls.length > 0 ? "tool_calls" : "stop" }];
+      return Response.json({
+        id: "c",
+        object: "chat.completion",
+        created: 0,
+        model: "hostile",
+        choices,
+        usage,
+      });
+    },
+  });
+  return { port: http.port ?? 0, [Symbol.asyncDispose]: () => http.stop(true) };
+}
+
+function startReceiver(): AsyncDisposable & { port: number } {
+  const http = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response(say.hook) });
+  return { port: http.port ?? 0, [Symbol.asyncDispose]: () => http.stop(true) };
+}
