@@ -198,7 +198,7 @@ export interface MessageRow {
   retry_of: string | null;
   /** Words of the recipient's `+tag`, never an authority. */
   tags: string;
-  /** 0 of a mail that somebody else may have sent again; see `isMeantFor`. */
+  /** 0 of a mail that somebody else may have sent again; see `readingFor`. */
   vouched: number;
   /** How many mails the row stands for: 1, or those of an hour that are not listed one by one. */
   mails: number;

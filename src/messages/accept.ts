@@ -32,7 +32,7 @@ export interface AcceptedMail {
   rfc_message_id: string | null;
   body_hash: string;
   dedupe_key: string;
-  /** See `isMeantFor`. */
+  /** See `readingFor`. */
   vouched: boolean;
   hop: number;
   /** The thread it continues; null begins a new one. */

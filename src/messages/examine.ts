@@ -12,7 +12,7 @@ import { type MachineMarks, machineMarks, MAX_SCAN_CHARS } from "../mail/machine
 import { type BounceReport, readBounce } from "../mail/plain-bounce.ts";
 import type { SignedForm } from "../mail/signed-form.ts";
 import { type MailWords, wordsOf } from "./mail-words.ts";
-import { formFor, isMeantFor, repeatedField } from "./vouched.ts";
+import { readingFor, repeatedField } from "./vouched.ts";
 
 /** Part of a reply line, which may not be longer than 512 octets (RFC 5321 §4.5.3.1.5). */
 const MAX_PROBLEM_CHARS = 300;
@@ -135,12 +135,12 @@ interface Known {
 async function authorOf(mail: MailToExamine, known: Known): Promise<Author> {
   const { headers, from_address: address } = known;
   const identity = await identify(mail, known);
-  const meant = mail.inboxes.filter((inbox) => isMeantFor(inbox, identity, headers));
-  return {
-    address,
-    identity,
-    meant: new Map(meant.map((inbox) => [inbox, formFor(inbox, identity, headers) ?? null])),
-  };
+  const meant: Author["meant"] = new Map();
+  for (const inbox of mail.inboxes) {
+    const reading = readingFor(inbox, identity, headers);
+    if (reading !== undefined) meant.set(inbox, reading);
+  }
+  return { address, identity, meant };
 }
 
 async function identify(

@@ -39,17 +39,17 @@ export function repeatedField(headers: MailHeaders): string | undefined {
 }
 
 /**
- * Whether the author meant this mail, as it is, for this inbox. A signature alone proves only that the author once
- * wrote it: anybody who has the mail can send it again, to anybody, with what is not signed changed (RFC 6376 §8.6).
+ * What must be read of a mail that the author meant, as it is, for this inbox: the form that a signature covers, or null
+ * for all of it. Undefined if nothing shows that it was meant for it: a signature alone proves only that the author once
+ * wrote it, and anybody who has the mail can send it again, to anybody, with what is not signed changed (RFC 6376 §8.6).
  * So it must have come straight from the author's server, or name the inbox in a form that one signature covers whole.
  */
-export function isMeantFor(address: string, identity: Identity, headers: MailHeaders): boolean {
-  return identity.direct || formFor(address, identity, headers) !== undefined;
-}
-
-/** What must be read of a mail that is meant for this inbox; undefined for all of it, as it came. */
-export function formFor(address: string, identity: Identity, headers: MailHeaders): SignedForm | undefined {
-  if (identity.direct) return undefined;
+export function readingFor(
+  address: string,
+  identity: Identity,
+  headers: MailHeaders,
+): SignedForm | null | undefined {
+  if (identity.direct) return null;
   return identity.signed.find(
     ({ fields }) =>
       isWhole(new Set(fields), headers) &&
@@ -57,7 +57,7 @@ export function formFor(address: string, identity: Identity, headers: MailHeader
   );
 }
 
-/** What must be read of a stored mail, as `formFor` found it when it came. */
+/** What must be read of a stored mail, as `readingFor` found it when it came. */
 export function formOf({ auth }: Pick<MessageRow, "auth">): SignedForm | undefined {
   return (JSON.parse(auth ?? "{}") as { signed_form?: SignedForm }).signed_form;
 }
