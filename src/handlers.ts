@@ -19,7 +19,7 @@ import { giveUpRouting, routeNow } from "./routing/route.ts";
 
 /** Other people's mail servers are waited for long, and one that is slow must not cost the others their turn. */
 const SENDING_SLOTS = { direct: 64, relay: 16, capture: 1 };
-/** Of the mails on their way at once, to one domain: a slow one must not hold up the rest. */
+/** Mails on their way at once to one domain: a slow one must not hold up the rest. */
 const DOMAIN_SLOTS = 8;
 const CODE_SLOTS = 4;
 const CHECKING_SLOTS = 4;

@@ -9,7 +9,7 @@ import { fromMailbox, type MailHeaders, readHeaders } from "../../src/mail/heade
 import { readMail } from "../../src/mail/parse-mail.ts";
 import { partsOf, readStructure } from "../../src/mail/parse-structure.ts";
 import { wordsOf } from "../../src/messages/mail-words.ts";
-import { formFor } from "../../src/messages/vouched.ts";
+import { readingFor } from "../../src/messages/vouched.ts";
 import { startDnsServer } from "../support/dns-server.ts";
 import { hasMimeOpinion, mimeOpinions } from "../support/mime-opinion.ts";
 import { signingZone } from "../support/mailroom.ts";
@@ -336,7 +336,7 @@ describe("a signed mail means one thing, however often and in whatever dress it 
       };
       const identity = await authenticateSender({ raw, headers, from, resolver, ...envelope });
       const { results } = await dkimVerify(raw, { resolver: resolver as never, strict: true });
-      const form = identity.authenticated ? formFor(INBOX, identity, headers) : undefined;
+      const form = (identity.authenticated && readingFor(INBOX, identity, headers)) || undefined;
       return { headers, form, passes: results[0]?.status.result === "pass" };
     };
     let same = 0;
