@@ -12,6 +12,7 @@ import { mailIndexes } from "./0011-mail-indexes.ts";
 import { mailKeys } from "./0012-mail-keys.ts";
 import { waysIn } from "./0013-ways-in.ts";
 import { sharesAndStorage } from "./0014-shares-and-storage.ts";
+import { dueJobs } from "./0015-due-jobs.ts";
 
 /** In order, forward only. A migration that has landed is never edited. */
 export const migrations: Record<string, Migration> = {
@@ -28,4 +29,5 @@ export const migrations: Record<string, Migration> = {
   "0012-mail-keys": mailKeys,
   "0013-ways-in": waysIn,
   "0014-shares-and-storage": sharesAndStorage,
+  "0015-due-jobs": dueJobs,
 };

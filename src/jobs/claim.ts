@@ -1,3 +1,4 @@
+import { type Compilable, type RawBuilder, sql } from "kysely";
 import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
 import type { JobRow } from "../db/schema.ts";
@@ -19,8 +20,6 @@ interface ClaimOptions {
   room: Room;
   /** What runs already. */
   uses: Uses;
-  /** Nobody else has anything due than whose jobs run: then nobody is looked for, which takes long behind thousands. */
-  alone?: boolean;
 }
 
 /**
@@ -38,28 +37,28 @@ export async function claim<K extends JobKind>(
   return { ...(await claimPending(tx, kind, options)), next_at: next?.run_at ?? null };
 }
 
-/** Takes up to `limit` due jobs of a kind that are pending; `alone` as it is to be said the next time. */
+/** Takes up to `limit` due jobs of a kind that are pending. */
 export async function claimPending<K extends JobKind>(
   tx: Db,
   kind: K,
-  { now, leaseEnd, limit, alone = false, ...given }: ClaimOptions,
-): Promise<{ jobs: Job<K>[]; full: Set<string>; alone: boolean }> {
-  const picked: Picked = { ...given, rows: [], uses: given.uses.fork() };
-  const found = await fairlyDue(tx, { kind, now, limit }, { picked, alone });
+  { now, leaseEnd, limit, free, room, uses: running }: ClaimOptions,
+): Promise<{ jobs: Job<K>[]; full: Set<string> }> {
+  const uses = running.fork();
   const lease_until = leaseEnd(JOB_RULES[kind].lease_seconds);
   const jobs: Job<K>[] = [];
-  for (const row of picked.rows) {
-    await takeLease(tx, { id: row.id, lease_until });
-    jobs.push({
-      id: row.id,
-      kind,
-      payload: JSON.parse(row.payload) as JobPayloads[K],
-      attempts: row.attempts + 1,
-      failures: row.failures,
-      ...useOf(row),
-    });
+  for (;;) {
+    const left = { free: free - jobs.length, limit: limit - jobs.length };
+    const weight = memoryLeft(uses, room);
+    const full_targets = JSON.stringify(uses.targetsWith(room.target_slots));
+    const due = await dueOfEach(tx, { kind, now, limit: left.limit, weight, full_targets });
+    const { chosen, full, hidden } = choose(due, { ...left, room, uses });
+    for (const row of chosen) {
+      await takeLease(tx, { id: row.id, lease_until });
+      jobs.push(jobOf(kind, row));
+    }
+    // Behind those that were passed over there may be others of their account that have room.
+    if (chosen.size === 0 || jobs.length === limit || !hidden) return { jobs, full };
   }
-  return { jobs, ...found };
 }
 
 type DueRow = Pick<
@@ -67,88 +66,64 @@ type DueRow = Pick<
   "id" | "payload" | "attempts" | "failures" | "account" | "account_slots" | "weight" | "target"
 >;
 
-/**
- * The oldest due jobs, but of no account more than it may run: those of others move up. An account of which nothing
- * runs comes before those with more, which then share what is left.
- */
-async function fairlyDue(
-  tx: Db,
-  due: Due,
-  { picked, alone }: { picked: Picked; alone: boolean },
-): Promise<{ full: Set<string>; alone: boolean }> {
-  const busy = alone ? null : await pick(tx, due, picked, 1);
-  const others = picked.rows.length;
-  const full = busy?.size === 0 ? busy : await pick(tx, due, picked, Number.POSITIVE_INFINITY);
-  return { full, alone: others === 0 && picked.rows.length > 0 };
-}
-
-interface Picked extends Pick<ClaimOptions, "free" | "room"> {
-  rows: DueRow[];
-  /** What was picked counts as running. */
-  uses: Uses;
-}
-
-/** Adds to `picked`, and gives the accounts that have more due than `most`, or than their share, lets them run. */
-async function pick(tx: Db, due: Due, picked: Picked, most: number): Promise<Set<string>> {
-  const { rows } = picked;
-  const full = { account: new Set<string>(), target: new Set<string>() };
-  const passedOver = () => full.account.size + full.target.size;
-  while (rows.length < due.limit) {
-    const limit = due.limit - rows.length;
-    const weight = memoryLeft(picked.uses, picked.room);
-    const not = rows.map(({ id }) => id);
-    const before = passedOver();
-    const found = await (before + not.length === 0
-      ? dueJobs(tx, { ...due, weight })
-      : dueOf(tx, { ...due, limit, weight }, { ...full, not }).execute());
-    const looked_at = addWithRoom(picked, found, { full, most });
-    // There is memory for smaller ones only: those are looked for.
-    if (looked_at < found.length) continue;
-    // Nobody's turn has come in place of another's, or nobody else is there.
-    if (found.length < limit || passedOver() === before) break;
-  }
-  return full.account;
-}
-
-/** Adds those that may run; of the others notes whose turn it is not. Ends where the memory does; gives how far it came. */
-function addWithRoom(
-  picked: Picked,
-  found: DueRow[],
-  { full, most }: { full: Record<"account" | "target", Set<string>>; most: number },
-): number {
-  for (const [index, row] of found.entries()) {
-    const use = useOf(row);
-    if (use.weight > memoryLeft(picked.uses, picked.room)) return index;
-    const reason = whyNot(use, { ...picked, free: picked.free - picked.rows.length, most });
-    if (reason === null) {
-      picked.uses.add(use);
-      picked.rows.push(row);
-    } else full[reason].add(row[reason] ?? "");
-  }
-  return found.length;
+function jobOf<K extends JobKind>(kind: K, row: DueRow): Job<K> {
+  return {
+    id: row.id,
+    kind,
+    payload: JSON.parse(row.payload) as JobPayloads[K],
+    attempts: row.attempts + 1,
+    failures: row.failures,
+    ...useOf(row),
+  };
 }
 
 function useOf({ account, account_slots, weight, target }: DueRow): Use {
   return { share: account === null ? null : { account, slots: account_slots }, weight, target };
 }
 
+/**
+ * Of due jobs, those that may run, which then count among `uses`. An account of which nothing runs comes before those
+ * with more, which then share what is left, in the order in which their jobs are due. `full` are the accounts that
+ * have more due than they may run; `hidden` says that a target or the memory was what a job lacked.
+ */
+function choose(
+  due: DueRow[],
+  { limit, free, room, uses }: { limit: number; free: number; room: Room; uses: Uses },
+): { chosen: Set<DueRow>; full: Set<string>; hidden: boolean } {
+  const chosen = new Set<DueRow>();
+  let full = new Set<string>();
+  let hidden = false;
+  for (const most of [1, Number.POSITIVE_INFINITY]) {
+    full = new Set();
+    hidden = false;
+    for (const row of due) {
+      if (chosen.has(row)) continue;
+      if (chosen.size === limit) break;
+      const use = useOf(row);
+      const reason =
+        use.weight > memoryLeft(uses, room)
+          ? "memory"
+          : whyNot(use, { uses, room, free: free - chosen.size, most });
+      if (reason === null) {
+        uses.add(use);
+        chosen.add(row);
+      } else if (reason === "account") full.add(row.account ?? "");
+      else hidden = true;
+    }
+  }
+  return { chosen, full, hidden };
+}
+
 interface Due {
   kind: JobKind;
   now: number;
+  /** Of each account, the first that are due. */
   limit: number;
+  /** Those that are larger are left out. */
+  weight: number;
+  /** As JSON; jobs for them are left out. */
+  full_targets: string;
 }
-
-/** Only those that are no larger than `weight`. */
-type DueThatFits = Due & { weight: number };
-
-interface PassedOver {
-  account: Set<string>;
-  target: Set<string>;
-  /** Ids. */
-  not: string[];
-}
-
-const NOBODY: PassedOver = { account: new Set(), target: new Set(), not: [] };
 
 const freeExpired = prepared((db, held: { kind: JobKind; steady_now: number }) =>
   db
@@ -159,44 +134,42 @@ const freeExpired = prepared((db, held: { kind: JobKind; steady_now: number }) =
     .where("lease_until", "<=", held.steady_now),
 );
 
-const dueJobs = prepared((db, due: DueThatFits) => dueOf(db, due, NOBODY));
+/** As the index has it: one that says "no account" as a value. */
+const ACCOUNT = sql.raw("coalesce(account, '')");
 
-function dueOf(db: Db, due: DueThatFits, { account, target, not }: PassedOver) {
-  let rows = db
-    .selectFrom("jobs as job")
-    .select(["id", "payload", "attempts", "failures", "account", "account_slots", "weight", "target"])
-    .where("kind", "=", due.kind)
-    .where("status", "=", "pending")
-    .where("run_at", "<=", due.now)
-    .where("weight", "<=", due.weight)
-    .where((eb) => eb.not(eb.exists(holdOn(db, due))))
-    .where((eb) =>
-      eb.or([
-        eb("lane", "is", null),
-        eb.not(
-          eb.exists(
-            eb
-              .selectFrom("jobs as earlier")
-              .select("earlier.id")
-              .whereRef("earlier.lane", "=", "job.lane")
-              .where("earlier.status", "in", ["pending", "running"])
-              .whereRef("earlier.id", "<", "job.id"),
-          ),
-        ),
-      ]),
+/** The accounts that have pending jobs of a kind. Each is looked for behind the one before, whatever lies between. */
+const pendingAccounts = (kind: JobKind) => sql`
+    with recursive found (account) as (
+      select (select ${ACCOUNT} from jobs where kind = ${kind} and status = 'pending' order by ${ACCOUNT} limit 1)
+      union all
+      select (select ${ACCOUNT} from jobs where kind = ${kind} and status = 'pending' and ${ACCOUNT} > found.account
+          order by ${ACCOUNT} limit 1)
+        from found where found.account is not null
     )
-    .orderBy("run_at")
-    .orderBy("id")
-    .limit(due.limit);
-  if (not.length > 0) rows = rows.where("id", "not in", not);
-  for (const [column, values] of [
-    ["account", account],
-    ["target", target],
-  ] as const)
-    if (values.size > 0)
-      rows = rows.where((eb) => eb.or([eb(column, "is", null), eb(column, "not in", [...values])]));
-  return rows;
-}
+    select account from found where account is not null`;
+
+/**
+ * The first due jobs of each account, those that have been due for longest before the others. A queue of thousands
+ * costs the others nothing: of an account no more is read than could be run.
+ */
+const dueOfEach = prepared((db, { kind, now, limit, weight, full_targets }: Due) =>
+  statement<DueRow>(
+    db,
+    sql`select id, payload, attempts, failures, job.account, account_slots, weight, target
+    from (${pendingAccounts(kind)}) as accounts cross join jobs as job on job.id in (
+      select due.id from jobs as due
+      where due.kind = ${kind} and due.status = 'pending' and coalesce(due.account, '') = accounts.account
+        and due.run_at <= ${now} and due.weight <= ${weight}
+        and (due.target is null or due.target not in (select value from json_each(${full_targets})))
+        and (due.lane is null or not exists (
+          select 1 from jobs as earlier
+          where earlier.lane = due.lane and earlier.status in ('pending', 'running') and earlier.id < due.id))
+      order by due.run_at, due.id limit ${limit}
+    )
+    where not exists ${holdOn(db, { kind })}
+    order by job.run_at, job.id`,
+  ),
+);
 
 const takeLease = prepared((db, lease: { id: string; lease_until: number }) =>
   db
@@ -209,13 +182,17 @@ const takeLease = prepared((db, lease: { id: string; lease_until: number }) =>
     .where("id", "=", lease.id),
 );
 
-const nextRun = prepared((db, due: Pick<Due, "kind" | "now">) =>
-  db
-    .selectFrom("jobs")
-    .select("run_at")
-    .where("kind", "=", due.kind)
-    .where("status", "=", "pending")
-    .where("run_at", ">", due.now)
-    .orderBy("run_at")
-    .limit(1),
+const nextRun = prepared((db, { kind, now }: Pick<Due, "kind" | "now">) =>
+  statement<{ run_at: number | null }>(
+    db,
+    sql`select min((
+      select run_at from jobs
+      where kind = ${kind} and status = 'pending' and ${ACCOUNT} = accounts.account and run_at > ${now}
+      order by run_at limit 1
+    )) as run_at from (${pendingAccounts(kind)}) as accounts`,
+  ),
 );
+
+function statement<Row>(db: Db, query: RawBuilder<unknown>): Compilable<Row> {
+  return { compile: () => (query as RawBuilder<Row>).compile(db) };
+}

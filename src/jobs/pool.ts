@@ -11,15 +11,13 @@ import { createUses, hasRoom, type Room, type Use, type Uses } from "./shares.ts
 const CLAIM_AGAIN_MS = 1_000;
 /** Longest sleep before looking at the table again; also the longest a lease that ran out goes unnoticed. */
 const MAX_SLEEP_MS = 60_000;
-/** How soon after a look that found nobody else somebody is seen whose job has fallen due since. */
-const LOOK_FOR_OTHERS_MS = 1_000;
 
 /** The slots for one kind of job, and the loop that fills them. */
 export interface Pool {
   /** Looks for due jobs; resolves when as many run as there are, or as there are slots for. */
   fill(): Promise<void>;
-  /** Says that a job has been enqueued. */
-  wake(): void;
+  /** Says that a job has been enqueued, for this account. */
+  wake(account?: string): void;
   /** Takes a free slot and what else `use` says; false when that is not there, or is others' turn. */
   reserve(use: Use): boolean;
   /** Returns it to the pool: what was reserved, or what a job had that has ended. */
@@ -32,11 +30,6 @@ export interface Pool {
   start(): void;
   /** Claims nothing any more. */
   stop(): Promise<void>;
-}
-
-/** Until when nobody is looked for but those whose jobs run; a job that is enqueued ends it. */
-interface Others {
-  none_until_ms: number;
 }
 
 interface PoolOptions {
@@ -53,7 +46,6 @@ export function createPool(app: App, { kind, room, run }: PoolOptions): Pool {
   let waiting = new Set<string>();
   /** From the moment a job is enqueued until a claim finds none left: a caller must not take a slot before it. */
   let backlog = false;
-  const others: Others = { none_until_ms: 0 };
   let looked_ms = 0;
   let state: "manual" | "started" | "stopped" = "manual";
 
@@ -74,9 +66,10 @@ export function createPool(app: App, { kind, room, run }: PoolOptions): Pool {
 
   return {
     fill,
-    wake() {
+    wake(account) {
+      // Older work of the same account waits for one of its jobs to end: then it is looked for.
+      if (account !== undefined && waiting.has(account)) return;
       backlog = true;
-      others.none_until_ms = 0;
       void fill();
     },
     reserve(use) {
@@ -92,7 +85,7 @@ export function createPool(app: App, { kind, room, run }: PoolOptions): Pool {
       if (state === "started") void fill();
     },
     claimNext: async (tx, ended) =>
-      mayFollow() ? claimOne(app, tx, { room, uses, ended, others, free: slots.free() + 1 }) : undefined,
+      mayFollow() ? claimOne(app, tx, { room, uses, ended, free: slots.free() + 1 }) : undefined,
     follow(job) {
       // It stays claimed, and the next start frees it.
       if (state === "stopped") return;
@@ -162,23 +155,15 @@ interface Following {
   room: Room;
   uses: Uses;
   ended: Job;
-  others: Others;
   free: number;
 }
 
 /** One job for the slot that `ended` gives back, with the rest of what it had. */
-async function claimOne(
-  app: App,
-  tx: Db,
-  { room, uses, ended, others, free }: Following,
-): Promise<Job | undefined> {
+async function claimOne(app: App, tx: Db, { room, uses, ended, free }: Following): Promise<Job | undefined> {
   const left = uses.fork();
   left.remove(ended);
-  const alone = performance.now() < others.none_until_ms;
-  const options = { ...clocksOf(app), limit: 1, free, room, uses: left, alone };
-  const claimed = await claimPending(tx, ended.kind, options);
-  if (claimed.alone && !alone) others.none_until_ms = performance.now() + LOOK_FOR_OTHERS_MS;
-  return claimed.jobs[0];
+  const { jobs } = await claimPending(tx, ended.kind, { ...clocksOf(app), limit: 1, free, room, uses: left });
+  return jobs[0];
 }
 
 function clocksOf(app: App) {

@@ -57,7 +57,7 @@ export async function enqueue<K extends JobKind>(
   };
   const row = rowOf(app, job, work);
   if (!(await insertNew(tx, row))) return null;
-  if (!work.claimed) app.worker?.wake(work.kind);
+  if (!work.claimed) app.worker?.wake(work.kind, work.share?.account);
   return job;
 }
 

@@ -35,6 +35,8 @@ export interface Uses {
   all: () => Sums;
   ofAccount: (account: string) => Sums;
   ofTarget: (target: string) => Sums;
+  /** The targets that so many jobs, or more, work with. */
+  targetsWith: (jobs: number) => string[];
   /** One to go on with that changes nothing here. */
   fork: () => Uses;
 }
@@ -60,6 +62,10 @@ export function createUses(base?: Uses): Uses {
     all: () => sumOf(all, base?.all()),
     ofAccount: (account) => sumOf(accounts.get(account), base?.ofAccount(account)),
     ofTarget: (target) => sumOf(targets.get(target), base?.ofTarget(target)),
+    targetsWith: (jobs) =>
+      [...new Set([...targets.keys(), ...(base?.targetsWith(jobs) ?? [])])].filter(
+        (target) => uses.ofTarget(target).jobs >= jobs,
+      ),
     fork: () => createUses(uses),
   };
   return uses;

@@ -18,8 +18,8 @@ const LOOK_MS = 1_000;
 export interface JobWorker extends AsyncDisposable {
   /** Begins to work on its own; before that, only `run` and `drain` do. */
   start(): void;
-  /** Looks for due jobs of a kind now. */
-  wake(kind: JobKind): void;
+  /** Looks for due jobs of a kind now; `account` says whose job is new. */
+  wake(kind: JobKind, account?: string): void;
   wakeAll(): void;
   /** Takes a free slot for a job the caller enqueues as `claimed`; follow with `run` or `release`. */
   reserve(kind: JobKind, use: Use): boolean;
@@ -68,8 +68,8 @@ export function createWorker(app: App, handlers: JobHandlers): JobWorker {
       look = lookNowAndThen(app, handlers, wakeAll);
       for (const pool of pools.values()) pool.start();
     },
-    wake(kind) {
-      if (started) poolOf(kind).wake();
+    wake(kind, account) {
+      if (started) poolOf(kind).wake(account);
     },
     wakeAll,
     reserve: (kind, use) => poolOf(kind).reserve(use),
