@@ -5,6 +5,7 @@ import type { ConversationRow, InboxRow, MessageRow, UserRow } from "../db/schem
 import { AppError, invalid } from "../errors.ts";
 import { base32Token, equalBytes } from "../lib/secrets.ts";
 import { snippetOf } from "./snippet.ts";
+import { dedupeKeyOfId } from "../messages/mail-words.ts";
 
 /** What a model is reminded of, at most. */
 const MAX_MEMORY_TURNS = 20;
@@ -171,11 +172,6 @@ export async function rememberReplyTag(app: App, tx: Db, thread: Thread): Promis
     .values({ token: tokenOf(app, thread), ...thread })
     .onConflict((conflict) => conflict.column("token").doNothing())
     .execute();
-}
-
-/** What makes two mails the same one (decision L.6), of a mail that has a Message-ID: another's mail never is. */
-export function dedupeKeyOfId(rfc_message_id: string, sender: string): string {
-  return `id:${rfc_message_id} ${sender}`;
 }
 
 async function threadOfToken(

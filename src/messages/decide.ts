@@ -1,5 +1,5 @@
 import type { App } from "../app.ts";
-import { dedupeKeyOfId, findThread } from "../conversations/conversations.ts";
+import { findThread } from "../conversations/conversations.ts";
 import type { Db } from "../db/database.ts";
 import type { InboxRow, UserRow } from "../db/schema.ts";
 import { splitAddress, tagsOf } from "../lib/mail-address.ts";
@@ -79,7 +79,7 @@ const REPORTS_ONLY: Reception = {
 export async function decideForAll(app: App, tx: Db, delivery: Delivery, mail: Examined): Promise<Reception> {
   const cases: { recipient: Recipient; standing: Standing | undefined }[] = [];
   for (const recipient of delivery.recipients) {
-    const standing = await standingOf(app, tx, { recipient, mail, dedupe_key: dedupeKeyOf(mail) });
+    const standing = await standingOf(app, tx, { recipient, mail, dedupe_key: mail.dedupe_key });
     cases.push({ recipient, standing });
   }
   const standings = cases.flatMap(({ standing }) => standing ?? []);
@@ -299,9 +299,4 @@ export function dropMail(
 function storeOnce(app: App, tx: Db, raw: Buffer): () => Promise<string> {
   let stored: string | undefined;
   return async () => (stored ??= await storeRawMail(app, tx, raw));
-}
-
-/** Decision L.6: the Message-ID, or a hash of what makes a mail the same one, which white space is no part of. */
-function dedupeKeyOf({ rfc_message_id, from_address, said_hash }: Examined): string {
-  return rfc_message_id === null ? said_hash : dedupeKeyOfId(rfc_message_id, from_address);
 }

@@ -14,8 +14,8 @@ export interface MailWords {
   parent_ids: string[];
   hop: number;
   body_hash: string;
-  /** Is equal for mails that are the same one, though they have no Message-ID (decision L.6). */
-  said_hash: string;
+  /** Is equal for mails that are the same one (decision L.6). */
+  dedupe_key: string;
   /** Unix seconds; undefined where the Date field names no moment for certain. */
   date: number | undefined;
 }
@@ -23,34 +23,45 @@ export interface MailWords {
 /** Reads them; `from_address` is the author, or empty. */
 export function wordsOf(raw: Uint8Array, headers: MailHeaders, from_address: string): MailWords {
   const references = messageIds(headers.get("references") ?? "").toReversed();
+  const rfc_message_id = messageIds(headers.get("message-id") ?? "")[0] ?? null;
   const subject = subjectOf(headers);
-  const body_hash = bodyHash(raw.subarray(headers.body_offset), subject);
-  const said = [headers.get("date") ?? "", subject].map((text) => text.replaceAll(BLANKS, ""));
+  const body = raw.subarray(headers.body_offset);
   return {
     subject,
-    rfc_message_id: messageIds(headers.get("message-id") ?? "")[0] ?? null,
+    rfc_message_id,
     parent_ids: [...messageIds(headers.get("in-reply-to") ?? ""), ...references],
     hop: Number.parseInt(headers.get("x-mailwright-hop") ?? "0", 10) || 0,
-    body_hash,
-    said_hash: sha256([from_address, ...said, body_hash].join("\n")),
+    body_hash: isBlank(body) ? sha256(subject) : sha256(body),
+    dedupe_key:
+      rfc_message_id === null
+        ? saidHash(headers, { from_address, subject, body })
+        : dedupeKeyOfId(rfc_message_id, from_address),
     date: readHeaderDate(headers.get("date") ?? ""),
   };
 }
 
-/**
- * Of a mail without a body the subject is what is said. Relaxed signatures leave white space and line ends to whoever
- * sends the mail on (RFC 6376 §3.4.4), so the hash leaves them out.
- */
-function bodyHash(body: Uint8Array, subject: string): string {
+/** What makes two mails the same one, if they have a Message-ID: another's mail never is. */
+export function dedupeKeyOfId(rfc_message_id: string, sender: string): string {
+  return `id:${rfc_message_id} ${sender}`;
+}
+
+/** A mail without a body says what its subject does. */
+function isBlank(body: Uint8Array): boolean {
+  return body.every((byte) => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d));
+}
+
+/** Relaxed signatures leave white space and line ends to whoever sends the mail on (RFC 6376 §3.4.4), so it leaves them out. */
+function saidHash(
+  headers: MailHeaders,
+  { from_address, subject, body }: { from_address: string; subject: string; body: Uint8Array },
+): string {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
   const hash = createHash("sha256");
-  let blank = true;
-  for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
-    const text = bytes.toString("latin1", at, at + PIECE_BYTES).replaceAll(BLANKS, "");
-    if (text !== "") blank = false;
-    hash.update(text, "latin1");
-  }
-  return blank ? sha256(subject.replaceAll(BLANKS, "")) : hash.digest("hex");
+  for (const text of [from_address, headers.get("date") ?? "", subject])
+    hash.update(`${text.replaceAll(BLANKS, "")}\n`);
+  for (let at = 0; at < bytes.length; at += PIECE_BYTES)
+    hash.update(bytes.toString("latin1", at, at + PIECE_BYTES).replaceAll(BLANKS, ""), "latin1");
+  return hash.digest("hex");
 }
 
 /** A fold leaves more white space than there was before; how much says nothing. */
@@ -58,6 +69,6 @@ function subjectOf(headers: MailHeaders): string {
   return decodeWords((headers.get("subject") ?? "").replaceAll(BLANKS, " ")).trim();
 }
 
-function sha256(data: string): string {
+function sha256(data: string | Uint8Array): string {
   return createHash("sha256").update(data).digest("hex");
 }

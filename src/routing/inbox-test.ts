@@ -3,7 +3,7 @@ import { refuseFull } from "../billing/storage.ts";
 import type { InboxRow, UserRow } from "../db/schema.ts";
 import { addressOf } from "../inboxes/addresses.ts";
 import { ownInbox } from "../inboxes/inboxes.ts";
-import { dedupeKeyOfId } from "../conversations/conversations.ts";
+import { dedupeKeyOfId } from "../messages/mail-words.ts";
 import { replySubject } from "../mail/compose.ts";
 import { readHeaders } from "../mail/headers.ts";
 import { acceptMail, storeRawMail } from "../messages/accept.ts";
