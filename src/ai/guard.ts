@@ -116,7 +116,7 @@ function objectionTo({ tool, args, powers, tainted, trusted_text, places }: Aske
 const MAX_LOOKED_AT_CHARS = 100_000;
 const MAX_PLACES = 1_000;
 /** What each text takes, however short it is. */
-const LOOK_CHARS = 10;
+const LOOK_CHARS = 30;
 const TOO_MUCH = Symbol("more than can be looked through");
 
 /** Where a call would go, if nobody with authority has named it. */

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import type { Completion } from "../ai/llm.ts";
 import type { ChatMessage, ToolCall } from "../ai/llm-messages.ts";
 import type { Place } from "../ai/tool.ts";
@@ -13,6 +14,8 @@ import { workOn } from "./text-work.ts";
 /** Calls of one round, and of a whole run; a model that wants more has lost its way. */
 const MAX_CALLS_AT_ONCE = 16;
 const MAX_CALLS = 64;
+/** Arguments take a millisecond and more to look through from here on. */
+const LONG_ARGUMENT_CHARS = 16_384;
 /** Of the chat interface. */
 const MAX_NAME_CHARS = 64;
 /** Of one result, and of all results of a run, what the model is shown. */
@@ -124,6 +127,7 @@ async function makeCalls(
   { calls, tally }: { calls: ToolCall[]; tally: Tally },
 ): Promise<MadeCall[]> {
   let written: Promise<unknown> = Promise.resolve();
+  let begun = Promise.resolve();
   const made = await Promise.all(
     calls.map((call, index) => {
       const offered = talk.tools.find(({ offer }) => offer.name === call.name);
@@ -133,8 +137,11 @@ async function makeCalls(
       // What this round reads, the next one knows: all of its calls are judged by what the model had read when it asked.
       const tainted = isSteered(talk.heard, offered);
       const asked = { call, offered, tainted, calls: tally.calls };
-      if (offered === undefined || offered.tool.read_only) return makeCall(app, run, talk, asked);
-      const mine = written.then(() => makeCall(app, run, talk, asked));
+      // Each of the long ones in a turn of the event loop of its own.
+      if (call.arguments.length > LONG_ARGUMENT_CHARS) begun = begun.then(setImmediate);
+      if (offered === undefined || offered.tool.read_only)
+        return begun.then(() => makeCall(app, run, talk, asked));
+      const mine = Promise.all([written, begun]).then(() => makeCall(app, run, talk, asked));
       written = mine.catch(() => undefined);
       return mine;
     }),
