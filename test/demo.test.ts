@@ -28,7 +28,7 @@ describe("mailwright demo", () => {
     // By then there is no server to try it on.
     expect(output).not.toContain("curl");
     expect(await readdir(folder.path)).toEqual([]);
-  }, 15_000);
+  }, 60_000);
 
   test("keeps running for the call and the mail that it proposes, until Ctrl-C", async () => {
     await using folder = await temporaryFolder();
@@ -46,7 +46,7 @@ describe("mailwright demo", () => {
     demo.process.kill("SIGINT");
     expect(await demo.process.exited).toBe(0);
     expect(await readdir(folder.path)).toEqual([]);
-  }, 15_000);
+  }, 60_000);
 
   test("ends with 1 and a sentence when it cannot begin", async () => {
     await using demo = startDemo("/nonexistent", ["--once"]);

@@ -8,7 +8,7 @@ export const MAIL: OutgoingMail = {
   envelope_from: "b+1@me.example",
   envelope_to: "ann@there.example",
 };
-export const SHORT = { connect_ms: 1_000, greeting_ms: 300, idle_ms: 300, confirm_ms: 300 };
+export const SHORT = { connect_ms: 1_500, greeting_ms: 1_500, idle_ms: 1_500, confirm_ms: 1_500 };
 
 export interface Direct extends AsyncDisposable {
   sender: Sender;
