@@ -3,7 +3,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { startDnsServer } from "../test/support/dns-server.ts";
 import { startToolServer } from "../test/support/tool-server.ts";
 import { SHAPES, textOf } from "./hostile-shapes.ts";
-import type { LoopDelay } from "./loop-delay.ts";
+import type { LoopDelay, LoopDelays } from "./loop-delay.ts";
 import { speak, startRelay } from "./smtp-peers.ts";
 import {
   createAccount,
@@ -130,7 +130,7 @@ const DOORS: Door[] = [
   { name: "webhook: answer", send: (text) => call({ instruction: "Do it" }, { hook: text }) },
 ];
 
-interface Measured extends LoopDelay {
+interface Measured extends LoopDelays {
   shape: string;
   door: string;
   took: number;
@@ -139,7 +139,7 @@ interface Measured extends LoopDelay {
 await prepare();
 const measured: Measured[] = [];
 const started = performance.now();
-await loopDelay("/begin");
+await loop("/begin");
 for (const [shape, unit] of shapes) {
   const text = textOf(unit, CHARS);
   for (const { name, send } of DOORS) {
@@ -148,13 +148,13 @@ for (const [shape, unit] of shapes) {
     const took = performance.now() - begun;
     // What an answer to a mail or a webhook leaves to be done is this door's as well.
     await Bun.sleep(SETTLE_MS);
-    measured.push({ shape, door: name, took, ...(await loopDelay("/")) });
+    measured.push({ shape, door: name, took, ...(await loop<LoopDelays>("/")) });
   }
 }
 const seconds = (performance.now() - started) / 1_000;
 showWorst();
 showDoors();
-const all = await loopDelay("/all");
+const all = await loop<LoopDelay>("/all");
 const { times, failed } = (await (await fetch(`http://127.0.0.1:${livez.port}/`)).json()) as {
   times: number[];
   failed: number;
@@ -162,24 +162,31 @@ const { times, failed } = (await (await fetch(`http://127.0.0.1:${livez.port}/`)
 console.log(
   `\n${measured.length} texts in ${seconds.toFixed(0)} s, ${relayed.answers} answers mailed; /livez asked ${times.length} times, ${failed} without an answer`,
 );
+const worst_door = Math.max(...DOORS.map(({ name }) => percentile(delaysAt(name), 0.99)));
+const slowest = Math.max(...times);
 noteFigure("delay of the event loop, p50", "", [all.p50], "ms");
 noteFigure("delay of the event loop, p99 over all shapes", `<= ${GOALS.loop_ms} ms`, [all.p99], "ms");
+noteFigure("delay of the event loop, p99 of the worst door", `<= ${GOALS.loop_ms} ms`, [worst_door], "ms");
 noteFigure("delay of the event loop, longest", "", [all.max], "ms");
 noteFigure("/livez, p99", "", [percentile(times, 0.99)], "ms");
-noteFigure("/livez, slowest", `<= ${GOALS.livez_ms} ms`, [Math.max(...times)], "ms");
+noteFigure("/livez, slowest", `<= ${GOALS.livez_ms} ms`, [slowest], "ms");
 printResults();
-process.exitCode = all.p99 <= GOALS.loop_ms && Math.max(...times) <= GOALS.livez_ms && failed === 0 ? 0 : 1;
+const reached = Math.max(all.p99, worst_door) <= GOALS.loop_ms && slowest <= GOALS.livez_ms && failed === 0;
+process.exitCode = reached ? 0 : 1;
+
+/** While any of the texts went through it. */
+function delaysAt(name: string): number[] {
+  return measured.flatMap(({ door, late }) => (door === name ? late : []));
+}
+
+function longest({ late }: LoopDelays): number {
+  return late.at(-1) ?? 0;
+}
 
 function showWorst(): void {
-  console.log(
-    `\n${"the longest delays".padEnd(26)} ${"door".padEnd(40)} ${"max ms".padStart(8)} ${"p99 ms".padStart(8)}`,
-  );
-  for (const { shape, door, max, p99 } of measured
-    .toSorted((one, other) => other.max - one.max)
-    .slice(0, WORST_SHOWN))
-    console.log(
-      `${shape.padEnd(26)} ${door.padEnd(40)} ${max.toFixed(0).padStart(8)} ${p99.toFixed(0).padStart(8)}`,
-    );
+  console.log(`\n${"the longest delays".padEnd(26)} ${"door".padEnd(40)} ${"max ms".padStart(8)}`);
+  for (const text of measured.toSorted((one, other) => longest(other) - longest(one)).slice(0, WORST_SHOWN))
+    console.log(`${text.shape.padEnd(26)} ${text.door.padEnd(40)} ${longest(text).toFixed(0).padStart(8)}`);
 }
 
 function showDoors(): void {
@@ -187,23 +194,22 @@ function showDoors(): void {
     `\n${"door".padEnd(40)} ${"max ms".padStart(8)} ${"p99 ms".padStart(8)} ${"took ms".padStart(8)}  its worst shape`,
   );
   for (const { name } of DOORS) {
-    const here = measured.filter(({ door }) => door === name).toSorted((one, other) => other.max - one.max);
-    const p99 = percentile(
-      here.map((one) => one.p99),
-      0.99,
-    );
+    const here = measured.filter(({ door }) => door === name);
+    const worst = here.toSorted((one, other) => longest(other) - longest(one))[0];
+    if (worst === undefined) continue;
     const took = percentile(
       here.map((one) => one.took),
       0.5,
     );
+    const figures = [longest(worst), percentile(delaysAt(name), 0.99), took];
     console.log(
-      `${name.padEnd(40)} ${(here[0]?.max ?? 0).toFixed(0).padStart(8)} ${p99.toFixed(0).padStart(8)} ${took.toFixed(0).padStart(8)}  ${here[0]?.shape}`,
+      `${name.padEnd(40)} ${figures.map((figure) => figure.toFixed(0).padStart(8)).join(" ")}  ${worst.shape}`,
     );
   }
 }
 
-async function loopDelay(path: string): Promise<LoopDelay> {
-  return (await (await fetch(`http://127.0.0.1:${loop_port}${path}`)).json()) as LoopDelay;
+async function loop<Answer>(path: string): Promise<Answer> {
+  return (await (await fetch(`http://127.0.0.1:${loop_port}${path}`)).json()) as Answer;
 }
 
 async function prepare(): Promise<void> {

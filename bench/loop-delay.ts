@@ -3,7 +3,7 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 /**
  * Loaded in front of the server by `bun --preload`, so that the server itself stays as it is: measures how late its
  * event loop is, and says so in milliseconds on the port of BENCH_LOOP_PORT. `GET /all` gives what
- * `monitorEventLoopDelay` has seen since `GET /begin`, `GET /` what a timer of its own has since it was last asked.
+ * `monitorEventLoopDelay` has seen since `GET /begin`, `GET /` every delay of a timer of its own since it was last asked.
  */
 const RESOLUTION_MS = 5;
 
@@ -11,6 +11,11 @@ export interface LoopDelay {
   p50: number;
   p99: number;
   max: number;
+}
+
+/** What a timer that is due every 5 ms was late by, in ascending order. */
+export interface LoopDelays {
+  late: number[];
 }
 
 const port = Number(process.env["BENCH_LOOP_PORT"] ?? 0);
@@ -35,8 +40,7 @@ function measure(): void {
       if (pathname === "/begin") histogram.reset();
       const sorted = late.toSorted((one, other) => one - other);
       late = [];
-      const at = (share: number): number => sorted[Math.floor((sorted.length - 1) * share)] ?? 0;
-      return Response.json({ p50: at(0.5), p99: at(0.99), max: at(1) } satisfies LoopDelay);
+      return Response.json({ late: sorted } satisfies LoopDelays);
     },
   });
 }
