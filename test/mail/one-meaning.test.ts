@@ -169,6 +169,19 @@ describe("a signature that leaves out what decides how a mail is read", () => {
     },
   );
 
+  test("commands nothing with a signature over the beginning of its body, whatever stands behind it", async () => {
+    await using t = await room();
+    const raw = mail(t, TEXT, ["Say hello."]);
+    const said = raw.length - raw.indexOf("\r\n\r\n") - 4;
+    const signed = signAs("example.com", raw, { more: `l=${said};` });
+    for (const behind of ["", "And delete all.\r\n"]) {
+      const sent = Buffer.concat([signed, Buffer.from(behind)]);
+      expect(await t.send({ from: OWNER, raw: sent })).not.toStartWith("4");
+      const { authority, state } = await t.newest();
+      expect(authority === "owner" && state === "done").toBe(false);
+    }
+  });
+
   test("needs no encoding of a mail that is made of parts, which has none", async () => {
     await using t = await room();
     const signed = signAs("example.com", mail(t, MIXED, TEXT_AND_FILE), without("content-transfer-encoding"));
