@@ -42,6 +42,9 @@ interface PoolOptions {
 export function createPool(app: App, { kind, room, run }: PoolOptions): Pool {
   const slots = createSlots(room.slots);
   const uses = createUses();
+  /** By each job that ends, the one claimed in its place: it has what that had from the claim on. */
+  const successors = new Map<Use, Job>();
+  const followed = new WeakSet<Job>();
   /** Of those, older work waits: a newcomer of theirs must wait its turn. */
   let waiting = new Set<string>();
   /** From the moment a job is enqueued until a claim finds none left: a caller must not take a slot before it. */
@@ -81,16 +84,34 @@ export function createPool(app: App, { kind, room, run }: PoolOptions): Pool {
     },
     release(use) {
       slots.giveBack(1);
-      uses.remove(use);
+      const next = successors.get(use);
+      successors.delete(use);
+      if (next === undefined) uses.remove(use);
+      // It was claimed in a transaction that was undone.
+      else if (!followed.has(next)) uses.remove(next);
       if (state === "started") void fill();
     },
-    claimNext: async (tx, ended) =>
-      mayFollow() ? claimOne(app, tx, { room, uses, ended, free: slots.free() + 1 }) : undefined,
+    async claimNext(tx, ended) {
+      const undone = successors.get(ended);
+      if (undone !== undefined) {
+        successors.delete(ended);
+        uses.remove(undone);
+        uses.add(ended);
+      }
+      if (!mayFollow()) return undefined;
+      const next = await claimOne(app, tx, { room, uses, ended, free: slots.free() + 1 });
+      if (next === undefined) return undefined;
+      // At once, not after the commit: others that end in the same one must not be counted without it.
+      successors.set(ended, next);
+      uses.remove(ended);
+      uses.add(next);
+      return next;
+    },
     follow(job) {
       // It stays claimed, and the next start frees it.
       if (state === "stopped") return;
       slots.take();
-      uses.add(job);
+      followed.add(job);
       run(job);
     },
     start() {

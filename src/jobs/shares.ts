@@ -79,13 +79,13 @@ export function createUses(base?: Uses): Uses {
 export function whyNot(
   { share, weight, target }: Use,
   { uses, room, free, most }: { uses: Uses; room: Room; free: number; most: number },
-): "account" | "target" | null {
+): "account" | "target" | "memory" | null {
   if (target !== null && uses.ofTarget(target).jobs >= room.target_slots) return "target";
   if (share === null) return null;
   const own = uses.ofAccount(share.account);
   if (own.jobs === 0) return null;
   if (own.jobs >= Math.min(most, share.slots ?? Number.POSITIVE_INFINITY)) return "account";
-  if (own.bytes + weight > room.bytes * LARGEST_SHARE) return "account";
+  if (own.bytes + weight > room.bytes * LARGEST_SHARE) return "memory";
   if (own.jobs < free) return null;
   const alone = own.jobs === uses.all().jobs;
   return alone && free > Math.max(MIN_KEPT_FREE, room.slots * KEPT_FREE) ? null : "account";

@@ -412,6 +412,52 @@ describe("shares", () => {
     }
   });
 
+  test("a light job goes past a heavy one of its account that waits for memory, as soon as it is there", async () => {
+    const g = gate();
+    await using t = await setUp({ route: g.run, slots: 16, bytes: 100 });
+    const carl = { account: "carl", slots: null };
+    t.worker.start();
+    await t.add({ share: carl, weight: 40 }, "heavy");
+    await g.count(1);
+    await t.add({ share: carl, weight: 40 }, "heavy too");
+    await t.app.write(() => Promise.resolve());
+    await t.add({ share: carl, weight: 5 }, "light");
+    await g.count(2);
+    expect(g.begun).toEqual(["heavy", "light"]);
+    for (let ended = 0; ended < 2; ended++) g.open();
+    await g.count(3);
+    g.open();
+  });
+
+  test("jobs that end in one commit are not followed by more than their account and the memory allow", async () => {
+    const ends = new Map<string, { end: () => void }>();
+    const begun: string[] = [];
+    const follow: Run = async (app, job) => {
+      begun.push(job.payload.message_id);
+      const go = Promise.withResolvers<void>();
+      ends.set(job.payload.message_id, { end: go.resolve });
+      await go.promise;
+      const next = await app.write(async (tx) => {
+        await finishJob(tx, job);
+        return app.worker?.claimNext(tx, job);
+      });
+      if (next) app.worker?.follow(next);
+    };
+    await using t = await setUp({ route: follow, slots: 2, bytes: 1_000 });
+    t.worker.start();
+    for (const name of ["ada", "bob"]) await t.add({ share: { account: name, slots: 1 } }, name);
+    while (begun.length < 2) await Bun.sleep(1);
+    const carl = { account: "carl", slots: 1 };
+    for (const name of ["carl 1", "carl 2"]) await t.add({ share: carl, weight: 700 }, name);
+    for (const name of ["ada", "bob"]) ends.get(name)?.end();
+    while (begun.length < 3) await Bun.sleep(1);
+    for (let commit = 0; commit < 5; commit++) await t.app.write(() => Promise.resolve());
+    expect(begun).toEqual(["ada", "bob", "carl 1"]);
+    ends.get("carl 1")?.end();
+    while (begun.length < 4) await Bun.sleep(1);
+    ends.get("carl 2")?.end();
+  });
+
   test("what there is no memory for waits, also over a restart, and whatever is smaller goes past it", async () => {
     const g = gate();
     await using t = await setUp({ route: g.run, slots: 16, bytes: 100 });
