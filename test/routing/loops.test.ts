@@ -66,3 +66,23 @@ async function carry(from: Mailroom, to: Mailroom, seen: number): Promise<number
   await to.drain();
   return mails.length;
 }
+
+test("mail of the owner that was put off at the door is worked on when it comes again", async () => {
+  await using t = await mailroom();
+  const waiting = Array.from({ length: 25 }, (_, index) => `Book invoice ${index}.`);
+  for (let tries = 0; waiting.length > 0 && tries < 10; tries++) {
+    for (const text of waiting.splice(0))
+      if (
+        !(
+          await t.send({ text, headers: { "Message-ID": `<${text.length}-${text}@x>`.replaceAll(" ", "") } })
+        ).startsWith("250")
+      )
+        waiting.push(text);
+    await t.drain();
+    t.clock.advance("10m");
+  }
+  expect(waiting).toEqual([]);
+  const activity = await t.app.db.selectFrom("messages").select(["state", "reason"]).execute();
+  expect(activity).toHaveLength(25);
+  expect(new Set(activity.map(({ state, reason }) => `${state} ${reason}`))).toEqual(new Set(["done null"]));
+});
