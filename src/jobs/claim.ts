@@ -5,7 +5,7 @@ import type { JobRow } from "../db/schema.ts";
 import { holdOn } from "./holds.ts";
 import { JOB_RULES, type JobKind, type JobPayloads } from "./kinds.ts";
 import { type Job, UNCLAIMED } from "./queue.ts";
-import { memoryLeft, type Room, type Use, type Uses, whyNot } from "./shares.ts";
+import { largestJob, type Room, type Use, type Uses, whyNot } from "./shares.ts";
 
 /** What a claim asks for. */
 interface ClaimOptions {
@@ -48,7 +48,7 @@ export async function claimPending<K extends JobKind>(
   const jobs: Job<K>[] = [];
   for (;;) {
     const left = { free: free - jobs.length, limit: limit - jobs.length };
-    const weight = memoryLeft(uses, room);
+    const weight = Math.floor(largestJob(uses, room));
     const full_targets = JSON.stringify(uses.targetsWith(room.target_slots));
     const due = await dueOfEach(tx, { kind, now, limit: left.limit, weight, full_targets });
     const { chosen, full, hidden } = choose(due, { ...left, room, uses });
@@ -100,10 +100,7 @@ function choose(
       if (chosen.has(row)) continue;
       if (chosen.size === limit) break;
       const use = useOf(row);
-      const reason =
-        use.weight > memoryLeft(uses, room)
-          ? "memory"
-          : whyNot(use, { uses, room, free: free - chosen.size, most });
+      const reason = whyNot(use, { uses, room, free: free - chosen.size, most });
       if (reason === null) {
         uses.add(use);
         chosen.add(row);
@@ -148,18 +145,21 @@ const pendingAccounts = (kind: JobKind) => sql`
     )
     select account from found where account is not null`;
 
-/**
- * The first due jobs of each account, those that have been due for longest before the others. A queue of thousands
- * costs the others nothing: of an account no more is read than could be run.
- */
+/** Due jobs of an account that are looked through for those that can run, so that what waits holds up nobody else. */
+const LOOKED_AT = 1_000;
+
+/** The first due jobs of each account, those that have been due for longest before the others. */
 const dueOfEach = prepared((db, { kind, now, limit, weight, full_targets }: Due) =>
   statement<DueRow>(
     db,
     sql`select id, payload, attempts, failures, job.account, account_slots, weight, target
     from (${pendingAccounts(kind)}) as accounts cross join jobs as job on job.id in (
-      select due.id from jobs as due
-      where due.kind = ${kind} and due.status = 'pending' and coalesce(due.account, '') = accounts.account
-        and due.run_at <= ${now} and due.weight <= ${weight}
+      select due.id from (
+        select id, run_at, weight, target, lane from jobs
+        where kind = ${kind} and status = 'pending' and ${ACCOUNT} = accounts.account and run_at <= ${now}
+        order by run_at, id limit ${sql.lit(LOOKED_AT)}
+      ) as due
+      where due.weight <= ${weight}
         and (due.target is null or due.target not in (select value from json_each(${full_targets})))
         and (due.lane is null or not exists (
           select 1 from jobs as earlier

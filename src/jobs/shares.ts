@@ -3,8 +3,8 @@ import type { Share } from "./queue.ts";
 /** Of all slots, those that one account leaves free even while nobody else is there: whoever comes next begins at once. */
 const KEPT_FREE = 1 / 4;
 const MIN_KEPT_FREE = 4;
-/** Of the memory of a pool, what the runs of one account may take together. */
-const LARGEST_SHARE = 1 / 2;
+/** A job that takes no more of the memory than this needs none that is free, where it is the first of its account. */
+const SMALL = 1 / 128;
 
 /** What a job takes of its pool while it runs. */
 export interface Use {
@@ -73,19 +73,21 @@ export function createUses(base?: Uses): Uses {
 
 /**
  * Why a job may not run now, with `free` slots left: its account or its target has all that it may have. An account has
- * no more slots than it leaves free, so that it never has more than half of them while others wait; alone it has more,
- * but for those that are kept for whoever comes. Its first job needs nothing but a slot and the memory.
+ * no more slots, and no more memory, than it leaves free, so that it never has more than half while others wait; alone
+ * it has more slots, but for those that are kept for whoever comes. Its first job needs nothing but a slot and the memory.
  */
 export function whyNot(
   { share, weight, target }: Use,
   { uses, room, free, most }: { uses: Uses; room: Room; free: number; most: number },
 ): "account" | "target" | "memory" | null {
   if (target !== null && uses.ofTarget(target).jobs >= room.target_slots) return "target";
-  if (share === null) return null;
-  const own = uses.ofAccount(share.account);
-  if (own.jobs === 0) return null;
+  const own = share === null ? NOTHING : uses.ofAccount(share.account);
+  const isFirst = share !== null && own.jobs === 0;
+  const left = memoryLeft(uses, room);
+  if (weight > left && !(isFirst && weight <= room.bytes * SMALL)) return "memory";
+  if (share === null || isFirst) return null;
   if (own.jobs >= Math.min(most, share.slots ?? Number.POSITIVE_INFINITY)) return "account";
-  if (own.bytes + weight > room.bytes * LARGEST_SHARE) return "memory";
+  if (own.bytes + weight > left - weight) return "memory";
   if (own.jobs < free) return null;
   const alone = own.jobs === uses.all().jobs;
   return alone && free > Math.max(MIN_KEPT_FREE, room.slots * KEPT_FREE) ? null : "account";
@@ -93,12 +95,16 @@ export function whyNot(
 
 /** Whether a job may run now that nobody waits for its slot and its memory. */
 export function hasRoom(use: Use, { uses, room, free }: { uses: Uses; room: Room; free: number }): boolean {
-  if (free <= 0 || use.weight > memoryLeft(uses, room)) return false;
-  return whyNot(use, { uses, room, free, most: Number.POSITIVE_INFINITY }) === null;
+  return free > 0 && whyNot(use, { uses, room, free, most: Number.POSITIVE_INFINITY }) === null;
 }
 
-/** The largest job that there is memory for. One that is larger than all of it runs when nothing else does. */
-export function memoryLeft(uses: Uses, room: Room): number {
+/** The largest job that may find memory. */
+export function largestJob(uses: Uses, room: Room): number {
+  return Math.max(memoryLeft(uses, room), Math.min(room.bytes * SMALL, Number.MAX_SAFE_INTEGER));
+}
+
+/** The memory that is free. A job that is larger than all of it runs when nothing else does. */
+function memoryLeft(uses: Uses, room: Room): number {
   const { bytes } = uses.all();
   return bytes === 0 ? Number.MAX_SAFE_INTEGER : Math.min(Number.MAX_SAFE_INTEGER, room.bytes - bytes);
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { createUses, memoryLeft, type Room, type Use, whyNot } from "../../src/jobs/shares.ts";
+import { createUses, type Room, type Use, whyNot } from "../../src/jobs/shares.ts";
 
 const SEED = Number(process.env["FUZZ_SEED"] ?? Date.now() % 2 ** 31);
 const MB = 1_048_576;
@@ -16,7 +16,7 @@ function pool(given: Partial<Room>) {
     ask(account: string, more: Partial<Use> = {}): boolean {
       const use: Use = { share: { account, slots: null }, weight: 0, target: null, ...more };
       const free = room.slots - running.length;
-      if (free === 0 || use.weight > memoryLeft(uses, room)) return false;
+      if (free === 0) return false;
       if (whyNot(use, { uses, room, free, most: Infinity }) !== null) return false;
       uses.add(use);
       running.push(use);
@@ -100,7 +100,26 @@ describe("memory", () => {
     expect(p.ask("c", { weight: 200 * MB })).toBe(false);
     expect(p.ask("c", { weight: 2 * MB })).toBe(true);
     p.end();
-    expect(p.ask("c", { weight: 130 * MB })).toBe(true);
+    expect(p.ask("c", { weight: 90 * MB })).toBe(true);
+  });
+
+  test.each([1, 2, 5, 30])(
+    "has room for a newcomer's small job after %d accounts that take what they can",
+    (count) => {
+      const p = pool({ bytes: 512 * MB });
+      for (let account = 0; account < count; account++)
+        for (const weight of [98, 58, 30, 10, 4, 2, 1]) ask(p, `eve${account}`, { weight: weight * MB });
+      p.end(p.running.findIndex(({ share }) => share?.account === "eve0"));
+      expect(p.ask("ada", { weight: 2 * MB })).toBe(true);
+    },
+  );
+
+  test("is kept for others: two accounts that take what they can leave a quarter of it", () => {
+    const p = pool({ bytes: 512 * MB });
+    for (const account of ["a", "b"])
+      for (const weight of [98, 58, 30, 2]) ask(p, account, { weight: weight * MB });
+    expect(p.running.reduce((sum, { weight }) => sum + weight, 0)).toBeLessThanOrEqual(384 * MB);
+    expect(p.ask("ada", { weight: 100 * MB })).toBe(true);
   });
 
   test("lets a job that is larger than all of it run when nothing else does", () => {
