@@ -6,8 +6,15 @@ export type MailClass =
   | { kind: "hard"; reason: HardReason }
   | { kind: "soft"; reason: SoftReason };
 
-type HardReason = "bounce" | "auto_submitted" | "own_address" | "own_message_id" | "hop_limit";
-type SoftReason = "auto_reply" | "bulk" | "mailing_list" | "no_reply_sender";
+const HARD_REASONS = ["bounce", "auto_submitted", "own_address", "own_message_id", "hop_limit"] as const;
+const SOFT_REASONS = ["auto_reply", "bulk", "mailing_list", "no_reply_sender"] as const;
+type HardReason = (typeof HARD_REASONS)[number];
+type SoftReason = (typeof SOFT_REASONS)[number];
+
+/** Whether this is why a mail is a machine's. */
+export function isMachineReason(reason: string | null): boolean {
+  return [...HARD_REASONS, ...SOFT_REASONS].some((one) => one === reason);
+}
 
 /** What a mail says by itself about who wrote it. */
 export interface MachineMarks {

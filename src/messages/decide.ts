@@ -5,7 +5,7 @@ import type { InboxRow, UserRow } from "../db/schema.ts";
 import { splitAddress, tagsOf } from "../lib/mail-address.ts";
 import { addLogField } from "../log.ts";
 import type { QueueLetter } from "../mail/letters.ts";
-import type { MailClass } from "../mail/machine-mail.ts";
+import { isMachineReason, type MailClass } from "../mail/machine-mail.ts";
 import { liftSuppression } from "../mail/suppressions.ts";
 import { acceptMail, logRefusedMail, storeRawMail } from "./accept.ts";
 import { noteBounce } from "./bounces.ts";
@@ -13,8 +13,8 @@ import type { Author, Examination } from "./examine.ts";
 import { countInbound } from "./inbound-limits.ts";
 import { countMore, DUPLICATE } from "./more-mails.ts";
 import { brokenCap } from "./policy.ts";
-import { countAgain, type EarlierMail } from "./same-mail.ts";
-import { isOfHousehold, type Standing, standingOf } from "./standing.ts";
+import { countAgain, type EarlierMail, keepKey } from "./same-mail.ts";
+import { isOfHousehold, mayInstruct, type Standing, standingOf } from "./standing.ts";
 
 /** Of mails that were refused, and of those left out, what one inbox lists one by one: a flood must not fill the disk. */
 const ROWS = { limit: 200, window_seconds: 3_600 };
@@ -134,7 +134,7 @@ interface Decision {
   mail: Examined;
   store: () => Promise<string>;
   /** What this same mail has become for others of its recipients, by inbox: one may be named by several tags. */
-  taken: Map<string, EarlierMail>;
+  taken: Map<string, Pick<EarlierMail, "id">>;
 }
 
 async function decide(app: App, tx: Db, decision: Decision): Promise<Reception> {
@@ -248,7 +248,12 @@ async function route(
 }
 
 /** The original counts it, or, once its message has been deleted, the row of this hour. */
-async function countDuplicate(app: App, tx: Db, inbox: InboxRow, { id }: EarlierMail): Promise<Reception> {
+async function countDuplicate(
+  app: App,
+  tx: Db,
+  inbox: InboxRow,
+  { id }: Pick<EarlierMail, "id">,
+): Promise<Reception> {
   if (id === null) await countMore(app, tx, { inbox, state: "skipped", reason: DUPLICATE });
   else await countAgain(tx, { id });
   return ACCEPTED;
@@ -261,27 +266,35 @@ async function skip(
   skipped: { standing: Standing; mail: Examined; reason: string; text?: string },
 ): Promise<Reception> {
   const { standing, mail, reason } = skipped;
-  const { inbox, vouched, left_out, dedupe_key } = standing;
+  const { inbox, verdict, vouched, left_out } = standing;
   if (left_out) return countDuplicate(app, tx, inbox, left_out);
   const { authenticated } = mail.identity;
-  const listed = isOfHousehold(standing) || app.limiter.take(`skipped:${inbox.id}`, ROWS).ok;
-  if (!listed) await countMore(app, tx, { inbox, state: "skipped", reason });
-  else
+  // What its author sent is known again, so that whoever sends it again leaves no more rows, and what a machine did remains that.
+  const known = authenticated && (vouched || isMachineReason(reason));
+  const row = {
+    state: "skipped",
+    reason,
+    authority: authenticated ? "stranger" : "unauthenticated",
+    dedupe_key: known ? standing.dedupe_key : null,
+    vouched: vouched ? 1 : 0,
+  } as const;
+  if (isOfHousehold(standing) || app.limiter.take(`skipped:${inbox.id}`, ROWS).ok)
     await logRefusedMail(app, tx, {
+      ...row,
       inbox,
-      state: "skipped",
-      reason,
       error: skipped.text ?? reason,
-      authority: authenticated ? "stranger" : "unauthenticated",
       sender: mail.from_address,
       subject: mail.subject,
       rfc_message_id: mail.rfc_message_id,
       auth: authOf(mail.identity),
       body_hash: mail.body_hash,
-      // What its author sent is known again, so that whoever sends it again leaves no more rows.
-      dedupe_key: authenticated && vouched ? dedupe_key : null,
-      vouched: vouched ? 1 : 0,
     });
+  else {
+    await countMore(app, tx, { inbox, state: "skipped", reason });
+    // Whoever uses up the rows of an hour must not have it forgotten.
+    if (mayInstruct(verdict))
+      await keepKey(app, tx, { ...row, inbox_id: inbox.id, no_reply_reason: null, created: app.now() });
+  }
   return ACCEPTED;
 }
 

@@ -61,7 +61,12 @@ export async function standingOf(
 
 /** Mail of the owner or of a listed sender, as they sent it: it leaves a row whatever becomes of it. */
 export function isOfHousehold({ verdict, vouched }: Pick<Standing, "verdict" | "vouched">): boolean {
-  return vouched && verdict.accepted && (verdict.authority === "owner" || verdict.authority === "listed");
+  return vouched && mayInstruct(verdict);
+}
+
+/** Whether its sender may give instructions, if it is theirs as it is. */
+export function mayInstruct({ accepted, authority }: SenderVerdict): boolean {
+  return accepted && (authority === "owner" || authority === "listed");
 }
 
 async function earlierOf(
@@ -71,13 +76,14 @@ async function earlierOf(
   { identity }: Examined,
 ): Promise<Pick<Standing, "original" | "left_out">> {
   const { inbox, verdict, authority, dedupe_key, skipped } = standing;
-  const again = identity.authenticated && standing.vouched && !identity.direct;
+  const { direct } = identity;
+  const again = identity.authenticated && standing.vouched && !direct;
   if (!verdict.accepted || (skipped && !again)) return { original: undefined, left_out: undefined };
-  const key = { inbox_id: inbox.id, dedupe_key, direct: identity.direct };
+  const key = { inbox_id: inbox.id, dedupe_key, direct };
   const earlier = await findEarlier(app, tx, key);
   const vouched = standing.vouched ? 1 : 0;
   return {
-    original: earlier.find((one) => isOriginal(one, { authority, vouched })),
+    original: earlier.find((one) => isOriginal(one, { authority, vouched, direct })),
     left_out: again ? earlier.find((one) => one.state === "skipped" && one.vouched === 1) : undefined,
   };
 }

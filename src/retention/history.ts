@@ -108,7 +108,8 @@ function oldMessages(db: Db, { below, before }: Old) {
   return db
     .selectFrom("messages")
     .select(["messages.id", "raw_mail_id", "conversation_id"])
-    .select(["inbox_id", "dedupe_key", "authority", "vouched", "state", "messages.created"])
+    .select(["inbox_id", "dedupe_key", "authority", "vouched", "state", "reason", "no_reply_reason"])
+    .select("messages.created")
     .where("messages.id", "<", below)
     .where((eb) => endedBefore(eb, before))
     .orderBy("messages.id")

@@ -242,4 +242,36 @@ function usingUp(choose: (ways: Ways) => Buffer | Promise<Buffer>): Attack["act"
   };
 }
 
-export const REPLAYS: Attack[] = [...REPEATED, ...MISUSED, ...USED_UP];
+/** What a machine of Ada's wrote by Eve's words, without the mark that says so. The control has forgotten the mark. */
+const UNMARKED: Attack[] = [
+  { name: "Auto-Submitted", mark: "Auto-Submitted: auto-generated" },
+  { name: "Precedence", mark: "Precedence: bulk" },
+  { name: "List-Id, days later", mark: "List-Id: <forms.example.com>", days: 3 },
+  {
+    name: "List-Id, in an inbox that reads such mail",
+    mark: "List-Id: <forms.example.com>",
+    inbox: { inbound_policy: { process_bulk: true } },
+  },
+].map(({ name, mark, inbox, days = 0 }) => {
+  const act =
+    (forgets: boolean): Attack["act"] =>
+    async (world) => {
+      const place = await makeInbox(world, inbox);
+      const raw = await signed(world, { to: place.address });
+      await world.mail({ raw: altered(raw, mark), rcpt: place.address, silent: true });
+      if (days > 0) await pass(world.room, days);
+      world.reset();
+      if (forgets) await forgetKeys(world);
+      await send(world, raw, { rcpt: place.address, silent: !forgets });
+    };
+  return {
+    kind: "replays",
+    name: `a mail of a machine of Ada's, without its ${name}`,
+    effect: "ran send_mail",
+    allowed: { command: { target: "mcp:office" } },
+    act: act(false),
+    control: act(true),
+  };
+});
+
+export const REPLAYS: Attack[] = [...REPEATED, ...UNMARKED, ...MISUSED, ...USED_UP];
