@@ -41,8 +41,10 @@ export interface Identity {
   };
   /** The domain asks that its unauthenticated mail be refused: 550 5.7.26. */
   dmarc_reject: boolean;
-  /** It came straight from the author's own server: the envelope names the author, and SPF passes for it. */
+  /** It came straight from the author's own server: the envelope names the author, and SPF proves it. */
   direct: boolean;
+  /** It would have, if the domain had a DMARC record. */
+  lacks_dmarc?: true;
   /** What each of the signatures covers that vouch for the From domain. */
   signed: SignedForm[];
   /** The DNS did not answer, so a later attempt may be authenticated. */
@@ -96,7 +98,7 @@ async function judge(mail: Envelope, signal: AbortSignal): Promise<Identity> {
   ]);
   const seen = relay === undefined ? { dkim: signatures, sender } : seenByRelay(mail, relay);
   const identity = await weigh(mail, seen);
-  const own = { ...identity, direct: isDirect(mail, seen.sender), signed: signatures.signed };
+  const own = { ...identity, ...wayOf(mail, identity, seen.sender), signed: signatures.signed };
   if (relay !== undefined) own.auth.via = `relay:${relay}`;
   const sealers = mail.arc_sealers ?? [];
   const vouched =
@@ -111,7 +113,10 @@ interface Seen {
 }
 
 /** DMARC, from what passed. */
-async function weigh(mail: Envelope, { dkim, sender }: Seen): Promise<Omit<Identity, "direct" | "signed">> {
+async function weigh(
+  mail: Envelope,
+  { dkim, sender }: Seen,
+): Promise<Omit<Identity, "direct" | "lacks_dmarc" | "signed">> {
   // Loaded by the first mail that needs it: it is a third of the time and a fifth of the memory of a start.
   const { dmarc } = await import("mailauth");
   // Alignment here is a floor under DMARC's own: a tree walk lets the tenants of a shared suffix align.
@@ -128,9 +133,20 @@ async function weigh(mail: Envelope, { dkim, sender }: Seen): Promise<Omit<Ident
   return conclude({ dkim, sender, verdict, policy: found && found.policy });
 }
 
-/** The author's own server sent it: the envelope names the author, and the server may send for that domain. */
-function isDirect({ from }: Envelope, { result, sender }: Seen["sender"]): boolean {
-  return result === "pass" && sender.toLowerCase() === from.address;
+/** Whether the author's own server sent it: the envelope names the author, and the server may send for that domain. */
+function wayOf(
+  { from }: Envelope,
+  { auth }: Pick<Identity, "auth">,
+  seen: Seen["sender"],
+): Pick<Identity, "direct" | "lacks_dmarc"> {
+  const named = seen.result === "pass" && seen.sender.toLowerCase() === from.address;
+  const direct = named && provesAuthor(auth, seen);
+  return named && auth.dmarc === "none" ? { direct, lacks_dmarc: true } : { direct };
+}
+
+/** Whether the server it came from proves it, not only a signature, which others may have brought there (RFC 6376 §8.6). */
+function provesAuthor({ dmarc }: Identity["auth"], { aligned }: Seen["sender"]): boolean {
+  return dmarc === "pass" && aligned.length > 0;
 }
 
 /** The address of a relay is nobody's but its own, so what it saw takes the place of what we would. */
@@ -144,22 +160,31 @@ function asSeen({ from }: Envelope, results: AuthResults[]): Seen {
   return { dkim: { ...dkim, undecided: false }, sender: { ...spf, undecided: false } };
 }
 
+type Sealed = Identity & { auth: { via: string } };
+
 /** The identity that a trusted server on the way saw and sealed; undefined when none did. */
-async function judgeSealed(mail: Envelope, sealers: string[], signal: AbortSignal) {
+async function judgeSealed(
+  mail: Envelope,
+  sealers: string[],
+  signal: AbortSignal,
+): Promise<Sealed | undefined> {
   const arc = await checkArc(mail, sealers, signal);
+  let found: Sealed | undefined;
   for (const { sealer, results } of arc?.trusted ?? []) {
-    const { authenticated, auth } = await weigh(mail, asSeen(mail, [results]));
+    const seen = asSeen(mail, [results]);
+    const { authenticated, auth } = await weigh(mail, seen);
     if (!authenticated) continue;
-    const signed = arc?.signed ?? [];
-    return {
+    const identity = {
       authenticated,
       dmarc_reject: false,
       direct: false,
-      signed,
       auth: { ...auth, via: `arc:${sealer}` },
     };
+    // What a signature covered that no longer fits, nobody can tell: the seal may cover what others had added to it.
+    if (provesAuthor(auth, seen.sender)) return { ...identity, signed: arc?.signed ?? [] };
+    found ??= { ...identity, signed: [] };
   }
-  return undefined;
+  return found;
 }
 
 function conclude(seen: {
@@ -167,7 +192,7 @@ function conclude(seen: {
   sender: Check;
   verdict: string;
   policy: string | false;
-}): Omit<Identity, "direct" | "signed"> {
+}): Omit<Identity, "direct" | "lacks_dmarc" | "signed"> {
   const { dkim, sender, verdict } = seen;
   const unpublished = verdict === "none";
   // Without a DMARC record SPF only proves an address that many senders may share.
