@@ -231,6 +231,7 @@ async function route(
       ...mail.identity.auth,
       vouched,
       ...(undated && { undated }),
+      ...(conversation_id !== null && { in_thread: true }),
       ...(!vouched && { lacks_dmarc: mail.identity.lacks_dmarc }),
       trusted_network: mail.identity.trusted_network,
       signed_form: mail.meant.get(recipient.address) ?? undefined,

@@ -124,6 +124,6 @@ export function viewAttachment(file: AttachmentMeta): AttachmentView {
 
 /** How the mail is to be read is our own affair. */
 function authOf(stored: string): Record<string, unknown> {
-  const { signed_form: _, ...auth } = JSON.parse(stored) as Record<string, unknown>;
+  const { signed_form: _, in_thread: __, ...auth } = JSON.parse(stored) as Record<string, unknown>;
   return auth;
 }

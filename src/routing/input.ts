@@ -109,7 +109,7 @@ async function readMail(
   const own_subject = ownSubject(message, threaded, outcome.mail);
   const words = trustedWords(message, { new_text, own_subject });
   const whole = words.instruction !== "" && !threaded && isWhole(message, outcome.mail);
-  const plain = whole && !(await hasEarlierMessages(app.db, message));
+  const plain = whole && !(await isInThread(app, message));
   return {
     ...words,
     plain,
@@ -125,6 +125,12 @@ async function readMail(
     ],
     headers,
   };
+}
+
+/** Whether it came into a thread. An earlier try may have taken it out of that (`--new`), and a later one grants no more. */
+async function isInThread(app: App, message: MessageRow): Promise<boolean> {
+  const { in_thread } = JSON.parse(message.auth ?? "{}") as { in_thread?: boolean };
+  return in_thread === true || (await hasEarlierMessages(app.db, message));
 }
 
 /** The header as it came, or what of it is in a signed form. */

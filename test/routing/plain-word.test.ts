@@ -1,9 +1,12 @@
 import { describe, expect, test } from "bun:test";
+import { startConversation } from "../../src/conversations/conversations.ts";
 import { call } from "../support/commands.ts";
 import { multipart } from "../support/mails.ts";
 import { freshId, type Mailroom, type RoomMail } from "../support/mailroom.ts";
 import { create, EVENTS, list, toolRoom, type ToolRoom } from "../support/tool-room.ts";
 import { startToolServer } from "../support/tool-server.ts";
+
+type ToolRounds = Parameters<typeof toolRoom>[0];
 
 const BEGIN = "Begin with `@calendar` to let this mail change your calendar.";
 const QUOTE = "On Mon, 1 Jan 2024 at 10:00, Eve <eve@example.net> wrote:\n> Lunch?";
@@ -129,16 +132,7 @@ describe("a mail that is not the owner's word as a whole", () => {
     ],
     [
       "came to the address of an old thread",
-      async (room) => {
-        const [reply] = await room.outgoing();
-        const rcpt =
-          /^Reply-To: .*<([^<>]+)>/m.exec(
-            Buffer.from(reply?.raw ?? [])
-              .toString()
-              .replaceAll(/\r\n[ \t]/g, " "),
-          )?.[1] ?? "";
-        return { text: NEW, rcpt };
-      },
+      async (room) => ({ text: NEW, rcpt: await threadAddress(room) }),
     ],
   ])("%s: it changes nothing, and the answer says the words that would allow it", async (_name, mail) => {
     await using room = await toolRoom(["Hello.", [create()], "I have added it."]);
@@ -146,6 +140,75 @@ describe("a mail that is not the owner's word as a whole", () => {
     await send(room, typeof mail === "function" ? await mail(room) : mail);
     expect(made(room)).toEqual([]);
     expect(await mailed(room)).toContain(BEGIN);
+  });
+});
+
+describe("a mail with --new that is worked on more than once", () => {
+  const NEW = "--new Put lunch into my calendar";
+  const busy = () => new Response("busy", { status: 503 });
+  const failing = () => new Response("no", { status: 400 });
+
+  type Later = (room: ToolRoom) => Promise<void>;
+  const cases: [string, ToolRounds, Later][] = [
+    [
+      "as the model was busy",
+      [busy],
+      async (room) => {
+        await room.drain();
+        room.clock.advance("5s");
+      },
+    ],
+    [
+      "as the server went down when it had its new conversation",
+      [],
+      async ({ app, inbox, newest }) => {
+        const { id } = await newest();
+        const row = await app.db
+          .selectFrom("inboxes")
+          .selectAll()
+          .where("id", "=", inbox.id)
+          .executeTakeFirstOrThrow();
+        const conversation_id = await startConversation(app, app.db, { inbox: row, subject: "" });
+        await app.db.updateTable("messages").set({ conversation_id }).where("id", "=", id).execute();
+      },
+    ],
+    [
+      "as it had failed and its owner asked for it",
+      [failing],
+      async (room) => {
+        await room.drain();
+        const { id, state } = await room.newest();
+        expect(state).toBe("failed");
+        room.clock.advance("1s");
+        expect((await room.owner.post(`/messages/${id}/retry`)).status).toBe(202);
+      },
+    ],
+  ];
+
+  test.each(cases)(
+    "%s, changes nothing if it came to the address of a thread",
+    async (_why, first, later) => {
+      await using room = await toolRoom(["Hello.", ...first, [create()], "I have added it."]);
+      await send(room, { text: "Hello" });
+      room.clock.advance("1s");
+      expect(await room.send({ text: NEW, rcpt: await threadAddress(room) })).toStartWith("250 ");
+      await later(room);
+      await room.drain();
+      expect(await room.newest()).toMatchObject({ state: "done" });
+      expect(made(room)).toEqual([]);
+      expect(await mailed(room)).toContain(BEGIN);
+    },
+  );
+
+  test.each(cases)("%s, is still the owner's word if it was new", async (_why, first, later) => {
+    await using room = await toolRoom(["Hello.", ...first, [create()], "I have added it."]);
+    await send(room, { text: "Hello" });
+    room.clock.advance("1s");
+    expect(await room.send({ text: NEW })).toStartWith("250 ");
+    await later(room);
+    await room.drain();
+    expect(await room.newest()).toMatchObject({ state: "done" });
+    expect(made(room)).toEqual(["create_event"]);
   });
 });
 
@@ -277,6 +340,15 @@ async function send(room: Mailroom, mail: RoomMail): Promise<void> {
   expect(await room.send(mail)).toStartWith("250 ");
   await room.drain();
   expect((await room.newest()).state).toBe("done");
+}
+
+/** The address that continues the thread of the first answer. */
+async function threadAddress(room: Mailroom): Promise<string> {
+  const [reply] = await room.outgoing();
+  const header = Buffer.from(reply?.raw ?? [])
+    .toString()
+    .replaceAll(/\r\n[ \t]/g, " ");
+  return /^Reply-To: .*<([^<>]+)>/m.exec(header)?.[1] ?? "";
 }
 
 /** Names of the tools that were called. */
