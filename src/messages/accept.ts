@@ -10,6 +10,7 @@ import { hasRoom } from "../inboxes/room.ts";
 import { isHeld } from "../jobs/holds.ts";
 import { enqueue, isLaneBusy, type Job } from "../jobs/queue.ts";
 import { recordState } from "./events.ts";
+import { authorityNow } from "./policy.ts";
 import { runUse, sizeOf } from "./run-use.ts";
 import { NO_BYTES, storeBytes } from "./stored-bytes.ts";
 
@@ -156,7 +157,7 @@ export async function acceptRetry(app: App, tx: Db, retry: AcceptedRetry): Promi
     ...blankMessage(app, inbox),
     source: failed.source,
     conversation_id: failed.conversation_id,
-    authority: failed.authority,
+    authority: authorityNow(inbox, user, failed),
     sender: failed.sender,
     subject: failed.subject,
     instruction: failed.instruction,

@@ -1,7 +1,7 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
-import type { Authority, InboxRow, UserRow } from "../db/schema.ts";
+import type { Authority, InboxRow, MessageRow, UserRow } from "../db/schema.ts";
 import { isListed } from "../inboxes/allowlist.ts";
 import type { InboundPolicy } from "../inboxes/inboxes.ts";
 
@@ -41,6 +41,22 @@ export function judgeSender(inbox: InboxRow, user: UserRow, sender: SenderFacts)
     };
   const no_reply_reason = policy.reply_to_unauthenticated ? null : "sender_unauthenticated";
   return { accepted: true, authority: "unauthenticated", no_reply_reason };
+}
+
+/** How much each kind of sender may spend, weakest first. */
+export const RANK: Authority[] = ["unauthenticated", "stranger", "listed", "owner"];
+
+/** What a stored message may be done with now, which is never more than when it came: its sender may be off the list since. */
+export function authorityNow(
+  inbox: InboxRow,
+  user: UserRow,
+  { sender, authority }: Pick<MessageRow, "sender" | "authority">,
+): Authority {
+  // Of a call, which only the owner can make.
+  if (sender === null) return authority;
+  const authenticated = authority !== "unauthenticated";
+  const now = judgeSender(inbox, user, { from_address: sender, authenticated }).authority;
+  return RANK.indexOf(now) < RANK.indexOf(authority) ? now : authority;
 }
 
 const AUTH_FAILED =

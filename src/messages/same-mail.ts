@@ -4,6 +4,7 @@ import type { Db } from "../db/database.ts";
 import { insertRow, prepared } from "../db/prepared.ts";
 import type { Authority, MailKeyRow, MessageRow, MessageState } from "../db/schema.ts";
 import { isMachineReason } from "../mail/machine-mail.ts";
+import { RANK } from "./policy.ts";
 
 const DAY_SECONDS = 86_400;
 /** Within which a mail from the author's own server is the same one again (decision L.6). */
@@ -15,9 +16,6 @@ export const MAX_AHEAD_SECONDS = DAY_SECONDS;
 /** So long a mail is known again at least. A mail that came with a clock ahead of ours gets old that much later. */
 export const KEY_SECONDS = MAX_AGE_SECONDS + MAX_AHEAD_SECONDS;
 const KEY_BYTES = 16;
-
-/** How much each kind of sender may spend, weakest first. */
-const RANK: Authority[] = ["unauthenticated", "stranger", "listed", "owner"];
 
 /** A mail with the same key that came to the same inbox before; without an id once its message has been deleted. */
 export interface EarlierMail {
