@@ -9,8 +9,8 @@ import { describe } from "../http/describe.ts";
 import { downloadHeaders } from "../http/download.ts";
 import { clientAddress, refuseOverRate } from "../http/request.ts";
 import { exportOf } from "./export.ts";
+import { byteStreamOf } from "../lib/byte-stream.ts";
 import { zipOf } from "../lib/zip.ts";
-import { streamOf } from "./stream.ts";
 
 const DAY_SECONDS = 86_400;
 
@@ -25,7 +25,13 @@ export function exportRoutes(app: App) {
       const day = new Date(app.nowMs()).toISOString().slice(0, "YYYY-MM-DD".length);
       const file = { filename: `mailwright-${day}.zip`, content_type: "application/zip" };
       const headers = { ...set.headers, ...downloadHeaders(file) } as Record<string, string>;
-      return new Response(streamOf(app, zipOf(exportOf(app, user))), { headers });
+      const archive = zipOf(exportOf(app, user));
+      const stream = byteStreamOf(archive, {
+        // The answer has begun: all that can be done is to break it off, which leaves no valid archive.
+        onError: (error) => app.log.error({ err: error }, "an export broke off"),
+        onLeave: async () => void (await archive.return(undefined)),
+      });
+      return new Response(stream, { headers });
     },
     describe({
       tag: "Auth",

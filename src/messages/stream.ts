@@ -1,6 +1,7 @@
 import type { App } from "../app.ts";
 import type { UserRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
+import { byteStreamOf } from "../lib/byte-stream.ts";
 import type { Feed } from "../lib/feed.ts";
 import { readActivity } from "./list.ts";
 
@@ -33,23 +34,13 @@ export function streamMessages(
   const desk = openDesk(app.changes, user.id);
   reader.gone.addEventListener("abort", desk.close, { once: true });
   const words = wordsOf(app, user, { desk, mayStay: reader.mayStay });
-  return new ReadableStream(
-    {
-      async pull(controller) {
-        try {
-          const { value, done } = await words.next();
-          if (done) controller.close();
-          else controller.enqueue(Buffer.from(value));
-        } catch (error) {
-          desk.close();
-          app.log.error({ err: error }, "a stream of messages broke off");
-          controller.error(error);
-        }
-      },
-      cancel: desk.close,
+  return byteStreamOf(words, {
+    onError(error) {
+      desk.close();
+      app.log.error({ err: error }, "a stream of messages broke off");
     },
-    { highWaterMark: 0 },
-  );
+    onLeave: desk.close,
+  });
 }
 
 function refuseMany(changes: Feed, user: UserRow): void {
@@ -123,15 +114,15 @@ async function* wordsOf(
   app: App,
   user: UserRow,
   { desk, mayStay }: { desk: Desk; mayStay: () => Promise<boolean> },
-): AsyncGenerator<string> {
+): AsyncGenerator<Uint8Array> {
   const until = app.steadyNow() + STREAM_SECONDS;
   try {
-    yield BEGIN;
+    yield Buffer.from(BEGIN);
     for (;;) {
       await desk.news(QUIET_MS);
       if (desk.isOver() || app.steadyNow() >= until || !(await mayStay())) return;
-      if (desk.takeMissed()) yield HINT;
-      else yield await tell(app, user, desk.take());
+      if (desk.takeMissed()) yield Buffer.from(HINT);
+      else yield Buffer.from(await tell(app, user, desk.take()));
     }
   } finally {
     desk.close();

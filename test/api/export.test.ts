@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from "bun:test";
+import { afterAll, expect, spyOn, test } from "bun:test";
 import { createConnection } from "node:net";
 import { createHttp } from "../../src/http/server.ts";
 import { listen } from "../../src/http/listen.ts";
@@ -203,9 +203,11 @@ test("who leaves in the middle ends it: nothing more is read for them", async ()
   await settled(() => reads);
   const paused = reads;
   expect(paused).toBeLessThan(12);
+  const error = spyOn(t.app.log, "error");
   socket.destroy();
   await settled(() => reads);
   expect(reads - paused).toBeLessThan(3);
+  expect(error).not.toHaveBeenCalled();
   // And the server serves on.
   expect((await unzip(await (await download(door.url, ada.key)).bytes())).size).toBe(15 + 12);
 });

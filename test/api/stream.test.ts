@@ -10,6 +10,8 @@ import { createLog } from "../../src/log.ts";
 import { insertRow } from "../../src/db/prepared.ts";
 import { blankMessage } from "../../src/messages/accept.ts";
 import { recordState } from "../../src/messages/events.ts";
+import { listen } from "../../src/http/listen.ts";
+import { createHttp } from "../../src/http/server.ts";
 import { serve } from "../../src/serve.ts";
 import { type Caller, type TestApp, testApp } from "../support/app.ts";
 import { mailroom } from "../support/mailroom.ts";
@@ -207,6 +209,38 @@ test("over a connection it begins at once, keeps nothing for one who does not re
   expect(clock.ms()).toBeLessThan(4_000);
   // Of the 100 MB that the other one was told.
   expect(size).toBeLessThan(30_000_000);
+});
+
+test("a reader who leaves, before or after something was told, is no error", async () => {
+  await using t = await testApp({ ...DEMO, server: { listen: "127.0.0.1:0" } });
+  const ada = await t.as("ada@example.com");
+  const errors: unknown[] = [];
+  t.app.log.error = (...words: unknown[]) => void errors.push(words);
+  await using door = await listen(t.app, createHttp(t.app, { ready: async () => ({}) }));
+  const [message] = await storeMessages(t, ada.user, [{ subject: "told" }]);
+  for (const told of [0, 1, 1]) {
+    const leave = new AbortController();
+    const answer = await fetch(`${door.url}/messages/stream`, { headers: key(ada), signal: leave.signal });
+    const reader = (answer.body as ReadableStream<Uint8Array>).getReader();
+    await reader.read();
+    if (told > 0) {
+      t.app.changes.tell(ada.user.id, message?.id ?? "");
+      await reader.read();
+    }
+    leave.abort();
+    await expect(reader.read()).rejects.toThrow();
+    while (t.app.changes.total() > 0) await Bun.sleep(5);
+  }
+  await Bun.sleep(50);
+  expect(errors).toEqual([]);
+  // What does go wrong is told.
+  const { body } = await fetch(`${door.url}/messages/stream`, { headers: key(ada) });
+  const reader = (body as ReadableStream<Uint8Array>).getReader();
+  await reader.read();
+  await t.app.db.schema.dropTable("api_keys").execute();
+  t.app.changes.tell(ada.user.id, message?.id ?? "");
+  await reader.read().catch(() => undefined);
+  expect(errors).toMatchObject([[{ err: expect.any(Error) }, "a stream of messages broke off"]]);
 });
 
 async function readToEnd(reader: { read: () => Promise<{ done: boolean }> }): Promise<void> {

@@ -1,0 +1,31 @@
+/**
+ * What a generator gives, as fast as it is read. An error of it ends the stream and is told to `onError`. Whoever stops
+ * reading has `onLeave` called, which is to end the generator: what that still gives is for nobody.
+ */
+export function byteStreamOf(
+  parts: AsyncGenerator<Uint8Array>,
+  { onError, onLeave }: { onError: (error: unknown) => void; onLeave: () => void | Promise<void> },
+): ReadableStream<Uint8Array> {
+  let left = false;
+  return new ReadableStream(
+    {
+      async pull(controller) {
+        try {
+          const { value, done } = await parts.next();
+          // A stream that was left is closed already, and to close or fill it again is an error.
+          if (left) return;
+          if (done) controller.close();
+          else controller.enqueue(value);
+        } catch (error) {
+          onError(error);
+          controller.error(error);
+        }
+      },
+      cancel() {
+        left = true;
+        return onLeave();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
