@@ -7,20 +7,16 @@ import type { JobPayloads } from "../jobs/kinds.ts";
 import { enqueue, finishJob, type Job } from "../jobs/queue.ts";
 import { writeOutcome } from "../jobs/run-job.ts";
 import { prepareLetter, type QueueLetter } from "../mail/letters.ts";
-import { AppError } from "../errors.ts";
 import { creditsOf } from "./ledger.ts";
 import { planLimits, planName } from "./plans.ts";
-import { inMb, STORAGE_MEND, storageOf } from "./storage.ts";
+import { inMb, StorageFull, storageOf } from "./storage.ts";
 
 /** The notice goes out once a day; a client that comes again and again is to cost no commit each time. */
 const TELL_RULE = { limit: 1, window_seconds: 3_600 };
 
 /** Has the owner told by mail why mail is not worked on; once a day (UTC) at most, however much comes. */
-export async function tellOwnerLater(
-  app: App,
-  tx: Db,
-  { user_id, kind }: JobPayloads["mail_notice"],
-): Promise<void> {
+export async function tellOwnerLater(app: App, tx: Db, notice: JobPayloads["mail_notice"]): Promise<void> {
+  const { user_id, kind } = notice;
   const day = new Date(app.nowMs()).toISOString().slice(0, "YYYY-MM-DD".length);
   const { numInsertedOrUpdatedRows } = await tx
     .insertInto("owner_notices")
@@ -28,30 +24,34 @@ export async function tellOwnerLater(
     .onConflict((conflict) => conflict.columns(["user_id", "kind", "day"]).doNothing())
     .executeTakeFirst();
   if (numInsertedOrUpdatedRows === 0n) return;
-  await enqueue(app, tx, { kind: "mail_notice", payload: { user_id, kind } });
+  await enqueue(app, tx, { kind: "mail_notice", payload: notice });
 }
 
 /** Has the owner told, once a day at most, that something was not taken for want of room. */
-export async function tellFull(app: App, { id: user_id }: Pick<UserRow, "id">): Promise<void> {
+export async function tellFull(
+  app: App,
+  { id: user_id }: Pick<UserRow, "id">,
+  refused: Refused,
+): Promise<void> {
   if (!app.limiter.take(`storage_notice:${user_id}`, TELL_RULE).ok) return;
-  await app.write((tx) => tellOwnerLater(app, tx, { user_id, kind: "storage_full" }));
+  await app.write((tx) => tellOwnerLater(app, tx, { user_id, kind: "storage_full", refused }));
 }
 
 /** Tells the owner if `error` is `storage_full`, and gives the error back. */
 export async function toldIfFull(app: App, user: UserRow, error: unknown): Promise<unknown> {
-  if (error instanceof AppError && error.code === "storage_full") await tellFull(app, user);
+  if (error instanceof StorageFull) await tellFull(app, user, { what: "call", bytes: error.bytes });
   return error;
 }
 
 export async function mailNoticeNow(app: App, job: Job<"mail_notice">, signal: AbortSignal): Promise<void> {
-  const { user_id, kind } = job.payload;
+  const { user_id, kind, refused } = job.payload;
   const user = await app.db
     .selectFrom("users")
     .selectAll()
     .where("id", "=", user_id)
     .where("deleted_at", "is", null)
     .executeTakeFirst();
-  const queue = user && (await LETTERS[kind](app, user));
+  const queue = user && (await LETTERS[kind](app, user, refused));
   await writeOutcome(app, signal, async (tx) => {
     await finishJob(tx, job);
     await queue?.(tx);
@@ -95,25 +95,35 @@ async function roomLetter(app: App, user: UserRow): Promise<QueueLetter | undefi
   });
 }
 
-/** Undefined once there is room for the largest mail again. */
-async function fullLetter(app: App, user: UserRow): Promise<QueueLetter | undefined> {
+/** Undefined once there is room for what was not taken. */
+async function fullLetter(
+  app: App,
+  user: UserRow,
+  { what, bytes: adding }: Refused = { what: "mail", bytes: 0 },
+): Promise<QueueLetter | undefined> {
   // What somebody is told, and kept out for, is to be right whatever happened to the count.
   await app.write((tx) => recountStorage(tx, { user_id: user.id, now: app.now() }));
   const { bytes, limit_bytes } = await storageOf(app, app.db, user);
-  const largest = app.config.smtp.max_message_bytes;
-  if (limit_bytes === null || bytes + largest <= limit_bytes) return undefined;
+  if (limit_bytes === null || bytes + adding <= limit_bytes) return undefined;
+  const free = inMb(Math.max(0, limit_bytes - bytes), Math.floor);
+  const refused = `A ${what}${adding === 0 ? "" : ` of ${inMb(adding)}`}`;
+  const page = (path: string): string => `${app.base_url}/app/${path}`;
   return letterTo(app, user, {
-    subject: "Your Mailwright storage is full",
+    subject: `A ${what} did not fit into your Mailwright storage`,
     words: [
-      `Your ${planName(user.plan)} plan stores **${inMb(limit_bytes)}**, of which ${inMb(bytes)} are used. Mail to your inboxes is being put off: the servers of its senders keep it and try again for some days. Calls that bring more along are answered with \`storage_full\`.`,
-      `${STORAGE_MEND}.`,
+      `**${refused} was not taken:** your ${planName(user.plan)} plan stores ${inMb(limit_bytes)}, and ${free} of them are free.`,
+      "Whatever fits is still taken. A mail that does not fit is put off: the server of its sender keeps it and tries again for some days. A call that does not fit is answered with `storage_full`, and nothing of it is kept.",
+      `To make room, open one of your [inboxes](${page("inboxes")}), and under Settings choose fewer "Days to keep content": what is older goes within the hour. Or delete [contexts](${page("contexts")}) that you do not need. [Usage](${page("usage")}) shows how much is stored.`,
+      `If that is not enough, ask the operator of your server for a larger plan. Operators set the size in the configuration, as \`plans.${user.plan}.storage_mb\`.`,
     ],
   });
 }
 
+type Refused = NonNullable<JobPayloads["mail_notice"]["refused"]>;
+
 const LETTERS: Record<
   JobPayloads["mail_notice"]["kind"],
-  (app: App, user: UserRow) => Promise<QueueLetter | undefined>
+  (app: App, user: UserRow, refused?: Refused) => Promise<QueueLetter | undefined>
 > = { credits_used_up: creditLetter, beyond_plan: roomLetter, storage_full: fullLetter };
 
 function letterTo(app: App, user: UserRow, { subject, words }: { subject: string; words: string[] }) {

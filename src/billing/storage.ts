@@ -33,18 +33,28 @@ export async function isFull(app: App, db: Db, user: UserRow, adding: number): P
 export async function refuseFull(app: App, db: Db, user: UserRow, adding: number): Promise<void> {
   const { bytes, limit_bytes } = await storageOf(app, db, user);
   if (limit_bytes === null || bytes + adding <= limit_bytes) return;
-  throw new AppError(
-    "storage_full",
-    `Your plan stores ${inMb(limit_bytes)}, of which ${inMb(bytes)} are used, so there is no room for the ${inMb(adding)} of this.`,
-    { fix: `${STORAGE_MEND}.`, members: { limit: limit_bytes, current: bytes } },
-  );
+  throw new StorageFull(user, { bytes, limit_bytes, adding });
 }
 
-export const STORAGE_MEND =
-  "Have your inboxes keep messages for fewer days (retention_days of PATCH /inboxes/{inbox_id}; what is older goes within the hour), delete contexts, or ask the operator for a larger plan";
+/** What the caller hears; `bytes` are those that found no room. */
+export class StorageFull extends AppError {
+  readonly bytes: number;
+
+  constructor(
+    { plan }: UserRow,
+    { bytes, limit_bytes, adding }: Record<"bytes" | "limit_bytes" | "adding", number>,
+  ) {
+    const room = `Your plan stores ${inMb(limit_bytes)}, of which ${inMb(bytes)} are used`;
+    super("storage_full", `${room}, so there is no room for the ${inMb(adding)} of this.`, {
+      fix: `In the dashboard, choose fewer "Days to keep content" in the settings of an inbox (retention_days of PATCH /inboxes/{inbox_id}; what is older goes within the hour), delete contexts, or ask the operator for a larger plan or a larger plans.${plan}.storage_mb.`,
+      members: { limit: limit_bytes, current: bytes },
+    });
+    this.bytes = adding;
+  }
+}
 
 /** "3.2 MB", "1,000 MB". */
-export function inMb(bytes: number): string {
+export function inMb(bytes: number, round: (tenths: number) => number = Math.ceil): string {
   const digits = { maximumFractionDigits: bytes < 10 * MB ? 1 : 0 };
-  return `${(Math.ceil((bytes * 10) / MB) / 10).toLocaleString("en-US", digits)} MB`;
+  return `${(round((bytes * 10) / MB) / 10).toLocaleString("en-US", digits)} MB`;
 }

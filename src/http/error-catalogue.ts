@@ -229,12 +229,12 @@ export const CATALOGUE: Record<ErrorCode, CatalogueEntry> = {
   },
   storage_full: {
     meaning:
-      "Your plan stores a certain number of bytes, and with this there would be more. Nothing was changed. `limit` says how many bytes it stores, `current` how many there are: mails, files, what calls brought along, the words of messages, and contexts. Mail to your inboxes is put off meanwhile.",
-    mend: "Have your inboxes keep messages for fewer days (`retention_days` of `PATCH /inboxes/{inbox_id}`; what is older goes within the hour), delete contexts, or change to a larger plan. `GET /usage` says how much is used.",
+      "Your plan stores a certain number of bytes, and with this there would be more. Nothing was changed. `limit` says how many bytes it stores, `current` how many there are: mails, files, what calls brought along, the words of messages, and contexts. What fits is still taken; mail that does not is put off.",
+    mend: 'In the dashboard, choose fewer "Days to keep content" in the settings of an inbox (`retention_days` of `PATCH /inboxes/{inbox_id}`; what is older goes within the hour), delete contexts, or change to a larger plan. `GET /usage` says how much is used.',
     example: {
       detail:
         "Your plan stores 1,000 MB, of which 999 MB are used, so there is no room for the 3.2 MB of this.",
-      fix: "Have your inboxes keep messages for fewer days (retention_days of PATCH /inboxes/{inbox_id}; what is older goes within the hour), delete contexts, or ask the operator for a larger plan.",
+      fix: 'In the dashboard, choose fewer "Days to keep content" in the settings of an inbox (retention_days of PATCH /inboxes/{inbox_id}; what is older goes within the hour), delete contexts, or ask the operator for a larger plan or a larger plans.pro.storage_mb.',
       members: { limit: 1_048_576_000, current: 1_047_527_424 },
     },
   },

@@ -23,7 +23,12 @@ export interface JobPayloads {
   /** Makes the attempts that are due at one endpoint. */
   deliver_webhooks: { endpoint_id: string };
   /** Tells the owner why mail is not worked on. */
-  mail_notice: { user_id: string; kind: Exclude<OwnerNoticeRow["kind"], "answers_returned"> };
+  mail_notice: {
+    user_id: string;
+    kind: Exclude<OwnerNoticeRow["kind"], "answers_returned">;
+    /** What found no room; 0 bytes are a size that was not known. */
+    refused?: { what: "call" | "mail"; bytes: number };
+  };
   /** Tells the owner which answers came back. */
   mail_returns: { user_id: string };
   /** Ends what a deleted account pays for. */

@@ -33,7 +33,7 @@ export async function refuseFullInbox(
     await app.write((tx) =>
       logRefusal(app, tx, { inbox: inbox.row, refusal: { ...FULL, sender: mail_from } }),
     );
-  await tellFull(app, inbox.user);
+  await tellFull(app, inbox.user, { what: "mail", bytes: size });
   const { code, enhanced, text } = FULL;
   return { code, enhanced, text };
 }

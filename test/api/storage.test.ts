@@ -202,7 +202,7 @@ describe("an account that is full", () => {
       {
         code: "storage_full",
         detail: "Your plan stores 1 MB, of which 1 MB are used, so there is no room for the 0.1 MB of this.",
-        fix: expect.stringContaining("retention_days"),
+        fix: expect.stringMatching(/"Days to keep content".*retention_days.*plans\.team\.storage_mb/),
         limit: MB,
         current: before,
       },
@@ -217,8 +217,15 @@ describe("an account that is full", () => {
     const [notice, ...others] = await notices(room);
     expect(others).toEqual([]);
     const { subject, text } = await simpleParser(Buffer.from(notice?.raw ?? []));
-    expect(subject).toBe("Your Mailwright storage is full");
-    expect(text).toContain("retention_days");
+    expect(subject).toBe("A call did not fit into your Mailwright storage");
+    expect(text).toMatch(
+      /A call of 0\.1 MB was not taken:.* Team plan stores 1 MB, and 0 MB of them are free/,
+    );
+    expect(text).toContain("Whatever fits is still taken. A mail that does not fit is put off");
+    expect(text).toContain("http://mw.test/app/inboxes");
+    expect(text).toContain("Days to keep content");
+    expect(text).toContain("plans.team.storage_mb");
+    expect(text).not.toContain("PATCH");
     room.clock.advance("1d");
     await bring(room.owner, 100_000);
     await room.drain();
@@ -300,7 +307,20 @@ describe("an account that is full", () => {
     const shown = (await room.activity()).filter(({ reason }) => reason === "storage_full");
     expect(shown).toMatchObject([{ status: "rejected", sender: "ada@example.com" }]);
     await room.drain();
-    expect(await notices(room)).toHaveLength(1);
+    const [notice, ...others] = await notices(room);
+    expect(others).toEqual([]);
+    const { subject, text } = await simpleParser(Buffer.from(notice?.raw ?? []));
+    expect(subject).toBe("A mail did not fit into your Mailwright storage");
+    expect(text).toContain("A mail of 0.1 MB was not taken");
+  });
+
+  test("is told nothing when there is room again before the notice is written", async () => {
+    await using room = await mailroom({ config: ONE_MB, model: BRIEF });
+    await bring(room.owner, 600_000);
+    expect((await bring(room.owner, 600_000)).status).toBe(507);
+    await room.app.db.deleteFrom("attachments").execute();
+    await room.drain();
+    expect(await notices(room)).toEqual([]);
   });
 
   test("has mail that is handed in over HTTP put off too", async () => {
