@@ -25,12 +25,15 @@ const REFUSALS = [
   "repeated_field",
   "reports_only",
   "storage",
+  "storage_full",
   "too_large",
   "too_many_connections",
   "too_slow",
   "unknown_recipient",
   "unreadable",
 ] as const;
+/** Why a mail is not taken. */
+export type RefusalReason = (typeof REFUSALS)[number];
 const SOURCES = ["email", "api", "test"] as const;
 const STATES = ["received", "done", "failed", "limited", "rejected", "skipped"] as const;
 const SENDINGS = ["sent", "deferred", "bounced", "suppressed"] as const;

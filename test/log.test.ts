@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { expect, test } from "bun:test";
 import { account, house, inbox, type ServerProcess } from "./faults/house.ts";
 import { rawMail } from "./support/mails.ts";
-import { deliver } from "./support/smtp-client.ts";
+import { deliver, smtpClient } from "./support/smtp-client.ts";
 import { startSmtpSink } from "./support/smtp-sink.ts";
 
 type Line = Record<string, unknown> & { msg?: string; level: number };
@@ -95,6 +95,47 @@ test("a mail that is put off is one line, with the reason", async () => {
     from: "eve@example.net",
     session: expect.any(String),
   });
+}, 60_000);
+
+test("a mail and a call that find no room are a line each, and the first says at RCPT which limit it is", async () => {
+  await using at = await house({ plans: { team: { storage_mb: 1 } } });
+  const ada = await account(at, "ada@example.com");
+  await using server = await at.start();
+  const to = await inbox(server, ada);
+  const call = (bytes: number) =>
+    fetch(`${server.http}/v1/messages`, {
+      method: "POST",
+      headers: { "x-api-key": ada.api_key, "content-type": "application/json" },
+      body: JSON.stringify({ instruction: "Keep it", content: "x".repeat(bytes) }),
+    });
+  for (const bytes of [400_000, 400_000]) expect((await call(bytes)).status).toBeLessThan(300);
+  expect((await call(400_000)).status).toBe(507);
+  const [refused] = await logged(server, "call refused");
+  expect(refused).toMatchObject({ level: INFO, limit: 1_048_576, request_id: expect.any(String) });
+  await using client = await smtpClient(server.smtp);
+  await client.script([
+    ["HELO client.example", "250"],
+    ["MAIL FROM:<ada@example.com> SIZE=900000", "250"],
+    [`RCPT TO:<${to}>`, "452"],
+  ]);
+  const [late] = await logged(server, "mail put off");
+  expect(late).toMatchObject({
+    reason: "storage_full",
+    limit: "plans.team.storage_mb",
+    from: "ada@example.com",
+    peer: "127.0.0.1",
+    session: expect.any(String),
+  });
+}, 60_000);
+
+test("a mail over a limit of the inbox is a line that names the limit", async () => {
+  await using at = await house({ limits: { inbound_per_sender_hour: 1 } });
+  const ada = await account(at, "ada@example.com");
+  await using server = await at.start();
+  const to = await inbox(server, ada);
+  for (const text of ["One", "Two"]) await mail(server, { to, text });
+  const [late] = await logged(server, "mail put off");
+  expect(late).toMatchObject({ reason: "rate_limited", limit: "limits.inbound_per_sender_hour" });
 }, 60_000);
 
 test("of an error only its words are told, and of a URL in them no password", async () => {

@@ -60,6 +60,9 @@ export function createHttp(app: App, health: Health) {
       const { error, set, request } = context;
       const known = (await refusalOfGone(app, context)) ?? asAppError(http.routes, error, request);
       if (known.code === "internal") app.log.error({ err: error }, "request failed");
+      // Any other refusal is for the caller alone to mend; this one the operator may, by the plan.
+      if (known.code === "storage_full")
+        app.log.info({ ...known.extras.members }, "call refused: storage_full");
       set.status = STATUS[known.code];
       app.metrics.count("mailwright_http_refusals_total", { code: known.code });
       return problemResponse(app, known, set.headers);

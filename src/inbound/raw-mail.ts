@@ -30,7 +30,9 @@ export async function takeRawMail(app: App, raw: Buffer, envelope: Envelope): Pr
   const found = await Promise.all(
     envelope.rcpt_to.map(async (given) => {
       const known = await lookUp(app, withAsciiDomain(given));
-      const full = isRecipient(known) ? await refuseFullInbox(app, known, { size, mail_from }) : undefined;
+      const full = isRecipient(known)
+        ? await refuseFullInbox(app, known, { size, mail_from, remote_address: remote_ip })
+        : undefined;
       return { given, answer: full ?? known };
     }),
   );

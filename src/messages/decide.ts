@@ -6,6 +6,7 @@ import { splitAddress, tagsOf } from "../lib/mail-address.ts";
 import { addLogField } from "../log.ts";
 import type { QueueLetter } from "../mail/letters.ts";
 import { isMachineReason, type MailClass } from "../mail/machine-mail.ts";
+import type { RefusalReason } from "../metrics.ts";
 import { liftSuppression } from "../mail/suppressions.ts";
 import { acceptMail, logRefusedMail, storeRawMail } from "./accept.ts";
 import { noteBounce } from "./bounces.ts";
@@ -42,6 +43,8 @@ export interface Reception {
   code: 250 | 421 | 451 | 452 | 550 | 552 | 554;
   enhanced: string;
   text: string;
+  /** What the operator may change, such as a key of the configuration, where a limit is why. */
+  limit?: string;
   /** By address, where one transaction had several recipients: SMTP has one answer for all of them. */
   each?: Map<string, Reception>;
 }
@@ -55,7 +58,7 @@ export interface Examined extends Omit<Examination, "fault" | "author" | "marks"
 }
 
 export type Refusal = Pick<Reception, "code" | "enhanced" | "text"> & {
-  reason: string;
+  reason: RefusalReason;
   subject?: string;
   rfc_message_id?: string | null;
   sender?: string;
@@ -150,7 +153,7 @@ async function decide(app: App, tx: Db, decision: Decision): Promise<Reception> 
   }
   if (!recipient.inbox) return isBounce(mail) ? ACCEPTED : refuseOthers(app, delivery);
   if (!standing) {
-    app.metrics.count("mailwright_mails_refused_total", { reason: "gone" });
+    noteRefusal(app, delivery, "gone");
     return GONE;
   }
   if (mail.kind.kind === "hard") return skip(app, tx, { standing, mail, reason: mail.kind.reason });
@@ -164,11 +167,26 @@ export function isBounce({ kind }: Pick<Examined, "kind">): boolean {
 const GONE: Reception = { code: 550, enhanced: "5.1.1", text: "There is no such address here" };
 
 /** Whoever sent it may not hear of it, where another recipient took the mail. */
-function refuseOthers(app: App, { mail_from, remote_address }: Delivery): Reception {
-  const reason = "reports_only";
+function refuseOthers(app: App, delivery: Delivery): Reception {
+  noteRefusal(app, delivery, "reports_only");
+  return REPORTS_ONLY;
+}
+
+type Client = Pick<Delivery, "mail_from" | "remote_address">;
+
+export function noteRefusal(app: App, { mail_from, remote_address }: Client, reason: RefusalReason): void {
   app.metrics.count("mailwright_mails_refused_total", { reason });
   app.log.info({ reason, from: mail_from, peer: remote_address }, "mail refused");
-  return REPORTS_ONLY;
+}
+
+/** `limit` says which one it was, where a limit is why. */
+export function notePutOff(
+  app: App,
+  { mail_from, remote_address }: Client,
+  { reason, limit }: { reason: RefusalReason; limit?: string | undefined },
+): void {
+  app.metrics.count("mailwright_mails_refused_total", { reason });
+  app.log.info({ reason, limit, from: mail_from, peer: remote_address }, "mail put off");
 }
 
 async function decideSender(
@@ -187,13 +205,12 @@ async function decideSender(
 async function refuseSender(
   app: App,
   tx: Db,
-  refused: Pick<Decision, "delivery" | "mail"> & { inbox: InboxRow; reason: string; text: string },
+  refused: Pick<Decision, "delivery" | "mail"> & { inbox: InboxRow; reason: RefusalReason; text: string },
 ): Promise<Reception> {
   const { inbox, mail, delivery, reason, text } = refused;
   const refusal = { code: 550, enhanced: "5.7.1", reason, text } as const;
   const { subject, rfc_message_id, from_address: sender, identity } = mail;
-  app.metrics.count("mailwright_mails_refused_total", { reason });
-  app.log.info({ reason, from: delivery.mail_from, peer: delivery.remote_address }, "mail refused");
+  noteRefusal(app, delivery, reason);
   await logRefusal(app, tx, { inbox, refusal: { ...refusal, subject, rfc_message_id, sender, identity } });
   return refusal;
 }
@@ -303,7 +320,7 @@ async function skip(
 /** Notes that a mail was taken of which no account sees anything. */
 export function dropMail(
   app: App,
-  { mail_from, remote_address }: Pick<Delivery, "mail_from" | "remote_address">,
+  { mail_from, remote_address }: Client,
   reason: "bounce" | "role_machine" | "role_report",
 ): void {
   app.metrics.count("mailwright_mails_dropped_total", { reason });

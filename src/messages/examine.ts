@@ -1,3 +1,4 @@
+import type { RefusalReason } from "../metrics.ts";
 import type { Resolver } from "../lib/dns.ts";
 import { authenticateSender, type Identity } from "../mail/authenticate.ts";
 import { type DomainReport, readDomainReport } from "../mail/domain-report.ts";
@@ -44,7 +45,7 @@ export interface Client {
 export interface MailFault {
   code: 550 | 552 | 554;
   enhanced: string;
-  reason: string;
+  reason: RefusalReason;
   text: string;
 }
 

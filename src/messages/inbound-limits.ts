@@ -20,7 +20,7 @@ export function countInbound(
   const counted = new Map(standings.filter(isNew).map((standing) => [standing.inbox.id, standing]));
   const buckets = [...counted.values()].flatMap((standing) => bucketsOf(app, standing, mail));
   const full = buckets.find(({ key, rule }) => !app.limiter.peek(key, rule).ok);
-  if (full) return comeLater(full.rule);
+  if (full) return comeLater(full);
   for (const { key, rule } of buckets) app.limiter.take(key, rule);
   return undefined;
 }
@@ -34,18 +34,20 @@ function bucketsOf(
   app: App,
   standing: Standing,
   { from_address, identity }: Pick<Examined, "from_address" | "identity">,
-): { key: string; rule: RateRule }[] {
+): Bucket[] {
   const { inbox, user } = standing;
   const plan = planLimits(app.config, user.plan);
   const { inbound_per_sender_hour, inbound_per_sender_day } = app.config.limits;
   const { whose, proof } = shareOf(standing, identity.authenticated);
   return [
-    ...hourAndDay(`inbound:${inbox.id}:${whose}`, plan.inbound_per_hour, plan.inbound_per_day),
-    ...hourAndDay(
-      `inbound:${inbox.id}:${proof}:${from_address}`,
-      inbound_per_sender_hour,
-      inbound_per_sender_day,
-    ),
+    ...hourAndDay(`inbound:${inbox.id}:${whose}`, `plans.${user.plan}.inbound_per`, {
+      hour: plan.inbound_per_hour,
+      day: plan.inbound_per_day,
+    }),
+    ...hourAndDay(`inbound:${inbox.id}:${proof}:${from_address}`, "limits.inbound_per_sender", {
+      hour: inbound_per_sender_hour,
+      day: inbound_per_sender_day,
+    }),
   ];
 }
 
@@ -59,16 +61,24 @@ function shareOf(
   return { whose: verdict.authority === "owner" ? "owner" : "others", proof: "proven" };
 }
 
-function hourAndDay(key: string, hour: number, day: number): { key: string; rule: RateRule }[] {
+interface Bucket {
+  key: string;
+  rule: RateRule;
+  /** Of the configuration. */
+  setting: string;
+}
+
+function hourAndDay(key: string, setting: string, { hour, day }: { hour: number; day: number }): Bucket[] {
   return [
-    { key: `${key}:hour`, rule: { limit: hour, window_seconds: HOUR_SECONDS } },
-    { key: `${key}:day`, rule: { limit: day, window_seconds: DAY_SECONDS } },
+    { key: `${key}:hour`, rule: { limit: hour, window_seconds: HOUR_SECONDS }, setting: `${setting}_hour` },
+    { key: `${key}:day`, rule: { limit: day, window_seconds: DAY_SECONDS }, setting: `${setting}_day` },
   ];
 }
 
-function comeLater({ limit, window_seconds }: RateRule): Reception {
+function comeLater({ rule: { limit, window_seconds }, setting }: Bucket): Reception {
   const span = window_seconds === HOUR_SECONDS ? "an hour" : "a day";
   return {
+    limit: setting,
     code: 451,
     enhanced: "4.7.1",
     text: `This address takes no more than ${limit} mails in ${span} from you or for it; please try again later`,

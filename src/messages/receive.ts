@@ -4,6 +4,7 @@ import { isOwnDomain } from "../domains/domains.ts";
 import { addressOf, findInboxByAddress, outgoingOfBounce } from "../inboxes/addresses.ts";
 import { splitAddress } from "../lib/mail-address.ts";
 import { inNetworks } from "../lib/networks.ts";
+import type { RefusalReason } from "../metrics.ts";
 import { classifyMail } from "../mail/machine-mail.ts";
 import { noteBounce } from "./bounces.ts";
 import {
@@ -14,6 +15,8 @@ import {
   type Examined,
   isBounce,
   logRefusal,
+  notePutOff,
+  noteRefusal,
   type Reception,
   type Recipient,
   type Refusal,
@@ -135,21 +138,16 @@ async function refuse(app: App, delivery: Delivery, refusal: Refusal): Promise<R
       if (inbox) await logRefusal(app, tx, { inbox: inbox.row, refusal });
     }
   });
-  app.metrics.count("mailwright_mails_refused_total", { reason: refusal.reason });
-  app.log.info(
-    { reason: refusal.reason, from: delivery.mail_from, peer: delivery.remote_address },
-    "mail refused",
-  );
+  noteRefusal(app, delivery, refusal.reason);
   return { code: refusal.code, enhanced: refusal.enhanced, text: refusal.text };
 }
 
 function putOff(
   app: App,
-  { mail_from, remote_address }: Delivery,
-  { reason, answer }: { reason: string; answer: Reception },
+  delivery: Delivery,
+  { reason, answer }: { reason: RefusalReason; answer: Reception },
 ): Reception {
-  app.metrics.count("mailwright_mails_refused_total", { reason });
-  app.log.info({ reason, from: mail_from, peer: remote_address }, "mail put off");
+  notePutOff(app, delivery, { reason, limit: answer.limit });
   return answer;
 }
 

@@ -64,6 +64,7 @@ const COME_LATER: Reception = {
   code: 451,
   enhanced: "4.7.1",
   text: "The operator has been written to often enough this hour; please try again later",
+  limit: `${RULE.limit} mails to postmaster and abuse in an hour`,
 };
 
 /** Nobody is to be told about reports and answers of machines: two of them would write to each other for ever. */

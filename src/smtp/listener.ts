@@ -6,6 +6,7 @@ import { isStorageFault } from "../db/storage-faults.ts";
 import { withLogFields } from "../log.ts";
 import { listenFault } from "../lib/start-faults.ts";
 import { messageOf } from "../errors.ts";
+import { notePutOff, noteRefusal } from "../messages/decide.ts";
 import {
   type Delivery,
   receiveMail,
@@ -96,10 +97,7 @@ async function serverOptions(app: App): Promise<PatchedOptions> {
 
 function handlers(app: App): SMTPServerOptions {
   const visits = createVisits(app);
-  const readMail = createMailReader(app.config.smtp.max_message_bytes, (reason) => {
-    app.metrics.count("mailwright_mails_refused_total", { reason });
-    app.log.info({ reason }, "mail put off");
-  });
+  const readMail = createMailReader(app.config.smtp.max_message_bytes);
   const countPeer = createPeerCount(app);
   return {
     onConnect({ id, remoteAddress }, callback) {
@@ -117,7 +115,7 @@ function handlers(app: App): SMTPServerOptions {
     onRcptTo: ({ address }, session, callback) =>
       withLogFields({ session: session.id }, async () => {
         const turned = await admit(app, withAsciiDomain(address), session, visits.of(session.id)).catch(
-          (error: unknown) => localFault(app, error),
+          (error: unknown) => localFault(app, error, clientOf(session)),
         );
         callback(turned && refusal(turned));
       }),
@@ -125,9 +123,11 @@ function handlers(app: App): SMTPServerOptions {
       withLogFields({ session: session.id }, async () => {
         countPeer(session.remoteAddress);
         const delivery = envelopeOf(session, visits.of(session.id)?.recipients);
-        const answer = await readMail(stream, (raw) =>
-          timed(app, raw === null ? refuseOversize(app, delivery) : receiveMail(app, { ...delivery, raw })),
-        ).catch((error: unknown) => localFault(app, error));
+        const answer = await readMail(stream, {
+          take: (raw) =>
+            timed(app, raw === null ? refuseOversize(app, delivery) : receiveMail(app, { ...delivery, raw })),
+          onPutOff: (reason) => notePutOff(app, delivery, { reason }),
+        }).catch((error: unknown) => localFault(app, error, delivery));
         callback(answer.code === 250 ? null : refusal(answer), answer.text);
         if (answer.code === 250)
           app.log.info({ from: delivery.mail_from, peer: delivery.remote_address }, "mail accepted");
@@ -148,24 +148,33 @@ async function timed(app: App, work: Promise<Reception>): Promise<Reception> {
 async function admit(
   app: App,
   address: string,
-  { remoteAddress, envelope: { mailFrom } }: SMTPServerSession,
+  session: SMTPServerSession,
   visit: Visit | undefined,
 ): Promise<Turned | undefined> {
   const answer = await lookUp(app, address);
   if (!visit) return undefined;
   if (!("address" in answer)) return refuseOverUnknown(visit) ?? answer;
-  const listed = visit.listing && !answer.role ? await refuseListed(visit.listing, remoteAddress) : undefined;
-  if (listed) app.metrics.count("mailwright_mails_refused_total", { reason: "block_list" });
-  const refused = listed ?? (await refuseFullInbox(app, answer, announced(mailFrom)));
+  const client = clientOf(session);
+  const listed =
+    visit.listing && !answer.role ? await refuseListed(visit.listing, client.remote_address) : undefined;
+  if (listed) noteRefusal(app, client, "block_list");
+  const size = announcedSize(session.envelope);
+  const refused = listed ?? (await refuseFullInbox(app, answer, { size, ...client }));
   if (!refused) visit.recipients.set(address.toLowerCase(), answer);
   return refused;
 }
 
 /** What a client says of its mail before it sends it (RFC 1870). */
-function announced(mailFrom: SMTPServerSession["envelope"]["mailFrom"]): { size: number; mail_from: string } {
-  if (mailFrom === false) return { size: 0, mail_from: "" };
-  const { SIZE: size = "0" } = (mailFrom.args || {}) as { SIZE?: string };
-  return { size: /^\d{1,15}$/.test(size) ? Number(size) : 0, mail_from: withAsciiDomain(mailFrom.address) };
+function announcedSize({ mailFrom }: SMTPServerSession["envelope"]): number {
+  const { SIZE: size = "0" } = ((mailFrom !== false && mailFrom.args) || {}) as { SIZE?: string };
+  return /^\d{1,15}$/.test(size) ? Number(size) : 0;
+}
+
+function clientOf({ envelope: { mailFrom }, remoteAddress }: SMTPServerSession) {
+  return {
+    mail_from: mailFrom === false ? "" : withAsciiDomain(mailFrom.address),
+    remote_address: remoteAddress,
+  };
 }
 
 /** The envelope of a session with the inboxes that its recipients name. */
@@ -173,26 +182,26 @@ function envelopeOf(
   session: SMTPServerSession,
   recipients: Map<string, Recipient> | undefined,
 ): Omit<Delivery, "raw"> {
-  const { mailFrom, rcptTo } = session.envelope;
   return {
-    mail_from: mailFrom === false ? "" : withAsciiDomain(mailFrom.address),
+    ...clientOf(session),
     helo: session.hostNameAppearsAs || "",
-    remote_address: session.remoteAddress,
-    recipients: rcptTo
+    recipients: session.envelope.rcptTo
       .map(({ address }) => recipients?.get(withAsciiDomain(address).toLowerCase()))
       .filter((known) => known !== undefined),
   };
 }
 
 /** The database or the disk said no: the client keeps the mail and tries again. */
-function localFault(app: App, error: unknown): Reception {
-  // A client that left in the middle of its mail is no fault of ours, and hears no answer.
-  // The database says itself, once, what is wrong with its disk.
-  if ((error as NodeJS.ErrnoException).code !== "ECONNECTION" && !isStorageFault(error))
-    app.log.error({ err: error }, "a mail could not be taken; the sender was asked to try again");
-  app.metrics.count("mailwright_mails_refused_total", { reason: "storage" });
+function localFault(app: App, error: unknown, client: ReturnType<typeof clientOf>): Reception {
   const text = "The mail cannot be stored right now; please try again later";
-  return { code: 451, enhanced: "4.3.0", text };
+  const answer: Reception = { code: 451, enhanced: "4.3.0", text };
+  // A client that left in the middle of its mail is no fault of ours, and hears no answer.
+  if ((error as NodeJS.ErrnoException).code === "ECONNECTION") return answer;
+  // The database says itself, once, what is wrong with its disk.
+  if (!isStorageFault(error))
+    app.log.error({ err: error }, "a mail could not be taken; the sender was asked to try again");
+  notePutOff(app, client, { reason: "storage" });
+  return answer;
 }
 
 function refusal({ code, enhanced, text }: Turned): Error {

@@ -7,19 +7,22 @@ const DATA_MS = 5 * 60_000;
 /** Memory for all mails that are being taken, in mails of the largest size. */
 const LARGEST_AT_ONCE = 8;
 
-/** Reads a mail to its end and gives the answer of `take`, which gets null for a mail over the size limit. */
+/**
+ * Reads a mail to its end and gives the answer of `take`, which gets null for a mail over the size limit. `onPutOff`
+ * hears why one was not read.
+ */
 export type MailReader = (
   stream: SMTPServerDataStream,
-  take: (raw: Buffer | null) => Promise<Reception>,
+  handlers: {
+    take: (raw: Buffer | null) => Promise<Reception>;
+    onPutOff: (reason: "too_slow" | "crowded") => void;
+  },
 ) => Promise<Reception>;
 
-/** Together its mails hold no more than `LARGEST_AT_ONCE` of the largest size. `onPutOff` hears why one was not read. */
-export function createMailReader(
-  max_message_bytes: number,
-  onPutOff: (reason: "too_slow" | "crowded") => void,
-): MailReader {
+/** Together its mails hold no more than `LARGEST_AT_ONCE` of the largest size. */
+export function createMailReader(max_message_bytes: number): MailReader {
   const begin = createArrivals(LARGEST_AT_ONCE * max_message_bytes);
-  return async (stream, take) => {
+  return async (stream, { take, onPutOff }) => {
     using mail = begin();
     const inTime = await readWithin(DATA_MS, stream, (chunk) => {
       if (stream.sizeExceeded) mail.drop();

@@ -4,7 +4,7 @@ import { tellFull } from "../billing/notices.ts";
 import { isFull } from "../billing/storage.ts";
 import { isOwnDomain } from "../domains/domains.ts";
 import { splitAddress } from "../lib/mail-address.ts";
-import { logRefusal } from "../messages/decide.ts";
+import { logRefusal, notePutOff } from "../messages/decide.ts";
 import { findRecipient, type Reception, type Recipient } from "../messages/receive.ts";
 
 type Refusal = Pick<Reception, "code" | "enhanced" | "text">;
@@ -25,10 +25,11 @@ export async function lookUp(app: App, address: string): Promise<Recipient | Ref
 export async function refuseFullInbox(
   app: App,
   { inbox }: Recipient,
-  { size, mail_from }: { size: number; mail_from: string },
+  { size, ...client }: { size: number; mail_from: string; remote_address: string },
 ): Promise<Refusal | undefined> {
   if (!inbox || !(await isFull(app, app.db, inbox.user, size))) return undefined;
-  app.metrics.count("mailwright_mails_refused_total", { reason: FULL.reason });
+  notePutOff(app, client, { reason: FULL.reason, limit: `plans.${inbox.user.plan}.storage_mb` });
+  const { mail_from } = client;
   if (app.limiter.take(`full:${inbox.row.id}:${mail_from}`, SHOWN_RULE).ok)
     await app.write((tx) =>
       logRefusal(app, tx, { inbox: inbox.row, refusal: { ...FULL, sender: mail_from } }),

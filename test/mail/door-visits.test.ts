@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { rawClient, upToData } from "../interop/raw-client.ts";
 import { smtpDoor } from "../interop/smtp-door.ts";
 import { startDnsServer } from "../support/dns-server.ts";
@@ -115,7 +115,12 @@ describe("block lists", () => {
     "12.113.9.93.bl.example.org": { A: ["127.255.255.254"], TXT: ["Error: open resolver"] },
   };
 
-  async function withLists(run: (say: (address: string, line?: string) => Promise<string>) => Promise<void>) {
+  async function withLists(
+    run: (
+      say: (address: string, line?: string) => Promise<string>,
+      door: Awaited<ReturnType<typeof smtpDoor>>,
+    ) => Promise<void>,
+  ) {
     await using dns = await startDnsServer(zone);
     await using door = await smtpDoor({
       dns: { servers: [dns.address] },
@@ -133,16 +138,19 @@ describe("block lists", () => {
       await client.say("EHLO client.test");
       await client.say("MAIL FROM:<a@example.net>");
       return await client.say(`RCPT TO:<${to}>`);
-    });
+    }, door);
     return dns.queries.map(({ name, type }) => `${type} ${name}`);
   }
 
   test("keep out the clients that are on one, with the list's words", async () => {
-    await withLists(async (rcpt) => {
+    await withLists(async (rcpt, { app }) => {
+      const info = spyOn(app.log, "info");
       expect(await rcpt("93.9.113.10")).toBe(
         "554 5.7.1 Mail from 93.9.113.10 is not taken: it is on the block list bl.example.org. " +
           "Listed: see https://bl.example.org/?93.9.113.10 250 ok",
       );
+      const line = { reason: "block_list", from: "a@example.net", peer: "93.9.113.10" };
+      expect(info.mock.calls).toEqual([[line, "mail refused"]]);
       expect(await rcpt("2a01:db8::7")).toContain("on the block list second.example.org.");
       // Who is listed by mistake must be able to say so.
       expect(await rcpt("93.9.113.10", "postmaster@mw.test")).toStartWith("250");

@@ -425,6 +425,7 @@ describe("what is too large or malformed", () => {
       await deliver(room.door, { from: sender, to: room.inbox.address, raw: rawMail({ from: sender }) }),
     ).toStartWith("250 ");
     expect(await room.activity()).toHaveLength(1);
+    expect(room.app.metrics.counted("mailwright_mails_refused_total")).toEqual([]);
   });
 });
 

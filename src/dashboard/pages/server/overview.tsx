@@ -7,7 +7,7 @@ import { Card } from "../../ui/page.tsx";
 import { Loading } from "../../ui/spinner.tsx";
 import { DayPlots } from "./day-plots.tsx";
 import { overview, serverDays } from "./queries.ts";
-import { countOf, MAIL_WORDS, MESSAGE_WORDS, REFUSAL_WORDS, spanOf } from "./words.ts";
+import { countOf, MAIL_WORDS, MESSAGE_WORDS, refusalWords, spanOf } from "./words.ts";
 
 const number = new Intl.NumberFormat();
 
@@ -47,7 +47,7 @@ export function Overview() {
             <p className="text-soft">None since the server was started.</p>
           ) : (
             <>
-              <Counts rows={refusals.map(({ reason, mails }) => [REFUSAL_WORDS[reason] ?? reason, mails])} />
+              <Counts rows={refusals.map(({ reason, mails }) => [refusalWords(reason), mails])} />
               <p className="mt-2 text-sm text-soft">Since the server was started.</p>
             </>
           )}

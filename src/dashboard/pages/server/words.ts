@@ -1,3 +1,4 @@
+import type { RefusalReason } from "../../../metrics.ts";
 import { STATUSES } from "../activity/words.ts";
 
 const number = new Intl.NumberFormat();
@@ -34,8 +35,7 @@ export const MAIL_WORDS: Record<string, string> = {
   suppressed: "Not sent",
 };
 
-/** Why the server does not take a mail, by the reasons of its figures. */
-export const REFUSAL_WORDS: Record<string, string> = {
+const REFUSAL_WORDS: Record<RefusalReason, string> = {
   auth_failed: "Nothing proved who sent it",
   bad_from: "No single sender in it",
   block_list: "The other server is on a block list",
@@ -49,12 +49,18 @@ export const REFUSAL_WORDS: Record<string, string> = {
   repeated_field: "A header twice that may be there once",
   reports_only: "Written to an address for delivery reports",
   storage: "The disk of this server was full or broken",
+  storage_full: "The account that it was for had no room left",
   too_large: "Too large",
   too_many_connections: "Too many connections from one place",
   too_slow: "Took too long to arrive",
   unknown_recipient: "No such address here",
   unreadable: "Took too long to read",
 };
+
+/** Why the server did not take a mail, by a reason of its figures. */
+export function refusalWords(reason: string): string {
+  return (REFUSAL_WORDS as Record<string, string>)[reason] ?? reason;
+}
 
 /** What waits in the queue, by the names of its kinds; other kinds are seldom held. */
 export const KIND_WORDS: Record<string, string> = {
