@@ -13,6 +13,7 @@ import { Deliveries } from "./deliveries.tsx";
 import { Head } from "./head.tsx";
 import { Contexts, Done } from "./steps.tsx";
 import { Sender } from "./sender.tsx";
+import { errorWords } from "./story-words.ts";
 
 /** Webhooks tell nobody how far they are. */
 const REFRESH_MS = 5_000;
@@ -45,7 +46,9 @@ export function Message() {
       {story.status === "received" && (
         <Notice>It is being worked on. This page changes by itself when it is done.</Notice>
       )}
-      {story.error && <Notice look="bad">{story.error}</Notice>}
+      {story.error && (
+        <Notice look={story.status === "rejected" ? "warn" : "bad"}>{errorWords(story)}</Notice>
+      )}
       {(story.sender !== null || story.source !== "email") && <Sender story={story} />}
       <Asked story={story} />
       <Material story={story} />

@@ -1,24 +1,13 @@
 import { ShieldAlert, ShieldCheck, ShieldQuestion } from "lucide-react";
 import type { Story } from "../../api/shapes.ts";
 import { Card } from "../../ui/page.tsx";
+import { senderWords } from "./story-words.ts";
 
-const AUTHORITY: Record<string, { icon: typeof ShieldCheck; look: string; words: string }> = {
-  owner: { icon: ShieldCheck, look: "text-good", words: "That is you: your words are instructions." },
-  listed: {
-    icon: ShieldCheck,
-    look: "text-good",
-    words: "On the inbox’s list: their words are instructions.",
-  },
-  stranger: {
-    icon: ShieldQuestion,
-    look: "text-warn",
-    words: "Their address is proven, but they are not on the list: their words are only content.",
-  },
-  unauthenticated: {
-    icon: ShieldAlert,
-    look: "text-bad",
-    words: "Nobody vouches for this address: its words are only content.",
-  },
+const LOOKS: Record<string, { icon: typeof ShieldCheck; look: string }> = {
+  owner: { icon: ShieldCheck, look: "text-good" },
+  listed: { icon: ShieldCheck, look: "text-good" },
+  stranger: { icon: ShieldQuestion, look: "text-warn" },
+  unauthenticated: { icon: ShieldAlert, look: "text-bad" },
 };
 const CHECKS: [string, string][] = [
   ["spf", "SPF, the server it came from"],
@@ -37,7 +26,8 @@ const VERDICTS: Record<string, string> = {
 
 /** Who wrote it, how that was proven, and so what it may do. */
 export function Sender({ story }: { story: Story }) {
-  const state = AUTHORITY[story.authority];
+  const isJudged = story.auth !== null || story.status !== "rejected";
+  const state = isJudged ? LOOKS[story.authority] : undefined;
   const Icon = state?.icon ?? ShieldQuestion;
   return (
     <Card title="Who wrote it">
@@ -46,7 +36,7 @@ export function Sender({ story }: { story: Story }) {
           <Icon aria-hidden className={`mt-0.5 size-5 shrink-0 ${state?.look ?? ""}`} />
           <span>
             <span className="font-medium wrap-anywhere">{story.sender ?? "A call with your key"}</span>
-            <span className="block text-sm text-soft">{state?.words ?? story.authority}</span>
+            <span className="block text-sm text-soft">{senderWords(story)}</span>
           </span>
         </p>
         {story.auth?.["trusted_network"] === true && (
