@@ -111,6 +111,40 @@ export function withoutStranger(guard: LinkGuard): sanitizeHtml.Transformer {
   return (tagName, attribs) => ({ tagName, attribs: guard.keeps(attribs["href"] ?? "") ? attribs : {} });
 }
 
+/** Other programs take addresses of any scheme, so that this one does. */
+const reader = new MarkdownIt({ html: false, linkify: true });
+reader.linkify.set({ fuzzyLink: false });
+reader.validateLink = (url) => url.length <= MAX_LINK_CHARS;
+
+/** What is there once Markdown has read its escapes and character references: where links lead, and words. */
+export function readMarkdown(text: string): { links: string[]; words: string[] } {
+  const tokens = reader.parse(text, {}).flatMap(({ children }) => children ?? []);
+  const targets = tokens.map((token) => token.attrGet("href") ?? token.attrGet("src"));
+  return {
+    links: targets.filter((target) => target !== null).map(String),
+    words: tokens.filter(({ type }) => type === "text").map(({ content }) => content),
+  };
+}
+
+const REFERENCE = /&(?:#(?:x[0-9a-f]{1,6}|\d{1,7});?|[a-z][a-z0-9]{1,31};)/gi;
+const ESCAPED = /\\(?=[:/.@?#=&-])/g;
+
+/** The same Markdown with nothing of an address written in other characters. */
+export function withoutDisguise(text: string): string {
+  const read = text.replaceAll(REFERENCE, (reference) => {
+    const character = characterOf(reference);
+    return /^[\s&<>"]/.test(character) ? reference : character;
+  });
+  // What looks like a reference only now was none before.
+  return read
+    .replaceAll(REFERENCE, (late) => late.replace(/^&(?!(?:amp|lt|gt|quot);)/, "&amp;"))
+    .replaceAll(ESCAPED, "");
+}
+
+function characterOf(reference: string): string {
+  return markdown.utils.unescapeAll(reference.endsWith(";") ? reference : `${reference};`);
+}
+
 /** Plain text as it stands inside HTML. */
 export function escapeHtml(text: string): string {
   return markdown.utils.escapeHtml(text);
@@ -122,13 +156,13 @@ function hostToShow(target: string, shown: string): string | undefined {
   const words = shown.trim().replace(/\/$/, "");
   const plain = target.replace(/\/$/, "");
   if (url.protocol === "mailto:") {
-    return `mailto:${words}` === plain || words === plain ? undefined : readable(url.pathname);
+    return `mailto:${words}` === plain || words === plain ? undefined : readableLink(url.pathname);
   }
-  const saysItself = words === plain || words === readable(plain);
+  const saysItself = words === plain || words === readableLink(plain);
   return saysItself && url.username === "" ? undefined : url.host;
 }
 
 /** linkify shows an address with its escapes and punycode read back. */
-function readable(url: string): string {
+export function readableLink(url: string): string {
   return markdown.normalizeLinkText(url);
 }

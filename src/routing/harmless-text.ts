@@ -1,28 +1,47 @@
-import type { LinkGuard } from "../mail/markdown.ts";
+import { type LinkGuard, readMarkdown, withoutDisguise } from "../mail/markdown.ts";
 import { stripHiddenCharacters } from "../mail/hidden-characters.ts";
-import { guardMarkdown } from "./links.ts";
+import { endsInLink, guardMarkdown, isStranger } from "./links.ts";
 
 /** Raw HTML that could act or fetch where it is shown as such: by its name, or by having attributes at all. */
 const ACTIVE_ELEMENT =
   /<(?=\/?(?:script|style|iframe|frame|frameset|img|picture|source|video|audio|track|object|embed|applet|form|input|button|meta|link|base|svg|math)\b|[!?]|[a-z][^\s<>/:]{0,60}[\s/])/gi;
 
-/** Markdown without pictures from elsewhere and without links that may not stay. */
-export function harmlessMarkdown(text: string, guard: LinkGuard): string {
-  return guardMarkdown(text, guard).replaceAll("![", "[").replaceAll(ACTIVE_ELEMENT, "&lt;");
+/** Markdown without pictures from elsewhere and without links that may not stay; null if one of them cannot be found. */
+export function harmlessMarkdown(text: string, guard: LinkGuard): string | null {
+  for (const written of [text, withoutDisguise(text)]) {
+    const bare = guardMarkdown(written, guard).replaceAll("![", "[").replaceAll(ACTIVE_ELEMENT, "&lt;");
+    if (!showsStranger(bare, guard)) return bare;
+  }
+  return null;
+}
+
+/** Whether a link that may not stay comes out of it where it is shown, by escapes or character references. */
+function showsStranger(text: string, guard: LinkGuard): boolean {
+  const { links, words } = readMarkdown(text);
+  const { left_out } = guard;
+  for (const part of words) guard.clean(part);
+  return guard.left_out > left_out || links.some((link) => isStranger(link, guard));
 }
 
 /** What any table program may take for the end of a cell, whatever this file means by it. */
 const CELL_START = /(^|[\r\n,;\t|])([ "']*)(?=[=+\-@＝＋－＠])/g;
+/** One cell or less: what stands between marks that may divide cells. */
+const CELL = /[^\r\n,;\t|"]+/g;
 const HARMLESS_CELL = /^(?:[+-]\d[\d .'’]*(?:e[+-]?\d+)?\s*%?|[\s-]+|\+)"?$/i;
 const MAX_NUMBER_CHARS = 60;
 
-/** A table none of whose cells is a formula: those can fetch, and carry off what stands in the others. */
-export function harmlessCells(text: string): string {
+/** A table without links that may not stay, none of whose cells is a formula: those can fetch, and carry off what stands in the others. */
+export function harmlessCells(text: string, guard: LinkGuard): string {
   // A first line of this kind would have other marks divide the cells; what nobody sees may stand before a formula.
   const table = stripHiddenCharacters(text).text.replace(/^(\s*["']*)(?=sep\s*=)/i, "$1'");
-  return table.replaceAll(CELL_START, (start: string, edge: string, quotes: string, at: number) => {
+  // A blank behind an address that stays, or the next cells would be a part of it to who reads the file as mere text.
+  const known = table.replaceAll(CELL, (cell) => {
+    const kept = guard.clean(cell);
+    return endsInLink(kept) ? `${kept} ` : kept;
+  });
+  return known.replaceAll(CELL_START, (start: string, edge: string, quotes: string, at: number) => {
     const from = at + start.length;
-    const cell = /^[^\r\n,;\t|]*/.exec(table.slice(from, from + MAX_NUMBER_CHARS))?.[0] ?? "";
+    const cell = /^[^\r\n,;\t|]*/.exec(known.slice(from, from + MAX_NUMBER_CHARS))?.[0] ?? "";
     return cell.length < MAX_NUMBER_CHARS && HARMLESS_CELL.test(cell) ? start : `${edge}${quotes}'`;
   });
 }

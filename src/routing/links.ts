@@ -1,6 +1,6 @@
 import { findLink, MAX_LINK_CHARS } from "../mail/find-link.ts";
 import { stripHiddenCharacters } from "../mail/hidden-characters.ts";
-import { LEFT_OUT, type LinkGuard } from "../mail/markdown.ts";
+import { LEFT_OUT, type LinkGuard, readableLink } from "../mail/markdown.ts";
 
 /** What a run has been shown, and by whom. */
 export interface Trust {
@@ -100,6 +100,18 @@ function textsIn(json: string): string[] {
     texts.push(json);
   }
   return texts;
+}
+
+/** Whether it is a link that may not stay; `address` may be as Markdown writes it, with escapes of its own. */
+export function isStranger(address: string, guard: LinkGuard): boolean {
+  return isLink(address) && !guard.keeps(address) && !guard.keeps(readableLink(address));
+}
+
+/** Whether an address reaches to the end of a text. */
+export function endsInLink(text: string): boolean {
+  for (let link = findLink(text, 0); link; link = findLink(text, link.end))
+    if (link.end === text.length) return true;
+  return false;
 }
 
 const INLINE_LINK =

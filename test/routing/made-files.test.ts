@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { Parser } from "htmlparser2";
 import ICAL from "ical.js";
 import { type ParsedMail, simpleParser } from "mailparser";
+import MarkdownIt from "markdown-it";
 import type { ToolFile } from "../../src/ai/tool.ts";
 import { mailedFiles } from "../../src/routing/answer.ts";
 import { createFileTool } from "../../src/routing/create-file.ts";
@@ -190,6 +191,47 @@ describe("in a run that has read what others wrote", () => {
     );
     expect(markdown).toBe(
       "p (link left out) [k](https://news.example/story) w (link left out) &lt;img src=x> &lt;script>1&lt;/script>\n&lt;p onclick=x> a < b, Array<string>\n\n[r]: (link left out)",
+    );
+  });
+
+  test.each([
+    "[Details](https&colon;//eve&period;example&period;net/SECRET)",
+    "[Details](&#104;ttps://eve.example.net/SECRET)",
+    "[Details](&#x68ttps&#x3A;//eve&#46;example&#46;net&#47;SECRET)",
+    "[D](<https&#58;&#47;&#47;eve&#46;example&#46;net&#47;SECRET>)",
+    "[D][1]\n\n[1]: https&#58;&#47;&#47;eve&#46;example&#46;net&#47;SECRET",
+    "<https&colon;//eve.example.net/SECRET> https&colon;//eve&period;example.net/SECRET",
+    "[Details](https\\:\\/\\/eve\\.example\\.net\\/SECRET)",
+    "[Details](https\\://eve\\.example\\.net/SECRET) https\\://eve\\.example\\.net/SECRET",
+    "[Details](https&colo&#110;;//eve&perio&#100;;example&period;net/SECRET) https&colon;//eve&period;example&period;net/S",
+    "[Details](ftp&colon;//eve&period;example&period;net/SECRET)",
+    "[Details](mailto&colon;SECRET&commat;eve&period;example&period;net)",
+    "<div>\n\n[Details](https&colon;//eve&period;example&period;net/SECRET)\n\n</div>",
+  ])("Markdown shows no unknown link, whatever it is written in: %s", async (words) => {
+    const { made } = await make(TAINTED, [["notes.md", `# Notes\n\n${words}\n`]]);
+    const plain = new MarkdownIt({ html: true, linkify: true });
+    for (const { bytes } of made) expect(plain.render(text(bytes))).not.toMatch(/href="[^"]*SECRET/);
+    expect(made.map(({ bytes }) => text(bytes)).join("")).toContain("(link left out)");
+    expect(plain.render(words)).toMatch(/href|SECRET/);
+  });
+
+  test("Markdown keeps its escapes, references and code where no link hides in them", async () => {
+    const words =
+      "1\\. A&nbsp;B &copy; &lt;p&gt; [a](#part) [b](other.md) `/a\\.b/` [k](https://news.example/story) " +
+      "[q](https://good.example/a?b=1)\n\n```js\nconst r = /https:\\/x&colon;/;\n```\n";
+    expect(await harmless("notes.md", words.replace("https:\\/x", "a\\/x"))).toBe(
+      words.replace("https:\\/x", "a\\/x"),
+    );
+  });
+
+  test("a table has no unknown link, and keeps those that are known, apart from the next cell", async () => {
+    expect(
+      await harmless(
+        "t.csv",
+        'a,https://evil.com/x,"https://evil.com/y,z"\nhttps://news.example/story,5\nann@good.example;SECRET\nx,1.5,2026-01-02',
+      ),
+    ).toBe(
+      'a,(link left out),"(link left out),z"\nhttps://news.example/story ,5\nann@good.example ;SECRET\nx,1.5,2026-01-02',
     );
   });
 
