@@ -10,6 +10,7 @@ import { migrateToLatest } from "./db/migrate.ts";
 import type { JobWorker } from "./jobs/worker.ts";
 import { createFileReader, type FileReader } from "./files/reader.ts";
 import { createResolver, type Resolver } from "./lib/dns.ts";
+import { createFairTurns, type FairTurns } from "./lib/fair-turns.ts";
 import { createThread, type Thread } from "./lib/thread.ts";
 import { createSafeFetch, type SafeFetch } from "./lib/net.ts";
 import { createPoster, type Poster } from "./lib/poster.ts";
@@ -87,6 +88,8 @@ export interface App extends AsyncDisposable {
   files: FileReader;
   /** The thread for long texts of others that are to be shown or mailed; see `routing/text-work.ts`. */
   texts: WorkerPool<unknown>;
+  /** For portions of long texts, which the database gives on this thread: one at a time, and everybody's in turn. */
+  reads: FairTurns;
   /** What tools a run may use, and for what. */
   guard: Guard;
   /** Sessions with tool servers. */
@@ -152,6 +155,7 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
     fetch,
     poster,
     ...threads,
+    reads: createFairTurns(1),
     guard: overrides.guard ?? GUARD,
     mcp,
     sender,

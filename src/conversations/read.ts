@@ -3,13 +3,15 @@ import { withoutQuote } from "../ai/llm-faults.ts";
 import type { App } from "../app.ts";
 import { historySince } from "../billing/plans.ts";
 import type { Db } from "../db/database.ts";
+import { MESSAGE_BYTES } from "../db/row-bytes.ts";
 import type { Authority, ConversationRow, Schema, UserRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
 import { decodeCursor, type Page, pageOf } from "../lib/pagination.ts";
+import { portionsOf } from "../lib/portions.ts";
 import { attachmentsOf } from "../messages/messages.ts";
 import { activityStatus, type AttachmentMeta, viewAttachment } from "../messages/view.ts";
 
-/** Turns of one conversation that its detail shows: the newest ones. */
+/** Turns of one conversation that its detail shows: the newest ones, and of those the first portion. */
 const MAX_TURNS = 200;
 /** Whose words are an instruction; everybody else's are content, and content is not shown. */
 const TRUSTED: ReadonlySet<Authority> = new Set(["owner", "listed"]);
@@ -77,7 +79,17 @@ function openedBy(eb: ExpressionBuilder<Schema, "conversations">) {
 }
 
 async function turnsOf(db: Db, conversation: { id: string; since: number }) {
-  const rows = await db
+  const newest = await db
+    .selectFrom("messages")
+    .select(["id", MESSAGE_BYTES.as("bytes")])
+    .where("conversation_id", "=", conversation.id)
+    .where("created", ">=", conversation.since)
+    .orderBy("id", "desc")
+    .limit(MAX_TURNS)
+    .execute();
+  const [shown = []] = portionsOf(newest);
+  if (shown.length === 0) return [];
+  return db
     .selectFrom("messages")
     .select([
       "id",
@@ -91,12 +103,13 @@ async function turnsOf(db: Db, conversation: { id: string; since: number }) {
       "state",
       "error",
     ])
-    .where("conversation_id", "=", conversation.id)
-    .where("created", ">=", conversation.since)
-    .orderBy("id", "desc")
-    .limit(MAX_TURNS)
+    .where(
+      "id",
+      "in",
+      shown.map(({ id }) => id),
+    )
+    .orderBy("id")
     .execute();
-  return rows.toReversed();
 }
 
 /** Only what the sender commanded and the service said: never what a model was given to read. */

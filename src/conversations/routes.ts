@@ -29,7 +29,7 @@ export function conversationRoutes(app: App) {
           tag: "Conversations",
           summary: "A thread with its turns",
           description:
-            "Shows what was commanded and what was replied, never what mails and files say. The newest 200 turns, the oldest of them first; `GET /messages?conversation_id=…` pages through all.",
+            "Shows what was commanded and what was replied, never what mails and files say. The newest 200 turns, fewer where they are longer than about 1 MB together, the oldest of them first; `GET /messages?conversation_id=…` pages through all.",
           answers: { 200: ConversationDetailShape },
         }),
       },

@@ -52,7 +52,9 @@ export const ConversationDetailShape = t.Object(
   {
     ...head,
     subject: subject("Of its first message; empty if that one's sender may not instruct."),
-    turns: t.Array(TurnShape, { description: "The newest 200, the oldest of them first." }),
+    turns: t.Array(TurnShape, {
+      description: "The newest 200, or fewer long ones, the oldest of them first.",
+    }),
   },
   { $id: "ConversationDetail" },
 );

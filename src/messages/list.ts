@@ -2,17 +2,21 @@ import type { SelectQueryBuilder } from "kysely";
 import type { App } from "../app.ts";
 import { historySince } from "../billing/plans.ts";
 import type { Db } from "../db/database.ts";
+import { MESSAGE_BYTES } from "../db/row-bytes.ts";
 import type { MessageRow, Schema, UserRow } from "../db/schema.ts";
 import { NOT_DONE } from "../db/unfinished.ts";
 import { firstIdAt } from "../lib/first-id.ts";
 import { decodeCursor, encodeCursor, type Page } from "../lib/pagination.ts";
+import { portionsOf } from "../lib/portions.ts";
 import { attachmentsOf } from "./messages.ts";
 import { type ActivityStatus, type ActivityView, statesOf, viewActivity } from "./view.ts";
 
 /** Messages that one page looks at, at most, where no index answers all of its filters. */
 const MAX_LOOKED_AT = 2_000;
-/** Of messages whose words are read, those that are read at once: then others have their turn. */
+/** Of messages whose words are read, those that are looked up at once. */
 const READ_AT_ONCE = 100;
+/** What one page reads of words, at most, and one portion more. */
+const MAX_READ_BYTES = 32 * 1_048_576;
 /** Sorts after every id. */
 const AFTER_ALL = "g";
 
@@ -32,8 +36,9 @@ export interface MessageFilters {
 }
 
 /**
- * The user's messages, newest first. Each page costs the same however many there are: it reads one range of one
- * index, and of the rows only those that it shows or, for filters that the index leaves open, a bounded number.
+ * The user's messages, newest first. Each page costs the same however many there are, and however long: it reads one
+ * range of one index, and of the rows only those that it shows, the first portion of those that it could, or, for
+ * filters that the index leaves open, a bounded number.
  */
 export async function listMessages(
   app: App,
@@ -44,9 +49,13 @@ export async function listMessages(
   const range = rangeOf({ ...wanted, since });
   const search = searchOf(app.db, user, wanted);
   const edge = search.exact ? undefined : await edgeOf(search, range);
-  const found = await findIds(search, { ...range, from: edge ?? range.from }, wanted.limit + 1);
-  const ids = found.slice(0, wanted.limit);
-  const next = found.length > wanted.limit ? ids.at(-1) : edge;
+  const { found, end } = await findIds(app, user, search, {
+    ...range,
+    from: edge ?? range.from,
+    count: wanted.limit + 1,
+  });
+  const [ids = []] = await messagePortions(app.db, found.slice(0, wanted.limit));
+  const next = found.length > ids.length ? ids.at(-1) : (end ?? edge);
   return { items: await readActivity(app, user, ids), next_cursor: next ? encodeCursor([next]) : null };
 }
 
@@ -60,7 +69,6 @@ interface Range {
 
 /** Where a page is looked for: queries of which the ids, taken together, are its candidates. */
 interface Search {
-  db: Db;
   /** All that the index alone leads to. */
   indexed: (range: Range) => Ids[];
   /** Those of them that all filters let through. */
@@ -106,7 +114,6 @@ function searchOf(db: Db, user: UserRow, filters: MessageFilters): Search {
     });
   const fits = fitting(filters);
   return {
-    db,
     indexed,
     matching,
     fits,
@@ -168,33 +175,66 @@ async function edgeOf(search: Search, range: Range): Promise<string | undefined>
   return last?.id;
 }
 
-/** The newest ids of the range that fit, `count` at most. */
-async function findIds(search: Search, range: Range, count: number): Promise<string[]> {
+/** The newest ids of the range that fit, `count` at most; `end` is the last one looked at, where more was not read. */
+async function findIds(
+  app: App,
+  user: UserRow,
+  search: Search,
+  { count, ...range }: Range & { count: number },
+): Promise<{ found: string[]; end?: string }> {
   const { fits } = search;
   const at_once = fits ? READ_AT_ONCE : count;
   const found: string[] = [];
   let { below } = range;
+  let room = MAX_READ_BYTES;
   for (;;) {
     const rows = await newest(search.matching({ ...range, below }))
       .limit(at_once)
       .execute();
     const ids = rows.map(({ id }) => id);
-    found.push(...(fits ? await fittingOf(search.db, ids, fits) : ids));
-    below = ids.at(-1) ?? "";
-    if (ids.length < at_once || found.length >= count) return found.slice(0, count);
-    await Bun.sleep(0);
+    if (!fits) return { found: ids };
+    for (const portion of await sizedPortions(app.db, ids)) {
+      found.push(...(await app.reads({ who: user.id }, () => fittingOf(app.db, idsOf(portion), fits))));
+      if (found.length >= count) return { found: found.slice(0, count) };
+      below = portion.at(-1)?.id ?? "";
+      room -= portion.reduce((sum, { bytes }) => sum + bytes, 0);
+      if (room <= 0) return { found, end: below };
+    }
+    if (ids.length < at_once) return { found };
   }
 }
 
 async function fittingOf(db: Db, ids: string[], fits: (words: Words) => boolean): Promise<string[]> {
-  if (ids.length === 0) return [];
   const rows = await db
     .selectFrom("messages")
     .select(["id", "subject", "sender", "instruction", "result", "command", "tags"])
     .where("id", "in", ids)
     .orderBy("id", "desc")
     .execute();
-  return rows.filter(fits).map(({ id }) => id);
+  const fitting_ids = idsOf(rows.filter(fits));
+  // Others have their turn before the next portion.
+  await Bun.sleep(0);
+  return fitting_ids;
+}
+
+/** Messages of these ids, newest first, in portions that may be read at once. */
+export async function messagePortions(db: Db, ids: string[]): Promise<string[][]> {
+  return (await sizedPortions(db, ids)).map(idsOf);
+}
+
+async function sizedPortions(db: Db, ids: string[]) {
+  if (ids.length === 0) return [];
+  const rows = await db
+    .selectFrom("messages")
+    .select(["id", MESSAGE_BYTES.as("bytes")])
+    .where("id", "in", ids)
+    .orderBy("id", "desc")
+    .execute();
+  return portionsOf(rows);
+}
+
+function idsOf(rows: { id: string }[]): string[] {
+  return rows.map(({ id }) => id);
 }
 
 function newest([first, ...others]: Ids[]): Ids {

@@ -3,7 +3,7 @@ import type { UserRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
 import { byteStreamOf } from "../lib/byte-stream.ts";
 import type { Feed } from "../lib/feed.ts";
-import { readActivity } from "./list.ts";
+import { messagePortions, readActivity } from "./list.ts";
 
 const MAX_STREAMS = 5;
 /** Of all accounts. */
@@ -122,18 +122,28 @@ async function* wordsOf(
       await desk.news(QUIET_MS);
       if (desk.isOver() || app.steadyNow() >= until || !(await mayStay())) return;
       if (desk.takeMissed()) yield Buffer.from(HINT);
-      else yield Buffer.from(await tell(app, user, desk.take()));
+      else
+        for await (const words of tell(app, user, { ids: desk.take(), mayStay })) yield Buffer.from(words);
     }
   } finally {
     desk.close();
   }
 }
 
-async function tell(app: App, user: UserRow, ids: string[]): Promise<string> {
-  const messages = await readActivity(app, user, ids);
-  if (messages.length === 0) return COMMENT;
-  return messages
-    .toReversed()
-    .map((message) => `event: message\ndata: ${JSON.stringify(message)}\n\n`)
-    .join("");
+/** Each portion is read once the one before it has been taken, which may be long after. */
+async function* tell(
+  app: App,
+  user: UserRow,
+  { ids, mayStay }: { ids: string[]; mayStay: () => Promise<boolean> },
+): AsyncGenerator<string> {
+  const portions = await messagePortions(app.db, ids);
+  if (portions.length === 0) yield COMMENT;
+  for (const portion of portions.toReversed()) {
+    if (!(await mayStay())) return;
+    const messages = await readActivity(app, user, portion);
+    yield messages
+      .toReversed()
+      .map((message) => `event: message\ndata: ${JSON.stringify(message)}\n\n`)
+      .join("");
+  }
 }
