@@ -10,6 +10,8 @@ import { dedupeKeyOfId } from "../messages/mail-words.ts";
 /** What a model is reminded of, at most. */
 const MAX_MEMORY_TURNS = 20;
 const MAX_MEMORY_CHARS = 24_000;
+/** A reply of more bytes has more characters than that. */
+const MAX_MEMORY_BYTES = 3 * MAX_MEMORY_CHARS;
 const REPLY_TOKEN_CHARS = 20;
 /** Message ids of a References field that are looked up, newest first. */
 const MAX_REFERENCES = 20;
@@ -92,10 +94,11 @@ export async function recallTurns(
   );
   const turns: Turn[] = [];
   let chars = 0;
-  for (const row of rows) {
-    chars += (row.instruction?.length ?? 0) + row.result.length;
+  for (const { instruction, reply } of rows) {
+    if (reply === null) break;
+    chars += (instruction?.length ?? 0) + reply.length;
     if (chars > MAX_MEMORY_CHARS) break;
-    turns.unshift({ instruction: row.instruction ?? "", reply: row.result });
+    turns.unshift({ instruction: instruction ?? "", reply });
   }
   return turns;
 }
@@ -103,11 +106,21 @@ export async function recallTurns(
 const turnsBefore = prepared((db, message: { id: string; conversation_id: string }) =>
   db
     .selectFrom("messages")
-    .select(["instruction", "result", "authority", "sender"])
+    .select((eb) => [
+      "instruction",
+      "authority",
+      "sender",
+      eb
+        .case()
+        .when(eb.fn<number>("octet_length", ["result"]), "<=", MAX_MEMORY_BYTES)
+        .then(eb.ref("result"))
+        .end()
+        .as("reply"),
+    ])
     .where("conversation_id", "=", message.conversation_id)
     .where("state", "=", "done")
     // Of a private turn there is nothing to be reminded of.
-    .where("result", "!=", "")
+    .where((eb) => eb(eb.fn<number>("octet_length", ["result"]), ">", 0))
     .where("id", "<", message.id)
     .orderBy("id", "desc")
     .limit(MAX_MEMORY_TURNS),
