@@ -122,8 +122,7 @@ async function* wordsOf(
       await desk.news(QUIET_MS);
       if (desk.isOver() || app.steadyNow() >= until || !(await mayStay())) return;
       if (desk.takeMissed()) yield Buffer.from(HINT);
-      else
-        for await (const words of tell(app, user, { ids: desk.take(), mayStay })) yield Buffer.from(words);
+      else for await (const words of tell(app, user, { ids: desk.take(), mayStay })) yield Buffer.from(words);
     }
   } finally {
     desk.close();

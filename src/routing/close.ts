@@ -21,6 +21,10 @@ import type { RunSettings } from "./settings.ts";
 import { type StepDraft, toSteps, warning } from "./steps.ts";
 import { forgetCalls, notedCalls, stepsOfEarlier } from "./tool-journal.ts";
 
+/** What is kept of a result. */
+const MAX_RESULT_BYTES = 1_048_576;
+const CUT = "The result was cut here: at most 1 MB of one is kept.";
+
 /** How a run ended, before it is written down. */
 export type Ending =
   | {
@@ -59,13 +63,14 @@ export interface Run {
 }
 
 /** Ends a message in one transaction: its result, its credit, its files, its answer and its job. */
-export async function closeRun(app: App, run: Run, ending: Ending): Promise<void> {
+export async function closeRun(app: App, run: Run, whole: Ending): Promise<void> {
   const { message } = run;
   const noted = run.journal.open ? await notedCalls(app.db, { message_id: message.id }) : [];
   run.steps.push(...stepsOfEarlier(noted, run.journal.asked));
   run.changed = noted.length > 0;
   const files =
-    ending.state === "done" && ending.free === undefined ? await filesOut(app, run, ending.result) : [];
+    whole.state === "done" && whole.free === undefined ? await filesOut(app, run, whole.result) : [];
+  const ending = shortened(run, whole);
   const words = wordsLacking(run.lacking, message);
   const reply = await answerTo(app, run, ending, { files, words });
   run.steps.push(...words.map(warning));
@@ -104,6 +109,13 @@ function measure(app: App, { message }: Run, ending: Ending): void {
   app.metrics.count("mailwright_model_tokens_total", { direction: "output" }, output_tokens);
   if (!ending.free && source !== "test")
     app.metrics.count("mailwright_credits_charged_total", {}, RUN_CREDITS);
+}
+
+function shortened(run: Run, ending: Ending): Ending {
+  if (ending.state !== "done" || Buffer.byteLength(ending.result) <= MAX_RESULT_BYTES) return ending;
+  run.steps.push(warning(CUT));
+  const { read } = new TextEncoder().encodeInto(ending.result, new Uint8Array(MAX_RESULT_BYTES));
+  return { ...ending, result: `${ending.result.slice(0, read)}\n\n${CUT}` };
 }
 
 /** The result with what would allow the rest below it, unless a program is to read it: then its steps alone say so. */

@@ -1,8 +1,9 @@
 import { expect, test } from "bun:test";
+import { startModelServer } from "../support/model-server.ts";
 import { recallTurns } from "../../src/conversations/conversations.ts";
 import { type Caller, testApp, type TestApp } from "../support/app.ts";
 import { storeConversations, storeMessages } from "./archive.ts";
-import { deskOf } from "./desk.ts";
+import { deskOf, modelAt } from "./desk.ts";
 import { openStream } from "./stream-reader.ts";
 
 const DEMO = { llm: { kind: "demo" as const } };
@@ -137,4 +138,21 @@ test("a run does not read the replies that are too long to be reminded of", asyn
     expect(await recallTurns(t.app.db, now)).toEqual([{ instruction: "Say it", reply: short.result }]);
   });
   expect(read).toBeLessThan(100_000);
+});
+
+test("a result is kept up to 1 MB, and says where it was cut", async () => {
+  const fitting = "ä".repeat(PORTION_BYTES / 2);
+  await using model = startModelServer({
+    reply: ({ messages }) => (messages.at(-1)?.content.includes("more") ? `${fitting}👋` : fitting),
+  });
+  await using t = await testApp(modelAt(model));
+  const { ada } = await deskOf(t);
+  const { body: whole } = await ada.post("/v1/messages", { instruction: "Fill it" });
+  expect([whole.result === fitting, whole.steps]).toEqual([true, []]);
+  const { body: cut } = await ada.post("/v1/messages", { instruction: "Fill it, and more" });
+  const words = "The result was cut here: at most 1 MB of one is kept.";
+  expect(cut.result === `${fitting}\n\n${words}`).toBe(true);
+  expect(cut.steps).toMatchObject([{ type: "warning", output: words }]);
+  const { body: kept } = await ada.get(`/v1/messages/${cut.message_id}`);
+  expect(kept.result === cut.result).toBe(true);
 });
