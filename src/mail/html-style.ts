@@ -98,14 +98,16 @@ export function styleOf(element: HtmlElement, sheet: Map<string, Declarations>):
 }
 
 /** Whether there is a line on this side of the element, and not a frame on all four that is drawn at once. */
-export function hasLine(style: Declarations, side: "top" | "left"): boolean {
-  const own = `${style.get(`border-${side}`) ?? ""} ${style.get(`border-${side}-style`) ?? ""}`;
-  if (LINE.test(own)) return true;
+export function hasLine(style: Declarations, side: "top" | "right" | "left"): boolean {
+  if (style.size === 0) return false;
+  const names = side === "left" ? ["left", "inline-start"] : [side];
+  const own = names.flatMap((name) => [style.get(`border-${name}`), style.get(`border-${name}-style`)]);
+  if (LINE.test(own.join(" "))) return true;
   const widths = fourSides(style.get("border-width"));
   const lines = fourSides(style.get("border-style")).map(
     (one, at) => LINE.test(one) && Number.parseFloat(widths[at] ?? "") !== 0,
   );
-  return !lines.every(Boolean) && lines[side === "top" ? 0 : 3] === true;
+  return !lines.every(Boolean) && lines[["top", "right", "bottom", "left"].indexOf(side)] === true;
 }
 
 /** Top, right, bottom, left. */

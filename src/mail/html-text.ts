@@ -46,7 +46,10 @@ const PREFIXES: Record<string, string> = { li: "- ", td: " ", th: " " };
 /** Class, id or name of what mail programs wrap a quoted or forwarded mail in. */
 const QUOTE_NAME =
   /quot|forward|fwdmsg|fwd_|cite|gmail_attr|gmail_extra|appendonsend|reply[-_]?(content|section|header|mail)|reference-message|original-?(content|message)|_mailoriginal|zmail_extra|zwchr|body-separator|airmail_on|__divider|__headers|olk_src_body|qmbox|edo-original|alimail_/;
-const QUOTE_ELEMENTS = new Set(["blockquote", "hr", "includetail", "cite", "q", "fieldset"]);
+const QUOTE_ELEMENTS = new Set(["blockquote", "hr", "includetail", "cite", "q", "fieldset", "details"]);
+/** A line above or beside these, or beside those alone, says that a quote is inside. */
+const LINED = new Set(["div", "p", "table"]);
+const BARRED = new Set(["section", "article", "aside", "span", "td"]);
 /** The words around these are inside them, so what stands above is the sender's own. Never true of a bare blockquote. */
 const NAMES_ITS_AUTHOR =
   /gmail_(quote|attr|extra)|appendonsend|divrplyfwdmsg|reference-message|yahoo_quoted|protonmail_quote|moz-(cite-prefix|forward)/;
@@ -250,8 +253,9 @@ function breakLines(region: Region, wanted: number): void {
 function isQuote({ name, attributes }: HtmlElement, style: Declarations): boolean {
   if (QUOTE_ELEMENTS.has(name)) return true;
   // Outlook draws a line above the header block of the mail it quotes and gives it no name; others draw one beside it.
-  const lined = hasLine(style, "top") || hasLine(style, "left");
-  if (lined && ["div", "p", "table"].includes(name)) return true;
+  if (LINED.has(name) && (hasLine(style, "top") || hasLine(style, "left"))) return true;
+  // A cell of an own table has lines on both sides.
+  if (BARRED.has(name) && hasLine(style, "left") && !hasLine(style, "right")) return true;
   return QUOTE_NAME.test(namesOf(attributes));
 }
 

@@ -1,4 +1,4 @@
-/** Lines are looked at only this far: no marker is longer, and hostile ones are. */
+/** Of a line only so much is looked at from either end: what stands between may be a name, as long as its bearer likes. */
 const MAX_MARKER_CHARS = 400;
 const MAX_ATTRIBUTION_LINES = 4;
 const HEADER_BLOCK_LINES = 8;
@@ -9,6 +9,10 @@ const SIGNATURE_DASHES = /^(--|—)$/;
 const RULE = /^(([^\p{L}\p{N}\s])(\s?\2){2,}|[—–─]{2,})$/u;
 /** "-----Original Message-----" in whatever language. */
 const TITLED_RULE = /^[-_=*~+#─━—–―−]{3,} ?[^-_=*~+#─━—–―−].*[^-_=*~+#─━—–―−] ?[-_=*~+#─━—–―−]{3,}$/u;
+/** "Eve ---03.05.2024 10:00:00---Dear Ada, …" of Notes, above a header block. */
+const NOTES_TITLE = /---\p{Nd}{1,4}[./-][\p{Nd}./:,\s-]{4,30}([ap]\.?m\.?)?(\s[a-z]{1,5})?---/iu;
+/** Nothing but a day, a time or both, as older Notes have it below a name. */
+const BARE_DATE = /^\p{Nd}[\p{Nd}./:,\s-]{5,30}([ap]\.?m\.?)?$/u;
 const FORWARD_TITLE =
   /^(begin (of )?forwarded|original message$|forwarded message|original mail|anfang der weitergeleiteten|ursprüngliche nachricht|weitergeleitete nachricht|début du message|message (d'origine|transféré|original)|inicio del mensaje|mensaje (original|reenviado)|inizio (del )?messaggio|messaggio (originale|inoltrato)|begin doorgestuurd|oorspronkelijk bericht|doorgestuurd bericht|início da mensagem|mensagem (original|encaminhada)|vidarebefordrat|ursprungligt meddelande|videresendt|opprinnelig melding|start på videresendt|oprindelig (besked|meddelelse)|välitetty viesti|alkuperäinen viesti|początek przek|wiadomość (oryginalna|przekazana)|oryginalna wiadomość|začátek přepos|původní zpráva|přeposlaná zpráva|начало (переадресованного|пересылаемого)|пересылаемое сообщение|исходное сообщение|転送されたメッセージ|元のメッセージ|以下は転送|開始轉寄|以下是轉寄|下面是被转发|开始转发|原始邮件|原始郵件|转发的邮件|전달된 메시지|원본 메시지)/;
 const SENT_FROM =
@@ -19,6 +23,9 @@ const WROTE_LAST =
   /(wrote|writes|écrit|escribió|escribio|escreveu|scritto|schreef|schrieb|skrev|kirjoitti|napsala?|napísala?|napisał\(?a?\)?|pisze|пишет|написала?|пише|írta|a scris|έγραψε|yazdı|yazmış|je napisala?|написа|写道|寫道|写了|書きました|のメッセージ|작성|כתבה?|كتبت?|viết|menulis) ?[:：]$/;
 const WROTE =
   /(wrote|schrieb|écrit|escribió|escreveu|scritto|schreef|skrev|kirjoitti|napsal|napísal|napisał|pisze|пишет|писал|пише|írta|έγραψε|yazdı|yazıb|写道|寫道|メッセージ|napisa[ol]|је написао|напиша|skrifaði|shkroi|kirjutas|rakstīja|rašė|va escriure|escribiu|idatzi|a scris|menulis|viết|жазды|yozdi|نوشت|لکھا|كتب|כתב|წერ|գրել|գրեց|लिखा|লিখেছেন|เขียน)/;
+/** The same without a colon, or with a rule in its place. */
+const WROTE_AT_END =
+  /(^|\s)(wrote|writes|écrit|escribió|escreveu|scritto|schreef|schrieb|skrev|написала?|пишет)( ?[-–—]{2,9})?$/;
 /** Less sure signs, which count only right above a quote. */
 const SAID = /(^|\s)(quoth|said|says|writes)([\s:]|$)/;
 const MAIL_ADDRESS = /[^\s<>()[\]]@[^\s<>()[\]]/;
@@ -38,28 +45,51 @@ export interface Marker {
   kind: "quote" | "signature";
 }
 
-/** The first quote, forward or signature from line `from` on. In doubt a line is a marker: text above one may be obeyed. */
+/** The first quote, forward or signature from line `from` on, of lines without blanks at their ends. In doubt a line is a marker: text above one may be obeyed. */
 export function firstMarker(lines: readonly string[], from = 0): Marker | null {
+  let top = from;
   for (let line = from; line < lines.length; line += 1) {
-    const text = plain(lines[line] ?? "");
-    if (text === "") continue;
-    if (SIGNATURE_DASHES.test(text) || SENT_FROM.test(text)) return { line, kind: "signature" };
-    if (QUOTED.test(text)) return { line: attributionAbove(lines, line, from), kind: "quote" };
-    if (isTitle(text) || opensHeaderBlock(lines, line)) return { line, kind: "quote" };
-    const start = attributionEndingAt(lines, line, from);
-    if (start !== null) return { line: start, kind: "quote" };
+    if (plain(lines[line] ?? "") === "") {
+      top = line + 1;
+      continue;
+    }
+    const marker = markerAt(lines, line, { from, top });
+    if (marker !== null) return marker;
   }
   return null;
 }
 
-/** Without the stars and spaces that a bold label leaves behind in text made from HTML, and no wide letters. */
+/** `top` is where the paragraph of this line begins. */
+function markerAt(
+  lines: readonly string[],
+  line: number,
+  { from, top }: { from: number; top: number },
+): Marker | null {
+  const text = plain(lines[line] ?? "");
+  if (SIGNATURE_DASHES.test(text) || SENT_FROM.test(text)) return { line, kind: "signature" };
+  if (QUOTED.test(text)) return { line: attributionAbove(lines, line, from), kind: "quote" };
+  if (isTitle(text) || isTitle(tidied(bothEnds(lines[line] ?? "")))) return { line, kind: "quote" };
+  const headed = opensNotesHead(lines, line) || opensHeaderBlock(lines, line);
+  return headed || endsAttribution(lines, line, top) ? { line: top, kind: "quote" } : null;
+}
+
 function plain(line: string): string {
-  return line
-    .slice(0, MAX_MARKER_CHARS)
+  return tidied(line.slice(0, MAX_MARKER_CHARS));
+}
+
+/** Without the stars and spaces that a bold label leaves behind in text made from HTML, and no wide letters. */
+function tidied(text: string): string {
+  return text
     .normalize("NFKC")
     .trim()
     .replace(/^\*{1,2}(?=\p{L})/u, "")
     .toLowerCase();
+}
+
+/** For marks that stand at the beginning and at the end of one line. */
+function bothEnds(line: string): string {
+  if (line.length <= 2 * MAX_MARKER_CHARS) return line;
+  return `${line.slice(0, MAX_MARKER_CHARS)} ${line.slice(-MAX_MARKER_CHARS)}`;
 }
 
 function isTitle(text: string): boolean {
@@ -70,7 +100,8 @@ function isTitle(text: string): boolean {
 function opensHeaderBlock(lines: readonly string[], at: number): boolean {
   const first = labelOf(lines[at] ?? "");
   if (first === null) return opensUnknownBlock(lines, at);
-  if (first === "from" && MAIL_ADDRESS.test((lines[at] ?? "").slice(0, MAX_MARKER_CHARS))) return true;
+  const line = bothEnds(lines[at] ?? "");
+  if (first === "from" && (MAIL_ADDRESS.test(line) || hasOtherLabel(line))) return true;
   const kinds = new Set(lines.slice(at, at + HEADER_BLOCK_LINES).map(labelOf));
   return (kinds.has("from") && kinds.has("other")) || opensUnknownBlock(lines, at);
 }
@@ -97,20 +128,43 @@ function labelOf(line: string): "from" | "other" | null {
   return OTHER_LABEL.test(label) ? "other" : null;
 }
 
+/** "From: … Sent: … To: …" on one line. */
+function hasOtherLabel(line: string): boolean {
+  const words = tidied(line).split(/\s+/);
+  return words.some((word) => /[:：]$/.test(word) && OTHER_LABEL.test(word.slice(0, -1)));
+}
+
+/** What Notes puts above the mail that is answered: its first words in one line, or its author and a bare date. */
+function opensNotesHead(lines: readonly string[], at: number): boolean {
+  const [line = "", next = "", second = ""] = lines.slice(at, at + 3);
+  if (NOTES_TITLE.test(`${line} ${next}`)) return true;
+  const below = plain(next) || plain(second);
+  return /[>)]$/.test(line) && MAIL_ADDRESS.test(bothEnds(line)) && BARE_DATE.test(below);
+}
+
 /**
- * Where the attribution ("On … Ann <ann@example.com> wrote:") begins whose last line is `end`, wrapped or not;
- * null when this line ends none.
+ * Whether an attribution ("On … Ann <ann@example.com> wrote:") ends with this line, wrapped or not. `top` is the
+ * beginning of its paragraph.
  */
-function attributionEndingAt(lines: readonly string[], end: number, from: number): number | null {
-  if (!/[:：]\s*$/.test((lines[end] ?? "").slice(-MAX_MARKER_CHARS))) return null;
-  let joined = "";
-  for (let start = end; start >= from && start > end - MAX_ATTRIBUTION_LINES; start -= 1) {
-    const text = (lines[start] ?? "").slice(-MAX_MARKER_CHARS).trim().toLowerCase();
-    if (text === "") break;
-    joined = `${text} ${joined}`.trim();
-    if (isAttribution(joined)) return paragraphTop(lines, start, from);
+function endsAttribution(lines: readonly string[], end: number, top: number): boolean {
+  const last = bothEnds(lines[end] ?? "").toLowerCase();
+  const colon = /[:：]$/.test(last);
+  if (!colon && !WROTE_AT_END.test(last)) return false;
+  for (let start = end, joined = ""; start >= top && start > end - MAX_ATTRIBUTION_LINES; start -= 1) {
+    joined = `${bothEnds(lines[start] ?? "").toLowerCase()} ${joined}`.trim();
+    if (colon ? isAttribution(joined) : isDated(joined)) return true;
   }
-  return null;
+  const opening = lines
+    .slice(top, Math.min(top + 2, end))
+    .map(bothEnds)
+    .join(" ")
+    .toLowerCase();
+  return colon && DATE_OR_TIME.test(opening) && WROTE.test(opening);
+}
+
+/** Without a colon behind it the word that says "wrote" is one like others. */
+function isDated(text: string): boolean {
+  return TWO_OF_THEM.test(text) || (DATE_OR_TIME.test(text) && MAIL_ADDRESS.test(text));
 }
 
 function isAttribution(text: string): boolean {

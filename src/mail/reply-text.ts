@@ -90,7 +90,7 @@ function cutSource(source: string, text: string, linesToQuote: number | null = n
 /** `linesToQuote` is how many empty lines below the text a quote begins, if one does. */
 function cutText(text: string, linesToQuote: number | null = null): Cut {
   const lines = text.split("\n");
-  const head = linesThatMayBeOwn(lines, linesToQuote);
+  const head = linesThatMayBeOwn(lines, linesToQuote).map((line) => line.trim());
   const marker = firstMarker(head);
   const start = marker?.line ?? head.length;
   const own = joined([lines.slice(0, start).join("\n")]);

@@ -163,6 +163,38 @@ describe("text mails: other markers", () => {
     expect(own(`Mine.\n\n${unwrapped}\n\n> hello`)).toBe("Mine.");
   });
 
+  const LONG = `${INJECTED}, ${"of a society with a long name ".repeat(20)}`;
+  const WRAPPED = Array.from({ length: 9 }, () => `${INJECTED}, of a society`).join("\n");
+  test.each([
+    ["Zoho", `---- On Fri, 03 May 2024 10:00:00 +0200 ${LONG} <eve@x.org> wrote ----`],
+    ["Zoho, wrapped", `---- On Fri, 03 May 2024 10:00:00 +0200\n${INJECTED}\n<eve@x.org> wrote ----`],
+    ["German", `Am 03.05.24 um 10:00 schrieb ${LONG}:`],
+    ["German, wrapped", `Am 03.05.24 um 10:00 schrieb ${WRAPPED}:`],
+    ["Notes", `Eve ---05/03/2024 10:00:00 AM---${INJECTED}...`],
+    ["Notes, German and wrapped", `Eve ---03.05.2024\n10:00:00---${INJECTED}`],
+    ["Notes with a long name", `Eve ${LONG} ---05/03/2024 10:00:00 AM---Hi`],
+    ["older Notes", `Eve <eve@x.org>\n03.05.2024 10:00\n\nTo\nAnn\n\nSubject\n${INJECTED}`],
+    ["a field", `From: ${LONG} <eve@x.org>`],
+    ["a wrapped field", `From: Eve ${WRAPPED}\n<eve@x.org>\nSent: Friday, May 3, 2024\nTo: Ann\nSubject: x`],
+    ["fields on one line", "From: Eve Sent: Friday To: Ann"],
+    ["no colon", "On Fri, 3 May 2024 at 10:00 AM Eve <eve@x.org> wrote"],
+    ["a rule for a colon", "On Fri, 3 May 2024 Eve wrote --"],
+    ["far to the right", `${" ".repeat(500)}> hello`],
+  ])("nothing above the quote is what its author chose: %s", (_name, head) => {
+    const cut = splitNewText({ text: `Mine.\n\n${head}\n\n${INJECTED}` });
+    expect(cut).toMatchObject({ new_text: "Mine.", rest_text: `${head.trim()}\n\n${INJECTED}` });
+  });
+
+  test("words like those of a mark in a sentence stay the sender's own", () => {
+    const text = [
+      "Tell me what Bob wrote",
+      "Book 3 May 2024 and 4 May, not ---maybe--- later.",
+      `Write to them all: ${"ann@x.org, ".repeat(60)}`,
+      "Put Ann <ann@x.org>\non the list for 10:00.",
+    ].join("\n\n");
+    expect(own(text)).toBe(text.trim());
+  });
+
   test("sentences with a colon, numbers, lists and addresses stay the sender's own", () => {
     const text =
       "Hi,\nI wrote 3 points:\n- one\n- two\n\nTranslate this:\n1. 10:30 meeting\nwrite to bob@x.org about it\n--format=json";
@@ -330,6 +362,11 @@ describe("HTML mails: new text ends at what mail programs wrap a quote in", () =
     `<cite>${INJECTED}</cite>`,
     `<q>${INJECTED}</q>`,
     `<fieldset>${INJECTED}</fieldset>`,
+    `<details><summary>…</summary>${INJECTED}</details>`,
+    `<div style="border-inline-start:2px solid #ccc">${INJECTED}</div>`,
+    `<section style="border-left:2px solid">${INJECTED}</section>`,
+    `<span style="border-left:2px solid">${INJECTED}</span>`,
+    `<table><tr><td style="border-left:2px solid">${INJECTED}</table>`,
   ];
   test.each(quotes)("%s", (quote) => {
     const cut = splitNewText({ html: `<div>Sum it <b>up</b>.</div><br>${quote}<p>below</p>` });
@@ -343,6 +380,11 @@ describe("HTML mails: new text ends at what mail programs wrap a quote in", () =
     ["body", `<html><body><p>Mine.</p><body><p>${INJECTED}</p></body></html>`],
   ])("a second <%s> is another mail's", (_name, html) => {
     expect(splitNewText({ html })).toMatchObject({ new_text: "Mine.", rest_text: INJECTED });
+  });
+
+  test("the lines of a table are no quote", () => {
+    const cell = "border-left:1px solid;border-right:1px solid;border-bottom:1px solid";
+    expect(ownHtml(`<table><tr><td style="${cell}">A<td style="${cell}">1</table>`)).toBe("A 1");
   });
 
   test("a frame around a box is no quote", () => {
