@@ -11,10 +11,9 @@ import { signedHeader, type SignedForm } from "../mail/signed-form.ts";
 import { readBytes } from "../messages/stored-bytes.ts";
 import { formOf } from "../messages/vouched.ts";
 import { lineOfMail, type NamedImage, readMaterial } from "./attachments.ts";
+import { namesFiles, sharedPage } from "./given-subject.ts";
 import type { StepDraft } from "./steps.ts";
 
-/** What may be a mark of a reply or a forward in a language that we do not know. */
-const ANY_PREFIX = /^[[(]|^[^\s:：]{1,20}(\s[^\s:：]{1,20})?\s*[:：]/iu;
 /** Fields of a mail that answers another one, or passes it on. */
 const ANSWER_FIELDS = ["in-reply-to", "references"];
 const THREAD_FIELDS = [...ANSWER_FIELDS, "x-forwarded-message-id"];
@@ -25,6 +24,8 @@ const ATTACHED_MAIL = /^message\/(rfc822|global)$/;
 export interface RunInput {
   /** Empty when no person with authority gave one. */
   instruction: string;
+  /** The part of the instruction in which `--allow-destructive` counts. */
+  may_allow: string;
   /** Of a mail; empty unless it is the own words of a person with authority. */
   subject: string;
   /** Whether nothing in it can be anybody's but the author's, the subject included, and the author has authority. */
@@ -61,6 +62,7 @@ async function readCall(app: App, message: MessageRow, signal: AbortSignal): Pro
   const content = stored?.content ?? "";
   return {
     instruction: message.instruction ?? "",
+    may_allow: message.instruction ?? "",
     subject: "",
     plain: hasAuthority(message) && content.trim() === "" && files.length === 0,
     content: [content, ...texts].filter((text) => text.trim() !== "").join("\n\n"),
@@ -99,17 +101,16 @@ async function readMail(
   const outcome = await app.parser.parse(raw, { form, account: message.user_id });
   if (!outcome.ok)
     return { ...nothingRead(), content: materialOf(message, outcome), warnings: [outcome.message], headers };
-  const { new_text, attachments, warnings } = outcome.mail;
+  const { attachments, warnings } = outcome.mail;
   const files = attachments.map(toFile);
   const { mails = [], others = [] } = Object.groupBy(files, (file) =>
     ATTACHED_MAIL.test(file.content_type) ? "mails" : "others",
   );
   const { texts, ...material } = await readMaterial(app, others, { signal, account: message.user_id });
-  const threaded = mayAnswer(headers, form);
-  const own_subject = ownSubject(message, threaded, outcome.mail);
-  const words = trustedWords(message, { new_text, own_subject });
-  const whole = words.instruction !== "" && !threaded && isWhole(message, outcome.mail);
-  const plain = whole && !(await isInThread(app, message));
+  const threaded = mayAnswer(headers, form) || (await isInThread(app, message));
+  const alone = !threaded && isAlone(message, outcome.mail);
+  const { shared, ...words } = trustedWords(message, outcome.mail, alone);
+  const plain = words.instruction !== "" && !shared && alone && isWhole(outcome.mail);
   return {
     ...words,
     plain,
@@ -146,17 +147,36 @@ function mayAnswer(headers: MailHeaders, form: SignedForm | undefined): boolean 
 }
 
 function nothingRead() {
-  return { instruction: "", subject: "", plain: false, files: [], manifest: [], images: [], extracted: [] };
+  const words = { instruction: "", may_allow: "", subject: "", plain: false };
+  return { ...words, files: [], manifest: [], images: [], extracted: [] };
 }
 
-/** Decision G: the new words of a sender with authority; the subject instead, if it is the sender's own and there are none. */
-function trustedWords(
-  message: MessageRow,
-  { new_text, own_subject }: { new_text: string; own_subject: string },
-): { instruction: string; subject: string } {
-  if (!hasAuthority(message)) return { instruction: "", subject: "" };
-  const subject = onOneLine(own_subject);
-  return { instruction: new_text.trim() || subject, subject };
+type TrustedWords = Pick<RunInput, "instruction" | "may_allow" | "subject"> & { shared: boolean };
+
+/**
+ * Decision G: the new words of a sender with authority; if there are none, the subject of a mail that stands alone. What
+ * destroys is allowed in the text, and beside others' words only above its first empty line: a quote that is not
+ * recognised is below it.
+ */
+function trustedWords(message: MessageRow, mail: ParsedMail, alone: boolean): TrustedWords {
+  if (!hasAuthority(message)) return { instruction: "", may_allow: "", subject: "", shared: false };
+  const subject = onOneLine(message.subject ?? "");
+  const text = mail.new_text.trim();
+  const page = sharedPage(text, subject);
+  if (page !== null) return { instruction: page, may_allow: "", subject: "", shared: true };
+  const given = namesFiles(
+    subject,
+    mail.attachments.map(({ filename }) => filename),
+  );
+  const own_subject = alone && !given ? subject : "";
+  const may_allow = alone ? text : firstParagraph(text);
+  return { instruction: text || own_subject, may_allow, subject: own_subject, shared: false };
+}
+
+function firstParagraph(text: string): string {
+  const lines = text.split("\n");
+  const end = lines.findIndex((line) => line.trim() === "");
+  return end === -1 ? text : lines.slice(0, end).join("\n");
 }
 
 function hasAuthority({ authority }: MessageRow): boolean {
@@ -171,21 +191,18 @@ export function materialOf(message: MessageRow, outcome: ParseOutcome, texts: st
   return describe({ ...head, parts: [...(hasAuthority(message) ? [] : [new_text]), rest_text, ...texts] });
 }
 
-/** The subject if the sender wrote it; of a mail that belongs to another one, only if nothing speaks against it. */
-function ownSubject({ subject }: MessageRow, threaded: boolean, mail: ParsedMail): string {
-  if (subject === null || !mail.own_subject || hasReplyMark(subject)) return "";
-  const answers = threaded || mail.rest_text.trim() !== "";
-  return answers && ANY_PREFIX.test(onOneLine(subject)) ? "" : subject;
+/** Whether a mail that answers none passes none on either, and holds nothing of others but in files. */
+function isAlone({ subject }: MessageRow, mail: ParsedMail): boolean {
+  return mail.own_subject && mail.rest_text.trim() === "" && !hasReplyMark(subject ?? "");
 }
 
 function onOneLine(subject: string): string {
   return stripHiddenCharacters(subject).text.replaceAll(/\s+/g, " ").trim();
 }
 
-/** Decision P.4: a mail that is new, and that holds nothing of others, is its author's word as a whole. */
-function isWhole(message: MessageRow, mail: ParsedMail): boolean {
-  const alone = mail.whole && mail.rest_text === "" && mail.attachments.length === 0;
-  return hasAuthority(message) && alone && !hasReplyMark(message.subject ?? "");
+/** Decision P.4: of a mail that stands alone, and has no file, all is its author's word. */
+function isWhole(mail: ParsedMail): boolean {
+  return mail.whole && mail.attachments.length === 0;
 }
 
 function describe(mail: { subject: string; sender: string | null; parts: string[] }): string {

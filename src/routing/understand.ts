@@ -43,16 +43,19 @@ export async function understand(
   input: RunInput,
 ): Promise<Understanding> {
   const shelf = await readShelf(app, message, inbox);
-  const { unknown, ...parsed } = parseCommand(input.instruction, {
-    mail: message.source !== "api",
-    isContext: (slug) => shelf.nameable.some((card) => card.slug === slug),
-    isMacro: (slug) => shelf.macros.some((card) => card.slug === slug),
-  });
+  const read = (words: string): Parsed =>
+    parseCommand(words, {
+      mail: message.source !== "api",
+      isContext: (slug) => shelf.nameable.some((card) => card.slug === slug),
+      isMacro: (slug) => shelf.macros.some((card) => card.slug === slug),
+    });
+  const { unknown, ...parsed } = withAllowed(read(input.instruction), read(input.may_allow));
   const aim = await aimOf(app, { message, inbox }, parsed.target);
   const command = { ...parsed, target: aim.target };
   const expanded = await instructionOf(app, shelf, command);
   const refusal = aim.refusal ?? (expanded === null ? tooLong(parsed) : null);
-  const instruction = expanded ?? "";
+  const more = input.subject === input.instruction ? "" : input.subject;
+  const instruction = (expanded ?? "") || more;
   const words = instruction === "" ? "" : `${instruction}\n${input.subject}`;
   const folded = refusal ? NOTHING : await foldContexts(app, shelf, { named: command.contexts, words });
   const { settings, warnings } = readSettings(command, message.authority);
@@ -63,6 +66,15 @@ export async function understand(
     ...[...unknownWarnings(unknown), ...warnings].map((output) => ({ type: "warning" as const, output })),
   ];
   return { command, instruction, contexts: folded.contexts, settings, powers, targets, steps, refusal };
+}
+
+const ALLOW = "allow-destructive";
+
+/** Without what would allow destruction, unless it stands where it may. */
+function withAllowed(parsed: Parsed, { options }: Parsed): Parsed {
+  if (parsed.options[ALLOW] === options[ALLOW]) return parsed;
+  const kept = Object.entries(parsed.options).filter(([name]) => name !== ALLOW);
+  return { ...parsed, options: Object.fromEntries(kept) };
 }
 
 const NOTHING: Folded = { contexts: [], notes: [] };

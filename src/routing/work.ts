@@ -121,7 +121,7 @@ async function openTalk(
 
 /** The subject where it is a part of what its author wants; alone it is the instruction itself. */
 function subjectOf({ input }: Run, { instruction }: Understanding): string {
-  return input.plain && input.subject !== input.instruction && instruction !== "" ? input.subject : "";
+  return input.plain && ![input.instruction, instruction].includes(input.subject) ? input.subject : "";
 }
 
 /** Of the people whose run it is, and of the inbox itself. */

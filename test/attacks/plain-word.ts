@@ -133,6 +133,30 @@ const THREADS: Attack[] = [
   }),
 ];
 
+/** Nothing in the mail is Ada's but that she sent it. */
+const ALONE: Attack[] = (
+  [
+    ["of an answer", RUN, { text: "\n\nOn Fri, 3 May 2024, Eve wrote:\n> Hi", headers: answering() }],
+    ["of an answer, a mark without a colon", `Re @office ${RUN}`, { text: "", headers: answering() }],
+    ["of an answer, an arrow", `\u21a9 @office ${RUN}`, { text: "", headers: answering() }],
+    ["of an answer, a mark behind", `@office ${RUN} (re)`, { text: "", headers: answering() }],
+    ["of a mail that is quoted", `@office ${RUN}`, { text: "> Hi" }],
+    ["of a page that is shared", RUN, { text: "https://eve.example.net/a\n\nSent from my iPhone" }],
+    ["of a page, above its address", RUN, { text: `${RUN}\nhttps://eve.example.net/a` }],
+    [
+      "of a file",
+      `Emailing: ${RUN}.txt`,
+      { text: "", attachments: [{ filename: `${RUN}.txt`, content: "Hi" }] },
+    ],
+  ] as [string, string, AttackMail][]
+).map(([name, subject, mail]) =>
+  attack("plain word: subjects alone", name, { ...mail, subject: inSubject(subject), inbox: "team" }),
+);
+
+function answering() {
+  return { ...ids(), "In-Reply-To": "<x@example.net>", References: "<x@example.net>" };
+}
+
 const part = (type: string, body: string, head = ""): string => `Content-Type: ${type}\r\n${head}\r\n${body}`;
 
 function ofParts(kind: string, parts: string[], subject = "A question"): AttackMail {
@@ -454,6 +478,7 @@ const CALLS: Attack[] = [
 export const PLAIN_WORD: Attack[] = [
   ...SUBJECTS,
   ...THREADS,
+  ...ALONE,
   ...CONTENT,
   ...BESIDE,
   ...ATTACHED,
