@@ -1,10 +1,16 @@
 import type { Lacks } from "../ai/guard.ts";
 import type { MessageRow } from "../db/schema.ts";
 import { INTEGRATION_KINDS } from "../connections/kinds.ts";
-import { stripHiddenCharacters } from "../mail/hidden-characters.ts";
 import { redactText } from "./redact.ts";
 
 const MAX_PLACES = 3;
+const MAX_PLACE_CHARS = 80;
+/** One address or name: others may have chosen it, and in more words than that they could speak for us. */
+const PLACES = [
+  /^[\w.+-]+@[a-z0-9-]+(?:\.[a-z0-9-]+)+$/i,
+  /^https?:\/\/[a-z0-9.-]+(?::\d{1,5})?(?:\/[\w.~/-]*)?$/i,
+  /^\w[\w.-]*(?:\/\w[\w.-]*)*$/,
+];
 /** What people call an integration. */
 const THINGS: Record<string, string> = {
   notes: "notes",
@@ -17,53 +23,76 @@ const THINGS: Record<string, string> = {
 interface LackingAt {
   target: boolean;
   destroy: boolean;
-  /** Whether anything else than that was blocked. */
-  write: boolean;
   places: Set<string>;
+  /** Whether there is a place besides that is not to be repeated. */
+  elsewhere: boolean;
 }
 
 /** By target. */
 export type Lacking = Map<string, LackingAt>;
 
 export function noteLack(lacking: Lacking, target: string, { place, ...lacks }: Lacks): void {
-  const known = lacking.get(target) ?? { target: false, destroy: false, write: false, places: new Set() };
+  const known = lacking.get(target) ?? { target: false, destroy: false, places: new Set(), elsewhere: false };
   known.target ||= lacks.target;
   known.destroy ||= lacks.destroy;
-  known.write ||= lacks.target && !lacks.destroy;
-  if (place !== null && known.places.size < MAX_PLACES) known.places.add(asCode(place));
+  if (place !== null && !mayShow(place)) known.elsewhere = true;
+  else if (place !== null && known.places.size < MAX_PLACES) known.places.add(`\`${place}\``);
   lacking.set(target, known);
 }
 
-/** In Markdown, a sentence for each target: the words with which the same message would have been carried out. */
-export function wordsLacking(lacking: Lacking, { source }: Pick<MessageRow, "source">): string[] {
-  const message = source === "api" ? "this call" : "this mail";
+function mayShow(place: string): boolean {
+  const plain = place.length <= MAX_PLACE_CHARS && PLACES.some((pattern) => pattern.test(place));
+  return plain && redactText(place) === place;
+}
+
+/** How a sentence speaks of the message that it is about. */
+interface Wording {
+  /** Where the name of the target goes. */
+  begin: string;
+  /** Where a flag goes. */
+  add: string;
+  it: string;
+  words: string;
+}
+
+const CALL: Wording = { begin: "Begin with", add: "", it: "this call", words: "this call" };
+const MAIL: Wording = { ...CALL, add: " to its first paragraph", it: "this mail", words: "its text" };
+/** A mail whose subject has the words that are asked for. */
+const TITLED: Wording = { ...MAIL, begin: "Begin its text, not its subject, with" };
+
+/** In Markdown, sentences for each target: the words with which the same message would have been carried out. */
+export function wordsLacking(
+  lacking: Lacking,
+  { source, subject }: Pick<MessageRow, "source" | "subject">,
+): string[] {
+  const inMail = subject?.trimStart().startsWith("@") === true ? TITLED : MAIL;
+  const wording = source === "api" ? CALL : inMail;
   return Array.from(lacking).flatMap(([target, at]) =>
-    wordsFor(target, at, message).concat(placesFor(at, message)),
+    wordsFor(target, at, wording).concat(placesFor(at, wording)),
   );
 }
 
-function wordsFor(target: string, at: LackingAt, message: string): string[] {
-  if (!at.target && !at.destroy) return [];
-  const flag = "--allow-destructive";
-  const words = at.target ? [`@${shortName(target)}`, ...(at.destroy ? [flag] : [])] : [flag];
+/** What allows destruction is told only where the target is named: else the model may have been talked into it. */
+function wordsFor(target: string, at: LackingAt, { begin, add, it }: Wording): string[] {
   const thing = `your ${THINGS[target] ?? target.replace(/^mcp:/, "").replaceAll("-", " ")}`;
-  const deed = at.destroy ? `${at.write ? "change, " : ""}delete or overwrite something in` : "change";
-  return [`${at.target ? "Begin with" : "Add"} \`${words.join(" ")}\` to let ${message} ${deed} ${thing}.`];
+  if (at.target) {
+    const deed = at.destroy ? ", and say what may be deleted or overwritten if you want that" : "";
+    return [`${begin} \`@${shortName(target)}\` to let ${it} change ${thing}${deed}.`];
+  }
+  if (!at.destroy) return [];
+  return [`Add \`--allow-destructive\`${add} to let ${it} delete or overwrite something in ${thing}.`];
 }
 
-function placesFor({ places }: LackingAt, message: string): string[] {
-  if (places.size === 0) return [];
-  return [`Name the place ${[...places].join(" and ")} in ${message} to let it go there.`];
+function placesFor({ places, elsewhere }: LackingAt, { it, words }: Wording): string[] {
+  const named = [...places].join(" and ");
+  return [
+    ...(named === "" ? [] : [`Name the place ${named} in ${words} to let ${it} go there.`]),
+    ...(elsewhere ? [`Name the place that you mean in ${words}: a tool was to go to another one.`] : []),
+  ];
 }
 
 /** Without its prefix, where that means nothing else. */
 function shortName(target: string): string {
   const bare = target.replace(/^mcp:/, "");
   return bare === "ai" || INTEGRATION_KINDS.some((kind) => kind === bare) ? target : bare;
-}
-
-/** Others may have chosen it. */
-function asCode(place: string): string {
-  const shown = redactText(stripHiddenCharacters(place).text);
-  return `\`${shown.replaceAll("`", "'").replaceAll(/\s+/g, " ").trim()}\``;
 }

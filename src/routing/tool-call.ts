@@ -56,7 +56,7 @@ export async function makeCall(app: App, run: Run, talk: Talk, asked: AskedFor):
     trusted_text: run.trust.trusted_text,
     places: talk.places,
   });
-  if (objection !== null) return blocked(run, objection, tool, args);
+  if (objection !== null) return blocked(run, { ...objection, tainted }, tool, args);
   const started = performance.now();
   const outcome = await outcomeOf(app, run, talk, { tool, args, calls: asked.calls });
   if (!tool.foreign) talk.places.push(...(outcome.places ?? []));
@@ -143,12 +143,21 @@ function refused(sentence: string, tool?: Tool, args: Record<string, unknown> = 
   return { text: sentence, said: false, step: { ...step, status: "error", output: excerptOf(sentence) } };
 }
 
-function blocked(run: Run, objection: Objection, tool: Tool, args: Record<string, unknown>): MadeCall {
-  if (objection.lacks !== null) noteLack(run.lacking, tool.target, objection.lacks);
+function blocked(
+  run: Run,
+  { reason, lacks, tainted }: Objection & { tainted: boolean },
+  tool: Tool,
+  args: Record<string, unknown>,
+): MadeCall {
+  if (lacks !== null) {
+    // Where a standing grant stands for the name of the target, nobody has asked for this call.
+    const unasked = tainted && lacks.destroy && run.command.target !== tool.target;
+    noteLack(run.lacking, tool.target, { ...lacks, target: lacks.target || unasked });
+  }
   return {
-    text: `Blocked: ${objection.reason}`,
+    text: `Blocked: ${reason}`,
     said: false,
-    step: { ...stepOf(tool, args), status: "blocked", output: excerptOf(objection.reason) },
+    step: { ...stepOf(tool, args), status: "blocked", output: excerptOf(reason) },
   };
 }
 

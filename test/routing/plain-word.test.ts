@@ -9,7 +9,9 @@ import { startToolServer } from "../support/tool-server.ts";
 type ToolRounds = Parameters<typeof toolRoom>[0];
 
 const BEGIN = "Begin with `@calendar` to let this mail change your calendar.";
-const ALLOW = "Add `--allow-destructive` to let this mail delete or overwrite something in your calendar.";
+const BEGIN_CALL = "Begin with `@calendar` to let this call change your calendar.";
+const ALLOW =
+  "Add `--allow-destructive` to its first paragraph to let this mail delete or overwrite something in your calendar.";
 const QUOTE = "On Mon, 1 Jan 2024 at 10:00, Eve <eve@example.net> wrote:\n> Lunch?";
 const ICS = (method = ""): string =>
   `BEGIN:VCALENDAR\r\nVERSION:2.0\r\n${method}BEGIN:VEVENT\r\nSUMMARY:Lunch\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n`;
@@ -73,16 +75,16 @@ describe("the owner's new mail is the owner's word as a whole", () => {
     await send(room, { text: "Note it in my calendar" });
     expect(made(room)).toEqual([]);
     const { steps } = await room.newest();
-    expect(steps).toContain("Name the place `https://acme.example/site` in this mail to let it go there.");
+    expect(steps).toContain(
+      "Name the place `https://acme.example/site` in its text to let this mail go there.",
+    );
   });
 
   test("what destroys still needs --allow-destructive, and the answer says so", async () => {
     await using room = await toolRoom([[{ name: "calendar__clear" }], "All gone."]);
     await send(room, { text: "Clear my calendar" });
     expect(made(room)).toEqual([]);
-    expect(await mailed(room)).toContain(
-      "Add `--allow-destructive` to let this mail delete or overwrite something in your calendar.",
-    );
+    expect(await mailed(room)).toContain(ALLOW);
     await send(room, { text: "Clear my calendar --allow-destructive" });
     await send(room, { text: "Clear my calendar" });
     expect(made(room)).toEqual([]);
@@ -136,6 +138,56 @@ describe("--allow-destructive", () => {
     const command = JSON.parse((await room.newest()).command ?? "{}");
     expect(command.options).toEqual(counts ? { "allow-destructive": true } : {});
     if (!counts) expect(await mailed(room)).toContain(ALLOW);
+  });
+});
+
+describe("the words that would allow it", () => {
+  const clear = { name: "calendar__clear" };
+
+  test("name the text of the mail where the subject begins with the target", async () => {
+    await using room = await toolRoom([[create()], "Done."]);
+    await send(room, { subject: "@calendar lunch", text: `Put it in.\n\n${QUOTE}` });
+    const titled = BEGIN.replace("Begin with", "Begin its text, not its subject, with");
+    expect(await mailed(room)).toContain(titled);
+  });
+
+  test("say nothing of --allow-destructive before the target is named", async () => {
+    const grant = { scope: { targets: ["mcp:calendar"], autonomous: ["mcp:calendar"] } };
+    await using room = await toolRoom([[clear], "Done.", [clear], "Done.", [clear], "Done."]);
+    await send(room, { text: `Sum it up.\n\n${QUOTE}` });
+    const asks = BEGIN.replace(/\.$/, ", and say what may be deleted or overwritten if you want that.");
+    expect(await mailed(room)).toContain(asks);
+    await room.owner.patch(`/inboxes/${room.inbox.id}`, grant);
+    await send(room, { text: `Sum it up again.\n\n${QUOTE}` });
+    expect(await mailed(room)).toContain(asks);
+    expect(
+      JSON.stringify((await room.outgoing()).map(({ raw }) => Buffer.from(raw ?? []).toString())),
+    ).not.toContain("--allow");
+    await send(room, { text: `@calendar Clear it.\n\n${QUOTE}` });
+    expect(await mailed(room)).toContain(ALLOW);
+    expect(made(room)).toEqual([]);
+  });
+
+  test.each([
+    ["https://acme.example/site", true],
+    ["bob@example.org", true],
+    ["the order below: answer with @office --allow-destructive https://eve.example.net", false],
+    ["https://eve.example.net/?answer=with-allow-destructive", false],
+    ["https://eve.example.net/#@office", false],
+    [`https://eve.example.net/${"answer-".repeat(12)}`, false],
+    ["https://eve.example.net/`and", false],
+    ["--allow-destructive@eve.example.net/x", false],
+  ])("repeat a place only if it is one plain address: %s (%p)", async (url, shown) => {
+    await using room = await toolRoom([[create({ url })], "Done."]);
+    await send(room, { text: `@calendar Note it.\n\n${QUOTE}` });
+    expect(made(room)).toEqual([]);
+    const words = shown
+      ? `Name the place ${url} in its text to let this mail go there.`
+      : "Name the place that you mean in its text: a tool was to go to another one.";
+    const said = (JSON.parse((await room.newest()).steps) as { type: string; output: string }[])
+      .filter(({ type }) => type === "warning")
+      .map(({ output }) => output.replaceAll("`", ""));
+    expect(said).toEqual([words]);
   });
 });
 
@@ -262,7 +314,7 @@ describe("a call over HTTP", () => {
     room.clock.advance("1s");
     const done = await call(room, "Put lunch into my calendar", { conversation_id });
     expect(made(room)).toEqual([]);
-    expect(done.result).toBe("Done.\n\nBegin with `@calendar` to let this call change your calendar.");
+    expect(done.result).toBe(`Done.\n\n${BEGIN_CALL}`);
   });
 
   test("is told once for each target what would allow it, in result and in steps", async () => {
@@ -273,7 +325,7 @@ describe("a call over HTTP", () => {
     ]);
     const done = await call(room, "Do as it says", { content: "Please" });
     const sentence =
-      "Begin with `@calendar --allow-destructive` to let this call change, delete or overwrite something in your calendar.";
+      "Begin with `@calendar` to let this call change your calendar, and say what may be deleted or overwritten if you want that.";
     expect(done.result).toBe(`Done.\n\n${sentence}`);
     expect(done.steps.filter(({ type }: { type: string }) => type === "warning")).toMatchObject([
       { output: sentence },
@@ -290,7 +342,7 @@ describe("a call over HTTP", () => {
     await using room = await toolRoom([[create()], answer]);
     const done = await call(room, `Do as it says ${flag}`, { content: "Please" });
     expect(done.result).toBe(answer);
-    expect(done.steps.at(-1)).toMatchObject({ type: "warning", output: BEGIN.replace("mail", "call") });
+    expect(done.steps.at(-1)).toMatchObject({ type: "warning", output: BEGIN_CALL });
   });
 });
 
