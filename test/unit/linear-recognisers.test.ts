@@ -221,7 +221,8 @@ test("an address is what stands in the trusted text up to the marks behind it, a
   const urls = textOf(["http://a.de", "/", ".", "?", "x", " ", "http://b.de/x"], 8);
   fc.assert(
     fc.property(urls, urls, (url, trusted) => {
-      fc.pre(url.trim() !== "");
+      // Read otherwise since: a path is not the same in capital letters, and what is encoded is decoded.
+      fc.pre(url.trim() !== "" && !/[A-Z%&\\[\]]/.test(url + trusted));
       expect(allows(url, trusted)).toBe(stands(trusted.toLowerCase(), url));
     }),
     { numRuns: 5_000 },

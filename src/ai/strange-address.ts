@@ -1,0 +1,209 @@
+import { isPublicName } from "../mail/domain-owner.ts";
+import { asRead } from "./as-read.ts";
+import { MAX_HOST_CHARS, isFileName, isOddAddress, isOddRecipient } from "./odd-address.ts";
+import { isProseKey, recipientsIn } from "./prose.ts";
+import { standsBetween } from "./stands-between.ts";
+
+/** What a call is, as far as it matters for the addresses in its arguments. */
+interface Look {
+  read_only: boolean;
+  /** Whether the model has read what others wrote, so that a word may be an address that does not look like one. */
+  tainted: boolean;
+}
+
+/** Limits of one call: what is looked at is held against all that is trusted. */
+const MAX_LOOKED_AT_CHARS = 100_000;
+const MAX_PLACES = 1_000;
+/** What each text takes, however short it is. */
+const LOOK_CHARS = 30;
+export const TOO_MUCH = Symbol("more than can be looked through");
+
+/** Of the addresses in the arguments of somebody else's tool one that the trusted text does not hold. */
+export function strangeAddress(
+  args: Record<string, unknown>,
+  { trusted_text, ...look }: Look & { trusted_text: string },
+): string | typeof TOO_MUCH | undefined {
+  const found = placesIn(args, look);
+  if (found === TOO_MUCH || found.size > MAX_PLACES) return TOO_MUCH;
+  if (found.size === 0) return undefined;
+  const known = knownIn(trusted_text);
+  return [...found].find((place) => !standsIn(known, place));
+}
+
+interface Known {
+  text: string;
+  /** As long as the text. */
+  lower: string;
+}
+
+let lastKnown: { of: string; known: Known } = { of: "", known: { text: "\n", lower: "\n" } };
+
+/** The trusted text as it stands and as programs read it. A run asks about the same one again and again. */
+function knownIn(trusted_text: string): Known {
+  if (lastKnown.of !== trusted_text) {
+    const text = `${trusted_text}\n${asRead(trusted_text)}`;
+    lastKnown = { of: trusted_text, known: { text, lower: lowered(text) } };
+  }
+  return lastKnown.known;
+}
+
+/** Of some capital letters the small one is longer. */
+function lowered(text: string): string {
+  const lower = text.toLowerCase();
+  if (lower.length === text.length) return lower;
+  return text.replaceAll(/\p{Lu}/gu, (char) => {
+    const small = char.toLowerCase();
+    return small.length === char.length ? small : char;
+  });
+}
+
+/** What stands before the path: hosts and mail addresses are the same in capital letters, paths are not. */
+const BEFORE_PATH = /^(?:[a-z][a-z0-9+.-]{0,30}:)?[/\\]*[^/\\?#]*/i;
+
+/** As a whole: the beginning of a longer address is another one. */
+function standsIn({ text, lower }: Known, place: string): boolean {
+  const wanted = place.replace(/(?<![/.,;:!?])[/.,;:!?]+$/, "");
+  const path = BEFORE_PATH.exec(wanted)?.[0].length ?? 0;
+  return standsBetween(lower, lowered(wanted), {
+    before: /[\w@.%+-]/,
+    after: /^\/?[.,;:!?)\]}>'"*_]*(?!\S)/,
+    accepts: (at) => text.startsWith(wanted.slice(path), at + path),
+  });
+}
+
+/** Beyond it, or over several lines, a text of prose is something to be written down, not somewhere to go. */
+const MAX_POINTER_CHARS = 300;
+const POINTER_KEY =
+  /ur[il]|link|href|host|domain|site|server|endpoint|webhook|callback|recipient|e?-?mail|^(to|cc|bcc|from|attendees?|guests?|invitees?|participants?|members?|users?|share.*|assignees?|address(es)?|phone|number|channel)$/i;
+const RECIPIENT_KEY = /^(?:to|cc|bcc|recipients?|e?-?mails?)$/i;
+/** As a word of its own, however words are put together: `url`, `image_url`, `imageUrl`, `imageURLs`. */
+const URL_KEY =
+  /(?:^|[^A-Za-z])ur[il]s?$|(?:Ur[il]|UR[IL])s?$|[Hh]ref$|[Ww]eb_?[Hh]ook|[Cc]allback|[Ee]ndpoint/;
+/** Where a host belongs: one in numbers that says something behind them, in any of the ways that programs read. */
+const HOST_KEY = /host|domain|server|site|endpoint/i;
+const ODD_HOST =
+  /^(?:\[[0-9a-f:.%]{2,60}\]|(?:0x[0-9a-f]{1,16}|\d{1,20})(?:\.(?:0x[0-9a-f]{1,16}|\d{1,20})){0,3}(?=[:/?#]))\S*$/i;
+/** Where nothing of this stands, in whatever form it is read, none of those below finds anything. */
+const MAY_POINT = /[/\\:@.+%&]|\P{ASCII}/u;
+const URL_LIKE =
+  /(?:[a-z][a-z0-9+.-]{1,20}:)?[/\\]{2}(?:\[[0-9a-f:.%]{2,60}\]|[^\s"'<>()[\]{}|])[^\s"'<>()[\]{}|]*/gi;
+/** With one slash or none; whoever fetches it reads two. */
+const WEB_LIKE = /\b(?:https?|ftps?|wss?|file):(?![/\\]{2})[^\s"'<>()[\]{}|]+/gi;
+const SCHEME_LIKE = /\b(?:data|mailto|tel|sms|javascript|blob|magnet|xmpp|sip):[^\s"'<>]+/gi;
+const MAIL_LIKE =
+  /(?<![^\s"'<>()[\]{},;:@])[^\s"'<>()[\]{},;:@]+@(?:\[[^\s"'<>()[\]{},;@]{1,100}\]?|[^\s"'<>()[\]{},;:@]+)/g;
+const HOST_LIKE =
+  /(?<![\p{L}\p{N}_@.-])(?:[\p{L}\p{N}_-]+\.)+[\p{L}\p{N}-]{2,}\.?(?::\d+)?(?:[/?#][^\s"'<>]*)?/giu;
+const NUMERIC_HOST = /(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?(?:[/?#][^\s"'<>]*)?/g;
+const PHONE_LIKE = /\+\d[\d ()-]{6,}\d/g;
+
+/** Everything in the arguments that something could be fetched from or sent to, each once. */
+function placesIn(args: unknown, look: Look): Set<string> | typeof TOO_MUCH {
+  const found = new Set<string>();
+  let left = MAX_LOOKED_AT_CHARS;
+  for (const { key, text } of textsIn(args, "")) {
+    // What only reads has no use for prose, so an address anywhere in it is there to be looked up.
+    const prose = !look.read_only && !POINTER_KEY.test(key) && isProseKey(key);
+    // What is written down goes nowhere, but for a mail that says itself to whom.
+    const seen = prose && !isShort(text) ? recipientsIn(text) : text;
+    if (seen === "") continue;
+    left -= seen.length + LOOK_CHARS;
+    if (left < 0) return TOO_MUCH;
+    const places = prose ? writtenIn(key, seen, text) : givenIn(key, seen, look);
+    for (const place of places) found.add(place);
+  }
+  return found;
+}
+
+/** In prose, or in what it says of its recipients. */
+function writtenIn(key: string, seen: string, text: string): string[] {
+  return placesOf(key, seen, { points: seen !== text, sends: false });
+}
+
+function givenIn(key: string, text: string, look: Look): string[] {
+  const sends = look.tainted && !look.read_only;
+  const found = placesOf(key, text, { points: POINTER_KEY.test(key), sends });
+  return look.tainted ? found.concat(oddWordsIn(key, text, look)) : found;
+}
+
+function isShort(text: string): boolean {
+  const words = text.trim();
+  return words.length <= MAX_POINTER_CHARS && !words.includes("\n");
+}
+
+function placesOf(key: string, text: string, where: Omit<Where, "in_path">): string[] {
+  const words = text.trim();
+  const forms = MAY_POINT.test(text) ? [...new Set([text, asRead(text)])] : [];
+  const found = forms.flatMap((form) => placesInText(form, where));
+  // Programs make an address of anything that is given as one: of a number, or of a name alone.
+  const whole = URL_KEY.test(key) ? words !== "" : HOST_KEY.test(key) && ODD_HOST.test(words);
+  return whole ? [words].concat(found) : found;
+}
+
+/** Of a recipient, and of a text without blanks, what may be an address to some program, though it looks like none. */
+function oddWordsIn(key: string, text: string, { read_only }: Look): string[] {
+  const recipients = RECIPIENT_KEY.test(key) ? text.split(/[,;\n]/).filter(isOddRecipient) : [];
+  // Programs leave tabs and line breaks out of an address (WHATWG URL).
+  const word = text.replaceAll(/[\t\r\n]/g, "").trim();
+  if (word === "" || /\s/.test(word)) return recipients;
+  const forms = [...new Set([word, asRead(word)])];
+  const joined =
+    word === text.trim()
+      ? []
+      : forms.flatMap((form) => placesInText(form, { points: false, sends: !read_only }));
+  const parts = asRead(word).split(/[,;|]/);
+  return recipients.concat(
+    joined,
+    parts.filter((part) => isOddAddress(part, { key, read_only })),
+  );
+}
+
+function placesInText(text: string, where: Omit<Where, "in_path">): string[] {
+  const found = [URL_LIKE, WEB_LIKE, SCHEME_LIKE, MAIL_LIKE, NUMERIC_HOST].flatMap(
+    (pattern) => text.match(pattern) ?? [],
+  );
+  if (where.points) found.push(...(text.match(PHONE_LIKE) ?? []));
+  for (const { 0: name, index } of text.matchAll(HOST_LIKE))
+    if (isHost(name, { ...where, in_path: /[/\\]/.test(text.charAt(index - 1)) })) found.push(name);
+  return found;
+}
+
+interface Where {
+  /** Whether an address belongs there. */
+  points: boolean;
+  /** Whether something may be sent to a name alone. */
+  sends: boolean;
+  in_path: boolean;
+}
+
+/**
+ * A file may be called like a host, and the name of a site alone tells its owner nothing; with a path behind it or a
+ * name in front of it, or where an address belongs, it is somewhere to go. Behind a slash it may be a file's.
+ */
+function isHost(name: string, { points, sends, in_path }: Where): boolean {
+  const host = /^[^/?#:]+/.exec(name)?.[0].replace(/\.$/, "") ?? "";
+  if (points || host !== name) return isPublic(host);
+  if (isFileName(host, in_path)) return false;
+  const site = /^(?:www\.)?[^.]+\.[^.]+$/i.test(host);
+  return (!site || (sends && !in_path)) && isPublic(host);
+}
+
+/** No program looks a longer one up, and to read it as a name takes more than its length. */
+function isPublic(host: string): boolean {
+  return host.length > MAX_HOST_CHARS || isPublicName(host);
+}
+
+const MAX_DEPTH = 40;
+
+/** Every text in a value with the nearest name above it; names are looked at as well. */
+function* textsIn(value: unknown, key: string, depth = 0): Generator<{ key: string; text: string }> {
+  if (typeof value === "string") yield { key, text: value };
+  if (typeof value !== "object" || value === null) return;
+  if (depth > MAX_DEPTH) yield { key: "url", text: JSON.stringify(value) };
+  else if (Array.isArray(value)) for (const item of value) yield* textsIn(item, key, depth + 1);
+  else
+    for (const [name, item] of Object.entries(value)) {
+      yield { key: "", text: name };
+      yield* textsIn(item, name, depth + 1);
+    }
+}
