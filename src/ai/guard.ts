@@ -123,5 +123,5 @@ function strangePlace(
   if (tool.foreign) return strangeAddress(args, { read_only: tool.read_only, tainted, trusted_text });
   if (tool.read_only) return undefined;
   const named = (tool.places ?? []).map((name) => args[name]).filter((place) => typeof place === "string");
-  return named.find((id) => !isNamedPlace(id, { places, trusted_text }));
+  return named.find((id) => !isNamedPlace(id, { places, trusted_text, site: tool.site }));
 }

@@ -12,6 +12,13 @@ export interface Place {
   name: string | null;
 }
 
+export interface Site {
+  /** With its port, if it is not the usual one. */
+  host: string;
+  /** Whether a name may have more than two parts. */
+  nested: boolean;
+}
+
 /** What came of a call, good or bad; both are the model's to read. */
 export interface ToolOutcome {
   ok: boolean;
@@ -37,6 +44,8 @@ export interface Tool {
   destructive: boolean;
   /** Arguments that choose where something is written, and so who may read it. */
   places?: string[];
+  /** Where places like `owner/name` have their pages. */
+  site?: Site | undefined;
   /** Whether others wrote its description, which then is untrusted text. */
   foreign: boolean;
   /** Arguments fit `parameters`. Rejects only when `signal` aborts, with its reason. */

@@ -29,6 +29,8 @@ export interface ApiStyle {
   missing: string;
   /** Whether things that were renamed are found by a redirect. */
   redirects: boolean;
+  /** Of a host whose places are called `owner/name`: whether groups may stand in groups. */
+  nested?: boolean;
 }
 
 export interface ApiRequest {

@@ -13,6 +13,7 @@ export const CODEHOST_A: ApiStyle = {
   headers: { accept: "application/vnd.github+json", "x-github-api-version": "2022-11-28" },
   missing: "Check the repository, the number and the path, and that the token may see the repository.",
   redirects: true,
+  nested: false,
 };
 
 const NAMES: IssueNames = {

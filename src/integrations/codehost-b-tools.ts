@@ -21,6 +21,7 @@ export const CODEHOST_B: ApiStyle = {
   headers: { accept: "application/json" },
   missing: "Check the project, the number and the path, and that the token may see the project.",
   redirects: false,
+  nested: true,
 };
 
 const NAMES: IssueNames = {

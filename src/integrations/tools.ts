@@ -1,12 +1,14 @@
-import type { Tool, ToolOutcome } from "../ai/tool.ts";
+import type { Site, Tool, ToolOutcome } from "../ai/tool.ts";
 import type { App } from "../app.ts";
 import type { ConnectionRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
+import { ownBaseUrl } from "../connections/kinds.ts";
 import { ApiFault } from "./api-faults.ts";
 import {
   type Api,
   type ApiStyle,
   asker,
+  baseOf,
   type Call,
   type IntegrationTool,
   openCall,
@@ -40,6 +42,7 @@ export function integrationTools(
   const set = SETS[row.kind];
   if (set === undefined) return [];
   const api = { app, row, style: set.style, timeout_ms };
+  const site = siteOf(api);
   return set.tools.map((tool) => ({
     target: row.kind,
     name: tool.name,
@@ -48,9 +51,16 @@ export function integrationTools(
     read_only: tool.read_only,
     destructive: false,
     places: tool.places ?? [],
+    site,
     foreign: false,
     call: (args, signal) => outcomeOf(api, signal, (call) => tool.run(args, asker(call), call.base)),
   }));
+}
+
+function siteOf({ app, row, style }: Api): Site | undefined {
+  if (style.nested === undefined) return undefined;
+  const { host } = baseOf(style, row.base_url ?? ownBaseUrl(app, style.kind));
+  return { host: host.replace(/^api\.(?=github\.com$|[a-z0-9-]+\.ghe\.com$)/, ""), nested: style.nested };
 }
 
 async function outcomeOf(

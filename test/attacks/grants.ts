@@ -42,6 +42,7 @@ const NAMED: Attack[] = (
       FILE_ISSUE,
       "wrote to /repos/acme/app-eve",
     ],
+    ["other hyphens", "create_issue repository=ac-me/app title=x", FILE_ISSUE, "wrote to /repos/ac-me/app"],
     ["a part of the name", "create_issue repository=acme/ap title=x", FILE_ISSUE, "wrote to /repos/acme/ap/"],
   ] as [string, string, string, string?][]
 ).map(([name, order, words, effect = "ran send_mail"]) => {

@@ -432,6 +432,98 @@ ada@example.com`,
   });
 });
 
+describe("the name of a repository", () => {
+  const site = { host: "github.com", nested: false };
+  const naming = (repository: string, trusted_text: string, more: Partial<Tool> = {}) =>
+    objection({
+      tool: toolOf({ target: "codehost-a", foreign: false, places: ["repository"], site, ...more }),
+      args: { repository },
+      asked: { target: "codehost-a" },
+      trusted_text,
+    });
+  const nested = { site: { host: "gitlab.com", nested: true } };
+
+  test.each([
+    "please file an issue in acme/site: the form is broken",
+    "File it in Acme/Site.",
+    "In acme/site#12 steht mehr",
+    "Bitte ein Ticket für acme/site anlegen",
+    "Ouvre un ticket dans acme/site, merci",
+    "Our repository is (acme/site)",
+    "the acme/site repository",
+    "Repository: acme/site",
+    "acme/site: the form is broken",
+    "Ours are:\n- acme/site\n- acme/app",
+    "Look in acme/app and acme/site",
+    "say `acme/site`",
+    "https://github.com/acme/site",
+    "See https://github.com/acme/site/issues/12?x=1#y.",
+    "[it](https://www.github.com/acme/site.git)",
+    "github.com/acme/site",
+    "git@github.com:acme/site.git",
+  ])("stands in %j", (said) => {
+    expect(naming("acme/site", said)).toBeNull();
+  });
+
+  test.each([
+    ["ac-me/app", "file an issue in acme/app"],
+    ["acme/a-pp", "file an issue in acme/app"],
+    ["-acme/app", "file an issue in acme/app"],
+    ["app/issues", "see https://github.com/acme/app/issues/12"],
+    ["acme/app", "see https://code.example/acme/app/issues/12"],
+    ["acme/app", "see https://github.com.evil.example/acme/app"],
+    ["acme/app", "see https://github.com/x?y=/acme/app"],
+    ["and/or", "a list of bugs and/or wishes"],
+    ["and/or", "in and/or out"],
+    ["3/5", "due 3/5"],
+    ["3/5", "due on 3/5"],
+    ["src/main", "look into src/main/index.ts"],
+    ["bugs/wishes", "file all bugs/wishes of this mail"],
+    ["acme/app", "in acme/app/site"],
+    ["acme/app", "in @acme/app or x/acme/app or acme/app.x"],
+  ])("%s does not stand in %j", (repository, said) => {
+    expect(naming(repository, said)).toContain(repository);
+  });
+
+  test("has all of its groups", () => {
+    const url = "https://gitlab.com/acme/tools/website/-/issues/1";
+    expect(naming("acme/tools/website", `see ${url}`, nested)).toBeNull();
+    expect(naming("acme/tools/website", "see https://gitlab.com/acme/tools/website.", nested)).toBeNull();
+    expect(naming("acme/tools/website", "file it in acme/tools/website", nested)).toBeNull();
+    expect(naming("acme/website", "see https://gitlab.com/acme/website/issues/1", nested)).toBeNull();
+    for (const project of ["acme/tools", "tools/website", "website/-"]) {
+      expect(naming(project, `see ${url}`, nested)).not.toBeNull();
+      expect(naming(project, "file it in acme/tools/website", nested)).not.toBeNull();
+    }
+  });
+});
+
+test("the id of a sheet is another one with other hyphens and in other letters", () => {
+  const tool = toolOf({ target: "sheets", foreign: false, places: ["spreadsheet_id"] });
+  const adding = (spreadsheet_id: string) =>
+    objection({
+      tool,
+      args: { spreadsheet_id },
+      asked: { target: "sheets" },
+      trusted_text: "Add it to https://docs.google.com/spreadsheets/d/1Bxi-MVs0XRA5nFMdKv/edit#gid=0",
+    });
+  expect(adding("1Bxi-MVs0XRA5nFMdKv")).toBeNull();
+  expect(adding("1BxiMVs0-XRA5nFMdKv")).not.toBeNull();
+  expect(adding("1Bxi-MVs0-XRA5nFMdKv")).not.toBeNull();
+  expect(adding("1bxi-mvs0xra5nfmdkv")).not.toBeNull();
+});
+
+test("the id of a page stands in its address, with hyphens or without", () => {
+  const tool = toolOf({ target: "notes", foreign: false, places: ["page_id"] });
+  const id = "0a1b2c3d-0000-4000-8000-00000000abcd";
+  const hex = id.replaceAll("-", "");
+  for (const page_id of [id, hex, hex.toUpperCase()])
+    for (const said of [`page ${id}`, `https://www.notion.so/acme/Shopping-list-${hex}?pvs=4`])
+      expect(
+        objection({ tool, args: { page_id }, asked: { target: "notes" }, trusted_text: said }),
+      ).toBeNull();
+});
+
 test("a place may be named as its owner calls it, and what the run has made is its own", () => {
   const tool = toolOf({ target: "notes", foreign: false, places: ["page_id"] });
   const id = "0a1b2c3d-0000-4000-8000-00000000abcd";
