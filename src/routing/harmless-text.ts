@@ -10,10 +10,13 @@ const ACTIVE_ELEMENT =
 export function harmlessMarkdown(text: string, guard: LinkGuard): string | null {
   for (const written of [text, withoutDisguise(text)]) {
     const bare = guardMarkdown(written, guard).replaceAll("![", "[").replaceAll(ACTIVE_ELEMENT, "&lt;");
-    if (!showsStranger(bare, guard)) return bare;
+    if (!DISGUISE.test(bare) || !showsStranger(bare, guard)) return bare;
   }
   return null;
 }
+
+/** Without any of it a text says to a reader what it says to the guard. */
+const DISGUISE = /&(?!(?:amp|lt|gt|quot);)|\\[!-/:-@[-`{-~]/;
 
 /** Whether a link that may not stay comes out of it where it is shown, by escapes or character references. */
 function showsStranger(text: string, guard: LinkGuard): boolean {
