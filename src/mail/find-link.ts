@@ -63,6 +63,12 @@ export function findLink(text: string, from: number): FoundLink | undefined {
   return undefined;
 }
 
+/** Of an address, what its owner had to register: of a host without such a name, the host. */
+export function siteOf(url: string): string {
+  const { domain, hostname } = parse(url);
+  return domain ?? hostname ?? url;
+}
+
 function moreAt(text: string, at: number): string {
   MORE.lastIndex = at;
   return MORE.exec(text)?.[0] ?? "";

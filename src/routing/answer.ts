@@ -91,7 +91,7 @@ const NOT_READ =
 
 function leftOut(count: number, settings: Pick<RunSettings, "private">): string {
   const links = count === 1 ? "1 link was" : `${count} links were`;
-  const rule = `${links} left out of the mail: an address stays if it is in your instruction or in a context of yours, or stood in the material just so and without a "?" or "#".`;
+  const rule = `${links} left out of the mail: an address stays if it is in your instruction or in a context of yours, or stood in the material just so and without a "?" or "#", ten to a site at most.`;
   return settings.private ? rule : `${rule} The whole result is in the activity.`;
 }
 

@@ -1,4 +1,4 @@
-import { findLink, MAX_LINK_CHARS } from "../mail/find-link.ts";
+import { findLink, MAX_LINK_CHARS, siteOf } from "../mail/find-link.ts";
 import { stripHiddenCharacters } from "../mail/hidden-characters.ts";
 import { LEFT_OUT, type LinkGuard, readableLink } from "../mail/markdown.ts";
 
@@ -22,6 +22,8 @@ const NOT_ASCII = /[^!-~]/;
 const WEB = /^(?:https?|ftps?|wss?):/i;
 const OTHER_SCHEME = /^[a-z][a-z0-9+.-]*:(?:[/\\]{2}|(?!\d+(?:[/\\?#]|$)))/i;
 const MAIL = /^(?:mailto:)?([^\s@/\\:?#]+@[^\s@/\\:?#]+)$/i;
+/** Links of one site, for which nobody but the material vouches: by which of very many it names a text could tell a secret. */
+const MAX_OF_SITE = 10;
 /** A host name has at most 253; what is longer takes a URL parser the square of its length. */
 const MAX_HOST_CHARS = 300;
 /** Of addresses that are kept although something is glued to them, in one text without a blank: each is read to its end. */
@@ -30,19 +32,20 @@ const MAX_GLUED = 50;
 /**
  * Which links of an answer may stay. The model has read what others wrote, and whatever it then makes up, in the
  * host or the path as well as in a query, may be a message to them. So a link stays if a person with authority
- * wrote it, or if it stood in the material and has no place for anything to be added to. Any other loses its
- * address. In a run that read nothing of others all stay.
+ * wrote it, or if it stood in the material and has no place for anything to be added to, and then ten to a site,
+ * unless that is a site of the trusted words. Any other loses its address. In a run that read nothing of others all stay.
  */
 export function linkGuard(trust: Trust): LinkGuard {
   if (!trust.tainted) return { left_out: 0, keeps: (url) => !isMailWithQuery(url), clean: (text) => text };
-  let known: { trusted: Set<string>; material: Set<string> } | undefined;
+  const knownBy = vouching(trust);
+  const chosen = new Map<string, Set<string>>();
   const keeps = (url: string): boolean => {
-    known ??= { trusted: keysIn(trust.trusted_text), material: keysIn(trust.material) };
-    const { trusted, material } = known;
-    if (isMailWithQuery(url)) return false;
-    return keysOf(url).some(
-      (key) => trusted.has(key) || (material.has(key) && !/[?#]/.test(key) && !hasUserinfo(url)),
-    );
+    const known = knownBy(url);
+    if (known?.by !== "material" || !/^[a-z]+:\/\//.test(known.key)) return known !== undefined;
+    const site = siteOf(known.key);
+    const links = chosen.get(site) ?? new Set();
+    if (links.size < MAX_OF_SITE) chosen.set(site, links.add(known.key));
+    return links.has(known.key);
   };
   const guard: LinkGuard = {
     left_out: 0,
@@ -56,6 +59,32 @@ export function linkGuard(trust: Trust): LinkGuard {
     },
   };
   return guard;
+}
+
+interface Known {
+  /** The address in its one form. */
+  key: string;
+  by: "trusted" | "material";
+}
+
+/** Who vouches for an address; undefined where nobody does. */
+function vouching(trust: Trust): (url: string) => Known | undefined {
+  let known: { trusted: Set<string>; sites: Set<string>; material: Set<string> } | undefined;
+  return (url) => {
+    known ??= knownIn(trust);
+    const { trusted, sites, material } = known;
+    if (isMailWithQuery(url)) return undefined;
+    const keys = keysOf(url);
+    const own = keys.find((key) => trusted.has(key));
+    if (own !== undefined) return { key: own, by: "trusted" };
+    const key = hasUserinfo(url) ? undefined : keys.find((one) => material.has(one) && !/[?#]/.test(one));
+    return key === undefined ? undefined : { key, by: sites.has(siteOf(key)) ? "trusted" : "material" };
+  };
+}
+
+function knownIn({ trusted_text, material }: Trust) {
+  const trusted = keysIn(trusted_text);
+  return { trusted, sites: new Set([...trusted].map(siteOf)), material: keysIn(material) };
 }
 
 /** Markdown without the addresses that may not stay; the words of its links do. */
@@ -73,9 +102,9 @@ export function guardMarkdown(markdown: string, guard: LinkGuard): string {
 
 /** The addresses in the arguments of calls (JSON) that the model itself has made up, in their one form. */
 export function madeUpLinks(trust: Trust, args: string): string[] {
-  const { keeps } = linkGuard({ ...trust, tainted: true });
+  const knownBy = vouching(trust);
   const given = new Set(textsIn(args).flatMap((text) => Array.from(rawLinks(text))));
-  return [...given].filter((raw) => !keeps(raw)).flatMap(keysOf);
+  return [...given].filter((raw) => knownBy(raw) === undefined).flatMap(keysOf);
 }
 
 /** Adds what a tool said to the material. What was made up is no better for coming back from there. */

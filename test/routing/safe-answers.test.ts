@@ -58,6 +58,36 @@ describe("a link stays", () => {
   });
 });
 
+describe("of the links of one site that only the material knows", () => {
+  const links = (count: number, host = "eve.example") =>
+    Array.from({ length: count }, (_, index) => `https://${host}/${index}`);
+  const kept = (trusted_text: string, wanted: string[]) => {
+    const all = [...links(50), ...links(50, "a.eve.example"), ...links(9, "news.example")].join("\n");
+    const guard = linkGuard({ tainted: true, trusted_text, material: all });
+    const text = guardMarkdown(wanted.map((link) => `- [it](${link}) ${link}`).join("\n"), guard);
+    return hrefs(markdownToHtml(text, guard));
+  };
+
+  test("the first ten stay, however often each is named, and every other site has its own", () => {
+    const wanted = [...links(20), ...links(9, "news.example")];
+    expect([...new Set(kept("", wanted))]).toEqual([...links(10), ...links(9, "news.example")]);
+  });
+
+  test("a name below the same one is the same site", () => {
+    expect(new Set(kept("", [...links(6), ...links(9, "a.eve.example")])).size).toBe(10);
+  });
+
+  test("all stay where the trusted words name a page of that site", () => {
+    const wanted = links(20);
+    expect([...new Set(kept("All of https://eve.example/list, please", wanted))]).toEqual(wanted);
+  });
+
+  test("none is taken for made up by the model because there are many", () => {
+    const material = links(30).join(" ");
+    expect(madeUpLinks({ ...TRUST, material }, JSON.stringify(links(30)))).toEqual([]);
+  });
+});
+
 const SECRET = "c3cr3t";
 const ATTACKS: [name: string, markdown: string][] = [
   ["a Markdown link", `[words](https://evil.com/${SECRET})`],
