@@ -81,6 +81,8 @@ function comeLater({ rule: { limit, window_seconds }, setting }: Bucket): Recept
     limit: setting,
     code: 451,
     enhanced: "4.7.1",
-    text: `This address takes no more than ${limit} mails in ${span} from you or for it; please try again later`,
+    text: setting.startsWith("limits.")
+      ? `This address takes no more than ${limit} mails in ${span} from one sender; please try again later`
+      : `This address takes no more than ${limit} mails in ${span}; please try again later`,
   };
 }

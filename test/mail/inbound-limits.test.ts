@@ -8,7 +8,7 @@ test("an inbox asks for patience when it has had its mails of the hour, and take
   for (const from of ["a@example.net", "b@example.net"])
     expect(await room.send({ from, text: from })).toStartWith("250");
   const refused = await room.send({ from: "c@example.net", text: "third" });
-  expect(refused).toStartWith("451 4.7.1 This address takes no more than 2 mails in an hour");
+  expect(refused).toStartWith("451 4.7.1 This address takes no more than 2 mails in an hour; please");
   expect(await room.activity()).toHaveLength(2);
   room.clock.advance("30m");
   expect(await room.send({ from: "c@example.net", text: "third" })).toStartWith("250");
@@ -27,7 +27,7 @@ test("one sender is asked for patience by the hour and by the day, and no other 
   });
   expect(await room.send({ from: STRANGER, text: "1" })).toStartWith("250");
   expect(await room.send({ from: STRANGER, text: "2" })).toStartWith("250");
-  expect(await room.send({ from: STRANGER, text: "3" })).toContain("2 mails in an hour");
+  expect(await room.send({ from: STRANGER, text: "3" })).toContain("2 mails in an hour from one sender");
   expect(await room.send({ from: "bob@example.net", text: "3" })).toStartWith("250");
   room.clock.advance("1h");
   expect(await room.send({ from: STRANGER, text: "3" })).toStartWith("250");
