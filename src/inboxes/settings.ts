@@ -159,7 +159,8 @@ async function checkedScope(
       `"${unknown.slice(0, MAX_QUOTED_CHARS)}" is not a target. Available: ${available.join(", ")}.`,
     );
   }
-  const outside = autonomous.find((target) => !targets.includes(target));
+  const names = new Set(targets.map((target) => targetNamed(available, target)));
+  const outside = autonomous.find((target) => !names.has(targetNamed(available, target)));
   if (outside !== undefined)
     throw invalid(
       "body.scope.autonomous",

@@ -261,6 +261,14 @@ test("a scope holds known targets, and lets run alone only what it allows", asyn
     targets: ["notes"],
     autonomous: ["notes"],
   });
+  for (const [one, other] of [
+    ["my-calendar", "mcp:my-calendar"],
+    ["mcp:my-calendar", "my-calendar"],
+  ])
+    expect((await patch({ targets: [one], autonomous: [other] })).body.scope).toEqual({
+      targets: [one],
+      autonomous: [other],
+    });
   expect((await patch({ targets: [] })).body.scope).toEqual({ targets: [], autonomous: [] });
   for (const [scope, path] of [
     [{ targets: ["everything"] }, "body.scope.targets"],
