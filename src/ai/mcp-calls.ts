@@ -1,14 +1,15 @@
 import { member } from "../lib/quote.ts";
-import { outcomeOf } from "./mcp-results.ts";
+import { fault, OTHER_FORM } from "./mcp-faults.ts";
+import { isCallResult, outcomeOf } from "./mcp-results.ts";
 import { hideSecrets } from "./mcp-secrets.ts";
 import type { Session } from "./mcp-session.ts";
-import { listedTool, pageAsSent } from "./mcp-tools.ts";
+import { asSent, listedTool } from "./mcp-tools.ts";
 import type { Tool, ToolOutcome } from "./tool.ts";
 
 const MAX_PAGES = 10;
 const MAX_TOOLS = 200;
 /** Of one page: the rest is not even counted. */
-const MAX_DESCRIBED = 10_000;
+const MAX_DESCRIBED = 5_000;
 
 /** A tool as its server describes it. */
 export type ListedTool = Omit<Tool, "target" | "foreign" | "call">;
@@ -19,7 +20,7 @@ export interface ToolList {
   left_out: number;
 }
 
-/** Takes a page as it is (see `setPagesAside`). */
+/** Takes a page as it is (see `setResultsAside`). */
 const ANYTHING = {
   "~standard": { version: 1, vendor: "mailwright", validate: (value: unknown) => ({ value }) },
 } as const;
@@ -50,7 +51,7 @@ async function readPages({ client, waits }: Session, signal: AbortSignal): Promi
   for (let page = 0; page < MAX_PAGES && described.length <= MAX_TOOLS; page += 1) {
     const params = cursor === undefined ? {} : { cursor };
     const options = { signal, timeout: waits.list_ms };
-    const page = pageAsSent(await client.request({ method: "tools/list", params }, ANYTHING, options));
+    const page = asSent(await client.request({ method: "tools/list", params }, ANYTHING, options));
     const tools = member(page, "tools");
     if (Array.isArray(tools)) described.push(...(tools as unknown[]).slice(0, MAX_DESCRIBED));
     const next = member(page, "nextCursor");
@@ -79,7 +80,9 @@ export async function callTool(
         onprogress: () => undefined,
       },
     );
-    return outcomeOf(result, who.secrets);
+    const sent = asSent(result) ?? result;
+    if (!isCallResult(sent)) throw fault(who, OTHER_FORM);
+    return outcomeOf(sent, who.secrets);
   } catch (error) {
     signal.throwIfAborted();
     throw faultOf(error);

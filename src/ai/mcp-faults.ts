@@ -1,4 +1,5 @@
 import { AppError } from "../errors.ts";
+import { MAX_DEPTH, MAX_PARTS } from "../lib/json-depth.ts";
 import { BlockedAddressError } from "../lib/net.ts";
 import { member, quote, wordsOf } from "../lib/quote.ts";
 import { networkFault } from "../lib/responses.ts";
@@ -93,6 +94,8 @@ export const BROKE_OFF =
   "broke off before it answered, and may have done what it was asked. Look there before you ask again.";
 export const TOO_LARGE =
   "sent more than 8 MB at once, or 16 MB or 10,000 events in one stream, so it was not heard out. Ask it for less.";
+export const TOO_MANY_PARTS = `sent an answer with more than ${MAX_PARTS.toLocaleString("en")} parts, or more than ${MAX_DEPTH} levels, so it was not read. Ask it for less.`;
+export const OTHER_FORM = "answered in a form that MCP does not know. Tell those who run it.";
 const UNCLEAR =
   "answered with something that is not MCP. Check that the base URL is the one of its MCP interface.";
 
@@ -102,7 +105,7 @@ const LOCAL_FAULTS: Record<string, string> = {
   CONNECTION_CLOSED: BROKE_OFF,
   NOT_CONNECTED: BROKE_OFF,
   UNSUPPORTED_RESULT_TYPE: "wants to ask somebody something first, which is not possible from here.",
-  INVALID_RESULT: "answered in a form that MCP does not know. Tell those who run it.",
+  INVALID_RESULT: OTHER_FORM,
 };
 
 function codeOf(error: unknown): string {

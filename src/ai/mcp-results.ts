@@ -5,8 +5,12 @@ import type { ToolFile, ToolOutcome } from "./tool.ts";
 
 const MAX_TEXT_CHARS = 200_000;
 const MAX_FILES = 10;
+/** Each is made into a line of its own. */
+const MAX_PARTS = 1_000;
 const MEDIA_TYPE = /^[a-z0-9][a-z0-9.+-]{0,63}\/[a-z0-9][a-z0-9.+-]{0,127}$/;
 const ANY_TYPE = "application/octet-stream";
+/** Where each kind of part has what it is there for. */
+const WORDS: Record<string, string> = { text: "text", image: "data", audio: "data", resource_link: "uri" };
 const ENDINGS: Record<string, string> = {
   "image/jpeg": "jpg",
   "image/svg+xml": "svg",
@@ -14,15 +18,34 @@ const ENDINGS: Record<string, string> = {
   "audio/x-wav": "wav",
 };
 
+/** Whether it is what MCP means by the result of a call; the library has not looked at it. */
+export function isCallResult(result: unknown): boolean {
+  const content = member(result, "content") ?? [];
+  return Array.isArray(content) && content.slice(0, MAX_PARTS).every(isPart);
+}
+
+function isPart(part: unknown): boolean {
+  const type = member(part, "type");
+  const name = typeof type === "string" ? WORDS[type] : undefined;
+  if (name !== undefined) return typeof member(part, name) === "string";
+  const resource = member(part, "resource");
+  return type === "resource" && ["text", "blob"].some((one) => typeof member(resource, one) === "string");
+}
+
 /** What a call brought, as text for the model and files for the message. A file is no larger than an answer may be. */
 export function outcomeOf(result: unknown, secrets: Set<string>): ToolOutcome {
   const taken: Taken = { files: [], secrets };
   const content = member(result, "content");
-  const parts = (Array.isArray(content) ? content : []).map((part) => textOf(part, taken));
+  const all: unknown[] = Array.isArray(content) ? content : [];
+  const parts = all.slice(0, MAX_PARTS).map((part) => textOf(part, taken));
   const structured = member(result, "structuredContent");
   const hasText = parts.some(({ is_text }) => is_text);
   const lines = parts.map(({ line }) => line);
   if (!hasText && structured !== undefined) lines.push(JSON.stringify(structured));
+  if (all.length > MAX_PARTS)
+    lines.unshift(
+      `(The answer has more than ${MAX_PARTS.toLocaleString("en")} parts: the other ${all.length - MAX_PARTS} were left out.)`,
+    );
   const text = hideSecrets(lines.filter((line) => line !== "").join("\n"), secrets);
   return { ok: member(result, "isError") !== true, text: cut(text) || "(no output)", files: taken.files };
 }

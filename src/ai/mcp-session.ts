@@ -6,7 +6,7 @@ import type { HttpTransport, McpServer, StdioTransport } from "./mcp.ts";
 import { fault, faultOf, McpFault, type Speaker, TOO_SLOW } from "./mcp-faults.ts";
 import { endBrokenRequests, HttpWire, RECONNECTION } from "./mcp-http.ts";
 import { StdioWire } from "./mcp-stdio.ts";
-import { setPagesAside } from "./mcp-tools.ts";
+import { setResultsAside } from "./mcp-tools.ts";
 
 /** A program that knows only the handshake may say nothing to what comes before it. */
 const STDIO_PROBE_MS = 4_000;
@@ -149,7 +149,7 @@ async function greet(library: Library, options: SessionOptions, greeting: Greeti
     const found = faultOf(who, error);
     return found.unheard ? found : (whyClosed?.() ?? found);
   };
-  setPagesAside(transport);
+  setResultsAside(transport);
   const connected = client.connect(transport, { timeout: waits.connect_ms });
   try {
     await unlessAborted(connected, signal);

@@ -1,8 +1,9 @@
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { messageOf } from "../errors.ts";
+import { isTooMuch } from "../lib/json-depth.ts";
 import { quote } from "../lib/quote.ts";
 import type { StdioTransport } from "./mcp.ts";
-import { BROKE_OFF, fault, McpFault, type Speaker, TOO_LARGE } from "./mcp-faults.ts";
+import { BROKE_OFF, fault, McpFault, type Speaker, TOO_LARGE, TOO_MANY_PARTS } from "./mcp-faults.ts";
 import { MAX_ANSWER_BYTES } from "./mcp-streams.ts";
 
 /** What a program said last on its standard error. */
@@ -107,8 +108,8 @@ export class StdioWire implements Transport {
 
   async #readMessages(output: ReadableStream<Uint8Array>): Promise<void> {
     for await (const line of linesOf(output)) {
-      if (line === undefined) {
-        this.ended = fault(this.#who, TOO_LARGE);
+      if (line === undefined || isTooMuch(line)) {
+        this.ended = fault(this.#who, line === undefined ? TOO_LARGE : TOO_MANY_PARTS);
         void this.close();
         return;
       }

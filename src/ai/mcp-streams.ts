@@ -1,5 +1,14 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { BROKE_OFF, fault, type McpFault, networkFaultOf, type Speaker, TOO_LARGE } from "./mcp-faults.ts";
+import { JsonMeter } from "../lib/json-depth.ts";
+import {
+  BROKE_OFF,
+  fault,
+  type McpFault,
+  networkFaultOf,
+  type Speaker,
+  TOO_LARGE,
+  TOO_MANY_PARTS,
+} from "./mcp-faults.ts";
 
 /** Of one answer, or of one event of a stream. */
 export const MAX_ANSWER_BYTES = 8 * 1_048_576;
@@ -41,7 +50,7 @@ export function capped(response: Response, { who, flow, onEnd, onTooLarge }: Wat
     return response;
   }
   const isStream = /^text\/event-stream\b/i.test(headers.get("content-type") ?? "");
-  const isTooLarge = isStream
+  const excessIn = isStream
     ? eventMeter(flow)
     : byteMeter(response.ok ? MAX_ANSWER_BYTES : MAX_REFUSAL_BYTES);
   const reader = response.body.getReader();
@@ -50,11 +59,12 @@ export function capped(response: Response, { who, flow, onEnd, onTooLarge }: Wat
     async pull(controller) {
       try {
         const piece = await next();
+        const excess = piece && excessIn(piece);
         if (piece === undefined) {
           onEnd();
           controller.close();
-        } else if (isTooLarge(piece)) {
-          const reason = fault(who, TOO_LARGE);
+        } else if (excess !== undefined) {
+          const reason = fault(who, excess);
           if (isStream) onTooLarge(reason);
           onEnd();
           controller.error(reason);
@@ -94,31 +104,54 @@ interface Read {
   value?: Uint8Array | undefined;
 }
 
-type Meter = (chunk: Uint8Array) => boolean;
+/** What is too much, as a sentence. */
+type Meter = (chunk: Uint8Array) => string | undefined;
 
 function byteMeter(limit: number): Meter {
+  const json = new JsonMeter();
   let size = 0;
   return (chunk) => {
     size += chunk.byteLength;
-    return size > limit;
+    if (size > limit) return TOO_LARGE;
+    return json.take(chunk) ? TOO_MANY_PARTS : undefined;
   };
 }
 
 /** Counts from one empty line to the next (HTML standard §9.2.5): so much of a stream is held in memory. */
 function eventMeter(flow: Flow): Meter {
+  const cut = eventCutter();
   let size = 0;
+  let json = new JsonMeter();
+  return (chunk) => {
+    const [rest = chunk, ...starts] = cut(chunk);
+    size += rest.byteLength;
+    let has_many_parts = json.take(rest);
+    for (const start of starts) {
+      json = new JsonMeter();
+      size = start.byteLength;
+      has_many_parts = json.take(start) || has_many_parts;
+    }
+    if (flow(chunk.byteLength, starts.length) || size > MAX_ANSWER_BYTES) return TOO_LARGE;
+    return has_many_parts ? TOO_MANY_PARTS : undefined;
+  };
+}
+
+/** Cuts what a stream brings where an event ends: what comes first goes on with the one before. */
+function eventCutter(): (chunk: Uint8Array) => Uint8Array[] {
   let last = "\n".charCodeAt(0);
   return (chunk) => {
-    let events = 0;
-    for (const byte of chunk) {
+    const cuts: Uint8Array[] = [];
+    let start = 0;
+    for (let at = 0; at < chunk.length; at += 1) {
+      const byte = chunk[at] ?? 0;
       const ends_line = byte === 13 || (byte === 10 && last !== 13);
       if (ends_line && (last === 10 || last === 13)) {
-        size = 0;
-        events += 1;
-      } else size += 1;
+        cuts.push(chunk.subarray(start, at));
+        start = at;
+      }
       last = byte;
     }
-    return flow(chunk.byteLength, events) || size > MAX_ANSWER_BYTES;
+    return [...cuts, chunk.subarray(start)];
   };
 }
 

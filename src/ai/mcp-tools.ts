@@ -9,34 +9,36 @@ const SCHEMA_LEFT_OUT = "(What it takes is not shown: its description is too lon
 /** What nobody can see has no business in a name. */
 const NAME = /^[^\p{C}\p{Z}][^\p{C}]*$/u;
 
-/** Where a page of tools is found as its server sent it. */
+/** Where a result is found as its server sent it. */
 const AS_SENT = "mailwright/as-sent";
-/** What the library takes for a page (MCP 2026-07-28). */
-const EMPTY_PAGE = { tools: [], ttlMs: 0, cacheScope: "private" };
+/** What the library takes for a page of tools, or for what a call brought (MCP 2026-07-28). */
+const EMPTY = { tools: [], ttlMs: 0, cacheScope: "private", content: [] };
 
 /**
- * Has the library see empty pages of tools in place of those that come: it takes a whole page for invalid where one
- * tool on it is. Takes effect for who listens from now on.
+ * Has the library see empty results in place of pages of tools and of what calls bring: it takes a whole page for
+ * invalid where one tool on it is, and of many bad parts it lists every fault. Takes effect for who listens from now on.
  */
-export function setPagesAside(transport: Transport): void {
+export function setResultsAside(transport: Transport): void {
   let listener = transport.onmessage;
   Object.defineProperty(transport, "onmessage", {
     get: () => listener,
     set: (next: Transport["onmessage"]) => {
-      listener = next && ((message, extra) => next(withPageAside(message), extra));
+      listener = next && ((message, extra) => next(withResultAside(message), extra));
     },
   });
 }
 
-export function pageAsSent(result: unknown): unknown {
+export function asSent(result: unknown): unknown {
   return member(result, AS_SENT);
 }
 
-function withPageAside(message: JSONRPCMessage): JSONRPCMessage {
-  const page = member(message, "result");
-  if (!Array.isArray(member(page, "tools"))) return message;
-  const type = member(page, "resultType");
-  const seen = { ...EMPTY_PAGE, ...(type === undefined ? {} : { resultType: type }), [AS_SENT]: page };
+function withResultAside(message: JSONRPCMessage): JSONRPCMessage {
+  const result = member(message, "result");
+  const is_page = Array.isArray(member(result, "tools"));
+  const is_call = ["content", "structuredContent"].some((name) => member(result, name) !== undefined);
+  if (!is_page && !is_call) return message;
+  const type = member(result, "resultType");
+  const seen = { ...EMPTY, ...(type === undefined ? {} : { resultType: type }), [AS_SENT]: result };
   return { ...message, result: seen };
 }
 

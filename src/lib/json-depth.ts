@@ -1,34 +1,111 @@
+/** Parts in one piece of JSON of others: far more than any answer that is meant, and built in a few milliseconds. */
+export const MAX_PARTS = 50_000;
+/** Levels in it: more than any answer that is meant, the schemas of tools included. */
+export const MAX_DEPTH = 200;
+
+/** JSON of others that is not built: it would hold up everybody. The message says what it has too much of. */
+export class JsonExcess extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "JsonExcess";
+  }
+}
+
+/** JSON that others wrote, its size bounded before. Throws JsonExcess, and SyntaxError for what is no JSON. */
+export function parseForeign(text: string, max_parts: number = MAX_PARTS): unknown {
+  if (hasMoreParts(text, max_parts))
+    throw new JsonExcess(`more than ${max_parts.toLocaleString("en")} parts`);
+  if (isNestedDeeper(text, MAX_DEPTH)) throw new JsonExcess(`more than ${MAX_DEPTH} levels`);
+  return JSON.parse(text);
+}
+
+/** What a text is that `parseForeign` did not take. */
+export function whyUnread(text: string, error: unknown): string {
+  if (error instanceof JsonExcess) return error.message;
+  return /^\s*</.test(text) ? "a web page" : "something else than JSON";
+}
+
+/** The same bounds for what another library parses. */
+export function isTooMuch(text: string): boolean {
+  return hasMoreParts(text, MAX_PARTS) || isNestedDeeper(text, MAX_DEPTH);
+}
+
+/** Tells the same of JSON that comes in pieces of bytes. Strings hold no line breaks, so each line begins outside of one. */
+export class JsonMeter {
+  parts = 0;
+  depth = 0;
+  deepest = 0;
+  in_string = false;
+  escaped = false;
+
+  /** Whether it is too much. */
+  take(piece: Uint8Array): boolean {
+    let { parts, depth, deepest, in_string, escaped } = this;
+    for (let at = 0; at < piece.length; at += 1) {
+      const byte = piece[at] ?? 0;
+      if (in_string) {
+        in_string = (escaped || byte !== QUOTE) && ENDS_LINE[byte] === 0;
+        escaped = in_string && !escaped && byte === BACKSLASH;
+      } else {
+        parts += PARTS[byte] ?? 0;
+        depth += LEVELS[byte] ?? 0;
+        deepest = Math.max(deepest, depth);
+        in_string = byte === QUOTE;
+      }
+    }
+    Object.assign(this, { parts, depth, deepest, in_string, escaped });
+    return parts > MAX_PARTS || deepest > MAX_DEPTH;
+  }
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+/** What each byte adds. */
+const PARTS = byteTable({ '"': 1, ",": 1, "[": 1, "]": 1, "{": 1, "}": 1 });
+const LEVELS = byteTable({ "[": 1, "]": -1, "{": 1, "}": -1 });
+const ENDS_LINE = byteTable({ "\n": 1, "\r": 1 });
+
+function byteTable(values: Record<string, number>): Int8Array {
+  const table = new Int8Array(256);
+  for (const [char, value] of Object.entries(values)) table[char.charCodeAt(0)] = value;
+  return table;
+}
+
 /**
  * Whether lists and objects in a JSON text lie within each other more than `limit` deep. Told from the text, so
  * that a hostile one is never built; nonsense may get either answer. So does the next one.
  */
 export function isNestedDeeper(text: string, limit: number): boolean {
   let depth = 0;
-  for (const char of marksOf(text, /["[\]{}]/g)) {
-    if (char === '"') continue;
-    depth += char === "[" || char === "{" ? 1 : -1;
-    if (depth > limit) return true;
-  }
-  return false;
+  return someMark(text, /["[\]{}]/g, (char) => {
+    if (char !== '"') depth += char === "[" || char === "{" ? 1 : -1;
+    return depth > limit;
+  });
 }
 
 /** Whether a JSON text has more than `limit` parts: each string and each comma, bracket or brace counts as one. */
 export function hasMoreParts(text: string, limit: number): boolean {
-  let parts = 0;
-  for (const _part of marksOf(text, /["[\]{},]/g)) {
-    parts += 1;
-    if (parts > limit) return true;
-  }
-  return false;
+  return partsIn(text, limit) > limit;
 }
 
-/** What `mark` finds outside of strings, of which the first quote is found. */
-function* marksOf(text: string, mark: RegExp): Generator<string> {
+/** How many parts a JSON text has; where there are more than `limit`, they are not counted further. */
+export function partsIn(text: string, limit: number): number {
+  let parts = 0;
+  someMark(text, /["[\]{},]/g, () => {
+    parts += 1;
+    return parts > limit;
+  });
+  return parts;
+}
+
+/** Whether `fits` holds for anything that `mark` finds outside of strings, of which the first quote is found. */
+function someMark(text: string, mark: RegExp, fits: (char: string) => boolean): boolean {
   for (let found = mark.exec(text); found !== null; found = mark.exec(text)) {
     const [char] = found;
     if (char === '"') mark.lastIndex = endOfString(text, found.index);
-    yield char;
+    if (fits(char)) return true;
   }
+  return false;
 }
 
 /** Index after the quote that ends the string which begins at `start`. */

@@ -1,8 +1,6 @@
-import { isNestedDeeper } from "./json-depth.ts";
+import { parseForeign } from "./json-depth.ts";
 
 const MAX_QUOTED_CHARS = 300;
-/** More than any answer that is meant, the schemas of tools included. */
-const MAX_DEPTH = 200;
 /** Of what may be quoted, so much is read: enough after redaction, and a bound on the work of it. */
 const READ_SHARE = 2;
 const MAX_RAW_CHARS = 8_000;
@@ -55,11 +53,10 @@ export function member(value: unknown, name: string): unknown {
   return typeof value === "object" && value !== null ? (value as Record<string, unknown>)[name] : undefined;
 }
 
-/** Undefined for what is no JSON, and for what is nested so deep that walking it would be the fault of ours. */
+/** Undefined for what is no JSON, and for too much of it (see `parseForeign`). */
 export function parseJson(text: string): unknown {
-  if (isNestedDeeper(text, MAX_DEPTH)) return undefined;
   try {
-    return JSON.parse(text);
+    return parseForeign(text);
   } catch {
     return undefined;
   }

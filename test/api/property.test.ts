@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { canonicalJson } from "../../src/lib/canonical-json.ts";
-import { hasMoreParts, isNestedDeeper } from "../../src/lib/json-depth.ts";
+import { hasMoreParts, isNestedDeeper, JsonMeter } from "../../src/lib/json-depth.ts";
 import { testApp } from "../support/app.ts";
 import { deskOf } from "./desk.ts";
 
@@ -149,6 +149,27 @@ test("the parts of a JSON text are counted as they are, whatever its strings hol
       if (count > 0) expect(hasMoreParts(text, count - 1)).toBe(true);
     }),
   );
+});
+
+test("JSON that comes in pieces is measured as its text is, whatever its strings hold", () => {
+  const json = fc.jsonValue({ maxDepth: 6, stringUnit: "binary" });
+  fc.assert(
+    fc.property(json, fc.integer({ min: 1, max: 7 }), fc.constantFrom(0, 2), (value, size, indent) => {
+      const text = JSON.stringify(value, null, indent);
+      const bytes = new TextEncoder().encode(text);
+      const meter = new JsonMeter();
+      for (let at = 0; at < bytes.length; at += size)
+        expect(meter.take(bytes.subarray(at, at + size))).toBe(false);
+      expect(meter.deepest).toBe(depthOf(value));
+      expect(hasMoreParts(text, meter.parts)).toBe(false);
+      if (meter.parts > 0) expect(hasMoreParts(text, meter.parts - 1)).toBe(true);
+    }),
+  );
+  const measure = (text: string): boolean => new JsonMeter().take(new TextEncoder().encode(text));
+  expect(measure("[".repeat(200) + "]".repeat(200))).toBe(false);
+  expect(measure("[".repeat(201) + "]".repeat(201))).toBe(true);
+  expect(measure(`[${"1,".repeat(49_998)}1]`)).toBe(false);
+  expect(measure(`[${"1,".repeat(49_999)}1]`)).toBe(true);
 });
 
 function shuffle(value: unknown, number: () => number): unknown {

@@ -59,6 +59,19 @@ describe("a program that", () => {
     });
   });
 
+  test("answers with many parts is ended, for who waits is not to wait for ever", async () => {
+    const answers = (count: number): string =>
+      `say({ id, result: { content: [{ type: "text", text: "heard" }], structuredContent: { a: Array(${count}).fill({}) } } });`;
+    expect(await called({ args: ["-e", speaks(answers(20_000))] })).toMatchObject({
+      ok: false,
+      text: expect.stringContaining("50,000 parts"),
+    });
+    expect(await called({ args: ["-e", speaks(answers(10_000))] })).toMatchObject({
+      ok: true,
+      text: "heard",
+    });
+  });
+
   test("ends in the middle of a call is not asked again, but started for the next one", async () => {
     const script = speaks(`if (params.arguments.die) process.exit(4); ${ANSWERS}`);
     await using pool = createMcpPool();

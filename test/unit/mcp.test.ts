@@ -190,12 +190,12 @@ describe("a list of tools", () => {
     expect(server.methods()).not.toContain("initialize");
   });
 
-  test("is no longer than 200, of 10,000 tools and of pages without end", async () => {
+  test("is no longer than 200, of 4,000 tools and of pages without end", async () => {
     await using server = startMcpStandIn();
-    server.tools = Array.from({ length: 10_000 }, (_, index) => tool(`tool-${index}`));
+    server.tools = Array.from({ length: 4_000 }, (_, index) => tool(`tool-${index}`));
     await using pool = createMcpPool();
     const many = await listed(pool, { ...serverAt(server.url), id: "many" });
-    expect([many.tools.length, many.left_out]).toEqual([200, 9_800]);
+    expect([many.tools.length, many.left_out]).toEqual([200, 3_800]);
     let page = 0;
     server.handle = (request) => {
       if (request.message?.method !== "tools/list") return undefined;
@@ -312,6 +312,30 @@ describe("what a call brings", () => {
     await using pool = createMcpPool();
     const { call } = await only(pool, serverAt(server.url));
     expect(await call({})).toMatchObject({ ok: true, ...outcome });
+  });
+
+  test("is the first thousand parts of it, and how many more there are", async () => {
+    const content = Array.from({ length: 5_000 }, (_, index) => text(`part ${index + 1}.`));
+    await using server = startMcpStandIn(({ message }) =>
+      message?.method === "tools/call" ? { content } : undefined,
+    );
+    await using pool = createMcpPool();
+    const { call } = await only(pool, serverAt(server.url));
+    const outcome = await call({});
+    expect(outcome.text).toStartWith(
+      "(The answer has more than 1,000 parts: the other 4000 were left out.)\npart 1.\n",
+    );
+    expect(outcome.text).toEndWith("\npart 1000.");
+  });
+
+  test("is not looked through by the library, which would list every fault of every part", async () => {
+    const content = [{ ...text("a"), annotations: 1, _meta: 2 }];
+    await using server = startMcpStandIn(({ message }) =>
+      message?.method === "tools/call" ? { content } : undefined,
+    );
+    await using pool = createMcpPool();
+    const { call } = await only(pool, serverAt(server.url));
+    expect(await call({})).toMatchObject({ ok: true, text: "a" });
   });
 
   test("is cut at 200,000 characters and ten files, and says so", async () => {
@@ -552,6 +576,25 @@ describe("a server that", () => {
     ["answers 9 MB in an event", (id) => events(result(id, { x: "y".repeat(9 * MB) })), "more than 8 MB"],
     ["sends an event without end", () => streamOf("data: ", "y".repeat(MB)), "more than 8 MB"],
     ["unpacks to more than it sent", () => packed(20 * MB), "more than 8 MB"],
+    ["answers with parts of nothing", (id) => Response.json(result(id, parts(20_000))), "50,000 parts"],
+    ["streams parts of nothing", (id) => events(result(id, parts(20_000))), "50,000 parts"],
+    [
+      "hides parts behind a quote that never ends",
+      (id) => streamOf(`id: "\\\ndata: ${JSON.stringify(result(id, parts(20_000)))}\n\n`),
+      "50,000 parts",
+    ],
+    ["answers with data of many members", (id) => Response.json(result(id, members(20_000))), "50,000 parts"],
+    ["answers with nested data", (id) => Response.json(result(id, nested(300))), "200 levels"],
+    [
+      "says no with many parts",
+      (id) => Response.json({ jsonrpc: "2.0", id, error: { code: 1, message: "no", data: parts(20_000) } }),
+      "50,000 parts",
+    ],
+    [
+      "says something else with many parts first",
+      (id) => events({ jsonrpc: "2.0", method: "x", params: parts(20_000) }, result(id, { content: [] })),
+      "50,000 parts",
+    ],
   ];
   test.each(broken)("%s ends that call, and no other", async (_name, answer, words) => {
     await using server = startMcpStandIn(({ message }) =>
@@ -566,6 +609,30 @@ describe("a server that", () => {
     expect(outcome?.text).toContain(words);
     expect((await tools[1]?.call({}, NEVER))?.ok).toBe(true);
     expect(count(server, "initialize")).toBe(1);
+  });
+
+  test("sends many parts in many events is heard out: each of them counts for itself", async () => {
+    const note = { jsonrpc: "2.0", method: "x", params: parts(8_000) };
+    await using server = startMcpStandIn(({ message }) =>
+      message?.method === "tools/call"
+        ? events(note, note, note, result(message.id, { content: [text("heard")] }))
+        : undefined,
+    );
+    await using pool = createMcpPool();
+    const { call } = await only(pool, serverAt(server.url));
+    expect(await call({})).toMatchObject({ ok: true, text: "heard" });
+  });
+
+  test.each(["initialize", "tools/list"])("answers %s with many parts is not read", async (method) => {
+    const extra = { experimental: members(20_000) };
+    await using server = startMcpStandIn((request) =>
+      request.message?.method === method ? rpc(request, { ...extra, tools: [] }) : undefined,
+    );
+    await using pool = createMcpPool();
+    expect(await pool.listTools(serverAt(server.url), NEVER)).toMatchObject({
+      ok: false,
+      message: expect.stringContaining("50,000 parts"),
+    });
   });
 
   test("floods with small events is hung up on, and others have their turns meanwhile", async () => {
@@ -719,6 +786,22 @@ function text(words: string) {
 
 function bytes(words: string): Uint8Array<ArrayBuffer> {
   return new TextEncoder().encode(words);
+}
+
+function parts(count: number) {
+  return { content: Array.from({ length: count }, () => ({})) };
+}
+
+function members(count: number) {
+  const data = Array.from({ length: count }, (_, index) => [`k${index}`, {}]);
+  return { content: [], structuredContent: Object.fromEntries(data) as object };
+}
+
+function nested(depth: number) {
+  return {
+    content: [],
+    structuredContent: { deep: JSON.parse("[".repeat(depth) + "]".repeat(depth)) as unknown },
+  };
 }
 
 function result(id: unknown, value: object) {
