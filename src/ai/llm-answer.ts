@@ -1,9 +1,11 @@
-import { type CompletionFailure, failure, refusalFailure, unreadable } from "./llm-faults.ts";
+import { MAX_PARTS, partsIn } from "../lib/json-depth.ts";
+import { type CompletionFailure, failure, refusalFailure, tooMuch, unreadable } from "./llm-faults.ts";
 import { plainId, type ToolCall } from "./llm-messages.ts";
 import { endpointOf, type ModelConnection } from "./providers.ts";
 
 /** More in one answer is a model gone astray. */
 const MAX_CALLS = 100;
+const MANY_PARTS = `more than ${MAX_PARTS.toLocaleString("en")} parts`;
 
 export interface CompletionSuccess {
   ok: true;
@@ -34,6 +36,7 @@ export function readAnswer(
   const finish_reason = typeof choice["finish_reason"] === "string" ? choice["finish_reason"] : "stop";
   const text = textOf(message["content"]);
   const tool_calls = callsOf(message["tool_calls"]);
+  if (haveManyParts(tool_calls)) return tooMuch(connection, `${MANY_PARTS} in its calls`);
   if (finish_reason === "content_filter" || (text.trim() === "" && tool_calls.length === 0)) {
     return noText(connection, finish_reason, message["refusal"]);
   }
@@ -95,6 +98,15 @@ function callsOf(calls: unknown): ToolCall[] {
     };
     if (typeof extra_content === "object" && extra_content !== null) made.extra_content = extra_content;
     return made;
+  });
+}
+
+/** Counted in all, for the answer itself shows little of them. */
+function haveManyParts(calls: ToolCall[]): boolean {
+  let left = MAX_PARTS;
+  return calls.some((call) => {
+    left -= partsIn(call.arguments, left);
+    return left < 0;
   });
 }
 

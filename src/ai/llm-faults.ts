@@ -167,6 +167,11 @@ export function unreadable(connection: ModelConnection, what: string): Completio
   return failure(connection, "bad_response", `${what}. ${mend}`, { retryable: true });
 }
 
+/** An answer that is not read for its size. */
+export function tooMuch(connection: ModelConnection, what: string): CompletionFailure {
+  return failure(connection, "bad_response", `sent an answer of ${what}. Ask for less, or set --max-tokens.`);
+}
+
 export function redirectFailure(connection: ModelConnection, location: string | null): CompletionFailure {
   const where = location === null ? "another address" : quote(location, secretsOf(connection));
   return failure(

@@ -1,4 +1,5 @@
 import type { APIPromise, OpenAI } from "openai";
+import { JsonExcess, parseForeign } from "../lib/json-depth.ts";
 import type { SafeFetch } from "../lib/net.ts";
 import { readCapped } from "../lib/responses.ts";
 import { type DemoBrief, demoAnswer } from "./demo.ts";
@@ -10,6 +11,7 @@ import {
   networkFailure,
   redirectFailure,
   refusalFailure,
+  tooMuch,
   unreadable,
 } from "./llm-faults.ts";
 import { type ChatMessage, type ToolOffer, toolsToWire, toWire } from "./llm-messages.ts";
@@ -128,7 +130,11 @@ async function createClient(connection: ModelConnection, fetch: SafeFetch): Prom
         const response = await ask(connection, fetch, { url: this.buildURL(path, null), init });
         return { ...UNUSED, options, response };
       };
-      return new Answered<Answer>(this, sent(), (_, { response }) => response.json() as Promise<never>);
+      return new Answered<Answer>(
+        this,
+        sent(),
+        async (_, { response }) => parseForeign(await response.text()) as never,
+      );
     }
   }
   return new PlainClient({
@@ -207,13 +213,7 @@ function badAnswer(
   if (!response.ok) {
     return refusalFailure(connection, response, body.text());
   }
-  return body.truncated
-    ? failure(
-        connection,
-        "bad_response",
-        "sent an answer of more than 4 MB. Ask for less, or set --max-tokens.",
-      )
-    : null;
+  return body.truncated ? tooMuch(connection, "more than 4 MB") : null;
 }
 
 function failureOf(error: unknown, input: CompletionInput): CompletionFailure {
@@ -222,6 +222,9 @@ function failureOf(error: unknown, input: CompletionInput): CompletionFailure {
   }
   if (error instanceof CallFault) {
     return error.failure;
+  }
+  if (error instanceof JsonExcess) {
+    return tooMuch(input.connection, error.message);
   }
   if (error instanceof SyntaxError) {
     return unreadable(input.connection, "answered with something that is not JSON");

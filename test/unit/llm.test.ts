@@ -57,6 +57,23 @@ const says = (status: number, body: unknown) => ({ status, body });
 const replying = (body: unknown, init?: ResponseInit) =>
   startModelServer({ reply: () => Response.json(body, init) });
 
+function answering(message: object) {
+  return { choices: [{ message: { role: "assistant", content: null, ...message } }] };
+}
+
+function asking(given: unknown[]) {
+  return {
+    tool_calls: given.map((args, index) => ({
+      id: `c${index}`,
+      function: { name: "read", arguments: args },
+    })),
+  };
+}
+
+function membersOf(count: number): object {
+  return Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, {}]));
+}
+
 test("returns the text, the model, the usage and why it ended", async () => {
   expect(await ask()).toEqual({
     ok: true,
@@ -197,6 +214,37 @@ describe("what goes wrong at the provider is an outcome", () => {
     expect(result.message).not.toContain(KEY);
     expect(result.message).not.toContain("<");
     expect(model.requests).toHaveLength(1);
+  });
+
+  const excessive: [string, unknown, string][] = [
+    ["choices", { choices: Array.from({ length: 20_000 }, () => ({})) }, "50,000 parts"],
+    ["parts of text", answering({ content: Array.from({ length: 20_000 }, () => ({})) }), "50,000 parts"],
+    ["arguments as data", answering(asking([membersOf(20_000)])), "50,000 parts"],
+    [
+      "arguments of one call",
+      answering(asking([JSON.stringify(membersOf(20_000))])),
+      "50,000 parts in its calls",
+    ],
+    [
+      "arguments of all calls together",
+      answering(asking(Array.from({ length: 60 }, () => JSON.stringify(membersOf(500))))),
+      "50,000 parts in its calls",
+    ],
+    ["levels", answering(asking([JSON.parse("[".repeat(300) + "]".repeat(300))])), "200 levels"],
+  ];
+  test.each(excessive)("an answer with too many %s is not read", async (_, body, words) => {
+    await using server = replying(body);
+    const result = await failing({ connection: connectionTo({ base_url: server.base_url }) });
+    expect(result).toMatchObject({ code: "bad_response", retryable: false });
+    expect(result.message).toContain(`sent an answer of more than ${words}. Ask for less`);
+  });
+
+  test("an answer with many parts, but not too many, is read", async () => {
+    const given = [membersOf(5_000), ...Array.from({ length: 40 }, () => JSON.stringify(membersOf(100)))];
+    await using server = replying(answering(asking(given)));
+    const result = await ask({ connection: connectionTo({ base_url: server.base_url }) });
+    expect(result).toMatchObject({ ok: true });
+    expect(result.ok && result.tool_calls).toHaveLength(41);
   });
 
   test("a hanging provider ends with the caller's time", async () => {
