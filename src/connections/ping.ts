@@ -1,10 +1,13 @@
 import { saysBadKey } from "../ai/llm-faults.ts";
 import type { SafeFetch } from "../lib/net.ts";
-import { parseJson, quote, wordsOf } from "../lib/quote.ts";
+import { parseForeign, whyUnread } from "../lib/json-depth.ts";
+import { quote, wordsOf } from "../lib/quote.ts";
 import { networkFault, readCapped } from "../lib/responses.ts";
 import type { ConnectionKind } from "./kinds.ts";
 
 const MAX_ANSWER_BYTES = 1_048_576;
+/** Some list hundreds of models, and describe each at length. */
+const MAX_ANSWER_PARTS = 100_000;
 
 /** What a ping may be told; part of the API. */
 export const PING_CODES = [
@@ -93,13 +96,11 @@ export async function readJson(target: PingTarget, response: Response): Promise<
   const { bytes, truncated } = await onTheWire(target, () => readCapped(response, MAX_ANSWER_BYTES));
   if (truncated) throw tooLarge(target, response.status);
   const text = new TextDecoder().decode(bytes);
-  const value = parseJson(text);
-  if (value !== undefined) return value;
-  throw notUnderstood(
-    target,
-    response.status,
-    /^\s*</.test(text) ? "a web page" : "something else than JSON",
-  );
+  try {
+    return parseForeign(text, MAX_ANSWER_PARTS);
+  } catch (error) {
+    throw notUnderstood(target, response.status, whyUnread(text, error));
+  }
 }
 
 /** The data of each event of a stream (HTML standard §9.2.6), as they come; the stream may never end by itself. */

@@ -5,13 +5,15 @@ import { type ConnectionKind, KIND_INFO, ownBaseUrl } from "../connections/kinds
 import { nameAt } from "../ai/providers.ts";
 import { openSealed } from "../connections/sealed.ts";
 import type { ConnectionRow } from "../db/schema.ts";
-import { parseJson } from "../lib/quote.ts";
+import { JsonExcess, parseForeign, whyUnread } from "../lib/json-depth.ts";
 import { networkFault, readCapped } from "../lib/responses.ts";
 import type { Args } from "./api-arguments.ts";
 import { ApiFault, refusalFault, type Speaker, tokenFault, wireFault } from "./api-faults.ts";
 import { freshToken } from "./tokens.ts";
 
 const MAX_ANSWER_BYTES = 4 * 1_048_576;
+/** A page of notes may have a hundred blocks, each of many pieces of text. */
+const MAX_ANSWER_PARTS = 100_000;
 /** Of one name, id or escaped path in a URL. */
 const MAX_PART_CHARS = 1_000;
 
@@ -218,10 +220,13 @@ function read(call: Call, { response, text, truncated }: Sent): ApiAnswer {
   const speaker = speakerOf(call);
   if (!response.ok) throw refusalFault(speaker, response, text);
   if (truncated) throw new ApiFault(`${speaker.name} answered with more than 4 MB. Ask for less at once.`);
-  const data = parseJson(text);
-  if (data !== undefined) return { data, headers: response.headers };
-  const what = /^\s*</.test(text) ? "a web page" : "something else than JSON";
-  throw new ApiFault(`${speaker.name} answered with ${what}. Check the base URL of the connection.`);
+  try {
+    return { data: parseForeign(text, MAX_ANSWER_PARTS), headers: response.headers };
+  } catch (error) {
+    const mend =
+      error instanceof JsonExcess ? "Ask for less at once." : "Check the base URL of the connection.";
+    throw new ApiFault(`${speaker.name} answered with ${whyUnread(text, error)}. ${mend}`);
+  }
 }
 
 function speakerOf({ api, base, headers, tokens }: Call): Speaker {

@@ -125,7 +125,11 @@ describe.each(KINDS)("every tool of %s", (kind) => {
       [() => new Response(flood()), /answered with more than 4 MB\. Ask for less at once\.$/],
       [() => new Response("<html>Welcome"), /answered with a web page\. Check the base URL/],
       [() => new Response('{"results": ['), /answered with something else than JSON/],
-      [() => new Response("[".repeat(10_000)), /answered with something else than JSON/],
+      [
+        () => new Response("[".repeat(10_000)),
+        /answered with more than 200 levels\. Ask for less at once\.$/,
+      ],
+      [() => new Response(`[${"{},".repeat(40_000)}{}]`), /answered with more than 100,000 parts\. Ask for/],
       [
         () => new Response(null, { status: 302, headers: { location: "http://169.254.169.254/" } }),
         /not followed/,
