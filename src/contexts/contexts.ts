@@ -3,9 +3,11 @@ import type { App } from "../app.ts";
 import { planLimits, refuseBelowPlan, refuseBeyondPlan, refuseOverCap } from "../billing/plans.ts";
 import { refuseFull } from "../billing/storage.ts";
 import type { Db } from "../db/database.ts";
+import { BODY_BYTES } from "../db/row-bytes.ts";
 import type { ContextRow, UserRow } from "../db/schema.ts";
 import { AppError, invalid } from "../errors.ts";
 import { oneLine } from "../lib/one-line.ts";
+import { portionsOf } from "../lib/portions.ts";
 import { cutSlug, slugOf } from "../lib/slug.ts";
 import { isLongerThan } from "../lib/text-length.ts";
 
@@ -27,9 +29,20 @@ export type NewContext = ContextInput & Required<Pick<ContextInput, "title" | "b
 
 export type ContextView = ReturnType<typeof viewContext>;
 
-export async function listContexts(db: Db, user: UserRow): Promise<ContextView[]> {
-  const rows = await ownContexts(db, user).selectAll().orderBy("id").execute();
-  return rows.map(viewContext);
+/** All of a user's contexts, oldest first, in portions that are read when it is their turn. */
+export async function* contextPortions(app: App, user: UserRow): AsyncGenerator<ContextView[]> {
+  const sizes = await ownContexts(app.db, user)
+    .select(["id", BODY_BYTES.as("bytes")])
+    .orderBy("id")
+    .execute();
+  for (const portion of portionsOf(sizes))
+    yield await app.reads({ who: user.id }, async () => {
+      const ids = portion.map(({ id }) => id);
+      const rows = await ownContexts(app.db, user).selectAll().where("id", "in", ids).orderBy("id").execute();
+      // Others have their turn before the next portion.
+      await Bun.sleep(0);
+      return rows.map(viewContext);
+    });
 }
 
 export async function readContext(db: Db, user: UserRow, id: string): Promise<ContextView> {

@@ -2,7 +2,8 @@ import { Elysia, t } from "elysia";
 import type { App } from "../app.ts";
 import { authenticated } from "../http/auth.ts";
 import { describe } from "../http/describe.ts";
-import { createContext, deleteContext, listContexts, patchContext, readContext } from "./contexts.ts";
+import { streamOfList } from "../http/stream.ts";
+import { contextPortions, createContext, deleteContext, patchContext, readContext } from "./contexts.ts";
 import { contextMembers, ContextShape } from "./shapes.ts";
 import { uploadContext } from "./upload.ts";
 
@@ -19,7 +20,10 @@ function collectionRoutes(app: App) {
     .use(authenticated(app))
     .get(
       "/contexts",
-      ({ user }) => listContexts(app.db, user),
+      ({ user, set }) => {
+        const headers = { ...set.headers, "content-type": "application/json" } as Record<string, string>;
+        return new Response(streamOfList(app, contextPortions(app, user)), { headers });
+      },
       describe({
         tag: "Contexts",
         summary: "All contexts, oldest first",

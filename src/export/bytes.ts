@@ -1,8 +1,8 @@
 import type { App } from "../app.ts";
-import type { AttachmentRow, MessageRow, UserRow } from "../db/schema.ts";
+import type { AttachmentRow, UserRow } from "../db/schema.ts";
 import { readBytes, type StoredBytes } from "../messages/stored-bytes.ts";
 import { safeFileName } from "./file-names.ts";
-import { messagePages } from "./lines.ts";
+import { type MessageCard, messagePages } from "./lines.ts";
 import { pagesOf } from "./pages.ts";
 import type { ZipEntry } from "../lib/zip.ts";
 
@@ -53,7 +53,7 @@ export async function* sentMailsOf({ db }: App, user: UserRow): AsyncGenerator<Z
     }
 }
 
-async function* attachmentsOf(app: App, { id: message_id }: MessageRow): AsyncGenerator<ZipEntry> {
+async function* attachmentsOf(app: App, { id: message_id }: MessageCard): AsyncGenerator<ZipEntry> {
   const files = await app.db
     .selectFrom("attachments")
     .select(["id", "filename", "created"])
@@ -77,7 +77,7 @@ function attachment({ db }: App, id: string): Promise<Stored | undefined> {
     .executeTakeFirst();
 }
 
-async function* contentOf({ db }: App, { id, created }: MessageRow): AsyncGenerator<ZipEntry> {
+async function* contentOf({ db }: App, { id, created }: MessageCard): AsyncGenerator<ZipEntry> {
   const row = await db
     .selectFrom("message_contents")
     .select("content")

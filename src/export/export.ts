@@ -3,7 +3,7 @@ import { viewMe } from "../accounts/profile.ts";
 import { listSecurityEvents } from "../accounts/security-events.ts";
 import type { App } from "../app.ts";
 import { listConnections } from "../connections/connections.ts";
-import { listContexts } from "../contexts/contexts.ts";
+import { type ContextView, contextPortions } from "../contexts/contexts.ts";
 import type { UserRow } from "../db/schema.ts";
 import { listDomains } from "../domains/domains.ts";
 import { listInboxes } from "../inboxes/inboxes.ts";
@@ -52,13 +52,13 @@ interface Makers {
 }
 
 async function* contexts(app: App, user: UserRow, { file, json }: Makers): AsyncGenerator<ZipEntry> {
-  const all = await listContexts(app.db, user);
-  yield json(
-    "contexts.json",
-    all.map(({ body: _body, ...rest }) => rest),
-  );
-  for (const { slug, body, updated } of all)
-    yield { ...file(`contexts/${slug}.md`, [Buffer.from(body)]), modified: updated };
+  const cards: Omit<ContextView, "body">[] = [];
+  for await (const portion of contextPortions(app, user))
+    for (const { body, ...card } of portion) {
+      cards.push(card);
+      yield { ...file(`contexts/${card.slug}.md`, [Buffer.from(body)]), modified: card.updated };
+    }
+  yield json("contexts.json", cards);
 }
 
 /** What is known of an account beyond what it shows of itself. */

@@ -1,17 +1,21 @@
 import type { Db } from "../db/database.ts";
+import { BODY_BYTES, MESSAGE_BYTES } from "../db/row-bytes.ts";
 import type { LedgerRow, MessageRow, UserRow } from "../db/schema.ts";
+import { portionsOf } from "../lib/portions.ts";
 import { attachmentsOf } from "../messages/messages.ts";
 import { viewActivity } from "../messages/view.ts";
 import { linesOf, pagesOf } from "./pages.ts";
 
 type Lines = AsyncGenerator<Uint8Array>;
 
-/** The pages of an account's messages, oldest first. */
-export function messagePages(db: Db, user: UserRow): AsyncGenerator<MessageRow[]> {
-  return pagesOf<MessageRow>((last, limit) =>
+export type MessageCard = Pick<MessageRow, "id" | "created" | "raw_mail_id"> & { bytes: number };
+
+/** The pages of an account's messages, oldest first, without their texts. */
+export function messagePages(db: Db, user: UserRow): AsyncGenerator<MessageCard[]> {
+  return pagesOf<MessageCard>((last, limit) =>
     db
       .selectFrom("messages")
-      .selectAll()
+      .select(["id", "created", "raw_mail_id", MESSAGE_BYTES.as("bytes")])
       .where("user_id", "=", user.id)
       .where("id", ">", last?.id ?? "")
       .orderBy("id")
@@ -22,18 +26,18 @@ export function messagePages(db: Db, user: UserRow): AsyncGenerator<MessageRow[]
 
 /** As the activity log shows them, and what it does not show: whose words they were, and which. */
 export async function* messages(db: Db, user: UserRow): Lines {
-  for await (const rows of messagePages(db, user)) {
-    const files = await attachmentsOf(
-      db,
-      rows.map(({ id }) => id),
-    );
-    const lines = rows.map((row) => {
-      const { authority, instruction, rfc_message_id } = row;
-      const view = viewActivity(row, files.get(row.id) ?? []);
-      return `${JSON.stringify({ ...view, authority, instruction, rfc_message_id })}\n`;
-    });
-    yield Buffer.from(lines.join(""));
-  }
+  for await (const page of messagePages(db, user))
+    for (const portion of portionsOf(page)) {
+      const ids = portion.map(({ id }) => id);
+      const rows = await db.selectFrom("messages").selectAll().where("id", "in", ids).orderBy("id").execute();
+      const files = await attachmentsOf(db, ids);
+      const lines = rows.map((row) => {
+        const { authority, instruction, rfc_message_id } = row;
+        const view = viewActivity(row, files.get(row.id) ?? []);
+        return `${JSON.stringify({ ...view, authority, instruction, rfc_message_id })}\n`;
+      });
+      yield Buffer.from(lines.join(""));
+    }
 }
 
 export function conversations(db: Db, user: UserRow): Lines {
@@ -65,16 +69,22 @@ export function outgoingMails(db: Db, user: UserRow): Lines {
 }
 
 /** As they were told, byte for byte. */
-export function events(db: Db, user: UserRow): Lines {
-  const all = db.selectFrom("events").select(["id", "body"]).where("user_id", "=", user.id);
-  const pages = pagesOf<Awaited<ReturnType<typeof all.execute>>[number]>((last, limit) =>
-    all
+export async function* events(db: Db, user: UserRow): Lines {
+  const own = db.selectFrom("events").where("user_id", "=", user.id);
+  const pages = pagesOf<{ id: string; bytes: number }>((last, limit) =>
+    own
+      .select(["id", BODY_BYTES.as("bytes")])
       .where("id", ">", last?.id ?? "")
       .orderBy("id")
       .limit(limit)
       .execute(),
   );
-  return linesOf(pages, ({ body }) => body);
+  for await (const page of pages)
+    for (const portion of portionsOf(page)) {
+      const ids = portion.map(({ id }) => id);
+      const rows = await own.select("body").where("id", "in", ids).orderBy("id").execute();
+      yield Buffer.from(rows.map(({ body }) => `${body}\n`).join(""));
+    }
 }
 
 export async function* deliveries(db: Db, user: UserRow): Lines {

@@ -1,4 +1,7 @@
 import { expect, test } from "bun:test";
+import { insertRow } from "../../src/db/prepared.ts";
+import { createHttp } from "../../src/http/server.ts";
+import { unzip } from "../support/unzip.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { recallTurns } from "../../src/conversations/conversations.ts";
 import { type Caller, testApp, type TestApp } from "../support/app.ts";
@@ -155,4 +158,50 @@ test("a result is kept up to 1 MB, and says where it was cut", async () => {
   expect(cut.steps).toMatchObject([{ type: "warning", output: words }]);
   const { body: kept } = await ada.get(`/v1/messages/${cut.message_id}`);
   expect(kept.result === cut.result).toBe(true);
+});
+
+test("all contexts come whole in one list, of which no more than a portion is read at once", async () => {
+  await using t = await testApp(DEMO);
+  const { ada } = await deskOf(t);
+  const made: object[] = [];
+  for (let at = 0; at < 12; at += 1)
+    made.push(
+      (
+        await ada.post("/contexts", {
+          title: `T${at}`,
+          kind: "knowledge",
+          body: `${at} ${LONG.slice(0, 125_000)}`,
+        })
+      ).body,
+    );
+  const bob = await t.as("bob@example.com");
+  let list: unknown;
+  const read = await longestRead(t, async () => (list = (await ada.get("/contexts")).body));
+  expect(JSON.stringify(list) === JSON.stringify(made)).toBe(true);
+  expect(read).toBeLessThan(1.1 * PORTION_BYTES);
+  expect((await bob.get("/contexts")).body).toEqual([]);
+});
+
+test("an export holds all long texts, and reads no more than a portion at once", async () => {
+  await using t = await testApp(DEMO);
+  const { ada, ids } = await longThread(t, 12);
+  await ada.post("/contexts", { title: "Voice", kind: "knowledge", body: "Plain words." });
+  const body = `{"a":"${LONG}"}`;
+  const event = { user_id: ada.user.id, type: "message.completed" as const, message_id: null, livemode: 1 };
+  await t.app.write(async (tx) => {
+    for (const id of ids)
+      await insertRow(tx, "events", { ...event, id: `evt_${id}`, body, created: t.app.now() });
+  });
+  const http = createHttp(t.app, { ready: async () => ({}) });
+  let archive = Buffer.alloc(0);
+  const read = await longestRead(t, async () => {
+    const request = new Request("http://mw.test/auth/export", { headers: { "x-api-key": ada.key } });
+    archive = Buffer.from(await (await http.handle(request)).arrayBuffer());
+  });
+  const files = await unzip(archive);
+  const lines = (name: string) => files.get(name)?.toString().trim().split("\n") ?? [];
+  expect(lines("messages.jsonl").map((line) => JSON.parse(line).message_id)).toEqual(ids);
+  expect(lines("messages.jsonl").every((line) => line.includes(LONG))).toBe(true);
+  expect(lines("events.jsonl")).toEqual(ids.map(() => body));
+  expect(read).toBeLessThan(1.1 * PORTION_BYTES);
 });
