@@ -63,7 +63,8 @@ function fieldsOf({ headers }: Request): { envelope: string; signature: string }
 function createBodyReader(cap: number): (request: Request) => Promise<Buffer> {
   const begin = createArrivals(LARGEST_AT_ONCE * cap);
   return async (request) => {
-    using mail = begin();
+    // Whose they are is not known: the address is that of a proxy or of one mail worker.
+    using mail = begin("");
     for await (const chunk of chunksOf(request, cap)) {
       mail.keep(chunk);
       if (mail.dropped) break;

@@ -1,6 +1,6 @@
 /** One of several byte streams that are read into memory at the same time. */
 export interface Arrival extends Disposable {
-  /** It was the largest when memory ran out, and holds nothing any more. */
+  /** It had to go when memory ran out, and holds nothing any more. */
   readonly dropped: boolean;
   keep(chunk: Uint8Array): void;
   drop(): void;
@@ -9,16 +9,18 @@ export interface Arrival extends Disposable {
 }
 
 interface Held {
+  party: string;
   chunks: Uint8Array[];
   bytes: number;
   dropped: boolean;
 }
 
 /**
- * Together they hold no more than `budget` bytes; the largest has to go first. What has come counts, not what was
- * announced: nobody takes the room of others by a promise.
+ * Together they hold no more than `budget` bytes. When there is no more room, the party that holds the most gives up its
+ * largest, so that nobody keeps others out by many that are each a little smaller than theirs. What has come counts, not
+ * what was announced: nobody takes the room of others by a promise.
  */
-export function createArrivals(budget: number): () => Arrival {
+export function createArrivals(budget: number): (party: string) => Arrival {
   const all = new Set<Held>();
   let held = 0;
   const empty = (one: Held): void => {
@@ -29,8 +31,14 @@ export function createArrivals(budget: number): () => Arrival {
     empty(one);
     one.dropped = true;
   };
-  return () => {
-    const own: Held = { chunks: [], bytes: 0, dropped: false };
+  const largestOfTheLargest = (): Held => {
+    const parties = [...Map.groupBy(all, ({ party }) => party).values()];
+    const bytesOf = (some: Held[]): number => some.reduce((sum, { bytes }) => sum + bytes, 0);
+    const most = parties.reduce((one, other) => (bytesOf(other) > bytesOf(one) ? other : one));
+    return most.reduce((one, other) => (other.bytes > one.bytes ? other : one));
+  };
+  return (party) => {
+    const own: Held = { party, chunks: [], bytes: 0, dropped: false };
     all.add(own);
     return {
       get dropped() {
@@ -41,7 +49,7 @@ export function createArrivals(budget: number): () => Arrival {
         own.chunks.push(chunk);
         own.bytes += chunk.byteLength;
         held += chunk.byteLength;
-        if (held > budget) drop([...all].reduce((most, other) => (other.bytes > most.bytes ? other : most)));
+        while (held > budget) drop(largestOfTheLargest());
       },
       drop: () => drop(own),
       take() {

@@ -1,5 +1,6 @@
 import type { SMTPServerDataStream } from "smtp-server";
 import { createArrivals } from "../lib/arrivals.ts";
+import { clientNetwork } from "../lib/networks.ts";
 import type { Reception } from "../messages/receive.ts";
 
 /** One mail from DATA to its end, however slowly it trickles in (RFC 5321 §4.5.3.2.5). */
@@ -14,6 +15,7 @@ const LARGEST_AT_ONCE = 8;
 export type MailReader = (
   stream: SMTPServerDataStream,
   handlers: {
+    remote_address: string;
     take: (raw: Buffer | null) => Promise<Reception>;
     onPutOff: (reason: "too_slow" | "crowded") => void;
   },
@@ -22,8 +24,8 @@ export type MailReader = (
 /** Together its mails hold no more than `LARGEST_AT_ONCE` of the largest size. */
 export function createMailReader(max_message_bytes: number): MailReader {
   const begin = createArrivals(LARGEST_AT_ONCE * max_message_bytes);
-  return async (stream, { take, onPutOff }) => {
-    using mail = begin();
+  return async (stream, { remote_address, take, onPutOff }) => {
+    using mail = begin(clientNetwork(remote_address));
     const inTime = await readWithin(DATA_MS, stream, (chunk) => {
       if (stream.sizeExceeded) mail.drop();
       else mail.keep(chunk);
