@@ -30,7 +30,10 @@ export async function checkArc(
   sealers: string[],
   signal: AbortSignal,
 ): Promise<ArcCheck | undefined> {
-  const valid = isWorthChecking(mail, sealers) ? await validChain(mail, signal) : undefined;
+  // A bug of the verifier is no reason to put a stranger's mail off for ever: it vouches for nothing then.
+  const valid = isWorthChecking(mail, sealers)
+    ? await validChain(mail, signal).catch(() => undefined)
+    : undefined;
   if (!valid) return undefined;
   const sets = valid.chain.toReversed().map(sealedResults);
   const end = sets.findIndex((set) => set === undefined || !sealers.includes(set.sealer));

@@ -49,6 +49,8 @@ export interface Identity {
   signed: SignedForm[];
   /** The DNS did not answer, so a later attempt may be authenticated. */
   problem?: "temporary";
+  /** What the verifier of signatures threw, for the log. */
+  verifier_fault?: string;
 }
 
 const MAX_WAIT_MS = 20_000;
@@ -98,7 +100,9 @@ async function judge(mail: Envelope, signal: AbortSignal): Promise<Identity> {
   ]);
   const seen = relay === undefined ? { dkim: signatures, sender } : seenByRelay(mail, relay);
   const identity = await weigh(mail, seen);
-  const own = { ...identity, ...wayOf(mail, identity, seen.sender), signed: signatures.signed };
+  const { signed, verifier_fault } = signatures;
+  const fault = verifier_fault === undefined ? {} : { verifier_fault };
+  const own = { ...identity, ...wayOf(mail, identity, seen.sender), signed, ...fault };
   if (relay !== undefined) own.auth.via = `relay:${relay}`;
   const sealers = mail.arc_sealers ?? [];
   const vouched =

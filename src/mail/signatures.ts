@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Readable } from "node:stream";
 import type { DKIMResult, DNSResolver } from "mailauth";
+import { messageOf } from "../errors.ts";
 import type { Check, Envelope } from "./authenticate.ts";
 import { domainOf, inSameHands } from "./domain-owner.ts";
 import type { HeaderField } from "./header-block.ts";
@@ -19,6 +20,8 @@ const MAX_LINE_BYTES = 1_048_576;
 export interface SignatureCheck extends Check {
   /** What each aligned valid signature covers. */
   signed: SignedForm[];
+  /** What the verifier threw: a bug, but no reason to put a stranger's mail off for ever. */
+  verifier_fault?: string;
 }
 
 /** Verifies the DKIM signatures (RFC 6376), those of the From domain first, without holding up other sessions. */
@@ -31,11 +34,10 @@ export async function verifySignatures(mail: Envelope, signal: AbortSignal): Pro
   if (chosen.size === 0 || !complete || problem !== null || hasEndlessLine(mail)) return unread;
   const { dkimVerify } = await import("mailauth");
   const left_out = new Set(fields.filter((field) => !chosen.has(field)));
-  const { results, fromFields } = await dkimVerify(streamOf(mail, left_out, signal), {
-    resolver: mail.resolver as DNSResolver,
-    sender: mail.mail_from,
-    strict: true,
-  });
+  const options = { resolver: mail.resolver as DNSResolver, sender: mail.mail_from, strict: true };
+  const found = await dkimVerify(streamOf(mail, left_out, signal), options).catch(messageOf);
+  if (typeof found === "string") return { ...unread, result: "permerror", verifier_fault: found };
+  const { results, fromFields } = found;
   // In strict mode each of the signatures has one result, in their order.
   const checked = fields.filter((field) => chosen.has(field));
   const outcomes = results.map((row, index) => ({
@@ -65,7 +67,8 @@ export function streamOf(mail: Envelope, left_out: Set<HeaderField>, signal: Abo
 /** Whether checking the signatures in these fields is work that one mail may ask for. */
 export function isBearable(mail: Envelope, fields: HeaderField[]): boolean {
   const { complete, problem } = mail.headers;
-  return complete && problem === null && !hasEndlessLine(mail) && fields.every(isWorthIt);
+  const readable = fields.every((field) => isWorthIt(field) && hasKnownForm(field));
+  return complete && problem === null && !hasEndlessLine(mail) && readable;
 }
 
 /** A signature over a part of the body vouches for nothing that was added behind it (RFC 6376 §8.2). */
@@ -73,11 +76,14 @@ function outcomeOf(row: DKIMResult): string {
   return row.status.result === "pass" && row.canonBodyLengthLimited ? "policy" : row.status.result;
 }
 
-/** Those worth the work: of bearable size, over the whole body, not by SHA-1 (RFC 8301 §3.1). */
+/** Those worth the work: of bearable size, in a known form, over the whole body, not by SHA-1 (RFC 8301 §3.1). */
 function chooseSignatures(fields: HeaderField[], from: string): Set<HeaderField> {
   const usable = fields.filter(
     (field) =>
-      isWorthIt(field) && tag(field.value, "l") === undefined && tag(field.value, "a") !== "rsa-sha1",
+      isWorthIt(field) &&
+      hasKnownForm(field) &&
+      tag(field.value, "l") === undefined &&
+      tag(field.value, "a") !== "rsa-sha1",
   );
   const rank = (field: HeaderField) => (inSameHands(tag(field.value, "d") ?? "", from) ? 0 : 1);
   return new Set(usable.sort((one, other) => rank(one) - rank(other)).slice(0, MAX_SIGNATURES));
@@ -87,13 +93,22 @@ function isWorthIt({ value, start, end }: HeaderField): boolean {
   return end - start <= MAX_SIGNATURE_BYTES && (tag(value, "h") ?? "").split(":").length <= MAX_SIGNED_NAMES;
 }
 
+/** The verifier throws at some other words (`c=/relaxed`), and with it falls what the good signatures vouch for. */
+function hasKnownForm({ value }: HeaderField): boolean {
+  return tagsNamed(value, "c").every((form) => /^(simple|relaxed)(\s*\/\s*(simple|relaxed))?$/.test(form));
+}
+
 /** A tag of a signature, in lower case. */
 export function tag(value: string, name: string): string | undefined {
-  const found = value
+  return tagsNamed(value, name)[0];
+}
+
+function tagsNamed(value: string, name: string): string[] {
+  return value
     .split(";")
     .map((part) => part.split("=", 2))
-    .find(([key]) => key?.trim().toLowerCase() === name);
-  return found?.[1]?.trim().toLowerCase();
+    .filter(([key]) => key?.trim().toLowerCase() === name)
+    .map(([, word = ""]) => word.trim().toLowerCase());
 }
 
 function hasEndlessLine({ raw, headers }: Envelope): boolean {

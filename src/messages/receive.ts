@@ -47,7 +47,7 @@ const userById = remembered((db, key: { id: string }) =>
 /** Decides about a mail and, where it is accepted, stores it: raw mail, verdicts and job in one synced commit. */
 export async function receiveMail(app: App, delivery: Delivery): Promise<Reception> {
   const examination = await examine(app, delivery);
-  if (examination === undefined) return putOff(app, delivery, { reason: "unreadable", answer: UNREADABLE });
+  if ("code" in examination) return putOff(app, delivery, { reason: "unreadable", answer: examination });
   const { fault, author, subject, rfc_message_id } = examination;
   if (fault !== null) return refuse(app, delivery, { ...fault, subject, rfc_message_id });
   if (author === null) return takeNotification(app, delivery, examination);
@@ -73,7 +73,7 @@ export async function refuseOversize(app: App, delivery: Omit<Delivery, "raw">):
 }
 
 /** What others wrote is read on a thread that can be ended: whatever it is, it holds up nobody else. */
-async function examine(app: App, delivery: Delivery): Promise<Examination | undefined> {
+async function examine(app: App, delivery: Delivery): Promise<Examination | Reception> {
   const { raw, mail_from, helo, remote_address, recipients } = delivery;
   const { smtp, dns } = app.config;
   const { hostname, trusted_relays, arc_sealers } = smtp;
@@ -85,23 +85,40 @@ async function examine(app: App, delivery: Delivery): Promise<Examination | unde
     to_role: recipients.some(({ role }) => role),
     client: trusted ? null : { remote_address, helo, ...known },
   };
-  const outcome = await app.examiner.run(() => {
-    const copy = new Uint8Array(raw);
-    return { input: { ...mail, raw: copy }, transfer: [copy.buffer] };
-  });
-  if (outcome.ok) return outcome.output;
-  const { problem } = outcome;
-  app.log.warn(
-    { problem, bytes: raw.length, from: mail_from, peer: remote_address },
-    "a mail could not be read in time; its sender was asked to try again",
-  );
-  return undefined;
+  const about = { bytes: raw.length, from: mail_from, peer: remote_address };
+  try {
+    const outcome = await app.examiner.run(() => {
+      const copy = new Uint8Array(raw);
+      return { input: { ...mail, raw: copy }, transfer: [copy.buffer] };
+    });
+    if (outcome.ok) return noteVerifierFault(app, outcome.output, about);
+    const { problem } = outcome;
+    app.log.warn(
+      { problem, ...about },
+      "a mail could not be read in time; its sender was asked to try again",
+    );
+    return TOO_LONG_TO_READ;
+  } catch (error) {
+    app.log.error({ err: error, ...about }, "a mail could not be read; its sender was asked to try again");
+    return UNREADABLE;
+  }
 }
 
-const UNREADABLE: Reception = {
+function noteVerifierFault(app: App, examination: Examination, about: object): Examination {
+  const fault = examination.author?.identity.verifier_fault;
+  if (fault !== undefined) app.log.warn({ fault, ...about }, "the signatures of a mail could not be checked");
+  return examination;
+}
+
+const TOO_LONG_TO_READ: Reception = {
   code: 451,
   enhanced: "4.3.0",
   text: "The mail could not be read in the time that one may take; please send it in a simpler form, or try again later",
+};
+const UNREADABLE: Reception = {
+  code: 451,
+  enhanced: "4.3.0",
+  text: "The mail could not be read; please send it in a simpler form, or try again later",
 };
 const UNDECIDED: Reception = {
   code: 451,

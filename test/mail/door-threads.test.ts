@@ -47,7 +47,7 @@ test("a bug of the reading leaves the mail with its sender, and the log has its 
   await using examiner = heldExaminer();
   Object.assign(room.app, { examiner });
   const errors = logged(room, "error");
-  expect(await room.send({ text: "THROW" })).toStartWith("451 4.3.0");
+  expect(await room.send({ text: "THROW" })).toStartWith("451 4.3.0 The mail could not be read;");
   expect(errors).toHaveLength(1);
   expect(await countOf(room)).toBe(0);
 });
