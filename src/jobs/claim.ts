@@ -1,8 +1,6 @@
-import { type Compilable, type RawBuilder, sql } from "kysely";
 import type { Db } from "../db/database.ts";
+import { dueOfEach, type DueRow, nextRun } from "../db/due-jobs.ts";
 import { prepared } from "../db/prepared.ts";
-import type { JobRow } from "../db/schema.ts";
-import { holdOn } from "./holds.ts";
 import { JOB_RULES, type JobKind, type JobPayloads } from "./kinds.ts";
 import { type Job, UNCLAIMED } from "./queue.ts";
 import { largestJob, type Room, type Use, type Uses, whyNot } from "./shares.ts";
@@ -61,11 +59,6 @@ export async function claimPending<K extends JobKind>(
   }
 }
 
-type DueRow = Pick<
-  JobRow,
-  "id" | "payload" | "attempts" | "failures" | "account" | "account_slots" | "weight" | "target"
->;
-
 function jobOf<K extends JobKind>(kind: K, row: DueRow): Job<K> {
   return {
     id: row.id,
@@ -111,17 +104,6 @@ function choose(
   return { chosen, full, hidden };
 }
 
-interface Due {
-  kind: JobKind;
-  now: number;
-  /** Of each account, the first that are due. */
-  limit: number;
-  /** Those that are larger are left out. */
-  weight: number;
-  /** As JSON; jobs for them are left out. */
-  full_targets: string;
-}
-
 const freeExpired = prepared((db, held: { kind: JobKind; steady_now: number }) =>
   db
     .updateTable("jobs")
@@ -129,46 +111,6 @@ const freeExpired = prepared((db, held: { kind: JobKind; steady_now: number }) =
     .where("kind", "=", held.kind)
     .where("status", "=", "running")
     .where("lease_until", "<=", held.steady_now),
-);
-
-/** As the index has it: one that says "no account" as a value. */
-const ACCOUNT = sql.raw("coalesce(account, '')");
-
-/** The accounts that have pending jobs of a kind. Each is looked for behind the one before, whatever lies between. */
-const pendingAccounts = (kind: JobKind) => sql`
-    with recursive found (account) as (
-      select (select ${ACCOUNT} from jobs where kind = ${kind} and status = 'pending' order by ${ACCOUNT} limit 1)
-      union all
-      select (select ${ACCOUNT} from jobs where kind = ${kind} and status = 'pending' and ${ACCOUNT} > found.account
-          order by ${ACCOUNT} limit 1)
-        from found where found.account is not null
-    )
-    select account from found where account is not null`;
-
-/** Due jobs of an account that are looked through for those that can run, so that what waits holds up nobody else. */
-const LOOKED_AT = 1_000;
-
-/** The first due jobs of each account, those that have been due for longest before the others. */
-const dueOfEach = prepared((db, { kind, now, limit, weight, full_targets }: Due) =>
-  statement<DueRow>(
-    db,
-    sql`select id, payload, attempts, failures, job.account, account_slots, weight, target
-    from (${pendingAccounts(kind)}) as accounts cross join jobs as job on job.id in (
-      select due.id from (
-        select id, run_at, weight, target, lane from jobs
-        where kind = ${kind} and status = 'pending' and ${ACCOUNT} = accounts.account and run_at <= ${now}
-        order by run_at, id limit ${sql.lit(LOOKED_AT)}
-      ) as due
-      where due.weight <= ${weight}
-        and (due.target is null or due.target not in (select value from json_each(${full_targets})))
-        and (due.lane is null or not exists (
-          select 1 from jobs as earlier
-          where earlier.lane = due.lane and earlier.status in ('pending', 'running') and earlier.id < due.id))
-      order by due.run_at, due.id limit ${limit}
-    )
-    where not exists ${holdOn(db, { kind })}
-    order by job.run_at, job.id`,
-  ),
 );
 
 const takeLease = prepared((db, lease: { id: string; lease_until: number }) =>
@@ -181,18 +123,3 @@ const takeLease = prepared((db, lease: { id: string; lease_until: number }) =>
     }))
     .where("id", "=", lease.id),
 );
-
-const nextRun = prepared((db, { kind, now }: Pick<Due, "kind" | "now">) =>
-  statement<{ run_at: number | null }>(
-    db,
-    sql`select min((
-      select run_at from jobs
-      where kind = ${kind} and status = 'pending' and ${ACCOUNT} = accounts.account and run_at > ${now}
-      order by run_at limit 1
-    )) as run_at from (${pendingAccounts(kind)}) as accounts`,
-  ),
-);
-
-function statement<Row>(db: Db, query: RawBuilder<unknown>): Compilable<Row> {
-  return { compile: () => (query as RawBuilder<Row>).compile(db) };
-}

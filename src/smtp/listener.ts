@@ -124,7 +124,7 @@ function handlers(app: App): SMTPServerOptions {
         countPeer(session.remoteAddress);
         const delivery = envelopeOf(session, visits.of(session.id)?.recipients);
         const answer = await readMail(stream, {
-            remote_address: delivery.remote_address,
+          remote_address: delivery.remote_address,
           take: (raw) =>
             timed(app, raw === null ? refuseOversize(app, delivery) : receiveMail(app, { ...delivery, raw })),
           onPutOff: (reason) => notePutOff(app, delivery, { reason }),

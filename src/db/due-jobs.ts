@@ -1,0 +1,81 @@
+import { type Compilable, type RawBuilder, sql } from "kysely";
+import type { Db } from "./group-commit.ts";
+import { prepared } from "./prepared.ts";
+import type { JobRow } from "./schema.ts";
+
+/** Due jobs of an account that are looked through for those that can run, so that what waits holds up nobody else. */
+const LOOKED_AT = 1_000;
+
+/** As the index has it: one that says "no account" as a value. */
+const ACCOUNT = sql.raw("coalesce(account, '')");
+
+/** The accounts that have pending jobs of a kind. Each is looked for behind the one before, whatever lies between. */
+const pendingAccounts = (kind: string) => sql`
+    with recursive found (account) as (
+      select (select ${ACCOUNT} from jobs where kind = ${kind} and status = 'pending' order by ${ACCOUNT} limit 1)
+      union all
+      select (select ${ACCOUNT} from jobs where kind = ${kind} and status = 'pending' and ${ACCOUNT} > found.account
+          order by ${ACCOUNT} limit 1)
+        from found where found.account is not null
+    )
+    select account from found where account is not null`;
+
+/** A pending job, as far as it matters for taking it. */
+export type DueRow = Pick<
+  JobRow,
+  "id" | "payload" | "attempts" | "failures" | "account" | "account_slots" | "weight" | "target"
+>;
+
+/** What is looked for. */
+export interface Due {
+  kind: string;
+  now: number;
+  /** Jobs of each account. */
+  limit: number;
+  /** Those that are larger are left out. */
+  weight: number;
+  /** As JSON; jobs for them are left out. */
+  full_targets: string;
+}
+
+/**
+ * The first due jobs of each account, those that have been due for longest before the others; none of a kind that is
+ * held, and none that waits for its lane.
+ */
+export const dueOfEach = prepared((db, { kind, now, limit, weight, full_targets }: Due) =>
+  statement<DueRow>(
+    db,
+    sql`select id, payload, attempts, failures, job.account, account_slots, weight, target
+    from (${pendingAccounts(kind)}) as accounts cross join jobs as job on job.id in (
+      select due.id from (
+        select id, run_at, weight, target, lane from jobs
+        where kind = ${kind} and status = 'pending' and ${ACCOUNT} = accounts.account and run_at <= ${now}
+        order by run_at, id limit ${sql.lit(LOOKED_AT)}
+      ) as due
+      where due.weight <= ${weight}
+        and (due.target is null or due.target not in (select value from json_each(${full_targets})))
+        and (due.lane is null or not exists (
+          select 1 from jobs as earlier
+          where earlier.lane = due.lane and earlier.status in ('pending', 'running') and earlier.id < due.id))
+      order by due.run_at, due.id limit ${limit}
+    )
+    where not exists (select 1 from held_kinds where held_kinds.kind = ${kind})
+    order by job.run_at, job.id`,
+  ),
+);
+
+/** The unix second at which the next job of a kind falls due; null for none. */
+export const nextRun = prepared((db, { kind, now }: Pick<Due, "kind" | "now">) =>
+  statement<{ run_at: number | null }>(
+    db,
+    sql`select min((
+      select run_at from jobs
+      where kind = ${kind} and status = 'pending' and ${ACCOUNT} = accounts.account and run_at > ${now}
+      order by run_at limit 1
+    )) as run_at from (${pendingAccounts(kind)}) as accounts`,
+  ),
+);
+
+function statement<Row>(db: Db, query: RawBuilder<unknown>): Compilable<Row> {
+  return { compile: () => (query as RawBuilder<Row>).compile(db) };
+}
