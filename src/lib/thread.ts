@@ -7,8 +7,10 @@ const ASK_MS = 250;
 const MAX_SILENCE = 8;
 /** A thread that is being loaded answers nothing yet. */
 const MAX_SILENCE_AT_START = 60;
-/** What an input may take that was in hand when a thread had to be ended. */
+/** What an input may take that was in hand when a thread had to be ended, and what it may take more for its size. */
 const ALONE_MS = 5_000;
+const ALONE_MS_PER_MB = 500;
+const MB = 1_048_576;
 /** A thread without work is ended, so that an idle server stays small. */
 const IDLE_MS = 60_000;
 
@@ -43,7 +45,9 @@ export function createThread<Input, Output>(
     const first = await running.run(pack());
     if (first !== undefined) return { ok: true, output: outputOf(first) };
     const { input, transfer } = pack();
-    const again = await alone.run([{ id: 0, input }], aloneMs, transfer);
+    const bytes = transfer.reduce((sum, { byteLength }) => sum + byteLength, 0);
+    const limitMs = aloneMs + (bytes / MB) * ALONE_MS_PER_MB;
+    const again = await alone.run([{ id: 0, input }], limitMs, transfer);
     return again.ok ? { ok: true, output: outputOf(again.output[0]) } : again;
   };
 

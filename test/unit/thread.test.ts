@@ -74,6 +74,17 @@ test("each attempt is packed anew, because what was transferred is lost", async 
   expect(packed).toBe(2);
 });
 
+test("a large input that is tried again alone may take longer than a small one", async () => {
+  await using thread = threadOf({ aloneMs: 100 });
+  const outcomeOf = async (bytes: number) => {
+    const pack = () => ({ input: "800", transfer: [new ArrayBuffer(bytes)] });
+    const [outcome] = await Promise.all([thread.run(pack), thread.run(word("exit"))]);
+    return wordOf(outcome);
+  };
+  expect(await outcomeOf(16 * 1_048_576)).toBe("800");
+  expect(await outcomeOf(1_024)).toBeUndefined();
+});
+
 test("an idle thread is ended, and another is started for later work", async () => {
   await using thread = threadOf({ idleMs: 5 });
   const first = await thread.run(word("one"));
