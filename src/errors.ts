@@ -30,6 +30,7 @@ export const ERROR_CODES = [
   "idempotency_key_reuse",
   "invalid_cursor",
   "payload_too_large",
+  "request_timeout",
   "storage_full",
   "rate_limited",
   "unavailable",

@@ -9,6 +9,7 @@ import { type KeyMarks, prepareKeyLetter } from "./account-mail.ts";
 import { livingUser, normalizeEmail, type User, userOfEmail } from "./accounts.ts";
 import { checkedName } from "./profile.ts";
 import { noteSecurityEvent } from "./security-events.ts";
+import { type Caller, refuseEnded } from "./sessions.ts";
 import { refuseUnverified } from "./verified.ts";
 
 /** A key's `last_used_at` is rewritten at most this often: a request must not cost a write. */
@@ -57,14 +58,16 @@ export async function revokeApiKeyOf(app: App, input: { email: string; key: stri
 /** Another key; on the Free plan it takes the place of those that there are. The owner is told by mail. */
 export async function addApiKey(
   app: App,
-  user: User,
-  input: { name: string | null; client: string; key_id: string | null },
+  caller: Caller,
+  input: { name: string | null; client: string },
 ): Promise<NewApiKey & { replaced: string[] }> {
   const { row, hash, key } = newKey(app, input.name);
-  const by = await keyNamed(app.db, input.key_id);
+  const { user } = caller;
+  const by = await keyNamed(app.db, caller.key_id);
   const queue = await prepareKeyLetter(app, user, { key: row, by });
   const replaced = await app.write(async (tx) => {
     const { plan } = await livingUser(tx, user);
+    await refuseEnded(app, tx, caller);
     const known = (await listApiKeys(tx, user)).map(({ id }) => id);
     const replaces = plan === "free";
     if (replaces) await tx.deleteFrom("api_keys").where("user_id", "=", user.id).execute();
@@ -89,13 +92,15 @@ export function listApiKeys(db: Db, user: UserRow) {
 
 export async function revokeApiKey(
   app: App,
-  user: User,
-  revoked: { id: string; client: string; key_id: string | null },
+  caller: Caller,
+  revoked: { id: string; client: string },
 ): Promise<void> {
+  const { user } = caller;
   refuseBelowPlan(user, "pro", "Revoking a key");
   // A key may revoke itself: afterwards nothing tells its name.
-  const api_key = shownKey(await keyNamed(app.db, revoked.key_id));
+  const api_key = shownKey(await keyNamed(app.db, caller.key_id));
   await app.write(async (tx) => {
+    await refuseEnded(app, tx, caller);
     const { numDeletedRows } = await tx
       .deleteFrom("api_keys")
       .where("id", "=", revoked.id)

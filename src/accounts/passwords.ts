@@ -6,7 +6,7 @@ import { livingUser, normalizeEmail, userOfEmail, type User } from "./accounts.t
 import { BREACHED } from "./breached-passwords.ts";
 import { dropPending } from "./registration.ts";
 import { noteRefusal, noteSecurityEvent } from "./security-events.ts";
-import { endOtherSessions, isLetIn } from "./sessions.ts";
+import { endOtherSessions, refuseEnded } from "./sessions.ts";
 
 const MIN_CHARS = 8;
 const MAX_CHARS = 128;
@@ -89,8 +89,7 @@ export async function setPassword(
     // The proof was of the password as it was: somebody may have changed it since.
     if (living.password_hash !== user.password_hash)
       throw passwordRequired("The password was changed at the same moment.");
-    if (!(await isLetIn(app, tx, { session, key_id: null })))
-      throw new AppError("unauthorized", "This browser was signed out at the same moment.");
+    await refuseEnded(app, tx, { session, key_id: null });
     await tx.updateTable("users").set({ password_hash }).where("id", "=", user.id).execute();
     await dropPending(tx, user.id);
     await endOtherSessions(tx, user.id, session.id);

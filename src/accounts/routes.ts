@@ -269,15 +269,18 @@ function accessRoutes(app: App) {
     })
     .post(
       "/auth/api-key",
-      ({ user, key_id, body, request, server, set }) => {
+      ({ user, session, key_id, body, request, server, set }) => {
         refuseOverRate(app, `keys:${user.id}`, KEY_RATE);
         Object.assign(set.headers, NO_STORE);
         const named = body?.name ?? null;
-        return addApiKey(app, user, {
-          name: named === null ? null : checkedName(named),
-          client: clientAddress(app, { request, server }),
-          key_id,
-        });
+        return addApiKey(
+          app,
+          { user, session, key_id },
+          {
+            name: named === null ? null : checkedName(named),
+            client: clientAddress(app, { request, server }),
+          },
+        );
       },
       {
         body: t.Nullable(keyBody),
@@ -294,12 +297,9 @@ function accessRoutes(app: App) {
     )
     .delete(
       "/auth/api-keys/:key_id",
-      async ({ user, key_id, params, request, server, set }) => {
-        await revokeApiKey(app, user, {
-          id: params.key_id,
-          client: clientAddress(app, { request, server }),
-          key_id,
-        });
+      async ({ user, session, key_id, params, request, server, set }) => {
+        const client = clientAddress(app, { request, server });
+        await revokeApiKey(app, { user, session, key_id }, { id: params.key_id, client });
         set.status = 204;
       },
       {

@@ -61,12 +61,19 @@ export async function findSession(
   return user && { session, user };
 }
 
+/** Who asks, and by what right. */
+export interface Caller {
+  user: UserRow;
+  /** The browser's session; null for an API key. */
+  session: SessionRow | null;
+  /** Of the API key; null for a session. */
+  key_id: string | null;
+}
+
+type Credential = Pick<Caller, "session" | "key_id">;
+
 /** Whether what a request came with would let it in once more. */
-export async function isLetIn(
-  app: App,
-  db: Db,
-  { session, key_id }: { session: Pick<SessionRow, "id"> | null; key_id: string | null },
-): Promise<boolean> {
+export async function isLetIn(app: App, db: Db, { session, key_id }: Credential): Promise<boolean> {
   const found =
     session === null
       ? await db
@@ -81,6 +88,17 @@ export async function isLetIn(
           .where("expires", ">", app.now())
           .executeTakeFirst();
   return found !== undefined;
+}
+
+/** For the transaction that adds a way in or out: what a request may do is over once its credential is. */
+export async function refuseEnded(app: App, tx: Db, credential: Credential): Promise<void> {
+  if (await isLetIn(app, tx, credential)) return;
+  throw new AppError(
+    "unauthorized",
+    credential.session === null
+      ? "This API key was revoked at the same moment."
+      : "This browser was signed out at the same moment.",
+  );
 }
 
 /** The browsers that are signed in, the newest sign-in first; `current` is the one that asks. */

@@ -1,4 +1,5 @@
 import { MODEL_KINDS, type ModelKind } from "../ai/providers.ts";
+import { type Caller, refuseEnded } from "../accounts/sessions.ts";
 import type { App } from "../app.ts";
 import { planLimits, refuseBeyondPlan, refuseOverCap } from "../billing/plans.ts";
 import type { Db } from "../db/database.ts";
@@ -58,13 +59,15 @@ export async function readConnection(app: App, user: UserRow, id: string) {
 
 export async function createConnection(
   app: App,
-  user: UserRow,
+  caller: Caller,
   input: ConnectionInput & { kind: ConnectionKind },
 ) {
+  const { user } = caller;
   const row = newConnection(app, user, input.kind);
   const filled = { ...row, ...changedColumns(app, row, input) };
   refuseIncomplete(app, user, filled);
   await app.write(async (tx) => {
+    await refuseEnded(app, tx, caller);
     await refuseBadFallback(tx, filled);
     await insertConnection(app, tx, user, filled);
   });
@@ -103,10 +106,12 @@ export async function insertConnection(app: App, tx: Db, user: UserRow, row: Con
 
 export async function patchConnection(
   app: App,
-  user: UserRow,
+  caller: Caller,
   { id, input }: { id: string; input: ConnectionInput },
 ) {
+  const { user } = caller;
   return app.write(async (tx) => {
+    await refuseEnded(app, tx, caller);
     const row = await ownConnection(tx, user, id);
     if (input.kind !== undefined && input.kind !== row.kind)
       throw invalid(

@@ -111,9 +111,9 @@ export function connectionRoutes(app: App) {
     .get("/connections/programs", ({ user }) => listPrograms(app, user), DESCRIBED.programs)
     .post(
       "/connections",
-      async ({ user, body, set }) => {
+      async ({ user, session, key_id, body, set }) => {
         set.status = 201;
-        return createConnection(app, user, { ...inputOf(body), kind: body.kind });
+        return createConnection(app, { user, session, key_id }, { ...inputOf(body), kind: body.kind });
       },
       {
         body: t.Object({ kind, ...connectionBody }, { examples: [{ kind: "openai", ...EXAMPLE }] }),
@@ -127,8 +127,8 @@ export function connectionRoutes(app: App) {
     )
     .patch(
       "/connections/:connection_id",
-      ({ user, params, body }) =>
-        patchConnection(app, user, { id: params.connection_id, input: inputOf(body) }),
+      ({ user, session, key_id, params, body }) =>
+        patchConnection(app, { user, session, key_id }, { id: params.connection_id, input: inputOf(body) }),
       {
         params: connectionParams,
         body: t.Object({ kind: t.Optional(kind), ...connectionBody }, { examples: [EXAMPLE] }),

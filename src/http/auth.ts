@@ -1,7 +1,7 @@
 import { Elysia } from "elysia";
 import { refusalOfDeleted } from "../accounts/accounts.ts";
 import { type KeyOwner, ownerOfApiKey } from "../accounts/api-keys.ts";
-import { findSession } from "../accounts/sessions.ts";
+import { type Caller, findSession } from "../accounts/sessions.ts";
 import type { App } from "../app.ts";
 import { type PlanLimits, planLimits } from "../billing/plans.ts";
 import type { SessionRow, UserRow } from "../db/schema.ts";
@@ -14,15 +14,6 @@ const UNAUTHORIZED = "This needs a valid API key, or the session of somebody who
 const MINUTE_SECONDS = 60;
 const SAFE_METHODS = new Set(["GET", "HEAD", "OPTIONS"]);
 
-/** Who asks, and by what right. */
-export interface Caller {
-  user: UserRow;
-  /** The browser's session; null for an API key. */
-  session: SessionRow | null;
-  /** Of the API key; null for a session. */
-  key_id: string | null;
-}
-
 type Served = Parameters<typeof clientAddress>[1];
 
 /**
@@ -30,7 +21,7 @@ type Served = Parameters<typeof clientAddress>[1];
  * anything else about it is looked at.
  */
 export function authenticated(app: App) {
-  return whoever(app, (served) => admit(app, served));
+  return whoever(app, () => undefined);
 }
 
 /** As `authenticated`, for what only a person in a browser may do: a key hears 403, once its request makes sense. */
@@ -47,28 +38,32 @@ function sessionOf({ session }: Pick<Caller, "session">): SessionRow {
 
 /** As `authenticated`, for routes of which everybody but administrators hears 403. */
 export function administrators(app: App) {
-  return whoever(app, async (served) => {
-    const caller = await admit(app, served);
-    if (caller.user.is_admin === 1) return caller;
+  return whoever(app, ({ user }) => {
+    if (user.is_admin === 1) return;
     throw new AppError("admin_required", "Only an administrator of this server may do this.", {
       fix: "The first account is one, and so is that of auth.admin_email.",
     });
   });
 }
 
-function whoever(app: App, mayCome: (served: Served) => Promise<Caller>) {
-  const callers = new WeakMap<Request, Promise<Caller>>();
-  const callerOf = (served: Served): Promise<Caller> => {
-    const known = callers.get(served.request) ?? mayCome(served);
-    callers.set(served.request, known);
-    return known;
+function whoever(app: App, refuse: (caller: Caller) => void) {
+  const callers = new WeakMap<Request, Caller>();
+  const admit = (caller: Caller | undefined): Caller => {
+    if (!caller) throw unauthorized();
+    refuse(caller);
+    return caller;
   };
   return new Elysia()
     .onParse({ as: "scoped" }, async ({ request, server }) => {
-      await callerOf({ request, server });
-      return readBody(request);
+      admit(await knownCaller(app, { request, server }));
+      const body = await readBody(request);
+      // A body takes as long as its sender likes, and the credential may have ended meanwhile.
+      callers.set(request, admit(await findCaller(app, { request, server })));
+      return body;
     })
-    .derive({ as: "scoped" }, async ({ request, server }) => ({ ...(await callerOf({ request, server })) }))
+    .derive({ as: "scoped" }, async ({ request, server }) => ({
+      ...(callers.get(request) ?? admit(await knownCaller(app, { request, server }))),
+    }))
     .onAfterHandle({ as: "scoped" }, ({ user, request }) => refuseDeleted(app, user, request));
 }
 
@@ -84,18 +79,10 @@ export function unauthenticated() {
   return new Elysia().onParse({ as: "scoped" }, ({ request }) => readBody(request));
 }
 
-async function admit(app: App, served: Served): Promise<Caller> {
-  const caller = await knownCaller(app, served);
-  if (!caller) throw unauthorized();
-  return caller;
-}
-
-/** Whose living credential came along; undefined without one. */
+/** Whose living credential came along; undefined without one. Counts as one of the requests that it may make. */
 export async function knownCaller(app: App, served: Served): Promise<Caller | undefined> {
   const { request } = served;
-  const key = keyIn(request.headers);
-  // An explicit key is the only credential that counts: a cookie goes along without anybody's will.
-  const found = key === undefined ? await bySession(app, request) : await byKey(app, served, key);
+  const found = await findCaller(app, served);
   if (!found) return undefined;
   const limits = planLimits(app.config, found.user.plan);
   // Calls of the routing endpoint use up nothing of the rest.
@@ -103,8 +90,17 @@ export async function knownCaller(app: App, served: Served): Promise<Caller | un
     request.method === "POST" && isFor(request, "/v1/messages")
       ? ["calls", callsPerMinute(limits)]
       : ["api", limits.api_per_minute];
-  refuseOverRate(app, `${what}:${found.credential}`, { limit, window_seconds: MINUTE_SECONDS });
-  return { user: found.user, session: found.session, key_id: found.key_id };
+  refuseOverRate(app, `${what}:${found.key_id ?? found.session?.id}`, {
+    limit,
+    window_seconds: MINUTE_SECONDS,
+  });
+  return found;
+}
+
+function findCaller(app: App, served: Served): Promise<Caller | undefined> {
+  const key = keyIn(served.request.headers);
+  // An explicit key is the only credential that counts: a cookie goes along without anybody's will.
+  return key === undefined ? bySession(app, served.request) : byKey(app, served, key);
 }
 
 /**
@@ -125,22 +121,17 @@ function keyIn(headers: Headers): string | undefined {
   return /^Bearer +(\S.*)$/i.exec(authorization)?.[1]?.trim() ?? "";
 }
 
-interface Found extends Caller {
-  /** What its rate is counted by. */
-  credential: string;
-}
-
-async function byKey(app: App, served: Served, key: string): Promise<Found | undefined> {
+async function byKey(app: App, served: Served, key: string): Promise<Caller | undefined> {
   const owner: KeyOwner | undefined = await ownerOfApiKey(app, key, () => clientAddress(app, served));
-  return owner && { user: owner.user, session: null, key_id: owner.key_id, credential: owner.key_id };
+  return owner && { user: owner.user, session: null, key_id: owner.key_id };
 }
 
-async function bySession(app: App, request: Request): Promise<Found | undefined> {
+async function bySession(app: App, request: Request): Promise<Caller | undefined> {
   const value = sessionCookie(request.headers);
   const found = value === undefined ? undefined : await findSession(app, value);
   if (!found) return undefined;
   if (!SAFE_METHODS.has(request.method)) refuseForeignPage(app, request);
-  return { ...found, key_id: null, credential: found.session.id };
+  return { ...found, key_id: null };
 }
 
 /** A browser sends the cookie also for a form on another site; it says so itself (OWASP: Fetch Metadata, Origin). */

@@ -8,6 +8,9 @@ const MAX_ROUTING_BODY_BYTES = 40 * MB;
 const MAX_UPLOAD_BODY_BYTES = MB / 2;
 const MAX_EVENT_BYTES = MB / 4;
 const MAX_FIELDS_BYTES = MB / 16;
+/** What any body may take, and the slowest line that its size is reckoned by: half a megabit a second. */
+const BODY_SECONDS = 60;
+const BODY_BYTES_PER_SECOND = MB / 16;
 /** What the page that asks to confirm a connection sends. */
 const CONFIRMATION = /^\/integrations\/[^/]+\/confirm\/?$/;
 /** Far more than any endpoint means, far less than what the validation could walk down. */
@@ -104,21 +107,48 @@ function capOf(request: Request): number {
 async function readBytes(request: Request, cap: number): Promise<Buffer<ArrayBuffer>> {
   const declared = request.headers.get("content-length");
   // The server holds a body to the length it declares; a stream would take 256 KB for the smallest.
-  if (declared !== null && Number(declared) <= cap) return Buffer.from(await request.arrayBuffer());
+  if (declared !== null && Number(declared) <= cap) {
+    using time = timeFor(Number(declared));
+    return Buffer.from(await Promise.race([request.arrayBuffer(), time.over]));
+  }
   const chunks: Uint8Array[] = [];
   for await (const chunk of chunksOf(request, cap)) chunks.push(chunk);
   return Buffer.concat(chunks);
 }
 
-/** A body as it comes in; throws `payload_too_large` instead of a byte more than `cap`. */
+/** A body as it comes in; throws `payload_too_large` instead of a byte more than `cap`, and `request_timeout`. */
 export async function* chunksOf(request: Request, cap: number): AsyncGenerator<Uint8Array> {
-  if (Number(request.headers.get("content-length") ?? 0) > cap) throw tooLarge(cap);
+  const declared = Number(request.headers.get("content-length") ?? cap);
+  if (declared > cap) throw tooLarge(cap);
+  if (!request.body) return;
+  using time = timeFor(declared);
+  const reader = request.body.getReader();
   let size = 0;
-  for await (const chunk of request.body ?? []) {
-    size += chunk.byteLength;
-    if (size > cap) throw tooLarge(cap);
-    yield chunk;
+  try {
+    for (;;) {
+      const { done, value } = await Promise.race([reader.read(), time.over]);
+      if (done) return;
+      size += value.byteLength;
+      if (size > cap) throw tooLarge(cap);
+      yield value;
+    }
+  } finally {
+    void reader.cancel().catch(() => undefined);
   }
+}
+
+/** `over` is rejected when a body of so many bytes has taken too long: nobody may hold a request open at will. */
+function timeFor(bytes: number): { over: Promise<never> } & Disposable {
+  const seconds = BODY_SECONDS + Math.ceil(bytes / BODY_BYTES_PER_SECOND);
+  const { promise: over, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(tooSlow(seconds)), seconds * 1_000);
+  return { over, [Symbol.dispose]: () => clearTimeout(timer) };
+}
+
+function tooSlow(seconds: number): AppError {
+  return new AppError("request_timeout", `The body of this request did not come within ${seconds} seconds.`, {
+    fix: "Send it again without pauses, with its Content-Length: a large body has more time.",
+  });
 }
 
 function tooLarge(cap: number): AppError {

@@ -227,6 +227,15 @@ export const CATALOGUE: Record<ErrorCode, CatalogueEntry> = {
     mend: "Send less at once. Files for `POST /v1/messages` grow by a third when they are written as base64.",
     example: { detail: "The request body is larger than 1 MB." },
   },
+  request_timeout: {
+    meaning:
+      "The body of the request did not come in time. It has 60 seconds, and one more for every 64 KB of it. Nothing was changed, and the connection was closed.",
+    mend: "Send it again without pauses. With a `Content-Length` a large body has the time that its size needs.",
+    example: {
+      detail: "The body of this request did not come within 61 seconds.",
+      fix: "Send it again without pauses, with its Content-Length: a large body has more time.",
+    },
+  },
   storage_full: {
     meaning:
       "Your plan stores a certain number of bytes, and with this there would be more. Nothing was changed. `limit` says how many bytes it stores, `current` how many there are: mails, files, what calls brought along, the words of messages, and contexts. What fits is still taken; mail that does not is put off.",

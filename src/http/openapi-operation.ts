@@ -147,7 +147,7 @@ function errorsOf({ method, path, hooks }: DescribedRoute, about: Description): 
   return [
     ...(about.open ? [] : (["unauthorized", "rate_limited"] as const)),
     ...(writes && !about.open ? (["cross_origin"] as const) : []),
-    ...(writes ? (["payload_too_large", "validation_error"] as const) : []),
+    ...(writes ? (["payload_too_large", "request_timeout", "validation_error"] as const) : []),
     ...(hooks.params || hooks.query ? (["validation_error"] as const) : []),
     ...(path.includes(":") ? (["not_found"] as const) : []),
     ...(about.errors ?? []),

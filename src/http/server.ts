@@ -190,6 +190,8 @@ function problemResponse(app: App, error: AppError, sent: Record<string, unknown
   for (const [name, value] of Object.entries(sent)) headers.set(name, String(value));
   headers.set("content-type", "application/problem+json");
   if (problem.status === 401) headers.set("www-authenticate", 'ApiKey realm="mailwright"');
+  // RFC 9110 §15.5.9: the rest of the body is not waited for.
+  if (error.code === "request_timeout") headers.set("connection", "close");
   if (error.code === "method_not_allowed") headers.set("allow", String(error.extras.members?.["allow"]));
   if (error.extras.retry_after_seconds !== undefined)
     headers.set("retry-after", String(error.extras.retry_after_seconds));

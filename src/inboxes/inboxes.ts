@@ -1,3 +1,4 @@
+import { type Caller, refuseEnded } from "../accounts/sessions.ts";
 import type { App } from "../app.ts";
 import { planLimits, refuseBeyondPlan, refuseOverCap } from "../billing/plans.ts";
 import type { Db } from "../db/database.ts";
@@ -40,8 +41,11 @@ export async function readInbox(app: App, user: UserRow, id: string): Promise<In
   return viewInbox(app, row, await hasRoom(app, app.db, user, row));
 }
 
-export async function createInbox(app: App, user: UserRow, input: NewInbox): Promise<InboxView> {
-  return app.write((tx) => addInbox(app, tx, user, input));
+export async function createInbox(app: App, caller: Caller, input: NewInbox): Promise<InboxView> {
+  return app.write(async (tx) => {
+    await refuseEnded(app, tx, caller);
+    return addInbox(app, tx, caller.user, input);
+  });
 }
 
 /** `createInbox` inside of the caller's transaction. */
@@ -79,11 +83,13 @@ export async function addInbox(app: App, tx: Db, user: UserRow, input: NewInbox)
 /** RFC 7396: absent members stay as they are, `null` clears those that may be empty. */
 export async function patchInbox(
   app: App,
-  user: UserRow,
+  caller: Caller,
   patch: { id: string; settings: InboxSettings },
 ): Promise<InboxView> {
+  const { user } = caller;
   const { id, settings } = patch;
   return app.write(async (tx) => {
+    await refuseEnded(app, tx, caller);
     const row = await ownInbox(tx, user, id);
     if (Object.keys(settings).length === 0) return viewInbox(app, row, await hasRoom(app, tx, user, row));
     await refuseResting(app, tx, user, row);

@@ -94,9 +94,9 @@ function crudRoutes(app: App) {
     .get("/inboxes", ({ user }) => listInboxes(app, user), LIST)
     .post(
       "/inboxes",
-      async ({ user, body, set }) => {
+      async ({ user, session, key_id, body, set }) => {
         set.status = 201;
-        return createInbox(app, user, body);
+        return createInbox(app, { user, session, key_id }, body);
       },
       {
         body: newInbox,
@@ -116,7 +116,8 @@ function crudRoutes(app: App) {
     })
     .patch(
       "/inboxes/:inbox_id",
-      ({ user, params, body }) => patchInbox(app, user, { id: params.inbox_id, settings: body }),
+      ({ user, session, key_id, params, body }) =>
+        patchInbox(app, { user, session, key_id }, { id: params.inbox_id, settings: body }),
       {
         params,
         body: t.Object(settings, EXAMPLE),

@@ -1,10 +1,11 @@
+import type { Caller } from "../accounts/sessions.ts";
 import type { App } from "../app.ts";
 import { consentUrl } from "./oauth-client.ts";
-import { keepState, type Traveller } from "./oauth-states.ts";
+import { keepState } from "./oauth-states.ts";
 import { consentParameters, providerNamed, providerServer } from "./providers.ts";
 
 /** Returns where the browser goes to ask the provider. */
-export async function connectProvider(app: App, caller: Traveller, name: string): Promise<string> {
+export async function connectProvider(app: App, caller: Caller, name: string): Promise<string> {
   const kind = providerNamed(name);
   const server = providerServer(app, kind);
   const { url, state, verifier } = await consentUrl(server, redirectUri(app, kind), consentParameters(kind));

@@ -1,3 +1,4 @@
+import type { Caller } from "../accounts/sessions.ts";
 import type { App } from "../app.ts";
 import { ownConnection } from "../connections/connections.ts";
 import { isProgramUrl } from "../connections/programs.ts";
@@ -10,13 +11,13 @@ import { findClient } from "./mcp-oauth-client.ts";
 import { findServer } from "./mcp-oauth-metadata.ts";
 import { findResource } from "./mcp-oauth-probe.ts";
 import { consentUrl } from "./oauth-client.ts";
-import { keepState, type Traveller } from "./oauth-states.ts";
+import { keepState } from "./oauth-states.ts";
 
 const DISCOVERY_TIMEOUT_MS = 30_000;
 const OFFLINE = "offline_access";
 
 /** Finds out who lets people into an MCP server, and becomes a client there; returns where the browser goes to ask. */
-export async function connectMcp(app: App, caller: Traveller, connection_id: string): Promise<string> {
+export async function connectMcp(app: App, caller: Caller, connection_id: string): Promise<string> {
   const row = await ownConnection(app.db, caller.user, connection_id);
   refuseOthers(row);
   const server = await discover(boundTo(app, AbortSignal.timeout(DISCOVERY_TIMEOUT_MS)), row);

@@ -2,7 +2,8 @@ import type { App } from "../app.ts";
 import type { OAuthServer } from "../connections/sealed.ts";
 import type { Db } from "../db/database.ts";
 import { keyNamed, shownKey } from "../accounts/api-keys.ts";
-import type { OAuthStateRow, SessionRow, UserRow } from "../db/schema.ts";
+import { type Caller, refuseEnded } from "../accounts/sessions.ts";
+import type { OAuthStateRow, UserRow } from "../db/schema.ts";
 import { hashSecret } from "../lib/secrets.ts";
 
 /** How long a consent page may stay open. */
@@ -24,20 +25,13 @@ export interface NewState {
   trip: RoundTrip;
 }
 
-/** Who sets out: a browser with a session, or a program with an API key. */
-export interface Traveller {
-  user: UserRow;
-  session: Pick<SessionRow, "id"> | null;
-  key_id: string | null;
-}
-
 /** A round trip that has not ended yet. */
 export interface OpenTrip {
   row: OAuthStateRow;
   trip: RoundTrip;
 }
 
-export async function keepState(app: App, caller: Traveller, given: NewState): Promise<void> {
+export async function keepState(app: App, caller: Caller, given: NewState): Promise<void> {
   const { user, session, key_id } = caller;
   const state_hash = hashSecret(given.state);
   const row: OAuthStateRow = {
@@ -52,6 +46,7 @@ export async function keepState(app: App, caller: Traveller, given: NewState): P
     api_key: shownKey(await keyNamed(app.db, key_id)),
   };
   await app.write(async (tx) => {
+    await refuseEnded(app, tx, caller);
     await tx
       .deleteFrom("oauth_states")
       .where("created", "<=", app.now() - STATE_SECONDS)

@@ -1,3 +1,4 @@
+import { type Caller, refuseEnded } from "../accounts/sessions.ts";
 import type { App } from "../app.ts";
 import { planLimits, refuseOverCap } from "../billing/plans.ts";
 import type { Db } from "../db/database.ts";
@@ -30,9 +31,10 @@ export async function listEndpoints(db: Db, user: UserRow): Promise<EndpointView
 /** The only answer with the secret in it, but for those that are asked for it. */
 export async function createEndpoint(
   app: App,
-  user: UserRow,
+  caller: Caller,
   input: NewEndpoint,
 ): Promise<EndpointView & { secret: string }> {
+  const { user } = caller;
   await refuseBadAddress(app, input.url);
   const id = Bun.randomUUIDv7();
   const secret = mintSecret();
@@ -51,6 +53,7 @@ export async function createEndpoint(
     updated: app.now(),
   };
   return app.write(async (tx) => {
+    await refuseEnded(app, tx, caller);
     const { length } = await endpointsOf(tx, user);
     refuseOverCap("webhook endpoints", planLimits(app.config, user.plan).webhooks, length + 1);
     await tx.insertInto("webhook_endpoints").values(row).execute();
@@ -61,12 +64,14 @@ export async function createEndpoint(
 /** RFC 7396: absent members stay as they are. */
 export async function patchEndpoint(
   app: App,
-  user: UserRow,
+  caller: Caller,
   { id, settings }: { id: string; settings: EndpointSettings },
 ): Promise<EndpointView> {
+  const { user } = caller;
   await ownEndpoint(app.db, user, id);
   if (settings.url !== undefined) await refuseBadAddress(app, settings.url);
   return app.write(async (tx) => {
+    await refuseEnded(app, tx, caller);
     const row = await ownEndpoint(tx, user, id);
     if (settings.enabled === true && row.enabled === 0) await refuseOneMore(app, tx, user);
     const changes = columnsOf(settings);
@@ -102,10 +107,11 @@ export function readableSecret(app: App, endpoint: WebhookEndpointRow): string {
 }
 
 /** The secret before signs along for a day, so that no delivery fails while the receiver is told the new one. */
-export async function rotateSecret(app: App, user: UserRow, id: string): Promise<{ secret: string }> {
+export async function rotateSecret(app: App, caller: Caller, id: string): Promise<{ secret: string }> {
   const secret = mintSecret();
   return app.write(async (tx) => {
-    const row = await ownEndpoint(tx, user, id);
+    await refuseEnded(app, tx, caller);
+    const row = await ownEndpoint(tx, caller.user, id);
     const old_secret = secretIfPossible(app, row);
     const sealed = sealSecrets(app, row.id, { secret, old_secret });
     const old_secret_until = old_secret === null ? null : app.after(OVERLAP_SECONDS);

@@ -79,8 +79,8 @@ function endpointRoutes(app: App) {
     .get("/v1/webhooks", ({ user }) => listEndpoints(app.db, user), DESCRIBED.list)
     .post(
       "/v1/webhooks",
-      async ({ user, body, set }) => {
-        const made = await createEndpoint(app, user, body);
+      async ({ user, session, key_id, body, set }) => {
+        const made = await createEndpoint(app, { user, session, key_id }, body);
         set.status = 201;
         Object.assign(set.headers, NO_STORE);
         return made;
@@ -89,7 +89,8 @@ function endpointRoutes(app: App) {
     )
     .patch(
       "/v1/webhooks/:id",
-      ({ user, params: { id }, body }) => patchEndpoint(app, user, { id, settings: body }),
+      ({ user, session, key_id, params: { id }, body }) =>
+        patchEndpoint(app, { user, session, key_id }, { id, settings: body }),
       { body: settings, ...DESCRIBED.patch },
     )
     .delete(
@@ -124,9 +125,9 @@ function secretRoutes(app: App) {
     )
     .post(
       "/v1/webhooks/:id/rotate-secret",
-      ({ user, params, set }) => {
+      ({ user, session, key_id, params, set }) => {
         Object.assign(set.headers, NO_STORE);
-        return rotateSecret(app, user, params.id);
+        return rotateSecret(app, { user, session, key_id }, params.id);
       },
       DESCRIBED.rotate,
     );
