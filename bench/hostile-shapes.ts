@@ -50,3 +50,28 @@ export const SHAPES: Record<string, string> = {
 export function textOf(unit: string, chars: number): string {
   return `${unit.repeat(Math.ceil(chars / unit.length)).slice(0, chars - 1)}x`;
 }
+
+/** The same for readers of JSON: so many small values that each costs more than its characters. */
+export const STRUCTURES: Record<string, (chars: number) => string> = {
+  "control: an empty list": () => "[]",
+  "empty objects": (chars) => listOf(chars, () => "{}"),
+  numbers: (chars) => listOf(chars, () => "1"),
+  "texts as parts": (chars) => listOf(chars, () => '{"type":"text","text":"a"}'),
+  "objects of other names": (chars) => listOf(chars, (index) => `{"k${index}":1}`),
+  "many members": (chars) => `[{${filled(chars - 4, (index) => `"k${index}":{}`)}}]`,
+  nested: (chars) => `${"[".repeat(chars / 2)}${"]".repeat(chars / 2)}`,
+};
+
+function listOf(chars: number, piece: (index: number) => string): string {
+  return `[${filled(chars - 2, piece)}]`;
+}
+
+function filled(chars: number, piece: (index: number) => string): string {
+  const pieces: string[] = [];
+  for (let size = 0, index = 0; size < chars; index += 1) {
+    const made = piece(index);
+    pieces.push(made);
+    size += made.length + 1;
+  }
+  return pieces.join(",");
+}

@@ -2,7 +2,7 @@ import { generateKeyPairSync } from "node:crypto";
 
 import { startDnsServer } from "../test/support/dns-server.ts";
 import { startToolServer } from "../test/support/tool-server.ts";
-import { SHAPES, textOf } from "./hostile-shapes.ts";
+import { SHAPES, STRUCTURES, textOf } from "./hostile-shapes.ts";
 import type { LoopDelay, LoopDelays } from "./loop-delay.ts";
 import { speak, startRelay } from "./smtp-peers.ts";
 import {
@@ -23,6 +23,8 @@ import {
  * `/livez` is asked from outside. `bun bench/hostile.ts [SHAPE…]` sends only those.
  */
 const CHARS = 250_000;
+/** Within the bounds of parts, and beyond them. */
+const JSON_CHARS = [60_000, 2_000_000];
 const GOALS = { loop_ms: 50, livez_ms: 500 };
 /** Of a field of the API, or of a header, where that takes no more. */
 const INSTRUCTION_CHARS = 9_900;
@@ -34,10 +36,14 @@ const LONG_ANSWER_WITHIN_MS = 2_000;
 const WORST_SHOWN = 20;
 
 const named = process.argv.slice(2);
-const shapes = Object.entries(SHAPES).filter(([name]) => named.length === 0 || named.includes(name));
+const isAsked = ([name]: [string, unknown]): boolean => named.length === 0 || named.includes(name);
+const shapes = Object.entries(SHAPES).filter(isAsked);
+const structures = Object.entries(STRUCTURES).filter(isAsked);
 
 /** What the model, the tool and the receiver of webhooks say at the moment. */
 const say = { answer: "Done.", calls: [] as Call[], result: "done", hook: "ok" };
+/** What the model says as it is, once. */
+const raw = { completion: "" };
 const relayed = { answers: 0, arrived: false };
 let serial = 0;
 
@@ -66,8 +72,8 @@ await using server = await startServer({
 await using livez = await startScript("livez-probe.ts", server.http);
 const { api_key, address } = await createAccount(server);
 printSettings({
-  shapes: shapes.length,
-  size: `${CHARS} characters of each; ${HEADER_CHARS} of a header, ${INSTRUCTION_CHARS} of an instruction`,
+  shapes: shapes.length + structures.length,
+  size: `${CHARS} characters of each; ${HEADER_CHARS} of a header, ${INSTRUCTION_CHARS} of an instruction; JSON of ${JSON_CHARS.join(" and ")}`,
   loop: "monitorEventLoopDelay of the server's main thread, 5 ms resolution, loaded by bun --preload",
   livez: "asked every 20 ms by a process of its own",
   order: "one text at a time, through one door after the other",
@@ -130,6 +136,29 @@ const DOORS: Door[] = [
   { name: "webhook: answer", send: (text) => call({ instruction: "Do it" }, { hook: text }) },
 ];
 
+/** Through these come the shapes that are made of the structure of JSON. */
+const JSON_DOORS: Door[] = [
+  {
+    name: "model: parts of its answer",
+    send: (json) => completion(`{"role":"assistant","content":${json}}`),
+  },
+  { name: "model: arguments as data", send: (json) => completion(callOf(json)) },
+  { name: "model: arguments as text", send: (json) => completion(callOf(JSON.stringify(`{"a":${json}}`))) },
+  {
+    name: "tool server: parts of a result",
+    send: (json) => rpc("tools/call", `"result":{"content":${json}}`),
+  },
+  {
+    name: "tool server: data of a result",
+    send: (json) => rpc("tools/call", `"result":{"content":[],"structuredContent":{"a":${json}}}`),
+  },
+  {
+    name: "tool server: data of an error",
+    send: (json) => rpc("tools/call", `"error":{"code":1,"message":"no","data":${json}}`),
+  },
+  { name: "tool server: list of tools", send: (json) => rpc("tools/list", `"result":{"tools":${json}}`) },
+];
+
 interface Measured extends LoopDelays {
   shape: string;
   door: string;
@@ -151,6 +180,17 @@ for (const [shape, unit] of shapes) {
     measured.push({ shape, door: name, took, ...(await loop<LoopDelays>("/")) });
   }
 }
+for (const [shape, make] of structures)
+  for (const chars of JSON_CHARS) {
+    const json = make(chars);
+    for (const { name, send } of JSON_DOORS) {
+      const begun = performance.now();
+      await send(json).catch(() => undefined);
+      const took = performance.now() - begun;
+      await Bun.sleep(SETTLE_MS);
+      measured.push({ shape: `${shape}, ${chars}`, door: name, took, ...(await loop<LoopDelays>("/")) });
+    }
+  }
 const seconds = (performance.now() - started) / 1_000;
 showWorst();
 showDoors();
@@ -162,7 +202,12 @@ const { times, failed } = (await (await fetch(`http://127.0.0.1:${livez.port}/`)
 console.log(
   `\n${measured.length} texts in ${seconds.toFixed(0)} s, ${relayed.answers} answers mailed; /livez asked ${times.length} times, ${failed} without an answer`,
 );
-const worst_door = Math.max(...DOORS.map(({ name }) => percentile(delaysAt(name), 0.99)));
+const worst_door = Math.max(
+  ...[...DOORS, ...JSON_DOORS]
+    .map(({ name }) => delaysAt(name))
+    .filter((delays) => delays.length > 0)
+    .map((delays) => percentile(delays, 0.99)),
+);
 const slowest = Math.max(...times);
 noteFigure("delay of the event loop, p50", "", [all.p50], "ms");
 noteFigure("delay of the event loop, p99 over all shapes", `<= ${GOALS.loop_ms} ms`, [all.p99], "ms");
@@ -193,7 +238,7 @@ function showDoors(): void {
   console.log(
     `\n${"door".padEnd(40)} ${"max ms".padStart(8)} ${"p99 ms".padStart(8)} ${"took ms".padStart(8)}  its worst shape`,
   );
-  for (const { name } of DOORS) {
+  for (const { name } of [...DOORS, ...JSON_DOORS]) {
     const here = measured.filter(({ door }) => door === name);
     const worst = here.toSorted((one, other) => longest(other) - longest(one))[0];
     if (worst === undefined) continue;
@@ -249,6 +294,26 @@ async function ask(
 async function call(body: object, says: Partial<typeof say> = {}): Promise<unknown> {
   Object.assign(say, { answer: "Done.", calls: [], result: "done", hook: "ok" }, says);
   return ask("POST", "/v1/messages", body);
+}
+
+async function completion(message: string): Promise<void> {
+  raw.completion = `{"id":"c","object":"chat.completion","created":0,"model":"hostile","choices":[{"index":0,"message":${message}}]}`;
+  await call(ASKED);
+}
+
+function callOf(args: string): string {
+  return `{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"desk__read","arguments":${args}}}]}`;
+}
+
+async function rpc(method: string, body: string): Promise<void> {
+  tools.raw[method] = body;
+  if (method === "tools/list") {
+    const connections = (await ask("GET", "/connections")) as { id: string; kind: string }[];
+    const connection = connections.find(({ kind }) => kind === "mcp");
+    await ask("POST", `/connections/${connection?.id}/test`, {});
+  }
+  await toolCall([["desk__read", {}]]);
+  delete tools.raw[method];
 }
 
 function talk(calls: Call[], says: Partial<typeof say> = {}): Promise<unknown> {
@@ -398,6 +463,9 @@ function startModel(): AsyncDisposable & { port: number } {
     hostname: "127.0.0.1",
     fetch: async (request) => {
       const { messages } = (await request.json()) as { messages: { role: string }[] };
+      const whole = raw.completion;
+      raw.completion = "";
+      if (whole !== "") return new Response(whole, { headers: { "content-type": "application/json" } });
       const calls = messages.some(({ role }) => role === "tool") ? [] : say.calls;
       const tool_calls = calls.map((given, index) => ({
         id: `call${index}`,

@@ -12,6 +12,8 @@ export interface ToolServer extends AsyncDisposable {
   url: string;
   /** May be changed between requests. */
   tools: ServedTool[];
+  /** What is said as it is to requests of a method: the members of the answer. */
+  raw: Record<string, string>;
   /** Every call that was made, in order of arrival. */
   calls: { name: string; args: Record<string, unknown> }[];
 }
@@ -30,6 +32,7 @@ export function startToolServer(tools: ServedTool[]): ToolServer {
   const server: ToolServer = {
     url: "",
     tools,
+    raw: {},
     calls,
     [Symbol.asyncDispose]: () => http.stop(true),
   };
@@ -40,6 +43,11 @@ export function startToolServer(tools: ServedTool[]): ToolServer {
       if (request.method !== "POST") return new Response(null, { status: 405 });
       const { id, method, params = {} } = (await request.json()) as Rpc;
       if (id === undefined) return new Response(null, { status: 202 });
+      const raw = server.raw[method];
+      if (raw !== undefined)
+        return new Response(`{"jsonrpc":"2.0","id":${id},${raw}}`, {
+          headers: { "content-type": "application/json" },
+        });
       const result = await answerTo(server, method, params);
       if (result === undefined)
         return Response.json({ jsonrpc: "2.0", id, error: { code: -32601, message: "Method not found" } });
