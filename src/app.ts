@@ -90,6 +90,9 @@ export interface App extends AsyncDisposable {
   texts: WorkerPool<unknown>;
   /** For portions of long texts, which the database gives on this thread: one at a time, and everybody's in turn. */
   reads: FairTurns;
+  /** The thread for long calls; see `http/body.ts`. */
+  bodies: WorkerPool<unknown>;
+  bodyTurns: FairTurns;
   /** What tools a run may use, and for what. */
   guard: Guard;
   /** Sessions with tool servers. */
@@ -156,6 +159,7 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
     poster,
     ...threads,
     reads: createFairTurns(1),
+    bodyTurns: createFairTurns(1),
     guard: overrides.guard ?? GUARD,
     mcp,
     sender,
@@ -178,12 +182,13 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
 }
 
 /** Where the texts of others are read and worked on. They start with their first work. */
-function createThreads(): Pick<App, "examiner" | "parser" | "files" | "texts"> {
+function createThreads(): Pick<App, "examiner" | "parser" | "files" | "texts" | "bodies"> {
   return {
     examiner: createThread<MailToExamine, Examination>("messages/examine-worker.ts"),
     parser: createMailParser(),
     files: createFileReader(),
     texts: createWorkerPool<unknown>("routing/text-worker.ts", { memoryBytes: MAX_TEXT_MEMORY_BYTES }),
+    bodies: createWorkerPool<unknown>("http/call-body-worker.ts"),
   };
 }
 

@@ -6,7 +6,7 @@ import type { App } from "../app.ts";
 import { type PlanLimits, planLimits } from "../billing/plans.ts";
 import type { SessionRow, UserRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
-import { readBody } from "./body.ts";
+import { readBody, readCallBody } from "./body.ts";
 import { sessionCookie } from "./cookies.ts";
 import { clientAddress, isFor, refuseOverRate } from "./request.ts";
 
@@ -55,8 +55,10 @@ function whoever(app: App, refuse: (caller: Caller) => void) {
   };
   return new Elysia()
     .onParse({ as: "scoped" }, async ({ request, server }) => {
-      admit(await knownCaller(app, { request, server }));
-      const body = await readBody(request);
+      const { user } = admit(await knownCaller(app, { request, server }));
+      const body = await (isFor(request, "/v1/messages")
+        ? readCallBody(app, request, user.id)
+        : readBody(request));
       // A body takes as long as its sender likes, and the credential may have ended meanwhile.
       callers.set(request, admit(await findCaller(app, { request, server })));
       return body;

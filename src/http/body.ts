@@ -1,5 +1,8 @@
+import type { App } from "../app.ts";
 import { AppError, invalid } from "../errors.ts";
-import { hasMoreParts, isNestedDeeper } from "../lib/json-depth.ts";
+import type { SentFile } from "../routing/files.ts";
+import { type ReadCall, readCall } from "./call-body.ts";
+import { badJson, readJson } from "./json-text.ts";
 import { isFor, isLike } from "./request.ts";
 
 const MB = 1_048_576;
@@ -13,10 +16,9 @@ const BODY_SECONDS = 60;
 const BODY_BYTES_PER_SECOND = MB / 16;
 /** What the page that asks to confirm a connection sends. */
 const CONFIRMATION = /^\/integrations\/[^/]+\/confirm\/?$/;
-/** Far more than any endpoint means, far less than what the validation could walk down. */
-const MAX_DEPTH = 32;
-/** Likewise: a megabyte of numbers in the wrong place holds up everybody for a second while its faults are listed. */
-const MAX_PARTS = 20_000;
+/** A longer call is read by a thread; a shorter one takes a few milliseconds at the worst. */
+const IN_PLACE_BYTES = 262_144;
+const READ_WITHIN_MS = 10_000;
 
 /** What a request carries: the file of an upload, the fields of a page, the bytes of what is signed, else JSON. */
 export async function readBody(request: Request): Promise<object | null> {
@@ -66,41 +68,41 @@ async function parseForm(bytes: Buffer<ArrayBuffer>, type: string) {
  * every endpoint takes one, and the schema of one that does refuses null.
  */
 async function readJsonBody(request: Request): Promise<object | null> {
-  const text = (await readBytes(request, capOf(request))).toString("utf8");
-  if (text === "") return null;
-  if (!/^application\/([\w.+-]+\+)?json\s*(;|$)/i.test(request.headers.get("content-type") ?? ""))
-    throw badJson("The body must be JSON: send the header Content-Type: application/json.");
-  if (hasMoreParts(text, MAX_PARTS)) throw badJson("The body has far too many members and entries.");
-  if (isNestedDeeper(text, MAX_DEPTH))
-    throw badJson(`The body is nested more than ${MAX_DEPTH} levels deep.`);
-  const value = parseJson(text);
-  dropShadowing(value);
-  // Elysia would take a list or a bare value for an empty object.
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
-  throw badJson("The body must be a JSON object.");
+  const bytes = await readJsonBytes(request, MAX_BODY_BYTES);
+  return bytes && readJson(bytes.toString("utf8"));
 }
 
-/** A 422 about the body as a whole. */
-export function badJson(message: string): AppError {
-  return new AppError("validation_error", message, {
-    faults: [{ path: "body", code: "json_invalid", message }],
-  });
+async function readJsonBytes(request: Request, cap: number): Promise<Buffer<ArrayBuffer> | null> {
+  const bytes = await readBytes(request, cap);
+  if (bytes.byteLength === 0) return null;
+  if (!/^application\/([\w.+-]+\+)?json\s*(;|$)/i.test(request.headers.get("content-type") ?? ""))
+    throw badJson("The body must be JSON: send the header Content-Type: application/json.");
+  return bytes;
 }
 
 /**
- * Takes out members that are called as something every object has (`toString`, `__proto__`): validation takes
- * them for that, and falls over them.
+ * A call of the routing endpoint; `filesSent` gives the files that came with it. Long ones are read one at a time, and
+ * everybody's in turn.
  */
-function dropShadowing(value: unknown): void {
-  if (typeof value !== "object" || value === null) return;
-  for (const [name, member] of Object.entries(value)) {
-    if (name in Object.prototype) Reflect.deleteProperty(value, name);
-    else dropShadowing(member);
-  }
+export async function readCallBody(app: App, request: Request, who: string): Promise<object | null> {
+  const bytes = await readJsonBytes(request, MAX_ROUTING_BODY_BYTES);
+  if (bytes === null) return null;
+  const call = bytes.byteLength <= IN_PLACE_BYTES ? readCall(bytes) : await readOnThread(app, bytes, who);
+  if ("refusal" in call) throw badJson(call.refusal);
+  sent.set(request, call.files);
+  return call.body;
 }
 
-function capOf(request: Request): number {
-  return isFor(request, "/v1/messages") ? MAX_ROUTING_BODY_BYTES : MAX_BODY_BYTES;
+async function readOnThread(app: App, bytes: Buffer<ArrayBuffer>, who: string): Promise<ReadCall> {
+  const outcome = await app.bodyTurns({ who }, () => app.bodies.run(bytes, READ_WITHIN_MS, [bytes.buffer]));
+  return outcome.ok ? (outcome.output as ReadCall) : { refusal: "The body takes too long to read." };
+}
+
+const sent = new WeakMap<Request, SentFile[]>();
+
+/** What the attachments of a call held, in their order. */
+export function filesSent(request: Request): SentFile[] {
+  return sent.get(request) ?? [];
 }
 
 /** The bytes of a body; throws `payload_too_large` before more than `cap` of them are held. */
@@ -156,12 +158,4 @@ function tooLarge(cap: number): AppError {
     "payload_too_large",
     `The request body is larger than ${cap < MB ? `${cap / 1_024} KB` : `${cap / MB} MB`}.`,
   );
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw badJson("The body is not valid JSON.");
-  }
 }

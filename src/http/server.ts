@@ -26,7 +26,7 @@ import { setupRoutes } from "../setup/routes.ts";
 import { webhookRoutes } from "../webhooks/routes.ts";
 import { API_VERSION } from "../version.ts";
 import { problemOf, STATUS } from "./errors.ts";
-import { badJson } from "./body.ts";
+import { badJson } from "./json-text.ts";
 import { challengeAnswer } from "./challenges.ts";
 import { corsHook } from "./cors.ts";
 import { dashboardRoutes } from "./dashboard.ts";

@@ -1,7 +1,7 @@
 import { ValueErrorType } from "@sinclair/typebox/errors";
 import type { ValidationError } from "elysia";
 import { AppError, type FieldFault } from "../errors.ts";
-import { badJson } from "./body.ts";
+import { badJson } from "./json-text.ts";
 
 const MAX_FAULTS = 20;
 

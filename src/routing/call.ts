@@ -19,7 +19,7 @@ import { acceptCall, type IncomingFile } from "../messages/accept.ts";
 import { readRouting } from "../messages/messages.ts";
 import { sizeOf } from "../messages/run-use.ts";
 import type { RoutingView } from "../messages/view.ts";
-import { filesOf, type FileInput } from "./files.ts";
+import { filesOf, type FileInput, type SentFile } from "./files.ts";
 import { acceptInline, awaitEnd } from "./inline.ts";
 
 const ROUTE = "POST /v1/messages";
@@ -40,6 +40,8 @@ export interface CallInput {
 }
 
 export interface CallOptions {
+  /** What the attachments held, in their order. */
+  files: SentFile[];
   idempotency_key: string | null;
   /** The client's own bound on the wait (RFC 7240 `wait`), in seconds. */
   wait_seconds: number | null;
@@ -63,7 +65,7 @@ export async function runCall(
 ): Promise<CallOutcome> {
   const input = { ...given, instruction: given.instruction.trim() };
   refuseBadTexts(input);
-  const files = filesOf(input.attachments ?? []);
+  const files = filesOf(input.attachments ?? [], options.files);
   refuseBadKey(options.idempotency_key);
   refuseUnverified(user);
   // Before anything that may have changed since: a retry gets its result whatever became of the inbox.

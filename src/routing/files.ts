@@ -5,33 +5,59 @@ const MB = 1_048_576;
 const MAX_FILE_BYTES = 10 * MB;
 const MAX_TOTAL_BYTES = 25 * MB;
 const MAX_NAME_CHARS = 255;
-const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
+/** With room for line breaks. */
+const MAX_WRITTEN_CHARS = 1.5 * MAX_FILE_BYTES;
+export const MAX_FILES = 10;
+const AROUND_PADDING = " \t\r\n\f=";
 
 export interface FileInput {
   filename: string;
   content_type: string;
-  /** Base64. */
+  /** SHA-256 of what it holds, hex. */
   data: string;
 }
 
-/** Decodes the files of a call. Throws `validation_error` on what is not base64 or too large. */
-export function filesOf(inputs: FileInput[]): IncomingFile[] {
-  const files = inputs.map(toFile);
+/** What the `data` of an attachment held. */
+export type SentFile = { bytes: Uint8Array<ArrayBuffer> } | { fault: "invalid_base64" | "too_large" };
+
+/** Decodes base64, with or without padding and line breaks. */
+export function decodeFile(data: string): SentFile {
+  if (data.length > MAX_WRITTEN_CHARS) return { fault: "too_large" };
+  let end = data.length;
+  let padding = 0;
+  for (; end > 0 && AROUND_PADDING.includes(data.charAt(end - 1)); end -= 1)
+    if (data.charAt(end - 1) === "=") padding += 1;
+  if (padding > 2) return { fault: "invalid_base64" };
+  try {
+    const bytes = Uint8Array.fromBase64(data.slice(0, end));
+    return bytes.byteLength > MAX_FILE_BYTES ? { fault: "too_large" } : { bytes };
+  } catch {
+    return { fault: "invalid_base64" };
+  }
+}
+
+/** The files of a call. Throws `validation_error` on what is not base64 or too large. */
+export function filesOf(inputs: FileInput[], sent: SentFile[]): IncomingFile[] {
+  const files = inputs.map((input, index) => toFile(input, { index, file: sent[index] }));
   const total = files.reduce((sum, file) => sum + file.bytes.byteLength, 0);
   if (total > MAX_TOTAL_BYTES)
     throw tooLarge("body.attachments", "All attachments together", MAX_TOTAL_BYTES);
   return files;
 }
 
-function toFile({ filename, content_type, data }: FileInput, index: number): IncomingFile {
-  const path = `body.attachments.${index}`;
-  const compact = data.replaceAll(/\s/g, "");
-  if (!BASE64.test(compact) || compact.length % 4 === 1)
-    throw invalid(`${path}.data`, "invalid_base64", `The data of attachment ${index + 1} is not base64.`);
-  const bytes = Buffer.from(compact, "base64");
-  if (bytes.byteLength > MAX_FILE_BYTES)
-    throw tooLarge(`${path}.data`, `Attachment ${index + 1}`, MAX_FILE_BYTES);
-  return { filename: safeName(filename), content_type: content_type.toLowerCase(), bytes };
+function toFile(
+  { filename, content_type }: FileInput,
+  { index, file = { fault: "invalid_base64" } }: { index: number; file: SentFile | undefined },
+): IncomingFile {
+  const path = `body.attachments.${index}.data`;
+  if (!("fault" in file))
+    return {
+      filename: safeName(filename),
+      content_type: content_type.toLowerCase(),
+      bytes: Buffer.from(file.bytes.buffer),
+    };
+  if (file.fault === "too_large") throw tooLarge(path, `Attachment ${index + 1}`, MAX_FILE_BYTES);
+  throw invalid(path, "invalid_base64", `The data of attachment ${index + 1} is not base64.`);
 }
 
 function safeName(name: string): string {

@@ -1,13 +1,14 @@
 import { Elysia, t } from "elysia";
 import type { App } from "../app.ts";
 import { authenticated } from "../http/auth.ts";
+import { filesSent } from "../http/body.ts";
 import { type Description, describe } from "../http/describe.ts";
 import type { RateVerdict } from "../lib/rate-limit.ts";
 import { readRouting } from "../messages/messages.ts";
 import { LimitedShape, RoutingShape } from "../messages/shapes.ts";
 import { type CallOutcome, runCall } from "./call.ts";
+import { MAX_FILES } from "./files.ts";
 
-const MAX_FILES = 10;
 const POLL_SECONDS = 2;
 
 /** The lengths of the texts are checked in `runCall`: a schema here would count halves of an emoji. */
@@ -94,8 +95,9 @@ export function routingRoutes(app: App) {
     .use(authenticated(app))
     .post(
       "/messages",
-      async ({ user, body, headers, set }) => {
+      async ({ user, body, headers, request, set }) => {
         const outcome = await runCall(app, user, body, {
+          files: filesSent(request),
           idempotency_key: headers["idempotency-key"] ?? null,
           wait_seconds: waitOf(headers["prefer"]),
           onRate: (rate) => Object.assign(set.headers, rateHeaders(rate)),

@@ -34,6 +34,7 @@ const readers = {
   parser: createMailParser(),
   files: createFileReader(),
   texts: createWorkerPool<unknown>("routing/text-worker.ts"),
+  bodies: createWorkerPool<unknown>("http/call-body-worker.ts"),
 };
 
 const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };

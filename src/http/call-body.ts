@@ -1,0 +1,46 @@
+import { createHash } from "node:crypto";
+import { AppError } from "../errors.ts";
+import { MAX_FILES, type SentFile, decodeFile } from "../routing/files.ts";
+import { readJson } from "./json-text.ts";
+
+/** More of a text can only be refused for its length, which is then seen in less. */
+const MAX_CONTENT_CHARS = 1_000_001;
+const MAX_OTHER_CHARS = 20_001;
+
+/** A call as far as it is looked at: in place of the data of each file is its hash, for the bytes come apart. */
+export type ReadCall = { body: object; files: SentFile[] } | { refusal: string };
+
+/** Reads the body of a call, with the files in it. */
+export function readCall(bytes: Buffer): ReadCall {
+  try {
+    const { attachments, ...rest } = readJson(bytes.toString("utf8"));
+    const files: SentFile[] = [];
+    const list = Array.isArray(attachments) ? attachments.map((one) => withoutData(one, files)) : attachments;
+    const body = attachments === undefined ? rest : { ...rest, attachments: list };
+    return { body: shortened(body, "") as object, files };
+  } catch (error) {
+    if (error instanceof AppError) return { refusal: error.message };
+    throw error;
+  }
+}
+
+function withoutData(attachment: unknown, files: SentFile[]): unknown {
+  if (typeof attachment !== "object" || attachment === null || !("data" in attachment)) return attachment;
+  const { data } = attachment;
+  // Where there are more, the schema refuses them all.
+  if (typeof data !== "string" || files.length >= MAX_FILES) return attachment;
+  const file = decodeFile(data);
+  files.push(file);
+  return {
+    ...attachment,
+    data: "fault" in file ? "" : createHash("sha256").update(file.bytes).digest("hex"),
+  };
+}
+
+function shortened(value: unknown, name: string): unknown {
+  if (typeof value === "string")
+    return value.slice(0, name === "content" ? MAX_CONTENT_CHARS : MAX_OTHER_CHARS);
+  if (Array.isArray(value)) return value.map((item) => shortened(item, ""));
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, shortened(member, key)]));
+}
