@@ -13,6 +13,8 @@ type Change = (raw: string) => string;
 interface Signed {
   head: string[];
   body: string[];
+  /** Where nothing is Ada's own, all of her documents go in; the team's inbox has none to hide. */
+  inbox?: "desk" | "team";
 }
 
 const FROM_EVE = "On Friday, 3 May 2024, Eve <eve@example.net> wrote:";
@@ -31,7 +33,11 @@ const FILE = [
   ORDER,
 ];
 const WITH_FILE: Signed = { head: MIXED, body: ["--XX", ...PLAIN, "", OWN, ...FILE, "--XX--"] };
-const QUOTE_IN_PART: Signed = { head: MIXED, body: ["--XX", ...PLAIN, "", FROM_EVE, "", ORDER, "--XX--"] };
+const QUOTE_IN_PART: Signed = {
+  head: MIXED,
+  body: ["--XX", ...PLAIN, "", FROM_EVE, "", ORDER, "--XX--"],
+  inbox: "team",
+};
 
 /** A line in front of the signed fields, and what a reader that is less strict takes it for. */
 const TYPE = "Content-Type: multipart/mixed; boundary=EVE";
@@ -93,7 +99,7 @@ const RESENT: [name: string, mail: Signed, change: Change, taken?: Change][] = [
     [`${name} behind the name of a disposition`, WITH_FILE, inBody("attachment;", `attachment${blank};`)],
   ]),
   ...MARKS.flatMap((mark): [string, Signed, Change][] => {
-    const mail = { head: FLOWED, body: [OWN, mark, "", ORDER] };
+    const mail: Signed = { head: FLOWED, body: [OWN, mark, "", ORDER], inbox: "team" };
     return [
       [`a soft end in front of "${mark}"`, mail, inBody(`${OWN}\r\n`, `${OWN} \r\n`)],
       [`soft ends of all lines around "${mark}"`, mail, inBody("\r\n", " \r\n")],
@@ -105,10 +111,10 @@ const RESENT: [name: string, mail: Signed, change: Change, taken?: Change][] = [
 ];
 
 /** What Eve hands in: Ada's own mail, its signature as good as before. */
-function signedMail({ room, inboxes }: World, { head, body }: Signed): string {
+function signedMail({ room, inboxes }: World, { head, body, inbox = "desk" }: Signed): string {
   const fields = [
     `From: ${OWNER}`,
-    `To: ${inboxes.desk.address}`,
+    `To: ${inboxes[inbox].address}`,
     "Subject: Notes",
     `Date: ${new Date(room.app.nowMs()).toUTCString()}`,
     `Message-ID: <${Bun.randomUUIDv7()}@example.com>`,
@@ -126,13 +132,14 @@ const RESENT_BY_EVE: Attack[] = RESENT.map(([name, mail, change, taken = change]
     world.mail({
       replayed: true,
       mail_from: "eve@example.net",
+      inbox: mail.inbox ?? "desk",
       raw: Buffer.from(change(signedMail(world, mail)), "latin1"),
     }),
   // Taken away: that judge and reader see the same. The reader sees what another program might.
   control: async (world) => {
     const raw = signedMail(world, mail);
     await readAs(world, Buffer.from(taken(raw), "latin1"), () =>
-      world.mail({ raw: Buffer.from(raw, "latin1") }),
+      world.mail({ inbox: mail.inbox ?? "desk", raw: Buffer.from(raw, "latin1") }),
     );
   },
 }));
