@@ -16,7 +16,7 @@ const MAX_SLEEP_MS = 60_000;
 export interface Pool {
   /** Looks for due jobs; resolves when as many run as there are, or as there are slots for. */
   fill(): Promise<void>;
-  /** Says that a job has been enqueued, for this account. */
+  /** Says that a job has been enqueued, for this account. Where older work of it waits for one of its jobs to end, it is looked for then. */
   wake(account?: string): void;
   /** Takes a free slot and what else `use` says; false when that is not there, or is others' turn. */
   reserve(use: Use): boolean;
@@ -24,7 +24,7 @@ export interface Pool {
   release(use: Use): void;
   /** Claims a job that waits, in the transaction that ends another: it spares a commit. After the commit, `follow` it. */
   claimNext(tx: Db, ended: Job): Promise<Job | undefined>;
-  /** Begins it; its slot is the one that the ended job is about to give back. */
+  /** Begins it in the slot that the ended job is about to give back. In a pool that was stopped it stays claimed: the next start frees it. */
   follow(job: Job): void;
   /** From now on `fill` also happens by itself: when a slot gets free, and when a job falls due. */
   start(): void;
@@ -42,9 +42,7 @@ interface PoolOptions {
 export function createPool(app: App, { kind, room, run }: PoolOptions): Pool {
   const slots = createSlots(room.slots);
   const uses = createUses();
-  /** By each job that ends, the one claimed in its place: it has what that had from the claim on. */
-  const successors = new Map<Use, Job>();
-  const followed = new WeakSet<Job>();
+  const succession = createSuccession(uses);
   /** Of those, older work waits: a newcomer of theirs must wait its turn. */
   let waiting = new Set<string>();
   /** From the moment a job is enqueued until a claim finds none left: a caller must not take a slot before it. */
@@ -70,7 +68,6 @@ export function createPool(app: App, { kind, room, run }: PoolOptions): Pool {
   return {
     fill,
     wake(account) {
-      // Older work of the same account waits for one of its jobs to end: then it is looked for.
       if (account !== undefined && waiting.has(account)) return;
       backlog = true;
       void fill();
@@ -84,34 +81,15 @@ export function createPool(app: App, { kind, room, run }: PoolOptions): Pool {
     },
     release(use) {
       slots.giveBack(1);
-      const next = successors.get(use);
-      successors.delete(use);
-      if (next === undefined) uses.remove(use);
-      // It was claimed in a transaction that was undone.
-      else if (!followed.has(next)) uses.remove(next);
+      succession.end(use);
       if (state === "started") void fill();
     },
-    async claimNext(tx, ended) {
-      const undone = successors.get(ended);
-      if (undone !== undefined) {
-        successors.delete(ended);
-        uses.remove(undone);
-        uses.add(ended);
-      }
-      if (!mayFollow()) return undefined;
-      const next = await claimOne(app, tx, { room, uses, ended, free: slots.free() + 1 });
-      if (next === undefined) return undefined;
-      // At once, not after the commit: others that end in the same one must not be counted without it.
-      successors.set(ended, next);
-      uses.remove(ended);
-      uses.add(next);
-      return next;
-    },
+    claimNext: async (tx, ended) =>
+      mayFollow() ? claimOne(app, tx, { room, succession, ended, free: slots.free() + 1 }) : undefined,
     follow(job) {
-      // It stays claimed, and the next start frees it.
       if (state === "stopped") return;
       slots.take();
-      followed.add(job);
+      succession.follow(job);
       run(job);
     },
     start() {
@@ -122,6 +100,48 @@ export function createPool(app: App, { kind, room, run }: PoolOptions): Pool {
       state = "stopped";
       alarm.clear();
       await fill();
+    },
+  };
+}
+
+interface Succession {
+  begin(ended: Job, next: Job): void;
+  /** What all others have, also where the transaction of an earlier claim was undone. */
+  usesWithout(ended: Job): Uses;
+  follow(next: Job): void;
+  end(use: Use): void;
+}
+
+/**
+ * Has a job that was claimed in place of one that ends count in its place, from the claim on and not from the commit:
+ * others that end in the same commit must not be counted without it.
+ */
+function createSuccession(uses: Uses): Succession {
+  const successors = new Map<Use, Job>();
+  const followed = new WeakSet<Job>();
+  return {
+    begin(ended, next) {
+      successors.set(ended, next);
+      uses.remove(ended);
+      uses.add(next);
+    },
+    usesWithout(ended) {
+      const undone = successors.get(ended);
+      if (undone !== undefined) {
+        successors.delete(ended);
+        uses.remove(undone);
+        uses.add(ended);
+      }
+      const others = uses.fork();
+      others.remove(ended);
+      return others;
+    },
+    follow: (next: Job) => void followed.add(next),
+    end(use) {
+      const next = successors.get(use);
+      successors.delete(use);
+      if (next === undefined) uses.remove(use);
+      else if (!followed.has(next)) uses.remove(next);
     },
   };
 }
@@ -174,17 +194,22 @@ async function claimJobs(
 
 interface Following {
   room: Room;
-  uses: Uses;
+  succession: Succession;
   ended: Job;
   free: number;
 }
 
 /** One job for the slot that `ended` gives back, with the rest of what it had. */
-async function claimOne(app: App, tx: Db, { room, uses, ended, free }: Following): Promise<Job | undefined> {
-  const left = uses.fork();
-  left.remove(ended);
-  const { jobs } = await claimPending(tx, ended.kind, { ...clocksOf(app), limit: 1, free, room, uses: left });
-  return jobs[0];
+async function claimOne(
+  app: App,
+  tx: Db,
+  { room, succession, ended, free }: Following,
+): Promise<Job | undefined> {
+  const uses = succession.usesWithout(ended);
+  const options = { ...clocksOf(app), limit: 1, free, room, uses };
+  const [next] = (await claimPending(tx, ended.kind, options)).jobs;
+  if (next) succession.begin(ended, next);
+  return next;
 }
 
 function clocksOf(app: App) {

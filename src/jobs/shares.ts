@@ -86,11 +86,19 @@ export function whyNot(
   const left = memoryLeft(uses, room);
   if (weight > left && !(isFirst && weight <= room.bytes * SMALL)) return "memory";
   if (share === null || isFirst) return null;
-  if (own.jobs >= Math.min(most, share.slots ?? Number.POSITIVE_INFINITY)) return "account";
-  if (own.bytes + weight > left - weight) return "memory";
-  if (own.jobs < free) return null;
+  if (!mayHaveSlot(share, own, { uses, room, free, most })) return "account";
+  return own.bytes + weight > left - weight ? "memory" : null;
+}
+
+function mayHaveSlot(
+  { slots }: Share,
+  own: Sums,
+  { uses, room, free, most }: { uses: Uses; room: Room; free: number; most: number },
+): boolean {
+  if (own.jobs >= Math.min(most, slots ?? Number.POSITIVE_INFINITY)) return false;
+  if (own.jobs < free) return true;
   const alone = own.jobs === uses.all().jobs;
-  return alone && free > Math.max(MIN_KEPT_FREE, room.slots * KEPT_FREE) ? null : "account";
+  return alone && free > Math.max(MIN_KEPT_FREE, room.slots * KEPT_FREE);
 }
 
 /** Whether a job may run now that nobody waits for its slot and its memory. */

@@ -49,7 +49,7 @@ export function createArrivals(budget: number): (party: string) => Arrival {
         own.chunks.push(chunk);
         own.bytes += chunk.byteLength;
         held += chunk.byteLength;
-        while (held > budget) drop(largestOfTheLargest());
+        if (held > budget) drop(largestOfTheLargest());
       },
       drop: () => drop(own),
       take() {
