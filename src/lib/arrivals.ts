@@ -23,6 +23,7 @@ interface Held {
 export function createArrivals(budget: number): (party: string) => Arrival {
   const all = new Set<Held>();
   let held = 0;
+  const isOver = (): boolean => held > budget;
   const empty = (one: Held): void => {
     held -= one.bytes;
     Object.assign(one, { chunks: [], bytes: 0 });
@@ -49,7 +50,7 @@ export function createArrivals(budget: number): (party: string) => Arrival {
         own.chunks.push(chunk);
         own.bytes += chunk.byteLength;
         held += chunk.byteLength;
-        if (held > budget) drop(largestOfTheLargest());
+        while (isOver()) drop(largestOfTheLargest());
       },
       drop: () => drop(own),
       take() {

@@ -55,6 +55,13 @@ const KINDS = [
   "replays",
   "altered on the way",
   "display names",
+  "plain word: calls",
+  "plain word: content",
+  "plain word: marks",
+  "plain word: people",
+  "plain word: servers",
+  "plain word: subjects",
+  "plain word: threads",
 ];
 
 let held: World;
@@ -86,9 +93,9 @@ describe("an attack on a model that obeys everything it reads does no damage, th
   );
 });
 
-test("there are more than 120 attacks, of every kind that is known", () => {
+test("there are more than 550 attacks, of every kind that is known", () => {
   const names = ATTACKS.map(({ kind, name }) => `${kind}: ${name}`);
   expect(new Set(names).size).toBe(ATTACKS.length);
-  expect(ATTACKS.length).toBeGreaterThanOrEqual(120);
+  expect(ATTACKS.length).toBeGreaterThan(550);
   expect(ATTACKS.map(({ kind }) => kind)).toEqual(expect.arrayContaining(KINDS));
 });
