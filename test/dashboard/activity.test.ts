@@ -9,7 +9,7 @@ import { deliver } from "../support/smtp-client.ts";
 import { startToolServer } from "../support/tool-server.ts";
 import { startReceiver } from "../support/webhook-receiver.ts";
 import { until } from "../interop/postfix.ts";
-import { type Dashboard, dashboard, hasChromium, LOOKS, OWNER } from "./house.ts";
+import { type Dashboard, dashboard, hasChromium, TASK_LOOKS, OWNER } from "./house.ts";
 
 const MANY = 100_000;
 const SECONDS_MS = 1_000;
@@ -113,7 +113,7 @@ describe.skipIf(!hasChromium)("the activity", () => {
 
   afterAll(() => stack.disposeAsync());
 
-  test.each(LOOKS)(
+  test.each(TASK_LOOKS)(
     "tells a mail from who sent it to who was told of its answer (%s)",
     async (_name, look) => {
       await using visit = await at.visit({ look });

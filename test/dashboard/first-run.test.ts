@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Locator, Page } from "playwright-core";
 import { startDnsServer, type TestDnsServer } from "../support/dns-server.ts";
 import { startModelServer } from "../support/model-server.ts";
-import { type Dashboard, dashboard, hasChromium, LOOKS, OWNER, type Visit } from "./house.ts";
+import { type Dashboard, dashboard, hasChromium, TASK_LOOKS, OWNER, type Visit } from "./house.ts";
 
 const HOST = "mx.acme.test";
 const DOMAIN = "acme.test";
@@ -13,7 +13,7 @@ interface DnsView {
 }
 
 describe.skipIf(!hasChromium)("the first run", () => {
-  test.each(LOOKS)(
+  test.each(TASK_LOOKS)(
     "the setup link leads over account, DNS and model to an address and the first answer, and stays done (%s)",
     async (_name, look) => {
       await using dns = await startDnsServer();
@@ -117,7 +117,7 @@ describe.skipIf(!hasChromium)("who comes later", () => {
   }, 120_000);
   afterAll(() => stack.disposeAsync());
 
-  test.each(LOOKS)("gets from a code by mail to an answer (%s)", async (name, look) => {
+  test.each(TASK_LOOKS)("gets from a code by mail to an answer (%s)", async (name, look) => {
     await using visit = await at.visit({ look, signed_out: true });
     const { page } = visit;
     const email = `joe-${name}@example.org`;

@@ -47,12 +47,15 @@ export interface Look {
   colorScheme: (typeof THEMES)[number];
 }
 
-/** How tasks are done: at every size, and in both themes. `Visit.look` looks at each size in the other theme too. */
+/** How pages are looked at: at every size, and in both themes. `Visit.look` looks at each size in the other theme too. */
 export const LOOKS: [name: string, look: Look][] = [
   ["1440-light", { viewport: DESK, colorScheme: "light" }],
   ["768-dark", { viewport: TABLET, colorScheme: "dark" }],
   ["390-dark", { viewport: PHONE, colorScheme: "dark" }],
 ];
+
+/** How tasks are done: with the navigation beside the page, and with the one behind a button. */
+export const TASK_LOOKS = LOOKS.filter(([, { viewport }]) => viewport !== TABLET);
 
 export interface Visit extends AsyncDisposable {
   page: Page;

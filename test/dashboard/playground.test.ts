@@ -14,7 +14,7 @@ import {
 } from "../support/model-server.ts";
 import { EVENTS } from "../support/tool-room.ts";
 import { startToolServer, type ToolServer } from "../support/tool-server.ts";
-import { type Dashboard, dashboard, hasChromium, LOOKS } from "./house.ts";
+import { type Dashboard, dashboard, hasChromium, TASK_LOOKS } from "./house.ts";
 
 describe("what an instruction may go on with", () => {
   const named = (...texts: string[]) => texts.map((text) => ({ text, words: "" }));
@@ -115,7 +115,7 @@ describe.skipIf(!hasChromium)("the playground", () => {
 
   const instruction = (page: Page) => page.getByRole("textbox", { name: "Instruction" });
 
-  test.each(LOOKS)(
+  test.each(TASK_LOOKS)(
     "%s: completes, takes a dropped file, and shows steps as they are taken",
     async (_name, look) => {
       await using visit = await at.visit({ look });

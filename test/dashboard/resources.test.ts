@@ -10,7 +10,7 @@ import { type Domain, publish } from "../support/domain-desk.ts";
 import { type GuardedMcp, startGuardedMcp } from "../support/oauth-mcp-server.ts";
 import { type OAuthProviders, startOAuthProviders } from "../support/oauth-providers.ts";
 import { until } from "../interop/postfix.ts";
-import { type Dashboard, dashboard, hasChromium, LOOKS, OWNER } from "./house.ts";
+import { type Dashboard, dashboard, hasChromium, TASK_LOOKS, OWNER } from "./house.ts";
 
 const EVERYTHING = fileURLToPath(
   import.meta.resolve("@modelcontextprotocol/server-everything/dist/index.js"),
@@ -20,7 +20,7 @@ const LOOK_MS = 60_000;
 /** How often the page of domains looks by itself. */
 const LOOK_AGAIN_MS = 15_000;
 /** Where all looks would only say the same again. */
-const ONE_LOOK = LOOKS.slice(0, 1);
+const ONE_LOOK = TASK_LOOKS.slice(0, 1);
 /** For pages that lead in and out, which many open where they read their mail. */
 const PHONE = { look: { viewport: { width: 390, height: 844 }, colorScheme: "dark" as const } };
 
@@ -65,7 +65,7 @@ describe.skipIf(!hasChromium)("what an account has", () => {
     return inbox;
   }
 
-  test.each(LOOKS)(
+  test.each(TASK_LOOKS)(
     "an inbox is made, and its test mail answered on the page (%s)",
     async (name, look) => {
       await using visit = await at.visit({ look });
@@ -149,7 +149,7 @@ describe.skipIf(!hasChromium)("what an account has", () => {
     LOOK_MS,
   );
 
-  test.each(LOOKS)(
+  test.each(TASK_LOOKS)(
     "a context is written, seen as it reads, and saved (%s)",
     async (name, look) => {
       await using visit = await at.visit({ look });
@@ -213,7 +213,7 @@ describe.skipIf(!hasChromium)("what an account has", () => {
     LOOK_MS,
   );
 
-  test.each(LOOKS)(
+  test.each(TASK_LOOKS)(
     "a tool is connected and tells what it can do (%s)",
     async (name, look) => {
       await using visit = await at.visit({ look });
@@ -283,7 +283,7 @@ describe.skipIf(!hasChromium)("what an account has", () => {
     LOOK_MS,
   );
 
-  test.each(LOOKS)(
+  test.each(TASK_LOOKS)(
     "a domain's records are seen one after another, and the page finds by itself that all are there (%s)",
     async (name, look) => {
       await using visit = await at.visit({ look });
@@ -333,7 +333,7 @@ describe.skipIf(!hasChromium)("what an account has", () => {
     await until(async () => (await domainNamed(domain)).status === "active");
   }
 
-  test.each(LOOKS)(
+  test.each(TASK_LOOKS)(
     "a recipe shows what it makes, makes it, and takes it back (%s)",
     async (_name, look) => {
       await using visit = await at.visit({ look });

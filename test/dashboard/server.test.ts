@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type Dashboard, dashboard, hasChromium, LOOKS, type Visit } from "./house.ts";
+import { type Dashboard, dashboard, hasChromium, TASK_LOOKS, type Visit } from "./house.ts";
 
 /** Every tab, one after the other. */
 const LOOK_MS = 60_000;
@@ -26,7 +26,7 @@ describe.skipIf(!hasChromium)("the server's page", () => {
     await page.getByRole("tabpanel", { name: tab }).waitFor();
   }
 
-  test.each(LOOKS)(
+  test.each(TASK_LOOKS)(
     "has all that who runs it looks for, at %s",
     async (_name, look) => {
       await using visit = await at.visit({ look });

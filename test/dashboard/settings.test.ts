@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFile } from "node:fs/promises";
 import { browserName } from "../../src/dashboard/pages/settings/browsers.ts";
 import { unzip } from "../support/unzip.ts";
-import { type Dashboard, dashboard, hasChromium, LOOKS, OWNER } from "./house.ts";
+import { type Dashboard, dashboard, hasChromium, TASK_LOOKS, OWNER } from "./house.ts";
 import { signUp } from "./sign-up.ts";
 
 test("browsers are called by the names that people know", () => {
@@ -47,7 +47,7 @@ describe.skipIf(!hasChromium)("settings", () => {
     return response.headers.get("set-cookie")?.split(";")[0] ?? "";
   }
 
-  test.each(LOOKS)(
+  test.each(TASK_LOOKS)(
     "%s: a profile is saved and taken back, a key is shown once, a browser is signed out",
     async (name, look) => {
       const agent = `Mozilla/5.0 (Windows NT 10.0; rv:143.0) Gecko/20100101 Firefox/143.0 ${name}`;

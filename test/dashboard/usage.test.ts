@@ -4,7 +4,7 @@ import Sqlite from "better-sqlite3";
 import type { Page } from "playwright-core";
 import { readForm } from "../support/stripe-forms.ts";
 import { startStripe, type StripeEvent, type StripeStandIn } from "../support/stripe-stand-in.ts";
-import { type Dashboard, dashboard, hasChromium, LOOKS } from "./house.ts";
+import { type Dashboard, dashboard, hasChromium, TASK_LOOKS } from "./house.ts";
 import { signUp } from "./sign-up.ts";
 
 const DAY_SECONDS = 86_400;
@@ -34,7 +34,7 @@ describe.skipIf(!hasChromium)("usage and billing", () => {
     await stripe[Symbol.asyncDispose]();
   });
 
-  test.each(LOOKS)(
+  test.each(TASK_LOOKS)(
     "%s: usage shows plots, a table of days, inboxes and what is left",
     async (_name, look) => {
       await using visit = await at.visit({ look });
@@ -60,7 +60,7 @@ describe.skipIf(!hasChromium)("usage and billing", () => {
     },
   );
 
-  test.each(LOOKS)(
+  test.each(TASK_LOOKS)(
     "%s: billing leads to the payment page, and back with nothing bought",
     async (_name, look) => {
       await using visit = await at.visit({ look, elsewhere: [STRIPE_PAGES] });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { checkSignature } from "../../src/dashboard/pages/webhooks/signature.ts";
 import { type Received, startReceiver, type WebhookReceiver } from "../support/webhook-receiver.ts";
-import { type Dashboard, dashboard, LOOKS, type Visit } from "./house.ts";
+import { type Dashboard, dashboard, TASK_LOOKS, type Visit } from "./house.ts";
 import { hasChromium } from "../support/chromium.ts";
 
 /** The vector that the guide for receivers gives. */
@@ -103,7 +103,7 @@ describe.skipIf(!hasChromium)("webhooks", () => {
     await page.getByRole("heading", { name, level: 1 }).waitFor();
   }
 
-  test.each(LOOKS)("%s: an endpoint is made and tested, and its log sends again", async (name, look) => {
+  test.each(TASK_LOOKS)("%s: an endpoint is made and tested, and its log sends again", async (name, look) => {
     await using visit = await at.visit({ look });
     const { page } = visit;
     receiver.answer = no_content;

@@ -1,0 +1,8 @@
+import { CONTENT } from "./content.ts";
+import { PEOPLE } from "./people.ts";
+import { REPLAYS } from "./replays.ts";
+import { ALTERED } from "./altered.ts";
+import { REFLECTED } from "./reflected.ts";
+import { tryAttacks } from "./try-attacks.ts";
+
+tryAttacks([...CONTENT, ...PEOPLE, ...REPLAYS, ...ALTERED, ...REFLECTED]);

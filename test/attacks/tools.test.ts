@@ -1,0 +1,6 @@
+import { SERVERS } from "./servers.ts";
+import { GRANTS } from "./grants.ts";
+import { CALLS } from "./calls.ts";
+import { tryAttacks } from "./try-attacks.ts";
+
+tryAttacks([...SERVERS, ...GRANTS, ...CALLS]);

@@ -1,0 +1,4 @@
+import { PLAIN_WORD } from "./plain-word.ts";
+import { tryAttacks } from "./try-attacks.ts";
+
+tryAttacks([...PLAIN_WORD]);
