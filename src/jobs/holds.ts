@@ -31,6 +31,6 @@ export async function isHeld(tx: Db, kind: JobKind): Promise<boolean> {
 const heldKind = remembered(holdOn);
 
 /** The query for the hold on a kind, if there is one. */
-export function holdOn(db: Db, { kind }: { kind: JobKind }) {
+function holdOn(db: Db, { kind }: { kind: JobKind }) {
   return db.selectFrom("held_kinds").select("held_kinds.kind").where("held_kinds.kind", "=", kind);
 }
