@@ -19,7 +19,7 @@ const MAX_ARGUMENT_DEPTH = 100;
 /** The text of a file, with the escapes of JSON. */
 const MAX_ARGUMENT_CHARS = 2_200_000;
 /** Each of them is looked at by every part of the schema. */
-const MAX_ARGUMENT_PARTS = 20_000;
+const MAX_ARGUMENT_PARTS = 10_000;
 
 /** A call that was asked for: what came of it, for the model and for the activity. */
 export interface MadeCall {
