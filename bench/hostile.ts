@@ -26,7 +26,7 @@ const CHARS = 250_000;
 /** Within the bounds of parts, and beyond them. */
 const JSON_CHARS = [60_000, 2_000_000];
 const GOALS = { loop_ms: 50, livez_ms: 500 };
-/** Of a field of the API, or of a header, where that takes no more. */
+/** What a field of the API, or of a header, takes at most. */
 const INSTRUCTION_CHARS = 9_900;
 const HEADER_CHARS = 60_000;
 const SETTLE_MS = 8;

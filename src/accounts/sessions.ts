@@ -66,7 +66,7 @@ export interface Caller {
   user: UserRow;
   /** The browser's session; null for an API key. */
   session: SessionRow | null;
-  /** Of the API key; null for a session. */
+  /** Id of the API key; null for a session. */
   key_id: string | null;
 }
 

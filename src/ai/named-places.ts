@@ -97,7 +97,7 @@ const LAST_WORD = /(?<![\p{L}\p{N}_-])[\p{L}\p{N}_-]{1,20}$/u;
 const NOUN_BEFORE =
   /(?:repo|repos|repository|repositories|project|projects|projekt|dépôt|projet|repositorio|proyecto|projeto|progetto)(?![\p{L}\p{N}_/-])[^\n/]{0,20}$/u;
 const NOUN_AFTER = /^\s{1,3}(?:repo|repository|project|projekt)\b/;
-/** Of a list, whose first item is led to. */
+/** The item before this one in a list, whose first item is led to. */
 const ITEM_BEFORE = /[\w.-]\/[\w.-]{1,100}(?:\s{0,3},|\s{1,3}(?:and|or|und|oder|et|ou|y|e|en|of|&))$/;
 const OPENING = /["'`“„«‹<([\s]{1,10}$/;
 

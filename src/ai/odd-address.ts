@@ -14,7 +14,7 @@ const NAME = /^[\p{L}\p{N}_-]+(?:\.[\p{L}\p{N}_-]+)*$/u;
 /** Numbers below it are no address on the internet (RFC 6890: 0.0.0.0/8). */
 const MIN_HOST_DIGITS = 8;
 export const MAX_HOST_CHARS = 300;
-/** Of a network of one's own. */
+/** Names in a network of one's own. */
 const OWN_NAME = /(?:^|\.)(?:localhost|local|internal)$/i;
 /** Endings of files that are endings of hosts as well. */
 const FILE_ENDING = /\.(?:md|py|sh|rs|pl|cc|so|zip|mov|ps|ai|app|st|ml|pm|in|lock|bz)$/i;

@@ -18,7 +18,7 @@ const MAX_PLACES = 1_000;
 const LOOK_CHARS = 30;
 export const TOO_MUCH = Symbol("more than can be looked through");
 
-/** Of the addresses in the arguments of somebody else's tool one that the trusted text does not hold. */
+/** Returns an address in the arguments of somebody else's tool that the trusted text does not hold, or undefined. */
 export function strangeAddress(
   args: Record<string, unknown>,
   { trusted_text, ...look }: Look & { trusted_text: string },
@@ -47,7 +47,7 @@ function knownIn(trusted_text: string): Known {
   return lastKnown.known;
 }
 
-/** Of some capital letters the small one is longer. */
+/** In small letters, but for those that take more characters than their capital ones: both texts stay as long. */
 function lowered(text: string): string {
   const lower = text.toLowerCase();
   if (lower.length === text.length) return lower;
@@ -140,7 +140,7 @@ function placesOf(key: string, text: string, where: Omit<Where, "in_path">): str
   return whole ? [words].concat(found) : found;
 }
 
-/** Of a recipient, and of a text without blanks, what may be an address to some program, though it looks like none. */
+/** Returns what may be an address to some program in a recipient, and in a text without blanks, though it looks like none. */
 function oddWordsIn(key: string, text: string, { read_only }: Look): string[] {
   const recipients = RECIPIENT_KEY.test(key) ? text.split(/[,;\n]/).filter(isOddRecipient) : [];
   // Programs leave tabs and line breaks out of an address (WHATWG URL).

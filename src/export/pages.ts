@@ -1,4 +1,4 @@
-/** Of a page. Where rows may be long, only their lengths are in it, and the texts are read in portions. */
+/** Rows of a page. Where they may be long, only their lengths are in it, and the texts are read in portions. */
 const ROWS = 20;
 
 /** Gives rows page by page, each page read when it is its turn; `find` reads what comes after a row. */

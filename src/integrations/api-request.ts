@@ -31,7 +31,7 @@ export interface ApiStyle {
   missing: string;
   /** Whether things that were renamed are found by a redirect. */
   redirects: boolean;
-  /** Of a host whose places are called `owner/name`: whether groups may stand in groups. */
+  /** Whether groups may stand in groups, on a host whose places are called `owner/name`. */
   nested?: boolean;
 }
 

@@ -75,7 +75,7 @@ function useOf({ account, account_slots, weight, target }: DueRow): Use {
 }
 
 /**
- * Of due jobs, those that may run, which then count among `uses`. An account of which nothing runs comes before those
+ * Returns the due jobs that may run, which then count among `uses`. An account of which nothing runs comes before those
  * with more, which then share what is left, in the order in which their jobs are due. `full` are the accounts that
  * have more due than they may run; `hidden` says that a target or the memory was what a job lacked.
  */

@@ -43,7 +43,7 @@ export function createPool(app: App, { kind, room, run }: PoolOptions): Pool {
   const slots = createSlots(room.slots);
   const uses = createUses();
   const succession = createSuccession(uses);
-  /** Of those, older work waits: a newcomer of theirs must wait its turn. */
+  /** Accounts whose older work waits: a newcomer of theirs must wait its turn. */
   let waiting = new Set<string>();
   /** From the moment a job is enqueued until a claim finds none left: a caller must not take a slot before it. */
   let backlog = false;

@@ -30,7 +30,7 @@ export interface JobHandler<K extends JobKind> {
   slots: number;
   /** Bytes that all that run may hold in memory together, by their weights; whatever is more waits. */
   bytes?: number;
-  /** Of the slots, those that may work with one target at once. */
+  /** Slots that may work with one target at once. */
   target_slots?: number;
 }
 

@@ -1,6 +1,6 @@
 import type { Share } from "./queue.ts";
 
-/** Of all slots, those that one account leaves free even while nobody else is there: whoever comes next begins at once. */
+/** Share of the slots that one account leaves free even while nobody else is there: whoever comes next begins at once. */
 const KEPT_FREE = 1 / 4;
 const MIN_KEPT_FREE = 4;
 /** A job that takes no more of the memory than this needs none that is free, where it is the first of its account. */
@@ -31,7 +31,7 @@ interface Sums {
 export interface Uses {
   add: (use: Use) => void;
   remove: (use: Use) => void;
-  /** Of all jobs, those without a share not counted among `jobs`. */
+  /** What all jobs have; those without a share do not count among `jobs`. */
   all: () => Sums;
   ofAccount: (account: string) => Sums;
   ofTarget: (target: string) => Sums;

@@ -30,7 +30,7 @@ export interface HttpConnection {
    * whatever became of the rest. Rejects with what ended the connection, or with the parser's fault.
    */
   send(request: HttpRequest): Promise<HttpAnswer>;
-  /** Of the request under way, or of the last one. */
+  /** The request under way, or the last one. */
   readonly heard: Heard;
   close(fault: Error): void;
 }

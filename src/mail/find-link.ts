@@ -63,7 +63,7 @@ export function findLink(text: string, from: number): FoundLink | undefined {
   return undefined;
 }
 
-/** Of an address, what its owner had to register: of a host without such a name, the host. */
+/** The part of an address that its owner had to register; the host, where that has no such name. */
 export function siteOf(url: string): string {
   const { domain, hostname } = parse(url);
   return domain ?? hostname ?? url;

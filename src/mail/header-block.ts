@@ -60,7 +60,7 @@ function splitRows(block: string): Row[] {
 const FIELD_START = /^[\x21-\x39\x3b-\x7e]+[ \t\r]*:/;
 const FIELD_NAME = /^[\x21-\x39\x3b-\x7e]+[ \t\r]*$/;
 const FOLD = /^[ \t]/;
-/** Of bytes read as Latin-1: those of UTF-8 and of letters in other character sets are above 0x7F. */
+/** Bytes of UTF-8, and of letters in other character sets, are above 0x7F when they are read as Latin-1. */
 const CONTROL = /(?![\t\n\r\x80-\x9f])\p{Cc}|\r(?!\n)/u;
 
 function problemOf(block: string, rows: Row[]): string | null {

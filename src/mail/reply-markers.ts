@@ -1,4 +1,4 @@
-/** Of a line only so much is looked at from either end: what stands between may be a name, as long as its bearer likes. */
+/** How much of a line is looked at from either end: what stands between may be a name, as long as its bearer likes. */
 const MAX_MARKER_CHARS = 400;
 const MAX_ATTRIBUTION_LINES = 4;
 const HEADER_BLOCK_LINES = 8;

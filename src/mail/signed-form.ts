@@ -18,7 +18,7 @@ export interface SignedForm {
   fields: string[];
   header: Canonicalization;
   body: Canonicalization;
-  /** Of the body in its canonical form: SHA-256 in base64. */
+  /** SHA-256 in base64 of the body in its canonical form. */
   body_hash: string;
 }
 

@@ -17,7 +17,7 @@ import { brokenCap } from "./policy.ts";
 import { countAgain, type EarlierMail, keepKey } from "./same-mail.ts";
 import { isOfHousehold, mayInstruct, type Standing, standingOf } from "./standing.ts";
 
-/** Of mails that were refused, and of those left out, what one inbox lists one by one: a flood must not fill the disk. */
+/** How many mails that were refused, or left out, one inbox lists one by one: a flood must not fill the disk. */
 const ROWS = { limit: 200, window_seconds: 3_600 };
 
 /** One mail as it came over SMTP, whole, with the inboxes its recipients name. */

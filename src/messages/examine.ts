@@ -55,9 +55,9 @@ export interface Examination extends MailWords {
   /** Null for a mail with a fault, and for a notification, of which nobody asks who wrote it. */
   author: Author | null;
   marks: MachineMarks;
-  /** Of a mail that a mail system may have written about one of ours. */
+  /** What a mail system may have written about one of our mails. */
   bounce: BounceReport | null;
-  /** Of a mail to a role address. */
+  /** What a mail to a role address reports. */
   report: DomainReport | null;
 }
 
@@ -161,7 +161,7 @@ async function identify(
   return { ...identity, trusted_network: false };
 }
 
-/** Of a client in one of the trusted networks. */
+/** The identity of whoever writes from one of the trusted networks. */
 const BELIEVED: Author["identity"] = {
   authenticated: true,
   auth: { spf: "none", dkim: "none", dmarc: "none", aligned: false },

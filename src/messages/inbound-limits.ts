@@ -64,7 +64,7 @@ function shareOf(
 interface Bucket {
   key: string;
   rule: RateRule;
-  /** Of the configuration. */
+  /** Its key in the configuration. */
   setting: string;
 }
 

@@ -13,7 +13,7 @@ import { type ActivityStatus, type ActivityView, statesOf, viewActivity } from "
 
 /** Messages that one page looks at, at most, where no index answers all of its filters. */
 const MAX_LOOKED_AT = 2_000;
-/** Of messages whose words are read, those that are looked up at once. */
+/** Messages whose words are read that are looked up at once. */
 const READ_AT_ONCE = 100;
 /** What one page reads of words, at most, and one portion more. */
 const MAX_READ_BYTES = 32 * 1_048_576;

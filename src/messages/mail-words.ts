@@ -10,7 +10,7 @@ const BLANKS = /[ \t\r\n]+/g;
 export interface MailWords {
   subject: string;
   rfc_message_id: string | null;
-  /** Of In-Reply-To and References, the closest first. */
+  /** The ids in In-Reply-To and References, the closest first. */
   parent_ids: string[];
   hop: number;
   body_hash: string;

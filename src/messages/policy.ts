@@ -52,7 +52,7 @@ export function authorityNow(
   user: UserRow,
   { sender, authority }: Pick<MessageRow, "sender" | "authority">,
 ): Authority {
-  // Of a call, which only the owner can make.
+  // A call, which only the owner can make.
   if (sender === null) return authority;
   const authenticated = authority !== "unauthenticated";
   const now = judgeSender(inbox, user, { from_address: sender, authenticated }).authority;

@@ -117,7 +117,7 @@ const someMailKeys = prepared((db, key: { user_id: string }) =>
     .limit(ROWS),
 );
 
-/** Of the mails of a dead account this is the only one that is still to be sent. */
+/** The only mail of a dead account that is still to be sent. */
 async function isFarewellUnderWay(tx: Db, user_id: string): Promise<boolean> {
   const waiting = tx.selectFrom("outgoing_mails").select("id").where("user_id", "=", user_id);
   return (await waiting.where("completed", "is", null).executeTakeFirst()) !== undefined;

@@ -26,7 +26,7 @@ const MAIL = /^(?:mailto:)?([^\s@/\\:?#]+@[^\s@/\\:?#]+)$/i;
 const MAX_OF_SITE = 10;
 /** A host name has at most 253; what is longer takes a URL parser the square of its length. */
 const MAX_HOST_CHARS = 300;
-/** Of addresses that are kept although something is glued to them, in one text without a blank: each is read to its end. */
+/** Addresses that are kept although something is glued to them, in one text without a blank: each is read to its end. */
 const MAX_GLUED = 50;
 
 /**

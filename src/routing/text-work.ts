@@ -51,7 +51,7 @@ export type MadeFile = ToolFile | { refusal: string };
 
 interface Round {
   trust: Trust;
-  /** Of its calls, as JSON. */
+  /** The arguments of its calls, as JSON. */
   args: string;
   /** What the model was shown of their results. */
   said: string[];

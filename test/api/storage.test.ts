@@ -12,7 +12,7 @@ import { smtpClient } from "../support/smtp-client.ts";
 const MB = 1_048_576;
 const SEED = Number(process.env["FUZZ_SEED"] ?? Date.now() % 2 ** 31);
 const ONE_MB = { plans: { team: { storage_mb: 1 } } };
-/** Of what it stores, an answer is to be next to nothing. */
+/** An answer is to be next to nothing of what it stores. */
 const BRIEF = { reply: () => "ok" };
 const NO_LIMITS = {
   replies_per_conversation_hour: 0,

@@ -57,7 +57,7 @@ const inFront =
   (lines: string): Change =>
   (raw) =>
     `${lines}\r\n${raw}`;
-/** Of the body alone. */
+/** Bytes of the body alone. */
 const inBody =
   (from: RegExp | string, to: string): Change =>
   (raw) => {

@@ -28,7 +28,7 @@ export function isQuestion(page: Answer): boolean {
   return page.status === 200 && String(page.body).includes("<form");
 }
 
-/** Of a page that asks: where it sends what. */
+/** Where a page that asks sends what. */
 export function formOf({ body }: Answer): { action: string; fields: Record<string, string> } {
   const page = String(body);
   const action = new URL(plain(/<form method="post" action="([^"]+)"/.exec(page)?.[1] ?? ""));

@@ -339,7 +339,7 @@ async function outcomeOf(poster: Poster, request: PostRequest): Promise<string> 
 interface Cut {
   /** So many requests of each connection are answered before the cut. */
   keeps: number;
-  /** Of the bytes of the request, at least so much has come: 0 to 1. */
+  /** The share of the request's bytes that has come at least: 0 to 1. */
   share: number;
   answer: string;
   end?: (socket: Socket) => void;
@@ -385,7 +385,7 @@ async function startCutter({ keeps, share, answer, end = (socket) => void socket
   });
 }
 
-/** Of a whole request, going by its head. */
+/** Bytes of a whole request, going by its head. */
 function sizeOf(came: string): number {
   const head = came.indexOf("\r\n\r\n");
   const length = Number(/content-length: (\d+)/i.exec(came)?.[1]);

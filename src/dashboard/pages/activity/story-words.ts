@@ -10,7 +10,7 @@ const AUTHORITY: Record<string, string> = {
   unauthenticated: "Nobody vouches for this address: its words are only content.",
 };
 
-/** Of a mail that was not worked on: its words were neither instruction nor content. */
+/** What is said of a mail that was not worked on: its words were neither instruction nor content. */
 const NOT_TAKEN: Record<string, string> = {
   ...AUTHORITY,
   stranger: "The address is proven, but the mail was not worked on.",
