@@ -8,7 +8,6 @@ const MAX_NAME_CHARS = 255;
 /** With room for line breaks. */
 const MAX_WRITTEN_CHARS = 1.5 * MAX_FILE_BYTES;
 export const MAX_FILES = 10;
-const AROUND_PADDING = " \t\r\n\f=";
 
 export interface FileInput {
   filename: string;
@@ -23,13 +22,11 @@ export type SentFile = { bytes: Uint8Array<ArrayBuffer> } | { fault: "invalid_ba
 /** Decodes base64, with or without padding and line breaks. */
 export function decodeFile(data: string): SentFile {
   if (data.length > MAX_WRITTEN_CHARS) return { fault: "too_large" };
-  let end = data.length;
-  let padding = 0;
-  for (; end > 0 && AROUND_PADDING.includes(data.charAt(end - 1)); end -= 1)
-    if (data.charAt(end - 1) === "=") padding += 1;
-  if (padding > 2) return { fault: "invalid_base64" };
+  let text = data.trimEnd();
+  for (let padding = 0; padding < 2 && text.endsWith("="); padding += 1) text = text.slice(0, -1).trimEnd();
+  if (text.endsWith("=")) return { fault: "invalid_base64" };
   try {
-    const bytes = Uint8Array.fromBase64(data.slice(0, end));
+    const bytes = Uint8Array.fromBase64(text);
     return bytes.byteLength > MAX_FILE_BYTES ? { fault: "too_large" } : { bytes };
   } catch {
     return { fault: "invalid_base64" };
