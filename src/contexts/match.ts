@@ -1,6 +1,7 @@
 import MiniSearch from "minisearch";
 import type { App } from "../app.ts";
 import { remembered } from "../db/prepared.ts";
+import { BODY_BYTES } from "../db/row-bytes.ts";
 import type { ContextRow } from "../db/schema.ts";
 
 /** A context without its text, which may be long. */
@@ -36,6 +37,24 @@ export async function textsOf(app: App, ids: string[], chars: number): Promise<M
     .where("id", "in", ids)
     .execute();
   return new Map(rows.map(({ id, text }) => [id, text]));
+}
+
+/** The first of these contexts: as many as texts of so many characters in all can be of. */
+export async function fittingIds(app: App, ids: string[], chars: number): Promise<string[]> {
+  if (ids.length === 0) return [];
+  const rows = await app.db
+    .selectFrom("contexts")
+    .select(["id", BODY_BYTES.as("bytes")])
+    .where("id", "in", ids)
+    .execute();
+  const sizes = new Map(rows.map(({ id, bytes }) => [id, bytes]));
+  // A character has three bytes at most.
+  let room = 3 * chars;
+  return ids.filter((id) => {
+    const fits = room > 0;
+    room -= sizes.get(id) ?? 0;
+    return fits;
+  });
 }
 
 /** Those of an inbox's contexts that speak most of what `words` speak of, best first; none without a telling word in common. */

@@ -1,5 +1,5 @@
 import type { App } from "../app.ts";
-import { bestMatches, type ContextCard, textsOf } from "../contexts/match.ts";
+import { bestMatches, type ContextCard, fittingIds, textsOf } from "../contexts/match.ts";
 import type { InboxRow, MessageRow } from "../db/schema.ts";
 
 /** What all standing documents of one run may have together; knowledge gives way first. */
@@ -75,11 +75,12 @@ export async function foldContexts(
   const told = named.filter((card) => !isInstruction(card));
   const knowledge = told.length > 0 ? told : await knowledgeFor(app, shelf, wanted.words);
   const chosen = [...instructions, ...knowledge];
-  const texts = await textsOf(
+  const ids = await fittingIds(
     app,
     chosen.map(({ id }) => id),
-    MAX_CONTEXT_CHARS + 1,
+    MAX_CONTEXT_CHARS,
   );
+  const texts = await textsOf(app, ids, MAX_CONTEXT_CHARS + 1);
   return withinBudget(chosen, texts);
 }
 
@@ -97,9 +98,9 @@ function withinBudget(chosen: ContextCard[], texts: Map<string, string>): Folded
   const folded: Folded = { contexts: [], notes: [] };
   let room = MAX_CONTEXT_CHARS;
   for (const { id, slug, title } of chosen) {
-    const whole = texts.get(id) ?? "";
+    const whole = texts.get(id);
     // Half of a character that takes two places is none.
-    const text = whole.slice(0, room).replace(/[\ud800-\udbff]$/, "");
+    const text = (whole ?? "").slice(0, room).replace(/[\ud800-\udbff]$/, "");
     room -= text.length;
     if (text !== "") folded.contexts.push({ slug, title, text });
     folded.notes.push(noteOf(slug, text, whole));
@@ -107,7 +108,7 @@ function withinBudget(chosen: ContextCard[], texts: Map<string, string>): Folded
   return folded;
 }
 
-function noteOf(slug: string, text: string, whole: string): Folded["notes"][number] {
+function noteOf(slug: string, text: string, whole: string | undefined): Folded["notes"][number] {
   if (text === whole) return { name: "context", sentence: `Context ${slug} was folded in.` };
   const cause = `the contexts of a run have at most ${MAX_CONTEXT_CHARS} characters together`;
   const what = text === "" ? "was left out" : "was cut";

@@ -205,3 +205,19 @@ test("an export holds all long texts, and reads no more than a portion at once",
   expect(lines("events.jsonl")).toEqual(ids.map(() => body));
   expect(read).toBeLessThan(1.1 * PORTION_BYTES);
 });
+
+test("a run reads only those of many contexts that it has room for, and says so of the others", async () => {
+  await using t = await testApp(DEMO);
+  const { ada } = await deskOf(t);
+  for (let at = 0; at < 12; at += 1)
+    await ada.post("/contexts", { title: `T${at}`, kind: "instruction", body: "ä".repeat(20_000) });
+  let steps: { output: string }[] = [];
+  const read = await longestRead(t, async () => {
+    steps = (await ada.post("/v1/messages", { instruction: "Say hello" })).body.steps;
+  });
+  const told = ["folded in", "was cut", "left out"].map(
+    (word) => steps.filter(({ output }) => output.includes(word)).length,
+  );
+  expect(told).toEqual([2, 1, 9]);
+  expect(read).toBeLessThan(200_000);
+});
