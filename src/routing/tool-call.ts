@@ -44,7 +44,7 @@ export async function makeCall(app: App, run: Run, talk: Talk, asked: AskedFor):
   const { call, offered, tainted } = asked;
   if (offered === undefined) return refused(`There is no tool called ${call.name.slice(0, MAX_NAME_CHARS)}.`);
   const { tool } = offered;
-  const args = argumentsOf(call.arguments);
+  const args = argumentsOf(call);
   if (args === null) return refused("The arguments are no JSON object.", tool);
   const fault = (await checkBy(tool.parameters))(args);
   if (fault !== null) return refused(`The arguments do not fit: ${fault}.`, tool, args);
@@ -123,8 +123,18 @@ function doneStep(tool: Tool, args: Record<string, unknown>, { ok, text }: ToolO
   return { ...stepOf(tool, args), status: ok ? "ok" : "error", output: excerptOf(text) };
 }
 
-/** Null for what is no JSON object, or too much of one. */
-export function argumentsOf(text: string): Record<string, unknown> | null {
+const read = new WeakMap<ToolCall, Record<string, unknown> | null>();
+
+/** The arguments of a call, parsed once. Null for what is no JSON object, or too much of one. */
+export function argumentsOf(call: ToolCall): Record<string, unknown> | null {
+  const known = read.get(call);
+  if (known !== undefined) return known;
+  const args = parseArguments(call.arguments);
+  read.set(call, args);
+  return args;
+}
+
+function parseArguments(text: string): Record<string, unknown> | null {
   if (text.trim() === "") return {};
   if (text.length > MAX_ARGUMENT_CHARS || isNestedDeeper(text, MAX_ARGUMENT_DEPTH)) return null;
   if (hasMoreParts(text, MAX_ARGUMENT_PARTS)) return null;

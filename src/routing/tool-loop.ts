@@ -101,11 +101,12 @@ function outOfTime(app: App): Completion {
 }
 
 /** Many interfaces refuse a talk in which a model once called what no tool can be called, or with what is no JSON. */
-function asSendable({ name, arguments: args, ...call }: ToolCall): ToolCall {
+function asSendable(call: ToolCall): ToolCall {
+  const { name, arguments: args } = call;
   return {
     ...call,
     name: name.replaceAll(/[^A-Za-z0-9_-]/g, "_").slice(0, MAX_NAME_CHARS) || "unknown",
-    arguments: args.trim() !== "" && argumentsOf(args) !== null ? args : "{}",
+    arguments: args.trim() !== "" && argumentsOf(call) !== null ? args : "{}",
   };
 }
 

@@ -177,16 +177,22 @@ test("an API key is refused on the routes for people, and on no other", async ()
   expect(refused.sort()).toEqual([...namedAs("session"), ...namedAs("fresh session")].sort());
 });
 
-test("what adds a way to sign in is for a session of the last ten minutes; an older one may do all the rest", async () => {
-  await using stripe = startStripe(() => 0);
-  await using t = await testApp({
-    llm: { kind: "demo" },
-    dns: NO_DNS,
-    plans: { default: "pro" },
-    ...stripe.config,
-  });
+/** A server on which every route can be served, and an account with an inbox. */
+async function offerEverything() {
+  await using built = new AsyncDisposableStack();
+  const stripe = built.use(startStripe(() => 0));
+  const t = built.use(
+    await testApp({ llm: { kind: "demo" }, dns: NO_DNS, plans: { default: "pro" }, ...stripe.config }),
+  );
   const ada = await t.as("ada@example.com");
   await ada.post("/inboxes", {});
+  const stack = built.move();
+  return { t, ada, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+}
+
+test("what adds a way to sign in is for a session of the last ten minutes; an older one may do all the rest", async () => {
+  await using everything = await offerEverything();
+  const { t, ada } = everything;
   const old = await sessionOf(t, ada);
   t.clock.advance("11m");
   const fresh = await sessionOf(t, ada);
@@ -232,15 +238,8 @@ test("another user's id is answered exactly as one that nobody has, and the owne
 });
 
 test("the owner is served on every route without an id, with X-API-Key and with Bearer", async () => {
-  await using stripe = startStripe(() => 0);
-  await using t = await testApp({
-    llm: { kind: "demo" },
-    dns: NO_DNS,
-    plans: { default: "pro" },
-    ...stripe.config,
-  });
-  const ada = await t.as("ada@example.com");
-  await ada.post("/inboxes", {});
+  await using everything = await offerEverything();
+  const { t, ada } = everything;
   for (const route of closedRoutes(t).filter(({ path }) => !path.includes(":"))) {
     if (UNTRIED.has(route.name) || ACCESS[route.name] !== "key") continue;
     const own = await send(t, ada, route, route.path);
