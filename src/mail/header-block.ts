@@ -18,15 +18,19 @@ export interface HeaderBlock {
 /** The fields of a raw mail, read no further than the given limits; `size` is the true one all the same. */
 export function readHeaderBlock(raw: Uint8Array, limits: { bytes: number; lines: number }): HeaderBlock {
   const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength);
-  const size = findBody(bytes);
+  const size = headerBytes(raw);
   const block = bytes.toString("latin1", 0, Math.min(size, limits.bytes));
   const rows = splitRows(block);
   const fields = joinFolds(rows.slice(0, limits.lines)).map(toField);
   return { fields, size, lines: rows.length, problem: problemOf(block, rows) };
 }
 
-/** The block ends at the first empty line; a bare LF ends a line too, as the signature check reads it. */
-function findBody(bytes: Buffer): number {
+/**
+ * Bytes of the header block, its closing empty line included. It ends at the first empty line; a bare LF ends a line
+ * too, as the signature check reads it.
+ */
+export function headerBytes(raw: Uint8Array): number {
+  const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength);
   if (bytes[0] === 0x0a) return 1;
   if (bytes[0] === 0x0d && bytes[1] === 0x0a) return 2;
   const afterLf = bytes.indexOf("\n\n");

@@ -2,6 +2,7 @@ import type { RefusalReason } from "../metrics.ts";
 import type { Resolver } from "../lib/dns.ts";
 import { authenticateSender, type Identity } from "../mail/authenticate.ts";
 import { type DomainReport, readDomainReport } from "../mail/domain-report.ts";
+import { headerBytes } from "../mail/header-block.ts";
 import {
   fromMailbox,
   MAX_RECEIVED_FIELDS,
@@ -15,6 +16,9 @@ import type { SignedForm } from "../mail/signed-form.ts";
 import { type MailWords, wordsOf } from "./mail-words.ts";
 import { readingFor, repeatedField } from "./vouched.ts";
 
+/** A longer mail, or one with a longer header, is read on a thread whoever brought it. */
+const SHORT_MAIL_BYTES = 65_536;
+const SHORT_HEADER_BYTES = 8_192;
 /** Part of a reply line, which may not be longer than 512 octets (RFC 5321 §4.5.3.1.5). */
 const MAX_PROBLEM_CHARS = 300;
 
@@ -71,6 +75,15 @@ export interface Author {
 /** RFC 5321 §4.5.5. Who wrote it does not matter, and its From often names nobody (`From: MAILER-DAEMON`). */
 function isNotification({ mail_from, inboxes }: Pick<MailToExamine, "mail_from" | "inboxes">): boolean {
   return mail_from === "" && inboxes.length === 0;
+}
+
+/**
+ * Whether reading a mail takes less than handing it to a thread: it is short, and nothing of it has to be verified or
+ * unpacked. What is read then is read by linear code alone.
+ */
+export function isQuickToExamine({ raw, client, to_role }: MailToExamine): boolean {
+  if (client !== null || to_role || raw.length > SHORT_MAIL_BYTES) return false;
+  return headerBytes(raw) <= SHORT_HEADER_BYTES;
 }
 
 /** Reads a mail as far as the session needs it, and asks the DNS about its author. */

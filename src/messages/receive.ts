@@ -21,7 +21,7 @@ import {
   type Recipient,
   type Refusal,
 } from "./decide.ts";
-import type { Author, Examination } from "./examine.ts";
+import { type Author, type Examination, examineMail, isQuickToExamine } from "./examine.ts";
 import { findRole, noteReport, prepareRoleMail } from "./role-mail.ts";
 import { isOwnMessageId } from "../mail/outgoing.ts";
 
@@ -72,7 +72,7 @@ export async function refuseOversize(app: App, delivery: Omit<Delivery, "raw">):
   return refuse(app, { ...delivery, raw: Buffer.alloc(0) }, { ...TOO_LARGE, text });
 }
 
-/** What others wrote is read on a thread that can be ended: whatever it is, it holds up nobody else. */
+/** What takes longer than a moment is read on a thread that can be ended: whatever it is, it holds up nobody else. */
 async function examine(app: App, delivery: Delivery): Promise<Examination | Reception> {
   const { raw, mail_from, helo, remote_address, recipients } = delivery;
   const { smtp, dns } = app.config;
@@ -80,6 +80,7 @@ async function examine(app: App, delivery: Delivery): Promise<Examination | Rece
   const known = { hostname, dns_servers: dns.servers, trusted_relays, arc_sealers };
   const trusted = inNetworks(remote_address, smtp.trusted_networks);
   const mail = {
+    raw,
     mail_from,
     inboxes: recipients.filter(({ inbox }) => inbox).map(({ address }) => address),
     to_role: recipients.some(({ role }) => role),
@@ -87,6 +88,7 @@ async function examine(app: App, delivery: Delivery): Promise<Examination | Rece
   };
   const about = { bytes: raw.length, from: mail_from, peer: remote_address };
   try {
+    if (isQuickToExamine(mail)) return await examineMail(mail, () => app.resolver);
     const outcome = await app.examiner.run(() => {
       const copy = new Uint8Array(raw);
       return { input: { ...mail, raw: copy }, transfer: [copy.buffer] };

@@ -16,6 +16,11 @@ function logged(room: Mailroom, level: "warn" | "error"): string[] {
   return lines;
 }
 
+/** Behind the words, what makes a mail too long to be read anywhere but on the thread. */
+function long(words: string): string {
+  return `${words}\n${"x".repeat(70)}\n`.padEnd(70_000, `${"x".repeat(70)}\n`);
+}
+
 async function countOf(room: Mailroom): Promise<number> {
   return (await room.app.db.selectFrom("messages").select("id").execute()).length;
 }
@@ -29,9 +34,9 @@ describe("a mail that holds up or ends the thread that reads it", () => {
       Object.assign(room.app, { examiner });
       const warnings = logged(room, "warn");
       const many = (greeting: string) =>
-        Array.from({ length: 6 }, (_one, at) => room.send({ text: `${greeting} ${at}` }));
+        Array.from({ length: 6 }, (_one, at) => room.send({ text: long(`${greeting} ${at}`) }));
       const before = many("Hello");
-      const hostile = room.send({ text: words });
+      const hostile = room.send({ text: long(words) });
       const replies = await Promise.all([...before, ...many("Bye")]);
       expect(replies.filter((reply) => !reply.startsWith("250"))).toEqual([]);
       expect(await hostile).toStartWith("451 4.3.0 The mail could not be read in the time that one may take");
@@ -47,13 +52,13 @@ test("a bug of the reading leaves the mail with its sender, and the log has its 
   await using examiner = heldExaminer();
   Object.assign(room.app, { examiner });
   const errors = logged(room, "error");
-  expect(await room.send({ text: "THROW" })).toStartWith("451 4.3.0 The mail could not be read;");
+  expect(await room.send({ text: long("THROW") })).toStartWith("451 4.3.0 The mail could not be read;");
   expect(errors).toHaveLength(1);
   expect(await countOf(room)).toBe(0);
 });
 
-test("what is read of a mail is read on the thread: the server itself has only what came of it", async () => {
-  await using room = await mailroom();
+/** What the thread of this server has read so far. */
+function examinedBy(room: Mailroom): Examination[] {
   const examined: Examination[] = [];
   const { examiner } = room.app;
   Object.assign(room.app, {
@@ -66,14 +71,28 @@ test("what is read of a mail is read on the thread: the server itself has only w
       },
     },
   });
-  expect(await room.send({ subject: "Milk", text: "Buy it." })).toStartWith("250");
+  return examined;
+}
+
+test("what is read of a mail is read on the thread: the server itself has only what came of it", async () => {
+  await using room = await mailroom({ config: { smtp: { trusted_networks: [] } } });
+  const examined = examinedBy(room);
+  await room.send({ subject: "Milk", text: "Buy it." });
   expect(examined).toMatchObject([
-    {
-      fault: null,
-      subject: "Milk",
-      author: { address: "ada@example.com" },
-      marks: { hard: null, soft: null },
-    },
+    { fault: null, subject: "Milk", author: { address: "ada@example.com" }, marks: { hard: null } },
   ]);
+});
+
+test("a short mail from a network that is believed asks no thread; one with a long body or header does", async () => {
+  await using room = await mailroom();
+  const examined = examinedBy(room);
+  const padding = Object.fromEntries(
+    Array.from({ length: 120 }, (_one, at) => [`X-Pad-${at}`, "x".repeat(70)]),
+  );
+  expect(await room.send({ subject: "Short", text: "Buy milk." })).toStartWith("250");
+  expect(examined).toEqual([]);
+  expect(await room.send({ subject: "Long", text: long("Buy milk.") })).toStartWith("250");
+  expect(await room.send({ subject: "Many fields", text: "Buy milk.", headers: padding })).toStartWith("250");
+  expect(examined).toMatchObject([{ subject: "Long" }, { subject: "Many fields" }]);
   expect([...(examined[0]?.author?.meant.keys() ?? [])]).toEqual([room.inbox.address]);
 });
