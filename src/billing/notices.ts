@@ -9,7 +9,7 @@ import { writeOutcome } from "../jobs/run-job.ts";
 import { prepareLetter, type QueueLetter } from "../mail/letters.ts";
 import { creditsOf } from "./ledger.ts";
 import { planLimits, planName } from "./plans.ts";
-import { inMb, StorageFull, storageOf } from "./storage.ts";
+import { freeFor, inMb, StorageFull, STRANGERS_PERCENT, storageOf } from "./storage.ts";
 
 /** The notice goes out once a day; a client that comes again and again is to cost no commit each time. */
 const TELL_RULE = { limit: 1, window_seconds: 3_600 };
@@ -39,7 +39,8 @@ export async function tellFull(
 
 /** Tells the owner if `error` is `storage_full`, and gives the error back. */
 export async function toldIfFull(app: App, user: UserRow, error: unknown): Promise<unknown> {
-  if (error instanceof StorageFull) await tellFull(app, user, { what: "call", bytes: error.bytes });
+  if (error instanceof StorageFull)
+    await tellFull(app, user, { what: "call", bytes: error.bytes, whose: "household" });
   return error;
 }
 
@@ -99,19 +100,23 @@ async function roomLetter(app: App, user: UserRow): Promise<QueueLetter | undefi
 async function fullLetter(
   app: App,
   user: UserRow,
-  { what, bytes: adding }: Refused = { what: "mail", bytes: 0 },
+  { what, bytes: adding, whose = "household" }: Refused = { what: "mail", bytes: 0 },
 ): Promise<QueueLetter | undefined> {
   // What somebody is told, and kept out for, is to be right whatever happened to the count.
   await app.write((tx) => recountStorage(tx, { user_id: user.id, now: app.now() }));
-  const { bytes, limit_bytes } = await storageOf(app, app.db, user);
-  if (limit_bytes === null || bytes + adding <= limit_bytes) return undefined;
-  const free = inMb(Math.max(0, limit_bytes - bytes), Math.floor);
+  const storage = await storageOf(app, app.db, user);
+  const left = freeFor(storage, whose);
+  if (adding <= left) return undefined;
+  const free = inMb(Math.max(0, left), Math.floor);
+  const limit = inMb(storage.limit_bytes ?? 0);
   const refused = `A ${what}${adding === 0 ? "" : ` of ${inMb(adding)}`}`;
   const page = (path: string): string => `${app.base_url}/app/${path}`;
   return letterTo(app, user, {
     subject: `A ${what} did not fit into your Mailwright storage`,
     words: [
-      `**${refused} was not taken:** your ${planName(user.plan)} plan stores ${inMb(limit_bytes)}, and ${free} of them are free.`,
+      whose === "household"
+        ? `**${refused} was not taken:** your ${planName(user.plan)} plan stores ${limit}, and ${free} of them are free.`
+        : `**${refused} was not taken:** senders whom you have not listed may fill ${STRANGERS_PERCENT} % of the ${limit} that your ${planName(user.plan)} plan stores, and ${free} of that are free. The rest is for your own mail and calls, and for senders whom you have listed.`,
       "Whatever fits is still taken. A mail that does not fit is put off: the server of its sender keeps it and tries again for some days. A call that does not fit is answered with `storage_full`, and nothing of it is kept.",
       `To make room, open one of your [inboxes](${page("inboxes")}), and under Settings choose fewer "Days to keep content": what is older goes within the hour. Or delete [contexts](${page("contexts")}) that you do not need. [Usage](${page("usage")}) shows how much is stored.`,
       `If that is not enough, ask the operator of your server for a larger plan. Operators set the size in the configuration, as \`plans.${user.plan}.storage_mb\`.`,

@@ -6,6 +6,11 @@ import { AppError } from "../errors.ts";
 import { planLimits } from "./plans.ts";
 
 const MB = 1_048_576;
+/** Of an account's bound, what others send may fill so much: whoever writes to it must not keep its owner out. */
+export const STRANGERS_PERCENT = 80;
+
+/** Who caused the bytes: the owner and those whom the owner has listed, or anybody else. */
+export type Whose = "household" | "strangers";
 
 /** What an account stores and may store, in bytes; `limit_bytes` is null without a limit. */
 export interface Storage {
@@ -23,10 +28,10 @@ export async function storageOf(app: App, db: Db, user: Pick<UserRow, "id" | "pl
   return { bytes: row?.bytes ?? 0, limit_bytes: storage_mb === 0 ? null : storage_mb * MB };
 }
 
-/** Whether an account has no room for `adding` bytes more. */
-export async function isFull(app: App, db: Db, user: UserRow, adding: number): Promise<boolean> {
-  const { bytes, limit_bytes } = await storageOf(app, db, user);
-  return limit_bytes !== null && bytes + adding > limit_bytes;
+/** The bytes that an account has room for; negative beyond its bound, and without end where it has none. */
+export function freeFor({ bytes, limit_bytes }: Storage, whose: Whose): number {
+  if (limit_bytes === null) return Number.POSITIVE_INFINITY;
+  return (whose === "household" ? limit_bytes : (STRANGERS_PERCENT / 100) * limit_bytes) - bytes;
 }
 
 /** Throws `storage_full` when an account has no room for `adding` bytes more. */

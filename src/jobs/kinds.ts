@@ -1,4 +1,5 @@
 import type { Farewell } from "../accounts/account-mail.ts";
+import type { Whose } from "../billing/storage.ts";
 import type { OwnerNoticeRow } from "../db/schema.ts";
 import type { SegmentRange } from "../lib/segments.ts";
 
@@ -27,7 +28,7 @@ export interface JobPayloads {
     user_id: string;
     kind: Exclude<OwnerNoticeRow["kind"], "answers_returned">;
     /** What found no room; 0 bytes are a size that was not known. */
-    refused?: { what: "call" | "mail"; bytes: number };
+    refused?: { what: "call" | "mail"; bytes: number; whose?: Whose };
   };
   /** Tells the owner which answers came back. */
   mail_returns: { user_id: string };

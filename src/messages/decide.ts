@@ -1,4 +1,5 @@
 import type { App } from "../app.ts";
+import type { Storage } from "../billing/storage.ts";
 import { findThread } from "../conversations/conversations.ts";
 import type { Db } from "../db/database.ts";
 import type { InboxRow, UserRow } from "../db/schema.ts";
@@ -12,6 +13,7 @@ import { acceptMail, logRefusedMail, storeRawMail } from "./accept.ts";
 import { noteBounce } from "./bounces.ts";
 import type { Author, Examination } from "./examine.ts";
 import { countInbound } from "./inbound-limits.ts";
+import { type FullInbox, fullAnswer, withoutRoom } from "./mail-storage.ts";
 import { countMore, DUPLICATE } from "./more-mails.ts";
 import { brokenCap } from "./policy.ts";
 import { countAgain, type EarlierMail, keepKey } from "./same-mail.ts";
@@ -32,8 +34,8 @@ export interface Delivery {
 
 export interface Recipient {
   address: string;
-  /** Absent for a bounce address and for a role address. */
-  inbox?: { row: InboxRow; user: UserRow };
+  /** Absent for a bounce address and for a role address; `storage` is that of its account when it was named. */
+  inbox?: { row: InboxRow; user: UserRow; storage: Storage };
   /** Of `postmaster@` and `abuse@`; the letter holds the mail for the administrator. */
   role?: { administrator: UserRow; letter?: QueueLetter };
 }
@@ -45,6 +47,8 @@ export interface Reception {
   text: string;
   /** What the operator may change, such as a key of the configuration, where a limit is why. */
   limit?: string;
+  /** The inboxes whose accounts have no room, where that is why. */
+  full?: FullInbox[];
   /** By address, where one transaction had several recipients: SMTP has one answer for all of them. */
   each?: Map<string, Reception>;
 }
@@ -75,9 +79,9 @@ const REPORTS_ONLY: Reception = {
 };
 
 /**
- * The answer for the whole transaction: 250 as soon as one recipient took the mail, else the first refusal; 451, and
- * nothing written, while one of its inboxes takes no more. That is judged in here because only here it is certain
- * which mails have been here before.
+ * The answer for the whole transaction: 250 as soon as one recipient took the mail, else the first refusal; 451 or 452,
+ * and nothing written, while one of its inboxes takes no more or has no room. That is judged in here because only here it
+ * is certain which mails have been here before.
  */
 export async function decideForAll(app: App, tx: Db, delivery: Delivery, mail: Examined): Promise<Reception> {
   const cases: { recipient: Recipient; standing: Standing | undefined }[] = [];
@@ -86,6 +90,9 @@ export async function decideForAll(app: App, tx: Db, delivery: Delivery, mail: E
     cases.push({ recipient, standing });
   }
   const standings = cases.flatMap(({ standing }) => standing ?? []);
+  const full = isBounce(mail) ? [] : await withoutRoom(app, tx, delivery.raw.byteLength, cases);
+  const [first] = full;
+  if (first) return { ...fullAnswer(first.address, first), full };
   const later = isBounce(mail) ? undefined : countInbound(app, mail, standings);
   if (later) return later;
   const whole = { delivery, mail, store: storeOnce(app, tx, delivery.raw), taken: new Map() };

@@ -64,6 +64,7 @@ const WORDS: Record<string, string> = {
   no_reply_sender: "their senders take no answers",
   not_allowlisted: "their senders are not on the list of the inbox",
   repeated_field: "they have header fields twice that may be there once",
+  storage_full: "the account had no room for them",
   too_large: "they are too large",
 };
 

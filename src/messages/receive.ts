@@ -1,4 +1,5 @@
 import type { App } from "../app.ts";
+import { storageOf } from "../billing/storage.ts";
 import { remembered } from "../db/prepared.ts";
 import { isOwnDomain } from "../domains/domains.ts";
 import { addressOf, findInboxByAddress, outgoingOfBounce } from "../inboxes/addresses.ts";
@@ -22,6 +23,8 @@ import {
   type Refusal,
 } from "./decide.ts";
 import { type Author, type Examination, examineMail, isQuickToExamine } from "./examine.ts";
+import { tellOfFull } from "./full-inbox.ts";
+import { type FullInbox, rememberFull } from "./mail-storage.ts";
 import { findRole, noteReport, prepareRoleMail } from "./role-mail.ts";
 import { isOwnMessageId } from "../mail/outgoing.ts";
 
@@ -37,7 +40,7 @@ export async function findRecipient(app: App, address: string): Promise<Recipien
   const row = await findInboxByAddress(app.db, parts);
   if (!row) return undefined;
   const [user] = await userById(app.db, { id: row.user_id });
-  return user && { address, inbox: { row, user } };
+  return user && { address, inbox: { row, user, storage: await storageOf(app, app.db, user) } };
 }
 
 const userById = remembered((db, key: { id: string }) =>
@@ -60,10 +63,31 @@ export async function receiveMail(app: App, delivery: Delivery): Promise<Recepti
   const recipients = await prepareRoleMail(app, delivery, mail);
   if ("code" in recipients)
     return recipients.code < 500
-      ? putOff(app, delivery, { reason: "rate_limited", answer: recipients })
+      ? putOff(app, delivery, { reason: reasonOf(recipients), answer: recipients })
       : refuse(app, delivery, { ...recipients, reason: "too_large", ...known });
   const answer = await app.write((tx) => decideForAll(app, tx, { ...delivery, recipients }, mail));
-  return answer.code === 451 ? putOff(app, delivery, { reason: "rate_limited", answer }) : answer;
+  if (answer.full) await noteFull(app, delivery, answer.full, known);
+  return answer.code === 250 || answer.code >= 500
+    ? answer
+    : putOff(app, delivery, { reason: reasonOf(answer), answer });
+}
+
+/** Why a mail that could have been taken was put off. */
+function reasonOf({ code }: Reception): RefusalReason {
+  return code === 452 ? "storage_full" : "rate_limited";
+}
+
+async function noteFull(
+  app: App,
+  delivery: Delivery,
+  full: FullInbox[],
+  known: Omit<Parameters<typeof tellOfFull>[2], "size">,
+): Promise<void> {
+  for (const inbox of full) {
+    // A mail for one is weighed anew each time: what others sent by the same way must not be held against it.
+    if (delivery.recipients.length > 1) rememberFull(app, inbox, delivery);
+    await tellOfFull(app, inbox, { ...known, size: delivery.raw.byteLength });
+  }
 }
 
 /** A mail that is larger than `smtp.max_message_bytes`, of which the text was never kept. */

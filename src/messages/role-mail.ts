@@ -1,5 +1,7 @@
 import { findAdministrator } from "../accounts/administrator.ts";
 import type { App } from "../app.ts";
+import { tellFull } from "../billing/notices.ts";
+import { freeFor, storageOf } from "../billing/storage.ts";
 import type { UserRow } from "../db/schema.ts";
 import { isOwnDomain } from "../domains/domains.ts";
 import { splitAddress } from "../lib/mail-address.ts";
@@ -15,6 +17,8 @@ const RULE = { limit: 20, window_seconds: 3_600 };
 const REPORTS = { limit: 60, window_seconds: 3_600 };
 /** What a mail provider still takes once it is encoded as a file. */
 const MAX_BYTES = 15 * 1_048_576;
+/** So much longer a mail is once it is encoded as a file. */
+const ENCODED = 1.4;
 
 /** The administrator, if `address` is a role address of this server, or of a domain of its accounts, and there is one. */
 export async function findRole(app: App, address: string): Promise<UserRow | undefined> {
@@ -45,8 +49,26 @@ export async function prepareRoleMail(
     return delivery.recipients;
   }
   if (delivery.raw.byteLength > MAX_BYTES) return TOO_LARGE;
+  const [administrator] = delivery.recipients.flatMap(({ role }) => role?.administrator ?? []);
+  const full = administrator && (await refuseFullRole(app, administrator, delivery.raw.byteLength));
+  if (full) return full;
   if (!app.limiter.take("role-mail", RULE).ok) return COME_LATER;
   return Promise.all(delivery.recipients.map((recipient) => withLetter(app, delivery, mail, recipient)));
+}
+
+/**
+ * What the sender of a mail of `size` bytes, 0 if that is not known, hears while the administrator's account has no room
+ * for it. Whoever writes it, of that account it gets what strangers get.
+ */
+export async function refuseFullRole(
+  app: App,
+  administrator: UserRow,
+  size: number,
+): Promise<Reception | undefined> {
+  const storage = await storageOf(app, app.db, administrator);
+  if (freeFor(storage, "strangers") >= size * ENCODED) return undefined;
+  await tellFull(app, administrator, { what: "mail", bytes: size, whose: "strangers" });
+  return { ...FULL, limit: `plans.${administrator.plan}.storage_mb` };
 }
 
 /** Writes down what another provider reports about mail of ours. */
@@ -59,6 +81,11 @@ const TOO_LARGE: Reception = {
   code: 552,
   enhanced: "5.3.4",
   text: "Mail to postmaster and abuse may have 15 MB at most",
+};
+const FULL: Reception = {
+  code: 452,
+  enhanced: "4.2.2",
+  text: "The operator's account has no room for the mail; the operator has been told, please try again later",
 };
 const COME_LATER: Reception = {
   code: 451,

@@ -17,7 +17,7 @@ import {
 import { createPeerCount } from "./peers.ts";
 import { acceptProxies } from "./proxy.ts";
 import { createMailReader } from "./read-mail.ts";
-import { lookUp, refuseFullInbox, withAsciiDomain } from "./recipients.ts";
+import { lookUp, refuseFullAccount, withAsciiDomain } from "./recipients.ts";
 import {
   createVisits,
   refuseListed,
@@ -160,7 +160,7 @@ async function admit(
     visit.listing && !answer.role ? await refuseListed(visit.listing, client.remote_address) : undefined;
   if (listed) noteRefusal(app, client, "block_list");
   const size = announcedSize(session.envelope);
-  const refused = listed ?? (await refuseFullInbox(app, answer, { size, ...client }));
+  const refused = listed ?? (await refuseFullAccount(app, answer, { size, ...client }));
   if (!refused) visit.recipients.set(address.toLowerCase(), answer);
   return refused;
 }

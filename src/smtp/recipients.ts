@@ -1,11 +1,14 @@
 import { domainToASCII } from "node:url";
 import type { App } from "../app.ts";
-import { tellFull } from "../billing/notices.ts";
-import { isFull } from "../billing/storage.ts";
+import { freeFor } from "../billing/storage.ts";
+import type { UserRow } from "../db/schema.ts";
 import { isOwnDomain } from "../domains/domains.ts";
 import { splitAddress } from "../lib/mail-address.ts";
-import { logRefusal, notePutOff } from "../messages/decide.ts";
+import { notePutOff } from "../messages/decide.ts";
+import { tellOfFull } from "../messages/full-inbox.ts";
+import { type Coming, fullAnswer, needAtRcpt } from "../messages/mail-storage.ts";
 import { findRecipient, type Reception, type Recipient } from "../messages/receive.ts";
+import { refuseFullRole } from "../messages/role-mail.ts";
 
 type Refusal = Pick<Reception, "code" | "enhanced" | "text">;
 
@@ -18,35 +21,37 @@ export async function lookUp(app: App, address: string): Promise<Recipient | Ref
 }
 
 /**
- * What the sender of a mail of `size` bytes, 0 if that is not known, hears when the account of its recipient has no room
- * for it. Said of each recipient, because of a whole mail only one thing can be said. The owner is told, and sees it in
- * the activity once a day for each sender.
+ * What a sender hears when the account of its recipient has no room for a mail, as far as that is known before it has
+ * come. Said of each recipient, because of a whole mail only one thing can be said. The owner is told, and sees it in the
+ * activity once a day for each sender.
  */
-export async function refuseFullInbox(
+export async function refuseFullAccount(
   app: App,
-  { inbox }: Recipient,
-  { size, ...client }: { size: number; mail_from: string; remote_address: string },
+  { inbox, role, address }: Recipient,
+  coming: Coming,
 ): Promise<Refusal | undefined> {
-  if (!inbox || !(await isFull(app, app.db, inbox.user, size))) return undefined;
-  notePutOff(app, client, { reason: FULL.reason, limit: `plans.${inbox.user.plan}.storage_mb` });
-  const { mail_from } = client;
-  if (app.limiter.take(`full:${inbox.row.id}:${mail_from}`, SHOWN_RULE).ok)
-    await app.write((tx) =>
-      logRefusal(app, tx, { inbox: inbox.row, refusal: { ...FULL, sender: mail_from } }),
-    );
-  await tellFull(app, inbox.user, { what: "mail", bytes: size });
-  const { code, enhanced, text } = FULL;
-  return { code, enhanced, text };
+  if (role) return refuseFullAdministrator(app, role.administrator, coming);
+  if (!inbox) return undefined;
+  const { bytes, whose } = needAtRcpt(app, inbox, coming);
+  if (freeFor(inbox.storage, whose) >= bytes) return undefined;
+  const { limit, ...answer } = fullAnswer("this address", { ...inbox, whose });
+  notePutOff(app, coming, { reason: "storage_full", limit });
+  await tellOfFull(app, { ...inbox, address, whose }, { sender: coming.mail_from, size: coming.size });
+  return answer;
 }
 
-const SHOWN_RULE = { limit: 1, window_seconds: 86_400 };
-/** RFC 3463 §3.3: X.2.2 is a mailbox that is full. */
-const FULL = {
-  code: 452,
-  enhanced: "4.2.2",
-  reason: "storage_full",
-  text: "The account of this address has no room for the mail; its owner has been told, please try again later",
-} as const;
+async function refuseFullAdministrator(
+  app: App,
+  administrator: UserRow,
+  coming: Coming,
+): Promise<Refusal | undefined> {
+  const full = await refuseFullRole(app, administrator, coming.size);
+  if (!full) return undefined;
+  const { limit, ...answer } = full;
+  notePutOff(app, coming, { reason: "storage_full", limit });
+  return answer;
+}
+
 const UNKNOWN: Refusal = { code: 550, enhanced: "5.1.1", text: "There is no such address here" };
 const NOT_OURS: Refusal = {
   code: 550,

@@ -297,7 +297,16 @@ describe("an account that is full", () => {
       [full, "250"],
       ["RSET", "250"],
     ]);
-    expect(await room.send({ text: "x".repeat(9_000) })).toStartWith("250");
+    // Once it is there, its size is known.
+    expect(await room.send({ text: "x".repeat(9_000) })).toStartWith(
+      `452 4.2.2 The account of ${room.inbox.address} has no room for the mail`,
+    );
+    expect(await room.app.db.selectFrom("raw_mails").select("id").execute()).toEqual([]);
+    await room.app.db
+      .updateTable("account_storage")
+      .set({ bytes: MB + 1 })
+      .where("user_id", "=", room.owner.user.id)
+      .execute();
     for (let again = 0; again < 3; again++)
       expect(await room.send({ text: "One more" })).toStartWith("452 4.2.2");
     expect(await room.send({ text: "For both", rcpt: [room.inbox.address, desk.address] })).toStartWith(

@@ -1,0 +1,23 @@
+import type { App } from "../app.ts";
+import { tellFull } from "../billing/notices.ts";
+import { logRefusal, type Refusal } from "./decide.ts";
+import { type FullInbox, fullAnswer } from "./mail-storage.ts";
+
+/** In the activity, for each sender. */
+const SHOWN_RULE = { limit: 1, window_seconds: 86_400 };
+
+/** Has the owner told that a mail of `size` bytes found no room, by a letter and in the activity. */
+export async function tellOfFull(
+  app: App,
+  full: FullInbox,
+  {
+    size,
+    ...mail
+  }: Pick<Refusal, "subject" | "rfc_message_id" | "identity"> & { sender: string; size: number },
+): Promise<void> {
+  const { row, user, whose } = full;
+  const refusal = { ...fullAnswer("this address", full), ...mail, reason: "storage_full" } as const;
+  if (app.limiter.take(`full:${row.id}:${mail.sender}`, SHOWN_RULE).ok)
+    await app.write((tx) => logRefusal(app, tx, { inbox: row, refusal }));
+  await tellFull(app, user, { what: "mail", bytes: size, whose });
+}
