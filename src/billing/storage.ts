@@ -41,6 +41,11 @@ export async function refuseFull(app: App, db: Db, user: UserRow, adding: number
   throw new StorageFull(user, { bytes, limit_bytes, adding });
 }
 
+/** The mend, in a sentence. */
+export function howToMakeRoom(plan: UserRow["plan"]): string {
+  return `In the dashboard, choose fewer "Days to keep content" in the settings of an inbox (retention_days of PATCH /inboxes/{inbox_id}; what is older goes within the hour), delete contexts, or ask the operator for a larger plan or a larger plans.${plan}.storage_mb.`;
+}
+
 /** What the caller hears; `bytes` are those that found no room. */
 export class StorageFull extends AppError {
   readonly bytes: number;
@@ -51,7 +56,7 @@ export class StorageFull extends AppError {
   ) {
     const room = `Your plan stores ${inMb(limit_bytes)}, of which ${inMb(bytes)} are used`;
     super("storage_full", `${room}, so there is no room for the ${inMb(adding)} of this.`, {
-      fix: `In the dashboard, choose fewer "Days to keep content" in the settings of an inbox (retention_days of PATCH /inboxes/{inbox_id}; what is older goes within the hour), delete contexts, or ask the operator for a larger plan or a larger plans.${plan}.storage_mb.`,
+      fix: howToMakeRoom(plan),
       members: { limit: limit_bytes, current: bytes },
     });
     this.bytes = adding;

@@ -12,7 +12,8 @@ import { enqueue, isLaneBusy, type Job } from "../jobs/queue.ts";
 import { recordState } from "./events.ts";
 import { authorityNow } from "./policy.ts";
 import { runUse, sizeOf } from "./run-use.ts";
-import { NO_BYTES, storeBytes } from "./stored-bytes.ts";
+import { storeBytes } from "./stored-bytes.ts";
+import { storeFiles } from "./stored-files.ts";
 
 /** Subjects are stored to this length; a longer one is cut. */
 const MAX_SUBJECT_CHARS = 500;
@@ -214,29 +215,6 @@ export async function storeRawMail(app: App, tx: Db, raw: Buffer): Promise<strin
   const row = { id, size: raw.byteLength, ...storeBytes(app, raw), created: app.now(), purged_at: null };
   await insertRow(tx, "raw_mails", row);
   return id;
-}
-
-export async function storeFiles(
-  app: App,
-  tx: Db,
-  stored: { message_id: string; direction: "in" | "out"; files: IncomingFile[]; without_bytes?: boolean },
-): Promise<void> {
-  const gone = { ...NO_BYTES, purged_at: app.now() };
-  for (const file of stored.files) {
-    await tx
-      .insertInto("attachments")
-      .values({
-        id: Bun.randomUUIDv7(),
-        message_id: stored.message_id,
-        direction: stored.direction,
-        filename: file.filename,
-        content_type: file.content_type,
-        size: file.bytes.byteLength,
-        created: app.now(),
-        ...(stored.without_bytes === true ? gone : { ...storeBytes(app, file.bytes), purged_at: null }),
-      })
-      .execute();
-  }
 }
 
 /** Everything untrusted of a call, apart from the message. */

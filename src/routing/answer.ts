@@ -3,8 +3,10 @@ import type { App } from "../app.ts";
 import type { MailParts } from "../mail/compose.ts";
 import { escapeHtml } from "../mail/markdown.ts";
 import type { Ending, Run } from "./close.ts";
+import { hasAuthority } from "./input.ts";
 import type { Trust } from "./links.ts";
 import { mayAnswer, type PreparedReply, prepareReply } from "./reply.ts";
+import type { RoomLeft } from "./room-left.ts";
 import type { RunSettings } from "./settings.ts";
 import { isTold, type StepDraft, warning } from "./steps.ts";
 import { type Guarded, workOn } from "./text-work.ts";
@@ -23,7 +25,7 @@ export async function answerTo(
   app: App,
   run: Run,
   ending: Ending,
-  { files, words: lacking }: { files: ToolFile[]; words: string[] },
+  { files, words: lacking, room }: { files: ToolFile[]; words: string[]; room: RoomLeft },
 ): Promise<PreparedReply | undefined> {
   const { message, inbox, input, settings } = run;
   if (!settings.reply || !mayAnswer(message, inbox) || !input.headers) {
@@ -32,7 +34,9 @@ export async function answerTo(
   }
   const answered = { message, inbox, headers: input.headers };
   if (ending.state === "done") {
-    const mailed = mailedFiles(run, files);
+    // A mail that is captured stays here as well as a file would.
+    const captures = app.config.outbound.mode === "capture";
+    const mailed = mailedFiles(run, files, { ...room, captures });
     const words = await wordsOf(app, run, { result: ending.result, lacking });
     return prepareReply(app, answered, {
       kind: "reply",
@@ -43,11 +47,12 @@ export async function answerTo(
       },
       files: mailed,
       private: settings.private,
+      most_kept: room.mail_bytes,
     });
   }
-  if (message.authority !== "owner" && message.authority !== "listed") return undefined;
+  if (!hasAuthority(message)) return undefined;
   const markdown = `Your mail could not be worked on.\n\n${ending.error}\n\nNothing was charged.${run.changed ? CHANGED : ""}`;
-  return prepareReply(app, answered, { kind: "notice", markdown });
+  return prepareReply(app, answered, { kind: "notice", markdown, most_kept: room.mail_bytes });
 }
 
 const CHANGED =
@@ -100,15 +105,18 @@ function asCode(sentence: string): string {
   return `\`${sentence.replaceAll("`", "'").replaceAll(/\s+/g, " ")}\``;
 }
 
-/** The files that fit into a mail, in their order; of the others it is said where they are. */
+/** The files that go into a mail, in their order; of the others it is said where they are. */
 export function mailedFiles(
   { settings, steps }: { settings: Pick<RunSettings, "private">; steps: StepDraft[] },
   files: ToolFile[],
+  { left_out, captures }: Pick<RoomLeft, "left_out"> & { captures: boolean },
 ): ToolFile[] {
   let room = MAX_MAILED_BYTES;
-  return files.filter(({ filename, bytes }) => {
-    const fits = bytes.byteLength <= room;
+  return files.filter((file) => {
+    const { filename, bytes } = file;
+    const fits = bytes.byteLength <= room && !(captures && left_out.has(file));
     if (fits) room -= bytes.byteLength;
+    else if (left_out.has(file)) steps.push(warning(`${filename} is not in the mail, for want of room.`));
     else if (settings.private)
       steps.push(warning(`${filename} was too large for the mail and, being private, was not kept.`));
     else

@@ -4,19 +4,21 @@ import { releaseCredit, RUN_CREDITS, settleCredit } from "../billing/ledger.ts";
 import { noteTurn } from "../conversations/conversations.ts";
 import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
-import type { InboxRow, MessageRow } from "../db/schema.ts";
+import type { InboxRow, MessageRow, UserRow } from "../db/schema.ts";
 import { finishJob, type Job } from "../jobs/queue.ts";
 import { writeOutcome } from "../jobs/run-job.ts";
 import { parseJson } from "../lib/quote.ts";
-import { storeFiles } from "../messages/accept.ts";
+import type { IncomingFile } from "../messages/accept.ts";
+import { storeFiles } from "../messages/stored-files.ts";
 import { recordState } from "../messages/events.ts";
 import { answerTo } from "./answer.ts";
 import { filesOut } from "./answer-file.ts";
 import type { Command } from "./command.ts";
-import type { RunInput } from "./input.ts";
+import { hasAuthority, type RunInput } from "./input.ts";
 import { type Lacking, wordsLacking } from "./lacking.ts";
 import type { Trust } from "./links.ts";
 import { forgetMaterial, PRIVATE_WORDS, withoutWords } from "./private.ts";
+import { roomLeft } from "./room-left.ts";
 import type { RunSettings } from "./settings.ts";
 import { type StepDraft, toSteps, warning } from "./steps.ts";
 import { forgetCalls, notedCalls, stepsOfEarlier } from "./tool-journal.ts";
@@ -43,6 +45,7 @@ export interface Run {
   message: MessageRow;
   inbox: InboxRow;
   owner_email: string;
+  owner_plan: UserRow["plan"];
   input: RunInput;
   command: Command;
   settings: RunSettings;
@@ -72,7 +75,11 @@ export async function closeRun(app: App, run: Run, whole: Ending): Promise<void>
     whole.state === "done" && whole.free === undefined ? await filesOut(app, run, whole.result) : [];
   const ending = shortened(run, whole);
   const words = wordsLacking(run.lacking, message);
-  const reply = await answerTo(app, run, ending, { files, words });
+  const room = await roomLeft(app, run, { files, ending });
+  // Strangers are told nothing of an account, but of a file that they do not get.
+  if (hasAuthority(message)) run.steps.push(...room.warnings);
+  const reply = await answerTo(app, run, ending, { files, words, room });
+  if (!hasAuthority(message)) run.steps.push(...room.warnings);
   run.steps.push(...words.map(warning));
   const told = withWords(run, ending, words);
   const kept = told.state === "done" && run.settings.private ? keptOf(app, run, told) : { run, ending: told };
@@ -85,7 +92,8 @@ export async function closeRun(app: App, run: Run, whole: Ending): Promise<void>
     const event_id = await recordState(app, tx, { ...message, ...closed }, held);
     const reply_status = reply ? await reply.queue(tx, held ? event_id : null) : "none";
     await closeMessage(tx, { ...closed, id: message.id, reply_status });
-    await storeRunFiles(app, tx, run, { files, without_bytes: kept.run !== run });
+    const keeps = (file: IncomingFile) => kept.run === run && !room.left_out.has(file);
+    await storeRunFiles(app, tx, run, { files, keeps });
     if (kept.run !== run) await forgetMaterial(app, tx, message);
     await (kept.ending.state === "done"
       ? settleTurn(app, tx, run, kept.ending)
@@ -145,12 +153,12 @@ async function storeRunFiles(
   app: App,
   tx: Db,
   { message, input }: Run,
-  { files, without_bytes }: { files: ToolFile[]; without_bytes: boolean },
+  { files, keeps }: { files: ToolFile[]; keeps: (file: IncomingFile) => boolean },
 ): Promise<void> {
   const message_id = message.id;
   if (message.raw_mail_id !== null)
-    await storeFiles(app, tx, { message_id, direction: "in", files: input.files, without_bytes });
-  await storeFiles(app, tx, { message_id, direction: "out", files, without_bytes });
+    await storeFiles(app, tx, { message_id, direction: "in", files: input.files, keeps });
+  await storeFiles(app, tx, { message_id, direction: "out", files, keeps });
 }
 
 async function settleTurn(

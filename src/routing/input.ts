@@ -179,7 +179,8 @@ function firstParagraph(text: string): string {
   return end === -1 ? text : lines.slice(0, end).join("\n");
 }
 
-function hasAuthority({ authority }: MessageRow): boolean {
+/** Whether its sender may give instructions. */
+export function hasAuthority({ authority }: Pick<MessageRow, "authority">): boolean {
   return authority === "owner" || authority === "listed";
 }
 

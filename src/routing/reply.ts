@@ -33,6 +33,8 @@ export interface Answer {
   files?: ToolFile[];
   /** Its bytes go once they have been handed over. */
   private?: boolean;
+  /** As those of any that has more of them than this. */
+  most_kept?: number;
 }
 
 export interface Answered {
@@ -101,7 +103,7 @@ export async function prepareReply(
     envelope_to,
     rfc_message_id,
     raw,
-    private: answer.private === true,
+    private: isForgotten(answer, raw),
   };
   return {
     async queue(tx, event_id) {
@@ -109,6 +111,10 @@ export async function prepareReply(
       return sendLater(app, tx, { ...mail, event_id });
     },
   };
+}
+
+function isForgotten({ private: is_private = false, most_kept }: Answer, { byteLength }: Buffer): boolean {
+  return is_private || (most_kept !== undefined && byteLength > most_kept);
 }
 
 function toAttachment({ filename, content_type, bytes }: ToolFile): OutgoingAttachment {

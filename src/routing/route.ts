@@ -84,13 +84,13 @@ const BROKEN =
 async function loadMessage(
   app: App,
   message_id: string,
-): Promise<{ message: MessageRow; inbox: InboxRow; owner_email: string } | undefined> {
+): Promise<Pick<Run, "message" | "inbox" | "owner_email" | "owner_plan"> | undefined> {
   const [message] = await messageById(app.db, { id: message_id });
   if (message?.state !== "received" || message.inbox_id === null) return undefined;
   const [found] = await inboxAndOwner(app.db, { id: message.inbox_id });
   if (!found) return undefined;
-  const { owner_email, ...inbox } = found;
-  return { message, inbox, owner_email };
+  const { owner_email, owner_plan, ...inbox } = found;
+  return { message, inbox, owner_email, owner_plan };
 }
 
 const inboxAndOwner = remembered((db, key: { id: string }) =>
@@ -98,7 +98,7 @@ const inboxAndOwner = remembered((db, key: { id: string }) =>
     .selectFrom("inboxes")
     .innerJoin("users", "users.id", "inboxes.user_id")
     .selectAll("inboxes")
-    .select("users.email as owner_email")
+    .select(["users.email as owner_email", "users.plan as owner_plan"])
     .where("inboxes.id", "=", key.id)
     .where("users.deleted_at", "is", null),
 );

@@ -145,6 +145,23 @@ describe("mail of strangers", () => {
     expect(await rows(at)).toEqual({ mails: 0, jobs: 0 });
   });
 
+  test("that is next to nothing costs no second look at the room", async () => {
+    await using at = await room({ plans: { team: { storage_mb: 1_000 } } });
+    await using client = await smtpClient(at.door);
+    await client.script([
+      ["EHLO client.example", "250"],
+      ["MAIL FROM:<eve@example.net>", "250"],
+      [`RCPT TO:<${at.inbox.address}>`, "250"],
+    ]);
+    await at.app.db
+      .updateTable("account_storage")
+      .set({ bytes: 2_000 * MB })
+      .execute();
+    await client.script([["DATA", "354"]]);
+    client.write(rawMail({ from: EVE, to: at.inbox.address, text: words(50_000) }));
+    expect(await client.say("\r\n.")).toStartWith("250 ");
+  });
+
   test("that needs no room is taken as ever: machines' and what has been here before", async () => {
     await using at = await room();
     const raw = rawMail({ from: EVE, to: at.inbox.address, ...freshId(), text: words(50_000) });

@@ -503,7 +503,10 @@ describe("the files of a run", () => {
     }));
     const said = (is_private: boolean) => {
       const steps: StepDraft[] = [];
-      const mailed = mailedFiles({ settings: { private: is_private }, steps }, files);
+      const mailed = mailedFiles({ settings: { private: is_private }, steps }, files, {
+        left_out: new Set(),
+        captures: false,
+      });
       expect(mailed.map(({ filename }) => filename)).toEqual(["a.png", "c.txt"]);
       return steps.map(({ output }) => output);
     };
