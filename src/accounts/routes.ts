@@ -10,27 +10,16 @@ import {
   signedOutCookie,
 } from "../http/cookies.ts";
 import { describe } from "../http/describe.ts";
-import { browserOf, clientAddress, refuseMany, refuseOverRate } from "../http/request.ts";
-import { addApiKey, listApiKeys, revokeApiKey } from "./api-keys.ts";
+import { browserOf, clientAddress, refuseMany } from "../http/request.ts";
 import { checkedCode, requestCode, verifyCode } from "./codes.ts";
 import { deleteAccount } from "./deletion.ts";
 import { setPassword } from "./passwords.ts";
-import { checkedName, patchProfile, viewMe } from "./profile.ts";
+import { patchProfile, viewMe } from "./profile.ts";
 import { listSecurityEvents } from "./security-events.ts";
 import { endSession } from "./sessions.ts";
-import {
-  ApiKeyShape,
-  CodeRequestedShape,
-  MeShape,
-  NewApiKeyShape,
-  RegisteredShape,
-  SecurityEventShape,
-} from "./shapes.ts";
+import { CodeRequestedShape, MeShape, RegisteredShape, SecurityEventShape } from "./shapes.ts";
 import { login, register } from "./sign-in.ts";
 
-const HOUR_SECONDS = 3_600;
-/** A new key has a rate of its own: without this, whoever makes enough of them would have none. */
-const KEY_RATE = { limit: 60, window_seconds: HOUR_SECONDS };
 const NO_STORE = { "cache-control": "no-store" };
 const COOKIE_HEADER = { "Set-Cookie": "`service_session`, which signs the browser in." };
 
@@ -39,8 +28,6 @@ const email = t.String({ maxLength: 320, examples: ["ada@example.com"] });
 const newPassword = t.String({ maxLength: 1_024, examples: ["quiet river 42"] });
 const password = t.String({ minLength: 1, maxLength: 1_024, examples: ["quiet river 42"] });
 const name = t.String({ maxLength: 400, examples: ["Ada"] });
-/** Open, because one that may be null is not rid of members that nobody knows. */
-const keyBody = t.Object({ name: t.Optional(t.Nullable(name)) }, { additionalProperties: true });
 
 export function accountRoutes(app: App) {
   return new Elysia()
@@ -263,53 +250,5 @@ function accessRoutes(app: App) {
         summary: "The last 100 sign-ins, refusals and changes of your account, newest first",
         answers: { 200: t.Array(SecurityEventShape) },
       }),
-    })
-    .get("/auth/api-keys", ({ user }) => listApiKeys(app.db, user), {
-      ...describe({ tag: "Auth", summary: "Your API keys", answers: { 200: t.Array(ApiKeyShape) } }),
-    })
-    .post(
-      "/auth/api-key",
-      ({ user, session, key_id, body, request, server, set }) => {
-        refuseOverRate(app, `keys:${user.id}`, KEY_RATE);
-        Object.assign(set.headers, NO_STORE);
-        const named = body?.name ?? null;
-        return addApiKey(
-          app,
-          { user, session, key_id },
-          {
-            name: named === null ? null : checkedName(named),
-            client: clientAddress(app, { request, server }),
-          },
-        );
-      },
-      {
-        body: t.Nullable(keyBody),
-        ...describe({
-          tag: "Auth",
-          summary: "Make an API key, shown this once",
-          description:
-            "On the Free plan it takes the place of the key that there is. The owner is told by mail.",
-          answers: { 200: NewApiKeyShape },
-          errors: ["plan_limit_reached"],
-          optional_body: keyBody,
-        }),
-      },
-    )
-    .delete(
-      "/auth/api-keys/:key_id",
-      async ({ user, session, key_id, params, request, server, set }) => {
-        const client = clientAddress(app, { request, server });
-        await revokeApiKey(app, { user, session, key_id }, { id: params.key_id, client });
-        set.status = 204;
-      },
-      {
-        params: t.Object({ key_id: t.String({ format: "uuid" }) }),
-        ...describe({
-          tag: "Auth",
-          summary: "Revoke an API key (Pro and Team)",
-          answers: { 204: null },
-          errors: ["plan_required"],
-        }),
-      },
-    );
+    });
 }
