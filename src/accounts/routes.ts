@@ -2,6 +2,8 @@ import { Elysia, t } from "elysia";
 import type { App } from "../app.ts";
 import { authenticated, signedIn, unauthenticated } from "../http/auth.ts";
 import {
+  CODE_COOKIE,
+  codeCookie,
   cookieNamed,
   registrationCookie,
   REGISTRATION_COOKIE,
@@ -10,7 +12,8 @@ import {
   signedOutCookie,
 } from "../http/cookies.ts";
 import { describe } from "../http/describe.ts";
-import { browserOf, clientAddress, refuseMany } from "../http/request.ts";
+import { browserOf, clientAddress, refuseMany, type Served } from "../http/request.ts";
+import { type Asker, askerToken } from "./code-askers.ts";
 import { checkedCode, requestCode, verifyCode } from "./codes.ts";
 import { deleteAccount } from "./deletion.ts";
 import { setPassword } from "./passwords.ts";
@@ -21,6 +24,7 @@ import { CodeRequestedShape, MeShape, RegisteredShape, SecurityEventShape } from
 import { login, register } from "./sign-in.ts";
 
 const NO_STORE = { "cache-control": "no-store" };
+const CODE_COOKIE_MEANING = "`mw_code`, with which a browser has five tries at the code of its own.";
 const COOKIE_HEADER = { "Set-Cookie": "`service_session`, which signs the browser in." };
 
 const email = t.String({ maxLength: 320, examples: ["ada@example.com"] });
@@ -45,10 +49,13 @@ function codeRoutes(app: App) {
   const { code_per_ip_hour } = app.config.limits;
   return new Elysia().use(unauthenticated()).post(
     "/auth/request-code",
-    ({ body, request, server, set }) => {
+    async ({ body, request, server, set }) => {
       refuseMany(app, "code-ip", { request, server }, code_per_ip_hour);
+      const asker = askerOf(app, { request, server });
+      const requested = await requestCode(app, body.email, asker);
       set.status = 202;
-      return requestCode(app, body.email);
+      Object.assign(set.headers, NO_STORE, { "set-cookie": codeCookie(app, asker.token) });
+      return requested;
     },
     {
       body: t.Object({ email }),
@@ -56,9 +63,10 @@ function codeRoutes(app: App) {
         tag: "Auth",
         summary: "Have a login code mailed",
         description:
-          "Makes the account if it is new. The answer is the same for every address; within `retry_after` seconds no second mail is sent.",
+          "Makes the account if it is new. The answer is the same for every address; within `retry_after` seconds no second mail is sent, and the code of the last one stays good. With the cookie set here a browser has tries of its own at the code, which the wrong ones of others do not use up.",
         open: true,
         answers: { 202: CodeRequestedShape },
+        answer_headers: { "Set-Cookie": CODE_COOKIE_MEANING },
         errors: ["rate_limited"],
       }),
     },
@@ -78,6 +86,7 @@ function verifyRoutes(app: App) {
         email: body.email,
         code,
         proof: { tokens, password: body.password },
+        asker_token: cookieNamed(request.headers, CODE_COOKIE),
         ...browserOf(app, { request, server }),
       });
       const cookies = [signedInCookie(app, value)];
@@ -114,9 +123,11 @@ function passwordRoutes(app: App) {
       "/auth/register",
       async ({ body, request, server, set }) => {
         refuseMany(app, "code-ip", { request, server }, code_per_ip_hour);
-        const { retry_after, registration_token } = await register(app, body);
+        const asker = askerOf(app, { request, server });
+        const { retry_after, registration_token } = await register(app, body, asker);
+        const cookies = [registrationCookie(app, registration_token), codeCookie(app, asker.token)];
         set.status = 202;
-        Object.assign(set.headers, NO_STORE, { "set-cookie": registrationCookie(app, registration_token) });
+        Object.assign(set.headers, NO_STORE, { "set-cookie": cookies });
         return { status: "verification_required" as const, retry_after, registration_token };
       },
       {
@@ -128,7 +139,9 @@ function passwordRoutes(app: App) {
             "The password starts to work when the mailed code is verified within 15 minutes by who chose it: with the cookie set here, with `registration_token`, or with the same `password` given to `POST /auth/verify` once more. Of several registrations for an address the last one counts. A password that the account has already stays as it is.",
           open: true,
           answers: { 202: RegisteredShape },
-          answer_headers: { "Set-Cookie": "`mw_registration`, which does what `registration_token` does." },
+          answer_headers: {
+            "Set-Cookie": `\`mw_registration\`, which does what \`registration_token\` does, and ${CODE_COOKIE_MEANING}`,
+          },
           errors: ["rate_limited"],
         }),
       },
@@ -153,6 +166,11 @@ function passwordRoutes(app: App) {
         }),
       },
     );
+}
+
+function askerOf(app: App, served: Served): Asker {
+  const token = askerToken(cookieNamed(served.request.headers, CODE_COOKIE));
+  return { token, client: clientAddress(app, served) };
 }
 
 /** Reads no body, so that nothing can keep anybody signed in. */
