@@ -13,6 +13,7 @@ import { mailKeys } from "./0012-mail-keys.ts";
 import { waysIn } from "./0013-ways-in.ts";
 import { sharesAndStorage } from "./0014-shares-and-storage.ts";
 import { dueJobs } from "./0015-due-jobs.ts";
+import { codeAskers } from "./0016-code-askers.ts";
 
 /** In order, forward only. A migration that has landed is never edited. */
 export const migrations: Record<string, Migration> = {
@@ -30,4 +31,5 @@ export const migrations: Record<string, Migration> = {
   "0013-ways-in": waysIn,
   "0014-shares-and-storage": sharesAndStorage,
   "0015-due-jobs": dueJobs,
+  "0016-code-askers": codeAskers,
 };

@@ -1,6 +1,6 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
-import type { LoginCodeRow, UserRow } from "../db/schema.ts";
+import type { CodeAskerRow, LoginCodeRow, UserRow } from "../db/schema.ts";
 import { AppError, invalid } from "../errors.ts";
 import { enqueue, finishJob, type Job } from "../jobs/queue.ts";
 import { writeOutcome } from "../jobs/run-job.ts";
@@ -16,6 +16,7 @@ import {
   type User,
   verifiedColumns,
 } from "./accounts.ts";
+import { type Asker, countTry, findAsker, forgetAskers, keepAsker, renewTries } from "./code-askers.ts";
 import { dropPending } from "./registration.ts";
 import { judgeRegistration, type RegistrationProof, settledColumns, type Settlement } from "./settlement.ts";
 import { sweepUnproven } from "./unproven.ts";
@@ -32,11 +33,22 @@ const HOUR_SECONDS = 3_600;
  * Promises a code for an address. The mail is made and sent by a job, so that the answer is the same, and takes as
  * long, whether or not there is such an account.
  */
-export async function requestCode(app: App, given: string): Promise<{ retry_after: number }> {
+export async function requestCode(app: App, given: string, asker: Asker): Promise<{ retry_after: number }> {
   const email = normalizeEmail(given);
   const { due, retry_after } = takeTurn(app, email);
-  if (due) await app.write((tx) => mailCodeLater(app, tx, { email, registering: false }));
+  await app.write((tx) => promiseCode(app, tx, { email, registering: false, due, asker }));
   return { retry_after };
+}
+
+/** Without a second mail (`due`) the code that is on its way is the one to enter, by whoever asked for it too. */
+export async function promiseCode(
+  app: App,
+  tx: Db,
+  promised: { email: string; registering: boolean; due: boolean; asker: Asker },
+): Promise<void> {
+  const { email, registering, due, asker } = promised;
+  await keepAsker(app, tx, { ...asker, email, due });
+  if (due) await mailCodeLater(app, tx, { email, registering });
 }
 
 /** Whether an address may be sent a code now, and in how many seconds the next one may follow. */
@@ -56,7 +68,7 @@ export function takeTurn(app: App, email: string): { due: boolean; retry_after: 
 }
 
 /** One that waits already is the one: of two at once, nobody could say which code came last. */
-export async function mailCodeLater(
+async function mailCodeLater(
   app: App,
   tx: Db,
   payload: { email: string; registering: boolean },
@@ -84,6 +96,7 @@ export async function mailCodeNow(app: App, job: Job<"mail_code">, signal: Abort
     const row = { user_id: user.id, code_hmac: hmacOf(app, user, code), attempts: 0, created: app.after(0) };
     const insert = tx.insertInto("login_codes").values(row);
     await insert.onConflict((conflict) => conflict.column("user_id").doUpdateSet(row)).execute();
+    await renewTries(app, tx, email);
     await queue(tx);
     return true;
   });
@@ -100,6 +113,8 @@ export interface Verification {
   email: string;
   code: string;
   proof: RegistrationProof;
+  /** Of the browser's request for the code, or none. */
+  asker_token: string | undefined;
   client: string;
   user_agent: string;
 }
@@ -118,7 +133,7 @@ export async function verifyCode(app: App, input: Verification): Promise<{ user:
   const tellOwner = await passwordNotice(app, settlement);
   const signedIn = await app.write(async (tx) => {
     const user = await findUserByEmail(tx, email);
-    if (!user || !(await spendCode(app, tx, user, { code: input.code, settlement }))) return undefined;
+    if (!user || !(await spendCode(app, tx, user, { ...input, settlement }))) return undefined;
     const welcomed = await welcome(app, tx, user, { ...input, settlement });
     if (welcomed.user.password_hash !== user.password_hash) await tellOwner?.(tx);
     return welcomed;
@@ -133,11 +148,11 @@ type Settled = Settlement & { user: User };
 async function settlementOf(
   app: App,
   email: string,
-  { code, proof }: Verification,
+  { code, proof, asker_token }: Verification,
 ): Promise<Settled | undefined> {
   const user = await findUserByEmail(app.db, email);
-  const row = user && (await livingCode(app, app.db, user));
-  if (!row || !equalBytes(row.code_hmac, hmacOf(app, user, code))) return undefined;
+  const open = user && (await openCode(app, app.db, user, asker_token));
+  if (!open || !equalBytes(open.row.code_hmac, hmacOf(app, user, code))) return undefined;
   return { user, ...(await judgeRegistration(app, user, proof)) };
 }
 
@@ -179,29 +194,47 @@ async function spendCode(
   app: App,
   tx: Db,
   user: User,
-  { code, settlement }: { code: string; settlement: Settled | undefined },
+  input: Pick<Verification, "code" | "asker_token"> & { settlement: Settled | undefined },
 ): Promise<boolean> {
-  const row = await livingCode(app, tx, user);
-  if (!row) return false;
+  const { code, settlement, asker_token } = input;
+  const open = await openCode(app, tx, user, asker_token);
+  if (!open) return false;
+  const { row, asker } = open;
   // What was found out is of the account as it was: its password may have been set since.
   const holds = settlement?.works === true && settlement.user.password_hash === user.password_hash;
   if (holds && equalBytes(row.code_hmac, hmacOf(app, user, code))) {
     await tx.deleteFrom("login_codes").where("user_id", "=", user.id).execute();
+    await forgetAskers(app, tx, user.email);
     return true;
   }
-  const counted = tx.updateTable("login_codes").set({ attempts: row.attempts + 1 });
-  await counted.where("user_id", "=", user.id).execute();
+  if (asker) await countTry(tx, asker);
+  else {
+    const counted = tx.updateTable("login_codes").set({ attempts: row.attempts + 1 });
+    await counted.where("user_id", "=", user.id).execute();
+  }
   return false;
 }
 
-function livingCode(app: App, db: Db, user: User): Promise<LoginCodeRow | undefined> {
-  return db
+/**
+ * The code that is good for an account, while there are tries left: five of a browser that asked for it, or five that
+ * all others have together.
+ */
+async function openCode(
+  app: App,
+  db: Db,
+  user: User,
+  asker_token: string | undefined,
+): Promise<{ row: LoginCodeRow; asker: CodeAskerRow | undefined } | undefined> {
+  const row = await db
     .selectFrom("login_codes")
     .selectAll()
     .where("user_id", "=", user.id)
     .where("created", ">", app.now() - CODE_SECONDS)
-    .where("attempts", "<", MAX_ATTEMPTS)
     .executeTakeFirst();
+  if (!row) return undefined;
+  const token = asker_token ?? "";
+  const asker = token === "" ? undefined : await findAsker(app, db, { email: user.email, token });
+  return (asker ?? row).attempts < MAX_ATTEMPTS ? { row, asker } : undefined;
 }
 
 function hmacOf(app: App, user: Pick<UserRow, "id">, code: string): string {

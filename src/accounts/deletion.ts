@@ -9,6 +9,7 @@ import { enqueue } from "../jobs/queue.ts";
 import type { Farewell } from "./account-mail.ts";
 import { normalizeEmail, type User } from "./accounts.ts";
 import { keyNamed } from "./api-keys.ts";
+import { forgetAskers } from "./code-askers.ts";
 import { refuseWithoutPassword } from "./passwords.ts";
 
 /** What could still act for the account, or be asked for by others, besides what a user's row says. */
@@ -75,6 +76,7 @@ async function endAccount(app: App, tx: Db, user: User, key_id: string | null) {
   for (const id of ids) await tx.deleteFrom("rate_limits").where("key", "like", `%${id}%`).execute();
   const connections = await tx.selectFrom("connections").selectAll().where("user_id", "=", user.id).execute();
   for (const table of LIVING_TABLES) await tx.deleteFrom(table).where("user_id", "=", user.id).execute();
+  await forgetAskers(app, tx, user.email);
   await tx.updateTable("webhook_endpoints").set({ enabled: 0 }).where("user_id", "=", user.id).execute();
   await eraseAccountLater(app, tx, user.id, { email: user.email, by });
   return { unfinished, ids, connections };

@@ -2,6 +2,8 @@ import { Elysia, t } from "elysia";
 import type { App } from "../app.ts";
 import { authenticated, signedIn, unauthenticated } from "../http/auth.ts";
 import {
+  CODE_COOKIE,
+  codeCookie,
   cookieNamed,
   registrationCookie,
   REGISTRATION_COOKIE,
@@ -10,28 +12,19 @@ import {
   signedOutCookie,
 } from "../http/cookies.ts";
 import { describe } from "../http/describe.ts";
-import { browserOf, clientAddress, refuseMany, refuseOverRate } from "../http/request.ts";
-import { addApiKey, listApiKeys, revokeApiKey } from "./api-keys.ts";
+import { browserOf, clientAddress, refuseMany, type Served } from "../http/request.ts";
+import { type Asker, askerToken } from "./code-askers.ts";
 import { checkedCode, requestCode, verifyCode } from "./codes.ts";
 import { deleteAccount } from "./deletion.ts";
 import { setPassword } from "./passwords.ts";
-import { checkedName, patchProfile, viewMe } from "./profile.ts";
+import { patchProfile, viewMe } from "./profile.ts";
 import { listSecurityEvents } from "./security-events.ts";
 import { endSession } from "./sessions.ts";
-import {
-  ApiKeyShape,
-  CodeRequestedShape,
-  MeShape,
-  NewApiKeyShape,
-  RegisteredShape,
-  SecurityEventShape,
-} from "./shapes.ts";
+import { CodeRequestedShape, MeShape, RegisteredShape, SecurityEventShape } from "./shapes.ts";
 import { login, register } from "./sign-in.ts";
 
-const HOUR_SECONDS = 3_600;
-/** A new key has a rate of its own: without this, whoever makes enough of them would have none. */
-const KEY_RATE = { limit: 60, window_seconds: HOUR_SECONDS };
 const NO_STORE = { "cache-control": "no-store" };
+const CODE_COOKIE_MEANING = "`mw_code`, with which a browser has five tries at the code of its own.";
 const COOKIE_HEADER = { "Set-Cookie": "`service_session`, which signs the browser in." };
 
 const email = t.String({ maxLength: 320, examples: ["ada@example.com"] });
@@ -39,8 +32,6 @@ const email = t.String({ maxLength: 320, examples: ["ada@example.com"] });
 const newPassword = t.String({ maxLength: 1_024, examples: ["quiet river 42"] });
 const password = t.String({ minLength: 1, maxLength: 1_024, examples: ["quiet river 42"] });
 const name = t.String({ maxLength: 400, examples: ["Ada"] });
-/** Open, because one that may be null is not rid of members that nobody knows. */
-const keyBody = t.Object({ name: t.Optional(t.Nullable(name)) }, { additionalProperties: true });
 
 export function accountRoutes(app: App) {
   return new Elysia()
@@ -58,10 +49,13 @@ function codeRoutes(app: App) {
   const { code_per_ip_hour } = app.config.limits;
   return new Elysia().use(unauthenticated()).post(
     "/auth/request-code",
-    ({ body, request, server, set }) => {
+    async ({ body, request, server, set }) => {
       refuseMany(app, "code-ip", { request, server }, code_per_ip_hour);
+      const asker = askerOf(app, { request, server });
+      const requested = await requestCode(app, body.email, asker);
       set.status = 202;
-      return requestCode(app, body.email);
+      Object.assign(set.headers, NO_STORE, { "set-cookie": codeCookie(app, asker.token) });
+      return requested;
     },
     {
       body: t.Object({ email }),
@@ -69,9 +63,10 @@ function codeRoutes(app: App) {
         tag: "Auth",
         summary: "Have a login code mailed",
         description:
-          "Makes the account if it is new. The answer is the same for every address; within `retry_after` seconds no second mail is sent.",
+          "Makes the account if it is new. The answer is the same for every address; within `retry_after` seconds no second mail is sent, and the code of the last one stays good. With the cookie set here a browser has tries of its own at the code, which the wrong ones of others do not use up.",
         open: true,
         answers: { 202: CodeRequestedShape },
+        answer_headers: { "Set-Cookie": CODE_COOKIE_MEANING },
         errors: ["rate_limited"],
       }),
     },
@@ -91,6 +86,7 @@ function verifyRoutes(app: App) {
         email: body.email,
         code,
         proof: { tokens, password: body.password },
+        asker_token: cookieNamed(request.headers, CODE_COOKIE),
         ...browserOf(app, { request, server }),
       });
       const cookies = [signedInCookie(app, value)];
@@ -127,9 +123,11 @@ function passwordRoutes(app: App) {
       "/auth/register",
       async ({ body, request, server, set }) => {
         refuseMany(app, "code-ip", { request, server }, code_per_ip_hour);
-        const { retry_after, registration_token } = await register(app, body);
+        const asker = askerOf(app, { request, server });
+        const { retry_after, registration_token } = await register(app, body, asker);
+        const cookies = [registrationCookie(app, registration_token), codeCookie(app, asker.token)];
         set.status = 202;
-        Object.assign(set.headers, NO_STORE, { "set-cookie": registrationCookie(app, registration_token) });
+        Object.assign(set.headers, NO_STORE, { "set-cookie": cookies });
         return { status: "verification_required" as const, retry_after, registration_token };
       },
       {
@@ -141,7 +139,9 @@ function passwordRoutes(app: App) {
             "The password starts to work when the mailed code is verified within 15 minutes by who chose it: with the cookie set here, with `registration_token`, or with the same `password` given to `POST /auth/verify` once more. Of several registrations for an address the last one counts. A password that the account has already stays as it is.",
           open: true,
           answers: { 202: RegisteredShape },
-          answer_headers: { "Set-Cookie": "`mw_registration`, which does what `registration_token` does." },
+          answer_headers: {
+            "Set-Cookie": `\`mw_registration\`, which does what \`registration_token\` does, and ${CODE_COOKIE_MEANING}`,
+          },
           errors: ["rate_limited"],
         }),
       },
@@ -166,6 +166,11 @@ function passwordRoutes(app: App) {
         }),
       },
     );
+}
+
+function askerOf(app: App, served: Served): Asker {
+  const token = askerToken(cookieNamed(served.request.headers, CODE_COOKIE));
+  return { token, client: clientAddress(app, served) };
 }
 
 /** Reads no body, so that nothing can keep anybody signed in. */
@@ -263,53 +268,5 @@ function accessRoutes(app: App) {
         summary: "The last 100 sign-ins, refusals and changes of your account, newest first",
         answers: { 200: t.Array(SecurityEventShape) },
       }),
-    })
-    .get("/auth/api-keys", ({ user }) => listApiKeys(app.db, user), {
-      ...describe({ tag: "Auth", summary: "Your API keys", answers: { 200: t.Array(ApiKeyShape) } }),
-    })
-    .post(
-      "/auth/api-key",
-      ({ user, session, key_id, body, request, server, set }) => {
-        refuseOverRate(app, `keys:${user.id}`, KEY_RATE);
-        Object.assign(set.headers, NO_STORE);
-        const named = body?.name ?? null;
-        return addApiKey(
-          app,
-          { user, session, key_id },
-          {
-            name: named === null ? null : checkedName(named),
-            client: clientAddress(app, { request, server }),
-          },
-        );
-      },
-      {
-        body: t.Nullable(keyBody),
-        ...describe({
-          tag: "Auth",
-          summary: "Make an API key, shown this once",
-          description:
-            "On the Free plan it takes the place of the key that there is. The owner is told by mail.",
-          answers: { 200: NewApiKeyShape },
-          errors: ["plan_limit_reached"],
-          optional_body: keyBody,
-        }),
-      },
-    )
-    .delete(
-      "/auth/api-keys/:key_id",
-      async ({ user, session, key_id, params, request, server, set }) => {
-        const client = clientAddress(app, { request, server });
-        await revokeApiKey(app, { user, session, key_id }, { id: params.key_id, client });
-        set.status = 204;
-      },
-      {
-        params: t.Object({ key_id: t.String({ format: "uuid" }) }),
-        ...describe({
-          tag: "Auth",
-          summary: "Revoke an API key (Pro and Team)",
-          answers: { 204: null },
-          errors: ["plan_required"],
-        }),
-      },
-    );
+    });
 }

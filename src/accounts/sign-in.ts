@@ -2,7 +2,8 @@ import type { App } from "../app.ts";
 import { AppError } from "../errors.ts";
 import { clientNetwork } from "../lib/networks.ts";
 import { emailFingerprint, ensureUser, findUserByEmail, normalizeEmail, type User } from "./accounts.ts";
-import { mailCodeLater, mayRegister, takeTurn } from "./codes.ts";
+import type { Asker } from "./code-askers.ts";
+import { mayRegister, promiseCode, takeTurn } from "./codes.ts";
 import { countAttempt, hashNewPassword, isPassword } from "./passwords.ts";
 import { checkedName } from "./profile.ts";
 import { findPending, keepPending, newRegistrationToken } from "./registration.ts";
@@ -20,6 +21,7 @@ export interface Registration {
 export async function register(
   app: App,
   input: Registration,
+  asker: Asker,
 ): Promise<{ retry_after: number; registration_token: string }> {
   const email = normalizeEmail(input.email);
   const name = input.name === undefined ? null : checkedName(input.name);
@@ -29,8 +31,7 @@ export async function register(
   await app.write(async (tx) => {
     const user = mayRegister(app) ? await ensureUser(app, tx, email) : await findUserByEmail(tx, email);
     if (user) await keepPending(app, tx, { user, password_hash, name, token });
-    // Without a second mail the code that is on its way is the one to enter.
-    if (due) await mailCodeLater(app, tx, { email, registering: true });
+    await promiseCode(app, tx, { email, registering: true, due, asker });
   });
   return { retry_after, registration_token: token };
 }

@@ -1,6 +1,7 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { jsonMember } from "../db/json.ts";
+import { sweepAskers } from "./code-askers.ts";
 
 const KEPT_SECONDS = 86_400;
 /** At one time, so that a long night's worth holds nobody up. */
@@ -12,6 +13,7 @@ const MAX_SWEPT = 500;
  */
 export async function sweepUnproven(app: App, tx: Db): Promise<void> {
   const before = app.now() - KEPT_SECONDS;
+  await sweepAskers(tx, before);
   const codes = tx.selectFrom("login_codes").select("user_id").where("created", "<=", before);
   const chosen = tx.selectFrom("pending_passwords").select("user_id").where("created", "<=", before);
   const stale = await codes.union(chosen).limit(MAX_SWEPT).execute();

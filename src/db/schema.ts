@@ -25,6 +25,7 @@ export interface Schema {
   held_kinds: HeldKindRow;
   sessions: SessionRow;
   login_codes: LoginCodeRow;
+  code_askers: CodeAskerRow;
   pending_passwords: PendingPasswordRow;
   security_events: SecurityEventRow;
   rate_limits: RateLimitRow;
@@ -381,6 +382,21 @@ export interface LoginCodeRow {
   code_hmac: string;
   attempts: number;
   created: number;
+}
+
+/** A browser that asked for the code of an address; it has its own tries at it. */
+export interface CodeAskerRow {
+  /** The fingerprint of the mail address: there need not be an account. */
+  address: string;
+  /** 0 to 3. */
+  place: number;
+  /** SHA-256 of the browser's cookie, hex. */
+  token_hash: string;
+  /** An HMAC of the network that it asked from. */
+  network: string;
+  /** At the address's code, by this browser and by those that had the place before. */
+  attempts: number;
+  asked: number;
 }
 
 /** A password that was chosen by somebody who has yet to prove that the mail address is theirs. */

@@ -6,7 +6,7 @@ import { unknownAmong } from "./migrate.ts";
 const BUSY_TIMEOUT_MS = 5_000;
 const MAX_FAULTS = 5;
 /** What was true at the moment of the snapshot only: whoever was signed in, or about to be. */
-const PASSING_TABLES = ["sessions", "login_codes", "pending_passwords", "oauth_states"];
+const PASSING_TABLES = ["sessions", "login_codes", "code_askers", "pending_passwords", "oauth_states"];
 
 /**
  * Writes the database as it is at one moment to a new file, on the calling thread. Writers go on meanwhile; only what

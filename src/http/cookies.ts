@@ -1,3 +1,4 @@
+import { ASKER_SECONDS } from "../accounts/code-askers.ts";
 import { PENDING_SECONDS } from "../accounts/registration.ts";
 import { sessionSeconds } from "../accounts/sessions.ts";
 import type { App } from "../app.ts";
@@ -5,6 +6,7 @@ import type { App } from "../app.ts";
 /** The name that is set, and the one that an older example of the contract writes. */
 const NAMES = ["service_session", "session"];
 export const REGISTRATION_COOKIE = "mw_registration";
+export const CODE_COOKIE = "mw_code";
 
 /** The value of the session cookie; undefined without one. */
 export function sessionCookie(headers: Headers): string | undefined {
@@ -37,8 +39,13 @@ export function registrationCookie(app: App, token: string | null): string {
   return cookie(app, `${REGISTRATION_COOKIE}=${token ?? ""}`, token === null ? 0 : PENDING_SECONDS);
 }
 
+/** Names the browser that asked for a code, to where codes are asked for and tried alone. */
+export function codeCookie(app: App, token: string): string {
+  return cookie(app, `${CODE_COOKIE}=${token}`, ASKER_SECONDS, "/auth");
+}
+
 /** HttpOnly and SameSite=Lax, and Secure where this server is reached over https; `pair` is `name=value`. */
-function cookie(app: App, pair: string, max_age_seconds: number): string {
+function cookie(app: App, pair: string, max_age_seconds: number, path = "/"): string {
   const secure = app.base_url.startsWith("https:") ? "; Secure" : "";
-  return `${pair}; Path=/; Max-Age=${max_age_seconds}; HttpOnly; SameSite=Lax${secure}`;
+  return `${pair}; Path=${path}; Max-Age=${max_age_seconds}; HttpOnly; SameSite=Lax${secure}`;
 }

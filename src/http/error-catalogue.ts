@@ -30,7 +30,7 @@ export const CATALOGUE: Record<ErrorCode, CatalogueEntry> = {
   },
   invalid_code: {
     meaning:
-      "The sign-in code is wrong, too old, or already used. A code is good for ten minutes, five tries and one sign-in, and a newer one replaces it. Of `POST /setup`: the link is wrong, or the server has been started again since.",
+      "The sign-in code is wrong, too old, or already used. A code is good for ten minutes and one sign-in, and a newer one replaces it. A client that keeps the cookie of `POST /auth/request-code` has five tries at it, if it is among the first from at most four networks; all others have five together. Of `POST /setup`: the link is wrong, or the server has been started again since.",
     mend: "Use the code of the newest mail, or ask for another with `POST /auth/request-code`. A setup link stands in the log of the server's last start.",
     example: { detail: "This code is wrong or no longer good." },
   },

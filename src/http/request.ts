@@ -68,7 +68,7 @@ function pathOf({ url }: Request): string | undefined {
 }
 
 /** What Elysia tells of a request; `server` is null where there is no socket. */
-interface Served {
+export interface Served {
   request: Request;
   server: { requestIP: (request: Request) => { address: string } | null } | null;
 }

@@ -2,6 +2,7 @@ import { Elysia, NotFoundError, ParseError, ValidationError } from "elysia";
 import { refusalOfDeleted } from "../accounts/accounts.ts";
 import { adminRoutes } from "../admin/routes.ts";
 import { accountRoutes } from "../accounts/routes.ts";
+import { apiKeyRoutes } from "../api-keys/routes.ts";
 import type { App } from "../app.ts";
 import { isMissingParent } from "../db/database.ts";
 import type { UserRow } from "../db/schema.ts";
@@ -80,6 +81,7 @@ export function createHttp(app: App, health: Health) {
     .use(connectionRoutes(app))
     .use(integrationRoutes(app))
     .use(accountRoutes(app))
+    .use(apiKeyRoutes(app))
     .use(sessionRoutes(app))
     .use(setupRoutes(app))
     .use(exportRoutes(app))

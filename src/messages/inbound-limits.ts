@@ -12,11 +12,7 @@ const DAY_SECONDS = 86_400;
  * now, so that the sender's server comes again with all of it. A mail that has been here before counts nowhere: it is
  * not worked on, and whoever has one could use up by it what its author may send.
  */
-export function countInbound(
-  app: App,
-  mail: Pick<Examined, "from_address" | "identity">,
-  standings: Standing[],
-): Reception | undefined {
+export function countInbound(app: App, mail: Counted, standings: Standing[]): Reception | undefined {
   const counted = new Map(standings.filter(isNew).map((standing) => [standing.inbox.id, standing]));
   const buckets = [...counted.values()].flatMap((standing) => bucketsOf(app, standing, mail));
   const full = buckets.find(({ key, rule }) => !app.limiter.peek(key, rule).ok);
@@ -30,15 +26,12 @@ function isNew({ verdict, original }: Standing): boolean {
   return verdict.accepted && original === undefined;
 }
 
-function bucketsOf(
-  app: App,
-  standing: Standing,
-  { from_address, identity }: Pick<Examined, "from_address" | "identity">,
-): Bucket[] {
+function bucketsOf(app: App, standing: Standing, mail: Counted): Bucket[] {
   const { inbox, user } = standing;
+  const { from_address } = mail;
   const plan = planLimits(app.config, user.plan);
   const { inbound_per_sender_hour, inbound_per_sender_day } = app.config.limits;
-  const { whose, proof } = shareOf(standing, identity.authenticated);
+  const { whose, proof } = shareOf(standing, mail);
   return [
     ...hourAndDay(`inbound:${inbox.id}:${whose}`, `plans.${user.plan}.inbound_per`, {
       hour: plan.inbound_per_hour,
@@ -51,15 +44,21 @@ function bucketsOf(
   ];
 }
 
-/** What others send, forge or send again must use up nothing of what the owner, or a sender who is proven, may send. */
+/**
+ * What others send, forge or send again must use up nothing of what the owner, or a sender who is proven, may send. A
+ * machine's mail, left out or read, uses up nothing of it either: anybody who has a signed mail can put such a mark on it.
+ */
 function shareOf(
-  { verdict, vouched, left_out }: Standing,
-  authenticated: boolean,
+  { verdict, vouched, left_out, skipped }: Standing,
+  { identity, kind }: Counted,
 ): { whose: string; proof: string } {
-  if (!authenticated) return { whose: "others", proof: "unproven" };
-  if (!vouched || left_out) return { whose: "again", proof: "again" };
+  if (!identity.authenticated) return { whose: "others", proof: "unproven" };
+  if (!vouched || left_out || skipped) return { whose: "again", proof: "again" };
+  if (kind.kind !== "person" && !identity.direct) return { whose: "machines", proof: "machines" };
   return { whose: verdict.authority === "owner" ? "owner" : "others", proof: "proven" };
 }
+
+type Counted = Pick<Examined, "from_address" | "identity" | "kind">;
 
 interface Bucket {
   key: string;

@@ -28,6 +28,7 @@ test("the cookie is HttpOnly and SameSite=Lax, lasts 30 days, and is Secure wher
       expect.stringMatching(
         new RegExp(`^mw_registration=[\\w-]{43}; Path=/; Max-Age=900; HttpOnly; SameSite=Lax${secure}$`),
       ),
+      expect.stringMatching(/^mw_code=/),
     ]);
   }
 });

@@ -256,6 +256,8 @@ test("what lasts a while only goes by itself: keys of calls, codes, chosen passw
     .insertInto("pending_passwords")
     .values({ user_id, password_hash: "x", name: null, token_hash: "x", client: "", created })
     .execute();
+  const asker = { address: "x", place: 0, token_hash: "x", network: "x", attempts: 0, asked: created };
+  await db.insertInto("code_askers").values(asker).execute();
   await db
     .insertInto("oauth_states")
     .values({
@@ -313,6 +315,7 @@ test("what lasts a while only goes by itself: keys of calls, codes, chosen passw
   const tables = [
     "idempotency_keys",
     "login_codes",
+    "code_askers",
     "pending_passwords",
     "oauth_states",
     "sessions",

@@ -1,24 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { rawMail } from "../support/mails.ts";
 import { pass } from "../support/purge.ts";
-import { ADA, altered, BOB, signedRoom, type SignedRoom } from "../support/signed-room.ts";
+import { ADA, altered, BOB, signedRoom, type SignedRoom, straight } from "../support/signed-room.ts";
 
 const ADDRESS = "ada@example.com";
 const AUTO = "Auto-Submitted: auto-generated";
 const LIST = "List-Id: <forms.example.com>";
 const A_DAY = { inbox: { retention_days: 1 } };
 const BULK = { inbox: { retention_days: 1, inbound_policy: { process_bulk: true } } };
-
-/** Hands a mail in as the author's own server does. */
-async function straight(t: SignedRoom, raw: Buffer, mail_from = ADDRESS): Promise<string> {
-  const { smtp } = t.app.config;
-  smtp.trusted_networks = ["127.0.0.0/8"];
-  try {
-    return await t.send({ raw, mail_from });
-  } finally {
-    smtp.trusted_networks = [];
-  }
-}
 
 /** Nobody has been obeyed; what a machine sent may have been read as anybody's mail is. */
 async function expectNoOrder(t: SignedRoom): Promise<void> {
