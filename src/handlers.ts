@@ -16,6 +16,7 @@ import { purgeLater, purgeNow } from "./retention/purge.ts";
 import { deliverNow, giveUpDelivering } from "./webhooks/deliver.ts";
 import { fanOut, fanOutNow } from "./webhooks/fan-out.ts";
 import { giveUpRouting, routeNow } from "./routing/route.ts";
+import { tellFailureNow } from "./routing/tell-failure.ts";
 
 /** Other people's mail servers are waited for long, and one that is slow must not cost the others their turn. */
 const SENDING_SLOTS = { direct: 64, relay: 16, capture: 1 };
@@ -41,6 +42,7 @@ export function jobHandlers(app: App): JobHandlers {
       slots: SENDING_SLOTS[app.config.outbound.mode],
       target_slots: DOMAIN_SLOTS,
     },
+    tell_failure: { run: tellFailureNow, slots: NOTICE_SLOTS },
     mail_code: { run: mailCodeNow, slots: CODE_SLOTS },
     erase_bytes: { run: eraseNow, slots: 1 },
     erase_account: { run: eraseAccountNow, slots: 1 },

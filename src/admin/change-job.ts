@@ -19,6 +19,7 @@ const DROPS: {
   send_mail: (app, tx, { outgoing_id }, words) => dropSending(app, tx, outgoing_id, words),
   deliver_webhooks: (_app, tx, { endpoint_id }) => failPending(tx, endpoint_id, "dropped"),
   fan_out_event: () => Promise.resolve(),
+  tell_failure: () => Promise.resolve(),
   mail_code: () => Promise.resolve(),
   mail_notice: () => Promise.resolve(),
   mail_returns: () => Promise.resolve(),

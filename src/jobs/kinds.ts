@@ -7,6 +7,8 @@ import type { SegmentRange } from "../lib/segments.ts";
 export interface JobPayloads {
   route_message: { message_id: string };
   send_mail: { outgoing_id: string };
+  /** Tells whoever sent a message that it failed where no run could say so. */
+  tell_failure: { message_id: string };
   /** `since`: when the domain began to wait for its records. */
   check_domain: { domain_id: string; since: number };
   /** Whether the records of the service's own DKIM keys are there. */
@@ -51,6 +53,7 @@ export type JobKind = keyof JobPayloads;
 export const JOB_RULES: Record<JobKind, { lease_seconds: number; max_failures: number }> = {
   route_message: { lease_seconds: 900, max_failures: 8 },
   send_mail: { lease_seconds: 900, max_failures: 100 },
+  tell_failure: { lease_seconds: 120, max_failures: 8 },
   // Never given up: a domain is looked at for as long as it is there.
   check_domain: { lease_seconds: 300, max_failures: Number.POSITIVE_INFINITY },
   check_service_keys: { lease_seconds: 300, max_failures: Number.POSITIVE_INFINITY },

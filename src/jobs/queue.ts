@@ -127,9 +127,11 @@ export async function postponeJob(tx: Db, job: Job, retry: { run_at: number; err
   });
 }
 
-/** Gives a job back untouched, as when the server stops in the middle of it. */
-export async function returnJob(tx: Db, job: Job): Promise<void> {
-  await updateHeld(tx, job, { ...UNCLAIMED, attempts: job.attempts - 1 });
+/** Gives a job back untouched, as when the server stops in the middle of it; with `later` for that time, and why. */
+export async function returnJob(tx: Db, job: Job, later?: { run_at: number; error: string }): Promise<void> {
+  const change = { ...UNCLAIMED, attempts: job.attempts - 1 };
+  const why = later && { run_at: later.run_at, last_error: later.error.slice(0, MAX_ERROR_CHARS) };
+  await updateHeld(tx, job, { ...change, ...why });
 }
 
 /** Ends a job that has more to do at `run_at`: another takes its place, which starts with nothing counted. */

@@ -7,6 +7,9 @@ import { JOB_RULES, type JobKind } from "./kinds.ts";
 import { backoffSeconds, buryJob, type Job, LeaseLostError, postponeJob, returnJob } from "./queue.ts";
 import type { Room } from "./shares.ts";
 
+/** How long a job waits that the storage of this machine kept from its work. */
+const STORAGE_AGAIN_SECONDS = 15;
+
 /** How long to wait before trying again to write down what became of a job (the disk is full, say). */
 const RECORD_AGAIN_MS = 1_000;
 
@@ -102,6 +105,7 @@ async function attempt(app: App, handlers: JobHandlers, job: Job, signal: AbortS
   } catch (error) {
     if (error instanceof LeaseLostError) throw error;
     if (signal.reason === STOPPING) return app.write((tx) => returnJob(tx, job));
+    if (isStorageFault(error)) return waitForStorage(app, job, { signal, error });
     app.log.error({ kind: job.kind, attempt: job.attempts, err: error }, "job failed");
     const failed = { job, signal, error: messageOf(error) };
     const failures = job.failures + 1;
@@ -109,6 +113,18 @@ async function attempt(app: App, handlers: JobHandlers, job: Job, signal: AbortS
     const run_at = app.after(backoffSeconds(failures));
     await writeOutcome(app, signal, (tx) => postponeJob(tx, job, { run_at, error: failed.error }));
   }
+}
+
+/** A disk that cannot be read for an hour, or too many open files, is no fault of the job: it uses up none of its tries. */
+async function waitForStorage(
+  app: App,
+  job: Job,
+  { signal, error }: { signal: AbortSignal; error: unknown },
+): Promise<void> {
+  const problem = messageOf(error);
+  const seconds = STORAGE_AGAIN_SECONDS;
+  app.log.warn({ kind: job.kind, problem, seconds }, "a job waits: the storage cannot be used");
+  await writeOutcome(app, signal, (tx) => returnJob(tx, job, { run_at: app.after(seconds), error: problem }));
 }
 
 /** Logged, because nobody looks into the table of jobs unasked. */

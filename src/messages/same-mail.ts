@@ -16,6 +16,8 @@ export const MAX_AHEAD_SECONDS = DAY_SECONDS;
 /** So long a mail is known again at least. A mail that came with a clock ahead of ours gets old that much later. */
 export const KEY_SECONDS = MAX_AGE_SECONDS + MAX_AHEAD_SECONDS;
 const KEY_BYTES = 16;
+/** How often a mail runs that did not come straight from its author's server, as long as it fails. */
+const TRIES_OF_SIGNED = 3;
 
 /** A mail with the same key that came to the same inbox before; without an id once its message has been deleted. */
 export interface EarlierMail {
@@ -88,11 +90,20 @@ function keptKeys(
     .where("created", ">", since);
 }
 
-/** Whether a mail of this standing must not be worked on because of one that came before. */
-export function isOriginal(
-  earlier: EarlierMail,
-  mail: Pick<EarlierMail, "authority" | "vouched"> & { direct: boolean },
-): boolean {
+type Weighed = Pick<EarlierMail, "authority" | "vouched"> & { direct: boolean };
+
+/**
+ * The mail that came before for which one of this standing must not be worked on. One that failed may be sent again,
+ * but what anybody could be sending again is tried only so often.
+ */
+export function originalOf(earlier: EarlierMail[], mail: Weighed): EarlierMail | undefined {
+  const original = earlier.find((one) => isOriginal(one, mail));
+  if (original || mail.direct) return original;
+  const failed = earlier.filter((one) => isUnfinished(one.state) && rankOf(one) >= rankOf(mail));
+  return failed.length < TRIES_OF_SIGNED ? undefined : failed[0];
+}
+
+function isOriginal(earlier: EarlierMail, mail: Weighed): boolean {
   // The marks of machines are hardly ever signed: whoever has such a mail can take them out, and send on an order of its author's.
   if (earlier.machine && !mail.direct) return true;
   // A weaker one must not stand in for it: a stranger could otherwise swallow the owner's mail.
@@ -112,7 +123,11 @@ function isMachines({
 
 /** Whether what became of a mail keeps the same one from being worked on when it comes again. */
 function makesDuplicates(state: MessageState): boolean {
-  return state !== "rejected" && state !== "skipped";
+  return state === "received" || state === "done";
+}
+
+function isUnfinished(state: MessageState): boolean {
+  return state === "failed" || state === "limited";
 }
 
 function rankOf({ authority, vouched }: Pick<EarlierMail, "authority" | "vouched">): number {

@@ -8,7 +8,7 @@ import { judgeSender, type SenderVerdict } from "./policy.ts";
 import {
   type EarlierMail,
   findEarlier,
-  isOriginal,
+  originalOf,
   MAX_AGE_SECONDS,
   MAX_AHEAD_SECONDS,
 } from "./same-mail.ts";
@@ -83,7 +83,7 @@ async function earlierOf(
   const earlier = await findEarlier(app, tx, key);
   const vouched = standing.vouched ? 1 : 0;
   return {
-    original: earlier.find((one) => isOriginal(one, { authority, vouched, direct })),
+    original: originalOf(earlier, { authority, vouched, direct }),
     left_out: again ? earlier.find((one) => one.state === "skipped" && one.vouched === 1) : undefined,
   };
 }

@@ -7,7 +7,7 @@ import type { SignedForm } from "../mail/signed-form.ts";
 
 /**
  * Fields that decide what a mail asks for, in which thread, and who is answered. Marks of machines are not among them, as
- * hardly anybody signs those: one that is there counts, signed or not, and one that was taken out is missed by `isOriginal`
+ * hardly anybody signs those: one that is there counts, signed or not, and one that was taken out is missed by `originalOf`
  * once the mail has come with it. Where a copy without it comes first, nothing tells it from a person's mail.
  */
 const ACTED_UPON = [

@@ -1,5 +1,6 @@
 import type { ToolFile } from "../ai/tool.ts";
 import type { App } from "../app.ts";
+import type { MessageRow } from "../db/schema.ts";
 import type { MailParts } from "../mail/compose.ts";
 import { escapeHtml } from "../mail/markdown.ts";
 import type { Ending, Run } from "./close.ts";
@@ -51,8 +52,13 @@ export async function answerTo(
     });
   }
   if (!hasAuthority(message)) return undefined;
-  const markdown = `Your mail could not be worked on.\n\n${ending.error}\n\nNothing was charged.${run.changed ? CHANGED : ""}`;
+  const markdown = failureWords(ending.error, { changed: run.changed });
   return prepareReply(app, answered, { kind: "notice", markdown, most_kept: room.mail_bytes });
+}
+
+/** The text of a notice; `changed`: tools had been called. */
+export function failureWords(error: string, { changed }: { changed: boolean }): string {
+  return `Your mail could not be worked on.\n\n${error}\n\nNothing was charged.${changed ? CHANGED : ""}`;
 }
 
 const CHANGED =

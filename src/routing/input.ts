@@ -46,8 +46,7 @@ export interface RunInput {
 
 /** Instruction and material of a message, from the stored raw mail or from the stored call. */
 export async function readInput(app: App, message: MessageRow, signal: AbortSignal): Promise<RunInput> {
-  const { raw_mail_id } = message;
-  return raw_mail_id === null ? readCall(app, message, signal) : readMail(app, message, raw_mail_id, signal);
+  return message.raw_mail_id === null ? readCall(app, message, signal) : readMail(app, message, signal);
 }
 
 async function readCall(app: App, message: MessageRow, signal: AbortSignal): Promise<RunInput> {
@@ -87,17 +86,20 @@ const rawMailOf = prepared((db, key: { id: string }) =>
   db.selectFrom("raw_mails").selectAll().where("id", "=", key.id),
 );
 
-async function readMail(
+/** The mail that a message came as, with its header as it came, or what of it is in a signed form. */
+export async function readStoredMail(
   app: App,
   message: MessageRow,
-  raw_mail_id: string,
-  signal: AbortSignal,
-): Promise<RunInput> {
-  const [stored] = await rawMailOf(app.db, { id: raw_mail_id });
+): Promise<{ raw: Uint8Array; headers: MailHeaders }> {
+  const [stored] = await rawMailOf(app.db, { id: message.raw_mail_id ?? "" });
   const raw = stored && (await readBytes(app, stored));
   if (!raw) throw new Error(`The raw mail of message ${message.id} is gone`);
+  return { raw, headers: headersAs(raw, formOf(message)) };
+}
+
+async function readMail(app: App, message: MessageRow, signal: AbortSignal): Promise<RunInput> {
+  const { raw, headers } = await readStoredMail(app, message);
   const form = formOf(message);
-  const headers = headersAs(raw, form);
   const outcome = await app.parser.parse(raw, { form, account: message.user_id });
   if (!outcome.ok)
     return { ...nothingRead(), content: materialOf(message, outcome), warnings: [outcome.message], headers };
@@ -134,7 +136,6 @@ async function isInThread(app: App, message: MessageRow): Promise<boolean> {
   return in_thread === true || (await hasEarlierMessages(app.db, message));
 }
 
-/** The header as it came, or what of it is in a signed form. */
 function headersAs(raw: Uint8Array, form: SignedForm | undefined): MailHeaders {
   const headers = readHeaders(raw);
   return form ? readHeaders(signedHeader(raw, headers.fields, form)) : headers;

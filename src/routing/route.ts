@@ -6,7 +6,7 @@ import { hasEarlierMessages, startConversation } from "../conversations/conversa
 import type { Db } from "../db/database.ts";
 import { prepared, remembered } from "../db/prepared.ts";
 import type { InboxRow, MessageRow } from "../db/schema.ts";
-import { finishJob, type Job, postponeJob } from "../jobs/queue.ts";
+import { enqueue, finishJob, type Job, postponeJob } from "../jobs/queue.ts";
 import { deadline } from "../lib/deadline.ts";
 import { findConnection } from "./choose-connection.ts";
 import { closeRun, type Ending, type Run } from "./close.ts";
@@ -133,6 +133,8 @@ async function failMessage(
   const ended = { state: "failed" as const, ...failure, steps, completed: app.now() };
   await tx.updateTable("messages").set(ended).where("id", "=", message.id).execute();
   await recordState(app, tx, { ...message, ...ended });
+  if (message.source === "email")
+    await enqueue(app, tx, { kind: "tell_failure", payload: { message_id: message.id } });
   setImmediate(() => app.finished.notify(message.id));
 }
 
