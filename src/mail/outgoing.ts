@@ -7,6 +7,7 @@ import { writeOutcome } from "../jobs/run-job.ts";
 import { millisecondsOf } from "../lib/first-id.ts";
 import { base32Token, equalBytes } from "../lib/secrets.ts";
 import { addLogField } from "../log.ts";
+import { whyWithheld } from "../messages/withheld.ts";
 import { tellOfReturnLater } from "./returns.ts";
 import { asciiDomain } from "./send-outcome.ts";
 import { KEPT_HERE, type SendOutcome } from "./send.ts";
@@ -142,8 +143,10 @@ function measure(
 type Outcome = SendOutcome | { status: "suppressed"; response: string };
 
 async function attempt(app: App, mail: OutgoingMailRow, raw: Buffer): Promise<Outcome> {
-  const suppressed = await suppressionOf(app.db, mail);
-  if (suppressed !== undefined) return { status: "suppressed", response: suppressed };
+  const kept_back =
+    (await suppressionOf(app.db, mail)) ??
+    (mail.message_id === null ? undefined : await whyWithheld(app.db, mail.message_id));
+  if (kept_back !== undefined) return { status: "suppressed", response: kept_back };
   const { envelope_from, envelope_to } = mail;
   return app.sender.send({ raw, envelope_from, envelope_to });
 }

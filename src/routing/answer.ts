@@ -1,8 +1,9 @@
 import type { ToolFile } from "../ai/tool.ts";
 import type { App } from "../app.ts";
-import type { MessageRow } from "../db/schema.ts";
+import type { InboxRow } from "../db/schema.ts";
 import type { MailParts } from "../mail/compose.ts";
 import { escapeHtml } from "../mail/markdown.ts";
+import { inboxToAnswerFrom } from "../messages/withheld.ts";
 import type { Ending, Run } from "./close.ts";
 import { hasAuthority } from "./input.ts";
 import type { Trust } from "./links.ts";
@@ -28,8 +29,9 @@ export async function answerTo(
   ending: Ending,
   { files, words: lacking, room }: { files: ToolFile[]; words: string[]; room: RoomLeft },
 ): Promise<PreparedReply | undefined> {
-  const { message, inbox, input, settings } = run;
-  if (!settings.reply || !mayAnswer(message, inbox) || !input.headers) {
+  const { message, input, settings } = run;
+  const inbox = await inboxForAnswer(app, run);
+  if (inbox === undefined || !input.headers) {
     if (files.length > 0 && settings.private) run.steps.push(warning(NOT_HANDED_OVER));
     return undefined;
   }
@@ -54,6 +56,16 @@ export async function answerTo(
   if (!hasAuthority(message)) return undefined;
   const markdown = failureWords(ending.error, { changed: run.changed });
   return prepareReply(app, answered, { kind: "notice", markdown, most_kept: room.mail_bytes });
+}
+
+/** The inbox as it is at the end of the run; a change in between that forbids the answer is told in the steps. */
+async function inboxForAnswer(app: App, run: Run): Promise<InboxRow | undefined> {
+  const { message, settings, steps } = run;
+  if (!settings.reply || !mayAnswer(message, run.inbox)) return undefined;
+  const inbox = await inboxToAnswerFrom(app.db, message);
+  if (typeof inbox !== "string") return inbox;
+  steps.push(warning(inbox));
+  return undefined;
 }
 
 /** The text of a notice; `changed`: tools had been called. */

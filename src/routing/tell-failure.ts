@@ -1,5 +1,5 @@
 import type { App } from "../app.ts";
-import { inboxById } from "../inboxes/inboxes.ts";
+import { inboxToAnswerFrom } from "../messages/withheld.ts";
 import { finishJob, type Job } from "../jobs/queue.ts";
 import { writeOutcome } from "../jobs/run-job.ts";
 import { type MailHeaders, readHeaders } from "../mail/headers.ts";
@@ -22,10 +22,9 @@ export async function tellFailureNow(app: App, job: Job<"tell_failure">, signal:
 
 async function prepareNotice(app: App, id: string) {
   const message = await app.db.selectFrom("messages").selectAll().where("id", "=", id).executeTakeFirst();
-  if (message?.state !== "failed" || message.inbox_id === null || !hasAuthority(message))
-    return undefined;
-  const [inbox] = await inboxById(app.db, { id: message.inbox_id });
-  if (!inbox || !mayAnswer(message, inbox)) return undefined;
+  if (message?.state !== "failed" || !hasAuthority(message)) return undefined;
+  const inbox = await inboxToAnswerFrom(app.db, message);
+  if (typeof inbox === "string" || !mayAnswer(message, inbox)) return undefined;
   const changed = (JSON.parse(message.steps) as unknown[]).length > 0;
   const markdown = failureWords(message.error ?? "", { changed });
   const headers = await headersOf(app, message);

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { simpleParser } from "mailparser";
 import { dropJob } from "../../src/admin/change-job.ts";
 import { freshId, mailroom, type Mailroom } from "../support/mailroom.ts";
+import { startSmtpSink } from "../support/smtp-sink.ts";
 import { signedRoom } from "../support/signed-room.ts";
 
 /** Long enough to lie beside the database. */
@@ -137,5 +138,80 @@ describe("a mail that is sent again", () => {
     expect(entries.map(({ status }) => status)).toEqual(["failed", "failed", "failed"]);
     expect(entries.reduce((sum, { duplicates }) => sum + duplicates, 0)).toBe(17);
     expect(await t.again(await t.signed())).toStartWith("250");
+  });
+});
+
+describe("an inbox that changes while a mail of it is worked on", () => {
+  type Change = (room: Mailroom) => Promise<unknown>;
+  const path = (room: Mailroom) => `/inboxes/${room.inbox.id}`;
+  const CHANGES: [string, Change, RegExp][] = [
+    ["is deleted", (room) => room.owner.delete(path(room)), /deleted/],
+    [
+      "is told not to answer",
+      (room) => room.owner.patch(path(room), { reply_enabled: false }),
+      /not to answer/,
+    ],
+    [
+      "gets a list without the sender",
+      (room) => room.owner.patch(path(room), { allowlist_senders: ["carol@example.org"] }),
+      /takes no mail of its sender/,
+    ],
+  ];
+  const BOBS = { from: "Bob <bob@example.org>" };
+
+  /** A room in which `change` is made while its model is asked. */
+  async function changing(change: Change): Promise<Mailroom> {
+    const room: Mailroom = await mailroom({
+      model: {
+        reply: async () => {
+          await change(room);
+          return "Done.";
+        },
+      },
+    });
+    return room;
+  }
+
+  test.each(CHANGES)("%s: no answer goes out, and the message says why", async (_what, change, why) => {
+    await using room = await changing(change);
+    await room.send(BOBS);
+    await room.drain();
+    expect(await room.outgoing()).toEqual([]);
+    const message = await room.newest();
+    expect(message).toMatchObject({ state: "done", reply_status: "none" });
+    expect(message.steps).toMatch(why);
+  });
+
+  test.each(CHANGES)(
+    "%s after that, before the answer has gone: it is kept back",
+    async (_what, change, why) => {
+      await using sink = await startSmtpSink({ reject: () => "451 4.3.0 not today" });
+      await using room = await mailroom({
+        config: {
+          outbound: { mode: "relay", relay_url: `smtp://127.0.0.1:${sink.port}`, retry: [60, 300] },
+          egress: { allow: ["127.0.0.1"] },
+        },
+      });
+      await room.send(BOBS);
+      await room.drain();
+      expect(await room.outgoing()).toMatchObject([{ status: "deferred" }]);
+      await change(room);
+      room.clock.advance("1m");
+      await room.drain();
+      const [mail] = await room.outgoing();
+      expect(mail?.status).toBe("suppressed");
+      expect(mail?.response).toMatch(why);
+    },
+  );
+
+  test("has its address changed: the answer comes from the new one", async () => {
+    await using room = await changing((changed) => changed.owner.post(`${path(changed)}/rotate`, {}));
+    await room.send({});
+    await room.drain();
+    const { body: now } = await room.owner.get(path(room));
+    expect(now.address).not.toBe(room.inbox.address);
+    const [mail] = await room.outgoing();
+    const answer = await simpleParser(Buffer.from(mail?.raw ?? []));
+    expect(answer.from?.value).toMatchObject([{ address: now.address }]);
   });
 });
