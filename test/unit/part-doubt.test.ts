@@ -28,7 +28,12 @@ const HOLLOW = "it says that it is made of parts and has none";
 
 /** What is doubted, and beside it the nearest that is not. */
 const HEADERS: [name: string, doubtful: string, certain: string, why: string][] = [
-  ["a NUL", "X-Any: a\0b", "X-Any: ab", "in the header of a part its line 1 holds the control character 0x00"],
+  [
+    "a NUL",
+    "X-Any: a\0b",
+    "X-Any: ab",
+    "in the header of a part its line 1 holds the control character 0x00",
+  ],
   [
     "a bare CR",
     "X-Any: a\rContent-Type: text/html",
@@ -86,8 +91,18 @@ const HEADERS: [name: string, doubtful: string, certain: string, why: string][] 
     "Content-Description: a\r\nComments: b\r\nComments: c",
     "a part has more than one content-description field",
   ],
-  ["a comment before a type", "Content-Type: (a) text/plain", "Content-Type: text/plain", differs("content-type")],
-  ["a comment behind a type", "Content-Type: text/html (a)", "Content-Type: text/html", differs("content-type")],
+  [
+    "a comment before a type",
+    "Content-Type: (a) text/plain",
+    "Content-Type: text/plain",
+    differs("content-type"),
+  ],
+  [
+    "a comment behind a type",
+    "Content-Type: text/html (a)",
+    "Content-Type: text/html",
+    differs("content-type"),
+  ],
   [
     "a border in a text",
     "Content-Type: text/plain; boundary=YY",
@@ -239,7 +254,20 @@ const LINES: [name: string, doubtful: string, certain: string][] = [
   ["a CR before it", "\r--XX", "\ra--XX"],
   ["a CR before it and a space behind", "\r--XX ", "\r --XX"],
 ];
-const NO_BORDERS = ["", "--", "-- ", "--X", "--xx", "-XX", " --XX", "--XXX", "--XX-", "--XX-a", "XX", "--XX--XX"];
+const NO_BORDERS = [
+  "",
+  "--",
+  "-- ",
+  "--X",
+  "--xx",
+  "-XX",
+  " --XX",
+  "--XXX",
+  "--XX-",
+  "--XX-a",
+  "XX",
+  "--XX--XX",
+];
 
 describe("a line that is like a border", () => {
   test.each(LINES)("with %s is doubted, and nothing further from one", async (_, doubtful, certain) => {
