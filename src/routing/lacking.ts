@@ -22,6 +22,8 @@ const THINGS: Record<string, string> = {
 /** What an instruction did not say of one target, all blocked calls to it taken together. */
 interface LackingAt {
   target: boolean;
+  /** The tool server that is the only reason for it; null where there is another one. Undefined before the first call. */
+  beside: string | null | undefined;
   destroy: boolean;
   places: Set<string>;
   /** Whether there is a place besides that is not to be repeated. */
@@ -31,13 +33,22 @@ interface LackingAt {
 /** By target. */
 export type Lacking = Map<string, LackingAt>;
 
-export function noteLack(lacking: Lacking, target: string, { place, ...lacks }: Lacks): void {
-  const known = lacking.get(target) ?? { target: false, destroy: false, places: new Set(), elsewhere: false };
+export function noteLack(
+  lacking: Lacking,
+  target: string,
+  { place, ...lacks }: Lacks & { beside: string | null },
+): void {
+  const known = lacking.get(target) ?? nothingAt();
   known.target ||= lacks.target;
+  if (lacks.target && known.beside !== null) known.beside = lacks.beside;
   known.destroy ||= lacks.destroy;
   if (place !== null && !mayShow(place)) known.elsewhere = true;
   else if (place !== null && known.places.size < MAX_PLACES) known.places.add(`\`${place}\``);
   lacking.set(target, known);
+}
+
+function nothingAt(): LackingAt {
+  return { target: false, beside: undefined, destroy: false, places: new Set(), elsewhere: false };
 }
 
 function mayShow(place: string): boolean {
@@ -77,10 +88,16 @@ function wordsFor(target: string, at: LackingAt, { begin, add, it }: Wording): s
   const thing = `your ${THINGS[target] ?? target.replace(/^mcp:/, "").replaceAll("-", " ")}`;
   if (at.target) {
     const deed = at.destroy ? ", and say what may be deleted or overwritten if you want that" : "";
-    return [`${begin} \`@${shortName(target)}\` to let ${it} change ${thing}${deed}.`];
+    return [`${begin} \`@${shortName(target)}\` to let ${it} change ${thing}${deed}.${besideIt(at)}`];
   }
   if (!at.destroy) return [];
   return [`Add \`--allow-destructive\`${add} to let ${it} delete or overwrite something in ${thing}.`];
+}
+
+function besideIt({ beside }: LackingAt): string {
+  return typeof beside !== "string"
+    ? ""
+    : ` It has to be named because \`@${shortName(beside)}\`, another tool server, is in the same run: what that one says of its tools could be behind the change.`;
 }
 
 function placesFor({ places, elsewhere }: LackingAt, { it, words }: Wording): string[] {

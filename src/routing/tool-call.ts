@@ -35,13 +35,15 @@ export interface AskedFor {
   /** Undefined if there is no such tool. */
   offered: OfferedTool | undefined;
   tainted: boolean;
+  /** As the guard is told. */
+  beside: string | null;
   /** How often each call was made in this run. */
   calls: Map<string, number>;
 }
 
 /** Makes a call if it fits its schema and the guard has nothing against it. */
 export async function makeCall(app: App, run: Run, talk: Talk, asked: AskedFor): Promise<MadeCall> {
-  const { call, offered, tainted } = asked;
+  const { call, offered, tainted, beside } = asked;
   if (offered === undefined) return refused(`There is no tool called ${call.name.slice(0, MAX_NAME_CHARS)}.`);
   const { tool } = offered;
   const args = argumentsOf(call);
@@ -53,10 +55,11 @@ export async function makeCall(app: App, run: Run, talk: Talk, asked: AskedFor):
     args,
     powers: talk.powers,
     tainted,
+    beside,
     trusted_text: run.trust.trusted_text,
     places: talk.places,
   });
-  if (objection !== null) return blocked(run, { ...objection, tainted }, tool, args);
+  if (objection !== null) return blocked(run, { ...objection, tainted, beside }, tool, args);
   const started = performance.now();
   const outcome = await outcomeOf(app, run, talk, { tool, args, calls: asked.calls });
   if (!tool.foreign) talk.places.push(...(outcome.places ?? []));
@@ -155,14 +158,14 @@ function refused(sentence: string, tool?: Tool, args: Record<string, unknown> = 
 
 function blocked(
   run: Run,
-  { reason, lacks, tainted }: Objection & { tainted: boolean },
+  { reason, lacks, tainted, beside }: Objection & Pick<AskedFor, "tainted" | "beside">,
   tool: Tool,
   args: Record<string, unknown>,
 ): MadeCall {
   if (lacks !== null) {
     // Where a standing grant stands for the name of the target, nobody has asked for this call.
     const unasked = tainted && lacks.destroy && run.command.target !== tool.target;
-    noteLack(run.lacking, tool.target, { ...lacks, target: lacks.target || unasked });
+    noteLack(run.lacking, tool.target, { ...lacks, target: lacks.target || unasked, beside });
   }
   return {
     text: `Blocked: ${reason}`,
