@@ -29,6 +29,8 @@ export interface Lacks {
   destroy: boolean;
   /** Where the call was to go. */
   place: string | null;
+  /** Ids of all that have the title which the instruction names it by. */
+  among?: string[];
 }
 
 /** All of it decided by people with authority: the owner of the inbox, and who wrote the instruction. */

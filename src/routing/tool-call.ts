@@ -1,5 +1,6 @@
-import type { Objection } from "../ai/guard.ts";
+import type { AskedCall, Objection } from "../ai/guard.ts";
 import type { ToolCall } from "../ai/llm-messages.ts";
+import { objectionToTitle } from "../ai/titles.ts";
 import type { Tool, ToolOutcome } from "../ai/tool.ts";
 import type { App } from "../app.ts";
 import { checkBy } from "../lib/json-schema.ts";
@@ -50,15 +51,10 @@ export async function makeCall(app: App, run: Run, talk: Talk, asked: AskedFor):
   if (args === null) return refused("The arguments are no JSON object.", tool);
   const fault = (await checkBy(tool.parameters))(args);
   if (fault !== null) return refused(`The arguments do not fit: ${fault}.`, tool, args);
-  const objection = app.guard.objectionTo({
-    tool,
-    args,
-    powers: talk.powers,
-    tainted,
-    beside,
-    trusted_text: run.trust.trusted_text,
-    places: talk.places,
-  });
+  const { powers, places } = talk;
+  const { trusted_text } = run.trust;
+  const asking = { tool, args, powers, tainted, beside, trusted_text, places };
+  const objection = await objectionTo(app, asking, talk.signal);
   if (objection !== null) return blocked(run, { ...objection, tainted, beside }, tool, args);
   const started = performance.now();
   const outcome = await outcomeOf(app, run, talk, { tool, args, calls: asked.calls });
@@ -70,6 +66,18 @@ export async function makeCall(app: App, run: Run, talk: Talk, asked: AskedFor):
     duration_ms: Math.round(performance.now() - started),
   };
   return { text: outcome.ok ? outcome.text : `The call failed: ${outcome.text}`, said: true, step };
+}
+
+/** Where only the place stands in the way, whether its title is the only one decides what is said of it. */
+async function objectionTo(app: App, asked: AskedCall, signal: AbortSignal): Promise<Objection | null> {
+  const objection = app.guard.objectionTo(asked);
+  if (objection !== null && (objection.lacks === null || objection.lacks.place === null)) return objection;
+  try {
+    return (await objectionToTitle(asked, signal)) ?? objection;
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    return objection;
+  }
 }
 
 interface Making {
