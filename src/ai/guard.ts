@@ -29,6 +29,8 @@ export interface Lacks {
   destroy: boolean;
   /** Where the call was to go. */
   place: string | null;
+  /** Ids of all that have the title which the instruction names it by. */
+  among?: string[];
 }
 
 /** All of it decided by people with authority: the owner of the inbox, and who wrote the instruction. */
@@ -57,6 +59,8 @@ export interface AskedCall {
   powers: Powers;
   /** Whether the model has read anything that others wrote, but for what the target's own server says of its tools. */
   tainted: boolean;
+  /** Another tool server, where what it says of its tools is all that the model has read of others; else null. */
+  beside: string | null;
   /** The instruction, the owner's own documents, and the addresses of the people whose run it is. */
   trusted_text: string;
   /** What our own tools have found or made in this run. */
@@ -87,13 +91,14 @@ function names(list: string[], target: string): boolean {
   return list.some((entry) => entry === target || `mcp:${entry}` === target);
 }
 
-function objectionTo({ tool, args, powers, tainted, trusted_text, places }: AskedCall): Objection | null {
+function objectionTo(asked: AskedCall): Objection | null {
+  const { tool, args, powers, tainted, trusted_text, places } = asked;
   const { name, target } = tool;
   if (!powers.mayUse(target)) return { reason: `@${target} may not be used for this message.`, lacks: null };
   const destroy = tool.destructive && !powers.destroy;
   if (tainted && !tool.read_only && !powers.mayWrite(target)) {
     const reason = `${name} may change something, and the instruction does not begin with @${target}, nor does scope.autonomous of the inbox list it.`;
-    return { reason, lacks: { target: true, destroy, place: null } };
+    return { reason: reason + besideIt(asked), lacks: { target: true, destroy, place: null } };
   }
   if (destroy) {
     const reason = `${name} may delete or overwrite something, which needs --allow-destructive in the instruction.`;
@@ -110,6 +115,12 @@ function objectionTo({ tool, args, powers, tainted, trusted_text, places }: Aske
   const place = strange.slice(0, MAX_SHOWN_CHARS);
   const reason = `${name} was to go to ${place}, which stands neither in the instruction nor in a context of yours. Name it there if it is meant.`;
   return { reason, lacks: { target: false, destroy: false, place } };
+}
+
+function besideIt({ beside }: AskedCall): string {
+  return beside === null
+    ? ""
+    : ` Another tool server, @${beside}, is in this run, and could have steered it.`;
 }
 
 const MAX_SHOWN_CHARS = 200;

@@ -18,8 +18,27 @@ export function isNamedPlace(id: string, { trusted_text, places, site }: Said): 
   return places.filter(isIt).some(({ name }) => {
     if (name === null) return true;
     const others = places.filter((place) => !isIt(place) && sameName(place.name, name));
-    return others.length === 0 && isTelling(name.trim()) && isWord(trusted, name.trim().toLowerCase());
+    return others.length === 0 && isTitleIn(trusted, name);
   });
+}
+
+/** The title that a place is named by where nothing else says which place is meant; undefined where something does. */
+export function titleNaming(id: string, { trusted_text, places }: Omit<Said, "site">): string | undefined {
+  if (isNamedId(id, trusted_text)) return undefined;
+  const names = places.filter((place) => bare(place.id) === bare(id)).map(({ name }) => name);
+  if (names.includes(null)) return undefined;
+  return names.find((name) => name !== null && isTitleIn(trusted_text.toLowerCase(), name)) ?? undefined;
+}
+
+/** The ids of all places with a title, each once. */
+export function idsCalled(title: string, places: Place[]): string[] {
+  const ids = places.filter(({ name }) => sameName(name, title)).map(({ id }) => id);
+  return [...new Map(ids.map((id) => [bare(id), id])).values()];
+}
+
+/** In lower case. */
+function isTitleIn(trusted: string, name: string): boolean {
+  return isTelling(name.trim()) && isWord(trusted, name.trim().toLowerCase());
 }
 
 /** The only ids that are written with hyphens and without. */
@@ -39,7 +58,7 @@ function bare(id: string): string {
   return (UUID.test(id) ? id.replaceAll("-", "") : id).toLowerCase();
 }
 
-function sameName(one: string | null, other: string): boolean {
+export function sameName(one: string | null, other: string): boolean {
   return one?.trim().toLowerCase() === other.trim().toLowerCase();
 }
 

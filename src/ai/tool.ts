@@ -44,6 +44,10 @@ export interface Tool {
   destructive: boolean;
   /** Arguments that choose where something is written, and so who may read it. */
   places?: string[];
+  /** Arguments that people give by a title, and how to find whatever has it: its places, each a line of the text, or why not. */
+  titled?:
+    | { args: string[]; called: (title: string, signal: AbortSignal) => Promise<ToolOutcome> }
+    | undefined;
   /** Where places like `owner/name` have their pages. */
   site?: Site | undefined;
   /** Whether others wrote its description, which then is untrusted text. */

@@ -62,6 +62,8 @@ export interface IntegrationTool {
   read_only: boolean;
   /** Arguments that choose where something is written: anybody may file issues in a public repository. */
   places?: string[];
+  /** Arguments that people give by a title. */
+  titled?: string[];
   /** What the model reads. */
   run: (args: Args, ask: Ask, base: URL) => Promise<string | Told>;
 }

@@ -1,3 +1,5 @@
+import { sameName } from "../ai/named-places.ts";
+import type { Place } from "../ai/tool.ts";
 import { oneLine } from "../lib/one-line.ts";
 import { member } from "../lib/quote.ts";
 import { type Args, closed, idOf, textOf } from "./api-arguments.ts";
@@ -63,6 +65,7 @@ export const NOTES_TOOLS: IntegrationTool[] = [
     description: "Reads one page with its properties and its text as Markdown.",
     parameters: closed({ page_id }, ["page_id"]),
     read_only: true,
+    titled: ["page_id"],
     run: (args, ask) => pageText(idOf(args, "page_id", ID), ask),
   },
   {
@@ -86,6 +89,7 @@ export const NOTES_TOOLS: IntegrationTool[] = [
     ),
     read_only: false,
     places: ["parent_id"],
+    titled: ["parent_id"],
     run: createPage,
   },
   {
@@ -94,6 +98,7 @@ export const NOTES_TOOLS: IntegrationTool[] = [
     parameters: closed({ page_id, markdown }, ["page_id", "markdown"]),
     read_only: false,
     places: ["page_id"],
+    titled: ["page_id"],
     run: append,
   },
 ];
@@ -111,7 +116,36 @@ async function search(args: Args, ask: Ask): Promise<Told> {
     return `- ${kind} "${titleOf(found)}" (${facts}) ${label(found, "url")}`;
   });
   const text = listed("Found:", lines, { total: null, more: member(data, "has_more") === true });
-  return { text, places: results.map((found) => ({ id: label(found, "id"), name: titleOf(found) })) };
+  return { text, places: results.map(placeOf) };
+}
+
+const MAX_SEARCHES = 5;
+const SEARCHED_AT_ONCE = 100;
+
+/** All pages and databases with this very title. Whoever shares a page with the owner chooses what it is called. */
+export async function notesCalled(title: string, ask: Ask): Promise<Told> {
+  const called: unknown[] = [];
+  let cursor: Record<string, string> = {};
+  for (let nth = 0; nth < MAX_SEARCHES; nth += 1) {
+    const body = { query: title, page_size: SEARCHED_AT_ONCE, ...cursor };
+    const { data } = await ask({ method: "POST", path: ["search"], body });
+    called.push(...listIn(data, "results").filter((found) => sameName(titleOf(found), title)));
+    const next = label(data, "next_cursor");
+    if (member(data, "has_more") !== true || next === "") return toldOf(called);
+    cursor = { start_cursor: next };
+  }
+  throw new ApiFault(
+    "So much is called alike that it cannot be told whether there is another one with this title. Name it by its id.",
+  );
+}
+
+function toldOf(called: unknown[]): Told {
+  const lines = called.map((found) => `- ${label(found, "id")} ${label(found, "url")}`);
+  return { text: lines.join("\n"), places: called.map(placeOf) };
+}
+
+function placeOf(found: unknown): Place {
+  return { id: label(found, "id"), name: titleOf(found) };
 }
 
 async function createPage(args: Args, ask: Ask): Promise<Told> {

@@ -7,6 +7,7 @@ import { ApiFault } from "./api-faults.ts";
 import {
   type Api,
   type ApiStyle,
+  type Ask,
   asker,
   baseOf,
   type Call,
@@ -17,7 +18,7 @@ import {
 import { capped } from "./api-text.ts";
 import { CODEHOST_A, CODEHOST_A_TOOLS } from "./codehost-a-tools.ts";
 import { CODEHOST_B, CODEHOST_B_TOOLS } from "./codehost-b-tools.ts";
-import { NOTES, NOTES_TOOLS } from "./notes-tools.ts";
+import { NOTES, NOTES_TOOLS, notesCalled } from "./notes-tools.ts";
 import { SHEETS, SHEETS_TOOLS } from "./sheets-tools.ts";
 
 const REQUEST_TIMEOUT_MS = 30_000;
@@ -26,8 +27,15 @@ const MIN_SECRET_CHARS = 8;
 /** Many headers are no secrets, such as the name of an application. */
 const MIN_HEADER_CHARS = 16;
 
-const SETS: Record<string, { style: ApiStyle; tools: IntegrationTool[] }> = {
-  notes: { style: NOTES, tools: NOTES_TOOLS },
+interface ToolSet {
+  style: ApiStyle;
+  tools: IntegrationTool[];
+  /** What has a title, where others can give theirs the same one. */
+  called?: (title: string, ask: Ask) => Promise<Told>;
+}
+
+const SETS: Record<string, ToolSet> = {
+  notes: { style: NOTES, tools: NOTES_TOOLS, called: notesCalled },
   "codehost-a": { style: CODEHOST_A, tools: CODEHOST_A_TOOLS },
   "codehost-b": { style: CODEHOST_B, tools: CODEHOST_B_TOOLS },
   sheets: { style: SHEETS, tools: SHEETS_TOOLS },
@@ -51,10 +59,19 @@ export function integrationTools(
     read_only: tool.read_only,
     destructive: false,
     places: tool.places ?? [],
+    titled: titledOf(api, set, tool),
     site,
     foreign: false,
     call: (args, signal) => outcomeOf(api, signal, (call) => tool.run(args, asker(call), call.base)),
   }));
+}
+
+function titledOf(api: Api, { called }: ToolSet, { titled }: IntegrationTool): Tool["titled"] {
+  if (called === undefined || titled === undefined) return undefined;
+  return {
+    args: titled,
+    called: (title, signal) => outcomeOf(api, signal, (call) => called(title, asker(call))),
+  };
 }
 
 function siteOf({ app, row, style }: Api): Site | undefined {

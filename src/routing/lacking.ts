@@ -4,6 +4,7 @@ import { INTEGRATION_KINDS } from "../connections/kinds.ts";
 import { redactText } from "./redact.ts";
 
 const MAX_PLACES = 3;
+const MAX_CHOICES = 8;
 const MAX_PLACE_CHARS = 80;
 /** One address or name: others may have chosen it, and in more words than that they could speak for us. */
 const PLACES = [
@@ -22,8 +23,12 @@ const THINGS: Record<string, string> = {
 /** What an instruction did not say of one target, all blocked calls to it taken together. */
 interface LackingAt {
   target: boolean;
+  /** The tool server that is the only reason for it; null where there is another one. Undefined before the first call. */
+  beside: string | null | undefined;
   destroy: boolean;
   places: Set<string>;
+  /** Ids of what has one title, and of which one is to be named. */
+  choices: Set<string>;
   /** Whether there is a place besides that is not to be repeated. */
   elsewhere: boolean;
 }
@@ -31,13 +36,29 @@ interface LackingAt {
 /** By target. */
 export type Lacking = Map<string, LackingAt>;
 
-export function noteLack(lacking: Lacking, target: string, { place, ...lacks }: Lacks): void {
-  const known = lacking.get(target) ?? { target: false, destroy: false, places: new Set(), elsewhere: false };
+export function noteLack(
+  lacking: Lacking,
+  target: string,
+  { place, among = [], ...lacks }: Lacks & { beside: string | null },
+): void {
+  const known = lacking.get(target) ?? nothingAt();
   known.target ||= lacks.target;
+  if (lacks.target && known.beside !== null) known.beside = lacks.beside;
   known.destroy ||= lacks.destroy;
-  if (place !== null && !mayShow(place)) known.elsewhere = true;
-  else if (place !== null && known.places.size < MAX_PLACES) known.places.add(`\`${place}\``);
+  const choices = among.filter(mayShow);
+  if (choices.length > 0) addSome(known.choices, choices, MAX_CHOICES);
+  else if (place !== null && !mayShow(place)) known.elsewhere = true;
+  else if (place !== null) addSome(known.places, [place], MAX_PLACES);
   lacking.set(target, known);
+}
+
+function addSome(known: Set<string>, places: string[], max: number): void {
+  for (const place of places) if (known.size < max) known.add(`\`${place}\``);
+}
+
+function nothingAt(): LackingAt {
+  const sets = { places: new Set<string>(), choices: new Set<string>() };
+  return { target: false, beside: undefined, destroy: false, ...sets, elsewhere: false };
 }
 
 function mayShow(place: string): boolean {
@@ -77,16 +98,27 @@ function wordsFor(target: string, at: LackingAt, { begin, add, it }: Wording): s
   const thing = `your ${THINGS[target] ?? target.replace(/^mcp:/, "").replaceAll("-", " ")}`;
   if (at.target) {
     const deed = at.destroy ? ", and say what may be deleted or overwritten if you want that" : "";
-    return [`${begin} \`@${shortName(target)}\` to let ${it} change ${thing}${deed}.`];
+    return [`${begin} \`@${shortName(target)}\` to let ${it} change ${thing}${deed}.${besideIt(at)}`];
   }
   if (!at.destroy) return [];
   return [`Add \`--allow-destructive\`${add} to let ${it} delete or overwrite something in ${thing}.`];
 }
 
-function placesFor({ places, elsewhere }: LackingAt, { it, words }: Wording): string[] {
+function besideIt({ beside }: LackingAt): string {
+  return typeof beside !== "string"
+    ? ""
+    : ` It has to be named because \`@${shortName(beside)}\`, another tool server, is in the same run: what that one says of its tools could be behind the change.`;
+}
+
+function placesFor({ places, choices, elsewhere }: LackingAt, { it, words }: Wording): string[] {
   const named = [...places].join(" and ");
   return [
     ...(named === "" ? [] : [`Name the place ${named} in ${words} to let ${it} go there.`]),
+    ...(choices.size === 0
+      ? []
+      : [
+          `Name the one that you mean in ${words}, since more than one has its title: ${[...choices].join(" or ")}.`,
+        ]),
     ...(elsewhere ? [`Name the place that you mean in ${words}: a tool was to go to another one.`] : []),
   ];
 }

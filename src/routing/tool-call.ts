@@ -1,5 +1,6 @@
-import type { Objection } from "../ai/guard.ts";
+import type { AskedCall, Objection } from "../ai/guard.ts";
 import type { ToolCall } from "../ai/llm-messages.ts";
+import { objectionToTitle } from "../ai/titles.ts";
 import type { Tool, ToolOutcome } from "../ai/tool.ts";
 import type { App } from "../app.ts";
 import { checkBy } from "../lib/json-schema.ts";
@@ -35,28 +36,26 @@ export interface AskedFor {
   /** Undefined if there is no such tool. */
   offered: OfferedTool | undefined;
   tainted: boolean;
+  /** As the guard is told. */
+  beside: string | null;
   /** How often each call was made in this run. */
   calls: Map<string, number>;
 }
 
 /** Makes a call if it fits its schema and the guard has nothing against it. */
 export async function makeCall(app: App, run: Run, talk: Talk, asked: AskedFor): Promise<MadeCall> {
-  const { call, offered, tainted } = asked;
+  const { call, offered, tainted, beside } = asked;
   if (offered === undefined) return refused(`There is no tool called ${call.name.slice(0, MAX_NAME_CHARS)}.`);
   const { tool } = offered;
   const args = argumentsOf(call);
   if (args === null) return refused("The arguments are no JSON object.", tool);
   const fault = (await checkBy(tool.parameters))(args);
   if (fault !== null) return refused(`The arguments do not fit: ${fault}.`, tool, args);
-  const objection = app.guard.objectionTo({
-    tool,
-    args,
-    powers: talk.powers,
-    tainted,
-    trusted_text: run.trust.trusted_text,
-    places: talk.places,
-  });
-  if (objection !== null) return blocked(run, { ...objection, tainted }, tool, args);
+  const { powers, places } = talk;
+  const { trusted_text } = run.trust;
+  const asking = { tool, args, powers, tainted, beside, trusted_text, places };
+  const objection = await objectionTo(app, asking, talk.signal);
+  if (objection !== null) return blocked(run, { ...objection, tainted, beside }, tool, args);
   const started = performance.now();
   const outcome = await outcomeOf(app, run, talk, { tool, args, calls: asked.calls });
   if (!tool.foreign) talk.places.push(...(outcome.places ?? []));
@@ -67,6 +66,18 @@ export async function makeCall(app: App, run: Run, talk: Talk, asked: AskedFor):
     duration_ms: Math.round(performance.now() - started),
   };
   return { text: outcome.ok ? outcome.text : `The call failed: ${outcome.text}`, said: true, step };
+}
+
+/** Where only the place stands in the way, whether its title is the only one decides what is said of it. */
+async function objectionTo(app: App, asked: AskedCall, signal: AbortSignal): Promise<Objection | null> {
+  const objection = app.guard.objectionTo(asked);
+  if (objection !== null && (objection.lacks === null || objection.lacks.place === null)) return objection;
+  try {
+    return (await objectionToTitle(asked, signal)) ?? objection;
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    return objection;
+  }
 }
 
 interface Making {
@@ -155,14 +166,14 @@ function refused(sentence: string, tool?: Tool, args: Record<string, unknown> = 
 
 function blocked(
   run: Run,
-  { reason, lacks, tainted }: Objection & { tainted: boolean },
+  { reason, lacks, tainted, beside }: Objection & Pick<AskedFor, "tainted" | "beside">,
   tool: Tool,
   args: Record<string, unknown>,
 ): MadeCall {
   if (lacks !== null) {
     // Where a standing grant stands for the name of the target, nobody has asked for this call.
     const unasked = tainted && lacks.destroy && run.command.target !== tool.target;
-    noteLack(run.lacking, tool.target, { ...lacks, target: lacks.target || unasked });
+    noteLack(run.lacking, tool.target, { ...lacks, target: lacks.target || unasked, beside });
   }
   return {
     text: `Blocked: ${reason}`,

@@ -7,7 +7,7 @@ import { parseJson } from "../lib/quote.ts";
 import type { Run } from "./close.ts";
 import type { Powers } from "../ai/guard.ts";
 import type { OfferedTool } from "./toolbox.ts";
-import { argumentsOf, makeCall, type MadeCall } from "./tool-call.ts";
+import { argumentsOf, type AskedFor, makeCall, type MadeCall } from "./tool-call.ts";
 import { warning } from "./steps.ts";
 import { workOn } from "./text-work.ts";
 
@@ -136,8 +136,7 @@ async function makeCalls(
         return Promise.resolve(tooMany(call, offered));
       tally.count += 1;
       // What this round reads, the next one knows: all of its calls are judged by what the model had read when it asked.
-      const tainted = isSteered(talk.heard, offered);
-      const asked = { call, offered, tainted, calls: tally.calls };
+      const asked = { call, offered, ...steeringOf(talk.heard, offered), calls: tally.calls };
       // Each of the long ones in a turn of the event loop of its own.
       if (call.arguments.length > LONG_ARGUMENT_CHARS) begun = begun.then(setImmediate);
       if (offered === undefined || offered.tool.read_only)
@@ -153,8 +152,12 @@ async function makeCalls(
 }
 
 /** Whether others may be behind a call. What a server says of itself gains it nothing that it does not have. */
-function isSteered({ read, servers }: Heard, offered: OfferedTool | undefined): boolean {
-  return read || [...servers].some((server) => server !== offered?.tool.target);
+function steeringOf(
+  { read, servers }: Heard,
+  offered: OfferedTool | undefined,
+): Pick<AskedFor, "tainted" | "beside"> {
+  const other = [...servers].find((server) => server !== offered?.tool.target);
+  return { tainted: read || other !== undefined, beside: read ? null : (other ?? null) };
 }
 
 function tooMany({ name }: ToolCall, offered: OfferedTool | undefined): MadeCall {

@@ -8,9 +8,10 @@ import type { Caller, TestApp } from "../support/app.ts";
 import { type Mailroom, mailroom } from "../support/mailroom.ts";
 import { rawMail } from "../support/mails.ts";
 import { smtpClient } from "../support/smtp-client.ts";
+import { seedFrom } from "../support/chance.ts";
 
 const MB = 1_048_576;
-const SEED = Number(process.env["FUZZ_SEED"] ?? Date.now() % 2 ** 31);
+const SEED = seedFrom("FUZZ_SEED", "storage");
 const ONE_MB = { plans: { team: { storage_mb: 1 } } };
 /** An answer is to be next to nothing of what it stores. */
 const BRIEF = { reply: () => "ok" };
@@ -90,7 +91,6 @@ describe("what an account stores", () => {
   });
 
   test("is counted right after whatever has happened", async () => {
-    console.log(`FUZZ_SEED=${SEED}`);
     const config = {
       limits: NO_LIMITS,
       retention: { raw_days: 2, content_days: 3, attachment_days: 4 },

@@ -25,14 +25,14 @@ const QUOTED: Signed = {
   head: PLAIN,
   body: [OWN, "", FROM_EVE, "", "Hi,", "--EVE", "", ORDER, "--EVE--"],
 };
-const FILE = [
+const fileOf = (text: string): string[] => [
   "--XX",
   "Content-Type: text/plain",
   "Content-Disposition: attachment; filename=a.txt",
   "",
-  ORDER,
+  text,
 ];
-const WITH_FILE: Signed = { head: MIXED, body: ["--XX", ...PLAIN, "", OWN, ...FILE, "--XX--"] };
+const WITH_FILE: Signed = { head: MIXED, body: ["--XX", ...PLAIN, "", OWN, ...fileOf(ORDER), "--XX--"] };
 const QUOTE_IN_PART: Signed = {
   head: MIXED,
   body: ["--XX", ...PLAIN, "", FROM_EVE, "", ORDER, "--XX--"],
@@ -110,8 +110,42 @@ const RESENT: [name: string, mail: Signed, change: Change, taken?: Change][] = [
   ["a Reply-To", QUOTED, (raw) => `Reply-To: ${EVE}\r\n${raw}`],
 ];
 
+const ORDERED: Signed = { head: PLAIN, body: [ORDER] };
+const ORDERED_WITH_FILE: Signed = {
+  head: MIXED,
+  body: ["--XX", ...PLAIN, "", ORDER, ...fileOf("Buy milk."), "--XX--"],
+};
+const ORDERED_IN_FLOWED: Signed = { head: FLOWED, body: [ORDER] };
+
+/** What relays do to a mail, and what changes nothing of what it says to anybody. */
+export const INERT: [name: string, mail: Signed, change: Change][] = [
+  ["a Received in front", ORDERED, (raw) => `Received: from a.example.net\r\n\tby b.example.net\r\n${raw}`],
+  ["a field of a filter in front", ORDERED, (raw) => `X-Spam-Status: No, score=-1\r\n  (none)\r\n${raw}`],
+  [
+    "the result of somebody else's check in front",
+    ORDERED,
+    (raw) => `Authentication-Results: evil.example.net; dmarc=fail\r\n${raw}`,
+  ],
+  ["a Content-Language", ORDERED, (raw) => `Content-Language: en\r\n${raw}`],
+  ["the name of a field in capital letters", ORDERED, (raw) => raw.replace("\r\nSubject: ", "\r\nSUBJECT: ")],
+  ["more blanks in a field", ORDERED, (raw) => raw.replace("\r\nSubject: ", "\r\nSubject: \t ")],
+  ["a fold in a field", ORDERED, (raw) => raw.replace("\r\nSubject: ", "\r\nSubject:\r\n ")],
+  ["a fold in its type", ORDERED, (raw) => raw.replace("; charset", ";\r\n\tcharset")],
+  ["a fold before its border", ORDERED_WITH_FILE, (raw) => raw.replace("; boundary", ";\r\n\tboundary")],
+  ["empty lines at its end", ORDERED, (raw) => `${raw}\r\n\r\n`],
+  ["lines of blanks at its end", ORDERED, (raw) => `${raw} \r\n\t\r\n`],
+  ...BLANKS.flatMap(([name, blank]): [string, Signed, Change][] => [
+    [`${name} at the end of its line`, ORDERED, inBody(" OVER\r\n", ` OVER${blank}\r\n`)],
+    [`${name} more between its words`, ORDERED, inBody("ORDER call", `ORDER${blank} call`)],
+    [`${name} behind its borders`, ORDERED_WITH_FILE, inBody("--XX\r\n", `--XX${blank}\r\n`)],
+    [`${name} behind its last border`, ORDERED_WITH_FILE, inBody("--XX--\r\n", `--XX--${blank}\r\n`)],
+    [`${name} on its empty lines`, ORDERED_WITH_FILE, inBody("\r\n\r\n", `\r\n${blank}\r\n`)],
+    [`${name} at the end of its flowing line`, ORDERED_IN_FLOWED, inBody(" OVER\r\n", ` OVER${blank}\r\n`)],
+  ]),
+];
+
 /** What Eve hands in: Ada's own mail, its signature as good as before. */
-function signedMail({ room, inboxes }: World, { head, body, inbox = "desk" }: Signed): string {
+export function signedMail({ room, inboxes }: World, { head, body, inbox = "desk" }: Signed): string {
   const fields = [
     `From: ${OWNER}`,
     `To: ${inboxes[inbox].address}`,

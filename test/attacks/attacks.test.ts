@@ -2,6 +2,8 @@ import { expect, test } from "bun:test";
 import { ALTERED } from "./altered.ts";
 import { CALLS } from "./calls.ts";
 import { CONTENT } from "./content.ts";
+import { DOUBTFUL } from "./doubtful.ts";
+import { FILE_TURNS } from "./file-turns.ts";
 import { GRANTS } from "./grants.ts";
 import { PEOPLE } from "./people.ts";
 import { REPLAYS } from "./replays.ts";
@@ -18,6 +20,8 @@ const ATTACKS: Attack[] = [
   ...CALLS,
   ...REPLAYS,
   ...ALTERED,
+  ...DOUBTFUL,
+  ...FILE_TURNS,
   ...REFLECTED,
   ...PLAIN_WORD,
 ];
@@ -39,12 +43,14 @@ const KINDS = [
   "MCP tool descriptions",
   "MCP tool results",
   "fence imitation",
+  "file turns",
   "multi-turn",
   "Cc'd third party",
   "Reply-To",
   "homoglyph targets",
   "replays",
   "altered on the way",
+  "doubtful parts",
   "display names",
   "plain word: calls",
   "plain word: content",

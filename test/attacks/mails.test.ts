@@ -2,7 +2,9 @@ import { CONTENT } from "./content.ts";
 import { PEOPLE } from "./people.ts";
 import { REPLAYS } from "./replays.ts";
 import { ALTERED } from "./altered.ts";
+import { DOUBTFUL } from "./doubtful.ts";
+import { FILE_TURNS } from "./file-turns.ts";
 import { REFLECTED } from "./reflected.ts";
 import { tryAttacks } from "./try-attacks.ts";
 
-tryAttacks([...CONTENT, ...PEOPLE, ...REPLAYS, ...ALTERED, ...REFLECTED]);
+tryAttacks([...CONTENT, ...PEOPLE, ...REPLAYS, ...ALTERED, ...DOUBTFUL, ...FILE_TURNS, ...REFLECTED]);

@@ -42,6 +42,8 @@ export interface AttackMail extends RoomMail {
   forged?: boolean;
   /** From outside of the trusted networks, as whoever has a copy of a signed mail can send it. */
   replayed?: boolean;
+  /** From the mail server of Ada's domain, which DMARC and SPF know. */
+  aligned?: boolean;
   /** No answer is due: it has been answered before. */
   silent?: boolean;
   /** What is known of its sender is replaced by this before the mail is worked on. */
@@ -99,6 +101,7 @@ export async function buildWorld({
       ...signingZone("example.com"),
       ...signingZone("example.org"),
       ...keyZone("example.com"),
+      "example.com": { TXT: [`v=spf1 ip4:${ADAS_SERVER} -all`] },
     }),
   );
   const office = stack.use(startToolServer([]));
@@ -156,6 +159,7 @@ export async function buildWorld({
   return world;
 }
 
+const ADAS_SERVER = "127.0.0.2";
 /** Longer than a list of tools is. */
 const LISTS_KEPT = "10m";
 const NO_LIMITS = {
@@ -232,17 +236,18 @@ function codeHost(call: ApiCall, changes: ApiCall[]): Response {
 }
 
 async function handIn({ room, inboxes, handed }: World, mail: AttackMail): Promise<void> {
-  const { inbox = "desk", forged = false, replayed = false, believe, ...rest } = mail;
+  const { inbox = "desk", forged = false, replayed = false, aligned = false, believe, ...rest } = mail;
   // Ids of one millisecond have no order.
   room.clock.advance("1s");
   const { smtp } = room.app.config;
   const trusted = smtp.trusted_networks;
-  if (forged || replayed) smtp.trusted_networks = [];
+  if (forged || replayed || aligned) smtp.trusted_networks = [];
   try {
     const reply = await room.send({
       subject: "A question",
       rcpt: inboxes[inbox].address,
       to: inboxes[inbox].address,
+      ...(aligned ? { local_address: ADAS_SERVER } : {}),
       ...rest,
       headers: { ...freshId().headers, ...rest.headers },
     });

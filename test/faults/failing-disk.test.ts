@@ -1,10 +1,11 @@
 import { expect, test } from "bun:test";
+import { chanceFrom, seedFrom } from "../support/chance.ts";
 import { startOnFailingDisk, whyNoFaults } from "./failing-disk.ts";
 import { account, house, inbox } from "./house.ts";
 import { closing, faultsOf, startLoad, untilIdle } from "./load.ts";
 import { ask, desk, expectRefusals, linesWith, mail, readyz } from "./surfaces.ts";
 
-/** `FAULT_ROUNDS=50 bun test test/faults/failing-disk.test.ts` for the full run. */
+/** `FAULT_ROUNDS=50 bun test test/faults/failing-disk.test.ts` for the full run, `FAULT_SEED=…` for the moments of an earlier one. */
 const ROUNDS = Number(process.env["FAULT_ROUNDS"] ?? 3);
 const ROUND_MS = 5_000;
 const FAILS_MS = 300;
@@ -48,6 +49,7 @@ test.skipIf(reason !== undefined)(
 test.skipIf(reason !== undefined)(
   "what a failed sync did not take is not believed: no mail is acknowledged by it, lost or doubled, also when the process dies",
   async () => {
+    const chance = chanceFrom(seedFrom("FAULT_SEED", "failing syncs"));
     await using at = await house();
     const owner = await account(at, "ann@client.example");
     let to = "";
@@ -63,7 +65,7 @@ test.skipIf(reason !== undefined)(
       address = server.smtp;
       await load.reached(load.acknowledged.size + 10);
       await disk.fail("io/sync/*", "EIO");
-      await Bun.sleep(Math.random() * FAILS_MS);
+      await Bun.sleep(chance() * FAILS_MS);
       if (round % 2 === 0) {
         await load.refused(load.refusals.length + 1);
         await disk.heal("io/sync/*");

@@ -1,10 +1,11 @@
 import { expect, test } from "bun:test";
+import { chanceFrom, seedFrom } from "../support/chance.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { startSmtpSink } from "../support/smtp-sink.ts";
 import { account, type House, house, inbox, type ServerProcess } from "./house.ts";
 import { closing, faultsOf, type Load, startLoad, untilIdle, within } from "./load.ts";
 
-/** `FAULT_ROUNDS=50 bun test test/faults/kill.test.ts` for the full run. */
+/** `FAULT_ROUNDS=50 bun test test/faults/kill.test.ts` for the full run, `FAULT_SEED=…` for the moments of an earlier one. */
 const ROUNDS = Number(process.env["FAULT_ROUNDS"] ?? 4);
 const ROUND_MS = 4_000;
 /** A server is killed up to this long after it was started, or after it got ready. */
@@ -14,6 +15,7 @@ const EXIT_MS = 40_000;
 
 /** Kills the server `ROUNDS` times at random moments while mail comes in, and lets it finish its work in the end. */
 async function killing(at: House): Promise<{ load: Load; kills: number }> {
+  const chance = chanceFrom(seedFrom("FAULT_SEED", "kills"));
   const owners = [await account(at, "ann@client.example"), await account(at, "bob@client.example")];
   const to: string[] = [];
   {
@@ -27,13 +29,13 @@ async function killing(at: House): Promise<{ load: Load; kills: number }> {
     if (round % 4 === 3) {
       // In the middle of its start, too.
       const child = at.spawn();
-      await Bun.sleep(Math.random() * LIVES_MS);
+      await Bun.sleep(chance() * LIVES_MS);
       child.kill("SIGKILL");
       await child.exited;
       continue;
     }
     server = await at.start();
-    await Bun.sleep(Math.random() * LIVES_MS);
+    await Bun.sleep(chance() * LIVES_MS);
     server.kill("SIGKILL");
     await server.exited;
     server = undefined;

@@ -45,7 +45,7 @@ export function startLoad({ server, to, from, clients = 6, pause_ms = 5, bytes =
 
   const next = () => {
     made += 1;
-    const id = `load-${made}-${Math.random().toString(36).slice(2)}@client.example`;
+    const id = `load-${made}-${crypto.randomUUID()}@client.example`;
     return { id, from: from[made % from.length] ?? "", to: to[made % to.length] ?? "" };
   };
   const doing: string[] = [];

@@ -1,11 +1,12 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import Sqlite from "better-sqlite3";
+import { chanceFrom, seedFrom } from "../support/chance.ts";
 import { type Image, imageFile, whyNoMounts } from "./disks.ts";
 import { account, house, inbox } from "./house.ts";
 import { closing, faultsOf, startLoad, untilIdle } from "./load.ts";
 
-/** `POWER_CUTS=20 bun test test/faults/power-cut.test.ts` for the full run. */
+/** `POWER_CUTS=20 bun test test/faults/power-cut.test.ts` for the full run, `FAULT_SEED=…` for the moments of an earlier one. */
 const CUTS = Number(process.env["POWER_CUTS"] ?? 2);
 const CUT_MS = 15_000;
 const IMAGE_MB = 512;
@@ -19,6 +20,7 @@ if (reason !== undefined) console.log(`Power cuts are not tried: ${reason}`);
 test.skipIf(reason !== undefined)(
   "every mail that was acknowledged before a power cut is there after it, and is finished",
   async () => {
+    const chance = chanceFrom(seedFrom("FAULT_SEED", "power cuts"));
     await using image = await imageFile(IMAGE_MB);
     await using disk = await image.mount();
     await using at = await house({}, join(disk.path, "data"));
@@ -30,7 +32,7 @@ test.skipIf(reason !== undefined)(
     let checked = 0;
     for (let cut = 0; cut < CUTS; cut += 1) {
       await load.reached(load.acknowledged.size + 20);
-      await Bun.sleep(Math.random() * LOAD_MS);
+      await Bun.sleep(chance() * LOAD_MS);
       server.kill("SIGSTOP");
       await using copy = await image.copy();
       // The server has been standing still since before the copy: what is known now was said before.

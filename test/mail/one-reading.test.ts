@@ -2,6 +2,7 @@ import { createRequire } from "node:module";
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { dkimVerify } from "mailauth";
+import { simpleParser } from "mailparser";
 import { inSignedForm, type SignedForm } from "../../src/mail/signed-form.ts";
 import { authenticateSender } from "../../src/mail/authenticate.ts";
 import { createResolver } from "../../src/lib/dns.ts";
@@ -12,7 +13,8 @@ import { wordsOf } from "../../src/messages/mail-words.ts";
 import { readingFor } from "../../src/messages/vouched.ts";
 import { startDnsServer } from "../support/dns-server.ts";
 import { hasMimeOpinion, mimeOpinions } from "../support/mime-opinion.ts";
-import { signingZone } from "../support/mailroom.ts";
+import { REAL_HEADERS } from "../support/real-headers.ts";
+import { mailroom, signingZone } from "../support/mailroom.ts";
 import { keyZone, signAs } from "../support/sign-as.ts";
 
 const load = createRequire(import.meta.url);
@@ -20,9 +22,10 @@ interface Row {
   key: string | null;
   line: Buffer;
 }
-/** The header parser of the signature check. */
-const { parseHeaders } = load("mailauth/lib/tools.js") as {
+/** The header parser of the signature check, and what it hashes of a field. */
+const { parseHeaders, formatRelaxedLine } = load("mailauth/lib/tools.js") as {
   parseHeaders(block: Buffer): { parsed: Row[] };
+  formatRelaxedLine(line: Buffer): Buffer;
 };
 /** That of the parser. */
 const { Headers } = load("@zone-eu/mailsplit") as {
@@ -79,7 +82,116 @@ const blocks = fc
       .map((encoding) => Buffer.from(`X: y\r\n${texts.join("")}\r\n\r\nbody\r\n`, encoding)),
   );
 
+/** Something in a header changed as a relay, a gateway or an attacker would; `at` says where. */
+type Mutation = (text: string, at: number, piece: string) => string;
+const MUTATIONS: Mutation[] = [
+  (text, at, piece) => text.slice(0, at) + piece + text.slice(at),
+  (text, at, piece) => text.slice(0, at) + piece + text.slice(at + piece.length),
+  (text, at, piece) => text.slice(0, at) + text.slice(at + 1 + (piece.length % 9)),
+  (text, at) => text.slice(0, at) + text.slice(at).replace(" ", "\r\n "),
+  (text, at) => text.slice(0, at) + text.slice(at).replace(/\r\n[ \t]+/, " "),
+  (text, at) => text.slice(0, at) + text.slice(at).replace(/\r\n[ \t]+/, "\r\n"),
+  (text, at) => text.slice(0, at) + text.slice(at).replace("\r\n", "\n"),
+  (text, at) => text.slice(0, at) + text.slice(at).replace("\r\n", "\r\n \r\n"),
+  (text, at, piece) => text.slice(0, at) + text.slice(at).replace(/\r\n(?! )/, `\r\n${piece}`),
+  (text, at) => text.slice(0, at) + text.slice(at).toUpperCase(),
+  (text, at) => text.slice(at).replace(/^.*\r\n/, "") + text.slice(0, at),
+  (text, at) => text + text.slice(at),
+];
+const mutations = fc.array(fc.tuple(fc.constantFrom(...MUTATIONS), fc.nat(4_000), PIECES), { maxLength: 5 });
+const mutated = fc.tuple(fc.constantFrom(...REAL_HEADERS), mutations).map(([header, changes]) => {
+  const text = changes.reduce((now, [mutate, at, piece]) => {
+    const bytes = Buffer.from(piece).toString("latin1");
+    return mutate(now, at % (now.length + 1), bytes);
+  }, header);
+  return Buffer.from(`${text}\r\n\r\nbody\r\n`, "latin1");
+});
+
+/** White space is what readers unfold differently, so how much of it there is, and at the ends, does not count. */
+const plain = (value: string): string => value.replaceAll(/[\p{Cc}\s]+/gu, " ").trim();
+
+/** Bytes as we read them: UTF-8, else Latin-1. */
+function decoded(binary: string): string {
+  const bytes = Buffer.from(binary, "latin1");
+  const utf8 = bytes.toString();
+  return utf8.includes("\ufffd") ? binary : utf8;
+}
+
+interface NamedValue {
+  name: string;
+  value: string;
+}
+
+const ofSignatureCheck = (raw: Buffer, size: number): NamedValue[] =>
+  parseHeaders(raw.subarray(0, size)).parsed.map(({ key, line }) => {
+    const hashed = formatRelaxedLine(line).toString("latin1");
+    return { name: key ?? "", value: plain(decoded(hashed.slice(hashed.indexOf(":") + 1))) };
+  });
+
+async function ofParser(raw: Buffer): Promise<NamedValue[]> {
+  const { headerLines } = await simpleParser(raw);
+  // An empty section has one line, which is empty.
+  return headerLines
+    .filter(({ line }) => line !== "")
+    .map(({ key, line }) => ({ name: key, value: plain(decoded(line.slice(line.indexOf(":") + 1))) }));
+}
+
+const ofOurs = ({ fields }: MailHeaders): NamedValue[] =>
+  fields.map(({ name, value }) => ({ name, value: plain(value) }));
+
+/** The parser takes `From :` for the line of a mailbox where it comes first; in our use it sees `content-*` alone. */
+function expectedOfParser(raw: Buffer, headers: MailHeaders): NamedValue[] {
+  const isMailboxLine = /^(?:from|post) /i.test(raw.toString("latin1", headers.fields[0]?.start));
+  return ofOurs(headers).slice(isMailboxLine ? 1 : 0);
+}
+
 describe("a header section is the same to all who read it, or refused", () => {
+  test.each([
+    ["of pieces", blocks, 100],
+    ["of real mails, changed in places", mutated, 200],
+  ])("its names and its unfolded values, made %s", async (_, sections, least) => {
+    let read = 0;
+    await fc.assert(
+      fc.asyncProperty(sections, async (raw) => {
+        const headers = readHeaders(raw);
+        if (headers.problem !== null || !headers.complete) return;
+        read += 1;
+        expect(ofSignatureCheck(raw, headers.body_offset)).toEqual(ofOurs(headers));
+        expect(await ofParser(raw)).toEqual(expectedOfParser(raw, headers));
+      }),
+      { numRuns: 1_500 },
+    );
+    expect(read).toBeGreaterThan(least);
+  });
+
+  test.each(REAL_HEADERS.map((header) => [header.slice(0, header.indexOf("\r\n")), header]))(
+    "as real mails have them, unchanged: %s",
+    async (_, header) => {
+      const raw = Buffer.from(`${header}\r\n\r\nbody\r\n`, "latin1");
+      const headers = readHeaders(raw);
+      expect(headers.problem).toBeNull();
+      expect(ofSignatureCheck(raw, headers.body_offset)).toEqual(ofOurs(headers));
+      expect(await ofParser(raw)).toEqual(expectedOfParser(raw, headers));
+    },
+  );
+
+  test("in the session, before anything is made of it", async () => {
+    await using t = await mailroom({ config: { limits: { inbound_per_sender_hour: 0 } } });
+    let refused = 0;
+    await fc.assert(
+      fc.asyncProperty(mutated, async (raw) => {
+        const isOdd = readHeaders(raw).problem !== null;
+        const answer = await t.send({ from: "Ada <ada@example.com>", raw });
+        if (!isOdd) return;
+        refused += 1;
+        expect(answer).toStartWith("550 5.6.0 The header of the mail is malformed");
+      }),
+      { numRuns: 40 },
+    );
+    expect(refused).toBeGreaterThan(3);
+    expect(t.model.requests).toBeEmpty();
+  });
+
   test("to us and to the check of signatures, field by field", () => {
     let read = 0;
     fc.assert(

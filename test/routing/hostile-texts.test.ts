@@ -130,6 +130,7 @@ describe("arguments of a call are looked through as far as there is an end to it
       args,
       powers: { mayUse: () => true, mayWrite: () => true, destroy: true },
       tainted: true,
+      beside: null,
       trusted_text,
       places: [],
     })?.reason ?? null;

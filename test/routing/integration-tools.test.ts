@@ -65,6 +65,9 @@ describe("the schema of every tool", () => {
         /^(repository|project|spreadsheet_id|page_id|parent_id)$/.test(key),
       );
       expect([name, tool.places]).toEqual([name, writes ? places : []]);
+      // Everything else is known by what nobody can have twice: a path, a number, an id that no search tells of.
+      const titled = places.filter((key) => /^(page_id|parent_id)$/.test(key));
+      expect([name, tool.titled?.args ?? []]).toEqual([name, titled]);
     }
   });
 
@@ -78,6 +81,19 @@ describe("the schema of every tool", () => {
     const row = await rowOf(room);
     expect(integrationTools(room.app, row)).toEqual([]);
   });
+});
+
+test("of all tools only those of notes tell of places by their titles, which others may have given them", async () => {
+  for (const [kind, calls] of Object.entries(GOOD)) {
+    const thing = { id: ID, title: [{ plain_text: "Weekly plan" }], spreadsheetId: SHEET, number: 1, iid: 1 };
+    await using server = startStandIn(() => Response.json({ ...thing, results: [thing], items: [thing] }));
+    await using room = await roomAt(kind, server);
+    const titles = new Set<string>();
+    for (const [name, args] of Object.entries(calls))
+      for (const place of (await room.use(name, args)).places ?? [])
+        if (place.name !== null) titles.add(place.name);
+    expect([kind, [...titles]]).toEqual([kind, kind === "notes" ? ["Weekly plan"] : []]);
+  }
 });
 
 describe.each(KINDS)("every tool of %s", (kind) => {

@@ -353,9 +353,13 @@ test("an inbox's own test is the owner's word as well", async () => {
 });
 
 describe("of two tool servers", () => {
-  test("neither is written to by a plain word, since each could steer the other's use; a named one is", async () => {
-    await using room = await toolRoom([[create()], "I have added it.", [create()], "I have added it."]);
-    await using other = startToolServer([{ name: "weather", description: "Tells the weather." }]);
+  const BESIDE =
+    "It has to be named because `@weather`, another tool server, is in the same run: what that one says of its tools could be behind the change.";
+
+  async function twoServers(...rounds: ToolRounds) {
+    await using stack = new AsyncDisposableStack();
+    const room = stack.use(await toolRoom(rounds));
+    const other = stack.use(startToolServer([{ name: "weather", description: "Tells the weather." }]));
     const { body } = await room.owner.post("/connections", {
       kind: "mcp",
       label: "Weather",
@@ -364,11 +368,51 @@ describe("of two tool servers", () => {
     await room.owner.patch(`/inboxes/${room.inbox.id}`, {
       mcp_connection_ids: [room.connection.id, body.id],
     });
+    const built = stack.move();
+    return { ...room, [Symbol.asyncDispose]: () => built.disposeAsync() };
+  }
+
+  test("neither is written to by a plain word, since each could steer the other's use; a named one is", async () => {
+    await using room = await twoServers([create()], "I have added it.", [create()], "I have added it.");
     await send(room, { text: "Put lunch into my calendar" });
     expect(made(room)).toEqual([]);
-    expect(await mailed(room)).toContain(BEGIN);
+    expect(await mailed(room)).toContain(`${BEGIN} ${BESIDE}`);
     await send(room, { text: "@calendar Put lunch into my calendar" });
     expect(made(room)).toEqual(["create_event"]);
+    expect(await mailed(room)).not.toContain("another tool server");
+  });
+
+  test("the other one is told of in the step and the result of a call as well", async () => {
+    await using room = await twoServers([create()], "Done.");
+    const done = await call(room, "Put lunch into my calendar");
+    expect(done.steps[0]).toMatchObject({ status: "blocked" });
+    expect(done.steps[0].output).toEndWith(
+      "Another tool server, @mcp:weather, is in this run, and could have steered it.",
+    );
+    expect(done.result).toBe(`Done.\n\n${BEGIN_CALL} ${BESIDE}`);
+  });
+
+  test("the other one is told of where what destroys has a standing grant", async () => {
+    await using room = await twoServers([{ name: "calendar__clear" }], "Done.");
+    const scope = { targets: ["mcp:calendar", "mcp:weather"], autonomous: ["mcp:calendar"] };
+    await room.owner.patch(`/inboxes/${room.inbox.id}`, { scope });
+    expect((await call(room, "Clear my calendar")).result).toEndWith(BESIDE);
+  });
+
+  test.each<[string, ToolRounds, RoomMail]>([
+    ["what others wrote", [[create()], "Done."], { text: `Put lunch into my calendar\n\n${QUOTE}` }],
+    ["what a tool answered", [[list()], [create()], "Done."], { text: "Put lunch into my calendar" }],
+    [
+      "what a tool answered after it",
+      [[create()], [list()], [create({ title: "x" })], "Done."],
+      { text: "Put lunch into my calendar" },
+    ],
+  ])("the other one is not told of where %s is reason enough", async (_name, rounds, mail) => {
+    await using room = await twoServers(...rounds);
+    await send(room, mail);
+    expect(made(room)).not.toContain("create_event");
+    expect(await mailed(room)).toContain(BEGIN);
+    expect(await mailed(room)).not.toContain("another tool server");
   });
 });
 

@@ -36,6 +36,8 @@ export interface RoomMail extends MailParts {
   /** The envelope recipients; by default the inbox. */
   rcpt?: string | string[];
   raw?: Buffer;
+  /** The address of this machine that it comes from; by default 127.0.0.1. */
+  local_address?: string;
 }
 
 export interface RoomOptions {
@@ -73,11 +75,15 @@ export async function mailroom(options: RoomOptions = {}): Promise<Mailroom> {
     door,
     send: (mail) => {
       const from = mail.from ?? "Ada <ada@example.com>";
-      return deliver(door, {
-        from: mail.mail_from ?? addressIn(from),
-        to: mail.rcpt ?? inbox.address,
-        raw: mail.raw ?? rawMail({ to: inbox.address, ...freshId(), ...mail, from }),
-      });
+      const peer = mail.local_address === undefined ? {} : { local_address: mail.local_address };
+      return deliver(
+        { ...door, ...peer },
+        {
+          from: mail.mail_from ?? addressIn(from),
+          to: mail.rcpt ?? inbox.address,
+          raw: mail.raw ?? rawMail({ to: inbox.address, ...freshId(), ...mail, from }),
+        },
+      );
     },
     activity: async () => (await owner.get("/messages")).body.items,
     newest: () =>

@@ -75,11 +75,12 @@ function search(body: Json, things: Map<string, Json>): Response {
   const found = [...things.values()].filter(
     (one) =>
       one.object !== "database" &&
-      JSON.stringify(one).includes(body.query) &&
+      JSON.stringify(one).toLowerCase().includes(body.query.toLowerCase()) &&
       (body.filter === undefined || one.object === body.filter.value),
   );
-  const results = found.slice(0, body.page_size ?? 100);
-  return list(results, found.length > results.length ? "more" : null);
+  const at = Number(body.start_cursor ?? "0");
+  const next = at + Number(body.page_size ?? 100);
+  return list(found.slice(at, next), next < found.length ? String(next) : null);
 }
 
 function create(body: Json, { things, children }: Pick<NotesServer, "things" | "children">): Response {

@@ -28,9 +28,17 @@ export interface Envelope {
   raw: string | Uint8Array;
 }
 
+/** An SMTP server, and the address of this machine that it is spoken to from, where that matters. */
+interface Peer {
+  host: string;
+  port: number;
+  local_address?: string;
+}
+
 /** A session with an SMTP server, byte for byte. It has been greeted, but has not said EHLO. */
-export async function smtpClient(server: { host: string; port: number }): Promise<SmtpClient> {
-  let socket: Socket | TLSSocket = connectTcp(server.port, server.host);
+export async function smtpClient({ host, port, local_address }: Peer): Promise<SmtpClient> {
+  const own = local_address === undefined ? {} : { localAddress: local_address };
+  let socket: Socket | TLSSocket = connectTcp({ host, port, ...own });
   await once(socket, "connect");
   let replies = replyReader(socket);
   // Not `once`, which rejects when the connection ends in a reset.
@@ -80,7 +88,7 @@ export async function smtpClient(server: { host: string; port: number }): Promis
 }
 
 /** One mail in a session of its own; gives the last reply. */
-export async function deliver(server: { host: string; port: number }, mail: Envelope): Promise<string> {
+export async function deliver(server: Peer, mail: Envelope): Promise<string> {
   await using client = await smtpClient(server);
   await client.say("EHLO client.example");
   const reply = await client.deliver(mail);

@@ -35,6 +35,7 @@ function objection(changes: Partial<AskedCall> & { asked?: Partial<Asked> } = {}
     args: {},
     powers: GUARD.powersOf({ ...NOBODY, ...asked }),
     tainted: true,
+    beside: null,
     trusted_text: "",
     places: [],
     ...call,

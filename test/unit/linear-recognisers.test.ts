@@ -243,7 +243,15 @@ const TOOL: Tool = {
 function allows(url: string, trusted_text: string): boolean {
   const powers = { mayUse: () => true, mayWrite: () => true, destroy: true };
   return (
-    GUARD.objectionTo({ tool: TOOL, args: { url }, powers, tainted: true, trusted_text, places: [] }) === null
+    GUARD.objectionTo({
+      tool: TOOL,
+      args: { url },
+      powers,
+      tainted: true,
+      beside: null,
+      trusted_text,
+      places: [],
+    }) === null
   );
 }
 

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { createUses, type Room, type Use, whyNot } from "../../src/jobs/shares.ts";
+import { seedFrom } from "../support/chance.ts";
 
-const SEED = Number(process.env["FUZZ_SEED"] ?? Date.now() % 2 ** 31);
+const SEED = seedFrom("FUZZ_SEED", "shares");
 const MB = 1_048_576;
 
 /** Accounts that ask for slots as they like; `ask` says whether one was given, `end` ends the oldest. */
@@ -62,7 +63,6 @@ describe("slots", () => {
   });
 
   test("of no account are more than half while others have any, whatever comes and goes", () => {
-    console.log(`FUZZ_SEED=${SEED}`);
     const step = fc.oneof(
       { weight: 3, arbitrary: fc.record({ ask: fc.constantFrom("a", "b", "c", "d") }) },
       { weight: 1, arbitrary: fc.record({ end: fc.nat() }) },

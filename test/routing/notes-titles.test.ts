@@ -1,0 +1,172 @@
+import { describe, expect, test } from "bun:test";
+import { call } from "../support/commands.ts";
+import { mailroom } from "../support/mailroom.ts";
+import { toolCalls } from "../support/model-server.ts";
+import { page, startNotes } from "../support/notes-server.ts";
+import type { Wanted } from "../support/tool-room.ts";
+
+const TOKEN = "token-5f0c93d1e7";
+const MINE = "59833787-2cf9-4fdf-8782-e53db20768a5";
+const EVES = "0a1b2c3d-2cf9-4fdf-8782-e53db20768a5";
+const TITLE = "Weekly plan";
+const CHOICE = `Name the one that you mean in this call, since more than one has its title: \`${MINE}\` or \`${EVES}\`.`;
+
+/** A mailroom whose owner has Notion, and whose model makes these calls one after the other. */
+async function notesRoom(...rounds: (Wanted[] | (() => Wanted[]))[]) {
+  await using stack = new AsyncDisposableStack();
+  const notes = stack.use(startNotes(TOKEN));
+  const left = [...rounds];
+  const room = stack.use(
+    await mailroom({
+      config: { egress: { allow: ["127.0.0.1"] } },
+      model: {
+        reply: () => {
+          const next = left.shift();
+          if (next === undefined) return "Done.";
+          return toolCalls(typeof next === "function" ? next() : next);
+        },
+      },
+    }),
+  );
+  await room.owner.post("/connections", { kind: "notes", base_url: notes.origin, credential: TOKEN });
+  const share = (id: string, title: string): void => {
+    notes.things.set(id, page(id, title));
+    notes.children.set(id, []);
+  };
+  share(MINE, TITLE);
+  const built = stack.move();
+  return {
+    ...room,
+    notes,
+    share,
+    /** Whether anything was written to a page, or read from it. */
+    touched: (id: string) =>
+      notes.calls.some(({ path }) => path.includes(id.replaceAll("-", "")) || path.includes(id)),
+    [Symbol.asyncDispose]: () => built.disposeAsync(),
+  };
+}
+
+const search: Wanted = { name: "notes__search", args: { query: TITLE } };
+const found: Wanted = { name: "notes__search", args: { query: "Weekly plan for" } };
+const append = (page_id: string): Wanted => ({
+  name: "notes__append",
+  args: { page_id, markdown: "Buy milk" },
+});
+const read = (page_id: string): Wanted => ({ name: "notes__read_page", args: { page_id } });
+const create = (parent_id: string): Wanted => ({
+  name: "notes__create_page",
+  args: { parent_id, parent_type: "page", title: "Minutes" },
+});
+const ORDER = `@notes Add milk to the ${TITLE}.`;
+
+describe("a page that is named by its title", () => {
+  test.each([append, read, create])("is the one meant where no other has it", async (use) => {
+    await using room = await notesRoom([search], [use(MINE)]);
+    room.share(EVES, `${TITLE} of others`);
+    const done = await call(room, ORDER);
+    expect(done.steps.map(({ status }: { status: string }) => status)).toEqual(["ok", "ok"]);
+    expect(done.result).toBe("Done.");
+  });
+
+  test.each([append, read, create])("is not taken where one of others has it too", async (use) => {
+    for (const chosen of [MINE, EVES]) {
+      await using room = await notesRoom([search], [use(chosen)]);
+      room.share(EVES, " weekly PLAN ");
+      const done = await call(room, ORDER);
+      expect(done.steps[1]).toMatchObject({ status: "blocked" });
+      expect(done.steps[1].output).toContain("more than one has that title. Name the one that is meant");
+      for (const id of [MINE, EVES])
+        expect(done.steps[1].output).toContain(`- ${id} https://www.notion.so/${id}`);
+      expect(done.result).toBe(`Done.\n\n${CHOICE}`);
+      expect([MINE, EVES].filter(room.touched)).toEqual([]);
+    }
+  });
+
+  test("is not taken where the model has seen but the other one, in a search of its own", async () => {
+    await using room = await notesRoom([found], [append(EVES)]);
+    room.share(EVES, TITLE);
+    room.notes.things.get(EVES).note = "Weekly plan for";
+    const done = await call(room, ORDER);
+    expect(done.steps[0].output).not.toContain(MINE);
+    expect(done.steps[1]).toMatchObject({ status: "blocked" });
+    expect(done.result).toContain(MINE);
+    expect(room.touched(EVES)).toBe(false);
+  });
+
+  test("is looked for on further pages of what is found", async () => {
+    await using room = await notesRoom([search], [append(MINE)]);
+    for (let nth = 0; nth < 250; nth += 1) room.share(crypto.randomUUID(), `${TITLE} ${nth}`);
+    room.share(EVES, TITLE);
+    const done = await call(room, ORDER);
+    expect(done.steps[0].output).not.toContain(EVES);
+    expect(done.result).toBe(`Done.\n\n${CHOICE}`);
+    expect([MINE, EVES].filter(room.touched)).toEqual([]);
+  });
+
+  test("is not taken where more is found than can be looked through", async () => {
+    await using room = await notesRoom([search], [append(MINE)]);
+    for (let nth = 0; nth < 600; nth += 1) room.share(crypto.randomUUID(), `${TITLE} ${nth}`);
+    const done = await call(room, ORDER);
+    expect(done.steps[1]).toMatchObject({ status: "blocked" });
+    expect(done.steps[1].output).toContain("So much is called alike that it cannot be told");
+    expect(done.result).toBe(`Done.\n\nName the place \`${MINE}\` in this call to let this call go there.`);
+    expect(room.notes.calls.filter(({ path }) => path === "/v1/search")).toHaveLength(6);
+    expect(room.touched(MINE)).toBe(false);
+  });
+
+  test("is not taken where it cannot be looked for", async () => {
+    await using room = await notesRoom([search], [append(MINE)]);
+    let searches = 0;
+    room.notes.first = ({ path }) => {
+      if (path !== "/v1/search") return undefined;
+      searches += 1;
+      return searches === 1 ? undefined : Response.json({ message: "Down." }, { status: 503 });
+    };
+    const done = await call(room, ORDER);
+    expect(done.steps[1]).toMatchObject({ status: "blocked" });
+    expect(done.steps[1].output).toContain("It said: Down.");
+    expect(room.touched(MINE)).toBe(false);
+  });
+});
+
+describe("a page that is named by its id", () => {
+  test.each([append, read, create])("is that one, whatever others are called", async (use) => {
+    for (const named of [MINE, `https://www.notion.so/Weekly-plan-${MINE.replaceAll("-", "")}`]) {
+      await using room = await notesRoom([search], [use(MINE)]);
+      room.share(EVES, TITLE);
+      const done = await call(room, `@notes Add milk to the ${TITLE}, ${named}.`);
+      expect(done.steps.map(({ status }: { status: string }) => status)).toEqual(["ok", "ok"]);
+      expect(room.notes.calls.filter(({ path }) => path === "/v1/search")).toHaveLength(1);
+    }
+  });
+
+  test("is not the other one", async () => {
+    await using room = await notesRoom([search], [append(EVES)]);
+    room.share(EVES, TITLE);
+    const done = await call(room, `@notes Add milk to the ${TITLE}, ${MINE}.`);
+    expect(done.steps[1]).toMatchObject({ status: "blocked" });
+    expect(room.touched(EVES)).toBe(false);
+  });
+});
+
+test("a page whose title the instruction does not hold may be read, and nothing more", async () => {
+  await using room = await notesRoom([search], [read(MINE), append(MINE)]);
+  room.share(EVES, TITLE);
+  const done = await call(room, "@notes What is planned?");
+  expect(done.steps.slice(1, 3)).toMatchObject([{ status: "ok" }, { status: "blocked" }]);
+  expect(done.result).toContain(`Name the place \`${MINE}\``);
+});
+
+test("a page that the run has made is that one, whatever others are called", async () => {
+  let made = "";
+  const addMore = () => {
+    made = [...room.notes.things.keys()].at(-1) ?? "";
+    return [append(made)];
+  };
+  await using room = await notesRoom([search], [create(MINE)], addMore);
+  room.share(EVES, "Minutes");
+  const done = await call(room, `@notes Make the page Minutes below the ${TITLE}, with milk on it.`);
+  expect(done.steps.map(({ status }: { status: string }) => status)).toEqual(["ok", "ok", "ok"]);
+  expect(room.notes.things.get(made).parent).toEqual({ type: "page_id", page_id: MINE });
+  expect(room.notes.children.get(made)).toHaveLength(1);
+});
