@@ -54,6 +54,7 @@ export interface App extends AsyncDisposable {
   copyLogBack: () => Promise<void>;
   giveBackSpace: () => boolean;
   slowDisk: () => string | undefined;
+  lostCommits: () => string | undefined;
   /** Throws while the disk is too full for more than ending what was begun; `serve` sets it. */
   refuseIntake: () => void;
   /** For what is too large for the database; see `messages/stored-bytes.ts`. */

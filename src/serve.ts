@@ -1,4 +1,3 @@
-import { statfs } from "node:fs/promises";
 import { cautionsOf, queueWarnings } from "./admin/warnings.ts";
 import { offerSetup } from "./accounts/setup.ts";
 import { type App, type AppOverrides, createApp } from "./app.ts";
@@ -6,8 +5,9 @@ import { backupWarning } from "./backup/schedule.ts";
 import { releaseDeadReserves } from "./billing/sweep.ts";
 import type { Config } from "./config.ts";
 import { checkServiceKeysLater } from "./domains/key-home.ts";
-import { lockDataFolder, tryWriting } from "./db/database.ts";
-import { keepReserve, MIN_FREE_BYTES } from "./db/reserve.ts";
+import { tryWriting } from "./db/database.ts";
+import { lockStores } from "./db/locks.ts";
+import { freeOn, keepReserve, MIN_FREE_BYTES, MIN_FREE_FILES } from "./db/reserve.ts";
 import { isStorageFault, storageWords } from "./db/storage-faults.ts";
 import { AppError, messageOf } from "./errors.ts";
 import { keepRateLimits } from "./db/rate-limits.ts";
@@ -47,7 +47,7 @@ export interface Server extends AsyncDisposable {
 /** Starts the whole server over one data folder. Disposing it drains the work in progress. */
 export async function serve(config: Config, overrides: AppOverrides = {}): Promise<Server> {
   await using started = new AsyncDisposableStack();
-  const lock = lockDataFolder(config.data.dir, COMMAND_LINE_MS);
+  const lock = lockStores(config, COMMAND_LINE_MS);
   if (!lock) throw inUse(config);
   started.use(lock);
   const app = started.use(await createApp(config, overrides));
@@ -126,8 +126,10 @@ async function readiness(app: App, doors: { smtp: string | null }): Promise<Chec
 async function warningsOf(app: App): Promise<Record<string, string>> {
   const [certificate, backup] = await Promise.all([certificateWarning(app), backupWarning(app)]);
   const slow_disk = app.slowDisk();
+  const lost = app.lostCommits();
   return {
     ...(slow_disk === undefined ? {} : { slow_disk }),
+    ...(lost === undefined ? {} : { lost }),
     ...(certificate === undefined ? {} : { certificate }),
     ...(backup === undefined ? {} : { backup }),
     ...(await queueWarnings(app)),
@@ -146,15 +148,20 @@ async function writable(app: App): Promise<string> {
 }
 
 async function diskSpace(app: App): Promise<string> {
-  const { bavail, bsize } = await statfs(app.config.data.dir);
-  const free = bavail * bsize;
-  return free >= MIN_FREE_BYTES
+  const { dir } = app.config.data;
+  const { bytes, files } = await freeOn(dir);
+  if (bytes < MIN_FREE_BYTES) return `only ${Math.floor(bytes / 1_048_576)} MB are free in ${dir}`;
+  return files === null || files >= MIN_FREE_FILES
     ? "ok"
-    : `only ${Math.floor(free / 1_048_576)} MB are free in ${app.config.data.dir}`;
+    : `only ${files} more files can be made in ${dir} (inodes): delete files on its disk`;
 }
 
 function inUse(config: Config): AppError {
-  return new AppError("unavailable", `Another Mailwright is running on the data folder ${config.data.dir}.`, {
-    fix: "Stop it first, or give this one a folder of its own with data.dir.",
-  });
+  return new AppError(
+    "unavailable",
+    `Another Mailwright is running on the data folder ${config.data.dir} or on the database ${config.database.url}.`,
+    {
+      fix: "Stop it first, or give this one a folder and a database of its own with data.dir and database.url.",
+    },
+  );
 }

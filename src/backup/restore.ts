@@ -2,7 +2,8 @@ import { existsSync } from "node:fs";
 import { mkdir, stat, statfs } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import type { Config } from "../config.ts";
-import { lockDataFolder, lockMailBytes, openDatabase } from "../db/database.ts";
+import { openDatabase } from "../db/database.ts";
+import { lockMailBytes, lockStores } from "../db/locks.ts";
 import { migrateToLatest } from "../db/migrate.ts";
 import { forgetSignIns, openSnapshot, refuseNewer, refuseUnfit } from "../db/snapshot.ts";
 import { AppError } from "../errors.ts";
@@ -17,8 +18,8 @@ import { exchange, finishExchange, workFolder } from "./swap.ts";
 const KEYS = ["master.key", "smtp-certificate.json", "tls", "dkim"];
 /** Where the former content goes. */
 const POINTS = "restore-points";
-/** What SQLite keeps beside a database. */
-const COMPANIONS = ["-wal", "-shm", "-journal"];
+/** What SQLite keeps beside a database, and the note of what that has lost. */
+const COMPANIONS = ["-wal", "-shm", "-journal", "-lost"];
 /** Left free on the disk. */
 const SPARE_BYTES = 64 * 1_048_576;
 
@@ -47,7 +48,7 @@ export async function restoreBackup(
   { now, hold, confirm }: RestoreOptions,
 ): Promise<Restored | null> {
   const { dir } = config.data;
-  using lock = lockDataFolder(dir);
+  using lock = lockStores(config);
   if (!lock)
     throw new AppError("unavailable", `A server is running on the data folder ${dir}.`, {
       fix: "Stop it first.",

@@ -4,7 +4,7 @@ import { mkdtemp, open, readdir, realpath, rename, rm, stat } from "node:fs/prom
 import { dirname, join } from "node:path";
 import type { Writable } from "node:stream";
 import type { Config } from "../config.ts";
-import { lockMailBytes } from "../db/database.ts";
+import { lockMailBytes } from "../db/locks.ts";
 import { openSnapshot, type Snapshot, takeSnapshot } from "../db/snapshot.ts";
 import { AppError } from "../errors.ts";
 import { syncFolder } from "../lib/durable-file.ts";

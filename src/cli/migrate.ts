@@ -1,7 +1,8 @@
 import { Command } from "commander";
 import { backupBeforeUpgrade } from "../backup/before-upgrade.ts";
 import { endRestore } from "../backup/swap.ts";
-import { lockDataFolder, openDatabase } from "../db/database.ts";
+import { openDatabase } from "../db/database.ts";
+import { lockStores } from "../db/locks.ts";
 import { migrateToLatest, migrationStatus } from "../db/migrate.ts";
 import { AppError } from "../errors.ts";
 import { refuseAsRoot } from "../lib/start-faults.ts";
@@ -27,7 +28,7 @@ export function migrateCommand(): Command {
     .action(async (options: CommonOptions) => {
       const config = configOf(options);
       refuseAsRoot(config.data.dir);
-      using lock = lockDataFolder(config.data.dir);
+      using lock = lockStores(config);
       if (!lock)
         throw new AppError(
           "unavailable",

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { type App, createApp } from "../app.ts";
 import { isHalfRestored } from "../backup/swap.ts";
 import { type Config, defaultConfig, findConfigFile } from "../config.ts";
-import { lockDataFolder } from "../db/database.ts";
+import { lockStores } from "../db/locks.ts";
 import { AppError } from "../errors.ts";
 import { refuseAsRoot } from "../lib/start-faults.ts";
 import { createLog } from "../log.ts";
@@ -20,7 +20,7 @@ export async function withApp(
   const config = configOf(options);
   if (options.create !== true && !(options.create && isPlaceGiven(options, config))) refuseMissing(config);
   refuseAsRoot(config.data.dir);
-  using lock = lockDataFolder(config.data.dir);
+  using lock = lockStores(config);
   const log = createLog({ level: "warn", format: "text", aside: true });
   await using app = await createApp(config, { log, may_migrate: lock !== undefined });
   await work(app, lock !== undefined);
@@ -33,7 +33,7 @@ export async function besideServer(
 ): Promise<void> {
   const config = configOf(options);
   refuseMissing(config);
-  const lock = lockDataFolder(config.data.dir);
+  const lock = lockStores(config);
   lock?.[Symbol.dispose]();
   const log = createLog({ level: "warn", format: "text", aside: true });
   await using app = await createApp(config, { log, may_migrate: false });

@@ -8,6 +8,7 @@ import type { Authority, ConversationRow, Schema, UserRow } from "../db/schema.t
 import { AppError } from "../errors.ts";
 import { decodeCursor, type Page, pageOf } from "../lib/pagination.ts";
 import { portionsOf } from "../lib/portions.ts";
+import { storedJson } from "../lib/stored-json.ts";
 import { attachmentsOf } from "../messages/messages.ts";
 import { activityStatus, type AttachmentMeta, viewAttachment } from "../messages/view.ts";
 
@@ -121,7 +122,7 @@ function viewTurn(row: Awaited<ReturnType<typeof turnsOf>>[number], files: Attac
     source: row.source,
     sender: row.sender,
     instruction: trusted ? (row.instruction ?? "") : "",
-    command: trusted && row.command !== null ? (JSON.parse(row.command) as unknown) : null,
+    command: trusted && row.command !== null ? storedJson<unknown>(row.command, null) : null,
     reply: row.result,
     status: activityStatus(row.state),
     error: row.error === null ? null : withoutQuote(row.error),

@@ -1,8 +1,7 @@
 import { mkdirSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname } from "node:path";
 import Sqlite from "better-sqlite3";
 import { sql } from "kysely";
-import { folderFault } from "../lib/start-faults.ts";
 import { createLog } from "../log.ts";
 import { bringBack } from "./bring-back.ts";
 import { startCheckpoints } from "./checkpoint.ts";
@@ -10,6 +9,7 @@ import { openKysely } from "./dialect.ts";
 import { giveBackPages, keepPagesMovable } from "./free-pages.ts";
 import { type Db, groupCommit, type Write } from "./group-commit.ts";
 import type { Schema } from "./schema.ts";
+import { lossNoted, lostPages, noteLoss, readLogEnd } from "./lost-commits.ts";
 import { shareReads } from "./shared-read.ts";
 import { isDamage, isStorageFault } from "./storage-faults.ts";
 import { createSyncSpeed } from "./sync-speed.ts";
@@ -35,6 +35,8 @@ export interface Database extends AsyncDisposable {
   giveBackSpace: () => boolean;
   /** What a person should know about how long commits take; undefined while all is well. */
   slowDisk: () => string | undefined;
+  /** What a person should know about commits that the disk has lost; undefined where none are known to be. */
+  lostCommits: () => string | undefined;
 }
 
 interface OpenOptions {
@@ -42,7 +44,10 @@ interface OpenOptions {
   log?: WatchLog;
   /** Syncs what the rows of a commit point to outside of the database. */
   beforeCommit?: () => Promise<void>;
-  /** For the process that holds the data folder: a database that was deleted meanwhile is written back at the end. */
+  /**
+   * For the process that holds the data folder: what its log has lost is noted at the start, and a database that was
+   * deleted meanwhile is written back at the end.
+   */
   bring_back?: boolean;
   /** In memory, the bytes of a database to begin with. */
   image?: Buffer;
@@ -56,6 +61,7 @@ export function openDatabase(
   const path = url.replace(/^sqlite:/, "");
   const inMemory = path === ":memory:";
   if (!inMemory) mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  const logEnd = options.bring_back === true && !inMemory ? readLogEnd(path) : undefined;
   const sqlite = new Sqlite((inMemory && options.image) || path, { timeout: BUSY_TIMEOUT_MS });
   if (!inMemory) movePagesIfPossible(sqlite);
   sqlite.pragma("journal_mode = WAL");
@@ -65,6 +71,7 @@ export function openDatabase(
   sqlite.pragma("secure_delete = ON");
   // A savepoint keeps the pages it may have to give back; by default it keeps them in a file.
   sqlite.pragma("temp_store = MEMORY");
+  noteLoss(path, lostPages(sqlite, logEnd), log);
   const reads = shareReads(sqlite);
   const watch = watchStorage(inMemory ? null : path, log);
   const db = openKysely<Schema>(sqlite, { reads, onError: watch.failed });
@@ -99,6 +106,7 @@ export function openDatabase(
     copyLogBack: async () => checkpoints?.settled(),
     giveBackSpace: () => giveBackPages(sqlite),
     slowDisk: speed.warning,
+    lostCommits: () => (inMemory ? undefined : lossNoted(path)),
     write,
     async [Symbol.asyncDispose]() {
       try {
@@ -162,31 +170,4 @@ export function isMissingParent(error: unknown): boolean {
 /** Writes a page that changes nothing; throws when the database cannot be written. */
 export async function tryWriting(tx: Db): Promise<void> {
   await sql`pragma user_version = 0`.execute(tx);
-}
-
-/**
- * Holds the data folder for this process until it ends, however it ends: the lock belongs to the operating
- * system. Returns undefined when another process still has it after `wait_ms`.
- */
-export function lockDataFolder(dir: string, wait_ms = 0): Disposable | undefined {
-  return lockFile(dir, "mailwright.lock", wait_ms);
-}
-
-/** Holds the bytes of mails as they are: a backup copies them, or an eraser takes some away. Else as `lockDataFolder`. */
-export function lockMailBytes(dir: string, wait_ms = 0): Disposable | undefined {
-  return lockFile(dir, "backup.lock", wait_ms);
-}
-
-function lockFile(dir: string, name: string, wait_ms: number): Disposable | undefined {
-  let lock: Sqlite.Database | undefined;
-  try {
-    mkdirSync(dir, { recursive: true, mode: 0o700 });
-    lock = new Sqlite(join(dir, name), { timeout: wait_ms });
-    lock.exec("begin exclusive");
-    return { [Symbol.dispose]: () => void lock?.close() };
-  } catch (error) {
-    lock?.close();
-    if (error instanceof Sqlite.SqliteError && error.code === "SQLITE_BUSY") return undefined;
-    throw folderFault(error, dir);
-  }
 }

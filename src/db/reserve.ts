@@ -7,6 +7,8 @@ import type { WatchLog } from "./watch.ts";
 const MB = 1_048_576;
 /** Below this a mail of the largest size would not fit. */
 export const MIN_FREE_BYTES = 64 * MB;
+/** Below this no new file can be counted on: a log, a segment, a backup. */
+export const MIN_FREE_FILES = 100;
 /** A full database cannot even delete: this is given up for it then. */
 const RESERVE_BYTES = 16 * MB;
 const GIVE_UP_BELOW_BYTES = 4 * MB;
@@ -22,12 +24,12 @@ export async function keepReserve(dir: string, log: WatchLog): Promise<Reserve> 
   const path = join(dir, "reserve");
   let held = (await stat(path).catch(() => undefined))?.size === RESERVE_BYTES;
   if (!held) await rm(path, { force: true });
-  let free = await freeBytes(dir);
+  let free = (await freeOn(dir)).bytes;
   let looking: Promise<void> | undefined;
   let reported: string | null = null;
 
   const look = async (): Promise<void> => {
-    free = await freeBytes(dir);
+    free = (await freeOn(dir)).bytes;
     if (held && free < GIVE_UP_BELOW_BYTES) {
       await rm(path, { force: true });
       held = false;
@@ -63,9 +65,10 @@ export async function keepReserve(dir: string, log: WatchLog): Promise<Reserve> 
   };
 }
 
-async function freeBytes(dir: string): Promise<number> {
-  const { bavail, bsize } = await statfs(dir);
-  return bavail * bsize;
+/** What is free on the disk of a folder: bytes, and files that can be made, null where its file system counts none. */
+export async function freeOn(dir: string): Promise<{ bytes: number; files: number | null }> {
+  const { bavail, bsize, files, ffree } = await statfs(dir);
+  return { bytes: bavail * bsize, files: files === 0 ? null : ffree };
 }
 
 /** With bytes that no file system makes smaller. */

@@ -1,14 +1,15 @@
-import { open, readdir, stat, statfs, unlink } from "node:fs/promises";
+import { open, readdir, stat, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { listBackups } from "../backup/kept.ts";
 import { findFaults } from "../db/integrity.ts";
+import { freeOn, MIN_FREE_BYTES, MIN_FREE_FILES } from "../db/reserve.ts";
 import { SLOW_SYNC_MEND, SLOW_SYNC_MS } from "../db/sync-speed.ts";
 import { type Bench, type Check, fail, ok, type Outcome, skip, warn } from "./check.ts";
 
 const MB = 1_048_576;
-/** Below the first nothing more is taken in; below the second it is time to do something. */
-const MIN_FREE_BYTES = 64 * MB;
+/** Below these it is time to do something. */
 const LOW_FREE_BYTES = 1_024 * MB;
+const LOW_FREE_FILES = 10_000;
 const PROBE_BYTES = 65_536;
 /** Any permission of group or others. */
 const WIDE_MODE = 0o077;
@@ -25,15 +26,19 @@ export const MACHINE_CHECKS: Check[] = [
 
 async function checkSpace({ app }: Bench): Promise<Outcome> {
   const { dir } = app.config.data;
-  const { bavail, bsize } = await statfs(dir);
-  return judgeSpace(bavail * bsize, dir);
+  return judgeSpace(await freeOn(dir), dir);
 }
 
-export function judgeSpace(free: number, dir: string): Outcome {
-  const found = `${Math.floor(free / MB).toLocaleString("en")} MB are free in ${dir}.`;
-  const mend = "Make room, or give the data folder a larger disk.";
-  if (free < MIN_FREE_BYTES) return fail(found, mend);
-  return free < LOW_FREE_BYTES ? warn(found, mend) : ok(found);
+export function judgeSpace(free: { bytes: number; files: number | null }, dir: string): Outcome {
+  const few = free.files !== null && free.files < LOW_FREE_FILES;
+  const files = few ? ` Only ${free.files} more files can be made there (inodes).` : "";
+  const found = `${Math.floor(free.bytes / MB).toLocaleString("en")} MB are free in ${dir}.${files}`;
+  const mend = few
+    ? "Delete files on that disk, or give the data folder one of its own."
+    : "Make room, or give the data folder a larger disk.";
+  if (free.bytes < MIN_FREE_BYTES || (free.files ?? MIN_FREE_FILES) < MIN_FREE_FILES)
+    return fail(found, mend);
+  return few || free.bytes < LOW_FREE_BYTES ? warn(found, mend) : ok(found);
 }
 
 /** Writes a small file, has the disk keep it, and takes it away again. */
@@ -83,6 +88,8 @@ async function strangers(dir: string, uid: number): Promise<string | undefined> 
 async function checkDatabase({ app }: Bench): Promise<Outcome> {
   const path = app.config.database.url.replace(/^sqlite:/, "");
   if (path === ":memory:") return skip("The database is in memory.");
+  const lost = app.lostCommits();
+  if (lost !== undefined) return warn("Commits were lost.", lost);
   const faults = await findFaults(path);
   if (faults === null)
     return warn(

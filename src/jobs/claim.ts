@@ -2,7 +2,8 @@ import type { Db } from "../db/database.ts";
 import { dueOfEach, type DueRow, nextRun } from "../db/due-jobs.ts";
 import { prepared } from "../db/prepared.ts";
 import { JOB_RULES, type JobKind, type JobPayloads } from "./kinds.ts";
-import { type Job, UNCLAIMED } from "./queue.ts";
+import { storedJson } from "../lib/stored-json.ts";
+import { DAMAGED_PAYLOAD, type Job, UNCLAIMED } from "./queue.ts";
 import { largestJob, type Room, type Use, type Uses, whyNot } from "./shares.ts";
 
 /** What a claim asks for. */
@@ -63,7 +64,7 @@ function jobOf<K extends JobKind>(kind: K, row: DueRow): Job<K> {
   return {
     id: row.id,
     kind,
-    payload: JSON.parse(row.payload) as JobPayloads[K],
+    payload: storedJson(row.payload, DAMAGED_PAYLOAD as unknown as JobPayloads[K]),
     attempts: row.attempts + 1,
     failures: row.failures,
     ...useOf(row),

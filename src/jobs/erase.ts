@@ -1,5 +1,6 @@
 import type { App } from "../app.ts";
-import { type Db, lockMailBytes } from "../db/database.ts";
+import type { Db } from "../db/database.ts";
+import { lockMailBytes } from "../db/locks.ts";
 import type { SegmentRange } from "../lib/segments.ts";
 import { deferJob, enqueue, finishJob, type Job } from "./queue.ts";
 import { writeOutcome } from "./run-job.ts";

@@ -15,6 +15,9 @@ export interface Job<K extends JobKind = JobKind> extends Use {
   failures: number;
 }
 
+/** Of a job that cannot be read in a damaged database: it is set aside, so that the others go on. */
+export const DAMAGED_PAYLOAD = Object.freeze({});
+
 /** The account that a job is for, and how many jobs of its kind may run for it at once; null: as many as is fair. */
 export interface Share {
   account: string;

@@ -4,7 +4,15 @@ import { isStorageFault } from "../db/storage-faults.ts";
 import { messageOf } from "../errors.ts";
 import { withLogFields } from "../log.ts";
 import { JOB_RULES, type JobKind } from "./kinds.ts";
-import { backoffSeconds, buryJob, type Job, LeaseLostError, postponeJob, returnJob } from "./queue.ts";
+import {
+  backoffSeconds,
+  buryJob,
+  DAMAGED_PAYLOAD,
+  type Job,
+  LeaseLostError,
+  postponeJob,
+  returnJob,
+} from "./queue.ts";
 import type { Room } from "./shares.ts";
 
 /** How long a job waits that the storage of this machine kept from its work. */
@@ -75,6 +83,7 @@ function fieldsOf({ id: job_id, payload }: Job): Record<string, unknown> {
 }
 
 async function attemptOrBury(app: App, handlers: JobHandlers, job: Job, signal: AbortSignal): Promise<void> {
+  if (job.payload === DAMAGED_PAYLOAD) return setAside(app, job, signal);
   if (job.attempts - job.failures <= MAX_UNENDED) return attempt(app, handlers, job, signal);
   const error = `The server ended ${MAX_UNENDED} times in the middle of it`;
   await bury(app, handlers, { job, signal, error });
@@ -138,6 +147,13 @@ async function bury(
     await buryJob(tx, job, error);
     await handlerOf(handlers, job).giveUp?.(app, tx, job, error);
   });
+}
+
+/** What it was for is not known any more, so that nothing else can be ended with it. */
+async function setAside(app: App, job: Job, signal: AbortSignal): Promise<void> {
+  const error = "What it is for cannot be read: the database is damaged there";
+  app.log.error({ kind: job.kind, error }, "job given up; it is kept in the table");
+  await writeOutcome(app, signal, (tx) => buryJob(tx, job, error));
 }
 
 function handlerOf(handlers: JobHandlers, job: Job): JobHandler<JobKind> {

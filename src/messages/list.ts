@@ -7,6 +7,7 @@ import type { MessageRow, Schema, UserRow } from "../db/schema.ts";
 import { NOT_DONE } from "../db/unfinished.ts";
 import { firstIdAt } from "../lib/first-id.ts";
 import { decodeCursor, encodeCursor, type Page } from "../lib/pagination.ts";
+import { storedJson } from "../lib/stored-json.ts";
 import { portionsOf } from "../lib/portions.ts";
 import { attachmentsOf } from "./messages.ts";
 import { type ActivityStatus, type ActivityView, statesOf, viewActivity } from "./view.ts";
@@ -135,8 +136,8 @@ function fitting({ q, tag }: MessageFilters): Search["fits"] {
 }
 
 function tagsIn({ command, tags }: Pick<MessageRow, "command" | "tags">): string[] {
-  const given = JSON.parse(command ?? "{}") as { tags?: string[] };
-  return [...(given.tags ?? []), ...(JSON.parse(tags) as string[])].map((tag) => tag.toLowerCase());
+  const given = storedJson<{ tags?: string[] }>(command ?? "{}", {});
+  return [...(given.tags ?? []), ...storedJson<string[]>(tags, [])].map((tag) => tag.toLowerCase());
 }
 
 /** Of a conversation that is not the user's there is nothing, and nothing is looked at. */

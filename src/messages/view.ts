@@ -1,4 +1,5 @@
 import type { AttachmentRow, MessageRow, MessageState } from "../db/schema.ts";
+import { storedJson } from "../lib/stored-json.ts";
 
 /** The status of the activity log (decision J, first projection). */
 export type ActivityStatus = "received" | "done" | "failed" | "rejected" | "limited";
@@ -44,6 +45,17 @@ export interface AttachmentView {
   purged?: true;
 }
 
+/** In place of steps that cannot be read. */
+const DAMAGED = [
+  {
+    index: 0,
+    type: "warning",
+    status: "error",
+    output:
+      "The steps of this message cannot be read: the database is damaged there. `mailwright doctor` on the server says more.",
+  },
+];
+
 /** A message as the activity log shows it: never its content, only what was commanded and what came of it. */
 export function viewActivity(row: MessageRow, attachments: AttachmentMeta[]) {
   return {
@@ -52,12 +64,12 @@ export function viewActivity(row: MessageRow, attachments: AttachmentMeta[]) {
     inbox_id: row.inbox_id,
     source: row.source,
     status: ACTIVITY[row.state],
-    command: row.command === null ? null : (JSON.parse(row.command) as unknown),
+    command: row.command === null ? null : storedJson<unknown>(row.command, null),
     result: row.result,
     error: row.state === "skipped" ? `skipped: ${row.error ?? row.reason}` : row.error,
     reason: row.reason,
     usage: usageOf(row),
-    steps: JSON.parse(row.steps) as unknown[],
+    steps: storedJson<unknown[]>(row.steps, DAMAGED),
     attachments: attachments.map(viewAttachment),
     subject: row.subject,
     sender: row.sender,
@@ -69,7 +81,7 @@ export function viewActivity(row: MessageRow, attachments: AttachmentMeta[]) {
     duplicates: row.duplicates,
     mails: row.mails,
     retry_of: row.retry_of,
-    tags: JSON.parse(row.tags) as string[],
+    tags: storedJson<string[]>(row.tags, []),
     created: row.created,
     completed: row.completed,
     duration_ms: row.duration_ms,
@@ -92,7 +104,7 @@ export function viewRouting(row: MessageRow, attachments: AttachmentMeta[], rema
     result: row.result,
     error: row.error,
     usage: usageOf(row),
-    steps: JSON.parse(row.steps) as unknown[],
+    steps: storedJson<unknown[]>(row.steps, DAMAGED),
     attachments: attachments.filter((file) => file.direction === "out").map(viewAttachment),
     credits: { charged: row.credits_charged, remaining },
     reply_status: row.reply_status,
@@ -124,6 +136,6 @@ export function viewAttachment(file: AttachmentMeta): AttachmentView {
 
 /** How the mail is to be read is our own affair. */
 function authOf(stored: string): Record<string, unknown> {
-  const { signed_form: _, in_thread: __, ...auth } = JSON.parse(stored) as Record<string, unknown>;
+  const { signed_form: _, in_thread: __, ...auth } = storedJson<Record<string, unknown>>(stored, {});
   return auth;
 }

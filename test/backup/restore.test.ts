@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import Sqlite from "better-sqlite3";
 import { restoreBackup } from "../../src/backup/restore.ts";
 import { backupToFile, sourceOf } from "../../src/backup/write-backup.ts";
-import { lockDataFolder, lockMailBytes } from "../../src/db/database.ts";
+import { lockDataFolder, lockMailBytes } from "../../src/db/locks.ts";
 import { memoryDisk, whyNoMounts } from "../faults/disks.ts";
 import {
   changedDatabase,

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { backupWarning, makeBackupsLater } from "../../src/backup/schedule.ts";
 import { backupToFile, backupToStream, sourceOf } from "../../src/backup/write-backup.ts";
 import type { ConfigOverrides } from "../../src/config.ts";
-import { lockMailBytes } from "../../src/db/database.ts";
+import { lockMailBytes } from "../../src/db/locks.ts";
 import { messageOf } from "../../src/errors.ts";
 import { eraseLater } from "../../src/jobs/erase.ts";
 import { isSchedule, nextTime } from "../../src/lib/schedule.ts";

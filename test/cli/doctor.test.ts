@@ -476,8 +476,15 @@ describe("by themselves", () => {
   });
 
   test("the disk is roomy, low, or full, and quick or slow", () => {
-    const verdicts = [5_000, 500, 50].map((mb) => judgeSpace(mb * 1_048_576, "/data").verdict);
+    const verdicts = [5_000, 500, 50].map(
+      (mb) => judgeSpace({ bytes: mb * 1_048_576, files: null }, "/data").verdict,
+    );
     expect(verdicts).toEqual(["ok", "warn", "fail"]);
+    const roomy = { bytes: 5_000 * 1_048_576 };
+    const files = [1_000_000, 5_000, 50].map(
+      (count) => judgeSpace({ ...roomy, files: count }, "/data").verdict,
+    );
+    expect(files).toEqual(["ok", "warn", "fail"]);
     expect([5, 500].map((ms) => judgeSync(ms).verdict)).toEqual(["ok", "warn"]);
   });
 

@@ -43,6 +43,7 @@ test("a deleted database file loses nothing: what the server has open is written
     expect(linesWith(server, "has been written back")).toHaveLength(1);
     expect((await readdir(at.dir)).filter((name) => name.startsWith("mailwright.db"))).toEqual([
       "mailwright.db",
+      "mailwright.db.lock",
     ]);
   }
   await using server = await at.start();

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, readdir, rename, rm, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
-import { lockDataFolder } from "../../src/db/database.ts";
+import { lockDataFolder } from "../../src/db/locks.ts";
 
 const ROOT = join(import.meta.dir, "../..");
 const KEPT = join(ROOT, "node_modules/.cache/mailwright");

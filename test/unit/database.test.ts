@@ -3,19 +3,21 @@ import { mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sql } from "kysely";
-import { lockDataFolder, openDatabase, tryWriting } from "../../src/db/database.ts";
+import type { Config } from "../../src/config.ts";
+import { openDatabase, tryWriting } from "../../src/db/database.ts";
+import { lockDataFolder, lockStores } from "../../src/db/locks.ts";
 
 async function folder() {
   const dir = await mkdtemp(join(tmpdir(), "mailwright-database-"));
   return { dir, [Symbol.asyncDispose]: () => rm(dir, { recursive: true, force: true }) };
 }
 
-const DATABASE = new URL("../../src/db/database.ts", import.meta.url).href;
+const LOCKS = new URL("../../src/db/locks.ts", import.meta.url).href;
 
 /** Another process that tries to take the lock, says whether it has it, and keeps it until it is killed. */
 async function otherProcess(dir: string) {
   const script = `
-    import { lockDataFolder } from ${JSON.stringify(DATABASE)};
+    import { lockDataFolder } from ${JSON.stringify(LOCKS)};
     const lock = lockDataFolder(${JSON.stringify(dir)});
     console.log(lock ? "locked" : "refused");
     if (lock) setInterval(() => lock, 1_000);
@@ -43,6 +45,21 @@ describe("the lock on a data folder", () => {
     lockDataFolder(at.dir)?.[Symbol.dispose]();
     using lock = lockDataFolder(at.dir);
     expect(lock).toBeDefined();
+  });
+
+  test("holds the database too, which may lie in another folder", async () => {
+    await using at = await folder();
+    const url = `sqlite:${join(at.dir, "shared", "mail.db")}`;
+    const of = (dir: string) => ({ data: { dir: join(at.dir, dir) }, database: { url } }) as Config;
+    const one = lockStores(of("one"));
+    expect(one).toBeDefined();
+    expect(lockStores(of("two"))).toBeUndefined();
+    // Refused because of the database, it holds no folder either.
+    lockDataFolder(join(at.dir, "two"))?.[Symbol.dispose]();
+    one?.[Symbol.dispose]();
+    using two = lockStores(of("two"));
+    expect(two).toBeDefined();
+    expect(lockStores(of("one"))).toBeUndefined();
   });
 
   test("that cannot be made is an error of its own, not another process", async () => {

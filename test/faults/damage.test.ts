@@ -1,0 +1,148 @@
+import { describe, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { rawMail } from "../support/mails.ts";
+import { smtpClient } from "../support/smtp-client.ts";
+import { account, type House, house, inbox, type ServerProcess } from "./house.ts";
+
+const MAILS = 40;
+
+async function send({ smtp }: ServerProcess, to: string, count = MAILS): Promise<void> {
+  await using client = await smtpClient(smtp);
+  await client.say("EHLO client.example");
+  for (let sent = 0; sent < count; sent += 1) {
+    await client.say("MAIL FROM:<ada@example.com>");
+    await client.say(`RCPT TO:<${to}>`);
+    await client.say("DATA");
+    const headers = { "Message-ID": `<${crypto.randomUUID()}@example.com>` };
+    const raw = rawMail({ from: "ada@example.com", to, text: `Mail ${sent}`, headers });
+    expect(await client.say(`${raw.toString("latin1")}\r\n.`)).toStartWith("250");
+  }
+}
+
+/** Changes the database of a server that has stopped. */
+function change(at: House, statement: string, ...values: string[]): void {
+  const database = at.database();
+  try {
+    expect(database.prepare(statement).run(...values).changes).toBe(1);
+  } finally {
+    database.close();
+  }
+}
+
+/** A data folder whose server was killed after so many mails, and the key of its owner. */
+async function killed(at: House): Promise<string> {
+  const owner = await account(at, "ada@example.com");
+  await using server = await at.start();
+  await send(server, await inbox(server, owner));
+  server.kill("SIGKILL");
+  await server.exited;
+  return owner.api_key;
+}
+
+async function activity(server: ServerProcess, api_key: string) {
+  const response = await fetch(`${server.http}/messages?limit=100`, { headers: { "x-api-key": api_key } });
+  return { status: response.status, items: ((await response.json()) as { items: never[] }).items ?? [] };
+}
+
+async function warnings(server: ServerProcess): Promise<Record<string, string>> {
+  const response = await fetch(`${server.http}/readyz`);
+  return ((await response.json()) as { warnings: Record<string, string> }).warnings;
+}
+
+describe("the log of the database after a kill", () => {
+  test.each([
+    ["in its middle", (bytes: number) => Math.floor(bytes / 2)],
+    ["near its end", (bytes: number) => Math.floor(bytes * 0.9)],
+    ["in its head", () => 9],
+  ])(
+    "with one bit flipped %s: that mails are lost is said by the log, /readyz and doctor",
+    async (_where, at_byte) => {
+      await using at = await house();
+      const api_key = await killed(at);
+      const log = join(at.dir, "mailwright.db-wal");
+      const bytes = await readFile(log);
+      const place = at_byte(bytes.byteLength);
+      bytes.writeUInt8(bytes.readUInt8(place) ^ 1, place);
+      await writeFile(log, bytes);
+      const note = join(at.dir, "mailwright.db-lost");
+      {
+        await using server = await at.start();
+        expect((await activity(server, api_key)).items.length).toBeLessThan(MAILS);
+        expect(server.log()).toContain("commits that were acknowledged are missing from the database's log");
+        expect((await warnings(server)).lost).toContain(`Then delete ${note}.`);
+        server.kill("SIGTERM");
+        await server.exited;
+      }
+      expect((await at.cli("doctor")).out).toContain("Commits were lost.");
+      await rm(note);
+      await using again = await at.start();
+      expect(await warnings(again)).not.toHaveProperty("lost");
+    },
+  );
+
+  test("as the kill left it: everything is there, and nothing is said", async () => {
+    await using at = await house();
+    const api_key = await killed(at);
+    await using server = await at.start();
+    expect((await activity(server, api_key)).items).toHaveLength(MAILS);
+    expect(server.log()).not.toContain("missing from the database's log");
+    expect(await warnings(server)).not.toHaveProperty("lost");
+    expect(existsSync(join(at.dir, "mailwright.db-lost"))).toBe(false);
+  });
+});
+
+describe("a damaged row", () => {
+  test("of the messages is shown with what can be read of it, beside all others", async () => {
+    await using at = await house();
+    const owner = await account(at, "ada@example.com");
+    {
+      await using server = await at.start();
+      await send(server, await inbox(server, owner), 3);
+      server.kill("SIGTERM");
+      await server.exited;
+    }
+    change(
+      at,
+      "update messages set steps = ?, tags = ?, auth = ?, command = ? where id = (select min(id) from messages)",
+      '[{"ty',
+      "[",
+      '{"spf',
+      "{",
+    );
+    await using server = await at.start();
+    const { status, items } = await activity(server, owner.api_key);
+    expect(status).toBe(200);
+    expect(items).toHaveLength(3);
+    expect(JSON.stringify(items.at(-1))).toContain("the database is damaged there");
+    const search = await fetch(`${server.http}/messages?tag=x`, { headers: { "x-api-key": owner.api_key } });
+    expect(search.status).toBe(200);
+  });
+
+  test("of the queue is set aside and said, and the others are done", async () => {
+    await using at = await house();
+    const owner = await account(at, "ada@example.com");
+    const held = ["queue", "hold", "route_message"];
+    {
+      await using server = await at.start();
+      const to = await inbox(server, owner);
+      expect(await at.cli(...held)).toMatchObject({ code: 0 });
+      await send(server, to, 3);
+      server.kill("SIGTERM");
+      await server.exited;
+    }
+    change(
+      at,
+      "update jobs set payload = ? where id = (select min(id) from jobs where kind = 'route_message')",
+      '{"mess',
+    );
+    await using server = await at.start();
+    expect(await at.cli("queue", "release", "route_message")).toMatchObject({ code: 0 });
+    const done = async () =>
+      (await activity(server, owner.api_key)).items.filter(({ status }) => status === "done").length;
+    while ((await done()) < 2) await Bun.sleep(50);
+    expect(server.log()).toContain("What it is for cannot be read: the database is damaged there");
+    expect((await warnings(server)).dead).toContain("1 job was given up");
+  });
+});
