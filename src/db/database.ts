@@ -62,15 +62,7 @@ export function openDatabase(
   const inMemory = path === ":memory:";
   if (!inMemory) mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const logEnd = options.bring_back === true && !inMemory ? readLogEnd(path) : undefined;
-  const sqlite = new Sqlite((inMemory && options.image) || path, { timeout: BUSY_TIMEOUT_MS });
-  if (!inMemory) movePagesIfPossible(sqlite);
-  sqlite.pragma("journal_mode = WAL");
-  // FULL, because NORMAL loses acknowledged mail when the power goes.
-  sqlite.pragma("synchronous = FULL");
-  sqlite.pragma("foreign_keys = ON");
-  sqlite.pragma("secure_delete = ON");
-  // A savepoint keeps the pages it may have to give back; by default it keeps them in a file.
-  sqlite.pragma("temp_store = MEMORY");
+  const sqlite = openFile(inMemory && options.image ? options.image : path);
   noteLoss(path, lostPages(sqlite, logEnd), log);
   const reads = shareReads(sqlite);
   const watch = watchStorage(inMemory ? null : path, log);
@@ -123,6 +115,20 @@ export function openDatabase(
       }
     },
   };
+}
+
+/** With the settings that every promise about commits and deletions stands on. */
+function openFile(place: string | Buffer): Sqlite.Database {
+  const sqlite = new Sqlite(place, { timeout: BUSY_TIMEOUT_MS });
+  if (typeof place === "string" && place !== ":memory:") movePagesIfPossible(sqlite);
+  sqlite.pragma("journal_mode = WAL");
+  // FULL, because NORMAL loses acknowledged mail when the power goes.
+  sqlite.pragma("synchronous = FULL");
+  sqlite.pragma("foreign_keys = ON");
+  sqlite.pragma("secure_delete = ON");
+  // A savepoint keeps the pages it may have to give back; by default it keeps them in a file.
+  sqlite.pragma("temp_store = MEMORY");
+  return sqlite;
 }
 
 /** Nothing else can be said where the database cannot be asked: whoever reads or writes says what is wrong. */
