@@ -3,20 +3,35 @@ import type { Db } from "../db/database.ts";
 import { insertRow, prepared } from "../db/prepared.ts";
 import type { LedgerRow, UserRow } from "../db/schema.ts";
 import type { Period } from "./period.ts";
+import type { Whose } from "./storage.ts";
 import { BOUGHT, purseRow, type Standing, standingOf } from "./standing.ts";
 
 /** What one finished run costs, in credits. */
 export const RUN_CREDITS = 1;
 
+/** Of a period's allowance, what is kept for the owner and listed senders: whoever writes to an account must not end its work. */
+const HOUSEHOLD_SHARE = 0.2;
+
 type Account = Pick<UserRow, "id">;
+
+/** The credits that the mail of others leaves of an allowance. */
+export function keptForHousehold(allowance: number): number {
+  return Math.floor(allowance * HOUSEHOLD_SHARE);
+}
 
 /**
  * Takes one credit for a run that is being accepted: of the period's allowance, else of what was bought. False, with
- * nothing taken, when none is left.
+ * nothing taken, when none is left that may be spent on a run of theirs.
  */
-export async function reserveCredit(app: App, tx: Db, user: Account, message_id: string): Promise<boolean> {
+export async function reserveCredit(
+  app: App,
+  tx: Db,
+  user: Account,
+  { message_id, whose = "household" }: { message_id: string; whose?: Whose },
+): Promise<boolean> {
   const standing = await standingOf(app, tx, user);
-  if (standing.left + standing.bought < RUN_CREDITS) return false;
+  const kept = whose === "household" ? 0 : keptForHousehold(standing.allowance);
+  if (standing.left + standing.bought < RUN_CREDITS + kept) return false;
   const purse = standing.left < RUN_CREDITS ? boughtPurse(user, standing) : await fit(app, tx, standing);
   await append(app, tx, purse, { kind: "reserve", amount: -RUN_CREDITS, message_id });
   return true;

@@ -7,7 +7,7 @@ import type { JobPayloads } from "../jobs/kinds.ts";
 import { enqueue, finishJob, type Job } from "../jobs/queue.ts";
 import { writeOutcome } from "../jobs/run-job.ts";
 import { prepareLetter, type QueueLetter } from "../mail/letters.ts";
-import { creditsOf } from "./ledger.ts";
+import { creditsOf, keptForHousehold } from "./ledger.ts";
 import { planLimits, planName } from "./plans.ts";
 import { freeFor, inMb, StorageFull, STRANGERS_PERCENT, storageOf } from "./storage.ts";
 
@@ -62,9 +62,19 @@ export async function mailNoticeNow(app: App, job: Job<"mail_notice">, signal: A
 /** Undefined once there are credits again. */
 async function creditLetter(app: App, user: UserRow): Promise<QueueLetter | undefined> {
   const credits = await creditsOf(app, app.db, user);
-  if (credits.remaining > 0) return undefined;
+  const kept = keptForHousehold(credits.allowance);
+  if (credits.remaining > kept) return undefined;
   const count = await countLimited(app.db, user, credits.period_start);
   const renewal = momentFor(user, credits.resets_at);
+  if (credits.remaining > 0)
+    return letterTo(app, user, {
+      subject: "Mail of strangers has used its share of your Mailwright credits",
+      words: [
+        `Mail of senders whom you have not listed is not being worked on: of the ${credits.allowance} credits of your ${planName(user.plan)} plan, the last ${kept} are kept for your own mail and calls, and for senders whom you have listed. **${credits.remaining}** are left.`,
+        `${manyMails(count)} came in since then. They are kept and listed as \`limited\` in your activity. Nothing was charged for them, and their senders were not told.`,
+        `New credits are there on **${renewal}**. List the senders whose mail is to be worked on (allowlist_senders of an inbox): then nobody else can use your credits. ${adviceFor(app, user)}`,
+      ],
+    });
   return letterTo(app, user, {
     subject: "Your Mailwright credits are used up",
     words: [

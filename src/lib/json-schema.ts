@@ -32,8 +32,9 @@ async function compile(schema: Record<string, unknown>): Promise<SchemaCheck> {
     validateSchema: false,
   });
   try {
-    const validate = ajv.compile(plainSchema(schema) as AnySchema);
-    return (value) => (validate(value) === true ? null : faultsOf(validate));
+    const { plain, nodes } = plainSchema(schema);
+    const validate = ajv.compile(plain as AnySchema);
+    return (value) => (isTooMuch(value, nodes) || validate(value) === true ? null : faultsOf(validate));
   } catch {
     // Not a fault of the caller: a schema with an unknown dialect or a lost reference; its server checks for itself.
     return () => null;
@@ -63,28 +64,58 @@ const LEFT_OPEN = new Set([...LEFT_ASIDE, "additionalProperties", "unevaluatedPr
 const VALUES = /^(const|enum|default|examples|required)$/;
 const MAPS = /^(properties|dependentSchemas)$/;
 /** Of a schema with what its references stand for, each counted wherever it is: a few of them can stand for millions. */
-const MAX_NODES = 2_000;
+const MAX_NODES = 600;
 const MAX_DEPTH = 64;
+/** Nodes of the schema times parts of the value: some tens of milliseconds. Beyond it nothing is asked. */
+const MAX_WORK = 200_000;
+const CHARS_TO_A_PART = 100;
 
-/** A schema without references, and without what is left aside. Throws for what cannot be had so. */
-function plainSchema(root: Record<string, unknown>): unknown {
+/** Whether a check may take long: each part of the value may be asked about by each node of the schema. */
+function isTooMuch(value: unknown, nodes: number): boolean {
+  const most = MAX_WORK / nodes;
+  return workOf(value, most) > most;
+}
+
+/** What there is to look at: values, names, and the characters of texts. Counted no further than to a little over `most`. */
+function workOf(value: unknown, most: number): number {
+  if (typeof value === "string") return 1 + value.length / CHARS_TO_A_PART;
+  if (typeof value !== "object" || value === null) return 1;
+  let work = 1;
+  for (const [name, part] of Object.entries(value)) {
+    work += 1 + name.length / CHARS_TO_A_PART + workOf(part, most);
+    if (work > most) break;
+  }
+  return work;
+}
+
+/**
+ * A schema without references, and without what is left aside, and how many nodes it has. Throws for what cannot be had
+ * so.
+ */
+function plainSchema(root: Record<string, unknown>): { plain: unknown; nodes: number } {
   let nodes = 0;
-  const plain = (node: unknown, depth: number, isMap = false): unknown => {
-    nodes += 1;
+  const count = (some: number, depth: number): void => {
+    nodes += some;
     if (nodes > MAX_NODES || depth > MAX_DEPTH) throw new Error("The schema is too large");
+  };
+  const plain = (node: unknown, depth: number, isMap = false): unknown => {
+    count(1, depth);
     if (Array.isArray(node)) return node.map((item) => plain(item, depth + 1));
     if (typeof node !== "object" || node === null) return node;
     // Under `properties` these are names like any others.
     if (isMap) return mapped(node, (_name, value) => plain(value, depth + 1), new Set());
     const { $ref, oneOf, ...rest } = node as { $ref?: unknown; oneOf?: unknown };
-    const change = (name: string, value: unknown): unknown =>
-      VALUES.test(name) ? value : plain(value, depth + 1, MAPS.test(name));
+    const change = (name: string, value: unknown): unknown => {
+      if (!VALUES.test(name)) return plain(value, depth + 1, MAPS.test(name));
+      count(workOf(value, MAX_NODES), depth);
+      return value;
+    };
     const parts = [mapped(rest, change, "patternProperties" in node ? LEFT_OPEN : LEFT_ASIDE)];
     if (oneOf !== undefined) parts.push({ anyOf: plain(oneOf, depth + 1) });
     if (typeof $ref === "string") parts.push({ allOf: [plain(resolve(root, $ref), depth + 1)] });
     return parts.length === 1 ? parts[0] : { allOf: parts };
   };
-  return plain(root, 0);
+  return { plain: plain(root, 0), nodes };
 }
 
 function mapped(

@@ -230,6 +230,8 @@ async function storeMaterial(
 }
 
 const MAIL_LIMITED = "This account has no credits left this month, so the mail was not worked on.";
+const STRANGERS_LIMITED =
+  "None of the credits that mail of unlisted senders may use are left this month: a fifth is kept for the owner and for listed senders. The mail was not worked on.";
 const NO_ROOM = "This inbox is one more than the plan of its account allows, so the mail was not worked on.";
 const CALL_LIMITED = "Credit limit reached: this account has no credits left this month.";
 
@@ -239,8 +241,11 @@ async function insertAndReserve(
   { row, user, limit_text }: { row: MessageRow; user: UserRow; limit_text: string },
 ): Promise<void> {
   const free = row.source === "test";
-  if (!free && !(await reserveCredit(app, tx, user, row.id)))
-    return insertLimited(app, tx, row, { reason: "credit_limit", error: limit_text });
+  const whose = row.authority === "owner" || row.authority === "listed" ? "household" : "strangers";
+  if (!free && !(await reserveCredit(app, tx, user, { message_id: row.id, whose }))) {
+    const error = whose === "household" ? limit_text : STRANGERS_LIMITED;
+    return insertLimited(app, tx, row, { reason: "credit_limit", error });
+  }
   await insertRow(tx, "messages", row);
   await recordState(app, tx, row);
 }

@@ -4,7 +4,6 @@ import type { ChatMessage } from "../ai/llm-messages.ts";
 import type { App } from "../app.ts";
 import type { OpenConnection } from "../connections/connections.ts";
 import { recallTurns } from "../conversations/conversations.ts";
-import { addressOf } from "../inboxes/addresses.ts";
 import { modelAsker } from "./ask-model.ts";
 import type { Run } from "./close.ts";
 import { createFileTool } from "./create-file.ts";
@@ -124,7 +123,7 @@ function subjectOf({ input }: Run, { instruction }: Understanding): string {
   return input.plain && ![input.instruction, instruction].includes(input.subject) ? input.subject : "";
 }
 
-/** Of the people whose run it is, and of the inbox itself. */
-function ownAddresses({ message, inbox, owner_email }: Run): string[] {
-  return [message.sender, owner_email, addressOf(inbox)].filter((address) => address !== null);
+/** Of the people whose run it is. Never of an inbox: what a tool mails there in its owner's name would come back as an order. */
+function ownAddresses({ message, owner_email }: Run): string[] {
+  return [message.sender, owner_email].filter((address) => address !== null);
 }

@@ -89,3 +89,28 @@ async function send(room: Mailroom, from?: string): Promise<void> {
 async function notices(room: Mailroom): Promise<OutgoingMailRow[]> {
   return (await room.outgoing()).filter(({ kind }) => kind === "notice");
 }
+
+test("strangers leave a fifth of the credits to the owner and those on the list, and the owner is told", async () => {
+  await using room = await mailroom({ config: { plans: { team: { credits: 10 } } } });
+  for (let count = 0; count < 12; count += 1) await send(room, BOB);
+  await room.drain();
+  const statuses = async (sender: string) =>
+    (await room.activity())
+      .filter((entry) => entry.sender === sender)
+      .map(({ status }: { status: string }) => status)
+      .sort();
+  expect(await statuses("bob@example.org")).toEqual([...Array(8).fill("done"), ...Array(4).fill("limited")]);
+  const [notice, ...others] = await notices(room);
+  expect(others).toEqual([]);
+  const { subject, text } = await simpleParser(Buffer.from(notice?.raw ?? []));
+  expect(subject).toBe("Mail of strangers has used its share of your Mailwright credits");
+  expect(text).toContain("the last 2 are kept");
+  expect(text).toContain("4 mails came in since then");
+  await room.owner.patch(`/inboxes/${room.inbox.id}`, { allowlist_senders: ["carol@example.net"] });
+  await send(room, "Carol <carol@example.net>");
+  await send(room);
+  await room.drain();
+  expect(await statuses("carol@example.net")).toEqual(["done"]);
+  expect(await statuses("ada@example.com")).toEqual(["done"]);
+  expect((await room.owner.post("/v1/messages", { instruction: "x" })).status).toBe(429);
+});

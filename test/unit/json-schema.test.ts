@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { checkBy } from "../../src/lib/json-schema.ts";
 import { ownMs } from "../support/own-time.ts";
 
@@ -110,4 +110,26 @@ test.each<[string, Record<string, unknown>]>([
   ["no schema at all", { properties: 7 }],
 ])("asks nothing of a schema with %s", async (_name, schema) => {
   expect((await checkBy(schema))({ a: 1 })).toBeNull();
+});
+
+describe("a schema that would take long on what it is asked about is not asked", () => {
+  const values = Array.from({ length: 400 }, (_one, at) => at);
+  const each = (schema: object, count: number) => ({
+    type: "object",
+    properties: { a: { items: { anyOf: Array.from({ length: count }, () => schema) } } },
+  });
+  const repeated = { ...each({ $ref: "#/$defs/e" }, 30), $defs: { e: { enum: values } } };
+
+  test.each<[string, Record<string, unknown>, unknown, unknown]>([
+    ["many values, wherever references repeat them", repeated, { a: ["x"] }, { a: Array(9_900).fill("x") }],
+    ["many parts", each({ const: 1 }, 100), { a: [2] }, { a: Array(9_900).fill(2) }],
+    ["a long text", each({ maxLength: 1 }, 250), { a: ["long"] }, { a: ["x".repeat(100_000)] }],
+    ["long names", each({ required: ["q"] }, 100), { a: [{}] }, { a: [{ ["x".repeat(300_000)]: 1 }] }],
+  ])("%s", async (_what, schema, small, large) => {
+    const check = await checkBy(schema);
+    expect(check(large)).toBeNull();
+    // The control: it says what does not fit as long as there is little to look at; where references make it huge, never.
+    if (schema === repeated) expect(check(small)).toBeNull();
+    else expect(check(small)).toContain("must");
+  });
 });

@@ -172,7 +172,7 @@ async function accept(model: Model, crashes: boolean): Promise<void> {
   const row = blankMessage(t.app, { id: null, user_id: model.user.id });
   let reserved = false;
   const committed = await transaction(crashes, async (tx) => {
-    reserved = await reserveCredit(t.app, tx, model.user, row.id);
+    reserved = await reserveCredit(t.app, tx, model.user, { message_id: row.id });
     if (!reserved) row.state = "limited";
     await insertRow(tx, "messages", row);
   });
@@ -305,7 +305,7 @@ describe("the period", () => {
   test("that begins has the whole allowance of its plan, whatever was left or used before", async () => {
     moveTo("2038-06-01T00:00:00Z");
     const user = await paying("pro", ["2038-06-01T00:00:00Z", "2038-07-01T00:00:00Z"]);
-    await t.app.write((tx) => reserveCredit(t.app, tx, user, Bun.randomUUIDv7()));
+    await t.app.write((tx) => reserveCredit(t.app, tx, user, { message_id: Bun.randomUUIDv7() }));
     expect(await creditsOf(t.app, t.app.db, user)).toMatchObject({ used: 1, remaining: 4 });
     moveTo("2038-07-02T00:00:00Z");
     expect(await creditsOf(t.app, t.app.db, user)).toMatchObject({ used: 0, remaining: 5 });
@@ -322,7 +322,8 @@ describe("a change of plan", () => {
 
   test("raises this period's allowance by the difference, and lowers it to what is used at least", async () => {
     const user = await paying("free", null);
-    const spend = () => t.app.write((tx) => reserveCredit(t.app, tx, user, Bun.randomUUIDv7()));
+    const spend = () =>
+      t.app.write((tx) => reserveCredit(t.app, tx, user, { message_id: Bun.randomUUIDv7() }));
     await spend();
     await setPlan(t.app, { email: user.email, plan: "team" });
     for (let run = 0; run < 5; run += 1) await spend();
@@ -342,7 +343,8 @@ describe("a change of plan", () => {
 describe("other credits for a plan in the settings", () => {
   test("hold in the period that runs: more can be spent at once, and less never takes back what is used", async () => {
     const user = await paying("free", null);
-    const spend = () => t.app.write((tx) => reserveCredit(t.app, tx, user, Bun.randomUUIDv7()));
+    const spend = () =>
+      t.app.write((tx) => reserveCredit(t.app, tx, user, { message_id: Bun.randomUUIDv7() }));
     for (const left of [true, true, false]) expect(await spend()).toBe(left);
     giveCredits("free", 4);
     expect(await creditsOf(t.app, t.app.db, user)).toMatchObject({ allowance: 4, used: 2, remaining: 2 });
@@ -358,7 +360,7 @@ describe("other credits for a plan in the settings", () => {
   test("leave what was bought alone", async () => {
     const user = await paying("pro", null);
     await t.app.write((tx) => topUp(t.app, tx, user.id, { credits: 3, reference: user.id }));
-    await t.app.write((tx) => reserveCredit(t.app, tx, user, Bun.randomUUIDv7()));
+    await t.app.write((tx) => reserveCredit(t.app, tx, user, { message_id: Bun.randomUUIDv7() }));
     giveCredits("pro", 0);
     expect(await creditsOf(t.app, t.app.db, user)).toMatchObject({ allowance: 1, topup: 3, remaining: 3 });
   });
@@ -369,7 +371,7 @@ describe("what was used in a period that ended before its time", () => {
     const user = await paying("pro", ["2039-01-10T00:00:00Z", "2039-02-10T00:00:00Z"]);
     moveTo("2039-01-12T00:00:00Z");
     for (let run = 0; run < 4; run += 1)
-      await t.app.write((tx) => reserveCredit(t.app, tx, user, Bun.randomUUIDv7()));
+      await t.app.write((tx) => reserveCredit(t.app, tx, user, { message_id: Bun.randomUUIDv7() }));
     const first = await currentPeriod(t.app, t.app.db, user);
     const carry = () => t.app.write((tx) => carryUsed(t.app, tx, user, first));
     await carry();
@@ -393,7 +395,7 @@ describe("what was used in a period that ended before its time", () => {
     const user = await paying("team", ["2040-01-10T00:00:00Z", "2040-02-10T00:00:00Z"]);
     moveTo("2040-01-12T00:00:00Z");
     for (let run = 0; run < 4; run += 1)
-      await t.app.write((tx) => reserveCredit(t.app, tx, user, Bun.randomUUIDv7()));
+      await t.app.write((tx) => reserveCredit(t.app, tx, user, { message_id: Bun.randomUUIDv7() }));
     const first = await currentPeriod(t.app, t.app.db, user);
     await setPlan(t.app, { email: user.email, plan: "free" });
     await t.app.write((tx) => carryUsed(t.app, tx, user, first));
@@ -407,7 +409,7 @@ test("a clock that is set back goes on in the period of then, and gives nothing 
   const user = await paying("free", null);
   const spendAt = (moment: string) => {
     const then = { ...t.app, now: () => Date.parse(moment) / 1_000 };
-    return then.write((tx) => reserveCredit(then, tx, user, Bun.randomUUIDv7()));
+    return then.write((tx) => reserveCredit(then, tx, user, { message_id: Bun.randomUUIDv7() }));
   };
   for (const left of [true, true, false]) expect(await spendAt("2041-03-31T23:59:59Z")).toBe(left);
   expect(await spendAt("2041-04-01T00:00:01Z")).toBe(true);
@@ -419,10 +421,10 @@ test("the credit of a run that outlives its period goes back to that one, and it
   const user = await paying("team", null);
   moveTo("2042-05-31T12:00:00Z");
   const message = { id: Bun.randomUUIDv7() };
-  await t.app.write((tx) => reserveCredit(t.app, tx, user, message.id));
+  await t.app.write((tx) => reserveCredit(t.app, tx, user, { message_id: message.id }));
   await setPlan(t.app, { email: user.email, plan: "free" });
   moveTo("2042-06-01T12:00:00Z");
-  await t.app.write((tx) => reserveCredit(t.app, tx, user, Bun.randomUUIDv7()));
+  await t.app.write((tx) => reserveCredit(t.app, tx, user, { message_id: Bun.randomUUIDv7() }));
   for (const _ of ["once", "twice"]) await t.app.write((tx) => releaseCredit(t.app, tx, message));
   expect(await creditsOf(t.app, t.app.db, user)).toMatchObject({ allowance: 2, used: 1 });
   const rows = t.app.db
@@ -444,7 +446,9 @@ test("what a plan was at the beginning of a request does not matter: the one of 
   await setPlan(t.app, { email: user.email, plan: "free" });
   // Still said to be on Team by whoever asks.
   for (const left of [true, true, false])
-    expect(await t.app.write((tx) => reserveCredit(t.app, tx, user, Bun.randomUUIDv7()))).toBe(left);
+    expect(
+      await t.app.write((tx) => reserveCredit(t.app, tx, user, { message_id: Bun.randomUUIDv7() })),
+    ).toBe(left);
 });
 
 test("the sweep gives back what belongs to no run that goes on, and nothing else", async () => {
@@ -452,7 +456,7 @@ test("the sweep gives back what belongs to no run that goes on, and nothing else
   const reserve = async (state: MessageState | null): Promise<void> => {
     const row = { ...blankMessage(t.app, { id: null, user_id: user.id }), state: state ?? "received" };
     await t.app.write(async (tx) => {
-      await reserveCredit(t.app, tx, user, row.id);
+      await reserveCredit(t.app, tx, user, { message_id: row.id });
       if (state !== null) await insertRow(tx, "messages", row);
     });
   };

@@ -170,7 +170,8 @@ describe("a database from before there were bought credits", () => {
 
   test("goes on with it: runs, other credits for the plan, and credits that are bought", async () => {
     await using t = await oldLedger({ team: { credits: 12 } });
-    const reserve = (id: string) => t.app.write((tx) => reserveCredit(t.app, tx, { id: ADA }, id));
+    const reserve = (id: string) =>
+      t.app.write((tx) => reserveCredit(t.app, tx, { id: ADA }, { message_id: id }));
     expect(await reserve("new")).toBe(true);
     const payment = { credits: 5, reference: "pi_1" };
     for (const counted of [true, false])
