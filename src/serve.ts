@@ -19,6 +19,7 @@ import { startHttp } from "./http/server.ts";
 import { planAtStart } from "./jobs/clock.ts";
 import { voidLeases } from "./jobs/queue.ts";
 import { createWorker } from "./jobs/worker.ts";
+import { missingWords } from "./messages/missing-bytes.ts";
 import { createMetrics } from "./metrics.ts";
 import { startSmtp } from "./smtp/listener.ts";
 import { openChallengeDoor } from "./http/challenges.ts";
@@ -124,7 +125,11 @@ async function readiness(app: App, doors: { smtp: string | null }): Promise<Chec
 }
 
 async function warningsOf(app: App): Promise<Record<string, string>> {
-  const [certificate, backup] = await Promise.all([certificateWarning(app), backupWarning(app)]);
+  const [certificate, backup, lost_mail] = await Promise.all([
+    certificateWarning(app),
+    backupWarning(app),
+    missingWords(app),
+  ]);
   const slow_disk = app.slowDisk();
   const lost = app.lostCommits();
   return {
@@ -132,6 +137,7 @@ async function warningsOf(app: App): Promise<Record<string, string>> {
     ...(lost === undefined ? {} : { lost }),
     ...(certificate === undefined ? {} : { certificate }),
     ...(backup === undefined ? {} : { backup }),
+    ...(lost_mail === undefined ? {} : { lost_mail }),
     ...(await queueWarnings(app)),
   };
 }

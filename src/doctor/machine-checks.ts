@@ -4,6 +4,7 @@ import { listBackups } from "../backup/kept.ts";
 import { findFaults } from "../db/integrity.ts";
 import { freeOn, MIN_FREE_BYTES, MIN_FREE_FILES } from "../db/reserve.ts";
 import { SLOW_SYNC_MEND, SLOW_SYNC_MS } from "../db/sync-speed.ts";
+import { missingNow } from "../messages/missing-bytes.ts";
 import { type Bench, type Check, fail, ok, type Outcome, skip, warn } from "./check.ts";
 
 const MB = 1_048_576;
@@ -21,6 +22,7 @@ export const MACHINE_CHECKS: Check[] = [
   { name: "disk speed", run: checkSync },
   { name: "data folder", run: checkFolder },
   { name: "database", run: checkDatabase },
+  { name: "mail files", run: checkMailFiles },
   { name: "backup", run: checkBackup },
 ];
 
@@ -101,6 +103,16 @@ async function checkDatabase({ app }: Bench): Promise<Outcome> {
     `The database is damaged: ${faults.join("; ")}`,
     "Stop the server and restore a backup: mailwright restore FILE. See what your disk says as well.",
   );
+}
+
+async function checkMailFiles({ app }: Bench): Promise<Outcome> {
+  const missing = await missingNow(app);
+  if (missing !== undefined)
+    return fail(
+      `${missing}.`,
+      "Put the files back from a copy, and restart the server. Otherwise nothing is to be done: what is missing is never confused with anything else.",
+    );
+  return ok("Every mail and file that the database names is there.");
 }
 
 async function checkBackup({ app }: Bench): Promise<Outcome> {
