@@ -16,6 +16,7 @@ import type { Checks } from "./http/health.ts";
 import type { HttpDoor } from "./http/listen.ts";
 import { openMetricsDoor } from "./http/metrics.ts";
 import { startHttp } from "./http/server.ts";
+import { sweepLater } from "./jobs/erase.ts";
 import { planAtStart } from "./jobs/clock.ts";
 import { voidLeases } from "./jobs/queue.ts";
 import { createWorker } from "./jobs/worker.ts";
@@ -57,6 +58,7 @@ export async function serve(config: Config, overrides: AppOverrides = {}): Promi
   await app.write(voidLeases);
   const handlers = jobHandlers(app);
   await app.write((tx) => planAtStart(app, tx, handlers));
+  await app.write((tx) => sweepLater(app, tx));
   if (config.outbound.mode !== "capture") await app.write((tx) => checkServiceKeysLater(app, tx));
   const dead = await app.write((tx) => releaseDeadReserves(app, tx));
   if (dead > 0) app.log.warn({ credits: dead }, "credits of runs that will never end were given back");

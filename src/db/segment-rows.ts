@@ -3,7 +3,7 @@ import type { SegmentRange } from "../lib/segments.ts";
 import type { Db } from "./group-commit.ts";
 
 /** The tables whose rows name bytes in the segments. */
-const KEEPERS = ["raw_mails", "attachments"] as const;
+export const KEEPERS = ["raw_mails", "attachments"] as const;
 export type Keeper = (typeof KEEPERS)[number];
 
 /** What is named in a segment. */
@@ -67,14 +67,23 @@ export interface LostRows {
 
 /** What has been marked. */
 export function lostRows(db: Db): Promise<LostRows> {
-  return lostWhere(db, sql`lost_at is not null`);
+  return countWhere(db, sql`lost_at is not null`);
+}
+
+/** Rows of earlier versions, whose bytes nothing can be compared with. */
+export async function uncheckedRows(db: Db): Promise<number> {
+  const { mails, files } = await countWhere(
+    db,
+    sql`segment is not null and checksum is null and lost_at is null`,
+  );
+  return mails + files;
 }
 
 /** What `markBehind` would mark. */
 export async function countBehind(db: Db, short: Short[]): Promise<LostRows> {
   const all = { mails: 0, files: 0, bytes: 0 };
   for (const one of short) {
-    const { mails, files, bytes } = await lostWhere(db, behind(one));
+    const { mails, files, bytes } = await countWhere(db, behind(one));
     all.mails += mails;
     all.files += files;
     all.bytes += bytes;
@@ -85,7 +94,7 @@ export async function countBehind(db: Db, short: Short[]): Promise<LostRows> {
 const behind = ({ segment, size }: Short) =>
   sql`segment = ${segment} and segment_offset + size > ${size} and lost_at is null`;
 
-async function lostWhere(db: Db, where: ReturnType<typeof behind>): Promise<LostRows> {
+async function countWhere(db: Db, where: ReturnType<typeof behind>): Promise<LostRows> {
   const { rows } =
     await sql<LostRows>`select sum(mail) as mails, count(*) - sum(mail) as files, sum(size) as bytes
     from (select 1 as mail, size from raw_mails where ${where} union all select 0, size from attachments where ${where})

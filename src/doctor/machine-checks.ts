@@ -3,8 +3,9 @@ import { join } from "node:path";
 import { listBackups } from "../backup/kept.ts";
 import { findFaults } from "../db/integrity.ts";
 import { freeOn, MIN_FREE_BYTES, MIN_FREE_FILES } from "../db/reserve.ts";
+import { uncheckedRows } from "../db/segment-rows.ts";
 import { SLOW_SYNC_MEND, SLOW_SYNC_MS } from "../db/sync-speed.ts";
-import { missingNow } from "../messages/missing-bytes.ts";
+import { measureMail, missingNow } from "../messages/missing-bytes.ts";
 import { type Bench, type Check, fail, ok, type Outcome, skip, warn } from "./check.ts";
 
 const MB = 1_048_576;
@@ -112,7 +113,17 @@ async function checkMailFiles({ app }: Bench): Promise<Outcome> {
       `${missing}.`,
       "Put the files back from a copy, and restart the server. Otherwise nothing is to be done: what is missing is never confused with anything else.",
     );
-  return ok("Every mail and file that the database names is there.");
+  const { live_bytes, free_bytes } = await measureMail(app);
+  const unchecked = await uncheckedRows(app.db);
+  const older =
+    unchecked === 0 ? "" : ` ${unchecked} of them are of an earlier version, and have no checksum to tell.`;
+  return ok(
+    `All large mails and files are there: ${megabytes(live_bytes)}, and ${megabytes(free_bytes)} of deleted ones.${older}`,
+  );
+}
+
+function megabytes(bytes: number): string {
+  return `${Math.ceil(bytes / MB).toLocaleString("en")} MB`;
 }
 
 async function checkBackup({ app }: Bench): Promise<Outcome> {

@@ -60,6 +60,17 @@ export async function missingNow({ db, config, segments }: App): Promise<string 
   return wordsFor(all, config.data.dir);
 }
 
+/** How much of the disk the files of mails take: for what rows name, and for what is left of deleted mails. */
+export async function measureMail({
+  db,
+  segments,
+}: App): Promise<{ live_bytes: number; free_bytes: number }> {
+  const named = (await namedSegments(db)).reduce((sum, { bytes }) => sum + bytes, 0);
+  const taken = (await segments.files()).reduce((sum, { disk_bytes }) => sum + disk_bytes, 0);
+  const live_bytes = named - (await lostRows(db)).bytes;
+  return { live_bytes, free_bytes: Math.max(0, taken - live_bytes) };
+}
+
 function wordsFor({ mails, files, bytes }: LostRows, dir: string): string | undefined {
   if (mails + files === 0) return undefined;
   const some = (count: number, one: string): string => `${count} ${one}${count === 1 ? "" : "s"}`;
