@@ -30,7 +30,7 @@ import { createMailParser, type MailParser } from "./mail/parse.ts";
 import { createPolicyFinder } from "./mail/mta-sts.ts";
 import { createSender, type Sender } from "./mail/send.ts";
 import type { Examination, MailToExamine } from "./messages/examine.ts";
-import { noteMissing } from "./messages/missing-bytes.ts";
+import { noteMissing } from "./db/missing-bytes.ts";
 import { type Certificates, createCertificates } from "./tls/certificates.ts";
 
 /** What the process may grow by while one text is worked on. */

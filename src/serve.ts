@@ -20,7 +20,7 @@ import { sweepLater } from "./jobs/erase.ts";
 import { planAtStart } from "./jobs/clock.ts";
 import { voidLeases } from "./jobs/queue.ts";
 import { createWorker } from "./jobs/worker.ts";
-import { missingWords } from "./messages/missing-bytes.ts";
+import { missingWords } from "./db/missing-bytes.ts";
 import { createMetrics } from "./metrics.ts";
 import { startSmtp } from "./smtp/listener.ts";
 import { openChallengeDoor } from "./http/challenges.ts";

@@ -4,7 +4,7 @@ import type { MessageState } from "../db/schema.ts";
 import type { Checks } from "../http/health.ts";
 import { heldKinds } from "../jobs/holds.ts";
 import { firstIdAt } from "../lib/first-id.ts";
-import { measureMail } from "../messages/missing-bytes.ts";
+import { measureMail } from "../db/missing-bytes.ts";
 import { VERSION } from "../version.ts";
 import { queueDepths } from "./queue.ts";
 import { cautionsOf } from "./warnings.ts";

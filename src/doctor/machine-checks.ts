@@ -5,7 +5,7 @@ import { findFaults } from "../db/integrity.ts";
 import { freeOn, MIN_FREE_BYTES, MIN_FREE_FILES } from "../db/reserve.ts";
 import { uncheckedRows } from "../db/segment-rows.ts";
 import { SLOW_SYNC_MEND, SLOW_SYNC_MS } from "../db/sync-speed.ts";
-import { measureMail, missingNow } from "../messages/missing-bytes.ts";
+import { measureMail, missingNow } from "../db/missing-bytes.ts";
 import { type Bench, type Check, fail, ok, type Outcome, skip, warn } from "./check.ts";
 
 const MB = 1_048_576;

@@ -10,7 +10,8 @@ import { exportOf } from "../../src/export/export.ts";
 import { zipOf } from "../../src/lib/zip.ts";
 import { openDatabase } from "../../src/db/database.ts";
 import { migrateToLatest } from "../../src/db/migrate.ts";
-import { missingWords } from "../../src/messages/missing-bytes.ts";
+import { missingWords } from "../../src/db/missing-bytes.ts";
+import { storeBytes } from "../../src/messages/stored-bytes.ts";
 import { type Caller, testApp, type TestApp } from "../support/app.ts";
 import { mailroom } from "../support/mailroom.ts";
 import { unzip } from "../support/unzip.ts";
@@ -59,6 +60,13 @@ test("bytes at the place of others are never given to anybody, and are found aga
   expect(await missingWords(t.app)).toEndWith(": 1 file (98 KB)");
   expect(await fileOf(t.bob)).toEqual({ status: 200, body: "b" });
   expect(await missingWords(t.app)).toBeUndefined();
+});
+
+test("a checksum means the same in every version: of XXH64, with the id as its seed", async () => {
+  await using t = await testApp();
+  expect(Bun.hash.xxHash64("abc")).toBe(0x44bc2cf5ad770999n);
+  const stored = storeBytes(t.app, "0198c0ff-ee00-7000-8000-00000000cafe", Buffer.alloc(20_000, "x"));
+  expect(stored).toMatchObject({ segment: 1, segment_offset: 0, checksum: 54_580_579_609_613 });
 });
 
 test("one changed bit is as good as nothing", async () => {

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 import { appendFile, readdir, readFile, rename, stat, truncate } from "node:fs/promises";
 import { join } from "node:path";
-import { lockMailBytes } from "../../src/db/database.ts";
+import { lockMailBytes } from "../../src/db/locks.ts";
 import { sweepLater } from "../../src/jobs/erase.ts";
 import { openSegments } from "../../src/lib/segments.ts";
-import { measureMail, missingWords } from "../../src/messages/missing-bytes.ts";
+import { measureMail, missingWords } from "../../src/db/missing-bytes.ts";
 import { storeBytes } from "../../src/messages/stored-bytes.ts";
 import { testApp, type TestApp } from "../support/app.ts";
 import { lettersOf, SIZE, storeMail, withSmallFiles } from "../support/mail-files.ts";
@@ -137,6 +137,19 @@ test("what is left in a file that is mostly empty is moved, and the file goes", 
   expect(await readdir(t.mail)).toEqual(["00000002.seg"]);
   expect(await lettersIn(t, 2)).toBe("f g h b");
   expect(await readable(t)).toBe("bfgh");
+});
+
+test("nothing goes while the database may have lost rows that name it", async () => {
+  await using t = await room();
+  await store(t, "ab");
+  await drop(t, "a");
+  const { lostCommits } = t.app;
+  t.app.lostCommits = () => "3 pages";
+  await sweep(t);
+  expect(await lettersIn(t, 1)).toBe("a b");
+  t.app.lostCommits = lostCommits;
+  await sweep(t);
+  expect(await lettersIn(t, 1)).toBe(". b");
 });
 
 test("nothing is overwritten while a backup copies the files; afterwards it is", async () => {

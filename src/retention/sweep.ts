@@ -1,9 +1,9 @@
 import type { App } from "../app.ts";
-import { lockMailBytes } from "../db/database.ts";
+import { lockMailBytes } from "../db/locks.ts";
 import { KEEPERS, type Keeper, namedIn, type NamedSegment, namedSegments } from "../db/segment-rows.ts";
 import type { Position, SegmentFile } from "../lib/segments.ts";
 import { without } from "../lib/spans.ts";
-import { noteMissing } from "../messages/missing-bytes.ts";
+import { noteMissing } from "../db/missing-bytes.ts";
 import { isLost, type Kept, KEPT, readBytes, storeBytes } from "../messages/stored-bytes.ts";
 
 /** Of one sweep, so that nobody notices it. */
@@ -18,17 +18,18 @@ const BREATH_MS = 8;
 /**
  * Puts the files of mails in order: what is missing is marked, and what is there again is not any more; what no row names,
  * as after a crash, is overwritten, and files of which nothing is named are deleted. What is left in a file that is
- * mostly empty is moved first, as far as `MOVED_BYTES` go. False when it could not come to its end: a backup copies the
+ * mostly empty is moved first, as far as `MOVED_BYTES` go. Nothing goes while the database may have lost rows. False when it could not come to its end: a backup copies the
  * files.
  */
 export async function sweepFiles(app: App, signal: AbortSignal): Promise<boolean> {
   await findAgain(app, signal);
   await emptySparse(app, signal);
-  const end = app.segments.position();
-  // Whatever was appended before `end` is committed after this, or never will be.
-  await app.write(() => Promise.resolve());
+  // Once this is committed, so is whatever was appended before it, or it never will be; and nothing is given out before it.
+  const end = await app.write(async () => app.segments.position());
   const named = await namedSegments(app.db);
   await noteMissing(app, named);
+  // What the database has lost may be found in there by a person, until the note of that is deleted.
+  if (app.lostCommits() !== undefined) return true;
   const known = new Set(named.map(({ segment }) => segment));
   for (const file of await app.segments.files()) {
     signal.throwIfAborted();

@@ -1,6 +1,5 @@
 import { join } from "node:path";
-import type { App } from "../app.ts";
-import type { Db, Write } from "../db/database.ts";
+import type { Db, Write } from "./group-commit.ts";
 import {
   countBehind,
   type LostRows,
@@ -8,21 +7,26 @@ import {
   markBehind,
   type NamedSegment,
   namedSegments,
-} from "../db/segment-rows.ts";
+} from "./segment-rows.ts";
 import type { SegmentFile, SegmentStore } from "../lib/segments.ts";
 import type { Log } from "../log.ts";
 
+/** The part of `App` that this is about. */
 interface Stores {
   db: Db;
-  write: Write;
   segments: SegmentStore;
+  config: { data: { dir: string } };
+}
+
+interface Marking extends Pick<Stores, "db" | "segments"> {
+  write: Write;
   log: Log;
   now: () => number;
 }
 
 /** Marks what rows name and no file has any more, and says so. For the process that holds the data folder. */
 export async function noteMissing(
-  { db, write, segments, log, now }: Stores,
+  { db, write, segments, log, now }: Marking,
   named: NamedSegment[],
 ): Promise<void> {
   const short = shortOnes(named, await segments.files());
@@ -44,12 +48,15 @@ function shortOnes(named: NamedSegment[], files: SegmentFile[]): { segment: numb
 }
 
 /** What has been found missing, as a sentence; undefined when nothing is. */
-export async function missingWords({ db, config }: App): Promise<string | undefined> {
+export async function missingWords({
+  db,
+  config,
+}: Pick<Stores, "db" | "config">): Promise<string | undefined> {
   return wordsFor(await lostRows(db), config.data.dir);
 }
 
 /** The same, with what nobody has noticed yet. */
-export async function missingNow({ db, config, segments }: App): Promise<string | undefined> {
+export async function missingNow({ db, config, segments }: Stores): Promise<string | undefined> {
   const behind = await countBehind(db, shortOnes(await namedSegments(db), await segments.files()));
   const known = await lostRows(db);
   const all = {
@@ -64,7 +71,7 @@ export async function missingNow({ db, config, segments }: App): Promise<string 
 export async function measureMail({
   db,
   segments,
-}: App): Promise<{ live_bytes: number; free_bytes: number }> {
+}: Pick<Stores, "db" | "segments">): Promise<{ live_bytes: number; free_bytes: number }> {
   const named = (await namedSegments(db)).reduce((sum, { bytes }) => sum + bytes, 0);
   const taken = (await segments.files()).reduce((sum, { disk_bytes }) => sum + disk_bytes, 0);
   const live_bytes = named - (await lostRows(db)).bytes;
