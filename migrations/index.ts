@@ -14,6 +14,7 @@ import { waysIn } from "./0013-ways-in.ts";
 import { sharesAndStorage } from "./0014-shares-and-storage.ts";
 import { dueJobs } from "./0015-due-jobs.ts";
 import { codeAskers } from "./0016-code-askers.ts";
+import { segmentChecks } from "./0017-segment-checks.ts";
 
 /** In order, forward only. A migration that has landed is never edited. */
 export const migrations: Record<string, Migration> = {
@@ -32,4 +33,5 @@ export const migrations: Record<string, Migration> = {
   "0014-shares-and-storage": sharesAndStorage,
   "0015-due-jobs": dueJobs,
   "0016-code-askers": codeAskers,
+  "0017-segment-checks": segmentChecks,
 };

@@ -7,6 +7,7 @@ import type { Config } from "./config.ts";
 import { refuseLost } from "./db/bring-back.ts";
 import { type Db, openDatabase, type Write } from "./db/database.ts";
 import { migrateToLatest } from "./db/migrate.ts";
+import { namedSegments } from "./db/segment-rows.ts";
 import type { JobWorker } from "./jobs/worker.ts";
 import { createFileReader, type FileReader } from "./files/reader.ts";
 import { createResolver, type Resolver } from "./lib/dns.ts";
@@ -29,6 +30,7 @@ import { createMailParser, type MailParser } from "./mail/parse.ts";
 import { createPolicyFinder } from "./mail/mta-sts.ts";
 import { createSender, type Sender } from "./mail/send.ts";
 import type { Examination, MailToExamine } from "./messages/examine.ts";
+import { noteMissing } from "./db/missing-bytes.ts";
 import { type Certificates, createCertificates } from "./tls/certificates.ts";
 
 /** What the process may grow by while one text is worked on. */
@@ -133,7 +135,7 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
   const log = overrides.log ?? createLog(config.log);
   const clocks = clocksOf(nowMs, overrides.nowMs ?? performance.now.bind(performance));
   const { now } = clocks;
-  const { segments, database, secrets } = await openStores(config, log, overrides);
+  const { segments, database, secrets } = await openStores(config, { log, now }, overrides);
   await prepareDkimKeys({ ...database, secrets, now, log }, config.data.dir);
   const resolver = createResolver({ servers: config.dns.servers });
   const threads = createThreads();
@@ -222,15 +224,19 @@ function openSender(
 }
 
 /** What the data folder holds: the database brought up to date, the segments and the master key. */
-async function openStores(config: Config, log: Log, { may_migrate = true, image }: AppOverrides) {
+async function openStores(
+  config: Config,
+  { log, now }: Pick<App, "log" | "now">,
+  { may_migrate = true, image }: AppOverrides,
+) {
   const { dir } = config.data;
   try {
     await endRestore(dir, may_migrate);
     if (may_migrate) refuseLost(config.database.url.replace(/^sqlite:/, ""), join(dir, "mail"));
-    const segments = await openSegments(join(dir, "mail"));
+    let segments: SegmentStore | undefined;
     const database = openDatabase(config.database.url, {
       log,
-      beforeCommit: () => segments.flush(),
+      beforeCommit: async () => segments?.flush(),
       bring_back: may_migrate,
       ...(image === undefined ? {} : { image }),
     });
@@ -239,6 +245,10 @@ async function openStores(config: Config, log: Log, { may_migrate = true, image 
     );
     const migrated = await migrateToLatest(database.db, may_migrate, beforeUpgrade);
     if (migrated.length > 0) log.debug({ migrations: migrated }, "database migrated");
+    const named = await namedSegments(database.db);
+    const ends = new Map(named.map(({ segment, end }) => [segment, end]));
+    segments = await openSegments(join(dir, "mail"), { ends, writes: may_migrate });
+    if (may_migrate) await noteMissing({ ...database, segments, log, now }, named);
     const secrets = await openMasterKey(database, { configured: config.security.master_key, dir });
     if (secrets.warning !== null) log.warn(secrets.warning);
     return { segments, database, secrets };

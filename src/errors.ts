@@ -32,6 +32,7 @@ export const ERROR_CODES = [
   "payload_too_large",
   "request_timeout",
   "storage_full",
+  "content_lost",
   "rate_limited",
   "unavailable",
   "internal",

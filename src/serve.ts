@@ -16,9 +16,11 @@ import type { Checks } from "./http/health.ts";
 import type { HttpDoor } from "./http/listen.ts";
 import { openMetricsDoor } from "./http/metrics.ts";
 import { startHttp } from "./http/server.ts";
+import { sweepLater } from "./jobs/erase.ts";
 import { planAtStart } from "./jobs/clock.ts";
 import { voidLeases } from "./jobs/queue.ts";
 import { createWorker } from "./jobs/worker.ts";
+import { missingWords } from "./db/missing-bytes.ts";
 import { createMetrics } from "./metrics.ts";
 import { startSmtp } from "./smtp/listener.ts";
 import { openChallengeDoor } from "./http/challenges.ts";
@@ -56,6 +58,7 @@ export async function serve(config: Config, overrides: AppOverrides = {}): Promi
   await app.write(voidLeases);
   const handlers = jobHandlers(app);
   await app.write((tx) => planAtStart(app, tx, handlers));
+  await app.write((tx) => sweepLater(app, tx));
   if (config.outbound.mode !== "capture") await app.write((tx) => checkServiceKeysLater(app, tx));
   const dead = await app.write((tx) => releaseDeadReserves(app, tx));
   if (dead > 0) app.log.warn({ credits: dead }, "credits of runs that will never end were given back");
@@ -124,7 +127,11 @@ async function readiness(app: App, doors: { smtp: string | null }): Promise<Chec
 }
 
 async function warningsOf(app: App): Promise<Record<string, string>> {
-  const [certificate, backup] = await Promise.all([certificateWarning(app), backupWarning(app)]);
+  const [certificate, backup, lost_mail] = await Promise.all([
+    certificateWarning(app),
+    backupWarning(app),
+    missingWords(app),
+  ]);
   const slow_disk = app.slowDisk();
   const lost = app.lostCommits();
   return {
@@ -132,6 +139,7 @@ async function warningsOf(app: App): Promise<Record<string, string>> {
     ...(lost === undefined ? {} : { lost }),
     ...(certificate === undefined ? {} : { certificate }),
     ...(backup === undefined ? {} : { backup }),
+    ...(lost_mail === undefined ? {} : { lost_mail }),
     ...(await queueWarnings(app)),
   };
 }

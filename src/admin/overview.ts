@@ -4,6 +4,7 @@ import type { MessageState } from "../db/schema.ts";
 import type { Checks } from "../http/health.ts";
 import { heldKinds } from "../jobs/holds.ts";
 import { firstIdAt } from "../lib/first-id.ts";
+import { measureMail } from "../db/missing-bytes.ts";
 import { VERSION } from "../version.ts";
 import { queueDepths } from "./queue.ts";
 import { cautionsOf } from "./warnings.ts";
@@ -25,6 +26,7 @@ export async function readOverview(app: App, health: { checks: Checks; warnings:
     answers: answerTimes(app),
     refusals: refusalsOf(app),
     disk: { free_bytes: bavail * bsize, total_bytes: blocks * bsize },
+    mail_files: await measureMail(app),
     today: await countDay(app),
     warnings: [...faults, ...Object.values(health.warnings), ...cautionsOf(app.config)],
   };

@@ -145,6 +145,13 @@ export const OverviewShape = t.Object(
       free_bytes: count("Free where the data folder is."),
       total_bytes: count("In all."),
     }),
+    mail_files: t.Object(
+      {
+        live_bytes: count("Of mails and files that are kept."),
+        free_bytes: count("What is on the disk beyond that, and is given back with the hour."),
+      },
+      { description: "Large mails and files, which lie beside the database." },
+    ),
     today: t.Object(
       {
         messages: t.Object({

@@ -28,7 +28,7 @@ interface Packing {
 export async function writeArchive(packing: Packing, out: Writable, signal: AbortSignal): Promise<Manifest> {
   const { snapshot, about } = packing;
   const entries: ArchiveEntry[] = [];
-  let missing_bytes = 0;
+  let missing_bytes = about.mail ? snapshot.lost_bytes : 0;
   const contents = await contentsOf(packing, (bytes) => (missing_bytes += bytes));
   const { migrations, counts } = snapshot;
   const manifest = (): Manifest => manifestOf({ ...about, migrations, counts, missing_bytes, entries });

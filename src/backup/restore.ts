@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { mkdir, stat, statfs } from "node:fs/promises";
+import { mkdir, readdir, stat, statfs } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import type { Config } from "../config.ts";
 import { openDatabase } from "../db/database.ts";
@@ -10,7 +10,7 @@ import { AppError } from "../errors.ts";
 import { HELD_BY_DEFAULT, holdKinds } from "../jobs/holds.ts";
 import { opensKeyCheck } from "../db/master-key.ts";
 import { restoreFault } from "./faults.ts";
-import { DATABASE, type Manifest, notABackup, segmentName } from "./manifest.ts";
+import { DATABASE, isSegment, type Manifest, notABackup, segmentName } from "./manifest.ts";
 import { type Archive, openArchive } from "./read-archive.ts";
 import { exchange, finishExchange, workFolder } from "./swap.ts";
 
@@ -154,18 +154,30 @@ async function refuseTooLarge(dir: string, { entries }: Manifest): Promise<void>
   );
 }
 
-/** An archive from before an upgrade leaves the mails where they are, so there they have to be. */
+/**
+ * An archive from before an upgrade leaves the mails where they are, so there they have to be; but for files that the
+ * server has deleted since, as all in them had been deleted. It never deletes the newest.
+ */
 async function refuseMissingMail({ dir, database, manifest }: Fresh & { dir: string }): Promise<void> {
   using snapshot = openSnapshot(database);
   const sizes = new Map(manifest.entries.map(({ name, size }) => [name, size]));
+  const newest = await newestSegment(dir);
   for (const { segment, end } of snapshot.segments) {
     const name = segmentName(segment);
     if (manifest.mail && (sizes.get(name) ?? 0) < end) throw notABackup(`mails in ${name} are missing`);
-    if (manifest.mail || ((await stat(join(dir, name)).catch(() => undefined))?.size ?? 0) >= end) continue;
+    const there = await stat(join(dir, name)).catch(() => undefined);
+    if (manifest.mail || (there ? there.size >= end : segment < newest)) continue;
     throw new AppError("unavailable", `This backup was made before an upgrade and is without ${name}.`, {
       fix: "Restore it into the data folder that it was made of, or use a full backup. Nothing was changed.",
     });
   }
+}
+
+/** 0 where there is none. */
+async function newestSegment(dir: string): Promise<number> {
+  const names = await readdir(join(dir, "mail")).catch(() => []);
+  const numbers = names.filter((name) => isSegment(`mail/${name}`)).map((name) => Number.parseInt(name, 10));
+  return Math.max(0, ...numbers);
 }
 
 async function refuseWrongKey(

@@ -26,9 +26,12 @@ export function bringBack(sqlite: Sqlite.Database, path: string, log: WatchLog):
   }
 }
 
-/** A new and empty database would refuse all mail for good, and throw the log away that the lost one is to be mended with. */
+/**
+ * A new and empty database would refuse all mail for good, have all that lies beside it erased as nobody's, and throw the
+ * log away that the lost one is to be mended with.
+ */
 export function refuseLost(path: string, mail: string): void {
-  if (path === ":memory:" || existsSync(path)) return;
+  if (path === ":memory:" || (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0) return;
   const segments = existsSync(mail) ? readdirSync(mail).map((name) => join(mail, name)) : [];
   const left = [`${path}-wal`, ...segments].find(
     (file) => (statSync(file, { throwIfNoEntry: false })?.size ?? 0) > 0,

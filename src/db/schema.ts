@@ -221,6 +221,10 @@ export interface RawMailRow {
   bytes: Uint8Array | null;
   segment: number | null;
   segment_offset: number | null;
+  /** See `checksumOf`; null where the bytes are in the row, and in a segment of a version that had none. */
+  checksum: number | null;
+  /** When its bytes were found missing in the segments; null while they are there. */
+  lost_at: number | null;
   size: number;
   created: number;
   purged_at: number | null;
@@ -244,6 +248,9 @@ export interface AttachmentRow {
   purged_at: number | null;
   segment: number | null;
   segment_offset: number | null;
+  /** As of a raw mail. */
+  checksum: number | null;
+  lost_at: number | null;
   bytes: Uint8Array | null;
 }
 

@@ -29,6 +29,8 @@ export interface Snapshot extends Disposable {
   segments: { segment: number; end: number }[];
   /** What its rows name in a segment, in order. */
   ranges: (segment: number) => IterableIterator<SegmentRange>;
+  /** What was known to be missing at that moment, and is in neither of the two. */
+  lost_bytes: number;
 }
 
 export function openSnapshot(path: string): Snapshot {
@@ -48,10 +50,18 @@ export function openSnapshot(path: string): Snapshot {
           | Uint8Array
           | undefined) ?? null)
       : null,
-    segments: all("select segment, max(start + size) as end from named group by segment order by segment"),
+    segments: all(
+      "select segment, max(start + size) as end from named where lost = 0 group by segment order by segment",
+    ),
+    lost_bytes: sqlite
+      .prepare("select coalesce(sum(size), 0) from named where lost = 1")
+      .pluck()
+      .get() as number,
     ranges: (segment) =>
       sqlite
-        .prepare("select segment, start as offset, size from named where segment = ? order by start")
+        .prepare(
+          "select segment, start as offset, size from named where segment = ? and lost = 0 order by start",
+        )
         .iterate(segment) as IterableIterator<SegmentRange>,
     [Symbol.dispose]: opened[Symbol.dispose],
   };
@@ -102,13 +112,14 @@ export function forgetSignIns(path: string): void {
 
 /** One pass over the tables that keep bytes in segments: they are large, and have no index for it. */
 function gatherRanges(sqlite: Sqlite.Database, tables: Set<string>): void {
-  sqlite.exec("create temp table named (segment integer, start integer, size integer)");
+  sqlite.exec("create temp table named (segment integer, start integer, size integer, lost integer)");
   for (const table of tables) {
     const columns = sqlite.prepare("select name from pragma_table_info(?)").pluck().all(table);
     if (!columns.includes("segment")) continue;
     // Whoever made the archive named its tables.
     const name = `"${table.replaceAll('"', '""')}"`;
-    sqlite.exec(`insert into named select segment, segment_offset, size from ${name}
+    const lost = columns.includes("lost_at") ? "lost_at is not null" : "0";
+    sqlite.exec(`insert into named select segment, segment_offset, size, ${lost} from ${name}
       where segment is not null and segment_offset is not null`);
   }
   sqlite.exec("create index named_start on named (segment, start)");

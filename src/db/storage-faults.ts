@@ -1,6 +1,6 @@
 /** What the file system and SQLite say when the disk cannot be written or read now, through no fault of the operation. */
 const DISK =
-  /^(SQLITE_(BUSY|CANTOPEN|FULL|IOERR|LOCKED|NOMEM|READONLY)|ENOSPC|EDQUOT|EIO|EROFS|EMFILE|ENFILE|DATABASE_GONE)/;
+  /^(SQLITE_(BUSY|CANTOPEN|FULL|IOERR|LOCKED|NOMEM|READONLY)|ENOSPC|EDQUOT|EIO|EROFS|EMFILE|ENFILE|DATABASE_GONE|SEGMENT_GONE)/;
 const DAMAGE = /^SQLITE_(CORRUPT|NOTADB)/;
 
 const LOOK_AT_DISK =
@@ -23,6 +23,11 @@ const WORDS: [RegExp, string, string][] = [
     /^DATABASE_GONE/,
     "The database file was deleted, moved or replaced while the server runs",
     "Put it back where it was, or restart the server: what it still has open is written back as it stops.",
+  ],
+  [
+    /^SEGMENT_GONE/,
+    "A file of mails was deleted, moved or replaced while the server runs",
+    "Put it back where it was: what it holds is found again within the hour. What comes in next goes into a new file.",
   ],
 ];
 

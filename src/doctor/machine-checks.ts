@@ -3,7 +3,9 @@ import { join } from "node:path";
 import { listBackups } from "../backup/kept.ts";
 import { findFaults } from "../db/integrity.ts";
 import { freeOn, MIN_FREE_BYTES, MIN_FREE_FILES } from "../db/reserve.ts";
+import { uncheckedRows } from "../db/segment-rows.ts";
 import { SLOW_SYNC_MEND, SLOW_SYNC_MS } from "../db/sync-speed.ts";
+import { measureMail, missingNow } from "../db/missing-bytes.ts";
 import { type Bench, type Check, fail, ok, type Outcome, skip, warn } from "./check.ts";
 
 const MB = 1_048_576;
@@ -21,6 +23,7 @@ export const MACHINE_CHECKS: Check[] = [
   { name: "disk speed", run: checkSync },
   { name: "data folder", run: checkFolder },
   { name: "database", run: checkDatabase },
+  { name: "mail files", run: checkMailFiles },
   { name: "backup", run: checkBackup },
 ];
 
@@ -101,6 +104,26 @@ async function checkDatabase({ app }: Bench): Promise<Outcome> {
     `The database is damaged: ${faults.join("; ")}`,
     "Stop the server and restore a backup: mailwright restore FILE. See what your disk says as well.",
   );
+}
+
+async function checkMailFiles({ app }: Bench): Promise<Outcome> {
+  const missing = await missingNow(app);
+  if (missing !== undefined)
+    return fail(
+      `${missing}.`,
+      "Put the files back from a copy, and restart the server. Otherwise nothing is to be done: what is missing is never confused with anything else.",
+    );
+  const { live_bytes, free_bytes } = await measureMail(app);
+  const unchecked = await uncheckedRows(app.db);
+  const older =
+    unchecked === 0 ? "" : ` ${unchecked} of them are of an earlier version, and have no checksum to tell.`;
+  return ok(
+    `All large mails and files are there: ${megabytes(live_bytes)}, and ${megabytes(free_bytes)} of deleted ones.${older}`,
+  );
+}
+
+function megabytes(bytes: number): string {
+  return `${Math.ceil(bytes / MB).toLocaleString("en")} MB`;
 }
 
 async function checkBackup({ app }: Bench): Promise<Outcome> {

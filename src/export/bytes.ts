@@ -1,33 +1,30 @@
 import type { App } from "../app.ts";
-import type { AttachmentRow, UserRow } from "../db/schema.ts";
-import { readBytes, type StoredBytes } from "../messages/stored-bytes.ts";
+import type { UserRow } from "../db/schema.ts";
+import type { Keeper } from "../db/segment-rows.ts";
+import { isLost, type Kept, KEPT, readBytes } from "../messages/stored-bytes.ts";
 import { safeFileName } from "./file-names.ts";
 import { type MessageCard, messagePages } from "./lines.ts";
 import { pagesOf } from "./pages.ts";
 import type { ZipEntry } from "../lib/zip.ts";
 
-/** The files of messages, and what calls sent along. */
-export async function* filesOf(app: App, user: UserRow): AsyncGenerator<ZipEntry> {
+/** The files of messages, and what calls sent along. `missing` gets the names of what is gone from the disk. */
+export async function* filesOf(app: App, user: UserRow, missing: string[]): AsyncGenerator<ZipEntry> {
   for await (const messages of messagePages(app.db, user))
     for (const message of messages) {
-      yield* attachmentsOf(app, message);
+      yield* attachmentsOf(app, message, missing);
       yield* contentOf(app, message);
     }
 }
 
-/** Mails as they came in; one that is tried again is there once for each try. */
-export async function* mailsOf(app: App, user: UserRow): AsyncGenerator<ZipEntry> {
+/** Mails as they came in; one that is tried again is there once for each try. `missing` as of files. */
+export async function* mailsOf(app: App, user: UserRow, missing: string[]): AsyncGenerator<ZipEntry> {
   for await (const messages of messagePages(app.db, user))
     for (const { id, raw_mail_id, created } of messages) {
       if (raw_mail_id === null) continue;
-      const bytes = await unerased(app, () =>
-        app.db
-          .selectFrom("raw_mails")
-          .select(["bytes", "segment", "segment_offset", "size"])
-          .where("id", "=", raw_mail_id)
-          .executeTakeFirst(),
-      );
-      if (bytes) yield { name: `raw/${id}.eml`, modified: created, content: [bytes] };
+      const name = `raw/${id}.eml`;
+      const bytes = await unerased(app, { keeper: "raw_mails", id: raw_mail_id });
+      if (bytes === "missing") missing.push(name);
+      else if (bytes) yield { name, modified: created, content: [bytes] };
     }
 }
 
@@ -53,7 +50,11 @@ export async function* sentMailsOf({ db }: App, user: UserRow): AsyncGenerator<Z
     }
 }
 
-async function* attachmentsOf(app: App, { id: message_id }: MessageCard): AsyncGenerator<ZipEntry> {
+async function* attachmentsOf(
+  app: App,
+  { id: message_id }: MessageCard,
+  missing: string[],
+): AsyncGenerator<ZipEntry> {
   const files = await app.db
     .selectFrom("attachments")
     .select(["id", "filename", "created"])
@@ -63,18 +64,11 @@ async function* attachmentsOf(app: App, { id: message_id }: MessageCard): AsyncG
     .execute();
   const taken = new Set<string>();
   for (const { id, filename, created } of files) {
-    const bytes = await unerased(app, () => attachment(app, id));
+    const bytes = await unerased(app, { keeper: "attachments", id });
     const name = `attachments/${message_id}/${safeFileName(filename, taken)}`;
-    if (bytes) yield { name, modified: created, content: [bytes] };
+    if (bytes === "missing") missing.push(name);
+    else if (bytes) yield { name, modified: created, content: [bytes] };
   }
-}
-
-function attachment({ db }: App, id: string): Promise<Stored | undefined> {
-  return db
-    .selectFrom("attachments")
-    .select(["bytes", "segment", "segment_offset", "size"])
-    .where("id", "=", id)
-    .executeTakeFirst();
 }
 
 async function* contentOf({ db }: App, { id, created }: MessageCard): AsyncGenerator<ZipEntry> {
@@ -88,13 +82,28 @@ async function* contentOf({ db }: App, { id, created }: MessageCard): AsyncGener
     yield { name: `content/${id}.txt`, modified: created, content: [Buffer.from(content)] };
 }
 
-type Stored = StoredBytes & Pick<AttachmentRow, "size">;
-
-/** Undefined for what was purged, also while it was read: zeros are in place of it then. */
-async function unerased(app: App, find: () => Promise<Stored | undefined>): Promise<Uint8Array | undefined> {
+/** Undefined for what was purged, also while it was read: zeros may be in place of it then. */
+async function unerased(
+  app: App,
+  { keeper, id }: { keeper: Keeper; id: string },
+): Promise<Uint8Array | "missing" | undefined> {
+  const find = () => app.db.selectFrom(keeper).select(KEPT).where("id", "=", id).executeTakeFirst();
   const stored = await find();
-  const bytes = stored && (await readBytes(app, stored));
-  if (!bytes) return undefined;
+  const bytes = stored && (await bytesOrMissing(app, keeper, stored));
+  if (!bytes || bytes === "missing") return bytes ?? undefined;
   const after = await find();
   return after !== undefined && (after.bytes !== null || after.segment !== null) ? bytes : undefined;
+}
+
+async function bytesOrMissing(
+  app: App,
+  keeper: Keeper,
+  stored: Kept,
+): Promise<Uint8Array | "missing" | null> {
+  try {
+    return await readBytes(app, keeper, stored);
+  } catch (error) {
+    if (isLost(error)) return "missing";
+    throw error;
+  }
 }

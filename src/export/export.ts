@@ -10,7 +10,7 @@ import { listInboxes } from "../inboxes/inboxes.ts";
 import { listEndpoints } from "../webhooks/endpoints.ts";
 import { filesOf, mailsOf, sentMailsOf } from "./bytes.ts";
 import { conversations, deliveries, events, ledger, messages, outgoingMails } from "./lines.ts";
-import { readmeOf } from "./readme.ts";
+import { MISSING, readmeOf } from "./readme.ts";
 import type { ZipEntry } from "../lib/zip.ts";
 
 /**
@@ -41,9 +41,11 @@ export async function* exportOf(app: App, user: UserRow): AsyncGenerator<ZipEntr
   yield file("outgoing-mails.jsonl", outgoingMails(db, user));
   yield file("events.jsonl", events(db, user));
   yield file("deliveries.jsonl", deliveries(db, user));
-  yield* filesOf(app, user);
-  yield* mailsOf(app, user);
+  const missing: string[] = [];
+  yield* filesOf(app, user, missing);
+  yield* mailsOf(app, user, missing);
   yield* sentMailsOf(app, user);
+  if (missing.length > 0) yield file(MISSING, [Buffer.from(`${missing.join("\n")}\n`)]);
 }
 
 interface Makers {

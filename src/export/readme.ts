@@ -1,6 +1,9 @@
 import type { App } from "../app.ts";
 import type { UserRow } from "../db/schema.ts";
 
+/** Says what should be in the archive, and is not. */
+export const MISSING = "missing.txt";
+
 export function readmeOf(app: App, user: UserRow): string {
   const { raw_days, content_days, attachment_days } = app.config.retention;
   const moment = new Date(app.nowMs()).toISOString().slice(0, 16).replace("T", " ");
@@ -32,6 +35,7 @@ Secrets are not in here: passwords, API keys, credentials of connections, signin
 Bytes are deleted some days after the work on a message has ended: mails after ${daysOf(raw_days)},
 content after ${daysOf(content_days)}, files after ${daysOf(attachment_days)}. Their names and sizes stay with the message.
 Of private messages nothing was kept but that they were there.
+If there is a ${MISSING} here, the files and mails that it names are missing on the disk of the server.
 `;
 }
 

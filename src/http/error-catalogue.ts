@@ -247,6 +247,15 @@ export const CATALOGUE: Record<ErrorCode, CatalogueEntry> = {
       members: { limit: 1_048_576_000, current: 1_047_527_424 },
     },
   },
+  content_lost: {
+    meaning:
+      "The mail or file is known, but its bytes are missing on the disk of the server, or are no longer what was stored. Nobody deleted them: somebody lost a file of the data folder, or its disk fails. What others stored is never sent in their place.",
+    mend: "Send the mail or file again. If you run this server: `mailwright doctor` says what is missing; put the file back from a copy, and it is found again within the hour.",
+    example: {
+      detail: "The content of report.pdf is missing on the disk of this server.",
+      fix: "Send it again.",
+    },
+  },
   rate_limited: {
     meaning: "There were too many requests in a short time. This one did nothing and cost nothing.",
     mend: "Wait as many seconds as the header `Retry-After` says, then send it again.",

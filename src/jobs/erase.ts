@@ -1,13 +1,10 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
-import { lockMailBytes } from "../db/locks.ts";
 import type { SegmentRange } from "../lib/segments.ts";
-import { deferJob, enqueue, finishJob, type Job } from "./queue.ts";
-import { writeOutcome } from "./run-job.ts";
+import { enqueue } from "./queue.ts";
 
 /** Of a job, so that one of them is done well within its lease. */
 const MAX_RANGES = 500;
-const AFTER_BACKUP_SECONDS = 60;
 
 /**
  * Promises, in the transaction that deletes the rows, that what is left of them outside of the tables goes as well: the
@@ -27,13 +24,8 @@ export async function eraseRangesLater(app: App, tx: Db, ranges: SegmentRange[])
   }
 }
 
-/** Done a second time it does no harm: a range is never given out again. */
-export async function eraseNow(app: App, job: Job<"erase_bytes">, signal: AbortSignal): Promise<void> {
-  const { ranges, log = true } = job.payload;
-  using lock = lockMailBytes(app.config.data.dir);
-  // A backup copies them, and may name them: what was in its snapshot must be in its archive.
-  if (!lock) return app.write((tx) => deferJob(tx, job, app.after(AFTER_BACKUP_SECONDS)));
-  await app.segments.erase(ranges);
-  if (log) await app.emptyLog();
-  await writeOutcome(app, signal, (tx) => finishJob(tx, job));
+/** Has all files of mails put in order, once whatever waits to be erased now is erased. */
+export async function sweepLater(app: App, tx: Db): Promise<void> {
+  const payload = { ranges: [], log: false, sweep: true };
+  await enqueue(app, tx, { kind: "erase_bytes", payload, dedupe_key: "sweep" });
 }

@@ -15,8 +15,8 @@ export interface JobPayloads {
   check_service_keys: Record<string, never>;
   /** `registering`: somebody chose a password for the address. */
   mail_code: { email: string; registering: boolean };
-  /** `log`: whether the database's log is emptied as well. */
-  erase_bytes: { ranges: SegmentRange[]; log?: boolean };
+  /** `log`: whether the database's log is emptied as well; `sweep`: whether all files of mails are put in order. */
+  erase_bytes: { ranges: SegmentRange[]; log?: boolean; sweep?: boolean };
   /** What is left of an account that is dead. */
   erase_account: { user_id: string; farewell?: Farewell };
   /** Takes away what has been kept for long enough. */

@@ -1,19 +1,25 @@
-import { type FileHandle, mkdir, open, readdir, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { existsSync } from "node:fs";
+import { mkdir, rm } from "node:fs/promises";
+import {
+  eraseIn,
+  filesIn,
+  openFile,
+  type OpenFile,
+  openIfThere,
+  type Part,
+  pathOf,
+  type Position,
+  refuseIfGone,
+  type SegmentFile,
+  SegmentGoneError,
+  type SegmentRange,
+  writeAll,
+} from "./segment-files.ts";
+
+export type { Position, SegmentFile, SegmentRange } from "./segment-files.ts";
 
 /** A file that has grown to this size is followed by a new one. */
 const SEGMENT_BYTES = 256 * 1024 * 1024;
-const ZEROS = new Uint8Array(1024 * 1024);
-/** Of one call, of which the system takes 1,024 at most. */
-const MAX_PARTS = 512;
-const NAME = /^(\d{8})\.seg$/;
-
-/** Where some bytes lie: file number, offset and size in bytes. */
-export interface SegmentRange {
-  segment: number;
-  offset: number;
-  size: number;
-}
 
 /** Where a row says that its bytes lie: one range at the most, none for bytes that are not in the segments. */
 export function rangesOf(stored: {
@@ -27,50 +33,92 @@ export function rangesOf(stored: {
 
 /**
  * Append-only files for what is too large to go through the database's log twice. Only what a committed row
- * names counts, so that a crash, or a commit that fails, leaves nothing to mend.
+ * names counts, so that a crash, or a commit that fails, leaves nothing to mend. No byte of a file is ever given out a
+ * second time, also when files get lost or shorter.
  */
 export interface SegmentStore extends AsyncDisposable {
   /** Where the bytes will lie once `flush` has resolved; those of one flush side by side. Not while one is under way. */
   append(bytes: Uint8Array): SegmentRange;
   /** Writes and syncs what was appended. For one caller at a time: the one that commits. */
   flush(): Promise<void>;
-  read(range: SegmentRange): Promise<Buffer>;
-  /** Overwrites what no committed row names any more, and syncs. Nothing is ever appended there again. */
+  /** Null where the file is gone, or ends before the range does. */
+  read(range: SegmentRange): Promise<Buffer | null>;
+  /** Behind all that was appended. */
+  position(): Position;
+  /** The files that are there, in order. */
+  files(): Promise<SegmentFile[]>;
+  /** Overwrites what no committed row names any more, syncs, and gives its room back to the disk. Nothing is ever appended there again. */
   erase(ranges: SegmentRange[]): Promise<void>;
+  /** Deletes a file of which nothing is named any more, and to which nothing will be appended. */
+  remove(segment: number): Promise<void>;
 }
 
-interface End {
-  segment: number;
-  offset: number;
+interface SegmentOptions {
+  /** False for whoever only reads what another process writes. */
+  writes?: boolean;
+  /** By segment, the end of all that is named in it, or waits to be erased: nothing is appended before that. */
+  ends?: Map<number, number>;
+  segment_bytes?: number;
 }
 
-interface Part {
-  bytes: Uint8Array;
-  range: SegmentRange;
+export async function openSegments(
+  dir: string,
+  { writes = true, ends = new Map<number, number>(), segment_bytes = SEGMENT_BYTES }: SegmentOptions = {},
+): Promise<SegmentStore> {
+  await mkdir(dir, { recursive: true, mode: 0o700 });
+  const writer = openWriter(dir, firstFree(await filesIn(dir), ends), segment_bytes);
+  return {
+    ...writer,
+    append(bytes) {
+      if (!writes) throw new Error("Only the process that holds the data folder may store anything");
+      return writer.append(bytes);
+    },
+    read: (range) => readRange(dir, range),
+    files: () => filesIn(dir),
+    async erase(ranges) {
+      for (const [segment, inSegment] of Map.groupBy(ranges, (range) => range.segment))
+        await eraseIn(pathOf(dir, segment), inSegment);
+    },
+    remove: (segment) => rm(pathOf(dir, segment), { force: true }),
+  };
 }
 
-export async function openSegments(dir: string, segment_bytes = SEGMENT_BYTES): Promise<SegmentStore> {
-  let synced = await lastEnd(dir);
+type Writer = Pick<SegmentStore, "append" | "flush" | "position"> & AsyncDisposable;
+
+function openWriter(dir: string, start: Position, segment_bytes: number): Writer {
+  /** Behind all that was written and synced. */
+  let synced = start;
   let end = synced;
   let pending: Part[] = [];
-  let current: { segment: number; file: FileHandle } | undefined;
+  let current: OpenFile | undefined;
 
-  const fileOf = async (segment: number): Promise<FileHandle> => {
-    if (current?.segment === segment) return current.file;
-    await close();
-    current = { segment, file: await openSegment(dir, segment) };
-    return current.file;
-  };
   const close = async (): Promise<void> => {
     const { file } = current ?? {};
     current = undefined;
-    await file?.datasync();
     await file?.close();
   };
-
+  const fileOf = async ({ segment, offset }: Position): Promise<OpenFile> => {
+    if (current?.segment === segment) return current;
+    await close();
+    const opened = await openFile(dir, { segment, offset });
+    // One that is new is gone on with, should its first write fail.
+    if (offset === 0) synced = { segment, offset };
+    return (current = opened);
+  };
+  /** Parts that lie in one segment. */
+  const write = async (parts: Part[]): Promise<void> => {
+    const [first, last = first] = [parts[0], parts.at(-1)];
+    if (!first || !last) return;
+    const opened = await fileOf(first.range);
+    refuseIfGone(dir, opened, first.range.offset);
+    await writeAll(opened.file, parts);
+    await opened.file.datasync();
+    refuseIfGone(dir, opened, 0);
+    synced = { segment: opened.segment, offset: last.range.offset + last.range.size };
+  };
   return {
     append(bytes) {
-      if (end.offset >= segment_bytes) end = { segment: end.segment + 1, offset: 0 };
+      if (end.offset >= segment_bytes) end = newFile(dir, end.segment);
       const range = { ...end, size: bytes.byteLength };
       end = { ...end, offset: end.offset + bytes.byteLength };
       pending.push({ bytes, range });
@@ -81,95 +129,47 @@ export async function openSegments(dir: string, segment_bytes = SEGMENT_BYTES): 
       const batch = pending;
       pending = [];
       try {
-        for (const [segment, parts] of Map.groupBy(batch, ({ range }) => range.segment))
-          await writeAll(await fileOf(segment), parts);
-        await current?.file.datasync();
-        synced = end;
+        for (const parts of Map.groupBy(batch, ({ range }) => range.segment).values()) await write(parts);
       } catch (error) {
-        // What a failed write left behind is written over.
+        if (error instanceof SegmentGoneError) {
+          synced = newFile(dir, error.segment);
+          await close();
+        }
+        // What a failed write left behind is written over: no commit came near it.
         end = synced;
         throw error;
       }
     },
-    async read({ segment, offset, size }) {
-      await using file = await open(pathOf(dir, segment), "r");
-      const bytes = Buffer.allocUnsafe(size);
-      const { bytesRead } = await file.read(bytes, 0, size, offset);
-      if (bytesRead !== size)
-        throw new Error(`The file ${pathOf(dir, segment)} ends before byte ${offset + size}`);
-      return bytes;
-    },
-    async erase(ranges) {
-      for (const [segment, inSegment] of Map.groupBy(ranges, (range) => range.segment))
-        await eraseIn(pathOf(dir, segment), inSegment);
-    },
+    position: () => end,
     [Symbol.asyncDispose]: close,
   };
 }
 
-async function lastEnd(dir: string): Promise<End> {
-  await mkdir(dir, { recursive: true, mode: 0o700 });
-  const numbers = (await readdir(dir)).map((name) => Number(NAME.exec(name)?.[1] ?? 0));
-  const segment = Math.max(0, ...numbers);
-  return segment === 0
-    ? { segment: 1, offset: 0 }
-    : { segment, offset: (await stat(pathOf(dir, segment))).size };
+/** Behind the last byte, or in a new file where the last one has lost some. */
+function firstFree(files: SegmentFile[], ends: Map<number, number>): Position {
+  const segment = Math.max(0, ...files.map((file) => file.segment), ...ends.keys());
+  if (segment === 0) return { segment: 1, offset: 0 };
+  const size = files.find((file) => file.segment === segment)?.size ?? -1;
+  return size >= (ends.get(segment) ?? 0) ? { segment, offset: size } : { segment: segment + 1, offset: 0 };
 }
 
-async function openSegment(dir: string, segment: number): Promise<FileHandle> {
-  const known = await openIfThere(pathOf(dir, segment));
-  if (known) return known;
-  const file = await open(pathOf(dir, segment), "wx+", 0o600);
-  // Without it the new file's name may be lost with the power, and its content with it.
-  await using folder = await open(dir, "r");
-  await folder.sync();
-  return file;
+/** The beginning of one with a number that none has. */
+function newFile(dir: string, after: number): Position {
+  let segment = after + 1;
+  while (existsSync(pathOf(dir, segment))) segment += 1;
+  return { segment, offset: 0 };
 }
 
-async function openIfThere(path: string): Promise<FileHandle | undefined> {
-  try {
-    return await open(path, "r+");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-    return undefined;
-  }
-}
-
-/** Parts that lie side by side in one file, with as few calls as the system allows. */
-async function writeAll(file: FileHandle, parts: Part[]): Promise<void> {
-  for (let at = 0; at < parts.length; at += MAX_PARTS) {
-    const some = parts.slice(at, at + MAX_PARTS);
-    const offset = some[0]?.range.offset ?? 0;
-    const { bytesWritten } = await file.writev(
-      some.map(({ bytes }) => bytes),
-      offset,
-    );
-    for (const { bytes, range } of some) {
-      const written = Math.max(0, offset + bytesWritten - range.offset);
-      if (written < range.size) await writeWhole(file, bytes.subarray(written), range.offset + written);
-    }
-  }
-}
-
-async function writeWhole(file: FileHandle, bytes: Uint8Array, offset: number): Promise<void> {
-  let done = 0;
-  while (done < bytes.byteLength) {
-    const { bytesWritten } = await file.write(bytes, done, bytes.byteLength - done, offset + done);
-    done += bytesWritten;
-  }
-}
-
-async function eraseIn(path: string, ranges: SegmentRange[]): Promise<void> {
-  const opened = await openIfThere(path);
-  if (!opened) return;
+async function readRange(dir: string, { segment, offset, size }: SegmentRange): Promise<Buffer | null> {
+  const opened = await openIfThere(pathOf(dir, segment), "r");
+  if (!opened) return null;
   await using file = opened;
-  const { size: end } = await file.stat();
-  for (const { offset, size } of ranges)
-    for (let at = offset; at < Math.min(offset + size, end); at += ZEROS.byteLength)
-      await writeWhole(file, ZEROS.subarray(0, Math.min(offset + size, end) - at), at);
-  await file.datasync();
-}
-
-function pathOf(dir: string, segment: number): string {
-  return join(dir, `${String(segment).padStart(8, "0")}.seg`);
+  const bytes = Buffer.allocUnsafe(size);
+  let done = 0;
+  while (done < size) {
+    const { bytesRead } = await file.read(bytes, done, size - done, offset + done);
+    if (bytesRead === 0) return null;
+    done += bytesRead;
+  }
+  return bytes;
 }

@@ -212,7 +212,7 @@ export async function logRefusedMail(
 export async function storeRawMail(app: App, tx: Db, raw: Buffer): Promise<string> {
   app.refuseIntake();
   const id = Bun.randomUUIDv7();
-  const row = { id, size: raw.byteLength, ...storeBytes(app, raw), created: app.now(), purged_at: null };
+  const row = { id, size: raw.byteLength, ...storeBytes(app, id, raw), created: app.now(), purged_at: null };
   await insertRow(tx, "raw_mails", row);
   return id;
 }

@@ -5,7 +5,7 @@ import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
 import type { AttachmentRow, MessageRow, UserRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
-import { readBytes } from "./stored-bytes.ts";
+import { KEPT, readBytes } from "./stored-bytes.ts";
 import { type AttachmentMeta, type RoutingView, viewRouting } from "./view.ts";
 
 /** A message of the user's own in the shape of the routing API; unknown and foreign ids are both `not_found`. */
@@ -37,7 +37,7 @@ export async function readAttachment(
     .where("messages.user_id", "=", user.id)
     .where("messages.created", ">=", historySince(app, user))
     .executeTakeFirst();
-  const bytes = row && (await readBytes(app, row));
+  const bytes = row && (await readBytes(app, "attachments", row));
   if (!row || !bytes)
     throw new AppError("not_found", "There is no such attachment, or its content has been deleted.");
   return { ...row, bytes };
@@ -48,12 +48,12 @@ export async function readRawMail(app: App, user: UserRow, message_id: string): 
   const row = await app.db
     .selectFrom("messages")
     .innerJoin("raw_mails", "raw_mails.id", "messages.raw_mail_id")
-    .select(["bytes", "segment", "segment_offset", "size"])
+    .select(KEPT.map((column) => `raw_mails.${column}` as const))
     .where("messages.id", "=", message_id)
     .where("messages.user_id", "=", user.id)
     .where("messages.created", ">=", historySince(app, user))
     .executeTakeFirst();
-  const bytes = row && (await readBytes(app, row));
+  const bytes = row && (await readBytes(app, "raw_mails", row));
   if (!bytes)
     throw new AppError("not_found", "There is no raw mail of this message, or it has been deleted.");
   return bytes;
@@ -90,6 +90,7 @@ const META = [
   "size",
   "created",
   "purged_at",
+  "lost_at",
 ] as const satisfies (keyof AttachmentMeta)[];
 
 const attachmentsOfOne = prepared((db, key: { message_id: string }) =>

@@ -8,7 +8,7 @@ import { ownInbox } from "../inboxes/inboxes.ts";
 import { refuseResting } from "../inboxes/room.ts";
 import { acceptRetry, firstTry, type IncomingFile } from "./accept.ts";
 import { ownMessage, readRouting } from "./messages.ts";
-import { readBytes } from "./stored-bytes.ts";
+import { contentLost, readBytes } from "./stored-bytes.ts";
 import type { RoutingView } from "./view.ts";
 
 export interface RetryOutcome {
@@ -116,10 +116,11 @@ async function readMaterial(
 async function sizeOfKept(db: Db, raw_mail_id: string): Promise<number> {
   const raw = await db
     .selectFrom("raw_mails")
-    .select(["size", "purged_at"])
+    .select(["size", "purged_at", "lost_at"])
     .where("id", "=", raw_mail_id)
     .executeTakeFirst();
   if (raw?.purged_at !== null) throw purged();
+  if (raw.lost_at !== null) throw contentLost();
   return raw.size;
 }
 
@@ -133,7 +134,7 @@ async function readFiles(app: App, message_id: string): Promise<IncomingFile[]> 
     .execute();
   const files: IncomingFile[] = [];
   for (const row of rows) {
-    const bytes = await readBytes(app, row);
+    const bytes = await readBytes(app, "attachments", row);
     if (!bytes) throw purged();
     files.push({ filename: row.filename, content_type: row.content_type, bytes });
   }

@@ -142,6 +142,7 @@ const ATTACHMENT = describe({
   tag: "Messages",
   summary: "Download a file of a message",
   answers: { 200: { content_type: "application/octet-stream", words: "The bytes, always as a download." } },
+  errors: ["content_lost"],
 });
 
 const RAW = describe({
@@ -149,6 +150,7 @@ const RAW = describe({
   summary: "Download a mail as it came in",
   description: "Only what came by mail has one, and only until the retention of raw mails deletes it.",
   answers: { 200: { content_type: "message/rfc822", words: "The mail, always as a download." } },
+  errors: ["content_lost"],
 });
 
 const RETRY = describe({
@@ -158,7 +160,7 @@ const RETRY = describe({
     "Makes a new message of the same text, files and sender; its `retry_of` names the first of all tries. A mail is answered by mail as usual. Only a `failed` message can be tried again, and of its retries only one may be running or done.",
   answers: { 202: RoutingShape },
   limited: LimitedShape,
-  errors: ["conflict", "plan_limit_reached", "storage_full"],
+  errors: ["conflict", "plan_limit_reached", "storage_full", "content_lost"],
   answer_headers: {
     Location: "Where the result will be.",
     "Retry-After": "Seconds until it is worth asking.",

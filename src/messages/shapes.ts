@@ -14,6 +14,9 @@ export const AttachmentShape = t.Object(
     size: count("Bytes."),
     url: t.String({ description: "Path of the download.", examples: ["/messages/…/attachments/…"] }),
     purged: t.Optional(t.Boolean({ description: "True once the bytes have been deleted." })),
+    lost: t.Optional(
+      t.Boolean({ description: "True while the bytes are missing on the disk of the server." }),
+    ),
   },
   { $id: "Attachment" },
 );

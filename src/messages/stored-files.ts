@@ -1,5 +1,6 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
+import { insertRow } from "../db/prepared.ts";
 import type { IncomingFile } from "./accept.ts";
 import { NO_BYTES, storeBytes } from "./stored-bytes.ts";
 
@@ -15,21 +16,20 @@ export async function storeFiles(
     keeps?: (file: IncomingFile) => boolean;
   },
 ): Promise<void> {
-  const { keeps = () => true } = stored;
-  const gone = { ...NO_BYTES, purged_at: app.now() };
+  const { message_id, direction, keeps = () => true } = stored;
+  const created = app.now();
+  const gone = { ...NO_BYTES, purged_at: created };
   for (const file of stored.files) {
-    await tx
-      .insertInto("attachments")
-      .values({
-        id: Bun.randomUUIDv7(),
-        message_id: stored.message_id,
-        direction: stored.direction,
-        filename: file.filename,
-        content_type: file.content_type,
-        size: file.bytes.byteLength,
-        created: app.now(),
-        ...(keeps(file) ? { ...storeBytes(app, file.bytes), purged_at: null } : gone),
-      })
-      .execute();
+    const id = Bun.randomUUIDv7();
+    await insertRow(tx, "attachments", {
+      id,
+      message_id,
+      direction,
+      filename: file.filename,
+      content_type: file.content_type,
+      size: file.bytes.byteLength,
+      created,
+      ...(keeps(file) ? { ...storeBytes(app, id, file.bytes), purged_at: null } : gone),
+    });
   }
 }

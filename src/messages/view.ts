@@ -33,7 +33,7 @@ export function statesOf(status: ActivityStatus): MessageState[] {
   return (Object.keys(ACTIVITY) as MessageState[]).filter((state) => ACTIVITY[state] === status);
 }
 
-export type AttachmentMeta = Omit<AttachmentRow, "bytes" | "segment" | "segment_offset">;
+export type AttachmentMeta = Omit<AttachmentRow, "bytes" | "segment" | "segment_offset" | "checksum">;
 
 export interface AttachmentView {
   id: string;
@@ -43,6 +43,7 @@ export interface AttachmentView {
   size: number;
   url: string;
   purged?: true;
+  lost?: true;
 }
 
 /** In place of steps that cannot be read. */
@@ -131,6 +132,7 @@ export function viewAttachment(file: AttachmentMeta): AttachmentView {
     size: file.size,
     url: `/messages/${file.message_id}/attachments/${file.id}`,
     ...(file.purged_at === null ? {} : { purged: true as const }),
+    ...(file.lost_at === null ? {} : { lost: true as const }),
   };
 }
 

@@ -4,7 +4,7 @@ import type { App } from "../app.ts";
 import { closeCustomerLater } from "../billing/cancel.ts";
 import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
-import { eraseLater } from "../jobs/erase.ts";
+import { eraseLater, sweepLater } from "../jobs/erase.ts";
 import { deferJob, finishJob, type Job } from "../jobs/queue.ts";
 import { writeOutcome } from "../jobs/run-job.ts";
 import { deleteMessages } from "./messages.ts";
@@ -139,6 +139,7 @@ async function finish(app: App, tx: Db, job: Job<"erase_account">, again: boolea
   // The rest goes with it: every other table that names a user does so by a foreign key that cascades.
   await tx.deleteFrom("users").where("id", "=", user_id).execute();
   await eraseLater(app, tx, []);
+  await sweepLater(app, tx);
   await finishJob(tx, job);
   return true;
 }

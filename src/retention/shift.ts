@@ -1,6 +1,6 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
-import { eraseLater, eraseRangesLater } from "../jobs/erase.ts";
+import { eraseLater, eraseRangesLater, sweepLater } from "../jobs/erase.ts";
 import type { SegmentRange } from "../lib/segments.ts";
 
 /** How long a transaction of a long deletion may hold everybody up; its commit comes on top. */
@@ -50,5 +50,8 @@ export async function takeTurns(shift: Shift, step: Step): Promise<void> {
 /** Gives the space back to the disk, and has the log forget what was deleted. */
 export async function tidyUp(shift: Shift): Promise<void> {
   await takeTurns(shift, async () => shift.app.giveBackSpace());
-  await shift.app.write((tx) => eraseLater(shift.app, tx, []));
+  await shift.app.write(async (tx) => {
+    await eraseLater(shift.app, tx, []);
+    await sweepLater(shift.app, tx);
+  });
 }

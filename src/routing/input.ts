@@ -55,7 +55,11 @@ async function readCall(app: App, message: MessageRow, signal: AbortSignal): Pro
   const files: IncomingFile[] = [];
   for (const row of rows) {
     const { filename, content_type } = row;
-    files.push({ filename, content_type, bytes: (await readBytes(app, row)) ?? new Uint8Array() });
+    files.push({
+      filename,
+      content_type,
+      bytes: (await readBytes(app, "attachments", row)) ?? new Uint8Array(),
+    });
   }
   const { texts, ...material } = await readMaterial(app, files, { signal, account: message.user_id });
   const content = stored?.content ?? "";
@@ -92,7 +96,7 @@ export async function readStoredMail(
   message: MessageRow,
 ): Promise<{ raw: Uint8Array; headers: MailHeaders }> {
   const [stored] = await rawMailOf(app.db, { id: message.raw_mail_id ?? "" });
-  const raw = stored && (await readBytes(app, stored));
+  const raw = stored && (await readBytes(app, "raw_mails", stored));
   if (!raw) throw new Error(`The raw mail of message ${message.id} is gone`);
   return { raw, headers: headersAs(raw, formOf(message)) };
 }

@@ -6,6 +6,7 @@ import { hasEarlierMessages, startConversation } from "../conversations/conversa
 import type { Db } from "../db/database.ts";
 import { prepared, remembered } from "../db/prepared.ts";
 import type { InboxRow, MessageRow } from "../db/schema.ts";
+import { AppError, wordsOf } from "../errors.ts";
 import { enqueue, finishJob, type Job, postponeJob } from "../jobs/queue.ts";
 import { deadline } from "../lib/deadline.ts";
 import { findConnection } from "./choose-connection.ts";
@@ -16,6 +17,7 @@ import { forgetCalls, notedCalls, stepsOfEarlier } from "./tool-journal.ts";
 import { understand, type Understanding } from "./understand.ts";
 import { work } from "./work.ts";
 import { recordState } from "../messages/events.ts";
+import { isLost } from "../messages/stored-bytes.ts";
 
 type Failure = Completion & { ok: false };
 
@@ -39,7 +41,8 @@ export async function routeNow(app: App, job: Job<"route_message">, signal: Abor
 async function route(app: App, job: Job<"route_message">, signal: AbortSignal): Promise<void> {
   const found = await loadMessage(app, job.payload.message_id);
   if (!found) return endWithoutInbox(app, job);
-  const input = await readInput(app, found.message, signal);
+  const input = await readInput(app, found.message, signal).catch(lostOrThrow);
+  if (input instanceof AppError) return endWithoutContent(app, job, input);
   const asked = await understand(app, found, input);
   const { command, settings } = asked;
   const steps: StepDraft[] = [...input.extracted, ...input.warnings.map(warning), ...asked.steps];
@@ -115,6 +118,19 @@ async function endWithoutInbox(app: App, job: Job<"route_message">): Promise<voi
       reason: "inbox_deleted",
       error: "The inbox was deleted before the message was worked on.",
     });
+  });
+}
+
+function lostOrThrow(error: unknown): AppError {
+  if (isLost(error)) return error;
+  throw error;
+}
+
+/** What was accepted is missing on the disk: to try again helps nobody, and to answer without it would hide it. */
+async function endWithoutContent(app: App, job: Job<"route_message">, lost: AppError): Promise<void> {
+  await app.write(async (tx) => {
+    await finishJob(tx, job);
+    await failMessage(app, tx, job, { reason: lost.code, error: wordsOf(lost) });
   });
 }
 

@@ -6,7 +6,7 @@ import { AppError } from "../errors.ts";
 import { createTurns } from "../lib/turns.ts";
 import { isKeptHere } from "../mail/send.ts";
 import { attachmentsOf, ownMessage, withProgress } from "../messages/messages.ts";
-import { readBytes } from "../messages/stored-bytes.ts";
+import { isLost, readBytes } from "../messages/stored-bytes.ts";
 import { formOf } from "../messages/vouched.ts";
 import { viewActivity } from "../messages/view.ts";
 import { deliveriesAbout } from "../webhooks/deliveries.ts";
@@ -37,11 +37,21 @@ export async function readStory(app: App, user: UserRow, id: string) {
   };
 }
 
-/** Undefined once its bytes have been purged, and for what was kept without them. */
+/** Undefined once its bytes have been purged, while they are missing, and for what was kept without them. */
 async function rawMailOf(db: Db, { raw_mail_id }: MessageRow): Promise<RawMailRow | undefined> {
   if (raw_mail_id === null) return undefined;
   const mails = db.selectFrom("raw_mails").selectAll().where("id", "=", raw_mail_id);
-  return mails.where("purged_at", "is", null).executeTakeFirst();
+  return mails.where("purged_at", "is", null).where("lost_at", "is", null).executeTakeFirst();
+}
+
+/** Null when they turn out to be missing: the rest of the story is there. */
+async function readKept(app: App, raw: RawMailRow): Promise<Uint8Array | null> {
+  try {
+    return await readBytes(app, "raw_mails", raw);
+  } catch (error) {
+    if (isLost(error)) return null;
+    throw error;
+  }
 }
 
 /** What the model was given as data, but for the texts of files; null where it is not, or was never, kept. */
@@ -50,7 +60,7 @@ async function contentOf(app: App, row: MessageRow, raw: RawMailRow | undefined)
   if (isPrivate(row)) return null;
   if (row.source === "api") return contentOfCall(app.db, row);
   return turns(row.user_id, async () => {
-    const bytes = raw && (await readBytes(app, raw));
+    const bytes = raw && (await readKept(app, raw));
     if (!bytes) return null;
     return materialOf(row, await app.parser.parse(bytes, { form: formOf(row), account: row.user_id }));
   });

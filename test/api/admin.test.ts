@@ -329,6 +329,10 @@ describe("the overview", () => {
     expect(body.outbound_mode).toBe("capture");
     expect(body.warnings).toContainEqual(expect.stringMatching(/^outbound\.mode is "capture"/));
     expect(body.disk.free_bytes).toBeGreaterThan(0);
+    expect(body.mail_files).toEqual({ live_bytes: 0, free_bytes: 0 });
+    await room.send({ text: "word ".repeat(10_000) });
+    const { live_bytes } = (await room.owner.get("/admin/overview")).body.mail_files;
+    expect(live_bytes).toBeGreaterThan(50_000);
     room.clock.advance("1d");
     expect((await room.owner.get("/admin/overview")).body.today.messages.done).toBe(0);
   });

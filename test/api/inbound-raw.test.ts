@@ -108,7 +108,7 @@ describe("POST /inbound/raw", () => {
       .selectAll()
       .where("id", "=", message.raw_mail_id)
       .executeTakeFirstOrThrow();
-    expect(Buffer.from((await readBytes(room.app, raw)) ?? []).equals(mail)).toBe(true);
+    expect(Buffer.from((await readBytes(room.app, "raw_mails", raw)) ?? []).equals(mail)).toBe(true);
     await room.drain();
     expect((await room.newest()).state).toBe("done");
   });

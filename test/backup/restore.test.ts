@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
-import { mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import Sqlite from "better-sqlite3";
 import { restoreBackup } from "../../src/backup/restore.ts";
@@ -157,6 +157,10 @@ describe("a restore", () => {
     expect(await restored(lab.config("other-machine"), archive)).toBe(
       "This backup was made before an upgrade and is without mail/00000001.seg.",
     );
+    // The server deletes a file once all in it has been deleted, and never the newest.
+    const mail = join(config.data.dir, "mail");
+    await rename(join(mail, "00000001.seg"), join(mail, "00000002.seg"));
+    expect(await restored(config, archive)).toMatchObject({ manifest: { mail: false } });
   });
 
   test("waits for no backup that is being made of the folder", async () => {

@@ -155,7 +155,11 @@ async function expectAll(dir: string, { mails, calls }: Load): Promise<void> {
     expect({ id, found: Boolean(row) }).toEqual({ id, found: true });
     const { segment, segment_offset: offset, size } = row;
     const stored = row.bytes ?? (await segments.read({ segment, offset, size }));
-    expect(Buffer.from(stored).subarray(-raw.byteLength).equals(raw)).toBe(true);
+    expect(
+      Buffer.from(stored ?? [])
+        .subarray(-raw.byteLength)
+        .equals(raw),
+    ).toBe(true);
     if (row.bytes === null) beside += 1;
   }
   expect(beside).toBeGreaterThan(mails.size / 4);

@@ -71,6 +71,7 @@ describe("a server with everything as it should be", () => {
       "data folder",
       "database",
       "disk space",
+      "mail files",
       "mail host name",
       "model provider",
       "name server",

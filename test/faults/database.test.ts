@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { closeSync, openSync, writeSync } from "node:fs";
-import { readdir, rename, rm } from "node:fs/promises";
+import { readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type House, house, type ServerProcess } from "./house.ts";
 import { closing, faultsOf, untilIdle } from "./load.ts";
@@ -77,6 +77,8 @@ test("no new database is begun beside what belongs to a lost one", async () => {
     `The database ${path} is gone, but ${path}-wal, which belongs to it, is there. Put it back, or restore a backup: ` +
       "mailwright restore FILE. To begin anew, move the data folder away.\n",
   ]);
+  await writeFile(path, "");
+  expect((await at.cli("serve")).err).toStartWith(`The database ${path} is gone, but `);
   await rename(`${path}.away`, path);
   await using server = await at.start();
   expect((await readyz(server)).status).toBe(200);

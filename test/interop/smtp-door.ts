@@ -39,7 +39,7 @@ export async function smtpDoor(overrides: ConfigOverrides = {}, parts: Parameter
     /** The mails in the store, oldest first, byte for byte as Latin-1. */
     async stored(): Promise<string[]> {
       const rows = await t.app.db.selectFrom("raw_mails").selectAll().orderBy("id").execute();
-      const mails = await Promise.all(rows.map((row) => readBytes(t.app, row)));
+      const mails = await Promise.all(rows.map((row) => readBytes(t.app, "raw_mails", row)));
       return mails.map((bytes) => Buffer.from(bytes ?? []).toString("latin1"));
     },
     /** Delivers one honest mail on a connection of its own; the reply to its last dot. */

@@ -101,7 +101,7 @@ describe.skipIf(SWAKS === null)("swaks", () => {
       .selectAll()
       .where("id", "=", message.attachments[0].id)
       .executeTakeFirstOrThrow();
-    expect(Buffer.from((await readBytes(door.app, stored)) ?? []).equals(bytes)).toBe(true);
+    expect(Buffer.from((await readBytes(door.app, "attachments", stored)) ?? []).equals(bytes)).toBe(true);
   });
 
   test("delivers to several recipients at once: each inbox gets its message, in any spelling of its address", async () => {

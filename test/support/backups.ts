@@ -69,7 +69,7 @@ export async function contentOf(config: Config): Promise<{ accounts: string[]; m
   const rows = await app.db.selectFrom("raw_mails").selectAll().execute();
   const mails = rows.map(async ({ segment, segment_offset, size }) => {
     const bytes = await app.segments.read({ segment: segment ?? 0, offset: segment_offset ?? 0, size });
-    return bytes.equals(LARGE) ? size : 0;
+    return bytes?.equals(LARGE) ? size : 0;
   });
   return { accounts: users.map(({ email }) => email), mails: await Promise.all(mails) };
 }

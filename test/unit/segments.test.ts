@@ -49,13 +49,13 @@ test("goes on after the bytes of an earlier process, torn ones included", async 
   const second = store.append(Buffer.from("second"));
   await store.flush();
   expect(second).toEqual({ segment: 1, offset: 9, size: 6 });
-  expect((await store.read(first)).toString()).toBe("first");
-  expect((await store.read(second)).toString()).toBe("second");
+  expect(String(await store.read(first))).toBe("first");
+  expect(String(await store.read(second))).toBe("second");
 });
 
 test("begins a new file when one is full, also within one flush", async () => {
   await using dir = await tempDir();
-  await using store = await openSegments(dir.path, 10);
+  await using store = await openSegments(dir.path, { segment_bytes: 10 });
   const texts = ["0123456789", "abc", "defghijklmno", "p"];
   const ranges = texts.map((text) => store.append(Buffer.from(text)));
   await store.flush();
@@ -75,20 +75,21 @@ test("writes over what a failed flush left behind", async () => {
   const range = store.append(Buffer.from("kept"));
   await store.flush();
   expect(range).toEqual({ segment: 1, offset: 0, size: 4 });
-  expect((await store.read(range)).toString()).toBe("kept");
+  expect(String(await store.read(range))).toBe("kept");
 });
 
-test("refuses to read past the end", async () => {
+test("gives nothing for a range past the end", async () => {
   await using dir = await tempDir();
   await using store = await openSegments(dir.path);
   store.append(Buffer.from("abc"));
   await store.flush();
-  await expect(store.read({ segment: 1, offset: 0, size: 4 })).rejects.toThrow("ends before byte 4");
+  expect(await store.read({ segment: 1, offset: 0, size: 4 })).toBeNull();
+  expect(await store.read({ segment: 2, offset: 0, size: 1 })).toBeNull();
 });
 
 test("erases ranges in every file, and no byte beside them", async () => {
   await using dir = await tempDir();
-  await using store = await openSegments(dir.path, 3_000_000);
+  await using store = await openSegments(dir.path, { segment_bytes: 3_000_000 });
   const blobs = [1_500_000, 2_500_000, 10, 1_200_000, 7].map((size, index) => Buffer.alloc(size, index + 1));
   const ranges = blobs.map((blob) => store.append(blob));
   await store.flush();
@@ -99,8 +100,8 @@ test("erases ranges in every file, and no byte beside them", async () => {
   // Once more, as after a crash in the middle.
   await store.erase([second]);
   const read = await Promise.all(ranges.map((range) => store.read(range)));
-  expect(read.map((bytes) => new Set(bytes))).toEqual([1, 0, 3, 0, 5].map((byte) => new Set([byte])));
-  expect(read.map((bytes) => bytes.length)).toEqual(blobs.map((blob) => blob.length));
+  expect(read.map((bytes) => new Set(bytes ?? []))).toEqual([1, 0, 3, 0, 5].map((byte) => new Set([byte])));
+  expect(read.map((bytes) => bytes?.length)).toEqual(blobs.map((blob) => blob.length));
 });
 
 test("erases nothing behind the end of a file, or in a file that is gone", async () => {

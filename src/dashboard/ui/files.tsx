@@ -7,14 +7,16 @@ export function Files({ files }: { files: Attachment[] }) {
   if (files.length === 0) return null;
   return (
     <ul className="flex flex-wrap gap-2">
-      {files.map(({ id, filename, size, url, purged }) => (
+      {files.map(({ id, filename, size, url, purged, lost }) => (
         <li
           key={id}
           className="inline-flex max-w-full items-center gap-2 rounded-md border border-line bg-card px-2 py-1 text-sm"
         >
           <Paperclip aria-hidden className="size-4 shrink-0 text-soft" />
-          {purged ? (
-            <span className="truncate text-soft">{filename} (erased)</span>
+          {purged || lost ? (
+            <span className="truncate text-soft">
+              {filename} ({purged ? "erased" : "missing on the server's disk"})
+            </span>
           ) : (
             <a href={url} download className="truncate text-accent underline">
               {filename}

@@ -61,7 +61,7 @@ export function Overview() {
 }
 
 function Figures({
-  report: { waiting, today, answers, outbound_mode, memory_bytes, disk },
+  report: { waiting, today, answers, outbound_mode, memory_bytes, disk, mail_files },
 }: {
   report: Report;
 }) {
@@ -85,7 +85,8 @@ function Figures({
       </Figure>
       <Figure words="Memory in use" value={sizeOf(memory_bytes)} />
       <Figure words="Free on the disk" value={sizeOf(disk.free_bytes)}>
-        of {sizeOf(disk.total_bytes)}
+        of {sizeOf(disk.total_bytes)}; large mails and files take {sizeOf(mail_files.live_bytes)}, and{" "}
+        {sizeOf(mail_files.free_bytes)} of deleted ones
       </Figure>
       <Figure words="Mail leaves" value={LEAVES[outbound_mode]} />
     </dl>

@@ -1,0 +1,103 @@
+import { sql } from "kysely";
+import type { SegmentRange } from "../lib/segments.ts";
+import type { Db } from "./group-commit.ts";
+
+/** The tables whose rows name bytes in the segments. */
+export const KEEPERS = ["raw_mails", "attachments"] as const;
+export type Keeper = (typeof KEEPERS)[number];
+
+/** What is named in a segment. */
+export interface NamedSegment {
+  segment: number;
+  /** The end of all that rows name in it, or that waits to be erased. */
+  end: number;
+  /** Bytes that rows name. */
+  bytes: number;
+}
+
+export async function namedSegments(db: Db): Promise<NamedSegment[]> {
+  const { rows } = await sql<NamedSegment>`select segment, max("end") as "end", sum(bytes) as bytes from (
+      ${sumsOf("raw_mails")} union all ${sumsOf("attachments")} union all ${WAITING} group by 1
+    ) group by segment order by segment`.execute(db);
+  return rows;
+}
+
+const sumsOf = (keeper: Keeper) =>
+  sql`select segment, max(segment_offset + size) as "end", sum(size) as bytes from ${sql.table(keeper)}
+    where segment is not null group by segment`;
+
+/** What erasers still have to erase. */
+const WAITING = sql`
+  select part.value ->> 'segment' as segment, max((part.value ->> 'offset') + (part.value ->> 'size')) as "end", 0 as bytes
+  from jobs, json_each(jobs.payload, '$.ranges') as part where jobs.kind = 'erase_bytes'`;
+
+/** What rows name in a segment, in order. */
+export async function namedIn(db: Db, segment: number): Promise<SegmentRange[]> {
+  const { rows } = await sql<SegmentRange>`${rangesIn("raw_mails", segment)}
+    union all ${rangesIn("attachments", segment)} order by "offset"`.execute(db);
+  return rows;
+}
+
+const rangesIn = (keeper: Keeper, segment: number) =>
+  sql`select segment, segment_offset as "offset", size from ${sql.table(keeper)} where segment = ${segment}`;
+
+/** Part of a segment that is not there: all from `size` on. */
+interface Short {
+  segment: number;
+  size: number;
+}
+
+/** Marks what rows name behind the ends of files; gives how many rows that are. */
+export async function markBehind(tx: Db, short: Short[], now: number): Promise<number> {
+  let marked = 0n;
+  for (const one of short)
+    for (const keeper of KEEPERS) {
+      const update = sql`update ${sql.table(keeper)} set lost_at = ${now} where ${behind(one)}`;
+      marked += (await update.execute(tx)).numAffectedRows ?? 0n;
+    }
+  return Number(marked);
+}
+
+/** What `lost_at` says, or would. */
+export interface LostRows {
+  mails: number;
+  files: number;
+  bytes: number;
+}
+
+/** What has been marked. */
+export function lostRows(db: Db): Promise<LostRows> {
+  return countWhere(db, sql`lost_at is not null`);
+}
+
+/** Rows of earlier versions, whose bytes nothing can be compared with. */
+export async function uncheckedRows(db: Db): Promise<number> {
+  const { mails, files } = await countWhere(
+    db,
+    sql`segment is not null and checksum is null and lost_at is null`,
+  );
+  return mails + files;
+}
+
+/** What `markBehind` would mark. */
+export async function countBehind(db: Db, short: Short[]): Promise<LostRows> {
+  const all = { mails: 0, files: 0, bytes: 0 };
+  for (const one of short) {
+    const { mails, files, bytes } = await countWhere(db, behind(one));
+    all.mails += mails;
+    all.files += files;
+    all.bytes += bytes;
+  }
+  return all;
+}
+
+const behind = ({ segment, size }: Short) =>
+  sql`segment = ${segment} and segment_offset + size > ${size} and lost_at is null`;
+
+async function countWhere(db: Db, where: ReturnType<typeof behind>): Promise<LostRows> {
+  const { rows } =
+    await sql<LostRows>`select sum(mail) as mails, count(*) - sum(mail) as files, sum(size) as bytes
+    from (select 1 as mail, size from raw_mails where ${where} union all select 0, size from attachments where ${where})
+    having count(*) > 0`.execute(db);
+  return rows[0] ?? { mails: 0, files: 0, bytes: 0 };
+}

@@ -1,0 +1,214 @@
+import { expect, spyOn, test } from "bun:test";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Migrator } from "kysely/migration";
+import { sql } from "kysely";
+import { migrations } from "../../migrations/index.ts";
+import { backupToFile, sourceOf } from "../../src/backup/write-backup.ts";
+import { exportOf } from "../../src/export/export.ts";
+import { zipOf } from "../../src/lib/zip.ts";
+import { openDatabase } from "../../src/db/database.ts";
+import { migrateToLatest } from "../../src/db/migrate.ts";
+import { missingWords } from "../../src/db/missing-bytes.ts";
+import { storeBytes } from "../../src/messages/stored-bytes.ts";
+import { type Caller, testApp, type TestApp } from "../support/app.ts";
+import { mailroom } from "../support/mailroom.ts";
+import { unzip } from "../support/unzip.ts";
+
+const FILE_BYTES = 100_000;
+const LOST = { status: 410, body: { code: "content_lost", title: "The content is missing" } };
+
+/** A server with two people, of whom each has sent a file of their letter. */
+async function twoFiles() {
+  const t = await testApp({ llm: { kind: "demo" } });
+  const [ann, bob] = [await t.as("ann@example.com"), await t.as("bob@example.com")];
+  for (const caller of [ann, bob]) {
+    await caller.post("/inboxes", {});
+    const data = Buffer.alloc(FILE_BYTES, caller === ann ? "a" : "b").toString("base64");
+    const attachments = [{ filename: "letters.txt", content_type: "text/plain", data }];
+    await caller.post("/v1/messages", { instruction: "Read it", attachments });
+  }
+  return { ...t, ann, bob };
+}
+
+async function fileOf(caller: Caller) {
+  const { items } = (await caller.get("/messages")).body;
+  const { status, body } = await caller.get(items[0].attachments[0].url);
+  return { status, body: typeof body === "string" ? [...new Set(body)].join("") : body };
+}
+
+function segmentOf({ app }: TestApp): string {
+  return join(app.config.data.dir, "mail", "00000001.seg");
+}
+
+test("bytes at the place of others are never given to anybody, and are found again once they are back", async () => {
+  await using t = await twoFiles();
+  const whole = await readFile(segmentOf(t));
+  const [first, second] = [whole.subarray(0, FILE_BYTES), whole.subarray(FILE_BYTES)];
+  await writeFile(segmentOf(t), Buffer.concat([second, first]));
+  const error = spyOn(t.app.log, "error");
+  for (const caller of [t.ann, t.bob, t.ann]) expect(await fileOf(caller)).toMatchObject(LOST);
+  expect(error.mock.calls.map(([, words]) => words)).toEqual(
+    Array(2).fill("bytes of a mail or file are missing, or not what was stored"),
+  );
+  expect(await missingWords(t.app)).toEndWith("or not what was stored: 2 files (196 KB)");
+  const [message] = (await t.ann.get("/messages")).body.items;
+  expect(message.attachments).toMatchObject([{ filename: "letters.txt", lost: true }]);
+  await writeFile(segmentOf(t), whole);
+  expect(await fileOf(t.ann)).toEqual({ status: 200, body: "a" });
+  expect(await missingWords(t.app)).toEndWith(": 1 file (98 KB)");
+  expect(await fileOf(t.bob)).toEqual({ status: 200, body: "b" });
+  expect(await missingWords(t.app)).toBeUndefined();
+});
+
+test("a checksum means the same in every version: of XXH64, with the id as its seed", async () => {
+  await using t = await testApp();
+  expect(Bun.hash.xxHash64("abc")).toBe(0x44bc2cf5ad770999n);
+  const stored = storeBytes(t.app, "0198c0ff-ee00-7000-8000-00000000cafe", Buffer.alloc(20_000, "x"));
+  expect(stored).toMatchObject({ segment: 1, segment_offset: 0, checksum: 54_580_579_609_613 });
+});
+
+test("one changed bit is as good as nothing", async () => {
+  await using t = await twoFiles();
+  const bytes = await readFile(segmentOf(t));
+  bytes[FILE_BYTES + 7] = (bytes[FILE_BYTES + 7] as number) ^ 1;
+  await writeFile(segmentOf(t), bytes);
+  expect(await fileOf(t.bob)).toMatchObject(LOST);
+  expect(await fileOf(t.ann)).toEqual({ status: 200, body: "a" });
+});
+
+test("a row that names the place of another's bytes, sum and all, gets none of them", async () => {
+  await using t = await twoFiles();
+  await sql`update attachments set (segment, segment_offset, checksum) =
+    (select segment, segment_offset, checksum from attachments order by segment_offset limit 1)`.execute(
+    t.app.db,
+  );
+  expect(await fileOf(t.bob)).toMatchObject(LOST);
+  expect(await fileOf(t.ann)).toEqual({ status: 200, body: "a" });
+});
+
+test("a mail as it came in that is gone is said to be, and the rest of its story is told", async () => {
+  await using room = await mailroom();
+  await room.send({ text: "word ".repeat(10_000) });
+  await room.drain();
+  const { message_id } = (await room.activity())[0];
+  await rm(segmentOf(room));
+  expect(await room.owner.get(`/messages/${message_id}/raw`)).toMatchObject({
+    status: 410,
+    body: { code: "content_lost", detail: "The mail as it came in is missing on the disk of this server." },
+  });
+  expect((await room.owner.get(`/messages/${message_id}`)).body).toMatchObject({
+    status: "done",
+    content: null,
+    raw_available: false,
+  });
+});
+
+test("a mail whose raw form is gone before it is worked on fails with these words", async () => {
+  await using room = await mailroom();
+  await room.send({ text: "word ".repeat(10_000) });
+  await rm(segmentOf(room));
+  await room.drain();
+  expect((await room.activity())[0]).toMatchObject({
+    status: "failed",
+    reason: "content_lost",
+    error: "The mail as it came in is missing on the disk of this server. Send it again.",
+    credits_charged: 0,
+  });
+  const { message_id } = (await room.activity())[0];
+  expect(await room.owner.post(`/messages/${message_id}/retry`)).toMatchObject(LOST);
+});
+
+test("an export leaves out what is missing, and names it", async () => {
+  await using t = await twoFiles();
+  const { app } = t;
+  const user = await app.db
+    .selectFrom("users")
+    .selectAll()
+    .where("id", "=", t.ann.user.id)
+    .executeTakeFirst();
+  if (!user) throw new Error("There is no such account");
+  const whole = async () => unzip(Buffer.concat(await Array.fromAsync(zipOf(exportOf(app, user)))));
+  const before = await whole();
+  expect(before.has("missing.txt")).toBe(false);
+  const name = [...before.keys()].find((one) => one.startsWith("attachments/")) ?? "";
+  await rm(segmentOf(t));
+  const after = await whole();
+  expect(String(after.get("missing.txt"))).toBe(`${name}\n`);
+  expect(String(after.get("README.txt"))).toContain("missing.txt");
+  expect([...before.keys()].filter((one) => !after.has(one))).toEqual([name]);
+});
+
+test("a backup counts what is missing, marked or not, and zeros stand for none of it as content", async () => {
+  const base = await mkdtemp(join(tmpdir(), "mailwright-lost-"));
+  await using t = await testApp({ llm: { kind: "demo" }, database: { url: `sqlite:${join(base, "x.db")}` } });
+  const ann = await t.as("ann@example.com");
+  await ann.post("/inboxes", {});
+  const data = Buffer.alloc(FILE_BYTES, "a").toString("base64");
+  const attachments = [{ filename: "a.txt", content_type: "text/plain", data }];
+  await ann.post("/v1/messages", { instruction: "Read it", attachments });
+  const missing = async () => {
+    const source = sourceOf(t.app.config, t.app.now());
+    const { manifest } = await backupToFile(source, join(base, "x.zip"), new AbortController().signal);
+    return manifest.missing_bytes;
+  };
+  expect(await missing()).toBe(0);
+  await rm(segmentOf(t));
+  expect(await missing()).toBe(FILE_BYTES);
+  expect(await fileOf(ann)).toMatchObject(LOST);
+  expect(await missing()).toBe(FILE_BYTES);
+  await rm(base, { recursive: true });
+});
+
+test("what an earlier version stored is served as it is, but for zeros", async () => {
+  await using t = await twoFiles();
+  await t.app.db.updateTable("attachments").set({ checksum: null }).execute();
+  expect(await fileOf(t.ann)).toEqual({ status: 200, body: "a" });
+  const bytes = await readFile(segmentOf(t));
+  await writeFile(segmentOf(t), bytes.fill(0, 0, FILE_BYTES));
+  expect(await fileOf(t.ann)).toMatchObject(LOST);
+  expect(await fileOf(t.bob)).toEqual({ status: 200, body: "b" });
+});
+
+test("where an earlier version gave bytes to two, the younger keeps them: reading, deleting and all", async () => {
+  await using database = openDatabase("sqlite::memory:");
+  const { db } = database;
+  const older = Object.entries(migrations).filter(([name]) => name < "0017");
+  const provider = { getMigrations: async () => Object.fromEntries(older) };
+  await new Migrator({ db, provider }).migrateToLatest();
+  const ids = ["1", "2", "3", "4", "5"];
+  const places = [
+    [1, 0, 100],
+    [1, 50, 200],
+    [1, 250, 50],
+    [2, 0, 100],
+    [2, 0, 30],
+  ];
+  for (const [index, [segment, segment_offset, size]] of places.entries())
+    await sql`insert into raw_mails (id, size, created, segment, segment_offset)
+      values (${ids[index]}, ${size}, 0, ${segment}, ${segment_offset})`.execute(db);
+  await migrateToLatest(db);
+  const rows = await db.selectFrom("raw_mails").select(["id", "checksum", "lost_at"]).orderBy("id").execute();
+  expect(rows.map(({ lost_at }) => lost_at !== null)).toEqual([true, false, false, true, false]);
+  expect(rows.map(({ checksum }) => checksum)).toEqual([-1, null, null, -1, null]);
+});
+
+test("deleting an account erases no byte that a row of another names", async () => {
+  await using t = await twoFiles();
+  const { app } = t;
+  // As an earlier version left it: both rows name the bytes that were written last.
+  await sql`update attachments set segment_offset = ${FILE_BYTES / 2}, checksum = -1
+    where segment_offset = 0`.execute(app.db);
+  await t.request("/auth/account", {
+    method: "DELETE",
+    headers: { "x-api-key": t.ann.key, "content-type": "application/json" },
+    body: JSON.stringify({ confirm: "ann@example.com" }),
+  });
+  await t.drain();
+  expect(await app.db.selectFrom("attachments").select("id").execute()).toHaveLength(1);
+  expect(await fileOf(t.bob)).toEqual({ status: 200, body: "b" });
+  const bytes = await readFile(segmentOf(t));
+  expect([bytes[0], bytes[FILE_BYTES - 1], bytes[FILE_BYTES]]).toEqual([0, 0, 98]);
+  expect(await readdir(join(app.config.data.dir, "mail"))).toHaveLength(1);
+});
