@@ -8,6 +8,7 @@ import { checkNow } from "./domains/check.ts";
 import { checkServiceKeysNow } from "./domains/key-home.ts";
 import type { JobHandlers } from "./jobs/run-job.ts";
 import { giveUpSending, sendNow } from "./mail/outgoing.ts";
+import { whyWithheld } from "./messages/withheld.ts";
 import { mailReturnsNow } from "./mail/returns-letter.ts";
 import { keepCertificateNow } from "./tls/keep.ts";
 import { eraseNow } from "./retention/erase.ts";
@@ -37,7 +38,7 @@ export function jobHandlers(app: App): JobHandlers {
   return {
     route_message: { run: routeNow, giveUp: giveUpRouting, ...routingRoom(app) },
     send_mail: {
-      run: sendNow,
+      run: (to, job, signal) => sendNow(to, job, { signal, withheld: whyWithheld }),
       giveUp: giveUpSending,
       slots: SENDING_SLOTS[app.config.outbound.mode],
       target_slots: DOMAIN_SLOTS,

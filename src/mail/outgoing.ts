@@ -7,7 +7,6 @@ import { writeOutcome } from "../jobs/run-job.ts";
 import { millisecondsOf } from "../lib/first-id.ts";
 import { base32Token, equalBytes } from "../lib/secrets.ts";
 import { addLogField } from "../log.ts";
-import { whyWithheld } from "../messages/withheld.ts";
 import { tellOfReturnLater } from "./returns.ts";
 import { asciiDomain } from "./send-outcome.ts";
 import { KEPT_HERE, type SendOutcome } from "./send.ts";
@@ -97,8 +96,15 @@ function useOf(app: App, { user_id, envelope_to }: Pick<QueuedMail, "user_id" | 
   return { share, target: domain.slice(domain.lastIndexOf("@") + 1) };
 }
 
-/** Makes one attempt to hand a queued mail over, and records what came of it. */
-export async function sendNow(app: App, job: Job<"send_mail">, signal: AbortSignal): Promise<void> {
+/** Says why the answer to a message must not go out any more, or undefined. */
+type Withheld = (db: Db, message_id: string) => Promise<string | undefined>;
+
+/** Makes one attempt to hand a queued mail over that is not withheld, and records what came of it. */
+export async function sendNow(
+  app: App,
+  job: Job<"send_mail">,
+  { signal, withheld }: { signal: AbortSignal; withheld: Withheld },
+): Promise<void> {
   const mail = await app.db
     .selectFrom("outgoing_mails")
     .selectAll()
@@ -110,7 +116,7 @@ export async function sendNow(app: App, job: Job<"send_mail">, signal: AbortSign
   }
   if (mail.message_id !== null) addLogField("message_id", mail.message_id);
   const began = performance.now();
-  const outcome = await attempt(app, mail, Buffer.from(mail.raw));
+  const outcome = await attempt(app, mail, { raw: Buffer.from(mail.raw), withheld });
   measure(app, mail, { outcome, seconds: (performance.now() - began) / 1_000 });
   const retry_seconds = app.config.outbound.retry[job.failures];
   await writeOutcome(app, signal, async (tx) => {
@@ -142,10 +148,14 @@ function measure(
 
 type Outcome = SendOutcome | { status: "suppressed"; response: string };
 
-async function attempt(app: App, mail: OutgoingMailRow, raw: Buffer): Promise<Outcome> {
+async function attempt(
+  app: App,
+  mail: OutgoingMailRow,
+  { raw, withheld }: { raw: Buffer; withheld: Withheld },
+): Promise<Outcome> {
   const kept_back =
     (await suppressionOf(app.db, mail)) ??
-    (mail.message_id === null ? undefined : await whyWithheld(app.db, mail.message_id));
+    (mail.message_id === null ? undefined : await withheld(app.db, mail.message_id));
   if (kept_back !== undefined) return { status: "suppressed", response: kept_back };
   const { envelope_from, envelope_to } = mail;
   return app.sender.send({ raw, envelope_from, envelope_to });
