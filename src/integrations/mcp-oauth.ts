@@ -3,9 +3,10 @@ import type { App } from "../app.ts";
 import { ownConnection } from "../connections/connections.ts";
 import { isProgramUrl } from "../connections/programs.ts";
 import { grantedColumns, type OAuthServer, openIfPossible } from "../connections/sealed.ts";
+import type { Db } from "../db/database.ts";
 import type { ConnectionRow } from "../db/schema.ts";
 import { AppError, invalid } from "../errors.ts";
-import type { Granted } from "./callback.ts";
+import type { Granted, Store } from "./callback.ts";
 import { redirectUri } from "./connect.ts";
 import { findClient } from "./mcp-oauth-client.ts";
 import { findServer } from "./mcp-oauth-metadata.ts";
@@ -30,13 +31,14 @@ export async function connectMcp(app: App, caller: Caller, connection_id: string
   return url;
 }
 
-/** Keeps the token with its connection, unless that has become another one meanwhile; returns what it is called. */
-export async function storeMcp(app: App, { row: state, trip, tokens }: Granted): Promise<string> {
-  return app.write(async (tx) => {
+/** Keeps the token with its connection, unless that has become another one meanwhile; returns what it is called, as `Store` says. */
+export async function storeMcp(app: App, { row: state, trip, tokens }: Granted): ReturnType<Store> {
+  const { connection_id } = state;
+  const keep = async (tx: Db): Promise<string> => {
     const row = await tx
       .selectFrom("connections")
       .selectAll()
-      .where("id", "=", state.connection_id)
+      .where("id", "=", connection_id)
       .where("user_id", "=", state.user_id)
       .executeTakeFirst();
     if (!row || row.base_url !== trip.base_url)
@@ -59,7 +61,8 @@ export async function storeMcp(app: App, { row: state, trip, tokens }: Granted):
       .where("id", "=", row.id)
       .execute();
     return row.label;
-  });
+  };
+  return app.insist(keep, { connection_id });
 }
 
 /** The same app, whose requests all end at one moment: each may be slow, all of them together not. */
