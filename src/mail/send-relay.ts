@@ -1,13 +1,19 @@
 import { isIP } from "node:net";
-import { createTransport } from "nodemailer";
+import type { Readable } from "node:stream";
+import { createTransport, type SendMailOptions } from "nodemailer";
 import { invalid } from "../errors.ts";
 import { allowedByOperator, isPublicAddress } from "../lib/net.ts";
 import { quote } from "../lib/quote.ts";
+import { bodyOf, type Given, givenOf } from "./mail-body.ts";
 import type { Sender, SenderOptions, Timeouts } from "./send.ts";
 import { asciiDomain, type MailError, oneLine, outcomeOf } from "./send-outcome.ts";
 
 const RELAY_CONNECTIONS = 5;
 const MAILS_PER_CONNECTION = 1_000;
+
+interface Streamed extends SendMailOptions {
+  stream: () => Readable;
+}
 
 /** Hands every mail to one server, which sees to the rest. */
 export function relaySender(options: SenderOptions, timeouts: Timeouts): Sender {
@@ -27,17 +33,29 @@ export function relaySender(options: SenderOptions, timeouts: Timeouts): Sender 
     disableFileAccess: true,
     disableUrlAccess: true,
   });
+  // In place of the stream that the library makes of `raw`, from which nobody learns how much was sent.
+  pool.use("stream", ({ data, message }, done) => {
+    message.processFunc((data as Streamed).stream);
+    done();
+  });
   return {
     send: async ({ raw, envelope_from, envelope_to }) => {
       const to = asciiDomain(envelope_to);
+      let body = bodyOf(raw);
       const clock = new AbortController();
       const timer = setTimeout(() => clock.abort(), timeouts.attempt_ms + timeouts.confirm_ms);
       try {
         const envelope = { from: nullable(asciiDomain(envelope_from)), to: [to] };
-        const info = await pool.sendMail({ envelope, raw, signal: clock.signal });
+        // Another one for each session, of which one may have ended before it took anything.
+        const stream = (): Readable => (body = bodyOf(raw));
+        const mail: Streamed = { envelope, raw, stream, signal: clock.signal };
+        const info = await pool.sendMail(mail);
         return { status: "sent", response: oneLine(info.response), mx: relay.host, tls: relay.always_tls };
       } catch (error) {
-        return outcomeOf(error as MailError, `The relay ${relay.host}`, to);
+        return outcomeOf(error as MailError, `The relay ${relay.host}`, {
+          to,
+          ...givenTo(error as MailError, body),
+        });
       } finally {
         clearTimeout(timer);
       }
@@ -66,6 +84,12 @@ export async function tryRelay(
   } finally {
     transport.close();
   }
+}
+
+/** Of all else before the mail it is not known whether there was a session. */
+function givenTo({ code }: MailError, body: Readable): { given?: Given } {
+  const given = givenOf(body);
+  return given === "nothing" && code !== "ECONNECTION" ? {} : { given };
 }
 
 /** nodemailer's word for the null sender. */
