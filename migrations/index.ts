@@ -14,6 +14,7 @@ import { waysIn } from "./0013-ways-in.ts";
 import { sharesAndStorage } from "./0014-shares-and-storage.ts";
 import { dueJobs } from "./0015-due-jobs.ts";
 import { codeAskers } from "./0016-code-askers.ts";
+import { delays } from "./0019-delays.ts";
 
 /** In order, forward only. A migration that has landed is never edited. */
 export const migrations: Record<string, Migration> = {
@@ -32,4 +33,5 @@ export const migrations: Record<string, Migration> = {
   "0014-shares-and-storage": sharesAndStorage,
   "0015-due-jobs": dueJobs,
   "0016-code-askers": codeAskers,
+  "0019-delays": delays,
 };
