@@ -13,6 +13,7 @@ import { findServer } from "./mcp-oauth-metadata.ts";
 import { findResource } from "./mcp-oauth-probe.ts";
 import { consentUrl } from "./oauth-client.ts";
 import { keepState } from "./oauth-states.ts";
+import { timeoutSignal } from "../lib/wait-limit.ts";
 
 const DISCOVERY_TIMEOUT_MS = 30_000;
 const OFFLINE = "offline_access";
@@ -21,7 +22,7 @@ const OFFLINE = "offline_access";
 export async function connectMcp(app: App, caller: Caller, connection_id: string): Promise<string> {
   const row = await ownConnection(app.db, caller.user, connection_id);
   refuseOthers(row);
-  const server = await discover(boundTo(app, AbortSignal.timeout(DISCOVERY_TIMEOUT_MS)), row);
+  const server = await discover(boundTo(app, timeoutSignal(DISCOVERY_TIMEOUT_MS)), row);
   const extra: Record<string, string> = {};
   // OpenID Connect Core §11: else the scope is ignored.
   if (server.scope?.split(" ").includes(OFFLINE)) extra["prompt"] = "consent";

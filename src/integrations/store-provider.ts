@@ -11,6 +11,7 @@ import { member } from "../lib/quote.ts";
 import type { Granted, Store } from "./callback.ts";
 import type { Tokens } from "./oauth-client.ts";
 import type { IntegrationKind } from "./providers.ts";
+import { timeoutSignal } from "../lib/wait-limit.ts";
 
 const WHOAMI_TIMEOUT_MS = 10_000;
 const MAX_NAME_CHARS = 60;
@@ -70,7 +71,7 @@ async function accountOf(app: App, kind: IntegrationKind, tokens: Tokens): Promi
     headers: {},
     oauth: true,
     fetch: app.fetch,
-    signal: AbortSignal.timeout(WHOAMI_TIMEOUT_MS),
+    signal: timeoutSignal(WHOAMI_TIMEOUT_MS),
   };
   try {
     const { account } = await pingApi(target, API_PINGS[kind]);

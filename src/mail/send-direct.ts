@@ -16,6 +16,7 @@ import {
   unrouted,
   unsafe,
 } from "./send-outcome.ts";
+import { waitLimit } from "../lib/wait-limit.ts";
 
 const SMTP_PORT = 25;
 const NO_POLICY: TransportPolicy = { mode: "none", mx: [] };
@@ -191,11 +192,12 @@ function converse(attempt: Attempt, connection: Connection): Promise<SendOutcome
     if (isOld && isClosed && isUnsaid && !isOurs(error)) resolve("stale");
     else resolve(outcomeOf(error, server.host, { to, given }));
   };
-  let timer = setTimeout(() => fail(TOO_LONG), Math.max(0, deadline - Date.now()));
+  let timer = waitLimit(Math.max(0, deadline - Date.now()), () => fail(TOO_LONG));
   const body = bodyOf(mail.raw, () => {
-    clearTimeout(timer);
-    timer = setTimeout(() => fail(TOO_LONG), confirm_ms);
-    if (smtp._socket) smtp._socket.setTimeout(confirm_ms);
+    timer.clear();
+    timer = waitLimit(confirm_ms, () => fail(TOO_LONG));
+    // The socket's own clock knows nothing of a process that stood still.
+    if (smtp._socket) smtp._socket.setTimeout(0);
   });
   smtp.send(envelope, body, (error, info) => {
     if (error) return fail(error);
@@ -203,7 +205,7 @@ function converse(attempt: Attempt, connection: Connection): Promise<SendOutcome
     connections.giveBack(connection);
     resolve({ status: "sent", response: oneLine(info.response), mx: server.host, tls: tls !== undefined });
   });
-  return promise.finally(() => clearTimeout(timer));
+  return promise.finally(() => timer.clear());
 }
 
 const TOO_LONG: MailError = { message: "it did not answer in time" };

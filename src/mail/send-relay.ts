@@ -7,6 +7,7 @@ import { quote } from "../lib/quote.ts";
 import { bodyOf, type Given, givenOf } from "./mail-body.ts";
 import type { Sender, SenderOptions, Timeouts } from "./send.ts";
 import { asciiDomain, type MailError, oneLine, outcomeOf } from "./send-outcome.ts";
+import { NEVER_MS, waitLimit } from "../lib/wait-limit.ts";
 
 const RELAY_CONNECTIONS = 5;
 const MAILS_PER_CONNECTION = 1_000;
@@ -23,8 +24,8 @@ export function relaySender(options: SenderOptions, timeouts: Timeouts): Sender 
     name: options.hostname,
     connectionTimeout: timeouts.connect_ms,
     greetingTimeout: timeouts.greeting_ms,
-    // One that reads a mail before it takes it needs its time: to give up on it would be to send it twice.
-    socketTimeout: timeouts.confirm_ms,
+    // Each mail has limits of its own.
+    socketTimeout: NEVER_MS,
     pool: true,
     maxConnections: RELAY_CONNECTIONS,
     maxMessages: MAILS_PER_CONNECTION,
@@ -43,11 +44,17 @@ export function relaySender(options: SenderOptions, timeouts: Timeouts): Sender 
       const to = asciiDomain(envelope_to);
       let body = bodyOf(raw);
       const clock = new AbortController();
-      const timer = setTimeout(() => clock.abort(), timeouts.attempt_ms + timeouts.confirm_ms);
+      const listen = (ms: number) => waitLimit(ms, () => clock.abort());
+      let timer = listen(timeouts.attempt_ms);
+      const onBegin = (): void => {
+        timer.clear();
+        // One that reads a mail before it takes it needs its time: to give up on it would be to send it twice.
+        timer = listen(timeouts.confirm_ms);
+      };
       try {
         const envelope = { from: nullable(asciiDomain(envelope_from)), to: [to] };
         // Another one for each session, of which one may have ended before it took anything.
-        const stream = (): Readable => (body = bodyOf(raw));
+        const stream = (): Readable => (body = bodyOf(raw, onBegin));
         const mail: Streamed = { envelope, raw, stream, signal: clock.signal };
         const info = await pool.sendMail(mail);
         return { status: "sent", response: oneLine(info.response), mx: relay.host, tls: relay.always_tls };
@@ -57,7 +64,7 @@ export function relaySender(options: SenderOptions, timeouts: Timeouts): Sender 
           ...givenTo(error as MailError, body),
         });
       } finally {
-        clearTimeout(timer);
+        timer.clear();
       }
     },
     [Symbol.asyncDispose]: () => {
