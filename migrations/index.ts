@@ -15,6 +15,7 @@ import { sharesAndStorage } from "./0014-shares-and-storage.ts";
 import { dueJobs } from "./0015-due-jobs.ts";
 import { codeAskers } from "./0016-code-askers.ts";
 import { segmentChecks } from "./0017-segment-checks.ts";
+import { delays } from "./0019-delays.ts";
 
 /** In order, forward only. A migration that has landed is never edited. */
 export const migrations: Record<string, Migration> = {
@@ -34,4 +35,5 @@ export const migrations: Record<string, Migration> = {
   "0015-due-jobs": dueJobs,
   "0016-code-askers": codeAskers,
   "0017-segment-checks": segmentChecks,
+  "0019-delays": delays,
 };

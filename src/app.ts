@@ -4,10 +4,12 @@ import { createMcpPool, type McpPool } from "./ai/mcp.ts";
 import { backupBeforeUpgrade } from "./backup/before-upgrade.ts";
 import { endRestore } from "./backup/swap.ts";
 import type { Config } from "./config.ts";
+import type { UnwrittenGrant } from "./connections/sealed.ts";
 import { refuseLost } from "./db/bring-back.ts";
 import { type Db, openDatabase, type Write } from "./db/database.ts";
 import { migrateToLatest } from "./db/migrate.ts";
 import { namedSegments } from "./db/segment-rows.ts";
+import { createPatience, type Patience } from "./db/patience.ts";
 import type { JobWorker } from "./jobs/worker.ts";
 import { createFileReader, type FileReader } from "./files/reader.ts";
 import { createResolver, type Resolver } from "./lib/dns.ts";
@@ -49,6 +51,10 @@ export interface App extends AsyncDisposable {
   base_url: string;
   db: Db;
   write: Write;
+  /** For what nobody could bring a second time. */
+  insist: Patience["insist"];
+  /** By connection, what a provider gave and the disk has not taken yet. */
+  unwritten: Map<string, UnwrittenGrant>;
   /** See `Database`. */
   changedElsewhere: () => boolean;
   /** Takes what was deleted out of the database's log as well; see `Database`. */
@@ -136,6 +142,7 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
   const clocks = clocksOf(nowMs, overrides.nowMs ?? performance.now.bind(performance));
   const { now } = clocks;
   const { segments, database, secrets } = await openStores(config, { log, now }, overrides);
+  const patience = createPatience(database.write, log);
   await prepareDkimKeys({ ...database, secrets, now, log }, config.data.dir);
   const resolver = createResolver({ servers: config.dns.servers });
   const threads = createThreads();
@@ -149,6 +156,8 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
     config,
     base_url: config.server.base_url,
     ...database,
+    insist: patience.insist,
+    unwritten: new Map(),
     refuseIntake: () => undefined,
     segments,
     nowMs,
@@ -174,6 +183,7 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
     worker: undefined,
     async [Symbol.asyncDispose]() {
       changes.close();
+      await patience[Symbol.asyncDispose]();
       for (const thread of Object.values(threads)) await thread[Symbol.asyncDispose]();
       await mcp[Symbol.asyncDispose]();
       await sender[Symbol.asyncDispose]();

@@ -166,7 +166,7 @@ export const OverviewShape = t.Object(
         mails: t.Object({
           queued: count("Waiting for the first attempt."),
           sent: count("Handed over, or kept where outgoing mail is captured."),
-          deferred: count("Waiting for another attempt."),
+          deferred: count("Waiting for another attempt, here or at a server that has it."),
           bounced: count("Come back."),
           suppressed: count("Not sent."),
         }),

@@ -5,6 +5,7 @@ import { hideSecrets } from "./mcp-secrets.ts";
 import type { Session } from "./mcp-session.ts";
 import { asSent, listedTool } from "./mcp-tools.ts";
 import type { Tool, ToolOutcome } from "./tool.ts";
+import { NEVER_MS, timeoutError, timeoutSignal, waitLimit } from "../lib/wait-limit.ts";
 
 const MAX_PAGES = 10;
 const MAX_TOOLS = 200;
@@ -29,7 +30,7 @@ const ANYTHING = {
 export async function fetchTools(session: Session, signal: AbortSignal): Promise<ToolList> {
   const { client, waits } = session;
   if (client.getServerCapabilities()?.tools === undefined) return { tools: [], left_out: 0 };
-  const soon = AbortSignal.any([signal, AbortSignal.timeout(waits.list_ms)]);
+  const soon = AbortSignal.any([signal, timeoutSignal(waits.list_ms)]);
   try {
     const described = await readPages(session, soon);
     const tools = new Map<string, ListedTool>();
@@ -45,12 +46,12 @@ export async function fetchTools(session: Session, signal: AbortSignal): Promise
 }
 
 /** What a server lists, until it is enough, or until it sends the same page for ever. */
-async function readPages({ client, waits }: Session, signal: AbortSignal): Promise<unknown[]> {
+async function readPages({ client }: Session, signal: AbortSignal): Promise<unknown[]> {
   const described: unknown[] = [];
   let cursor: string | undefined;
   for (let page = 0; page < MAX_PAGES && described.length <= MAX_TOOLS; page += 1) {
     const params = cursor === undefined ? {} : { cursor };
-    const options = { signal, timeout: waits.list_ms };
+    const options = { signal, timeout: NEVER_MS };
     const page = asSent(await client.request({ method: "tools/list", params }, ANYTHING, options));
     const tools = member(page, "tools");
     if (Array.isArray(tools)) described.push(...(tools as unknown[]).slice(0, MAX_DESCRIBED));
@@ -67,17 +68,22 @@ export async function callTool(
   { name, parameters }: ListedTool,
   { args, signal }: { args: Record<string, unknown>; signal: AbortSignal },
 ): Promise<ToolOutcome> {
+  const silence = new AbortController();
+  const listen = () => waitLimit(waits.call_ms, () => silence.abort(timeoutError()));
+  let limit = listen();
+  const longest = timeoutSignal(waits.longest_call_ms);
   try {
     const result = await client.callTool(
       { name, arguments: args },
       {
         // Says which arguments are to be repeated in headers (MCP 2026-07-28).
         toolDefinition: { name, inputSchema: { ...parameters, type: "object" } },
-        signal: AbortSignal.any([signal, AbortSignal.timeout(waits.longest_call_ms)]),
-        timeout: waits.call_ms,
-        maxTotalTimeout: waits.longest_call_ms,
-        resetTimeoutOnProgress: true,
-        onprogress: () => undefined,
+        signal: AbortSignal.any([signal, longest, silence.signal]),
+        timeout: NEVER_MS,
+        onprogress: () => {
+          limit.clear();
+          limit = listen();
+        },
       },
     );
     const sent = asSent(result) ?? result;
@@ -86,6 +92,8 @@ export async function callTool(
   } catch (error) {
     signal.throwIfAborted();
     throw faultOf(error);
+  } finally {
+    limit.clear();
   }
 }
 

@@ -7,6 +7,7 @@ import { fault, faultOf, McpFault, type Speaker, TOO_SLOW } from "./mcp-faults.t
 import { endBrokenRequests, HttpWire, RECONNECTION } from "./mcp-http.ts";
 import { StdioWire } from "./mcp-stdio.ts";
 import { setResultsAside } from "./mcp-tools.ts";
+import { NEVER_MS, waitLimit } from "../lib/wait-limit.ts";
 
 /** A program that knows only the handshake may say nothing to what comes before it. */
 const STDIO_PROBE_MS = 4_000;
@@ -60,13 +61,13 @@ export async function openSession(given: SessionOptions): Promise<Session> {
   // Loaded at first use: most servers never need it.
   const library = await import("@modelcontextprotocol/client");
   const tooLate = new AbortController();
-  const timer = setTimeout(() => tooLate.abort(fault(given.who, TOO_SLOW)), given.waits.connect_ms);
+  const timer = waitLimit(given.waits.connect_ms, () => tooLate.abort(fault(given.who, TOO_SLOW)));
   const options = { ...given, signal: AbortSignal.any([given.signal, tooLate.signal]) };
   try {
     options.signal.throwIfAborted();
     return await openBy(library, options);
   } finally {
-    clearTimeout(timer);
+    timer.clear();
   }
 }
 
@@ -150,7 +151,7 @@ async function greet(library: Library, options: SessionOptions, greeting: Greeti
     return found.unheard ? found : (whyClosed?.() ?? found);
   };
   setResultsAside(transport);
-  const connected = client.connect(transport, { timeout: waits.connect_ms });
+  const connected = client.connect(transport, { timeout: NEVER_MS });
   try {
     await unlessAborted(connected, signal);
     const ended = whyClosed?.();

@@ -11,6 +11,7 @@ import {
   readJson,
   said,
 } from "./ping.ts";
+import { timeoutSignal } from "../lib/wait-limit.ts";
 
 /** The last revision with a handshake; a server picks the one it knows (MCP 2025-11-25, Lifecycle). */
 const HANDSHAKE_VERSION = "2025-11-25";
@@ -116,7 +117,7 @@ async function listTools(target: PingTarget, { headers, meta }: Session): Promis
 
 /** The verdict is there already, and a server forgets a session also by itself (it may answer 405). */
 async function endSession(target: PingTarget, headers: Record<string, string>): Promise<void> {
-  const goodbye = { ...target, signal: AbortSignal.timeout(GOODBYE_MS) };
+  const goodbye = { ...target, signal: timeoutSignal(GOODBYE_MS) };
   const credential = bearer(target);
   try {
     const response = await ask(goodbye, { url: target.base_url, method: "DELETE", credential, headers });

@@ -59,10 +59,42 @@ export interface OAuthClient {
   registered_for: string | null;
 }
 
+/** What a refresh brought, while the disk does not take it: the refresh token on the disk may be spent. */
+export interface UnwrittenGrant {
+  /** The refresh tokens that it takes the place of. */
+  instead_of: (string | null)[];
+  refresh_token: string | null;
+  credential: string;
+  expires_at: number | null;
+}
+
 const NOTHING_SEALED: Sealed = { credential: "", headers: {} };
 
+/** As it is now, be that written or not. */
 export function openSealed(app: App, row: ConnectionRow): Sealed {
+  return openWithEnd(app, row).sealed;
+}
+
+/** As `openSealed`, with the end of the credential: unix seconds, null where nobody says. */
+export function openWithEnd(app: App, row: ConnectionRow): { sealed: Sealed; expires_at: number | null } {
+  const stored = openStored(app, row);
+  const { oauth } = stored;
+  const newer = unwrittenGrant(app, row, stored);
+  if (newer === undefined || oauth === undefined) return { sealed: stored, expires_at: row.expires_at };
+  const { credential, refresh_token, expires_at } = newer;
+  return { sealed: { ...stored, credential, oauth: { ...oauth, refresh_token } }, expires_at };
+}
+
+/** As the row has it. */
+export function openStored(app: App, row: ConnectionRow): Sealed {
   return row.sealed === null ? NOTHING_SEALED : (JSON.parse(app.secrets.open(row.sealed, row.id)) as Sealed);
+}
+
+/** What is newer than the row; undefined once that was written, or the connection was connected anew. */
+export function unwrittenGrant(app: App, row: ConnectionRow, stored: Sealed): UnwrittenGrant | undefined {
+  const { oauth } = stored;
+  const newer = app.unwritten.get(row.id);
+  return oauth && !oauth.ended && newer?.instead_of.includes(oauth.refresh_token) ? newer : undefined;
 }
 
 /** Undefined when it was sealed under another master key: as good as gone. */

@@ -12,6 +12,7 @@ import { pingMcp } from "./ping-mcp.ts";
 import { pingBySession } from "./ping-by-session.ts";
 import { isProgramUrl } from "./programs.ts";
 import { openIfPossible, openSealed, type Sealed } from "./sealed.ts";
+import { timeoutSignal } from "../lib/wait-limit.ts";
 
 const PING_TIMEOUT_MS = 10_000;
 /** A shorter credential could stand in any answer by chance. */
@@ -63,7 +64,7 @@ interface Outcome {
 
 async function outcomeOf(app: App, row: ConnectionRow, timeout_ms: number): Promise<Outcome> {
   try {
-    const signal = AbortSignal.timeout(timeout_ms);
+    const signal = timeoutSignal(timeout_ms);
     if (row.kind === "mcp" && isProgramUrl(row.base_url))
       return { finding: await pingBySession(app, row, signal), error: null };
     const target = targetOf(app, row, signal);

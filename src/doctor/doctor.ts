@@ -7,6 +7,7 @@ import { MACHINE_CHECKS } from "./machine-checks.ts";
 import { MAIL_CHECKS } from "./mail-checks.ts";
 import { SETTINGS_CHECKS } from "./settings-checks.ts";
 import { WEB_CHECKS } from "./web-checks.ts";
+import { waitLimit } from "../lib/wait-limit.ts";
 
 /** The longest that one check may take; all go on at the same time. */
 const CHECK_MS = 20_000;
@@ -46,14 +47,14 @@ export async function examine(
 
 async function findingsOf({ name, run }: Check, bench: Bench, check_ms: number): Promise<Finding[]> {
   const late = Promise.withResolvers<Outcome>();
-  const timer = setTimeout(() => late.resolve(tooLate(check_ms)), check_ms);
+  const timer = waitLimit(check_ms, () => late.resolve(tooLate(check_ms)));
   try {
     const outcome = await Promise.race([run(bench), late.promise]);
     return Array.isArray(outcome) ? outcome : [{ name, ...outcome }];
   } catch (error) {
     return [{ name, ...fail(`This could not be looked at: ${messageOf(error)}`, mendOf(error)) }];
   } finally {
-    clearTimeout(timer);
+    timer.clear();
   }
 }
 

@@ -1,5 +1,6 @@
 import { connect, type Socket } from "node:net";
 import { connect as connectTls, type TLSSocket } from "node:tls";
+import { waitLimit } from "../lib/wait-limit.ts";
 
 const MAX_REPLY_CHARS = 4_096;
 
@@ -52,9 +53,8 @@ function readerOf(socket: Socket, timeout_ms: number, at: { host: string; port: 
   socket.on("error", end);
   socket.on("close", () => end(new Error(`${at.host} closed the connection.`)));
   return async (): Promise<string> => {
-    const timer = setTimeout(
-      () => end(new Error(`${at.host} did not answer on port ${at.port} in time.`)),
-      timeout_ms,
+    const timer = waitLimit(timeout_ms, () =>
+      end(new Error(`${at.host} did not answer on port ${at.port} in time.`)),
     );
     try {
       for (;;) {
@@ -70,7 +70,7 @@ function readerOf(socket: Socket, timeout_ms: number, at: { host: string; port: 
         });
       }
     } finally {
-      clearTimeout(timer);
+      timer.clear();
     }
   };
 }
@@ -89,7 +89,7 @@ function secured(
 /** Resolves once TLS stands, whatever the certificate is. */
 export async function handshake(socket: TLSSocket, timeout_ms: number): Promise<TLSSocket> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const timer = setTimeout(() => reject(new Error("TLS did not come about in time.")), timeout_ms);
+  const timer = waitLimit(timeout_ms, () => reject(new Error("TLS did not come about in time.")));
   socket.once("secureConnect", () => resolve());
   socket.on("error", reject);
   socket.once("close", () => reject(new Error("The connection was closed before TLS stood.")));
@@ -100,6 +100,6 @@ export async function handshake(socket: TLSSocket, timeout_ms: number): Promise<
     socket.destroy();
     throw error;
   } finally {
-    clearTimeout(timer);
+    timer.clear();
   }
 }

@@ -12,6 +12,7 @@ import { type Bench, type Check, fail, ok, type Outcome, skip, warn } from "./ch
 import { judgeCertificate } from "./judge-certificate.ts";
 import { handshake } from "./smtp-probe.ts";
 import { trusted } from "./trust.ts";
+import { timeoutSignal } from "../lib/wait-limit.ts";
 
 const ASK_MS = 10_000;
 const MAX_CLOCK_SECONDS = 30;
@@ -35,7 +36,7 @@ async function checkBaseUrl(bench: Bench): Promise<Outcome> {
     );
   if (!bench.running) return skip("No server is running.");
   const fetch = createSafeFetch(await ownRules(bench, URL.parse(base_url)?.hostname ?? ""));
-  const response = await fetch(`${base_url}/livez`, { signal: AbortSignal.timeout(ASK_MS) }).catch(
+  const response = await fetch(`${base_url}/livez`, { signal: timeoutSignal(ASK_MS) }).catch(
     (error: unknown) => messageOf(error),
   );
   const mend = "See that the name leads to this machine, and that the proxy in front of it is up.";
@@ -84,7 +85,7 @@ async function checkPolicy(bench: Bench): Promise<Outcome> {
   const url = `https://${place}/.well-known/mta-sts.txt`;
   const mend = `Let ${host} lead to this server over HTTPS.`;
   const response = await createSafeFetch(await ownRules(bench, host))(url, {
-    signal: AbortSignal.timeout(ASK_MS),
+    signal: timeoutSignal(ASK_MS),
   }).catch((error: unknown) => messageOf(error));
   if (typeof response === "string") return fail(`${url} could not be fetched: ${response}`, mend);
   const { bytes } = await readCapped(response, MAX_POLICY_BYTES);
@@ -141,7 +142,7 @@ async function checkProvider({ app }: Bench): Promise<Outcome> {
     oauth: false,
     // Where the operator's own connection points is the operator's business.
     fetch: (url: string | URL, init?: RequestInit) => fetch(url, init),
-    signal: AbortSignal.timeout(ASK_MS),
+    signal: timeoutSignal(ASK_MS),
   };
   try {
     return ok(`${label} answers: ${(await pingApi(target, API_PINGS[kind])).detail}.`);

@@ -4,6 +4,7 @@ import type { SentFile } from "../routing/files.ts";
 import { type ReadCall, readCall } from "./call-body.ts";
 import { badJson, readJson } from "./json-text.ts";
 import { isFor, isLike } from "./request.ts";
+import { waitLimit } from "../lib/wait-limit.ts";
 
 const MB = 1_048_576;
 const MAX_BODY_BYTES = MB;
@@ -143,8 +144,8 @@ export async function* chunksOf(request: Request, cap: number): AsyncGenerator<U
 function timeFor(bytes: number): { over: Promise<never> } & Disposable {
   const seconds = BODY_SECONDS + Math.ceil(bytes / BODY_BYTES_PER_SECOND);
   const { promise: over, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(tooSlow(seconds)), seconds * 1_000);
-  return { over, [Symbol.dispose]: () => clearTimeout(timer) };
+  const timer = waitLimit(seconds * 1_000, () => reject(tooSlow(seconds)));
+  return { over, [Symbol.dispose]: () => timer.clear() };
 }
 
 function tooSlow(seconds: number): AppError {

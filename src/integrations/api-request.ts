@@ -10,6 +10,7 @@ import { networkFault, readCapped } from "../lib/responses.ts";
 import type { Args } from "./api-arguments.ts";
 import { ApiFault, refusalFault, type Speaker, tokenFault, wireFault } from "./api-faults.ts";
 import { freshToken } from "./tokens.ts";
+import { timeoutSignal } from "../lib/wait-limit.ts";
 
 const MAX_ANSWER_BYTES = 4 * 1_048_576;
 /** A page of notes may have a hundred blocks, each of many pieces of text. */
@@ -158,7 +159,7 @@ async function exchange(
   const init = {
     method,
     headers: headersOf(call, token, body !== undefined),
-    signal: AbortSignal.any([call.signal, AbortSignal.timeout(timeout_ms)]),
+    signal: AbortSignal.any([call.signal, timeoutSignal(timeout_ms)]),
     redirect: "manual" as const,
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   };

@@ -25,7 +25,7 @@ export interface Browser {
 
 /** How a round trip ended, or what it still needs, in words for the person in front of the browser. */
 export type Arrival =
-  | { outcome: "connected" | "declined" | "failed"; message: string }
+  | { outcome: "connected" | "later" | "declined" | "failed"; message: string }
   | { outcome: "sign_in"; name: string }
   | { outcome: "confirm"; name: string; question: Question };
 
@@ -53,10 +53,17 @@ export interface Granted {
   tokens: Tokens;
 }
 
-/** Keeps what a code was exchanged for, and tells what it is called. */
-export type Store = (granted: Granted) => Promise<string>;
+/** Keeps what a code was exchanged for, and tells what it is called; null while the disk does not take it. */
+export type Store = (granted: Granted) => Promise<{ value: string } | null>;
 
 const STALE: Arrival = failed("This page was opened too late or a second time. Go back and connect again.");
+
+/** A code is good for one exchange: what that brought cannot be had again without another consent. */
+const LATER: Arrival = {
+  outcome: "later",
+  message:
+    "You agreed, and the access is there, but this server cannot write it to its disk now. It is kept in memory and written as soon as that is possible, so do not connect again: look at your connections in some minutes. If it is not there in an hour, connect again.",
+};
 
 /**
  * Ends a round trip. Who opens a consent page may have been lured there, so that only the session that set out ends it
@@ -106,8 +113,8 @@ async function finish(
   const exchanged = await exchangeCode(app, trip.server, returned);
   if (!exchanged.ok) return failed(`The code could not be exchanged for a token. ${exchanged.message}`);
   try {
-    const name = await store({ row, trip, tokens: exchanged.tokens });
-    return { outcome: "connected", message: `${name} is connected.` };
+    const stored = await store({ row, trip, tokens: exchanged.tokens });
+    return stored === null ? LATER : { outcome: "connected", message: `${stored.value} is connected.` };
   } catch (error) {
     // Over the plan's cap, for example: the person should know why.
     if (error instanceof AppError && error.code !== "internal") return failed(error.message);

@@ -4,6 +4,7 @@ import type { ConnectionRow } from "../db/schema.ts";
 import { member } from "../lib/quote.ts";
 import { API_VERSION } from "../version.ts";
 import { askAt, onTheWay, unavailable } from "./mcp-oauth-steps.ts";
+import { timeoutSignal } from "../lib/wait-limit.ts";
 
 const HANDSHAKE_VERSION = "2025-11-25";
 const PROBE_TIMEOUT_MS = 10_000;
@@ -120,7 +121,7 @@ function post(
 
 /** The body may be a stream without an end. */
 async function askHeaders(app: App, server: URL, init: RequestInit): Promise<Response> {
-  const signal = AbortSignal.timeout(PROBE_TIMEOUT_MS);
+  const signal = timeoutSignal(PROBE_TIMEOUT_MS);
   return onTheWay("probe", async () => {
     const response = await app.fetch(server, { ...init, signal });
     await response.body?.cancel();

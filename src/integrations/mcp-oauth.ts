@@ -3,15 +3,17 @@ import type { App } from "../app.ts";
 import { ownConnection } from "../connections/connections.ts";
 import { isProgramUrl } from "../connections/programs.ts";
 import { grantedColumns, type OAuthServer, openIfPossible } from "../connections/sealed.ts";
+import type { Db } from "../db/database.ts";
 import type { ConnectionRow } from "../db/schema.ts";
 import { AppError, invalid } from "../errors.ts";
-import type { Granted } from "./callback.ts";
+import type { Granted, Store } from "./callback.ts";
 import { redirectUri } from "./connect.ts";
 import { findClient } from "./mcp-oauth-client.ts";
 import { findServer } from "./mcp-oauth-metadata.ts";
 import { findResource } from "./mcp-oauth-probe.ts";
 import { consentUrl } from "./oauth-client.ts";
 import { keepState } from "./oauth-states.ts";
+import { timeoutSignal } from "../lib/wait-limit.ts";
 
 const DISCOVERY_TIMEOUT_MS = 30_000;
 const OFFLINE = "offline_access";
@@ -20,7 +22,7 @@ const OFFLINE = "offline_access";
 export async function connectMcp(app: App, caller: Caller, connection_id: string): Promise<string> {
   const row = await ownConnection(app.db, caller.user, connection_id);
   refuseOthers(row);
-  const server = await discover(boundTo(app, AbortSignal.timeout(DISCOVERY_TIMEOUT_MS)), row);
+  const server = await discover(boundTo(app, timeoutSignal(DISCOVERY_TIMEOUT_MS)), row);
   const extra: Record<string, string> = {};
   // OpenID Connect Core §11: else the scope is ignored.
   if (server.scope?.split(" ").includes(OFFLINE)) extra["prompt"] = "consent";
@@ -30,13 +32,14 @@ export async function connectMcp(app: App, caller: Caller, connection_id: string
   return url;
 }
 
-/** Keeps the token with its connection, unless that has become another one meanwhile; returns what it is called. */
-export async function storeMcp(app: App, { row: state, trip, tokens }: Granted): Promise<string> {
-  return app.write(async (tx) => {
+/** Keeps the token with its connection, unless that has become another one meanwhile; returns what it is called, as `Store` says. */
+export async function storeMcp(app: App, { row: state, trip, tokens }: Granted): ReturnType<Store> {
+  const { connection_id } = state;
+  const keep = async (tx: Db): Promise<string> => {
     const row = await tx
       .selectFrom("connections")
       .selectAll()
-      .where("id", "=", state.connection_id)
+      .where("id", "=", connection_id)
       .where("user_id", "=", state.user_id)
       .executeTakeFirst();
     if (!row || row.base_url !== trip.base_url)
@@ -59,7 +62,8 @@ export async function storeMcp(app: App, { row: state, trip, tokens }: Granted):
       .where("id", "=", row.id)
       .execute();
     return row.label;
-  });
+  };
+  return app.insist(keep, { connection_id });
 }
 
 /** The same app, whose requests all end at one moment: each may be slow, all of them together not. */

@@ -1,6 +1,7 @@
 import type { App } from "../app.ts";
 import { parseJson } from "../lib/quote.ts";
 import { readCapped } from "../lib/responses.ts";
+import { timeoutSignal } from "../lib/wait-limit.ts";
 
 const REQUEST_TIMEOUT_MS = 10_000;
 const MAX_ANSWER_BYTES = 262_144;
@@ -21,7 +22,7 @@ export async function askServer(app: App, url: string | URL, init: RequestInit =
   const response = await app.fetch(url, {
     ...init,
     headers,
-    signal: AbortSignal.any([AbortSignal.timeout(REQUEST_TIMEOUT_MS), ...(init.signal ? [init.signal] : [])]),
+    signal: AbortSignal.any([timeoutSignal(REQUEST_TIMEOUT_MS), ...(init.signal ? [init.signal] : [])]),
   });
   const { bytes, truncated } = await readCapped(response, MAX_ANSWER_BYTES);
   const text = truncated ? "" : new TextDecoder().decode(bytes);

@@ -6,6 +6,7 @@ import { messageOf } from "../errors.ts";
 import { revokeAt } from "./oauth-client.ts";
 import { askServer } from "./oauth-wire.ts";
 import { providerNamed, providerServer } from "./providers.ts";
+import { timeoutSignal } from "../lib/wait-limit.ts";
 
 /** So long a deletion waits for somebody else. */
 const REVOKE_TIMEOUT_MS = 3_000;
@@ -13,7 +14,7 @@ const REVOKE_TIMEOUT_MS = 3_000;
 /** Gives the tokens of a deleted connection back. The deletion stands, whatever comes of this. */
 export async function revokeTokens(app: App, row: ConnectionRow): Promise<void> {
   if (row.auth !== "oauth") return;
-  const signal = AbortSignal.timeout(REVOKE_TIMEOUT_MS);
+  const signal = timeoutSignal(REVOKE_TIMEOUT_MS);
   try {
     await revoke(app, row, signal);
   } catch (error) {

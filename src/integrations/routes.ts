@@ -202,7 +202,12 @@ async function browserOf(app: App, headers: Headers): Promise<Browser | null> {
   return (value === undefined ? undefined : await findSession(app, value)) ?? null;
 }
 
-const TITLES = { connected: "Connected", declined: "Not connected", failed: "Not connected" };
+const TITLES = {
+  connected: "Connected",
+  later: "Connected soon",
+  declined: "Not connected",
+  failed: "Not connected",
+};
 
 function pageOf(
   app: App,

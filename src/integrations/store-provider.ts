@@ -8,9 +8,10 @@ import type { Db } from "../db/database.ts";
 import type { ConnectionRow, UserRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
 import { member } from "../lib/quote.ts";
-import type { Granted } from "./callback.ts";
+import type { Granted, Store } from "./callback.ts";
 import type { Tokens } from "./oauth-client.ts";
 import type { IntegrationKind } from "./providers.ts";
+import { timeoutSignal } from "../lib/wait-limit.ts";
 
 const WHOAMI_TIMEOUT_MS = 10_000;
 const MAX_NAME_CHARS = 60;
@@ -21,11 +22,11 @@ interface Account {
   name: string;
 }
 
-/** Keeps a token as the connection of its kind and account; returns what that is called. */
-export async function storeProvider(app: App, kind: IntegrationKind, granted: Granted): Promise<string> {
+/** Keeps a token as the connection of its kind and account; returns what that is called, as `Store` says. */
+export async function storeProvider(app: App, kind: IntegrationKind, granted: Granted): ReturnType<Store> {
   const { row: state, tokens } = granted;
   const account = await accountOf(app, kind, tokens);
-  return app.write(async (tx) => {
+  const keep = async (tx: Db): Promise<string> => {
     const user = await ownerOf(tx, state);
     const known = await connectionOfAccount(app, tx, { user, kind, id: account.id });
     const row = known ?? { ...newConnection(app, user, kind), label: labelOf(kind, account) };
@@ -47,7 +48,8 @@ export async function storeProvider(app: App, kind: IntegrationKind, granted: Gr
     if (known) await tx.updateTable("connections").set(changed).where("id", "=", row.id).execute();
     else await insertConnection(app, tx, user, changed);
     return row.label;
-  });
+  };
+  return app.insist(keep, { user_id: state.user_id, kind });
 }
 
 /** As it is now: the plan may have changed while the consent page was open. */
@@ -69,7 +71,7 @@ async function accountOf(app: App, kind: IntegrationKind, tokens: Tokens): Promi
     headers: {},
     oauth: true,
     fetch: app.fetch,
-    signal: AbortSignal.timeout(WHOAMI_TIMEOUT_MS),
+    signal: timeoutSignal(WHOAMI_TIMEOUT_MS),
   };
   try {
     const { account } = await pingApi(target, API_PINGS[kind]);

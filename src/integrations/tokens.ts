@@ -1,5 +1,13 @@
 import type { App } from "../app.ts";
-import { grantedColumns, type OAuthGrant, openSealed, type Sealed } from "../connections/sealed.ts";
+import {
+  grantedColumns,
+  openStored,
+  openWithEnd,
+  type Sealed,
+  type UnwrittenGrant,
+  unwrittenGrant,
+} from "../connections/sealed.ts";
+import { afterCommit, type Db } from "../db/database.ts";
 import type { ConnectionRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
 import { tellNeedsAuth } from "./needs-auth.ts";
@@ -22,23 +30,30 @@ export async function freshToken(app: App, connection_id: string, refused?: stri
   if (held === undefined) return null;
   const { credential, oauth } = held.sealed;
   if (oauth?.ended) return null;
-  if (credential !== "" && credential !== refused && !isEnding(app, held.row)) return credential;
+  if (credential !== "" && credential !== refused && !isEnding(app, held)) return credential;
   return oauth === undefined ? null : refreshOnce(app, connection_id, refused);
 }
 
 interface Holding {
+  id: string;
   row: ConnectionRow;
   sealed: Sealed;
+  expires_at: number | null;
 }
 
-async function holdingOf(app: App, id: string, db = app.db): Promise<Holding | undefined> {
-  const row = await db.selectFrom("connections").selectAll().where("id", "=", id).executeTakeFirst();
-  return row && { row, sealed: openSealed(app, row) };
+/** What is in memory counts before what is on the disk. */
+async function holdingOf(app: App, id: string): Promise<Holding | undefined> {
+  const row = await connectionRow(app.db, id);
+  return row && { id, row, ...openWithEnd(app, row) };
+}
+
+function connectionRow(db: Db, id: string): Promise<ConnectionRow | undefined> {
+  return db.selectFrom("connections").selectAll().where("id", "=", id).executeTakeFirst();
 }
 
 /** A key never ends, and of many a token nobody says when it does. */
-function isEnding(app: App, row: ConnectionRow): boolean {
-  return row.expires_at !== null && row.expires_at - MARGIN_SECONDS <= app.now();
+function isEnding(app: App, { expires_at }: Holding): boolean {
+  return expires_at !== null && expires_at - MARGIN_SECONDS <= app.now();
 }
 
 async function refreshOnce(app: App, id: string, refused: string | undefined): Promise<string | null> {
@@ -60,7 +75,7 @@ async function refreshNow(app: App, id: string, refused: string | undefined): Pr
   if (held === undefined) return null;
   const { credential, oauth } = held.sealed;
   if (oauth === undefined || oauth.ended) return null;
-  if (credential !== refused && !isEnding(app, held.row)) return credential;
+  if (credential !== refused && !isEnding(app, held)) return credential;
   const { refresh_token } = oauth;
   if (refresh_token === null) return endWithout(app, held, refused);
   const outcome = await askForTokens(app, held, refresh_token);
@@ -97,32 +112,53 @@ async function endWithout(app: App, held: Holding, refused: string | undefined):
   return null;
 }
 
-function stillGood(app: App, { row, sealed }: Holding, refused: string | undefined): string | null {
-  const ended = row.expires_at !== null && row.expires_at <= app.now();
+function stillGood(app: App, { expires_at, sealed }: Holding, refused: string | undefined): string | null {
+  const ended = expires_at !== null && expires_at <= app.now();
   return ended || sealed.credential === refused ? null : sealed.credential;
 }
 
-/** The connection may have been connected anew, changed or deleted while the provider was asked: that then counts. */
+/**
+ * Most providers take the old refresh token back as they give a new one, which is therefore used from memory until it
+ * is written.
+ */
 async function keepTokens(app: App, used: Holding, tokens: Tokens): Promise<string | null> {
-  return app.write(async (tx) => {
-    const held = await holdingOf(app, used.row.id, tx);
-    if (held === undefined) return null;
-    const { oauth, credential } = held.sealed;
-    if (oauth === undefined || oauth.refresh_token !== used.sealed.oauth?.refresh_token)
-      return credential === "" ? null : credential;
-    const renewed: OAuthGrant = { ...oauth, refresh_token: tokens.refresh_token ?? oauth.refresh_token };
-    const { access_token, expires_at } = tokens;
-    const columns = grantedColumns(app, held.row, {
-      credential: access_token,
-      expires_at,
-      oauth: renewed,
-    });
-    const status = held.row.status === "needs_auth" ? "ok" : held.row.status;
-    await tx
-      .updateTable("connections")
-      .set({ ...columns, status })
-      .where("id", "=", held.row.id)
-      .execute();
-    return access_token;
+  const { id, row, sealed } = used;
+  const spent = sealed.oauth?.refresh_token ?? null;
+  const grant: UnwrittenGrant = {
+    // Both: what was in memory may have been written while the provider was asked.
+    instead_of: [openStored(app, row).oauth?.refresh_token ?? null, spent],
+    refresh_token: tokens.refresh_token ?? spent,
+    credential: tokens.access_token,
+    expires_at: tokens.expires_at,
+  };
+  app.unwritten.set(id, grant);
+  await app.insist((tx) => writeGrant(app, tx, id), { connection_id: id });
+  const held = await holdingOf(app, id);
+  return held === undefined || held.sealed.credential === "" ? null : held.sealed.credential;
+}
+
+/** The connection may have been connected anew, changed or deleted while the provider was asked: that then counts. */
+async function writeGrant(app: App, tx: Db, id: string): Promise<void> {
+  const grant = app.unwritten.get(id);
+  // Written meanwhile along with something else.
+  if (grant === undefined) return;
+  afterCommit(tx, () => {
+    if (app.unwritten.get(id) === grant) app.unwritten.delete(id);
   });
+  const row = await connectionRow(tx, id);
+  if (row === undefined) return;
+  const sealed = openStored(app, row);
+  if (sealed.oauth === undefined || unwrittenGrant(app, row, sealed) === undefined) return;
+  const { credential, expires_at, refresh_token } = grant;
+  const columns = grantedColumns(app, row, {
+    credential,
+    expires_at,
+    oauth: { ...sealed.oauth, refresh_token },
+  });
+  const status = row.status === "needs_auth" ? "ok" : row.status;
+  await tx
+    .updateTable("connections")
+    .set({ ...columns, status })
+    .where("id", "=", id)
+    .execute();
 }

@@ -14,6 +14,7 @@ import {
   returnJob,
 } from "./queue.ts";
 import type { Room } from "./shares.ts";
+import { waitLimit } from "../lib/wait-limit.ts";
 
 /** How long a job waits that the storage of this machine kept from its work. */
 const STORAGE_AGAIN_SECONDS = 15;
@@ -65,14 +66,14 @@ export async function runJob(
   const { lease_seconds } = JOB_RULES[job.kind];
   const { signal } = stop;
   const late = new Error(`The work was not done within ${lease_seconds} seconds`);
-  const timer = setTimeout(() => stop.abort(late), lease_seconds * 1_000);
+  const timer = waitLimit(lease_seconds * 1_000, () => stop.abort(late));
   try {
     await withLogFields(fieldsOf(job), () => attemptOrBury(app, handlers, job, signal));
   } catch (error) {
     if (error instanceof LeaseLostError) app.log.warn({ job_id: job.id }, error.message);
     else app.log.error({ job_id: job.id, kind: job.kind, err: error }, "the end of a job was not written");
   } finally {
-    clearTimeout(timer);
+    timer.clear();
   }
 }
 

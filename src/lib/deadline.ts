@@ -1,3 +1,5 @@
+import { timeoutError, waitLimit } from "./wait-limit.ts";
+
 export interface Deadline extends Disposable {
   signal: AbortSignal;
 }
@@ -9,14 +11,13 @@ export interface Deadline extends Disposable {
 export function deadline(parent: AbortSignal, ms: number): Deadline {
   const own = new AbortController();
   const follow = (): void => own.abort(parent.reason);
-  const timer = setTimeout(() => own.abort(new DOMException("The operation timed out.", "TimeoutError")), ms);
-  timer.unref();
+  const timer = waitLimit(ms, () => own.abort(timeoutError())).unref();
   if (parent.aborted) follow();
   else parent.addEventListener("abort", follow, { once: true });
   return {
     signal: own.signal,
     [Symbol.dispose]() {
-      clearTimeout(timer);
+      timer.clear();
       parent.removeEventListener("abort", follow);
     },
   };

@@ -10,6 +10,7 @@ import {
   type RecordType,
 } from "dns-packet";
 import type { DnsErrorCode } from "./dns-reply.ts";
+import { waitLimit } from "./wait-limit.ts";
 
 export interface DnsServer {
   host: string;
@@ -69,7 +70,7 @@ async function overUdp(
 ): Promise<DecodedPacket | DnsErrorCode> {
   const socket = createSocket(isIPv6(server.host) ? "udp6" : "udp4");
   const { promise, resolve } = Promise.withResolvers<DecodedPacket | DnsErrorCode>();
-  const timer = setTimeout(() => resolve("ETIMEOUT"), timeoutMs);
+  const timer = waitLimit(timeoutMs, () => resolve("ETIMEOUT"));
   socket.on("error", () => resolve("ESERVFAIL"));
   socket.on("message", (message) => {
     // A wrong or garbled packet may be a forger's: the true reply can still come.
@@ -85,7 +86,7 @@ async function overUdp(
   try {
     return await promise;
   } finally {
-    clearTimeout(timer);
+    timer.clear();
     socket.close();
   }
 }
@@ -98,7 +99,7 @@ async function overTcp(
   timeoutMs: number,
 ): Promise<DecodedPacket | DnsErrorCode> {
   const { promise, resolve } = Promise.withResolvers<DecodedPacket | DnsErrorCode>();
-  const timer = setTimeout(() => resolve("ETIMEOUT"), timeoutMs);
+  const timer = waitLimit(timeoutMs, () => resolve("ETIMEOUT"));
   const socket = connect(server.port, server.host, () => {
     const length = Buffer.alloc(2);
     length.writeUInt16BE(packet.length);
@@ -115,7 +116,7 @@ async function overTcp(
   try {
     return await promise;
   } finally {
-    clearTimeout(timer);
+    timer.clear();
     socket.destroy();
   }
 }

@@ -1,5 +1,6 @@
 import { HTTPParser } from "node:_http_common";
 import type { Socket } from "node:net";
+import { type WaitLimit, waitLimit } from "./wait-limit.ts";
 
 const MAX_HEAD_BYTES = 32_768;
 const SWITCHING_PROTOCOLS = 101;
@@ -52,7 +53,7 @@ interface Exchange {
   request: HttpRequest;
   resolve: (answer: HttpAnswer) => void;
   reject: (fault: unknown) => void;
-  timers: ReturnType<typeof setTimeout>[];
+  timers: WaitLimit[];
   /** Bytes of all kinds: interim answers, trailers, and all that may stand between the chunks as well. */
   came: number;
   /** Of the body, so much is still wanted. */
@@ -90,13 +91,13 @@ export function httpConnection(
     heard = "unanswered";
     socket.write(exchange.request.text);
   };
-  const endAfter = (ms: number) => setTimeout(() => end(tooLate()), Math.max(0, ms));
+  const endAfter = (ms: number) => waitLimit(Math.max(0, ms), () => end(tooLate()));
 
   report(parser, () => current);
   socket.once(ready, () => {
     is_ready = true;
     if (!current) return;
-    clearTimeout(current.timers.pop());
+    current.timers.pop()?.clear();
     write(current);
   });
   socket.on("data", (part: Buffer) => {
@@ -153,7 +154,7 @@ function soon(write: () => void): void {
 }
 
 function settle(exchange: Exchange, why: Error | undefined): void {
-  for (const timer of exchange.timers) clearTimeout(timer);
+  for (const timer of exchange.timers) timer.clear();
   if (exchange.status > 0) exchange.resolve(answerOf(exchange));
   else exchange.reject(why);
 }

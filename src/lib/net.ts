@@ -4,6 +4,7 @@ import ipaddr from "ipaddr.js";
 import { unlessAborted } from "./deadline.ts";
 import { isNoRecord } from "./dns.ts";
 import { inRanges, type Range } from "./networks.ts";
+import { timeoutSignal } from "./wait-limit.ts";
 
 const ADDRESS_CACHE_MS = 30_000;
 const MAX_CACHED_HOSTS = 1_000;
@@ -64,7 +65,7 @@ export function createSafeFetch(rules: EgressRules): SafeFetch {
   const targetOf = targetFor(rules);
   return async (url, init = {}) => {
     const original = new URL(url);
-    const signal = init.signal ?? AbortSignal.timeout(DEFAULT_WAIT_MS);
+    const signal = init.signal ?? timeoutSignal(DEFAULT_WAIT_MS);
     const host = hostOf(original);
     const target = await unlessAborted(Promise.resolve(targetOf(original)), signal);
     const response = await dial(original, target.addresses, {

@@ -9,6 +9,7 @@ import {
   tooLate,
 } from "./http-connection.ts";
 import { type EgressRules, targetFor } from "./net.ts";
+import { waitLimit } from "./wait-limit.ts";
 
 const MAX_ADDRESSES_TRIED = 3;
 /** Servers close an idle connection after 5 s or later; ours goes first, so that no request runs into that. */
@@ -223,11 +224,11 @@ function textOf({ host, pathname, search }: URL, { headers, body }: PostRequest)
 
 async function within<T>(ms: number, work: Promise<T>): Promise<T> {
   const late = Promise.withResolvers<never>();
-  const timer = setTimeout(() => late.reject(tooLate()), ms);
+  const timer = waitLimit(ms, () => late.reject(tooLate()));
   try {
     return await Promise.race([work, late.promise]);
   } finally {
-    clearTimeout(timer);
+    timer.clear();
   }
 }
 

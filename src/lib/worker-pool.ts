@@ -1,4 +1,5 @@
 import { startWorker } from "./worker.ts";
+import { waitLimit } from "./wait-limit.ts";
 
 /** A worker thread that has not loaded by then never will. */
 const START_WITHIN_MS = 15_000;
@@ -114,7 +115,7 @@ async function answer<Output>(
   const { promise, resolve } = Promise.withResolvers<WorkOutcome<Output>>();
   const heard = new AbortController();
   const { signal } = heard;
-  const timer = setTimeout(() => resolve({ ok: false, problem: "too_slow" }), limitMs);
+  const timer = waitLimit(limitMs, () => resolve({ ok: false, problem: "too_slow" }));
   const watch = watchMemory(memoryBytes, () => resolve({ ok: false, problem: "too_much_memory" }));
   const onEnd = (event: Event): void => {
     event.preventDefault();
@@ -127,7 +128,7 @@ async function answer<Output>(
   worker.addEventListener("messageerror", onEnd, { signal });
   worker.addEventListener("close", onEnd, { signal });
   const outcome = await promise;
-  clearTimeout(timer);
+  timer.clear();
   clearInterval(watch);
   heard.abort();
   return outcome;

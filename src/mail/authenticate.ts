@@ -8,6 +8,7 @@ import type { MailHeaders } from "./headers.ts";
 import { domainOf, inSameHands } from "./domain-owner.ts";
 import { verifySignatures } from "./signatures.ts";
 import type { SignedForm } from "./signed-form.ts";
+import { waitLimit } from "../lib/wait-limit.ts";
 
 export interface Envelope {
   raw: Uint8Array;
@@ -64,15 +65,15 @@ const MAX_SPF_MS = 10_000;
 export async function authenticateSender(mail: Envelope, maxWaitMs = MAX_WAIT_MS): Promise<Identity> {
   const stop = new AbortController();
   const timedOut = Promise.withResolvers<Identity>();
-  const timer = setTimeout(() => {
+  const timer = waitLimit(maxWaitMs, () => {
     stop.abort();
     timedOut.resolve(UNANSWERED);
-  }, maxWaitMs);
+  });
   const judged = judge(mail, stop.signal);
   try {
     return await Promise.race([judged, timedOut.promise]);
   } finally {
-    clearTimeout(timer);
+    timer.clear();
   }
 }
 

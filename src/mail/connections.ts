@@ -1,6 +1,7 @@
 import type { TLSSocket } from "node:tls";
 import SMTPConnection from "nodemailer/lib/smtp-connection";
 import type { MailError } from "./send-outcome.ts";
+import { waitLimit } from "../lib/wait-limit.ts";
 
 export interface MailServer {
   host: string;
@@ -154,9 +155,8 @@ function greet(smtp: SMTPConnection, server: MailServer, { plain, deadline }: Wi
     reject(Object.assign(error, { tls_failed: smtp.upgrading === true }));
     smtp.close();
   };
-  const timer = setTimeout(
-    () => fail(new Error("it did not answer in time")),
-    Math.max(0, deadline - Date.now()),
+  const timer = waitLimit(Math.max(0, deadline - Date.now()), () =>
+    fail(new Error("it did not answer in time")),
   );
   // It stays for what goes wrong later, which the one who sends is told in another way.
   smtp.on("error", fail);
@@ -166,7 +166,7 @@ function greet(smtp: SMTPConnection, server: MailServer, { plain, deadline }: Wi
     const tls = smtp.secure ? (smtp._socket as TLSSocket) : undefined;
     resolve({ smtp, server, plain, tls, offers_utf8: offersUtf8(smtp), mails: 0 });
   });
-  return promise.finally(() => clearTimeout(timer));
+  return promise.finally(() => timer.clear());
 }
 
 function offersUtf8({ lastServerResponse: greeting }: SMTPConnection): boolean {

@@ -3,6 +3,7 @@ import type { Resolver } from "../lib/dns.ts";
 import type { SafeFetch } from "../lib/net.ts";
 import type { Log } from "../log.ts";
 import { messageOf } from "../errors.ts";
+import { timeoutSignal } from "../lib/wait-limit.ts";
 
 /** RFC 8461: which servers of a domain may be given its mail. `none` is also what holds where no policy is. */
 export interface TransportPolicy {
@@ -87,7 +88,7 @@ async function knownPolicy({ db, now }: Parts, domain: string) {
 }
 
 async function fetchPolicy(fetch: SafeFetch, domain: string): Promise<TransportPolicy & { max_age: number }> {
-  const signal = AbortSignal.timeout(FETCH_MS);
+  const signal = timeoutSignal(FETCH_MS);
   const response = await fetch(`https://mta-sts.${domain}/.well-known/mta-sts.txt`, { signal });
   // RFC 8461 section 3.3: redirects are not followed.
   if (response.status !== 200) throw new Error(`the answer is ${response.status}`);

@@ -7,6 +7,7 @@ import { writeOutcome } from "../jobs/run-job.ts";
 import { millisecondsOf } from "../lib/first-id.ts";
 import { base32Token, equalBytes } from "../lib/secrets.ts";
 import { addLogField } from "../log.ts";
+import { mayBeDelayed } from "./delays.ts";
 import { tellOfReturnLater } from "./returns.ts";
 import { asciiDomain } from "./send-outcome.ts";
 import { KEPT_HERE, type SendOutcome } from "./send.ts";
@@ -228,7 +229,7 @@ export async function recordReport(
   mail: HandedMail,
   report: Return & { status: "sent" | "deferred" | "bounced"; certain: boolean },
 ): Promise<void> {
-  if (!isNews(mail, report.status)) return;
+  if (!isNews(app, mail, report.status)) return;
   const { status, response } = report;
   await tx
     .updateTable("outgoing_mails")
@@ -247,9 +248,10 @@ export async function recordReport(
 }
 
 /** Nothing is, once it has bounced; and a mail that waits here for its next attempt waits for nobody else. */
-function isNews(mail: HandedMail, status: HandedMail["status"]): boolean {
-  if (mail.status === "bounced" || mail.status === status) return false;
-  return status === "bounced" || mail.completed !== null;
+function isNews(app: App, { status: before, completed }: HandedMail, status: HandedMail["status"]): boolean {
+  if (before === "bounced" || before === status) return false;
+  if (status === "deferred") return completed !== null && mayBeDelayed(app, completed);
+  return status === "bounced" || completed !== null;
 }
 
 async function showOnMessage(

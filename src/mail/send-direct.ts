@@ -1,7 +1,7 @@
-import { Readable } from "node:stream";
 import type { Tlsa } from "../lib/dns-reply.ts";
 import { type Connection, type ConnectError, type Connections, createConnections } from "./connections.ts";
 import { pinFault, pinnedCertificates } from "./dane.ts";
+import { bodyOf, givenOf } from "./mail-body.ts";
 import { isListed, type TransportPolicy } from "./mta-sts.ts";
 import { hostAddresses, mailHosts } from "./mx.ts";
 import type { OutgoingMail, Sender, SenderOptions, SendOutcome, Timeouts } from "./send.ts";
@@ -13,10 +13,10 @@ import {
   nowhere,
   oneLine,
   outcomeOf,
-  unconfirmed,
   unrouted,
   unsafe,
 } from "./send-outcome.ts";
+import { waitLimit } from "../lib/wait-limit.ts";
 
 const SMTP_PORT = 25;
 const NO_POLICY: TransportPolicy = { mode: "none", mx: [] };
@@ -82,8 +82,7 @@ async function sendDirect(attempt: Attempt): Promise<SendOutcome> {
     if (Date.now() >= deadline) break;
     const next = await offerToHost(attempt, host, policy);
     if (isVerdict(next)) return next;
-    // One server that may come back is worth another attempt, whatever is wrong with the others.
-    if (outcome?.status !== "deferred") outcome = next;
+    outcome = weightier(outcome, next);
   }
   return (
     outcome ?? { status: "deferred", response: `There was no time left to reach a server of ${domain}.` }
@@ -101,13 +100,21 @@ async function offerToHost(attempt: Attempt, host: string, policy: TransportPoli
   const pins = await pinnedCertificates({ domain, host, port }, options.resolver);
   if (pins === "unknown") return unsafe(host, "the DNS did not say what its certificate is (DANE)");
   const demand = { trusted: policy.mode === "enforce", pins, policy };
-  let outcome: SendOutcome = { status: "deferred", response: `There was no time left to reach ${host}.` };
+  let outcome: SendOutcome | undefined;
   for (const address of addresses) {
     if (Date.now() >= deadline) break;
-    outcome = await offer(attempt, { host, address }, demand);
-    if (isVerdict(outcome)) break;
+    const next = await offer(attempt, { host, address }, demand);
+    if (isVerdict(next)) return next;
+    // The last address tells most, unless an earlier one may have the mail.
+    outcome = weightier(next, outcome ?? next);
   }
-  return outcome;
+  return outcome ?? { status: "deferred", response: `There was no time left to reach ${host}.` };
+}
+
+/** One that may have the mail counts most; then one that may come back, whatever is wrong with the others. */
+function weightier(one: SendOutcome | undefined, other: SendOutcome): SendOutcome {
+  if (one?.status !== "deferred") return other;
+  return other.status === "deferred" && other.may_have_it === true && one.may_have_it !== true ? other : one;
 }
 
 /** Encrypted where that works; where the server offers it but cannot do it, in the clear, unless it must be safe. */
@@ -119,7 +126,7 @@ async function offer(attempt: Attempt, server: Connection["server"], demand: Dem
       connection = await attempt.connections.take(server, { plain, deadline: attempt.deadline });
     } catch (error) {
       const { tls_failed } = error as ConnectError;
-      if (tls_failed !== true || plain) return outcomeOf(error as MailError, server.host, attempt.to);
+      if (tls_failed !== true || plain) return outcomeOf(error as MailError, server.host, { to: attempt.to });
       if (isStrict(demand)) return unsafe(server.host, "TLS does not work there");
       plain = true;
       continue;
@@ -177,20 +184,20 @@ function converse(attempt: Attempt, connection: Connection): Promise<SendOutcome
   const isOld = connection.mails > 0;
   connection.mails += 1;
   const { promise, resolve } = Promise.withResolvers<SendOutcome | "stale">();
-  let is_handed = false;
   const fail = (error: MailError): void => {
     connections.end(connection, error.responseCode !== undefined);
     const isClosed = error.responseCode === undefined || error.responseCode === SERVER_CLOSING;
-    if (is_handed && error.responseCode === undefined) resolve(unconfirmed(server.host, error));
-    else if (isOld && isClosed && !isOurs(error)) resolve("stale");
-    else resolve(outcomeOf(error, server.host, to));
+    const given = givenOf(body);
+    const isUnsaid = given === "nothing" || error.responseCode !== undefined;
+    if (isOld && isClosed && isUnsaid && !isOurs(error)) resolve("stale");
+    else resolve(outcomeOf(error, server.host, { to, given }));
   };
-  let timer = setTimeout(() => fail(TOO_LONG), Math.max(0, deadline - Date.now()));
+  let timer = waitLimit(Math.max(0, deadline - Date.now()), () => fail(TOO_LONG));
   const body = bodyOf(mail.raw, () => {
-    is_handed = true;
-    clearTimeout(timer);
-    timer = setTimeout(() => fail(TOO_LONG), confirm_ms);
-    if (smtp._socket) smtp._socket.setTimeout(confirm_ms);
+    timer.clear();
+    timer = waitLimit(confirm_ms, () => fail(TOO_LONG));
+    // The socket's own clock knows nothing of a process that stood still.
+    if (smtp._socket) smtp._socket.setTimeout(0);
   });
   smtp.send(envelope, body, (error, info) => {
     if (error) return fail(error);
@@ -198,24 +205,13 @@ function converse(attempt: Attempt, connection: Connection): Promise<SendOutcome
     connections.giveBack(connection);
     resolve({ status: "sent", response: oneLine(info.response), mx: server.host, tls: tls !== undefined });
   });
-  return promise.finally(() => clearTimeout(timer));
+  return promise.finally(() => timer.clear());
 }
 
 const TOO_LONG: MailError = { message: "it did not answer in time" };
 
 function isOurs({ code, responseCode }: MailError): boolean {
   return responseCode === undefined && (code === "EENVELOPE" || code === "EMESSAGE");
-}
-
-/** The mail as a stream, which is read once the server has said that it wants it. */
-function bodyOf(raw: Buffer, onRead: () => void): Readable {
-  return new Readable({
-    read() {
-      this.push(raw);
-      this.push(null);
-      onRead();
-    },
-  });
 }
 
 function needsUtf8({ from, to }: { from: string; to: string[] }): boolean {

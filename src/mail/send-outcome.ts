@@ -1,5 +1,6 @@
 import { domainToASCII } from "node:url";
 import { messageOf } from "../errors.ts";
+import type { Given } from "./mail-body.ts";
 import type { NoRoute } from "./mx.ts";
 import type { SendOutcome } from "./send.ts";
 
@@ -28,8 +29,15 @@ export function isVerdict(outcome: SendOutcome): boolean {
   return outcome.status === "sent" || (outcome.status === "failed" && outcome.code !== undefined);
 }
 
-/** The outcome that an error of the SMTP client stands for; `server` is how a sentence about it begins. */
-export function outcomeOf(error: MailError, server: string, to: string): SendOutcome {
+/**
+ * The outcome that an error of the SMTP client stands for; `server` is how a sentence about it begins. Without `given`
+ * there was no session with it.
+ */
+export function outcomeOf(
+  error: MailError,
+  server: string,
+  { to, given }: { to: string; given?: Given },
+): SendOutcome {
   const { responseCode: code, code: kind = "", command = "" } = error;
   if (kind === "EAUTH" || kind === "ETLS") return misconfigured(error, server);
   if (code === undefined) {
@@ -37,7 +45,7 @@ export function outcomeOf(error: MailError, server: string, to: string): SendOut
     const isOurs = kind === "EENVELOPE" || kind === "EMESSAGE";
     return isOurs
       ? { status: "failed", response: `${server} cannot be given the mail for ${to}: ${messageOf(error)}` }
-      : unreachable(server, reasonOf(error));
+      : brokenOff(error, server, given);
   }
   // RFC 5321 section 4.2.1: a 5yz answer to the mail itself is final; at the greeting it is about the server.
   const isFinal = code >= 500 && ["MAIL FROM", "RCPT TO", "DATA"].includes(command);
@@ -88,15 +96,25 @@ function reasonOf(error: MailError): string {
   return messageOf(error);
 }
 
-function unreachable(server: string, reason: string): SendOutcome {
-  return { status: "deferred", response: `${server} could not be reached: ${oneLine(reason)}` };
+/** Nobody answered, or not to the end. */
+function brokenOff(error: MailError, server: string, given: Given | undefined): SendOutcome {
+  const reason = oneLine(reasonOf(error));
+  if (given === "all") return unconfirmed(server, reason);
+  const what =
+    given === "part"
+      ? "broke off in the middle of the mail, so it does not have it"
+      : given === "nothing"
+        ? "was not given the mail"
+        : "could not be reached";
+  return { status: "deferred", response: `${server} ${what}: ${reason}` };
 }
 
 /** RFC 5321 section 4.5.3.2.6: nobody can tell whether it has the mail. The same Message-ID lets its reader tell. */
-export function unconfirmed(server: string, error: MailError): SendOutcome {
+function unconfirmed(server: string, reason: string): SendOutcome {
   return {
     status: "deferred",
-    response: `${server} was given the whole mail and did not say that it has it, so the mail may come twice: ${reasonOf(error)}`,
+    may_have_it: true,
+    response: `${server} was given the whole mail and did not say that it has it, so the mail may come twice: ${reason}`,
   };
 }
 

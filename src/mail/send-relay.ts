@@ -1,13 +1,20 @@
 import { isIP } from "node:net";
-import { createTransport } from "nodemailer";
+import type { Readable } from "node:stream";
+import { createTransport, type SendMailOptions } from "nodemailer";
 import { invalid } from "../errors.ts";
 import { allowedByOperator, isPublicAddress } from "../lib/net.ts";
 import { quote } from "../lib/quote.ts";
+import { bodyOf, type Given, givenOf } from "./mail-body.ts";
 import type { Sender, SenderOptions, Timeouts } from "./send.ts";
 import { asciiDomain, type MailError, oneLine, outcomeOf } from "./send-outcome.ts";
+import { NEVER_MS, waitLimit } from "../lib/wait-limit.ts";
 
 const RELAY_CONNECTIONS = 5;
 const MAILS_PER_CONNECTION = 1_000;
+
+interface Streamed extends SendMailOptions {
+  stream: () => Readable;
+}
 
 /** Hands every mail to one server, which sees to the rest. */
 export function relaySender(options: SenderOptions, timeouts: Timeouts): Sender {
@@ -17,8 +24,8 @@ export function relaySender(options: SenderOptions, timeouts: Timeouts): Sender 
     name: options.hostname,
     connectionTimeout: timeouts.connect_ms,
     greetingTimeout: timeouts.greeting_ms,
-    // One that reads a mail before it takes it needs its time: to give up on it would be to send it twice.
-    socketTimeout: timeouts.confirm_ms,
+    // Each mail has limits of its own.
+    socketTimeout: NEVER_MS,
     pool: true,
     maxConnections: RELAY_CONNECTIONS,
     maxMessages: MAILS_PER_CONNECTION,
@@ -27,19 +34,37 @@ export function relaySender(options: SenderOptions, timeouts: Timeouts): Sender 
     disableFileAccess: true,
     disableUrlAccess: true,
   });
+  // In place of the stream that the library makes of `raw`, from which nobody learns how much was sent.
+  pool.use("stream", ({ data, message }, done) => {
+    message.processFunc((data as Streamed).stream);
+    done();
+  });
   return {
     send: async ({ raw, envelope_from, envelope_to }) => {
       const to = asciiDomain(envelope_to);
+      let body = bodyOf(raw);
       const clock = new AbortController();
-      const timer = setTimeout(() => clock.abort(), timeouts.attempt_ms + timeouts.confirm_ms);
+      const listen = (ms: number) => waitLimit(ms, () => clock.abort());
+      let timer = listen(timeouts.attempt_ms);
+      const onBegin = (): void => {
+        timer.clear();
+        // One that reads a mail before it takes it needs its time: to give up on it would be to send it twice.
+        timer = listen(timeouts.confirm_ms);
+      };
       try {
         const envelope = { from: nullable(asciiDomain(envelope_from)), to: [to] };
-        const info = await pool.sendMail({ envelope, raw, signal: clock.signal });
+        // Another one for each session, of which one may have ended before it took anything.
+        const stream = (): Readable => (body = bodyOf(raw, onBegin));
+        const mail: Streamed = { envelope, raw, stream, signal: clock.signal };
+        const info = await pool.sendMail(mail);
         return { status: "sent", response: oneLine(info.response), mx: relay.host, tls: relay.always_tls };
       } catch (error) {
-        return outcomeOf(error as MailError, `The relay ${relay.host}`, to);
+        return outcomeOf(error as MailError, `The relay ${relay.host}`, {
+          to,
+          ...givenTo(error as MailError, body),
+        });
       } finally {
-        clearTimeout(timer);
+        timer.clear();
       }
     },
     [Symbol.asyncDispose]: () => {
@@ -66,6 +91,12 @@ export async function tryRelay(
   } finally {
     transport.close();
   }
+}
+
+/** Of all else before the mail it is not known whether there was a session. */
+function givenTo({ code }: MailError, body: Readable): { given?: Given } {
+  const given = givenOf(body);
+  return given === "nothing" && code !== "ECONNECTION" ? {} : { given };
 }
 
 /** nodemailer's word for the null sender. */

@@ -15,10 +15,11 @@ export interface OutgoingMail {
 /**
  * What became of one attempt. `deferred` is worth another attempt later, `failed` is not; `response` is a
  * sentence for people, with the server's words in it. `code` and `enhanced` are the server's (RFC 5321, RFC 3463).
+ * `may_have_it`: the server was given all of the mail and did not say what became of it.
  */
 export type SendOutcome =
   | { status: "sent"; response: string; mx?: string; tls: boolean }
-  | { status: "deferred"; code?: number; enhanced?: string; response: string }
+  | { status: "deferred"; code?: number; enhanced?: string; response: string; may_have_it?: true }
   | { status: "failed"; code?: number; enhanced?: string; response: string };
 
 export interface SenderOptions {

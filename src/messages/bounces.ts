@@ -2,6 +2,7 @@ import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { outgoingOfBounce } from "../inboxes/addresses.ts";
 import { splitAddress } from "../lib/mail-address.ts";
+import { wordsOfDelay } from "../mail/delays.ts";
 import type { BounceDetails } from "../mail/machine-mail.ts";
 import { type HandedMail, isOwnMessageId, recordReport } from "../mail/outgoing.ts";
 import type { BounceReport } from "../mail/plain-bounce.ts";
@@ -23,30 +24,29 @@ interface Notification {
  */
 export async function noteBounce(app: App, tx: Db, notification: Notification): Promise<boolean> {
   const { bounce } = notification;
-  const result = bounce === null ? undefined : resultOf(bounce);
-  if (bounce === null || result === undefined) return false;
+  if (bounce === null) return false;
   const found = await findMail(app, tx, notification, bounce);
-  if (!found) return false;
+  const result = found && resultOf(bounce, found.mail.completed ?? app.now());
+  if (!result) return false;
   await recordReport(app, tx, found.mail, { ...result, certain: found.certain });
   return true;
 }
 
 type Report = Omit<Parameters<typeof recordReport>[3], "certain">;
 
-/** RFC 3464 §2.3.3: `failed` is final, even of class 4 after days of retries; without an action the class tells. */
-function resultOf({ action, status }: BounceDetails): Report | undefined {
-  const words = `with status ${status ?? "unknown"}.`;
+/** Of a mail that was handed over then. RFC 3464 §2.3.3: `failed` is final, even of class 4 after days of retries; without an action the class tells. */
+function resultOf({ action, status }: BounceDetails, handed_over: number): Report | undefined {
   if (action === "failed" || (action === undefined && status?.startsWith("5.") === true))
     return {
       status: "bounced",
       enhanced: status,
-      response: `The recipient's server returned the mail later, ${words}`,
+      response: `The recipient's server returned the mail later, with status ${status ?? "unknown"}.`,
     };
   if (action === "delayed")
     return {
       status: "deferred",
       enhanced: status,
-      response: `The mail is on its way, but a server on it could not hand it on yet and goes on trying, ${words}`,
+      response: wordsOfDelay(handed_over, status),
     };
   return action === "delivered"
     ? { status: "sent", response: "The recipient's server has delivered the mail." }

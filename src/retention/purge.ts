@@ -5,6 +5,7 @@ import { hasten } from "../jobs/hasten.ts";
 import { deferJob, enqueue, type Job } from "../jobs/queue.ts";
 import { writeOutcome } from "../jobs/run-job.ts";
 import { nextTime } from "../lib/schedule.ts";
+import { endDelays } from "../mail/delays.ts";
 import { type Age, purgeAttachments, purgeContents, purgeOutgoingMails, purgeRawMails } from "./bytes.ts";
 import { purgeHistory } from "./history.ts";
 import { purgeExpired, purgeNews } from "./leftovers.ts";
@@ -27,6 +28,7 @@ export async function purgeLater(app: App, tx: Db): Promise<void> {
 export async function purgeNow(app: App, job: Job<"purge">, signal: AbortSignal): Promise<void> {
   if (await isLeap(app, job)) return putOff(app, job, signal);
   const shift = beginShift(app, signal);
+  await takeTurns(shift, (tx) => endDelays(app, tx));
   await purgeHistory(shift);
   for (const step of stepsOf(app)) await takeTurns(shift, step);
   await takeTurns(shift, recountOne(app));

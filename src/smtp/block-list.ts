@@ -2,6 +2,7 @@ import ipaddr from "ipaddr.js";
 import type { App } from "../app.ts";
 import { messageOf } from "../errors.ts";
 import { isNoRecord } from "../lib/dns.ts";
+import { waitLimit } from "../lib/wait-limit.ts";
 
 /** A list that does not answer in this time has nothing to say. */
 const ANSWER_MS = 3_000;
@@ -62,11 +63,11 @@ async function reasonOf(app: App, name: string): Promise<string> {
 
 async function withinTime<T>(answer: Promise<T>, otherwise: T): Promise<T> {
   const late = Promise.withResolvers<T>();
-  const timer = setTimeout(() => late.resolve(otherwise), ANSWER_MS);
+  const timer = waitLimit(ANSWER_MS, () => late.resolve(otherwise));
   try {
     return await Promise.race([answer, late.promise]);
   } finally {
-    clearTimeout(timer);
+    timer.clear();
   }
 }
 

@@ -3,6 +3,7 @@ import type { SMTPServer } from "smtp-server";
 import type { App } from "../app.ts";
 import { inNetworks } from "../lib/networks.ts";
 import { type ProxyHeader, readProxyHeader } from "./proxy-header.ts";
+import { waitLimit } from "../lib/wait-limit.ts";
 
 /** A proxy sends its header as soon as it is connected. */
 const HEADER_MS = 10_000;
@@ -41,7 +42,7 @@ function headerOf(socket: Socket): Promise<ProxyHeader | undefined> {
   const { promise, resolve } = Promise.withResolvers<ProxyHeader | undefined>();
   let seen = Buffer.alloc(0);
   const end = (header?: ProxyHeader): void => {
-    clearTimeout(timer);
+    timer.clear();
     socket.off("readable", read).off("end", fail).off("close", fail);
     resolve(header);
   };
@@ -56,7 +57,7 @@ function headerOf(socket: Socket): Promise<ProxyHeader | undefined> {
     // The client's own words may have come with it. Not before nobody reads here any more: they would come back.
     if (seen.length > reading.bytes) socket.unshift(seen.subarray(reading.bytes));
   };
-  const timer = setTimeout(fail, HEADER_MS);
+  const timer = waitLimit(HEADER_MS, fail);
   // A socket without a listener for its errors ends the process.
   socket.on("error", fail);
   socket.on("readable", read).on("end", fail).on("close", fail);

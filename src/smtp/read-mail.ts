@@ -2,6 +2,7 @@ import type { SMTPServerDataStream } from "smtp-server";
 import { createArrivals } from "../lib/arrivals.ts";
 import { clientNetwork } from "../lib/networks.ts";
 import type { Reception } from "../messages/receive.ts";
+import { waitLimit } from "../lib/wait-limit.ts";
 
 /** One mail from DATA to its end, however slowly it trickles in (RFC 5321 §4.5.3.2.5). */
 const DATA_MS = 5 * 60_000;
@@ -55,16 +56,16 @@ async function readWithin(
   take: (chunk: Buffer) => void,
 ): Promise<boolean> {
   let late = false;
-  const timer = setTimeout(() => {
+  const timer = waitLimit(ms, () => {
     late = true;
     stream.destroy();
-  }, ms);
+  });
   try {
     for await (const chunk of stream as AsyncIterable<Buffer>) take(chunk);
   } catch (error) {
     if (!late) throw error;
   } finally {
-    clearTimeout(timer);
+    timer.clear();
   }
   return !late;
 }

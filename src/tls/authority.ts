@@ -8,6 +8,7 @@ import { networkFault, readCapped, retryAfterSeconds } from "../lib/responses.ts
 import { AcmeError, type AcmeProblem } from "./acme-error.ts";
 import { readCaFile } from "./ca-file.ts";
 import { accountKey } from "./store.ts";
+import { timeoutSignal } from "../lib/wait-limit.ts";
 
 const REQUEST_MS = 30_000;
 const MAX_ANSWER_BYTES = 1_048_576;
@@ -103,7 +104,7 @@ async function exchange(request: WireRequest): Promise<{ response: Response; dat
       method: (request.method ?? "get").toUpperCase(),
       headers: textHeaders(request.headers),
       body: request.data ?? null,
-      signal: AbortSignal.any([wire.signal, AbortSignal.timeout(REQUEST_MS)]),
+      signal: AbortSignal.any([wire.signal, timeoutSignal(REQUEST_MS)]),
     });
     const { bytes } = await readCapped(response, MAX_ANSWER_BYTES);
     return { response, data: Buffer.from(bytes).toString() };

@@ -7,6 +7,7 @@ import { type Authority, withAuthority } from "./authority.ts";
 import { certificateNames } from "./names.ts";
 import { type Certificate, pairFault } from "./pem.ts";
 import { forgetOrder, readStoredOrder, storeCertificate, type StoredOrder, storeOrder } from "./store.ts";
+import { timeoutSignal } from "../lib/wait-limit.ts";
 
 const ORDER_MS = 5 * 60_000;
 const FIRST_LOOK_MS = 250;
@@ -27,7 +28,7 @@ export interface Applicant {
  */
 export async function orderCertificate(applicant: Applicant): Promise<Certificate> {
   const { config } = applicant;
-  return withAuthority(applicant, AbortSignal.timeout(ORDER_MS), async (authority) => {
+  return withAuthority(applicant, timeoutSignal(ORDER_MS), async (authority) => {
     const { stored, order } = await openOrder(applicant, authority);
     if (order.status === "pending") await proveNames(applicant, authority, order);
     const cert = await finish(authority, order, stored);

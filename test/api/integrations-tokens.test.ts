@@ -1,17 +1,24 @@
 import { expect, test } from "bun:test";
-import { openSealed } from "../../src/connections/sealed.ts";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { ConfigOverrides } from "../../src/config.ts";
+import { openSealed, type Sealed } from "../../src/connections/sealed.ts";
 import { freshToken } from "../../src/integrations/tokens.ts";
 import { type Caller, testApp, type TestApp } from "../support/app.ts";
 import { comeBack } from "../support/consent.ts";
 import { type OAuthProviders, type ProviderKind, startOAuthProviders } from "../support/oauth-providers.ts";
+import { mayWrite } from "../support/refused-writes.ts";
 
 interface Scene extends AsyncDisposable {
   t: TestApp;
   ada: Caller;
   providers: OAuthProviders;
   id: string;
-  /** What the token is now, as it is stored. */
+  /** What the token is now. */
   stored: () => Promise<{ credential: string; refresh_token: string | null }>;
+  /** The same, without what is in memory only. */
+  onDisk: Scene["stored"];
   refreshes: () => number;
   letters: () => Promise<string[]>;
 }
@@ -220,11 +227,129 @@ test("a test of a connection renews its token first", async () => {
   expect((await ada.get("/connections")).body[0].last_tested_at).toBe(t.app.now());
 });
 
-async function connected(kind: ProviderKind, expires_in: number | null = 3_600): Promise<Scene> {
+test("a new refresh token that the disk does not take is used from memory, and written as soon as it can be", async () => {
+  await using scene = await connected("codehost-b");
+  const { t, ada, id, refreshes, onDisk } = scene;
+  const before = await onDisk();
+  t.clock.advance("1h");
+  await mayWrite(t, false);
+  const token = await freshToken(t.app, id);
+  expect(token).toStartWith("codehost-b-access-");
+  expect(await onDisk()).toEqual(before);
+  expect(await freshToken(t.app, id)).toBe(token);
+  expect(refreshes()).toBe(1);
+  // The one in memory is spent for the next.
+  t.clock.advance("1h");
+  const next = await freshToken(t.app, id);
+  expect(next).not.toBe(token);
+  expect([await onDisk(), refreshes()]).toEqual([before, 2]);
+  await mayWrite(t, true);
+  expect((await ada.post(`/connections/${id}/test`)).body).toMatchObject({ ok: true, account: "ada" });
+  await untilAsync(async () => (await onDisk()).credential === next);
+  expect((await ada.get("/connections")).body[0].expires_at).toBe(t.app.now() + 3_600);
+  t.clock.advance("1h");
+  expect(await freshToken(t.app, id)).not.toBe(next);
+  expect([refreshes(), (await ada.get("/connections")).body[0].status]).toEqual([3, "ok"]);
+});
+
+test("a new refresh token that is only in memory is written as the server stops", async () => {
+  await using dir = await folder();
+  const url = `sqlite:${dir.path}/mailwright.db`;
+  let token: string | null = null;
+  {
+    await using scene = await connected("codehost-b", 3_600, { database: { url } });
+    const { t, id } = scene;
+    t.clock.advance("1h");
+    await mayWrite(t, false);
+    token = await freshToken(t.app, id);
+    await mayWrite(t, true);
+  }
+  await using again = await testApp({ database: { url } });
+  const row = await again.app.db.selectFrom("connections").selectAll().executeTakeFirstOrThrow();
+  expect([token, row.status]).toEqual([openSealed(again.app, row).credential, "ok"]);
+});
+
+test("a server stops although the disk never takes what it has in memory", async () => {
+  const scene = await connected("codehost-b");
+  scene.t.clock.advance("1h");
+  await mayWrite(scene.t, false);
+  expect(await freshToken(scene.t.app, scene.id)).not.toBeNull();
+  await scene[Symbol.asyncDispose]();
+});
+
+test("a token that waits for the disk gives way to what its owner connected meanwhile", async () => {
+  await using scene = await connected("codehost-b");
+  const { t, ada, providers, id, onDisk } = scene;
+  t.clock.advance("1h");
+  await mayWrite(t, false);
+  const waiting = await freshToken(t.app, id);
+  await mayWrite(t, true);
+  await agreeTo(t, ada, providers, "codehost-b");
+  const newer = await onDisk();
+  expect(newer.credential).not.toBe(waiting ?? "");
+  expect(await freshToken(t.app, id)).toBe(newer.credential);
+  await untilAsync(async () => t.app.unwritten.size === 0);
+  expect(await onDisk()).toEqual(newer);
+});
+
+test("other secrets that are entered while a token waits for the disk keep that token", async () => {
+  await using scene = await connected("codehost-b");
+  const { t, ada, id, onDisk } = scene;
+  t.clock.advance("1h");
+  await mayWrite(t, false);
+  const token = await freshToken(t.app, id);
+  await mayWrite(t, true);
+  expect((await ada.patch(`/connections/${id}`, { headers: { "x-team": "one" } })).status).toBe(200);
+  expect((await onDisk()).credential).toBe(token ?? "");
+  await untilAsync(async () => t.app.unwritten.size === 0);
+  expect((await onDisk()).credential).toBe(token ?? "");
+});
+
+test("a deleted connection is deleted with the token that waits for the disk, which is given back", async () => {
+  await using scene = await connected("codehost-b");
+  const { t, ada, providers, id } = scene;
+  t.clock.advance("1h");
+  await mayWrite(t, false);
+  const token = await freshToken(t.app, id);
+  const { refresh_token } = await scene.stored();
+  await mayWrite(t, true);
+  expect((await ada.delete(`/connections/${id}`)).status).toBe(204);
+  const given = providers.asked.findLast(({ path }) => path === "revoke")?.body["token"];
+  expect([given, token === null]).toEqual([refresh_token ?? "", false]);
+  await untilAsync(async () => t.app.unwritten.size === 0);
+  expect(await freshToken(t.app, id)).toBeNull();
+});
+
+test.each<ProviderKind>(["notes", "codehost-b"])(
+  "what the consent to %s brought is kept in memory while the disk does not take it, and the person is told",
+  async (kind) => {
+    await using providers = startOAuthProviders();
+    await using t = await testApp(providers.config);
+    const ada = await t.as("ada@example.com");
+    const { body } = await ada.post(`/integrations/${kind}/connect`);
+    const back = await providers.agree(body.authorize_url);
+    providers.before = () => mayWrite(t, false);
+    const page = await comeBack(t, ada, back);
+    expect(page.status).toBe(200);
+    expect(page.body).toContain("do not connect again");
+    expect((await ada.get("/connections")).body).toEqual([]);
+    await mayWrite(t, true);
+    await untilAsync(async () => (await ada.get("/connections")).body.length === 1);
+    const [{ id, status }] = (await ada.get("/connections")).body;
+    expect(status).toBe("ok");
+    expect(await freshToken(t.app, id)).toStartWith(`${kind}-access-`);
+  },
+);
+
+async function connected(
+  kind: ProviderKind,
+  expires_in: number | null = 3_600,
+  config: ConfigOverrides = {},
+): Promise<Scene> {
   await using stack = new AsyncDisposableStack();
   const providers = stack.use(startOAuthProviders());
   providers.expires_in = expires_in;
-  const t = stack.use(await testApp(providers.config));
+  const t = stack.use(await testApp({ ...providers.config, ...config }));
   const ada = await t.as("ada@example.com");
   await agreeTo(t, ada, providers, kind);
   const [{ id }] = (await ada.get("/connections")).body;
@@ -237,6 +362,14 @@ async function connected(kind: ProviderKind, expires_in: number | null = 3_600):
     stored: async () => {
       const row = await t.app.db.selectFrom("connections").selectAll().executeTakeFirstOrThrow();
       const { credential, oauth } = openSealed(t.app, row);
+      return { credential, refresh_token: oauth?.refresh_token ?? null };
+    },
+    onDisk: async () => {
+      const { sealed, id: own } = await t.app.db
+        .selectFrom("connections")
+        .select(["sealed", "id"])
+        .executeTakeFirstOrThrow();
+      const { credential, oauth } = JSON.parse(t.app.secrets.open(sealed ?? new Uint8Array(), own)) as Sealed;
       return { credential, refresh_token: oauth?.refresh_token ?? null };
     },
     refreshes: () => providers.asked.filter(({ body }) => body["grant_type"] === "refresh_token").length,
@@ -260,6 +393,15 @@ async function agreeTo(t: TestApp, caller: Caller, providers: OAuthProviders, ki
 function held(): [Promise<Response>, (response: Response) => void] {
   const { promise, resolve } = Promise.withResolvers<Response>();
   return [promise, resolve];
+}
+
+async function folder() {
+  const path = await mkdtemp(join(tmpdir(), "mailwright-tokens-"));
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
+}
+
+async function untilAsync(condition: () => Promise<boolean>): Promise<void> {
+  while (!(await condition())) await Bun.sleep(20);
 }
 
 async function until(condition: () => boolean): Promise<void> {

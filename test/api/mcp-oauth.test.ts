@@ -5,6 +5,7 @@ import { freshToken } from "../../src/integrations/tokens.ts";
 import { type Caller, testApp, type TestApp } from "../support/app.ts";
 import { comeBack, isQuestion, press, sessionOf } from "../support/consent.ts";
 import { startGuardedMcp } from "../support/oauth-mcp-server.ts";
+import { mayWrite } from "../support/refused-writes.ts";
 import { openBrowser } from "./browser.ts";
 
 const LOOPBACK = { egress: { allow: ["127.0.0.1"] } };
@@ -42,6 +43,24 @@ test("an MCP server is authorised: found, registered with, agreed to, used", asy
   expect(connection.expires_at).toBeGreaterThan(t.app.now());
   const tested = await ada.post(`/connections/${id}/test`);
   expect(tested.body).toMatchObject({ ok: true, tools: ["look"] });
+});
+
+test("what the consent to an MCP server brought is kept in memory while the disk does not take it", async () => {
+  await using t = await testApp(LOOPBACK);
+  const ada = await t.as("ada@example.com");
+  const id = await mcpConnection(ada, guarded.url);
+  const departure = await connect(ada, id);
+  const back = await guarded.agree(departure.body.authorize_url);
+  const { fetch: ask } = t.app;
+  t.app.fetch = async (url, init) => {
+    if (String(url).endsWith("/token")) await mayWrite(t, false);
+    return ask(url, init);
+  };
+  expect((await comeBack(t, ada, back)).body).toContain("do not connect again");
+  expect((await ada.get("/connections")).body[0].has_credential).toBe(false);
+  await mayWrite(t, true);
+  while ((await ada.get("/connections")).body[0].status !== "ok") await Bun.sleep(20);
+  expect((await ada.post(`/connections/${id}/test`)).body).toMatchObject({ ok: true, tools: ["look"] });
 });
 
 test("tokens are renewed for the same resource, rotate, and end in needs_auth once they are withdrawn", async () => {

@@ -7,6 +7,15 @@ import type { DnsZone } from "../support/dns-server.ts";
 import { type SinkOptions, startSmtpSink } from "../support/smtp-sink.ts";
 import { startClock } from "../support/own-time.ts";
 
+/** More than sockets keep on their way. */
+const LONG = {
+  ...MAIL,
+  raw: Buffer.concat([MAIL.raw, Buffer.from(`${"x".repeat(70)}\r\n`.repeat(400_000))]),
+};
+
+/** Nobody of a session that is open already notices. */
+const isBeforeSender = (fault: string): boolean => fault === "refuse" || fault === "hang";
+
 describe("capture", () => {
   test("sends nothing and says where the mail is", async () => {
     await using sender = createSender({ ...(await offline()), mode: "capture" });
@@ -149,7 +158,35 @@ describe("relay", () => {
     expect(await t.sender.send(MAIL)).toMatchObject({ status: "sent" });
   });
 
-  test.each(["refuse", "hang", "drop_in_data", "hang_in_data"] as const)(
+  test.each([
+    ["refuse", "The relay 127.0.0.1 put the mail off: 421"],
+    ["hang", "The relay 127.0.0.1 could not be reached: "],
+    ["drop_at_sender", "The relay 127.0.0.1 was not given the mail: "],
+    ["drop_in_middle", "The relay 127.0.0.1 broke off in the middle of the mail, so it does not have it: "],
+    ["drop_in_data", "The relay 127.0.0.1 was given the whole mail and did not say that it has it, so"],
+    ["hang_in_data", "The relay 127.0.0.1 was given the whole mail and did not say that it has it, so"],
+  ] as const)("that does %s is said to have what it was given", async (fault, words) => {
+    await using t = await relay();
+    const said = { status: "deferred", response: expect.stringContaining(words) };
+    t.sink.fault = fault;
+    expect(await t.sender.send(LONG)).toMatchObject(said);
+    expect(t.sink.mails).toEqual([]);
+    if (isBeforeSender(fault)) return;
+    // And over a session that was kept.
+    t.sink.fault = undefined;
+    await t.sender.send(MAIL);
+    t.sink.fault = fault;
+    expect(await t.sender.send(LONG)).toMatchObject(said);
+    expect(t.sink.mails).toHaveLength(1);
+  });
+
+  test("gets long mails whole", async () => {
+    await using t = await relay();
+    expect(await t.sender.send(LONG)).toMatchObject({ status: "sent" });
+    expect(t.sink.mails[0]?.raw.equals(LONG.raw)).toBe(true);
+  });
+
+  test.each(["refuse", "hang", "drop_at_sender", "drop_in_data", "hang_in_data"] as const)(
     "that does %s puts the mail off once, and is asked again for the next",
     async (fault) => {
       await using t = await relay();
@@ -180,7 +217,9 @@ describe("relay", () => {
     });
     expect(await sender.send(MAIL)).toEqual({
       status: "deferred",
-      response: "The relay 127.0.0.1 could not be reached: it did not answer in time",
+      may_have_it: true,
+      response:
+        "The relay 127.0.0.1 was given the whole mail and did not say that it has it, so the mail may come twice: it did not answer in time",
     });
   });
 
@@ -253,6 +292,45 @@ describe("direct", () => {
       },
     });
     expect(await t.sender.send(MAIL)).toMatchObject({ status: "sent", mx: "mx2.there.example" });
+  });
+
+  test.each([
+    ["hang", "mx1.there.example could not be reached: "],
+    ["drop_at_sender", "mx1.there.example was not given the mail: "],
+    ["drop_in_middle", "mx1.there.example broke off in the middle of the mail, so it does not have it: "],
+    ["drop_in_data", "mx1.there.example was given the whole mail and did not say that it has it, so"],
+  ] as const)("says of a server that does %s what it was given", async (fault, words) => {
+    await using t = await direct([{}], { "there.example": { MX: [[10, "mx1.there.example"]] } });
+    at(t.sinks, 0).fault = fault;
+    expect((await t.sender.send(LONG)).response).toStartWith(words);
+    if (isBeforeSender(fault)) return;
+    // And over a session that was kept.
+    at(t.sinks, 0).fault = undefined;
+    await t.sender.send(MAIL);
+    at(t.sinks, 0).fault = fault;
+    expect(await t.sender.send(LONG)).toMatchObject({
+      status: "deferred",
+      response: expect.stringContaining(words),
+    });
+  });
+
+  test("a mail that one server may have is said to come twice, whatever the others do", async () => {
+    await using t = await direct([{}, {}], BOTH);
+    for (const [has, other] of [
+      [0, 1],
+      [1, 0],
+    ] as const) {
+      at(t.sinks, has).fault = "drop_in_data";
+      at(t.sinks, other).fault = "drop_at_sender";
+      const { response } = await t.sender.send(MAIL);
+      expect(response).toStartWith(`mx${has + 1}.there.example was given the whole mail`);
+    }
+  });
+
+  test("gets long mails whole", async () => {
+    await using t = await direct([{}], { "there.example": { MX: [[10, "mx1.there.example"]] } });
+    expect(await t.sender.send(LONG)).toMatchObject({ status: "sent" });
+    expect(at(t.sinks, 0).mails[0]?.raw.equals(LONG.raw)).toBe(true);
   });
 
   test("is put off with the server's words when every server puts it off", async () => {

@@ -21,6 +21,8 @@ export interface OAuthProviders extends AsyncDisposable {
   person: string;
   /** Answers the next token requests instead of the provider; null ends that. */
   instead: (() => Response | Promise<Response>) | null;
+  /** Waited for before a token request is answered. */
+  before: (() => Promise<void>) | null;
   /** How long access tokens are good, in seconds; null: it does not say. */
   expires_in: number | null;
   /** Opens a consent page and agrees; the path and query that the browser is sent back to. */
@@ -72,6 +74,7 @@ export function startOAuthProviders(): OAuthProviders {
     consents: [],
     person: "ada",
     instead: null,
+    before: null,
     expires_in: 3_600,
     agree,
     [Symbol.asyncDispose]: () => server.stop(true),
@@ -86,6 +89,7 @@ async function answer(state: OAuthProviders, given: Given, request: Request): Pr
   if (request.method === "GET") return whoami(given, kind, request.headers);
   const asked = { kind, path, ...(await read(request)) };
   state.asked.push(asked);
+  if (path === "token") await state.before?.();
   if (path === "token") return state.instead === null ? tokensFor(state, given, asked) : state.instead();
   return new Response(null, { status: request.method === "DELETE" ? 204 : 200 });
 }

@@ -12,8 +12,17 @@ export interface SinkMail {
   user: string | undefined;
 }
 
-/** `refuse`: 421 in place of the greeting; `hang`: no greeting at all; the other two when the mail itself comes. */
-export type SinkFault = "refuse" | "hang" | "drop_in_data" | "hang_in_data";
+/**
+ * `refuse`: 421 in place of the greeting; `hang`: no greeting at all; `drop_at_sender`: at MAIL FROM; `drop_in_middle`: with
+ * the first part of the mail; the other two at its end.
+ */
+export type SinkFault =
+  | "refuse"
+  | "hang"
+  | "drop_at_sender"
+  | "drop_in_middle"
+  | "drop_in_data"
+  | "hang_in_data";
 
 export interface SinkOptions {
   /** Default 127.0.0.1; tests that need several hosts on one port take 127.0.0.2 and so on. */
@@ -134,12 +143,16 @@ function createServer(options: SinkOptions, hooks: Hooks): SMTPServer {
     onMailFrom: (_address, { id }, done) => {
       const count = (counts.get(id) ?? 0) + 1;
       counts.set(id, count);
+      if (hooks.fault() === "drop_at_sender") return connectionOf(server, { id })?._socket.destroy();
       done(count > mails_per_session ? refusal("421 4.7.0 too many mails in one session") : null);
     },
     onRcptTo: ({ address }, _session, done) => done(refusal(options.reject?.(address))),
     onData: (stream, session, done) => {
       const chunks: Buffer[] = [];
-      stream.on("data", (chunk: Buffer) => chunks.push(chunk));
+      stream.on("data", (chunk: Buffer) => {
+        chunks.push(chunk);
+        if (hooks.fault() === "drop_in_middle") connectionOf(server, session)?._socket.destroy();
+      });
       stream.on("end", () => {
         const fault = hooks.fault();
         if (fault === "drop_in_data") connectionOf(server, session)?._socket.destroy();
@@ -163,8 +176,8 @@ function createServer(options: SinkOptions, hooks: Hooks): SMTPServer {
   return server;
 }
 
-function connectionOf(server: SMTPServer, session: SMTPServerSession) {
-  return [...server.connections].find((connection) => connection.session.id === session.id);
+function connectionOf(server: SMTPServer, { id }: Pick<SMTPServerSession, "id">) {
+  return [...server.connections].find((connection) => connection.session.id === id);
 }
 
 function refusal(reply: string | undefined): Error | null {

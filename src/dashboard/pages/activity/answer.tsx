@@ -23,6 +23,7 @@ export function Answer({ story }: { story: Story }) {
   );
 }
 
+const DELAYED = "was handed over; the other server goes on trying.";
 const WORDS: Record<string, string> = {
   none: "No mail was sent.",
   queued: "is about to be mailed.",
@@ -32,10 +33,16 @@ const WORDS: Record<string, string> = {
   suppressed: "was held back.",
 };
 
+/** What has been handed over waits with another server, not here. */
+function wordsOf(status: string, reply: Story["reply"]): string {
+  if (status === "deferred" && reply?.completed) return DELAYED;
+  return WORDS[status] ?? status;
+}
+
 /** Who may know of it is told of a failure as well. */
 function Reply({ story: { status, reply, reply_status, reply_error } }: { story: Story }) {
   const details = reply?.kept_here ? null : (reply_error ?? reply?.response);
-  const words = reply?.kept_here ? KEPT_HERE : (WORDS[reply_status] ?? reply_status);
+  const words = reply?.kept_here ? KEPT_HERE : wordsOf(reply_status, reply);
   const what = status === "done" ? "The answer" : "A mail that says so";
   return (
     <div className="border-t border-line pt-3 text-sm text-soft">

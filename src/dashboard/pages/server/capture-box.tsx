@@ -60,7 +60,8 @@ export function CaptureBox() {
   );
 }
 
-function wordOf({ kept_here, status }: OutgoingMail): string {
+function wordOf({ kept_here, status, completed }: OutgoingMail): string {
+  if (status === "deferred" && completed !== null) return "With the other server";
   return kept_here ? "Kept here" : (MAIL_WORDS[status] ?? status);
 }
 
