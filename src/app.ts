@@ -23,6 +23,7 @@ import { createNotifier, type Notifier } from "./lib/notifier.ts";
 import { createRateLimiter, type RateLimiter } from "./lib/rate-limit.ts";
 import { openSegments, type SegmentStore } from "./lib/segments.ts";
 import type { Secrets } from "./lib/secrets.ts";
+import { createSharedMemory, type SharedMemory } from "./lib/shared-memory.ts";
 import { createWorkerPool, type WorkerPool } from "./lib/worker-pool.ts";
 import { openMasterKey } from "./db/master-key.ts";
 import { createLog, type Log } from "./log.ts";
@@ -37,6 +38,8 @@ import { type Certificates, createCertificates } from "./tls/certificates.ts";
 
 /** What the process may grow by while one text is worked on. */
 const MAX_TEXT_MEMORY_BYTES = 512 * 1_048_576;
+/** Six of the largest calls, each twice as long as it is sent: with mail and runs they fit in two gigabytes. */
+const BODY_MEMORY = { budget: 512 * 1_048_576, small: 524_288 };
 
 /** What only who waits for a private message is told. */
 export interface PrivateAnswer {
@@ -102,6 +105,8 @@ export interface App extends AsyncDisposable {
   /** The thread for long calls; see `http/body.ts`. */
   bodies: WorkerPool<unknown>;
   bodyTurns: FairTurns;
+  /** For the bodies of requests until they are stored. */
+  bodyMemory: SharedMemory;
   /** What tools a run may use, and for what. */
   guard: Guard;
   /** Sessions with tool servers. */
@@ -172,6 +177,7 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
     ...threads,
     reads: createFairTurns(1),
     bodyTurns: createFairTurns(1),
+    bodyMemory: createSharedMemory(BODY_MEMORY),
     guard: overrides.guard ?? GUARD,
     mcp,
     sender,

@@ -47,7 +47,7 @@ export function accountRoutes(app: App) {
 
 function codeRoutes(app: App) {
   const { code_per_ip_hour } = app.config.limits;
-  return new Elysia().use(unauthenticated()).post(
+  return new Elysia().use(unauthenticated(app)).post(
     "/auth/request-code",
     async ({ body, request, server, set }) => {
       refuseMany(app, "code-ip", { request, server }, code_per_ip_hour);
@@ -75,7 +75,7 @@ function codeRoutes(app: App) {
 
 function verifyRoutes(app: App) {
   const { verify_per_ip_hour } = app.config.limits;
-  return new Elysia().use(unauthenticated()).post(
+  return new Elysia().use(unauthenticated(app)).post(
     "/auth/verify",
     async ({ body, request, server, set }) => {
       const code = checkedCode(body.code);
@@ -118,7 +118,7 @@ function verifyRoutes(app: App) {
 function passwordRoutes(app: App) {
   const { code_per_ip_hour, login_per_ip_hour } = app.config.limits;
   return new Elysia()
-    .use(unauthenticated())
+    .use(unauthenticated(app))
     .post(
       "/auth/register",
       async ({ body, request, server, set }) => {

@@ -111,7 +111,7 @@ function paymentRoutes(app: App) {
 }
 
 function providerRoutes(app: App) {
-  return new Elysia().use(unauthenticated()).post(
+  return new Elysia().use(unauthenticated(app)).post(
     "/billing/webhook",
     async ({ request, body }) => {
       await takeEvent(app, body as Uint8Array, request.headers.get("stripe-signature") ?? "");

@@ -11,7 +11,7 @@ const HOUR_SECONDS = 3_600;
 const DAY_SECONDS = 86_400;
 
 export function contactRoutes(app: App) {
-  return new Elysia().use(unauthenticated()).post(
+  return new Elysia().use(unauthenticated(app)).post(
     "/contacts",
     async ({ request, server, body, set }) => {
       // Whoever fills in the form wrongly is told so, and may try again.

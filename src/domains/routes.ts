@@ -75,7 +75,7 @@ function serviceDnsRoutes(app: App) {
 
 /** For other mail servers, which ask at the name that RFC 8461 §3.3 makes of our domain. */
 export function mtaStsRoutes(app: App) {
-  return new Elysia().use(unauthenticated()).get(
+  return new Elysia().use(unauthenticated(app)).get(
     "/.well-known/mta-sts.txt",
     async ({ request, set }) => {
       const host = new URL(request.url).hostname;

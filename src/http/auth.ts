@@ -6,6 +6,7 @@ import type { App } from "../app.ts";
 import { type PlanLimits, planLimits } from "../billing/plans.ts";
 import type { SessionRow, UserRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
+import { clientNetwork } from "../lib/networks.ts";
 import { readBody, readCallBody } from "./body.ts";
 import { sessionCookie } from "./cookies.ts";
 import { clientAddress, isFor, refuseOverRate } from "./request.ts";
@@ -56,9 +57,8 @@ function whoever(app: App, refuse: (caller: Caller) => void) {
   return new Elysia()
     .onParse({ as: "scoped" }, async ({ request, server }) => {
       const { user } = admit(await knownCaller(app, { request, server }));
-      const body = await (isFor(request, "/v1/messages")
-        ? readCallBody(app, request, user.id)
-        : readBody(request));
+      const sent = { app, request, who: user.id };
+      const body = await (isFor(request, "/v1/messages") ? readCallBody(sent) : readBody(sent));
       // A body takes as long as its sender likes, and the credential may have ended meanwhile.
       callers.set(request, admit(await findCaller(app, { request, server })));
       return body;
@@ -77,8 +77,10 @@ async function refuseDeleted(app: App, user: UserRow, request: Request): Promise
 }
 
 /** For the plugins of public routes: reads their bodies as `authenticated` does. */
-export function unauthenticated() {
-  return new Elysia().onParse({ as: "scoped" }, ({ request }) => readBody(request));
+export function unauthenticated(app: App) {
+  return new Elysia().onParse({ as: "scoped" }, ({ request, server }) =>
+    readBody({ app, request, who: clientNetwork(clientAddress(app, { request, server })) }),
+  );
 }
 
 /** Whose living credential came along; undefined without one. Counts as one of the requests that it may make. */

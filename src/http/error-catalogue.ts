@@ -263,7 +263,7 @@ export const CATALOGUE: Record<ErrorCode, CatalogueEntry> = {
   },
   unavailable: {
     meaning: "The server is up, but cannot do this at the moment.",
-    mend: "Try again in a minute. If you run this server: its log and `GET /readyz` say what is wrong, most often a full disk.",
+    mend: "Try again after as many seconds as the header `Retry-After` says, else in a minute. If you run this server: its log and `GET /readyz` say what is wrong, most often a full disk.",
     example: {
       detail: "The server cannot store anything right now.",
       fix: "Try again in a minute. If you run this server: see whether its disk is full.",

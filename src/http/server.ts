@@ -26,6 +26,7 @@ import { sessionRoutes } from "../sessions/routes.ts";
 import { setupRoutes } from "../setup/routes.ts";
 import { webhookRoutes } from "../webhooks/routes.ts";
 import { API_VERSION } from "../version.ts";
+import { forgetBody } from "./body.ts";
 import { problemOf, STATUS } from "./errors.ts";
 import { badJson } from "./json-text.ts";
 import { challengeAnswer } from "./challenges.ts";
@@ -45,7 +46,7 @@ export function createHttp(app: App, health: Health) {
   const root = createRoot(app);
   const seen = new WeakMap<Request, Caller>();
   const http = root
-    .wrap((handle) => (request: Request) => withLogFields({}, () => handle(request)))
+    .wrap((handle) => (request: Request) => untilAnswered(request, async () => handle(request)))
     .onRequest(({ request, set }) => {
       const request_id = requestId(request);
       addLogField("request_id", request_id);
@@ -100,6 +101,15 @@ export function createHttp(app: App, health: Health) {
   if (tls === "acme") root.onRequest(({ request }) => challengeAnswer(app, request));
   if (cors_origins.length > 0) root.onRequest(corsHook(cors_origins, () => root.routes));
   return http;
+}
+
+/** What its body took of the memory is given back then, whatever the answer is. */
+async function untilAnswered<Answer>(request: Request, answer: () => Promise<Answer>): Promise<Answer> {
+  try {
+    return await withLogFields({}, answer);
+  } finally {
+    forgetBody(request);
+  }
 }
 
 export function startHttp(app: App, health: Health): Promise<HttpDoor> {

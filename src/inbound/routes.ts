@@ -1,7 +1,7 @@
 import { Elysia } from "elysia";
 import type { App } from "../app.ts";
 import { AppError } from "../errors.ts";
-import { chunksOf } from "../http/body.ts";
+import { chunksOf, holdBody } from "../http/body.ts";
 import { describe } from "../http/describe.ts";
 import { createArrivals } from "../lib/arrivals.ts";
 import { takeRawMail } from "./raw-mail.ts";
@@ -64,7 +64,8 @@ function createBodyReader(cap: number): (request: Request) => Promise<Buffer> {
   const begin = createArrivals(LARGEST_AT_ONCE * cap);
   return async (request) => {
     // Whose they are is not known: the address is that of a proxy or of one mail worker.
-    using mail = begin("");
+    const mail = begin("");
+    holdBody(request, mail);
     for await (const chunk of chunksOf(request, cap)) {
       mail.keep(chunk);
       if (mail.dropped) break;

@@ -165,7 +165,7 @@ function confirmRoutes(app: App) {
 
 function publicRoutes(app: App) {
   return new Elysia()
-    .use(unauthenticated())
+    .use(unauthenticated(app))
     .get(
       "/integrations/:provider/callback",
       async ({ params, query, request }) => {

@@ -4,7 +4,7 @@ export interface Arrival extends Disposable {
   readonly dropped: boolean;
   keep(chunk: Uint8Array): void;
   drop(): void;
-  /** All of it; nothing is held of it from then on. */
+  /** All of it. It counts until this arrival is disposed of, and does not have to go any more. */
   take(): Buffer;
 }
 
@@ -13,6 +13,7 @@ interface Held {
   chunks: Uint8Array[];
   bytes: number;
   dropped: boolean;
+  taken: boolean;
 }
 
 /**
@@ -33,13 +34,13 @@ export function createArrivals(budget: number): (party: string) => Arrival {
     one.dropped = true;
   };
   const largestOfTheLargest = (): Held => {
-    const parties = [...Map.groupBy(all, ({ party }) => party).values()];
+    const parties = [...Map.groupBy(all, ({ party }) => party).values()].filter((some) => some.some(mayGo));
     const bytesOf = (some: Held[]): number => some.reduce((sum, { bytes }) => sum + bytes, 0);
     const most = parties.reduce((one, other) => (bytesOf(other) > bytesOf(one) ? other : one));
-    return most.reduce((one, other) => (other.bytes > one.bytes ? other : one));
+    return most.filter(mayGo).reduce((one, other) => (other.bytes > one.bytes ? other : one));
   };
   return (party) => {
-    const own: Held = { party, chunks: [], bytes: 0, dropped: false };
+    const own: Held = { party, chunks: [], bytes: 0, dropped: false, taken: false };
     all.add(own);
     return {
       get dropped() {
@@ -55,7 +56,7 @@ export function createArrivals(budget: number): (party: string) => Arrival {
       drop: () => drop(own),
       take() {
         const { chunks } = own;
-        empty(own);
+        Object.assign(own, { chunks: [], taken: true });
         return Buffer.concat(chunks);
       },
       [Symbol.dispose]() {
@@ -64,4 +65,9 @@ export function createArrivals(budget: number): (party: string) => Arrival {
       },
     };
   };
+}
+
+/** What is being worked on is gone for nobody's sake; what holds nothing frees nothing. */
+function mayGo({ bytes, taken }: Held): boolean {
+  return !taken && bytes > 0;
 }

@@ -40,8 +40,10 @@ export interface CallInput {
 }
 
 export interface CallOptions {
-  /** What the attachments held, in their order. */
-  files: SentFile[];
+  /** What the attachments held, in their order; given once. */
+  takeFiles: () => SentFile[];
+  /** Told once nothing is held any more of what came in; not told when the call is refused. */
+  onStored: () => void;
   idempotency_key: string | null;
   /** The client's own bound on the wait (RFC 7240 `wait`), in seconds. */
   wait_seconds: number | null;
@@ -64,20 +66,8 @@ export async function runCall(
   options: CallOptions,
 ): Promise<CallOutcome> {
   const input = { ...given, instruction: given.instruction.trim() };
-  refuseBadTexts(input);
-  const files = filesOf(input.attachments ?? [], options.files);
-  refuseBadKey(options.idempotency_key);
-  refuseUnverified(user);
-  // Before anything that may have changed since: a retry gets its result whatever became of the inbox.
-  const keyed = keyOf(input, options);
-  const earlier = keyed && (await findKeyed(app, app.db, user, keyed));
-  if (earlier) return replay(app, user, { message_id: earlier, input, options });
-  const inbox = await chooseInbox(app, user, input.inbox_id);
-  await refuseResting(app, app.db, user, inbox);
-  if (input.conversation_id !== undefined)
-    await ownConversation(app.db, user, { id: input.conversation_id, inbox_id: inbox.id });
-  await refuseUnrouted(app, inbox);
-  const accepted = await acceptOnce(app, { user, inbox, input, files, keyed, onRate: options.onRate });
+  const accepted = await acceptChecked(app, user, input, options);
+  options.onStored();
   if ("replay_of" in accepted) return replay(app, user, { message_id: accepted.replay_of, input, options });
   if (accepted.row.state === "limited")
     return {
@@ -88,6 +78,29 @@ export async function runCall(
   const { row, job } = accepted;
   const answer = await awaitEnd(app, row.id, { job, ms: budgetMs(app, input, options) });
   return { view: { ...(await readRouting(app, user, row.id)), ...answer }, replayed: false };
+}
+
+/** Here alone its files are held: whoever waits for the result may wait for minutes. */
+async function acceptChecked(
+  app: App,
+  user: UserRow,
+  input: CallInput,
+  options: CallOptions,
+): Promise<Accepted> {
+  refuseBadTexts(input);
+  const files = filesOf(input.attachments ?? [], options.takeFiles());
+  refuseBadKey(options.idempotency_key);
+  refuseUnverified(user);
+  // Before anything that may have changed since: a retry gets its result whatever became of the inbox.
+  const keyed = keyOf(input, options);
+  const earlier = keyed && (await findKeyed(app, app.db, user, keyed));
+  if (earlier) return { replay_of: earlier, job: null };
+  const inbox = await chooseInbox(app, user, input.inbox_id);
+  await refuseResting(app, app.db, user, inbox);
+  if (input.conversation_id !== undefined)
+    await ownConversation(app.db, user, { id: input.conversation_id, inbox_id: inbox.id });
+  await refuseUnrouted(app, inbox);
+  return acceptOnce(app, { user, inbox, input, files, keyed, onRate: options.onRate });
 }
 
 function refuseBadTexts({ instruction, content = "" }: CallInput): void {

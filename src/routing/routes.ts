@@ -1,7 +1,7 @@
 import { Elysia, t } from "elysia";
 import type { App } from "../app.ts";
 import { authenticated } from "../http/auth.ts";
-import { filesSent } from "../http/body.ts";
+import { forgetBody, takeFiles } from "../http/body.ts";
 import { type Description, describe } from "../http/describe.ts";
 import type { RateVerdict } from "../lib/rate-limit.ts";
 import { readRouting } from "../messages/messages.ts";
@@ -97,7 +97,8 @@ export function routingRoutes(app: App) {
       "/messages",
       async ({ user, body, headers, request, set }) => {
         const outcome = await runCall(app, user, body, {
-          files: filesSent(request),
+          takeFiles: () => takeFiles(request),
+          onStored: () => forgetBody(request),
           idempotency_key: headers["idempotency-key"] ?? null,
           wait_seconds: waitOf(headers["prefer"]),
           onRate: (rate) => Object.assign(set.headers, rateHeaders(rate)),

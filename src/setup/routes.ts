@@ -29,7 +29,7 @@ export function setupRoutes(app: App) {
 
 function whatAnybodyMayKnow(app: App) {
   return new Elysia()
-    .use(unauthenticated())
+    .use(unauthenticated(app))
     .get(
       "/server",
       async () => ({
@@ -76,7 +76,7 @@ function whatAnybodyMayKnow(app: App) {
 }
 
 function setUpRoute(app: App) {
-  return new Elysia().use(unauthenticated()).post(
+  return new Elysia().use(unauthenticated(app)).post(
     "/setup",
     async ({ body: given, request, server, set }) => {
       refuseMany(app, "setup-ip", { request, server }, app.config.limits.verify_per_ip_hour);

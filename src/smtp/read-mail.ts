@@ -32,7 +32,8 @@ export function createMailReader(max_message_bytes: number): MailReader {
       else mail.keep(chunk);
     });
     if (inTime && stream.sizeExceeded) return take(null);
-    if (inTime && !mail.dropped) return take(mail.take());
+    // It counts until it has been answered: those that wait to be read fill the memory as those that come in do.
+    if (inTime && !mail.dropped) return await take(mail.take());
     onPutOff(inTime ? "crowded" : "too_slow");
     return inTime ? CROWDED : TOO_SLOW;
   };

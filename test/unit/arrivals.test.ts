@@ -37,3 +37,22 @@ test("among equals the largest goes, and nothing while there is room", () => {
     ]),
   ).toEqual([]);
 });
+
+test("what is being worked on counts until that has ended, and never has to go", () => {
+  const begin = createArrivals(BUDGET);
+  const first = begin("a");
+  first.keep(new Uint8Array(60));
+  expect(first.take()).toHaveLength(60);
+  const second = begin("a");
+  second.keep(new Uint8Array(30));
+  const other = begin("b");
+  other.keep(new Uint8Array(20));
+  expect([first.dropped, second.dropped, other.dropped]).toEqual([false, true, false]);
+  const large = begin("c");
+  large.keep(new Uint8Array(50));
+  expect([first.dropped, large.dropped, other.dropped]).toEqual([false, true, false]);
+  first[Symbol.dispose]();
+  const last = begin("c");
+  last.keep(new Uint8Array(80));
+  expect([last.dropped, other.dropped]).toEqual([false, false]);
+});

@@ -1,6 +1,7 @@
 import { expect, jest, test } from "bun:test";
 import { AppError } from "../../src/errors.ts";
 import { readBody } from "../../src/http/body.ts";
+import { testApp } from "../support/app.ts";
 
 const MINUTE_MS = 60_000;
 
@@ -37,12 +38,13 @@ test.each([
   ["says its length", 2, MINUTE_MS + 1_000],
   ["does not say its length", undefined, MINUTE_MS + 16_000],
 ])("a body that %s has so much time and no more", async (_name, length, allowed) => {
+  await using t = await testApp();
   jest.useFakeTimers();
   try {
     const late = dripping(length);
-    const refused = outcome(readBody(late.request));
+    const refused = outcome(readBody({ app: t.app, request: late.request, who: "ann" }));
     const timely = dripping(length);
-    const taken = outcome(readBody(timely.request));
+    const taken = outcome(readBody({ app: t.app, request: timely.request, who: "ann" }));
     jest.advanceTimersByTime(allowed - 1);
     await timely.finish();
     expect(await taken).toEqual({});
