@@ -70,6 +70,7 @@ export const SCHEMA = {
     listen: text("0.0.0.0:2525", LISTEN_OR_OFF),
     hostname: text("", HOST),
     domain: text("", HOST),
+    former_domains: list([], HOST),
     max_message_bytes: whole(31_457_280, 1024, MAX_MESSAGE_BYTES),
     trusted_networks: list([], NETWORK),
     early_talker_ms: whole(100, 0, 60_000),

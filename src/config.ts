@@ -129,6 +129,7 @@ function fillIn({ server, smtp, database, data, backup }: Config): void {
   server.base_url = server.base_url.replace(/\/$/, "");
   smtp.hostname = (smtp.hostname || machineName()).toLowerCase();
   smtp.domain = (smtp.domain || smtp.hostname).toLowerCase();
+  smtp.former_domains = smtp.former_domains.map((domain) => domain.toLowerCase());
   database.url ||= `sqlite:${join(data.dir, "mailwright.db")}`;
   backup.dir ||= join(data.dir, "backups");
 }

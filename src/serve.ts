@@ -11,6 +11,7 @@ import { freeOn, keepReserve, MIN_FREE_BYTES, MIN_FREE_FILES } from "./db/reserv
 import { isStorageFault, storageWords } from "./db/storage-faults.ts";
 import { AppError, messageOf } from "./errors.ts";
 import { keepRateLimits } from "./db/rate-limits.ts";
+import { moveToServiceDomain } from "./inboxes/leave-domain.ts";
 import { jobHandlers } from "./handlers.ts";
 import type { Checks } from "./http/health.ts";
 import type { HttpDoor } from "./http/listen.ts";
@@ -56,6 +57,12 @@ export async function serve(config: Config, overrides: AppOverrides = {}): Promi
   ({ refuseIntake: app.refuseIntake } = started.use(await keepReserve(config.data.dir, app.log)));
   // Before any door opens: from then on a lease may belong to this process.
   await app.write(voidLeases);
+  const moved = await app.write((tx) => moveToServiceDomain(app, tx));
+  if (moved > 0)
+    app.log.warn(
+      { inboxes: moved, domain: config.smtp.domain },
+      "inboxes have moved to smtp.domain; their old addresses are refused, unless you go back to the old domain and list it in smtp.former_domains before the change",
+    );
   const handlers = jobHandlers(app);
   await app.write((tx) => planAtStart(app, tx, handlers));
   await app.write((tx) => sweepLater(app, tx));

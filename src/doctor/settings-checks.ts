@@ -1,3 +1,4 @@
+import { strandedInboxes } from "../inboxes/leave-domain.ts";
 import { isPublicAddress } from "../lib/net.ts";
 import { inNetworks } from "../lib/networks.ts";
 import { isPublicName } from "../mail/domain-owner.ts";
@@ -10,6 +11,7 @@ const MIN_MAILS = 8;
 export const SETTINGS_CHECKS: Check[] = [
   { name: "server", run: checkServer },
   { name: "mail host name", run: checkHostname },
+  { name: "addresses", run: checkAddresses },
   { name: "outgoing mail", run: checkOutbound },
   { name: "registration", run: checkRegistration },
   { name: "where mail comes from", run: checkPeers },
@@ -29,6 +31,23 @@ async function checkHostname({ app }: Bench): Promise<Outcome> {
   return fail(
     `smtp.hostname is "${hostname}", which is no public name: other servers refuse mail from it.`,
     "Set it to the name that your MX record points to.",
+  );
+}
+
+/** What the next start does to addresses has to be known before it. */
+async function checkAddresses({ app }: Bench): Promise<Outcome> {
+  const { domain } = app.config.smtp;
+  const rows = await strandedInboxes(app, app.db)
+    .select(({ fn }) => ["domain", fn.countAll<number>().as("inboxes")])
+    .groupBy("domain")
+    .orderBy("domain")
+    .execute();
+  if (rows.length === 0) return ok("Every inbox is at a domain that mail is taken for.");
+  const found = rows.map((row) => `${row.inboxes} at ${row.domain}`).join(", ");
+  const listed = rows.map((row) => JSON.stringify(row.domain)).join(", ");
+  return warn(
+    `smtp.domain is ${domain}, but there are inboxes elsewhere: ${found}. The next start moves them to ${domain}, and mail to their old addresses is refused from then on.`,
+    `If people still write to the old addresses, list their domains before that: smtp.former_domains = [${listed}]`,
   );
 }
 

@@ -24,8 +24,8 @@ export function domainName(config: Config, input: string): string {
       "public_suffix",
       `Anybody can register names under ${domain}; add a domain of your own below it.`,
     );
-  const { domain: service, hostname } = config.smtp;
-  if ([service, hostname].some((ours) => domain === ours || domain.endsWith(`.${ours}`)))
+  const { domain: service, former_domains, hostname } = config.smtp;
+  if ([service, ...former_domains, hostname].some((ours) => domain === ours || domain.endsWith(`.${ours}`)))
     throw invalid("body.domain", "own_domain", `${domain} belongs to this server already.`);
   return domain;
 }

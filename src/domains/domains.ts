@@ -103,14 +103,19 @@ export async function ownDomain(db: Db, user: UserRow, id: string): Promise<Cust
   return row;
 }
 
+/** Whether a domain (in lower case) is the service's own, now or formerly. */
+export function isServiceDomain({ config: { smtp } }: App, domain: string): boolean {
+  return domain === smtp.domain || smtp.former_domains.includes(domain);
+}
+
 /** Whether addresses of this domain (in lower case) are ours: the service's own, or an active one of an account. */
 export async function isOwnDomain(app: App, domain: string): Promise<boolean> {
-  return domain === app.config.smtp.domain || (await activeDomain(app.db, { domain })).length > 0;
+  return isServiceDomain(app, domain) || (await activeDomain(app.db, { domain })).length > 0;
 }
 
 /** What mail from a domain is signed with; undefined for one that is not, or no longer, ours. */
 export async function signingKeys(app: App, domain: string): Promise<DkimKeys | undefined> {
-  if (domain === app.config.smtp.domain) return serviceKeys(app);
+  if (isServiceDomain(app, domain)) return serviceKeys(app);
   const [row] = await activeDomain(app.db, { domain });
   return row && domainKeys(app, row.id);
 }

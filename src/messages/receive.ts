@@ -1,7 +1,7 @@
 import type { App } from "../app.ts";
 import { storageOf } from "../billing/storage.ts";
 import { remembered } from "../db/prepared.ts";
-import { isOwnDomain } from "../domains/domains.ts";
+import { isOwnDomain, isServiceDomain } from "../domains/domains.ts";
 import { addressOf, findInboxByAddress, outgoingOfBounce } from "../inboxes/addresses.ts";
 import { splitAddress } from "../lib/mail-address.ts";
 import { inNetworks } from "../lib/networks.ts";
@@ -201,7 +201,7 @@ function putOff(
  */
 async function isOwnAddress(app: App, address: string): Promise<boolean> {
   const parts = splitAddress(address);
-  if (parts.domain === app.config.smtp.domain) return true;
+  if (isServiceDomain(app, parts.domain)) return true;
   if (!(await isOwnDomain(app, parts.domain))) return false;
   if (await findInboxByAddress(app.db, parts)) return true;
   if (app.config.domains.verification === "trust") return false;

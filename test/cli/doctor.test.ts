@@ -1,3 +1,4 @@
+import { addInbox } from "../../src/inboxes/inboxes.ts";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { chmod, chown, mkdir, mkdtemp, rm, utimes, writeFile } from "node:fs/promises";
 import { createServer, type AddressInfo, type Server as TcpServer } from "node:net";
@@ -66,6 +67,7 @@ describe("a server with everything as it should be", () => {
       "STARTTLS certificate",
       "TLS reports",
       "address of the mail host (A)",
+      "addresses",
       "backup",
       "clock",
       "data folder",
@@ -104,6 +106,22 @@ describe("what is wrong is found", () => {
       "fail",
       /"box"/,
       ({ app }) => void (app.config.smtp.hostname = "box"),
+    ],
+    [
+      "inboxes at a former domain",
+      "addresses",
+      "warn",
+      /1 at old\.acme\.org\. The next start moves them to mail\.acme\.org/,
+      async ({ app, user }) => {
+        const id = await user();
+        const owner = await app.db
+          .selectFrom("users")
+          .selectAll()
+          .where("id", "=", id)
+          .executeTakeFirstOrThrow();
+        await app.write((tx) => addInbox(app, tx, owner, {}));
+        await app.db.updateTable("inboxes").set({ domain: "old.acme.org" }).execute();
+      },
     ],
     [
       "captured mail",
@@ -604,6 +622,7 @@ async function doctorDesk(): Promise<Desk> {
     look: (check_ms = 15_000) => examine(app, { running: desk.running, targets: desk.targets, check_ms }),
     async mend() {
       shift_ms = 0;
+      await app.db.deleteFrom("inboxes").execute();
       desk.running = true;
       Object.assign(web, { ahead_ms: 0, model_status: 200 });
       Object.assign(app.config, structuredClone(usual));
