@@ -119,6 +119,7 @@ async function accountWith(at: App, user_id: string, endpoints: number) {
       consecutive_failures: 0,
       disabled_reason: null,
       description: null,
+      deleted_at: null,
       created: at.now(),
       updated: at.now(),
     };

@@ -16,6 +16,7 @@ import { dueJobs } from "./0015-due-jobs.ts";
 import { codeAskers } from "./0016-code-askers.ts";
 import { segmentChecks } from "./0017-segment-checks.ts";
 import { delays } from "./0019-delays.ts";
+import { boundedWork } from "./0020-bounded-work.ts";
 
 /** In order, forward only. A migration that has landed is never edited. */
 export const migrations: Record<string, Migration> = {
@@ -36,4 +37,5 @@ export const migrations: Record<string, Migration> = {
   "0016-code-askers": codeAskers,
   "0017-segment-checks": segmentChecks,
   "0019-delays": delays,
+  "0020-bounded-work": boundedWork,
 };

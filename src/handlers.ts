@@ -13,6 +13,7 @@ import { mailReturnsNow } from "./mail/returns-letter.ts";
 import { keepCertificateNow } from "./tls/keep.ts";
 import { eraseNow } from "./retention/erase.ts";
 import { eraseAccountNow } from "./retention/erase-account.ts";
+import { eraseRestNow } from "./retention/erase-rest.ts";
 import { purgeLater, purgeNow } from "./retention/purge.ts";
 import { deliverNow, giveUpDelivering } from "./webhooks/deliver.ts";
 import { fanOut, fanOutNow } from "./webhooks/fan-out.ts";
@@ -46,6 +47,7 @@ export function jobHandlers(app: App): JobHandlers {
     tell_failure: { run: tellFailureNow, slots: NOTICE_SLOTS },
     mail_code: { run: mailCodeNow, slots: CODE_SLOTS },
     erase_bytes: { run: eraseNow, slots: 1 },
+    erase_rest: { run: eraseRestNow, slots: 1 },
     erase_account: { run: eraseAccountNow, slots: 1 },
     purge: { run: purgeNow, plan: purgeLater, slots: 1 },
     check_domain: { run: checkNow, slots: CHECKING_SLOTS },

@@ -106,6 +106,7 @@ async function retireInboxes(app: App, tx: Db, user: User): Promise<string[]> {
     .selectFrom("inboxes")
     .select(["id", "local_part", "domain"])
     .where("user_id", "=", user.id)
+    .where("deleted_at", "is", null)
     .execute();
   for (const { id, local_part, domain } of inboxes) {
     await tx

@@ -51,6 +51,7 @@ const TELLERS: { [K in JobKind]?: (db: Db, payload: JobPayloads[K]) => Promise<A
     aboutAccount(db, user_id, `tell the owner: ${kind.replaceAll("_", " ")}`),
   mail_returns: (db, { user_id }) => aboutAccount(db, user_id, "tell the owner of answers that came back"),
   erase_bytes: async () => ({ about: "erase what was deleted", account: null }),
+  erase_rest: async () => ({ about: "erase what is left of a deleted inbox or webhook", account: null }),
   erase_account: async () => ({ about: "erase what is left of a deleted account", account: null }),
   purge: async () => ({ about: "take away what was kept for long enough", account: null }),
   make_backup: async () => ({ about: "make a backup", account: null }),

@@ -69,7 +69,9 @@ async function usageOf(app: App, user_id: string) {
       .where("user_id", "=", user_id);
   const recent = owned("messages").where("id", ">=", firstIdAt(app.now() - MONTH_SECONDS));
   const [inboxes, connections, messages] = await Promise.all(
-    [owned("inboxes"), owned("connections"), recent].map((query) => query.executeTakeFirstOrThrow()),
+    [owned("inboxes").where("deleted_at", "is", null), owned("connections"), recent].map((query) =>
+      query.executeTakeFirstOrThrow(),
+    ),
   );
   return {
     inboxes: inboxes?.n ?? 0,

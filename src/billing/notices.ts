@@ -92,6 +92,7 @@ async function roomLetter(app: App, user: UserRow): Promise<QueueLetter | undefi
     .selectFrom("inboxes")
     .select("label")
     .where("user_id", "=", user.id)
+    .where("deleted_at", "is", null)
     .orderBy("id")
     .execute();
   const resting = inboxes.slice(limit);
@@ -113,7 +114,7 @@ async function fullLetter(
   { what, bytes: adding, whose = "household" }: Refused = { what: "mail", bytes: 0 },
 ): Promise<QueueLetter | undefined> {
   // What somebody is told, and kept out for, is to be right whatever happened to the count.
-  await app.write((tx) => recountStorage(tx, { user_id: user.id, now: app.now() }));
+  await recountStorage(app, user.id);
   const storage = await storageOf(app, app.db, user);
   const left = freeFor(storage, whose);
   if (adding <= left) return undefined;

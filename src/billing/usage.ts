@@ -80,7 +80,11 @@ async function groupsOf(db: Db, user: UserRow, range: { since: number; until: nu
 }
 
 async function labelsOf(db: Db, user: UserRow): Promise<Map<string | null, string>> {
-  const inboxes = db.selectFrom("inboxes").select(["id", "label"]).where("user_id", "=", user.id);
+  const inboxes = db
+    .selectFrom("inboxes")
+    .select(["id", "label"])
+    .where("user_id", "=", user.id)
+    .where("deleted_at", "is", null);
   return new Map((await inboxes.execute()).map(({ id, label }) => [id, label]));
 }
 

@@ -179,11 +179,17 @@ export function replyTag(app: App, thread: Thread): string {
 }
 
 /** Makes the tag of a thread known, so that a mail to it finds back. */
-export async function rememberReplyTag(app: App, tx: Db, thread: Thread): Promise<void> {
+export async function rememberReplyTag(
+  app: App,
+  tx: Db,
+  thread: Thread,
+  { rotations }: Pick<InboxRow, "rotations">,
+): Promise<void> {
+  const now = { rotation: rotations };
   await tx
     .insertInto("reply_tokens")
-    .values({ token: tokenOf(app, thread), ...thread })
-    .onConflict((conflict) => conflict.column("token").doNothing())
+    .values({ token: tokenOf(app, thread), ...thread, ...now })
+    .onConflict((conflict) => conflict.column("token").doUpdateSet(now))
     .execute();
 }
 
@@ -201,6 +207,7 @@ async function threadOfToken(
     .select(["conversation_id", "participant"])
     .where("token", "=", token)
     .where("inbox_id", "=", inbox.id)
+    .where("rotation", "=", inbox.rotations)
     .executeTakeFirst();
   if (!row || row.participant !== clues.sender) return undefined;
   return equalBytes(token, tokenOf(app, row)) ? row.conversation_id : undefined;

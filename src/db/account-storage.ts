@@ -1,11 +1,51 @@
 import { sql } from "kysely";
-import type { Db } from "./group-commit.ts";
+import { createWorkerPool } from "../lib/worker-pool.ts";
+import type { Db, Write } from "./group-commit.ts";
 import { prepared } from "./prepared.ts";
+import { STORED_SUM } from "./stored-sum.ts";
 
-/** Counts what an account stores anew. It is right already, unless somebody changed the database by hand. */
-export async function recountStorage(tx: Db, counted: { user_id: string; now: number }): Promise<void> {
-  await recount(tx, counted);
+const COUNT_MS = 60_000;
+
+interface Counted {
+  db: Db;
+  write: Write;
+  config: { database: { url: string } };
+  now: () => number;
 }
+
+/**
+ * Counts what an account stores anew. It is right already, unless somebody changed the database by hand. An account may
+ * have so much that it takes a second, so another thread counts; what happens meanwhile is in the count by itself.
+ */
+export async function recountStorage({ db, write, config, now }: Counted, user_id: string): Promise<void> {
+  const path = config.database.url.replace(/^sqlite:/, "");
+  const wrong = path === ":memory:" ? await wrongHere(db, user_id) : await wrongBy(path, user_id);
+  await write((tx) => correct(tx, { user_id, wrong, now: now() }));
+}
+
+async function wrongBy(path: string, user_id: string): Promise<number> {
+  await using pool = createWorkerPool<number>("db/recount-worker.ts");
+  const outcome = await pool.run({ path, user_id }, COUNT_MS);
+  if (!outcome.ok) throw new Error(`What an account stores could not be counted (${outcome.problem})`);
+  return outcome.output;
+}
+
+/** Where no other thread sees the database. */
+async function wrongHere(db: Db, user_id: string): Promise<number> {
+  const row = await db
+    .selectFrom("account_storage")
+    .select(sql<number>`${sql.raw(STORED_SUM)} - bytes`.as("wrong"))
+    .where("user_id", "=", user_id)
+    .executeTakeFirst();
+  return row?.wrong ?? 0;
+}
+
+const correct = prepared((db, { user_id, wrong, now }: { user_id: string; wrong: number; now: number }) =>
+  db
+    .updateTable("account_storage")
+    .set((eb) => ({ bytes: eb("bytes", "+", wrong), counted_at: now }))
+    .where("user_id", "=", user_id),
+);
 
 /** The account that was not counted anew for the longest time. */
 export async function longestUncounted(db: Db): Promise<string | undefined> {
@@ -17,23 +57,3 @@ export async function longestUncounted(db: Db): Promise<string | undefined> {
 export const storedBytes = prepared((db, key: { user_id: string }) =>
   db.selectFrom("account_storage").select("bytes").where("user_id", "=", key.user_id),
 );
-
-const recount = prepared((db, { user_id, now }: { user_id: string; now: number }) =>
-  db.updateTable("account_storage").set({ bytes: trueSum(), counted_at: now }).where("user_id", "=", user_id),
-);
-
-/** The same sum as the triggers keep. */
-function trueSum() {
-  return sql<number>`
-    coalesce((select sum(coalesce(octet_length(m.instruction), 0) + coalesce(octet_length(m.command), 0)
-        + coalesce(octet_length(m.result), 0) + coalesce(octet_length(m.steps), 0))
-      from messages m where m.user_id = account_storage.user_id), 0)
-    + coalesce((select sum(octet_length(c.content)) from messages m join message_contents c on c.message_id = m.id
-      where m.user_id = account_storage.user_id), 0)
-    + coalesce((select sum(a.size) from messages m join attachments a on a.message_id = m.id
-      where m.user_id = account_storage.user_id and a.purged_at is null), 0)
-    + coalesce((select sum(r.size) from raw_mails r where r.purged_at is null
-      and r.id in (select m.raw_mail_id from messages m where m.user_id = account_storage.user_id)), 0)
-    + coalesce((select sum(octet_length(o.raw)) from outgoing_mails o where o.user_id = account_storage.user_id), 0)
-    + coalesce((select sum(octet_length(x.body)) from contexts x where x.user_id = account_storage.user_id), 0)`;
-}

@@ -131,6 +131,10 @@ export interface InboxRow {
   retention_days: number | null;
   /** The custom domain of the address; null for the service's own. */
   domain_id: string | null;
+  /** Since when it is gone; the row stays for as long as something still names it. */
+  deleted_at: number | null;
+  /** How often it got another address by `rotate`. */
+  rotations: number;
 }
 
 /** An address that was ours once and is never issued again. */
@@ -309,6 +313,8 @@ export interface ReplyTokenRow {
   token: string;
   conversation_id: string;
   participant: string;
+  /** Good only while the inbox has as many `rotations`. */
+  rotation: number;
 }
 
 export interface LedgerRow {
@@ -558,6 +564,8 @@ export interface WebhookEndpointRow {
   description: string | null;
   created: number;
   updated: number;
+  /** Since when it is gone; the row stays for as long as it has deliveries. */
+  deleted_at: number | null;
 }
 
 export interface WebhookDeliveryRow {

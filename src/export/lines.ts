@@ -88,7 +88,11 @@ export async function* events(db: Db, user: UserRow): Lines {
 }
 
 export async function* deliveries(db: Db, user: UserRow): Lines {
-  const endpoints = db.selectFrom("webhook_endpoints").select("id").where("user_id", "=", user.id);
+  const endpoints = db
+    .selectFrom("webhook_endpoints")
+    .select("id")
+    .where("user_id", "=", user.id)
+    .where("deleted_at", "is", null);
   for (const { id } of await endpoints.orderBy("id").execute()) {
     const all = db.selectFrom("webhook_deliveries").selectAll().where("endpoint_id", "=", id);
     const pages = pagesOf<Awaited<ReturnType<typeof all.execute>>[number]>((last, limit) =>

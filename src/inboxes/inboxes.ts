@@ -30,6 +30,7 @@ export async function listInboxes(app: App, user: UserRow): Promise<InboxView[]>
     .selectFrom("inboxes")
     .selectAll()
     .where("user_id", "=", user.id)
+    .where("deleted_at", "is", null)
     .orderBy("id")
     .execute();
   const room = planLimits(app.config, user.plan).inboxes;
@@ -71,6 +72,8 @@ export async function addInbox(app: App, tx: Db, user: UserRow, input: NewInbox)
     scope: null,
     inbound_policy: JSON.stringify(DEFAULT_POLICY),
     retention_days: null,
+    deleted_at: null,
+    rotations: 0,
     created: app.now(),
     updated: app.now(),
     ...columns,
@@ -105,14 +108,10 @@ export async function patchInbox(
 export async function rotateInbox(app: App, user: UserRow, id: string): Promise<InboxView> {
   return app.write(async (tx) => {
     const row = await ownInbox(tx, user, id);
-    const changed = { local_part: await freeLocalPart(tx, row), updated: app.now() };
+    const local_part = await freeLocalPart(tx, row);
+    // What continued a thread at the old address does so no longer.
+    const changed = { local_part, rotations: row.rotations + 1, updated: app.now() };
     await retireAddress(app, tx, addressOf(row));
-    const threads = tx
-      .selectFrom("conversations")
-      .select("id")
-      .where("user_id", "=", user.id)
-      .where("inbox_id", "=", row.id);
-    await tx.deleteFrom("reply_tokens").where("conversation_id", "in", threads).execute();
     await keepFromStrangers(tx, row);
     await tx.updateTable("inboxes").set(changed).where("id", "=", row.id).execute();
     return viewInbox(app, { ...row, ...changed }, await hasRoom(app, tx, user, row));
@@ -133,20 +132,9 @@ async function keepFromStrangers(tx: Db, inbox: InboxRow): Promise<void> {
     .execute();
 }
 
-/** The address is never given out again: mail to it is refused from now on. */
-export async function deleteInbox(app: App, user: UserRow, id: string): Promise<void> {
-  await app.write(async (tx) => {
-    const row = await ownInbox(tx, user, id);
-    await retireAddress(app, tx, addressOf(row));
-    const mine = tx.updateTable("conversations").set({ inbox_id: null }).where("user_id", "=", user.id);
-    await mine.where("inbox_id", "=", row.id).execute();
-    await tx.deleteFrom("inboxes").where("id", "=", row.id).execute();
-  });
-}
-
 /** Whosever it is: for work that was accepted for it, where no user asks. */
 export const inboxById = remembered((db, key: { id: string }) =>
-  db.selectFrom("inboxes").selectAll().where("id", "=", key.id),
+  db.selectFrom("inboxes").selectAll().where("id", "=", key.id).where("deleted_at", "is", null),
 );
 
 /** The user's own inbox, or `not_found`, whether it is unknown or somebody else's. */
@@ -157,7 +145,12 @@ export async function ownInbox(db: Db, user: UserRow, id: string): Promise<Inbox
 }
 
 const inboxOfUser = remembered((db, key: { id: string; user_id: string }) =>
-  db.selectFrom("inboxes").selectAll().where("id", "=", key.id).where("user_id", "=", key.user_id),
+  db
+    .selectFrom("inboxes")
+    .selectAll()
+    .where("id", "=", key.id)
+    .where("user_id", "=", key.user_id)
+    .where("deleted_at", "is", null),
 );
 
 /** `enabled`: whether the plan has room for it. */
@@ -190,6 +183,7 @@ async function countInboxes(tx: Db, user: UserRow): Promise<number> {
     .selectFrom("inboxes")
     .select((eb) => eb.fn.countAll<number>().as("count"))
     .where("user_id", "=", user.id)
+    .where("deleted_at", "is", null)
     .executeTakeFirstOrThrow();
   return count;
 }

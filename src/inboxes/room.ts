@@ -33,5 +33,10 @@ async function rankOf(db: Db, user: Account, id: string): Promise<{ rank: number
 }
 
 const inboxIds = remembered((db, key: { user_id: string }) =>
-  db.selectFrom("inboxes").select("id").where("user_id", "=", key.user_id).orderBy("id"),
+  db
+    .selectFrom("inboxes")
+    .select("id")
+    .where("user_id", "=", key.user_id)
+    .where("deleted_at", "is", null)
+    .orderBy("id"),
 );

@@ -8,15 +8,8 @@ import { downloadHeaders } from "../http/download.ts";
 import { refuseOverRate } from "../http/request.ts";
 import { testInbox } from "../routing/inbox-test.ts";
 import { cardOf, mailCard } from "./cards.ts";
-import {
-  createInbox,
-  deleteInbox,
-  listInboxes,
-  ownInbox,
-  patchInbox,
-  readInbox,
-  rotateInbox,
-} from "./inboxes.ts";
+import { createInbox, listInboxes, ownInbox, patchInbox, readInbox, rotateInbox } from "./inboxes.ts";
+import { deleteInbox } from "./delete-inbox.ts";
 import { refuseResting } from "./room.ts";
 import { CardSentShape, InboxShape, InboxTestShape } from "./shapes.ts";
 

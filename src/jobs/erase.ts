@@ -1,6 +1,7 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import type { SegmentRange } from "../lib/segments.ts";
+import type { JobPayloads } from "./kinds.ts";
 import { enqueue } from "./queue.ts";
 
 /** Of a job, so that one of them is done well within its lease. */
@@ -28,4 +29,10 @@ export async function eraseRangesLater(app: App, tx: Db, ranges: SegmentRange[])
 export async function sweepLater(app: App, tx: Db): Promise<void> {
   const payload = { ranges: [], log: false, sweep: true };
   await enqueue(app, tx, { kind: "erase_bytes", payload, dedupe_key: "sweep" });
+}
+
+/** For an inbox or an endpoint that was deleted, and that more names than can be cleared away at once. */
+export async function eraseRestLater(app: App, tx: Db, rest: JobPayloads["erase_rest"]): Promise<void> {
+  const id = "inbox_id" in rest ? rest.inbox_id : rest.endpoint_id;
+  await enqueue(app, tx, { kind: "erase_rest", payload: rest, dedupe_key: `rest ${id}` });
 }

@@ -17,6 +17,8 @@ export interface JobPayloads {
   mail_code: { email: string; registering: boolean };
   /** `log`: whether the database's log is emptied as well; `sweep`: whether all files of mails are put in order. */
   erase_bytes: { ranges: SegmentRange[]; log?: boolean; sweep?: boolean };
+  /** What is left of an inbox, or of a webhook endpoint, that was deleted. */
+  erase_rest: { inbox_id: string } | { endpoint_id: string };
   /** What is left of an account that is dead. */
   erase_account: { user_id: string; farewell?: Farewell };
   /** Takes away what has been kept for long enough. */
@@ -60,6 +62,7 @@ export const JOB_RULES: Record<JobKind, { lease_seconds: number; max_failures: n
   mail_code: { lease_seconds: 120, max_failures: 5 },
   // Nor is this: somebody was promised that nothing is left.
   erase_bytes: { lease_seconds: 900, max_failures: Number.POSITIVE_INFINITY },
+  erase_rest: { lease_seconds: 900, max_failures: Number.POSITIVE_INFINITY },
   erase_account: { lease_seconds: 900, max_failures: Number.POSITIVE_INFINITY },
   purge: { lease_seconds: 900, max_failures: Number.POSITIVE_INFINITY },
   fan_out_event: { lease_seconds: 120, max_failures: 8 },

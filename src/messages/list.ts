@@ -163,7 +163,8 @@ function inInbox(ids: Ids, user: UserRow, inbox_id: string): Ids {
       .selectFrom("inboxes")
       .select("inboxes.id")
       .where("inboxes.id", "=", inbox_id)
-      .where("inboxes.user_id", "=", user.id),
+      .where("inboxes.user_id", "=", user.id)
+      .where("inboxes.deleted_at", "is", null),
   );
 }
 

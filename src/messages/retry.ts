@@ -4,7 +4,7 @@ import { historySince } from "../billing/plans.ts";
 import type { Db } from "../db/database.ts";
 import type { MessageRow, MessageState, UserRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
-import { ownInbox } from "../inboxes/inboxes.ts";
+import { inboxById, ownInbox } from "../inboxes/inboxes.ts";
 import { refuseResting } from "../inboxes/room.ts";
 import { acceptRetry, firstTry, type IncomingFile } from "./accept.ts";
 import { ownMessage, readRouting } from "./messages.ts";
@@ -72,7 +72,8 @@ async function retryable(app: App, db: Db, user: UserRow, id: string): Promise<M
       message: "This was a test of the inbox.",
       fix: "Run the test again with POST /inboxes/{inbox_id}/test.",
     });
-  if (message.inbox_id === null)
+  const [inbox] = message.inbox_id === null ? [] : await inboxById(db, { id: message.inbox_id });
+  if (!inbox)
     throw conflict({
       message: "The inbox of this message has been deleted.",
       fix: "Send it again, to another inbox.",

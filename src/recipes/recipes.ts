@@ -22,7 +22,12 @@ export interface AppliedRecipe {
 
 export async function listRecipes(db: Db, user: UserRow): Promise<(Recipe & { applied: boolean })[]> {
   const slugs = await slugsOf(db, user);
-  const inboxes = await db.selectFrom("inboxes").select("label").where("user_id", "=", user.id).execute();
+  const inboxes = await db
+    .selectFrom("inboxes")
+    .select("label")
+    .where("user_id", "=", user.id)
+    .where("deleted_at", "is", null)
+    .execute();
   const labels = new Set(inboxes.map(({ label }) => label));
   return RECIPES.map((recipe) => ({
     ...recipe,

@@ -21,6 +21,7 @@ export function purgeExpired(app: App): Step[] {
   return [
     deleting(oldKeys, { before: now - KEY_SECONDS }, deleteKey),
     deleting(oldMailKeys, { before: now - MAIL_KEY_SECONDS }, deleteMailKey),
+    deleting(callsOfEnded, {}, deleteCall),
     async (tx) => {
       await sweepUnproven(app, tx);
       await tx.deleteFrom("sessions").where("expires", "<=", now).execute();
@@ -29,7 +30,6 @@ export function purgeExpired(app: App): Step[] {
         .where("created", "<=", now - STATE_SECONDS)
         .execute();
       await tx.deleteFrom("rate_limits").where("full_at", "<=", app.nowMs()).execute();
-      await deleteCallsOfEnded(tx, {});
       return false;
     },
   ];
@@ -86,16 +86,20 @@ const deleteMailKey = prepared((db, row: Awaited<ReturnType<typeof oldMailKeys>>
 );
 
 /** Of runs that ended without forgetting them. */
-const deleteCallsOfEnded = prepared((db, _none: object) =>
+const callsOfEnded = prepared((db, _none: object) =>
+  db
+    .selectFrom("tool_calls")
+    .innerJoin("messages", "messages.id", "tool_calls.message_id")
+    .select(["message_id", "fingerprint"])
+    .where("messages.state", "!=", "received")
+    .limit(ROWS),
+);
+
+const deleteCall = prepared((db, row: { message_id: string; fingerprint: string }) =>
   db
     .deleteFrom("tool_calls")
-    .where("message_id", "in", (eb) =>
-      eb
-        .selectFrom("tool_calls")
-        .innerJoin("messages", "messages.id", "tool_calls.message_id")
-        .select("tool_calls.message_id")
-        .where("messages.state", "!=", "received"),
-    ),
+    .where("message_id", "=", row.message_id)
+    .where("fingerprint", "=", row.fingerprint),
 );
 
 /** With their deliveries, unless one of them is still tried. */

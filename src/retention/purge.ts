@@ -7,6 +7,7 @@ import { writeOutcome } from "../jobs/run-job.ts";
 import { nextTime } from "../lib/schedule.ts";
 import { endDelays } from "../mail/delays.ts";
 import { type Age, purgeAttachments, purgeContents, purgeOutgoingMails, purgeRawMails } from "./bytes.ts";
+import { eraseRestsAgain } from "./erase-rest.ts";
 import { purgeHistory } from "./history.ts";
 import { purgeExpired, purgeNews } from "./leftovers.ts";
 import { beginShift, isOver, type Step, takeTurns, tidyUp } from "./shift.ts";
@@ -31,7 +32,8 @@ export async function purgeNow(app: App, job: Job<"purge">, signal: AbortSignal)
   await takeTurns(shift, (tx) => endDelays(app, tx));
   await purgeHistory(shift);
   for (const step of stepsOf(app)) await takeTurns(shift, step);
-  await takeTurns(shift, recountOne(app));
+  await recountOne(app);
+  await takeTurns(shift, eraseRestsAgain(app));
   await tidyUp(shift);
   const run_at = isOver(shift) ? app.now() : nextTime(HOURLY, app.now());
   await writeOutcome(app, signal, (tx) => deferJob(tx, job, run_at));
@@ -64,12 +66,9 @@ function stepsOf(app: App): Step[] {
 }
 
 /** What an account stores is counted anew now and then, so that no mistake lasts: one of them each time. */
-function recountOne(app: App): Step {
-  return async (tx) => {
-    const user_id = await longestUncounted(tx);
-    if (user_id !== undefined) await recountStorage(tx, { user_id, now: app.now() });
-    return false;
-  };
+async function recountOne(app: App): Promise<void> {
+  const user_id = await longestUncounted(app.db);
+  if (user_id !== undefined) await recountStorage(app, user_id);
 }
 
 /** Nothing for 0 days, which means for ever. */

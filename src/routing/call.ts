@@ -5,7 +5,7 @@ import { resetsAt } from "../billing/ledger.ts";
 import { planLimits } from "../billing/plans.ts";
 import { openConnectionOf } from "../connections/connections.ts";
 import { ownConversation } from "../conversations/conversations.ts";
-import { type Db, isMissingParent } from "../db/database.ts";
+import type { Db } from "../db/database.ts";
 import { remembered } from "../db/prepared.ts";
 import type { InboxRow, MessageRow, UserRow } from "../db/schema.ts";
 import { AppError, invalid } from "../errors.ts";
@@ -130,7 +130,12 @@ async function chooseInbox(app: App, user: UserRow, inbox_id: string | undefined
 }
 
 const firstInboxes = remembered((db, key: { user_id: string }) =>
-  db.selectFrom("inboxes").selectAll().where("user_id", "=", key.user_id).limit(2),
+  db
+    .selectFrom("inboxes")
+    .selectAll()
+    .where("user_id", "=", key.user_id)
+    .where("deleted_at", "is", null)
+    .limit(2),
 );
 
 async function refuseUnrouted(app: App, inbox: InboxRow): Promise<void> {
@@ -209,19 +214,14 @@ async function acceptOnce(app: App, accepting: Accepting): Promise<Accepted> {
     const earlier = keyed && (await findKeyed(app, tx, user, keyed));
     if (earlier) return { replay_of: earlier, job: null };
     takeRate(app, user, accepting.onRate);
+    // Looked up again: it may have been deleted since.
+    await ownInbox(tx, user, inbox.id);
     const call = { user, inbox, source: "api" as const, instruction, content, conversation_id, files, slot };
-    const accepted = await acceptCall(app, tx, call).catch((error: unknown) => {
-      throw isMissingParent(error) ? inboxGone() : error;
-    });
+    const accepted = await acceptCall(app, tx, call);
     if (keyed && accepted.row.state !== "limited")
       await rememberKey(app, tx, { user, keyed, message_id: accepted.row.id });
     return accepted;
   });
-}
-
-/** It was deleted since it was looked up. */
-function inboxGone(): AppError {
-  return new AppError("not_found", "There is no such inbox.");
 }
 
 async function rememberKey(

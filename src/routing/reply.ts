@@ -107,7 +107,7 @@ export async function prepareReply(
   };
   return {
     async queue(tx, event_id) {
-      if (thread !== null) await rememberReplyTag(app, tx, thread);
+      if (thread !== null) await rememberReplyTag(app, tx, thread, inbox);
       return sendLater(app, tx, { ...mail, event_id });
     },
   };

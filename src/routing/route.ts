@@ -103,6 +103,7 @@ const inboxAndOwner = remembered((db, key: { id: string }) =>
     .selectAll("inboxes")
     .select(["users.email as owner_email", "users.plan as owner_plan"])
     .where("inboxes.id", "=", key.id)
+    .where("inboxes.deleted_at", "is", null)
     .where("users.deleted_at", "is", null),
 );
 

@@ -58,7 +58,12 @@ export async function beginCall(app: App, entry: JournalEntry): Promise<Kept | n
 
 /** Only while its inbox is there: who deletes that wants nothing more to be done. */
 const messageOf = prepared((db, key: { id: string }) =>
-  db.selectFrom("messages").select("id").where("id", "=", key.id).where("inbox_id", "is not", null),
+  db
+    .selectFrom("messages")
+    .innerJoin("inboxes", "inboxes.id", "messages.inbox_id")
+    .select("messages.id")
+    .where("messages.id", "=", key.id)
+    .where("inboxes.deleted_at", "is", null),
 );
 
 const GONE: Kept = { ok: false, text: "Not called: the inbox of this message has been deleted meanwhile." };

@@ -227,5 +227,5 @@ async function idleWithin(line: Line, signal: AbortSignal): Promise<boolean> {
 }
 
 const endpointById = prepared((db, key: { id: string }) =>
-  db.selectFrom("webhook_endpoints").selectAll().where("id", "=", key.id),
+  db.selectFrom("webhook_endpoints").selectAll().where("id", "=", key.id).where("deleted_at", "is", null),
 );

@@ -6,7 +6,7 @@ import type { EventType, UserRow, WebhookEndpointRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
 import { refuseBadAddress } from "./address.ts";
 import { EVENT_TYPES } from "./events.ts";
-import { cancelAttempts, failPending, redirectPending } from "./pending.ts";
+import { failPending, redirectPending } from "./pending.ts";
 import { mintSecret, sealSecrets, secretIfPossible } from "./secrets.ts";
 
 /** After a new secret was made, how long the one before signs as well. */
@@ -49,6 +49,7 @@ export async function createEndpoint(
     consecutive_failures: 0,
     disabled_reason: null,
     description: input.description ?? null,
+    deleted_at: null,
     created: app.now(),
     updated: app.now(),
   };
@@ -81,15 +82,6 @@ export async function patchEndpoint(
     if (changed.url !== row.url) await redirectPending(tx, changed);
     if (changed.enabled === 0) await failPending(tx, row.id);
     return viewEndpoint(changed);
-  });
-}
-
-/** Its deliveries go with it, those that wait too. */
-export async function deleteEndpoint(app: App, user: UserRow, id: string): Promise<void> {
-  await app.write(async (tx) => {
-    const row = await ownEndpoint(tx, user, id);
-    await tx.deleteFrom("webhook_endpoints").where("id", "=", row.id).execute();
-    await cancelAttempts(tx, row.id);
   });
 }
 
@@ -128,6 +120,7 @@ export async function ownEndpoint(db: Db, user: UserRow, id: string): Promise<We
     .selectAll()
     .where("id", "=", id)
     .where("user_id", "=", user.id)
+    .where("deleted_at", "is", null)
     .executeTakeFirst();
   if (!row) throw new AppError("not_found", "There is no such webhook endpoint.");
   return row;
@@ -152,6 +145,7 @@ async function endpointsOf(db: Db, user: UserRow): Promise<WebhookEndpointRow[]>
     .selectFrom("webhook_endpoints")
     .selectAll()
     .where("user_id", "=", user.id)
+    .where("deleted_at", "is", null)
     .orderBy("id")
     .execute();
 }

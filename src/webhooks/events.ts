@@ -66,5 +66,10 @@ function withShortResult(object: EventObject): EventObject & { result_truncated?
 }
 
 const anyEndpoint = remembered((db, key: { user_id: string }) =>
-  db.selectFrom("webhook_endpoints").select("id").where("user_id", "=", key.user_id).limit(1),
+  db
+    .selectFrom("webhook_endpoints")
+    .select("id")
+    .where("user_id", "=", key.user_id)
+    .where("deleted_at", "is", null)
+    .limit(1),
 );

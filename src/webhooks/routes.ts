@@ -8,13 +8,13 @@ import { pageQuery } from "../http/shapes.ts";
 import { listDeliveries, readDelivery, replayFailed, retryDelivery } from "./deliveries.ts";
 import {
   createEndpoint,
-  deleteEndpoint,
   listEndpoints,
   ownEndpoint,
   patchEndpoint,
   revealSecret,
   rotateSecret,
 } from "./endpoints.ts";
+import { deleteEndpoint } from "./delete-endpoint.ts";
 import { EVENT_TYPES } from "./events.ts";
 import {
   DeliveryDetailShape,

@@ -145,7 +145,7 @@ describe("what an account stores", () => {
     expect(await stored(room.owner)).toBe(right);
     await room.as("bob@example.com");
     expect(await longestUncounted(room.app.db)).not.toBe(room.owner.user.id);
-    await room.app.write((tx) => recountStorage(tx, { user_id: room.owner.user.id, now: room.app.now() }));
+    await recountStorage(room.app, room.owner.user.id);
     expect(await stored(room.owner)).toBe(right);
   });
 });

@@ -1,0 +1,13 @@
+/** Of a row of `account_storage`, the sum that the triggers keep, counted anew. */
+export const STORED_SUM = `
+    coalesce((select sum(coalesce(octet_length(m.instruction), 0) + coalesce(octet_length(m.command), 0)
+        + coalesce(octet_length(m.result), 0) + coalesce(octet_length(m.steps), 0))
+      from messages m where m.user_id = account_storage.user_id), 0)
+    + coalesce((select sum(octet_length(c.content)) from messages m join message_contents c on c.message_id = m.id
+      where m.user_id = account_storage.user_id), 0)
+    + coalesce((select sum(a.size) from messages m join attachments a on a.message_id = m.id
+      where m.user_id = account_storage.user_id and a.purged_at is null), 0)
+    + coalesce((select sum(r.size) from raw_mails r where r.purged_at is null
+      and r.id in (select m.raw_mail_id from messages m where m.user_id = account_storage.user_id)), 0)
+    + coalesce((select sum(octet_length(o.raw)) from outgoing_mails o where o.user_id = account_storage.user_id), 0)
+    + coalesce((select sum(octet_length(x.body)) from contexts x where x.user_id = account_storage.user_id), 0)`;
