@@ -84,7 +84,9 @@ function vouching(trust: Trust): (url: string) => Known | undefined {
 
 function knownIn({ trusted_text, material }: Trust) {
   const trusted = keysIn(trusted_text);
-  return { trusted, sites: new Set([...trusted].map(siteOf)), material: keysIn(material) };
+  // A mail address is no page: everybody at a large provider has one of its name.
+  const pages = [...trusted].filter((key) => WEB.test(key));
+  return { trusted, sites: new Set(pages.map(siteOf)), material: keysIn(material) };
 }
 
 /** Markdown without the addresses that may not stay; the words of its links do. */

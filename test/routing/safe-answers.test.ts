@@ -82,6 +82,13 @@ describe("of the links of one site that only the material knows", () => {
     expect([...new Set(kept("All of https://eve.example/list, please", wanted))]).toEqual(wanted);
   });
 
+  test.each(["ada@eve.example", "mailto:Ada@eve.example", "MAILTO:ada@a.eve.example?subject=x"])(
+    "%s names no site",
+    (address) => {
+      expect(new Set(kept(`${address} <${address}>`, links(20))).size).toBe(10);
+    },
+  );
+
   test("none is taken for made up by the model because there are many", () => {
     const material = links(30).join(" ");
     expect(madeUpLinks({ ...TRUST, material }, JSON.stringify(links(30)))).toEqual([]);
