@@ -29,6 +29,71 @@ const MARKS = [
   "回复 回覆 回復 答复 答覆 转发 轉發 轉寄 轉寄信件 转寄 返信 返 転送 답장 회신 전달 전송 ตอบกลับ ตอบ ส่งต่อ उत्तर प्रतिउत्तर अग्रेषित",
 ];
 
+/**
+ * What they write by themselves before the subject of a mail that was read, answered or returned for somebody: receipts,
+ * answers to invitations, notes of absence, recalls and reports. The rest of such a subject is its first author's.
+ */
+const PROGRAMS = [
+  // English.
+  "read not_read read_receipt return_receipt accepted declined tentative tentatively_accepted new_time_proposed canceled cancelled",
+  "automatic_reply auto-reply auto_reply autoreply auto_response autoresponse out_of_office out_of_the_office out_of_office_reply out_of_office_autoreply recall message_recall message_recall_success message_recall_failure",
+  "undeliverable undelivered not_delivered delivered delivery_delayed delivery_failure delivery_receipt mail_delivery_failed failure_notice returned_mail relayed",
+  // German.
+  "gelesen ungelesen nicht_gelesen lesebestätigung angenommen zugesagt abgelehnt abgesagt mit_vorbehalt mit_vorbehalt_angenommen mit_vorbehalt_zugesagt vorläufig vorläufig_zugesagt neuer_zeitvorschlag",
+  "automatische_antwort abwesenheitsnotiz abwesenheit abwesend außer_haus nicht_im_büro rückruf nachrichtenrückruf unzustellbar nicht_zustellbar zugestellt übermittelt empfangsbestätigung",
+  // Dutch, Afrikaans.
+  "gelezen niet_gelezen ongelezen leesbevestiging geaccepteerd aanvaard geweigerd afgewezen voorlopig voorlopig_geaccepteerd onder_voorbehoud geannuleerd automatisch_antwoord automatische_reactie afwezig afwezigheid niet_aanwezig intrekken ingetrokken onbestelbaar niet_te_bezorgen bezorgd afgeleverd",
+  "gelees aanvaar afgekeur outomatiese_antwoord uit_kantoor onaflewerbaar afgelewer",
+  // Swedish, Danish, Norwegian, Finnish, Icelandic.
+  "läst oläst ej_läst accepterat accepterad avböjt avböjd avvisat preliminärt preliminär inställt autosvar automatiskt_svar frånvaro frånvarande återkalla återkallande kan_inte_levereras gick_inte_att_leverera olevererbart levererat",
+  "læst ulæst ikke_læst accepteret afvist afslået foreløbig foreløbigt aflyst automatisk_svar fraværende ikke_til_stede tilbagekald tilbagekaldelse kan_ikke_leveres leveret",
+  "lest ulest ikke_lest godtatt akseptert avslått foreløpig avlyst fraværsmelding fravær ikke_på_kontoret tilbakekall tilbakekalling levert",
+  "luettu ei_luettu lukematta hyväksytty hylätty kieltäydytty alustava alustavasti_hyväksytty peruutettu automaattinen_vastaus poissa poissaolo poissaoloviesti poissa_toimistosta peruuta_viesti ei_voi_toimittaa toimittamaton toimitettu",
+  "lesið ólesið samþykkt hafnað með_fyrirvara sjálfvirkt_svar fjarvera óafhendanlegt afhent",
+  // French.
+  "lu non_lu accepté acceptée refusé refusée décliné déclinée provisoire provisoirement_accepté annulé réponse_automatique absence absent absente absence_du_bureau absent_du_bureau rappel_du_message rappel_de_message non_remis non_remise non_distribuable échec_de_la_remise remis distribué accusé_de_lecture accusé_de_réception",
+  // Italian.
+  "letto letta non_letto conferma_di_lettura accettato accettata rifiutato rifiutata provvisorio provvisoria annullato risposta_automatica fuori_sede fuori_ufficio assente assenza richiamo richiamo_del_messaggio non_recapitabile non_recapitato mancato_recapito recapitato consegnato",
+  // Spanish, Catalan, Galician.
+  "leído leída no_leído confirmación_de_lectura aceptado aceptada rechazado rechazada declinado provisional tentativo cancelado cancelada respuesta_automática fuera_de_la_oficina fuera_de_oficina ausente ausencia recuperar recuperación no_se_puede_entregar no_entregado no_entregable entregado",
+  "llegit no_llegit acceptat acceptada rebutjat rebutjada resposta_automàtica fora_de_l'oficina absència no_es_pot_lliurar lliurat lido rexeitado fóra_da_oficina non_se_pode_entregar",
+  // Portuguese, Romanian.
+  "lida não_lido não_lida aceito aceita aceite recusado recusada provisório provisória resposta_automática ausência ausência_temporária fora_do_escritório não_entregue não_foi_possível_entregar entregue",
+  "citit citită necitit acceptat acceptată refuzat respins provizoriu anulat răspuns_automat absent în_afara_biroului absență rechemare nelivrabil nelivrat imposibil_de_livrat livrat",
+  // Polish, Czech, Slovak.
+  "przeczytano przeczytane nieprzeczytane zaakceptowano zaakceptowane przyjęto przyjęte odrzucono odrzucone wstępnie wstępnie_zaakceptowano wstępna_akceptacja anulowano odpowiedź_automatyczna automatyczna_odpowiedź autoodpowiedź poza_biurem nieobecność nieobecny odwołanie odwołaj niedostarczalne niedostarczone nie_można_dostarczyć dostarczono dostarczone",
+  "přečteno nepřečteno přijato odmítnuto nezávazně předběžně zrušeno automatická_odpověď mimo_kancelář nepřítomnost odvolání odvolat nedoručitelné nelze_doručit doručeno",
+  "prečítané neprečítané prijaté odmietnuté nezáväzne predbežne zrušené automatická_odpoveď mimo_kancelárie neprítomnosť odvolanie odvolať nedoručiteľné nie_je_možné_doručiť nedá_sa_doručiť doručené",
+  // Slovene, Croatian, Bosnian, Serbian.
+  "prebrano neprebrano sprejeto zavrnjeno začasno pogojno preklicano samodejni_odgovor odsoten odsotnost odsotnost_iz_pisarne preklic nedostavljivo ni_mogoče_dostaviti dostavljeno",
+  "pročitano nepročitano prihvaćeno odbijeno uvjetno uslovno otkazano automatski_odgovor izvan_ureda van_kancelarije odsutan odsutnost odsustvo opoziv neisporučivo nije_moguće_isporučiti isporučeno",
+  // Hungarian, Estonian, Latvian, Lithuanian, Albanian.
+  "elolvasva olvasatlan elfogadva elutasítva feltételes feltételesen feltételesen_elfogadva lemondva automatikus_válasz házon_kívül irodán_kívül nincs_az_irodában visszahívás visszavonás kézbesíthetetlen nem_kézbesíthető kézbesítve",
+  "loetud lugemata aktsepteeritud vastu_võetud keeldutud tagasi_lükatud esialgne automaatvastus automaatne_vastus kontorist_väljas eemalolek tagasikutsumine kohaletoimetamatu ei_saa_kohale_toimetada kohale_toimetatud",
+  "izlasīts nelasīts pieņemts akceptēts noraidīts provizorisks provizoriski automātiska_atbilde automātiskā_atbilde ārpus_biroja prombūtne atsaukums atsaukšana nepiegādājams piegādāts",
+  "perskaityta neskaityta priimta atmesta preliminariai negalutinis automatinis_atsakymas ne_biure nėra_biure atšaukimas nepristatoma nepristatyta pristatyta lexuar pranuar refuzuar përgjigje_automatike jashtë_zyrës dorëzuar",
+  // Turkish, Azerbaijani, Welsh, Irish, Indonesian, Malay, Vietnamese.
+  "okundu okunmadı kabul_edildi reddedildi geçici kararsız iptal_edildi otomatik_yanıt işyeri_dışında ofis_dışında geri_çağırma geri_çağır teslim_edilemedi teslim_edilemez teslim_edildi oxundu qəbul_edildi rədd_edildi avtomatik_cavab ofisdən_kənar çatdırılmadı çatdırıldı",
+  "darllenwyd derbyniwyd gwrthodwyd ateb_awtomatig allan_o'r_swyddfa léite glactha diúltaithe freagra_uathoibríoch as_oifig",
+  "dibaca telah_dibaca belum_dibaca tidak_dibaca diterima ditolak tentatif dibatalkan balasan_otomatis jawaban_otomatis balasan_automatik di_luar_kantor luar_pejabat penarikan_kembali tidak_terkirim tidak_dapat_dikirim tidak_dapat_dihantar terkirim dihantar",
+  "đã_đọc chưa_đọc đã_chấp_nhận chấp_nhận đã_từ_chối từ_chối dự_kiến tạm_chấp_nhận đã_hủy trả_lời_tự_động tự_động_trả_lời thư_trả_lời_tự_động vắng_mặt ngoài_văn_phòng thu_hồi không_thể_gửi không_gửi_được đã_gửi",
+  // Greek.
+  "διαβάστηκε αναγνώστηκε αναγνώσθηκε μη_αναγνωσμένο αποδοχή αποδεκτό απόρριψη απορρίφθηκε δοκιμαστικά υπό_αίρεση ακυρώθηκε αυτόματη_απάντηση εκτός_γραφείου ανάκληση δεν_παραδόθηκε μη_παραδοτέο παραδόθηκε",
+  // Russian, Ukrainian, Bulgarian, Serbian, Macedonian.
+  "прочитано прочтено не_прочитано непрочитано принято отклонено под_вопросом предварительно отменено автоматический_ответ автоответ нет_на_работе нет_на_месте вне_офиса отозвать отзыв_сообщения недоставлено не_доставлено не_удается_доставить доставлено",
+  "прийнято відхилено під_питанням попередньо скасовано автоматична_відповідь автовідповідь поза_офісом відкликання відкликати не_доставлено неможливо_доставити прочетено непрочетено прието отказано отхвърлено условно автоматичен_отговор извън_офиса отзоваване недоставено недоставимо доставено",
+  "прихваћено одбијено аутоматски_одговор ван_канцеларије опозив неиспоручиво испоручено прифатено одбиено автоматски_одговор надвор_од_канцеларија испорачано",
+  // Hebrew, Arabic, Persian, Urdu.
+  "נקרא לא_נקרא התקבל אושר נדחה טנטטיבי בוטל מענה_אוטומטי תשובה_אוטומטית מחוץ_למשרד ביטול_שליחה לא_ניתן_למסירה לא_נמסר נמסר",
+  "مقروء مقروءة غير_مقروءة تمت_القراءة مقبول تم_القبول قبول مرفوض تم_الرفض رفض مبدئي رد_تلقائي الرد_التلقائي خارج_المكتب استدعاء استرجاع غير_قابل_للتسليم لم_يتم_التسليم تم_التسليم",
+  "خوانده_شد خوانده_نشده پذیرفته_شد پذیرفته رد_شد موقت پاسخ_خودکار خارج_از_دفتر فراخوانی غیرقابل_تحویل تحویل_داده_شد پڑھا_گیا مسترد خودکار_جواب دفتر_سے_باہر",
+  // Chinese, Japanese, Korean, Thai, Hindi.
+  "已读 已讀 未读 未讀 已接受 接受 已拒绝 已拒絕 拒绝 拒絕 谢绝 謝絕 已谢绝 已謝絕 暂定 暫定 已取消 自动答复 自动回复 自動回覆 自動回復 自動答覆 外出 不在办公室 不在辦公室 撤回 召回 收回 无法送达 无法投递 無法傳遞 無法投遞 未送达 未送達 未传递 未傳遞 已送达 已送達 已传递 已傳遞",
+  "開封済み 開封済 開封 既読 未開封 未読 承諾 承諾済み 辞退 辞退済み 仮承諾 仮の予定 自動応答 自動返信 不在 不在通知 外出中 取り消し 回収 メッセージの取り消し 配信不能 配達不能 配信不可 配信済み 配信完了",
+  "읽음 읽지_않음 읽지않음 수락 수락됨 거절 거절됨 미정 임시 취소됨 자동_회신 자동회신 자동_응답 부재_중 부재중 회수 배달되지_않음 배달할_수_없음 배달_못_함 배달됨",
+  "อ่านแล้ว ยังไม่ได้อ่าน ยอมรับ ยอมรับแล้ว ตอบรับ ปฏิเสธ ปฏิเสธแล้ว ไม่แน่นอน ตอบกลับอัตโนมัติ การตอบกลับอัตโนมัติ ไม่อยู่ที่สำนักงาน เรียกคืน ไม่สามารถส่งได้ ส่งไม่ได้ ส่งแล้ว पढ़ा पढ़ा_गया स्वीकृत अस्वीकृत अनंतिम स्वचालित_उत्तर स्वचालित_जवाब कार्यालय_से_बाहर वितरित_नहीं वितरित",
+];
+
 /** Letters that look like Latin ones, each before its likeness. */
 const LIKE_LATIN = "аaвbгrеeѕsіiјjкkмmнhоoрpсcтtуyхxһhԁdԛqԝwѡwғfϝfαaβbεeηnιiκkμuνvοoρpτtυuχxωwɑaɡgıiʀrꭱrꮃw";
 const LIKENESS = new Map(
@@ -36,7 +101,7 @@ const LIKENESS = new Map(
 );
 
 const KNOWN = new Set(
-  MARKS.flatMap((line) => line.split(" ")).map((mark) => plain(mark.replaceAll("_", " "))),
+  [...MARKS, ...PROGRAMS].flatMap((line) => line.split(" ")).map((mark) => plain(mark.replaceAll("_", " "))),
 );
 
 /** Labels that may stand before a mark: "[EXT] Desk: Re: …". */
@@ -51,7 +116,10 @@ const NO_WORD = /^[^\p{L}\p{N}]+/u;
 /** Unix programs mark what they pass on behind its subject. */
 const MARK_AT_END = /[([]\s?fwd\s?[)\]]\s?$/;
 
-/** Whether a subject begins with what mail programs of any language put there when a mail is answered or passed on. */
+/**
+ * Whether a subject begins with what mail programs of any language put there when a mail is answered or passed on, or
+ * when they write one by themselves.
+ */
 export function hasReplyMark(subject: string): boolean {
   let rest = plain(stripHiddenCharacters(subject).text.slice(0, MAX_SUBJECT_CHARS));
   if (MARK_AT_END.test(rest)) return true;
