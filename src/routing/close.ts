@@ -74,7 +74,7 @@ export async function closeRun(app: App, run: Run, whole: Ending): Promise<void>
   const files =
     whole.state === "done" && whole.free === undefined ? await filesOut(app, run, whole.result) : [];
   const ending = shortened(run, whole);
-  const words = wordsLacking(run.lacking, message);
+  const words = wordsLacking(run.lacking, run);
   const room = await roomLeft(app, run, { files, ending });
   // Strangers are told nothing of an account, but of a file that they do not get.
   if (hasAuthority(message)) run.steps.push(...room.warnings);

@@ -45,6 +45,8 @@ export interface Parsed extends Command {
 export interface ParseOptions {
   /** Undoes what mail programs make of flags. */
   mail?: boolean;
+  /** False where `@target` is nothing but text. */
+  aims?: boolean;
   /** Whether there is a context, or a macro, of this slug; what names none stays text. By default all are taken. */
   isContext?: (slug: string) => boolean;
   isMacro?: (slug: string) => boolean;
@@ -129,12 +131,12 @@ function takeToken(scan: Scan, at: number, first: boolean): number {
   const { found, text } = scan;
   const anything = Object.keys(found.options).length + found.contexts.length + found.tags.length > 0;
   const leads = first && !anything && found.macro === null;
-  const lead = leads ? takeTarget(found, text, at) || takeMacro(scan, at) : 0;
+  const lead = leads ? takeTarget(scan, at) || takeMacro(scan, at) : 0;
   return lead || takeFlag(found, text, at) || takeContext(scan, at) || takeTag(found, text, at);
 }
 
-function takeTarget(found: Found, text: string, at: number): number {
-  const target = found.target === null ? matchAt(TARGET, text, at) : null;
+function takeTarget({ found, text, aims = true }: Scan, at: number): number {
+  const target = aims && found.target === null ? matchAt(TARGET, text, at) : null;
   if (!target) return 0;
   found.target = (target[1] ?? "").toLowerCase();
   return target[0].length;

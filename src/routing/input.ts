@@ -11,7 +11,8 @@ import { signedHeader, type SignedForm } from "../mail/signed-form.ts";
 import { readBytes } from "../messages/stored-bytes.ts";
 import { formOf } from "../messages/vouched.ts";
 import { lineOfMail, type NamedImage, readMaterial } from "./attachments.ts";
-import { namesFiles, sharedPage } from "./given-subject.ts";
+import { namesFiles } from "./given-subject.ts";
+import { behindAddress, mayShare, readShared, sharedPage } from "./shared-page.ts";
 import type { StepDraft } from "./steps.ts";
 
 /** Fields of a mail that answers another one, or passes it on. */
@@ -26,6 +27,12 @@ export interface RunInput {
   instruction: string;
   /** The part of the instruction in which `--allow-destructive` counts. */
   may_allow: string;
+  /** Where in a mail that is; behind the last web address there, where a program may have written what is above. */
+  allows_in: { part: "text" | "first paragraph"; behind_address: boolean };
+  /** Whether the instruction may name a target: not where it is the subject of a mail with files, which may be their title. */
+  aims: boolean;
+  /** Whether it is no more than the addresses of a page that was shared. */
+  shared: boolean;
   /** Of a mail; empty unless it is the own words of a person with authority. */
   subject: string;
   /** Whether nothing in it can be anybody's but the author's, the subject included, and the author has authority. */
@@ -66,6 +73,9 @@ async function readCall(app: App, message: MessageRow, signal: AbortSignal): Pro
   return {
     instruction: message.instruction ?? "",
     may_allow: message.instruction ?? "",
+    allows_in: IN_TEXT,
+    aims: true,
+    shared: false,
     subject: "",
     plain: hasAuthority(message) && content.trim() === "" && files.length === 0,
     content: [content, ...texts].filter((text) => text.trim() !== "").join("\n\n"),
@@ -115,12 +125,13 @@ async function readMail(app: App, message: MessageRow, signal: AbortSignal): Pro
   const { texts, ...material } = await readMaterial(app, others, { signal, account: message.user_id });
   const threaded = mayAnswer(headers, form) || (await isInThread(app, message));
   const alone = !threaded && isAlone(message, outcome.mail);
-  const { shared, ...words } = trustedWords(message, outcome.mail, alone);
-  const plain = words.instruction !== "" && !shared && alone && isWhole(outcome.mail);
+  const { given, ...words } = trustedWords(message, outcome.mail, alone);
+  const plain = words.instruction !== "" && !given && alone && isWhole(outcome.mail);
+  const shared = words.shared ? [outcome.mail.new_text] : [];
   return {
     ...words,
     plain,
-    content: plain ? senderLine(message) : materialOf(message, outcome, texts),
+    content: plain ? senderLine(message) : materialOf(message, outcome, [...shared, ...texts]),
     files,
     ...material,
     manifest: [...material.manifest, ...mails.map(lineOfMail)],
@@ -152,30 +163,64 @@ function mayAnswer(headers: MailHeaders, form: SignedForm | undefined): boolean 
 }
 
 function nothingRead() {
-  const words = { instruction: "", may_allow: "", subject: "", plain: false };
-  return { ...words, files: [], manifest: [], images: [], extracted: [] };
+  return { ...NO_WORDS, plain: false, files: [], manifest: [], images: [], extracted: [] };
 }
 
-type TrustedWords = Pick<RunInput, "instruction" | "may_allow" | "subject"> & { shared: boolean };
+type TrustedWords = Pick<RunInput, "instruction" | "may_allow" | "allows_in" | "aims" | "shared" | "subject">;
+
+const IN_TEXT: RunInput["allows_in"] = { part: "text", behind_address: false };
+const NO_WORDS: TrustedWords = {
+  instruction: "",
+  may_allow: "",
+  allows_in: IN_TEXT,
+  aims: true,
+  shared: false,
+  subject: "",
+};
 
 /**
- * Decision G: the new words of a sender with authority; if there are none, the subject of a mail that stands alone. What
- * destroys is allowed in the text, and beside others' words only above its first empty line: a quote that is not
- * recognised is below it.
+ * Decision G: the new words of a sender with authority; if there are none, the subject of a mail that stands alone.
+ * `given` says whether a program that shares a page may have written them.
  */
-function trustedWords(message: MessageRow, mail: ParsedMail, alone: boolean): TrustedWords {
-  if (!hasAuthority(message)) return { instruction: "", may_allow: "", subject: "", shared: false };
+function trustedWords(
+  message: MessageRow,
+  mail: ParsedMail,
+  alone: boolean,
+): TrustedWords & { given: boolean } {
+  if (!hasAuthority(message)) return { ...NO_WORDS, given: false };
   const subject = onOneLine(message.subject ?? "");
   const text = mail.new_text.trim();
-  const page = sharedPage(text, subject);
-  if (page !== null) return { instruction: page, may_allow: "", subject: "", shared: true };
-  const given = namesFiles(
-    subject,
-    mail.attachments.map(({ filename }) => filename),
-  );
-  const own_subject = alone && !given ? subject : "";
-  const may_allow = alone ? text : firstParagraph(text);
-  return { instruction: text || own_subject, may_allow, subject: own_subject, shared: false };
+  const sharing = readShared(text);
+  const page = sharedPage(sharing, subject);
+  if (page !== null) return { ...NO_WORDS, instruction: page, shared: true, given: true };
+  const filenames = mail.attachments.map(({ filename }) => filename);
+  const own_subject = alone && !namesFiles(subject, filenames) ? subject : "";
+  return {
+    ...allowing({ text, subject, alone }),
+    instruction: text || own_subject,
+    aims: text !== "" || filenames.length === 0,
+    shared: false,
+    subject: own_subject,
+    given: mayShare(sharing, subject),
+  };
+}
+
+/**
+ * What destroys is allowed in the text, and beside others' words only above its first empty line: a quote that is not
+ * recognised is below it. A page that is shared comes with its address behind it.
+ */
+function allowing(mail: {
+  text: string;
+  subject: string;
+  alone: boolean;
+}): Pick<RunInput, "may_allow" | "allows_in"> {
+  const part = mail.alone ? mail.text : firstParagraph(mail.text);
+  const sharing = readShared(part);
+  const behind_address = mayShare(sharing, mail.subject);
+  return {
+    may_allow: behind_address ? behindAddress(sharing) : part,
+    allows_in: { part: mail.alone ? "text" : "first paragraph", behind_address },
+  };
 }
 
 function firstParagraph(text: string): string {

@@ -1,6 +1,7 @@
 import type { Lacks } from "../ai/guard.ts";
 import type { MessageRow } from "../db/schema.ts";
 import { INTEGRATION_KINDS } from "../connections/kinds.ts";
+import type { RunInput } from "./input.ts";
 import { redactText } from "./redact.ts";
 
 const MAX_PLACES = 3;
@@ -70,35 +71,52 @@ function mayShow(place: string): boolean {
 interface Wording {
   /** Where the name of the target goes. */
   begin: string;
+  /** What has to be there besides. */
+  besides: string;
   /** Where a flag goes. */
   add: string;
   it: string;
   words: string;
 }
 
-const CALL: Wording = { begin: "Begin with", add: "", it: "this call", words: "this call" };
+const CALL: Wording = { begin: "Begin with", besides: "", add: "", it: "this call", words: "this call" };
 const MAIL: Wording = { ...CALL, add: " to its first paragraph", it: "this mail", words: "its text" };
-/** A mail whose subject has the words that are asked for. */
-const TITLED: Wording = { ...MAIL, begin: "Begin its text, not its subject, with" };
+
+/** A message, and what of it was taken for the words of its author. */
+interface Told {
+  message: Pick<MessageRow, "source" | "subject">;
+  input: Pick<RunInput, "allows_in" | "aims" | "shared">;
+}
 
 /** In Markdown, sentences for each target: the words with which the same message would have been carried out. */
-export function wordsLacking(
-  lacking: Lacking,
-  { source, subject }: Pick<MessageRow, "source" | "subject">,
-): string[] {
-  const inMail = subject?.trimStart().startsWith("@") === true ? TITLED : MAIL;
-  const wording = source === "api" ? CALL : inMail;
+export function wordsLacking(lacking: Lacking, told: Told): string[] {
+  const wording = told.message.source === "api" ? CALL : mailWording(told);
   return Array.from(lacking).flatMap(([target, at]) =>
     wordsFor(target, at, wording).concat(placesFor(at, wording)),
   );
 }
 
+function mailWording({ message, input }: Told): Wording {
+  const { allows_in, aims, shared } = input;
+  // Its subject has the words that are asked for, or is where they would be put.
+  const titled = !aims || message.subject?.trimStart().startsWith("@") === true;
+  return {
+    ...MAIL,
+    ...(titled ? { begin: "Begin its text, not its subject, with" } : {}),
+    // Nothing but the target above an address, it could be a title again.
+    ...(titled && shared ? { besides: " and words of your own" } : {}),
+    ...(allows_in.behind_address ? { add: ` behind the last web address of its ${allows_in.part}` } : {}),
+  };
+}
+
 /** What allows destruction is told only where the target is named: else the model may have been talked into it. */
-function wordsFor(target: string, at: LackingAt, { begin, add, it }: Wording): string[] {
+function wordsFor(target: string, at: LackingAt, { begin, besides, add, it }: Wording): string[] {
   const thing = `your ${THINGS[target] ?? target.replace(/^mcp:/, "").replaceAll("-", " ")}`;
   if (at.target) {
     const deed = at.destroy ? ", and say what may be deleted or overwritten if you want that" : "";
-    return [`${begin} \`@${shortName(target)}\` to let ${it} change ${thing}${deed}.${besideIt(at)}`];
+    return [
+      `${begin} \`@${shortName(target)}\`${besides} to let ${it} change ${thing}${deed}.${besideIt(at)}`,
+    ];
   }
   if (!at.destroy) return [];
   return [`Add \`--allow-destructive\`${add} to let ${it} delete or overwrite something in ${thing}.`];

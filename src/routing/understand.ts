@@ -46,6 +46,7 @@ export async function understand(
   const read = (words: string): Parsed =>
     parseCommand(words, {
       mail: message.source !== "api",
+      aims: input.aims,
       isContext: (slug) => shelf.nameable.some((card) => card.slug === slug),
       isMacro: (slug) => shelf.macros.some((card) => card.slug === slug),
     });

@@ -21,7 +21,8 @@ describe("the owner's new mail is the owner's word as a whole", () => {
     ["its body", { text: "Put lunch into my calendar" }],
     ["its subject alone", { subject: "Add lunch to my calendar", text: "" }],
     ["its subject above the line of a telephone", { subject: "Add lunch", text: "Sent from my iPhone" }],
-    ["words beside an address", { text: "Add https://acme.example/lunch\n\nhttps://acme.example/menu" }],
+    ["words around an address", { text: "Add https://acme.example/lunch to my calendar" }],
+    ["words below an address", { text: "About https://acme.example/lunch\n\nPut it into my calendar" }],
     ["its subject beside the body", { subject: "Lunch on Monday", text: "Put this into my calendar" }],
     ["a German subject", { subject: "Bitte Mittagessen eintragen: Montag um 12", text: "" }],
     ["a Japanese subject", { subject: "月曜日の昼食をカレンダーに追加してください", text: "" }],
@@ -126,11 +127,6 @@ describe("--allow-destructive", () => {
     ["in a later paragraph below a mark", false, { subject: "Fwd: x", text: `@calendar Clear\n\n${FLAG}` }],
     ["taken back in the first paragraph", false, quoting(`@calendar Clear ${FLAG}=no\n\n${FLAG}`)],
     ["in a subject alone", false, { subject: `@calendar Clear it ${FLAG}`, text: "" }],
-    [
-      "in a subject beside a file",
-      false,
-      { subject: `@calendar ${FLAG}`, text: "", attachments: [{ filename: "a.txt", content: "x" }] },
-    ],
   ])("%s counts: %p", async (_name, counts, mail) => {
     await using room = await toolRoom([[{ name: "calendar__clear" }], "Done."]);
     await send(room, mail);
@@ -209,10 +205,8 @@ describe("a mail that is not the owner's word as a whole", () => {
     ["has a file", { text: NEW, attachments: [{ filename: "a.txt", content: "Lunch?" }] }],
     ["shares a page", { subject: NEW, text: "https://eve.example.net/article\n\nSent from my iPhone" }],
     ["shares a page with its title", { subject: NEW, text: `${NEW} https://eve.example.net/article` }],
-    [
-      "has a file and an instruction for a subject",
-      { subject: NEW, text: "", attachments: [{ filename: "a.txt", content: "Lunch?" }] },
-    ],
+    ["ends in an address", { text: "Add https://acme.example/lunch\n\nhttps://acme.example/menu" }],
+    ["has a subject that a mail program wrote", { subject: "Accepted: Lunch", text: NEW }],
     ["has a subject with a mark", { subject: "AW: Lunch", text: NEW }],
     ["has a subject with a mark behind a label", { subject: "[EXT] Re: Lunch", text: NEW }],
     [

@@ -1,0 +1,166 @@
+import { isPublicName } from "../mail/domain-owner.ts";
+import { lettersOf } from "./given-subject.ts";
+
+/** A longer name is none. */
+const MAX_HOST_CHARS = 300;
+const WEB_ADDRESS = /^[<([{"']{0,3}(?:[a-z][a-z0-9+.-]{0,20}:\/\/|www\.)/i;
+/** Where an address begins that is glued to a word, as in scripts without spaces. */
+const GLUED = /(?:https?:\/\/|www\.)/i;
+const MAX_LINE_CHARS = 200;
+/** What an app adds below the page that it shares; the lines of mail programs are cut away as signatures before. */
+const APP_LINE =
+  /^[^\p{L}\p{N}]{0,5}(?:(?:sent|shared|posted|published|saved|clipped) (?:via|from|with|using|by|through|in|on) |via |(?:download|get|install|try) (?:the |our |my )?.{1,40} (?:app|for (?:ios|iphone|ipad|android|mac|windows))\b|(?:geteilt|gesendet|verschickt|empfohlen) (?:über|mit|mithilfe|von|via|aus|durch|in) |(?:partagé|envoyé)e? (?:via|depuis|avec|par|à|de) |(?:compartid|enviad)[oa] (?:desde|con|mediante|por|vía|via|a través) |(?:condivis|inviat)[oa] (?:da|dal|con|tramite|via) |compartilhad[oa] (?:via|de|do|da|com|por|pelo) |(?:gedeeld|verzonden) (?:via|met|vanaf|vanuit) |(?:delat|delt|skickat|sendt|jaettu) |udostępnion[oeay] |(?:sdíleno|zdieľané|odesláno) |(?:отправлено|опубликовано|поделились) |надіслано |paylaşıldı|分享自|分享来自|分享來自|来自|來自|(?:.{1,40})(?:から共有|より共有|からの共有|で共有|에서 공유|ile paylaşıldı|üzerinden paylaşıldı))/iu;
+/** `via @eve`, `#lunch`. */
+const ACCOUNT = /^(?:via|by|[@#][\p{L}\p{N}_]{1,50})$/iu;
+/** Quotation marks and what else parts a title from its author, its publisher or its place. */
+const PARTED = /[\n"“”„«»‹›「」『』()[\]|·•:：]|\s[-–—]{1,3}\s/u;
+const QUOTES = '"“”„«»‹›「」『』‘’';
+
+interface Word {
+  text: string;
+  /** Whether it is a web address; `booking.com` is one as well. */
+  address: boolean;
+  /** Whether it leads to a page in a sentence too, where the bare name of a site, or of a file (`notes.md`), does not. */
+  link: boolean;
+}
+
+/** The text of a mail, by its lines and their words. */
+export interface SharedText {
+  text: string;
+  all: Word[][];
+  /** Without what an app added at the end, and without empty lines. */
+  lines: Word[][];
+}
+
+/** Takes a text apart once for all that is asked of it. */
+export function readShared(text: string): SharedText {
+  const all = text.split("\n").map(wordsIn);
+  const lines = all.filter((line) => line.some(hasLetters));
+  while (lines.length > 1 && isAppLine(lines.at(-1) ?? [])) lines.pop();
+  const last = lines.pop() ?? [];
+  const end = last.findLastIndex((word) => !ACCOUNT.test(word.text) && hasLetters(word));
+  return { text, all, lines: [...lines, last.slice(0, end + 1)] };
+}
+
+/**
+ * The addresses in a text that holds nothing else but a title, or a quote, of the page they lead to: a phone or a browser
+ * shared it, and title and quote are its author's. Null where there is more, or no address.
+ */
+export function sharedPage({ text, lines }: SharedText, subject: string): string | null {
+  const addresses = lines.flat().filter(({ address }) => address);
+  if (addresses.length === 0 || namesTarget(text, subject)) return null;
+  const title = titleIn(lines);
+  const given =
+    lettersOf(subject).includes(lettersOf(title)) ||
+    (endsInAddress(lines) && (isQuote(title) || isTitled(title, subject)));
+  return given ? textOf(addresses, "\n") : null;
+}
+
+/**
+ * Whether a text could be what a program wrote that shares a page: it ends in a web address, is hardly anything but
+ * addresses, or has the subject for the title above one.
+ */
+export function mayShare({ lines }: SharedText, subject: string): boolean {
+  if (endsInAddress(lines) || isMostlyAddresses(lines)) return true;
+  const last = lines.findLastIndex((line) => isBare(line) || line.some(({ link }) => link));
+  return isTitled(titleIn(lines.slice(0, last + 1)), subject);
+}
+
+/** What stands behind the last web address of a text: no program that shares a page writes there. */
+export function behindAddress({ all }: SharedText): string {
+  const last = all.findLastIndex((line) => line.some(({ address }) => address));
+  const line = all[last] ?? [];
+  const behind = line.slice(line.findLastIndex(({ address }) => address) + 1);
+  return [behind, ...all.slice(last + 1)].map((words) => textOf(words, " ")).join("\n");
+}
+
+/** Whether the author of the mail put a target before what was shared; in the subject it may be the page's. */
+function namesTarget(text: string, subject: string): boolean {
+  const target = /^@[a-z][\w:-]{0,128}/i.exec(text)?.[0].toLowerCase();
+  return target !== undefined && !subject.toLowerCase().includes(target);
+}
+
+function isAppLine(line: Word[]): boolean {
+  const text = textOf(line, " ");
+  return text.length <= MAX_LINE_CHARS && !line.some(({ link }) => link) && APP_LINE.test(text);
+}
+
+function wordsIn(line: string): Word[] {
+  const words = line.split(/\s+/).filter((word) => word !== "");
+  return words.flatMap((word) => {
+    const at = WEB_ADDRESS.test(word) ? 0 : word.search(GLUED);
+    return at > 0 ? [wordOf(word.slice(0, at)), wordOf(word.slice(at))] : [wordOf(word)];
+  });
+}
+
+function wordOf(text: string): Word {
+  if (WEB_ADDRESS.test(text)) return { text, address: true, link: true };
+  const start = text.slice(0, MAX_HOST_CHARS);
+  const [place = ""] = start.split(/[/?#]/, 1);
+  const [host = ""] = place.split(":", 1);
+  const address = !place.includes("@") && /\.\p{L}/u.test(host) && isPublicName(host);
+  return { text, address, link: address && (place !== start || host.split(".").length > 2) };
+}
+
+function hasLetters({ text }: Word): boolean {
+  return /[\p{L}\p{N}]/u.test(text);
+}
+
+function textOf(words: Word[], between: string): string {
+  return words.map(({ text }) => text).join(between);
+}
+
+/** Whether a line is nothing else, as nobody writes an address in a sentence. */
+function isBare(line: Word[]): boolean {
+  return line.length > 0 && line.every(({ address }) => address);
+}
+
+function endsInAddress(lines: Word[][]): boolean {
+  const last = lines.at(-1) ?? [];
+  return isBare(last) || last.at(-1)?.link === true;
+}
+
+/** Half of the words, or half of all letters where one stands on a line of its own. */
+function isMostlyAddresses(lines: Word[][]): boolean {
+  const links = lines.flatMap((line) => (isBare(line) ? line : line.filter(({ link }) => link)));
+  if (links.length === 0) return false;
+  const words = lines.flat();
+  const chars = (some: Word[]): number => textOf(some, "").length;
+  return links.length * 2 >= words.length || (lines.some(isBare) && chars(links) * 2 >= chars(words));
+}
+
+/** All words but addresses. */
+function titleIn(lines: Word[][]): string {
+  const titles = lines.map((line) =>
+    textOf(
+      line.filter(({ address }) => !address),
+      " ",
+    ),
+  );
+  return titles.filter((title) => title !== "").join("\n");
+}
+
+function isQuote(text: string): boolean {
+  return text.length > 1 && QUOTES.includes(text.charAt(0)) && QUOTES.includes(text.slice(-1));
+}
+
+/**
+ * Whether a text is a subject, perhaps without its last part, and beside it no more than an author, a publisher or a
+ * street. A text that begins with a target has its author's own words next, unless the title does so itself.
+ */
+function isTitled(text: string, subject: string): boolean {
+  const size = lettersOf(text).length;
+  const parts = partsOf(subject);
+  return [parts, parts.slice(0, -1)].some((title) => {
+    if (title.length === 0 || title.join("").length * 2 < size) return false;
+    const at = `\n${partsOf(text).join("\n")}\n`.indexOf(`\n${title.join("\n")}\n`);
+    return text.startsWith("@") ? at === 0 : at !== -1;
+  });
+}
+
+function partsOf(text: string): string[] {
+  return text
+    .split(PARTED)
+    .map(lettersOf)
+    .filter((part) => part !== "");
+}
