@@ -1,6 +1,8 @@
 import { isPublicName } from "../mail/domain-owner.ts";
 import { lettersOf } from "./given-subject.ts";
 
+/** Nobody types a longer order; to look through what is pasted would take long. */
+const MAX_CHARS = 6_000;
 /** A longer name is none. */
 const MAX_HOST_CHARS = 300;
 const WEB_ADDRESS = /^[<([{"']{0,3}(?:[a-z][a-z0-9+.-]{0,20}:\/\/|www\.)/i;
@@ -24,9 +26,10 @@ interface Word {
   link: boolean;
 }
 
-/** The text of a mail, by its lines and their words. */
+/** The text of a mail, by its lines and their words; of a long one its end. */
 export interface SharedText {
   text: string;
+  whole: boolean;
   all: Word[][];
   /** Without what an app added at the end, and without empty lines. */
   lines: Word[][];
@@ -34,19 +37,21 @@ export interface SharedText {
 
 /** Takes a text apart once for all that is asked of it. */
 export function readShared(text: string): SharedText {
-  const all = text.split("\n").map(wordsIn);
+  const whole = text.length <= MAX_CHARS;
+  const all = text.slice(-MAX_CHARS).split("\n").map(wordsIn);
   const lines = all.filter((line) => line.some(hasLetters));
   while (lines.length > 1 && isAppLine(lines.at(-1) ?? [])) lines.pop();
   const last = lines.pop() ?? [];
   const end = last.findLastIndex((word) => !ACCOUNT.test(word.text) && hasLetters(word));
-  return { text, all, lines: [...lines, last.slice(0, end + 1)] };
+  return { text, whole, all, lines: [...lines, last.slice(0, end + 1)] };
 }
 
 /**
  * The addresses in a text that holds nothing else but a title, or a quote, of the page they lead to: a phone or a browser
  * shared it, and title and quote are its author's. Null where there is more, or no address.
  */
-export function sharedPage({ text, lines }: SharedText, subject: string): string | null {
+export function sharedPage({ text, whole, lines }: SharedText, subject: string): string | null {
+  if (!whole) return null;
   const addresses = lines.flat().filter(({ address }) => address);
   if (addresses.length === 0 || namesTarget(text, subject)) return null;
   const title = titleIn(lines);
@@ -58,10 +63,10 @@ export function sharedPage({ text, lines }: SharedText, subject: string): string
 
 /**
  * Whether a text could be what a program wrote that shares a page: it ends in a web address, is hardly anything but
- * addresses, or has the subject for the title above one.
+ * addresses, has the subject for the title above one, or is longer than what is looked through.
  */
-export function mayShare({ lines }: SharedText, subject: string): boolean {
-  if (endsInAddress(lines) || isMostlyAddresses(lines)) return true;
+export function mayShare({ whole, lines }: SharedText, subject: string): boolean {
+  if (!whole || endsInAddress(lines) || isMostlyAddresses(lines)) return true;
   const last = lines.findLastIndex((line) => isBare(line) || line.some(({ link }) => link));
   return isTitled(titleIn(lines.slice(0, last + 1)), subject);
 }
