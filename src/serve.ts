@@ -6,7 +6,7 @@ import { releaseDeadReserves } from "./billing/sweep.ts";
 import type { Config } from "./config.ts";
 import { checkServiceKeysLater } from "./domains/key-home.ts";
 import { tryWriting } from "./db/database.ts";
-import { lockStores } from "./db/locks.ts";
+import { lockDataFolder, lockStores } from "./db/locks.ts";
 import { freeOn, keepReserve, MIN_FREE_BYTES, MIN_FREE_FILES } from "./db/reserve.ts";
 import { isStorageFault, storageWords } from "./db/storage-faults.ts";
 import { AppError, messageOf } from "./errors.ts";
@@ -171,12 +171,13 @@ async function diskSpace(app: App): Promise<string> {
     : `only ${files} more files can be made in ${dir} (inodes): delete files on its disk`;
 }
 
-function inUse(config: Config): AppError {
-  return new AppError(
-    "unavailable",
-    `Another Mailwright is running on the data folder ${config.data.dir} or on the database ${config.database.url}.`,
-    {
-      fix: "Stop it first, or give this one a folder and a database of its own with data.dir and database.url.",
-    },
-  );
+function inUse({ data, database }: Config): AppError {
+  using folder = lockDataFolder(data.dir);
+  const [what, where, key] = folder
+    ? ["database", database.url, "database.url"]
+    : ["data folder", data.dir, "data.dir"];
+  const one = folder ? "one" : "a folder";
+  return new AppError("unavailable", `Another Mailwright is running on the ${what} ${where}.`, {
+    fix: `Stop it first, or give this one ${one} of its own with ${key}.`,
+  });
 }

@@ -3,7 +3,7 @@ import type { Authority } from "../db/schema.ts";
 import type { Scope } from "../inboxes/settings.ts";
 import { isNamedPlace } from "./named-places.ts";
 import { TOO_MUCH } from "./packed/texts.ts";
-import { strangeAddress } from "./strange-address.ts";
+import { isAtOwn, strangeAddress } from "./strange-address.ts";
 
 /**
  * The trust boundary around tools. A run may use what its inbox, its sender and its instruction allow together
@@ -64,6 +64,8 @@ export interface AskedCall {
   beside: string | null;
   /** The instruction, the owner's own documents, and the addresses of the people whose run it is. */
   trusted_text: string;
+  /** In lower case, those of inboxes here: no tool of others mails to them. */
+  own_domains: string[];
   /** What our own tools have found or made in this run. */
   places: Place[];
 }
@@ -93,7 +95,7 @@ function names(list: string[], target: string): boolean {
 }
 
 function objectionTo(asked: AskedCall): Objection | null {
-  const { tool, args, powers, tainted, trusted_text, places } = asked;
+  const { tool, powers, tainted, own_domains } = asked;
   const { name, target } = tool;
   if (!powers.mayUse(target)) return { reason: `@${target} may not be used for this message.`, lacks: null };
   const destroy = tool.destructive && !powers.destroy;
@@ -107,13 +109,17 @@ function objectionTo(asked: AskedCall): Objection | null {
   }
   // What a server says of its own tools may still choose where they go.
   if (!tainted && !tool.foreign) return null;
-  const strange = strangePlace({ tool, args, places, tainted }, trusted_text);
+  const strange = strangePlace(asked);
   if (strange === undefined) return null;
   if (strange === TOO_MUCH) {
     const reason = `${name} was called with more text, or more addresses, than can be looked through for where it would go. Ask for less at once.`;
     return { reason, lacks: null };
   }
   const place = strange.slice(0, MAX_SHOWN_CHARS);
+  if (tool.foreign && !tool.read_only && isAtOwn(strange, own_domains)) {
+    const reason = `${name} was to send to ${place}, an address of this server: what a tool sends there in your name would count as an order of yours. The answer to you is mailed without it.`;
+    return { reason, lacks: null };
+  }
   const reason = `${name} was to go to ${place}, which stands neither in the instruction nor in a context of yours. Name it there if it is meant.`;
   return { reason, lacks: { target: false, destroy: false, place } };
 }
@@ -127,12 +133,11 @@ function besideIt({ beside }: AskedCall): string {
 const MAX_SHOWN_CHARS = 200;
 
 /** Where a call would go, if nobody with authority has named it. */
-function strangePlace(
-  { tool, args, places, tainted }: Pick<AskedCall, "tool" | "args" | "places" | "tainted">,
-  trusted_text: string,
-): string | typeof TOO_MUCH | undefined {
+function strangePlace(asked: AskedCall): string | typeof TOO_MUCH | undefined {
+  const { tool, args, places, tainted, trusted_text, own_domains } = asked;
   // What other people's tools do with an address nobody knows; our own go nowhere but to what they are connected to.
-  if (tool.foreign) return strangeAddress(args, { read_only: tool.read_only, tainted, trusted_text });
+  if (tool.foreign)
+    return strangeAddress(args, { read_only: tool.read_only, tainted, trusted_text, own_domains });
   if (tool.read_only) return undefined;
   const named = (tool.places ?? []).map((name) => args[name]).filter((place) => typeof place === "string");
   return named.find((id) => !isNamedPlace(id, { places, trusted_text, site: tool.site }));

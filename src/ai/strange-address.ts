@@ -10,22 +10,36 @@ interface Look {
   read_only: boolean;
   /** Whether the model has read what others wrote, so that a word may be an address that does not look like one. */
   tainted: boolean;
+  /** Domains of inboxes here. What a tool mails there in its owner's name would come back as an order of the owner's. */
+  own_domains: string[];
 }
 
 /** Limits of one call: what is looked at is held against all that is trusted. */
 const MAX_LOOKED_AT_CHARS = 100_000;
 const MAX_PLACES = 1_000;
 
-/** Returns an address in the arguments of somebody else's tool that the trusted text does not hold, or undefined. */
+/**
+ * Returns an address in the arguments of somebody else's tool that the trusted text does not hold, or that is of an inbox
+ * here, named or not; undefined if there is none.
+ */
 export function strangeAddress(
   args: Record<string, unknown>,
   { trusted_text, ...look }: Look & { trusted_text: string },
 ): string | typeof TOO_MUCH | undefined {
   const found = placesIn(args, look);
-  if (found === TOO_MUCH || found.size > MAX_PLACES) return TOO_MUCH;
-  if (found.size === 0) return undefined;
+  if (found === TOO_MUCH || found.places.size > MAX_PLACES) return TOO_MUCH;
+  if (found.inbox !== undefined || found.places.size === 0) return found.inbox;
   const known = knownIn(trusted_text);
-  return [...found].find((place) => !standsIn(known, place));
+  return [...found.places].find((place) => !standsIn(known, place));
+}
+
+/** Whether a place is an address at one of these domains. */
+export function isAtOwn(place: string, own_domains: string[]): boolean {
+  const lower = place.toLowerCase();
+  return own_domains.some((domain) => {
+    const at = lower.indexOf(`@${domain}`);
+    return at !== -1 && !/^\.?[\p{L}\p{N}_-]/u.test(lower.slice(at + domain.length + 1));
+  });
 }
 
 interface Known {
@@ -95,9 +109,13 @@ const HOST_LIKE =
 const NUMERIC_HOST = /(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?(?:[/?#][^\s"'<>]*)?/g;
 const PHONE_LIKE = /\+\d[\d ()-]{6,}\d/g;
 
-/** Everything in the arguments that something could be fetched from or sent to, each once. */
-function placesIn(args: unknown, look: Look): Set<string> | typeof TOO_MUCH {
+/** Everything in the arguments that something could be fetched from or sent to, each once; `inbox`: one of ours, if sent to. */
+function placesIn(
+  args: unknown,
+  look: Look,
+): { places: Set<string>; inbox: string | undefined } | typeof TOO_MUCH {
   const found = new Set<string>();
+  let inbox: string | undefined;
   let left = MAX_LOOKED_AT_CHARS;
   for (const given of textsIn(args)) {
     if (given === TOO_MUCH) return TOO_MUCH;
@@ -112,8 +130,11 @@ function placesIn(args: unknown, look: Look): Set<string> | typeof TOO_MUCH {
     if (left < 0) return TOO_MUCH;
     const places = prose ? writtenIn(key, seen, text) : givenIn(key, seen, look);
     for (const place of places) found.add(place);
+    // What is only written down may say where an inbox is.
+    if (!look.read_only && (!prose || seen !== text))
+      inbox ??= places.find((place) => isAtOwn(place, look.own_domains));
   }
-  return found;
+  return { places: found, inbox };
 }
 
 /** Numbers with fewer digits are no address on the internet (RFC 6890: 0.0.0.0/8), and no phone's abroad. */

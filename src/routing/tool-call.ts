@@ -51,9 +51,9 @@ export async function makeCall(app: App, run: Run, talk: Talk, asked: AskedFor):
   if (args === null) return refused("The arguments are no JSON object.", tool);
   const fault = (await checkBy(tool.parameters))(args);
   if (fault !== null) return refused(`The arguments do not fit: ${fault}.`, tool, args);
-  const { powers, places } = talk;
+  const { powers, places, own_domains } = talk;
   const { trusted_text } = run.trust;
-  const asking = { tool, args, powers, tainted, beside, trusted_text, places };
+  const asking = { tool, args, powers, tainted, beside, trusted_text, places, own_domains };
   const objection = await objectionTo(app, asking, talk.signal);
   if (objection !== null) return blocked(run, { ...objection, tainted, beside }, tool, args);
   const started = performance.now();

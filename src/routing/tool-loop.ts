@@ -32,6 +32,8 @@ export interface Talk {
   places: Place[];
   /** Asks the model once; with `tools: false` it has to answer in words. */
   ask: (messages: ChatMessage[], may: { tools: boolean }) => Promise<Completion>;
+  /** As the guard is told. */
+  own_domains: string[];
   signal: AbortSignal;
 }
 

@@ -1,4 +1,5 @@
 import { type Completion } from "../ai/llm.ts";
+import { remembered } from "../db/prepared.ts";
 import { deadlineFailure } from "../ai/llm-faults.ts";
 import type { ChatMessage } from "../ai/llm-messages.ts";
 import type { App } from "../app.ts";
@@ -43,6 +44,7 @@ export async function work(app: App, run: Run, question: Question): Promise<Comp
         servers: new Set(tools.filter(({ tool }) => tool.foreign).map(({ tool }) => tool.target)),
       },
       places: [],
+      own_domains: tools.length === 0 ? [] : await ownDomains(app, run),
       ask,
       signal,
     });
@@ -51,6 +53,17 @@ export async function work(app: App, run: Run, question: Question): Promise<Comp
     return deadlineFailure(connection, signal.reason);
   }
 }
+
+/** Where the inboxes of the account are: at the service's domains, and at domains of its own. */
+async function ownDomains(app: App, { message, inbox }: Run): Promise<string[]> {
+  const { domain, former_domains } = app.config.smtp;
+  const rows = await domainsOf(app.db, { user_id: message.user_id });
+  return [...new Set([domain, ...former_domains, inbox.domain, ...rows.map((row) => row.domain)])];
+}
+
+const domainsOf = remembered((db, key: { user_id: string }) =>
+  db.selectFrom("inboxes").select("domain").distinct().where("user_id", "=", key.user_id),
+);
 
 /** Who named a target wants its tools used, not an answer that only speaks of them. */
 function withoutTools(message: string): Completion {

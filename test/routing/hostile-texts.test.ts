@@ -133,6 +133,7 @@ describe("arguments of a call are looked through as far as there is an end to it
       beside: null,
       trusted_text,
       places: [],
+      own_domains: ["mw.test"],
     })?.reason ?? null;
 
   test.each<[what: string, args: Record<string, unknown>]>([

@@ -38,6 +38,7 @@ function objection(changes: Partial<AskedCall> & { asked?: Partial<Asked> } = {}
     beside: null,
     trusted_text: "",
     places: [],
+    own_domains: ["mw.test"],
     ...call,
   });
   return found?.reason ?? null;

@@ -251,6 +251,7 @@ function allows(url: string, trusted_text: string): boolean {
       beside: null,
       trusted_text,
       places: [],
+      own_domains: ["mw.test"],
     }) === null
   );
 }

@@ -27,6 +27,7 @@ function objection(
     beside: null,
     trusted_text,
     places: [],
+    own_domains: ["mw.test"],
   });
   return found?.reason ?? null;
 }
