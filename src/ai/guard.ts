@@ -2,7 +2,8 @@ import type { Place, Tool } from "./tool.ts";
 import type { Authority } from "../db/schema.ts";
 import type { Scope } from "../inboxes/settings.ts";
 import { isNamedPlace } from "./named-places.ts";
-import { strangeAddress, TOO_MUCH } from "./strange-address.ts";
+import { TOO_MUCH } from "./packed/texts.ts";
+import { strangeAddress } from "./strange-address.ts";
 
 /**
  * The trust boundary around tools. A run may use what its inbox, its sender and its instruction allow together

@@ -1,3 +1,5 @@
+import type { Part } from "./packed/part.ts";
+
 /** Words of a key below which something is written down for people. */
 const PROSE = new Set(
   "body text content contents description desc message note notes comment comments title subject summary html markdown md paragraph paragraphs details caption abstract agenda minutes transcript draft reply answer feedback observation observations thought".split(
@@ -12,10 +14,35 @@ const MAX_KEY_CHARS = 60;
 
 export function isProseKey(key: string): boolean {
   if (key.length > MAX_KEY_CHARS) return false;
-  const words = key.split(/[^A-Za-z]+|(?<=[a-z])(?=[A-Z])/).map((word) => word.toLowerCase());
+  const words = wordsOf(key);
   return words.some((word) => PROSE.has(word)) && words.every((word) => PROSE.has(word) || BESIDE.has(word));
 }
 
+/** In small letters, however they are put together: `image_url`, `imageUrl`. */
+export function wordsOf(key: string): string[] {
+  const words = key.slice(0, MAX_KEY_CHARS).split(/[^A-Za-z]+|(?<=[a-z])(?=[A-Z])/);
+  return words.map((word) => word.toLowerCase());
+}
+
+const MAIL_FIELD = /^([A-Za-z][A-Za-z0-9-]{0,60})[ \t]*:(.*)$/;
+/** Who gets it, or an answer to it, and who is said to have sent it. */
+const PEOPLE_FIELD = /^(?!in-reply-to$)(?:[a-z-]{0,40}-)?(?:to|cc|bcc|from|sender|path)$/i;
+
+/** A mail as whoever sends it reads it: its people and subject, and its text, which is prose. Undefined for other texts. */
+export function fieldsOfMail(text: string): Part[] | undefined {
+  const lines = text.replaceAll(/\r\n?/g, "\n").trimStart();
+  if (!MAIL_START.test(lines)) return undefined;
+  const gap = lines.indexOf("\n\n");
+  const head = lines.slice(0, gap < 0 ? undefined : gap).replaceAll(/\n(?=[ \t])/g, "");
+  const fields = head.split("\n").flatMap((line): Part[] => {
+    const [, name = "", value = ""] = MAIL_FIELD.exec(line) ?? [];
+    return PEOPLE_FIELD.test(name) ? [{ key: "to", value }] : [];
+  });
+  if (fields.length === 0) return undefined;
+  return [...fields, { key: "body", value: gap < 0 ? "" : lines.slice(gap + 2) }];
+}
+
+const MAIL_START = /^[A-Za-z][A-Za-z0-9-]{0,60}[ \t]*:/;
 const FIELD = /^(?:from |[!-9;-~]{1,100}:)/i;
 const CALENDAR = /^BEGIN:V/i;
 const RECIPIENTS = /^(?:(?:resent-)?(?:to|cc|bcc)[ \t]*:|attendee[;:]).*/gim;

@@ -1,7 +1,8 @@
 import { isPublicName } from "../mail/domain-owner.ts";
 import { asRead } from "./as-read.ts";
 import { MAX_HOST_CHARS, isFileName, isOddAddress, isOddRecipient } from "./odd-address.ts";
-import { isProseKey, recipientsIn } from "./prose.ts";
+import { LOOK_CHARS, TOO_MUCH, textsIn } from "./packed/texts.ts";
+import { isProseKey, recipientsIn, wordsOf } from "./prose.ts";
 import { standsBetween } from "./stands-between.ts";
 
 /** What a call is, as far as it matters for the addresses in its arguments. */
@@ -14,9 +15,6 @@ interface Look {
 /** Limits of one call: what is looked at is held against all that is trusted. */
 const MAX_LOOKED_AT_CHARS = 100_000;
 const MAX_PLACES = 1_000;
-/** What each text takes, however short it is. */
-const LOOK_CHARS = 30;
-export const TOO_MUCH = Symbol("more than can be looked through");
 
 /** Returns an address in the arguments of somebody else's tool that the trusted text does not hold, or undefined. */
 export function strangeAddress(
@@ -84,7 +82,7 @@ const HOST_KEY = /host|domain|server|site|endpoint/i;
 const ODD_HOST =
   /^(?:\[[0-9a-f:.%]{2,60}\]|(?:0x[0-9a-f]{1,16}|\d{1,20})(?:\.(?:0x[0-9a-f]{1,16}|\d{1,20})){0,3}(?=[:/?#]))\S*$/i;
 /** Where nothing of this stands, in whatever form it is read, none of those below finds anything. */
-const MAY_POINT = /[/\\:@.+%&]|\P{ASCII}/u;
+const MAY_POINT = /[/\\:@.+%&]|=\?|\P{ASCII}/u;
 const URL_LIKE =
   /(?:[a-z][a-z0-9+.-]{1,20}:)?[/\\]{2}(?:\[[0-9a-f:.%]{2,60}\]|[^\s"'<>()[\]{}|])[^\s"'<>()[\]{}|]*/gi;
 /** With one slash or none; whoever fetches it reads two. */
@@ -101,18 +99,34 @@ const PHONE_LIKE = /\+\d[\d ()-]{6,}\d/g;
 function placesIn(args: unknown, look: Look): Set<string> | typeof TOO_MUCH {
   const found = new Set<string>();
   let left = MAX_LOOKED_AT_CHARS;
-  for (const { key, text } of textsIn(args, "")) {
+  for (const given of textsIn(args)) {
+    if (given === TOO_MUCH) return TOO_MUCH;
+    const { key, packed } = given;
+    const text = textOf(given);
     // What only reads has no use for prose, so an address anywhere in it is there to be looked up.
     const prose = !look.read_only && !POINTER_KEY.test(key) && isProseKey(key);
     // What is written down goes nowhere, but for a mail that says itself to whom.
     const seen = prose && !isShort(text) ? recipientsIn(text) : text;
     if (seen === "") continue;
-    left -= seen.length + LOOK_CHARS;
+    if (!packed) left -= seen.length + LOOK_CHARS;
     if (left < 0) return TOO_MUCH;
     const places = prose ? writtenIn(key, seen, text) : givenIn(key, seen, look);
     for (const place of places) found.add(place);
   }
   return found;
+}
+
+/** Numbers with fewer digits are no address on the internet (RFC 6890: 0.0.0.0/8), and no phone's abroad. */
+const MIN_ADDRESS = 10_000_000;
+const NUMBER_WORD =
+  /^(?:to|phones?|tel|mobile|cell|sms|fax|whatsapp|msisdn|target|dest|destinations?|receivers?|ip|addr)$/;
+
+/** A number is looked at as a text where an address belongs: elsewhere it counts or measures something. */
+function textOf({ key, value }: { key: string; value: string | number }): string {
+  if (typeof value === "string") return value;
+  if (Number.isInteger(value) && Math.abs(value) < MIN_ADDRESS) return "";
+  const points = [POINTER_KEY, URL_KEY, HOST_KEY].some((pattern) => pattern.test(key));
+  return points || wordsOf(key).some((word) => NUMBER_WORD.test(word)) ? String(value) : "";
 }
 
 /** In prose, or in what it says of its recipients. */
@@ -191,19 +205,4 @@ function isHost(name: string, { points, sends, in_path }: Where): boolean {
 /** No program looks a longer one up, and to read it as a name takes more than its length. */
 function isPublic(host: string): boolean {
   return host.length > MAX_HOST_CHARS || isPublicName(host);
-}
-
-const MAX_DEPTH = 40;
-
-/** Every text in a value with the nearest name above it; names are looked at as well. */
-function* textsIn(value: unknown, key: string, depth = 0): Generator<{ key: string; text: string }> {
-  if (typeof value === "string") yield { key, text: value };
-  if (typeof value !== "object" || value === null) return;
-  if (depth > MAX_DEPTH) yield { key: "url", text: JSON.stringify(value) };
-  else if (Array.isArray(value)) for (const item of value) yield* textsIn(item, key, depth + 1);
-  else
-    for (const [name, item] of Object.entries(value)) {
-      yield { key: "", text: name };
-      yield* textsIn(item, name, depth + 1);
-    }
 }

@@ -5,6 +5,7 @@ import { CONTENT } from "./content.ts";
 import { DOUBTFUL } from "./doubtful.ts";
 import { FILE_TURNS } from "./file-turns.ts";
 import { GRANTS } from "./grants.ts";
+import { PACKED } from "./packed.ts";
 import { PEOPLE } from "./people.ts";
 import { REPLAYS } from "./replays.ts";
 import { REFLECTED } from "./reflected.ts";
@@ -18,6 +19,7 @@ const ATTACKS: Attack[] = [
   ...SERVERS,
   ...GRANTS,
   ...CALLS,
+  ...PACKED,
   ...REPLAYS,
   ...ALTERED,
   ...DOUBTFUL,
@@ -49,6 +51,7 @@ const KINDS = [
   "Reply-To",
   "homoglyph targets",
   "replays",
+  "a packed address",
   "altered on the way",
   "doubtful parts",
   "display names",

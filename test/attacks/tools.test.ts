@@ -1,6 +1,7 @@
 import { SERVERS } from "./servers.ts";
 import { GRANTS } from "./grants.ts";
 import { CALLS } from "./calls.ts";
+import { PACKED } from "./packed.ts";
 import { tryAttacks } from "./try-attacks.ts";
 
-tryAttacks([...SERVERS, ...GRANTS, ...CALLS]);
+tryAttacks([...SERVERS, ...GRANTS, ...CALLS, ...PACKED]);

@@ -1,0 +1,105 @@
+import type { Part, Reading } from "./part.ts";
+
+const TOKEN =
+  /[\s,\uFEFF]*(?:([[{])|([\]}])|(:)|("(?:[^"\\]|\\[^])*"|'(?:[^'\\]|\\[^])*')|([+-]?\.?\d[\w.]*(?:(?<=e)[+-]\d+)?)|([+-]?[\p{L}_$][\p{L}\p{N}_$-]*)|$)/iuy;
+const COMMENT = /[\s,\uFEFF]*\/([/*])/y;
+const CONSTANT = /^[+-]?(?:true|false|null|undefined|none|nan|infinity)$/i;
+
+/**
+ * Every name and value of a text in JSON, those of a name that stands there twice as well, and of the looser forms that
+ * programs take for it: with comments, with names and quotes as in JavaScript, with one text behind another. What
+ * follows on the first whole value need not be any of it. Undefined for texts that begin with neither a bracket nor a comment.
+ */
+export function readJson(text: string, max_chars: number): Reading | undefined {
+  if (!/^[\s\uFEFF]*(?:[[{]|\/[/*])/.test(text)) return undefined;
+  const outline = newOutline();
+  let at = 0;
+  while (at < text.length) {
+    if (at > max_chars) return { parts: [], chars: at };
+    TOKEN.lastIndex = at;
+    const token = TOKEN.exec(text);
+    const end = token === null ? commentEnd(text, at) : TOKEN.lastIndex;
+    if (end === undefined || (token !== null && !outline.take(token)))
+      return { parts: outline.whole(), chars: at };
+    at = end;
+  }
+  return { parts: outline.all(), chars: text.length };
+}
+
+function commentEnd(text: string, at: number): number | undefined {
+  COMMENT.lastIndex = at;
+  const [, kind] = COMMENT.exec(text) ?? [];
+  if (kind === undefined) return undefined;
+  const close = kind === "/" ? "\n" : "*/";
+  const found = text.indexOf(close, COMMENT.lastIndex);
+  return found < 0 ? text.length : found + close.length;
+}
+
+interface Outline {
+  /** Takes what TOKEN has found; false for what stands in no JSON. */
+  take: (token: RegExpExecArray) => boolean;
+  all: () => Part[];
+  /** What stood in values that had an end. */
+  whole: () => Part[];
+}
+
+function newOutline(): Outline {
+  const parts: Part[] = [];
+  const outer: (string | null)[] = [];
+  let key: string | null = null;
+  let ended = 0;
+  /** The last string or word: a name if a colon follows. */
+  let open: { text: string; is_word: boolean } | undefined;
+
+  const settle = (): boolean => {
+    if (open?.is_word === true) return false;
+    if (open !== undefined) parts.push({ key, value: open.text });
+    open = undefined;
+    return true;
+  };
+  const name = (): boolean => {
+    if (open === undefined) return false;
+    parts.push({ key: "", value: open.text });
+    key = open.text;
+    open = undefined;
+    return true;
+  };
+  const close = (): boolean => {
+    key = outer.pop() ?? null;
+    if (outer.length === 0) ended = parts.length;
+    return true;
+  };
+  return {
+    take([, opening, closing, colon, quoted, number, word]) {
+      if (colon !== undefined) return name();
+      if (!settle()) return false;
+      if (closing !== undefined) return close();
+      if (opening !== undefined) outer.push(key);
+      if (quoted !== undefined) open = { text: unquoted(quoted), is_word: false };
+      if (number !== undefined) parts.push({ key, value: numberOf(number) });
+      if (word !== undefined && !CONSTANT.test(word)) open = { text: word, is_word: true };
+      return true;
+    },
+    all: () => (settle() ? parts : parts.slice(0, ended)),
+    whole: () => parts.slice(0, ended),
+  };
+}
+
+function numberOf(text: string): number | string {
+  const number = Number(text.replaceAll("_", ""));
+  return Number.isNaN(number) ? text : number;
+}
+
+const ESCAPE = /\\(?:u([0-9a-f]{4})|u\{([0-9a-f]{1,6})\}|x([0-9a-f]{2})|[^])/gi;
+const CONTROLS: Record<string, string> = { n: "\n", r: "\r", t: "\t", b: "\b", f: "\f", "\n": "" };
+
+function unquoted(quoted: string): string {
+  const text = quoted.slice(1, -1);
+  if (!text.includes("\\")) return text;
+  return text.replaceAll(ESCAPE, (whole, four?: string, some?: string, two?: string) => {
+    const hex = four ?? some ?? two;
+    if (hex === undefined) return CONTROLS[whole.slice(1)] ?? whole.slice(1);
+    const code = Number.parseInt(hex, 16);
+    return code <= 0x10ffff ? String.fromCodePoint(code) : whole;
+  });
+}
