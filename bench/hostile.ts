@@ -29,6 +29,8 @@ const GOALS = { loop_ms: 50, livez_ms: 500 };
 /** What a field of the API, or of a header, takes at most. */
 const INSTRUCTION_CHARS = 9_900;
 const HEADER_CHARS = 60_000;
+/** In other characters it takes up to four times as many. */
+const PACKED_CHARS = 45_000;
 const SETTLE_MS = 8;
 /** An answer that has not come by then is none; a long one takes longer. */
 const ANSWER_WITHIN_MS = 100;
@@ -125,6 +127,7 @@ const DOORS: Door[] = [
   },
   { name: "tool: arguments, as url", send: (text) => toolCall([["desk__read", { url: text }]]) },
   { name: "tool: arguments, many, their names, no JSON", send: strangeCalls },
+  { name: "tool: arguments, texts in texts", send: packedCalls },
   { name: "tool: result", send: (text) => toolCall([["desk__read", {}]], { result: text }) },
   { name: "tool server: description and schema", send: describe },
   { name: `made files: ${ENDINGS.join(", ")}`, send: madeFiles },
@@ -367,6 +370,20 @@ function strangeCalls(text: string): Promise<unknown> {
     ...calls.map(([name, args]) => ({ name, arguments: JSON.stringify(args) })),
     { name: "desk__read", arguments: text },
   ]);
+}
+
+/** As long as a text may be that is looked through, and longer. */
+function packedCalls(text: string): Promise<unknown> {
+  const short = text.slice(0, PACKED_CHARS);
+  const bodies = [
+    text,
+    `[${text}`,
+    JSON.stringify([short]),
+    `<a>${short}</a>`,
+    `a=b&c=${short}`,
+    Buffer.from(short).toString("base64"),
+  ];
+  return toolCall(bodies.map((body) => ["desk__write", { body }]));
 }
 
 function madeFiles(text: string): Promise<unknown> {

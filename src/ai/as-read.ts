@@ -18,8 +18,18 @@ const NAMED: Record<string, string> = {
   apos: "'",
 };
 
-/** A text as programs read an address: decoded, in its plainest letters (UTS #46), without what nobody sees or needs (RFC 5322 §3.2.4). */
+let last = { of: "", read: "" };
+
+/**
+ * A text as programs read an address: decoded, in its plainest letters (UTS #46), without what nobody sees or needs
+ * (RFC 5322 §3.2.4). The same text is asked for more than once, so the last one is kept.
+ */
 export function asRead(text: string): string {
+  if (last.of !== text) last = { of: text, read: readAnew(text) };
+  return last.read;
+}
+
+function readAnew(text: string): string {
   let plain = text;
   for (let nth = 0; nth < DECODINGS; nth += 1) plain = decoded(plain);
   // One by one: many marks on one letter would take the square of their number.

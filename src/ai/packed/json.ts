@@ -1,7 +1,7 @@
 import type { Part, Reading } from "./part.ts";
 
 const TOKEN =
-  /[\s,\uFEFF]*(?:([[{])|([\]}])|(:)|("(?:[^"\\]|\\[^])*"|'(?:[^'\\]|\\[^])*')|([+-]?\.?\d[\w.]*(?:(?<=e)[+-]\d+)?)|([+-]?[\p{L}_$][\p{L}\p{N}_$-]*)|$)/iuy;
+  /[\s,\uFEFF]*(?:([[{])|([\]}])|(:)|(["'])|([+-]?\.?\d[\w.]*(?:(?<=e)[+-]\d+)?)|([+-]?[\p{L}_$][\p{L}\p{N}_$-]*)|$)/iuy;
 const COMMENT = /[\s,\uFEFF]*\/([/*])/y;
 const CONSTANT = /^[+-]?(?:true|false|null|undefined|none|nan|infinity)$/i;
 
@@ -16,27 +16,56 @@ export function readJson(text: string, max_chars: number): Reading | undefined {
   let at = 0;
   while (at < text.length) {
     if (at > max_chars) return { parts: [], chars: at };
-    TOKEN.lastIndex = at;
-    const token = TOKEN.exec(text);
-    const end = token === null ? commentEnd(text, at) : TOKEN.lastIndex;
-    if (end === undefined || (token !== null && !outline.take(token)))
+    const token = tokenAt(text, at) ?? commentAt(text, at);
+    if (token === undefined || (token.found !== undefined && !outline.take(token.found)))
       return { parts: outline.whole(), chars: at };
-    at = end;
+    at = token.end;
   }
   return { parts: outline.all(), chars: text.length };
 }
 
-function commentEnd(text: string, at: number): number | undefined {
+interface Token {
+  /** As TOKEN finds it, but for whole strings. */
+  found?: RegExpExecArray;
+  end: number;
+}
+
+function tokenAt(text: string, at: number): Token | undefined {
+  TOKEN.lastIndex = at;
+  const found = TOKEN.exec(text);
+  if (found === null) return undefined;
+  const start = TOKEN.lastIndex;
+  const [, , , , quote] = found;
+  if (quote === undefined) return { found, end: start };
+  const end = stringEnd(text, start, quote);
+  if (end === undefined) return undefined;
+  found[4] = text.slice(start - 1, end);
+  return { found, end };
+}
+
+/** By hand: as a pattern it takes ten times as long. */
+function stringEnd(text: string, start: number, quote: string): number | undefined {
+  let from = start;
+  for (let at = text.indexOf(quote, from); at !== -1; at = text.indexOf(quote, from)) {
+    let escapes = 0;
+    while (at - escapes > from && text.charAt(at - escapes - 1) === "\\") escapes += 1;
+    from = at + 1;
+    if (escapes % 2 === 0) return from;
+  }
+  return undefined;
+}
+
+function commentAt(text: string, at: number): Token | undefined {
   COMMENT.lastIndex = at;
   const [, kind] = COMMENT.exec(text) ?? [];
   if (kind === undefined) return undefined;
   const close = kind === "/" ? "\n" : "*/";
   const found = text.indexOf(close, COMMENT.lastIndex);
-  return found < 0 ? text.length : found + close.length;
+  return { end: found < 0 ? text.length : found + close.length };
 }
 
 interface Outline {
-  /** Takes what TOKEN has found; false for what stands in no JSON. */
+  /** Takes what was found; false for what stands in no JSON. */
   take: (token: RegExpExecArray) => boolean;
   all: () => Part[];
   /** What stood in values that had an end. */
@@ -96,6 +125,15 @@ const CONTROLS: Record<string, string> = { n: "\n", r: "\r", t: "\t", b: "\b", f
 function unquoted(quoted: string): string {
   const text = quoted.slice(1, -1);
   if (!text.includes("\\")) return text;
+  try {
+    // Many times as fast, where it takes it.
+    return String(JSON.parse(quoted));
+  } catch {
+    return unescaped(text);
+  }
+}
+
+function unescaped(text: string): string {
   return text.replaceAll(ESCAPE, (whole, four?: string, some?: string, two?: string) => {
     const hex = four ?? some ?? two;
     if (hex === undefined) return CONTROLS[whole.slice(1)] ?? whole.slice(1);
