@@ -150,19 +150,6 @@ function textOf({ key, value }: { key: string; value: string | number }): string
   return points || wordsOf(key).some((word) => NUMBER_WORD.test(word)) ? String(value) : "";
 }
 
-/** Numbers with fewer digits are no address on the internet (RFC 6890: 0.0.0.0/8), and no phone's abroad. */
-const MIN_ADDRESS = 10_000_000;
-const NUMBER_WORD =
-  /^(?:to|phones?|tel|mobile|cell|sms|fax|whatsapp|msisdn|target|dest|destinations?|receivers?|ip|addr)$/;
-
-/** A number is looked at as a text where an address belongs: elsewhere it counts or measures something. */
-function textOf({ key, value }: { key: string; value: string | number }): string {
-  if (typeof value === "string") return value;
-  if (Number.isInteger(value) && Math.abs(value) < MIN_ADDRESS) return "";
-  const points = [POINTER_KEY, URL_KEY, HOST_KEY].some((pattern) => pattern.test(key));
-  return points || wordsOf(key).some((word) => NUMBER_WORD.test(word)) ? String(value) : "";
-}
-
 /** In prose, or in what it says of its recipients. */
 function writtenIn(key: string, seen: string, text: string): string[] {
   return placesOf(key, seen, { points: seen !== text, sends: false });
