@@ -95,7 +95,7 @@ function names(list: string[], target: string): boolean {
 }
 
 function objectionTo(asked: AskedCall): Objection | null {
-  const { tool, powers, tainted, own_domains } = asked;
+  const { tool, powers, tainted } = asked;
   const { name, target } = tool;
   if (!powers.mayUse(target)) return { reason: `@${target} may not be used for this message.`, lacks: null };
   const destroy = tool.destructive && !powers.destroy;
@@ -109,6 +109,12 @@ function objectionTo(asked: AskedCall): Objection | null {
   }
   // What a server says of its own tools may still choose where they go.
   if (!tainted && !tool.foreign) return null;
+  return objectionToPlace(asked);
+}
+
+function objectionToPlace(asked: AskedCall): Objection | null {
+  const { tool, own_domains } = asked;
+  const { name } = tool;
   const strange = strangePlace(asked);
   if (strange === undefined) return null;
   if (strange === TOO_MUCH) {

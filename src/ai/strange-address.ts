@@ -119,22 +119,24 @@ function placesIn(
   let left = MAX_LOOKED_AT_CHARS;
   for (const given of textsIn(args)) {
     if (given === TOO_MUCH) return TOO_MUCH;
-    const { key, packed } = given;
-    const text = textOf(given);
-    // What only reads has no use for prose, so an address anywhere in it is there to be looked up.
-    const prose = !look.read_only && !POINTER_KEY.test(key) && isProseKey(key);
-    // What is written down goes nowhere, but for a mail that says itself to whom.
-    const seen = prose && !isShort(text) ? recipientsIn(text) : text;
-    if (seen === "") continue;
-    if (!packed) left -= seen.length + LOOK_CHARS;
+    const { seen, places, sent } = lookAt(given.key, textOf(given), look);
+    if (seen > 0 && !given.packed) left -= seen + LOOK_CHARS;
     if (left < 0) return TOO_MUCH;
-    const places = prose ? writtenIn(key, seen, text) : givenIn(key, seen, look);
     for (const place of places) found.add(place);
-    // What is only written down may say where an inbox is.
-    if (!look.read_only && (!prose || seen !== text))
-      inbox ??= places.find((place) => isAtOwn(place, look.own_domains));
+    if (sent) inbox ??= places.find((place) => isAtOwn(place, look.own_domains));
   }
   return { places: found, inbox };
+}
+
+/** The places in one text, how many characters of it were looked through, and whether something is sent there. */
+function lookAt(key: string, text: string, look: Look): { seen: number; places: string[]; sent: boolean } {
+  // What only reads has no use for prose, so an address anywhere in it is there to be looked up.
+  const prose = !look.read_only && !POINTER_KEY.test(key) && isProseKey(key);
+  // What is written down goes nowhere, but for a mail that says itself to whom.
+  const seen = prose && !isShort(text) ? recipientsIn(text) : text;
+  if (seen === "" || seen.length > MAX_LOOKED_AT_CHARS) return { seen: seen.length, places: [], sent: false };
+  const places = prose ? writtenIn(key, seen, text) : givenIn(key, seen, look);
+  return { seen: seen.length, places, sent: !look.read_only && (!prose || seen !== text) };
 }
 
 /** Numbers with fewer digits are no address on the internet (RFC 6890: 0.0.0.0/8), and no phone's abroad. */

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "bun:test";
-import { account, type House, house, inbox, type ServerProcess } from "./house.ts";
+import { type Account, account, house, inbox, type ServerProcess } from "./house.ts";
 
 const MB = 1_048_576;
 const CALLS = 32;
@@ -17,8 +17,12 @@ test.each([1, 8])(
   "32 of the largest calls at once, of %p accounts, stay inside the memory that is promised, and small ones pass",
   async (accounts) => {
     await using at = await house({ llm: { kind: "demo" } });
+    const owners: Account[] = [];
+    for (let index = 0; index < accounts; index += 1)
+      owners.push(await account(at, `ann${index}@client.example`));
     await using server = await at.start();
-    const keys = await Promise.all(Array.from({ length: accounts }, (_, index) => keyOf(at, server, index)));
+    const keys = owners.map(({ api_key }) => api_key);
+    for (const owner of owners) await inbox(server, owner);
     const answers = await Promise.all(
       Array.from({ length: CALLS }, async (_, index) => {
         const key = keys[index % accounts] ?? "";
@@ -40,12 +44,6 @@ test.each([1, 8])(
   },
   60_000,
 );
-
-async function keyOf(at: House, server: ServerProcess, index: number): Promise<string> {
-  const owner = await account(at, `ann${index}@client.example`);
-  await inbox(server, owner);
-  return owner.api_key;
-}
 
 async function send(server: ServerProcess, key: string, text: string) {
   const response = await fetch(`${server.http}/v1/messages`, {

@@ -584,3 +584,25 @@ test("an address that is given very often is looked for once", () => {
   expect(said).toBeNull();
   expect(ownMs() - started).toBeLessThan(800);
 });
+
+describe("an inbox of this server", () => {
+  const named = {
+    trusted_text: "Send it to desk@mw.test and to eve@example.net.",
+    asked: { target: "mcp:calendar" },
+  };
+
+  test.each([
+    ["named in the instruction", { to: "desk@mw.test" }],
+    ["with a tag, in capital letters, with a name", { to: "Desk <Desk+c_x@MW.test>" }],
+    ["among others", { recipients: ["eve@example.net", "desk@mw.test"] }],
+  ])("is sent nothing by a tool of others: %s", (_what, args) => {
+    expect(objection({ ...named, args, tainted: false })).toContain("an address of this server");
+  });
+
+  test("may be written of, and others may be sent to", () => {
+    expect(
+      objection({ ...named, args: { to: "eve@example.net", body: "Write to desk@mw.test." } }),
+    ).toBeNull();
+    expect(objection({ ...named, args: { to: "eve@example.net" } })).toBeNull();
+  });
+});
