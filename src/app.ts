@@ -60,6 +60,7 @@ export interface App extends AsyncDisposable {
   unwritten: Map<string, UnwrittenGrant>;
   /** See `Database`. */
   changedElsewhere: () => boolean;
+  readAnew: () => void;
   /** Takes what was deleted out of the database's log as well; see `Database`. */
   emptyLog: () => Promise<void>;
   copyLogBack: () => Promise<void>;

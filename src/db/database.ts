@@ -27,6 +27,8 @@ export interface Database extends AsyncDisposable {
   write: Write;
   /** Whether another process has written since this was asked last. */
   changedElsewhere: () => boolean;
+  /** For what comes in from outside: it reads what has been written by now, and not what its tick began with. */
+  readAnew: () => void;
   /** Copies the write-ahead log back and cuts it: nothing deleted can be read in it any more. Throws while another process or thread uses it. */
   emptyLog: () => Promise<void>;
   /** Resolves once a log that is long has been copied back: whoever writes much waits for it, so that nobody has to. */
@@ -80,6 +82,7 @@ export function openDatabase(
   return {
     db,
     changedElsewhere: asFarAsKnown(watchOthers(sqlite)),
+    readAnew: () => reads.end(),
     async emptyLog() {
       // On its own thread most of it holds nobody up.
       await checkpoints?.settled();

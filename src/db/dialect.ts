@@ -130,10 +130,13 @@ function cachedConnection(sqlite: Sqlite.Database, { reads, onError }: Hooks): D
     statements.set(text, made);
     return made;
   };
+  const beginRead = (): void => {
+    if (reads.begin()) memory.note("begins");
+  };
   const run = ({ sql, parameters }: CompiledQuery): QueryResult<unknown> => {
     const { statement, effect } = prepared(sql);
     memory.note(effect);
-    if (sql.startsWith("select ")) reads.begin();
+    if (sql.startsWith("select ")) beginRead();
     else reads.end();
     if (statement.reader) return { rows: statement.all(...parameters) };
     const { changes, lastInsertRowid } = statement.run(...parameters);
@@ -142,6 +145,7 @@ function cachedConnection(sqlite: Sqlite.Database, { reads, onError }: Hooks): D
   return {
     async executeQuery<R>(query: RememberedQuery): Promise<QueryResult<R>> {
       try {
+        if (query.remembered) beginRead();
         const result = query.remembered ? { rows: memory.rows(query, () => run(query).rows) } : run(query);
         return result as QueryResult<R>;
       } catch (error) {

@@ -50,11 +50,11 @@ type Rows = readonly unknown[];
 export interface RowMemory {
   /** The rows of a query, read only if they are not known. They are frozen, because all who ask get the same. */
   rows: (query: CompiledQuery, read: () => Rows) => Rows;
-  /** To be told of every statement. */
+  /** To be told of every statement, and of a snapshot that begins before one. */
   note: (effect: Effect) => void;
 }
 
-/** Remembers rows until a statement, or another process, may have changed them; the latter is looked for once a tick and transaction. */
+/** Remembers rows until a statement, or another process, may have changed them; the latter is looked for once a snapshot. */
 export function createRowMemory(sqlite: Sqlite.Database): RowMemory {
   const hasChangedElsewhere = watchOthers(sqlite);
   const memory = new Map<string, Map<string, Rows>>();
@@ -69,7 +69,6 @@ export function createRowMemory(sqlite: Sqlite.Database): RowMemory {
     if (has_looked) return;
     if (hasChangedElsewhere()) forget();
     has_looked = true;
-    setImmediate(() => (has_looked = false));
   };
   return {
     rows({ sql, parameters }, read) {

@@ -2,9 +2,9 @@ import type Sqlite from "better-sqlite3";
 
 /** The reads outside of a transaction that come in the same tick. */
 export interface SharedRead {
-  /** Does nothing inside of a transaction. */
-  begin(): void;
-  /** Before anything that is not to happen in the middle of it. */
+  /** True when it begins one; does nothing inside of a transaction. */
+  begin(): boolean;
+  /** Before anything that is not to happen in the middle of it, or that is to see what has been written by then. */
   end(): void;
   isOpen(): boolean;
 }
@@ -27,10 +27,11 @@ export function shareReads(sqlite: Sqlite.Database): SharedRead {
   };
   return {
     begin() {
-      if (open || sqlite.inTransaction) return;
+      if (open || sqlite.inTransaction) return false;
       begin.run();
       open = true;
       setImmediate(end);
+      return true;
     },
     end,
     isOpen: () => open,

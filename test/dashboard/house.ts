@@ -25,8 +25,8 @@ export const PAGES = [
   "Settings",
   "Server",
 ];
-/** What a run leaves to be looked at. */
-export const SCREENSHOTS = join(import.meta.dir, "../../dist/screenshots");
+/** The folder that a run leaves its pictures in, for people to look at; none are made without one. */
+const SCREENSHOTS = process.env["SCREENSHOTS"];
 const WAIT_MS = 10_000;
 const DESK = { width: 1440, height: 900 };
 const TABLET = { width: 768, height: 1024 };
@@ -47,21 +47,23 @@ export interface Look {
   colorScheme: (typeof THEMES)[number];
 }
 
-/** How pages are looked at: at every size, and in both themes. `Visit.look` looks at each size in the other theme too. */
-export const LOOKS: [name: string, look: Look][] = [
-  ["1440-light", { viewport: DESK, colorScheme: "light" }],
-  ["768-dark", { viewport: TABLET, colorScheme: "dark" }],
-  ["390-dark", { viewport: PHONE, colorScheme: "dark" }],
-];
+type NamedLook = [name: string, look: Look];
+const AT_DESK: NamedLook = ["1440-light", { viewport: DESK, colorScheme: "light" }];
+const ON_TABLET: NamedLook = ["768-dark", { viewport: TABLET, colorScheme: "dark" }];
+const ON_PHONE: NamedLook = ["390-dark", { viewport: PHONE, colorScheme: "dark" }];
 
-/** How tasks are done: with the navigation beside the page, and with the one behind a button. */
-export const TASK_LOOKS = LOOKS.filter(([, { viewport }]) => viewport !== TABLET);
+/** How each page is looked at; `Visit.look` looks at each size in the other theme too. */
+export const LOOKS = [AT_DESK, ON_PHONE];
+/** Where there is least room: beside the navigation, and without it. */
+export const NARROW_LOOKS = [ON_TABLET, ON_PHONE];
+/** How tasks are done that have one way to be done: where it is hardest. */
+export const TASK_LOOKS = [ON_PHONE];
 
 export interface Visit extends AsyncDisposable {
   page: Page;
   /** Goes to a page by its name in the navigation, which is behind a button on a phone. */
   open(name: string): Promise<void>;
-  /** Keeps a screenshot in each theme, and holds the page as it is against axe and the width of the screen. */
+  /** Holds the page as it is against axe in each theme and the width of the screen, and takes its picture if asked to. */
   look(name: string): Promise<void>;
 }
 
@@ -205,7 +207,6 @@ export async function settled(page: Page): Promise<void> {
 
 async function hold(page: Page, shot: string, { viewport, colorScheme }: Look): Promise<void> {
   await settled(page);
-  await mkdir(SCREENSHOTS, { recursive: true });
   const wide = await page.evaluate("document.documentElement.scrollWidth > window.innerWidth");
   const faults = await page.evaluate<AxeResults | false>(AGAIN);
   const serious = seriousOf(
@@ -213,15 +214,23 @@ async function hold(page: Page, shot: string, { viewport, colorScheme }: Look): 
   );
   for (const theme of THEMES) {
     await page.emulateMedia({ colorScheme: theme });
-    await page.screenshot({
-      path: join(SCREENSHOTS, `${shot}-${viewport.width}-${theme}.png`),
-      fullPage: true,
-    });
+    await takePicture(page, `${shot}-${viewport.width}-${theme}`, { fullPage: true });
     // Nothing but the colours is another than in the theme of the visit.
     if (theme !== colorScheme) serious.push(...seriousOf(await page.evaluate<AxeResults>(CONTRAST)));
   }
   await page.emulateMedia({ colorScheme });
   expect({ shot, serious, wide }).toEqual({ shot, serious: [], wide: false });
+}
+
+/** Only where a run is asked for pictures: they take a seventh of its time. */
+export async function takePicture(
+  page: Page,
+  name: string,
+  options: { fullPage?: boolean } = {},
+): Promise<void> {
+  if (SCREENSHOTS === undefined) return;
+  await mkdir(SCREENSHOTS, { recursive: true });
+  await page.screenshot({ path: join(SCREENSHOTS, `${name}.png`), ...options });
 }
 
 function seriousOf({ violations }: AxeResults) {

@@ -1,7 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { join } from "node:path";
 import type { Me } from "../../src/dashboard/api/shapes.ts";
-import { type Dashboard, dashboard, hasChromium, LOOKS, PAGES, SCREENSHOTS, settled } from "./house.ts";
+import {
+  type Dashboard,
+  dashboard,
+  hasChromium,
+  NARROW_LOOKS,
+  PAGES,
+  settled,
+  takePicture,
+} from "./house.ts";
 
 interface Made {
   id: string;
@@ -56,7 +63,7 @@ describe.skipIf(!hasChromium)("of the longest names", () => {
   }, 120_000);
   afterAll(() => stack.disposeAsync());
 
-  test.each(LOOKS)(
+  test.each(NARROW_LOOKS)(
     "no page becomes wider than the screen (%s)",
     async (name, look) => {
       await using visit = await at.visit({ look });
@@ -64,7 +71,7 @@ describe.skipIf(!hasChromium)("of the longest names", () => {
       const too_wide: unknown[] = [];
       const measure = async (place: string): Promise<void> => {
         await settled(page);
-        await page.screenshot({ path: join(SCREENSHOTS, `long-${place.split("/")[0]}-${name}.png`) });
+        await takePicture(page, `long-${place.split("/")[0]}-${name}`);
         const beyond = await page.evaluate<string[]>(BEYOND);
         if (beyond.length > 0) too_wide.push([place, ...beyond]);
       };

@@ -10,7 +10,7 @@ import { type Domain, publish } from "../support/domain-desk.ts";
 import { type GuardedMcp, startGuardedMcp } from "../support/oauth-mcp-server.ts";
 import { type OAuthProviders, startOAuthProviders } from "../support/oauth-providers.ts";
 import { until } from "../interop/postfix.ts";
-import { type Dashboard, dashboard, hasChromium, TASK_LOOKS, OWNER } from "./house.ts";
+import { type Dashboard, dashboard, hasChromium, LOOKS, OWNER, TASK_LOOKS } from "./house.ts";
 
 const EVERYTHING = fileURLToPath(
   import.meta.resolve("@modelcontextprotocol/server-everything/dist/index.js"),
@@ -20,7 +20,7 @@ const LOOK_MS = 60_000;
 /** How often the page of domains looks by itself. */
 const LOOK_AGAIN_MS = 15_000;
 /** Where all looks would only say the same again. */
-const ONE_LOOK = TASK_LOOKS.slice(0, 1);
+const ONE_LOOK = LOOKS.slice(0, 1);
 /** For pages that lead in and out, which many open where they read their mail. */
 const PHONE = { look: { viewport: { width: 390, height: 844 }, colorScheme: "dark" as const } };
 
