@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { resolve } from "node:path";
 import type { HttpTransport, McpServer, StdioTransport } from "../ai/mcp.ts";
 import type { App } from "../app.ts";
@@ -9,6 +8,7 @@ import { isStillAt } from "./connections.ts";
 import { isProgramUrl, mayUse, noSuchProgram, type Program, programAt } from "./programs.ts";
 import { openSealed } from "./sealed.ts";
 import { toolServerName } from "./targets.ts";
+import { sha256 } from "../lib/sha256.ts";
 
 const CHANGED = "The connection was changed or deleted meanwhile. Ask again.";
 
@@ -27,8 +27,7 @@ export function mcpServerOf(app: App, row: ConnectionRow, token: HttpTransport["
 function httpTransport(app: App, row: ConnectionRow, token: HttpTransport["token"]): HttpTransport {
   const { credential, headers } = openSealed(app, row);
   // A token that came by OAuth is renewed again and again, and means the same account until somebody agrees anew.
-  const identity =
-    row.auth === "oauth" ? `oauth ${row.updated}` : createHash("sha256").update(credential).digest("hex");
+  const identity = row.auth === "oauth" ? `oauth ${row.updated}` : sha256(credential, "hex");
   const checked = async (refused?: string): Promise<string | null> => {
     const fresh = await token(refused);
     // Looked at after the token was, so that no token goes to an address it was not entered for.

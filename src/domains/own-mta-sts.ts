@@ -1,6 +1,7 @@
-import { createHash, X509Certificate } from "node:crypto";
+import { X509Certificate } from "node:crypto";
 import type { App } from "../app.ts";
 import type { Config } from "../config.ts";
+import { sha256 } from "../lib/sha256.ts";
 
 /** While it is tried out, a mistake is to be over within a day; else RFC 8461 §3.2 speaks of weeks. */
 const MAX_AGE_SECONDS = { testing: 86_400, enforce: 604_800 };
@@ -35,6 +36,6 @@ export function mtaStsHost({ smtp }: Config): string {
 /** The record that tells of the policy; its id changes with the configured policy (RFC 8461 §3.1). */
 export function mtaStsRecord(config: Config): string {
   const policy = mtaStsPolicy(config, config.smtp.mta_sts) ?? "";
-  const id = createHash("sha256").update(policy).digest("hex").slice(0, ID_CHARS);
+  const id = sha256(policy, "hex").slice(0, ID_CHARS);
   return `v=STSv1; id=${id}`;
 }

@@ -1,7 +1,7 @@
-import { createHash } from "node:crypto";
 import { AppError } from "../errors.ts";
 import { MAX_FILES, type SentFile, decodeFile } from "../routing/files.ts";
 import { readJson } from "./json-text.ts";
+import { sha256 } from "../lib/sha256.ts";
 
 /** More of a text can only be refused for its length, which is then seen in less. */
 const MAX_CONTENT_CHARS = 1_000_001;
@@ -33,7 +33,7 @@ function withoutData(attachment: unknown, files: SentFile[]): unknown {
   files.push(file);
   return {
     ...attachment,
-    data: "fault" in file ? "" : createHash("sha256").update(file.bytes).digest("hex"),
+    data: "fault" in file ? "" : sha256(file.bytes, "hex"),
   };
 }
 

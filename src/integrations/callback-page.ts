@@ -1,8 +1,8 @@
-import { createHash } from "node:crypto";
+import { sha256 } from "../lib/sha256.ts";
 
 const STYLE =
   ":root{color-scheme:light dark;background:light-dark(#f7f8f8,#111615);color:light-dark(#16201f,#e7eceb)}body{margin:15vh auto;max-width:34rem;padding:0 1.5rem;font:1.05rem/1.6 system-ui,sans-serif;overflow-wrap:anywhere}h1{font-size:1.6rem;line-height:1.3}a{color:light-dark(#0f766e,#4fc3b4)}form{margin:1.5rem 0}button,.main{display:inline-block;box-sizing:border-box;padding:.5rem 1.1rem;border:0;border-radius:.375rem;background:light-dark(#0f766e,#4fc3b4);color:light-dark(#fff,#10211f);font:inherit;font-weight:600;text-decoration:none;cursor:pointer}";
-const STYLE_HASH = createHash("sha256").update(STYLE).digest("base64");
+const STYLE_HASH = sha256(STYLE, "base64");
 
 export interface CallbackPage {
   status: 200 | 400;

@@ -1,7 +1,6 @@
 import {
   createCipheriv,
   createDecipheriv,
-  createHash,
   createHmac,
   hkdfSync,
   randomBytes,
@@ -11,6 +10,7 @@ import { mkdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { AppError, messageOf } from "../errors.ts";
 import { writeOnce } from "./durable-file.ts";
+import { sha256 } from "./sha256.ts";
 
 const MASTER_KEY_BYTES = 32;
 const SUBKEY_BYTES = 32;
@@ -92,7 +92,7 @@ export function checkApiKeyFormat(key: string): boolean {
 
 /** SHA-256 in hex, for keys and tokens of our own: of so many random bits a slow hash would add nothing. */
 export function hashSecret(secret: string): string {
-  return createHash("sha256").update(secret).digest("hex");
+  return sha256(secret, "hex");
 }
 
 /** `length` characters, each one of `alphabet` (2 to 256 characters) with exactly the same chance. */

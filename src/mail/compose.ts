@@ -1,9 +1,8 @@
-import { createHash } from "node:crypto";
-
 import MailComposer from "nodemailer/lib/mail-composer";
 
 import { AppError, invalid } from "../errors.ts";
 import { escapeHtml, markdownToHtml } from "./markdown.ts";
+import { sha256 } from "../lib/sha256.ts";
 
 export interface OutgoingAttachment {
   filename: string;
@@ -85,7 +84,7 @@ export async function composeReply(input: ReplyInput): Promise<ComposedMail> {
     text: body.text,
     html: body.html,
     attachments: attachmentsOf([...(input.attachments ?? []), ...body.attachments]),
-    baseBoundary: createHash("sha256").update(rfc_message_id).digest("hex").slice(0, 32),
+    baseBoundary: sha256(rfc_message_id, "hex").slice(0, 32),
   });
   return { raw, rfc_message_id, envelope_from, envelope_to: to };
 }

@@ -1,7 +1,8 @@
-import { createHash, createPublicKey, generateKeyPair, sign } from "node:crypto";
+import { createPublicKey, generateKeyPair, sign } from "node:crypto";
 import type { KeyObject } from "node:crypto";
 import { domainToASCII } from "node:url";
 import { promisify } from "node:util";
+import { sha256, sha256Bytes } from "../lib/sha256.ts";
 
 export interface DkimKey {
   selector: string;
@@ -94,9 +95,7 @@ export async function signMail(raw: Buffer, domain: string, keys: DkimKeys): Pro
     d: signingDomain,
     t: Math.floor(dateOf(fields).getTime() / 1000),
     h: fold(signed.names.map((name, index) => (index === 0 ? name : `:${name}`))),
-    bh: createHash("sha256")
-      .update(relaxedBody(raw.subarray(headersEnd + 4)))
-      .digest("base64"),
+    bh: sha256(relaxedBody(raw.subarray(headersEnd + 4)), "base64"),
   };
   const signatures = await Promise.all(keys.map((key) => signatureField(key, tags, signed.canonical)));
   return Buffer.concat([...signatures.map((field) => Buffer.from(field + "\r\n", "latin1")), raw]);
@@ -148,7 +147,7 @@ async function signatureField(
     key.algorithm === "rsa"
       ? await signAside("sha256", input, key.private_key)
       : // RFC 8463 section 3: Ed25519 signs the SHA-256 of the data, not the data.
-        await signAside(null, createHash("sha256").update(input).digest(), key.private_key);
+        await signAside(null, sha256Bytes(input), key.private_key);
   return field + fold(signature.toString("base64").match(/.{1,64}/g) ?? []);
 }
 

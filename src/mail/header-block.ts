@@ -33,10 +33,11 @@ export function headerBytes(raw: Uint8Array): number {
   const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength);
   if (bytes[0] === 0x0a) return 1;
   if (bytes[0] === 0x0d && bytes[1] === 0x0a) return 2;
-  const afterLf = bytes.indexOf("\n\n");
   const afterCrlf = bytes.indexOf("\n\r\n");
-  const ends = [afterLf < 0 ? bytes.length : afterLf + 2, afterCrlf < 0 ? bytes.length : afterCrlf + 3];
-  return Math.min(...ends);
+  const end = afterCrlf < 0 ? bytes.length : afterCrlf + 3;
+  // Behind the one end the other is not looked for: a mail has one of them, and may be long.
+  const afterLf = bytes.subarray(0, end).indexOf("\n\n");
+  return afterLf < 0 ? end : afterLf + 2;
 }
 
 /** A physical line without its line end, with the bytes it takes including that line end. */

@@ -1,5 +1,5 @@
-import { createHash } from "node:crypto";
 import { type HeaderField, withoutBlanks } from "./header-block.ts";
+import { sha256 } from "../lib/sha256.ts";
 
 const CANONICALIZATIONS = ["simple", "relaxed"] as const;
 type Canonicalization = (typeof CANONICALIZATIONS)[number];
@@ -100,7 +100,7 @@ export function inSignedForm(
   form: SignedForm,
 ): Uint8Array | undefined {
   const body = canonicalBody(raw.subarray(body_offset), form.body);
-  if (createHash("sha256").update(body).digest("base64") !== form.body_hash) return undefined;
+  if (sha256(body, "base64") !== form.body_hash) return undefined;
   return Buffer.concat([signedHeader(raw, fields, form), Buffer.from("\r\n"), body]);
 }
 

@@ -1,6 +1,6 @@
-import { createHash } from "node:crypto";
 import { readHeaderDate } from "../mail/header-date.ts";
 import { decodeWords, type MailHeaders, messageIds } from "../mail/headers.ts";
+import { sha256 } from "../lib/sha256.ts";
 
 /** A body is hashed in pieces, so that no copy of a large one is made. */
 const PIECE_BYTES = 65_536;
@@ -31,7 +31,7 @@ export function wordsOf(raw: Uint8Array, headers: MailHeaders, from_address: str
     rfc_message_id,
     parent_ids: [...messageIds(headers.get("in-reply-to") ?? ""), ...references],
     hop: Number.parseInt(headers.get("x-mailwright-hop") ?? "0", 10) || 0,
-    body_hash: isBlank(body) ? sha256(subject) : sha256(body),
+    body_hash: sha256(isBlank(body) ? subject : body, "hex"),
     dedupe_key:
       rfc_message_id === null
         ? saidHash(headers, { from_address, subject, body })
@@ -56,7 +56,7 @@ function saidHash(
   { from_address, subject, body }: { from_address: string; subject: string; body: Uint8Array },
 ): string {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
-  const hash = createHash("sha256");
+  const hash = new Bun.CryptoHasher("sha256");
   for (const text of [from_address, headers.get("date") ?? "", subject])
     hash.update(`${text.replaceAll(BLANKS, "")}\n`);
   for (let at = 0; at < bytes.length; at += PIECE_BYTES)
@@ -67,8 +67,4 @@ function saidHash(
 /** A fold leaves more white space than there was before; how much says nothing. */
 function subjectOf(headers: MailHeaders): string {
   return decodeWords((headers.get("subject") ?? "").replaceAll(BLANKS, " ")).trim();
-}
-
-function sha256(data: string | Uint8Array): string {
-  return createHash("sha256").update(data).digest("hex");
 }

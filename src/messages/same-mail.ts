@@ -1,10 +1,10 @@
-import { createHash } from "node:crypto";
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { insertRow, prepared } from "../db/prepared.ts";
 import type { Authority, MailKeyRow, MessageRow, MessageState } from "../db/schema.ts";
 import { isMachineReason } from "../mail/machine-mail.ts";
 import { RANK } from "./policy.ts";
+import { sha256Bytes } from "../lib/sha256.ts";
 
 const DAY_SECONDS = 86_400;
 /** Within which a mail from the author's own server is the same one again (decision L.6). */
@@ -187,5 +187,5 @@ function machineHashOf(dedupe_key: string): Uint8Array {
 }
 
 function hashOf(dedupe_key: string): Uint8Array {
-  return createHash("sha256").update(dedupe_key).digest().subarray(0, KEY_BYTES);
+  return sha256Bytes(dedupe_key).subarray(0, KEY_BYTES);
 }

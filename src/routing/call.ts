@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { refuseUnverified } from "../accounts/verified.ts";
 import type { App } from "../app.ts";
 import { resetsAt } from "../billing/ledger.ts";
@@ -21,6 +20,7 @@ import { sizeOf } from "../messages/run-use.ts";
 import type { RoutingView } from "../messages/view.ts";
 import { filesOf, type FileInput, type SentFile } from "./files.ts";
 import { acceptInline, awaitEnd } from "./inline.ts";
+import { sha256 } from "../lib/sha256.ts";
 
 const ROUTE = "POST /v1/messages";
 const RATE_WINDOW_SECONDS = 60;
@@ -173,7 +173,7 @@ function keyOf(input: CallInput, { idempotency_key }: CallOptions): Keyed | null
   if (idempotency_key === null) return null;
   return {
     key: idempotency_key,
-    fingerprint: createHash("sha256").update(canonicalJson(input)).digest("hex"),
+    fingerprint: sha256(canonicalJson(input), "hex"),
   };
 }
 

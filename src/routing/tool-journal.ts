@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import type { Tool, ToolOutcome } from "../ai/tool.ts";
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
@@ -6,6 +5,7 @@ import { prepared } from "../db/prepared.ts";
 import { canonicalJson } from "../lib/canonical-json.ts";
 import { excerptOf } from "./redact.ts";
 import { type StepDraft, warning } from "./steps.ts";
+import { sha256 } from "../lib/sha256.ts";
 
 export interface JournalEntry {
   message_id: string;
@@ -27,10 +27,7 @@ export function fingerprintOf(
   args: Record<string, unknown>,
   nth: number,
 ): string {
-  return createHash("sha256")
-    .update(JSON.stringify([target, name, nth]))
-    .update(canonicalJson(args))
-    .digest("hex");
+  return sha256(JSON.stringify([target, name, nth]) + canonicalJson(args), "hex");
 }
 
 /**

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import type { ToolOffer } from "../ai/llm-messages.ts";
 import type { Tool, ToolListing } from "../ai/tool.ts";
 import type { App } from "../app.ts";
@@ -8,6 +7,7 @@ import { AppError } from "../errors.ts";
 import { freshToken } from "../integrations/tokens.ts";
 import { integrationTools } from "../integrations/tools.ts";
 import { stripHiddenCharacters } from "../mail/hidden-characters.ts";
+import { sha256 } from "../lib/sha256.ts";
 
 /** What models keep apart well; interfaces take 128, and one is our own. */
 const MAX_TOOLS = 127;
@@ -76,7 +76,7 @@ function offerName({ target, name }: Tool, taken: Set<string>): string {
   const plain = `${target.replace(/^mcp:/, "")}__${name}`.replaceAll(/[^A-Za-z0-9_-]/g, "_");
   let unique = plain;
   for (let nth = 0; unique.length > MAX_OFFER_NAME_CHARS || taken.has(unique); nth += 1) {
-    const mark = createHash("sha256").update(`${target} ${name} ${nth}`).digest("hex").slice(0, 8);
+    const mark = sha256(`${target} ${name} ${nth}`, "hex").slice(0, 8);
     unique = `${plain.slice(0, MAX_OFFER_NAME_CHARS - mark.length - 1)}_${mark}`;
   }
   return unique;
