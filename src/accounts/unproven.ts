@@ -31,7 +31,8 @@ export async function sweepUnproven(app: App, tx: Db): Promise<void> {
       eb
         .selectFrom("jobs")
         .select(jsonMember("payload", "email").as("email"))
-        .where("kind", "=", "mail_code"),
+        .where("kind", "=", "mail_code")
+        .where(jsonMember("payload", "email"), "is not", null),
     )
     .execute();
 }
