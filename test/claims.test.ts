@@ -1,10 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
+import { isTest } from "./support/named-tests.ts";
 
 const ROOT = join(import.meta.dir, "..");
 const MARK = /\[\^([\w-]+)\](?!:)/g;
 /** What a mark leads to: a file, and the titles of a test in it with the groups around it. */
-const NOTE = /^\[\^([\w-]+)\]: `(test\/[\w./-]+)`((?: › "[^"]+")+)$/gm;
+const NOTE = /^\[\^([\w-]+)\]: (`test\/[\w./-]+`(?: › "[^"]+")+)$/gm;
 const SENTENCE_END = /(?<=\.(?:\[\^[\w-]+\])*) /;
 /** Words of the README that promise something for when things go wrong. */
 const PROMISE =
@@ -13,7 +14,7 @@ const PROMISE =
 describe.each(["docs/faults.md", "README.md"])("%s", (page) => {
   test("names only tests that are there", async () => {
     const notes = [...(await read(page)).matchAll(NOTE)];
-    const found = await Promise.all(notes.map(([, , file = "", titles = ""]) => isTest(file, titles)));
+    const found = await Promise.all(notes.map(([, , name = ""]) => isTest(name)));
     expect(notes.filter((_note, at) => !found[at]).map(([note]) => note)).toEqual([]);
     expect(notes.length).toBeGreaterThan(10);
   });
@@ -47,20 +48,6 @@ test("README.md names a test wherever it promises that nothing gets lost", async
 
 function marksIn(text: string): string[] {
   return Array.from(text.matchAll(MARK), ([, mark = ""]) => mark);
-}
-
-/** Whether a file has these titles, each as that of a test or of a group of tests, from the outermost to the test. */
-async function isTest(file: string, titles: string): Promise<boolean> {
-  const path = Bun.file(join(ROOT, file));
-  if (!(await path.exists())) return false;
-  const source = await path.text();
-  let at = 0;
-  for (const [title] of titles.matchAll(/"[^"]+"/g)) {
-    const before = source.slice(0, source.indexOf(title, at)).trimEnd();
-    if (!source.includes(title, at) || !/(?:\b(?:test|describe)|\))\($/.test(before)) return false;
-    at = before.length;
-  }
-  return true;
 }
 
 function read(page: string): Promise<string> {
