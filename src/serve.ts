@@ -10,6 +10,7 @@ import { lockDataFolder, lockStores } from "./db/locks.ts";
 import { freeOn, keepReserve, MIN_FREE_BYTES, MIN_FREE_FILES } from "./db/reserve.ts";
 import { isStorageFault, storageWords } from "./db/storage-faults.ts";
 import { AppError, messageOf } from "./errors.ts";
+import { keepClock } from "./db/kept-clock.ts";
 import { keepRateLimits } from "./db/rate-limits.ts";
 import { moveToServiceDomain } from "./inboxes/leave-domain.ts";
 import { jobHandlers } from "./handlers.ts";
@@ -18,7 +19,7 @@ import type { HttpDoor } from "./http/listen.ts";
 import { openMetricsDoor } from "./http/metrics.ts";
 import { startHttp } from "./http/server.ts";
 import { sweepLater } from "./jobs/erase.ts";
-import { planAtStart } from "./jobs/clock.ts";
+import { clockWarning, planAtStart } from "./jobs/clock.ts";
 import { voidLeases } from "./jobs/queue.ts";
 import { createWorker } from "./jobs/worker.ts";
 import { missingWords } from "./db/missing-bytes.ts";
@@ -55,6 +56,9 @@ export async function serve(config: Config, overrides: AppOverrides = {}): Promi
   started.use(lock);
   const app = started.use(await createApp(config, overrides));
   ({ refuseIntake: app.refuseIntake } = started.use(await keepReserve(config.data.dir, app.log)));
+  started.use(
+    await keepClock(app, (error) => app.log.warn({ err: messageOf(error) }, "the time was not written down")),
+  );
   // Before any door opens: from then on a lease may belong to this process.
   await app.write(voidLeases);
   const moved = await app.write((tx) => moveToServiceDomain(app, tx));
@@ -141,9 +145,11 @@ async function warningsOf(app: App): Promise<Record<string, string>> {
   ]);
   const slow_disk = app.slowDisk();
   const lost = app.lostCommits();
+  const clock = clockWarning(app);
   return {
     ...(slow_disk === undefined ? {} : { slow_disk }),
     ...(lost === undefined ? {} : { lost }),
+    ...(clock === undefined ? {} : { clock }),
     ...(certificate === undefined ? {} : { certificate }),
     ...(backup === undefined ? {} : { backup }),
     ...(lost_mail === undefined ? {} : { lost_mail }),
