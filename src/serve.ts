@@ -10,6 +10,7 @@ import { lockDataFolder, lockStores } from "./db/locks.ts";
 import { freeOn, keepReserve, MIN_FREE_BYTES, MIN_FREE_FILES } from "./db/reserve.ts";
 import { isStorageFault, storageWords } from "./db/storage-faults.ts";
 import { AppError, messageOf } from "./errors.ts";
+import { keepClock } from "./db/kept-clock.ts";
 import { keepRateLimits } from "./db/rate-limits.ts";
 import { moveToServiceDomain } from "./inboxes/leave-domain.ts";
 import { jobHandlers } from "./handlers.ts";
@@ -18,7 +19,7 @@ import type { HttpDoor } from "./http/listen.ts";
 import { openMetricsDoor } from "./http/metrics.ts";
 import { startHttp } from "./http/server.ts";
 import { sweepLater } from "./jobs/erase.ts";
-import { planAtStart } from "./jobs/clock.ts";
+import { clockWarning, planAtStart } from "./jobs/clock.ts";
 import { voidLeases } from "./jobs/queue.ts";
 import type { JobHandlers } from "./jobs/run-job.ts";
 import { createWorker } from "./jobs/worker.ts";
@@ -56,6 +57,9 @@ export async function serve(config: Config, overrides: AppOverrides = {}): Promi
   started.use(lock);
   const app = started.use(await createApp(config, overrides));
   ({ refuseIntake: app.refuseIntake } = started.use(await keepReserve(config.data.dir, app.log)));
+  started.use(
+    await keepClock(app, (error) => app.log.warn({ err: messageOf(error) }, "the time was not written down")),
+  );
   const handlers = jobHandlers(app);
   await takeOver(app, handlers);
   for (const caution of cautionsOf(config)) app.log.warn(caution);
@@ -150,9 +154,11 @@ async function warningsOf(app: App): Promise<Record<string, string>> {
   ]);
   const slow_disk = app.slowDisk();
   const lost = app.lostCommits();
+  const clock = clockWarning(app);
   return {
     ...(slow_disk === undefined ? {} : { slow_disk }),
     ...(lost === undefined ? {} : { lost }),
+    ...(clock === undefined ? {} : { clock }),
     ...(certificate === undefined ? {} : { certificate }),
     ...(backup === undefined ? {} : { backup }),
     ...(lost_mail === undefined ? {} : { lost_mail }),

@@ -73,6 +73,7 @@ describe("a server with everything as it should be", () => {
       "data folder",
       "database",
       "disk space",
+      "leaps of the clock",
       "mail files",
       "mail host name",
       "model provider",
@@ -256,6 +257,7 @@ describe("what is wrong is found", () => {
       (at) => void (at.targets.web_url = "https://127.0.0.1:1/"),
     ],
     ["a clock that is slow", "clock", "fail", /\d+ seconds slow/, ({ web }) => void (web.ahead_ms = 90_000)],
+    ["a clock that has leapt", "leaps of the clock", "warn", /9 days ahead/, (at) => at.daysOn(9)],
     ["a clock that is fast", "clock", "fail", /\d+ seconds fast/, ({ web }) => void (web.ahead_ms = -90_000)],
     [
       "nothing that tells the time",

@@ -69,6 +69,7 @@ async function faultsAfter(life: Life, moment: Moment): Promise<string[]> {
   {
     await using app = await createApp(config, {
       nowMs: () => now_ms,
+      steadyMs: () => now_ms,
       log: createLog({ level: "silent", format: "text" }),
     });
     // Threads that keep nothing, and take longer to start than all the rest.

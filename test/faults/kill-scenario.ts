@@ -256,8 +256,7 @@ async function renewToken({ room, providers, connection_id, said }: Scene): Prom
 
 async function growOld(scene: Scene): Promise<void> {
   scene.said.push("old");
-  // The clock has leapt, it seems, until another hour has passed.
-  await settle(scene, [`${KEPT_DAYS + 10}d`, "1h"]);
+  await settle(scene, [`${KEPT_DAYS + 10}d`]);
 }
 
 async function end(scene: Scene): Promise<void> {

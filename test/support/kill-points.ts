@@ -95,12 +95,7 @@ export const KILL_POINTS: Record<string, Record<string, string[]>> = {
     ],
   },
   purge: {
-    [KILLED]: [
-      "retention/purge.ts purgeNow",
-      "retention/purge.ts putOff",
-      "retention/shift.ts takeTurns",
-      "retention/shift.ts tidyUp",
-    ],
+    [KILLED]: ["retention/purge.ts purgeNow", "retention/shift.ts takeTurns", "retention/shift.ts tidyUp"],
   },
   erase: {
     [KILLED]: [
