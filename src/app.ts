@@ -7,11 +7,13 @@ import type { Config } from "./config.ts";
 import type { UnwrittenGrant } from "./connections/sealed.ts";
 import { refuseLost } from "./db/bring-back.ts";
 import { type Db, openDatabase, type Write } from "./db/database.ts";
+import { newestMessageMs, readKeptTime } from "./db/kept-clock.ts";
 import { migrateToLatest } from "./db/migrate.ts";
 import { namedSegments } from "./db/segment-rows.ts";
 import { createPatience, type Patience } from "./db/patience.ts";
 import type { JobWorker } from "./jobs/worker.ts";
 import { createFileReader, type FileReader } from "./files/reader.ts";
+import { type CalmClock, createCalmClock } from "./lib/calm-clock.ts";
 import { createResolver, type Resolver } from "./lib/dns.ts";
 import { createFairTurns, type FairTurns } from "./lib/fair-turns.ts";
 import { createThread, type Thread } from "./lib/thread.ts";
@@ -19,6 +21,7 @@ import { createSafeFetch, type SafeFetch } from "./lib/net.ts";
 import { createPoster, type Poster } from "./lib/poster.ts";
 import { folderFault } from "./lib/start-faults.ts";
 import { createFeed, type Feed } from "./lib/feed.ts";
+import { createOrderedIds, HELD_MS } from "./lib/ordered-ids.ts";
 import { createNotifier, type Notifier } from "./lib/notifier.ts";
 import { createRateLimiter, type RateLimiter } from "./lib/rate-limit.ts";
 import { openSegments, type SegmentStore } from "./lib/segments.ts";
@@ -71,7 +74,10 @@ export interface App extends AsyncDisposable {
   refuseIntake: () => void;
   /** For what is too large for the database; see `messages/stored-bytes.ts`. */
   segments: SegmentStore;
-  /** Unix seconds. */
+  /**
+   * Unix seconds, for what is written down, shown and planned. Set back by more than ten minutes, the clock of the machine
+   * is followed once it has stayed so for an hour: `now` is never before `calmNow`.
+   */
   now: () => number;
   /**
    * The first unix second at which so many seconds have passed. With `now`, which is cut to the second, what waits or lives
@@ -83,6 +89,18 @@ export interface App extends AsyncDisposable {
   /** Seconds of a clock that nobody sets, good for this process only: a lease must not end because the time was corrected. */
   steadyNow: () => number;
   steadyAfter: (seconds: number) => number;
+  /**
+   * Unix seconds for the ages of what was written down with `now`, where they decide whether something is done twice or
+   * never: what is known again, counted, forgotten, deleted or given up. They do not leap ahead either, see
+   * `createCalmClock`. What ends for safety, such as sessions and codes, ends by `now`.
+   */
+  calmNow: () => number;
+  calm: CalmClock;
+  /** What the clock of the machine says, in milliseconds: for what others compare with theirs. */
+  wallMs: () => number;
+  /** An id behind all that were made before, also when the clock was set back, and the unix second of that order. */
+  newId: () => string;
+  orderNow: () => number;
   log: Log;
   /** Those of `createMetrics` once `serve` has found that somebody wants them. */
   metrics: Metrics;
@@ -130,6 +148,8 @@ export interface AppOverrides {
   /** Another trust boundary, to show in a test what the real one keeps out. */
   guard?: Guard;
   nowMs?: () => number;
+  /** The clock that nobody sets. */
+  steadyMs?: () => number;
   log?: Log;
   /** The port of other people's mail servers, 25 but in tests. */
   smtp_port?: number;
@@ -142,12 +162,14 @@ export interface AppOverrides {
 }
 
 export async function createApp(config: Config, overrides: AppOverrides = {}): Promise<App> {
-  const nowMs = overrides.nowMs ?? Date.now;
+  const wallMs = overrides.nowMs ?? Date.now;
   const changes = createFeed();
   const log = overrides.log ?? createLog(config.log);
-  const clocks = clocksOf(nowMs, overrides.nowMs ?? performance.now.bind(performance));
-  const { now } = clocks;
-  const { segments, database, secrets } = await openStores(config, { log, now }, overrides);
+  const steadyMs = overrides.steadyMs ?? performance.now.bind(performance);
+  const early = { log, now: () => Math.floor(wallMs() / 1_000) };
+  const { segments, database, secrets } = await openStores(config, early, overrides);
+  const clocks = await openClocks(database.db, { wallMs, steadyMs });
+  const { now, nowMs } = clocks;
   const patience = createPatience(database.write, log);
   await prepareDkimKeys({ ...database, secrets, now, log }, config.data.dir);
   const resolver = createResolver({ servers: config.dns.servers });
@@ -166,7 +188,6 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
     unwritten: new Map(),
     refuseIntake: () => undefined,
     segments,
-    nowMs,
     ...clocks,
     log,
     metrics: createTally(),
@@ -182,7 +203,7 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
     guard: overrides.guard ?? GUARD,
     mcp,
     sender,
-    limiter: createRateLimiter(nowMs),
+    limiter: createRateLimiter(clocks.calm.nowMs),
     finished: createNotifier<PrivateAnswer>(),
     changes,
     progress: new Map(),
@@ -212,13 +233,40 @@ function createThreads(): Pick<App, "examiner" | "parser" | "files" | "texts" | 
   };
 }
 
-/** In seconds, of two clocks that count milliseconds. */
-function clocksOf(nowMs: () => number, steadyMs: () => number) {
+type Clocks = Pick<
+  App,
+  | "now"
+  | "after"
+  | "nowMs"
+  | "steadyNow"
+  | "steadyAfter"
+  | "calm"
+  | "calmNow"
+  | "wallMs"
+  | "newId"
+  | "orderNow"
+>;
+
+/** Of the two clocks of the machine those that go on where the last process was. */
+async function openClocks(
+  db: Db,
+  { wallMs, steadyMs }: { wallMs: () => number; steadyMs: () => number },
+): Promise<Clocks> {
+  const calm = createCalmClock({ wallMs, steadyMs, kept: await readKeptTime(db) });
+  const nowMs = (): number => Math.max(wallMs(), calm.nowMs());
+  const last_ms = await newestMessageMs(db, { before_ms: nowMs() + HELD_MS });
+  const ids = createOrderedIds({ wallMs: nowMs, steadyMs, last_ms });
   return {
     now: () => Math.floor(nowMs() / 1_000),
-    after: (seconds: number) => Math.ceil((nowMs() + seconds * 1_000) / 1_000),
+    after: (seconds) => Math.ceil((nowMs() + seconds * 1_000) / 1_000),
+    nowMs,
     steadyNow: () => Math.floor(steadyMs() / 1_000),
-    steadyAfter: (seconds: number) => Math.ceil((steadyMs() + seconds * 1_000) / 1_000),
+    steadyAfter: (seconds) => Math.ceil((steadyMs() + seconds * 1_000) / 1_000),
+    calm,
+    calmNow: () => Math.floor(calm.nowMs() / 1_000),
+    wallMs,
+    newId: ids.next,
+    orderNow: () => Math.floor(ids.nowMs() / 1_000),
   };
 }
 

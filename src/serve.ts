@@ -10,6 +10,7 @@ import { lockDataFolder, lockStores } from "./db/locks.ts";
 import { freeOn, keepReserve, MIN_FREE_BYTES, MIN_FREE_FILES } from "./db/reserve.ts";
 import { isStorageFault, storageWords } from "./db/storage-faults.ts";
 import { AppError, messageOf } from "./errors.ts";
+import { keepClock } from "./db/kept-clock.ts";
 import { keepRateLimits } from "./db/rate-limits.ts";
 import { moveToServiceDomain } from "./inboxes/leave-domain.ts";
 import { jobHandlers } from "./handlers.ts";
@@ -18,8 +19,9 @@ import type { HttpDoor } from "./http/listen.ts";
 import { openMetricsDoor } from "./http/metrics.ts";
 import { startHttp } from "./http/server.ts";
 import { sweepLater } from "./jobs/erase.ts";
-import { planAtStart } from "./jobs/clock.ts";
+import { clockWarning, planAtStart } from "./jobs/clock.ts";
 import { voidLeases } from "./jobs/queue.ts";
+import type { JobHandlers } from "./jobs/run-job.ts";
 import { createWorker } from "./jobs/worker.ts";
 import { missingWords } from "./db/missing-bytes.ts";
 import { createMetrics } from "./metrics.ts";
@@ -55,20 +57,11 @@ export async function serve(config: Config, overrides: AppOverrides = {}): Promi
   started.use(lock);
   const app = started.use(await createApp(config, overrides));
   ({ refuseIntake: app.refuseIntake } = started.use(await keepReserve(config.data.dir, app.log)));
-  // Before any door opens: from then on a lease may belong to this process.
-  await app.write(voidLeases);
-  const moved = await app.write((tx) => moveToServiceDomain(app, tx));
-  if (moved > 0)
-    app.log.warn(
-      { inboxes: moved, domain: config.smtp.domain },
-      "inboxes have moved to smtp.domain; their old addresses are refused, unless you go back to the old domain and list it in smtp.former_domains before the change",
-    );
+  started.use(
+    await keepClock(app, (error) => app.log.warn({ err: messageOf(error) }, "the time was not written down")),
+  );
   const handlers = jobHandlers(app);
-  await app.write((tx) => planAtStart(app, tx, handlers));
-  await app.write((tx) => sweepLater(app, tx));
-  if (config.outbound.mode !== "capture") await app.write((tx) => checkServiceKeysLater(app, tx));
-  const dead = await app.write((tx) => releaseDeadReserves(app, tx));
-  if (dead > 0) app.log.warn({ credits: dead }, "credits of runs that will never end were given back");
+  await takeOver(app, handlers);
   for (const caution of cautionsOf(config)) app.log.warn(caution);
   started.use(
     await keepRateLimits(app, (error) =>
@@ -101,6 +94,26 @@ export async function serve(config: Config, overrides: AppOverrides = {}): Promi
     reload,
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
+}
+
+/**
+ * Puts right what the process before this one has left, and plans what comes back by the clock. Before any door opens: from
+ * then on a lease may belong to this process.
+ */
+export async function takeOver(app: App, handlers: JobHandlers): Promise<void> {
+  const { outbound, smtp } = app.config;
+  await app.write(voidLeases);
+  const moved = await app.write((tx) => moveToServiceDomain(app, tx));
+  if (moved > 0)
+    app.log.warn(
+      { inboxes: moved, domain: smtp.domain },
+      "inboxes have moved to smtp.domain; their old addresses are refused, unless you go back to the old domain and list it in smtp.former_domains before the change",
+    );
+  await app.write((tx) => planAtStart(app, tx, handlers));
+  await app.write((tx) => sweepLater(app, tx));
+  if (outbound.mode !== "capture") await app.write((tx) => checkServiceKeysLater(app, tx));
+  const dead = await app.write((tx) => releaseDeadReserves(app, tx));
+  if (dead > 0) app.log.warn({ credits: dead }, "credits of runs that will never end were given back");
 }
 
 /** Gives what a reload does. */
@@ -141,9 +154,11 @@ async function warningsOf(app: App): Promise<Record<string, string>> {
   ]);
   const slow_disk = app.slowDisk();
   const lost = app.lostCommits();
+  const clock = clockWarning(app);
   return {
     ...(slow_disk === undefined ? {} : { slow_disk }),
     ...(lost === undefined ? {} : { lost }),
+    ...(clock === undefined ? {} : { clock }),
     ...(certificate === undefined ? {} : { certificate }),
     ...(backup === undefined ? {} : { backup }),
     ...(lost_mail === undefined ? {} : { lost_mail }),

@@ -63,7 +63,7 @@ export async function ensureUser(app: App, tx: Db, email: string): Promise<User>
   const known = await findUserByEmail(tx, email);
   if (known) return known;
   const user: User = {
-    id: Bun.randomUUIDv7(),
+    id: app.newId(),
     email,
     email_verified: 0,
     name: null,

@@ -167,7 +167,7 @@ function touchKey(app: App, key_id: string, client: string): void {
 
 function newKey(app: App, name: string | null) {
   const { key, hash, prefix, last4 } = mintApiKey();
-  return { key, hash, row: { id: Bun.randomUUIDv7(), name, prefix, last4, created: app.now() } };
+  return { key, hash, row: { id: app.newId(), name, prefix, last4, created: app.now() } };
 }
 
 async function insertKey(tx: Db, user: User, row: Omit<NewApiKey, "key"> & { hash: string }): Promise<void> {

@@ -30,7 +30,7 @@ export interface SecurityEvent {
 export async function noteSecurityEvent(app: App, tx: Db, event: SecurityEvent): Promise<void> {
   const { user_id, kind, api_key = null } = event;
   const client = event.client || null;
-  const row = { id: Bun.randomUUIDv7(), user_id, kind, client, api_key, created: app.now() };
+  const row = { id: app.newId(), user_id, kind, client, api_key, created: app.now() };
   await tx.insertInto("security_events").values(row).execute();
   await tx
     .deleteFrom("security_events")

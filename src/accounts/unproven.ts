@@ -12,7 +12,7 @@ const MAX_SWEPT = 500;
  * proven address an account holds nothing, and the next code makes it anew.
  */
 export async function sweepUnproven(app: App, tx: Db): Promise<void> {
-  const before = app.now() - KEPT_SECONDS;
+  const before = app.calmNow() - KEPT_SECONDS;
   await sweepAskers(tx, before);
   const codes = tx.selectFrom("login_codes").select("user_id").where("created", "<=", before);
   const chosen = tx.selectFrom("pending_passwords").select("user_id").where("created", "<=", before);
@@ -31,7 +31,8 @@ export async function sweepUnproven(app: App, tx: Db): Promise<void> {
       eb
         .selectFrom("jobs")
         .select(jsonMember("payload", "email").as("email"))
-        .where("kind", "=", "mail_code"),
+        .where("kind", "=", "mail_code")
+        .where(jsonMember("payload", "email"), "is not", null),
     )
     .execute();
 }

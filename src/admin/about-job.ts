@@ -1,6 +1,8 @@
 import type { Db } from "../db/database.ts";
 import type { JobRow } from "../db/schema.ts";
 import type { JobKind, JobPayloads } from "../jobs/kinds.ts";
+import { DAMAGED_PAYLOAD } from "../jobs/queue.ts";
+import { storedJson } from "../lib/stored-json.ts";
 
 /** What a job is for, in words, and whose it is. */
 export interface About {
@@ -10,9 +12,15 @@ export interface About {
 
 export async function aboutJob(db: Db, { kind, payload }: Pick<JobRow, "kind" | "payload">): Promise<About> {
   const tell = TELLERS[kind as JobKind] as ((db: Db, payload: unknown) => Promise<About>) | undefined;
-  return (await tell?.(db, JSON.parse(payload))) ?? { about: kind.replaceAll("_", " "), account: null };
+  const stored = storedJson<object>(payload, DAMAGED_PAYLOAD);
+  if (stored === DAMAGED_PAYLOAD) return DAMAGED;
+  return (await tell?.(db, stored)) ?? { about: kind.replaceAll("_", " "), account: null };
 }
 
+const DAMAGED: About = {
+  about: "something that cannot be read any more: the database is damaged there",
+  account: null,
+};
 const GONE: About = { about: "something that has been deleted meanwhile", account: null };
 
 const TELLERS: { [K in JobKind]?: (db: Db, payload: JobPayloads[K]) => Promise<About> } = {

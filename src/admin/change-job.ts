@@ -3,6 +3,8 @@ import type { Db } from "../db/database.ts";
 import type { JobRow, UserRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
 import type { JobKind, JobPayloads } from "../jobs/kinds.ts";
+import { DAMAGED_PAYLOAD } from "../jobs/queue.ts";
+import { storedJson } from "../lib/stored-json.ts";
 import { dropSending, sendAgain } from "../mail/outgoing.ts";
 import { retryMessage } from "../messages/retry.ts";
 import { dropRouting } from "../routing/route.ts";
@@ -18,27 +20,35 @@ const DROPS: {
   route_message: (app, tx, payload, words) => dropRouting(app, tx, { payload }, words),
   send_mail: (app, tx, { outgoing_id }, words) => dropSending(app, tx, outgoing_id, words),
   deliver_webhooks: (_app, tx, { endpoint_id }) => failPending(tx, endpoint_id, "dropped"),
-  fan_out_event: () => Promise.resolve(),
-  tell_failure: () => Promise.resolve(),
-  mail_code: () => Promise.resolve(),
-  mail_notice: () => Promise.resolve(),
-  mail_returns: () => Promise.resolve(),
+  fan_out_event: nothing,
+  tell_failure: nothing,
+  mail_code: nothing,
+  mail_notice: nothing,
+  mail_returns: nothing,
 };
+
+async function nothing(): Promise<void> {}
+
+function dropOf({ kind }: JobRow) {
+  return DROPS[kind as JobKind] as
+    | ((app: App, tx: Db, payload: unknown, words: string) => Promise<void>)
+    | undefined;
+}
 
 /** Takes a job out of the queue for good; `reason` is the operator's, for those who waited for it. */
 export async function dropJob(app: App, id: string, reason: string | null): Promise<JobRow> {
   const dropped = await app.write(async (tx) => {
     const job = await readJob(tx, id);
     refuseRunning(job);
-    const drop = DROPS[job.kind as JobKind] as
-      | ((app: App, tx: Db, payload: unknown, words: string) => Promise<void>)
-      | undefined;
+    const payload = storedJson<object>(job.payload, DAMAGED_PAYLOAD);
+    // Nobody can do it any more, nor knows what else would end with it.
+    const drop = payload === DAMAGED_PAYLOAD ? nothing : dropOf(job);
     if (!drop)
       throw new AppError("conflict", `A job of the kind ${job.kind} cannot be dropped: it has to be done.`, {
         fix: "Mend what its last error says; then `mailwright queue retry` has it tried at once.",
       });
     await tx.deleteFrom("jobs").where("id", "=", job.id).execute();
-    await drop(app, tx, JSON.parse(job.payload), `${DROPPED}${reason === null ? "." : `: ${reason}`}`);
+    await drop(app, tx, payload, `${DROPPED}${reason === null ? "." : `: ${reason}`}`);
     return job;
   });
   // The next one of its conversation may be begun.
@@ -75,7 +85,8 @@ async function moveUp(app: App, { id }: JobRow): Promise<void> {
 
 /** What a job stood for has ended with it, so it begins anew. */
 async function revive(app: App, job: JobRow): Promise<void> {
-  const payload: unknown = JSON.parse(job.payload);
+  const payload = storedJson<object>(job.payload, DAMAGED_PAYLOAD);
+  if (payload === DAMAGED_PAYLOAD) throw nothingLeft();
   if (job.kind === "route_message") {
     const { message_id } = payload as JobPayloads["route_message"];
     await retryMessage(app, await ownerOf(app.db, message_id), { id: message_id, admit: () => undefined });

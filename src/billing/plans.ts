@@ -55,9 +55,9 @@ export function refuseBeyondPlan(
 }
 
 /** The unix second from which on an account sees its messages. */
-export function historySince(app: Pick<App, "config" | "now">, user: Pick<UserRow, "plan">): number {
+export function historySince(app: Pick<App, "config" | "calmNow">, user: Pick<UserRow, "plan">): number {
   const { history_days } = planLimits(app.config, user.plan);
-  return history_days === 0 ? 0 : Math.max(0, app.now() - history_days * DAY_SECONDS);
+  return history_days === 0 ? 0 : Math.max(0, app.calmNow() - history_days * DAY_SECONDS);
 }
 
 /** How many runs of an account may go on at once; without a limit, as many as leaves the others theirs. */

@@ -92,7 +92,7 @@ function missingSettings({ billing }: Config, needed: Setting[]): string[] {
 async function verified(app: App, raw: Uint8Array, signature: string): Promise<Stripe.Event> {
   const { webhooks, errors } = await clientOf(app);
   const { stripe_webhook_secret: secret } = app.config.billing;
-  const now = app.nowMs();
+  const now = app.wallMs();
   try {
     return await webhooks.constructEventAsync(raw, signature, secret, TOLERANCE_SECONDS, undefined, now);
   } catch (error) {

@@ -77,7 +77,7 @@ export async function createConnection(
 /** One that is not stored yet, with nothing filled in. */
 export function newConnection(app: App, user: UserRow, kind: ConnectionKind): ConnectionRow {
   return {
-    id: Bun.randomUUIDv7(),
+    id: app.newId(),
     user_id: user.id,
     kind,
     label: KIND_INFO[kind].label,

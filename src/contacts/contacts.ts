@@ -55,7 +55,7 @@ export function checkedContact(input: ContactInput, now: number): Contact {
 export async function submitContact(app: App, contact: Contact, client: string) {
   const queue = await prepareContactLetter(app, contact);
   const { by_form: _, ...columns } = contact;
-  const row: ContactSubmissionRow = { id: Bun.randomUUIDv7(), ...columns, client, created: app.now() };
+  const row: ContactSubmissionRow = { id: app.newId(), ...columns, client, created: app.now() };
   await app.write(async (tx) => {
     await tx.insertInto("contact_submissions").values(row).execute();
     if (row.flag === null) await queue?.(tx);

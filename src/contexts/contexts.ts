@@ -62,7 +62,7 @@ export async function addContext(app: App, tx: Db, user: UserRow, input: NewCont
   if (input.slug !== undefined && slugs.has(input.slug)) throw slugTaken(input.slug);
   await refuseFull(app, tx, user, Buffer.byteLength(columns.body ?? ""));
   const row: ContextRow = {
-    id: Bun.randomUUIDv7(),
+    id: app.newId(),
     user_id: user.id,
     title: "",
     body: "",

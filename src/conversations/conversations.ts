@@ -49,14 +49,14 @@ export async function startConversation(
   start: { inbox: InboxRow; subject: string },
 ): Promise<string> {
   const row: ConversationRow = {
-    id: Bun.randomUUIDv7(),
+    id: app.newId(),
     user_id: start.inbox.user_id,
     inbox_id: start.inbox.id,
     subject: start.subject,
     turn_count: 0,
     latest_sender: null,
     snippet: "",
-    last_at: app.now(),
+    last_at: app.orderNow(),
     created: app.now(),
   };
   await insertRow(tx, "conversations", row);

@@ -49,7 +49,7 @@ export interface Schema {
 
 /** What holds for the whole data folder. */
 export interface InstallationRow {
-  name: "key_check" | "smtp_peers";
+  name: "key_check" | "smtp_peers" | "clock";
   value: Uint8Array;
 }
 

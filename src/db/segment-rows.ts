@@ -26,10 +26,11 @@ const sumsOf = (keeper: Keeper) =>
   sql`select segment, max(segment_offset + size) as "end", sum(size) as bytes from ${sql.table(keeper)}
     where segment is not null group by segment`;
 
-/** What erasers still have to erase. */
+/** What erasers still have to erase, as far as it can be read: what a damaged job stood for, the sweep finds. */
 const WAITING = sql`
   select part.value ->> 'segment' as segment, max((part.value ->> 'offset') + (part.value ->> 'size')) as "end", 0 as bytes
-  from jobs, json_each(jobs.payload, '$.ranges') as part where jobs.kind = 'erase_bytes'`;
+  from jobs, json_each(iif(json_valid(jobs.payload), jobs.payload, '{}'), '$.ranges') as part
+  where jobs.kind = 'erase_bytes'`;
 
 /** What rows name in a segment, in order. */
 export async function namedIn(db: Db, segment: number): Promise<SegmentRange[]> {

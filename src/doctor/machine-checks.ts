@@ -5,6 +5,7 @@ import { findFaults } from "../db/integrity.ts";
 import { freeOn, MIN_FREE_BYTES, MIN_FREE_FILES } from "../db/reserve.ts";
 import { uncheckedRows } from "../db/segment-rows.ts";
 import { SLOW_SYNC_MEND, SLOW_SYNC_MS } from "../db/sync-speed.ts";
+import { clockWarning } from "../jobs/clock.ts";
 import { measureMail, missingNow } from "../db/missing-bytes.ts";
 import { type Bench, type Check, fail, ok, type Outcome, skip, warn } from "./check.ts";
 
@@ -25,7 +26,17 @@ export const MACHINE_CHECKS: Check[] = [
   { name: "database", run: checkDatabase },
   { name: "mail files", run: checkMailFiles },
   { name: "backup", run: checkBackup },
+  { name: "leaps of the clock", run: checkLeaps },
 ];
+
+/** Against what the running server wrote down a minute ago. */
+async function checkLeaps({ app, running }: Bench): Promise<Outcome> {
+  if (!running) return skip("Only beside a running server can it be seen.");
+  const leapt = clockWarning(app);
+  return leapt === undefined
+    ? ok("The clock goes on from where it was.")
+    : warn(leapt, "Let it be set by NTP: timedatectl set-ntp true");
+}
 
 async function checkSpace({ app }: Bench): Promise<Outcome> {
   const { dir } = app.config.data;

@@ -114,12 +114,12 @@ async function checkEgress({ app, targets }: Bench): Promise<Outcome> {
 
 /** Against the clock of another server: signatures, codes and certificates depend on it. */
 async function checkClock({ app, targets }: Bench): Promise<Outcome> {
-  const before_ms = app.nowMs();
+  const before_ms = app.wallMs();
   const said = await askElsewhere(app, targets.web_url).catch((error: unknown) => messageOf(error));
   if (typeof said === "string") return skip(`There is nothing to compare it with: ${said}`);
   const theirs_ms = Date.parse(said.headers.get("date") ?? "");
   if (Number.isNaN(theirs_ms)) return skip(`${targets.web_url} does not say what time it is.`);
-  const off = Math.round(Math.max(theirs_ms - app.nowMs(), before_ms - theirs_ms - 1_000, 0) / 1_000);
+  const off = Math.round(Math.max(theirs_ms - app.wallMs(), before_ms - theirs_ms - 1_000, 0) / 1_000);
   if (off <= MAX_CLOCK_SECONDS) return ok("The clock is right.");
   return fail(
     `The clock is ${off} seconds ${theirs_ms > before_ms ? "slow" : "fast"}, by what ${targets.web_url} says.`,

@@ -64,7 +64,7 @@ export async function checkNow(app: App, job: Job<"check_domain">, signal: Abort
     const keys = await settle(app, tx, domain_id, findings);
     const checked = { ...before, ...columns, misses: passes ? 0 : misses };
     if (checked.misses === MISSES_TO_TELL && before.misses < MISSES_TO_TELL) await letter?.(tx);
-    if (checked.status === "pending" && app.now() - since >= GIVE_UP_SECONDS)
+    if (checked.status === "pending" && app.calmNow() - since >= GIVE_UP_SECONDS)
       return save(tx, {
         ...checked,
         status: "failed",

@@ -37,7 +37,7 @@ export async function createDomain(app: App, user: UserRow, name: string): Promi
   const domain = domainName(app.config, name);
   // Also before the keys are made, which are too dear for somebody who may not have them.
   await refuseAnother(app, app.db, { user, domain });
-  const id = Bun.randomUUIDv7();
+  const id = app.newId();
   const keys = await firstKeys(app, id);
   const row: CustomDomainRow = {
     id,

@@ -58,7 +58,7 @@ export async function addInbox(app: App, tx: Db, user: UserRow, input: NewInbox)
   const domain = domain_id === null ? app.config.smtp.domain : await openDomain(app, tx, user, domain_id);
   const columns = await columnsOf(app, tx, { user, settings, policy: DEFAULT_POLICY });
   const row: InboxRow = {
-    id: Bun.randomUUIDv7(),
+    id: app.newId(),
     user_id: user.id,
     prefix,
     local_part: await freeLocalPart(tx, { prefix, domain }),

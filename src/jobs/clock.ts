@@ -5,24 +5,53 @@ import type { JobHandlers } from "./run-job.ts";
 
 /** Clocks are set right by less all the time. */
 const LEAP_SECONDS = 60;
+const HOUR_SECONDS = 3_600;
 /** No work that is not planned by its own handler needs to wait for longer than this. */
 const LONGEST_WAIT_SECONDS = 2 * 86_400;
 
 /**
- * Looks at the clock each time it is called: once it has been set back, what was to be done at a time of the former
- * clock is tried now, or planned anew. Too early costs one try; too late may be years.
+ * Looks at the clock each time it is called, and says in the log that it was set. Once `app.now` has gone back, what was
+ * to be done at a time of the former clock is tried now, or planned anew. Too early costs one try; too late may be years.
  */
 export function watchClock(app: App, handlers: JobHandlers): () => Promise<void> {
-  const offset = (): number => app.now() - app.steadyNow();
-  let known = offset();
+  const leapOfWall = leapsOf(() => app.wallMs() / 1_000 - app.steadyNow());
+  const leapOfNow = leapsOf(() => app.now() - app.steadyNow());
+  let doubted = false;
   return async () => {
-    const leap = offset() - known;
-    known += leap;
-    if (Math.abs(leap) <= LEAP_SECONDS) return;
-    app.log.warn({ seconds: leap }, "the clock of this machine was set to another time");
+    const set_by = leapOfWall();
+    if (set_by !== 0) app.log.warn({ seconds: set_by }, "the clock of this machine was set to another time");
+    const doubt = clockWarning(app);
+    if (doubt !== undefined && (!doubted || set_by !== 0)) app.log.warn(doubt);
+    if (doubt === undefined && doubted) app.log.info("the clock of this machine is believed again");
+    doubted = doubt !== undefined;
+    const leap = leapOfNow();
     if (leap < 0) await app.write((tx) => planAnew(app, tx, { handlers, after: app.now() }));
-    app.worker?.wakeAll();
+    if (leap !== 0) app.worker?.wakeAll();
   };
+}
+
+/** By how much an offset that should stay has changed since the last call; 0 where that is little. */
+function leapsOf(offset: () => number): () => number {
+  let known = offset();
+  return () => {
+    const leap = Math.round(offset() - known);
+    known += leap;
+    return Math.abs(leap) <= LEAP_SECONDS ? 0 : leap;
+  };
+}
+
+/** What the operator has to know of a clock that is not believed; undefined of one that is. */
+export function clockWarning({ calm }: Pick<App, "calm">): string | undefined {
+  const seconds = calm.doubtSeconds();
+  if (seconds === undefined) return undefined;
+  const off = `${spanOf(Math.abs(seconds))} ${seconds > 0 ? "ahead of" : "behind"}`;
+  return `The clock of this machine has leapt: it is ${off} the time that this server has counted. Until it has stayed so for an hour, nothing is deleted, forgotten or given up by it. Set it right if it is wrong; if the server stood still for so long, or a backup was restored, there is nothing to do.`;
+}
+
+function spanOf(seconds: number): string {
+  const hours = seconds / HOUR_SECONDS;
+  if (hours >= 48) return `${Math.round(hours / 24)} days`;
+  return hours >= 2 ? `${Math.round(hours)} hours` : `${Math.round(seconds / 60)} minutes`;
 }
 
 /** The same at a start, of which nobody knows what the clock was before: what lies too far ahead is tried now. */

@@ -49,7 +49,7 @@ export async function enqueue<K extends JobKind>(
   work: { kind: K; payload: JobPayloads[K] } & EnqueueOptions,
 ): Promise<Job<K> | null> {
   const job: Job<K> = {
-    id: Bun.randomUUIDv7(),
+    id: app.newId(),
     kind: work.kind,
     payload: work.payload,
     attempts: work.claimed ? 1 : 0,

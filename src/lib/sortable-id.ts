@@ -4,8 +4,8 @@ const CHARS = 26;
 const OTHER_BITS = 80n;
 
 /** A UUID of version 7 in 26 letters and digits (Crockford's base 32): in order of time, like itself. */
-export function sortableId(ms: number): string {
-  return lettersOf(BigInt(`0x${Bun.randomUUIDv7("hex", ms).replaceAll("-", "")}`));
+export function sortableId(id: string): string {
+  return lettersOf(BigInt(`0x${id.replaceAll("-", "")}`));
 }
 
 /** A lower bound of those that were made in this second or later. */

@@ -18,7 +18,7 @@ export function wordsOfDelay(handed_over: number, status: string | undefined): s
 
 /** Whether a server that was given a mail then may still be trying. */
 export function mayBeDelayed(app: App, handed_over: number): boolean {
-  return endOf(handed_over) > app.now();
+  return endOf(handed_over) > app.calmNow();
 }
 
 /** Ends some delays of which nothing more was heard; false when there are no more of them. */
@@ -27,7 +27,7 @@ export async function endDelays(app: App, tx: Db): Promise<boolean> {
     .selectFrom("outgoing_mails")
     .select(["id", "user_id", "message_id"])
     .where(DEFERRED)
-    .where("completed", "<=", app.now() - PATIENCE_SECONDS)
+    .where("completed", "<=", app.calmNow() - PATIENCE_SECONDS)
     .limit(AT_ONCE)
     .execute();
   if (mails.length === 0) return false;

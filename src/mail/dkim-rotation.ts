@@ -44,7 +44,7 @@ export async function settleKeys(
   const after = ALGORITHMS.flatMap((algorithm) =>
     stepped(
       looked.filter((row) => row.algorithm === algorithm),
-      now,
+      { now, calm: app.calmNow() },
     ),
   );
   for (const { id, sealed, state, record, seen_at, retired_at } of after)
@@ -82,12 +82,12 @@ function sighted(row: DkimKeyRow, seen: "seen" | "absent" | undefined, now: numb
 }
 
 /** `rows`: the keys of one algorithm. */
-function stepped(rows: DkimKeyRow[], now: number): DkimKeyRow[] {
+function stepped(rows: DkimKeyRow[], { now, calm }: { now: number; calm: number }): DkimKeyRow[] {
   const next = rows.find(({ state, record }) => state === "waiting" && record === "seen");
   const turned = next ? rows.map((row) => (row === next ? signing(row) : replaced(row, now))) : rows;
   // While the new record is not to be seen, the old key may have to step in.
   const works = turned.some(({ state, record }) => state === "signing" && record !== "absent");
-  return works ? turned.map((row) => (isOver(row, now) ? dropped(row) : row)) : turned;
+  return works ? turned.map((row) => (isOver(row, calm) ? dropped(row) : row)) : turned;
 }
 
 function signing(row: DkimKeyRow): DkimKeyRow {

@@ -21,7 +21,7 @@ export type QueueLetter = (tx: Db) => Promise<void>;
 
 /** Composes and signs a letter. It is stored, and sent, only once `queue` is called: signing is too slow for a transaction. */
 export async function prepareLetter(app: App, letter: Letter): Promise<QueueLetter> {
-  const id = Bun.randomUUIDv7("hex", app.nowMs());
+  const id = app.newId();
   const { domain } = app.config.smtp;
   const from = app.config.outbound.from || `mailwright@${domain}`;
   const composed = await composeReply({
@@ -32,7 +32,7 @@ export async function prepareLetter(app: App, letter: Letter): Promise<QueueLett
     message_id: newMessageId(app, id, domain),
     hop: 0,
     markdown: letter.markdown,
-    date: new Date(app.nowMs()),
+    date: new Date(app.wallMs()),
     kind: "notice",
     ...(letter.reply_to === undefined ? {} : { reply_to: letter.reply_to }),
     ...(letter.attachments === undefined ? {} : { attachments: letter.attachments }),

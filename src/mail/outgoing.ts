@@ -143,7 +143,7 @@ function measure(
   const shown = status === "failed" ? "bounced" : status;
   app.metrics.time("mailwright_send_seconds", { outcome: shown }, seconds);
   if (status !== "sent" || message_id === null) return;
-  const since_accepted = (app.nowMs() - millisecondsOf(message_id)) / 1_000;
+  const since_accepted = Math.max(0, app.nowMs() - millisecondsOf(message_id)) / 1_000;
   app.metrics.time("mailwright_reply_seconds", {}, since_accepted);
 }
 

@@ -41,7 +41,7 @@ export async function countReturn(
   if (kind === "other") return;
   const key = keyOf(mail.user_id, mail.envelope_to);
   const [known] = await byKey(tx, key);
-  const isRecent = known !== undefined && known.updated > app.now() - SOFT_MEMORY_SECONDS;
+  const isRecent = known !== undefined && known.updated > app.calmNow() - SOFT_MEMORY_SECONDS;
   const soft_bounces = (isRecent ? known.soft_bounces : 0) + (kind === "soft" ? 1 : 0);
   const isDead = kind === "hard" || soft_bounces >= MAX_SOFT_BOUNCES;
   const row = {

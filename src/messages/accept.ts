@@ -7,6 +7,7 @@ import type { Db } from "../db/database.ts";
 import { insertRow } from "../db/prepared.ts";
 import type { Authority, InboxRow, MessageRow, UserRow } from "../db/schema.ts";
 import { hasRoom } from "../inboxes/room.ts";
+import { millisecondsOf } from "../lib/first-id.ts";
 import { isHeld } from "../jobs/holds.ts";
 import { enqueue, isLaneBusy, type Job } from "../jobs/queue.ts";
 import { recordState } from "./events.ts";
@@ -211,7 +212,7 @@ export async function logRefusedMail(
 /** Gives the id of the row. */
 export async function storeRawMail(app: App, tx: Db, raw: Buffer): Promise<string> {
   app.refuseIntake();
-  const id = Bun.randomUUIDv7();
+  const id = app.newId();
   const row = { id, size: raw.byteLength, ...storeBytes(app, id, raw), created: app.now(), purged_at: null };
   await insertRow(tx, "raw_mails", row);
   return id;
@@ -285,10 +286,9 @@ export function blankMessage(
   app: App,
   inbox: Pick<MessageRow, "user_id"> & { id: string | null },
 ): MessageRow {
-  const accepted_ms = app.nowMs();
+  const id = app.newId();
   return {
-    // Of the same moment as `created`: lists look for times by their ids.
-    id: Bun.randomUUIDv7("hex", accepted_ms),
+    id,
     user_id: inbox.user_id,
     inbox_id: inbox.id,
     conversation_id: null,
@@ -317,8 +317,9 @@ export function blankMessage(
     hop: 0,
     reply_status: "none",
     reply_error: null,
-    created: Math.floor(accepted_ms / 1_000),
-    accepted_ms,
+    // Of the same moment, unless the clock was set back: lists look for times by ids.
+    created: Math.min(app.now(), Math.floor(millisecondsOf(id) / 1_000)),
+    accepted_ms: app.nowMs(),
     completed: null,
     duration_ms: null,
     retry_of: null,

@@ -47,7 +47,7 @@ export async function listMessages(
   wanted: MessageFilters & { limit: number; cursor?: string },
 ): Promise<Page<ActivityView>> {
   const since = Math.max(wanted.since ?? 0, historySince(app, user));
-  const range = rangeOf({ ...wanted, since });
+  const range = rangeOf({ ...wanted, since }, app);
   const search = searchOf(app.db, user, wanted);
   const edge = search.exact ? undefined : await edgeOf(search, range);
   const { found, end } = await findIds(app, user, search, {
@@ -80,8 +80,13 @@ interface Search {
   exact: boolean;
 }
 
-function rangeOf({ cursor, since, until }: MessageFilters & { cursor?: string }): Range {
-  const below = until === undefined ? AFTER_ALL : firstIdAt(until + 1);
+function rangeOf(
+  { cursor, since, until }: MessageFilters & { cursor?: string },
+  { now, orderNow }: Pick<App, "now" | "orderNow">,
+): Range {
+  // The ids of what is made after the clock was set back are of a later moment.
+  const last = until !== undefined && until >= now() ? Math.max(until, orderNow()) : until;
+  const below = last === undefined ? AFTER_ALL : firstIdAt(last + 1);
   const after = cursor === undefined ? AFTER_ALL : decodeCursor(cursor, ["id"])[0];
   return {
     from: since === undefined || since === 0 ? "" : firstIdAt(since),

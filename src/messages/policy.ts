@@ -85,9 +85,10 @@ export async function brokenCap(
   // Neither forgeries nor what somebody sends again may use up what the real sender may do.
   const [recentMail, turnsIn] =
     mail.authority === "unauthenticated" ? [recentForgeable, forgeableTurns] : [recentProven, provenTurns];
-  const since = app.now() - DAY_SECONDS;
-  const recent = await recentMail(tx, { inbox_id, sender, since, limit, vouched });
-  const hour = recent.filter((row) => row.created > app.now() - HOUR_SECONDS);
+  const since = app.calmNow() - DAY_SECONDS;
+  const until = app.now();
+  const recent = await recentMail(tx, { inbox_id, sender, since, until, limit, vouched });
+  const hour = recent.filter((row) => row.created > app.calmNow() - HOUR_SECONDS);
   const sameBody = hour.filter((row) => row.body_hash === mail.body_hash).length;
   const [perHour, perDay] = sendersCaps(app, mail);
   if (reached(hour.length, perHour)) return `more than ${perHour} mails of one sender in an hour`;
@@ -96,11 +97,12 @@ export async function brokenCap(
     return `the same text more than ${caps.same_body_per_hour} times in an hour`;
   if (mail.conversation_id === null) return null;
   const { conversation_id } = mail;
-  const since_hour = app.now() - HOUR_SECONDS;
+  const since_hour = app.calmNow() - HOUR_SECONDS;
   const cap = caps.replies_per_conversation_hour;
   const turns = await turnsIn(tx, {
     conversation_id,
     since: since_hour,
+    until,
     from: firstIdAt(since_hour),
     vouched,
     limit: cap,
@@ -135,6 +137,8 @@ interface Recent {
   inbox_id: string;
   sender: string;
   since: number;
+  /** What came on a clock that was ahead must not count for as long as that is. */
+  until: number;
   limit: number;
   vouched: number;
 }
@@ -155,12 +159,16 @@ function recentOf(db: Db, mail: Recent) {
     .where("sender", "=", mail.sender)
     .where("source", "=", "email")
     .where("created", ">", mail.since)
+    .where("created", "<=", mail.until)
     .where("state", "not in", ["rejected", "skipped"])
     .orderBy("created", "desc")
     .limit(mail.limit);
 }
 
-type Turns = Pick<Recent, "since" | "vouched" | "limit"> & { conversation_id: string; from: string };
+type Turns = Pick<Recent, "since" | "until" | "vouched" | "limit"> & {
+  conversation_id: string;
+  from: string;
+};
 
 const provenTurns = prepared((db, mail: Turns) =>
   turnsOf(db, mail).where("authority", "!=", "unauthenticated").where("vouched", "=", mail.vouched),
@@ -178,5 +186,6 @@ function turnsOf(db: Db, mail: Turns) {
     .where("id", ">=", mail.from)
     .where("source", "=", "email")
     .where("created", ">", mail.since)
+    .where("created", "<=", mail.until)
     .limit(mail.limit);
 }

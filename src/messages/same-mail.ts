@@ -37,7 +37,7 @@ export async function findEarlier(
 ): Promise<EarlierMail[]> {
   const { inbox_id, dedupe_key, direct } = mail;
   // Anybody may send a signed mail again, at any time; what came from the author's own server is the author's.
-  const since = direct ? app.now() - DIRECT_SECONDS : 0;
+  const since = direct ? app.calmNow() - DIRECT_SECONDS : 0;
   const hashes = { key_hash: hashOf(dedupe_key), machine_hash: machineHashOf(dedupe_key) };
   const rows = await sameMail(tx, { inbox_id, dedupe_key, ...hashes, since });
   return rows.map(({ id, authority, vouched, state, ...row }) => {
@@ -144,7 +144,7 @@ export type Keyed = Pick<
 export async function keepKey(app: App, tx: Db, message: Keyed): Promise<void> {
   const { inbox_id, dedupe_key, authority, vouched, state, created } = message;
   if (inbox_id === null || dedupe_key === null) return;
-  if (created <= app.now() - KEY_SECONDS) return;
+  if (created <= app.calmNow() - KEY_SECONDS) return;
   const row = { inbox_id, authority, vouched, created };
   if (makesDuplicates(state)) await keepHash(tx, { ...row, key_hash: hashOf(dedupe_key) });
   if (isMachines(message)) await keepHash(tx, { ...row, key_hash: machineHashOf(dedupe_key) });

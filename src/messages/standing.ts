@@ -50,7 +50,7 @@ export async function standingOf(
   const policy = JSON.parse(inbox.inbound_policy) as InboundPolicy;
   const soft = kind.kind === "soft" ? kind.reason : null;
   const meant = mail.meant.has(recipient.address);
-  const undated = meant && !identity.direct && !isRecent(mail.date, app.now());
+  const undated = meant && !identity.direct && !isRecent(mail.date, app);
   const vouched = meant && !undated;
   // What a machine sent, or what may be a replay, is read as anybody's mail is.
   const authority = soft === null && vouched ? verdict.authority : withoutCommand(verdict.authority);
@@ -98,6 +98,6 @@ function withoutCommand(authority: Authority): Authority {
 }
 
 /** Whether it would be known again if it had been here before. Without a Date that is signed nobody can tell. */
-function isRecent(date: number | undefined, now: number): boolean {
-  return date !== undefined && date > now - MAX_AGE_SECONDS && date <= now + MAX_AHEAD_SECONDS;
+function isRecent(date: number | undefined, { now, calmNow }: Pick<App, "now" | "calmNow">): boolean {
+  return date !== undefined && date > calmNow() - MAX_AGE_SECONDS && date <= now() + MAX_AHEAD_SECONDS;
 }

@@ -20,7 +20,7 @@ export async function storeFiles(
   const created = app.now();
   const gone = { ...NO_BYTES, purged_at: created };
   for (const file of stored.files) {
-    const id = Bun.randomUUIDv7();
+    const id = app.newId();
     await insertRow(tx, "attachments", {
       id,
       message_id,

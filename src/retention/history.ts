@@ -79,7 +79,7 @@ async function purgeOlder(
 }
 
 function daysAgo({ app }: Shift, days: number): number {
-  return app.now() - days * DAY_SECONDS;
+  return app.calmNow() - days * DAY_SECONDS;
 }
 
 const usersAfter = prepared((db, key: { after: string }) =>

@@ -17,7 +17,7 @@ const MIN_PAYMENT_SECONDS = 30 * 86_400;
 
 /** What is of no use any more after a time that nobody chooses, each as a step of its own. */
 export function purgeExpired(app: App): Step[] {
-  const now = app.now();
+  const now = app.calmNow();
   return [
     deleting(oldKeys, { before: now - KEY_SECONDS }, deleteKey),
     deleting(oldMailKeys, { before: now - MAIL_KEY_SECONDS }, deleteMailKey),
@@ -29,7 +29,7 @@ export function purgeExpired(app: App): Step[] {
         .deleteFrom("oauth_states")
         .where("created", "<=", now - STATE_SECONDS)
         .execute();
-      await tx.deleteFrom("rate_limits").where("full_at", "<=", app.nowMs()).execute();
+      await tx.deleteFrom("rate_limits").where("full_at", "<=", app.calm.nowMs()).execute();
       return false;
     },
   ];

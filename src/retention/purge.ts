@@ -27,7 +27,6 @@ export async function purgeLater(app: App, tx: Db): Promise<void> {
 
 /** What it deletes counts even if it does not come to its end: the next time it goes on. */
 export async function purgeNow(app: App, job: Job<"purge">, signal: AbortSignal): Promise<void> {
-  if (await isLeap(app, job)) return putOff(app, job, signal);
   const shift = beginShift(app, signal);
   await takeTurns(shift, (tx) => endDelays(app, tx));
   await purgeHistory(shift);
@@ -36,21 +35,6 @@ export async function purgeNow(app: App, job: Job<"purge">, signal: AbortSignal)
   await takeTurns(shift, eraseRestsAgain(app));
   await tidyUp(shift);
   const run_at = isOver(shift) ? app.now() : nextTime(HOURLY, app.now());
-  await writeOutcome(app, signal, (tx) => deferJob(tx, job, run_at));
-}
-
-/** Whether it is late by so much that the clock may be wrong: what it would delete then nobody could bring back. */
-async function isLeap(app: App, { id }: Job): Promise<boolean> {
-  const row = await app.db.selectFrom("jobs").select("run_at").where("id", "=", id).executeTakeFirst();
-  return row !== undefined && app.now() - row.run_at > DAY_SECONDS;
-}
-
-async function putOff(app: App, job: Job, signal: AbortSignal): Promise<void> {
-  const run_at = nextTime(HOURLY, app.now());
-  app.log.warn(
-    { clock: new Date(app.nowMs()).toISOString(), next: new Date(run_at * 1_000).toISOString() },
-    "nothing was deleted for more than a day; if the clock of this machine is right, what has been kept for long enough goes the next time",
-  );
   await writeOutcome(app, signal, (tx) => deferJob(tx, job, run_at));
 }
 
@@ -73,6 +57,6 @@ async function recountOne(app: App): Promise<void> {
 
 /** Nothing for 0 days, which means for ever. */
 function after(app: App, days: number, steps: (age: Age) => Step[]): Step[] {
-  const now = app.now();
+  const now = app.calmNow();
   return days === 0 ? [] : steps({ now, before: now - days * DAY_SECONDS });
 }

@@ -185,7 +185,7 @@ async function findKeyed(app: App, db: Db, user: UserRow, keyed: Keyed): Promise
     .where("user_id", "=", user.id)
     .where("route", "=", ROUTE)
     .where("key", "=", keyed.key)
-    .where("created", ">", app.now() - KEY_SECONDS)
+    .where("created", ">", app.calmNow() - KEY_SECONDS)
     .executeTakeFirst();
   if (row && row.fingerprint !== keyed.fingerprint)
     throw new AppError("idempotency_key_reuse", "This Idempotency-Key was used with another body.", {

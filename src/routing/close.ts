@@ -170,7 +170,7 @@ async function settleTurn(
   await (free ? releaseCredit(app, tx, message) : settleCredit(app, tx, message));
   const { conversation_id, sender } = message;
   const reply = settings.private ? PRIVATE_WORDS : result;
-  await noteTurn(tx, { conversation_id, sender, reply, now: app.now() });
+  await noteTurn(tx, { conversation_id, sender, reply, now: app.orderNow() });
 }
 
 type Closing = Pick<

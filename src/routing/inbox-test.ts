@@ -63,7 +63,7 @@ function testMail(app: App, user: UserRow, { inbox, instruction = "", content = 
   if (content.trim() !== "")
     parts.push(`Content-Disposition: attachment; filename="content.txt"\r\n${textPart(content)}`);
   const head = [
-    `Date: ${new Date(app.nowMs()).toUTCString().replace("GMT", "+0000")}`,
+    `Date: ${new Date(app.wallMs()).toUTCString().replace("GMT", "+0000")}`,
     `Message-ID: <${Bun.randomUUIDv7()}@${inbox.domain}>`,
     `From: <${user.email}>`,
     `To: <${addressOf(inbox)}>`,

@@ -66,7 +66,7 @@ export async function prepareReply(
   answer: Answer,
 ): Promise<PreparedReply> {
   const { inbox, keys } = await authorOf(app, known);
-  const id = Bun.randomUUIDv7("hex", app.nowMs());
+  const id = app.newId();
   const rfc_message_id = newMessageId(app, id, inbox.domain);
   const sender = message.sender ?? "";
   const thread =
@@ -88,7 +88,7 @@ export async function prepareReply(
     ...answer.by,
     attachments: (answer.files ?? []).map(toAttachment),
     ...((await wantsFooter(app.db, inbox)) ? { footer: `Sent by AI on behalf of ${inbox.label}` } : {}),
-    date: new Date(app.nowMs()),
+    date: new Date(app.wallMs()),
     kind: answer.kind,
   });
   const raw = await signMail(composed.raw, inbox.domain, keys);

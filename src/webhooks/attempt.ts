@@ -62,7 +62,7 @@ async function attempt(app: App, work: Attempt): Promise<AttemptOutcome> {
   try {
     const answer = await app.poster.post({
       url: endpoint.url,
-      headers: sign(secrets, { ...event, timestamp: app.now(), attempt: number }),
+      headers: sign(secrets, { ...event, timestamp: Math.floor(app.wallMs() / 1_000), attempt: number }),
       body: event.body,
       timeout_ms: app.config.webhooks.timeout_seconds * 1_000,
       connect_ms: CONNECT_MS,

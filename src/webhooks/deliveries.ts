@@ -126,7 +126,7 @@ export function viewDelivery(app: App, row: ShownRow) {
 function recent(app: App, db: Db, endpoint: WebhookEndpointRow) {
   return withEvents(db)
     .where("delivery.endpoint_id", "=", endpoint.id)
-    .where("delivery.created", ">=", app.now() - LISTED_SECONDS);
+    .where("delivery.created", ">=", app.calmNow() - LISTED_SECONDS);
 }
 
 function withEvents(db: Db) {

@@ -36,7 +36,7 @@ export async function createEndpoint(
 ): Promise<EndpointView & { secret: string }> {
   const { user } = caller;
   await refuseBadAddress(app, input.url);
-  const id = Bun.randomUUIDv7();
+  const id = app.newId();
   const secret = mintSecret();
   const row: WebhookEndpointRow = {
     id,

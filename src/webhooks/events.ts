@@ -51,7 +51,7 @@ export async function recordEvent(app: App, tx: Db, event: NewEvent, held = fals
 
 /** An event with its body, which is what all endpoints get at all attempts. */
 export function eventRow(app: App, { user_id, type, livemode, object }: NewEvent): EventRow {
-  const id = `evt_${sortableId(app.nowMs())}`;
+  const id = `evt_${sortableId(app.newId())}`;
   const created = app.now();
   const data = { object: withShortResult(object) };
   const body = JSON.stringify({ id, type, created, livemode, data });

@@ -33,7 +33,7 @@ export async function deliverLater(
 ): Promise<WebhookDeliveryRow> {
   const enabled = endpoint.enabled === 1;
   const row: WebhookDeliveryRow = {
-    id: Bun.randomUUIDv7(),
+    id: app.newId(),
     endpoint_id: endpoint.id,
     event_id: event.id,
     status: enabled ? "pending" : "failed",

@@ -36,7 +36,7 @@ export function secretsOf(
   endpoint: Pick<WebhookEndpointRow, "id" | "sealed" | "old_secret_until">,
 ): [string, ...string[]] {
   const { secret, old_secret } = openSecrets(app, endpoint);
-  const both = old_secret !== null && (endpoint.old_secret_until ?? 0) > app.now();
+  const both = old_secret !== null && (endpoint.old_secret_until ?? 0) > app.calmNow();
   return both ? [secret, old_secret] : [secret];
 }
 

@@ -35,7 +35,7 @@ function syntheticEvent(app: App, user: UserRow): EventRow {
     type: "message.completed",
     livemode: false,
     object: {
-      message_id: Bun.randomUUIDv7(),
+      message_id: app.newId(),
       conversation_id: null,
       source: "test",
       status: "done",
@@ -57,7 +57,7 @@ function deliveryRow(
   const { endpoint, event, outcome } = made;
   const { delivered, response_status, response_body, error, duration_ms } = outcome;
   return {
-    id: Bun.randomUUIDv7(),
+    id: app.newId(),
     endpoint_id: endpoint.id,
     event_id: event.id,
     status: delivered ? "delivered" : "failed",

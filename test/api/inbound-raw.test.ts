@@ -281,7 +281,7 @@ describe("the programs of /docs/inbound", () => {
 
   beforeAll(async () => {
     // They sign by the clock on the wall.
-    const app = { ...room.app, now: () => Math.floor(Date.now() / 1_000) };
+    const app = { ...room.app, wallMs: Date.now };
     const http = createHttp(app, { ready: async () => ({ database: "ok" }) });
     const listener = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: (request) => http.handle(request) });
     server.stop = () => listener.stop(true);

@@ -1,10 +1,12 @@
 import { expect, test } from "bun:test";
-import { cp } from "node:fs/promises";
+import { cp, mkdir, readdir } from "node:fs/promises";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { backupLab, contentOf, restored } from "../support/backups.ts";
+import { keepNewest, SCHEDULED } from "../../src/backup/kept.ts";
+import { backupToFile, sourceOf } from "../../src/backup/write-backup.ts";
+import { backupLab, contentOf, NOW, restored } from "../support/backups.ts";
 
-const SCRIPT = join(import.meta.dir, "../fixtures/killed-restore.ts");
+const FIXTURES = join(import.meta.dir, "../fixtures");
 const AT_ONCE = 3;
 /** More changes of names than a restore makes. */
 const MAX_STEPS = 60;
@@ -17,12 +19,7 @@ test("a restore that is killed at any step leaves the old content or the new, wh
     const config = lab.config(`step-${step}`);
     const { dir } = config.data;
     await cp(old.data.dir, dir, { recursive: true });
-    const child = Bun.spawn([process.execPath, SCRIPT, dir, lab.archive, String(step)], {
-      stdout: "pipe",
-      stderr: "inherit",
-    });
-    const said = await new Response(child.stdout).text();
-    await child.exited;
+    const said = await killedAt(step, "killed-restore.ts", dir, lab.archive);
     const decided = existsSync(join(dir, ".mailwright-restore", "plan.json"));
     const { accounts, mails } = await contentOf(config);
     expect([step, mails]).toEqual([step, [70_000]]);
@@ -35,15 +32,65 @@ test("a restore that is killed at any step leaves the old content or the new, wh
     expect((await contentOf(config)).accounts).toEqual(["ada@example.com"]);
     return said.includes("restored");
   };
-  for (let step = 1, done = false; !done; step += AT_ONCE) {
-    expect(step).toBeLessThan(MAX_STEPS);
-    done = (await Promise.all(Array.from({ length: AT_ONCE }, (_, more) => tryAt(step + more)))).some(
-      Boolean,
-    );
-  }
+  await atEach(tryAt);
   expect(seen.old).toBeGreaterThan(3);
   expect(seen.fresh).toBeGreaterThan(8);
   console.log(
     `restores killed or ended: the old content was left ${seen.old} times, the new ${seen.fresh} times`,
   );
 }, 60_000);
+
+test("a backup that is killed at any step leaves the older archive or the new one, whole, and the next leaves nothing else", async () => {
+  await using lab = await backupLab();
+  const older = "mailwright-20260101T000000Z.zip";
+  const newer = "mailwright-20260102T000000Z.zip";
+  const seen = { older: 0, newer: 0 };
+  await atEach(async (step) => {
+    const folder = join(lab.base, `backups-${step}`);
+    const { dir } = lab.config(`source-${step}`).data;
+    await cp(lab.source.data.dir, dir, { recursive: true });
+    await mkdir(folder);
+    await cp(lab.archive, join(folder, older));
+    const said = await killedAt(step, "killed-backup.ts", dir, join(folder, newer));
+    const left = (await readdir(folder)).filter((name) => name.endsWith(".zip"));
+    for (const name of left) {
+      const config = lab.config(`from-${step}-${name}`);
+      expect([step, name, await restored(config, join(folder, name))]).toMatchObject([
+        step,
+        name,
+        { manifest: { counts: { accounts: 1 } } },
+      ]);
+      expect(await contentOf(config)).toEqual({ accounts: ["ada@example.com"], mails: [70_000] });
+    }
+    seen.older += left.includes(older) ? 1 : 0;
+    seen.newer += left.includes(newer) ? 1 : 0;
+    expect([step, left.length]).not.toEqual([step, 0]);
+    const source = sourceOf(lab.config(`source-${step}`), NOW);
+    await backupToFile(source, join(folder, newer), new AbortController().signal);
+    await keepNewest(join(folder, newer), SCHEDULED, 1);
+    expect([step, await readdir(folder)]).toEqual([step, [newer]]);
+    return said.includes("made");
+  });
+  expect(seen.older).toBeGreaterThan(2);
+  expect(seen.newer).toBeGreaterThan(1);
+}, 60_000);
+
+/** What the script says that is killed before its n-th change of names. */
+async function killedAt(step: number, script: string, ...words: string[]): Promise<string> {
+  const child = Bun.spawn([process.execPath, join(FIXTURES, script), ...words, String(step)], {
+    stdout: "pipe",
+    stderr: "inherit",
+  });
+  const said = await new Response(child.stdout).text();
+  await child.exited;
+  return said;
+}
+
+/** Tries at each step, some at once, until one of them comes to the end. */
+async function atEach(tryAt: (step: number) => Promise<boolean>): Promise<void> {
+  for (let step = 1, done = false; !done; step += AT_ONCE) {
+    expect(step).toBeLessThan(MAX_STEPS);
+    const ended = await Promise.all(Array.from({ length: AT_ONCE }, (_, more) => tryAt(step + more)));
+    done = ended.some(Boolean);
+  }
+}

@@ -159,5 +159,19 @@ describe("a damaged row", () => {
     while ((await done()) < 2) await Bun.sleep(50);
     expect(server.log()).toContain("What it is for cannot be read: the database is damaged there");
     expect((await warnings(server)).dead).toContain("1 job was given up");
+    const listed = await at.cli("queue", "list", "--state", "dead", "--json");
+    expect(listed).toMatchObject({ code: 0, err: "" });
+    const [job] = (JSON.parse(listed.out) as { jobs: { id: string; kind: string; about: string }[] }).jobs;
+    expect([job?.kind, job?.about]).toEqual([
+      "route_message",
+      "something that cannot be read any more: the database is damaged there",
+    ]);
+    const retried = await at.cli("queue", "retry", job?.id ?? "");
+    expect([retried.code, retried.err]).toEqual([
+      1,
+      expect.stringContaining("There is nothing left of this job"),
+    ]);
+    expect(await at.cli("queue", "drop", job?.id ?? "")).toMatchObject({ code: 0 });
+    expect(await warnings(server)).not.toHaveProperty("dead");
   });
 });

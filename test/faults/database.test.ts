@@ -79,6 +79,13 @@ test("no new database is begun beside what belongs to a lost one", async () => {
   ]);
   await writeFile(path, "");
   expect((await at.cli("serve")).err).toStartWith(`The database ${path} is gone, but `);
+  await rename(`${path}-wal`, `${path}-wal.away`);
+  const mails = join(at.dir, "mail", "00000001.seg");
+  await writeFile(mails, "a mail");
+  expect((await at.cli("serve")).err).toStartWith(
+    `The database ${path} is gone, but ${mails}, which belongs`,
+  );
+  await rename(`${path}-wal.away`, `${path}-wal`);
   await rename(`${path}.away`, path);
   await using server = await at.start();
   expect((await readyz(server)).status).toBe(200);
@@ -98,6 +105,9 @@ test("a damaged page is named, nothing is written any more, and a restored backu
   expect(body.fix).toContain("mailwright restore FILE");
   expect(linesWith(server, "The database is damaged;")).toHaveLength(1);
   await logged(server, "messages (tree ");
+  expect((await at.cli("doctor")).out).toMatch(
+    /fail {2}database: The database is damaged: .*messages \(tree /,
+  );
   // What lies elsewhere is still read.
   expect((await ask(server, owner, "/auth/me")).status).toBe(200);
   await ended(server);

@@ -1,18 +1,25 @@
 import { expect, test } from "bun:test";
 import { existsSync, statSync } from "node:fs";
-import { rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, rm, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { keepReserve } from "../../src/db/reserve.ts";
 import { until } from "../interop/postfix.ts";
+import { rawMail } from "../support/mails.ts";
+import { deliver } from "../support/smtp-client.ts";
 import { startSmtpSink } from "../support/smtp-sink.ts";
 import { fill, memoryDisk, whyNoMounts } from "./disks.ts";
 import { type Account, account, house, inbox, type ServerProcess } from "./house.ts";
 import { closing, faultsOf, type Load, startLoad, untilIdle } from "./load.ts";
+import { ask, desk, linesWith } from "./surfaces.ts";
 
 /** Above what `readyz` asks to be free. */
 const DISK_MB = 128;
+/** Twice what the server asks for, and more than it makes. */
+const MANY_FILES = 250;
 const FULL_MS = 15_000;
 const RESERVE_BYTES = 16 * 1_048_576;
+/** More than the reserve, and less than what has to be free before anything is taken in. */
+const LITTLE_BYTES = 40 * 1_048_576;
 
 const reason = await whyNoMounts("tmpfs");
 if (reason !== undefined) console.log(`A full disk is not tried: ${reason}`);
@@ -20,6 +27,17 @@ if (reason !== undefined) console.log(`A full disk is not tried: ${reason}`);
 async function readyz(server: ServerProcess) {
   const response = await fetch(`${server.http}/readyz`);
   return { status: response.status, body: (await response.json()) as { checks: Record<string, string> } };
+}
+
+/** A call is told when to come again, and that the disk is full. */
+async function expectCallRefused(
+  server: ServerProcess,
+  { api_key }: Account,
+  inbox_id: string,
+): Promise<void> {
+  const call = await ask(server, { api_key, to: "" }, "/v1/messages", { instruction: "x", inbox_id });
+  expect(call).toMatchObject({ status: 503, retry_after: "30", body: { code: "unavailable" } });
+  expect(call.body.detail).toContain("The disk is full");
 }
 
 async function refused(load: Load, count: number): Promise<void> {
@@ -68,7 +86,8 @@ test.skipIf(reason !== undefined)(
       join(disk.path, "data"),
     );
     const owner = await account(at, "ann@client.example");
-    await using server = await at.start();
+    await using first = await at.start();
+    let server = first;
     const to = [await inbox(server, owner), await inbox(server, owner)];
     const spare = [await inboxId(server, owner), await inboxId(server, owner)];
     expect(await readyz(server)).toMatchObject({ status: 200 });
@@ -87,8 +106,18 @@ test.skipIf(reason !== undefined)(
     // The reserve was given up: nothing comes in, and what takes little can still be done.
     await untilReserve(at, "gone");
     expect(await readyz(server)).toMatchObject({ status: 503 });
+    await expectCallRefused(server, owner, spare[1] ?? "");
     expect(await remove(server, owner, spare[0] ?? "")).toBe(204);
     await untilIdle(at, 30_000);
+    expect(linesWith(first, "The disk is full;")).toHaveLength(1);
+
+    // Not even a start takes more than there is.
+    first.kill("SIGTERM");
+    expect(await first.exited).toBe(0);
+    await using second = await at.start();
+    server = second;
+    await refused(load, load.refusals.length + 20);
+    expect(await readyz(server)).toMatchObject({ status: 503 });
 
     // Somebody takes the rest as well.
     fill(ballast);
@@ -98,7 +127,12 @@ test.skipIf(reason !== undefined)(
     expect(full.status).toBe(503);
     expect(full.body.checks["disk"]).toBe(`only 0 MB are free in ${at.dir}`);
 
+    // Room for what was begun is none for more.
     const taken = load.acknowledged.size;
+    await truncate(ballast, statSync(ballast).size - LITTLE_BYTES);
+    await refused(load, load.refusals.length + 20);
+    expect(load.acknowledged.size).toBe(taken);
+    expect((await readyz(server)).body.checks["disk"]).toMatch(/^only [1-4]\d MB are free/);
     await rm(ballast);
     await load.reached(taken + 30);
     await load.stop();
@@ -106,8 +140,7 @@ test.skipIf(reason !== undefined)(
     expect(await readyz(server)).toMatchObject({ status: 200, body: { status: "ok" } });
     expect(await remove(server, owner, spare[1] ?? "")).toBe(204);
     await untilReserve(at, "whole");
-    const lines = server.log().split("\n");
-    expect(lines.filter((line) => line.includes("The disk is full;"))).toHaveLength(1);
+    expect(linesWith(server, "The disk is full;")).toHaveLength(1);
     server.kill("SIGTERM");
     expect(await server.exited).toBe(0);
 
@@ -123,3 +156,41 @@ test.skipIf(reason !== undefined)(
   },
   60_000,
 );
+
+test.skipIf(reason !== undefined)(
+  "a disk with room for no more files is said by readyz; a mail that needs one is put off, and taken once there is room",
+  async () => {
+    await using disk = await memoryDisk(DISK_MB, MANY_FILES);
+    await using at = await house({}, join(disk.path, "data"));
+    await using server = await at.start();
+    const owner = await desk(at, server);
+    expect(await readyz(server)).toMatchObject({ status: 200 });
+    const large = rawMail({ from: "ann@client.example", to: owner.to, text: "word ".repeat(20_000) });
+    const mail = { from: "ann@client.example", to: owner.to, raw: large };
+    const files = await makeFiles(disk.path);
+    const few = await readyz(server);
+    expect(few).toMatchObject({ status: 503 });
+    expect(few.body.checks["disk"]).toBe(
+      `only 0 more files can be made in ${at.dir} (inodes): delete files on its disk`,
+    );
+    expect(await deliver(server.smtp, mail)).toStartWith("451 4.3.0 ");
+    await rm(files, { recursive: true });
+    expect(await deliver(server.smtp, mail)).toStartWith("250 ");
+    expect(await readyz(server)).toMatchObject({ status: 200 });
+  },
+);
+
+/** Makes files until there is room for no more; gives their folder. */
+async function makeFiles(path: string): Promise<string> {
+  const folder = join(path, "files");
+  await mkdir(folder);
+  for (let count = 0; count < MANY_FILES; count += 1) {
+    try {
+      await writeFile(join(folder, String(count)), "");
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOSPC") throw error;
+      return folder;
+    }
+  }
+  throw new Error("There was room for all of them");
+}

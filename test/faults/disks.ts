@@ -24,9 +24,9 @@ export async function whyNoMounts(kind: "tmpfs" | "loop"): Promise<string | unde
   }
 }
 
-/** A file system of so many megabytes that can be filled to the brim. */
-export async function memoryDisk(megabytes: number): Promise<Disk> {
-  return mounted(["-t", "tmpfs", "-o", `size=${megabytes}m`, "tmpfs"]);
+/** A file system of so many megabytes, and of so many files, that can be filled to the brim. */
+export async function memoryDisk(megabytes: number, files = 10_000): Promise<Disk> {
+  return mounted(["-t", "tmpfs", "-o", `size=${megabytes}m,nr_inodes=${files}`, "tmpfs"]);
 }
 
 export interface Image extends AsyncDisposable {

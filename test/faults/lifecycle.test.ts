@@ -73,7 +73,7 @@ describe("stopping", () => {
     expect(model.requests).toHaveLength(3);
   });
 
-  test("a call over HTTP that waits for its result still gets it", async () => {
+  test("a call over HTTP that waits for its result still gets it, also at Ctrl-C (SIGINT)", async () => {
     await using model = startModelServer({ fault: "slow", slow_ms: 500 });
     await using at = await house({
       llm: { kind: "openai_compatible", base_url: model.base_url, model: "stand-in" },
@@ -86,7 +86,7 @@ describe("stopping", () => {
       body: JSON.stringify({ instruction: "Say hello" }),
     });
     await model.received(1);
-    server.kill("SIGTERM");
+    server.kill("SIGINT");
     const answer = await call;
     expect(answer.status).toBe(200);
     expect(await answer.json()).toMatchObject({ status: "done", credits: { charged: 1 } });

@@ -121,7 +121,7 @@ test.each(LOSSES)(
   40_000,
 );
 
-test("an accepted mail whose file is lost ends with these words, and not as done", async () => {
+test("an accepted mail whose file is lost ends with these words, and not as done; once back, it is found at the next start", async () => {
   await using at = await house();
   const { ann } = await people(at);
   await at.cli("queue", "hold", "route_message");
@@ -133,14 +133,23 @@ test("an accepted mail whose file is lost ends with these words, and not as done
     expect((await ask(server, ann, "/v1/messages", { method: "POST", body })).status).toBe(202);
     await ended(server);
   }
-  await rm(join(at.dir, "mail", FIRST));
+  const path = join(at.dir, "mail", FIRST);
+  await rename(path, `${path}.away`);
   await at.cli("queue", "release");
+  {
+    await using server = await at.start();
+    await untilIdle(at, IDLE_MS);
+    const { items } = (await (await ask(server, ann, "/messages")).json()) as { items: Sent[] };
+    expect(items).toMatchObject([
+      { status: "failed", reason: "content_lost", error: expect.stringContaining("a.txt") },
+    ]);
+    expect((await warnings(server))["lost_mail"]).toContain("1 file");
+    await ended(server);
+  }
+  await rename(`${path}.away`, path);
   await using server = await at.start();
   await untilIdle(at, IDLE_MS);
-  const { items } = (await (await ask(server, ann, "/messages")).json()) as { items: Sent[] };
-  expect(items).toMatchObject([
-    { status: "failed", reason: "content_lost", error: expect.stringContaining("a.txt") },
-  ]);
+  expect((await warnings(server))["lost_mail"]).toBeUndefined();
 });
 
 const SWAPS: [string, (path: string) => Promise<void>][] = [

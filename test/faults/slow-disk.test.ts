@@ -68,7 +68,9 @@ test.skipIf(reason !== undefined)(
 );
 
 async function slowWords({ http }: ServerProcess): Promise<string | undefined> {
-  const { warnings } = (await (await fetch(`${http}/readyz`)).json()) as { warnings: { slow_disk?: string } };
+  const answer = await fetch(`${http}/readyz`);
+  expect(answer.status).toBe(200);
+  const { warnings } = (await answer.json()) as { warnings: { slow_disk?: string } };
   return warnings.slow_disk;
 }
 

@@ -351,20 +351,18 @@ test("it comes back every hour, and is there once however often the server start
   expect(await jobs()).toEqual([{ kind: "purge", run_at: next + 3_600 }]);
 });
 
-test("after a leap of the clock it waits for the next hour, in which the clock may be set right", async () => {
+test("after a leap of the clock nothing goes by it for an hour, in which it may be set right", async () => {
   await using t = await testApp({ plans: { team: { history_days: 5 } } });
   const ada = await t.as("ada@example.com");
   await storeOld(t, ada.user, { inbox_id: null, age: 0 });
-  const start = () => t.app.write((tx) => purgeLater(t.app, tx));
-  await start();
-  t.clock.advance("4000d");
-  await t.drain();
-  const [job] = await t.app.db.selectFrom("jobs").select(["kind", "run_at"]).execute();
-  expect([job?.kind, (job?.run_at ?? 0) > t.app.now()]).toEqual(["purge", true]);
+  t.clock.leap("4000d");
+  await purge(t);
+  t.clock.advance("59m");
+  await purge(t);
   expect(await counts(t)).toMatchObject({ messages: 1 });
   // It was right.
-  t.clock.advance("1h");
-  await t.drain();
+  t.clock.advance("1m");
+  await purge(t);
   expect(await counts(t)).toMatchObject({ messages: 0 });
 });
 

@@ -41,6 +41,9 @@ describe("a mail that holds up or ends the thread that reads it", () => {
       expect(replies.filter((reply) => !reply.startsWith("250"))).toEqual([]);
       expect(await hostile).toStartWith("451 4.3.0 The mail could not be read in the time that one may take");
       expect(warnings.filter((line) => line.includes("a mail could not be read in time"))).toHaveLength(1);
+      expect(room.app.metrics.counted("mailwright_mails_refused_total")).toMatchObject([
+        { labels: { reason: "unreadable" }, value: 1 },
+      ]);
       expect(await room.send({ text: "And one more." })).toStartWith("250");
       expect(await countOf(room)).toBe(13);
     },

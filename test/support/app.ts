@@ -42,8 +42,12 @@ const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000
 export interface Clock {
   /** Milliseconds since the epoch; stands still but for `advance`. */
   now: () => number;
+  /** How much time has passed, whatever the clock was set to. */
+  steady: () => number;
   /** `advance("5m")`: ms, s, m, h or d. */
   advance(span: string): void;
+  /** Sets it to another time: `leap("9d")`, or back with `leap("-5h")`. */
+  leap(span: string): void;
 }
 
 export interface Answer {
@@ -101,7 +105,13 @@ export async function testApp(
   });
   const log = createLog({ level: process.env["TEST_LOG"] ?? "silent", format: "text" });
   const app = built.use(
-    await createApp(config, { nowMs: clock.now, log, image: await (migrated ??= migratedImage()), ...parts }),
+    await createApp(config, {
+      nowMs: clock.now,
+      steadyMs: clock.steady,
+      log,
+      image: await (migrated ??= migratedImage()),
+      ...parts,
+    }),
   );
   Object.assign(app, readers);
   app.base_url = "http://mw.test";
@@ -179,12 +189,18 @@ async function caller(app: App, email: string, request: TestApp["request"]): Pro
 }
 
 function testClock(): Clock {
-  let moment = Date.UTC(2026, 0, 15, 12);
+  const begin = Date.UTC(2026, 0, 15, 12);
+  let steady = begin;
+  let set_by = 0;
   return {
-    now: () => moment,
-    advance(span) {
-      const [, amount = "", unit = ""] = /^(\d+)(ms|s|m|h|d)$/.exec(span) ?? [];
-      moment += Number(amount) * (UNITS[unit] ?? Number.NaN);
-    },
+    now: () => steady + set_by,
+    steady: () => steady,
+    advance: (span) => void (steady += msOf(span)),
+    leap: (span) => void (set_by += msOf(span)),
   };
+}
+
+function msOf(span: string): number {
+  const [, amount = "", unit = ""] = /^(-?\d+)(ms|s|m|h|d)$/.exec(span) ?? [];
+  return Number(amount) * (UNITS[unit] ?? Number.NaN);
 }

@@ -55,8 +55,13 @@ describe.skipIf(!hasPebble)("a certificate from an authority", () => {
       dir,
       lines,
       config,
-      start: () => serve(config, { log, nowMs: () => Date.now() + ahead_ms }),
-      /** The clock jumps, and the server looks whether something is due. */
+      start: () =>
+        serve(config, {
+          log,
+          nowMs: () => Date.now() + ahead_ms,
+          steadyMs: () => performance.now() + ahead_ms,
+        }),
+      /** Time passes, and the server looks whether something is due. */
       advance(server: Server, ms: number) {
         ahead_ms += ms;
         server.app.worker?.wake("keep_certificate");

@@ -19,6 +19,14 @@ test("a disk is slow when most commits are, is told of once, and once more when 
   expect([said.length, speed.warning()]).toEqual([2, undefined]);
 });
 
+test("100 ms is no slow disk yet, and more is", () => {
+  const { said, speed } = listened();
+  for (let commit = 0; commit < 40; commit++) speed.took(100);
+  expect(said).toEqual([]);
+  for (let commit = 0; commit < 40; commit++) speed.took(101);
+  expect(said).toEqual([expect.stringContaining("a commit takes 101 ms")]);
+});
+
 test("a few commits at the start say nothing yet", () => {
   const { said, speed } = listened();
   for (let commit = 0; commit < 15; commit++) speed.took(2_000);

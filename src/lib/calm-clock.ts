@@ -1,0 +1,79 @@
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+/** What the clock of a machine is set right by without anybody's harm. */
+const SMALL_MS = 10 * MINUTE_MS;
+/** How long another time has to stay until it is believed. */
+const TRIAL_MS = HOUR_MS;
+/** How long a server may stand still, so that the time it starts at is believed at once. */
+const STANDSTILL_MS = 12 * HOUR_MS;
+
+/** Where a calm clock was, and what the machine's own clock said then; in milliseconds since the epoch. */
+export interface KeptTime {
+  calm_ms: number;
+  wall_ms: number;
+}
+
+export interface CalmClock {
+  /** Milliseconds since the epoch. */
+  nowMs: () => number;
+  /** How many seconds the machine's clock is ahead by, as long as that is not believed; else undefined. */
+  doubtSeconds: () => number | undefined;
+  kept: () => KeptTime;
+}
+
+interface Trial {
+  /** The machine's clock less the steady one. */
+  offset_ms: number;
+  /** On the steady clock. */
+  since_ms: number;
+}
+
+/**
+ * A clock that goes with that of the machine, but not where it leaps: it goes on by `steadyMs`, which nobody sets, until
+ * the other time has stayed for an hour in which somebody looked. Over a standstill it goes on from where it was `kept`.
+ */
+export function createCalmClock({
+  wallMs,
+  steadyMs,
+  kept,
+}: {
+  wallMs: () => number;
+  steadyMs: () => number;
+  kept: KeptTime | undefined;
+}): CalmClock {
+  let at = {
+    calm_ms: kept === undefined ? wallMs() : afterStandstill(kept, wallMs()),
+    steady_ms: steadyMs(),
+  };
+  let trial: Trial | undefined;
+
+  const believe = (wall: number, steady: number): number => {
+    at = { calm_ms: wall, steady_ms: steady };
+    trial = undefined;
+    return wall;
+  };
+  const nowMs = (): number => {
+    const wall = wallMs();
+    const steady = steadyMs();
+    const calm = at.calm_ms + steady - at.steady_ms;
+    if (Math.abs(wall - calm) <= SMALL_MS) return believe(wall, steady);
+    const offset_ms = wall - steady;
+    if (trial === undefined || Math.abs(offset_ms - trial.offset_ms) > SMALL_MS)
+      trial = { offset_ms, since_ms: steady };
+    return steady - trial.since_ms >= TRIAL_MS ? believe(wall, steady) : calm;
+  };
+  return {
+    nowMs,
+    doubtSeconds() {
+      const off = wallMs() - nowMs();
+      return Math.abs(off) > SMALL_MS ? Math.round(off / 1_000) : undefined;
+    },
+    kept: () => ({ calm_ms: nowMs(), wall_ms: wallMs() }),
+  };
+}
+
+/** It stood still for as long as the machine's clock says, if that may be. */
+function afterStandstill({ calm_ms, wall_ms }: KeptTime, wall: number): number {
+  const passed = wall - wall_ms;
+  return passed >= 0 && passed <= STANDSTILL_MS ? calm_ms + passed : calm_ms;
+}

@@ -1,0 +1,64 @@
+/** So far back the clock may go without the order of what is made being lost. */
+export const HELD_MS = 31 * 86_400_000;
+/** Of this clock while it is ahead of the other: slower, so that it is not for ever. */
+const SPEED = 1 / 2;
+const MAX_COUNT = 0xf_ff;
+
+/** Moments and ids in the order in which they are asked for. */
+export interface OrderedIds {
+  /** Milliseconds since the epoch, never fewer than before. */
+  nowMs: () => number;
+  /** A UUID of version 7 (RFC 9562 §5.7) of that moment, greater than all before. */
+  next: () => string;
+}
+
+/**
+ * Goes with the clock `wallMs`, but half as fast by `steadyMs`, which nobody sets, where that was set back, until it is
+ * as late again: what is made then comes behind what was made before, also before the start (`last_ms`). A clock that was
+ * set back by more than a month had been wrong before, and is followed.
+ */
+export function createOrderedIds({
+  wallMs,
+  steadyMs,
+  last_ms,
+}: {
+  wallMs: () => number;
+  steadyMs: () => number;
+  last_ms: number;
+}): OrderedIds {
+  let last = last_ms;
+  let moved_at = steadyMs();
+  let count = -1;
+  const move = (to: number, steady: number): void => {
+    last = to;
+    moved_at = steady;
+    count = -1;
+  };
+  const nowMs = (): number => {
+    const wall = Math.floor(wallMs());
+    const steady = steadyMs();
+    const next = Math.max(wall, Math.floor(last + (steady - moved_at) * SPEED));
+    if (last - wall > HELD_MS) move(wall, steady);
+    else if (next > last) move(next, steady);
+    return last;
+  };
+  return {
+    nowMs,
+    next() {
+      nowMs();
+      count += 1;
+      if (count > MAX_COUNT) {
+        last += 1;
+        count = 0;
+      }
+      return idOf(last, count);
+    },
+  };
+}
+
+/** Its 12 bits behind the version count those of one millisecond (RFC 9562 §6.2, method 1). */
+function idOf(ms: number, count: number): string {
+  const time = ms.toString(16).padStart(12, "0");
+  const random = Bun.randomUUIDv7("hex", ms).slice("00000000-0000-7000-".length);
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${count.toString(16).padStart(3, "0")}-${random}`;
+}

@@ -1,0 +1,55 @@
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { isTest } from "./support/named-tests.ts";
+
+const ROOT = join(import.meta.dir, "..");
+const MARK = /\[\^([\w-]+)\](?!:)/g;
+/** What a mark leads to: a file, and the titles of a test in it with the groups around it. */
+const NOTE = /^\[\^([\w-]+)\]: (`test\/[\w./-]+`(?: › "[^"]+")+)$/gm;
+const SENTENCE_END = /(?<=\.(?:\[\^[\w-]+\])*) /;
+/** Words of the README that promise something for when things go wrong. */
+const PROMISE =
+  /\b(?:lost|loses nothing|a crash|power cut|synced|outlives|at a time|in vain|every attempt|while the server runs|work in progress|costs one credit)\b/i;
+
+describe.each(["docs/faults.md", "README.md"])("%s", (page) => {
+  test("names only tests that are there", async () => {
+    const notes = [...(await read(page)).matchAll(NOTE)];
+    const found = await Promise.all(notes.map(([, , name = ""]) => isTest(name)));
+    expect(notes.filter((_note, at) => !found[at]).map(([note]) => note)).toEqual([]);
+    expect(notes.length).toBeGreaterThan(10);
+  });
+
+  test("has one note for each of its marks, and no other", async () => {
+    const text = await read(page);
+    const notes = Array.from(text.matchAll(NOTE), ([, mark]) => mark);
+    expect(notes).toEqual(Array.from(text.matchAll(/^\[\^(.*?)\]:/gm), ([, mark]) => mark));
+    expect(notes.toSorted()).toEqual([...new Set(marksIn(text))].toSorted());
+  });
+});
+
+test("docs/faults.md names a test for every sentence on what the server does", async () => {
+  const blocks = (await read("docs/faults.md")).split("\n\n");
+  const table = blocks.findIndex((block) => block.startsWith("| What happens | What the server does |"));
+  const rows = (blocks[table] ?? "").split("\n").slice(2);
+  expect(rows.length).toBeGreaterThan(15);
+  const about = (blocks[table - 2] ?? "").replaceAll("\n", " ");
+  const claims = [about, ...rows.map((row) => row.split(" | ")[1] ?? "")];
+  const sentences = claims.flatMap((claim) => claim.split(SENTENCE_END));
+  expect(sentences.filter((sentence) => !/\[\^[\w-]+\]$/.test(sentence))).toEqual([]);
+});
+
+test("README.md names a test wherever it promises that nothing gets lost", async () => {
+  const text = (await read("README.md")).replaceAll(/^```.*?^```$/gms, "").replaceAll(NOTE, "");
+  const parts = text.replaceAll(/(?<=\S)\n(?=[^\s|-])/g, " ").split(/\n| \| /);
+  const promises = parts.flatMap((part) => part.split(SENTENCE_END)).filter((part) => PROMISE.test(part));
+  expect(promises.length).toBeGreaterThan(8);
+  expect(promises.filter((promise) => marksIn(promise).length === 0)).toEqual([]);
+});
+
+function marksIn(text: string): string[] {
+  return Array.from(text.matchAll(MARK), ([, mark = ""]) => mark);
+}
+
+function read(page: string): Promise<string> {
+  return Bun.file(join(ROOT, page)).text();
+}

@@ -1,0 +1,229 @@
+import { expect, test } from "bun:test";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import Sqlite from "better-sqlite3";
+import { type App, createApp } from "../../src/app.ts";
+import type { Config } from "../../src/config.ts";
+import { openSealed } from "../../src/connections/sealed.ts";
+import { createLog } from "../../src/log.ts";
+import { jobHandlers } from "../../src/handlers.ts";
+import { createHttp } from "../../src/http/server.ts";
+import { createWorker } from "../../src/jobs/worker.ts";
+import { takeOver } from "../../src/serve.ts";
+import { chanceFrom, seedFrom } from "../support/chance.ts";
+import { ALONE, changesOfFiles, commitsInSource, KILL_POINTS, KILLED } from "../support/kill-points.ts";
+import { leftOver } from "../support/mail-files.ts";
+import { isTest } from "../support/named-tests.ts";
+import { CALL, CALL_KEY, type Given, type Life, live, type Moment } from "./kill-scenario.ts";
+import { closing } from "./load.ts";
+
+/** `EVERY_STEP=1` for all moments; each run takes one in so many, beginning by chance, and says with which seed. */
+const STRIDE = process.env["EVERY_STEP"] === undefined ? 6 : 1;
+/** What waits for a moment of its own is due after these, in milliseconds. */
+const PASSING = [0, 130_000, 700_000];
+
+const places = Object.values(KILL_POINTS).flatMap((ways) => Object.entries(ways));
+
+test("every commit and every change of files on the way of a mail is in the list of kill points, with what shows that it does no harm", async () => {
+  const commits = (await commitsInSource()).map(({ place }) => place);
+  const listed = places.flatMap(([, inThisWay]) => inThisWay);
+  expect(listed.toSorted()).toEqual([...commits, ...(await changesOfFiles())].toSorted());
+  const named = places.map(([way]) => way).filter((way) => way !== KILLED && way !== ALONE);
+  const found = await Promise.all(named.map(isTest));
+  expect(named.filter((_way, at) => !found[at])).toEqual([]);
+});
+
+test(
+  "a kill before or after any commit loses nothing, doubles nothing, and leaves nothing half or behind",
+  async () => {
+    const base = await mkdtemp(join(tmpdir(), "mailwright-points-"));
+    const chance = chanceFrom(seedFrom("FAULT_SEED", "kill points"));
+    const first = Math.floor(chance() * STRIDE);
+    await using life = await live(base, (moment) => moment % STRIDE === first);
+    const lines = new Map((await commitsInSource()).map(({ place, line }) => [place, line]));
+    const killed = places.filter(([way]) => way === KILLED).flatMap(([, inThisWay]) => inThisWay);
+    expect(killed.filter((place) => !life.reached.has(lines.get(place) ?? ""))).toEqual([]);
+    for (const moment of life.moments)
+      expect([moment.at, await faultsAfter(life, moment)]).toEqual([moment.at, []]);
+    expect(life.moments.length).toBeGreaterThan(120 / STRIDE);
+    console.log(
+      `started again from ${life.moments.length} moments: nothing lost, doubled, half or left behind`,
+    );
+    await rm(base, { recursive: true });
+  },
+  600_000 / STRIDE,
+);
+
+/** What is wrong once a server has started on what a kill at this moment leaves, and has done what was left to do. */
+async function faultsAfter(life: Life, moment: Moment): Promise<string[]> {
+  const { dir, said } = moment;
+  const config = configOf(life, dir);
+  const given = {
+    mails: life.sink.mails.length,
+    events: life.hooks.received.length,
+    calls: life.room.tools.calls.length,
+  };
+  let now_ms = moment.now_ms;
+  const faults: string[] = [];
+  {
+    await using app = await createApp(config, {
+      nowMs: () => now_ms,
+      steadyMs: () => now_ms,
+      log: createLog({ level: "silent", format: "text" }),
+    });
+    // Threads that keep nothing, and take longer to start than all the rest.
+    const { examiner, parser, files, texts, bodies } = life.room.app;
+    Object.assign(app, { examiner, parser, files, texts, bodies });
+    const handlers = jobHandlers(app);
+    await takeOver(app, handlers);
+    await using worker = createWorker(app, handlers);
+    app.worker = worker;
+    if (!said.includes("another day")) faults.push(...(await callAgain(app, life)));
+    for (const passing of PASSING) {
+      now_ms += passing;
+      await worker.drain();
+    }
+    faults.push(...(await tokenFaults(app, life, moment)));
+    for (const [name, bytes] of Object.entries(await leftOver(app)))
+      faults.push(`${bytes} bytes of nobody are left in ${name}`);
+    if (app.lostCommits() !== undefined) faults.push("commits are said to be lost");
+  }
+  const drafts = (await readdir(join(dir, "backups"))).filter((name) => name.startsWith("."));
+  using database = closing(new Sqlite(join(dir, "db", "mailwright.db")));
+  return [
+    ...faults,
+    ...drafts.map((name) => `${name} is left of a backup`),
+    ...databaseFaults(database.db, moment, Math.floor(now_ms / 1_000)),
+    ...outsideFaults(database.db, life, { moment, given }),
+  ];
+}
+
+function configOf({ config }: Life, dir: string): Config {
+  return {
+    ...config,
+    data: { ...config.data, dir: join(dir, "data") },
+    database: { ...config.database, url: `sqlite:${join(dir, "db", "mailwright.db")}` },
+    backup: { ...config.backup, dir: join(dir, "backups") },
+  };
+}
+
+/** Somebody who has heard nothing asks again with the same key. */
+async function callAgain(app: App, { key }: Life): Promise<string[]> {
+  const request = new Request("http://mw.test/v1/messages", {
+    method: "POST",
+    headers: {
+      "x-api-key": key,
+      "content-type": "application/json",
+      "idempotency-key": CALL_KEY,
+      prefer: "wait=0",
+    },
+    body: JSON.stringify(CALL),
+  });
+  const answer = await createHttp(app, { ready: async () => ({}) }).handle(request);
+  const { status } = (await answer.json()) as { status: string };
+  return status === "done" || status === "processing"
+    ? []
+    : [`the call ended with ${answer.status} ${status}`];
+}
+
+/** The old grant, the new one, or none and a letter about it: a provider takes the old one back as it gives the new one. */
+async function tokenFaults(app: App, { connection_id }: Life, { said }: Moment): Promise<string[]> {
+  const row = await app.db
+    .selectFrom("connections")
+    .selectAll()
+    .where("id", "=", connection_id)
+    .executeTakeFirst();
+  const alive = app.db.selectFrom("users").select("id").where("deleted_at", "is", null);
+  if (!row) return (await alive.executeTakeFirst()) ? ["the connection is lost"] : [];
+  const { credential, oauth } = openSealed(app, row);
+  const whole = credential !== "" && (oauth?.ended === true) === (row.status === "needs_auth");
+  const late = said.includes("over") && row.status !== "needs_auth";
+  return [
+    ...(whole ? [] : ["a grant is half written"]),
+    ...(late ? ["a grant that is over counts again"] : []),
+  ];
+}
+
+function databaseFaults(db: Sqlite.Database, { said }: Moment, now: number): string[] {
+  const one = (text: string) => db.prepare(text).pluck().get() as number;
+  const names = said.filter((words) => words.startsWith("mail ")).map((words) => words.slice("mail ".length));
+  const isOld = said.includes("old");
+  const stored = (name: string) =>
+    one(`select count(*) from messages where rfc_message_id = '${name}@example.com' and retry_of is null`);
+  const problems: [string, number][] = [
+    ["mails lost", isOld ? 0 : names.filter((name) => stored(name) === 0).length],
+    ["mails doubled", names.filter((name) => stored(name) > 1).length],
+    [
+      "calls lost or doubled",
+      said.includes("old") ? 0 : Math.abs(1 - one("select count(*) from messages where subject = 'Call'")),
+    ],
+    ["messages not ended", one("select count(*) from messages where state = 'received'")],
+    [
+      "jobs left over",
+      one(`select count(*) from jobs where status <> 'pending' or run_at <= ${now} or failures > 0`),
+    ],
+    [
+      "mails without exactly one answer or notice",
+      one(`select count(*) from messages m where source = 'email' and state in ('done', 'failed')
+        and (select count(*) from outgoing_mails o where o.message_id = m.id) <> 1`),
+    ],
+    ["answers that wait", one("select count(*) from outgoing_mails where completed is null")],
+    [
+      "messages that are not charged once for what was done, and not at all for what failed",
+      one(`select count(*) from messages m where state in ('done', 'failed') and source <> 'test' and
+        (select group_concat(kind, ' ') from (select kind from ledger l where l.message_id = m.id order by id))
+        is not case state when 'done' then 'reserve settle' else 'reserve release' end`),
+    ],
+    [
+      "deliveries that wait or failed",
+      one("select count(*) from webhook_deliveries where status <> 'delivered'"),
+    ],
+    [
+      "raw mails of no message",
+      one(
+        "select count(*) from raw_mails where id not in (select raw_mail_id from messages where raw_mail_id is not null)",
+      ),
+    ],
+    ["accounts of the dead", said.includes("ended") ? one("select count(*) from users") : 0],
+    ["notes of calls that are over", one("select count(*) from tool_calls")],
+  ];
+  const check = db.pragma("integrity_check", { simple: true });
+  return [
+    ...problems.filter(([, count]) => count > 0).map(([problem, count]) => `${count} ${problem}`),
+    ...(check === "ok" ? [] : [`integrity check: ${String(check)}`]),
+  ];
+}
+
+/** What others have been given: until the kill, and by the server that was started after it. */
+function outsideFaults(
+  db: Sqlite.Database,
+  { sink, hooks, room }: Life,
+  { moment, given }: { moment: Moment; given: Given },
+): string[] {
+  const inAll = <One>(all: One[], count: keyof Given): One[] => [
+    ...all.slice(0, moment.given[count]),
+    ...all.slice(given[count]),
+  ];
+  const column = (text: string) => db.prepare(text).pluck().all() as string[];
+  const mails = inAll(sink.mails, "mails").map(({ raw }) => String(raw));
+  const idOf = (raw: string) => /^Message-ID: <(.*)>/im.exec(raw)?.[1] ?? "";
+  const events = inAll(hooks.received, "events");
+  const toldOf = new Set(events.map(({ headers }) => headers["webhook-id"] ?? ""));
+  const handed = new Set(mails.map(idOf));
+  return [
+    ...column("select rfc_message_id from outgoing_mails where status <> 'suppressed'")
+      .filter((id) => !handed.has(id))
+      .map((id) => `the relay never got ${id}`),
+    ...column("select id from events")
+      .filter((id) => !toldOf.has(id))
+      .map((id) => `nobody was told of ${id}`),
+    ...[...Map.groupBy(mails, idOf)]
+      .filter(([, same]) => new Set(same).size > 1 || same.length > 2)
+      .map(([id]) => `${id} was handed over in two forms`),
+    ...[...Map.groupBy(events, ({ headers }) => headers["webhook-id"])]
+      .filter(([, same]) => new Set(same.map(({ body }) => body)).size > 1)
+      .map(([id]) => `${id} was told in two forms`),
+    ...(inAll(room.tools.calls, "calls").length > 1 ? ["the tool was called twice"] : []),
+  ];
+}
