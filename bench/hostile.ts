@@ -28,6 +28,8 @@ const JSON_CHARS = [60_000, 2_000_000];
 const GOALS = { loop_ms: 50, livez_ms: 500 };
 /** What a field of the API, or of a header, takes at most. */
 const INSTRUCTION_CHARS = 9_900;
+/** However many bytes each has, no more than a context may. */
+const CONTEXT_CHARS = 65_000;
 const HEADER_CHARS = 60_000;
 /** In other characters it takes up to four times as many. */
 const PACKED_CHARS = 45_000;
@@ -47,6 +49,7 @@ const say = { answer: "Done.", calls: [] as Call[], result: "done", hook: "ok" }
 /** What the model says as it is, once. */
 const raw = { completion: "" };
 const relayed = { answers: 0, arrived: false };
+const heard = { events: 0 };
 let serial = 0;
 
 await using model = startModel();
@@ -54,7 +57,7 @@ await using tools = startToolServer([
   { name: "read", annotations: { readOnlyHint: true }, run: () => say.result },
   { name: "write", run: () => say.result },
 ]);
-await using hooks = startReceiver();
+await using hooks = startReceiver(() => (heard.events += 1));
 await using dns = await startDnsServer({
   "stranger.example": { A: ["127.0.0.2"], TXT: ["v=spf1 ip4:127.0.0.2 -all"] },
   "s._domainkey.stranger.example": { TXT: [`v=DKIM1; k=rsa; p=${publicKey()}`] },
@@ -136,7 +139,7 @@ const DOORS: Door[] = [
     send: (text) => call({ instruction: "Do it", content: text, attachments: attached(text) }),
   },
   { name: "API: instruction, context and header field", send: fields },
-  { name: "webhook: answer", send: (text) => call({ instruction: "Do it" }, { hook: text }) },
+  { name: "webhook: answer", send: webhook },
 ];
 
 /** Through these come the shapes that are made of the structure of JSON. */
@@ -166,6 +169,8 @@ interface Measured extends LoopDelays {
   shape: string;
   door: string;
   took: number;
+  /** What the server said where it did not let the text in. */
+  refusal: string | null;
 }
 
 await prepare();
@@ -176,11 +181,11 @@ for (const [shape, unit] of shapes) {
   const text = textOf(unit, CHARS);
   for (const { name, send } of DOORS) {
     const begun = performance.now();
-    await send(text).catch(() => undefined);
+    const refusal = await refusalOf(send(text));
     const took = performance.now() - begun;
     // What an answer to a mail or a webhook leaves to be done is this door's as well.
     await Bun.sleep(SETTLE_MS);
-    measured.push({ shape, door: name, took, ...(await loop<LoopDelays>("/")) });
+    measured.push({ shape, door: name, took, refusal, ...(await loop<LoopDelays>("/")) });
   }
 }
 for (const [shape, make] of structures)
@@ -188,10 +193,16 @@ for (const [shape, make] of structures)
     const json = make(chars);
     for (const { name, send } of JSON_DOORS) {
       const begun = performance.now();
-      await send(json).catch(() => undefined);
+      const refusal = await refusalOf(send(json));
       const took = performance.now() - begun;
       await Bun.sleep(SETTLE_MS);
-      measured.push({ shape: `${shape}, ${chars}`, door: name, took, ...(await loop<LoopDelays>("/")) });
+      measured.push({
+        shape: `${shape}, ${chars}`,
+        door: name,
+        took,
+        refusal,
+        ...(await loop<LoopDelays>("/")),
+      });
     }
   }
 const seconds = (performance.now() - started) / 1_000;
@@ -219,12 +230,36 @@ noteFigure("delay of the event loop, longest", "", [all.max], "ms");
 noteFigure("/livez, p99", "", [percentile(times, 0.99)], "ms");
 noteFigure("/livez, slowest", `<= ${GOALS.livez_ms} ms`, [slowest], "ms");
 printResults();
-const reached = Math.max(all.p99, worst_door) <= GOALS.loop_ms && slowest <= GOALS.livez_ms && failed === 0;
+const closed = closedDoors();
+const reached =
+  Math.max(all.p99, worst_door) <= GOALS.loop_ms && slowest <= GOALS.livez_ms && failed === 0 && closed === 0;
 process.exitCode = reached ? 0 : 1;
 
 /** While any of the texts went through it. */
 function delaysAt(name: string): number[] {
   return measured.flatMap(({ door, late }) => (door === name ? late : []));
+}
+
+async function refusalOf(sending: Promise<unknown>): Promise<string | null> {
+  try {
+    await sending;
+    return null;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+/** Doors that let in less than half of what was sent, and of which therefore nothing is known; each is shown with its first refusal. */
+function closedDoors(): number {
+  let closed = 0;
+  for (const { name } of [...DOORS, ...JSON_DOORS]) {
+    const here = measured.filter(({ door }) => door === name);
+    const refusals = here.flatMap(({ refusal }) => refusal ?? []);
+    if (refusals.length > 0)
+      console.log(`${name}: ${refusals.length} of ${here.length} refused: ${refusals[0]}`);
+    if (refusals.length * 2 > here.length) closed += 1;
+  }
+  return closed;
 }
 
 function longest({ late }: LoopDelays): number {
@@ -264,7 +299,7 @@ async function prepare(): Promise<void> {
   const connection = await ask("POST", "/connections", { kind: "mcp", label: "Desk", base_url: tools.url });
   const [inbox] = ((await ask("GET", "/inboxes")) as { id: string }[]) ?? [];
   await ask("PATCH", `/inboxes/${inbox?.id}`, { mcp_connection_ids: [(connection as { id: string }).id] });
-  await ask("POST", "/webhooks", {
+  await ask("POST", "/v1/webhooks", {
     url: `http://127.0.0.1:${hooks.port}/`,
     event_types: ["message.completed"],
   });
@@ -284,14 +319,17 @@ async function ask(
   method: string,
   path: string,
   body?: unknown,
-  headers: Record<string, string> = {},
+  { headers = {}, refused }: { headers?: Record<string, string>; refused?: number } = {},
 ): Promise<unknown> {
   const answer = await fetch(server.http + path, {
     method,
     headers: { "x-api-key": api_key, "content-type": "application/json", ...headers },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
-  return answer.json();
+  const text = await answer.text();
+  if (!answer.ok && answer.status !== refused)
+    throw new Error(`${method} ${path}: ${answer.status} ${text.slice(0, 500)}`);
+  return text === "" ? undefined : JSON.parse(text);
 }
 
 async function call(body: object, says: Partial<typeof say> = {}): Promise<unknown> {
@@ -351,12 +389,12 @@ async function describe(text: string): Promise<void> {
 }
 
 async function fields(text: string): Promise<void> {
-  const { id } = (await ask("POST", "/contexts", { title: "x", body: text })) as { id?: string };
+  const body = text.slice(0, CONTEXT_CHARS);
+  const { id } = (await ask("POST", "/contexts", { kind: "knowledge", title: "x", body })) as { id: string };
   await call({ instruction: text.slice(0, INSTRUCTION_CHARS) });
-  if (id !== undefined) await ask("DELETE", `/contexts/${id}`);
-  await ask("GET", "/account", undefined, {
-    "x-api-key": inHeader(text).replaceAll("\r", " ").slice(0, 8_000),
-  });
+  await ask("DELETE", `/contexts/${id}`);
+  const headers = { "x-api-key": inHeader(text).replaceAll("\r", " ").slice(0, 8_000) };
+  await ask("GET", "/auth/me", undefined, { headers, refused: 401 });
 }
 
 function strangeCalls(text: string): Promise<unknown> {
@@ -397,8 +435,16 @@ function attached(text: string): object[] {
   return Object.entries(types).map(([filename, content_type]) => ({
     filename,
     content_type,
-    content: Buffer.from(text).toString("base64"),
+    data: Buffer.from(text).toString("base64"),
   }));
+}
+
+async function webhook(text: string): Promise<void> {
+  const before = heard.events;
+  await call({ instruction: "Do it" }, { hook: text });
+  const until = performance.now() + ANSWER_WITHIN_MS;
+  while (performance.now() < until && heard.events === before) await Bun.sleep(5);
+  if (heard.events === before) throw new Error("No event came to the endpoint");
 }
 
 /** A mail of the owner; a stranger of the same text would get the same reading, and no answer. */
@@ -508,7 +554,14 @@ function startModel(): AsyncDisposable & { port: number } {
   return { port: http.port ?? 0, [Symbol.asyncDispose]: () => http.stop(true) };
 }
 
-function startReceiver(): AsyncDisposable & { port: number } {
-  const http = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response(say.hook) });
+function startReceiver(onEvent: () => void): AsyncDisposable & { port: number } {
+  const http = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch() {
+      onEvent();
+      return new Response(say.hook);
+    },
+  });
   return { port: http.port ?? 0, [Symbol.asyncDispose]: () => http.stop(true) };
 }

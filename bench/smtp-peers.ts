@@ -20,6 +20,31 @@ export function mailOf(name: string, bytes: number, text = "What is six times se
   return head + line.repeat(Math.max(0, Math.ceil((bytes - head.length) / line.length)));
 }
 
+const BASE64_LINE = 76;
+
+/** The same with a file of so many bytes, which lie on the disk as they are sent and as they are. */
+export function mailWithFile(name: string, bytes: number, file: Buffer): string {
+  const mail = mailOf(name, bytes);
+  const bodyAt = mail.indexOf("\r\n\r\n");
+  const head = mail.slice(0, bodyAt).replace(/^Content-Type: .*$/m, "");
+  const lines = file.toString("base64").match(new RegExp(`.{1,${BASE64_LINE}}`, "g")) ?? [];
+  return [
+    head.trimEnd(),
+    'Content-Type: multipart/mixed; boundary="part"',
+    "",
+    "--part",
+    "Content-Type: text/plain; charset=utf-8",
+    mail.slice(bodyAt + 2),
+    "--part",
+    'Content-Type: application/octet-stream; name="file.bin"',
+    'Content-Disposition: attachment; filename="file.bin"',
+    "Content-Transfer-Encoding: base64",
+    "",
+    ...lines,
+    "--part--",
+  ].join("\r\n");
+}
+
 /** Delivers one mail on a connection of its own. Gives the milliseconds from the final dot to the 250. */
 export async function deliver(port: number, to: string, mail: string, host = "127.0.0.1"): Promise<number> {
   const socket = createConnection({ port, host, noDelay: true });

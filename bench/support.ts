@@ -25,6 +25,8 @@ export interface BenchServer extends AsyncDisposable {
   ready_ms: number;
   /** Ends it without a drain, leaving its data folder. */
   stop(): Promise<void>;
+  /** Ends it as an operator does, leaving its data folder. */
+  drain(): Promise<void>;
 }
 
 export interface ServerSettings {
@@ -69,6 +71,10 @@ export async function startServer(settings: ServerSettings = {}): Promise<BenchS
     smtp_port: Number(ready.smtp.split(":").at(-1)),
     ready_ms,
     stop,
+    async drain() {
+      child.kill("SIGTERM");
+      await child.exited;
+    },
     async [Symbol.asyncDispose]() {
       await stop();
       rmSync(dir, { recursive: true, force: true });
@@ -82,14 +88,14 @@ export interface Account {
   address: string;
 }
 
-/** An account with one inbox; its mail address is SENDER, so that mail from there has authority. */
-export async function createAccount(server: BenchServer): Promise<Account> {
+/** An account with one inbox. Mail from SENDER has authority there, for it is the owner's or listed. */
+export async function createAccount(server: BenchServer, email = SENDER): Promise<Account> {
   const user = spawn(
     [
       ...commandOf({}),
       "user",
       "create",
-      SENDER,
+      email,
       "--api-key",
       "--json",
       "--config",
@@ -98,14 +104,40 @@ export async function createAccount(server: BenchServer): Promise<Account> {
     { stdout: "pipe", stderr: "inherit" },
   );
   const { api_key } = (await new Response(user.stdout).json()) as { api_key: string };
-  const answer = await fetch(`${server.http}/inboxes`, {
+  const { address } = await createInbox(
+    server,
+    api_key,
+    email === SENDER ? {} : { allowlist_senders: [SENDER] },
+  );
+  return { api_key, address };
+}
+
+export async function createInbox(
+  server: BenchServer,
+  api_key: string,
+  settings: object,
+): Promise<{ id: string; address: string }> {
+  const inbox = await call(server, api_key, {
     method: "POST",
-    headers: { "x-api-key": api_key, "content-type": "application/json" },
-    body: JSON.stringify({ label: "Bench" }),
+    path: "/inboxes",
+    body: { label: "Bench", ...settings },
   });
-  if (!answer.ok) throw new Error(`No inbox: ${await answer.text()}`);
-  const inbox = (await answer.json()) as { address: string };
-  return { api_key, address: inbox.address };
+  return (await inbox.json()) as { id: string; address: string };
+}
+
+/** Throws what the server says where it refuses. */
+export async function call(
+  server: BenchServer,
+  api_key: string,
+  { method, path, body }: { method: string; path: string; body?: object },
+): Promise<Response> {
+  const answer = await fetch(`${server.http}${path}`, {
+    method,
+    headers: { "x-api-key": api_key, "content-type": "application/json" },
+    ...(body && { body: JSON.stringify(body) }),
+  });
+  if (!answer.ok) throw new Error(`${method} ${path}: ${await answer.text()}`);
+  return answer;
 }
 
 /** A script of this folder in a process of its own; it prints its port as the first line. */

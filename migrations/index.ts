@@ -17,6 +17,8 @@ import { codeAskers } from "./0016-code-askers.ts";
 import { segmentChecks } from "./0017-segment-checks.ts";
 import { delays } from "./0019-delays.ts";
 import { boundedWork } from "./0020-bounded-work.ts";
+import { storedEvents } from "./0021-stored-events.ts";
+import { repeatedEvents } from "./0025-repeated-events.ts";
 
 /** In order, forward only. A migration that has landed is never edited. */
 export const migrations: Record<string, Migration> = {
@@ -38,4 +40,6 @@ export const migrations: Record<string, Migration> = {
   "0017-segment-checks": segmentChecks,
   "0019-delays": delays,
   "0020-bounded-work": boundedWork,
+  "0021-stored-events": storedEvents,
+  "0025-repeated-events": repeatedEvents,
 };

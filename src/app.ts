@@ -15,19 +15,21 @@ import type { JobWorker } from "./jobs/worker.ts";
 import { createFileReader, type FileReader } from "./files/reader.ts";
 import { type CalmClock, createCalmClock } from "./lib/calm-clock.ts";
 import { createResolver, type Resolver } from "./lib/dns.ts";
+import { createFairPool, type FairPool, THREADS_FOR_ALL } from "./lib/fair-pool.ts";
 import { createFairTurns, type FairTurns } from "./lib/fair-turns.ts";
-import { createThread, type Thread } from "./lib/thread.ts";
 import { createSafeFetch, type SafeFetch } from "./lib/net.ts";
 import { createPoster, type Poster } from "./lib/poster.ts";
-import { folderFault } from "./lib/start-faults.ts";
+import { folderFault, mailFolderFault } from "./lib/start-faults.ts";
 import { createFeed, type Feed } from "./lib/feed.ts";
+import { createPacedTurns, type PacedTurns } from "./lib/paced-turns.ts";
 import { createOrderedIds, HELD_MS } from "./lib/ordered-ids.ts";
 import { createNotifier, type Notifier } from "./lib/notifier.ts";
 import { createRateLimiter, type RateLimiter } from "./lib/rate-limit.ts";
+import { createLentRanges, type LentRanges } from "./lib/lent-ranges.ts";
 import { openSegments, type SegmentStore } from "./lib/segments.ts";
 import type { Secrets } from "./lib/secrets.ts";
 import { createSharedMemory, type SharedMemory } from "./lib/shared-memory.ts";
-import { createWorkerPool, type WorkerPool } from "./lib/worker-pool.ts";
+import { createThreadsBySize, type ThreadsBySize } from "./lib/threads-by-size.ts";
 import { openMasterKey } from "./db/master-key.ts";
 import { createLog, type Log } from "./log.ts";
 import { createTally, type Metrics } from "./metrics.ts";
@@ -39,10 +41,19 @@ import type { Examination, MailToExamine } from "./messages/examine.ts";
 import { noteMissing } from "./db/missing-bytes.ts";
 import { type Certificates, createCertificates } from "./tls/certificates.ts";
 
-/** What the process may grow by while one text is worked on. */
-const MAX_TEXT_MEMORY_BYTES = 512 * 1_048_576;
+/** The threads for long texts, and what the process may grow by while one text is worked on. */
+const TEXT_THREADS = { size: THREADS_FOR_ALL, memoryBytes: 512 * 1_048_576 };
+/** One of them is left for others. */
+const BODY_THREADS = { size: 2 };
 /** Six of the largest calls, each twice as long as it is sent: with mail and runs they fit in two gigabytes. */
 const BODY_MEMORY = { budget: 512 * 1_048_576, small: 524_288 };
+/** Some hundred pages of lists. */
+const ANSWER_MEMORY = { budget: 256 * 1_048_576, small: 262_144 };
+
+/** With twice as many, a flood of mail is taken at three quarters of the rate; with half of them, calls end a fifth slower. */
+const ENDINGS_AT_ONCE = 24;
+/** Each is 30 MB at the most. */
+const CHECKS_AT_ONCE = 4;
 
 /** What only who waits for a private message is told. */
 export interface PrivateAnswer {
@@ -113,19 +124,31 @@ export interface App extends AsyncDisposable {
   /** The way out to webhook endpoints, whose exceptions are `webhooks.allow`. */
   poster: Poster;
   /** Finds out, before a mail is taken, what has to be known of it. */
-  examiner: Thread<MailToExamine, Examination>;
+  examiner: ThreadsBySize<MailToExamine, Examination>;
   parser: MailParser;
   /** Reads the files of a message. */
   files: FileReader;
-  /** The thread for long texts of others that are to be shown or mailed; see `routing/text-work.ts`. */
-  texts: WorkerPool<unknown>;
+  /** The threads for long texts of others that are to be shown or mailed; see `routing/text-work.ts`. */
+  texts: FairPool<unknown>;
+  /**
+   * For the ends of runs, whose models may all have answered at once: so many are worked on beside the mail that comes in
+   * meanwhile, which would otherwise wait for all of them.
+   */
+  endings: FairTurns;
   /** For portions of long texts, which the database gives on this thread: one at a time, and everybody's in turn. */
   reads: FairTurns;
-  /** The thread for long calls; see `http/body.ts`. */
-  bodies: WorkerPool<unknown>;
-  bodyTurns: FairTurns;
+  /** For requests of which this thread makes the answer, and may take long; see `http/in-hand.ts`. */
+  requests: PacedTurns;
+  /** For mails and files that are held in memory until their checksum is known, before they are sent. */
+  checks: FairTurns;
+  /** What of the segments is being sent. */
+  lent: LentRanges;
+  /** The threads for long calls; see `http/body.ts`. */
+  bodies: FairPool<unknown>;
   /** For the bodies of requests until they are stored. */
   bodyMemory: SharedMemory;
+  /** For long answers until they have been taken. */
+  answerMemory: SharedMemory;
   /** What tools a run may use, and for what. */
   guard: Guard;
   /** Sessions with tool servers. */
@@ -192,14 +215,14 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
     log,
     metrics: createTally(),
     secrets,
-    certificates: createCertificates(config),
+    certificates: createCertificates(config, log),
     resolver,
     fetch,
     poster,
     ...threads,
-    reads: createFairTurns(1),
-    bodyTurns: createFairTurns(1),
-    bodyMemory: createSharedMemory(BODY_MEMORY),
+    ...createQueues(),
+    lent: createLentRanges(clocks.steadyNow),
+    ...createMemory(),
     guard: overrides.guard ?? GUARD,
     mcp,
     sender,
@@ -225,11 +248,28 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
 /** Where the texts of others are read and worked on. They start with their first work. */
 function createThreads(): Pick<App, "examiner" | "parser" | "files" | "texts" | "bodies"> {
   return {
-    examiner: createThread<MailToExamine, Examination>("messages/examine-worker.ts"),
+    examiner: createThreadsBySize<MailToExamine, Examination>("messages/examine-worker.ts"),
     parser: createMailParser(),
     files: createFileReader(),
-    texts: createWorkerPool<unknown>("routing/text-worker.ts", { memoryBytes: MAX_TEXT_MEMORY_BYTES }),
-    bodies: createWorkerPool<unknown>("http/call-body-worker.ts"),
+    texts: createFairPool<unknown>("routing/text-worker.ts", TEXT_THREADS),
+    bodies: createFairPool<unknown>("http/call-body-worker.ts", BODY_THREADS),
+  };
+}
+
+/** For what this thread does itself, of which others must not have to wait for all. */
+function createQueues(): Pick<App, "reads" | "requests" | "checks" | "endings"> {
+  return {
+    reads: createFairTurns(1),
+    requests: createPacedTurns(),
+    checks: createFairTurns(CHECKS_AT_ONCE),
+    endings: createFairTurns(ENDINGS_AT_ONCE),
+  };
+}
+
+function createMemory(): Pick<App, "bodyMemory" | "answerMemory"> {
+  return {
+    bodyMemory: createSharedMemory(BODY_MEMORY),
+    answerMemory: createSharedMemory(ANSWER_MEMORY),
   };
 }
 
@@ -288,6 +328,12 @@ function openSender(
   });
 }
 
+async function openMail(...[path, options]: Parameters<typeof openSegments>): Promise<SegmentStore> {
+  return openSegments(path, options).catch((error: unknown) => {
+    throw mailFolderFault(error, path);
+  });
+}
+
 /** What the data folder holds: the database brought up to date, the segments and the master key. */
 async function openStores(
   config: Config,
@@ -297,7 +343,7 @@ async function openStores(
   const { dir } = config.data;
   try {
     await endRestore(dir, may_migrate);
-    if (may_migrate) refuseLost(config.database.url.replace(/^sqlite:/, ""), join(dir, "mail"));
+    if (may_migrate) refuseLost(config);
     let segments: SegmentStore | undefined;
     const database = openDatabase(config.database.url, {
       log,
@@ -312,7 +358,7 @@ async function openStores(
     if (migrated.length > 0) log.debug({ migrations: migrated }, "database migrated");
     const named = await namedSegments(database.db);
     const ends = new Map(named.map(({ segment, end }) => [segment, end]));
-    segments = await openSegments(join(dir, "mail"), { ends, writes: may_migrate });
+    segments = await openMail(join(dir, "mail"), { ends, writes: may_migrate });
     if (may_migrate) await noteMissing({ ...database, segments, log, now }, named);
     const secrets = await openMasterKey(database, { configured: config.security.master_key, dir });
     if (secrets.warning !== null) log.warn(secrets.warning);

@@ -1,4 +1,5 @@
 import { mailCodeNow } from "./accounts/codes.ts";
+import { sumUpNow } from "./accounts/untold.ts";
 import type { App } from "./app.ts";
 import { makeBackupNow, makeBackupsLater } from "./backup/schedule.ts";
 import { closeCustomerNow } from "./billing/cancel.ts";
@@ -7,8 +8,7 @@ import { mailNoticeNow } from "./billing/notices.ts";
 import { checkNow } from "./domains/check.ts";
 import { checkServiceKeysNow } from "./domains/key-home.ts";
 import type { JobHandlers } from "./jobs/run-job.ts";
-import { giveUpSending, sendNow } from "./mail/outgoing.ts";
-import { whyWithheld } from "./messages/withheld.ts";
+import { endOrphanMails, giveUpSending, sendNow } from "./mail/outgoing.ts";
 import { mailReturnsNow } from "./mail/returns-letter.ts";
 import { keepCertificateNow } from "./tls/keep.ts";
 import { eraseNow } from "./retention/erase.ts";
@@ -17,13 +17,19 @@ import { eraseRestNow } from "./retention/erase-rest.ts";
 import { purgeLater, purgeNow } from "./retention/purge.ts";
 import { deliverNow, giveUpDelivering } from "./webhooks/deliver.ts";
 import { fanOut, fanOutNow } from "./webhooks/fan-out.ts";
-import { giveUpRouting, routeNow } from "./routing/route.ts";
-import { tellFailureNow } from "./routing/tell-failure.ts";
+import { atSending } from "./routing/at-sending.ts";
+import { endOrphans, giveUpRouting } from "./routing/fail.ts";
+import { routeNow } from "./routing/route.ts";
+import { giveUpTelling, tellFailureNow } from "./routing/tell-failure.ts";
+
+const MB = 1_048_576;
 
 /** Other people's mail servers are waited for long, and one that is slow must not cost the others their turn. */
 const SENDING_SLOTS = { direct: 64, relay: 16, capture: 1 };
 /** Mails on their way at once to one domain: a slow one must not hold up the rest. */
 const DOMAIN_SLOTS = 8;
+/** What the mails on their way may hold in memory: with large calls beside them they fit in two gigabytes. */
+const SENDING_BYTES = 256 * MB;
 const CODE_SLOTS = 4;
 const CHECKING_SLOTS = 4;
 const FAN_OUT_SLOTS = 16;
@@ -32,19 +38,19 @@ const ENDPOINT_SLOTS = 1_000;
 const NOTICE_SLOTS = 4;
 const CLOSING_SLOTS = 2;
 
-const MB = 1_048_576;
-
 /** What is done for each kind of job, and how many of a kind at once. */
 export function jobHandlers(app: App): JobHandlers {
   return {
-    route_message: { run: routeNow, giveUp: giveUpRouting, ...routingRoom(app) },
+    route_message: { run: routeNow, giveUp: giveUpRouting, lost: endOrphans, ...routingRoom(app) },
     send_mail: {
-      run: (to, job, signal) => sendNow(to, job, { signal, withheld: whyWithheld }),
+      run: (to, job, signal) => sendNow(to, job, { signal, review: atSending }),
       giveUp: giveUpSending,
+      lost: endOrphanMails,
       slots: SENDING_SLOTS[app.config.outbound.mode],
       target_slots: DOMAIN_SLOTS,
+      bytes: SENDING_BYTES,
     },
-    tell_failure: { run: tellFailureNow, slots: NOTICE_SLOTS },
+    tell_failure: { run: tellFailureNow, giveUp: giveUpTelling, slots: NOTICE_SLOTS },
     mail_code: { run: mailCodeNow, slots: CODE_SLOTS },
     erase_bytes: { run: eraseNow, slots: 1 },
     erase_rest: { run: eraseRestNow, slots: 1 },
@@ -55,6 +61,7 @@ export function jobHandlers(app: App): JobHandlers {
     fan_out_event: { run: fanOutNow, giveUp: fanOut, slots: FAN_OUT_SLOTS },
     deliver_webhooks: { run: deliverNow, giveUp: giveUpDelivering, slots: ENDPOINT_SLOTS },
     mail_notice: { run: mailNoticeNow, slots: NOTICE_SLOTS },
+    sum_up_notices: { run: sumUpNow, slots: NOTICE_SLOTS },
     mail_returns: { run: mailReturnsNow, slots: NOTICE_SLOTS },
     close_customer: { run: closeCustomerNow, slots: CLOSING_SLOTS },
     make_backup: { run: makeBackupNow, plan: makeBackupsLater, slots: 1 },

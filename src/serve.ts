@@ -7,24 +7,28 @@ import type { Config } from "./config.ts";
 import { checkServiceKeysLater } from "./domains/key-home.ts";
 import { tryWriting } from "./db/database.ts";
 import { lockDataFolder, lockStores } from "./db/locks.ts";
-import { freeOn, keepReserve, MIN_FREE_BYTES, MIN_FREE_FILES } from "./db/reserve.ts";
+import { dataDisks, freeOn, keepReserve, MIN_FREE_BYTES, MIN_FREE_FILES } from "./db/reserve.ts";
 import { isStorageFault, storageWords } from "./db/storage-faults.ts";
 import { AppError, messageOf } from "./errors.ts";
 import { keepClock } from "./db/kept-clock.ts";
+import { keepPosition, olderWords } from "./db/kept-position.ts";
 import { keepRateLimits } from "./db/rate-limits.ts";
-import { moveToServiceDomain } from "./inboxes/leave-domain.ts";
+import { movedWarning, moveToServiceDomain } from "./inboxes/leave-domain.ts";
 import { jobHandlers } from "./handlers.ts";
 import type { Checks } from "./http/health.ts";
 import type { HttpDoor } from "./http/listen.ts";
 import { openMetricsDoor } from "./http/metrics.ts";
 import { startHttp } from "./http/server.ts";
+import { keepHandlesBack } from "./http/spare-handles.ts";
 import { sweepLater } from "./jobs/erase.ts";
 import { clockWarning, planAtStart } from "./jobs/clock.ts";
 import { voidLeases } from "./jobs/queue.ts";
 import type { JobHandlers } from "./jobs/run-job.ts";
 import { createWorker } from "./jobs/worker.ts";
+import { MailFilesError } from "./lib/own-faults.ts";
 import { missingWords } from "./db/missing-bytes.ts";
 import { createMetrics } from "./metrics.ts";
+import { endOrphans } from "./routing/fail.ts";
 import { startSmtp } from "./smtp/listener.ts";
 import { openChallengeDoor } from "./http/challenges.ts";
 import { watchFiles } from "./tls/files.ts";
@@ -60,6 +64,7 @@ export async function serve(config: Config, overrides: AppOverrides = {}): Promi
   started.use(
     await keepClock(app, (error) => app.log.warn({ err: messageOf(error) }, "the time was not written down")),
   );
+  started.use(await keepPosition(app));
   const handlers = jobHandlers(app);
   await takeOver(app, handlers);
   for (const caution of cautionsOf(config)) app.log.warn(caution);
@@ -76,6 +81,7 @@ export async function serve(config: Config, overrides: AppOverrides = {}): Promi
   const doors = { smtp: null as string | null };
   const http = await startHttp(app, { ready: () => readiness(app, doors), warnings: () => warningsOf(app) });
   started.defer(() => closeHttp(app, http));
+  started.use(await keepHandlesBack(app, http));
   app.base_url ||= http.url.replace("0.0.0.0", "localhost");
   const smtp = started.use(await startSmtp(app));
   doors.smtp = smtp.address;
@@ -112,6 +118,7 @@ export async function takeOver(app: App, handlers: JobHandlers): Promise<void> {
   await app.write((tx) => planAtStart(app, tx, handlers));
   await app.write((tx) => sweepLater(app, tx));
   if (outbound.mode !== "capture") await app.write((tx) => checkServiceKeysLater(app, tx));
+  while ((await app.write((tx) => endOrphans(app, tx, { share: null }))).length > 0);
   const dead = await app.write((tx) => releaseDeadReserves(app, tx));
   if (dead > 0) app.log.warn({ credits: dead }, "credits of runs that will never end were given back");
 }
@@ -140,18 +147,14 @@ async function closeHttp(app: App, http: HttpDoor): Promise<void> {
 async function readiness(app: App, doors: { smtp: string | null }): Promise<Checks> {
   const wanted = app.config.smtp.listen !== "";
   return {
-    database: await writable(app),
+    database: await verdict("the database cannot be written", () => app.write(tryWriting)),
     smtp: !wanted || doors.smtp !== null ? "ok" : "the SMTP listener is not up yet",
-    disk: await diskSpace(app),
+    disk: await diskState(app),
   };
 }
 
 async function warningsOf(app: App): Promise<Record<string, string>> {
-  const [certificate, backup, lost_mail] = await Promise.all([
-    certificateWarning(app),
-    backupWarning(app),
-    missingWords(app),
-  ]);
+  const [certificate, read] = await Promise.all([certificateWarning(app), readWarnings(app)]);
   const slow_disk = app.slowDisk();
   const lost = app.lostCommits();
   const clock = clockWarning(app);
@@ -160,30 +163,62 @@ async function warningsOf(app: App): Promise<Record<string, string>> {
     ...(lost === undefined ? {} : { lost }),
     ...(clock === undefined ? {} : { clock }),
     ...(certificate === undefined ? {} : { certificate }),
-    ...(backup === undefined ? {} : { backup }),
-    ...(lost_mail === undefined ? {} : { lost_mail }),
-    ...(await queueWarnings(app)),
+    ...read,
   };
 }
 
-async function writable(app: App): Promise<string> {
+/** None from a database that cannot be read: that is said by its own check, and no warning any more. */
+async function readWarnings(app: App): Promise<Record<string, string>> {
   try {
-    await app.write(tryWriting);
+    const [backup, lost_mail, older_database, moved_inboxes] = await Promise.all([
+      backupWarning(app),
+      missingWords(app),
+      olderWords(app).catch(unlessUnusable),
+      movedWarning(app),
+    ]);
+    return {
+      ...(backup === undefined ? {} : { backup }),
+      ...(lost_mail === undefined ? {} : { lost_mail }),
+      ...(older_database === undefined ? {} : { older_database }),
+      ...(moved_inboxes === undefined ? {} : { moved_inboxes }),
+      ...(await queueWarnings(app)),
+    };
+  } catch (error) {
+    if (!isStorageFault(error)) throw error;
+    return {};
+  }
+}
+
+/** That the folder of mails cannot be used is said by the check of the disk. */
+function unlessUnusable(error: unknown): undefined {
+  if (!(error instanceof MailFilesError)) throw error;
+}
+
+/** `ok`, or why `work` cannot be done on this machine now. */
+async function verdict(trouble: string, work: () => Promise<unknown>): Promise<string> {
+  try {
+    await work();
     return "ok";
   } catch (error) {
     if (!isStorageFault(error)) throw error;
     const { message, fix } = storageWords(error);
-    return `the database cannot be written (${messageOf(error)}). ${message}. ${fix}`;
+    return `${trouble} (${messageOf(error)}). ${message}. ${fix}`;
   }
 }
 
+async function diskState(app: App): Promise<string> {
+  const space = await diskSpace(app);
+  return space === "ok" ? verdict("large mails and files cannot be stored", app.segments.check) : space;
+}
+
 async function diskSpace(app: App): Promise<string> {
-  const { dir } = app.config.data;
-  const { bytes, files } = await freeOn(dir);
-  if (bytes < MIN_FREE_BYTES) return `only ${Math.floor(bytes / 1_048_576)} MB are free in ${dir}`;
-  return files === null || files >= MIN_FREE_FILES
-    ? "ok"
-    : `only ${files} more files can be made in ${dir} (inodes): delete files on its disk`;
+  for (const dir of await dataDisks(app.config)) {
+    const { bytes, files } = await freeOn(dir);
+    if (bytes < MIN_FREE_BYTES) return `only ${Math.floor(bytes / 1_048_576)} MB are free in ${dir}`;
+    if (files !== null && files < MIN_FREE_FILES)
+      return `only ${files} more files can be made in ${dir} (inodes): delete files on its disk`;
+  }
+  return "ok";
 }
 
 function inUse({ data, database }: Config): AppError {

@@ -22,7 +22,7 @@ const DOORS: [RegExp, RegExp][] = [
   [/^(better-sqlite3|kysely)/, /^src\/db\/|^migrations\//],
   [/^openai/, /^src\/ai\//],
   [/^@modelcontextprotocol\/client/, /^src\/(ai\/mcp|integrations\/mcp-oauth)[a-z-]*\.ts$/],
-  [/^nodemailer/, /^src\/mail\/(compose|connections|send-relay)\.ts$/],
+  [/^nodemailer/, /^src\/mail\/(compose|connections|patient-smtp|send-relay)\.ts$/],
   [/^mx-connect/, /^src\/mail\/dane\.ts$/],
   [/^mailparser/, /^src\/mail\/parse[a-z-]*\.ts$/],
   [/^(mailauth|sanitize-html|tldts)/, /^src\/mail\//],
@@ -64,6 +64,17 @@ test("what is needed once or every other month is out of reach of the server's o
   expect(["acme-client", "selfsigned"].filter((name) => reached.has(name))).toEqual([]);
 });
 
+test("whatever works on texts of accounts or strangers on threads gives everybody their turn", async () => {
+  const sources = await readSources();
+  const users = (name: string) =>
+    Object.keys(sources).filter((path) => importsOf(path, sources[path] ?? "").includes(name));
+  // Who takes threads past the turns: what counts an account's storage, for which nothing waits.
+  expect(users("src/lib/worker-pool.ts").toSorted()).toEqual([
+    "src/db/account-storage.ts",
+    "src/lib/fair-pool.ts",
+  ]);
+});
+
 describe("the check itself", () => {
   const faults: [string, Sources, string][] = [
     [
@@ -100,6 +111,18 @@ describe("the check itself", () => {
       { "src/mail/a.ts": `export const home = process.env["HOME"];` },
       "src/mail/a.ts reads the environment",
     ],
+    [
+      "a database that is opened with what SQLite does by itself",
+      { "src/db/a.ts": `export const a = new Sqlite("x.db", { readonly: true });` },
+      "src/db/a.ts opens a database beside openSqlite",
+    ],
+    ...["synchronous = OFF", "synchronous=NORMAL", "Synchronous(1)"].map(
+      (words): [string, Sources, string] => [
+        words,
+        { "src/db/a.ts": `sqlite.pragma("${words}");` },
+        "src/db/a.ts asks for commits that are not synced",
+      ],
+    ),
     ["a file that is in no row", { "src/utils/a.ts": "" }, "src/utils/a.ts is in no row"],
   ];
   test.each(faults)("finds %s", (_name, sources, fault) => {
@@ -143,7 +166,11 @@ function importFault(path: string, name: string): string[] {
 
 function fileFaults(path: string, code: string): string[] {
   const reads = /\b(process|Bun)\.env\b/.test(code) && !/^src\/config(-[a-z]+)?\.ts$/.test(path);
+  const opens = /\bnew Sqlite\(/.test(code) && !/^src\/db\/(open-sqlite|locks)\.ts$/.test(path);
+  const dares = /\bsynchronous\s*[=(](?!\s*FULL\b)/i.test(code) && path !== "src/db/open-sqlite.ts";
   return [
+    ...(opens ? [`${path} opens a database beside openSqlite`] : []),
+    ...(dares ? [`${path} asks for commits that are not synced`] : []),
     ...(reads ? [`${path} reads the environment`] : []),
     ...(rowOf(path) === undefined ? [`${path} is in no row`] : []),
   ];

@@ -7,9 +7,12 @@ const MARK = /\[\^([\w-]+)\](?!:)/g;
 /** What a mark leads to: a file, and the titles of a test in it with the groups around it. */
 const NOTE = /^\[\^([\w-]+)\]: (`test\/[\w./-]+`(?: › "[^"]+")+)$/gm;
 const SENTENCE_END = /(?<=\.(?:\[\^[\w-]+\])*) /;
-/** Words of the README that promise something for when things go wrong. */
+/** Words of the README that promise something for when things go wrong, or somebody writes or calls too much. */
 const PROMISE =
-  /\b(?:lost|loses nothing|a crash|power cut|synced|outlives|at a time|in vain|every attempt|while the server runs|work in progress|costs one credit)\b/i;
+  /\b(?:lost|loses nothing|a crash|power cut|synced|outlives|at a time|in vain|every attempt|while the server runs|work in progress|costs? (?:one credit|none)|switched off|owner is told|put off|nothing is deleted|write to each other)\b/i;
+/** Words that promise something to whoever does what stands there. */
+const REWARD =
+  /\b(?:by itself|found again|start it again|run again|nothing to do|compares it)\b|^(?:Stop the server, )?`mailwright restore/i;
 
 describe.each(["docs/faults.md", "README.md"])("%s", (page) => {
   test("names only tests that are there", async () => {
@@ -36,6 +39,14 @@ test("docs/faults.md names a test for every sentence on what the server does", a
   const claims = [about, ...rows.map((row) => row.split(" | ")[1] ?? "")];
   const sentences = claims.flatMap((claim) => claim.split(SENTENCE_END));
   expect(sentences.filter((sentence) => !/\[\^[\w-]+\]$/.test(sentence))).toEqual([]);
+});
+
+test("docs/faults.md names a test for what comes of it when somebody does what it says", async () => {
+  const rows = (await read("docs/faults.md")).split("\n").filter((line) => /^\| .* \|$/.test(line));
+  const advice = rows.flatMap((row) => (row.split(" | ")[2] ?? "").replace(/ \|$/, "").split(SENTENCE_END));
+  const rewards = advice.filter((sentence) => REWARD.test(sentence));
+  expect(rewards.length).toBeGreaterThan(8);
+  expect(rewards.filter((sentence) => marksIn(sentence).length === 0)).toEqual([]);
 });
 
 test("README.md names a test wherever it promises that nothing gets lost", async () => {

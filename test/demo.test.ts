@@ -49,7 +49,7 @@ describe("mailwright demo", () => {
   }, 60_000);
 
   test("ends with 1 and a sentence when it cannot begin", async () => {
-    await using demo = startDemo("/nonexistent", ["--once"]);
+    await using demo = startDemo("/nonexistent/of/ours", ["--once"]);
     expect(await demo.process.exited).toBe(1);
     expect(await new Response(demo.process.stderr).text()).toContain("no such file or directory");
   });

@@ -10,8 +10,8 @@ import { house } from "./faults/house.ts";
 import { until } from "./interop/postfix.ts";
 
 const DEPLOY = join(import.meta.dir, "../deploy");
-/** What a stop may take: calls that wait, their answers, work in progress and what was told to stop. */
-const LONGEST_STOP_SECONDS = 5 + 2 + 20 + 5;
+/** What a stop may take: calls that wait, their answers, work in progress, what was told to stop and words about mails. */
+const LONGEST_STOP_SECONDS = 5 + 2 + 20 + 5 + 40;
 const ANALYZE = Bun.which("systemd-analyze");
 const PYTHON = Bun.which("python3");
 const no_tmpfs = await whyNoMounts("tmpfs");

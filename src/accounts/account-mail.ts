@@ -1,10 +1,15 @@
 import type { App } from "../app.ts";
 import type { UserRow } from "../db/schema.ts";
 import { prepareLetter, type QueueLetter } from "../mail/letters.ts";
+import type { KeyMarks } from "./key-marks.ts";
+import { countUntold } from "./untold.ts";
 
 const HOUR_SECONDS = 3_600;
-/** More of these within an hour would hide the one that matters. */
+/** More of these within an hour would hide the one that matters: the rest is told in one. */
 const NOTICES_PER_HOUR = 10;
+
+/** What the owner is mailed of, as soon as it happens. */
+export type NoticeKind = "key" | "export" | "password";
 
 type Recipient = Pick<UserRow, "id" | "email">;
 
@@ -42,22 +47,12 @@ const CODE_WORDS: Record<CodeReason, string[]> = {
   ],
 };
 
-/** What people know an API key by. */
-export interface KeyMarks {
-  name: string | null;
-  prefix: string;
-  last4: string;
-}
-
-/**
- * Undefined when the account has had enough of such mails for now. `by` is the key that made it; null for somebody who
- * has signed in.
- */
+/** `by` is the key that made it; null for somebody who has signed in. */
 export async function prepareKeyLetter(
   app: App,
   user: Recipient,
   { key, by }: { key: KeyMarks; by: KeyMarks | null },
-): Promise<QueueLetter | undefined> {
+): Promise<QueueLetter> {
   const named = key.name === null ? "" : ` (named "${plainName(key.name)}")`;
   return prepareNotice(app, user, {
     kind: "key",
@@ -70,12 +65,8 @@ export async function prepareKeyLetter(
   });
 }
 
-/** For an export that a key asked for. Undefined when the account has had enough of such mails for now. */
-export async function prepareExportLetter(
-  app: App,
-  user: Recipient,
-  by: KeyMarks,
-): Promise<QueueLetter | undefined> {
+/** For an export that a key asked for. */
+export async function prepareExportLetter(app: App, user: Recipient, by: KeyMarks): Promise<QueueLetter> {
   return prepareNotice(app, user, {
     kind: "export",
     subject: "Everything in your Mailwright account was downloaded",
@@ -119,8 +110,7 @@ function plainName(name: string): string {
   return name.replaceAll(/[^\p{L}\p{N} .,-]/gu, " ");
 }
 
-/** Undefined when the account has had enough of such mails for now. */
-export async function preparePasswordLetter(app: App, user: Recipient): Promise<QueueLetter | undefined> {
+export async function preparePasswordLetter(app: App, user: Recipient): Promise<QueueLetter> {
   return prepareNotice(app, user, {
     kind: "password",
     subject: "The password of your Mailwright account was set",
@@ -131,21 +121,21 @@ export async function preparePasswordLetter(app: App, user: Recipient): Promise<
   });
 }
 
+/** Where the account has had enough of such mails for now, it is counted for the one that tells of the rest. */
 async function prepareNotice(
   app: App,
   user: Recipient,
-  notice: { kind: "key" | "export" | "password"; subject: string; words: string[] },
-): Promise<QueueLetter | undefined> {
+  notice: { kind: NoticeKind; subject: string; words: string[] },
+): Promise<QueueLetter> {
+  const { kind: about, subject, words } = notice;
   // Each kind on its own: many mails about keys must not hide the one about an export.
-  const key = `account-notice:${notice.kind}:${user.id}`;
+  const key = `account-notice:${about}:${user.id}`;
   const rule = { limit: NOTICES_PER_HOUR, window_seconds: HOUR_SECONDS };
-  if (!app.limiter.peek(key, rule).ok) return undefined;
-  const { subject, words } = notice;
   const letter = { user_id: user.id, to: user.email, subject, markdown: words.join("\n\n") };
-  const queue = await prepareLetter(app, letter);
+  const queue = app.limiter.peek(key, rule).ok ? await prepareLetter(app, letter) : undefined;
   return async (tx) => {
     // Counted only now: what is refused in between must not use up the mail about what is not.
-    app.limiter.take(key, rule);
-    await queue(tx);
+    if (queue && app.limiter.take(key, rule).ok) await queue(tx);
+    else await countUntold(app, tx, { user_id: user.id, about });
   };
 }

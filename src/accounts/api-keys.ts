@@ -5,11 +5,13 @@ import { remembered } from "../db/prepared.ts";
 import type { UserRow } from "../db/schema.ts";
 import { AppError, messageOf } from "../errors.ts";
 import { checkApiKeyFormat, hashSecret, mintApiKey } from "../lib/secrets.ts";
-import { type KeyMarks, prepareKeyLetter } from "./account-mail.ts";
+import { prepareKeyLetter } from "./account-mail.ts";
 import { livingUser, normalizeEmail, type User, userOfEmail } from "./accounts.ts";
+import { noteChange } from "./changes.ts";
+import { keyNamed } from "./key-marks.ts";
 import { checkedName } from "./profile.ts";
 import { noteSecurityEvent } from "./security-events.ts";
-import { type Caller, refuseEnded } from "./sessions.ts";
+import type { Caller } from "./sessions.ts";
 import { refuseUnverified } from "./verified.ts";
 
 /** A key's `last_used_at` is rewritten at most this often: a request must not cost a write. */
@@ -59,23 +61,22 @@ export async function revokeApiKeyOf(app: App, input: { email: string; key: stri
 export async function addApiKey(
   app: App,
   caller: Caller,
-  input: { name: string | null; client: string },
+  name: string | null,
 ): Promise<NewApiKey & { replaced: string[] }> {
-  const { row, hash, key } = newKey(app, input.name);
+  const { row, hash, key } = newKey(app, name);
   const { user } = caller;
   const by = await keyNamed(app.db, caller.key_id);
   const queue = await prepareKeyLetter(app, user, { key: row, by });
   const replaced = await app.write(async (tx) => {
     const { plan } = await livingUser(tx, user);
-    await refuseEnded(app, tx, caller);
+    // Before: a new key may take the place of the one that made it.
+    await noteChange(app, tx, caller, "api_key_created");
     const known = (await listApiKeys(tx, user)).map(({ id }) => id);
     const replaces = plan === "free";
     if (replaces) await tx.deleteFrom("api_keys").where("user_id", "=", user.id).execute();
     else refuseOverCap("API keys", planLimits(app.config, plan).api_keys, known.length + 1);
     await insertKey(tx, user, { ...row, hash });
-    const event = { user_id: user.id, kind: "api_key_created", client: input.client } as const;
-    await noteSecurityEvent(app, tx, { ...event, api_key: shownKey(by) });
-    await queue?.(tx);
+    await queue(tx);
     return replaces ? known : [];
   });
   return { ...row, key, replaced };
@@ -90,40 +91,19 @@ export function listApiKeys(db: Db, user: UserRow) {
     .execute();
 }
 
-export async function revokeApiKey(
-  app: App,
-  caller: Caller,
-  revoked: { id: string; client: string },
-): Promise<void> {
+export async function revokeApiKey(app: App, caller: Caller, id: string): Promise<void> {
   const { user } = caller;
   refuseBelowPlan(user, "pro", "Revoking a key");
-  // A key may revoke itself: afterwards nothing tells its name.
-  const api_key = shownKey(await keyNamed(app.db, caller.key_id));
   await app.write(async (tx) => {
-    await refuseEnded(app, tx, caller);
+    // Before: a key may revoke itself.
+    await noteChange(app, tx, caller, "api_key_revoked");
     const { numDeletedRows } = await tx
       .deleteFrom("api_keys")
-      .where("id", "=", revoked.id)
+      .where("id", "=", id)
       .where("user_id", "=", user.id)
       .executeTakeFirst();
     if (numDeletedRows === 0n) throw new AppError("not_found", "There is no such API key.");
-    const event = { user_id: user.id, kind: "api_key_revoked", client: revoked.client } as const;
-    await noteSecurityEvent(app, tx, { ...event, api_key });
   });
-}
-
-/** What its owner knows a key by; null for none. */
-export async function keyNamed(db: Db, id: string | null): Promise<KeyMarks | null> {
-  if (id === null) return null;
-  const marks = db.selectFrom("api_keys").select(["name", "prefix", "last4"]).where("id", "=", id);
-  return (await marks.executeTakeFirst()) ?? null;
-}
-
-/** On one line, as in the security events. */
-export function shownKey(key: KeyMarks | null): string | null {
-  if (key === null) return null;
-  const marks = `${key.prefix}…${key.last4}`;
-  return key.name === null ? marks : `${key.name} (${marks})`;
 }
 
 export interface KeyOwner {

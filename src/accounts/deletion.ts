@@ -5,10 +5,10 @@ import { jsonMember } from "../db/json.ts";
 import { NOT_DONE } from "../db/unfinished.ts";
 import { invalid } from "../errors.ts";
 import { revokeTokens } from "../integrations/revoke.ts";
-import { enqueue } from "../jobs/queue.ts";
+import { enqueue, linesOf } from "../jobs/queue.ts";
 import type { Farewell } from "./account-mail.ts";
 import { normalizeEmail, type User } from "./accounts.ts";
-import { keyNamed } from "./api-keys.ts";
+import { keyNamed } from "./key-marks.ts";
 import { forgetAskers } from "./code-askers.ts";
 import { refuseWithoutPassword } from "./passwords.ts";
 
@@ -178,7 +178,7 @@ async function deleteJobs(tx: Db, user: User): Promise<void> {
       ),
     )
     .execute();
-  await tx.deleteFrom("jobs").where("account", "=", user.id).execute();
+  await tx.deleteFrom("jobs").where("account", "in", linesOf(user.id)).execute();
   await tx.deleteFrom("jobs").where(jsonMember("payload", "user_id"), "=", user.id).execute();
   await tx.deleteFrom("jobs").where(jsonMember("payload", "email"), "=", user.email).execute();
 }

@@ -10,7 +10,7 @@ import { endOtherSessions, refuseEnded } from "./sessions.ts";
 
 const MIN_CHARS = 8;
 const MAX_CHARS = 128;
-/** How long after a sign-in a first password may be set, and after one by code a new one without the old one. */
+/** How long after a sign-in a password may be set; after one by code without the old one. */
 const FRESH_SECONDS = 600;
 const FAILURES_SECONDS = 900;
 /** OWASP's choice for argon2id: 19 MiB, two passes. */
@@ -79,7 +79,7 @@ export async function setPassword(
   { user, session, client }: Claimant & { session: SessionRow },
   input: { password: string; current_password?: string | undefined },
 ): Promise<User> {
-  if (user.password_hash === null) refuseStale(app, session);
+  refuseStale(app, session);
   const password_hash = await hashNewPassword(input.password, user.email);
   if (!isFresh(app, session.code_login_at))
     await refuseWithoutPassword(app, { user, client }, input.current_password);
@@ -89,12 +89,12 @@ export async function setPassword(
     // The proof was of the password as it was: somebody may have changed it since.
     if (living.password_hash !== user.password_hash)
       throw passwordRequired("The password was changed at the same moment.");
-    await refuseEnded(app, tx, { session, key_id: null });
+    await refuseEnded(app, tx, { user, session, key_id: null });
     await tx.updateTable("users").set({ password_hash }).where("id", "=", user.id).execute();
     await dropPending(tx, user.id);
     await endOtherSessions(tx, user.id, session.id);
     await noteSecurityEvent(app, tx, { user_id: user.id, kind: "password_set", client });
-    await queue?.(tx);
+    await queue(tx);
     return { ...living, password_hash };
   });
 }
@@ -118,13 +118,13 @@ function isFresh(app: App, at: number | null): boolean {
   return at !== null && app.now() - at <= FRESH_SECONDS;
 }
 
-/** What adds a way to sign in is for somebody who has just done so: a browser left open, or a stolen cookie, has not. */
+/** What adds or changes a way to sign in is for somebody who has just done so: a browser left open, or a stolen cookie, has not. */
 function refuseStale(app: App, { created }: SessionRow): void {
   if (isFresh(app, created)) return;
   throw new AppError(
     "session_required",
-    "A first password needs a sign-in of the last ten minutes, and this browser signed in before.",
-    { fix: "Sign out, sign in again with a code, and set the password within ten minutes." },
+    "A new password needs a sign-in of the last ten minutes, and this browser signed in before.",
+    { fix: "Sign out, sign in again, and set the password within ten minutes." },
   );
 }
 

@@ -7,6 +7,8 @@ import type { UserRow } from "../db/schema.ts";
 import { invalid } from "../errors.ts";
 import { isLongerThan } from "../lib/text-length.ts";
 import { livingUser, type User } from "./accounts.ts";
+import { noteChange } from "./changes.ts";
+import type { Caller } from "./sessions.ts";
 
 const MAX_NAME_CHARS = 100;
 
@@ -40,7 +42,8 @@ export async function viewMe(app: App, user: User) {
 }
 
 /** RFC 7396: absent members stay as they are; `null` takes the name away. */
-export async function patchProfile(app: App, user: User, input: ProfileInput): Promise<User> {
+export async function patchProfile(app: App, caller: Caller, input: ProfileInput): Promise<User> {
+  const { user } = caller;
   const change: Partial<UserRow> = {
     ...(input.name === undefined ? {} : { name: input.name === null ? null : checkedName(input.name) }),
     ...(input.timezone === undefined ? {} : { timezone: checkedTimezone(input.timezone) }),
@@ -48,6 +51,7 @@ export async function patchProfile(app: App, user: User, input: ProfileInput): P
   };
   if (Object.keys(change).length === 0) return user;
   return app.write(async (tx) => {
+    await noteChange(app, tx, caller, "profile_changed");
     await tx.updateTable("users").set(change).where("id", "=", user.id).execute();
     return livingUser(tx, user);
   });

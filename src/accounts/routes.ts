@@ -5,6 +5,8 @@ import {
   CODE_COOKIE,
   codeCookie,
   cookieNamed,
+  KNOWN_COOKIE,
+  knownCookie,
   registrationCookie,
   REGISTRATION_COOKIE,
   sessionCookie,
@@ -13,7 +15,7 @@ import {
 } from "../http/cookies.ts";
 import { describe } from "../http/describe.ts";
 import { browserOf, clientAddress, refuseMany, type Served } from "../http/request.ts";
-import { type Asker, askerToken } from "./code-askers.ts";
+import { type Asker, askerToken, knownToken } from "./code-askers.ts";
 import { checkedCode, requestCode, verifyCode } from "./codes.ts";
 import { deleteAccount } from "./deletion.ts";
 import { setPassword } from "./passwords.ts";
@@ -25,7 +27,10 @@ import { login, register } from "./sign-in.ts";
 
 const NO_STORE = { "cache-control": "no-store" };
 const CODE_COOKIE_MEANING = "`mw_code`, with which a browser has five tries at the code of its own.";
-const COOKIE_HEADER = { "Set-Cookie": "`service_session`, which signs the browser in." };
+const COOKIE_HEADER = {
+  "Set-Cookie":
+    "`service_session`, which signs the browser in, and `mw_known`, with which it keeps its tries at later codes of this address whoever else asks for them.",
+};
 
 const email = t.String({ maxLength: 320, examples: ["ada@example.com"] });
 /** Generous in bytes: the rule of 8 to 128 characters is about what is left after normalisation. */
@@ -89,7 +94,7 @@ function verifyRoutes(app: App) {
         asker_token: cookieNamed(request.headers, CODE_COOKIE),
         ...browserOf(app, { request, server }),
       });
-      const cookies = [signedInCookie(app, value)];
+      const cookies = signedInCookies(app, user, value);
       if (kept !== undefined) cookies.push(registrationCookie(app, null));
       Object.assign(set.headers, NO_STORE, { "set-cookie": cookies });
       return viewMe(app, user);
@@ -151,7 +156,7 @@ function passwordRoutes(app: App) {
       async ({ body, request, server, set }) => {
         refuseMany(app, "login-ip", { request, server }, login_per_ip_hour);
         const { user, value } = await login(app, { ...body, ...browserOf(app, { request, server }) });
-        Object.assign(set.headers, NO_STORE, { "set-cookie": signedInCookie(app, value) });
+        Object.assign(set.headers, NO_STORE, { "set-cookie": signedInCookies(app, user, value) });
         return viewMe(app, user);
       },
       {
@@ -170,7 +175,12 @@ function passwordRoutes(app: App) {
 
 function askerOf(app: App, served: Served): Asker {
   const token = askerToken(cookieNamed(served.request.headers, CODE_COOKIE));
-  return { token, client: clientAddress(app, served) };
+  const known = cookieNamed(served.request.headers, KNOWN_COOKIE);
+  return { token, client: clientAddress(app, served), known };
+}
+
+function signedInCookies(app: App, { email }: { email: string }, value: string): string[] {
+  return [signedInCookie(app, value), knownCookie(app, knownToken(app, email))];
 }
 
 /** Reads no body, so that nothing can keep anybody signed in. */
@@ -201,7 +211,7 @@ function ownRoutes(app: App) {
     .get("/auth/me", ({ user }) => viewMe(app, user), {
       ...describe({ tag: "Auth", summary: "Your account and its credits", answers: { 200: MeShape } }),
     })
-    .patch("/auth/profile", async ({ user, body }) => viewMe(app, await patchProfile(app, user, body)), {
+    .patch("/auth/profile", async ({ caller, body }) => viewMe(app, await patchProfile(app, caller, body)), {
       body: t.Object({
         name: t.Optional(t.Nullable(name)),
         timezone: t.Optional(t.String({ maxLength: 100, examples: ["Europe/Berlin"] })),
@@ -228,7 +238,7 @@ function setPasswordRoutes(app: App) {
         tag: "Auth",
         summary: "Set your password; every other browser is signed out",
         description:
-          "For somebody who has signed in: an API key hears 403 `session_required`. A first password needs a sign-in of the last ten minutes. Where there is a password, `current_password` is needed, unless this browser signed in with a code in the last ten minutes.",
+          "For somebody who has signed in: an API key hears 403 `session_required`. So does a session that began more than ten minutes ago. Where there is a password, `current_password` is needed, unless the session began with a code.",
         answers: { 200: MeShape },
         errors: ["current_password_required", "session_required"],
       }),
@@ -242,7 +252,7 @@ function deletionRoutes(app: App) {
     async ({ user, key_id, body, request, server, set }) => {
       const client = clientAddress(app, { request, server });
       await deleteAccount(app, user, { ...body, client, key_id });
-      set.headers["set-cookie"] = signedOutCookie(app);
+      set.headers["set-cookie"] = [signedOutCookie(app), knownCookie(app, null)];
       set.status = 204;
     },
     {
@@ -265,7 +275,9 @@ function accessRoutes(app: App) {
     .get("/auth/security-events", ({ user }) => listSecurityEvents(app.db, user), {
       ...describe({
         tag: "Auth",
-        summary: "The last 100 sign-ins, refusals and changes of your account, newest first",
+        summary: "Sign-ins, refusals and changes of your account, newest first",
+        description:
+          "What is repeated within an hour is counted (`times`). Of each kind the first ten of the last 30 days and the last ten are kept, so that no kind can push out another.",
         answers: { 200: t.Array(SecurityEventShape) },
       }),
     });

@@ -2,6 +2,7 @@ import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import type { SessionRow, UserRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
+import { refusalOfDeleted } from "./accounts.ts";
 import { equalBytes, hashSecret, randomToken } from "../lib/secrets.ts";
 
 const TOKEN_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -68,6 +69,8 @@ export interface Caller {
   session: SessionRow | null;
   /** Id of the API key; null for a session. */
   key_id: string | null;
+  /** The address that the request came from; "" if that is not known. Worked out only where it is noted. */
+  client: () => string;
 }
 
 type Credential = Pick<Caller, "session" | "key_id">;
@@ -91,53 +94,20 @@ export async function isLetIn(app: App, db: Db, { session, key_id }: Credential)
 }
 
 /** For the transaction that adds a way in or out: what a request may do is over once its credential is. */
-export async function refuseEnded(app: App, tx: Db, credential: Credential): Promise<void> {
+export async function refuseEnded(
+  app: App,
+  tx: Db,
+  credential: Credential & Pick<Caller, "user">,
+): Promise<void> {
   if (await isLetIn(app, tx, credential)) return;
+  const deleted = await refusalOfDeleted(tx, credential.user);
+  if (deleted) throw deleted;
   throw new AppError(
     "unauthorized",
     credential.session === null
       ? "This API key was revoked at the same moment."
       : "This browser was signed out at the same moment.",
   );
-}
-
-/** The browsers that are signed in, the newest sign-in first; `current` is the one that asks. */
-export async function listSessions(app: App, user: UserRow, current: SessionRow | null) {
-  const rows = await livingSessions(app, app.db, user);
-  return rows.map((row) => ({
-    id: shownId(row),
-    created: row.created,
-    expires: row.expires,
-    client: row.client || null,
-    user_agent: row.user_agent,
-    current: row.id === current?.id,
-  }));
-}
-
-/** Signs one of the user's browsers out; gives its row. */
-export async function endOwnSession(app: App, user: UserRow, id: string): Promise<SessionRow> {
-  return app.write(async (tx) => {
-    const session = (await livingSessions(app, tx, user)).find((row) => shownId(row) === id.toLowerCase());
-    if (!session) throw new AppError("not_found", "There is no such session.");
-    await tx.deleteFrom("sessions").where("id", "=", session.id).execute();
-    return session;
-  });
-}
-
-function livingSessions(app: App, db: Db, user: UserRow): Promise<SessionRow[]> {
-  return db
-    .selectFrom("sessions")
-    .selectAll()
-    .where("user_id", "=", user.id)
-    .where("expires", ">", app.now())
-    .orderBy("created", "desc")
-    .orderBy("id")
-    .execute();
-}
-
-/** RFC 9562 §5.8: a UUID of one's own making, here of a part of the hash. */
-function shownId({ id }: Pick<SessionRow, "id">): string {
-  return `${id.slice(0, 8)}-${id.slice(8, 12)}-8${id.slice(13, 16)}-8${id.slice(17, 20)}-${id.slice(20, 32)}`;
 }
 
 /** Ends the session of a cookie; one that is none, or has ended, is no error. */

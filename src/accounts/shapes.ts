@@ -100,7 +100,15 @@ export const SecurityEventShape = t.Object(
         examples: ["laptop (mw_live_Ab12…9xYz)"],
       }),
     ),
-    created: moment("When it happened"),
+    created: moment("When it happened, for the first time of `times`"),
+    times: t.Integer({
+      minimum: 1,
+      description: "How often the same key, or the same client, did it within an hour.",
+      examples: [1],
+    }),
+    left_out: count(
+      "Events of this kind between this one and the next one that is shown, for which there was no room.",
+    ),
   },
   { $id: "SecurityEvent" },
 );

@@ -1,8 +1,7 @@
 import type { Db } from "../db/database.ts";
 import type { JobRow } from "../db/schema.ts";
 import type { JobKind, JobPayloads } from "../jobs/kinds.ts";
-import { DAMAGED_PAYLOAD } from "../jobs/queue.ts";
-import { storedJson } from "../lib/stored-json.ts";
+import { DAMAGED_PAYLOAD, payloadOf } from "../jobs/queue.ts";
 
 /** What a job is for, in words, and whose it is. */
 export interface About {
@@ -12,7 +11,7 @@ export interface About {
 
 export async function aboutJob(db: Db, { kind, payload }: Pick<JobRow, "kind" | "payload">): Promise<About> {
   const tell = TELLERS[kind as JobKind] as ((db: Db, payload: unknown) => Promise<About>) | undefined;
-  const stored = storedJson<object>(payload, DAMAGED_PAYLOAD);
+  const stored = payloadOf({ kind, payload });
   if (stored === DAMAGED_PAYLOAD) return DAMAGED;
   return (await tell?.(db, stored)) ?? { about: kind.replaceAll("_", " "), account: null };
 }
@@ -57,6 +56,8 @@ const TELLERS: { [K in JobKind]?: (db: Db, payload: JobPayloads[K]) => Promise<A
   },
   mail_notice: (db, { user_id, kind }) =>
     aboutAccount(db, user_id, `tell the owner: ${kind.replaceAll("_", " ")}`),
+  sum_up_notices: (db, { user_id }) =>
+    aboutAccount(db, user_id, "tell the owner how much more was done to the account"),
   mail_returns: (db, { user_id }) => aboutAccount(db, user_id, "tell the owner of answers that came back"),
   erase_bytes: async () => ({ about: "erase what was deleted", account: null }),
   erase_rest: async () => ({ about: "erase what is left of a deleted inbox or webhook", account: null }),

@@ -3,57 +3,79 @@ import type { Db } from "../db/database.ts";
 import type { JobRow, UserRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
 import type { JobKind, JobPayloads } from "../jobs/kinds.ts";
-import { DAMAGED_PAYLOAD } from "../jobs/queue.ts";
-import { storedJson } from "../lib/stored-json.ts";
-import { dropSending, sendAgain } from "../mail/outgoing.ts";
+import { DAMAGED_PAYLOAD, type Job, payloadOf, shareOf } from "../jobs/queue.ts";
+import { dropSending, endOrphanMails, sendAgain } from "../mail/outgoing.ts";
 import { retryMessage } from "../messages/retry.ts";
-import { dropRouting } from "../routing/route.ts";
+import { DROPPED_REASON, dropRouting, type Ended, endOrphans } from "../routing/fail.ts";
+import { dropTelling } from "../routing/tell-failure.ts";
 import { failPending } from "../webhooks/pending.ts";
 import { readJob } from "./queue.ts";
 
 const DROPPED = "The operator of this server took it out of the queue";
 
+type Dropped<K extends JobKind> = Pick<Job<K>, "payload" | "share">;
+
+/** Says which messages it ends, where that is what it means. */
+type Drop<K extends JobKind> = (
+  app: App,
+  tx: Db,
+  job: Dropped<K>,
+  words: string,
+) => Promise<Ended[] | undefined | void>;
+
 /** What it means for the rest that a job is dropped. Kinds that are not here must be done some day, or something is left half. */
-const DROPS: {
-  [K in JobKind]?: (app: App, tx: Db, payload: JobPayloads[K], words: string) => Promise<void>;
-} = {
-  route_message: (app, tx, payload, words) => dropRouting(app, tx, { payload }, words),
-  send_mail: (app, tx, { outgoing_id }, words) => dropSending(app, tx, outgoing_id, words),
-  deliver_webhooks: (_app, tx, { endpoint_id }) => failPending(tx, endpoint_id, "dropped"),
+const DROPS: { [K in JobKind]?: Drop<K> } = {
+  route_message: dropRouting,
+  send_mail: dropSending,
+  deliver_webhooks: (_app, tx, { payload }) => failPending(tx, payload.endpoint_id, "dropped"),
   fan_out_event: nothing,
-  tell_failure: nothing,
+  tell_failure: dropTelling,
   mail_code: nothing,
   mail_notice: nothing,
+  sum_up_notices: nothing,
   mail_returns: nothing,
 };
 
 async function nothing(): Promise<void> {}
 
-function dropOf({ kind }: JobRow) {
-  return DROPS[kind as JobKind] as
-    | ((app: App, tx: Db, payload: unknown, words: string) => Promise<void>)
-    | undefined;
+/** What it means that a job is dropped of which nobody can read what it is for: that is whatever no job is for. */
+const LOST: { [K in JobKind]?: Drop<K> } = {
+  route_message: (app, tx, job, error) => endOrphans(app, tx, job, { reason: DROPPED_REASON, error }),
+  send_mail: (app, tx, job, response) => endOrphanMails(app, tx, job, { status: "suppressed", response }),
+};
+
+function dropOf({ kind }: JobRow, payload: object): Drop<JobKind> | undefined {
+  const drop = payload === DAMAGED_PAYLOAD ? (LOST[kind as JobKind] ?? nothing) : DROPS[kind as JobKind];
+  return drop as Drop<JobKind> | undefined;
 }
 
-/** Takes a job out of the queue for good; `reason` is the operator's, for those who waited for it. */
-export async function dropJob(app: App, id: string, reason: string | null): Promise<JobRow> {
+/**
+ * Takes a job out of the queue for good; `reason` is the operator's, for those who waited for it. Returns the job, and
+ * what the messages are then that it was for.
+ */
+export async function dropJob(
+  app: App,
+  id: string,
+  reason: string | null,
+): Promise<{ job: JobRow; ended: Ended[] }> {
   const dropped = await app.write(async (tx) => {
     const job = await readJob(tx, id);
     refuseRunning(job);
-    const payload = storedJson<object>(job.payload, DAMAGED_PAYLOAD);
-    // Nobody can do it any more, nor knows what else would end with it.
-    const drop = payload === DAMAGED_PAYLOAD ? nothing : dropOf(job);
+    const payload = payloadOf(job);
+    const drop = dropOf(job, payload);
     if (!drop)
       throw new AppError("conflict", `A job of the kind ${job.kind} cannot be dropped: it has to be done.`, {
         fix: "Mend what its last error says; then `mailwright queue retry` has it tried at once.",
       });
     await tx.deleteFrom("jobs").where("id", "=", job.id).execute();
-    await drop(app, tx, payload, `${DROPPED}${reason === null ? "." : `: ${reason}`}`);
-    return job;
+    const share = job.account === null ? null : shareOf(job.account, job.account_slots);
+    const words = `${DROPPED}${reason === null ? "." : `: ${reason}`}`;
+    const held = { payload: payload as JobPayloads[JobKind], share };
+    return { job, ended: (await drop(app, tx, held, words)) ?? [] };
   });
   // The next one of its conversation may be begun.
   app.worker?.wakeAll();
-  app.log.info({ job_id: id, kind: dropped.kind, reason }, "job dropped by the operator");
+  app.log.info({ job_id: id, kind: dropped.job.kind, reason }, "job dropped by the operator");
   return dropped;
 }
 
@@ -85,12 +107,14 @@ async function moveUp(app: App, { id }: JobRow): Promise<void> {
 
 /** What a job stood for has ended with it, so it begins anew. */
 async function revive(app: App, job: JobRow): Promise<void> {
-  const payload = storedJson<object>(job.payload, DAMAGED_PAYLOAD);
+  const payload = payloadOf(job);
   if (payload === DAMAGED_PAYLOAD) throw nothingLeft();
   if (job.kind === "route_message") {
     const { message_id } = payload as JobPayloads["route_message"];
-    await retryMessage(app, await ownerOf(app.db, message_id), { id: message_id, admit: () => undefined });
-    await app.write((tx) => tx.deleteFrom("jobs").where("id", "=", job.id).execute());
+    const admit = async (tx: Db): Promise<void> => {
+      await tx.deleteFrom("jobs").where("id", "=", job.id).execute();
+    };
+    await retryMessage(app, await ownerOf(app.db, message_id), { id: message_id, admit });
   } else if (job.kind === "send_mail") {
     const { outgoing_id } = payload as JobPayloads["send_mail"];
     await app.write(async (tx) => {

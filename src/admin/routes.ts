@@ -5,6 +5,7 @@ import { type Description, describe } from "../http/describe.ts";
 import type { Health } from "../http/health.ts";
 import { refuseOverRate } from "../http/request.ts";
 import { pageQuery, pageShape } from "../http/shapes.ts";
+import { jsonAnswer } from "../http/stream.ts";
 import { HELD_BY_DEFAULT, heldKinds } from "../jobs/holds.ts";
 import { beginBackup, readBackups } from "./backups.ts";
 import { dropJob, retryJob } from "./change-job.ts";
@@ -180,15 +181,20 @@ function mailRoutes(app: App) {
         errors: ["invalid_cursor"],
       }),
     })
-    .get("/admin/mail/:mail_id", ({ params, key_id }) => readOutgoing(app, params.mail_id, { key_id }), {
-      params: t.Object({ mail_id: t.String({ format: "uuid" }) }),
-      ...describeAdmin({
-        summary: "One of them; in the capture box with its text",
-        description:
-          "The letters that the server writes by itself, such as login codes, are shown with their text only to somebody who has signed in, not to an API key.",
-        answers: { 200: OutgoingMailDetailShape },
-      }),
-    });
+    .get(
+      "/admin/mail/:mail_id",
+      async ({ user, params, key_id, set: { headers } }) =>
+        jsonAnswer(app, { who: user.id, headers }, await readOutgoing(app, params.mail_id, { key_id })),
+      {
+        params: t.Object({ mail_id: t.String({ format: "uuid" }) }),
+        ...describeAdmin({
+          summary: "One of them; in the capture box with its text",
+          description:
+            "The letters that the server writes by itself, such as login codes, are shown with their text only to somebody who has signed in, not to an API key.",
+          answers: { 200: OutgoingMailDetailShape },
+        }),
+      },
+    );
 }
 
 function doctorRoutes(app: App) {

@@ -1,7 +1,9 @@
-import type { Place, Tool } from "./tool.ts";
+import type { Place, ReadPlace, Tool } from "./tool.ts";
 import type { Authority } from "../db/schema.ts";
 import type { Scope } from "../inboxes/settings.ts";
-import { isNamedPlace } from "./named-places.ts";
+import { isNamedNumber, type Numbered, wholeName } from "./named-numbers.ts";
+import { means } from "../lib/target-names.ts";
+import { isNamedPlace, placesOf } from "./named-places.ts";
 import { TOO_MUCH } from "./packed/texts.ts";
 import { isAtOwn, strangeAddress } from "./strange-address.ts";
 
@@ -30,8 +32,12 @@ export interface Lacks {
   destroy: boolean;
   /** Where the call was to go. */
   place: string | null;
+  /** What it could have shown others. */
+  source?: string;
   /** Ids of all that have the title which the instruction names it by. */
   among?: string[];
+  /** Whether the title of the place in quotation marks would do as well. */
+  titled?: boolean;
 }
 
 /** All of it decided by people with authority: the owner of the inbox, and who wrote the instruction. */
@@ -62,12 +68,18 @@ export interface AskedCall {
   tainted: boolean;
   /** Another tool server, where what it says of its tools is all that the model has read of others; else null. */
   beside: string | null;
-  /** The instruction, the owner's own documents, and the addresses of the people whose run it is. */
+  /** What its author has written for this run. */
+  instruction: string;
+  /** That, the owner's own documents, and the addresses of the people whose run it is. */
   trusted_text: string;
   /** In lower case, those of inboxes here: no tool of others mails to them. */
   own_domains: string[];
   /** What our own tools have found or made in this run. */
   places: Place[];
+  /** Where they have read. */
+  read_at: ReadPlace[];
+  /** Whether anybody could have written what the model has read: a mail, a file, an earlier turn, an issue. */
+  anybodys: boolean;
 }
 
 export const GUARD: Guard = { powersOf, objectionTo };
@@ -77,21 +89,20 @@ export const FILES_TARGET = "files";
 
 function powersOf({ authority, scope, target, tools, allow_destructive }: Asked): Powers {
   const trusted = authority === "owner" || authority === "listed";
-  const inScope = (name: string): boolean => scope === null || names(scope.targets, name);
+  const inScope = (name: string): boolean => scope === null || lists(scope.targets, name);
   const mayUse = (name: string): boolean => {
     if (!trusted || !tools || scope?.targets.length === 0) return false;
     return name === FILES_TARGET || (inScope(name) && (target === null || target === name));
   };
   return {
     mayUse,
-    mayWrite: (name) => mayUse(name) && (target === name || names(scope?.autonomous ?? [], name)),
+    mayWrite: (name) => mayUse(name) && (target === name || lists(scope?.autonomous ?? [], name)),
     destroy: trusted && allow_destructive,
   };
 }
 
-/** A tool server may be listed with or without its prefix. */
-function names(list: string[], target: string): boolean {
-  return list.some((entry) => entry === target || `mcp:${entry}` === target);
+function lists(entries: string[], target: string): boolean {
+  return entries.some((entry) => means(entry, target));
 }
 
 function objectionTo(asked: AskedCall): Objection | null {
@@ -109,7 +120,17 @@ function objectionTo(asked: AskedCall): Objection | null {
   }
   // What a server says of its own tools may still choose where they go.
   if (!tainted && !tool.foreign) return null;
-  return objectionToPlace(asked);
+  return objectionToPlace(asked) ?? objectionToSource(asked);
+}
+
+/** What nobody meant to be read in this run must not get to where others may read it. */
+function objectionToSource({ tool, anybodys, read_at, ...known }: AskedCall): Objection | null {
+  if (tool.read_only || !anybodys) return null;
+  const unnamed = read_at.find(({ id, site }) => !isNamedPlace(id, { ...known, site }));
+  if (unnamed === undefined) return null;
+  const place = unnamed.id.slice(0, MAX_SHOWN_CHARS);
+  const reason = `${tool.name} may show others what this run has read in ${place}, which stands neither in the instruction nor in a context of yours. Name it there if it is meant.`;
+  return { reason, lacks: { target: false, destroy: false, place: null, source: place } };
 }
 
 function objectionToPlace(asked: AskedCall): Objection | null {
@@ -126,8 +147,23 @@ function objectionToPlace(asked: AskedCall): Objection | null {
     const reason = `${name} was to send to ${place}, an address of this server: what a tool sends there in your name would count as an order of yours. The answer to you is mailed without it.`;
     return { reason, lacks: null };
   }
-  const reason = `${name} was to go to ${place}, which stands neither in the instruction nor in a context of yours. Name it there if it is meant.`;
-  return { reason, lacks: { target: false, destroy: false, place } };
+  const titled = !tool.foreign && tool.titled !== undefined;
+  const reason = `${name} was to go to ${place}, ${unnamed(tool, place)}`;
+  return { reason, lacks: { target: false, destroy: false, place, titled } };
+}
+
+/** What a place lacks, and what would name it. */
+function unnamed(tool: Tool, place: string): string {
+  if (isPath(tool, place))
+    return `which neither the instruction nor a context of yours names as a repository. Write "repository ${place}" there if it is meant.`;
+  if (!tool.foreign && tool.titled !== undefined)
+    return "which the instruction does not name. Name it there by its id or its address, or by its title in quotation marks, if it is meant.";
+  return "which stands neither in the instruction nor in a context of yours. Name it there if it is meant.";
+}
+
+/** Whether a place is one that is written `owner/name`, and so like a pair of words. */
+function isPath({ foreign }: Tool, place: string): boolean {
+  return !foreign && /^[^/#]+(?:\/[^/#]+)+$/.test(place);
 }
 
 function besideIt({ beside }: AskedCall): string {
@@ -140,11 +176,21 @@ const MAX_SHOWN_CHARS = 200;
 
 /** Where a call would go, if nobody with authority has named it. */
 function strangePlace(asked: AskedCall): string | typeof TOO_MUCH | undefined {
-  const { tool, args, places, tainted, trusted_text, own_domains } = asked;
+  const { tool, args, places, tainted, instruction, trusted_text, own_domains } = asked;
   // What other people's tools do with an address nobody knows; our own go nowhere but to what they are connected to.
   if (tool.foreign)
     return strangeAddress(args, { read_only: tool.read_only, tainted, trusted_text, own_domains });
   if (tool.read_only) return undefined;
-  const named = (tool.places ?? []).map((name) => args[name]).filter((place) => typeof place === "string");
-  return named.find((id) => !isNamedPlace(id, { places, trusted_text, site: tool.site }));
+  const strange = placesOf(tool, args).find(
+    (id) => !isNamedPlace(id, { places, instruction, trusted_text, site: tool.site }),
+  );
+  const numbered = numberedIn(asked);
+  if (numbered === undefined) return strange;
+  return strange === undefined && isNamedNumber(numbered, asked) ? undefined : wholeName(numbered);
+}
+
+function numberedIn({ tool: { numbered }, args }: AskedCall): Numbered | undefined {
+  if (numbered === undefined) return undefined;
+  const [place, number] = [args[numbered.place], args[numbered.number]];
+  return typeof place === "string" && typeof number === "number" ? { place, number } : undefined;
 }

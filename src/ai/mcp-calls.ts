@@ -26,7 +26,7 @@ const ANYTHING = {
   "~standard": { version: 1, vendor: "mailwright", validate: (value: unknown) => ({ value }) },
 } as const;
 
-/** Throws McpFault, or the reason of `signal`. */
+/** Throws McpFault, NoHandlesError, or the reason of `signal`. */
 export async function fetchTools(session: Session, signal: AbortSignal): Promise<ToolList> {
   const { client, waits } = session;
   if (client.getServerCapabilities()?.tools === undefined) return { tools: [], left_out: 0 };
@@ -62,7 +62,7 @@ async function readPages({ client }: Session, signal: AbortSignal): Promise<unkn
   return described;
 }
 
-/** Throws McpFault, or the reason of `signal`; the server is told when it is not waited for any longer. */
+/** As `fetchTools`; the server is told when it is not waited for any longer. */
 export async function callTool(
   { client, who, waits, faultOf }: Session,
   { name, parameters }: ListedTool,

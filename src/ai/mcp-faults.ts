@@ -1,6 +1,7 @@
 import { AppError } from "../errors.ts";
 import { MAX_DEPTH, MAX_PARTS } from "../lib/json-depth.ts";
 import { BlockedAddressError } from "../lib/net.ts";
+import { NoHandlesError } from "../lib/own-faults.ts";
 import { member, quote, wordsOf } from "../lib/quote.ts";
 import { networkFault } from "../lib/responses.ts";
 import { hideSecrets } from "./mcp-secrets.ts";
@@ -40,10 +41,13 @@ export class McpFault extends Error {
   }
 }
 
+/** Why there was no answer: the server's fault, or this machine's own. */
+export type Why = McpFault | NoHandlesError;
+
 /** What the library, the network or a server threw. */
-export function faultOf(who: Speaker, error: unknown): McpFault {
+export function faultOf(who: Speaker, error: unknown): Why {
   const causes = causesOf(error);
-  const known = causes.find((cause) => cause instanceof McpFault);
+  const known = causes.find((cause) => cause instanceof McpFault || cause instanceof NoHandlesError);
   if (known) return known;
   // What cannot be opened or read here has its own words.
   const own = causes.find((cause) => cause instanceof AppError);
@@ -58,7 +62,7 @@ export function faultOf(who: Speaker, error: unknown): McpFault {
   return fault(who, `${UNCLEAR}${said(who, member(error, "message"))}`);
 }
 
-/** Undefined if it was no network matter. */
+/** Undefined if it was no network matter. Throws NoHandlesError. */
 export function networkFaultOf(who: Speaker, error: unknown): McpFault | undefined {
   const found = networkFault(error);
   if (found === null) return undefined;
@@ -118,7 +122,10 @@ function causesOf(error: unknown): unknown[] {
   const causes = [error];
   for (const cause of causes) {
     const data = member(cause, "data");
-    const behind = [member(cause, "cause"), data instanceof McpFault ? data : undefined];
+    const behind = [
+      member(cause, "cause"),
+      data instanceof McpFault || data instanceof NoHandlesError ? data : undefined,
+    ];
     if (causes.length < MAX_CAUSES) causes.push(...behind.filter((one) => one !== undefined));
   }
   return causes;

@@ -11,6 +11,7 @@ import {
   networkFaultOf,
   refusalFault,
   type Speaker,
+  type Why,
 } from "./mcp-faults.ts";
 import { addSecret } from "./mcp-secrets.ts";
 import { answerFlow, capped, MAX_REFUSAL_BYTES, sessionFlow } from "./mcp-streams.ts";
@@ -28,7 +29,7 @@ interface WireOptions {
   /** As it is described now: its credential may have changed. */
   transport: () => HttpTransport;
   /** For the old transport: its session is its stream, and its errors say little about a refusal. */
-  onStreamEnd?: (why: McpFault) => void;
+  onStreamEnd?: (why: Why) => void;
 }
 
 /**
@@ -57,7 +58,7 @@ export class HttpWire {
     if (id !== undefined) this.#open.set(id, hangUp);
     const signals = [hangUp.signal, ...(init.signal ? [init.signal] : [])];
     if (is_notice) signals.push(AbortSignal.timeout(NOTICE_MS));
-    const onEnd = (why?: McpFault): void => {
+    const onEnd = (why?: Why): void => {
       if (id !== undefined) this.#open.delete(id);
       if (init.method !== "POST") onStreamEnd?.(why ?? fault(who, BROKE_OFF));
     };

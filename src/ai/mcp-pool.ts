@@ -59,7 +59,7 @@ export class SessionPool implements AsyncDisposable {
     this.#waits = { ...WAITS, ...waits };
   }
 
-  /** Throws McpFault, or the reason of `signal`. Where a session turns out to be lost, the work is done in a new one. */
+  /** Throws McpFault, NoHandlesError, or the reason of `signal`. Where a session turns out to be lost, the work is done in a new one. */
   async use<T>(
     { server, signal, repeatable }: Use,
     work: (session: Session, entry: Entry) => Promise<T>,

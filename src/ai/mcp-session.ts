@@ -3,7 +3,7 @@ import { messageOf } from "../errors.ts";
 import { unlessAborted } from "../lib/deadline.ts";
 import { VERSION } from "../version.ts";
 import type { HttpTransport, McpServer, StdioTransport } from "./mcp.ts";
-import { fault, faultOf, McpFault, type Speaker, TOO_SLOW } from "./mcp-faults.ts";
+import { fault, faultOf, McpFault, type Speaker, TOO_SLOW, type Why } from "./mcp-faults.ts";
 import { endBrokenRequests, HttpWire, RECONNECTION } from "./mcp-http.ts";
 import { StdioWire } from "./mcp-stdio.ts";
 import { setResultsAside } from "./mcp-tools.ts";
@@ -41,7 +41,7 @@ export interface Session {
   waits: Waits;
   server_info: ServerInfo | null;
   /** An error of the library, with what is known about the way to the server. */
-  faultOf: (error: unknown) => McpFault;
+  faultOf: (error: unknown) => Why;
   close: () => Promise<void>;
 }
 
@@ -56,7 +56,7 @@ export interface SessionOptions {
   onToolsChanged: () => void;
 }
 
-/** Throws McpFault. */
+/** Throws McpFault or NoHandlesError. */
 export async function openSession(given: SessionOptions): Promise<Session> {
   // Loaded at first use: most servers never need it.
   const library = await import("@modelcontextprotocol/client");
@@ -103,15 +103,14 @@ async function openStreamable(library: Library, options: SessionOptions): Promis
 
 async function openSse(library: Library, options: SessionOptions): Promise<Session> {
   const lost = new AbortController();
-  const onStreamEnd = (why: McpFault): void => {
+  const onStreamEnd = (why: Why): void => {
     lost.abort(why);
     void transport.close();
   };
   const wire = new HttpWire({ who: options.who, transport: () => httpOf(options), onStreamEnd });
   const transport = new library.SSEClientTransport(new URL(httpOf(options).url), { fetch: wire.fetch });
   const signal = AbortSignal.any([options.signal, lost.signal]);
-  const whyClosed = (): McpFault | undefined =>
-    lost.signal.aborted ? (lost.signal.reason as McpFault) : undefined;
+  const whyClosed = (): Why | undefined => (lost.signal.aborted ? (lost.signal.reason as Why) : undefined);
   return greet(library, { ...options, signal }, { transport, whyClosed, is_old: true });
 }
 
@@ -139,16 +138,16 @@ interface Greeting {
   /** Begins with the handshake, without asking first whether the server can do without. */
   is_old?: boolean;
   sayGoodbye?: () => Promise<void>;
-  whyClosed?: () => McpFault | undefined;
+  whyClosed?: () => Why | undefined;
 }
 
 async function greet(library: Library, options: SessionOptions, greeting: Greeting): Promise<Session> {
   const { who, waits, signal } = options;
   const { transport, sayGoodbye, whyClosed } = greeting;
   const client = createClient(library, options, greeting);
-  const explain = (error: unknown): McpFault => {
+  const explain = (error: unknown): Why => {
     const found = faultOf(who, error);
-    return found.unheard ? found : (whyClosed?.() ?? found);
+    return !(found instanceof McpFault) || found.unheard ? found : (whyClosed?.() ?? found);
   };
   setResultsAside(transport);
   const connected = client.connect(transport, { timeout: NEVER_MS });
@@ -181,8 +180,8 @@ function createClient(
   { waits, onToolsChanged }: SessionOptions,
   greeting: Greeting,
 ): Client {
-  const timeoutMs =
-    "pid" in greeting.transport ? Math.min(STDIO_PROBE_MS, waits.connect_ms) : waits.connect_ms;
+  // Over HTTP the opening has a limit of its own, which hears what came in while the process stood still.
+  const timeoutMs = "pid" in greeting.transport ? Math.min(STDIO_PROBE_MS, waits.connect_ms) : NEVER_MS;
   return new Client(CLIENT_INFO, {
     // Servers get to ask for nothing: no model, no folder, no form for somebody to fill in.
     capabilities: {},

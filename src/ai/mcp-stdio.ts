@@ -1,6 +1,7 @@
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { messageOf } from "../errors.ts";
 import { isTooMuch } from "../lib/json-depth.ts";
+import { isOutOfHandles, NoHandlesError } from "../lib/own-faults.ts";
 import { quote } from "../lib/quote.ts";
 import type { StdioTransport } from "./mcp.ts";
 import { BROKE_OFF, fault, McpFault, type Speaker, TOO_LARGE, TOO_MANY_PARTS } from "./mcp-faults.ts";
@@ -67,6 +68,7 @@ export class StdioWire implements Transport {
       this.#watched = this.#watch(child);
       return Promise.resolve();
     } catch (error) {
+      if (isOutOfHandles(error)) return Promise.reject(new NoHandlesError(error));
       this.ended = fault(
         this.#who,
         `could not be started (${quote(messageOf(error), [...this.#who.secrets])}). ${MEND}`,

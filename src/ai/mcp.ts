@@ -47,7 +47,7 @@ export type McpFinding =
 
 /** Sessions with tool servers, kept open between runs. */
 export interface McpPool extends AsyncDisposable {
-  /** What a server offers; whatever is wrong with it is in the answer. Rejects only when `signal` aborts. */
+  /** What a server offers; whatever is wrong with it is in the answer. Rejects when `signal` aborts, and with NoHandlesError. */
   listTools(server: McpServer, signal: AbortSignal): Promise<ToolListing>;
   /** As `listTools`, never from what was heard before. */
   inspect(server: McpServer, signal: AbortSignal): Promise<McpFinding>;

@@ -1,39 +1,70 @@
+import { isNamedPath } from "./named-paths.ts";
+import { isTitleNamed, overlaps, sameName, type Written } from "./named-titles.ts";
 import { standsBetween } from "./stands-between.ts";
-import type { Place, Site } from "./tool.ts";
+import type { Place, Site, Tool } from "./tool.ts";
 
 /** What a person with authority may have named a place by. */
-interface Said {
-  trusted_text: string;
+interface Said extends Written {
   /** What our own tools have found or made in this run. */
   places: Place[];
   site: Site | undefined;
 }
 
+/** Where a call of a tool of ours goes. */
+export function placesOf(tool: Tool, args: Record<string, unknown>): string[] {
+  return (tool.places ?? []).map((name) => args[name]).filter((place) => typeof place === "string");
+}
+
 /** By its id, or by what its owner calls it if nothing else is called so; what the run itself has made needs no name. */
-export function isNamedPlace(id: string, { trusted_text, places, site }: Said): boolean {
-  const trusted = trusted_text.toLowerCase();
-  if (id.includes("/")) return isNamedPath(id.toLowerCase(), trusted, site);
-  if (isNamedId(id, trusted_text)) return true;
+export function isNamedPlace(id: string, { places, site, ...written }: Said): boolean {
+  if (id.includes("/")) return isNamedPath(id.toLowerCase(), written.trusted_text.toLowerCase(), site);
+  if (isNamedId(id, written.trusted_text)) return true;
   const isIt = (place: Place): boolean => bare(place.id) === bare(id);
+  const others = places.filter((place) => !isIt(place));
   return places.filter(isIt).some(({ name }) => {
     if (name === null) return true;
-    const others = places.filter((place) => !isIt(place) && sameName(place.name, name));
-    return others.length === 0 && isTitleIn(trusted, name);
+    return (
+      !others.some((place) => sameName(place.name, name)) && isTitleNamed(name, written, titlesOf(others))
+    );
   });
 }
 
-/** The title that a place is named by where nothing else says which place is meant; undefined where something does. */
-export function titleNaming(id: string, { trusted_text, places }: Omit<Said, "site">): string | undefined {
-  if (isNamedId(id, trusted_text)) return undefined;
+/**
+ * The title that a place may be named by where nothing else says which place is meant, although it may be words in
+ * passing; undefined where something does.
+ */
+export function titleNaming(id: string, { places, ...written }: Omit<Said, "site">): string | undefined {
+  if (isNamedId(id, written.trusted_text)) return undefined;
   const names = places.filter((place) => bare(place.id) === bare(id)).map(({ name }) => name);
   if (names.includes(null)) return undefined;
-  return names.find((name) => name !== null && isTitleIn(trusted_text.toLowerCase(), name)) ?? undefined;
+  const trusted = written.trusted_text.toLowerCase();
+  const isSaid = (name: string): boolean => isTitleIn(trusted, name) || isTitleNamed(name, written);
+  return names.find((name) => name !== null && isSaid(name)) ?? undefined;
 }
 
 /** The ids of all places with a title, each once. */
 export function idsCalled(title: string, places: Place[]): string[] {
-  const ids = places.filter(({ name }) => sameName(name, title)).map(({ id }) => id);
-  return [...new Map(ids.map((id) => [bare(id), id])).values()];
+  return idsOf(places.filter(({ name }) => sameName(name, title)));
+}
+
+/**
+ * The ids of all places that a title may stand for in an instruction, since one that has it in its own, or the other way
+ * round, is named there as well; none where it is plain which one is meant.
+ */
+export function idsMixedUp(title: string, places: Place[], written: Written): string[] {
+  const others = titlesOf(places.filter(({ name }) => !sameName(name, title)));
+  if (!isTitleNamed(title, written) || isTitleNamed(title, written, others)) return [];
+  return idsOf(
+    places.filter(({ name }) => name !== null && (sameName(name, title) || overlaps(name, title))),
+  );
+}
+
+function idsOf(places: Place[]): string[] {
+  return [...new Map(places.map(({ id }) => [bare(id), id])).values()];
+}
+
+function titlesOf(places: Place[]): string[] {
+  return places.map(({ name }) => name).filter((name) => name !== null);
 }
 
 /** In lower case. */
@@ -58,11 +89,7 @@ function bare(id: string): string {
   return (UUID.test(id) ? id.replaceAll("-", "") : id).toLowerCase();
 }
 
-export function sameName(one: string | null, other: string): boolean {
-  return one?.trim().toLowerCase() === other.trim().toLowerCase();
-}
-
-/** Others may have chosen it: a page called "this" would be named in every instruction. `name` has no blanks around it. */
+/** A page called "this" would be in every instruction. `name` has no blanks around it. */
 function isTelling(name: string): boolean {
   return /^\S{6}/u.test(name) || (/^.{5}/su.test(name) && /\s/.test(name));
 }
@@ -70,69 +97,4 @@ function isTelling(name: string): boolean {
 /** An id or a name, also inside of an address. */
 function isWord(trusted: string, wanted: string): boolean {
   return standsBetween(trusted, wanted, { before: /[\w.@-]/, after: /^(?![\w-]|\.\w)/ });
-}
-
-const MAX_BEFORE_CHARS = 200;
-const MAX_BEHIND_CHARS = 30;
-/** In the address of a page, or in one of git's. */
-const URL_BEFORE = /(?:^|[^\w@.:/-])(?:https?:\/\/)?(?:www\.)?([a-z0-9.-]{1,100}(?::\d{1,5})?)\/$/;
-const GIT_BEFORE = /git@([a-z0-9.-]{1,100}):$/;
-/** Where the name ends in an address; behind it nothing but the pages that every project has. */
-const URL_AFTER = /^(?:\.git)?(?![\w-]|\.\w)/;
-const URL_AFTER_NESTED =
-  /^(?:\.git)?\/?(?:(?![\w./-])|\.(?!\w)|(?<=\/)(?:-|issues|merge_requests|tree|blob|commits?|wikis)(?![\w-]))/;
-
-/** `owner/name`, which in lower case is written like many a pair of words, and like the beginning of many a path. */
-function isNamedPath(id: string, trusted: string, site: Site | undefined): boolean {
-  const inUrl = (at: number): boolean => {
-    const before = trusted.slice(Math.max(0, at - MAX_BEFORE_CHARS), at);
-    const host = (URL_BEFORE.exec(before) ?? GIT_BEFORE.exec(before))?.[1];
-    return host !== undefined && (site === undefined || host === site.host);
-  };
-  const after = site?.nested === true ? URL_AFTER_NESTED : URL_AFTER;
-  return (
-    standsBetween(trusted, id, { before: /[^/:]/, after, accepts: inUrl }) ||
-    standsBetween(trusted, id, {
-      before: /[\w.@/\\-]/,
-      after: /^(?![\w/\\-]|\.\w)/,
-      accepts: (at) => isMeant(id, trusted, at),
-    })
-  );
-}
-
-/** Pairs of words that people write in no other meaning, and somebody may have taken as a name. */
-const PAIRS = new Set(
-  "and/or or/and yes/no no/yes he/she she/he him/her his/her she/they they/them und/oder ja/nein et/ou oui/non y/o e/o si/no en/of client/server input/output read/write on/off true/false start/end begin/end ci/cd tcp/ip pros/cons pass/fail win/win buy/sell before/after in/out up/down left/right".split(
-    " ",
-  ),
-);
-/** Words that a place is named after, in the languages that the most instructions are in. */
-const LEADS = new Set(
-  "in into to for at on of from under with about against via the im ins zu zum zur für bei beim auf an unter von aus nach dans sur pour à au de du chez en para sobre nel per su di da voor op bij naar".split(
-    " ",
-  ),
-);
-const LAST_WORD = /(?<![\p{L}\p{N}_-])[\p{L}\p{N}_-]{1,20}$/u;
-const NOUN_BEFORE =
-  /(?:repo|repos|repository|repositories|project|projects|projekt|dépôt|projet|repositorio|proyecto|projeto|progetto)(?![\p{L}\p{N}_/-])[^\n/]{0,20}$/u;
-const NOUN_AFTER = /^\s{1,3}(?:repo|repository|project|projekt)\b/;
-/** The item before this one in a list, whose first item is led to. */
-const ITEM_BEFORE = /[\w.-]\/[\w.-]{1,100}(?:\s{0,3},|\s{1,3}(?:and|or|und|oder|et|ou|y|e|en|of|&))$/;
-const OPENING = /["'`“„«‹<([\s]{1,10}$/;
-
-/** Whether what stands there is the name of a place, and no pair of words or numbers. */
-function isMeant(id: string, trusted: string, at: number): boolean {
-  const before = trusted.slice(Math.max(0, at - MAX_BEFORE_CHARS), at);
-  const after = trusted.slice(at + id.length, at + id.length + MAX_BEHIND_CHARS);
-  if (/[`"“„«]$/.test(before) && /^[`"”“»]/.test(after)) return true;
-  if (PAIRS.has(id) || /^[\d./]+$/.test(id) || /(?:^|\/)\w(?:\/|$)/.test(id)) return false;
-  // Alone on its line, or what the line is about.
-  const heads = /(?:^|\n)[\s*•>#+-]{0,10}$/.test(before) && /^\s{0,3}(?:$|\n|[:#,–—])/.test(after);
-  return heads || isLed(before) || NOUN_AFTER.test(after);
-}
-
-function isLed(before: string): boolean {
-  const led = before.replace(OPENING, "");
-  const word = LAST_WORD.exec(led)?.[0] ?? "";
-  return /[:=]$/.test(led) || LEADS.has(word) || ITEM_BEFORE.test(led) || NOUN_BEFORE.test(before);
 }

@@ -12,6 +12,12 @@ export interface Place {
   name: string | null;
 }
 
+/** Where a tool of ours has read. */
+export interface ReadPlace {
+  id: string;
+  site: Site | undefined;
+}
+
 export interface Site {
   /** With its port, if it is not the usual one. */
   host: string;
@@ -42,11 +48,20 @@ export interface Tool {
   read_only: boolean;
   /** Whether its author says that it may delete or overwrite. */
   destructive: boolean;
-  /** Arguments that choose where something is written, and so who may read it. */
+  /** Arguments that choose where something is read, or where it is written, and so who may read it. */
   places?: string[];
-  /** Arguments that people give by a title, and how to find whatever has it: its places, each a line of the text, or why not. */
+  /** Whether only people whom its account has let in write what it reads. */
+  of_circle?: boolean;
+  /** Its arguments for a place and for the number there of what it writes to, such as an issue. */
+  numbered?: { place: string; number: string } | undefined;
+  /**
+   * Its arguments with nothing in their prose that calls somebody whom the trusted text does not name, or that a machine
+   * takes for an order: for a call that others may be behind.
+   */
+  inert?: ((args: Record<string, unknown>, trusted_text: string) => Record<string, unknown>) | undefined;
+  /** Arguments that people give by a title, and how to find whatever has certain words in its title: its places, each a line of the text, or why not. */
   titled?:
-    | { args: string[]; called: (title: string, signal: AbortSignal) => Promise<ToolOutcome> }
+    | { args: string[]; called: (words: string, signal: AbortSignal) => Promise<ToolOutcome> }
     | undefined;
   /** Where places like `owner/name` have their pages. */
   site?: Site | undefined;

@@ -5,7 +5,7 @@ import { ApiKeyShape, NewApiKeyShape } from "../accounts/shapes.ts";
 import type { App } from "../app.ts";
 import { authenticated } from "../http/auth.ts";
 import { describe } from "../http/describe.ts";
-import { clientAddress, refuseOverRate } from "../http/request.ts";
+import { refuseOverRate } from "../http/request.ts";
 
 /** A new key has a rate of its own: without this, whoever makes enough of them would have none. */
 const KEY_RATE = { limit: 60, window_seconds: 3_600 };
@@ -22,18 +22,11 @@ export function apiKeyRoutes(app: App) {
     })
     .post(
       "/auth/api-key",
-      ({ user, session, key_id, body, request, server, set }) => {
+      ({ user, caller, body, set }) => {
         refuseOverRate(app, `keys:${user.id}`, KEY_RATE);
         set.headers["cache-control"] = "no-store";
         const named = body?.name ?? null;
-        return addApiKey(
-          app,
-          { user, session, key_id },
-          {
-            name: named === null ? null : checkedName(named),
-            client: clientAddress(app, { request, server }),
-          },
-        );
+        return addApiKey(app, caller, named === null ? null : checkedName(named));
       },
       {
         body: t.Nullable(keyBody),
@@ -50,9 +43,8 @@ export function apiKeyRoutes(app: App) {
     )
     .delete(
       "/auth/api-keys/:key_id",
-      async ({ user, session, key_id, params, request, server, set }) => {
-        const client = clientAddress(app, { request, server });
-        await revokeApiKey(app, { user, session, key_id }, { id: params.key_id, client });
+      async ({ caller, params, set }) => {
+        await revokeApiKey(app, caller, params.key_id);
         set.status = 204;
       },
       {

@@ -1,23 +1,24 @@
-import { existsSync } from "node:fs";
-import { mkdir, readdir, stat, statfs } from "node:fs/promises";
+import { existsSync, realpathSync } from "node:fs";
+import { mkdir, readdir, stat, statfs, writeFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
+import { databasePath } from "../db/database-path.ts";
 import type { Config } from "../config.ts";
 import { openDatabase } from "../db/database.ts";
 import { lockMailBytes, lockStores } from "../db/locks.ts";
 import { migrateToLatest } from "../db/migrate.ts";
 import { forgetSignIns, openSnapshot, refuseNewer, refuseUnfit } from "../db/snapshot.ts";
 import { AppError } from "../errors.ts";
+import { syncFolder } from "../lib/durable-file.ts";
 import { HELD_BY_DEFAULT, holdKinds } from "../jobs/holds.ts";
 import { opensKeyCheck } from "../db/master-key.ts";
 import { restoreFault } from "./faults.ts";
 import { DATABASE, isSegment, type Manifest, notABackup, segmentName } from "./manifest.ts";
 import { type Archive, openArchive } from "./read-archive.ts";
+import { keptBeside, POINTS } from "./restore-points.ts";
 import { exchange, finishExchange, workFolder } from "./swap.ts";
 
-/** Of what a restore puts in the place of what is there; `mail` only if the archive has it. */
+/** What a restore puts in the place of what is there, beside the database and the mails. */
 const KEYS = ["master.key", "smtp-certificate.json", "tls", "dkim"];
-/** Where the former content goes. */
-const POINTS = "restore-points";
 /** What SQLite keeps beside a database, and the note of what that has lost. */
 const COMPANIONS = ["-wal", "-shm", "-journal", "-lost"];
 /** Left free on the disk. */
@@ -68,7 +69,8 @@ export async function restoreBackup(
   try {
     await unpack(config, place, archive);
     if (hold) await holdQueue(join(place.fresh, DATABASE), now);
-    return { manifest, restore_point: (await exchangeAll(place, manifest)) ? place.point : null };
+    const mail = await beginSegment(place, manifest);
+    return { manifest, restore_point: (await exchangeAll(place, mail)) ? place.point : null };
   } catch (error) {
     throw restoreFault(error, dir);
   } finally {
@@ -90,10 +92,15 @@ function placeOf({ data, database }: Config, now: number): Place {
   const stamp = new Date(now * 1_000).toISOString().replaceAll(/[-:]|\.\d+/g, "");
   return {
     dir,
-    database: resolve(database.url.replace(/^sqlite:/, "")),
+    database: within(dir, databasePath(database.url)),
     fresh: join(workFolder(dir), "fresh"),
     point: unused(join(dir, POINTS, stamp)),
   };
+}
+
+/** The same file by the way through `dir`, which may be a link, if it lies right in there. */
+function within(dir: string, path: string): string {
+  return dirname(path) === realpathSync(dir) ? join(dir, basename(path)) : path;
 }
 
 /** `path`, or with a number behind it when that is taken. */
@@ -173,11 +180,29 @@ async function refuseMissingMail({ dir, database, manifest }: Fresh & { dir: str
   }
 }
 
-/** 0 where there is none. */
+/**
+ * Makes an empty file of mails behind all that are there or in the archive, so that none of them is written to any more:
+ * no place in them ever gets a second meaning, whichever database somebody goes on with later. Returns what of the mails
+ * is to be exchanged.
+ */
+async function beginSegment({ dir, fresh }: Place, { mail, entries }: Manifest): Promise<string> {
+  const newest = Math.max(await newestSegment(dir), newestOf(entries.map(({ name }) => name)));
+  const name = segmentName(newest + 1);
+  const path = join(fresh, name);
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await writeFile(path, "", { mode: 0o600, flag: "wx" });
+  await syncFolder(path);
+  return mail ? "mail" : name;
+}
+
 async function newestSegment(dir: string): Promise<number> {
   const names = await readdir(join(dir, "mail")).catch(() => []);
-  const numbers = names.filter((name) => isSegment(`mail/${name}`)).map((name) => Number.parseInt(name, 10));
-  return Math.max(0, ...numbers);
+  return newestOf(names.map((name) => `mail/${name}`));
+}
+
+/** 0 where there is none. */
+function newestOf(names: string[]): number {
+  return names.filter(isSegment).reduce((most, name) => Math.max(most, Number(/\d+/.exec(name)?.[0])), 0);
 }
 
 async function refuseWrongKey(
@@ -214,12 +239,11 @@ async function refuseWrongKey(
 }
 
 /** Whether anything was there before. */
-function exchangeAll({ dir, database, fresh, point }: Place, { mail }: Manifest): Promise<boolean> {
+function exchangeAll({ dir, database, fresh, point }: Place, mail: string): Promise<boolean> {
   const keep = (path: string): string =>
-    dirname(database) === dir ? join(point, basename(path)) : `${path}.before-${basename(point)}`;
+    dirname(database) === dir ? join(point, basename(path)) : keptBeside(path, point);
   const companions = COMPANIONS.map((end) => `${database}${end}`);
-  const names = [...KEYS, ...(mail ? ["mail"] : [])];
-  const folders = names.map((name) => ({
+  const others = [...KEYS, mail].map((name) => ({
     current: join(dir, name),
     fresh: join(fresh, name),
     kept: join(point, name),
@@ -228,5 +252,5 @@ function exchangeAll({ dir, database, fresh, point }: Place, { mail }: Manifest)
     { current: database, fresh: join(fresh, DATABASE), kept: keep(database) },
     ...companions.map((path) => ({ current: path, fresh: null, kept: keep(path) })),
   ];
-  return exchange(dir, [...files, ...folders], companions);
+  return exchange(dir, [...files, ...others], companions);
 }

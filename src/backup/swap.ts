@@ -3,6 +3,7 @@ import { mkdir, open, readFile, rename, rm } from "node:fs/promises";
 import { dirname, join, relative, resolve } from "node:path";
 import { AppError } from "../errors.ts";
 import { replaceFile } from "../lib/durable-file.ts";
+import { POINTS } from "./restore-points.ts";
 
 /** Where the new content is put together, and where the plan of the exchange is; gone as soon as it is done. */
 const WORK = ".mailwright-restore";
@@ -74,7 +75,7 @@ export async function finishExchange(dir: string): Promise<void> {
   const work = workFolder(dir);
   if (!existsSync(work)) return;
   if (isHalfRestored(dir)) {
-    const plan = JSON.parse(await readFile(join(work, PLAN), "utf8")) as Plan;
+    const plan = await readPlan(dir);
     for (const one of plan.out) await move(dir, one);
     await syncFolders(dir, plan.out);
     for (const path of plan.remove) await rm(join(dir, path), { force: true });
@@ -84,6 +85,23 @@ export async function finishExchange(dir: string): Promise<void> {
     await syncPath(work);
   }
   await rm(work, { recursive: true, force: true });
+}
+
+async function readPlan(dir: string): Promise<Plan> {
+  const path = join(dir, WORK, PLAN);
+  try {
+    const plan = JSON.parse(await readFile(path, "utf8")) as Partial<Plan> | null;
+    if (plan?.out && plan.remove && plan.in) return plan as Plan;
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+  }
+  throw new AppError(
+    "unavailable",
+    `The plan of a restore that was cut off, ${path}, is damaged: how far it had come is not known.`,
+    {
+      fix: `Move ${workFolder(dir)} away, and restore the backup again: mailwright restore FILE. What was there before that restore is in the newest folder of ${join(dir, POINTS)}, as far as it had been moved, and else still in its place.`,
+    },
+  );
 }
 
 /** Nothing is ever replaced: what is at its place has been moved already. */

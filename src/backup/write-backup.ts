@@ -3,6 +3,7 @@ import { createWriteStream } from "node:fs";
 import { mkdtemp, open, readdir, realpath, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Writable } from "node:stream";
+import { databasePath } from "../db/database-path.ts";
 import type { Config } from "../config.ts";
 import { lockMailBytes } from "../db/locks.ts";
 import { openSnapshot, type Snapshot, takeSnapshot } from "../db/snapshot.ts";
@@ -43,7 +44,7 @@ export function sourceOf(config: Config, created: number): BackupSource {
   const { data, database, security, smtp } = config;
   return {
     dir: data.dir,
-    database: database.url.replace(/^sqlite:/, ""),
+    database: databasePath(database.url),
     hostname: smtp.hostname,
     master_key: security.master_key === "" ? "included" : "configured",
     mail: true,

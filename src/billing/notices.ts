@@ -1,12 +1,13 @@
 import type { App } from "../app.ts";
 import { recountStorage } from "../db/account-storage.ts";
 import type { Db } from "../db/database.ts";
+import { messageKey } from "../db/job-keys.ts";
 import type { UserRow } from "../db/schema.ts";
 import { NOT_DONE } from "../db/unfinished.ts";
 import type { JobPayloads } from "../jobs/kinds.ts";
 import { enqueue, finishJob, type Job } from "../jobs/queue.ts";
 import { writeOutcome } from "../jobs/run-job.ts";
-import { prepareLetter, type QueueLetter } from "../mail/letters.ts";
+import { asCode, prepareLetter, type QueueLetter } from "../mail/letters.ts";
 import { creditsOf, keptForHousehold } from "./ledger.ts";
 import { planLimits, planName } from "./plans.ts";
 import { freeFor, inMb, StorageFull, STRANGERS_PERCENT, storageOf } from "./storage.ts";
@@ -16,7 +17,7 @@ const TELL_RULE = { limit: 1, window_seconds: 3_600 };
 
 /** Has the owner told by mail why mail is not worked on; once a day (UTC) at most, however much comes. */
 export async function tellOwnerLater(app: App, tx: Db, notice: JobPayloads["mail_notice"]): Promise<void> {
-  const { user_id, kind } = notice;
+  const { user_id, kind, message_id } = notice;
   const day = new Date(app.nowMs()).toISOString().slice(0, "YYYY-MM-DD".length);
   const { numInsertedOrUpdatedRows } = await tx
     .insertInto("owner_notices")
@@ -24,7 +25,8 @@ export async function tellOwnerLater(app: App, tx: Db, notice: JobPayloads["mail
     .onConflict((conflict) => conflict.columns(["user_id", "kind", "day"]).doNothing())
     .executeTakeFirst();
   if (numInsertedOrUpdatedRows === 0n) return;
-  await enqueue(app, tx, { kind: "mail_notice", payload: notice });
+  const about = message_id === undefined ? {} : { dedupe_key: messageKey(message_id, kind) };
+  await enqueue(app, tx, { kind: "mail_notice", payload: notice, ...about });
 }
 
 /** Has the owner told, once a day at most, that something was not taken for want of room. */
@@ -45,14 +47,14 @@ export async function toldIfFull(app: App, user: UserRow, error: unknown): Promi
 }
 
 export async function mailNoticeNow(app: App, job: Job<"mail_notice">, signal: AbortSignal): Promise<void> {
-  const { user_id, kind, refused } = job.payload;
+  const { user_id, kind } = job.payload;
   const user = await app.db
     .selectFrom("users")
     .selectAll()
     .where("id", "=", user_id)
     .where("deleted_at", "is", null)
     .executeTakeFirst();
-  const queue = user && (await LETTERS[kind](app, user, refused));
+  const queue = user && (await LETTERS[kind](app, user, job.payload));
   await writeOutcome(app, signal, async (tx) => {
     await finishJob(tx, job);
     await queue?.(tx);
@@ -111,8 +113,9 @@ async function roomLetter(app: App, user: UserRow): Promise<QueueLetter | undefi
 async function fullLetter(
   app: App,
   user: UserRow,
-  { what, bytes: adding, whose = "household" }: Refused = { what: "mail", bytes: 0 },
+  { refused: of = { what: "mail", bytes: 0 } }: Pick<Notice, "refused">,
 ): Promise<QueueLetter | undefined> {
+  const { what, bytes: adding, whose = "household" } = of;
   // What somebody is told, and kept out for, is to be right whatever happened to the count.
   await recountStorage(app, user.id);
   const storage = await storageOf(app, app.db, user);
@@ -135,12 +138,44 @@ async function fullLetter(
   });
 }
 
-type Refused = NonNullable<JobPayloads["mail_notice"]["refused"]>;
+/** Undefined once the message has been deleted. */
+async function undoneLetter(
+  app: App,
+  user: UserRow,
+  { kind, message_id = "" }: Pick<Notice, "kind" | "message_id">,
+): Promise<QueueLetter | undefined> {
+  const message = await app.db
+    .selectFrom("messages")
+    .select(["sender", "subject", "error"])
+    .where("id", "=", message_id)
+    .executeTakeFirst();
+  if (!message) return undefined;
+  const { sender, subject, error } = message;
+  const leftOut = kind === "mail_left_out";
+  const state = leftOut ? "rejected" : "failed";
+  return letterTo(app, user, {
+    subject: "A mail was taken, but not worked on",
+    words: [
+      `A mail from ${asCode(sender ?? "")} about ${asCode(subject || "(no subject)")} was taken by your Mailwright, but not worked on: ${asCode(error ?? "")}`,
+      `${leftOut ? "Such mail gets no answer, as it may come from a machine that answers everything." : "Its sender could not be told."} Nothing was charged for it.`,
+      `There may be others: your [activity](${app.base_url}/app/activity) lists every one of them as \`${state}\`, and says why. Send again what still matters.`,
+    ],
+  });
+}
+
+type Notice = JobPayloads["mail_notice"];
+type Refused = NonNullable<Notice["refused"]>;
 
 const LETTERS: Record<
-  JobPayloads["mail_notice"]["kind"],
-  (app: App, user: UserRow, refused?: Refused) => Promise<QueueLetter | undefined>
-> = { credits_used_up: creditLetter, beyond_plan: roomLetter, storage_full: fullLetter };
+  Notice["kind"],
+  (app: App, user: UserRow, notice: Notice) => Promise<QueueLetter | undefined>
+> = {
+  credits_used_up: creditLetter,
+  beyond_plan: roomLetter,
+  storage_full: fullLetter,
+  mail_left_out: undoneLetter,
+  failure_untold: undoneLetter,
+};
 
 function letterTo(app: App, user: UserRow, { subject, words }: { subject: string; words: string[] }) {
   const markdown = [...words, "You get this mail once a day at most."].join("\n\n");

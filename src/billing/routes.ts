@@ -1,4 +1,7 @@
 import { Elysia, t } from "elysia";
+import { noteChange } from "../accounts/changes.ts";
+import type { Caller } from "../accounts/sessions.ts";
+import { beginTrip } from "../accounts/trips.ts";
 import type { App } from "../app.ts";
 import { authenticated, unauthenticated } from "../http/auth.ts";
 import { describe } from "../http/describe.ts";
@@ -100,14 +103,34 @@ function paymentRoutes(app: App) {
     .use(authenticated(app))
     .post(
       "/billing/checkout",
-      ({ user, body }) => {
+      ({ user, caller, body }) => {
         const { plan = "pro", interval = "month" } = body ?? {};
-        return openCheckout(app, user, { plan, interval });
+        return noted(app, caller, () => openCheckout(app, user, { plan, interval }));
       },
       { body: t.Nullable(checkoutBody), ...DESCRIBED.checkout },
     )
-    .post("/billing/topup", ({ user }) => openTopup(app, user), DESCRIBED.topup)
-    .post("/billing/portal", ({ user }) => openPortal(app, user), DESCRIBED.portal);
+    .post(
+      "/billing/topup",
+      ({ user, caller }) => noted(app, caller, () => openTopup(app, user)),
+      DESCRIBED.topup,
+    )
+    .post(
+      "/billing/portal",
+      ({ user, caller }) => noted(app, caller, () => openPortal(app, user)),
+      DESCRIBED.portal,
+    );
+}
+
+/** Whoever has the address of such a page may pay, or cancel. */
+async function noted(
+  app: App,
+  caller: Caller,
+  open: () => Promise<{ url: string }>,
+): Promise<{ url: string }> {
+  using _trip = await beginTrip(caller.user);
+  const page = await open();
+  await app.write((tx) => noteChange(app, tx, caller, "billing_opened"));
+  return page;
 }
 
 function providerRoutes(app: App) {

@@ -2,6 +2,7 @@ import type { Stripe } from "stripe";
 import type { App } from "../app.ts";
 import type { Config } from "../config.ts";
 import { AppError, invalid } from "../errors.ts";
+import { refuseOwnFault } from "../lib/own-faults.ts";
 import { member } from "../lib/quote.ts";
 
 export type { Stripe } from "stripe";
@@ -34,8 +35,8 @@ export function refuseUnconfigured({ config }: App, ...needed: Setting[]): void 
 }
 
 /**
- * Asks Stripe for something. Throws `unavailable` when it cannot be reached or refuses; its own words stay out of the
- * answer and of the log, where they could repeat what they are about.
+ * Asks Stripe for something. Throws `unavailable` when it cannot be reached or refuses, NoHandlesError when it could not be
+ * tried; its own words stay out of the answer and of the log, where they could repeat what they are about.
  */
 export async function askStripe<T>(app: App, ask: (stripe: Stripe) => Promise<T>): Promise<T> {
   const known = await askIfKnown(app, ask);
@@ -50,6 +51,7 @@ export async function askIfKnown<T>(app: App, ask: (stripe: Stripe) => Promise<T
     return await ask(stripe);
   } catch (error) {
     if (!(error instanceof stripe.errors.StripeError)) throw error;
+    if (error instanceof stripe.errors.StripeConnectionError) refuseOwnFault(error.detail);
     const { type, code, param, statusCode: status, requestId: stripe_request_id } = error;
     if (code === "resource_missing") {
       app.log.warn({ param, stripe_request_id }, "Stripe does not know what it was asked for");

@@ -1,12 +1,11 @@
 import { closeSync, createWriteStream, existsSync, openSync, readSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { Command } from "commander";
-import { endRestore } from "../backup/swap.ts";
 import { countsInWords, type Manifest } from "../backup/manifest.ts";
 import { AppError } from "../errors.ts";
 import { refuseAsRoot } from "../lib/start-faults.ts";
 import { CONFIG_OPTION, type CommonOptions, configOf, JSON_OPTION, print } from "./options.ts";
-import { refuseMissing } from "./with-app.ts";
+import { lookForLoss, refuseMissing } from "./with-app.ts";
 
 const KB = 1_024;
 const ZIP_START = "PK\u0003\u0004";
@@ -22,7 +21,7 @@ export function backupCommand(): Command {
       const config = configOf(options);
       refuseMissing(config);
       refuseAsRoot(config.data.dir);
-      await endRestore(config.data.dir, false);
+      await lookForLoss(config);
       const { backupToFile, backupToStream, sourceOf } = await import("../backup/write-backup.ts");
       const source = sourceOf(config, Math.floor(Date.now() / 1_000));
       const signal = untilStopped();

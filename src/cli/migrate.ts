@@ -1,12 +1,14 @@
 import { Command } from "commander";
 import { backupBeforeUpgrade } from "../backup/before-upgrade.ts";
 import { endRestore } from "../backup/swap.ts";
+import { refuseLost } from "../db/bring-back.ts";
 import { openDatabase } from "../db/database.ts";
 import { lockStores } from "../db/locks.ts";
 import { migrateToLatest, migrationStatus } from "../db/migrate.ts";
 import { AppError } from "../errors.ts";
 import { refuseAsRoot } from "../lib/start-faults.ts";
 import { CONFIG_OPTION, type CommonOptions, configOf, JSON_OPTION, print } from "./options.ts";
+import { lookForLoss, refuseMissing } from "./with-app.ts";
 
 export function migrateCommand(): Command {
   const status = new Command("status")
@@ -15,7 +17,8 @@ export function migrateCommand(): Command {
     .option(...JSON_OPTION)
     .action(async (options: CommonOptions) => {
       const config = configOf(options);
-      await endRestore(config.data.dir, false);
+      refuseMissing(config);
+      await lookForLoss(config);
       await using database = openDatabase(config.database.url);
       const migrations = await migrationStatus(database.db);
       const lines = migrations.map(({ name, executed }) => `${executed ? "done   " : "pending"}  ${name}`);
@@ -35,7 +38,8 @@ export function migrateCommand(): Command {
           `A server is running on ${config.data.dir}; it has migrated already.`,
         );
       await endRestore(config.data.dir, true);
-      await using database = openDatabase(config.database.url);
+      refuseLost(config);
+      await using database = openDatabase(config.database.url, { bring_back: true });
       const beforeUpgrade = backupBeforeUpgrade(config, (path) =>
         console.error(`Making a backup of the database first: ${path}`),
       );

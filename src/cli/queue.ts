@@ -10,6 +10,7 @@ import {
   release,
 } from "../admin/queue.ts";
 import type { App } from "../app.ts";
+import type { Ended } from "../routing/fail.ts";
 import type { JobRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
 import { HELD_BY_DEFAULT, heldKinds } from "../jobs/holds.ts";
@@ -146,10 +147,22 @@ function dropCommand(): Command {
     .option(...JSON_OPTION)
     .action((id: string, options: CommonOptions & { reason?: string }) =>
       withQueue(options, async (app) => {
-        const { kind } = await dropJob(app, id, options.reason ?? null);
-        print(options, { id, kind }, [`The job (${kind}) is out of the queue.`]);
+        const { job, ended } = await dropJob(app, id, options.reason ?? null);
+        const { kind } = job;
+        print(options, { id, kind, messages: ended }, [
+          `The job (${kind}) is out of the queue.`,
+          ...ended.map(endedLine),
+        ]);
       }),
     );
+}
+
+/** What a message is that the job was for. */
+function endedLine({ id, state, reason }: Ended): string {
+  const why = reason === null ? "" : ` (${reason})`;
+  return state === "failed"
+    ? `Message ${id} has failed${why}; nothing is charged for it.`
+    : `Message ${id} is ${state}${why}, as it was.`;
 }
 
 function holdCommand(): Command {

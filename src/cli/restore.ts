@@ -51,7 +51,7 @@ async function ask(manifest: Manifest, dir: string): Promise<boolean> {
 function pointLines({ data }: Config, restore_point: string): string[] {
   return [
     `What was there before is in ${restore_point}.`,
-    `Delete it once all is well; to go back, stop the server and move its content back into ${data.dir}.`,
+    `Delete it once all is well; to go back, stop the server and put its content in the place of what is in ${data.dir} by then.`,
   ];
 }
 

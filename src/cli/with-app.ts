@@ -1,8 +1,11 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
+import { databasePath } from "../db/database-path.ts";
 import { type App, createApp } from "../app.ts";
-import { isHalfRestored } from "../backup/swap.ts";
+import { endRestore, isHalfRestored } from "../backup/swap.ts";
 import { type Config, defaultConfig, findConfigFile } from "../config.ts";
+import { refuseLost } from "../db/bring-back.ts";
+import { openDatabase } from "../db/database.ts";
 import { lockStores } from "../db/locks.ts";
 import { AppError } from "../errors.ts";
 import { refuseAsRoot } from "../lib/start-faults.ts";
@@ -33,15 +36,28 @@ export async function besideServer(
 ): Promise<void> {
   const config = configOf(options);
   refuseMissing(config);
-  const lock = lockStores(config);
-  lock?.[Symbol.dispose]();
+  const running = (await lookForLoss(config)) === "running";
   const log = createLog({ level: "warn", format: "text", aside: true });
   await using app = await createApp(config, { log, may_migrate: false });
-  await work(app, lock === undefined);
+  await work(app, running);
+}
+
+/**
+ * For whoever opens the database without the lock on it: without a server it may be the first since a kill, and what
+ * closes it last takes away what tells of lost commits. They are noted here before that. Throws `unavailable` for a folder
+ * that is half restored.
+ */
+export async function lookForLoss(config: Config): Promise<"running" | "looked"> {
+  using lock = lockStores(config);
+  await endRestore(config.data.dir, false);
+  if (!lock) return "running";
+  refuseLost(config);
+  await using _database = openDatabase(config.database.url, { bring_back: true });
+  return "looked";
 }
 
 export function refuseMissing({ data, database }: Config): void {
-  if (existsSync(database.url.replace(/^sqlite:/, "")) || isHalfRestored(data.dir)) return;
+  if (existsSync(databasePath(database.url)) || isHalfRestored(data.dir)) return;
   throw new AppError("unavailable", `There is no Mailwright in the data folder ${resolve(data.dir)}.`, {
     fix: "Go to the folder of your config.toml, name that file with --config, or begin with `mailwright serve` or `mailwright user create`.",
   });

@@ -1,5 +1,6 @@
 import { MODEL_KINDS, type ModelKind } from "../ai/providers.ts";
-import { type Caller, refuseEnded } from "../accounts/sessions.ts";
+import { noteChange } from "../accounts/changes.ts";
+import type { Caller } from "../accounts/sessions.ts";
 import type { App } from "../app.ts";
 import { planLimits, refuseBeyondPlan, refuseOverCap } from "../billing/plans.ts";
 import type { Db } from "../db/database.ts";
@@ -67,7 +68,7 @@ export async function createConnection(
   const filled = { ...row, ...changedColumns(app, row, input) };
   refuseIncomplete(app, user, filled);
   await app.write(async (tx) => {
-    await refuseEnded(app, tx, caller);
+    await noteChange(app, tx, caller, "connection_created");
     await refuseBadFallback(tx, filled);
     await insertConnection(app, tx, user, filled);
   });
@@ -111,7 +112,7 @@ export async function patchConnection(
 ) {
   const { user } = caller;
   return app.write(async (tx) => {
-    await refuseEnded(app, tx, caller);
+    await noteChange(app, tx, caller, "connection_changed");
     const row = await ownConnection(tx, user, id);
     if (input.kind !== undefined && input.kind !== row.kind)
       throw invalid(
@@ -139,8 +140,10 @@ export async function patchConnection(
  * Inboxes that used it are left without a connection, connections that fell back on it without a fallback. A token that
  * came by OAuth is given back, if its provider takes it soon.
  */
-export async function deleteConnection(app: App, user: UserRow, id: string): Promise<void> {
+export async function deleteConnection(app: App, caller: Caller, id: string): Promise<void> {
+  const { user } = caller;
   const deleted = await app.write(async (tx) => {
+    await noteChange(app, tx, caller, "connection_deleted");
     const row = await ownConnection(tx, user, id);
     const inboxes = await tx
       .selectFrom("inboxes")

@@ -1,4 +1,5 @@
 import type { Db } from "../db/database.ts";
+import { OWN_TARGETS } from "../lib/target-names.ts";
 import { targetNamed, toolServerNames } from "./targets.ts";
 
 /**
@@ -21,9 +22,10 @@ function newNames(before: Map<string, string>, after: Map<string, string>): Map<
 }
 
 async function renameInScopes(tx: Db, user_id: string, names: Map<string, string | null>): Promise<void> {
+  const servers = [...names.keys()];
   const renamed = (targets: string[]): string[] =>
     targets.flatMap((target) => {
-      const name = targetNamed([...names.keys()], target);
+      const name = OWN_TARGETS.has(target) ? undefined : targetNamed(servers, target);
       return name === undefined ? target : (names.get(name) ?? []);
     });
   const inboxes = await tx

@@ -1,4 +1,5 @@
 import { Elysia, t } from "elysia";
+import { beginTrip } from "../accounts/trips.ts";
 import type { App } from "../app.ts";
 import { authenticated } from "../http/auth.ts";
 import { describe } from "../http/describe.ts";
@@ -111,9 +112,9 @@ export function connectionRoutes(app: App) {
     .get("/connections/programs", ({ user }) => listPrograms(app, user), DESCRIBED.programs)
     .post(
       "/connections",
-      async ({ user, session, key_id, body, set }) => {
+      async ({ caller, body, set }) => {
         set.status = 201;
-        return createConnection(app, { user, session, key_id }, { ...inputOf(body), kind: body.kind });
+        return createConnection(app, caller, { ...inputOf(body), kind: body.kind });
       },
       {
         body: t.Object({ kind, ...connectionBody }, { examples: [{ kind: "openai", ...EXAMPLE }] }),
@@ -127,8 +128,8 @@ export function connectionRoutes(app: App) {
     )
     .patch(
       "/connections/:connection_id",
-      ({ user, session, key_id, params, body }) =>
-        patchConnection(app, { user, session, key_id }, { id: params.connection_id, input: inputOf(body) }),
+      ({ caller, params, body }) =>
+        patchConnection(app, caller, { id: params.connection_id, input: inputOf(body) }),
       {
         params: connectionParams,
         body: t.Object({ kind: t.Optional(kind), ...connectionBody }, { examples: [EXAMPLE] }),
@@ -137,15 +138,18 @@ export function connectionRoutes(app: App) {
     )
     .delete(
       "/connections/:connection_id",
-      async ({ user, params, set }) => {
-        await deleteConnection(app, user, params.connection_id);
+      async ({ caller, params, set }) => {
+        await deleteConnection(app, caller, params.connection_id);
         set.status = 204;
       },
       { params: connectionParams, ...DESCRIBED.remove },
     )
     .post(
       "/connections/:connection_id/test",
-      ({ user, params }) => testConnection(app, user, params.connection_id),
+      async ({ user, params }) => {
+        using _trip = await beginTrip(user);
+        return await testConnection(app, user, params.connection_id);
+      },
       { params: connectionParams, ...DESCRIBED.test },
     );
 }

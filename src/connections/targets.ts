@@ -1,4 +1,3 @@
-import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { remembered } from "../db/prepared.ts";
 import type { ConnectionRow, InboxRow } from "../db/schema.ts";
@@ -25,8 +24,8 @@ export interface Targets {
 export const NO_TARGETS: Targets = { attached: [], elsewhere: [] };
 
 /** The integrations of an account are everywhere; of its tool servers an inbox has those in its list. */
-export async function targetsOf(app: App, inbox: InboxRow): Promise<Targets> {
-  const rows = await toolConnections(app.db, { user_id: inbox.user_id });
+export async function targetsOf(db: Db, inbox: InboxRow): Promise<Targets> {
+  const rows = await toolConnections(db, { user_id: inbox.user_id });
   const ids = JSON.parse(inbox.mcp_connection_ids) as string[];
   const servers = toolServers(rows);
   const attached = servers.filter(({ connection }) => ids.includes(connection.id));

@@ -2,7 +2,9 @@ import { normalizeEmail } from "../accounts/accounts.ts";
 import { findAdministrator } from "../accounts/administrator.ts";
 import type { App } from "../app.ts";
 import type { ContactSubmissionRow } from "../db/schema.ts";
+import { isOwnDomain } from "../domains/domains.ts";
 import { invalid } from "../errors.ts";
+import { splitAddress } from "../lib/mail-address.ts";
 import { isLongerThan } from "../lib/text-length.ts";
 import { prepareLetter, type QueueLetter } from "../mail/letters.ts";
 
@@ -78,7 +80,9 @@ async function prepareContactLetter(app: App, contact: Contact): Promise<QueueLe
   const administrator = await findAdministrator(app);
   if (!administrator) return undefined;
   // Many mail servers refuse a letter with other letters in its header (RFC 6532).
-  const answerable = /^[\x20-\x7e]*$/.test(contact.email);
+  const isPlain = /^[\x20-\x7e]*$/.test(contact.email);
+  // To an inbox of this server, the administrator's answer would be an instruction.
+  const answerable = isPlain && !(await isOwnDomain(app, splitAddress(contact.email).domain));
   const answer = answerable ? "An answer to this mail goes to" : "Answer to";
   return prepareLetter(app, {
     user_id: administrator.id,

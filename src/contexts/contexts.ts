@@ -1,4 +1,6 @@
 import { randomBytes } from "node:crypto";
+import { noteChange } from "../accounts/changes.ts";
+import type { Caller } from "../accounts/sessions.ts";
 import type { App } from "../app.ts";
 import { planLimits, refuseBelowPlan, refuseBeyondPlan, refuseOverCap } from "../billing/plans.ts";
 import { refuseFull } from "../billing/storage.ts";
@@ -49,8 +51,11 @@ export async function readContext(db: Db, user: UserRow, id: string): Promise<Co
   return viewContext(await ownContext(db, user, id));
 }
 
-export async function createContext(app: App, user: UserRow, input: NewContext): Promise<ContextView> {
-  return app.write((tx) => addContext(app, tx, user, input));
+export async function createContext(app: App, caller: Caller, input: NewContext): Promise<ContextView> {
+  return app.write(async (tx) => {
+    await noteChange(app, tx, caller, "context_created");
+    return addContext(app, tx, caller.user, input);
+  });
 }
 
 /** `createContext` inside of the caller's transaction. */
@@ -80,13 +85,15 @@ export async function addContext(app: App, tx: Db, user: UserRow, input: NewCont
 /** RFC 7396: absent members stay as they are. The slug never follows the title: mails name it. */
 export async function patchContext(
   app: App,
-  user: UserRow,
+  caller: Caller,
   patch: { id: string; input: ContextInput },
 ): Promise<ContextView> {
+  const { user } = caller;
   const columns = columnsOf(patch.input);
   return app.write(async (tx) => {
     const row = await ownContext(tx, user, patch.id);
     if (Object.keys(columns).length === 0) return viewContext(row);
+    await noteChange(app, tx, caller, "context_changed");
     if (!isOnlySwitchedOff(columns)) await refuseSurplus(app, tx, user, row);
     const changed = { ...row, ...columns, updated: app.now() };
     const growth = Buffer.byteLength(changed.body) - Buffer.byteLength(row.body);
@@ -100,8 +107,10 @@ export async function patchContext(
 }
 
 /** Inboxes that worked by it go on without it. */
-export async function deleteContext(app: App, user: UserRow, id: string): Promise<void> {
+export async function deleteContext(app: App, caller: Caller, id: string): Promise<void> {
+  const { user } = caller;
   await app.write(async (tx) => {
+    await noteChange(app, tx, caller, "context_deleted");
     await ownContext(tx, user, id);
     const inboxes = await tx
       .selectFrom("inboxes")

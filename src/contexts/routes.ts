@@ -2,7 +2,7 @@ import { Elysia, t } from "elysia";
 import type { App } from "../app.ts";
 import { authenticated } from "../http/auth.ts";
 import { describe } from "../http/describe.ts";
-import { streamOfList } from "../http/stream.ts";
+import { listAnswer } from "../http/stream.ts";
 import { contextPortions, createContext, deleteContext, patchContext, readContext } from "./contexts.ts";
 import { contextMembers, ContextShape } from "./shapes.ts";
 import { uploadContext } from "./upload.ts";
@@ -20,10 +20,7 @@ function collectionRoutes(app: App) {
     .use(authenticated(app))
     .get(
       "/contexts",
-      ({ user, set }) => {
-        const headers = { ...set.headers, "content-type": "application/json" } as Record<string, string>;
-        return new Response(streamOfList(app, contextPortions(app, user)), { headers });
-      },
+      ({ user, set }) => listAnswer(app, { who: user.id, headers: set.headers }, contextPortions(app, user)),
       describe({
         tag: "Contexts",
         summary: "All contexts, oldest first",
@@ -32,9 +29,9 @@ function collectionRoutes(app: App) {
     )
     .post(
       "/contexts",
-      async ({ user, body: input, set }) => {
+      async ({ caller, body: input, set }) => {
         set.status = 201;
-        return createContext(app, user, input);
+        return createContext(app, caller, input);
       },
       {
         body: t.Object({ title, body, kind, ...optional }),
@@ -49,9 +46,9 @@ function collectionRoutes(app: App) {
     )
     .post(
       "/contexts/upload",
-      async ({ user, body: upload, set }) => {
+      async ({ caller, body: upload, set }) => {
         set.status = 201;
-        return uploadContext(app, user, upload);
+        return uploadContext(app, caller, upload);
       },
       {
         body: t.Object({ file: t.File(), kind: t.Optional(kind) }),
@@ -76,7 +73,7 @@ function contextByIdRoutes(app: App) {
     })
     .patch(
       "/contexts/:context_id",
-      ({ user, params, body: input }) => patchContext(app, user, { id: params.context_id, input }),
+      ({ caller, params, body: input }) => patchContext(app, caller, { id: params.context_id, input }),
       {
         params: contextParams,
         body: t.Object({
@@ -96,8 +93,8 @@ function contextByIdRoutes(app: App) {
     )
     .delete(
       "/contexts/:context_id",
-      async ({ user, params, set }) => {
-        await deleteContext(app, user, params.context_id);
+      async ({ caller, params, set }) => {
+        await deleteContext(app, caller, params.context_id);
         set.status = 204;
       },
       {

@@ -1,5 +1,6 @@
+import type { Caller } from "../accounts/sessions.ts";
 import type { App } from "../app.ts";
-import type { ContextRow, UserRow } from "../db/schema.ts";
+import type { ContextRow } from "../db/schema.ts";
 import { invalid } from "../errors.ts";
 import { oneLine } from "../lib/one-line.ts";
 import { type ContextView, createContext, MAX_BODY_BYTES, MAX_TITLE_CHARS } from "./contexts.ts";
@@ -12,10 +13,10 @@ export interface Upload {
 }
 
 /** Makes a context of a Markdown file: its first heading, else its name, is the title, all of it the body. */
-export async function uploadContext(app: App, user: UserRow, upload: Upload): Promise<ContextView> {
+export async function uploadContext(app: App, caller: Caller, upload: Upload): Promise<ContextView> {
   const body = await readText(upload.file);
   const title = headingTitle(body) || fileTitle(upload.file.name ?? "") || UNTITLED;
-  return createContext(app, user, { title, body, kind: upload.kind ?? "instruction" });
+  return createContext(app, caller, { title, body, kind: upload.kind ?? "instruction" });
 }
 
 async function readText(file: Blob): Promise<string> {

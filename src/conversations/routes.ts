@@ -2,6 +2,7 @@ import { Elysia, t } from "elysia";
 import type { App } from "../app.ts";
 import { authenticated } from "../http/auth.ts";
 import { describe } from "../http/describe.ts";
+import { jsonAnswer } from "../http/stream.ts";
 import { pageQuery, pageShape } from "../http/shapes.ts";
 import { listConversations, readConversation } from "./read.ts";
 import { ConversationDetailShape, ConversationShape } from "./shapes.ts";
@@ -22,7 +23,8 @@ export function conversationRoutes(app: App) {
     })
     .get(
       "/conversations/:conversation_id",
-      ({ user, params }) => readConversation(app, user, params.conversation_id),
+      async ({ user, params, set: { headers } }) =>
+        jsonAnswer(app, { who: user.id, headers }, await readConversation(app, user, params.conversation_id)),
       {
         params: t.Object({ conversation_id: t.String({ format: "uuid" }) }),
         ...describe({

@@ -1,4 +1,5 @@
 import { sql } from "kysely";
+import { databasePath } from "./database-path.ts";
 import { createWorkerPool } from "../lib/worker-pool.ts";
 import type { Db, Write } from "./group-commit.ts";
 import { prepared } from "./prepared.ts";
@@ -18,7 +19,7 @@ interface Counted {
  * have so much that it takes a second, so another thread counts; what happens meanwhile is in the count by itself.
  */
 export async function recountStorage({ db, write, config, now }: Counted, user_id: string): Promise<void> {
-  const path = config.database.url.replace(/^sqlite:/, "");
+  const path = databasePath(config.database.url);
   const wrong = path === ":memory:" ? await wrongHere(db, user_id) : await wrongBy(path, user_id);
   await write((tx) => correct(tx, { user_id, wrong, now: now() }));
 }

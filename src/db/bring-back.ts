@@ -1,6 +1,8 @@
 import { existsSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type Sqlite from "better-sqlite3";
+import { databasePath } from "./database-path.ts";
+import type { Config } from "../config.ts";
 import { AppError, messageOf } from "../errors.ts";
 import type { WatchLog } from "./watch.ts";
 
@@ -28,14 +30,22 @@ export function bringBack(sqlite: Sqlite.Database, path: string, log: WatchLog):
 
 /**
  * A new and empty database would refuse all mail for good, have all that lies beside it erased as nobody's, and throw the
- * log away that the lost one is to be mended with.
+ * log away that the lost one is to be mended with. That one belonged here is told by what a server leaves in the folder of
+ * mails, and not by keys: those may be laid before a first start.
  */
-export function refuseLost(path: string, mail: string): void {
+export function refuseLost({ data, database }: Pick<Config, "data" | "database">): void {
+  const path = databasePath(database.url);
+  const mail = join(data.dir, "mail");
   if (path === ":memory:" || (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0) return;
-  const segments = existsSync(mail) ? readdirSync(mail).map((name) => join(mail, name)) : [];
-  const left = [`${path}-wal`, ...segments].find(
-    (file) => (statSync(file, { throwIfNoEntry: false })?.size ?? 0) > 0,
-  );
+  const segments = existsSync(mail)
+    ? readdirSync(mail)
+        .sort()
+        .map((name) => join(mail, name))
+    : [];
+  const left =
+    [`${path}-wal`, `${path}.back`, ...segments].find(
+      (file) => (statSync(file, { throwIfNoEntry: false })?.size ?? 0) > 0,
+    ) ?? earlierSign(data.dir);
   if (left === undefined) return;
   throw new AppError(
     "unavailable",
@@ -44,4 +54,13 @@ export function refuseLost(path: string, mail: string): void {
       fix: "Put it back, or restore a backup: mailwright restore FILE. To begin anew, move the data folder away.",
     },
   );
+}
+
+/**
+ * What tells of a server that ran here, where a version that left nothing else beside small mails has: the folder of mails
+ * alone may be a disk that was put there for a first start, and the lock left by a restore that was refused.
+ */
+function earlierSign(dir: string): string | undefined {
+  const lock = join(dir, "backup.lock");
+  return existsSync(join(dir, "mail")) && existsSync(lock) ? lock : undefined;
 }

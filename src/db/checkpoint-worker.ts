@@ -1,5 +1,6 @@
-import Sqlite from "better-sqlite3";
+import type Sqlite from "better-sqlite3";
 import { messageOf } from "../errors.ts";
+import { openSqlite } from "./open-sqlite.ts";
 
 declare const self: Worker;
 
@@ -8,7 +9,7 @@ let database: Sqlite.Database | undefined;
 /** Asked with the path of the database; answers null, or what went wrong. */
 self.addEventListener("message", ({ data: path }: MessageEvent<string>) => {
   try {
-    database ??= new Sqlite(path, { timeout: 0 });
+    database ??= openSqlite(path, { timeout: 0 });
     database.pragma("wal_checkpoint(PASSIVE)");
     postMessage(null);
   } catch (error) {

@@ -41,10 +41,14 @@ export function startCheckpoints(
     reported = problem;
   };
   const checkpoint = async (): Promise<void> => {
-    worker ??= startWorker("db/checkpoint-worker.ts");
-    const answer = await ask(worker, path);
-    if (!answer.alive) worker = undefined;
-    report(answer.problem);
+    try {
+      worker ??= startWorker("db/checkpoint-worker.ts");
+      const answer = await ask(worker, path);
+      if (!answer.alive) worker = undefined;
+      report(answer.problem);
+    } catch (error) {
+      report(messageOf(error));
+    }
     if (walBytes(path) > OVERGROWN_BYTES) report(finishHere(sqlite, reads));
     running = undefined;
   };

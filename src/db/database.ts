@@ -1,13 +1,15 @@
 import { mkdirSync } from "node:fs";
-import { dirname } from "node:path";
+import { dirname, resolve } from "node:path";
 import Sqlite from "better-sqlite3";
 import { sql } from "kysely";
+import { databasePath, namedPath } from "./database-path.ts";
 import { createLog } from "../log.ts";
 import { bringBack } from "./bring-back.ts";
 import { startCheckpoints } from "./checkpoint.ts";
 import { openKysely } from "./dialect.ts";
 import { giveBackPages, keepPagesMovable } from "./free-pages.ts";
 import { type Db, groupCommit, type Write } from "./group-commit.ts";
+import { openSqlite } from "./open-sqlite.ts";
 import type { Schema } from "./schema.ts";
 import { lossNoted, lostPages, noteLoss, readLogEnd } from "./lost-commits.ts";
 import { shareReads } from "./shared-read.ts";
@@ -48,7 +50,8 @@ interface OpenOptions {
   beforeCommit?: () => Promise<void>;
   /**
    * For the process that holds the data folder: what its log has lost is noted at the start, and a database that was
-   * deleted meanwhile is written back at the end.
+   * deleted meanwhile is written back at the end. Whoever closes it last copies back what is left of the log, and with that
+   * goes the sign of a loss: whoever only looks calls `lookForLoss` first.
    */
   bring_back?: boolean;
   /** In memory, the bytes of a database to begin with. */
@@ -60,14 +63,14 @@ export function openDatabase(
   url: string,
   { log = createLog({ level: "warn", format: "text", aside: true }), ...options }: OpenOptions = {},
 ): Database {
-  const path = url.replace(/^sqlite:/, "");
+  const path = databasePath(url);
   const inMemory = path === ":memory:";
   if (!inMemory) mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const logEnd = options.bring_back === true && !inMemory ? readLogEnd(path) : undefined;
   const sqlite = openFile(inMemory && options.image ? options.image : path);
-  noteLoss(path, lostPages(sqlite, logEnd), log);
+  const unnoted = noteLoss(path, lostPages(sqlite, logEnd), log);
   const reads = shareReads(sqlite);
-  const watch = watchStorage(inMemory ? null : path, log);
+  const watch = watchStorage(inMemory ? null : path, log, resolve(namedPath(url)));
   const db = openKysely<Schema>(sqlite, { reads, onError: watch.failed });
   const speed = createSyncSpeed(log);
   const beforeCommit = async (): Promise<void> => {
@@ -101,7 +104,7 @@ export function openDatabase(
     copyLogBack: async () => checkpoints?.settled(),
     giveBackSpace: () => giveBackPages(sqlite),
     slowDisk: speed.warning,
-    lostCommits: () => (inMemory ? undefined : lossNoted(path)),
+    lostCommits: () => (inMemory ? undefined : (unnoted ?? lossNoted(path))),
     write,
     async [Symbol.asyncDispose]() {
       try {
@@ -122,11 +125,9 @@ export function openDatabase(
 
 /** With the settings that every promise about commits and deletions stands on. */
 function openFile(place: string | Buffer): Sqlite.Database {
-  const sqlite = new Sqlite(place, { timeout: BUSY_TIMEOUT_MS });
+  const sqlite = openSqlite(place, { timeout: BUSY_TIMEOUT_MS });
   if (typeof place === "string" && place !== ":memory:") movePagesIfPossible(sqlite);
   sqlite.pragma("journal_mode = WAL");
-  // FULL, because NORMAL loses acknowledged mail when the power goes.
-  sqlite.pragma("synchronous = FULL");
   sqlite.pragma("foreign_keys = ON");
   sqlite.pragma("secure_delete = ON");
   // A savepoint keeps the pages it may have to give back; by default it keeps them in a file.

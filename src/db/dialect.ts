@@ -33,7 +33,7 @@ export function openKysely<Schema>(
   const dialect = sqliteDialect(sqlite, connection);
   const plain = new Kysely<Schema>({ dialect }).getExecutor();
   const parts = { compiler: dialect.createQueryCompiler(), adapter: plain.adapter, connection };
-  const executor = new DirectExecutor(parts, plain, () => sqlite.inTransaction && !reads.isOpen());
+  const executor = new DirectExecutor(parts, plain, () => !reads.isOpen() && sqlite.inTransaction);
   return new Kysely({ config: { dialect }, dialect, driver: dialect.createDriver(), executor });
 }
 

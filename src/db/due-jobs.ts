@@ -3,9 +3,6 @@ import type { Db } from "./group-commit.ts";
 import { prepared } from "./prepared.ts";
 import type { JobRow } from "./schema.ts";
 
-/** Due jobs of an account that are looked through for those that can run, so that what waits holds up nobody else. */
-const LOOKED_AT = 1_000;
-
 /** As the index has it: one that says "no account" as a value. */
 const ACCOUNT = sql.raw("coalesce(account, '')");
 
@@ -40,19 +37,18 @@ export interface Due {
 
 /**
  * The first due jobs of each account, those that have been due for longest before the others; none of a kind that is
- * held, and none that waits for its lane.
+ * held, and none that waits for its lane. However many wait, those behind them are found: each costs less than a
+ * microsecond, and a limit on how many are looked at would hide the first of a lane that was put off, and with it all of
+ * the account.
  */
 export const dueOfEach = prepared((db, { kind, now, limit, weight, full_targets }: Due) =>
   statement<DueRow>(
     db,
     sql`select id, payload, attempts, failures, job.account, account_slots, weight, target
     from (${pendingAccounts(kind)}) as accounts cross join jobs as job on job.id in (
-      select due.id from (
-        select id, run_at, weight, target, lane from jobs
-        where kind = ${kind} and status = 'pending' and ${ACCOUNT} = accounts.account and run_at <= ${now}
-        order by run_at, id limit ${sql.lit(LOOKED_AT)}
-      ) as due
-      where due.weight <= ${weight}
+      select due.id from jobs as due
+      where due.kind = ${kind} and due.status = 'pending' and ${ACCOUNT} = accounts.account and due.run_at <= ${now}
+        and due.weight <= ${weight}
         and (due.target is null or due.target not in (select value from json_each(${full_targets})))
         and (due.lane is null or not exists (
           select 1 from jobs as earlier

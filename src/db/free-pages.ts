@@ -8,7 +8,7 @@ const MAX_REWRITTEN_BYTES = 64 * 1024 * 1024;
 const PAGES_AT_ONCE = 64;
 /** What stays free for the mail to come: a file that shrinks and grows all day only wears out the disk. */
 const KEPT_PAGES = 1_024;
-const KEPT_SHARE = 1 / 8;
+const KEPT_SHARE = 1 / 32;
 
 const NONE = 0;
 const INCREMENTAL = 2;

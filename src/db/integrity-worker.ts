@@ -1,5 +1,6 @@
-import Sqlite from "better-sqlite3";
+import type Sqlite from "better-sqlite3";
 import { messageOf } from "../errors.ts";
+import { openSqlite } from "./open-sqlite.ts";
 
 declare const self: Worker;
 
@@ -8,7 +9,7 @@ const MAX_FAULTS = 5;
 /** Asked with the path of a database; answers with what is wrong with it. */
 self.addEventListener("message", ({ data: path }: MessageEvent<string>) => {
   try {
-    const database = new Sqlite(path, { readonly: true });
+    const database = openSqlite(path, { readonly: true });
     const rows = database.pragma(`quick_check(${MAX_FAULTS})`) as { quick_check: string }[];
     const faults = rows.map(({ quick_check }) => quick_check).filter((words) => words !== "ok");
     postMessage(faults.length === 0 ? faults : withNames(database, faults.join("\n")));

@@ -2,6 +2,17 @@ import { startWorker } from "../lib/worker.ts";
 
 const LOOK_MS = 15_000;
 
+/** SQLITE_IOERR, below what says more of it. */
+const IO_ERROR = 10;
+
+/** Whether all that was found wrong is that the disk could not be read, so that nobody knows what is there. */
+export function isUnread(faults: string[]): boolean {
+  return faults.every((words) => {
+    const code = /^disk I\/O error$|\berror code=(\d+)$/.exec(words);
+    return code !== null && (code[1] === undefined || Number(code[1]) % 256 === IO_ERROR);
+  });
+}
+
 /** What is wrong with a database file, looked at on another thread; null when that takes too long. */
 export async function findFaults(path: string): Promise<string[] | null> {
   const worker = startWorker("db/integrity-worker.ts");

@@ -1,15 +1,14 @@
 import type { CalmClock, KeptTime } from "../lib/calm-clock.ts";
 import { firstIdAt, millisecondsOf } from "../lib/first-id.ts";
-import { storedJson } from "../lib/stored-json.ts";
 import type { Db, Write } from "./database.ts";
+import { saveEachMinute } from "./each-minute.ts";
+import { keepNote, readNote } from "./installation.ts";
 
 const ROW = "clock";
-const SAVE_EVERY_MS = 60_000;
 
 /** What the last process knew of the time; undefined at the first start. */
-export async function readKeptTime(db: Db): Promise<KeptTime | undefined> {
-  const row = await db.selectFrom("installation").select("value").where("name", "=", ROW).executeTakeFirst();
-  return row && storedJson<KeptTime | undefined>(Buffer.from(row.value).toString(), undefined);
+export function readKeptTime(db: Db): Promise<KeptTime | undefined> {
+  return readNote<KeptTime>(db, ROW);
 }
 
 /** When the newest message from before a moment was made, by its id; 0 without any. */
@@ -26,23 +25,11 @@ export async function keepClock(
   warn: (problem: unknown) => void,
 ): Promise<AsyncDisposable> {
   const save = async (): Promise<void> => {
-    const value = Buffer.from(JSON.stringify(calm.kept()));
-    await write((tx) =>
-      tx
-        .insertInto("installation")
-        .values({ name: ROW, value })
-        .onConflict((conflict) => conflict.column("name").doUpdateSet({ value }))
-        .execute(),
-    );
+    const kept = calm.kept();
+    await write((tx) => keepNote(tx, ROW, kept));
   };
   // A disk that takes nothing keeps no server from its start.
-  await save().catch(warn);
-  const timer = setInterval(() => void save().catch(warn), SAVE_EVERY_MS);
-  timer.unref();
-  return {
-    async [Symbol.asyncDispose]() {
-      clearInterval(timer);
-      await save().catch(warn);
-    },
-  };
+  const trySaving = (): Promise<void> => save().catch(warn);
+  await trySaving();
+  return saveEachMinute(trySaving);
 }

@@ -1,8 +1,10 @@
-import { existsSync, mkdirSync, realpathSync } from "node:fs";
+import { mkdirSync, truncateSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import Sqlite from "better-sqlite3";
+import { databasePath } from "./database-path.ts";
 import type { Config } from "../config.ts";
 import { folderFault } from "../lib/start-faults.ts";
+import { isDamage } from "./storage-faults.ts";
 
 /**
  * Holds the data folder and the database, which may lie elsewhere, for this process until it ends, however it ends: the
@@ -14,8 +16,8 @@ export function lockStores(
 ): Disposable | undefined {
   const folder = lockDataFolder(data.dir, wait_ms);
   if (!folder) return undefined;
-  const path = fileOf(database.url);
-  const file = path === null ? folder : lockFile(dirname(path), `${basename(path)}.lock`, wait_ms);
+  const path = databasePath(database.url);
+  const file = path === ":memory:" ? folder : lockFile(dirname(path), `${basename(path)}.lock`, wait_ms);
   if (!file) folder[Symbol.dispose]();
   return (
     file && {
@@ -25,13 +27,6 @@ export function lockStores(
       },
     }
   );
-}
-
-/** The file that a database is in, whatever links lead to it; null for one in memory. */
-function fileOf(url: string): string | null {
-  const path = url.replace(/^sqlite:/, "");
-  if (path === ":memory:") return null;
-  return existsSync(path) ? realpathSync(path) : path;
 }
 
 /** The data folder alone. */
@@ -45,15 +40,37 @@ export function lockMailBytes(dir: string, wait_ms = 0): Disposable | undefined 
 }
 
 function lockFile(dir: string, name: string, wait_ms: number): Disposable | undefined {
-  let lock: Sqlite.Database | undefined;
   try {
     mkdirSync(dir, { recursive: true, mode: 0o700 });
-    lock = new Sqlite(join(dir, name), { timeout: wait_ms });
+    return lockEmptied(join(dir, name), wait_ms);
+  } catch (error) {
+    throw folderFault(error, dir);
+  }
+}
+
+/**
+ * Nothing is ever written to a lock. Bytes that others have put there are taken out: SQLite looks at them only once it has
+ * found that nobody holds the lock.
+ */
+function lockEmptied(path: string, wait_ms: number): Disposable | undefined {
+  try {
+    return lockPath(path, wait_ms);
+  } catch (error) {
+    if (!isDamage(error)) throw error;
+  }
+  truncateSync(path);
+  return lockPath(path, wait_ms);
+}
+
+function lockPath(path: string, wait_ms: number): Disposable | undefined {
+  let lock: Sqlite.Database | undefined;
+  try {
+    lock = new Sqlite(path, { timeout: wait_ms });
     lock.exec("begin exclusive");
     return { [Symbol.dispose]: () => void lock?.close() };
   } catch (error) {
     lock?.close();
     if (error instanceof Sqlite.SqliteError && error.code === "SQLITE_BUSY") return undefined;
-    throw folderFault(error, dir);
+    throw error;
   }
 }

@@ -1,11 +1,28 @@
-import { closeSync, existsSync, openSync, readFileSync, readSync, writeFileSync } from "node:fs";
+import {
+  chownSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  readSync,
+  statSync,
+  writeSync,
+} from "node:fs";
 import type Sqlite from "better-sqlite3";
+import { messageOf } from "../errors.ts";
 import type { WatchLog } from "./watch.ts";
 
 /** Two copies of the header of the index of the log (SQLite's walformat, section 2.1), and the count behind them. */
 const HEADER_BYTES = 48;
 const INDEX_BYTES = 100;
-const AT = { max_frame: 16, copied: 96 };
+const AT = { max_frame: 16, salts: 32, copied: 96 };
+/** The header of the log itself (SQLite's file format, section 4.1). */
+const LOG_HEADER_BYTES = 32;
+const LOG_AT = { salts: 16, sums: 24 };
+const SALT_BYTES = 8;
+/** The first salt grows by one whenever the log begins anew: an index that is ahead by no more than this has seen a later log. */
+const LATER_LOGS = 65_536;
 
 /** Where the log ended when its index was written last. */
 export interface LogEnd {
@@ -24,10 +41,34 @@ export function readLogEnd(path: string): LogEnd | undefined {
   const index = readStart(`${path}-shm`, INDEX_BYTES);
   if (index === undefined) return undefined;
   const [first, second] = [index.subarray(0, HEADER_BYTES), index.subarray(HEADER_BYTES, 2 * HEADER_BYTES)];
-  if (!first.equals(second)) return undefined;
+  if (!first.equals(second) || isOfEarlierLog(first, readStart(`${path}-wal`, LOG_HEADER_BYTES)))
+    return undefined;
   // In the byte order of the machine, which is that of the one that wrote it.
   const words = new Uint32Array(new Uint8Array(index).buffer);
   return { frames: words[AT.max_frame / 4] ?? 0, copied: words[AT.copied / 4] ?? 0 };
+}
+
+/**
+ * Nothing syncs the index, so that a power cut may leave one behind that tells of a log which has since been copied back
+ * and begun anew. What the header of a log says is believed only where its checksum fits.
+ */
+function isOfEarlierLog(index: Buffer, log: Buffer | undefined): boolean {
+  if (log === undefined || !hasFittingSum(log)) return false;
+  const [seen, there] = [index.subarray(AT.salts), log.subarray(LOG_AT.salts)];
+  if (seen.compare(there, 0, SALT_BYTES, 0, SALT_BYTES) === 0) return false;
+  return (seen.readUInt32BE() - there.readUInt32BE()) >>> 0 > LATER_LOGS;
+}
+
+function hasFittingSum(log: Buffer): boolean {
+  // The last bit of the magic number says in which byte order sums are made.
+  const word = (at: number): number =>
+    log.readUInt32BE() % 2 === 1 ? log.readUInt32BE(at) : log.readUInt32LE(at);
+  let [one, two] = [0, 0];
+  for (let at = 0; at < LOG_AT.sums; at += 8) {
+    one = (one + word(at) + two) >>> 0;
+    two = (two + word(at + 4) + one) >>> 0;
+  }
+  return log.readUInt32BE(LOG_AT.sums) === one && log.readUInt32BE(LOG_AT.sums + 4) === two;
 }
 
 /**
@@ -40,19 +81,46 @@ export function lostPages(sqlite: Sqlite.Database, before: LogEnd | undefined): 
   return Math.max(0, before.frames - Math.max(0, now?.log ?? 0));
 }
 
-/** Says it loudly, and keeps it beside the database until somebody has cared for it. */
-export function noteLoss(path: string, pages: number, log: WatchLog): void {
-  if (pages === 0) return;
-  const lost = `${new Date().toISOString()}: ${pages} ${pages === 1 ? "page" : "pages"} at the end of the database's log could not be read back`;
-  writeFileSync(noteOf(path), `${lost}\n`, { flag: "a", mode: 0o600 });
+/**
+ * Says it loudly, and keeps it beside the database until somebody has cared for it. Returns what is to be said where the
+ * disk did not take that note.
+ */
+export function noteLoss(path: string, pages: number, log: WatchLog): string | undefined {
+  if (pages === 0) return undefined;
   log.error({ pages, fix: MEND }, "commits that were acknowledged are missing from the database's log");
+  const lost = `${new Date().toISOString()}: ${pages} ${pages === 1 ? "page" : "pages"} at the end of the database's log could not be read back`;
+  try {
+    addNote(path, `${lost}\n`);
+    return undefined;
+  } catch (error) {
+    log.error(
+      { problem: messageOf(error) },
+      `${noteOf(path)}, which was to tell of it, could not be written`,
+    );
+    return `${lost}. ${MEND}`;
+  }
+}
+
+/** A command line that root runs leaves a note that the server can read as well. */
+function addNote(path: string, text: string): void {
+  const note = noteOf(path);
+  const file = openSync(note, "a", 0o600);
+  try {
+    writeSync(file, text);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+  const { uid, gid } = statSync(path);
+  if (process.getuid?.() === 0) chownSync(note, uid, gid);
 }
 
 /** The note of what was lost, with the mend. */
 export function lossNoted(path: string): string | undefined {
   const note = noteOf(path);
   if (!existsSync(note)) return undefined;
-  return `${readFileSync(note, "utf8").trim().split("\n").join("; ")}. ${MEND} Then delete ${note}.`;
+  const lost = readFileSync(note, "utf8").trim() || "Part of the database's log could not be read back";
+  return `${lost.split("\n").join("; ")}. ${MEND} Then delete ${note}.`;
 }
 
 const MEND =

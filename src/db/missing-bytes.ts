@@ -82,5 +82,5 @@ function wordsFor({ mails, files, bytes }: LostRows, dir: string): string | unde
   if (mails + files === 0) return undefined;
   const some = (count: number, one: string): string => `${count} ${one}${count === 1 ? "" : "s"}`;
   const what = [mails > 0 && some(mails, "mail"), files > 0 && some(files, "file")].filter(Boolean);
-  return `Missing in ${join(dir, "mail")}, or not what was stored: ${what.join(" and ")} (${Math.ceil(bytes / 1_024)} KB)`;
+  return `Missing or unreadable in ${join(dir, "mail")}, or not what was stored: ${what.join(" and ")} (${Math.ceil(bytes / 1_024)} KB)`;
 }

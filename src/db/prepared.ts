@@ -93,16 +93,25 @@ export async function insertRow<Table extends keyof Schema>(
 
 function insertOf(db: Db, table: keyof Schema, values: Record<string, unknown>): Insert {
   const known = inserts.get(table) ?? [];
+  const fitting = known.find(({ names }) => fits(names, values));
+  if (fitting) return fitting;
   const of = (names: string[]) => known.find((one) => areSame(one.names, names));
   const all = Object.keys(values);
   const filled = all.filter((name) => values[name] !== null);
   const names = known.length < MAX_CHOICES ? filled : all;
-  const same = of(filled) ?? of(names);
+  const same = of(names);
   if (same) return same;
   const row = Object.fromEntries(names.map((name) => [name, values[name]]));
   const insert = { names, query: db.insertInto(table).values(row).compile() };
   inserts.set(table, [...known, insert]);
   return insert;
+}
+
+/** Whether these are all the columns of a row that hold something. */
+function fits(names: string[], values: Record<string, unknown>): boolean {
+  let filled = 0;
+  for (const name in values) if (values[name] !== null) filled += 1;
+  return filled === names.length && names.every((name) => (values[name] ?? null) !== null);
 }
 
 function areSame(one: string[], other: string[]): boolean {

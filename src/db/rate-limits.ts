@@ -1,7 +1,7 @@
 import type { RateLimiter } from "../lib/rate-limit.ts";
 import type { Db, Write } from "./database.ts";
+import { saveEachMinute } from "./each-minute.ts";
 
-const SAVE_EVERY_MS = 60_000;
 const ROWS_AT_ONCE = 500;
 
 /** Reads what the limiter knew before the last stop; from then on it is written down every minute, and at the end. */
@@ -11,15 +11,7 @@ export async function keepRateLimits(
 ): Promise<AsyncDisposable> {
   const rows = await db.selectFrom("rate_limits").selectAll().execute();
   limiter.restore(rows.map(({ key, full_at }) => [key, full_at]));
-  const save = () => write((tx) => saveRateLimits(tx, limiter));
-  const timer = setInterval(() => void save().catch(warn), SAVE_EVERY_MS);
-  timer.unref();
-  return {
-    async [Symbol.asyncDispose]() {
-      clearInterval(timer);
-      await save().catch(warn);
-    },
-  };
+  return saveEachMinute(() => write((tx) => saveRateLimits(tx, limiter)).catch(warn));
 }
 
 async function saveRateLimits(tx: Db, limiter: RateLimiter): Promise<void> {

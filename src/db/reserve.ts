@@ -1,6 +1,8 @@
 import { open, rm, stat, statfs } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import type { Config } from "../config.ts";
 import { messageOf } from "../errors.ts";
+import { databasePath } from "./database-path.ts";
 import { StorageError } from "./storage-faults.ts";
 import type { WatchLog } from "./watch.ts";
 
@@ -69,6 +71,15 @@ export async function keepReserve(dir: string, log: WatchLog): Promise<Reserve> 
 export async function freeOn(dir: string): Promise<{ bytes: number; files: number | null }> {
   const { bavail, bsize, files, ffree } = await statfs(dir);
   return { bytes: bavail * bsize, files: files === 0 ? null : ffree };
+}
+
+/** The folders of the data, one for each disk: the mails, or the database, may lie behind a link. */
+export async function dataDisks({ data, database }: Pick<Config, "data" | "database">): Promise<string[]> {
+  const path = databasePath(database.url);
+  const dirs = [data.dir, join(data.dir, "mail"), ...(path === ":memory:" ? [] : [dirname(path)])];
+  // What is not there has no disk, and is missed elsewhere.
+  const found = await Promise.all(dirs.map((dir) => stat(dir).catch(() => undefined)));
+  return dirs.filter((_, at) => found[at] && found.findIndex((one) => one?.dev === found[at]?.dev) === at);
 }
 
 /** With bytes that no file system makes smaller. */

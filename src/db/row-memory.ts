@@ -54,6 +54,12 @@ export interface RowMemory {
   note: (effect: Effect) => void;
 }
 
+/** Most queries ask by one text, which needs no JSON to be told from any other. */
+function keyOf(parameters: readonly unknown[]): string {
+  const [first] = parameters;
+  return parameters.length === 1 && typeof first === "string" ? `=${first}` : JSON.stringify(parameters);
+}
+
 /** Remembers rows until a statement, or another process, may have changed them; the latter is looked for once a snapshot. */
 export function createRowMemory(sqlite: Sqlite.Database): RowMemory {
   const hasChangedElsewhere = watchOthers(sqlite);
@@ -73,7 +79,7 @@ export function createRowMemory(sqlite: Sqlite.Database): RowMemory {
   return {
     rows({ sql, parameters }, read) {
       look();
-      const key = JSON.stringify(parameters);
+      const key = keyOf(parameters);
       const known = memory.get(sql)?.get(key);
       if (known) return known;
       const rows = Object.freeze(read().map((row) => Object.freeze(row)));

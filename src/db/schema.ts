@@ -49,7 +49,7 @@ export interface Schema {
 
 /** What holds for the whole data folder. */
 export interface InstallationRow {
-  name: "key_check" | "smtp_peers" | "clock";
+  name: "key_check" | "moved_inboxes" | "smtp_peers" | "clock" | "mail_position";
   value: Uint8Array;
 }
 
@@ -361,7 +361,7 @@ export interface JobRow {
   lease_until: number | null;
   last_error: string | null;
   created: number;
-  /** Whose share of the slots it takes; null where it does not matter. */
+  /** Whose share of the slots it takes, as `lineOf` writes it; null where it does not matter. */
   account: string | null;
   /** Jobs of this kind that the account may run at once; with null, as many as is fair. */
   account_slots: number | null;
@@ -432,6 +432,10 @@ export interface SecurityEventRow {
   created: number;
   /** The API key that did it, as it is shown; null for a session and for the shell. */
   api_key: string | null;
+  /** How often it happened within an hour of `created`. */
+  times: number;
+  /** How many of its kind came after it, and before the next one that is kept. */
+  left_out: number;
 }
 
 /** What the rate limiter has to remember over a restart: when the bucket of a key is full again, in milliseconds. */
@@ -623,7 +627,13 @@ export interface AccountStorageRow {
 /** What an account's owner has been told on a day already. */
 export interface OwnerNoticeRow {
   user_id: string;
-  kind: "credits_used_up" | "beyond_plan" | "storage_full" | "answers_returned";
+  kind:
+    | "credits_used_up"
+    | "beyond_plan"
+    | "storage_full"
+    | "answers_returned"
+    | "mail_left_out"
+    | "failure_untold";
   /** `YYYY-MM-DD`, UTC. */
   day: string;
 }

@@ -1,7 +1,8 @@
-import Sqlite from "better-sqlite3";
+import type Sqlite from "better-sqlite3";
 import { AppError } from "../errors.ts";
 import type { SegmentRange } from "../lib/segments.ts";
 import { unknownAmong } from "./migrate.ts";
+import { copyUnsynced, openSqlite } from "./open-sqlite.ts";
 
 const BUSY_TIMEOUT_MS = 5_000;
 const MAX_FAULTS = 5;
@@ -14,9 +15,7 @@ const PASSING_TABLES = ["sessions", "login_codes", "code_askers", "pending_passw
  */
 export function takeSnapshot(path: string, to: string): void {
   using opened = open(path);
-  // The file is read once and deleted; whoever waits for a commit would wait for all of it to be on the disk.
-  opened.sqlite.pragma("synchronous = OFF");
-  opened.sqlite.prepare("vacuum into ?").run(to);
+  copyUnsynced(opened.sqlite, to);
 }
 
 /** What a snapshot says about itself and about the bytes that lie outside of it. */
@@ -132,6 +131,6 @@ function tablesOf(sqlite: Sqlite.Database): Set<string> {
 }
 
 function open(path: string): { sqlite: Sqlite.Database } & Disposable {
-  const sqlite = new Sqlite(path, { fileMustExist: true, timeout: BUSY_TIMEOUT_MS });
+  const sqlite = openSqlite(path, { fileMustExist: true, timeout: BUSY_TIMEOUT_MS });
   return { sqlite, [Symbol.dispose]: () => void sqlite.close() };
 }

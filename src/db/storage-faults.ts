@@ -1,10 +1,14 @@
+import { isOutOfHandles, MailFilesError } from "../lib/own-faults.ts";
+
 /** What the file system and SQLite say when the disk cannot be written or read now, through no fault of the operation. */
 const DISK =
-  /^(SQLITE_(BUSY|CANTOPEN|FULL|IOERR|LOCKED|NOMEM|READONLY)|ENOSPC|EDQUOT|EIO|EROFS|EMFILE|ENFILE|DATABASE_GONE|SEGMENT_GONE)/;
+  /^(SQLITE_(BUSY|CANTOPEN|FULL|IOERR|LOCKED|NOMEM|READONLY)|ENOSPC|EDQUOT|EIO|EROFS|DATABASE_GONE|SEGMENT_GONE|CONTENT_MISSING)/;
 const DAMAGE = /^SQLITE_(CORRUPT|NOTADB)/;
 
 const LOOK_AT_DISK =
   "See what the system says about the disk (dmesg), and whether its cable and power are well.";
+const LOOK_AT_FOLDER =
+  "See that the folder mail in the data folder is there, on a disk that is mounted, and belongs to the user that runs the server.";
 const WORDS: [RegExp, string, string][] = [
   [
     DAMAGE,
@@ -29,12 +33,22 @@ const WORDS: [RegExp, string, string][] = [
     "A file of mails was deleted, moved or replaced while the server runs",
     "Put it back where it was: what it holds is found again within the hour. What comes in next goes into a new file.",
   ],
+  [
+    /^CONTENT_MISSING/,
+    "What a mail or a call consists of is missing in the files of mails",
+    "Put the file back, or mount its disk: for an hour it is waited for.",
+  ],
 ];
 
-/** Whether `error` says that the disk, or what is on it, keeps us from doing this now. */
+const NO_HANDLES = {
+  message: "This server has too many files and connections open",
+  fix: "Nothing is to be done if it was a rush. Else raise its limit of open files (LimitNOFILE of the service, ulimit -n).",
+};
+
+/** Whether `error` says that the disk, what is on it, or a lack of file handles keeps us from doing this now. */
 export function isStorageFault(error: unknown): boolean {
   const code = codeOf(error);
-  return DISK.test(code) || DAMAGE.test(code);
+  return DISK.test(code) || DAMAGE.test(code) || error instanceof MailFilesError || isOutOfHandles(error);
 }
 
 /** Whether what was read is no sound database. */
@@ -44,18 +58,18 @@ export function isDamage(error: unknown): boolean {
 
 /** What a storage fault means, and what to do about it. */
 export function storageWords(error: unknown): { message: string; fix: string } {
+  if (isOutOfHandles(error)) return NO_HANDLES;
   const code = codeOf(error);
-  const [, message, fix] = WORDS.find(([pattern]) => pattern.test(code)) ?? [
-    DISK,
-    `The database cannot be used (${code})`,
-    LOOK_AT_DISK,
-  ];
-  return { message, fix };
+  const found = WORDS.find(([pattern]) => pattern.test(code));
+  if (found) return { message: found[1], fix: found[2] };
+  return error instanceof MailFilesError
+    ? { message: `The files of mails cannot be used (${code})`, fix: LOOK_AT_FOLDER }
+    : { message: `The database cannot be used (${code})`, fix: LOOK_AT_DISK };
 }
 
-/** Thrown before a write that would be lost, or make things worse. */
+/** Thrown before a write that would be lost, or make things worse, and where what is missing may come back. */
 export class StorageError extends Error {
-  readonly code: "DATABASE_GONE" | "SQLITE_CORRUPT" | "SQLITE_FULL";
+  readonly code: "CONTENT_MISSING" | "DATABASE_GONE" | "SQLITE_CORRUPT" | "SQLITE_FULL" | "SQLITE_IOERR";
 
   constructor(code: StorageError["code"], message: string) {
     super(message);
@@ -64,6 +78,7 @@ export class StorageError extends Error {
   }
 }
 
-function codeOf(error: unknown): string {
+/** The code that the system or SQLite gave an error; empty where it has none. */
+export function codeOf(error: unknown): string {
   return error instanceof Error && "code" in error ? String(error.code) : "";
 }

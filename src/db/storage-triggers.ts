@@ -115,5 +115,7 @@ const TRIGGERS: [string, string, ReturnType<typeof sql>][] = [
     "after update of body on contexts",
     add("new.user_id", sql`octet_length(new.body) - octet_length(old.body)`),
   ],
+  ["storage_event_insert", "after insert on events", add("new.user_id", sql`octet_length(new.body)`)],
+  ["storage_event_delete", "after delete on events", add("old.user_id", sql`- octet_length(old.body)`)],
   ["storage_context_delete", "after delete on contexts", add("old.user_id", sql`- octet_length(old.body)`)],
 ];

@@ -10,4 +10,5 @@ export const STORED_SUM = `
     + coalesce((select sum(r.size) from raw_mails r where r.purged_at is null
       and r.id in (select m.raw_mail_id from messages m where m.user_id = account_storage.user_id)), 0)
     + coalesce((select sum(octet_length(o.raw)) from outgoing_mails o where o.user_id = account_storage.user_id), 0)
-    + coalesce((select sum(octet_length(x.body)) from contexts x where x.user_id = account_storage.user_id), 0)`;
+    + coalesce((select sum(octet_length(x.body)) from contexts x where x.user_id = account_storage.user_id), 0)
+    + coalesce((select sum(octet_length(e.body)) from events e where e.user_id = account_storage.user_id), 0)`;

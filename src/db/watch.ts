@@ -1,10 +1,12 @@
 import { statSync } from "node:fs";
 import { messageOf } from "../errors.ts";
-import { findFaults } from "./integrity.ts";
+import { findFaults, isUnread } from "./integrity.ts";
 import { isDamage, isStorageFault, StorageError, storageWords } from "./storage-faults.ts";
 
 /** A fault that goes on is told again this often. */
 const REMIND_MS = 60_000;
+/** After this long a database that could not be looked through is looked at again, and then twice as long each time. */
+const AGAIN_MS = 1_000;
 /** A disk that is nearly full takes some writes and refuses others: it is well after this long without a refusal. */
 const WELL_MS = 3_000;
 
@@ -25,28 +27,50 @@ export interface StorageWatch {
   isMissing: () => boolean;
 }
 
-/** `path` null: a database in memory, which nothing happens to. */
-export function watchStorage(path: string | null, log: WatchLog): StorageWatch {
-  const files = path === null ? [] : [path, `${path}-wal`].map((file) => ({ file, inode: inodeOf(file) }));
+/**
+ * `path` null: a database in memory, which nothing happens to. `named` leads to it, maybe by links: whoever opens the
+ * database next goes that way.
+ */
+export function watchStorage(path: string | null, log: WatchLog, named = path): StorageWatch {
+  const files =
+    path === null || named === null
+      ? []
+      : [named, `${path}-wal`, `${path}-shm`].map((file) => ({ file, inode: inodeOf(file) }));
   const teller = createTeller(log);
   let damage: StorageError | null = null;
   let looked_ms = Number.NEGATIVE_INFINITY;
 
-  /** Names what is damaged. A page that was only read wrongly is well again. */
-  const lookThrough = async (): Promise<void> => {
-    if (path === null || performance.now() - looked_ms < REMIND_MS) return;
+  let again_ms = AGAIN_MS;
+
+  /**
+   * Names what is damaged. A page that was only read wrongly is well again; SQLite takes one that the disk cannot read at the
+   * moment for a damaged one, too.
+   */
+  const lookThrough = async (file: string): Promise<void> => {
     looked_ms = performance.now();
-    const faults = await findFaults(path);
+    const faults = await findFaults(file).catch((error: unknown) => [messageOf(error)]);
     if (faults?.length === 0) {
-      damage = null;
-      log.warn({}, "the database was looked through and is sound: the disk gave something else once");
-    } else if (faults) log.error({ faults }, "this is damaged in the database");
+      [damage, again_ms] = [null, AGAIN_MS];
+      log.warn({}, "the database was looked through and is sound: the disk gave something else for a while");
+    } else if (faults && !isUnread(faults)) log.error({ faults }, "this is damaged in the database");
+    else {
+      if (faults) damage = new StorageError("SQLITE_IOERR", "the disk cannot be read");
+      if (again_ms === AGAIN_MS)
+        log.warn({ faults }, "the database could not be looked through; that is tried again until it can be");
+      lookAfter(again_ms);
+      again_ms = Math.min(2 * again_ms, REMIND_MS);
+    }
+  };
+  const lookAfter = (ms: number): void => {
+    setTimeout(() => {
+      if (path !== null && inodeOf(path) !== undefined) void lookThrough(path);
+    }, ms).unref();
   };
   return {
     refuseIfGone() {
       for (const known of files) {
         const inode = inodeOf(known.file);
-        // The log is made by the first use of the database.
+        // The log and its index are made by the first use of the database.
         known.inode ??= inode;
         if (inode !== known.inode)
           throw new StorageError(
@@ -63,7 +87,7 @@ export function watchStorage(path: string | null, log: WatchLog): StorageWatch {
       teller.failed(error);
       if (!isDamage(error) || damage) return;
       damage = new StorageError("SQLITE_CORRUPT", messageOf(error));
-      void lookThrough();
+      lookAfter(Math.max(0, looked_ms + REMIND_MS - performance.now()));
     },
     wrote: teller.wrote,
     isMissing: () => path !== null && inodeOf(path) === undefined,

@@ -1,5 +1,6 @@
 import { type CheckedRecord, checkServiceRecords } from "../domains/service-check.ts";
-import { dnsErrorCode, isNoRecord, nameServers } from "../lib/dns.ts";
+import { dnsErrorCode, isNoRecord } from "../lib/dns.ts";
+import { createNameServers, nameServerNames } from "../lib/name-servers.ts";
 import { type Bench, type Check, fail, type Finding, ok, type Outcome, skip, warn } from "./check.ts";
 
 const TITLES: Record<CheckedRecord["purpose"], string> = {
@@ -26,7 +27,7 @@ export const DNS_CHECKS: Check[] = [
 
 /** By a question that every resolver for mail servers must answer, about somebody else's domain. */
 async function checkResolver({ app, targets }: Bench): Promise<Outcome> {
-  const servers = nameServers(app.config.dns.servers).join(", ");
+  const servers = nameServerNames(createNameServers(app.config.dns.servers)());
   try {
     await app.resolver(targets.mail_domain, "MX", { fresh: true });
   } catch (error) {

@@ -1,13 +1,15 @@
 import { open, readdir, stat, unlink } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
+import { databasePath } from "../db/database-path.ts";
 import { listBackups } from "../backup/kept.ts";
 import { findFaults } from "../db/integrity.ts";
-import { freeOn, MIN_FREE_BYTES, MIN_FREE_FILES } from "../db/reserve.ts";
+import { dataDisks, freeOn, MIN_FREE_BYTES, MIN_FREE_FILES } from "../db/reserve.ts";
+import { olderWords } from "../db/kept-position.ts";
 import { uncheckedRows } from "../db/segment-rows.ts";
 import { SLOW_SYNC_MEND, SLOW_SYNC_MS } from "../db/sync-speed.ts";
 import { clockWarning } from "../jobs/clock.ts";
 import { measureMail, missingNow } from "../db/missing-bytes.ts";
-import { type Bench, type Check, fail, ok, type Outcome, skip, warn } from "./check.ts";
+import { type Bench, type Check, fail, type Finding, ok, type Outcome, skip, warn } from "./check.ts";
 
 const MB = 1_048_576;
 /** Below these it is time to do something. */
@@ -38,9 +40,13 @@ async function checkLeaps({ app, running }: Bench): Promise<Outcome> {
     : warn(leapt, "Let it be set by NTP: timedatectl set-ntp true");
 }
 
-async function checkSpace({ app }: Bench): Promise<Outcome> {
-  const { dir } = app.config.data;
-  return judgeSpace(await freeOn(dir), dir);
+async function checkSpace({ app }: Bench): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  for (const dir of await dataDisks(app.config)) {
+    const name = dir === app.config.data.dir ? "disk space" : `disk space of ${basename(dir)}`;
+    findings.push({ name, ...judgeSpace(await freeOn(dir), dir) });
+  }
+  return findings;
 }
 
 export function judgeSpace(free: { bytes: number; files: number | null }, dir: string): Outcome {
@@ -100,7 +106,7 @@ async function strangers(dir: string, uid: number): Promise<string | undefined> 
 }
 
 async function checkDatabase({ app }: Bench): Promise<Outcome> {
-  const path = app.config.database.url.replace(/^sqlite:/, "");
+  const path = databasePath(app.config.database.url);
   if (path === ":memory:") return skip("The database is in memory.");
   const lost = app.lostCommits();
   if (lost !== undefined) return warn("Commits were lost.", lost);
@@ -124,6 +130,8 @@ async function checkMailFiles({ app }: Bench): Promise<Outcome> {
       `${missing}.`,
       "Put the files back from a copy, and restart the server. Otherwise nothing is to be done: what is missing is never confused with anything else.",
     );
+  const newer = await olderWords(app);
+  if (newer !== undefined) return warn("The database is older than the files of mails.", newer);
   const { live_bytes, free_bytes } = await measureMail(app);
   const unchecked = await uncheckedRows(app.db);
   const older =

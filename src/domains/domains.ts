@@ -1,3 +1,5 @@
+import { noteChange } from "../accounts/changes.ts";
+import type { Caller } from "../accounts/sessions.ts";
 import type { App } from "../app.ts";
 import { planLimits, refuseOverCap } from "../billing/plans.ts";
 import type { Db } from "../db/database.ts";
@@ -33,7 +35,8 @@ export async function listDomains(app: App, user: UserRow): Promise<DomainView[]
 }
 
 /** Adds a domain, which waits for its records from now on. */
-export async function createDomain(app: App, user: UserRow, name: string): Promise<DomainView> {
+export async function createDomain(app: App, caller: Caller, name: string): Promise<DomainView> {
+  const { user } = caller;
   const domain = domainName(app.config, name);
   // Also before the keys are made, which are too dear for somebody who may not have them.
   await refuseAnother(app, app.db, { user, domain });
@@ -53,6 +56,7 @@ export async function createDomain(app: App, user: UserRow, name: string): Promi
     created: app.now(),
   };
   return app.write(async (tx) => {
+    await noteChange(app, tx, caller, "domain_created");
     await refuseAnother(app, tx, { user, domain });
     await tx.insertInto("custom_domains").values(row).execute();
     await tx.insertInto("dkim_keys").values(keys).execute();

@@ -1,4 +1,5 @@
 import { Elysia, t } from "elysia";
+import { beginTrip } from "../accounts/trips.ts";
 import type { App } from "../app.ts";
 import { administrators, authenticated, unauthenticated } from "../http/auth.ts";
 import { describe } from "../http/describe.ts";
@@ -34,27 +35,28 @@ function ownDomainRoutes(app: App) {
     .get("/custom-domains", ({ user }) => listDomains(app, user), LIST)
     .post(
       "/custom-domains",
-      async ({ user, body, set }) => {
+      async ({ user, caller, body, set }) => {
         const wanted = body.domain ?? body.name;
         if (wanted === undefined) throw invalid("body.domain", "missing", "body.domain is required.");
         refuseOverRate(app, `domains:${user.id}`, CREATE_RATE);
         set.status = 201;
-        return createDomain(app, user, wanted);
+        return createDomain(app, caller, wanted);
       },
       { body: t.Object({ domain, name }), ...CREATE },
     )
     .post(
       "/custom-domains/:domain_id/verify",
-      ({ user, params }) => {
+      async ({ user, params }) => {
         refuseOverRate(app, `verify:${user.id}:${params.domain_id}`, VERIFY_RATE);
-        return verifyDomain(app, user, params.domain_id);
+        using _trip = await beginTrip(user);
+        return await verifyDomain(app, user, params.domain_id);
       },
       { params: domainParams, ...VERIFY },
     )
     .delete(
       "/custom-domains/:domain_id",
-      async ({ user, params, set }) => {
-        await deleteDomain(app, user, params.domain_id);
+      async ({ caller, params, set }) => {
+        await deleteDomain(app, caller, params.domain_id);
         set.status = 204;
       },
       { params: domainParams, ...DELETE },

@@ -2,12 +2,14 @@ import type { Db } from "../db/database.ts";
 import { BODY_BYTES, MESSAGE_BYTES } from "../db/row-bytes.ts";
 import type { LedgerRow, MessageRow, UserRow } from "../db/schema.ts";
 import { portionsOf } from "../lib/portions.ts";
+import { areForgotten } from "../messages/forgotten.ts";
 import { attachmentsOf } from "../messages/messages.ts";
 import { viewActivity } from "../messages/view.ts";
 import { linesOf, pagesOf } from "./pages.ts";
 
 type Lines = AsyncGenerator<Uint8Array>;
 
+/** It names no raw mail that it has given up. */
 export type MessageCard = Pick<MessageRow, "id" | "created" | "raw_mail_id"> & { bytes: number };
 
 /** The pages of an account's messages, oldest first, without their texts. */
@@ -15,7 +17,10 @@ export function messagePages(db: Db, user: UserRow): AsyncGenerator<MessageCard[
   return pagesOf<MessageCard>((last, limit) =>
     db
       .selectFrom("messages")
-      .select(["id", "created", "raw_mail_id", MESSAGE_BYTES.as("bytes")])
+      .select(["id", "created", MESSAGE_BYTES.as("bytes")])
+      .select((eb) =>
+        eb.case().when(areForgotten(eb)).then(null).else(eb.ref("raw_mail_id")).end().as("raw_mail_id"),
+      )
       .where("user_id", "=", user.id)
       .where("id", ">", last?.id ?? "")
       .orderBy("id")

@@ -1,13 +1,13 @@
 import { Elysia } from "elysia";
-import { type KeyMarks, prepareExportLetter } from "../accounts/account-mail.ts";
-import { keyNamed, shownKey } from "../accounts/api-keys.ts";
-import { noteSecurityEvent } from "../accounts/security-events.ts";
+import { prepareExportLetter } from "../accounts/account-mail.ts";
+import { noteChange } from "../accounts/changes.ts";
+import { keyNamed } from "../accounts/key-marks.ts";
+import type { Caller } from "../accounts/sessions.ts";
 import type { App } from "../app.ts";
-import type { UserRow } from "../db/schema.ts";
 import { authenticated } from "../http/auth.ts";
 import { describe } from "../http/describe.ts";
 import { downloadHeaders } from "../http/download.ts";
-import { clientAddress, refuseOverRate } from "../http/request.ts";
+import { refuseOverRate } from "../http/request.ts";
 import { exportOf } from "./export.ts";
 import { byteStreamOf } from "../lib/byte-stream.ts";
 import { zipOf } from "../lib/zip.ts";
@@ -18,10 +18,9 @@ export function exportRoutes(app: App) {
   const { export_per_day: limit } = app.config.limits;
   return new Elysia().use(authenticated(app)).get(
     "/auth/export",
-    async ({ user, key_id, request, server, set }) => {
+    async ({ user, caller, set }) => {
       refuseOverRate(app, `export:${user.id}`, { limit, window_seconds: DAY_SECONDS });
-      const client = clientAddress(app, { request, server });
-      await noteExport(app, user, { client, by: await keyNamed(app.db, key_id) });
+      await noteExport(app, caller);
       const day = new Date(app.nowMs()).toISOString().slice(0, "YYYY-MM-DD".length);
       const file = { filename: `mailwright-${day}.zip`, content_type: "application/zip" };
       const headers = { ...set.headers, ...downloadHeaders(file) } as Record<string, string>;
@@ -46,15 +45,11 @@ export function exportRoutes(app: App) {
 }
 
 /** In the security events, and with a key in a mail as well: it may be in the wrong hands. */
-async function noteExport(
-  app: App,
-  user: UserRow,
-  { client, by }: { client: string; by: KeyMarks | null },
-): Promise<void> {
-  const queue = by === null ? undefined : await prepareExportLetter(app, user, by);
+async function noteExport(app: App, caller: Caller): Promise<void> {
+  const by = await keyNamed(app.db, caller.key_id);
+  const queue = by === null ? undefined : await prepareExportLetter(app, caller.user, by);
   await app.write(async (tx) => {
-    const event = { user_id: user.id, kind: "account_exported", client } as const;
-    await noteSecurityEvent(app, tx, { ...event, api_key: shownKey(by) });
+    await noteChange(app, tx, caller, "account_exported");
     await queue?.(tx);
   });
 }

@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
-import { createFairTurns } from "../lib/fair-turns.ts";
-import { createWorkerPool, type WorkProblem } from "../lib/worker-pool.ts";
+import { createFairPool, THREADS_FOR_ALL } from "../lib/fair-pool.ts";
+import type { WorkProblem } from "../lib/worker-pool.ts";
 import { counted, type FileReading, type FileToRead, notRead } from "./reading.ts";
 import { shownName, shownType } from "./shown-name.ts";
 
@@ -12,18 +12,22 @@ const READ_ALL_WITHIN_MS = 30_000;
 const MAX_MEMORY_BYTES = 512 * MB;
 const MAX_FILE_BYTES = 30 * MB;
 const COPIED_AT_ONCE_BYTES = MB;
-/** One for whoever comes while another account's file takes long; each has one file in memory twice. */
-const THREADS = 2;
 /** Of the text of all files of a message together, what a model is shown. */
 const MAX_ALL_CHARS = 400_000;
 
 export interface FileReader extends AsyncDisposable {
   /**
    * Reads each file on its own: what one of them does to its reader costs the others nothing. Whatever is wrong with
-   * a file stands in its reading. Accounts have their turns file by file. Rejects only when `signal` aborts, with its
-   * reason, or when the reader is closed.
+   * a file stands in its reading. All who send files have their turns file by file. Rejects only when `signal` aborts,
+   * with its reason, or when the reader is closed.
    */
-  read(files: FileToRead[], signal: AbortSignal, account?: string): Promise<FileReading[]>;
+  read(files: FileToRead[], signal: AbortSignal, from?: ReadFor): Promise<FileReading[]>;
+}
+
+/** Whose turn it is to be; `strangers`: they sent it to the account. */
+export interface ReadFor {
+  account: string;
+  strangers?: boolean;
 }
 
 /** To the thread: a file in memory that both can see. */
@@ -39,49 +43,37 @@ export interface WorkerReading {
   took_ms: number;
 }
 
-/** Reads files on threads of their own, started when they are needed and ended when idle. */
+/** Reads files on threads of their own, started when they are needed and ended when idle; each has one file in memory twice. */
 export function createFileReader({
   readFileWithinMs = READ_FILE_WITHIN_MS,
   readAllWithinMs = READ_ALL_WITHIN_MS,
 }: { readFileWithinMs?: number; readAllWithinMs?: number } = {}): FileReader {
-  const memoryBytes = MAX_MEMORY_BYTES;
-  const pool = createWorkerPool<WorkerReading>("files/read-worker.ts", { size: THREADS, memoryBytes });
-  const inTurn = createFairTurns(THREADS);
-  let begun = 0;
-  let under_way = 0;
+  const limits = { size: THREADS_FOR_ALL, memoryBytes: MAX_MEMORY_BYTES };
+  const pool = createFairPool<WorkerReading>("files/read-worker.ts", limits);
 
-  const readOne = async (file: FileToRead, limitMs: number): Promise<WorkerReading | "again_alone"> => {
+  const readOne = async (
+    file: FileToRead,
+    { limitMs, turn }: { limitMs: number; turn: { who: string; strangers: boolean; signal: AbortSignal } },
+  ): Promise<WorkerReading> => {
     if (file.bytes.byteLength > MAX_FILE_BYTES)
       return { reading: unread(file, `is larger than ${MAX_FILE_BYTES / MB} MB`), took_ms: 0 };
     if (limitMs <= 0) return { reading: unread(file, OUT_OF_TIME), took_ms: 0 };
-    const mine = ++begun;
-    const beside = under_way++ > 0;
-    try {
-      const outcome = await pool.run(await share(file), limitMs);
-      if (outcome.ok) return outcome.output;
-      const others = beside || begun > mine;
-      if (outcome.problem === "too_much_memory" && others) return "again_alone";
-      return { reading: unread(file, PROBLEMS[outcome.problem]), took_ms: limitMs };
-    } finally {
-      under_way -= 1;
-    }
+    const outcome = await pool.run(turn, async () => ({ input: await share(file), limitMs }));
+    return outcome.ok
+      ? outcome.output
+      : { reading: unread(file, PROBLEMS[outcome.problem]), took_ms: limitMs };
   };
 
   return {
-    async read(files, signal, account = "") {
+    async read(files, signal, { account, strangers = false } = { account: "" }) {
       const readings: FileReading[] = [];
       let leftMs = readAllWithinMs;
       let room = MAX_ALL_CHARS;
       for (const file of files) {
+        signal.throwIfAborted();
         const limitMs = Math.min(readFileWithinMs, leftMs);
-        const turn = { who: account, signal };
-        const first = await inTurn(turn, () => readOne(file, limitMs));
-        // Whose the memory was nobody can tell: another account's file must not cost this one its reading.
-        const { reading, took_ms } = (
-          first === "again_alone"
-            ? await inTurn({ ...turn, alone: true }, () => readOne(file, limitMs))
-            : first
-        ) as WorkerReading;
+        const turn = { who: account, strangers, signal };
+        const { reading, took_ms } = await readOne(file, { limitMs, turn });
         leftMs -= took_ms;
         const fitted = fitInto(reading, room);
         room -= fitted.text.length;

@@ -1,6 +1,7 @@
 import { Elysia } from "elysia";
 import { refusalOfDeleted } from "../accounts/accounts.ts";
 import { type KeyOwner, ownerOfApiKey } from "../accounts/api-keys.ts";
+import { noteChange } from "../accounts/changes.ts";
 import { type Caller, findSession } from "../accounts/sessions.ts";
 import type { App } from "../app.ts";
 import { type PlanLimits, planLimits } from "../billing/plans.ts";
@@ -8,18 +9,19 @@ import type { SessionRow, UserRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
 import { clientNetwork } from "../lib/networks.ts";
 import { readBody, readCallBody } from "./body.ts";
+import { noteCaller } from "./callers.ts";
 import { sessionCookie } from "./cookies.ts";
-import { clientAddress, isFor, refuseOverRate } from "./request.ts";
+import { awaitTurn } from "./in-hand.ts";
+import { clientAddress, isFor, refuseOverRate, SAFE_METHODS } from "./request.ts";
 
 const UNAUTHORIZED = "This needs a valid API key, or the session of somebody who has signed in.";
 const MINUTE_SECONDS = 60;
-const SAFE_METHODS = new Set(["GET", "HEAD", "OPTIONS"]);
 
 type Served = Parameters<typeof clientAddress>[1];
 
 /**
- * Adds `user`, `session` and `key_id` to every route of the plugin; a request without a living credential ends with 401, before
- * anything else about it is looked at.
+ * Adds `caller`, and what it is made of, to every route of the plugin; a request without a living credential ends with 401,
+ * before anything else about it is looked at.
  */
 export function authenticated(app: App) {
   return whoever(app, () => undefined);
@@ -37,13 +39,21 @@ function sessionOf({ session }: Pick<Caller, "session">): SessionRow {
   });
 }
 
-/** As `authenticated`, for routes of which everybody but administrators hears 403. */
+/**
+ * As `authenticated`, for routes of which everybody but administrators hears 403. What they do is noted before it is done,
+ * whatever comes of it: it is not their own account that changes.
+ */
 export function administrators(app: App) {
-  return whoever(app, ({ user }) => {
-    if (user.is_admin === 1) return;
-    throw new AppError("admin_required", "Only an administrator of this server may do this.", {
-      fix: "The first account is one, and so is that of auth.admin_email.",
-    });
+  return whoever(app, refuseOthers).onBeforeHandle({ as: "scoped" }, async ({ caller, request }) => {
+    if (SAFE_METHODS.has(request.method)) return;
+    await app.write((tx) => noteChange(app, tx, caller, "administered"));
+  });
+}
+
+function refuseOthers({ user }: Caller): void {
+  if (user.is_admin === 1) return;
+  throw new AppError("admin_required", "Only an administrator of this server may do this.", {
+    fix: "The first account is one, and so is that of auth.admin_email.",
   });
 }
 
@@ -57,15 +67,20 @@ function whoever(app: App, refuse: (caller: Caller) => void) {
   return new Elysia()
     .onParse({ as: "scoped" }, async ({ request, server }) => {
       const { user } = admit(await knownCaller(app, { request, server }));
+      noteCaller(request);
       const sent = { app, request, who: user.id };
       const body = await (isFor(request, "/v1/messages") ? readCallBody(sent) : readBody(sent));
       // A body takes as long as its sender likes, and the credential may have ended meanwhile.
       callers.set(request, admit(await findCaller(app, { request, server })));
       return body;
     })
-    .derive({ as: "scoped" }, async ({ request, server }) => ({
-      ...(callers.get(request) ?? admit(await knownCaller(app, { request, server }))),
-    }))
+    .derive({ as: "scoped" }, async ({ request, server }) => {
+      const caller = callers.get(request) ?? admit(await knownCaller(app, { request, server }));
+      noteCaller(request);
+      const turn = awaitTurn(app, caller.user, request);
+      if (turn) await turn;
+      return { ...caller, caller };
+    })
     .onAfterHandle({ as: "scoped" }, ({ user, request }) => refuseDeleted(app, user, request));
 }
 
@@ -104,7 +119,7 @@ export async function knownCaller(app: App, served: Served): Promise<Caller | un
 function findCaller(app: App, served: Served): Promise<Caller | undefined> {
   const key = keyIn(served.request.headers);
   // An explicit key is the only credential that counts: a cookie goes along without anybody's will.
-  return key === undefined ? bySession(app, served.request) : byKey(app, served, key);
+  return key === undefined ? bySession(app, served) : byKey(app, served, key);
 }
 
 /**
@@ -126,16 +141,18 @@ function keyIn(headers: Headers): string | undefined {
 }
 
 async function byKey(app: App, served: Served, key: string): Promise<Caller | undefined> {
-  const owner: KeyOwner | undefined = await ownerOfApiKey(app, key, () => clientAddress(app, served));
-  return owner && { user: owner.user, session: null, key_id: owner.key_id };
+  const client = () => clientAddress(app, served);
+  const owner: KeyOwner | undefined = await ownerOfApiKey(app, key, client);
+  return owner && { user: owner.user, session: null, key_id: owner.key_id, client };
 }
 
-async function bySession(app: App, request: Request): Promise<Caller | undefined> {
+async function bySession(app: App, served: Served): Promise<Caller | undefined> {
+  const { request } = served;
   const value = sessionCookie(request.headers);
   const found = value === undefined ? undefined : await findSession(app, value);
   if (!found) return undefined;
   if (!SAFE_METHODS.has(request.method)) refuseForeignPage(app, request);
-  return { ...found, key_id: null };
+  return { ...found, key_id: null, client: () => clientAddress(app, served) };
 }
 
 /** A browser sends the cookie also for a form on another site; it says so itself (OWASP: Fetch Metadata, Origin). */

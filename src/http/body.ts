@@ -26,7 +26,7 @@ const CROWDED_RETRY_SECONDS = 10;
 
 /** A request whose body is read; `who` has its share of the memory. */
 export interface Sent {
-  app: Pick<App, "bodies" | "bodyTurns" | "bodyMemory">;
+  app: Pick<App, "bodies" | "bodyMemory">;
   request: Request;
   who: string;
 }
@@ -96,8 +96,7 @@ async function readJsonBytes(sent: Sent, cap: number): Promise<Buffer<ArrayBuffe
 }
 
 /**
- * A call of the routing endpoint; `takeFiles` gives the files that came with it. Long ones are read one at a time, and
- * everybody's in turn.
+ * A call of the routing endpoint; `takeFiles` gives the files that came with it. Long ones are read in turn.
  */
 export async function readCallBody(sent: Sent): Promise<object | null> {
   const bytes = await readJsonBytes(sent, MAX_ROUTING_BODY_BYTES);
@@ -109,7 +108,8 @@ export async function readCallBody(sent: Sent): Promise<object | null> {
 }
 
 async function readOnThread({ app, who }: Sent, bytes: Buffer<ArrayBuffer>): Promise<ReadCall> {
-  const outcome = await app.bodyTurns({ who }, () => app.bodies.run(bytes, READ_WITHIN_MS, [bytes.buffer]));
+  const job = { input: bytes, limitMs: READ_WITHIN_MS, transfer: [bytes.buffer] };
+  const outcome = await app.bodies.run({ who }, () => job);
   return outcome.ok ? (outcome.output as ReadCall) : { refusal: "The body takes too long to read." };
 }
 

@@ -2,10 +2,14 @@ import { readCall } from "./call-body.ts";
 
 declare const self: Worker;
 
+const LARGE_BYTES = 1_048_576;
+
 self.addEventListener("message", ({ data }: MessageEvent<Uint8Array<ArrayBuffer>>) => {
   const call = readCall(Buffer.from(data.buffer, data.byteOffset, data.byteLength));
   const files = "refusal" in call ? [] : call.files;
   const buffers = files.flatMap((file) => ("fault" in file ? [] : [file.bytes.buffer]));
   postMessage(call, buffers);
+  // At its leisure a thread would keep three copies of a large body while the next ones come.
+  if (data.byteLength > LARGE_BYTES) Bun.gc(true);
 });
 postMessage("ready");

@@ -7,6 +7,9 @@ import type { App } from "../app.ts";
 const NAMES = ["service_session", "session"];
 export const REGISTRATION_COOKIE = "mw_registration";
 export const CODE_COOKIE = "mw_code";
+export const KNOWN_COOKIE = "mw_known";
+/** 400 days: as long as browsers keep one. */
+const KNOWN_SECONDS = 34_560_000;
 
 /** The value of the session cookie; undefined without one. */
 export function sessionCookie(headers: Headers): string | undefined {
@@ -42,6 +45,11 @@ export function registrationCookie(app: App, token: string | null): string {
 /** Names the browser that asked for a code, to where codes are asked for and tried alone. */
 export function codeCookie(app: App, token: string): string {
   return cookie(app, `${CODE_COOKIE}=${token}`, ASKER_SECONDS, "/auth");
+}
+
+/** Tells a browser that has signed in from those that have not, to where codes are asked for alone; null takes it away. */
+export function knownCookie(app: App, token: string | null): string {
+  return cookie(app, `${KNOWN_COOKIE}=${token ?? ""}`, token === null ? 0 : KNOWN_SECONDS, "/auth");
 }
 
 /** HttpOnly and SameSite=Lax, and Secure where this server is reached over https; `pair` is `name=value`. */

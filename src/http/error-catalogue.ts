@@ -47,7 +47,7 @@ export const CATALOGUE: Record<ErrorCode, CatalogueEntry> = {
   },
   session_required: {
     meaning:
-      "This is for a person who has signed in to this server in a browser. An API key cannot do it, so that a key that leaks, and is revoked, leaves no way in behind. What adds a way to sign in, such as a first password, also needs a sign-in of the last ten minutes.",
+      "This is for a person who has signed in to this server in a browser. An API key cannot do it, so that a key that leaks, and is revoked, leaves no way in behind. What adds or changes a way to sign in, such as a password, also needs a sign-in of the last ten minutes.",
     mend: "Sign in with `POST /auth/verify` or `POST /auth/login`, and send its cookie instead of the key. If you are signed in already: sign out, sign in again, and do it within ten minutes.",
     example: {
       detail: "An API key cannot do this: it is for somebody who has signed in.",
@@ -257,7 +257,8 @@ export const CATALOGUE: Record<ErrorCode, CatalogueEntry> = {
     },
   },
   rate_limited: {
-    meaning: "There were too many requests in a short time. This one did nothing and cost nothing.",
+    meaning:
+      "There were too many requests in a short time, or too many of one account at once. This one did nothing and cost nothing.",
     mend: "Wait as many seconds as the header `Retry-After` says, then send it again.",
     example: { detail: "More than 60 requests in a minute.", fix: "Try again in 12 seconds." },
   },

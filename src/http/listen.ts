@@ -1,8 +1,10 @@
 import type { App } from "../app.ts";
 import { splitListen } from "../config-forms.ts";
+import { plainAddress } from "../lib/networks.ts";
 import { listenFault } from "../lib/start-faults.ts";
 import { steerToNewest } from "../lib/steer-port.ts";
 import type { Certificate } from "../tls/pem.ts";
+import { callersWaiting } from "./callers.ts";
 import type { createHttp } from "./server.ts";
 
 /** Bun closes a connection that sends more, before our own cap can explain itself. */
@@ -16,6 +18,14 @@ type Listener = NonNullable<Http["server"]>;
 export interface HttpDoor extends AsyncDisposable {
   /** `http://host:port` it listens on. */
   url: string;
+  port: number;
+  /** The connections on which somebody with a credential waits for an answer, by `peerName`. */
+  callers: () => Set<string>;
+}
+
+/** Tells a connection of a door from its others; the address is a `plainAddress`. */
+export function peerName(address: string, port: number): string {
+  return `${address} ${port}`;
 }
 
 /** Opens `server.listen`. */
@@ -32,6 +42,8 @@ export async function listen(app: App, http: Http): Promise<HttpDoor> {
   }
   return {
     url: `http://${name}:${http.server?.port}`,
+    port: Number(http.server?.port),
+    callers: () => callersOf(http),
     async [Symbol.asyncDispose]() {
       await http.server?.stop(false);
     },
@@ -77,11 +89,18 @@ async function listenSecurely(
   });
   return {
     url: `https://${name}:${own_port}`,
+    port: own_port,
+    callers: () => callersOf(http),
     async [Symbol.asyncDispose]() {
       forget();
       await Promise.all([stopRetired(), newest.stop(false)]);
     },
   };
+}
+
+function callersOf(http: Http): Set<string> {
+  const peers = callersWaiting().map((request) => http.server?.requestIP(request));
+  return new Set(peers.flatMap((peer) => (peer ? peerName(plainAddress(peer.address), peer.port) : [])));
 }
 
 /** A port that may be shared is shared without a word, so somebody else on it is looked for before. */

@@ -4,6 +4,8 @@ import { AppError } from "../errors.ts";
 import { clientNetwork, inNetworks } from "../lib/networks.ts";
 import type { RateRule } from "../lib/rate-limit.ts";
 
+export const SAFE_METHODS = new Set(["GET", "HEAD", "OPTIONS"]);
+
 const HOUR_SECONDS = 3_600;
 const PROBES = new Set(["/livez", "/readyz"]);
 const NO_HOST = "The Host header of this request is missing, there are two, or it names no host.";

@@ -27,6 +27,7 @@ import { setupRoutes } from "../setup/routes.ts";
 import { webhookRoutes } from "../webhooks/routes.ts";
 import { API_VERSION } from "../version.ts";
 import { forgetBody } from "./body.ts";
+import { forgetCaller } from "./callers.ts";
 import { problemOf, STATUS } from "./errors.ts";
 import { badJson } from "./json-text.ts";
 import { challengeAnswer } from "./challenges.ts";
@@ -34,6 +35,7 @@ import { corsHook } from "./cors.ts";
 import { dashboardRoutes } from "./dashboard.ts";
 import { docsRoutes } from "./docs.ts";
 import { type Health, healthRoutes } from "./health.ts";
+import { endTurn } from "./in-hand.ts";
 import { type HttpDoor, listen } from "./listen.ts";
 import { metricsRoutes } from "./metrics.ts";
 import { allowedMethods, clientAddress, refuseWithoutHost, requestId } from "./request.ts";
@@ -104,12 +106,14 @@ export function createHttp(app: App, health: Health) {
   return http;
 }
 
-/** What its body took of the memory is given back then, whatever the answer is. */
+/** What its body took of the memory and its turn are given back then, whatever the answer is, and nobody waits for it. */
 async function untilAnswered<Answer>(request: Request, answer: () => Promise<Answer>): Promise<Answer> {
   try {
     return await withLogFields({}, answer);
   } finally {
+    endTurn(request);
     forgetBody(request);
+    forgetCaller(request);
   }
 }
 

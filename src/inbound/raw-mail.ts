@@ -1,7 +1,7 @@
 import type { App } from "../app.ts";
 import { AppError } from "../errors.ts";
 import { receiveMail, type Reception, type Recipient } from "../messages/receive.ts";
-import { lookUp, refuseFullAccount, withAsciiDomain } from "../smtp/recipients.ts";
+import { lookUp, refuseForNow, withAsciiDomain } from "../smtp/recipients.ts";
 import { isKnown, refuseOverMails } from "../smtp/visits.ts";
 import type { Envelope } from "./signed-mail.ts";
 
@@ -31,7 +31,7 @@ export async function takeRawMail(app: App, raw: Buffer, envelope: Envelope): Pr
     envelope.rcpt_to.map(async (given) => {
       const known = await lookUp(app, withAsciiDomain(given));
       const full = isRecipient(known)
-        ? await refuseFullAccount(app, known, { size, mail_from, remote_address: remote_ip })
+        ? await refuseForNow(app, known, { size, mail_from, remote_address: remote_ip })
         : undefined;
       return { given, answer: full ?? known };
     }),

@@ -1,3 +1,4 @@
+import type { InboxRow, UserRow } from "../db/schema.ts";
 import { invalid } from "../errors.ts";
 import { mailDomain } from "../lib/mail-domain.ts";
 import { isPublicProvider } from "../mail/public-providers.ts";
@@ -20,11 +21,22 @@ export function isListed(address: string, entries: string[]): boolean {
   });
 }
 
+/** Whether the account of an inbox knows an address: it is its owner's own, and proven, or listed for the inbox. */
+export function isKnownAddress(
+  address: string,
+  { inbox, owner }: { inbox: Pick<InboxRow, "allowlist_senders">; owner: KnownOwner | undefined },
+): boolean {
+  if (owner?.email_verified === 1 && owner.email === address) return true;
+  return isListedRecipient(address, JSON.parse(inbox.allowlist_senders) as string[]);
+}
+
+type KnownOwner = Pick<UserRow, "email" | "email_verified">;
+
 /**
  * Whether what is meant for somebody on a normalised list may go to an address. An entry for all of a public provider
  * lets its users write; it proves nothing about one who is only named by another of them.
  */
-export function isListedRecipient(address: string, entries: string[]): boolean {
+function isListedRecipient(address: string, entries: string[]): boolean {
   const proving = entries.filter((entry) => {
     const [local_part, domain = ""] = entry.split("@");
     return local_part !== "" || !isPublicProvider(domain.replace(/^\*\./, ""));

@@ -1,7 +1,8 @@
+import { noteChange } from "../accounts/changes.ts";
+import type { Caller } from "../accounts/sessions.ts";
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
-import type { UserRow } from "../db/schema.ts";
 import { eraseRestLater } from "../jobs/erase.ts";
 import { addressOf, retireAddress } from "./addresses.ts";
 import { ownInbox } from "./inboxes.ts";
@@ -13,9 +14,10 @@ const ROWS = 50;
  * From now on it is there for nobody, and mail to it is refused: its address is never given out again. Where many
  * messages name it, they are told some at a time, by a job.
  */
-export async function deleteInbox(app: App, user: UserRow, id: string): Promise<void> {
+export async function deleteInbox(app: App, caller: Caller, id: string): Promise<void> {
   await app.write(async (tx) => {
-    const row = await ownInbox(tx, user, id);
+    await noteChange(app, tx, caller, "inbox_deleted");
+    const row = await ownInbox(tx, caller.user, id);
     await retireAddress(app, tx, addressOf(row));
     await tx
       .updateTable("inboxes")

@@ -1,4 +1,5 @@
-import { type Caller, refuseEnded } from "../accounts/sessions.ts";
+import { noteChange } from "../accounts/changes.ts";
+import type { Caller } from "../accounts/sessions.ts";
 import type { App } from "../app.ts";
 import { planLimits, refuseBeyondPlan, refuseOverCap } from "../billing/plans.ts";
 import type { Db } from "../db/database.ts";
@@ -44,7 +45,7 @@ export async function readInbox(app: App, user: UserRow, id: string): Promise<In
 
 export async function createInbox(app: App, caller: Caller, input: NewInbox): Promise<InboxView> {
   return app.write(async (tx) => {
-    await refuseEnded(app, tx, caller);
+    await noteChange(app, tx, caller, "inbox_created");
     return addInbox(app, tx, caller.user, input);
   });
 }
@@ -92,9 +93,9 @@ export async function patchInbox(
   const { user } = caller;
   const { id, settings } = patch;
   return app.write(async (tx) => {
-    await refuseEnded(app, tx, caller);
     const row = await ownInbox(tx, user, id);
     if (Object.keys(settings).length === 0) return viewInbox(app, row, await hasRoom(app, tx, user, row));
+    await noteChange(app, tx, caller, "inbox_changed");
     await refuseResting(app, tx, user, row);
     const policy = JSON.parse(row.inbound_policy) as InboundPolicy;
     const columns = await columnsOf(app, tx, { user, settings, policy });
@@ -105,8 +106,10 @@ export async function patchInbox(
 }
 
 /** Gives an inbox a new address with the old readable part; whoever writes to the old one is refused from now on. */
-export async function rotateInbox(app: App, user: UserRow, id: string): Promise<InboxView> {
+export async function rotateInbox(app: App, caller: Caller, id: string): Promise<InboxView> {
+  const { user } = caller;
   return app.write(async (tx) => {
+    await noteChange(app, tx, caller, "inbox_rotated");
     const row = await ownInbox(tx, user, id);
     const local_part = await freeLocalPart(tx, row);
     // What continued a thread at the old address does so no longer.
@@ -118,18 +121,23 @@ export async function rotateInbox(app: App, user: UserRow, id: string): Promise<
   });
 }
 
-/** An answer to what is still waiting would tell a stranger the new address. */
+/** An answer to what is still waiting, or may be tried again, would tell a stranger the new address. */
 async function keepFromStrangers(tx: Db, inbox: InboxRow): Promise<void> {
   await tx
     .updateTable("messages")
     .set({ no_reply_reason: "address_rotated" })
     .where("user_id", "=", inbox.user_id)
     .where(NOT_DONE)
-    .where("state", "=", "received")
+    .where("state", "in", ["received", "failed"])
     .where("inbox_id", "=", inbox.id)
     .where("authority", "in", ["stranger", "unauthenticated"])
     .where("no_reply_reason", "is", null)
     .execute();
+}
+
+/** Which tools an inbox may use; null for all. */
+export function scopeOf({ scope }: Pick<InboxRow, "scope">): Scope | null {
+  return scope === null ? null : (JSON.parse(scope) as Scope);
 }
 
 /** Whosever it is: for work that was accepted for it, where no user asks. */
@@ -168,7 +176,7 @@ export function viewInbox(app: App, row: InboxRow, enabled = true) {
     context_ids: row.context_ids === null ? null : (JSON.parse(row.context_ids) as string[]),
     reply_enabled: row.reply_enabled === 1,
     allowlist_senders: JSON.parse(row.allowlist_senders) as string[],
-    scope: row.scope === null ? null : (JSON.parse(row.scope) as Scope),
+    scope: scopeOf(row),
     inbound_policy: JSON.parse(row.inbound_policy) as InboundPolicy,
     retention_days: row.retention_days,
     enabled,

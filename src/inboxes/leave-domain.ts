@@ -1,13 +1,21 @@
+import { noteChange } from "../accounts/changes.ts";
+import type { Caller } from "../accounts/sessions.ts";
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
-import type { InboxRow, UserRow } from "../db/schema.ts";
+import { keepNote, readNote } from "../db/installation.ts";
+import type { InboxRow } from "../db/schema.ts";
 import { ownDomain } from "../domains/domains.ts";
 import { addressOf, freeLocalPart, newLocalPart, retireAddress } from "./addresses.ts";
 
+const ROW = "moved_inboxes";
+/** By then whoever wrote to an old address has heard of it. */
+const TOLD_SECONDS = 14 * 86_400;
+
 /** Removes a custom domain. Its inboxes go on under the service's domain, where their threads stay as they are. */
-export async function deleteDomain(app: App, user: UserRow, id: string): Promise<void> {
+export async function deleteDomain(app: App, caller: Caller, id: string): Promise<void> {
   await app.write(async (tx) => {
-    const domain = await ownDomain(tx, user, id);
+    await noteChange(app, tx, caller, "domain_deleted");
+    const domain = await ownDomain(tx, caller.user, id);
     const inboxes = await tx.selectFrom("inboxes").selectAll().where("domain_id", "=", domain.id).execute();
     for (const inbox of inboxes) await moveHome(app, tx, inbox);
     await tx.deleteFrom("custom_domains").where("id", "=", domain.id).execute();
@@ -20,6 +28,7 @@ export async function deleteDomain(app: App, user: UserRow, id: string): Promise
  */
 export async function moveToServiceDomain(app: App, tx: Db): Promise<number> {
   const { domain } = app.config.smtp;
+  const left = await strandedInboxes(app, tx).select("domain").distinct().orderBy("domain").execute();
   const moved = await tx
     .updateTable("inboxes")
     .set({ domain, updated: app.now() })
@@ -32,7 +41,31 @@ export async function moveToServiceDomain(app: App, tx: Db): Promise<number> {
   // Local parts are long and random: there is next to never one that two domains have.
   const rest = await strandedInboxes(app, tx).selectAll().execute();
   for (const inbox of rest) await moveHome(app, tx, inbox);
-  return Number(moved.numUpdatedRows) + rest.length;
+  const inboxes = Number(moved.numUpdatedRows) + rest.length;
+  const from = left.map((one) => one.domain);
+  if (inboxes > 0) await keepNote(tx, ROW, { inboxes, from, to: domain, at: app.now() } satisfies Moved);
+  return inboxes;
+}
+
+interface Moved {
+  inboxes: number;
+  from: string[];
+  to: string;
+  /** Unix seconds. */
+  at: number;
+}
+
+/** That inboxes have moved, for two weeks: whoever writes to their old addresses is refused. Undefined when none have. */
+export async function movedWarning({ db, calmNow }: App): Promise<string | undefined> {
+  const moved = await readNote<Moved>(db, ROW);
+  if (!moved || calmNow() - moved.at > TOLD_SECONDS) return undefined;
+  const { inboxes, from, to, at } = moved;
+  const day = new Date(at * 1_000).toISOString().slice(0, 10);
+  const listed = from.map((one) => JSON.stringify(one)).join(", ");
+  return (
+    `smtp.domain was changed: on ${day} ${inboxes} ${inboxes === 1 ? "inbox has" : "inboxes have"} moved from ${from.join(", ")} to ${to}, and mail to the old addresses is refused. ` +
+    `To have them back, start once with the old smtp.domain, and then with the new one and smtp.former_domains = [${listed}].`
+  );
 }
 
 /** Those without a custom domain whose address is at no domain of the service. */

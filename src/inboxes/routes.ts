@@ -87,9 +87,9 @@ function crudRoutes(app: App) {
     .get("/inboxes", ({ user }) => listInboxes(app, user), LIST)
     .post(
       "/inboxes",
-      async ({ user, session, key_id, body, set }) => {
+      async ({ caller, body, set }) => {
         set.status = 201;
-        return createInbox(app, { user, session, key_id }, body);
+        return createInbox(app, caller, body);
       },
       {
         body: newInbox,
@@ -109,8 +109,7 @@ function crudRoutes(app: App) {
     })
     .patch(
       "/inboxes/:inbox_id",
-      ({ user, session, key_id, params, body }) =>
-        patchInbox(app, { user, session, key_id }, { id: params.inbox_id, settings: body }),
+      ({ caller, params, body }) => patchInbox(app, caller, { id: params.inbox_id, settings: body }),
       {
         params,
         body: t.Object(settings, EXAMPLE),
@@ -125,8 +124,8 @@ function crudRoutes(app: App) {
     )
     .delete(
       "/inboxes/:inbox_id",
-      async ({ user, params, set }) => {
-        await deleteInbox(app, user, params.inbox_id);
+      async ({ caller, params, set }) => {
+        await deleteInbox(app, caller, params.inbox_id);
         set.status = 204;
       },
       {
@@ -146,11 +145,11 @@ function addressRoutes(app: App) {
     .use(authenticated(app))
     .post(
       "/inboxes/:inbox_id/rotate",
-      async ({ user, params: { inbox_id } }) => {
+      async ({ user, caller, params: { inbox_id } }) => {
         await ownInbox(app.db, user, inbox_id);
         const limit = app.config.limits.inbox_rotate_per_day;
         refuseOverRate(app, `rotate:${inbox_id}`, { limit, window_seconds: DAY_SECONDS });
-        return rotateInbox(app, user, inbox_id);
+        return rotateInbox(app, caller, inbox_id);
       },
       {
         params,

@@ -1,17 +1,16 @@
 import { MODEL_KINDS } from "../ai/providers.ts";
 import type { App } from "../app.ts";
 import { planLimits, refuseOverCap } from "../billing/plans.ts";
-import { INTEGRATION_KINDS } from "../connections/kinds.ts";
 import { targetNamed, toolServerNames } from "../connections/targets.ts";
 import type { Db } from "../db/database.ts";
 import type { InboxRow, UserRow } from "../db/schema.ts";
 import { invalid } from "../errors.ts";
+import { OWN_TARGETS } from "../lib/target-names.ts";
 import { oneLine } from "../lib/one-line.ts";
 import { isLongerThan } from "../lib/text-length.ts";
 import { normalizeAllowlist } from "./allowlist.ts";
 
 const MAX_LABEL_CHARS = 100;
-const TARGETS = ["ai", ...INTEGRATION_KINDS];
 const MAX_QUOTED_CHARS = 100;
 
 export interface Scope {
@@ -150,7 +149,7 @@ async function checkedScope(
 ): Promise<Scope> {
   const targets = [...new Set(scope.targets)];
   const autonomous = [...new Set(scope.autonomous)];
-  const available = [...TARGETS, ...(await toolServerNames(tx, user.id)).keys()];
+  const available = [...OWN_TARGETS, ...(await toolServerNames(tx, user.id)).keys()];
   const unknown = targets.find((target) => targetNamed(available, target) === undefined);
   if (unknown !== undefined) {
     throw invalid(

@@ -61,8 +61,12 @@ export interface IntegrationTool {
   /** See `closed`. */
   parameters: Record<string, unknown>;
   read_only: boolean;
-  /** Arguments that choose where something is written: anybody may file issues in a public repository. */
+  /** Arguments that choose where something is read or written: anybody may file issues in a public repository. */
   places?: string[];
+  /** Arguments for a place and for the number there of what is written to: many in it are anybody's. */
+  numbered?: { place: string; number: string };
+  /** Arguments in which a name can call people and bots. */
+  words?: string[];
   /** Arguments that people give by a title. */
   titled?: string[];
   /** What the model reads. */

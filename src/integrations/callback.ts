@@ -1,3 +1,4 @@
+import { beginTrip } from "../accounts/trips.ts";
 import type { App } from "../app.ts";
 import { KIND_INFO } from "../connections/kinds.ts";
 import type { OAuthStateRow, SessionRow, UserRow } from "../db/schema.ts";
@@ -21,6 +22,8 @@ export interface CallbackQuery {
 export interface Browser {
   user: UserRow;
   session: SessionRow;
+  /** The address that it called from. */
+  client: string;
 }
 
 /** How a round trip ended, or what it still needs, in words for the person in front of the browser. */
@@ -32,10 +35,25 @@ export type Arrival =
 /** What is asked before anything is exchanged or stored. `proof` binds the answer to the session that was asked. */
 export interface Question {
   email: string;
+  /** Null where this very session set out. */
+  begun: Beginning | null;
+  /** Null for an integration, whose consent page is known. */
+  access: AccessPath | null;
+  fields: { code: string; state: string; iss?: string; proof: string };
+}
+
+export interface Beginning {
   /** The API key that set out, as it is shown; null for another browser. */
   api_key: string | null;
   minutes_ago: number;
-  fields: { code: string; state: string; iss?: string; proof: string };
+}
+
+/** The hosts that a person's consent goes through. */
+export interface AccessPath {
+  /** Where the browser was sent to agree. */
+  asked_at: string;
+  /** The tool server, which is shown the token. */
+  goes_to: string;
 }
 
 export interface Returning {
@@ -51,6 +69,8 @@ export interface Granted {
   row: OAuthStateRow;
   trip: RoundTrip;
   tokens: Tokens;
+  /** The address of the browser that ended it. */
+  client: string;
 }
 
 /** Keeps what a code was exchanged for, and tells what it is called; null while the disk does not take it. */
@@ -67,7 +87,8 @@ const LATER: Arrival = {
 
 /**
  * Ends a round trip. Who opens a consent page may have been lured there, so that only the session that set out ends it
- * at once; any other browser of the same account is asked first, and one of another account is refused.
+ * at once; any other browser of the same account is asked first, and one of another account is refused. A tool server
+ * chooses by itself where people agree, and may send them on to whom it likes: there everybody is asked.
  */
 export async function arrive(app: App, returning: Returning, store: Store): Promise<Arrival> {
   const { provider, query, browser } = returning;
@@ -77,7 +98,8 @@ export async function arrive(app: App, returning: Returning, store: Store): Prom
   const early = endWithoutCode(query);
   if (early) return (await endTrip(app, open)) ? early : STALE;
   if (!browser) return { outcome: "sign_in", name: await nameOf(app, provider, open) };
-  if (browser.session.id === open.row.session_id) return finish(app, open, { provider, query, store });
+  if (provider !== "mcp" && isBeginner(open, browser))
+    return finish(app, open, { ...returning, browser, store });
   const question = questionOf(app, open, { browser, query });
   return { outcome: "confirm", name: await nameOf(app, provider, open), question };
 }
@@ -97,14 +119,16 @@ export async function confirm(
   const open = await findTrip(app, provider, state);
   if (!open) return STALE;
   if (browser.user.id !== open.row.user_id) return refusalOfOther(browser);
-  return endWithoutCode(query) ?? finish(app, open, { provider, query, store });
+  return endWithoutCode(query) ?? finish(app, open, { ...returning, store });
 }
 
 async function finish(
   app: App,
   open: OpenTrip,
-  { provider, query, store }: { provider: string; query: CallbackQuery; store: Store },
+  { provider, query, browser, store }: Returning & { browser: Browser; store: Store },
 ): Promise<Arrival> {
+  // Before the state is used up: where there is no room now, the same page can be opened again.
+  using _trip = await beginTrip(browser.user);
   if (!(await endTrip(app, open))) return STALE;
   const { row, trip } = open;
   const { code = "", iss } = query;
@@ -113,7 +137,7 @@ async function finish(
   const exchanged = await exchangeCode(app, trip.server, returned);
   if (!exchanged.ok) return failed(`The code could not be exchanged for a token. ${exchanged.message}`);
   try {
-    const stored = await store({ row, trip, tokens: exchanged.tokens });
+    const stored = await store({ row, trip, tokens: exchanged.tokens, client: browser.client });
     return stored === null ? LATER : { outcome: "connected", message: `${stored.value} is connected.` };
   } catch (error) {
     // Over the plan's cap, for example: the person should know why.
@@ -122,19 +146,30 @@ async function finish(
   }
 }
 
+function isBeginner({ row }: OpenTrip, { session }: Browser): boolean {
+  return session.id === row.session_id;
+}
+
 function questionOf(
   app: App,
-  { row }: OpenTrip,
+  open: OpenTrip,
   { browser, query }: { browser: Browser; query: CallbackQuery },
 ): Question {
   const { code = "", state = "", iss } = query;
   const proof = proofOf(app, browser, state);
+  const { row, trip } = open;
+  const minutes_ago = Math.floor((app.now() - row.created) / 60);
   return {
     email: browser.user.email,
-    api_key: row.api_key,
-    minutes_ago: Math.floor((app.now() - row.created) / 60),
+    begun: isBeginner(open, browser) ? null : { api_key: row.api_key, minutes_ago },
+    access: accessPath(trip),
     fields: { code, state, ...(iss === undefined ? {} : { iss }), proof },
   };
+}
+
+function accessPath({ server, base_url }: RoundTrip): AccessPath | null {
+  if (base_url === null) return null;
+  return { asked_at: new URL(server.authorization_endpoint).host, goes_to: new URL(base_url).host };
 }
 
 /** What only a page of this server knows, made for this session: another site's form cannot answer for a person. */

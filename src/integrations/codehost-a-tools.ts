@@ -1,10 +1,11 @@
 import { member } from "../lib/quote.ts";
 import { type Args, closed, idOf, numberOf, pathPartsOf, textOf } from "./api-arguments.ts";
 import { ApiFault } from "./api-faults.ts";
-import type { ApiRequest, ApiStyle, Ask, IntegrationTool } from "./api-request.ts";
+import type { ApiRequest, ApiStyle, Ask, IntegrationTool, Told } from "./api-request.ts";
 import { oneLine } from "../lib/one-line.ts";
 import { label, listed, listIn, MAX_LIST, restOf, words } from "./api-text.ts";
-import { fileText, issueLine, type IssueNames, issueText, withoutPictures } from "./codehost-text.ts";
+import { withoutPictures } from "./codehost-pictures.ts";
+import { fileText, issueLine, type IssueNames, issueText, openedIssue } from "./codehost-text.ts";
 
 /** GitHub's REST interface; Gitea, Forgejo and Gogs answer in its shapes below /api/v1. */
 export const CODEHOST_A: ApiStyle = {
@@ -72,6 +73,7 @@ export const CODEHOST_A_TOOLS: IntegrationTool[] = [
       ["query"],
     ),
     read_only: true,
+    places: ["repository"],
     run: searchIssues,
   },
   {
@@ -79,6 +81,7 @@ export const CODEHOST_A_TOOLS: IntegrationTool[] = [
     description: "Reads one issue or pull request with its description and its first 50 comments.",
     parameters: closed({ repository, number }, ["repository", "number"]),
     read_only: true,
+    places: ["repository"],
     run: readIssue,
   },
   {
@@ -94,6 +97,7 @@ export const CODEHOST_A_TOOLS: IntegrationTool[] = [
     ),
     read_only: false,
     places: ["repository"],
+    words: ["title", "body"],
     run: createIssue,
   },
   {
@@ -102,6 +106,8 @@ export const CODEHOST_A_TOOLS: IntegrationTool[] = [
     parameters: closed({ repository, number, body }, ["repository", "number", "body"]),
     read_only: false,
     places: ["repository"],
+    numbered: { place: "repository", number: "number" },
+    words: ["body"],
     run: commentIssue,
   },
   {
@@ -126,6 +132,7 @@ export const CODEHOST_A_TOOLS: IntegrationTool[] = [
       ["repository"],
     ),
     read_only: true,
+    places: ["repository"],
     run: readFile,
   },
   {
@@ -133,6 +140,7 @@ export const CODEHOST_A_TOOLS: IntegrationTool[] = [
     description: "Lists pull requests of a repository, newest first, with number, title, author and URL.",
     parameters: closed({ repository, state }, ["repository"]),
     read_only: true,
+    places: ["repository"],
     run: listPullRequests,
   },
 ];
@@ -191,13 +199,13 @@ async function readIssue(args: Args, ask: Ask): Promise<string> {
   });
 }
 
-async function createIssue(args: Args, ask: Ask): Promise<string> {
+async function createIssue(args: Args, ask: Ask): Promise<Told> {
   const path = ["repos", ...repositoryOf(args), "issues"];
   const body = { title: oneLine(textOf(args, "title")), body: withoutPictures(textOf(args, "body")) };
   const { data } = await ask({ method: "POST", path, body });
   if (label(data, "number") === "")
     throw new ApiFault("The host did not say which issue it opened. Look there.");
-  return `Opened issue #${label(data, "number")} in ${textOf(args, "repository")}: ${label(data, "html_url")}`;
+  return openedIssue(data, NAMES, textOf(args, "repository"));
 }
 
 async function commentIssue(args: Args, ask: Ask): Promise<string> {

@@ -2,15 +2,16 @@ import { ApiFault } from "./api-faults.ts";
 import { oneLine } from "../lib/one-line.ts";
 import { member } from "../lib/quote.ts";
 import { type Args, closed, idOf, numberOf, pathPartsOf, textOf } from "./api-arguments.ts";
-import type { ApiStyle, Ask, IntegrationTool } from "./api-request.ts";
+import type { ApiStyle, Ask, IntegrationTool, Told } from "./api-request.ts";
+import { withoutPictures } from "./codehost-pictures.ts";
 import { label, listed, listIn, MAX_LIST, restOf, words } from "./api-text.ts";
 import {
   fileText,
   issueLine,
   type IssueNames,
   issueText,
+  openedIssue,
   withoutCommands,
-  withoutPictures,
 } from "./codehost-text.ts";
 
 /** GitLab's REST interface, version 4. */
@@ -70,6 +71,7 @@ export const CODEHOST_B_TOOLS: IntegrationTool[] = [
       ["query"],
     ),
     read_only: true,
+    places: ["project"],
     run: searchIssues,
   },
   {
@@ -77,6 +79,7 @@ export const CODEHOST_B_TOOLS: IntegrationTool[] = [
     description: "Reads one issue with its description and its first comments.",
     parameters: closed({ project, number }, ["project", "number"]),
     read_only: true,
+    places: ["project"],
     run: readIssue,
   },
   {
@@ -92,6 +95,7 @@ export const CODEHOST_B_TOOLS: IntegrationTool[] = [
     ),
     read_only: false,
     places: ["project"],
+    words: ["title", "body"],
     run: createIssue,
   },
   {
@@ -100,6 +104,8 @@ export const CODEHOST_B_TOOLS: IntegrationTool[] = [
     parameters: closed({ project, number, body }, ["project", "number", "body"]),
     read_only: false,
     places: ["project"],
+    numbered: { place: "project", number: "number" },
+    words: ["body"],
     run: commentIssue,
   },
   {
@@ -124,6 +130,7 @@ export const CODEHOST_B_TOOLS: IntegrationTool[] = [
       ["project"],
     ),
     read_only: true,
+    places: ["project"],
     run: readFile,
   },
   {
@@ -141,6 +148,7 @@ export const CODEHOST_B_TOOLS: IntegrationTool[] = [
       ["project"],
     ),
     read_only: true,
+    places: ["project"],
     run: listMergeRequests,
   },
 ];
@@ -170,12 +178,12 @@ async function readIssue(args: Args, ask: Ask): Promise<string> {
   return issueText(issue, NAMES, { comments: comments.slice(0, MAX_LIST), total, body: "description" });
 }
 
-async function createIssue(args: Args, ask: Ask): Promise<string> {
+async function createIssue(args: Args, ask: Ask): Promise<Told> {
   const body = { title: oneLine(textOf(args, "title")), description: inert(textOf(args, "body")) };
   const { data } = await ask({ method: "POST", path: [...projectOf(args), "issues"], body });
   if (label(data, "iid") === "")
     throw new ApiFault("The host did not say which issue it opened. Look there.");
-  return `Opened issue #${label(data, "iid")} in ${textOf(args, "project")}: ${label(data, "web_url")}`;
+  return openedIssue(data, NAMES, textOf(args, "project"));
 }
 
 async function commentIssue(args: Args, ask: Ask): Promise<string> {

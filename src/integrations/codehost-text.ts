@@ -1,25 +1,11 @@
 import { oneLine } from "../lib/one-line.ts";
+import type { Told } from "./api-request.ts";
 import { counted, day, label, listIn, words } from "./api-text.ts";
-
-/** What a page loads by itself when somebody looks at it. */
-const LOADING_TAG =
-  /<(?=\/?(?:img|image|picture|source|video|audio|track|iframe|object|embed|svg|link|style|input|meta|base)\b)/gi;
-
-/** What a page draws from a text in a code block, with pictures of its own from wherever that says. */
-const DRAWN_BLOCK = /(```|~~~)[ \t]*(?=(?:mermaid|(?:c4)?plantuml|graphviz|kroki)\b)/gi;
 
 /** What GitLab carries out at the start of a line: quick actions, such as /close or /move, and includes. */
 const COMMAND = /^(?=\/|::)/;
 /** Kept by `split`. */
 const LINE_ENDS = /(\r\n|[\n\r\v\f\u0085\u2028\u2029])/;
-
-/**
- * A text that a code host will show as Markdown, so that no picture is fetched from an address in it: whoever looks
- * at the issue, or the code host itself, would else tell that address whatever its query holds.
- */
-export function withoutPictures(text: string): string {
-  return text.replaceAll("![", "!\\[").replaceAll(LOADING_TAG, "&lt;").replaceAll(DRAWN_BLOCK, "$1text ");
-}
 
 /** A text of which GitLab carries out nothing. */
 export function withoutCommands(text: string): string {
@@ -40,6 +26,13 @@ export interface IssueNames {
   url: string;
   /** How many comments there are; not every list says so. */
   comments: string;
+}
+
+/** What is said of an issue that was opened, which the same run may go on to comment. */
+export function openedIssue(issue: unknown, names: IssueNames, place: string): Told {
+  const name = `${place}#${label(issue, names.number)}`;
+  const text = `Opened issue #${label(issue, names.number)} in ${place}: ${label(issue, names.url)}`;
+  return { text, places: [{ id: name, name: null }] };
 }
 
 /** One line of a list. */

@@ -1,5 +1,6 @@
 import type { App } from "../app.ts";
 import { member } from "../lib/quote.ts";
+import { isSameSite } from "../mail/domain-owner.ts";
 import type { Resource } from "./mcp-oauth-probe.ts";
 import { askAt, judgedUrl, type Step, unavailable } from "./mcp-oauth-steps.ts";
 
@@ -35,7 +36,9 @@ export async function findServer(app: App, resource: Resource): Promise<ServerMe
   // RFC 8414 §3.3, else the codes of one server could be sent to another.
   if (!right) throw unavailable(STEP, "The authorization server's metadata is that of another server.");
   refuseUnfit(found);
-  return readMetadata(app, found, String(named));
+  const server = await readMetadata(app, found, String(named));
+  refuseForeignPage(server, [url, new URL(resource.id)]);
+  return server;
 }
 
 /** RFC 8414 §3.1 and OpenID Connect Discovery §4, in the order of MCP 2025-11-25. */
@@ -86,6 +89,21 @@ function refuseUnfit(found: unknown): void {
       "The authorization server has no consent page for people (the authorization code grant).",
       "Enter a token of the server as the credential of this connection instead.",
     );
+}
+
+/**
+ * Who shows the consent page has to be who named the endpoint that gets the code, or the server that is to be used:
+ * else a server could have another one's page ask for it. The other endpoints may be anywhere, as those of Google are.
+ */
+function refuseForeignPage({ authorization_endpoint }: ServerMetadata, own: URL[]): void {
+  const page = new URL(authorization_endpoint);
+  if (own.some((url) => isSameSite(url, page))) return;
+  const hosts = [...new Set(own.map(({ host }) => host))].join(" or ");
+  throw unavailable(
+    STEP,
+    `The authorization server's consent page is at ${page.host}, another site than ${hosts}: what you allow there could be taken by somebody else.`,
+    "Enter a token of the server as the credential of this connection instead, or ask who runs it to name the authorization server of that page in its metadata.",
+  );
 }
 
 async function readMetadata(app: App, found: unknown, issuer: string): Promise<ServerMetadata> {

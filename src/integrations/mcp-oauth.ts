@@ -1,3 +1,4 @@
+import { noteSecurityEvent } from "../accounts/security-events.ts";
 import type { Caller } from "../accounts/sessions.ts";
 import type { App } from "../app.ts";
 import { ownConnection } from "../connections/connections.ts";
@@ -33,14 +34,14 @@ export async function connectMcp(app: App, caller: Caller, connection_id: string
 }
 
 /** Keeps the token with its connection, unless that has become another one meanwhile; returns what it is called, as `Store` says. */
-export async function storeMcp(app: App, { row: state, trip, tokens }: Granted): ReturnType<Store> {
-  const { connection_id } = state;
+export async function storeMcp(app: App, { row: state, trip, tokens, client }: Granted): ReturnType<Store> {
+  const { connection_id, user_id, api_key } = state;
   const keep = async (tx: Db): Promise<string> => {
     const row = await tx
       .selectFrom("connections")
       .selectAll()
       .where("id", "=", connection_id)
-      .where("user_id", "=", state.user_id)
+      .where("user_id", "=", user_id)
       .executeTakeFirst();
     if (!row || row.base_url !== trip.base_url)
       throw new AppError("conflict", "The connection was deleted or changed meanwhile. Connect it again.");
@@ -61,6 +62,7 @@ export async function storeMcp(app: App, { row: state, trip, tokens }: Granted):
       .set({ ...columns, ...found })
       .where("id", "=", row.id)
       .execute();
+    await noteSecurityEvent(app, tx, { user_id, kind: "connection_changed", client, api_key });
     return row.label;
   };
   return app.insist(keep, { connection_id });

@@ -1,4 +1,4 @@
-import { sameName } from "../ai/named-places.ts";
+import { hasWords } from "../ai/named-titles.ts";
 import type { Place } from "../ai/tool.ts";
 import { oneLine } from "../lib/one-line.ts";
 import { member } from "../lib/quote.ts";
@@ -65,6 +65,7 @@ export const NOTES_TOOLS: IntegrationTool[] = [
     description: "Reads one page with its properties and its text as Markdown.",
     parameters: closed({ page_id }, ["page_id"]),
     read_only: true,
+    places: ["page_id"],
     titled: ["page_id"],
     run: (args, ask) => pageText(idOf(args, "page_id", ID), ask),
   },
@@ -122,14 +123,14 @@ async function search(args: Args, ask: Ask): Promise<Told> {
 const MAX_SEARCHES = 5;
 const SEARCHED_AT_ONCE = 100;
 
-/** All pages and databases with this very title. Whoever shares a page with the owner chooses what it is called. */
-export async function notesCalled(title: string, ask: Ask): Promise<Told> {
+/** All pages and databases with these words in their titles. Whoever shares a page with the owner chooses what it is called. */
+export async function notesCalled(words: string, ask: Ask): Promise<Told> {
   const called: unknown[] = [];
   let cursor: Record<string, string> = {};
   for (let nth = 0; nth < MAX_SEARCHES; nth += 1) {
-    const body = { query: title, page_size: SEARCHED_AT_ONCE, ...cursor };
+    const body = { query: words, page_size: SEARCHED_AT_ONCE, ...cursor };
     const { data } = await ask({ method: "POST", path: ["search"], body });
-    called.push(...listIn(data, "results").filter((found) => sameName(titleOf(found), title)));
+    called.push(...listIn(data, "results").filter((found) => hasWords(titleOf(found), words)));
     const next = label(data, "next_cursor");
     if (member(data, "has_more") !== true || next === "") return toldOf(called);
     cursor = { start_cursor: next };

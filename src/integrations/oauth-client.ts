@@ -62,8 +62,9 @@ export async function exchangeCode(app: App, server: OAuthServer, returned: Retu
   const as = asMetadata(server);
   const client = { client_id: server.client.id };
   const parameters = new URLSearchParams({ code: returned.code });
-  // RFC 9207; what has no name cannot be checked.
-  if (server.issuer !== null && returned.iss !== undefined) parameters.set("iss", returned.iss);
+  // RFC 9207. A tool server's without metadata goes by its origin; a configured provider has no name to check.
+  const named = server.issuer !== null || server.resource !== null;
+  if (named && returned.iss !== undefined) parameters.set("iss", returned.iss);
   return outcomeOf(app, server, [returned.code], async () => {
     const checked = oauth.validateAuthResponse(as, client, parameters, oauth.skipStateCheck);
     const response = await oauth.authorizationCodeGrantRequest(

@@ -1,8 +1,9 @@
 import type { App } from "../app.ts";
 import type { OAuthServer } from "../connections/sealed.ts";
 import type { Db } from "../db/database.ts";
-import { keyNamed, shownKey } from "../accounts/api-keys.ts";
-import { type Caller, refuseEnded } from "../accounts/sessions.ts";
+import { noteChange } from "../accounts/changes.ts";
+import { keyNamed, shownKey } from "../accounts/key-marks.ts";
+import type { Caller } from "../accounts/sessions.ts";
 import type { OAuthStateRow, UserRow } from "../db/schema.ts";
 import { hashSecret } from "../lib/secrets.ts";
 
@@ -46,7 +47,7 @@ export async function keepState(app: App, caller: Caller, given: NewState): Prom
     api_key: shownKey(await keyNamed(app.db, key_id)),
   };
   await app.write(async (tx) => {
-    await refuseEnded(app, tx, caller);
+    await noteChange(app, tx, caller, "connection_begun");
     await tx
       .deleteFrom("oauth_states")
       .where("created", "<=", app.now() - STATE_SECONDS)

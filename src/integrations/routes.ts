@@ -1,13 +1,17 @@
 import { Elysia, t } from "elysia";
 import { findSession } from "../accounts/sessions.ts";
+import { beginTrip } from "../accounts/trips.ts";
 import type { App } from "../app.ts";
 import { AppError } from "../errors.ts";
 import { authenticated, signedIn, unauthenticated } from "../http/auth.ts";
 import { sessionCookie } from "../http/cookies.ts";
 import { type Description, describe } from "../http/describe.ts";
+import { clientAddress, type Served } from "../http/request.ts";
 import {
+  type AccessPath,
   arrive,
   type Arrival,
+  type Beginning,
   type Browser,
   type CallbackQuery,
   confirm,
@@ -55,6 +59,8 @@ const CALLBACK_ANSWERS = {
 
 const WHO_MAY_END_IT =
   "In the session that began, the account is connected at once. In another session of the same account, and for what was begun with an API key, the page asks to confirm; without a session it asks to sign in first; another account is refused. Until then nothing is exchanged or stored.";
+const WHO_MAY_END_IT_WITH_MCP =
+  "In a session of the account that began, the page names where you agreed and which server gets the access, and asks to confirm; without a session it asks to sign in first; another account is refused. Until then nothing is exchanged or stored.";
 const CONFIRMATION = {
   tag: "Integrations",
   description: "For the page that the callback shows, and for nobody else: an API key hears 403.",
@@ -80,20 +86,21 @@ const DESCRIBED = {
     summary: "Come back from a provider",
     description: `For browsers: where a provider's consent page leads to. ${WHO_MAY_END_IT}`,
     answers: CALLBACK_ANSWERS,
+    errors: ["rate_limited"],
     open: true,
   }),
   connectMcp: describe({
     tag: "Integrations",
     summary: "Authorise an MCP server",
     description:
-      "Finds the server's authorization server, becomes a client there, and gives the address of its consent page.",
+      "Finds the server's authorization server, becomes a client there, and gives the address of its consent page. That page is at the site of the authorization server or of the MCP server, else 400. Back here, a page names where you agreed and who gets the access, before anything is exchanged.",
     answers: { 200: DepartureShape },
     errors: ["mcp_oauth_unavailable"],
   }),
   callbackMcp: describe({
     tag: "Integrations",
     summary: "Come back from an MCP server's authorization server",
-    description: `For browsers: where its consent page leads to. ${WHO_MAY_END_IT}`,
+    description: `For browsers: where its consent page leads to. ${WHO_MAY_END_IT_WITH_MCP}`,
     answers: CALLBACK_ANSWERS,
     open: true,
   }),
@@ -119,8 +126,8 @@ function ownRoutes(app: App) {
     .use(authenticated(app))
     .post(
       "/integrations/:provider/connect",
-      async ({ user, session, key_id, params, set }) => {
-        const authorize_url = await connectProvider(app, { user, session, key_id }, params.provider);
+      async ({ caller, params, set }) => {
+        const authorize_url = await connectProvider(app, caller, params.provider);
         Object.assign(set.headers, NO_STORE);
         return { authorize_url, url: authorize_url };
       },
@@ -128,8 +135,9 @@ function ownRoutes(app: App) {
     )
     .post(
       "/integrations/mcp/:connection_id/connect",
-      async ({ user, session, key_id, params, set }) => {
-        const authorize_url = await connectMcp(app, { user, session, key_id }, params.connection_id);
+      async ({ caller, params, set }) => {
+        using _trip = await beginTrip(caller.user);
+        const authorize_url = await connectMcp(app, caller, params.connection_id);
         Object.assign(set.headers, NO_STORE);
         return { authorize_url, url: authorize_url };
       },
@@ -143,10 +151,10 @@ function confirmRoutes(app: App) {
     .use(signedIn(app))
     .post(
       "/integrations/:provider/confirm",
-      async ({ user, session, params, body }) => {
+      async ({ user, session, client, params, body }) => {
         const provider = providerNamed(params.provider);
         const { proof, ...query } = body;
-        const browser = { user, session };
+        const browser = { user, session, client: client() };
         const store = (granted: Granted) => storeProvider(app, provider, granted);
         return pageOf(app, provider, await confirm(app, { provider, query, browser, proof }, store));
       },
@@ -154,9 +162,14 @@ function confirmRoutes(app: App) {
     )
     .post(
       "/integrations/mcp/confirm",
-      async ({ user, session, body }) => {
+      async ({ user, session, client, body }) => {
         const { proof, ...query } = body;
-        const returning = { provider: "mcp" as const, query, browser: { user, session }, proof };
+        const returning = {
+          provider: "mcp" as const,
+          query,
+          browser: { user, session, client: client() },
+          proof,
+        };
         return pageOf(app, "mcp", await confirm(app, returning, (granted) => storeMcp(app, granted)));
       },
       { body: confirmBody, ...DESCRIBED.confirmMcp },
@@ -168,9 +181,9 @@ function publicRoutes(app: App) {
     .use(unauthenticated(app))
     .get(
       "/integrations/:provider/callback",
-      async ({ params, query, request }) => {
+      async ({ params, query, request, server }) => {
         const provider = providerNamed(params.provider);
-        const browser = await browserOf(app, request.headers);
+        const browser = await browserOf(app, { request, server });
         const store = (granted: Granted) => storeProvider(app, provider, granted);
         return pageOf(app, provider, await arrive(app, { provider, query, browser }, store), query);
       },
@@ -178,8 +191,8 @@ function publicRoutes(app: App) {
     )
     .get(
       "/integrations/mcp/callback",
-      async ({ query, request }) => {
-        const browser = await browserOf(app, request.headers);
+      async ({ query, request, server }) => {
+        const browser = await browserOf(app, { request, server });
         const returning = { provider: "mcp" as const, query, browser };
         const arrival = await arrive(app, returning, (granted) => storeMcp(app, granted));
         return pageOf(app, "mcp", arrival, query);
@@ -197,9 +210,10 @@ function publicRoutes(app: App) {
     );
 }
 
-async function browserOf(app: App, headers: Headers): Promise<Browser | null> {
-  const value = sessionCookie(headers);
-  return (value === undefined ? undefined : await findSession(app, value)) ?? null;
+async function browserOf(app: App, served: Served): Promise<Browser | null> {
+  const value = sessionCookie(served.request.headers);
+  const found = value === undefined ? undefined : await findSession(app, value);
+  return found ? { ...found, client: clientAddress(app, served) } : null;
 }
 
 const TITLES = {
@@ -257,23 +271,37 @@ function confirmPage(
   provider: Returning["provider"],
   { name, question }: Extract<Arrival, { outcome: "confirm" }>,
 ): Response {
-  const { email, api_key, minutes_ago, fields } = question;
+  const { email, begun, access, fields } = question;
+  return pageResponse({
+    status: 200,
+    title: `Connect ${name}?`,
+    messages: [
+      ...(access === null ? [] : wordsOfAccess(access)),
+      `It becomes a connection of ${email}, and runs of this account can use it.`,
+      ...(begun === null ? [] : wordsOfBeginning(begun)),
+    ],
+    form: { action: `${app.base_url}/integrations/${provider}/confirm`, button: "Connect", fields },
+    link: { ...backLink(app), words: "Do not connect" },
+  });
+}
+
+function wordsOfAccess({ asked_at, goes_to }: AccessPath): string[] {
+  return [
+    `You were sent to ${asked_at} to agree. Access to whatever you agreed to goes to ${goes_to}.`,
+    `Did a service ask you whose data is no business of ${goes_to}? Then do not go on: nobody has the access yet.`,
+  ];
+}
+
+function wordsOfBeginning({ api_key, minutes_ago }: Beginning): string[] {
   const how =
     api_key === null
       ? "in another browser that was signed in to this account"
       : `with the API key ${api_key}`;
   const when = minutes_ago === 0 ? "less than a minute ago" : `${minutes_ago} min ago`;
-  return pageResponse({
-    status: 200,
-    title: `Connect ${name}?`,
-    messages: [
-      `It becomes a connection of ${email}, and runs of this account can use it.`,
-      `This was begun ${how}, ${when}.`,
-      "Was that not you? Then do not go on: somebody else may have chosen what is to be connected.",
-    ],
-    form: { action: `${app.base_url}/integrations/${provider}/confirm`, button: "Connect", fields },
-    link: { ...backLink(app), words: "Do not connect" },
-  });
+  return [
+    `This was begun ${how}, ${when}.`,
+    "Was that not you? Then do not go on: somebody else may have chosen what is to be connected.",
+  ];
 }
 
 function backLink(app: App) {

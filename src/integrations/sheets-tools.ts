@@ -62,6 +62,7 @@ export const SHEETS_TOOLS: IntegrationTool[] = [
       ["spreadsheet_id"],
     ),
     read_only: true,
+    places: ["spreadsheet_id"],
     run: readRange,
   },
   {

@@ -1,3 +1,4 @@
+import { noteSecurityEvent } from "../accounts/security-events.ts";
 import type { App } from "../app.ts";
 import { insertConnection, newConnection } from "../connections/connections.ts";
 import { KIND_INFO, ownBaseUrl } from "../connections/kinds.ts";
@@ -24,7 +25,7 @@ interface Account {
 
 /** Keeps a token as the connection of its kind and account; returns what that is called, as `Store` says. */
 export async function storeProvider(app: App, kind: IntegrationKind, granted: Granted): ReturnType<Store> {
-  const { row: state, tokens } = granted;
+  const { row: state, tokens, client } = granted;
   const account = await accountOf(app, kind, tokens);
   const keep = async (tx: Db): Promise<string> => {
     const user = await ownerOf(tx, state);
@@ -47,6 +48,8 @@ export async function storeProvider(app: App, kind: IntegrationKind, granted: Gr
     };
     if (known) await tx.updateTable("connections").set(changed).where("id", "=", row.id).execute();
     else await insertConnection(app, tx, user, changed);
+    const event = known ? "connection_changed" : "connection_created";
+    await noteSecurityEvent(app, tx, { user_id: user.id, kind: event, client, api_key: state.api_key });
     return row.label;
   };
   return app.insist(keep, { user_id: state.user_id, kind });

@@ -15,7 +15,9 @@ import {
   openCall,
   type Told,
 } from "./api-request.ts";
+import { type Args, textOf } from "./api-arguments.ts";
 import { capped } from "./api-text.ts";
+import { withoutCalls } from "./codehost-calls.ts";
 import { CODEHOST_A, CODEHOST_A_TOOLS } from "./codehost-a-tools.ts";
 import { CODEHOST_B, CODEHOST_B_TOOLS } from "./codehost-b-tools.ts";
 import { NOTES, NOTES_TOOLS, notesCalled } from "./notes-tools.ts";
@@ -30,15 +32,17 @@ const MIN_HEADER_CHARS = 16;
 interface ToolSet {
   style: ApiStyle;
   tools: IntegrationTool[];
+  /** As of a `Tool`. */
+  of_circle: boolean;
   /** What has a title, where others can give theirs the same one. */
   called?: (title: string, ask: Ask) => Promise<Told>;
 }
 
 const SETS: Record<string, ToolSet> = {
-  notes: { style: NOTES, tools: NOTES_TOOLS, called: notesCalled },
-  "codehost-a": { style: CODEHOST_A, tools: CODEHOST_A_TOOLS },
-  "codehost-b": { style: CODEHOST_B, tools: CODEHOST_B_TOOLS },
-  sheets: { style: SHEETS, tools: SHEETS_TOOLS },
+  notes: { style: NOTES, tools: NOTES_TOOLS, of_circle: true, called: notesCalled },
+  "codehost-a": { style: CODEHOST_A, tools: CODEHOST_A_TOOLS, of_circle: false },
+  "codehost-b": { style: CODEHOST_B, tools: CODEHOST_B_TOOLS, of_circle: false },
+  sheets: { style: SHEETS, tools: SHEETS_TOOLS, of_circle: true },
 };
 
 /** The tools of a connection to an integration; none for another kind. */
@@ -59,6 +63,9 @@ export function integrationTools(
     read_only: tool.read_only,
     destructive: false,
     places: tool.places ?? [],
+    of_circle: set.of_circle,
+    numbered: tool.numbered,
+    inert: inertOf(tool),
     titled: titledOf(api, set, tool),
     site,
     foreign: false,
@@ -71,6 +78,17 @@ function titledOf(api: Api, { called }: ToolSet, { titled }: IntegrationTool): T
   return {
     args: titled,
     called: (title, signal) => outcomeOf(api, signal, (call) => called(title, asker(call))),
+  };
+}
+
+function inertOf({ words }: IntegrationTool): Tool["inert"] {
+  if (words === undefined) return undefined;
+  return (args: Args, trusted_text) => {
+    const given = words.filter((name) => typeof args[name] === "string");
+    return {
+      ...args,
+      ...Object.fromEntries(given.map((name) => [name, withoutCalls(textOf(args, name), trusted_text)])),
+    };
   };
 }
 

@@ -1,16 +1,17 @@
 import type { Db } from "../db/database.ts";
 import { dueOfEach, type DueRow, nextRun } from "../db/due-jobs.ts";
+import { jsonTexts } from "../db/json.ts";
 import { prepared } from "../db/prepared.ts";
 import { JOB_RULES, type JobKind, type JobPayloads } from "./kinds.ts";
-import { storedJson } from "../lib/stored-json.ts";
-import { DAMAGED_PAYLOAD, type Job, UNCLAIMED } from "./queue.ts";
-import { largestJob, type Room, type Use, type Uses, whyNot } from "./shares.ts";
+import { type Job, payloadOf, shareOf, UNCLAIMED } from "./queue.ts";
+import { isOfStrangers, largestJob, type Room, type Use, type Uses, whyNot } from "./shares.ts";
+
+/** Jobs of one account that are looked at, whatever number could run: hardly any may run as many. */
+const LOOKED_AT_ONCE = 64;
 
 /** What a claim asks for. */
 interface ClaimOptions {
   now: number;
-  /** On the clock of `App.steadyNow`. */
-  steady_now: number;
   /** `App.steadyAfter`. */
   leaseEnd: (seconds: number) => number;
   limit: number;
@@ -21,17 +22,31 @@ interface ClaimOptions {
   uses: Uses;
 }
 
+/** Which leases a claim ends. */
+interface Lapse {
+  /**
+   * On the clock of `App.steadyNow`; read before the claim waited for its transaction, so that a lease that was taken in
+   * the same one is not over, however long that took.
+   */
+  steady_now: number;
+  /** The ids of what this process runs: a lease that is over says of it only that the process stood still, or cannot write. */
+  running: () => Set<string>;
+}
+
+/** Lines of accounts, each with the weight from which on a job of it waits until something ends. */
+export type FullLines = Map<string, number>;
+
 /**
- * Takes up to `limit` due jobs of a kind: pending ones, and running ones whose lease has run out. `next_at` is the
+ * Takes up to `limit` due jobs of a kind: pending ones, and those whose lease is over and that nobody runs. `next_at` is the
  * unix second after `now` at which the next one is due; those that wait for their lane do not count. `full` are the
- * accounts of which more is due than they may run at once.
+ * lines of accounts of which more is due than they may run at once, each with the weight from which on a job has no room.
  */
 export async function claim<K extends JobKind>(
   tx: Db,
   kind: K,
-  options: ClaimOptions,
-): Promise<{ jobs: Job<K>[]; next_at: number | null; full: Set<string> }> {
-  await freeExpired(tx, { kind, steady_now: options.steady_now });
+  options: ClaimOptions & Lapse,
+): Promise<{ jobs: Job<K>[]; next_at: number | null; full: FullLines }> {
+  await freeExpired(tx, kind, options);
   const [next] = await nextRun(tx, { kind, now: options.now });
   return { ...(await claimPending(tx, kind, options)), next_at: next?.run_at ?? null };
 }
@@ -41,7 +56,7 @@ export async function claimPending<K extends JobKind>(
   tx: Db,
   kind: K,
   { now, leaseEnd, limit, free, room, uses: running }: ClaimOptions,
-): Promise<{ jobs: Job<K>[]; full: Set<string> }> {
+): Promise<{ jobs: Job<K>[]; full: FullLines }> {
   const uses = running.fork();
   const lease_until = leaseEnd(JOB_RULES[kind].lease_seconds);
   const jobs: Job<K>[] = [];
@@ -49,14 +64,16 @@ export async function claimPending<K extends JobKind>(
     const left = { free: free - jobs.length, limit: limit - jobs.length };
     const weight = Math.floor(largestJob(uses, room));
     const full_targets = JSON.stringify(uses.targetsWith(room.target_slots));
-    const due = await dueOfEach(tx, { kind, now, limit: left.limit, weight, full_targets });
+    const looked_at = Math.min(left.limit, LOOKED_AT_ONCE);
+    const due = await dueOfEach(tx, { kind, now, limit: looked_at, weight, full_targets });
     const { chosen, full, hidden } = choose(due, { ...left, room, uses });
     for (const row of chosen) {
       await takeLease(tx, { id: row.id, lease_until });
       jobs.push(jobOf(kind, row));
     }
-    // Behind those that were passed over there may be others of their account that have room.
-    if (chosen.size === 0 || jobs.length === limit || !hidden) return { jobs, full };
+    // Behind those that were passed over, or taken, there may be others of their account that have room.
+    const more = hidden || chosen.size >= looked_at;
+    if (chosen.size === 0 || jobs.length === limit || !more) return { jobs, full };
   }
 }
 
@@ -64,7 +81,7 @@ function jobOf<K extends JobKind>(kind: K, row: DueRow): Job<K> {
   return {
     id: row.id,
     kind,
-    payload: storedJson(row.payload, DAMAGED_PAYLOAD as unknown as JobPayloads[K]),
+    payload: payloadOf({ kind, payload: row.payload }) as JobPayloads[K],
     attempts: row.attempts + 1,
     failures: row.failures,
     ...useOf(row),
@@ -72,46 +89,102 @@ function jobOf<K extends JobKind>(kind: K, row: DueRow): Job<K> {
 }
 
 function useOf({ account, account_slots, weight, target }: DueRow): Use {
-  return { share: account === null ? null : { account, slots: account_slots }, weight, target };
+  return { share: account === null ? null : shareOf(account, account_slots), weight, target };
 }
 
 /**
  * Returns the due jobs that may run, which then count among `uses`. An account of which nothing runs comes before those
- * with more, which then share what is left, in the order in which their jobs are due. `full` are the accounts that
- * have more due than they may run; `hidden` says that a target or the memory was what a job lacked.
+ * with more, which then share what is left, in the order in which their jobs are due. While anything of its household
+ * waits for a slot or for memory, an account begins nothing of strangers. `full` is as in `claim`; `hidden` says that a
+ * target or the memory was what a job lacked.
  */
 function choose(
   due: DueRow[],
   { limit, free, room, uses }: { limit: number; free: number; room: Room; uses: Uses },
-): { chosen: Set<DueRow>; full: Set<string>; hidden: boolean } {
+): { chosen: Set<DueRow>; full: FullLines; hidden: boolean } {
   const chosen = new Set<DueRow>();
-  let full = new Set<string>();
+  let full: FullLines = new Map();
   let hidden = false;
+  const candidates = householdsFirst(due.map((row) => ({ row, use: useOf(row) })));
   for (const most of [1, Number.POSITIVE_INFINITY]) {
-    full = new Set();
+    full = new Map();
     hidden = false;
-    for (const row of due) {
+    const households = new Set<string>();
+    for (const { row, use } of candidates) {
       if (chosen.has(row)) continue;
       if (chosen.size === limit) break;
-      const use = useOf(row);
-      const reason = whyNot(use, { uses, room, free: free - chosen.size, most });
+      const reason = lackOf(use, households, { uses, room, free: free - chosen.size, most });
       if (reason === null) {
         uses.add(use);
         chosen.add(row);
-      } else if (reason === "account") full.add(row.account ?? "");
-      else hidden = true;
+        continue;
+      }
+      if (reason !== "account") hidden = true;
+      if (reason !== "target") fillFrom(full, row.account ?? "", reason === "account" ? 0 : use.weight);
     }
   }
   return { chosen, full, hidden };
 }
 
-const freeExpired = prepared((db, held: { kind: JobKind; steady_now: number }) =>
+function fillFrom(full: FullLines, line: string, weight: number): void {
+  full.set(line, Math.min(full.get(line) ?? weight, weight));
+}
+
+interface Candidate {
+  row: DueRow;
+  use: Use;
+}
+
+/** Each account has its places in the order, and gives the first of them to its household. */
+function householdsFirst(candidates: Candidate[]): Candidate[] {
+  if (!candidates.some(({ use }) => isOfStrangers(use))) return candidates;
+  const accountOf = ({ use }: Candidate): string | undefined => use.share?.account;
+  const sorted = new Map<string | undefined, Iterator<Candidate>>();
+  for (const [account, all] of Map.groupBy(candidates, accountOf)) {
+    const { household = [], strangers = [] } = Object.groupBy(all, ({ use }) =>
+      isOfStrangers(use) ? "strangers" : "household",
+    );
+    sorted.set(account, [...household, ...strangers].values());
+  }
+  return candidates.map((one) => sorted.get(accountOf(one))?.next().value ?? one);
+}
+
+/** As `whyNot`; `households` are the accounts of which something that is not of strangers has been passed over. */
+function lackOf(
+  use: Use,
+  households: Set<string>,
+  state: Parameters<typeof whyNot>[1],
+): ReturnType<typeof whyNot> {
+  const account = use.share?.account ?? "";
+  if (isOfStrangers(use) && households.has(account)) return "account";
+  const reason = whyNot(use, state);
+  if (reason !== null && reason !== "target" && !isOfStrangers(use)) households.add(account);
+  return reason;
+}
+
+async function freeExpired(tx: Db, kind: JobKind, { steady_now, running }: Lapse): Promise<void> {
+  const expired = await expiredLeases(tx, { kind, steady_now });
+  if (expired.length === 0) return;
+  const alive = running();
+  const lost = expired.map(({ id }) => id).filter((id) => !alive.has(id));
+  if (lost.length > 0) await endLeases(tx, { ids: JSON.stringify(lost) });
+}
+
+const expiredLeases = prepared((db, held: { kind: JobKind; steady_now: number }) =>
   db
-    .updateTable("jobs")
-    .set(UNCLAIMED)
+    .selectFrom("jobs")
+    .select("id")
     .where("kind", "=", held.kind)
     .where("status", "=", "running")
     .where("lease_until", "<=", held.steady_now),
+);
+
+/** `ids`: a JSON array. */
+const endLeases = prepared((db, { ids }: { ids: string }) =>
+  db
+    .updateTable("jobs")
+    .set(UNCLAIMED)
+    .where("id", "in", db.selectFrom(jsonTexts(ids).as("listed")).select("listed.value")),
 );
 
 const takeLease = prepared((db, lease: { id: string; lease_until: number }) =>

@@ -1,4 +1,4 @@
-import type { Farewell } from "../accounts/account-mail.ts";
+import type { Farewell, NoticeKind } from "../accounts/account-mail.ts";
 import type { Whose } from "../billing/storage.ts";
 import type { OwnerNoticeRow } from "../db/schema.ts";
 import type { SegmentRange } from "../lib/segments.ts";
@@ -33,7 +33,11 @@ export interface JobPayloads {
     kind: Exclude<OwnerNoticeRow["kind"], "answers_returned">;
     /** What found no room; 0 bytes are a size that was not known. */
     refused?: { what: "call" | "mail"; bytes: number; whose?: Whose };
+    /** The mail that was taken and not worked on. */
+    message_id?: string;
   };
+  /** Tells the owner how often more something happened than there were mails about it. */
+  sum_up_notices: { user_id: string; about: NoticeKind; count: number };
   /** Tells the owner which answers came back. */
   mail_returns: { user_id: string };
   /** Ends what a deleted account pays for. */
@@ -69,6 +73,7 @@ export const JOB_RULES: Record<JobKind, { lease_seconds: number; max_failures: n
   // Each delivery counts its own attempts. It begins some for five minutes, and a time-out may be ten.
   deliver_webhooks: { lease_seconds: 1_200, max_failures: Number.POSITIVE_INFINITY },
   mail_notice: { lease_seconds: 120, max_failures: 5 },
+  sum_up_notices: { lease_seconds: 120, max_failures: 5 },
   mail_returns: { lease_seconds: 120, max_failures: 5 },
   // Never given up: nobody is left who could cancel.
   close_customer: { lease_seconds: 300, max_failures: Number.POSITIVE_INFINITY },
@@ -76,4 +81,20 @@ export const JOB_RULES: Record<JobKind, { lease_seconds: number; max_failures: n
   make_backup: { lease_seconds: 43_200, max_failures: Number.POSITIVE_INFINITY },
   keep_certificate: { lease_seconds: 900, max_failures: Number.POSITIVE_INFINITY },
   catch_up_payments: { lease_seconds: 1_800, max_failures: Number.POSITIVE_INFINITY },
+};
+
+/** What says whom or what a job is for; one without it cannot be done. */
+export const NAMED: { [K in JobKind]?: string & keyof JobPayloads[K] } = {
+  route_message: "message_id",
+  send_mail: "outgoing_id",
+  tell_failure: "message_id",
+  check_domain: "domain_id",
+  mail_code: "email",
+  erase_account: "user_id",
+  fan_out_event: "event_id",
+  deliver_webhooks: "endpoint_id",
+  mail_notice: "user_id",
+  sum_up_notices: "user_id",
+  mail_returns: "user_id",
+  close_customer: "customer_id",
 };

@@ -3,8 +3,8 @@ import { messageOf } from "../errors.ts";
 import type { Db } from "../db/database.ts";
 import { isStorageFault } from "../db/storage-faults.ts";
 import type { JobKind } from "./kinds.ts";
-import { claim, claimPending } from "./claim.ts";
-import type { Job } from "./queue.ts";
+import { claim, claimPending, type FullLines } from "./claim.ts";
+import { type Job, type Newcomer, newcomerOf } from "./queue.ts";
 import { createUses, hasRoom, type Room, type Use, type Uses } from "./shares.ts";
 
 /** How long to wait before trying again to claim when the database refused. */
@@ -16,13 +16,13 @@ const MAX_SLEEP_MS = 60_000;
 export interface Pool {
   /** Looks for due jobs; resolves when as many run as there are, or as there are slots for. */
   fill(): Promise<void>;
-  /** Says that a job has been enqueued, for this account. Where older work of it waits for one of its jobs to end, it is looked for then. */
-  wake(account?: string): void;
+  /** Says that a job has been enqueued. Where older work of its line waits for a job to end, it is looked for then. */
+  wake(newcomer?: Newcomer): void;
   /** Takes a free slot and what else `use` says; false when that is not there, or is others' turn. */
   reserve(use: Use): boolean;
   /** Returns it to the pool: what was reserved, or what a job had that has ended. */
   release(use: Use): void;
-  /** Claims a job that waits, in the transaction that ends another: it spares a commit. After the commit, `follow` it. */
+  /** Claims a job that waits, in the transaction that ends another: it spares a commit. `follow` it at once after the commit. */
   claimNext(tx: Db, ended: Job): Promise<Job | undefined>;
   /** Begins it in the slot that the ended job is about to give back. In a pool that was stopped it stays claimed: the next start frees it. */
   follow(job: Job): void;
@@ -37,14 +37,17 @@ interface PoolOptions {
   room: Room;
   /** Begins a job in a slot that has been taken for it. */
   run: (job: Job) => void;
+  /** The ids of all jobs that have begun and not ended. */
+  running: () => Set<string>;
 }
 
-export function createPool(app: App, { kind, room, run }: PoolOptions): Pool {
+export function createPool(app: App, { kind, room, run, running }: PoolOptions): Pool {
   const slots = createSlots(room.slots);
   const uses = createUses();
   const succession = createSuccession(uses);
-  /** Accounts whose older work waits: a newcomer of theirs must wait its turn. */
-  let waiting = new Set<string>();
+  /** Lines whose older work waits: a newcomer that takes no less must wait its turn. */
+  let waiting: FullLines = new Map();
+  const mustWait = ({ line, weight }: Newcomer): boolean => weight >= (waiting.get(line) ?? Infinity);
   /** From the moment a job is enqueued until a claim finds none left: a caller must not take a slot before it. */
   let backlog = false;
   let looked_ms = 0;
@@ -53,7 +56,7 @@ export function createPool(app: App, { kind, room, run }: PoolOptions): Pool {
   const fill = joined(async () => {
     if (state === "stopped" || slots.free() <= 0) return;
     looked_ms = app.nowMs();
-    const { full, jobs, taken, sleep_ms } = await claimJobs(app, kind, { room, uses, slots });
+    const { full, jobs, taken, sleep_ms } = await claimJobs(app, kind, { room, uses, slots, running });
     waiting = full ?? waiting;
     backlog = full === null ? backlog : jobs.length === taken;
     alarm.set(sleep_ms);
@@ -67,13 +70,13 @@ export function createPool(app: App, { kind, room, run }: PoolOptions): Pool {
 
   return {
     fill,
-    wake(account) {
-      if (account !== undefined && waiting.has(account)) return;
+    wake(newcomer) {
+      if (newcomer !== undefined && mustWait(newcomer)) return;
       backlog = true;
       void fill();
     },
     reserve(use) {
-      if (state === "stopped" || backlog || waiting.has(use.share?.account ?? "")) return false;
+      if (state === "stopped" || backlog || mustWait(newcomerOf(use))) return false;
       if (!hasRoom(use, { uses, room, free: slots.free() })) return false;
       slots.take();
       uses.add(use);
@@ -161,6 +164,11 @@ function createSlots(count: number) {
   };
 }
 
+interface Filling extends Pick<PoolOptions, "room" | "running"> {
+  uses: Uses;
+  slots: ReturnType<typeof createSlots>;
+}
+
 /**
  * Claims jobs for the slots that are free once it is its turn; `taken` are those, `sleep_ms` until it is worth looking
  * again. `full` is null when the database refused.
@@ -168,14 +176,16 @@ function createSlots(count: number) {
 async function claimJobs(
   app: App,
   kind: JobKind,
-  { room, uses, slots }: { room: Room; uses: Uses; slots: ReturnType<typeof createSlots> },
-): Promise<{ jobs: Job[]; taken: number; full: Set<string> | null; sleep_ms: number }> {
+  { room, uses, slots, running }: Filling,
+): Promise<{ jobs: Job[]; taken: number; full: FullLines | null; sleep_ms: number }> {
   let jobs: Job[] = [];
   let taken = 0;
+  const steady_now = app.steadyNow();
   try {
     const { next_at, full } = await app.write(async (tx) => {
       taken = slots.takeFree();
-      const claimed = await claim(tx, kind, { ...clocksOf(app), limit: taken, free: taken, room, uses });
+      const free = { limit: taken, free: taken, room, uses };
+      const claimed = await claim(tx, kind, { ...clocksOf(app), ...free, steady_now, running });
       // At once, not after the commit: a newcomer must not be counted without them.
       jobs = claimed.jobs;
       for (const job of jobs) uses.add(job);
@@ -213,7 +223,7 @@ async function claimOne(
 }
 
 function clocksOf(app: App) {
-  return { now: app.now(), steady_now: app.steadyNow(), leaseEnd: app.steadyAfter };
+  return { now: app.now(), leaseEnd: app.steadyAfter };
 }
 
 /** Rings once, after the time it was last set to, `MAX_SLEEP_MS` at the most; it keeps no process alive. */

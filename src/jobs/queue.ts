@@ -2,7 +2,8 @@ import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { insertRow, prepared } from "../db/prepared.ts";
 import type { JobRow } from "../db/schema.ts";
-import { JOB_RULES, type JobKind, type JobPayloads } from "./kinds.ts";
+import { storedJson } from "../lib/stored-json.ts";
+import { JOB_RULES, NAMED, type JobKind, type JobPayloads } from "./kinds.ts";
 import type { Use } from "./shares.ts";
 
 export interface Job<K extends JobKind = JobKind> extends Use {
@@ -18,10 +19,50 @@ export interface Job<K extends JobKind = JobKind> extends Use {
 /** Of a job that cannot be read in a damaged database: it is set aside, so that the others go on. */
 export const DAMAGED_PAYLOAD = Object.freeze({});
 
+/** What a job carries, or `DAMAGED_PAYLOAD`. */
+export function payloadOf({ kind, payload }: Pick<JobRow, "kind" | "payload">): object {
+  const stored = storedJson<Record<string, unknown> | null>(payload, null);
+  if (typeof stored !== "object" || stored === null) return DAMAGED_PAYLOAD;
+  const named = NAMED[kind as JobKind];
+  return named === undefined || typeof stored[named] === "string" ? stored : DAMAGED_PAYLOAD;
+}
+
 /** The account that a job is for, and how many jobs of its kind may run for it at once; null: as many as is fair. */
 export interface Share {
   account: string;
   slots: number | null;
+  /** Whether people caused it who are neither the owner nor listed: it waits behind what they cause. */
+  strangers?: boolean;
+}
+
+const STRANGERS = "/strangers";
+
+/** What `account` of a row says. What strangers cause waits in a line of its own, in which it hides nothing else. */
+function lineOf({ account, strangers = false }: Share): string {
+  return strangers ? account + STRANGERS : account;
+}
+
+/** A job that was enqueued, as far as it matters for whether to look for it. */
+export interface Newcomer {
+  /** See `lineOf`; empty for one that counts for nobody. */
+  line: string;
+  weight: number;
+}
+
+export function newcomerOf({ share, weight }: Pick<Use, "share" | "weight">): Newcomer {
+  return { line: share === null ? "" : lineOf(share), weight };
+}
+
+/** Both lines of an account. */
+export function linesOf(account: string): string[] {
+  return [account, account + STRANGERS];
+}
+
+/** The share of whoever waits in a line. */
+export function shareOf(line: string, slots: number | null): Share {
+  return line.endsWith(STRANGERS)
+    ? { account: line.slice(0, -STRANGERS.length), slots, strangers: true }
+    : { account: line, slots };
 }
 
 interface EnqueueOptions {
@@ -60,7 +101,7 @@ export async function enqueue<K extends JobKind>(
   };
   const row = rowOf(app, job, work);
   if (!(await insertNew(tx, row))) return null;
-  if (!work.claimed) app.worker?.wake(work.kind, work.share?.account);
+  if (!work.claimed) app.worker?.wake(work.kind, newcomerOf(job));
   return job;
 }
 
@@ -79,7 +120,7 @@ function rowOf(app: App, job: Job, { claimed = false, lane, dedupe_key, run_at }
     lease_until: claimed ? app.steadyAfter(JOB_RULES[job.kind].lease_seconds) : null,
     last_error: null,
     created: now,
-    account: job.share?.account ?? null,
+    account: job.share && lineOf(job.share),
     account_slots: job.share?.slots ?? null,
     weight: job.weight,
     target: job.target,
@@ -88,17 +129,16 @@ function rowOf(app: App, job: Job, { claimed = false, lane, dedupe_key, run_at }
 
 /** False for a known `dedupe_key`. */
 async function insertNew(tx: Db, row: JobRow): Promise<boolean> {
-  if (row.dedupe_key === null) {
-    await insertRow(tx, "jobs", row);
-    return true;
-  }
-  const { numInsertedOrUpdatedRows } = await tx
-    .insertInto("jobs")
-    .values(row)
-    .onConflict((conflict) => conflict.column("dedupe_key").where("dedupe_key", "is not", null).doNothing())
-    .executeTakeFirst();
-  return numInsertedOrUpdatedRows !== 0n;
+  const { dedupe_key } = row;
+  if (dedupe_key !== null && (await jobWithKey(tx, { dedupe_key })).length > 0) return false;
+  await insertRow(tx, "jobs", row);
+  return true;
 }
+
+/** Nobody else writes meanwhile; a query of its own, for both are compiled once, which an insert with a condition is not. */
+const jobWithKey = prepared((db, key: { dedupe_key: string }) =>
+  db.selectFrom("jobs").select("id").where("dedupe_key", "=", key.dedupe_key),
+);
 
 export const UNCLAIMED = { status: "pending", lease_until: null } as const;
 

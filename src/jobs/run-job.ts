@@ -16,17 +16,26 @@ import {
 import type { Room } from "./shares.ts";
 import { waitLimit } from "../lib/wait-limit.ts";
 
-/** How long a job waits that the storage of this machine kept from its work. */
+/** How long a job waits that this machine itself kept from its work, by its storage or for want of file handles. */
 const STORAGE_AGAIN_SECONDS = 15;
 
 /** How long to wait before trying again to write down what became of a job (the disk is full, say). */
 const RECORD_AGAIN_MS = 1_000;
 
+/** How often a job may be begun without any ending, because the process was killed, before it is suspected to be the killer. */
+const MAX_UNENDED = 10;
 /**
- * How often a job may be begun without any ending, because the process was killed, before it is suspected to be
- * the killer. Generous: a job that was just near to it each time would otherwise be given up for nothing.
+ * How often more, before it is given up. Only one suspect is begun at a time, so that those which were just near to the
+ * killer each time are not given up with it.
  */
-const MAX_UNENDED = 20;
+const MAX_SUSPECTED = 5;
+/** How long the others wait. */
+const SUSPECT_AGAIN_SECONDS = 15;
+
+/** Whether a suspect runs, of all jobs of a worker. */
+export interface Suspicion {
+  runs: boolean;
+}
 
 /** Why a job's signal was aborted, when it was not its lease that ran out. */
 export const STOPPING = new Error("The server is stopping");
@@ -36,6 +45,8 @@ export interface JobHandler<K extends JobKind> {
   run: (app: App, job: Job<K>, signal: AbortSignal) => Promise<void>;
   /** Says what it means for the rest that the job is dead, in the transaction that buries it. */
   giveUp?: (app: App, tx: Db, job: Job<K>, error: string) => Promise<void>;
+  /** The same of a job that cannot be read any more: what it was for is whatever no job is for. */
+  lost?: EndLost;
   /** For what comes back by the clock: plans it, at a start and when the clock was set back. */
   plan?: (app: App, tx: Db) => Promise<void>;
   /** Jobs of this kind that may run at once: a pool of its own, so that no kind holds up another. */
@@ -45,6 +56,9 @@ export interface JobHandler<K extends JobKind> {
   /** Slots that may work with one target at once. */
   target_slots?: number;
 }
+
+/** Ends what a job was for that is not known any more, and that therefore nothing else will end. */
+export type EndLost = (app: App, tx: Db, job: Pick<Job, "share">) => Promise<unknown>;
 
 export type JobHandlers = { [K in JobKind]: JobHandler<K> };
 
@@ -61,14 +75,14 @@ export async function runJob(
   app: App,
   handlers: JobHandlers,
   job: Job,
-  stop: AbortController,
+  { stop, suspicion }: { stop: AbortController; suspicion: Suspicion },
 ): Promise<void> {
   const { lease_seconds } = JOB_RULES[job.kind];
   const { signal } = stop;
   const late = new Error(`The work was not done within ${lease_seconds} seconds`);
   const timer = waitLimit(lease_seconds * 1_000, () => stop.abort(late));
   try {
-    await withLogFields(fieldsOf(job), () => attemptOrBury(app, handlers, job, signal));
+    await withLogFields(fieldsOf(job), () => attemptOrBury(app, handlers, job, { signal, suspicion }));
   } catch (error) {
     if (error instanceof LeaseLostError) app.log.warn({ job_id: job.id }, error.message);
     else app.log.error({ job_id: job.id, kind: job.kind, err: error }, "the end of a job was not written");
@@ -83,11 +97,34 @@ function fieldsOf({ id: job_id, payload }: Job): Record<string, unknown> {
   return message_id === undefined ? { job_id } : { job_id, message_id };
 }
 
-async function attemptOrBury(app: App, handlers: JobHandlers, job: Job, signal: AbortSignal): Promise<void> {
-  if (job.payload === DAMAGED_PAYLOAD) return setAside(app, job, signal);
-  if (job.attempts - job.failures <= MAX_UNENDED) return attempt(app, handlers, job, signal);
-  const error = `The server ended ${MAX_UNENDED} times in the middle of it`;
-  await bury(app, handlers, { job, signal, error });
+async function attemptOrBury(
+  app: App,
+  handlers: JobHandlers,
+  job: Job,
+  { signal, suspicion }: { signal: AbortSignal; suspicion: Suspicion },
+): Promise<void> {
+  if (job.payload === DAMAGED_PAYLOAD) return setAside(app, handlers, job, signal);
+  const unended = job.attempts - job.failures - 1;
+  if (unended < MAX_UNENDED) return attempt(app, handlers, job, signal);
+  const error = `The server ended ${unended} times in the middle of it`;
+  if (unended >= MAX_UNENDED + MAX_SUSPECTED) return bury(app, handlers, { job, signal, error });
+  if (suspicion.runs) return waitAsSuspect(app, job, { signal, error });
+  suspicion.runs = true;
+  try {
+    await attempt(app, handlers, job, signal);
+  } finally {
+    suspicion.runs = false;
+  }
+}
+
+/** It was not begun, which does not count. */
+async function waitAsSuspect(
+  app: App,
+  job: Job,
+  { signal, error }: { signal: AbortSignal; error: string },
+): Promise<void> {
+  const why = `${error}: it waits for another such job to end`;
+  await returnLater(app, job, { signal, seconds: SUSPECT_AGAIN_SECONDS, error: why });
 }
 
 /**
@@ -133,8 +170,17 @@ async function waitForStorage(
 ): Promise<void> {
   const problem = messageOf(error);
   const seconds = STORAGE_AGAIN_SECONDS;
-  app.log.warn({ kind: job.kind, problem, seconds }, "a job waits: the storage cannot be used");
-  await writeOutcome(app, signal, (tx) => returnJob(tx, job, { run_at: app.after(seconds), error: problem }));
+  app.log.warn({ kind: job.kind, problem, seconds }, "a job waits: this machine cannot do it now");
+  await returnLater(app, job, { signal, seconds, error: problem });
+}
+
+async function returnLater(
+  app: App,
+  job: Job,
+  { signal, seconds, error }: { signal: AbortSignal; seconds: number; error: string },
+): Promise<void> {
+  const later = { run_at: app.after(seconds), error };
+  await writeOutcome(app, signal, (tx) => returnJob(tx, job, later));
 }
 
 /** Logged, because nobody looks into the table of jobs unasked. */
@@ -150,11 +196,14 @@ async function bury(
   });
 }
 
-/** What it was for is not known any more, so that nothing else can be ended with it. */
-async function setAside(app: App, job: Job, signal: AbortSignal): Promise<void> {
+/** Nothing of it can be done. */
+async function setAside(app: App, handlers: JobHandlers, job: Job, signal: AbortSignal): Promise<void> {
   const error = "What it is for cannot be read: the database is damaged there";
   app.log.error({ kind: job.kind, error }, "job given up; it is kept in the table");
-  await writeOutcome(app, signal, (tx) => buryJob(tx, job, error));
+  await writeOutcome(app, signal, async (tx) => {
+    await buryJob(tx, job, error);
+    await handlerOf(handlers, job).lost?.(app, tx, job);
+  });
 }
 
 function handlerOf(handlers: JobHandlers, job: Job): JobHandler<JobKind> {

@@ -34,6 +34,8 @@ export interface Uses {
   /** What all jobs have; those without a share do not count among `jobs`. */
   all: () => Sums;
   ofAccount: (account: string) => Sums;
+  /** What of that strangers caused. */
+  ofStrangers: (account: string) => Sums;
   ofTarget: (target: string) => Sums;
   /** The targets that so many jobs, or more, work with. */
   targetsWith: (jobs: number) => string[];
@@ -45,6 +47,7 @@ const NOTHING: Sums = { jobs: 0, bytes: 0 };
 
 export function createUses(base?: Uses): Uses {
   const accounts = new Map<string, Sums>();
+  const strangers = new Map<string, Sums>();
   const targets = new Map<string, Sums>();
   const all = { ...NOTHING };
   const change = ({ share, weight, target }: Use, by: 1 | -1): void => {
@@ -53,6 +56,7 @@ export function createUses(base?: Uses): Uses {
     if (share !== null) {
       all.jobs += by;
       addTo(accounts, share.account, sums);
+      if (isOfStrangers({ share })) addTo(strangers, share.account, sums);
     }
     if (target !== null) addTo(targets, target, sums);
   };
@@ -61,6 +65,7 @@ export function createUses(base?: Uses): Uses {
     remove: (use) => change(use, -1),
     all: () => sumOf(all, base?.all()),
     ofAccount: (account) => sumOf(accounts.get(account), base?.ofAccount(account)),
+    ofStrangers: (account) => sumOf(strangers.get(account), base?.ofStrangers(account)),
     ofTarget: (target) => sumOf(targets.get(target), base?.ofTarget(target)),
     targetsWith: (jobs) =>
       [...new Set([...targets.keys(), ...(base?.targetsWith(jobs) ?? [])])].filter(
@@ -71,38 +76,78 @@ export function createUses(base?: Uses): Uses {
   return uses;
 }
 
+/** Besides what runs, the slots that are left, and how many an account may have for now. */
+interface State {
+  uses: Uses;
+  room: Room;
+  free: number;
+  most: number;
+}
+
+type Lack = "account" | "target" | "memory" | null;
+
 /**
  * Why a job may not run now, with `free` slots left: its account or its target has all that it may have. An account has
  * no more slots, and no more memory, than it leaves free, so that it never has more than half while others wait; alone
  * it has more slots, but for those that are kept for whoever comes. Its first job needs nothing but a slot and the memory.
  */
-export function whyNot(
-  { share, weight, target }: Use,
-  { uses, room, free, most }: { uses: Uses; room: Room; free: number; most: number },
-): "account" | "target" | "memory" | null {
+export function whyNot(use: Use, state: State): Lack {
+  const { share, weight, target } = use;
+  const { uses, room } = state;
   if (target !== null && uses.ofTarget(target).jobs >= room.target_slots) return "target";
-  const own = share === null ? NOTHING : uses.ofAccount(share.account);
-  const isFirst = share !== null && own.jobs === 0;
   const left = memoryLeft(uses, room);
-  if (weight > left && !(isFirst && weight <= room.bytes * SMALL)) return "memory";
-  if (share === null || isFirst) return null;
-  if (!mayHaveSlot(share, own, { uses, room, free, most })) return "account";
-  return own.bytes + weight > left - weight ? "memory" : null;
+  if (share === null) return weight > left ? "memory" : null;
+  const own = uses.ofAccount(share.account);
+  const isFirst = own.jobs === 0;
+  if (weight > left && !(isFirst && isSmall(use, room))) return "memory";
+  if (isFirst) return null;
+  const lack = lackBeside(own, { ...use, share }, { ...state, left });
+  const onlyStrangers = own.jobs === uses.ofStrangers(share.account).jobs;
+  return onlyStrangers ? lackBesideStrangers(lack, own, { ...use, share }, { ...state, left }) : lack;
 }
 
-function mayHaveSlot(
-  { slots }: Share,
-  own: Sums,
-  { uses, room, free, most }: { uses: Uses; room: Room; free: number; most: number },
-): boolean {
+/** Whether strangers to its account caused the job. */
+export function isOfStrangers({ share }: Pick<Use, "share">): boolean {
+  return share?.strangers === true;
+}
+
+type Shared = Use & { share: Share };
+type Left = State & { left: number };
+
+/**
+ * As long as strangers have caused all that an account runs, they leave room for one more like theirs. Where others have
+ * come since and made the account's share smaller, a small job of the household needs nothing but a slot that is not
+ * the last.
+ */
+function lackBesideStrangers(lack: Lack, own: Sums, use: Shared, state: Left): Lack {
+  const { weight, share } = use;
+  if (isOfStrangers(use)) {
+    const more = { jobs: own.jobs + 1, bytes: own.bytes + weight };
+    return lack ?? lackBeside(more, use, { ...state, free: state.free - 1, left: state.left - weight });
+  }
+  const isWithinPlan = share.slots === null || own.jobs < share.slots;
+  return isWithinPlan && state.free > 1 && isSmall(use, state.room) ? null : lack;
+}
+
+/** What a job lacks beside what its account has. */
+function lackBeside(own: Sums, { share, weight }: Shared, state: Left): Lack {
+  if (!mayHaveSlot(share, own, state)) return "account";
+  return own.bytes + weight > state.left - weight ? "memory" : null;
+}
+
+function mayHaveSlot({ slots }: Share, own: Sums, { uses, room, free, most }: State): boolean {
   if (own.jobs >= Math.min(most, slots ?? Number.POSITIVE_INFINITY)) return false;
   if (own.jobs < free) return true;
-  const alone = own.jobs === uses.all().jobs;
+  const alone = own.jobs >= uses.all().jobs;
   return alone && free > Math.max(MIN_KEPT_FREE, room.slots * KEPT_FREE);
 }
 
+function isSmall({ weight }: Use, room: Room): boolean {
+  return weight <= room.bytes * SMALL;
+}
+
 /** Whether a job may run now that nobody waits for its slot and its memory. */
-export function hasRoom(use: Use, { uses, room, free }: { uses: Uses; room: Room; free: number }): boolean {
+export function hasRoom(use: Use, { uses, room, free }: Omit<State, "most">): boolean {
   return free > 0 && whyNot(use, { uses, room, free, most: Number.POSITIVE_INFINITY }) === null;
 }
 

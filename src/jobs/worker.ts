@@ -2,43 +2,60 @@ import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { withoutLogFields } from "../log.ts";
 import { watchClock } from "./clock.ts";
+import { waitAtMost } from "../lib/deadline.ts";
 import { createPool, type Pool } from "./pool.ts";
 import type { JobKind } from "./kinds.ts";
-import type { Job } from "./queue.ts";
+import type { Job, Newcomer } from "./queue.ts";
 import { type JobHandlers, roomOf, runJob, STOPPING } from "./run-job.ts";
 import type { Use } from "./shares.ts";
 
-/** How long a stop waits for work in progress before it hands the work back to the table. */
-const DRAIN_MS = 20_000;
-/** How long it then waits for work that was told to stop. What still goes on is redone at the next start. */
-const ABANDON_MS = 5_000;
+/** How long a stop waits. The unit and the compose file in `deploy` give it more time than all of this. */
+const PATIENCE = {
+  /** For work in progress, before it hands the work back to the table. */
+  drain_ms: 20_000,
+  /** Then for work that was told to stop. What still goes on is redone at the next start. */
+  abandon_ms: 5_000,
+  /** Then for jobs of which `waitForWord` was told. */
+  word_ms: 40_000,
+};
 /** How soon it is seen that a command line changed the queue, or somebody the clock. */
 const LOOK_MS = 1_000;
 
 export interface JobWorker extends AsyncDisposable {
   /** Begins to work on its own; before that, only `run` and `drain` do. */
   start(): void;
-  /** Looks for due jobs of a kind now; `account` says whose job is new. */
-  wake(kind: JobKind, account?: string): void;
+  /** Looks for due jobs of a kind now; see `Pool.wake`. */
+  wake(kind: JobKind, newcomer?: Newcomer): void;
   wakeAll(): void;
-  /** Takes a free slot for a job the caller enqueues as `claimed`; follow with `run` or `release`. */
+  /**
+   * Takes a free slot for a job the caller enqueues as `claimed`; follow with `run` or `release` at once after the commit:
+   * with the next one, a claim takes what does not run for lost.
+   */
   reserve(kind: JobKind, use: Use): boolean;
   release(kind: JobKind, use: Use): void;
   run(job: Job): void;
   /** See `Pool.claimNext` and `Pool.follow`. */
   claimNext(tx: Db, ended: Job): Promise<Job | undefined>;
   follow(job: Job): void;
+  /**
+   * Says that somebody outside has been given what cannot be taken back, and has not said yet what became of it: redone, it
+   * would be there twice. A stop waits longer for such a job.
+   */
+  waitForWord(job: Job): void;
   /** Runs whatever is due, and what that makes due, until nothing is left. */
   drain(): Promise<void>;
   /** Whether a job that goes on and on should end: what is on its way is waited for, and nothing more is begun. */
   isStopping(): boolean;
 }
 
-export function createWorker(app: App, handlers: JobHandlers): JobWorker {
-  const running = new Map<Promise<void>, AbortController>();
+export function createWorker(app: App, handlers: JobHandlers, patience = PATIENCE): JobWorker {
+  const running: Running = new Map();
+  const unsaid = new WeakSet<Job>();
+  const suspicion = { runs: false };
   const pools = new Map<JobKind, Pool>();
   let started = false;
   let stopping = false;
+  let ended = 0;
   let look: ReturnType<typeof setInterval> | undefined;
 
   const poolOf = (kind: JobKind): Pool => pools.get(kind) as Pool;
@@ -46,12 +63,15 @@ export function createWorker(app: App, handlers: JobHandlers): JobWorker {
 
   const run = (job: Job): void => {
     const stop = new AbortController();
-    const work = runJob(app, handlers, job, stop).finally(() => {
+    const work = runJob(app, handlers, job, { stop, suspicion }).finally(() => {
+      ended += 1;
       running.delete(work);
       poolOf(job.kind).release(job);
     });
-    running.set(work, stop);
+    running.set(work, { job, stop });
   };
+
+  const runningIds = () => new Set([...running.values()].map(({ job }) => job.id));
 
   const wakeAll = (): void => {
     if (started) for (const pool of pools.values()) pool.wake();
@@ -60,7 +80,7 @@ export function createWorker(app: App, handlers: JobHandlers): JobWorker {
   // Whoever wakes a pool, or is followed by another job, has nothing to do with what is then begun.
   const begin = (job: Job): void => withoutLogFields(() => run(job));
   for (const kind of Object.keys(handlers) as JobKind[])
-    pools.set(kind, createPool(app, { kind, room: roomOf(handlers[kind]), run: begin }));
+    pools.set(kind, createPool(app, { kind, room: roomOf(handlers[kind]), run: begin, running: runningIds }));
 
   return {
     start() {
@@ -68,8 +88,8 @@ export function createWorker(app: App, handlers: JobHandlers): JobWorker {
       look = lookNowAndThen(app, handlers, wakeAll);
       for (const pool of pools.values()) pool.start();
     },
-    wake(kind, account) {
-      if (started) poolOf(kind).wake(account);
+    wake(kind, newcomer) {
+      if (started) poolOf(kind).wake(newcomer);
     },
     wakeAll,
     reserve: (kind, use) => poolOf(kind).reserve(use),
@@ -77,11 +97,14 @@ export function createWorker(app: App, handlers: JobHandlers): JobWorker {
     run,
     claimNext: (tx, ended) => poolOf(ended.kind).claimNext(tx, ended),
     follow: (job) => poolOf(job.kind).follow(job),
+    waitForWord: (job) => void unsaid.add(job),
     async drain() {
       for (;;) {
+        const before = ended;
         await allPools((pool) => pool.fill());
-        if (running.size === 0) return;
-        await Promise.race(running.keys());
+        if (running.size > 0) await Promise.race(running.keys());
+        // A job that ended behind its pool's look may be due again, or have made others due.
+        else if (ended === before) return;
       }
     },
     isStopping: () => stopping,
@@ -89,11 +112,30 @@ export function createWorker(app: App, handlers: JobHandlers): JobWorker {
       stopping = true;
       clearInterval(look);
       await allPools((pool) => pool.stop());
-      await within(DRAIN_MS, Promise.all(running.keys()));
-      for (const stop of running.values()) stop.abort(STOPPING);
-      await within(ABANDON_MS, Promise.all(running.keys()));
+      await endAll(running, { unsaid, patience });
     },
   };
+}
+
+type Running = Map<Promise<void>, { job: Job; stop: AbortController }>;
+
+async function endAll(
+  running: Running,
+  { unsaid, patience }: { unsaid: WeakSet<Job>; patience: typeof PATIENCE },
+): Promise<void> {
+  await waitAtMost(patience.drain_ms, Promise.all(running.keys()));
+  for (const { stop } of running.values()) stop.abort(STOPPING);
+  await waitAtMost(patience.abandon_ms, Promise.all(running.keys()));
+  await waitAtMost(patience.word_ms, allSaid(running, unsaid));
+}
+
+/** Also those jobs that come to it only now. */
+async function allSaid(running: Running, unsaid: WeakSet<Job>): Promise<void> {
+  for (;;) {
+    const waiting = [...running].filter(([, { job }]) => unsaid.has(job));
+    if (waiting.length === 0) return;
+    await Promise.race(waiting.map(([work]) => work));
+  }
 }
 
 /** At what happens to this process unasked: another one writes, or the clock is set. */
@@ -112,11 +154,4 @@ function lookNowAndThen(
   }, LOOK_MS);
   timer.unref();
   return timer;
-}
-
-async function within(ms: number, work: Promise<unknown>): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms);
-  await Promise.race([work, promise]);
-  clearTimeout(timer);
 }

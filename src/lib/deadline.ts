@@ -35,3 +35,14 @@ export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): P
     signal.removeEventListener("abort", onAbort);
   }
 }
+
+/** Resolves when `work` does, or after `ms`. The work itself goes on. */
+export async function waitAtMost(ms: number, work: Promise<unknown>): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  try {
+    await Promise.race([work, promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -10,6 +10,7 @@ import {
   type RecordType,
 } from "dns-packet";
 import type { DnsErrorCode } from "./dns-reply.ts";
+import { refuseOwnFault } from "./own-faults.ts";
 import { waitLimit } from "./wait-limit.ts";
 
 export interface DnsServer {
@@ -30,7 +31,10 @@ interface Sent extends Question {
 /** The size every path carries unfragmented (DNS flag day 2020). */
 const UDP_PAYLOAD_BYTES = 1_232;
 
-/** One question to one server: UDP from a fresh random port, then TCP when the reply was cut short. */
+/**
+ * One question to one server: UDP from a fresh random port, then TCP when the reply was cut short. Throws NoHandlesError
+ * where there is no handle for a socket.
+ */
 export async function exchange(
   server: DnsServer,
   question: Question,
@@ -69,9 +73,9 @@ async function overUdp(
   timeoutMs: number,
 ): Promise<DecodedPacket | DnsErrorCode> {
   const socket = createSocket(isIPv6(server.host) ? "udp6" : "udp4");
-  const { promise, resolve } = Promise.withResolvers<DecodedPacket | DnsErrorCode>();
+  const { promise, resolve, fail } = replyTo();
   const timer = waitLimit(timeoutMs, () => resolve("ETIMEOUT"));
-  socket.on("error", () => resolve("ESERVFAIL"));
+  socket.on("error", fail);
   socket.on("message", (message) => {
     // A wrong or garbled packet may be a forger's: the true reply can still come.
     const reply = readPacket(message, sent);
@@ -80,7 +84,7 @@ async function overUdp(
   // A connected socket takes packets from that server alone, and hears when its port is closed.
   socket.connect(server.port, server.host, (...[error]: unknown[]) => {
     // A machine without a network: the declared type does not say that the callback hears of it, and not the event.
-    if (error) resolve("ESERVFAIL");
+    if (error) fail(error);
     else socket.send(packet);
   });
   try {
@@ -98,7 +102,7 @@ async function overTcp(
   sent: Sent,
   timeoutMs: number,
 ): Promise<DecodedPacket | DnsErrorCode> {
-  const { promise, resolve } = Promise.withResolvers<DecodedPacket | DnsErrorCode>();
+  const { promise, resolve, fail } = replyTo();
   const timer = waitLimit(timeoutMs, () => resolve("ETIMEOUT"));
   const socket = connect(server.port, server.host, () => {
     const length = Buffer.alloc(2);
@@ -106,7 +110,7 @@ async function overTcp(
     socket.write(Buffer.concat([length, packet]));
   });
   let received = Buffer.alloc(0);
-  socket.on("error", () => resolve("ESERVFAIL"));
+  socket.on("error", fail);
   socket.on("close", () => resolve("ESERVFAIL"));
   socket.on("data", (chunk: Buffer) => {
     received = Buffer.concat([received, chunk]);
@@ -119,6 +123,20 @@ async function overTcp(
     timer.clear();
     socket.destroy();
   }
+}
+
+/** A reply that is waited for; `fail` takes what its socket reports. */
+function replyTo() {
+  const { promise, resolve, reject } = Promise.withResolvers<DecodedPacket | DnsErrorCode>();
+  const fail = (error: unknown): void => {
+    try {
+      refuseOwnFault(error);
+      resolve("ESERVFAIL");
+    } catch (own) {
+      reject(own);
+    }
+  };
+  return { promise, resolve, fail };
 }
 
 /** Undefined for anything but the reply to this very question (RFC 5452 §9.1). */

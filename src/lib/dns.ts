@@ -1,12 +1,13 @@
-import { getServers } from "node:dns";
-import { isIP } from "node:net";
 import { domainToASCII } from "node:url";
 import type { DecodedPacket } from "dns-packet";
-import { invalid } from "../errors.ts";
 import { type DnsServer, exchange } from "./dns-exchange.ts";
+import { createNameServers } from "./name-servers.ts";
 import { type DnsAnswers, type DnsErrorCode, type DnsOutcome, readReply } from "./dns-reply.ts";
 
-/** Like `node:dns` `promises.resolve`: rejects with an error whose `code` is one of DnsErrorCode. */
+/**
+ * Like `node:dns` `promises.resolve`: rejects with an error whose `code` is one of DnsErrorCode. Where this machine itself
+ * could not ask, its cause says so.
+ */
 export type Resolver = <T extends keyof DnsAnswers>(
   name: string,
   rrtype: T,
@@ -21,8 +22,10 @@ interface LookUpOptions {
 }
 
 export interface ResolverOptions {
-  /** `1.1.1.1`, `127.0.0.1:5353` or `[::1]:53`; empty = the system's. */
+  /** See `createNameServers`. */
   servers: string[];
+  /** Where the system names its own. */
+  system_file?: string;
   /** Longest wait of one lookup, over all servers and attempts. */
   timeout_ms?: number;
   /** Questions at the same time. */
@@ -44,13 +47,16 @@ const MAX_CACHED_BYTES = 8_192;
  */
 export function createResolver(options: ResolverOptions): Resolver {
   const now = options.now ?? (() => performance.now());
-  const servers = nameServers(options.servers).map(readServer);
+  const servers = createNameServers(options.servers, options.system_file);
   const max_in_flight = options.max_in_flight ?? DEFAULT_MAX_IN_FLIGHT;
   const cache = new Map<string, { outcome: DnsOutcome; expires_at: number }>();
   const inFlight = new Map<string, Promise<DnsOutcome>>();
 
   const lookUp = async (key: string, name: string, rrtype: keyof DnsAnswers): Promise<DnsOutcome> => {
-    const outcome = await ask(servers, { name, rrtype }, options.timeout_ms ?? DEFAULT_TIMEOUT_MS);
+    const asked = ask(servers, { name, rrtype }, options.timeout_ms ?? DEFAULT_TIMEOUT_MS);
+    const outcome = await asked.catch((cause: unknown) => {
+      throw dnsError("ESERVFAIL", name, rrtype, { cause });
+    });
     if (outcome.ttl_seconds > 0 && outcome.bytes <= MAX_CACHED_BYTES) {
       cache.delete(key);
       for (const oldest of cache.keys()) {
@@ -99,22 +105,6 @@ export function isNoRecord(error: unknown): boolean {
   return code === "ENODATA" || code === "ENOTFOUND" || code === "EBADNAME";
 }
 
-/** Who is asked: those given, or else the system's. */
-export function nameServers(given: string[]): string[] {
-  const list = given.length > 0 ? given : getServers();
-  // resolv.conf(5): without any nameserver line the one on the local machine is asked.
-  return list.length > 0 ? list : ["127.0.0.1"];
-}
-
-function readServer(text: string): DnsServer {
-  const bracketed = /^\[([^\]]+)\](?::(\d+))?$/.exec(text);
-  const [, host = text, port = "53"] = bracketed ?? (isIP(text) ? [] : (/^([^:]+):(\d+)$/.exec(text) ?? []));
-  if (isIP(host) === 0 || Number(port) < 1 || Number(port) > 65_535) {
-    throw invalid("dns.servers", "bad_address", `"${text}" is not an address such as 1.1.1.1 or [::1]:53.`);
-  }
-  return { host, port: Number(port) };
-}
-
 /** Lower case, A-labels, no root dot; undefined when no such name can exist (RFC 1035 §2.3.4). */
 function toDnsName(asked: string): string | undefined {
   const ascii = /^[\x21-\x7e]+$/.test(asked) ? asked : domainToASCII(asked);
@@ -124,10 +114,11 @@ function toDnsName(asked: string): string | undefined {
 }
 
 async function ask(
-  servers: DnsServer[],
+  named: () => DnsServer[],
   question: { name: string; rrtype: keyof DnsAnswers },
   timeoutMs: number,
 ): Promise<DnsOutcome> {
+  const servers = named();
   const tryMs = Math.ceil(timeoutMs / (servers.length * ROUNDS));
   let failure: DnsErrorCode = "ETIMEOUT";
   for (let attempt = 0; attempt < servers.length * ROUNDS; attempt++) {
@@ -148,6 +139,7 @@ function unwrap<T extends keyof DnsAnswers>(outcome: DnsOutcome, name: string, r
   return structuredClone(outcome.values) as DnsAnswers[T];
 }
 
-function dnsError(code: DnsErrorCode, name: string, rrtype: string): Error {
-  return Object.assign(new Error(`DNS lookup of ${rrtype} ${name} failed: ${code}`), { code, name, rrtype });
+function dnsError(code: DnsErrorCode, name: string, rrtype: string, options?: ErrorOptions): Error {
+  const error = new Error(`DNS lookup of ${rrtype} ${name} failed: ${code}`, options);
+  return Object.assign(error, { code, name, rrtype });
 }

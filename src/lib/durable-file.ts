@@ -29,6 +29,16 @@ export async function replaceFile(path: string, text: string): Promise<void> {
   await syncFolder(path);
 }
 
+/** The text of a file; undefined where there is none. */
+export async function readIfThere(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
 /** Has the disk keep the name of a file. */
 export async function syncFolder(path: string): Promise<void> {
   await using folder = await open(dirname(path), "r");

@@ -3,6 +3,8 @@ import { unlessAborted } from "./deadline.ts";
 export interface TurnOptions {
   /** Whose work it is. */
   who: string;
+  /** Others caused it: it waits behind what they themselves did. */
+  strangers?: boolean;
   /** Whoever waits is passed over once it goes off; what has begun goes on, and is not waited for any more. */
   signal?: AbortSignal;
   /** Nothing else is done meanwhile. */
@@ -17,16 +19,23 @@ interface Waiting {
   begin: () => void;
 }
 
-interface Party {
+/** What a party did itself, or what others caused. */
+interface Line {
   waiting: Waiting[];
   running: number;
+}
+
+interface Party {
+  own: Line;
+  strangers: Line;
   /** When a piece of theirs was begun last. */
   served: number;
 }
 
 /**
- * At most `size` at once, and of one party no more than half of them: one whose pieces take long holds up nobody else.
- * Whoever was served the longest time ago is next, so that a short piece overtakes the queue of another party.
+ * At most `size` at once, and of one party no more than half of them, or one of its own beside what others caused: one
+ * whose pieces take long holds up nobody else, nor strangers those they write to. Whoever was served the longest time ago
+ * is next, so that a short piece overtakes the queue of another party.
  */
 export function createFairTurns(size: number): FairTurns {
   const parties = new Map<string, Party>();
@@ -38,32 +47,35 @@ export function createFairTurns(size: number): FairTurns {
   const beginMore = (): void => {
     while (running < size && !isAlone) {
       const party = longestUnserved(parties, share);
-      const piece = party?.waiting[0];
-      if (!party || !piece || (piece.alone && running > 0)) return;
-      party.waiting.shift();
+      const line = party && nextLine(party, share);
+      const piece = line?.waiting[0];
+      if (!party || !line || !piece || (piece.alone && running > 0)) return;
+      line.waiting.shift();
       party.served = ++turn;
-      party.running += 1;
+      line.running += 1;
       running += 1;
       isAlone = piece.alone;
       piece.begin();
     }
   };
 
-  return ({ who, signal, alone = false }, work) => {
-    const party = parties.get(who) ?? { waiting: [], running: 0, served: 0 };
+  return ({ who, strangers = false, signal, alone = false }, work) => {
+    const party = parties.get(who) ?? newParty();
+    const line = strangers ? party.strangers : party.own;
     parties.set(who, party);
     const begun = Promise.withResolvers<void>();
     const piece = { alone, begin: begun.resolve };
-    party.waiting.push(piece);
+    line.waiting.push(piece);
     const leave = (): void => {
-      if (party.waiting.length + party.running === 0) parties.delete(who);
+      const { own, strangers: others } = party;
+      if (own.waiting.length + others.waiting.length + heldBy(party) === 0) parties.delete(who);
     };
     const done = begun.promise.then(async () => {
       try {
         signal?.throwIfAborted();
         return await work();
       } finally {
-        party.running -= 1;
+        line.running -= 1;
         running -= 1;
         if (alone) isAlone = false;
         leave();
@@ -74,19 +86,34 @@ export function createFairTurns(size: number): FairTurns {
     if (!signal) return done;
     done.catch(() => undefined);
     return unlessAborted(done, signal).finally(() => {
-      const at = party.waiting.indexOf(piece);
+      const at = line.waiting.indexOf(piece);
       if (at < 0) return;
-      party.waiting.splice(at, 1);
+      line.waiting.splice(at, 1);
       leave();
       beginMore();
     });
   };
 }
 
+function newParty(): Party {
+  return { own: { waiting: [], running: 0 }, strangers: { waiting: [], running: 0 }, served: 0 };
+}
+
+function heldBy({ own, strangers }: Party): number {
+  return own.running + strangers.running;
+}
+
 function longestUnserved(parties: Map<string, Party>, share: number): Party | undefined {
   let found: Party | undefined;
   for (const party of parties.values())
-    if (party.waiting.length > 0 && party.running < share && party.served < (found?.served ?? Infinity))
-      found = party;
+    if (nextLine(party, share) && party.served < (found?.served ?? Infinity)) found = party;
   return found;
+}
+
+/** Where a party has a piece that may be begun: its own before those of strangers. */
+function nextLine(party: Party, share: number): Line | undefined {
+  const { own, strangers } = party;
+  const hasRoom = heldBy(party) < share;
+  if (own.waiting.length > 0) return hasRoom || own.running === 0 ? own : undefined;
+  return strangers.waiting.length > 0 && hasRoom ? strangers : undefined;
 }

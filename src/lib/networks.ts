@@ -6,9 +6,18 @@ export type Range = [ipaddr.IPv4 | ipaddr.IPv6, number];
 /** Whether an address is in one of the networks: `192.0.2.0/24`, `::1/128` or a single address. */
 export function inNetworks(address: string, networks: string[]): boolean {
   if (networks.length === 0 || isIP(address) === 0) return false;
+  return inRanges(parsed(address), rangesOf(networks));
+}
+
+/** The last one that was asked about: of a connection that is several times. */
+let latest: { address: string; client: ipaddr.IPv4 | ipaddr.IPv6 } | undefined;
+
+function parsed(address: string): ipaddr.IPv4 | ipaddr.IPv6 {
+  if (latest?.address === address) return latest.client;
   // `process` turns a v4-mapped v6 address into the v4 one it stands for, and does not know every zone (RFC 4007 §11).
   const client = ipaddr.process(address.split("%", 1)[0] ?? "");
-  return inRanges(client, rangesOf(networks));
+  latest = { address, client };
+  return client;
 }
 
 export function inRanges(address: ipaddr.IPv4 | ipaddr.IPv6, ranges: Range[]): boolean {
@@ -36,7 +45,45 @@ function rangeOf(network: string): Range[] {
 export function clientNetwork(address: string): string {
   if (isIPv4(address) || !ipaddr.isValid(address)) return address;
   const client = ipaddr.process(address);
-  if (client.kind() === "ipv4") return client.toString();
-  const [a, b, c, d] = (client as ipaddr.IPv6).parts;
-  return new ipaddr.IPv6([a ?? 0, b ?? 0, c ?? 0, d ?? 0, 0, 0, 0, 0]).toString();
+  return client.kind() === "ipv4" ? client.toString() : startOf(client, 64);
+}
+
+/** The most that `networksAround` tells of an address. */
+export const MOST_NETWORKS = 3;
+
+/**
+ * The networks that a client is in, from what a provider has to what one line has: of an IPv6 address the /48, /56 and
+ * /64, of an IPv4 address the /24 and itself.
+ */
+export function networksAround(address: string): string[] {
+  if (!ipaddr.isValid(address)) return [address];
+  const client = ipaddr.process(address);
+  if (client.kind() === "ipv4") return [startOf(client, 24), client.toString()];
+  return [48, 56, 64].map((bits) => startOf(client, bits));
+}
+
+/** Returns the address that an IPv4 client has where a socket for IPv6 has taken it; any other as it is. */
+export function plainAddress(address: string): string {
+  return ipaddr.isValid(address) ? ipaddr.process(address).toString() : address;
+}
+
+/** The first address of the network of so many bits, a multiple of eight. */
+function startOf(client: ipaddr.IPv4 | ipaddr.IPv6, bits: number): string {
+  const bytes = client.toByteArray().map((byte, index) => (index < bits / 8 ? byte : 0));
+  return ipaddr.fromByteArray(bytes).toString();
+}
+
+/**
+ * Puts what clients hold into the order in which it may stay: everybody's first, then everybody's second, and so on, of
+ * networks within networks. So the last one is of the network that holds the most. `items` are in the order in which
+ * those of one client may stay.
+ */
+export function inTurns<Item>(items: Item[], networksOf: (item: Item) => string[], depth = 0): Item[] {
+  const [first] = items;
+  if (first === undefined || networksOf(first)[depth] === undefined) return items;
+  const rounds: Item[][] = [];
+  for (const group of Map.groupBy(items, (item) => networksOf(item)[depth]).values())
+    for (const [round, item] of inTurns(group, networksOf, depth + 1).entries())
+      (rounds[round] ??= []).push(item);
+  return rounds.flat();
 }

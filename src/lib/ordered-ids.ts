@@ -3,6 +3,8 @@ export const HELD_MS = 31 * 86_400_000;
 /** Of this clock while it is ahead of the other: slower, so that it is not for ever. */
 const SPEED = 1 / 2;
 const MAX_COUNT = 0xf_ff;
+/** Added to a number of 12 bits, it has four hexadecimal digits. */
+const TWELVE_BITS = 0x10_00;
 
 /** Moments and ids in the order in which they are asked for. */
 export interface OrderedIds {
@@ -29,10 +31,12 @@ export function createOrderedIds({
   let last = last_ms;
   let moved_at = steadyMs();
   let count = -1;
+  let prefix = prefixOf(last);
   const move = (to: number, steady: number): void => {
     last = to;
     moved_at = steady;
     count = -1;
+    prefix = prefixOf(to);
   };
   const nowMs = (): number => {
     const wall = Math.floor(wallMs());
@@ -50,15 +54,19 @@ export function createOrderedIds({
       if (count > MAX_COUNT) {
         last += 1;
         count = 0;
+        prefix = prefixOf(last);
       }
-      return idOf(last, count);
+      return prefix + (count + TWELVE_BITS).toString(16).slice(1) + randomPart(last);
     },
   };
 }
 
-/** Its 12 bits behind the version count those of one millisecond (RFC 9562 §6.2, method 1). */
-function idOf(ms: number, count: number): string {
+/** Up to the 12 bits behind the version, which count those of one millisecond (RFC 9562 §6.2, method 1). */
+function prefixOf(ms: number): string {
   const time = ms.toString(16).padStart(12, "0");
-  const random = Bun.randomUUIDv7("hex", ms).slice("00000000-0000-7000-".length);
-  return `${time.slice(0, 8)}-${time.slice(8)}-7${count.toString(16).padStart(3, "0")}-${random}`;
+  return `${time.slice(0, 8)}-${time.slice(8)}-7`;
+}
+
+function randomPart(ms: number): string {
+  return Bun.randomUUIDv7("hex", ms).slice("00000000-0000-7000".length);
 }

@@ -1,5 +1,5 @@
 /** Read, and turned into JSON, in a few milliseconds: meanwhile everybody else waits. */
-const PORTION_BYTES = 1_048_576;
+export const PORTION_BYTES = 1_048_576;
 
 /** Rows in their order, in portions that hold so much together, or one row that holds more. */
 export function portionsOf<Row extends { bytes: number }>(rows: Row[]): Row[][] {

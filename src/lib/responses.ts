@@ -1,4 +1,5 @@
 import { BlockedAddressError } from "./net.ts";
+import { refuseOwnFault } from "./own-faults.ts";
 
 const MAX_RETRY_AFTER_SECONDS = 86_400;
 
@@ -21,7 +22,10 @@ export interface NetworkFault {
   message: string;
 }
 
-/** What went wrong on the way to a server, from what `fetch` or a body's reader threw; null if it was no network matter. */
+/**
+ * What went wrong on the way to a server, from what `fetch` or a body's reader threw; null if it was no network matter.
+ * Throws NoHandlesError for what is nobody's fault but this machine's.
+ */
 export function networkFault(error: unknown): NetworkFault | null {
   if (error instanceof BlockedAddressError) {
     return { code: "blocked_address", message: error.message };
@@ -29,6 +33,7 @@ export function networkFault(error: unknown): NetworkFault | null {
   if (!(error instanceof Error)) {
     return null;
   }
+  refuseOwnFault(error);
   if (error.name === "TimeoutError") {
     return { code: "timeout", message: "The answer took too long." };
   }

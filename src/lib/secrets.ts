@@ -6,10 +6,10 @@ import {
   randomBytes,
   timingSafeEqual,
 } from "node:crypto";
-import { mkdir, readFile, stat } from "node:fs/promises";
+import { mkdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { AppError, messageOf } from "../errors.ts";
-import { writeOnce } from "./durable-file.ts";
+import { readIfThere, writeOnce } from "./durable-file.ts";
 import { sha256 } from "./sha256.ts";
 
 const MASTER_KEY_BYTES = 32;
@@ -58,8 +58,8 @@ export async function loadMasterKey(options: {
     return createSecrets(decodeMasterKey(options.configured, "security.master_key"), null);
   }
   const file = join(options.dir, "master.key");
-  const stored = await readIfThere(file);
-  if (stored === null && !options.create) throw lostKey(file);
+  const stored = await readKeyFile(file);
+  if (stored === undefined && !options.create) throw lostKey(file);
   const text = stored ?? (await createKeyFile(options.dir, file));
   return createSecrets(decodeMasterKey(text, file), await permissionWarning(file));
 }
@@ -144,13 +144,10 @@ function keyChecksum(random: string): string {
   return digits;
 }
 
-async function readIfThere(file: string): Promise<string | null> {
+async function readKeyFile(file: string): Promise<string | undefined> {
   try {
-    return await readFile(file, "utf8");
+    return await readIfThere(file);
   } catch (error) {
-    if (hasCode(error, "ENOENT")) {
-      return null;
-    }
     throw new AppError("internal", `The master key ${file} cannot be read: ${messageOf(error)}.`, {
       fix: "Let the account that runs Mailwright own this file, with mode 0600.",
     });
@@ -247,8 +244,4 @@ function unopenable(cause: string): AppError {
   return new AppError("internal", `A stored secret cannot be opened: it ${cause}.`, {
     fix: "Restore the master key that belongs to this database, or enter the credential again.",
   });
-}
-
-function hasCode(error: unknown, code: string): boolean {
-  return error instanceof Error && "code" in error && error.code === code;
 }

@@ -1,6 +1,7 @@
 import { statSync } from "node:fs";
-import { type FileHandle, open, readdir, stat } from "node:fs/promises";
+import { type FileHandle, mkdir, open, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { syncFolder } from "./durable-file.ts";
 import { openSparse } from "./sparse.ts";
 
 const ZEROS = Buffer.alloc(256 * 1024);
@@ -68,7 +69,10 @@ export async function filesIn(dir: string): Promise<SegmentFile[]> {
 /** The file to write to at `offset`, which is its end. */
 export async function openFile(dir: string, { segment, offset }: Position): Promise<OpenFile> {
   const path = pathOf(dir, segment);
-  const file = (await openIfThere(path, "r+")) ?? (await makeFile(dir, path));
+  const there = await openIfThere(path, "r+");
+  // Nothing is put at the place of one that is gone: it may come back.
+  if (!there && offset > 0) throw new SegmentGoneError(dir, segment);
+  const file = there ?? (await makeFile(dir, path));
   const { ino: inode, size } = await file.stat();
   if (size === offset) return { segment, file, inode };
   await file.close();
@@ -81,11 +85,22 @@ export function refuseIfGone(dir: string, { segment, inode }: OpenFile, size: nu
   if (found?.ino !== inode || found.size < size) throw new SegmentGoneError(dir, segment);
 }
 
+/** Where it is gone, as after `rm -rf`, it is made anew; but not without the folder that it belongs to. */
+export async function makeFolder(dir: string): Promise<void> {
+  try {
+    await mkdir(dir, { mode: 0o700 });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    return;
+  }
+  await syncFolder(dir);
+}
+
 async function makeFile(dir: string, path: string): Promise<FileHandle> {
+  await makeFolder(dir);
   const file = await open(path, "wx+", 0o600);
   // Without it the new file's name may be lost with the power, and its content with it.
-  await using folder = await open(dir, "r");
-  await folder.sync();
+  await syncFolder(path);
   return file;
 }
 

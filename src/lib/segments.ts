@@ -1,8 +1,11 @@
 import { existsSync } from "node:fs";
-import { mkdir, rm } from "node:fs/promises";
+import { access, constants, mkdir, rm } from "node:fs/promises";
+import { dirname } from "node:path";
+import { onMailFiles } from "./own-faults.ts";
 import {
   eraseIn,
   filesIn,
+  makeFolder,
   openFile,
   type OpenFile,
   openIfThere,
@@ -34,7 +37,7 @@ export function rangesOf(stored: {
 /**
  * Append-only files for what is too large to go through the database's log twice. Only what a committed row
  * names counts, so that a crash, or a commit that fails, leaves nothing to mend. No byte of a file is ever given out a
- * second time, also when files get lost or shorter.
+ * second time, also when files get lost or shorter. Throws SegmentGoneError or MailFilesError where the machine is at fault.
  */
 export interface SegmentStore extends AsyncDisposable {
   /** Where the bytes will lie once `flush` has resolved; those of one flush side by side. Not while one is under way. */
@@ -43,6 +46,10 @@ export interface SegmentStore extends AsyncDisposable {
   flush(): Promise<void>;
   /** Null where the file is gone, or ends before the range does. */
   read(range: SegmentRange): Promise<Buffer | null>;
+  /** To be sent: it is read from the disk as fast as it is taken. */
+  fileOf(range: SegmentRange): Blob;
+  /** Throws when nothing can be written now. */
+  check: () => Promise<void>;
   /** Behind all that was appended. */
   position(): Position;
   /** The files that are there, in order. */
@@ -65,7 +72,8 @@ export async function openSegments(
   dir: string,
   { writes = true, ends = new Map<number, number>(), segment_bytes = SEGMENT_BYTES }: SegmentOptions = {},
 ): Promise<SegmentStore> {
-  await mkdir(dir, { recursive: true, mode: 0o700 });
+  await mkdir(dirname(dir), { recursive: true, mode: 0o700 });
+  await makeFolder(dir);
   const writer = openWriter(dir, firstFree(await filesIn(dir), ends), segment_bytes);
   return {
     ...writer,
@@ -73,14 +81,27 @@ export async function openSegments(
       if (!writes) throw new Error("Only the process that holds the data folder may store anything");
       return writer.append(bytes);
     },
-    read: (range) => readRange(dir, range),
-    files: () => filesIn(dir),
-    async erase(ranges) {
-      for (const [segment, inSegment] of Map.groupBy(ranges, (range) => range.segment))
-        await eraseIn(pathOf(dir, segment), inSegment);
-    },
-    remove: (segment) => rm(pathOf(dir, segment), { force: true }),
+    flush: () => onMailFiles(writer.flush),
+    check: () => onMailFiles(() => tryFile(dir, writer.position())),
+    read: (range) => onMailFiles(() => readRange(dir, range)),
+    fileOf: ({ segment, offset, size }) => Bun.file(pathOf(dir, segment)).slice(offset, offset + size),
+    files: () => onMailFiles(() => filesIn(dir)),
+    erase: (ranges) => onMailFiles(() => eraseAll(dir, ranges)),
+    remove: (segment) => onMailFiles(() => rm(pathOf(dir, segment), { force: true })),
   };
+}
+
+async function eraseAll(dir: string, ranges: SegmentRange[]): Promise<void> {
+  for (const [segment, inSegment] of Map.groupBy(ranges, (range) => range.segment))
+    await eraseIn(pathOf(dir, segment), inSegment);
+}
+
+/** Writes nothing. */
+async function tryFile(dir: string, { segment }: Position): Promise<void> {
+  await makeFolder(dir);
+  // As a folder, which a file at its place is not.
+  await access(`${dir}/.`, constants.R_OK | constants.W_OK | constants.X_OK);
+  await (await openIfThere(pathOf(dir, segment), "r+"))?.close();
 }
 
 type Writer = Pick<SegmentStore, "append" | "flush" | "position"> & AsyncDisposable;

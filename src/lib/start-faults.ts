@@ -43,6 +43,14 @@ export function folderFault(error: unknown, dir: string): unknown {
   });
 }
 
+/** Why the folder of mails cannot be used, in words; anything unknown is given back as it is. */
+export function mailFolderFault(error: unknown, path: string): unknown {
+  if (!UNUSABLE.test(codeOf(error))) return error;
+  return new AppError("unavailable", `The folder of mails ${path} cannot be used: ${messageOf(error)}.`, {
+    fix: "Mount the disk that it is on, or give it to the user of the server. Without it nobody could tell which mails are lost.",
+  });
+}
+
 /** Why the part of the binary that is machine code was not loaded, in words; undefined for anything else. */
 export function loadFault(error: unknown): string | undefined {
   if (codeOf(error) !== "ERR_DLOPEN_FAILED") return undefined;

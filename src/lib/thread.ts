@@ -1,13 +1,18 @@
 import { ASK, type NumberedInput, type NumberedOutput } from "./answer-inputs.ts";
+import { createFairPool } from "./fair-pool.ts";
 import { startWorker } from "./worker.ts";
-import { createWorkerPool, type WorkOutcome } from "./worker-pool.ts";
+import type { WorkOutcome } from "./worker-pool.ts";
 
 /** How often a thread that has work is asked for a sign of life, and how many times it may stay silent. */
 const ASK_MS = 250;
 const MAX_SILENCE = 8;
 /** A thread that is being loaded answers nothing yet. */
 const MAX_SILENCE_AT_START = 60;
-/** What an input may take that was in hand when a thread had to be ended, and what it may take more for its size. */
+/** Threads that one input may see ended before it is worked on alone: nobody may have seen that it is the one to blame. */
+const MAX_ENDED = 3;
+/** How long all inputs of whoever had one that ended a thread are worked on alone, which is slow. */
+const SUSPECT_MS = 120_000;
+/** What an input may take that is worked on alone, and what it may take more for its size. */
 const ALONE_MS = 5_000;
 const ALONE_MS_PER_MB = 500;
 const MB = 1_048_576;
@@ -21,40 +26,56 @@ export interface Parcel<Input> {
 }
 
 export interface Thread<Input, Output> extends AsyncDisposable {
-  /** `pack` is called once for each attempt. Rejects with what the work threw, or when the thread is closed. */
-  run(pack: () => Parcel<Input>): Promise<WorkOutcome<Output>>;
+  /**
+   * `pack` is called once for each attempt; `who` is whoever the input comes from. Rejects with what the work threw, or
+   * when the thread is closed.
+   */
+  run(who: string, pack: () => Parcel<Input>): Promise<WorkOutcome<Output>>;
 }
 
 /**
  * A worker thread from `path` (see `startWorker`) for work that is mostly waiting: it has any number of inputs in hand
  * at once, and answers with `answerInputs`. It is ended when it has not come back to its event loop for two seconds.
- * Nobody knows then which input held it, so each one that was in hand is tried again alone, on a thread that may be
- * ended without harm to others: only the one to blame is given up.
+ * The others that were in hand go on in a new one. From whoever the input came that it was at, nothing is shared for a
+ * while: their inputs are tried one after the other on a thread that may be ended without harm to others, and only
+ * what takes too long there is given up. All who are in that line have their turns.
  */
 export function createThread<Input, Output>(
   path: string,
-  { idleMs = IDLE_MS, askMs = ASK_MS, aloneMs = ALONE_MS } = {},
+  { idleMs = IDLE_MS, askMs = ASK_MS, aloneMs = ALONE_MS, nowMs = () => performance.now() } = {},
 ): Thread<Input, Output> {
-  const alone = createWorkerPool<NumberedOutput<Output>[]>(path, { idleMs });
+  const alone = createFairPool<NumberedOutput<Output>[]>(path, { idleMs });
   const underWay = new Set<Promise<unknown>>();
+  /** Until when. */
+  const suspects = new Map<string, number>();
   let running: RunningThread<Input, Output> | undefined;
   let closed = false;
 
-  const attempt = async (pack: () => Parcel<Input>): Promise<WorkOutcome<Output>> => {
-    running ??= openThread<Input, Output>(path, { idleMs, askMs }, () => (running = undefined));
-    const first = await running.run(pack());
-    if (first !== undefined) return { ok: true, output: outputOf(first) };
-    const { input, transfer } = pack();
-    const bytes = transfer.reduce((sum, { byteLength }) => sum + byteLength, 0);
-    const limitMs = aloneMs + (bytes / MB) * ALONE_MS_PER_MB;
-    const again = await alone.run([{ id: 0, input }], limitMs, transfer);
-    return again.ok ? { ok: true, output: outputOf(again.output[0]) } : again;
+  const isSuspect = (who: string): boolean => (suspects.get(who) ?? 0) > nowMs();
+  const onEnd = (culprit: string | undefined): void => {
+    running = undefined;
+    for (const who of suspects.keys()) if (!isSuspect(who)) suspects.delete(who);
+    if (culprit !== undefined) suspects.set(culprit, nowMs() + SUSPECT_MS);
+  };
+
+  const attempt = async (who: string, pack: () => Parcel<Input>): Promise<WorkOutcome<Output>> => {
+    for (let ended = 0; ended < MAX_ENDED && !isSuspect(who); ended += 1) {
+      running ??= openThread<Input, Output>(path, { idleMs, askMs }, onEnd);
+      const answer = await running.run(who, pack());
+      if (answer !== undefined) return { ok: true, output: outputOf(answer) };
+    }
+    const outcome = await alone.run({ who }, () => {
+      const { input, transfer } = pack();
+      const bytes = transfer.reduce((sum, { byteLength }) => sum + byteLength, 0);
+      return { input: [{ id: 0, input }], limitMs: aloneMs + (bytes / MB) * ALONE_MS_PER_MB, transfer };
+    });
+    return outcome.ok ? { ok: true, output: outputOf(outcome.output[0]) } : outcome;
   };
 
   return {
-    run(pack) {
+    run(who, pack) {
       if (closed) return Promise.reject(new Error("The thread is closed."));
-      const work = attempt(pack).finally(() => underWay.delete(work));
+      const work = attempt(who, pack).finally(() => underWay.delete(work));
       underWay.add(work);
       return work;
     },
@@ -75,29 +96,40 @@ function outputOf<Output>(answer: NumberedOutput<Output> | undefined): Output {
 
 interface RunningThread<Input, Output> {
   /** Undefined when the thread ended without an answer. */
-  run(parcel: Parcel<Input>): Promise<NumberedOutput<Output> | undefined>;
+  run(who: string, parcel: Parcel<Input>): Promise<NumberedOutput<Output> | undefined>;
   end(): void;
+}
+
+interface InHand<Output> {
+  who: string;
+  settle: (answer: NumberedOutput<Output> | undefined) => void;
 }
 
 function openThread<Input, Output>(
   path: string,
   { idleMs, askMs }: { idleMs: number; askMs: number },
-  onEnd: () => void,
+  /** Hears whose input it was at, where it had any. */
+  onEnd: (culprit: string | undefined) => void,
 ): RunningThread<Input, Output> {
-  const inHand = new Map<number, (answer: NumberedOutput<Output> | undefined) => void>();
+  const inHand = new Map<number, InHand<Output>>();
   const worker = startWorker(path);
+  const workedOn = shareNumber(worker);
   const outbox = createOutbox<Input>(worker);
   let last = 0;
   let silence = MAX_SILENCE - MAX_SILENCE_AT_START;
   let idle: ReturnType<typeof setTimeout> | undefined;
   let watch: ReturnType<typeof setInterval> | undefined;
+  let ended = false;
 
   const end = (): void => {
+    // It closes when it is told to end as well, and another may be running by then.
+    if (ended) return;
+    ended = true;
     clearTimeout(idle);
     clearInterval(watch);
     worker.terminate();
-    onEnd();
-    for (const settle of inHand.values()) settle(undefined);
+    onEnd(inHand.get(workedOn())?.who);
+    for (const { settle } of inHand.values()) settle(undefined);
     inHand.clear();
   };
   /** Counted in turns of this loop: after a pause of the whole process, what the thread has said is read first. */
@@ -117,30 +149,41 @@ function openThread<Input, Output>(
     silence = 0;
     if (typeof data === "string") return;
     for (const answer of data) {
-      inHand.get(answer.id)?.(answer);
+      inHand.get(answer.id)?.settle(answer);
       inHand.delete(answer.id);
     }
     if (inHand.size === 0) rest();
   });
-  for (const event of ["error", "messageerror", "close"] as const)
-    worker.addEventListener(event, (fault) => {
-      fault.preventDefault();
-      end();
-    });
+  onFault(worker, end);
 
   return {
-    run({ input, transfer }) {
+    run(who, { input, transfer }) {
       clearTimeout(idle);
       if (watch === undefined) worker.ref();
       watch ??= setInterval(ask, askMs);
       last += 1;
       const { promise, resolve } = Promise.withResolvers<NumberedOutput<Output> | undefined>();
-      inHand.set(last, resolve);
+      inHand.set(last, { who, settle: resolve });
       outbox({ id: last, input }, transfer);
       return promise;
     },
     end,
   };
+}
+
+function onFault(worker: Worker, act: () => void): void {
+  for (const event of ["error", "messageerror", "close"] as const)
+    worker.addEventListener(event, (fault) => {
+      fault.preventDefault();
+      act();
+    });
+}
+
+/** A number that the thread writes, and that can be read whatever it does. */
+function shareNumber(worker: Worker): () => number {
+  const shared = new Int32Array(new SharedArrayBuffer(4));
+  worker.postMessage(shared);
+  return () => Atomics.load(shared, 0);
 }
 
 /** Posts together what comes in one turn of the loop: a message costs more than what is in it. */

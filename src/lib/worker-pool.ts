@@ -1,3 +1,4 @@
+import { residentBytes } from "./resident.ts";
 import { startWorker } from "./worker.ts";
 import { waitLimit } from "./wait-limit.ts";
 
@@ -83,12 +84,12 @@ export function createWorkerPool<Output>(
 async function attempt<Output>(path: string, slot: Slot, job: Job<Output>): Promise<WorkOutcome<Output>> {
   slot.worker ??= await readyWorker(path, slot);
   const outcome = await exchange<Output>(slot.worker, job);
-  if (!outcome.ok || process.memoryUsage.rss() - slot.startBytes > job.memoryBytes / 2) stop(slot);
+  if (!outcome.ok || residentBytes() - slot.startBytes > job.memoryBytes / 2) stop(slot);
   return outcome;
 }
 
 async function readyWorker(path: string, slot: Slot): Promise<Worker> {
-  slot.startBytes = process.memoryUsage.rss();
+  slot.startBytes = residentBytes();
   const worker = startWorker(path);
   const first = await answer(worker, { limitMs: START_WITHIN_MS, memoryBytes: Number.POSITIVE_INFINITY });
   if (!first.ok) {
@@ -136,9 +137,9 @@ async function answer<Output>(
 
 function watchMemory(memoryBytes: number, onTooMuch: () => void): ReturnType<typeof setInterval> | undefined {
   if (memoryBytes === Number.POSITIVE_INFINITY) return undefined;
-  const before = process.memoryUsage.rss();
+  const before = residentBytes();
   return setInterval(() => {
-    if (process.memoryUsage.rss() - before > memoryBytes) onTooMuch();
+    if (residentBytes() - before > memoryBytes) onTooMuch();
   }, WATCH_MS);
 }
 

@@ -1,10 +1,14 @@
+import { refuseThread } from "./own-faults.ts";
+
 const COMPILED_ROOT = "/$bunfs/root/";
 
 /**
  * Starts a worker thread from `path`, relative to `src` (`db/checkpoint-worker.ts`). In the compiled binary
- * every module is bundled into one file at the root, so `import.meta.url` says nothing about folders there.
+ * every module is bundled into one file at the root, so `import.meta.url` says nothing about folders there. Throws
+ * NoHandlesError rather than to begin what would end this process.
  */
 export function startWorker(path: string): Worker {
+  refuseThread();
   const root = import.meta.url.includes(COMPILED_ROOT)
     ? `file://${COMPILED_ROOT}`
     : new URL("../", import.meta.url);

@@ -133,7 +133,9 @@ function toMailbox(words: Token[]): Mailbox | string {
   return { address, name };
 }
 
-// RFC 5322 §3.2.3 with the letters of RFC 6532, but nothing invisible.
+// RFC 5322 §3.2.3, in the letters that nearly all addresses have, and
+const ASCII_DOT_ATOM = /^[\w!#$%&'*+\-/=?^`{|}~]+(?:\.[\w!#$%&'*+\-/=?^`{|}~]+)*$/;
+// with the letters of RFC 6532, but nothing invisible.
 const DOT_ATOM =
   /^(?:[\w!#$%&'*+\-/=?^`{|}~]|(?![\p{C}\p{Z}])[^\0-\x7f])+(?:\.(?:[\w!#$%&'*+\-/=?^`{|}~]|(?![\p{C}\p{Z}])[^\0-\x7f])+)*$/u;
 const DOMAIN_LABEL = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
@@ -143,7 +145,7 @@ function normalizeAddress(text: string): string | undefined {
   const at = text.lastIndexOf("@");
   const local = text.slice(0, Math.max(at, 0)).normalize("NFC").toLowerCase();
   const domain = normalizeDomain(text.slice(at + 1));
-  if (domain === undefined || !DOT_ATOM.test(local)) return undefined;
+  if (domain === undefined || !(ASCII_DOT_ATOM.test(local) || DOT_ATOM.test(local))) return undefined;
   const address = `${local}@${domain}`;
   const fits =
     Buffer.byteLength(local) <= MAX_LOCAL_OCTETS && Buffer.byteLength(address) <= MAX_ADDRESS_OCTETS;

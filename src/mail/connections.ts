@@ -1,7 +1,7 @@
 import type { TLSSocket } from "node:tls";
 import SMTPConnection from "nodemailer/lib/smtp-connection";
 import type { MailError } from "./send-outcome.ts";
-import { waitLimit } from "../lib/wait-limit.ts";
+import { NEVER_MS, waitLimit } from "../lib/wait-limit.ts";
 
 export interface MailServer {
   host: string;
@@ -27,8 +27,6 @@ export interface ConnectionOptions {
   port: number;
   connect_ms: number;
   greeting_ms: number;
-  /** Without a sign of life from the server. */
-  idle_ms: number;
   /** A certificate authority (PEM) in place of the built-in ones. */
   ca?: string;
 }
@@ -139,7 +137,8 @@ function settingsOf(options: ConnectionOptions, { host, address }: MailServer, p
     port: options.port,
     connectionTimeout: options.connect_ms,
     greetingTimeout: options.greeting_ms,
-    socketTimeout: options.idle_ms,
+    // Whoever sends a mail has limits of its own for that.
+    socketTimeout: NEVER_MS,
     secure: false,
     // RFC 7435: a certificate nobody checked still keeps listeners out, and the alternative is plain text. Where more is
     // asked for, the certificate is looked at before the first mail.

@@ -2,6 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { checkServerIdentity, type DetailedPeerCertificate, type TLSSocket } from "node:tls";
 import { dnsErrorCode, isNoRecord, type Resolver } from "../lib/dns.ts";
 import type { Tlsa } from "../lib/dns-reply.ts";
+import { refuseOwnFault } from "../lib/own-faults.ts";
 
 /** RFC 6698 section 2.1.1: the certificate that its server shows itself, and one that vouches for it. */
 const DANE_EE = 3;
@@ -35,6 +36,7 @@ export async function pinnedCertificates(
     const records = await resolver(`_${port}._tcp.${host}`, "TLSA", { validated: true });
     return records.filter(isUsable);
   } catch (error) {
+    refuseOwnFault(error);
     return isAbsent(error) ? undefined : "unknown";
   }
 }

@@ -1,9 +1,10 @@
 import { createPrivateKey, type KeyObject } from "node:crypto";
-import { readFile, rmdir, unlink } from "node:fs/promises";
+import { rmdir, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Db, Write } from "../db/database.ts";
 import type { DkimKeyRow } from "../db/schema.ts";
-import { messageOf } from "../errors.ts";
+import { AppError, messageOf } from "../errors.ts";
+import { readIfThere } from "../lib/durable-file.ts";
 import type { Secrets } from "../lib/secrets.ts";
 import type { Log } from "../log.ts";
 import { type DkimKey, publicPart } from "./dkim.ts";
@@ -57,10 +58,9 @@ async function readKeyFile(path: string): Promise<DkimKey[] | undefined> {
       private_key: createPrivateKey(private_key),
     }));
   } catch (error) {
-    throw new Error(
-      `${path} does not hold DKIM keys (${messageOf(error)}). Put it back from a backup, or remove it to get new keys and publish their DNS records.`,
-      { cause: error },
-    );
+    throw new AppError("unavailable", `${path} does not hold DKIM keys (${messageOf(error)}).`, {
+      fix: "Put it back from a backup, or remove it to get new keys and publish their DNS records.",
+    });
   }
 }
 
@@ -79,15 +79,6 @@ async function removeKeyFile(app: Start, path: string): Promise<void> {
     await rmdir(dirname(path)).catch(() => undefined);
   } else
     app.log.warn({ path }, "this file holds other DKIM keys than the database; it is not used: remove it");
-}
-
-async function readIfThere(path: string): Promise<string | undefined> {
-  try {
-    return await readFile(path, "utf8");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
-  }
 }
 
 /** Earlier versions gave a custom domain an RSA key alone. Nobody has been asked to publish the other yet. */

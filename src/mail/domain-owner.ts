@@ -18,9 +18,20 @@ export function inSameHands(one: string, other: string): boolean {
   return registrable !== null && registrable === registrableDomain(b);
 }
 
+/** Whether two addresses are one owner's: as `inSameHands`, and by host and port where nothing is registered (`localhost`, an IP address). */
+export function isSameSite(one: URL, other: URL): boolean {
+  const registrable = registrableDomain(one.hostname);
+  return registrable === null ? one.host === other.host : registrable === registrableDomain(other.hostname);
+}
+
 /** The part of a domain that somebody has registered; null for a suffix under which everybody can. */
 export function registrableDomain(domain: string): string | null {
   return getDomain(normalize(domain), { allowPrivateDomains: true });
+}
+
+/** The part of a domain that somebody has paid for, also where its owner lets others have what is below it; null for none. */
+export function paidDomain(domain: string): string | null {
+  return getDomain(normalize(domain));
 }
 
 /** Whether a name ends as names on the internet do; `notes.txt` does not. */

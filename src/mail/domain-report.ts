@@ -2,10 +2,15 @@ import { gunzipSync } from "node:zlib";
 import { readZipTable, unpackEntry } from "../files/zip.ts";
 import { member, parseJson } from "../lib/quote.ts";
 import type { MailHeaders } from "./headers.ts";
-import { readMail } from "./parse-mail.ts";
+import type { MailAttachment } from "./parse.ts";
+import { readStructure } from "./parse-structure.ts";
 
 /** Of a small server they take a few KB. */
 const MAX_UNPACKED_BYTES = 2_097_152;
+/** A mail with one that is not packed, written in base64. */
+const MAX_MAIL_BYTES = 2 * MAX_UNPACKED_BYTES;
+/** Sources of mail, or failures, that are counted: those of a large provider are a few hundred. */
+const MAX_RECORDS = 10_000;
 /** A report is one; some providers add words or a picture. */
 const MAX_FILES = 4;
 const MAX_NAME_CHARS = 100;
@@ -25,16 +30,27 @@ export interface DomainReport {
 
 /**
  * What another provider reports about mail of ours: DMARC aggregates (RFC 7489 §7.2) and TLS reports (RFC 8460);
- * undefined for a mail that is no such report.
+ * undefined for a mail that is no such report. Anybody can write one, so that only files are looked at which may hold
+ * it, and none of the words beside them.
  */
 export async function readDomainReport(
   raw: Uint8Array,
   headers: MailHeaders,
 ): Promise<DomainReport | undefined> {
-  if (!looksLikeReport(headers)) return undefined;
-  const read = await readMail(raw);
-  const files = read.ok ? read.mail.attachments.slice(0, MAX_FILES) : [];
-  return files.map(({ bytes }) => reportIn(bytes)).find((one) => one !== undefined);
+  if (raw.byteLength > MAX_MAIL_BYTES || !looksLikeReport(headers)) return undefined;
+  const { files } = await readStructure(raw);
+  for (const { bytes } of files.filter(mayHoldReport).slice(0, MAX_FILES)) {
+    const report = reportIn(bytes);
+    if (report !== undefined) return report;
+  }
+  return undefined;
+}
+
+/** Some providers do not say what their archive is. */
+function mayHoldReport({ content_type }: MailAttachment): boolean {
+  return /^(?:application\/(?:tlsrpt\+|(?:x-)?gzip|(?:x-)?zip|xml|json|octet-stream)|text\/xml)/i.test(
+    content_type,
+  );
 }
 
 /** RFC 8460 §5.3 and RFC 7489 §7.2.1.1, so that the mails of people are not taken apart. */
@@ -78,7 +94,7 @@ function unzip(bytes: Uint8Array): Uint8Array {
 
 function dmarcSummary(xml: string): DomainReport | undefined {
   if (!/<feedback[\s>]/.test(xml.slice(0, 4_096))) return undefined;
-  const records = xml.split(/<record[\s>]/).slice(1);
+  const records = xml.split(/<record[\s>]/, MAX_RECORDS + 1).slice(1);
   const failures = new Map<string, number>();
   let [total, failed] = [0, 0];
   for (const record of records) {
@@ -107,7 +123,8 @@ function tlsSummary(json: string): DomainReport | undefined {
   const sum = (name: string): number =>
     policies.reduce<number>((all, policy) => all + countOf(member(member(policy, "summary"), name)), 0);
   const failures = new Map<string, number>();
-  for (const detail of policies.flatMap((policy) => listOf(member(policy, "failure-details"))))
+  const details = policies.flatMap((policy) => listOf(member(policy, "failure-details")));
+  for (const detail of details.slice(0, MAX_RECORDS))
     add(failures, String(member(detail, "result-type")), countOf(member(detail, "failed-session-count")));
   const failed = sum("total-failure-session-count");
   return {
@@ -121,7 +138,7 @@ function tlsSummary(json: string): DomainReport | undefined {
 }
 
 function listOf(value: unknown): unknown[] {
-  return Array.isArray(value) ? value : [];
+  return Array.isArray(value) ? value.slice(0, MAX_RECORDS) : [];
 }
 
 function countOf(value: unknown): number {
@@ -133,7 +150,8 @@ function add(counts: Map<string, number>, name: string, count: number): void {
 }
 
 function mostly(counts: Map<string, number>): { mostly?: string } {
-  const [most] = [...counts].sort(([, one], [, other]) => other - one);
+  let most: [string, number] | undefined;
+  for (const one of counts) if (most === undefined || one[1] > most[1]) most = one;
   return most ? { mostly: named(most[0]) } : {};
 }
 

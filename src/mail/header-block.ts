@@ -45,6 +45,8 @@ interface Row {
   text: string;
   start: number;
   end: number;
+  /** A name and a colon begin it. */
+  opens: boolean;
 }
 
 function splitRows(block: string): Row[] {
@@ -53,12 +55,21 @@ function splitRows(block: string): Row[] {
   while (start < block.length) {
     const lf = block.indexOf("\n", start);
     const end = lf < 0 ? block.length : lf + 1;
-    const text = block.slice(start, end).replace(/\r?\n$/, "");
-    if (text !== "") rows.push({ text, start, end });
+    const text = block.slice(start, endOfText(block, start, end));
+    if (text !== "") rows.push({ text, start, end, opens: FIELD_START.test(text) });
     start = end;
   }
   return rows;
 }
+
+/** Where the text of a line ends that ends, its line end included, before `end`. */
+function endOfText(block: string, start: number, end: number): number {
+  if (block.charCodeAt(end - 1) !== LF) return end;
+  return end - 2 >= start && block.charCodeAt(end - 2) === CR ? end - 2 : end - 1;
+}
+
+const LF = 0x0a;
+const CR = 0x0d;
 
 // RFC 5322 §3.6.8, with the white space before the colon of its obsolete form (§4.5). Of white space there are two
 // characters, SP and HTAB: what else a library takes for it (NBSP, NEL, VT) has opened fields that nobody signed.
@@ -66,14 +77,14 @@ const FIELD_START = /^[\x21-\x39\x3b-\x7e]+[ \t\r]*:/;
 const FIELD_NAME = /^[\x21-\x39\x3b-\x7e]+[ \t\r]*$/;
 const FOLD = /^[ \t]/;
 /** Bytes of UTF-8, and of letters in other character sets, are above 0x7F when they are read as Latin-1. */
-const CONTROL = /(?![\t\n\r\x80-\x9f])\p{Cc}|\r(?!\n)/u;
+const CONTROL = /[^\t\n\r\x20-\x7e\x80-\xff]|\r(?!\n)/;
 
 function problemOf(block: string, rows: Row[]): string | null {
   const control = block.search(CONTROL);
   if (control >= 0) return controlProblem(block, control);
   const [first] = rows;
   if (first && FOLD.test(first.text)) return "its first line continues a field that is not there";
-  const stray = rows.findIndex(({ text }) => !FOLD.test(text) && !FIELD_START.test(text));
+  const stray = rows.findIndex(({ text, opens }) => !opens && !FOLD.test(text));
   return stray < 0 ? null : `its line ${stray + 1} is neither a field nor the continuation of one`;
 }
 
@@ -98,7 +109,7 @@ function joinFolds(rows: Row[]): Row[][] {
 }
 
 function opensField(row: Row, next: Row | undefined): boolean {
-  if (FIELD_START.test(row.text)) return true;
+  if (row.opens) return true;
   // Some take a fold between the name and the colon.
   return FIELD_NAME.test(row.text) && next !== undefined && /^[ \t\r]*:/.test(next.text);
 }
@@ -106,11 +117,12 @@ function opensField(row: Row, next: Row | undefined): boolean {
 function toField(rows: Row[]): HeaderField {
   // RFC 5322 §2.2.3: unfolding takes the line end alone, the white space after it stays.
   const unfolded = rows.reduce(
-    (text, row) => text + (FOLD.test(row.text) || !text ? "" : " ") + row.text,
+    (text, row) => (text === "" ? row.text : text + (FOLD.test(row.text) ? "" : " ") + row.text),
     "",
   );
   // Without a colon the whole is the name: a first line `From` counts as a second From, not as nothing.
-  const [name = ""] = unfolded.split(":", 1);
+  const colon = unfolded.indexOf(":");
+  const name = colon < 0 ? unfolded : unfolded.slice(0, colon);
   return {
     name: withoutBlanks(name.replaceAll("\r", "")).toLowerCase(),
     value: readable(unfolded.slice(name.length + 1)),
@@ -119,8 +131,11 @@ function toField(rows: Row[]): HeaderField {
   };
 }
 
+const PRINTABLE = /^[\x20-\x7e]*$/;
+
 /** UTF-8 where it is (RFC 6532), else the bytes as Latin-1; what could end a line elsewhere becomes a space. */
 function readable(latin1: string): string {
+  if (PRINTABLE.test(latin1)) return withoutBlanks(latin1);
   const utf8 = /[\x80-\xff]/.test(latin1) ? Buffer.from(latin1, "latin1").toString() : latin1;
   return withoutBlanks((utf8.includes("\ufffd") ? latin1 : utf8).replace(/[\p{Cc}\u2028\u2029]/gu, " "));
 }

@@ -1,9 +1,10 @@
-const MAX_SHEET_CHARS = 256 * 1024;
-const MAX_STYLE_CHARS = 8 * 1024;
-const MAX_CLASSES = 50;
+import { CLIPS_ALL, type Declarations, type Property, SCALES_AWAY } from "./html-rules.ts";
+
 /** Two colours closer than this (of 255, on every channel) cannot be told apart by a reader. */
 const SAME_COLOR_WITHIN = 12;
 const FAR_OUTSIDE_PX = -500;
+const MOVES = ["text-indent", "left", "top", "margin-left", "margin-top"] as const;
+const SIZES = ["width", "max-width", "height", "max-height"] as const;
 /** Smaller letters cannot be read. Points count as pixels. */
 const LEAST_SIZE_PX = 2.4;
 const PAGE_SIZE_PX = 16;
@@ -26,7 +27,6 @@ const COLOR_NAMES: Record<string, string> = {
   silver: "c0c0c0",
 };
 
-export type Declarations = Map<string, string>;
 type Rgb = readonly [number, number, number];
 type Color = Rgb | "transparent" | "unknown";
 
@@ -75,32 +75,10 @@ export function lookOf(element: HtmlElement, style: Declarations, parent: Look):
   };
 }
 
-/** The style sheet's rules for this element, its presentational attributes and its own style, the later the stronger. */
-export function styleOf(element: HtmlElement, sheet: Map<string, Declarations>): Declarations {
-  const { name, attributes } = element;
-  const style: Declarations = new Map();
-  if (sheet.size > 0) {
-    const classes = (attributes["class"] ?? "").toLowerCase().split(/\s+/, MAX_CLASSES);
-    const selectors = [
-      name,
-      ...classes.flatMap((one) => [`.${one}`, `${name}.${one}`]),
-      `#${attributes["id"] ?? ""}`.toLowerCase(),
-    ];
-    for (const selector of selectors) merge(style, sheet.get(selector));
-  }
-  if (attributes["bgcolor"] !== undefined) put(style, "background-color", attributes["bgcolor"]);
-  if (attributes["color"] !== undefined) put(style, "color", attributes["color"]);
-  if (attributes["style"] !== undefined) merge(style, declarations(attributes["style"]));
-  for (const [property, value] of style) {
-    if (value.endsWith(IMPORTANT)) style.set(property, value.slice(0, -IMPORTANT.length));
-  }
-  return style;
-}
-
 /** Whether there is a line on this side of the element, and not a frame on all four that is drawn at once. */
 export function hasLine(style: Declarations, side: "top" | "right" | "left"): boolean {
   if (style.size === 0) return false;
-  const names = side === "left" ? ["left", "inline-start"] : [side];
+  const names = side === "left" ? (["left", "inline-start"] as const) : ([side] as const);
   const own = names.flatMap((name) => [style.get(`border-${name}`), style.get(`border-${name}-style`)]);
   if (LINE.test(own.join(" "))) return true;
   const widths = fourSides(style.get("border-width"));
@@ -116,72 +94,9 @@ function fourSides(value = ""): string[] {
   return [top, right, bottom, left];
 }
 
-/** Adds the rules of one style sheet, by the last part of each simple selector. Media queries are left out. */
-export function readSheet(css: string, sheet: Map<string, Declarations>): void {
-  let depth = 0;
-  let selector = "";
-  for (const piece of withoutComments(css.slice(0, MAX_SHEET_CHARS)).split(/(?=[{}])/)) {
-    const text = piece.replace(/^[{}]/, "");
-    if (piece.startsWith("{")) depth += 1;
-    if (piece.startsWith("}")) depth = Math.max(0, depth - 1);
-    if (depth === 0) selector = text;
-    else if (depth === 1 && !selector.includes("@")) addRule(sheet, selector, declarations(text));
-  }
-}
-
-function addRule(sheet: Map<string, Declarations>, selectors: string, style: Declarations): void {
-  for (const selector of selectors.toLowerCase().split(",")) {
-    const last = selector
-      .trim()
-      .split(/[\s>]+/)
-      .at(-1);
-    if (last === undefined || !/^(?:[\w-]+|[\w-]*[.#][\w-]+)$/.test(last)) continue;
-    const known = sheet.get(last);
-    if (known === undefined) sheet.set(last, new Map(style));
-    else merge(known, style);
-  }
-}
-
-function merge(into: Declarations, from: Declarations | undefined): void {
-  for (const [property, value] of from ?? []) put(into, property, value);
-}
-
-/** Ends the values that a later plain one does not replace. */
-const IMPORTANT = "!";
-
-function put(into: Declarations, property: string, value: string): void {
-  if (into.get(property)?.endsWith(IMPORTANT) && !value.endsWith(IMPORTANT)) return;
-  into.set(property, value);
-}
-
-function declarations(text: string): Declarations {
-  const found: Declarations = new Map();
-  for (const one of withoutComments(text.slice(0, MAX_STYLE_CHARS)).toLowerCase().split(";")) {
-    const colon = one.indexOf(":");
-    if (colon === -1) continue;
-    const [value = "", mark] = one.slice(colon + 1).split("!", 2);
-    const end = mark?.trim() === "important" ? IMPORTANT : "";
-    put(found, one.slice(0, colon).trim(), value.trim() + end);
-  }
-  return found;
-}
-
-function withoutComments(css: string): string {
-  let out = "";
-  let at = 0;
-  for (;;) {
-    const start = css.indexOf("/*", at);
-    if (start === -1) return out + css.slice(at);
-    out += css.slice(at, start);
-    const end = css.indexOf("*/", start + 2);
-    if (end === -1) return out;
-    at = end + 2;
-  }
-}
-
 function isGone(element: HtmlElement, style: Declarations): boolean {
   const { attributes, name } = element;
-  const value = (property: string): string => style.get(property) ?? "";
+  const value = (property: Property): string => style.get(property) ?? "";
   return (
     attributes["hidden"] !== undefined ||
     /^\s*true\s*$/i.test(attributes["aria-hidden"] ?? "") ||
@@ -189,12 +104,10 @@ function isGone(element: HtmlElement, style: Declarations): boolean {
     value("mso-hide").startsWith("all") ||
     isSeeThrough(value("opacity")) ||
     (!GROWS.has(name) && hasNoRoom(attributes, style)) ||
-    ["text-indent", "left", "top", "margin-left", "margin-top"].some(
-      (property) => pixels(value(property)) <= FAR_OUTSIDE_PX,
-    ) ||
+    MOVES.some((property) => pixels(value(property)) <= FAR_OUTSIDE_PX) ||
     /^rect\(\s*[01](px)?[\s,]/.test(value("clip")) ||
-    /inset\((50|100)%|circle\(0/.test(value("clip-path")) ||
-    /scale\(\s*0\s*[,)]/.test(value("transform"))
+    CLIPS_ALL.test(value("clip-path")) ||
+    SCALES_AWAY.test(value("transform"))
   );
 }
 
@@ -203,11 +116,7 @@ function isSeeThrough(opacity: string): boolean {
 }
 
 function hasNoRoom(attributes: Record<string, string>, style: Declarations): boolean {
-  const sizes = [
-    attributes["width"],
-    attributes["height"],
-    ...["width", "max-width", "height", "max-height"].map((property) => style.get(property)),
-  ];
+  const sizes = [attributes["width"], attributes["height"], ...SIZES.map((property) => style.get(property))];
   return sizes.some((size) => size !== undefined && Number.parseFloat(size) === 0);
 }
 

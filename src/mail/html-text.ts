@@ -1,15 +1,6 @@
 import { Parser } from "htmlparser2";
-import {
-  type Declarations,
-  hasLine,
-  type HtmlElement,
-  isHidden,
-  type Look,
-  lookOf,
-  PAGE_LOOK,
-  readSheet,
-  styleOf,
-} from "./html-style.ts";
+import { type Declarations, readSheet, styleOf } from "./html-rules.ts";
+import { hasLine, type HtmlElement, isHidden, type Look, lookOf, PAGE_LOOK } from "./html-style.ts";
 
 /** htmlparser2 searches its stack of open elements at every tag, so a deep one makes it slow. */
 const MAX_DEPTH = 512;
@@ -203,7 +194,9 @@ function meetsSignature(walk: Walk, element: HtmlElement): boolean {
 function close(walk: Walk, name: string): void {
   const { name: opened, link } = innermost(walk);
   if (opened !== name || walk.stack.length === 1) return;
-  if (name === "a" && link !== null && isWorthShowing(link)) addText(walk, ` <${link.href}>`);
+  // Not where it is that of an element around: once for each that is inside would be far more than came in.
+  const own = link !== null && link !== walk.stack.at(-2)?.link;
+  if (own && isWorthShowing(link)) addText(walk, ` <${link.href}>`);
   breakLines(regionOf(walk), breaksAround(name));
   walk.stack.pop();
 }
@@ -226,7 +219,7 @@ function addText(walk: Walk, text: string): void {
   const region = regionOf(walk);
   const piece = look.keeps_spaces ? text : collapsed(text, region.breaks > 0);
   if (piece === "") return;
-  if (link !== null && link.shown.length < MAX_HREF_CHARS) link.shown += piece;
+  if (link !== null && link.shown.length <= MAX_HREF_CHARS) link.shown += piece.slice(0, MAX_HREF_CHARS + 1);
   region.parts.push(piece);
   region.breaks = 0;
 }

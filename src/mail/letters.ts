@@ -55,3 +55,8 @@ export async function prepareLetter(app: App, letter: Letter): Promise<QueueLett
     });
   };
 }
+
+/** What others chose is nothing but text in the Markdown of a letter: no link and no format. */
+export function asCode(text: string): string {
+  return `\`${text.replaceAll(/[`\p{Cc}]/gu, "'")}\``;
+}

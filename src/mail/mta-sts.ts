@@ -1,6 +1,7 @@
 import type { Db, Write } from "../db/database.ts";
 import type { Resolver } from "../lib/dns.ts";
 import type { SafeFetch } from "../lib/net.ts";
+import { refuseOwnFault } from "../lib/own-faults.ts";
 import type { Log } from "../log.ts";
 import { messageOf } from "../errors.ts";
 import { timeoutSignal } from "../lib/wait-limit.ts";
@@ -40,7 +41,8 @@ interface Parts {
 
 /**
  * Finds the policy of a domain: the one that was fetched before, for as long as it said, unless the DNS names another.
- * Without an answer the policy that is known goes on, and where none is known, none holds.
+ * Without an answer the policy that is known goes on, and where none is known, none holds. Throws NoHandlesError where
+ * nobody could be asked.
  */
 export function createPolicyFinder(parts: Parts): PolicyOf {
   const asking = new Map<string, Promise<TransportPolicy>>();
@@ -59,7 +61,10 @@ async function find(parts: Parts, failed: Map<string, number>, domain: string): 
   // Loaded at first use: a server that only relays never needs it.
   const { resolvePolicy } = await import("mailauth/lib/mta-sts");
   const id = await resolvePolicy(domain, { resolver: parts.resolver as never, strict: true }).catch(
-    () => false,
+    (error: unknown) => {
+      refuseOwnFault(error);
+      return false;
+    },
   );
   if (typeof id !== "string" || id === known?.policy_id) return known ?? NO_POLICY;
   const tried_at = failed.get(`${domain} ${id}`);
@@ -68,6 +73,7 @@ async function find(parts: Parts, failed: Map<string, number>, domain: string): 
   try {
     policy = await fetchPolicy(parts.fetch, domain);
   } catch (error) {
+    refuseOwnFault(error);
     parts.log.warn({ domain, err: messageOf(error) }, "the MTA-STS policy of a domain cannot be had");
     remember(failed, `${domain} ${id}`, parts.now());
     return known ?? NO_POLICY;

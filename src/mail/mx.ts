@@ -1,4 +1,5 @@
 import { dnsErrorCode, isNoRecord, type Resolver } from "../lib/dns.ts";
+import { refuseOwnFault } from "../lib/own-faults.ts";
 import { allowedByOperator, isPublicAddress } from "../lib/net.ts";
 import { messageOf } from "../errors.ts";
 
@@ -13,12 +14,16 @@ export interface NoRoute {
 const MAX_HOSTS = 5;
 const MAX_ADDRESSES_PER_HOST = 4;
 
-/** The names of the mail servers of a domain (A-labels), the ones to try first in front (RFC 5321 section 5.1). */
+/**
+ * The names of the mail servers of a domain (A-labels), the ones to try first in front (RFC 5321 section 5.1). Throws
+ * NoHandlesError, as `hostAddresses` does.
+ */
 export async function mailHosts(domain: string, resolver: Resolver): Promise<string[] | NoRoute> {
   let records: { exchange: string; priority: number }[];
   try {
     records = await resolver(domain, "MX");
   } catch (error) {
+    refuseOwnFault(error);
     // Without an MX record the domain itself is the server.
     if (dnsErrorCode(error) === "ENODATA") return [domain];
     return isNoRecord(error)
@@ -45,6 +50,7 @@ export async function hostAddresses(
   rules: { resolver: Resolver; egress_allow: string[] },
 ): Promise<string[] | NoRoute> {
   const lookUps = await Promise.allSettled([rules.resolver(host, "A"), rules.resolver(host, "AAAA")]);
+  for (const lookUp of lookUps) if (lookUp.status === "rejected") refuseOwnFault(lookUp.reason);
   const found = inTurns(lookUps.map((lookUp) => (lookUp.status === "fulfilled" ? lookUp.value : [])));
   const permitted = found.filter(
     (address) => isPublicAddress(address) || allowedByOperator(host, address, rules.egress_allow),

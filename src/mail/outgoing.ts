@@ -1,20 +1,25 @@
 import type { App } from "../app.ts";
 import { afterCommit, type Db } from "../db/database.ts";
+import { eventKey } from "../db/job-keys.ts";
+import { orphanMails } from "../db/orphans.ts";
+import { packed } from "../db/packed-row.ts";
 import type { MessageRow, OutgoingMailRow, ReplyStatus } from "../db/schema.ts";
 import { eraseLater } from "../jobs/erase.ts";
-import { enqueue, finishJob, type Job, postponeJob, type Share } from "../jobs/queue.ts";
+import { enqueue, finishJob, type Job, postponeJob } from "../jobs/queue.ts";
 import { writeOutcome } from "../jobs/run-job.ts";
 import { millisecondsOf } from "../lib/first-id.ts";
 import { base32Token, equalBytes } from "../lib/secrets.ts";
 import { addLogField } from "../log.ts";
 import { mayBeDelayed } from "./delays.ts";
 import { tellOfReturnLater } from "./returns.ts";
-import { asciiDomain } from "./send-outcome.ts";
+import { sendUse } from "./send-use.ts";
 import { KEPT_HERE, type SendOutcome } from "./send.ts";
 import { countReturn, type Return, suppressionOf } from "./suppressions.ts";
 
 const CODE_CHARS = 8;
 const MAX_RESPONSE_CHARS = 500;
+/** Mails without a job that one transaction ends. */
+const ORPHANS_AT_ONCE = 100;
 
 /** `<uuid.code@domain>` without the angle brackets: the code lets us know our own ids again (decision L.5b). */
 export function newMessageId(app: App, outgoing_id: string, domain: string): string {
@@ -57,7 +62,8 @@ export async function sendLater(app: App, tx: Db, mail: QueuedMail): Promise<Rep
   await tx.insertInto("outgoing_mails").values(row).execute();
   if (captured) await tellEvent(app, tx, row);
   else {
-    await enqueue(app, tx, { kind: "send_mail", payload: { outgoing_id: mail.id }, ...useOf(app, mail) });
+    const use = await sendUse(app, tx, mail);
+    await enqueue(app, tx, { kind: "send_mail", payload: { outgoing_id: mail.id }, ...use });
   }
   return status;
 }
@@ -88,23 +94,24 @@ function newRow(app: App, mail: QueuedMail) {
   };
 }
 
-/** An account with many slow recipients must not hold up the mails of others, nor a slow domain those to the rest. */
-function useOf(app: App, { user_id, envelope_to }: Pick<QueuedMail, "user_id" | "envelope_to">) {
-  const share: Share = { account: user_id, slots: null };
-  // A relay is one server, whoever the mail is for.
-  if (app.config.outbound.mode !== "direct") return { share };
-  const domain = asciiDomain(envelope_to).toLowerCase();
-  return { share, target: domain.slice(domain.lastIndexOf("@") + 1) };
+/** A mail whose bytes are still there. */
+export type WaitingMail = Omit<OutgoingMailRow, "raw"> & { raw: Buffer };
+
+/** What holds for a mail now that it is to be sent. */
+export interface AtSending {
+  /** Why it must not go out any more. */
+  why?: string | undefined;
+  /** What it is to be from now on. */
+  changed?: Pick<WaitingMail, "raw" | "envelope_from">;
+  /** What is written together with that. */
+  alongside?: (tx: Db) => Promise<void>;
 }
 
-/** Says why the answer to a message must not go out any more, or undefined. */
-type Withheld = (db: Db, message_id: string) => Promise<string | undefined>;
-
-/** Makes one attempt to hand a queued mail over that is not withheld, and records what came of it. */
+/** Makes one attempt to hand a queued mail over, as it may go out by now, and records what came of it. */
 export async function sendNow(
   app: App,
   job: Job<"send_mail">,
-  { signal, withheld }: { signal: AbortSignal; withheld: Withheld },
+  { signal, review }: { signal: AbortSignal; review: (app: App, mail: WaitingMail) => Promise<AtSending> },
 ): Promise<void> {
   const mail = await app.db
     .selectFrom("outgoing_mails")
@@ -112,12 +119,19 @@ export async function sendNow(
     .where("id", "=", job.payload.outgoing_id)
     .executeTakeFirst();
   if (!mail?.raw || mail.completed !== null) {
-    await app.write((tx) => finishJob(tx, job));
+    await app.write(async (tx) => {
+      await finishJob(tx, job);
+      if (!mail) await endOrphanMails(app, tx, job);
+    });
     return;
   }
   if (mail.message_id !== null) addLogField("message_id", mail.message_id);
   const began = performance.now();
-  const outcome = await attempt(app, mail, { raw: Buffer.from(mail.raw), withheld });
+  const onBegin = (): void => app.worker?.waitForWord(job);
+  const { buffer, byteOffset, byteLength } = mail.raw;
+  const waiting = { ...mail, raw: Buffer.from(buffer, byteOffset, byteLength) };
+  const now = await reviewed(app, waiting, { signal, review });
+  const outcome = await attempt(app, { ...waiting, ...now.changed }, { why: now.why, onBegin });
   measure(app, mail, { outcome, seconds: (performance.now() - began) / 1_000 });
   const retry_seconds = app.config.outbound.retry[job.failures];
   await writeOutcome(app, signal, async (tx) => {
@@ -128,6 +142,7 @@ export async function sendNow(
     }
     await finishJob(tx, job);
     await record(app, tx, mail, finalOf(outcome));
+    if (now.why !== undefined) await now.alongside?.(tx);
   });
   const said = { outgoing_id: mail.id, to: mail.envelope_to, response: outcome.response };
   if (outcome.status === "sent") app.log.info(said, "mail handed over");
@@ -149,34 +164,71 @@ function measure(
 
 type Outcome = SendOutcome | { status: "suppressed"; response: string };
 
-async function attempt(
+/** What changes is written before the attempt: the mail may get to somebody who answers to what is in it. */
+async function reviewed(
   app: App,
-  mail: OutgoingMailRow,
-  { raw, withheld }: { raw: Buffer; withheld: Withheld },
-): Promise<Outcome> {
-  const kept_back =
-    (await suppressionOf(app.db, mail)) ??
-    (mail.message_id === null ? undefined : await withheld(app.db, mail.message_id));
-  if (kept_back !== undefined) return { status: "suppressed", response: kept_back };
-  const { envelope_from, envelope_to } = mail;
-  return app.sender.send({ raw, envelope_from, envelope_to });
+  mail: WaitingMail,
+  { signal, review }: Parameters<typeof sendNow>[2],
+): Promise<AtSending> {
+  const why = await suppressionOf(app.db, mail);
+  if (why !== undefined) return { why };
+  const now = await review(app, mail);
+  const { changed, alongside } = now;
+  if (changed)
+    await writeOutcome(app, signal, async (tx) => {
+      await tx.updateTable("outgoing_mails").set(changed).where("id", "=", mail.id).execute();
+      await alongside?.(tx);
+    });
+  return now;
 }
 
+async function attempt(
+  app: App,
+  { raw, envelope_from, envelope_to }: WaitingMail,
+  { why, onBegin }: { why: string | undefined; onBegin: () => void },
+): Promise<Outcome> {
+  if (why !== undefined) return { status: "suppressed", response: why };
+  return app.sender.send({ raw, envelope_from, envelope_to }, onBegin);
+}
+
+const FAULT: Result = {
+  status: "bounced",
+  response: "The mail could not be sent because of a fault of this server; its log says more.",
+};
+
 /** The queue has given up on a mail because of a fault of ours. */
-export async function giveUpSending(app: App, tx: Db, job: Job<"send_mail">): Promise<void> {
-  const mail = await tx
-    .selectFrom("outgoing_mails")
-    .selectAll()
-    .where("id", "=", job.payload.outgoing_id)
-    .executeTakeFirst();
-  const response = "The mail could not be sent because of a fault of this server; its log says more.";
-  if (mail) await record(app, tx, mail, { status: "bounced", response });
+export async function giveUpSending(app: App, tx: Db, { payload }: Job<"send_mail">): Promise<void> {
+  const mail = await waitingMail(tx, payload.outgoing_id);
+  if (mail) await record(app, tx, mail, FAULT);
 }
 
 /** The operator takes a mail out of the queue, for this reason. */
-export async function dropSending(app: App, tx: Db, outgoing_id: string, reason: string): Promise<void> {
-  const mail = await waitingMail(tx, outgoing_id);
-  if (mail) await record(app, tx, mail, { status: "suppressed", response: reason });
+export async function dropSending(
+  app: App,
+  tx: Db,
+  job: Pick<Job<"send_mail">, "payload" | "share">,
+  reason: string,
+): Promise<void> {
+  const result: Result = { status: "suppressed", response: reason };
+  const mail = await waitingMail(tx, job.payload.outgoing_id);
+  if (mail) await record(app, tx, mail, result);
+  else await endOrphanMails(app, tx, job, result);
+}
+
+/** Ends the mails of an account that are to be sent, and that no job is for, which only a damaged database makes. */
+export async function endOrphanMails(
+  app: App,
+  tx: Db,
+  { share }: Pick<Job, "share">,
+  result: Result = FAULT,
+): Promise<void> {
+  if (share === null) return;
+  for (const id of await orphanMails(tx, share.account, ORPHANS_AT_ONCE)) {
+    const mail = await waitingMail(tx, id);
+    if (!mail) continue;
+    app.log.error({ outgoing_id: id }, "no job was for a mail that was to be sent");
+    await record(app, tx, mail, result);
+  }
 }
 
 /** Puts a mail that was given up back into the queue; false when there is nothing to send any more. */
@@ -190,7 +242,8 @@ export async function sendAgain(app: App, tx: Db, outgoing_id: string): Promise<
   const queued = { status: "queued", response: null, completed: null } as const;
   await tx.updateTable("outgoing_mails").set(queued).where("id", "=", mail.id).execute();
   await showOnMessage(app, tx, mail, { reply_status: "queued", reply_error: null });
-  await enqueue(app, tx, { kind: "send_mail", payload: { outgoing_id }, ...useOf(app, mail) });
+  const use = await sendUse(app, tx, { ...mail, raw: mail.raw });
+  await enqueue(app, tx, { kind: "send_mail", payload: { outgoing_id }, ...use });
   return true;
 }
 
@@ -267,13 +320,14 @@ async function showOnMessage(
 
 /** What waited for the first attempt goes out now. */
 async function tellEvent(app: App, tx: Db, { event_id }: Pick<OutgoingMailRow, "event_id">): Promise<void> {
-  if (event_id !== null) await enqueue(app, tx, { kind: "fan_out_event", payload: { event_id } });
+  if (event_id === null) return;
+  await enqueue(app, tx, { kind: "fan_out_event", payload: { event_id }, dedupe_key: eventKey(event_id) });
 }
 
 async function forgetPrivate(app: App, tx: Db, id: string): Promise<void> {
   const forgotten = await tx
     .updateTable("outgoing_mails")
-    .set({ raw: null })
+    .set({ raw: null, ...packed("outgoing_mails") })
     .where("id", "=", id)
     .where("private", "=", 1)
     .executeTakeFirst();

@@ -66,6 +66,8 @@ export async function readStructure(raw: Uint8Array): Promise<Structure> {
   internals.createNode = (node) => {
     doubt ??= doubtIn(node);
     if (isMailOfDigest(node)) node.contentType = "message/rfc822";
+    // RFC 2045 §5.2: what names no subtype is plain text.
+    else if (node.contentType && !node.contentType.includes("/")) node.contentType = "text/plain";
     // mailparser joins a soft line break with whatever follows, be it a quote (RFC 3676 §4.5 forbids it).
     const flowed = node.flowed ? { del_sp: node.delSp } : null;
     node.flowed = false;

@@ -1,5 +1,5 @@
-import { createFairTurns } from "../lib/fair-turns.ts";
-import { createWorkerPool, type WorkProblem } from "../lib/worker-pool.ts";
+import { createFairPool, THREADS_FOR_ALL } from "../lib/fair-pool.ts";
+import type { WorkProblem } from "../lib/worker-pool.ts";
 import type { SignedForm } from "./signed-form.ts";
 
 /** A mail that takes longer than this to read is given up, and the thread reading it is ended. */
@@ -48,30 +48,30 @@ export type ParseOutcome =
 export interface MailParser extends AsyncDisposable {
   /**
    * Reads a mail as it came, or what of it is in a signed form. Whatever is wrong with it is in the outcome, never an
-   * exception. `raw` stays usable. Accounts have their turns.
+   * exception. `raw` stays usable. Accounts have their turns, and what `strangers` wrote to one waits behind the rest.
    */
   parse(
     raw: Uint8Array,
-    reading?: { form?: SignedForm | undefined; account?: string },
+    reading?: { form?: SignedForm | undefined; account?: string; strangers?: boolean },
   ): Promise<ParseOutcome>;
 }
 
 /** Reads mails on threads of their own, started by the first mail and ended when idle. */
 export function createMailParser({
-  workers = 2,
+  workers = THREADS_FOR_ALL,
   readWithinMs = READ_WITHIN_MS,
   moreMsPerMb = MORE_MS_PER_MB,
 }: { workers?: number; readWithinMs?: number; moreMsPerMb?: number } = {}): MailParser {
-  const pool = createWorkerPool<ParseOutcome>("mail/parse-worker.ts", { size: workers });
-  const inTurn = createFairTurns(workers);
+  const pool = createFairPool<ParseOutcome>("mail/parse-worker.ts", { size: workers });
   return {
-    parse: (raw, { form, account = "" } = {}) =>
-      inTurn({ who: account }, async () => {
+    async parse(raw, { form, account = "", strangers = false } = {}) {
+      const limitMs = readWithinMs + (raw.byteLength / MB) * moreMsPerMb;
+      const outcome = await pool.run({ who: account, strangers }, () => {
         const copy = new Uint8Array(raw);
-        const limitMs = readWithinMs + (raw.byteLength / MB) * moreMsPerMb;
-        const outcome = await pool.run({ raw: copy, form }, limitMs, [copy.buffer]);
-        return outcome.ok ? outcome.output : refusal(outcome.problem);
-      }),
+        return { input: { raw: copy, form }, limitMs, transfer: [copy.buffer] };
+      });
+      return outcome.ok ? outcome.output : refusal(outcome.problem);
+    },
     [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),
   };
 }

@@ -3,7 +3,7 @@ import type { Db } from "../db/database.ts";
 import type { OutgoingMailRow, UserRow } from "../db/schema.ts";
 import { deferJob, finishJob, type Job } from "../jobs/queue.ts";
 import { writeOutcome } from "../jobs/run-job.ts";
-import { prepareLetter, type QueueLetter } from "./letters.ts";
+import { asCode, prepareLetter, type QueueLetter } from "./letters.ts";
 
 const MAX_LISTED = 50;
 /** What is beyond is told of the next day. */
@@ -87,9 +87,4 @@ async function letterOf(app: App, user: UserRow, returned: Returned[]): Promise<
   ].join("\n\n");
   const subject = others.length === 1 ? "An answer could not be delivered" : "Answers could not be delivered";
   return prepareLetter(app, { user_id: user.id, to: user.email, subject, markdown });
-}
-
-/** What others chose is nothing but text: no link and no format. */
-function asCode(text: string): string {
-  return `\`${text.replaceAll(/[`\p{Cc}]/gu, "'")}\``;
 }

@@ -1,5 +1,6 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
+import { returnsKey } from "../db/job-keys.ts";
 import type { OutgoingMailRow } from "../db/schema.ts";
 import { enqueue } from "../jobs/queue.ts";
 
@@ -24,7 +25,7 @@ export async function tellOfReturnLater(
   await enqueue(app, tx, {
     kind: "mail_returns",
     payload: { user_id },
-    dedupe_key: `returns ${user_id}`,
+    dedupe_key: returnsKey(user_id),
     run_at,
   });
 }

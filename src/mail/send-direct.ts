@@ -1,4 +1,5 @@
 import type { Tlsa } from "../lib/dns-reply.ts";
+import { refuseOwnFault } from "../lib/own-faults.ts";
 import { type Connection, type ConnectError, type Connections, createConnections } from "./connections.ts";
 import { pinFault, pinnedCertificates } from "./dane.ts";
 import { bodyOf, givenOf } from "./mail-body.ts";
@@ -21,6 +22,7 @@ import { waitLimit } from "../lib/wait-limit.ts";
 const SMTP_PORT = 25;
 const NO_POLICY: TransportPolicy = { mode: "none", mx: [] };
 const SERVER_CLOSING = 421;
+const MOMENT_MS = 2_000;
 
 /** Gives every mail to a server of its recipient's domain. */
 export function directSender(options: SenderOptions, timeouts: Timeouts): Sender {
@@ -32,12 +34,13 @@ export function directSender(options: SenderOptions, timeouts: Timeouts): Sender
     ...(options.ca === undefined ? {} : { ca: options.ca }),
   });
   return {
-    send: (mail) => {
+    send: (mail, onBegin) => {
       const to = asciiDomain(mail.envelope_to);
       const domain = to.slice(to.lastIndexOf("@") + 1);
       const deadline = Date.now() + timeouts.attempt_ms;
-      const { confirm_ms } = timeouts;
-      return sendDirect({ mail, to, domain, port, options, connections, deadline, confirm_ms });
+      const { idle_ms, confirm_ms } = timeouts;
+      const patience = { deadline, idle_ms, confirm_ms };
+      return sendDirect({ mail, onBegin, to, domain, port, options, connections, ...patience });
     },
     [Symbol.asyncDispose]: () => {
       connections[Symbol.dispose]();
@@ -49,6 +52,8 @@ export function directSender(options: SenderOptions, timeouts: Timeouts): Sender
 /** One attempt to send one mail. */
 interface Attempt {
   mail: OutgoingMail;
+  /** See `Sender.send`. */
+  onBegin: (() => void) | undefined;
   to: string;
   domain: string;
   port: number;
@@ -56,6 +61,7 @@ interface Attempt {
   connections: Connections;
   /** Milliseconds since the epoch. */
   deadline: number;
+  idle_ms: number;
   confirm_ms: number;
 }
 
@@ -125,7 +131,8 @@ async function offer(attempt: Attempt, server: Connection["server"], demand: Dem
     try {
       connection = await attempt.connections.take(server, { plain, deadline: attempt.deadline });
     } catch (error) {
-      const { tls_failed } = error as ConnectError;
+      const { tls_failed, responseCode } = error as ConnectError;
+      if (responseCode === undefined) refuseOwnFault(error, { unreached: true });
       if (tls_failed !== true || plain) return outcomeOf(error as MailError, server.host, { to: attempt.to });
       if (isStrict(demand)) return unsafe(server.host, "TLS does not work there");
       plain = true;
@@ -174,7 +181,7 @@ function tellFault({ options, domain }: Attempt, host: string, fault: string): v
 
 /** `stale`: the session was an old one and had ended before anything was said about the mail. */
 function converse(attempt: Attempt, connection: Connection): Promise<SendOutcome | "stale"> {
-  const { mail, to, connections, deadline, confirm_ms } = attempt;
+  const { mail, to, connections, deadline, idle_ms, confirm_ms } = attempt;
   const { smtp, server, tls } = connection;
   const envelope = { from: asciiDomain(mail.envelope_from), to: [to], size: mail.raw.length };
   if (needsUtf8(envelope) && !connection.offers_utf8) {
@@ -192,23 +199,23 @@ function converse(attempt: Attempt, connection: Connection): Promise<SendOutcome
     if (isOld && isClosed && isUnsaid && !isOurs(error)) resolve("stale");
     else resolve(outcomeOf(error, server.host, { to, given }));
   };
-  let timer = waitLimit(Math.max(0, deadline - Date.now()), () => fail(TOO_LONG));
+  // Where the process stood still until now, the server has all the same a moment to say whether it wants the mail.
+  const left_ms = Math.max(MOMENT_MS, deadline - Date.now());
+  let timer = waitLimit(Math.min(idle_ms, left_ms), () => fail(TOO_LONG));
   const body = bodyOf(mail.raw, () => {
+    attempt.onBegin?.();
     timer.clear();
     timer = waitLimit(confirm_ms, () => fail(TOO_LONG));
-    // The socket's own clock knows nothing of a process that stood still.
-    if (smtp._socket) smtp._socket.setTimeout(0);
   });
   smtp.send(envelope, body, (error, info) => {
     if (error) return fail(error);
-    if (smtp._socket) smtp._socket.setTimeout(smtp.options.socketTimeout ?? 0);
     connections.giveBack(connection);
     resolve({ status: "sent", response: oneLine(info.response), mx: server.host, tls: tls !== undefined });
   });
   return promise.finally(() => timer.clear());
 }
 
-const TOO_LONG: MailError = { message: "it did not answer in time" };
+const TOO_LONG: MailError = new Error("it did not answer in time");
 
 function isOurs({ code, responseCode }: MailError): boolean {
   return responseCode === undefined && (code === "EENVELOPE" || code === "EMESSAGE");

@@ -3,6 +3,7 @@ import type { Readable } from "node:stream";
 import { createTransport, type SendMailOptions } from "nodemailer";
 import { invalid } from "../errors.ts";
 import { allowedByOperator, isPublicAddress } from "../lib/net.ts";
+import { refuseOwnFault } from "../lib/own-faults.ts";
 import { quote } from "../lib/quote.ts";
 import { bodyOf, type Given, givenOf } from "./mail-body.ts";
 import type { Sender, SenderOptions, Timeouts } from "./send.ts";
@@ -40,13 +41,14 @@ export function relaySender(options: SenderOptions, timeouts: Timeouts): Sender 
     done();
   });
   return {
-    send: async ({ raw, envelope_from, envelope_to }) => {
+    send: async ({ raw, envelope_from, envelope_to }, onBegin) => {
       const to = asciiDomain(envelope_to);
       let body = bodyOf(raw);
       const clock = new AbortController();
       const listen = (ms: number) => waitLimit(ms, () => clock.abort());
       let timer = listen(timeouts.attempt_ms);
-      const onBegin = (): void => {
+      const begin = (): void => {
+        onBegin?.();
         timer.clear();
         // One that reads a mail before it takes it needs its time: to give up on it would be to send it twice.
         timer = listen(timeouts.confirm_ms);
@@ -54,11 +56,12 @@ export function relaySender(options: SenderOptions, timeouts: Timeouts): Sender 
       try {
         const envelope = { from: nullable(asciiDomain(envelope_from)), to: [to] };
         // Another one for each session, of which one may have ended before it took anything.
-        const stream = (): Readable => (body = bodyOf(raw, onBegin));
+        const stream = (): Readable => (body = bodyOf(raw, begin));
         const mail: Streamed = { envelope, raw, stream, signal: clock.signal };
         const info = await pool.sendMail(mail);
         return { status: "sent", response: oneLine(info.response), mx: relay.host, tls: relay.always_tls };
       } catch (error) {
+        if (isUnreached(error as MailError, body)) refuseOwnFault(error, { unreached: true });
         return outcomeOf(error as MailError, `The relay ${relay.host}`, {
           to,
           ...givenTo(error as MailError, body),
@@ -91,6 +94,11 @@ export async function tryRelay(
   } finally {
     transport.close();
   }
+}
+
+/** Nothing of the mail was sent, and nothing was said about it. */
+function isUnreached({ responseCode }: MailError, body: Readable): boolean {
+  return responseCode === undefined && givenOf(body) === "nothing";
 }
 
 /** Of all else before the mail it is not known whether there was a session. */

@@ -1,6 +1,7 @@
 import type { Resolver } from "../lib/dns.ts";
 import type { Log } from "../log.ts";
 import type { PolicyOf } from "./mta-sts.ts";
+import { waitPatiently } from "./patient-smtp.ts";
 import { directSender } from "./send-direct.ts";
 import { relaySender } from "./send-relay.ts";
 
@@ -44,7 +45,7 @@ export interface SenderOptions {
 export interface Timeouts {
   connect_ms: number;
   greeting_ms: number;
-  /** Without a sign of life from the server. */
+  /** From a session to the moment at which the server wants the mail. */
   idle_ms: number;
   /** From the last byte of a mail to the server's word: given up too early, it would come twice (RFC 5321 §4.5.3.2.6). */
   confirm_ms: number;
@@ -53,8 +54,11 @@ export interface Timeouts {
 }
 
 export interface Sender extends AsyncDisposable {
-  /** Never rejects for what a server or the network does. */
-  send(mail: OutgoingMail): Promise<SendOutcome>;
+  /**
+   * Never rejects for what a server or the network does; with NoHandlesError where this machine could not even try.
+   * `onBegin`: a server wants the mail; from then on only its word tells what becomes of it.
+   */
+  send(mail: OutgoingMail, onBegin?: () => void): Promise<SendOutcome>;
 }
 
 /** An attempt and the last wait in it end before the lease of its job does. */
@@ -76,6 +80,7 @@ export function isKeptHere({ status, response }: { status: string; response: str
 /** Sends mail the way `outbound.mode` says. In `capture` nothing leaves: keeping the mail is the caller's part. */
 export function createSender(options: SenderOptions): Sender {
   const timeouts = { ...TIMEOUTS, ...options.timeouts };
+  waitPatiently();
   if (options.mode === "relay") return relaySender(options, timeouts);
   if (options.mode === "direct") return directSender(options, timeouts);
   return {

@@ -12,7 +12,7 @@ import { isHeld } from "../jobs/holds.ts";
 import { enqueue, isLaneBusy, type Job } from "../jobs/queue.ts";
 import { recordState } from "./events.ts";
 import { authorityNow } from "./policy.ts";
-import { runUse, sizeOf } from "./run-use.ts";
+import { isOfStrangers, runUse, sizeOf } from "./run-use.ts";
 import { storeBytes } from "./stored-bytes.ts";
 import { storeFiles } from "./stored-files.ts";
 
@@ -167,6 +167,8 @@ export async function acceptRetry(app: App, tx: Db, retry: AcceptedRetry): Promi
     no_reply_reason: failed.no_reply_reason,
     raw_mail_id: failed.raw_mail_id,
     rfc_message_id: failed.rfc_message_id,
+    // The mail is known again by it: its sender's server may bring it once more, and so may anybody who has it.
+    dedupe_key: failed.dedupe_key,
     vouched: failed.vouched,
     hop: failed.hop,
     tags: failed.tags,
@@ -195,7 +197,7 @@ export async function logRefusedMail(
     inbox: InboxRow;
     authority: Authority;
   } & Partial<Pick<MessageRow, "body_hash" | "dedupe_key" | "vouched">>,
-): Promise<void> {
+): Promise<MessageRow> {
   const { inbox, subject, ...rest } = refused;
   const row: MessageRow = {
     ...blankMessage(app, inbox),
@@ -207,6 +209,7 @@ export async function logRefusedMail(
   };
   await insertRow(tx, "messages", row);
   await recordState(app, tx, row);
+  return row;
 }
 
 /** Gives the id of the row. */
@@ -276,7 +279,7 @@ function enqueueRoute(
     kind: "route_message",
     payload: { message_id: row.id },
     claimed,
-    ...runUse(app, user, bytes),
+    ...runUse(app, user, { bytes, strangers: isOfStrangers(row) }),
     ...(row.conversation_id === null ? {} : { lane: row.conversation_id }),
   });
 }

@@ -6,21 +6,19 @@ import type { InboxRow, UserRow } from "../db/schema.ts";
 import { splitAddress, tagsOf } from "../lib/mail-address.ts";
 import { addLogField } from "../log.ts";
 import type { QueueLetter } from "../mail/letters.ts";
-import { isMachineReason, type MailClass } from "../mail/machine-mail.ts";
+import type { MailClass } from "../mail/machine-mail.ts";
 import type { RefusalReason } from "../metrics.ts";
 import { liftSuppression } from "../mail/suppressions.ts";
 import { acceptMail, logRefusedMail, storeRawMail } from "./accept.ts";
 import { noteBounce } from "./bounces.ts";
 import type { Author, Examination } from "./examine.ts";
-import { countInbound } from "./inbound-limits.ts";
+import { type BusyInbox, countInbound } from "./inbound-limits.ts";
 import { type FullInbox, fullAnswer, withoutRoom } from "./mail-storage.ts";
-import { countMore, DUPLICATE } from "./more-mails.ts";
+import { authOf, countDuplicate, leaveOut, LOOP_CAP, proofOf, ROWS } from "./left-out.ts";
+import { countMore } from "./more-mails.ts";
 import { brokenCap } from "./policy.ts";
-import { countAgain, type EarlierMail, keepKey } from "./same-mail.ts";
-import { isOfHousehold, mayInstruct, type Standing, standingOf } from "./standing.ts";
-
-/** How many mails that were refused, or left out, one inbox lists one by one: a flood must not fill the disk. */
-const ROWS = { limit: 200, window_seconds: 3_600 };
+import type { EarlierMail } from "./same-mail.ts";
+import { type Standing, standingOf } from "./standing.ts";
 
 /** One mail as it came over SMTP, whole, with the inboxes its recipients name. */
 export interface Delivery {
@@ -49,6 +47,8 @@ export interface Reception {
   limit?: string;
   /** The inboxes whose accounts have no room, where that is why. */
   full?: FullInbox[];
+  /** The inboxes that take no more now, where that is why. */
+  busy?: BusyInbox[];
   /** By address, where one transaction had several recipients: SMTP has one answer for all of them. */
   each?: Map<string, Reception>;
 }
@@ -116,7 +116,7 @@ export async function logRefusal(
   { inbox, refusal }: { inbox: InboxRow; refusal: Refusal },
 ): Promise<void> {
   const { identity, reason } = refusal;
-  if (!app.limiter.take(`refused:${inbox.id}`, ROWS).ok)
+  if (!app.limiter.take(`refused:${inbox.id}:${proofOf(identity)}`, ROWS).ok)
     return countMore(app, tx, { inbox, state: "rejected", reason });
   await logRefusedMail(app, tx, {
     inbox,
@@ -129,11 +129,6 @@ export async function logRefusal(
     rfc_message_id: refusal.rfc_message_id ?? null,
     auth: identity ? authOf(identity) : null,
   });
-}
-
-/** As the story of a mail that was not taken tells it. */
-function authOf({ auth, trusted_network }: Examined["identity"]): string {
-  return JSON.stringify({ ...auth, trusted_network });
 }
 
 interface Decision {
@@ -186,6 +181,11 @@ export function noteRefusal(app: App, { mail_from, remote_address }: Client, rea
   app.log.info({ reason, from: mail_from, peer: remote_address }, "mail refused");
 }
 
+/** Why a mail that could have been taken was put off. */
+export function putOffReason({ code }: Pick<Reception, "code">): RefusalReason {
+  return code === 452 ? "storage_full" : "rate_limited";
+}
+
 /** `limit` says which one it was, where a limit is why. */
 export function notePutOff(
   app: App,
@@ -228,9 +228,12 @@ async function route(
   { recipient, mail, store, standing, taken, delivery }: Decision & { standing: Standing },
   no_reply_reason: string | null,
 ): Promise<Reception> {
-  const { inbox, user, authority, vouched, undated, dedupe_key } = standing;
+  const { inbox, user, authority, vouched, undated, for_others, dedupe_key } = standing;
   const original = standing.original ?? taken.get(inbox.id);
-  if (original) return countDuplicate(app, tx, inbox, original);
+  if (original) {
+    await countDuplicate(app, tx, inbox, original);
+    return ACCEPTED;
+  }
   const { body_hash, from_address: sender, subject } = mail;
   const address = splitAddress(recipient.address);
   // Ids are seen by others and senders can be forged; the tag of a reply address was told to its participant alone.
@@ -239,7 +242,7 @@ async function route(
     (await findThread(app, tx, inbox, { tag: address.tag, parent_ids, sender })) ?? null;
   const weighed = { inbox_id: inbox.id, sender, authority, vouched, body_hash, conversation_id };
   const cap = await brokenCap(app, tx, weighed);
-  if (cap !== null) return skip(app, tx, { standing, mail, reason: "loop_cap", text: cap });
+  if (cap !== null) return skip(app, tx, { standing, mail, reason: LOOP_CAP, text: cap });
   const { row } = await acceptMail(app, tx, {
     inbox,
     user,
@@ -255,6 +258,7 @@ async function route(
       ...mail.identity.auth,
       vouched,
       ...(undated && { undated }),
+      ...(for_others !== null && { for_others }),
       ...(conversation_id !== null && { in_thread: true }),
       ...(!vouched && { lacks_dmarc: mail.identity.lacks_dmarc }),
       trusted_network: mail.identity.trusted_network,
@@ -273,54 +277,8 @@ async function route(
   return ACCEPTED;
 }
 
-/** The original counts it, or, once its message has been deleted, the row of this hour. */
-async function countDuplicate(
-  app: App,
-  tx: Db,
-  inbox: InboxRow,
-  { id }: Pick<EarlierMail, "id">,
-): Promise<Reception> {
-  if (id === null) await countMore(app, tx, { inbox, state: "skipped", reason: DUPLICATE });
-  else await countAgain(tx, { id });
-  return ACCEPTED;
-}
-
-/** Taken, not worked on, and visible: machine mail and loops (decision L.5). */
-async function skip(
-  app: App,
-  tx: Db,
-  skipped: { standing: Standing; mail: Examined; reason: string; text?: string },
-): Promise<Reception> {
-  const { standing, mail, reason } = skipped;
-  const { inbox, verdict, vouched, left_out } = standing;
-  if (left_out) return countDuplicate(app, tx, inbox, left_out);
-  const { authenticated } = mail.identity;
-  // What its author sent is known again, so that whoever sends it again leaves no more rows, and what a machine did remains that.
-  const known = authenticated && (vouched || isMachineReason(reason));
-  const row = {
-    state: "skipped",
-    reason,
-    authority: authenticated ? "stranger" : "unauthenticated",
-    dedupe_key: known ? standing.dedupe_key : null,
-    vouched: vouched ? 1 : 0,
-  } as const;
-  if (isOfHousehold(standing) || app.limiter.take(`skipped:${inbox.id}`, ROWS).ok)
-    await logRefusedMail(app, tx, {
-      ...row,
-      inbox,
-      error: skipped.text ?? reason,
-      sender: mail.from_address,
-      subject: mail.subject,
-      rfc_message_id: mail.rfc_message_id,
-      auth: authOf(mail.identity),
-      body_hash: mail.body_hash,
-    });
-  else {
-    await countMore(app, tx, { inbox, state: "skipped", reason });
-    // Whoever uses up the rows of an hour must not have it forgotten.
-    if (mayInstruct(verdict))
-      await keepKey(app, tx, { ...row, inbox_id: inbox.id, no_reply_reason: null, created: app.now() });
-  }
+async function skip(app: App, tx: Db, skipped: Parameters<typeof leaveOut>[2]): Promise<Reception> {
+  await leaveOut(app, tx, skipped);
   return ACCEPTED;
 }
 

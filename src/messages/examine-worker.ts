@@ -12,4 +12,11 @@ function resolverOf(servers: string[]): Resolver {
   return resolver;
 }
 
-answerInputs((mail: MailToExamine) => examineMail(mail, resolverOf));
+/** Has a mail say that it goes on each time the DNS has answered it. */
+function telling(resolver: Resolver, goOn: () => void): Resolver {
+  return (...question) => resolver(...question).finally(goOn);
+}
+
+answerInputs((mail: MailToExamine, goOn) =>
+  examineMail(mail, (servers) => telling(resolverOf(servers), goOn)),
+);

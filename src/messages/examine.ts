@@ -13,6 +13,7 @@ import {
 import { type MachineMarks, machineMarks, MAX_SCAN_CHARS } from "../mail/machine-mail.ts";
 import { type BounceReport, readBounce } from "../mail/plain-bounce.ts";
 import type { SignedForm } from "../mail/signed-form.ts";
+import { type WriterMarks, writerMarks } from "./for-others.ts";
 import { type MailWords, wordsOf } from "./mail-words.ts";
 import { readingFor, repeatedField } from "./vouched.ts";
 
@@ -59,6 +60,7 @@ export interface Examination extends MailWords {
   /** Null for a mail with a fault, and for a notification, of which nobody asks who wrote it. */
   author: Author | null;
   marks: MachineMarks;
+  writer_marks: WriterMarks;
   /** What a mail system may have written about one of our mails. */
   bounce: BounceReport | null;
   /** What a mail to a role address reports. */
@@ -96,7 +98,8 @@ export async function examineMail(
   const fault = faultIn(headers) ?? (from?.ok === false ? noSingleFrom(from.problem) : null);
   const from_address = from?.ok === true ? from.address : "";
   const marks = machineMarks({ headers, mail_from: mail.mail_from, from_address });
-  const found = { fault, ...wordsOf(mail.raw, headers, from_address), marks };
+  const words = wordsOf(mail.raw, headers, from_address);
+  const found = { fault, ...words, marks, writer_marks: writerMarks(headers) };
   if (fault !== null) return { ...found, author: null, bounce: null, report: null };
   return {
     ...found,

@@ -2,13 +2,11 @@ import type { App } from "../app.ts";
 import { freeFor, type Storage, storageOf, type Whose } from "../billing/storage.ts";
 import type { Db } from "../db/database.ts";
 import type { InboxRow, UserRow } from "../db/schema.ts";
-import { clientNetwork } from "../lib/networks.ts";
-import type { Delivery, Reception, Recipient } from "./decide.ts";
+import type { Reception, Recipient } from "./decide.ts";
 import { judgeSender } from "./policy.ts";
+import { type Client, notePutOffFor, wasPutOffFor } from "./put-off.ts";
 import { isOfHousehold, mayInstruct, type Standing } from "./standing.ts";
 
-/** So long the server of a sender may wait before it comes again. */
-const REMEMBERED = { limit: 1, window_seconds: 86_400 };
 /** RFC 3463 §3.3: X.2.2 is a mailbox that is full. */
 const CODES = { code: 452, enhanced: "4.2.2" } as const;
 
@@ -21,9 +19,7 @@ export interface FullInbox {
 }
 
 /** Who brings a mail, and its size; 0 where that is not known. */
-export interface Coming {
-  mail_from: string;
-  remote_address: string;
+export interface Coming extends Client {
   size: number;
 }
 
@@ -80,8 +76,8 @@ export function fullAnswer(
 }
 
 /** Notes of a mail for several who of them had no room, so that they are told apart when it comes again. */
-export function rememberFull(app: App, { row, whose }: FullInbox, client: Omit<Coming, "size">): void {
-  app.limiter.take(keyOf(row, whose, client), REMEMBERED);
+export function rememberFull(app: App, { row, whose }: FullInbox, client: Client): void {
+  notePutOffFor(app, noRoom(row, whose), client);
 }
 
 /**
@@ -93,7 +89,7 @@ export function needAtRcpt(
   { row, user }: Pick<FullInbox, "row" | "user">,
   { size, ...client }: Coming,
 ): { bytes: number; whose: Whose } {
-  const known = (whose: Whose) => !app.limiter.peek(keyOf(row, whose, client), REMEMBERED).ok;
+  const known = (whose: Whose) => wasPutOffFor(app, noRoom(row, whose), client);
   const strange = known("strangers");
   if (!strange && !known("household")) return { bytes: size, whose: "household" };
   const bytes = size > 0 ? size : app.config.smtp.max_message_bytes;
@@ -103,10 +99,6 @@ export function needAtRcpt(
   return { bytes, whose: strange && !claims ? "strangers" : "household" };
 }
 
-function keyOf(
-  { id }: InboxRow,
-  whose: Whose,
-  { mail_from, remote_address }: Pick<Delivery, "mail_from" | "remote_address">,
-): string {
-  return `no-room:${id}:${whose}:${clientNetwork(remote_address)}:${mail_from.toLowerCase()}`;
+function noRoom({ id }: InboxRow, whose: Whose): string {
+  return `${id}:no-room:${whose}`;
 }

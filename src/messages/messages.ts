@@ -3,10 +3,17 @@ import { remainingCredits } from "../billing/ledger.ts";
 import { historySince } from "../billing/plans.ts";
 import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
-import type { AttachmentRow, MessageRow, UserRow } from "../db/schema.ts";
+import type { MessageRow, UserRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
-import { KEPT, readBytes } from "./stored-bytes.ts";
+import { areForgotten } from "./forgotten.ts";
+import { bodyOf, KEPT } from "./stored-bytes.ts";
 import { type AttachmentMeta, type RoutingView, viewRouting } from "./view.ts";
+
+export interface Download {
+  filename: string;
+  content_type: string;
+  body: Uint8Array | Blob;
+}
 
 /** A message of the user's own in the shape of the routing API; unknown and foreign ids are both `not_found`. */
 export async function readRouting(app: App, user: UserRow, id: string): Promise<RoutingView> {
@@ -22,12 +29,12 @@ export function withProgress(app: App, row: MessageRow): MessageRow {
   return steps ? { ...row, steps: JSON.stringify(steps()) } : row;
 }
 
-/** The bytes of an attachment whose message is the user's own. */
+/** An attachment whose message is the user's own, to be sent. */
 export async function readAttachment(
   app: App,
   user: UserRow,
   wanted: { message_id: string; attachment_id: string },
-): Promise<AttachmentRow & { bytes: Uint8Array }> {
+): Promise<Download> {
   const row = await app.db
     .selectFrom("attachments")
     .innerJoin("messages", "messages.id", "attachments.message_id")
@@ -37,14 +44,14 @@ export async function readAttachment(
     .where("messages.user_id", "=", user.id)
     .where("messages.created", ">=", historySince(app, user))
     .executeTakeFirst();
-  const bytes = row && (await readBytes(app, "attachments", row));
-  if (!row || !bytes)
+  const body = row && (await bodyOf(app, "attachments", { row, who: user.id }));
+  if (!row || !body)
     throw new AppError("not_found", "There is no such attachment, or its content has been deleted.");
-  return { ...row, bytes };
+  return { filename: row.filename, content_type: row.content_type, body };
 }
 
-/** The mail as it came in, of a message that is the user's own. */
-export async function readRawMail(app: App, user: UserRow, message_id: string): Promise<Uint8Array> {
+/** The mail as it came in, to be sent, of a message that is the user's own and has not given it up. */
+export async function readRawMail(app: App, user: UserRow, message_id: string): Promise<Download> {
   const row = await app.db
     .selectFrom("messages")
     .innerJoin("raw_mails", "raw_mails.id", "messages.raw_mail_id")
@@ -52,11 +59,11 @@ export async function readRawMail(app: App, user: UserRow, message_id: string): 
     .where("messages.id", "=", message_id)
     .where("messages.user_id", "=", user.id)
     .where("messages.created", ">=", historySince(app, user))
+    .where((eb) => eb.not(areForgotten(eb)))
     .executeTakeFirst();
-  const bytes = row && (await readBytes(app, "raw_mails", row));
-  if (!bytes)
-    throw new AppError("not_found", "There is no raw mail of this message, or it has been deleted.");
-  return bytes;
+  const body = row && (await bodyOf(app, "raw_mails", { row, who: user.id }));
+  if (!body) throw new AppError("not_found", "There is no raw mail of this message, or it has been deleted.");
+  return { filename: `message-${message_id}.eml`, content_type: "message/rfc822", body };
 }
 
 /** What is known about the files of some messages, by message, in the order they were stored. */

@@ -19,8 +19,10 @@ export type SenderVerdict =
   | { accepted: true; authority: Authority; no_reply_reason: string | null }
   | { accepted: false; authority: Authority; reason: "auth_failed" | "not_allowlisted"; text: string };
 
+type Person = Pick<UserRow, "email" | "email_verified">;
+
 /** The authority table (decision L.4): who may instruct, who is only read, who is refused. */
-export function judgeSender(inbox: InboxRow, user: UserRow, sender: SenderFacts): SenderVerdict {
+export function judgeSender(inbox: InboxRow, user: Person, sender: SenderFacts): SenderVerdict {
   const allowlist = JSON.parse(inbox.allowlist_senders) as string[];
   const policy = JSON.parse(inbox.inbound_policy) as InboundPolicy;
   const isOwner = sender.from_address === user.email && user.email_verified === 1;
@@ -44,19 +46,30 @@ export function judgeSender(inbox: InboxRow, user: UserRow, sender: SenderFacts)
   return { accepted: true, authority: "unauthenticated", no_reply_reason };
 }
 
+/** The same for the sender of a stored message, by what the inbox and its owner are now. */
+export function judgeAgain(
+  inbox: InboxRow,
+  user: Person,
+  { sender, authority }: Pick<MessageRow, "sender" | "authority">,
+): SenderVerdict {
+  return judgeSender(inbox, user, {
+    from_address: sender ?? "",
+    authenticated: authority !== "unauthenticated",
+  });
+}
+
 /** How much each kind of sender may spend, weakest first. */
 export const RANK: Authority[] = ["unauthenticated", "stranger", "listed", "owner"];
 
 /** What a stored message may be done with now, which is never more than when it came: its sender may be off the list since. */
 export function authorityNow(
   inbox: InboxRow,
-  user: UserRow,
+  user: Person,
   { sender, authority }: Pick<MessageRow, "sender" | "authority">,
 ): Authority {
   // A call, which only the owner can make.
   if (sender === null) return authority;
-  const authenticated = authority !== "unauthenticated";
-  const now = judgeSender(inbox, user, { from_address: sender, authenticated }).authority;
+  const now = judgeAgain(inbox, user, { sender, authority }).authority;
   return RANK.indexOf(now) < RANK.indexOf(authority) ? now : authority;
 }
 

@@ -1,10 +1,10 @@
+import { userById } from "../db/users.ts";
 import type { App } from "../app.ts";
 import { storageOf } from "../billing/storage.ts";
-import { remembered } from "../db/prepared.ts";
 import { isOwnDomain, isServiceDomain } from "../domains/domains.ts";
 import { addressOf, findInboxByAddress, outgoingOfBounce } from "../inboxes/addresses.ts";
 import { splitAddress } from "../lib/mail-address.ts";
-import { inNetworks } from "../lib/networks.ts";
+import { clientNetwork, inNetworks } from "../lib/networks.ts";
 import type { RefusalReason } from "../metrics.ts";
 import { classifyMail } from "../mail/machine-mail.ts";
 import { noteBounce } from "./bounces.ts";
@@ -17,6 +17,7 @@ import {
   isBounce,
   logRefusal,
   notePutOff,
+  putOffReason,
   noteRefusal,
   type Reception,
   type Recipient,
@@ -24,7 +25,8 @@ import {
 } from "./decide.ts";
 import { type Author, type Examination, examineMail, isQuickToExamine } from "./examine.ts";
 import { tellOfFull } from "./full-inbox.ts";
-import { type FullInbox, rememberFull } from "./mail-storage.ts";
+import { rememberBusy } from "./inbound-limits.ts";
+import { rememberFull } from "./mail-storage.ts";
 import { findRole, noteReport, prepareRoleMail } from "./role-mail.ts";
 import { isOwnMessageId } from "../mail/outgoing.ts";
 
@@ -43,10 +45,6 @@ export async function findRecipient(app: App, address: string): Promise<Recipien
   return user && { address, inbox: { row, user, storage: await storageOf(app, app.db, user) } };
 }
 
-const userById = remembered((db, key: { id: string }) =>
-  db.selectFrom("users").selectAll().where("id", "=", key.id),
-);
-
 /** Decides about a mail and, where it is accepted, stores it: raw mail, verdicts and job in one synced commit. */
 export async function receiveMail(app: App, delivery: Delivery): Promise<Reception> {
   const examination = await examine(app, delivery);
@@ -63,29 +61,26 @@ export async function receiveMail(app: App, delivery: Delivery): Promise<Recepti
   const recipients = await prepareRoleMail(app, delivery, mail);
   if ("code" in recipients)
     return recipients.code < 500
-      ? putOff(app, delivery, { reason: reasonOf(recipients), answer: recipients })
+      ? putOff(app, delivery, { reason: putOffReason(recipients), answer: recipients })
       : refuse(app, delivery, { ...recipients, reason: "too_large", ...known });
   const answer = await app.write((tx) => decideForAll(app, tx, { ...delivery, recipients }, mail));
-  if (answer.full) await noteFull(app, delivery, answer.full, known);
-  return answer.code === 250 || answer.code >= 500
-    ? answer
-    : putOff(app, delivery, { reason: reasonOf(answer), answer });
+  if (answer.code === 250 || answer.code >= 500) return answer;
+  await noteWhom(app, delivery, answer, known);
+  return putOff(app, delivery, { reason: putOffReason(answer), answer });
 }
 
-/** Why a mail that could have been taken was put off. */
-function reasonOf({ code }: Reception): RefusalReason {
-  return code === 452 ? "storage_full" : "rate_limited";
-}
-
-async function noteFull(
+/** Notes which of its recipients a mail was put off for, and tells those who have no room. */
+async function noteWhom(
   app: App,
   delivery: Delivery,
-  full: FullInbox[],
+  { full = [], busy = [] }: Reception,
   known: Omit<Parameters<typeof tellOfFull>[2], "size">,
 ): Promise<void> {
+  // A mail for one is weighed anew each time: what others sent by the same way must not be held against it.
+  const several = delivery.recipients.length > 1;
+  if (several) for (const inbox of busy) rememberBusy(app, inbox, delivery);
   for (const inbox of full) {
-    // A mail for one is weighed anew each time: what others sent by the same way must not be held against it.
-    if (delivery.recipients.length > 1) rememberFull(app, inbox, delivery);
+    if (several) rememberFull(app, inbox, delivery);
     await tellOfFull(app, inbox, { ...known, size: delivery.raw.byteLength });
   }
 }
@@ -113,7 +108,8 @@ async function examine(app: App, delivery: Delivery): Promise<Examination | Rece
   const about = { bytes: raw.length, from: mail_from, peer: remote_address };
   try {
     if (isQuickToExamine(mail)) return await examineMail(mail, () => app.resolver);
-    const outcome = await app.examiner.run(() => {
+    const from = { who: clientNetwork(remote_address), bytes: raw.length };
+    const outcome = await app.examiner.run(from, () => {
       const copy = new Uint8Array(raw);
       return { input: { ...mail, raw: copy }, transfer: [copy.buffer] };
     });
@@ -195,18 +191,13 @@ function putOff(
 }
 
 /**
- * Whether mail from an address can only be our own: from any of the service's domain, and of the domains of the accounts
- * from their inboxes and from whatever is nobody's. A person who signed up with such an address does get mail there; and
- * where nobody has to prove a domain, it must not silence those who write from it.
+ * Whether mail from an address can only be our own: from any of the service's domain, and from the inboxes at domains of
+ * the accounts. The people of such a domain may have their mail elsewhere, and write to every account's inboxes.
  */
 async function isOwnAddress(app: App, address: string): Promise<boolean> {
   const parts = splitAddress(address);
   if (isServiceDomain(app, parts.domain)) return true;
-  if (!(await isOwnDomain(app, parts.domain))) return false;
-  if (await findInboxByAddress(app.db, parts)) return true;
-  if (app.config.domains.verification === "trust") return false;
-  const person = app.db.selectFrom("users").select("id").where("email", "=", address);
-  return (await person.where("email_verified", "=", 1).executeTakeFirst()) === undefined;
+  return (await isOwnDomain(app, parts.domain)) && (await findInboxByAddress(app.db, parts)) !== undefined;
 }
 
 async function judge(

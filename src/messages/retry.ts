@@ -8,6 +8,7 @@ import { inboxById, ownInbox } from "../inboxes/inboxes.ts";
 import { refuseResting } from "../inboxes/room.ts";
 import { acceptRetry, firstTry, type IncomingFile } from "./accept.ts";
 import { ownMessage, readRouting } from "./messages.ts";
+import { workedOn } from "./same-mail.ts";
 import { contentLost, readBytes } from "./stored-bytes.ts";
 import type { RoutingView } from "./view.ts";
 
@@ -18,23 +19,25 @@ export interface RetryOutcome {
 }
 
 /**
- * Has the work of a failed message done again as a new message. `admit` is called once nothing else stands in the
- * way, and may throw.
+ * Has the work of a failed message done again as a new message. `admit` is called in the same transaction, once nothing else
+ * stands in the way, and may throw.
  */
 export async function retryMessage(
   app: App,
   user: UserRow,
-  { id, admit }: { id: string; admit: () => void },
+  { id, admit }: { id: string; admit: (tx: Db) => void | Promise<void> },
 ): Promise<RetryOutcome> {
   const material = await readMaterial(app, await retryable(app, app.db, user, id));
   const retry = await app.write(async (tx) => {
     // Looked up again: the inbox may have been deleted since.
     const failed = await retryable(app, tx, user, id);
     await refuseSecondRetry(tx, failed);
+    await refuseIfCameAgain(app, tx, failed);
     const inbox = await ownInbox(tx, user, failed.inbox_id ?? "");
     await refuseResting(app, tx, user, inbox);
-    admit();
-    return acceptRetry(app, tx, { failed, inbox, user, ...material });
+    const raw_size = await sizeOfRaw(tx, failed);
+    await admit(tx);
+    return acceptRetry(app, tx, { failed, inbox, user, ...material, raw_size });
   });
   const view = await readRouting(app, user, retry.id);
   return retry.state === "limited" ? { view, resets_at: await resetsAt(app, app.db, user) } : { view };
@@ -97,25 +100,35 @@ async function refuseSecondRetry(tx: Db, failed: MessageRow): Promise<void> {
   });
 }
 
+async function refuseIfCameAgain(app: App, tx: Db, failed: MessageRow): Promise<void> {
+  const other = await workedOn(app, tx, failed);
+  if (!other) return;
+  const how = other.state === "done" ? "came once more and is done" : "came once more and is being worked on";
+  throw conflict({
+    message: `This mail ${how}${other.id === null ? "" : `: see message ${other.id}`}.`,
+    fix: "To have the same done again, send it as a new mail.",
+  });
+}
+
 /** What a retry needs a copy of. A raw mail is shared: both messages name the same one, so that it is purged for both. */
 async function readMaterial(
   app: App,
   failed: MessageRow,
-): Promise<{ content: string | null; files: IncomingFile[]; raw_size: number }> {
-  if (failed.raw_mail_id !== null)
-    return { content: null, files: [], raw_size: await sizeOfKept(app.db, failed.raw_mail_id) };
+): Promise<{ content: string | null; files: IncomingFile[] }> {
+  if (failed.raw_mail_id !== null) return { content: null, files: [] };
   const stored = await app.db
     .selectFrom("message_contents")
     .select(["content", "purged_at"])
     .where("message_id", "=", failed.id)
     .executeTakeFirst();
   if (stored && stored.purged_at !== null) throw purged();
-  return { content: stored?.content ?? null, files: await readFiles(app, failed.id), raw_size: 0 };
+  return { content: stored?.content ?? null, files: await readFiles(app, failed.id) };
 }
 
-/** Throws when it is kept no more. */
-async function sizeOfKept(db: Db, raw_mail_id: string): Promise<number> {
-  const raw = await db
+/** 0 of a call. Throws when the mail is kept no more; in the transaction of the retry, for after it nothing purges it. */
+async function sizeOfRaw(tx: Db, { raw_mail_id }: MessageRow): Promise<number> {
+  if (raw_mail_id === null) return 0;
+  const raw = await tx
     .selectFrom("raw_mails")
     .select(["size", "purged_at", "lost_at"])
     .where("id", "=", raw_mail_id)

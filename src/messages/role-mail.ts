@@ -8,11 +8,17 @@ import { splitAddress } from "../lib/mail-address.ts";
 import type { DomainReport } from "../mail/domain-report.ts";
 import { prepareLetter } from "../mail/letters.ts";
 import type { MailClass } from "../mail/machine-mail.ts";
+import type { Coming } from "./mail-storage.ts";
+import { notePutOffFor, wasPutOffFor } from "./put-off.ts";
 import { type Delivery, dropMail, type Examined, type Reception, type Recipient } from "./decide.ts";
 
 /** RFC 5321 §4.5.1 and RFC 2142: mail to these addresses reaches a person. */
 const ROLES = new Set(["postmaster", "abuse"]);
 const RULE = { limit: 20, window_seconds: 3_600 };
+/** What is forged uses up nothing of what proven people may write to the operator. */
+const PROVEN = "role-mail:proven";
+const UNPROVEN = "role-mail:unproven";
+const NO_ROOM = "role-mail:no-room";
 /** Lines of the log, as anybody can write a report. */
 const REPORTS = { limit: 60, window_seconds: 3_600 };
 /** What a mail provider still takes once it is encoded as a file. */
@@ -51,16 +57,39 @@ export async function prepareRoleMail(
   if (delivery.raw.byteLength > MAX_BYTES) return TOO_LARGE;
   const [administrator] = delivery.recipients.flatMap(({ role }) => role?.administrator ?? []);
   const full = administrator && (await refuseFullRole(app, administrator, delivery.raw.byteLength));
-  if (full) return full;
-  if (!app.limiter.take("role-mail", RULE).ok) return COME_LATER;
+  const others = delivery.recipients.some(({ role }) => role === undefined);
+  if (full) {
+    if (others) notePutOffFor(app, NO_ROOM, delivery);
+    return full;
+  }
+  const share = mail.identity.authenticated ? PROVEN : UNPROVEN;
+  if (!app.limiter.take(share, RULE).ok) {
+    if (others) notePutOffFor(app, share, delivery);
+    return COME_LATER;
+  }
   return Promise.all(delivery.recipients.map((recipient) => withLetter(app, delivery, mail, recipient)));
+}
+
+/**
+ * What the sender of a mail hears at RCPT while the operator can take none of it. Where one for others as well was put
+ * off because of the operator, this keeps it from them no longer.
+ */
+export async function refuseRoleForNow(
+  app: App,
+  administrator: UserRow,
+  coming: Coming,
+): Promise<Reception | undefined> {
+  const size = coming.size === 0 && wasPutOffFor(app, NO_ROOM, coming) ? MAX_BYTES : coming.size;
+  const isBusy = (share: string) => wasPutOffFor(app, share, coming) && !app.limiter.peek(share, RULE).ok;
+  const full = await refuseFullRole(app, administrator, size);
+  return full ?? (isBusy(PROVEN) || isBusy(UNPROVEN) ? COME_LATER : undefined);
 }
 
 /**
  * What the sender of a mail of `size` bytes, 0 if that is not known, hears while the administrator's account has no room
  * for it. Whoever writes it, of that account it gets what strangers get.
  */
-export async function refuseFullRole(
+async function refuseFullRole(
   app: App,
   administrator: UserRow,
   size: number,

@@ -7,9 +7,10 @@ import { authenticated } from "../http/auth.ts";
 import { describe } from "../http/describe.ts";
 import { downloadHeaders } from "../http/download.ts";
 import { refuseOverRate } from "../http/request.ts";
+import { jsonAnswer } from "../http/stream.ts";
 import { pageQuery, pageShape } from "../http/shapes.ts";
 import { listMessages } from "./list.ts";
-import { readAttachment, readRawMail } from "./messages.ts";
+import { type Download, readAttachment, readRawMail } from "./messages.ts";
 import { readStory } from "../routing/story.ts";
 import { retryMessage } from "./retry.ts";
 import { activityStatus, ActivityShape, LimitedShape, RoutingShape, source, StoryShape } from "./shapes.ts";
@@ -54,10 +55,12 @@ const filters = {
 export function messageRoutes(app: App) {
   return new Elysia()
     .use(authenticated(app))
-    .get("/messages", ({ user, query }) => listMessages(app, user, query), {
-      query: t.Object({ ...pageQuery, ...filters }),
-      ...LIST,
-    })
+    .get(
+      "/messages",
+      async ({ user, query, set: { headers } }) =>
+        jsonAnswer(app, { who: user.id, headers }, await listMessages(app, user, query)),
+      { query: t.Object({ ...pageQuery, ...filters }), ...LIST },
+    )
     .get(
       "/messages/stream",
       ({ user, session, key_id, request, set }) => {
@@ -69,10 +72,12 @@ export function messageRoutes(app: App) {
       },
       STREAM,
     )
-    .get("/messages/:message_id", ({ user, params }) => readStory(app, user, params.message_id), {
-      params: t.Object({ message_id: id }),
-      ...STORY,
-    })
+    .get(
+      "/messages/:message_id",
+      async ({ user, params, set: { headers } }) =>
+        jsonAnswer(app, { who: user.id, headers }, await readStory(app, user, params.message_id)),
+      { params: t.Object({ message_id: id }), ...STORY },
+    )
     .get(
       "/messages/:message_id/attachments/:attachment_id",
       async ({ user, params, set }) => download(set.headers, await readAttachment(app, user, params)),
@@ -80,11 +85,7 @@ export function messageRoutes(app: App) {
     )
     .get(
       "/messages/:message_id/raw",
-      async ({ user, params: { message_id }, set }) => {
-        const bytes = await readRawMail(app, user, message_id);
-        const file = { filename: `message-${message_id}.eml`, content_type: "message/rfc822", bytes };
-        return download(set.headers, file);
-      },
+      async ({ user, params, set }) => download(set.headers, await readRawMail(app, user, params.message_id)),
       { params: t.Object({ message_id: id }), ...RAW },
     )
     .post(
@@ -173,13 +174,7 @@ function refuseOverRouteRate(app: App, user: UserRow): void {
   refuseOverRate(app, `route:${user.id}`, { limit, window_seconds: MINUTE_SECONDS });
 }
 
-interface Download {
-  filename: string;
-  content_type: string;
-  bytes: Uint8Array;
-}
-
 function download(sent: object, file: Download): Response {
   const headers = { ...sent, ...downloadHeaders(file) } as Record<string, string>;
-  return new Response(file.bytes as Uint8Array<ArrayBuffer>, { headers });
+  return new Response(file.body as Blob | Uint8Array<ArrayBuffer>, { headers });
 }

@@ -1,6 +1,6 @@
 import type { App } from "../app.ts";
 import { runShare } from "../billing/plans.ts";
-import type { UserRow } from "../db/schema.ts";
+import type { MessageRow, UserRow } from "../db/schema.ts";
 import type { Use } from "../jobs/shares.ts";
 import type { AcceptedCall } from "./accept.ts";
 
@@ -8,9 +8,24 @@ import type { AcceptedCall } from "./accept.ts";
 const RUN_BYTES = 2 * 1_048_576;
 const COPIES = 4;
 
-/** What a run of an account takes of the worker while it works on `bytes` that came in. */
-export function runUse(app: App, user: UserRow, bytes: number): Use {
-  return { share: runShare(app, user), weight: RUN_BYTES + COPIES * bytes, target: null };
+/** What a run of an account takes of the worker while it works on `bytes` that came in; `strangers`: they caused it. */
+export function runUse(
+  app: App,
+  user: UserRow,
+  { bytes, strangers = false }: { bytes: number; strangers?: boolean },
+): Use {
+  const share = { ...runShare(app, user), strangers };
+  return { share, weight: RUN_BYTES + COPIES * bytes, target: null };
+}
+
+/** Whether nobody of the household caused a message; it is them who try a failed one again, whoever wrote it. */
+export function isOfStrangers({ authority, retry_of }: Pick<MessageRow, "authority" | "retry_of">): boolean {
+  return retry_of === null && authority !== "owner" && authority !== "listed";
+}
+
+/** Whose turn it is to be where a message is read. */
+export function sourceOf(message: MessageRow): { account: string; strangers: boolean } {
+  return { account: message.user_id, strangers: isOfStrangers(message) };
 }
 
 /** Bytes of what a call brought along. */

@@ -1,5 +1,6 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
+import { jsonMember } from "../db/json.ts";
 import { insertRow, prepared } from "../db/prepared.ts";
 import type { Authority, MailKeyRow, MessageRow, MessageState } from "../db/schema.ts";
 import { isMachineReason } from "../mail/machine-mail.ts";
@@ -15,9 +16,15 @@ export const MAX_AGE_SECONDS = 365 * DAY_SECONDS;
 export const MAX_AHEAD_SECONDS = DAY_SECONDS;
 /** So long a mail is known again at least. A mail that came with a clock ahead of ours gets old that much later. */
 export const KEY_SECONDS = MAX_AGE_SECONDS + MAX_AHEAD_SECONDS;
-const KEY_BYTES = 16;
-/** How often a mail runs that did not come straight from its author's server, as long as it fails. */
-const TRIES_OF_SIGNED = 3;
+const HASH_BYTES = 16;
+/** Follow the hash in a key, so that all keys of a mail lie side by side; of a mail that was worked on, nothing does. */
+const MACHINE = 1;
+/**
+ * One for each time that a mail runs which did not come straight from its author's server, as long as it fails: only the
+ * strongest of its failures count, so that no more have to be kept.
+ */
+const FAILED = [2, 3, 4];
+const BEYOND = 0xff;
 
 /** A mail with the same key that came to the same inbox before; without an id once its message has been deleted. */
 export interface EarlierMail {
@@ -25,7 +32,7 @@ export interface EarlierMail {
   authority: Authority;
   vouched: number;
   state: MessageState;
-  /** It was proven to be its author's, and a machine's. */
+  /** It was proven to be its author's, and a machine's, or a form's on a web page. */
   machine: boolean;
 }
 
@@ -38,59 +45,81 @@ export async function findEarlier(
   const { inbox_id, dedupe_key, direct } = mail;
   // Anybody may send a signed mail again, at any time; what came from the author's own server is the author's.
   const since = direct ? app.calmNow() - DIRECT_SECONDS : 0;
-  const hashes = { key_hash: hashOf(dedupe_key), machine_hash: machineHashOf(dedupe_key) };
-  const rows = await sameMail(tx, { inbox_id, dedupe_key, ...hashes, since });
-  return rows.map(({ id, authority, vouched, state, ...row }) => {
-    const machine = row.machine === 1 || isMachines({ authority, state, ...row });
+  const rows = await sameMail(tx, { inbox_id, dedupe_key, ...keysOf(dedupe_key), since });
+  // What the owner tries again uses up no try of whoever sends the mail.
+  const counted = rows.filter(({ retry_of, state }) => retry_of === null || !isUnfinished(state));
+  return counted.map((row) => {
+    const { id, authority, vouched } = row;
+    const { state, machine } =
+      row.state === null ? becameOf(row.key_hash) : { state: row.state, machine: isMachines(row) };
     return { id, authority, vouched, state, machine };
   });
 }
 
-interface Same {
-  inbox_id: string;
-  dedupe_key: string;
-  key_hash: Uint8Array;
-  machine_hash: Uint8Array;
-  since: number;
+/** What a key says of its mail. */
+function becameOf(key_hash: Uint8Array | null): Pick<EarlierMail, "state" | "machine"> {
+  const mark = key_hash?.[HASH_BYTES];
+  if (mark === undefined) return { state: "done", machine: false };
+  return mark === MACHINE ? { state: "skipped", machine: true } : { state: "failed", machine: false };
+}
+
+/** Why a message was not taken for its sender's own word, or null; see `whyForOthers`. */
+export const forOthers = jsonMember("messages.auth", "for_others");
+
+/** Between which all keys of a mail lie. */
+interface Keys {
+  first: Uint8Array;
+  last: Uint8Array;
 }
 
 /** One query, as every mail asks it; most installations have few keys without a message, and many have none. */
-const sameMail = prepared((db, mail: Same) =>
+const sameMail = prepared((db, mail: Keys & { inbox_id: string; dedupe_key: string; since: number }) =>
   db
     .selectFrom("messages")
-    .select(["authority", "vouched", "state", "reason", "no_reply_reason"])
-    .select((eb) => [
-      eb.lit(0).$castTo<number>().as("machine"),
-      eb.ref("id").$castTo<string | null>().as("id"),
-    ])
+    .select(["id", "authority", "vouched", "state", "reason", "no_reply_reason", "retry_of"])
+    .select(forOthers.as("for_others"))
+    .select((eb) => eb.lit(null).$castTo<Uint8Array | null>().as("key_hash"))
+    .$castTo<Known>()
     .where("inbox_id", "=", mail.inbox_id)
     .where("dedupe_key", "=", mail.dedupe_key)
     .where("created", ">", mail.since)
-    .unionAll(keptKeys(db, mail, { key_hash: mail.key_hash, state: "done", machine: 0 }))
-    .unionAll(keptKeys(db, mail, { key_hash: mail.machine_hash, state: "skipped", machine: 1 })),
+    .unionAll(
+      keptKeys(db, mail)
+        .select((eb) => [
+          eb.lit(null).$castTo<string | null>().as("id"),
+          "authority",
+          "vouched",
+          eb.lit(null).$castTo<MessageState | null>().as("state"),
+          eb.lit(null).$castTo<string | null>().as("reason"),
+          eb.lit(null).$castTo<string | null>().as("no_reply_reason"),
+          eb.lit(null).$castTo<string | null>().as("retry_of"),
+          eb.lit(null).$castTo<string | null>().as("for_others"),
+          eb.ref("key_hash").$castTo<Uint8Array | null>().as("key_hash"),
+        ])
+        .where("created", ">", mail.since),
+    ),
 );
 
-function keptKeys(
-  db: Db,
-  { inbox_id, since }: Same,
-  kept: { key_hash: Uint8Array; state: MessageState; machine: 0 | 1 },
-) {
-  return db
-    .selectFrom("mail_keys")
-    .select(["authority", "vouched"])
-    .select((eb) => [
-      eb.val<MessageState>(kept.state).as("state"),
-      eb.lit(null).$castTo<string | null>().as("reason"),
-      eb.lit(null).$castTo<string | null>().as("no_reply_reason"),
-      eb.lit(kept.machine).$castTo<number>().as("machine"),
-      eb.lit(null).$castTo<string | null>().as("id"),
-    ])
-    .where("inbox_id", "=", inbox_id)
-    .where("key_hash", "=", kept.key_hash)
-    .where("created", ">", since);
+/** A message, or a key that is left of one, which has neither an id nor a state. */
+interface Known extends Pick<EarlierMail, "id" | "authority" | "vouched"> {
+  state: MessageState | null;
+  reason: string | null;
+  no_reply_reason: string | null;
+  retry_of: string | null;
+  for_others: string | null;
+  key_hash: Uint8Array | null;
 }
 
-type Weighed = Pick<EarlierMail, "authority" | "vouched"> & { direct: boolean };
+function keptKeys(db: Db, { inbox_id, first, last }: Keys & { inbox_id: string }) {
+  return db
+    .selectFrom("mail_keys")
+    .where("inbox_id", "=", inbox_id)
+    .where("key_hash", ">=", first)
+    .where("key_hash", "<", last);
+}
+
+type Weight = Pick<EarlierMail, "authority" | "vouched">;
+type Weighed = Weight & { direct: boolean };
 
 /**
  * The mail that came before for which one of this standing must not be worked on. One that failed may be sent again,
@@ -100,11 +129,22 @@ export function originalOf(earlier: EarlierMail[], mail: Weighed): EarlierMail |
   const original = earlier.find((one) => isOriginal(one, mail));
   if (original || mail.direct) return original;
   const failed = earlier.filter((one) => isUnfinished(one.state) && rankOf(one) >= rankOf(mail));
-  return failed.length < TRIES_OF_SIGNED ? undefined : failed[0];
+  return failed.length < FAILED.length ? undefined : failed[0];
+}
+
+/** The message that does, or did, the work of this failed one by having come again: what may be its author's as well as it. */
+export async function workedOn(
+  app: App,
+  tx: Db,
+  { inbox_id, dedupe_key, authority, vouched }: Pick<MessageRow, keyof Weight | "inbox_id" | "dedupe_key">,
+): Promise<EarlierMail | undefined> {
+  if (inbox_id === null || dedupe_key === null) return undefined;
+  const all = await findEarlier(app, tx, { inbox_id, dedupe_key, direct: false });
+  return all.find((one) => makesDuplicates(one.state) && rankOf(one) >= rankOf({ authority, vouched }));
 }
 
 function isOriginal(earlier: EarlierMail, mail: Weighed): boolean {
-  // The marks of machines are hardly ever signed: whoever has such a mail can take them out, and send on an order of its author's.
+  // The marks of machines, and a form's Reply-To, are hardly ever signed: whoever has such a mail can take them out, and send on an order of its author's.
   if (earlier.machine && !mail.direct) return true;
   // A weaker one must not stand in for it: a stranger could otherwise swallow the owner's mail.
   return makesDuplicates(earlier.state) && rankOf(earlier) >= rankOf(mail);
@@ -116,8 +156,10 @@ function isMachines({
   state,
   reason,
   no_reply_reason,
-}: Pick<MessageRow, "authority" | "state" | "reason" | "no_reply_reason">): boolean {
+  for_others,
+}: Pick<Keyed | Known, "authority" | "state" | "reason" | "no_reply_reason" | "for_others">): boolean {
   if (authority === "unauthenticated") return false;
+  if (for_others !== null) return true;
   return isMachineReason(no_reply_reason) || (state === "skipped" && isMachineReason(reason));
 }
 
@@ -126,38 +168,65 @@ function makesDuplicates(state: MessageState): boolean {
   return state === "received" || state === "done";
 }
 
-function isUnfinished(state: MessageState): boolean {
+function isUnfinished(state: MessageState | null): boolean {
   return state === "failed" || state === "limited";
 }
 
-function rankOf({ authority, vouched }: Pick<EarlierMail, "authority" | "vouched">): number {
+function rankOf({ authority, vouched }: Weight): number {
   return 2 * RANK.indexOf(authority) + vouched;
 }
 
 /** What `keepKey` reads of a message. */
 export type Keyed = Pick<
   MessageRow,
-  "inbox_id" | "dedupe_key" | "authority" | "vouched" | "state" | "reason" | "no_reply_reason" | "created"
->;
+  | "inbox_id"
+  | "dedupe_key"
+  | "authority"
+  | "vouched"
+  | "state"
+  | "reason"
+  | "no_reply_reason"
+  | "retry_of"
+  | "created"
+> & {
+  /** As `forOthers` selects it. */
+  for_others: string | null;
+};
 
 /** Keeps what is needed to know a mail again, in the transaction that deletes its message. */
 export async function keepKey(app: App, tx: Db, message: Keyed): Promise<void> {
-  const { inbox_id, dedupe_key, authority, vouched, state, created } = message;
+  const { inbox_id, dedupe_key, authority, vouched, state, retry_of, created } = message;
   if (inbox_id === null || dedupe_key === null) return;
   if (created <= app.calmNow() - KEY_SECONDS) return;
   const row = { inbox_id, authority, vouched, created };
   if (makesDuplicates(state)) await keepHash(tx, { ...row, key_hash: hashOf(dedupe_key) });
-  if (isMachines(message)) await keepHash(tx, { ...row, key_hash: machineHashOf(dedupe_key) });
+  if (isMachines(message)) await keepHash(tx, { ...row, key_hash: keyOf(dedupe_key, MACHINE) });
+  if (isUnfinished(state) && retry_of === null)
+    await keepHash(tx, { ...row, key_hash: await slotFor(tx, inbox_id, dedupe_key) });
 }
 
+/** Where to keep that a mail failed once more: a place that is free, or that of its weakest failure. */
+async function slotFor(tx: Db, inbox_id: string, dedupe_key: string): Promise<Uint8Array> {
+  const kept = await keysOfMail(tx, { inbox_id, ...keysOf(dedupe_key) });
+  const markOf = ({ key_hash }: { key_hash: Uint8Array }) => key_hash[HASH_BYTES] ?? 0;
+  const free = FAILED.find((mark) => !kept.some((key) => markOf(key) === mark));
+  if (free !== undefined) return keyOf(dedupe_key, free);
+  const failures = kept.filter((key) => FAILED.includes(markOf(key)));
+  return failures.reduce((one, other) => (rankOf(other) < rankOf(one) ? other : one)).key_hash;
+}
+
+const keysOfMail = prepared((db, mail: Keys & { inbox_id: string }) =>
+  keptKeys(db, mail).select(["key_hash", "authority", "vouched"]),
+);
+
 async function keepHash(tx: Db, row: MailKeyRow): Promise<void> {
-  const [known] = await keyOf(tx, row);
+  const [known] = await knownKey(tx, row);
   if (known && rankOf(known) > rankOf(row)) return;
   if (known) await replaceKey(tx, row);
   else await insertRow(tx, "mail_keys", row);
 }
 
-const keyOf = prepared((db, key: Pick<MailKeyRow, "inbox_id" | "key_hash">) =>
+const knownKey = prepared((db, key: Pick<MailKeyRow, "inbox_id" | "key_hash">) =>
   db
     .selectFrom("mail_keys")
     .select(["authority", "vouched"])
@@ -181,11 +250,23 @@ export const countAgain = prepared((db, message: { id: string }) =>
     .where("id", "=", message.id),
 );
 
-/** Kept beside the other: what became of a mail, and that a machine had sent it, are two things to know. */
-function machineHashOf(dedupe_key: string): Uint8Array {
-  return hashOf(`machine ${dedupe_key}`);
+function keysOf(dedupe_key: string): Keys {
+  const first = hashOf(dedupe_key);
+  return { first, last: withMark(first, BEYOND) };
+}
+
+/** Kept beside the others: what became of a mail, and that a machine had sent it, are two things to know. */
+function keyOf(dedupe_key: string, mark: number): Uint8Array {
+  return withMark(hashOf(dedupe_key), mark);
+}
+
+function withMark(hash: Uint8Array, mark: number): Uint8Array {
+  const key = new Uint8Array(HASH_BYTES + 1);
+  key.set(hash);
+  key[HASH_BYTES] = mark;
+  return key;
 }
 
 function hashOf(dedupe_key: string): Uint8Array {
-  return sha256Bytes(dedupe_key).subarray(0, KEY_BYTES);
+  return sha256Bytes(dedupe_key).subarray(0, HASH_BYTES);
 }

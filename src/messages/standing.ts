@@ -4,6 +4,7 @@ import type { Authority, InboxRow, UserRow } from "../db/schema.ts";
 import { splitAddress } from "../lib/mail-address.ts";
 import { type InboundPolicy, inboxById } from "../inboxes/inboxes.ts";
 import type { Examined, Recipient } from "./decide.ts";
+import { type ForOthers, whyForOthers } from "./for-others.ts";
 import { judgeSender, type SenderVerdict } from "./policy.ts";
 import {
   type EarlierMail,
@@ -18,10 +19,12 @@ export interface Standing {
   inbox: InboxRow;
   user: UserRow;
   verdict: SenderVerdict;
-  /** Whether its author meant it for this inbox, as it is; everything else may be what somebody sends again. */
+  /** Whether its sender wrote it, and meant it for this inbox as it is; everything else may be what somebody sends again. */
   vouched: boolean;
   /** It would be vouched for, but its Date does not say that it is new enough to be known again. */
   undated: boolean;
+  /** It would be vouched for, but for this: it may hold the words of somebody else. */
+  for_others: ForOthers | null;
   /** What it may spend, which is less than its sender may where a machine wrote it or nobody vouches for it. */
   authority: Authority;
   /** Why it gets no answer, or is not even worked on, where a machine wrote it. */
@@ -49,14 +52,27 @@ export async function standingOf(
   const verdict = judgeSender(inbox, user, { from_address, authenticated: identity.authenticated });
   const policy = JSON.parse(inbox.inbound_policy) as InboundPolicy;
   const soft = kind.kind === "soft" ? kind.reason : null;
-  const meant = mail.meant.has(recipient.address);
-  const undated = meant && !identity.direct && !isRecent(mail.date, app);
-  const vouched = meant && !undated;
-  // What a machine sent, or what may be a replay, is read as anybody's mail is.
-  const authority = soft === null && vouched ? verdict.authority : withoutCommand(verdict.authority);
-  const known = { inbox, user, verdict, vouched, undated, authority, soft, dedupe_key };
+  const word = wordOf(app, mail, { inbox, user, verdict, meant: mail.meant.has(recipient.address) });
+  // What a machine sent, or what may be a replay or others' words, is read as anybody's mail is.
+  const authority = soft === null && word.vouched ? verdict.authority : withoutCommand(verdict.authority);
+  const known = { inbox, user, verdict, ...word, authority, soft, dedupe_key };
   const skipped = kind.kind === "hard" || (soft !== null && !policy.process_bulk);
   return { ...known, skipped, ...(await earlierOf(app, tx, { ...known, skipped }, mail)) };
+}
+
+/** Whether a mail is its sender's word to an inbox, and what speaks against it. */
+function wordOf(
+  app: App,
+  { identity, date, from_address, writer_marks }: Examined,
+  { inbox, user, verdict, meant }: Pick<Standing, "inbox" | "user" | "verdict"> & { meant: boolean },
+): Pick<Standing, "vouched" | "undated" | "for_others"> {
+  const undated = meant && !identity.direct && !isRecent(date, app);
+  const dated = meant && !undated;
+  const for_others =
+    dated && mayInstruct(verdict)
+      ? whyForOthers({ marks: writer_marks, from_address }, { inbox, user })
+      : null;
+  return { vouched: dated && for_others === null, undated, for_others };
 }
 
 /** Mail of the owner or of a listed sender, as they sent it: it leaves a row whatever becomes of it. */

@@ -27,7 +27,7 @@ const ACTED_UPON = [
 const ALWAYS_SIGNED = ["from", "date", "subject", "message-id", "content-type"];
 
 /** Header fields that may occur once (RFC 5322 §3.6, RFC 2045 §3): of two, a reader and a signature may mean different ones. */
-const SINGULAR = [
+const SINGULAR = new Set([
   ...ACTED_UPON,
   "sender",
   "bcc",
@@ -35,11 +35,16 @@ const SINGULAR = [
   "content-disposition",
   "content-id",
   "content-description",
-];
+]);
 
-/** The first field that occurs more often than it may, or undefined. */
+/** A field that occurs more often than it may, or undefined. */
 export function repeatedField(headers: MailHeaders): string | undefined {
-  return SINGULAR.find((name) => headers.all(name).length > 1);
+  const seen = new Set<string>();
+  for (const { name } of headers.fields) {
+    if (SINGULAR.has(name) && seen.has(name)) return name;
+    seen.add(name);
+  }
+  return undefined;
 }
 
 /**

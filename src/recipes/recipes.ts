@@ -1,4 +1,6 @@
 import { MODEL_KINDS } from "../ai/providers.ts";
+import { noteChange } from "../accounts/changes.ts";
+import type { Caller } from "../accounts/sessions.ts";
 import type { App } from "../app.ts";
 import { planLimits, refuseBelowPlan, refuseOverCap } from "../billing/plans.ts";
 import { addContext, type ContextView, slugsOf } from "../contexts/contexts.ts";
@@ -36,12 +38,14 @@ export async function listRecipes(db: Db, user: UserRow): Promise<(Recipe & { ap
 }
 
 /** Makes what the user does not have yet: contexts are known by their slugs, the inbox by its label. */
-export async function applyRecipe(app: App, user: UserRow, id: string): Promise<AppliedRecipe> {
+export async function applyRecipe(app: App, caller: Caller, id: string): Promise<AppliedRecipe> {
+  const { user } = caller;
   const recipe = RECIPES.find((one) => one.id === id);
   if (!recipe)
     throw new AppError("not_found", "There is no such recipe.", { fix: "GET /recipes lists all." });
   refuseBelowPlan(user, recipe.min_plan, `The recipe "${recipe.title}"`);
   return app.write(async (tx) => {
+    await noteChange(app, tx, caller, "recipe_applied");
     const contexts = await addMissingContexts(app, tx, user, recipe);
     const kinds = await connectedKinds(tx, user);
     const known = await inboxLabelled(app, tx, user, recipe.inbox.label);

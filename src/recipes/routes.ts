@@ -13,7 +13,7 @@ export function recipeRoutes(app: App) {
       ({ user }) => listRecipes(app.db, user),
       describe({ tag: "Recipes", summary: "All recipes", answers: { 200: t.Array(RecipeShape) } }),
     )
-    .post("/recipes/:recipe_id/apply", ({ user, params }) => applyRecipe(app, user, params.recipe_id), {
+    .post("/recipes/:recipe_id/apply", ({ caller, params }) => applyRecipe(app, caller, params.recipe_id), {
       params: t.Object({ recipe_id: t.String({ examples: ["email-summarizer"] }) }),
       ...describe({
         tag: "Recipes",

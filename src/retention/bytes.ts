@@ -1,10 +1,12 @@
+import type { SqlBool } from "kysely";
 import type { Db } from "../db/database.ts";
+import { packed } from "../db/packed-row.ts";
 import { prepared } from "../db/prepared.ts";
 import { firstIdAt } from "../lib/first-id.ts";
 import { rangesOf } from "../lib/segments.ts";
 import { NO_BYTES } from "../messages/stored-bytes.ts";
 import { endedBefore } from "./ended.ts";
-import type { Step } from "./shift.ts";
+import { goThrough, type Step } from "./shift.ts";
 
 /** Of a step: a few, because one of them may have a megabyte in the database. */
 const ROWS = 20;
@@ -37,84 +39,101 @@ export function purgeOutgoingMails(age: Age): Step {
 
 interface Kept {
   id: string;
+  created?: number;
+  ended: SqlBool;
   segment?: number | null;
   segment_offset?: number | null;
   size?: number;
 }
 
+/** Which rows are looked at next: `since` and `after` say when the last one was made, and its id. */
+interface Old {
+  before: number;
+  below: string;
+  since: number;
+  after: string;
+}
+
 /** What cannot go yet is left for the next time. */
 function purge<Row extends Kept>(
   { before, now }: Age,
-  find: (db: Db, old: { before: number; below: string }) => Promise<Row[]>,
+  find: (db: Db, old: Old) => Promise<Row[]>,
   forget: (db: Db, row: Row & { now: number }) => Promise<unknown>,
 ): Step {
   const old = { before, below: firstIdAt(before) };
-  return async (tx, ranges) => {
-    const found = await find(tx, old);
-    for (const row of found) {
+  const findAfter = (tx: Db, last?: Row) =>
+    find(tx, { ...old, since: last?.created ?? 0, after: last?.id ?? "" });
+  return goThrough(ROWS, findAfter, async (tx, ended, ranges) => {
+    for (const row of ended) {
       await forget(tx, { ...row, now });
       const { segment = null, segment_offset = null, size = 0 } = row;
       ranges.push(...rangesOf({ segment, segment_offset, size }));
     }
-    return found.length === ROWS;
-  };
+  });
 }
 
-const keptMails = prepared((db, { before }: { before: number }) =>
+const keptMails = prepared((db, { before, since, after }: Old) =>
   db
     .selectFrom("raw_mails as kept")
-    .select(["kept.id", "kept.segment", "kept.segment_offset", "kept.size"])
+    .select(["kept.id", "kept.created", "kept.segment", "kept.segment_offset", "kept.size"])
+    .select((eb) =>
+      eb
+        .not(
+          eb.exists(
+            eb
+              .selectFrom("messages")
+              .select("messages.id")
+              .whereRef("messages.raw_mail_id", "=", "kept.id")
+              .where((eb) => eb.not(endedBefore(eb, before))),
+          ),
+        )
+        .as("ended"),
+    )
     .where("kept.purged_at", "is", null)
     .where("kept.created", "<", before)
-    .where((eb) =>
-      eb.not(
-        eb.exists(
-          eb
-            .selectFrom("messages")
-            .select("messages.id")
-            .whereRef("messages.raw_mail_id", "=", "kept.id")
-            .where((eb) => eb.not(endedBefore(eb, before))),
-        ),
-      ),
-    )
+    .where((eb) => eb(eb.refTuple("kept.created", "kept.id"), ">", eb.tuple(since, after)))
     .orderBy("kept.created")
+    .orderBy("kept.id")
     .limit(ROWS),
 );
 
 const forgetMail = prepared((db, row: { id: string; now: number }) =>
   db
     .updateTable("raw_mails")
-    .set({ ...NO_BYTES, purged_at: row.now })
+    .set({ ...NO_BYTES, purged_at: row.now, ...packed("raw_mails") })
     .where("id", "=", row.id),
 );
 
-const keptFiles = prepared((db, { before }: { before: number }) =>
+const keptFiles = prepared((db, { before, since, after }: Old) =>
   db
     .selectFrom("attachments as kept")
     .innerJoin("messages", "messages.id", "kept.message_id")
-    .select(["kept.id", "kept.segment", "kept.segment_offset", "kept.size"])
+    .select(["kept.id", "kept.created", "kept.segment", "kept.segment_offset", "kept.size"])
+    .select((eb) => endedBefore(eb, before).as("ended"))
     .where("kept.purged_at", "is", null)
     .where("kept.created", "<", before)
-    .where((eb) => endedBefore(eb, before))
+    .where((eb) => eb(eb.refTuple("kept.created", "kept.id"), ">", eb.tuple(since, after)))
     .orderBy("kept.created")
+    .orderBy("kept.id")
     .limit(ROWS),
 );
 
 const forgetFile = prepared((db, row: { id: string; now: number }) =>
   db
     .updateTable("attachments")
-    .set({ ...NO_BYTES, purged_at: row.now })
+    .set({ ...NO_BYTES, purged_at: row.now, ...packed("attachments") })
     .where("id", "=", row.id),
 );
 
-const keptContents = prepared((db, { before, below }: { before: number; below: string }) =>
+const keptContents = prepared((db, { before, below, after }: Old) =>
   db
     .selectFrom("message_contents as kept")
     .innerJoin("messages", "messages.id", "kept.message_id")
     .select("kept.message_id as id")
+    .select((eb) => endedBefore(eb, before).as("ended"))
     .where("kept.purged_at", "is", null)
+    .where("kept.message_id", ">", after)
     .where("kept.message_id", "<", below)
-    .where((eb) => endedBefore(eb, before))
     .orderBy("kept.message_id")
     .limit(ROWS),
 );
@@ -122,18 +141,20 @@ const keptContents = prepared((db, { before, below }: { before: number; below: s
 const forgetContent = prepared((db, row: { id: string; now: number }) =>
   db
     .updateTable("message_contents")
-    .set({ content: null, purged_at: row.now })
+    .set({ content: null, purged_at: row.now, ...packed("message_contents") })
     .where("message_id", "=", row.id),
 );
 
-const sentMails = prepared((db, { before }: { before: number }) =>
+const sentMails = prepared((db, { before, since, after }: Old) =>
   db
     .selectFrom("outgoing_mails")
-    .select(["id", "message_id"])
+    .select(["id", "created", "message_id"])
+    .select((eb) => eb("completed", "<", before).as("ended"))
     .where("raw", "is not", null)
     .where("created", "<", before)
-    .where("completed", "<", before)
+    .where((eb) => eb(eb.refTuple("created", "id"), ">", eb.tuple(since, after)))
     .orderBy("created")
+    .orderBy("id")
     .limit(ROWS),
 );
 
@@ -147,5 +168,8 @@ const deleteNotice = prepared((db, row: { id: string }) =>
 );
 
 const forgetReply = prepared((db, row: { id: string }) =>
-  db.updateTable("outgoing_mails").set({ raw: null }).where("id", "=", row.id),
+  db
+    .updateTable("outgoing_mails")
+    .set({ raw: null, ...packed("outgoing_mails") })
+    .where("id", "=", row.id),
 );

@@ -25,6 +25,8 @@ export async function eraseNow(app: App, job: Job<"erase_bytes">, signal: AbortS
   const { ranges, log = true, sweep = false } = job.payload;
   // A backup copies them, and may name them: what was in its snapshot must be in its archive.
   const later = () => app.write((tx) => deferJob(tx, job, app.after(AFTER_BACKUP_SECONDS)));
+  // Somebody may still be taking them.
+  if (ranges.some((range) => app.lent.has(range))) return later();
   {
     using lock = lockMailBytes(app.config.data.dir);
     if (!lock) return later();

@@ -1,13 +1,14 @@
+import type { SqlBool } from "kysely";
 import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
 import type { InboxRow, UserRow } from "../db/schema.ts";
 import { eraseAccountLater } from "../accounts/deletion.ts";
 import { planLimits } from "../billing/plans.ts";
 import { firstIdAt } from "../lib/first-id.ts";
-import { type Keyed, keepKey } from "../messages/same-mail.ts";
+import { forOthers, type Keyed, keepKey } from "../messages/same-mail.ts";
 import { endedBefore } from "./ended.ts";
 import { deleteMessages, type Doomed, tidyConversations } from "./messages.ts";
-import { isOver, type Shift, type Step, takeTurns } from "./shift.ts";
+import { goThrough, isOver, type Shift, takeTurns } from "./shift.ts";
 
 const DAY_SECONDS = 86_400;
 const AT_ONCE = 100;
@@ -57,24 +58,27 @@ async function forEach<Row extends { id: string }>(
 interface Old {
   below: string;
   before: number;
+  /** The last one that was looked at. */
+  after: string;
 }
+
+type OldMessage = Doomed & Keyed & { ended: SqlBool };
 
 async function purgeOlder(
   shift: Shift,
   days: number,
-  find: (db: Db, old: Old) => Promise<(Doomed & Keyed)[]>,
+  find: (db: Db, old: Old) => Promise<OldMessage[]>,
 ): Promise<void> {
   const before = daysAgo(shift, days);
-  const old = { before, below: firstIdAt(before) };
-  // Most accounts have nothing that is due, and reading holds up nobody.
-  if ((await find(shift.app.db, old)).length === 0) return;
-  const step: Step = async (tx, ranges) => {
-    const found = await find(tx, old);
-    for (const message of found) await keepKey(shift.app, tx, message);
-    ranges.push(...(await deleteMessages(tx, found)));
-    await tidyConversations(tx, found);
-    return found.length === ROWS;
-  };
+  const findAfter = (db: Db, last?: OldMessage) =>
+    find(db, { before, below: firstIdAt(before), after: last?.id ?? "" });
+  // Most accounts have nothing that is old, and reading holds up nobody.
+  if ((await findAfter(shift.app.db)).length === 0) return;
+  const step = goThrough(ROWS, findAfter, async (tx, ended, ranges) => {
+    for (const message of ended) await keepKey(shift.app, tx, message);
+    ranges.push(...(await deleteMessages(tx, ended)));
+    await tidyConversations(tx, ended);
+  });
   await takeTurns(shift, step);
 }
 
@@ -104,14 +108,24 @@ const messagesIn = prepared((db, key: Old & { of: string }) =>
   oldMessages(db, key).where("inbox_id", "=", key.of),
 );
 
-function oldMessages(db: Db, { below, before }: Old) {
+function oldMessages(db: Db, { below, before, after }: Old) {
   return db
     .selectFrom("messages")
     .select(["messages.id", "raw_mail_id", "conversation_id"])
-    .select(["inbox_id", "dedupe_key", "authority", "vouched", "state", "reason", "no_reply_reason"])
-    .select("messages.created")
+    .select([
+      "inbox_id",
+      "dedupe_key",
+      "authority",
+      "vouched",
+      "state",
+      "reason",
+      "no_reply_reason",
+      "retry_of",
+    ])
+    .select(["messages.created", forOthers.as("for_others")])
+    .select((eb) => endedBefore(eb, before).as("ended"))
+    .where("messages.id", ">", after)
     .where("messages.id", "<", below)
-    .where((eb) => endedBefore(eb, before))
     .orderBy("messages.id")
     .limit(ROWS);
 }

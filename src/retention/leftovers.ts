@@ -8,7 +8,8 @@ import { STATE_SECONDS } from "../integrations/oauth-states.ts";
 import { KEY_SECONDS as MAIL_KEY_SECONDS } from "../messages/same-mail.ts";
 import { KEY_SECONDS } from "../routing/call.ts";
 import type { Age } from "./bytes.ts";
-import type { Step } from "./shift.ts";
+import { isUntold } from "./ended.ts";
+import { goThrough, type Step } from "./shift.ts";
 
 /** Of a step. */
 const ROWS = 50;
@@ -39,7 +40,7 @@ export function purgeExpired(app: App): Step[] {
 export function purgeNews({ before, now }: Age): Step[] {
   const day = new Date(before * 1_000).toISOString().slice(0, "YYYY-MM-DD".length);
   return [
-    deleting(oldEvents, { below: `evt_${firstSortableIdAt(before)}` }, deleteEvent),
+    purgeEvents(before),
     deleting(oldSubmissions, { before }, deleteSubmission),
     deleting(oldPayments, { before: Math.min(before, now - MIN_PAYMENT_SECONDS) }, deletePayment),
     deleting(oldNotices, { day }, deleteNotice),
@@ -102,23 +103,22 @@ const deleteCall = prepared((db, row: { message_id: string; fingerprint: string 
     .where("fingerprint", "=", row.fingerprint),
 );
 
-/** With their deliveries, unless one of them is still tried. */
-const oldEvents = prepared((db, old: { below: string }) =>
+/** With their deliveries. */
+function purgeEvents(before: number): Step {
+  const below = `evt_${firstSortableIdAt(before)}`;
+  const find = (tx: Db, last?: { id: string }) => oldEvents(tx, { below, after: last?.id ?? "" });
+  return goThrough(ROWS, find, async (tx, ended) => {
+    for (const event of ended) await deleteEvent(tx, event);
+  });
+}
+
+const oldEvents = prepared((db, old: { below: string; after: string }) =>
   db
     .selectFrom("events")
     .select("id")
+    .select((eb) => eb.not(isUntold(eb)).as("ended"))
+    .where("id", ">", old.after)
     .where("id", "<", old.below)
-    .where((eb) =>
-      eb.not(
-        eb.exists(
-          eb
-            .selectFrom("webhook_deliveries")
-            .select("webhook_deliveries.id")
-            .whereRef("webhook_deliveries.event_id", "=", "events.id")
-            .where("status", "=", "pending"),
-        ),
-      ),
-    )
     .orderBy("id")
     .limit(ROWS),
 );

@@ -1,3 +1,4 @@
+import type { SqlBool } from "kysely";
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { eraseLater, eraseRangesLater, sweepLater } from "../jobs/erase.ts";
@@ -12,6 +13,28 @@ const SHIFT_SECONDS = 600;
 
 /** Deletes some rows, and adds where in the segments they had bytes; false when there are no more of them. */
 export type Step = (tx: Db, ranges: SegmentRange[]) => Promise<boolean>;
+
+/**
+ * Goes through rows in their order, so many at a time, and removes those that have `ended`: `find` gets the last one that
+ * was looked at, so that what has to stay is looked at once, however much of it there is.
+ */
+export function goThrough<Row extends { ended: SqlBool }>(
+  rows: number,
+  find: (tx: Db, last: Row | undefined) => Promise<Row[]>,
+  remove: (tx: Db, ended: Row[], ranges: SegmentRange[]) => Promise<unknown>,
+): Step {
+  let last: Row | undefined;
+  return async (tx, ranges) => {
+    const found = await find(tx, last);
+    last = found.at(-1);
+    await remove(
+      tx,
+      found.filter(({ ended }) => Boolean(ended)),
+      ranges,
+    );
+    return found.length === rows;
+  };
+}
 
 /** The time that a job has for a long deletion. */
 export interface Shift {

@@ -1,10 +1,14 @@
 import type { App } from "../app.ts";
+import { listBackups } from "../backup/kept.ts";
+import { pointWithoutMail } from "../backup/restore-points.ts";
 import { lockMailBytes } from "../db/locks.ts";
+import { olderWords } from "../db/kept-position.ts";
 import { KEEPERS, type Keeper, namedIn, type NamedSegment, namedSegments } from "../db/segment-rows.ts";
 import type { Position, SegmentFile } from "../lib/segments.ts";
 import { without } from "../lib/spans.ts";
+import { readOrMiss, sealOlder } from "./seal.ts";
 import { noteMissing } from "../db/missing-bytes.ts";
-import { isLost, type Kept, KEPT, readBytes, storeBytes } from "../messages/stored-bytes.ts";
+import { type Kept, KEPT, storeBytes } from "../messages/stored-bytes.ts";
 
 /** Of one sweep, so that nobody notices it. */
 const MOVED_BYTES = 64 * 1_048_576;
@@ -12,40 +16,67 @@ const MOVED_BYTES = 64 * 1_048_576;
 const ROWS = 20;
 /** A file of which less than this is left is not kept for that. */
 const SPARSE_SHARE = 1 / 4;
+/** After which an upgrade is here to stay. */
+const UPGRADE_SECONDS = 14 * 86_400;
 /** Between two rows that are moved, everybody else has the database to themselves. */
 const BREATH_MS = 8;
 
 /**
  * Puts the files of mails in order: what is missing is marked, and what is there again is not any more; what no row names,
- * as after a crash, is overwritten, and files of which nothing is named are deleted. What is left in a file that is
- * mostly empty is moved first, as far as `MOVED_BYTES` go. Nothing goes while the database may have lost rows. False when it could not come to its end: a backup copies the
- * files.
+ * as after a crash, is overwritten, what has no checksum gets one, and files of which nothing is named are deleted. What is
+ * left in a file that is mostly empty is moved first, as far as `MOVED_BYTES` go, but not soon after an upgrade. Nothing
+ * goes while the database may have lost rows, or while that of a restore point, or a newer one than this, may name it.
+ * False when it could not come to its end: a backup copies the files.
  */
 export async function sweepFiles(app: App, signal: AbortSignal): Promise<boolean> {
   await findAgain(app, signal);
-  await emptySparse(app, signal);
+  await sealOlder(app, signal);
+  const point = await pointWithoutMail(app.config);
+  const older = await olderWords(app);
+  if (point === undefined && older === undefined && !(await mayBeTakenBack(app)))
+    await emptySparse(app, signal);
   // Once this is committed, so is whatever was appended before it, or it never will be; and nothing is given out before it.
   const end = await app.write(async () => app.segments.position());
   const named = await namedSegments(app.db);
   await noteMissing(app, named);
   // What the database has lost may be found in there by a person, until the note of that is deleted.
   if (app.lostCommits() !== undefined) return true;
+  if (point !== undefined) {
+    app.log.info({ path: point }, "files of mails are left as they are until this restore point is deleted");
+    return true;
+  }
+  if (older !== undefined) {
+    app.log.warn(older);
+    return true;
+  }
   const known = new Set(named.map(({ segment }) => segment));
   for (const file of await app.segments.files()) {
     signal.throwIfAborted();
     using lock = lockMailBytes(app.config.data.dir);
     if (!lock) return false;
     await clear(app, file, end);
-    if (file.segment < end.segment && !known.has(file.segment)) await app.segments.remove(file.segment);
+    const isLent = app.lent.inSegment(file.segment).length > 0;
+    if (file.segment < end.segment && !known.has(file.segment) && !isLent)
+      await app.segments.remove(file.segment);
   }
   return true;
 }
 
-/** Overwrites what no row names before `end`. */
+/** Whether somebody may still go back to before an upgrade: that database would look for mails where they were then. */
+async function mayBeTakenBack({ config, calmNow }: App): Promise<boolean> {
+  const since = calmNow() - UPGRADE_SECONDS;
+  // A folder that cannot be looked into may have one.
+  const kept = await listBackups(config.backup.dir).catch(() => undefined);
+  return kept?.some(({ before_upgrade, created }) => before_upgrade && created > since) ?? true;
+}
+
+/** Overwrites what no row names before `end`, and nobody is being sent. */
 async function clear(app: App, { segment, size }: SegmentFile, end: Position): Promise<void> {
   const limit = segment === end.segment ? Math.min(size, end.offset) : size;
   if (segment > end.segment || limit === 0) return;
-  const gaps = without([{ offset: 0, size: limit }], await namedIn(app.db, segment));
+  const named = await namedIn(app.db, segment);
+  const kept = [...named, ...app.lent.inSegment(segment)].sort((one, other) => one.offset - other.offset);
+  const gaps = without([{ offset: 0, size: limit }], kept);
   await app.segments.erase(gaps.map(({ offset, size: bytes }) => ({ segment, offset, size: bytes })));
 }
 
@@ -125,13 +156,4 @@ async function move(app: App, keeper: Keeper, row: Kept): Promise<number> {
   });
   await Bun.sleep(BREATH_MS);
   return bytes.byteLength;
-}
-
-async function readOrMiss(app: App, keeper: Keeper, row: Kept): Promise<Uint8Array | null> {
-  try {
-    return await readBytes(app, keeper, row);
-  } catch (error) {
-    if (isLost(error)) return null;
-    throw error;
-  }
 }

@@ -1,10 +1,12 @@
 import type { ToolFile } from "../ai/tool.ts";
 import type { App } from "../app.ts";
+import type { ReadFor } from "../files/reader.ts";
 import { parseJson } from "../lib/quote.ts";
 import { escapeHtml } from "../mail/markdown.ts";
 import { htmlPage } from "../mail/page.ts";
+import { sourceOf } from "../messages/run-use.ts";
 import type { Run } from "./close.ts";
-import { namedApart } from "./made-files.ts";
+import { MAX_TEXT_BYTES, namedApart } from "./made-files.ts";
 import type { AttachType } from "./settings.ts";
 import { warning } from "./steps.ts";
 import { fileOf, workOn } from "./text-work.ts";
@@ -14,7 +16,12 @@ export async function filesOut(app: App, run: Run, result: string): Promise<Tool
   const { settings, trust, made, steps } = run;
   if (settings.attach === null) return made;
   const text = await textOf(app, run, { result, attach: settings.attach });
-  const file = await fileOf(app, { filename: `answer.${settings.attach}`, text }, trust);
+  const file = await fileOf(
+    app,
+    { filename: `answer.${settings.attach}`, text },
+    trust,
+    sourceOf(run.message),
+  );
   if (!("refusal" in file)) {
     if (settings.attach === "json" && parseJson(new TextDecoder().decode(file.bytes)) === undefined)
       steps.push(warning(`${file.filename} is not valid JSON: the model answered in another form.`));
@@ -26,20 +33,27 @@ export async function filesOut(app: App, run: Run, result: string): Promise<Tool
 
 async function textOf(
   app: App,
-  { trust }: Run,
+  { trust, message }: Run,
   { result, attach }: { result: string; attach: AttachType },
 ): Promise<string> {
   if (attach === "md" || attach === "txt") return result;
-  const bare = await withoutFence(app, result, attach);
+  // Too long for a file, it is not read first.
+  if (result.length > MAX_TEXT_BYTES) return result;
+  const from = sourceOf(message);
+  const bare = await withoutFence(app, { markdown: result, language: attach }, from);
   if (attach !== "html") return bare.endsWith("\n") ? bare : `${bare}\n`;
   if (/^\s*<(?:!doctype|[a-z][a-z0-9]*[\s>])/i.test(bare)) return bare;
-  const html = await workOn(app, "html", { markdown: bare, trust });
+  const html = await workOn(app, "html", { markdown: bare, trust }, from);
   return htmlPage(html?.text ?? `<pre>${escapeHtml(bare)}</pre>`, "");
 }
 
 /** Models like to put a file between marks of code, with a word before and after. */
-async function withoutFence(app: App, markdown: string, language: string): Promise<string> {
-  const fences = (await workOn(app, "fences", { markdown })) ?? [];
+async function withoutFence(
+  app: App,
+  { markdown, language }: { markdown: string; language: string },
+  from: ReadFor,
+): Promise<string> {
+  const fences = (await workOn(app, "fences", { markdown }, from)) ?? [];
   const [only, other] = fences.filter((fence) => ["", language].includes(fence.language));
   return only === undefined || other !== undefined ? markdown : only.content;
 }

@@ -1,16 +1,16 @@
 import type { ToolFile } from "../ai/tool.ts";
 import type { App } from "../app.ts";
-import type { InboxRow } from "../db/schema.ts";
 import type { MailParts } from "../mail/compose.ts";
 import { escapeHtml } from "../mail/markdown.ts";
-import { inboxToAnswerFrom } from "../messages/withheld.ts";
+import { type Answerable, answerNow, isGone, type Withheld } from "../messages/withheld.ts";
+import { sourceOf } from "../messages/run-use.ts";
 import type { Ending, Run } from "./close.ts";
 import { hasAuthority } from "./input.ts";
-import type { Trust } from "./links.ts";
 import { mayAnswer, type PreparedReply, prepareReply } from "./reply.ts";
+import { tellOwnerInstead } from "./tell-owner.ts";
 import type { RoomLeft } from "./room-left.ts";
 import type { RunSettings } from "./settings.ts";
-import { isTold, type StepDraft, warning } from "./steps.ts";
+import { type StepDraft, toldOf, warning } from "./steps.ts";
 import { type Guarded, workOn } from "./text-work.ts";
 
 const MB = 1_048_576;
@@ -29,24 +29,27 @@ export async function answerTo(
   ending: Ending,
   { files, words: lacking, room }: { files: ToolFile[]; words: string[]; room: RoomLeft },
 ): Promise<PreparedReply | undefined> {
-  const { message, input, settings } = run;
-  const inbox = await inboxForAnswer(app, run);
-  if (inbox === undefined || !input.headers) {
+  const { message: accepted, input, settings } = run;
+  const now = await nowForAnswer(app, run);
+  if (now === undefined || now.why !== null || !input.headers) {
     if (files.length > 0 && settings.private) run.steps.push(warning(NOT_HANDED_OVER));
-    return undefined;
+    const owed = ending.state === "failed" && hasAuthority(accepted);
+    return owed && now !== undefined && isGone(now) ? tellOwnerInstead(app, accepted) : undefined;
   }
-  const answered = { message, inbox, headers: input.headers };
+  const message = { ...accepted, authority: now.authority };
+  const answered = { message, inbox: now.inbox, headers: input.headers };
   if (ending.state === "done") {
     // A mail that is captured stays here as well as a file would.
     const captures = app.config.outbound.mode === "capture";
     const mailed = mailedFiles(run, files, { ...room, captures });
-    const words = await wordsOf(app, run, { result: ending.result, lacking });
+    const stranger = !hasAuthority(message);
+    const words = await wordsOf(app, run, { result: ending.result, lacking, stranger });
     return prepareReply(app, answered, {
       kind: "reply",
       ...words,
       by: {
-        render: async (markdown) => (await htmlOf(app, markdown, run.trust)).text,
-        build: (parts) => built(app, parts),
+        render: async (markdown) => (await htmlOf(app, markdown, run)).text,
+        build: (parts) => built(app, parts, run),
       },
       files: mailed,
       private: settings.private,
@@ -58,14 +61,13 @@ export async function answerTo(
   return prepareReply(app, answered, { kind: "notice", markdown, most_kept: room.mail_bytes });
 }
 
-/** The inbox as it is at the end of the run; a change in between that forbids the answer is told in the steps. */
-async function inboxForAnswer(app: App, run: Run): Promise<InboxRow | undefined> {
+/** What holds at the end of the run, if it is to be answered; what forbids it by now is told in the steps. */
+async function nowForAnswer(app: App, run: Run): Promise<Answerable | Withheld | undefined> {
   const { message, settings, steps } = run;
   if (!settings.reply || !mayAnswer(message, run.inbox)) return undefined;
-  const inbox = await inboxToAnswerFrom(app.db, message);
-  if (typeof inbox !== "string") return inbox;
-  steps.push(warning(inbox));
-  return undefined;
+  const now = await answerNow(app.db, message);
+  if (now.why !== null) steps.push(warning(now.why));
+  return now;
 }
 
 /** The text of a notice; `changed`: tools had been called. */
@@ -81,30 +83,32 @@ const NOT_HANDED_OVER =
 async function wordsOf(
   app: App,
   run: Run,
-  { result, lacking }: { result: string; lacking: string[] },
+  { result, lacking, stranger }: { result: string; lacking: string[]; stranger: boolean },
 ): Promise<{ markdown: string; notes: string }> {
-  const { trust, steps, settings } = run;
-  const { text: markdown, left_out } = await guarded(app, result, trust);
+  const { steps, settings } = run;
+  const { text: markdown, left_out } = await guarded(app, result, run);
   // As a reader of the HTML part sees it; what only its syntax hid from the text is counted as well.
-  const shown = await htmlOf(app, markdown.slice(0, SHOWN_CHARS), trust);
+  const shown = await htmlOf(app, markdown.slice(0, SHOWN_CHARS), run);
   const count = left_out + shown.left_out;
   if (count > 0) steps.push(warning(leftOut(count, settings)));
-  const warnings = steps.filter(isTold).map(({ output }) => asCode(output));
-  return { markdown, notes: (await guarded(app, [...lacking, ...warnings].join("\n\n"), trust)).text };
+  const warnings = toldOf(steps, { stranger }).map(asCode);
+  return { markdown, notes: (await guarded(app, [...lacking, ...warnings].join("\n\n"), run)).text };
 }
 
-async function guarded(app: App, markdown: string, trust: Trust): Promise<Guarded> {
-  return (await workOn(app, "guard", { markdown, trust })) ?? { text: NOT_READ, left_out: 0 };
+async function guarded(app: App, markdown: string, { trust, message }: Run): Promise<Guarded> {
+  return (
+    (await workOn(app, "guard", { markdown, trust }, sourceOf(message))) ?? { text: NOT_READ, left_out: 0 }
+  );
 }
 
 /** Plain text where the Markdown takes too long to read. */
-async function htmlOf(app: App, markdown: string, trust: Trust): Promise<Guarded> {
-  const html = await workOn(app, "html", { markdown, trust });
+async function htmlOf(app: App, markdown: string, { trust, message }: Run): Promise<Guarded> {
+  const html = await workOn(app, "html", { markdown, trust }, sourceOf(message));
   return html ?? { text: `<p>${escapeHtml(markdown).replaceAll("\n", "<br>\n")}</p>\n`, left_out: 0 };
 }
 
-async function built(app: App, parts: MailParts): Promise<Buffer> {
-  const raw = await workOn(app, "build", parts);
+async function built(app: App, parts: MailParts, { message }: Run): Promise<Buffer> {
+  const raw = await workOn(app, "build", parts, sourceOf(message));
   if (raw === undefined) throw new Error("The answer could not be encoded as a mail in time");
   return Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength);
 }

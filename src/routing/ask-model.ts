@@ -6,7 +6,9 @@ import { messageOf } from "../errors.ts";
 import type { SafeFetch } from "../lib/net.ts";
 import type { Run } from "./close.ts";
 import { FILES_TARGET } from "../ai/guard.ts";
-import { warning } from "./steps.ts";
+import { hasAuthority } from "./input.ts";
+import { type Finder, isFound, noteFact } from "./known-models.ts";
+import { type StepDraft, warning } from "./steps.ts";
 import type { OfferedTool } from "./toolbox.ts";
 import type { Talk } from "./tool-loop.ts";
 import type { Question } from "./work.ts";
@@ -18,7 +20,8 @@ const CANNOT_SEE = /\b(images?|image_url|vision|multi-?modal|content (type|part|
 const CANNOT_CALL = /\b(tools?|tool_choice|functions?|function[ _-]?call(s|ing)?)\b/i;
 /** That a model never takes them; else it may be these pictures or these tools, which somebody else made. */
 const NEVER = /\b(un)?support|\benable/i;
-const THIS_ONE = /schema|propert|function '|invalid|\bvalid|format|too (large|many|long|small)|\bsizes?\b/i;
+const THIS_ONE =
+  /schema|propert|keyword|\$ref|(one|any|all)Of\b|\b(tool|function)s?[.[]\d|function '|invalid|\bvalid|format|too (large|many|long|small)|\bsizes?\b/i;
 /** What has nothing to do with what was sent. */
 const OTHER_FAULTS = new Set<Failure["code"]>([
   "invalid_credentials",
@@ -48,7 +51,7 @@ interface Limits {
 export function modelAsker(app: App, run: Run, question: Question & { tools: OfferedTool[] }): Talk["ask"] {
   const { signal, tools } = question;
   const found = new Map<string, Limits>();
-  const request = { ...requestOf(run, question), found };
+  const request = { ...requestOf(run, question), found, account: run.inbox.user_id };
   let connection = question.connection;
   let has_fallback = true;
   const ask = async (talk: ChatMessage[], offers: OfferedTool[]): Promise<Completion> => {
@@ -60,9 +63,8 @@ export function modelAsker(app: App, run: Run, question: Question & { tools: Off
     const second =
       fallback && (await askAble(app, fallback, { ...request, messages: withOwnIds(talk), offers }));
     if (!fallback || !second?.ok) return answer;
-    run.steps.push(
-      warning(`The model ${connection.model} did not answer; ${fallback.model} did in its place.`),
-    );
+    const output = `The model ${connection.model} did not answer; ${fallback.model} did in its place.`;
+    run.steps.push({ ...warning(output), to_strangers: "" });
     connection = fallback;
     return second;
   };
@@ -74,7 +76,7 @@ export function modelAsker(app: App, run: Run, question: Question & { tools: Off
     if (answer.ok)
       tellLimits(run, {
         model: connection.model,
-        limits: limitsOf(app, found, connection),
+        limits: limitsOf(app, connection, request),
         tools,
         images: hasImages(messages),
       });
@@ -94,6 +96,8 @@ function requestOf(run: Run, { asked, signal }: Question) {
   return {
     brief,
     signal,
+    /** Whether later runs may go by what it finds out: nobody else is to choose what the owner's are asked with. */
+    teaches: hasAuthority(run.message),
     ...(max_tokens === null ? {} : { max_tokens }),
     ...(temperature === null ? {} : { temperature }),
   };
@@ -104,51 +108,73 @@ type Request = ReturnType<typeof requestOf> & {
   offers: OfferedTool[];
   /** What this run has found out, by model. */
   found: Map<string, Limits>;
+  /** Whose run it is. */
+  account: string;
 };
 
 /** Without what the model is known, or now says, not to take. */
 async function askAble(app: App, connection: OpenConnection, request: Request): Promise<Completion> {
-  const { offers, found, ...asked } = request;
-  const limits = limitsOf(app, found, connection);
+  const { offers, found: _found, account, teaches, ...asked } = request;
+  const limits = limitsOf(app, connection, request);
   const messages = limits.blind ? withoutImages(asked.messages) : asked.messages;
   const tools = limits.no_tools ? [] : offers.map(({ offer }) => offer);
   const { trusted, fallback_connection_id: _, ...model } = connection;
   const fetch = trusted ? operatorFetch : app.fetch;
   const answer = await complete({ ...asked, connection: model, messages, tools, fetch });
-  if (answer.ok || OTHER_FAULTS.has(answer.code)) return answer;
-  const learnt = learntFrom(answer, { images: hasImages(messages), tools: tools.length > 0 });
-  if (learnt === null) return answer;
-  if (learnt.lasting) remember(app, connection, learnt.limits);
-  Object.assign(limits, learnt.limits);
-  return askAble(app, connection, request);
+  const sent = { images: hasImages(messages), tools: tools.length > 0 };
+  const again = learn(app, { answer, sent, limits, teaches, finder: { account, connection } });
+  return again ? askAble(app, connection, request) : answer;
 }
 
-/** What a refusal says of the model; null if it is about something else. */
-function learntFrom(
-  { message }: Failure,
-  asked: { images: boolean; tools: boolean },
-): { limits: Partial<Limits>; lasting: boolean } | null {
-  const lasting = NEVER.test(message) && !THIS_ONE.test(message);
-  if (asked.images && CANNOT_SEE.test(message)) return { limits: { blind: true }, lasting };
-  if (!asked.tools || !CANNOT_CALL.test(message)) return null;
-  return { limits: lasting ? { no_tools: true } : { no_tools: true, refused: message }, lasting };
+interface Lesson {
+  answer: Completion;
+  sent: { images: boolean; tools: boolean };
+  limits: Limits;
+  teaches: boolean;
+  finder: Finder;
 }
 
-const known = new WeakMap<App, Map<string, Partial<Limits>>>();
+/** Notes what an answer says of its model; true where it says that the same is to be asked with less. */
+function learn(app: App, { answer, sent, limits, teaches, finder }: Lesson): boolean {
+  if (answer.ok) {
+    if (sent.images) noteFact(app, finder, "sees");
+    if (sent.tools) noteFact(app, finder, "calls");
+    return false;
+  }
+  const refused = OTHER_FAULTS.has(answer.code) ? null : refusedIn(answer, sent);
+  if (refused === null) return false;
+  // What it has taken before it does not refuse for ever.
+  const lasting = isLasting(answer) && !isFound(app, finder, refused === "blind" ? "sees" : "calls");
+  if (lasting && teaches) noteFact(app, finder, refused);
+  limits[refused] = true;
+  if (refused === "no_tools" && !lasting) limits.refused = answer.message;
+  return true;
+}
 
-/** What is known of a model, and what the run finds out besides. */
-function limitsOf(app: App, found: Map<string, Limits>, connection: OpenConnection): Limits {
+/** What a refusal is about; null if it is about something else. */
+function refusedIn({ message }: Failure, sent: Lesson["sent"]): "blind" | "no_tools" | null {
+  if (sent.images && CANNOT_SEE.test(message)) return "blind";
+  return sent.tools && CANNOT_CALL.test(message) ? "no_tools" : null;
+}
+
+function isLasting({ message }: Failure): boolean {
+  return NEVER.test(message) && !THIS_ONE.test(message);
+}
+
+/** What the account knows of a model, and what the run finds out besides. */
+function limitsOf(
+  app: App,
+  connection: OpenConnection,
+  { found, account }: Pick<Request, "found" | "account">,
+): Limits {
   const key = keyOf(connection);
-  const limits = found.get(key) ?? { blind: false, no_tools: false, ...known.get(app)?.get(key) };
+  const finder = { account, connection };
+  const limits = found.get(key) ?? {
+    blind: isFound(app, finder, "blind"),
+    no_tools: isFound(app, finder, "no_tools"),
+  };
   found.set(key, limits);
   return limits;
-}
-
-/** Found out once, as long as the server runs. */
-function remember(app: App, connection: OpenConnection, learnt: Partial<Limits>): void {
-  const all = known.get(app) ?? new Map<string, Partial<Limits>>();
-  const key = keyOf(connection);
-  known.set(app, all.set(key, { ...all.get(key), ...learnt }));
 }
 
 function keyOf({ id, base_url, model }: OpenConnection): string {
@@ -161,23 +187,21 @@ function tellLimits(
 ): void {
   const { model, tools, images } = told;
   const { blind, no_tools, refused } = told.limits;
-  const sentences = [
-    ...(blind && images
-      ? [
-          `Not read: ${run.input.images.map(({ filename }) => filename).join(", ")}. The model ${model} does not see pictures.`,
-        ]
-      : []),
-    // Nobody misses the tool that makes files before it was asked for.
-    ...(no_tools && tools.some(({ tool }) => tool.target !== FILES_TARGET)
-      ? [
-          refused === undefined
-            ? `The model ${model} cannot use tools, so none were used.`
-            : `The model ${model} did not take the tools, so none were used from there on. ${refused}`,
-        ]
-      : []),
-  ];
-  for (const sentence of sentences)
-    if (!run.steps.some(({ output }) => output === sentence)) run.steps.push(warning(sentence));
+  const said: StepDraft[] = [];
+  if (blind && images) {
+    const files = run.input.images.map(({ filename }) => filename).join(", ");
+    const to_strangers = `Not read: ${files}. Pictures are not seen here.`;
+    said.push({ ...warning(`Not read: ${files}. The model ${model} does not see pictures.`), to_strangers });
+  }
+  // Nobody misses the tool that makes files before it was asked for.
+  if (no_tools && tools.some(({ tool }) => tool.target !== FILES_TARGET)) {
+    const output =
+      refused === undefined
+        ? `The model ${model} cannot use tools, so none were used.`
+        : `The model ${model} did not take the tools, so none were used from there on. ${refused}`;
+    said.push({ ...warning(output), to_strangers: "" });
+  }
+  for (const step of said) if (!run.steps.some(({ output }) => output === step.output)) run.steps.push(step);
 }
 
 async function fallbackOf(

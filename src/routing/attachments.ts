@@ -1,5 +1,6 @@
 import type { ModelImage } from "../ai/llm-messages.ts";
 import type { App } from "../app.ts";
+import type { ReadFor } from "../files/reader.ts";
 import { counted, type FileReading, type FileToRead, notRead } from "../files/reading.ts";
 import { shownName, shownType } from "../files/shown-name.ts";
 import type { StepDraft } from "./steps.ts";
@@ -28,9 +29,9 @@ export interface Material {
 export async function readMaterial(
   app: App,
   files: FileToRead[],
-  { signal, account }: { signal: AbortSignal; account: string },
+  { signal, from }: { signal: AbortSignal; from: ReadFor },
 ): Promise<Material> {
-  const readings = limitImages(await app.files.read(files, signal, account));
+  const readings = limitImages(await app.files.read(files, signal, from));
   return {
     texts: readings
       .filter(({ text }) => text !== "")

@@ -7,13 +7,16 @@ import { prepared } from "../db/prepared.ts";
 import type { InboxRow, MessageRow, UserRow } from "../db/schema.ts";
 import { finishJob, type Job } from "../jobs/queue.ts";
 import { writeOutcome } from "../jobs/run-job.ts";
+import { waitAtMost } from "../lib/deadline.ts";
 import { parseJson } from "../lib/quote.ts";
 import type { IncomingFile } from "../messages/accept.ts";
 import { storeFiles } from "../messages/stored-files.ts";
+import { sourceOf } from "../messages/run-use.ts";
 import { recordState } from "../messages/events.ts";
 import { answerTo } from "./answer.ts";
 import { filesOut } from "./answer-file.ts";
 import type { Command } from "./command.ts";
+import { type Journal, notAsked } from "./earlier-calls.ts";
 import { hasAuthority, type RunInput } from "./input.ts";
 import { type Lacking, wordsLacking } from "./lacking.ts";
 import type { Trust } from "./links.ts";
@@ -21,7 +24,10 @@ import { forgetMaterial, PRIVATE_WORDS, withoutWords } from "./private.ts";
 import { roomLeft } from "./room-left.ts";
 import type { RunSettings } from "./settings.ts";
 import { type StepDraft, toSteps, warning } from "./steps.ts";
-import { forgetCalls, notedCalls, stepsOfEarlier } from "./tool-journal.ts";
+import { forgetCalls, stepsOfEarlier } from "./tool-journal.ts";
+
+/** Whatever takes longer waits for a thread or the disk, and is passed by others. */
+const TURN_MS = 1_000;
 
 /** What is kept of a result. */
 const MAX_RESULT_BYTES = 1_048_576;
@@ -57,20 +63,20 @@ export interface Run {
   lacking: Lacking;
   /** Whether tools may have changed something, in this try or an earlier one. */
   changed: boolean;
-  journal: {
-    /** Whether this try, or an earlier one, may have noted calls. */
-    open: boolean;
-    /** Fingerprints of those that this try has asked for. */
-    asked: Set<string>;
-  };
+  journal: Journal;
 }
 
 /** Ends a message in one transaction: its result, its credit, its files, its answer and its job. */
 export async function closeRun(app: App, run: Run, whole: Ending): Promise<void> {
+  const { account: who, strangers } = sourceOf(run.message);
+  let closed: Promise<void> | undefined;
+  await app.endings({ who, strangers }, () => waitAtMost(TURN_MS, (closed = close(app, run, whole))));
+  await closed;
+}
+
+async function close(app: App, run: Run, whole: Ending): Promise<void> {
   const { message } = run;
-  const noted = run.journal.open ? await notedCalls(app.db, { message_id: message.id }) : [];
-  run.steps.push(...stepsOfEarlier(noted, run.journal.asked));
-  run.changed = noted.length > 0;
+  run.steps.push(...stepsOfEarlier(notAsked(run.journal)));
   const files =
     whole.state === "done" && whole.free === undefined ? await filesOut(app, run, whole.result) : [];
   const ending = shortened(run, whole);
@@ -85,7 +91,7 @@ export async function closeRun(app: App, run: Run, whole: Ending): Promise<void>
   const kept = told.state === "done" && run.settings.private ? keptOf(app, run, told) : { run, ending: told };
   const next = await writeOutcome(app, run.signal, async (tx) => {
     await finishJob(tx, run.job);
-    if (noted.length > 0) await forgetCalls(tx, message.id);
+    if (run.changed) await forgetCalls(tx, message.id);
     const closed = closingColumns(app, kept.run, kept.ending);
     // An answer is told of once it is on its way.
     const held = reply !== undefined && ending.state === "done";

@@ -1,11 +1,12 @@
 import { FILES_TARGET } from "../ai/guard.ts";
 import type { Tool, ToolFile } from "../ai/tool.ts";
+import type { ReadFor } from "../files/reader.ts";
 import type { Trust } from "./links.ts";
 import { addFile, MAX_MADE_FILES } from "./made-files.ts";
 import { fileOf, type Threads } from "./text-work.ts";
 
 /** Lets a model hand over files of text with its answer. They go where the answer goes, and nowhere else. */
-export function createFileTool(app: Threads, made: ToolFile[], trust: () => Trust): Tool {
+export function createFileTool(app: Threads, made: ToolFile[], trust: () => Trust, from: ReadFor): Tool {
   return {
     target: FILES_TARGET,
     name: "create_file",
@@ -30,13 +31,19 @@ export function createFileTool(app: Threads, made: ToolFile[], trust: () => Trus
       additionalProperties: false,
     },
     read_only: true,
+    of_circle: true,
     destructive: false,
     foreign: false,
-    call: (args) => makeFile(app, made, args, trust()),
+    call: (args) => makeFile(app, made, args, { trust: trust(), from }),
   };
 }
 
-async function makeFile(app: Threads, made: ToolFile[], args: Record<string, unknown>, trust: Trust) {
+async function makeFile(
+  app: Threads,
+  made: ToolFile[],
+  args: Record<string, unknown>,
+  { trust, from }: { trust: Trust; from: ReadFor },
+) {
   const { filename, content, content_type } = args as {
     filename: string;
     content: string;
@@ -46,6 +53,7 @@ async function makeFile(app: Threads, made: ToolFile[], args: Record<string, unk
     app,
     { filename, text: content, ...(content_type === undefined ? {} : { content_type }) },
     trust,
+    from,
   );
   const refusal = "refusal" in file ? file.refusal : addFile(made, file)[0];
   if (refusal !== undefined || "refusal" in file) return { ok: false, text: refusal ?? "", files: [] };

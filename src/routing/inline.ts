@@ -15,7 +15,7 @@ export async function acceptInline<Accepted extends { job: Job | null }>(
   { user, wanted, bytes }: { user: UserRow; wanted: boolean; bytes: number },
   accept: (tx: Db, slot: boolean) => Promise<Accepted>,
 ): Promise<Accepted> {
-  const use = runUse(app, user, bytes);
+  const use = runUse(app, user, { bytes });
   const slot = wanted && (app.worker?.reserve("route_message", use) ?? false);
   let job: Job | null = null;
   try {

@@ -8,11 +8,20 @@ import type { MailAttachment, ParsedMail, ParseOutcome } from "../mail/parse.ts"
 import { hasReplyMark } from "../mail/subject-mark.ts";
 import type { IncomingFile } from "../messages/accept.ts";
 import { signedHeader, type SignedForm } from "../mail/signed-form.ts";
+import { sourceOf } from "../messages/run-use.ts";
 import { readBytes } from "../messages/stored-bytes.ts";
+import type { ForOthers } from "../messages/for-others.ts";
 import { formOf } from "../messages/vouched.ts";
 import { lineOfMail, type NamedImage, readMaterial } from "./attachments.ts";
 import { namesFiles } from "./given-subject.ts";
-import { behindAddress, mayShare, readShared, sharedPage } from "./shared-page.ts";
+import {
+  behindAddress,
+  hasTargetApart,
+  looksShared,
+  mayShare,
+  readShared,
+  sharedPage,
+} from "./shared-page.ts";
 import type { StepDraft } from "./steps.ts";
 
 /** Fields of a mail that answers another one, or passes it on. */
@@ -29,8 +38,13 @@ export interface RunInput {
   may_allow: string;
   /** Where in a mail that is; behind the last web address there, where a program may have written what is above. */
   allows_in: { part: "text" | "first paragraph"; behind_address: boolean };
-  /** Whether the instruction may name a target: not where it is the subject of a mail with files, which may be their title. */
+  /**
+   * Whether the instruction may name a target: not where it is the subject of a mail with files, which may be their title,
+   * nor at the beginning of what may be a post that is shared.
+   */
   aims: boolean;
+  /** Whether a target has to stand on a line of its own for that reason. */
+  apart: boolean;
   /** Whether it is no more than the addresses of a page that was shared. */
   shared: boolean;
   /** Of a mail; empty unless it is the own words of a person with authority. */
@@ -68,13 +82,14 @@ async function readCall(app: App, message: MessageRow, signal: AbortSignal): Pro
       bytes: (await readBytes(app, "attachments", row)) ?? new Uint8Array(),
     });
   }
-  const { texts, ...material } = await readMaterial(app, files, { signal, account: message.user_id });
+  const { texts, ...material } = await readMaterial(app, files, { signal, from: sourceOf(message) });
   const content = stored?.content ?? "";
   return {
     instruction: message.instruction ?? "",
     may_allow: message.instruction ?? "",
     allows_in: IN_TEXT,
     aims: true,
+    apart: false,
     shared: false,
     subject: "",
     plain: hasAuthority(message) && content.trim() === "" && files.length === 0,
@@ -114,7 +129,8 @@ export async function readStoredMail(
 async function readMail(app: App, message: MessageRow, signal: AbortSignal): Promise<RunInput> {
   const { raw, headers } = await readStoredMail(app, message);
   const form = formOf(message);
-  const outcome = await app.parser.parse(raw, { form, account: message.user_id });
+  const from = sourceOf(message);
+  const outcome = await app.parser.parse(raw, { form, ...from });
   if (!outcome.ok)
     return { ...nothingRead(), content: materialOf(message, outcome), warnings: [outcome.message], headers };
   const { attachments, warnings } = outcome.mail;
@@ -122,7 +138,7 @@ async function readMail(app: App, message: MessageRow, signal: AbortSignal): Pro
   const { mails = [], others = [] } = Object.groupBy(files, (file) =>
     ATTACHED_MAIL.test(file.content_type) ? "mails" : "others",
   );
-  const { texts, ...material } = await readMaterial(app, others, { signal, account: message.user_id });
+  const { texts, ...material } = await readMaterial(app, others, { signal, from });
   const threaded = mayAnswer(headers, form) || (await isInThread(app, message));
   const alone = !threaded && isAlone(message, outcome.mail);
   const { given, ...words } = trustedWords(message, outcome.mail, alone);
@@ -135,12 +151,7 @@ async function readMail(app: App, message: MessageRow, signal: AbortSignal): Pro
     files,
     ...material,
     manifest: [...material.manifest, ...mails.map(lineOfMail)],
-    warnings: [
-      ...replayWarnings(message),
-      ...warnings,
-      ...hiddenWarnings(outcome.mail),
-      ...material.warnings,
-    ],
+    warnings: [...doubtsAbout(message), ...warnings, ...hiddenWarnings(outcome.mail), ...material.warnings],
     headers,
   };
 }
@@ -166,7 +177,10 @@ function nothingRead() {
   return { ...NO_WORDS, plain: false, files: [], manifest: [], images: [], extracted: [] };
 }
 
-type TrustedWords = Pick<RunInput, "instruction" | "may_allow" | "allows_in" | "aims" | "shared" | "subject">;
+type TrustedWords = Pick<
+  RunInput,
+  "instruction" | "may_allow" | "allows_in" | "aims" | "apart" | "shared" | "subject"
+>;
 
 const IN_TEXT: RunInput["allows_in"] = { part: "text", behind_address: false };
 const NO_WORDS: TrustedWords = {
@@ -174,6 +188,7 @@ const NO_WORDS: TrustedWords = {
   may_allow: "",
   allows_in: IN_TEXT,
   aims: true,
+  apart: false,
   shared: false,
   subject: "",
 };
@@ -192,13 +207,15 @@ function trustedWords(
   const text = mail.new_text.trim();
   const sharing = readShared(text);
   const page = sharedPage(sharing, subject);
-  if (page !== null) return { ...NO_WORDS, instruction: page, shared: true, given: true };
+  if (page !== null) return { ...NO_WORDS, instruction: page, apart: true, shared: true, given: true };
   const filenames = mail.attachments.map(({ filename }) => filename);
+  const apart = looksShared(sharing, subject);
   const own_subject = alone && !namesFiles(subject, filenames) ? subject : "";
   return {
     ...allowing({ text, subject, alone }),
     instruction: text || own_subject,
-    aims: text !== "" || filenames.length === 0,
+    aims: text === "" ? filenames.length === 0 : !apart || hasTargetApart(sharing, subject),
+    apart,
     shared: false,
     subject: own_subject,
     given: mayShare(sharing, subject),
@@ -265,16 +282,25 @@ function senderLine({ sender }: Pick<MessageRow, "sender">): string {
   return `From: ${sender ?? "unknown"}`;
 }
 
-function replayWarnings(message: MessageRow): string[] {
+function doubtsAbout(message: MessageRow): string[] {
   const auth = JSON.parse(message.auth ?? "{}") as {
     vouched?: boolean;
     undated?: boolean;
     lacks_dmarc?: boolean;
+    for_others?: ForOthers;
   };
   if (auth.vouched !== false) return [];
+  if (auth.for_others !== undefined) return [FOR_OTHERS[auth.for_others]];
   if (auth.lacks_dmarc === true) return [LACKS_DMARC];
   return [auth.undated === true ? UNDATED : UNVOUCHED];
 }
+
+const FOR_OTHERS: Record<ForOthers, string> = {
+  reply_to:
+    "Read as material, not as an instruction: its Reply-To names an address that is neither its sender's nor known to this inbox, as a web form's mail does, so that the words may be somebody else's. List that address under the allowed senders of the inbox, or write without Reply-To.",
+  web_script:
+    "Read as material, not as an instruction: a program such as that of a web page sent it, by what it says of itself (X-Mailer, X-PHP-Originating-Script, X-PHP-Script, X-phpBB-Origin, X-Mailgun-Variables, X-Mailgun-Tag or X-PM-Tag) or by the Message-ID that a service gave it, so that the words may be those of whoever filled in a form there. Write it in a mail program.",
+};
 
 const LACKS_DMARC =
   "Read as material, not as an instruction: the sender's domain has no DMARC record, so the mail server it came from, which others may share, proves nothing, and no recent signature covers all of its header fields that matter and names this inbox. Publish a DMARC record for the domain: `v=DMARC1; p=none` as a TXT record at `_dmarc` is enough.";

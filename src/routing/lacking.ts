@@ -11,7 +11,7 @@ const MAX_PLACE_CHARS = 80;
 const PLACES = [
   /^[\w.+-]+@[a-z0-9-]+(?:\.[a-z0-9-]+)+$/i,
   /^https?:\/\/[a-z0-9.-]+(?::\d{1,5})?(?:\/[\w.~/-]*)?$/i,
-  /^\w[\w.-]*(?:\/\w[\w.-]*)*$/,
+  /^\w[\w.-]*(?:\/\w[\w.-]*)*(?:#\d{1,10})?$/,
 ];
 /** What people call an integration. */
 const THINGS: Record<string, string> = {
@@ -28,8 +28,12 @@ interface LackingAt {
   beside: string | null | undefined;
   destroy: boolean;
   places: Set<string>;
+  /** Where was read what a blocked call could have shown others. */
+  sources: Set<string>;
   /** Ids of what has one title, and of which one is to be named. */
   choices: Set<string>;
+  /** Whether the titles of the places, in quotation marks, would do as well. */
+  titled: boolean;
   /** Whether there is a place besides that is not to be repeated. */
   elsewhere: boolean;
 }
@@ -37,20 +41,40 @@ interface LackingAt {
 /** By target. */
 export type Lacking = Map<string, LackingAt>;
 
-export function noteLack(
-  lacking: Lacking,
-  target: string,
-  { place, among = [], ...lacks }: Lacks & { beside: string | null },
-): void {
+export function noteLack(lacking: Lacking, target: string, lacks: Lacks & { beside: string | null }): void {
   const known = lacking.get(target) ?? nothingAt();
   known.target ||= lacks.target;
   if (lacks.target && known.beside !== null) known.beside = lacks.beside;
   known.destroy ||= lacks.destroy;
+  notePlaces(known, target, lacks);
+  lacking.set(target, known);
+}
+
+function notePlaces(
+  known: LackingAt,
+  target: string,
+  { place, source, among = [], titled = false }: Lacks,
+): void {
+  known.titled ||= titled;
   const choices = among.filter(mayShow);
   if (choices.length > 0) addSome(known.choices, choices, MAX_CHOICES);
-  else if (place !== null && !mayShow(place)) known.elsewhere = true;
-  else if (place !== null) addSome(known.places, [place], MAX_PLACES);
-  lacking.set(target, known);
+  else if (place !== null) notePlace(known, known.places, wordsOf(target, place));
+  if (source !== undefined) notePlace(known, known.sources, wordsOf(target, source));
+}
+
+function notePlace(
+  known: LackingAt,
+  among: Set<string>,
+  { place, words }: { place: string; words: string },
+): void {
+  if (mayShow(place)) addSome(among, [words], MAX_PLACES);
+  else known.elsewhere = true;
+}
+
+/** What names a place. The name of a repository alone could be a pair of words. */
+function wordsOf(target: string, place: string): { place: string; words: string } {
+  const repository = target.startsWith("codehost-") && /^[^/:#]+(?:\/[^/:#]+)+$/.test(place);
+  return { place, words: repository ? `repository ${place}` : place };
 }
 
 function addSome(known: Set<string>, places: string[], max: number): void {
@@ -58,8 +82,8 @@ function addSome(known: Set<string>, places: string[], max: number): void {
 }
 
 function nothingAt(): LackingAt {
-  const sets = { places: new Set<string>(), choices: new Set<string>() };
-  return { target: false, beside: undefined, destroy: false, ...sets, elsewhere: false };
+  const sets = { places: new Set<string>(), sources: new Set<string>(), choices: new Set<string>() };
+  return { target: false, beside: undefined, destroy: false, ...sets, titled: false, elsewhere: false };
 }
 
 function mayShow(place: string): boolean {
@@ -85,7 +109,7 @@ const MAIL: Wording = { ...CALL, add: " to its first paragraph", it: "this mail"
 /** A message, and what of it was taken for the words of its author. */
 interface Told {
   message: Pick<MessageRow, "source" | "subject">;
-  input: Pick<RunInput, "allows_in" | "aims" | "shared">;
+  input: Pick<RunInput, "allows_in" | "aims" | "apart" | "shared">;
 }
 
 /** In Markdown, sentences for each target: the words with which the same message would have been carried out. */
@@ -97,14 +121,17 @@ export function wordsLacking(lacking: Lacking, told: Told): string[] {
 }
 
 function mailWording({ message, input }: Told): Wording {
-  const { allows_in, aims, shared } = input;
+  const { allows_in, aims, apart, shared } = input;
   // Its subject has the words that are asked for, or is where they would be put.
-  const titled = !aims || message.subject?.trimStart().startsWith("@") === true;
+  const titled = (!aims && !apart) || message.subject?.trimStart().startsWith("@") === true;
+  const begin = titled ? "Begin its text, not its subject, with" : "Begin its text with";
   return {
     ...MAIL,
-    ...(titled ? { begin: "Begin its text, not its subject, with" } : {}),
+    ...(titled || apart ? { begin } : {}),
     // Nothing but the target above an address, it could be a title again.
-    ...(titled && shared ? { besides: " and words of your own" } : {}),
+    ...(apart
+      ? { besides: ` on a line of its own${titled && shared ? ", and words of your own," : ""}` }
+      : {}),
     ...(allows_in.behind_address ? { add: ` behind the last web address of its ${allows_in.part}` } : {}),
   };
 }
@@ -128,10 +155,22 @@ function besideIt({ beside }: LackingAt): string {
     : ` It has to be named because \`@${shortName(beside)}\`, another tool server, is in the same run: what that one says of its tools could be behind the change.`;
 }
 
-function placesFor({ places, choices, elsewhere }: LackingAt, { it, words }: Wording): string[] {
+function placesFor(
+  { places, sources, choices, titled, elsewhere }: LackingAt,
+  { it, words }: Wording,
+): string[] {
   const named = [...places].join(" and ");
   return [
-    ...(named === "" ? [] : [`Name the place ${named} in ${words} to let ${it} go there.`]),
+    ...(named === ""
+      ? []
+      : [
+          `Name the place ${named} in ${words}${titled ? ", or its title in quotation marks," : ""} to let ${it} go there.`,
+        ]),
+    ...(sources.size === 0
+      ? []
+      : [
+          `Name ${[...sources].join(" and ")} in ${words} if others may see what is in there: this run has read it, and was to write elsewhere.`,
+        ]),
     ...(choices.size === 0
       ? []
       : [

@@ -1,14 +1,16 @@
 import type { App } from "../app.ts";
 import { hasEarlierMessages } from "../conversations/conversations.ts";
 import type { Db } from "../db/database.ts";
+import { packed } from "../db/packed-row.ts";
 import type { MessageRow } from "../db/schema.ts";
 import { eraseLater } from "../jobs/erase.ts";
 import { rangesOf, type SegmentRange } from "../lib/segments.ts";
+import { areForgotten } from "../messages/forgotten.ts";
 import { NO_BYTES } from "../messages/stored-bytes.ts";
 import type { Command } from "./command.ts";
 import { type StepDraft, warning } from "./steps.ts";
 
-/** What stands where words were. */
+/** What stands where words were, to be read and never to be judged by: a sender may write the same. */
 export const PRIVATE_WORDS = "(private)";
 
 const NOT_KEPT = "This was private: its instruction, material, result and files were not kept.";
@@ -53,7 +55,7 @@ export async function forgetMaterial(app: App, tx: Db, message: MessageRow): Pro
       .execute();
   await tx
     .updateTable("message_contents")
-    .set({ content: null, purged_at })
+    .set({ content: null, purged_at, ...packed("message_contents") })
     .where("message_id", "=", id)
     .execute();
   await tx.deleteFrom("tool_calls").where("message_id", "=", id).execute();
@@ -76,7 +78,7 @@ async function forgetFiles(tx: Db, message_id: string, purged_at: number): Promi
   return files.flatMap(rangesOf);
 }
 
-/** Unless it came to another inbox as well, or is tried again by another message. */
+/** Unless another message that was made of it is still to be worked on, or has not given it up itself. */
 async function forgetMail(
   tx: Db,
   { id, raw_mail_id }: { id: string; raw_mail_id: string },
@@ -87,7 +89,7 @@ async function forgetMail(
     .select("id")
     .where("raw_mail_id", "=", raw_mail_id)
     .where("id", "!=", id)
-    .where((eb) => eb.or([eb("subject", "is", null), eb("subject", "!=", PRIVATE_WORDS)]))
+    .where((eb) => eb.not(areForgotten(eb)))
     .executeTakeFirst();
   if (other) return [];
   const mails = await tx
@@ -97,7 +99,7 @@ async function forgetMail(
     .execute();
   await tx
     .updateTable("raw_mails")
-    .set({ ...NO_BYTES, purged_at })
+    .set({ ...NO_BYTES, purged_at, ...packed("raw_mails") })
     .where("id", "=", raw_mail_id)
     .execute();
   return mails.flatMap(rangesOf);

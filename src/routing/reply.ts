@@ -1,12 +1,13 @@
 import type { ToolFile } from "../ai/tool.ts";
 import { wantsFooter } from "../accounts/profile.ts";
 import type { App } from "../app.ts";
-import { rememberReplyTag, replyTag } from "../conversations/conversations.ts";
+import { rememberReplyTag, replyTag, type Thread } from "../conversations/conversations.ts";
 import type { Db } from "../db/database.ts";
+import { prepared } from "../db/prepared.ts";
 import type { InboxRow, MessageRow, ReplyStatus } from "../db/schema.ts";
 import { signingKeys } from "../domains/domains.ts";
 import { addressOf, bounceAddress } from "../inboxes/addresses.ts";
-import { isListedRecipient } from "../inboxes/allowlist.ts";
+import { isKnownAddress } from "../inboxes/allowlist.ts";
 import { inboxById } from "../inboxes/inboxes.ts";
 import {
   composeReply,
@@ -65,18 +66,14 @@ export async function prepareReply(
   { message, inbox: known, headers }: Answered,
   answer: Answer,
 ): Promise<PreparedReply> {
-  const { inbox, keys } = await authorOf(app, known);
+  const { inbox, keys } = await inboxWithKeys(app, known);
   const id = app.newId();
   const rfc_message_id = newMessageId(app, id, inbox.domain);
-  const sender = message.sender ?? "";
-  const thread =
-    message.conversation_id === null
-      ? null
-      : { conversation_id: message.conversation_id, participant: sender };
+  const thread = threadOf(message);
   const composed = await composeReply({
     from: { name: inbox.label, address: addressOf(inbox) },
     to: await targetOf(app, { message, inbox, headers }),
-    ...(thread === null ? {} : { reply_to: `${inbox.local_part}+${replyTag(app, thread)}@${inbox.domain}` }),
+    ...(thread === null ? {} : { reply_to: replyAddress(app, thread, inbox) }),
     envelope_from: answer.kind === "notice" ? "" : bounceAddress(app, id, inbox.domain),
     subject: replySubject(message.subject ?? ""),
     ...(message.rfc_message_id === null ? {} : { in_reply_to: message.rfc_message_id }),
@@ -113,6 +110,23 @@ export async function prepareReply(
   };
 }
 
+/** The thread that an answer to a message goes on with, for its sender. */
+export function threadOf({
+  conversation_id,
+  sender,
+}: Pick<MessageRow, "conversation_id" | "sender">): Thread | null {
+  return conversation_id === null ? null : { conversation_id, participant: sender ?? "" };
+}
+
+/** Where a mail of its participant goes on with a thread. */
+export function replyAddress(
+  app: App,
+  thread: Thread,
+  { local_part, domain }: Pick<InboxRow, "local_part" | "domain">,
+): string {
+  return `${local_part}+${replyTag(app, thread)}@${domain}`;
+}
+
 function isForgotten({ private: is_private = false, most_kept }: Answer, { byteLength }: Buffer): boolean {
   return is_private || (most_kept !== undefined && byteLength > most_kept);
 }
@@ -122,7 +136,7 @@ function toAttachment({ filename, content_type, bytes }: ToolFile): OutgoingAtta
 }
 
 /** The inbox as it is now, should its domain have been removed during the run, with the keys of its domain. */
-async function authorOf(app: App, inbox: InboxRow): Promise<{ inbox: InboxRow; keys: DkimKeys }> {
+export async function inboxWithKeys(app: App, inbox: InboxRow): Promise<{ inbox: InboxRow; keys: DkimKeys }> {
   const keys = await signingKeys(app, inbox.domain);
   if (keys) return { inbox, keys };
   const [moved = inbox] = await inboxById(app.db, { id: inbox.id });
@@ -140,22 +154,14 @@ async function targetOf(app: App, { message, inbox, headers }: Answered): Promis
   const { vouched } = JSON.parse(message.auth ?? "{}") as { vouched?: boolean };
   if (vouched !== true || (authority !== "owner" && authority !== "listed")) return from;
   const reply_to = soleAddress(headers.get("reply-to") ?? "");
-  if (reply_to === null) return from;
-  const allowlist = JSON.parse(inbox.allowlist_senders) as string[];
-  if (isListedRecipient(reply_to, allowlist)) return reply_to;
-  return (await isOwnersAddress(app, inbox, reply_to)) ? reply_to : from;
+  if (reply_to === null || reply_to === from) return from;
+  const [owner] = await ownerOf(app.db, { id: inbox.user_id });
+  return isKnownAddress(reply_to, { inbox, owner }) ? reply_to : from;
 }
 
-async function isOwnersAddress(app: App, { user_id }: InboxRow, address: string): Promise<boolean> {
-  const owner = await app.db
-    .selectFrom("users")
-    .select("id")
-    .where("id", "=", user_id)
-    .where("email", "=", address)
-    .where("email_verified", "=", 1)
-    .executeTakeFirst();
-  return owner !== undefined;
-}
+const ownerOf = prepared((db, key: { id: string }) =>
+  db.selectFrom("users").select(["email", "email_verified"]).where("id", "=", key.id),
+);
 
 /** The address of a Reply-To with exactly one mailbox; several are as good as none, and so is a group. */
 function soleAddress(value: string): string | null {

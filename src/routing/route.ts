@@ -1,23 +1,24 @@
 import type { Completion } from "../ai/llm.ts";
 import type { App } from "../app.ts";
-import { releaseCredit } from "../billing/ledger.ts";
 import type { OpenConnection } from "../connections/connections.ts";
 import { hasEarlierMessages, startConversation } from "../conversations/conversations.ts";
-import type { Db } from "../db/database.ts";
-import { prepared, remembered } from "../db/prepared.ts";
+import { remembered } from "../db/prepared.ts";
 import type { InboxRow, MessageRow } from "../db/schema.ts";
+import { StorageError } from "../db/storage-faults.ts";
 import { AppError, wordsOf } from "../errors.ts";
-import { enqueue, finishJob, type Job, postponeJob } from "../jobs/queue.ts";
+import { buryJob, finishJob, type Job, postponeJob } from "../jobs/queue.ts";
 import { deadline } from "../lib/deadline.ts";
 import { findConnection } from "./choose-connection.ts";
 import { closeRun, type Ending, type Run } from "./close.ts";
-import { readInput } from "./input.ts";
+import { type Journal, journalOf } from "./earlier-calls.ts";
+import { failMessage, messageById } from "./fail.ts";
+import { readInput, type RunInput } from "./input.ts";
 import { type StepDraft, toSteps, warning } from "./steps.ts";
-import { forgetCalls, notedCalls, stepsOfEarlier } from "./tool-journal.ts";
+import { notedCalls } from "./tool-journal.ts";
 import { understand, type Understanding } from "./understand.ts";
 import { work } from "./work.ts";
-import { recordState } from "../messages/events.ts";
-import { isLost } from "../messages/stored-bytes.ts";
+import { authorityNow } from "../messages/policy.ts";
+import { contentLost, isLost, isRowUnreadable, mayComeBack } from "../messages/stored-bytes.ts";
 
 type Failure = Completion & { ok: false };
 
@@ -39,15 +40,18 @@ export async function routeNow(app: App, job: Job<"route_message">, signal: Abor
 }
 
 async function route(app: App, job: Job<"route_message">, signal: AbortSignal): Promise<void> {
-  const found = await loadMessage(app, job.payload.message_id);
-  if (!found) return endWithoutInbox(app, job);
-  const input = await readInput(app, found.message, signal).catch(lostOrThrow);
-  if (input instanceof AppError) return endWithoutContent(app, job, input);
+  const loaded = await loadMessage(app, job.payload.message_id);
+  if (!loaded) return endWithoutInbox(app, job);
+  const { found, doubts } = loaded;
+  const input = await inputOrLoss(app, found.message, signal);
+  if ("lost" in input) return endWithoutContent(app, job, input);
   const asked = await understand(app, found, input);
   const { command, settings } = asked;
-  const steps: StepDraft[] = [...input.extracted, ...input.warnings.map(warning), ...asked.steps];
+  const warnings = [...doubts, ...input.warnings].map(warning);
+  const steps: StepDraft[] = [...input.extracted, ...warnings, ...asked.steps];
   const trust = { tainted: true, trusted_text: "", material: "" };
-  const outset = { made: [], trust, lacking: new Map(), changed: false, journal: journalOf(job, asked) };
+  const journal = await openJournal(app, job, asked);
+  const outset = { made: [], trust, lacking: new Map(), changed: journal.earlier.length > 0, journal };
   const run: Run = { ...found, job, signal, input, command, settings, steps, ...outset };
   app.progress.set(run.message.id, () => toSteps(run.steps));
   if (asked.refusal) return closeRun(app, run, { state: "failed", ...asked.refusal });
@@ -63,52 +67,52 @@ async function route(app: App, job: Job<"route_message">, signal: AbortSignal): 
 }
 
 /** Only a run with tools, or one that was begun before, has anything in it. */
-function journalOf({ attempts, failures }: Job, { targets }: Understanding): Run["journal"] {
-  return { open: targets.length > 0 || attempts > 1 || failures > 0, asked: new Set() };
-}
-
-/** Ends a message whose job cannot be finished, in the transaction that buries the job. */
-export function giveUpRouting(app: App, tx: Db, job: Job<"route_message">): Promise<void> {
-  return failMessage(app, tx, job, { reason: "internal", error: BROKEN });
-}
-
-/** The operator takes a message out of the queue, for this reason. */
-export function dropRouting(
+async function openJournal(
   app: App,
-  tx: Db,
-  job: Pick<Job<"route_message">, "payload">,
-  error: string,
-): Promise<void> {
-  return failMessage(app, tx, job, { reason: "dropped", error });
+  job: Job<"route_message">,
+  { targets }: Understanding,
+): Promise<Journal> {
+  const { attempts, failures, payload } = job;
+  const may_have_called = targets.length > 0 || attempts > 1 || failures > 0;
+  return journalOf(may_have_called ? await notedCalls(app.db, payload.message_id) : []);
 }
 
-const BROKEN =
-  "The run could not be finished because of a fault of this server; its log says more. Send the mail again later.";
+/** A message with what its sender may spend by now, and what there is to say of that. */
 async function loadMessage(
   app: App,
   message_id: string,
-): Promise<Pick<Run, "message" | "inbox" | "owner_email" | "owner_plan"> | undefined> {
+): Promise<
+  { found: Pick<Run, "message" | "inbox" | "owner_email" | "owner_plan">; doubts: string[] } | undefined
+> {
   const [message] = await messageById(app.db, { id: message_id });
   if (message?.state !== "received" || message.inbox_id === null) return undefined;
   const [found] = await inboxAndOwner(app.db, { id: message.inbox_id });
   if (!found) return undefined;
-  const { owner_email, owner_plan, ...inbox } = found;
-  return { message, inbox, owner_email, owner_plan };
+  const { owner_email, owner_verified, owner_plan, ...inbox } = found;
+  const owner = { email: owner_email, email_verified: owner_verified };
+  const authority = authorityNow(inbox, owner, message);
+  return {
+    found: { message: { ...message, authority }, inbox, owner_email, owner_plan },
+    doubts: authority === message.authority ? [] : [NO_LONGER],
+  };
 }
+
+const NO_LONGER =
+  "Read as material, not as an instruction: its sender was the owner or a listed sender when the mail came, and is no longer. Put the address on the list of the inbox again, and have the mail written anew.";
 
 const inboxAndOwner = remembered((db, key: { id: string }) =>
   db
     .selectFrom("inboxes")
     .innerJoin("users", "users.id", "inboxes.user_id")
     .selectAll("inboxes")
-    .select(["users.email as owner_email", "users.plan as owner_plan"])
+    .select([
+      "users.email as owner_email",
+      "users.email_verified as owner_verified",
+      "users.plan as owner_plan",
+    ])
     .where("inboxes.id", "=", key.id)
     .where("inboxes.deleted_at", "is", null)
     .where("users.deleted_at", "is", null),
-);
-
-const messageById = prepared((db, key: { id: string }) =>
-  db.selectFrom("messages").selectAll().where("id", "=", key.id),
 );
 
 /** The inbox was deleted while the message waited; or the message has ended already. */
@@ -122,37 +126,35 @@ async function endWithoutInbox(app: App, job: Job<"route_message">): Promise<voi
   });
 }
 
-function lostOrThrow(error: unknown): AppError {
-  if (isLost(error)) return error;
-  throw error;
+interface Loss {
+  lost: AppError;
+  /** Its row in the database cannot be read, so that nothing can be noted there. */
+  row: boolean;
 }
 
-/** What was accepted is missing on the disk: to try again helps nobody, and to answer without it would hide it. */
-async function endWithoutContent(app: App, job: Job<"route_message">, lost: AppError): Promise<void> {
+async function inputOrLoss(app: App, message: MessageRow, signal: AbortSignal): Promise<RunInput | Loss> {
+  try {
+    return await readInput(app, message, signal);
+  } catch (error) {
+    if (isLost(error) && mayComeBack(app, error))
+      throw new StorageError("CONTENT_MISSING", `${error.message} It is waited for.`);
+    if (isLost(error)) return { lost: error, row: false };
+    if (await isRowUnreadable(app, message, error)) return { lost: contentLost(), row: true };
+    throw error;
+  }
+}
+
+/**
+ * What was accepted is missing on the disk, and stays so: to try again helps nobody, and to answer without it would hide
+ * it. Where only the job can tell of it, it is kept for somebody to look at.
+ */
+async function endWithoutContent(app: App, job: Job<"route_message">, { lost, row }: Loss): Promise<void> {
+  const error = wordsOf(lost);
+  if (row) app.log.error("the row of a mail cannot be read: its message is given up, and its job kept");
   await app.write(async (tx) => {
-    await finishJob(tx, job);
-    await failMessage(app, tx, job, { reason: lost.code, error: wordsOf(lost) });
+    await (row ? buryJob(tx, job, error) : finishJob(tx, job));
+    await failMessage(app, tx, job, { reason: lost.code, error });
   });
-}
-
-async function failMessage(
-  app: App,
-  tx: Db,
-  job: Pick<Job<"route_message">, "payload">,
-  failure: { reason: string; error: string },
-): Promise<void> {
-  const [message] = await messageById(tx, { id: job.payload.message_id });
-  if (message?.state !== "received") return;
-  await releaseCredit(app, tx, message);
-  const noted = await notedCalls(tx, { message_id: message.id });
-  const steps = JSON.stringify(toSteps(stepsOfEarlier(noted, new Set())));
-  await forgetCalls(tx, message.id);
-  const ended = { state: "failed" as const, ...failure, steps, completed: app.now() };
-  await tx.updateTable("messages").set(ended).where("id", "=", message.id).execute();
-  await recordState(app, tx, { ...message, ...ended });
-  if (message.source === "email")
-    await enqueue(app, tx, { kind: "tell_failure", payload: { message_id: message.id } });
-  setImmediate(() => app.finished.notify(message.id));
 }
 
 /** What a run would have done (`--dry-run`). */

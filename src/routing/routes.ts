@@ -3,6 +3,7 @@ import type { App } from "../app.ts";
 import { authenticated } from "../http/auth.ts";
 import { forgetBody, takeFiles } from "../http/body.ts";
 import { type Description, describe } from "../http/describe.ts";
+import { jsonAnswer } from "../http/stream.ts";
 import type { RateVerdict } from "../lib/rate-limit.ts";
 import { readRouting } from "../messages/messages.ts";
 import { LimitedShape, RoutingShape } from "../messages/shapes.ts";
@@ -117,7 +118,7 @@ export function routingRoutes(app: App) {
       async ({ user, params, set }) => {
         const view = await readRouting(app, user, params.id);
         if (view.status === "processing") set.headers["retry-after"] = String(POLL_SECONDS);
-        return view;
+        return jsonAnswer(app, { who: user.id, headers: set.headers }, view);
       },
       describe(POLL),
     );

@@ -50,10 +50,11 @@ export function readShared(text: string): SharedText {
  * The addresses in a text that holds nothing else but a title, or a quote, of the page they lead to: a phone or a browser
  * shared it, and title and quote are its author's. Null where there is more, or no address.
  */
-export function sharedPage({ text, whole, lines }: SharedText, subject: string): string | null {
+export function sharedPage(sharing: SharedText, subject: string): string | null {
+  const { whole, lines } = sharing;
   if (!whole) return null;
   const addresses = lines.flat().filter(({ address }) => address);
-  if (addresses.length === 0 || namesTarget(text, subject)) return null;
+  if (addresses.length === 0 || namesTarget(sharing, subject)) return null;
   const title = titleIn(lines);
   const given =
     lettersOf(subject).includes(lettersOf(title)) ||
@@ -65,8 +66,13 @@ export function sharedPage({ text, whole, lines }: SharedText, subject: string):
  * Whether a text could be what a program wrote that shares a page: it ends in a web address, is hardly anything but
  * addresses, has the subject for the title above one, or is longer than what is looked through.
  */
-export function mayShare({ whole, lines }: SharedText, subject: string): boolean {
-  if (!whole || endsInAddress(lines) || isMostlyAddresses(lines)) return true;
+export function mayShare(sharing: SharedText, subject: string): boolean {
+  return !sharing.whole || looksShared(sharing, subject);
+}
+
+/** Whether what is looked through of a text, which may not be all of a long one, could be that. */
+export function looksShared({ lines }: SharedText, subject: string): boolean {
+  if (endsInAddress(lines) || isMostlyAddresses(lines)) return true;
   const last = lines.findLastIndex((line) => isBare(line) || line.some(({ link }) => link));
   return isTitled(titleIn(lines.slice(0, last + 1)), subject);
 }
@@ -79,10 +85,29 @@ export function behindAddress({ all }: SharedText): string {
   return [behind, ...all.slice(last + 1)].map((words) => textOf(words, " ")).join("\n");
 }
 
+/**
+ * Whether a target stands apart from what a program may have written: alone on the first line, or before addresses only.
+ * A post begins with the name of an account often enough, and its author may have chosen that of a target.
+ */
+export function hasTargetApart({ text, whole, lines }: SharedText, subject: string): boolean {
+  // Where the subject goes on as the text does, both may be the title of a page.
+  if (/^@\S+\s/.test(subject) && lettersOf(titleIn(lines)).startsWith(lettersOf(subject))) return false;
+  const end = text.indexOf("\n");
+  if (end !== -1 && isTargetAlone(wordsIn(text.slice(0, end)))) return true;
+  return whole && isTargetAlone(lines.flat().filter(({ address }) => !address));
+}
+
+const TARGET = /^@[a-z][\w:-]{0,128}[.,;:!?)]{0,3}$/i;
+const FLAG = /^(?:--|[\u2013\u2014+])[a-z]/i;
+
+function isTargetAlone([first, ...more]: Word[]): boolean {
+  return first !== undefined && TARGET.test(first.text) && more.every(({ text }) => FLAG.test(text));
+}
+
 /** Whether the author of the mail put a target before what was shared; in the subject it may be the page's. */
-function namesTarget(text: string, subject: string): boolean {
-  const target = /^@[a-z][\w:-]{0,128}/i.exec(text)?.[0].toLowerCase();
-  return target !== undefined && !subject.toLowerCase().includes(target);
+function namesTarget(sharing: SharedText, subject: string): boolean {
+  const target = /^@[a-z][\w:-]{0,128}/i.exec(sharing.text)?.[0].toLowerCase();
+  return target !== undefined && !subject.toLowerCase().includes(target) && hasTargetApart(sharing, subject);
 }
 
 function isAppLine(line: Word[]): boolean {

@@ -1,3 +1,6 @@
+/** The most that a step shows of the name of a tool. */
+const MAX_NAME_CHARS = 64;
+
 /** One thing a run did on the way to its result, as the activity shows it. */
 export interface Step {
   index: number;
@@ -13,10 +16,22 @@ export interface Step {
   duration_ms?: number;
 }
 
-export type StepDraft = Omit<Step, "index" | "status"> & { status?: Step["status"] };
+export type StepDraft = Omit<Step, "index" | "status"> & {
+  status?: Step["status"];
+  /** What a stranger is told in place of `output`, which says of the account what is none of theirs; "" for nothing. */
+  to_strangers?: string;
+};
 
 export function toSteps(drafts: StepDraft[]): Step[] {
-  return drafts.map((draft, index) => ({ index, status: "ok", ...draft }));
+  return drafts.map((draft, index) => {
+    const { to_strangers: _, ...step } = draft;
+    return { index, status: "ok", ...step };
+  });
+}
+
+/** The name of a tool as a step has it. */
+export function stepName(name: string): string {
+  return name.slice(0, MAX_NAME_CHARS);
 }
 
 /** Something that the sender is told as well. */
@@ -24,7 +39,10 @@ export function warning(output: string): StepDraft {
   return { type: "warning", output };
 }
 
-/** Whether the answer says it, too: warnings, and files that were not read. */
-export function isTold({ type, status }: StepDraft): boolean {
-  return type === "warning" || (type === "extract" && status === "error");
+/** What the answer says of a run as well: its warnings, and which files were not read. */
+export function toldOf(drafts: StepDraft[], { stranger }: { stranger: boolean }): string[] {
+  return drafts
+    .filter(({ type, status }) => type === "warning" || (type === "extract" && status === "error"))
+    .map(({ output, to_strangers }) => (stranger ? (to_strangers ?? output) : output))
+    .filter((sentence) => sentence !== "");
 }

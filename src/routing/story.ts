@@ -5,6 +5,7 @@ import type { MessageRow, RawMailRow, UserRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
 import { createTurns } from "../lib/turns.ts";
 import { isKeptHere } from "../mail/send.ts";
+import { isForgotten } from "../messages/forgotten.ts";
 import { attachmentsOf, ownMessage, withProgress } from "../messages/messages.ts";
 import { isLost, readBytes } from "../messages/stored-bytes.ts";
 import { formOf } from "../messages/vouched.ts";
@@ -37,9 +38,13 @@ export async function readStory(app: App, user: UserRow, id: string) {
   };
 }
 
-/** Undefined once its bytes have been purged, while they are missing, and for what was kept without them. */
-async function rawMailOf(db: Db, { raw_mail_id }: MessageRow): Promise<RawMailRow | undefined> {
-  if (raw_mail_id === null) return undefined;
+/**
+ * Undefined once its bytes have been purged, while they are missing, and for what was kept without them, or given up
+ * here though another inbox still has it.
+ */
+async function rawMailOf(db: Db, message: MessageRow): Promise<RawMailRow | undefined> {
+  const { raw_mail_id } = message;
+  if (raw_mail_id === null || isForgotten(message)) return undefined;
   const mails = db.selectFrom("raw_mails").selectAll().where("id", "=", raw_mail_id);
   return mails.where("purged_at", "is", null).where("lost_at", "is", null).executeTakeFirst();
 }
@@ -56,8 +61,7 @@ async function readKept(app: App, raw: RawMailRow): Promise<Uint8Array | null> {
 
 /** What the model was given as data, but for the texts of files; null where it is not, or was never, kept. */
 async function contentOf(app: App, row: MessageRow, raw: RawMailRow | undefined): Promise<string | null> {
-  // Its mail may still be there for another inbox.
-  if (isPrivate(row)) return null;
+  if (isForgotten(row)) return null;
   if (row.source === "api") return contentOfCall(app.db, row);
   return turns(row.user_id, async () => {
     const bytes = raw && (await readKept(app, raw));
@@ -70,11 +74,6 @@ async function contentOfCall(db: Db, { id }: MessageRow): Promise<string | null>
   const contents = db.selectFrom("message_contents").select("content").where("message_id", "=", id);
   const stored = await contents.executeTakeFirst();
   return stored === undefined ? "" : stored.content;
-}
-
-function isPrivate({ state, command }: MessageRow): boolean {
-  const { options } = JSON.parse(command ?? "{}") as { options?: { private?: unknown } };
-  return state === "done" && options?.private === true;
 }
 
 /** The mail that answers it or tells of its failure, if there is one. */

@@ -1,10 +1,13 @@
 import type { App } from "../app.ts";
-import { inboxToAnswerFrom } from "../messages/withheld.ts";
+import { answerNow } from "../messages/withheld.ts";
+import { afterCommit, type Db } from "../db/database.ts";
+import { storedJson } from "../lib/stored-json.ts";
 import { finishJob, type Job } from "../jobs/queue.ts";
 import { writeOutcome } from "../jobs/run-job.ts";
 import { type MailHeaders, readHeaders } from "../mail/headers.ts";
 import { failureWords } from "./answer.ts";
-import { mayAnswer, prepareReply } from "./reply.ts";
+import { mayAnswer, type PreparedReply, prepareReply } from "./reply.ts";
+import { tellOwnerInstead } from "./tell-owner.ts";
 import type { MessageRow } from "../db/schema.ts";
 import { messageOf } from "../errors.ts";
 import { hasAuthority, readStoredMail } from "./input.ts";
@@ -15,20 +18,65 @@ export async function tellFailureNow(app: App, job: Job<"tell_failure">, signal:
   await writeOutcome(app, signal, async (tx) => {
     await finishJob(tx, job);
     if (notice === undefined) return;
+    // An earlier try that was given up may have left its words.
+    await tx
+      .updateTable("messages")
+      .set({ reply_error: null })
+      .where("id", "=", job.payload.message_id)
+      .execute();
     const reply_status = await notice.queue(tx, null);
     await tx.updateTable("messages").set({ reply_status }).where("id", "=", job.payload.message_id).execute();
   });
 }
 
-async function prepareNotice(app: App, id: string) {
-  const message = await app.db.selectFrom("messages").selectAll().where("id", "=", id).executeTakeFirst();
-  if (message?.state !== "failed" || !hasAuthority(message)) return undefined;
-  const inbox = await inboxToAnswerFrom(app.db, message);
-  if (typeof inbox === "string" || !mayAnswer(message, inbox)) return undefined;
-  const changed = (JSON.parse(message.steps) as unknown[]).length > 0;
+async function prepareNotice(app: App, id: string): Promise<PreparedReply | undefined> {
+  const stored = await app.db.selectFrom("messages").selectAll().where("id", "=", id).executeTakeFirst();
+  if (stored?.state !== "failed" || !hasAuthority(stored)) return undefined;
+  const now = await answerNow(app.db, stored);
+  if (now.why !== null) return now.gone ? tellOwnerInstead(app, stored) : undefined;
+  const { inbox, authority } = now;
+  const message = { ...stored, authority };
+  if (!hasAuthority(message) || !mayAnswer(message, inbox)) return undefined;
+  const changed = storedJson<unknown[]>(message.steps, []).length > 0;
   const markdown = failureWords(message.error ?? "", { changed });
   const headers = await headersOf(app, message);
   return prepareReply(app, { message, inbox, headers }, { kind: "notice", markdown });
+}
+
+/** Nothing has told the sender, and nothing will: the message shows it, and its owner hears of it. */
+export async function giveUpTelling(app: App, tx: Db, { payload }: Job<"tell_failure">): Promise<void> {
+  await leaveUntold(app, tx, payload, UNTOLD);
+}
+
+/** The operator takes the notice out of the queue, for this reason. */
+export async function dropTelling(
+  app: App,
+  tx: Db,
+  { payload }: Pick<Job<"tell_failure">, "payload">,
+  reason: string,
+): Promise<void> {
+  await leaveUntold(app, tx, payload, `Nobody was told of the failure. ${reason}`);
+}
+
+const UNTOLD = "Nobody was told of the failure, because of a fault of this server; its log says more.";
+
+async function leaveUntold(
+  app: App,
+  tx: Db,
+  { message_id: id }: { message_id: string },
+  reply_error: string,
+): Promise<void> {
+  const message = await tx
+    .updateTable("messages")
+    .set({ reply_status: "suppressed", reply_error })
+    .where("id", "=", id)
+    .where("state", "=", "failed")
+    .returning(["id", "user_id", "authority"])
+    .executeTakeFirst();
+  if (!message) return;
+  app.log.error({ message_id: id }, "nobody was told of a failure");
+  afterCommit(tx, () => app.changes.tell(message.user_id, id));
+  if (hasAuthority(message)) await tellOwnerInstead(app, message).queue(tx, null);
 }
 
 /** That the mail cannot be read may be what made it fail: then the notice does without what its header says. */

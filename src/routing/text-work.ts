@@ -1,7 +1,9 @@
 import type { App } from "../app.ts";
+import type { ReadFor } from "../files/reader.ts";
 import type { ToolFile } from "../ai/tool.ts";
 import { buildMail, type MailParts } from "../mail/compose.ts";
 import { fencesOf, markdownToHtml } from "../mail/markdown.ts";
+import { parseJson } from "../lib/quote.ts";
 import { type Fenced, fence } from "./fence.ts";
 import { guardMarkdown, learnFrom, linkGuard, madeUpLinks, type Trust } from "./links.ts";
 import { MAX_TEXT_BYTES, textFile } from "./made-files.ts";
@@ -27,7 +29,8 @@ export const TEXT_WORK = {
   build: (parts: MailParts): Promise<Uint8Array> => buildMail(withBuffers(parts)),
   /** What a round of calls brings: the addresses that its arguments made up, and the material it adds. */
   learn: ({ trust, args, said, made_up }: Round): Learnt => {
-    const all = new Set([...made_up, ...madeUpLinks(trust, args)]);
+    const asked = JSON.stringify(args.map((text) => parseJson(text) ?? text));
+    const all = new Set([...made_up, ...madeUpLinks(trust, asked)]);
     const fresh: Trust = { ...trust, material: "" };
     for (const text of said) learnFrom(fresh, { text, made_up: all });
     return { made_up: [...all], material: fresh.material };
@@ -51,8 +54,8 @@ export type MadeFile = ToolFile | { refusal: string };
 
 interface Round {
   trust: Trust;
-  /** The arguments of its calls, as JSON. */
-  args: string;
+  /** The arguments of its calls, as the model wrote them. */
+  args: string[];
   /** What the model was shown of their results. */
   said: string[];
   made_up: string[];
@@ -89,20 +92,22 @@ const MORE_MS_PER_MB = 2_000;
 const MB = 1_048_576;
 
 /**
- * Does a piece of work on texts of others without holding up everybody else: a long one on a thread of its own.
- * Undefined for one that took too long, or more memory than there is.
+ * Does a piece of work on texts of others without holding up everybody else: a long one on a thread, where the account
+ * that it is done for has its turn. Undefined for one that took too long, or more memory than there is.
  */
 export async function workOn<Name extends WorkName>(
   app: Threads,
   name: Name,
   input: Parameters<Works[Name]>[0],
+  { account, strangers = false }: ReadFor,
 ): Promise<Awaited<ReturnType<Works[Name]>> | undefined> {
   const chars = charsIn(input);
   type Output = Awaited<ReturnType<Works[Name]>>;
   const work = TEXT_WORK[name] as (given: unknown) => Output | Promise<Output>;
   if (chars <= IN_PLACE_CHARS[name]) return work(input);
   const sent: SentWork = { name, input };
-  const outcome = await app.texts.run(sent, WORK_WITHIN_MS + (chars / MB) * MORE_MS_PER_MB);
+  const job = { input: sent, limitMs: WORK_WITHIN_MS + (chars / MB) * MORE_MS_PER_MB };
+  const outcome = await app.texts.run({ who: account, strangers }, () => job);
   if (outcome.ok) return outcome.output as Output;
   app.log.warn({ work: name, chars, problem: outcome.problem }, "a text was given up");
   return undefined;
@@ -113,9 +118,10 @@ export async function fileOf(
   app: Threads,
   file: Parameters<typeof textFile>[0],
   trust: Trust,
+  from: ReadFor,
 ): Promise<MadeFile> {
   if (file.text.length > MAX_TEXT_BYTES) return textFile(file, trust);
-  const made = await workOn(app, "file", { file, trust });
+  const made = await workOn(app, "file", { file, trust }, from);
   return (
     made ?? { refusal: `${file.filename} was left out: it is built in a way that takes too long to read.` }
   );

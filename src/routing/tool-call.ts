@@ -1,21 +1,26 @@
 import type { AskedCall, Objection } from "../ai/guard.ts";
 import type { ToolCall } from "../ai/llm-messages.ts";
+import { placesOf } from "../ai/named-places.ts";
 import { objectionToTitle } from "../ai/titles.ts";
 import type { Tool, ToolOutcome } from "../ai/tool.ts";
 import type { App } from "../app.ts";
+import type { Db } from "../db/database.ts";
 import { checkBy } from "../lib/json-schema.ts";
 import { hasMoreParts, isNestedDeeper } from "../lib/json-depth.ts";
+import { refuseWithoutHandles } from "../lib/own-faults.ts";
+import { sourceOf } from "../messages/run-use.ts";
 import type { Run } from "./close.ts";
+import { countCall, earlierAnswer, nextCall, storiesOf } from "./earlier-calls.ts";
 import { noteLack } from "./lacking.ts";
 import { keepMade } from "./made-files.ts";
 import { excerptOf, redactArguments } from "./redact.ts";
-import { type StepDraft, warning } from "./steps.ts";
+import { type StepDraft, stepName, warning } from "./steps.ts";
 import { fileOf } from "./text-work.ts";
 import type { OfferedTool } from "./toolbox.ts";
-import { beginCall, endCall, fingerprintOf } from "./tool-journal.ts";
+import { isStillGranted } from "./still-granted.ts";
+import { beginCall, doubtsAbout, endCall, inEarlierTry, UNKNOWN } from "./tool-journal.ts";
 import type { Talk } from "./tool-loop.ts";
 
-const MAX_NAME_CHARS = 64;
 const MAX_ARGUMENT_DEPTH = 100;
 /** The text of a file, with the escapes of JSON. */
 const MAX_ARGUMENT_CHARS = 2_200_000;
@@ -28,6 +33,8 @@ export interface MadeCall {
   text: string;
   /** Whether the text is what the tool said; else it is ours. */
   said: boolean;
+  /** Whether anybody could have written that. */
+  anybodys?: boolean;
   step: StepDraft;
 }
 
@@ -38,35 +45,76 @@ export interface AskedFor {
   tainted: boolean;
   /** As the guard is told. */
   beside: string | null;
-  /** How often each call was made in this run. */
-  calls: Map<string, number>;
+  anybodys: boolean;
+  /** The round of the talk, from 1 on. */
+  round: number;
 }
 
 /** Makes a call if it fits its schema and the guard has nothing against it. */
 export async function makeCall(app: App, run: Run, talk: Talk, asked: AskedFor): Promise<MadeCall> {
-  const { call, offered, tainted, beside } = asked;
-  if (offered === undefined) return refused(`There is no tool called ${call.name.slice(0, MAX_NAME_CHARS)}.`);
+  const { call, offered, tainted, beside, anybodys } = asked;
+  if (offered === undefined) return refused(`There is no tool called ${stepName(call.name)}.`);
   const { tool } = offered;
   const args = argumentsOf(call);
   if (args === null) return refused("The arguments are no JSON object.", tool);
   const fault = (await checkBy(tool.parameters))(args);
   if (fault !== null) return refused(`The arguments do not fit: ${fault}.`, tool, args);
-  const { powers, places, own_domains } = talk;
+  // Before the guard: to tell of a call makes none.
+  const earlier = tool.read_only ? undefined : toldOfEarlier(run, tool, { args, round: asked.round });
+  if (earlier !== undefined) return earlier;
+  const { powers, places, read_at, own_domains, instruction } = talk;
   const { trusted_text } = run.trust;
-  const asking = { tool, args, powers, tainted, beside, trusted_text, places, own_domains };
+  const heard = { tainted, beside, anybodys };
+  const asking = { tool, args, powers, ...heard, instruction, trusted_text, places, read_at, own_domains };
   const objection = await objectionTo(app, asking, talk.signal);
   if (objection !== null) return blocked(run, { ...objection, tainted, beside }, tool, args);
   const started = performance.now();
-  const outcome = await outcomeOf(app, run, talk, { tool, args, calls: asked.calls });
-  if (!tool.foreign) talk.places.push(...(outcome.places ?? []));
-  const left_out = await keepMade(run.made, outcome.files, (file, trust) => fileOf(app, file, trust));
+  const sent = tainted ? (tool.inert?.(args, trusted_text) ?? args) : args;
+  const outcome = await outcomeOf(app, run, talk, { tool, args, sent, tainted });
+  notePlaces(talk, { tool, args, outcome });
+  const left_out = await keepMade(run.made, outcome.files, (file, trust) =>
+    fileOf(app, file, trust, sourceOf(run.message)),
+  );
   run.steps.push(...left_out.map(warning));
   const step: StepDraft = {
     ...doneStep(tool, args, outcome),
     duration_ms: Math.round(performance.now() - started),
   };
-  return { text: outcome.ok ? outcome.text : `The call failed: ${outcome.text}`, said: true, step };
+  return { text: wordsOf(outcome), said: true, anybodys: tool.of_circle !== true, step };
 }
+
+/** For the guard: what our own tools have found, and where they have read. */
+function notePlaces(
+  talk: Talk,
+  { tool, args, outcome }: Pick<Making, "tool" | "args"> & { outcome: ToolOutcome },
+): void {
+  if (tool.foreign) return;
+  talk.places.push(...(outcome.places ?? []));
+  if (tool.read_only && outcome.ok)
+    talk.read_at.push(...placesOf(tool, args).map((id) => ({ id, site: tool.site })));
+}
+
+function wordsOf({ ok, text }: Pick<ToolOutcome, "ok" | "text">): string {
+  return ok ? text : `The call failed: ${text}`;
+}
+
+/** What came of the call, or of another one in its place, in an earlier try; undefined if this one is to be made. */
+function toldOfEarlier(
+  run: Run,
+  tool: Tool,
+  asked: { args: Record<string, unknown>; round: number },
+): MadeCall | undefined {
+  const answer = earlierAnswer(run.journal, tool, asked);
+  if (answer === undefined) return undefined;
+  const { call, others } = answer;
+  run.steps.push(...doubtsAbout(call));
+  const step = inEarlierTry(call.step ?? doneStep(tool, asked.args, call));
+  if (others === undefined) return { text: wordsOf(call), said: true, step };
+  return { text: `${NOT_AGAIN}\n\n${storiesOf(others)}`, said: false, step };
+}
+
+const NOT_AGAIN =
+  "Not called: this work was begun before and interrupted, and has made these calls of the same tool then. If yours is one of them, go on from there. If it is another one, ask for it again just so.";
 
 /** Where only the place stands in the way, whether its title is the only one decides what is said of it. */
 async function objectionTo(app: App, asked: AskedCall, signal: AbortSignal): Promise<Objection | null> {
@@ -82,16 +130,18 @@ async function objectionTo(app: App, asked: AskedCall, signal: AbortSignal): Pro
 
 interface Making {
   tool: Tool;
+  /** As they were asked for, which a later try knows the call by. */
   args: Record<string, unknown>;
-  calls: AskedFor["calls"];
+  sent: Record<string, unknown>;
+  tainted: boolean;
 }
 
 /** A run that is ended in the middle of a call still tells of it. */
 async function outcomeOf(app: App, run: Run, { signal }: Talk, making: Making): Promise<ToolOutcome> {
   if (signal.aborted) return NOT_MADE;
-  const { tool, args } = making;
+  const { tool, sent } = making;
   try {
-    return await (tool.read_only ? tool.call(args, signal) : write(app, run, signal, making));
+    return await (tool.read_only ? tool.call(sent, signal) : write(app, run, signal, making));
   } catch (error) {
     if (!signal.aborted) throw error;
     return NOT_ANSWERED;
@@ -110,27 +160,27 @@ async function write(
   app: App,
   run: Run,
   signal: AbortSignal,
-  { tool, args, calls }: Making,
+  { tool, args, sent, tainted }: Making,
 ): Promise<ToolOutcome> {
-  const first = fingerprintOf(tool, args, 0);
-  const nth = calls.get(first) ?? 0;
-  calls.set(first, nth + 1);
-  const fingerprint = nth === 0 ? first : fingerprintOf(tool, args, nth);
-  run.journal.asked.add(fingerprint);
+  const { first, fingerprint } = nextCall(run.journal, tool, args);
+  countCall(run.journal, first);
   const entry = { message_id: run.message.id, fingerprint };
-  const known = await beginCall(app, entry);
-  if (known !== null) {
-    run.steps.push(
-      ...(known.files ?? []).map((name) => warning(`${name} was made in an earlier try, and lost.`)),
-    );
-    return { ...known, files: [] };
-  }
-  const outcome = await tool.call(args, signal);
+  // Noted and then not made, it would never be made.
+  refuseWithoutHandles();
+  const granted = (tx: Db) => isStillGranted(app, tx, run, { tool, tainted });
+  const refusal = await beginCall(app, entry, { step: doneStep(tool, args, UNKNOWN), granted });
+  if (refusal !== null) return { ...refusal, files: [] };
+  run.changed = true;
+  const outcome = await tool.call(sent, signal);
   await endCall(app, entry, { ...outcome, step: doneStep(tool, args, outcome) });
   return outcome;
 }
 
-function doneStep(tool: Tool, args: Record<string, unknown>, { ok, text }: ToolOutcome): StepDraft {
+function doneStep(
+  tool: Tool,
+  args: Record<string, unknown>,
+  { ok, text }: Pick<ToolOutcome, "ok" | "text">,
+): StepDraft {
   return { ...stepOf(tool, args), status: ok ? "ok" : "error", output: excerptOf(text) };
 }
 
@@ -147,8 +197,9 @@ export function argumentsOf(call: ToolCall): Record<string, unknown> | null {
 
 function parseArguments(text: string): Record<string, unknown> | null {
   if (text.trim() === "") return {};
-  if (text.length > MAX_ARGUMENT_CHARS || isNestedDeeper(text, MAX_ARGUMENT_DEPTH)) return null;
-  if (hasMoreParts(text, MAX_ARGUMENT_PARTS)) return null;
+  // In this order: the count ends early, and what passes it has few levels to look for.
+  if (text.length > MAX_ARGUMENT_CHARS || hasMoreParts(text, MAX_ARGUMENT_PARTS)) return null;
+  if (isNestedDeeper(text, MAX_ARGUMENT_DEPTH)) return null;
   try {
     const value: unknown = JSON.parse(text);
     return typeof value === "object" && value !== null && !Array.isArray(value)
@@ -186,7 +237,7 @@ function stepOf({ target, name }: Tool, args: Record<string, unknown>): Omit<Ste
   return {
     type: "tool_call",
     server: target,
-    name: name.slice(0, MAX_NAME_CHARS),
+    name: stepName(name),
     arguments: redactArguments(args),
   };
 }

@@ -12,13 +12,18 @@ export interface JournalEntry {
   fingerprint: string;
 }
 
-/** Without the bytes of files, which are not kept. */
-type Kept = Pick<ToolOutcome, "ok" | "text" | "places"> & { files?: string[]; step?: StepDraft };
+/** What is noted of a call: what came of it, without the bytes of files. */
+interface Kept extends Pick<ToolOutcome, "ok" | "text" | "places"> {
+  /** Nobody knows what came of it. */
+  unknown?: boolean;
+  files?: string[];
+  /** Which call it is; undefined where an earlier version noted it. */
+  step?: StepDraft;
+}
 
-/** A call as it was noted; `outcome` is null while nobody knows it. */
-export interface NotedCall {
+/** A call that an earlier try of a run has noted. */
+export interface EarlierCall extends Kept {
   fingerprint: string;
-  outcome: string | null;
 }
 
 /** Names a call within its run, so that the same run done again finds it: the `nth` of this tool with these arguments. */
@@ -31,25 +36,26 @@ export function fingerprintOf(
 }
 
 /**
- * Notes a call that changes something before it is made. If an earlier try of the run has noted it already, gives what
- * came of it: a run is done again after a crash, its calls are not.
+ * Notes a call that changes something before it is made; `step` says which. Null if it is to be made: not one of an inbox
+ * that has been deleted, nor one that is not `granted` any more, nor one that is noted already, for two tries of a run may
+ * overlap.
  */
-export async function beginCall(app: App, entry: JournalEntry): Promise<Kept | null> {
+export async function beginCall(
+  app: App,
+  { message_id, fingerprint }: JournalEntry,
+  { step, granted }: { step: StepDraft; granted: (tx: Db) => Promise<boolean> },
+): Promise<Kept | null> {
   return app.write(async (tx) => {
-    const known = await tx
-      .selectFrom("tool_calls")
-      .select("outcome")
-      .where("message_id", "=", entry.message_id)
-      .where("fingerprint", "=", entry.fingerprint)
-      .executeTakeFirst();
-    if (known) return known.outcome === null ? UNKNOWN : (JSON.parse(known.outcome) as Kept);
-    const [message] = await messageOf(tx, { id: entry.message_id });
+    const [message] = await messageOf(tx, { id: message_id });
     if (!message) return GONE;
-    await tx
+    if (!(await granted(tx))) return WITHDRAWN;
+    const outcome = JSON.stringify({ ...UNKNOWN, step } satisfies Kept);
+    const { numInsertedOrUpdatedRows } = await tx
       .insertInto("tool_calls")
-      .values({ ...entry, outcome: null, created: app.now() })
-      .execute();
-    return null;
+      .values({ message_id, fingerprint, outcome, created: app.now() })
+      .onConflict((conflict) => conflict.doNothing())
+      .executeTakeFirst();
+    return numInsertedOrUpdatedRows === 0n ? UNKNOWN : null;
   });
 }
 
@@ -65,10 +71,21 @@ const messageOf = prepared((db, key: { id: string }) =>
 
 const GONE: Kept = { ok: false, text: "Not called: the inbox of this message has been deleted meanwhile." };
 
+const WITHDRAWN: Kept = {
+  ok: false,
+  text: "Not called: since this run began, its inbox or its sender has lost the right to use this tool so.",
+};
+
+export const UNKNOWN: Kept = {
+  ok: false,
+  text: "This call was begun once already and the server stopped before its answer came, so it may or may not have been done. It was not made again; look there before you repeat it.",
+  unknown: true,
+};
+
 /** Notes what came of a call, with the step that tells of it. */
 export async function endCall(
   app: App,
-  entry: JournalEntry,
+  { message_id, fingerprint }: JournalEntry,
   { ok, text, places, files, step }: ToolOutcome & { step: StepDraft },
 ): Promise<void> {
   const kept: Kept = { ok, text, files: files.map(({ filename }) => filename), step };
@@ -77,30 +94,48 @@ export async function endCall(
     tx
       .updateTable("tool_calls")
       .set({ outcome: JSON.stringify(kept) })
-      .where("message_id", "=", entry.message_id)
-      .where("fingerprint", "=", entry.fingerprint)
+      .where("message_id", "=", message_id)
+      .where("fingerprint", "=", fingerprint)
       .execute(),
   );
 }
 
-/** The calls that this try of a run, or an earlier one, has noted. */
-export const notedCalls = prepared((db, key: { message_id: string }) =>
+/** The calls that tries of a run have noted, in the order in which they were begun. */
+export async function notedCalls(db: Db, message_id: string): Promise<EarlierCall[]> {
+  const rows = await callsOf(db, { message_id });
+  return rows.map(({ fingerprint, outcome }) => Object.assign({ fingerprint }, keptIn(outcome)));
+}
+
+/** Earlier versions noted nothing before the end. */
+function keptIn(outcome: string | null): Kept {
+  return outcome === null ? UNKNOWN : (JSON.parse(outcome) as Kept);
+}
+
+const callsOf = prepared((db, key: { message_id: string }) =>
   db
     .selectFrom("tool_calls")
     .select(["fingerprint", "outcome"])
     .where("message_id", "=", key.message_id)
-    .orderBy("created"),
+    .orderBy(db.dynamic.ref("rowid")),
 );
 
-/** What an earlier try did and this one did not ask for again: it was done all the same. */
-export function stepsOfEarlier(noted: NotedCall[], asked: Set<string>): StepDraft[] {
-  return noted.filter(({ fingerprint }) => !asked.has(fingerprint)).map(stepOfEarlier);
+/** What tells of calls that an earlier try made and this one did not ask for again. */
+export function stepsOfEarlier(calls: EarlierCall[]): StepDraft[] {
+  return calls.flatMap((call) => [
+    ...doubtsAbout(call),
+    ...(call.step === undefined ? [] : [inEarlierTry(call.step)]),
+  ]);
 }
 
-function stepOfEarlier({ outcome }: NotedCall): StepDraft {
-  const step = outcome === null ? undefined : (JSON.parse(outcome) as Kept).step;
-  if (step === undefined) return warning(BEGUN);
+/** The step of a call that this try does not make, for an earlier one has made it. */
+export function inEarlierTry(step: StepDraft): StepDraft {
   return { ...step, output: excerptOf(`In an earlier try: ${step.output}`) };
+}
+
+/** What the sender is told of a call that an earlier try made. */
+export function doubtsAbout({ unknown = false, files = [] }: EarlierCall): StepDraft[] {
+  const lost = files.map((name) => `${name} was made in an earlier try, and lost.`);
+  return [...(unknown ? [BEGUN] : []), ...lost].map(warning);
 }
 
 const BEGUN =
@@ -110,8 +145,3 @@ const BEGUN =
 export async function forgetCalls(tx: Db, message_id: string): Promise<void> {
   await tx.deleteFrom("tool_calls").where("message_id", "=", message_id).execute();
 }
-
-const UNKNOWN: Kept = {
-  ok: false,
-  text: "This call was begun once already and the server stopped before its answer came, so it may or may not have been done. It was not made again; look there before you repeat it.",
-};

@@ -1,9 +1,9 @@
 import { setImmediate } from "node:timers/promises";
 import type { Completion } from "../ai/llm.ts";
 import type { ChatMessage, ToolCall } from "../ai/llm-messages.ts";
-import type { Place } from "../ai/tool.ts";
+import type { Place, ReadPlace } from "../ai/tool.ts";
 import type { App } from "../app.ts";
-import { parseJson } from "../lib/quote.ts";
+import { sourceOf } from "../messages/run-use.ts";
 import type { Run } from "./close.ts";
 import type { Powers } from "../ai/guard.ts";
 import type { OfferedTool } from "./toolbox.ts";
@@ -30,9 +30,12 @@ export interface Talk {
   heard: Heard;
   /** Grows as our own tools find and make things. */
   places: Place[];
+  /** Grows as they read. */
+  read_at: ReadPlace[];
   /** Asks the model once; with `tools: false` it has to answer in words. */
   ask: (messages: ChatMessage[], may: { tools: boolean }) => Promise<Completion>;
   /** As the guard is told. */
+  instruction: string;
   own_domains: string[];
   signal: AbortSignal;
 }
@@ -41,6 +44,8 @@ export interface Talk {
 interface Heard {
   /** Whether any of it came from a mail, a file, an earlier turn or a tool that was called. */
   read: boolean;
+  /** Whether anybody could have written some of that. */
+  anybodys: boolean;
   /** Tool servers that say what their tools are. */
   servers: Set<string>;
 }
@@ -50,7 +55,6 @@ export async function converse(app: App, run: Run, talk: Talk): Promise<Completi
   const messages = [...talk.messages];
   const tally: Tally = {
     rounds: 0,
-    calls: new Map<string, number>(),
     count: 0,
     room: MAX_ALL_RESULTS_CHARS,
     made_up: [],
@@ -80,8 +84,6 @@ type Usage = { input_tokens: number; output_tokens: number } | null;
 /** How far a run has come. */
 interface Tally {
   rounds: number;
-  /** Equal calls, by what they have in common. */
-  calls: Map<string, number>;
   count: number;
   /** Characters of results that the model may still be shown. */
   room: number;
@@ -138,7 +140,7 @@ async function makeCalls(
         return Promise.resolve(tooMany(call, offered));
       tally.count += 1;
       // What this round reads, the next one knows: all of its calls are judged by what the model had read when it asked.
-      const asked = { call, offered, ...steeringOf(talk.heard, offered), calls: tally.calls };
+      const asked = { call, offered, ...steeringOf(talk.heard, offered), round: tally.rounds };
       // Each of the long ones in a turn of the event loop of its own.
       if (call.arguments.length > LONG_ARGUMENT_CHARS) begun = begun.then(setImmediate);
       if (offered === undefined || offered.tool.read_only)
@@ -155,11 +157,12 @@ async function makeCalls(
 
 /** Whether others may be behind a call. What a server says of itself gains it nothing that it does not have. */
 function steeringOf(
-  { read, servers }: Heard,
+  { read, anybodys, servers }: Heard,
   offered: OfferedTool | undefined,
-): Pick<AskedFor, "tainted" | "beside"> {
+): Pick<AskedFor, "tainted" | "beside" | "anybodys"> {
   const other = [...servers].find((server) => server !== offered?.tool.target);
-  return { tainted: read || other !== undefined, beside: read ? null : (other ?? null) };
+  const steered = other !== undefined;
+  return { tainted: read || steered, beside: read ? null : (other ?? null), anybodys: anybodys || steered };
 }
 
 function tooMany({ name }: ToolCall, offered: OfferedTool | undefined): MadeCall {
@@ -186,29 +189,32 @@ async function resultMessages(
 ): Promise<ChatMessage[]> {
   const messages: ChatMessage[] = [];
   const said: string[] = [];
-  for (const [index, { text, step }] of made.entries()) {
+  const from = sourceOf(run.message);
+  for (const [index, { text, said: by_tool, step }] of made.entries()) {
     const max_chars = Math.min(MAX_RESULT_CHARS, Math.max(tally.room, 0));
-    const fenced = await workOn(app, "fence", { material: text, nonce, max_chars });
+    const fenced = await workOn(app, "fence", { material: text, nonce, max_chars }, from);
     const shown = fenced?.text ?? "";
     tally.room -= shown.length;
-    if (step.status === "ok") said.push(shown);
+    if (by_tool && step.status === "ok") said.push(shown);
     messages.push({ role: "tool", tool_call_id: calls[index]?.id ?? "", content: shown || "(empty)" });
   }
   if (made.some((one) => one.said)) heard.read = true;
-  await learn(app, run.trust, { calls, said, tally });
+  if (made.some((one) => one.anybodys)) heard.anybodys = true;
+  await learn(app, run, { calls, said, tally });
   return messages;
 }
 
 /** Adds what was shown to the material. Where that cannot be told apart from what the model made up, nothing is added from there on. */
 async function learn(
   app: App,
-  trust: Run["trust"],
+  { trust, message }: Run,
   { calls, said, tally }: { calls: ToolCall[]; said: string[]; tally: Tally },
 ): Promise<void> {
   trust.tainted = true;
   if (tally.made_up === null) return;
-  const args = JSON.stringify(calls.map((call) => parseJson(call.arguments) ?? call.arguments));
-  const learnt = await workOn(app, "learn", { trust, args, said, made_up: tally.made_up });
+  const args = calls.map((call) => call.arguments);
+  const round = { trust, args, said, made_up: tally.made_up };
+  const learnt = await workOn(app, "learn", round, sourceOf(message));
   tally.made_up = learnt?.made_up ?? null;
   trust.material += learnt?.material ?? "";
 }

@@ -6,6 +6,7 @@ import { INTEGRATION_KINDS } from "../connections/kinds.ts";
 import { NO_TARGETS, type Target, targetNamed, targetsOf } from "../connections/targets.ts";
 import { remembered } from "../db/prepared.ts";
 import type { InboxRow, MessageRow } from "../db/schema.ts";
+import { scopeOf } from "../inboxes/inboxes.ts";
 import type { Scope } from "../inboxes/settings.ts";
 import { type Command, type Parsed, parseCommand } from "./command.ts";
 import {
@@ -107,23 +108,23 @@ async function aimOf(
   { message, inbox }: { message: MessageRow; inbox: InboxRow },
   asked: string | null,
 ): Promise<Aim> {
-  const scope = inbox.scope === null ? null : (JSON.parse(inbox.scope) as Scope);
+  const scope = scopeOf(inbox);
   const trusted = message.authority === "owner" || message.authority === "listed";
-  const { attached, elsewhere } = trusted ? await targetsOf(app, inbox) : NO_TARGETS;
+  const { attached, elsewhere } = trusted ? await targetsOf(app.db, inbox) : NO_TARGETS;
   const plain = asked === null || asked === "ai";
   if (plain) return { target: null, attached, scope, refusal: null };
   const powers = app.guard.powersOf({ ...ANY, scope, authority: message.authority });
-  const available = attached.map(({ name }) => name).filter(powers.mayUse);
-  const target = targetNamed(available, asked) ?? null;
-  if (target !== null) return { target, attached, scope, refusal: null };
-  const hindrance = hindranceOf(asked, attached, elsewhere);
+  const names = attached.map(({ name }) => name);
+  // Among all that there are: what a name means does not depend on what the scope lets through.
+  const target = targetNamed(names, asked);
+  if (target !== undefined && powers.mayUse(target)) return { target, attached, scope, refusal: null };
+  const available = names.filter(powers.mayUse);
+  const hindrance = target === undefined ? elsewhereOf(asked, elsewhere) : "its scope.targets do not list it";
   return { target: asked, attached, scope, refusal: refusalOf(asked, hindrance, available) };
 }
 
-/** What keeps a tool server that there is from being used here. */
-function hindranceOf(asked: string, attached: Target[], elsewhere: string[]): string | null {
-  const names = attached.map(({ name }) => name);
-  if (targetNamed(names, asked) !== undefined) return "its scope.targets do not list it";
+/** What keeps a tool server that other inboxes have from being used here. */
+function elsewhereOf(asked: string, elsewhere: string[]): string | null {
   return targetNamed(elsewhere, asked) === undefined ? null : "its mcp_connection_ids do not list it";
 }
 

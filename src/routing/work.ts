@@ -5,9 +5,11 @@ import type { ChatMessage } from "../ai/llm-messages.ts";
 import type { App } from "../app.ts";
 import type { OpenConnection } from "../connections/connections.ts";
 import { recallTurns } from "../conversations/conversations.ts";
+import { sourceOf } from "../messages/run-use.ts";
 import { modelAsker } from "./ask-model.ts";
 import type { Run } from "./close.ts";
 import { createFileTool } from "./create-file.ts";
+import { withEarlierCalls } from "./earlier-calls.ts";
 import { newNonce } from "./fence.ts";
 import { buildPrompt, materialOf, MAX_CONTENT_CHARS } from "./prompt.ts";
 import { warning } from "./steps.ts";
@@ -41,9 +43,12 @@ export async function work(app: App, run: Run, question: Question): Promise<Comp
       nonce,
       heard: {
         read,
+        anybodys: read,
         servers: new Set(tools.filter(({ tool }) => tool.foreign).map(({ tool }) => tool.target)),
       },
-      places: [],
+      read_at: [],
+      places: run.journal.earlier.flatMap(({ places = [] }) => places),
+      instruction: ownWords(run, asked).join("\n"),
       own_domains: tools.length === 0 ? [] : await ownDomains(app, run),
       ask,
       signal,
@@ -84,7 +89,7 @@ function ownTools(
   run: Run,
   { asked: { powers }, box }: { asked: Understanding; box: Toolbox },
 ): OfferedTool[] {
-  const tool = createFileTool(app, run.made, () => run.trust);
+  const tool = createFileTool(app, run.made, () => run.trust, sourceOf(run.message));
   return powers.mayUse(tool.target) ? offered([tool], box.tools) : [];
 }
 
@@ -97,7 +102,8 @@ async function openTalk(
   const { input, message } = run;
   const turns = await recallTurns(app.db, message);
   const material = materialOf({ files: input.manifest, content: input.content });
-  const fenced = await workOn(app, "fence", { material, nonce, max_chars: MAX_CONTENT_CHARS });
+  const from = sourceOf(message);
+  const fenced = await workOn(app, "fence", { material, nonce, max_chars: MAX_CONTENT_CHARS }, from);
   if (fenced === undefined) run.steps.push(warning("The content could not be read, so it was left out."));
   const prompt = buildPrompt(
     {
@@ -115,20 +121,26 @@ async function openTalk(
     fenced ?? { text: "", removed: 0, left: 0 },
   );
   run.steps.push(...prompt.warnings.map(warning));
-  const read = !input.plain || turns.length > 0;
+  // As much as its sender may still have it do.
+  const earlier = run.journal.earlier.filter(({ step }) => asked.powers.mayUse(step?.server ?? ""));
+  const messages = await withEarlierCalls(app, earlier, { messages: prompt.messages, nonce, from });
+  const read = !input.plain || turns.length > 0 || earlier.length > 0;
   run.trust = {
     tainted: read || tools.some(({ tool }) => tool.foreign),
     trusted_text: [
-      asked.instruction,
-      input.instruction,
-      ...(input.plain ? [input.subject] : []),
+      ...ownWords(run, asked),
       ...asked.contexts.map(({ text }) => text),
       ...ownAddresses(run),
     ].join("\n"),
     // Not the earlier answers: what one of them made up would count as known in the next one.
     material: input.content,
   };
-  return { messages: prompt.messages, read };
+  return { messages, read };
+}
+
+/** What its author wrote for this run. */
+function ownWords({ input }: Run, { instruction }: Understanding): string[] {
+  return [instruction, input.instruction, ...(input.plain ? [input.subject] : [])];
 }
 
 /** The subject where it is a part of what its author wants; alone it is the instruction itself. */

@@ -1,5 +1,5 @@
 import { Elysia, t } from "elysia";
-import { endOwnSession, listSessions } from "../accounts/sessions.ts";
+import { endOwnSession, listSessions } from "../accounts/own-sessions.ts";
 import { SessionShape } from "../accounts/shapes.ts";
 import type { App } from "../app.ts";
 import { authenticated } from "../http/auth.ts";
@@ -18,8 +18,8 @@ export function sessionRoutes(app: App) {
     })
     .delete(
       "/auth/sessions/:session_id",
-      async ({ user, session, params, set }) => {
-        const ended = await endOwnSession(app, user, params.session_id);
+      async ({ session, caller, params, set }) => {
+        const ended = await endOwnSession(app, caller, params.session_id);
         if (ended.id === session?.id) set.headers["set-cookie"] = signedOutCookie(app);
         set.status = 204;
       },

@@ -17,7 +17,8 @@ import {
 import { createPeerCount } from "./peers.ts";
 import { acceptProxies } from "./proxy.ts";
 import { createMailReader } from "./read-mail.ts";
-import { lookUp, refuseFullAccount, withAsciiDomain } from "./recipients.ts";
+import { lookUp, refuseForNow, withAsciiDomain } from "./recipients.ts";
+import { createRoom } from "./room.ts";
 import {
   createVisits,
   refuseListed,
@@ -25,6 +26,8 @@ import {
   refuseOverUnknown,
   type Turned,
   type Visit,
+  type Visits,
+  whileAwaited,
 } from "./visits.ts";
 
 /** RFC 5321 §4.5.3.1.8 asks for at least 100. */
@@ -43,7 +46,11 @@ export interface SmtpDoor extends AsyncDisposable {
 export async function startSmtp(app: App): Promise<SmtpDoor> {
   const listen = splitListen(app.config.smtp.listen);
   if (!listen) return { address: null, [Symbol.asyncDispose]: () => Promise.resolve() };
-  const server = new SMTPServer({ ...(await serverOptions(app)), ...handlers(app) });
+  const visits = createVisits(app);
+  const server = new Door(
+    { ...(await serverOptions(app)), ...handlers(app, visits) },
+    createRoom(app, visits),
+  );
   server.on("error", (error) => app.log.debug({ err: messageOf(error) }, "SMTP connection ended badly"));
   const proxies = app.config.smtp.proxy_protocol.length > 0 ? acceptProxies(app, server) : undefined;
   await new Promise<void>((resolve, reject) => {
@@ -63,6 +70,21 @@ export async function startSmtp(app: App): Promise<SmtpDoor> {
       return new Promise((resolve) => server.close(() => resolve()));
     },
   };
+}
+
+/** Hears first of all who connect, with a header of a proxy or without. */
+class Door extends SMTPServer {
+  readonly #makeRoom: ReturnType<typeof createRoom>;
+
+  constructor(options: SMTPServerOptions, makeRoom: ReturnType<typeof createRoom>) {
+    super(options);
+    this.#makeRoom = makeRoom;
+  }
+
+  override connect(...[socket, options]: Parameters<SMTPServer["connect"]>): void {
+    this.#makeRoom(this.connections, options?.remoteAddress ?? socket.remoteAddress ?? "");
+    super.connect(socket, options);
+  }
 }
 
 type PatchedOptions = SMTPServerOptions & {
@@ -95,8 +117,7 @@ async function serverOptions(app: App): Promise<PatchedOptions> {
   };
 }
 
-function handlers(app: App): SMTPServerOptions {
-  const visits = createVisits(app);
+function handlers(app: App, visits: Visits): SMTPServerOptions {
   const readMail = createMailReader(app.config.smtp.max_message_bytes);
   const countPeer = createPeerCount(app);
   return {
@@ -107,6 +128,7 @@ function handlers(app: App): SMTPServerOptions {
     },
     onClose: ({ id, remoteAddress }) => visits.end(id, remoteAddress),
     onMailFrom(_, { id, remoteAddress }, callback) {
+      visits.goOn(id);
       const visit = visits.of(id);
       const turned = visit && refuseOverMails(app, visit, remoteAddress);
       if (turned) app.metrics.count("mailwright_mails_refused_total", { reason: "rate_limited" });
@@ -114,6 +136,7 @@ function handlers(app: App): SMTPServerOptions {
     },
     onRcptTo: ({ address }, session, callback) =>
       withLogFields({ session: session.id }, async () => {
+        visits.goOn(session.id);
         const turned = await admit(app, withAsciiDomain(address), session, visits.of(session.id)).catch(
           (error: unknown) => localFault(app, error, clientOf(session)),
         );
@@ -122,11 +145,18 @@ function handlers(app: App): SMTPServerOptions {
     onData: (stream, session, callback) =>
       withLogFields({ session: session.id }, async () => {
         countPeer(session.remoteAddress);
-        const delivery = envelopeOf(session, visits.of(session.id)?.recipients);
+        visits.goOn(session.id);
+        const visit = visits.of(session.id);
+        const delivery = envelopeOf(session, visit?.recipients);
         const answer = await readMail(stream, {
           remote_address: delivery.remote_address,
           take: (raw) =>
-            timed(app, raw === null ? refuseOversize(app, delivery) : receiveMail(app, { ...delivery, raw })),
+            whileAwaited(visit, () =>
+              timed(
+                app,
+                raw === null ? refuseOversize(app, delivery) : receiveMail(app, { ...delivery, raw }),
+              ),
+            ),
           onPutOff: (reason) => notePutOff(app, delivery, { reason }),
         }).catch((error: unknown) => localFault(app, error, delivery));
         callback(answer.code === 250 ? null : refusal(answer), answer.text);
@@ -160,7 +190,7 @@ async function admit(
     visit.listing && !answer.role ? await refuseListed(visit.listing, client.remote_address) : undefined;
   if (listed) noteRefusal(app, client, "block_list");
   const size = announcedSize(session.envelope);
-  const refused = listed ?? (await refuseFullAccount(app, answer, { size, ...client }));
+  const refused = listed ?? (await refuseForNow(app, answer, { size, ...client }));
   if (!refused) visit.recipients.set(address.toLowerCase(), answer);
   return refused;
 }

@@ -1,6 +1,7 @@
 import type { App } from "../app.ts";
 import { messageOf } from "../errors.ts";
 import type { Db } from "../db/database.ts";
+import { keepNote, readNote } from "../db/installation.ts";
 
 const ROW = "smtp_peers";
 /** Of more than one address there is nothing to warn of. */
@@ -32,18 +33,11 @@ export function createPeerCount(app: App): (address: string) => void {
 }
 
 /** What was written down last. */
-export async function readPeers(db: Db): Promise<Peers | undefined> {
-  const row = await db.selectFrom("installation").select("value").where("name", "=", ROW).executeTakeFirst();
-  return row && (JSON.parse(Buffer.from(row.value).toString()) as Peers);
+export function readPeers(db: Db): Promise<Peers | undefined> {
+  return readNote<Peers>(db, ROW);
 }
 
-function save({ write }: App, peers: Peers): Promise<unknown> {
-  const value = Buffer.from(JSON.stringify(peers));
-  return write((tx) =>
-    tx
-      .insertInto("installation")
-      .values({ name: ROW, value })
-      .onConflict((conflict) => conflict.column("name").doUpdateSet({ value }))
-      .execute(),
-  );
+function save({ write }: App, peers: Peers): Promise<void> {
+  const now = structuredClone(peers);
+  return write((tx) => keepNote(tx, ROW, now));
 }

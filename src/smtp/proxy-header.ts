@@ -1,4 +1,5 @@
 import ipaddr from "ipaddr.js";
+import { plainAddress } from "../lib/networks.ts";
 
 /** What a header of the PROXY protocol says: who the client is, or that the proxy speaks for itself. */
 export type ProxyHeader = { kind: "client"; address: string; port: number } | { kind: "proxy" };
@@ -45,7 +46,7 @@ function headerOfLine(line: string): ProxyHeader | undefined {
   if (family !== "TCP4" && family !== "TCP6") return undefined;
   if (more.length > 0 || ![source, target].every(valid) || ![source_port, target_port].every(isPort))
     return undefined;
-  return { kind: "client", address: plainAddress(ipaddr.parse(source)), port: Number(source_port) };
+  return { kind: "client", address: plainAddress(source), port: Number(source_port) };
 }
 
 function isIpv4(text: string): boolean {
@@ -82,13 +83,8 @@ function headerOfAddresses(family: number, rest: Buffer): ProxyHeader | undefine
   if (family === 1 && rest.length >= ADDRESS_BYTES.ipv4)
     return { kind: "client", address: rest.subarray(0, 4).join("."), port: rest.readUInt16BE(8) };
   if (family !== 2 || rest.length < ADDRESS_BYTES.ipv6) return undefined;
-  const address = plainAddress(ipaddr.fromByteArray([...rest.subarray(0, 16)]));
+  const address = plainAddress(ipaddr.fromByteArray([...rest.subarray(0, 16)]).toString());
   return { kind: "client", address, port: rest.readUInt16BE(32) };
-}
-
-/** Of an IPv4 client whom a socket for IPv6 has taken, the address that it has. */
-function plainAddress(address: ipaddr.IPv4 | ipaddr.IPv6): string {
-  return ipaddr.process(address.toString()).toString();
 }
 
 function halves(byte = 0): [number, number] {

@@ -1,14 +1,14 @@
 import { domainToASCII } from "node:url";
 import type { App } from "../app.ts";
-import { freeFor } from "../billing/storage.ts";
-import type { UserRow } from "../db/schema.ts";
+import { freeFor, type Storage } from "../billing/storage.ts";
 import { isOwnDomain } from "../domains/domains.ts";
 import { splitAddress } from "../lib/mail-address.ts";
-import { notePutOff } from "../messages/decide.ts";
+import { notePutOff, putOffReason } from "../messages/decide.ts";
 import { tellOfFull } from "../messages/full-inbox.ts";
+import { stillBusy } from "../messages/inbound-limits.ts";
 import { type Coming, fullAnswer, needAtRcpt } from "../messages/mail-storage.ts";
 import { findRecipient, type Reception, type Recipient } from "../messages/receive.ts";
-import { refuseFullRole } from "../messages/role-mail.ts";
+import { refuseRoleForNow } from "../messages/role-mail.ts";
 
 type Refusal = Pick<Reception, "code" | "enhanced" | "text">;
 
@@ -21,35 +21,44 @@ export async function lookUp(app: App, address: string): Promise<Recipient | Ref
 }
 
 /**
- * What a sender hears when the account of its recipient has no room for a mail, as far as that is known before it has
- * come. Said of each recipient, because of a whole mail only one thing can be said. The owner is told, and sees it in the
- * activity once a day for each sender.
+ * What a sender hears of a recipient that can take no mail of theirs now: because its account has no room, or because the
+ * mail was put off before, for all of its recipients, and this is the one it was put off for. As far as that is known
+ * before the mail has come; said of each recipient, because of a whole mail only one thing can be said.
  */
-export async function refuseFullAccount(
+export async function refuseForNow(
   app: App,
   { inbox, role, address }: Recipient,
   coming: Coming,
 ): Promise<Refusal | undefined> {
-  if (role) return refuseFullAdministrator(app, role.administrator, coming);
+  if (role) return putOff(app, coming, await refuseRoleForNow(app, role.administrator, coming));
   if (!inbox) return undefined;
-  const { bytes, whose } = needAtRcpt(app, inbox, coming);
-  if (freeFor(inbox.storage, whose) >= bytes) return undefined;
-  const { limit, ...answer } = fullAnswer("this address", { ...inbox, whose });
-  notePutOff(app, coming, { reason: "storage_full", limit });
-  await tellOfFull(app, { ...inbox, address, whose }, { sender: coming.mail_from, size: coming.size });
+  const full = await refuseFullAccount(app, { ...inbox, address }, coming);
+  return putOff(app, coming, full ?? stillBusy(app, inbox, coming));
+}
+
+function putOff(app: App, coming: Coming, refusal: Reception | undefined): Refusal | undefined {
+  if (!refusal) return undefined;
+  const { limit, ...answer } = refusal;
+  notePutOff(app, coming, { reason: putOffReason(answer), limit });
   return answer;
 }
 
-async function refuseFullAdministrator(
+/** The owner is told, and sees it in the activity once a day for each sender. */
+async function refuseFullAccount(
   app: App,
-  administrator: UserRow,
+  inbox: NonNullable<Recipient["inbox"]> & { address: string },
   coming: Coming,
-): Promise<Refusal | undefined> {
-  const full = await refuseFullRole(app, administrator, coming.size);
-  if (!full) return undefined;
-  const { limit, ...answer } = full;
-  notePutOff(app, coming, { reason: "storage_full", limit });
-  return answer;
+): Promise<Reception | undefined> {
+  if (hasRoomForAny(app, inbox.storage)) return undefined;
+  const { bytes, whose } = needAtRcpt(app, inbox, coming);
+  if (freeFor(inbox.storage, whose) >= bytes) return undefined;
+  await tellOfFull(app, { ...inbox, whose }, { sender: coming.mail_from, size: coming.size });
+  return fullAnswer("this address", { ...inbox, whose });
+}
+
+/** Whoever sends it, and however large it is. */
+function hasRoomForAny({ config: { smtp } }: App, storage: Storage): boolean {
+  return freeFor(storage, "strangers") >= smtp.max_message_bytes;
 }
 
 const UNKNOWN: Refusal = { code: 550, enhanced: "5.1.1", text: "There is no such address here" };

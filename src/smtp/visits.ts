@@ -1,5 +1,6 @@
 import type { App } from "../app.ts";
 import { clientNetwork, inNetworks } from "../lib/networks.ts";
+import type { RateRule } from "../lib/rate-limit.ts";
 import { relayAt } from "../mail/front-relay.ts";
 import type { Reception, Recipient } from "../messages/receive.ts";
 import { findListing, type Listing } from "./block-list.ts";
@@ -18,6 +19,10 @@ export interface Visit {
   known: boolean;
   /** Of the block lists; undefined where none is asked. */
   listing: Promise<Listing | undefined> | undefined;
+  /** When it last went on with a mail, on the clock of `performance`. */
+  moved_ms: number;
+  /** It has given a mail to its end, and waits to hear what became of it. */
+  awaits_answer: boolean;
 }
 
 export type Turned = Pick<Reception, "code" | "enhanced" | "text">;
@@ -26,7 +31,11 @@ export interface Visits {
   /** Begins one, or says why not. Either way `end` follows. */
   begin(id: string, address: string): Turned | undefined;
   of(id: string): Visit | undefined;
+  /** Notes that it has gone on with a mail. */
+  goOn(id: string): void;
   end(id: string, address: string): void;
+  /** Whether a client may have one more, for which another is ended if need be. */
+  mayCome(address: string): boolean;
 }
 
 /** The connections that are open, and what one client may do in a minute and an hour. */
@@ -44,6 +53,8 @@ export function createVisits(app: App): Visits {
         unknown: 0,
         known: isKnown(app, address),
         listing: undefined,
+        moved_ms: performance.now(),
+        awaits_answer: false,
       };
       open.set(id, visit);
       if (visit.known) return undefined;
@@ -53,6 +64,10 @@ export function createVisits(app: App): Visits {
       return refused;
     },
     of: (id) => open.get(id),
+    goOn(id) {
+      const visit = open.get(id);
+      if (visit) visit.moved_ms = performance.now();
+    },
     end(id, address) {
       // One that left before its greeting was never counted.
       if (!open.delete(id)) return;
@@ -61,12 +76,33 @@ export function createVisits(app: App): Visits {
       if (left > 0) perClient.set(client, left);
       else perClient.delete(client);
     },
+    mayCome(address) {
+      if (isKnown(app, address)) return true;
+      const { ok } = app.limiter.peek(...rateOf(app, CONNECTIONS, address));
+      return ok && (perClient.get(clientNetwork(address)) ?? 0) < most;
+    },
   };
 }
 
 /** Counts a mail against what one client may send in an hour; the refusal when that is used up. */
 export function refuseOverMails(app: App, visit: Pick<Visit, "known">, address: string): Turned | undefined {
   return visit.known ? undefined : refuseOverRate(app, MAILS, address);
+}
+
+/** Has `work` on a visit's mail done, for whose answer it waits. */
+export async function whileAwaited<Answer>(
+  visit: Visit | undefined,
+  work: () => Promise<Answer>,
+): Promise<Answer> {
+  if (visit) visit.awaits_answer = true;
+  try {
+    return await work();
+  } finally {
+    if (visit) {
+      visit.awaits_answer = false;
+      visit.moved_ms = performance.now();
+    }
+  }
 }
 
 /** Counts a recipient that is not there; a refusal once it was one too many. */
@@ -113,14 +149,13 @@ const MAILS: Rate = {
   }),
 };
 
-function refuseOverRate(
-  app: App,
-  { name, window_seconds, refusal }: Rate,
-  address: string,
-): Turned | undefined {
-  const limit = app.config.limits[name];
-  const { ok } = app.limiter.take(`${name}:${clientNetwork(address)}`, { limit, window_seconds });
-  return ok ? undefined : refusal(limit);
+function refuseOverRate(app: App, rate: Rate, address: string): Turned | undefined {
+  const { ok, limit } = app.limiter.take(...rateOf(app, rate, address));
+  return ok ? undefined : rate.refusal(limit);
+}
+
+function rateOf(app: App, { name, window_seconds }: Rate, address: string): [key: string, rule: RateRule] {
+  return [`${name}:${clientNetwork(address)}`, { limit: app.config.limits[name], window_seconds }];
 }
 
 export function isKnown(app: App, address: string): boolean {

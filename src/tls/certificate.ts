@@ -2,16 +2,20 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { AppError, messageOf } from "../errors.ts";
 import type { Config } from "../config.ts";
-import { writeOnce } from "../lib/durable-file.ts";
+import type { WatchLog } from "../db/watch.ts";
+import { readIfThere, replaceFile, writeOnce } from "../lib/durable-file.ts";
+import { storedJson } from "../lib/stored-json.ts";
 import { type Certificate, pairFault } from "./pem.ts";
 import { makeSelfSigned } from "./self-signed.ts";
 import { readStoredCertificate } from "./store.ts";
 
+const SELF_SIGNED = "smtp-certificate.json";
+
 /** What this server shows at its start: the operator's files, or what an authority has given, else a self-signed one. */
-export async function loadCertificate(config: Config): Promise<Certificate> {
+export async function loadCertificate(config: Config, log: WatchLog): Promise<Certificate> {
   if (config.server.cert !== "") return readFiles(config);
   const stored = config.server.tls === "acme" ? await readStoredCertificate(config) : undefined;
-  return stored && pairFault(stored) === undefined ? stored : selfSigned(config);
+  return stored && pairFault(stored) === undefined ? stored : selfSigned(config, log);
 }
 
 /** `server.cert` and `server.key`, if they are a pair; throws AppError when not. */
@@ -38,14 +42,35 @@ async function readPem(setting: string, path: string): Promise<string> {
   throw new AppError("unavailable", `${setting} (${path}) holds no PEM block.`, { fix });
 }
 
-/** Made at the first start, and the same from then on. */
-async function selfSigned({ data, smtp }: Config): Promise<Certificate> {
-  const path = join(data.dir, "smtp-certificate.json");
+/** Made at the first start, and the same from then on; anew where what is left of it is of no use. */
+async function selfSigned({ data, smtp }: Config, log: WatchLog): Promise<Certificate> {
+  const path = join(data.dir, SELF_SIGNED);
+  const text = await readOwn(path);
+  const stored = text === undefined ? undefined : usable(text);
+  if (stored) return stored;
+  const made = JSON.stringify(await makeSelfSigned(smtp.hostname));
+  if (text === undefined) return JSON.parse(await writeOnce(path, made)) as Certificate;
+  await replaceFile(path, made);
+  log.warn(
+    { path },
+    "the self-signed certificate was damaged and was made anew: whoever has pinned the old one must be told",
+  );
+  return JSON.parse(made) as Certificate;
+}
+
+function usable(text: string): Certificate | undefined {
+  const stored = storedJson<Partial<Certificate> | null>(text, null);
+  if (typeof stored?.cert !== "string" || typeof stored.key !== "string") return undefined;
+  const pair = { cert: stored.cert, key: stored.key };
+  return pairFault(pair) === undefined ? pair : undefined;
+}
+
+async function readOwn(path: string): Promise<string | undefined> {
   try {
-    return JSON.parse(await readFile(path, "utf8")) as Certificate;
+    return await readIfThere(path);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    throw new AppError("unavailable", `The certificate ${path} cannot be read: ${messageOf(error)}.`, {
+      fix: "Let the server's user read it, or remove it: another is made then.",
+    });
   }
-  const made = await makeSelfSigned(smtp.hostname);
-  return JSON.parse(await writeOnce(path, JSON.stringify(made))) as Certificate;
 }

@@ -1,4 +1,5 @@
 import type { Config } from "../config.ts";
+import type { WatchLog } from "../db/watch.ts";
 import { loadCertificate } from "./certificate.ts";
 import type { Certificate } from "./pem.ts";
 
@@ -16,11 +17,11 @@ export interface Certificates {
 
 type Show = (certificate: Certificate) => void;
 
-export function createCertificates(config: Config): Certificates {
+export function createCertificates(config: Config, log: WatchLog): Certificates {
   const doors = new Set<Show>();
   let current: Promise<Certificate> | undefined;
   return {
-    current: () => (current ??= loadCertificate(config)),
+    current: () => (current ??= loadCertificate(config, log)),
     async swap(certificate) {
       for (const show of doors) show(certificate);
       current = Promise.resolve(certificate);

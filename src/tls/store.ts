@@ -1,7 +1,7 @@
-import { mkdir, readFile, rm } from "node:fs/promises";
+import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Config } from "../config.ts";
-import { replaceFile, writeOnce } from "../lib/durable-file.ts";
+import { readIfThere, replaceFile, writeOnce } from "../lib/durable-file.ts";
 import type { Certificate } from "./pem.ts";
 
 /** A certificate from an authority, and what it was asked for. */
@@ -56,15 +56,6 @@ async function readStored<T>(path: string): Promise<T | undefined> {
     return JSON.parse(text) as T;
   } catch {
     // Ours are written whole or not at all. What somebody has damaged is ordered anew, and no reason not to start.
-    return undefined;
-  }
-}
-
-async function readIfThere(path: string): Promise<string | undefined> {
-  try {
-    return await readFile(path, "utf8");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
     return undefined;
   }
 }

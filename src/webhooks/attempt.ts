@@ -46,7 +46,10 @@ export interface AttemptOutcome {
   again_at_once: boolean;
 }
 
-/** POSTs an event to an endpoint, signed for this moment. Whatever goes wrong on the way is an outcome. */
+/**
+ * POSTs an event to an endpoint, signed for this moment. Whatever goes wrong on the way is an outcome; where this machine
+ * could not even try, it throws NoHandlesError.
+ */
 export async function attemptOnce(app: App, work: Attempt): Promise<AttemptOutcome> {
   const made = await attempt(app, work);
   const outcome = made.delivered ? "delivered" : "failed";

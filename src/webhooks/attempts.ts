@@ -54,7 +54,7 @@ export async function claimDue(
   const key = { ...all, limit: countFitting(sizes, room) };
   if (key.limit === 0) return [];
   const due = await dueDeliveries(tx, key);
-  const redo = key.now + app.config.webhooks.timeout_seconds + REDO_SECONDS;
+  const redo = redoAfter(app, key.now);
   const max = attemptsOf(app);
   await beginAttempts(tx, { ...key, redo, max, url: endpoint.url });
   return due.map((one) =>
@@ -64,6 +64,22 @@ export async function claimDue(
       superseded: false,
     }),
   );
+}
+
+/**
+ * Keeps deliveries from being due as long as they are on their way: longer than an attempt may take, where the process
+ * stood still, and the answer to it may lie unread in the socket.
+ */
+export async function keepOnTheirWay(app: App, tx: Db, claims: Claim[]): Promise<void> {
+  const now = app.now();
+  const overdue = claims.filter((claim) => !claim.superseded && redoAfter(app, claim.claimed_at) <= now);
+  if (overdue.length === 0) return;
+  const ids = JSON.stringify(overdue.map(({ id }) => id));
+  await putOffRedo(tx, { ids, now, redo: redoAfter(app, now) });
+}
+
+function redoAfter(app: App, claimed_at: number): number {
+  return claimed_at + app.config.webhooks.timeout_seconds + REDO_SECONDS;
 }
 
 /** Gives back a delivery whose attempt was not begun after all. */
@@ -195,6 +211,17 @@ const beginAttempts = prepared((db, begin: DueKey & { redo: number; max: number;
       url: begin.url,
     }))
     .where("id", "in", dueOf(db, begin).select("delivery.id")),
+);
+
+/** `ids`: a JSON array. What its owner has sent anew meanwhile has no attempt yet. */
+const putOffRedo = prepared((db, put_off: { ids: string; now: number; redo: number }) =>
+  db
+    .updateTable("webhook_deliveries")
+    .set({ next_attempt_at: put_off.redo })
+    .where("id", "in", db.selectFrom(jsonTexts(put_off.ids).as("listed")).select("listed.value"))
+    .where("status", "=", "pending")
+    .where("attempts", ">", 0)
+    .where("next_attempt_at", "<=", put_off.now),
 );
 
 function dueOf(db: Db, key: DueKey) {

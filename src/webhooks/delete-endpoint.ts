@@ -1,7 +1,8 @@
+import { noteChange } from "../accounts/changes.ts";
+import type { Caller } from "../accounts/sessions.ts";
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
-import type { UserRow } from "../db/schema.ts";
 import { eraseRestLater } from "../jobs/erase.ts";
 import { ownEndpoint } from "./endpoints.ts";
 import { cancelAttempts } from "./pending.ts";
@@ -10,9 +11,10 @@ import { cancelAttempts } from "./pending.ts";
 const ROWS = 50;
 
 /** Its deliveries go with it, those that wait too; where there are many, some at a time by a job. */
-export async function deleteEndpoint(app: App, user: UserRow, id: string): Promise<void> {
+export async function deleteEndpoint(app: App, caller: Caller, id: string): Promise<void> {
   await app.write(async (tx) => {
-    const row = await ownEndpoint(tx, user, id);
+    await noteChange(app, tx, caller, "webhook_deleted");
+    const row = await ownEndpoint(tx, caller.user, id);
     await tx
       .updateTable("webhook_endpoints")
       .set({ enabled: 0, disabled_reason: null, event_types: "[]", deleted_at: app.now() })

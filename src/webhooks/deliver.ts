@@ -12,6 +12,7 @@ import {
   failInterrupted,
   giveBack,
   isExhausted,
+  keepOnTheirWay,
   type Made,
   recordOutcomes,
 } from "./attempts.ts";
@@ -33,6 +34,8 @@ const TURN_MS = 1_000;
 const BEAT_MS = 10;
 /** Then the job starts anew, well before its lease ends. */
 const RUN_SECONDS = 300;
+/** How long deliveries wait that this machine itself kept from being tried: it costs them no attempt. */
+const OWN_FAULT_SECONDS = 15;
 /** After a job that was given up, the first one of its endpoint: what ends the server then does so less often. */
 const PAUSE_SECONDS = 3_600;
 
@@ -45,6 +48,8 @@ interface Line {
   made: Made[];
   /** How many to claim next. */
   size: number;
+  /** This machine could not try one, and would fail with the next. */
+  is_stuck: boolean;
   make: (claim: Claim) => Promise<Made["outcome"]>;
   /** Called when nothing is in hand any more. */
   idle: () => void;
@@ -73,12 +78,14 @@ async function deliverInTurns(app: App, job: Job<"deliver_webhooks">, signal: Ab
     in_flight: new Set(),
     made: [],
     size: LANES,
+    is_stuck: false,
     make: () => Promise.reject(new Error("No delivery was claimed")),
     idle: () => undefined,
   };
   for (;;) {
     if (line.made.length > 0) await nextBeat();
-    const may_claim = !signal.aborted && app.worker?.isStopping() !== true && app.steadyNow() < until;
+    const may_claim =
+      !line.is_stuck && !signal.aborted && app.worker?.isStopping() !== true && app.steadyNow() < until;
     // What is still on its way when the server stops is made again later.
     const in_flight = signal.aborted ? [] : [...line.in_flight];
     const hand = { ...line, may_claim, in_flight };
@@ -86,7 +93,7 @@ async function deliverInTurns(app: App, job: Job<"deliver_webhooks">, signal: Ab
     line.made = [];
     const notices = await noticesFor(app, endpoint_id, endingsOf(app, hand.made));
     const turn = await writeOutcome(app, signal, (tx) => takeTurn(app, tx, { job, hand, notices }));
-    if (turn === null) return;
+    if (turn === null) return tellStuck(app, job, line);
     line.waiting = turn.claims;
     if (turn.claims.length > 0) line.make = attemptsAt(app, turn.endpoint);
     const claimed = new Set(turn.claims.map(({ id }) => id));
@@ -95,6 +102,13 @@ async function deliverInTurns(app: App, job: Job<"deliver_webhooks">, signal: Ab
     const isMoreDue = async () => ((await earliestDue(app.db, endpoint_id)) ?? Infinity) <= app.now();
     await attemptAll(line, signal, isMoreDue);
   }
+}
+
+function tellStuck(app: App, { payload }: Job<"deliver_webhooks">, { is_stuck }: Line): void {
+  if (!is_stuck) return;
+  const { endpoint_id } = payload;
+  const said = { endpoint_id, seconds: OWN_FAULT_SECONDS };
+  app.log.warn(said, "deliveries wait: this server has too many files and connections open");
 }
 
 interface Beat {
@@ -142,7 +156,7 @@ function attemptsAt(app: App, endpoint: WebhookEndpointRow): Line["make"] {
     attemptOnce(app, { endpoint, secrets, event: { id, type, body }, attempt, is_only });
 }
 
-interface Hand extends Pick<Line, "waiting" | "made" | "size"> {
+interface Hand extends Pick<Line, "waiting" | "made" | "size" | "is_stuck"> {
   may_claim: boolean;
   in_flight: Claim[];
 }
@@ -159,13 +173,15 @@ async function takeTurn(
     return null;
   }
   const counted = await recordOutcomes(app, tx, hand.made);
-  for (const claim of hand.waiting) await giveBack(app, tx, claim);
+  for (const claim of hand.waiting) if (!claim.superseded) await giveBack(app, tx, claim);
+  await keepOnTheirWay(app, tx, hand.in_flight);
   const disabled = await countEndings(app, tx, endpoint, { endings: endingsOf(app, counted), notices });
   const after = disabled ? { ...endpoint, enabled: 0 } : endpoint;
   const claims = await claimNext(app, tx, { endpoint: after, hand });
   if (claims.length > 0 || hand.in_flight.length > 0) return { endpoint, claims };
   const next_at = await earliestDue(tx, endpoint.id);
-  await (next_at === null ? finishJob(tx, job) : deferJob(tx, job, Math.max(next_at, app.now())));
+  const from = hand.is_stuck ? app.after(OWN_FAULT_SECONDS) : app.now();
+  await (next_at === null ? finishJob(tx, job) : deferJob(tx, job, Math.max(next_at, from)));
   return null;
 }
 
@@ -190,16 +206,24 @@ function endingsOf(app: App, made: Made[]): Ending[] {
 
 /** Makes attempts until all are made, or it is time for another turn; what is on its way then goes on. */
 async function attemptAll(line: Line, signal: AbortSignal, isMoreDue: () => Promise<boolean>): Promise<void> {
-  const begin = (): void => {
-    for (const claim of line.waiting.splice(0, LANES - line.in_flight.size)) {
-      line.in_flight.add(claim);
-      void line.make(claim).then((outcome) => {
-        line.in_flight.delete(claim);
-        line.made.push({ claim, outcome });
-        begin();
-        if (line.in_flight.size === 0) line.idle();
-      });
+  const make = async (claim: Claim): Promise<void> => {
+    line.in_flight.add(claim);
+    try {
+      const outcome = await line.make(claim);
+      // Another turn may have begun meanwhile, with lists of its own.
+      line.made.push({ claim, outcome });
+    } catch {
+      // It goes back with those that were not begun.
+      line.is_stuck = true;
+      line.waiting.push(claim);
     }
+    line.in_flight.delete(claim);
+    begin();
+    if (line.in_flight.size === 0) line.idle();
+  };
+  const begin = (): void => {
+    if (line.is_stuck) return;
+    for (const claim of line.waiting.splice(0, LANES - line.in_flight.size)) void make(claim);
   };
   begin();
   for (;;) {

@@ -1,4 +1,6 @@
-import { type Caller, refuseEnded } from "../accounts/sessions.ts";
+import { noteChange } from "../accounts/changes.ts";
+import type { Caller } from "../accounts/sessions.ts";
+import { beginTrip } from "../accounts/trips.ts";
 import type { App } from "../app.ts";
 import { planLimits, refuseOverCap } from "../billing/plans.ts";
 import type { Db } from "../db/database.ts";
@@ -35,7 +37,7 @@ export async function createEndpoint(
   input: NewEndpoint,
 ): Promise<EndpointView & { secret: string }> {
   const { user } = caller;
-  await refuseBadAddress(app, input.url);
+  await refuseAddress(app, user, input.url);
   const id = app.newId();
   const secret = mintSecret();
   const row: WebhookEndpointRow = {
@@ -54,12 +56,17 @@ export async function createEndpoint(
     updated: app.now(),
   };
   return app.write(async (tx) => {
-    await refuseEnded(app, tx, caller);
+    await noteChange(app, tx, caller, "webhook_created");
     const { length } = await endpointsOf(tx, user);
     refuseOverCap("webhook endpoints", planLimits(app.config, user.plan).webhooks, length + 1);
     await tx.insertInto("webhook_endpoints").values(row).execute();
     return { ...viewEndpoint(row), secret };
   });
+}
+
+async function refuseAddress(app: App, user: UserRow, url: string): Promise<void> {
+  using _trip = await beginTrip(user);
+  await refuseBadAddress(app, url);
 }
 
 /** RFC 7396: absent members stay as they are. */
@@ -70,13 +77,13 @@ export async function patchEndpoint(
 ): Promise<EndpointView> {
   const { user } = caller;
   await ownEndpoint(app.db, user, id);
-  if (settings.url !== undefined) await refuseBadAddress(app, settings.url);
+  if (settings.url !== undefined) await refuseAddress(app, user, settings.url);
   return app.write(async (tx) => {
-    await refuseEnded(app, tx, caller);
     const row = await ownEndpoint(tx, user, id);
     if (settings.enabled === true && row.enabled === 0) await refuseOneMore(app, tx, user);
     const changes = columnsOf(settings);
     if (Object.keys(changes).length === 0) return viewEndpoint(row);
+    await noteChange(app, tx, caller, "webhook_changed");
     const changed = { ...row, ...changes, updated: app.now() };
     await tx.updateTable("webhook_endpoints").set(changed).where("id", "=", row.id).execute();
     if (changed.url !== row.url) await redirectPending(tx, changed);
@@ -85,8 +92,11 @@ export async function patchEndpoint(
   });
 }
 
-export async function revealSecret(app: App, user: UserRow, id: string): Promise<{ secret: string }> {
-  return { secret: readableSecret(app, await ownEndpoint(app.db, user, id)) };
+export async function revealSecret(app: App, caller: Caller, id: string): Promise<{ secret: string }> {
+  return app.write(async (tx) => {
+    await noteChange(app, tx, caller, "webhook_secret_shown");
+    return { secret: readableSecret(app, await ownEndpoint(tx, caller.user, id)) };
+  });
 }
 
 /** Throws `conflict` when nobody can sign with it any more. */
@@ -102,7 +112,7 @@ export function readableSecret(app: App, endpoint: WebhookEndpointRow): string {
 export async function rotateSecret(app: App, caller: Caller, id: string): Promise<{ secret: string }> {
   const secret = mintSecret();
   return app.write(async (tx) => {
-    await refuseEnded(app, tx, caller);
+    await noteChange(app, tx, caller, "webhook_secret_rotated");
     const row = await ownEndpoint(tx, caller.user, id);
     const old_secret = secretIfPossible(app, row);
     const sealed = sealSecrets(app, row.id, { secret, old_secret });

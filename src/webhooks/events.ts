@@ -1,5 +1,6 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
+import { eventKey } from "../db/job-keys.ts";
 import { insertRow, remembered } from "../db/prepared.ts";
 import type { EventRow, EventType } from "../db/schema.ts";
 import { enqueue } from "../jobs/queue.ts";
@@ -45,8 +46,10 @@ export async function recordEvent(app: App, tx: Db, event: NewEvent, held = fals
   if (!endpoint) return null;
   const row = eventRow(app, event);
   await insertRow(tx, "events", row);
-  if (!held) await enqueue(app, tx, { kind: "fan_out_event", payload: { event_id: row.id } });
-  return row.id;
+  const { id: event_id } = row;
+  if (!held)
+    await enqueue(app, tx, { kind: "fan_out_event", payload: { event_id }, dedupe_key: eventKey(event_id) });
+  return event_id;
 }
 
 /** An event with its body, which is what all endpoints get at all attempts. */

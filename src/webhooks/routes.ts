@@ -79,8 +79,8 @@ function endpointRoutes(app: App) {
     .get("/v1/webhooks", ({ user }) => listEndpoints(app.db, user), DESCRIBED.list)
     .post(
       "/v1/webhooks",
-      async ({ user, session, key_id, body, set }) => {
-        const made = await createEndpoint(app, { user, session, key_id }, body);
+      async ({ caller, body, set }) => {
+        const made = await createEndpoint(app, caller, body);
         set.status = 201;
         Object.assign(set.headers, NO_STORE);
         return made;
@@ -89,14 +89,13 @@ function endpointRoutes(app: App) {
     )
     .patch(
       "/v1/webhooks/:id",
-      ({ user, session, key_id, params: { id }, body }) =>
-        patchEndpoint(app, { user, session, key_id }, { id, settings: body }),
+      ({ caller, params: { id }, body }) => patchEndpoint(app, caller, { id, settings: body }),
       { body: settings, ...DESCRIBED.patch },
     )
     .delete(
       "/v1/webhooks/:id",
-      async ({ user, params, set }) => {
-        await deleteEndpoint(app, user, params.id);
+      async ({ caller, params, set }) => {
+        await deleteEndpoint(app, caller, params.id);
         set.status = 204;
       },
       DESCRIBED.remove,
@@ -117,17 +116,17 @@ function secretRoutes(app: App) {
     .use(authenticated(app))
     .get(
       "/v1/webhooks/:id/secret",
-      ({ user, params, set }) => {
+      ({ caller, params, set }) => {
         Object.assign(set.headers, NO_STORE);
-        return revealSecret(app, user, params.id);
+        return revealSecret(app, caller, params.id);
       },
       DESCRIBED.secret,
     )
     .post(
       "/v1/webhooks/:id/rotate-secret",
-      ({ user, session, key_id, params, set }) => {
+      ({ caller, params, set }) => {
         Object.assign(set.headers, NO_STORE);
-        return rotateSecret(app, { user, session, key_id }, params.id);
+        return rotateSecret(app, caller, params.id);
       },
       DESCRIBED.rotate,
     );

@@ -320,6 +320,19 @@ test("queued mail and messages of the account are not worked on any more", async
   ]);
 });
 
+test("what was given up for the account goes with it, whoever had caused it", async () => {
+  await using room = await mailroom();
+  for (const from of ["Ada <ada@example.com>", "Eve <eve@example.net>"])
+    await room.send({ from, text: "Hi" });
+  await room.app.write(async (tx) => {
+    await tx.updateTable("jobs").set({ status: "dead" }).execute();
+    await tx.updateTable("messages").set({ state: "failed" }).execute();
+  });
+  await deleteAccount(room, room.owner);
+  const jobs = await room.app.db.selectFrom("jobs").select("kind").where("status", "=", "dead").execute();
+  expect(jobs).toEqual([]);
+});
+
 test("the mail about a deletion outlives the account until it is sent, and names the key that did it", async () => {
   await using sink = await startSmtpSink();
   sink.fault = "refuse";

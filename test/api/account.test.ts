@@ -2,12 +2,22 @@ import { describe, expect, test } from "bun:test";
 import { setPlan } from "../../src/accounts/accounts.ts";
 import { createApiKey, revokeApiKeyOf } from "../../src/accounts/api-keys.ts";
 import { resetPassword } from "../../src/accounts/passwords.ts";
+import { noteSecurityEvent, type SecurityEvent } from "../../src/accounts/security-events.ts";
+import { sumUpNow } from "../../src/accounts/untold.ts";
 import { messageOf } from "../../src/errors.ts";
-import { testApp } from "../support/app.ts";
+import type { JobPayloads } from "../../src/jobs/kinds.ts";
+import { type TestApp, testApp } from "../support/app.ts";
 import { mailroom } from "../support/mailroom.ts";
 import { lettersTo, openBrowser, signIn, subjectsTo } from "./browser.ts";
 
 const ADA = "ada@example.com";
+
+interface Event {
+  kind: string;
+  client: string;
+  times: number;
+  left_out: number;
+}
 
 describe("me", () => {
   test("is the account with its credits, limits and features", async () => {
@@ -229,6 +239,50 @@ describe("API keys", () => {
     for (let turn = 0; turn < 12; turn++) expect((await browser.post("/auth/api-key")).status).toBe(200);
     expect((await subjectsTo(t, ADA)).filter((subject) => subject.includes("API key"))).toHaveLength(10);
   });
+
+  test("how many more there were is told in one mail within the hour, and once", async () => {
+    await using t = await testApp();
+    const browser = await signIn(t, ADA);
+    const told = async () => {
+      await t.drain();
+      return (await subjectsTo(t, ADA)).filter((subject) => subject.startsWith("More API keys"));
+    };
+    for (let turn = 0; turn < 13; turn++) expect((await browser.post("/auth/api-key")).status).toBe(200);
+    t.clock.advance("59m");
+    expect(await told()).toEqual([]);
+    t.clock.advance("1m");
+    expect(await told()).toHaveLength(1);
+    const letter = (await lettersTo(t, ADA)).at(-1);
+    expect(letter).toContain("API keys were made for your account **3 times more** within an hour");
+    t.clock.advance("2h");
+    expect(await told()).toHaveLength(1);
+    for (let turn = 0; turn < 11; turn++) await browser.post("/auth/api-key");
+    t.clock.advance("1h");
+    expect(await told()).toHaveLength(2);
+    expect((await lettersTo(t, ADA)).at(-1)).toContain("**once more**");
+  });
+
+  test("what comes while the mail about more of it is written is told in the next one", async () => {
+    await using t = await testApp();
+    const browser = await signIn(t, ADA);
+    const makeKeys = async (count: number) => {
+      for (let turn = 0; turn < count; turn++) await browser.post("/auth/api-key");
+    };
+    await makeKeys(12);
+    const claimed = { status: "running", attempts: 1, lease_until: t.app.steadyAfter(60) } as const;
+    const jobs = t.app.db.updateTable("jobs").set(claimed).where("kind", "=", "sum_up_notices");
+    const [row] = await jobs.returningAll().execute();
+    if (!row) throw new Error("nothing is to be summed up");
+    await makeKeys(3);
+    const payload = JSON.parse(row.payload) as JobPayloads["sum_up_notices"];
+    const use = { share: null, weight: 0, target: null };
+    const job = { id: row.id, kind: "sum_up_notices", payload, attempts: 1, failures: 0, ...use } as const;
+    await sumUpNow(t.app, job, new AbortController().signal);
+    expect((await lettersTo(t, ADA)).at(-1)).toContain("**2 times more**");
+    t.clock.advance("1h");
+    await t.drain();
+    expect((await lettersTo(t, ADA)).at(-1)).toContain("**3 times more**");
+  });
 });
 
 describe("security events", () => {
@@ -256,17 +310,53 @@ describe("security events", () => {
     expect((await bob.get("/auth/security-events")).body).toEqual([]);
   });
 
-  test("are kept to the last hundred of an account", async () => {
-    await using t = await testApp({ plans: { team: { api_per_minute: 0 } } });
-    const bob = await signIn(t, "bob@example.com");
-    const browser = await signIn(t, ADA);
-    for (let turn = 0; turn < 51; turn++) {
-      const { id } = (await browser.post("/auth/api-key")).body;
-      await browser.send("DELETE", `/auth/api-keys/${id}`);
-    }
-    expect((await browser.get("/auth/security-events")).body).toHaveLength(100);
-    expect(await t.app.db.selectFrom("security_events").selectAll().execute()).toHaveLength(101);
-    expect((await bob.get("/auth/security-events")).body).toHaveLength(1);
+  test("repeats within an hour are counted, by key and client", async () => {
+    await using t = await testApp();
+    const { browser, note } = await noting(t);
+    for (const client of ["198.51.100.6", "198.51.100.7", "198.51.100.6"]) await note(client);
+    t.clock.advance("59m");
+    await note("198.51.100.6");
+    t.clock.advance("1m");
+    await note("198.51.100.6");
+    const { body } = await browser.get("/auth/security-events");
+    const failed = body.filter(({ kind }: Event) => kind === "password_failed");
+    expect(failed.map(({ client, times }: Event) => [client, times])).toEqual([
+      ["198.51.100.6", 1],
+      ["198.51.100.7", 1],
+      ["198.51.100.6", 3],
+    ]);
+  });
+
+  test("of each kind the first of 30 days and the last are kept, and what is between them is counted", async () => {
+    await using t = await testApp();
+    const { browser, note } = await noting(t);
+    const failed = async () => {
+      const events = (await browser.get("/auth/security-events")).body as Event[];
+      return events.filter(({ kind }) => kind === "password_failed").toReversed();
+    };
+    await note("key", "api_key_created");
+    for (let turn = 0; turn < 50; turn++) await note(String(turn));
+    await note("15");
+    const kept = await failed();
+    expect(kept.map(({ client }) => client)).toEqual([
+      ...Array.from({ length: 10 }, (_, turn) => String(turn)),
+      ...Array.from({ length: 9 }, (_, turn) => String(41 + turn)),
+      "15",
+    ]);
+    expect(kept.map(({ left_out }) => left_out)).toEqual([...Array(9).fill(0), 31, ...Array(10).fill(0)]);
+    // A month later they are no longer how it began.
+    t.clock.advance("31d");
+    const later = await signIn(t, ADA, browser);
+    for (let turn = 0; turn < 12; turn++) await note(`later ${turn}`);
+    expect((await failed()).map(({ client }) => client).slice(0, 10)).toEqual([
+      ...Array.from({ length: 7 }, (_, turn) => String(43 + turn)),
+      "15",
+      "later 0",
+      "later 1",
+    ]);
+    const { body } = await later.get("/auth/security-events");
+    expect(body.map(({ kind }: Event) => kind)).toContain("api_key_created");
+    expect(await t.app.db.selectFrom("security_events").selectAll().execute()).toHaveLength(body.length);
   });
 });
 
@@ -307,3 +397,11 @@ describe("from the shell", () => {
     expect((await ada.get("/auth/me")).body.email_verified).toBe(true);
   });
 });
+
+async function noting(t: TestApp) {
+  const browser = await signIn(t, ADA);
+  const { id: user_id } = await t.app.db.selectFrom("users").select("id").executeTakeFirstOrThrow();
+  const note = (client: string, kind: SecurityEvent["kind"] = "password_failed") =>
+    t.app.write((tx) => noteSecurityEvent(t.app, tx, { user_id, kind, client }));
+  return { browser, note };
+}

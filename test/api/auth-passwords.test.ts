@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { type Answer, type TestApp, testApp } from "../support/app.ts";
+import { fullHashing } from "../support/savings.ts";
 import { freshCode, lettersTo, newestCode, openBrowser, signIn, subjectsTo } from "./browser.ts";
 
 const ADA = "ada@example.com";
@@ -40,7 +41,7 @@ describe("register", () => {
     const elsewhere = openBrowser(t, "198.51.100.1");
     elsewhere.cookies.set("mw_registration", mobile.cookies.get("mw_registration") ?? "");
     expect((await elsewhere.post("/auth/verify", { email: ADA, code })).body.has_password).toBe(true);
-    expect([...elsewhere.cookies.keys()]).toEqual(["service_session"]);
+    expect([...elsewhere.cookies.keys()]).toEqual(["service_session", "mw_known"]);
 
     const bob = "bob@example.com";
     const { body } = await openBrowser(t).post("/auth/register", { email: bob, password: PASSWORD });
@@ -226,6 +227,7 @@ describe("the password rule", () => {
   });
 
   test("stores argon2id and nothing else of it", async () => {
+    using _ = fullHashing();
     await using t = await testApp();
     await memberWith(t, PASSWORD);
     const [user] = await t.app.db.selectFrom("users").selectAll().execute();
@@ -297,8 +299,7 @@ describe("login", () => {
 
   test("does not sign in with a password that is changed at the same moment", async () => {
     await using t = await testApp();
-    const browser = await memberWith(t, PASSWORD);
-    t.clock.advance("1h");
+    const browser = await loggedIn(t);
     const [login, change] = await Promise.all([
       openBrowser(t).post("/auth/login", { email: ADA, password: PASSWORD }),
       browser.post("/auth/set-password", { password: OTHER, current_password: PASSWORD }),
@@ -313,9 +314,7 @@ describe("login", () => {
 describe("set-password", () => {
   test("needs the current one where there is one, unless a code was entered in the last ten minutes", async () => {
     await using t = await testApp();
-    const browser = await signIn(t, ADA);
-    expect((await browser.post("/auth/set-password", { password: PASSWORD })).status).toBe(200);
-    t.clock.advance("1h");
+    const browser = await loggedIn(t);
     for (const body of [{ password: OTHER }, { password: OTHER, current_password: OTHER }]) {
       const refused = await browser.post("/auth/set-password", body);
       expect([refused.status, refused.body.code]).toEqual([403, "current_password_required"]);
@@ -325,8 +324,35 @@ describe("set-password", () => {
     await signIn(t, ADA, browser);
     t.clock.advance("10m");
     expect((await browser.post("/auth/set-password", { password: PASSWORD })).status).toBe(200);
-    t.clock.advance("1s");
-    expect((await browser.post("/auth/set-password", { password: OTHER })).status).toBe(403);
+  });
+
+  test("needs a sign-in of the last ten minutes, whatever else is right", async () => {
+    const bodies = [{ password: OTHER }, { password: OTHER, current_password: PASSWORD }, { password: "x" }];
+    for (const begin of [(t: TestApp) => memberWith(t, PASSWORD), loggedIn]) {
+      await using t = await testApp();
+      const browser = await begin(t);
+      t.clock.advance("10m");
+      t.clock.advance("1s");
+      for (const body of bodies) {
+        const refused = await browser.post("/auth/set-password", body);
+        expect([refused.status, refused.body.code]).toEqual([403, "session_required"]);
+        expect(refused.body.fix).toContain("sign in again");
+      }
+      const again = await openBrowser(t).post("/auth/login", { email: ADA, password: PASSWORD });
+      expect(again.status).toBe(200);
+    }
+  });
+
+  test("a session that is too old cannot guess at the current password", async () => {
+    await using t = await testApp({ limits: { login_failures: 1 } });
+    const browser = await memberWith(t, PASSWORD);
+    t.clock.advance("1h");
+    const wrong = { password: OTHER, current_password: "wrong guess 1" };
+    const answers = [await browser.post("/auth/set-password", wrong)];
+    answers.push(await browser.post("/auth/set-password", { ...wrong, current_password: PASSWORD }));
+    expect(answers[0]?.body.detail).toBe(answers[1]?.body.detail);
+    const deletion = { confirm: ADA, password: PASSWORD };
+    expect((await browser.send("DELETE", "/auth/account", deletion)).status).toBe(204);
   });
 
   test("is for a person: an API key is refused, with the current password as well", async () => {
@@ -372,8 +398,7 @@ describe("set-password", () => {
 
   test("refuses to guess at the current password for ever", async () => {
     await using t = await testApp();
-    const browser = await memberWith(t, PASSWORD);
-    t.clock.advance("1h");
+    const browser = await loggedIn(t);
     const guess = { password: OTHER, current_password: "wrong guess 1" };
     for (let turn = 0; turn < 10; turn++)
       expect((await browser.post("/auth/set-password", guess)).status).toBe(403);
@@ -384,8 +409,7 @@ describe("set-password", () => {
 
   test("of two changes at the same moment one is made", async () => {
     await using t = await testApp();
-    const browser = await memberWith(t, PASSWORD);
-    t.clock.advance("1h");
+    const browser = await loggedIn(t);
     const change = (password: string) =>
       browser.post("/auth/set-password", { password, current_password: PASSWORD });
     const answers = await Promise.all([change("first choice 1"), change("second choice 2")]);
@@ -399,6 +423,14 @@ describe("set-password", () => {
       expect((await browser.post("/auth/set-password", body)).status).toBe(422);
   });
 });
+
+/** By the password, and just now. */
+async function loggedIn(t: TestApp) {
+  const browser = await memberWith(t, PASSWORD);
+  t.clock.advance("1h");
+  expect((await browser.post("/auth/login", { email: ADA, password: PASSWORD })).status).toBe(200);
+  return browser;
+}
 
 async function memberWith(t: TestApp, password: string) {
   const browser = await signIn(t, ADA);

@@ -19,6 +19,7 @@ test("the cookie is HttpOnly and SameSite=Lax, lasts 30 days, and is Secure wher
           `^service_session=[\\w-]{43}\\.[\\w-]{22}; Path=/; Max-Age=2592000; HttpOnly; SameSite=Lax${secure}$`,
         ),
       ),
+      expect.stringMatching(/^mw_known=/),
     ]);
     const registered = await openBrowser(t).post("/auth/register", {
       email: ADA,

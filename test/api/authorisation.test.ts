@@ -1,14 +1,25 @@
 import { afterAll, expect, test } from "bun:test";
-import { startSession } from "../../src/accounts/sessions.ts";
-import { createHttp } from "../../src/http/server.ts";
 import { mintApiKey } from "../../src/lib/secrets.ts";
-import { storeRawMail } from "../../src/messages/accept.ts";
-import { type Answer, type Caller, type TestApp, testApp } from "../support/app.ts";
+import { type Answer, testApp } from "../support/app.ts";
 import { sessionOf } from "../support/consent.ts";
 import { startLooseServer } from "../support/oauth-loose-server.ts";
 import { startStripe } from "../support/stripe-stand-in.ts";
-import { type Access, ACCESS } from "./access.ts";
-import { storeMessages } from "./archive.ts";
+import { type Access, ACCESS, TRACES } from "./access.ts";
+import {
+  allRoutes,
+  closedRoutes,
+  LOOPBACK,
+  NO_DNS,
+  offerEverything,
+  OWNED,
+  ownerOfEverything,
+  send,
+  sendAs,
+} from "./every-route.ts";
+
+/** Asks for authorisation, and has an authorization server. */
+const mcpServer = startLooseServer();
+afterAll(() => mcpServer[Symbol.asyncDispose]());
 
 /** What belongs to nobody, and is there for every account. */
 const SHARED = new Set([
@@ -17,100 +28,8 @@ const SHARED = new Set([
   "POST /integrations/:provider/confirm",
 ]);
 
-/** What each route with an id is tried on: the path of something that the owner has. */
-const OWNED: Record<string, (owner: Owner) => string> = {
-  "GET /v1/messages/:id": (owner) => `/v1/messages/${owner.message_id}`,
-  "GET /messages/:message_id": (owner) => `/messages/${owner.message_id}`,
-  "GET /messages/:message_id/attachments/:attachment_id": (owner) =>
-    `/messages/${owner.message_id}/attachments/${owner.attachment_id}`,
-  "GET /messages/:message_id/raw": (owner) => `/messages/${owner.failed_mail_id}/raw`,
-  "POST /messages/:message_id/retry": (owner) => `/messages/${owner.failed_mail_id}/retry`,
-  "GET /conversations/:conversation_id": (owner) => `/conversations/${owner.conversation_id}`,
-  "GET /inboxes/:inbox_id": (owner) => `/inboxes/${owner.inbox_id}`,
-  "PATCH /inboxes/:inbox_id": (owner) => `/inboxes/${owner.inbox_id}`,
-  "DELETE /inboxes/:inbox_id": (owner) => `/inboxes/${owner.inbox_id}`,
-  "POST /inboxes/:inbox_id/rotate": (owner) => `/inboxes/${owner.inbox_id}/rotate`,
-  "GET /inboxes/:inbox_id/vcard": (owner) => `/inboxes/${owner.inbox_id}/vcard`,
-  "POST /inboxes/:inbox_id/email-vcard": (owner) => `/inboxes/${owner.inbox_id}/email-vcard`,
-  "POST /inboxes/:inbox_id/test": (owner) => `/inboxes/${owner.inbox_id}/test`,
-  "GET /connections/:connection_id": (owner) => `/connections/${owner.connection_id}`,
-  "PATCH /connections/:connection_id": (owner) => `/connections/${owner.connection_id}`,
-  "DELETE /auth/sessions/:session_id": (owner) => `/auth/sessions/${owner.session_id}`,
-  "DELETE /auth/api-keys/:key_id": (owner) => `/auth/api-keys/${owner.key_id}`,
-  "DELETE /connections/:connection_id": (owner) => `/connections/${owner.connection_id}`,
-  "GET /contexts/:context_id": (owner) => `/contexts/${owner.context_id}`,
-  "PATCH /contexts/:context_id": (owner) => `/contexts/${owner.context_id}`,
-  "DELETE /contexts/:context_id": (owner) => `/contexts/${owner.context_id}`,
-  "POST /custom-domains/:domain_id/verify": (owner) => `/custom-domains/${owner.domain_id}/verify`,
-  "DELETE /custom-domains/:domain_id": (owner) => `/custom-domains/${owner.domain_id}`,
-  "POST /connections/:connection_id/test": (owner) => `/connections/${owner.connection_id}/test`,
-  "POST /integrations/mcp/:connection_id/connect": (owner) =>
-    `/integrations/mcp/${owner.mcp_connection_id}/connect`,
-  "PATCH /v1/webhooks/:id": (owner) => `/v1/webhooks/${owner.webhook_id}`,
-  "DELETE /v1/webhooks/:id": (owner) => `/v1/webhooks/${owner.webhook_id}`,
-  "POST /v1/webhooks/:id/test": (owner) => `/v1/webhooks/${owner.webhook_id}/test`,
-  "GET /v1/webhooks/:id/secret": (owner) => `/v1/webhooks/${owner.webhook_id}/secret`,
-  "POST /v1/webhooks/:id/rotate-secret": (owner) => `/v1/webhooks/${owner.webhook_id}/rotate-secret`,
-  "GET /v1/webhooks/:id/deliveries": (owner) => `/v1/webhooks/${owner.webhook_id}/deliveries`,
-  "GET /v1/webhooks/:id/deliveries/:delivery_id": (owner) =>
-    `/v1/webhooks/${owner.webhook_id}/deliveries/${owner.delivery_id}`,
-  "POST /v1/webhooks/:id/deliveries/:delivery_id/retry": (owner) =>
-    `/v1/webhooks/${owner.webhook_id}/deliveries/${owner.delivery_id}/retry`,
-  "POST /v1/webhooks/:id/replay": (owner) => `/v1/webhooks/${owner.webhook_id}/replay`,
-};
-
 /** Nothing would be served after it: it has tests of its own. */
 const UNTRIED = new Set(["DELETE /auth/account"]);
-
-const CONTEXT = { title: "Brand voice", body: "Plain words.", kind: "instruction" };
-
-const CONFIRMATION = new URLSearchParams({ code: "x", state: "x", proof: "x" });
-
-const BODIES: Record<string, unknown> = {
-  "POST /integrations/:provider/confirm": CONFIRMATION,
-  "POST /integrations/mcp/confirm": CONFIRMATION,
-  "POST /v1/messages": { instruction: "Summarise" },
-  "POST /connections": { kind: "demo" },
-  "POST /custom-domains": { domain: "ai.acme.test" },
-  "POST /contexts": CONTEXT,
-  "POST /contexts/upload": markdownForm(),
-  "POST /billing/checkout": { plan: "team" },
-  "POST /auth/set-password": { password: "quiet river 42" },
-  // An address, so that no name server is asked.
-  "POST /v1/webhooks": { url: "https://93.184.216.34/hook", event_types: ["*"] },
-  "POST /v1/webhooks/:id/replay": { since: 0 },
-};
-
-/** Asks for authorisation, and has an authorization server. */
-const mcpServer = startLooseServer();
-const LOOPBACK = { allow: ["127.0.0.1"] };
-afterAll(() => mcpServer[Symbol.asyncDispose]());
-
-/** A port where nobody listens: nothing here may ask the world. */
-const NO_DNS = { servers: ["127.0.0.1:9"] };
-
-interface Owner {
-  caller: Caller;
-  key_id: string;
-  session_id: string;
-  inbox_id: string;
-  connection_id: string;
-  mcp_connection_id: string;
-  domain_id: string;
-  context_id: string;
-  message_id: string;
-  attachment_id: string;
-  conversation_id: string;
-  failed_mail_id: string;
-  webhook_id: string;
-  delivery_id: string;
-}
-
-interface Route {
-  method: string;
-  path: string;
-  name: string;
-}
 
 test("every route that is not public answers 401 without a living key, whatever else is wrong with it", async () => {
   await using t = await testApp({ llm: { kind: "demo" } });
@@ -152,6 +71,12 @@ test("every route states who may use it, and nothing else is stated", async () =
   expect(Object.keys(ACCESS).filter((name) => !names.includes(name))).toEqual([]);
 });
 
+test("every route on which a key may change something states what is noted of it, and whom it is mailed to", async () => {
+  await using t = await testApp();
+  const changing = allRoutes(t).filter(({ method, name }) => method !== "GET" && ACCESS[name] === "key");
+  expect(changing.filter(({ name }) => TRACES[name] === undefined)).toEqual([]);
+});
+
 test("the public routes are the ones that say so", async () => {
   await using t = await testApp();
   const open: string[] = [];
@@ -177,19 +102,6 @@ test("an API key is refused on the routes for people, and on no other", async ()
   expect(refused.sort()).toEqual([...namedAs("session"), ...namedAs("fresh session")].sort());
 });
 
-/** A server on which every route can be served, and an account with an inbox. */
-async function offerEverything() {
-  await using built = new AsyncDisposableStack();
-  const stripe = built.use(startStripe(() => 0));
-  const t = built.use(
-    await testApp({ llm: { kind: "demo" }, dns: NO_DNS, plans: { default: "pro" }, ...stripe.config }),
-  );
-  const ada = await t.as("ada@example.com");
-  await ada.post("/inboxes", {});
-  const stack = built.move();
-  return { t, ada, [Symbol.asyncDispose]: () => stack.disposeAsync() };
-}
-
 test("what adds a way to sign in is for a session of the last ten minutes; an older one may do all the rest", async () => {
   await using everything = await offerEverything();
   const { t, ada } = everything;
@@ -212,30 +124,38 @@ test("what adds a way to sign in is for a session of the last ten minutes; an ol
   }
 });
 
-test("another user's id is answered exactly as one that nobody has, and the owner is served", async () => {
-  await using t = await testApp({ llm: { kind: "demo" }, dns: NO_DNS, egress: LOOPBACK, webhooks: LOOPBACK });
-  const bob = await t.as("bob@example.com");
+test("every route with an id is in the list of those that are somebody's", async () => {
+  await using t = await testApp({ llm: { kind: "demo" } });
   // What is for administrators is for all of them alike: see admin.test.ts.
   const owned = closedRoutes(t).filter(({ path }) => path.includes(":") && !path.startsWith("/admin/"));
-  for (const route of owned.filter(({ name }) => !SHARED.has(name))) {
-    const make = OWNED[route.name];
-    if (!make) throw new Error(`${route.name} needs an entry in OWNED`);
-    const owner = await ownerOfEverything(t, route.name);
+  const names = owned.map(({ name }) => name).filter((name) => !SHARED.has(name));
+  expect(Object.keys(OWNED).toSorted()).toEqual(names.toSorted());
+});
+
+test.each(Object.entries(OWNED))(
+  "%s answers another user's id exactly as one that nobody has, and serves the owner",
+  async (name, make) => {
+    await using t = await testApp({
+      llm: { kind: "demo" },
+      dns: NO_DNS,
+      egress: LOOPBACK,
+      webhooks: LOOPBACK,
+    });
+    const route = closedRoutes(t).find((one) => one.name === name);
+    if (!route) throw new Error(`There is no route ${name}`);
+    const bob = await t.as("bob@example.com");
+    const owner = await ownerOfEverything(t, name, mcpServer.url);
     const path = make(owner);
     const foreign = await send(t, bob, route, path);
-    const unknown = await send(
-      t,
-      bob,
-      route,
-      route.path.replaceAll(/:\w+/g, () => Bun.randomUUIDv7()),
-    );
-    expect([route.name, foreign.status, foreign.body.code]).toEqual([route.name, 404, "not_found"]);
-    expect([route.name, withoutRequestId(foreign)]).toEqual([route.name, withoutRequestId(unknown)]);
+    const nowhere = route.path.replaceAll(/:\w+/g, () => Bun.randomUUIDv7());
+    const unknown = await send(t, bob, route, nowhere);
+    expect([foreign.status, foreign.body.code]).toEqual([404, "not_found"]);
+    expect(withoutRequestId(foreign)).toEqual(withoutRequestId(unknown));
     expect(namesOf(foreign)).toEqual(namesOf(unknown));
     const own = await send(t, owner.caller, route, path);
-    expect([route.name, own.status < 300]).toEqual([route.name, true]);
-  }
-});
+    expect(own.status).toBeLessThan(300);
+  },
+);
 
 test("the owner is served on every route without an id, with X-API-Key and with Bearer", async () => {
   await using everything = await offerEverything();
@@ -251,7 +171,7 @@ test("the owner is served on every route without an id, with X-API-Key and with 
 
 test("lists show nothing of another user", async () => {
   await using t = await testApp({ llm: { kind: "demo" }, egress: LOOPBACK, webhooks: LOOPBACK });
-  await ownerOfEverything(t, "ada");
+  await ownerOfEverything(t, "ada", mcpServer.url);
   const bob = await t.as("bob@example.com");
   expect((await bob.get("/inboxes")).body).toEqual([]);
   expect((await bob.get("/connections")).body).toEqual([]);
@@ -264,20 +184,11 @@ test("lists show nothing of another user", async () => {
 
 test("an attachment is not found under another message of the same owner", async () => {
   await using t = await testApp({ llm: { kind: "demo" }, egress: LOOPBACK, webhooks: LOOPBACK });
-  const owner = await ownerOfEverything(t, "ada");
+  const owner = await ownerOfEverything(t, "ada", mcpServer.url);
   const other = await owner.caller.post("/v1/messages", { instruction: "Another" });
   const path = `/messages/${other.body.message_id}/attachments/${owner.attachment_id}`;
   expect((await owner.caller.get(path)).status).toBe(404);
 });
-
-function allRoutes(t: TestApp): Route[] {
-  const { routes } = createHttp(t.app, { ready: async () => ({}) });
-  return routes.map(({ method, path }) => ({ method, path, name: `${method} ${path}` }));
-}
-
-function closedRoutes(t: TestApp): Route[] {
-  return allRoutes(t).filter((route) => ACCESS[route.name] !== "public");
-}
 
 /** In place of an id in a path. */
 function wordFor(parameter: string): string {
@@ -288,79 +199,6 @@ function namedAs(access: Access): string[] {
   return Object.keys(ACCESS)
     .filter((name) => ACCESS[name] === access)
     .sort();
-}
-
-async function ownerOfEverything(t: TestApp, name: string): Promise<Owner> {
-  const caller = await t.as(`${name.toLowerCase().replaceAll(/[^a-z]+/g, "-")}@example.com`);
-  const inbox = await caller.post("/inboxes", {});
-  const connection = await caller.post("/connections", { kind: "demo" });
-  const mcp = await caller.post("/connections", { kind: "mcp", base_url: mcpServer.url });
-  const domain = await caller.post("/custom-domains", { domain: "ai.acme.test" });
-  const context = await caller.post("/contexts", CONTEXT);
-  const message = await caller.post("/v1/messages", {
-    instruction: "Read it",
-    attachments: [{ filename: "a.txt", content_type: "text/plain", data: btoa("hello") }],
-  });
-  // Last, so that it is told of nothing but its test.
-  const webhook = await caller.post("/v1/webhooks", { url: mcpServer.url, event_types: ["*"] });
-  const tested = await caller.post(`/v1/webhooks/${webhook.body.id}/test`);
-  const listed = await caller.get("/messages");
-  const keys = await caller.get("/auth/api-keys");
-  return {
-    caller,
-    key_id: keys.body[0].id,
-    session_id: await signInTo(t, caller),
-    inbox_id: inbox.body.id,
-    connection_id: connection.body.id,
-    mcp_connection_id: mcp.body.id,
-    domain_id: domain.body.id,
-    context_id: context.body.id,
-    message_id: message.body.message_id,
-    attachment_id: listed.body.items[0].attachments[0].id,
-    conversation_id: message.body.conversation_id,
-    failed_mail_id: await storeFailedMail(t, caller, inbox.body.id),
-    webhook_id: webhook.body.id,
-    delivery_id: tested.body.delivery.id,
-  };
-}
-
-async function signInTo(t: TestApp, caller: Caller): Promise<string> {
-  const browser = { by_code: true, client: "192.0.2.7", user_agent: "Test" };
-  await t.app.write((tx) => startSession(t.app, tx, { user_id: caller.user.id, ...browser }));
-  return (await caller.get("/auth/sessions")).body[0].id;
-}
-
-async function storeFailedMail(t: TestApp, caller: Caller, inbox_id: string): Promise<string> {
-  const raw_mail_id = await t.app.write((tx) => storeRawMail(t.app, tx, Buffer.from("Subject: x\r\n\r\nx")));
-  const [mail] = await storeMessages(t, caller.user, [{ state: "failed", inbox_id, raw_mail_id }]);
-  return mail?.id ?? "";
-}
-
-function send(t: TestApp, caller: Caller, route: Route, path: string): Promise<Answer> {
-  return sendAs(t, { "x-api-key": caller.key }, route, path);
-}
-
-function sendAs(t: TestApp, credential: Record<string, string>, route: Route, path: string): Promise<Answer> {
-  const body = route.method === "GET" || route.method === "DELETE" ? undefined : (BODIES[route.name] ?? {});
-  return t.request(path, {
-    method: route.method,
-    headers: {
-      ...credential,
-      // A form says itself what it is.
-      ...(isForm(body) ? {} : { "content-type": "application/json" }),
-    },
-    ...(body === undefined ? {} : { body: isForm(body) ? body : JSON.stringify(body) }),
-  });
-}
-
-function isForm(body: unknown): body is FormData | URLSearchParams {
-  return body instanceof FormData || body instanceof URLSearchParams;
-}
-
-function markdownForm(): FormData {
-  const form = new FormData();
-  form.append("file", new File(["# Brand voice"], "brand.md"));
-  return form;
 }
 
 function withoutRequestId(answer: Answer): string {

@@ -1,6 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import { type TestApp, testApp } from "../support/app.ts";
-import { type Browser, freshCode, lettersTo, newestCode, openBrowser, subjectsTo } from "./browser.ts";
+import {
+  type Browser,
+  freshCode,
+  lettersTo,
+  newestCode,
+  openBrowser,
+  signIn,
+  subjectsTo,
+} from "./browser.ts";
 
 const ADA = "ada@example.com";
 const EVES = "203.0.113.5";
@@ -180,6 +188,104 @@ describe("the owner of an address signs in with the newest code in the mailbox, 
       await guesses(t, openBrowser(t, EVES), 5);
       expect(await getsIn(t, owner)).toBe(true);
     }
+  });
+});
+
+describe("a browser that has signed in before", () => {
+  /** Four networks hold all the places, and use up every try at the code. */
+  async function besieged(t: TestApp): Promise<Browser[]> {
+    const eves = Array.from({ length: 4 }, (_, turn) => openBrowser(t, `203.0.113.${turn + 10}`));
+    await mailed(t, eves[0] as Browser);
+    for (const eve of eves.slice(1)) await asks(eve);
+    for (const eve of [...eves, openBrowser(t, EVES)]) await guesses(t, eve, 5);
+    return eves;
+  }
+
+  async function known(t: TestApp, client = "192.0.2.20"): Promise<Browser> {
+    const owner = await signIn(t, ADA, openBrowser(t, client));
+    owner.cookies.delete(COOKIE);
+    expect((await owner.post("/auth/logout")).status).toBe(204);
+    return owner;
+  }
+
+  test("gets in hour after hour with the newest code, though four networks hold all places and use up all tries", async () => {
+    await using t = await testApp();
+    const owner = await known(t);
+    for (let round = 0; round < 6; round++) {
+      t.clock.advance("16m");
+      const eves = await besieged(t);
+      expect(await getsIn(t, openBrowser(t, "192.0.2.30"))).toBe(false);
+      await asks(owner);
+      // They cannot take the place from it either.
+      for (const eve of eves) {
+        eve.cookies.clear();
+        await asks(eve);
+        await guesses(t, eve, 1);
+      }
+      expect(await getsIn(t, owner)).toBe(true);
+      owner.cookies.delete(COOKIE);
+    }
+  });
+
+  test("keeps its place when others have the next code mailed", async () => {
+    await using t = await testApp();
+    const owner = await known(t);
+    t.clock.advance("16m");
+    await besieged(t);
+    await asks(owner);
+    for (let turn = 0; turn < 3; turn++) {
+      t.clock.advance("60s");
+      await mailed(t, openBrowser(t, `198.51.100.${turn + 1}`));
+      await guesses(t, openBrowser(t, EVES), 5);
+    }
+    expect(await getsIn(t, owner)).toBe(true);
+  });
+
+  test("has five tries of its own at a code, which bring others none, whatever it asks with", async () => {
+    await using t = await testApp();
+    const owner = await known(t);
+    t.clock.advance("16m");
+    const eves = await besieged(t);
+    await asks(owner);
+    await guesses(t, owner, 5);
+    owner.cookies.delete(COOKIE);
+    await asks(owner);
+    expect(await getsIn(t, owner)).toBe(false);
+    const late = await crowd(t, 3, "198.51.100");
+    for (const browser of [...eves, ...late]) expect(await getsIn(t, browser)).toBe(false);
+    t.clock.advance("16m");
+    await asks(owner);
+    await t.drain();
+    expect(await getsIn(t, owner)).toBe(true);
+  });
+
+  test("is one only for its own address, and only with what it was given", async () => {
+    await using t = await testApp();
+    const eve = await signIn(t, "eve@example.net", openBrowser(t, EVES));
+    const own = eve.cookies.get("mw_known") ?? "";
+    expect(own).toMatch(/^[\w-]{43}$/);
+    t.clock.advance("16m");
+    await besieged(t);
+    for (const value of [own, "", "x", `${own}x`, "A".repeat(43)]) {
+      const browser = openBrowser(t, "192.0.2.40");
+      browser.cookies.set("mw_known", value);
+      await asks(browser);
+      expect(await getsIn(t, browser)).toBe(false);
+    }
+  });
+
+  test("has a cookie for /auth alone, the same for members who sign in with a password", async () => {
+    await using t = await testApp();
+    const browser = openBrowser(t);
+    const post = { email: ADA, code: await freshCode(t, ADA) };
+    const lines = (await browser.post("/auth/verify", post)).headers.getSetCookie();
+    expect(lines).toContainEqual(
+      expect.stringMatching(/^mw_known=[\w-]{43}; Path=\/auth; Max-Age=34560000; HttpOnly; SameSite=Lax$/),
+    );
+    expect((await browser.post("/auth/set-password", { password: "quiet river 42" })).status).toBe(200);
+    const other = openBrowser(t);
+    await other.post("/auth/login", { email: ADA, password: "quiet river 42" });
+    expect(other.cookies.get("mw_known")).toBe(browser.cookies.get("mw_known"));
   });
 });
 

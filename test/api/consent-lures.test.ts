@@ -204,6 +204,21 @@ test("what a stolen key began shows its owner which key it was, and ends with th
   expect(page.body).toContain("somebody else may have chosen");
 });
 
+test.each<[Place, string[]]>([
+  ["notes", ["connection_created", "connection_begun"]],
+  ["mcp", ["connection_changed", "connection_begun", "connection_created"]],
+])("%s: the connection that a key's round trip ends in bears the name of the key", async (place, kinds) => {
+  await using providers = startOAuthProviders();
+  const { t, eve: owner, back } = await lureTo(place, providers);
+  await using _t = t;
+  expect((await comeBack(t, owner, back)).body).toContain("is connected");
+  const [key] = (await owner.get("/auth/api-keys")).body;
+  const { body: events } = await owner.get("/auth/security-events");
+  expect(events.map(({ kind, api_key }: Record<string, string>) => [kind, api_key])).toEqual(
+    kinds.map((kind) => [kind, `${key.prefix}…${key.last4}`]),
+  );
+});
+
 test.each(["access_denied", "<script>alert(1)</script>", "server_error"])(
   "a refusal with %s tells nothing but itself, to whoever brings it",
   async (error) => {

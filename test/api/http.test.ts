@@ -366,7 +366,7 @@ test("at most 20 faults are listed", async () => {
   expect(answer.body.errors).toHaveLength(20);
 });
 
-test("the debug log names the client and the request id of every answer, also of one with two cookies", async () => {
+test("the debug log names the client and the request id of every answer, also of one with several cookies", async () => {
   await using t = await testApp({ server: LISTEN });
   const lines: Record<string, unknown>[] = [];
   // The line comes after the answer.
@@ -384,7 +384,7 @@ test("the debug log names the client and the request id of every answer, also of
     headers: { "content-type": "application/json", cookie: "mw_registration=x" },
     body: JSON.stringify({ email: "ada@example.com", code }),
   });
-  expect(sent.getSetCookie()).toHaveLength(2);
+  expect(sent.getSetCookie()).toHaveLength(3);
   await door.request("/nowhere");
   await logged;
   expect(lines.slice(1)).toEqual([

@@ -1,7 +1,9 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { canonicalJson } from "../../src/lib/canonical-json.ts";
+import { sha256 } from "../../src/lib/sha256.ts";
 import { type Answer, type Caller, type TestApp, testApp } from "../support/app.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { deskOf, modelAt } from "./desk.ts";
@@ -192,6 +194,73 @@ test("a key survives a restart of the server", async () => {
   expect(again.body).toEqual(first.body);
   expect(await kindsOf(t)).toEqual(["grant", "reserve", "settle"]);
 });
+
+describe("a key from before an upgrade", () => {
+  const FILE = { filename: "f.txt", content_type: "text/plain", data: btoa("words ".repeat(50)) };
+
+  test.each([
+    ["at once", {}],
+    ["with a line break in its base64", { data: `${FILE.data.slice(0, 76)}\r\n${FILE.data.slice(76)}` }],
+    // What earlier versions kept of a file's data cannot be compared, and a second run would be worse.
+    ["whatever its files hold", { data: btoa("other words") }],
+  ])("is known again with files %s: nothing is run or paid twice", async (_how, change) => {
+    await using model = startModelServer();
+    await using t = await testApp(modelAt(model));
+    const { ada, inbox_id } = await deskOf(t);
+    const body = { instruction: "x", inbox_id, attachments: [FILE] };
+    const first = await keyed(ada, "k1", body);
+    await asBefore(t, "k1", body);
+    const again = await keyed(ada, "k1", { ...body, attachments: [{ ...FILE, ...change }] });
+    expect([again.status, again.headers.get("idempotent-replayed")]).toEqual([200, "true"]);
+    expect(again.body).toEqual(first.body);
+    expect(model.requests).toHaveLength(1);
+    expect(await kindsOf(t)).toEqual(["grant", "reserve", "settle"]);
+  });
+
+  test("is known again with files while its call still runs", async () => {
+    await using t = await testApp(DEMO);
+    const { ada } = await deskOf(t);
+    const body = { instruction: "x", attachments: [FILE], async: true };
+    const first = await keyed(ada, "k1", body);
+    await asBefore(t, "k1", body);
+    const again = await keyed(ada, "k1", body);
+    expect([again.status, again.body.message_id]).toEqual([202, first.body.message_id]);
+  });
+
+  test("is compared as ever without files", async () => {
+    await using t = await testApp(DEMO);
+    const { ada, inbox_id } = await deskOf(t);
+    for (const [key, body] of Object.entries({
+      k1: { instruction: "x", content: "y", inbox_id },
+      k2: { instruction: "x", attachments: [] },
+      k3: { instruction: "x", attachments: [FILE] },
+    })) {
+      const first = await keyed(ada, key, body);
+      await asBefore(t, key, body);
+      expect((await keyed(ada, key, body)).body).toEqual(first.body);
+      const other = await keyed(ada, key, { instruction: "y" });
+      expect([other.status, other.body.code]).toEqual([422, "idempotency_key_reuse"]);
+    }
+  });
+});
+
+test("a key with files is refused with other files, and known with the same in another base64", async () => {
+  await using t = await testApp(DEMO);
+  const { ada } = await deskOf(t);
+  const withFile = (data: string) => ({
+    instruction: "x",
+    attachments: [{ filename: "f.txt", content_type: "text/plain", data }],
+  });
+  const first = await keyed(ada, "k1", withFile(btoa("one")));
+  expect((await keyed(ada, "k1", withFile(` ${btoa("one")}\n`))).body).toEqual(first.body);
+  expect((await keyed(ada, "k1", withFile(btoa("two")))).body.code).toBe("idempotency_key_reuse");
+});
+
+/** Has the row of a key say what earlier versions wrote: a hash of the call with the base64 of its files. */
+async function asBefore({ app }: TestApp, key: string, body: object): Promise<void> {
+  const fingerprint = sha256(canonicalJson(body), "hex");
+  await app.db.updateTable("idempotency_keys").set({ fingerprint }).where("key", "=", key).execute();
+}
 
 function keyed(caller: Caller, key: string, body: object = { instruction: "x" }): Promise<Answer> {
   return caller.post("/v1/messages", body, { "idempotency-key": key });

@@ -215,6 +215,16 @@ describe("POST /inbound/raw", () => {
     }
   });
 
+  test("refuses a header that two readers could read differently, as SMTP would", async () => {
+    const text = "From: ada@example.com\r\nX-Any: thing\r\n\xa0Content-Type: text/html\r\n\r\nHello\r\n";
+    const { body } = await handIn({ mail: Buffer.from(text, "latin1") });
+    expect(body.recipients[0]).toMatchObject({
+      status: "refused",
+      enhanced: "5.6.0",
+      text: expect.stringContaining("its line 3 is neither a field nor the continuation of one"),
+    });
+  });
+
   test("refuses a mail that is larger than the SMTP door takes", async () => {
     const { status, body } = await handIn({ mail: Buffer.alloc(100_001, "x") });
     expect([status, body.code]).toEqual([413, "payload_too_large"]);

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { createApiKey } from "../../src/accounts/api-keys.ts";
 import { type Answer, type Caller, type TestApp, testApp } from "../support/app.ts";
 import { sessionOf } from "../support/consent.ts";
 import { freshCode, lettersTo, newestCode, openBrowser, signIn, subjectsTo } from "./browser.ts";
@@ -7,6 +8,13 @@ const ADA = "ada@example.com";
 const EVE = "eve@example.com";
 const EVES = "of eve's choice 1";
 const ADAS = "quiet river 42";
+
+interface Event {
+  kind: string;
+  api_key: string | null;
+  times: number;
+  left_out: number;
+}
 
 interface Leak {
   t: TestApp;
@@ -199,15 +207,59 @@ test("what a key did to the access is shown with its name, and what a person did
   const shown = `laptop (${laptop.prefix}…${laptop.last4})`;
   const { body: events } = await browser.get("/auth/security-events");
   const [first] = (await browser.get("/auth/api-keys")).body;
-  expect(events.map((event: { kind: string; api_key: string }) => [event.kind, event.api_key])).toEqual([
-    ["api_key_created", null],
-    ["code_sign_in", null],
-    ["api_key_revoked", shown],
-    ["api_key_revoked", shown],
-    ["account_exported", shown],
-    ["api_key_created", shown],
-    ["api_key_created", `${first.prefix}…${first.last4}`],
+  expect(events.map((event: Event) => [event.kind, event.api_key, event.times])).toEqual([
+    ["api_key_created", null, 1],
+    ["code_sign_in", null, 1],
+    ["api_key_revoked", shown, 2],
+    ["account_exported", shown, 1],
+    ["api_key_created", shown, 1],
+    ["api_key_created", `${first.prefix}…${first.last4}`, 1],
   ]);
+});
+
+test("a key that signs the owner out is named", async () => {
+  await using t = await testApp({ plans: { default: "pro" } });
+  await t.as(ADA);
+  const laptop = await createApiKey(t.app, { email: ADA, name: "laptop" });
+  const send = sender(t, laptop.key);
+  const owner = await signIn(t, ADA);
+  const [session] = (await send("GET", "/auth/sessions")).body;
+  expect((await send("DELETE", `/auth/sessions/${session.id}`)).status).toBe(204);
+  expect((await owner.get("/auth/me")).status).toBe(401);
+  await signIn(t, ADA, owner);
+  const events = (await owner.get("/auth/security-events")).body as Event[];
+  const ended = events.find(({ kind }) => kind === "session_ended");
+  expect(ended?.api_key).toBe(`laptop (${laptop.prefix}…${laptop.last4})`);
+});
+
+test("what is refused is not noted as done", async () => {
+  await using t = await testApp();
+  const ada = await t.as(ADA);
+  const id = Bun.randomUUIDv7();
+  for (const path of [`/inboxes/${id}`, `/contexts/${id}`, `/connections/${id}`, `/auth/sessions/${id}`])
+    expect((await ada.delete(path)).status).toBe(404);
+  expect((await ada.get(`/v1/webhooks/${id}/secret`)).status).toBe(404);
+  expect((await ada.patch(`/inboxes/${id}`, { label: "x" })).status).toBe(404);
+  expect((await ada.get("/auth/security-events")).body).toEqual([]);
+});
+
+test("what a key does again and again pushes none of its other deeds out", async () => {
+  await using t = await testApp({ plans: { default: "pro" } });
+  const ada = await t.as(ADA);
+  const { body: laptop } = await ada.post("/auth/api-key", { name: "laptop" });
+  const send = sender(t, laptop.key);
+  await send("POST", "/auth/api-key", { name: "eve" });
+  await send("POST", "/inboxes", { allowlist_senders: [EVE] });
+  for (let hour = 0; hour < 30; hour++) {
+    t.clock.advance("1h");
+    for (let turn = 0; turn < 3; turn++) await send("PATCH", "/auth/profile", { name: `Ada ${turn}` });
+  }
+  const { body: events } = await ada.get("/auth/security-events");
+  const of = (kind: string) => events.filter((event: Event) => event.kind === kind) as Event[];
+  expect([of("api_key_created").length, of("inbox_created").length]).toEqual([2, 1]);
+  const changes = of("profile_changed");
+  expect(changes.map(({ times }) => times)).toEqual(Array(20).fill(3));
+  expect(changes.reduce((sum, { times, left_out }) => sum + times + left_out, 0)).toBe(90);
 });
 
 test("the owner is told by mail of what a key does that is dangerous, and by which key", async () => {

@@ -15,10 +15,12 @@ function sizesOnThread(t: TestApp): number[] {
   const sizes: number[] = [];
   const { bodies } = t.app;
   t.app.bodies = {
-    run: (input, ...rest) => {
-      sizes.push((input as Uint8Array).byteLength);
-      return bodies.run(input, ...rest);
-    },
+    run: (turn, pack) =>
+      bodies.run(turn, async () => {
+        const job = await pack();
+        sizes.push((job.input as Uint8Array).byteLength);
+        return job;
+      }),
     [Symbol.asyncDispose]: () => bodies[Symbol.asyncDispose](),
   };
   return sizes;

@@ -1,5 +1,5 @@
-import { expect, spyOn, test } from "bun:test";
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { describe, expect, spyOn, test } from "bun:test";
+import { mkdtemp, readdir, readFile, rename, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Migrator } from "kysely/migration";
@@ -50,7 +50,7 @@ test("bytes at the place of others are never given to anybody, and are found aga
   const error = spyOn(t.app.log, "error");
   for (const caller of [t.ann, t.bob, t.ann]) expect(await fileOf(caller)).toMatchObject(LOST);
   expect(error.mock.calls.map(([, words]) => words)).toEqual(
-    Array(2).fill("bytes of a mail or file are missing, or not what was stored"),
+    Array(2).fill("bytes of a mail or file are missing, unreadable, or not what was stored"),
   );
   expect(await missingWords(t.app)).toEndWith("or not what was stored: 2 files (196 KB)");
   const [message] = (await t.ann.get("/messages")).body.items;
@@ -105,19 +105,59 @@ test("a mail as it came in that is gone is said to be, and the rest of its story
   });
 });
 
-test("a mail whose raw form is gone before it is worked on fails with these words", async () => {
-  await using room = await mailroom();
-  await room.send({ text: "word ".repeat(10_000) });
-  await rm(segmentOf(room));
-  await room.drain();
-  expect((await room.activity())[0]).toMatchObject({
-    status: "failed",
-    reason: "content_lost",
-    error: "The mail as it came in is missing on the disk of this server. Send it again.",
-    credits_charged: 0,
+const FAILED = {
+  status: "failed",
+  reason: "content_lost",
+  error: "The mail as it came in is missing on the disk of this server. Send it again.",
+  credits_charged: 0,
+};
+
+describe("a mail before it is worked on", () => {
+  const losses: [string, (path: string) => Promise<void>][] = [
+    ["whose file is gone", (path) => rm(path)],
+    ["whose file is shorter, as a copy that lags", (path) => truncate(path, 10)],
+  ];
+  test.each(losses)("%s waits for it, and fails with these words after an hour", async (_, lose) => {
+    await using room = await mailroom();
+    await room.send({ text: "word ".repeat(10_000) });
+    await lose(segmentOf(room));
+    for (let passed = 0; passed < 55; passed += 5) {
+      await room.drain();
+      room.clock.advance("5m");
+    }
+    await room.drain();
+    expect((await room.activity())[0]).toMatchObject({ status: "received", reason: null });
+    expect(await missingWords(room.app)).toContain("1 mail");
+    room.clock.advance("5m");
+    await room.drain();
+    const [{ message_id, ...message }] = await room.activity();
+    expect(message).toMatchObject(FAILED);
+    expect(await room.owner.post(`/messages/${message_id}/retry`)).toMatchObject(LOST);
   });
-  const { message_id } = (await room.activity())[0];
-  expect(await room.owner.post(`/messages/${message_id}/retry`)).toMatchObject(LOST);
+
+  test("whose file comes back in time is worked on as if nothing had been", async () => {
+    await using room = await mailroom();
+    await room.send({ text: "word ".repeat(10_000) });
+    const path = segmentOf(room);
+    await rename(path, `${path}.away`);
+    await room.drain();
+    room.clock.advance("50m");
+    await room.drain();
+    await rename(`${path}.away`, path);
+    room.clock.advance("5m");
+    await room.drain();
+    expect((await room.activity())[0]).toMatchObject({ status: "done" });
+    expect(await missingWords(room.app)).toBeUndefined();
+  });
+
+  test("at whose place other bytes lie fails with these words at once", async () => {
+    await using room = await mailroom();
+    await room.send({ text: "word ".repeat(10_000) });
+    const bytes = await readFile(segmentOf(room));
+    await writeFile(segmentOf(room), bytes.fill(7));
+    await room.drain();
+    expect((await room.activity())[0]).toMatchObject(FAILED);
+  });
 });
 
 test("an export leaves out what is missing, and names it", async () => {

@@ -1,4 +1,6 @@
 import { expect, test } from "bun:test";
+import { grantedColumns, openSealed } from "../../src/connections/sealed.ts";
+import { freshToken } from "../../src/integrations/tokens.ts";
 import { type Caller, testApp, type TestApp } from "../support/app.ts";
 import { comeBack } from "../support/consent.ts";
 import { answerMcp } from "../support/oauth-mcp-server.ts";
@@ -14,6 +16,9 @@ const SERVER = "/.well-known/oauth-authorization-server";
 /** On the public internet, and never reached: plain http is refused before. */
 const PUBLIC_HTTP = "http://93.184.215.14";
 
+/** Of somebody else, and never opened. */
+const ANOTHER_SITE = "https://93.184.215.14/authorize";
+
 type Routes = LooseServer["routes"];
 type Failure = [string, Routes, { step: string; words: RegExp }];
 
@@ -21,6 +26,8 @@ const json =
   (make: (origin: string) => unknown): Routes[string] =>
   (_request, origin) =>
     Response.json(make(origin));
+/** The same server by a name of its own. */
+const named = (host: string, origin: string): string => `http://${host}:${new URL(origin).port}`;
 const resource = (change: (origin: string) => object): Routes => ({
   [RESOURCE]: json((origin) => ({
     resource: `${origin}/mcp`,
@@ -124,6 +131,69 @@ const FAILURES: Failure[] = [
     "asks for consent with a password in the address",
     server({ authorization_endpoint: "https://user:word@as.example/" }),
     { step: "server_metadata", words: /authorization_endpoint/ },
+  ],
+  [
+    "asks for consent at another site",
+    server({ authorization_endpoint: ANOTHER_SITE }),
+    { step: "server_metadata", words: /consent page is at 93\.184\.215\.14, another site/ },
+  ],
+  [
+    "asks for consent at another port of its address",
+    server({ authorization_endpoint: "http://127.0.0.1:1/authorize" }),
+    { step: "server_metadata", words: /another site/ },
+  ],
+  [
+    "asks for consent at another name of its address",
+    server({ authorization_endpoint: "http://localhost:1/authorize" }),
+    { step: "server_metadata", words: /another site/ },
+  ],
+  [
+    "asks for consent at another site, and says that its answers name it",
+    server({
+      authorization_endpoint: ANOTHER_SITE,
+      authorization_response_iss_parameter_supported: true,
+    }),
+    { step: "server_metadata", words: /another site/ },
+  ],
+  [
+    "asks for consent at another site, by OpenID discovery",
+    {
+      [SERVER]: () => new Response("", { status: 404 }),
+      "/.well-known/openid-configuration": json((origin) =>
+        metadataOf(origin, { authorization_endpoint: ANOTHER_SITE }),
+      ),
+    },
+    { step: "server_metadata", words: /another site/ },
+  ],
+  [
+    "asks for consent at another site, the old way",
+    {
+      [RESOURCE]: () => new Response("", { status: 404 }),
+      ...server({ authorization_endpoint: ANOTHER_SITE }),
+    },
+    { step: "server_metadata", words: /another site/ },
+  ],
+  [
+    "has the metadata of a tenant that asks for consent at another site",
+    {
+      ...resource((origin) => ({ authorization_servers: [`${origin}/tenant`] })),
+      "/tenant/.well-known/openid-configuration": json((origin) =>
+        metadataOf(`${origin}/tenant`, { authorization_endpoint: ANOTHER_SITE }),
+      ),
+    },
+    { step: "server_metadata", words: /another site/ },
+  ],
+  [
+    "has its authorization server at another site, which asks for consent at a third",
+    {
+      ...resource((origin) => ({ authorization_servers: [named("as.acme.localhost", origin)] })),
+      [SERVER]: json((origin) =>
+        metadataOf(named("as.acme.localhost", origin), {
+          authorization_endpoint: named("as.other.localhost", origin),
+        }),
+      ),
+    },
+    { step: "server_metadata", words: /consent page is at as\.other\.localhost:\d+, another site/ },
   ],
   [
     "gives tokens out on plain http",
@@ -233,6 +303,71 @@ test("without any metadata the endpoints of custom are used", async () => {
   expect((await scene.comeBack(url)).status).toBe(200);
 });
 
+test("who shows the consent page may have its other endpoints at other sites, as large providers do", async () => {
+  await using elsewhere = startLooseServer();
+  await using scene = await beginning(
+    server({
+      registration_endpoint: `${elsewhere.origin}/register`,
+      token_endpoint: `${elsewhere.origin}/token`,
+      revocation_endpoint: `${elsewhere.origin}/revoke`,
+    }),
+  );
+  const { status, body } = await scene.connect();
+  expect(status).toBe(200);
+  expect((await scene.comeBack(new URL(body.authorize_url))).body).toContain("is connected");
+  expect(elsewhere.exchange?.body.get("code")).toBe("x");
+  expect(elsewhere.seen).toEqual(["POST /register", "POST /token"]);
+  expect(scene.loose.exchange).toBeNull();
+});
+
+test.each<[string, (origin: string) => string]>([
+  ["another host of the issuer's site", (origin) => named("login.acme.localhost", origin)],
+  ["the site of the MCP server", (origin) => named("127.0.0.1", origin)],
+])("the consent page may be at %s", async (_name, page) => {
+  await using scene = await beginning({
+    ...resource((origin) => ({ authorization_servers: [named("as.acme.localhost", origin)] })),
+    [SERVER]: json((origin) =>
+      metadataOf(named("as.acme.localhost", origin), { authorization_endpoint: `${page(origin)}/agree` }),
+    ),
+  });
+  const { status, body } = await scene.connect();
+  expect(status).toBe(200);
+  const url = new URL(body.authorize_url);
+  expect(url.origin + url.pathname).toBe(`${page(scene.loose.origin)}/agree`);
+  expect((await scene.comeBack(url)).body).toContain("is connected");
+});
+
+test("a server without metadata that answers in another's name is not given the code", async () => {
+  const none = () => new Response("", { status: 404 });
+  await using scene = await beginning({ [RESOURCE]: none, [SERVER]: none });
+  const { body } = await scene.connect();
+  const url = new URL(body.authorize_url);
+  expect((await scene.comeBack(url, "https://honest.example")).status).toBe(400);
+  expect(scene.loose.exchange).toBeNull();
+  const again = new URL((await scene.connect()).body.authorize_url);
+  expect((await scene.comeBack(again, scene.loose.origin)).body).toContain("is connected");
+});
+
+test("what was connected to endpoints of several sites before is renewed as ever", async () => {
+  await using scene = await beginning({
+    "/token": async (request) => {
+      const asked = new URLSearchParams(await request.text());
+      const access_token = asked.get("refresh_token") === "long" ? "renewed" : "first";
+      return Response.json({ access_token, token_type: "Bearer", refresh_token: "long", expires_in: 60 });
+    },
+  });
+  const { t, id } = scene;
+  const { body } = await scene.connect();
+  await scene.comeBack(new URL(body.authorize_url));
+  const before = await rowOf(t, id);
+  const { oauth } = openSealed(t.app, before);
+  if (!oauth?.server) throw new Error("nothing was connected");
+  const old = { ...oauth, server: { ...oauth.server, authorization_endpoint: ANOTHER_SITE } };
+  const columns = grantedColumns(t.app, before, { credential: "first", expires_at: t.app.now(), oauth: old });
+  await t.app.db.updateTable("connections").set(columns).where("id", "=", id).execute();
+  expect(await freshToken(t.app, id)).toBe("renewed");
+});
+
 test("a registration that is refused for its scope is tried without", async () => {
   await using scene = await beginning({
     ...resource(() => ({ scopes_supported: ["a", "b"] })),
@@ -335,8 +470,8 @@ interface Scene extends AsyncDisposable {
   loose: LooseServer;
   id: string;
   connect: () => ReturnType<Caller["post"]>;
-  /** As a browser that agreed. */
-  comeBack: (authorize_url: URL) => ReturnType<TestApp["request"]>;
+  /** As a browser that agreed; `iss` is who answers, where it says so. */
+  comeBack: (authorize_url: URL, iss?: string) => ReturnType<TestApp["request"]>;
 }
 
 async function beginning(routes: Routes, config?: Record<string, unknown>): Promise<Scene> {
@@ -354,8 +489,18 @@ async function beginning(routes: Routes, config?: Record<string, unknown>): Prom
     loose,
     id: body.id,
     connect: () => ada.post(`/integrations/mcp/${body.id}/connect`),
-    comeBack: (url) =>
-      comeBack(t, ada, `/integrations/mcp/callback?code=x&state=${url.searchParams.get("state")}`),
+    comeBack: (url, iss) => {
+      const said = {
+        code: "x",
+        state: url.searchParams.get("state") ?? "",
+        ...(iss === undefined ? {} : { iss }),
+      };
+      return comeBack(t, ada, `/integrations/mcp/callback?${new URLSearchParams(said).toString()}`);
+    },
     [Symbol.asyncDispose]: () => built.disposeAsync(),
   };
+}
+
+function rowOf(t: TestApp, id: string) {
+  return t.app.db.selectFrom("connections").selectAll().where("id", "=", id).executeTakeFirstOrThrow();
 }

@@ -209,13 +209,16 @@ test("a consent to an MCP server ends only with its account: asked about, or aft
   expect(exchanges()).toBe(before + 1);
 });
 
-test("what a session began with an MCP server it ends at once", async () => {
+test("what a session began with an MCP server it ends once it has read who gets the access", async () => {
   await using t = await testApp(LOOPBACK);
   const ada = await t.as("ada@example.com");
   const headers = { cookie: await sessionOf(t, ada) };
   const id = await mcpConnection(ada, guarded.url);
   const { body } = await t.request(`/integrations/mcp/${id}/connect`, { method: "POST", headers });
-  const arrival = await t.request(await guarded.agree(body.authorize_url), { headers });
+  const page = await t.request(await guarded.agree(body.authorize_url), { headers });
+  expect(page.body).toContain(`sent to ${new URL(guarded.issuer).host} to agree`);
+  expect(page.body).toContain(`goes to ${new URL(guarded.url).host}`);
+  const arrival = await press(t, page, headers);
   expect([arrival.status, arrival.body.includes("?connected=mcp")]).toEqual([200, true]);
 });
 

@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { expect, spyOn, test } from "bun:test";
 import type { MessageState } from "../../src/db/schema.ts";
 import { testApp, type TestApp } from "../support/app.ts";
 import { mailroom } from "../support/mailroom.ts";
@@ -207,6 +207,23 @@ test("without its inbox, its content, its files or its raw mail a message cannot
   const { status, body } = await ada.post(`/messages/${plain.message_id}/retry`);
   expect([status, body.code]).toEqual([409, "conflict"]);
   expect(body.detail).toContain("inbox");
+});
+
+test("a mail that goes while its retry is stored cannot be tried again", async () => {
+  await using room = await mailroom({ model: { fault: "unauthorized" } });
+  const { owner: ada, app } = room;
+  await room.send({ text: "Sum up" });
+  await room.drain();
+  const [{ message_id }] = await room.activity();
+  const gone = { bytes: null, segment: null, segment_offset: null, purged_at: app.now() };
+  const { write } = app;
+  using _ = spyOn(app, "write").mockImplementation(async (work) => {
+    await app.db.updateTable("raw_mails").set(gone).execute();
+    return write(work);
+  });
+  const { status, body } = await ada.post(`/messages/${message_id}/retry`);
+  expect([status, body.code]).toEqual([409, "conflict"]);
+  expect(body.detail).toContain("deleted");
 });
 
 test("two retries at once make one; while it runs, and once it is done, there is no other", async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { deflateSync } from "node:zlib";
-import { createFileReader } from "../../src/files/reader.ts";
+import { createFileReader, type ReadFor } from "../../src/files/reader.ts";
+import type { FileToRead } from "../../src/files/reading.ts";
 import { jobHandlers } from "../../src/handlers.ts";
 import { voidLeases } from "../../src/jobs/queue.ts";
 import { createWorker } from "../../src/jobs/worker.ts";
@@ -123,12 +124,12 @@ describe("files", () => {
       const enemies = Array.from({ length: hostile }, (_, index) =>
         Promise.all(
           Array.from({ length: 2 }, async () => {
-            await reader.read([slow, slow], signal, `eve${index}`);
+            await reader.read([slow, slow], signal, { account: `eve${index}` });
             order.push("slow");
           }),
         ),
       );
-      const [reading] = await reader.read([good], signal, "ada");
+      const [reading] = await reader.read([good], signal, { account: "ada" });
       order.push("ada");
       expect(reading).toMatchObject({ text: "read at once" });
       // Not one of those messages has been read: it would have taken two files.
@@ -137,15 +138,31 @@ describe("files", () => {
     },
   );
 
+  test("of strangers that take long to read hold up neither those of the household nor those of others", async () => {
+    await using reader = createFileReader({ readFileWithinMs: 300 });
+    const order: string[] = [];
+    const read = async (name: string, files: FileToRead[], from: ReadFor) => {
+      await reader.read(files, signal, from);
+      order.push(name);
+    };
+    const strangers = [1, 2, 3].map(() =>
+      read("strangers", [slow, slow], { account: "ada", strangers: true }),
+    );
+    await read("household", [good, good, good], { account: "ada" });
+    await read("bob", [good], { account: "bob" });
+    expect(order).toEqual(["household", "bob"]);
+    await Promise.all(strangers);
+  });
+
   test("that fill the memory cost a file beside them nothing", async () => {
     await using reader = createFileReader();
     const bomb = fileOf("a.pdf", pdfOfPages([zlibBlanks(1_024)], "/FlateDecode"));
     const [bombs, goods] = await Promise.all([
-      reader.read([bomb], signal, "eve"),
+      reader.read([bomb], signal, { account: "eve" }),
       reader.read(
         Array.from({ length: 20 }, () => good),
         signal,
-        "ada",
+        { account: "ada" },
       ),
     ]);
     expect(bombs.map(({ note }) => note)).toEqual(["Not read: a.pdf takes too much memory to read."]);

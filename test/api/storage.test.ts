@@ -68,6 +68,9 @@ async function trulyStored(t: TestApp, user_id: string): Promise<number> {
     ...(await db.selectFrom("contexts").selectAll().where("user_id", "=", user_id).execute()).map(
       ({ body }) => bytesOf(body),
     ),
+    ...(await db.selectFrom("events").selectAll().where("user_id", "=", user_id).execute()).map(({ body }) =>
+      bytesOf(body),
+    ),
   ]);
 }
 
@@ -93,12 +96,16 @@ describe("what an account stores", () => {
   test("is counted right after whatever has happened", async () => {
     const config = {
       limits: NO_LIMITS,
+      webhooks: { allow: ["127.0.0.1"] },
       retention: { raw_days: 2, content_days: 3, attachment_days: 4 },
       plans: { team: { history_days: 9, route_per_minute: 0, contexts: 1_000 } },
     };
     await using room = await mailroom({ config });
     const bob = await room.as("bob@example.com");
     const { body: desk } = await bob.post("/inboxes", { allowlist_senders: ["ada@example.com"] });
+    // Who has an endpoint has events.
+    const hook = await bob.post("/v1/webhooks", { url: "http://127.0.0.1:9/", event_types: ["*"] });
+    expect(hook.status).toBe(201);
     await room.app.write((tx) => purgeLater(room.app, tx));
     const people = [room.owner, bob];
     const steps = stepsOf(room, { bob, address: desk.address });

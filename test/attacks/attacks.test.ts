@@ -1,9 +1,11 @@
 import { expect, test } from "bun:test";
 import { ALTERED } from "./altered.ts";
+import { BOTS } from "./bots.ts";
 import { CALLS } from "./calls.ts";
 import { CONTENT } from "./content.ts";
 import { DOUBTFUL } from "./doubtful.ts";
 import { FILE_TURNS } from "./file-turns.ts";
+import { FORMS } from "./forms.ts";
 import { GRANTS } from "./grants.ts";
 import { PACKED } from "./packed.ts";
 import { PEOPLE } from "./people.ts";
@@ -25,6 +27,8 @@ const ATTACKS: Attack[] = [
   ...DOUBTFUL,
   ...FILE_TURNS,
   ...REFLECTED,
+  ...FORMS,
+  ...BOTS,
   ...PLAIN_WORD,
 ];
 
@@ -49,6 +53,8 @@ const KINDS = [
   "multi-turn",
   "Cc'd third party",
   "Reply-To",
+  "a web form",
+  "bots called",
   "homoglyph targets",
   "replays",
   "a packed address",
@@ -61,6 +67,7 @@ const KINDS = [
   "plain word: people",
   "plain word: servers",
   "plain word: subjects",
+  "plain word: subjects alone",
   "plain word: threads",
 ];
 

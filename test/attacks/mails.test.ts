@@ -4,7 +4,17 @@ import { REPLAYS } from "./replays.ts";
 import { ALTERED } from "./altered.ts";
 import { DOUBTFUL } from "./doubtful.ts";
 import { FILE_TURNS } from "./file-turns.ts";
+import { FORMS } from "./forms.ts";
 import { REFLECTED } from "./reflected.ts";
 import { tryAttacks } from "./try-attacks.ts";
 
-tryAttacks([...CONTENT, ...PEOPLE, ...REPLAYS, ...ALTERED, ...DOUBTFUL, ...FILE_TURNS, ...REFLECTED]);
+tryAttacks([
+  ...CONTENT,
+  ...PEOPLE,
+  ...REPLAYS,
+  ...ALTERED,
+  ...DOUBTFUL,
+  ...FILE_TURNS,
+  ...REFLECTED,
+  ...FORMS,
+]);

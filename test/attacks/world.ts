@@ -255,11 +255,28 @@ async function handIn({ room, inboxes, handed }: World, mail: AttackMail): Promi
   } finally {
     smtp.trusted_networks = trusted;
   }
-  if (believe !== undefined) {
-    const { id } = await room.newest();
-    await room.app.db.updateTable("messages").set(believe).where("id", "=", id).execute();
+  if (believe === undefined) return room.drain();
+  const { id } = await room.newest();
+  await room.app.db.updateTable("messages").set(believe).where("id", "=", id).execute();
+  const { sender } = await room.newest();
+  const owner = believe.authority === "owner" && sender !== null ? sender : addressIn(OWNER);
+  await asAddressOfAda(room, owner, () => room.drain());
+}
+
+/** Has Ada's account bear another address: what may be spent is asked again when a run begins. */
+async function asAddressOfAda(
+  { app, owner }: Mailroom,
+  email: string,
+  act: () => Promise<void>,
+): Promise<void> {
+  const call = (address: string): Promise<unknown> =>
+    app.db.updateTable("users").set({ email: address }).where("id", "=", owner.user.id).execute();
+  await call(email);
+  try {
+    await act();
+  } finally {
+    await call(owner.user.email);
   }
-  await room.drain();
 }
 
 function forget(world: World): void {

@@ -64,6 +64,19 @@ describe("a restore", () => {
     ).toEqual(BOB);
   });
 
+  test("does so in a data folder that a link leads to as well", async () => {
+    const other = await lab.other("linked-to");
+    const { data } = other;
+    const link = join(lab.base, "link");
+    await symlink(data.dir, link);
+    const url = `sqlite:${link}/mailwright.db`;
+    const config = { ...other, data: { ...data, dir: link }, database: { url } };
+    const before = await filesOf(data.dir);
+    const { restore_point } = (await restored(config, lab.archive)) as { restore_point: string };
+    expect(await contentOf(config)).toEqual(ADA);
+    expect(await filesOf(restore_point)).toEqual(before);
+  });
+
   test("asks before it replaces anything, and a no changes nothing", async () => {
     const config = await lab.other("asked");
     const before = await filesOf(config.data.dir);

@@ -11,7 +11,7 @@ import { smtpClient } from "../support/smtp-client.ts";
 
 const CLIENTS = 4;
 const CALLERS = 2;
-const MAILS_BEFORE = 150;
+const MAILS_BEFORE = 60;
 const IDLE_MS = 60_000;
 /** Some go into the database, and most to the files beside it. */
 const SIZES = [1_000, 20_000, 60_000, 200_000];

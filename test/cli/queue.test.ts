@@ -99,6 +99,25 @@ test("without a server what was left in the middle can be dropped, and what wait
   const id = job?.id ?? "";
   const dropped = await at.cli("queue", "drop", id, "--reason", "wrong list");
   expect([dropped.code, dropped.out]).toEqual([0, "The job (send_mail) is out of the queue.\n"]);
+  await at.cli("queue", "hold", "route_message");
+  {
+    await using server = await at.start();
+    const to = await inbox(server, ada);
+    for (let count = 0; count < 2; count += 1) await mail(server, to);
+    server.kill("SIGTERM");
+    await server.exited;
+  }
+  const [one, other] = (await list(at, "--kind", "route_message")).jobs;
+  const shown = await at.cli("queue", "drop", one?.id ?? "");
+  expect(shown.out).toMatch(
+    /^The job \(route_message\) is out of the queue\.\nMessage [0-9a-f-]{36} has failed \(dropped\); nothing is charged for it\.\n$/,
+  );
+  const told = await at.cli("queue", "drop", other?.id ?? "", "--json");
+  expect(JSON.parse(told.out)).toEqual({
+    id: other?.id,
+    kind: "route_message",
+    messages: [{ id: expect.any(String), state: "failed", reason: "dropped" }],
+  });
   const gone = await at.cli("queue", "drop", id);
   expect([gone.code, gone.err]).toEqual([1, expect.stringContaining("There is no such job in the queue.")]);
   for (const words of [["retry"], ["retry", id, "--all"], ["list", "--limit", "0"], ["hold", "odd"]])

@@ -445,6 +445,9 @@ describe.skipIf(!hasChromium)("what an account has", () => {
       await press(page, "Test it");
       await page.getByText("Sign in again").waitFor();
       await press(page, "Sign in at this server");
+      await page.getByText(`You were sent to ${new URL(guarded.issuer).host} to agree.`).waitFor();
+      await visit.look("consent-access");
+      await press(page, "Connect");
       await page.getByText("Guarded is connected.").waitFor();
       await page.getByRole("link", { name: "See what it can do" }).click();
       await page.getByRole("list", { name: "What it can do" }).getByText("look", { exact: true }).waitFor();

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import Sqlite from "better-sqlite3";
 import { browserName } from "../../src/dashboard/pages/settings/browsers.ts";
 import { unzip } from "../support/unzip.ts";
 import { type Dashboard, dashboard, hasChromium, TASK_LOOKS, OWNER } from "./house.ts";
@@ -67,8 +69,9 @@ describe.skipIf(!hasChromium)("settings", () => {
         .getByRole("dialog")
         .getByText(/^mw_live_/)
         .innerText();
-      const me = await fetch(`${at.url}/auth/me`, { headers: { "x-api-key": key } });
-      expect(me.status).toBe(200);
+      const by_key = { headers: { "x-api-key": key, "content-type": "application/json" } };
+      const change = { method: "PATCH", body: JSON.stringify({ timezone: "UTC" }), ...by_key };
+      expect((await fetch(`${at.url}/auth/profile`, change)).status).toBe(200);
       await page.getByRole("button", { name: "I have it" }).click();
       expect(await page.getByText(key).count()).toBe(0);
       await page.getByText(`laptop ${name}`).waitFor();
@@ -80,6 +83,10 @@ describe.skipIf(!hasChromium)("settings", () => {
       await page.getByRole("button", { name: "Sign it out: Firefox on Windows" }).click();
       await page.getByText("Firefox on Windows is signed out.").waitFor();
       expect((await fetch(`${at.url}/auth/me`, { headers: { cookie: elsewhere } })).status).toBe(401);
+      await page.reload();
+      const log = page.getByRole("group", { name: "What happened to your access" });
+      const done = log.getByRole("listitem").filter({ hasText: `with the key "laptop ${name} (mw_live_` });
+      expect(await done.innerText()).toContain("The profile was changed");
     },
   );
 
@@ -123,9 +130,23 @@ describe.skipIf(!hasChromium)("settings", () => {
     const { page } = visit;
     await page.context().addCookies([cookie]);
     await page.goto(`${at.url}/app/settings`);
-    await page.getByLabel("Password you have now").fill(grace.password);
-    await page.getByLabel("New password").fill(changed.password);
-    await page.getByRole("button", { name: "Change the password" }).click();
+    const change = async (): Promise<void> => {
+      await page.getByLabel("Password you have now").fill(grace.password);
+      await page.getByLabel("New password").fill(changed.password);
+      await page.getByRole("button", { name: "Change the password" }).click();
+    };
+    // A browser that signed in long ago is led to do it again, and back.
+    setBackSignIns(at);
+    await change();
+    await page.getByText("A new password needs a sign-in of the last ten minutes").waitFor();
+    await page.getByRole("button", { name: "Sign out and in again" }).click();
+    await page.getByRole("heading", { name: "Sign in to Mailwright" }).waitFor();
+    await page.getByRole("tab", { name: "Password" }).click();
+    await page.getByLabel("Mail address").fill(grace.email);
+    await page.getByLabel("Password", { exact: true }).last().fill(grace.password);
+    await page.getByRole("button", { name: "Sign in", exact: true }).click();
+    await page.getByRole("heading", { name: "Settings", level: 1 }).waitFor();
+    await change();
     await page.getByText("The password is set.").waitFor();
     await page.getByRole("button", { name: "Delete the account" }).click();
     const dialog = page.getByRole("dialog");
@@ -154,3 +175,10 @@ describe.skipIf(!hasChromium)("settings", () => {
     await visit.look("billing-without-payments");
   });
 });
+
+/** Every browser signed in an hour ago. */
+function setBackSignIns(at: Dashboard): void {
+  using stack = new DisposableStack();
+  const database = stack.adopt(new Sqlite(join(at.dir, "data/mailwright.db")), (opened) => opened.close());
+  database.exec("update sessions set created = created - 3600, code_login_at = code_login_at - 3600");
+}

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
-import { readFile, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { cp, mkdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { type LogEnd, readLogEnd } from "../../src/db/lost-commits.ts";
 import { rawMail } from "../support/mails.ts";
 import { smtpClient } from "../support/smtp-client.ts";
@@ -97,6 +97,50 @@ describe("the log of the database after a kill", () => {
     },
   );
 
+  test("with one bit flipped: whoever opens the database first notes that commits are lost", async () => {
+    await using at = await house();
+    await killed(at);
+    const path = join(at.dir, "mailwright.db");
+    await flip(`${path}-wal`, (log) => frameAt(log, 0));
+    const left = join(at.dir, "..", "left");
+    await cp(at.dir, left, { recursive: true });
+    const archive = join(at.dir, "..", "x.zip");
+    const firsts = [
+      ["doctor"],
+      ["dns", "check", "mw.test"],
+      ["queue", "list"],
+      ["migrate"],
+      ["migrate", "status"],
+      ["backup", archive],
+    ];
+    for (const first of firsts) {
+      await rm(at.dir, { recursive: true });
+      await cp(left, at.dir, { recursive: true });
+      const { err } = await at.cli(...first);
+      expect([first, err]).toEqual([first, expect.stringContaining("are missing from the database's log")]);
+      expect([first, existsSync(`${path}-lost`)]).toEqual([first, true]);
+    }
+    await using server = await at.start();
+    expect((await warnings(server)).lost).toContain("could not be read back");
+  }, 60_000);
+
+  test("behind a link to the database, with one bit flipped: that commits are lost is said as well", async () => {
+    await using at = await house();
+    const owner = await account(at, "ada@example.com");
+    const [path, real] = [join(at.dir, "mailwright.db"), join(at.dir, "..", "disk", "real.db")];
+    await mkdir(dirname(real));
+    await rename(path, real);
+    await symlink(real, path);
+    await using first = await at.start();
+    await send(first, await inbox(first, owner));
+    first.kill("SIGKILL");
+    await first.exited;
+    await flip(`${real}-wal`, (log) => frameAt(log, 0));
+    await using server = await at.start();
+    expect(server.log()).toContain("commits that were acknowledged are missing from the database's log");
+    expect((await warnings(server)).lost).toContain(`Then delete ${real}-lost.`);
+  });
+
   test("as the kill left it: everything is there, and nothing is said", async () => {
     await using at = await house();
     const api_key = await killed(at);
@@ -157,6 +201,19 @@ describe("a damaged row", () => {
     const done = async () =>
       (await activity(server, owner.api_key)).items.filter(({ status }) => status === "done").length;
     while ((await done()) < 2) await Bun.sleep(50);
+    const third = async (): Promise<{ status: string; reply_status: string }> => {
+      const { items } = await activity(server, owner.api_key);
+      return items.find(({ status }) => status !== "done") ?? { status: "done", reply_status: "" };
+    };
+    // What it was for has failed, and its sender is told.
+    while ((await third()).reply_status !== "sent") await Bun.sleep(50);
+    expect(await third()).toMatchObject({
+      status: "failed",
+      reason: "internal",
+      error: expect.stringContaining("a fault of this server"),
+    });
+    const me = await fetch(`${server.http}/auth/me`, { headers: { "x-api-key": owner.api_key } });
+    expect(await me.json()).toMatchObject({ credits: { used: 2 } });
     expect(server.log()).toContain("What it is for cannot be read: the database is damaged there");
     expect((await warnings(server)).dead).toContain("1 job was given up");
     const listed = await at.cli("queue", "list", "--state", "dead", "--json");
@@ -172,6 +229,7 @@ describe("a damaged row", () => {
       expect.stringContaining("There is nothing left of this job"),
     ]);
     expect(await at.cli("queue", "drop", job?.id ?? "")).toMatchObject({ code: 0 });
+    expect(await third()).toMatchObject({ status: "failed", reason: "internal" });
     expect(await warnings(server)).not.toHaveProperty("dead");
   });
 });

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 import { closeSync, openSync, writeSync } from "node:fs";
-import { readdir, rename, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type House, house, type ServerProcess } from "./house.ts";
 import { closing, faultsOf, untilIdle } from "./load.ts";
-import { ask, desk, expectRefusals, linesWith, logged, mail, readyz } from "./surfaces.ts";
+import { ask, type Desk, desk, expectRefusals, linesWith, logged, mail, readyz } from "./surfaces.ts";
 
 const GONE = "was deleted, moved or replaced while the server runs";
 
@@ -53,13 +53,16 @@ test("a deleted database file loses nothing: what the server has open is written
   expect(faultsOf(database.db, taken)).toEqual([]);
 });
 
-test("a log of the database that is deleted under the server is noticed as well", async () => {
-  await using at = await house();
-  await using server = await at.start();
-  const owner = await desk(at, server);
-  await rm(join(at.dir, "mailwright.db-wal"));
-  await expectRefusals(server, owner, GONE);
-});
+test.each(["mailwright.db-wal", "mailwright.db-shm"])(
+  "%s, which belongs to the database, is missed as well when it is deleted under the server",
+  async (name) => {
+    await using at = await house();
+    await using server = await at.start();
+    const owner = await desk(at, server);
+    await rm(join(at.dir, name));
+    await expectRefusals(server, owner, GONE);
+  },
+);
 
 test("no new database is begun beside what belongs to a lost one", async () => {
   await using at = await house();
@@ -78,8 +81,15 @@ test("no new database is begun beside what belongs to a lost one", async () => {
       "mailwright restore FILE. To begin anew, move the data folder away.\n",
   ]);
   await writeFile(path, "");
-  expect((await at.cli("serve")).err).toStartWith(`The database ${path} is gone, but `);
+  for (const words of [["serve"], ["migrate"], ["migrate", "status"], ["doctor"], ["backup", `${path}.zip`]])
+    expect((await at.cli(...words)).err).toStartWith(`The database ${path} is gone, but `);
   await rename(`${path}-wal`, `${path}-wal.away`);
+  // What a server writes a deleted one back to, should it be killed before it has its name again.
+  await writeFile(`${path}.back`, "a database");
+  expect((await at.cli("serve")).err).toStartWith(
+    `The database ${path} is gone, but ${path}.back, which belongs`,
+  );
+  await rm(`${path}.back`);
   const mails = join(at.dir, "mail", "00000001.seg");
   await writeFile(mails, "a mail");
   expect((await at.cli("serve")).err).toStartWith(
@@ -90,6 +100,104 @@ test("no new database is begun beside what belongs to a lost one", async () => {
   await using server = await at.start();
   expect((await readyz(server)).status).toBe(200);
 });
+
+test("no new database is begun in a folder where one was, though only small mails came and it was stopped", async () => {
+  await using at = await house();
+  {
+    await using server = await at.start();
+    expect((await mail(server, await desk(at, server))).reply).toStartWith("250");
+    await untilIdle(at, 10_000);
+    await ended(server);
+  }
+  const path = join(at.dir, "mailwright.db");
+  const kept = join(at.dir, "mail", "position.json");
+  await rename(path, `${path}.away`);
+  expect(await at.cli("serve")).toMatchObject({
+    code: 1,
+    err: expect.stringContaining(`The database ${path} is gone, but ${kept}, which belongs to it, is there.`),
+  });
+  // As an earlier version leaves it.
+  await rename(kept, `${at.dir}/../kept`);
+  expect((await at.cli("serve")).err).toContain(
+    `The database ${path} is gone, but ${at.dir}/backup.lock, which`,
+  );
+  await rename(`${path}.away`, path);
+  await using server = await at.start();
+  expect((await readyz(server)).status).toBe(200);
+});
+
+test("keys, certificates and an empty folder of mails that were laid before a first start keep nobody from it", async () => {
+  await using at = await house();
+  await writeFile(join(at.dir, "master.key"), Buffer.alloc(32, 9).toString("base64"), { mode: 0o600 });
+  await mkdir(join(at.dir, "mail"));
+  await using server = await at.start();
+  expect((await mail(server, await desk(at, server))).reply).toStartWith("250");
+});
+
+test("a database that is older than the files of mails loses nothing of what the newer one names, and all goes on with that", async () => {
+  await using at = await house();
+  const path = join(at.dir, "mailwright.db");
+  const kept = join(at.dir, "mail", "position.json");
+  const large = " word".repeat(20_000);
+  const taken = new Set<string>();
+  const take = async (server: ServerProcess, owner: Desk): Promise<void> => {
+    const { id, reply } = await mail(server, owner, large);
+    expect(reply).toStartWith("250");
+    taken.add(id);
+  };
+  let owner: Desk;
+  {
+    await using server = await at.start();
+    owner = await desk(at, server);
+    await take(server, owner);
+    await untilIdle(at, 10_000);
+    await ended(server);
+  }
+  await copyFile(path, `${path}.yesterday`);
+  {
+    await using server = await at.start();
+    await at.cli("queue", "hold", "route_message");
+    for (let count = 0; count < 3; count += 1) await take(server, owner);
+    await ended(server);
+  }
+  await rename(path, `${path}.today`);
+  await rename(`${path}.yesterday`, path);
+  // What it takes itself is not lost to the other one either.
+  for (let starts = 0; starts < 2; starts += 1) {
+    await using server = await at.start();
+    await logged(server, "were in use with a newer database than this one");
+    expect((await warnings(server))["older_database"]).toContain(`if this one is to stay, delete ${kept}`);
+    expect((await at.cli("doctor")).out).toContain("The database is older than the files of mails.");
+    expect((await mail(server, owner, large)).reply).toStartWith("250");
+    await untilIdle(at, 10_000);
+    await ended(server);
+  }
+  await rename(path, `${path}.yesterday`);
+  await rename(`${path}.today`, path);
+  {
+    await using server = await at.start();
+    // The other one has taken mails since, of which this one knows nothing.
+    expect(await warnings(server)).toHaveProperty("older_database");
+    await at.cli("queue", "release");
+    await rm(kept);
+    expect(await warnings(server)).not.toHaveProperty("older_database");
+    await untilIdle(at, 10_000);
+    await ended(server);
+  }
+  await using server = await at.start();
+  expect(await warnings(server)).not.toHaveProperty("older_database");
+  await ended(server);
+  using database = closing(at.database());
+  expect(faultsOf(database.db, taken)).toEqual([]);
+  expect(database.db.prepare("select count(*) from raw_mails where lost_at is not null").pluck().get()).toBe(
+    0,
+  );
+});
+
+async function warnings(server: ServerProcess): Promise<Record<string, string>> {
+  const response = await fetch(`${server.http}/readyz`);
+  return ((await response.json()) as { warnings: Record<string, string> }).warnings;
+}
 
 test("a damaged page is named, nothing is written any more, and a restored backup is well again", async () => {
   await using at = await house();

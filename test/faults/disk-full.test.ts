@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { existsSync, statSync } from "node:fs";
-import { mkdir, rm, stat, truncate, writeFile } from "node:fs/promises";
+import { mkdir, rm, stat, symlink, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { keepReserve } from "../../src/db/reserve.ts";
 import { until } from "../interop/postfix.ts";
@@ -196,3 +196,21 @@ async function makeFiles(path: string): Promise<string> {
   }
   throw new Error("There was room for all of them");
 }
+
+test.skipIf(reason !== undefined)(
+  "a full disk behind a link in the data folder is said by /readyz and doctor, with its folder",
+  async () => {
+    // Below what has to be free.
+    await using disk = await memoryDisk(32);
+    await using at = await house();
+    const mail = join(at.dir, "mail");
+    await symlink(disk.path, mail);
+    await using server = await at.start();
+    const { body } = await readyz(server);
+    expect(body.checks["disk"]).toMatch(/^only \d+ MB are free in .*\/mail$/);
+    const { out } = await at.cli("doctor");
+    expect(out).toMatch(/disk space of mail.*MB are free in .*\/mail/);
+    expect(out).toContain(`MB are free in ${at.dir}.`);
+  },
+  30_000,
+);

@@ -18,10 +18,18 @@ interface Failing {
   heal(call: string): Promise<void>;
 }
 
-/** Starts a server whose calls to the system can be made to fail at any moment. */
+/**
+ * Starts a server whose calls to the system can be made to fail at any moment. The number of requests is given, so that the
+ * server does not begin anew: libfiu may wait for ever where a library is opened while threads begin, which happened at one
+ * of 300 starts (its cache calls `strdup` under its lock, and looks that up under the lock that opening holds).
+ */
 export async function startOnFailingDisk(at: House): Promise<{ server: ServerProcess; disk: Failing }> {
   const pipe = join(at.dir, "..", "fiu");
-  const server = await at.start({ FIU_CTRL_FIFO: pipe, LD_PRELOAD: LIBRARIES.join(" ") });
+  const server = await at.start({
+    FIU_CTRL_FIFO: pipe,
+    LD_PRELOAD: LIBRARIES.join(" "),
+    BUN_CONFIG_MAX_HTTP_REQUESTS: "65535",
+  });
   const control = async (command: string): Promise<void> => {
     const child = Bun.spawn(["fiu-ctrl", "-f", pipe, "-c", command, String(server.pid)], {
       stdout: "pipe",

@@ -6,13 +6,14 @@ import { askForBackup } from "../../src/backup/schedule.ts";
 import type { Config } from "../../src/config.ts";
 import { jobHandlers } from "../../src/handlers.ts";
 import { freshToken } from "../../src/integrations/tokens.ts";
-import { planAtStart } from "../../src/jobs/clock.ts";
+import { takeOver } from "../../src/serve.ts";
 import { comeBack } from "../support/consent.ts";
-import { linesOf } from "../support/kill-points.ts";
 import type { RoomMail } from "../support/mailroom.ts";
 import { notification, rawMail } from "../support/mails.ts";
 import { type ModelRequestBody, toolCalls } from "../support/model-server.ts";
+import { type LooseServer, startLooseServer } from "../support/oauth-loose-server.ts";
 import { type OAuthProviders, startOAuthProviders } from "../support/oauth-providers.ts";
+import { linesOf } from "../support/places.ts";
 import { deliver } from "../support/smtp-client.ts";
 import { type SmtpSink, startSmtpSink } from "../support/smtp-sink.ts";
 import { create, type ToolRoom, toolRoom } from "../support/tool-room.ts";
@@ -22,6 +23,8 @@ import { startReceiver, TO_LOOPBACK, type WebhookReceiver } from "../support/web
 const LOG_BYTES = 4 * 1_048_576;
 const LARGE_TEXT = "A long story. ".repeat(5_000);
 const KEPT_DAYS = 30;
+/** Nobody is there: what asks hears so at once. */
+const NO_DNS = "127.0.0.1:9";
 
 /** What a kill at this moment would leave. */
 export interface Moment {
@@ -47,18 +50,20 @@ interface Scene {
   room: ToolRoom;
   config: Config;
   key: string;
-  /** Of a code host, by OAuth. */
+  /** The connection to a code host, by OAuth; "" before it is connected. */
   connection_id: string;
   sink: SmtpSink;
   hooks: WebhookReceiver;
   providers: OAuthProviders;
+  /** A tool server that asks for consent. */
+  guarded: LooseServer;
   said: string[];
 }
 
 /** A life in which everything happens once, and the moments of it that were asked for. */
 export interface Life extends Scene, AsyncDisposable {
   moments: Moment[];
-  /** The lines that asked for a commit. */
+  /** The lines that asked for a commit, or for something of somebody else. */
   reached: Set<string>;
 }
 
@@ -121,6 +126,11 @@ function watchCommits(
   const watchedWrite = watched(async (operation) => ({ value: await write(operation) }));
   app.write = async (operation) => (await watchedWrite(operation, {}))?.value as never;
   app.insist = watched(app.insist);
+  const { fetch } = app;
+  app.fetch = (url, init) => {
+    for (const line of linesOf(new Error().stack ?? "")) reached.add(line);
+    return fetch(url, init);
+  };
 }
 
 /** The same for as long as nothing is written to any file of these folders. */
@@ -165,6 +175,7 @@ async function openScene(base: string, stack: AsyncDisposableStack): Promise<Sce
         ...providers.config,
         database: { url: `sqlite:${join(base, "db", "mailwright.db")}` },
         backup: { dir: join(base, "backups") },
+        dns: { servers: [NO_DNS] },
         outbound: { mode: "relay", relay_url: `smtp://127.0.0.1:${sink.port}`, retry: [60, 60, 60] },
         webhooks: TO_LOOPBACK,
         plans: { team: { history_days: KEPT_DAYS } },
@@ -172,13 +183,19 @@ async function openScene(base: string, stack: AsyncDisposableStack): Promise<Sce
     }),
   );
   const { app, owner } = room;
-  await app.write((tx) => planAtStart(app, tx, jobHandlers(app)));
   expect((await owner.post("/v1/webhooks", { url: hooks.url, event_types: ["*"] })).status).toBe(201);
-  const { body } = await owner.post("/integrations/codehost-b/connect");
-  await comeBack(room, owner, await providers.agree(body.authorize_url));
-  const connections: { id: string; kind: string }[] = (await owner.get("/connections")).body;
-  const connection_id = connections.find(({ kind }) => kind === "codehost-b")?.id ?? "";
-  return { room, config: app.config, key: owner.key, connection_id, sink, hooks, providers, said: [] };
+  const guarded = stack.use(startLooseServer());
+  return {
+    room,
+    config: app.config,
+    key: owner.key,
+    connection_id: "",
+    sink,
+    hooks,
+    providers,
+    guarded,
+    said: [],
+  };
 }
 
 function failingOnce<First, Then>(first: () => First, then: () => Then): () => First | Then {
@@ -187,15 +204,36 @@ function failingOnce<First, Then>(first: () => First, then: () => Then): () => F
 }
 
 async function everything(scene: Scene): Promise<void> {
+  await takeOver(scene.room.app, jobHandlers(scene.room.app));
+  await connect(scene);
   await accept(scene);
   await settle(scene, ["5s"]);
   await goOn(scene);
   await settle(scene, ["2m"]);
   scene.said.push("another day");
+  // Else it would get so long that another thread copies it back meanwhile.
+  await scene.room.app.emptyLog();
   await settle(scene, ["1d", "1h"]);
   await renewToken(scene);
   await growOld(scene);
   await end(scene);
+}
+
+/** A kill on the way to a consent leaves nothing connected, and one may begin anew. */
+async function connect(scene: Scene): Promise<void> {
+  const { room, providers, guarded, said } = scene;
+  const { owner } = room;
+  const { body } = await owner.post("/integrations/codehost-b/connect");
+  expect((await comeBack(room, owner, await providers.agree(body.authorize_url))).status).toBe(200);
+  const { body: connection } = await owner.post("/connections", { kind: "mcp", base_url: guarded.url });
+  const departure = await owner.post(`/integrations/mcp/${connection.id}/connect`);
+  const state = new URL(departure.body.authorize_url).searchParams.get("state") ?? "";
+  const query = new URLSearchParams({ code: "x", state });
+  expect((await comeBack(room, owner, `/integrations/mcp/callback?${query.toString()}`)).status).toBe(200);
+  const connections: { id: string; kind: string; status: string }[] = (await owner.get("/connections")).body;
+  expect(connections.map(({ status }) => status)).not.toContain("needs_auth");
+  scene.connection_id = connections.find(({ kind }) => kind === "codehost-b")?.id ?? "";
+  said.push("connected");
 }
 
 /** Runs what is due, now and as time passes. */

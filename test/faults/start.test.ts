@@ -1,7 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { readdir, rename, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { account, house } from "./house.ts";
+import { account, house, inbox } from "./house.ts";
+import { untilIdle } from "./load.ts";
+import { linesWith, mail } from "./surfaces.ts";
 
 describe("what keeps a server from starting is said with its mend", () => {
   test("a taken port, for HTTP and for SMTP", async () => {
@@ -36,6 +38,52 @@ describe("what keeps a server from starting is said with its mend", () => {
     ]);
   });
 
+  test("a folder of mails that leads to a disk which is away, and one that is a file", async () => {
+    await using at = await house();
+    const mail = join(at.dir, "mail");
+    await account(at, "ada@example.com");
+    await rename(mail, `${mail}.away`);
+    await symlink(`${at.dir}/nowhere`, mail);
+    const { code, err } = await at.cli("serve");
+    expect(code).toBe(1);
+    expect(err).toStartWith(`The folder of mails ${mail} cannot be used: ENOENT`);
+    expect(err).toContain("Mount the disk that it is on");
+    await rm(mail);
+    await writeFile(mail, "");
+    expect((await at.cli("serve")).err).toStartWith(`The folder of mails ${mail} cannot be used: ENOTDIR`);
+    await rm(mail);
+    await rename(`${mail}.away`, mail);
+    await using server = await at.start();
+    expect((await fetch(`${server.http}/readyz`)).status).toBe(200);
+  });
+
+  test.each(["", "null", "{}", '{"out":[]'])("a damaged plan of a restore: %p", async (plan) => {
+    await using at = await house();
+    await account(at, "ada@example.com");
+    const archive = join(at.dir, "..", "backup.zip");
+    expect((await at.cli("backup", archive)).code).toBe(0);
+    const work = join(at.dir, ".mailwright-restore");
+    await mkdir(work);
+    await writeFile(join(work, "plan.json"), plan);
+    const words = `The plan of a restore that was cut off, ${work}/plan.json, is damaged`;
+    for (const doing of [["serve"], ["restore", archive, "--yes"]])
+      expect((await at.cli(...doing)).err).toStartWith(words);
+    // As it says.
+    await rename(work, `${at.dir}/../away`);
+    expect((await at.cli("restore", archive, "--yes")).code).toBe(0);
+    await using server = await at.start();
+    expect((await fetch(`${server.http}/readyz`)).status).toBe(200);
+  });
+
+  test("a damaged file of DKIM keys of the first versions", async () => {
+    await using at = await house();
+    const path = join(at.dir, "dkim", "keys.json");
+    await writeFile(path, "");
+    expect((await at.cli("serve")).err).toMatch(
+      /^\S+keys.json does not hold DKIM keys \(.*\)\. Put it back from a backup, or remove it .*\n$/,
+    );
+  });
+
   test("a data folder that is a file", async () => {
     await using at = await house();
     await rm(at.dir, { recursive: true });
@@ -58,6 +106,44 @@ describe("what keeps a server from starting is said with its mend", () => {
     await rename(`${key}.away`, key);
     await using server = await at.start();
     expect((await fetch(`${server.http}/livez`)).status).toBe(200);
+  });
+});
+
+describe("what can be made anew keeps no server from starting", () => {
+  test.each(["", "null", '{"cert":"-----BEGIN CERT', '{"cert":"x","key":"y"}'])(
+    "a self-signed certificate that is damaged is made anew, and that is said: %p",
+    async (left) => {
+      await using at = await house();
+      const path = join(at.dir, "smtp-certificate.json");
+      await writeFile(path, left);
+      {
+        await using server = await at.start();
+        expect(linesWith(server, "the self-signed certificate was damaged and was made anew")).toHaveLength(
+          1,
+        );
+      }
+      const made = await readFile(path, "utf8");
+      await using server = await at.start();
+      expect(linesWith(server, "certificate was damaged")).toEqual([]);
+      expect(await readFile(path, "utf8")).toBe(made);
+    },
+  );
+
+  test("locks that somebody has written to are locks all the same", async () => {
+    await using at = await house();
+    const owner = await account(at, "ada@example.com");
+    for (const name of ["mailwright.lock", "mailwright.db.lock", "backup.lock"])
+      await writeFile(join(at.dir, name), "12345\n");
+    await using server = await at.start();
+    const to = await inbox(server, owner);
+    expect((await mail(server, { to, api_key: owner.api_key })).reply).toStartWith("250");
+    await untilIdle(at, 10_000);
+    expect((await at.cli("backup", join(at.dir, "..", "backup.zip"))).code).toBe(0);
+    const words = "Another Mailwright is running";
+    expect((await at.cli("serve")).err).toContain(words);
+    // Nor does what is written while it is held let anybody else in.
+    await writeFile(join(at.dir, "mailwright.lock"), "12345\n");
+    expect((await at.cli("serve")).err).toContain(words);
   });
 });
 

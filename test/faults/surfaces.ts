@@ -19,10 +19,19 @@ export async function desk(at: House, server: ServerProcess): Promise<Desk> {
 
 let sent = 0;
 
-/** Sends one mail of the owner; gives the last reply and the mail's Message-ID. */
-export async function mail(server: ServerProcess, { to }: Desk): Promise<{ id: string; reply: string }> {
+/** Sends one mail of the owner, with more text if it is to be large; gives the last reply and the mail's Message-ID. */
+export async function mail(
+  server: ServerProcess,
+  { to }: Desk,
+  more = "",
+): Promise<{ id: string; reply: string }> {
   const id = `fault-${(sent += 1)}-${process.pid}@client.example`;
-  const raw = rawMail({ from: OWNER, to, text: `Sum up ${id}.`, headers: { "Message-ID": `<${id}>` } });
+  const raw = rawMail({
+    from: OWNER,
+    to,
+    text: `Sum up ${id}.${more}`,
+    headers: { "Message-ID": `<${id}>` },
+  });
   return { id, reply: await deliver(server.smtp, { from: OWNER, to, raw }) };
 }
 
@@ -48,7 +57,7 @@ export async function ask(
   return {
     status: response.status,
     retry_after: response.headers.get("retry-after"),
-    body: await response.json(),
+    body: response.status === 204 ? undefined : await response.json(),
   };
 }
 

@@ -35,6 +35,17 @@ export async function rawClient(address: SmtpAddress, greeting = true): Promise<
   return client;
 }
 
+/** Connects as whom a header of the PROXY protocol names, and waits for the greeting. */
+export async function connectAs(
+  door: SmtpAddress,
+  address: string,
+): Promise<{ client: RawClient; greeting: string }> {
+  const client = await rawClient(door, false);
+  const family = address.includes(":") ? "TCP6" : "TCP4";
+  client.write(`PROXY ${family} ${address} ${family === "TCP6" ? "::1" : "127.0.0.1"} 1 25\r\n`);
+  return { client, greeting: await client.reply() };
+}
+
 /** Greets and names sender and recipients, up to the 354 that asks for the mail. */
 export async function upToData(client: RawClient, from: string, to: string[]): Promise<void> {
   await expectReply(client, "EHLO client.test", "250");

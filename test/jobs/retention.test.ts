@@ -1,6 +1,10 @@
 import { describe, expect, test } from "bun:test";
+import { sql } from "kysely";
 import { setPlan } from "../../src/accounts/accounts.ts";
 import type { ConfigOverrides } from "../../src/config.ts";
+import type { Db } from "../../src/db/database.ts";
+import { insertRow } from "../../src/db/prepared.ts";
+import { NO_BYTES } from "../../src/messages/stored-bytes.ts";
 import { purgeLater } from "../../src/retention/purge.ts";
 import { storeMessages } from "../api/archive.ts";
 import type { TestApp } from "../support/app.ts";
@@ -415,6 +419,54 @@ test("thousands of messages go in short transactions, and the space they took is
   expect(size()).toBeLessThan(before / 3);
   expect(found(await everyByte(t, folder))).toEqual([]);
 });
+
+test("what stays of a mail, a file or a call whose bytes have gone takes little of the disk, though all of them were of a page each", async () => {
+  await using folder = await databaseFolder();
+  await using t = await testApp({ database: { url: folder.url } });
+  const ada = await t.as("ada@example.com");
+  const created = t.app.now() - 40 * 86_400;
+  const old = Array.from({ length: 300 }, () => ({ created, completed: created }));
+  const messages = await storeMessages(t, ada.user, old);
+  await t.app.write(async (tx) => {
+    for (const { id } of messages) await storeBulk(tx, { id, user_id: ada.user.id, created });
+  });
+  const before = await pagesOf(t);
+  for (const pages of Object.values(before)) expect(pages).toBeGreaterThanOrEqual(messages.length);
+  await purge(t);
+  const after = await pagesOf(t);
+  expect(Object.keys(after)).toEqual(Object.keys(before));
+  for (const [table, pages] of Object.entries(after))
+    expect([table, pages < messages.length / 5]).toEqual([table, true]);
+});
+
+const BULKY = ["attachments", "message_contents", "outgoing_mails", "raw_mails"] as const;
+
+/** Stores a message that has, in every table, one row that fills its page. */
+async function storeBulk(
+  tx: Db,
+  { id, user_id, created }: { id: string; user_id: string; created: number },
+): Promise<void> {
+  const bytes = Buffer.alloc(3_500, "x");
+  const kept = { ...NO_BYTES, bytes, size: bytes.byteLength, created, purged_at: null };
+  await insertRow(tx, "raw_mails", { id, ...kept });
+  await insertRow(tx, "message_contents", { message_id: id, content: bytes.toString(), purged_at: null });
+  const file = { filename: "a.txt", content_type: "text/plain", direction: "in" } as const;
+  await insertRow(tx, "attachments", { id, message_id: id, ...file, ...kept });
+  const addresses = {
+    envelope_from: "a@b.example",
+    envelope_to: "c@d.example",
+    rfc_message_id: `<${id}@b.example>`,
+  };
+  const sent = { status: "sent", attempts: 1, response: null, completed: created } as const;
+  const reply = { id, user_id, message_id: id, kind: "reply", private: 0, event_id: null } as const;
+  await insertRow(tx, "outgoing_mails", { ...reply, ...addresses, ...sent, created, raw: bytes });
+}
+
+async function pagesOf(t: TestApp): Promise<Record<string, number>> {
+  const { rows } = await sql<{ name: string; pages: number }>`select name, count(*) as pages from dbstat
+    where name in (${sql.join(BULKY)}) group by name order by name`.execute(t.app.db);
+  return Object.fromEntries(rows.map(({ name, pages }) => [name, pages]));
+}
 
 const WORDS = [
   "SECRET-answer",

@@ -1,12 +1,24 @@
 import { expect, test } from "bun:test";
-import { appendFile, readdir, readFile, rename, stat, truncate } from "node:fs/promises";
+import {
+  appendFile,
+  mkdir,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  truncate,
+  utimes,
+  writeFile,
+} from "node:fs/promises";
 import { join } from "node:path";
+import { olderWords } from "../../src/db/kept-position.ts";
 import { lockMailBytes } from "../../src/db/locks.ts";
-import { sweepLater } from "../../src/jobs/erase.ts";
+import { eraseLater, sweepLater } from "../../src/jobs/erase.ts";
 import { purgeLater } from "../../src/retention/purge.ts";
-import { openSegments } from "../../src/lib/segments.ts";
+import { openSegments, rangesOf } from "../../src/lib/segments.ts";
 import { measureMail, missingWords } from "../../src/db/missing-bytes.ts";
-import { storeBytes } from "../../src/messages/stored-bytes.ts";
+import { bodyOf, type Kept, KEPT, storeBytes } from "../../src/messages/stored-bytes.ts";
 import { testApp, type TestApp } from "../support/app.ts";
 import { lettersOf, SIZE, storeMail, withSmallFiles } from "../support/mail-files.ts";
 
@@ -130,6 +142,27 @@ test("files of which nothing is named are deleted, but the last one; and the roo
   expect(await readable(t)).toBe("ef");
 });
 
+test("nothing is moved for two weeks after an upgrade: the archive from before it names where mails were then", async () => {
+  await using t = await room(5 * SIZE);
+  const { dir } = t.app.config.backup;
+  const archive = join(dir, "before-0099-x.zip");
+  await mkdir(dir);
+  await writeFile(archive, "");
+  await store(t, "abcdef");
+  await drop(t, "acde");
+  await utimes(archive, t.app.now(), t.app.now());
+  await sweep(t);
+  expect([await lettersIn(t, 1), await lettersIn(t, 2)]).toEqual([". b . . .", "f"]);
+  t.clock.leap("15d");
+  await sweep(t);
+  expect(await readdir(t.mail)).toHaveLength(2);
+  t.clock.leap("-15d");
+  t.clock.advance("15d");
+  await sweep(t);
+  expect(await readdir(t.mail)).toEqual(["00000002.seg"]);
+  expect(await readable(t)).toBe("bf");
+});
+
 test("what is left in a file that is mostly empty is moved, and the file goes", async () => {
   await using t = await room(5 * SIZE);
   await store(t, "abcdefgh");
@@ -149,6 +182,57 @@ test("nothing goes while the database may have lost rows that name it", async ()
   await sweep(t);
   expect(await lettersIn(t, 1)).toBe("a b");
   t.app.lostCommits = lostCommits;
+  await sweep(t);
+  expect(await lettersIn(t, 1)).toBe(". b");
+});
+
+test("nothing is moved or goes for two weeks while a newer database may name it, or until that is said to be gone", async () => {
+  await using t = await room(5 * SIZE);
+  const kept = join(t.mail, "position.json");
+  const since = { segment: 2, offset: SIZE, older_since: t.app.now() };
+  await store(t, "abcdef");
+  await drop(t, "acde");
+  await writeFile(kept, JSON.stringify(since));
+  for (const leap of ["0m", "15d", "-15d", "13d"]) {
+    t.clock.leap(leap);
+    await sweep(t);
+    expect([await lettersIn(t, 1), await lettersIn(t, 2)]).toEqual(["a b c d e", "f"]);
+  }
+  t.clock.leap("-13d");
+  expect(await olderWords(t.app)).toContain(`What only that names in them is kept until 2026-01-29`);
+  t.clock.advance("15d");
+  expect(await olderWords(t.app)).toBeUndefined();
+  await sweep(t);
+  expect(await readdir(t.mail)).not.toContain("00000001.seg");
+  await drop(t, "b");
+  await writeFile(kept, JSON.stringify({ ...since, older_since: t.app.calmNow() }));
+  await sweep(t);
+  expect(await lettersIn(t, 2)).toBe("f b");
+  await rm(kept);
+  await sweep(t);
+  expect(await lettersIn(t, 2)).toBe("f .");
+});
+
+test("nothing is moved or goes while a restore point may name it: one that has the database, and no mails of its own", async () => {
+  await using t = await room(5 * SIZE);
+  const point = join(t.app.config.data.dir, "restore-points", "20260115T120000Z");
+  await store(t, "abcdef");
+  await drop(t, "acde");
+  await mkdir(point, { recursive: true });
+  await writeFile(join(point, "mailwright.db"), "");
+  await sweep(t);
+  expect([await lettersIn(t, 1), await lettersIn(t, 2)]).toEqual(["a b c d e", "f"]);
+  await mkdir(join(point, "mail"));
+  await sweep(t);
+  expect(await readdir(t.mail)).toEqual(["00000002.seg"]);
+  expect(await lettersIn(t, 2)).toBe("f b");
+});
+
+test("the folder of a restore point whose content was moved back keeps nothing", async () => {
+  await using t = await room();
+  await store(t, "ab");
+  await drop(t, "a");
+  await mkdir(join(t.app.config.data.dir, "restore-points", "20260115T120000Z"), { recursive: true });
   await sweep(t);
   expect(await lettersIn(t, 1)).toBe(". b");
 });
@@ -184,4 +268,67 @@ test("a file that is gone is noticed and marked, and found again within the hour
   await sweep(t);
   expect(await missingWords(t.app)).toContain("2 mails");
   expect(await readable(t)).toBe("a??d");
+});
+
+test("what an earlier version stored without a checksum gets one: others at its place are told from then on", async () => {
+  await using t = await room(1_000 * SIZE);
+  // There are more rows than one query looks at.
+  for (let index = 0; index < 250; index += 1)
+    await storeMail(t.app, String.fromCharCode(97 + (index % 26)), String(index));
+  const path = join(t.mail, "00000001.seg");
+  const first = await readFile(path);
+  const sums = await checksums(t);
+  await t.app.db.updateTable("raw_mails").set({ checksum: null }).execute();
+  await writeFile(path, Buffer.from(first).fill(0, 0, SIZE));
+  await sweep(t);
+  const sealed = await checksums(t);
+  // Zeros are none of it, and are not made any.
+  expect(sealed.get("0")).toBeNull();
+  expect([...sealed].filter(([id]) => id !== "0")).toEqual([...sums].filter(([id]) => id !== "0"));
+  await writeFile(
+    path,
+    Buffer.concat([first.subarray(0, SIZE), first.subarray(2 * SIZE), Buffer.alloc(SIZE, "x")]),
+  );
+  const now = await lettersOf(t.app);
+  expect([now["0"], now["1"], now["2"]]).toEqual(["a", "?", "?"]);
+});
+
+async function checksums({ app }: TestApp): Promise<Map<string, number | null>> {
+  const rows = await app.db.selectFrom("raw_mails").select(["id", "checksum"]).orderBy("id").execute();
+  return new Map(rows.map(({ id, checksum }) => [id, checksum]));
+}
+
+test("what somebody is being sent is not overwritten meanwhile: not when it is deleted, and not by the sweep", async () => {
+  await using t = await room(10 * SIZE);
+  await store(t, "abc");
+  const row = (id: string) =>
+    t.app.db.selectFrom("raw_mails").select(KEPT).where("id", "=", id).executeTakeFirstOrThrow();
+  const [first, second] = [await row("a"), await row("b")];
+  const bodyOfRow = async (one: Kept) =>
+    new Response(await bodyOf(t.app, "raw_mails", { row: one, who: "ann" }));
+  const sent = [await bodyOfRow(first), await bodyOfRow(second)];
+  await drop(t, "abc");
+  await t.app.write((tx) => eraseLater(t.app, tx, rangesOf(first)));
+  await sweep(t);
+  expect(await lettersIn(t, 1)).toBe("a b .");
+  for (const body of sent) expect(new Set(await body.text()).size).toBe(1);
+  // Nobody else is given it any more.
+  expect(await bodyOf(t.app, "raw_mails", { row: second, who: "ann" })).toBeNull();
+  t.clock.advance("11m");
+  await sweep(t);
+  expect(await lettersIn(t, 1)).toBe(". . .");
+});
+
+test("a file of which somebody is being sent a part stays until that is over", async () => {
+  await using t = await room(SIZE);
+  await store(t, "ab");
+  const { db } = t.app;
+  const row = await db.selectFrom("raw_mails").select(KEPT).where("id", "=", "a").executeTakeFirstOrThrow();
+  const body = await bodyOf(t.app, "raw_mails", { row, who: "ann" });
+  await drop(t, "a");
+  await sweep(t);
+  expect(await new Response(body).text()).toBe("a".repeat(SIZE));
+  t.clock.advance("11m");
+  await sweep(t);
+  expect(await readdir(t.mail)).not.toContain("00000001.seg");
 });

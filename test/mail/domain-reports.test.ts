@@ -114,6 +114,10 @@ function tlsReport(bytes: Buffer, type = "application/tlsrpt+gzip"): Buffer {
   );
 }
 
+function textFile(filename: string, content_type: string, content: string | Buffer) {
+  return { filename, content_type, content };
+}
+
 const logged = () => info.mock.calls.map(([fields]) => fields as Record<string, unknown>);
 const take = (raw: Buffer, to = "postmaster@mw.test", from = "noreply@google.com") =>
   deliver(room.door, { from, to, raw });
@@ -122,6 +126,11 @@ describe("a report about a domain of ours", () => {
   const reports: [string, () => Buffer, object][] = [
     ["DMARC, packed by gzip", () => single("application/gzip", gzipSync(DMARC)), SAYS_DMARC],
     ["DMARC, in an archive", () => single("application/zip", zipped), SAYS_DMARC],
+    [
+      "DMARC, in an archive of which nobody says that it is one",
+      () => single("application/octet-stream", zipped),
+      SAYS_DMARC,
+    ],
     ["DMARC, as it is", () => single("text/xml", Buffer.from(DMARC)), SAYS_DMARC],
     [
       "DMARC, beside some words",
@@ -196,6 +205,34 @@ describe("a report about a domain of ours", () => {
     expect(await take(raw)).toStartWith("250");
     expect(logged().filter((fields) => "report" in fields)).toEqual([]);
     expect(await room.outgoing()).toHaveLength(before + 1);
+  });
+
+  const elsewhere: [string, object][] = [
+    ["a text that has a name", { attachments: [textFile("r.xml", "text/plain; name=r.xml", DMARC)] }],
+    ["a file of another type", { attachments: [textFile("r.pdf", "application/pdf", DMARC)] }],
+    [
+      "an attached mail",
+      {
+        attachments: [
+          {
+            filename: "m.eml",
+            content_type: "message/rfc822",
+            content: single("text/xml", Buffer.from(DMARC)),
+          },
+        ],
+      },
+    ],
+    [
+      "a mail that is larger than any report",
+      { text: `${"x".repeat(70)}\r\n`.repeat(60_000), attachments: [textFile("r.xml", "text/xml", DMARC)] },
+    ],
+  ];
+  test.each(elsewhere)("is not looked for in %s", async (_, parts) => {
+    const subject = "Report Domain: mw.test";
+    const raw = rawMail({ from: "eve@example.net", to: "postmaster@mw.test", subject, ...parts });
+    expect(await take(raw)).toStartWith("250");
+    expect(logged().filter((fields) => "report" in fields)).toEqual([]);
+    expect(await room.outgoing()).toHaveLength(1);
   });
 
   test("fills no log, however many of them come", async () => {

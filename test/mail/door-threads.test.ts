@@ -1,12 +1,15 @@
 import { describe, expect, test } from "bun:test";
-import { createThread } from "../../src/lib/thread.ts";
+import { createThreadsBySize } from "../../src/lib/threads-by-size.ts";
 import type { Examination, MailToExamine } from "../../src/messages/examine.ts";
-import { type Mailroom, mailroom } from "../support/mailroom.ts";
+import { freshId, type Mailroom, mailroom } from "../support/mailroom.ts";
+import { rawMail } from "../support/mails.ts";
+import { signedRoom } from "../support/signed-room.ts";
+import { deliver } from "../support/smtp-client.ts";
 
 /** Silent for 400 ms is too long here, and two seconds and a half are enough for a mail that is tried again alone. */
-function heldExaminer() {
+function heldExaminer({ askMs = 50 } = {}) {
   const path = "../test/mail/fixtures/held-examiner-worker.ts";
-  return createThread<MailToExamine, Examination>(path, { askMs: 50, aloneMs: 2_500 });
+  return createThreadsBySize<MailToExamine, Examination>(path, { askMs, aloneMs: 2_500 });
 }
 
 /** The lines of its log from this level on. */
@@ -50,6 +53,59 @@ describe("a mail that holds up or ends the thread that reads it", () => {
   );
 });
 
+test("a flood of such mails waits behind itself: mails from elsewhere are taken meanwhile", async () => {
+  await using room = await mailroom();
+  await using examiner = heldExaminer();
+  Object.assign(room.app, { examiner });
+  const replies: string[] = [];
+  const send = async (local_address: string, words: string) => {
+    const raw = rawMail({ from: "ada@example.com", to: room.inbox.address, text: long(words), ...freshId() });
+    const mail = { from: "ada@example.com", to: room.inbox.address, raw };
+    const reply = await deliver({ ...room.door, local_address }, mail).catch(String);
+    replies.push(`${local_address} ${reply.includes("451 4.3.0") ? "put off" : reply.slice(0, 3)}`);
+  };
+  const flood = Array.from({ length: 3 }, (_, at) => send("127.0.0.3", `HOLD THE THREAD ${at}`));
+  await Promise.all(Array.from({ length: 4 }, (_, at) => send("127.0.0.4", `Hello ${at}`)));
+  await send("127.0.0.4", "And one more.");
+  expect(replies).toEqual(Array.from({ length: 5 }, () => "127.0.0.4 250"));
+  await Promise.all(flood);
+  expect(replies.slice(5)).toEqual(Array.from({ length: 3 }, () => "127.0.0.3 put off"));
+});
+
+test("a large mail that holds its thread has no other mail begun anew", async () => {
+  await using room = await mailroom();
+  await using examiner = heldExaminer({ askMs: 250 });
+  let packed = 0;
+  const run: typeof examiner.run = (from, pack) =>
+    examiner.run(from, () => {
+      packed += 1;
+      return pack();
+    });
+  Object.assign(room.app, { examiner: { ...examiner, run } });
+  const large = room.send({ text: `${long("HOLD THE THREAD")}${`${"x".repeat(70)}\n`.repeat(3_000)}` });
+  const replies = await Promise.all(
+    Array.from({ length: 4 }, (_, at) => room.send({ text: long(`Hi ${at}`) })),
+  );
+  expect(replies.filter((reply) => !reply.startsWith("250"))).toEqual([]);
+  expect(await large).toStartWith("451 4.3.0");
+  // The large one twice: it was tried again alone.
+  expect(packed).toBe(4 + 2);
+});
+
+test("reports to the postmaster are taken however hard the words in them are to show, and so is mail beside them", async () => {
+  await using room = await signedRoom();
+  const sheet = Array.from({ length: 5_000 }, (_one, nth) => `.a{x${nth}:1}`).join("");
+  const html = `<style>${sheet}</style>${"<b class=a>".repeat(25_000)}`;
+  const report = () => {
+    const mail = { from: "eve@example.net", to: "postmaster@mw.test" };
+    const raw = rawMail({ ...mail, subject: "Report domain: mw.test", html, ...freshId() });
+    return deliver({ ...room.door, local_address: "127.0.0.3" }, { ...mail, raw });
+  };
+  const replies = Promise.all(Array.from({ length: 8 }, report));
+  expect(await room.again(await room.signed({ text: "Are you there?" }))).toStartWith("250");
+  expect((await replies).filter((reply) => !reply.startsWith("250"))).toEqual([]);
+});
+
 test("a bug of the reading leaves the mail with its sender, and the log has its words", async () => {
   await using room = await mailroom();
   await using examiner = heldExaminer();
@@ -67,8 +123,8 @@ function examinedBy(room: Mailroom): Examination[] {
   Object.assign(room.app, {
     examiner: {
       ...examiner,
-      run: async (pack: Parameters<typeof examiner.run>[0]) => {
-        const outcome = await examiner.run(pack);
+      run: async (...work: Parameters<typeof examiner.run>) => {
+        const outcome = await examiner.run(...work);
         if (outcome.ok) examined.push(outcome.output);
         return outcome;
       },

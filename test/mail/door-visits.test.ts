@@ -1,18 +1,11 @@
 import { describe, expect, spyOn, test } from "bun:test";
-import { rawClient, upToData } from "../interop/raw-client.ts";
+import { connectAs, upToData } from "../interop/raw-client.ts";
 import { smtpDoor } from "../interop/smtp-door.ts";
 import { startDnsServer } from "../support/dns-server.ts";
 import { mailroom } from "../support/mailroom.ts";
 
 /** Who connects is who the header names, so that one test can be many clients. */
 const BEHIND_PROXY = { proxy_protocol: ["127.0.0.0/8"] };
-
-async function connectAs(door: { host: string; port: number }, address: string) {
-  const client = await rawClient(door, false);
-  const family = address.includes(":") ? "TCP6" : "TCP4";
-  client.write(`PROXY ${family} ${address} ${family === "TCP6" ? "::1" : "127.0.0.1"} 1 25\r\n`);
-  return { client, greeting: await client.reply() };
-}
 
 describe("one client", () => {
   test("makes no more connections in a minute than it may, and others are not held up", async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { readdir, rename, stat } from "node:fs/promises";
+import { readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { mailroom } from "../support/mailroom.ts";
 
@@ -35,8 +35,10 @@ test("asks the sender to try again when the segment cannot be written, and takes
   await using t = await mailroom();
   const folder = join(t.app.config.data.dir, "mail");
   await rename(folder, `${folder}-away`);
+  await writeFile(folder, "");
   expect(await t.send({ attachments })).toStartWith("451 4.3.0");
   expect(await t.activity()).toEqual([]);
+  await rm(folder);
   await rename(`${folder}-away`, folder);
   expect(await t.send({ attachments })).toStartWith("250");
   await t.drain();

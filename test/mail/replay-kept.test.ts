@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { mailroom, signedBy } from "../support/mailroom.ts";
 import { rawMail } from "../support/mails.ts";
 import { pass, purge } from "../support/purge.ts";
-import { ADA, altered, BOB, signedRoom, type SignedRoom } from "../support/signed-room.ts";
+import { ADA, altered, BOB, signedRoom, type SignedRoom, straight } from "../support/signed-room.ts";
 
 const STANDING = /^Read the material below/;
 const A_DAY = { inbox: { retention_days: 1 } };
@@ -132,6 +132,85 @@ describe("a mail of which the message has been deleted", () => {
     await t.drain();
     expect(t.model.requests).toHaveLength(1);
     expect(await t.activity()).toMatchObject([{ reason: "duplicate", mails: 1 }]);
+  });
+});
+
+describe("a mail that failed, and of which the message has been deleted,", () => {
+  const failing = async (options: Parameters<typeof signedRoom>[0] = A_DAY) => {
+    const t = await signedRoom(options);
+    t.model.fault = "unauthorized";
+    return t;
+  };
+  /** Hands it in as often, and then has what became of it deleted; gives how often it has run in all. */
+  const runsAfter = async (t: SignedRoom, raw: Buffer, times: number): Promise<number> => {
+    for (let count = 0; count < times; count += 1) {
+      expect(await t.again(raw)).toStartWith("250");
+      await t.drain();
+    }
+    await pass(t, 3);
+    expect((await t.activity()).filter(({ status }) => status === "failed")).toEqual([]);
+    return t.model.requests.length;
+  };
+
+  test.each([
+    ["the owner", ADA, {}],
+    ["a listed sender", BOB, { allowlist_senders: ["bob@example.org"] }],
+    ["a stranger", BOB, {}],
+  ])("of %s is tried no oftener than if it were still there", async (_who, from, inbox) => {
+    await using t = await failing({ inbox: { ...inbox, retention_days: 1 } });
+    const raw = await t.signed({ from });
+    const each = await runsAfter(t, raw, 1);
+    expect(each).toBeGreaterThan(0);
+    expect(await runsAfter(t, raw, 1)).toBe(2 * each);
+    expect(await runsAfter(t, raw, 5)).toBe(3 * each);
+    expect(await runsAfter(t, raw, 5)).toBe(3 * each);
+    expect(await t.again(raw)).toStartWith("250");
+    expect(await t.activity()).toMatchObject([{ status: "rejected", reason: "duplicate", mails: 1 }]);
+  });
+
+  test("may be sent again, and is a duplicate once it has succeeded", async () => {
+    await using t = await failing();
+    const raw = await t.signed();
+    await runsAfter(t, raw, 2);
+    t.model.fault = "none";
+    const before = t.model.requests.length;
+    expect(await runsAfter(t, raw, 3)).toBe(before + 1);
+    expect(await runsAfter(t, raw, 3)).toBe(before + 1);
+  });
+
+  test("does not use up the tries of the real one if it was altered", async () => {
+    await using t = await failing();
+    const raw = await t.signed();
+    const each = (await runsAfter(t, altered(raw), 5)) / 3;
+    expect(await runsAfter(t, raw, 2)).toBe(5 * each);
+    expect(await runsAfter(t, altered(raw), 5)).toBe(5 * each);
+    expect(await runsAfter(t, raw, 5)).toBe(6 * each);
+    expect(await keysOf(t)).toHaveLength(3);
+    expect(await keysOf(t)).toEqual(
+      Array.from({ length: 3 }, () => expect.objectContaining({ authority: "owner", vouched: 1 })),
+    );
+  });
+
+  test("is forgotten when its date is too old to be obeyed", async () => {
+    await using t = await failing();
+    await runsAfter(t, await t.signed(), 3);
+    expect(await keysOf(t)).toHaveLength(3);
+    await pass(t, 367);
+    expect(await keysOf(t)).toEqual([]);
+  });
+
+  test("is not tried again and again by its author's own server beyond what it would be otherwise", async () => {
+    await using t = await failing();
+    const raw = await t.signed();
+    const each = await runsAfter(t, raw, 1);
+    expect(await straight(t, raw)).toStartWith("250");
+    await t.drain();
+    expect(t.model.requests).toHaveLength(2 * each);
+    await pass(t, 3);
+    expect(await runsAfter(t, raw, 5)).toBe(3 * each);
+    expect(await straight(t, raw)).toStartWith("250");
+    await t.drain();
+    expect(t.model.requests).toHaveLength(4 * each);
   });
 });
 

@@ -82,7 +82,7 @@ describe("what a machine sent in the owner's name", () => {
   test("is known also where others have used up the rows of the hour", async () => {
     await using t = await signedRoom(A_DAY);
     const rows = { limit: 200, window_seconds: 3_600 };
-    while (t.app.limiter.take(`skipped:${t.inbox.id}`, rows).ok);
+    while (t.app.limiter.take(`skipped:${t.inbox.id}:proven`, rows).ok);
     const raw = await t.signed();
     await t.again(altered(altered(raw, "Reply-To: visitor@example.net"), AUTO));
     expect(await t.newest()).toMatchObject({ mails: 1, sender: null });
@@ -133,6 +133,7 @@ describe("what somebody else did keeps no mail of the owner's out:", () => {
     await using t = await signedRoom(BULK);
     const headers = { "Message-ID": "<same@example.com>" };
     await t.again(altered(await t.signed({ from: BOB, headers }), LIST));
+    await t.drain();
     await t.again(await t.signed({ headers }));
     await obeyed(t);
   });

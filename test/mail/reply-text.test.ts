@@ -442,6 +442,11 @@ describe("hidden HTML is in neither text and counted", () => {
     `<div style="text-indent:-100em">W</div>`,
     `<div style="position:absolute;left:-100%">W</div>`,
     `<div style="opacity:1%">W</div>`,
+    `<div style="transform:${"rotate(1deg) ".repeat(30)}scale( 0 )">W</div>`,
+    `<div style="clip-path:inset(50%)">W</div>`,
+    `<style>.k{x:{}display:none}</style><div class="k">W</div>`,
+    `<style>.k{color:red}.k{color:white!important}.k{color:red}</style><div class="k">W</div>`,
+    `<span style="color:rgb(255,${" ".repeat(300)}255, 255)">W</span>`,
   ])("%s", (hidden) => {
     const html = `<p>Seen.</p>${hidden.replace("W", "Secret words")}<blockquote>Old.${hidden.replace("W", "More of them")}</blockquote>`;
     const cut = splitNewText({ html });
@@ -662,6 +667,31 @@ describe("time grows with the size only", () => {
     expect(
       msToSplit({ text: `${fill(piece).slice(0, 60_000)}\n> q`, html: `${fill(piece)}<blockquote>q` }),
     ).toBeLessThan(WITHIN_MS);
+  });
+  const many = (count: number, piece: (nth: number) => string): string =>
+    Array.from({ length: count }, (_, nth) => piece(nth)).join("");
+  const sheets: [string, string, string][] = [
+    ["what a class declares in 5,000 rules", many(5_000, (nth) => `.a{x${nth}:1}`), "<b class=a>"],
+    [
+      "a rule of 20,000 selectors and as many blocks",
+      `${many(20_000, (nth) => `a${nth},`)}b{${"color:red;{}".repeat(9_000)}}`,
+      "a",
+    ],
+    [
+      "values without an end",
+      ["color", "background", "font-size", "transform", "border-width"]
+        .map((name) => `b{${name}:${"x ".repeat(4_000)}}`)
+        .join(""),
+      "<b>word</b>",
+    ],
+  ];
+  test.each(sheets)("a style sheet with %s", (_claim, sheet, piece) => {
+    expect(msToSplit({ html: `<style>${sheet}</style>${fill(piece)}` })).toBeLessThan(WITHIN_MS);
+  });
+  test("a link around many others is told once, not for each of them", () => {
+    const link = `https://x.example/${"y".repeat(400)}`;
+    const html = `<a href="${link}">words<i>${"<b><a></a></b>".repeat(1_000)}</i></a>`;
+    expect(ownHtml(html)).toBe(`words <${link}>`);
   });
   test("one long style", () => {
     expect(msToSplit({ html: `<i style="display:none${" ".repeat(8_000)}x">x`.repeat(128) })).toBeLessThan(

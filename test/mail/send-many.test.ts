@@ -74,7 +74,6 @@ describe("a kept connection", () => {
       port: sink.port,
       connect_ms: 1_000,
       greeting_ms: 1_000,
-      idle_ms: 1_000,
     });
     const wish = { plain: true, deadline: Date.now() + 5_000 };
     const server = { host: "mx1.there.example", address: sink.host };

@@ -27,6 +27,22 @@ describe("capture", () => {
   });
 });
 
+describe.each(["relay", "direct"])("whoever sends (%s)", (mode) => {
+  test("hears that a server wants the mail once it does, before it has said what becomes of it", async () => {
+    const said: string[] = [];
+    const server: SinkOptions = {
+      reject: (address) => (address.startsWith("nobody@") ? "550 5.1.1 no such mailbox" : undefined),
+      beforeWord: async () => void said.push("word"),
+    };
+    await using t = await (mode === "relay" ? relay(server) : direct([server], ONE));
+    const send = (envelope_to: string) =>
+      t.sender.send({ ...MAIL, envelope_to }, () => void said.push(`${envelope_to} begins`));
+    expect(await send("nobody@there.example")).toMatchObject({ status: "failed" });
+    expect(await send("ann@there.example")).toMatchObject({ status: "sent" });
+    expect(said).toEqual(["ann@there.example begins", "word"]);
+  });
+});
+
 describe("relay", () => {
   test("gets the mail byte for byte with its envelope", async () => {
     await using t = await relay();

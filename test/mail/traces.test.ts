@@ -7,7 +7,7 @@ import { smtpClient } from "../support/smtp-client.ts";
 const LIST = { headers: { "List-Id": "<news.example.net>" } };
 const ROWS = 200;
 
-/** So many mails in one session, which is quicker. */
+/** So many mails in one session, which is quicker; each has its number for `%n`. */
 async function flood(room: Mailroom, count: number, mail: RoomMail & { raw: Buffer }): Promise<string> {
   await using client = await smtpClient(room.door);
   await client.say("EHLO client.example");
@@ -16,7 +16,7 @@ async function flood(room: Mailroom, count: number, mail: RoomMail & { raw: Buff
     reply = await client.deliver({
       from: mail.mail_from ?? "eve@example.net",
       to: mail.rcpt ?? room.inbox.address,
-      raw: mail.raw,
+      raw: Buffer.from(mail.raw.toString("latin1").replace("%n", String(sent)), "latin1"),
     });
     await client.say("RSET");
   }
@@ -51,10 +51,27 @@ describe("when an hour's rows for mail that is left out are used up", () => {
       "mailing_list",
       "mailing lists",
     ],
+    [
+      "automatic answers",
+      { raw: rawMail({ from: "eve@example.net", headers: { "Auto-Submitted": "auto-replied" } }) },
+      "auto_reply",
+      "answers of machines",
+    ],
+    [
+      "texts that come again and again",
+      {
+        raw: rawMail({ from: "eve@example.net", text: "The same.", headers: { "Message-ID": "<%n@x.net>" } }),
+      },
+      "loop_cap",
+      "the same text too often",
+    ],
   ])("by %s, the rest is counted in one row", async (_what, mail, reason, words) => {
-    await using room = await mailroom({ config: NO_LIMITS });
-    expect(await flood(room, ROWS + 43, mail)).toStartWith("250");
-    const rows = await allOf(room);
+    const limits = { ...NO_LIMITS.limits, same_body_per_hour: 1 };
+    await using room = await mailroom({ config: { ...NO_LIMITS, limits } });
+    // The first of the same text is worked on.
+    const worked_on = reason === "loop_cap" ? 1 : 0;
+    expect(await flood(room, worked_on + ROWS + 43, mail)).toStartWith("250");
+    const rows = (await allOf(room)).filter((row) => row.reason === reason);
     expect(rows).toHaveLength(ROWS + 1);
     const summary = rows.find(({ mails }) => mails > 1);
     expect(summary).toMatchObject({ mails: 43, reason, sender: null, state: "skipped" });
@@ -115,6 +132,8 @@ describe("when an hour's rows for mail that is left out are used up", () => {
     });
     const bounce = notification({ from: ["From: <mailer-daemon@example.net>"] });
     await flood(t, ROWS, { raw: bounce });
+    const rule = { limit: ROWS, window_seconds: 3_600 };
+    while (t.app.limiter.take(`skipped:${t.inbox.id}:proven`, rule).ok);
     // Not proven at all, proven and altered, and as it was.
     await t.again(
       rawMail({

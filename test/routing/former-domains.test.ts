@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { moveToServiceDomain } from "../../src/inboxes/leave-domain.ts";
+import { movedWarning, moveToServiceDomain } from "../../src/inboxes/leave-domain.ts";
 import { addressIn, mailroom, type Mailroom } from "../support/mailroom.ts";
 import { notification } from "../support/mails.ts";
 import { deliver } from "../support/smtp-client.ts";
+import { account, house, inbox } from "../faults/house.ts";
 import { simpleParser } from "mailparser";
 
 const NEW = "new.test";
@@ -55,6 +56,31 @@ describe("a former domain of the service that is not listed", () => {
     await room.drain();
     const [answer] = await room.outgoing();
     expect(addressIn((await simpleParser(Buffer.from(answer?.raw ?? []))).from?.text ?? "")).toBe(moved);
+  });
+
+  test("is named by /readyz for two weeks after the change, over restarts", async () => {
+    await using at = await house();
+    const owner = await account(at, "ada@example.com");
+    for (const domain of ["mw.test", NEW, NEW]) {
+      await using server = await at.start({ MAILWRIGHT_SMTP__DOMAIN: domain });
+      const { warnings } = (await (await fetch(`${server.http}/readyz`)).json()) as { warnings: object };
+      if (domain === NEW)
+        expect(warnings).toMatchObject({
+          moved_inboxes: expect.stringMatching(/1 inbox has moved from mw\.test to new\.test, .+"mw\.test"/),
+        });
+      else {
+        expect(warnings).not.toHaveProperty("moved_inboxes");
+        await inbox(server, owner);
+      }
+      server.kill("SIGTERM");
+      expect(await server.exited).toBe(0);
+    }
+    await using room = await mailroom();
+    await rename(room, []);
+    room.clock.advance("13d");
+    expect(await movedWarning(room.app)).toContain("was changed");
+    room.clock.advance("2d");
+    expect(await movedWarning(room.app)).toBeUndefined();
   });
 
   test("comes back with all its addresses when the change is taken back", async () => {

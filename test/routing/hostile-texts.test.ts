@@ -1,25 +1,44 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { simpleParser } from "mailparser";
+import MarkdownIt from "markdown-it";
 
 import { GUARD } from "../../src/ai/guard.ts";
 import type { Tool } from "../../src/ai/tool.ts";
-import { createWorkerPool } from "../../src/lib/worker-pool.ts";
+import { createFairPool, type FairPool } from "../../src/lib/fair-pool.ts";
 import { createLog } from "../../src/log.ts";
+import { fencesOf } from "../../src/mail/markdown.ts";
 import type { Trust } from "../../src/routing/links.ts";
 import { MAX_TEXT_BYTES, textFile } from "../../src/routing/made-files.ts";
 import { redactArguments } from "../../src/routing/redact.ts";
-import { fileOf, TEXT_WORK, type WorkName, workOn } from "../../src/routing/text-work.ts";
+import { fileOf, type SentWork, TEXT_WORK, type WorkName, workOn } from "../../src/routing/text-work.ts";
 import { toolCalls } from "../support/model-server.ts";
 import { mailroom } from "../support/mailroom.ts";
 
 const log = createLog({ level: "silent", format: "text" });
-const threads = { texts: createWorkerPool<unknown>("routing/text-worker.ts"), log };
+const ADA = { account: "ada" };
+/** What the threads were given, and whose turn it was. */
+const worked: string[] = [];
+const threads = { texts: seen(createFairPool<unknown>("routing/text-worker.ts"), worked), log };
 const TRUST: Trust = {
   tainted: true,
   trusted_text: "see https://ok.example/a",
   material: "https://said.example/b",
 };
 
+/** The same pool; the name of each work it does goes into `names`, with whom it is for. */
+function seen(pool: FairPool<unknown>, names: string[]): FairPool<unknown> {
+  return {
+    ...pool,
+    run: (turn, pack) =>
+      pool.run(turn, async () => {
+        const job = await pack();
+        names.push(`${(job.input as SentWork).name} for ${turn.strangers ? "strangers of " : ""}${turn.who}`);
+        return job;
+      }),
+  };
+}
+
+beforeEach(() => worked.splice(0));
 afterAll(() => threads.texts[Symbol.asyncDispose]());
 
 describe("a long text is worked on by a thread as it would be here", () => {
@@ -35,7 +54,7 @@ describe("a long text is worked on by a thread as it would be here", () => {
       "learn",
       {
         trust: TRUST,
-        args: JSON.stringify([{ url: "https://made.example/up" }]),
+        args: [JSON.stringify({ url: "https://made.example/up" })],
         said: [`${filler} https://made.example/up https://new.example/d`],
         made_up: ["https://earlier.example/"],
       },
@@ -44,7 +63,8 @@ describe("a long text is worked on by a thread as it would be here", () => {
 
   test.each(works)("%s", async (name, input) => {
     const here = (await (TEXT_WORK[name] as (given: unknown) => unknown)(input)) as object;
-    const there = (await workOn(threads, name, input as never)) as object;
+    const there = (await workOn(threads, name, input as never, ADA)) as object;
+    expect(worked).toEqual([`${name} for ada`]);
     expect(plain(there)).toEqual(plain(here));
     expect(JSON.stringify(plain(here)).length).toBeGreaterThan(10);
   });
@@ -62,7 +82,8 @@ describe("a long text is worked on by a thread as it would be here", () => {
         { filename: "a.bin", contentType: "application/octet-stream", content: Buffer.alloc(50_000, 7) },
       ],
     };
-    const there = await workOn(threads, "build", parts);
+    const there = await workOn(threads, "build", parts, ADA);
+    expect(worked).toEqual(["build for ada"]);
     expect(Buffer.from(there ?? [])).toEqual(Buffer.from(await TEXT_WORK.build(parts)));
   });
 
@@ -79,7 +100,7 @@ describe("a text that cannot be read in time", () => {
   };
 
   test("makes no file, and says why", async () => {
-    const file = await fileOf(failing, { filename: "a.html", text: "<p>".repeat(10_000) }, TRUST);
+    const file = await fileOf(failing, { filename: "a.html", text: "<p>".repeat(10_000) }, TRUST, ADA);
     expect(file).toEqual({
       refusal: "a.html was left out: it is built in a way that takes too long to read.",
     });
@@ -91,10 +112,11 @@ describe("a text that cannot be read in time", () => {
     const { texts } = room.app;
     room.app.texts = {
       ...texts,
-      run: (input, ms) =>
-        (input as { name: string }).name === "html"
-          ? Promise.resolve({ ok: false, problem: "too_slow" })
-          : texts.run(input, ms),
+      run: async (turn, pack) => {
+        const job = await pack();
+        const isHtml = (job.input as SentWork).name === "html";
+        return isHtml ? { ok: false, problem: "too_slow" } : texts.run(turn, () => job);
+      },
     };
     await room.send({ text: "Answer this\n\n> quoted of somebody" });
     await room.drain();
@@ -104,6 +126,52 @@ describe("a text that cannot be read in time", () => {
     expect(mail.html).not.toContain("no.example");
     expect(mail.text).toContain("not bold");
   });
+});
+
+describe("an answer that is wanted as a file", () => {
+  /** What the threads did for it, and what the owner is told. */
+  async function answered(type: string, answer: string) {
+    await using room = await mailroom({ model: { reply: () => answer } });
+    const names: string[] = [];
+    room.app.texts = seen(room.app.texts, names);
+    await room.send({ subject: "Re: Work", text: `--attach=${type} Work` });
+    await room.drain();
+    const { steps, user_id } = await room.newest();
+    return { works: names.map((name) => name.replace(user_id, "the owner")), steps };
+  }
+
+  test.each(["html", "json", "csv"])("is not read first where it is too long for one: %s", async (type) => {
+    const { works, steps } = await answered(type, "Words of an answer.\n\n".repeat(55_000));
+    expect(steps).toContain(`answer.${type} was left out: a file of text has at most 1 MB.`);
+    expect(works).not.toContain("fences for the owner");
+    expect(works.filter((work) => work === "html for the owner").length).toBe(2);
+  });
+
+  test("has its turn as what the owner asked for", async () => {
+    const { works, steps } = await answered("html", "Words of an answer.\n\n".repeat(2_000));
+    expect(works).toContain("fences for the owner");
+    expect(works.filter((work) => !work.endsWith(" for the owner"))).toEqual([]);
+    expect(steps).not.toContain("left out");
+  });
+});
+
+test("what is between marks of code is the same whatever stands in the lines", () => {
+  const lines = [
+    "[a](https://a.example) a@b.co **b**",
+    "> ```csv\n> 1\n> ```",
+    "- ~~~\n  x\n  ~~~",
+    "    ```",
+    "`",
+  ];
+  const markdown = [...lines, "```JSON a", '{"a":1}', "```", "| a |\n|-|\n| ``` |", "~~~", "open"].join(
+    "\n\n",
+  );
+  const whole = new MarkdownIt({ linkify: true, breaks: true }).parse(markdown, {});
+  const fences = whole.filter(({ type }) => type === "fence");
+  expect(fencesOf(markdown)).toEqual(
+    fences.map(({ info, content }) => ({ language: info.toLowerCase(), content })),
+  );
+  expect(fences.map(({ info }) => info)).toEqual(["csv", "", "", "JSON a", ""]);
 });
 
 test("a file of text over its size is refused before anything in it is read", () => {
@@ -131,8 +199,11 @@ describe("arguments of a call are looked through as far as there is an end to it
       powers: { mayUse: () => true, mayWrite: () => true, destroy: true },
       tainted: true,
       beside: null,
+      instruction: trusted_text,
       trusted_text,
       places: [],
+      read_at: [],
+      anybodys: true,
       own_domains: ["mw.test"],
     })?.reason ?? null;
 

@@ -14,6 +14,7 @@ describe("GitHub's tools", () => {
     expect(opened).toEqual({
       ok: true,
       files: [],
+      places: [{ id: "octocat/hello#1", name: null }],
       text: expect.stringMatching(/^Opened issue #1 in octocat\/hello: http.*\/octocat\/hello\/issues\/1$/),
     });
     const comment = { ...HELLO, number: 1, body: "Oil it." };
@@ -248,6 +249,8 @@ test("no text for a code host makes it fetch a picture", async () => {
     "<picture><source srcset=x></picture><video poster=x>",
     '```mermaid\nA@{ img: "https://evil.example/4" }\n```',
     "> ~~~~ PlantUML",
+    "```&#109;ermaid\nA\n```",
+    "see [[a|https://evil.example/5.png]]",
     "A List<String> and [a link](https://example.com/) stay.",
   ].join("\n");
   await using gitlab = startCodehostB(TOKEN);
@@ -263,6 +266,8 @@ test("no text for a code host makes it fetch a picture", async () => {
     expect(text).not.toMatch(/!\[|<(img|picture|source|video)/i);
     expect(text).toContain("```text mermaid\n");
     expect(text).toContain("> ~~~~text PlantUML\n");
+    expect(text).toContain("```text &#109;ermaid\n");
+    expect(text).toContain("see [ [a|https://evil.example/5.png]]\n");
     expect(text).toEndWith("A List<String> and [a link](https://example.com/) stay.");
   }
 });

@@ -64,7 +64,7 @@ describe("the schema of every tool", () => {
       const places = Object.keys(good).filter((key) =>
         /^(repository|project|spreadsheet_id|page_id|parent_id)$/.test(key),
       );
-      expect([name, tool.places]).toEqual([name, writes ? places : []]);
+      expect([name, tool.places]).toEqual([name, places]);
       // Everything else is known by what nobody can have twice: a path, a number, an id that no search tells of.
       const titled = places.filter((key) => /^(page_id|parent_id)$/.test(key));
       expect([name, tool.titled?.args ?? []]).toEqual([name, titled]);

@@ -8,7 +8,7 @@ import type { ToolFile } from "../../src/ai/tool.ts";
 import { mailedFiles } from "../../src/routing/answer.ts";
 import { createFileTool } from "../../src/routing/create-file.ts";
 import type { Trust } from "../../src/routing/links.ts";
-import { createWorkerPool } from "../../src/lib/worker-pool.ts";
+import { createFairPool } from "../../src/lib/fair-pool.ts";
 import { createLog } from "../../src/log.ts";
 import { keepMade, textFile } from "../../src/routing/made-files.ts";
 import type { StepDraft } from "../../src/routing/steps.ts";
@@ -556,13 +556,13 @@ test("--attach makes a file of the answer as well, without the marks of code aro
 type MadeFile = readonly [filename: string, content: string, content_type?: string];
 
 const threads = {
-  texts: createWorkerPool<unknown>("routing/text-worker.ts"),
+  texts: createFairPool<unknown>("routing/text-worker.ts"),
   log: createLog({ level: "silent", format: "text" }),
 };
 
 async function make(trust: Trust, files: MadeFile[]) {
   const made: ToolFile[] = [];
-  const tool = createFileTool(threads, made, () => trust);
+  const tool = createFileTool(threads, made, () => trust, { account: "ada" });
   const answers = [];
   for (const [filename, content, content_type] of files)
     answers.push(

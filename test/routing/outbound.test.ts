@@ -1,4 +1,6 @@
 import { describe, expect, test } from "bun:test";
+import { requestCode } from "../../src/accounts/codes.ts";
+import type { App } from "../../src/app.ts";
 import type { ConfigOverrides } from "../../src/config.ts";
 import { prepareLetter } from "../../src/mail/letters.ts";
 import { startDnsServer } from "../support/dns-server.ts";
@@ -136,6 +138,64 @@ describe("directly", () => {
     for (let mail = 0; mail < 60; mail++) await slow.next();
   });
 
+  test("codes that a stranger asks for, to any number of addresses that take them slowly, leave room for answers", async () => {
+    await using slow = await startSmtpSink();
+    await using quick = await startSmtpSink({ host: "127.0.0.2", port: slow.port });
+    const domains = Array.from({ length: 16 }, (_, at) => `slow${at}.example`);
+    await using dns = await startDnsServer({
+      ...Object.fromEntries(domains.map((domain) => [domain, { MX: [[10, "mail.slow.example"]] }])),
+      "mail.slow.example": { A: ["127.0.0.1"] },
+      "quick.example": { MX: [[10, "mail.quick.example"]] },
+      "mail.quick.example": { A: ["127.0.0.2"] },
+    });
+    await using room = await mailroom({ config: direct(dns.address), parts: { smtp_port: slow.port } });
+    slow.fault = "hang";
+    room.app.worker?.start();
+    const asker = { token: "a", client: "192.0.2.1", known: undefined };
+    for (let at = 0; at < 100; at++)
+      await requestCode(room.app, `u${at}@${domains[at % domains.length]}`, asker);
+    await standstill(room.app, 100);
+    const queue = await prepareLetter(room.app, {
+      user_id: room.owner.user.id,
+      to: "bob@quick.example",
+      subject: "Hello",
+      markdown: "Hello",
+    });
+    await room.app.write(queue);
+    expect((await quick.next()).rcpt_to).toEqual(["bob@quick.example"]);
+    slow.fault = "refuse";
+    slow.cut();
+  });
+
+  test("many mails to slow subdomains leave room for those to another domain", async () => {
+    await using slow = await startSmtpSink();
+    await using quick = await startSmtpSink({ host: "127.0.0.2", port: slow.port });
+    const domains = Array.from({ length: 8 }, (_, at) => `d${at}.slow.example`);
+    await using dns = await startDnsServer({
+      ...Object.fromEntries(domains.map((domain) => [domain, { MX: [[10, "mail.slow.example"]] }])),
+      "mail.slow.example": { A: ["127.0.0.1"] },
+      "quick.example": { MX: [[10, "mail.quick.example"]] },
+      "mail.quick.example": { A: ["127.0.0.2"] },
+    });
+    await using room = await mailroom({ config: direct(dns.address), parts: { smtp_port: slow.port } });
+    slow.fault = "hang";
+    const letter = { user_id: room.owner.user.id, subject: "Hello", markdown: "Hello" };
+    const queued = await Promise.all([
+      ...Array.from({ length: 64 }, (_, at) =>
+        prepareLetter(room.app, { ...letter, to: `ann@${domains[at % domains.length]}` }),
+      ),
+      prepareLetter(room.app, { ...letter, to: "bob@quick.example" }),
+    ]);
+    await room.app.write(async (tx) => {
+      for (const queue of queued) await queue(tx);
+    });
+    room.app.worker?.start();
+    expect((await quick.next()).rcpt_to).toEqual(["bob@quick.example"]);
+    expect(await sending(room.app)).toBeLessThanOrEqual(9);
+    slow.fault = "refuse";
+    slow.cut();
+  });
+
   test("a domain that does not exist bounces the reply, and a silent DNS puts it off", async () => {
     await using dns = await startDnsServer();
     await using room = await mailroom({ config: direct(dns.address) });
@@ -175,6 +235,21 @@ async function moody(codes: number[], options: SinkOptions = {}) {
     return code === undefined ? undefined : `${code} not today`;
   };
   return { sink: await startSmtpSink({ ...options, reject_mail }), tried };
+}
+
+/** How many mails are on their way. */
+async function sending(app: App): Promise<number> {
+  return (await sendJobs(app)).filter(({ status }) => status === "running").length;
+}
+
+/** Until so many mails are queued, and no more of them begin. */
+async function standstill(app: App, mails: number): Promise<void> {
+  while ((await sendJobs(app)).length < mails) await Bun.sleep(10);
+  for (let before = -1; before !== (await sending(app)); await Bun.sleep(100)) before = await sending(app);
+}
+
+function sendJobs(app: App) {
+  return app.db.selectFrom("jobs").select("status").where("kind", "=", "send_mail").execute();
 }
 
 async function answered(room: Mailroom, from = "Ada <ada@example.com>"): Promise<void> {

@@ -2,6 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { simpleParser } from "mailparser";
+import { mailsOf } from "../../src/export/bytes.ts";
+import type { Caller } from "../support/app.ts";
 import { mailroom, type Mailroom, type RoomOptions } from "../support/mailroom.ts";
 import { type ModelRequestBody, toolCalls } from "../support/model-server.ts";
 import { startSmtpSink } from "../support/smtp-sink.ts";
@@ -170,6 +172,49 @@ describe("a private mail", () => {
     ).toEqual([[null, null]]);
   });
 
+  // What a sender calls a mail must say nothing of what became of it.
+  test.each(["(private)", "Secret things"])(
+    "called %s is worked on for each of two accounts, and stays for the one that keeps it",
+    async (subject) => {
+      await using room = await privateRoom({ config: { routing: { concurrency: 1 } } });
+      const lea = await room.as("lea@example.org");
+      const { body: leas } = await lea.post("/inboxes", { label: "Lea" });
+      const to_both = { from: "Lea <lea@example.org>", rcpt: [leas.address, room.inbox.address] };
+      expect(await room.send({ ...MAIL, ...to_both, subject })).toStartWith("250");
+      await room.drain();
+      const [hers] = (await lea.get("/messages")).body.items;
+      const [adas] = await room.activity();
+      expect([hers.status, hers.error]).toEqual(["done", null]);
+      expect([adas.status, adas.error, adas.result]).toEqual(["done", null, `All about ${WORD}`]);
+      expect((await room.owner.get(`/messages/${adas.message_id}/raw`)).status).toBe(200);
+      // The mail is still there for Ada; of Lea's message it is gone.
+      expect((await lea.get(`/messages/${hers.message_id}/raw`)).status).toBe(404);
+      expect((await lea.get(`/messages/${hers.message_id}`)).body).toMatchObject({
+        raw_available: false,
+        content: null,
+      });
+      expect(await exportedMails(room, lea)).toEqual([]);
+      expect(await exportedMails(room, room.owner)).toEqual([`raw/${adas.message_id}.eml`]);
+    },
+  );
+
+  test("called (private) can be tried again where it failed, whatever it is done with elsewhere", async () => {
+    await using room = await privateRoom({ config: { routing: { concurrency: 1 } } });
+    const { body: other } = await room.owner.post("/inboxes", { label: "Other" });
+    room.model.fault = "unauthorized";
+    await room.send({ ...MAIL, subject: "(private)", rcpt: [room.inbox.address, other.address] });
+    await room.drain();
+    room.model.fault = "none";
+    const failed = await room.activity();
+    expect(failed.map(({ status }) => status)).toEqual(["failed", "failed"]);
+    for (const { message_id } of failed) {
+      const retry = await room.owner.post(`/messages/${message_id}/retry`);
+      await room.drain();
+      const { body } = await room.owner.get(`/v1/messages/${retry.body.message_id}`);
+      expect([body.status, body.error]).toEqual(["done", null]);
+    }
+  });
+
   test("that nobody may answer keeps no result either", async () => {
     await using room = await privateRoom();
     await room.send({ ...MAIL, text: `--private --no-reply Tell of ${WORD}` });
@@ -208,6 +253,12 @@ function privateRoom({
       },
     },
   });
+}
+
+async function exportedMails({ app }: Mailroom, { user }: Caller): Promise<string[]> {
+  const owner = app.db.selectFrom("users").selectAll().where("id", "=", user.id);
+  const mails = await Array.fromAsync(mailsOf(app, await owner.executeTakeFirstOrThrow(), []));
+  return mails.map(({ name }) => name);
 }
 
 /** Looks into every column of every table and into every file beside them. */

@@ -6,6 +6,7 @@ const TITLE = "Put lunch into my calendar";
 const PAGE = "https://eve.example.net/a";
 const BEGIN = "Begin with `@calendar` to let this mail change your calendar.";
 const IN_TEXT = BEGIN.replace("Begin with", "Begin its text, not its subject, with");
+const APART = BEGIN.replace("Begin with `@calendar`", "Begin its text with `@calendar` on a line of its own");
 const CLEAR = { name: "calendar__clear" };
 
 /** Title and text are those of a page or of what its author wrote on it. */
@@ -50,7 +51,7 @@ describe("a mail that may share a page", () => {
     await using room = await toolRoom([[create()], "Done."]);
     await send(room, mail);
     expect(made(room)).toEqual([]);
-    expect(await warnings(room)).toEqual([BEGIN]);
+    expect(await warnings(room)).toEqual([APART]);
   });
 
   test.each(PAGES)("of %s has its title for material", async (_name, mail) => {
@@ -75,9 +76,16 @@ describe("a mail that may share a page", () => {
   });
 
   test.each<[string, RoomMail]>([
-    ["above a title", { subject: TITLE, text: `@calendar ${TITLE} - Eve\n${PAGE}` }],
-    ["alone", { subject: TITLE, text: `@calendar ${PAGE}` }],
-    ["before words", { text: `@calendar Add ${PAGE}` }],
+    ["above a title", { subject: TITLE, text: `@calendar\n${TITLE} - Eve\n${PAGE}` }],
+    ["above a quote", { subject: "A page", text: `@Calendar:\n\n"${TITLE}"\n ${PAGE}` }],
+    ["before an address", { subject: TITLE, text: `@calendar ${PAGE}` }],
+    [
+      "and a flag before addresses",
+      { text: `@calendar --lang=French ${PAGE} ${PAGE}/b\nShared via the News app` },
+    ],
+    ["above words", { text: `@calendar\nAdd ${PAGE}` }],
+    ["and a flag above words", { text: `@calendar --lang=French\nAdd ${PAGE}` }],
+    ["before words above others", { text: `@calendar Add ${PAGE}\n\nIt is for Bob and me` }],
   ])("names a target %s as any other does", async (_name, mail) => {
     await using room = await toolRoom([[create()], "Done."]);
     await send(room, mail);
@@ -86,15 +94,52 @@ describe("a mail that may share a page", () => {
   });
 
   test.each<[string, RoomMail]>([
+    ["of a post", { subject: "Post by Eve on X", text: `@calendar ${TITLE} ${PAGE}` }],
+    ["of a post with a stop behind it", { subject: "Post by Eve", text: `@calendar: ${TITLE} ${PAGE}` }],
+    ["of a post above its address", { text: `@calendar ${TITLE}\n\n${PAGE}` }],
+    ["of a post of two lines", { text: `@calendar ${TITLE}\nwith all you know\n${PAGE}` }],
+    ["of a post with a flag", { text: `@calendar --lang=French ${TITLE} ${PAGE}` }],
+    ["of a post with another address", { text: `@calendar ${PAGE}/b ${TITLE} ${PAGE}` }],
+    [
+      "above a line of an app",
+      { subject: "Shared", text: `@calendar ${TITLE}\n${PAGE}\nShared via the News app` },
+    ],
+    ["of a title above its address", { subject: TITLE, text: `@calendar ${TITLE} - Eve\n${PAGE}` }],
+    ["of a long post", { text: `@calendar ${TITLE}. ${"It is long. ".repeat(600)}\n${PAGE}` }],
+    ["before words of its author", { text: `@calendar Add ${PAGE}` }],
+    [
+      "above a quote",
+      { text: `@calendar ${TITLE} ${PAGE}\n\nOn Mon, Eve <eve@example.net> wrote:\n> Lunch?` },
+    ],
+  ])("has no target in the words %s, and says how it would have one", async (_name, mail) => {
+    await using room = await toolRoom([[create()], "Done.", [create()], "Done."]);
+    await send(room, mail);
+    expect(JSON.parse((await room.newest()).command ?? "{}")).toMatchObject({ target: null });
+    expect(made(room)).toEqual([]);
+    expect(await warnings(room)).toEqual([APART]);
+    await send(room, { ...mail, text: `@calendar\n${mail.text}` });
+    expect(made(room)).toEqual(["create_event"]);
+  });
+
+  test.each<[string, RoomMail]>([
     ["of a title", { subject: `@calendar ${TITLE}`, text: `@calendar ${TITLE}\n1 Main Street\n${PAGE}` }],
+    ["of a title in two lines", { subject: `@calendar ${TITLE}`, text: `@calendar\n${TITLE}\n${PAGE}` }],
     ["of a title alone", { subject: "@calendar lunch", text: PAGE }],
   ])("has no target %s, and says how it would have one", async (_name, mail) => {
     await using room = await toolRoom([[create()], "Done.", [create()], "Done."]);
     await send(room, mail);
     expect(made(room)).toEqual([]);
-    expect(await warnings(room)).toEqual([IN_TEXT.replace(" to let", " and words of your own to let")]);
-    await send(room, { ...mail, text: `@calendar For today: ${mail.text}` });
+    expect(await warnings(room)).toEqual([
+      IN_TEXT.replace(" to let", " on a line of its own, and words of your own, to let"),
+    ]);
+    await send(room, { ...mail, text: `@calendar\nFor today: ${mail.text}` });
     expect(made(room)).toEqual(["create_event"]);
+  });
+
+  test("has no target in a title that its text begins with", async () => {
+    await using room = await toolRoom([[create()], "Done."]);
+    await send(room, { subject: `@calendar ${TITLE}`, text: `@calendar\n${TITLE}\n1 Main Street\n${PAGE}` });
+    expect(made(room)).toEqual([]);
   });
 });
 
@@ -105,7 +150,7 @@ describe("--allow-destructive in a mail that may share a page", () => {
   const QUOTE = "\n\nOn Mon, 1 Jan 2024 at 10:00, Eve <eve@example.net> wrote:\n> Lunch?";
 
   test.each([
-    [`@calendar Clear ${FLAG} ${PAGE}`, `@calendar Clear ${PAGE} ${FLAG}`, "its text"],
+    [`@calendar\nClear ${FLAG} ${PAGE}`, `@calendar\nClear ${PAGE} ${FLAG}`, "its text"],
     [`@calendar ${FLAG}\n\n${PAGE}`, `@calendar\n\n${PAGE}\n${FLAG}`, "its text"],
     [
       `@calendar ${FLAG} ${PAGE}\nSent with Eve's app`,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { type ModelRequestBody, toolCalls } from "../support/model-server.ts";
 import { call } from "../support/commands.ts";
-import { CREATE, create, EVENTS, list, toolRoom, type Wanted } from "../support/tool-room.ts";
+import { CREATE, create, EVENTS, list, toolRoom, type ToolRoom, type Wanted } from "../support/tool-room.ts";
 
 describe("tools of an inbox", () => {
   test("are offered by their server's name, with what it says of them", async () => {
@@ -325,4 +325,68 @@ test("what an inbox may use a server for goes along with that server, and ends w
   expect(await scope()).toEqual({ targets: ["mcp:calendar", "notes"], autonomous: [] });
   await owner.patch(`/connections/${second.id}`, { label: "Diary" });
   expect(await scope()).toEqual({ targets: ["mcp:diary", "notes"], autonomous: [] });
+});
+
+describe("a tool server that is called as an integration is", () => {
+  const named = async (label = "Sheets") => {
+    const wanted = { name: "sheets__create_event", args: { title: "Lunch" } };
+    const room = await toolRoom([[wanted], "Done.", [wanted], "Done."], { label });
+    const allow = (scope: unknown) => room.owner.patch(`/inboxes/${room.inbox.id}`, { scope });
+    const scope = async () => (await room.owner.get("/inboxes")).body[0].scope;
+    return { ...room, allow, scope };
+  };
+  const connectSheets = ({ owner }: Pick<ToolRoom, "owner">) =>
+    owner.post("/connections", { kind: "sheets", credential: "tok-12345678" });
+
+  test("writes by no standing word for that", async () => {
+    await using room = await named();
+    expect((await room.allow({ targets: ["sheets", "mcp:sheets"], autonomous: ["sheets"] })).status).toBe(
+      200,
+    );
+    await call(room, "Note it down", { content: "Lunch" });
+    expect(room.tools.calls).toEqual([]);
+    expect(JSON.parse((await room.newest()).steps)).toContainEqual(
+      expect.objectContaining({ server: "mcp:sheets", status: "blocked" }),
+    );
+    await room.allow({ targets: ["sheets", "mcp:sheets"], autonomous: ["mcp:sheets"] });
+    await call(room, "Note it down", { content: "Lunch" });
+    expect(room.tools.calls.map(({ name }) => name)).toEqual(["create_event"]);
+  });
+
+  test("is not offered where only that is allowed", async () => {
+    await using room = await named();
+    await room.allow({ targets: ["sheets"] });
+    await call(room, "Note it down", { content: "Lunch" });
+    expect(room.model.requests[0]?.body?.tools?.map((tool) => tool.function.name) ?? []).not.toContain(
+      "sheets__create_event",
+    );
+    expect(room.tools.calls).toEqual([]);
+  });
+
+  test("is not meant by the name of that while it is connected", async () => {
+    await using room = await named();
+    expect((await connectSheets(room)).status).toBe(201);
+    await room.allow({ targets: ["mcp:sheets"] });
+    const { error } = await call(room, "@sheets Note it down", { content: "Lunch" });
+    expect(error).toContain("@sheets may not be used in this inbox: its scope.targets do not list it.");
+    expect(room.tools.calls).toEqual([]);
+  });
+
+  test("may be named without its prefix while nothing else is called so", async () => {
+    await using room = await named();
+    await call(room, "@sheets Note it down", { content: "Lunch" });
+    expect(room.tools.calls.map(({ name }) => name)).toEqual(["create_event"]);
+  });
+
+  test("leaves what that was allowed as it is when it gets another name, and when it is deleted", async () => {
+    await using room = await named();
+    const before = { targets: ["sheets", "mcp:sheets"], autonomous: ["sheets"] };
+    await room.allow(before);
+    await room.owner.patch(`/connections/${room.connection.id}`, { label: "Diary" });
+    expect(await room.scope()).toEqual({ targets: ["sheets", "mcp:diary"], autonomous: ["sheets"] });
+    await room.owner.patch(`/connections/${room.connection.id}`, { label: "Sheets" });
+    expect(await room.scope()).toEqual(before);
+    await room.owner.delete(`/connections/${room.connection.id}`);
+    expect(await room.scope()).toEqual({ targets: ["sheets"], autonomous: ["sheets"] });
+  });
 });

@@ -14,13 +14,14 @@ import { openApiOf } from "../../src/http/openapi.ts";
 import { createHttp } from "../../src/http/server.ts";
 import { createWorker } from "../../src/jobs/worker.ts";
 import { createLog } from "../../src/log.ts";
-import { createThread } from "../../src/lib/thread.ts";
-import { createWorkerPool } from "../../src/lib/worker-pool.ts";
+import { createThreadsBySize } from "../../src/lib/threads-by-size.ts";
+import { createFairPool } from "../../src/lib/fair-pool.ts";
 import { createMailParser } from "../../src/mail/parse.ts";
 import type { Examination, MailToExamine } from "../../src/messages/examine.ts";
 import { type SmtpDoor, startSmtp } from "../../src/smtp/listener.ts";
 import { type Contract, contractOf } from "./contract.ts";
 import { layKeys } from "./keys.ts";
+import "./savings.ts";
 
 /** A database that has been migrated, which costs half as much as all else that a server is made of. */
 let migrated: Promise<Buffer> | undefined;
@@ -30,11 +31,11 @@ let contract: Contract | undefined;
 
 /** The threads that read mails and files, of which each takes as long to start as ten servers. They keep nothing. */
 const readers = {
-  examiner: createThread<MailToExamine, Examination>("messages/examine-worker.ts"),
+  examiner: createThreadsBySize<MailToExamine, Examination>("messages/examine-worker.ts"),
   parser: createMailParser(),
   files: createFileReader(),
-  texts: createWorkerPool<unknown>("routing/text-worker.ts"),
-  bodies: createWorkerPool<unknown>("http/call-body-worker.ts"),
+  texts: createFairPool<unknown>("routing/text-worker.ts", { size: 3 }),
+  bodies: createFairPool<unknown>("http/call-body-worker.ts"),
 };
 
 const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };

@@ -6,7 +6,7 @@ import { buffer } from "node:stream/consumers";
 import Sqlite from "better-sqlite3";
 import { openPromise } from "yauzl";
 import { createVerifiedUser } from "../../src/accounts/accounts.ts";
-import { createApp } from "../../src/app.ts";
+import { type App, createApp } from "../../src/app.ts";
 import type { Manifest } from "../../src/backup/manifest.ts";
 import { restoreBackup } from "../../src/backup/restore.ts";
 import { backupToFile, sourceOf } from "../../src/backup/write-backup.ts";
@@ -62,9 +62,14 @@ export async function restored(config: Config, archive: string, hold = false) {
   return restoreBackup(config, archive, { now: NOW, hold, confirm: async () => true }).catch(messageOf);
 }
 
+/** What a server does on such a folder, without its listeners. */
+export function openApp(config: Config): Promise<App> {
+  return createApp(config, { log: createLog({ level: "silent", format: "text" }) });
+}
+
 /** The addresses of the accounts in a data folder, and the sizes of the mails that can be read in full. */
 export async function contentOf(config: Config): Promise<{ accounts: string[]; mails: number[] }> {
-  await using app = await createApp(config, { log: createLog({ level: "silent", format: "text" }) });
+  await using app = await openApp(config);
   const users = await app.db.selectFrom("users").select("email").execute();
   const rows = await app.db.selectFrom("raw_mails").selectAll().execute();
   const mails = rows.map(async ({ segment, segment_offset, size }) => {
@@ -126,8 +131,13 @@ export async function changedDatabase(base: string, bytes: Buffer, text: string)
 async function fill(config: Config, email: string): Promise<void> {
   await mkdir(config.data.dir, { mode: 0o700 });
   await layKeys(config.data.dir);
-  await using app = await createApp(config, { log: createLog({ level: "silent", format: "text" }) });
+  await using app = await openApp(config);
   await createVerifiedUser(app, { email });
+  await storeLarge(app);
+}
+
+/** Stores one more large mail. */
+export async function storeLarge(app: App): Promise<void> {
   const { segment, offset, size } = app.segments.append(LARGE);
   await app.write(async (tx) => {
     await tx

@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 import { defaultConfig } from "../../src/config.ts";
 import { openDatabase } from "../../src/db/database.ts";
 import { openMasterKey } from "../../src/db/master-key.ts";
+import { createLog } from "../../src/log.ts";
 import { type DkimKeys, makeDkimKey, pemOf } from "../../src/mail/dkim.ts";
 import { serviceKeys } from "../../src/mail/dkim-keys.ts";
 import { loadCertificate } from "../../src/tls/certificate.ts";
@@ -44,7 +45,8 @@ export async function keysOf(dir: string): Promise<DkimKeys> {
 /** They are slow to make. */
 const made = (async () => {
   const dir = await mkdtemp(join(tmpdir(), "mailwright-keys-"));
-  await loadCertificate(defaultConfig({ data: { dir }, smtp: { hostname: "mx.mw.test" } }));
+  const config = defaultConfig({ data: { dir }, smtp: { hostname: "mx.mw.test" } });
+  await loadCertificate(config, createLog({ level: "warn", format: "text" }));
   const certificate = await readFile(join(dir, CERTIFICATE));
   await rm(dir, { recursive: true });
   const keys = [

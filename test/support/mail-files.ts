@@ -25,12 +25,12 @@ export async function withSmallFiles(app: App, segment_bytes: number): Promise<A
 }
 
 /** Stores a mail of `letter`s. */
-export async function storeMail(app: App, letter: string): Promise<void> {
+export async function storeMail(app: App, letter: string, id = letter): Promise<void> {
   await app.write(async (tx) => {
-    const row = { id: letter, size: SIZE, created: app.now(), purged_at: null };
+    const row = { id, size: SIZE, created: app.now(), purged_at: null };
     await tx
       .insertInto("raw_mails")
-      .values({ ...row, ...storeBytes(app, letter, Buffer.alloc(SIZE, letter)) })
+      .values({ ...row, ...storeBytes(app, id, Buffer.alloc(SIZE, letter)) })
       .execute();
   });
 }

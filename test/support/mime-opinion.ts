@@ -4,7 +4,7 @@ export const hasMimeOpinion =
   Bun.which(PYTHON) !== null &&
   Bun.spawnSync([PYTHON, "-c", "import email.policy"], { stderr: "ignore" }).success;
 
-/** One leaf of a mail: its type, whether it is a file, and its decoded bytes as Latin-1. */
+/** One leaf of a mail: its type, and its decoded bytes as Latin-1. */
 export interface Leaf {
   type: string;
   content: string;

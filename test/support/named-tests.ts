@@ -2,7 +2,10 @@ import { join } from "node:path";
 
 const ROOT = join(import.meta.dir, "../..");
 
-/** Whether there is a test of these titles, each that of a test or of a group, as in `test/x.test.ts › "group" › "test"`. */
+/**
+ * Whether there is a test of these titles, each that of a test, of a group, or of one row of a table of tests, as in
+ * `test/x.test.ts › "group" › "test"`.
+ */
 export async function isTest(name: string): Promise<boolean> {
   const [path = "", ...titles] = name.replaceAll("`", "").split(" › ");
   const file = Bun.file(join(ROOT, path));
@@ -11,7 +14,7 @@ export async function isTest(name: string): Promise<boolean> {
   let at = 0;
   for (const title of titles) {
     const before = source.slice(0, source.indexOf(title, at)).trimEnd();
-    if (!source.includes(title, at) || !/(?:\b(?:test|describe)|\))\($/.test(before)) return false;
+    if (!source.includes(title, at) || !/(?:\b(?:test|describe)|\))\($|\[$/.test(before)) return false;
     at = before.length;
   }
   return true;

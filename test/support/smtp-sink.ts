@@ -43,6 +43,8 @@ export interface SinkOptions {
   reject?: (address: string) => string | undefined;
   /** The same for the whole mail, after its end. */
   reject_mail?: (raw: Buffer) => string | undefined;
+  /** What it waits for, with a mail that it keeps, before it says so. */
+  beforeWord?: () => Promise<void>;
 }
 
 export interface SmtpSink extends AsyncDisposable {
@@ -153,7 +155,7 @@ function createServer(options: SinkOptions, hooks: Hooks): SMTPServer {
         chunks.push(chunk);
         if (hooks.fault() === "drop_in_middle") connectionOf(server, session)?._socket.destroy();
       });
-      stream.on("end", () => {
+      stream.on("end", async () => {
         const fault = hooks.fault();
         if (fault === "drop_in_data") connectionOf(server, session)?._socket.destroy();
         if (fault !== undefined) return;
@@ -167,6 +169,7 @@ function createServer(options: SinkOptions, hooks: Hooks): SMTPServer {
           secure: session.secure,
           user: typeof session.user === "string" ? session.user : undefined,
         });
+        await options.beforeWord?.();
         done(null, "kept");
       });
     },

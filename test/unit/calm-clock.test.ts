@@ -123,3 +123,12 @@ test("on a clock that was set back they go on slowly, until it is as late again"
     expect(ids.nowMs() - START).toBe(later * HOUR);
   }
 });
+
+test.each([
+  ["no more than", "go on", 0],
+  ["more than", "follow it", 1],
+])("a clock that was set back by %s a month: the ids %s", (_by, _what, more_ms) => {
+  const back = 31 * DAY + more_ms;
+  const ids = createOrderedIds({ wallMs: () => START - back, steadyMs: () => 0, last_ms: START });
+  expect(ids.nowMs()).toBe(more_ms === 0 ? START : START - back);
+});

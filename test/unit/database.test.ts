@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { mkdtemp, rm, stat } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, stat, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sql } from "kysely";
@@ -62,13 +62,24 @@ describe("the lock on a data folder", () => {
     expect(lockStores(of("one"))).toBeUndefined();
   });
 
+  test("holds the database behind a link to it as well, also before there is one", async () => {
+    await using at = await folder();
+    const path = join(at.dir, "mail.db");
+    await symlink(path, join(at.dir, "link.db"));
+    const of = (dir: string, file: string) =>
+      ({
+        data: { dir: join(at.dir, dir) },
+        database: { url: `sqlite:${join(at.dir, file)}` },
+      }) as Config;
+    using one = lockStores(of("one", "link.db"));
+    expect(one).toBeDefined();
+    expect(lockStores(of("two", "mail.db"))).toBeUndefined();
+  });
+
   test("that cannot be made is an error of its own, not another process", async () => {
     await using at = await folder();
-    await Bun.write(
-      join(at.dir, "mailwright.lock"),
-      "this is no database, and long enough to be seen as none",
-    );
-    expect(() => lockDataFolder(at.dir)).toThrow("is damaged, or no database at all");
+    await mkdir(join(at.dir, "mailwright.lock"));
+    expect(() => lockDataFolder(at.dir)).toThrow(`The data folder ${at.dir} cannot be used`);
   });
 });
 
@@ -114,21 +125,52 @@ describe("a database file", () => {
   test("keeps its log small under load, by checkpoints on another thread", async () => {
     await using at = await folder();
     const path = join(at.dir, "mail.db");
-    const problems: object[] = [];
-    const note = (fields: object): void => void problems.push(fields);
-    const log = { error: note, warn: note, info: note };
-    await using database = openDatabase(`sqlite:${path}`, { log });
-    await sql`create table notes (text text)`.execute(database.db);
-    const text = "x".repeat(500_000);
-    let copied = 0;
-    const until = performance.now() + 8_000;
-    // 4 MB of log start a checkpoint; it shows when the database file itself has grown.
-    while (copied < 4 * 1024 * 1024 && performance.now() < until) {
-      await database.write((tx) => sql`insert into notes values (${text})`.execute(tx));
-      await Bun.sleep(10);
-      copied = (await stat(path)).size;
-    }
-    expect(copied).toBeGreaterThanOrEqual(4 * 1024 * 1024);
-    expect(problems).toEqual([]);
+    await expectCheckpoints({ named: path, path });
+  });
+
+  test("does so too behind a link, and behind one that leads to nothing yet", async () => {
+    await using at = await folder();
+    await mkdir(join(at.dir, "disk"));
+    const [named, path] = [join(at.dir, "mail.db"), join(at.dir, "disk", "other.db")];
+    await symlink(join(at.dir, "halfway.db"), named);
+    await symlink("disk/other.db", join(at.dir, "halfway.db"));
+    await expectCheckpoints({ named, path });
+    await expectCheckpoints({ named, path });
+  });
+
+  test("is refused once the link to it leads elsewhere", async () => {
+    await using at = await folder();
+    const [named, path] = [join(at.dir, "mail.db"), join(at.dir, "other.db")];
+    await symlink(path, named);
+    await using database = openDatabase(`sqlite:${named}`, QUIET);
+    await database.write((tx) => sql`create table notes (text text)`.execute(tx));
+    await rm(named);
+    const write = () => database.write((tx) => sql`insert into notes values ('x')`.execute(tx));
+    await expect(write()).rejects.toThrow(`${named} is not the file any more`);
+    await symlink(path, named);
+    await write();
   });
 });
+
+const QUIET = { log: { error: () => undefined, warn: () => undefined, info: () => undefined } };
+
+/** A log that grows by some megabytes is copied into the database, which is at `path`. */
+async function expectCheckpoints({ named, path }: { named: string; path: string }): Promise<void> {
+  const problems: object[] = [];
+  const note = (fields: object): void => void problems.push(fields);
+  const log = { error: note, warn: note, info: note };
+  await using database = openDatabase(`sqlite:${named}`, { log });
+  await sql`create table if not exists notes (text text)`.execute(database.db);
+  const text = "x".repeat(500_000);
+  const before = (await stat(path)).size;
+  let copied = 0;
+  const until = performance.now() + 8_000;
+  // 4 MB of log start a checkpoint; it shows when the database file itself has grown.
+  while (copied < 4 * 1024 * 1024 && performance.now() < until) {
+    await database.write((tx) => sql`insert into notes values (${text})`.execute(tx));
+    await Bun.sleep(10);
+    copied = (await stat(path)).size - before;
+  }
+  expect(copied).toBeGreaterThanOrEqual(4 * 1024 * 1024);
+  expect(problems).toEqual([]);
+}

@@ -9,7 +9,11 @@ function desk(size: number) {
   const ends = new Map<string, () => void>();
   return {
     begun,
-    do: (who: string, name: string, more: { signal?: AbortSignal; alone?: boolean } = {}) =>
+    do: (
+      who: string,
+      name: string,
+      more: { signal?: AbortSignal; alone?: boolean; strangers?: boolean } = {},
+    ) =>
       turns({ who, ...more }, async () => {
         begun.push(name);
         const ended = Promise.withResolvers<void>();
@@ -50,6 +54,31 @@ test("one party never has more than half of what is done at once", async () => {
   void d.do("ada", "ada");
   await settled();
   expect(d.begun.at(-1)).toBe("ada");
+});
+
+test("what strangers caused waits behind what a party did itself, and has all its turns when that is done", async () => {
+  const d = desk(1);
+  for (let count = 1; count <= 3; count++) void d.do("ada", `eve ${count}`, { strangers: true });
+  await settled();
+  for (let count = 1; count <= 2; count++) void d.do("ada", `ada ${count}`);
+  void d.do("bob", "bob");
+  for (let index = 0; index < 6; index++) await d.end(d.begun[index] ?? "");
+  expect(d.begun).toEqual(["eve 1", "bob", "ada 1", "ada 2", "eve 2", "eve 3"]);
+});
+
+test("what strangers caused keeps no party from a turn of its own, and the two together no other party", async () => {
+  const d = desk(3);
+  for (let count = 1; count <= 3; count++) void d.do("ada", `eve ${count}`, { strangers: true });
+  await settled();
+  expect(d.begun).toEqual(["eve 1"]);
+  for (let count = 1; count <= 2; count++) void d.do("ada", `ada ${count}`);
+  void d.do("bob", "bob");
+  await settled();
+  expect(d.begun).toEqual(["eve 1", "ada 1", "bob"]);
+  await d.end("eve 1");
+  expect(d.begun).toHaveLength(3);
+  await d.end("ada 1");
+  expect(d.begun.slice(3)).toEqual(["ada 2"]);
 });
 
 test("three parties with long queues have their turns one after the other", async () => {

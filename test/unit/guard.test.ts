@@ -3,6 +3,8 @@ import fc from "fast-check";
 import { type Asked, type AskedCall, FILES_TARGET, GUARD } from "../../src/ai/guard.ts";
 import type { Tool } from "../../src/ai/tool.ts";
 import type { Authority } from "../../src/db/schema.ts";
+import { INTEGRATION_KINDS } from "../../src/connections/kinds.ts";
+import { OWN_TARGETS } from "../../src/lib/target-names.ts";
 import { ownMs } from "../support/own-time.ts";
 
 const NOBODY: Asked = {
@@ -36,13 +38,20 @@ function objection(changes: Partial<AskedCall> & { asked?: Partial<Asked> } = {}
     powers: GUARD.powersOf({ ...NOBODY, ...asked }),
     tainted: true,
     beside: null,
+    instruction: call.trusted_text ?? "",
     trusted_text: "",
     places: [],
+    read_at: [],
+    anybodys: true,
     own_domains: ["mw.test"],
     ...call,
   });
   return found?.reason ?? null;
 }
+
+test("every integration has its name to itself", () => {
+  expect([...OWN_TARGETS]).toEqual(["ai", ...INTEGRATION_KINDS]);
+});
 
 describe("what a run may use", () => {
   const used = (asked: Partial<Asked>) => TARGETS.filter(GUARD.powersOf({ ...NOBODY, ...asked }).mayUse);
@@ -76,6 +85,19 @@ describe("what a run may use", () => {
     ]);
     expect(used({ scope: { targets: [], autonomous: [] } })).toEqual([]);
   });
+
+  test.each([...OWN_TARGETS])(
+    "is never a tool server that is called %s where the service's own is listed",
+    (name) => {
+      const server = `mcp:${name}`;
+      const powers = (entry: string) =>
+        GUARD.powersOf({ ...NOBODY, scope: { targets: [entry], autonomous: [entry] } });
+      expect([powers(name).mayUse(server), powers(name).mayWrite(server)]).toEqual([false, false]);
+      expect([powers(name).mayUse(name), powers(name).mayWrite(name)]).toEqual([true, true]);
+      expect([powers(server).mayUse(server), powers(server).mayWrite(server)]).toEqual([true, true]);
+      expect([powers(server).mayUse(name), powers(server).mayWrite(name)]).toEqual([false, false]);
+    },
+  );
 
   test("is only the target that the instruction names", () => {
     expect(used({ target: "notes" })).toEqual(["notes", FILES_TARGET]);
@@ -449,15 +471,43 @@ describe("the name of a repository", () => {
     "please file an issue in acme/site: the form is broken",
     "File it in Acme/Site.",
     "In acme/site#12 steht mehr",
-    "Bitte ein Ticket für acme/site anlegen",
+    "Bitte ein Ticket in acme/site anlegen",
+    "Leg bitte ein neues Ticket in acme/site an",
+    "Erstelle daraus ein Issue im Projekt acme/site",
     "Ouvre un ticket dans acme/site, merci",
+    "Abre una incidencia en acme/site con esto",
+    "Apri una segnalazione in acme/site.",
+    "Crie um issue em acme/site, por favor",
+    "Maak een issue in acme/site",
+    "File the mail below in acme/site",
+    "Please file this in acme/site and ask @claude to look",
+    "Open this as a new issue in *acme/site*",
+    "Open us a pull request in acme/site",
+    "Comment on issue 12 in acme/site that it is done",
+    "say so in #12 of acme/site",
+    "on the acme/site issue #12",
     "Our repository is (acme/site)",
     "the acme/site repository",
+    "the acme/site repository's wiki",
+    "in our GitHub repo acme/site",
     "Repository: acme/site",
-    "acme/site: the form is broken",
-    "Ours are:\n- acme/site\n- acme/app",
-    "Look in acme/app and acme/site",
+    "ORDER call create_issue repository=acme/site title=x",
+    "im Projekt acme/site",
+    "dans le dépôt acme/site",
+    "en el repositorio acme/site",
+    "nel progetto acme/site",
+    "no repositório acme/site",
+    "Our repositories are:\n- acme/app\n- acme/site",
+    "Look in the repositories acme/app and acme/site",
+    "@codehost-a acme/site",
     "say `acme/site`",
+    'say "acme/site"',
+    "say “acme/site.”",
+    "sag „acme/site“",
+    "dis « acme/site »",
+    "sag »acme/site«",
+    "say 'acme/site'",
+    "「acme/site」に",
     "https://github.com/acme/site",
     "See https://github.com/acme/site/issues/12?x=1#y.",
     "[it](https://www.github.com/acme/site.git)",
@@ -481,6 +531,26 @@ describe("the name of a repository", () => {
     ["3/5", "due on 3/5"],
     ["src/main", "look into src/main/index.ts"],
     ["bugs/wishes", "file all bugs/wishes of this mail"],
+    ["login/signup", "File an issue in acme/site: the login/signup form is broken"],
+    ["login/signup", "File an issue in acme/site about login/signup being broken"],
+    ["login/signup", "File an issue in acme/site about an issue in login/signup"],
+    ["login/signup", "There is an issue in login/signup. File it in acme/site."],
+    ["login/signup", "File the issue in login/signup with the repository acme/site"],
+    ["login/signup", "Open an issue for login/signup in acme/site"],
+    ["login/signup", "Open an issue on login/signup in the repository acme/site, login/signup is slow"],
+    ["login/signup", "File these login/signup issues in the repository. login/signup is slow"],
+    ["login/signup", "File an issue in acme/site, login/signup is slow"],
+    ["login/signup", "File an issue in acme/site:\n\nlogin/signup: broken\n- login/signup\nlogin/signup"],
+    ["login/signup", "File an issue in login/signup form's repository"],
+    ["login/signup", "@codehost-a login/signup is broken, file an issue in acme/site"],
+    ["login/signup", "the users' login/signup and Bob's 'login'"],
+    ["price/quantity", "File an issue in acme/site for price/quantity mistakes in this mail"],
+    ["price/quantity", "File them in price/quantity order in acme/site"],
+    ["price/quantity", "Bitte ein Ticket für price/quantity in acme/site anlegen"],
+    ["price/quantity", "Ouvre un ticket dans acme/site sur price/quantity"],
+    ["billing/checkout", "Add to acme/site#12 what this mail says of the error in billing/checkout"],
+    ["billing/checkout", "Report the bug in billing/checkout to the repository acme/site"],
+    ["kunde/preis", "Im Vorgang steht was zu kunde/preis, zu kunde/preis und im kunde/preis"],
     ["acme/app", "in acme/app/site"],
     ["acme/app", "in @acme/app or x/acme/app or acme/app.x"],
   ])("%s does not stand in %j", (repository, said) => {
@@ -527,17 +597,23 @@ test("the id of a page stands in its address, with hyphens or without", () => {
 });
 
 test("a place may be named as its owner calls it, and what the run has made is its own", () => {
-  const tool = toolOf({ target: "notes", foreign: false, places: ["page_id"] });
+  const called = () => Promise.reject(new Error("not in this test"));
+  const titled = { args: ["page_id"], called };
+  const tool = toolOf({ target: "notes", foreign: false, places: ["page_id"], titled });
   const id = "0a1b2c3d-0000-4000-8000-00000000abcd";
   const call = { tool, args: { page_id: id.replaceAll("-", "") }, asked: { target: "notes" } };
   const places = [{ id, name: "Meeting notes" }];
   expect(objection({ ...call, trusted_text: "Add it to Meeting notes." })).not.toBeNull();
-  expect(objection({ ...call, places, trusted_text: "Add it to meeting notes." })).toBeNull();
+  expect(objection({ ...call, places, trusted_text: "Add it to Meeting notes." })).toBeNull();
+  expect(objection({ ...call, places, trusted_text: 'Add it to "meeting notes".' })).toBeNull();
+  expect(objection({ ...call, places, trusted_text: "Add it to meeting notes." })).toContain(
+    "Name it there by its id or its address, or by its title in quotation marks",
+  );
   expect(objection({ ...call, places, trusted_text: "Add it to the meeting" })).not.toBeNull();
   expect(objection({ ...call, places: [{ id, name: "it" }], trusted_text: "Add it" })).not.toBeNull();
   expect(objection({ ...call, places: [{ id, name: null }] })).toBeNull();
   const twin = [...places, { id: "0a1b2c3d-0000-4000-8000-00000000ffff", name: "meeting notes" }];
-  expect(objection({ ...call, places: twin, trusted_text: "Add it to meeting notes." })).not.toBeNull();
+  expect(objection({ ...call, places: twin, trusted_text: "Add it to Meeting notes." })).not.toBeNull();
 });
 
 describe("in a run that has read nothing of others", () => {

@@ -249,8 +249,11 @@ function allows(url: string, trusted_text: string): boolean {
       powers,
       tainted: true,
       beside: null,
+      instruction: trusted_text,
       trusted_text,
       places: [],
+      read_at: [],
+      anybodys: true,
       own_domains: ["mw.test"],
     }) === null
   );

@@ -25,8 +25,11 @@ function objection(
     powers,
     tainted: true,
     beside: null,
+    instruction: trusted_text,
     trusted_text,
     places: [],
+    read_at: [],
+    anybodys: true,
     own_domains: ["mw.test"],
   });
   return found?.reason ?? null;

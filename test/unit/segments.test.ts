@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
-import { appendFile, mkdtemp, readdir, rename, rm } from "node:fs/promises";
+import { appendFile, mkdtemp, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { isStorageFault, storageWords } from "../../src/db/storage-faults.ts";
 import { openSegments } from "../../src/lib/segments.ts";
 
 async function tempDir() {
@@ -69,8 +70,10 @@ test("writes over what a failed flush left behind", async () => {
   const mail = join(dir.path, "mail");
   await using store = await openSegments(mail);
   await rename(mail, `${mail}-away`);
+  await writeFile(mail, "");
   store.append(Buffer.from("lost"));
-  await expect(store.flush()).rejects.toThrow("ENOENT");
+  await expect(store.flush()).rejects.toThrow("ENOTDIR");
+  await rm(mail);
   await rename(`${mail}-away`, mail);
   const range = store.append(Buffer.from("kept"));
   await store.flush();
@@ -116,4 +119,58 @@ test("erases nothing behind the end of a file, or in a file that is gone", async
   ]);
   expect(await readdir(dir.path)).toEqual(["00000001.seg"]);
   expect((await Bun.file(join(dir.path, "00000001.seg")).bytes()).length).toBe(5);
+});
+
+test("makes its folder again when that is deleted under it, and puts nothing at the place of what was in it", async () => {
+  await using dir = await tempDir();
+  await using store = await openSegments(join(dir.path, "mail"), { segment_bytes: 10 });
+  store.append(Buffer.from("first, and full"));
+  await store.flush();
+  await rm(join(dir.path, "mail"), { recursive: true });
+  const next = store.append(Buffer.from("next"));
+  await store.flush();
+  expect(String(await store.read(next))).toBe("next");
+  await rm(join(dir.path, "mail"), { recursive: true });
+  store.append(Buffer.from("more"));
+  await expect(store.flush()).rejects.toMatchObject({ code: "SEGMENT_GONE" });
+  const last = store.append(Buffer.from("last"));
+  await store.flush();
+  expect(String(await store.read(last))).toBe("last");
+  expect(await readdir(join(dir.path, "mail"))).toEqual(["00000003.seg"]);
+});
+
+test("leaves the place of a file free that was gone at the start", async () => {
+  await using dir = await tempDir();
+  await using store = await openSegments(dir.path);
+  store.append(Buffer.from("first"));
+  await store.flush();
+  await using restarted = await openSegments(dir.path);
+  await rename(join(dir.path, "00000001.seg"), join(dir.path, "away"));
+  restarted.append(Buffer.from("second"));
+  await expect(restarted.flush()).rejects.toMatchObject({ code: "SEGMENT_GONE" });
+  expect(await readdir(dir.path)).toEqual(["away"]);
+});
+
+test("says of all that the system keeps it from that the machine is at fault, and goes on once that is over", async () => {
+  await using dir = await tempDir();
+  const [mail, away] = [join(dir.path, "mail"), join(dir.path, "away")];
+  await using store = await openSegments(mail);
+  const first = store.append(Buffer.from("first"));
+  await store.flush();
+  await store.check();
+  await rename(mail, away);
+  await writeFile(mail, "");
+  store.append(Buffer.from("lost"));
+  const tries = [store.flush(), store.check(), store.read(first), store.files(), store.erase([first])];
+  for (const outcome of await Promise.allSettled(tries)) {
+    const { reason } = outcome as PromiseRejectedResult;
+    expect([reason.code, isStorageFault(reason)]).toEqual(["ENOTDIR", true]);
+    expect(storageWords(reason).message).toBe("The files of mails cannot be used (ENOTDIR)");
+  }
+  await rm(mail);
+  await rename(away, mail);
+  await store.check();
+  const last = store.append(Buffer.from("last"));
+  await store.flush();
+  expect([String(await store.read(first)), String(await store.read(last))]).toEqual(["first", "last"]);
 });

@@ -91,6 +91,77 @@ describe("slots", () => {
   });
 });
 
+describe("what strangers cause", () => {
+  const of = (account: string, slots: number | null, strangers: boolean): Partial<Use> => ({
+    share: { account, slots, strangers },
+  });
+
+  test.each([2, 3, 10])("leaves one of the %p slots of a plan to the household, and no more", (slots) => {
+    const p = pool({ slots: 64 });
+    expect(ask(p, "a", of("a", slots, true))).toBe(slots - 1);
+    expect(ask(p, "a", of("a", slots, false))).toBe(1);
+    p.end(p.running.findIndex(({ share }) => share?.strangers === true));
+    // With a slot of its own the household lets them have the rest.
+    expect(ask(p, "a", of("a", slots, true))).toBe(1);
+  });
+
+  test("runs all the same where there is but one slot", () => {
+    const p = pool({ slots: 64 });
+    expect(ask(p, "a", of("a", 1, true))).toBe(1);
+    expect(p.ask("a", of("a", 1, false))).toBe(false);
+  });
+
+  test.each([
+    [3, 1],
+    [8, 3],
+    [64, 47],
+  ])("of %p slots without a plan has %p, and the household another", (slots, most) => {
+    const p = pool({ slots });
+    expect(ask(p, "a", of("a", null, true))).toBe(most);
+    expect(p.ask("a", of("a", null, false))).toBe(true);
+  });
+
+  test("leaves memory for as large a job of the household", () => {
+    const p = pool({ bytes: 512 * MB });
+    const large = { weight: 60 * MB };
+    expect(ask(p, "a", { ...of("a", null, true), ...large })).toBe(3);
+    expect(p.ask("a", { ...of("a", null, false), ...large })).toBe(true);
+  });
+
+  test("never keeps a small job of the household waiting while more than one slot is free, nor takes more than before", () => {
+    const step = fc.oneof(
+      {
+        weight: 3,
+        arbitrary: fc.record({ ask: fc.constantFrom("a", "b", "c"), strangers: fc.boolean() }),
+      },
+      { weight: 1, arbitrary: fc.record({ end: fc.nat() }) },
+    );
+    const property = fc.property(
+      fc.integer({ min: 2, max: 40 }),
+      fc.option(fc.integer({ min: 2, max: 10 })),
+      fc.array(step, { minLength: 40, maxLength: 300 }),
+      (slots, plan, steps) => {
+        const p = pool({ slots });
+        for (const one of steps) {
+          if ("end" in one) {
+            p.end(one.end % Math.max(1, p.running.length));
+            continue;
+          }
+          const own = p.running.filter(({ share }) => share?.account === one.ask);
+          const household = own.filter(({ share }) => share?.strangers !== true).length;
+          const free = slots - p.running.length;
+          const given = p.ask(one.ask, of(one.ask, plan, one.strangers));
+          if (!one.strangers && household === 0 && free > 1) expect(given).toBe(true);
+          if (given && plan !== null) expect(own.length).toBeLessThan(plan);
+          if (given && own.length > 0 && one.strangers && own.length < p.running.length - 1)
+            expect(own.length + 1).toBeLessThanOrEqual(slots / 2);
+        }
+      },
+    );
+    fc.assert(property, { seed: SEED, numRuns: 300 });
+  });
+});
+
 describe("memory", () => {
   test("is one account's up to the half of it, and its first job's whatever it takes", () => {
     const p = pool({ bytes: 512 * MB });

@@ -65,3 +65,27 @@ test("a server that stops ends what is on its way, and begins nothing more of a 
   const jobs = await t.app.db.selectFrom("jobs").select(["kind", "status"]).execute();
   expect(jobs).toEqual([{ kind: "deliver_webhooks", status: "pending" }]);
 });
+
+test("what is on its way is not sent again while the server waits for the answer, though it stood still for longer than that may take", async () => {
+  const held = Promise.withResolvers<void>();
+  await using hooks = startReceiver(async () => {
+    await held.promise;
+    return new Response();
+  });
+  await using t = await hookDesk();
+  const { id } = await t.hook({ url: hooks.url });
+  const first = await t.happen();
+  const drained = t.drain();
+  await hooks.reached(1);
+  t.clock.advance("1m");
+  const second = await t.happen();
+  const told = t.drain();
+  await hooks.reached(2);
+  held.resolve();
+  await Promise.all([drained, told]);
+  expect(hooks.received.map(({ headers }) => headers["service-event-id"])).toEqual([first, second]);
+  expect(await deliveriesOf(t, id)).toMatchObject([
+    { status: "delivered", attempts: 1 },
+    { status: "delivered", attempts: 1 },
+  ]);
+});

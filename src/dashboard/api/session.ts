@@ -23,13 +23,14 @@ export function useMe(): Me {
   return data;
 }
 
-export function useSignOut() {
+/** `next`: the page that is opened then. */
+export function useSignOut(next = "/app/sign-in") {
   const queries = useQueryClient();
   return useMutation({
     mutationFn: () => post("/auth/logout"),
     onSuccess: () => {
       queries.clear();
-      location.assign("/app/sign-in");
+      location.assign(next);
     },
   });
 }

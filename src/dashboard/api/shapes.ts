@@ -74,3 +74,19 @@ export interface Page<T> {
   items: T[];
   next_cursor: string | null;
 }
+
+/** What an inbox may be told; what is absent stays as it is. */
+export type InboxChange = Partial<
+  Pick<
+    Inbox,
+    | "label"
+    | "default_connection_id"
+    | "mcp_connection_ids"
+    | "context_ids"
+    | "reply_enabled"
+    | "allowlist_senders"
+    | "scope"
+    | "inbound_policy"
+    | "retention_days"
+  >
+>;

@@ -1,5 +1,5 @@
-import type { Connection, Inbox } from "../../api/shapes.ts";
-import type { InboxChange } from "./use-inbox-change.ts";
+import type { Connection, Inbox, InboxChange } from "../../api/shapes.ts";
+import { means } from "../../../lib/target-names.ts";
 
 /** Something that an inbox may be allowed to use: a tool server, or the accounts at one service. */
 export interface Tool {
@@ -22,11 +22,11 @@ type Rules = Pick<Inbox, "scope" | "mcp_connection_ids">;
 
 export function mayUse({ scope, mcp_connection_ids }: Rules, { target, server_id }: Tool): boolean {
   const attached = server_id === null || mcp_connection_ids.includes(server_id);
-  return attached && (scope === null || names(scope.targets, target));
+  return attached && (scope === null || lists(scope.targets, target));
 }
 
 export function actsUnasked({ scope }: Rules, { target }: Tool): boolean {
-  return names(scope?.autonomous ?? [], target);
+  return lists(scope?.autonomous ?? [], target);
 }
 
 /** A tool server follows its list alone as long as nothing else is restricted. */
@@ -41,7 +41,7 @@ export function allow(rules: Rules, tool: Tool, tools: Tool[]): InboxChange {
 
 export function forbid(rules: Rules, tool: Tool, tools: Tool[]): InboxChange {
   const { scope, mcp_connection_ids: ids } = rules;
-  const without = (list: string[]): string[] => list.filter((entry) => !names([entry], tool.target));
+  const without = (list: string[]): string[] => list.filter((entry) => !means(entry, tool.target));
   return {
     ...(tool.server_id === null ? {} : { mcp_connection_ids: ids.filter((id) => id !== tool.server_id) }),
     ...(tool.server_id !== null && scope === null
@@ -59,7 +59,7 @@ export function letActUnasked(rules: Rules, { target }: Tool, tools: Tool[]): In
 
 export function letActWhenNamed({ scope }: Rules, { target }: Tool): InboxChange {
   return {
-    scope: scope && { ...scope, autonomous: scope.autonomous.filter((entry) => !names([entry], target)) },
+    scope: scope && { ...scope, autonomous: scope.autonomous.filter((entry) => !means(entry, target)) },
   };
 }
 
@@ -69,7 +69,6 @@ function targetsOf(rules: Rules, tools: Tool[]): string[] {
   return tools.filter((tool) => mayUse(rules, tool)).map(({ target }) => target);
 }
 
-/** A tool server may be listed with or without its prefix. */
-function names(list: string[], target: string): boolean {
-  return list.some((entry) => entry === target || `mcp:${entry}` === target);
+function lists(entries: string[], target: string): boolean {
+  return entries.some((entry) => means(entry, target));
 }

@@ -1,7 +1,8 @@
 import { useState } from "react";
 import { useChange } from "../../api/changes.ts";
-import { faultOf, post } from "../../api/client.ts";
-import { session, useMe } from "../../api/session.ts";
+import { ApiError, faultOf, post } from "../../api/client.ts";
+import { session, useMe, useSignOut } from "../../api/session.ts";
+import { Button } from "../../ui/button.tsx";
 import { Form } from "../../ui/form.tsx";
 import { Card } from "../../ui/page.tsx";
 import { PasswordField } from "../../ui/text-field.tsx";
@@ -29,7 +30,7 @@ export function Password() {
         {has_password && (
           <PasswordField
             label="Password you have now"
-            hint="Not needed in the ten minutes after signing in with a code."
+            hint="Not needed if you signed in with a code."
             required={false}
             value={current_password}
             onChange={setCurrent}
@@ -38,16 +39,26 @@ export function Password() {
         <PasswordField
           isNew
           label={has_password ? "New password" : "Password"}
-          hint={
-            has_password
-              ? "At least 8 characters. A code by mail works with or without one."
-              : "At least 8 characters. A first password is set within ten minutes of signing in; a code by mail works with or without one."
-          }
+          hint="At least 8 characters. It is set within ten minutes of signing in; a code by mail works with or without one."
           fault={faultOf(save.error)("password")}
           value={password}
           onChange={setPassword}
         />
       </Form>
+      {isStale(save.error) && <SignInAgain />}
     </Card>
+  );
+}
+
+function isStale(error: unknown): boolean {
+  return error instanceof ApiError && error.problem.code === "session_required";
+}
+
+function SignInAgain() {
+  const leave = useSignOut("/app/sign-in?to=/app/settings");
+  return (
+    <Button className="mt-4" busy={leave.isPending} onClick={() => leave.mutate()}>
+      Sign out and in again
+    </Button>
   );
 }

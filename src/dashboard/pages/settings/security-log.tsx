@@ -16,7 +16,48 @@ const WORDS: Record<SecurityEvent["kind"], string> = {
   api_key_created: "An API key was made",
   api_key_revoked: "An API key was revoked",
   account_exported: "Everything was downloaded",
+  session_ended: "A browser was signed out",
+  profile_changed: "The profile was changed",
+  connection_begun: "A connection was begun at its provider",
+  connection_created: "A connection was made",
+  connection_changed: "A connection was changed",
+  connection_deleted: "A connection was deleted",
+  inbox_created: "An inbox was made",
+  inbox_changed: "An inbox was changed",
+  inbox_rotated: "An inbox got a new address",
+  inbox_deleted: "An inbox was deleted",
+  context_created: "A context was made",
+  context_changed: "A context was changed",
+  context_deleted: "A context was deleted",
+  recipe_applied: "A recipe was applied",
+  domain_created: "A domain was added",
+  domain_deleted: "A domain was removed",
+  webhook_created: "A webhook was made",
+  webhook_changed: "A webhook was changed",
+  webhook_deleted: "A webhook was deleted",
+  webhook_secret_shown: "The secret of a webhook was shown",
+  webhook_secret_rotated: "A webhook got a new secret",
+  billing_opened: "A page for paying was opened",
+  administered: "Something was done to the server, as its administrator",
 };
+
+function Happening({ event }: { event: SecurityEvent }) {
+  const { kind, client, api_key, created, times, left_out } = event;
+  return (
+    <li className="flex flex-wrap justify-between gap-x-4 py-1.5 text-sm">
+      <span className={kind === "password_failed" ? "text-warn" : ""}>
+        {WORDS[kind]}
+        {times > 1 && `, ${times} times within an hour`}
+      </span>
+      <span className="text-soft wrap-anywhere">
+        {api_key && `with the key "${api_key}", `}
+        {client && `from ${client}, `}
+        <Time at={created} />
+        {left_out > 0 && `, and ${left_out} more after it that are not listed`}
+      </span>
+    </li>
+  );
+}
 
 /** What has been done to the account's access, so that its owner sees what was not them. */
 export function SecurityLog() {
@@ -36,15 +77,8 @@ export function SecurityLog() {
       {events?.length === 0 && <p className="text-soft">Nothing yet.</p>}
       <Scroll label="What happened to your access" className="max-h-72">
         <ul className="divide-y divide-line">
-          {events?.map(({ id, kind, client, api_key, created }) => (
-            <li key={id} className="flex flex-wrap justify-between gap-x-4 py-1.5 text-sm">
-              <span className={kind === "password_failed" ? "text-warn" : ""}>{WORDS[kind]}</span>
-              <span className="text-soft wrap-anywhere">
-                {api_key && `with the key ${api_key}, `}
-                {client && `from ${client}, `}
-                <Time at={created} />
-              </span>
-            </li>
+          {events?.map((event) => (
+            <Happening key={event.id} event={event} />
           ))}
         </ul>
       </Scroll>

@@ -1,0 +1,41 @@
+import { standsBetween } from "./stands-between.ts";
+import type { Place } from "./tool.ts";
+
+/** Something that has a number at its place: an issue of a repository. */
+export interface Numbered {
+  place: string;
+  number: number;
+}
+
+/** How it is written whole: `acme/site#12`. */
+export function wholeName({ place, number }: Numbered): string {
+  return `${place}#${number}`;
+}
+
+const AT_PLACE = ["#", "/issues/", "/-/issues/", "/work_items/", "/-/work_items/", "/pull/", "/pulls/"];
+const AFTER = /^(?![\w-]|[.,:/]\d)/;
+const MAX_NOUN_CHARS = 40;
+/** What people call it, in the languages that the most instructions are in. Numbers alone count or date other things. */
+const NOUN =
+  /(?<![\p{L}\p{N}])(?:issue|issues|ticket|tickets|bug|bugs|pr|pull request|request|vorgang|fehler|anfrage|demande|incidencia|problema|segnalazione|solicitud)[\s-]{0,3}(?:(?:no|nr|number|nummer|numéro|numero|número|n°|nº)\.?)?[\s:]{0,3}$/u;
+
+/**
+ * Whether a person with authority has named it: whole, by the address of its page, or as `#12` or `issue 12` with the
+ * place named by itself. What the run itself has made needs no name.
+ */
+export function isNamedNumber(
+  one: Numbered,
+  { trusted_text, places }: { trusted_text: string; places: Place[] },
+): boolean {
+  const [place, number] = [one.place.toLowerCase(), String(one.number)];
+  if (places.some(({ id, name }) => name === null && id.toLowerCase() === wholeName({ ...one, place })))
+    return true;
+  const trusted = trusted_text.toLowerCase();
+  const stands = (wanted: string, before: RegExp, accepts: (at: number) => boolean = () => true): boolean =>
+    standsBetween(trusted, wanted, { before, after: AFTER, accepts });
+  return (
+    AT_PLACE.some((between) => stands(`${place}${between}${number}`, /[\w.@-]/)) ||
+    stands(`#${number}`, /[\w/.&#-]/) ||
+    stands(number, /[\w/.,#-]/, (at) => NOUN.test(trusted.slice(Math.max(0, at - MAX_NOUN_CHARS), at)))
+  );
+}

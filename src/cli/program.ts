@@ -1,0 +1,66 @@
+import { Command, CommanderError } from "commander";
+import { apiKeyCommand } from "./api-key.ts";
+import { backupCommand } from "./backup.ts";
+import { configCommand } from "./config.ts";
+import { demoCommand } from "./demo.ts";
+import { dkimCommand } from "./dkim.ts";
+import { dnsCommand } from "./dns.ts";
+import { doctorCommand } from "./doctor.ts";
+import { healthcheckCommand } from "./healthcheck.ts";
+import { migrateCommand } from "./migrate.ts";
+import { restoreCommand } from "./restore.ts";
+import { queueCommand } from "./queue.ts";
+import { serveCommand } from "./serve.ts";
+import { shown } from "./shown.ts";
+import { suppressionCommand } from "./suppression.ts";
+import { userCommand } from "./user.ts";
+import { ConfigError } from "../config.ts";
+import { isStorageFault, storageWords } from "../db/storage-faults.ts";
+import { AppError, messageOf } from "../errors.ts";
+import { loadFault } from "../lib/start-faults.ts";
+import { VERSION } from "../version.ts";
+
+const program = new Command("mailwright")
+  .description("Turns mail into finished work: your model, your tools, your data folder.")
+  .version(VERSION, "--version")
+  .addCommand(serveCommand())
+  .addCommand(demoCommand())
+  .addCommand(userCommand())
+  .addCommand(apiKeyCommand())
+  .addCommand(suppressionCommand())
+  .addCommand(queueCommand())
+  .addCommand(configCommand())
+  .addCommand(migrateCommand())
+  .addCommand(backupCommand())
+  .addCommand(restoreCommand())
+  .addCommand(dnsCommand())
+  .addCommand(dkimCommand())
+  .addCommand(doctorCommand())
+  .addCommand(healthcheckCommand())
+  .addCommand(new Command("version").description("print the version").action(() => console.log(VERSION)));
+
+// Mail is nobody else's business, also in a data folder that was there before us.
+process.umask(0o077);
+
+try {
+  await program.parseAsync();
+  process.exit(0);
+} catch (error) {
+  console.error(explain(error));
+  process.exit(1);
+}
+
+/** What the caller did wrong is told in words; a bug shows where it is. */
+function explain(error: unknown): string {
+  if (error instanceof ConfigError || error instanceof CommanderError) return error.message;
+  // Some of the words may be those of an archive or a server of somebody else.
+  if (error instanceof AppError)
+    return [error.message, error.extras.fix ?? ""].map(shown).join(" ").trimEnd();
+  const unloadable = loadFault(error);
+  if (unloadable !== undefined) return unloadable;
+  if (isStorageFault(error)) {
+    const { message, fix } = storageWords(error);
+    return `${message} (${messageOf(error)}). ${fix}`;
+  }
+  return error instanceof Error && "syscall" in error ? error.message : Bun.inspect(error);
+}

@@ -1,0 +1,37 @@
+import { readlinkSync, realpathSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+
+/**
+ * The file that `database.url` names (`sqlite:./data/mailwright.db`), or `:memory:`. Links are followed, also to a file that
+ * is not there yet: SQLite keeps the log and its index beside the file, not beside a link that leads to it.
+ */
+export function databasePath(url: string): string {
+  const path = namedPath(url);
+  return path === ":memory:" ? path : realPath(resolve(path));
+}
+
+/** As `database.url` has it, whatever links are on the way. */
+export function namedPath(url: string): string {
+  return url.replace(/^sqlite:/, "");
+}
+
+function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch (error) {
+    // Whoever opens it says what is wrong with it.
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") return path;
+  }
+  const target = targetOf(path);
+  if (target !== undefined) return realPath(resolve(dirname(path), target));
+  return join(realPath(dirname(path)), basename(path));
+}
+
+/** Where a link leads that leads to nothing; undefined for what is no link. */
+function targetOf(path: string): string | undefined {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return undefined;
+  }
+}

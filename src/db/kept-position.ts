@@ -1,0 +1,119 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { messageOf } from "../errors.ts";
+import { readIfThere, replaceFile } from "../lib/durable-file.ts";
+import { onMailFiles } from "../lib/own-faults.ts";
+import type { Position, SegmentStore } from "../lib/segments.ts";
+import { storedJson } from "../lib/stored-json.ts";
+import type { Log } from "../log.ts";
+import { databasePath } from "./database-path.ts";
+import { saveEachMinute } from "./each-minute.ts";
+import type { Db, Write } from "./group-commit.ts";
+import { keepNote, readNote } from "./installation.ts";
+
+const ROW = "mail_position";
+/** After which a database that is older than the files of mails is here to stay. */
+const PATIENCE_SECONDS = 14 * 86_400;
+
+/** What lies beside the files: behind all that a database may name in them. */
+interface Kept extends Position {
+  /** Unix seconds: since when a database is in use that may name less. */
+  older_since?: number;
+}
+
+interface Reading {
+  db: Db;
+  config: { data: { dir: string } };
+  calmNow: () => number;
+}
+
+interface Keeping extends Reading {
+  config: { data: { dir: string }; database: { url: string } };
+  write: Write;
+  segments: SegmentStore;
+  log: Log;
+}
+
+/**
+ * What a person should know when a newer database was in use with the files of mails, which names mails in them that this
+ * one knows nothing of; undefined while it is the newest, and once it is here to stay.
+ */
+export async function olderWords(app: Reading): Promise<string | undefined> {
+  const kept = await readKept(app);
+  if (kept === undefined || !(await isOlder(app, kept))) return undefined;
+  const until = (kept.older_since ?? app.calmNow()) + PATIENCE_SECONDS;
+  return (
+    `The files in ${mailOf(app)} were in use with a newer database than this one. What only that names in them is kept ` +
+    `until ${new Date(until * 1_000).toISOString().slice(0, 10)}. Put it back, or, if this one is to stay, delete ${fileOf(app)}.`
+  );
+}
+
+/**
+ * Writes down where the files of mails end, in the database and then beside them: every minute in which that has changed,
+ * and at the end. Not in a database that is older than they are: so it stays known as such.
+ */
+export async function keepPosition(app: Keeping): Promise<AsyncDisposable> {
+  if (databasePath(app.config.database.url) === ":memory:") return { [Symbol.asyncDispose]: async () => {} };
+  let reported: string | null = null;
+  // A disk that takes nothing keeps no server from its start or its end.
+  const trySaving = async (): Promise<void> => {
+    const problem = await save(app).then(() => null, messageOf);
+    if (problem !== null && problem !== reported)
+      app.log.warn({ problem }, "where the files of mails end was not written down");
+    reported = problem;
+  };
+  await trySaving();
+  return saveEachMinute(trySaving);
+}
+
+async function save(app: Keeping): Promise<void> {
+  const kept = await readKept(app);
+  const next = kept && (await isOlder(app, kept)) ? stillOlder(app, kept) : await noteEnd(app);
+  // One that was deleted is made again by the next mail that needs it.
+  if (!existsSync(mailOf(app)) || JSON.stringify(next) === JSON.stringify(kept)) return;
+  await replaceFile(fileOf(app), JSON.stringify(next));
+}
+
+function stillOlder({ segments, calmNow }: Keeping, kept: Kept): Kept {
+  const end = segments.position();
+  const { segment, offset } = isBefore(kept, end) ? end : kept;
+  return { segment, offset, older_since: kept.older_since ?? calmNow() };
+}
+
+/** Returns what the database knows from now on. */
+async function noteEnd({ db, write, segments }: Keeping): Promise<Kept> {
+  const noted = await readNote<Position>(db, ROW);
+  const { segment, offset } = segments.position();
+  if (noted?.segment === segment && noted.offset === offset) return { segment, offset };
+  return write(async (tx) => {
+    const end = segments.position();
+    const note = { segment: end.segment, offset: end.offset };
+    await keepNote(tx, ROW, note);
+    return note;
+  });
+}
+
+async function isOlder({ db, calmNow }: Reading, kept: Kept): Promise<boolean> {
+  if (calmNow() - (kept.older_since ?? calmNow()) > PATIENCE_SECONDS) return false;
+  const noted = await readNote<Position>(db, ROW);
+  return noted === undefined || isBefore(noted, kept);
+}
+
+function isBefore(one: Position, other: Position): boolean {
+  return one.segment < other.segment || (one.segment === other.segment && one.offset < other.offset);
+}
+
+/** Undefined where there is none, and where it is damaged. Throws MailFilesError where the folder of mails cannot be used. */
+async function readKept(app: Reading): Promise<Kept | undefined> {
+  const text = await onMailFiles(() => readIfThere(fileOf(app)));
+  const kept = text === undefined ? undefined : storedJson<Partial<Kept> | null>(text, null);
+  return typeof kept?.segment === "number" && typeof kept.offset === "number" ? (kept as Kept) : undefined;
+}
+
+function mailOf({ config }: Reading): string {
+  return join(config.data.dir, "mail");
+}
+
+function fileOf(app: Reading): string {
+  return join(mailOf(app), "position.json");
+}

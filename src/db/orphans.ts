@@ -1,0 +1,30 @@
+import { sql } from "kysely";
+import type { Db } from "./database.ts";
+
+/** The jobs of a kind that are still to be done, by what they are for. One that cannot be read is for nothing. */
+const jobsFor = (kind: "route_message" | "send_mail", name: "message_id" | "outgoing_id") => sql`
+    select case when json_valid(payload) then coalesce(json_extract(payload, ${`$.${name}`}), '') else '' end
+    from jobs where kind = ${kind} and status in ('pending', 'running')`;
+
+/**
+ * Messages that wait for a job and have none, of an account or, with null, of all. Of each account what waits is found by
+ * an index, and only where something does are the jobs looked at, once.
+ */
+export async function orphanMessages(tx: Db, user_id: string | null, limit: number): Promise<string[]> {
+  const { rows } = await sql<{ id: string }>`
+    select messages.id from users
+    cross join messages on messages.user_id = users.id and state <> 'done' and state = 'received'
+    where users.deleted_at is null and (${user_id} is null or users.id = ${user_id})
+      and messages.id not in (${jobsFor("route_message", "message_id")})
+    order by messages.id limit ${limit}`.execute(tx);
+  return rows.map(({ id }) => id);
+}
+
+/** Mails of an account that are to be sent, and that no job is for. */
+export async function orphanMails(tx: Db, user_id: string, limit: number): Promise<string[]> {
+  const { rows } = await sql<{ id: string }>`
+    select id from outgoing_mails
+    where user_id = ${user_id} and completed is null and id not in (${jobsFor("send_mail", "outgoing_id")})
+    order by id limit ${limit}`.execute(tx);
+  return rows.map(({ id }) => id);
+}

@@ -1,0 +1,97 @@
+import { closeSync, openSync } from "node:fs";
+import { devNull } from "node:os";
+import { member } from "./quote.ts";
+
+/** Too many open files: of this process, and of the machine. */
+const CODES = new Set(["EMFILE", "ENFILE"]);
+const MAX_CAUSES = 8;
+/** How it is said that nobody was reached, be it by the system, the resolver or the runtime. */
+const UNREACHED = new Set(["ECONNREFUSED", "ENOTFOUND", "ENODATA", "EAI_AGAIN", "ESERVFAIL"]);
+/** With fewer left than this they were most likely out a moment ago. */
+const SPARE = 8;
+/** A thread that finds none while it starts takes the whole process with it. */
+const THREAD_SPARE = 32;
+
+/** A fault of this machine, whoever it was met on the way to. */
+export class NoHandlesError extends Error {
+  readonly code = "EMFILE";
+
+  constructor(cause?: unknown) {
+    super("EMFILE: this server has too many files and connections open", { cause });
+    this.name = "NoHandlesError";
+  }
+}
+
+/** What the system said when the files of mails were to be used, with its code: whatever it is, no mail is at fault. */
+export class MailFilesError extends Error {
+  readonly code: string;
+
+  constructor(cause: Error & { code: string }) {
+    super(cause.message, { cause });
+    this.name = "MailFilesError";
+    this.code = cause.code;
+  }
+}
+
+/** Does `work` on the files of mails; throws MailFilesError for what the system says, and anything else as it is. */
+export async function onMailFiles<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw isSystemError(error) ? new MailFilesError(error) : error;
+  }
+}
+
+function isSystemError(error: unknown): error is Error & { code: string } {
+  return error instanceof Error && "errno" in error && typeof member(error, "code") === "string";
+}
+
+/** Whether an error says, itself or in one of its causes, that no file handle was left. */
+export function isOutOfHandles(error: unknown): boolean {
+  return codesOf(error).some((code) => CODES.has(code));
+}
+
+/**
+ * Throws NoHandlesError if it was this machine that kept us from reaching others, and not they. The code alone does not say
+ * so: where no handle is left for a socket, the runtime says of many that they refused the connection, or have no name.
+ * `unreached`: nobody has been sent anything, whatever the code.
+ */
+export function refuseOwnFault(error: unknown, { unreached = false } = {}): void {
+  const codes = codesOf(error);
+  const may_be_ours = unreached || codes.some((code) => UNREACHED.has(code));
+  if (codes.some((code) => CODES.has(code)) || (may_be_ours && !canOpen(SPARE)))
+    throw new NoHandlesError(error);
+}
+
+/** Throws NoHandlesError where the next connection would most likely find no handle. */
+export function refuseWithoutHandles(): void {
+  if (!canOpen(SPARE)) throw new NoHandlesError();
+}
+
+/** Throws NoHandlesError where a thread would not find what it needs. */
+export function refuseThread(): void {
+  if (!canOpen(THREAD_SPARE)) throw new NoHandlesError();
+}
+
+/** The codes of an error and of its causes. */
+function codesOf(error: unknown): string[] {
+  const codes: string[] = [];
+  let cause = error;
+  for (let depth = 0; depth < MAX_CAUSES && cause !== undefined && cause !== null; depth += 1) {
+    codes.push(String(member(cause, "code")));
+    cause = member(cause, "cause");
+  }
+  return codes;
+}
+
+function canOpen(handles: number): boolean {
+  const opened: number[] = [];
+  try {
+    while (opened.length < handles) opened.push(openSync(devNull, "r"));
+    return true;
+  } catch (error) {
+    return !isOutOfHandles(error);
+  } finally {
+    for (const handle of opened) closeSync(handle);
+  }
+}

@@ -1,0 +1,13 @@
+/** What the service itself has; a tool server that is called so as well is meant by its whole name only. */
+export const OWN_TARGETS: ReadonlySet<string> = new Set([
+  "ai",
+  "notes",
+  "codehost-a",
+  "codehost-b",
+  "sheets",
+]);
+
+/** Whether an entry of a scope is `target`, which is a whole name; a tool server may be listed without its prefix. */
+export function means(entry: string, target: string): boolean {
+  return entry === target || (`mcp:${entry}` === target && !OWN_TARGETS.has(entry));
+}

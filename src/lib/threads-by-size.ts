@@ -1,0 +1,50 @@
+import { createFairTurns } from "./fair-turns.ts";
+import { createThread, type Parcel, type Thread } from "./thread.ts";
+import type { WorkOutcome } from "./worker-pool.ts";
+
+/** What is larger may keep a thread busy for seconds. */
+const LARGE_BYTES = 262_144;
+/** Half of them are left for others. */
+const LARGE_AT_ONCE = 4;
+
+export interface ThreadsBySize<Input, Output> extends AsyncDisposable {
+  /** As `run` of a `Thread`; `bytes` is the size of the input. */
+  run(from: { who: string; bytes: number }, pack: () => Parcel<Input>): Promise<WorkOutcome<Output>>;
+}
+
+/**
+ * Threads from `path` (see `createThread`), begun when they are needed and ended when idle. Inputs that are not large
+ * share one. Each large one has a thread to itself, and everybody has their turns: it holds up only what comes from the
+ * same place, and where its thread has to be ended, nothing else begins anew.
+ */
+export function createThreadsBySize<Input, Output>(
+  path: string,
+  limits: Parameters<typeof createThread>[1] = {},
+): ThreadsBySize<Input, Output> {
+  const open = () => createThread<Input, Output>(path, limits);
+  const shared = open();
+  const apart = Array.from({ length: LARGE_AT_ONCE }, open);
+  /** The one that was used last is used first, so that the others may end. */
+  const free = [...apart];
+  const inTurn = createFairTurns(LARGE_AT_ONCE);
+
+  const runApart = async (run: (thread: Thread<Input, Output>) => Promise<WorkOutcome<Output>>) => {
+    const thread = free.pop();
+    if (thread === undefined) throw new Error("More large inputs have their turn than there are threads.");
+    try {
+      return await run(thread);
+    } finally {
+      free.push(thread);
+    }
+  };
+
+  return {
+    run({ who, bytes }, pack) {
+      if (bytes <= LARGE_BYTES) return shared.run(who, pack);
+      return inTurn({ who }, () => runApart((thread) => thread.run(who, pack)));
+    },
+    async [Symbol.asyncDispose]() {
+      for (const thread of [shared, ...apart]) await thread[Symbol.asyncDispose]();
+    },
+  };
+}

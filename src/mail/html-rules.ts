@@ -1,0 +1,157 @@
+import type { HtmlElement } from "./html-style.ts";
+
+const MAX_SHEET_CHARS = 256 * 1024;
+const MAX_STYLE_CHARS = 8 * 1024;
+const MAX_CLASSES = 50;
+/** A value is looked through for each of its elements; only pictures, paths and long lists take more. */
+const MAX_VALUE_CHARS = 100;
+/** Parts of a path that clips, and of a transformation, with which nothing is left to be seen. */
+export const CLIPS_ALL = /inset\((50|100)%|circle\(0/;
+export const SCALES_AWAY = /scale\( ?0 ?[,)]/;
+
+/** All that is ever looked at: what else a rule declares would be given to each of its elements for nothing. */
+const PROPERTIES = [
+  "background",
+  "background-color",
+  "border-inline-start",
+  "border-inline-start-style",
+  "border-left",
+  "border-left-style",
+  "border-right",
+  "border-right-style",
+  "border-style",
+  "border-top",
+  "border-top-style",
+  "border-width",
+  "clip",
+  "clip-path",
+  "color",
+  "display",
+  "font",
+  "font-size",
+  "height",
+  "left",
+  "margin-left",
+  "margin-top",
+  "max-height",
+  "max-width",
+  "mso-hide",
+  "opacity",
+  "text-indent",
+  "top",
+  "transform",
+  "visibility",
+  "white-space",
+  "width",
+] as const;
+export type Property = (typeof PROPERTIES)[number];
+const IS_READ = new Set<string>(PROPERTIES);
+
+export type Declarations = Map<Property, string>;
+
+/** The style sheet's rules for this element, its presentational attributes and its own style, the later the stronger. */
+export function styleOf(element: HtmlElement, sheet: Map<string, Declarations>): Declarations {
+  const { name, attributes } = element;
+  const style: Declarations = new Map();
+  if (sheet.size > 0) {
+    const classes = (attributes["class"] ?? "").toLowerCase().split(/\s+/, MAX_CLASSES);
+    const selectors = [
+      name,
+      ...classes.flatMap((one) => [`.${one}`, `${name}.${one}`]),
+      `#${attributes["id"] ?? ""}`.toLowerCase(),
+    ];
+    for (const selector of selectors) merge(style, sheet.get(selector));
+  }
+  if (attributes["bgcolor"] !== undefined) put(style, "background-color", attributes["bgcolor"]);
+  if (attributes["color"] !== undefined) put(style, "color", attributes["color"]);
+  if (attributes["style"] !== undefined) merge(style, declarations(attributes["style"]));
+  for (const [property, value] of style) {
+    if (value.endsWith(IMPORTANT)) style.set(property, value.slice(0, -IMPORTANT.length));
+  }
+  return style;
+}
+
+/** Adds the rules of one style sheet, by the last part of each simple selector. Media queries are left out. */
+export function readSheet(css: string, sheet: Map<string, Declarations>): void {
+  let depth = 0;
+  let selector = "";
+  let style: Declarations = new Map();
+  // Once for each rule, however many blocks are in it.
+  const endRule = (): void => {
+    if (style.size > 0) addRule(sheet, selector, style);
+    style = new Map();
+  };
+  for (const piece of withoutComments(css.slice(0, MAX_SHEET_CHARS)).split(/(?=[{}])/)) {
+    const text = piece.replace(/^[{}]/, "");
+    if (piece.startsWith("{")) depth += 1;
+    if (piece.startsWith("}")) depth = Math.max(0, depth - 1);
+    if (depth === 0) {
+      endRule();
+      selector = text;
+    } else if (depth === 1) merge(style, declarations(text));
+  }
+  endRule();
+}
+
+function addRule(sheet: Map<string, Declarations>, selectors: string, style: Declarations): void {
+  if (selectors.includes("@")) return;
+  for (const selector of selectors.toLowerCase().split(",")) {
+    const last = selector
+      .trim()
+      .split(/[\s>]+/)
+      .at(-1);
+    if (last === undefined || !/^(?:[\w-]+|[\w-]*[.#][\w-]+)$/.test(last)) continue;
+    const known = sheet.get(last);
+    if (known === undefined) sheet.set(last, new Map(style));
+    else merge(known, style);
+  }
+}
+
+function merge(into: Declarations, from: Declarations | undefined): void {
+  for (const [property, value] of from ?? []) put(into, property, value);
+}
+
+/** Ends the values that a later plain one does not replace. */
+const IMPORTANT = "!";
+
+function put(into: Declarations, property: Property, value: string): void {
+  if (into.get(property)?.endsWith(IMPORTANT) && !value.endsWith(IMPORTANT)) return;
+  into.set(property, value);
+}
+
+function declarations(text: string): Declarations {
+  const found: Declarations = new Map();
+  for (const one of withoutComments(text.slice(0, MAX_STYLE_CHARS)).toLowerCase().split(";")) {
+    const colon = one.indexOf(":");
+    const property = one.slice(0, Math.max(0, colon)).trim();
+    if (!isProperty(property)) continue;
+    const [value = "", mark] = one.slice(colon + 1).split("!", 2);
+    put(found, property, shortened(value) + (mark?.trim() === "important" ? IMPORTANT : ""));
+  }
+  return found;
+}
+
+function isProperty(name: string): name is Property {
+  return IS_READ.has(name);
+}
+
+/** What hides may stand behind much that does not. */
+function shortened(value: string): string {
+  const plain = value.trim().replace(/\s+/g, " ");
+  if (plain.length <= MAX_VALUE_CHARS) return plain;
+  const [hiding] = CLIPS_ALL.exec(plain) ?? SCALES_AWAY.exec(plain) ?? [plain];
+  return hiding.slice(0, MAX_VALUE_CHARS);
+}
+
+function withoutComments(css: string): string {
+  let out = "";
+  let at = 0;
+  for (;;) {
+    const start = css.indexOf("/*", at);
+    if (start === -1) return out + css.slice(at);
+    out += css.slice(at, start);
+    const end = css.indexOf("*/", start + 2);
+    if (end === -1) return out;
+    at = end + 2;
+  }
+}

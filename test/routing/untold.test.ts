@@ -1,0 +1,210 @@
+import { describe, expect, test } from "bun:test";
+import { simpleParser } from "mailparser";
+import { dropJob } from "../../src/admin/change-job.ts";
+import { hold, release } from "../../src/admin/queue.ts";
+import { freshId, mailroom, type Mailroom } from "../support/mailroom.ts";
+import { startSmtpSink } from "../support/smtp-sink.ts";
+
+const ADA = "Ada <ada@example.com>";
+const BOB = "Bob <bob@example.org>";
+const EVE = "Eve <eve@example.net>";
+const LISTED = { allowlist_senders: ["bob@example.org"] };
+
+/** The letters that the server itself has written. */
+async function letters(room: Mailroom) {
+  const mails = (await room.outgoing()).filter(({ message_id }) => message_id === null);
+  return Promise.all(mails.map(async ({ raw }) => simpleParser(Buffer.from(raw ?? []))));
+}
+
+async function expectOneLetter(room: Mailroom, ...words: string[]): Promise<void> {
+  const [letter, ...others] = await letters(room);
+  expect(others).toEqual([]);
+  expect(letter).toMatchObject({
+    to: { text: "ada@example.com" },
+    subject: "A mail was taken, but not worked on",
+  });
+  for (const word of words) expect(letter?.text).toContain(word);
+}
+
+async function wait(room: Mailroom): Promise<void> {
+  for (let round = 0; round < 10; round += 1) {
+    await room.drain();
+    room.clock.advance("2h");
+  }
+  await room.drain();
+}
+
+describe("mail that meets a cap of loops", () => {
+  const config = { limits: { same_body_per_hour: 1 } };
+
+  async function sentTwice(room: Mailroom, from: string): Promise<void> {
+    for (let count = 0; count < 2; count += 1) {
+      expect(await room.send({ ...freshId(), from, subject: "Milk", text: "Buy milk" })).toStartWith("250");
+      await room.drain();
+    }
+    expect((await room.activity())[0]).toMatchObject({ status: "rejected", reason: "loop_cap" });
+  }
+
+  test.each([
+    ["the owner", ADA, "ada@example.com"],
+    ["a listed sender", BOB, "bob@example.org"],
+  ])("of %s is told to the owner, once a day at most, and to nobody else", async (_who, from, sender) => {
+    await using room = await mailroom({ config, inbox: LISTED });
+    await sentTwice(room, from);
+    await expectOneLetter(room, sender, "Milk", "the same text more than 1 times in an hour");
+    await sentTwice(room, from);
+    await sentTwice(room, from);
+    expect(await letters(room)).toHaveLength(1);
+    room.clock.advance("1d");
+    await sentTwice(room, from);
+    expect(await letters(room)).toHaveLength(2);
+    const answers = (await room.outgoing()).filter(({ message_id }) => message_id !== null);
+    expect(answers).toHaveLength(2);
+  });
+
+  test("of a stranger is in the activity, and told to nobody", async () => {
+    await using room = await mailroom({ config });
+    await sentTwice(room, EVE);
+    expect(await letters(room)).toEqual([]);
+  });
+
+  test("of a machine in the owner's name is told to nobody", async () => {
+    await using room = await mailroom({ config });
+    const headers = { "Auto-Submitted": "auto-replied" };
+    for (let count = 0; count < 3; count += 1)
+      await room.send({ headers: { ...freshId().headers, ...headers } });
+    await room.drain();
+    expect(await letters(room)).toEqual([]);
+  });
+});
+
+describe("mail whose inbox is deleted", () => {
+  const remove = async (room: Mailroom): Promise<void> => {
+    expect((await room.owner.delete(`/inboxes/${room.inbox.id}`)).status).toBe(204);
+  };
+
+  test.each([
+    ["the owner", ADA, "ada@example.com", LISTED],
+    ["a listed sender", BOB, "bob@example.org", LISTED],
+  ])("while it waits, of %s, is told to the owner", async (_who, from, sender, inbox) => {
+    await using room = await mailroom({ inbox });
+    await hold(room.app, ["route_message"]);
+    for (let count = 0; count < 3; count += 1)
+      await room.send({ ...freshId(), from, subject: "Milk", text: `Buy milk ${count}` });
+    await remove(room);
+    await release(room.app, ["route_message"]);
+    await room.drain();
+    expect(await room.newest()).toMatchObject({ state: "failed", reason: "inbox_deleted" });
+    await expectOneLetter(room, sender, "Milk", "The inbox was deleted before the message was worked on");
+  });
+
+  test("while it waits, of a stranger, is in the activity, and told to nobody", async () => {
+    await using room = await mailroom();
+    await hold(room.app, ["route_message"]);
+    await room.send({ from: EVE });
+    await remove(room);
+    await release(room.app, ["route_message"]);
+    await room.drain();
+    expect(await room.newest()).toMatchObject({ state: "failed", reason: "inbox_deleted" });
+    expect(await room.outgoing()).toEqual([]);
+  });
+
+  test("during a run that fails is told to the owner", async () => {
+    const room: Mailroom = await mailroom({
+      model: {
+        reply: async () => {
+          await remove(room);
+          return new Response("no", { status: 400 });
+        },
+      },
+    });
+    await using _ = room;
+    await room.send({ subject: "Milk" });
+    await room.drain();
+    expect(await room.newest()).toMatchObject({ state: "failed", reply_status: "none" });
+    await expectOneLetter(room, "ada@example.com", "Milk");
+  });
+
+  test("while the notice of its failure waits is told to the owner", async () => {
+    await using sink = await startSmtpSink();
+    sink.fault = "refuse";
+    await using room = await mailroom({
+      config: {
+        outbound: { mode: "relay", relay_url: `smtp://127.0.0.1:${sink.port}` },
+        egress: { allow: ["127.0.0.1"] },
+      },
+      model: { fault: "unauthorized" },
+    });
+    await room.send({ subject: "Milk" });
+    await room.drain();
+    expect(await room.outgoing()).toMatchObject([{ kind: "notice", status: "deferred" }]);
+    await remove(room);
+    sink.fault = undefined;
+    room.clock.advance("5m");
+    await room.drain();
+    expect(await room.newest()).toMatchObject({ state: "failed", reply_status: "suppressed" });
+    await expectOneLetter(room, "ada@example.com", "Milk");
+  });
+});
+
+describe("a notice of a failure that cannot be made", () => {
+  async function untellable(room: Mailroom): Promise<void> {
+    await hold(room.app, ["tell_failure"]);
+    await room.send({ subject: "Milk" });
+    const [job] = await room.app.db.selectFrom("jobs").select("id").execute();
+    await dropJob(room.app, job?.id ?? "", "the model is being moved");
+    // A damaged row of the database makes these.
+    await room.app.db.updateTable("inboxes").set({ allowlist_senders: "[" }).execute();
+  }
+
+  test("is shown on its message once it is given up, and told to the owner", async () => {
+    await using room = await mailroom();
+    await untellable(room);
+    await release(room.app, ["tell_failure"]);
+    await wait(room);
+    expect(await room.newest()).toMatchObject({
+      state: "failed",
+      reply_status: "suppressed",
+      reply_error: expect.stringContaining("Nobody was told of the failure"),
+    });
+    await expectOneLetter(room, "ada@example.com", "Milk", "the model is being moved");
+  });
+
+  test("is shown on its message when the operator drops it, and told to the owner", async () => {
+    await using room = await mailroom();
+    await untellable(room);
+    const job = await room.app.db
+      .selectFrom("jobs")
+      .select("id")
+      .where("kind", "=", "tell_failure")
+      .executeTakeFirstOrThrow();
+    await dropJob(room.app, job.id, "not now");
+    await room.drain();
+    expect(await room.newest()).toMatchObject({
+      state: "failed",
+      reply_status: "suppressed",
+      reply_error: expect.stringContaining("took it out of the queue: not now"),
+    });
+    await expectOneLetter(room, "Milk");
+  });
+
+  test("is made once what kept it is mended, and then says nothing of that", async () => {
+    await using room = await mailroom();
+    await untellable(room);
+    await release(room.app, ["tell_failure"]);
+    await wait(room);
+    await room.app.db.updateTable("inboxes").set({ allowlist_senders: "[]" }).execute();
+    const job = await room.app.db
+      .selectFrom("jobs")
+      .select("id")
+      .where("kind", "=", "tell_failure")
+      .executeTakeFirstOrThrow();
+    await room.app.db
+      .updateTable("jobs")
+      .set({ status: "pending", run_at: 0, failures: 0, attempts: 0 })
+      .where("id", "=", job.id)
+      .execute();
+    await room.drain();
+    expect(await room.newest()).toMatchObject({ reply_status: "sent", reply_error: null });
+  });
+});
