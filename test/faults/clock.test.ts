@@ -9,7 +9,7 @@ import { deliver } from "../support/smtp-client.ts";
 import { startSmtpSink } from "../support/smtp-sink.ts";
 import { type House, house, type ServerProcess } from "./house.ts";
 import { closing, faultsOf, untilIdle } from "./load.ts";
-import { ask, type Desk, desk, linesWith, logged, mail, readyz } from "./surfaces.ts";
+import { ask, type Desk, desk, logged, mail, readyz } from "./surfaces.ts";
 
 const LIBRARY = `/usr/lib/${process.arch === "arm64" ? "aarch64" : "x86_64"}-linux-gnu/faketime/libfaketimeMT.so.1`;
 const DAY = 86_400;
@@ -72,7 +72,7 @@ test.skipIf(reason !== undefined)(
     await leap(0);
     await sink.next();
     // Thirty days, to the second or one less.
-    expect(linesWith(server, '"seconds":-259')).toHaveLength(1);
+    expect(await logged(server, '"seconds":-259')).toHaveLength(1);
     await untilIdle(at, 10_000);
     await ended(server);
   },

@@ -6,6 +6,7 @@ import { type LogEnd, readLogEnd } from "../../src/db/lost-commits.ts";
 import { rawMail } from "../support/mails.ts";
 import { smtpClient } from "../support/smtp-client.ts";
 import { account, type House, house, inbox, type ServerProcess } from "./house.ts";
+import { logged } from "./surfaces.ts";
 
 const MAILS = 40;
 
@@ -85,7 +86,7 @@ describe("the log of the database after a kill", () => {
       {
         await using server = await at.start();
         expect((await activity(server, api_key)).status).toBe(200);
-        expect(server.log()).toContain("commits that were acknowledged are missing from the database's log");
+        await logged(server, "commits that were acknowledged are missing from the database's log");
         expect((await warnings(server)).lost).toContain(`Then delete ${note}.`);
         server.kill("SIGTERM");
         await server.exited;
@@ -137,7 +138,7 @@ describe("the log of the database after a kill", () => {
     await first.exited;
     await flip(`${real}-wal`, (log) => frameAt(log, 0));
     await using server = await at.start();
-    expect(server.log()).toContain("commits that were acknowledged are missing from the database's log");
+    await logged(server, "commits that were acknowledged are missing from the database's log");
     expect((await warnings(server)).lost).toContain(`Then delete ${real}-lost.`);
   });
 
@@ -214,7 +215,7 @@ describe("a damaged row", () => {
     });
     const me = await fetch(`${server.http}/auth/me`, { headers: { "x-api-key": owner.api_key } });
     expect(await me.json()).toMatchObject({ credits: { used: 2 } });
-    expect(server.log()).toContain("What it is for cannot be read: the database is damaged there");
+    await logged(server, "What it is for cannot be read: the database is damaged there");
     expect((await warnings(server)).dead).toContain("1 job was given up");
     const listed = await at.cli("queue", "list", "--state", "dead", "--json");
     expect(listed).toMatchObject({ code: 0, err: "" });

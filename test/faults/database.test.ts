@@ -4,7 +4,7 @@ import { copyFile, mkdir, readdir, rename, rm, writeFile } from "node:fs/promise
 import { join } from "node:path";
 import { type House, house, type ServerProcess } from "./house.ts";
 import { closing, faultsOf, untilIdle } from "./load.ts";
-import { ask, type Desk, desk, expectRefusals, linesWith, logged, mail, readyz } from "./surfaces.ts";
+import { ask, type Desk, desk, expectRefusals, logged, mail, readyz } from "./surfaces.ts";
 
 const GONE = "was deleted, moved or replaced while the server runs";
 
@@ -17,7 +17,7 @@ test("a database file that is moved away takes nothing in, and all is well once 
   await rename(path, `${path}.away`);
   await expectRefusals(server, owner, GONE);
   await expectRefusals(server, owner, GONE);
-  expect(linesWith(server, GONE)).toHaveLength(1);
+  expect(await logged(server, GONE)).toHaveLength(1);
   await rename(`${path}.away`, path);
   const second = await mail(server, owner);
   expect([first.reply, second.reply]).toEqual(Array(2).fill(expect.stringMatching(/^250 /)));
@@ -40,7 +40,7 @@ test("a deleted database file loses nothing: what the server has open is written
       await rm(join(at.dir, name));
     await expectRefusals(server, owner, GONE);
     await ended(server);
-    expect(linesWith(server, "has been written back")).toHaveLength(1);
+    expect(await logged(server, "has been written back")).toHaveLength(1);
     expect((await readdir(at.dir)).filter((name) => name.startsWith("mailwright.db"))).toEqual([
       "mailwright.db",
       "mailwright.db.lock",
@@ -211,7 +211,7 @@ test("a damaged page is named, nothing is written any more, and a restored backu
   await expectRefusals(server, owner, "The database is damaged");
   const { body } = await ask(server, owner, "/v1/messages", { instruction: "x" });
   expect(body.fix).toContain("mailwright restore FILE");
-  expect(linesWith(server, "The database is damaged;")).toHaveLength(1);
+  expect(await logged(server, "The database is damaged;")).toHaveLength(1);
   await logged(server, "messages (tree ");
   expect((await at.cli("doctor")).out).toMatch(
     /fail {2}database: The database is damaged: .*messages \(tree /,

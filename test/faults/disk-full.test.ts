@@ -10,7 +10,7 @@ import { startSmtpSink } from "../support/smtp-sink.ts";
 import { fill, memoryDisk, whyNoMounts } from "./disks.ts";
 import { type Account, account, house, inbox, type ServerProcess } from "./house.ts";
 import { closing, faultsOf, type Load, startLoad, untilIdle } from "./load.ts";
-import { ask, desk, linesWith } from "./surfaces.ts";
+import { ask, desk, logged } from "./surfaces.ts";
 
 /** Above what `readyz` asks to be free. */
 const DISK_MB = 128;
@@ -109,7 +109,7 @@ test.skipIf(reason !== undefined)(
     await expectCallRefused(server, owner, spare[1] ?? "");
     expect(await remove(server, owner, spare[0] ?? "")).toBe(204);
     await untilIdle(at, 30_000);
-    expect(linesWith(first, "The disk is full;")).toHaveLength(1);
+    expect(await logged(first, "The disk is full;")).toHaveLength(1);
 
     // Not even a start takes more than there is.
     first.kill("SIGTERM");
@@ -142,7 +142,7 @@ test.skipIf(reason !== undefined)(
     expect(await readyz(server)).toMatchObject({ status: 200, body: { status: "ok" } });
     expect(await remove(server, owner, spare[1] ?? "")).toBe(204);
     await untilReserve(at, "whole");
-    expect(linesWith(server, "The disk is full;")).toHaveLength(1);
+    expect(await logged(server, "The disk is full;")).toHaveLength(1);
     server.kill("SIGTERM");
     expect(await server.exited).toBe(0);
 

@@ -3,7 +3,7 @@ import { chanceFrom, seedFrom } from "../support/chance.ts";
 import { startOnFailingDisk, whyNoFaults } from "./failing-disk.ts";
 import { account, house, inbox, type ServerProcess } from "./house.ts";
 import { closing, faultsOf, startLoad, untilIdle } from "./load.ts";
-import { ask, type Desk, desk, expectRefusals, linesWith, logged, mail, readyz } from "./surfaces.ts";
+import { ask, type Desk, desk, expectRefusals, logged, mail, readyz } from "./surfaces.ts";
 
 /** `FAULT_ROUNDS=50 bun test test/faults/failing-disk.test.ts` for the full run, `FAULT_SEED=…` for the moments of an earlier one. */
 const ROUNDS = Number(process.env["FAULT_ROUNDS"] ?? 3);
@@ -54,7 +54,7 @@ test.skipIf(reason !== undefined)(
       expect((await readyz(server)).status).toBe(200);
     }
     // Of all the refusals of some seconds.
-    expect(linesWith(server, '"level":50')).toHaveLength(1);
+    expect(await logged(server, '"level":50')).toHaveLength(1);
     await untilIdle(room.at, 10_000);
     await endsWhole(room);
   },

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { type House, house, type ServerProcess } from "./house.ts";
 import { closing, faultsOf, startLoad, untilIdle } from "./load.ts";
-import { ask, desk, linesWith, logged } from "./surfaces.ts";
+import { ask, desk, logged } from "./surfaces.ts";
 import { slowDisk, whyNoSlowDisk } from "./slow-disk.ts";
 
 /** Of a busy hard disk, or of a network that somebody calls a disk. */
@@ -47,8 +47,8 @@ test.skipIf(reason !== undefined)(
     });
     await disk.heal();
     while ((await slowWords(server)) !== undefined);
-    expect(linesWith(server, "The disk is slow")).toHaveLength(1);
-    expect(linesWith(server, "the disk is quick again")).toHaveLength(1);
+    expect(await logged(server, "the disk is quick again")).toHaveLength(1);
+    expect(await logged(server, "The disk is slow")).toHaveLength(1);
     await disk.slow();
     const more = begin();
     await more.reached(CLIENTS);

@@ -3,7 +3,7 @@ import { mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile } from "
 import { join } from "node:path";
 import { account, house, inbox } from "./house.ts";
 import { untilIdle } from "./load.ts";
-import { linesWith, mail } from "./surfaces.ts";
+import { linesWith, logged, mail } from "./surfaces.ts";
 
 describe("what keeps a server from starting is said with its mend", () => {
   test("a taken port, for HTTP and for SMTP", async () => {
@@ -118,9 +118,9 @@ describe("what can be made anew keeps no server from starting", () => {
       await writeFile(path, left);
       {
         await using server = await at.start();
-        expect(linesWith(server, "the self-signed certificate was damaged and was made anew")).toHaveLength(
-          1,
-        );
+        expect(
+          await logged(server, "the self-signed certificate was damaged and was made anew"),
+        ).toHaveLength(1);
       }
       const made = await readFile(path, "utf8");
       await using server = await at.start();

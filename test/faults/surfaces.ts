@@ -84,11 +84,15 @@ export function linesWith(server: ServerProcess, words: string): string[] {
     .filter((line) => line.includes(words));
 }
 
-/** Resolves when the log has said `words` so often. */
-export async function logged(server: ServerProcess, words: string, times = 1): Promise<void> {
+/**
+ * Resolves, when the log has said `words` so often, to the lines that say it. An answer may well be read before the line
+ * that was written first: they come by different ways.
+ */
+export async function logged(server: ServerProcess, words: string, times = 1): Promise<string[]> {
   const deadline = Date.now() + PATIENCE_MS;
   while (linesWith(server, words).length < times) {
     if (Date.now() > deadline) throw new Error(`The log never said ${words}:\n${server.log()}`);
     await Bun.sleep(20);
   }
+  return linesWith(server, words);
 }
