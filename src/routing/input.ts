@@ -19,6 +19,7 @@ import {
   hasTargetApart,
   looksShared,
   mayShare,
+  maySubjectBeTitle,
   readShared,
   sharedPage,
 } from "./shared-page.ts";
@@ -195,7 +196,7 @@ const NO_WORDS: TrustedWords = {
 
 /**
  * Decision G: the new words of a sender with authority; if there are none, the subject of a mail that stands alone.
- * `given` says whether a program that shares a page may have written them.
+ * `given` says whether a program may have written them, or the subject above them.
  */
 function trustedWords(
   message: MessageRow,
@@ -210,7 +211,8 @@ function trustedWords(
   if (page !== null) return { ...NO_WORDS, instruction: page, apart: true, shared: true, given: true };
   const filenames = mail.attachments.map(({ filename }) => filename);
   const apart = looksShared(sharing, subject);
-  const own_subject = alone && !namesFiles(subject, filenames) ? subject : "";
+  const titled = maySubjectBeTitle(sharing, subject);
+  const own_subject = alone && !titled && !namesFiles(subject, filenames) ? subject : "";
   return {
     ...allowing({ text, subject, alone }),
     instruction: text || own_subject,
@@ -218,7 +220,7 @@ function trustedWords(
     apart,
     shared: false,
     subject: own_subject,
-    given: mayShare(sharing, subject),
+    given: titled || mayShare(sharing, subject),
   };
 }
 
