@@ -133,9 +133,12 @@ function softMark({ headers, from_address }: MailSigns): SoftReason | null {
   return NO_REPLY_SENDER.test(localPart(from_address)) ? "no_reply_sender" : null;
 }
 
+/** The last one is Apple Mail's, of what it sends when "unsubscribe" is pressed. */
+const AUTOMATIC_FIELDS = ["x-autoreply", "x-autorespond", "x-apple-unsubscribe"];
+
 function saysAutomatic(headers: MailHeaders): boolean {
   if (headers.all("auto-submitted").some((value) => value !== "" && keyword(value) !== "no")) return true;
-  if (headers.get("x-autoreply") !== undefined || headers.get("x-autorespond") !== undefined) return true;
+  if (AUTOMATIC_FIELDS.some((name) => headers.get(name) !== undefined)) return true;
   return headers.all("x-auto-response-suppress").some((value) => /\b(?:all|oof|autoreply)\b/i.test(value));
 }
 

@@ -58,6 +58,7 @@ describe("machine mail", () => {
     ["auto_reply", ["X-Auto-Response-Suppress: AutoReply"]],
     ["auto_reply", ["X-Autoreply: yes"]],
     ["auto_reply", ["X-Autorespond: Re: Hi"]],
+    ["auto_reply", ["X-Apple-Unsubscribe: true"]],
     ["mailing_list", ["List-Id: <friends.example.com>"]],
     ["mailing_list", ["List-Unsubscribe: <mailto:leave@example.com>"]],
     ["mailing_list", ["List-Post: <mailto:friends@example.com>"]],
