@@ -4,10 +4,12 @@ import { prepared } from "../db/prepared.ts";
 import type { MessageRow } from "../db/schema.ts";
 import { type MailHeaders, readHeaders } from "../mail/headers.ts";
 import { hiddenInWords, stripHiddenCharacters } from "../mail/hidden-characters.ts";
+import { allText } from "../mail/mail-text.ts";
 import type { MailAttachment, ParsedMail, ParseOutcome } from "../mail/parse.ts";
 import { hasReplyMark } from "../mail/subject-mark.ts";
 import type { IncomingFile } from "../messages/accept.ts";
 import { signedHeader, type SignedForm } from "../mail/signed-form.ts";
+import { mayAnswer } from "../mail/thread-fields.ts";
 import { sourceOf } from "../messages/run-use.ts";
 import { readBytes } from "../messages/stored-bytes.ts";
 import type { ForOthers } from "../messages/for-others.ts";
@@ -26,9 +28,6 @@ import {
 } from "./shared-page.ts";
 import type { StepDraft } from "./steps.ts";
 
-/** Fields of a mail that answers another one, or passes it on. */
-const ANSWER_FIELDS = ["in-reply-to", "references"];
-const THREAD_FIELDS = [...ANSWER_FIELDS, "x-forwarded-message-id"];
 /** The mail's own text holds theirs. */
 const ATTACHED_MAIL = /^message\/(rfc822|global)$/;
 
@@ -152,7 +151,9 @@ async function readMail(app: App, message: MessageRow, signal: AbortSignal): Pro
   return {
     ...words,
     plain,
-    content: plain ? senderLine(message) : materialOf(message, outcome, [...shared, ...texts]),
+    content: plain
+      ? contentOfPlain(message, outcome.mail)
+      : materialOf(message, outcome, [...shared, ...texts]),
     files,
     ...material,
     manifest: [...material.manifest, ...mails.map(lineOfMail)],
@@ -175,12 +176,6 @@ async function isInThread(app: App, message: MessageRow): Promise<boolean> {
 function headersAs(raw: Uint8Array, form: SignedForm | undefined): MailHeaders {
   const headers = readHeaders(raw);
   return form ? readHeaders(signedHeader(raw, headers.fields, form)) : headers;
-}
-
-/** Whether the mail answers or passes on another one, or could have before somebody took out what is not signed. */
-function mayAnswer(headers: MailHeaders, form: SignedForm | undefined): boolean {
-  if (THREAD_FIELDS.some((name) => headers.get(name) !== undefined)) return true;
-  return form !== undefined && ANSWER_FIELDS.some((name) => !form.fields.includes(name));
 }
 
 function nothingRead() {
@@ -270,13 +265,19 @@ export function hasAuthority({ authority }: Pick<MessageRow, "authority">): bool
 export function materialOf(message: MessageRow, outcome: ParseOutcome, texts: string[] = []): string {
   const head = { subject: message.subject ?? "", sender: message.sender };
   if (!outcome.ok) return describe({ ...head, parts: [outcome.text] });
-  const { new_text, rest_text } = outcome.mail;
-  return describe({ ...head, parts: [...(hasAuthority(message) ? [] : [new_text]), rest_text, ...texts] });
+  const { rest_text, signature } = outcome.mail;
+  const read = hasAuthority(message) ? [rest_text, signature] : [allText(outcome.mail)];
+  return describe({ ...head, parts: [...read, ...texts] });
 }
 
 /** Whether a mail that answers none passes none on either, and holds nothing of others but in files. */
 function isAlone({ subject }: MessageRow, mail: ParsedMail): boolean {
   return mail.own_subject && mail.rest_text.trim() === "" && !hasReplyMark(subject ?? "");
+}
+
+/** Beside its author's word there is nothing but what a mail program puts below. */
+function contentOfPlain(message: MessageRow, { signature }: ParsedMail): string {
+  return [senderLine(message), signature].filter((text) => text !== "").join("\n\n");
 }
 
 function onOneLine(subject: string): string {
