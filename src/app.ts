@@ -8,6 +8,7 @@ import type { UnwrittenGrant } from "./connections/sealed.ts";
 import { refuseLost } from "./db/bring-back.ts";
 import { type Db, openDatabase, type Write } from "./db/database.ts";
 import { newestMessageMs, readKeptTime } from "./db/kept-clock.ts";
+import type { Lock } from "./db/locks.ts";
 import { migrateToLatest } from "./db/migrate.ts";
 import { namedSegments } from "./db/segment-rows.ts";
 import { createPatience, type Patience } from "./db/patience.ts";
@@ -180,6 +181,8 @@ export interface AppOverrides {
   ca?: string;
   /** False beside a running server, which would not know the new schema. */
   may_migrate?: boolean;
+  /** Of whoever holds the stores: nothing is committed while it is gone. */
+  lock?: Lock | undefined;
   /** What a database in memory begins with. */
   image?: Buffer;
 }
@@ -338,7 +341,7 @@ async function openMail(...[path, options]: Parameters<typeof openSegments>): Pr
 async function openStores(
   config: Config,
   { log, now }: Pick<App, "log" | "now">,
-  { may_migrate = true, image }: AppOverrides,
+  { may_migrate = true, lock, image }: AppOverrides,
 ) {
   const { dir } = config.data;
   try {
@@ -347,7 +350,10 @@ async function openStores(
     let segments: SegmentStore | undefined;
     const database = openDatabase(config.database.url, {
       log,
-      beforeCommit: async () => segments?.flush(),
+      beforeCommit: async () => {
+        lock?.refuseIfGone();
+        await segments?.flush();
+      },
       bring_back: may_migrate,
       ...(image === undefined ? {} : { image }),
     });

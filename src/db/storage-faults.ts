@@ -2,7 +2,7 @@ import { isOutOfHandles, MailFilesError } from "../lib/own-faults.ts";
 
 /** What the file system and SQLite say when the disk cannot be written or read now, through no fault of the operation. */
 const DISK =
-  /^(SQLITE_(BUSY|CANTOPEN|FULL|IOERR|LOCKED|NOMEM|READONLY)|ENOSPC|EDQUOT|EIO|EROFS|DATABASE_GONE|SEGMENT_GONE|CONTENT_MISSING)/;
+  /^(SQLITE_(BUSY|CANTOPEN|FULL|IOERR|LOCKED|NOMEM|READONLY)|ENOSPC|EDQUOT|EIO|EROFS|DATABASE_GONE|LOCK_GONE|SEGMENT_GONE|CONTENT_MISSING)/;
 const DAMAGE = /^SQLITE_(CORRUPT|NOTADB)/;
 
 const LOOK_AT_DISK =
@@ -27,6 +27,11 @@ const WORDS: [RegExp, string, string][] = [
     /^DATABASE_GONE/,
     "The database file was deleted, moved or replaced while the server runs",
     "Put it back where it was, or restart the server: what it still has open is written back as it stops.",
+  ],
+  [
+    /^LOCK_GONE/,
+    "A lock file was deleted, moved or replaced while the server runs",
+    "Put it back where it was, or restart the server: as it is, another one can start on the same data.",
   ],
   [
     /^SEGMENT_GONE/,
@@ -69,7 +74,13 @@ export function storageWords(error: unknown): { message: string; fix: string } {
 
 /** Thrown before a write that would be lost, or make things worse, and where what is missing may come back. */
 export class StorageError extends Error {
-  readonly code: "CONTENT_MISSING" | "DATABASE_GONE" | "SQLITE_CORRUPT" | "SQLITE_FULL" | "SQLITE_IOERR";
+  readonly code:
+    | "CONTENT_MISSING"
+    | "DATABASE_GONE"
+    | "LOCK_GONE"
+    | "SQLITE_CORRUPT"
+    | "SQLITE_FULL"
+    | "SQLITE_IOERR";
 
   constructor(code: StorageError["code"], message: string) {
     super(message);
