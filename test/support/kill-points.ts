@@ -166,7 +166,7 @@ export const KILL_POINTS: Record<Kind, Record<string, string[]>> = {
       "db/kept-position.ts noteEnd",
       "db/missing-bytes.ts noteMissing",
       "db/rate-limits.ts keepRateLimits",
-      "db/storage-triggers.ts ensureStorageTriggers",
+      "db/triggers.ts ensureTriggers",
       "export/routes.ts noteExport",
       "http/auth.ts administrators",
       "jobs/clock.ts watchClock",
