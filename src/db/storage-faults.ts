@@ -1,4 +1,4 @@
-import { isOutOfHandles, MailFilesError } from "../lib/own-faults.ts";
+import { isOutOfHandles, isOutOfTasks, MailFilesError } from "../lib/own-faults.ts";
 
 /** What the file system and SQLite say when the disk cannot be written or read now, through no fault of the operation. */
 const DISK =
@@ -50,10 +50,21 @@ const NO_HANDLES = {
   fix: "Nothing is to be done if it was a rush. Else raise its limit of open files (LimitNOFILE of the service, ulimit -n).",
 };
 
-/** Whether `error` says that the disk, what is on it, or a lack of file handles keeps us from doing this now. */
+const NO_TASKS = {
+  message: "This server can start no more threads and programs",
+  fix: "Nothing is to be done if it was a rush. Else raise its limit (TasksMax of the service, --pids-limit of the container, ulimit -u).",
+};
+
+/** Whether `error` says that the disk, what is on it, or a lack of file handles or threads keeps us from doing this now. */
 export function isStorageFault(error: unknown): boolean {
   const code = codeOf(error);
-  return DISK.test(code) || DAMAGE.test(code) || error instanceof MailFilesError || isOutOfHandles(error);
+  return (
+    DISK.test(code) ||
+    DAMAGE.test(code) ||
+    error instanceof MailFilesError ||
+    isOutOfHandles(error) ||
+    isOutOfTasks(error)
+  );
 }
 
 /** Whether what was read is no sound database. */
@@ -63,6 +74,7 @@ export function isDamage(error: unknown): boolean {
 
 /** What a storage fault means, and what to do about it. */
 export function storageWords(error: unknown): { message: string; fix: string } {
+  if (isOutOfTasks(error)) return NO_TASKS;
   if (isOutOfHandles(error)) return NO_HANDLES;
   const code = codeOf(error);
   const found = WORDS.find(([pattern]) => pattern.test(code));
