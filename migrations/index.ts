@@ -20,6 +20,7 @@ import { boundedWork } from "./0020-bounded-work.ts";
 import { storedEvents } from "./0021-stored-events.ts";
 import { repeatedEvents } from "./0025-repeated-events.ts";
 import { firstOfLane } from "./0026-first-of-lane.ts";
+import { jobKeys } from "./0027-job-keys.ts";
 
 /** In order, forward only. A migration that has landed is never edited. */
 export const migrations: Record<string, Migration> = {
@@ -44,4 +45,5 @@ export const migrations: Record<string, Migration> = {
   "0021-stored-events": storedEvents,
   "0025-repeated-events": repeatedEvents,
   "0026-first-of-lane": firstOfLane,
+  "0027-job-keys": jobKeys,
 };
