@@ -82,6 +82,8 @@ export interface App extends AsyncDisposable {
   giveBackSpace: () => boolean;
   slowDisk: () => string | undefined;
   lostCommits: () => string | undefined;
+  /** What to throw while another server may have taken over, as each commit does; undefined while none can. */
+  lockGone: () => Error | undefined;
   /** Throws while the disk is too full for more than ending what was begun; `serve` sets it. */
   refuseIntake: () => void;
   /** For what is too large for the database; see `messages/stored-bytes.ts`. */
@@ -193,7 +195,7 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
   const log = overrides.log ?? createLog(config.log);
   const steadyMs = overrides.steadyMs ?? performance.now.bind(performance);
   const early = { log, now: () => Math.floor(wallMs() / 1_000) };
-  const { segments, database, secrets } = await openStores(config, early, overrides);
+  const { segments, database, secrets, lockGone } = await openStores(config, early, overrides);
   const clocks = await openClocks(database.db, { wallMs, steadyMs });
   const { now, nowMs } = clocks;
   const patience = createPatience(database.write, log);
@@ -201,8 +203,7 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
   const resolver = createResolver({ servers: config.dns.servers });
   const threads = createThreads();
   const mcp = createMcpPool({ nowMs });
-  const { allow } = config.webhooks;
-  const poster = createPoster({ resolve: resolver, allow, setting: "webhooks.allow" });
+  const poster = createPoster({ resolve: resolver, allow: config.webhooks.allow, setting: "webhooks.allow" });
   const ca = overrides.ca === undefined ? {} : { ca: overrides.ca };
   const fetch = createSafeFetch({ resolve: resolver, allow: config.egress.allow, ...ca });
   const sender = openSender(config, overrides, { ...database, resolver, fetch, log, now });
@@ -212,6 +213,7 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
     ...database,
     insist: patience.insist,
     unwritten: new Map(),
+    lockGone,
     refuseIntake: () => undefined,
     segments,
     ...clocks,
@@ -348,10 +350,12 @@ async function openStores(
     await endRestore(dir, may_migrate);
     if (may_migrate) refuseLost(config);
     let segments: SegmentStore | undefined;
+    const lockGone = () => lock?.gone();
     const database = openDatabase(config.database.url, {
       log,
       beforeCommit: async () => {
-        lock?.refuseIfGone();
+        const gone = lockGone();
+        if (gone) throw gone;
         await segments?.flush();
       },
       bring_back: may_migrate,
@@ -368,7 +372,7 @@ async function openStores(
     if (may_migrate) await noteMissing({ ...database, segments, log, now }, named);
     const secrets = await openMasterKey(database, { configured: config.security.master_key, dir });
     if (secrets.warning !== null) log.warn(secrets.warning);
-    return { segments, database, secrets };
+    return { segments, database, secrets, lockGone };
   } catch (error) {
     throw folderFault(error, dir);
   }

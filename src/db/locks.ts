@@ -7,8 +7,8 @@ import { folderFault } from "../lib/start-faults.ts";
 import { isDamage, StorageError } from "./storage-faults.ts";
 
 export interface Lock extends Disposable {
-  /** Throws StorageError while another file, or none, is where the lock was taken: whoever comes next would get that one. */
-  refuseIfGone: () => void;
+  /** What to throw while another file, or none, is where the lock was taken: whoever comes next would get that one. */
+  gone: () => StorageError | undefined;
 }
 
 /**
@@ -26,10 +26,7 @@ export function lockStores(
   if (!file) folder[Symbol.dispose]();
   return (
     file && {
-      refuseIfGone() {
-        folder.refuseIfGone();
-        file.refuseIfGone();
-      },
+      gone: () => folder.gone() ?? file.gone(),
       [Symbol.dispose]() {
         file[Symbol.dispose]();
         folder[Symbol.dispose]();
@@ -78,10 +75,10 @@ function lockPath(path: string, wait_ms: number): Lock | undefined {
     lock.exec("begin exclusive");
     const inode = inodeOf(path);
     return {
-      refuseIfGone() {
-        if (inodeOf(path) !== inode)
-          throw new StorageError("LOCK_GONE", `${path} is not the file any more that this server holds`);
-      },
+      gone: () =>
+        inodeOf(path) === inode
+          ? undefined
+          : new StorageError("LOCK_GONE", `${path} is not the file any more that this server holds`),
       [Symbol.dispose]: () => void lock?.close(),
     };
   } catch (error) {

@@ -71,7 +71,10 @@ describe.each(LOCKS)("without %s, which keeps others out,", (name) => {
     await using server = await at.start();
     const owner = await desk(at, server);
     const path = join(at.dir, name);
+    // What a command line has written is looked for within a second: from then on nobody writes.
+    await Bun.sleep(1_500);
     await rename(path, `${path}.away`);
+    await logged(server, GONE);
     await expectRefusals(server, owner, GONE);
     expect(await logged(server, GONE)).toHaveLength(1);
     await writeFile(path, "");
