@@ -59,7 +59,7 @@ export async function serve(config: Config, overrides: AppOverrides = {}): Promi
   const lock = lockStores(config, COMMAND_LINE_MS);
   if (!lock) throw inUse(config);
   started.use(lock);
-  const app = started.use(await createApp(config, overrides));
+  const app = started.use(await createApp(config, { ...overrides, lock }));
   ({ refuseIntake: app.refuseIntake } = started.use(await keepReserve(config.data.dir, app.log)));
   started.use(
     await keepClock(app, (error) => app.log.warn({ err: messageOf(error) }, "the time was not written down")),

@@ -25,7 +25,7 @@ export async function withApp(
   refuseAsRoot(config.data.dir);
   using lock = lockStores(config);
   const log = createLog({ level: "warn", format: "text", aside: true });
-  await using app = await createApp(config, { log, may_migrate: lock !== undefined });
+  await using app = await createApp(config, { log, lock, may_migrate: lock !== undefined });
   await work(app, lock !== undefined);
 }
 

@@ -41,6 +41,20 @@ describe.each(["relay", "direct"])("whoever sends (%s)", (mode) => {
     expect(await send("ann@there.example")).toMatchObject({ status: "sent" });
     expect(said).toEqual(["ann@there.example begins", "word"]);
   });
+
+  test("gives a mail to nobody that must not go out any more by then, and the next one goes", async () => {
+    let taken = 0;
+    const server: SinkOptions = { beforeWord: async () => void (taken += 1) };
+    await using t = await (mode === "relay" ? relay(server) : direct([server], ONE));
+    const send = (envelope_to: string, onBegin: () => void) =>
+      t.sender.send({ ...MAIL, envelope_to }, onBegin);
+    const refuse = (): void => {
+      throw new Error("not any more");
+    };
+    expect(await send("ann@there.example", refuse)).toMatchObject({ status: "deferred" });
+    expect(await send("bob@there.example", () => undefined)).toMatchObject({ status: "sent" });
+    expect(taken).toBe(1);
+  });
 });
 
 describe("relay", () => {
