@@ -6,10 +6,11 @@ import { rawMail } from "../support/mails.ts";
 import { signedRoom } from "../support/signed-room.ts";
 import { deliver } from "../support/smtp-client.ts";
 
+const HELD = "../test/mail/fixtures/held-examiner-worker.ts";
+
 /** Silent for 400 ms is too long here, and two seconds and a half are enough for a mail that is tried again alone. */
 function heldExaminer({ askMs = 50 } = {}) {
-  const path = "../test/mail/fixtures/held-examiner-worker.ts";
-  return createThreadsBySize<MailToExamine, Examination>(path, { askMs, aloneMs: 2_500 });
+  return createThreadsBySize<MailToExamine, Examination>(HELD, { askMs, aloneMs: 2_500 });
 }
 
 /** The lines of its log from this level on. */
@@ -51,6 +52,15 @@ describe("a mail that holds up or ends the thread that reads it", () => {
       expect(await countOf(room)).toBe(13);
     },
   );
+});
+
+test("a mail that holds its thread is put off within the limits that the server has", async () => {
+  await using room = await mailroom();
+  await using examiner = createThreadsBySize<MailToExamine, Examination>(HELD);
+  Object.assign(room.app, { examiner });
+  // A thread that is being loaded may stay silent for longer.
+  expect(await room.send({ text: long("Hello") })).toStartWith("250");
+  expect(await room.send({ text: long("HOLD THE THREAD") })).toStartWith("451 4.3.0");
 });
 
 test("a flood of such mails waits behind itself: mails from elsewhere are taken meanwhile", async () => {
