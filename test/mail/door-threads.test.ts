@@ -152,7 +152,7 @@ test("what is read of a mail is read on the thread: the server itself has only w
   ]);
 });
 
-test("a short mail from a network that is believed asks no thread; one with a long body or header does", async () => {
+test("a short mail from a network that is believed asks no thread; one with a long body or header or to a role does", async () => {
   await using room = await mailroom();
   const examined = examinedBy(room);
   const padding = Object.fromEntries(
@@ -162,6 +162,9 @@ test("a short mail from a network that is believed asks no thread; one with a lo
   expect(examined).toEqual([]);
   expect(await room.send({ subject: "Long", text: long("Buy milk.") })).toStartWith("250");
   expect(await room.send({ subject: "Many fields", text: "Buy milk.", headers: padding })).toStartWith("250");
-  expect(examined).toMatchObject([{ subject: "Long" }, { subject: "Many fields" }]);
+  expect(await room.send({ subject: "Report", text: "Read it.", rcpt: "postmaster@mw.test" })).toStartWith(
+    "250",
+  );
+  expect(examined).toMatchObject([{ subject: "Long" }, { subject: "Many fields" }, { subject: "Report" }]);
   expect([...(examined[0]?.author?.meant.keys() ?? [])]).toEqual([room.inbox.address]);
 });
