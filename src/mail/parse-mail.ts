@@ -61,15 +61,17 @@ async function readParts(
     { text: textOf(body.text, warnings), html: textOf(body.html, warnings) },
     { fresh: isFresh(headers, form) },
   );
-  const of_others = parts.some(isOfOthers) || files.some(isCalendarAnswer);
+  const named = body.named.map((part, index) => namedText(part, files.length + index + 1));
+  const attachments = [...files, ...named];
+  const of_others = parts.some(isOfOthers) || attachments.some(isCalendarAnswer);
   const own_subject = doubt === null && !of_others && !parts.some(isMail);
   const mail: ParsedMail = {
     subject: subjectOf(headers),
     date: dateOf(headers),
     ...cut,
     own_subject,
-    whole: whole && own_subject && body.others.length + body.named.length + files.length === 0,
-    attachments: [...files, ...body.named.map((part, index) => namedText(part, files.length + index + 1))],
+    whole: whole && own_subject && body.others.length + attachments.length === 0,
+    attachments,
     warnings: [],
   };
   if (doubt !== null) warnings.add(doubtful(doubt));

@@ -510,6 +510,11 @@ describe("a calendar file", () => {
     ["its type in quotation marks", attached('; METHOD="Counter"')],
     ["its object", attached("", "METHOD:REFRESH\r\n")],
     ["its object, folded and in lower case", attached("", "meth\r\n od:reply\r\n")],
+    ["an object of another type", `Content-Type: application/ics\r\n\r\n${ICS("METHOD:REPLY\r\n")}`],
+    [
+      "an object that only its name says is one",
+      `Content-Type: application/binary; name="a.ics"\r\nContent-Disposition: attachment; filename="a.ics"\r\n\r\n${ICS("METHOD:REPLY\r\n")}`,
+    ],
   ])("that says by %s that a program wrote the mail makes all of it material", async (_name, part) => {
     await using room = await toolRoom([[create()], "Done."]);
     await send(room, mixed(text("@calendar Put this into my calendar"), part));
