@@ -344,11 +344,11 @@ describe("what is wrong is found", () => {
     await app.db.deleteFrom("installation").where("name", "=", "smtp_peers").execute();
   });
 
-  test("the login at a relay: right, wrong, and nobody there", async () => {
+  test("the login at a relay: right, wrong, not offered, not needed, and nobody there", async () => {
     await using relay = await startSmtpSink({ auth: { user: "ada", password: "secret-word" } });
     desk.app.config.outbound.mode = "relay";
     const at = async (login: string, port = relay.port) => {
-      desk.app.config.outbound.relay_url = `smtp://${login}@127.0.0.1:${port}`;
+      desk.app.config.outbound.relay_url = `smtp://${login === "" ? "" : `${login}@`}127.0.0.1:${port}`;
       return (await desk.look()).find(({ name }) => name === "relay login");
     };
     expect(await at("ada:secret-word")).toMatchObject({ verdict: "ok" });
@@ -356,6 +356,13 @@ describe("what is wrong is found", () => {
     expect([wrong?.verdict, wrong?.found]).toEqual(["fail", expect.stringMatching(/535/)]);
     expect(wrong?.found).not.toContain("other-word");
     expect(await at("ada:secret-word", 1)).toMatchObject({ verdict: "fail" });
+    await using open = await startSmtpSink();
+    const unused = await at("ada:secret-word", open.port);
+    expect(unused).toMatchObject({ verdict: "fail", found: expect.stringContaining("offers no login") });
+    expect(await at("", open.port)).toMatchObject({
+      verdict: "ok",
+      found: "The relay answers; no login is set. Nothing was sent.",
+    });
     expect(relay.mails).toEqual([]);
   });
 
