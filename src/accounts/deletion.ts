@@ -8,6 +8,7 @@ import { revokeTokens } from "../integrations/revoke.ts";
 import { enqueue, linesOf } from "../jobs/queue.ts";
 import type { Farewell } from "./account-mail.ts";
 import { normalizeEmail, type User } from "./accounts.ts";
+import { warnWithoutAdministrator } from "./administrator.ts";
 import { keyNamed } from "./key-marks.ts";
 import { forgetAskers } from "./code-askers.ts";
 import { refuseWithoutPassword } from "./passwords.ts";
@@ -48,6 +49,7 @@ export async function deleteAccount(
   // A call over HTTP that waits for its result waits no longer.
   for (const id of gone.unfinished) app.finished.notify(id);
   app.log.info({ user_id: user.id }, "account deleted");
+  if (user.is_admin === 1) await warnWithoutAdministrator(app);
   await Promise.all(gone.connections.map((connection) => revokeTokens(app, connection)));
 }
 

@@ -1,5 +1,6 @@
 import { Command, Option } from "commander";
 import { createApiKey } from "../accounts/api-keys.ts";
+import { lacksAdministrator, NAME_ADMINISTRATOR, NO_ADMINISTRATOR } from "../accounts/administrator.ts";
 import { createVerifiedUser, listUsers, setPlan, type User } from "../accounts/accounts.ts";
 import { resetPassword } from "../accounts/passwords.ts";
 import { PLANS } from "../billing/plans.ts";
@@ -55,7 +56,9 @@ function listCommand(): Command {
         const lines = users.map(
           (user) => `${user.email}  ${user.plan}${user.is_admin ? "  administrator" : ""}`,
         );
-        print(options, users.map(viewUser), lines.length > 0 ? lines : ["There are no accounts yet."]);
+        if (lines.length === 0) lines.push("There are no accounts yet.");
+        if (await lacksAdministrator(app.db)) lines.push(`${NO_ADMINISTRATOR}. ${NAME_ADMINISTRATOR}`);
+        print(options, users.map(viewUser), lines);
       }),
     );
 }

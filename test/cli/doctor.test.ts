@@ -68,6 +68,7 @@ describe("a server with everything as it should be", () => {
       "TLS reports",
       "address of the mail host (A)",
       "addresses",
+      "administrator",
       "backup",
       "clock",
       "data folder",

@@ -51,3 +51,48 @@ test("accounts are listed and moved to another plan; an unknown address is told 
   }
   expect((await at.cli("user", "set-plan", EMAIL, "gold")).code).toBe(1);
 });
+
+test("auth.admin_email makes an account that is there already an administrator, at the next start", async () => {
+  await using at = await house();
+  for (const email of [EMAIL, "bob@example.com"]) await account(at, email);
+  {
+    await using server = await at.start({ MAILWRIGHT_AUTH__ADMIN_EMAIL: "Bob@Example.com" });
+    expect(server.log()).toContain("the account of auth.admin_email administers this server from now on");
+  }
+  const both = "ada@example.com  team  administrator\nbob@example.com  team  administrator\n";
+  expect((await at.cli("user", "list")).out).toBe(both);
+  await using again = await at.start({ MAILWRIGHT_AUTH__ADMIN_EMAIL: "Bob@Example.com" });
+  expect(again.log()).not.toContain("from now on");
+});
+
+test("that the last administrator has gone is said when it happens, at each start, by doctor and by the list, with the way back", async () => {
+  await using at = await house();
+  const ada = await account(at, EMAIL);
+  await account(at, "bob@example.com");
+  const words = "nobody administers this server";
+  {
+    await using server = await at.start();
+    const gone = await fetch(`${server.http}/auth/account`, {
+      method: "DELETE",
+      headers: { "x-api-key": ada.api_key, "content-type": "application/json" },
+      body: JSON.stringify({ confirm: EMAIL }),
+    });
+    expect(gone.status).toBe(204);
+    while (!server.log().includes(words)) await Bun.sleep(10);
+  }
+  const listed = await at.cli("user", "list");
+  expect(listed.out).toStartWith("bob@example.com  team\nNobody administers this server.");
+  expect(listed.out).toContain("auth.admin_email");
+  expect(JSON.parse((await at.cli("user", "list", "--json")).out)).toHaveLength(1);
+  const findings = JSON.parse((await at.cli("doctor", "--json")).out);
+  expect(JSON.stringify(findings)).toContain('"name":"administrator","verdict":"fail"');
+  {
+    await using server = await at.start();
+    expect(server.log()).toContain(words);
+  }
+  {
+    await using server = await at.start({ MAILWRIGHT_AUTH__ADMIN_EMAIL: "bob@example.com" });
+    expect(server.log()).not.toContain(words);
+  }
+  expect((await at.cli("user", "list")).out).toBe("bob@example.com  team  administrator\n");
+}, 60_000);
