@@ -42,7 +42,8 @@ export async function deleteAccount(
       "mismatch",
       "To delete the account for good, confirm with its mail address.",
     );
-  await refuseWithoutPassword(app, { user, client: input.client }, input.password);
+  const { client, password: given } = input;
+  await refuseWithoutPassword(app, { user, client }, { member: "password", given });
   const gone = await app.write((tx) => endAccount(app, tx, user, input.key_id));
   if (!gone) return;
   for (const id of gone.ids) app.limiter.forgetNaming(id);
