@@ -300,6 +300,36 @@ describe("what is wrong is found", () => {
     if (verdict !== "skip") expect(finding?.mend?.length).toBeGreaterThan(10);
   });
 
+  test("a backup that is made as doctor says is one that it sees", async () => {
+    const seen = async () => (await desk.look()).find(({ name }) => name === "backup");
+    await rm(join(desk.dir, "backups"), { recursive: true });
+    const [, ...commands] =
+      /(mkdir \S+) && mailwright backup (\S+\.zip)/.exec((await seen())?.mend ?? "") ?? [];
+    const [folder = "", path = ""] = commands.map((words) => words.replace("mkdir ", ""));
+    await mkdir(folder);
+    expect((await seen())?.mend).not.toContain("mkdir");
+    await writeFile(path, "x");
+    expect(await seen()).toMatchObject({ verdict: "ok" });
+  });
+
+  test("with a relay the SPF record is what its provider says, missing or one of several", async () => {
+    const { outbound, smtp } = desk.app.config;
+    Object.assign(outbound, { mode: "relay", relay_url: "smtp://127.0.0.1:1" });
+    const seen = async () => (await desk.look()).find(({ name }) => name === "SPF");
+    dns.set(smtp.domain, "TXT", []);
+    const missing = await seen();
+    expect([missing?.verdict, missing?.mend]).toEqual([
+      "warn",
+      expect.stringContaining("what the provider of your relay says"),
+    ]);
+    dns.set(smtp.domain, "TXT", ["v=spf1 include:a.example ~all", "v=spf1 -all"]);
+    const several = await seen();
+    expect(several?.verdict).toBe("warn");
+    expect(JSON.stringify(several)).not.toContain(`a:${smtp.hostname}`);
+    dns.set(smtp.domain, "TXT", ["v=spf1 include:a.example ~all"]);
+    expect(await seen()).toMatchObject({ verdict: "ok" });
+  });
+
   test("custom domains whose records were not right", async () => {
     const row = {
       id: "a",
