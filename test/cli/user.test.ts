@@ -24,6 +24,10 @@ test("beside a running server a password is reset: the old one and every browser
   await using server = await at.start();
   const first = await at.cli("user", "reset-password", "Ada@EXAMPLE.com");
   const [, old = ""] = /^New password of ada@example\.com, shown this once: (\S{20})$/m.exec(first.out) ?? [];
+  const [, id = ""] =
+    /^The API key mw_live_\w+…\w{4} goes on; to end it: mailwright api-key revoke ada@example\.com (\S+)$/m.exec(
+      first.out,
+    ) ?? [];
   const { status, cookie } = await login(server, old);
   expect(status).toBe(200);
   expect(await me(server, { cookie })).toBe(200);
@@ -33,6 +37,19 @@ test("beside a running server a password is reset: the old one and every browser
   expect((await login(server, old)).status).toBe(401);
   expect((await login(server, again.password)).status).toBe(200);
   expect(await me(server, { "x-api-key": api_key })).toBe(200);
+  const wrong = await at.cli("api-key", "revoke", EMAIL, api_key);
+  expect([wrong.code, wrong.err]).toEqual([
+    1,
+    expect.stringContaining("No key of ada@example.com has this id"),
+  ]);
+  expect(wrong.err).not.toContain(api_key);
+  expect((await at.cli("api-key", "revoke", EMAIL, id)).code).toBe(0);
+  expect(await me(server, { "x-api-key": api_key })).toBe(401);
+  const other = JSON.parse((await at.cli("api-key", "create", EMAIL, "--json")).out);
+  const events = await fetch(`${server.http}/auth/security-events`, { headers: { "x-api-key": other.key } });
+  expect((await events.json()) as unknown).toContainEqual(
+    expect.objectContaining({ kind: "api_key_created", client: null, api_key: null }),
+  );
 }, 30_000);
 
 test("accounts are listed and moved to another plan; an unknown address is told in words", async () => {
