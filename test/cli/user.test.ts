@@ -1,6 +1,11 @@
 import { expect, test } from "bun:test";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { builtBinary } from "../support/binary.ts";
 import { account, house, type ServerProcess } from "../faults/house.ts";
 
+const BINARY = await builtBinary();
 const EMAIL = "ada@example.com";
 
 /** Gives the status and the cookie. */
@@ -47,7 +52,7 @@ test("beside a running server a password is reset: the old one and every browser
   expect(await me(server, { "x-api-key": api_key })).toBe(401);
   const other = JSON.parse((await at.cli("api-key", "create", EMAIL, "--json")).out);
   const events = await fetch(`${server.http}/auth/security-events`, { headers: { "x-api-key": other.key } });
-  expect((await events.json()) as unknown).toContainEqual(
+  expect(await events.json()).toContainEqual(
     expect.objectContaining({ kind: "api_key_created", client: null, api_key: null }),
   );
 }, 30_000);
@@ -113,3 +118,29 @@ test("that the last administrator has gone is said when it happens, at each star
   }
   expect((await at.cli("user", "list")).out).toBe("bob@example.com  team  administrator\n");
 }, 60_000);
+
+test("a folder in which a new server begins, and that nobody has named, is said", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "mailwright-nowhere-"));
+  const run = async (email: string) => {
+    const child = Bun.spawn([BINARY, "user", "create", email, "--json"], {
+      cwd: folder,
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+    const [out, err] = await Promise.all([
+      new Response(child.stdout).text(),
+      new Response(child.stderr).text(),
+    ]);
+    expect([await child.exited, JSON.parse(out)]).toMatchObject([0, { email }]);
+    return err;
+  };
+  expect(await run(EMAIL)).toContain(`a new server begins in ${join(folder, "data")}`);
+  expect(await run("bob@example.com")).toBe("");
+  await rm(folder, { recursive: true });
+});
+
+test("a server whose backups have no place says so at its start", async () => {
+  await using at = await house({ backup: { dir: "/nowhere/mailwright" } });
+  await using server = await at.start();
+  while (!server.log().includes("backup.dir is in /nowhere")) await Bun.sleep(10);
+});
