@@ -1,4 +1,5 @@
 import { cautionsOf, queueWarnings } from "./admin/warnings.ts";
+import { appointAdministrator } from "./accounts/administrator.ts";
 import { offerSetup } from "./accounts/setup.ts";
 import { type App, type AppOverrides, createApp } from "./app.ts";
 import { backupWarning } from "./backup/schedule.ts";
@@ -109,6 +110,7 @@ export async function serve(config: Config, overrides: AppOverrides = {}): Promi
 export async function takeOver(app: App, handlers: JobHandlers): Promise<void> {
   const { outbound, smtp } = app.config;
   await app.write(voidLeases);
+  await appointAdministrator(app);
   const moved = await app.write((tx) => moveToServiceDomain(app, tx));
   if (moved > 0)
     app.log.warn(

@@ -111,6 +111,15 @@ describe("relay", () => {
     expect(JSON.stringify(outcome)).not.toContain("hunter2");
   });
 
+  test("that offers no login although there is one for it puts the mail off and says so", async () => {
+    await using t = await relay({ reject: () => "550 5.7.1 relaying denied" }, "me:hunter2@");
+    const outcome = await t.sender.send(MAIL);
+    expect(outcome.response).toContain("offers no login");
+    expect(outcome.response).toContain("outbound.relay_url");
+    expect(outcome).toMatchObject({ status: "deferred" });
+    expect(JSON.stringify(outcome)).not.toContain("hunter2");
+  });
+
   test("is spoken to in TLS from the first byte for smtps", async () => {
     await using sink = await startSmtpSink({ implicit_tls: true });
     await using sender = createSender({
