@@ -8,7 +8,7 @@ import { dropSending, endOrphanMails, sendAgain } from "../mail/outgoing.ts";
 import { retryMessage } from "../messages/retry.ts";
 import { DROPPED_REASON, dropRouting, type Ended, endOrphans } from "../routing/fail.ts";
 import { dropTelling } from "../routing/tell-failure.ts";
-import { endlessShift, takeTurns } from "../retention/shift.ts";
+import { endlessShift, takeTurns } from "../jobs/shift.ts";
 import { failSomePending } from "../webhooks/pending.ts";
 import { readJob } from "./queue.ts";
 

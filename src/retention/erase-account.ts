@@ -8,7 +8,7 @@ import { eraseLater, sweepLater } from "../jobs/erase.ts";
 import { deferJob, finishJob, type Job } from "../jobs/queue.ts";
 import { writeOutcome } from "../jobs/run-job.ts";
 import { deleteMessages } from "./messages.ts";
-import { beginShift, isOver, type Step, takeTurns } from "./shift.ts";
+import { beginShift, isOver, type Step, takeTurns } from "../jobs/shift.ts";
 
 /** Of a step. */
 const ROWS = 10;

@@ -3,7 +3,7 @@ import type { Db } from "../db/database.ts";
 import type { EventRow, MessageRow, UserRow, WebhookDeliveryRow, WebhookEndpointRow } from "../db/schema.ts";
 import { prepared } from "../db/prepared.ts";
 import { AppError } from "../errors.ts";
-import { endlessShift, takeTurns } from "../retention/shift.ts";
+import { endlessShift, takeTurns } from "../jobs/shift.ts";
 import { firstAttempt } from "./attempts.ts";
 import { ownEndpoint } from "./endpoints.ts";
 import { attemptLater } from "./fan-out.ts";

@@ -2,7 +2,7 @@ import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
 import type { WebhookEndpointRow } from "../db/schema.ts";
-import { endlessShift, takeTurns } from "../retention/shift.ts";
+import { endlessShift, takeTurns } from "../jobs/shift.ts";
 import { attemptLater } from "./fan-out.ts";
 
 /** Of a step. */

@@ -1,7 +1,7 @@
 import type { SqlBool } from "kysely";
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
-import { eraseLater, eraseRangesLater, sweepLater } from "../jobs/erase.ts";
+import { eraseLater, eraseRangesLater, sweepLater } from "./erase.ts";
 import type { SegmentRange } from "../lib/segments.ts";
 
 /** How long a transaction of a long deletion may hold everybody up; its commit comes on top. */
