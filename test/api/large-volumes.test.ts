@@ -4,6 +4,7 @@ import type { App } from "../../src/app.ts";
 import { filesOf, mailsOf } from "../../src/export/bytes.ts";
 import type { TestApp } from "../support/app.ts";
 import { mailroom } from "../support/mailroom.ts";
+import { startSmtpSink } from "../support/smtp-sink.ts";
 import { type HookDesk, hookDesk } from "./hook-desk.ts";
 
 /** What an ordinary request does to many rows is done some at a time: others have their turn in between. */
@@ -159,5 +160,94 @@ describe("many deliveries of a webhook", () => {
     }
     const { body } = await t.ada.get(`/v1/webhooks/${id}/deliveries`);
     expect(new Set(body.map((one: { url: string }) => one.url))).toEqual(new Set([url]));
+  });
+});
+
+describe("an account for which much waits", () => {
+  /** Messages, their jobs, and answers that the relay has put off. */
+  async function busyRoom() {
+    await using stack = new AsyncDisposableStack();
+    const sink = stack.use(await startSmtpSink());
+    const room = stack.use(
+      await mailroom({
+        config: { outbound: { mode: "relay", relay_url: `smtp://127.0.0.1:${sink.port}` } },
+      }),
+    );
+    await room.send({ text: "Summarise this" });
+    sink.fault = "refuse";
+    await room.drain();
+    const [mail] = await room.app.db.selectFrom("outgoing_mails").selectAll().execute();
+    await room.owner.post("/v1/messages", { instruction: "Later", async: true });
+    const jobs = await room.app.db.selectFrom("jobs").selectAll().execute();
+    const [route, send] = ["route_message", "send_mail"].map((kind) => jobs.find((job) => job.kind === kind));
+    const { message_id } = JSON.parse(route?.payload ?? "{}");
+    const message = await room.app.db
+      .selectFrom("messages")
+      .selectAll()
+      .where("id", "=", message_id)
+      .executeTakeFirstOrThrow();
+    if (!mail || !route || !send) throw new Error("nothing waits");
+    for (let count = 0; count < MANY; count += 1) {
+      const [id, outgoing_id] = [room.app.newId(), room.app.newId()];
+      const copy = { ...message, id, dedupe_key: null, rfc_message_id: null };
+      await room.app.db.insertInto("messages").values(copy).execute();
+      await room.app.db
+        .insertInto("outgoing_mails")
+        .values({ ...mail, id: outgoing_id, message_id: id })
+        .execute();
+      const run_at = room.app.now();
+      const works = [
+        { ...route, id: room.app.newId(), payload: JSON.stringify({ message_id: id }), lane: null },
+        { ...send, id: room.app.newId(), payload: JSON.stringify({ outgoing_id }), run_at },
+      ];
+      await room.app.db.insertInto("jobs").values(works).execute();
+    }
+    sink.fault = undefined;
+    const built = stack.move();
+    return { ...room, sink, [Symbol.asyncDispose]: () => built.disposeAsync() };
+  }
+
+  const remove = (room: TestApp & { owner: { key: string } }) =>
+    room.request("/auth/account", {
+      method: "DELETE",
+      headers: { "x-api-key": room.owner.key, "content-type": "application/json" },
+      body: JSON.stringify({ confirm: "ada@example.com" }),
+    });
+
+  test("is dead at once in a short transaction, and nothing of it is done until it is erased", async () => {
+    await using room = await busyRoom();
+    await room.app.db.insertInto("held_kinds").values({ kind: "erase_account", since: 0 }).execute();
+    const asked = room.model.requests.length;
+    {
+      using writes = watchWrites(room.app);
+      expect((await remove(room)).status).toBe(204);
+      expect(Math.max(...writes.changed)).toBeLessThan(3 * MOST_AT_ONCE);
+    }
+    const waiting = () => room.app.db.selectFrom("jobs").select("kind").execute();
+    expect((await waiting()).length).toBeGreaterThan(MANY);
+    await room.drain();
+    // And the answer that was put off before.
+    expect((await waiting()).map(({ kind }) => kind).toSorted()).toEqual(["erase_account", "send_mail"]);
+    expect([room.model.requests.length, room.sink.mails.length]).toEqual([asked, 0]);
+    await room.app.db.deleteFrom("held_kinds").execute();
+    await room.drain();
+    room.clock.advance("10m");
+    await room.drain();
+    expect(room.sink.mails).toHaveLength(1);
+    expect(await room.app.db.selectFrom("users").select("id").execute()).toEqual([]);
+  });
+
+  test("has what waits taken away some at a time, before its owner is told", async () => {
+    await using room = await busyRoom();
+    await remove(room);
+    for (const kind of ["route_message", "send_mail"] as const)
+      await room.app.db.insertInto("held_kinds").values({ kind, since: 0 }).execute();
+    using writes = watchWrites(room.app);
+    await room.drain();
+    expect(Math.max(...writes.changed)).toBeLessThan(3 * MOST_AT_ONCE);
+    const jobs = await room.app.db.selectFrom("jobs").select("kind").execute();
+    expect(jobs.map(({ kind }) => kind).toSorted()).toEqual(["erase_account", "send_mail"]);
+    const mails = await room.app.db.selectFrom("outgoing_mails").select("id").execute();
+    expect(mails).toHaveLength(1);
   });
 });
