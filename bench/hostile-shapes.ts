@@ -41,6 +41,7 @@ export const SHAPES: Record<string, string> = {
   "cells of formulas": "=1,' ",
   "zero width": "\u200d",
   "marks on one letter": "a\u0301\u0301",
+  "marks out of order": "\u0301\u0316",
   "full width": "\uff41\uff0e",
   "half an emoji": "\ud83d\udc68\u200d",
   '{"a":': '{"a":',

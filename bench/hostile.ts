@@ -36,6 +36,9 @@ const INSTRUCTION_CHARS = 9_900;
 /** However many bytes each has, no more than a context may. */
 const CONTEXT_CHARS = 65_000;
 const HEADER_CHARS = 60_000;
+/** Of a page's title no more than its beginning counts, and of a search no more than a page of its answer. */
+const TITLES = 50;
+const MACRO_PLACES = 20;
 /** In other characters it takes up to four times as many. */
 const PACKED_CHARS = 45_000;
 const SETTLE_MS = 8;
@@ -50,7 +53,8 @@ const shapes = Object.entries(SHAPES).filter(isAsked);
 const structures = Object.entries(STRUCTURES).filter(isAsked);
 
 /** What the model, the tool and the receiver of webhooks say at the moment. */
-const say = { answer: "Done.", calls: [] as Call[], result: "done", hook: "ok" };
+const say = { answer: "Done.", rounds: [] as Call[][], result: "done", hook: "ok", titles: [] as string[] };
+const SILENT = { answer: "Done.", rounds: [], result: "done", hook: "ok", titles: [] };
 /** What the model says as it is, once. */
 const raw = { completion: "" };
 const relayed = { answers: 0, arrived: false };
@@ -63,6 +67,7 @@ await using tools = startToolServer([
   { name: "write", run: () => say.result },
 ]);
 await using hooks = startReceiver(() => (heard.events += 1));
+await using notes = startNotes();
 await using dns = await startDnsServer({
   "stranger.example": { A: ["127.0.0.2"], TXT: ["v=spf1 ip4:127.0.0.2 -all"] },
   "s._domainkey.stranger.example": { TXT: [`v=DKIM1; k=rsa; p=${publicKey()}`] },
@@ -149,6 +154,7 @@ const DOORS: Door[] = [
   { name: "tool: arguments, texts in texts", sizes: ARGUMENT_SIZES, send: packedCalls },
   { name: "tool: result", send: (text) => toolCall([["desk__read", {}]], { result: text }) },
   { name: "tool server: description and schema", send: describe },
+  { name: "notes: titles of pages, with a long instruction", send: titles },
   { name: `made files: ${ENDINGS.join(", ")}`, send: madeFiles },
   {
     name: "API: content and attachments",
@@ -311,6 +317,8 @@ async function prepare(): Promise<void> {
     url: `http://127.0.0.1:${hooks.port}/`,
     event_types: ["message.completed"],
   });
+  const base_url = `http://127.0.0.1:${notes.port}`;
+  await ask("POST", "/connections", { kind: "notes", base_url, credential: "secret_abcdefghijkl" });
   // Threads are started and libraries loaded by what comes first.
   await mail("Content-Type: text/html", "<p>Hello</p>", { answer: "x ".repeat(5_000) });
   const made = await toolCall([
@@ -341,7 +349,7 @@ async function ask(
 }
 
 async function call(body: object, says: Partial<typeof say> = {}): Promise<unknown> {
-  Object.assign(say, { answer: "Done.", calls: [], result: "done", hook: "ok" }, says);
+  Object.assign(say, SILENT, says);
   return ask("POST", "/v1/messages", body);
 }
 
@@ -366,7 +374,7 @@ async function rpc(method: string, body: string): Promise<void> {
 }
 
 function talk(calls: Call[], says: Partial<typeof say> = {}): Promise<unknown> {
-  return call(ASKED, { ...says, calls });
+  return call(ASKED, { ...says, rounds: [calls] });
 }
 
 function toolCall(calls: [name: string, args: object][], says: Partial<typeof say> = {}): Promise<unknown> {
@@ -438,6 +446,35 @@ function madeFiles(text: string): Promise<unknown> {
   );
 }
 
+/** A title and parts of it, held against a macro that has the text over and over. */
+async function titles(text: string): Promise<void> {
+  const body = `${text.slice(0, CONTEXT_CHARS)}${"\n{{input}}".repeat(MACRO_PLACES)}`;
+  const macro = { kind: "command", title: "x", slug: "hostile", body };
+  const { id } = (await ask("POST", "/contexts", macro)) as { id: string };
+  const parts = Array.from({ length: TITLES }, (_, nth) => `A ${text.slice(0, 4 * nth)}`.trim());
+  const append = { page_id: pageId(TITLES - 1), markdown: "x" };
+  const done = await call(
+    {
+      instruction: `@notes $hostile to the ${parts.at(-1)} ${text}`.slice(0, INSTRUCTION_CHARS),
+      content: "x",
+    },
+    {
+      titles: parts,
+      rounds: [
+        [{ name: "notes__search", arguments: JSON.stringify({ query: "A" }) }],
+        [{ name: "notes__append", arguments: JSON.stringify(append) }],
+      ],
+    },
+  );
+  await ask("DELETE", `/contexts/${id}`);
+  const { steps } = done as { steps: { name?: string }[] };
+  if (!steps.some(({ name }) => name === "append")) throw new Error("Nothing was to be written to a page");
+}
+
+function pageId(nth: number): string {
+  return `00000000-0000-4000-8000-${String(nth).padStart(12, "0")}`;
+}
+
 function attached(text: string): object[] {
   const types = { "a.txt": "text/plain", "a.html": "text/html", "a.ics": "text/calendar" };
   return Object.entries(types).map(([filename, content_type]) => ({
@@ -457,7 +494,7 @@ async function webhook(text: string): Promise<void> {
 
 /** A mail of the owner; a stranger of the same text would get the same reading, and no answer. */
 async function mail(fields: string, body: string, says: Partial<typeof say> = {}): Promise<void> {
-  Object.assign(say, { answer: "Done.", calls: [], result: "done", hook: "ok" }, says);
+  Object.assign(say, SILENT, says);
   const to = fields.includes("\r\nTo:") ? "" : `To: ${address}\r\n`;
   const subject = fields.includes("Subject:") ? "" : "Subject: x\r\n";
   const head = `From: Ada <${SENDER}>\r\n${to}${subject}Message-ID: <h${++serial}@client.example>\r\nMIME-Version: 1.0\r\n`;
@@ -533,11 +570,11 @@ function startModel(): AsyncDisposable & { port: number } {
     port: 0,
     hostname: "127.0.0.1",
     fetch: async (request) => {
-      const { messages } = (await request.json()) as { messages: { role: string }[] };
+      const { messages } = (await request.json()) as { messages: { tool_calls?: unknown }[] };
       const whole = raw.completion;
       raw.completion = "";
       if (whole !== "") return new Response(whole, { headers: { "content-type": "application/json" } });
-      const calls = messages.some(({ role }) => role === "tool") ? [] : say.calls;
+      const calls = say.rounds[messages.filter(({ tool_calls }) => tool_calls !== undefined).length] ?? [];
       const tool_calls = calls.map((given, index) => ({
         id: `call${index}`,
         type: "function",
@@ -558,6 +595,24 @@ function startModel(): AsyncDisposable & { port: number } {
         usage,
       });
     },
+  });
+  return { port: http.port ?? 0, [Symbol.asyncDispose]: () => http.stop(true) };
+}
+
+/** Notion, as far as a search goes: it has pages of the titles that are to be said. */
+function startNotes(): AsyncDisposable & { port: number } {
+  const http = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: () =>
+      Response.json({
+        results: say.titles.map((title, nth) => ({
+          object: "page",
+          id: pageId(nth),
+          title: [{ plain_text: title }],
+        })),
+        has_more: false,
+      }),
   });
   return { port: http.port ?? 0, [Symbol.asyncDispose]: () => http.stop(true) };
 }

@@ -1,10 +1,13 @@
 import type { App } from "../app.ts";
 import { closeCustomerLater } from "../billing/cancel.ts";
 import type { Db } from "../db/database.ts";
-import { jsonMember } from "../db/json.ts";
-import { NOT_DONE } from "../db/unfinished.ts";
+import { deleteRunningJobs, deleteSomeJobs } from "../db/account-jobs.ts";
+import { jsonMember, jsonTexts } from "../db/json.ts";
+import { prepared } from "../db/prepared.ts";
+import { userById } from "../db/users.ts";
 import { invalid } from "../errors.ts";
 import { revokeTokens } from "../integrations/revoke.ts";
+import { JOB_RULES, type JobKind, NAMED } from "../jobs/kinds.ts";
 import { enqueue, linesOf } from "../jobs/queue.ts";
 import type { Farewell } from "./account-mail.ts";
 import { normalizeEmail, type User } from "./accounts.ts";
@@ -27,8 +30,8 @@ const LIVING_TABLES = [
 ] as const;
 
 /**
- * Deletes an account: in one short transaction it is dead, and the job that this leaves behind erases everything that
- * was its own, some at a time. The addresses of its inboxes are never given out again. Tokens that came by OAuth are
+ * Deletes an account: in one short transaction it is dead for everybody, and the job that this leaves behind ends what
+ * waits for it and erases everything that was its own, some at a time. The addresses of its inboxes are never given out again. Tokens that came by OAuth are
  * given back, if their providers take them soon. The owner is told by mail.
  */
 export async function deleteAccount(
@@ -48,7 +51,7 @@ export async function deleteAccount(
   if (!gone) return;
   for (const id of gone.ids) app.limiter.forgetNaming(id);
   // A call over HTTP that waits for its result waits no longer.
-  for (const id of gone.unfinished) app.finished.notify(id);
+  for (const { id } of await messagesAmong(app, user, app.finished.names())) app.finished.notify(id);
   app.log.info({ user_id: user.id }, "account deleted");
   if (user.is_admin === 1) await warnWithoutAdministrator(app);
   await Promise.all(gone.connections.map((connection) => revokeTokens(app, connection)));
@@ -62,7 +65,7 @@ export async function eraseAccountLater(
   farewell?: Farewell,
 ): Promise<void> {
   const payload = { user_id, ...(farewell ? { farewell } : {}) };
-  await enqueue(app, tx, { kind: "erase_account", payload, dedupe_key: `erase ${user_id}` });
+  await enqueue(app, tx, { kind: "erase_account", payload, dedupe_key: eraseKey(user_id) });
 }
 
 /** Undefined for one that is dead already. */
@@ -71,9 +74,8 @@ async function endAccount(app: App, tx: Db, user: User, key_id: string | null) {
   const buried = await buryUser(app, tx, user);
   if (!buried) return undefined;
   const inboxes = await retireInboxes(app, tx, user);
-  const unfinished = await abandonMessages(tx, user);
   await deleteJobs(tx, user);
-  await abandonMails(app, tx, user);
+  await abandonWork(app, user.id)(tx);
   await closeCustomerLater(app, tx, user.id);
   const ids = [user.id, ...inboxes];
   for (const id of ids) await tx.deleteFrom("rate_limits").where("key", "like", `%${id}%`).execute();
@@ -82,7 +84,7 @@ async function endAccount(app: App, tx: Db, user: User, key_id: string | null) {
   await forgetAskers(app, tx, user.email);
   await tx.updateTable("webhook_endpoints").set({ enabled: 0 }).where("user_id", "=", user.id).execute();
   await eraseAccountLater(app, tx, user.id, { email: user.email, by });
-  return { unfinished, ids, connections };
+  return { ids, connections };
 }
 
 /** What stays for a while is a row that says nothing of anybody; the address is free for a new account. */
@@ -123,65 +125,85 @@ async function retireInboxes(app: App, tx: Db, user: User): Promise<string[]> {
   return inboxes.map(({ id }) => id);
 }
 
-/** Gives the ids of those that wait or are worked on: without an inbox no tool is called for them any more. */
-async function abandonMessages(tx: Db, user: User): Promise<string[]> {
-  const rows = await tx
-    .updateTable("messages")
-    .set({ inbox_id: null })
-    .where("user_id", "=", user.id)
-    .where(NOT_DONE)
-    .where("state", "=", "received")
-    .returning("id")
-    .execute();
-  return rows.map(({ id }) => id);
-}
-
-/** What is told later is the farewell alone: the account is erased once it has been sent. */
-async function abandonMails(app: App, tx: Db, user: User): Promise<void> {
-  await tx
-    .updateTable("outgoing_mails")
-    .set({ status: "suppressed", completed: app.now() })
-    .where("user_id", "=", user.id)
-    .where("completed", "is", null)
-    .execute();
-}
-
-/** One that is running loses its lease by it, and with it everything it would have written. */
-async function deleteJobs(tx: Db, user: User): Promise<void> {
-  const waiting = tx
+/** Those of them that are messages of the account. */
+async function messagesAmong(app: App, user: User, ids: string[]): Promise<{ id: string }[]> {
+  return app.db
     .selectFrom("messages")
-    .select("id")
+    .innerJoin(jsonTexts(JSON.stringify(ids)).as("listed"), "listed.value", "messages.id")
+    .select("messages.id")
     .where("user_id", "=", user.id)
-    .where(NOT_DONE)
-    .where("state", "=", "received");
-  const named = [
-    ["route_message", "message_id", waiting],
-    [
-      "check_domain",
-      "domain_id",
-      tx.selectFrom("custom_domains").select("id").where("user_id", "=", user.id),
-    ],
-  ] as const;
-  for (const [kind, member, own] of named)
-    await tx
-      .deleteFrom("jobs")
-      .where("kind", "=", kind)
-      .where(jsonMember("payload", member), "in", own)
-      .execute();
-  await tx
-    .deleteFrom("jobs")
-    .where("kind", "=", "send_mail")
-    .where((eb) =>
-      eb.exists(
-        eb
-          .selectFrom("outgoing_mails")
-          .select("outgoing_mails.id")
-          .where("outgoing_mails.id", "=", jsonMember("jobs.payload", "outgoing_id"))
-          .where("user_id", "=", user.id),
-      ),
-    )
     .execute();
-  await tx.deleteFrom("jobs").where("account", "in", linesOf(user.id)).execute();
-  await tx.deleteFrom("jobs").where(jsonMember("payload", "user_id"), "=", user.id).execute();
-  await tx.deleteFrom("jobs").where(jsonMember("payload", "email"), "=", user.email).execute();
+}
+
+/** Of a step. */
+const ROWS = 200;
+
+/**
+ * Ends what waits to be done for a dead account, some at each step, which is true while there may be more: that nothing
+ * comes of it is seen to wherever it is begun. What is told later is the farewell alone: the account is erased once it
+ * has been sent.
+ */
+export function abandonWork(app: App, user_id: string): (tx: Db) => Promise<boolean> {
+  let last = "";
+  return async (tx) => {
+    const jobs = await deleteSomeJobs(tx, { kinds: KINDS, lines: linesOf(user_id) }, ROWS);
+    if (jobs === ROWS) return true;
+    const mails = await mailsAfter(tx, { user_id, last });
+    const waiting = mails.filter(({ completed }) => completed === null).map(({ id }) => id);
+    if (waiting.length > 0)
+      await tx
+        .updateTable("outgoing_mails")
+        .set({ status: "suppressed", completed: app.now() })
+        .where("id", "in", waiting)
+        .execute();
+    last = mails.at(-1)?.id ?? last;
+    return mails.length === ROWS;
+  };
+}
+
+const KINDS = Object.keys(JOB_RULES) as JobKind[];
+
+const mailsAfter = prepared((db, key: { user_id: string; last: string }) =>
+  db
+    .selectFrom("outgoing_mails")
+    .select(["id", "completed"])
+    .where("user_id", "=", key.user_id)
+    .where("id", ">", key.last)
+    .orderBy("id")
+    .limit(ROWS),
+);
+
+/**
+ * Of the jobs of an account those that are worked on, which lose their lease by it, and with it everything they would
+ * have written; and those of no account that name it. Of the kinds that are looked through here few wait at any time.
+ */
+async function deleteJobs(tx: Db, user: User): Promise<void> {
+  await deleteRunningJobs(tx, { kinds: KINDS, lines: linesOf(user.id) });
+  const domains = tx.selectFrom("custom_domains").select("id").where("user_id", "=", user.id);
+  for (const kind of KINDS) {
+    const member = NAMED[kind];
+    const jobs = tx.deleteFrom("jobs").where("kind", "=", kind);
+    const named = jsonMember("payload", member ?? "");
+    if (member === "domain_id") await jobs.where(named, "in", domains).execute();
+    if (member === "user_id") await jobs.where(named, "=", user.id).execute();
+    if (member === "email") await jobs.where(named, "=", user.email).execute();
+  }
+}
+
+/** Whether an account is dead and its owner is still to be told so: until then nothing goes out in its name. */
+export async function isBeforeFarewell(db: Db, user_id: string): Promise<boolean> {
+  const [user] = await userById(db, { id: user_id });
+  if (user === undefined || user.deleted_at === null) return false;
+  return (await farewells(db, { dedupe_key: eraseKey(user_id) })).some(({ farewell }) => farewell !== null);
+}
+
+const farewells = prepared((db, key: { dedupe_key: string }) =>
+  db
+    .selectFrom("jobs")
+    .select(jsonMember("payload", "farewell").as("farewell"))
+    .where("dedupe_key", "=", key.dedupe_key),
+);
+
+function eraseKey(user_id: string): string {
+  return `erase ${user_id}`;
 }

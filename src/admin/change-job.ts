@@ -8,7 +8,8 @@ import { dropSending, endOrphanMails, sendAgain } from "../mail/outgoing.ts";
 import { retryMessage } from "../messages/retry.ts";
 import { DROPPED_REASON, dropRouting, type Ended, endOrphans } from "../routing/fail.ts";
 import { dropTelling } from "../routing/tell-failure.ts";
-import { bringForward, failPending } from "../webhooks/pending.ts";
+import { endlessShift, takeTurns } from "../jobs/shift.ts";
+import { bringForward, failSomePending } from "../webhooks/pending.ts";
 import { readJob } from "./queue.ts";
 
 const DROPPED = "The operator of this server took it out of the queue";
@@ -27,7 +28,7 @@ type Drop<K extends JobKind> = (
 const DROPS: { [K in JobKind]?: Drop<K> } = {
   route_message: dropRouting,
   send_mail: dropSending,
-  deliver_webhooks: (_app, tx, { payload }) => failPending(tx, payload.endpoint_id, "dropped"),
+  deliver_webhooks: dropDeliveries,
   fan_out_event: nothing,
   tell_failure: dropTelling,
   mail_code: nothing,
@@ -35,6 +36,21 @@ const DROPS: { [K in JobKind]?: Drop<K> } = {
   sum_up_notices: nothing,
   mail_returns: nothing,
 };
+
+/** Until no more wait than can be dropped at once with the job. */
+async function dropMostDeliveries(app: App, id: string): Promise<void> {
+  await takeTurns(endlessShift(app), async (tx) => {
+    const job = await readJob(tx, id);
+    if (job.kind !== "deliver_webhooks") return false;
+    refuseRunning(job);
+    const { endpoint_id } = payloadOf(job) as Partial<JobPayloads["deliver_webhooks"]>;
+    return endpoint_id !== undefined && failSomePending(tx, endpoint_id, "dropped");
+  });
+}
+
+async function dropDeliveries(_app: App, tx: Db, { payload }: Dropped<"deliver_webhooks">): Promise<void> {
+  while (await failSomePending(tx, payload.endpoint_id, "dropped"));
+}
 
 async function nothing(): Promise<void> {}
 
@@ -58,6 +74,7 @@ export async function dropJob(
   id: string,
   reason: string | null,
 ): Promise<{ job: JobRow; ended: Ended[] }> {
+  await dropMostDeliveries(app, id);
   const dropped = await app.write(async (tx) => {
     const job = await readJob(tx, id);
     refuseRunning(job);

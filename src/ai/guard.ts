@@ -14,9 +14,11 @@ import { isAtOwn, strangeAddress } from "./strange-address.ts";
  */
 export interface Guard {
   powersOf: (asked: Asked) => Powers;
-  /** Why a call must not be made; null if it may. */
-  objectionTo: (call: AskedCall) => Objection | null;
+  /** Why a call must not be made; null if it may, and WHERE if that depends on where it goes: see `objectionToPlaces`. */
+  objectionTo: (call: AskedCall) => Objection | typeof WHERE | null;
 }
+
+export const WHERE = Symbol("depends on where it goes");
 
 export interface Objection {
   /** As a sentence. */
@@ -60,14 +62,22 @@ export interface Powers {
   destroy: boolean;
 }
 
-export interface AskedCall {
+export interface AskedCall extends Omit<Going, "tool"> {
   tool: Tool;
-  args: Record<string, unknown>;
   powers: Powers;
-  /** Whether the model has read anything that others wrote, but for what the target's own server says of its tools. */
-  tainted: boolean;
   /** Another tool server, where what it says of its tools is all that the model has read of others; else null. */
   beside: string | null;
+}
+
+/** A call as far as where it goes depends on it, which can be sent to a thread. */
+export interface Going {
+  tool: Pick<Tool, "name" | "read_only" | "foreign" | "places" | "numbered" | "site"> & {
+    /** Whether people give its places by their titles. */
+    titled: boolean;
+  };
+  args: Record<string, unknown>;
+  /** Whether the model has read anything that others wrote, but for what the target's own server says of its tools. */
+  tainted: boolean;
   /** What its author has written for this run. */
   instruction: string;
   /** That, the owner's own documents, and the addresses of the people whose run it is. */
@@ -105,7 +115,7 @@ function lists(entries: string[], target: string): boolean {
   return entries.some((entry) => means(entry, target));
 }
 
-function objectionTo(asked: AskedCall): Objection | null {
+function objectionTo(asked: AskedCall): Objection | typeof WHERE | null {
   const { tool, powers, tainted } = asked;
   const { name, target } = tool;
   if (!powers.mayUse(target)) return { reason: `@${target} may not be used for this message.`, lacks: null };
@@ -119,12 +129,41 @@ function objectionTo(asked: AskedCall): Objection | null {
     return { reason, lacks: { target: false, destroy, place: null } };
   }
   // What a server says of its own tools may still choose where they go.
-  if (!tainted && !tool.foreign) return null;
-  return objectionToPlace(asked) ?? objectionToSource(asked);
+  return !tainted && !tool.foreign ? null : WHERE;
+}
+
+export function goingOf({ tool, ...asked }: AskedCall): Going {
+  const { name, read_only, foreign, places, numbered, site, titled } = tool;
+  const { args, tainted, instruction, trusted_text, own_domains, read_at, anybodys } = asked;
+  return {
+    tool: { name, read_only, foreign, places: places ?? [], numbered, site, titled: titled !== undefined },
+    args,
+    tainted,
+    instruction,
+    trusted_text,
+    own_domains,
+    places: asked.places,
+    read_at,
+    anybodys,
+  };
+}
+
+/**
+ * Why a call must not go where it would. Holds all that it was given, and that others have found, against all that its
+ * author wrote: for long ones it takes a thread.
+ */
+export function objectionToPlaces(going: Going): Objection | null {
+  return objectionToPlace(going) ?? objectionToSource(going);
+}
+
+/** Of a call of which nobody can tell where it would go. */
+export function tooMuch(name: string): Objection {
+  const reason = `${name} was called with more text, or more addresses, than can be looked through for where it would go. Ask for less at once.`;
+  return { reason, lacks: null };
 }
 
 /** What nobody meant to be read in this run must not get to where others may read it. */
-function objectionToSource({ tool, anybodys, read_at, ...known }: AskedCall): Objection | null {
+function objectionToSource({ tool, anybodys, read_at, ...known }: Going): Objection | null {
   if (tool.read_only || !anybodys) return null;
   const unnamed = read_at.find(({ id, site }) => !isNamedPlace(id, { ...known, site }));
   if (unnamed === undefined) return null;
@@ -133,36 +172,33 @@ function objectionToSource({ tool, anybodys, read_at, ...known }: AskedCall): Ob
   return { reason, lacks: { target: false, destroy: false, place: null, source: place } };
 }
 
-function objectionToPlace(asked: AskedCall): Objection | null {
+function objectionToPlace(asked: Going): Objection | null {
   const { tool, own_domains } = asked;
   const { name } = tool;
   const strange = strangePlace(asked);
   if (strange === undefined) return null;
-  if (strange === TOO_MUCH) {
-    const reason = `${name} was called with more text, or more addresses, than can be looked through for where it would go. Ask for less at once.`;
-    return { reason, lacks: null };
-  }
+  if (strange === TOO_MUCH) return tooMuch(name);
   const place = strange.slice(0, MAX_SHOWN_CHARS);
   if (tool.foreign && !tool.read_only && isAtOwn(strange, own_domains)) {
     const reason = `${name} was to send to ${place}, an address of this server: what a tool sends there in your name would count as an order of yours. The answer to you is mailed without it.`;
     return { reason, lacks: null };
   }
-  const titled = !tool.foreign && tool.titled !== undefined;
+  const titled = !tool.foreign && tool.titled;
   const reason = `${name} was to go to ${place}, ${unnamed(tool, place)}`;
   return { reason, lacks: { target: false, destroy: false, place, titled } };
 }
 
 /** What a place lacks, and what would name it. */
-function unnamed(tool: Tool, place: string): string {
+function unnamed(tool: Going["tool"], place: string): string {
   if (isPath(tool, place))
     return `which neither the instruction nor a context of yours names as a repository. Write "repository ${place}" there if it is meant.`;
-  if (!tool.foreign && tool.titled !== undefined)
+  if (!tool.foreign && tool.titled)
     return "which the instruction does not name. Name it there by its id or its address, or by its title in quotation marks, if it is meant.";
   return "which stands neither in the instruction nor in a context of yours. Name it there if it is meant.";
 }
 
 /** Whether a place is one that is written `owner/name`, and so like a pair of words. */
-function isPath({ foreign }: Tool, place: string): boolean {
+function isPath({ foreign }: Going["tool"], place: string): boolean {
   return !foreign && /^[^/#]+(?:\/[^/#]+)+$/.test(place);
 }
 
@@ -175,7 +211,7 @@ function besideIt({ beside }: AskedCall): string {
 const MAX_SHOWN_CHARS = 200;
 
 /** Where a call would go, if nobody with authority has named it. */
-function strangePlace(asked: AskedCall): string | typeof TOO_MUCH | undefined {
+function strangePlace(asked: Going): string | typeof TOO_MUCH | undefined {
   const { tool, args, places, tainted, instruction, trusted_text, own_domains } = asked;
   // What other people's tools do with an address nobody knows; our own go nowhere but to what they are connected to.
   if (tool.foreign)
@@ -189,7 +225,7 @@ function strangePlace(asked: AskedCall): string | typeof TOO_MUCH | undefined {
   return strange === undefined && isNamedNumber(numbered, asked) ? undefined : wholeName(numbered);
 }
 
-function numberedIn({ tool: { numbered }, args }: AskedCall): Numbered | undefined {
+function numberedIn({ tool: { numbered }, args }: Going): Numbered | undefined {
   if (numbered === undefined) return undefined;
   const [place, number] = [args[numbered.place], args[numbered.number]];
   return typeof place === "string" && typeof number === "number" ? { place, number } : undefined;

@@ -11,7 +11,7 @@ interface Said extends Written {
 }
 
 /** Where a call of a tool of ours goes. */
-export function placesOf(tool: Tool, args: Record<string, unknown>): string[] {
+export function placesOf(tool: Pick<Tool, "places">, args: Record<string, unknown>): string[] {
   return (tool.places ?? []).map((name) => args[name]).filter((place) => typeof place === "string");
 }
 

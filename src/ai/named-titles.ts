@@ -16,7 +16,10 @@ export interface Written {
  * the instruction says where something goes. `others` are all other titles that are known.
  */
 export function isTitleNamed(title: string, written: Written, others: string[] = []): boolean {
-  return isTitleQuoted(title, written) || isPointedAt(plain(title), written.instruction, others.map(plain));
+  if (isTitleQuoted(title, written)) return true;
+  return isPointedAtAlone(plain(title), plain(written.instruction.slice(0, MAX_READ_CHARS)), [
+    ...new Set(others.map(plain)),
+  ]);
 }
 
 export function isTitleQuoted(title: string, { trusted_text }: Written): boolean {
@@ -42,8 +45,12 @@ export function hasWords(title: string, words: string): boolean {
   return plain(title).toLowerCase().includes(plain(words).toLowerCase());
 }
 
+/** More marks on one letter are none of a word (UAX #15, stream-safe text), and take the square of their number to be put in order. */
+const MANY_MARKS = /(\p{M}{31,})/u;
+
 function plain(text: string): string {
-  return text.trim().normalize("NFC");
+  const parts = text.trim().split(MANY_MARKS);
+  return parts.map((part, index) => (index % 2 === 0 ? part.normalize("NFC") : part)).join("");
 }
 
 function contains(long: string, short: string): boolean {
@@ -57,6 +64,11 @@ const NOT_GOING_ON = new RegExp(String.raw`^(?!${PART}|[.-]${PART})`, "u");
 const WHOLE = { before: new RegExp(PART, "u"), after: NOT_GOING_ON };
 const MAX_BEFORE_CHARS = 200;
 const MAX_BEHIND_CHARS = 40;
+/** Behind them an instruction points at nothing, as it has no command there; what is behind a title is read beyond them. */
+const MAX_POINTING_CHARS = 20_000;
+const MAX_READ_CHARS = MAX_POINTING_CHARS + 5_000;
+/** Of a title in an instruction. */
+const MAX_POINTED = 200;
 
 // What follows is in the languages that the most instructions are in.
 
@@ -95,25 +107,39 @@ const ENDS_OF = wordSet("end top bottom beginning start");
 const ENDS =
   /^(?:['’]s)?(?:$|\s{0,5}\n|[.,;:!?)](?:\s|$)|\s{1,5}(?:[-–—]\s|(?:please|bitte|merci)(?!\p{L})))/iu;
 
-function isPointedAt(title: string, instruction: string, others: string[]): boolean {
-  // Without a capital where it begins, it is written like any other words.
-  if (!/^[^\s\p{Lu}\p{Lt}]{0,100}[\p{Lu}\p{Lt}]/u.test(title)) return false;
-  const text = plain(instruction);
+/** Whether a text points at a title and at no other one that could be meant as well. */
+function isPointedAtAlone(title: string, text: string, others: string[]): boolean {
+  if (!isWrittenAsTitle(title)) return false;
   const longer = others.filter((other) => contains(other, title));
-  if (others.some((other) => isPaddedOut(title, other, text))) return false;
+  const isOne = (at: number): boolean =>
+    at < MAX_POINTING_CHARS &&
+    isOneAt(title, text, at) &&
+    !longer.some((other) => isPartOf(other, title, { text, at }));
+  return pointsAt(text, title, isOne, false) && !others.some((other) => isPaddedOut(title, other, text));
+}
+
+/** `many`: whether it does where the title stands in more places than are looked at. */
+function pointsAt(text: string, title: string, accepts: (at: number) => boolean, many: boolean): boolean {
   return standsBetween(text, title, {
     before: /[.@-]/,
     after: /^/,
-    accepts: (at) =>
-      isOneAt(title, text, at) && !longer.some((other) => isPartOf(other, title, { text, at })),
+    accepts,
+    most: { count: MAX_POINTED, stands: many },
   });
+}
+
+/** Without a capital where it begins, it is written like any other words. */
+function isWrittenAsTitle(title: string): boolean {
+  return /^[^\s\p{Lu}\p{Lt}]{0,100}[\p{Lu}\p{Lt}]/u.test(title);
 }
 
 /** Whether it is another title that is named as well with words behind that anybody would write there. */
 function isPaddedOut(title: string, other: string, text: string): boolean {
-  if (!contains(title, other) || !isPointedAt(other, text, [])) return false;
+  if (!contains(title, other) || !isWrittenAsTitle(other)) return false;
   const at = title.toLowerCase().indexOf(other.toLowerCase());
-  return !/[\p{Lu}\p{Lt}\p{N}]/u.test(title.slice(0, at) + title.slice(at + other.length));
+  const padding = title.slice(0, at) + title.slice(at + other.length);
+  if (/[\p{Lu}\p{Lt}\p{N}]/u.test(padding)) return false;
+  return pointsAt(text, other, (place) => isOneAt(other, text, place), true);
 }
 
 /** Whether a title that stands in a text is the part of a longer one there. */

@@ -9,13 +9,17 @@ interface Ends {
   after: RegExp;
   /** Whether it may be this one. */
   accepts?: (at: number) => boolean;
+  /** How many are looked at, and whether it counts as standing there where there are more of them. */
+  most?: { count: number; stands: boolean };
 }
 
 /** Whether a text stands in another one with nothing of `before` before it and with `after` behind it. */
 export function standsBetween(text: string, wanted: string, ends: Ends): boolean {
   if (wanted === "" || wanted.length > MAX_PLACE_CHARS) return false;
-  let left = MAX_OCCURRENCES;
-  for (let at = text.indexOf(wanted); at !== -1 && left > 0; at = text.indexOf(wanted, at + 1)) {
+  const { count, stands } = ends.most ?? { count: MAX_OCCURRENCES, stands: false };
+  let left = count;
+  for (let at = text.indexOf(wanted); at !== -1; at = text.indexOf(wanted, at + 1)) {
+    if (left === 0) return stands;
     left -= 1;
     const behind = at + wanted.length;
     if (

@@ -48,6 +48,6 @@ async function fitEndpoints(app: App, tx: Db, user: UserRow): Promise<void> {
       .set({ ...change, updated: app.now() })
       .where("id", "=", id)
       .execute();
-    if (!fits) await failPending(tx, id);
+    if (!fits) await failPending(app, tx, { id, user_id: user.id });
   }
 }

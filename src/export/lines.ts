@@ -95,10 +95,10 @@ export async function* events(db: Db, user: UserRow): Lines {
 export async function* deliveries(db: Db, user: UserRow): Lines {
   const endpoints = db
     .selectFrom("webhook_endpoints")
-    .select("id")
+    .select(["id", "url"])
     .where("user_id", "=", user.id)
     .where("deleted_at", "is", null);
-  for (const { id } of await endpoints.orderBy("id").execute()) {
+  for (const { id, url } of await endpoints.orderBy("id").execute()) {
     const all = db.selectFrom("webhook_deliveries").selectAll().where("endpoint_id", "=", id);
     const pages = pagesOf<Awaited<ReturnType<typeof all.execute>>[number]>((last, limit) =>
       all
@@ -107,7 +107,7 @@ export async function* deliveries(db: Db, user: UserRow): Lines {
         .limit(limit)
         .execute(),
     );
-    yield* linesOf(pages, (row) => JSON.stringify(row));
+    yield* linesOf(pages, (row) => JSON.stringify(row.status === "pending" ? { ...row, url } : row));
   }
 }
 

@@ -1,12 +1,18 @@
+import { setImmediate } from "node:timers/promises";
+
 /** Rows of a page. Where they may be long, only their lengths are in it, and the texts are read in portions. */
 const ROWS = 20;
 
-/** Gives rows page by page, each page read when it is its turn; `find` reads what comes after a row. */
+/**
+ * Gives rows page by page, each page read when it is its turn; `find` reads what comes after a row. Before each of them
+ * others have theirs: the database answers on this thread, and of many rows nothing is handed on that would wait.
+ */
 export async function* pagesOf<Row>(
   find: (after: Row | undefined, limit: number) => Promise<Row[]>,
 ): AsyncGenerator<Row[]> {
   let page: Row[] = [];
   do {
+    await setImmediate();
     page = await find(page.at(-1), ROWS);
     if (page.length > 0) yield page;
   } while (page.length === ROWS);

@@ -110,13 +110,15 @@ async function search(args: Args, ask: Ask): Promise<Told> {
   const filter = type === "" ? {} : { filter: { property: "object", value } };
   const body = { query: textOf(args, "query"), page_size: MAX_LIST, ...filter };
   const { data } = await ask({ method: "POST", path: ["search"], body });
-  const results = listIn(data, "results");
+  const all = listIn(data, "results");
+  const results = all.slice(0, MAX_LIST);
   const lines = results.map((found) => {
     const kind = member(found, "object") === "page" ? "Page" : "Database";
     const facts = `id ${label(found, "id")}, edited ${day(found, "last_edited_time")}`;
     return `- ${kind} "${titleOf(found)}" (${facts}) ${label(found, "url")}`;
   });
-  const text = listed("Found:", lines, { total: null, more: member(data, "has_more") === true });
+  const more = member(data, "has_more") === true || all.length > results.length;
+  const text = listed("Found:", lines, { total: null, more });
   return { text, places: results.map(placeOf) };
 }
 
@@ -130,7 +132,9 @@ export async function notesCalled(words: string, ask: Ask): Promise<Told> {
   for (let nth = 0; nth < MAX_SEARCHES; nth += 1) {
     const body = { query: words, page_size: SEARCHED_AT_ONCE, ...cursor };
     const { data } = await ask({ method: "POST", path: ["search"], body });
-    called.push(...listIn(data, "results").filter((found) => hasWords(titleOf(found), words)));
+    const results = listIn(data, "results");
+    if (results.length > SEARCHED_AT_ONCE) break;
+    called.push(...results.filter((found) => hasWords(titleOf(found), words)));
     const next = label(data, "next_cursor");
     if (member(data, "has_more") !== true || next === "") return toldOf(called);
     cursor = { start_cursor: next };

@@ -3,6 +3,8 @@ export interface Notifier<News = never> {
   notify(name: string, news?: News): void;
   /** Resolves with the news, or true, when `name` was said, and false after `ms`. */
   wait(name: string, ms: number): Promise<News | boolean>;
+  /** The names that somebody waits for. */
+  names(): string[];
   /** Ends every wait, and each later one at once, as if its time were up. */
   close(): void;
 }
@@ -14,6 +16,7 @@ export function createNotifier<News = never>(): Notifier<News> {
     notify(name, news) {
       for (const end of waiting.get(name) ?? []) end(news ?? true);
     },
+    names: () => [...waiting.keys()],
     close() {
       closed = true;
       for (const ends of waiting.values()) for (const end of ends) end(false);

@@ -146,9 +146,9 @@ function softMark({ headers, from_address }: MailSigns): SoftReason | null {
   return NO_REPLY_SENDER.test(localPart(from_address)) ? "no_reply_sender" : null;
 }
 
-/** Who sends in bulk counts complaints by it; Amazon gives one to whatever goes through it. */
+/** Who sends in bulk counts complaints by it; some give one to whatever goes through them. */
 function isCampaign(headers: MailHeaders): boolean {
-  return headers.all("feedback-id").some((value) => value !== "" && !/:amazonses\s*$/i.test(value));
+  return headers.all("feedback-id").some((value) => value !== "" && !/:(?:amazonses|sg)\s*$/i.test(value));
 }
 
 /** Each says so by being there; "no" is said by some of what people write. */

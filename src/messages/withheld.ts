@@ -31,7 +31,7 @@ export interface Answerable {
 export async function answerNow(db: Db, message: Asked): Promise<Answerable | Withheld> {
   const [inbox] = message.inbox_id === null ? [] : await inboxById(db, { id: message.inbox_id });
   const [owner] = await userById(db, { id: message.user_id });
-  if (!inbox || !owner)
+  if (!inbox || !owner || owner.deleted_at !== null)
     return { why: "No answer is sent, because the inbox has been deleted meanwhile.", gone: true };
   const why = whyNotBy(inbox, owner, message);
   return why === undefined

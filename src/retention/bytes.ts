@@ -6,7 +6,7 @@ import { firstIdAt } from "../lib/first-id.ts";
 import { rangesOf } from "../lib/segments.ts";
 import { NO_BYTES } from "../messages/stored-bytes.ts";
 import { endedBefore } from "./ended.ts";
-import { goThrough, type Step } from "./shift.ts";
+import { goThrough, type Step } from "../jobs/shift.ts";
 
 /** Of a step: a few, because one of them may have a megabyte in the database. */
 const ROWS = 20;

@@ -1,5 +1,5 @@
 import { type Farewell, prepareFarewell } from "../accounts/account-mail.ts";
-import { eraseAccountLater } from "../accounts/deletion.ts";
+import { abandonWork, eraseAccountLater } from "../accounts/deletion.ts";
 import type { App } from "../app.ts";
 import { closeCustomerLater } from "../billing/cancel.ts";
 import type { Db } from "../db/database.ts";
@@ -8,7 +8,7 @@ import { eraseLater, sweepLater } from "../jobs/erase.ts";
 import { deferJob, finishJob, type Job } from "../jobs/queue.ts";
 import { writeOutcome } from "../jobs/run-job.ts";
 import { deleteMessages } from "./messages.ts";
-import { beginShift, isOver, type Step, takeTurns } from "./shift.ts";
+import { beginShift, isOver, type Step, takeTurns } from "../jobs/shift.ts";
 
 /** Of a step. */
 const ROWS = 10;
@@ -26,8 +26,12 @@ export async function eraseAccountNow(
   signal: AbortSignal,
 ): Promise<void> {
   const { user_id, farewell } = job.payload;
-  if (farewell) return sayFarewell(app, { job, farewell }, signal);
   const shift = beginShift(app, signal);
+  if (farewell) {
+    await takeTurns(shift, abandonWork(app, user_id));
+    if (isOver(shift)) return writeOutcome(app, signal, (tx) => deferJob(tx, job, app.now()));
+    return sayFarewell(app, { job, farewell }, signal);
+  }
   await takeTurns(shift, messagesOf(user_id));
   for (const table of LONG_TABLES) await takeTurns(shift, rowsOf(table, user_id));
   await takeTurns(shift, keysOf(user_id));

@@ -7,7 +7,7 @@ import type { JobPayloads } from "../jobs/kinds.ts";
 import { deferJob, finishJob, type Job } from "../jobs/queue.ts";
 import { writeOutcome } from "../jobs/run-job.ts";
 import { clearEndpoint } from "../webhooks/delete-endpoint.ts";
-import { beginShift, isOver, type Step, takeTurns } from "./shift.ts";
+import { beginShift, isOver, type Step, takeTurns } from "../jobs/shift.ts";
 
 const AT_ONCE = 100;
 

@@ -8,7 +8,7 @@ import { firstIdAt } from "../lib/first-id.ts";
 import { forOthers, type Keyed, keepKey } from "../messages/same-mail.ts";
 import { endedBefore } from "./ended.ts";
 import { deleteMessages, type Doomed, tidyConversations } from "./messages.ts";
-import { goThrough, isOver, type Shift, takeTurns } from "./shift.ts";
+import { goThrough, isOver, type Shift, takeTurns } from "../jobs/shift.ts";
 
 const DAY_SECONDS = 86_400;
 const AT_ONCE = 100;

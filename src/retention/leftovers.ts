@@ -9,7 +9,7 @@ import { KEY_SECONDS as MAIL_KEY_SECONDS } from "../messages/same-mail.ts";
 import { KEY_SECONDS } from "../routing/call.ts";
 import type { Age } from "./bytes.ts";
 import { isUntold } from "./ended.ts";
-import { goThrough, type Step } from "./shift.ts";
+import { goThrough, type Step } from "../jobs/shift.ts";
 
 /** Of a step. */
 const ROWS = 50;

@@ -10,7 +10,7 @@ import { type Age, purgeAttachments, purgeContents, purgeOutgoingMails, purgeRaw
 import { eraseRestsAgain } from "./erase-rest.ts";
 import { purgeHistory } from "./history.ts";
 import { purgeExpired, purgeNews } from "./leftovers.ts";
-import { beginShift, isOver, type Step, takeTurns, tidyUp } from "./shift.ts";
+import { beginShift, isOver, type Step, takeTurns, tidyUp } from "../jobs/shift.ts";
 
 /** Not on the hour, when everybody's mail comes. */
 const HOURLY = "17 * * * *";

@@ -1,3 +1,4 @@
+import { isBeforeFarewell } from "../accounts/deletion.ts";
 import type { App } from "../app.ts";
 import { rememberReplyTag } from "../conversations/conversations.ts";
 import type { Db } from "../db/database.ts";
@@ -15,6 +16,8 @@ import { tellOwnerInstead } from "./tell-owner.ts";
 
 /** What holds for a mail that waited, where it answers a message: it may have to stay, or to leave from another address. */
 export async function atSending(app: App, mail: WaitingMail): Promise<AtSending> {
+  if (await isBeforeFarewell(app.db, mail.user_id))
+    return { why: "It is not sent, because the account has been deleted meanwhile." };
   const [message] = mail.message_id === null ? [] : await answeredBy(app.db, { id: mail.message_id });
   if (!message) return {};
   const now = await answerNow(app.db, message);

@@ -1,5 +1,6 @@
 import type { Completion } from "../ai/llm.ts";
 import type { App } from "../app.ts";
+import { userById } from "../db/users.ts";
 import type { OpenConnection } from "../connections/connections.ts";
 import { hasEarlierMessages, startConversation } from "../conversations/conversations.ts";
 import { remembered } from "../db/prepared.ts";
@@ -115,10 +116,13 @@ const inboxAndOwner = remembered((db, key: { id: string }) =>
     .where("users.deleted_at", "is", null),
 );
 
-/** The inbox was deleted while the message waited; or the message has ended already. */
+/** The inbox was deleted while the message waited, or the account, of which nothing is told; or it has ended already. */
 async function endWithoutInbox(app: App, job: Job<"route_message">): Promise<void> {
   await app.write(async (tx) => {
     await finishJob(tx, job);
+    const [message] = await messageById(tx, { id: job.payload.message_id });
+    const [user] = message === undefined ? [] : await userById(tx, { id: message.user_id });
+    if (user !== undefined && user.deleted_at !== null) return;
     await failMessage(app, tx, job, {
       reason: "inbox_deleted",
       error: "The inbox was deleted before the message was worked on.",

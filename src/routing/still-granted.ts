@@ -16,7 +16,7 @@ export async function isStillGranted(
 ): Promise<boolean> {
   const [inbox] = await inboxById(tx, { id: message.inbox_id ?? "" });
   const [user] = await userById(tx, { id: message.user_id });
-  if (!inbox || !user) return false;
+  if (!inbox || !user || user.deleted_at !== null) return false;
   const powers = app.guard.powersOf({
     ...settings,
     scope: scopeOf(inbox),

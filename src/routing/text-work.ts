@@ -1,6 +1,8 @@
 import type { App } from "../app.ts";
 import type { ReadFor } from "../files/reader.ts";
-import type { ToolFile } from "../ai/tool.ts";
+import { type Going, type Objection, objectionToPlaces } from "../ai/guard.ts";
+import { alikeOnes, type TitleToFind, titleToFind } from "../ai/titles.ts";
+import type { Place, ToolFile } from "../ai/tool.ts";
 import { buildMail, type MailParts } from "../mail/compose.ts";
 import { fencesOf, markdownToHtml } from "../mail/markdown.ts";
 import { parseJson } from "../lib/quote.ts";
@@ -35,6 +37,11 @@ export const TEXT_WORK = {
     for (const text of said) learnFrom(fresh, { text, made_up: all });
     return { made_up: [...all], material: fresh.material };
   },
+  /** Whether a call may go where it would: all that others have found and written, held against the instruction. */
+  places: (going: Going): Objection | null => objectionToPlaces(going),
+  title: ({ id, going }: { id: string; going: Going }): TitleToFind | null => titleToFind(id, going),
+  alike: ({ title, places, going }: { title: string; places: Place[]; going: Going }) =>
+    alikeOnes(title, places, going),
 };
 
 /** To a thread they come as mere bytes. */
@@ -85,6 +92,10 @@ const IN_PLACE_CHARS: Record<WorkName, number> = {
   file: 8_192,
   learn: 16_384,
   build: 32_768,
+  // One length times another one.
+  places: 4_096,
+  title: 4_096,
+  alike: 4_096,
 };
 /** A text that takes longer is given up, and the thread working on it ended. */
 const WORK_WITHIN_MS = 3_000;

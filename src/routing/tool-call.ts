@@ -1,7 +1,5 @@
-import type { AskedCall, Objection } from "../ai/guard.ts";
+import type { Objection } from "../ai/guard.ts";
 import type { ToolCall } from "../ai/llm-messages.ts";
-import { placesOf } from "../ai/named-places.ts";
-import { objectionToTitle } from "../ai/titles.ts";
 import type { Tool, ToolOutcome } from "../ai/tool.ts";
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
@@ -11,8 +9,10 @@ import { refuseWithoutHandles } from "../lib/own-faults.ts";
 import { sourceOf } from "../messages/run-use.ts";
 import type { Run } from "./close.ts";
 import { countCall, earlierAnswer, nextCall, storiesOf } from "./earlier-calls.ts";
+import { notePlaces } from "./known-places.ts";
 import { noteLack } from "./lacking.ts";
 import { keepMade } from "./made-files.ts";
+import { objectionTo } from "./objection.ts";
 import { excerptOf, redactArguments } from "./redact.ts";
 import { type StepDraft, stepName, warning } from "./steps.ts";
 import { fileOf } from "./text-work.ts";
@@ -66,12 +66,15 @@ export async function makeCall(app: App, run: Run, talk: Talk, asked: AskedFor):
   const { trusted_text } = run.trust;
   const heard = { tainted, beside, anybodys };
   const asking = { tool, args, powers, ...heard, instruction, trusted_text, places, read_at, own_domains };
-  const objection = await objectionTo(app, asking, talk.signal);
+  const objection = await objectionTo(app, asking, { from: sourceOf(run.message), signal: talk.signal });
   if (objection !== null) return blocked(run, { ...objection, tainted, beside }, tool, args);
   const started = performance.now();
   const sent = tainted ? (tool.inert?.(args, trusted_text) ?? args) : args;
-  const outcome = await outcomeOf(app, run, talk, { tool, args, sent, tainted });
-  notePlaces(talk, { tool, args, outcome });
+  const outcome = notePlaces(talk, {
+    tool,
+    args,
+    outcome: await outcomeOf(app, run, talk, { tool, args, sent, tainted }),
+  });
   const left_out = await keepMade(run.made, outcome.files, (file, trust) =>
     fileOf(app, file, trust, sourceOf(run.message)),
   );
@@ -81,17 +84,6 @@ export async function makeCall(app: App, run: Run, talk: Talk, asked: AskedFor):
     duration_ms: Math.round(performance.now() - started),
   };
   return { text: wordsOf(outcome), said: true, anybodys: tool.of_circle !== true, step };
-}
-
-/** For the guard: what our own tools have found, and where they have read. */
-function notePlaces(
-  talk: Talk,
-  { tool, args, outcome }: Pick<Making, "tool" | "args"> & { outcome: ToolOutcome },
-): void {
-  if (tool.foreign) return;
-  talk.places.push(...(outcome.places ?? []));
-  if (tool.read_only && outcome.ok)
-    talk.read_at.push(...placesOf(tool, args).map((id) => ({ id, site: tool.site })));
 }
 
 function wordsOf({ ok, text }: Pick<ToolOutcome, "ok" | "text">): string {
@@ -115,18 +107,6 @@ function toldOfEarlier(
 
 const NOT_AGAIN =
   "Not called: this work was begun before and interrupted, and has made these calls of the same tool then. If yours is one of them, go on from there. If it is another one, ask for it again just so.";
-
-/** Where only the place stands in the way, whether its title is the only one decides what is said of it. */
-async function objectionTo(app: App, asked: AskedCall, signal: AbortSignal): Promise<Objection | null> {
-  const objection = app.guard.objectionTo(asked);
-  if (objection !== null && (objection.lacks === null || objection.lacks.place === null)) return objection;
-  try {
-    return (await objectionToTitle(asked, signal)) ?? objection;
-  } catch (error) {
-    if (!signal.aborted) throw error;
-    return objection;
-  }
-}
 
 interface Making {
   tool: Tool;

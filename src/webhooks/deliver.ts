@@ -18,7 +18,7 @@ import {
 } from "./attempts.ts";
 import { countEndings, type Ending, type Notices, noticesFor } from "./disable.ts";
 import { attemptLater } from "./fan-out.ts";
-import { failPending } from "./pending.ts";
+import { failSomePending } from "./pending.ts";
 
 /** Attempts at one endpoint at the same time. */
 const LANES = 5;
@@ -177,9 +177,10 @@ async function takeTurn(
   await keepOnTheirWay(app, tx, hand.in_flight);
   const disabled = await countEndings(app, tx, endpoint, { endings: endingsOf(app, counted), notices });
   const after = disabled ? { ...endpoint, enabled: 0 } : endpoint;
+  const more = after.enabled === 0 && (await failSomePending(tx, endpoint.id));
   const claims = await claimNext(app, tx, { endpoint: after, hand });
   if (claims.length > 0 || hand.in_flight.length > 0) return { endpoint, claims };
-  const next_at = await earliestDue(tx, endpoint.id);
+  const next_at = more ? app.now() : await earliestDue(tx, endpoint.id);
   const from = hand.is_stuck ? app.after(OWN_FAULT_SECONDS) : app.now();
   await (next_at === null ? finishJob(tx, job) : deferJob(tx, job, Math.max(next_at, from)));
   return null;
@@ -190,7 +191,6 @@ async function claimNext(
   tx: Db,
   { endpoint, hand }: { endpoint: WebhookEndpointRow; hand: Hand },
 ): Promise<Claim[]> {
-  if (endpoint.enabled === 0) await failPending(tx, endpoint.id);
   if (endpoint.enabled === 0 || !hand.may_claim || hand.in_flight.length >= LANES) return [];
   const bytes = hand.in_flight.reduce((left, { size }) => left - size, MAX_BYTES);
   const at_least = hand.in_flight.length === 0 ? 1 : 0;

@@ -1,7 +1,9 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import type { EventRow, MessageRow, UserRow, WebhookDeliveryRow, WebhookEndpointRow } from "../db/schema.ts";
+import { prepared } from "../db/prepared.ts";
 import { AppError } from "../errors.ts";
+import { endlessShift, takeTurns } from "../jobs/shift.ts";
 import { firstAttempt } from "./attempts.ts";
 import { ownEndpoint } from "./endpoints.ts";
 import { attemptLater } from "./fan-out.ts";
@@ -13,7 +15,7 @@ const MAX_ABOUT_MESSAGE = 100;
 export type DeliveryView = ReturnType<typeof viewDelivery>;
 
 type ShownRow = WebhookDeliveryRow &
-  Pick<EventRow, "message_id" | "livemode"> & { event_type: EventRow["type"] };
+  Pick<EventRow, "message_id" | "livemode"> & { event_type: EventRow["type"]; endpoint_url: string };
 
 /** Of the last 30 days, newest first. */
 export async function listDeliveries(
@@ -75,31 +77,50 @@ export async function retryDelivery(
   });
 }
 
-/** Sends everything again that failed since then; tests are left out. */
+/** Of a step of a replay. */
+const ROWS = 200;
+
+/**
+ * Sends everything again that failed since then; tests are left out. Some at a time, each of which is on its way for
+ * good, in the order they were made: what fails again meanwhile is not sent once more.
+ */
 export async function replayFailed(
   app: App,
   user: UserRow,
   { id, since }: { id: string; since: number },
 ): Promise<{ replayed: number }> {
-  return app.write(async (tx) => {
+  let [replayed, last] = [0, ""];
+  await takeTurns(endlessShift(app), async (tx) => {
     const endpoint = await ownEndpoint(tx, user, id);
     refuseDisabled(endpoint);
-    const again = anew(app, endpoint);
-    const failed = recent(app, tx, endpoint)
-      .clearSelect()
-      .select("delivery.id")
-      .where("delivery.status", "=", "failed")
-      .where("delivery.created", ">=", since)
-      .where("event.livemode", "=", 1);
-    const { numUpdatedRows } = await tx
-      .updateTable("webhook_deliveries")
-      .set(again)
-      .where("id", "in", failed)
-      .executeTakeFirst();
-    if (numUpdatedRows > 0n) await attemptLater(app, tx, endpoint, again.next_attempt_at);
-    return { replayed: Number(numUpdatedRows) };
+    const found = await failedAfter(tx, { endpoint_id: endpoint.id, last });
+    const after = Math.max(since, app.calmNow() - LISTED_SECONDS);
+    const ids = found.filter((row) => row.livemode === 1 && row.created >= after).map((row) => row.id);
+    if (ids.length > 0) {
+      const again = anew(app, endpoint);
+      await tx.updateTable("webhook_deliveries").set(again).where("id", "in", ids).execute();
+      await attemptLater(app, tx, endpoint, again.next_attempt_at);
+    }
+    replayed += ids.length;
+    last = found.at(-1)?.id ?? last;
+    return found.length === ROWS;
   });
+  return { replayed };
 }
+
+const failedAfter = prepared((db, key: { endpoint_id: string; last: string }) =>
+  db
+    .selectFrom("webhook_deliveries as delivery")
+    .innerJoin("events as event", "event.id", "delivery.event_id")
+    .select(["delivery.id", "delivery.created", "event.livemode"])
+    .where("delivery.endpoint_id", "=", key.endpoint_id)
+    .where("delivery.status", "=", "failed")
+    // Only what waits has one: so the rows stand in the order of their ids in the index.
+    .where("delivery.next_attempt_at", "is", null)
+    .where("delivery.id", ">", key.last)
+    .orderBy("delivery.id")
+    .limit(ROWS),
+);
 
 export function viewDelivery(app: App, row: ShownRow) {
   return {
@@ -115,7 +136,8 @@ export function viewDelivery(app: App, row: ShownRow) {
     response_body: row.response_body,
     error: row.error,
     duration_ms: row.duration_ms,
-    url: row.url,
+    // What waits for another attempt goes to where the endpoint is now.
+    url: row.status === "pending" ? row.endpoint_url : row.url,
     created: row.created,
     last_attempt_at: row.last_attempt_at,
     next_attempt_at: row.next_attempt_at,
@@ -133,7 +155,9 @@ function withEvents(db: Db) {
   return db
     .selectFrom("webhook_deliveries as delivery")
     .innerJoin("events as event", "event.id", "delivery.event_id")
+    .innerJoin("webhook_endpoints as endpoint", "endpoint.id", "delivery.endpoint_id")
     .selectAll("delivery")
+    .select("endpoint.url as endpoint_url")
     .select(["event.type as event_type", "event.message_id", "event.livemode"]);
 }
 

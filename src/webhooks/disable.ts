@@ -2,7 +2,6 @@ import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import type { WebhookEndpointRow } from "../db/schema.ts";
 import { prepareLetter, type QueueLetter } from "../mail/letters.ts";
-import { failPending } from "./pending.ts";
 
 /** Deliveries in a row that used up all of their attempts, when the owner is warned. */
 const WARN_AT = 3;
@@ -63,7 +62,10 @@ export async function noticesFor(app: App, endpoint_id: string, endings: Ending[
   return notices;
 }
 
-/** Counts deliveries that ended, and switches an endpoint off that has failed too often. Gives whether it did. */
+/**
+ * Counts deliveries that ended, and switches an endpoint off that has failed too often. Gives whether it did: what waits
+ * there has failed then.
+ */
 export async function countEndings(
   app: App,
   tx: Db,
@@ -86,7 +88,6 @@ export async function countEndings(
     })
     .where("id", "=", endpoint.id)
     .execute();
-  if (disabled) await failPending(tx, endpoint.id);
   for (const one of news) await notices[one]?.(tx);
   return disabled;
 }

@@ -8,7 +8,7 @@ import type { EventType, UserRow, WebhookEndpointRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
 import { refuseBadAddress } from "./address.ts";
 import { EVENT_TYPES } from "./events.ts";
-import { failPending, redirectPending } from "./pending.ts";
+import { failAllPending, failPending } from "./pending.ts";
 import { mintSecret, sealSecrets, secretIfPossible } from "./secrets.ts";
 
 /** After a new secret was made, how long the one before signs as well. */
@@ -78,7 +78,7 @@ export async function patchEndpoint(
   const { user } = caller;
   await ownEndpoint(app.db, user, id);
   if (settings.url !== undefined) await refuseAddress(app, user, settings.url);
-  return app.write(async (tx) => {
+  const view = await app.write(async (tx) => {
     const row = await ownEndpoint(tx, user, id);
     if (settings.enabled === true && row.enabled === 0) await refuseOneMore(app, tx, user);
     const changes = columnsOf(settings);
@@ -86,10 +86,11 @@ export async function patchEndpoint(
     await noteChange(app, tx, caller, "webhook_changed");
     const changed = { ...row, ...changes, updated: app.now() };
     await tx.updateTable("webhook_endpoints").set(changed).where("id", "=", row.id).execute();
-    if (changed.url !== row.url) await redirectPending(tx, changed);
-    if (changed.enabled === 0) await failPending(tx, row.id);
+    if (changed.enabled === 0) await failPending(app, tx, row);
     return viewEndpoint(changed);
   });
+  if (!view.enabled) await failAllPending(app, view);
+  return view;
 }
 
 export async function revealSecret(app: App, caller: Caller, id: string): Promise<{ secret: string }> {

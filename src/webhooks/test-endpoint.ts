@@ -25,7 +25,13 @@ export async function testEndpoint(app: App, user: UserRow, endpoint: WebhookEnd
     await tx.insertInto("webhook_deliveries").values(row).execute();
   });
   const { message_id, livemode, type: event_type } = event;
-  const delivery = viewDelivery(app, { ...row, message_id, livemode, event_type });
+  const delivery = viewDelivery(app, {
+    ...row,
+    message_id,
+    livemode,
+    event_type,
+    endpoint_url: endpoint.url,
+  });
   return { delivery, event_id: event.id, status: delivery.status };
 }
 

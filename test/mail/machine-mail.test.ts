@@ -28,6 +28,7 @@ describe("machine mail", () => {
     [["Delivered-To: ann@example.com"]],
     [["Subject: Auto: the car"]],
     [["Feedback-ID: ::1.eu-west-1.abc:AmazonSES"]],
+    [["Feedback-ID: 1:2:SG"]],
     [["X-Mailwright-Hop: 4"]],
     [["Content-Type: multipart/mixed; boundary=report"]],
     [["Message-ID: <1@example.com>"]],

@@ -2,7 +2,7 @@ import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { simpleParser } from "mailparser";
 import MarkdownIt from "markdown-it";
 
-import { GUARD } from "../../src/ai/guard.ts";
+import type { Going } from "../../src/ai/guard.ts";
 import type { Tool } from "../../src/ai/tool.ts";
 import { createFairPool, type FairPool } from "../../src/lib/fair-pool.ts";
 import { createLog } from "../../src/log.ts";
@@ -11,6 +11,7 @@ import type { Trust } from "../../src/routing/links.ts";
 import { MAX_TEXT_BYTES, textFile } from "../../src/routing/made-files.ts";
 import { redactArguments } from "../../src/routing/redact.ts";
 import { fileOf, type SentWork, TEXT_WORK, type WorkName, workOn } from "../../src/routing/text-work.ts";
+import { objectionTo } from "../support/guard.ts";
 import { toolCalls } from "../support/model-server.ts";
 import { mailroom } from "../support/mailroom.ts";
 
@@ -23,6 +24,31 @@ const TRUST: Trust = {
   tainted: true,
   trusted_text: "see https://ok.example/a",
   material: "https://said.example/b",
+};
+
+const LONG_WORDS = "Ordinary words.\n".repeat(500);
+/** A call of a tool of ours, to one of two pages of the same title. */
+const GOING: Going = {
+  tool: {
+    name: "append",
+    read_only: false,
+    foreign: false,
+    places: ["page_id"],
+    numbered: undefined,
+    site: undefined,
+    titled: true,
+  },
+  args: { page_id: "a" },
+  tainted: true,
+  instruction: `Add it to the page "Weekly plan".\n${LONG_WORDS}`,
+  trusted_text: `Add it to the page "Weekly plan".\n${LONG_WORDS}`,
+  own_domains: [],
+  places: [
+    { id: "a", name: "Weekly plan" },
+    { id: "b", name: "weekly plan" },
+  ],
+  read_at: [],
+  anybodys: true,
 };
 
 /** The same pool; the name of each work it does goes into `names`, with whom it is for. */
@@ -49,6 +75,9 @@ describe("a long text is worked on by a thread as it would be here", () => {
     ["guard", { markdown, trust: TRUST }],
     ["html", { markdown, trust: TRUST }],
     ["fences", { markdown }],
+    ["places", GOING],
+    ["title", { id: "a", going: GOING }],
+    ["alike", { title: "Weekly plan", places: GOING.places, going: GOING }],
     ["file", { file: { filename: "a.md", text: markdown }, trust: TRUST }],
     [
       "learn",
@@ -182,6 +211,37 @@ test("a file of text over its size is refused before anything in it is read", ()
   });
 });
 
+test.each([
+  ["read in time", true],
+  ["not read in time", false],
+])("a call goes nowhere that a long instruction does not name: one that is %s", async (_how, in_time) => {
+  const works: string[] = [];
+  let called = 0;
+  await using room = await mailroom({
+    model: { reply: () => (called++ === 0 ? toolCalls([{ name: "notes__append", args: APPEND }]) : "Done.") },
+  });
+  await room.owner.post("/connections", { kind: "notes", credential: "token-5f0c93d1e7" });
+  const { texts } = room.app;
+  room.app.texts = seen(
+    in_time
+      ? texts
+      : { ...texts, run: async (_turn, pack) => (await pack(), { ok: false, problem: "too_slow" } as const) },
+    works,
+  );
+  const { body } = await room.owner.post("/v1/messages", {
+    instruction: `@notes Keep it.\n${LONG_WORDS}`,
+    content: "Eve writes",
+  });
+  expect(works[0]).toStartWith("places for ");
+  const step = body.steps.find(({ type }: { type: string }) => type === "tool_call");
+  expect(step).toMatchObject({ name: "append", status: "blocked" });
+  expect(step.output).toContain(
+    in_time ? "which the instruction does not name" : "than can be looked through",
+  );
+});
+
+const APPEND = { page_id: "0a1b2c3d-2cf9-4fdf-8782-e53db20768a5", markdown: "x" };
+
 describe("arguments of a call are looked through as far as there is an end to it", () => {
   const tool: Tool = {
     target: "mcp:x",
@@ -194,7 +254,7 @@ describe("arguments of a call are looked through as far as there is an end to it
     call: () => Promise.reject(new Error("not called")),
   };
   const objection = (args: Record<string, unknown>, trusted_text = ""): string | null =>
-    GUARD.objectionTo({
+    objectionTo({
       tool,
       args,
       powers: { mayUse: () => true, mayWrite: () => true, destroy: true },

@@ -137,6 +137,41 @@ describe("a page that is named by its title", () => {
   });
 });
 
+describe("a service that lists", () => {
+  const pages = (count: number) => Array.from({ length: count }, () => page(crypto.randomUUID(), TITLE));
+
+  test("more than it was asked for is read no further than that", async () => {
+    await using room = await notesRoom([search], [append(MINE)]);
+    const results = [page(MINE, TITLE), ...pages(300)];
+    room.notes.first = ({ path }) => (path === "/v1/search" ? Response.json({ results }) : undefined);
+    const done = await call(room, ORDER);
+    const shown = room.model.requests[1]?.body?.messages.at(-1)?.content ?? "";
+    expect(shown.match(/- Page/g)).toHaveLength(50);
+    expect(shown).toContain("(Not shown: some more. Ask more narrowly to see them.)");
+    expect(done.steps[1].output).toContain("So much is called alike that it cannot be told");
+    expect(room.touched(MINE)).toBe(false);
+  });
+
+  test("more than a run looks through is not shown to the model, and what is known stays so", async () => {
+    const nth = (from: number, count: number) =>
+      Array.from({ length: count }, (_, index) => ({
+        name: "notes__search",
+        args: { query: `Batch ${from + index}.` },
+      }));
+    await using room = await notesRoom([search, ...nth(0, 15)], [...nth(15, 4), search], nth(19, 1), [
+      append(MINE),
+    ]);
+    for (let batch = 0; batch < 20; batch += 1)
+      for (let index = 0; index < 50; index += 1)
+        room.share(crypto.randomUUID(), `Batch ${batch}. Page ${index}`);
+    const done = await call(room, ORDER);
+    const calls = callsIn(done);
+    expect(calls.map(({ status }) => status)).toEqual([...Array(21).fill("ok"), "error", "ok"]);
+    expect(calls[21]?.output).toContain("no more places are looked through in one run");
+    expect(room.notes.children.get(MINE)).toHaveLength(1);
+  });
+});
+
 describe("a page that is named by its id", () => {
   test.each([append, read, create])("is that one, whatever others are called", async (use) => {
     for (const named of [MINE, `https://www.notion.so/Weekly-plan-${MINE.replaceAll("-", "")}`]) {

@@ -5,6 +5,7 @@ import type { Tool } from "../../src/ai/tool.ts";
 import type { Authority } from "../../src/db/schema.ts";
 import { INTEGRATION_KINDS } from "../../src/connections/kinds.ts";
 import { OWN_TARGETS } from "../../src/lib/target-names.ts";
+import { objectionTo } from "../support/guard.ts";
 import { ownMs } from "../support/own-time.ts";
 
 const NOBODY: Asked = {
@@ -32,7 +33,7 @@ function toolOf(changes: Partial<Tool> = {}): Tool {
 
 function objection(changes: Partial<AskedCall> & { asked?: Partial<Asked> } = {}): string | null {
   const { asked, ...call } = changes;
-  const found = GUARD.objectionTo({
+  const found = objectionTo({
     tool: toolOf(),
     args: {},
     powers: GUARD.powersOf({ ...NOBODY, ...asked }),

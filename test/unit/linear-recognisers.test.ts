@@ -2,12 +2,12 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { parse } from "tldts";
 
-import { GUARD } from "../../src/ai/guard.ts";
 import type { Tool } from "../../src/ai/tool.ts";
 import { type FoundLink, findLink } from "../../src/mail/find-link.ts";
 import { bounceDetails } from "../../src/mail/machine-mail.ts";
 import { readBounce } from "../../src/mail/plain-bounce.ts";
 import { harmlessXml } from "../../src/routing/harmless-text.ts";
+import { objectionTo } from "../support/guard.ts";
 
 /**
  * What recognises something in the texts of others was once written as patterns that take the square of a hostile
@@ -243,7 +243,7 @@ const TOOL: Tool = {
 function allows(url: string, trusted_text: string): boolean {
   const powers = { mayUse: () => true, mayWrite: () => true, destroy: true };
   return (
-    GUARD.objectionTo({
+    objectionTo({
       tool: TOOL,
       args: { url },
       powers,

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { isNamedPlace } from "../../src/ai/named-places.ts";
 import { isTitleNamed } from "../../src/ai/named-titles.ts";
 import { ownMs } from "../support/own-time.ts";
@@ -171,4 +171,59 @@ test("a title is looked for in a long text in little time", () => {
   for (const title of ["Aa", "Aa to", "Aa to the Aa", `${"Aa to the ".repeat(40)}x`, "A".repeat(4_000)])
     named(title, said, { others: Array.from({ length: 100 }, (_, nth) => `Aa to the Aa ${nth}`) });
   expect(ownMs() - started).toBeLessThan(5_000);
+});
+
+describe("what is looked through for titles", () => {
+  /** How many characters are put in order, and searched, meanwhile. */
+  function charsOf(work: () => void): { ordered: number; searched: number } {
+    using order = spyOn(String.prototype, "normalize");
+    using search = spyOn(String.prototype, "indexOf");
+    work();
+    const ordered = order.mock.contexts.map((text) => String(text).length);
+    const searched = search.mock.calls.map(([, from = 0], nth) => {
+      const to = Number(search.mock.results[nth]?.value);
+      return (to === -1 ? String(search.mock.contexts[nth]).length : to) - from;
+    });
+    return { ordered: sum(ordered), searched: sum(searched) };
+  }
+  const sum = (counts: number[]): number => counts.reduce((all, count) => all + count, 0);
+
+  // Parts of one title, as somebody would call pages who wants the guard to be busy.
+  const words = Array.from({ length: 60 }, (_, nth) => `Qw${nth}`);
+  const parts = words.flatMap((_, from) =>
+    words.slice(from).map((__, nth) => words.slice(from, from + nth + 1)),
+  );
+  const others = parts.map((part) => part.join(" ")).slice(0, 1_000);
+  const whole = words.join(" ");
+  const said = `${whole}\n`.repeat(1_500);
+
+  test("is the instruction once, however many titles there are", () => {
+    const { ordered, searched } = charsOf(() => named(whole, said, { others }));
+    expect(ordered).toBeLessThan(3 * said.length);
+    expect(searched).toBeLessThan(3 * said.length);
+  });
+
+  test("is its beginning where it points at something, and all of it where that is quoted", () => {
+    const filler = "Ordinary words.\n".repeat(1_300);
+    expect(named("Weekly plan", `Add milk to the Weekly plan.\n${filler}`)).toBe(true);
+    expect(named("Weekly plan", `${filler}Add milk to the Weekly plan.`)).toBe(false);
+    expect(named("Weekly plan", `${filler}Add milk to "Weekly plan".`)).toBe(true);
+  });
+
+  test("has no long run of marks put in order, which takes the square of their number", () => {
+    const marks = "\u0301\u0316".repeat(100);
+    using spy = spyOn(String.prototype, "normalize");
+    expect(named(`A${marks}`, `Add it to the page "A${marks}".`)).toBe(true);
+    const longest = Math.max(
+      ...spy.mock.contexts.map((text) => /\p{M}*$/u.exec(String(text))?.[0].length ?? 0),
+    );
+    expect(longest).toBe(0);
+  });
+
+  test("of a part that stands there more often than is looked at is taken for one that is meant", () => {
+    const title = "Weekly plan please";
+    const often = "Weekly plan, ".repeat(1_200);
+    expect(named(title, `Add it to the ${title}`)).toBe(true);
+    expect(named(title, `${often} Add it to the ${title}`, { others: ["Weekly plan"] })).toBe(false);
+  });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { GUARD } from "../../src/ai/guard.ts";
 import type { Tool } from "../../src/ai/tool.ts";
+import { objectionTo } from "../support/guard.ts";
 import { ownMs } from "../support/own-time.ts";
 
 /** A call of somebody else's tool in a run that has read what others wrote and whose instruction names the target. */
@@ -19,7 +19,7 @@ function objection(
     call: () => Promise.reject(new Error("not in this test")),
   };
   const powers = { mayUse: () => true, mayWrite: () => true, destroy: false };
-  const found = GUARD.objectionTo({
+  const found = objectionTo({
     tool,
     args,
     powers,

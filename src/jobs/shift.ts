@@ -1,7 +1,7 @@
 import type { SqlBool } from "kysely";
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
-import { eraseLater, eraseRangesLater, sweepLater } from "../jobs/erase.ts";
+import { eraseLater, eraseRangesLater, sweepLater } from "./erase.ts";
 import type { SegmentRange } from "../lib/segments.ts";
 
 /** How long a transaction of a long deletion may hold everybody up; its commit comes on top. */
@@ -36,7 +36,7 @@ export function goThrough<Row extends { ended: SqlBool }>(
   };
 }
 
-/** The time that a job has for a long deletion. */
+/** The time that there is for a long deletion, or a long change. */
 export interface Shift {
   app: App;
   signal: AbortSignal;
@@ -45,6 +45,11 @@ export interface Shift {
 
 export function beginShift(app: App, signal: AbortSignal): Shift {
   return { app, signal, until: app.steadyNow() + SHIFT_SECONDS };
+}
+
+/** For whoever waits for the end of it. */
+export function endlessShift(app: App): Shift {
+  return { app, signal: new AbortController().signal, until: Number.POSITIVE_INFINITY };
 }
 
 export function isOver(shift: Shift): boolean {
