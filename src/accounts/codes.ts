@@ -4,7 +4,7 @@ import type { CodeAskerRow, LoginCodeRow, UserRow } from "../db/schema.ts";
 import { AppError, invalid } from "../errors.ts";
 import { enqueue, finishJob, type Job } from "../jobs/queue.ts";
 import { writeOutcome } from "../jobs/run-job.ts";
-import { forTurns, type RateRule, type Turn } from "../lib/rate-limit.ts";
+import { forTurns, type RateRule } from "../lib/rate-limit.ts";
 import { equalBytes, randomToken } from "../lib/secrets.ts";
 import type { QueueLetter } from "../mail/letters.ts";
 import { type CodeReason, prepareCodeLetter, preparePasswordLetter } from "./account-mail.ts";
@@ -72,7 +72,7 @@ export async function inCodeTurn(
     await promise(false);
     return { retry_after: before };
   }
-  const turns: Turn[] = [
+  const turns: [string, RateRule][] = [
     [`code-pause:${name}`, PAUSE],
     [`code-hour:${name}`, hourly],
   ];

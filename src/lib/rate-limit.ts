@@ -94,11 +94,12 @@ export function createRateLimiter(now: () => number): RateLimiter {
   };
 }
 
-/** One that was taken. */
-export type Turn = [key: string, rule: RateRule];
-
-/** Does what turns were taken for, which may be added meanwhile. Where that fails they are given back: whoever tries again is not told that it was done. */
-export async function forTurns<T>(limiter: RateLimiter, turns: Turn[], work: () => Promise<T>): Promise<T> {
+/** Does what turns were taken for. Where that fails they are given back: whoever tries again is not told that it was done. */
+export async function forTurns<T>(
+  limiter: RateLimiter,
+  turns: [key: string, rule: RateRule][],
+  work: () => Promise<T>,
+): Promise<T> {
   try {
     return await work();
   } catch (error) {

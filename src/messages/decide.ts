@@ -12,7 +12,6 @@ import { liftSuppression } from "../mail/suppressions.ts";
 import { acceptMail, logRefusedMail, storeRawMail } from "./accept.ts";
 import { noteBounce } from "./bounces.ts";
 import type { Author, Examination } from "./examine.ts";
-import type { Turn } from "../lib/rate-limit.ts";
 import { type BusyInbox, countInbound } from "./inbound-limits.ts";
 import { type FullInbox, fullAnswer, withoutRoom } from "./mail-storage.ts";
 import { authOf, countDuplicate, leaveOut, LOOP_CAP, proofOf, ROWS } from "./left-out.ts";
@@ -82,14 +81,9 @@ const REPORTS_ONLY: Reception = {
 /**
  * The answer for the whole transaction: 250 as soon as one recipient took the mail, else the first refusal; 451 or 452,
  * and nothing written, while one of its inboxes takes no more or has no room. That is judged in here because only here it
- * is certain which mails have been here before. `counted` gets what the mail was counted against.
+ * is certain which mails have been here before.
  */
-export async function decideForAll(
-  app: App,
-  tx: Db,
-  delivery: Delivery,
-  { counted, ...mail }: Examined & { counted: Turn[] },
-): Promise<Reception> {
+export async function decideForAll(app: App, tx: Db, delivery: Delivery, mail: Examined): Promise<Reception> {
   const cases: { recipient: Recipient; standing: Standing | undefined }[] = [];
   for (const recipient of delivery.recipients) {
     const standing = await standingOf(app, tx, { recipient, mail, dedupe_key: mail.dedupe_key });
@@ -99,7 +93,7 @@ export async function decideForAll(
   const full = isBounce(mail) ? [] : await withoutRoom(app, tx, delivery.raw.byteLength, cases);
   const [first] = full;
   if (first) return { ...fullAnswer(first.address, first), full };
-  const later = isBounce(mail) ? undefined : countInbound(app, { ...mail, turns: counted }, standings);
+  const later = isBounce(mail) ? undefined : countInbound(app, mail, standings);
   if (later) return later;
   const whole = { delivery, mail, store: storeOnce(app, tx, delivery.raw), taken: new Map() };
   const each = new Map<string, Reception>();

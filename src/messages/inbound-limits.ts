@@ -1,7 +1,7 @@
 import type { App } from "../app.ts";
 import { planLimits } from "../billing/plans.ts";
 import type { InboxRow, UserRow } from "../db/schema.ts";
-import type { RateRule, Turn } from "../lib/rate-limit.ts";
+import type { RateRule } from "../lib/rate-limit.ts";
 import type { Examined, Reception } from "./decide.ts";
 import { judgeSender } from "./policy.ts";
 import { type Client, notePutOffFor, wasPutOffFor } from "./put-off.ts";
@@ -19,14 +19,9 @@ export interface BusyInbox {
 /**
  * Counts a mail against what its inboxes take (decision A): 451 and nothing counted when one of them takes no more
  * now, so that the sender's server comes again with all of it. A mail that has been here before counts nowhere: it is
- * not worked on, and whoever has one could use up by it what its author may send. `turns` gets what was taken, to be given
- * back where the mail cannot be stored.
+ * not worked on, and whoever has one could use up by it what its author may send.
  */
-export function countInbound(
-  app: App,
-  { turns, ...mail }: Counted & { turns: Turn[] },
-  standings: Standing[],
-): Reception | undefined {
+export function countInbound(app: App, mail: Counted, standings: Standing[]): Reception | undefined {
   const counted = new Map(standings.filter(isNew).map((standing) => [standing.inbox.id, standing]));
   const buckets = [...counted.values()].flatMap((standing) =>
     bucketsOf(app, standing, { share: shareOf(standing, mail), from: mail.from_address }).map((bucket) => ({
@@ -37,10 +32,7 @@ export function countInbound(
   const busy = buckets.filter(({ bucket }) => isFull(app, bucket));
   const [first] = busy;
   if (first) return { ...comeLater(first.bucket), busy };
-  for (const { key, rule } of buckets.map(({ bucket }) => bucket)) {
-    app.limiter.take(key, rule);
-    turns.push([key, rule]);
-  }
+  for (const { bucket } of buckets) app.limiter.take(bucket.key, bucket.rule);
   return undefined;
 }
 

@@ -8,7 +8,6 @@ import { clientNetwork, inNetworks } from "../lib/networks.ts";
 import type { RefusalReason } from "../metrics.ts";
 import { classifyMail } from "../mail/machine-mail.ts";
 import { noteBounce } from "./bounces.ts";
-import { forTurns, type Turn } from "../lib/rate-limit.ts";
 import {
   ACCEPTED,
   decideForAll,
@@ -64,10 +63,7 @@ export async function receiveMail(app: App, delivery: Delivery): Promise<Recepti
     return recipients.code < 500
       ? putOff(app, delivery, { reason: putOffReason(recipients), answer: recipients })
       : refuse(app, delivery, { ...recipients, reason: "too_large", ...known });
-  const counted: Turn[] = [];
-  const answer = await forTurns(app.limiter, counted, () =>
-    app.write((tx) => decideForAll(app, tx, { ...delivery, recipients }, { ...mail, counted })),
-  );
+  const answer = await app.write((tx) => decideForAll(app, tx, { ...delivery, recipients }, mail));
   if (answer.code === 250 || answer.code >= 500) return answer;
   await noteWhom(app, delivery, answer, known);
   return putOff(app, delivery, { reason: putOffReason(answer), answer });
