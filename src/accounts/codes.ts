@@ -4,7 +4,7 @@ import type { CodeAskerRow, LoginCodeRow, UserRow } from "../db/schema.ts";
 import { AppError, invalid } from "../errors.ts";
 import { enqueue, finishJob, type Job } from "../jobs/queue.ts";
 import { writeOutcome } from "../jobs/run-job.ts";
-import { forTurns, type RateRule } from "../lib/rate-limit.ts";
+import type { RateRule } from "../lib/rate-limit.ts";
 import { equalBytes, randomToken } from "../lib/secrets.ts";
 import type { QueueLetter } from "../mail/letters.ts";
 import { type CodeReason, prepareCodeLetter, preparePasswordLetter } from "./account-mail.ts";
@@ -35,9 +35,9 @@ const HOUR_SECONDS = 3_600;
  */
 export async function requestCode(app: App, given: string, asker: Asker): Promise<{ retry_after: number }> {
   const email = normalizeEmail(given);
-  return inCodeTurn(app, email, (due) =>
-    app.write((tx) => promiseCode(app, tx, { email, registering: false, due, asker })),
-  );
+  const { due, retry_after } = takeTurn(app, email);
+  await app.write((tx) => promiseCode(app, tx, { email, registering: false, due, asker }));
+  return { retry_after };
 }
 
 /** Without a second mail (`due`) the code that is on its way is the one to enter, by whoever asked for it too. */
@@ -51,15 +51,8 @@ export async function promiseCode(
   if (due) await mailCodeLater(app, tx, { email, registering });
 }
 
-/**
- * Calls `promise` with whether an address may be sent a code now, and says in how many seconds the next one may follow.
- * Where the promise cannot be kept, as nothing could be written, none was sent.
- */
-export async function inCodeTurn(
-  app: App,
-  email: string,
-  promise: (due: boolean) => Promise<void>,
-): Promise<{ retry_after: number }> {
+/** Whether an address may be sent a code now, and in how many seconds the next one may follow. */
+export function takeTurn(app: App, email: string): { due: boolean; retry_after: number } {
   const name = emailFingerprint(app, email);
   const hourly = { limit: app.config.limits.code_per_email_hour, window_seconds: HOUR_SECONDS };
   const wait = (): number =>
@@ -68,18 +61,10 @@ export async function inCodeTurn(
       app.limiter.peek(`code-hour:${name}`, hourly).retry_after_seconds,
     );
   const before = wait();
-  if (before > 0) {
-    await promise(false);
-    return { retry_after: before };
-  }
-  const turns: [string, RateRule][] = [
-    [`code-pause:${name}`, PAUSE],
-    [`code-hour:${name}`, hourly],
-  ];
-  for (const [key, rule] of turns) app.limiter.take(key, rule);
-  const retry_after = wait();
-  await forTurns(app.limiter, turns, () => promise(true));
-  return { retry_after };
+  if (before > 0) return { due: false, retry_after: before };
+  app.limiter.take(`code-pause:${name}`, PAUSE);
+  app.limiter.take(`code-hour:${name}`, hourly);
+  return { due: true, retry_after: wait() };
 }
 
 /** One that waits already is the one: of two at once, nobody could say which code came last. */

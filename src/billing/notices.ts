@@ -1,4 +1,3 @@
-import { forTurns } from "../lib/rate-limit.ts";
 import type { App } from "../app.ts";
 import { recountStorage } from "../db/account-storage.ts";
 import type { Db } from "../db/database.ts";
@@ -36,11 +35,8 @@ export async function tellFull(
   { id: user_id }: Pick<UserRow, "id">,
   refused: Refused,
 ): Promise<void> {
-  const key = `storage_notice:${user_id}`;
-  if (!app.limiter.take(key, TELL_RULE).ok) return;
-  await forTurns(app.limiter, [[key, TELL_RULE]], () =>
-    app.write((tx) => tellOwnerLater(app, tx, { user_id, kind: "storage_full", refused })),
-  );
+  if (!app.limiter.take(`storage_notice:${user_id}`, TELL_RULE).ok) return;
+  await app.write((tx) => tellOwnerLater(app, tx, { user_id, kind: "storage_full", refused }));
 }
 
 /** Tells the owner if `error` is `storage_full`, and gives the error back. */

@@ -22,8 +22,6 @@ export interface RateLimiter {
   take: (key: string, rule: RateRule) => RateVerdict;
   /** What `take` would say, without taking anything. */
   peek: (key: string, rule: RateRule) => RateVerdict;
-  /** Undoes a `take` that let something through which came to nothing. */
-  giveBack: (key: string, rule: RateRule) => void;
   /** Fills the bucket of a key again, such as after a right password. */
   forget: (key: string) => void;
   /** Forgets all keys that contain `name`, such as the id of something that is gone. */
@@ -70,10 +68,6 @@ export function createRateLimiter(now: () => number): RateLimiter {
         rule,
       );
     },
-    giveBack(key, rule) {
-      const full = fullAt.get(key);
-      if (full !== undefined && rule.limit > 0) fullAt.set(key, full - interval(rule));
-    },
     lasting() {
       const horizon = now() + LASTING_MS;
       const entries = [...fullAt].filter(([, full]) => full > horizon);
@@ -92,20 +86,6 @@ export function createRateLimiter(now: () => number): RateLimiter {
       return fullAt.size;
     },
   };
-}
-
-/** Does what turns were taken for. Where that fails they are given back: whoever tries again is not told that it was done. */
-export async function forTurns<T>(
-  limiter: RateLimiter,
-  turns: [key: string, rule: RateRule][],
-  work: () => Promise<T>,
-): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    for (const [key, rule] of turns) limiter.giveBack(key, rule);
-    throw error;
-  }
 }
 
 const UNLIMITED: RateVerdict = {

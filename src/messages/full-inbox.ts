@@ -1,4 +1,3 @@
-import { forTurns } from "../lib/rate-limit.ts";
 import type { App } from "../app.ts";
 import { tellFull } from "../billing/notices.ts";
 import { logRefusal, type Refusal } from "./decide.ts";
@@ -18,10 +17,7 @@ export async function tellOfFull(
 ): Promise<void> {
   const { row, user, whose } = full;
   const refusal = { ...fullAnswer("this address", full), ...mail, reason: "storage_full" } as const;
-  const key = `full:${row.id}:${mail.sender}`;
-  if (app.limiter.take(key, SHOWN_RULE).ok)
-    await forTurns(app.limiter, [[key, SHOWN_RULE]], () =>
-      app.write((tx) => logRefusal(app, tx, { inbox: row, refusal })),
-    );
+  if (app.limiter.take(`full:${row.id}:${mail.sender}`, SHOWN_RULE).ok)
+    await app.write((tx) => logRefusal(app, tx, { inbox: row, refusal }));
   await tellFull(app, user, { what: "mail", bytes: size, whose });
 }

@@ -363,19 +363,3 @@ async function accounts(t: TestApp): Promise<string[]> {
     ({ email }) => email,
   );
 }
-
-test.each([
-  ["/auth/request-code", { email: ADA }],
-  ["/auth/register", { email: ADA, password: "quiet river 42" }],
-])("%s that could not be written down is no code on its way: the next one is", async (path, body) => {
-  await using t = await testApp();
-  const browser = openBrowser(t);
-  const { write } = t.app;
-  t.app.write = () => Promise.reject(new Error("the disk is full"));
-  // More often than an address is sent codes in an hour.
-  for (let count = 0; count < 10; count += 1) expect((await browser.post(path, body)).status).toBe(500);
-  t.app.write = write;
-  expect((await browser.post(path, body)).status).toBe(202);
-  await t.drain();
-  expect(await subjectsTo(t, ADA)).toHaveLength(1);
-});

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { createRateLimiter, forTurns } from "../../src/lib/rate-limit.ts";
+import { createRateLimiter } from "../../src/lib/rate-limit.ts";
 
 function limiterAt(start = 1_700_000_000_000) {
   const clock = { ms: start };
@@ -181,19 +181,4 @@ test("lists what takes more than a minute to fill, and takes it back", () => {
   const other = createRateLimiter(() => clock.ms);
   other.restore(limiter.lasting());
   expect(other.peek("long", { limit: 1, window_seconds: 3_600 }).ok).toBe(false);
-});
-
-test("a turn that is given back can be taken again, and no other one with it", async () => {
-  const limiter = createRateLimiter(() => 0);
-  const rule = { limit: 2, window_seconds: 60 };
-  const failing = forTurns(limiter, [["a", rule]], () => Promise.reject(new Error("not written")));
-  limiter.take("a", rule);
-  await expect(failing).rejects.toThrow("not written");
-  expect([limiter.take("a", rule).ok, limiter.take("a", rule).ok, limiter.take("a", rule).ok]).toEqual([
-    true,
-    true,
-    false,
-  ]);
-  expect(await forTurns(limiter, [["a", rule]], () => Promise.resolve(1))).toBe(1);
-  expect(limiter.take("a", rule).ok).toBe(false);
 });
