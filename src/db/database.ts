@@ -18,7 +18,7 @@ import { createSyncSpeed } from "./sync-speed.ts";
 import { watchOthers } from "./watch-others.ts";
 import { type StorageWatch, type WatchLog, watchStorage } from "./watch.ts";
 
-export { afterCommit } from "./group-commit.ts";
+export { afterCommit, unlessCommitted } from "./group-commit.ts";
 export type { Db, Write } from "./group-commit.ts";
 
 /** How long to wait for a second process (a command line) that holds the write lock. */
