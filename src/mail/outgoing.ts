@@ -5,7 +5,7 @@ import { orphanMails } from "../db/orphans.ts";
 import { packed } from "../db/packed-row.ts";
 import type { MessageRow, OutgoingMailRow, ReplyStatus } from "../db/schema.ts";
 import { eraseLater } from "../jobs/erase.ts";
-import { enqueue, finishJob, type Job, postponeJob } from "../jobs/queue.ts";
+import { buryJob, enqueue, finishJob, type Job, postponeJob } from "../jobs/queue.ts";
 import { writeOutcome } from "../jobs/run-job.ts";
 import { millisecondsOf } from "../lib/first-id.ts";
 import { base32Token, equalBytes } from "../lib/secrets.ts";
@@ -47,8 +47,16 @@ export interface QueuedMail {
   private?: boolean;
 }
 
+/** `entrusted` is as in the job. */
+type Carrying = Pick<Job<"send_mail">["payload"], "entrusted">;
+
 /** Queues a mail in the caller's transaction. In `capture` mode the queue is the capture box, and it is there. */
-export async function sendLater(app: App, tx: Db, mail: QueuedMail): Promise<ReplyStatus> {
+export async function sendLater(
+  app: App,
+  tx: Db,
+  mail: QueuedMail,
+  carrying: Carrying = {},
+): Promise<ReplyStatus> {
   const suppressed = await suppressionOf(tx, mail);
   if (suppressed !== undefined) return keepBack(app, tx, mail, suppressed);
   const captured = app.config.outbound.mode === "capture";
@@ -63,7 +71,7 @@ export async function sendLater(app: App, tx: Db, mail: QueuedMail): Promise<Rep
   if (captured) await tellEvent(app, tx, row);
   else {
     const use = await sendUse(app, tx, mail);
-    await enqueue(app, tx, { kind: "send_mail", payload: { outgoing_id: mail.id }, ...use });
+    await enqueue(app, tx, { kind: "send_mail", payload: { outgoing_id: mail.id, ...carrying }, ...use });
   }
   return status;
 }
@@ -140,8 +148,10 @@ export async function sendNow(
       await record(app, tx, mail, { status: "deferred", response: outcome.response });
       return;
     }
-    await finishJob(tx, job);
-    await record(app, tx, mail, finalOf(outcome));
+    const result = finalOf(outcome);
+    const is_owed = job.payload.entrusted === true && result.status === "bounced";
+    await (is_owed ? buryJob(tx, job, result.response) : finishJob(tx, job));
+    await record(app, tx, mail, result);
     if (now.why !== undefined) await now.alongside?.(tx);
   });
   const said = { outgoing_id: mail.id, to: mail.envelope_to, response: outcome.response };
@@ -232,18 +242,18 @@ export async function endOrphanMails(
 }
 
 /** Puts a mail that was given up back into the queue; false when there is nothing to send any more. */
-export async function sendAgain(app: App, tx: Db, outgoing_id: string): Promise<boolean> {
+export async function sendAgain(app: App, tx: Db, payload: Job<"send_mail">["payload"]): Promise<boolean> {
   const mail = await tx
     .selectFrom("outgoing_mails")
     .selectAll()
-    .where("id", "=", outgoing_id)
+    .where("id", "=", payload.outgoing_id)
     .executeTakeFirst();
   if (!mail?.raw || mail.status === "sent") return false;
   const queued = { status: "queued", response: null, completed: null } as const;
   await tx.updateTable("outgoing_mails").set(queued).where("id", "=", mail.id).execute();
   await showOnMessage(app, tx, mail, { reply_status: "queued", reply_error: null });
   const use = await sendUse(app, tx, { ...mail, raw: mail.raw });
-  await enqueue(app, tx, { kind: "send_mail", payload: { outgoing_id }, ...use });
+  await enqueue(app, tx, { kind: "send_mail", payload, ...use });
   return true;
 }
 

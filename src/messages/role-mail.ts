@@ -128,6 +128,7 @@ async function withLetter(
     user_id: role.administrator.id,
     to: role.administrator.email,
     subject: `Mail to ${address}`,
+    entrusted: true,
     markdown: [
       `Somebody wrote to ${asCode(address)}, which reaches you as the administrator of this server.`,
       `From: ${asCode(mail.from_address)} (${proven})`,
