@@ -3,7 +3,8 @@ import type { Db } from "../db/database.ts";
 import { composeReply, type OutgoingAttachment } from "./compose.ts";
 import { signMail } from "./dkim.ts";
 import { serviceKeys } from "./dkim-keys.ts";
-import { newMessageId, sendLater } from "./outgoing.ts";
+import { sendLater } from "./outgoing.ts";
+import { newMessageId } from "./own-ids.ts";
 
 /** A mail that the server writes by itself, such as a login code: it answers nothing and belongs to no inbox. */
 export interface Letter {

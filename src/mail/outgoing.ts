@@ -8,7 +8,6 @@ import { eraseLater } from "../jobs/erase.ts";
 import { buryJob, enqueue, finishJob, type Job, postponeJob } from "../jobs/queue.ts";
 import { writeOutcome } from "../jobs/run-job.ts";
 import { millisecondsOf } from "../lib/first-id.ts";
-import { base32Token, equalBytes } from "../lib/secrets.ts";
 import { addLogField } from "../log.ts";
 import { mayBeDelayed } from "./delays.ts";
 import { tellOfReturnLater } from "./returns.ts";
@@ -16,20 +15,9 @@ import { sendUse } from "./send-use.ts";
 import { KEPT_HERE, type SendOutcome } from "./send.ts";
 import { countReturn, type Return, suppressionOf } from "./suppressions.ts";
 
-const CODE_CHARS = 8;
 const MAX_RESPONSE_CHARS = 500;
 /** Mails without a job that one transaction ends. */
 const ORPHANS_AT_ONCE = 100;
-
-/** `<uuid.code@domain>` without the angle brackets: the code lets us know our own ids again (decision L.5b). */
-export function newMessageId(app: App, outgoing_id: string, domain: string): string {
-  return `${outgoing_id}.${codeOf(app, outgoing_id)}@${domain}`;
-}
-
-export function isOwnMessageId(app: App, id: string): boolean {
-  const form = /^([0-9a-f-]{36})\.([a-z2-7]{8})@/.exec(id);
-  return form !== null && equalBytes(form[2] ?? "", codeOf(app, form[1] ?? ""));
-}
 
 export interface QueuedMail {
   id: string;
@@ -349,8 +337,4 @@ function finalOf(outcome: Outcome): Result {
     return { status: outcome.status, response: outcome.response };
   if (outcome.status === "failed") return { ...outcome, status: "bounced" };
   return { ...outcome, status: "bounced", response: `Given up after the last retry: ${outcome.response}` };
-}
-
-function codeOf(app: App, outgoing_id: string): string {
-  return base32Token(app.secrets.hmac("message-id", outgoing_id), CODE_CHARS);
 }

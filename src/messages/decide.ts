@@ -95,11 +95,8 @@ export async function decideForAll(app: App, tx: Db, delivery: Delivery, mail: E
   const full = isBounce(mail) ? [] : await withoutRoom(app, tx, delivery.raw.byteLength, cases);
   const [first] = full;
   if (first) return { ...fullAnswer(first.address, first), full };
-  const brings_letter = delivery.recipients.some(({ role }) => role?.letter);
-  const refused = brings_letter ? refuseRole(app, delivery, mail) : undefined;
-  const later = refused ?? (isBounce(mail) ? undefined : countInbound(app, tx, { mail, standings }));
+  const later = count(app, tx, { delivery, mail, standings });
   if (later) return later;
-  if (brings_letter) countRole(app, tx, mail);
   const whole = { delivery, mail, store: storeOnce(app, tx, delivery.raw), taken: new Map() };
   const each = new Map<string, Reception>();
   let refusal: Reception | undefined;
@@ -112,6 +109,19 @@ export async function decideForAll(app: App, tx: Db, delivery: Delivery, mail: E
   }
   const answer = accepted || !refusal ? ACCEPTED : refusal;
   return each.size > 1 ? { ...answer, each } : answer;
+}
+
+/** Counts a mail against what the operator and its inboxes take; of one that is put off nothing is counted. */
+function count(
+  app: App,
+  tx: Db,
+  { delivery, mail, standings }: { delivery: Delivery; mail: Examined; standings: Standing[] },
+): Reception | undefined {
+  const has_letter = delivery.recipients.some(({ role }) => role?.letter);
+  const busy = has_letter ? refuseRole(app, delivery, mail) : undefined;
+  const later = busy ?? (isBounce(mail) ? undefined : countInbound(app, tx, { mail, standings }));
+  if (has_letter && later === undefined) countRole(app, tx, mail);
+  return later;
 }
 
 /** Makes a refusal visible in the activity of an inbox. */
