@@ -23,6 +23,11 @@ import {
  * `/livez` is asked from outside. `bun bench/hostile.ts [SHAPE…]` sends only those.
  */
 const CHARS = 250_000;
+/** The most that a call's arguments may have to be looked through: of more, nothing is read. */
+const ARGUMENT_CHARS = 99_000;
+const ARGUMENT_SIZES = [ARGUMENT_CHARS, CHARS];
+/** More than are made at once. */
+const CALLS_AT_ONCE = 40;
 /** Within the bounds of parts, and beyond them. */
 const JSON_CHARS = [60_000, 2_000_000];
 const GOALS = { loop_ms: 50, livez_ms: 500 };
@@ -78,7 +83,7 @@ await using livez = await startScript("livez-probe.ts", server.http);
 const { api_key, address } = await createAccount(server);
 printSettings({
   shapes: shapes.length + structures.length,
-  size: `${CHARS} characters of each; ${HEADER_CHARS} of a header, ${INSTRUCTION_CHARS} of an instruction; JSON of ${JSON_CHARS.join(" and ")}`,
+  size: `${CHARS} characters of each, of arguments ${ARGUMENT_CHARS} as well; ${HEADER_CHARS} of a header, ${INSTRUCTION_CHARS} of an instruction; JSON of ${JSON_CHARS.join(" and ")}`,
   loop: "monitorEventLoopDelay of the server's main thread, 5 ms resolution, loaded by bun --preload",
   livez: "asked every 20 ms by a process of its own",
   order: "one text at a time, through one door after the other",
@@ -91,6 +96,8 @@ interface Call {
 
 interface Door {
   name: string;
+  /** In characters, where a text of the usual size alone would not be the dearest. */
+  sizes?: number[];
   send: (text: string) => Promise<unknown>;
 }
 
@@ -128,9 +135,18 @@ const DOORS: Door[] = [
     name: "model: answer as a file",
     send: (text) => call({ ...ASKED, instruction: "--attach=html Do it" }, { answer: text }),
   },
-  { name: "tool: arguments, as url", send: (text) => toolCall([["desk__read", { url: text }]]) },
-  { name: "tool: arguments, many, their names, no JSON", send: strangeCalls },
-  { name: "tool: arguments, texts in texts", send: packedCalls },
+  {
+    name: "tool: arguments, as url",
+    sizes: ARGUMENT_SIZES,
+    send: (text) => toolCall([["desk__read", { url: text }]]),
+  },
+  {
+    name: `tool: arguments, ${CALLS_AT_ONCE} calls in one answer`,
+    sizes: [ARGUMENT_CHARS],
+    send: (text) => toolCall(Array.from({ length: CALLS_AT_ONCE }, () => ["desk__read", { url: text }])),
+  },
+  { name: "tool: arguments, many, their names, no JSON", sizes: ARGUMENT_SIZES, send: strangeCalls },
+  { name: "tool: arguments, texts in texts", sizes: ARGUMENT_SIZES, send: packedCalls },
   { name: "tool: result", send: (text) => toolCall([["desk__read", {}]], { result: text }) },
   { name: "tool server: description and schema", send: describe },
   { name: `made files: ${ENDINGS.join(", ")}`, send: madeFiles },
@@ -177,33 +193,16 @@ await prepare();
 const measured: Measured[] = [];
 const started = performance.now();
 await loop("/begin");
-for (const [shape, unit] of shapes) {
-  const text = textOf(unit, CHARS);
-  for (const { name, send } of DOORS) {
-    const begun = performance.now();
-    const refusal = await refusalOf(send(text));
-    const took = performance.now() - begun;
-    // What an answer to a mail or a webhook leaves to be done is this door's as well.
-    await Bun.sleep(SETTLE_MS);
-    measured.push({ shape, door: name, took, refusal, ...(await loop<LoopDelays>("/")) });
-  }
-}
+for (const [shape, unit] of shapes)
+  for (const door of DOORS)
+    for (const chars of door.sizes ?? [CHARS]) {
+      const of_size = chars === CHARS ? shape : `${shape}, ${chars}`;
+      await measure(of_size, door, textOf(unit, chars));
+    }
 for (const [shape, make] of structures)
   for (const chars of JSON_CHARS) {
     const json = make(chars);
-    for (const { name, send } of JSON_DOORS) {
-      const begun = performance.now();
-      const refusal = await refusalOf(send(json));
-      const took = performance.now() - begun;
-      await Bun.sleep(SETTLE_MS);
-      measured.push({
-        shape: `${shape}, ${chars}`,
-        door: name,
-        took,
-        refusal,
-        ...(await loop<LoopDelays>("/")),
-      });
-    }
+    for (const door of JSON_DOORS) await measure(`${shape}, ${chars}`, door, json);
   }
 const seconds = (performance.now() - started) / 1_000;
 showWorst();
@@ -238,6 +237,15 @@ process.exitCode = reached ? 0 : 1;
 /** While any of the texts went through it. */
 function delaysAt(name: string): number[] {
   return measured.flatMap(({ door, late }) => (door === name ? late : []));
+}
+
+async function measure(shape: string, { name, send }: Door, text: string): Promise<void> {
+  const begun = performance.now();
+  const refusal = await refusalOf(send(text));
+  const took = performance.now() - begun;
+  // What an answer to a mail or a webhook leaves to be done is this door's as well.
+  await Bun.sleep(SETTLE_MS);
+  measured.push({ shape, door: name, took, refusal, ...(await loop<LoopDelays>("/")) });
 }
 
 async function refusalOf(sending: Promise<unknown>): Promise<string | null> {

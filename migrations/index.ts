@@ -19,6 +19,8 @@ import { delays } from "./0019-delays.ts";
 import { boundedWork } from "./0020-bounded-work.ts";
 import { storedEvents } from "./0021-stored-events.ts";
 import { repeatedEvents } from "./0025-repeated-events.ts";
+import { firstOfLane } from "./0026-first-of-lane.ts";
+import { jobKeys } from "./0027-job-keys.ts";
 
 /** In order, forward only. A migration that has landed is never edited. */
 export const migrations: Record<string, Migration> = {
@@ -42,4 +44,6 @@ export const migrations: Record<string, Migration> = {
   "0020-bounded-work": boundedWork,
   "0021-stored-events": storedEvents,
   "0025-repeated-events": repeatedEvents,
+  "0026-first-of-lane": firstOfLane,
+  "0027-job-keys": jobKeys,
 };

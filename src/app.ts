@@ -8,6 +8,7 @@ import type { UnwrittenGrant } from "./connections/sealed.ts";
 import { refuseLost } from "./db/bring-back.ts";
 import { type Db, openDatabase, type Write } from "./db/database.ts";
 import { newestMessageMs, readKeptTime } from "./db/kept-clock.ts";
+import type { Lock } from "./db/locks.ts";
 import { migrateToLatest } from "./db/migrate.ts";
 import { namedSegments } from "./db/segment-rows.ts";
 import { createPatience, type Patience } from "./db/patience.ts";
@@ -81,6 +82,8 @@ export interface App extends AsyncDisposable {
   giveBackSpace: () => boolean;
   slowDisk: () => string | undefined;
   lostCommits: () => string | undefined;
+  /** What to throw while another server may have taken over, as each commit does; undefined while none can. */
+  lockGone: () => Error | undefined;
   /** Throws while the disk is too full for more than ending what was begun; `serve` sets it. */
   refuseIntake: () => void;
   /** For what is too large for the database; see `messages/stored-bytes.ts`. */
@@ -180,6 +183,8 @@ export interface AppOverrides {
   ca?: string;
   /** False beside a running server, which would not know the new schema. */
   may_migrate?: boolean;
+  /** Of whoever holds the stores: nothing is committed while it is gone. */
+  lock?: Lock | undefined;
   /** What a database in memory begins with. */
   image?: Buffer;
 }
@@ -190,7 +195,7 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
   const log = overrides.log ?? createLog(config.log);
   const steadyMs = overrides.steadyMs ?? performance.now.bind(performance);
   const early = { log, now: () => Math.floor(wallMs() / 1_000) };
-  const { segments, database, secrets } = await openStores(config, early, overrides);
+  const { segments, database, secrets, lockGone } = await openStores(config, early, overrides);
   const clocks = await openClocks(database.db, { wallMs, steadyMs });
   const { now, nowMs } = clocks;
   const patience = createPatience(database.write, log);
@@ -198,8 +203,7 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
   const resolver = createResolver({ servers: config.dns.servers });
   const threads = createThreads();
   const mcp = createMcpPool({ nowMs });
-  const { allow } = config.webhooks;
-  const poster = createPoster({ resolve: resolver, allow, setting: "webhooks.allow" });
+  const poster = createPoster({ resolve: resolver, allow: config.webhooks.allow, setting: "webhooks.allow" });
   const ca = overrides.ca === undefined ? {} : { ca: overrides.ca };
   const fetch = createSafeFetch({ resolve: resolver, allow: config.egress.allow, ...ca });
   const sender = openSender(config, overrides, { ...database, resolver, fetch, log, now });
@@ -209,6 +213,7 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
     ...database,
     insist: patience.insist,
     unwritten: new Map(),
+    lockGone,
     refuseIntake: () => undefined,
     segments,
     ...clocks,
@@ -338,16 +343,21 @@ async function openMail(...[path, options]: Parameters<typeof openSegments>): Pr
 async function openStores(
   config: Config,
   { log, now }: Pick<App, "log" | "now">,
-  { may_migrate = true, image }: AppOverrides,
+  { may_migrate = true, lock, image }: AppOverrides,
 ) {
   const { dir } = config.data;
   try {
     await endRestore(dir, may_migrate);
     if (may_migrate) refuseLost(config);
     let segments: SegmentStore | undefined;
+    const lockGone = () => lock?.gone();
     const database = openDatabase(config.database.url, {
       log,
-      beforeCommit: async () => segments?.flush(),
+      beforeCommit: async () => {
+        const gone = lockGone();
+        if (gone) throw gone;
+        await segments?.flush();
+      },
       bring_back: may_migrate,
       ...(image === undefined ? {} : { image }),
     });
@@ -362,7 +372,7 @@ async function openStores(
     if (may_migrate) await noteMissing({ ...database, segments, log, now }, named);
     const secrets = await openMasterKey(database, { configured: config.security.master_key, dir });
     if (secrets.warning !== null) log.warn(secrets.warning);
-    return { segments, database, secrets };
+    return { segments, database, secrets, lockGone };
   } catch (error) {
     throw folderFault(error, dir);
   }

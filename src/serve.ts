@@ -1,4 +1,5 @@
 import { cautionsOf, queueWarnings, unsentWarning } from "./admin/warnings.ts";
+import { appointAdministrator } from "./accounts/administrator.ts";
 import { offerSetup } from "./accounts/setup.ts";
 import { type App, type AppOverrides, createApp } from "./app.ts";
 import { backupWarning } from "./backup/schedule.ts";
@@ -59,7 +60,7 @@ export async function serve(config: Config, overrides: AppOverrides = {}): Promi
   const lock = lockStores(config, COMMAND_LINE_MS);
   if (!lock) throw inUse(config);
   started.use(lock);
-  const app = started.use(await createApp(config, overrides));
+  const app = started.use(await createApp(config, { ...overrides, lock }));
   ({ refuseIntake: app.refuseIntake } = started.use(await keepReserve(config.data.dir, app.log)));
   started.use(
     await keepClock(app, (error) => app.log.warn({ err: messageOf(error) }, "the time was not written down")),
@@ -111,6 +112,7 @@ export async function serve(config: Config, overrides: AppOverrides = {}): Promi
 export async function takeOver(app: App, handlers: JobHandlers): Promise<void> {
   const { outbound, smtp } = app.config;
   await app.write(voidLeases);
+  await appointAdministrator(app);
   const moved = await app.write((tx) => moveToServiceDomain(app, tx));
   if (moved > 0)
     app.log.warn(

@@ -78,6 +78,15 @@ describe.skipIf(MISSING.length > 0)("the README", () => {
   });
 });
 
+test("a restore that the documents have to be pasted asks nothing: the answer would be the next line", async () => {
+  const names = [...new Bun.Glob("*.md").scanSync(join(ROOT, "docs"))].map((name) => `docs/${name}`);
+  const texts = ["README.md", ...names].map((name) => Bun.file(join(ROOT, name)).text());
+  const blocks = (await Promise.all(texts)).flatMap((text) => text.match(/^```sh\n.*?^```$/gms) ?? []);
+  const restores = blocks.flatMap((block) => block.match(/^.*mailwright restore .*$/gm) ?? []);
+  expect(restores.length).toBeGreaterThan(0);
+  expect(restores.filter((line) => !line.includes(" --yes"))).toEqual([]);
+});
+
 /** An empty folder with the commands of the README, on free ports, and a `mailwright` on its path. */
 async function openDesk() {
   const folder = await mkdtemp(join(tmpdir(), "mailwright-readme-"));

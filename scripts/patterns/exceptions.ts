@@ -23,7 +23,7 @@ export const EXCEPTIONS: Exception[] = [
     why: "Its loop ends after 4,000 characters, and no more than 8,192 of a text are read.",
   },
   {
-    file: "src/mail/reply-markers.ts",
+    file: "src/mail/marker-lines.ts",
     source: String.raw`(\p{Nd}{1,2}[:.h]\p{Nd}{2}|`,
     why: "Four lines of at most 400 characters are read.",
   },

@@ -35,6 +35,7 @@ export async function createApiKey(app: App, input: { email: string; name?: stri
     const user = await userOfEmail(tx, email);
     refuseUnverified(user);
     await insertKey(tx, user, { ...row, hash });
+    await noteSecurityEvent(app, tx, { user_id: user.id, kind: "api_key_created", client: "" });
   });
   return { ...row, key };
 }
@@ -48,9 +49,15 @@ export async function revokeApiKeyOf(app: App, input: { email: string; key: stri
     const found = keys.filter(({ id, last4 }) => id === input.key || last4 === input.key);
     const [key] = found;
     if (!key || found.length > 1)
-      throw new AppError("not_found", `${found.length} keys of ${email} are called ${input.key}.`, {
-        fix: `It has ${keys.map(({ id, prefix, last4 }) => `${id} (${prefix}…${last4})`).join(", ") || "none"}.`,
-      });
+      throw new AppError(
+        "not_found",
+        key
+          ? `${found.length} keys of ${email} end with ${key.last4}: say which one by its id.`
+          : `No key of ${email} has this id, or these last four characters.`,
+        {
+          fix: `It has ${keys.map(({ id, prefix, last4 }) => `${id} (${prefix}…${last4})`).join(", ") || "no keys"}.`,
+        },
+      );
     await tx.deleteFrom("api_keys").where("id", "=", key.id).execute();
     await noteSecurityEvent(app, tx, { user_id: user.id, kind: "api_key_revoked", client: "" });
     return key.id;

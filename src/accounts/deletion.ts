@@ -8,6 +8,7 @@ import { revokeTokens } from "../integrations/revoke.ts";
 import { enqueue, linesOf } from "../jobs/queue.ts";
 import type { Farewell } from "./account-mail.ts";
 import { normalizeEmail, type User } from "./accounts.ts";
+import { warnWithoutAdministrator } from "./administrator.ts";
 import { keyNamed } from "./key-marks.ts";
 import { forgetAskers } from "./code-askers.ts";
 import { refuseWithoutPassword } from "./passwords.ts";
@@ -41,13 +42,15 @@ export async function deleteAccount(
       "mismatch",
       "To delete the account for good, confirm with its mail address.",
     );
-  await refuseWithoutPassword(app, { user, client: input.client }, input.password);
+  const { client, password: given } = input;
+  await refuseWithoutPassword(app, { user, client }, { member: "password", given });
   const gone = await app.write((tx) => endAccount(app, tx, user, input.key_id));
   if (!gone) return;
   for (const id of gone.ids) app.limiter.forgetNaming(id);
   // A call over HTTP that waits for its result waits no longer.
   for (const id of gone.unfinished) app.finished.notify(id);
   app.log.info({ user_id: user.id }, "account deleted");
+  if (user.is_admin === 1) await warnWithoutAdministrator(app);
   await Promise.all(gone.connections.map((connection) => revokeTokens(app, connection)));
 }
 

@@ -58,19 +58,25 @@ export interface Claimant {
   client: string;
 }
 
+/** The password of the account as a body has it, and the name of the member that has it there. */
+interface GivenPassword {
+  member: "password" | "current_password";
+  given: string | undefined;
+}
+
 /** Throws `current_password_required` unless the account has no password, or `given` is it. */
 export async function refuseWithoutPassword(
   app: App,
   { user, client }: Claimant,
-  given: string | undefined,
+  { member, given }: GivenPassword,
 ): Promise<void> {
   if (user.password_hash === null) return;
-  if (given === undefined) throw passwordRequired("This needs the current password of the account.");
+  if (given === undefined) throw passwordRequired("This needs the current password of the account.", member);
   const key = `current-password:${user.id}`;
   countAttempt(app, key);
   if (await isPassword(given, user.password_hash)) return app.limiter.forget(key);
   noteRefusal(app, { user_id: user.id, kind: "password_failed", client });
-  throw passwordRequired("That is not the current password of the account.");
+  throw passwordRequired("That is not the current password of the account.", member);
 }
 
 /** Sets the password and signs every other browser out. */
@@ -81,14 +87,15 @@ export async function setPassword(
 ): Promise<User> {
   refuseStale(app, session);
   const password_hash = await hashNewPassword(input.password, user.email);
+  const member = "current_password";
   if (!isFresh(app, session.code_login_at))
-    await refuseWithoutPassword(app, { user, client }, input.current_password);
+    await refuseWithoutPassword(app, { user, client }, { member, given: input[member] });
   const queue = await preparePasswordLetter(app, user);
   return app.write(async (tx) => {
     const living = await livingUser(tx, user);
     // The proof was of the password as it was: somebody may have changed it since.
     if (living.password_hash !== user.password_hash)
-      throw passwordRequired("The password was changed at the same moment.");
+      throw passwordRequired("The password was changed at the same moment.", member);
     await refuseEnded(app, tx, { user, session, key_id: null });
     await tx.updateTable("users").set({ password_hash }).where("id", "=", user.id).execute();
     await dropPending(tx, user.id);
@@ -128,8 +135,8 @@ function refuseStale(app: App, { created }: SessionRow): void {
   );
 }
 
-function passwordRequired(message: string): AppError {
+function passwordRequired(message: string, member: GivenPassword["member"]): AppError {
   return new AppError("current_password_required", message, {
-    fix: "Forgotten? Sign in with a code: for ten minutes after it, POST /auth/set-password needs no old password.",
+    fix: `Send it as \`${member}\`. Forgotten? Sign in with a code: for ten minutes after it, POST /auth/set-password needs no old password.`,
   });
 }

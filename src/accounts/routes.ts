@@ -261,7 +261,7 @@ function deletionRoutes(app: App) {
         tag: "Auth",
         summary: "Delete your account and everything in it, for good",
         description:
-          "`confirm` is its mail address; `password` is needed where there is one. The owner is told by mail.",
+          "`confirm` is its mail address; `password` is the account's, and is needed where it has one. The owner is told by mail.",
         answers: { 204: null },
         errors: ["current_password_required"],
       }),

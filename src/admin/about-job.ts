@@ -22,9 +22,19 @@ const DAMAGED: About = {
 };
 const GONE: About = { about: "something that has been deleted meanwhile", account: null };
 
-const TELLERS: { [K in JobKind]?: (db: Db, payload: JobPayloads[K]) => Promise<About> } = {
+const TELLERS: { [K in JobKind]: (db: Db, payload: JobPayloads[K]) => Promise<About> } = {
   route_message: aboutMessage,
   send_mail: aboutOutgoing,
+  async tell_failure(db, payload) {
+    const { account } = await aboutMessage(db, payload);
+    return { about: "tell the sender of a message that it failed", account };
+  },
+  check_service_keys: async () => ({
+    about: "look for the records of the server's own DKIM keys",
+    account: null,
+  }),
+  close_customer: async () => ({ about: "cancel what a deleted account pays for", account: null }),
+  catch_up_payments: async () => ({ about: "ask the payment provider what it told in vain", account: null }),
   mail_code: async (_db, { email }) => ({ about: `mail a login code to ${email}`, account: email }),
   async check_domain(db, { domain_id }) {
     const row = await db

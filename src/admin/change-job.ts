@@ -8,7 +8,7 @@ import { dropSending, endOrphanMails, sendAgain } from "../mail/outgoing.ts";
 import { retryMessage } from "../messages/retry.ts";
 import { DROPPED_REASON, dropRouting, type Ended, endOrphans } from "../routing/fail.ts";
 import { dropTelling } from "../routing/tell-failure.ts";
-import { failPending } from "../webhooks/pending.ts";
+import { bringForward, failPending } from "../webhooks/pending.ts";
 import { readJob } from "./queue.ts";
 
 const DROPPED = "The operator of this server took it out of the queue";
@@ -90,19 +90,29 @@ export async function retryJob(app: App, id: string): Promise<JobRow> {
 
 /** A try that the operator asks for is one more: should it fail, no failure is counted besides those before it. */
 async function moveUp(app: App, { id }: JobRow): Promise<void> {
-  await app.write((tx) =>
-    tx
+  await app.write(async (tx) => {
+    const now = app.now();
+    const job = await tx
       .updateTable("jobs")
       .set((eb) => ({
-        run_at: app.now(),
+        run_at: now,
         attempts: eb("attempts", "-", eb.fn<number>("min", ["failures", eb.val(1)])),
         failures: eb.fn<number>("max", [eb("failures", "-", 1), eb.val(0)]),
       }))
       .where("id", "=", id)
       .where("status", "=", "pending")
-      .where("run_at", ">", app.now())
-      .execute(),
-  );
+      .where("run_at", ">", now)
+      .returningAll()
+      .executeTakeFirst();
+    if (job) await moveUpItsWork(tx, job, now);
+  });
+}
+
+/** Each delivery has a time of its own, which the job only follows. */
+async function moveUpItsWork(tx: Db, job: JobRow, now: number): Promise<void> {
+  const payload = payloadOf(job);
+  if (job.kind !== "deliver_webhooks" || payload === DAMAGED_PAYLOAD) return;
+  await bringForward(tx, (payload as JobPayloads["deliver_webhooks"]).endpoint_id, now);
 }
 
 /** What a job stood for has ended with it, so it begins anew. */

@@ -1,3 +1,4 @@
+import { allText } from "../mail/mail-text.ts";
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { AppError } from "../errors.ts";
@@ -38,8 +39,8 @@ export async function readOutgoing(app: App, id: string, { key_id }: { key_id: s
 async function wordsOf(app: App, raw: Uint8Array) {
   const outcome = await app.parser.parse(raw);
   if (!outcome.ok) return { subject: null, text: outcome.text };
-  const { subject, new_text, rest_text } = outcome.mail;
-  return { subject, text: [new_text, rest_text].filter(Boolean).join("\n\n") };
+  const { subject } = outcome.mail;
+  return { subject, text: allText(outcome.mail) };
 }
 
 function viewMail<Row extends { status: string; response: string | null; completed: number | null }>(

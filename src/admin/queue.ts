@@ -86,23 +86,11 @@ export async function release(app: App, kinds: JobKind[]): Promise<void> {
   app.log.info({ kinds }, "released");
 }
 
-type QueueRow = JobRow & { behind: string | null };
-
-function jobsLike(app: App, { kind, state, limit, cursor }: Wanted, held: string[]): Promise<QueueRow[]> {
+function jobsLike(app: App, { kind, state, limit, cursor }: Wanted, held: string[]): Promise<JobRow[]> {
   const status = state === "dead" || state === "running" ? state : "pending";
   return app.db
     .selectFrom("jobs")
     .selectAll()
-    .select((eb) =>
-      eb
-        .selectFrom("jobs as earlier")
-        .select("earlier.id")
-        .whereRef("earlier.lane", "=", "jobs.lane")
-        .where("earlier.status", "in", ["pending", "running"])
-        .whereRef("earlier.id", "<", "jobs.id")
-        .limit(1)
-        .as("behind"),
-    )
     .$if(kind !== undefined, (query) => query.where("kind", "=", kind ?? ""))
     .$if(state !== undefined, (query) => query.where("status", "=", status))
     .$if(state === "held", (query) => query.where("kind", "in", held))
@@ -115,7 +103,7 @@ function jobsLike(app: App, { kind, state, limit, cursor }: Wanted, held: string
     .execute();
 }
 
-async function viewJob(app: App, row: QueueRow, held: string | undefined): Promise<JobView> {
+async function viewJob(app: App, row: JobRow, held: string | undefined): Promise<JobView> {
   const state = stateOf(app, row, held);
   const { about, account } = await aboutJob(app.db, row);
   const { id, kind, attempts, failures, last_error, created } = row;
@@ -140,14 +128,14 @@ function stateOf(app: App, row: JobRow, held: string | undefined): JobState {
   return row.run_at <= app.now() ? "due" : "waiting";
 }
 
-function whyOf(row: QueueRow, state: JobState, held: string | undefined): string {
+function whyOf(row: JobRow, state: JobState, held: string | undefined): string {
   const failed = row.last_error === null ? "" : `failed${timesOf(row.failures)}: ${row.last_error}`;
   if (state === "dead") return `given up: ${row.last_error ?? ""}`;
   if (state === "running") return "being worked on";
   if (held) return held;
   if (failed) return failed;
   if (state === "waiting") return "its time has not come";
-  return row.behind === null ? "its turn is next" : "an earlier message of its conversation comes first";
+  return row.behind === 0 ? "its turn is next" : "an earlier message of its conversation comes first";
 }
 
 /** None are counted of one that the operator has tried again. */

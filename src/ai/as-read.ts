@@ -18,6 +18,15 @@ const NAMED: Record<string, string> = {
   apos: "'",
 };
 
+/** What was found for letters before, of which some thousands have a plainer form: to find it anew takes longer. */
+const known = new Map<string, string>();
+
+function plainest(char: string): string {
+  let plain = known.get(char);
+  if (plain === undefined) known.set(char, (plain = char.normalize("NFKC")));
+  return plain;
+}
+
 let last = { of: "", read: "" };
 
 /**
@@ -33,7 +42,7 @@ function readAnew(text: string): string {
   let plain = text;
   for (let nth = 0; nth < DECODINGS; nth += 1) plain = decoded(plain);
   // One by one: many marks on one letter would take the square of their number.
-  plain = stripHiddenCharacters(plain).text.replaceAll(NOT_PLAIN, (char) => char.normalize("NFKC"));
+  plain = stripHiddenCharacters(plain).text.replaceAll(NOT_PLAIN, plainest);
   return plain
     .replaceAll(/[\u3002\uFF61]/g, ".")
     .replaceAll('"', "")

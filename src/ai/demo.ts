@@ -61,6 +61,7 @@ function sentencesOf(content: string): string[] {
     .slice(0, MAX_READ_CHARS)
     // Who wrote and about what is no answer to anything.
     .replace(/^From: .*\nSubject: .*$/m, "")
+    .replace(/^From: .*$/, "")
     .split(/\n{2,}/)
     .flatMap((paragraph) =>
       Array.from(segmenter.segment(paragraph.replace(/\s+/g, " ")), (part) => part.segment.trim()),

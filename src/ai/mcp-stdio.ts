@@ -1,7 +1,7 @@
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { messageOf } from "../errors.ts";
 import { isTooMuch } from "../lib/json-depth.ts";
-import { isOutOfHandles, NoHandlesError } from "../lib/own-faults.ts";
+import { refuseOwnSpawnFault } from "../lib/own-faults.ts";
 import { quote } from "../lib/quote.ts";
 import type { StdioTransport } from "./mcp.ts";
 import { BROKE_OFF, fault, McpFault, type Speaker, TOO_LARGE, TOO_MANY_PARTS } from "./mcp-faults.ts";
@@ -52,7 +52,7 @@ export class StdioWire implements Transport {
     this.#end_ms = end_ms;
   }
 
-  start(): Promise<void> {
+  async start(): Promise<void> {
     const { command, args, env } = this.#program;
     try {
       const child = Bun.spawn([command, ...args], {
@@ -66,14 +66,13 @@ export class StdioWire implements Transport {
       this.#child = child;
       this.pid = child.pid;
       this.#watched = this.#watch(child);
-      return Promise.resolve();
     } catch (error) {
-      if (isOutOfHandles(error)) return Promise.reject(new NoHandlesError(error));
+      refuseOwnSpawnFault(error);
       this.ended = fault(
         this.#who,
         `could not be started (${quote(messageOf(error), [...this.#who.secrets])}). ${MEND}`,
       );
-      return Promise.reject(this.ended);
+      throw this.ended;
     }
   }
 

@@ -170,11 +170,17 @@ function isShort(text: string): boolean {
 
 function placesOf(key: string, text: string, where: Omit<Where, "in_path">): string[] {
   const words = text.trim();
-  const forms = MAY_POINT.test(text) ? [...new Set([text, asRead(text)])] : [];
+  const forms = MAY_POINT.test(text) ? formsOf(text) : [];
   const found = forms.flatMap((form) => placesInText(form, where));
   // Programs make an address of anything that is given as one: of a number, or of a name alone.
   const whole = URL_KEY.test(key) ? words !== "" : HOST_KEY.test(key) && ODD_HOST.test(words);
   return whole ? [words].concat(found) : found;
+}
+
+/** A text as it stands, and as programs read it where that is another one. */
+function formsOf(text: string): string[] {
+  const read = asRead(text);
+  return read === text ? [text] : [text, read];
 }
 
 /** Returns what may be an address to some program in a recipient, and in a text without blanks, though it looks like none. */
@@ -183,11 +189,10 @@ function oddWordsIn(key: string, text: string, { read_only }: Look): string[] {
   // Programs leave tabs and line breaks out of an address (WHATWG URL).
   const word = text.replaceAll(/[\t\r\n]/g, "").trim();
   if (word === "" || /\s/.test(word)) return recipients;
-  const forms = [...new Set([word, asRead(word)])];
   const joined =
     word === text.trim()
       ? []
-      : forms.flatMap((form) => placesInText(form, { points: false, sends: !read_only }));
+      : formsOf(word).flatMap((form) => placesInText(form, { points: false, sends: !read_only }));
   const parts = asRead(word).split(/[,;|]/);
   return recipients.concat(
     joined,

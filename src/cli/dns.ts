@@ -108,23 +108,23 @@ function cautions({ hostname, domain }: { hostname: string; domain: string }): s
 }
 
 function recordLines({ type, name, value, priority, required, note }: OperatorRecord): string[] {
-  const data = value === null ? `(${note})` : [priority, value].filter((part) => part !== null).join(" ");
+  const data = value === null ? [] : [priority, value].filter((part) => part !== null);
   return [
     `${type.padEnd(5)} ${name}`,
-    `      ${data}`,
+    ...(data.length === 0 ? [] : [`      ${data.join(" ")}`]),
     `      ${required ? "required" : "optional"}: ${note}`,
     "",
   ];
 }
 
 function checkLines(record: CheckedOperatorRecord): string[] {
-  const { type, name, status, found, reason, value, priority, required } = record;
+  const { type, name, status, found, reason, value, priority, required, note } = record;
   const right = status === "verified";
   const data = [priority, value].filter((part) => part !== null).join(" ");
   return [
     `${WORDS[status].padEnd(8)} ${type.padEnd(5)} ${name}${required || right ? "" : " (optional)"}`,
     `         ${shown(reason)}`,
     ...found.map((text) => `         found:   ${shown(text)}`),
-    ...(right || data === "" ? [] : [`         publish: ${shown(data)}`]),
+    ...(right ? [] : [`         publish: ${data === "" ? `(${note})` : shown(data)}`]),
   ];
 }

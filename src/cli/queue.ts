@@ -133,7 +133,12 @@ async function retryable(app: App): Promise<string[]> {
     .where((eb) =>
       eb.or([
         eb("status", "=", "dead"),
-        eb.and([eb("status", "=", "pending"), eb("failures", ">", 0), eb("run_at", ">", app.now())]),
+        eb.and([
+          eb("status", "=", "pending"),
+          eb("run_at", ">", app.now()),
+          // The failures of deliveries are counted with each of them.
+          eb.or([eb("failures", ">", 0), eb("kind", "=", "deliver_webhooks")]),
+        ]),
       ]),
     )
     .orderBy("id")

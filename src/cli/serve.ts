@@ -3,6 +3,7 @@ import { type Config, type ConfigOverrides, defaultConfig, supervisor } from "..
 import { type Server, serve } from "../serve.ts";
 import { messageOf } from "../errors.ts";
 import { CONFIG_OPTION, type CommonOptions, configOf } from "./options.ts";
+import { misfits } from "./misfits.ts";
 import { reportToManager } from "./supervision.ts";
 
 const LOOPBACK = ["127.0.0.1/32", "::1/128"];
@@ -31,8 +32,14 @@ export function serveCommand(): Command {
     .option(...CONFIG_OPTION)
     .option("--dev", "listen on this machine only (unless configured) and trust mail from it")
     .action(async (options: CommonOptions & { dev?: boolean }) => {
-      const config = configOf(options);
-      await untilStopped(await serve(options.dev ? configOf(options, devOverrides(config)) : config));
+      const given = configOf(options);
+      const config = options.dev ? configOf(options, devOverrides(given)) : given;
+      // Before: once it is up, it must be ready for a signal.
+      const found = await misfits(config);
+      const server = await serve(config);
+      // What keeps it from starting has been said; the rest would be found out at the first backup.
+      for (const { path, words } of found) server.app.log.warn(`${path} ${words}`);
+      await untilStopped(server);
     });
 }
 

@@ -1,5 +1,6 @@
 import { Command, Option } from "commander";
-import { createApiKey } from "../accounts/api-keys.ts";
+import { createApiKey, listApiKeys } from "../accounts/api-keys.ts";
+import { lacksAdministrator, NAME_ADMINISTRATOR, NO_ADMINISTRATOR } from "../accounts/administrator.ts";
 import { createVerifiedUser, listUsers, setPlan, type User } from "../accounts/accounts.ts";
 import { resetPassword } from "../accounts/passwords.ts";
 import { PLANS } from "../billing/plans.ts";
@@ -55,7 +56,9 @@ function listCommand(): Command {
         const lines = users.map(
           (user) => `${user.email}  ${user.plan}${user.is_admin ? "  administrator" : ""}`,
         );
-        print(options, users.map(viewUser), lines.length > 0 ? lines : ["There are no accounts yet."]);
+        if (lines.length === 0) lines.push("There are no accounts yet.");
+        if (await lacksAdministrator(app.db)) lines.push(`${NO_ADMINISTRATOR}. ${NAME_ADMINISTRATOR}`);
+        print(options, users.map(viewUser), lines);
       }),
     );
 }
@@ -77,7 +80,9 @@ function setPlanCommand(): Command {
 
 function resetPasswordCommand(): Command {
   return new Command("reset-password")
-    .description("give an account a new password, print it, and sign it out everywhere")
+    .description(
+      "give an account a new password, print it, and sign out every browser; its API keys go on (`mailwright api-key revoke`)",
+    )
     .argument("<email>")
     .option(...CONFIG_OPTION)
     .option(...JSON_OPTION)
@@ -87,9 +92,21 @@ function resetPasswordCommand(): Command {
         const user = await resetPassword(app, { email, password });
         print(options, { ...viewUser(user), password }, [
           `New password of ${user.email}, shown this once: ${password}`,
+          ...keyLines(user, await listApiKeys(app.db, user)),
         ]);
       }),
     );
+}
+
+/** Whoever resets a password because of somebody else has to know what that one may still have. */
+function keyLines({ email }: User, keys: { id: string; prefix: string; last4: string }[]): string[] {
+  return [
+    "Every browser is signed out.",
+    ...keys.map(
+      ({ id, prefix, last4 }) =>
+        `The API key ${prefix}…${last4} goes on; to end it: mailwright api-key revoke ${email} ${id}`,
+    ),
+  ];
 }
 
 function viewUser(user: User) {

@@ -21,11 +21,16 @@ export async function withApp(
   work: (app: App, alone: boolean) => Promise<void>,
 ): Promise<void> {
   const config = configOf(options);
-  if (options.create !== true && !(options.create && isPlaceGiven(options, config))) refuseMissing(config);
+  const isNamed = isPlaceGiven(options, config);
+  if (options.create === undefined || (options.create !== true && !isNamed)) refuseMissing(config);
+  else if (!isNamed && isMissing(config))
+    console.error(
+      `Note: a new server begins in ${resolve(config.data.dir)}: there was none, and neither a config.toml is here nor a folder named.`,
+    );
   refuseAsRoot(config.data.dir);
   using lock = lockStores(config);
   const log = createLog({ level: "warn", format: "text", aside: true });
-  await using app = await createApp(config, { log, may_migrate: lock !== undefined });
+  await using app = await createApp(config, { log, lock, may_migrate: lock !== undefined });
   await work(app, lock !== undefined);
 }
 
@@ -56,11 +61,19 @@ export async function lookForLoss(config: Config): Promise<"running" | "looked">
   return "looked";
 }
 
-export function refuseMissing({ data, database }: Config): void {
-  if (existsSync(databasePath(database.url)) || isHalfRestored(data.dir)) return;
-  throw new AppError("unavailable", `There is no Mailwright in the data folder ${resolve(data.dir)}.`, {
-    fix: "Go to the folder of your config.toml, name that file with --config, or begin with `mailwright serve` or `mailwright user create`.",
-  });
+function isMissing({ data, database }: Config): boolean {
+  return !existsSync(databasePath(database.url)) && !isHalfRestored(data.dir);
+}
+
+export function refuseMissing(config: Config): void {
+  if (!isMissing(config)) return;
+  throw new AppError(
+    "unavailable",
+    `There is no Mailwright in the data folder ${resolve(config.data.dir)}.`,
+    {
+      fix: "Go to the folder of your config.toml, name that file with --config, or begin with `mailwright serve` or `mailwright user create`.",
+    },
+  );
 }
 
 function isPlaceGiven({ config: file }: CommonOptions, { data }: Config): boolean {

@@ -21,8 +21,10 @@ import { type StorageWatch, type WatchLog, watchStorage } from "./watch.ts";
 export { afterCommit, unlessCommitted } from "./group-commit.ts";
 export type { Db, Write } from "./group-commit.ts";
 
-/** How long to wait for a second process (a command line) that holds the write lock. */
-const BUSY_TIMEOUT_MS = 5_000;
+/** How long the thread stands still at the start, while another process recovers the log or changes how it is kept. */
+const OPENING_MS = 5_000;
+/** And from then on, for what is over at once: for a transaction of others `openKysely` waits without that. */
+const BUSY_TIMEOUT_MS = 10;
 
 export interface Database extends AsyncDisposable {
   db: Db;
@@ -125,13 +127,14 @@ export function openDatabase(
 
 /** With the settings that every promise about commits and deletions stands on. */
 function openFile(place: string | Buffer): Sqlite.Database {
-  const sqlite = openSqlite(place, { timeout: BUSY_TIMEOUT_MS });
+  const sqlite = openSqlite(place, { timeout: OPENING_MS });
   if (typeof place === "string" && place !== ":memory:") movePagesIfPossible(sqlite);
   sqlite.pragma("journal_mode = WAL");
   sqlite.pragma("foreign_keys = ON");
   sqlite.pragma("secure_delete = ON");
   // A savepoint keeps the pages it may have to give back; by default it keeps them in a file.
   sqlite.pragma("temp_store = MEMORY");
+  sqlite.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);
   return sqlite;
 }
 

@@ -16,9 +16,13 @@ import {
 } from "kysely";
 import { createRowMemory, type Effect, effectOf } from "./row-memory.ts";
 import { shareReads, type SharedRead } from "./shared-read.ts";
+import { codeOf } from "./storage-faults.ts";
 
 /** Distinct SQL texts kept prepared. The code has fewer; the cap only bounds a mistake. */
 const MAX_STATEMENTS = 500;
+/** How long to wait for another process (a command line, a shell) that holds the write lock. */
+const LOCK_WAIT_MS = 5_000;
+const LOCK_AGAIN_MS = 20;
 
 /**
  * Kysely over one better-sqlite3 connection. Unlike Kysely's own dialect it keeps prepared statements
@@ -49,6 +53,11 @@ interface Parts {
   connection: DatabaseConnection;
 }
 
+interface CachedConnection extends DatabaseConnection {
+  /** Begins a transaction once nobody else has one. Reads, and all else that this thread does, go on until then. */
+  begin: () => Promise<void>;
+}
+
 /** Runs a query at once where Kysely's own executor first asks for the connection: there is one, and only a transaction keeps it. */
 class DirectExecutor extends DefaultQueryExecutor {
   readonly #parts: Parts;
@@ -70,12 +79,12 @@ class DirectExecutor extends DefaultQueryExecutor {
   }
 }
 
-function sqliteDialect(sqlite: Sqlite.Database, connection: DatabaseConnection): Dialect {
+function sqliteDialect(sqlite: Sqlite.Database, connection: CachedConnection): Dialect {
   const run = (text: string) => connection.executeQuery(CompiledQuery.raw(text)).then(() => undefined);
   const driver: Driver = {
     init: async () => {},
     acquireConnection: async () => connection,
-    beginTransaction: () => run("begin immediate"),
+    beginTransaction: connection.begin,
     commitTransaction: () => run("commit"),
     rollbackTransaction: async () => {
       // A full disk makes SQLite roll back by itself; a second rollback would hide the real error.
@@ -119,7 +128,9 @@ interface Prepared {
   effect: Effect;
 }
 
-function cachedConnection(sqlite: Sqlite.Database, { reads, onError }: Hooks): DatabaseConnection {
+const BEGIN = CompiledQuery.raw("begin immediate");
+
+function cachedConnection(sqlite: Sqlite.Database, { reads, onError }: Hooks): CachedConnection {
   const statements = new Map<string, Prepared>();
   const memory = createRowMemory(sqlite);
   const prepared = (text: string): Prepared => {
@@ -142,16 +153,35 @@ function cachedConnection(sqlite: Sqlite.Database, { reads, onError }: Hooks): D
     const { changes, lastInsertRowid } = statement.run(...parameters);
     return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) };
   };
+  /** A full disk makes SQLite undo the whole transaction without a statement that says so. */
+  const failed = (error: unknown): void => {
+    memory.note("forgets");
+    onError(error);
+  };
   return {
+    async begin() {
+      const until = performance.now() + LOCK_WAIT_MS;
+      for (;;) {
+        try {
+          run(BEGIN);
+          return;
+        } catch (error) {
+          if (isBusy(error) && performance.now() < until) {
+            await Bun.sleep(LOCK_AGAIN_MS);
+            continue;
+          }
+          failed(error);
+          throw error;
+        }
+      }
+    },
     async executeQuery<R>(query: RememberedQuery): Promise<QueryResult<R>> {
       try {
         if (query.remembered) beginRead();
         const result = query.remembered ? { rows: memory.rows(query, () => run(query).rows) } : run(query);
         return result as QueryResult<R>;
       } catch (error) {
-        // A full disk makes SQLite undo the whole transaction without a statement that says so.
-        memory.note("forgets");
-        onError(error);
+        failed(error);
         throw error;
       }
     },
@@ -159,4 +189,8 @@ function cachedConnection(sqlite: Sqlite.Database, { reads, onError }: Hooks): D
       for (const row of sqlite.prepare(sql).iterate(...parameters)) yield { rows: [row as R] };
     },
   };
+}
+
+function isBusy(error: unknown): boolean {
+  return codeOf(error).startsWith("SQLITE_BUSY");
 }

@@ -6,12 +6,12 @@ import type { JobRow } from "./schema.ts";
 /** As the index has it: one that says "no account" as a value. */
 const ACCOUNT = sql.raw("coalesce(account, '')");
 
-/** The accounts that have pending jobs of a kind. Each is looked for behind the one before, whatever lies between. */
+/** The accounts that have pending jobs of a kind, not counting those that wait for their lane. Each is looked for behind the one before, whatever lies between. */
 const pendingAccounts = (kind: string) => sql`
     with recursive found (account) as (
-      select (select ${ACCOUNT} from jobs where kind = ${kind} and status = 'pending' order by ${ACCOUNT} limit 1)
+      select (select ${ACCOUNT} from jobs where kind = ${kind} and status = 'pending' and behind = 0 order by ${ACCOUNT} limit 1)
       union all
-      select (select ${ACCOUNT} from jobs where kind = ${kind} and status = 'pending' and ${ACCOUNT} > found.account
+      select (select ${ACCOUNT} from jobs where kind = ${kind} and status = 'pending' and behind = 0 and ${ACCOUNT} > found.account
           order by ${ACCOUNT} limit 1)
         from found where found.account is not null
     )
@@ -37,9 +37,8 @@ export interface Due {
 
 /**
  * The first due jobs of each account, those that have been due for longest before the others; none of a kind that is
- * held, and none that waits for its lane. However many wait, those behind them are found: each costs less than a
- * microsecond, and a limit on how many are looked at would hide the first of a lane that was put off, and with it all of
- * the account.
+ * held, and none that waits for its lane. However many wait for a target or for memory, those behind them are found: each
+ * costs less than a microsecond, and a limit on how many are looked at would hide the rest of the account.
  */
 export const dueOfEach = prepared((db, { kind, now, limit, weight, full_targets }: Due) =>
   statement<DueRow>(
@@ -47,12 +46,9 @@ export const dueOfEach = prepared((db, { kind, now, limit, weight, full_targets 
     sql`select id, payload, attempts, failures, job.account, account_slots, weight, target
     from (${pendingAccounts(kind)}) as accounts cross join jobs as job on job.id in (
       select due.id from jobs as due
-      where due.kind = ${kind} and due.status = 'pending' and ${ACCOUNT} = accounts.account and due.run_at <= ${now}
+      where due.kind = ${kind} and due.status = 'pending' and due.behind = 0 and ${ACCOUNT} = accounts.account and due.run_at <= ${now}
         and due.weight <= ${weight}
         and (due.target is null or due.target not in (select value from json_each(${full_targets})))
-        and (due.lane is null or not exists (
-          select 1 from jobs as earlier
-          where earlier.lane = due.lane and earlier.status in ('pending', 'running') and earlier.id < due.id))
       order by due.run_at, due.id limit ${limit}
     )
     where not exists (select 1 from held_kinds where held_kinds.kind = ${kind})
@@ -60,15 +56,23 @@ export const dueOfEach = prepared((db, { kind, now, limit, weight, full_targets 
   ),
 );
 
-/** The unix second at which the next job of a kind falls due; null for none. */
+/** The unix second at which the next job of a kind that waits for no lane falls due; null for none. */
 export const nextRun = prepared((db, { kind, now }: Pick<Due, "kind" | "now">) =>
   statement<{ run_at: number | null }>(
     db,
     sql`select min((
       select run_at from jobs
-      where kind = ${kind} and status = 'pending' and ${ACCOUNT} = accounts.account and run_at > ${now}
+      where kind = ${kind} and status = 'pending' and behind = 0 and ${ACCOUNT} = accounts.account and run_at > ${now}
       order by run_at limit 1
     )) as run_at from (${pendingAccounts(kind)}) as accounts`,
+  ),
+);
+
+/** One of those that wait or run in a lane, in the words of its index. */
+export const jobInLane = prepared((db, { lane }: { lane: string }) =>
+  statement<{ id: string }>(
+    db,
+    sql`select id from jobs where lane = ${lane} and status in ('pending', 'running') limit 1`,
   ),
 );
 

@@ -2,7 +2,7 @@ import { Migrator } from "kysely/migration";
 import { migrations } from "../../migrations/index.ts";
 import { AppError } from "../errors.ts";
 import type { Db } from "./group-commit.ts";
-import { ensureStorageTriggers } from "./storage-triggers.ts";
+import { ensureTriggers } from "./triggers.ts";
 
 export interface MigrationStatus {
   name: string;
@@ -23,7 +23,7 @@ export async function migrateToLatest(
   const next = Object.keys(migrations).find((name) => !applied.includes(name));
   if (next !== undefined && !may_migrate) throw serverIsOlder();
   const migrated = next === undefined ? [] : await migrate(db, { applied, next, beforeUpgrade });
-  if (may_migrate) await ensureStorageTriggers(db);
+  if (may_migrate) await ensureTriggers(db);
   return migrated;
 }
 

@@ -351,6 +351,8 @@ export interface JobRow {
   status: "pending" | "running" | "dead";
   /** Jobs of one lane run one at a time, oldest first. */
   lane: string | null;
+  /** 1 while an earlier one of its lane waits or runs; kept by triggers, whatever writes. */
+  behind: number;
   dedupe_key: string | null;
   run_at: number;
   /** Times a worker has taken it; a crash counts. */

@@ -1,8 +1,8 @@
-import { isOutOfHandles, MailFilesError } from "../lib/own-faults.ts";
+import { isOutOfHandles, isOutOfTasks, MailFilesError } from "../lib/own-faults.ts";
 
 /** What the file system and SQLite say when the disk cannot be written or read now, through no fault of the operation. */
 const DISK =
-  /^(SQLITE_(BUSY|CANTOPEN|FULL|IOERR|LOCKED|NOMEM|READONLY)|ENOSPC|EDQUOT|EIO|EROFS|DATABASE_GONE|SEGMENT_GONE|CONTENT_MISSING)/;
+  /^(SQLITE_(BUSY|CANTOPEN|FULL|IOERR|LOCKED|NOMEM|READONLY)|ENOSPC|EDQUOT|EIO|EROFS|DATABASE_GONE|LOCK_GONE|SEGMENT_GONE|CONTENT_MISSING)/;
 const DAMAGE = /^SQLITE_(CORRUPT|NOTADB)/;
 
 const LOOK_AT_DISK =
@@ -29,6 +29,11 @@ const WORDS: [RegExp, string, string][] = [
     "Put it back where it was, or restart the server: what it still has open is written back as it stops.",
   ],
   [
+    /^LOCK_GONE/,
+    "A lock file was deleted, moved or replaced while the server runs",
+    "Put it back where it was, or restart the server: as it is, another one can start on the same data.",
+  ],
+  [
     /^SEGMENT_GONE/,
     "A file of mails was deleted, moved or replaced while the server runs",
     "Put it back where it was: what it holds is found again within the hour. What comes in next goes into a new file.",
@@ -45,10 +50,21 @@ const NO_HANDLES = {
   fix: "Nothing is to be done if it was a rush. Else raise its limit of open files (LimitNOFILE of the service, ulimit -n).",
 };
 
-/** Whether `error` says that the disk, what is on it, or a lack of file handles keeps us from doing this now. */
+const NO_TASKS = {
+  message: "This server can start no more threads and programs",
+  fix: "Nothing is to be done if it was a rush. Else raise its limit (TasksMax of the service, --pids-limit of the container, ulimit -u).",
+};
+
+/** Whether `error` says that the disk, what is on it, or a lack of file handles or threads keeps us from doing this now. */
 export function isStorageFault(error: unknown): boolean {
   const code = codeOf(error);
-  return DISK.test(code) || DAMAGE.test(code) || error instanceof MailFilesError || isOutOfHandles(error);
+  return (
+    DISK.test(code) ||
+    DAMAGE.test(code) ||
+    error instanceof MailFilesError ||
+    isOutOfHandles(error) ||
+    isOutOfTasks(error)
+  );
 }
 
 /** Whether what was read is no sound database. */
@@ -58,6 +74,7 @@ export function isDamage(error: unknown): boolean {
 
 /** What a storage fault means, and what to do about it. */
 export function storageWords(error: unknown): { message: string; fix: string } {
+  if (isOutOfTasks(error)) return NO_TASKS;
   if (isOutOfHandles(error)) return NO_HANDLES;
   const code = codeOf(error);
   const found = WORDS.find(([pattern]) => pattern.test(code));
@@ -69,7 +86,13 @@ export function storageWords(error: unknown): { message: string; fix: string } {
 
 /** Thrown before a write that would be lost, or make things worse, and where what is missing may come back. */
 export class StorageError extends Error {
-  readonly code: "CONTENT_MISSING" | "DATABASE_GONE" | "SQLITE_CORRUPT" | "SQLITE_FULL" | "SQLITE_IOERR";
+  readonly code:
+    | "CONTENT_MISSING"
+    | "DATABASE_GONE"
+    | "LOCK_GONE"
+    | "SQLITE_CORRUPT"
+    | "SQLITE_FULL"
+    | "SQLITE_IOERR";
 
   constructor(code: StorageError["code"], message: string) {
     super(message);

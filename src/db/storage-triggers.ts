@@ -1,24 +1,5 @@
 import { sql } from "kysely";
-import type { Db } from "./group-commit.ts";
-
-/**
- * Has the database count in `account_storage` what each account stores, in the commit that writes: nothing that writes
- * can forget to. Asked at each start, since a migration that makes a table anew drops its triggers.
- */
-export async function ensureStorageTriggers(db: Db): Promise<void> {
-  const known = db.withTables<{ sqlite_master: { name: string; type: string } }>();
-  const found = await known
-    .selectFrom("sqlite_master")
-    .select("name")
-    .where("type", "=", "trigger")
-    .execute();
-  const missing = TRIGGERS.filter(([trigger]) => !found.some(({ name }) => name === trigger));
-  if (missing.length === 0) return;
-  await db.transaction().execute(async (tx) => {
-    for (const [name, event, work] of missing)
-      await sql`create trigger ${sql.raw(name)} ${sql.raw(event)} begin ${work}; end`.execute(tx);
-  });
-}
+import type { Trigger } from "./triggers.ts";
 
 const text = (row: string) =>
   sql.raw(
@@ -38,8 +19,11 @@ const rawMail = (row: string) =>
     and not exists (select 1 from messages m
       where m.raw_mail_id = r.id and m.user_id = ${row}.user_id and m.id <> ${row}.id)), 0)`);
 
-/** What goes with its message is counted before that goes, as nobody can tell afterwards whose it was. */
-const TRIGGERS: [string, string, ReturnType<typeof sql>][] = [
+/**
+ * Have the database count in `account_storage` what each account stores, in the commit that writes: nothing that writes
+ * can forget to. What goes with its message is counted before that goes, as nobody can tell afterwards whose it was.
+ */
+export const STORAGE_TRIGGERS: Trigger[] = [
   [
     "storage_of_user",
     "after insert on users",

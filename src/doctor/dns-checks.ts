@@ -81,13 +81,13 @@ function nameOf({ purpose, type, name, value }: CheckedRecord): string {
   return TITLES[purpose];
 }
 
-function outcomeOf({ status, required, reason, found, name, type, value, priority }: CheckedRecord): Outcome {
+function outcomeOf(record: CheckedRecord): Outcome {
+  const { status, required, reason, found, name, type, value, priority, note } = record;
   const seen = found.length === 0 ? "" : ` Found: ${found.join(" | ")}`;
   const words = `${name} ${type}: ${reason}${seen}`;
   if (status === "verified") return ok(words);
   const data = [priority, value].filter((part) => part !== null).join(" ");
-  const mend =
-    data === "" ? `Publish the address of this machine for ${name}.` : `Publish: ${name} ${type} ${data}`;
+  const mend = `Publish: ${name} ${type} ${data === "" ? `(${note})` : data}`;
   if (status === "pending") return warn(words, SEE_RESOLVER);
   return required ? fail(words, mend) : warn(words, mend);
 }

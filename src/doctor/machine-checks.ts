@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { open, readdir, stat, unlink } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { databasePath } from "../db/database-path.ts";
@@ -148,9 +149,12 @@ function megabytes(bytes: number): string {
 async function checkBackup({ app }: Bench): Promise<Outcome> {
   const { backup, data } = app.config;
   // What was kept before an upgrade is no backup of today's mail.
-  const kept = await listBackups(backup.dir || join(data.dir, "backups"));
+  const dir = backup.dir || join(data.dir, "backups");
+  const kept = await listBackups(dir);
   const newest = kept.find(({ before_upgrade }) => !before_upgrade)?.created;
-  const mend = "Make one now, `mailwright backup FILE`, and let the server make them: [backup] schedule.";
+  const day = new Date(app.now() * 1_000).toISOString().slice(0, 10);
+  const make = `${existsSync(dir) ? "" : `mkdir ${dir} && `}mailwright backup ${join(dir, `mailwright-${day}.zip`)}`;
+  const mend = `Let the server make them: [backup] schedule. Or make one now where they are looked for, since none elsewhere is seen: ${make}`;
   if (newest === undefined) return warn("There is no backup.", mend);
   const days = Math.floor((app.now() - newest) / DAY_SECONDS);
   const found = `The newest backup is ${days} ${days === 1 ? "day" : "days"} old.`;

@@ -141,13 +141,18 @@ async function checkStartTls(bench: Bench): Promise<Outcome> {
 async function checkRelay({ app }: Bench): Promise<Outcome> {
   const { outbound, smtp, egress } = app.config;
   if (outbound.mode !== "relay") return skip('Only outbound.mode "relay" has one.');
-  const trouble = await tryRelay(
+  const { trouble, logs_in } = await tryRelay(
     { relay_url: outbound.relay_url, hostname: smtp.hostname, egress_allow: egress.allow },
     CONNECT_MS,
   );
-  if (trouble === null) return ok("The relay answers and takes our login. Nothing was sent.");
+  if (trouble === null)
+    return ok(
+      logs_in
+        ? "The relay answers and takes our login. Nothing was sent."
+        : "The relay answers; no login is set. Nothing was sent.",
+    );
   return fail(
     `The relay cannot be used: ${trouble}`,
-    "See that outbound.relay_url has the right host, port, user and password.",
+    "See that outbound.relay_url has the right host, port, user and password; leave user and password out if the relay takes your mail without.",
   );
 }

@@ -1,3 +1,4 @@
+import { lacksAdministrator, NAME_ADMINISTRATOR, NO_ADMINISTRATOR } from "../accounts/administrator.ts";
 import { strandedInboxes } from "../inboxes/leave-domain.ts";
 import { isPublicAddress } from "../lib/net.ts";
 import { inNetworks } from "../lib/networks.ts";
@@ -14,6 +15,7 @@ export const SETTINGS_CHECKS: Check[] = [
   { name: "addresses", run: checkAddresses },
   { name: "outgoing mail", run: checkOutbound },
   { name: "registration", run: checkRegistration },
+  { name: "administrator", run: checkAdministrator },
   { name: "where mail comes from", run: checkPeers },
 ];
 
@@ -65,6 +67,15 @@ async function checkRegistration({ app }: Bench): Promise<Outcome> {
   return warn(
     "Everybody with a mail address can make an account here, and spend the model under [llm].",
     'Unless that is meant: auth.registration = "closed".',
+  );
+}
+
+async function checkAdministrator({ app }: Bench): Promise<Outcome> {
+  if (!(await lacksAdministrator(app.db)))
+    return ok("An account administers this server, or the first one will.");
+  return fail(
+    `${NO_ADMINISTRATOR}: mail to postmaster@ is refused, and what the contact form brings is mailed to nobody.`,
+    NAME_ADMINISTRATOR,
   );
 }
 

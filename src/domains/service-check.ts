@@ -112,18 +112,29 @@ function judgePtr(found: string[], host: string): Finding {
 async function lookForSpf(app: App, { name }: WantedRecord): Promise<Finding> {
   const { hostname } = app.config.smtp;
   const [texts, mx] = await Promise.all([askTexts(app, name), ask(app, name, "MX")]);
+  if (app.config.outbound.mode === "relay") return judged(texts, (all) => judgeRelaySpf(all.filter(isSpf)));
   const is_mx = "records" in mx && judgeMx(mx.records, hostname).status === "verified";
   const finding = judged(texts, (all) => judgeSpf(all.filter(isSpf), { host: hostname, is_mx }));
   if (finding.status !== "mismatch" || finding.found.length !== 1) return finding;
   const { value: _, ...seen } = finding;
-  if (app.config.outbound.mode === "relay")
-    return { ...seen, status: "verified", reason: "It is there. See that it names your relay." };
   const addresses = await addressesOf(app, hostname);
   const results = await Promise.all(
     addresses.map((ip) => spfResult(app.resolver, { domain: name, ip, hostname })),
   );
   const passes = results.length > 0 && results.every((result) => result === "pass");
   return passes ? { ...seen, status: "verified", reason: "It lets this server send." } : finding;
+}
+
+/** What it should say only the relay's provider knows. */
+function judgeRelaySpf(found: string[]): Finding {
+  if (found.length === 1)
+    return { status: "verified", found, reason: "It is there. See that it names your relay." };
+  return found.length === 0
+    ? { status: "missing", found, reason: "There is no SPF record yet, so that replies are trusted less." }
+    : mismatch(
+        found,
+        "There are several SPF records, which counts as none. Leave one, which names your relay.",
+      );
 }
 
 function judgeMtaSts(found: string[], value: string): Finding {

@@ -1,3 +1,4 @@
+import { allText } from "../mail/mail-text.ts";
 import { decodeWords, type MailHeaders, readHeaders } from "../mail/headers.ts";
 import { readMail } from "../mail/parse-mail.ts";
 import { type Extract, Unreadable } from "./reading.ts";
@@ -12,10 +13,10 @@ export async function readMailFile(bytes: Uint8Array): Promise<Extract> {
   if (!outcome.ok && outcome.text === "") throw new Unreadable("holds a mail that can't be read");
   const head = headOf(readHeaders(bytes));
   if (!outcome.ok) return { text: `${head}\n\n${outcome.text}`, partly: "only the beginning was read" };
-  const { new_text, rest_text, attachments } = outcome.mail;
+  const { attachments } = outcome.mail;
   const names = attachments.slice(0, MAX_NAMES).map(({ filename }) => shownName(filename));
   const files = names.length === 0 ? "" : `Files in this mail: ${names.join(", ")}`;
-  const parts = [head, new_text, rest_text, files].map((part) => part.trim()).filter(Boolean);
+  const parts = [head, allText(outcome.mail), files].map((part) => part.trim()).filter(Boolean);
   return {
     text: parts.join("\n\n"),
     ...(names.length > 0 && { partly: "the files inside it were not read; attach them themselves" }),

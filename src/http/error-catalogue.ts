@@ -42,7 +42,7 @@ export const CATALOGUE: Record<ErrorCode, CatalogueEntry> = {
   },
   current_password_required: {
     meaning: "This change needs your current password, and it is missing or wrong.",
-    mend: "Send `current_password`. If you have forgotten it, sign in with a code: for ten minutes after that a new password can be set without the old one.",
+    mend: "Send it, as `current_password` with `POST /auth/set-password`, as `password` with `DELETE /auth/account`. If you have forgotten it, sign in with a code: for ten minutes after that a new password can be set without the old one.",
     example: { detail: "Changing the password needs the current one." },
   },
   session_required: {

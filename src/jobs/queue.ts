@@ -1,5 +1,6 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
+import { jobInLane } from "../db/due-jobs.ts";
 import { insertRow, prepared } from "../db/prepared.ts";
 import type { JobRow } from "../db/schema.ts";
 import { storedJson } from "../lib/stored-json.ts";
@@ -113,6 +114,7 @@ function rowOf(app: App, job: Job, { claimed = false, lane, dedupe_key, run_at }
     payload: JSON.stringify(job.payload),
     status: claimed ? "running" : "pending",
     lane: lane ?? null,
+    behind: 0,
     dedupe_key: dedupe_key ?? null,
     run_at: run_at ?? now,
     attempts: job.attempts,
@@ -216,16 +218,8 @@ export function backoffSeconds(failures: number): number {
 }
 
 export async function isLaneBusy(tx: Db, lane: string): Promise<boolean> {
-  return (await jobsInLane(tx, { lane })).length > 0;
+  return (await jobInLane(tx, { lane })).length > 0;
 }
-
-const jobsInLane = prepared((db, key: { lane: string }) =>
-  db
-    .selectFrom("jobs")
-    .select("id")
-    .where("lane", "=", key.lane)
-    .where("status", "in", ["pending", "running"]),
-);
 
 export class LeaseLostError extends Error {
   constructor(job: Job) {

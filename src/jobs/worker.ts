@@ -18,7 +18,7 @@ const PATIENCE = {
   /** Then for jobs of which `waitForWord` was told. */
   word_ms: 40_000,
 };
-/** How soon it is seen that a command line changed the queue, or somebody the clock. */
+/** How soon it is seen that a command line changed the queue, or somebody the clock or a lock. */
 const LOOK_MS = 1_000;
 
 export interface JobWorker extends AsyncDisposable {
@@ -138,7 +138,7 @@ async function allSaid(running: Running, unsaid: WeakSet<Job>): Promise<void> {
   }
 }
 
-/** At what happens to this process unasked: another one writes, or the clock is set. */
+/** At what happens to this process unasked: another one writes, a lock goes, or the clock is set. */
 function lookNowAndThen(
   app: App,
   handlers: JobHandlers,
@@ -149,6 +149,8 @@ function lookNowAndThen(
   app.changedElsewhere();
   const timer = setInterval(() => {
     if (app.changedElsewhere()) wakeAll();
+    // What is refused is said in the log, also where nobody comes.
+    if (app.lockGone()) void app.write(() => Promise.resolve()).catch(() => undefined);
     // Whoever cannot write is told so, and comes again; what waits is tried with the next leap or start.
     void lookAtClock().catch(() => undefined);
   }, LOOK_MS);

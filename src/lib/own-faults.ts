@@ -14,12 +14,28 @@ const THREAD_SPARE = 32;
 
 /** A fault of this machine, whoever it was met on the way to. */
 export class NoHandlesError extends Error {
-  readonly code = "EMFILE";
+  readonly code: "EMFILE" | "EAGAIN" = "EMFILE";
 
-  constructor(cause?: unknown) {
-    super("EMFILE: this server has too many files and connections open", { cause });
+  constructor(cause?: unknown, message = "EMFILE: this server has too many files and connections open") {
+    super(message, { cause });
     this.name = "NoHandlesError";
   }
+}
+
+/** The same of a thread or a program that could not be started: the system, or its limit for this server, lets none more run. */
+export class NoTasksError extends NoHandlesError {
+  override readonly code = "EAGAIN";
+
+  constructor(cause?: unknown) {
+    super(cause, "EAGAIN: this server can start no more threads and programs");
+    this.name = "NoTasksError";
+  }
+}
+
+/** Throws NoTasksError for what the system says where it starts no more programs, and NoHandlesError where a handle lacked. */
+export function refuseOwnSpawnFault(error: unknown): void {
+  if (isOutOfHandles(error)) throw new NoHandlesError(error);
+  if (member(error, "code") === "EAGAIN") throw new NoTasksError(error);
 }
 
 /** What the system said when the files of mails were to be used, with its code: whatever it is, no mail is at fault. */
@@ -51,6 +67,11 @@ export function isOutOfHandles(error: unknown): boolean {
   return codesOf(error).some((code) => CODES.has(code));
 }
 
+/** Whether an error, or one of its causes, is a NoTasksError. Its code says as much of a pipe that is full. */
+export function isOutOfTasks(error: unknown): boolean {
+  return withCauses(error).some((cause) => cause instanceof NoTasksError);
+}
+
 /**
  * Throws NoHandlesError if it was this machine that kept us from reaching others, and not they. The code alone does not say
  * so: where no handle is left for a socket, the runtime says of many that they refused the connection, or have no name.
@@ -75,13 +96,17 @@ export function refuseThread(): void {
 
 /** The codes of an error and of its causes. */
 function codesOf(error: unknown): string[] {
-  const codes: string[] = [];
+  return withCauses(error).map((cause) => String(member(cause, "code")));
+}
+
+function withCauses(error: unknown): unknown[] {
+  const causes: unknown[] = [];
   let cause = error;
-  for (let depth = 0; depth < MAX_CAUSES && cause !== undefined && cause !== null; depth += 1) {
-    codes.push(String(member(cause, "code")));
+  while (causes.length < MAX_CAUSES && cause !== undefined && cause !== null) {
+    causes.push(cause);
     cause = member(cause, "cause");
   }
-  return codes;
+  return causes;
 }
 
 function canOpen(handles: number): boolean {

@@ -1,16 +1,22 @@
-import { refuseThread } from "./own-faults.ts";
+import { NoTasksError, refuseThread } from "./own-faults.ts";
 
 const COMPILED_ROOT = "/$bunfs/root/";
 
 /**
  * Starts a worker thread from `path`, relative to `src` (`db/checkpoint-worker.ts`). In the compiled binary
  * every module is bundled into one file at the root, so `import.meta.url` says nothing about folders there. Throws
- * NoHandlesError rather than to begin what would end this process.
+ * NoHandlesError rather than to begin what would end this process, and NoTasksError where the system gives no thread.
  */
 export function startWorker(path: string): Worker {
   refuseThread();
   const root = import.meta.url.includes(COMPILED_ROOT)
     ? `file://${COMPILED_ROOT}`
     : new URL("../", import.meta.url);
-  return new Worker(new URL(path, root).href);
+  const { href } = new URL(path, root);
+  try {
+    return new Worker(href);
+  } catch (error) {
+    // What is wrong with a module is told by an event.
+    throw new NoTasksError(error);
+  }
 }

@@ -12,7 +12,9 @@ const METHOD = /^method[;:][^\n]{0,500}$/gim;
 export function isCalendarMail(part: Part): boolean {
   const { contentType, node, parent } = part;
   if (!CALENDAR.test(contentType || "")) return false;
-  const attached = node.disposition === "attachment" && /^multipart\/mixed\b/.test(parent?.contentType || "");
+  // Many programs call a file that a person attached inline, or say nothing about it.
+  const file = node.disposition === "attachment" || Boolean(node.filename);
+  const attached = file && /^multipart\/mixed\b/.test(parent?.contentType || "");
   return !attached || ANSWERS.test(methodOf(part));
 }
 

@@ -31,10 +31,13 @@ export function hiddenInWords(count: number): string {
 /** Emoji sequences and some scripts need joiners and variation selectors between visible neighbours. */
 function spells(char: string, at: number, whole: string): boolean {
   if (!"\u200C\u200D\uFE0E\uFE0F".includes(char)) return false;
+  const isSelector = char === "\uFE0E" || char === "\uFE0F";
+  // Of many joiners in a row only the last can join anything.
+  if (!isSelector && whole.charAt(at + 1) === char) return false;
   const before = codePointBefore(whole, at);
-  if (char === "\uFE0E" || char === "\uFE0F") return EMOJI.test(before) && before !== char;
+  if (isSelector) return EMOJI.test(before) && before !== char;
   const after = String.fromCodePoint(whole.codePointAt(at + 1) ?? 0x20);
-  if (char === "\u200D" && EMOJI.test(before) && EMOJI.test(after)) return after !== char;
+  if (char === "\u200D" && EMOJI.test(before) && EMOJI.test(after)) return true;
   return JOINED.test(before) && JOINED.test(after);
 }
 

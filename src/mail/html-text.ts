@@ -5,6 +5,8 @@ import { hasLine, type HtmlElement, isHidden, type Look, lookOf, PAGE_LOOK } fro
 /** htmlparser2 searches its stack of open elements at every tag, so a deep one makes it slow. */
 const MAX_DEPTH = 512;
 const MAX_HREF_CHARS = 500;
+/** The highest number a list begins with. */
+const MAX_ITEM = 1_000_000;
 
 /** Elements whose tags end nothing but themselves: reading cannot start anew inside one. */
 const RAW = new Set(["style", "script", "title", "textarea"]);
@@ -33,7 +35,7 @@ const BLOCKS = new Set(
     " ",
   ),
 );
-const PREFIXES: Record<string, string> = { li: "- ", td: " ", th: " " };
+const CELLS = new Set(["td", "th"]);
 /** Class, id or name of what mail programs wrap a quoted or forwarded mail in. */
 const QUOTE_NAME =
   /quot|forward|fwdmsg|fwd_|cite|gmail_attr|gmail_extra|appendonsend|reply[-_]?(content|section|header|mail)|reference-message|original-?(content|message)|_mailoriginal|zmail_extra|zwchr|body-separator|airmail_on|__divider|__headers|olk_src_body|qmbox|edo-original|alimail_/;
@@ -44,20 +46,27 @@ const BARRED = new Set(["section", "article", "aside", "span", "td"]);
 /** The words around these are inside them, so what stands above is the sender's own. Never true of a bare blockquote. */
 const NAMES_ITS_AUTHOR =
   /gmail_(quote|attr|extra)|appendonsend|divrplyfwdmsg|reference-message|yahoo_quoted|protonmail_quote|moz-(cite-prefix|forward)/;
+/** What stands above a quote, and not around it. */
+const ATTRIBUTION_NAME = /moz-cite-prefix|gmail_attr|airmail_on/;
 const SIGNATURE_NAME = /signature|moz-txt-sig|bloop_sign|mb_sig|_sig\b/;
 /** Stands above a signature, and not around it: the dashes of Gmail, the line break of Apple Mail. */
 const SIGNATURE_FOLLOWS = /gmail_signature_prefix|linebreakatbeginningofsignature/;
 
-/** The three regions of an HTML mail as plain text, in document order: own words, signature, everything after. */
-export interface HtmlText {
-  fresh: string;
-  signature: string;
-  rest: string;
+export interface HtmlPiece {
+  /** Whether it stands outside of whatever mail programs wrap a quote in. */
+  own: boolean;
+  text: string;
   /**
-   * Empty lines (0 or 1) between `fresh` and the quote that ended it, above which an attribution may stand; null
-   * when it ended otherwise.
+   * Empty lines (0 or 1) between own words and the quote that ended them, above which an attribution may stand; null
+   * where they ended otherwise.
    */
   lines_to_quote: number | null;
+}
+
+/** An HTML mail as plain text: own words and the rest in document order, without the signature. */
+export interface HtmlText {
+  pieces: HtmlPiece[];
+  signature: string;
   /** Elements and comments with words in them that a reader would not have seen. */
   hidden: number;
 }
@@ -69,7 +78,11 @@ interface Frame {
   hidden_words: { seen: boolean } | null;
   not_text: boolean;
   signature: boolean;
+  /** Whether a quote begins with it, or the line above one. */
+  quote: "quote" | "attribution" | null;
   link: { href: string; shown: string } | null;
+  /** The list around it: what its next item is numbered, or null where items have no numbers. */
+  list: { next: number | null };
 }
 
 const PAGE: Frame = {
@@ -78,10 +91,14 @@ const PAGE: Frame = {
   hidden_words: null,
   not_text: false,
   signature: false,
+  quote: null,
   link: null,
+  list: { next: null },
 };
 
 interface Region {
+  own: boolean;
+  lines_to_quote: number | null;
   parts: string[];
   /** Line ends just written, counted up to 2; the beginning counts as 2. */
   breaks: number;
@@ -90,40 +107,52 @@ interface Region {
 interface Walk {
   stack: Frame[];
   sheet: Map<string, Declarations>;
-  regions: Record<"fresh" | "signature" | "rest", Region>;
-  /** Once past the first quote or the signature there is no way back. */
+  regions: Region[];
+  signature: Region;
+  /** Whether what comes is the sender's own. */
   own: boolean;
+  /** Quotes that are open, and whether the outermost ends where its element does. */
+  quotes: number;
+  bounded: boolean;
+  /** Nothing that comes can be the sender's own any more. */
+  ended: boolean;
   /** What there is until the first quote is signature. */
   signs_on: boolean;
-  lines_to_quote: number | null;
   /** "html" and "body", once met: a second one is that of another mail. */
   pages: Set<string>;
   hidden: number;
+  fresh: boolean;
 }
 
-export function readHtml(html: string): HtmlText {
-  const region = (): Region => ({ parts: [], breaks: 2 });
+/** `fresh`: the mail answers and passes on none, so that a line across it parts nothing. */
+export function readHtml(html: string, { fresh = false }: { fresh?: boolean } = {}): HtmlText {
   const walk: Walk = {
     stack: [PAGE],
     sheet: new Map(),
-    regions: { fresh: region(), signature: region(), rest: region() },
+    regions: [regionFor(true)],
+    signature: regionFor(false),
     own: true,
+    quotes: 0,
+    bounded: false,
+    ended: false,
     signs_on: false,
-    lines_to_quote: null,
     pages: new Set(),
     hidden: 0,
+    fresh,
   };
   let from = 0;
   while (from < html.length) from = walkUntilTooDeep(html, from, walk);
-  const { regions, lines_to_quote, hidden } = walk;
-  const { fresh, signature, rest } = regions;
-  return {
-    fresh: textOf(fresh),
-    signature: textOf(signature),
-    rest: textOf(rest),
-    lines_to_quote,
-    hidden,
-  };
+  const { regions, signature, hidden } = walk;
+  const pieces = regions.map((region) => ({
+    own: region.own,
+    text: textOf(region),
+    lines_to_quote: region.lines_to_quote,
+  }));
+  return { pieces, signature: textOf(signature), hidden };
+}
+
+function regionFor(own: boolean): Region {
+  return { own, lines_to_quote: null, parts: [], breaks: 2 };
 }
 
 /**
@@ -137,8 +166,7 @@ function walkUntilTooDeep(html: string, from: number, walk: Walk): number {
       open(walk, name, attributes);
       if (walk.stack.length <= MAX_DEPTH || RAW.has(name)) return;
       next = from + parser.endIndex + 1;
-      walk.own = false;
-      walk.signs_on = false;
+      end(walk);
       walk.stack = [PAGE];
       parser.pause();
     },
@@ -158,36 +186,72 @@ function open(walk: Walk, name: string, attributes: Record<string, string>): voi
   const element = { name, attributes };
   const style = styleOf(element, walk.sheet);
   const quote = meetsQuote(walk, element, style);
-  const signature = !quote && (parent.signature || meetsSignature(walk, element));
+  const signature = quote === null && (parent.signature || meetsSignature(walk, element));
   const look = lookOf(element, style, parent.look);
   const hidden_words = isHidden(look) ? (parent.hidden_words ?? { seen: false }) : null;
   const not_text = parent.not_text || NOT_TEXT.has(name);
-  walk.stack.push({ name, look, hidden_words, not_text, signature, link: linkOf(element) ?? parent.link });
+  const list = listOf(element) ?? parent.list;
+  const link = linkOf(element) ?? parent.link;
+  walk.stack.push({ name, look, hidden_words, not_text, signature, quote, link, list });
   if (name === "br") breakLines(regionOf(walk), Math.min(2, regionOf(walk).breaks + 1));
   breakLines(regionOf(walk), breaksAround(name));
-  const prefix = PREFIXES[name];
-  if (prefix !== undefined) addText(walk, prefix);
+  if (CELLS.has(name)) addText(walk, " ");
+  if (name === "li") addText(walk, nextMark(list));
 }
 
-/** Whether a quote begins with this element; ends the sender's own words if so. */
-function meetsQuote(walk: Walk, element: HtmlElement, style: Declarations): boolean {
+function listOf({ name, attributes }: HtmlElement): Frame["list"] | null {
+  if (name === "ul") return { next: null };
+  if (name !== "ol") return null;
+  const start = Number.parseInt(attributes["start"] ?? "1", 10);
+  return { next: start >= 0 && start <= MAX_ITEM ? start : 1 };
+}
+
+function nextMark(list: Frame["list"]): string {
+  if (list.next === null) return "- ";
+  list.next += 1;
+  return `${list.next - 1}. `;
+}
+
+/** What of a quote begins with this element, if anything; that ends the sender's own words. */
+function meetsQuote(walk: Walk, element: HtmlElement, style: Declarations): Frame["quote"] {
   const { name } = element;
-  const quote = isQuote(element, style) || walk.pages.has(name);
+  const page = walk.pages.has(name);
   if (name === "html" || name === "body") walk.pages.add(name);
-  if (quote) walk.signs_on = false;
-  if (quote && walk.own) {
-    const { breaks } = walk.regions.fresh;
-    walk.lines_to_quote = namesItsAuthor(element, style) ? null : Number(breaks > 1);
+  if (page) end(walk);
+  const quote = !(walk.fresh && name === "hr") && isQuote(element, style);
+  if (!quote) return null;
+  walk.signs_on = false;
+  if (walk.own) {
+    const region = regionOf(walk);
+    region.lines_to_quote = namesItsAuthor(element, style) ? null : Number(region.breaks > 1);
     walk.own = false;
   }
-  return quote;
+  if (walk.quotes === 0) walk.bounded = false;
+  if (name === "blockquote") walk.bounded = true;
+  walk.quotes += 1;
+  return ATTRIBUTION_NAME.test(namesOf(element.attributes)) ? "attribution" : "quote";
+}
+
+/** Past this nothing is the sender's own. */
+function end(walk: Walk): void {
+  walk.own = false;
+  walk.ended = true;
+  walk.signs_on = false;
+}
+
+/** The words of a quote end with the element around a blockquote. All others may end before what they quote does. */
+function leaveQuote(walk: Walk, quote: "quote" | "attribution"): void {
+  walk.quotes -= 1;
+  if (walk.quotes > 0 || walk.ended) return;
+  if (walk.bounded) walk.own = true;
+  else if (quote === "quote") walk.ended = true;
 }
 
 /** Whether a signature begins with this element; ends the sender's own words if so. */
 function meetsSignature(walk: Walk, element: HtmlElement): boolean {
   if (!walk.own || !isSignature(element)) return false;
+  end(walk);
   walk.signs_on = SIGNATURE_FOLLOWS.test(namesOf(element.attributes));
-  walk.own = false;
   return true;
 }
 
@@ -198,7 +262,8 @@ function close(walk: Walk, name: string): void {
   const own = link !== null && link !== walk.stack.at(-2)?.link;
   if (own && isWorthShowing(link)) addText(walk, ` <${link.href}>`);
   breakLines(regionOf(walk), breaksAround(name));
-  walk.stack.pop();
+  const frame = walk.stack.pop();
+  if (frame?.quote) leaveQuote(walk, frame.quote);
 }
 
 function breaksAround(name: string): number {
@@ -234,8 +299,12 @@ function innermost(walk: Walk): Frame {
 }
 
 function regionOf(walk: Walk): Region {
-  if (walk.own) return walk.regions.fresh;
-  return walk.signs_on || innermost(walk).signature ? walk.regions.signature : walk.regions.rest;
+  if (!walk.own && (walk.signs_on || innermost(walk).signature)) return walk.signature;
+  const last = walk.regions.at(-1);
+  if (last?.own === walk.own) return last;
+  const next = regionFor(walk.own);
+  walk.regions.push(next);
+  return next;
 }
 
 /** Makes sure that at least `wanted` line ends stand before what follows. */

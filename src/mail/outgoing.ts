@@ -123,11 +123,18 @@ export async function sendNow(
   }
   if (mail.message_id !== null) addLogField("message_id", mail.message_id);
   const began = performance.now();
-  const onBegin = (): void => app.worker?.waitForWord(job);
+  let refusal: Error | undefined;
+  const onBegin = (): void => {
+    refusal = app.lockGone();
+    // Another one, into which the library may write a code of its own.
+    if (refusal) throw new Error("it must not be given to anybody now");
+    app.worker?.waitForWord(job);
+  };
   const { buffer, byteOffset, byteLength } = mail.raw;
   const waiting = { ...mail, raw: Buffer.from(buffer, byteOffset, byteLength) };
   const now = await reviewed(app, waiting, { signal, review });
   const outcome = await attempt(app, { ...waiting, ...now.changed }, { why: now.why, onBegin });
+  if (refusal) throw refusal;
   measure(app, mail, { outcome, seconds: (performance.now() - began) / 1_000 });
   const retry_seconds = app.config.outbound.retry[job.failures];
   await writeOutcome(app, signal, async (tx) => {

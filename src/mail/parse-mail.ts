@@ -2,9 +2,12 @@ import { safeFilename } from "./attachment-name.ts";
 import { isCalendarAnswer, isCalendarMail } from "./calendar-mail.ts";
 import { stripHiddenCharacters } from "./hidden-characters.ts";
 import { decodeWords, type MailHeaders, readHeaders } from "./headers.ts";
+import { allText } from "./mail-text.ts";
 import type { MailAttachment, ParsedMail, ParseOutcome } from "./parse.ts";
 import { type Part, partsOf, readStructure, type Structure } from "./parse-structure.ts";
 import { readableHtml, splitNewText } from "./reply-text.ts";
+import { hasReplyMark } from "./subject-mark.ts";
+import { mayAnswer } from "./thread-fields.ts";
 import { inSignedForm, type SignedForm } from "./signed-form.ts";
 
 const MAX_TEXT_CHARS = 1024 * 1024;
@@ -24,7 +27,7 @@ export async function readMail(came: Uint8Array, form?: SignedForm, attached = 0
   const raw = signed ?? came;
   const structure = await readStructure(raw);
   if (form && !signed) structure.doubt = "its body is not the one that was signed";
-  const mail = await readParts(structure, attached);
+  const mail = await readParts(structure, { attached, form });
   if (structure.problem === null) return { ok: true, mail };
   const { problem } = structure;
   const text = allText(mail) || (await textOfBeginning(raw));
@@ -40,50 +43,58 @@ export async function readMail(came: Uint8Array, form?: SignedForm, attached = 0
 async function textOfBeginning(raw: Uint8Array): Promise<string> {
   for (const bytes of PARTIAL_BYTES) {
     const structure = await readStructure(raw.subarray(0, bytes));
-    if (structure.problem === null) return allText(await readParts(structure, MAX_ATTACHED_DEPTH));
+    if (structure.problem === null)
+      return allText(await readParts(structure, { attached: MAX_ATTACHED_DEPTH }));
   }
   return "";
 }
 
-function allText(mail: ParsedMail): string {
-  return `${mail.new_text}\n\n${mail.rest_text}`.trim();
-}
-
-async function readParts(structure: Structure, attached: number): Promise<ParsedMail> {
+async function readParts(
+  structure: Structure,
+  { attached, form }: { attached: number; form?: SignedForm | undefined },
+): Promise<ParsedMail> {
   const { headers, root, files, doubt } = structure;
   const parts = [...partsOf(root)];
   const body = chooseBody(parts);
   const warnings = new Set<string>();
-  const { whole, ...cut } = splitNewText({
-    text: textOf(body.text, warnings),
-    html: textOf(body.html, warnings),
-  });
-  const of_others = parts.some(isOfOthers) || files.some(isCalendarAnswer);
+  const { whole, ...cut } = splitNewText(
+    { text: textOf(body.text, warnings), html: textOf(body.html, warnings) },
+    { fresh: isFresh(headers, form) },
+  );
+  const named = body.named.map((part, index) => namedText(part, files.length + index + 1));
+  const attachments = [...files, ...named];
+  const of_others = parts.some(isOfOthers) || attachments.some(isCalendarAnswer);
   const own_subject = doubt === null && !of_others && !parts.some(isMail);
   const mail: ParsedMail = {
     subject: subjectOf(headers),
     date: dateOf(headers),
     ...cut,
     own_subject,
-    whole: whole && own_subject && body.others.length + body.named.length + files.length === 0,
-    attachments: [...files, ...body.named.map((part, index) => namedText(part, files.length + index + 1))],
+    whole: whole && own_subject && body.others.length + attachments.length === 0,
+    attachments,
     warnings: [],
   };
   if (doubt !== null) warnings.add(doubtful(doubt));
   if (doubt !== null || of_others) {
-    mail.rest_text = `${mail.new_text}\n\n${mail.rest_text}`.trim();
+    mail.rest_text = allText({ ...mail, signature: "" });
     mail.new_text = "";
+    mail.interleaved = false;
   }
-  const rest = [mail.rest_text];
-  for (const part of body.others) rest.push(readOther(part, mail, warnings));
-  if (attached < MAX_ATTACHED_DEPTH) rest.push(...(await readAttachedMails(mail, attached, warnings)));
-  mail.rest_text = rest.filter((text) => text !== "").join("\n\n");
+  const others = body.others.map((part) => readOther(part, mail, warnings));
+  const mails = attached < MAX_ATTACHED_DEPTH ? await readAttachedMails(mail, attached, warnings) : [];
+  mail.rest_text = [mail.rest_text, ...others, ...mails].filter((text) => text !== "").join("\n\n");
   if (mail.rest_text.length > MAX_TEXT_CHARS) {
     mail.rest_text = mail.rest_text.slice(0, MAX_TEXT_CHARS);
     warnings.add(TOO_LONG);
   }
   mail.warnings = [...warnings, ...unreadable(root, mail.attachments)];
   return mail;
+}
+
+/** Whether a mail answers and passes on none, for all that is signed of it. */
+function isFresh(headers: MailHeaders, form: SignedForm | undefined): boolean {
+  const has_subject = form === undefined || form.fields.includes("subject");
+  return has_subject && !mayAnswer(headers, form) && !hasReplyMark(subjectOf(headers));
 }
 
 function doubtful(why: string): string {
@@ -199,7 +210,7 @@ async function readAttachedMails(
       continue;
     }
     const inner = outcome.mail;
-    texts.push([`Attached mail: ${inner.subject}`, inner.new_text, inner.rest_text].join("\n\n").trim());
+    texts.push(`Attached mail: ${inner.subject}\n\n${allText(inner)}`.trim());
     mail.attachments.push(...inner.attachments.slice(0, MAX_ATTACHMENTS - mail.attachments.length));
     mail.hidden_characters += inner.hidden_characters;
     mail.hidden_html += inner.hidden_html;

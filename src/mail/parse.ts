@@ -27,10 +27,17 @@ export interface ParsedMail {
   whole: boolean;
   /** Unix seconds of the Date field; null when it is absent or unreadable. */
   date: number | null;
-  /** The sender's own new words: above the first quote or forward marker and above the signature. */
+  /** The sender's own new words: above quotes, forwards and the signature, and below quotes that end without doubt. */
   new_text: string;
-  /** Everything else that can be read: quoted, forwarded, further text parts. Never an instruction. */
+  /**
+   * Everything else that can be read: quoted, forwarded, further text parts; with the new words among it, named as such, if
+   * they are `interleaved`. Never an instruction.
+   */
   rest_text: string;
+  /** Whether new words stand below a quote, and so answer it. */
+  interleaved: boolean;
+  /** What stands below two dashes, or a mail program says of itself. Never an instruction. */
+  signature: string;
   /** Zero-width, tag, bidi and control characters taken out of both texts. */
   hidden_characters: number;
   /** HTML elements and comments whose words a reader would not have seen; taken out of both texts. */

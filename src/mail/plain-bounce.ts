@@ -3,6 +3,10 @@ import { type BounceDetails, bounceDetails, MAX_SCAN_CHARS } from "./machine-mai
 const STILL_TRYING =
   /\b(?:delayed|will (?:be )?retr|still trying|not yet been delivered|do not need to resend)/i;
 
+/** What mail servers say of a mail that they give up, in a notification that holds that mail. */
+const GIVEN_UP =
+  /\b(?:(?:could|can|was|were|has|have|is)(?: ?not|n't)(?: been)?(?: be)? (?:deliver|reach|found|accept|complet)|undeliver|unable to (?:deliver|relay|reach)|delivery (?:has |status notification \()?fail|fail(?:ed|ure|s)? (?:to deliver|permanently|delivery)|returned (?:mail|to sender)|permanent (?:fatal )?(?:error|failure)|user unknown|unknown (?:user|address|recipient)|no such (?:user|mailbox|address)|does(?: not|n't) exist|rejected|bounced|unzustellbar|nicht zugestellt|non (?:remis|distribu)|no (?:se )?pudo (?:ser )?entreg|non (?:è stato )?(?:possibile )?(?:consegn|recapit))/i;
+
 export interface BounceReport extends BounceDetails {
   /** It has no report for programs. */
   in_words: boolean;
@@ -28,9 +32,9 @@ function inWords(raw: string): BounceDetails {
   if (!original) return {};
   const words = body.slice(0, original.at);
   const status = /(?<![\d.])([45]\.\d{1,3}\.\d{1,3})(?![\d.])/.exec(words)?.[1];
-  const code = /(?<![\d.])([45])\d\d[ -]/.exec(words)?.[1];
+  const code = /(?<![\d.])([45])\d\d[ :-]/.exec(words)?.[1];
   const isDelay = STILL_TRYING.test(words);
-  if (status === undefined && code === undefined && !isDelay) return {};
+  if (status === undefined && code === undefined && !isDelay && !GIVEN_UP.test(words)) return {};
   return {
     action: isDelay ? "delayed" : "failed",
     ...(status === undefined ? {} : { status }),

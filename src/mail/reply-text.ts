@@ -1,6 +1,6 @@
 import { SEPARATORS, stripHiddenCharacters } from "./hidden-characters.ts";
 import { type HtmlText, readHtml } from "./html-text.ts";
-import { firstMarker, type Marker } from "./reply-markers.ts";
+import { firstMarker, isQuoted } from "./reply-markers.ts";
 
 /** Nobody writes a longer instruction into a mail; what exceeds it is content. Bounds the search for markers too. */
 const MAX_OWN_LINES = 2_000;
@@ -10,12 +10,18 @@ const MAX_SIGNATURE_LINES = 20;
 const MAX_SIGNATURE_CHARS = 2_000;
 /** Letters the HTML may show between two lines of the plain text, such as the words of a picture. */
 const MAX_GAP_CHARS = 200;
+/** Who writes more than a greeting above a quote answers there. */
+const MAX_GREETING_WORDS = 4;
 
 export interface SplitText {
-  /** The sender's own words above the first quote, forward or signature. */
+  /** The sender's own words: above the first quote, forward or signature, and below quotes that end without doubt. */
   new_text: string;
-  /** What is below; short signatures are in neither. */
+  /** All the rest but the signature; with the sender's words among it, named as such, if `interleaved`. */
   rest_text: string;
+  /** A short one, or what a mail program says of itself. */
+  signature: string;
+  /** Whether own words stand below a quote, and so answer it. */
+  interleaved: boolean;
   /** Whether the own words are all there is but for a signature, in each variant of the mail. */
   whole: boolean;
   hidden_characters: number;
@@ -23,52 +29,108 @@ export interface SplitText {
   hidden_html: number;
 }
 
+interface Reading {
+  /** Whether the mail answers and passes on none. */
+  fresh: boolean;
+  /** How many empty lines below the text a quote begins, if one does. */
+  linesToQuote?: number | null;
+}
+
+interface Piece {
+  own: boolean;
+  text: string;
+}
+
 interface Cut {
-  own: string;
-  rest: string;
+  /** In their order, none of them empty. */
+  pieces: Piece[];
+  signature: string;
+  /** Whether what is behind the last piece is not the sender's own, whatever it looks like. */
+  ended: boolean;
 }
 
 /**
  * Only `new_text` may ever be obeyed, so whatever is in doubt goes to `rest_text`. With both variants of a mail the
- * plain text is what is read, and a line of it is the sender's own only if the HTML shows it above its first
- * marker too.
+ * plain text is what is read, and a line of it is the sender's own only if the HTML shows it as such too. `fresh`: the
+ * mail answers and passes on none.
  */
-export function splitNewText(body: { text?: string | undefined; html?: string | undefined }): SplitText {
+export function splitNewText(
+  body: { text?: string | undefined; html?: string | undefined },
+  { fresh = false }: { fresh?: boolean } = {},
+): SplitText {
   const text = stripHiddenCharacters(body.text ?? "");
-  const cut = cutSource(body.text ?? "", text.text);
+  const cut = cutSource(body.text ?? "", text.text, { fresh });
   if (body.html === undefined || body.html.trim() === "") {
     const counts = { hidden_characters: text.removed, hidden_html: 0 };
-    return { new_text: cut.own, rest_text: cut.rest, whole: cut.rest === "", ...counts };
+    return { ...splitOf(cut.pieces), signature: cut.signature, whole: isAllOwn(cut), ...counts };
   }
-  const html = cutHtml(readHtml(body.html));
+  const html = cutHtml(readHtml(body.html, { fresh }), fresh);
   const hidden = { hidden_characters: Math.max(text.removed, html.removed), hidden_html: html.hidden };
-  const plain = html.rest === "" && html.hidden === 0;
-  if (text.text.trim() === "") return { new_text: html.own, rest_text: html.rest, whole: plain, ...hidden };
+  const plain = isAllOwn(html) && html.hidden === 0;
+  if (text.text.trim() === "")
+    return { ...splitOf(html.pieces), signature: html.signature, whole: plain, ...hidden };
 
-  const shared = ownInBoth(cut.own, html.own);
-  const unshared = cut.own.slice(shared.length).trim();
-  const isStub = lettersOf(text.text).length * 2 < lettersOf(html.own + html.rest).length;
-  const rest = isStub ? [unshared, cut.rest, html.own, html.rest] : [unshared, cut.rest];
-  const whole = plain && cut.rest === "" && lettersOf(cut.own) === lettersOf(html.own);
-  return { new_text: shared.trim(), rest_text: joined(rest), whole, ...hidden };
+  const shared = ownInBoth(cut.pieces, lettersOf(ownOf(html.pieces)));
+  const isStub = lettersOf(text.text).length * 2 < lettersOf(textOf(html.pieces)).length;
+  const pieces = isStub ? [...shared, { own: false, text: textOf(html.pieces) }] : shared;
+  const whole = plain && isAllOwn(cut) && lettersOf(ownOf(cut.pieces)) === lettersOf(ownOf(html.pieces));
+  return { ...splitOf(pieces), signature: cut.signature, whole, ...hidden };
 }
 
 /** All that can be read of an HTML part, for parts that are content anyway. */
 export function readableHtml(html: string): { text: string; hidden_characters: number; hidden_html: number } {
-  const { fresh, signature, rest, hidden } = readHtml(html);
-  const clean = stripHiddenCharacters(joined([fresh, signature, rest]));
+  const { pieces, signature, hidden } = readHtml(html);
+  const own = pieces.filter((piece) => piece.own).map(({ text }) => text);
+  const rest = pieces.filter((piece) => !piece.own).map(({ text }) => text);
+  const clean = stripHiddenCharacters(joined([...own, signature, ...rest]));
   return { text: clean.text, hidden_characters: clean.removed, hidden_html: hidden };
 }
 
-function cutHtml(html: HtmlText): Cut & { removed: number; hidden: number } {
-  const fresh = stripHiddenCharacters(html.fresh);
-  const rest = stripHiddenCharacters(html.rest);
-  const cut = cutSource(html.fresh, fresh.text, html.lines_to_quote);
-  const signature = isLong(html.signature) ? stripHiddenCharacters(html.signature).text : "";
+function splitOf(pieces: Piece[]): Pick<SplitText, "new_text" | "rest_text" | "interleaved"> {
+  const quote = pieces.findIndex(({ own }) => !own);
+  const interleaved = quote !== -1 && pieces.slice(quote).some(({ own }) => own);
+  const rest = interleaved
+    ? pieces.map(({ own, text }) => (own ? `[The sender wrote here:]\n${text}` : text))
+    : pieces.filter(({ own }) => !own).map(({ text }) => text);
+  return { new_text: ownOf(pieces), rest_text: joined(rest), interleaved };
+}
+
+function ownOf(pieces: Piece[]): string {
+  return joined(pieces.filter(({ own }) => own).map(({ text }) => text));
+}
+
+function textOf(pieces: Piece[]): string {
+  return joined(pieces.map(({ text }) => text));
+}
+
+function isAllOwn({ pieces }: Pick<Cut, "pieces">): boolean {
+  return pieces.every(({ own }) => own);
+}
+
+function cutHtml(html: HtmlText, fresh: boolean): Cut & { removed: number; hidden: number } {
+  const all: Cut = { pieces: [], signature: "", ended: false };
+  const signatures = [html.signature];
+  let removed = 0;
+  for (const { own, text, lines_to_quote } of html.pieces) {
+    const shown = stripHiddenCharacters(text);
+    removed += shown.removed;
+    if (!own || all.ended) {
+      all.pieces.push({ own: false, text: shown.text });
+      continue;
+    }
+    const cut = cutSource(text, shown.text, { fresh, linesToQuote: lines_to_quote });
+    all.pieces.push(...cut.pieces);
+    // Whom the first quote is from may stand inside it.
+    all.ended = cut.ended || (isAllOwn(all) && wordsOf(ownOf(all.pieces)) > MAX_GREETING_WORDS);
+    signatures.push(cut.signature);
+  }
+  const signature = joined(signatures.map((one) => stripHiddenCharacters(one).text));
+  if (isLong(signature)) all.pieces.push({ own: false, text: signature });
   return {
-    own: cut.own,
-    rest: joined([cut.rest, signature, rest.text]),
-    removed: fresh.removed + rest.removed,
+    ...all,
+    signature: isLong(signature) ? "" : signature,
+    pieces: all.pieces.filter(({ text }) => text.trim() !== ""),
+    removed,
     hidden: html.hidden,
   };
 }
@@ -77,30 +139,91 @@ function cutHtml(html: HtmlText): Cut & { removed: number; hidden: number } {
  * A separator that is no line end in mail is one to some programs, and their quotes may begin behind it: what is the
  * sender's own must be so in both readings.
  */
-function cutSource(source: string, text: string, linesToQuote: number | null = null): Cut {
-  const cut = cutText(text, linesToQuote);
+function cutSource(source: string, text: string, reading: Reading): Cut {
+  const cut = cutText(text, reading);
   const lines = source.replaceAll("\r\n", "\n").replaceAll(SEPARATORS, "\n");
   if (source === lines) return cut;
-  const { own } = cutText(stripHiddenCharacters(lines).text, linesToQuote);
-  if (own.length >= cut.own.length) return cut;
+  const first = cut.pieces[0]?.own ? cut.pieces[0].text : "";
+  const other = cutText(stripHiddenCharacters(lines).text, reading).pieces[0];
+  const own = other?.own ? other.text : "";
   const visible = text.trimStart();
-  return { own: visible.slice(0, own.length).trimEnd(), rest: joined([visible.slice(own.length)]) };
+  const length = Math.min(first.length, own.length);
+  return {
+    pieces: piecesOf(visible.slice(0, length), visible.slice(length)),
+    signature: "",
+    ended: true,
+  };
 }
 
-/** `linesToQuote` is how many empty lines below the text a quote begins, if one does. */
-function cutText(text: string, linesToQuote: number | null = null): Cut {
+function piecesOf(own: string, rest: string): Piece[] {
+  return [
+    { own: true, text: own.trim() },
+    { own: false, text: rest.trim() },
+  ].filter(({ text }) => text !== "");
+}
+
+/** `ended` where a mark was found behind which nothing can be told apart any more. */
+function cutText(text: string, { fresh, linesToQuote = null }: Reading): Cut {
   const lines = text.split("\n");
   const head = linesThatMayBeOwn(lines, linesToQuote).map((line) => line.trim());
-  const marker = firstMarker(head);
-  const start = marker?.line ?? head.length;
-  const own = joined([lines.slice(0, start).join("\n")]);
-  if (marker?.kind !== "signature") return { own, rest: joined([lines.slice(start).join("\n")]) };
+  const pieces: Piece[] = [];
+  const add = (own: boolean, from: number, end?: number): void => {
+    const piece = joined([lines.slice(from, end).join("\n")]);
+    if (piece !== "") pieces.push({ own, text: piece });
+  };
+  let from = 0;
+  while (from < head.length) {
+    const marker = firstMarker(head, { from, fresh });
+    const line = marker?.line ?? head.length;
+    add(true, from, line);
+    if (marker === null) break;
+    if (marker.kind === "signature") {
+      const { signature, end } = signatureAt(lines, head, { line, fresh });
+      add(false, end);
+      return { pieces, signature, ended: true };
+    }
+    const next = marker.kind === "quote" && mayGoOn(pieces, marker) ? endOfQuote(head, marker.quote) : null;
+    add(false, line, next ?? lines.length);
+    if (next === null) return { pieces, signature: "", ended: true };
+    from = next;
+  }
+  add(false, head.length);
+  return { pieces, signature: "", ended: head.length < lines.length };
+}
 
-  let next: Marker | null = marker;
-  while (next?.kind === "signature") next = firstMarker(head, next.line + 1);
+/** Whether own words may stand below a quote: who has answered above one that names its author has done so there. */
+function mayGoOn(pieces: Piece[], { attributed }: { attributed: boolean }): boolean {
+  return !attributed || wordsOf(ownOf(pieces)) <= MAX_GREETING_WORDS;
+}
+
+function wordsOf(text: string): number {
+  return text.split(/\s+/, MAX_GREETING_WORDS + 2).filter((word) => word !== "").length;
+}
+
+/**
+ * The line behind a quote whose lines are marked, or null where that cannot be told. Mail programs break marked lines, links
+ * above all, and leave their ends unmarked, so only what an empty line parts from the quote is behind it.
+ */
+function endOfQuote(head: readonly string[], quote: number): number | null {
+  if (!isQuoted(head[quote] ?? "")) return null;
+  for (let line = quote + 1; line < head.length; line += 1) {
+    const text = head[line] ?? "";
+    if (text !== "" && !isQuoted(text) && head[line - 1] === "") return line;
+  }
+  return head.length;
+}
+
+/** What begins at `line` with two dashes, and the line behind it. A long one is none. */
+function signatureAt(
+  lines: readonly string[],
+  head: readonly string[],
+  { line, fresh }: { line: number; fresh: boolean },
+): { signature: string; end: number } {
+  let next = firstMarker(head, { from: line + 1, fresh });
+  while (next?.kind === "signature") next = firstMarker(head, { from: next.line + 1, fresh });
   const end = next?.line ?? lines.length;
-  const signature = lines.slice(start, end).join("\n");
-  return { own, rest: joined([isLong(signature) ? signature : "", lines.slice(end).join("\n")]) };
+  const signature = lines.slice(line, end).join("\n").trim();
+  return isLong(signature) ? { signature: "", end: line } : { signature, end };
 }
 
 /** With a line in place of the quote, for what to look at above it. */
@@ -118,24 +241,33 @@ function isLong(signature: string): boolean {
   return signature.length > MAX_SIGNATURE_CHARS || signature.trim().split("\n").length > MAX_SIGNATURE_LINES;
 }
 
-/** The lines from the top of `own` that `shown` has too, in the same order. Spaces, punctuation and link targets are free. */
-function ownInBoth(own: string, shown: string): string {
-  const letters = lettersOf(shown);
+/**
+ * The pieces of the plain text, of which only those lines are the sender's own that the HTML shows as such too, in the same
+ * order. Typography, numbering and links are free.
+ */
+function ownInBoth(pieces: Piece[], shown: string): Piece[] {
   let searched = 0;
-  let kept = 0;
-  for (const line of own.split("\n")) {
-    const wanted = lettersOf(line);
-    const at = letters.slice(searched, searched + wanted.length + MAX_GAP_CHARS).indexOf(wanted);
-    if (at === -1) break;
-    searched += at + wanted.length;
-    kept += line.length + 1;
-  }
-  return own.slice(0, kept);
+  let ended = false;
+  return pieces.flatMap(({ own, text }) => {
+    if (!own || ended) return [{ own: false, text }];
+    let kept = 0;
+    for (const line of text.split("\n")) {
+      const wanted = lettersOf(line);
+      const at = shown.slice(searched, searched + wanted.length + MAX_GAP_CHARS).indexOf(wanted);
+      ended = at === -1;
+      if (ended) break;
+      searched += at + wanted.length;
+      kept += line.length + 1;
+    }
+    return piecesOf(text.slice(0, kept), text.slice(kept));
+  });
 }
 
+/** Neither how a list is numbered nor the address behind a name says anything: one of the two texts was made from the other. */
 function lettersOf(text: string): string {
   return text
-    .replace(/<(https?:|mailto:)[^<>\s]*>|\[(image|cid|bild):[^[\]\n]{0,200}\]/gi, "")
+    .replace(/^[ \t]*\p{Nd}{1,3}[.)](?=\s)/gmu, "")
+    .replace(/<(https?:|mailto:)[^<>\s]*>|<[^<>\s@]+@[^<>\s@]+>|\[(image|cid|bild):[^[\]\n]{0,200}\]/gi, "")
     .replace(/[^\p{L}\p{N}]+/gu, "")
     .toLowerCase();
 }

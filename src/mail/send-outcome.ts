@@ -60,11 +60,20 @@ export function outcomeOf(
 
 /** A relay that cannot be logged in to is the operator's matter and not the mail's: it waits until that is mended. */
 function misconfigured(error: MailError, server: string): SendOutcome {
+  const login = offersNoLogin(error) ? NO_LOGIN : "refused the user name or password";
   const response =
     error.code === "EAUTH"
-      ? `${server} refused the user name or password. Check outbound.relay_url.`
+      ? `${server} ${login}. Check outbound.relay_url.`
       : `${server} could not be spoken to in TLS, so it got nothing: ${oneLine(messageOf(error))}. Check outbound.relay_url; if the relay is on your own network and needs none, add ${quoted(server)} to egress.allow.`;
   return { ...replyPart(error), status: "deferred", response };
+}
+
+/** How a sentence about a relay ends that has no use for the user and password set for it. */
+export const NO_LOGIN = "offers no login at this port, although a user and a password are set for it";
+
+/** RFC 5321 section 4.2.4, RFC 4954 section 4: the server does not know the command, or not here; a wrong password is 535. */
+export function offersNoLogin({ code, responseCode = 0 }: MailError): boolean {
+  return code === "EAUTH" && [500, 502, 503, 504].includes(responseCode);
 }
 
 /** The name at the end of how a sentence about a relay begins. */

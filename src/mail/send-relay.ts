@@ -7,7 +7,7 @@ import { refuseOwnFault } from "../lib/own-faults.ts";
 import { quote } from "../lib/quote.ts";
 import { bodyOf, type Given, givenOf } from "./mail-body.ts";
 import type { Sender, SenderOptions, Timeouts } from "./send.ts";
-import { asciiDomain, type MailError, oneLine, outcomeOf } from "./send-outcome.ts";
+import { asciiDomain, type MailError, NO_LOGIN, offersNoLogin, oneLine, outcomeOf } from "./send-outcome.ts";
 import { NEVER_MS, waitLimit } from "../lib/wait-limit.ts";
 
 const RELAY_CONNECTIONS = 5;
@@ -77,20 +77,25 @@ export function relaySender(options: SenderOptions, timeouts: Timeouts): Sender 
   };
 }
 
-/** Connects and logs in, and sends nothing. What stands in the way as a sentence; null when nothing does. */
+/**
+ * Connects, logs in where there is a login, and sends nothing. `trouble`: what stands in the way, as a sentence; null when
+ * nothing does.
+ */
 export async function tryRelay(
   options: Pick<SenderOptions, "relay_url" | "hostname" | "egress_allow">,
   timeout_ms: number,
-): Promise<string | null> {
+): Promise<{ trouble: string | null; logs_in: boolean }> {
   const relay = readRelayUrl(options);
   const timeouts = { connectionTimeout: timeout_ms, greetingTimeout: timeout_ms, socketTimeout: timeout_ms };
   const transport = createTransport({ ...relay.transport, ...timeouts, name: options.hostname });
+  const logs_in = "auth" in relay.transport;
   try {
     await transport.verify();
-    return null;
+    return { trouble: null, logs_in };
   } catch (error) {
     const secret = "auth" in relay.transport ? [relay.transport.auth.pass] : [];
-    return quote((error as Error).message, secret);
+    const words = quote((error as Error).message, secret);
+    return { trouble: offersNoLogin(error as MailError) ? `${NO_LOGIN}: ${words}` : words, logs_in };
   } finally {
     transport.close();
   }
@@ -140,7 +145,10 @@ function readRelayUrl({ relay_url, egress_allow }: Pick<SenderOptions, "relay_ur
       requireTLS,
       tls: { rejectUnauthorized: isChecked },
       ...(url.port === "" ? {} : { port: Number(url.port) }),
-      ...(user === "" ? {} : { auth: { user, pass: decodeURIComponent(url.password) } }),
+      // A login is asked for where there is one for it, whether the relay offers it or not: it is the operator's word.
+      ...(user === ""
+        ? {}
+        : { auth: { user, pass: decodeURIComponent(url.password) }, forceAuth: true as const }),
     },
   };
 }

@@ -56,7 +56,7 @@ export interface Timeouts {
 export interface Sender extends AsyncDisposable {
   /**
    * Never rejects for what a server or the network does; with NoHandlesError where this machine could not even try.
-   * `onBegin`: a server wants the mail; from then on only its word tells what becomes of it.
+   * `onBegin`: a server wants the mail; from then on only its word tells what becomes of it. One that throws has it get nothing.
    */
   send(mail: OutgoingMail, onBegin?: () => void): Promise<SendOutcome>;
 }

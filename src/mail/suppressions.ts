@@ -5,11 +5,16 @@ import type { OutgoingMailRow } from "../db/schema.ts";
 import { asciiDomain } from "./send-outcome.ts";
 
 const MAX_SOFT_BOUNCES = 3;
+/** Of a longer answer the rest is not looked at. */
+const MAX_RESPONSE_CHARS = 1_000;
 /** Soft ones that lie further back than this say nothing any more. */
 const SOFT_MEMORY_SECONDS = 30 * 86_400;
 
-/** RFC 3463: no such mailbox, no such domain, moved away, takes no mail at all; disabled. */
-const DEAD_ADDRESS = /^5\.(1\.(0|1|2|3|4|6|10)|2\.1)$/;
+/** RFC 3463: no such mailbox, no such domain, moved away, takes no mail at all; disabled. 5.1.0 says nothing of it. */
+const DEAD_ADDRESS = /^5\.(1\.(1|2|3|4|6|10)|2\.1)$/;
+/** Servers give the status of a dead address to what they keep out, and to boxes that are full, as well. */
+const NOT_DEAD =
+  /\b(?:full|quota|too (?:many|much)|rate|block(?:ed|ing|list)?|blacklist(?:ed)?|denied|spam|filter(?:ed)?|policy|reputation|spf|dkim|dmarc|authenticat)/i;
 /**
  * About this server, this mail or the path, and nothing about the address: 1.7 and 1.8 are the sender's, and a DNS that
  * did not answer (4.4.3) may be ours.
@@ -24,9 +29,10 @@ export interface Return {
 }
 
 /** `hard`: the address is dead. `soft`: it may be. `other`: it is not what is wrong. */
-export function kindOfReturn({ code, enhanced }: Return): "hard" | "soft" | "other" {
+export function kindOfReturn({ code, enhanced, response }: Return): "hard" | "soft" | "other" {
   if (enhanced === undefined) return code === undefined ? "other" : "soft";
-  if (DEAD_ADDRESS.test(enhanced)) return "hard";
+  if (DEAD_ADDRESS.test(enhanced))
+    return NOT_DEAD.test(response.slice(0, MAX_RESPONSE_CHARS)) ? "soft" : "hard";
   return NOT_THE_ADDRESS.test(enhanced) ? "other" : "soft";
 }
 

@@ -4,29 +4,30 @@ import { prepared } from "../db/prepared.ts";
 import type { MessageRow } from "../db/schema.ts";
 import { type MailHeaders, readHeaders } from "../mail/headers.ts";
 import { hiddenInWords, stripHiddenCharacters } from "../mail/hidden-characters.ts";
+import { allText } from "../mail/mail-text.ts";
 import type { MailAttachment, ParsedMail, ParseOutcome } from "../mail/parse.ts";
 import { hasReplyMark } from "../mail/subject-mark.ts";
 import type { IncomingFile } from "../messages/accept.ts";
 import { signedHeader, type SignedForm } from "../mail/signed-form.ts";
+import { mayAnswer } from "../mail/thread-fields.ts";
 import { sourceOf } from "../messages/run-use.ts";
 import { readBytes } from "../messages/stored-bytes.ts";
 import type { ForOthers } from "../messages/for-others.ts";
 import { formOf } from "../messages/vouched.ts";
 import { lineOfMail, type NamedImage, readMaterial } from "./attachments.ts";
-import { namesFiles } from "./given-subject.ts";
+import { lettersOf, namesFiles } from "./given-subject.ts";
+import { isSentAtClick } from "./sent-at-click.ts";
 import {
   behindAddress,
   hasTargetApart,
   looksShared,
   mayShare,
+  maySubjectBeTitle,
   readShared,
   sharedPage,
 } from "./shared-page.ts";
 import type { StepDraft } from "./steps.ts";
 
-/** Fields of a mail that answers another one, or passes it on. */
-const ANSWER_FIELDS = ["in-reply-to", "references"];
-const THREAD_FIELDS = [...ANSWER_FIELDS, "x-forwarded-message-id"];
 /** The mail's own text holds theirs. */
 const ATTACHED_MAIL = /^message\/(rfc822|global)$/;
 
@@ -39,13 +40,15 @@ export interface RunInput {
   /** Where in a mail that is; behind the last web address there, where a program may have written what is above. */
   allows_in: { part: "text" | "first paragraph"; behind_address: boolean };
   /**
-   * Whether the instruction may name a target: not where it is the subject of a mail with files, which may be their title,
-   * nor at the beginning of what may be a post that is shared.
+   * Whether the instruction may name a target: not where it is a subject alone, which a link or a program may have filled
+   * in, nor at the beginning of what may be a post that is shared.
    */
   aims: boolean;
+  /** Whether the addresses in it are named by its author: not in a subject alone, for the same reason. */
+  names: boolean;
   /** Whether a target has to stand on a line of its own for that reason. */
   apart: boolean;
-  /** Whether it is no more than the addresses of a page that was shared. */
+  /** Whether it is no more than the addresses of a page that was shared, and the text of the mail is material. */
   shared: boolean;
   /** Of a mail; empty unless it is the own words of a person with authority. */
   subject: string;
@@ -89,6 +92,7 @@ async function readCall(app: App, message: MessageRow, signal: AbortSignal): Pro
     may_allow: message.instruction ?? "",
     allows_in: IN_TEXT,
     aims: true,
+    names: true,
     apart: false,
     shared: false,
     subject: "",
@@ -147,11 +151,18 @@ async function readMail(app: App, message: MessageRow, signal: AbortSignal): Pro
   return {
     ...words,
     plain,
-    content: plain ? senderLine(message) : materialOf(message, outcome, [...shared, ...texts]),
+    content: plain
+      ? contentOfPlain(message, outcome.mail)
+      : materialOf(message, outcome, [...shared, ...texts]),
     files,
     ...material,
     manifest: [...material.manifest, ...mails.map(lineOfMail)],
-    warnings: [...doubtsAbout(message), ...warnings, ...hiddenWarnings(outcome.mail), ...material.warnings],
+    warnings: [
+      ...doubtsAbout(message, outcome.mail),
+      ...warnings,
+      ...hiddenWarnings(outcome.mail),
+      ...material.warnings,
+    ],
     headers,
   };
 }
@@ -167,19 +178,13 @@ function headersAs(raw: Uint8Array, form: SignedForm | undefined): MailHeaders {
   return form ? readHeaders(signedHeader(raw, headers.fields, form)) : headers;
 }
 
-/** Whether the mail answers or passes on another one, or could have before somebody took out what is not signed. */
-function mayAnswer(headers: MailHeaders, form: SignedForm | undefined): boolean {
-  if (THREAD_FIELDS.some((name) => headers.get(name) !== undefined)) return true;
-  return form !== undefined && ANSWER_FIELDS.some((name) => !form.fields.includes(name));
-}
-
 function nothingRead() {
   return { ...NO_WORDS, plain: false, files: [], manifest: [], images: [], extracted: [] };
 }
 
 type TrustedWords = Pick<
   RunInput,
-  "instruction" | "may_allow" | "allows_in" | "aims" | "apart" | "shared" | "subject"
+  "instruction" | "may_allow" | "allows_in" | "aims" | "names" | "apart" | "shared" | "subject"
 >;
 
 const IN_TEXT: RunInput["allows_in"] = { part: "text", behind_address: false };
@@ -188,6 +193,7 @@ const NO_WORDS: TrustedWords = {
   may_allow: "",
   allows_in: IN_TEXT,
   aims: true,
+  names: true,
   apart: false,
   shared: false,
   subject: "",
@@ -195,7 +201,7 @@ const NO_WORDS: TrustedWords = {
 
 /**
  * Decision G: the new words of a sender with authority; if there are none, the subject of a mail that stands alone.
- * `given` says whether a program that shares a page may have written them.
+ * `given` says whether a program may have written them, or the subject above them.
  */
 function trustedWords(
   message: MessageRow,
@@ -205,20 +211,24 @@ function trustedWords(
   if (!hasAuthority(message)) return { ...NO_WORDS, given: false };
   const subject = onOneLine(message.subject ?? "");
   const text = mail.new_text.trim();
+  if (isSentAtClick(text)) return { ...NO_WORDS, shared: true, given: true };
   const sharing = readShared(text);
   const page = sharedPage(sharing, subject);
   if (page !== null) return { ...NO_WORDS, instruction: page, apart: true, shared: true, given: true };
   const filenames = mail.attachments.map(({ filename }) => filename);
   const apart = looksShared(sharing, subject);
-  const own_subject = alone && !namesFiles(subject, filenames) ? subject : "";
+  const titled = maySubjectBeTitle(sharing, subject);
+  const says = lettersOf(text) !== "";
+  const own_subject = alone && !titled && !namesFiles(subject, filenames) ? subject : "";
   return {
     ...allowing({ text, subject, alone }),
     instruction: text || own_subject,
-    aims: text === "" ? filenames.length === 0 : !apart || hasTargetApart(sharing, subject),
+    aims: says && (!apart || hasTargetApart(sharing, subject)),
+    names: says,
     apart,
     shared: false,
     subject: own_subject,
-    given: mayShare(sharing, subject),
+    given: titled || mayShare(sharing, subject),
   };
 }
 
@@ -255,13 +265,19 @@ export function hasAuthority({ authority }: Pick<MessageRow, "authority">): bool
 export function materialOf(message: MessageRow, outcome: ParseOutcome, texts: string[] = []): string {
   const head = { subject: message.subject ?? "", sender: message.sender };
   if (!outcome.ok) return describe({ ...head, parts: [outcome.text] });
-  const { new_text, rest_text } = outcome.mail;
-  return describe({ ...head, parts: [...(hasAuthority(message) ? [] : [new_text]), rest_text, ...texts] });
+  const { rest_text, signature } = outcome.mail;
+  const read = hasAuthority(message) ? [rest_text, signature] : [allText(outcome.mail)];
+  return describe({ ...head, parts: [...read, ...texts] });
 }
 
 /** Whether a mail that answers none passes none on either, and holds nothing of others but in files. */
 function isAlone({ subject }: MessageRow, mail: ParsedMail): boolean {
   return mail.own_subject && mail.rest_text.trim() === "" && !hasReplyMark(subject ?? "");
+}
+
+/** Beside its author's word there is nothing but what a mail program puts below. */
+function contentOfPlain(message: MessageRow, { signature }: ParsedMail): string {
+  return [senderLine(message), signature].filter((text) => text !== "").join("\n\n");
 }
 
 function onOneLine(subject: string): string {
@@ -282,7 +298,8 @@ function senderLine({ sender }: Pick<MessageRow, "sender">): string {
   return `From: ${sender ?? "unknown"}`;
 }
 
-function doubtsAbout(message: MessageRow): string[] {
+function doubtsAbout(message: MessageRow, mail: ParsedMail): string[] {
+  if (hasAuthority(message) && isSentAtClick(mail.new_text.trim())) return [SENT_AT_CLICK];
   const auth = JSON.parse(message.auth ?? "{}") as {
     vouched?: boolean;
     undated?: boolean;
@@ -301,6 +318,9 @@ const FOR_OTHERS: Record<ForOthers, string> = {
   web_script:
     "Read as material, not as an instruction: a program such as that of a web page sent it, by what it says of itself (X-Mailer, X-PHP-Originating-Script, X-PHP-Script, X-phpBB-Origin, X-Mailgun-Variables, X-Mailgun-Tag or X-PM-Tag) or by the Message-ID that a service gave it, so that the words may be those of whoever filled in a form there. Write it in a mail program.",
 };
+
+const SENT_AT_CLICK =
+  'Read as material, not as an instruction: a program sent it at a click, as those for "unsubscribe" do, by what its text says, so that its subject may be the words of whoever made the link. Write an instruction in words of your own.';
 
 const LACKS_DMARC =
   "Read as material, not as an instruction: the sender's domain has no DMARC record, so the mail server it came from, which others may share, proves nothing, and no recent signature covers all of its header fields that matter and names this inbox. Publish a DMARC record for the domain: `v=DMARC1; p=none` as a TXT record at `_dmarc` is enough.";

@@ -5,7 +5,12 @@ import { lettersOf } from "./given-subject.ts";
 const MAX_CHARS = 6_000;
 /** A longer name is none. */
 const MAX_HOST_CHARS = 300;
-const WEB_ADDRESS = /^[<([{"']{0,3}(?:[a-z][a-z0-9+.-]{0,20}:\/\/|www\.)/i;
+const WEB_ADDRESS =
+  /^[<([{"']{0,3}(?:[a-z][a-z0-9+.-]{0,20}:\/\/|www\.|(?:geo|magnet|spotify|intent|market|content|matrix|urn|doi|data):\S)/i;
+/** What a program writes out that shares a page; in a signature people leave `https://` away. */
+const WITH_SCHEME = /^[<([{"']{0,3}[a-z][a-z0-9+.-]{0,20}:/i;
+/** A greeting, or the word before an address; in fewer bytes there is no order. */
+const MAX_FEW_BYTES = 5;
 /** Where an address begins that is glued to a word, as in scripts without spaces. */
 const GLUED = /(?:https?:\/\/|www\.)/i;
 const MAX_LINE_CHARS = 200;
@@ -64,7 +69,8 @@ export function sharedPage(sharing: SharedText, subject: string): string | null 
 
 /**
  * Whether a text could be what a program wrote that shares a page: it ends in a web address, is hardly anything but
- * addresses, has the subject for the title above one, or is longer than what is looked through.
+ * addresses, has the subject or other words for the title above one (below it may stand a signature), or is longer than
+ * what is looked through.
  */
 export function mayShare(sharing: SharedText, subject: string): boolean {
   return !sharing.whole || looksShared(sharing, subject);
@@ -73,8 +79,37 @@ export function mayShare(sharing: SharedText, subject: string): boolean {
 /** Whether what is looked through of a text, which may not be all of a long one, could be that. */
 export function looksShared({ lines }: SharedText, subject: string): boolean {
   if (endsInAddress(lines) || isMostlyAddresses(lines)) return true;
+  const head = headOf(lines);
+  const above = titleIn(head);
+  if (head.length > 0 && saysMore(above === "" ? subject : above.replace(/^@\S+/, ""))) return true;
   const last = lines.findLastIndex((line) => isBare(line) || line.some(({ link }) => link));
   return isTitled(titleIn(lines.slice(0, last + 1)), subject);
+}
+
+/**
+ * Whether the subject of a mail with this text could be the title of a page: a web address stands alone at the top, or
+ * at the end of a line. What is below it does not matter, since it may be a signature.
+ */
+export function maySubjectBeTitle({ lines }: SharedText, subject: string): boolean {
+  return headOf(lines).length > 0 && saysMore(subject);
+}
+
+/** The lines to the last one that ends as those do that a program writes which shares a page. */
+function headOf(lines: Word[][]): Word[][] {
+  const last = lines.findLastIndex((line, index) => (index === 0 && isBare(line)) || endsInPage(line));
+  return lines.slice(0, last + 1);
+}
+
+/** What an account or an app adds behind the address does not count. */
+function endsInPage(line: Word[]): boolean {
+  const at = line.findLastIndex(({ text }) => WITH_SCHEME.test(text) && WEB_ADDRESS.test(text));
+  const behind = line.slice(at + 1);
+  const isAdded = (word: Word): boolean => !hasLetters(word) || ACCOUNT.test(word.text);
+  return at !== -1 && (behind.every(isAdded) || isAppLine(behind));
+}
+
+function saysMore(words: string): boolean {
+  return Buffer.byteLength(lettersOf(words)) > MAX_FEW_BYTES;
 }
 
 /** What stands behind the last web address of a text: no program that shares a page writes there. */

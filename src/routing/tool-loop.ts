@@ -14,8 +14,6 @@ import { workOn } from "./text-work.ts";
 /** Calls of one round, and of a whole run; a model that wants more has lost its way. */
 const MAX_CALLS_AT_ONCE = 16;
 const MAX_CALLS = 64;
-/** Arguments take a millisecond and more to look through from here on. */
-const LONG_ARGUMENT_CHARS = 16_384;
 /** Of the chat interface. */
 const MAX_NAME_CHARS = 64;
 /** Of one result, and of all results of a run, what the model is shown. */
@@ -141,8 +139,8 @@ async function makeCalls(
       tally.count += 1;
       // What this round reads, the next one knows: all of its calls are judged by what the model had read when it asked.
       const asked = { call, offered, ...steeringOf(talk.heard, offered), round: tally.rounds };
-      // Each of the long ones in a turn of the event loop of its own.
-      if (call.arguments.length > LONG_ARGUMENT_CHARS) begun = begun.then(setImmediate);
+      // Each in a turn of the event loop of its own: short arguments of many parts take long to look through as well.
+      begun = begun.then(setImmediate);
       if (offered === undefined || offered.tool.read_only)
         return begun.then(() => makeCall(app, run, talk, asked));
       const mine = Promise.all([written, begun]).then(() => makeCall(app, run, talk, asked));

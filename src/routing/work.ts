@@ -128,7 +128,7 @@ async function openTalk(
   run.trust = {
     tainted: read || tools.some(({ tool }) => tool.foreign),
     trusted_text: [
-      ...ownWords(run, asked),
+      ...namingWords(run, asked),
       ...asked.contexts.map(({ text }) => text),
       ...ownAddresses(run),
     ].join("\n"),
@@ -141,6 +141,13 @@ async function openTalk(
 /** What its author wrote for this run. */
 function ownWords({ input }: Run, { instruction }: Understanding): string[] {
   return [instruction, input.instruction, ...(input.plain ? [input.subject] : [])];
+}
+
+/** Those in which an address is named by being there: of a subject alone only what a macro made of it. */
+function namingWords(run: Run, asked: Understanding): string[] {
+  const { instruction, command } = asked;
+  if (run.input.names) return ownWords(run, asked);
+  return command.command === "" ? [instruction] : [instruction.replaceAll(command.command, "\n")];
 }
 
 /** The subject where it is a part of what its author wants; alone it is the instruction itself. */

@@ -7,6 +7,17 @@ export async function redirectPending(tx: Db, { id, url }: WebhookEndpointRow): 
   await waiting.where("status", "=", "pending").execute();
 }
 
+/** Makes all that waits at an endpoint due now; each attempt counts as one of the delivery's. For while no job runs there. */
+export async function bringForward(tx: Db, endpoint_id: string, now: number): Promise<void> {
+  await tx
+    .updateTable("webhook_deliveries")
+    .set({ next_attempt_at: now })
+    .where("endpoint_id", "=", endpoint_id)
+    .where("status", "=", "pending")
+    .where("next_attempt_at", ">", now)
+    .execute();
+}
+
 /** Of an endpoint that was switched off, or whose queue was dropped: what waited is there to be replayed. */
 export async function failPending(
   tx: Db,

@@ -214,9 +214,10 @@ test.each<[Place, string[]]>([
   expect((await comeBack(t, owner, back)).body).toContain("is connected");
   const [key] = (await owner.get("/auth/api-keys")).body;
   const { body: events } = await owner.get("/auth/security-events");
-  expect(events.map(({ kind, api_key }: Record<string, string>) => [kind, api_key])).toEqual(
-    kinds.map((kind) => [kind, `${key.prefix}…${key.last4}`]),
-  );
+  expect(events.map(({ kind, api_key }: Record<string, string>) => [kind, api_key])).toEqual([
+    ...kinds.map((kind) => [kind, `${key.prefix}…${key.last4}`]),
+    ["api_key_created", null],
+  ]);
 });
 
 test.each(["access_denied", "<script>alert(1)</script>", "server_error"])(

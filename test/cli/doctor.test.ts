@@ -68,6 +68,7 @@ describe("a server with everything as it should be", () => {
       "TLS reports",
       "address of the mail host (A)",
       "addresses",
+      "administrator",
       "backup",
       "clock",
       "data folder",
@@ -299,6 +300,36 @@ describe("what is wrong is found", () => {
     if (verdict !== "skip") expect(finding?.mend?.length).toBeGreaterThan(10);
   });
 
+  test("a backup that is made as doctor says is one that it sees", async () => {
+    const seen = async () => (await desk.look()).find(({ name }) => name === "backup");
+    await rm(join(desk.dir, "backups"), { recursive: true });
+    const [, ...commands] =
+      /(mkdir \S+) && mailwright backup (\S+\.zip)/.exec((await seen())?.mend ?? "") ?? [];
+    const [folder = "", path = ""] = commands.map((words) => words.replace("mkdir ", ""));
+    await mkdir(folder);
+    expect((await seen())?.mend).not.toContain("mkdir");
+    await writeFile(path, "x");
+    expect(await seen()).toMatchObject({ verdict: "ok" });
+  });
+
+  test("with a relay the SPF record is what its provider says, missing or one of several", async () => {
+    const { outbound, smtp } = desk.app.config;
+    Object.assign(outbound, { mode: "relay", relay_url: "smtp://127.0.0.1:1" });
+    const seen = async () => (await desk.look()).find(({ name }) => name === "SPF");
+    dns.set(smtp.domain, "TXT", []);
+    const missing = await seen();
+    expect([missing?.verdict, missing?.mend]).toEqual([
+      "warn",
+      expect.stringContaining("what the provider of your relay says"),
+    ]);
+    dns.set(smtp.domain, "TXT", ["v=spf1 include:a.example ~all", "v=spf1 -all"]);
+    const several = await seen();
+    expect(several?.verdict).toBe("warn");
+    expect(JSON.stringify(several)).not.toContain(`a:${smtp.hostname}`);
+    dns.set(smtp.domain, "TXT", ["v=spf1 include:a.example ~all"]);
+    expect(await seen()).toMatchObject({ verdict: "ok" });
+  });
+
   test("custom domains whose records were not right", async () => {
     const row = {
       id: "a",
@@ -344,11 +375,11 @@ describe("what is wrong is found", () => {
     await app.db.deleteFrom("installation").where("name", "=", "smtp_peers").execute();
   });
 
-  test("the login at a relay: right, wrong, and nobody there", async () => {
+  test("the login at a relay: right, wrong, not offered, not needed, and nobody there", async () => {
     await using relay = await startSmtpSink({ auth: { user: "ada", password: "secret-word" } });
     desk.app.config.outbound.mode = "relay";
     const at = async (login: string, port = relay.port) => {
-      desk.app.config.outbound.relay_url = `smtp://${login}@127.0.0.1:${port}`;
+      desk.app.config.outbound.relay_url = `smtp://${login === "" ? "" : `${login}@`}127.0.0.1:${port}`;
       return (await desk.look()).find(({ name }) => name === "relay login");
     };
     expect(await at("ada:secret-word")).toMatchObject({ verdict: "ok" });
@@ -356,6 +387,13 @@ describe("what is wrong is found", () => {
     expect([wrong?.verdict, wrong?.found]).toEqual(["fail", expect.stringMatching(/535/)]);
     expect(wrong?.found).not.toContain("other-word");
     expect(await at("ada:secret-word", 1)).toMatchObject({ verdict: "fail" });
+    await using open = await startSmtpSink();
+    const unused = await at("ada:secret-word", open.port);
+    expect(unused).toMatchObject({ verdict: "fail", found: expect.stringContaining("offers no login") });
+    expect(await at("", open.port)).toMatchObject({
+      verdict: "ok",
+      found: "The relay answers; no login is set. Nothing was sent.",
+    });
     expect(relay.mails).toEqual([]);
   });
 

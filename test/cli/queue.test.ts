@@ -3,6 +3,7 @@ import { account, type House, house, inbox, type ServerProcess } from "../faults
 import { rawMail } from "../support/mails.ts";
 import { deliver } from "../support/smtp-client.ts";
 import { startSmtpSink } from "../support/smtp-sink.ts";
+import { startReceiver, TO_LOOPBACK } from "../support/webhook-receiver.ts";
 
 interface Job {
   id: string;
@@ -122,4 +123,34 @@ test("without a server what was left in the middle can be dropped, and what wait
   expect([gone.code, gone.err]).toEqual([1, expect.stringContaining("There is no such job in the queue.")]);
   for (const words of [["retry"], ["retry", id, "--all"], ["list", "--limit", "0"], ["hold", "odd"]])
     expect([words, (await at.cli("queue", ...words)).code]).toEqual([words, 1]);
+}, 60_000);
+
+test("what waits for a webhook is sent at once, by its id and with all of them", async () => {
+  await using hooks = startReceiver(() => new Response("no", { status: 500 }));
+  await using at = await house({ webhooks: { ...TO_LOOPBACK, backoff: [0, 3_600, 3_600] } });
+  const ada = await account(at, "ada@example.com");
+  await using server = await at.start();
+  await inbox(server, ada);
+  const call = (path: string, body: object) =>
+    fetch(`${server.http}${path}`, {
+      method: "POST",
+      headers: { "x-api-key": ada.api_key, "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+  expect((await call("/v1/webhooks", { url: hooks.url, event_types: ["*"] })).status).toBe(201);
+  expect((await call("/v1/messages", { instruction: "Say hello" })).status).toBe(200);
+  const waiting = async (): Promise<string> => {
+    for (;;) {
+      const [job] = (await list(at, "--kind", "deliver_webhooks", "--state", "waiting")).jobs;
+      if (job) return job.id;
+    }
+  };
+  await hooks.reached(1);
+  const said = "1 job is tried as soon as the server has a hand free.\n";
+  expect((await at.cli("queue", "retry", await waiting())).out).toBe(said);
+  await hooks.reached(2);
+  await waiting();
+  expect((await at.cli("queue", "retry", "--all")).out).toBe(said);
+  await hooks.reached(3);
+  expect(hooks.received.map(({ headers }) => headers["service-delivery-attempt"])).toEqual(["1", "2", "3"]);
 }, 60_000);

@@ -1,6 +1,11 @@
 import { expect, test } from "bun:test";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { builtBinary } from "../support/binary.ts";
 import { account, house, type ServerProcess } from "../faults/house.ts";
 
+const BINARY = await builtBinary();
 const EMAIL = "ada@example.com";
 
 /** Gives the status and the cookie. */
@@ -24,6 +29,10 @@ test("beside a running server a password is reset: the old one and every browser
   await using server = await at.start();
   const first = await at.cli("user", "reset-password", "Ada@EXAMPLE.com");
   const [, old = ""] = /^New password of ada@example\.com, shown this once: (\S{20})$/m.exec(first.out) ?? [];
+  const [, id = ""] =
+    /^The API key mw_live_\w+…\w{4} goes on; to end it: mailwright api-key revoke ada@example\.com (\S+)$/m.exec(
+      first.out,
+    ) ?? [];
   const { status, cookie } = await login(server, old);
   expect(status).toBe(200);
   expect(await me(server, { cookie })).toBe(200);
@@ -33,6 +42,19 @@ test("beside a running server a password is reset: the old one and every browser
   expect((await login(server, old)).status).toBe(401);
   expect((await login(server, again.password)).status).toBe(200);
   expect(await me(server, { "x-api-key": api_key })).toBe(200);
+  const wrong = await at.cli("api-key", "revoke", EMAIL, api_key);
+  expect([wrong.code, wrong.err]).toEqual([
+    1,
+    expect.stringContaining("No key of ada@example.com has this id"),
+  ]);
+  expect(wrong.err).not.toContain(api_key);
+  expect((await at.cli("api-key", "revoke", EMAIL, id)).code).toBe(0);
+  expect(await me(server, { "x-api-key": api_key })).toBe(401);
+  const other = JSON.parse((await at.cli("api-key", "create", EMAIL, "--json")).out);
+  const events = await fetch(`${server.http}/auth/security-events`, { headers: { "x-api-key": other.key } });
+  expect(await events.json()).toContainEqual(
+    expect.objectContaining({ kind: "api_key_created", client: null, api_key: null }),
+  );
 }, 30_000);
 
 test("accounts are listed and moved to another plan; an unknown address is told in words", async () => {
@@ -50,4 +72,75 @@ test("accounts are listed and moved to another plan; an unknown address is told 
     expect([code, err]).toEqual([1, expect.stringContaining("There is no account for bob@example.com.")]);
   }
   expect((await at.cli("user", "set-plan", EMAIL, "gold")).code).toBe(1);
+});
+
+test("auth.admin_email makes an account that is there already an administrator, at the next start", async () => {
+  await using at = await house();
+  for (const email of [EMAIL, "bob@example.com"]) await account(at, email);
+  {
+    await using server = await at.start({ MAILWRIGHT_AUTH__ADMIN_EMAIL: "Bob@Example.com" });
+    expect(server.log()).toContain("the account of auth.admin_email administers this server from now on");
+  }
+  const both = "ada@example.com  team  administrator\nbob@example.com  team  administrator\n";
+  expect((await at.cli("user", "list")).out).toBe(both);
+  await using again = await at.start({ MAILWRIGHT_AUTH__ADMIN_EMAIL: "Bob@Example.com" });
+  expect(again.log()).not.toContain("from now on");
+});
+
+test("that the last administrator has gone is said when it happens, at each start, by doctor and by the list, with the way back", async () => {
+  await using at = await house();
+  const ada = await account(at, EMAIL);
+  await account(at, "bob@example.com");
+  const words = "nobody administers this server";
+  {
+    await using server = await at.start();
+    const gone = await fetch(`${server.http}/auth/account`, {
+      method: "DELETE",
+      headers: { "x-api-key": ada.api_key, "content-type": "application/json" },
+      body: JSON.stringify({ confirm: EMAIL }),
+    });
+    expect(gone.status).toBe(204);
+    while (!server.log().includes(words)) await Bun.sleep(10);
+  }
+  const listed = await at.cli("user", "list");
+  expect(listed.out).toStartWith("bob@example.com  team\nNobody administers this server.");
+  expect(listed.out).toContain("auth.admin_email");
+  expect(JSON.parse((await at.cli("user", "list", "--json")).out)).toHaveLength(1);
+  const findings = JSON.parse((await at.cli("doctor", "--json")).out);
+  expect(JSON.stringify(findings)).toContain('"name":"administrator","verdict":"fail"');
+  {
+    await using server = await at.start();
+    expect(server.log()).toContain(words);
+  }
+  {
+    await using server = await at.start({ MAILWRIGHT_AUTH__ADMIN_EMAIL: "bob@example.com" });
+    expect(server.log()).not.toContain(words);
+  }
+  expect((await at.cli("user", "list")).out).toBe("bob@example.com  team  administrator\n");
+}, 60_000);
+
+test("a folder in which a new server begins, and that nobody has named, is said", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "mailwright-nowhere-"));
+  const run = async (email: string) => {
+    const child = Bun.spawn([BINARY, "user", "create", email, "--json"], {
+      cwd: folder,
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+    const [out, err] = await Promise.all([
+      new Response(child.stdout).text(),
+      new Response(child.stderr).text(),
+    ]);
+    expect([await child.exited, JSON.parse(out)]).toMatchObject([0, { email }]);
+    return err;
+  };
+  expect(await run(EMAIL)).toContain(`a new server begins in ${join(folder, "data")}`);
+  expect(await run("bob@example.com")).toBe("");
+  await rm(folder, { recursive: true });
+});
+
+test("a server whose backups have no place says so at its start", async () => {
+  await using at = await house({ backup: { dir: "/nowhere/mailwright" } });
+  await using server = await at.start();
+  while (!server.log().includes("backup.dir is in /nowhere")) await Bun.sleep(10);
 });

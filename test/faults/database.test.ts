@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { closeSync, openSync, writeSync } from "node:fs";
 import { copyFile, mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -6,6 +6,7 @@ import { type House, house, type ServerProcess } from "./house.ts";
 import { closing, faultsOf, untilIdle } from "./load.ts";
 import { ask, type Desk, desk, expectRefusals, logged, mail, readyz } from "./surfaces.ts";
 
+const LOCKS = ["mailwright.lock", "mailwright.db.lock"];
 const GONE = "was deleted, moved or replaced while the server runs";
 
 test("a database file that is moved away takes nothing in, and all is well once it is back", async () => {
@@ -63,6 +64,50 @@ test.each(["mailwright.db-wal", "mailwright.db-shm"])(
     await expectRefusals(server, owner, GONE);
   },
 );
+
+describe.each(LOCKS)("without %s, which keeps others out,", (name) => {
+  test("a server takes nothing in, and all is well once it is back", async () => {
+    await using at = await house();
+    await using server = await at.start();
+    const owner = await desk(at, server);
+    const path = join(at.dir, name);
+    // What a command line has written is looked for within a second: from then on nobody writes.
+    await Bun.sleep(1_500);
+    await rename(path, `${path}.away`);
+    await logged(server, GONE);
+    await expectRefusals(server, owner, GONE);
+    expect(await logged(server, GONE)).toHaveLength(1);
+    await writeFile(path, "");
+    await expectRefusals(server, owner, GONE);
+    await rename(`${path}.away`, path);
+    expect((await mail(server, owner)).reply).toStartWith("250");
+    expect((await readyz(server)).status).toBe(200);
+  });
+
+  test("a second server can start, and has the mails to itself", async () => {
+    await using at = await house();
+    await using first = await at.start();
+    const owner = await desk(at, first);
+    await at.cli("queue", "hold", "route_message");
+    const before = await mail(first, owner);
+    await rm(join(at.dir, name));
+    // While the other lock is there, nobody else gets in.
+    const refused = await at.cli("serve");
+    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining("Another Mailwright is running") });
+    for (const lock of LOCKS) await rm(join(at.dir, lock), { force: true });
+    await using second = await at.start();
+    const large = " word".repeat(20_000);
+    expect((await mail(first, owner, large)).reply).toStartWith("451 4.3.0 ");
+    const after = await mail(second, owner, large);
+    expect([before.reply, after.reply]).toEqual(Array(2).fill(expect.stringMatching(/^250 /)));
+    await at.cli("queue", "release");
+    await untilIdle(at, 10_000);
+    await ended(first);
+    await ended(second);
+    using database = closing(at.database());
+    expect(faultsOf(database.db, new Set([before.id, after.id]))).toEqual([]);
+  });
+});
 
 test("no new database is begun beside what belongs to a lost one", async () => {
   await using at = await house();

@@ -302,6 +302,7 @@ test("what lasts a while only goes by itself: keys of calls, codes, chosen passw
       id: "dead",
       status: "dead",
       lane: null,
+      behind: 0,
       dedupe_key: null,
       lease_until: null,
       last_error: "x",

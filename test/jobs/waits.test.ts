@@ -7,8 +7,10 @@ import { retryAfterSeconds } from "../../src/lib/responses.ts";
 import { freshCode, openBrowser, signIn } from "../api/browser.ts";
 import { hookDesk } from "../api/hook-desk.ts";
 import { testApp, type TestApp } from "../support/app.ts";
+import { comeBack } from "../support/consent.ts";
 import { freePort } from "../support/free-port.ts";
 import { mailroom } from "../support/mailroom.ts";
+import { startOAuthProviders } from "../support/oauth-providers.ts";
 
 /** How far into a second something begins to wait: the stored times have whole seconds. */
 const BEGINNINGS = ["1ms", "400ms", "600ms", "999ms"];
@@ -108,6 +110,46 @@ describe.each(BEGINNINGS)(
       expect((await browser.get("/auth/me")).status).toBe(200);
       t.clock.advance("1001ms");
       expect((await browser.get("/auth/me")).status).toBe(401);
+    });
+
+    test("a password that waits for its code", async () => {
+      await using t = await testApp();
+      const chosen = { email: "ada@example.com", password: "quiet river 42" };
+      const problem = async () => (await openBrowser(t).post("/auth/login", chosen)).body.code;
+      t.clock.advance(beginning);
+      await openBrowser(t).post("/auth/register", chosen);
+      t.clock.advance("899999ms");
+      expect(await problem()).toBe("email_not_verified");
+      t.clock.advance("1001ms");
+      expect(await problem()).toBe("invalid_credentials");
+    });
+
+    test("the state of a consent page", async () => {
+      await using providers = startOAuthProviders();
+      await using t = await testApp(providers.config);
+      const ada = await t.as("ada@example.com");
+      t.clock.advance(beginning);
+      const { body } = await ada.post("/integrations/notes/connect");
+      const late = await ada.post("/integrations/notes/connect");
+      t.clock.advance("599999ms");
+      expect((await comeBack(t, ada, await providers.agree(body.authorize_url))).status).toBe(200);
+      t.clock.advance("1001ms");
+      expect((await comeBack(t, ada, await providers.agree(late.body.authorize_url))).status).toBe(400);
+    });
+
+    test("a webhook's old secret beside the new one", async () => {
+      await using t = await hookDesk();
+      const { id } = await t.hook();
+      const signatures = async () => {
+        await t.ada.post(`/v1/webhooks/${id}/test`);
+        return t.received.at(-1)?.headers["webhook-signature"]?.split(" ").length;
+      };
+      t.clock.advance(beginning);
+      await t.ada.post(`/v1/webhooks/${id}/rotate-secret`);
+      t.clock.advance("86399999ms");
+      expect(await signatures()).toBe(2);
+      t.clock.advance("1001ms");
+      expect(await signatures()).toBe(1);
     });
   },
 );

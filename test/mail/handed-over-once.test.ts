@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { StorageError } from "../../src/db/storage-faults.ts";
 import { jobHandlers } from "../../src/handlers.ts";
 import { JOB_RULES } from "../../src/jobs/kinds.ts";
 import { createWorker } from "../../src/jobs/worker.ts";
@@ -100,5 +101,23 @@ describe("an answer is handed over once, and is shown as sent,", () => {
     expect(await room.outgoing()).toMatchObject([{ status: "sent", attempts: 1 }]);
     expect(sink.mails).toHaveLength(1);
     await working;
+  });
+
+  test("when another server may have taken over by the time the relay wants it, until that is known not to be", async () => {
+    await using at = await relayed(() => Promise.resolve());
+    const { room, sink } = at;
+    const { lockGone } = room.app;
+    room.app.lockGone = () => new StorageError("LOCK_GONE", "the lock is gone");
+    expect(await room.send({})).toStartWith("250");
+    await room.drain();
+    const waiting = { kind: "send_mail", attempts: 0, failures: 0, last_error: "the lock is gone" };
+    expect(await room.app.db.selectFrom("jobs").selectAll().execute()).toMatchObject([waiting]);
+    expect(await room.outgoing()).toMatchObject([{ status: "queued", attempts: 0 }]);
+    expect(sink.mails).toEqual([]);
+    room.app.lockGone = lockGone;
+    room.clock.advance("1m");
+    await room.drain();
+    expect(sink.mails).toHaveLength(1);
+    expect(await room.outgoing()).toMatchObject([{ status: "sent", attempts: 1 }]);
   });
 });

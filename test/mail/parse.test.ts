@@ -240,6 +240,43 @@ describe("only the first text part can be the sender's own", () => {
     expect(mail.attachments.map(({ content_type }) => content_type)).toEqual(["text/calendar"]);
   });
 
+  const beside = (head: string, method: string) =>
+    multipart("mixed", "m", [
+      plain("Mine."),
+      `${head}\r\n\r\nBEGIN:VCALENDAR\r\nMETHOD:${method}\r\nEND:VCALENDAR\r\n`,
+    ]);
+
+  test.each([
+    'Content-Type: text/calendar; method=REQUEST\r\nContent-Disposition: inline; filename="a.ics"',
+    'Content-Type: text/calendar; method=REQUEST; name="a.ics"',
+    'Content-Type: text/x-vcalendar; name="a.ics"\r\nContent-Disposition: inline',
+    "Content-Type: text/calendar; method=REQUEST\r\nContent-Disposition: attachment",
+  ])("a calendar was attached that has a file name or says so (%j)", async (head) => {
+    const mail = await read(withBody(`Subject: x\r\n${beside(head, "REQUEST")}`));
+    expect(mail).toMatchObject({ new_text: "Mine.", own_subject: true, whole: false });
+  });
+
+  test.each([
+    'Content-Type: text/calendar; method=REPLY; name="a.ics"',
+    'Content-Type: text/calendar; name="a.ics"',
+    'Content-Type: text/calendar; method=REQUEST\r\nContent-Disposition: inline; filename="a.ics"',
+    'Content-Type: text/plain; name="a.ics"',
+    'Content-Type: text/html\r\nContent-Disposition: inline; filename="a.ics"',
+  ])("a calendar answer with a file name is one all the same (%j)", async (head) => {
+    const mail = await read(withBody(`Subject: Accepted\r\n${beside(head, "REPLY")}`));
+    expect(mail).toMatchObject({ new_text: "", own_subject: false });
+    expect(mail.rest_text).toContain("Mine.");
+  });
+
+  test("a calendar with a file name beside the text as another form of it was not attached", async () => {
+    const parts = [
+      plain("Mine."),
+      'Content-Type: text/calendar; method=REQUEST; name="a.ics"\r\n\r\nBEGIN:VCALENDAR\r\n',
+    ];
+    const mail = await read(withBody(`Subject: x\r\n${multipart("alternative", "a", parts)}`));
+    expect(mail).toMatchObject({ new_text: "", own_subject: false });
+  });
+
   test("a report carries no words of the sender's", async () => {
     const mail = await read(
       withBody(multipart("report", "r", [plain(INJECTED), "Content-Type: text/rfc822-headers\r\n\r\nA: b"])),

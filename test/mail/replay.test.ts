@@ -64,6 +64,13 @@ describe("a signed mail of the owner that somebody else sends again", () => {
     "Content-Type: multipart/mixed; boundary=evil",
     "Message-ID: <new@x>",
     "To: a@b.c",
+    "MIME-Version: 1.0",
+    // The signed mail has none of these: of two, the first says as much as the second.
+    "Sender: mallory@example.com\r\nSender: ada@example.com",
+    "Bcc: mallory@example.com\r\nBcc: ada@example.com",
+    "Content-Disposition: attachment\r\nContent-Disposition: inline",
+    "Content-ID: <one@x>\r\nContent-ID: <two@x>",
+    "Content-Description: one\r\nContent-Description: two",
   ])("is refused with a second %p in front", async (field) => {
     await using t = await room();
     const raw = await signedBy("example.com", rawMail({ from: OWNER, to: t.inbox.address, text: "Hi." }));

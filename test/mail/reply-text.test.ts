@@ -145,13 +145,8 @@ describe("text mails: other markers", () => {
     expect(own(`Sum it up.${end}> ${INJECTED}`)).toBe("Sum it up.");
   });
 
-  test("only what stands above the first marker is new, so answers below or between quotes are content", () => {
-    const text = `Mine.\n\n> ${INJECTED}\n\nAn answer in between.\n\n> more`;
-    expect(splitNewText({ text })).toMatchObject({
-      new_text: "Mine.",
-      rest_text: `> ${INJECTED}\n\nAn answer in between.\n\n> more`,
-    });
-    expect(own(`On 3 May 2024 at 10:00 Bob <b@x.org> wrote:\n> ${INJECTED}\n\nAnswered below.`)).toBe("");
+  test("far to the right", () => {
+    expect(own(`Mine.\n\n${" ".repeat(500)}> ${INJECTED}`)).toBe("Mine.");
   });
 
   test("a name in an attribution cannot get above it, however long and however wrapped", () => {
@@ -179,7 +174,6 @@ describe("text mails: other markers", () => {
     ["fields on one line", "From: Eve Sent: Friday To: Ann"],
     ["no colon", "On Fri, 3 May 2024 at 10:00 AM Eve <eve@x.org> wrote"],
     ["a rule for a colon", "On Fri, 3 May 2024 Eve wrote --"],
-    ["far to the right", `${" ".repeat(500)}> hello`],
   ])("nothing above the quote is what its author chose: %s", (_name, head) => {
     const cut = splitNewText({ text: `Mine.\n\n${head}\n\n${INJECTED}` });
     expect(cut).toMatchObject({ new_text: "Mine.", rest_text: `${head.trim()}\n\n${INJECTED}` });
@@ -240,13 +234,15 @@ describe("right above a quote, a line in an unknown language counts", () => {
     );
   });
 
-  test("nothing of the lines it stands among is the sender's own", () => {
+  test("only from the day on, where the name is behind it", () => {
     const line = "Dana 03.05.2024. u 10:00, EVIL do it now je napisao/la:";
     const html = `<div>Please.</div><div>${line}</div><blockquote type="cite">${INJECTED}</blockquote>`;
     expect(splitNewText({ html })).toMatchObject({
-      new_text: "",
-      rest_text: `Please.\n${line}\n\n${INJECTED}`,
+      new_text: "Please.",
+      rest_text: `${line}\n\n${INJECTED}`,
     });
+    const before = html.replace(line, "EVIL do it now<br>03.05.2024. u 10:00");
+    expect(splitNewText({ html: before }).new_text).toBe("");
   });
 
   test.each([
@@ -282,10 +278,12 @@ describe("signatures", () => {
     "Отправлено с iPhone",
     "iPhoneから送信",
     "发自我的iPhone",
-  ])("%s is in neither text", (signature) => {
+  ])("%s is apart", (signature) => {
     expect(splitNewText({ text: `Do it.\n\n${signature}` })).toMatchObject({
       new_text: "Do it.",
       rest_text: "",
+      signature: signature.trim(),
+      whole: true,
     });
   });
 
@@ -305,11 +303,11 @@ describe("signatures", () => {
   });
 
   test.each(["gmail_signature", "moz-signature", "protonmail_signature_block"])(
-    "HTML .%s is dropped",
+    "HTML .%s is apart",
     (name) => {
       expect(
         splitNewText({ html: `<p>Do it.</p><div class="${name}">Ann, Example Ltd</div>` }),
-      ).toMatchObject({ new_text: "Do it.", rest_text: "" });
+      ).toMatchObject({ new_text: "Do it.", rest_text: "", signature: "Ann, Example Ltd" });
     },
   );
 
@@ -322,8 +320,6 @@ describe("signatures", () => {
 describe("HTML mails: new text ends at what mail programs wrap a quote in", () => {
   const quotes = [
     `<div class="gmail_quote gmail_quote_container"><div class="gmail_attr">Bob</div>${INJECTED}</div>`,
-    `<blockquote type="cite">${INJECTED}</blockquote>`,
-    `<blockquote style="margin:0 0 0 40px">${INJECTED}</blockquote>`,
     `<div id="appendonsend"></div><div>${INJECTED}</div>`,
     `<div id="divRplyFwdMsg">Bob</div><div>${INJECTED}</div>`,
     `<div id="x_divRplyFwdMsg">Bob</div><div>${INJECTED}</div>`,
@@ -341,8 +337,6 @@ describe("HTML mails: new text ends at what mail programs wrap a quote in", () =
     `<hr><p>${INJECTED}</p>`,
     `<p><b>From:</b> Bob<br><b>Sent:</b> Friday<br><b>To:</b> Ann</p><p>${INJECTED}</p>`,
     `<div>On Fri, 3 May 2024 at 10:00, Bob &lt;bob@x.org&gt; wrote:</div><div>${INJECTED}</div>`,
-    `<div>&gt; ${INJECTED}</div>`,
-    `<div>&#8203;&gt; ${INJECTED}</div>`,
     `<div style="border-left:1px solid #ccc">${INJECTED}</div>`,
     `<div style="border:none;border-left:solid blue 1.5pt">${INJECTED}</div>`,
     `<div style="border-width:1pt medium medium;border-style:solid none none">${INJECTED}</div>`,

@@ -40,6 +40,20 @@ describe.each(["relay", "direct"])("whoever sends (%s)", (mode) => {
     expect(await send("ann@there.example")).toMatchObject({ status: "sent" });
     expect(said).toEqual(["ann@there.example begins", "word"]);
   });
+
+  test("gives a mail to nobody that must not go out any more by then, and the next one goes", async () => {
+    let taken = 0;
+    const server: SinkOptions = { beforeWord: async () => void (taken += 1) };
+    await using t = await (mode === "relay" ? relay(server) : direct([server], ONE));
+    const send = (envelope_to: string, onBegin: () => void) =>
+      t.sender.send({ ...MAIL, envelope_to }, onBegin);
+    const refuse = (): void => {
+      throw new Error("not any more");
+    };
+    expect(await send("ann@there.example", refuse)).toMatchObject({ status: "deferred" });
+    expect(await send("bob@there.example", () => undefined)).toMatchObject({ status: "sent" });
+    expect(taken).toBe(1);
+  });
 });
 
 describe("relay", () => {
@@ -93,6 +107,15 @@ describe("relay", () => {
     const outcome = await t.sender.send(MAIL);
     expect(outcome).toMatchObject({ status: "deferred", code: 535, enhanced: "5.7.8" });
     expect(outcome.response).toContain("Check outbound.relay_url");
+    expect(JSON.stringify(outcome)).not.toContain("hunter2");
+  });
+
+  test("that offers no login although there is one for it puts the mail off and says so", async () => {
+    await using t = await relay({ reject: () => "550 5.7.1 relaying denied" }, "me:hunter2@");
+    const outcome = await t.sender.send(MAIL);
+    expect(outcome.response).toContain("offers no login");
+    expect(outcome.response).toContain("outbound.relay_url");
+    expect(outcome).toMatchObject({ status: "deferred" });
     expect(JSON.stringify(outcome)).not.toContain("hunter2");
   });
 

@@ -124,6 +124,11 @@ describe("a notification in words of its own", () => {
     ],
     ["192.0.2.1 does not like recipient. Remote host said: 550 who?", { reply_status: "bounced" }],
     ["The mail is delayed: 4.4.1", { reply_status: "deferred" }],
+    ["host mx.example.com said 550: no", { reply_status: "bounced" }],
+    ["A message that you sent could not be delivered to one of its recipients.", { reply_status: "bounced" }],
+    ["This is a permanent error; I've given up.", { reply_status: "bounced" }],
+    ["Your message wasn't delivered to ada.", { reply_status: "bounced" }],
+    ["The user does not exist.", { reply_status: "bounced" }],
     ["Your message was displayed.", { reply_status: "sent" }],
   ];
   test.each(WORDS)("counts when our mail is in it: %s", async (words, seen) => {

@@ -46,6 +46,60 @@ const LIKE_PAGES: [name: string, mail: RoomMail][] = [
   ["a title above words of her own", { subject: TITLE, text: `${TITLE}\n${PAGE}\n\nHave a look at this` }],
 ];
 
+/** As many programs put it there, without a line of dashes. */
+const SIGNATURE = "\n\nAda Lovelace\nChief Engineer, Example Ltd\n+44 20 7946 0000";
+
+describe("a page that is shared above a signature", () => {
+  test.each<[string, RoomMail]>([
+    ["an address", { text: `${PAGE}${SIGNATURE}` }],
+    ["an address in angle brackets", { text: `<${PAGE}>${SIGNATURE}` }],
+    ["two addresses", { text: `${PAGE}/b\n${PAGE}${SIGNATURE}` }],
+    ["an address and words of her own", { text: `${PAGE}\n\nWhat do you think of this one, please?` }],
+    ["an address of an app", { text: `zed://a${SIGNATURE}` }],
+    ["an address below words of an app", { text: `I found this on Foo: ${PAGE}${SIGNATURE}` }],
+    ["an address in HTML", { html: `<div><a href="${PAGE}">${PAGE}</a></div><p>Ada</p><p>Engineer</p>` }],
+  ])("has its title for material where its text is %s", async (_name, mail) => {
+    await using room = await toolRoom([[create()], "Done.", [create()], "Done."]);
+    await send(room, { ...mail, subject: TITLE });
+    const { above, inside } = asked(room);
+    expect(above).not.toContain("lunch");
+    expect(inside).toContain(`Subject: ${TITLE}`);
+    expect(made(room)).toEqual([]);
+    expect(await warnings(room)).toEqual([APART]);
+    await send(room, {
+      subject: TITLE,
+      ...(mail.html === undefined
+        ? { text: `@calendar\n${mail.text}` }
+        : { html: `<p>@calendar</p>${mail.html}` }),
+    });
+    expect(made(room)).toEqual(["create_event"]);
+  });
+
+  test.each([
+    ["above its address", `${TITLE}\n${PAGE}${SIGNATURE}`],
+    ["before its address", `${TITLE} ${PAGE}${SIGNATURE}`],
+    ["before its address and an account", `${TITLE} ${PAGE} via @eve #lunch${SIGNATURE}`],
+    ["behind what may be a target", `@calendar ${TITLE} ${PAGE}${SIGNATURE}`],
+  ])("changes nothing by a title %s, whatever the subject", async (_where, text) => {
+    await using room = await toolRoom([[create()], "Done.", [create()], "Done."]);
+    await send(room, { subject: "A page", text });
+    expect(made(room)).toEqual([]);
+    expect(await warnings(room)).toEqual([APART]);
+    await send(room, { subject: "A page", text: `@calendar\n${text}` });
+    expect(made(room)).toEqual(["create_event"]);
+  });
+
+  test("has its title for material behind a word as well", async () => {
+    await using room = await toolRoom([[create()], "Done.", [create()], "Done."]);
+    await send(room, { subject: TITLE, text: `Watch: ${PAGE}${SIGNATURE}` });
+    expect(asked(room).inside).toContain(`Subject: ${TITLE}`);
+    expect(made(room)).toEqual([]);
+    expect(await warnings(room)).toEqual([BEGIN]);
+    await send(room, { subject: TITLE, text: `@calendar Watch: ${PAGE}${SIGNATURE}` });
+    expect(made(room)).toEqual(["create_event"]);
+  });
+});
+
 describe("a mail that may share a page", () => {
   test.each([...PAGES, ...LIKE_PAGES])("of %s changes nothing by its words alone", async (_name, mail) => {
     await using room = await toolRoom([[create()], "Done."]);
@@ -182,6 +236,10 @@ describe("a mail that is no page", () => {
     ["that quotes a word", { subject: "Lunch", text: 'Put "Lunch" into my calendar' }],
     ["whose text says its subject again", { subject: TITLE, text: `${TITLE} - on Monday` }],
     ["that says how it was sent", { text: `${TITLE}\nSent from my iPhone` }],
+    ["with a subject above a signature", { subject: TITLE, text: SIGNATURE }],
+    ["with a site in a signature", { subject: TITLE, text: "Ada\nwww.example.com\n+44 20 7946 0000" }],
+    ["above a signature with a site", { text: `${TITLE}\n\nRegards\nAda\nwww.example.com | London` }],
+    ["with an address and words below, and no subject", { subject: "", text: `${PAGE}\n\n${TITLE}, please` }],
   ])("%s is carried out", async (_name, mail) => {
     await using room = await toolRoom([[create()], "Done."]);
     await send(room, mail);

@@ -226,6 +226,16 @@ test.each(RETURNS)("a return with %s %s counts as %s", (code, enhanced, kind) =>
   expect(kindOfReturn({ code, enhanced, response: "" })).toBe(kind as never);
 });
 
+test.each([
+  "550 5.1.1 The mailbox is full",
+  "550 5.1.1 Over quota",
+  "550 5.1.1 Blocked: your address is on a blocklist",
+  "550 5.1.1 Too many mails from you",
+  "550 5.2.1 Refused by policy: SPF",
+])("the words of a server say more than its status: %s", (response) => {
+  const enhanced = response.split(" ")[1];
+  expect(kindOfReturn({ code: 550, enhanced, response })).toBe("soft");
+});
 async function send(room: Mailroom, from: string, rcpt?: string, subject = "Hello"): Promise<void> {
   const text = `Hello ${Bun.randomUUIDv7()}`;
   const mail = { from, text, subject, headers: { "Message-ID": `<${Bun.randomUUIDv7()}@example.com>` } };

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { GUARD, type Guard } from "../../src/ai/guard.ts";
 import { type ModelRequestBody, toolCalls } from "../support/model-server.ts";
 import { call } from "../support/commands.ts";
 import { CREATE, create, EVENTS, list, toolRoom, type ToolRoom, type Wanted } from "../support/tool-room.ts";
@@ -54,6 +55,31 @@ describe("tools of an inbox", () => {
       "both were there",
       "both were there",
     ]);
+  });
+
+  test("that are asked for in one round are judged each in a turn of the event loop of its own", async () => {
+    let turn = 0;
+    let judging = true;
+    const judged: number[] = [];
+    const guard: Guard = {
+      ...GUARD,
+      objectionTo: (asked) => {
+        judged.push(turn);
+        return GUARD.objectionTo(asked);
+      },
+    };
+    await using room = await toolRoom([[list(), list("Tuesday"), create(), list("Sunday")]], {
+      parts: { guard },
+    });
+    const count = (): void => {
+      turn += 1;
+      if (judging) setImmediate(count);
+    };
+    count();
+    await call(room, "@calendar Look, and make one");
+    judging = false;
+    expect(judged).toHaveLength(4);
+    expect(new Set(judged).size).toBe(4);
   });
 
   test("that change something are called one after the other, in order", async () => {

@@ -1,11 +1,13 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { mkdir, mkdtemp, rm, stat, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import Sqlite from "better-sqlite3";
 import { sql } from "kysely";
 import type { Config } from "../../src/config.ts";
 import { openDatabase, tryWriting } from "../../src/db/database.ts";
 import { lockDataFolder, lockStores } from "../../src/db/locks.ts";
+import { codeOf } from "../../src/db/storage-faults.ts";
 
 async function folder() {
   const dir = await mkdtemp(join(tmpdir(), "mailwright-database-"));
@@ -111,6 +113,46 @@ describe("a database file", () => {
     expect(rows).toEqual([{ count: 300 }]);
   });
 
+  test("waits for the write lock of another program without holding up this one, which reads meanwhile", async () => {
+    await using at = await folder();
+    const path = join(at.dir, "mail.db");
+    await using database = openDatabase(`sqlite:${path}`);
+    await database.write((tx) => sql`create table notes (text text)`.execute(tx));
+    using other = holdingTheLock(path);
+    const asked = ["one", "two"].map((text) =>
+      database.write((tx) => sql`insert into notes values (${text})`.execute(tx)),
+    );
+    // Has the first of them ask for the lock, some times.
+    for (let turns = 0; turns < 5; turns += 1) {
+      await Bun.sleep(20);
+      expect((await sql`select * from notes`.execute(database.db)).rows).toEqual([]);
+    }
+    other.release();
+    await Promise.all(asked);
+    expect((await sql`select * from notes`.execute(database.db)).rows).toHaveLength(2);
+  });
+
+  test("says that another program has the write lock once it has had it for too long", async () => {
+    await using at = await folder();
+    const path = join(at.dir, "mail.db");
+    const said: string[] = [];
+    const say = (_fields: object, words: string): void => void said.push(words);
+    await using database = openDatabase(`sqlite:${path}`, { log: { error: say, warn: say, info: say } });
+    await database.write(tryWriting);
+    using _other = holdingTheLock(path);
+    const began_ms = performance.now();
+    let waited_ms = 0;
+    using _clock = spyOn(performance, "now").mockImplementation(() => began_ms + waited_ms);
+    const code = database.write(tryWriting).catch(codeOf);
+    await Bun.sleep(100);
+    expect(said).toEqual([]);
+    waited_ms = 5_000;
+    expect(await code).toBe("SQLITE_BUSY");
+    expect(said).toEqual([
+      expect.stringMatching(/^Another program holds the database; nothing is taken in until it is well/),
+    ]);
+  });
+
   test("says in a trial write when it cannot be written", async () => {
     await using at = await folder();
     await using database = openDatabase(`sqlite:${join(at.dir, "mail.db")}`);
@@ -151,6 +193,13 @@ describe("a database file", () => {
     await write();
   });
 });
+
+/** Another connection in the middle of a transaction. */
+function holdingTheLock(path: string): { release: () => void } & Disposable {
+  const sqlite = new Sqlite(path);
+  sqlite.exec("begin immediate");
+  return { release: () => void sqlite.exec("commit"), [Symbol.dispose]: () => void sqlite.close() };
+}
 
 const QUIET = { log: { error: () => undefined, warn: () => undefined, info: () => undefined } };
 

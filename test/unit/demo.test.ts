@@ -81,3 +81,12 @@ test("reads other scripts and texts without any sentence", () => {
     expect(demoAnswer(brief({ content }))).toContain("(nothing to quote)");
   }
 });
+
+test("does not quote who wrote as the content of a mail that has none", () => {
+  expect(demoAnswer(brief({ content: "From: you@example.com" }))).toContain(
+    "**Content:** (nothing to quote)",
+  );
+  expect(demoAnswer(brief({ content: "From: the bridge it is far.\n\nIt opens on 3 May." }))).toContain(
+    "> From",
+  );
+});

@@ -9,6 +9,7 @@ import { creditsOf, releaseCredit, reserveCredit, settleCredit, topUp } from "..
 import { releaseDeadReserves } from "../../src/billing/sweep.ts";
 import type { ConfigOverrides } from "../../src/config.ts";
 import { openDatabase } from "../../src/db/database.ts";
+import { eventKey, messageKey } from "../../src/db/job-keys.ts";
 import { migrateToLatest, migrationStatus } from "../../src/db/migrate.ts";
 import { messageOf } from "../../src/errors.ts";
 import { type TestApp, testApp } from "../support/app.ts";
@@ -145,6 +146,39 @@ test("whoever subscribed before plans were written down is known to have the pla
     { user_id: "bob", plan: null, price_id: null },
     { user_id: "eve", plan: null, price_id: null },
   ]);
+});
+
+test("a job that was enqueued before jobs were known by what they tell of is known by it", async () => {
+  await using database = openDatabase("sqlite::memory:");
+  const { db } = database;
+  const older = Object.entries(migrations).filter(([name]) => name < "0026");
+  const provider = { getMigrations: async () => Object.fromEntries(older) };
+  await new Migrator({ db, provider }).migrateToLatest();
+  const jobs: [kind: string, payload: string, status: string, key: string | null, expected: string | null][] =
+    [
+      ["fan_out_event", '{"event_id":"evt_1"}', "pending", null, eventKey("evt_1")],
+      ["fan_out_event", '{"event_id":"evt_1"}', "pending", null, null],
+      ["fan_out_event", '{"event_id":"evt_2"}', "dead", null, null],
+      ["fan_out_event", '{"event_id":"evt_3"}', "pending", eventKey("evt_3"), eventKey("evt_3")],
+      ["fan_out_event", '{"event_id":"evt_3"}', "running", null, null],
+      ["fan_out_event", '{"event_', "pending", null, null],
+      ["tell_failure", '{"message_id":"m1"}', "running", null, messageKey("m1", "tell_failure")],
+      [
+        "mail_notice",
+        '{"user_id":"u","kind":"no_credits","message_id":"m1"}',
+        "pending",
+        null,
+        messageKey("m1", "no_credits"),
+      ],
+      ["mail_notice", '{"user_id":"u","kind":"no_credits"}', "pending", null, null],
+      ["route_message", '{"message_id":"m1"}', "pending", null, null],
+    ];
+  for (const [at, [kind, payload, status, key]] of jobs.entries())
+    await sql`insert into jobs (id, kind, payload, status, dedupe_key, run_at, created)
+      values (${`job ${at}`}, ${kind}, ${payload}, ${status}, ${key}, 0, 0)`.execute(db);
+  await migrateToLatest(db);
+  const kept = await db.selectFrom("jobs").select(["payload", "dedupe_key"]).orderBy("id").execute();
+  expect(kept).toEqual(jobs.map(([, payload, , , dedupe_key]) => ({ payload, dedupe_key })));
 });
 
 describe("a database from before there were bought credits", () => {

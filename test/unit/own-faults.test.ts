@@ -1,7 +1,10 @@
 import { join } from "node:path";
-import { describe, expect, test } from "bun:test";
-import { isStorageFault } from "../../src/db/storage-faults.ts";
-import { isOutOfHandles, NoHandlesError } from "../../src/lib/own-faults.ts";
+import { describe, expect, spyOn, test } from "bun:test";
+import { createMcpPool } from "../../src/ai/mcp.ts";
+import { isStorageFault, storageWords } from "../../src/db/storage-faults.ts";
+import { isOutOfHandles, NoHandlesError, NoTasksError } from "../../src/lib/own-faults.ts";
+import { startWorker } from "../../src/lib/worker.ts";
+import { setUp } from "../jobs/work-room.ts";
 
 const SCRIPT = join(import.meta.dir, "fixtures/without-handles.ts");
 const FILES = 256;
@@ -22,6 +25,35 @@ describe("a process without a handle left", () => {
     const said = JSON.parse(out) as Record<string, string>;
     expect(Object.keys(said).length).toBeGreaterThan(8);
     for (const [way, whose] of Object.entries(said)) expect([way, whose]).toEqual([way, "ours"]);
+  });
+});
+
+describe("where the system starts no more", () => {
+  // As the runtime says it under a limit of tasks (`prlimit --nproc`), which does not hold for root.
+  test("threads, that is this machine's fault, and no try of a job", async () => {
+    await using t = await setUp({ route: async () => startWorker("db/recount-worker.ts").terminate() });
+    const none = (): never => {
+      throw new TypeError("Failed to spawn worker thread");
+    };
+    using _none = spyOn(globalThis, "Worker").mockImplementation(none as never);
+    await t.add();
+    await t.worker.drain();
+    const words = "EAGAIN: this server can start no more threads and programs";
+    expect(await t.jobs()).toMatchObject([
+      { status: "pending", attempts: 0, failures: 0, last_error: words },
+    ]);
+    expect(storageWords(new Error("outside", { cause: new NoTasksError() })).fix).toContain("TasksMax");
+  });
+
+  test("programs, that is no fault of the tool server that one was to be", async () => {
+    using _none = spyOn(Bun, "spawn").mockImplementation(() => {
+      throw Object.assign(new Error("EAGAIN: posix_spawn"), { code: "EAGAIN" });
+    });
+    await using pool = createMcpPool();
+    const transport = { kind: "stdio" as const, command: "papers", args: [], env: {} };
+    const program = { id: "1", label: "Papers", target: "mcp:papers", transport };
+    const listed = pool.listTools(program, new AbortController().signal);
+    await expect(listed).rejects.toThrow(NoTasksError);
   });
 });
 

@@ -188,7 +188,7 @@ test("no row of a remembered table goes or changes with one of a table that is w
   for (const trigger of triggers.rows) {
     const [, work = ""] = /\bbegin\b(.*)/s.exec(trigger.sql) ?? [];
     const written = [...work.matchAll(/\b(?:update|insert into|delete from|replace into) (\w+)/g)];
-    expect([trigger.name, written.length]).toEqual([trigger.name, 1]);
+    expect([trigger.name, written.length]).toEqual([trigger.name, work.split(/;\s*(?!end$)\b/).length]);
     expect([trigger.name, written.filter(([, table = ""]) => !isBusy(table))]).toEqual([trigger.name, []]);
   }
 });

@@ -19,18 +19,17 @@ const OPENING = /^[\s\uFEFF]*(?:[[{<]|[\w-]{1,60}[ \t]*:|--|[?&]*[\w.+%[\]$*~()-
  * several pieces. Undefined where it yields no text, as pictures and most words do. That of a mail is told by its fields.
  */
 export function readBase64(text: string, max_chars: number): Reading | undefined {
-  const head = [HEAD_CHARS, MAX_GAP_CHARS]
-    .map((end) => bytesOf(text.slice(0, end), MAX_HEAD_PIECES))
-    .find(isEnough);
-  if (head === undefined || !isText(head.subarray(0, HEAD_BYTES))) return undefined;
+  let head = headOf(text, HEAD_CHARS);
+  if (head.length < MIN_BYTES && text.length > HEAD_CHARS) head = headOf(text, MAX_GAP_CHARS);
+  if (head.length < MIN_BYTES || !isText(head.subarray(0, HEAD_BYTES))) return undefined;
   // No text of that length is within the limit, but for its blanks.
   if (text.length > 2 * max_chars) return { parts: [], chars: text.length };
   const decoded = textOf(bytesOf(text));
   return { parts: fieldsOfMail(decoded) ?? [{ key: null, value: decoded }], chars: decoded.length };
 }
 
-function isEnough({ length }: Buffer): boolean {
-  return length >= MIN_BYTES;
+function headOf(text: string, end: number): Buffer {
+  return bytesOf(text.slice(0, end), MAX_HEAD_PIECES);
 }
 
 function bytesOf(text: string, max_pieces?: number): Buffer {

@@ -1,0 +1,24 @@
+import { type RawBuilder, sql } from "kysely";
+import type { Db } from "./group-commit.ts";
+import { LANE_TRIGGERS } from "./lane-triggers.ts";
+import { STORAGE_TRIGGERS } from "./storage-triggers.ts";
+
+/** Its name, when it acts, and what it does then. */
+export type Trigger = [name: string, event: string, work: RawBuilder<unknown>];
+
+/** Asked at each start, since a migration that makes a table anew drops its triggers. */
+export async function ensureTriggers(db: Db): Promise<void> {
+  const known = db.withTables<{ sqlite_master: { name: string; type: string } }>();
+  const found = await known
+    .selectFrom("sqlite_master")
+    .select("name")
+    .where("type", "=", "trigger")
+    .execute();
+  const all = [...STORAGE_TRIGGERS, ...LANE_TRIGGERS];
+  const missing = all.filter(([trigger]) => !found.some(({ name }) => name === trigger));
+  if (missing.length === 0) return;
+  await db.transaction().execute(async (tx) => {
+    for (const [name, event, work] of missing)
+      await sql`create trigger ${sql.raw(name)} ${sql.raw(event)} begin ${work}; end`.execute(tx);
+  });
+}

@@ -1,0 +1,193 @@
+import {
+  bothEnds,
+  DATE_OR_TIME,
+  DATES_AND_TIMES,
+  MAIL_ADDRESS,
+  mayBeWrapped,
+  TWO_OF_THEM,
+} from "./marker-lines.ts";
+
+const MAX_ATTRIBUTION_LINES = 4;
+/** How far from its beginning an attribution that opens with a day has it. */
+const OPENING_CHARS = 40;
+
+/** Words a mail program puts at the end of its attribution line, before the colon. */
+const WROTE_LAST =
+  /(wrote|writes|écrit|escribió|escribio|escreveu|scritto|schreef|schrieb|skrev|kirjoitti|napsala?|napísala?|napisał\(?a?\)?|pisze|пишет|написала?|пише|írta|a scris|έγραψε|yazdı|yazmış|je napisala?|написа|写道|寫道|写了|書きました|のメッセージ|작성|כתבה?|كتبت?|viết|menulis) ?[:：]$/;
+const WROTE =
+  /(wrote|schrieb|écrit|escribió|escreveu|scritto|schreef|skrev|kirjoitti|napsal|napísal|napisał|pisze|пишет|писал|пише|írta|έγραψε|yazdı|yazıb|写道|寫道|メッセージ|napisa[ol]|је написао|напиша|skrifaði|shkroi|kirjutas|rakstīja|rašė|va escriure|escribiu|idatzi|a scris|menulis|viết|жазды|yozdi|نوشت|لکھا|كتب|כתב|წერ|գրել|գրեց|लिखा|লিখেছেন|เขียน)/;
+/** The same without a colon, or with a rule in its place. */
+const WROTE_AT_END =
+  /(^|\s)(wrote|writes|écrit|escribió|escreveu|scritto|schreef|schrieb|skrev|написала?|пишет)( ?[-–—]{2,9})?$/;
+/** Less sure signs, which count only right above a quote. */
+const SAID = /(^|\s)(quoth|said|says|writes)([\s:]|$)/;
+/** In round, square or pointed brackets, as in a header field. */
+const BRACKETED = /[<([][^<>()[\]]*[>)\]]/g;
+/** The line of mail programs that end it with the name: "2024-05-03 17:21 GMT+01:00 Ann", "2024/5/3 Ann <ann@example.com>". */
+const DATED = /^\d{4}[-/]\d{1,2}[-/]\d{1,2} (\d{1,2}:\d{2} gmt[+-]\d{1,2}:\d{2} \S)?/;
+/** What may stand beside the numbers of a day and a time, and is no name. */
+const NO_NAME = /^(gmt|utc|uhr|[a-z]{2,3}t|[ap]\.?m\.?|um|at|à|kl|klo)$/;
+
+/** An attribution: its first line, and the one behind its last. */
+export interface Attribution {
+  start: number;
+  end: number;
+}
+
+/**
+ * The attribution ("On … Ann <ann@example.com> wrote:") that ends with line `last`, wrapped or not; `top` is the beginning
+ * of its paragraph. A mail that is `fresh` answers none, so that a day, an address and a colon prove nothing there.
+ */
+export function attributionAt(
+  lines: readonly string[],
+  last: number,
+  { top, fresh }: { top: number; fresh: boolean },
+): Attribution | null {
+  const line = bothEnds(lines[last] ?? "");
+  const end = last + 1;
+  if (fresh && announces(line)) return { start: end, end };
+  if (!endsAttribution(lines, last, { top, fresh })) return null;
+  return { start: openingLine(lines, top, last), end };
+}
+
+/** Whether a line in small letters ends as an attribution does, in whatever language. */
+export function endsInVerb(line: string): boolean {
+  return WROTE_LAST.test(line);
+}
+
+/** "Translate what the customer wrote:", which is the sender's own, though what follows is not. */
+function announces(line: string): boolean {
+  if (!endsInVerb(line.toLowerCase()) || isDatedOrAddressed(line)) return false;
+  const words = line.split(/\s+/).slice(0, -1);
+  return words.length > 2 && words.slice(1).some((word) => /^\p{Ll}/u.test(word));
+}
+
+function isDatedOrAddressed(text: string): boolean {
+  return DATE_OR_TIME.test(text) || MAIL_ADDRESS.test(text);
+}
+
+function endsAttribution(
+  lines: readonly string[],
+  end: number,
+  { top, fresh }: { top: number; fresh: boolean },
+): boolean {
+  const last = bothEnds(lines[end] ?? "").toLowerCase();
+  const colon = /[:：]$/.test(last);
+  if (!colon && !WROTE_AT_END.test(last)) return !fresh && isDatedName(last);
+  for (let start = end, joined = ""; start >= top && start > end - MAX_ATTRIBUTION_LINES; start -= 1) {
+    joined = `${bothEnds(lines[start] ?? "").toLowerCase()} ${joined}`.trim();
+    if (colon ? isAttribution(joined, fresh) : isDated(joined)) return true;
+  }
+  return colon && !fresh && isOpened(lines, top, end);
+}
+
+function isDatedName(line: string): boolean {
+  const dated = DATED.exec(line);
+  return dated !== null && (dated[1] !== undefined || isAddress(line.slice(line.lastIndexOf("<"))));
+}
+
+function isAddress(text: string): boolean {
+  return text.endsWith(">") && text.includes("@");
+}
+
+/** A name of many lines parts the day and the word that says "wrote" from the end. */
+function isOpened(lines: readonly string[], top: number, end: number): boolean {
+  const opening = textOf(lines, top, Math.min(top + 1, end - 1));
+  return DATE_OR_TIME.test(opening) && WROTE.test(opening);
+}
+
+/** Without a colon behind it the word that says "wrote" is one like others. */
+function isDated(text: string): boolean {
+  return TWO_OF_THEM.test(text) || (DATE_OR_TIME.test(text) && MAIL_ADDRESS.test(text));
+}
+
+function isAttribution(text: string, fresh: boolean): boolean {
+  if (endsInVerb(text)) return true;
+  if (!DATE_OR_TIME.test(text)) return !fresh && endsInAddress(text);
+  if (endsInAddress(text) || WROTE.test(text)) return true;
+  return !fresh && (hasAddressApart(text) || (opensWithDay(text) && MAIL_ADDRESS.test(text)));
+}
+
+function hasAddressApart(text: string): boolean {
+  return [...text.matchAll(BRACKETED)].some(([bracketed]) => bracketed.includes("@"));
+}
+
+/** `<ann@example.com>:` */
+function endsInAddress(text: string): boolean {
+  const address = text.slice(text.lastIndexOf("<"));
+  return address.includes("@") && /> ?[:：]$/.test(address);
+}
+
+/**
+ * Where the attribution begins in the paragraph from `top` to `last`. It repeats a name that its bearer chose, as long as
+ * they like and wrapped where they like, so what is above is the sender's own only where a day opens the attribution, the
+ * name is behind it, and no mail program would have broken the line there.
+ */
+function openingLine(lines: readonly string[], top: number, last: number): number {
+  const paragraph = lines.slice(top, last + 1).map(bothEnds);
+  const opening = paragraph.findIndex(opensWithDay);
+  if (opening <= 0 || mayBeWrapped(paragraph[opening - 1] ?? "", paragraph[opening] ?? "")) return top;
+  return namesSomebody(paragraph.slice(opening).join(" ")) ? top + opening : top;
+}
+
+function opensWithDay(text: string): boolean {
+  return DATE_OR_TIME.test(text.slice(0, OPENING_CHARS).toLowerCase());
+}
+
+/** Whether a name or an address stands behind the last number of its day and time. */
+function namesSomebody(text: string): boolean {
+  const small = text.toLowerCase();
+  const numbers = [...small.matchAll(DATES_AND_TIMES)];
+  const { index = 0, 0: date = "" } = numbers.at(-1) ?? {};
+  const behind = small.slice(index + date.length).split(/[\s,;"]+/);
+  return behind.some((word) => /\p{L}{2}/u.test(word) && !NO_NAME.test(word) && !WROTE.test(word));
+}
+
+/**
+ * Where a quote begins that has its first marked line at `quote`: an attribution in no known language is still a paragraph
+ * with an address or a date above it.
+ */
+export function attributionAbove(lines: readonly string[], quote: number, from: number): number {
+  const above = lastAbove(lines, quote, from);
+  if (above < from || quote - above > MAX_ATTRIBUTION_LINES) return quote;
+  const top = paragraphTop(lines, above, from);
+  const text = textOf(lines, top, above);
+  if (!isAttributionAbove(text, quote - above === 1)) return quote;
+  return text.startsWith("<") ? nameAbove(lines, top, from) : openingLine(lines, top, above);
+}
+
+/** Some mail programs leave an empty line between the day with the name and the address. */
+function nameAbove(lines: readonly string[], address: number, from: number): number {
+  const above = lastAbove(lines, address, from);
+  if (above < from || address - above > MAX_ATTRIBUTION_LINES) return address;
+  const top = paragraphTop(lines, above, from);
+  return DATE_OR_TIME.test(textOf(lines, top, above)) ? openingLine(lines, top, above) : address;
+}
+
+/** The last line above `line` that is not empty. */
+function lastAbove(lines: readonly string[], line: number, from: number): number {
+  let above = line - 1;
+  while (above >= from && (lines[above] ?? "").trim() === "") above -= 1;
+  return above;
+}
+
+function paragraphTop(lines: readonly string[], at: number, from: number): number {
+  let top = at;
+  while (top > from && (lines[top - 1] ?? "").trim() !== "") top -= 1;
+  return top;
+}
+
+function textOf(lines: readonly string[], first: number, last: number): string {
+  return lines
+    .slice(first, last + 1)
+    .map(bothEnds)
+    .join(" ")
+    .trim()
+    .toLowerCase();
+}
+
+/** The whole paragraph counts: a long name in it puts any distance between the date and the quote. */
+function isAttributionAbove(text: string, touchesQuote: boolean): boolean {
+  if (MAIL_ADDRESS.test(text) || WROTE.test(text) || SAID.test(text)) return true;
+  return (touchesQuote || /[:：]$/.test(text) ? DATE_OR_TIME : TWO_OF_THEM).test(text);
+}

@@ -1,0 +1,95 @@
+import { bothEnds, DATE_OR_TIME, MAIL_ADDRESS, plain, tidied } from "./marker-lines.ts";
+
+const HEADER_BLOCK_LINES = 8;
+const NOTES_HEAD_LINES = 12;
+
+/** "Label: value" in whatever language. */
+const HEADER_LINE = /^\p{L}[\p{L}\p{M} .-]{0,24}\s*[:：]\s*\S/u;
+const FROM_LABEL =
+  /^(from|von|de|da|van|fra|från|lähettäjä|od|от( кого)?|від|kimden|feladó|από|expéditeur|mittente|remitente|remetente|afzender|afsender|avsender|avsändare|nadawca|odesílatel|отправитель|差出人|送信者|从|從|[发發]信人?|发件人|寄件者|寄件人|보낸 ?사람|발신[자인]?|מאת|من)$/;
+const OTHER_LABEL =
+  /^(sent|date|to|cc|subject|reply-to|gesendet|datum|an|betreff|kopie|envoyé|à|objet|enviad[oa]( el)?|fecha|para|asunto|inviato|data|a|oggetto|verzonden|aan|onderwerp|assunto|wysłano|do|temat|skickat|till|ämne|sendt|til|emne|dato|lähetetty|päivämäärä|päiväys|vastaanottaja|aihe|odesláno|komu|předmět|datum|отправлено|дата|кому|тема|送信日時|日時|日付|宛先|件名|发送时间|日期|时间|至|收信人?|收件人|主题|主題|抄送|副本|傳送時間|寄件日期|收件者|主旨|보낸 ?날짜|날짜|받는 ?사람|수신[자인]?|참조|제목|gönderme tarihi|kime|konu|תאריך|אל|נושא)$/;
+/** A label of Notes, which has no colon: alone on its line, or in a column of its own. */
+const COLUMN = /^(.{1,20}?)(\s{2,}\S|$)/;
+/** "Eve ---03.05.2024 10:00:00---Dear Ada, …" of Notes, above a header block. */
+const NOTES_TITLE = /---\p{Nd}{1,4}[./-][\p{Nd}./:,\s-]{4,30}([ap]\.?m\.?)?(\s[a-z]{1,5})?---/iu;
+/** Nothing but a day, a time or both, as older Notes have it below a name. */
+const BARE_DATE = /^\p{Nd}[\p{Nd}./:,\s-]{5,30}([ap]\.?m\.?)?$/u;
+const TIME_OF_DAY = /\p{Nd}{1,2}[:.]\p{Nd}{2}/u;
+
+/**
+ * "From: … Sent: … To: … Subject: …" in any order, with or without blank lines between. A mail that is `fresh` may be about
+ * a journey or a project: there the fields have to be those of a mail.
+ */
+export function opensHeaderBlock(lines: readonly string[], at: number, fresh: boolean): boolean {
+  const line = bothEnds(lines[at] ?? "");
+  const first = labelOf(line);
+  if (first === null) return opensUnknownBlock(lines, at, fresh);
+  if (first === "from" && (MAIL_ADDRESS.test(line) || hasOtherLabel(line))) return true;
+  const block = lines.slice(at, at + HEADER_BLOCK_LINES);
+  const fields = block.filter((one) => labelOf(one) !== null);
+  const kinds = new Set(fields.map(labelOf));
+  const from = kinds.has("from") && kinds.has("other");
+  if (fresh) return from && fields.some((one) => MAIL_ADDRESS.test(one) || TIME_OF_DAY.test(one));
+  return from || isDatedBlock(fields) || opensUnknownBlock(lines, at, fresh);
+}
+
+/**
+ * Where the block that opens with line `at` begins in its paragraph: a name in a field above may be as long as its bearer
+ * likes, and wrapped.
+ */
+export function headerBlockTop(lines: readonly string[], top: number, at: number): number {
+  const first = lines.slice(top, at).findIndex((line) => HEADER_LINE.test(plain(line).replaceAll("*", "")));
+  return first === -1 ? at : top + first;
+}
+
+/** "Date: … To: …" of those who leave out who wrote. */
+function isDatedBlock(fields: string[]): boolean {
+  return fields.length > 1 && fields.some((line) => TIME_OF_DAY.test(line) && DATE_OR_TIME.test(line));
+}
+/** A header block in a language we do not know: three of four lines are fields, with an address or a date, or both. */
+function opensUnknownBlock(lines: readonly string[], at: number, fresh: boolean): boolean {
+  if (!HEADER_LINE.test(plain(lines[at] ?? "").replaceAll("*", ""))) return false;
+  const fields = lines
+    .slice(at, at + HEADER_BLOCK_LINES)
+    .map((line) => plain(line).replaceAll("*", ""))
+    .filter((line) => line !== "")
+    .slice(0, 4)
+    .filter((line) => HEADER_LINE.test(line));
+  const signs = [MAIL_ADDRESS, DATE_OR_TIME].filter((sign) => fields.some((line) => sign.test(line)));
+  return fields.length >= 3 && signs.length > (fresh ? 1 : 0);
+}
+
+function labelOf(line: string): "from" | "other" | null {
+  const colon = line.slice(0, 60).search(/[:：]/);
+  if (colon === -1) return null;
+  const label = plain(line.slice(0, colon))
+    .replace(/(?<!\*)\*+$/, "")
+    .trim();
+  if (FROM_LABEL.test(label)) return "from";
+  return OTHER_LABEL.test(label) ? "other" : null;
+}
+
+/** "From: … Sent: … To: …" on one line. */
+function hasOtherLabel(line: string): boolean {
+  const words = tidied(line).split(/\s+/);
+  return words.some((word) => /[:：]$/.test(word) && OTHER_LABEL.test(word.slice(0, -1)));
+}
+
+/** What Notes puts above the mail that is answered: its first words in one line, or its author and a bare date. */
+export function opensNotesHead(lines: readonly string[], at: number): boolean {
+  const [line = "", next = "", second = ""] = lines.slice(at, at + 3);
+  if (NOTES_TITLE.test(`${line} ${next}`)) return true;
+  const below = [plain(next), plain(second)].find((text) => text !== "") ?? "";
+  if (!BARE_DATE.test(below)) return false;
+  return (/[>)]$/.test(line) && MAIL_ADDRESS.test(bothEnds(line))) || hasColumnsBelow(lines, at);
+}
+
+/** "To", "cc" and "Subject" in a column of their own. */
+function hasColumnsBelow(lines: readonly string[], at: number): boolean {
+  const labels = lines
+    .slice(at + 1, at + NOTES_HEAD_LINES)
+    .map((line) => COLUMN.exec(line)?.[1] ?? "")
+    .filter((label) => OTHER_LABEL.test(plain(label)));
+  return labels.length > 1;
+}

@@ -1,0 +1,12 @@
+import type { MailHeaders } from "./headers.ts";
+import type { SignedForm } from "./signed-form.ts";
+
+/** Fields of a mail that answers another one, or passes it on. */
+const ANSWER_FIELDS = ["in-reply-to", "references"];
+const THREAD_FIELDS = [...ANSWER_FIELDS, "x-forwarded-message-id"];
+
+/** Whether the mail answers or passes on another one, or could have before somebody took out what is not signed. */
+export function mayAnswer(headers: MailHeaders, form: SignedForm | undefined): boolean {
+  if (THREAD_FIELDS.some((name) => headers.get(name) !== undefined)) return true;
+  return form !== undefined && ANSWER_FIELDS.some((name) => !form.fields.includes(name));
+}
