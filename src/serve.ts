@@ -1,4 +1,4 @@
-import { cautionsOf, queueWarnings } from "./admin/warnings.ts";
+import { cautionsOf, queueWarnings, unsentWarning } from "./admin/warnings.ts";
 import { appointAdministrator } from "./accounts/administrator.ts";
 import { offerSetup } from "./accounts/setup.ts";
 import { type App, type AppOverrides, createApp } from "./app.ts";
@@ -69,6 +69,8 @@ export async function serve(config: Config, overrides: AppOverrides = {}): Promi
   const handlers = jobHandlers(app);
   await takeOver(app, handlers);
   for (const caution of cautionsOf(config)) app.log.warn(caution);
+  const unsent = await unsentWarning(app);
+  if (unsent !== undefined) app.log.warn(unsent);
   started.use(
     await keepRateLimits(app, (error) =>
       app.log.warn({ err: messageOf(error) }, "rate limits were not saved"),

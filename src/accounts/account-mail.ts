@@ -1,4 +1,5 @@
 import type { App } from "../app.ts";
+import { takeTurn } from "../db/rate-limits.ts";
 import type { UserRow } from "../db/schema.ts";
 import { prepareLetter, type QueueLetter } from "../mail/letters.ts";
 import type { KeyMarks } from "./key-marks.ts";
@@ -135,7 +136,7 @@ async function prepareNotice(
   const queue = app.limiter.peek(key, rule).ok ? await prepareLetter(app, letter) : undefined;
   return async (tx) => {
     // Counted only now: what is refused in between must not use up the mail about what is not.
-    if (queue && app.limiter.take(key, rule).ok) await queue(tx);
+    if (queue && takeTurn(app, tx, { key, rule }).ok) await queue(tx);
     else await countUntold(app, tx, { user_id: user.id, about });
   };
 }

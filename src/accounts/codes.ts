@@ -1,5 +1,6 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
+import { takeTurn } from "../db/rate-limits.ts";
 import type { CodeAskerRow, LoginCodeRow, UserRow } from "../db/schema.ts";
 import { AppError, invalid } from "../errors.ts";
 import { enqueue, finishJob, type Job } from "../jobs/queue.ts";
@@ -35,24 +36,27 @@ const HOUR_SECONDS = 3_600;
  */
 export async function requestCode(app: App, given: string, asker: Asker): Promise<{ retry_after: number }> {
   const email = normalizeEmail(given);
-  const { due, retry_after } = takeTurn(app, email);
-  await app.write((tx) => promiseCode(app, tx, { email, registering: false, due, asker }));
-  return { retry_after };
+  return app.write((tx) => promiseCode(app, tx, { email, registering: false, asker }));
 }
 
 /** Without a second mail (`due`) the code that is on its way is the one to enter, by whoever asked for it too. */
 export async function promiseCode(
   app: App,
   tx: Db,
-  promised: { email: string; registering: boolean; due: boolean; asker: Asker },
-): Promise<void> {
-  const { email, registering, due, asker } = promised;
+  promised: { email: string; registering: boolean; asker: Asker },
+): Promise<{ retry_after: number }> {
+  const { email, registering, asker } = promised;
+  const { due, retry_after } = takeCodeTurn(app, tx, email);
   await keepAsker(app, tx, { ...asker, email, due });
   if (due) await mailCodeLater(app, tx, { email, registering });
+  return { retry_after };
 }
 
-/** Whether an address may be sent a code now, and in how many seconds the next one may follow. */
-export function takeTurn(app: App, email: string): { due: boolean; retry_after: number } {
+/**
+ * Whether an address may be sent a code now, and in how many seconds the next one may follow. Asked in the transaction
+ * that promises it: whoever hears that one is on its way has to find it on the disk.
+ */
+function takeCodeTurn(app: App, tx: Db, email: string): { due: boolean; retry_after: number } {
   const name = emailFingerprint(app, email);
   const hourly = { limit: app.config.limits.code_per_email_hour, window_seconds: HOUR_SECONDS };
   const wait = (): number =>
@@ -62,8 +66,8 @@ export function takeTurn(app: App, email: string): { due: boolean; retry_after: 
     );
   const before = wait();
   if (before > 0) return { due: false, retry_after: before };
-  app.limiter.take(`code-pause:${name}`, PAUSE);
-  app.limiter.take(`code-hour:${name}`, hourly);
+  takeTurn(app, tx, { key: `code-pause:${name}`, rule: PAUSE });
+  takeTurn(app, tx, { key: `code-hour:${name}`, rule: hourly });
   return { due: true, retry_after: wait() };
 }
 

@@ -3,7 +3,7 @@ import { AppError } from "../errors.ts";
 import { clientNetwork } from "../lib/networks.ts";
 import { emailFingerprint, ensureUser, findUserByEmail, normalizeEmail, type User } from "./accounts.ts";
 import type { Asker } from "./code-askers.ts";
-import { mayRegister, promiseCode, takeTurn } from "./codes.ts";
+import { mayRegister, promiseCode } from "./codes.ts";
 import { countAttempt, hashNewPassword, isPassword } from "./passwords.ts";
 import { checkedName } from "./profile.ts";
 import { findPending, keepPending, newRegistrationToken } from "./registration.ts";
@@ -27,11 +27,10 @@ export async function register(
   const name = input.name === undefined ? null : checkedName(input.name);
   const password_hash = await hashNewPassword(input.password, email);
   const token = newRegistrationToken();
-  const { due, retry_after } = takeTurn(app, email);
-  await app.write(async (tx) => {
+  const { retry_after } = await app.write(async (tx) => {
     const user = mayRegister(app) ? await ensureUser(app, tx, email) : await findUserByEmail(tx, email);
     if (user) await keepPending(app, tx, { user, password_hash, name, token });
-    await promiseCode(app, tx, { email, registering: true, due, asker });
+    return promiseCode(app, tx, { email, registering: true, asker });
   });
   return { retry_after, registration_token: token };
 }

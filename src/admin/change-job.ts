@@ -143,10 +143,9 @@ async function revive(app: App, job: JobRow): Promise<void> {
     };
     await retryMessage(app, await ownerOf(app.db, message_id), { id: message_id, admit });
   } else if (job.kind === "send_mail") {
-    const { outgoing_id } = payload as JobPayloads["send_mail"];
     await app.write(async (tx) => {
       await tx.deleteFrom("jobs").where("id", "=", job.id).execute();
-      if (!(await sendAgain(app, tx, outgoing_id))) throw nothingLeft();
+      if (!(await sendAgain(app, tx, payload as JobPayloads["send_mail"]))) throw nothingLeft();
     });
   } else if (job.kind === "fan_out_event" || job.kind === "deliver_webhooks") throw nothingLeft();
   else await app.write((tx) => beginAgain(app, tx, job));

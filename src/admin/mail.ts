@@ -3,21 +3,21 @@ import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { AppError } from "../errors.ts";
 import { decodeCursor, pageOf } from "../lib/pagination.ts";
-import { isKeptHere } from "../mail/send.ts";
+import { isHeldHere, isKeptHere } from "../mail/send.ts";
 
 /** Mails that the server sent, is sending, or keeps in its capture box; the newest first and without their text. */
 export async function listOutgoing(
-  db: Db,
+  app: App,
   { limit, cursor }: { limit: number; cursor?: string | undefined },
 ) {
-  const rows = await outgoing(db)
+  const rows = await outgoing(app.db)
     .$if(cursor !== undefined, (query) =>
       query.where("outgoing_mails.id", "<", decodeCursor(cursor ?? "", ["id"])[0]),
     )
     .orderBy("outgoing_mails.id", "desc")
     .limit(limit + 1)
     .execute();
-  return pageOf(rows, limit, { view: viewMail, key: ({ id }) => [id] });
+  return pageOf(rows, limit, { view: (row) => viewMail(app, row), key: ({ id }) => [id] });
 }
 
 /**
@@ -30,9 +30,9 @@ export async function readOutgoing(app: App, id: string, { key_id }: { key_id: s
   const { raw, ...mail } = row;
   const words = { subject: null, text: null, raw: null };
   const secret = key_id !== null && mail.message_id === null;
-  if (raw === null || secret || app.config.outbound.mode !== "capture")
-    return { ...viewMail(mail), ...words };
-  return { ...viewMail(mail), ...(await wordsOf(app, raw)), raw: Buffer.from(raw).toString("utf8") };
+  if (raw === null || secret || app.config.outbound.mode !== "capture" || !isKeptHere(mail))
+    return { ...viewMail(app, mail), ...words };
+  return { ...viewMail(app, mail), ...(await wordsOf(app, raw)), raw: Buffer.from(raw).toString("utf8") };
 }
 
 /** As its reader sees it. */
@@ -43,8 +43,11 @@ async function wordsOf(app: App, raw: Uint8Array) {
   return { subject, text: allText(outcome.mail) };
 }
 
-function viewMail<Row extends { status: string; response: string | null }>(row: Row) {
-  return { ...row, kept_here: isKeptHere(row) };
+function viewMail<Row extends { status: string; response: string | null; completed: number | null }>(
+  { config }: App,
+  row: Row,
+) {
+  return { ...row, kept_here: isKeptHere(row), held: isHeldHere(config.outbound, row) };
 }
 
 function outgoing(db: Db) {

@@ -2,7 +2,7 @@ import { statfs } from "node:fs/promises";
 import type { App } from "../app.ts";
 import type { MessageState } from "../db/schema.ts";
 import type { Checks } from "../http/health.ts";
-import { heldKinds } from "../jobs/holds.ts";
+import { heldKinds, restingKinds } from "../jobs/holds.ts";
 import { firstIdAt } from "../lib/first-id.ts";
 import { measureMail } from "../db/missing-bytes.ts";
 import { VERSION } from "../version.ts";
@@ -34,12 +34,13 @@ export async function readOverview(app: App, health: { checks: Checks; warnings:
 
 /** What could be begun now, and for how long the first of it has waited. */
 async function dueWork(app: App) {
+  const resting = [...(await restingKinds(app)).keys()];
   const { jobs, first_at } = await app.db
     .selectFrom("jobs")
     .select(({ fn }) => [fn.countAll<number>().as("jobs"), fn.min<number | null>("run_at").as("first_at")])
     .where("status", "=", "pending")
     .where("run_at", "<=", app.now())
-    .where("kind", "not in", (held) => held.selectFrom("held_kinds").select("kind"))
+    .where("kind", "not in", resting)
     .executeTakeFirstOrThrow();
   return { jobs, oldest_seconds: first_at === null ? 0 : app.now() - first_at };
 }

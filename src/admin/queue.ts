@@ -1,13 +1,13 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
-import type { HeldKindRow, JobRow } from "../db/schema.ts";
+import type { JobRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
-import { heldKinds, holdKinds, releaseKinds } from "../jobs/holds.ts";
+import { holdKinds, releaseKinds, restingKinds } from "../jobs/holds.ts";
 import { JOB_RULES, type JobKind } from "../jobs/kinds.ts";
 import { decodeCursor, type Page, pageOf } from "../lib/pagination.ts";
 import { aboutJob } from "./about-job.ts";
 
-/** In words for the operator: `due` waits for its turn, `waiting` for its time, `held` for a release. */
+/** In words for the operator: `due` waits for its turn, `waiting` for its time, `held` for a release, or for a way out for mail. */
 export const JOB_STATES = ["due", "waiting", "held", "running", "dead"] as const;
 export type JobState = (typeof JOB_STATES)[number];
 
@@ -41,10 +41,10 @@ interface Wanted {
 
 /** The oldest first. */
 export async function listQueue(app: App, wanted: Wanted): Promise<Page<JobView>> {
-  const held = new Map((await heldKinds(app.db)).map((row) => [row.kind, row]));
-  const rows = await jobsLike(app, wanted, [...held.keys()]);
+  const resting = await restingKinds(app);
+  const rows = await jobsLike(app, wanted, [...resting.keys()]);
   const views = new Map<string, JobView>();
-  for (const row of rows) views.set(row.id, await viewJob(app, row, held.get(row.kind)));
+  for (const row of rows) views.set(row.id, await viewJob(app, row, resting.get(row.kind as JobKind)));
   return pageOf(rows, wanted.limit, {
     view: ({ id }) => views.get(id) as JobView,
     key: ({ id }) => [id],
@@ -103,7 +103,7 @@ function jobsLike(app: App, { kind, state, limit, cursor }: Wanted, held: string
     .execute();
 }
 
-async function viewJob(app: App, row: JobRow, held: HeldKindRow | undefined): Promise<JobView> {
+async function viewJob(app: App, row: JobRow, held: string | undefined): Promise<JobView> {
   const state = stateOf(app, row, held);
   const { about, account } = await aboutJob(app.db, row);
   const { id, kind, attempts, failures, last_error, created } = row;
@@ -122,17 +122,17 @@ async function viewJob(app: App, row: JobRow, held: HeldKindRow | undefined): Pr
   };
 }
 
-function stateOf(app: App, row: JobRow, held: HeldKindRow | undefined): JobState {
+function stateOf(app: App, row: JobRow, held: string | undefined): JobState {
   if (row.status !== "pending") return row.status;
   if (held) return "held";
   return row.run_at <= app.now() ? "due" : "waiting";
 }
 
-function whyOf(row: JobRow, state: JobState, held: HeldKindRow | undefined): string {
+function whyOf(row: JobRow, state: JobState, held: string | undefined): string {
   const failed = row.last_error === null ? "" : `failed${timesOf(row.failures)}: ${row.last_error}`;
   if (state === "dead") return `given up: ${row.last_error ?? ""}`;
   if (state === "running") return "being worked on";
-  if (held) return `held since ${new Date(held.since * 1_000).toISOString()}`;
+  if (held) return held;
   if (failed) return failed;
   if (state === "waiting") return "its time has not come";
   return row.behind === 0 ? "its turn is next" : "an earlier message of its conversation comes first";

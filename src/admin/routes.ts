@@ -173,7 +173,7 @@ function holdRoutes(app: App) {
 function mailRoutes(app: App) {
   return new Elysia()
     .use(administrators(app))
-    .get("/admin/mail", ({ query }) => listOutgoing(app.db, query), {
+    .get("/admin/mail", ({ query }) => listOutgoing(app, query), {
       query: t.Object(pageQuery),
       ...describeAdmin({
         summary: "Mails of this server on their way out, or in its capture box; the newest first",

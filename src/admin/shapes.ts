@@ -20,7 +20,7 @@ export const JobShape = t.Object(
       JOB_STATES.map((state) => t.Literal(state)),
       {
         description:
-          "`due`: waits for its turn. `waiting`: for its time. `held`: for a release. `dead`: given up, and kept for somebody to look at.",
+          "`due`: waits for its turn. `waiting`: for its time. `held`: for a release, or, of outgoing mail, for another `outbound.mode` than `capture`. `dead`: given up, and kept for somebody to look at.",
       },
     ),
     about: t.String({ description: "What it is for.", examples: ["send a reply to ada@example.com"] }),
@@ -74,6 +74,11 @@ const outgoing = {
   ]),
   kept_here: t.Boolean({
     description: 'Whether it went nowhere: it was queued in `outbound.mode = "capture"`.',
+    examples: [false],
+  }),
+  held: t.Boolean({
+    description:
+      'Whether it was queued for delivery and waits because `outbound.mode` is "capture" now: it goes out once that is changed.',
     examples: [false],
   }),
   response: t.Nullable(t.String({ description: "What the last attempt was told." })),

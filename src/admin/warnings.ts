@@ -37,7 +37,9 @@ export async function queueWarnings(app: App): Promise<Record<string, string>> {
     .select(({ fn }) => fn.countAll<number>().as("jobs"))
     .where("status", "=", "dead")
     .executeTakeFirstOrThrow();
+  const unsent = await unsentWarning(app);
   return {
+    ...(unsent === undefined ? {} : { unsent }),
     ...(held.length > 0 ? { held: `held by the operator: ${held.join(", ")}` } : {}),
     ...(dead.jobs > 0
       ? {
@@ -45,4 +47,21 @@ export async function queueWarnings(app: App): Promise<Record<string, string>> {
         }
       : {}),
   };
+}
+
+/** That mail waits which was queued for delivery before outgoing mail was captured; undefined while none does. */
+export async function unsentWarning({ db, config }: App): Promise<string | undefined> {
+  if (config.outbound.mode !== "capture") return undefined;
+  const { mails } = await db
+    .selectFrom("jobs")
+    .select(({ fn }) => fn.countAll<number>().as("mails"))
+    .where("kind", "=", "send_mail")
+    .where("status", "=", "pending")
+    .executeTakeFirstOrThrow();
+  if (mails === 0) return undefined;
+  const [subject, pronoun] =
+    mails === 1
+      ? ["1 mail that was queued for delivery waits", "It goes"]
+      : [`${mails} mails that were queued for delivery wait`, "They go"];
+  return `${subject}: outbound.mode is "capture". ${pronoun} out once that is "relay" or "direct" again.`;
 }

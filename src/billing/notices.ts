@@ -2,6 +2,7 @@ import type { App } from "../app.ts";
 import { recountStorage } from "../db/account-storage.ts";
 import type { Db } from "../db/database.ts";
 import { messageKey } from "../db/job-keys.ts";
+import { takeTurn } from "../db/rate-limits.ts";
 import type { UserRow } from "../db/schema.ts";
 import { NOT_DONE } from "../db/unfinished.ts";
 import type { JobPayloads } from "../jobs/kinds.ts";
@@ -35,8 +36,11 @@ export async function tellFull(
   { id: user_id }: Pick<UserRow, "id">,
   refused: Refused,
 ): Promise<void> {
-  if (!app.limiter.take(`storage_notice:${user_id}`, TELL_RULE).ok) return;
-  await app.write((tx) => tellOwnerLater(app, tx, { user_id, kind: "storage_full", refused }));
+  const turn = { key: `storage_notice:${user_id}`, rule: TELL_RULE };
+  if (!app.limiter.peek(turn.key, turn.rule).ok) return;
+  await app.write(async (tx) => {
+    if (takeTurn(app, tx, turn).ok) await tellOwnerLater(app, tx, { user_id, kind: "storage_full", refused });
+  });
 }
 
 /** Tells the owner if `error` is `storage_full`, and gives the error back. */

@@ -11,9 +11,9 @@ import {
 } from "../admin/queue.ts";
 import type { App } from "../app.ts";
 import type { Ended } from "../routing/fail.ts";
-import type { JobRow } from "../db/schema.ts";
+import type { HeldKindRow, JobRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
-import { HELD_BY_DEFAULT, heldKinds } from "../jobs/holds.ts";
+import { HELD_BY_DEFAULT, heldKinds, restingKinds } from "../jobs/holds.ts";
 import type { JobKind } from "../jobs/kinds.ts";
 import { voidLeases } from "../jobs/queue.ts";
 import { CONFIG_OPTION, type CommonOptions, JSON_OPTION, print } from "./options.ts";
@@ -85,13 +85,13 @@ function retryCommand(): Command {
           const job = await retryOne(app, one, id === undefined ? refused : null);
           if (job) kinds.push(job.kind);
         }
-        const holds = new Set((await heldKinds(app.db)).map((row) => row.kind));
-        const held = kinds.filter((kind) => holds.has(kind));
+        const resting = await restingKinds(app);
+        const held = kinds.filter((kind) => resting.has(kind as JobKind));
         print(options, { retried: kinds.length, refused, held: held.length }, [
           ...(held.length > 0 && held.length === kinds.length
             ? []
             : [triedLine(kinds.length - held.length, alone)]),
-          ...heldLines(held),
+          ...heldLines(held, await heldKinds(app.db), resting),
           ...refused,
         ]);
       });
@@ -103,11 +103,14 @@ function triedLine(count: number, alone: boolean): string {
   return `${count === 1 ? "1 job is" : `${count} jobs are`} tried ${when}.`;
 }
 
-function heldLines(kinds: string[]): string[] {
+/** `resting` says why of those that no operator holds. */
+function heldLines(kinds: string[], held: HeldKindRow[], resting: Map<string, string>): string[] {
   return [...new Set(kinds)].map((kind) => {
     const count = kinds.filter((one) => one === kind).length;
-    const jobs = count === 1 ? "1 job is" : `${count} jobs are`;
-    return `${jobs} held: \`mailwright queue release ${kind}\` lets ${count === 1 ? "it" : "them"} be tried.`;
+    const jobs = `${count === 1 ? "1 job is" : `${count} jobs are`} held:`;
+    return held.some((row) => row.kind === kind)
+      ? `${jobs} \`mailwright queue release ${kind}\` lets ${count === 1 ? "it" : "them"} be tried.`
+      : `${jobs} ${resting.get(kind)}.`;
   });
 }
 

@@ -1,9 +1,9 @@
 import { normalizeEmail } from "../accounts/accounts.ts";
 import { findAdministrator } from "../accounts/administrator.ts";
 import type { App } from "../app.ts";
-import type { ContactSubmissionRow } from "../db/schema.ts";
+import type { ContactSubmissionRow, UserRow } from "../db/schema.ts";
 import { isOwnDomain } from "../domains/domains.ts";
-import { invalid } from "../errors.ts";
+import { AppError, invalid } from "../errors.ts";
 import { splitAddress } from "../lib/mail-address.ts";
 import { isLongerThan } from "../lib/text-length.ts";
 import { prepareLetter, type QueueLetter } from "../mail/letters.ts";
@@ -16,6 +16,8 @@ const MAX_TOPIC_CHARS = 100;
 const MIN_FILL_MS = 2_000;
 const MAX_FILL_MS = 86_400_000;
 const LINE_CHARS = 76;
+/** How soon it is worth asking again while there is no administrator. */
+const NO_READER_SECONDS = 3_600;
 
 export interface ContactInput {
   name: string;
@@ -50,17 +52,35 @@ export function checkedContact(input: ContactInput, now: number): Contact {
   };
 }
 
+/** Who is mailed what is submitted; throws `unavailable` while there is nobody who would hear of it. */
+export async function contactReader(app: App): Promise<UserRow> {
+  const reader = await findAdministrator(app);
+  if (reader) return reader;
+  throw new AppError(
+    "unavailable",
+    "This server has no administrator yet, who would read it. Nothing was kept.",
+    {
+      fix: "Try again later. If you run this server: make its first account, or set auth.admin_email.",
+      retry_after_seconds: NO_READER_SECONDS,
+    },
+  );
+}
+
 /**
- * Keeps a submission and mails it to the administrator. What looks like the work of a machine is kept too, but not
+ * Keeps a submission and mails it to `reader`. What looks like the work of a machine is kept too, but not
  * mailed; its answer, and the work for it, are the same, so that a machine learns nothing.
  */
-export async function submitContact(app: App, contact: Contact, client: string) {
-  const queue = await prepareContactLetter(app, contact);
+export async function submitContact(
+  app: App,
+  contact: Contact,
+  { reader, client }: { reader: UserRow; client: string },
+) {
+  const queue = await prepareContactLetter(app, contact, reader);
   const { by_form: _, ...columns } = contact;
   const row: ContactSubmissionRow = { id: app.newId(), ...columns, client, created: app.now() };
   await app.write(async (tx) => {
     await tx.insertInto("contact_submissions").values(row).execute();
-    if (row.flag === null) await queue?.(tx);
+    if (row.flag === null) await queue(tx);
   });
   return { id: row.id, created: row.created, status: "received" as const };
 }
@@ -75,19 +95,17 @@ function flagOf({ website = "", started_at }: ContactInput, now: number): string
   return taken > MAX_FILL_MS ? "too_slow" : null;
 }
 
-/** Undefined while there is no administrator. */
-async function prepareContactLetter(app: App, contact: Contact): Promise<QueueLetter | undefined> {
-  const administrator = await findAdministrator(app);
-  if (!administrator) return undefined;
+async function prepareContactLetter(app: App, contact: Contact, reader: UserRow): Promise<QueueLetter> {
   // Many mail servers refuse a letter with other letters in its header (RFC 6532).
   const isPlain = /^[\x20-\x7e]*$/.test(contact.email);
   // To an inbox of this server, the administrator's answer would be an instruction.
   const answerable = isPlain && !(await isOwnDomain(app, splitAddress(contact.email).domain));
   const answer = answerable ? "An answer to this mail goes to" : "Answer to";
   return prepareLetter(app, {
-    user_id: administrator.id,
-    to: administrator.email,
+    user_id: reader.id,
+    to: reader.email,
     subject: `Contact form: ${contact.subject ?? contact.name}`,
+    entrusted: true,
     ...(answerable ? { reply_to: contact.email } : {}),
     markdown: [
       `Somebody wrote to you through the contact form of your Mailwright server. ${answer} the address they gave, which nobody has checked.`,

@@ -4,7 +4,7 @@ import { unauthenticated } from "../http/auth.ts";
 import { describe } from "../http/describe.ts";
 import { clientAddress, refuseOverRate } from "../http/request.ts";
 import { clientNetwork } from "../lib/networks.ts";
-import { checkedContact, submitContact } from "./contacts.ts";
+import { checkedContact, contactReader, submitContact } from "./contacts.ts";
 import { contactBody, ContactShape } from "./shapes.ts";
 
 const HOUR_SECONDS = 3_600;
@@ -16,10 +16,11 @@ export function contactRoutes(app: App) {
     async ({ request, server, body, set }) => {
       // Whoever fills in the form wrongly is told so, and may try again.
       const contact = checkedContact(body, app.nowMs());
+      const reader = await contactReader(app);
       const client = clientAddress(app, { request, server });
       refuseFlood(app, client);
       set.status = 201;
-      return submitContact(app, contact, client);
+      return submitContact(app, contact, { reader, client });
     },
     {
       body: contactBody,
@@ -27,7 +28,7 @@ export function contactRoutes(app: App) {
         tag: "Contacts",
         summary: "Write to the operator of this server",
         description:
-          "For a contact form. It is mailed to the administrator; nothing is mailed to the sender.",
+          "For a contact form. It is mailed to the administrator; nothing is mailed to the sender. While there is no administrator it is refused (503).",
         answers: { 201: ContactShape },
         errors: ["rate_limited"],
         open: true,

@@ -18,7 +18,7 @@ import { createSyncSpeed } from "./sync-speed.ts";
 import { watchOthers } from "./watch-others.ts";
 import { type StorageWatch, type WatchLog, watchStorage } from "./watch.ts";
 
-export { afterCommit } from "./group-commit.ts";
+export { afterCommit, unlessCommitted } from "./group-commit.ts";
 export type { Db, Write } from "./group-commit.ts";
 
 /** How long the thread stands still at the start, while another process recovers the log or changes how it is kept. */

@@ -61,15 +61,25 @@ export function groupCommit(
     });
 }
 
-/** Of each transaction that is open: what its operations want done once it is committed. */
-const afterwards = new WeakMap<Db, (() => void)[]>();
+/** What the operations of a transaction that is open want done once it is committed, and what if they are undone. */
+interface Ends {
+  acts: (() => void)[];
+  regrets: (() => void)[];
+}
+
+const ends = new WeakMap<Db, Ends>();
 
 /** Has something done once `tx` is committed; never, if that or the operation fails. */
 export function afterCommit(tx: Db, act: () => void): void {
-  const acts = afterwards.get(tx);
+  const open = ends.get(tx);
   // Without a transaction all is committed already.
-  if (acts) acts.push(act);
+  if (open) open.acts.push(act);
   else act();
+}
+
+/** Has something taken back if the operation fails, or `tx` is not committed: before the next operation begins. */
+export function unlessCommitted(tx: Db, regret: () => void): void {
+  ends.get(tx)?.regrets.push(regret);
 }
 
 const SAVEPOINT = CompiledQuery.raw("savepoint operation");
@@ -82,23 +92,25 @@ async function commitBatch(
   { beforeCommit, committed }: Required<Hooks>,
 ): Promise<void> {
   const answers: (() => void)[] = [];
-  const acts: (() => void)[] = [];
+  const open: Ends = { acts: [], regrets: [] };
+  const { acts, regrets } = open;
   // One alone needs no savepoint: undoing it undoes the whole transaction.
   const alone = batch.length === 1;
   let began_ms = 0;
   try {
     await db.transaction().execute(async (tx) => {
-      afterwards.set(tx, acts);
+      ends.set(tx, open);
       for (const { operation, resolve, reject } of batch) {
         if (!alone) await tx.executeQuery(SAVEPOINT);
-        const before = acts.length;
+        const before = { acts: acts.length, regrets: regrets.length };
         try {
           const value = await operation(tx);
           answers.push(() => resolve(value));
         } catch (error) {
           if (alone) throw error;
           await undo(tx, error);
-          acts.length = before;
+          acts.length = before.acts;
+          takeBack(regrets, before.regrets);
           answers.push(() => reject(error));
         }
         if (!alone) await tx.executeQuery(RELEASE);
@@ -108,12 +120,18 @@ async function commitBatch(
     });
     committed(performance.now() - began_ms);
   } catch (error) {
+    takeBack(regrets, 0);
     for (const { reject } of batch) reject(error);
     return;
   }
   for (const answer of answers) answer();
   // Apart, so that a fault in one of them does not hold up the commits to come.
   for (const act of acts) queueMicrotask(act);
+}
+
+/** The last first: each finds what it changed as it left it. */
+function takeBack(regrets: (() => void)[], from: number): void {
+  for (const regret of regrets.splice(from).toReversed()) regret();
 }
 
 /** A full disk makes SQLite undo the whole transaction by itself; then `cause` is what everybody has to hear. */

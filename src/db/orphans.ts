@@ -20,6 +20,12 @@ export async function orphanMessages(tx: Db, user_id: string | null, limit: numb
   return rows.map(({ id }) => id);
 }
 
+/** The ids of mails that came back, and that the operator may have sent again: they carry what somebody was told had been taken. */
+export const entrustedMails = () => sql<string>`(
+    select coalesce(json_extract(payload, '$.outgoing_id'), '')
+    from jobs where kind = 'send_mail' and status = 'dead'
+      and case when json_valid(payload) then json_extract(payload, '$.entrusted') else 0 end)`;
+
 /** Mails of an account that are to be sent, and that no job is for. */
 export async function orphanMails(tx: Db, user_id: string, limit: number): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`

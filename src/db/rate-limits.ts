@@ -1,8 +1,19 @@
-import type { RateLimiter } from "../lib/rate-limit.ts";
-import type { Db, Write } from "./database.ts";
+import type { RateLimiter, RateRule, RateVerdict } from "../lib/rate-limit.ts";
+import { type Db, unlessCommitted, type Write } from "./database.ts";
 import { saveEachMinute } from "./each-minute.ts";
 
 const ROWS_AT_ONCE = 500;
+
+/** Takes a turn for what an operation of `tx` promises: one that is undone has used up none. */
+export function takeTurn(
+  { limiter }: { limiter: RateLimiter },
+  tx: Db,
+  { key, rule }: { key: string; rule: RateRule },
+): RateVerdict {
+  const verdict = limiter.take(key, rule);
+  if (verdict.ok) unlessCommitted(tx, () => limiter.giveBack(key, rule));
+  return verdict;
+}
 
 /** Reads what the limiter knew before the last stop; from then on it is written down every minute, and at the end. */
 export async function keepRateLimits(

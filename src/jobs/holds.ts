@@ -1,6 +1,8 @@
+import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { remembered } from "../db/prepared.ts";
 import type { HeldKindRow } from "../db/schema.ts";
+import { HELD_HERE } from "../mail/send.ts";
 import type { JobKind } from "./kinds.ts";
 
 /** What works for people and reaches others. Held with it, nothing leaves and nothing is begun. */
@@ -22,6 +24,18 @@ export async function releaseKinds(tx: Db, kinds: JobKind[]): Promise<void> {
 
 export function heldKinds(db: Db): Promise<HeldKindRow[]> {
   return db.selectFrom("held_kinds").selectAll().orderBy("kind").execute();
+}
+
+/** Why nothing of a kind is begun, by kind: the operator holds it, or nothing is delivered while outgoing mail is captured. */
+export async function restingKinds({
+  db,
+  config,
+}: Pick<App, "db" | "config">): Promise<Map<JobKind, string>> {
+  const resting = new Map<JobKind, string>();
+  if (config.outbound.mode === "capture") resting.set("send_mail", HELD_HERE);
+  for (const { kind, since } of await heldKinds(db))
+    resting.set(kind as JobKind, `held since ${new Date(since * 1_000).toISOString()}`);
+  return resting;
 }
 
 export async function isHeld(tx: Db, kind: JobKind): Promise<boolean> {

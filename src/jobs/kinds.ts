@@ -6,7 +6,8 @@ import type { SegmentRange } from "../lib/segments.ts";
 /** Every kind of work and what it carries. */
 export interface JobPayloads {
   route_message: { message_id: string };
-  send_mail: { outgoing_id: string };
+  /** `entrusted`: it carries what somebody was told had been taken; should it come back, it is kept for the operator. */
+  send_mail: { outgoing_id: string; entrusted?: boolean };
   /** Tells whoever sent a message that it failed where no run could say so. */
   tell_failure: { message_id: string };
   /** `since`: when the domain began to wait for its records. */

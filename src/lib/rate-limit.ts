@@ -20,6 +20,8 @@ export interface RateVerdict {
 
 export interface RateLimiter {
   take: (key: string, rule: RateRule) => RateVerdict;
+  /** Undoes a `take` of the same rule that was let through. */
+  giveBack: (key: string, rule: RateRule) => void;
   /** What `take` would say, without taking anything. */
   peek: (key: string, rule: RateRule) => RateVerdict;
   /** Fills the bucket of a key again, such as after a right password. */
@@ -67,6 +69,10 @@ export function createRateLimiter(now: () => number): RateLimiter {
         moment,
         rule,
       );
+    },
+    giveBack(key, rule) {
+      const full = fullAt.get(key);
+      if (full !== undefined && rule.limit > 0) fullAt.set(key, full - interval(rule));
     },
     lasting() {
       const horizon = now() + LASTING_MS;

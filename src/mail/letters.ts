@@ -3,7 +3,8 @@ import type { Db } from "../db/database.ts";
 import { composeReply, type OutgoingAttachment } from "./compose.ts";
 import { signMail } from "./dkim.ts";
 import { serviceKeys } from "./dkim-keys.ts";
-import { newMessageId, sendLater } from "./outgoing.ts";
+import { sendLater } from "./outgoing.ts";
+import { newMessageId } from "./own-ids.ts";
 
 /** A mail that the server writes by itself, such as a login code: it answers nothing and belongs to no inbox. */
 export interface Letter {
@@ -14,6 +15,8 @@ export interface Letter {
   markdown: string;
   reply_to?: string;
   attachments?: OutgoingAttachment[];
+  /** Whether it carries what somebody else wrote, and was told had been taken: should it come back, it is kept for the operator. */
+  entrusted?: boolean;
 }
 
 /** Queues a letter in the caller's transaction. */
@@ -43,7 +46,7 @@ export async function prepareLetter(app: App, letter: Letter): Promise<QueueLett
     : composed.raw;
   const { rfc_message_id, envelope_from, envelope_to } = composed;
   return async (tx) => {
-    await sendLater(app, tx, {
+    const mail = {
       id,
       user_id: letter.user_id,
       message_id: null,
@@ -52,7 +55,8 @@ export async function prepareLetter(app: App, letter: Letter): Promise<QueueLett
       envelope_to,
       rfc_message_id,
       raw,
-    });
+    } as const;
+    await sendLater(app, tx, mail, letter.entrusted === true ? { entrusted: true } : {});
   };
 }
 

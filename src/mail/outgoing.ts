@@ -5,10 +5,9 @@ import { orphanMails } from "../db/orphans.ts";
 import { packed } from "../db/packed-row.ts";
 import type { MessageRow, OutgoingMailRow, ReplyStatus } from "../db/schema.ts";
 import { eraseLater } from "../jobs/erase.ts";
-import { enqueue, finishJob, type Job, postponeJob } from "../jobs/queue.ts";
+import { buryJob, enqueue, finishJob, type Job, postponeJob } from "../jobs/queue.ts";
 import { writeOutcome } from "../jobs/run-job.ts";
 import { millisecondsOf } from "../lib/first-id.ts";
-import { base32Token, equalBytes } from "../lib/secrets.ts";
 import { addLogField } from "../log.ts";
 import { mayBeDelayed } from "./delays.ts";
 import { tellOfReturnLater } from "./returns.ts";
@@ -16,20 +15,9 @@ import { sendUse } from "./send-use.ts";
 import { KEPT_HERE, type SendOutcome } from "./send.ts";
 import { countReturn, type Return, suppressionOf } from "./suppressions.ts";
 
-const CODE_CHARS = 8;
 const MAX_RESPONSE_CHARS = 500;
 /** Mails without a job that one transaction ends. */
 const ORPHANS_AT_ONCE = 100;
-
-/** `<uuid.code@domain>` without the angle brackets: the code lets us know our own ids again (decision L.5b). */
-export function newMessageId(app: App, outgoing_id: string, domain: string): string {
-  return `${outgoing_id}.${codeOf(app, outgoing_id)}@${domain}`;
-}
-
-export function isOwnMessageId(app: App, id: string): boolean {
-  const form = /^([0-9a-f-]{36})\.([a-z2-7]{8})@/.exec(id);
-  return form !== null && equalBytes(form[2] ?? "", codeOf(app, form[1] ?? ""));
-}
 
 export interface QueuedMail {
   id: string;
@@ -47,8 +35,16 @@ export interface QueuedMail {
   private?: boolean;
 }
 
+/** `entrusted` is as in the job. */
+type Carrying = Pick<Job<"send_mail">["payload"], "entrusted">;
+
 /** Queues a mail in the caller's transaction. In `capture` mode the queue is the capture box, and it is there. */
-export async function sendLater(app: App, tx: Db, mail: QueuedMail): Promise<ReplyStatus> {
+export async function sendLater(
+  app: App,
+  tx: Db,
+  mail: QueuedMail,
+  carrying: Carrying = {},
+): Promise<ReplyStatus> {
   const suppressed = await suppressionOf(tx, mail);
   if (suppressed !== undefined) return keepBack(app, tx, mail, suppressed);
   const captured = app.config.outbound.mode === "capture";
@@ -63,7 +59,7 @@ export async function sendLater(app: App, tx: Db, mail: QueuedMail): Promise<Rep
   if (captured) await tellEvent(app, tx, row);
   else {
     const use = await sendUse(app, tx, mail);
-    await enqueue(app, tx, { kind: "send_mail", payload: { outgoing_id: mail.id }, ...use });
+    await enqueue(app, tx, { kind: "send_mail", payload: { outgoing_id: mail.id, ...carrying }, ...use });
   }
   return status;
 }
@@ -147,8 +143,10 @@ export async function sendNow(
       await record(app, tx, mail, { status: "deferred", response: outcome.response });
       return;
     }
-    await finishJob(tx, job);
-    await record(app, tx, mail, finalOf(outcome));
+    const result = finalOf(outcome);
+    const is_owed = job.payload.entrusted === true && result.status === "bounced";
+    await (is_owed ? buryJob(tx, job, result.response) : finishJob(tx, job));
+    await record(app, tx, mail, result);
     if (now.why !== undefined) await now.alongside?.(tx);
   });
   const said = { outgoing_id: mail.id, to: mail.envelope_to, response: outcome.response };
@@ -239,18 +237,18 @@ export async function endOrphanMails(
 }
 
 /** Puts a mail that was given up back into the queue; false when there is nothing to send any more. */
-export async function sendAgain(app: App, tx: Db, outgoing_id: string): Promise<boolean> {
+export async function sendAgain(app: App, tx: Db, payload: Job<"send_mail">["payload"]): Promise<boolean> {
   const mail = await tx
     .selectFrom("outgoing_mails")
     .selectAll()
-    .where("id", "=", outgoing_id)
+    .where("id", "=", payload.outgoing_id)
     .executeTakeFirst();
   if (!mail?.raw || mail.status === "sent") return false;
   const queued = { status: "queued", response: null, completed: null } as const;
   await tx.updateTable("outgoing_mails").set(queued).where("id", "=", mail.id).execute();
   await showOnMessage(app, tx, mail, { reply_status: "queued", reply_error: null });
   const use = await sendUse(app, tx, { ...mail, raw: mail.raw });
-  await enqueue(app, tx, { kind: "send_mail", payload: { outgoing_id }, ...use });
+  await enqueue(app, tx, { kind: "send_mail", payload, ...use });
   return true;
 }
 
@@ -346,8 +344,4 @@ function finalOf(outcome: Outcome): Result {
     return { status: outcome.status, response: outcome.response };
   if (outcome.status === "failed") return { ...outcome, status: "bounced" };
   return { ...outcome, status: "bounced", response: `Given up after the last retry: ${outcome.response}` };
-}
-
-function codeOf(app: App, outgoing_id: string): string {
-  return base32Token(app.secrets.hmac("message-id", outgoing_id), CODE_CHARS);
 }

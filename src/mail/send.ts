@@ -77,6 +77,18 @@ export function isKeptHere({ status, response }: { status: string; response: str
   return status === "sent" && response === KEPT_HERE;
 }
 
+/** Why a mail waits that was queued for delivery, while outgoing mail is captured. */
+export const HELD_HERE =
+  'outbound.mode is "capture"; what was queued for delivery waits for "relay" or "direct"';
+
+/** Whether a mail was queued for delivery and waits here, because outgoing mail is captured now. */
+export function isHeldHere(
+  { mode }: Pick<SenderOptions, "mode">,
+  { completed }: { completed: number | null },
+): boolean {
+  return mode === "capture" && completed === null;
+}
+
 /** Sends mail the way `outbound.mode` says. In `capture` nothing leaves: keeping the mail is the caller's part. */
 export function createSender(options: SenderOptions): Sender {
   const timeouts = { ...TIMEOUTS, ...options.timeouts };
@@ -84,7 +96,7 @@ export function createSender(options: SenderOptions): Sender {
   if (options.mode === "relay") return relaySender(options, timeouts);
   if (options.mode === "direct") return directSender(options, timeouts);
   return {
-    send: () => Promise.resolve({ status: "sent", response: KEPT_HERE, tls: false }),
+    send: () => Promise.resolve({ status: "deferred", response: HELD_HERE }),
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };
 }

@@ -2,6 +2,7 @@ import type { App } from "../app.ts";
 import type { Storage } from "../billing/storage.ts";
 import { findThread } from "../conversations/conversations.ts";
 import type { Db } from "../db/database.ts";
+import { takeTurn } from "../db/rate-limits.ts";
 import type { InboxRow, UserRow } from "../db/schema.ts";
 import { splitAddress, tagsOf } from "../lib/mail-address.ts";
 import { addLogField } from "../log.ts";
@@ -16,6 +17,7 @@ import { type BusyInbox, countInbound } from "./inbound-limits.ts";
 import { type FullInbox, fullAnswer, withoutRoom } from "./mail-storage.ts";
 import { authOf, countDuplicate, leaveOut, LOOP_CAP, proofOf, ROWS } from "./left-out.ts";
 import { countMore } from "./more-mails.ts";
+import { countRole, refuseRole } from "./role-limits.ts";
 import { brokenCap } from "./policy.ts";
 import type { EarlierMail } from "./same-mail.ts";
 import { type Standing, standingOf } from "./standing.ts";
@@ -93,7 +95,7 @@ export async function decideForAll(app: App, tx: Db, delivery: Delivery, mail: E
   const full = isBounce(mail) ? [] : await withoutRoom(app, tx, delivery.raw.byteLength, cases);
   const [first] = full;
   if (first) return { ...fullAnswer(first.address, first), full };
-  const later = isBounce(mail) ? undefined : countInbound(app, mail, standings);
+  const later = count(app, tx, { delivery, mail, standings });
   if (later) return later;
   const whole = { delivery, mail, store: storeOnce(app, tx, delivery.raw), taken: new Map() };
   const each = new Map<string, Reception>();
@@ -109,6 +111,19 @@ export async function decideForAll(app: App, tx: Db, delivery: Delivery, mail: E
   return each.size > 1 ? { ...answer, each } : answer;
 }
 
+/** Counts a mail against what the operator and its inboxes take; of one that is put off nothing is counted. */
+function count(
+  app: App,
+  tx: Db,
+  { delivery, mail, standings }: { delivery: Delivery; mail: Examined; standings: Standing[] },
+): Reception | undefined {
+  const has_letter = delivery.recipients.some(({ role }) => role?.letter);
+  const busy = has_letter ? refuseRole(app, delivery, mail) : undefined;
+  const later = busy ?? (isBounce(mail) ? undefined : countInbound(app, tx, { mail, standings }));
+  if (has_letter && later === undefined) countRole(app, tx, mail);
+  return later;
+}
+
 /** Makes a refusal visible in the activity of an inbox. */
 export async function logRefusal(
   app: App,
@@ -116,8 +131,8 @@ export async function logRefusal(
   { inbox, refusal }: { inbox: InboxRow; refusal: Refusal },
 ): Promise<void> {
   const { identity, reason } = refusal;
-  if (!app.limiter.take(`refused:${inbox.id}:${proofOf(identity)}`, ROWS).ok)
-    return countMore(app, tx, { inbox, state: "rejected", reason });
+  const turn = { key: `refused:${inbox.id}:${proofOf(identity)}`, rule: ROWS };
+  if (!takeTurn(app, tx, turn).ok) return countMore(app, tx, { inbox, state: "rejected", reason });
   await logRefusedMail(app, tx, {
     inbox,
     state: "rejected",

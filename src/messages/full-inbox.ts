@@ -1,5 +1,6 @@
 import type { App } from "../app.ts";
 import { tellFull } from "../billing/notices.ts";
+import { takeTurn } from "../db/rate-limits.ts";
 import { logRefusal, type Refusal } from "./decide.ts";
 import { type FullInbox, fullAnswer } from "./mail-storage.ts";
 
@@ -17,7 +18,10 @@ export async function tellOfFull(
 ): Promise<void> {
   const { row, user, whose } = full;
   const refusal = { ...fullAnswer("this address", full), ...mail, reason: "storage_full" } as const;
-  if (app.limiter.take(`full:${row.id}:${mail.sender}`, SHOWN_RULE).ok)
-    await app.write((tx) => logRefusal(app, tx, { inbox: row, refusal }));
+  const turn = { key: `full:${row.id}:${mail.sender}`, rule: SHOWN_RULE };
+  if (app.limiter.peek(turn.key, turn.rule).ok)
+    await app.write(async (tx) => {
+      if (takeTurn(app, tx, turn).ok) await logRefusal(app, tx, { inbox: row, refusal });
+    });
   await tellFull(app, user, { what: "mail", bytes: size, whose });
 }

@@ -1,5 +1,7 @@
 import type { App } from "../app.ts";
 import { planLimits } from "../billing/plans.ts";
+import type { Db } from "../db/database.ts";
+import { takeTurn } from "../db/rate-limits.ts";
 import type { InboxRow, UserRow } from "../db/schema.ts";
 import type { RateRule } from "../lib/rate-limit.ts";
 import type { Examined, Reception } from "./decide.ts";
@@ -21,7 +23,11 @@ export interface BusyInbox {
  * now, so that the sender's server comes again with all of it. A mail that has been here before counts nowhere: it is
  * not worked on, and whoever has one could use up by it what its author may send.
  */
-export function countInbound(app: App, mail: Counted, standings: Standing[]): Reception | undefined {
+export function countInbound(
+  app: App,
+  tx: Db,
+  { mail, standings }: { mail: Counted; standings: Standing[] },
+): Reception | undefined {
   const counted = new Map(standings.filter(isNew).map((standing) => [standing.inbox.id, standing]));
   const buckets = [...counted.values()].flatMap((standing) =>
     bucketsOf(app, standing, { share: shareOf(standing, mail), from: mail.from_address }).map((bucket) => ({
@@ -32,7 +38,7 @@ export function countInbound(app: App, mail: Counted, standings: Standing[]): Re
   const busy = buckets.filter(({ bucket }) => isFull(app, bucket));
   const [first] = busy;
   if (first) return { ...comeLater(first.bucket), busy };
-  for (const { bucket } of buckets) app.limiter.take(bucket.key, bucket.rule);
+  for (const { bucket } of buckets) takeTurn(app, tx, bucket);
   return undefined;
 }
 

@@ -1,6 +1,7 @@
 import type { App } from "../app.ts";
 import { tellOwnerLater } from "../billing/notices.ts";
 import type { Db } from "../db/database.ts";
+import { takeTurn } from "../db/rate-limits.ts";
 import type { InboxRow, MessageRow } from "../db/schema.ts";
 import { isMachineReason } from "../mail/machine-mail.ts";
 import { logRefusedMail } from "./accept.ts";
@@ -40,8 +41,8 @@ export async function leaveOut(app: App, tx: Db, skipped: Skipped): Promise<void
     dedupe_key: known ? standing.dedupe_key : null,
     vouched: vouched ? 1 : 0,
   } as const;
-  if (isOfHousehold(standing) || app.limiter.take(`skipped:${inbox.id}:${proofOf(mail.identity)}`, ROWS).ok)
-    await logSkipped(app, tx, skipped, row);
+  const turn = { key: `skipped:${inbox.id}:${proofOf(mail.identity)}`, rule: ROWS };
+  if (isOfHousehold(standing) || takeTurn(app, tx, turn).ok) await logSkipped(app, tx, skipped, row);
   else {
     await countMore(app, tx, { inbox, state: "skipped", reason });
     // Whoever uses up the rows of an hour must not have it forgotten.

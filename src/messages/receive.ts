@@ -28,7 +28,7 @@ import { tellOfFull } from "./full-inbox.ts";
 import { rememberBusy } from "./inbound-limits.ts";
 import { rememberFull } from "./mail-storage.ts";
 import { findRole, noteReport, prepareRoleMail } from "./role-mail.ts";
-import { isOwnMessageId } from "../mail/outgoing.ts";
+import { isOwnMessageId } from "../mail/own-ids.ts";
 
 export type { Delivery, Reception, Recipient } from "./decide.ts";
 

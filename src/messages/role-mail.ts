@@ -10,14 +10,11 @@ import { prepareLetter } from "../mail/letters.ts";
 import type { MailClass } from "../mail/machine-mail.ts";
 import type { Coming } from "./mail-storage.ts";
 import { notePutOffFor, wasPutOffFor } from "./put-off.ts";
+import { refuseRole, roleStillBusy } from "./role-limits.ts";
 import { type Delivery, dropMail, type Examined, type Reception, type Recipient } from "./decide.ts";
 
 /** RFC 5321 §4.5.1 and RFC 2142: mail to these addresses reaches a person. */
 const ROLES = new Set(["postmaster", "abuse"]);
-const RULE = { limit: 20, window_seconds: 3_600 };
-/** What is forged uses up nothing of what proven people may write to the operator. */
-const PROVEN = "role-mail:proven";
-const UNPROVEN = "role-mail:unproven";
 const NO_ROOM = "role-mail:no-room";
 /** Lines of the log, as anybody can write a report. */
 const REPORTS = { limit: 60, window_seconds: 3_600 };
@@ -62,12 +59,10 @@ export async function prepareRoleMail(
     if (others) notePutOffFor(app, NO_ROOM, delivery);
     return full;
   }
-  const share = mail.identity.authenticated ? PROVEN : UNPROVEN;
-  if (!app.limiter.take(share, RULE).ok) {
-    if (others) notePutOffFor(app, share, delivery);
-    return COME_LATER;
-  }
-  return Promise.all(delivery.recipients.map((recipient) => withLetter(app, delivery, mail, recipient)));
+  const recipients = () =>
+    Promise.all(delivery.recipients.map((recipient) => withLetter(app, delivery, mail, recipient)));
+  // Asked again in the commit: what is not written then is not counted.
+  return refuseRole(app, delivery, mail) ?? recipients();
 }
 
 /**
@@ -80,9 +75,7 @@ export async function refuseRoleForNow(
   coming: Coming,
 ): Promise<Reception | undefined> {
   const size = coming.size === 0 && wasPutOffFor(app, NO_ROOM, coming) ? MAX_BYTES : coming.size;
-  const isBusy = (share: string) => wasPutOffFor(app, share, coming) && !app.limiter.peek(share, RULE).ok;
-  const full = await refuseFullRole(app, administrator, size);
-  return full ?? (isBusy(PROVEN) || isBusy(UNPROVEN) ? COME_LATER : undefined);
+  return (await refuseFullRole(app, administrator, size)) ?? roleStillBusy(app, coming);
 }
 
 /**
@@ -116,12 +109,6 @@ const FULL: Reception = {
   enhanced: "4.2.2",
   text: "The operator's account has no room for the mail; the operator has been told, please try again later",
 };
-const COME_LATER: Reception = {
-  code: 451,
-  enhanced: "4.7.1",
-  text: "The operator has been written to often enough this hour; please try again later",
-  limit: `${RULE.limit} mails to postmaster and abuse in an hour`,
-};
 
 /** Nobody is to be told about reports and answers of machines: two of them would write to each other for ever. */
 function isMachine(kind: MailClass): boolean {
@@ -141,6 +128,7 @@ async function withLetter(
     user_id: role.administrator.id,
     to: role.administrator.email,
     subject: `Mail to ${address}`,
+    entrusted: true,
     markdown: [
       `Somebody wrote to ${asCode(address)}, which reaches you as the administrator of this server.`,
       `From: ${asCode(mail.from_address)} (${proven})`,

@@ -163,6 +163,11 @@ const ReplyShape = t.Object(
       description: "Whether it went nowhere, because this server keeps outgoing mail in its capture box.",
       examples: [false],
     }),
+    held: t.Boolean({
+      description:
+        "Whether it waits until this server mails again what it writes: it was queued before outgoing mail was captured.",
+      examples: [false],
+    }),
     attempts: count("How often it was tried."),
     response: t.Nullable(t.String({ description: "What came of the last attempt, in words." })),
     created: moment("When it was written"),

@@ -1,5 +1,6 @@
 import type { SqlBool } from "kysely";
 import type { Db } from "../db/database.ts";
+import { entrustedMails } from "../db/orphans.ts";
 import { packed } from "../db/packed-row.ts";
 import { prepared } from "../db/prepared.ts";
 import { firstIdAt } from "../lib/first-id.ts";
@@ -149,7 +150,7 @@ const sentMails = prepared((db, { before, since, after }: Old) =>
   db
     .selectFrom("outgoing_mails")
     .select(["id", "created", "message_id"])
-    .select((eb) => eb("completed", "<", before).as("ended"))
+    .select((eb) => eb.and([eb("completed", "<", before), eb("id", "not in", entrustedMails())]).as("ended"))
     .where("raw", "is not", null)
     .where("created", "<", before)
     .where((eb) => eb(eb.refTuple("created", "id"), ">", eb.tuple(since, after)))

@@ -19,7 +19,8 @@ import {
 import { type DkimKeys, signMail } from "../mail/dkim.ts";
 import { serviceKeys } from "../mail/dkim-keys.ts";
 import { mailboxes, type MailHeaders, messageIds } from "../mail/headers.ts";
-import { newMessageId, sendLater } from "../mail/outgoing.ts";
+import { sendLater } from "../mail/outgoing.ts";
+import { newMessageId } from "../mail/own-ids.ts";
 
 /** A reply is dropped from this hop on: two servers like this one must not write to each other for ever. */
 const MAX_HOPS = 5;

@@ -4,7 +4,7 @@ import type { Db } from "../db/database.ts";
 import type { MessageRow, RawMailRow, UserRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
 import { createTurns } from "../lib/turns.ts";
-import { isKeptHere } from "../mail/send.ts";
+import { isHeldHere, isKeptHere } from "../mail/send.ts";
 import { isForgotten } from "../messages/forgotten.ts";
 import { attachmentsOf, ownMessage, withProgress } from "../messages/messages.ts";
 import { isLost, readBytes } from "../messages/stored-bytes.ts";
@@ -31,7 +31,7 @@ export async function readStory(app: App, user: UserRow, id: string) {
     instruction: row.instruction ?? "",
     content: content?.slice(0, MAX_CONTENT_CHARS).toWellFormed() ?? null,
     content_truncated: (content?.length ?? 0) > MAX_CONTENT_CHARS,
-    reply: await replyTo(app.db, row),
+    reply: await replyTo(app, row),
     deliveries: await deliveriesAbout(app, row),
     raw_available: raw !== undefined,
     retries: await retriesOf(app.db, row),
@@ -77,14 +77,14 @@ async function contentOfCall(db: Db, { id }: MessageRow): Promise<string | null>
 }
 
 /** The mail that answers it or tells of its failure, if there is one. */
-async function replyTo(db: Db, { id }: MessageRow) {
+async function replyTo({ db, config }: App, { id }: MessageRow) {
   const reply = await db
     .selectFrom("outgoing_mails")
     .select(["envelope_to as to", "status", "attempts", "response", "created", "completed"])
     .where("message_id", "=", id)
     .orderBy("id", "desc")
     .executeTakeFirst();
-  return reply ? { ...reply, kept_here: isKeptHere(reply) } : null;
+  return reply ? { ...reply, kept_here: isKeptHere(reply), held: isHeldHere(config.outbound, reply) } : null;
 }
 
 async function retriesOf(db: Db, { id }: MessageRow): Promise<string[]> {

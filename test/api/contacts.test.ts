@@ -99,11 +99,21 @@ test("the letter stays one that every mail server takes when the sender's addres
   expect(mail.text).toContain("E-mail: zoë@xn--bro-hoa.example");
 });
 
-test("without an administrator it is only kept", async () => {
-  await using t = await testApp();
+test("while there is no administrator, who would never hear of it, it is refused and nothing is kept or counted", async () => {
+  await using t = await testApp({ limits: { contact_per_ip_hour: 1 } });
+  for (const more of [{}, { website: "https://spam.example" }]) {
+    const refused = await submit(t, { ...ADA, ...more });
+    expect([refused.status, refused.body.code, refused.body.detail]).toEqual([
+      503,
+      "unavailable",
+      "This server has no administrator yet, who would read it. Nothing was kept.",
+    ]);
+    expect(refused.headers.get("retry-after")).toBe("3600");
+  }
+  expect(await kept(t)).toEqual([]);
+  await t.as("boss@example.org");
   expect((await submit(t, ADA)).status).toBe(201);
-  expect(await kept(t)).toHaveLength(1);
-  expect(await letters(t)).toEqual([]);
+  expect(await letters(t)).toHaveLength(1);
 });
 
 test("of several administrators the one of the configuration gets the mail", async () => {

@@ -78,7 +78,7 @@ describe.each(BEGINNINGS)(
     });
 
     test("a job whose holder is gone", async () => {
-      await using t = await testApp();
+      await using t = await testApp({ outbound: { mode: "relay", relay_url: "smtp://127.0.0.1:1" } });
       t.clock.advance(beginning);
       const { lease_seconds } = JOB_RULES.send_mail;
       await t.app.write((tx) =>

@@ -17,12 +17,11 @@ const LONG = {
 const isBeforeSender = (fault: string): boolean => fault === "refuse" || fault === "hang";
 
 describe("capture", () => {
-  test("sends nothing and says where the mail is", async () => {
+  test("sends nothing, and says why the mail waits", async () => {
     await using sender = createSender({ ...(await offline()), mode: "capture" });
     expect(await sender.send(MAIL)).toEqual({
-      status: "sent",
-      response: "kept in the capture box",
-      tls: false,
+      status: "deferred",
+      response: 'outbound.mode is "capture"; what was queued for delivery waits for "relay" or "direct"',
     });
   });
 });

@@ -3,7 +3,7 @@ import Sqlite from "better-sqlite3";
 import { sql } from "kysely";
 import { isStorageFault } from "../../src/db/storage-faults.ts";
 import { openKysely } from "../../src/db/dialect.ts";
-import { afterCommit, type Db, groupCommit, type Write } from "../../src/db/group-commit.ts";
+import { afterCommit, type Db, groupCommit, unlessCommitted, type Write } from "../../src/db/group-commit.ts";
 import { messageOf } from "../../src/errors.ts";
 import type { Schema } from "../../src/db/schema.ts";
 import { ownMs } from "../support/own-time.ts";
@@ -95,6 +95,33 @@ describe("group commit", () => {
     expect(answers[1]).toEqual({ status: "rejected", reason: mistake });
     expect(t.texts()).toEqual(["before", "after"]);
     expect(t.count("commit")).toBe(1);
+  });
+
+  test("takes back what goes with an operation that is undone, before the next one begins, and with no other", async () => {
+    await using t = traced();
+    const order: string[] = [];
+    const note = (text: string, fault?: Error) =>
+      t.write(async (tx) => {
+        order.push(text);
+        unlessCommitted(tx, () => void order.push(`not ${text}`));
+        unlessCommitted(tx, () => void order.push(`first not ${text}`));
+        if (fault) throw fault;
+      });
+    await Promise.allSettled([note("one"), note("two", new Error("no")), note("three")]);
+    expect(order).toEqual(["one", "two", "first not two", "not two", "three"]);
+    await Promise.allSettled([note("alone", new Error("no"))]);
+    expect(order.slice(5)).toEqual(["alone", "first not alone", "not alone"]);
+  });
+
+  test("takes back what goes with all operations of a commit that fails", async () => {
+    await using t = traced();
+    const order: string[] = [];
+    const beforeCommit = () => Promise.reject(new Error("no disk"));
+    const write = groupCommit(t.db, { beforeCommit });
+    const note = (text: string) => write(async (tx) => unlessCommitted(tx, () => void order.push(text)));
+    const ends = await Promise.allSettled([note("one"), note("two")]);
+    expect(ends.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+    expect(order).toEqual(["two", "one"]);
   });
 
   test("tells nobody anything before the commit", async () => {

@@ -182,3 +182,16 @@ test("lists what takes more than a minute to fill, and takes it back", () => {
   other.restore(limiter.lasting());
   expect(other.peek("long", { limit: 1, window_seconds: 3_600 }).ok).toBe(false);
 });
+
+test("a turn that is given back can be taken again, and no more than that", () => {
+  const { limiter, clock } = limiterAt();
+  const rule = { limit: 2, window_seconds: 60 };
+  const taken = () => [1, 2, 3].map(() => limiter.take("a", rule).ok);
+  expect(taken()).toEqual([true, true, false]);
+  limiter.giveBack("a", rule);
+  expect(taken()).toEqual([true, false, false]);
+  clock.ms += 600_000;
+  limiter.giveBack("a", rule);
+  limiter.giveBack("never taken", rule);
+  expect(taken()).toEqual([true, true, false]);
+});

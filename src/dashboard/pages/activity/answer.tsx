@@ -3,7 +3,7 @@ import { Files } from "../../ui/files.tsx";
 import { ModelText } from "../../ui/model-text.tsx";
 import { Card } from "../../ui/page.tsx";
 import { Time } from "../../ui/time.tsx";
-import { KEPT_HERE } from "./words.ts";
+import { HELD_HERE, KEPT_HERE } from "./words.ts";
 
 /** What came out, the files made on the way, and whether the answer reached who asked. */
 export function Answer({ story }: { story: Story }) {
@@ -35,6 +35,8 @@ const WORDS: Record<string, string> = {
 
 /** What has been handed over waits with another server, not here. */
 function wordsOf(status: string, reply: Story["reply"]): string {
+  if (reply?.kept_here) return KEPT_HERE;
+  if (reply?.held) return HELD_HERE;
   if (status === "deferred" && reply?.completed) return DELAYED;
   return WORDS[status] ?? status;
 }
@@ -42,7 +44,7 @@ function wordsOf(status: string, reply: Story["reply"]): string {
 /** Who may know of it is told of a failure as well. */
 function Reply({ story: { status, reply, reply_status, reply_error } }: { story: Story }) {
   const details = reply?.kept_here ? null : (reply_error ?? reply?.response);
-  const words = reply?.kept_here ? KEPT_HERE : wordsOf(reply_status, reply);
+  const words = wordsOf(reply_status, reply);
   const what = status === "done" ? "The answer" : "A mail that says so";
   return (
     <div className="border-t border-line pt-3 text-sm text-soft">

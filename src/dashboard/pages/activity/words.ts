@@ -18,3 +18,6 @@ export const SOURCES: Record<Activity["source"], { word: string; icon: typeof Ma
 
 /** What becomes of a mail where outgoing mail is captured. */
 export const KEPT_HERE = "is kept here: this server mails nothing to anybody.";
+
+/** What becomes of one that was to be delivered before that. */
+export const HELD_HERE = "waits: this server mails nothing now, and mails it once it does again.";

@@ -60,8 +60,9 @@ export function CaptureBox() {
   );
 }
 
-function wordOf({ kept_here, status, completed }: OutgoingMail): string {
+function wordOf({ kept_here, held, status, completed }: OutgoingMail): string {
   if (status === "deferred" && completed !== null) return "With the other server";
+  if (held) return "Held";
   return kept_here ? "Kept here" : (MAIL_WORDS[status] ?? status);
 }
 

@@ -92,7 +92,7 @@ function Row({ job }: { job: Job }) {
         )}
       </div>
       <p className="text-sm text-soft wrap-anywhere first-letter:uppercase">
-        {job.state === "held" ? "Waits until it is let go on" : job.why}
+        {job.why}
         {job.state === "waiting" && job.next_at !== null && (
           <>
             ; next <Time at={job.next_at} />
