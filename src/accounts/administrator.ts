@@ -59,6 +59,6 @@ export async function warnWithoutAdministrator(app: App): Promise<void> {
   if (await lacksAdministrator(app.db))
     app.log.warn(
       { mend: NAME_ADMINISTRATOR },
-      "nobody administers this server: mail to postmaster@ is refused, and what the contact form brings is kept but mailed to nobody",
+      "nobody administers this server: mail to postmaster@ is refused, and so is the contact form",
     );
 }

@@ -74,7 +74,7 @@ async function checkAdministrator({ app }: Bench): Promise<Outcome> {
   if (!(await lacksAdministrator(app.db)))
     return ok("An account administers this server, or the first one will.");
   return fail(
-    `${NO_ADMINISTRATOR}: mail to postmaster@ is refused, and what the contact form brings is mailed to nobody.`,
+    `${NO_ADMINISTRATOR}: mail to postmaster@ is refused, and so is the contact form.`,
     NAME_ADMINISTRATOR,
   );
 }
