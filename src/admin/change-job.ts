@@ -39,9 +39,10 @@ const DROPS: { [K in JobKind]?: Drop<K> } = {
 
 /** Until no more wait than can be dropped at once with the job. */
 async function dropMostDeliveries(app: App, id: string): Promise<void> {
+  const { kind } = await readJob(app.db, id);
+  if (kind !== "deliver_webhooks") return;
   await takeTurns(endlessShift(app), async (tx) => {
     const job = await readJob(tx, id);
-    if (job.kind !== "deliver_webhooks") return false;
     refuseRunning(job);
     const { endpoint_id } = payloadOf(job) as Partial<JobPayloads["deliver_webhooks"]>;
     return endpoint_id !== undefined && failSomePending(tx, endpoint_id, "dropped");

@@ -78,18 +78,18 @@ export async function patchEndpoint(
   const { user } = caller;
   await ownEndpoint(app.db, user, id);
   if (settings.url !== undefined) await refuseAddress(app, user, settings.url);
-  const view = await app.write(async (tx) => {
+  const { view, left } = await app.write(async (tx) => {
     const row = await ownEndpoint(tx, user, id);
     if (settings.enabled === true && row.enabled === 0) await refuseOneMore(app, tx, user);
     const changes = columnsOf(settings);
-    if (Object.keys(changes).length === 0) return viewEndpoint(row);
+    if (Object.keys(changes).length === 0) return { view: viewEndpoint(row), left: false };
     await noteChange(app, tx, caller, "webhook_changed");
     const changed = { ...row, ...changes, updated: app.now() };
     await tx.updateTable("webhook_endpoints").set(changed).where("id", "=", row.id).execute();
-    if (changed.enabled === 0) await failPending(app, tx, row);
-    return viewEndpoint(changed);
+    const pending = changed.enabled === 0 ? await failPending(app, tx, row) : { left: false };
+    return { view: viewEndpoint(changed), ...pending };
   });
-  if (!view.enabled) await failAllPending(app, view);
+  if (left) await failAllPending(app, view);
   return view;
 }
 

@@ -18,8 +18,10 @@ export async function failPending(
   app: App,
   tx: Db,
   endpoint: Pick<WebhookEndpointRow, "id" | "user_id">,
-): Promise<void> {
-  if (await failSomePending(tx, endpoint.id)) await attemptLater(app, tx, endpoint, app.now());
+): Promise<{ left: boolean }> {
+  const left = await failSomePending(tx, endpoint.id);
+  if (left) await attemptLater(app, tx, endpoint, app.now());
+  return { left };
 }
 
 /** Makes all that waits at an endpoint due now; each attempt counts as one of the delivery's. For while no job runs there. */

@@ -144,7 +144,6 @@ export const KILL_POINTS: Record<Kind, Record<string, string[]>> = {
       "inboxes/inboxes.ts rotateInbox",
       "inboxes/leave-domain.ts deleteDomain",
       "recipes/recipes.ts applyRecipe",
-      "webhooks/deliveries.ts replayFailed",
       "webhooks/deliveries.ts retryDelivery",
       "webhooks/endpoints.ts createEndpoint",
       "webhooks/endpoints.ts patchEndpoint",
