@@ -1,10 +1,13 @@
 import { Parser } from "htmlparser2";
 import { type Declarations, readSheet, styleOf } from "./html-rules.ts";
 import { hasLine, type HtmlElement, isHidden, type Look, lookOf, PAGE_LOOK } from "./html-style.ts";
+import { isInserted, isItsAddress, marked, unmarked } from "./inserted.ts";
 
 /** htmlparser2 searches its stack of open elements at every tag, so a deep one makes it slow. */
 const MAX_DEPTH = 512;
 const MAX_HREF_CHARS = 500;
+/** The words of a link that are longer are not its address. */
+const MAX_ADDRESS_CHARS = 4_000;
 /** The highest number a list begins with. */
 const MAX_ITEM = 1_000_000;
 
@@ -55,6 +58,7 @@ const SIGNATURE_FOLLOWS = /gmail_signature_prefix|linebreakatbeginningofsignatur
 export interface HtmlPiece {
   /** Whether it stands outside of whatever mail programs wrap a quote in. */
   own: boolean;
+  /** Of an own one, with marks around what a mail program may have inserted (`inserted.ts`). */
   text: string;
   /**
    * Empty lines (0 or 1) between own words and the quote that ended them, above which an attribution may stand; null
@@ -71,6 +75,13 @@ export interface HtmlText {
   hidden: number;
 }
 
+interface Link {
+  href: string;
+  shown: string;
+  /** Where its words stand, marked, and what they are without: they may turn out to be its address. */
+  words: { parts: string[]; at: number; text: string }[];
+}
+
 interface Frame {
   name: string;
   look: Look;
@@ -80,7 +91,9 @@ interface Frame {
   signature: boolean;
   /** Whether a quote begins with it, or the line above one. */
   quote: "quote" | "attribution" | null;
-  link: { href: string; shown: string } | null;
+  link: Link | null;
+  /** Whether a mail program put it there by itself. */
+  inserted: boolean;
   /** The list around it: what its next item is numbered, or null where items have no numbers. */
   list: { next: number | null };
 }
@@ -93,6 +106,7 @@ const PAGE: Frame = {
   signature: false,
   quote: null,
   link: null,
+  inserted: false,
   list: { next: null },
 };
 
@@ -120,6 +134,8 @@ interface Walk {
   signs_on: boolean;
   /** "html" and "body", once met: a second one is that of another mail. */
   pages: Set<string>;
+  /** The address of the last link: a card tells that of its page many times. */
+  last_href: string;
   hidden: number;
   fresh: boolean;
 }
@@ -137,6 +153,7 @@ export function readHtml(html: string, { fresh = false }: { fresh?: boolean } = 
     ended: false,
     signs_on: false,
     pages: new Set(),
+    last_href: "",
     hidden: 0,
     fresh,
   };
@@ -191,8 +208,14 @@ function open(walk: Walk, name: string, attributes: Record<string, string>): voi
   const hidden_words = isHidden(look) ? (parent.hidden_words ?? { seen: false }) : null;
   const not_text = parent.not_text || NOT_TEXT.has(name);
   const list = listOf(element) ?? parent.list;
-  const link = linkOf(element) ?? parent.link;
-  walk.stack.push({ name, look, hidden_words, not_text, signature, quote, link, list });
+  const opened = linkOf(element);
+  const link = opened ?? parent.link;
+  // A link inside another one is part of a card.
+  const inserted =
+    parent.inserted ||
+    (opened !== null && parent.link !== null) ||
+    isInserted(element, style, namesOf(element.attributes));
+  walk.stack.push({ name, look, hidden_words, not_text, signature, quote, link, inserted, list });
   if (name === "br") breakLines(regionOf(walk), Math.min(2, regionOf(walk).breaks + 1));
   breakLines(regionOf(walk), breaksAround(name));
   if (CELLS.has(name)) addText(walk, " ");
@@ -259,11 +282,20 @@ function close(walk: Walk, name: string): void {
   const { name: opened, link } = innermost(walk);
   if (opened !== name || walk.stack.length === 1) return;
   // Not where it is that of an element around: once for each that is inside would be far more than came in.
-  const own = link !== null && link !== walk.stack.at(-2)?.link;
-  if (own && isWorthShowing(link)) addText(walk, ` <${link.href}>`);
+  if (link !== null && link !== walk.stack.at(-2)?.link) endLink(walk, link);
   breakLines(regionOf(walk), breaksAround(name));
   const frame = walk.stack.pop();
   if (frame?.quote) leaveQuote(walk, frame.quote);
+}
+
+/** The words of a link are the page's as soon as they are not its address; the address is the author's either way. */
+function endLink(walk: Walk, link: Link): void {
+  const { inserted, hidden_words, not_text } = innermost(walk);
+  if (isItsAddress(link)) for (const { parts, at, text } of link.words) parts[at] = text;
+  const repeats = inserted && link.href === walk.last_href;
+  if (!isWorthShowing(link) || repeats || hidden_words !== null || not_text) return;
+  walk.last_href = link.href;
+  append(regionOf(walk), ` <${link.href}>`);
 }
 
 function breaksAround(name: string): number {
@@ -271,10 +303,11 @@ function breaksAround(name: string): number {
   return BLOCKS.has(name) ? 1 : 0;
 }
 
-function addText(walk: Walk, text: string): void {
-  const { name, hidden_words, not_text, look, link } = innermost(walk);
-  if (name === "style") readSheet(text, walk.sheet);
+function addText(walk: Walk, source: string): void {
+  const { name, hidden_words, not_text, look, link, inserted } = innermost(walk);
+  if (name === "style") readSheet(source, walk.sheet);
   if (not_text) return;
+  const text = unmarked(source);
   if (hidden_words !== null) {
     if (hidden_words.seen || !/[\p{L}\p{N}]/u.test(text)) return;
     hidden_words.seen = true;
@@ -284,7 +317,14 @@ function addText(walk: Walk, text: string): void {
   const region = regionOf(walk);
   const piece = look.keeps_spaces ? text : collapsed(text, region.breaks > 0);
   if (piece === "") return;
-  if (link !== null && link.shown.length <= MAX_HREF_CHARS) link.shown += piece.slice(0, MAX_HREF_CHARS + 1);
+  if (link !== null && link.shown.length <= MAX_ADDRESS_CHARS) {
+    link.shown += piece.slice(0, MAX_ADDRESS_CHARS + 1);
+    if (!inserted) link.words.push({ parts: region.parts, at: region.parts.length, text: piece });
+  }
+  append(region, region.own && (inserted || link !== null) ? marked(piece) : piece);
+}
+
+function append(region: Region, piece: string): void {
   region.parts.push(piece);
   region.breaks = 0;
 }
@@ -334,19 +374,20 @@ function namesOf({ class: classes = "", id = "", name = "", ...others }: Record<
   return `${classes.slice(0, 500)} ${id.slice(0, 200)} ${name.slice(0, 200)} ${others["data-marker"]?.slice(0, 50) ?? ""}`.toLowerCase();
 }
 
-function linkOf({ name, attributes }: HtmlElement): Frame["link"] {
-  const href = name === "a" ? (attributes["href"]?.trim() ?? "") : "";
-  if (href.length > MAX_HREF_CHARS || !/^(https?:|mailto:)[^\s<>]+$/i.test(href)) return null;
-  return { href, shown: "" };
+function linkOf({ name, attributes }: HtmlElement): Link | null {
+  const href = name === "a" ? (attributes["href"] ?? attributes["xlink:href"]) : undefined;
+  return href === undefined ? null : { href: href.trim().slice(0, MAX_ADDRESS_CHARS), shown: "", words: [] };
 }
 
-function isWorthShowing({ href, shown }: { href: string; shown: string }): boolean {
+function isWorthShowing(link: Link): boolean {
+  const { href, shown } = link;
+  const is_address = href.length <= MAX_HREF_CHARS && /^(https?:|mailto:)[^\s<>]+$/i.test(href);
   const bare = (text: string): string =>
     text
       .trim()
       .replace(/^(https?:\/\/|mailto:)/i, "")
       .replace(/\/$/, "");
-  return shown.trim() !== "" && bare(href) !== bare(shown);
+  return is_address && shown.trim() !== "" && bare(href) !== bare(shown);
 }
 
 function textOf(region: Region): string {
