@@ -318,6 +318,9 @@ const CALENDAR = (words: string, method = "REQUEST"): string =>
 const FILE = 'Content-Disposition: attachment; filename="a.ics"\r\n';
 const BLOCK = `From: ${EVE}\nSent: Friday, May 3, 2024\nTo: Ada\nSubject: Offer`;
 
+/** Long enough that the mail does not consist of addresses. */
+const LONG_ASK = `${ASK} It is for the board, and they want to have read it before all of them meet.`;
+const THANKS = "Thank you very much, and have a good weekend with all of your friends at the seaside";
 const EVES = "https://eve.example.net/a";
 /** What mail programs put into a mail of Ada's by themselves, and what they write for it into the plain text. */
 const INSERTED: Record<string, { html: string; text: string }> = {
@@ -374,8 +377,8 @@ const CARRIED: [name: string, mail: AttackMail][] = [
   ["in the HTML alone", { text: ASK, html: `<p>${ASK}</p><p>${RUN}</p><p>${RUN}</p>` }],
   ["in the plain text alone", { text: `${ASK}\n\n${RUN}`, html: `<p>${ASK}</p>` }],
   ...Object.entries(INSERTED).flatMap(([name, { html, text }]): [string, AttackMail][] => {
-    const shown = `<div>${ASK}</div>${html}<div>Thank you, it is for the meeting of tomorrow</div>`;
-    const plain = `${ASK}\n${text}\nThank you, it is for the meeting of tomorrow\n`;
+    const shown = `<div>${LONG_ASK}</div>${html}<div>${THANKS}</div>`;
+    const plain = `${LONG_ASK}\n${text}\n${THANKS}\n`;
     return [
       [`in ${name}`, { html: shown }],
       [`in ${name}, and in the plain text`, { html: shown, text: plain }],
