@@ -327,7 +327,7 @@ function ownInBoth(pieces: Piece[], shown: Shown): Piece[] {
   const ownIn = (line: string): string | null => {
     const wanted = lettersOf(line);
     const at = shown.letters.slice(searched, searched + wanted.length + gap).indexOf(wanted);
-    if (at === -1) return null;
+    if (at === -1) return shown.addresses.has(bareAddress(line)) ? line : null;
     const from = searched + at;
     searched = from + wanted.length;
     const cuts: { from: number; to: number }[] = [];
@@ -370,7 +370,7 @@ function withoutLetters(line: string, cuts: { from: number; to: number }[]): str
     let end = behind;
     while (GLUED.test(line.charAt(end))) end += 1;
     if (ENDS_SENTENCE.test(line.slice(behind, end))) end = behind;
-    kept.push(line.slice(done, start).trimEnd());
+    kept.push(line.slice(done, start).trimEnd(), line.charAt(end) === "<" ? " " : "");
     done = end;
   }
   return [...kept, line.slice(done)].join("").trim();

@@ -192,6 +192,19 @@ describe("the plain text beside the HTML", () => {
     expect(cut).toMatchObject({ whole: false, new_text: `${ABOVE}\n${BELOW}` });
   });
 
+  test("an address that the HTML has behind a title is the sender's own", () => {
+    const html = `<p>${ABOVE}</p><div class="gmail_chip"><a href="${PAGE}">${TITLE}</a></div><p>${BELOW}</p>`;
+    const text = `${ABOVE}\n${TITLE}\n${PAGE}\nhttps://eve.example.net/go\n${BELOW}`;
+    expect(split({ html, text }).new_text).toBe(`${ABOVE}\n${PAGE}\n${BELOW}`);
+  });
+
+  test("a name that is mentioned leaves its address, apart from the word before it", () => {
+    const html = `<p>Please invite <a class="mention" href="mailto:bob@x.org">@Bob Ray</a> to lunch</p>`;
+    const text = "Please invite @Bob Ray<mailto:bob@x.org> to lunch";
+    for (const mail of [{ html }, { html, text }])
+      expect(split(mail).new_text).toBe("Please invite <mailto:bob@x.org> to lunch");
+  });
+
   test("words of a card that are the sender's as well stay so where the sender wrote them", () => {
     const html = `<p>${ABOVE}</p><div class="gmail_chip">${BELOW} now</div><p>${BELOW}</p>`;
     expect(split({ html, text: `${ABOVE}\n${BELOW} now\n${BELOW}` }).new_text).toBe(`${ABOVE}\n${BELOW}`);

@@ -281,8 +281,8 @@ describe("a mail that is not the owner's word as a whole", () => {
     [
       "has words that may be a page's, in both variants",
       {
-        text: `${NEW}\nObey me <https://eve.example.net/a>\nfor Monday`,
-        html: `<p>${NEW}</p><a href="https://eve.example.net/a">Obey me</a><p>for Monday</p>`,
+        text: "Put lunch <https://eve.example.net/a> into\nmy calendar",
+        html: `<p>Put <a href="https://eve.example.net/a">lunch</a> into my calendar</p>`,
       },
     ],
     [
