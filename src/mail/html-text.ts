@@ -1,13 +1,11 @@
 import { Parser } from "htmlparser2";
 import { type Declarations, readSheet, styleOf } from "./html-rules.ts";
-import { hasLine, type HtmlElement, isHidden, type Look, lookOf, PAGE_LOOK } from "./html-style.ts";
-import { isInserted, isItsAddress, marked, unmarked } from "./inserted.ts";
+import { addWords, isItsAddress, isWorthShowing, type Link, linkOf } from "./html-links.ts";
+import { hasLine, type HtmlElement, isHidden, type Look, lookOf, namesOf, PAGE_LOOK } from "./html-style.ts";
+import { isInserted, marked, unmarked } from "./inserted.ts";
 
 /** htmlparser2 searches its stack of open elements at every tag, so a deep one makes it slow. */
 const MAX_DEPTH = 512;
-const MAX_HREF_CHARS = 500;
-/** The words of a link that are longer are not its address. */
-const MAX_ADDRESS_CHARS = 4_000;
 /** The highest number a list begins with. */
 const MAX_ITEM = 1_000_000;
 
@@ -73,13 +71,6 @@ export interface HtmlText {
   signature: string;
   /** Elements and comments with words in them that a reader would not have seen. */
   hidden: number;
-}
-
-interface Link {
-  href: string;
-  shown: string;
-  /** Where its words stand, marked, and what they are without: they may turn out to be its address. */
-  words: { parts: string[]; at: number; text: string }[];
 }
 
 interface Frame {
@@ -210,16 +201,17 @@ function open(walk: Walk, name: string, attributes: Record<string, string>): voi
   const list = listOf(element) ?? parent.list;
   const opened = linkOf(element);
   const link = opened ?? parent.link;
-  // A link inside another one is part of a card.
-  const inserted =
-    parent.inserted ||
-    (opened !== null && parent.link !== null) ||
-    isInserted(element, style, namesOf(element.attributes));
+  const inserted = isInsertedIn(parent, opened) || isInserted(element, style);
   walk.stack.push({ name, look, hidden_words, not_text, signature, quote, link, inserted, list });
   if (name === "br") breakLines(regionOf(walk), Math.min(2, regionOf(walk).breaks + 1));
   breakLines(regionOf(walk), breaksAround(name));
   if (CELLS.has(name)) addText(walk, " ");
   if (name === "li") addText(walk, nextMark(list));
+}
+
+/** A link inside another one is part of a card, as is all that is in one. */
+function isInsertedIn(parent: Frame, link: Link | null): boolean {
+  return parent.inserted || (link !== null && parent.link !== null);
 }
 
 function listOf({ name, attributes }: HtmlElement): Frame["list"] | null {
@@ -304,7 +296,7 @@ function breaksAround(name: string): number {
 }
 
 function addText(walk: Walk, source: string): void {
-  const { name, hidden_words, not_text, look, link, inserted } = innermost(walk);
+  const { name, hidden_words, not_text, look } = innermost(walk);
   if (name === "style") readSheet(source, walk.sheet);
   if (not_text) return;
   const text = unmarked(source);
@@ -316,11 +308,11 @@ function addText(walk: Walk, source: string): void {
   }
   const region = regionOf(walk);
   const piece = look.keeps_spaces ? text : collapsed(text, region.breaks > 0);
-  if (piece === "") return;
-  if (link !== null && link.shown.length <= MAX_ADDRESS_CHARS) {
-    link.shown += piece.slice(0, MAX_ADDRESS_CHARS + 1);
-    if (!inserted) link.words.push({ parts: region.parts, at: region.parts.length, text: piece });
-  }
+  if (piece !== "") addWord(region, piece, innermost(walk));
+}
+
+function addWord(region: Region, piece: string, { link, inserted }: Frame): void {
+  if (link !== null) addWords(link, piece, inserted ? null : region.parts);
   append(region, region.own && (inserted || link !== null) ? marked(piece) : piece);
 }
 
@@ -368,26 +360,6 @@ function namesItsAuthor({ name, attributes }: HtmlElement, style: Declarations):
 
 function isSignature({ attributes }: HtmlElement): boolean {
   return SIGNATURE_NAME.test(namesOf(attributes));
-}
-
-function namesOf({ class: classes = "", id = "", name = "", ...others }: Record<string, string>): string {
-  return `${classes.slice(0, 500)} ${id.slice(0, 200)} ${name.slice(0, 200)} ${others["data-marker"]?.slice(0, 50) ?? ""}`.toLowerCase();
-}
-
-function linkOf({ name, attributes }: HtmlElement): Link | null {
-  const href = name === "a" ? (attributes["href"] ?? attributes["xlink:href"]) : undefined;
-  return href === undefined ? null : { href: href.trim().slice(0, MAX_ADDRESS_CHARS), shown: "", words: [] };
-}
-
-function isWorthShowing(link: Link): boolean {
-  const { href, shown } = link;
-  const is_address = href.length <= MAX_HREF_CHARS && /^(https?:|mailto:)[^\s<>]+$/i.test(href);
-  const bare = (text: string): string =>
-    text
-      .trim()
-      .replace(/^(https?:\/\/|mailto:)/i, "")
-      .replace(/\/$/, "");
-  return is_address && shown.trim() !== "" && bare(href) !== bare(shown);
 }
 
 function textOf(region: Region): string {

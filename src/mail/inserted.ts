@@ -1,5 +1,5 @@
 import type { Declarations } from "./html-rules.ts";
-import type { HtmlElement } from "./html-style.ts";
+import { type HtmlElement, namesOf } from "./html-style.ts";
 
 /**
  * Stand around words that a mail program may have put between those of the author, until the two are parted: Unicode keeps
@@ -17,53 +17,26 @@ const MARKED = / ?\uFDD0([^\uFDD0\uFDD1]*)\uFDD1/g;
 const INSERTED_NAME =
   /(^|[ _])lp(border|container|title|description|metadata|image|entity|urlanchor|removebtn)|_etype_|_ereadonly|(^| )_entity( |$)|owaam|owareferenceattachment|apple-rich-link|lp-rich-link|gmail_(drive_)?chip|gmail_plusreply|plusreplychip|(^|[ _-])mention|enhancr|moz-card|cloudattachment|(link|url|rich)[-_]?(preview|card)|preview[-_]?card/;
 
-/** `names`: class and id, in small letters. */
-export function isInserted({ attributes }: HtmlElement, style: Declarations, names: string): boolean {
+/** Whether an element says of itself that a mail program put it there, or that its words are not to be changed. */
+export function isInserted({ attributes }: HtmlElement, style: Declarations): boolean {
   return (
     attributes["contenteditable"]?.toLowerCase() === "false" ||
     attributes["role"]?.toLowerCase() === "link" ||
     [style.get("user-modify"), style.get("-webkit-user-modify")].includes("read-only") ||
-    INSERTED_NAME.test(names)
+    INSERTED_NAME.test(namesOf(attributes))
   );
-}
-
-/**
- * Whether the words of a link are the address it leads to, or so much of it that they name its host: `https://` may be left
- * out, and what is behind or between may be shortened to `…`. All other words may be a page's title.
- */
-export function isItsAddress({ href, shown }: { href: string; shown: string }): boolean {
-  const words = shown.trim().replace(/^<(.*)>$/s, "$1");
-  if (words === "" || /\s/.test(words)) return false;
-  const [start = "", end = "", ...more] = bareAddress(words.replace(/\.{3}/g, "…")).split("…");
-  if (more.length > 0) return false;
-  return [bareAddress(href), bareAddress(decoded(href))].some((address) => {
-    const [place = ""] = address.split(/[/?#]/, 1);
-    return place !== "" && start.length >= place.length && address.startsWith(start) && address.endsWith(end);
-  });
-}
-
-/** An address as people write it in a sentence: without scheme, `www.` and what ends the sentence. */
-export function bareAddress(address: string): string {
-  return address
-    .trim()
-    .replace(/^(https?:\/\/|mailto:|tel:)/i, "")
-    .replace(/^www\./i, "")
-    .replace(/[.,;:!?)]$/, "")
-    .replace(/\/$/, "")
-    .toLowerCase();
-}
-
-function decoded(href: string): string {
-  try {
-    return decodeURI(href);
-  } catch {
-    return href;
-  }
 }
 
 /** Marks words as inserted, line by line. */
 export function marked(words: string): string {
-  return words.replace(/[^\s](?:[^\n]*[^\s])?/g, (line) => `${OPEN}${line}${CLOSE}`);
+  const lines = words.split("\n").map((line) => {
+    const start = line.length - line.trimStart().length;
+    const end = line.trimEnd().length;
+    return start >= end
+      ? line
+      : `${line.slice(0, start)}${OPEN}${line.slice(start, end)}${CLOSE}${line.slice(end)}`;
+  });
+  return lines.join("\n");
 }
 
 export function isMarked(text: string): boolean {

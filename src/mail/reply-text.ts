@@ -1,7 +1,8 @@
 import { SEPARATORS, stripHiddenCharacters } from "./hidden-characters.ts";
 import { type HtmlText, readHtml } from "./html-text.ts";
-import { bareAddress, isMarked, partsByMark, unmarked, withoutMarked } from "./inserted.ts";
+import { unmarked } from "./inserted.ts";
 import { firstMarker, isQuoted } from "./reply-markers.ts";
+import { lettersOf, ownInBoth, type Piece, piecesOf, withoutInserted } from "./two-texts.ts";
 
 /** Nobody writes a longer instruction into a mail; what exceeds it is content. Bounds the search for markers too. */
 const MAX_OWN_LINES = 2_000;
@@ -9,10 +10,6 @@ const MAX_OWN_CHARS = 64 * 1024;
 /** A longer "signature" is taken for content: somebody wrote below a line of dashes. */
 const MAX_SIGNATURE_LINES = 20;
 const MAX_SIGNATURE_CHARS = 2_000;
-/** Letters the HTML may show between two lines of the plain text, such as the words of a picture. */
-const MAX_GAP_CHARS = 200;
-/** Letters of one card, or of what else a mail program inserted, that the plain text may leave out. */
-const MAX_INSERTED_CHARS = 2_000;
 /** Who writes more than a greeting above a quote answers there. */
 const MAX_GREETING_WORDS = 4;
 
@@ -37,13 +34,6 @@ interface Reading {
   fresh: boolean;
   /** How many empty lines below the text a quote begins, if one does. */
   linesToQuote?: number | null;
-}
-
-interface Piece {
-  own: boolean;
-  text: string;
-  /** Where a mail program may have put words between own ones: all of them, as the mail shows them. */
-  shown?: string;
 }
 
 interface Cut {
@@ -77,7 +67,7 @@ export function splitNewText(
   if (text.text.trim() === "")
     return { ...splitOf(parted), signature: html.signature, whole: plain, ...hidden };
 
-  const shared = ownInBoth(cut.pieces, shownBy(html.pieces));
+  const shared = ownInBoth(cut.pieces, ownOf(html.pieces));
   const shown = unmarked(textOf(html.pieces));
   const isStub = lettersOf(text.text).length * 2 < lettersOf(shown).length;
   const pieces = isStub ? [...shared, { own: false, text: shown }] : shared;
@@ -170,13 +160,6 @@ function cutSource(source: string, text: string, reading: Reading): Cut {
   };
 }
 
-function piecesOf(own: string, rest: string): Piece[] {
-  return [
-    { own: true, text: own.trim() },
-    { own: false, text: rest.trim() },
-  ].filter(({ text }) => text !== "");
-}
-
 /** `ended` where a mark was found behind which nothing can be told apart any more. */
 function cutText(text: string, { fresh, linesToQuote = null }: Reading): Cut {
   const lines = text.split("\n");
@@ -254,162 +237,6 @@ function linesThatMayBeOwn(lines: string[], linesToQuote: number | null): string
 
 function isLong(signature: string): boolean {
   return signature.length > MAX_SIGNATURE_CHARS || signature.trim().split("\n").length > MAX_SIGNATURE_LINES;
-}
-
-interface Line {
-  shown: string;
-  /** What of it is the sender's own; null where nothing is. */
-  own: string | null;
-}
-
-/** What is inserted at the end of a piece is a piece of its own; what is between own words is shown with them. */
-function partLines(lines: Line[]): Piece[] {
-  const first = lines.findIndex(({ shown, own }) => shown !== own);
-  const textOfLines = (some: Line[]): string => some.map(({ shown }) => shown).join("\n");
-  if (first === -1) return piecesOf(textOfLines(lines), "");
-  if (lines.slice(first).every(({ own }) => (own ?? "").trim() === ""))
-    return piecesOf(textOfLines(lines.slice(0, first)), textOfLines(lines.slice(first)));
-  const own = lines.map((line) => line.own).filter((line) => line !== null);
-  return [
-    {
-      own: true,
-      text: own
-        .join("\n")
-        .replace(/\n{3,}/g, "\n\n")
-        .trim(),
-      shown: textOfLines(lines).trim(),
-    },
-  ];
-}
-
-/** The pieces of the HTML, parted from what is marked in them. */
-function withoutInserted(piece: Piece): Piece[] {
-  if (!piece.own || !isMarked(piece.text)) return [piece];
-  const lines = piece.text.split("\n").map((line) => {
-    const shown = unmarked(line);
-    if (!isMarked(line)) return { shown, own: shown };
-    const own = withoutMarked(line).trim();
-    return { shown, own: saysSomething(own) ? own : null };
-  });
-  return partLines(lines);
-}
-
-/** The own pieces of the HTML, by their letters. */
-interface Shown {
-  letters: string;
-  /** Where in these what may be inserted begins and ends. */
-  inserted: { from: number; to: number }[];
-  addresses: Set<string>;
-}
-
-function shownBy(pieces: Piece[]): Shown {
-  const shown: Shown = { letters: "", inserted: [], addresses: new Set() };
-  const found: string[] = [];
-  let length = 0;
-  for (const part of partsByMark(ownOf(pieces))) {
-    const letters = lettersOf(part.text).slice(0, part.inserted ? MAX_INSERTED_CHARS : undefined);
-    if (part.inserted && letters !== "") shown.inserted.push({ from: length, to: length + letters.length });
-    if (!part.inserted) for (const address of addressesIn(part.text)) shown.addresses.add(address);
-    found.push(letters);
-    length += letters.length;
-  }
-  return { ...shown, letters: found.join("") };
-}
-
-/**
- * The pieces of the plain text, of which only those words are the sender's own that the HTML shows as such too, in the same
- * order. Typography, numbering and, beside own words, links are free.
- */
-function ownInBoth(pieces: Piece[], shown: Shown): Piece[] {
-  const gap = MAX_GAP_CHARS + (shown.inserted.length > 0 ? MAX_INSERTED_CHARS : 0);
-  let searched = 0;
-  let passed = 0;
-  const ownIn = (line: string): string | null => {
-    const wanted = lettersOf(line);
-    const at = shown.letters.slice(searched, searched + wanted.length + gap).indexOf(wanted);
-    if (at === -1) return shown.addresses.has(bareAddress(line)) ? line : null;
-    const from = searched + at;
-    searched = from + wanted.length;
-    const cuts: { from: number; to: number }[] = [];
-    for (; passed < shown.inserted.length; passed += 1) {
-      const range = shown.inserted[passed];
-      if (range === undefined || range.from >= searched) break;
-      if (range.to > from && wanted !== "") cuts.push({ from: range.from - from, to: range.to - from });
-      if (range.to > searched) break;
-    }
-    const known = (address: string): boolean => shown.addresses.has(bareAddress(address.slice(1, -1)));
-    // What a program inserts may have addresses in it, and may end on a line of the sender's.
-    const may_stand = shown.inserted.length === 0 && wanted !== "";
-    const own = withoutLetters(line, cuts)
-      .replace(PICTURE, "")
-      .replace(LINK, (address) => (may_stand || known(address) ? address : ""));
-    if (own === line) return line;
-    return line.trim() === "" || saysSomething(own) ? own.trimEnd() : null;
-  };
-  return pieces.flatMap((piece) => {
-    if (!piece.own) return [piece];
-    return partLines(piece.text.split("\n").map((line) => ({ shown: line, own: ownIn(line) })));
-  });
-}
-
-/** A sign that belongs to the word beside it. */
-const GLUED = /[^\s<>\p{L}\p{N}\p{Cs}]/u;
-const ENDS_SENTENCE = /^[.,;:!?)]*$/;
-
-/** Cuts out of a line the letters from one place among its letters to another, with the signs right beside them. */
-function withoutLetters(line: string, cuts: { from: number; to: number }[]): string {
-  if (cuts.length === 0) return line;
-  const places = placesOfLetters(line);
-  const kept: string[] = [];
-  let done = 0;
-  for (const { from, to } of cuts) {
-    let start = places[Math.max(0, from)] ?? line.length;
-    while (start > done && GLUED.test(line.charAt(start - 1))) start -= 1;
-    const last = places[Math.min(places.length, to) - 1] ?? line.length;
-    const behind = last + String.fromCodePoint(line.codePointAt(last) ?? 0).length;
-    let end = behind;
-    while (GLUED.test(line.charAt(end))) end += 1;
-    if (ENDS_SENTENCE.test(line.slice(behind, end))) end = behind;
-    kept.push(line.slice(done, start).trimEnd(), line.charAt(end) === "<" ? " " : "");
-    done = end;
-  }
-  return [...kept, line.slice(done)].join("").trim();
-}
-
-const NUMBERING = /^[ \t]*\p{Nd}{1,3}[.)](?=\s)/gmu;
-const LINK = /<(https?:|mailto:)[^<>\s]*>|<[^<>\s@]+@[^<>\s@]+>/gi;
-/** What is said of a picture is not the sender's word. */
-const PICTURE = /\[(image|cid|bild):[^[\]\n]{0,200}\]/gi;
-
-/** Neither how a list is numbered nor the address behind a name says anything: one of the two texts was made from the other. */
-function lettersOf(text: string): string {
-  return text
-    .replace(NUMBERING, "")
-    .replace(LINK, "")
-    .replace(PICTURE, "")
-    .replace(/[^\p{L}\p{N}]+/gu, "")
-    .toLowerCase();
-}
-
-/** Where in a line each of its `lettersOf` stands. */
-function placesOfLetters(line: string): number[] {
-  const blank = (found: string): string => " ".repeat(found.length);
-  const text = line.replace(NUMBERING, blank).replace(LINK, blank).replace(PICTURE, blank);
-  return [...text.matchAll(/[\p{L}\p{N}]/gu)].flatMap(({ 0: letter, index }) =>
-    Array.from({ length: letter.toLowerCase().length }, () => index),
-  );
-}
-
-function saysSomething(text: string): boolean {
-  return /[\p{L}\p{N}]/u.test(text);
-}
-
-/** All web and mail addresses of a text, in brackets or not; other words with a full stop in them as well. */
-function addressesIn(text: string): string[] {
-  return text
-    .split(/[\s<>]+/)
-    .filter((word) => /[.@]/.test(word))
-    .map(bareAddress);
 }
 
 function joined(parts: string[]): string {
