@@ -46,8 +46,8 @@ interface Cut {
 
 /**
  * Only `new_text` may ever be obeyed, so whatever is in doubt goes to `rest_text`. With both variants of a mail the
- * plain text is what is read, and a line of it is the sender's own only if the HTML shows it as such too. `fresh`: the
- * mail answers and passes on none.
+ * plain text is what is read, and of it only those words are the sender's own that the HTML shows as such too. `fresh`:
+ * the mail answers and passes on none.
  */
 export function splitNewText(
   body: { text?: string | undefined; html?: string | undefined },
