@@ -11,6 +11,7 @@ export const SCALES_AWAY = /scale\( ?0 ?[,)]/;
 
 /** All that is ever looked at: what else a rule declares would be given to each of its elements for nothing. */
 const PROPERTIES = [
+  "-webkit-user-modify",
   "background",
   "background-color",
   "border-inline-start",
@@ -40,6 +41,7 @@ const PROPERTIES = [
   "text-indent",
   "top",
   "transform",
+  "user-modify",
   "visibility",
   "white-space",
   "width",

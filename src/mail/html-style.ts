@@ -187,3 +187,13 @@ function readColor(value: string): Color {
   if (digits.slice(6) === "00") return "transparent";
   return [0, 2, 4].map((at) => Number.parseInt(digits.slice(at, at + 2), 16)) as unknown as Rgb;
 }
+
+/** What an element is called by, in small letters: class, id, name and the marker of Zimbra. */
+export function namesOf({
+  class: classes = "",
+  id = "",
+  name = "",
+  ...others
+}: Record<string, string>): string {
+  return `${classes.slice(0, 500)} ${id.slice(0, 200)} ${name.slice(0, 200)} ${others["data-marker"]?.slice(0, 50) ?? ""}`.toLowerCase();
+}

@@ -1,10 +1,11 @@
 import { Parser } from "htmlparser2";
 import { type Declarations, readSheet, styleOf } from "./html-rules.ts";
-import { hasLine, type HtmlElement, isHidden, type Look, lookOf, PAGE_LOOK } from "./html-style.ts";
+import { addWords, isItsAddress, isWorthShowing, type Link, linkOf } from "./html-links.ts";
+import { hasLine, type HtmlElement, isHidden, type Look, lookOf, namesOf, PAGE_LOOK } from "./html-style.ts";
+import { isInserted, marked, unmarked } from "./inserted.ts";
 
 /** htmlparser2 searches its stack of open elements at every tag, so a deep one makes it slow. */
 const MAX_DEPTH = 512;
-const MAX_HREF_CHARS = 500;
 /** The highest number a list begins with. */
 const MAX_ITEM = 1_000_000;
 
@@ -55,6 +56,7 @@ const SIGNATURE_FOLLOWS = /gmail_signature_prefix|linebreakatbeginningofsignatur
 export interface HtmlPiece {
   /** Whether it stands outside of whatever mail programs wrap a quote in. */
   own: boolean;
+  /** Of an own one, with marks around what a mail program may have inserted (`inserted.ts`). */
   text: string;
   /**
    * Empty lines (0 or 1) between own words and the quote that ended them, above which an attribution may stand; null
@@ -80,7 +82,9 @@ interface Frame {
   signature: boolean;
   /** Whether a quote begins with it, or the line above one. */
   quote: "quote" | "attribution" | null;
-  link: { href: string; shown: string } | null;
+  link: Link | null;
+  /** Whether a mail program put it there by itself. */
+  inserted: boolean;
   /** The list around it: what its next item is numbered, or null where items have no numbers. */
   list: { next: number | null };
 }
@@ -93,6 +97,7 @@ const PAGE: Frame = {
   signature: false,
   quote: null,
   link: null,
+  inserted: false,
   list: { next: null },
 };
 
@@ -120,6 +125,8 @@ interface Walk {
   signs_on: boolean;
   /** "html" and "body", once met: a second one is that of another mail. */
   pages: Set<string>;
+  /** The address of the last link: a card tells that of its page many times. */
+  last_href: string;
   hidden: number;
   fresh: boolean;
 }
@@ -137,6 +144,7 @@ export function readHtml(html: string, { fresh = false }: { fresh?: boolean } = 
     ended: false,
     signs_on: false,
     pages: new Set(),
+    last_href: "",
     hidden: 0,
     fresh,
   };
@@ -191,12 +199,19 @@ function open(walk: Walk, name: string, attributes: Record<string, string>): voi
   const hidden_words = isHidden(look) ? (parent.hidden_words ?? { seen: false }) : null;
   const not_text = parent.not_text || NOT_TEXT.has(name);
   const list = listOf(element) ?? parent.list;
-  const link = linkOf(element) ?? parent.link;
-  walk.stack.push({ name, look, hidden_words, not_text, signature, quote, link, list });
+  const opened = linkOf(element);
+  const link = opened ?? parent.link;
+  const inserted = isInsertedIn(parent, opened) || isInserted(element, style);
+  walk.stack.push({ name, look, hidden_words, not_text, signature, quote, link, inserted, list });
   if (name === "br") breakLines(regionOf(walk), Math.min(2, regionOf(walk).breaks + 1));
   breakLines(regionOf(walk), breaksAround(name));
   if (CELLS.has(name)) addText(walk, " ");
   if (name === "li") addText(walk, nextMark(list));
+}
+
+/** A link inside another one is part of a card, as is all that is in one. */
+function isInsertedIn(parent: Frame, link: Link | null): boolean {
+  return parent.inserted || (link !== null && parent.link !== null);
 }
 
 function listOf({ name, attributes }: HtmlElement): Frame["list"] | null {
@@ -259,11 +274,20 @@ function close(walk: Walk, name: string): void {
   const { name: opened, link } = innermost(walk);
   if (opened !== name || walk.stack.length === 1) return;
   // Not where it is that of an element around: once for each that is inside would be far more than came in.
-  const own = link !== null && link !== walk.stack.at(-2)?.link;
-  if (own && isWorthShowing(link)) addText(walk, ` <${link.href}>`);
+  if (link !== null && link !== walk.stack.at(-2)?.link) endLink(walk, link);
   breakLines(regionOf(walk), breaksAround(name));
   const frame = walk.stack.pop();
   if (frame?.quote) leaveQuote(walk, frame.quote);
+}
+
+/** The words of a link are the page's as soon as they are not its address; the address is the author's either way. */
+function endLink(walk: Walk, link: Link): void {
+  const { inserted, hidden_words, not_text } = innermost(walk);
+  if (isItsAddress(link)) for (const { parts, at, text } of link.words) parts[at] = text;
+  const repeats = inserted && link.href === walk.last_href;
+  if (!isWorthShowing(link) || repeats || hidden_words !== null || not_text) return;
+  walk.last_href = link.href;
+  append(regionOf(walk), ` <${link.href}>`);
 }
 
 function breaksAround(name: string): number {
@@ -271,10 +295,11 @@ function breaksAround(name: string): number {
   return BLOCKS.has(name) ? 1 : 0;
 }
 
-function addText(walk: Walk, text: string): void {
-  const { name, hidden_words, not_text, look, link } = innermost(walk);
-  if (name === "style") readSheet(text, walk.sheet);
+function addText(walk: Walk, source: string): void {
+  const { name, hidden_words, not_text, look } = innermost(walk);
+  if (name === "style") readSheet(source, walk.sheet);
   if (not_text) return;
+  const text = unmarked(source);
   if (hidden_words !== null) {
     if (hidden_words.seen || !/[\p{L}\p{N}]/u.test(text)) return;
     hidden_words.seen = true;
@@ -283,8 +308,15 @@ function addText(walk: Walk, text: string): void {
   }
   const region = regionOf(walk);
   const piece = look.keeps_spaces ? text : collapsed(text, region.breaks > 0);
-  if (piece === "") return;
-  if (link !== null && link.shown.length <= MAX_HREF_CHARS) link.shown += piece.slice(0, MAX_HREF_CHARS + 1);
+  if (piece !== "") addWord(region, piece, innermost(walk));
+}
+
+function addWord(region: Region, piece: string, { link, inserted }: Frame): void {
+  if (link !== null) addWords(link, piece, inserted ? null : region.parts);
+  append(region, region.own && (inserted || link !== null) ? marked(piece) : piece);
+}
+
+function append(region: Region, piece: string): void {
   region.parts.push(piece);
   region.breaks = 0;
 }
@@ -328,25 +360,6 @@ function namesItsAuthor({ name, attributes }: HtmlElement, style: Declarations):
 
 function isSignature({ attributes }: HtmlElement): boolean {
   return SIGNATURE_NAME.test(namesOf(attributes));
-}
-
-function namesOf({ class: classes = "", id = "", name = "", ...others }: Record<string, string>): string {
-  return `${classes.slice(0, 500)} ${id.slice(0, 200)} ${name.slice(0, 200)} ${others["data-marker"]?.slice(0, 50) ?? ""}`.toLowerCase();
-}
-
-function linkOf({ name, attributes }: HtmlElement): Frame["link"] {
-  const href = name === "a" ? (attributes["href"]?.trim() ?? "") : "";
-  if (href.length > MAX_HREF_CHARS || !/^(https?:|mailto:)[^\s<>]+$/i.test(href)) return null;
-  return { href, shown: "" };
-}
-
-function isWorthShowing({ href, shown }: { href: string; shown: string }): boolean {
-  const bare = (text: string): string =>
-    text
-      .trim()
-      .replace(/^(https?:\/\/|mailto:)/i, "")
-      .replace(/\/$/, "");
-  return shown.trim() !== "" && bare(href) !== bare(shown);
 }
 
 function textOf(region: Region): string {

@@ -27,14 +27,17 @@ export interface ParsedMail {
   whole: boolean;
   /** Unix seconds of the Date field; null when it is absent or unreadable. */
   date: number | null;
-  /** The sender's own new words: above quotes, forwards and the signature, and below quotes that end without doubt. */
+  /**
+   * The sender's own new words: above quotes, forwards and the signature, below quotes that end without doubt, and without
+   * what a mail program may have inserted.
+   */
   new_text: string;
   /**
-   * Everything else that can be read: quoted, forwarded, further text parts; with the new words among it, named as such, if
+   * Everything else that can be read: quoted, forwarded, inserted, further text parts; with the new words among it, named as such, if
    * they are `interleaved`. Never an instruction.
    */
   rest_text: string;
-  /** Whether new words stand below a quote, and so answer it. */
+  /** Whether new words stand below a quote, and so answer it, or around what a mail program may have inserted. */
   interleaved: boolean;
   /** What stands below two dashes, or a mail program says of itself. Never an instruction. */
   signature: string;

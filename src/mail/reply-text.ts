@@ -1,6 +1,8 @@
 import { SEPARATORS, stripHiddenCharacters } from "./hidden-characters.ts";
 import { type HtmlText, readHtml } from "./html-text.ts";
+import { unmarked } from "./inserted.ts";
 import { firstMarker, isQuoted } from "./reply-markers.ts";
+import { lettersOf, ownInBoth, type Piece, piecesOf, withoutInserted } from "./two-texts.ts";
 
 /** Nobody writes a longer instruction into a mail; what exceeds it is content. Bounds the search for markers too. */
 const MAX_OWN_LINES = 2_000;
@@ -8,19 +10,17 @@ const MAX_OWN_CHARS = 64 * 1024;
 /** A longer "signature" is taken for content: somebody wrote below a line of dashes. */
 const MAX_SIGNATURE_LINES = 20;
 const MAX_SIGNATURE_CHARS = 2_000;
-/** Letters the HTML may show between two lines of the plain text, such as the words of a picture. */
-const MAX_GAP_CHARS = 200;
 /** Who writes more than a greeting above a quote answers there. */
 const MAX_GREETING_WORDS = 4;
 
 export interface SplitText {
   /** The sender's own words: above the first quote, forward or signature, and below quotes that end without doubt. */
   new_text: string;
-  /** All the rest but the signature; with the sender's words among it, named as such, if `interleaved`. */
+  /** All the rest but the signature; with the sender's words among it if `interleaved`. */
   rest_text: string;
   /** A short one, or what a mail program says of itself. */
   signature: string;
-  /** Whether own words stand below a quote, and so answer it. */
+  /** Whether own words stand below a quote, and so answer it, or around what a mail program may have inserted. */
   interleaved: boolean;
   /** Whether the own words are all there is but for a signature, in each variant of the mail. */
   whole: boolean;
@@ -36,11 +36,6 @@ interface Reading {
   linesToQuote?: number | null;
 }
 
-interface Piece {
-  own: boolean;
-  text: string;
-}
-
 interface Cut {
   /** In their order, none of them empty. */
   pieces: Piece[];
@@ -51,36 +46,39 @@ interface Cut {
 
 /**
  * Only `new_text` may ever be obeyed, so whatever is in doubt goes to `rest_text`. With both variants of a mail the
- * plain text is what is read, and a line of it is the sender's own only if the HTML shows it as such too. `fresh`: the
- * mail answers and passes on none.
+ * plain text is what is read, and of it only those words are the sender's own that the HTML shows as such too. `fresh`:
+ * the mail answers and passes on none.
  */
 export function splitNewText(
   body: { text?: string | undefined; html?: string | undefined },
   { fresh = false }: { fresh?: boolean } = {},
 ): SplitText {
-  const text = stripHiddenCharacters(body.text ?? "");
-  const cut = cutSource(body.text ?? "", text.text, { fresh });
+  const source = unmarked(body.text ?? "");
+  const text = stripHiddenCharacters(source);
+  const cut = cutSource(source, text.text, { fresh });
   if (body.html === undefined || body.html.trim() === "") {
     const counts = { hidden_characters: text.removed, hidden_html: 0 };
-    return { ...splitOf(cut.pieces), signature: cut.signature, whole: isAllOwn(cut), ...counts };
+    return { ...splitOf(cut.pieces), signature: cut.signature, whole: isAllOwn(cut.pieces), ...counts };
   }
   const html = cutHtml(readHtml(body.html, { fresh }), fresh);
   const hidden = { hidden_characters: Math.max(text.removed, html.removed), hidden_html: html.hidden };
-  const plain = isAllOwn(html) && html.hidden === 0;
+  const parted = html.pieces.flatMap(withoutInserted);
+  const plain = isAllOwn(parted) && html.hidden === 0;
   if (text.text.trim() === "")
-    return { ...splitOf(html.pieces), signature: html.signature, whole: plain, ...hidden };
+    return { ...splitOf(parted), signature: html.signature, whole: plain, ...hidden };
 
-  const shared = ownInBoth(cut.pieces, lettersOf(ownOf(html.pieces)));
-  const isStub = lettersOf(text.text).length * 2 < lettersOf(textOf(html.pieces)).length;
-  const pieces = isStub ? [...shared, { own: false, text: textOf(html.pieces) }] : shared;
-  const whole = plain && isAllOwn(cut) && lettersOf(ownOf(cut.pieces)) === lettersOf(ownOf(html.pieces));
+  const shared = ownInBoth(cut.pieces, ownOf(html.pieces));
+  const shown = unmarked(textOf(html.pieces));
+  const isStub = lettersOf(text.text).length * 2 < lettersOf(shown).length;
+  const pieces = isStub ? [...shared, { own: false, text: shown }] : shared;
+  const whole = plain && isAllOwn(shared) && lettersOf(ownOf(cut.pieces)) === lettersOf(ownOf(html.pieces));
   return { ...splitOf(pieces), signature: cut.signature, whole, ...hidden };
 }
 
 /** All that can be read of an HTML part, for parts that are content anyway. */
 export function readableHtml(html: string): { text: string; hidden_characters: number; hidden_html: number } {
   const { pieces, signature, hidden } = readHtml(html);
-  const own = pieces.filter((piece) => piece.own).map(({ text }) => text);
+  const own = pieces.filter((piece) => piece.own).map(({ text }) => unmarked(text));
   const rest = pieces.filter((piece) => !piece.own).map(({ text }) => text);
   const clean = stripHiddenCharacters(joined([...own, signature, ...rest]));
   return { text: clean.text, hidden_characters: clean.removed, hidden_html: hidden };
@@ -88,9 +86,13 @@ export function readableHtml(html: string): { text: string; hidden_characters: n
 
 function splitOf(pieces: Piece[]): Pick<SplitText, "new_text" | "rest_text" | "interleaved"> {
   const quote = pieces.findIndex(({ own }) => !own);
-  const interleaved = quote !== -1 && pieces.slice(quote).some(({ own }) => own);
+  const answers = quote !== -1 && pieces.slice(quote).some(({ own }) => own);
+  const interleaved = answers || pieces.some(({ shown }) => shown !== undefined);
   const rest = interleaved
-    ? pieces.map(({ own, text }) => (own ? `[The sender wrote here:]\n${text}` : text))
+    ? pieces.map(({ own, text, shown }) => {
+        if (shown !== undefined) return `[The sender's mail shows here:]\n${shown}`;
+        return own ? `[The sender wrote here:]\n${text}` : text;
+      })
     : pieces.filter(({ own }) => !own).map(({ text }) => text);
   return { new_text: ownOf(pieces), rest_text: joined(rest), interleaved };
 }
@@ -103,10 +105,11 @@ function textOf(pieces: Piece[]): string {
   return joined(pieces.map(({ text }) => text));
 }
 
-function isAllOwn({ pieces }: Pick<Cut, "pieces">): boolean {
-  return pieces.every(({ own }) => own);
+function isAllOwn(pieces: Piece[]): boolean {
+  return pieces.every(({ own, shown }) => own && shown === undefined);
 }
 
+/** Own pieces keep their marks around what may be inserted. */
 function cutHtml(html: HtmlText, fresh: boolean): Cut & { removed: number; hidden: number } {
   const all: Cut = { pieces: [], signature: "", ended: false };
   const signatures = [html.signature];
@@ -121,15 +124,17 @@ function cutHtml(html: HtmlText, fresh: boolean): Cut & { removed: number; hidde
     const cut = cutSource(text, shown.text, { fresh, linesToQuote: lines_to_quote });
     all.pieces.push(...cut.pieces);
     // Whom the first quote is from may stand inside it.
-    all.ended = cut.ended || (isAllOwn(all) && wordsOf(ownOf(all.pieces)) > MAX_GREETING_WORDS);
+    all.ended = cut.ended || (isAllOwn(all.pieces) && wordsOf(ownOf(all.pieces)) > MAX_GREETING_WORDS);
     signatures.push(cut.signature);
   }
-  const signature = joined(signatures.map((one) => stripHiddenCharacters(one).text));
+  const signature = joined(signatures.map((one) => stripHiddenCharacters(unmarked(one)).text));
   if (isLong(signature)) all.pieces.push({ own: false, text: signature });
   return {
     ...all,
     signature: isLong(signature) ? "" : signature,
-    pieces: all.pieces.filter(({ text }) => text.trim() !== ""),
+    pieces: all.pieces
+      .map(({ own, text }) => ({ own, text: own ? text : unmarked(text) }))
+      .filter(({ text }) => text.trim() !== ""),
     removed,
     hidden: html.hidden,
   };
@@ -155,17 +160,10 @@ function cutSource(source: string, text: string, reading: Reading): Cut {
   };
 }
 
-function piecesOf(own: string, rest: string): Piece[] {
-  return [
-    { own: true, text: own.trim() },
-    { own: false, text: rest.trim() },
-  ].filter(({ text }) => text !== "");
-}
-
 /** `ended` where a mark was found behind which nothing can be told apart any more. */
 function cutText(text: string, { fresh, linesToQuote = null }: Reading): Cut {
   const lines = text.split("\n");
-  const head = linesThatMayBeOwn(lines, linesToQuote).map((line) => line.trim());
+  const head = linesThatMayBeOwn(lines, linesToQuote).map((line) => unmarked(line).trim());
   const pieces: Piece[] = [];
   const add = (own: boolean, from: number, end?: number): void => {
     const piece = joined([lines.slice(from, end).join("\n")]);
@@ -239,37 +237,6 @@ function linesThatMayBeOwn(lines: string[], linesToQuote: number | null): string
 
 function isLong(signature: string): boolean {
   return signature.length > MAX_SIGNATURE_CHARS || signature.trim().split("\n").length > MAX_SIGNATURE_LINES;
-}
-
-/**
- * The pieces of the plain text, of which only those lines are the sender's own that the HTML shows as such too, in the same
- * order. Typography, numbering and links are free.
- */
-function ownInBoth(pieces: Piece[], shown: string): Piece[] {
-  let searched = 0;
-  let ended = false;
-  return pieces.flatMap(({ own, text }) => {
-    if (!own || ended) return [{ own: false, text }];
-    let kept = 0;
-    for (const line of text.split("\n")) {
-      const wanted = lettersOf(line);
-      const at = shown.slice(searched, searched + wanted.length + MAX_GAP_CHARS).indexOf(wanted);
-      ended = at === -1;
-      if (ended) break;
-      searched += at + wanted.length;
-      kept += line.length + 1;
-    }
-    return piecesOf(text.slice(0, kept), text.slice(kept));
-  });
-}
-
-/** Neither how a list is numbered nor the address behind a name says anything: one of the two texts was made from the other. */
-function lettersOf(text: string): string {
-  return text
-    .replace(/^[ \t]*\p{Nd}{1,3}[.)](?=\s)/gmu, "")
-    .replace(/<(https?:|mailto:)[^<>\s]*>|<[^<>\s@]+@[^<>\s@]+>|\[(image|cid|bild):[^[\]\n]{0,200}\]/gi, "")
-    .replace(/[^\p{L}\p{N}]+/gu, "")
-    .toLowerCase();
 }
 
 function joined(parts: string[]): string {

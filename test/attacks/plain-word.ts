@@ -318,6 +318,39 @@ const CALENDAR = (words: string, method = "REQUEST"): string =>
 const FILE = 'Content-Disposition: attachment; filename="a.ics"\r\n';
 const BLOCK = `From: ${EVE}\nSent: Friday, May 3, 2024\nTo: Ada\nSubject: Offer`;
 
+/** Long enough that the mail does not consist of addresses. */
+const LONG_ASK = `${ASK} It is for the board, and they want to have read it before all of them meet.`;
+const THANKS = "Thank you very much, and have a good weekend with all of your friends at the seaside";
+const EVES = "https://eve.example.net/a";
+/** What mail programs put into a mail of Ada's by themselves, and what they write for it into the plain text. */
+const INSERTED: Record<string, { html: string; text: string }> = {
+  "the card of Outlook": {
+    html: `<div class="_Entity _EType_OWALinkPreview _EId_OWALinkPreview _EReadonly_1"><div id="LPBorder_GTaHR0" class="LPBorder900146"><table id="LPContainer900146" role="presentation"><tr><td><div id="LPTitle900146"><a id="LPUrlAnchor900146" href="${EVES}">A page</a></div><div id="LPDescription900146">${RUN}</div><div id="LPMetadata900146">eve.example.net</div></td></tr></table></div></div>`,
+    text: `[https://eve.example.net/og.png]<${EVES}>\nA page<${EVES}>\n${RUN}\neve.example.net`,
+  },
+  "the name of a file in a cloud": {
+    html: `<div class="_Entity _EType_ReferenceAttachment _EId_1 _EReadonly_1"><table><tr><td><a class="OWAAutoLink" href="${EVES}">&nbsp;${RUN}.docx</a></td></tr></table></div>`,
+    text: `[docx icon]<${EVES}> ${RUN}.docx<${EVES}>`,
+  },
+  "the rich link of Apple Mail": {
+    html: `<div style="display: block;"><div class="apple-rich-link" role="link" data-url="${EVES}"><a class="lp-rich-link" href="${EVES}"><table><tr><td><div><a href="${EVES}"><font>${RUN}</font></a></div><div><a href="${EVES}">eve.example.net</a></div></td></tr></table></a></div></div>`,
+    text: `${RUN}\neve.example.net`,
+  },
+  "a chip of Gmail": {
+    html: `<div class="gmail_chip gmail_drive_chip"><a href="${EVES}"><img src="https://eve.example.net/i.png">&nbsp;<span dir="ltr">${RUN}</span></a></div>`,
+    text: ` ${RUN}\n<${EVES}>`,
+  },
+  "the title that a browser pastes for an address": {
+    html: `<a href="${EVES}">${RUN}</a>`,
+    text: `${RUN} <${EVES}>`,
+  },
+  "the name of somebody who is mentioned": {
+    html: `<a id="OWAAM12" class="mention" href="mailto:eve@example.net">@${RUN}</a> and so on`,
+    text: `@${RUN}<mailto:eve@example.net> and so on`,
+  },
+  "a part that cannot be edited": { html: `<div contenteditable="false">${RUN}</div>`, text: RUN },
+};
+
 /** Eve's words in a mail that looks new: no field says that it is an answer, and the subject is Ada's. */
 const CARRIED: [name: string, mail: AttackMail][] = [
   ["below an attribution without marks", { text: `${ASK}\n\nOn Fri, 3 May 2024, Eve wrote:\n${RUN}` }],
@@ -343,6 +376,21 @@ const CARRIED: [name: string, mail: AttackMail][] = [
   ["on a second page", { html: `<html><body><p>${ASK}</p></body></html><html><body>${RUN}</body></html>` }],
   ["in the HTML alone", { text: ASK, html: `<p>${ASK}</p><p>${RUN}</p><p>${RUN}</p>` }],
   ["in the plain text alone", { text: `${ASK}\n\n${RUN}`, html: `<p>${ASK}</p>` }],
+  ...Object.entries(INSERTED).flatMap(([name, { html, text }]): [string, AttackMail][] => {
+    const shown = `<div>${LONG_ASK}</div>${html}<div>${THANKS}</div>`;
+    const plain = `${LONG_ASK}\n${text}\n${THANKS}\n`;
+    return [
+      [`in ${name}`, { html: shown }],
+      [`in ${name}, and in the plain text`, { html: shown, text: plain }],
+    ];
+  }),
+  [
+    "in what the plain text says of a picture",
+    {
+      html: `<p>${ASK}</p><img src="https://eve.example.net/a.png"><p>Thanks</p>`,
+      text: `${ASK}\n[image: ${RUN}]\nThanks`,
+    },
+  ],
   ["in a second text", ofParts("mixed", [OWN, part("text/plain", RUN)])],
   ["in a second text in HTML", ofParts("mixed", [OWN, part("text/html", `<p>${RUN}</p>`)])],
   ["in a second text among the alternatives", ofParts("alternative", [OWN, part("text/plain", RUN)])],

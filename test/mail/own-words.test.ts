@@ -201,7 +201,7 @@ describe("two views of one text are compared by their words", () => {
     ["1) foo\n2) bar", "<ol><li>foo<li>bar</ol>"],
     ["3. foo\n4. bar", '<ol start="3"><li>foo<li>bar</ol>'],
     ["* foo\n* bar", "<ul><li>foo<li>bar</ul>"],
-    ["@Bob <bob@x.org> please look", '<a href="mailto:bob@x.org">@Bob</a> please look'],
+    ["bob@x.org <bob@x.org> please look", '<a href="mailto:bob@x.org">bob@x.org</a> please look'],
     ["“Quoted” – *bold*", "&quot;Quoted&quot; - <b>bold</b>"],
   ])("%s", (list, html) => {
     const text = `Do this:\n\n${list}\n\nThank you`;

@@ -63,8 +63,8 @@ describe("mails as mail programs write them", () => {
 
   const written: Record<string, { text?: string; html?: string }> = {
     "Gmail, with signature": {
-      text: "Add *milk* to the list: https://shop.example/milk\nand bread <https://shop.example/bread>\n\n-- \nAnn\nExample Ltd\n",
-      html: '<div dir="ltr">Add <b>milk</b> to the list: <a href="https://shop.example/milk">https://shop.example/milk</a><div>and <a href="https://shop.example/bread">bread</a></div><div><br clear="all"></div><div><br></div><span class="gmail_signature_prefix">-- </span><br><div dir="ltr" class="gmail_signature" data-smartmail="gmail_signature"><div dir="ltr">Ann<div>Example Ltd</div></div></div></div>',
+      text: "Add *milk* to the list: https://shop.example/milk\nand shop.example/bread\n<http://shop.example/bread>\n\n-- \nAnn\nExample Ltd\n",
+      html: '<div dir="ltr">Add <b>milk</b> to the list: <a href="https://shop.example/milk">https://shop.example/milk</a><div>and <a href="http://shop.example/bread">shop.example/bread</a></div><div><br clear="all"></div><div><br></div><span class="gmail_signature_prefix">-- </span><br><div dir="ltr" class="gmail_signature" data-smartmail="gmail_signature"><div dir="ltr">Ann<div>Example Ltd</div></div></div></div>',
     },
     "Outlook, desktop": {
       text: "Add milk to the list.\r\n\r\nAnn\r\n",

@@ -1,0 +1,200 @@
+import { bareAddress } from "./html-links.ts";
+import { isMarked, partsByMark, unmarked, withoutMarked } from "./inserted.ts";
+
+/** Letters the HTML may show between two lines of the plain text, such as the words of a picture. */
+const MAX_GAP_CHARS = 200;
+/** Letters of one card, or of what else a mail program inserted, that the plain text may leave out. */
+const MAX_INSERTED_CHARS = 2_000;
+
+/** A part of a mail's text. */
+export interface Piece {
+  own: boolean;
+  text: string;
+  /** Where a mail program may have put words between own ones: all of them, as the mail shows them. */
+  shown?: string;
+}
+
+/** Own words and what stands below them, without what is empty. */
+export function piecesOf(own: string, rest: string): Piece[] {
+  return [
+    { own: true, text: own.trim() },
+    { own: false, text: rest.trim() },
+  ].filter(({ text }) => text !== "");
+}
+
+interface Line {
+  shown: string;
+  /** What of it is the sender's own; null where nothing is. */
+  own: string | null;
+}
+
+/** What is inserted at the end of a piece is a piece of its own; what is between own words is shown with them. */
+function partLines(lines: Line[]): Piece[] {
+  const first = lines.findIndex(({ shown, own }) => shown !== own);
+  const textOfLines = (some: Line[]): string => some.map(({ shown }) => shown).join("\n");
+  if (first === -1) return piecesOf(textOfLines(lines), "");
+  if (lines.slice(first).every(({ own }) => (own ?? "").trim() === ""))
+    return piecesOf(textOfLines(lines.slice(0, first)), textOfLines(lines.slice(first)));
+  const own = lines.map((line) => line.own).filter((line) => line !== null);
+  return [
+    {
+      own: true,
+      text: own
+        .join("\n")
+        .replace(/\n{3,}/g, "\n\n")
+        .trim(),
+      shown: textOfLines(lines).trim(),
+    },
+  ];
+}
+
+/** The pieces of the HTML, parted from what is marked in them. */
+export function withoutInserted(piece: Piece): Piece[] {
+  if (!piece.own || !isMarked(piece.text)) return [piece];
+  const lines = piece.text.split("\n").map((line) => {
+    const shown = unmarked(line);
+    if (!isMarked(line)) return { shown, own: shown };
+    const own = withoutMarked(line).trim();
+    return { shown, own: saysSomething(own) ? own : null };
+  });
+  return partLines(lines);
+}
+
+/** The own pieces of the HTML, by their letters. */
+interface Shown {
+  letters: string;
+  /** Where in these what may be inserted stands. */
+  inserted: Range[];
+  addresses: Set<string>;
+}
+
+function shownBy(own: string): Shown {
+  const shown: Shown = { letters: "", inserted: [], addresses: new Set() };
+  const found: string[] = [];
+  let length = 0;
+  for (const part of partsByMark(own)) {
+    const letters = lettersOf(part.text).slice(0, part.inserted ? MAX_INSERTED_CHARS : undefined);
+    if (part.inserted && letters !== "") shown.inserted.push({ from: length, to: length + letters.length });
+    if (!part.inserted) for (const address of addressesIn(part.text)) shown.addresses.add(address);
+    found.push(letters);
+    length += letters.length;
+  }
+  return { ...shown, letters: found.join("") };
+}
+
+/**
+ * The pieces of the plain text, of which only those words are the sender's own that the HTML shows as such too, in the same
+ * order. Typography, numbering and, beside own words, links are free. `html`: the own words there, with their marks.
+ */
+export function ownInBoth(pieces: Piece[], html: string): Piece[] {
+  const shown = shownBy(html);
+  const find = finderIn(shown);
+  return pieces.flatMap((piece) => {
+    if (!piece.own) return [piece];
+    const lines = piece.text.split("\n").map((line) => ({ shown: line, own: ownIn(line, shown, find) }));
+    return partLines(lines);
+  });
+}
+
+/** A stretch of letters. */
+interface Range {
+  from: number;
+  to: number;
+}
+
+/** What of the next line of the plain text is inserted, in its letters; null where the HTML does not show it. */
+type Find = (letters: string) => Range[] | null;
+
+function finderIn({ letters, inserted }: Shown): Find {
+  const gap = MAX_GAP_CHARS + (inserted.length > 0 ? MAX_INSERTED_CHARS : 0);
+  let searched = 0;
+  let passed = 0;
+  return (wanted) => {
+    const at = letters.slice(searched, searched + wanted.length + gap).indexOf(wanted);
+    if (at === -1) return null;
+    const from = searched + at;
+    searched = from + wanted.length;
+    const found: Range[] = [];
+    for (let range = inserted[passed]; range && range.from < searched; range = inserted[passed]) {
+      if (range.to > from) found.push({ from: range.from - from, to: range.to - from });
+      if (range.to > searched) break;
+      passed += 1;
+    }
+    return found;
+  };
+}
+
+/** What of a line is the sender's own; null where nothing is. */
+function ownIn(line: string, shown: Shown, find: Find): string | null {
+  const letters = lettersOf(line);
+  const isKnown = (address: string): boolean => shown.addresses.has(bareAddress(address));
+  const inserted = letters === "" ? [] : find(letters);
+  if (inserted === null) return isKnown(line) ? line : null;
+  // What a program inserts may have addresses in it, and may end on a line of the sender's.
+  const may_stand = shown.inserted.length === 0 && letters !== "";
+  const own = withoutLetters(line, inserted)
+    .replace(PICTURE, "")
+    .replace(LINK, (link) => (may_stand || isKnown(link.slice(1, -1)) ? link : ""));
+  if (own === line) return line;
+  return saysSomething(own) ? own.trimEnd() : null;
+}
+
+/** A sign that belongs to the word beside it. */
+const GLUED = /[^\s<>\p{L}\p{N}\p{Cs}]/u;
+const ENDS_SENTENCE = /^[.,;:!?)]*$/;
+
+/** Cuts out of a line the letters from one place among its letters to another, with the signs right beside them. */
+function withoutLetters(line: string, cuts: Range[]): string {
+  if (cuts.length === 0) return line;
+  const places = placesOfLetters(line);
+  const kept: string[] = [];
+  let done = 0;
+  for (const { from, to } of cuts) {
+    let start = places[Math.max(0, from)] ?? line.length;
+    while (start > done && GLUED.test(line.charAt(start - 1))) start -= 1;
+    const last = places[Math.min(places.length, to) - 1] ?? line.length;
+    const behind = last + String.fromCodePoint(line.codePointAt(last) ?? 0).length;
+    let end = behind;
+    while (GLUED.test(line.charAt(end))) end += 1;
+    if (ENDS_SENTENCE.test(line.slice(behind, end))) end = behind;
+    kept.push(line.slice(done, start).trimEnd(), line.charAt(end) === "<" ? " " : "");
+    done = end;
+  }
+  return [...kept, line.slice(done)].join("").trim();
+}
+
+const NUMBERING = /^[ \t]*\p{Nd}{1,3}[.)](?=\s)/gmu;
+const LINK = /<(https?:|mailto:)[^<>\s]*>|<[^<>\s@]+@[^<>\s@]+>/gi;
+/** What is said of a picture is not the sender's word. */
+const PICTURE = /\[(image|cid|bild):[^[\]\n]{0,200}\]/gi;
+
+/** Neither how a list is numbered nor the address behind a name says anything: one of the two texts was made from the other. */
+export function lettersOf(text: string): string {
+  return text
+    .replace(NUMBERING, "")
+    .replace(LINK, "")
+    .replace(PICTURE, "")
+    .replace(/[^\p{L}\p{N}]+/gu, "")
+    .toLowerCase();
+}
+
+/** Where in a line each of its `lettersOf` stands. */
+function placesOfLetters(line: string): number[] {
+  const blank = (found: string): string => " ".repeat(found.length);
+  const text = line.replace(NUMBERING, blank).replace(LINK, blank).replace(PICTURE, blank);
+  return [...text.matchAll(/[\p{L}\p{N}]/gu)].flatMap(({ 0: letter, index }) =>
+    Array.from({ length: letter.toLowerCase().length }, () => index),
+  );
+}
+
+function saysSomething(text: string): boolean {
+  return /[\p{L}\p{N}]/u.test(text);
+}
+
+/** All web and mail addresses of a text, in brackets or not; other words with a full stop in them as well. */
+function addressesIn(text: string): string[] {
+  return text
+    .split(/[\s<>]+/)
+    .filter((word) => /[.@]/.test(word))
+    .map(bareAddress);
+}
