@@ -11,6 +11,8 @@ export const laterJobs = {
     await sql`create index jobs_due on jobs (kind, status, behind, later, coalesce(account, ''), run_at, id)`.execute(
       db,
     );
-    await sql`create index jobs_later on jobs (kind, run_at) where later = 1 and status = 'pending'`.execute(db);
+    await sql`create index jobs_later on jobs (kind, run_at) where later = 1 and status = 'pending'`.execute(
+      db,
+    );
   },
 };

@@ -21,10 +21,11 @@ const WAITS = sql.raw("status = 'pending' and later = 1");
  * none of a kind that is held. As JSON. Each is looked for behind the one before, whatever lies between. `next_at` is
  * the unix second at which the next job of the kind is due that `ripen` has not seen; null for none.
  */
-export const readyLines = prepared((db, { kind, from, limit }: { kind: string; from: string; limit: number }) =>
-  statement<{ lines: string; next_at: number | null }>(
-    db,
-    sql`with recursive found (line) as (
+export const readyLines = prepared(
+  (db, { kind, from, limit }: { kind: string; from: string; limit: number }) =>
+    statement<{ lines: string; next_at: number | null }>(
+      db,
+      sql`with recursive found (line) as (
       select (select ${ACCOUNT} from jobs where kind = ${kind} and ${READY} and ${ACCOUNT} >= ${from} order by ${ACCOUNT} limit 1)
         where not exists (select 1 from held_kinds where held_kinds.kind = ${kind})
       union all
@@ -35,7 +36,7 @@ export const readyLines = prepared((db, { kind, from, limit }: { kind: string; f
     select json_group_array(line) filter (where line is not null) as lines,
       (select run_at from jobs where kind = ${kind} and ${WAITS} order by run_at limit 1) as next_at
     from found`,
-  ),
+    ),
 );
 
 /** Has claims see what has come due, `limit` jobs of a kind at the most; returns the line of each. */

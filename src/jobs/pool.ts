@@ -60,13 +60,11 @@ export function createPool(app: App, { kind, room, run, running }: PoolOptions):
   const fill = joined(async () => {
     if (state === "stopped" || slots.free() <= 0) return;
     looked_ms = app.nowMs();
-    const free = { room, uses, turns, slots, running };
-    const { full, all, jobs, taken, sleep_ms } = await claimJobs(app, kind, free);
-    waiting = full ?? waiting;
-    backlog = full === null ? backlog : !all || jobs.length === taken;
-    alarm.set(sleep_ms);
-    slots.giveBack(taken - jobs.length);
-    for (const job of jobs) run(job);
+    const found = await claimJobs(app, kind, { room, uses, turns, slots, running });
+    waiting = found.full ?? waiting;
+    backlog = found.more ?? backlog;
+    alarm.set(found.sleep_ms);
+    for (const job of found.jobs) run(job);
   });
 
   const alarm = createAlarm(() => state === "started" && fill());
@@ -78,7 +76,7 @@ export function createPool(app: App, { kind, room, run, running }: PoolOptions):
     wake(newcomer) {
       if (newcomer !== undefined && mustWait(newcomer)) return;
       backlog = true;
-      if (newcomer !== undefined) turns.ask(newcomer.line);
+      if (newcomer) turns.ask(newcomer.line);
       void fill();
     },
     reserve(use) {
@@ -176,15 +174,22 @@ interface Filling extends Pick<PoolOptions, "room" | "running"> {
   slots: ReturnType<typeof createSlots>;
 }
 
-/**
- * Claims jobs for the slots that are free once it is its turn; `taken` are those, `sleep_ms` until it is worth looking
- * again. `full` and `all` are as in `claim`; `full` is null when the database refused.
- */
+interface Found {
+  jobs: Job[];
+  /** As in `claim`; null when the database refused, as `more` is. */
+  full: FullLines | null;
+  /** Whether others may be due that could not be taken, or were not looked at. */
+  more: boolean | null;
+  /** Until it is worth looking again. */
+  sleep_ms: number;
+}
+
+/** Claims jobs for the slots that are free once it is its turn, which they then have. */
 async function claimJobs(
   app: App,
   kind: JobKind,
   { room, uses, turns, slots, running }: Filling,
-): Promise<{ jobs: Job[]; taken: number; full: FullLines | null; all: boolean; sleep_ms: number }> {
+): Promise<Found> {
   let jobs: Job[] = [];
   let taken = 0;
   const steady_now = app.steadyNow();
@@ -198,15 +203,18 @@ async function claimJobs(
       for (const job of jobs) uses.add(job);
       return claimed;
     });
+    const is_full = jobs.length === taken;
+    slots.giveBack(taken - jobs.length);
     const due_ms = next_at === null ? MAX_SLEEP_MS : next_at * 1_000 - app.nowMs();
-    const sleep_ms = all || jobs.length === taken ? due_ms : Math.min(due_ms, LOOK_ON_MS);
-    return { jobs, taken, full, all, sleep_ms };
+    const sleep_ms = all || is_full ? due_ms : Math.min(due_ms, LOOK_ON_MS);
+    return { jobs, full, more: is_full || !all, sleep_ms };
   } catch (error) {
     // The database says itself, once, what is wrong with its disk.
     if (!isStorageFault(error))
       app.log.error({ kind, err: messageOf(error) }, "jobs cannot be claimed; trying again");
     for (const job of jobs) uses.remove(job);
-    return { jobs: [], taken, full: null, all: false, sleep_ms: CLAIM_AGAIN_MS };
+    slots.giveBack(taken);
+    return { jobs: [], full: null, more: null, sleep_ms: CLAIM_AGAIN_MS };
   }
 }
 

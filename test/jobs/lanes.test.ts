@@ -114,9 +114,9 @@ test("a claim goes past no job that waits behind others of its lane, and asks of
   await using t = await testApp();
   const plans = await plansOf(t, () => due(t.app.db));
   const looks = plans.at(-1)?.lines.filter((line) => line.includes("jobs")) ?? [];
-  expect(looks.filter((line) => !line.includes("jobs_due (kind=? AND status=? AND behind=? AND later=?"))).toEqual([
-    "SEARCH job USING INDEX sqlite_autoindex_jobs_1 (id=?)",
-  ]);
+  expect(
+    looks.filter((line) => !line.includes("jobs_due (kind=? AND status=? AND behind=? AND later=?")),
+  ).toEqual(["SEARCH job USING INDEX sqlite_autoindex_jobs_1 (id=?)"]);
 });
 
 test("what an older version has enqueued begins in the same order", async () => {

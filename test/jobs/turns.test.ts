@@ -1,5 +1,15 @@
 import { expect, test } from "bun:test";
-import { assert, array, asyncProperty, constantFrom, integer, oneof, record } from "fast-check";
+import {
+  type Arbitrary,
+  assert,
+  array,
+  asyncProperty,
+  constantFrom,
+  integer,
+  oneof,
+  record,
+} from "fast-check";
+import type { Db } from "../../src/db/database.ts";
 import { claimPending } from "../../src/jobs/claim.ts";
 import { enqueue, finishJob, type Job, postponeJob } from "../../src/jobs/queue.ts";
 import { createUses, type Room } from "../../src/jobs/shares.ts";
@@ -26,12 +36,12 @@ function claims(t: TestApp) {
   const running: Job[] = [];
   return {
     running,
-    async claim(limit: number) {
+    /** In a transaction of its own, unless the queries are to be seen. */
+    async claim(limit: number, db?: Db) {
       const free = ROOM.slots - running.length;
       const options = { now: t.app.now(), leaseEnd: t.app.steadyAfter, limit: Math.min(limit, free), free };
-      const { jobs } = await t.app.write((tx) =>
-        claimPending(tx, KIND, { ...options, room: ROOM, uses, turns }),
-      );
+      const claimIn = (tx: Db) => claimPending(tx, KIND, { ...options, room: ROOM, uses, turns });
+      const { jobs } = await (db ? claimIn(db) : t.app.write(claimIn));
       for (const job of jobs) uses.add(job);
       running.push(...jobs);
       return jobs;
@@ -69,55 +79,75 @@ const steps = array(
   { minLength: 60, maxLength: 200 },
 );
 
-test("whatever comes, ends and is put off: only what is due is claimed, and each account has its turn before any has two more", async () => {
+type Step = typeof steps extends Arbitrary<(infer One)[]> ? One : never;
+
+/** Claims beside a plain list of what waits; each claim is held against it. */
+function life(t: TestApp) {
+  const c = claims(t);
+  /** When each is due. */
+  const waiting = new Map<string, number>();
+
+  async function claim(limit: number) {
+    const jobs = await c.claim(limit);
+    for (const { id } of jobs) {
+      expect(waiting.get(id)).toBeLessThanOrEqual(t.app.now());
+      waiting.delete(id);
+    }
+    expect(c.running.filter(({ target }) => target === "slow").length).toBeLessThanOrEqual(2);
+    const bytes = c.running.reduce((sum, { weight }) => sum + weight, 0);
+    expect(bytes).toBeLessThanOrEqual(ROOM.bytes);
+    return jobs;
+  }
+
+  async function addSome({ add: name, count, later, strangers, ...more }: Extract<Step, { add: string }>) {
+    const run_at = t.app.now() + later;
+    for (let n = 0; n < count; n += 1) {
+      const job = await add(t, name, { ...more, share: { account: name, slots: null, strangers }, run_at });
+      waiting.set(job?.id as string, run_at);
+    }
+  }
+
+  async function end({ end: index, later }: Extract<Step, { end: number }>) {
+    const job = await c.end(index, later);
+    if (job && later > 0) waiting.set(job.id, t.app.now() + later);
+  }
+
+  return {
+    waiting,
+    claim,
+    async take(step: Step): Promise<void> {
+      if ("add" in step) await addSome(step);
+      else if ("claim" in step) await claim(step.claim);
+      else if ("end" in step) await end(step);
+      else t.clock.advance(`${step.seconds}s`);
+    },
+    async endAll(): Promise<void> {
+      while (c.running.length > 0) await c.end(0);
+    },
+  };
+}
+
+test("whatever comes, ends and is put off: what is claimed is due, nothing is left, and each account has its turn", async () => {
   await using t = await testApp();
   await assert(
     asyncProperty(steps, async (made) => {
       await t.app.db.deleteFrom("jobs").execute();
-      const c = claims(t);
-      /** When each job that waits is due. */
-      const waiting = new Map<string, number>();
-      const take = async (limit: number) => {
-        const jobs = await c.claim(limit);
-        for (const { id } of jobs) {
-          expect(waiting.get(id)).toBeLessThanOrEqual(t.app.now());
-          waiting.delete(id);
-        }
-        expect(c.running.filter(({ target }) => target === "slow").length).toBeLessThanOrEqual(2);
-        const bytes = c.running.reduce((sum, { weight }) => sum + weight, 0);
-        expect(bytes).toBeLessThanOrEqual(ROOM.bytes);
-        return jobs;
-      };
-      for (const step of made) {
-        if ("add" in step) {
-          const { add: name, count, later, strangers, ...more } = step;
-          const share = { account: name, slots: null, strangers };
-          for (let n = 0; n < count; n += 1) {
-            const run_at = t.app.now() + later;
-            const job = await add(t, name, { ...more, share, run_at });
-            waiting.set(job?.id as string, run_at);
-          }
-        } else if ("claim" in step) await take(step.claim);
-        else if ("seconds" in step) t.clock.advance(`${step.seconds}s`);
-        else {
-          const job = await c.end(step.end, step.later);
-          if (job && step.later > 0) waiting.set(job.id, t.app.now() + step.later);
-        }
-      }
-      while (c.running.length > 0) await c.end(0);
+      const one = life(t);
+      for (const step of made) await one.take(step);
+      await one.endAll();
       t.clock.advance("10s");
       const jobs = await t.app.db.selectFrom("jobs").select(["id", "account"]).execute();
-      expect(jobs.map(({ id }) => id).toSorted()).toEqual([...waiting.keys()].toSorted());
+      expect(jobs.map(({ id }) => id).toSorted()).toEqual([...one.waiting.keys()].toSorted());
       const accounts = new Set(jobs.map(({ account: line }) => line?.replace("/strangers", "")));
-      const untold = new Set(accounts);
-      for (let turn = 0; waiting.size > 0; turn += 1) {
-        const [job] = await take(1);
-        await c.end(0);
-        // Strangers and the household have a line each.
-        if (turn < 4 * accounts.size) untold.delete(job?.share?.account);
+      const early = new Set<string | undefined>();
+      for (let turn = 0; one.waiting.size > 0; turn += 1) {
+        const [job] = await one.claim(1);
         expect(job).toBeDefined();
+        // Strangers and the household have a line each, and each may have had its turn just before.
+        if (turn < 4 * accounts.size) early.add(job?.share?.account);
+        await one.endAll();
       }
-      expect([...untold]).toEqual([]);
+      expect(early).toEqual(accounts);
     }),
     { numRuns: 25 },
   );
@@ -147,10 +177,11 @@ test("a claim asks for as much with thousands of accounts that wait as with some
   await using t = await testApp();
   const c = claims(t);
   const asked = async () => {
-    const queries = await queriesOf(t, () => c.claim(1));
+    const queries = await queriesOf(t, () => c.claim(1, t.app.db));
     await c.end(0);
-    const lists = queries.flatMap(({ parameters }) => parameters.filter((one) => `${one}`.startsWith("[")));
-    return [queries.length, ...lists.map((list) => (JSON.parse(`${list}`) as string[]).length)];
+    const texts = queries.flatMap(({ parameters }) => parameters.filter((one) => typeof one === "string"));
+    const lists = texts.filter((text) => text.startsWith("["));
+    return [queries.length, ...lists.map((list) => (JSON.parse(list) as string[]).length)];
   };
   await t.app.write(async (tx) => {
     for (let n = 0; n < 500; n += 1) {
@@ -168,8 +199,13 @@ test("a claim asks for as much with thousands of accounts that wait as with some
   for (let n = 0; n < 10 * LINES_AT_ONCE; n += 1) await add(t, `b${n}`);
   expect(await asked()).toEqual(some);
   expect([one[0], Math.max(...some)]).toEqual([some[0] as number, LINES_AT_ONCE]);
-  const plans = await plansOf(t, () => c.claim(1));
-  const looks = plans.flatMap(({ lines }) => lines).filter((line) => line.includes("jobs_"));
+  const plans = await plansOf(t, () => c.claim(1, t.app.db));
+  const looks = plans
+    .flatMap(({ lines }) => lines)
+    .filter(
+      (line) =>
+        /^(SEARCH|SCAN) (job|jobs|due) /.test(line) && !line.endsWith("sqlite_autoindex_jobs_1 (id=?)"),
+    );
   expect(looks.length).toBeGreaterThan(0);
   for (const look of looks)
     expect(look).toMatch(
@@ -208,9 +244,16 @@ test("a time that is changed by whatever program is kept to", async () => {
     },
   });
   await add(t, "later");
-  await t.app.db.updateTable("jobs").set({ run_at: t.app.now() + 60 }).execute();
+  await t.app.db
+    .updateTable("jobs")
+    .set({ run_at: t.app.now() + 60 })
+    .execute();
   await add(t, "sooner", { run_at: t.app.now() + 60 });
-  await t.app.db.updateTable("jobs").set({ run_at: t.app.now() }).where("payload", "like", "%sooner%").execute();
+  await t.app.db
+    .updateTable("jobs")
+    .set({ run_at: t.app.now() })
+    .where("payload", "like", "%sooner%")
+    .execute();
   await t.worker.drain();
   expect(begun).toEqual(["sooner"]);
   t.clock.advance("61s");
