@@ -78,6 +78,7 @@ export async function claimPending<K extends JobKind>(
   while (jobs.length < limit) {
     const left = { free: free - jobs.length, limit: limit - jobs.length };
     const look = await turns.look(tx, { kind, now });
+    if (look.lines.length === 0) return { ...claimed, full: new Map(), all: true, next_at: look.next_at };
     const each = Math.min(left.limit, jobsOfEach(look.lines.length));
     const due = await dueOfLines(tx, {
       kind,

@@ -45,11 +45,12 @@ export function createTurns(): Turns {
   };
 
   /** Once the last line is reached, the first ones follow. */
-  const nextLines = async (tx: Db, kind: string): Promise<{ lines: Set<string>; next_at: number | null }> => {
-    const { lines, next_at } = await linesFrom(tx, { kind, from, limit: LINES_AT_ONCE });
-    if (from === "" || lines.length === LINES_AT_ONCE) return { lines: new Set(lines), next_at };
+  const nextLines = async (tx: Db, kind: string): Promise<{ lines: string[]; next_at: number | null }> => {
+    const next = await linesFrom(tx, { kind, from, limit: LINES_AT_ONCE });
+    if (from === "" || next.lines.length === LINES_AT_ONCE) return next;
     const first = await linesFrom(tx, { kind, from: "", limit: LINES_AT_ONCE });
-    return { lines: new Set([...lines, ...first.lines].slice(0, LINES_AT_ONCE)), next_at };
+    const lines = [...new Set([...next.lines, ...first.lines])].slice(0, LINES_AT_ONCE);
+    return { lines, next_at: next.next_at };
   };
 
   return {
@@ -59,17 +60,20 @@ export function createTurns(): Turns {
         for (const { line } of await ripen(tx, { kind, now, limit: RIPENED_AT_ONCE })) ask(line);
         next = await nextLines(tx, kind);
       }
-      const in_turn = next.lines.size;
-      const all = in_turn < LINES_AT_ONCE;
-      // Strangers are begun only where it is known what their household waits for.
-      for (const line of [...next.lines, ...(all ? [] : asked)]) {
-        next.lines.add(shareOf(line, null).account);
-        next.lines.add(line);
+      const { lines, next_at } = next;
+      const all = lines.length < LINES_AT_ONCE;
+      if (all) {
+        asked.clear();
+        return { lines, in_turn: lines.length, all, next_at };
       }
+      const wanted = [...lines, ...asked];
       asked.clear();
-      return { lines: [...next.lines], in_turn, all, next_at: next.next_at };
+      // Strangers are begun only where it is known what their household waits for.
+      const households = wanted.map((line) => shareOf(line, null).account);
+      return { lines: [...new Set([...wanted, ...households])], in_turn: lines.length, all, next_at };
     },
-    inOrder({ lines, in_turn }, due) {
+    inOrder({ lines, in_turn, all }, due) {
+      if (all && served.size === 0) return due;
       const first = new Set(lines.slice(0, in_turn).filter((line) => !served.has(line)));
       const { true: early = [], false: late = [] } = Object.groupBy(due, ({ account }) =>
         first.has(account ?? "") ? "true" : "false",
@@ -77,6 +81,11 @@ export function createTurns(): Turns {
       return [...early, ...late];
     },
     settle({ lines, in_turn, all }, given, isLeft) {
+      if (all && isLeft) {
+        from = "";
+        served.clear();
+        return;
+      }
       const turn = lines.slice(0, in_turn);
       const had = new Set(turn.filter((line) => served.has(line) || given.has(line)));
       // Once one has its second turn, whoever still waits was passed over for want of something.
