@@ -12,6 +12,7 @@ import type { Db } from "../src/db/database.ts";
 import { claimPending } from "../src/jobs/claim.ts";
 import { enqueue, finishJob, type Job } from "../src/jobs/queue.ts";
 import { createUses } from "../src/jobs/shares.ts";
+import { createTurns } from "../src/jobs/turns.ts";
 import { createLog } from "../src/log.ts";
 
 const { values } = parseArgs({ options: { waiting: { type: "string", default: "100000" } } });
@@ -19,6 +20,7 @@ const WAITING = Number(values.waiting);
 const AT_ONCE = 200;
 const COUNT = 20_000;
 const LONG_ENOUGH_MS = 10_000;
+const turns = createTurns();
 const ROOM = { slots: 16, bytes: Infinity, target_slots: Infinity };
 
 const dir = await mkdtemp(join(tmpdir(), "mailwright-lane-"));
@@ -47,7 +49,7 @@ async function besideIt(tx: Db, n: number): Promise<void> {
 
 async function claimed(of: App, tx: Db): Promise<Job[]> {
   const options = { now: of.now(), leaseEnd: of.steadyAfter, limit: 1, free: 1, room: ROOM };
-  return (await claimPending(tx, "route_message", { ...options, uses: createUses() })).jobs;
+  return (await claimPending(tx, "route_message", { ...options, uses: createUses(), turns })).jobs;
 }
 
 async function claimAndEnd(of: App, tx: Db): Promise<void> {

@@ -20,6 +20,7 @@ import { boundedWork } from "./0020-bounded-work.ts";
 import { storedEvents } from "./0021-stored-events.ts";
 import { repeatedEvents } from "./0025-repeated-events.ts";
 import { firstOfLane } from "./0026-first-of-lane.ts";
+import { laterJobs } from "./0028-later-jobs.ts";
 import { jobKeys } from "./0027-job-keys.ts";
 
 /** In order, forward only. A migration that has landed is never edited. */
@@ -46,4 +47,5 @@ export const migrations: Record<string, Migration> = {
   "0025-repeated-events": repeatedEvents,
   "0026-first-of-lane": firstOfLane,
   "0027-job-keys": jobKeys,
+  "0028-later-jobs": laterJobs,
 };

@@ -6,28 +6,56 @@ import type { JobRow } from "./schema.ts";
 /** As the index has it: one that says "no account" as a value. */
 const ACCOUNT = sql.raw("coalesce(account, '')");
 
-/** The accounts that have pending jobs of a kind, not counting those that wait for their lane. Each is looked for behind the one before, whatever lies between. */
-const pendingAccounts = (kind: string) => sql`
-    with recursive found (account) as (
-      select (select ${ACCOUNT} from jobs where kind = ${kind} and status = 'pending' and behind = 0 order by ${ACCOUNT} limit 1)
-      union all
-      select (select ${ACCOUNT} from jobs where kind = ${kind} and status = 'pending' and behind = 0 and ${ACCOUNT} > found.account
-          order by ${ACCOUNT} limit 1)
-        from found where found.account is not null
-    )
-    select account from found where account is not null`;
-
 /** A pending job, as far as it matters for taking it. */
 export type DueRow = Pick<
   JobRow,
   "id" | "payload" | "attempts" | "failures" | "account" | "account_slots" | "weight" | "target"
 >;
 
+/** In the words of the index: jobs that wait neither for their lane nor, as far as is known, for their time. */
+const READY = sql.raw("status = 'pending' and behind = 0 and later = 0");
+const WAITS = sql.raw("status = 'pending' and later = 1");
+
+/**
+ * Lines (the values of `account`) of which something is ready, in their order from `from` on, `limit` of them at the most;
+ * none of a kind that is held. As JSON. Each is looked for behind the one before, whatever lies between. `next_at` is
+ * the unix second at which the next job of the kind is due that `ripen` has not seen; null for none.
+ */
+export const readyLines = prepared(
+  (db, { kind, from, limit }: { kind: string; from: string; limit: number }) =>
+    statement<{ lines: string; next_at: number | null }>(
+      db,
+      sql`with recursive found (line) as (
+      select (select ${ACCOUNT} from jobs where kind = ${kind} and ${READY} and ${ACCOUNT} >= ${from} order by ${ACCOUNT} limit 1)
+        where not exists (select 1 from held_kinds where held_kinds.kind = ${kind})
+      union all
+      select (select ${ACCOUNT} from jobs where kind = ${kind} and ${READY} and ${ACCOUNT} > found.line order by ${ACCOUNT} limit 1)
+        from found where found.line is not null
+      limit ${limit}
+    )
+    select json_group_array(line) filter (where line is not null) as lines,
+      (select run_at from jobs where kind = ${kind} and ${WAITS} order by run_at limit 1) as next_at
+    from found`,
+    ),
+);
+
+/** Has claims see what has come due, `limit` jobs of a kind at the most; returns the line of each. */
+export const ripen = prepared((db, { kind, now, limit }: { kind: string; now: number; limit: number }) =>
+  statement<{ line: string }>(
+    db,
+    sql`update jobs set later = 0 where id in (
+      select id from jobs where kind = ${kind} and ${WAITS} and run_at <= ${now} order by run_at limit ${limit}
+    ) returning ${ACCOUNT} as line`,
+  ),
+);
+
 /** What is looked for. */
 export interface Due {
   kind: string;
+  /** As JSON. */
+  lines: string;
   now: number;
-  /** Jobs of each account. */
+  /** Jobs of each line. */
   limit: number;
   /** Those that are larger are left out. */
   weight: number;
@@ -36,35 +64,22 @@ export interface Due {
 }
 
 /**
- * The first due jobs of each account, those that have been due for longest before the others; none of a kind that is
- * held, and none that waits for its lane. However many wait for a target or for memory, those behind them are found: each
- * costs less than a microsecond, and a limit on how many are looked at would hide the rest of the account.
+ * The first due jobs of each line, those that have been due for longest before the others. However many wait for a target
+ * or for memory, those behind them are found: each costs less than a microsecond, and a limit on how many are looked at
+ * would hide the rest of the line.
  */
-export const dueOfEach = prepared((db, { kind, now, limit, weight, full_targets }: Due) =>
+export const dueOfLines = prepared((db, { kind, lines, now, limit, weight, full_targets }: Due) =>
   statement<DueRow>(
     db,
-    sql`select id, payload, attempts, failures, job.account, account_slots, weight, target
-    from (${pendingAccounts(kind)}) as accounts cross join jobs as job on job.id in (
+    sql`select job.id, payload, attempts, failures, account, account_slots, weight, target
+    from (select value from json_each(${lines})) as listed cross join jobs as job on job.id in (
       select due.id from jobs as due
-      where due.kind = ${kind} and due.status = 'pending' and due.behind = 0 and ${ACCOUNT} = accounts.account and due.run_at <= ${now}
+      where due.kind = ${kind} and ${READY} and ${ACCOUNT} = listed.value and due.run_at <= ${now}
         and due.weight <= ${weight}
         and (due.target is null or due.target not in (select value from json_each(${full_targets})))
       order by due.run_at, due.id limit ${limit}
     )
-    where not exists (select 1 from held_kinds where held_kinds.kind = ${kind})
     order by job.run_at, job.id`,
-  ),
-);
-
-/** The unix second at which the next job of a kind that waits for no lane falls due; null for none. */
-export const nextRun = prepared((db, { kind, now }: Pick<Due, "kind" | "now">) =>
-  statement<{ run_at: number | null }>(
-    db,
-    sql`select min((
-      select run_at from jobs
-      where kind = ${kind} and status = 'pending' and behind = 0 and ${ACCOUNT} = accounts.account and run_at > ${now}
-      order by run_at limit 1
-    )) as run_at from (${pendingAccounts(kind)}) as accounts`,
   ),
 );
 

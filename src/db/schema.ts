@@ -353,6 +353,8 @@ export interface JobRow {
   lane: string | null;
   /** 1 while an earlier one of its lane waits or runs; kept by triggers, whatever writes. */
   behind: number;
+  /** 1 until a claim has seen that `run_at` has come; a change of `run_at` makes it 1 again, whatever writes. */
+  later: number;
   dedupe_key: string | null;
   run_at: number;
   /** Times a worker has taken it; a crash counts. */

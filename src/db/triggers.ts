@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
 import type { Db } from "./group-commit.ts";
-import { LANE_TRIGGERS } from "./lane-triggers.ts";
+import { JOB_TRIGGERS } from "./job-triggers.ts";
 import { STORAGE_TRIGGERS } from "./storage-triggers.ts";
 
 /** Its name, when it acts, and what it does then. */
@@ -14,7 +14,7 @@ export async function ensureTriggers(db: Db): Promise<void> {
     .select("name")
     .where("type", "=", "trigger")
     .execute();
-  const all = [...STORAGE_TRIGGERS, ...LANE_TRIGGERS];
+  const all = [...STORAGE_TRIGGERS, ...JOB_TRIGGERS];
   const missing = all.filter(([trigger]) => !found.some(({ name }) => name === trigger));
   if (missing.length === 0) return;
   await db.transaction().execute(async (tx) => {

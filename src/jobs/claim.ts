@@ -1,13 +1,16 @@
 import type { Db } from "../db/database.ts";
-import { dueOfEach, type DueRow, nextRun } from "../db/due-jobs.ts";
+import { dueOfLines, type DueRow } from "../db/due-jobs.ts";
 import { jsonTexts } from "../db/json.ts";
 import { prepared } from "../db/prepared.ts";
 import { JOB_RULES, type JobKind, type JobPayloads } from "./kinds.ts";
 import { type Job, payloadOf, shareOf, UNCLAIMED } from "./queue.ts";
 import { isOfStrangers, largestJob, type Room, type Use, type Uses, whyNot } from "./shares.ts";
+import type { Turns } from "./turns.ts";
 
-/** Jobs of one account that are looked at, whatever number could run: hardly any may run as many. */
+/** Jobs that are looked at in all, whatever number could run: hardly any account may run as many. */
 const LOOKED_AT_ONCE = 64;
+/** Jobs of each line, however many lines are looked at. */
+const LEAST_OF_LINE = 4;
 
 /** What a claim asks for. */
 interface ClaimOptions {
@@ -20,6 +23,15 @@ interface ClaimOptions {
   room: Room;
   /** What runs already. */
   uses: Uses;
+  turns: Turns;
+}
+
+interface Claimed<K extends JobKind> {
+  jobs: Job<K>[];
+  full: FullLines;
+  /** Whether nothing else could have been taken; if not, there is more to look at wherever a slot is left. */
+  all: boolean;
+  next_at: number | null;
 }
 
 /** Which leases a claim ends. */
@@ -38,43 +50,64 @@ export type FullLines = Map<string, number>;
 
 /**
  * Takes up to `limit` due jobs of a kind: pending ones, and those whose lease is over and that nobody runs. `next_at` is the
- * unix second after `now` at which the next one is due; those that wait for their lane do not count. `full` are the
- * lines of accounts of which more is due than they may run at once, each with the weight from which on a job has no room.
+ * unix second at which the next one is due that is not known to be; those that wait for their lane may count. `full` are
+ * the lines of accounts of which more is due than they may run at once, each with the weight from which on a job has no room.
  */
 export async function claim<K extends JobKind>(
   tx: Db,
   kind: K,
   options: ClaimOptions & Lapse,
-): Promise<{ jobs: Job<K>[]; next_at: number | null; full: FullLines }> {
+): Promise<Claimed<K>> {
   await freeExpired(tx, kind, options);
-  const [next] = await nextRun(tx, { kind, now: options.now });
-  return { ...(await claimPending(tx, kind, options)), next_at: next?.run_at ?? null };
+  return claimPending(tx, kind, options);
 }
 
-/** Takes up to `limit` due jobs of a kind that are pending. */
+/**
+ * Takes up to `limit` due jobs of a kind that are pending. Where none of those whose turn it is can begin, it looks no
+ * further: what it costs must not depend on how many wait.
+ */
 export async function claimPending<K extends JobKind>(
   tx: Db,
   kind: K,
-  { now, leaseEnd, limit, free, room, uses: running }: ClaimOptions,
-): Promise<{ jobs: Job<K>[]; full: FullLines }> {
+  { now, leaseEnd, limit, free, room, uses: running, turns }: ClaimOptions,
+): Promise<Claimed<K>> {
   const uses = running.fork();
   const lease_until = leaseEnd(JOB_RULES[kind].lease_seconds);
-  const jobs: Job<K>[] = [];
-  for (;;) {
+  const claimed: Claimed<K> = { jobs: [], full: new Map(), all: false, next_at: null };
+  const { jobs } = claimed;
+  while (jobs.length < limit) {
     const left = { free: free - jobs.length, limit: limit - jobs.length };
-    const weight = Math.floor(largestJob(uses, room));
-    const full_targets = JSON.stringify(uses.targetsWith(room.target_slots));
-    const looked_at = Math.min(left.limit, LOOKED_AT_ONCE);
-    const due = await dueOfEach(tx, { kind, now, limit: looked_at, weight, full_targets });
-    const { chosen, full, hidden } = choose(due, { ...left, room, uses });
+    const look = await turns.look(tx, { kind, now });
+    if (look.lines.length === 0) return { ...claimed, full: new Map(), all: true, next_at: look.next_at };
+    const each = Math.min(left.limit, jobsOfEach(look.lines.length));
+    const due = await dueOfLines(tx, {
+      kind,
+      lines: JSON.stringify(look.lines),
+      now,
+      limit: each,
+      weight: Math.floor(largestJob(uses, room)),
+      full_targets: JSON.stringify(uses.targetsWith(room.target_slots)),
+    });
+    const { chosen, full, hidden } = choose(turns.inOrder(look, due), { ...left, room, uses, all: look.all });
     for (const row of chosen) {
       await takeLease(tx, { id: row.id, lease_until });
       jobs.push(jobOf(kind, row));
     }
+    turns.settle(look, new Set([...chosen].map(lineOfRow)), jobs.length < limit);
+    Object.assign(claimed, { full, all: look.all, next_at: look.next_at });
     // Behind those that were passed over, or taken, there may be others of their account that have room.
-    const more = hidden || chosen.size >= looked_at;
-    if (chosen.size === 0 || jobs.length === limit || !more) return { jobs, full };
+    const more = !look.all || hidden || chosen.size >= each;
+    if (chosen.size === 0 || !more) break;
   }
+  return claimed;
+}
+
+function jobsOfEach(lines: number): number {
+  return Math.max(LEAST_OF_LINE, Math.ceil(LOOKED_AT_ONCE / Math.max(1, lines)));
+}
+
+function lineOfRow({ account }: DueRow): string {
+  return account ?? "";
 }
 
 function jobOf<K extends JobKind>(kind: K, row: DueRow): Job<K> {
@@ -94,19 +127,21 @@ function useOf({ account, account_slots, weight, target }: DueRow): Use {
 
 /**
  * Returns the due jobs that may run, which then count among `uses`. An account of which nothing runs comes before those
- * with more, which then share what is left, in the order in which their jobs are due. While anything of its household
+ * with more, which then share what is left, in the order of `due`; where it is not `all` that is due, they share it only
+ * if nothing was left to those. While anything of its household
  * waits for a slot or for memory, an account begins nothing of strangers. `full` is as in `claim`; `hidden` says that a
  * target or the memory was what a job lacked.
  */
 function choose(
   due: DueRow[],
-  { limit, free, room, uses }: { limit: number; free: number; room: Room; uses: Uses },
+  { limit, free, room, uses, all }: { limit: number; free: number; room: Room; uses: Uses; all: boolean },
 ): { chosen: Set<DueRow>; full: FullLines; hidden: boolean } {
   const chosen = new Set<DueRow>();
   let full: FullLines = new Map();
   let hidden = false;
   const candidates = householdsFirst(due.map((row) => ({ row, use: useOf(row) })));
   for (const most of [1, Number.POSITIVE_INFINITY]) {
+    if (!all && chosen.size > 0) break;
     full = new Map();
     hidden = false;
     const households = new Set<string>();
@@ -120,7 +155,7 @@ function choose(
         continue;
       }
       if (reason !== "account") hidden = true;
-      if (reason !== "target") fillFrom(full, row.account ?? "", reason === "account" ? 0 : use.weight);
+      if (reason !== "target") fillFrom(full, lineOfRow(row), reason === "account" ? 0 : use.weight);
     }
   }
   return { chosen, full, hidden };

@@ -6,11 +6,14 @@ import type { JobKind } from "./kinds.ts";
 import { claim, claimPending, type FullLines } from "./claim.ts";
 import { type Job, type Newcomer, newcomerOf } from "./queue.ts";
 import { createUses, hasRoom, type Room, type Use, type Uses } from "./shares.ts";
+import { createTurns, type Turns } from "./turns.ts";
 
 /** How long to wait before trying again to claim when the database refused. */
 const CLAIM_AGAIN_MS = 1_000;
 /** Longest sleep before looking at the table again; also the longest a lease that ran out goes unnoticed. */
 const MAX_SLEEP_MS = 60_000;
+/** How soon to look at the next accounts, while slots are free and those that were looked at wait for something else. */
+const LOOK_ON_MS = 20;
 
 /** The slots for one kind of job, and the loop that fills them. */
 export interface Pool {
@@ -44,6 +47,7 @@ interface PoolOptions {
 export function createPool(app: App, { kind, room, run, running }: PoolOptions): Pool {
   const slots = createSlots(room.slots);
   const uses = createUses();
+  const turns = createTurns();
   const succession = createSuccession(uses);
   /** Lines whose older work waits: a newcomer that takes no less must wait its turn. */
   let waiting: FullLines = new Map();
@@ -56,12 +60,11 @@ export function createPool(app: App, { kind, room, run, running }: PoolOptions):
   const fill = joined(async () => {
     if (state === "stopped" || slots.free() <= 0) return;
     looked_ms = app.nowMs();
-    const { full, jobs, taken, sleep_ms } = await claimJobs(app, kind, { room, uses, slots, running });
-    waiting = full ?? waiting;
-    backlog = full === null ? backlog : jobs.length === taken;
-    alarm.set(sleep_ms);
-    slots.giveBack(taken - jobs.length);
-    for (const job of jobs) run(job);
+    const found = await claimJobs(app, kind, { room, uses, turns, slots, running });
+    waiting = found.full ?? waiting;
+    backlog = found.more ?? backlog;
+    alarm.set(found.sleep_ms);
+    for (const job of found.jobs) run(job);
   });
 
   const alarm = createAlarm(() => state === "started" && fill());
@@ -73,6 +76,7 @@ export function createPool(app: App, { kind, room, run, running }: PoolOptions):
     wake(newcomer) {
       if (newcomer !== undefined && mustWait(newcomer)) return;
       backlog = true;
+      if (newcomer) turns.ask(newcomer.line);
       void fill();
     },
     reserve(use) {
@@ -88,7 +92,7 @@ export function createPool(app: App, { kind, room, run, running }: PoolOptions):
       if (state === "started") void fill();
     },
     claimNext: async (tx, ended) =>
-      mayFollow() ? claimOne(app, tx, { room, succession, ended, free: slots.free() + 1 }) : undefined,
+      mayFollow() ? claimOne(app, tx, { room, turns, succession, ended, free: slots.free() + 1 }) : undefined,
     follow(job) {
       if (state === "stopped") return;
       slots.take();
@@ -166,44 +170,57 @@ function createSlots(count: number) {
 
 interface Filling extends Pick<PoolOptions, "room" | "running"> {
   uses: Uses;
+  turns: Turns;
   slots: ReturnType<typeof createSlots>;
 }
 
-/**
- * Claims jobs for the slots that are free once it is its turn; `taken` are those, `sleep_ms` until it is worth looking
- * again. `full` is null when the database refused.
- */
+interface Found {
+  jobs: Job[];
+  /** As in `claim`; null when the database refused, as `more` is. */
+  full: FullLines | null;
+  /** Whether others may be due that could not be taken, or were not looked at. */
+  more: boolean | null;
+  /** Until it is worth looking again. */
+  sleep_ms: number;
+}
+
+/** Claims jobs for the slots that are free once it is its turn, which they then have. */
 async function claimJobs(
   app: App,
   kind: JobKind,
-  { room, uses, slots, running }: Filling,
-): Promise<{ jobs: Job[]; taken: number; full: FullLines | null; sleep_ms: number }> {
+  { room, uses, turns, slots, running }: Filling,
+): Promise<Found> {
   let jobs: Job[] = [];
   let taken = 0;
   const steady_now = app.steadyNow();
   try {
-    const { next_at, full } = await app.write(async (tx) => {
+    const { next_at, full, all } = await app.write(async (tx) => {
       taken = slots.takeFree();
-      const free = { limit: taken, free: taken, room, uses };
+      const free = { limit: taken, free: taken, room, uses, turns };
       const claimed = await claim(tx, kind, { ...clocksOf(app), ...free, steady_now, running });
       // At once, not after the commit: a newcomer must not be counted without them.
       jobs = claimed.jobs;
       for (const job of jobs) uses.add(job);
       return claimed;
     });
-    const sleep_ms = next_at === null ? MAX_SLEEP_MS : next_at * 1_000 - app.nowMs();
-    return { jobs, taken, full, sleep_ms };
+    const is_full = jobs.length === taken;
+    slots.giveBack(taken - jobs.length);
+    const due_ms = next_at === null ? MAX_SLEEP_MS : next_at * 1_000 - app.nowMs();
+    const sleep_ms = all || is_full ? due_ms : Math.min(due_ms, LOOK_ON_MS);
+    return { jobs, full, more: is_full || !all, sleep_ms };
   } catch (error) {
     // The database says itself, once, what is wrong with its disk.
     if (!isStorageFault(error))
       app.log.error({ kind, err: messageOf(error) }, "jobs cannot be claimed; trying again");
     for (const job of jobs) uses.remove(job);
-    return { jobs: [], taken, full: null, sleep_ms: CLAIM_AGAIN_MS };
+    slots.giveBack(taken);
+    return { jobs: [], full: null, more: null, sleep_ms: CLAIM_AGAIN_MS };
   }
 }
 
 interface Following {
   room: Room;
+  turns: Turns;
   succession: Succession;
   ended: Job;
   free: number;
@@ -213,10 +230,10 @@ interface Following {
 async function claimOne(
   app: App,
   tx: Db,
-  { room, succession, ended, free }: Following,
+  { room, turns, succession, ended, free }: Following,
 ): Promise<Job | undefined> {
   const uses = succession.usesWithout(ended);
-  const options = { ...clocksOf(app), limit: 1, free, room, uses };
+  const options = { ...clocksOf(app), limit: 1, free, room, uses, turns };
   const [next] = (await claimPending(tx, ended.kind, options)).jobs;
   if (next) succession.begin(ended, next);
   return next;

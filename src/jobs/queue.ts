@@ -108,6 +108,7 @@ export async function enqueue<K extends JobKind>(
 
 function rowOf(app: App, job: Job, { claimed = false, lane, dedupe_key, run_at }: EnqueueOptions): JobRow {
   const now = app.now();
+  const time = run_at ?? now;
   return {
     id: job.id,
     kind: job.kind,
@@ -115,8 +116,9 @@ function rowOf(app: App, job: Job, { claimed = false, lane, dedupe_key, run_at }
     status: claimed ? "running" : "pending",
     lane: lane ?? null,
     behind: 0,
+    later: time > now ? 1 : 0,
     dedupe_key: dedupe_key ?? null,
-    run_at: run_at ?? now,
+    run_at: time,
     attempts: job.attempts,
     failures: 0,
     lease_until: claimed ? app.steadyAfter(JOB_RULES[job.kind].lease_seconds) : null,

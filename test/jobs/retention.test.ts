@@ -303,6 +303,7 @@ test("what lasts a while only goes by itself: keys of calls, codes, chosen passw
       status: "dead",
       lane: null,
       behind: 0,
+      later: 0,
       dedupe_key: null,
       lease_until: null,
       last_error: "x",

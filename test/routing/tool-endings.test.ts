@@ -83,6 +83,7 @@ describe("a run that is ended in the middle of its calls", () => {
     const { routeNow } = await import("../../src/routing/route.ts");
     const { claimPending } = await import("../../src/jobs/claim.ts");
     const { createUses } = await import("../../src/jobs/shares.ts");
+    const { createTurns } = await import("../../src/jobs/turns.ts");
     const { jobs } = await room.app.write((tx) =>
       claimPending(tx, "route_message", {
         now: room.app.now(),
@@ -91,6 +92,7 @@ describe("a run that is ended in the middle of its calls", () => {
         free: 1,
         room: { slots: 1, bytes: Number.POSITIVE_INFINITY, target_slots: 1 },
         uses: createUses(),
+        turns: createTurns(),
       }),
     );
     const stop = new AbortController();

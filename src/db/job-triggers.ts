@@ -15,10 +15,10 @@ const placeNew = sql`
       (select id from jobs where lane = new.lane and ${sql.raw(UNENDED)} and id > new.id order by id limit 1))`;
 
 /**
- * Have the database keep `jobs.behind`. A job that stayed marked would never be begun: whatever adds, ends, moves or
- * deletes jobs, here or in a shell of SQLite, cannot forget to.
+ * Have the database keep `jobs.behind` and `jobs.later`. A job that stayed marked would never be begun: whatever adds,
+ * ends, moves or deletes jobs, here or in a shell of SQLite, cannot forget to.
  */
-export const LANE_TRIGGERS: Trigger[] = [
+export const JOB_TRIGGERS: Trigger[] = [
   [
     "lane_insert",
     `after insert on jobs when ${isInLane("new")}
@@ -36,5 +36,11 @@ export const LANE_TRIGGERS: Trigger[] = [
     `after update of id, lane, status on jobs when (${isInLane("old")} or ${isInLane("new")})
       and not (old.id = new.id and old.lane = new.lane and ${isInLane("old")} and ${isInLane("new")})`,
     sql`update jobs set behind = 0 where id in (new.id, ${first("old.lane")}); ${placeNew}`,
+  ],
+  [
+    // Whether that time has come is known to the clock of the next claim.
+    "run_at_change",
+    "after update of run_at on jobs when new.later = 0 and new.run_at <> old.run_at",
+    sql`update jobs set later = 1 where id = new.id`,
   ],
 ];

@@ -1,0 +1,113 @@
+import type { Db } from "../db/database.ts";
+import { readyLines, ripen } from "../db/due-jobs.ts";
+import { shareOf } from "./queue.ts";
+
+/** Lines that a look is for, however many have work. */
+export const LINES_AT_ONCE = 32;
+/** Jobs of which one look sees that their time has come; for more there is another at once. */
+const RIPENED_AT_ONCE = 256;
+
+/** The lines whose turn it is. */
+export interface Look {
+  /** In their turn, and behind them those that were asked for. */
+  lines: string[];
+  /** How many of them are there in their turn. */
+  in_turn: number;
+  /** Whether no other has anything that is due. */
+  all: boolean;
+  /** The unix second at which the next job falls due; null for none. */
+  next_at: number | null;
+}
+
+/**
+ * Has all lines of accounts with due work take turns where a claim cannot look at all of them. Only whose turn it is next
+ * is known here, and nothing is lost with it: what is due is read anew each time.
+ */
+export interface Turns {
+  look: (tx: Db, what: { kind: string; now: number }) => Promise<Look>;
+  /** Puts behind the others whoever has had its turn since the others had theirs. */
+  inOrder: <Row extends { account: string | null }>(look: Look, due: Row[]) => Row[];
+  /** Which lines have been given anything at a look, and whether there was more to give. */
+  settle: (look: Look, given: Set<string>, isLeft: boolean) => void;
+  /** Has the next look be for this line too, so that it need not wait for its turn where nobody else can begin. */
+  ask: (line: string) => void;
+}
+
+export function createTurns(): Turns {
+  /** Where the lines begin that are next. */
+  let from = "";
+  /** Those of them that have had their turn. */
+  let served = new Set<string>();
+  const asked = new Set<string>();
+
+  const ask = (line: string): void => {
+    if (asked.size < LINES_AT_ONCE) asked.add(line);
+  };
+
+  /** Once the last line is reached, the first ones follow. */
+  const nextLines = async (tx: Db, kind: string): Promise<{ lines: string[]; next_at: number | null }> => {
+    const next = await linesFrom(tx, { kind, from, limit: LINES_AT_ONCE });
+    if (from === "" || next.lines.length === LINES_AT_ONCE) return next;
+    const first = await linesFrom(tx, { kind, from: "", limit: LINES_AT_ONCE });
+    const lines = [...new Set([...next.lines, ...first.lines])].slice(0, LINES_AT_ONCE);
+    return { lines, next_at: next.next_at };
+  };
+
+  return {
+    async look(tx, { kind, now }) {
+      let next = await nextLines(tx, kind);
+      if (next.next_at !== null && next.next_at <= now) {
+        for (const { line } of await ripen(tx, { kind, now, limit: RIPENED_AT_ONCE })) ask(line);
+        next = await nextLines(tx, kind);
+      }
+      const { lines, next_at } = next;
+      const all = lines.length < LINES_AT_ONCE;
+      if (all) {
+        asked.clear();
+        return { lines, in_turn: lines.length, all, next_at };
+      }
+      const wanted = [...lines, ...asked];
+      asked.clear();
+      // Strangers are begun only where it is known what their household waits for.
+      const households = wanted.map((line) => shareOf(line, null).account);
+      return { lines: [...new Set([...wanted, ...households])], in_turn: lines.length, all, next_at };
+    },
+    inOrder({ lines, in_turn, all }, due) {
+      if (all && served.size === 0) return due;
+      const first = new Set(lines.slice(0, in_turn).filter((line) => !served.has(line)));
+      const { true: early = [], false: late = [] } = Object.groupBy(due, ({ account }) =>
+        first.has(account ?? "") ? "true" : "false",
+      );
+      return [...early, ...late];
+    },
+    settle({ lines, in_turn, all }, given, isLeft) {
+      if (all && isLeft) {
+        from = "";
+        served.clear();
+        return;
+      }
+      const turn = lines.slice(0, in_turn);
+      const had = new Set(turn.filter((line) => served.has(line) || given.has(line)));
+      // Once one has its second turn, whoever still waits was passed over for want of something.
+      const second = [...given].some((line) => served.has(line) || !turn.includes(line));
+      const next = isLeft || second ? undefined : turn.find((line) => !had.has(line));
+      served = next === undefined ? new Set() : had;
+      if (all) from = "";
+      else from = next ?? behind(turn.at(-1) ?? "");
+    },
+    ask,
+  };
+}
+
+async function linesFrom(
+  tx: Db,
+  what: { kind: string; from: string; limit: number },
+): Promise<{ lines: string[]; next_at: number | null }> {
+  const [found] = await readyLines(tx, what);
+  return { lines: JSON.parse(found?.lines ?? "[]") as string[], next_at: found?.next_at ?? null };
+}
+
+/** The first that a line may have which comes behind another. */
+function behind(line: string): string {
+  return `${line}\u0001`;
+}
