@@ -5,6 +5,8 @@ import { freeFor, storageOf } from "../billing/storage.ts";
 import type { UserRow } from "../db/schema.ts";
 import { isOwnDomain } from "../domains/domains.ts";
 import { splitAddress } from "../lib/mail-address.ts";
+import { networksAround } from "../lib/networks.ts";
+import { domainOf, registrableDomain } from "../mail/domain-owner.ts";
 import type { DomainReport } from "../mail/domain-report.ts";
 import { prepareLetter } from "../mail/letters.ts";
 import type { MailClass } from "../mail/machine-mail.ts";
@@ -14,10 +16,14 @@ import { type Delivery, dropMail, type Examined, type Reception, type Recipient 
 
 /** RFC 5321 §4.5.1 and RFC 2142: mail to these addresses reaches a person. */
 const ROLES = new Set(["postmaster", "abuse"]);
+/** All mail to them, and what one sender may have of it: nobody keeps the others from the operator. */
 const RULE = { limit: 20, window_seconds: 3_600 };
+const SENDER_RULE = { limit: 5, window_seconds: 3_600 };
 /** What is forged uses up nothing of what proven people may write to the operator. */
 const PROVEN = "role-mail:proven";
 const UNPROVEN = "role-mail:unproven";
+/** At RCPT nobody knows yet whose mail it is: a client is known by what it met before. */
+const SENDER = "role-mail:sender";
 const NO_ROOM = "role-mail:no-room";
 /** Lines of the log, as anybody can write a report. */
 const REPORTS = { limit: 60, window_seconds: 3_600 };
@@ -62,12 +68,35 @@ export async function prepareRoleMail(
     if (others) notePutOffFor(app, NO_ROOM, delivery);
     return full;
   }
+  const later = countRoleMail(app, delivery, mail, others);
+  if (later) return later;
+  return Promise.all(delivery.recipients.map((recipient) => withLetter(app, delivery, mail, recipient)));
+}
+
+/** Nothing is counted of what is put off; `others` has it remembered, see `notePutOffFor`. */
+function countRoleMail(app: App, delivery: Delivery, mail: Examined, others: boolean): Reception | undefined {
+  const sender = senderOf(delivery, mail);
+  const { ok, retry_after_seconds } = app.limiter.peek(sender, SENDER_RULE);
+  if (!ok) {
+    if (others) notePutOffFor(app, SENDER, delivery, retry_after_seconds);
+    return SENDER_COMES_LATER;
+  }
   const share = mail.identity.authenticated ? PROVEN : UNPROVEN;
   if (!app.limiter.take(share, RULE).ok) {
     if (others) notePutOffFor(app, share, delivery);
     return COME_LATER;
   }
-  return Promise.all(delivery.recipients.map((recipient) => withLetter(app, delivery, mail, recipient)));
+  app.limiter.take(sender, SENDER_RULE);
+  return undefined;
+}
+
+/** Proven are those of a domain that somebody has registered; what may be forged is of the network that brings it. */
+function senderOf({ remote_address }: Delivery, { identity, from_address }: Examined): string {
+  const domain = domainOf(from_address);
+  const whose = identity.authenticated
+    ? `${PROVEN}:${registrableDomain(domain) ?? domain}`
+    : `${UNPROVEN}:${networksAround(remote_address)[0]}`;
+  return whose.toLowerCase();
 }
 
 /**
@@ -82,7 +111,9 @@ export async function refuseRoleForNow(
   const size = coming.size === 0 && wasPutOffFor(app, NO_ROOM, coming) ? MAX_BYTES : coming.size;
   const isBusy = (share: string) => wasPutOffFor(app, share, coming) && !app.limiter.peek(share, RULE).ok;
   const full = await refuseFullRole(app, administrator, size);
-  return full ?? (isBusy(PROVEN) || isBusy(UNPROVEN) ? COME_LATER : undefined);
+  if (full) return full;
+  if (wasPutOffFor(app, SENDER, coming)) return SENDER_COMES_LATER;
+  return isBusy(PROVEN) || isBusy(UNPROVEN) ? COME_LATER : undefined;
 }
 
 /**
@@ -121,6 +152,12 @@ const COME_LATER: Reception = {
   enhanced: "4.7.1",
   text: "The operator has been written to often enough this hour; please try again later",
   limit: `${RULE.limit} mails to postmaster and abuse in an hour`,
+};
+const SENDER_COMES_LATER: Reception = {
+  code: 451,
+  enhanced: "4.7.1",
+  text: `The operator takes no more than ${SENDER_RULE.limit} mails in an hour from one domain, or from one network where the sender is not proven; please try again later`,
+  limit: `${SENDER_RULE.limit} mails to postmaster and abuse in an hour from one domain or network`,
 };
 
 /** Nobody is to be told about reports and answers of machines: two of them would write to each other for ever. */
