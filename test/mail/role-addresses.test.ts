@@ -141,12 +141,12 @@ test("one network, whoever it says has written, keeps no other one from the oper
 test("a mail for an inbox too is divided where its sender has written to the operator often enough", async () => {
   await using room = await mailroom();
   for (let count = 0; count < 5; count++) await room.send({ from: BOB, rcpt: "abuse@mw.test" });
-  const both = { from: BOB, to: ["postmaster@mw.test", room.inbox.address] };
   const raw = rawMail({ from: BOB });
   await using client = await smtpClient(room.door);
   await client.say("EHLO client.example");
   expect(await client.deliver({ from: BOB, to: "abuse@mw.test", raw })).toStartWith("451 4.7.1 ");
-  expect(await room.send({ ...both, rcpt: both.to })).toStartWith("451 4.7.1 ");
+  const both = ["postmaster@mw.test", room.inbox.address];
+  expect(await room.send({ from: BOB, rcpt: both })).toStartWith("451 4.7.1 ");
   await client.say("RSET");
   await client.say(`MAIL FROM:<${BOB}>`);
   expect(await client.say("RCPT TO:<postmaster@mw.test>")).toStartWith("451 4.7.1 ");
