@@ -6,7 +6,10 @@ import { openSession, type Session, type Waits } from "./mcp-session.ts";
 import { secretsOf } from "./mcp-secrets.ts";
 
 const IDLE_MS = 300_000;
+/** What is not in use gives way where there are more. */
 const MAX_SESSIONS = 100;
+/** Those in use included. */
+const MAX_OF_ACCOUNT = 50;
 const WAITS: Waits = {
   connect_ms: 15_000,
   list_ms: 15_000,
@@ -18,6 +21,7 @@ const WAITS: Waits = {
 export interface PoolOptions {
   idle_ms?: number;
   max_sessions?: number;
+  max_of_account?: number;
   waits?: Partial<Waits>;
 }
 
@@ -25,6 +29,8 @@ export interface PoolOptions {
 export interface Entry {
   /** As whoever used it last described it. */
   server: McpServer;
+  /** What it is a session of; see `keyOf`. */
+  key: string;
   /** What it was opened with. */
   made_from: string;
   opening: Promise<Session>;
@@ -42,20 +48,27 @@ interface Use {
   repeatable: boolean;
 }
 
-/** One session for each connection, opened when it is first needed. */
+/** One session for each connection, or for all of an account with the same program, opened when it is first needed. */
 export class SessionPool implements AsyncDisposable {
-  /** By connection, the least recently used first. */
+  /** By `keyOf`, the least recently used first. */
   readonly #current = new Map<string, Entry>();
   /** Those too that get no new users any more. */
   readonly #all = new Set<Entry>();
   readonly #closing = new AbortController();
   readonly #idle_ms: number;
   readonly #max_sessions: number;
+  readonly #max_of_account: number;
   readonly #waits: Waits;
 
-  constructor({ idle_ms = IDLE_MS, max_sessions = MAX_SESSIONS, waits }: PoolOptions) {
+  constructor({
+    idle_ms = IDLE_MS,
+    max_sessions = MAX_SESSIONS,
+    max_of_account = MAX_OF_ACCOUNT,
+    waits,
+  }: PoolOptions) {
     this.#idle_ms = idle_ms;
     this.#max_sessions = max_sessions;
+    this.#max_of_account = max_of_account;
     this.#waits = { ...WAITS, ...waits };
   }
 
@@ -87,29 +100,37 @@ export class SessionPool implements AsyncDisposable {
     await Promise.all([...this.#all].map((entry) => this.#close(entry)));
   }
 
-  /** The session of a connection, which becomes the most recently used one. */
+  /** The session of a connection, which becomes the most recently used one. Throws McpFault where its account has too many. */
   #enter(server: McpServer): { entry: Entry; is_new: boolean } {
     const made_from = originOf(server);
-    const known = this.#current.get(server.id);
+    const key = keyOf(server);
+    const known = this.#current.get(key);
     if (known && known.made_from !== made_from) this.#retire(known);
-    const entry = this.#current.get(server.id) ?? this.#open(server, made_from);
+    const entry = this.#current.get(key) ?? this.#open(server, { key, made_from });
     entry.server = server;
     entry.users += 1;
     clearTimeout(entry.idle);
-    this.#current.delete(server.id);
-    this.#current.set(server.id, entry);
-    const [oldest] = this.#current.values();
-    if (this.#current.size > this.#max_sessions && oldest) this.#retire(oldest);
+    this.#current.delete(key);
+    this.#current.set(key, entry);
+    this.#endTooMany();
     return { entry, is_new: entry !== known };
   }
 
-  #open(server: McpServer, made_from: string): Entry {
+  #open(server: McpServer, { key, made_from }: Pick<Entry, "key" | "made_from">): Entry {
+    this.#makeRoom(server);
     const entry: Entry = {
       server,
+      key,
       made_from,
       users: 0,
       opening: openSession({
-        who: { id: server.id, label: server.label, secrets: secretsOf(server) },
+        who: {
+          id: server.id,
+          get label() {
+            return entry.server.label;
+          },
+          secrets: secretsOf(server),
+        },
         server: () => entry.server,
         waits: this.#waits,
         signal: this.#closing.signal,
@@ -122,17 +143,52 @@ export class SessionPool implements AsyncDisposable {
     return entry;
   }
 
+  /** An account that has its share gives up its own oldest session, whoever else has how many. */
+  #makeRoom({ account, label }: McpServer): void {
+    const own = this.#held().filter((entry) => entry.server.account === account);
+    if (own.length < this.#max_of_account) return;
+    const oldest = this.#idle().find((entry) => entry.server.account === account);
+    if (oldest) return this.#retire(oldest);
+    const busy = own.length === 1 ? "1 of your tool servers is" : `${own.length} of your tool servers are`;
+    throw new McpFault(
+      `${label} was not asked: ${busy} at work, and an account may have no more at once. Try again when one has answered.`,
+    );
+  }
+
+  /** The account with the most sessions gives up its oldest one, until there are no more than there may be. */
+  #endTooMany(): void {
+    const held = this.#held();
+    for (let excess = held.length - this.#max_sessions; excess > 0; excess -= 1) {
+      const sums = new Map<string, number>();
+      for (const { server } of this.#held()) sums.set(server.account, (sums.get(server.account) ?? 0) + 1);
+      const sumOf = ({ server }: Entry): number => sums.get(server.account) ?? 0;
+      const [first, ...others] = this.#idle();
+      if (!first) return;
+      this.#retire(others.reduce((most, entry) => (sumOf(entry) > sumOf(most) ? entry : most), first));
+    }
+  }
+
+  /** All but those that are about to end. */
+  #held(): Entry[] {
+    return [...this.#all].filter((entry) => entry.users > 0 || this.#current.get(entry.key) === entry);
+  }
+
+  /** Those that nobody uses, the least recently used first. */
+  #idle(): Entry[] {
+    return [...this.#current.values()].filter(({ users }) => users === 0);
+  }
+
   #leave(entry: Entry): void {
     entry.users -= 1;
     if (entry.users > 0) return;
-    if (this.#current.get(entry.server.id) === entry)
-      entry.idle = setTimeout(() => this.#retire(entry), this.#idle_ms).unref();
-    else void this.#close(entry);
+    if (this.#current.get(entry.key) !== entry) return void this.#close(entry);
+    entry.idle = setTimeout(() => this.#retire(entry), this.#idle_ms).unref();
+    this.#endTooMany();
   }
 
   /** Nobody else begins to use it; whoever does so already may go on. */
   #retire(entry: Entry): void {
-    if (this.#current.get(entry.server.id) === entry) this.#current.delete(entry.server.id);
+    if (this.#current.get(entry.key) === entry) this.#current.delete(entry.key);
     if (entry.users === 0) void this.#close(entry);
   }
 
@@ -142,6 +198,11 @@ export class SessionPool implements AsyncDisposable {
     await session?.close();
     this.#all.delete(entry);
   }
+}
+
+/** Connections to a program differ in nothing: an account has one process of it. */
+function keyOf(server: McpServer): string {
+  return server.transport.kind === "http" ? server.id : JSON.stringify([server.account, originOf(server)]);
 }
 
 /** What a session depends on besides a token, which may change at any time. */

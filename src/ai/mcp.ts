@@ -9,8 +9,10 @@ const LIST_KEPT_MS = 300_000;
 
 /** One tool server, as a connection means it. */
 export interface McpServer {
-  /** Of the connection: each has a session of its own. */
+  /** Of the connection: each has a session of its own, but for programs, of which an account has one process. */
   id: string;
+  /** Whose connection it is: nobody has more sessions than a share of all. */
+  account: string;
   /** For people. */
   label: string;
   /** As an instruction names it: `mcp:calendar`. */

@@ -17,11 +17,11 @@ const CHANGED = "The connection was changed or deleted meanwhile. Ask again.";
  * a program that is no longer set up.
  */
 export function mcpServerOf(app: App, row: ConnectionRow, token: HttpTransport["token"]): McpServer {
-  const { id, label, base_url } = row;
+  const { id, user_id: account, label, base_url } = row;
   const transport = isProgramUrl(base_url)
     ? stdioTransport(app, row, base_url)
     : httpTransport(app, row, token);
-  return { id, label, target: `mcp:${toolServerName(label)}`, transport };
+  return { id, account, label, target: `mcp:${toolServerName(label)}`, transport };
 }
 
 function httpTransport(app: App, row: ConnectionRow, token: HttpTransport["token"]): HttpTransport {

@@ -120,7 +120,7 @@ function count(
   const has_letter = delivery.recipients.some(({ role }) => role?.letter);
   const busy = has_letter ? refuseRole(app, delivery, mail) : undefined;
   const later = busy ?? (isBounce(mail) ? undefined : countInbound(app, tx, { mail, standings }));
-  if (has_letter && later === undefined) countRole(app, tx, mail);
+  if (has_letter && later === undefined) countRole(app, tx, delivery, mail);
   return later;
 }
 

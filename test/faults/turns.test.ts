@@ -88,7 +88,8 @@ describe("what could not be written has used up nobody's turn:", () => {
       expect(await room.send({ ...both, mail_from: `eve${count}@example.net`, ...freshId() })).toStartWith(
         "4",
       );
-    for (let count = 0; count < 20; count += 1)
+    // So many of one domain are taken.
+    for (let count = 0; count < 5; count += 1)
       expect(await room.send({ ...mail, ...freshId() })).toStartWith("250 ");
     expect(await room.send({ ...mail, ...freshId() })).toStartWith("451 4.7.1 The operator");
   });

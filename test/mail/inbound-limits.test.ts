@@ -111,7 +111,11 @@ describe("what nothing proves", () => {
 
   test("uses up nothing of what proven strangers may write to the operator", async () => {
     await using t = await signedRoom();
-    expect(await flood(t, 25, { rcpt: "postmaster@mw.test", to: "postmaster@mw.test" })).toBe(20);
+    const operator = { rcpt: "postmaster@mw.test", to: "postmaster@mw.test" };
+    let taken = 0;
+    for (const network of [1, 2, 3, 4, 5])
+      taken += await flood(t, 6, { ...operator, local_address: `127.0.${network}.1` });
+    expect(taken).toBe(20);
     const mail = await t.signed({ from: BOB, to: "postmaster@mw.test" });
     expect(await t.again(mail, "postmaster@mw.test")).toStartWith("250");
   });
@@ -226,9 +230,9 @@ describe("a mail for several, one of whom takes no more now", () => {
     await using room = await mailroom();
     const { desk, has } = await ofBob(room);
     for (let count = 0; count < 20; count += 1)
-      expect(await room.send({ from: "a@example.net", rcpt: "abuse@mw.test", text: `${count}` })).toStartWith(
-        "250",
-      );
+      expect(
+        await room.send({ from: `a@d${count % 4}.example`, rcpt: "abuse@mw.test", text: `${count}` }),
+      ).toStartWith("250");
     const raw = shared(desk.address);
     const both = ["postmaster@mw.test", desk.address];
     expect((await say(room, raw, both)).last).toBe("451 4.7.1");

@@ -100,15 +100,57 @@ test("an administrator whose own address is the postmaster's starts no loop", as
 
 test("the twenty-first in an hour is put off, and nothing of it is lost or kept", async () => {
   await using room = await mailroom();
+  const to = "postmaster@mw.test";
+  const mailOf = (sender: string) => ({ from: sender, to, raw: rawMail({ from: sender }) });
   await using client = await smtpClient(room.door);
   await client.say("EHLO client.example");
-  const mail = { from: BOB, to: "postmaster@mw.test", raw: rawMail({ from: BOB }) };
-  for (let count = 0; count < 20; count++) expect(await client.deliver(mail)).toStartWith("250 ");
-  expect(await client.deliver(mail)).toStartWith("451 4.7.1 ");
+  for (let count = 0; count < 20; count++)
+    expect(await client.deliver(mailOf(`eve@d${count % 4}.example`))).toStartWith("250 ");
+  expect(await client.deliver(mailOf(BOB))).toStartWith("451 4.7.1 The operator has been written to ");
   expect(await room.outgoing()).toHaveLength(20);
   room.clock.advance("1h");
   await client.say("RSET");
-  expect(await client.deliver(mail)).toStartWith("250 ");
+  expect(await client.deliver(mailOf(BOB))).toStartWith("250 ");
+});
+
+test("one domain, whatever is written before and below it, keeps nobody else from the operator", async () => {
+  await using room = await mailroom();
+  const write = (from: string, rcpt = "abuse@mw.test") => room.send({ from, rcpt });
+  for (let count = 0; count < 5; count++)
+    expect(await write(`e${count}@s${count}.EXAMPLE.net`)).toStartWith("250 ");
+  expect(await write("eve@example.net")).toStartWith("451 4.7.1 The operator takes no more than 5 mails ");
+  // What was put off has used up nothing, here as with all of them together.
+  for (let count = 0; count < 30; count++) await write("eve@example.net");
+  expect(await write("eve@example.net", "postmaster@mw.test")).toStartWith("451 4.7.1 ");
+  expect(await write(BOB)).toStartWith("250 ");
+  room.clock.advance("12m");
+  expect(await write("eve@example.net")).toStartWith("250 ");
+});
+
+test("one network, whoever it says has written, keeps no other one from the operator, but a domain that is proven is its own", async () => {
+  await using room = await mailroom({ config: { smtp: { trusted_networks: ["127.0.9.0/24"] } } });
+  const write = (from: string, local_address: string) =>
+    room.send({ from, rcpt: "abuse@mw.test", local_address });
+  for (let count = 0; count < 5; count++)
+    expect(await write(`x@d${count}.example`, `127.0.1.${count + 1}`)).toStartWith("250 ");
+  expect(await write("x@d9.example", "127.0.1.9")).toStartWith("451 4.7.1 ");
+  expect(await write("x@d9.example", "127.0.2.1")).toStartWith("250 ");
+  expect(await write("x@d0.example", "127.0.9.1")).toStartWith("250 ");
+});
+
+test("a mail for an inbox too is divided where its sender has written to the operator often enough", async () => {
+  await using room = await mailroom();
+  for (let count = 0; count < 5; count++) await room.send({ from: BOB, rcpt: "abuse@mw.test" });
+  const raw = rawMail({ from: BOB });
+  await using client = await smtpClient(room.door);
+  await client.say("EHLO client.example");
+  expect(await client.deliver({ from: BOB, to: "abuse@mw.test", raw })).toStartWith("451 4.7.1 ");
+  const both = ["postmaster@mw.test", room.inbox.address];
+  expect(await room.send({ from: BOB, rcpt: both })).toStartWith("451 4.7.1 ");
+  await client.say("RSET");
+  await client.say(`MAIL FROM:<${BOB}>`);
+  expect(await client.say("RCPT TO:<postmaster@mw.test>")).toStartWith("451 4.7.1 ");
+  expect(await client.say(`RCPT TO:<${room.inbox.address}>`)).toStartWith("250 ");
 });
 
 test("one that is too large to be passed on is refused", async () => {

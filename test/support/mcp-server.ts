@@ -78,7 +78,13 @@ export function serverAt(url: string, transport: Partial<HttpTransport> = {}): M
     allow: ["127.0.0.1"],
   });
   const defaults = { kind: "http" as const, url, headers: {}, token: () => Promise.resolve(null), fetch };
-  return { id: "c-1", label: "Calendar", target: "mcp:calendar", transport: { ...defaults, ...transport } };
+  return {
+    id: "c-1",
+    account: "ada",
+    label: "Calendar",
+    target: "mcp:calendar",
+    transport: { ...defaults, ...transport },
+  };
 }
 
 /** A JSON answer to a request. */

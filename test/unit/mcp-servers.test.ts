@@ -191,6 +191,7 @@ function program(id: string, args: string[], env: Record<string, string> = {}): 
   const base = { PATH: "/usr/bin:/bin", HOME: folder };
   return {
     id,
+    account: "ada",
     label: id,
     target: `mcp:${id}`,
     transport: { kind: "stdio", command: process.execPath, args, env: { ...base, ...env } },

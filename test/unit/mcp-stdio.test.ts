@@ -112,6 +112,26 @@ test("a program and what it started end with the pool, if need be by force", asy
   await Promise.all(text.split(" ").map((pid) => gone(Number(pid))));
 });
 
+test("an account has one process of a program, through whichever connection it is used, and each by its name", async () => {
+  await using pool = createMcpPool();
+  const script = speaks(`if (params.arguments.die) process.exit(4); ${ANSWERS}`);
+  const one = program({ args: ["-e", script] });
+  const uses = [
+    one,
+    { ...one, id: "p-2", label: "Other" },
+    { ...one, id: "p-3", account: "eve" },
+    program({ args: ["-e", script, "--else"] }),
+  ];
+  const tools = [];
+  for (const server of uses) tools.push(await only(pool, server));
+  const [first = "", second, ...others] = await Promise.all(
+    tools.map(async ({ call }) => (await call({})).text),
+  );
+  expect(second).toBe(first);
+  expect(new Set([first, ...others]).size).toBe(3);
+  expect((await tools[1]?.call({ die: true }))?.text).toStartWith("Other has ended (code 4)");
+});
+
 test("a program ends when nobody used it for a while", async () => {
   await using pool = createMcpPool({ idle_ms: 20 });
   const { call } = await only(pool, program({ args: ["-e", speaks(ANSWERS)] }));
@@ -134,7 +154,7 @@ type Program = Extract<McpServer["transport"], { kind: "stdio" }>;
 function program(more: Partial<Program>): McpServer {
   const env = { PATH: "/usr/bin:/bin", ...more.env };
   const transport = { kind: "stdio" as const, command: process.execPath, args: [], ...more, env };
-  return { id: "p-1", label: "Papers", target: "mcp:papers", transport };
+  return { id: "p-1", account: "ada", label: "Papers", target: "mcp:papers", transport };
 }
 
 async function listing(more: Partial<Program>, options?: McpPoolOptions) {

@@ -117,6 +117,76 @@ describe("a session", () => {
   });
 });
 
+describe("an account", () => {
+  const of = (account: string, server: McpStandIn, id: string) => ({ ...serverAt(server.url), account, id });
+
+  test("that has many sessions loses its own oldest one, and nobody else loses any", async () => {
+    await using server = startMcpStandIn();
+    await using pool = createMcpPool({ max_of_account: 2 });
+    await pool.listTools(of("ada", server, "a"), NEVER);
+    for (const id of ["b", "c", "b", "d"]) await pool.listTools(of("eve", server, id), NEVER);
+    await server.seen(({ http }) => http === "DELETE");
+    expect(count(server, "initialize")).toBe(4);
+    for (const [account, id] of Object.entries({ ada: "a", eve: "b" }))
+      await pool.listTools(of(account, server, id), NEVER);
+    expect(count(server, "initialize")).toBe(4);
+    await pool.listTools(of("eve", server, "c"), NEVER);
+    expect(count(server, "initialize")).toBe(5);
+  });
+
+  test("that has the most gives way where there are too many in all, though others' are older", async () => {
+    await using server = startMcpStandIn();
+    await using pool = createMcpPool({ max_sessions: 3 });
+    await pool.listTools(of("ada", server, "a"), NEVER);
+    for (const id of ["b", "c"]) await pool.listTools(of("eve", server, id), NEVER);
+    await pool.listTools(of("bob", server, "d"), NEVER);
+    await server.seen(({ http }) => http === "DELETE");
+    for (const [account, id] of [
+      ["ada", "a"],
+      ["bob", "d"],
+      ["eve", "c"],
+    ] as const)
+      await pool.listTools(of(account, server, id), NEVER);
+    expect(count(server, "initialize")).toBe(4);
+  });
+
+  test("that has as many in use as it may is told so, and has them again when they are done", async () => {
+    const held = Promise.withResolvers<undefined>();
+    await using server = startMcpStandIn(({ message }) =>
+      message?.method === "tools/call" ? held.promise : undefined,
+    );
+    await using pool = createMcpPool({ max_of_account: 1 });
+    const { call } = await only(pool, of("eve", server, "a"));
+    const called = call({});
+    await server.seen(({ message }) => message?.method === "tools/call");
+    expect(await pool.listTools(of("eve", server, "b"), NEVER)).toEqual({
+      ok: false,
+      message:
+        "Calendar was not asked: 1 of your tool servers is at work, and an account may have no more at once. Try again when one has answered.",
+    });
+    expect(await pool.listTools(of("ada", server, "c"), NEVER)).toMatchObject({ ok: true });
+    held.resolve(undefined);
+    expect(await called).toMatchObject({ ok: true });
+    expect(await pool.listTools(of("eve", server, "b"), NEVER)).toMatchObject({ ok: true });
+  });
+
+  test("whose sessions were too many only while they were used has no more than there is room for afterwards", async () => {
+    const held = Promise.withResolvers<undefined>();
+    await using server = startMcpStandIn(({ message }) =>
+      message?.method === "tools/call" ? held.promise : undefined,
+    );
+    await using pool = createMcpPool({ max_sessions: 1 });
+    const { call } = await only(pool, of("eve", server, "a"));
+    const called = call({});
+    await server.seen(({ message }) => message?.method === "tools/call");
+    await pool.listTools(of("ada", server, "b"), NEVER);
+    held.resolve(undefined);
+    await called;
+    await server.seen(({ http }) => http === "DELETE");
+    expect(server.requests.filter(({ http }) => http === "DELETE")).toHaveLength(1);
+  });
+});
+
 describe("a list of tools", () => {
   test("tells what each tool may do, and believes no good word that a bad one contradicts", async () => {
     await using server = startMcpStandIn();

@@ -51,7 +51,7 @@ describe("where the system starts no more", () => {
     });
     await using pool = createMcpPool();
     const transport = { kind: "stdio" as const, command: "papers", args: [], env: {} };
-    const program = { id: "1", label: "Papers", target: "mcp:papers", transport };
+    const program = { id: "1", label: "Papers", target: "mcp:papers", account: "ada", transport };
     const listed = pool.listTools(program, new AbortController().signal);
     await expect(listed).rejects.toThrow(NoTasksError);
   });
