@@ -106,10 +106,11 @@ test("reports to the postmaster are taken however hard the words in them are to 
   await using room = await signedRoom();
   const sheet = Array.from({ length: 5_000 }, (_one, nth) => `.a{x${nth}:1}`).join("");
   const html = `<style>${sheet}</style>${"<b class=a>".repeat(25_000)}`;
-  const report = () => {
+  // Of one network the operator takes fewer.
+  const report = (_none: unknown, nth: number) => {
     const mail = { from: "eve@example.net", to: "postmaster@mw.test" };
     const raw = rawMail({ ...mail, subject: "Report domain: mw.test", html, ...freshId() });
-    return deliver({ ...room.door, local_address: "127.0.0.3" }, { ...mail, raw });
+    return deliver({ ...room.door, local_address: `127.0.${nth % 2}.3` }, { ...mail, raw });
   };
   const replies = Promise.all(Array.from({ length: 8 }, report));
   expect(await room.again(await room.signed({ text: "Are you there?" }))).toStartWith("250");
