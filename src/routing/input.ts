@@ -23,6 +23,7 @@ import {
   looksShared,
   mayShare,
   maySubjectBeTitle,
+  pageIn,
   readShared,
   sharedPage,
 } from "./shared-page.ts";
@@ -35,6 +36,14 @@ const ATTACHED_MAIL = /^message\/(rfc822|global)$/;
 export interface RunInput {
   /** Empty when no person with authority gave one. */
   instruction: string;
+  /**
+   * The end of the instruction that is surely its author's: all of it, but in a mail that may share a page only what
+   * stands behind the last web address, and nothing of a subject that may be a file's title. Commands count there
+   * alone, and only its words name places and choose knowledge; what is before it is for the model to read.
+   */
+  sure: string;
+  /** The address of the page that the mail shares, as it is named by sharing it; empty where none is. */
+  page: string;
   /** The part of the instruction in which `--allow-destructive` counts. */
   may_allow: string;
   /** Where in a mail that is; behind the last web address there, where a program may have written what is above. */
@@ -44,7 +53,7 @@ export interface RunInput {
    * in, nor at the beginning of what may be a post that is shared.
    */
   aims: boolean;
-  /** Whether the addresses in it are named by its author: not in a subject alone, for the same reason. */
+  /** Whether the addresses in what is surely its author's are named by that: not in a subject alone, for the same reason. */
   names: boolean;
   /** Whether a target has to stand on a line of its own for that reason. */
   apart: boolean;
@@ -89,6 +98,8 @@ async function readCall(app: App, message: MessageRow, signal: AbortSignal): Pro
   const content = stored?.content ?? "";
   return {
     instruction: message.instruction ?? "",
+    sure: message.instruction ?? "",
+    page: "",
     may_allow: message.instruction ?? "",
     allows_in: IN_TEXT,
     aims: true,
@@ -184,12 +195,23 @@ function nothingRead() {
 
 type TrustedWords = Pick<
   RunInput,
-  "instruction" | "may_allow" | "allows_in" | "aims" | "names" | "apart" | "shared" | "subject"
+  | "instruction"
+  | "sure"
+  | "page"
+  | "may_allow"
+  | "allows_in"
+  | "aims"
+  | "names"
+  | "apart"
+  | "shared"
+  | "subject"
 >;
 
 const IN_TEXT: RunInput["allows_in"] = { part: "text", behind_address: false };
 const NO_WORDS: TrustedWords = {
   instruction: "",
+  sure: "",
+  page: "",
   may_allow: "",
   allows_in: IN_TEXT,
   aims: true,
@@ -214,15 +236,18 @@ function trustedWords(
   if (isSentAtClick(text)) return { ...NO_WORDS, shared: true, given: true };
   const sharing = readShared(text);
   const page = sharedPage(sharing, subject);
-  if (page !== null) return { ...NO_WORDS, instruction: page, apart: true, shared: true, given: true };
+  if (page !== null) return { ...NO_WORDS, instruction: page, page, apart: true, shared: true, given: true };
   const filenames = mail.attachments.map(({ filename }) => filename);
   const apart = looksShared(sharing, subject);
   const titled = maySubjectBeTitle(sharing, subject);
   const says = lettersOf(text) !== "";
   const own_subject = alone && !titled && !namesFiles(subject, filenames) ? subject : "";
+  const own_words = filenames.length > 0 ? text : text || own_subject;
   return {
     ...allowing({ text, subject, alone }),
     instruction: text || own_subject,
+    sure: apart ? behindAddress(sharing) : own_words,
+    page: apart ? pageIn(sharing) : "",
     aims: says && (!apart || hasTargetApart(sharing, subject)),
     names: says,
     apart,
