@@ -23,7 +23,7 @@ import {
   looksShared,
   mayShare,
   maySubjectBeTitle,
-  pageIn,
+  namedIn,
   readShared,
   sharedPage,
 } from "./shared-page.ts";
@@ -42,7 +42,7 @@ export interface RunInput {
    * alone, and only its words name places and choose knowledge; what is before it is for the model to read.
    */
   sure: string;
-  /** The address of the page that the mail shares, as it is named by sharing it; empty where none is. */
+  /** Before that the addresses that are named all the same: the page that the mail shares, and the last one. */
   page: string;
   /** The part of the instruction in which `--allow-destructive` counts. */
   may_allow: string;
@@ -247,7 +247,7 @@ function trustedWords(
     ...allowing({ text, subject, alone }),
     instruction: text || own_subject,
     sure: apart ? behindAddress(sharing) : own_words,
-    page: apart ? pageIn(sharing) : "",
+    page: apart ? namedIn(sharing) : "",
     aims: says && (!apart || hasTargetApart(sharing, subject)),
     names: says,
     apart,

@@ -72,7 +72,7 @@ export function sharedPage(sharing: SharedText, subject: string): string | null 
  * The address that a program writes which shares a page: the last one on a line of its own, else the last at the end of a
  * line, else the last of all. Whoever wrote the page may have put any number of others above it. Empty where there is none.
  */
-export function pageIn({ lines }: SharedText): string {
+function pageIn({ lines }: SharedText): string {
   const alone = lines.filter(isBare).flat();
   const page =
     alone.findLast(({ text }) => WITH_SCHEME.test(text)) ??
@@ -129,6 +129,12 @@ function endsInPage(line: Word[]): boolean {
 
 function saysMore(words: string): boolean {
   return Buffer.byteLength(lettersOf(words)) > MAX_FEW_BYTES;
+}
+
+/** The addresses that are named by sharing a text: that of its page, and its last one, which may stand in words below. */
+export function namedIn(sharing: SharedText): string {
+  const last = addressesIn(sharing.all).at(-1)?.text ?? "";
+  return [...new Set([pageIn(sharing), last])].join("\n");
 }
 
 /** What stands behind the last web address of a text, as its end: no program that shares a page writes there. */
