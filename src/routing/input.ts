@@ -25,6 +25,7 @@ import {
   maySubjectBeTitle,
   namedIn,
   readShared,
+  type SharedText,
   sharedPage,
 } from "./shared-page.ts";
 import type { StepDraft } from "./steps.ts";
@@ -242,12 +243,10 @@ function trustedWords(
   const titled = maySubjectBeTitle(sharing, subject);
   const says = lettersOf(text) !== "";
   const own_subject = alone && !titled && !namesFiles(subject, filenames) ? subject : "";
-  const own_words = filenames.length > 0 ? text : text || own_subject;
   return {
     ...allowing({ text, subject, alone }),
     instruction: text || own_subject,
-    sure: apart ? behindAddress(sharing) : own_words,
-    page: apart ? namedIn(sharing) : "",
+    ...sureIn(sharing, { apart, subject: filenames.length === 0 ? own_subject : "" }),
     aims: says && (!apart || hasTargetApart(sharing, subject)),
     names: says,
     apart,
@@ -255,6 +254,15 @@ function trustedWords(
     subject: own_subject,
     given: titled || mayShare(sharing, subject),
   };
+}
+
+/** What of a mail is surely its author's: its text, or the end of one that may share a page, or a subject alone. */
+function sureIn(
+  sharing: SharedText,
+  { apart, subject }: { apart: boolean; subject: string },
+): Pick<RunInput, "sure" | "page"> {
+  if (apart) return { sure: behindAddress(sharing), page: namedIn(sharing) };
+  return { sure: sharing.text || subject, page: "" };
 }
 
 /**
