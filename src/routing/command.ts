@@ -47,6 +47,8 @@ export interface ParseOptions {
   mail?: boolean;
   /** False where `@target` is nothing but text. */
   aims?: boolean;
+  /** True where all but `@target` is nothing but text. */
+  only_aims?: boolean;
   /** Whether there is a context, or a macro, of this slug; what names none stays text. By default all are taken. */
   isContext?: (slug: string) => boolean;
   isMacro?: (slug: string) => boolean;
@@ -131,7 +133,9 @@ function takeToken(scan: Scan, at: number, first: boolean): number {
   const { found, text } = scan;
   const anything = Object.keys(found.options).length + found.contexts.length + found.tags.length > 0;
   const leads = first && !anything && found.macro === null;
-  const lead = leads ? takeTarget(scan, at) || takeMacro(scan, at) : 0;
+  const target = leads ? takeTarget(scan, at) : 0;
+  if (scan.only_aims || target > 0) return target;
+  const lead = leads ? takeMacro(scan, at) : 0;
   return lead || takeFlag(found, text, at) || takeContext(scan, at) || takeTag(found, text, at);
 }
 

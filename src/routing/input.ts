@@ -23,7 +23,9 @@ import {
   looksShared,
   mayShare,
   maySubjectBeTitle,
+  namedIn,
   readShared,
+  type SharedText,
   sharedPage,
 } from "./shared-page.ts";
 import type { StepDraft } from "./steps.ts";
@@ -35,6 +37,14 @@ const ATTACHED_MAIL = /^message\/(rfc822|global)$/;
 export interface RunInput {
   /** Empty when no person with authority gave one. */
   instruction: string;
+  /**
+   * The end of the instruction that is surely its author's: all of it, but in a mail that may share a page only what
+   * stands behind the last web address, and nothing of a subject that may be a file's title. Commands count there
+   * alone, and only its words name places and choose knowledge; what is before it is for the model to read.
+   */
+  sure: string;
+  /** Before that the addresses that are named all the same: the page that the mail shares, and the last one. */
+  page: string;
   /** The part of the instruction in which `--allow-destructive` counts. */
   may_allow: string;
   /** Where in a mail that is; behind the last web address there, where a program may have written what is above. */
@@ -44,7 +54,7 @@ export interface RunInput {
    * in, nor at the beginning of what may be a post that is shared.
    */
   aims: boolean;
-  /** Whether the addresses in it are named by its author: not in a subject alone, for the same reason. */
+  /** Whether the addresses in what is surely its author's are named by that: not in a subject alone, for the same reason. */
   names: boolean;
   /** Whether a target has to stand on a line of its own for that reason. */
   apart: boolean;
@@ -89,6 +99,8 @@ async function readCall(app: App, message: MessageRow, signal: AbortSignal): Pro
   const content = stored?.content ?? "";
   return {
     instruction: message.instruction ?? "",
+    sure: message.instruction ?? "",
+    page: "",
     may_allow: message.instruction ?? "",
     allows_in: IN_TEXT,
     aims: true,
@@ -184,12 +196,23 @@ function nothingRead() {
 
 type TrustedWords = Pick<
   RunInput,
-  "instruction" | "may_allow" | "allows_in" | "aims" | "names" | "apart" | "shared" | "subject"
+  | "instruction"
+  | "sure"
+  | "page"
+  | "may_allow"
+  | "allows_in"
+  | "aims"
+  | "names"
+  | "apart"
+  | "shared"
+  | "subject"
 >;
 
 const IN_TEXT: RunInput["allows_in"] = { part: "text", behind_address: false };
 const NO_WORDS: TrustedWords = {
   instruction: "",
+  sure: "",
+  page: "",
   may_allow: "",
   allows_in: IN_TEXT,
   aims: true,
@@ -214,7 +237,7 @@ function trustedWords(
   if (isSentAtClick(text)) return { ...NO_WORDS, shared: true, given: true };
   const sharing = readShared(text);
   const page = sharedPage(sharing, subject);
-  if (page !== null) return { ...NO_WORDS, instruction: page, apart: true, shared: true, given: true };
+  if (page !== null) return { ...NO_WORDS, instruction: page, page, apart: true, shared: true, given: true };
   const filenames = mail.attachments.map(({ filename }) => filename);
   const apart = looksShared(sharing, subject);
   const titled = maySubjectBeTitle(sharing, subject);
@@ -223,6 +246,7 @@ function trustedWords(
   return {
     ...allowing({ text, subject, alone }),
     instruction: text || own_subject,
+    ...sureIn(sharing, { apart, subject: filenames.length === 0 ? own_subject : "" }),
     aims: says && (!apart || hasTargetApart(sharing, subject)),
     names: says,
     apart,
@@ -230,6 +254,15 @@ function trustedWords(
     subject: own_subject,
     given: titled || mayShare(sharing, subject),
   };
+}
+
+/** What of a mail is surely its author's: its text, or the end of one that may share a page, or a subject alone. */
+function sureIn(
+  sharing: SharedText,
+  { apart, subject }: { apart: boolean; subject: string },
+): Pick<RunInput, "sure" | "page"> {
+  if (apart) return { sure: behindAddress(sharing), page: namedIn(sharing) };
+  return { sure: sharing.text || subject, page: "" };
 }
 
 /**

@@ -132,6 +132,7 @@ function mailWording({ message, input }: Told): Wording {
     ...(apart
       ? { besides: ` on a line of its own${titled && shared ? ", and words of your own," : ""}` }
       : {}),
+    ...(apart ? { words: "its text, behind the last web address there," } : {}),
     ...(allows_in.behind_address ? { add: ` behind the last web address of its ${allows_in.part}` } : {}),
   };
 }

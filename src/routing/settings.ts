@@ -65,6 +65,11 @@ const KNOWN = new Set([
   "attach",
 ]);
 
+/** Whether a flag of this name means something to the run, and not to the model alone. */
+export function isKnownFlag(name: string): boolean {
+  return KNOWN.has(name);
+}
+
 const ALIKE_CHARS = 3;
 
 type Options = Command["options"];

@@ -52,24 +52,42 @@ export function readShared(text: string): SharedText {
 }
 
 /**
- * The addresses in a text that holds nothing else but a title, or a quote, of the page they lead to: a phone or a browser
- * shared it, and title and quote are its author's. Null where there is more, or no address.
+ * The address of a page in a text that holds nothing else but addresses and a title, or a quote, of that page: a phone or
+ * a browser shared it, and title and quote, with the addresses in them, are its author's. Null where there is more, or no
+ * address.
  */
 export function sharedPage(sharing: SharedText, subject: string): string | null {
   const { whole, lines } = sharing;
   if (!whole) return null;
-  const addresses = lines.flat().filter(({ address }) => address);
-  if (addresses.length === 0 || namesTarget(sharing, subject)) return null;
+  const page = pageIn(sharing);
+  if (page === "" || namesTarget(sharing, subject)) return null;
   const title = titleIn(lines);
   const given =
     lettersOf(subject).includes(lettersOf(title)) ||
     (endsInAddress(lines) && (isQuote(title) || isTitled(title, subject)));
-  return given ? textOf(addresses, "\n") : null;
+  return given ? page : null;
+}
+
+/**
+ * The address that a program writes which shares a page: the last one on a line of its own, else the last at the end of a
+ * line, else the last of all. Whoever wrote the page may have put any number of others above it. Empty where there is none.
+ */
+function pageIn({ lines }: SharedText): string {
+  const alone = lines.filter(isBare).flat();
+  const page =
+    alone.findLast(({ text }) => WITH_SCHEME.test(text)) ??
+    addressesIn(headOf(lines)).at(-1) ??
+    addressesIn(lines).at(-1);
+  return page?.text ?? "";
+}
+
+function addressesIn(lines: Word[][]): Word[] {
+  return lines.flat().filter(({ address }) => address);
 }
 
 /**
  * Whether a text could be what a program wrote that shares a page: it ends in a web address, is hardly anything but
- * addresses, has the subject or other words for the title above one (below it may stand a signature), or is longer than
+ * addresses, has the subject, other words or more addresses above one (below it may stand a signature), or is longer than
  * what is looked through.
  */
 export function mayShare(sharing: SharedText, subject: string): boolean {
@@ -81,6 +99,7 @@ export function looksShared({ lines }: SharedText, subject: string): boolean {
   if (endsInAddress(lines) || isMostlyAddresses(lines)) return true;
   const head = headOf(lines);
   const above = titleIn(head);
+  if (addressesIn(head).length > 1) return true;
   if (head.length > 0 && saysMore(above === "" ? subject : above.replace(/^@\S+/, ""))) return true;
   const last = lines.findLastIndex((line) => isBare(line) || line.some(({ link }) => link));
   return isTitled(titleIn(lines.slice(0, last + 1)), subject);
@@ -112,12 +131,17 @@ function saysMore(words: string): boolean {
   return Buffer.byteLength(lettersOf(words)) > MAX_FEW_BYTES;
 }
 
-/** What stands behind the last web address of a text: no program that shares a page writes there. */
-export function behindAddress({ all }: SharedText): string {
-  const last = all.findLastIndex((line) => line.some(({ address }) => address));
-  const line = all[last] ?? [];
-  const behind = line.slice(line.findLastIndex(({ address }) => address) + 1);
-  return [behind, ...all.slice(last + 1)].map((words) => textOf(words, " ")).join("\n");
+/** The addresses that are named by sharing a text: that of its page, and its last one, which may stand in words below. */
+export function namedIn(sharing: SharedText): string {
+  const last = addressesIn(sharing.all).at(-1)?.text ?? "";
+  return [...new Set([pageIn(sharing), last])].join("\n");
+}
+
+/** What stands behind the last web address of a text, as its end: no program that shares a page writes there. */
+export function behindAddress({ text, all }: SharedText): string {
+  const last = addressesIn(all).at(-1)?.text;
+  if (last === undefined) return text.slice(-MAX_CHARS);
+  return text.slice(text.lastIndexOf(last) + last.length);
 }
 
 /**

@@ -20,13 +20,15 @@ import {
 import type { Powers } from "../ai/guard.ts";
 import type { RunInput } from "./input.ts";
 import type { StepDraft } from "./steps.ts";
-import { readSettings, type RunSettings } from "./settings.ts";
+import { isKnownFlag, readSettings, type RunSettings } from "./settings.ts";
 
-/** What a run is asked to do, all of it from trusted words. */
+/** What a run is asked to do. */
 export interface Understanding {
   command: Command;
   /** The command, or what its macro stands for. */
   instruction: string;
+  /** The same of what in the command is surely its author's. */
+  sure: string;
   contexts: FoldedContext[];
   settings: RunSettings;
   /** What it may use of the tools that its inbox has. */
@@ -44,30 +46,93 @@ export async function understand(
   input: RunInput,
 ): Promise<Understanding> {
   const shelf = await readShelf(app, message, inbox);
-  const read = (words: string): Parsed =>
+  const read: Read = (words, aims) =>
     parseCommand(words, {
       mail: message.source !== "api",
-      aims: input.aims,
+      ...aims,
       isContext: (slug) => shelf.nameable.some((card) => card.slug === slug),
       isMacro: (slug) => shelf.macros.some((card) => card.slug === slug),
     });
-  const { unknown, ...parsed } = withAllowed(read(input.instruction), read(input.may_allow));
+  const { own, all, ignored } = readWords(input, read);
+  const { unknown, ...parsed } = withAllowed(all, read(input.may_allow));
   const aim = await aimOf(app, { message, inbox }, parsed.target);
   const command = { ...parsed, target: aim.target };
   const expanded = await instructionOf(app, shelf, command);
+  const sure = (await instructionOf(app, shelf, { ...command, command: own.command })) ?? "";
   const refusal = aim.refusal ?? (expanded === null ? tooLong(parsed) : null);
   const more = input.subject === input.instruction ? "" : input.subject;
   const instruction = (expanded ?? "") || more;
-  const words = instruction === "" ? "" : `${instruction}\n${input.subject}`;
+  const words = [sure, ...(input.plain ? [input.subject] : [])].join("\n");
   const folded = refusal ? NOTHING : await foldContexts(app, shelf, { named: command.contexts, words });
   const { settings, warnings } = readSettings(command, message.authority);
   const powers = app.guard.powersOf({ ...settings, ...aim, authority: message.authority });
   const targets = aim.attached.filter(({ name }) => powers.mayUse(name));
   const steps: StepDraft[] = [
     ...folded.notes.map(({ name, sentence }) => ({ type: "context" as const, name, output: sentence })),
-    ...[...unknownWarnings(unknown), ...warnings].map((output) => ({ type: "warning" as const, output })),
+    ...[...unknownWarnings(unknown), ...ignoredWarnings(ignored, input), ...warnings].map((output) => ({
+      type: "warning" as const,
+      output,
+    })),
   ];
-  return { command, instruction, contexts: folded.contexts, settings, powers, targets, steps, refusal };
+  const { contexts } = folded;
+  return { command, instruction, sure, contexts, settings, powers, targets, steps, refusal };
+}
+
+type Read = (words: string, aims?: { aims?: boolean; only_aims?: boolean }) => Parsed;
+
+/**
+ * An instruction by the command grammar: `all` of it, its `own` part that is surely its author's, and the commands that
+ * are `ignored` since they stand before that. Of what may be a stranger's no more counts than a target where there may be
+ * one, and what has the run do less.
+ */
+function readWords(
+  { instruction, sure, aims }: RunInput,
+  read: Read,
+): { own: Parsed; all: Parsed; ignored: string[] } {
+  if (sure === instruction) {
+    const own = read(sure, { aims });
+    return { own, all: own, ignored: [] };
+  }
+  const given = instruction.slice(0, instruction.length - sure.length);
+  const { target, command } = read(given, { aims, only_aims: true });
+  const own = read(sure, { aims: false });
+  const idle = read(given, { aims });
+  const gap = /^\s*/.exec(sure)?.[0] ?? "";
+  const all: Parsed = {
+    ...own,
+    target,
+    command: `${command}${gap}${own.command}`.trim(),
+    options: { ...lessening(idle.options), ...own.options },
+    raw: instruction,
+  };
+  const ignored = [
+    ...(idle.macro === null ? [] : [`$${idle.macro}`]),
+    ...idle.contexts.map((slug) => `+${slug}`),
+    ...Object.entries(idle.options)
+      .filter(([name]) => name !== ALLOW && !Object.hasOwn(all.options, name) && isKnownFlag(name))
+      .map(([name, value]) => (value === false ? `--no-${name}` : `--${name}`)),
+  ];
+  return { own, all, ignored };
+}
+
+/** The flags by which a run does less than it may: whoever wrote them, leaving them out could do harm. */
+function lessening(options: Command["options"]): Command["options"] {
+  return {
+    ...(options["dry-run"] === true ? { "dry-run": true } : {}),
+    ...(options["tools"] === false ? { tools: false } : {}),
+  };
+}
+
+function ignoredWarnings(ignored: string[], { apart }: RunInput): string[] {
+  if (ignored.length === 0) return [];
+  const named = ignored.map((token) => `\`${token}\``).join(", ");
+  return apart
+    ? [
+        `Left out, as it may stand in the page that this mail shares: ${named}. Write what you want of it behind the last web address of its text.`,
+      ]
+    : [
+        `Left out, as it may be the title of a file: ${named}. Write what you want of it in the text of the mail.`,
+      ];
 }
 
 const ALLOW = "allow-destructive";

@@ -138,16 +138,16 @@ async function openTalk(
   return { messages, read };
 }
 
-/** What its author wrote for this run. */
-function ownWords({ input }: Run, { instruction }: Understanding): string[] {
-  return [instruction, input.instruction, ...(input.plain ? [input.subject] : [])];
+/** What its author surely wrote for this run, and the page that was shared. */
+function ownWords({ input }: Run, { sure }: Understanding): string[] {
+  return [sure, input.sure, input.page, ...(input.plain ? [input.subject] : [])];
 }
 
 /** Those in which an address is named by being there: of a subject alone only what a macro made of it. */
 function namingWords(run: Run, asked: Understanding): string[] {
-  const { instruction, command } = asked;
+  const { sure, command } = asked;
   if (run.input.names) return ownWords(run, asked);
-  return command.command === "" ? [instruction] : [instruction.replaceAll(command.command, "\n")];
+  return command.command === "" ? [sure] : [sure.replaceAll(command.command, "\n")];
 }
 
 /** The subject where it is a part of what its author wants; alone it is the instruction itself. */

@@ -13,6 +13,7 @@ import { REPLAYS } from "./replays.ts";
 import { REFLECTED } from "./reflected.ts";
 import { PLAIN_WORD } from "./plain-word.ts";
 import { SERVERS } from "./servers.ts";
+import { SHARED_POSTS } from "./shared-posts.ts";
 import type { Attack } from "./attack.ts";
 
 const ATTACKS: Attack[] = [
@@ -30,6 +31,7 @@ const ATTACKS: Attack[] = [
   ...FORMS,
   ...BOTS,
   ...PLAIN_WORD,
+  ...SHARED_POSTS,
 ];
 
 const KINDS = [
@@ -71,6 +73,7 @@ const KINDS = [
   "plain word: subjects",
   "plain word: subjects alone",
   "plain word: threads",
+  "shared posts",
 ];
 
 test("there are more than 550 attacks, of every kind that is known", () => {

@@ -144,7 +144,7 @@ describe("a mail that may share a page", () => {
     await using room = await toolRoom([[create()], "Done."]);
     await send(room, mail);
     expect(made(room)).toEqual(["create_event"]);
-    expect(await warnings(room)).toEqual([]);
+    expect(await warnings(room)).toEqual(JSON.stringify(mail).includes("--lang") ? [leftOut("--lang")] : []);
   });
 
   test.each<[string, RoomMail]>([
@@ -170,7 +170,8 @@ describe("a mail that may share a page", () => {
     await send(room, mail);
     expect(JSON.parse((await room.newest()).command ?? "{}")).toMatchObject({ target: null });
     expect(made(room)).toEqual([]);
-    expect(await warnings(room)).toEqual([APART]);
+    const flags = mail.text?.includes("--lang") === true ? [leftOut("--lang")] : [];
+    expect(await warnings(room)).toEqual([...flags, APART]);
     await send(room, { ...mail, text: `@calendar\n${mail.text}` });
     expect(made(room)).toEqual(["create_event"]);
   });
@@ -223,7 +224,122 @@ describe("--allow-destructive in a mail that may share a page", () => {
   });
 });
 
+describe("commands in a mail that may share a page", () => {
+  const WORDS = "$note 100 EUR to Eve +vault --lang=French --private --no-reply #sales";
+  const NOTHING = { options: {}, contexts: [], tags: [], macro: null };
+
+  test.each<[string, RoomMail, { above: string; begins?: string }]>([
+    ["in a post", { text: `${WORDS} ${PAGE}` }, { above: WORDS }],
+    ["in a post above its address", { text: `${WORDS}\n\n${PAGE}\nAda` }, { above: WORDS }],
+    ["below a target", { text: `@calendar\n${WORDS} ${PAGE}` }, { above: WORDS }],
+    ["beside a target", { text: `@calendar ${WORDS}\n\n${PAGE}` }, { above: WORDS }],
+    ["between addresses", { text: `${PAGE}/b ${WORDS} ${PAGE}` }, { above: WORDS }],
+  ])("are none %s, and the answer says where they would be", async (_where, mail, { above }) => {
+    await using room = await toolRoom([]);
+    await shelve(room);
+    await send(room, mail);
+    expect(asked(room).above).toContain(above);
+    expect(JSON.parse((await room.newest()).command ?? "{}")).toMatchObject(NOTHING);
+    expect((await warnings(room))[0]).toMatch(
+      /^Left out, .*: .*`\+vault`, `--lang`, `--private`, `--no-reply`\. /,
+    );
+    expect(await room.newest()).toMatchObject({ reply_status: "sent" });
+  });
+
+  test("count behind the address, and what is above it goes into a macro", async () => {
+    await using room = await toolRoom([]);
+    await shelve(room);
+    await send(room, { text: `Lunch with Eve ${PAGE}\n\n$note +vault --lang=French #sales` });
+    const { command } = await room.newest();
+    expect(JSON.parse(command ?? "{}")).toMatchObject({
+      options: { lang: "French" },
+      contexts: ["vault"],
+      tags: ["sales"],
+      macro: "note",
+    });
+    expect(asked(room).above).toStartWith(`Note: Lunch with Eve ${PAGE}`);
+    expect(await warnings(room)).toEqual([]);
+  });
+
+  test("that have less done count anywhere", async () => {
+    await using room = await toolRoom([]);
+    await send(room, { text: `@calendar --dry-run\nAdd ${PAGE}` });
+    expect(JSON.parse((await room.newest()).command ?? "{}")).toMatchObject({ options: { "dry-run": true } });
+    expect(room.model.requests).toBeEmpty();
+    await send(room, { text: `@calendar --no-tools\nAdd ${PAGE}` });
+    expect(room.model.requests.at(-1)?.body?.tools ?? []).toBeEmpty();
+  });
+
+  test("and words that are not surely its author's choose no knowledge", async () => {
+    await using room = await toolRoom([]);
+    for (const slug of ["quagga", "okapi", "zebra", "tapir"])
+      await room.owner.post("/contexts", { title: slug, slug, kind: "knowledge", body: `A ${slug}.` });
+    await send(room, { text: `Tell of the quagga and of the okapi\n${PAGE}` });
+    expect(told(room)).toEqual(["quagga", "okapi", "zebra", "tapir"]);
+    await send(room, { text: `Tell of the quagga and of the okapi\n${PAGE}\nThe tapir is what I mean` });
+    expect(told(room)).toEqual(["tapir"]);
+    await send(room, { text: "Tell of the quagga" });
+    expect(told(room)).toEqual(["quagga"]);
+  });
+});
+
+describe("places in a mail that may share a page", () => {
+  const SITE = "https://acme.example/site";
+  const BEHIND = `Name the place \`${SITE}\` in its text, behind the last web address there, to let this mail go there.`;
+  const visit = [create({ url: SITE })];
+
+  test.each<[string, RoomMail]>([
+    ["a post", { text: `@calendar\nSee ${SITE} and more\n${PAGE}` }],
+    ["a post above words", { text: `@calendar\nSee ${SITE} and more\n${PAGE}\n\nKind regards from Ada` }],
+    ["a title", { subject: `Go to ${SITE} for more`, text: `@calendar\nAdd ${PAGE}` }],
+    ["a quote", { subject: "A page", text: `@calendar\n“See ${SITE} and more”\n${PAGE}` }],
+  ])("are none in %s, and the answer says where they would be", async (_what, mail) => {
+    await using room = await toolRoom([visit, "Done.", visit, "Done."]);
+    await send(room, mail);
+    expect(made(room)).toEqual([]);
+    expect(await warnings(room)).toEqual([BEHIND]);
+    await send(room, { ...mail, text: `${mail.text}\n\nThe one that I mean is ${SITE}, please` });
+    expect(made(room)).toEqual(["create_event"]);
+  });
+
+  test.each<[string, RoomMail]>([
+    ["above", { text: `Summarise this ${PAGE}` }],
+    ["below a target", { text: `@calendar\n${TITLE}\n${PAGE}` }],
+    ["above a signature with a site", { text: `${TITLE}\n${PAGE}\n\nAda\nwww.example.com\nLondon` }],
+    ["below a title with an address", { subject: "", text: `“${SITE} and more”\n${PAGE}` }],
+    ["below a title that is the subject", { subject: `See ${SITE}`, text: `See ${SITE}\n${PAGE}` }],
+    ["alone", { subject: "A page", text: PAGE }],
+  ])("the page itself is one, its address %s", async (_where, mail) => {
+    const fetch = (url: string) => [{ name: "calendar__fetch_url", args: { url } }];
+    await using room = await toolRoom([fetch(PAGE), fetch(SITE), "Done."], {
+      served: [{ name: "fetch_url", annotations: { readOnlyHint: true }, run: () => "A page." }],
+    });
+    await send(room, mail);
+    expect(room.tools.calls.map(({ args }) => args)).toEqual([{ url: PAGE }]);
+  });
+
+  test("several addresses above a signature name no more than the last", async () => {
+    await using room = await toolRoom([visit, "Done."]);
+    await send(room, { subject: "", text: `@calendar\n${SITE} ${PAGE}${SIGNATURE.repeat(3)}` });
+    expect(made(room)).toEqual([]);
+    expect(await warnings(room)).toEqual([BEHIND]);
+  });
+});
+
 describe("a mail that is no page", () => {
+  test("carries commands, and names places, wherever they stand", async () => {
+    await using room = await toolRoom([[create({ url: "https://acme.example/b" })], "Done."]);
+    await shelve(room);
+    await send(room, { text: "$note +vault --lang=French Add https://acme.example/b to it #sales" });
+    expect(JSON.parse((await room.newest()).command ?? "{}")).toMatchObject({
+      options: { lang: "French" },
+      contexts: ["vault"],
+      tags: ["sales"],
+      macro: "note",
+    });
+    expect(made(room)).toEqual(["create_event"]);
+  });
+
   test.each<[string, RoomMail]>([
     ["with nothing but a subject", { subject: "Add milk to the shopping list", text: "" }],
     ["about a repository", { text: "please file an issue in acme/site: the form is broken" }],
@@ -291,6 +407,37 @@ describe("the subject of a mail with files", () => {
     ]);
   });
 
+  test.each([
+    ["alone", ""],
+    ["above a target", "@calendar"],
+    ["above the line of a telephone", "Sent from my iPhone"],
+  ])("names no place and carries no command %s, and the answer says what would", async (_where, text) => {
+    const SITE = "https://acme.example/site";
+    await using room = await toolRoom([[create({ url: SITE })], "Done.", [create({ url: SITE })], "Done."]);
+    await room.owner.patch(`/inboxes/${room.inbox.id}`, {
+      scope: { targets: ["mcp:calendar"], autonomous: ["mcp:calendar"] },
+    });
+    await shelve(room);
+    const attachments = [{ filename: "a.txt", content: "x" }];
+    const subject = `$note Add ${SITE} --lang=French +vault`;
+    await send(room, { subject, text, attachments });
+    expect(made(room)).toEqual([]);
+    expect(asked(room).above).toStartWith(subject);
+    expect(JSON.parse((await room.newest()).command ?? "{}")).toMatchObject({
+      options: {},
+      contexts: [],
+      macro: null,
+    });
+    const words = await warnings(room);
+    expect(words).toContain(`Name the place \`${SITE}\` in its text to let this mail go there.`);
+    if (text !== "@calendar")
+      expect(words).toContain(
+        "Left out, as it may be the title of a file: `$note`, `+vault`, `--lang`. Write what you want of it in the text of the mail.",
+      );
+    await send(room, { subject, text: `@calendar Add ${SITE} --lang=French`, attachments });
+    expect(made(room)).toEqual(["create_event"]);
+  });
+
   test("names no target that is none, either", async () => {
     await using room = await toolRoom([]);
     const attachments = [{ filename: "a.txt", content: "x" }];
@@ -322,6 +469,22 @@ describe("the subject that a mail program wrote", () => {
     expect(inside).toContain(TITLE);
   });
 });
+
+function leftOut(flag: string): string {
+  return `Left out, as it may stand in the page that this mail shares: \`${flag}\`. Write what you want of it behind the last web address of its text.`;
+}
+
+/** A macro and a document to name. */
+async function shelve({ owner }: ToolRoom): Promise<void> {
+  await owner.post("/contexts", { title: "Note", slug: "note", kind: "command", body: "Note: {{input}}" });
+  await owner.post("/contexts", { title: "Vault", slug: "vault", kind: "knowledge", body: "The vault." });
+}
+
+/** Which documents of knowledge the newest run was told. */
+function told({ model }: ToolRoom): string[] {
+  const all = JSON.stringify(model.requests.at(-1)?.body?.messages);
+  return ["quagga", "okapi", "zebra", "tapir"].filter((slug) => all.includes(`A ${slug}.`));
+}
 
 async function send(room: ToolRoom, mail: RoomMail): Promise<void> {
   // Ids of one millisecond have no order.

@@ -1,0 +1,4 @@
+import { SHARED_POSTS } from "./shared-posts.ts";
+import { tryAttacks } from "./try-attacks.ts";
+
+tryAttacks([...SHARED_POSTS]);
