@@ -23,10 +23,9 @@ import {
   looksShared,
   mayShare,
   maySubjectBeTitle,
-  namedIn,
   readShared,
-  type SharedText,
   sharedPage,
+  sureIn,
 } from "./shared-page.ts";
 import type { StepDraft } from "./steps.ts";
 
@@ -246,7 +245,7 @@ function trustedWords(
   return {
     ...allowing({ text, subject, alone }),
     instruction: text || own_subject,
-    ...sureIn(sharing, { apart, subject: filenames.length === 0 ? own_subject : "" }),
+    ...sureIn(sharing, { apart, subject: own_subject, files: filenames.length }),
     aims: says && (!apart || hasTargetApart(sharing, subject)),
     names: says,
     apart,
@@ -254,15 +253,6 @@ function trustedWords(
     subject: own_subject,
     given: titled || mayShare(sharing, subject),
   };
-}
-
-/** What of a mail is surely its author's: its text, or the end of one that may share a page, or a subject alone. */
-function sureIn(
-  sharing: SharedText,
-  { apart, subject }: { apart: boolean; subject: string },
-): Pick<RunInput, "sure" | "page"> {
-  if (apart) return { sure: behindAddress(sharing), page: namedIn(sharing) };
-  return { sure: sharing.text || subject, page: "" };
 }
 
 /**

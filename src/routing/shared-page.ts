@@ -131,10 +131,18 @@ function saysMore(words: string): boolean {
   return Buffer.byteLength(lettersOf(words)) > MAX_FEW_BYTES;
 }
 
-/** The addresses that are named by sharing a text: that of its page, and its last one, which may stand in words below. */
-export function namedIn(sharing: SharedText): string {
+/**
+ * What of a mail is surely its author's: its text, of one that may share a page (`apart`) its end, and a subject alone
+ * where it is no file's title. `page` has the addresses that are named by sharing them: that of the page, and the last one,
+ * which may stand in words below.
+ */
+export function sureIn(
+  sharing: SharedText,
+  { apart, subject, files }: { apart: boolean; subject: string; files: number },
+): { sure: string; page: string } {
+  if (!apart) return { sure: sharing.text || (files === 0 ? subject : ""), page: "" };
   const last = addressesIn(sharing.all).at(-1)?.text ?? "";
-  return [...new Set([pageIn(sharing), last])].join("\n");
+  return { sure: behindAddress(sharing), page: [...new Set([pageIn(sharing), last])].join("\n") };
 }
 
 /** What stands behind the last web address of a text, as its end: no program that shares a page writes there. */
