@@ -18,6 +18,7 @@ import { type CalmClock, createCalmClock } from "./lib/calm-clock.ts";
 import { createResolver, type Resolver } from "./lib/dns.ts";
 import { createFairPool, type FairPool, THREADS_FOR_ALL } from "./lib/fair-pool.ts";
 import { createFairTurns, type FairTurns } from "./lib/fair-turns.ts";
+import { createIncoming, type OpenIncoming } from "./lib/incoming.ts";
 import { createSafeFetch, type SafeFetch } from "./lib/net.ts";
 import { createPoster, type Poster } from "./lib/poster.ts";
 import { folderFault, mailFolderFault } from "./lib/start-faults.ts";
@@ -50,6 +51,9 @@ const BODY_THREADS = { size: 2 };
 const BODY_MEMORY = { budget: 512 * 1_048_576, small: 524_288 };
 /** Some hundred pages of lists. */
 const ANSWER_MEMORY = { budget: 256 * 1_048_576, small: 262_144 };
+
+/** What an answer of 8 MB takes, several times over, while it is read: all that are large take about as much as the runs. */
+const LARGE_ANSWER_MB = 64;
 
 /** With twice as many, a flood of mail is taken at three quarters of the rate; with half of them, calls end a fifth slower. */
 const ENDINGS_AT_ONCE = 24;
@@ -152,6 +156,8 @@ export interface App extends AsyncDisposable {
   bodyMemory: SharedMemory;
   /** For long answers until they have been taken. */
   answerMemory: SharedMemory;
+  /** For long answers of tool servers and integrations while they come in. */
+  incoming: OpenIncoming;
   /** What tools a run may use, and for what. */
   guard: Guard;
   /** Sessions with tool servers. */
@@ -202,8 +208,10 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
   await prepareDkimKeys({ ...database, secrets, now, log }, config.data.dir);
   const resolver = createResolver({ servers: config.dns.servers });
   const threads = createThreads();
-  const mcp = createMcpPool({ nowMs });
-  const poster = createPoster({ resolve: resolver, allow: config.webhooks.allow, setting: "webhooks.allow" });
+  const incoming = createIncoming(Math.max(2, Math.floor(config.routing.memory_mb / LARGE_ANSWER_MB)));
+  const mcp = createMcpPool({ nowMs, incoming });
+  const { allow } = config.webhooks;
+  const poster = createPoster({ resolve: resolver, allow, setting: "webhooks.allow" });
   const ca = overrides.ca === undefined ? {} : { ca: overrides.ca };
   const fetch = createSafeFetch({ resolve: resolver, allow: config.egress.allow, ...ca });
   const sender = openSender(config, overrides, { ...database, resolver, fetch, log, now });
@@ -228,6 +236,7 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
     ...createQueues(),
     lent: createLentRanges(clocks.steadyNow),
     ...createMemory(),
+    incoming,
     guard: overrides.guard ?? GUARD,
     mcp,
     sender,

@@ -1,4 +1,5 @@
 import type { StreamableHTTPClientTransportOptions, Transport } from "@modelcontextprotocol/client";
+import type { Incoming } from "../lib/incoming.ts";
 import { member, parseJson } from "../lib/quote.ts";
 import { readCapped } from "../lib/responses.ts";
 import type { HttpTransport } from "./mcp.ts";
@@ -28,6 +29,7 @@ interface WireOptions {
   who: Speaker;
   /** As it is described now: its credential may have changed. */
   transport: () => HttpTransport;
+  incoming: () => Incoming;
   /** For the old transport: its session is its stream, and its errors say little about a refusal. */
   onStreamEnd?: (why: Why) => void;
 }
@@ -52,11 +54,12 @@ export class HttpWire {
 
   readonly fetch = async (url: string | URL, init: RequestInit = {}): Promise<Response> => {
     const { who, onStreamEnd } = this.#options;
+    const incoming = this.#options.incoming();
     const { id, cancels, is_notice } = requestOf(init);
     if (cancels !== undefined) this.#open.get(cancels)?.abort();
     const hangUp = new AbortController();
     if (id !== undefined) this.#open.set(id, hangUp);
-    const signals = [hangUp.signal, ...(init.signal ? [init.signal] : [])];
+    const signals = [hangUp.signal, incoming.signal, ...(init.signal ? [init.signal] : [])];
     if (is_notice) signals.push(AbortSignal.timeout(NOTICE_MS));
     const onEnd = (why?: Why): void => {
       if (id !== undefined) this.#open.delete(id);
@@ -70,7 +73,7 @@ export class HttpWire {
         else if (init.method !== "POST") onStreamEnd?.(why);
       };
       const flow = init.method === "POST" ? answerFlow() : this.#session_flow;
-      return capped(response, { who, flow, onEnd, onTooLarge });
+      return capped(response, { who, flow, incoming, onEnd, onTooLarge });
     } catch (error) {
       onEnd(faultOf(who, error));
       throw error;

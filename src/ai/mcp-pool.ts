@@ -1,4 +1,5 @@
 import { unlessAborted } from "../lib/deadline.ts";
+import type { OpenIncoming } from "../lib/incoming.ts";
 import type { ToolList } from "./mcp-calls.ts";
 import type { McpServer } from "./mcp.ts";
 import { McpFault } from "./mcp-faults.ts";
@@ -23,6 +24,8 @@ export interface PoolOptions {
   max_sessions?: number;
   max_of_account?: number;
   waits?: Partial<Waits>;
+  /** Memory for long answers. */
+  incoming: OpenIncoming;
 }
 
 /** A session, from the moment somebody asks for it. */
@@ -59,17 +62,20 @@ export class SessionPool implements AsyncDisposable {
   readonly #max_sessions: number;
   readonly #max_of_account: number;
   readonly #waits: Waits;
+  readonly #incoming: OpenIncoming;
 
   constructor({
     idle_ms = IDLE_MS,
     max_sessions = MAX_SESSIONS,
     max_of_account = MAX_OF_ACCOUNT,
     waits,
+    incoming,
   }: PoolOptions) {
     this.#idle_ms = idle_ms;
     this.#max_sessions = max_sessions;
     this.#max_of_account = max_of_account;
     this.#waits = { ...WAITS, ...waits };
+    this.#incoming = incoming;
   }
 
   /** Throws McpFault, NoHandlesError, or the reason of `signal`. Where a session turns out to be lost, the work is done in a new one. */
@@ -132,6 +138,7 @@ export class SessionPool implements AsyncDisposable {
           secrets: secretsOf(server),
         },
         server: () => entry.server,
+        incoming: () => this.#incoming(server.account),
         waits: this.#waits,
         signal: this.#closing.signal,
         onLost: () => this.#retire(entry),

@@ -1,4 +1,5 @@
 import { member } from "../lib/quote.ts";
+import { headOf } from "../lib/text-length.ts";
 import { safeFilename } from "../mail/attachment-name.ts";
 import { hideSecrets } from "./mcp-secrets.ts";
 import type { ToolFile, ToolOutcome } from "./tool.ts";
@@ -125,7 +126,7 @@ function lastStepOf(uri: string): string {
 function cut(text: string): string {
   if (text.length <= MAX_TEXT_CHARS) return text;
   const left_out = text.length - MAX_TEXT_CHARS;
-  return `${text.slice(0, MAX_TEXT_CHARS).toWellFormed()}\n(The answer goes on for ${left_out} more characters, which were cut off.)`;
+  return `${headOf(text, MAX_TEXT_CHARS)}\n(The answer goes on for ${left_out} more characters, which were cut off.)`;
 }
 
 function stringOf(value: unknown, name: string): string {

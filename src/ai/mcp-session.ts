@@ -1,6 +1,7 @@
 import type { Client, Transport } from "@modelcontextprotocol/client";
 import { messageOf } from "../errors.ts";
 import { unlessAborted } from "../lib/deadline.ts";
+import type { Incoming } from "../lib/incoming.ts";
 import { VERSION } from "../version.ts";
 import type { HttpTransport, McpServer, StdioTransport } from "./mcp.ts";
 import { fault, faultOf, McpFault, type Speaker, TOO_SLOW, type Why } from "./mcp-faults.ts";
@@ -49,6 +50,8 @@ export interface SessionOptions {
   who: Speaker;
   /** As it is described now: its credential may have changed. */
   server: () => McpServer;
+  /** Opens an answer of it. */
+  incoming: () => Incoming;
   waits: Waits;
   /** Ends the opening. */
   signal: AbortSignal;
@@ -89,8 +92,8 @@ async function openHttp(library: Library, options: SessionOptions): Promise<Sess
 }
 
 async function openStreamable(library: Library, options: SessionOptions): Promise<Session> {
-  const { who } = options;
-  const wire = new HttpWire({ who, transport: () => httpOf(options) });
+  const { who, incoming } = options;
+  const wire = new HttpWire({ who, incoming, transport: () => httpOf(options) });
   const url = new URL(httpOf(options).url);
   const transport = new library.StreamableHTTPClientTransport(url, { fetch: wire.fetch, ...RECONNECTION });
   endBrokenRequests(transport, who, wire);
@@ -107,7 +110,8 @@ async function openSse(library: Library, options: SessionOptions): Promise<Sessi
     lost.abort(why);
     void transport.close();
   };
-  const wire = new HttpWire({ who: options.who, transport: () => httpOf(options), onStreamEnd });
+  const { who, incoming } = options;
+  const wire = new HttpWire({ who, incoming, transport: () => httpOf(options), onStreamEnd });
   const transport = new library.SSEClientTransport(new URL(httpOf(options).url), { fetch: wire.fetch });
   const signal = AbortSignal.any([options.signal, lost.signal]);
   const whyClosed = (): Why | undefined => (lost.signal.aborted ? (lost.signal.reason as Why) : undefined);
@@ -119,9 +123,10 @@ async function openStdio(
   options: SessionOptions,
   program: StdioTransport,
 ): Promise<Session> {
-  const { who, waits } = options;
+  const { who, waits, incoming } = options;
   const { deserializeMessage: parse } = library;
-  const wire = (): StdioWire => new StdioWire({ who, program, parse, end_ms: waits.end_ms });
+  const wire = (): StdioWire =>
+    new StdioWire({ who, program, parse, incoming: incoming(), end_ms: waits.end_ms });
   const first = wire();
   try {
     return await greet(library, options, { transport: first, whyClosed: () => first.ended });

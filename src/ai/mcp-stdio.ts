@@ -1,10 +1,19 @@
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { messageOf } from "../errors.ts";
 import { isTooMuch } from "../lib/json-depth.ts";
+import type { Incoming } from "../lib/incoming.ts";
 import { refuseOwnSpawnFault } from "../lib/own-faults.ts";
 import { quote } from "../lib/quote.ts";
 import type { StdioTransport } from "./mcp.ts";
-import { BROKE_OFF, fault, McpFault, type Speaker, TOO_LARGE, TOO_MANY_PARTS } from "./mcp-faults.ts";
+import {
+  BROKE_OFF,
+  fault,
+  McpFault,
+  type Speaker,
+  TOO_LARGE,
+  TOO_MANY_PARTS,
+  TOO_SLOW,
+} from "./mcp-faults.ts";
 import { MAX_ANSWER_BYTES } from "./mcp-streams.ts";
 
 /** What a program said last on its standard error. */
@@ -18,6 +27,8 @@ interface StdioOptions {
   who: Speaker;
   program: StdioTransport;
   parse: (line: string) => JSONRPCMessage;
+  /** What it says, one message after the other. */
+  incoming: Incoming;
   /** From the request to end until it is ended. */
   end_ms: number;
 }
@@ -40,16 +51,19 @@ export class StdioWire implements Transport {
   readonly #who: Speaker;
   readonly #program: StdioTransport;
   readonly #parse: (line: string) => JSONRPCMessage;
+  readonly #incoming: Incoming;
   readonly #end_ms: number;
   #child: Child | undefined;
   #watched: Promise<void> | undefined;
   #last_words = "";
 
-  constructor({ who, program, parse, end_ms }: StdioOptions) {
+  constructor({ who, program, parse, incoming, end_ms }: StdioOptions) {
     this.#who = who;
     this.#program = program;
     this.#parse = parse;
+    this.#incoming = incoming;
     this.#end_ms = end_ms;
+    incoming.signal.addEventListener("abort", () => this.#endFor(TOO_SLOW));
   }
 
   async start(): Promise<void> {
@@ -108,14 +122,16 @@ export class StdioWire implements Transport {
   }
 
   async #readMessages(output: ReadableStream<Uint8Array>): Promise<void> {
-    for await (const line of linesOf(output)) {
-      if (line === undefined || isTooMuch(line)) {
-        this.ended = fault(this.#who, line === undefined ? TOO_LARGE : TOO_MANY_PARTS);
-        void this.close();
-        return;
-      }
+    for await (const line of linesOf(output, this.#incoming)) {
+      if (line === undefined || isTooMuch(line))
+        return this.#endFor(line === undefined ? TOO_LARGE : TOO_MANY_PARTS);
       this.#take(line);
     }
+  }
+
+  #endFor(why: string): void {
+    this.ended = fault(this.#who, why);
+    void this.close();
   }
 
   #take(line: string): void {
@@ -137,20 +153,28 @@ export class StdioWire implements Transport {
 }
 
 /** The lines as they come; undefined, as the last, in place of one that is too long. */
-async function* linesOf(output: ReadableStream<Uint8Array>): AsyncGenerator<string | undefined> {
+async function* linesOf(
+  output: ReadableStream<Uint8Array>,
+  incoming: Incoming,
+): AsyncGenerator<string | undefined> {
   const decoder = new TextDecoder();
   let size = 0;
   let pieces: string[] = [];
-  for await (const chunk of output) {
-    const [rest = "", ...starts] = decoder.decode(chunk, { stream: true }).split("\n");
-    pieces.push(rest);
-    size += rest.length;
-    for (const start of starts) {
-      yield pieces.join("");
-      pieces = [start];
-      size = start.length;
+  try {
+    for await (const chunk of output) {
+      const [rest = "", ...starts] = decoder.decode(chunk, { stream: true }).split("\n");
+      pieces.push(rest);
+      size += rest.length;
+      for (const start of starts) {
+        yield pieces.join("");
+        pieces = [start];
+        size = start.length;
+      }
+      if (size > MAX_ANSWER_BYTES) yield undefined;
+      await incoming.holds(size);
     }
-    if (size > MAX_ANSWER_BYTES) yield undefined;
+  } finally {
+    void incoming.holds(0);
   }
 }
 

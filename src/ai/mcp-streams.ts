@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
+import type { Incoming } from "../lib/incoming.ts";
 import { JsonMeter } from "../lib/json-depth.ts";
 import {
   BROKE_OFF,
@@ -29,6 +30,7 @@ interface Watch {
   who: Speaker;
   /** Of a stream. */
   flow: Flow;
+  incoming: Incoming;
   onEnd: () => void;
   /** Of a stream, before its end. */
   onTooLarge: (why: McpFault) => void;
@@ -42,34 +44,42 @@ export function sessionFlow(): Flow {
   return flowOf(SESSION_BYTES_PER_SECOND, SESSION_EVENTS_PER_SECOND);
 }
 
-/** The same answer, whose body fails where it becomes too large. */
-export function capped(response: Response, { who, flow, onEnd, onTooLarge }: Watch): Response {
+/** The same answer, whose body fails where it becomes too large, and waits for its turn where it is large. */
+export function capped(
+  response: Response,
+  { who, flow, incoming, onEnd: onClose, onTooLarge }: Watch,
+): Response {
   const { status, statusText, headers } = response;
+  const onEnd = (): void => {
+    void incoming.holds(0);
+    onClose();
+  };
   if (response.body === null || status === 204) {
     onEnd();
     return response;
   }
   const isStream = /^text\/event-stream\b/i.test(headers.get("content-type") ?? "");
-  const excessIn = isStream
-    ? eventMeter(flow)
-    : byteMeter(response.ok ? MAX_ANSWER_BYTES : MAX_REFUSAL_BYTES);
+  const meter = isStream ? eventMeter(flow) : byteMeter(response.ok ? MAX_ANSWER_BYTES : MAX_REFUSAL_BYTES);
   const reader = response.body.getReader();
   const next = pieces(reader);
   const body = new ReadableStream<Uint8Array>({
     async pull(controller) {
       try {
         const piece = await next();
-        const excess = piece && excessIn(piece);
         if (piece === undefined) {
           onEnd();
-          controller.close();
-        } else if (excess !== undefined) {
-          const reason = fault(who, excess);
-          if (isStream) onTooLarge(reason);
-          onEnd();
-          controller.error(reason);
-          await reader.cancel(reason);
-        } else controller.enqueue(piece);
+          return controller.close();
+        }
+        const { held, excess } = meter(piece);
+        if (excess === undefined) {
+          controller.enqueue(piece);
+          return await incoming.holds(held);
+        }
+        const reason = fault(who, excess);
+        if (isStream) onTooLarge(reason);
+        onEnd();
+        controller.error(reason);
+        await reader.cancel(reason);
       } catch (error) {
         onEnd();
         controller.error(networkFaultOf(who, error) === undefined ? error : fault(who, BROKE_OFF));
@@ -104,16 +114,16 @@ interface Read {
   value?: Uint8Array | undefined;
 }
 
-/** What is too much, as a sentence. */
-type Meter = (chunk: Uint8Array) => string | undefined;
+/** How much of it is held in memory, and what is too much, as a sentence. */
+type Meter = (chunk: Uint8Array) => { held: number; excess?: string | undefined };
 
 function byteMeter(limit: number): Meter {
   const json = new JsonMeter();
   let size = 0;
   return (chunk) => {
     size += chunk.byteLength;
-    if (size > limit) return TOO_LARGE;
-    return json.take(chunk) ? TOO_MANY_PARTS : undefined;
+    if (size > limit) return { held: size, excess: TOO_LARGE };
+    return { held: size, excess: json.take(chunk) ? TOO_MANY_PARTS : undefined };
   };
 }
 
@@ -131,8 +141,8 @@ function eventMeter(flow: Flow): Meter {
       size = start.byteLength;
       has_many_parts = json.take(start) || has_many_parts;
     }
-    if (flow(chunk.byteLength, starts.length) || size > MAX_ANSWER_BYTES) return TOO_LARGE;
-    return has_many_parts ? TOO_MANY_PARTS : undefined;
+    const is_large = flow(chunk.byteLength, starts.length) || size > MAX_ANSWER_BYTES;
+    return { held: size, excess: is_large ? TOO_LARGE : has_many_parts ? TOO_MANY_PARTS : undefined };
   };
 }
 

@@ -1,3 +1,4 @@
+import { createIncoming } from "../lib/incoming.ts";
 import type { SafeFetch } from "../lib/net.ts";
 import { callTool, fetchTools, type ListedTool } from "./mcp-calls.ts";
 import { McpFault } from "./mcp-faults.ts";
@@ -6,6 +7,7 @@ import type { ServerInfo, Session } from "./mcp-session.ts";
 import type { Tool, ToolListing, ToolOutcome } from "./tool.ts";
 
 const LIST_KEPT_MS = 300_000;
+const LARGE_ANSWERS = 8;
 
 /** One tool server, as a connection means it. */
 export interface McpServer {
@@ -55,12 +57,12 @@ export interface McpPool extends AsyncDisposable {
   inspect(server: McpServer, signal: AbortSignal): Promise<McpFinding>;
 }
 
-export interface McpPoolOptions extends PoolOptions {
+export interface McpPoolOptions extends Partial<PoolOptions> {
   nowMs?: () => number;
 }
 
 export function createMcpPool({ nowMs = Date.now, ...options }: McpPoolOptions = {}): McpPool {
-  const sessions = new SessionPool(options);
+  const sessions = new SessionPool({ incoming: createIncoming(LARGE_ANSWERS), ...options });
   return {
     async listTools(server, signal) {
       return outcomeOf(signal, async () => {

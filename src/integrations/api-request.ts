@@ -6,6 +6,7 @@ import { nameAt } from "../ai/providers.ts";
 import { openSealed } from "../connections/sealed.ts";
 import type { ConnectionRow } from "../db/schema.ts";
 import { JsonExcess, parseForeign, whyUnread } from "../lib/json-depth.ts";
+import type { Incoming } from "../lib/incoming.ts";
 import { networkFault, readCapped } from "../lib/responses.ts";
 import type { Args } from "./api-arguments.ts";
 import { ApiFault, refusalFault, type Speaker, tokenFault, wireFault } from "./api-faults.ts";
@@ -114,15 +115,27 @@ export function baseOf({ without = /$/, under, hosts = {} }: ApiStyle, base_url:
 }
 
 export function asker(call: Call): Ask {
+  const { app, row } = call.api;
   return async (request) => {
-    const token = await tokenFor(call);
-    const first = await send(call, request, token);
-    if (first.response.status !== 401) return read(call, first);
-    // Nothing was done, so that asking once more does nothing twice.
-    const second = await send(call, request, await tokenFor(call, token));
-    if (second.response.status === 401) throw tokenFault(speakerOf(call));
-    return read(call, second);
+    const incoming = app.incoming(row.user_id);
+    try {
+      return await answerOf(call, { ...request, incoming });
+    } finally {
+      void incoming.holds(0);
+    }
   };
+}
+
+type Asked = ApiRequest & { incoming: Incoming };
+
+async function answerOf(call: Call, request: Asked): Promise<ApiAnswer> {
+  const token = await tokenFor(call);
+  const first = await send(call, request, token);
+  if (first.response.status !== 401) return read(call, first);
+  // Nothing was done, so that asking once more does nothing twice.
+  const second = await send(call, request, await tokenFor(call, token));
+  if (second.response.status === 401) throw tokenFault(speakerOf(call));
+  return read(call, second);
 }
 
 interface Sent {
@@ -146,7 +159,7 @@ async function refuseChanged({ app, row, style }: Api): Promise<void> {
     throw new ApiFault(`The connection to ${KIND_INFO[style.kind].label} was changed or deleted. Ask again.`);
 }
 
-async function send(call: Call, request: ApiRequest, token: string): Promise<Sent> {
+async function send(call: Call, request: Asked, token: string): Promise<Sent> {
   const url = urlOf(call.base, request);
   const sent = await exchange(call, url, { request, token });
   const target = redirectOf(call, url, { method: request.method ?? "GET", response: sent.response });
@@ -156,20 +169,20 @@ async function send(call: Call, request: ApiRequest, token: string): Promise<Sen
 async function exchange(
   call: Call,
   url: URL,
-  { request, token }: { request: ApiRequest; token: string },
+  { request, token }: { request: Asked; token: string },
 ): Promise<Sent> {
   const { app, timeout_ms } = call.api;
-  const { method = "GET", body } = request;
+  const { method = "GET", body, incoming } = request;
   const init = {
     method,
     headers: headersOf(call, token, body !== undefined),
-    signal: AbortSignal.any([call.signal, timeoutSignal(timeout_ms)]),
+    signal: AbortSignal.any([call.signal, incoming.signal, timeoutSignal(timeout_ms)]),
     redirect: "manual" as const,
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   };
   try {
     const response = await app.fetch(url, init);
-    const { bytes, truncated } = await readCapped(response, MAX_ANSWER_BYTES);
+    const { bytes, truncated } = await readCapped(response, MAX_ANSWER_BYTES, incoming);
     return { response, text: new TextDecoder().decode(bytes), truncated };
   } catch (error) {
     const fault = networkFault(error);

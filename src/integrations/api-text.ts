@@ -1,5 +1,6 @@
 import { member } from "../lib/quote.ts";
 import { oneLine } from "../lib/one-line.ts";
+import { headOf } from "../lib/text-length.ts";
 
 export const MAX_LIST = 50;
 const MAX_OUTPUT_CHARS = 50_000;
@@ -8,7 +9,7 @@ const MAX_LABEL_CHARS = 300;
 /** What a model gets to read, with a line that says what is not there. */
 export function capped(text: string): string {
   if (text.length <= MAX_OUTPUT_CHARS) return text;
-  const shown = text.slice(0, MAX_OUTPUT_CHARS).toWellFormed();
+  const shown = headOf(text, MAX_OUTPUT_CHARS);
   return `${shown}\n\n(Cut here: these are the first ${MAX_OUTPUT_CHARS} of ${text.length} characters.)`;
 }
 

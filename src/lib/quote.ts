@@ -1,4 +1,5 @@
 import { parseForeign } from "./json-depth.ts";
+import { headOf } from "./text-length.ts";
 
 const MAX_QUOTED_CHARS = 300;
 /** Of what may be quoted, so much is read: enough after redaction, and a bound on the work of it. */
@@ -29,8 +30,7 @@ export function wordsOf(body: string): string {
 /** Somebody else's words on one short line, without the secrets they may repeat: whole, encoded, masked or in part. */
 export function quote(text: string, secrets: string[], max_chars: number = MAX_QUOTED_CHARS): string {
   // Control characters and line breaks have no business in a log line or a mail's sentence.
-  const line = text
-    .slice(0, MAX_RAW_CHARS)
+  const line = headOf(text, MAX_RAW_CHARS)
     .replace(/[\s\p{C}]+/gu, " ")
     .trim();
   const long = secrets.filter((secret) => secret.length >= MIN_SECRET_CHARS);

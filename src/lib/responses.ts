@@ -1,4 +1,5 @@
 import { BlockedAddressError } from "./net.ts";
+import type { Incoming } from "./incoming.ts";
 import { refuseOwnFault } from "./own-faults.ts";
 
 const MAX_RETRY_AFTER_SECONDS = 86_400;
@@ -52,13 +53,16 @@ export function networkFault(error: unknown): NetworkFault | null {
     : { code: "unreachable", message: FAULT_SENTENCES[code] ?? `Connecting failed (${code}).` };
 }
 
-/** The first `limit` bytes of a body; the rest is never read. */
+/** The first `limit` bytes of a body; the rest is never read. A large one waits for its turn where it is `incoming`. */
 export async function readCapped(
   response: Response,
   limit: number,
+  incoming?: Incoming,
 ): Promise<{ bytes: Uint8Array<ArrayBuffer>; truncated: boolean }> {
-  if (isSurelyWithin(limit, response.headers))
+  if (isSurelyWithin(limit, response.headers)) {
+    await incoming?.holds(Number(response.headers.get("content-length")));
     return { bytes: new Uint8Array(await response.arrayBuffer()), truncated: false };
+  }
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of response.body ?? []) {
@@ -67,6 +71,7 @@ export async function readCapped(
     if (size > limit) {
       break; // which cancels the stream
     }
+    await incoming?.holds(size);
   }
   const bytes = new Uint8Array(Buffer.concat(chunks));
   return { bytes: bytes.subarray(0, limit), truncated: size > limit };

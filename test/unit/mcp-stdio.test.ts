@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { createMcpPool, type McpPoolOptions, type McpServer } from "../../src/ai/mcp.ts";
+import { createIncoming } from "../../src/lib/incoming.ts";
 
 const NEVER = new AbortController().signal;
 /** Answers the handshake and lists one tool; `onCall` is what a call does. */
@@ -110,6 +111,34 @@ test("a program and what it started end with the pool, if need be by force", asy
   const { text } = await call({});
   await pool[Symbol.asyncDispose]();
   await Promise.all(text.split(" ").map((pid) => gone(Number(pid))));
+});
+
+test("a long answer of a program waits until it may be held", async () => {
+  const open = createIncoming(2);
+  const other = open("ada");
+  await other.holds(1_048_576);
+  const asked = Promise.withResolvers<void>();
+  const incoming = (account: string) => {
+    const one = open(account);
+    const holds = (bytes: number): Promise<void> => {
+      if (bytes > 262_144) asked.resolve();
+      return one.holds(bytes);
+    };
+    return { ...one, holds };
+  };
+  await using pool = createMcpPool({ incoming });
+  const script = speaks(`say({ id, result: { content: [{ type: "text", text: "x".repeat(1048576) }] } });`);
+  const { call } = await only(pool, program({ args: ["-e", script] }));
+  let is_answered = false;
+  const answer = call({}).then((outcome) => {
+    is_answered = true;
+    return outcome;
+  });
+  await asked.promise;
+  expect(is_answered).toBe(false);
+  await other.holds(0);
+  expect(await answer).toMatchObject({ ok: true });
+  await open("ada").holds(1_048_576);
 });
 
 test("an account has one process of a program, through whichever connection it is used, and each by its name", async () => {

@@ -2,8 +2,10 @@ import { describe, expect, test } from "bun:test";
 import { createMcpPool, type McpPool, type McpServer } from "../../src/ai/mcp.ts";
 import type { Tool, ToolOutcome } from "../../src/ai/tool.ts";
 import { AppError } from "../../src/errors.ts";
+import { createIncoming } from "../../src/lib/incoming.ts";
 import {
   events,
+  type McpRequest,
   type McpStandIn,
   rpc,
   rpcError,
@@ -184,6 +186,38 @@ describe("an account", () => {
     await called;
     await server.seen(({ http }) => http === "DELETE");
     expect(server.requests.filter(({ http }) => http === "DELETE")).toHaveLength(1);
+  });
+});
+
+describe("a long answer", () => {
+  const words = "x".repeat(MB);
+  const long = { content: [{ type: "text", text: words }] };
+  test.each([
+    ["in one piece", (request: McpRequest) => rpc(request, long)],
+    ["in a stream", ({ message }: McpRequest) => events({ jsonrpc: "2.0", id: message?.id, result: long })],
+  ])("%s waits until it may be held, while a short one does not", async (_claim, answer) => {
+    const open = createIncoming(2);
+    await using server = startMcpStandIn((request) =>
+      JSON.stringify(request.message?.params ?? {}).includes("long") ? answer(request) : undefined,
+    );
+    const other = open("ada");
+    await other.holds(MB);
+    const held: number[] = [];
+    const incoming = (account: string) => {
+      const one = open(account);
+      return { ...one, holds: (bytes: number) => (held.push(bytes), one.holds(bytes)) };
+    };
+    await using pool = createMcpPool({ incoming });
+    const { call } = await only(pool, serverAt(server.url));
+    const waiting = call({ long: true });
+    while (!held.some((bytes) => bytes > MB / 4)) await Bun.sleep(1);
+    expect(await call({})).toMatchObject({ ok: true });
+    expect(Math.max(...held)).toBeLessThan(MB / 2);
+    await other.holds(0);
+    expect((await waiting).ok).toBe(true);
+    expect(Math.max(...held)).toBeGreaterThan(MB / 2);
+    // It gave back what it had.
+    await open("ada").holds(MB);
   });
 });
 
