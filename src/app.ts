@@ -18,7 +18,7 @@ import { type CalmClock, createCalmClock } from "./lib/calm-clock.ts";
 import { createResolver, type Resolver } from "./lib/dns.ts";
 import { createFairPool, type FairPool, THREADS_FOR_ALL } from "./lib/fair-pool.ts";
 import { createFairTurns, type FairTurns } from "./lib/fair-turns.ts";
-import { createIncoming, type OpenIncoming } from "./lib/incoming.ts";
+import { createIncoming, largeAnswersIn, type OpenIncoming } from "./lib/incoming.ts";
 import { createSafeFetch, type SafeFetch } from "./lib/net.ts";
 import { createPoster, type Poster } from "./lib/poster.ts";
 import { folderFault, mailFolderFault } from "./lib/start-faults.ts";
@@ -51,9 +51,6 @@ const BODY_THREADS = { size: 2 };
 const BODY_MEMORY = { budget: 512 * 1_048_576, small: 524_288 };
 /** Some hundred pages of lists. */
 const ANSWER_MEMORY = { budget: 256 * 1_048_576, small: 262_144 };
-
-/** What an answer of 8 MB takes, several times over, while it is read: all that are large take about as much as the runs. */
-const LARGE_ANSWER_MB = 64;
 
 /** With twice as many, a flood of mail is taken at three quarters of the rate; with half of them, calls end a fifth slower. */
 const ENDINGS_AT_ONCE = 24;
@@ -199,22 +196,19 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
   const wallMs = overrides.nowMs ?? Date.now;
   const changes = createFeed();
   const log = overrides.log ?? createLog(config.log);
-  const steadyMs = overrides.steadyMs ?? performance.now.bind(performance);
   const early = { log, now: () => Math.floor(wallMs() / 1_000) };
   const { segments, database, secrets, lockGone } = await openStores(config, early, overrides);
-  const clocks = await openClocks(database.db, { wallMs, steadyMs });
-  const { now, nowMs } = clocks;
+  const clocks = await openClocks(database.db, { wallMs, ...overrides });
   const patience = createPatience(database.write, log);
-  await prepareDkimKeys({ ...database, secrets, now, log }, config.data.dir);
+  await prepareDkimKeys({ ...database, secrets, now: clocks.now, log }, config.data.dir);
   const resolver = createResolver({ servers: config.dns.servers });
   const threads = createThreads();
-  const incoming = createIncoming(Math.max(2, Math.floor(config.routing.memory_mb / LARGE_ANSWER_MB)));
-  const mcp = createMcpPool({ nowMs, incoming });
-  const { allow } = config.webhooks;
-  const poster = createPoster({ resolve: resolver, allow, setting: "webhooks.allow" });
+  const incoming = createIncoming(largeAnswersIn(config.routing.memory_mb));
+  const mcp = createMcpPool({ nowMs: clocks.nowMs, incoming });
+  const poster = createPoster({ resolve: resolver, allow: config.webhooks.allow, setting: "webhooks.allow" });
   const ca = overrides.ca === undefined ? {} : { ca: overrides.ca };
   const fetch = createSafeFetch({ resolve: resolver, allow: config.egress.allow, ...ca });
-  const sender = openSender(config, overrides, { ...database, resolver, fetch, log, now });
+  const sender = openSender(config, overrides, { ...database, resolver, fetch, log, now: clocks.now });
   return {
     config,
     base_url: config.server.base_url,
@@ -304,7 +298,7 @@ type Clocks = Pick<
 /** Of the two clocks of the machine those that go on where the last process was. */
 async function openClocks(
   db: Db,
-  { wallMs, steadyMs }: { wallMs: () => number; steadyMs: () => number },
+  { wallMs, steadyMs = performance.now.bind(performance) }: AppOverrides & { wallMs: () => number },
 ): Promise<Clocks> {
   const calm = createCalmClock({ wallMs, steadyMs, kept: await readKeptTime(db) });
   const nowMs = (): number => Math.max(wallMs(), calm.nowMs());

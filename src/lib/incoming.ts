@@ -20,6 +20,14 @@ export interface Incoming {
 
 export type OpenIncoming = (account: string) => Incoming;
 
+/** What an answer of 8 MB takes, several times over, while it is read. */
+const LARGE_ANSWER_MB = 64;
+
+/** How many large answers may be read at once: about as much memory as the runs may have. */
+export function largeAnswersIn(memory_mb: number): number {
+  return Math.max(2, Math.floor(memory_mb / LARGE_ANSWER_MB));
+}
+
 /** Room for `at_once` large answers. */
 export function createIncoming(at_once: number, longest_ms: number = LONGEST_MS): OpenIncoming {
   const turns = createFairTurns(at_once);
