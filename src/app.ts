@@ -186,7 +186,7 @@ export interface AppOverrides {
   ca?: string;
   /** False beside a running server, which would not know the new schema. */
   may_migrate?: boolean;
-  /** Of whoever holds the stores: nothing is committed while it is gone. */
+  /** Held by whoever has the stores open: nothing is committed while it is gone. */
   lock?: Lock | undefined;
   /** What a database in memory begins with. */
   image?: Buffer;

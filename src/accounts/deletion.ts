@@ -135,7 +135,7 @@ async function messagesAmong(app: App, user: User, ids: string[]): Promise<{ id:
     .execute();
 }
 
-/** Of a step. */
+/** A step changes so many at the most. */
 const ROWS = 200;
 
 /**
@@ -174,8 +174,8 @@ const mailsAfter = prepared((db, key: { user_id: string; last: string }) =>
 );
 
 /**
- * Of the jobs of an account those that are worked on, which lose their lease by it, and with it everything they would
- * have written; and those of no account that name it. Of the kinds that are looked through here few wait at any time.
+ * Takes an account's jobs that are worked on, which lose their lease by it, and with it everything they would have
+ * written; and those of no account that name it. Few of the kinds that are looked through here wait at any time.
  */
 async function deleteJobs(tx: Db, user: User): Promise<void> {
   await deleteRunningJobs(tx, { kinds: KINDS, lines: linesOf(user.id) });

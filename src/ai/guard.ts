@@ -156,7 +156,7 @@ export function objectionToPlaces(going: Going): Objection | null {
   return objectionToPlace(going) ?? objectionToSource(going);
 }
 
-/** Of a call of which nobody can tell where it would go. */
+/** The objection to a call of which nobody can tell where it would go. */
 export function tooMuch(name: string): Objection {
   const reason = `${name} was called with more text, or more addresses, than can be looked through for where it would go. Ask for less at once.`;
   return { reason, lacks: null };

@@ -11,7 +11,7 @@ const LARGE_ANSWERS = 8;
 
 /** One tool server, as a connection means it. */
 export interface McpServer {
-  /** Of the connection: each has a session of its own, but for programs, of which an account has one process. */
+  /** The connection: each has a session of its own, but for programs, of which an account has one process. */
   id: string;
   /** Whose connection it is: nobody has more sessions than a share of all. */
   account: string;

@@ -67,7 +67,7 @@ const MAX_BEHIND_CHARS = 40;
 /** Behind them an instruction points at nothing, as it has no command there; what is behind a title is read beyond them. */
 const MAX_POINTING_CHARS = 20_000;
 const MAX_READ_CHARS = MAX_POINTING_CHARS + 5_000;
-/** Of a title in an instruction. */
+/** A title that an instruction has more often is taken for meant. */
 const MAX_POINTED = 200;
 
 // What follows is in the languages that the most instructions are in.

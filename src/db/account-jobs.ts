@@ -4,7 +4,7 @@ import type { Db } from "./database.ts";
 interface Wanted {
   /** All kinds that there are, so that an index can be used. */
   kinds: readonly string[];
-  /** Of an account, as rows of jobs name it. */
+  /** The lines of an account, as rows of jobs name them. */
   lines: string[];
 }
 

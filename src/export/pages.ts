@@ -4,7 +4,7 @@ import { setImmediate } from "node:timers/promises";
 const ROWS = 20;
 
 /**
- * Gives rows page by page, each page read when it is its turn; `find` reads what comes after a row. Before each of them
+ * Returns rows page by page, each page read when it is its turn; `find` reads what comes after a row. Before each of them
  * others have theirs: the database answers on this thread, and of many rows nothing is handed on that would wait.
  */
 export async function* pagesOf<Row>(

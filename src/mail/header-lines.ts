@@ -39,7 +39,7 @@ export function opensHeaderBlock(lines: readonly string[], at: number, fresh: bo
  * likes, and wrapped.
  */
 export function headerBlockTop(lines: readonly string[], top: number, at: number): number {
-  const first = lines.slice(top, at).findIndex((line) => HEADER_LINE.test(plain(line).replaceAll("*", "")));
+  const first = lines.slice(top, at).findIndex(isField);
   return first === -1 ? at : top + first;
 }
 
@@ -47,17 +47,27 @@ export function headerBlockTop(lines: readonly string[], top: number, at: number
 function isDatedBlock(fields: string[]): boolean {
   return fields.length > 1 && fields.some((line) => TIME_OF_DAY.test(line) && DATE_OR_TIME.test(line));
 }
+
 /** A header block in a language we do not know: three of four lines are fields, with an address or a date, or both. */
 function opensUnknownBlock(lines: readonly string[], at: number, fresh: boolean): boolean {
-  if (!HEADER_LINE.test(plain(lines[at] ?? "").replaceAll("*", ""))) return false;
+  if (!isField(lines[at] ?? "")) return false;
   const fields = lines
     .slice(at, at + HEADER_BLOCK_LINES)
-    .map((line) => plain(line).replaceAll("*", ""))
+    .map(withoutStars)
     .filter((line) => line !== "")
     .slice(0, 4)
-    .filter((line) => HEADER_LINE.test(line));
+    .filter(isField);
   const signs = [MAIL_ADDRESS, DATE_OR_TIME].filter((sign) => fields.some((line) => sign.test(line)));
   return fields.length >= 3 && signs.length > (fresh ? 1 : 0);
+}
+
+function isField(line: string): boolean {
+  return HEADER_LINE.test(withoutStars(line));
+}
+
+/** As it is looked at, whatever of it is bold. */
+function withoutStars(line: string): string {
+  return plain(line).replaceAll("*", "");
 }
 
 function labelOf(line: string): "from" | "other" | null {

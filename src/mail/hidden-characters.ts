@@ -32,7 +32,7 @@ export function hiddenInWords(count: number): string {
 function spells(char: string, at: number, whole: string): boolean {
   if (!"\u200C\u200D\uFE0E\uFE0F".includes(char)) return false;
   const isSelector = char === "\uFE0E" || char === "\uFE0F";
-  // Of many joiners in a row only the last can join anything.
+  // Only the last of many joiners in a row can join anything.
   if (!isSelector && whole.charAt(at + 1) === char) return false;
   const before = codePointBefore(whole, at);
   if (isSelector) return EMOJI.test(before) && before !== char;

@@ -56,7 +56,7 @@ const SIGNATURE_FOLLOWS = /gmail_signature_prefix|linebreakatbeginningofsignatur
 export interface HtmlPiece {
   /** Whether it stands outside of whatever mail programs wrap a quote in. */
   own: boolean;
-  /** Of an own one, with marks around what a mail program may have inserted (`inserted.ts`). */
+  /** Own words have marks around what a mail program may have inserted (`inserted.ts`). */
   text: string;
   /**
    * Empty lines (0 or 1) between own words and the quote that ended them, above which an attribution may stand; null

@@ -5,7 +5,7 @@ import type { OutgoingMailRow } from "../db/schema.ts";
 import { asciiDomain } from "./send-outcome.ts";
 
 const MAX_SOFT_BOUNCES = 3;
-/** Of a longer answer the rest is not looked at. */
+/** The rest of a longer answer is not looked at. */
 const MAX_RESPONSE_CHARS = 1_000;
 /** Soft ones that lie further back than this say nothing any more. */
 const SOFT_MEMORY_SECONDS = 30 * 86_400;

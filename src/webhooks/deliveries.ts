@@ -77,7 +77,7 @@ export async function retryDelivery(
   });
 }
 
-/** Of a step of a replay. */
+/** A step of a replay changes so many at the most. */
 const ROWS = 200;
 
 /**

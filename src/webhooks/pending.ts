@@ -5,14 +5,14 @@ import type { WebhookEndpointRow } from "../db/schema.ts";
 import { endlessShift, takeTurns } from "../jobs/shift.ts";
 import { attemptLater } from "./fan-out.ts";
 
-/** Of a step. */
+/** A step changes so many at the most. */
 const ROWS = 200;
 
 type Error = "endpoint_disabled" | "dropped";
 
 /**
- * Of an endpoint that was switched off: what waited has failed, and is there to be replayed. Where many wait, so it is
- * some at a time, by the job that would have attempted them.
+ * What waited at an endpoint that was switched off has failed, and is there to be replayed. Many fail some at a time, by
+ * the job that would have attempted them.
  */
 export async function failPending(
   app: App,

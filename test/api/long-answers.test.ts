@@ -4,7 +4,7 @@ import { testApp } from "../support/app.ts";
 import { deskOf } from "./desk.ts";
 
 const MB = 1_048_576;
-/** Of each kind, so many answers of about a megabyte are asked for. */
+/** So many answers of each kind, of about a megabyte, are asked for. */
 const ANSWERS = 200;
 
 /** Somebody whose message has a result of a megabyte, and whose contexts have as much together. */

@@ -16,7 +16,7 @@ const SERVER = "/.well-known/oauth-authorization-server";
 /** On the public internet, and never reached: plain http is refused before. */
 const PUBLIC_HTTP = "http://93.184.215.14";
 
-/** Of somebody else, and never opened. */
+/** Somebody else's, and never opened. */
 const ANOTHER_SITE = "https://93.184.215.14/authorize";
 
 type Routes = LooseServer["routes"];

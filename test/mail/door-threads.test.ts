@@ -106,7 +106,7 @@ test("reports to the postmaster are taken however hard the words in them are to 
   await using room = await signedRoom();
   const sheet = Array.from({ length: 5_000 }, (_one, nth) => `.a{x${nth}:1}`).join("");
   const html = `<style>${sheet}</style>${"<b class=a>".repeat(25_000)}`;
-  // Of one network the operator takes fewer.
+  // The operator takes fewer of one network.
   const report = (_none: unknown, nth: number) => {
     const mail = { from: "eve@example.net", to: "postmaster@mw.test" };
     const raw = rawMail({ ...mail, subject: "Report domain: mw.test", html, ...freshId() });

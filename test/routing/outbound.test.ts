@@ -142,12 +142,7 @@ describe("directly", () => {
     await using slow = await startSmtpSink();
     await using quick = await startSmtpSink({ host: "127.0.0.2", port: slow.port });
     const domains = Array.from({ length: 16 }, (_, at) => `slow${at}.example`);
-    await using dns = await startDnsServer({
-      ...Object.fromEntries(domains.map((domain) => [domain, { MX: [[10, "mail.slow.example"]] }])),
-      "mail.slow.example": { A: ["127.0.0.1"] },
-      "quick.example": { MX: [[10, "mail.quick.example"]] },
-      "mail.quick.example": { A: ["127.0.0.2"] },
-    });
+    await using dns = await slowBesideQuick(domains);
     await using room = await mailroom({ config: direct(dns.address), parts: { smtp_port: slow.port } });
     slow.fault = "hang";
     room.app.worker?.start();
@@ -171,12 +166,7 @@ describe("directly", () => {
     await using slow = await startSmtpSink();
     await using quick = await startSmtpSink({ host: "127.0.0.2", port: slow.port });
     const domains = Array.from({ length: 8 }, (_, at) => `d${at}.slow.example`);
-    await using dns = await startDnsServer({
-      ...Object.fromEntries(domains.map((domain) => [domain, { MX: [[10, "mail.slow.example"]] }])),
-      "mail.slow.example": { A: ["127.0.0.1"] },
-      "quick.example": { MX: [[10, "mail.quick.example"]] },
-      "mail.quick.example": { A: ["127.0.0.2"] },
-    });
+    await using dns = await slowBesideQuick(domains);
     await using room = await mailroom({ config: direct(dns.address), parts: { smtp_port: slow.port } });
     slow.fault = "hang";
     const letter = { user_id: room.owner.user.id, subject: "Hello", markdown: "Hello" };
@@ -255,4 +245,14 @@ function sendJobs(app: App) {
 async function answered(room: Mailroom, from = "Ada <ada@example.com>"): Promise<void> {
   expect(await room.send({ from })).toStartWith("250 ");
   await room.drain();
+}
+
+/** A name server that has one slow mail server for all the `domains`, and a quick one for quick.example. */
+function slowBesideQuick(domains: string[]) {
+  return startDnsServer({
+    ...Object.fromEntries(domains.map((domain) => [domain, { MX: [[10, "mail.slow.example"]] }])),
+    "mail.slow.example": { A: ["127.0.0.1"] },
+    "quick.example": { MX: [[10, "mail.quick.example"]] },
+    "mail.quick.example": { A: ["127.0.0.2"] },
+  });
 }
