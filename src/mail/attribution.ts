@@ -21,6 +21,8 @@ const WROTE_AT_END =
   /(^|\s)(wrote|writes|écrit|escribió|escreveu|scritto|schreef|schrieb|skrev|написала?|пишет)( ?[-–—]{2,9})?$/;
 /** Less sure signs, which count only right above a quote. */
 const SAID = /(^|\s)(quoth|said|says|writes)([\s:]|$)/;
+const WORDS_BEFORE_DAY =
+  /^(.{1,200}?)[\s-](?:on|am|le|op|el|il|em|den|dnia) (?:\p{L}{2,10}[.,]{0,2} ){0,2}\p{Nd}/u;
 /** In round, square or pointed brackets, as in a header field. */
 const BRACKETED = /[<([][^<>()[\]]*[>)\]]/g;
 /** The line of mail programs that end it with the name: "2024-05-03 17:21 GMT+01:00 Ann", "2024/5/3 Ann <ann@example.com>". */
@@ -29,9 +31,14 @@ const DATED = /^\d{4}[-/]\d{1,2}[-/]\d{1,2} (\d{1,2}:\d{2} gmt[+-]\d{1,2}:\d{2} 
 const NO_NAME = /^(gmt|utc|uhr|[a-z]{2,3}t|[ap]\.?m\.?|um|at|à|kl|klo)$/;
 
 /** An attribution: its first line, and the one behind its last. */
-export interface Attribution {
-  start: number;
+export interface Attribution extends Opening {
   end: number;
+}
+
+/** The first line of an attribution, and whether the sender's words may be in the lines from there on. */
+interface Opening {
+  start: number;
+  touched: boolean;
 }
 
 /**
@@ -45,9 +52,9 @@ export function attributionAt(
 ): Attribution | null {
   const line = bothEnds(lines[last] ?? "");
   const end = last + 1;
-  if (fresh && announces(line)) return { start: end, end };
+  if (fresh && announces(line)) return { start: end, touched: false, end };
   if (!endsAttribution(lines, last, { top, fresh })) return null;
-  return { start: openingLine(lines, top, last), end };
+  return { ...openingLine(lines, top, last), end };
 }
 
 /** Whether a line in small letters ends as an attribution does, in whatever language. */
@@ -123,11 +130,20 @@ function endsInAddress(text: string): boolean {
  * they like and wrapped where they like, so what is above is the sender's own only where a day opens the attribution, the
  * name is behind it, and no mail program would have broken the line there.
  */
-function openingLine(lines: readonly string[], top: number, last: number): number {
+function openingLine(lines: readonly string[], top: number, last: number): Opening {
   const paragraph = lines.slice(top, last + 1).map(bothEnds);
   const opening = paragraph.findIndex(opensWithDay);
-  if (opening <= 0 || mayBeWrapped(paragraph[opening - 1] ?? "", paragraph[opening] ?? "")) return top;
-  return namesSomebody(paragraph.slice(opening).join(" ")) ? top + opening : top;
+  const day = paragraph[opening] ?? "";
+  if (opening <= 0) return { start: top, touched: opening === -1 ? last > top : hasWordsBeforeDay(day) };
+  const above = lines[top + opening - 1] ?? "";
+  const apart = !mayBeWrapped(above, day) && namesSomebody(paragraph.slice(opening).join(" "));
+  return apart ? { start: top + opening, touched: false } : { start: top, touched: true };
+}
+
+/** "reply On Wed, 4 Apr 2012 Ann wrote:" on one line. */
+function hasWordsBeforeDay(line: string): boolean {
+  const before = WORDS_BEFORE_DAY.exec(line.toLowerCase())?.[1];
+  return before !== undefined && !WROTE.test(before);
 }
 
 function opensWithDay(text: string): boolean {
@@ -147,21 +163,23 @@ function namesSomebody(text: string): boolean {
  * Where a quote begins that has its first marked line at `quote`: an attribution in no known language is still a paragraph
  * with an address or a date above it.
  */
-export function attributionAbove(lines: readonly string[], quote: number, from: number): number {
+export function attributionAbove(lines: readonly string[], quote: number, from: number): Opening {
+  const none = { start: quote, touched: false };
   const above = lastAbove(lines, quote, from);
-  if (above < from || quote - above > MAX_ATTRIBUTION_LINES) return quote;
+  if (above < from || quote - above > MAX_ATTRIBUTION_LINES) return none;
   const top = paragraphTop(lines, above, from);
   const text = textOf(lines, top, above);
-  if (!isAttributionAbove(text, quote - above === 1)) return quote;
+  if (!isAttributionAbove(text, quote - above === 1)) return none;
   return text.startsWith("<") ? nameAbove(lines, top, from) : openingLine(lines, top, above);
 }
 
 /** Some mail programs leave an empty line between the day with the name and the address. */
-function nameAbove(lines: readonly string[], address: number, from: number): number {
+function nameAbove(lines: readonly string[], address: number, from: number): Opening {
+  const none = { start: address, touched: false };
   const above = lastAbove(lines, address, from);
-  if (above < from || address - above > MAX_ATTRIBUTION_LINES) return address;
+  if (above < from || address - above > MAX_ATTRIBUTION_LINES) return none;
   const top = paragraphTop(lines, above, from);
-  return DATE_OR_TIME.test(textOf(lines, top, above)) ? openingLine(lines, top, above) : address;
+  return DATE_OR_TIME.test(textOf(lines, top, above)) ? openingLine(lines, top, above) : none;
 }
 
 /** The last line above `line` that is not empty. */

@@ -1,8 +1,9 @@
 /** How much of a line is looked at from either end: what stands between may be a name, as long as its bearer likes. */
 const MAX_MARKER_CHARS = 400;
 
-/** No mail program breaks lines before this column. */
+/** No mail program breaks lines before this column, or leaves longer ones if it breaks them at all. */
 const MIN_WRAP_COLUMN = 60;
+const MAX_WRAP_COLUMN = 200;
 
 export const MAIL_ADDRESS = /[^\s<>()[\]]@[^\s<>()[\]]/;
 export const DATE_OR_TIME =
@@ -33,5 +34,5 @@ export function bothEnds(line: string): string {
 /** Whether a mail program may have broken one line into these two. */
 export function mayBeWrapped(above: string, below: string): boolean {
   const [word = ""] = below.split(" ", 1);
-  return above.length + 1 + word.length >= MIN_WRAP_COLUMN;
+  return above.length <= MAX_WRAP_COLUMN && above.length + 1 + word.length >= MIN_WRAP_COLUMN;
 }

@@ -8,6 +8,11 @@ import { bothEnds, plain, tidied } from "./marker-lines.ts";
  */
 const QUOTED =
   /^([\p{L}\p{N}][\p{L}\p{M}\p{N}.'_-]{0,19}(?=>+(\s|$))|[^\p{L}\p{N}\s<=-]{1,2} ?(?=>))?>|^[|¦│┃]|^[:»›](\s|$)/u;
+const BARE_MARK = /^[\p{L}\p{N}.]{0,20}[>|:¦│┃»›\s]+$/u;
+/** A row of a table: bars at both ends and between its cells. */
+const TABLE_ROW = /^\|.*\|.*\|$/;
+/** What else people have put before each line: "--]", "=>", "+". It may open a line of a list or of a program as well. */
+const OTHER_MARK = /^([^\p{L}\p{N}\s]{0,3}[>\])+])(\s|\p{L}|$)/u;
 const SIGNATURE_DASHES = /^(--|—)$/;
 /** A line of one mark, whatever the mark; three dots and the ticks around a program are none. */
 const RULE = /^(([^\p{L}\p{N}\s.`])(\s?\2){2,}|[—–─_]{2,})$/u;
@@ -20,17 +25,32 @@ const FORWARD_TITLE =
 const SENT_FROM =
   /^(sent (from|via|with|using) |get outlook for |get bluemail|von meinem .*gesendet|gesendet (von|mit|über|aus) |diese nachricht wurde von mein|envoyé (de|depuis|à partir|avec) |(obtenir|télécharger|obtener|obter|scarica|hämta|hent|hanki|pobierz|скачать) outlook|outlook (voor|für|pour|para|per) |enviado (desde|do|de|com|a partir) |inviato (da|dal|con) |(verzonden|verstuurd) (vanaf|met|via) |skickat från |sendt fra |lähetetty |wysłan[eo] z |odesláno z|odoslané z|отправлено (с|из) |надіслано з |trimis de pe |elküldve |発自|发自我的|發自我的|寄自我的|[从從]我的.*[发發傳]|나의 .*에서 보)|から送信$/;
 
+/** How many empty lines may stand between an attribution and its quote. */
+const MAX_EMPTY_LINES = 3;
+/** How much longer or shorter than its heading a line below it is. */
+const MAX_UNDERLINE_GAP = 3;
+/** How far a mark that stands alone is looked for. */
+const MAX_MARKED_LINES = 40;
+
 /** `line` is the first one that is not the sender's own. */
 export type Marker =
   | { kind: "signature"; line: number }
-  /** The first line that is marked, or would be, and whether a name may stand between. */
-  | { kind: "quote"; line: number; quote: number; attributed: boolean }
-  /** What others wrote, without a mark on each line: nothing tells its end. */
-  | { kind: "forward"; line: number };
+  /**
+   * The first line that is marked, or would be, and whether a name may stand between. `touched`: the sender's words may
+   * be in the paragraph of that name.
+   */
+  | { kind: "quote"; line: number; quote: number; attributed: boolean; touched: boolean }
+  /** What others wrote, without a mark on each line: nothing tells its end. `bare`: only a line across the mail says so. */
+  | { kind: "forward"; line: number; bare: boolean };
 
 /** Whether a line without blanks at its ends is marked as quoted. */
 export function isQuoted(line: string): boolean {
   return QUOTED.test(plain(line));
+}
+
+/** Whether a marked line has nothing behind its marks. */
+export function isBareMark(line: string): boolean {
+  return BARE_MARK.test(line);
 }
 
 /**
@@ -61,30 +81,51 @@ function markerAt(
 ): Marker | null {
   const text = plain(lines[line] ?? "");
   if (SIGNATURE_DASHES.test(text) || SENT_FROM.test(text)) return { kind: "signature", line };
-  if (QUOTED.test(text)) return quoteAt(lines, line, from);
-  if (isTitle(text, fresh) || isTitle(tidied(bothEnds(lines[line] ?? "")), fresh))
-    return { kind: "forward", line };
-  if (opensNotesHead(lines, line)) return { kind: "forward", line: top };
+  if (QUOTED.test(text) && !(fresh && TABLE_ROW.test(text))) return quoteAt(lines, line, from);
+  if (!fresh && isMarkedAlike(lines, line)) return quoteAt(lines, line, from);
+  if (isTitle(text) || isTitle(tidied(bothEnds(lines[line] ?? "")))) return { kind: "forward", line, bare: false };
+  if (opensNotesHead(lines, line)) return { kind: "forward", line: top, bare: false };
   if (opensHeaderBlock(lines, line, fresh))
-    return { kind: "forward", line: headerBlockTop(lines, top, line) };
+    return { kind: "forward", line: headerBlockTop(lines, top, line), bare: false };
+  if (isRule(lines, line, fresh)) return { kind: "forward", line, bare: true };
   const attribution = attributionAt(lines, line, { top, fresh });
   return attribution && quoteBelow(lines, attribution);
 }
 
 /** Some break an attribution so that its end looks like a marked line: "> wrote:". */
 function quoteAt(lines: readonly string[], line: number, from: number): Marker {
-  const start = attributionAbove(lines, line, from);
+  const { start, touched } = attributionAbove(lines, line, from);
   if (start < line && endsInVerb(plain(lines[line] ?? "")))
-    return quoteBelow(lines, { start, end: line + 1 });
-  return { kind: "quote", line: start, quote: line, attributed: start < line };
+    return quoteBelow(lines, { start, end: line + 1, touched });
+  return { kind: "quote", line: start, quote: line, attributed: start < line, touched };
 }
 
-function quoteBelow(lines: readonly string[], { start, end }: Attribution): Marker {
-  const quote = (lines[end] ?? "") === "" ? end + 1 : end;
-  return { kind: "quote", line: start, quote, attributed: true };
+function quoteBelow(lines: readonly string[], { start, end, touched }: Attribution): Marker {
+  let quote = end;
+  while (quote < end + MAX_EMPTY_LINES && (lines[quote] ?? "") === "") quote += 1;
+  return { kind: "quote", line: start, quote, attributed: true, touched };
 }
 
-function isTitle(text: string, fresh: boolean): boolean {
-  if (fresh && SECTION_RULE.test(text)) return false;
-  return RULE.test(text) || TITLED_RULE.test(text) || FORWARD_TITLE.test(text);
+function isTitle(text: string): boolean {
+  return TITLED_RULE.test(text) || FORWARD_TITLE.test(text);
+}
+
+/** Whether the line is one across the mail; where that answers none, it may part sections or underline a heading. */
+function isRule(lines: readonly string[], line: number, fresh: boolean): boolean {
+  const text = lines[line] ?? "";
+  if (!RULE.test(plain(text)) && !RULE.test(tidied(bothEnds(text)))) return false;
+  if (!fresh) return true;
+  const above = line === 0 ? "" : (lines[line - 1] ?? "");
+  const underlines = Math.abs(above.length - text.length) <= MAX_UNDERLINE_GAP && /[\p{L}\p{N}]$/u.test(above);
+  return !SECTION_RULE.test(plain(text)) && !underlines;
+}
+
+/** Whether lines begin with one mark, of whatever kind, that also stands alone among them, as none of a list does. */
+function isMarkedAlike(lines: readonly string[], at: number): boolean {
+  const mark = OTHER_MARK.exec(lines[at] ?? "")?.[1];
+  if (mark === undefined) return false;
+  const below = lines.slice(at, at + MAX_MARKED_LINES);
+  const end = below.findIndex((line) => !line.startsWith(mark));
+  const marked = end === -1 ? below : below.slice(0, end);
+  return marked.includes(mark) && marked.some((line) => line !== mark);
 }

@@ -1,7 +1,7 @@
 import { SEPARATORS, stripHiddenCharacters } from "./hidden-characters.ts";
 import { type HtmlText, readHtml } from "./html-text.ts";
 import { unmarked } from "./inserted.ts";
-import { firstMarker, isQuoted } from "./reply-markers.ts";
+import { firstMarker, isBareMark, isQuoted, type Marker } from "./reply-markers.ts";
 import { lettersOf, ownInBoth, type Piece, piecesOf, withoutInserted } from "./two-texts.ts";
 
 /** Nobody writes a longer instruction into a mail; what exceeds it is content. Bounds the search for markers too. */
@@ -10,6 +10,8 @@ const MAX_OWN_CHARS = 64 * 1024;
 /** A longer "signature" is taken for content: somebody wrote below a line of dashes. */
 const MAX_SIGNATURE_LINES = 20;
 const MAX_SIGNATURE_CHARS = 2_000;
+/** Several words, of which the first is no address, as that would be the end of a broken line. */
+const WORDS = /^[^\s:/_=]+\s+[^\s]/;
 /** Who writes more than a greeting above a quote answers there. */
 const MAX_GREETING_WORDS = 4;
 
@@ -200,15 +202,19 @@ function wordsOf(text: string): number {
 
 /**
  * The line behind a quote whose lines are marked, or null where that cannot be told. Mail programs break marked lines, links
- * above all, and leave their ends unmarked, so only what an empty line parts from the quote is behind it.
+ * above all, and leave their ends unmarked, so only what an empty line parts from the quote is behind it, marked or not.
  */
 function endOfQuote(head: readonly string[], quote: number): number | null {
   if (!isQuoted(head[quote] ?? "")) return null;
   for (let line = quote + 1; line < head.length; line += 1) {
     const text = head[line] ?? "";
-    if (text !== "" && !isQuoted(text) && head[line - 1] === "") return line;
+    if (text !== "" && !isQuoted(text) && mayEndAbove(head[line - 1] ?? "", text)) return line;
   }
   return head.length;
+}
+
+function mayEndAbove(last: string, line: string): boolean {
+  return last === "" || (isBareMark(last) && WORDS.test(line));
 }
 
 /** What begins at `line` with two dashes, and the line behind it. A long one is none. */
