@@ -83,7 +83,8 @@ function markerAt(
   if (SIGNATURE_DASHES.test(text) || SENT_FROM.test(text)) return { kind: "signature", line };
   if (QUOTED.test(text) && !(fresh && TABLE_ROW.test(text))) return quoteAt(lines, line, from);
   if (!fresh && isMarkedAlike(lines, line)) return quoteAt(lines, line, from);
-  if (isTitle(text) || isTitle(tidied(bothEnds(lines[line] ?? "")))) return { kind: "forward", line, bare: false };
+  if (isTitle(text) || isTitle(tidied(bothEnds(lines[line] ?? ""))))
+    return { kind: "forward", line, bare: false };
   if (opensNotesHead(lines, line)) return { kind: "forward", line: top, bare: false };
   if (opensHeaderBlock(lines, line, fresh))
     return { kind: "forward", line: headerBlockTop(lines, top, line), bare: false };
@@ -116,7 +117,8 @@ function isRule(lines: readonly string[], line: number, fresh: boolean): boolean
   if (!RULE.test(plain(text)) && !RULE.test(tidied(bothEnds(text)))) return false;
   if (!fresh) return true;
   const above = line === 0 ? "" : (lines[line - 1] ?? "");
-  const underlines = Math.abs(above.length - text.length) <= MAX_UNDERLINE_GAP && /[\p{L}\p{N}]$/u.test(above);
+  const underlines =
+    Math.abs(above.length - text.length) <= MAX_UNDERLINE_GAP && /[\p{L}\p{N}]$/u.test(above);
   return !SECTION_RULE.test(plain(text)) && !underlines;
 }
 

@@ -1,7 +1,8 @@
+import { readClearSigned } from "./clear-signed.ts";
 import { SEPARATORS, stripHiddenCharacters } from "./hidden-characters.ts";
 import { type HtmlText, readHtml } from "./html-text.ts";
 import { unmarked } from "./inserted.ts";
-import { firstMarker, isBareMark, isQuoted, type Marker } from "./reply-markers.ts";
+import { firstMarker, isBareMark, isQuoted } from "./reply-markers.ts";
 import { lettersOf, ownInBoth, type Piece, piecesOf, withoutInserted } from "./two-texts.ts";
 
 /** Nobody writes a longer instruction into a mail; what exceeds it is content. Bounds the search for markers too. */
@@ -12,8 +13,22 @@ const MAX_SIGNATURE_LINES = 20;
 const MAX_SIGNATURE_CHARS = 2_000;
 /** Several words, of which the first is no address, as that would be the end of a broken line. */
 const WORDS = /^[^\s:/_=]+\s+[^\s]/;
+/** How much of words in doubt is looked at. */
+const MAX_DOUBTFUL_CHARS = 2_000;
+/** How far below a line across the mail the name of its author stands. */
+const MAX_LINES_TO_NAME = 3;
 /** Who writes more than a greeting above a quote answers there. */
 const MAX_GREETING_WORDS = 4;
+
+/** Why words that may be the sender's own are not among them. */
+export type Doubt =
+  | "below_quote"
+  | "touches_quote"
+  | "below_line"
+  | "below_signature"
+  | "two_texts"
+  | "further_part"
+  | "too_long";
 
 export interface SplitText {
   /** The sender's own words: above the first quote, forward or signature, and below quotes that end without doubt. */
@@ -26,6 +41,8 @@ export interface SplitText {
   interleaved: boolean;
   /** Whether the own words are all there is but for a signature, in each variant of the mail. */
   whole: boolean;
+  /** Why some of the rest may be the sender's own all the same; null where nothing speaks for that. */
+  doubt: Doubt | null;
   hidden_characters: number;
   /** Hidden elements and comments of the HTML whose words were left out. */
   hidden_html: number;
@@ -44,6 +61,13 @@ interface Cut {
   signature: string;
   /** Whether what is behind the last piece is not the sender's own, whatever it looks like. */
   ended: boolean;
+  /** Words that may be the sender's own all the same. */
+  doubtful: Doubtful | null;
+}
+
+interface Doubtful {
+  why: Doubt;
+  text: string;
 }
 
 /**
@@ -57,24 +81,52 @@ export function splitNewText(
 ): SplitText {
   const source = unmarked(body.text ?? "");
   const text = stripHiddenCharacters(source);
-  const cut = cutSource(source, text.text, { fresh });
-  if (body.html === undefined || body.html.trim() === "") {
-    const counts = { hidden_characters: text.removed, hidden_html: 0 };
-    return { ...splitOf(cut.pieces), signature: cut.signature, whole: isAllOwn(cut.pieces), ...counts };
-  }
-  const html = cutHtml(readHtml(body.html, { fresh }), fresh);
+  const cut = cutSigned(source, text.text, { fresh });
+  const page = (body.html ?? "").trim();
+  const html = cutHtml(readHtml(page, { fresh }), fresh);
   const hidden = { hidden_characters: Math.max(text.removed, html.removed), hidden_html: html.hidden };
+  if (isBlank(html)) {
+    const whole = isAllOwn(cut.pieces) && html.hidden === 0;
+    return { ...splitOf(cut), whole, doubt: cut.doubtful?.why ?? null, ...hidden };
+  }
   const parted = html.pieces.flatMap(withoutInserted);
   const plain = isAllOwn(parted) && html.hidden === 0;
-  if (text.text.trim() === "")
-    return { ...splitOf(parted), signature: html.signature, whole: plain, ...hidden };
-
+  if (text.text.trim() === "") {
+    const doubt = html.doubtful?.why ?? null;
+    return { ...splitOf({ ...html, pieces: parted }), whole: plain, doubt, ...hidden };
+  }
   const shared = ownInBoth(cut.pieces, ownOf(html.pieces));
   const shown = unmarked(textOf(html.pieces));
   const isStub = lettersOf(text.text).length * 2 < lettersOf(shown).length;
   const pieces = isStub ? [...shared, { own: false, text: shown }] : shared;
   const whole = plain && isAllOwn(shared) && lettersOf(ownOf(cut.pieces)) === lettersOf(ownOf(html.pieces));
-  return { ...splitOf(pieces), signature: cut.signature, whole, ...hidden };
+  const doubt = doubtOfTwo(cut, html, shared);
+  return { ...splitOf({ pieces, signature: cut.signature }), whole, doubt, ...hidden };
+}
+
+/** A mail program shows nothing of it. */
+function isBlank({ pieces, signature }: Cut): boolean {
+  return lettersOf(`${textOf(pieces)} ${signature}`) === "";
+}
+
+/** Words that are in doubt in the text have to be the sender's own in the HTML, whose signature and cards are known. */
+function doubtOfTwo(cut: Cut, html: HtmlCut, shared: Piece[]): Doubt | null {
+  const known = lettersOf(unmarked(`${html.own}\n${html.signature}`));
+  const lost = shared.filter((piece) => !piece.own && !cut.pieces.includes(piece));
+  if (lost.some(({ text }) => saysMoreThan(known, text))) return "two_texts";
+  const own = lettersOf(unmarked(html.own));
+  return cut.doubtful && sharesLine(own, cut.doubtful.text) ? cut.doubtful.why : null;
+}
+
+function saysMoreThan(letters: string, text: string): boolean {
+  return text.split("\n").some((line) => !letters.includes(lettersOf(line)));
+}
+
+function sharesLine(letters: string, text: string): boolean {
+  return text.split("\n", MAX_OWN_LINES).some((line) => {
+    const wanted = lettersOf(line.slice(0, MAX_DOUBTFUL_CHARS));
+    return wanted !== "" && letters.includes(wanted);
+  });
 }
 
 /** All that can be read of an HTML part, for parts that are content anyway. */
@@ -86,7 +138,13 @@ export function readableHtml(html: string): { text: string; hidden_characters: n
   return { text: clean.text, hidden_characters: clean.removed, hidden_html: hidden };
 }
 
-function splitOf(pieces: Piece[]): Pick<SplitText, "new_text" | "rest_text" | "interleaved"> {
+function splitOf({
+  pieces,
+  signature,
+}: Pick<Cut, "pieces" | "signature">): Pick<
+  SplitText,
+  "new_text" | "rest_text" | "signature" | "interleaved"
+> {
   const quote = pieces.findIndex(({ own }) => !own);
   const answers = quote !== -1 && pieces.slice(quote).some(({ own }) => own);
   const interleaved = answers || pieces.some(({ shown }) => shown !== undefined);
@@ -96,7 +154,7 @@ function splitOf(pieces: Piece[]): Pick<SplitText, "new_text" | "rest_text" | "i
         return own ? `[The sender wrote here:]\n${text}` : text;
       })
     : pieces.filter(({ own }) => !own).map(({ text }) => text);
-  return { new_text: ownOf(pieces), rest_text: joined(rest), interleaved };
+  return { new_text: ownOf(pieces), rest_text: joined(rest), signature, interleaved };
 }
 
 function ownOf(pieces: Piece[]): string {
@@ -111,9 +169,16 @@ function isAllOwn(pieces: Piece[]): boolean {
   return pieces.every(({ own, shown }) => own && shown === undefined);
 }
 
+interface HtmlCut extends Cut {
+  /** All that stands outside of what mail programs wrap a quote in. */
+  own: string;
+  removed: number;
+  hidden: number;
+}
+
 /** Own pieces keep their marks around what may be inserted. */
-function cutHtml(html: HtmlText, fresh: boolean): Cut & { removed: number; hidden: number } {
-  const all: Cut = { pieces: [], signature: "", ended: false };
+function cutHtml(html: HtmlText, fresh: boolean): HtmlCut {
+  const all: Cut = { pieces: [], signature: "", ended: false, doubtful: null };
   const signatures = [html.signature];
   let removed = 0;
   for (const { own, text, lines_to_quote } of html.pieces) {
@@ -121,12 +186,14 @@ function cutHtml(html: HtmlText, fresh: boolean): Cut & { removed: number; hidde
     removed += shown.removed;
     if (!own || all.ended) {
       all.pieces.push({ own: false, text: shown.text });
+      if (own) all.doubtful ??= doubtfulIf("below_quote", unmarked(shown.text));
       continue;
     }
     const cut = cutSource(text, shown.text, { fresh, linesToQuote: lines_to_quote });
     all.pieces.push(...cut.pieces);
     // Whom the first quote is from may stand inside it.
     all.ended = cut.ended || (isAllOwn(all.pieces) && wordsOf(ownOf(all.pieces)) > MAX_GREETING_WORDS);
+    all.doubtful ??= cut.doubtful;
     signatures.push(cut.signature);
   }
   const signature = joined(signatures.map((one) => stripHiddenCharacters(unmarked(one)).text));
@@ -137,9 +204,19 @@ function cutHtml(html: HtmlText, fresh: boolean): Cut & { removed: number; hidde
     pieces: all.pieces
       .map(({ own, text }) => ({ own, text: own ? text : unmarked(text) }))
       .filter(({ text }) => text.trim() !== ""),
+    own: joined(html.pieces.filter(({ own }) => own).map(({ text }) => text)),
     removed,
     hidden: html.hidden,
   };
+}
+
+/** Of a text that inline PGP signs as a whole, what is inside; its armor is a signature. */
+function cutSigned(source: string, text: string, reading: Reading): Cut {
+  const { text: inner, armor, below } = readClearSigned(text);
+  if (armor === "") return cutSource(source, text, reading);
+  const cut = cutSource(readClearSigned(source).text, inner, reading);
+  const pieces = [...cut.pieces, ...piecesOf("", isLong(armor) ? armor : ""), ...piecesOf("", below)];
+  return { ...cut, pieces, signature: joined([cut.signature, isLong(armor) ? "" : armor]) };
 }
 
 /**
@@ -159,6 +236,7 @@ function cutSource(source: string, text: string, reading: Reading): Cut {
     pieces: piecesOf(visible.slice(0, length), visible.slice(length)),
     signature: "",
     ended: true,
+    doubtful: cut.doubtful,
   };
 }
 
@@ -166,10 +244,19 @@ function cutSource(source: string, text: string, reading: Reading): Cut {
 function cutText(text: string, { fresh, linesToQuote = null }: Reading): Cut {
   const lines = text.split("\n");
   const head = linesThatMayBeOwn(lines, linesToQuote).map((line) => unmarked(line).trim());
-  const pieces: Piece[] = [];
+  const cut: Cut = { pieces: [], signature: "", ended: false, doubtful: null };
   const add = (own: boolean, from: number, end?: number): void => {
     const piece = joined([lines.slice(from, end).join("\n")]);
-    if (piece !== "") pieces.push({ own, text: piece });
+    if (piece !== "") cut.pieces.push({ own, text: piece });
+  };
+  const doubt = (why: Doubt, from: number, end?: number): void => {
+    cut.doubtful ??= doubtfulIf(
+      why,
+      head
+        .slice(from, end)
+        .filter((line) => !isQuoted(line))
+        .join("\n"),
+    );
   };
   let from = 0;
   while (from < head.length) {
@@ -180,15 +267,35 @@ function cutText(text: string, { fresh, linesToQuote = null }: Reading): Cut {
     if (marker.kind === "signature") {
       const { signature, end } = signatureAt(lines, head, { line, fresh });
       add(false, end);
-      return { pieces, signature, ended: true };
+      if (end === line || cut.pieces.length === 0) doubt("below_signature", line + 1);
+      return { ...cut, signature, ended: true };
     }
-    const next = marker.kind === "quote" && mayGoOn(pieces, marker) ? endOfQuote(head, marker.quote) : null;
+    const below = marker.kind === "quote" ? endOfQuote(head, marker.quote) : null;
+    const next = marker.kind === "quote" && mayGoOn(cut.pieces, marker) ? below : null;
     add(false, line, next ?? lines.length);
-    if (next === null) return { pieces, signature: "", ended: true };
+    if (marker.kind === "quote" && marker.touched) doubt("touches_quote", line, marker.quote);
+    if (next === null) {
+      if (marker.kind === "forward" && marker.bare && !isAttributed(head, line, fresh))
+        doubt("below_line", line + 1);
+      if (below !== null) doubt("below_quote", below);
+      return { ...cut, ended: true };
+    }
     from = next;
   }
   add(false, head.length);
-  return { pieces, signature: "", ended: head.length < lines.length };
+  if (head.length < lines.length)
+    cut.doubtful ??= doubtfulIf("too_long", lines.slice(head.length).join("\n"));
+  return { ...cut, ended: head.length < lines.length };
+}
+
+function doubtfulIf(why: Doubt, text: string): Doubtful | null {
+  return lettersOf(text.slice(0, MAX_DOUBTFUL_CHARS)) === "" ? null : { why, text };
+}
+
+/** Whether what stands below a line across the mail says whose it is. */
+function isAttributed(head: readonly string[], line: number, fresh: boolean): boolean {
+  const next = firstMarker(head, { from: line + 1, fresh });
+  return next !== null && next.kind !== "signature" && next.line <= line + MAX_LINES_TO_NAME;
 }
 
 /** Whether own words may stand below a quote: who has answered above one that names its author has done so there. */
