@@ -1,4 +1,5 @@
-const HEAD = /^\s*-----BEGIN PGP SIGNED MESSAGE-----[ \t]*\n(?:[A-Za-z][A-Za-z-]{0,19}: [^\n]{0,200}\n){0,8}[ \t]*\n/;
+const HEAD =
+  /^\s*-----BEGIN PGP SIGNED MESSAGE-----[ \t]*\n(?:[A-Za-z][A-Za-z-]{0,19}: [^\n]{0,200}\n){0,8}[ \t]*\n/;
 const SIGNATURE = "\n-----BEGIN PGP SIGNATURE-----";
 const END = "\n-----END PGP SIGNATURE-----";
 const DASH_ESCAPED = /^- /gm;

@@ -58,7 +58,7 @@ async function readParts(
   const body = chooseBody(parts);
   const warnings = new Set<string>();
   const { whole, ...cut } = splitNewText(
-    { text: textOf(body.text, warnings), html: textOf(body.html, warnings) },
+    { text: textsOf(body.texts, warnings).join("\n\n"), html: textsOf(body.pages, warnings) },
     { fresh: isFresh(headers, form) },
   );
   const named = body.named.map((part, index) => namedText(part, files.length + index + 1));
@@ -79,8 +79,10 @@ async function readParts(
     mail.rest_text = allText({ ...mail, signature: "" });
     mail.new_text = "";
     mail.interleaved = false;
+    mail.in_doubt = null;
   }
   const others = body.others.map((part) => readOther(part, mail, warnings));
+  if (mail.new_text !== "" && others.some((text) => text !== "")) mail.in_doubt ??= "further_part";
   const mails = attached < MAX_ATTACHED_DEPTH ? await readAttachedMails(mail, attached, warnings) : [];
   mail.rest_text = [mail.rest_text, ...others, ...mails].filter((text) => text !== "").join("\n\n");
   if (mail.rest_text.length > MAX_TEXT_CHARS) {
@@ -113,8 +115,9 @@ function isMail({ contentType, node }: Part): boolean {
 }
 
 interface Body {
-  text?: Part;
-  html?: Part;
+  /** Of one author, in their order: the first one, and what stands below files in the same mail. */
+  texts: Part[];
+  pages: Part[];
   /** Text parts that are content: below the first one, or after an attached mail. */
   others: Part[];
   /** Text parts that are files. */
@@ -122,8 +125,8 @@ interface Body {
 }
 
 /**
- * The sender's words can only be in the first text part and its alternatives: any further part may be a forwarded
- * mail or what a mailing list added.
+ * The sender's words can only be in the first text part, its alternatives and what is written on below a picture: any
+ * further part may be a forwarded mail or what a mailing list added.
  */
 function chooseBody(parts: Part[]): Body {
   const texts = parts.filter((part) => part.textContent !== undefined && !part.children.length);
@@ -132,14 +135,33 @@ function chooseBody(parts: Part[]): Body {
   const first = unnamed[0];
   const mailBefore = parts.findIndex(isMail);
   if (first === undefined || (mailBefore !== -1 && mailBefore <= parts.indexOf(first))) {
-    return { others: unnamed, named };
+    return { texts: [], pages: [], others: unnamed, named };
   }
   const group = alternativeOf(first);
   const together = group === null ? [first] : unnamed.filter((part) => alternativeOf(part) === group);
-  const text = together.find((part) => part.contentType === "text/plain");
-  const html = together.find((part) => part.contentType === "text/html");
-  const others = unnamed.filter((part) => part !== text && part !== html);
-  return { ...(text && { text }), ...(html && { html }), others, named };
+  const written = (type: string): Part[] => writtenOn(together.find((part) => part.contentType === type));
+  const chosen = { texts: written("text/plain"), pages: written("text/html") };
+  const own = [...chosen.texts, ...chosen.pages];
+  return { ...chosen, others: unnamed.filter((part) => !own.includes(part)), named };
+}
+
+/** A part and those that go on with it: Apple's programs begin a new one below each picture between the words. */
+function writtenOn(first: Part | undefined): Part[] {
+  if (first === undefined) return [];
+  const around = first.parent?.contentType === "multipart/mixed" ? first.parent.children : [first];
+  const written = [first];
+  let pictures = 0;
+  for (const part of around.slice(around.indexOf(first) + 1)) {
+    if (part.children.length > 0 || isMail(part)) break;
+    const goes_on =
+      part.contentType === first.contentType && part.textContent !== undefined && !part.node.filename;
+    if (part.textContent === undefined) pictures += 1;
+    else if (goes_on && pictures > 0) {
+      written.push(part);
+      pictures = 0;
+    } else break;
+  }
+  return written;
 }
 
 function alternativeOf(part: Part): Part | null {
@@ -150,8 +172,12 @@ function alternativeOf(part: Part): Part | null {
   return found;
 }
 
-function textOf(part: Part | undefined, warnings: Set<string>): string | undefined {
-  if (part?.textContent === undefined) return undefined;
+function textsOf(parts: Part[], warnings: Set<string>): string[] {
+  return parts.map((part) => textOf(part, warnings));
+}
+
+function textOf(part: Part, warnings: Set<string>): string {
+  if (part.textContent === undefined) return "";
   const limit = part.contentType === "text/html" ? MAX_HTML_CHARS : MAX_TEXT_CHARS;
   if (part.textContent.length > limit) warnings.add(TOO_LONG);
   if (part.textContent.includes("\uFFFD")) warnings.add(garbled(part));
@@ -181,7 +207,7 @@ function withoutSoftBreaks(text: string, delSp: boolean): string {
 }
 
 function readOther(part: Part, mail: ParsedMail, warnings: Set<string>): string {
-  const text = textOf(part, warnings) ?? "";
+  const text = textOf(part, warnings);
   if (part.contentType !== "text/html") {
     const clean = stripHiddenCharacters(text);
     mail.hidden_characters += clean.removed;

@@ -1,5 +1,6 @@
 import { createFairPool, THREADS_FOR_ALL } from "../lib/fair-pool.ts";
 import type { WorkProblem } from "../lib/worker-pool.ts";
+import type { Doubt } from "./reply-doubt.ts";
 import type { SignedForm } from "./signed-form.ts";
 
 /** A mail that takes longer than this to read is given up, and the thread reading it is ended. */
@@ -39,6 +40,8 @@ export interface ParsedMail {
   rest_text: string;
   /** Whether new words stand below a quote, and so answer it, or around what a mail program may have inserted. */
   interleaved: boolean;
+  /** Why some of the rest may be the sender's own all the same; null where nothing speaks for that. */
+  in_doubt: Doubt | null;
   /** What stands below two dashes, or a mail program says of itself. Never an instruction. */
   signature: string;
   /** Zero-width, tag, bidi and control characters taken out of both texts. */

@@ -2,6 +2,7 @@ import { readClearSigned } from "./clear-signed.ts";
 import { SEPARATORS, stripHiddenCharacters } from "./hidden-characters.ts";
 import { type HtmlText, readHtml } from "./html-text.ts";
 import { unmarked } from "./inserted.ts";
+import { type Doubt, doubtAt, type Doubtful, doubtfulIf, sharesLine } from "./reply-doubt.ts";
 import { firstMarker, isBareMark, isQuoted } from "./reply-markers.ts";
 import { lettersOf, ownInBoth, type Piece, piecesOf, withoutInserted } from "./two-texts.ts";
 
@@ -13,22 +14,8 @@ const MAX_SIGNATURE_LINES = 20;
 const MAX_SIGNATURE_CHARS = 2_000;
 /** Several words, of which the first is no address, as that would be the end of a broken line. */
 const WORDS = /^[^\s:/_=]+\s+[^\s]/;
-/** How much of words in doubt is looked at. */
-const MAX_DOUBTFUL_CHARS = 2_000;
-/** How far below a line across the mail the name of its author stands. */
-const MAX_LINES_TO_NAME = 3;
 /** Who writes more than a greeting above a quote answers there. */
 const MAX_GREETING_WORDS = 4;
-
-/** Why words that may be the sender's own are not among them. */
-export type Doubt =
-  | "below_quote"
-  | "touches_quote"
-  | "below_line"
-  | "below_signature"
-  | "two_texts"
-  | "further_part"
-  | "too_long";
 
 export interface SplitText {
   /** The sender's own words: above the first quote, forward or signature, and below quotes that end without doubt. */
@@ -42,7 +29,7 @@ export interface SplitText {
   /** Whether the own words are all there is but for a signature, in each variant of the mail. */
   whole: boolean;
   /** Why some of the rest may be the sender's own all the same; null where nothing speaks for that. */
-  doubt: Doubt | null;
+  in_doubt: Doubt | null;
   hidden_characters: number;
   /** Hidden elements and comments of the HTML whose words were left out. */
   hidden_html: number;
@@ -65,43 +52,37 @@ interface Cut {
   doubtful: Doubtful | null;
 }
 
-interface Doubtful {
-  why: Doubt;
-  text: string;
-}
-
 /**
  * Only `new_text` may ever be obeyed, so whatever is in doubt goes to `rest_text`. With both variants of a mail the
  * plain text is what is read, and of it only those words are the sender's own that the HTML shows as such too. `fresh`:
  * the mail answers and passes on none.
  */
 export function splitNewText(
-  body: { text?: string | undefined; html?: string | undefined },
+  body: { text?: string | undefined; html?: string | readonly string[] | undefined },
   { fresh = false }: { fresh?: boolean } = {},
 ): SplitText {
   const source = unmarked(body.text ?? "");
   const text = stripHiddenCharacters(source);
   const cut = cutSigned(source, text.text, { fresh });
-  const page = (body.html ?? "").trim();
-  const html = cutHtml(readHtml(page, { fresh }), fresh);
+  const html = cutHtml(readPages([body.html ?? []].flat(), fresh), fresh);
   const hidden = { hidden_characters: Math.max(text.removed, html.removed), hidden_html: html.hidden };
   if (isBlank(html)) {
     const whole = isAllOwn(cut.pieces) && html.hidden === 0;
-    return { ...splitOf(cut), whole, doubt: cut.doubtful?.why ?? null, ...hidden };
+    return { ...splitOf(cut), whole, in_doubt: cut.doubtful?.why ?? null, ...hidden };
   }
   const parted = html.pieces.flatMap(withoutInserted);
   const plain = isAllOwn(parted) && html.hidden === 0;
   if (text.text.trim() === "") {
-    const doubt = html.doubtful?.why ?? null;
-    return { ...splitOf({ ...html, pieces: parted }), whole: plain, doubt, ...hidden };
+    const in_doubt = html.doubtful?.why ?? null;
+    return { ...splitOf({ ...html, pieces: parted }), whole: plain, in_doubt, ...hidden };
   }
   const shared = ownInBoth(cut.pieces, ownOf(html.pieces));
   const shown = unmarked(textOf(html.pieces));
   const isStub = lettersOf(text.text).length * 2 < lettersOf(shown).length;
   const pieces = isStub ? [...shared, { own: false, text: shown }] : shared;
   const whole = plain && isAllOwn(shared) && lettersOf(ownOf(cut.pieces)) === lettersOf(ownOf(html.pieces));
-  const doubt = doubtOfTwo(cut, html, shared);
-  return { ...splitOf({ pieces, signature: cut.signature }), whole, doubt, ...hidden };
+  const in_doubt = doubtOfTwo(cut, html, shared);
+  return { ...splitOf({ pieces, signature: cut.signature }), whole, in_doubt, ...hidden };
 }
 
 /** A mail program shows nothing of it. */
@@ -122,13 +103,6 @@ function saysMoreThan(letters: string, text: string): boolean {
   return text.split("\n").some((line) => !letters.includes(lettersOf(line)));
 }
 
-function sharesLine(letters: string, text: string): boolean {
-  return text.split("\n", MAX_OWN_LINES).some((line) => {
-    const wanted = lettersOf(line.slice(0, MAX_DOUBTFUL_CHARS));
-    return wanted !== "" && letters.includes(wanted);
-  });
-}
-
 /** All that can be read of an HTML part, for parts that are content anyway. */
 export function readableHtml(html: string): { text: string; hidden_characters: number; hidden_html: number } {
   const { pieces, signature, hidden } = readHtml(html);
@@ -136,6 +110,23 @@ export function readableHtml(html: string): { text: string; hidden_characters: n
   const rest = pieces.filter((piece) => !piece.own).map(({ text }) => text);
   const clean = stripHiddenCharacters(joined([...own, signature, ...rest]));
   return { text: clean.text, hidden_characters: clean.removed, hidden_html: hidden };
+}
+
+/** Pages of one author, one below the other: behind what is not the sender's own in one, nothing of the others is. */
+function readPages(pages: readonly string[], fresh: boolean): HtmlText {
+  const all: HtmlText = { pieces: [], signature: "", hidden: 0 };
+  for (const page of pages) {
+    const { pieces, signature, hidden } = readHtml(page, { fresh });
+    const last = all.pieces.at(-1);
+    const own = all.signature === "" && all.pieces.every((piece) => piece.own);
+    const [first, ...others] = pieces.map((piece) => ({ ...piece, own: piece.own && own }));
+    if (first?.own && last) all.pieces[0] = { ...first, text: joined([last.text, first.text]) };
+    else if (first) all.pieces.push(first);
+    all.pieces.push(...others);
+    all.signature = joined([all.signature, signature]);
+    all.hidden += hidden;
+  }
+  return all;
 }
 
 function splitOf({
@@ -186,7 +177,7 @@ function cutHtml(html: HtmlText, fresh: boolean): HtmlCut {
     removed += shown.removed;
     if (!own || all.ended) {
       all.pieces.push({ own: false, text: shown.text });
-      if (own) all.doubtful ??= doubtfulIf("below_quote", unmarked(shown.text));
+      if (own) all.doubtful ??= doubtfulIf("below_quote", [unmarked(shown.text)]);
       continue;
     }
     const cut = cutSource(text, shown.text, { fresh, linesToQuote: lines_to_quote });
@@ -249,15 +240,6 @@ function cutText(text: string, { fresh, linesToQuote = null }: Reading): Cut {
     const piece = joined([lines.slice(from, end).join("\n")]);
     if (piece !== "") cut.pieces.push({ own, text: piece });
   };
-  const doubt = (why: Doubt, from: number, end?: number): void => {
-    cut.doubtful ??= doubtfulIf(
-      why,
-      head
-        .slice(from, end)
-        .filter((line) => !isQuoted(line))
-        .join("\n"),
-    );
-  };
   let from = 0;
   while (from < head.length) {
     const marker = firstMarker(head, { from, fresh });
@@ -267,35 +249,25 @@ function cutText(text: string, { fresh, linesToQuote = null }: Reading): Cut {
     if (marker.kind === "signature") {
       const { signature, end } = signatureAt(lines, head, { line, fresh });
       add(false, end);
-      if (end === line || cut.pieces.length === 0) doubt("below_signature", line + 1);
+      if (end === line || cut.pieces.length === 0)
+        cut.doubtful ??= doubtfulIf("below_signature", head.slice(line + 1));
       return { ...cut, signature, ended: true };
     }
-    const below = marker.kind === "quote" ? endOfQuote(head, marker.quote) : null;
-    const next = marker.kind === "quote" && mayGoOn(cut.pieces, marker) ? below : null;
+    const empty = isEmpty(cut.pieces);
+    const goesOn = marker.kind === "quote" && mayGoOn(cut.pieces, marker);
+    const next = goesOn ? endOfQuote(head, marker.quote) : null;
+    cut.doubtful ??= doubtAt(head, marker, { end: next ?? head.length, empty, fresh });
     add(false, line, next ?? lines.length);
-    if (marker.kind === "quote" && marker.touched) doubt("touches_quote", line, marker.quote);
-    if (next === null) {
-      if (marker.kind === "forward" && marker.bare && !isAttributed(head, line, fresh))
-        doubt("below_line", line + 1);
-      if (below !== null) doubt("below_quote", below);
-      return { ...cut, ended: true };
-    }
+    if (next === null) return { ...cut, ended: true };
     from = next;
   }
   add(false, head.length);
-  if (head.length < lines.length)
-    cut.doubtful ??= doubtfulIf("too_long", lines.slice(head.length).join("\n"));
+  if (head.length < lines.length) cut.doubtful ??= doubtfulIf("too_long", lines.slice(head.length));
   return { ...cut, ended: head.length < lines.length };
 }
 
-function doubtfulIf(why: Doubt, text: string): Doubtful | null {
-  return lettersOf(text.slice(0, MAX_DOUBTFUL_CHARS)) === "" ? null : { why, text };
-}
-
-/** Whether what stands below a line across the mail says whose it is. */
-function isAttributed(head: readonly string[], line: number, fresh: boolean): boolean {
-  const next = firstMarker(head, { from: line + 1, fresh });
-  return next !== null && next.kind !== "signature" && next.line <= line + MAX_LINES_TO_NAME;
+function isEmpty(pieces: Piece[]): boolean {
+  return pieces.every(({ own }) => !own);
 }
 
 /** Whether own words may stand below a quote: who has answered above one that names its author has done so there. */

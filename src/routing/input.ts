@@ -6,6 +6,7 @@ import { type MailHeaders, readHeaders } from "../mail/headers.ts";
 import { hiddenInWords, stripHiddenCharacters } from "../mail/hidden-characters.ts";
 import { allText } from "../mail/mail-text.ts";
 import type { MailAttachment, ParsedMail, ParseOutcome } from "../mail/parse.ts";
+import type { Doubt } from "../mail/reply-doubt.ts";
 import { hasReplyMark } from "../mail/subject-mark.ts";
 import type { IncomingFile } from "../messages/accept.ts";
 import { signedHeader, type SignedForm } from "../mail/signed-form.ts";
@@ -329,11 +330,29 @@ function doubtsAbout(message: MessageRow, mail: ParsedMail): string[] {
     lacks_dmarc?: boolean;
     for_others?: ForOthers;
   };
-  if (auth.vouched !== false) return [];
+  if (auth.vouched !== false) return mail.in_doubt && hasAuthority(message) ? [IN_DOUBT[mail.in_doubt]] : [];
   if (auth.for_others !== undefined) return [FOR_OTHERS[auth.for_others]];
   if (auth.lacks_dmarc === true) return [LACKS_DMARC];
   return [auth.undated === true ? UNDATED : UNVOUCHED];
 }
+
+/** What of a sender with authority was no instruction, although it may have been meant as one. */
+const IN_DOUBT: Record<Doubt, string> = {
+  below_quote:
+    "Words below the quoted text may be yours, but were read as material. To have them followed, write them above it.",
+  touches_quote:
+    "Words right above the quoted text may be yours, but were read as part of it. To have them followed, leave an empty line below them.",
+  below_line:
+    "Words below a line across the mail may be yours, but were read as material. To have them followed, write them above that line, or leave it out.",
+  below_signature:
+    "Words below the signature may be yours, but were read as material. To have them followed, write them above it.",
+  two_texts:
+    "Some words stand in only one of the mail's two versions, plain text and HTML, and were read as material. To have them followed, send the mail as plain text.",
+  further_part:
+    "Words below a file inside the mail may be yours, but were read as material. To have them followed, write them above the first file.",
+  too_long:
+    "Only the first 64 KB and 2,000 lines of a mail are read as your own words; the rest was read as material. To have something done, write it at the top.",
+};
 
 const FOR_OTHERS: Record<ForOthers, string> = {
   reply_to:

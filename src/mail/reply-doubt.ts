@@ -1,0 +1,73 @@
+import { mayBeWrapped } from "./marker-lines.ts";
+import { firstMarker, isQuoted, type Marker } from "./reply-markers.ts";
+import { lettersOf } from "./two-texts.ts";
+
+/** How much of words in doubt is looked at. */
+const MAX_CHARS = 2_000;
+/** How far below a line across the mail the name of its author stands, and below a title the first marked line. */
+const MAX_LINES_TO_NAME = 3;
+const MAX_LINES_TO_QUOTE = 12;
+
+/** Why words that may be the sender's own are not among them. */
+export type Doubt =
+  | "below_quote"
+  | "touches_quote"
+  | "below_line"
+  | "below_signature"
+  | "two_texts"
+  | "further_part"
+  | "too_long";
+
+/** Words that may be the sender's own, although they are not taken for that. */
+export interface Doubtful {
+  why: Doubt;
+  text: string;
+}
+
+export function doubtfulIf(why: Doubt, lines: readonly string[]): Doubtful | null {
+  const text = lines.join("\n").slice(0, MAX_CHARS);
+  return lettersOf(text) === "" ? null : { why, text };
+}
+
+/**
+ * What is in doubt at a marker: `end` is where the lines that are not the sender's own end, `empty` whether none above are.
+ */
+export function doubtAt(
+  lines: readonly string[],
+  marker: Marker,
+  { end, empty, fresh }: { end: number; empty: boolean; fresh: boolean },
+): Doubtful | null {
+  const { line } = marker;
+  if (marker.kind === "quote") {
+    const touched = marker.touched ? doubtfulIf("touches_quote", lines.slice(line, marker.quote)) : null;
+    const marked = empty || isQuoted(lines[marker.quote] ?? "");
+    return touched ?? (marked ? belowQuote(lines, marker.quote, end) : null);
+  }
+  if (marker.kind === "forward" && marker.bare && !isAttributed(lines, line, fresh))
+    return doubtfulIf("below_line", lines.slice(line + 1, end));
+  const quote = lines.slice(line, line + MAX_LINES_TO_QUOTE).findIndex(isQuoted);
+  return empty && quote !== -1 ? belowQuote(lines, line + quote, end) : null;
+}
+
+/** Lines among and below marked ones that are not the end of one which a mail program broke. */
+function belowQuote(lines: readonly string[], quote: number, end: number): Doubtful | null {
+  const unmarked = lines.slice(quote, end).filter((line, index) => {
+    const above = index === 0 ? "" : (lines[quote + index - 1] ?? "");
+    return !isQuoted(line) && !(isQuoted(above) && mayBeWrapped(above, line));
+  });
+  return doubtfulIf("below_quote", unmarked);
+}
+
+/** Whether what stands below a line across the mail says whose it is. */
+function isAttributed(lines: readonly string[], line: number, fresh: boolean): boolean {
+  const next = firstMarker(lines, { from: line + 1, fresh });
+  return next !== null && next.kind !== "signature" && next.line <= line + MAX_LINES_TO_NAME;
+}
+
+/** Whether a line of a text in doubt stands among these letters. */
+export function sharesLine(letters: string, text: string): boolean {
+  return text.split("\n").some((line) => {
+    const wanted = lettersOf(line);
+    return wanted !== "" && letters.includes(wanted);
+  });
+}
