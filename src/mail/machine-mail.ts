@@ -4,12 +4,21 @@ import { type MailHeaders, messageIds } from "./headers.ts";
 export type MailClass =
   | { kind: "person" }
   | { kind: "hard"; reason: HardReason }
-  | { kind: "soft"; reason: SoftReason };
+  | ({ kind: "soft" } & SoftMark);
 
 const HARD_REASONS = ["bounce", "auto_submitted", "own_address", "own_message_id", "hop_limit"] as const;
 const SOFT_REASONS = ["auto_reply", "bulk", "mailing_list", "no_reply_sender"] as const;
 type HardReason = (typeof HARD_REASONS)[number];
 type SoftReason = (typeof SOFT_REASONS)[number];
+
+interface SoftMark {
+  reason: SoftReason;
+  /**
+   * Only a mark that forwarders, providers and people leave as well: it does not count against what is surely its
+   * author's (`standingOf`).
+   */
+  doubtful: boolean;
+}
 
 /** Whether this is why a mail is a machine's. */
 export function isMachineReason(reason: string | null): boolean {
@@ -23,7 +32,7 @@ export interface MachineMarks {
   /** What its Message-ID fields name, without angle brackets. */
   message_ids: string[];
   hop_limit: boolean;
-  soft: SoftReason | null;
+  soft: SoftMark | null;
 }
 
 export interface MailSigns {
@@ -57,7 +66,7 @@ export function machineMarks(signs: MailSigns): MachineMarks {
 export function classifyMail(marks: MachineMarks, own: OwnMail): MailClass {
   const hard = hardReason(marks, own);
   if (hard) return { kind: "hard", reason: hard };
-  return marks.soft === null ? { kind: "person" } : { kind: "soft", reason: marks.soft };
+  return marks.soft === null ? { kind: "person" } : { kind: "soft", ...marks.soft };
 }
 
 function hardReason({ hard, message_ids, hop_limit }: MachineMarks, own: OwnMail): HardReason | undefined {
@@ -77,7 +86,11 @@ export interface BounceDetails {
   action?: string;
   /** The Message-ID of the mail it is about, without angle brackets. */
   original_message_id?: string;
+  /** What the other server said, so much of it as is looked at. */
+  said?: string;
 }
+
+export const MAX_SAID_CHARS = 1_000;
 
 /** Reports come before the mail they are about, so what matters is near the top. */
 export const MAX_SCAN_CHARS = 262_144;
@@ -99,6 +112,7 @@ export function bounceDetails(raw: string): BounceDetails {
     status: statusOf(fields),
     action: actionOf(fields),
     original_message_id: messageIds(original.find((line) => /^message-id\s*:/i.test(line)) ?? "")[0],
+    said: fields.get("diagnostic-code")?.slice(0, MAX_SAID_CHARS),
   };
   return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined));
 }
@@ -111,18 +125,30 @@ function actionOf(fields: Map<string, string>): string | undefined {
 
 const FAILED = new Set(["failed", "failure", "fail", "error", "expired"]);
 
-/** Some write 5.0.0 whatever it was; then the other server's words know more. */
+/**
+ * What the other server gave behind its reply code knows more than what the reporting one makes of it, which may be
+ * 5.0.0, 5.1.1 or nothing whatever it was; but not of another class, where days of retries have made it final.
+ */
 function statusOf(fields: Map<string, string>): string | undefined {
   const status = /^[245]\.\d{1,3}\.\d{1,3}(?!\d)/.exec(fields.get("status") ?? "")?.[0];
-  if (!status?.endsWith(".0.0")) return status;
-  const words = fields.get("diagnostic-code") ?? "";
-  const found = /(?<![\d.])[245]\.\d{1,3}\.\d{1,3}(?![\d.])/.exec(words)?.[0];
-  return found?.startsWith(status.charAt(0)) === true ? found : status;
+  const said = fields.get("diagnostic-code") ?? "";
+  const theirs = STATUS_OF_REPLY.exec(said)?.[1];
+  const known = theirs ?? (saysNothing(status) ? STATUS.exec(said)?.[0] : status);
+  if (saysNothing(known)) return status;
+  return status === undefined || known?.startsWith(status.charAt(0)) === true ? known : status;
 }
 
-const BOUNCING_SENDER = /^(?:mailer-daemon|postmaster)$/;
+/** RFC 3463 §3.1 */
+function saysNothing(status: string | undefined): boolean {
+  return status === undefined || status.endsWith(".0.0");
+}
+
+const STATUS = /(?<![\d.])[245]\.\d{1,3}\.\d{1,3}(?![\d.])/;
+const STATUS_OF_REPLY = /(?<![\d.])[245]\d\d[ -]([245]\.\d{1,3}\.\d{1,3})(?![\d.])/;
+
+const BOUNCING_SENDER = /^(?:mailer[-_]?daemon|post[-_]?master)$/;
 const NO_REPLY_SENDER =
-  /^(?:(?:accounts?|account-security|security|support|billing|notifications?|mail|info)[-_.])?(?:no|donot|do-not|do_not|do\.not)[-_.]?reply(?:[-_.+].*)?$|^bounces?[-+]/;
+  /^(?:[a-z\d]{1,30}[-_]){0,4}(?:no|donot|do-not|do_not|do\.not)[-_.]?reply(?:[-_.+].*)?$|^bounces?[-+]/;
 
 function hardMark({ headers, mail_from, from_address }: MailSigns): MachineMarks["hard"] {
   if (mail_from === "" || isReport(headers)) return "bounce";
@@ -133,35 +159,73 @@ function hardMark({ headers, mail_from, from_address }: MailSigns): MachineMarks
   return automatic ? "auto_submitted" : null;
 }
 
-function softMark({ headers, from_address }: MailSigns): SoftReason | null {
+function softMark(signs: MailSigns): SoftMark | null {
+  const certain = certainSoft(signs);
+  if (certain !== null) return { reason: certain, doubtful: false };
+  const doubtful = doubtfulSoft(signs.headers);
+  return doubtful === null ? null : { reason: doubtful, doubtful: true };
+}
+
+function certainSoft({ headers, from_address }: MailSigns): SoftReason | null {
   const precedence = new Set(
-    ["precedence", "x-precedence"].flatMap((name) => headers.all(name).map(keyword)),
+    ["precedence", "x-precedence", "preference"].flatMap((name) => headers.all(name).map(keyword)),
   );
   if (saysAutomatic(headers) || precedence.has("auto_reply")) return "auto_reply";
-  const listed = ["list-id", "list-unsubscribe", "list-post", "x-beenthere"].some(
-    (name) => headers.get(name) !== undefined,
-  );
-  if (listed || precedence.has("list")) return "mailing_list";
-  if (precedence.has("bulk") || precedence.has("junk") || isCampaign(headers)) return "bulk";
+  if (LIST_FIELDS.some((name) => headers.get(name) !== undefined) || precedence.has("list"))
+    return "mailing_list";
+  if (precedence.has("bulk") || precedence.has("junk")) return "bulk";
   return NO_REPLY_SENDER.test(localPart(from_address)) ? "no_reply_sender" : null;
 }
 
-/** Who sends in bulk counts complaints by it; some give one to whatever goes through them. */
-function isCampaign(headers: MailHeaders): boolean {
-  return headers.all("feedback-id").some((value) => value !== "" && !/:(?:amazonses|sg)\s*$/i.test(value));
+/**
+ * X-Loop is written by responders, and by people's filters that pass mail on; Domino's mark above a note of absence is
+ * a word of many languages.
+ */
+function doubtfulSoft(headers: MailHeaders): SoftReason | null {
+  if (headers.all("x-loop").some(saysYes)) return "auto_reply";
+  if (headers.all("subject").some((value) => /^\s*AUTO: /.test(value))) return "auto_reply";
+  return isCampaign(headers) ? "bulk" : null;
 }
 
+/**
+ * Senders of campaigns count complaints by it; providers of mailboxes (Fastmail, Proton, Zoho, Titan, QQ) and relays
+ * write one into every mail that they send.
+ */
+function isCampaign(headers: MailHeaders): boolean {
+  return headers.all("feedback-id").some((value) => value !== "" && !ANYBODYS_FEEDBACK.test(value));
+}
+
+const ANYBODYS_FEEDBACK =
+  /:(?:amazonses|sg|fastmail|proton|zohomail|flockmailid)\s*$|^\s*(?:webmail|foxmail|esmtp\w{0,10}|lv):/i;
+
+/** RFC 2369 and RFC 2919, and Mailman's own. */
+const LIST_FIELDS = [
+  "list-id",
+  "list-unsubscribe",
+  "list-post",
+  "list-help",
+  "list-subscribe",
+  "list-owner",
+  "list-archive",
+  "x-beenthere",
+  "x-mailman-version",
+];
 /** Each says so by being there; "no" is said by some of what people write. */
 const AUTOMATIC_FIELDS = [
+  "auto-submitted",
+  "autorespond",
   "x-autoreply",
   "x-autorespond",
   "x-autoresponder",
+  "x-autoresponse",
   "x-auto-reply",
   "x-mail-autoreply",
   "x-autoreply-from",
   "x-autogenerated",
   "x-fc-machinegenerated",
-  "x-loop",
+  "x-holidayreply",
+  // A job of cron, with its environment.
+  "x-cron-env",
   // Apple Mail's, of what it sends when "unsubscribe" is pressed.
   "x-apple-unsubscribe",
 ];
@@ -170,16 +234,19 @@ const AUTOMATIC_VALUES: [name: string, value: RegExp][] = [
   ["x-auto-response-suppress", /\b(?:all|oof|autoreply)\b/i],
   ["x-apple-action", /^\s*vacation\b/i],
   ["x-post-messageclass", /\bautoresponder\b/i],
+  ["x-ms-exchange-generated-message-source", /\bagent\b/i],
   ["delivered-to", /^\s*autoresponder\s*$/i],
-  // Domino's, above a note of absence.
-  ["subject", /^\s*AUTO: /],
+  // Of help desks and of vacation programs; an address here may be that of a filter.
+  ["x-loop", /^\s*(?:yes|true|vacation|autorespon\w{0,10})\b/i],
 ];
 
 function saysAutomatic(headers: MailHeaders): boolean {
-  const says = (name: string): boolean =>
-    headers.all(name).some((value) => value !== "" && keyword(value) !== "no");
-  if (says("auto-submitted") || AUTOMATIC_FIELDS.some(says)) return true;
+  if (AUTOMATIC_FIELDS.some((name) => headers.all(name).some(saysYes))) return true;
   return AUTOMATIC_VALUES.some(([name, value]) => headers.all(name).some((one) => value.test(one)));
+}
+
+function saysYes(value: string): boolean {
+  return value !== "" && !["no", "false"].includes(keyword(value));
 }
 
 /** RFC 6522: delivery reports, read receipts and complaints alike. */

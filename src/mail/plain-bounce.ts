@@ -1,20 +1,38 @@
-import { type BounceDetails, bounceDetails, MAX_SCAN_CHARS } from "./machine-mail.ts";
+import { decodeWords } from "./headers.ts";
+import { type BounceDetails, bounceDetails, MAX_SCAN_CHARS, MAX_SAID_CHARS } from "./machine-mail.ts";
 
 const STILL_TRYING =
-  /\b(?:delayed|will (?:be )?retr|still trying|not yet been delivered|do not need to resend)/i;
+  /\b(?:delayed|will (?:be )?retr|still trying|not yet been delivered|do not need to resend|could not send mail for past)/i;
 
 /** What mail servers say of a mail that they give up, in a notification that holds that mail. */
 const GIVEN_UP =
-  /\b(?:(?:could|can|was|were|has|have|is)(?: ?not|n't)(?: been)?(?: be)? (?:deliver|reach|found|accept|complet)|undeliver|unable to (?:deliver|relay|reach)|delivery (?:has |status notification \()?fail|fail(?:ed|ure|s)? (?:to deliver|permanently|delivery)|returned (?:mail|to sender)|permanent (?:fatal )?(?:error|failure)|user unknown|unknown (?:user|address|recipient)|no such (?:user|mailbox|address)|does(?: not|n't) exist|rejected|bounced|unzustellbar|nicht zugestellt|non (?:remis|distribu)|no (?:se )?pudo (?:ser )?entreg|non (?:è stato )?(?:possibile )?(?:consegn|recapit))/i;
+  /\b(?:(?:could|can|was|were|has|have|is)(?: ?not|n't)(?: been)?(?: be)? (?:deliver|reach|found|accept|complet)|undeliver|unable to (?:deliver|relay|reach)|delivery (?:has |status notification \()?fail|fail(?:ed|ure|s)? (?:to deliver|permanently|delivery)|returned (?:mail|to sender)|permanent (?:fatal )?(?:error|failure)|error (?:has )?occurred while (?:attempting|trying) to deliver|did not reach|had (?:delivery|permanent fatal) (?:errors|problems)|user unknown|unknown (?:user|address|recipient|host)|no such (?:user|mailbox|address)|no valid recipients?|account is disabled|(?:does|did)(?: not|n't) exist|rejected|bounced|unzustellbar|nicht zugestellt|non (?:remis|distribu)|no (?:se )?pudo (?:ser )?entreg|non (?:è stato )?(?:possibile )?(?:consegn|recapit))/i;
+
+/** How their subjects begin, whatever language the text is in. */
+const GIVEN_UP_SUBJECT =
+  /^(?:\[postmaster\] ?)?(?:undeliver|returned (?:mail|message)|failure (?:notice|delivery)|mail system error|delivery status notification[ :(]{1,3}(?:failure|error)|delivery notification: delivery has failed|(?:(?:permanent|e-?mail|mail|message) )?(?:delivery |could not be )?(?:fail|error|has failed|deliver(?:ed|y fail))|unzustellbar|nicht zustellbar|non (?:remis|recapitabile)|onbestelbaar)/i;
+
+/** Who writes them, by name or address; a note of absence has its reader's. */
+const MAIL_SYSTEM = /mailer[- ]?daemon|post_?master|mail deliver|<>|ndr administrator/i;
+
+/** Where the mail begins that is given back. */
+const RETURNED =
+  /^(?:(?:received|return-path|dkim-signature|message-id)[ \t]*:|content-type:[ \t]*(?:message\/rfc822|text\/rfc822-headers))/i;
+
+/** Addresses that a notification names, of which we look at so many. */
+const ADDRESS = /[^\s<>()[\]:;,"'|]{1,64}@[^\s<>()[\]:;,"'|]{1,255}/g;
+const MAX_NAMED = 20;
 
 export interface BounceReport extends BounceDetails {
   /** It has no report for programs. */
   in_words: boolean;
+  /** Of one in words that holds no mail: whom a mail system says that it could not reach, in lower case. */
+  named?: string[];
 }
 
 /**
- * What a notification says about our mail: as RFC 3464 has it, or in words of its own with our mail behind them, as
- * qmail, Exchange and others write. Anybody can write one.
+ * What a notification says about our mail: as RFC 3464 has it, or in words of its own, as qmail, Exchange and others
+ * write. Anybody can write one.
  */
 export function readBounce(raw: string): BounceReport {
   const details = bounceDetails(raw);
@@ -22,26 +40,70 @@ export function readBounce(raw: string): BounceReport {
   return { ...details, ...(in_words ? inWords(raw) : {}), in_words };
 }
 
-function inWords(raw: string): BounceDetails {
+function inWords(raw: string): Omit<BounceReport, "in_words"> {
   const text = raw.slice(0, MAX_SCAN_CHARS).replace(/\r\n/g, "\n");
   const body_at = text.indexOf("\n\n");
-  const [head, body] = [text.slice(0, body_at), text.slice(body_at)];
   // A receipt of a reader, or a complaint, holds our mail as well, which has arrived then.
+  const head = text.slice(0, body_at).replace(/\n[ \t]+/g, " ");
   if (body_at < 0 || /report-type="?(?:disposition-notification|feedback-report)/i.test(head)) return {};
+  const body = decoded(head, text.slice(body_at));
   const original = originalIn(body);
-  if (!original) return {};
-  const words = body.slice(0, original.at);
-  const status = /(?<![\d.])([45]\.\d{1,3}\.\d{1,3})(?![\d.])/.exec(words)?.[1];
-  const code = /(?<![\d.])([45])\d\d[ :-]/.exec(words)?.[1];
-  const isDelay = STILL_TRYING.test(words);
-  if (status === undefined && code === undefined && !isDelay && !GIVEN_UP.test(words)) return {};
+  if (!original && !MAIL_SYSTEM.test(fieldIn(head, "from"))) return {};
+  const words = wordsBefore(body, original?.at ?? body.length);
+  const failure = failureIn(decodeWords(fieldIn(head, "subject")), words);
+  if (!failure) return {};
+  return { ...failure, ...(original ? { original_message_id: original.id } : { named: namedIn(words) }) };
+}
+
+function failureIn(subject: string, words: string): BounceDetails | undefined {
+  const status = /(?<![\d.])([45]\.\d{1,3}\.\d{1,3})(?![\d.])/.exec(words);
+  const given = status ?? /(?<![\d.])[45]\d\d[ :-]/.exec(words);
+  const isDelay = STILL_TRYING.test(words) || STILL_TRYING.test(subject);
+  if (!isDelay && given === null && !GIVEN_UP.test(words) && !GIVEN_UP_SUBJECT.test(subject))
+    return undefined;
+  const from = Math.max(0, (given?.index ?? 0) - MAX_SAID_CHARS / 2);
   return {
     action: isDelay ? "delayed" : "failed",
-    ...(status === undefined ? {} : { status }),
-    original_message_id: original.id,
+    ...(status?.[1] === undefined ? {} : { status: status[1] }),
+    said: words.slice(from, from + MAX_SAID_CHARS),
   };
 }
 
+/** A field of a header without folds; empty where there is none. */
+function fieldIn(head: string, name: string): string {
+  const line = head.split("\n").find((one) => one.toLowerCase().startsWith(`${name}:`));
+  return line?.slice(name.length + 1).trim() ?? "";
+}
+
+/** The body as it is read where it has one encoding; parts that have one of their own stay as they are. */
+function decoded(head: string, body: string): string {
+  const encoding = fieldIn(head, "content-transfer-encoding").toLowerCase();
+  if (encoding.startsWith("base64")) return `\n\n${Buffer.from(body, "base64").toString("latin1")}`;
+  return encoding.startsWith("quoted-printable") ? unquoted(body) : body;
+}
+
+/** RFC 2045 §6.7 */
+function unquoted(text: string): string {
+  return text
+    .replaceAll("=\n", "")
+    .replace(/=([\dA-F]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+}
+
+/** What stands before the mail that is given back, of which the header is not looked at. */
+function wordsBefore(body: string, end: number): string {
+  const lines = body.slice(0, end).split("\n");
+  const returned = lines.findIndex((line) => RETURNED.test(line.replace(/^[> \t]+/, "")));
+  return unquoted((returned < 0 ? lines : lines.slice(0, returned)).join("\n"));
+}
+
+function namedIn(words: string): string[] {
+  const found = new Set<string>();
+  for (const [address] of words.matchAll(ADDRESS)) {
+    found.add(address.toLowerCase().replace(/\.$/, ""));
+    if (found.size === MAX_NAMED) break;
+  }
+  return [...found];
+}
 const LINE_ENDS = "\n\r\u2028\u2029";
 const ID = /[ \t]*(?:\n[ \t]*)?<([^<>\s]{1,500})>/y;
 

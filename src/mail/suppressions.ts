@@ -10,30 +10,53 @@ const MAX_RESPONSE_CHARS = 1_000;
 /** Soft ones that lie further back than this say nothing any more. */
 const SOFT_MEMORY_SECONDS = 30 * 86_400;
 
-/** RFC 3463: no such mailbox, no such domain, moved away, takes no mail at all; disabled. 5.1.0 says nothing of it. */
-const DEAD_ADDRESS = /^5\.(1\.(1|2|3|4|6|10)|2\.1)$/;
+/**
+ * RFC 3463: no such mailbox, no such domain, moved away, takes no mail at all. 5.1.0 says nothing of it, and 5.2.1 is
+ * said of mailboxes that are disabled, and as well of those that get too much mail or filter it.
+ */
+const DEAD_ADDRESS = /^5\.1\.(1|2|3|4|6|10)$/;
 /** Servers give the status of a dead address to what they keep out, and to boxes that are full, as well. */
-const NOT_DEAD =
-  /\b(?:full|quota|too (?:many|much)|rate|block(?:ed|ing|list)?|blacklist(?:ed)?|denied|spam|filter(?:ed)?|policy|reputation|spf|dkim|dmarc|authenticat)/i;
+const FULL = /\b(?:full|quota|exceed(?:s|ed)?)\b/i;
+const KEPT_OUT =
+  /\b(?:too (?:many|much|fast)|(?:at a )?rate|limit(?:ed|s)?|block(?:ed|ing|list(?:ed)?|s)?|black ?list(?:ed)?|spam\w{0,20}|filter(?:ed|s)?|policy|policies|reputation|spf|dkim|dmarc|authenticat\w{0,10}|denied|reverse dns|ptr)\b/i;
 /**
  * About this server, this mail or the path, and nothing about the address: 1.7 and 1.8 are the sender's, and a DNS that
  * did not answer (4.4.3) may be ours.
  */
 const NOT_THE_ADDRESS = /^([45]\.(1\.[789]|2\.3|3\.\d+|5\.\d+|6\.\d+|7\.\d+)|4\.4\.3)$/;
+/** RFC 3463 §3.1: what it is about is not said. */
+const SAYS_NOTHING = /^[45]\.0\.\d+$/;
 
 /** What came back from a server, or with a report. */
 export interface Return {
   code?: number | undefined;
   enhanced?: string | undefined;
   response: string;
+  /** The other server's words, where they are not in `response`. */
+  said?: string | undefined;
 }
 
 /** `hard`: the address is dead. `soft`: it may be. `other`: it is not what is wrong. */
-export function kindOfReturn({ code, enhanced, response }: Return): "hard" | "soft" | "other" {
-  if (enhanced === undefined) return code === undefined ? "other" : "soft";
-  if (DEAD_ADDRESS.test(enhanced))
-    return NOT_DEAD.test(response.slice(0, MAX_RESPONSE_CHARS)) ? "soft" : "hard";
+export function kindOfReturn({
+  code,
+  enhanced,
+  response,
+  said = response,
+}: Return): "hard" | "soft" | "other" {
+  if (enhanced === undefined && code === undefined) return "other";
+  const words = withoutAddresses(said.slice(0, MAX_RESPONSE_CHARS));
+  const isKeptOut = KEPT_OUT.test(words);
+  if (enhanced === undefined || SAYS_NOTHING.test(enhanced)) return isKeptOut ? "other" : "soft";
+  if (DEAD_ADDRESS.test(enhanced)) return isKeptOut || FULL.test(words) ? "soft" : "hard";
   return NOT_THE_ADDRESS.test(enhanced) ? "other" : "soft";
+}
+
+/** An address may have any word in it. */
+function withoutAddresses(words: string): string {
+  return words
+    .split(/\s+/)
+    .filter((word) => !word.includes("@"))
+    .join(" ");
 }
 
 /** Counts an answer that came back for good; after one hard return, or three soft ones, the address gets no more. */

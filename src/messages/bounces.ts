@@ -36,11 +36,13 @@ export async function noteBounce(app: App, tx: Db, notification: Notification): 
 type Report = Omit<Parameters<typeof recordReport>[3], "certain">;
 
 /** Of a mail that was handed over then. RFC 3464 §2.3.3: `failed` is final, even of class 4 after days of retries; without an action the class tells. */
-function resultOf({ action, status }: BounceDetails, handed_over: number): Report | undefined {
+function resultOf({ action, status, said }: BounceDetails, handed_over: number): Report | undefined {
   if (action === "failed" || (action === undefined && status?.startsWith("5.") === true))
     return {
       status: "bounced",
-      enhanced: status,
+      // RFC 3463 §3.1: undefined.
+      enhanced: status ?? "5.0.0",
+      said,
       response: `The recipient's server returned the mail later, with status ${status ?? "unknown"}.`,
     };
   if (action === "delayed")
@@ -58,7 +60,7 @@ async function findMail(
   app: App,
   tx: Db,
   { address, user_id }: Notification,
-  { original_message_id, in_words }: BounceReport,
+  { original_message_id, in_words, named = [] }: BounceReport,
 ): Promise<{ mail: HandedMail; certain: boolean } | undefined> {
   const mails = tx
     .selectFrom("outgoing_mails")
@@ -67,9 +69,11 @@ async function findMail(
   const outgoing_id = outgoingOfBounce(app, splitAddress(address));
   if (outgoing_id !== undefined) {
     const mail = await mails.where("id", "=", outgoing_id).executeTakeFirst();
-    // In words alone, it may as well be an absence note: our mail has to be in it.
-    const isOurs = !in_words || original_message_id === mail?.rfc_message_id;
-    return mail && isOurs ? { mail, certain: true } : undefined;
+    if (!mail) return undefined;
+    // In words alone, it may as well be an absence note: our mail has to be in it, or the recipient named by a mail system.
+    const holds = original_message_id === mail.rfc_message_id;
+    const names = original_message_id === undefined && named.includes(mail.envelope_to.toLowerCase());
+    return !in_words || holds || names ? { mail, certain: true } : undefined;
   }
   if (user_id === undefined || original_message_id === undefined) return undefined;
   if (!isOwnMessageId(app, original_message_id)) return undefined;

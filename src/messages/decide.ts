@@ -163,12 +163,13 @@ async function decide(app: App, tx: Db, decision: Decision): Promise<Reception> 
     await recipient.role.letter?.(tx);
     return ACCEPTED;
   }
-  if (isBounce(mail)) {
-    const user_id = recipient.inbox?.user.id;
-    const known = await noteBounce(app, tx, { bounce: mail.bounce, address: recipient.address, user_id });
-    if (!known && user_id === undefined) dropMail(app, delivery, "bounce");
+  const user_id = recipient.inbox?.user.id;
+  const known = await noteBounce(app, tx, { bounce: mail.bounce, address: recipient.address, user_id });
+  if (!recipient.inbox) {
+    if (!known && !isBounce(mail)) return refuseOthers(app, delivery);
+    if (!known) dropMail(app, delivery, "bounce");
+    return ACCEPTED;
   }
-  if (!recipient.inbox) return isBounce(mail) ? ACCEPTED : refuseOthers(app, delivery);
   if (!standing) {
     noteRefusal(app, delivery, "gone");
     return GONE;

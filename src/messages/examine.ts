@@ -104,12 +104,16 @@ export async function examineMail(
   return {
     ...found,
     author: from === undefined ? null : await authorOf(mail, { headers, from_address, resolverOf }),
-    bounce:
-      marks.hard === "bounce"
-        ? readBounce(Buffer.from(mail.raw.subarray(0, MAX_SCAN_CHARS)).toString("latin1"))
-        : null,
+    bounce: mayBeBounce(mail, marks)
+      ? readBounce(Buffer.from(mail.raw.subarray(0, MAX_SCAN_CHARS)).toString("latin1"))
+      : null,
     report: mail.to_role ? ((await readDomainReport(mail.raw, headers)) ?? null) : null,
   };
+}
+
+/** Some mail systems return mail in the name of others than themselves; nobody else knows a bounce address. */
+function mayBeBounce({ inboxes, to_role }: MailToExamine, { hard, soft }: MachineMarks): boolean {
+  return hard === "bounce" || (inboxes.length === 0 && !to_role && soft?.reason !== "auto_reply");
 }
 
 const TOO_LONG: MailFault = {

@@ -112,7 +112,7 @@ const FULL: Reception = {
 
 /** Nobody is to be told about reports and answers of machines: two of them would write to each other for ever. */
 function isMachine(kind: MailClass): boolean {
-  return kind.kind === "hard" || (kind.kind === "soft" && kind.reason === "auto_reply");
+  return kind.kind === "hard" || (kind.kind === "soft" && kind.reason === "auto_reply" && !kind.doubtful);
 }
 
 async function withLetter(

@@ -51,13 +51,19 @@ export async function standingOf(
   const { identity, from_address, kind } = mail;
   const verdict = judgeSender(inbox, user, { from_address, authenticated: identity.authenticated });
   const policy = JSON.parse(inbox.inbound_policy) as InboundPolicy;
-  const soft = kind.kind === "soft" ? kind.reason : null;
   const word = wordOf(app, mail, { inbox, user, verdict, meant: mail.meant.has(recipient.address) });
+  const soft = softOf(kind, { verdict, ...word });
   // What a machine sent, or what may be a replay or others' words, is read as anybody's mail is.
   const authority = soft === null && word.vouched ? verdict.authority : withoutCommand(verdict.authority);
   const known = { inbox, user, verdict, ...word, authority, soft, dedupe_key };
   const skipped = kind.kind === "hard" || (soft !== null && !policy.process_bulk);
   return { ...known, skipped, ...(await earlierOf(app, tx, { ...known, skipped }, mail)) };
+}
+
+/** A mark that may be anybody's does not keep the owner and listed senders from being answered. */
+function softOf(kind: Examined["kind"], standing: Pick<Standing, "verdict" | "vouched">): string | null {
+  if (kind.kind !== "soft" || (kind.doubtful && isOfHousehold(standing))) return null;
+  return kind.reason;
 }
 
 /** Whether a mail is its sender's word to an inbox, and what speaks against it. */

@@ -59,6 +59,56 @@ describe("mail of machines", () => {
     expect(await room.activity()).toMatchObject([{ status: "done", reply_status: "sent" }]);
   });
 
+  /** What forwarders, providers and people leave as well as machines. */
+  const DOUBTFUL = [
+    { "X-Loop": "ada@example.com" },
+    { "Feedback-ID": "1234:someone:new:carrier" },
+    { Subject: "AUTO: zum Verkauf" },
+  ];
+  test.each(DOUBTFUL)("answers the owner and listed senders with %j, and nobody else", async (fields) => {
+    const mail = (from: string): RoomMail => {
+      const { Subject: subject, ...others } = fields;
+      return {
+        from,
+        ...(subject === undefined ? {} : { subject }),
+        headers: { ...freshId().headers, ...others },
+      };
+    };
+    await using room = await mailroom({ inbox: { allowlist_senders: ["bob@example.org"] } });
+    const states = async () =>
+      (await room.activity()).map(({ status, reply_status }) => [status, reply_status]);
+    await room.send(mail("Ada <ada@example.com>"));
+    await room.send(mail(BOB));
+    await room.drain();
+    expect(await states()).toEqual([
+      ["done", "sent"],
+      ["done", "sent"],
+    ]);
+    await room.owner.patch(`/inboxes/${room.inbox.id}`, { allowlist_senders: [] });
+    await room.send(mail(BOB));
+    room.app.config.smtp.trusted_networks = [];
+    await room.send(mail("Ada <ada@example.com>"));
+    await room.drain();
+    expect((await states()).filter(([status]) => status === "done")).toHaveLength(2);
+    expect(room.model.requests).toHaveLength(2);
+  });
+
+  test("is no mail of the owner that writes of failures and absences", async () => {
+    await using room = await mailroom();
+    const words = [
+      "My letter could not be delivered: 550 5.1.1 user unknown. What does that mean?",
+      "Mail delivery failed, returned mail, this is a permanent error; tell bob@example.org.",
+      "I am out of the office until Monday; write an automatic reply for me.",
+    ];
+    for (const text of words) await room.send({ text, subject: "Undeliverable: my letter", ...freshId() });
+    await room.drain();
+    expect((await room.activity()).map(({ status, reply_status }) => [status, reply_status])).toEqual(
+      words.map(() => ["done", "sent"]),
+    );
+    for (const [index, text] of words.entries())
+      expect(JSON.stringify(room.model.requests[index])).toContain(text.slice(0, 30));
+  });
+
   test("works on a newsletter without an answer where the inbox wants it", async () => {
     await using room = await mailroom({ inbox: { inbound_policy: { process_bulk: true } } });
     await room.send(headers({ "List-Id": "<news.example.org>" }));

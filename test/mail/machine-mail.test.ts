@@ -27,8 +27,17 @@ describe("machine mail", () => {
     [["X-Apple-Action: SOMETHING"]],
     [["Delivered-To: ann@example.com"]],
     [["Subject: Auto: the car"]],
+    [["X-Loop: no"]],
+    [["X-FC-MachineGenerated: false"]],
+    [["Preference: none"]],
     [["Feedback-ID: ::1.eu-west-1.abc:AmazonSES"]],
     [["Feedback-ID: 1:2:SG"]],
+    [["Feedback-ID: i1234abcd:Fastmail"]],
+    [["Feedback-ID: 12345678:user:proton"]],
+    [["Feedback-ID: rr08011227ab:zu08011227cd:rf0801122cef:ZohoMail"]],
+    [["Feedback-ID: :ann@example.com:example.com:flockmailId"]],
+    [["Feedback-ID: esmtpsz:example.com:qybglogicsvrgz:qybglogicsvrgz8a-1"]],
+    [["Feedback-ID: webmail:example.com:bgforeign:bgforeign11"]],
     [["X-Mailwright-Hop: 4"]],
     [["Content-Type: multipart/mixed; boundary=report"]],
     [["Message-ID: <1@example.com>"]],
@@ -74,11 +83,19 @@ describe("machine mail", () => {
     ["auto_reply", ["X-FC-MachineGenerated: true"]],
     ["auto_reply", ["X-POST-MessageClass: 9; Autoresponder"]],
     ["auto_reply", ["Delivered-To: Autoresponder"]],
-    ["auto_reply", ["X-Loop: ann@example.com"]],
-    ["auto_reply", ["Subject: AUTO: Ann is out of the office (returning 05/03)"]],
+    ["auto_reply", ["X-Loop: vacation"]],
+    ["auto_reply", ["X-Loop: yes"]],
+    ["auto_reply", ["Preference: auto_reply"]],
+    ["auto_reply", ["Autorespond: yes"]],
+    ["auto_reply", ["X-Autoresponse: 1"]],
+    ["auto_reply", ["X-HolidayReply: yes"]],
+    ["auto_reply", ["X-Cron-Env: <SHELL=/bin/sh>"]],
+    ["auto_reply", ["X-MS-Exchange-Generated-Message-Source: Mailbox Rules Agent"]],
+    ["mailing_list", ["X-Mailman-Version: 2.1.39"]],
+    ["mailing_list", ["List-Help: <mailto:help@example.com>"]],
+    ["mailing_list", ["List-Archive: <https://example.com/list>"]],
     ["mailing_list", ["X-BeenThere: friends@example.com"]],
     ["bulk", ["X-Precedence: bulk"]],
-    ["bulk", ["Feedback-ID: 1234:campaign:mailer"]],
     ["auto_reply", ["X-Apple-Unsubscribe: true"]],
     ["mailing_list", ["List-Id: <friends.example.com>"]],
     ["mailing_list", ["List-Unsubscribe: <mailto:leave@example.com>"]],
@@ -87,13 +104,31 @@ describe("machine mail", () => {
     ["bulk", ["Precedence: bulk"]],
     ["bulk", ["Precedence: junk"]],
   ] as const)("sends no reply to %s: %j", (reason, lines) => {
-    expect(classify([...lines])).toEqual({ kind: "soft", reason });
+    expect(classify([...lines])).toEqual({ kind: "soft", reason, doubtful: false });
+  });
+
+  test.each([
+    ["auto_reply", ["X-Loop: ann@example.com"]],
+    ["auto_reply", ["Subject: AUTO: Ann is out of the office (returning 05/03)"]],
+    ["bulk", ["Feedback-ID: 1234:campaign:mailer"]],
+  ] as const)("is in doubt about %s: %j", (reason, lines) => {
+    expect(classify([...lines])).toEqual({ kind: "soft", reason, doubtful: true });
+    expect(classify([...lines, "List-Id: <l>"])).toEqual({
+      kind: "soft",
+      reason: "mailing_list",
+      doubtful: false,
+    });
   });
 
   test("never runs for a null reverse-path or a mail system's own address", () => {
     const bounce = { kind: "hard" as const, reason: "bounce" as const };
     expect(classify([], { mail_from: "" })).toEqual(bounce);
-    for (const address of ["MAILER-DAEMON@example.com", "postmaster@example.com"]) {
+    for (const address of [
+      "MAILER-DAEMON@example.com",
+      "mailer_daemon@example.com",
+      "postmaster@example.com",
+      "post-master@example.com",
+    ]) {
       expect(classify([], { from_address: address })).toEqual(bounce);
       expect(classify([], { mail_from: address })).toEqual(bounce);
     }
@@ -117,11 +152,13 @@ describe("machine mail", () => {
       "do-not-reply",
       "donotreply",
       "accounts-noreply",
+      "forms-receipts-noreply",
       "bounces+123-abc",
     ]) {
       expect(classify([], { from_address: `${local}@example.com` })).toEqual({
         kind: "soft",
         reason: "no_reply_sender",
+        doubtful: false,
       });
     }
     for (const local of ["noreplyann", "norep", "reply", "ann.noreply", "bouncer"]) {
@@ -183,8 +220,31 @@ describe("delivery reports", () => {
         status: "5.1.1",
         action: "failed",
         original_message_id: "0198.abcd@mailwright.test",
+        said: "smtp; 550 5.1.1 unknown",
       });
     }
+  });
+
+  test.each(["Failed", "failure", "fail", "ERROR (final)", "expired"])("say by %s that it failed", (word) => {
+    const report = REPORT.join("\n").replace("Action: Failed", `Action: ${word}`);
+    expect(bounceDetails(report)).toMatchObject({ recipient: "gone@example.com", action: "failed" });
+  });
+
+  test.each([
+    ["5.0.0", "smtp; 550 5.1.1 unknown", "5.1.1"],
+    ["5.1.1", "smtp; 550 5.7.1 blocked", "5.7.1"],
+    ["5.1.1", "smtp; 552-5.2.2 full", "5.2.2"],
+    ["", "smtp; 550 5.1.1 unknown", "5.1.1"],
+    ["5.0.0", "smtp; 550 unknown (#5.1.1)", "5.1.1"],
+    ["5.1.1", "smtp; 550 5.0.0 no", "5.1.1"],
+    ["5.1.1", "smtp; 550 no, see https://example.com/5.7.1", "5.1.1"],
+    ["5.4.7", "smtp; 450 4.2.0 later", "5.4.7"],
+    ["5.1.1", "smtp; 192.0.2.1 said 550 192.5.7.1", "5.1.1"],
+  ])("with the status %s believe the other server, which says %s", (status, said, read) => {
+    const report = REPORT.join("\n")
+      .replace("Status: 5.1.1 (no such user)", `Status: ${status}`)
+      .replace("smtp; 550 5.1.1 unknown", said);
+    expect(bounceDetails(report).status).toBe(read);
   });
 
   test("are read when they carry the whole mail", () => {

@@ -101,7 +101,7 @@ const inWords = (words: string, message_id: string, head = ""): Buffer =>
     [
       "From: MAILER-DAEMON@mail.example.com",
       ...(head === "" ? [] : [head]),
-      "Subject: failure notice",
+      "Subject: Your mail",
       "",
       "Hi. This is the mail program at mail.example.com.",
       "<ada@example.com>:",
@@ -147,6 +147,52 @@ describe("a notification in words of its own", () => {
     const receipt = "Content-Type: multipart/report; report-type=disposition-notification; boundary=b";
     await deliver(room.door, { from: "", to, raw: inWords("550 5.1.1 read", id, receipt) });
     expect(await room.activity()).toMatchObject([{ reply_status: "sent" }]);
+  });
+
+  /** As some write, without the mail. */
+  const withoutMail = (from: string, named: string): Buffer =>
+    Buffer.from(`From: ${from}\r\nSubject: failure notice\r\n\r\n<${named}>: 550 5.1.1 user unknown\r\n`);
+
+  test("counts without our mail only from a mail system that names our recipient", async () => {
+    await using room = await mailroom();
+    const to = await answered(room);
+    const system = "MAILER-DAEMON@mail.example.com";
+    const send = (raw: Buffer): Promise<string> => deliver(room.door, { from: "", to, raw });
+    for (const raw of [
+      withoutMail(system, "other@example.com"),
+      withoutMail("Ada <ada@example.com>", "ada@example.com"),
+    ]) {
+      expect(await send(raw)).toStartWith("250 ");
+      expect(await room.activity()).toMatchObject([{ reply_status: "sent" }]);
+    }
+    await send(withoutMail(system, "Ada@example.com"));
+    expect(await room.activity()).toMatchObject([
+      { reply_status: "bounced", reply_error: expect.stringContaining("5.1.1") },
+    ]);
+  });
+
+  test("counts without our mail at the bounce address alone", async () => {
+    await using room = await mailroom();
+    await answered(room);
+    const raw = withoutMail("MAILER-DAEMON@mail.example.com", "ada@example.com");
+    await deliver(room.door, { from: "", to: room.inbox.address, raw });
+    expect((await room.activity()).at(-1)).toMatchObject({ reply_status: "sent" });
+  });
+
+  test("counts in another's name at the bounce address, which takes nothing else of theirs", async () => {
+    await using room = await mailroom();
+    const to = await answered(room);
+    const id = (await room.outgoing())[0]?.rfc_message_id ?? "";
+    const send = (message_id: string, head = ""): Promise<string> => {
+      const raw = inWords("It could not be delivered.", message_id, head).toString();
+      const from = "no-reply@carrier.example";
+      return deliver(room.door, { from, to, raw: Buffer.from(raw.replace(/^From: .*/, `From: ${from}`)) });
+    };
+    expect(await send("other@mw.test")).toStartWith("550 ");
+    expect(await send(id, "Auto-Submitted: auto-replied")).toStartWith("550 ");
+    expect(await room.activity()).toMatchObject([{ reply_status: "sent" }]);
+    expect(await send(id)).toStartWith("250 ");
+    expect(await room.activity()).toMatchObject([{ reply_status: "bounced" }]);
   });
 
   test("that came to the inbox is found by our Message-ID, but not by one that we did not make", async () => {

@@ -145,6 +145,21 @@ describe("an address", () => {
     expect(await suppressed(room)).toEqual(["bob@example.org"]);
   });
 
+  test("that is full, or keeps mail out, is not dead by a report with the status of one that is", async () => {
+    await using room = await refusing(undefined);
+    const reported = async (said: string): Promise<string[]> => {
+      await send(room, BOB);
+      await room.drain();
+      const to = (await room.outgoing()).at(-1)?.envelope_from ?? "";
+      await deliver(room.door, { from: "", to, raw: notification({ said }) });
+      expect((await room.activity())[0]).toMatchObject({ reply_status: "bounced" });
+      return suppressed(room);
+    };
+    expect(await reported("smtp; 550 5.1.1 mailbox is over quota")).toEqual([]);
+    expect(await reported("smtp; 550 5.7.1 blocked")).toEqual([]);
+    expect(await reported("smtp; 550 5.1.1 no such user")).toEqual(["bob@example.org"]);
+  });
+
   test("is dead by no report that only knows a Message-ID", async () => {
     await using room = await refusing(undefined);
     await send(room, BOB);
@@ -210,7 +225,8 @@ describe("the owner", () => {
 const RETURNS: [code: number | undefined, enhanced: string | undefined, kind: string][] = [
   [550, "5.1.1", "hard"],
   [550, "5.1.10", "hard"],
-  [550, "5.2.1", "hard"],
+  [550, "5.2.1", "soft"],
+  [550, "5.1.0", "soft"],
   [550, "5.1.8", "other"],
   [552, "5.2.2", "soft"],
   [550, "5.7.1", "other"],
@@ -226,16 +242,31 @@ test.each(RETURNS)("a return with %s %s counts as %s", (code, enhanced, kind) =>
   expect(kindOfReturn({ code, enhanced, response: "" })).toBe(kind as never);
 });
 
-test.each([
-  "550 5.1.1 The mailbox is full",
-  "550 5.1.1 Over quota",
-  "550 5.1.1 Blocked: your address is on a blocklist",
-  "550 5.1.1 Too many mails from you",
-  "550 5.2.1 Refused by policy: SPF",
-])("the words of a server say more than its status: %s", (response) => {
-  const enhanced = response.split(" ")[1];
-  expect(kindOfReturn({ code: 550, enhanced, response })).toBe("soft");
+const SAID: [said: string, kind: string][] = [
+  ["550 5.1.1 The mailbox is full", "soft"],
+  ["550 5.1.1 Over quota", "soft"],
+  ["550 5.1.1 Blocked: your address is on a blocklist", "soft"],
+  ["550 5.1.1 Too many mails from you", "soft"],
+  ["550 5.1.3 http://spamhaus.example/query", "soft"],
+  ["550 5.2.1 The account is disabled", "soft"],
+  ["550 5.2.1 Refused by policy: SPF", "soft"],
+  ["550 5.1.0 Address rejected", "soft"],
+  ["550 5.1.1 <spam@blocked.example> User unknown", "hard"],
+  ["550 5.1.1 Blockchain Ltd has no such user", "hard"],
+  ["550 5.0.0 User unknown", "soft"],
+  ["550 5.0.0 Message blocked by our filter", "other"],
+];
+test.each(SAID)("the words of a server say more than its status: %s", (said, kind) => {
+  const enhanced = said.split(" ")[1];
+  expect(kindOfReturn({ code: 550, enhanced, response: said })).toBe(kind as never);
+  expect(kindOfReturn({ enhanced, response: "It came back.", said })).toBe(kind as never);
 });
+
+test("a reply code alone says nothing of the address where its words are about this server", () => {
+  expect(kindOfReturn({ code: 550, response: "550 no" })).toBe("soft");
+  expect(kindOfReturn({ code: 554, response: "554 Your address is blacklisted" })).toBe("other");
+});
+
 async function send(room: Mailroom, from: string, rcpt?: string, subject = "Hello"): Promise<void> {
   const text = `Hello ${Bun.randomUUIDv7()}`;
   const mail = { from, text, subject, headers: { "Message-ID": `<${Bun.randomUUIDv7()}@example.com>` } };

@@ -54,7 +54,7 @@ function filePart({
 
 /** A delivery status notification (RFC 3464); `from` as whole header lines. */
 export function notification(
-  report: { from?: string[]; action?: string; status?: string; body?: string } = {},
+  report: { from?: string[]; action?: string; status?: string; said?: string; body?: string } = {},
 ): Buffer {
   const { from = ["From: MAILER-DAEMON"], action = "failed", status = "5.1.1" } = report;
   const lines = [
@@ -70,6 +70,7 @@ export function notification(
     "Final-Recipient: rfc822; ada@example.com",
     `Action: ${action}`,
     `Status: ${status}`,
+    ...(report.said === undefined ? [] : [`Diagnostic-Code: ${report.said}`]),
     "",
     "--b--",
     "",
