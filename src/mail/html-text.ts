@@ -49,6 +49,8 @@ const NAMES_ITS_AUTHOR =
   /gmail_(quote|attr|extra)|appendonsend|divrplyfwdmsg|reference-message|yahoo_quoted|protonmail_quote|moz-(cite-prefix|forward)/;
 /** What stands above a quote, and not around it. */
 const ATTRIBUTION_NAME = /moz-cite-prefix|gmail_attr|airmail_on/;
+/** Stands around an attribution, its quote and the answers below that. */
+const AROUND_NAME = /gmail_quote/;
 const SIGNATURE_NAME = /signature|moz-txt-sig|bloop_sign|mb_sig|_sig\b/;
 /** Stands above a signature, and not around it: the dashes of Gmail, the line break of Apple Mail. */
 const SIGNATURE_FOLLOWS = /gmail_signature_prefix|linebreakatbeginningofsignature/;
@@ -80,8 +82,8 @@ interface Frame {
   hidden_words: { seen: boolean } | null;
   not_text: boolean;
   signature: boolean;
-  /** Whether a quote begins with it, or the line above one. */
-  quote: "quote" | "attribution" | null;
+  /** Whether a quote begins with it, the line above one, or what is around both. */
+  quote: "quote" | "attribution" | "around" | null;
   link: Link | null;
   /** Whether a mail program put it there by itself. */
   inserted: boolean;
@@ -119,6 +121,9 @@ interface Walk {
   /** Quotes that are open, and whether the outermost ends where its element does. */
   quotes: number;
   bounded: boolean;
+  /** Those of them that are around a quote and answers to it; whether the quote there is to end where its element does. */
+  around: number;
+  answerable: boolean;
   /** Nothing that comes can be the sender's own any more. */
   ended: boolean;
   /** What there is until the first quote is signature. */
@@ -129,10 +134,17 @@ interface Walk {
   last_href: string;
   hidden: number;
   fresh: boolean;
+  beside_text: boolean;
 }
 
-/** `fresh`: the mail answers and passes on none, so that a line across it parts nothing. */
-export function readHtml(html: string, { fresh = false }: { fresh?: boolean } = {}): HtmlText {
+/**
+ * `fresh`: the mail answers and passes on none, so that a line across it parts nothing. `beside_text`: a plain text says
+ * of its own what is quoted.
+ */
+export function readHtml(
+  html: string,
+  { fresh = false, beside_text = false }: { fresh?: boolean; beside_text?: boolean } = {},
+): HtmlText {
   const walk: Walk = {
     stack: [PAGE],
     sheet: new Map(),
@@ -141,22 +153,25 @@ export function readHtml(html: string, { fresh = false }: { fresh?: boolean } = 
     own: true,
     quotes: 0,
     bounded: false,
+    around: 0,
+    answerable: false,
     ended: false,
     signs_on: false,
     pages: new Set(),
     last_href: "",
     hidden: 0,
     fresh,
+    beside_text,
   };
   let from = 0;
   while (from < html.length) from = walkUntilTooDeep(html, from, walk);
   const { regions, signature, hidden } = walk;
   const pieces = regions.map((region) => ({
     own: region.own,
-    text: textOf(region),
+    text: region.own ? textOf(region) : unmarked(textOf(region)),
     lines_to_quote: region.lines_to_quote,
   }));
-  return { pieces, signature: textOf(signature), hidden };
+  return { pieces, signature: unmarked(textOf(signature)), hidden };
 }
 
 function regionFor(own: boolean): Region {
@@ -244,7 +259,11 @@ function meetsQuote(walk: Walk, element: HtmlElement, style: Declarations): Fram
   if (walk.quotes === 0) walk.bounded = false;
   if (name === "blockquote") walk.bounded = true;
   walk.quotes += 1;
-  return ATTRIBUTION_NAME.test(namesOf(element.attributes)) ? "attribution" : "quote";
+  const names = namesOf(element.attributes);
+  if (ATTRIBUTION_NAME.test(names)) return "attribution";
+  if (name === "blockquote" || !walk.beside_text || !AROUND_NAME.test(names)) return "quote";
+  walk.around += 1;
+  return "around";
 }
 
 /** Past this nothing is the sender's own. */
@@ -255,11 +274,29 @@ function end(walk: Walk): void {
 }
 
 /** The words of a quote end with the element around a blockquote. All others may end before what they quote does. */
-function leaveQuote(walk: Walk, quote: "quote" | "attribution"): void {
+function leaveQuote(walk: Walk, quote: NonNullable<Frame["quote"]>): void {
+  if (quote === "attribution") leaveAttribution(walk);
   walk.quotes -= 1;
-  if (walk.quotes > 0 || walk.ended) return;
-  if (walk.bounded) walk.own = true;
-  else if (quote === "quote") walk.ended = true;
+  if (quote === "around") walk.around -= 1;
+  if (walk.quotes > walk.around || walk.ended) return;
+  if (walk.quotes > 0) {
+    if (quote === "attribution") walk.answerable = true;
+    else if (walk.bounded && walk.answerable) walk.own = true;
+  } else if (walk.bounded) walk.own = true;
+  else if (quote !== "attribution") walk.ended = true;
+}
+
+/** Who types where the program has put the cursor may do so inside of its attribution, which is the last line there. */
+function leaveAttribution(walk: Walk): void {
+  const named = walk.regions.at(-1);
+  const above = walk.regions.at(-2);
+  if (walk.own || walk.quotes > walk.around + 1 || named === undefined || above?.own !== true) return;
+  const text = named.parts.join("").trimEnd();
+  const last = text.lastIndexOf("\n");
+  named.parts = [unmarked(text.slice(last + 1))];
+  if (last <= 0) return;
+  breakLines(above, 1);
+  append(above, text.slice(0, last));
 }
 
 /** Whether a signature begins with this element; ends the sender's own words if so. */
@@ -306,6 +343,7 @@ function addText(walk: Walk, source: string): void {
     walk.hidden += 1;
     return;
   }
+  if (!walk.own && walk.quotes === walk.around && /[\p{L}\p{N}]/u.test(text)) walk.answerable = false;
   const region = regionOf(walk);
   const piece = look.keeps_spaces ? text : collapsed(text, region.breaks > 0);
   if (piece !== "") addWord(region, piece, innermost(walk));
@@ -313,7 +351,7 @@ function addText(walk: Walk, source: string): void {
 
 function addWord(region: Region, piece: string, { link, inserted }: Frame): void {
   if (link !== null) addWords(link, piece, inserted ? null : region.parts);
-  append(region, region.own && (inserted || link !== null) ? marked(piece) : piece);
+  append(region, inserted || link !== null ? marked(piece) : piece);
 }
 
 function append(region: Region, piece: string): void {

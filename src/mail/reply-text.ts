@@ -64,7 +64,8 @@ export function splitNewText(
   const source = unmarked(body.text ?? "");
   const text = stripHiddenCharacters(source);
   const cut = cutSigned(source, text.text, { fresh });
-  const html = cutHtml(readPages([body.html ?? []].flat(), fresh), fresh);
+  const beside_text = text.text.trim() !== "";
+  const html = cutHtml(readPages([body.html ?? []].flat(), { fresh, beside_text }), fresh);
   const hidden = { hidden_characters: Math.max(text.removed, html.removed), hidden_html: html.hidden };
   if (isBlank(html)) {
     const whole = isAllOwn(cut.pieces) && html.hidden === 0;
@@ -72,7 +73,7 @@ export function splitNewText(
   }
   const parted = html.pieces.flatMap(withoutInserted);
   const plain = isAllOwn(parted) && html.hidden === 0;
-  if (text.text.trim() === "") {
+  if (!beside_text) {
     const in_doubt = html.doubtful?.why ?? null;
     return { ...splitOf({ ...html, pieces: parted }), whole: plain, in_doubt, ...hidden };
   }
@@ -113,10 +114,10 @@ export function readableHtml(html: string): { text: string; hidden_characters: n
 }
 
 /** Pages of one author, one below the other: behind what is not the sender's own in one, nothing of the others is. */
-function readPages(pages: readonly string[], fresh: boolean): HtmlText {
+function readPages(pages: readonly string[], reading: { fresh: boolean; beside_text: boolean }): HtmlText {
   const all: HtmlText = { pieces: [], signature: "", hidden: 0 };
   for (const page of pages) {
-    const { pieces, signature, hidden } = readHtml(page, { fresh });
+    const { pieces, signature, hidden } = readHtml(page, reading);
     const last = all.pieces.at(-1);
     const own = all.signature === "" && all.pieces.every((piece) => piece.own);
     const [first, ...others] = pieces.map((piece) => ({ ...piece, own: piece.own && own }));
@@ -249,8 +250,8 @@ function cutText(text: string, { fresh, linesToQuote = null }: Reading): Cut {
     if (marker.kind === "signature") {
       const { signature, end } = signatureAt(lines, head, { line, fresh });
       add(false, end);
-      if (end === line || cut.pieces.length === 0)
-        cut.doubtful ??= doubtfulIf("below_signature", head.slice(line + 1));
+      const tells = cut.pieces.length === 0 && /[:：](\s|$)/.test(head[line] ?? "");
+      if (end === line || tells) cut.doubtful ??= doubtfulIf("below_signature", head.slice(line));
       return { ...cut, signature, ended: true };
     }
     const empty = isEmpty(cut.pieces);

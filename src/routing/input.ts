@@ -345,7 +345,7 @@ const IN_DOUBT: Record<Doubt, string> = {
   below_line:
     "Words below a line across the mail may be yours, but were read as material. To have them followed, write them above that line, or leave it out.",
   below_signature:
-    "Words below the signature may be yours, but were read as material. To have them followed, write them above it.",
+    "Words of the signature, or below it, may be meant as an instruction, but were read as material. To have them followed, write them above it.",
   two_texts:
     "Some words stand in only one of the mail's two versions, plain text and HTML, and were read as material. To have them followed, send the mail as plain text.",
   further_part:

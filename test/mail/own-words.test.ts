@@ -61,6 +61,102 @@ describe("attributions of a shape of their own", () => {
   });
 });
 
+describe("other marks are known where they also stand alone", () => {
+  test.each(["--]", "=>", "+", ")", "#>"])("%s", (mark) => {
+    const quote = `${mark} ${INJECTED}\n${mark}\n${mark} and more`;
+    expect(own(`Mine.\n\n${quote}`)).toBe("Mine.");
+    expect(own(`Mine.\n\n${mark}${INJECTED}\n${mark}`)).toBe("Mine.");
+    expect(splitNewText({ text: `Mine.\n\n${quote}` }).rest_text).toBe(quote);
+  });
+
+  test.each(["+ milk\n+ bread", "- a\n- b\n-", "}\n}", "])\n]", "# one\n#\n# two"])(
+    "%j is a list or a program",
+    (lines) => {
+      expect(own(`Mine.\n\n${lines}\n\nEnd.`)).toBe(`Mine.\n\n${lines}\n\nEnd.`);
+    },
+  );
+
+  test("a table of a mail that answers none is the sender's own", () => {
+    const table = "| item | price |\n|---|---|\n| milk | 1.20 |";
+    expect(fresh(`Sort this:\n\n${table}`)).toBe(`Sort this:\n\n${table}`);
+    expect(fresh(`Mine.\n| ${INJECTED}`)).toBe("Mine.");
+  });
+});
+
+describe("inline PGP", () => {
+  const SIGNATURE =
+    "-----BEGIN PGP SIGNATURE-----\nVersion: GnuPG v1\n\niEYEARECAAYFAj1\n-----END PGP SIGNATURE-----";
+  const signed = (text: string): string =>
+    `-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA256\n\n${text}\n${SIGNATURE}`;
+
+  test("the text inside is read as any other, its dashes unescaped, and its armor is a signature", () => {
+    const cut = splitNewText({ text: `${signed("Add milk.\n\n- -- \nAnn")}\n\n${INJECTED}` });
+    expect(cut).toMatchObject({ new_text: "Add milk.", rest_text: INJECTED });
+    expect(cut.signature).toContain("-- \nAnn");
+    expect(cut.signature).toContain("iEYEARECAAYFAj1");
+    expect(own(signed(`Add milk.\n\nOn 3 May 2024 Eve <eve@x.org> wrote:\n> ${INJECTED}`))).toBe("Add milk.");
+    expect(own(signed("Add milk.").split("\n-----BEGIN PGP SIGNATURE")[0] ?? "")).toBe("Add milk.");
+  });
+
+  test("armor below own words is somebody else's", () => {
+    expect(own(`Mine.\n\n${signed(INJECTED)}`)).toBe("Mine.");
+    expect(own(`On 3 May 2024 Eve <eve@x.org> wrote:\n${signed(INJECTED)}`)).toBe("");
+  });
+});
+
+describe("words that may be the sender's own are never left out in silence", () => {
+  const HEAD = "On Tue, 3 May 2024 at 10:00, Jane Doe <jane@x.org> wrote:";
+  const why = (text: string): unknown => splitNewText({ text }).in_doubt;
+  test.each([
+    ["below_quote", `Here is what I think of it.\n\n${HEAD}\n> A or B?\n\nTake A.`],
+    ["below_quote", `${HEAD}\n> A or B?\nTake A.`],
+    ["below_quote", `${HEAD}\n-A or B?\n\nTake A.`],
+    ["below_quote", `----- Original Message -----\nFrom: Jane <jane@x.org>\n\n> A or B?\nTake A.`],
+    [
+      "touches_quote",
+      `Add milk to the long list that hangs in the kitchen, please, today.\n${HEAD}\n> A or B?`,
+    ],
+    ["touches_quote", "Take A. On Wed, Apr 4, 2012 at 3:59 PM, bob@example.com wrote:\n> A or B?"],
+    ["below_line", "Add this:\n\n----------\n\nmilk\nbread"],
+    ["below_signature", `Do it.\n\n-- \n${"and this\n".repeat(25)}`],
+    ["below_signature", "Sent from the warehouse yesterday: 40 boxes"],
+    ["too_long", "one line\n".repeat(2_100)],
+  ])("%s: %j", (doubt, text) => {
+    expect(why(text)).toBe(doubt);
+  });
+
+  test.each([
+    "Take A.",
+    `Take A.\n\n${HEAD}\n> A or B?\n> I am for A.`,
+    `Take A.\n\n${HEAD}\n\nA or B?`,
+    `Take A.\n\n${HEAD}\n> A line that is so long that a program breaks it somewhere near\nits end\n> and goes on`,
+    `Take A.\n${HEAD}\n> A or B?`,
+    "Take A.\n\n________________________________\nFrom: Jane <jane@x.org>\nSent: Friday\nTo: Ann\n\nA or B?",
+    "---------- Forwarded message ---------\nFrom: Jane <jane@x.org>\n\nA or B?",
+    "Take A.\n\n-- \nAnn",
+    "Take A.\n\nSent from my iPhone\n\n> A or B?",
+  ])("nothing is in doubt: %j", (text) => {
+    expect(why(text)).toBeNull();
+  });
+
+  test("what the HTML says of the same words counts as well", () => {
+    const text = "Take A.\nAnn Lee, Sales";
+    const both = (html: string): unknown => splitNewText({ text, html }).in_doubt;
+    expect(both("<p>Take A.<br>Ann Lee, Sales</p>")).toBeNull();
+    expect(both('<p>Take A.</p><div class="gmail_signature">Ann Lee, Sales</div>')).toBeNull();
+    expect(both("<p>Take A.</p>")).toBe("two_texts");
+    const quoted = "Add this:\n\n----------\n\nmilk";
+    expect(
+      splitNewText({ text: quoted, html: "<p>Add this:</p><blockquote>milk</blockquote>" }).in_doubt,
+    ).toBeNull();
+    expect(
+      splitNewText({ text: quoted, html: "<p>Add this:</p><p>----------</p><p>milk</p>" }).in_doubt,
+    ).toBe("below_line");
+    const html = "<p>This is what I think of all that.</p><blockquote>A or B?</blockquote><p>Take A.</p>";
+    expect(splitNewText({ html }).in_doubt).toBe("below_quote");
+  });
+});
+
 describe("an attribution right below the sender's own words leaves them alone", () => {
   const WORDS = "Add milk to the list.\nAnd bread.";
   test.each([
@@ -72,6 +168,7 @@ describe("an attribution right below the sender's own words leaves them alone", 
     "På 14 september 2015 på 02:23:18, Valentino Rudy (valentino@x.org) skrev:",
     '02.04.2012 14:20 пользователь "bob@x.org" <\nbob@x.org> написал:',
     "Date: Fri, 28 Sep 2012 10:55:48 +0000\nFrom: tickets@x.org\nTo: bob@x.org\nSubject: Ticket",
+    "On Dec 15, 2024, at 3:00 PM, John Smith <john@x.org> wrote:\n",
     "Från: Anno [mailto:anno@x.org]\nSkickat: den 26 augusti 2015 14:45\nTill: Leif\nÄmne: RE: 36",
   ])("%s", (head) => {
     const cut = splitNewText({ text: `${WORDS}\n${head}\n\n> ${INJECTED}` });
@@ -128,6 +225,11 @@ describe("a mail that answers none", () => {
     ).toMatchObject({ new_text: "Translate what the customer wrote:", rest_text: INJECTED });
   });
 
+  test("may underline a heading", () => {
+    expect(fresh("Orders\n------\n\nShip them.")).toBe("Orders\n------\n\nShip them.");
+    expect(fresh(`Sum up:\n---------------------\n${INJECTED}`)).toBe("Sum up:");
+  });
+
   test("has lines across it, in HTML too", () => {
     const html = "<p>First.</p><hr><p>Second.</p>";
     expect(splitNewText({ html }, { fresh: true }).new_text).toBe("First.\n\nSecond.");
@@ -146,6 +248,48 @@ describe("answers below and between quotes", () => {
       interleaved: true,
       whole: false,
     });
+  });
+
+  test("stand right below a mark alone, and behind more than one empty line", () => {
+    expect(own(`${HEAD}\n\n\n> A or B?\n>\nTake A.`)).toBe("Take A.");
+    expect(own(`${HEAD}\n> see\n>\nhttps://x.org/${INJECTED}`)).toBe("");
+    expect(own(`${HEAD}\n> see\n>\n(http://x.org/a) ${INJECTED}`)).toBe("");
+    expect(own(`${HEAD}\n> see\n>\n_id=1) ${INJECTED}`)).toBe("");
+  });
+
+  test("stand in what Gmail puts around a quote, if the plain text says so too", () => {
+    const attr = `<div class="gmail_attr">${HEAD.replace("<", "&lt;")}<br></div>`;
+    const quote = '<blockquote class="gmail_quote">A or B?</blockquote>';
+    const around = (inner: string): string =>
+      `<div dir="ltr"><br></div><div class="gmail_quote">${inner}</div>`;
+    const text = `${HEAD}\n\n> A or B?\n\nTake A.`;
+    const html = around(`${attr}${quote}<div>Take A.</div>`);
+    expect(splitNewText({ html, text })).toMatchObject({ new_text: "Take A.", interleaved: true });
+    expect(splitNewText({ html }).new_text).toBe("");
+    const twice = around(
+      `${attr}${quote}<div>Take A.</div>${quote.replace("A or B", "When")}<div>Today.</div>`,
+    );
+    expect(splitNewText({ html: twice, text: `${text}\n\n> When?\n\nToday.` }).new_text).toBe(
+      "Take A.\n\nToday.",
+    );
+    const forward = around(
+      `<div class="gmail_attr">---------- Forwarded message ---------<br>From: Eve<br></div>Hi${quote}<div>${INJECTED}</div>`,
+    );
+    expect(splitNewText({ html: forward, text: `Eve\n\n> A or B?\n\n${INJECTED}` }).new_text).not.toContain(
+      INJECTED,
+    );
+  });
+
+  test("are those typed where Thunderbird names the author, above the last line", () => {
+    const typed = (inner: string): string =>
+      `<div class="moz-cite-prefix">${inner}<br></div><blockquote type="cite">A or B?</blockquote>`;
+    const head = HEAD.replace("<", "&lt;");
+    expect(splitNewText({ html: typed(`Take A.<br><br>${head}`) }).new_text).toBe("Take A.");
+    expect(
+      splitNewText({ html: typed(`Take <a href="https://x.org">${INJECTED}</a><br>${head}`) }).new_text,
+    ).toBe("Take <https://x.org>");
+    expect(splitNewText({ html: typed(`${INJECTED} ${head}`) }).new_text).toBe("");
+    expect(splitNewText({ html: `<div class="moz-cite-prefix">${INJECTED}</div>` }).new_text).toBe("");
   });
 
   test("count below a greeting, and not below an answer", () => {
@@ -213,6 +357,12 @@ describe("two views of one text are compared by their words", () => {
     const html = '<ol start="3"><li>foo<ul><li>a</ul><li>bar</ol><ol start="-9"><li>x</ol>';
     expect(splitNewText({ html }).new_text).toBe("3. foo\n\n- a\n\n4. bar\n\n1. x");
   });
+});
+
+test("an HTML part that shows nothing is as good as none", () => {
+  for (const html of ["", "<html><body></body></html>", "<br>&nbsp;", '<img src="cid:1">'])
+    expect(splitNewText({ text: "Take A.", html })).toMatchObject({ new_text: "Take A.", whole: true });
+  expect(splitNewText({ text: "Take A.", html: "<p>Take B.</p>" }).new_text).toBe("");
 });
 
 test("what is cut is in the material or the signature: nothing is dropped", () => {
