@@ -73,24 +73,40 @@ export function firstMarker(
   return null;
 }
 
-/** `top` is where the paragraph of this line begins. */
-function markerAt(
-  lines: readonly string[],
-  line: number,
-  { from, top, fresh }: { from: number; top: number; fresh: boolean },
-): Marker | null {
+interface Place {
+  from: number;
+  /** Where the paragraph of this line begins. */
+  top: number;
+  fresh: boolean;
+}
+
+function markerAt(lines: readonly string[], line: number, place: Place): Marker | null {
   const text = plain(lines[line] ?? "");
   if (SIGNATURE_DASHES.test(text) || SENT_FROM.test(text)) return { kind: "signature", line };
-  if (QUOTED.test(text) && !(fresh && TABLE_ROW.test(text))) return quoteAt(lines, line, from);
-  if (!fresh && isMarkedAlike(lines, line)) return quoteAt(lines, line, from);
-  if (isTitle(text) || isTitle(tidied(bothEnds(lines[line] ?? ""))))
-    return { kind: "forward", line, bare: false };
-  if (opensNotesHead(lines, line)) return { kind: "forward", line: top, bare: false };
-  if (opensHeaderBlock(lines, line, fresh))
-    return { kind: "forward", line: headerBlockTop(lines, top, line), bare: false };
-  if (isRule(lines, line, fresh)) return { kind: "forward", line, bare: true };
-  const attribution = attributionAt(lines, line, { top, fresh });
+  if (isMarked(lines, line, place.fresh)) return quoteAt(lines, line, place.from);
+  const forward = forwardAt(lines, line, place);
+  if (forward !== null) return { kind: "forward", ...forward };
+  const attribution = attributionAt(lines, line, place);
   return attribution && quoteBelow(lines, attribution);
+}
+
+/** A row of a table is no quote in a mail that answers none, nor are lines there that begin alike. */
+function isMarked(lines: readonly string[], line: number, fresh: boolean): boolean {
+  const text = plain(lines[line] ?? "");
+  if (QUOTED.test(text)) return !(fresh && TABLE_ROW.test(text));
+  return !fresh && isMarkedAlike(lines, line);
+}
+
+function forwardAt(
+  lines: readonly string[],
+  line: number,
+  { top, fresh }: Place,
+): { line: number; bare: boolean } | null {
+  const text = lines[line] ?? "";
+  if (isTitle(plain(text)) || isTitle(tidied(bothEnds(text)))) return { line, bare: false };
+  if (opensNotesHead(lines, line)) return { line: top, bare: false };
+  if (opensHeaderBlock(lines, line, fresh)) return { line: headerBlockTop(lines, top, line), bare: false };
+  return isRule(lines, line, fresh) ? { line, bare: true } : null;
 }
 
 /** Some break an attribution so that its end looks like a marked line: "> wrote:". */
