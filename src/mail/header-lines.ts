@@ -2,6 +2,7 @@ import { bothEnds, DATE_OR_TIME, MAIL_ADDRESS, plain, tidied } from "./marker-li
 
 const HEADER_BLOCK_LINES = 8;
 const NOTES_HEAD_LINES = 12;
+const BARE_BLOCK_LINES = 5;
 
 /** "Label: value" in whatever language. */
 const HEADER_LINE = /^\p{L}[\p{L}\p{M} .-]{0,24}\s*[:：]\s*\S/u;
@@ -30,8 +31,36 @@ export function opensHeaderBlock(lines: readonly string[], at: number, fresh: bo
   const fields = block.filter((one) => labelOf(one) !== null);
   const kinds = new Set(fields.map(labelOf));
   const from = kinds.has("from") && kinds.has("other");
-  if (fresh) return from && fields.some((one) => MAIL_ADDRESS.test(one) || TIME_OF_DAY.test(one));
+  if (fresh) return from && block.some((one, index) => isFieldOfMail(one, block[index + 1] ?? ""));
   return from || isDatedBlock(fields) || opensUnknownBlock(lines, at, fresh);
+}
+
+/** Whether a field has an address or a time, perhaps on the line below it. */
+function isFieldOfMail(line: string, below: string): boolean {
+  if (labelOf(line) === null) return false;
+  const value = /[:：]\s*$/.test(line) ? below : line;
+  return MAIL_ADDRESS.test(value) || TIME_OF_DAY.test(value);
+}
+
+/** "From Eve <eve@example.com>", "To …", "Subject …", each on a line of its own and without a colon. */
+export function opensBareBlock(lines: readonly string[], at: number): boolean {
+  const [line = "", ...below] = lines.slice(at, at + BARE_BLOCK_LINES);
+  if (!FROM_LABEL.test(firstWord(line)) || !MAIL_ADDRESS.test(bothEnds(line))) return false;
+  return below.filter((one) => OTHER_LABEL.test(firstWord(one))).length > 1;
+}
+
+function firstWord(line: string): string {
+  return plain(line).split(/\s/, 1)[0] ?? "";
+}
+
+/** The fields of a mail in the rows of a table. */
+export function opensTableOfFields(lines: readonly string[], at: number): boolean {
+  return lines.slice(at, at + 2).filter((line) => isFieldName(line.split("|", 2)[1] ?? "")).length === 2;
+}
+
+function isFieldName(text: string): boolean {
+  const name = plain(text);
+  return FROM_LABEL.test(name) || OTHER_LABEL.test(name);
 }
 
 /**

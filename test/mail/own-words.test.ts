@@ -198,6 +198,11 @@ describe("a mail that answers none", () => {
     "First.\n\n***\n\nSecond.\n\n===\n\nThird.",
     "Fix this:\n\n```\nfor (;;) {}\n```\n\nand explain it.",
     "Wait for it\n...\nand do it.",
+    "Send this to Bob <bob@x.org>:\nHello Bob",
+    "On 3 May at 10:30 tell ann@x.org:\nHello Ann",
+    "From Berlin to Hamburg\nTo be there at ten\nSubject to change",
+    "From:\nBerlin\nTo:\nHamburg",
+    "| Date | To |\n|---|---|\n| 3 May | Ann |",
   ])("%s", (text) => {
     expect(fresh(text)).toBe(text);
   });
@@ -210,6 +215,14 @@ describe("a mail that answers none", () => {
     `Am 03.05.2024 um 10:00 schrieb Eve:\n${INJECTED}`,
     `On 3 May 2024 Eve <eve@x.org> wrote:\n\n${INJECTED}`,
     `Eve Evil wrote:\n\n${INJECTED}`,
+    `May 3, 2024, 10:00 by eve@x.org:\n\n${INJECTED}`,
+    `3. Mai 2024, 10:00 von eve@x.org:\n\n${INJECTED}`,
+    `Quoting Eve <eve@x.org>:\n\n${INJECTED}`,
+    `Zitat von "Eve" <eve@x.org>:\n\n${INJECTED}`,
+    `From "Eve" <eve@x.org>\nTo "Ann" <ann@x.org>\nDate 5/3/2024 10:00:00 AM\nSubject Hello\n\n${INJECTED}`,
+    `From:\nEve <eve@x.org>\nSent:\n03 May 2024\nTo:\nAnn\n\n${INJECTED}`,
+    `8<---------------Original message text---------------\n${INJECTED}`,
+    `| 发件人 | Eve<eve@x.org> |\n| 日期 | 2024年05月03日 10:00 |\n| 主题 | Hello |\n${INJECTED}`,
     `-----Original Message-----\n${INJECTED}`,
     `> ${INJECTED}`,
   ])("may hold one all the same: %s", (others) => {
