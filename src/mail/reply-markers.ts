@@ -1,8 +1,8 @@
 import { type Attribution, attributionAbove, attributionAt, endsInVerb } from "./attribution.ts";
 import {
+  headerBlockAt,
   headerBlockTop,
   opensBareBlock,
-  opensHeaderBlock,
   opensNotesHead,
   opensTableOfFields,
 } from "./header-lines.ts";
@@ -44,8 +44,14 @@ export type Marker =
    * be in the paragraph of that name.
    */
   | { kind: "quote"; line: number; quote: number; attributed: boolean; touched: boolean }
-  /** What others wrote, without a mark on each line: nothing tells its end. `bare`: only a line across the mail says so. */
-  | { kind: "forward"; line: number; bare: boolean };
+  /** What others wrote, without a mark on each line: nothing tells its end. */
+  | ({ kind: "forward" } & Forward);
+
+interface Forward {
+  line: number;
+  /** What alone says so, where that may be the sender's own: a line across the mail, or lines that are like fields. */
+  by: "line" | "fields" | null;
+}
 
 /** Whether a line without blanks at its ends is marked as quoted. */
 export function isQuoted(line: string): boolean {
@@ -106,17 +112,15 @@ function isTableRow(text: string): boolean {
   return text.startsWith("|") && text.endsWith("|") && text.split("|").length > 3;
 }
 
-function forwardAt(
-  lines: readonly string[],
-  line: number,
-  { top, fresh }: Place,
-): { line: number; bare: boolean } | null {
+function forwardAt(lines: readonly string[], line: number, { top, fresh }: Place): Forward | null {
   const text = lines[line] ?? "";
-  if (isTitle(plain(text)) || isTitle(tidied(bothEnds(text)))) return { line, bare: false };
-  if (opensNotesHead(lines, line)) return { line: top, bare: false };
-  if (opensBareBlock(lines, line)) return { line, bare: false };
-  if (opensHeaderBlock(lines, line, fresh)) return { line: headerBlockTop(lines, top, line), bare: false };
-  return isRule(lines, line, fresh) ? { line, bare: true } : null;
+  if (isTitle(plain(text)) || isTitle(tidied(bothEnds(text)))) return { line, by: null };
+  if (opensNotesHead(lines, line)) return { line: top, by: null };
+  if (opensBareBlock(lines, line)) return { line, by: null };
+  const block = headerBlockAt(lines, line, fresh);
+  if (block !== null)
+    return { line: headerBlockTop(lines, top, line), by: block === "known" ? null : "fields" };
+  return isRule(lines, line, fresh) ? { line, by: "line" } : null;
 }
 
 /** Some break an attribution so that its end looks like a marked line: "> wrote:". */
