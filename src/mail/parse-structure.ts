@@ -35,6 +35,10 @@ export interface Part {
   flowed: { del_sp: boolean } | null;
   parent?: Part;
   children: Part[];
+  isAttachment?: boolean;
+  encoding?: string;
+  /** Of what is no multipart. */
+  decoder?: Transform;
 }
 
 /** The parts of mailparser that it does not document, as of 3.9.31. */
@@ -80,11 +84,12 @@ export async function readStructure(raw: Uint8Array): Promise<Structure> {
     const flowed = node.flowed ? { del_sp: node.delSp } : null;
     node.flowed = false;
     const part = Object.assign(createNode(node), { flowed });
-    // mailparser takes these for UTF-8 without looking.
-    if (namesNoCharset(part.charset ?? "")) part.charset = UNNAMED_CHARSET;
+    if (part.decoder && !part.isAttachment && namesNoCharset(part.charset ?? ""))
+      unnamed.set(part, bytesOf(part.decoder));
     return part;
   };
   internals.decoder = { decodeStream };
+  const unnamed = new Map<Part, Buffer[]>();
   const files: MailAttachment[] = [];
   const { promise, resolve } = Promise.withResolvers<Structure["problem"]>();
   parser.on("data", (part) => {
@@ -98,13 +103,17 @@ export async function readStructure(raw: Uint8Array): Promise<Structure> {
   const root = internals.tree === false ? null : internals.tree;
   // What stands before the first border is a note that few programs show; here it could be all that there is.
   if ([...partsOf(root)].some(isHollow)) doubt ??= "it says that it is made of parts and has none";
-  takeFilesOfTexts(root, files);
+  decodeUnnamed(unnamed);
+  takeFilesOfTexts(raw, root, files);
   return { headers, root, ...unpackWinmail(files, MAX_PARTS), doubt, problem: problem ?? tooDeep(root) };
 }
 
 /** As programs sent files before MIME: in the midst of the text. */
-function takeFilesOfTexts(root: Part | null, files: MailAttachment[]): void {
+function takeFilesOfTexts(raw: Uint8Array, root: Part | null, files: MailAttachment[]): void {
+  // To look through bytes takes much less time than to look through texts.
+  const hasBegin = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength).includes("begin ");
   for (const part of partsOf(root)) {
+    if (!hasBegin && part.encoding !== "base64") continue;
     if (part.contentType !== "text/plain" || part.textContent === undefined || part.node.filename) continue;
     const { text, files: found } = takeUuencoded(part.textContent, MAX_PARTS - files.length);
     part.textContent = text;
@@ -116,7 +125,23 @@ function takeFilesOfTexts(root: Part | null, files: MailAttachment[]): void {
   }
 }
 
-const UNNAMED_CHARSET = "unknown";
+/** Texts that name no character set, which mailparser takes for UTF-8 without looking. */
+function decodeUnnamed(texts: Map<Part, Buffer[]>): void {
+  for (const [part, bytes] of texts)
+    if (part.textContent?.includes("\uFFFD"))
+      part.textContent = decodeCharset(Buffer.concat(bytes), undefined)?.replaceAll("\r\n", "\n") ?? "";
+}
+
+/** What a decoder gives from now on, as well as whoever reads it. */
+function bytesOf(decoder: Transform): Buffer[] {
+  const chunks: Buffer[] = [];
+  const push = decoder.push.bind(decoder);
+  decoder.push = (chunk: Buffer | null, encoding) => {
+    if (chunk) chunks.push(chunk);
+    return push(chunk, encoding);
+  };
+  return chunks;
+}
 
 /** Gives UTF-8 for text of a character set, and the bytes as they are for one that nobody knows. */
 function decodeStream(charset: string): Transform {

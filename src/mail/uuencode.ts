@@ -16,7 +16,7 @@ const LINE = /^[ -`]{1,90}$/;
  * file can be the "begin" of another.
  */
 export function takeUuencoded(text: string, max: number): { text: string; files: UuFile[] } {
-  if (!/^begin [0-7]/m.test(text)) return { text, files: [] };
+  if (!text.startsWith("begin ") && !text.includes("\nbegin ")) return { text, files: [] };
   const lines = text.split("\n");
   const left: string[] = [];
   const files: UuFile[] = [];

@@ -190,6 +190,16 @@ describe("uuencode", () => {
     expect(taken.text).toContain("begin 644 f3");
   });
 
+  test.each([
+    ["base64", (text: string) => Buffer.from(text).toString("base64").replaceAll(/.{76}/g, "$&\r\n")],
+    ["quoted-printable", (text: string) => text.replaceAll("=", "=3D").replaceAll("\n", "\r\n")],
+  ])("in a text in %s", async (encoding, encode) => {
+    const text = encode(`Add it up.\n${uuencode("a.pdf", content)}\n`);
+    const mail = await read(`${head}Content-Transfer-Encoding: ${encoding}\r\n\r\n${text}`);
+    expect(mail.new_text).toBe("Add it up.");
+    expect(mail.attachments.map(({ bytes }) => bytes)).toEqual([content]);
+  });
+
   test("a part that is sent so", async () => {
     const part = `Content-Type: application/pdf; name=a.pdf\r\nContent-Transfer-Encoding: x-uuencode\r\n\r\n${uuencode("a.pdf", content)}`;
     const [file] = (await read(head + multipart("mixed", "m", [part]))).attachments;
