@@ -63,14 +63,15 @@ const PAGE_FOLDER = /:\/(?!base\b)\S/;
  */
 const NAMED_BY_PROGRAM =
   /@(?:geopod-)?ismtpd-?[\w-]{1,60}(?:\.sendgrid\.net)?>?\s*$|_[\da-f]{6,40}@[\w.-]{1,255}\.mail>?\s*$|@swift\.generated>?\s*$|-openerp-/i;
-/** Java's library made it. So do web mails of Java, which mostly have a name of their own there, or say what they are. */
-const NAMED_BY_JAVA =
-  /\.JavaMail\.(?!(?:zimbra|open-xchange|yahoo|www|ngmail|defaultuser)@)[^\s<>@]{1,64}@/i;
+/** Java's library made it, as it does for web mails of Java: these say what they are there, or in a field of their own. */
+const NAMED_BY_JAVA = /\.JavaMail\.[^\s<>@]{1,64}@/i;
+const PEOPLES_JAVA = /web-?mail|zimbra|open-xchange|\.JavaMail\.(?:yahoo|www|ngmail|defaultuser)@/i;
 const PEOPLES_FIELDS = ["x-mailer", "user-agent", "x-originating-ip", "x-originating-client"];
 
 /** Tags of git before a subject. */
 const SUBJECT_TAG = /^\s*\[([^[\]]{1,80})\]/;
 const MAX_SUBJECT_TAGS = 6;
+const MAX_SUBJECT_CHARS = 600;
 const PATCH_TAG = /(?:^|[\s/:-])(?:PATCH(?:v\d{1,3})?|GIT PULL|PULL REQUEST|PULL)(?:$|[\s/:,-])/;
 
 /**
@@ -101,11 +102,12 @@ function isProgramName(value: string): boolean {
 
 function isProgramId(id: string, headers: MailHeaders): boolean {
   if (NAMED_BY_PROGRAM.test(id)) return true;
-  return NAMED_BY_JAVA.test(id) && PEOPLES_FIELDS.every((field) => headers.get(field) === undefined);
+  if (!NAMED_BY_JAVA.test(id) || PEOPLES_JAVA.test(id)) return false;
+  return PEOPLES_FIELDS.every((field) => headers.get(field) === undefined);
 }
 
 function isPatch(value: string): boolean {
-  let rest = decodeWords(value);
+  let rest = decodeWords(value.slice(0, MAX_SUBJECT_CHARS));
   for (let tags = 0; tags < MAX_SUBJECT_TAGS; tags += 1) {
     const [whole, tag] = SUBJECT_TAG.exec(rest) ?? [];
     if (whole === undefined || tag === undefined) return false;

@@ -10,7 +10,7 @@ const QUOTED =
   /^([\p{L}\p{N}][\p{L}\p{M}\p{N}.'_-]{0,19}(?=>+(\s|$))|[^\p{L}\p{N}\s<=-]{1,2} ?(?=>))?>|^[|¦│┃]|^[:»›](\s|$)/u;
 const BARE_MARK = /^[\p{L}\p{N}.]{0,20}[>|:¦│┃»›\s]+$/u;
 /** A row of a table: bars at both ends and between its cells. */
-const TABLE_ROW = /^\|.*\|.*\|$/;
+const TABLE_ROW = /^\|[^|]*\|.*\|$/;
 /** What else people have put before each line: "--]", "=>", "+". It may open a line of a list or of a program as well. */
 const OTHER_MARK = /^([^\p{L}\p{N}\s]{0,3}[>\])+])(\s|\p{L}|$)/u;
 const SIGNATURE_DASHES = /^(--|—)$/;
@@ -20,8 +20,9 @@ const RULE = /^(([^\p{L}\p{N}\s.`])(\s?\2){2,}|[—–─_]{2,})$/u;
 const SECTION_RULE = /^([^\p{L}\p{N}\s_])(\s?\1){2}$/u;
 /** "-----Original Message-----" in whatever language. */
 const TITLED_RULE = /^[-_=*~+#─━—–―−]{3,} ?[^-_=*~+#─━—–―−].*[^-_=*~+#─━—–―−] ?[-_=*~+#─━—–―−]{3,}$/u;
+/** Also what `git request-pull` writes above the titles of commits, which are their authors'. */
 const FORWARD_TITLE =
-  /^(begin (of )?forwarded|original message$|forwarded message|original mail|anfang der weitergeleiteten|ursprüngliche nachricht|weitergeleitete nachricht|début du message|message (d'origine|transféré|original)|inicio del mensaje|mensaje (original|reenviado)|inizio (del )?messaggio|messaggio (originale|inoltrato)|begin doorgestuurd|oorspronkelijk bericht|doorgestuurd bericht|início da mensagem|mensagem (original|encaminhada)|vidarebefordrat|ursprungligt meddelande|videresendt|opprinnelig melding|start på videresendt|oprindelig (besked|meddelelse)|välitetty viesti|alkuperäinen viesti|początek przek|wiadomość (oryginalna|przekazana)|oryginalna wiadomość|začátek přepos|původní zpráva|přeposlaná zpráva|начало (переадресованного|пересылаемого)|пересылаемое сообщение|исходное сообщение|転送されたメッセージ|元のメッセージ|以下は転送|開始轉寄|以下是轉寄|下面是被转发|开始转发|原始邮件|原始郵件|转发的邮件|전달된 메시지|원본 메시지)/;
+  /^(the following changes since commit [\da-f]{7}|begin (of )?forwarded|original message$|forwarded message|original mail|anfang der weitergeleiteten|ursprüngliche nachricht|weitergeleitete nachricht|début du message|message (d'origine|transféré|original)|inicio del mensaje|mensaje (original|reenviado)|inizio (del )?messaggio|messaggio (originale|inoltrato)|begin doorgestuurd|oorspronkelijk bericht|doorgestuurd bericht|início da mensagem|mensagem (original|encaminhada)|vidarebefordrat|ursprungligt meddelande|videresendt|opprinnelig melding|start på videresendt|oprindelig (besked|meddelelse)|välitetty viesti|alkuperäinen viesti|początek przek|wiadomość (oryginalna|przekazana)|oryginalna wiadomość|začátek přepos|původní zpráva|přeposlaná zpráva|начало (переадресованного|пересылаемого)|пересылаемое сообщение|исходное сообщение|転送されたメッセージ|元のメッセージ|以下は転送|開始轉寄|以下是轉寄|下面是被转发|开始转发|原始邮件|原始郵件|转发的邮件|전달된 메시지|원본 메시지)/;
 const SENT_FROM =
   /^(sent (from|via|with|using) |get outlook for |get bluemail|von meinem .*gesendet|gesendet (von|mit|über|aus) |diese nachricht wurde von mein|envoyé (de|depuis|à partir|avec) |(obtenir|télécharger|obtener|obter|scarica|hämta|hent|hanki|pobierz|скачать) outlook|outlook (voor|für|pour|para|per) |enviado (desde|do|de|com|a partir) |inviato (da|dal|con) |(verzonden|verstuurd) (vanaf|met|via) |skickat från |sendt fra |lähetetty |wysłan[eo] z |odesláno z|odoslané z|отправлено (с|из) |надіслано з |trimis de pe |elküldve |発自|发自我的|發自我的|寄自我的|[从從]我的.*[发發傳]|나의 .*에서 보)|から送信$/;
 
