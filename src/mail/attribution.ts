@@ -11,6 +11,11 @@ const MAX_ATTRIBUTION_LINES = 4;
 /** How far from its beginning an attribution that opens with a day has it. */
 const OPENING_CHARS = 40;
 
+/** "Quoting Ann <ann@example.com>:" */
+const QUOTING = /^(quoting|zitat von|citando|citation de|citát|citerar|citaat van|cytowanie|цитирую) /;
+/** "May 3, 2024, 10:00 by ann@example.com:" */
+const DAY_AND_AUTHOR =
+  /^(\p{L}{3,12}\.? )?\p{Nd}[^@]{0,40}:\p{Nd}{2}( [ap]m)? \p{L}{1,4} [^\s@]{1,100}@[^\s@]{1,100}:$/u;
 /** Words a mail program puts at the end of its attribution line, before the colon. */
 const WROTE_LAST =
   /(wrote|writes|écrit|escribió|escribio|escreveu|scritto|schreef|schrieb|skrev|kirjoitti|napsala?|napísala?|napisał\(?a?\)?|pisze|пишет|написала?|пише|írta|a scris|έγραψε|yazdı|yazmış|je napisala?|написа|写道|寫道|写了|書きました|のメッセージ|작성|כתבה?|كتبت?|viết|menulis) ?[:：]$/;
@@ -109,7 +114,8 @@ function isDated(text: string): boolean {
 }
 
 function isAttribution(text: string, fresh: boolean): boolean {
-  if (endsInVerb(text)) return true;
+  if (endsInVerb(text) || (QUOTING.test(text) && endsInAddress(text)) || DAY_AND_AUTHOR.test(text))
+    return true;
   if (!DATE_OR_TIME.test(text)) return !fresh && endsInAddress(text);
   if (endsInAddress(text) || WROTE.test(text)) return true;
   return !fresh && (hasAddressApart(text) || (opensWithDay(text) && MAIL_ADDRESS.test(text)));

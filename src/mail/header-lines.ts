@@ -2,9 +2,12 @@ import { bothEnds, DATE_OR_TIME, MAIL_ADDRESS, plain, tidied } from "./marker-li
 
 const HEADER_BLOCK_LINES = 8;
 const NOTES_HEAD_LINES = 12;
+const BARE_BLOCK_LINES = 5;
 
 /** "Label: value" in whatever language. */
 const HEADER_LINE = /^\p{L}[\p{L}\p{M} .-]{0,24}\s*[:：]\s*\S/u;
+/** A line across the mail, with a title or without, or a marked one. */
+const BEGINS_QUOTE = /^([-_=]{3}|>)/;
 const FROM_LABEL =
   /^(from|von|de|da|van|fra|från|lähettäjä|od|от( кого)?|від|kimden|feladó|από|expéditeur|mittente|remitente|remetente|afzender|afsender|avsender|avsändare|nadawca|odesílatel|отправитель|差出人|送信者|从|從|[发發]信人?|发件人|寄件者|寄件人|보낸 ?사람|발신[자인]?|מאת|من)$/;
 const OTHER_LABEL =
@@ -18,20 +21,55 @@ const BARE_DATE = /^\p{Nd}[\p{Nd}./:,\s-]{5,30}([ap]\.?m\.?)?$/u;
 const TIME_OF_DAY = /\p{Nd}{1,2}[:.]\p{Nd}{2}/u;
 
 /**
- * "From: … Sent: … To: … Subject: …" in any order, with or without blank lines between. A mail that is `fresh` may be about
- * a journey or a project: there the fields have to be those of a mail.
+ * "From: … Sent: … To: … Subject: …" in any order, with or without blank lines between: fields that are known, or lines
+ * that are like fields. A mail that is `fresh` may be about a journey or a project: there the fields have to be those of
+ * a mail.
  */
-export function opensHeaderBlock(lines: readonly string[], at: number, fresh: boolean): boolean {
+export function headerBlockAt(
+  lines: readonly string[],
+  at: number,
+  fresh: boolean,
+): "known" | "alike" | null {
   const line = bothEnds(lines[at] ?? "");
   const first = labelOf(line);
-  if (first === null) return opensUnknownBlock(lines, at, fresh);
-  if (first === "from" && (MAIL_ADDRESS.test(line) || hasOtherLabel(line))) return true;
+  if (first === null) return opensUnknownBlock(lines, at, fresh) ? "alike" : null;
+  if (first === "from" && (MAIL_ADDRESS.test(line) || hasOtherLabel(line))) return "known";
   const block = lines.slice(at, at + HEADER_BLOCK_LINES);
   const fields = block.filter((one) => labelOf(one) !== null);
   const kinds = new Set(fields.map(labelOf));
-  const from = kinds.has("from") && kinds.has("other");
-  if (fresh) return from && fields.some((one) => MAIL_ADDRESS.test(one) || TIME_OF_DAY.test(one));
-  return from || isDatedBlock(fields) || opensUnknownBlock(lines, at, fresh);
+  const known = kinds.has("from") && kinds.has("other");
+  if (fresh)
+    return known && block.some((one, index) => isFieldOfMail(one, block[index + 1] ?? "")) ? "known" : null;
+  if (known) return "known";
+  return isDatedBlock(fields) || opensUnknownBlock(lines, at, fresh) ? "alike" : null;
+}
+
+/** Whether a field has an address or a time, perhaps on the line below it. */
+function isFieldOfMail(line: string, below: string): boolean {
+  if (labelOf(line) === null) return false;
+  const value = /[:：]\s*$/.test(line) ? below : line;
+  return MAIL_ADDRESS.test(value) || TIME_OF_DAY.test(value);
+}
+
+/** "From Eve <eve@example.com>", "To …", "Subject …", each on a line of its own and without a colon. */
+export function opensBareBlock(lines: readonly string[], at: number): boolean {
+  const [line = "", ...below] = lines.slice(at, at + BARE_BLOCK_LINES);
+  if (!FROM_LABEL.test(firstWord(line)) || !MAIL_ADDRESS.test(bothEnds(line))) return false;
+  return below.filter((one) => OTHER_LABEL.test(firstWord(one))).length > 1;
+}
+
+function firstWord(line: string): string {
+  return plain(line).split(/\s/, 1)[0] ?? "";
+}
+
+/** The fields of a mail in the rows of a table. */
+export function opensTableOfFields(lines: readonly string[], at: number): boolean {
+  return lines.slice(at, at + 2).filter((line) => isFieldName(line.split("|", 2)[1] ?? "")).length === 2;
+}
+
+function isFieldName(text: string): boolean {
+  const name = plain(text);
+  return FROM_LABEL.test(name) || OTHER_LABEL.test(name);
 }
 
 /**
@@ -51,12 +89,13 @@ function isDatedBlock(fields: string[]): boolean {
 /** A header block in a language we do not know: three of four lines are fields, with an address or a date, or both. */
 function opensUnknownBlock(lines: readonly string[], at: number, fresh: boolean): boolean {
   if (!isField(lines[at] ?? "")) return false;
-  const fields = lines
+  const below = lines
     .slice(at, at + HEADER_BLOCK_LINES)
     .map(withoutStars)
     .filter((line) => line !== "")
-    .slice(0, 4)
-    .filter(isField);
+    .slice(0, 4);
+  const other = below.findIndex((line) => BEGINS_QUOTE.test(line));
+  const fields = below.slice(0, other === -1 ? undefined : other).filter(isField);
   const signs = [MAIL_ADDRESS, DATE_OR_TIME].filter((sign) => fields.some((line) => sign.test(line)));
   return fields.length >= 3 && signs.length > (fresh ? 1 : 0);
 }

@@ -1,7 +1,16 @@
 import { Parser } from "htmlparser2";
 import { type Declarations, readSheet, styleOf } from "./html-rules.ts";
+import { append, breakLines, type Region, regionFor, textOf } from "./html-region.ts";
 import { addWords, isItsAddress, isWorthShowing, type Link, linkOf } from "./html-links.ts";
-import { hasLine, type HtmlElement, isHidden, type Look, lookOf, namesOf, PAGE_LOOK } from "./html-style.ts";
+import {
+  isQuote,
+  isSignature,
+  namesItsAuthor,
+  precedesSignature,
+  type QuotePart,
+  quotePartOf,
+} from "./html-quotes.ts";
+import { type HtmlElement, isHidden, type Look, lookOf, PAGE_LOOK } from "./html-style.ts";
 import { isInserted, marked, unmarked } from "./inserted.ts";
 
 /** htmlparser2 searches its stack of open elements at every tag, so a deep one makes it slow. */
@@ -37,24 +46,6 @@ const BLOCKS = new Set(
   ),
 );
 const CELLS = new Set(["td", "th"]);
-/** Class, id or name of what mail programs wrap a quoted or forwarded mail in. */
-const QUOTE_NAME =
-  /quot|forward|fwdmsg|fwd_|cite|gmail_attr|gmail_extra|appendonsend|reply[-_]?(content|section|header|mail)|reference-message|original-?(content|message)|_mailoriginal|zmail_extra|zwchr|body-separator|airmail_on|__divider|__headers|olk_src_body|qmbox|edo-original|alimail_/;
-const QUOTE_ELEMENTS = new Set(["blockquote", "hr", "includetail", "cite", "q", "fieldset", "details"]);
-/** A line above or beside these, or beside those alone, says that a quote is inside. */
-const LINED = new Set(["div", "p", "table"]);
-const BARRED = new Set(["section", "article", "aside", "span", "td"]);
-/** The words around these are inside them, so what stands above is the sender's own. Never true of a bare blockquote. */
-const NAMES_ITS_AUTHOR =
-  /gmail_(quote|attr|extra)|appendonsend|divrplyfwdmsg|reference-message|yahoo_quoted|protonmail_quote|moz-(cite-prefix|forward)/;
-/** What stands above a quote, and not around it. */
-const ATTRIBUTION_NAME = /moz-cite-prefix|gmail_attr|airmail_on/;
-/** Stands around an attribution, its quote and the answers below that. */
-const AROUND_NAME = /gmail_quote/;
-const SIGNATURE_NAME = /signature|moz-txt-sig|bloop_sign|mb_sig|_sig\b/;
-/** Stands above a signature, and not around it: the dashes of Gmail, the line break of Apple Mail. */
-const SIGNATURE_FOLLOWS = /gmail_signature_prefix|linebreakatbeginningofsignature/;
-
 export interface HtmlPiece {
   /** Whether it stands outside of whatever mail programs wrap a quote in. */
   own: boolean;
@@ -82,8 +73,7 @@ interface Frame {
   hidden_words: { seen: boolean } | null;
   not_text: boolean;
   signature: boolean;
-  /** Whether a quote begins with it, the line above one, or what is around both. */
-  quote: "quote" | "attribution" | "around" | null;
+  quote: QuotePart | null;
   link: Link | null;
   /** Whether a mail program put it there by itself. */
   inserted: boolean;
@@ -102,14 +92,6 @@ const PAGE: Frame = {
   inserted: false,
   list: { next: null },
 };
-
-interface Region {
-  own: boolean;
-  lines_to_quote: number | null;
-  parts: string[];
-  /** Line ends just written, counted up to 2; the beginning counts as 2. */
-  breaks: number;
-}
 
 interface Walk {
   stack: Frame[];
@@ -172,10 +154,6 @@ export function readHtml(
     lines_to_quote: region.lines_to_quote,
   }));
   return { pieces, signature: unmarked(textOf(signature)), hidden };
-}
-
-function regionFor(own: boolean): Region {
-  return { own, lines_to_quote: null, parts: [], breaks: 2 };
 }
 
 /**
@@ -259,11 +237,15 @@ function meetsQuote(walk: Walk, element: HtmlElement, style: Declarations): Fram
   if (walk.quotes === 0) walk.bounded = false;
   if (name === "blockquote") walk.bounded = true;
   walk.quotes += 1;
-  const names = namesOf(element.attributes);
-  if (ATTRIBUTION_NAME.test(names)) return "attribution";
-  if (name === "blockquote" || !walk.beside_text || !AROUND_NAME.test(names)) return "quote";
+  return countAround(walk, quotePartOf(element));
+}
+
+/** What is around a quote is a part of it, unless a plain text says what is quoted. */
+function countAround(walk: Walk, part: QuotePart): QuotePart {
+  if (part !== "around") return part;
+  if (!walk.beside_text) return "quote";
   walk.around += 1;
-  return "around";
+  return part;
 }
 
 /** Past this nothing is the sender's own. */
@@ -274,7 +256,7 @@ function end(walk: Walk): void {
 }
 
 /** The words of a quote end with the element around a blockquote. All others may end before what they quote does. */
-function leaveQuote(walk: Walk, quote: NonNullable<Frame["quote"]>): void {
+function leaveQuote(walk: Walk, quote: QuotePart): void {
   if (quote === "attribution") leaveAttribution(walk);
   walk.quotes -= 1;
   if (quote === "around") walk.around -= 1;
@@ -303,7 +285,7 @@ function leaveAttribution(walk: Walk): void {
 function meetsSignature(walk: Walk, element: HtmlElement): boolean {
   if (!walk.own || !isSignature(element)) return false;
   end(walk);
-  walk.signs_on = SIGNATURE_FOLLOWS.test(namesOf(element.attributes));
+  walk.signs_on = precedesSignature(element);
   return true;
 }
 
@@ -354,11 +336,6 @@ function addWord(region: Region, piece: string, { link, inserted }: Frame): void
   append(region, inserted || link !== null ? marked(piece) : piece);
 }
 
-function append(region: Region, piece: string): void {
-  region.parts.push(piece);
-  region.breaks = 0;
-}
-
 function collapsed(text: string, atLineStart: boolean): string {
   const line = text.replace(/\s+/g, " ");
   return atLineStart ? line.trimStart() : line;
@@ -375,37 +352,4 @@ function regionOf(walk: Walk): Region {
   const next = regionFor(walk.own);
   walk.regions.push(next);
   return next;
-}
-
-/** Makes sure that at least `wanted` line ends stand before what follows. */
-function breakLines(region: Region, wanted: number): void {
-  for (; region.breaks < wanted; region.breaks += 1) region.parts.push("\n");
-}
-
-function isQuote({ name, attributes }: HtmlElement, style: Declarations): boolean {
-  if (QUOTE_ELEMENTS.has(name)) return true;
-  // Outlook draws a line above the header block of the mail it quotes and gives it no name; others draw one beside it.
-  if (LINED.has(name) && (hasLine(style, "top") || hasLine(style, "left"))) return true;
-  // A cell of an own table has lines on both sides.
-  if (BARRED.has(name) && hasLine(style, "left") && !hasLine(style, "right")) return true;
-  return QUOTE_NAME.test(namesOf(attributes));
-}
-
-function namesItsAuthor({ name, attributes }: HtmlElement, style: Declarations): boolean {
-  if (QUOTE_ELEMENTS.has(name)) return false;
-  return NAMES_ITS_AUTHOR.test(namesOf(attributes)) || (name === "div" && hasLine(style, "top"));
-}
-
-function isSignature({ attributes }: HtmlElement): boolean {
-  return SIGNATURE_NAME.test(namesOf(attributes));
-}
-
-function textOf(region: Region): string {
-  return region.parts
-    .join("")
-    .replaceAll("\u00A0", " ")
-    .split("\n")
-    .map((line) => line.trimEnd())
-    .join("\n")
-    .trim();
 }

@@ -1,9 +1,11 @@
 import { safeFilename } from "./attachment-name.ts";
 import { isCalendarAnswer, isCalendarMail } from "./calendar-mail.ts";
+import { chooseBody, isMail } from "./choose-body.ts";
 import { stripHiddenCharacters } from "./hidden-characters.ts";
 import { decodeWords, type MailHeaders, readHeaders } from "./headers.ts";
 import { allText } from "./mail-text.ts";
 import type { MailAttachment, ParsedMail, ParseOutcome } from "./parse.ts";
+import { joined } from "./pieces.ts";
 import { type Part, partsOf, readStructure, type Structure } from "./parse-structure.ts";
 import { readableHtml, splitNewText } from "./reply-text.ts";
 import { hasReplyMark } from "./subject-mark.ts";
@@ -61,8 +63,10 @@ async function readParts(
     { text: textsOf(body.texts, warnings).join("\n\n"), html: textsOf(body.pages, warnings) },
     { fresh: isFresh(headers, form) },
   );
-  const named = body.named.map((part, index) => namedText(part, files.length + index + 1));
-  const attachments = [...files, ...named];
+  const attachments = [
+    ...files,
+    ...body.named.map((part, index) => namedText(part, files.length + index + 1)),
+  ];
   const of_others = parts.some(isOfOthers) || attachments.some(isCalendarAnswer);
   const own_subject = doubt === null && !of_others && !parts.some(isMail);
   const mail: ParsedMail = {
@@ -75,22 +79,26 @@ async function readParts(
     warnings: [],
   };
   if (doubt !== null) warnings.add(doubtful(doubt));
-  if (doubt !== null || of_others) {
-    mail.rest_text = allText({ ...mail, signature: "" });
-    mail.new_text = "";
-    mail.interleaved = false;
-    mail.in_doubt = null;
-  }
+  if (doubt !== null || of_others) takeForMaterial(mail);
   const others = body.others.map((part) => readOther(part, mail, warnings));
-  if (mail.new_text !== "" && others.some((text) => text !== "")) mail.in_doubt ??= "further_part";
   const mails = attached < MAX_ATTACHED_DEPTH ? await readAttachedMails(mail, attached, warnings) : [];
-  mail.rest_text = [mail.rest_text, ...others, ...mails].filter((text) => text !== "").join("\n\n");
-  if (mail.rest_text.length > MAX_TEXT_CHARS) {
-    mail.rest_text = mail.rest_text.slice(0, MAX_TEXT_CHARS);
-    warnings.add(TOO_LONG);
-  }
+  addMaterial(mail, others, mails, warnings);
   mail.warnings = [...warnings, ...unreadable(root, mail.attachments)];
   return mail;
+}
+
+function addMaterial(mail: ParsedMail, others: string[], mails: string[], warnings: Set<string>): void {
+  if (mail.new_text !== "" && joined(others) !== "") mail.in_doubt ??= "further_part";
+  const rest = joined([mail.rest_text, ...others, ...mails]);
+  if (rest.length > MAX_TEXT_CHARS) warnings.add(TOO_LONG);
+  mail.rest_text = rest.slice(0, MAX_TEXT_CHARS);
+}
+
+function takeForMaterial(mail: ParsedMail): void {
+  mail.rest_text = allText({ ...mail, signature: "" });
+  mail.new_text = "";
+  mail.interleaved = false;
+  mail.in_doubt = null;
 }
 
 /** Whether a mail answers and passes on none, for all that is signed of it. */
@@ -108,68 +116,6 @@ const TOO_LONG = "The mail's text is very long; only its beginning was read.";
 /** A calendar program writes the organiser's words into an answer, a server or a list those of other mails into these. */
 function isOfOthers(part: Part): boolean {
   return isCalendarMail(part) || /^multipart\/(report|digest)\b/.test(part.contentType || "");
-}
-
-function isMail({ contentType, node }: Part): boolean {
-  return (contentType || "").startsWith("message/") || /\.eml\W*$/i.test((node.filename || "").slice(-20));
-}
-
-interface Body {
-  /** Of one author, in their order: the first one, and what stands below files in the same mail. */
-  texts: Part[];
-  pages: Part[];
-  /** Text parts that are content: below the first one, or after an attached mail. */
-  others: Part[];
-  /** Text parts that are files. */
-  named: Part[];
-}
-
-/**
- * The sender's words can only be in the first text part, its alternatives and what is written on below a picture: any
- * further part may be a forwarded mail or what a mailing list added.
- */
-function chooseBody(parts: Part[]): Body {
-  const texts = parts.filter((part) => part.textContent !== undefined && !part.children.length);
-  const named = texts.filter((part) => part.node.filename);
-  const unnamed = texts.filter((part) => !part.node.filename);
-  const first = unnamed[0];
-  const mailBefore = parts.findIndex(isMail);
-  if (first === undefined || (mailBefore !== -1 && mailBefore <= parts.indexOf(first))) {
-    return { texts: [], pages: [], others: unnamed, named };
-  }
-  const group = alternativeOf(first);
-  const together = group === null ? [first] : unnamed.filter((part) => alternativeOf(part) === group);
-  const written = (type: string): Part[] => writtenOn(together.find((part) => part.contentType === type));
-  const chosen = { texts: written("text/plain"), pages: written("text/html") };
-  const own = [...chosen.texts, ...chosen.pages];
-  return { ...chosen, others: unnamed.filter((part) => !own.includes(part)), named };
-}
-
-/** A part and those that go on with it: Apple's programs begin a new one below each picture between the words. */
-function writtenOn(first: Part | undefined): Part[] {
-  if (first === undefined) return [];
-  const around = first.parent?.contentType === "multipart/mixed" ? first.parent.children : [first];
-  const written = [first];
-  let pictures = 0;
-  for (const part of around.slice(around.indexOf(first) + 1)) {
-    if (part.children.length > 0 || isMail(part)) break;
-    const goes_on =
-      part.contentType === first.contentType && part.textContent !== undefined && !part.node.filename;
-    if (part.textContent === undefined) pictures += 1;
-    else if (goes_on && pictures > 0) {
-      written.push(part);
-      pictures = 0;
-    } else break;
-  }
-  return written;
-}
-
-function alternativeOf(part: Part): Part | null {
-  let found: Part | null = null;
-  for (let above = part.parent; above !== undefined; above = above.parent) {
-    if (above.contentType === "multipart/alternative") found = above;
-  }
-  return found;
 }
 
 function textsOf(parts: Part[], warnings: Set<string>): string[] {

@@ -1,5 +1,11 @@
 import { type Attribution, attributionAbove, attributionAt, endsInVerb } from "./attribution.ts";
-import { headerBlockTop, opensHeaderBlock, opensNotesHead } from "./header-lines.ts";
+import {
+  headerBlockAt,
+  headerBlockTop,
+  opensBareBlock,
+  opensNotesHead,
+  opensTableOfFields,
+} from "./header-lines.ts";
 import { bothEnds, plain, tidied } from "./marker-lines.ts";
 
 /**
@@ -9,8 +15,6 @@ import { bothEnds, plain, tidied } from "./marker-lines.ts";
 const QUOTED =
   /^([\p{L}\p{N}][\p{L}\p{M}\p{N}.'_-]{0,19}(?=>+(\s|$))|[^\p{L}\p{N}\s<=-]{1,2} ?(?=>))?>|^[|¦│┃]|^[:»›](\s|$)/u;
 const BARE_MARK = /^[\p{L}\p{N}.]{0,20}[>|:¦│┃»›\s]+$/u;
-/** A row of a table: bars at both ends and between its cells. */
-const TABLE_ROW = /^\|[^|]*\|.*\|$/;
 /** What else people have put before each line: "--]", "=>", "+". It may open a line of a list or of a program as well. */
 const OTHER_MARK = /^([^\p{L}\p{N}\s]{0,3}[>\])+])(\s|\p{L}|$)/u;
 const SIGNATURE_DASHES = /^(--|—)$/;
@@ -19,7 +23,7 @@ const RULE = /^(([^\p{L}\p{N}\s.`])(\s?\2){2,}|[—–─_]{2,})$/u;
 /** Three marks part the sections of a text; where the mail answers none they are no more than that. */
 const SECTION_RULE = /^([^\p{L}\p{N}\s_])(\s?\1){2}$/u;
 /** "-----Original Message-----" in whatever language. */
-const TITLED_RULE = /^[-_=*~+#─━—–―−]{3,} ?[^-_=*~+#─━—–―−].*[^-_=*~+#─━—–―−] ?[-_=*~+#─━—–―−]{3,}$/u;
+const TITLED_RULE = /^(8<)?[-_=*~+#─━—–―−]{3,} ?[^-_=*~+#─━—–―−].*[^-_=*~+#─━—–―−] ?[-_=*~+#─━—–―−]{3,}$/u;
 /** Also what `git request-pull` writes above the titles of commits, which are their authors'. */
 const FORWARD_TITLE =
   /^(the following changes since commit [\da-f]{7}|begin (of )?forwarded|original message$|forwarded message|original mail|anfang der weitergeleiteten|ursprüngliche nachricht|weitergeleitete nachricht|début du message|message (d'origine|transféré|original)|inicio del mensaje|mensaje (original|reenviado)|inizio (del )?messaggio|messaggio (originale|inoltrato)|begin doorgestuurd|oorspronkelijk bericht|doorgestuurd bericht|início da mensagem|mensagem (original|encaminhada)|vidarebefordrat|ursprungligt meddelande|videresendt|opprinnelig melding|start på videresendt|oprindelig (besked|meddelelse)|välitetty viesti|alkuperäinen viesti|początek przek|wiadomość (oryginalna|przekazana)|oryginalna wiadomość|začátek přepos|původní zpráva|přeposlaná zpráva|начало (переадресованного|пересылаемого)|пересылаемое сообщение|исходное сообщение|転送されたメッセージ|元のメッセージ|以下は転送|開始轉寄|以下是轉寄|下面是被转发|开始转发|原始邮件|原始郵件|转发的邮件|전달된 메시지|원본 메시지)/;
@@ -41,8 +45,14 @@ export type Marker =
    * be in the paragraph of that name.
    */
   | { kind: "quote"; line: number; quote: number; attributed: boolean; touched: boolean }
-  /** What others wrote, without a mark on each line: nothing tells its end. `bare`: only a line across the mail says so. */
-  | { kind: "forward"; line: number; bare: boolean };
+  /** What others wrote, without a mark on each line: nothing tells its end. */
+  | ({ kind: "forward" } & Forward);
+
+interface Forward {
+  line: number;
+  /** What alone says so, where that may be the sender's own: a line across the mail, or lines that are like fields. */
+  by: "line" | "fields" | null;
+}
 
 /** Whether a line without blanks at its ends is marked as quoted. */
 export function isQuoted(line: string): boolean {
@@ -74,24 +84,44 @@ export function firstMarker(
   return null;
 }
 
-/** `top` is where the paragraph of this line begins. */
-function markerAt(
-  lines: readonly string[],
-  line: number,
-  { from, top, fresh }: { from: number; top: number; fresh: boolean },
-): Marker | null {
+interface Place {
+  from: number;
+  /** Where the paragraph of this line begins. */
+  top: number;
+  fresh: boolean;
+}
+
+function markerAt(lines: readonly string[], line: number, place: Place): Marker | null {
   const text = plain(lines[line] ?? "");
   if (SIGNATURE_DASHES.test(text) || SENT_FROM.test(text)) return { kind: "signature", line };
-  if (QUOTED.test(text) && !(fresh && TABLE_ROW.test(text))) return quoteAt(lines, line, from);
-  if (!fresh && isMarkedAlike(lines, line)) return quoteAt(lines, line, from);
-  if (isTitle(text) || isTitle(tidied(bothEnds(lines[line] ?? ""))))
-    return { kind: "forward", line, bare: false };
-  if (opensNotesHead(lines, line)) return { kind: "forward", line: top, bare: false };
-  if (opensHeaderBlock(lines, line, fresh))
-    return { kind: "forward", line: headerBlockTop(lines, top, line), bare: false };
-  if (isRule(lines, line, fresh)) return { kind: "forward", line, bare: true };
-  const attribution = attributionAt(lines, line, { top, fresh });
+  if (isMarked(lines, line, place.fresh)) return quoteAt(lines, line, place.from);
+  const forward = forwardAt(lines, line, place);
+  if (forward !== null) return { kind: "forward", ...forward };
+  const attribution = attributionAt(lines, line, place);
   return attribution && quoteBelow(lines, attribution);
+}
+
+/** A row of a table is no quote in a mail that answers none, nor are lines there that begin alike. */
+function isMarked(lines: readonly string[], line: number, fresh: boolean): boolean {
+  const text = plain(lines[line] ?? "");
+  if (QUOTED.test(text)) return !(fresh && isTableRow(text) && !opensTableOfFields(lines, line));
+  return !fresh && isMarkedAlike(lines, line);
+}
+
+/** Bars at both ends and between its cells. */
+function isTableRow(text: string): boolean {
+  return text.startsWith("|") && text.endsWith("|") && text.split("|").length > 3;
+}
+
+function forwardAt(lines: readonly string[], line: number, { top, fresh }: Place): Forward | null {
+  const text = lines[line] ?? "";
+  if (isTitle(plain(text)) || isTitle(tidied(bothEnds(text)))) return { line, by: null };
+  if (opensNotesHead(lines, line)) return { line: top, by: null };
+  if (opensBareBlock(lines, line)) return { line, by: null };
+  const block = headerBlockAt(lines, line, fresh);
+  if (block !== null)
+    return { line: headerBlockTop(lines, top, line), by: block === "known" ? null : "fields" };
+  return isRule(lines, line, fresh) ? { line, by: "line" } : null;
 }
 
 /** Some break an attribution so that its end looks like a marked line: "> wrote:". */

@@ -1,21 +1,13 @@
-import { readClearSigned } from "./clear-signed.ts";
-import { SEPARATORS, stripHiddenCharacters } from "./hidden-characters.ts";
+import { type Cut, cutSigned, cutSource, isGreeting, isLong } from "./cut-text.ts";
+import { stripHiddenCharacters } from "./hidden-characters.ts";
 import { type HtmlText, readHtml } from "./html-text.ts";
 import { unmarked } from "./inserted.ts";
-import { type Doubt, doubtAt, type Doubtful, doubtfulIf, sharesLine } from "./reply-doubt.ts";
-import { firstMarker, isBareMark, isQuoted } from "./reply-markers.ts";
-import { lettersOf, ownInBoth, type Piece, piecesOf, withoutInserted } from "./two-texts.ts";
+import { isAllOwn, joined, ownOf, type Piece, textOf } from "./pieces.ts";
+import { type Doubt, doubtfulIf, sharesLine } from "./reply-doubt.ts";
+import { lettersOf, ownInBoth, withoutInserted } from "./two-texts.ts";
 
-/** Nobody writes a longer instruction into a mail; what exceeds it is content. Bounds the search for markers too. */
-const MAX_OWN_LINES = 2_000;
-const MAX_OWN_CHARS = 64 * 1024;
-/** A longer "signature" is taken for content: somebody wrote below a line of dashes. */
-const MAX_SIGNATURE_LINES = 20;
-const MAX_SIGNATURE_CHARS = 2_000;
-/** Several words, of which the first is no address, as that would be the end of a broken line. */
-const WORDS = /^[^\s:/_=]+\s+[^\s]/;
-/** Who writes more than a greeting above a quote answers there. */
-const MAX_GREETING_WORDS = 4;
+/** How many letters of the HTML's own words are looked through for words in doubt. */
+const MAX_KNOWN_CHARS = 128 * 1024;
 
 export interface SplitText {
   /** The sender's own words: above the first quote, forward or signature, and below quotes that end without doubt. */
@@ -35,23 +27,6 @@ export interface SplitText {
   hidden_html: number;
 }
 
-interface Reading {
-  /** Whether the mail answers and passes on none. */
-  fresh: boolean;
-  /** How many empty lines below the text a quote begins, if one does. */
-  linesToQuote?: number | null;
-}
-
-interface Cut {
-  /** In their order, none of them empty. */
-  pieces: Piece[];
-  signature: string;
-  /** Whether what is behind the last piece is not the sender's own, whatever it looks like. */
-  ended: boolean;
-  /** Words that may be the sender's own all the same. */
-  doubtful: Doubtful | null;
-}
-
 /**
  * Only `new_text` may ever be obeyed, so whatever is in doubt goes to `rest_text`. With both variants of a mail the
  * plain text is what is read, and of it only those words are the sender's own that the HTML shows as such too. `fresh`:
@@ -63,27 +38,47 @@ export function splitNewText(
 ): SplitText {
   const source = unmarked(body.text ?? "");
   const text = stripHiddenCharacters(source);
-  const cut = cutSigned(source, text.text, { fresh });
   const beside_text = text.text.trim() !== "";
+  const cut = cutSigned(source, text.text, { fresh });
   const html = cutHtml(readPages([body.html ?? []].flat(), { fresh, beside_text }), fresh);
-  const hidden = { hidden_characters: Math.max(text.removed, html.removed), hidden_html: html.hidden };
-  if (isBlank(html)) {
-    const whole = isAllOwn(cut.pieces) && html.hidden === 0;
-    return { ...splitOf(cut), whole, in_doubt: cut.doubtful?.why ?? null, ...hidden };
-  }
-  const parted = html.pieces.flatMap(withoutInserted);
-  const plain = isAllOwn(parted) && html.hidden === 0;
-  if (!beside_text) {
-    const in_doubt = html.doubtful?.why ?? null;
-    return { ...splitOf({ ...html, pieces: parted }), whole: plain, in_doubt, ...hidden };
-  }
+  const split = isBlank(html) ? splitText(cut, html) : beside_text ? splitBoth(cut, html) : splitHtml(html);
+  return {
+    ...split,
+    hidden_characters: Math.max(text.removed, html.removed),
+    hidden_html: html.hidden,
+  };
+}
+
+type Split = Omit<SplitText, "hidden_characters" | "hidden_html">;
+
+function splitText(cut: Cut, { hidden }: HtmlCut): Split {
+  return {
+    ...splitOf(cut),
+    whole: isAllOwn(cut.pieces) && hidden === 0,
+    in_doubt: cut.doubtful?.why ?? null,
+  };
+}
+
+function splitHtml(html: HtmlCut): Split {
+  const pieces = html.pieces.flatMap(withoutInserted);
+  return {
+    ...splitOf({ ...html, pieces }),
+    whole: isAllOwn(pieces) && html.hidden === 0,
+    in_doubt: html.doubtful?.why ?? null,
+  };
+}
+
+function splitBoth(cut: Cut, html: HtmlCut): Split {
   const shared = ownInBoth(cut.pieces, ownOf(html.pieces));
   const shown = unmarked(textOf(html.pieces));
-  const isStub = lettersOf(text.text).length * 2 < lettersOf(shown).length;
+  const isStub = lettersOf(`${textOf(cut.pieces)} ${cut.signature}`).length * 2 < lettersOf(shown).length;
   const pieces = isStub ? [...shared, { own: false, text: shown }] : shared;
-  const whole = plain && isAllOwn(shared) && lettersOf(ownOf(cut.pieces)) === lettersOf(ownOf(html.pieces));
-  const in_doubt = doubtOfTwo(cut, html, shared);
-  return { ...splitOf({ pieces, signature: cut.signature }), whole, in_doubt, ...hidden };
+  const same = lettersOf(ownOf(cut.pieces)) === lettersOf(ownOf(html.pieces));
+  return {
+    ...splitOf({ pieces, signature: cut.signature }),
+    whole: same && splitHtml(html).whole && isAllOwn(shared),
+    in_doubt: doubtOfTwo(cut, html, shared),
+  };
 }
 
 /** A mail program shows nothing of it. */
@@ -93,10 +88,10 @@ function isBlank({ pieces, signature }: Cut): boolean {
 
 /** Words that are in doubt in the text have to be the sender's own in the HTML, whose signature and cards are known. */
 function doubtOfTwo(cut: Cut, html: HtmlCut, shared: Piece[]): Doubt | null {
-  const known = lettersOf(unmarked(`${html.own}\n${html.signature}`));
+  const own = lettersOf(unmarked(html.own)).slice(0, MAX_KNOWN_CHARS);
+  const known = `${own} ${lettersOf(unmarked(html.signature))}`;
   const lost = shared.filter((piece) => !piece.own && !cut.pieces.includes(piece));
   if (lost.some(({ text }) => saysMoreThan(known, text))) return "two_texts";
-  const own = lettersOf(unmarked(html.own));
   return cut.doubtful && sharesLine(own, cut.doubtful.text) ? cut.doubtful.why : null;
 }
 
@@ -120,10 +115,10 @@ function readPages(pages: readonly string[], reading: { fresh: boolean; beside_t
     const { pieces, signature, hidden } = readHtml(page, reading);
     const last = all.pieces.at(-1);
     const own = all.signature === "" && all.pieces.every((piece) => piece.own);
-    const [first, ...others] = pieces.map((piece) => ({ ...piece, own: piece.own && own }));
-    if (first?.own && last) all.pieces[0] = { ...first, text: joined([last.text, first.text]) };
-    else if (first) all.pieces.push(first);
-    all.pieces.push(...others);
+    for (const piece of pieces) piece.own &&= own;
+    const [first] = pieces;
+    if (first?.own && last) first.text = joined([all.pieces.pop()?.text ?? "", first.text]);
+    all.pieces.push(...pieces);
     all.signature = joined([all.signature, signature]);
     all.hidden += hidden;
   }
@@ -149,18 +144,6 @@ function splitOf({
   return { new_text: ownOf(pieces), rest_text: joined(rest), signature, interleaved };
 }
 
-function ownOf(pieces: Piece[]): string {
-  return joined(pieces.filter(({ own }) => own).map(({ text }) => text));
-}
-
-function textOf(pieces: Piece[]): string {
-  return joined(pieces.map(({ text }) => text));
-}
-
-function isAllOwn(pieces: Piece[]): boolean {
-  return pieces.every(({ own, shown }) => own && shown === undefined);
-}
-
 interface HtmlCut extends Cut {
   /** All that stands outside of what mail programs wrap a quote in. */
   own: string;
@@ -184,7 +167,7 @@ function cutHtml(html: HtmlText, fresh: boolean): HtmlCut {
     const cut = cutSource(text, shown.text, { fresh, linesToQuote: lines_to_quote });
     all.pieces.push(...cut.pieces);
     // Whom the first quote is from may stand inside it.
-    all.ended = cut.ended || (isAllOwn(all.pieces) && wordsOf(ownOf(all.pieces)) > MAX_GREETING_WORDS);
+    all.ended = cut.ended || (isAllOwn(all.pieces) && !isGreeting(ownOf(all.pieces)));
     all.doubtful ??= cut.doubtful;
     signatures.push(cut.signature);
   }
@@ -200,134 +183,4 @@ function cutHtml(html: HtmlText, fresh: boolean): HtmlCut {
     removed,
     hidden: html.hidden,
   };
-}
-
-/** Of a text that inline PGP signs as a whole, what is inside; its armor is a signature. */
-function cutSigned(source: string, text: string, reading: Reading): Cut {
-  const { text: inner, armor, below } = readClearSigned(text);
-  if (armor === "") return cutSource(source, text, reading);
-  const cut = cutSource(readClearSigned(source).text, inner, reading);
-  const pieces = [...cut.pieces, ...piecesOf("", isLong(armor) ? armor : ""), ...piecesOf("", below)];
-  return { ...cut, pieces, signature: joined([cut.signature, isLong(armor) ? "" : armor]) };
-}
-
-/**
- * A separator that is no line end in mail is one to some programs, and their quotes may begin behind it: what is the
- * sender's own must be so in both readings.
- */
-function cutSource(source: string, text: string, reading: Reading): Cut {
-  const cut = cutText(text, reading);
-  const lines = source.replaceAll("\r\n", "\n").replaceAll(SEPARATORS, "\n");
-  if (source === lines) return cut;
-  const first = cut.pieces[0]?.own ? cut.pieces[0].text : "";
-  const other = cutText(stripHiddenCharacters(lines).text, reading).pieces[0];
-  const own = other?.own ? other.text : "";
-  const visible = text.trimStart();
-  const length = Math.min(first.length, own.length);
-  return {
-    pieces: piecesOf(visible.slice(0, length), visible.slice(length)),
-    signature: "",
-    ended: true,
-    doubtful: cut.doubtful,
-  };
-}
-
-/** `ended` where a mark was found behind which nothing can be told apart any more. */
-function cutText(text: string, { fresh, linesToQuote = null }: Reading): Cut {
-  const lines = text.split("\n");
-  const head = linesThatMayBeOwn(lines, linesToQuote).map((line) => unmarked(line).trim());
-  const cut: Cut = { pieces: [], signature: "", ended: false, doubtful: null };
-  const add = (own: boolean, from: number, end?: number): void => {
-    const piece = joined([lines.slice(from, end).join("\n")]);
-    if (piece !== "") cut.pieces.push({ own, text: piece });
-  };
-  let from = 0;
-  while (from < head.length) {
-    const marker = firstMarker(head, { from, fresh });
-    const line = marker?.line ?? head.length;
-    add(true, from, line);
-    if (marker === null) break;
-    if (marker.kind === "signature") {
-      const { signature, end } = signatureAt(lines, head, { line, fresh });
-      add(false, end);
-      const tells = cut.pieces.length === 0 && /[:：](\s|$)/.test(head[line] ?? "");
-      if (end === line || tells) cut.doubtful ??= doubtfulIf("below_signature", head.slice(line));
-      return { ...cut, signature, ended: true };
-    }
-    const empty = isEmpty(cut.pieces);
-    const goesOn = marker.kind === "quote" && mayGoOn(cut.pieces, marker);
-    const next = goesOn ? endOfQuote(head, marker.quote) : null;
-    cut.doubtful ??= doubtAt(head, marker, { end: next ?? head.length, empty, fresh });
-    add(false, line, next ?? lines.length);
-    if (next === null) return { ...cut, ended: true };
-    from = next;
-  }
-  add(false, head.length);
-  if (head.length < lines.length) cut.doubtful ??= doubtfulIf("too_long", lines.slice(head.length));
-  return { ...cut, ended: head.length < lines.length };
-}
-
-function isEmpty(pieces: Piece[]): boolean {
-  return pieces.every(({ own }) => !own);
-}
-
-/** Whether own words may stand below a quote: who has answered above one that names its author has done so there. */
-function mayGoOn(pieces: Piece[], { attributed }: { attributed: boolean }): boolean {
-  return !attributed || wordsOf(ownOf(pieces)) <= MAX_GREETING_WORDS;
-}
-
-function wordsOf(text: string): number {
-  return text.split(/\s+/, MAX_GREETING_WORDS + 2).filter((word) => word !== "").length;
-}
-
-/**
- * The line behind a quote whose lines are marked, or null where that cannot be told. Mail programs break marked lines, links
- * above all, and leave their ends unmarked, so only what an empty line parts from the quote is behind it, marked or not.
- */
-function endOfQuote(head: readonly string[], quote: number): number | null {
-  if (!isQuoted(head[quote] ?? "")) return null;
-  for (let line = quote + 1; line < head.length; line += 1) {
-    const text = head[line] ?? "";
-    if (text !== "" && !isQuoted(text) && mayEndAbove(head[line - 1] ?? "", text)) return line;
-  }
-  return head.length;
-}
-
-function mayEndAbove(last: string, line: string): boolean {
-  return last === "" || (isBareMark(last) && WORDS.test(line));
-}
-
-/** What begins at `line` with two dashes, and the line behind it. A long one is none. */
-function signatureAt(
-  lines: readonly string[],
-  head: readonly string[],
-  { line, fresh }: { line: number; fresh: boolean },
-): { signature: string; end: number } {
-  let next = firstMarker(head, { from: line + 1, fresh });
-  while (next?.kind === "signature") next = firstMarker(head, { from: next.line + 1, fresh });
-  const end = next?.line ?? lines.length;
-  const signature = lines.slice(line, end).join("\n").trim();
-  return isLong(signature) ? { signature: "", end: line } : { signature, end };
-}
-
-/** With a line in place of the quote, for what to look at above it. */
-function linesThatMayBeOwn(lines: string[], linesToQuote: number | null): string[] {
-  let chars = 0;
-  const end = lines.findIndex((line, index) => {
-    chars += line.length;
-    return index >= MAX_OWN_LINES || chars > MAX_OWN_CHARS;
-  });
-  if (end !== -1) return lines.slice(0, end);
-  return linesToQuote === null ? lines : [...lines, ...(linesToQuote > 0 ? [""] : []), ">"];
-}
-
-function isLong(signature: string): boolean {
-  return signature.length > MAX_SIGNATURE_CHARS || signature.trim().split("\n").length > MAX_SIGNATURE_LINES;
-}
-
-function joined(parts: string[]): string {
-  return parts
-    .map((part) => part.trim())
-    .filter((part) => part !== "")
-    .join("\n\n");
 }

@@ -1,26 +1,11 @@
 import { bareAddress } from "./html-links.ts";
+import { type Piece, piecesOf } from "./pieces.ts";
 import { isMarked, partsByMark, unmarked, withoutMarked } from "./inserted.ts";
 
 /** Letters the HTML may show between two lines of the plain text, such as the words of a picture. */
 const MAX_GAP_CHARS = 200;
 /** Letters of one card, or of what else a mail program inserted, that the plain text may leave out. */
 const MAX_INSERTED_CHARS = 2_000;
-
-/** A part of a mail's text. */
-export interface Piece {
-  own: boolean;
-  text: string;
-  /** Where a mail program may have put words between own ones: all of them, as the mail shows them. */
-  shown?: string;
-}
-
-/** Own words and what stands below them, without what is empty. */
-export function piecesOf(own: string, rest: string): Piece[] {
-  return [
-    { own: true, text: own.trim() },
-    { own: false, text: rest.trim() },
-  ].filter(({ text }) => text !== "");
-}
 
 interface Line {
   shown: string;

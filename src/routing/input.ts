@@ -344,6 +344,8 @@ const IN_DOUBT: Record<Doubt, string> = {
     "Words right above the quoted text may be yours, but were read as part of it. To have them followed, leave an empty line below them.",
   below_line:
     "Words below a line across the mail may be yours, but were read as material. To have them followed, write them above that line, or leave it out.",
+  like_fields:
+    "Lines such as `Date: …` may be yours, but were read, with all below them, as the head of another mail. To have them followed, send them in a new mail or in a sentence.",
   below_signature:
     "Words of the signature, or below it, may be meant as an instruction, but were read as material. To have them followed, write them above it.",
   two_texts:

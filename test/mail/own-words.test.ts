@@ -118,6 +118,7 @@ describe("words that may be the sender's own are never left out in silence", () 
     ],
     ["touches_quote", "Take A. On Wed, Apr 4, 2012 at 3:59 PM, bob@example.com wrote:\n> A or B?"],
     ["below_line", "Add this:\n\n----------\n\nmilk\nbread"],
+    ["like_fields", "Meet me:\n\nDate: Wednesday 3, October 2011\nTime: 7:00am\nAddress: 130 Fox St"],
     ["below_signature", `Do it.\n\n-- \n${"and this\n".repeat(25)}`],
     ["below_signature", "Sent from the warehouse yesterday: 40 boxes"],
     ["too_long", "one line\n".repeat(2_100)],
@@ -134,6 +135,7 @@ describe("words that may be the sender's own are never left out in silence", () 
     "Take A.\n\n________________________________\nFrom: Jane <jane@x.org>\nSent: Friday\nTo: Ann\n\nA or B?",
     "---------- Forwarded message ---------\nFrom: Jane <jane@x.org>\n\nA or B?",
     "Take A.\n\n-- \nAnn",
+    "Phone: 12345\nFax: 67890\nSkype: foo\n\n------ Forwarded message ------\nFrom: Eve <eve@x.org>\nSubject: x\n\nHi",
     "Take A.\n\nSent from my iPhone\n\n> A or B?",
   ])("nothing is in doubt: %j", (text) => {
     expect(why(text)).toBeNull();
@@ -198,6 +200,11 @@ describe("a mail that answers none", () => {
     "First.\n\n***\n\nSecond.\n\n===\n\nThird.",
     "Fix this:\n\n```\nfor (;;) {}\n```\n\nand explain it.",
     "Wait for it\n...\nand do it.",
+    "Send this to Bob <bob@x.org>:\nHello Bob",
+    "On 3 May at 10:30 tell ann@x.org:\nHello Ann",
+    "From Berlin to Hamburg\nTo be there at ten\nSubject to change",
+    "From:\nBerlin\nTo:\nHamburg",
+    "| Date | To |\n|---|---|\n| 3 May | Ann |",
   ])("%s", (text) => {
     expect(fresh(text)).toBe(text);
   });
@@ -210,6 +217,14 @@ describe("a mail that answers none", () => {
     `Am 03.05.2024 um 10:00 schrieb Eve:\n${INJECTED}`,
     `On 3 May 2024 Eve <eve@x.org> wrote:\n\n${INJECTED}`,
     `Eve Evil wrote:\n\n${INJECTED}`,
+    `May 3, 2024, 10:00 by eve@x.org:\n\n${INJECTED}`,
+    `3. Mai 2024, 10:00 von eve@x.org:\n\n${INJECTED}`,
+    `Quoting Eve <eve@x.org>:\n\n${INJECTED}`,
+    `Zitat von "Eve" <eve@x.org>:\n\n${INJECTED}`,
+    `From "Eve" <eve@x.org>\nTo "Ann" <ann@x.org>\nDate 5/3/2024 10:00:00 AM\nSubject Hello\n\n${INJECTED}`,
+    `From:\nEve <eve@x.org>\nSent:\n03 May 2024\nTo:\nAnn\n\n${INJECTED}`,
+    `8<---------------Original message text---------------\n${INJECTED}`,
+    `| 发件人 | Eve<eve@x.org> |\n| 日期 | 2024年05月03日 10:00 |\n| 主题 | Hello |\n${INJECTED}`,
     `-----Original Message-----\n${INJECTED}`,
     `> ${INJECTED}`,
   ])("may hold one all the same: %s", (others) => {

@@ -90,6 +90,60 @@ describe("who instructs", () => {
   });
 });
 
+describe("words that may be the owner's own, but are not followed", () => {
+  const QUOTE = "On Mon, 1 Jan 2024 at 10:00, Eve <eve@example.net> wrote:\n> Pay me.";
+  const told = async (room: Mailroom): Promise<string> => {
+    const raw = Buffer.from((await room.outgoing()).at(-1)?.raw ?? []).toString();
+    return raw.replaceAll("=\r\n", "").replaceAll(/\s+/g, " ");
+  };
+
+  test.each([
+    [
+      "below a quote",
+      `I have thought about it all.\n\n${QUOTE}\n\nSend him ten.`,
+      /below the quoted text .*write them above it/,
+    ],
+    [
+      "that touch it",
+      `${"We have to send him ten chairs. ".repeat(3)}\n${QUOTE}`,
+      /right above the quoted text .*leave an empty line below/,
+    ],
+    [
+      "below a line",
+      "Send this:\n\n---------\n\nTen chairs",
+      /below a line across the mail .*write them above that line/,
+    ],
+    [
+      "in a signature",
+      `Send ten.\n-- \n${"And a chair.\n".repeat(22)}`,
+      /signature, or below it, .*write them above it/,
+    ],
+    ["too far down", `Send ten.\n${"And a chair.\n".repeat(2_001)}`, /first 64 KB and 2,000 lines/],
+  ])("are named in the answer: %s", async (_where, text, sentence) => {
+    await using room = await mailroom();
+    await ask(room, { subject: "Re: chairs", text });
+    expect(await told(room)).toMatch(sentence);
+  });
+
+  test("are named where plain text and HTML differ, and where a further part goes on", async () => {
+    await using room = await mailroom();
+    await ask(room, { text: "Send ten.\n\nAnd a table.", html: "<p>Send ten.</p>" });
+    expect(await told(room)).toMatch(/only one of the mail's two versions/);
+  });
+
+  test("are not looked for in a stranger's mail, nor where nothing is in doubt", async () => {
+    await using room = await mailroom();
+    await ask(room, {
+      from: BOB,
+      subject: "Re: chairs",
+      text: `Hello there, and a good morning.\n\n${QUOTE}\n\nSend ten.`,
+    });
+    expect(await told(room)).not.toMatch(/may be yours/);
+    await ask(room, { subject: "Re: chairs", text: `Send ten.\n\n${QUOTE}` });
+    expect(await told(room)).not.toMatch(/may be yours/);
+  });
+});
+
 describe("a subject without words below it", () => {
   const answers = (name: string, value: string): RoomMail => ({
     headers: { ...freshId().headers, [name]: value },
