@@ -54,7 +54,7 @@ function isFieldOfMail(line: string, below: string): boolean {
 /** "From Eve <eve@example.com>", "To …", "Subject …", each on a line of its own and without a colon. */
 export function opensBareBlock(lines: readonly string[], at: number): boolean {
   const [line = "", ...below] = lines.slice(at, at + BARE_BLOCK_LINES);
-  if (!FROM_LABEL.test(firstWord(line)) || !MAIL_ADDRESS.test(bothEnds(line))) return false;
+  if (!MAIL_ADDRESS.test(bothEnds(line)) || !FROM_LABEL.test(firstWord(line))) return false;
   return below.filter((one) => OTHER_LABEL.test(firstWord(one))).length > 1;
 }
 

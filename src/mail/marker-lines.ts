@@ -1,5 +1,5 @@
 /** How much of a line is looked at from either end: what stands between may be a name, as long as its bearer likes. */
-const MAX_MARKER_CHARS = 400;
+export const MAX_MARKER_CHARS = 400;
 
 /** No mail program breaks lines before this column, or leaves longer ones if it breaks them at all. */
 const MIN_WRAP_COLUMN = 60;

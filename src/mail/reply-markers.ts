@@ -6,7 +6,7 @@ import {
   opensNotesHead,
   opensTableOfFields,
 } from "./header-lines.ts";
-import { bothEnds, plain, tidied } from "./marker-lines.ts";
+import { bothEnds, MAX_MARKER_CHARS, plain, tidied } from "./marker-lines.ts";
 
 /**
  * The mark of a quoted line: ">", a bar or a colon, and what mail programs put before the first: initials or a name
@@ -114,8 +114,8 @@ function isTableRow(text: string): boolean {
 }
 
 function forwardAt(lines: readonly string[], line: number, { top, fresh }: Place): Forward | null {
-  const text = lines[line] ?? "";
-  if (isTitle(plain(text)) || isTitle(tidied(bothEnds(text)))) return { line, by: null };
+  if (ways(lines[line] ?? "").some((text) => TITLED_RULE.test(text) || FORWARD_TITLE.test(text)))
+    return { line, by: null };
   if (opensNotesHead(lines, line)) return { line: top, by: null };
   if (opensBareBlock(lines, line)) return { line, by: null };
   const block = headerBlockAt(lines, line, fresh);
@@ -138,14 +138,15 @@ function quoteBelow(lines: readonly string[], { start, end, touched }: Attributi
   return { kind: "quote", line: start, quote, attributed: true, touched };
 }
 
-function isTitle(text: string): boolean {
-  return TITLED_RULE.test(text) || FORWARD_TITLE.test(text);
+/** A line by its beginning, and by both ends if it is a long one. */
+function ways(line: string): string[] {
+  return line.length <= MAX_MARKER_CHARS ? [plain(line)] : [plain(line), tidied(bothEnds(line))];
 }
 
 /** Whether the line is one across the mail; where that answers none, it may part sections or underline a heading. */
 function isRule(lines: readonly string[], line: number, fresh: boolean): boolean {
   const text = lines[line] ?? "";
-  if (!RULE.test(plain(text)) && !RULE.test(tidied(bothEnds(text)))) return false;
+  if (/[\p{L}\p{N}]/u.test(text) || !ways(text).some((way) => RULE.test(way))) return false;
   if (!fresh) return true;
   const above = line === 0 ? "" : (lines[line - 1] ?? "");
   const underlines =
