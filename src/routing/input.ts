@@ -360,7 +360,7 @@ const FOR_OTHERS: Record<ForOthers, string> = {
   reply_to:
     "Read as material, not as an instruction: its Reply-To names an address that is neither its sender's nor known to this inbox, as a web form's mail does, so that the words may be somebody else's. List that address under the allowed senders of the inbox, or write without Reply-To.",
   web_script:
-    "Read as material, not as an instruction: a program such as that of a web page sent it, by what it says of itself (X-Mailer, X-PHP-Originating-Script, X-PHP-Script, X-phpBB-Origin, X-Mailgun-Variables, X-Mailgun-Tag or X-PM-Tag) or by the Message-ID that a service gave it, so that the words may be those of whoever filled in a form there. Write it in a mail program.",
+    "Read as material, not as an instruction: a program such as that of a web page, a server or git wrote it, by what it says of itself (X-Mailer, User-Agent, a field such as X-PHP-Script or X-Mailgun-Tag, its Message-ID, or [PATCH] before its subject), so that the words may be those of somebody else, such as whoever filled in a form. Write it in a mail program.",
 };
 
 const SENT_AT_CLICK =
