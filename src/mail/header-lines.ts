@@ -35,13 +35,14 @@ export function headerBlockAt(
   if (first === null) return opensUnknownBlock(lines, at, fresh) ? "alike" : null;
   if (first === "from" && (MAIL_ADDRESS.test(line) || hasOtherLabel(line))) return "known";
   const block = lines.slice(at, at + HEADER_BLOCK_LINES);
-  const fields = block.filter((one) => labelOf(one) !== null);
-  const kinds = new Set(fields.map(labelOf));
-  const known = kinds.has("from") && kinds.has("other");
-  if (fresh)
-    return known && block.some((one, index) => isFieldOfMail(one, block[index + 1] ?? "")) ? "known" : null;
-  if (known) return "known";
-  return isDatedBlock(fields) || opensUnknownBlock(lines, at, fresh) ? "alike" : null;
+  if (hasKnownFields(block, fresh)) return "known";
+  return !fresh && (isDatedBlock(block) || opensUnknownBlock(lines, at, fresh)) ? "alike" : null;
+}
+
+function hasKnownFields(block: string[], fresh: boolean): boolean {
+  const kinds = block.map(labelOf);
+  if (!kinds.includes("from") || !kinds.includes("other")) return false;
+  return !fresh || block.some((line, index) => isFieldOfMail(line, block[index + 1] ?? ""));
 }
 
 /** Whether a field has an address or a time, perhaps on the line below it. */
@@ -82,7 +83,8 @@ export function headerBlockTop(lines: readonly string[], top: number, at: number
 }
 
 /** "Date: … To: …" of those who leave out who wrote. */
-function isDatedBlock(fields: string[]): boolean {
+function isDatedBlock(block: string[]): boolean {
+  const fields = block.filter((line) => labelOf(line) !== null);
   return fields.length > 1 && fields.some((line) => TIME_OF_DAY.test(line) && DATE_OR_TIME.test(line));
 }
 

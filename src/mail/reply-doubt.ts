@@ -38,14 +38,20 @@ export function doubtAt(
   marker: Marker,
   { end, empty, fresh }: { end: number; empty: boolean; fresh: boolean },
 ): Doubtful | null {
-  const { line } = marker;
-  if (marker.kind === "quote") {
-    const touched = marker.touched ? doubtfulIf("touches_quote", lines.slice(line, marker.quote)) : null;
-    const marked = empty || isQuoted(lines[marker.quote] ?? "");
-    return touched ?? (marked ? belowQuote(lines, marker.quote, end) : null);
-  }
-  if (marker.kind === "forward" && marker.by !== null && !isAttributed(lines, line, fresh))
-    return doubtfulIf(marker.by === "line" ? "below_line" : "like_fields", lines.slice(line, end));
+  if (marker.kind === "signature") return null;
+  if (marker.kind === "forward") return doubtAtForward(lines, marker, { end, empty, fresh });
+  const touched = marker.touched ? doubtfulIf("touches_quote", lines.slice(marker.line, marker.quote)) : null;
+  if (touched !== null) return touched;
+  return empty || isQuoted(lines[marker.quote] ?? "") ? belowQuote(lines, marker.quote, end) : null;
+}
+
+function doubtAtForward(
+  lines: readonly string[],
+  { line, by }: Extract<Marker, { kind: "forward" }>,
+  { end, empty, fresh }: { end: number; empty: boolean; fresh: boolean },
+): Doubtful | null {
+  if (by !== null && !isAttributed(lines, line, fresh))
+    return doubtfulIf(by === "line" ? "below_line" : "like_fields", lines.slice(line, end));
   const quote = lines.slice(line, line + MAX_LINES_TO_QUOTE).findIndex(isQuoted);
   return empty && quote !== -1 ? belowQuote(lines, line + quote, end) : null;
 }
