@@ -1,6 +1,7 @@
 import sanitizeHtml from "sanitize-html";
 
-import { escapeHtml, type LinkGuard, withoutStranger } from "./markdown.ts";
+import { LOOK, OUTLOOK_SHEET, PAGE_CLASS, QUIET_CLASS, SHEET } from "./look.ts";
+import { escapeHtml, type LinkGuard } from "./markdown.ts";
 
 /** No function but a colour's, so nothing that fetches; no escape that could spell one. */
 const SAFE_VALUE = /^(?:[\w\s#.,%!'-]|(?:rgb|hsl)a?\([\d\s.,%]*\))*$/i;
@@ -33,21 +34,55 @@ const PAGE: sanitizeHtml.IOptions = {
 
 /** A page, or a part of one, without anything that acts or fetches when it is opened. */
 export function harmlessPage(html: string, guard: LinkGuard): string {
-  return htmlPage(
-    sanitizeHtml(html, { ...PAGE, transformTags: { a: withoutStranger(guard) } }),
-    titleOf(html),
-  );
+  return page(ofFile(titleOf(html)), sanitizeHtml(html, { ...PAGE, transformTags: { a: withoutStranger(guard) } }));
+}
+
+/** Of a link that may not stay only its words remain. */
+function withoutStranger(guard: LinkGuard): sanitizeHtml.Transformer {
+  return (tagName, attribs) => ({ tagName, attribs: guard.keeps(attribs["href"] ?? "") ? attribs : {} });
+}
+
+/** What we wrote ourselves as the page of a file. */
+export function filePage(html: string): string {
+  return page([...ofFile(""), ...LOOKS], inLook(html));
+}
+
+/** The HTML part of every mail of ours; `notes` may be empty, and `footer` is plain text. */
+export function mailPage({ answer, notes, footer }: { answer: string; notes: string; footer: string }): string {
+  const below = [
+    notes === "" ? "" : `<div class="${QUIET_CLASS}" style="${LOOK.notes}">\n${notes.trim()}\n</div>\n`,
+    footer === "" ? "" : `<div class="${QUIET_CLASS}" style="${LOOK.footer}">${escapeHtml(footer)}</div>\n`,
+  ];
+  return page([VIEWPORT, ...LOOKS], inLook(answer + below.join("")));
+}
+
+const VIEWPORT = '<meta name="viewport" content="width=device-width, initial-scale=1">';
+const LOOKS = [
+  '<meta name="color-scheme" content="light dark">',
+  '<meta name="supported-color-schemes" content="light dark">',
+  `<style>\n${SHEET}\n</style>`,
+  `<!--[if mso]><style>${OUTLOOK_SHEET}</style><![endif]-->`,
+];
+
+function ofFile(title: string): string[] {
+  return [
+    `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">`,
+    VIEWPORT,
+    `<title>${escapeHtml(title)}</title>`,
+  ];
+}
+
+function inLook(html: string): string {
+  return `<div class="${PAGE_CLASS}" dir="auto" style="${LOOK.page}">\n${html.trim()}\n</div>`;
 }
 
 /** A whole page around what stands in its body. */
-export function htmlPage(body: string, title: string): string {
+function page(head: string[], body: string): string {
   return `<!doctype html>
 <html>
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
-<meta name="viewport" content="width=device-width">
-<title>${escapeHtml(title)}</title>
+${head.join("\n")}
 </head>
 <body>
 ${body.trim()}

@@ -1,4 +1,5 @@
 import { composeReply } from "../../src/mail/compose.ts";
+import { written } from "../../src/mail/written.ts";
 import { textFile } from "../../src/routing/made-files.ts";
 import { harmIn } from "./damage.ts";
 
@@ -14,7 +15,7 @@ export async function uncheckedMail(
     subject: "x",
     message_id: "x@mw.test",
     hop: 1,
-    markdown,
+    words: written(markdown),
     attachments: files.map((file) => ({ ...file, bytes: Buffer.from(file.bytes) })),
     date: new Date(0),
     kind: "reply",

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { Parser } from "htmlparser2";
 import { simpleParser } from "mailparser";
 import MarkdownIt from "markdown-it";
-import { markdownToHtml } from "../../src/mail/markdown.ts";
+import { markdownToHtml } from "../../src/mail/html-writer.ts";
 import { guardMarkdown, learnFrom, linkGuard, madeUpLinks, type Trust } from "../../src/routing/links.ts";
 import { mailroom } from "../support/mailroom.ts";
 import { rawMail } from "../support/mails.ts";

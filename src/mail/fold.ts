@@ -1,0 +1,38 @@
+/** Letters two columns wide, behind each of which a line may end, with the marks that belong to them. */
+const WIDE =
+  /[\u2E80-\u9FFF\uA960-\uA97F\uAC00-\uD7FF\uF900-\uFAFF\uFF01-\uFF60][、。，．！？；：」』）】〉》]{0,4}|[^\u2E80-\u9FFF\uA960-\uA97F\uAC00-\uD7FF\uF900-\uFAFF\uFF01-\uFF60]+/g;
+const HAS_WIDE = /[\u2E80-\u9FFF\uA960-\uA97F\uAC00-\uD7FF\uF900-\uFAFF\uFF01-\uFF60]/;
+/** At the beginning of a line these would be a mark of a quote, or of a signature. */
+const NEVER_FIRST = /^(?:>|--?$)/;
+
+/** How many columns of a terminal a text takes. */
+export function widthOf(text: string): number {
+  return Bun.stringWidth(text);
+}
+
+/** The lines of a text, folded where they are longer than `columns`; a longer word, such as an address, stays whole. */
+export function folded(text: string, columns: number): string[] {
+  return text.split("\n").flatMap((line) => (widthOf(line) <= columns ? [line] : foldedLine(line, columns)));
+}
+
+function foldedLine(line: string, columns: number): string[] {
+  const lines: string[] = [];
+  let now: string[] = [];
+  let width = 0;
+  for (const word of line.split(/[ \t]+/)) {
+    const pieces = HAS_WIDE.test(word) && !word.includes("://") ? (word.match(WIDE) ?? []) : [word];
+    for (const [at, piece] of pieces.entries()) {
+      const space = at === 0 && width > 0 ? 1 : 0;
+      const more = widthOf(piece);
+      if (width > 0 && width + space + more > columns && !NEVER_FIRST.test(piece)) {
+        lines.push(now.join(""));
+        now = [];
+        width = 0;
+      }
+      if (width > 0 && space > 0) now.push(" ");
+      width += more + (width > 0 ? space : 0);
+      now.push(piece);
+    }
+  }
+  return [...lines, now.join("")];
+}
