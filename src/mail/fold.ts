@@ -17,22 +17,27 @@ export function folded(text: string, columns: number): string[] {
 
 function foldedLine(line: string, columns: number): string[] {
   const lines: string[] = [];
-  let now: string[] = [];
+  let now = "";
   let width = 0;
-  for (const word of line.split(/[ \t]+/)) {
-    const pieces = HAS_WIDE.test(word) && !word.includes("://") ? (word.match(WIDE) ?? []) : [word];
-    for (const [at, piece] of pieces.entries()) {
-      const space = at === 0 && width > 0 ? 1 : 0;
-      const more = widthOf(piece);
-      if (width > 0 && width + space + more > columns && !NEVER_FIRST.test(piece)) {
-        lines.push(now.join(""));
-        now = [];
-        width = 0;
-      }
-      if (width > 0 && space > 0) now.push(" ");
-      width += more + (width > 0 ? space : 0);
-      now.push(piece);
+  for (const { piece, space } of piecesOf(line)) {
+    const more = widthOf(piece);
+    if (now !== "" && width + space.length + more > columns && !NEVER_FIRST.test(piece)) {
+      lines.push(now);
+      now = "";
+      width = 0;
     }
+    const before = now === "" ? "" : space;
+    now += before + piece;
+    width += before.length + more;
   }
-  return [...lines, now.join("")];
+  return [...lines, now];
+}
+
+/** What no line end comes between, with the blank in front of it. */
+function piecesOf(line: string): { piece: string; space: string }[] {
+  return line.split(/[ \t]+/).flatMap((word) => {
+    const isApart = HAS_WIDE.test(word) && !word.includes("://");
+    const pieces = isApart ? (word.match(WIDE) ?? []) : [word];
+    return pieces.map((piece, at) => ({ piece, space: at === 0 ? " " : "" }));
+  });
 }

@@ -1,12 +1,19 @@
 import sanitizeHtml from "sanitize-html";
 
+import { HtmlRoom } from "./html-room.ts";
 import { LOOK, QUIET_CLASS } from "./look.ts";
-import { escapeHtml, hostToShow, isTask, type LinkGuard, noteOf, parseMarkdown, type Token } from "./markdown.ts";
+import {
+  escapeHtml,
+  hostToShow,
+  isTask,
+  type LinkGuard,
+  noteOf,
+  parseMarkdown,
+  type Token,
+} from "./markdown.ts";
 import { MAX_PICTURE_PX } from "./pictures.ts";
 import { type Column, type Table, tableAt } from "./tables.ts";
 
-/** Text is written in pieces of so many characters, of which the last ones may find no room. */
-const PIECE = /[\s\S]{1,1000}/gu;
 /** Words of a cell that are to stay beside each other, and letters of a word that a telephone can show. */
 const SHORT_CELL_CHARS = 24;
 const LONG_WORD = /\S{25}/;
@@ -54,79 +61,22 @@ interface Wanted {
   own: boolean;
 }
 
-interface Page extends Wanted {
-  parts: string[];
-  bytes: number;
-  /** What ends the elements that are open, the innermost last. */
-  open: string[];
-  closing_bytes: number;
-  full: boolean;
-  /** Where it may end: how many parts there are, and what ends what is open. */
-  end: { parts: number; bytes: number; close: string };
+interface Page {
+  html: HtmlRoom;
+  own: boolean;
   /** Whether directions are found block by block. */
   auto: boolean;
+  /** Bytes of the longest code that has to end whole. */
+  whole_code: number;
 }
 
 /** The blocks as HTML without scripts, styles of others or pictures from elsewhere; `cut`: there was no room for all. */
-export function writeHtml(tokens: readonly Token[], wanted: Wanted): { html: string; cut: boolean } {
-  const page: Page = {
-    ...wanted,
-    parts: [],
-    bytes: 0,
-    open: [],
-    closing_bytes: 0,
-    full: false,
-    end: { parts: 0, bytes: 0, close: "" },
-    auto: tokens.some(({ content }) => RIGHT_TO_LEFT.test(content)),
-  };
-  for (let at = 0; at < tokens.length && !page.full; ) at = writeBlock(page, tokens, at);
-  return { html: sanitizeHtml(page.full ? cutOff(page) : page.parts.join(""), ALLOWED), cut: page.full };
-}
-
-/** Up to the end of a block, if that does not leave out most of it. */
-function cutOff({ parts, bytes, open, end }: Page): string {
-  if (end.bytes >= bytes / 2) return parts.slice(0, end.parts).join("") + end.close;
-  return parts.join("") + open.toReversed().join("");
-}
-
-/** Whether there was room for it. */
-function put(page: Page, part: string): boolean {
-  const bytes = Buffer.byteLength(part);
-  if (page.full || page.bytes + bytes + page.closing_bytes > page.room) {
-    page.full = true;
-    return false;
-  }
-  page.parts.push(part);
-  page.bytes += bytes;
-  return true;
-}
-
-function putWords(page: Page, words: string): void {
-  for (const piece of words.length <= 1_000 ? [words] : (words.match(PIECE) ?? []))
-    if (!put(page, escapeHtml(piece))) return;
-}
-
-/** `tag` without its brackets. */
-function open(page: Page, tag: string, close: string): void {
-  page.closing_bytes += close.length;
-  if (!put(page, `<${tag}>`)) {
-    page.closing_bytes -= close.length;
-    return;
-  }
-  page.open.push(close);
-}
-
-function close(page: Page): void {
-  const tag = page.open.pop() ?? "";
-  page.closing_bytes -= tag.length;
-  // There is room: it was counted when it was opened.
-  if (!page.full) put(page, tag);
-  else page.open.push(tag);
-}
-
-function mayEnd(page: Page): void {
-  if (page.full) return;
-  page.end = { parts: page.parts.length, bytes: page.bytes, close: page.open.toReversed().join("") };
+export function writeHtml(tokens: readonly Token[], { room, own }: Wanted): { html: string; cut: boolean } {
+  const html = new HtmlRoom(room);
+  const auto = tokens.some(({ content }) => RIGHT_TO_LEFT.test(content));
+  const page = { html, own, auto, whole_code: room / 4 };
+  for (let at = 0; at < tokens.length && !html.full;) at = writeBlock(page, tokens, at);
+  return { html: sanitizeHtml(html.text(), ALLOWED), cut: html.full };
 }
 
 /** Writes what begins with a token, and gives the index of what comes next. */
@@ -136,93 +86,93 @@ function writeBlock(page: Page, tokens: readonly Token[], at: number): number {
   if (token.type === "table_open") {
     const table = tableAt(tokens, at);
     writeTable(page, table);
-    mayEnd(page);
+    page.html.mayEnd();
     return table.end;
   }
   if (token.type === "inline") writeInline(page, token);
   else if (token.type === "fence" || token.type === "code_block") writeCode(page, token);
-  else if (token.type === "hr") put(page, element("hr", LOOK.hr));
-  else if (token.nesting === 1) openBlock(page, tokens, at);
+  else if (token.type === "hr") page.html.put(element("hr", LOOK.hr));
+  else if (token.nesting === 1) openBlock(page, token);
   else if (token.nesting === -1 && !token.hidden) closeBlock(page, token);
   return at + 1;
 }
 
 function closeBlock(page: Page, { type, level }: Token): void {
-  close(page);
-  put(page, "\n");
-  if (level === 0 || type === "list_item_close") mayEnd(page);
+  page.html.close();
+  page.html.put("\n");
+  if (level === 0 || type === "list_item_close") page.html.mayEnd();
 }
 
-function openBlock(page: Page, tokens: readonly Token[], at: number): void {
-  const token = tokens[at];
-  if (token === undefined || token.hidden) return;
+function openBlock(page: Page, token: Token): void {
+  if (token.hidden) return;
+  const { html } = page;
   // What is inside goes the same way: an element with a direction of its own would not count for the one around it.
   const dir = page.auto && token.level === 0 ? ' dir="auto"' : "";
-  const start = token.tag === "ol" && token.attrGet("start") !== null ? ` start="${token.attrGet("start")}"` : "";
-  const name = token.type === "footnote_open" ? "p" : token.tag;
-  const soft = token.type === "footnote_open" ? ` class="${QUIET_CLASS}"` : "";
-  open(page, `${name}${start}${dir}${soft} style="${LOOK[lookOf(page, tokens, at)]}"`, `</${name}>`);
-  if (token.type === "footnote_open") put(page, `[${token.info}] `);
+  const style = `${dir} style="${LOOK[lookOf(page, token)]}"`;
+  if (token.type === "footnote_open") {
+    html.open(`p class="${QUIET_CLASS}"${style}`, "</p>");
+    html.put(`[${token.info}] `);
+    return;
+  }
+  const start = token.attrGet("start");
+  html.open(token.tag + (start === null ? "" : ` start="${start}"`) + style, `</${token.tag}>`);
 }
 
-function lookOf(page: Page, tokens: readonly Token[], at: number): keyof typeof LOOK {
-  const token = tokens[at];
-  const tag = token?.tag ?? "p";
-  const auto = page.auto ? "_auto" : "";
-  if (token?.type === "footnote_open") return "note";
-  if (token && isTask(token)) return "task";
-  if (tag === "blockquote") return `blockquote${auto}`;
-  if (tag === "ul" || tag === "ol") return page.open.includes("</li>") ? `list_within${auto}` : `list${auto}`;
-  if (tag === "p") return page.open.length > 0 ? "p_within" : "p";
-  if (/^h[1-6]$/.test(tag)) return page.parts.length === 0 ? (tag as "h1") : `${tag as "h1"}_below`;
-  return "li";
+function lookOf({ html, auto }: Page, token: Token): keyof typeof LOOK {
+  const { tag, type } = token;
+  if (type === "footnote_open") return "note";
+  if (tag === "p") return html.isWithin() ? "p_within" : "p";
+  if (type === "heading_open") return html.isEmpty ? (tag as "h1") : `${tag as "h1"}_below`;
+  if (tag === "li") return isTask(token) ? "task" : "li";
+  const all = tag === "blockquote" ? "blockquote" : html.isWithin("</li>") ? "list_within" : "list";
+  return auto ? `${all}_auto` : all;
 }
 
 /** Line by line, so that it may end behind each. */
 function writeCode(page: Page, { content }: Token): void {
-  open(page, `pre style="${LOOK.pre}"`, "</pre>\n");
+  page.html.open(`pre style="${LOOK.pre}"`, "</pre>\n");
   for (const line of content.split(/(?<=\n)/)) {
-    putWords(page, line);
-    if (content.length > page.room / 4) mayEnd(page);
+    page.html.words(line);
+    if (content.length > page.whole_code) page.html.mayEnd();
   }
-  close(page);
-  if (page.open.length === 0) mayEnd(page);
+  page.html.close();
+  if (!page.html.isWithin()) page.html.mayEnd();
 }
 
 function writeTable(page: Page, { columns, head, rows }: Table): void {
-  const dir = page.auto && page.open.length === 0 ? ' dir="auto"' : "";
-  open(page, `div${dir} style="${LOOK.wide}"`, "</div>\n");
-  open(page, `table border="0" cellpadding="0" cellspacing="0" style="${LOOK.table}"`, "</table>");
-  open(page, "thead", "</thead>\n");
+  const dir = page.auto && !page.html.isWithin() ? ' dir="auto"' : "";
+  page.html.open(`div${dir} style="${LOOK.wide}"`, "</div>\n");
+  page.html.open(`table border="0" cellpadding="0" cellspacing="0" style="${LOOK.table}"`, "</table>");
+  page.html.open("thead", "</thead>\n");
   writeRow(page, columns, head, true);
-  close(page);
+  page.html.close();
   if (rows.length > 0) {
-    open(page, "tbody", "</tbody>");
+    page.html.open("tbody", "</tbody>");
     for (const row of rows) {
       writeRow(page, columns, row, false);
-      mayEnd(page);
-      if (page.full) break;
+      page.html.mayEnd();
+      if (page.html.full) break;
     }
-    close(page);
+    page.html.close();
   }
-  close(page);
-  close(page);
+  page.html.close();
+  page.html.close();
 }
 
 function writeRow(page: Page, columns: Column[], cells: Token[], isHead: boolean): void {
-  open(page, 'tr valign="top"', "</tr>\n");
+  page.html.open('tr valign="top"', "</tr>\n");
   for (const [at, cell] of cells.entries()) {
     const { side, numbers } = columns[at] ?? { side: undefined, numbers: false };
     const name = isHead ? "th" : "td";
     const left = isHead && !page.auto ? ' align="left"' : "";
     const align = side === undefined ? left : ` align="${side}"`;
     const look = isHead ? (page.auto && side === undefined ? "th_auto" : "th") : cellLook(cell, numbers);
-    open(page, `${name}${align}${numbers ? " nowrap" : ""} style="${LOOK[look]}"`, `</${name}>`);
+    page.html.open(`${name}${align}${numbers ? " nowrap" : ""} style="${LOOK[look]}"`, `</${name}>`);
     writeInline(page, cell);
-    close(page);
-    if (page.full) return;
+    page.html.close();
+    if (page.html.full) return;
   }
-  close(page);
+  page.html.close();
 }
 
 function cellLook(cell: Token, numbers: boolean): "td" | "td_words" | "td_long" {
@@ -234,50 +184,53 @@ function cellLook(cell: Token, numbers: boolean): "td" | "td_words" | "td_long" 
 function writeInline(page: Page, { children }: Token): void {
   const tokens = children ?? [];
   const [only] = tokens;
-  if (page.own && tokens.length === 1 && only?.type === "code_inline") return putWords(page, only.content);
-  let link: { target: string; shown: string } | undefined;
+  if (page.own && tokens.length === 1 && only?.type === "code_inline") return page.html.words(only.content);
+  let link = { target: "", shown: "" };
   for (const token of tokens) {
-    if (page.full) return;
+    if (page.html.full) return;
     if (token.type === "link_open") {
       link = { target: String(token.attrGet("href") ?? ""), shown: "" };
-      open(page, `a href="${escapeHtml(link.target)}" style="${LOOK.a}"`, "</a>");
-    } else if (token.type === "link_close") {
-      close(page);
-      const host = link && hostToShow(link.target, link.shown);
-      if (host !== undefined) putWords(page, ` (${host})`);
-      link = undefined;
-    } else {
-      if (link) link.shown += token.content;
+      page.html.open(`a href="${escapeHtml(link.target)}" style="${LOOK.a}"`, "</a>");
+    } else if (token.type === "link_close") closeLink(page, link);
+    else {
+      link.shown += token.content;
       writeToken(page, token);
     }
   }
 }
 
+/** Behind a link stands where it leads, if its words do not say that. */
+function closeLink(page: Page, { target, shown }: { target: string; shown: string }): void {
+  page.html.close();
+  const host = hostToShow(target, shown);
+  if (host !== undefined) page.html.words(` (${host})`);
+}
+
 function writeToken(page: Page, token: Token): void {
   const { type, content, tag, nesting } = token;
-  if (type === "text") putWords(page, content);
-  else if (type === "softbreak" || type === "hardbreak") put(page, "<br />\n");
+  if (type === "text") page.html.words(content);
+  else if (type === "softbreak" || type === "hardbreak") page.html.put("<br />\n");
   else if (type === "code_inline") writeMarked(page, `code style="${LOOK.code}"`, content);
   else if (type === "footnote_ref") writeMarked(page, `sup style="${LOOK.sup}"`, content);
   else if (type === "image") writeImage(page, token);
-  else if (nesting === 1) open(page, tag, `</${tag}>`);
-  else if (nesting === -1) close(page);
+  else if (nesting === 1) page.html.open(tag, `</${tag}>`);
+  else if (nesting === -1) page.html.close();
 }
 
 function writeMarked(page: Page, tag: string, words: string): void {
   const name = tag.slice(0, tag.indexOf(" "));
-  open(page, tag, `</${name}>`);
-  putWords(page, words);
-  close(page);
+  page.html.open(tag, `</${name}>`);
+  page.html.words(words);
+  page.html.close();
 }
 
 /** Not even a picture's address is kept, if it is none of ours: fetching it would tell its host that the mail was opened. */
 function writeImage(page: Page, token: Token): void {
   const { picture } = noteOf(token);
-  if (!picture) return putWords(page, `[${token.content}]`);
+  if (!picture) return page.html.words(`[${token.content}]`);
   const width = Math.min(picture.width, MAX_PICTURE_PX);
   const alt = escapeHtml(token.content || picture.filename);
-  put(page, element(`img src="cid:${picture.cid}" alt="${alt}" width="${width}"`, LOOK.img));
+  page.html.put(element(`img src="cid:${picture.cid}" alt="${alt}" width="${width}"`, LOOK.img));
 }
 
 function element(tag: string, style: string): string {

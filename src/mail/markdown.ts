@@ -29,15 +29,12 @@ markdown.linkify.set({ fuzzyLink: false });
 markdown.use(footnotes);
 
 /** A file beside the answer, as models name one that they have made. */
-const FILE_NAME =
-  /^(?:\.\/|attachment:|cid:|sandbox:\/mnt\/data\/)?([^/\\:?#]{1,200}\.(?:png|jpe?g|gif))$/i;
+const FILE_NAME = /^(?:\.\/|attachment:|cid:|sandbox:\/mnt\/data\/)?([^/\\:?#]{1,200}\.(?:png|jpe?g|gif))$/i;
 
 // Marks that pile up on one letter of a host take a URL parser the square of their number.
 markdown.validateLink = (url) =>
   url.length <= MAX_LINK_CHARS &&
-  (FILE_NAME.test(url) ||
-    /^mailto:[^?]/i.test(url) ||
-    (/^https?:\/\//i.test(url) && URL.canParse(url)));
+  (FILE_NAME.test(url) || /^mailto:[^?]/i.test(url) || (/^https?:\/\//i.test(url) && URL.canParse(url)));
 
 /** What the reading of an answer is given beside its text. */
 export interface Reading {
@@ -51,8 +48,8 @@ interface TokenNote {
   picture?: Picture;
 }
 
-export function noteOf(token: Token): TokenNote {
-  return (token.meta ?? {}) as TokenNote;
+export function noteOf({ meta }: Token): TokenNote {
+  return meta ?? {};
 }
 
 const BOX = /^\[([ xX])\](?=\s)/;

@@ -34,7 +34,10 @@ const PAGE: sanitizeHtml.IOptions = {
 
 /** A page, or a part of one, without anything that acts or fetches when it is opened. */
 export function harmlessPage(html: string, guard: LinkGuard): string {
-  return page(ofFile(titleOf(html)), sanitizeHtml(html, { ...PAGE, transformTags: { a: withoutStranger(guard) } }));
+  return page(
+    ofFile(titleOf(html)),
+    sanitizeHtml(html, { ...PAGE, transformTags: { a: withoutStranger(guard) } }),
+  );
 }
 
 /** Of a link that may not stay only its words remain. */
@@ -48,7 +51,15 @@ export function filePage(html: string): string {
 }
 
 /** The HTML part of every mail of ours; `notes` may be empty, and `footer` is plain text. */
-export function mailPage({ answer, notes, footer }: { answer: string; notes: string; footer: string }): string {
+export function mailPage({
+  answer,
+  notes,
+  footer,
+}: {
+  answer: string;
+  notes: string;
+  footer: string;
+}): string {
   const below = [
     notes === "" ? "" : `<div class="${QUIET_CLASS}" style="${LOOK.notes}">\n${notes.trim()}\n</div>\n`,
     footer === "" ? "" : `<div class="${QUIET_CLASS}" style="${LOOK.footer}">${escapeHtml(footer)}</div>\n`,

@@ -43,7 +43,8 @@ function sideOf(token: Token): Side | undefined {
 const MAX_NUMBER_CHARS = 24;
 const NO_NUMBER = /^(?:[-–—.?]|n\/a|)$/i;
 /** Signs, a currency and at most three letters of a unit around digits and what parts them. */
-const NUMBER = /^[-+−±~≈<>≤≥(]?\p{Sc}?(?:[A-Z]{3})?[-+−]?\p{Sc}?\d[\d.,'’]*(?:%|‰|\p{Sc}|[\p{L}µ°]{1,3}[²³]?)?\)?$/u;
+const NUMBER =
+  /^[-+−±~≈<>≤≥(]?\p{Sc}?(?:[A-Z]{3})?[-+−]?\p{Sc}?\d[\d.,'’]*(?:%|‰|\p{Sc}|[\p{L}µ°]{1,3}[²³]?)?\)?$/u;
 const DATE = /^(?:\d{1,2}\.\d{1,2}\.(?:\d{2}){1,2}|\d{4}\.\d{2}\.\d{2})$/;
 
 function areNumbers(cells: (Token | undefined)[]): boolean {

@@ -61,12 +61,12 @@ export function writtenNotes(markdown: string, guard?: LinkGuard): Written {
 /** The same of Markdown that takes too long to read: its characters. */
 export function writtenPlain(markdown: string): Written {
   const { source, shown, isLong } = beginningOf(markdown);
-  // In UTF-8, and with what escapes it, a character has six bytes at most.
-  const part = shown.slice(0, ANSWER_BYTES / 6).toWellFormed();
-  const cut = part.length < shown.length;
+  const lines = linesOf(shown);
+  const cut = Buffer.byteLength(lines) > ANSWER_BYTES;
   return {
     html:
-      paragraph(escapeHtml(part).replaceAll("\n", "<br />\n")) +
+      // In UTF-8, and with what escapes it, a character has seven bytes at most.
+      paragraph(cut ? linesOf(shown.slice(0, ANSWER_BYTES / 7).toWellFormed()) : lines) +
       (cut ? paragraph(`<em>${SHORTENED}</em>`) : ""),
     text: isLong ? joined([shown, GOES_ON]) : shown,
     whole: isLong || cut ? source : null,
@@ -86,6 +86,10 @@ function plainLines(markdown: string): string {
 
 function joined(texts: string[]): string {
   return texts.filter((text) => text !== "").join("\n\n");
+}
+
+function linesOf(text: string): string {
+  return escapeHtml(text).replaceAll("\n", "<br />\n");
 }
 
 function paragraph(html: string): string {

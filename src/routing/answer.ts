@@ -42,14 +42,14 @@ export async function answerTo(
     const captures = app.config.outbound.mode === "capture";
     const mailed = mailedFiles(run, files, { ...room, captures });
     const stranger = !hasAuthority(message);
-    const files_shown = mailed.map(asShown);
-    const pictures = files_shown.flatMap(({ picture }) => picture ?? []);
+    const pictures = mailed.flatMap((file) => pictureOf(file) ?? []);
     const words = await wordsOf(app, run, { result: ending.result, pictures, lacking, stranger });
     return prepareReply(app, answered, {
       kind: "reply",
       ...words,
       build: (parts) => built(app, parts, run),
-      files: files_shown.map(({ file, picture }) => (picture ? { ...file, cid: picture.cid } : file)),
+      files: mailed,
+      pictures,
       private: settings.private,
       most_kept: room.mail_bytes,
     });
@@ -81,10 +81,6 @@ const CHANGED =
   " But tools had been called before that: what they changed stays so. The steps of this message in the activity say what was done; look there before you send it again.";
 const NOT_HANDED_OVER =
   "Files were made, but not kept because of --private, and there was no mail to send them with.";
-
-function asShown(file: ToolFile): { file: ToolFile; picture: Picture | undefined } {
-  return { file, picture: pictureOf(file) };
-}
 
 async function wordsOf(
   app: App,

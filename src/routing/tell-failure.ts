@@ -41,7 +41,11 @@ async function prepareNotice(app: App, id: string): Promise<PreparedReply | unde
   const changed = storedJson<unknown[]>(message.steps, []).length > 0;
   const markdown = failureWords(message.error ?? "", { changed });
   const headers = await headersOf(app, message);
-  return prepareReply(app, { message, inbox, headers }, { kind: "notice", words: written(markdown, { own: true }) });
+  return prepareReply(
+    app,
+    { message, inbox, headers },
+    { kind: "notice", words: written(markdown, { own: true }) },
+  );
 }
 
 /** Nothing has told the sender, and nothing will: the message shows it, and its owner hears of it. */

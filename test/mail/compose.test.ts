@@ -326,9 +326,7 @@ describe("HTML", () => {
 
   test("keeps headings, lists, tables, code and line breaks", () => {
     const html = bare(
-      markdownToHtml(
-        "# T\n\n3. a\n4. b\n\n|x|y|\n|-|-|\n|a|2|\n\n```js\n1 < 2\n```\n\none\ntwo ~~three~~",
-      ),
+      markdownToHtml("# T\n\n3. a\n4. b\n\n|x|y|\n|-|-|\n|a|2|\n\n```js\n1 < 2\n```\n\none\ntwo ~~three~~"),
     );
     for (const part of [
       "<h1>T</h1>",

@@ -1,6 +1,12 @@
 import { crc32, deflateSync } from "node:zlib";
 
-import { prepareCodeLetter, prepareExportLetter, prepareFarewell, prepareKeyLetter, preparePasswordLetter } from "../../src/accounts/account-mail.ts";
+import {
+  prepareCodeLetter,
+  prepareExportLetter,
+  prepareFarewell,
+  prepareKeyLetter,
+  preparePasswordLetter,
+} from "../../src/accounts/account-mail.ts";
 import { countUntold } from "../../src/accounts/untold.ts";
 import { tellOwnerLater } from "../../src/billing/notices.ts";
 import { composeReply } from "../../src/mail/compose.ts";
@@ -27,11 +33,14 @@ export async function everyMail(): Promise<OwnMail[]> {
     const before = (await room.outgoing()).length;
     await make();
     await room.drain();
-    for (const { raw } of (await room.outgoing()).slice(before)) mails.push({ name, raw: Buffer.from(raw ?? []) });
+    for (const { raw } of (await room.outgoing()).slice(before))
+      mails.push({ name, raw: Buffer.from(raw ?? []) });
   };
   for (const [name, words] of Object.entries(SAMPLE_ANSWERS)) {
     answer = words;
-    await note(`answer-${name.replaceAll("_", "-")}`, () => room.send({ text: `Summarise the quarter (${name}), please.` }));
+    await note(`answer-${name.replaceAll("_", "-")}`, () =>
+      room.send({ text: `Summarise the quarter (${name}), please.` }),
+    );
   }
   await note("failure", async () => {
     room.model.fault = "content_filter";
@@ -57,7 +66,9 @@ async function withPictures(): Promise<Buffer> {
     subject: "The quarter",
     message_id: "pictures@mw.test",
     hop: 1,
-    words: written("Here is the plot:\n\n![Revenue by month](revenue.png)\n\nIt rose in September.", { pictures }),
+    words: written("Here is the plot:\n\n![Revenue by month](revenue.png)\n\nIt rose in September.", {
+      pictures,
+    }),
     attachments: files.map((file, at) => ({ ...file, cid: pictures[at]?.cid ?? "" })),
     footer: "Sent by AI on behalf of Desk",
     date: new Date(0),
@@ -67,7 +78,7 @@ async function withPictures(): Promise<Buffer> {
 }
 
 /** Bars as a PNG of 900 by 360 pixels. */
-export function plot(bars: number[]): Buffer {
+function plot(bars: number[]): Buffer {
   const [width, height] = [900, 360];
   const rows = Array.from({ length: height }, (_, y) => {
     const row = Buffer.alloc(1 + width * 3, 255);
@@ -83,7 +94,11 @@ export function plot(bars: number[]): Buffer {
   head.writeUInt32BE(width, 0);
   head.writeUInt32BE(height, 4);
   head.set([8, 2, 0, 0, 0], 8);
-  const chunks = [chunk("IHDR", head), chunk("IDAT", deflateSync(Buffer.concat(rows))), chunk("IEND", Buffer.alloc(0))];
+  const chunks = [
+    chunk("IHDR", head),
+    chunk("IDAT", deflateSync(Buffer.concat(rows))),
+    chunk("IEND", Buffer.alloc(0)),
+  ];
   return Buffer.concat([Buffer.from("\x89PNG\r\n\x1a\n", "latin1"), ...chunks]);
 }
 
@@ -100,7 +115,10 @@ async function letters(room: Mailroom, note: (name: string, make: () => Promise<
   const { app, owner } = room;
   const user = await app.db.selectFrom("users").selectAll().executeTakeFirstOrThrow();
   const queued = (letter: Promise<QueueLetter>) => async () => app.write(await letter);
-  await note("code", queued(prepareCodeLetter(app, user, { code: "359724", minutes: 10, reason: "sign_in" })));
+  await note(
+    "code",
+    queued(prepareCodeLetter(app, user, { code: "359724", minutes: 10, reason: "sign_in" })),
+  );
   await note("key", queued(prepareKeyLetter(app, user, { key: MARKS, by: MARKS })));
   await note("export", queued(prepareExportLetter(app, user, MARKS)));
   await note("password", queued(preparePasswordLetter(app, user)));

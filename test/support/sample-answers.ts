@@ -40,7 +40,8 @@ The next report comes in January[^late].
 
 [^1]: Returns that arrived by 30 September; later ones count for the fourth quarter.
 [^late]: Or as soon as you ask for it.`,
-  short: "Dear Ann,\n\nthe meeting is moved to **Thursday, 14:30**. I have told Bob.\n\nKind regards\nYour desk",
+  short:
+    "Dear Ann,\n\nthe meeting is moved to **Thursday, 14:30**. I have told Bob.\n\nKind regards\nYour desk",
   long_words: `The file is at https://files.example/archive/2026/09/30/a-very-long-name-of-a-file-that-nobody-would-ever-type-by-hand/${"0123456789abcdef".repeat(6)}.pdf and its checksum is \`${"9f86d081884c7d65".repeat(4)}\`.
 
 | File | Checksum | Bytes |
