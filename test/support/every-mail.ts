@@ -42,6 +42,10 @@ export async function everyMail(): Promise<OwnMail[]> {
       room.send({ text: `Summarise the quarter (${name}), please.` }),
     );
   }
+  answer = SAMPLE_ANSWERS["report"] ?? "";
+  await note("answer-with-notes", () => room.send({ text: "And of this?\n\n> Sales were good." }));
+  answer = `# All orders\n\n| Order | Sum |\n|---|---|\n${"| A-1001 | 12.50 |\n".repeat(2_000)}`;
+  await note("answer-too-long", () => room.send({ text: "List all orders." }));
   await note("failure", async () => {
     room.model.fault = "content_filter";
     await room.send({ text: "Summarise the quarter once more, please." });
