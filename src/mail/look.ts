@@ -56,6 +56,7 @@ export const LOOK = {
   sup: "font-size:11px;line-height:0",
   note: `margin:0 0 6px;color:${QUIET};font-size:14px`,
   notes: `margin:28px 0 0;padding:14px 0 0;border-top:1px solid ${LINE};color:${QUIET};font-size:14px`,
+  footer_of_notes: "margin:0;font-size:13px",
   footer: `margin:28px 0 0;padding:10px 0 0;border-top:1px solid ${LINE};color:${QUIET};font-size:13px`,
 } as const;
 

@@ -60,11 +60,19 @@ export function mailPage({
   notes: string;
   footer: string;
 }): string {
-  const below = [
-    notes === "" ? "" : `<div class="${QUIET_CLASS}" style="${LOOK.notes}">\n${notes.trim()}\n</div>\n`,
-    footer === "" ? "" : `<div class="${QUIET_CLASS}" style="${LOOK.footer}">${escapeHtml(footer)}</div>\n`,
-  ];
-  return page([VIEWPORT, ...LOOKS], inLook(answer + below.join("")));
+  return page([VIEWPORT, ...LOOKS], inLook(answer + below(notes.trim(), escapeHtml(footer))));
+}
+
+function below(notes: string, footer: string): string {
+  if (notes === "") return footer === "" ? "" : soft("footer", footer);
+  return soft(
+    "notes",
+    footer === "" ? notes : `${notes}\n<div style="${LOOK.footer_of_notes}">${footer}</div>`,
+  );
+}
+
+function soft(look: "notes" | "footer", html: string): string {
+  return `<div class="${QUIET_CLASS}" style="${LOOK[look]}">${html}</div>\n`;
 }
 
 const VIEWPORT = '<meta name="viewport" content="width=device-width, initial-scale=1">';
