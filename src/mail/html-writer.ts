@@ -37,7 +37,7 @@ const MORE_ATTRIBUTES: Record<string, string[]> = {
   ol: ["start"],
   img: ["src", "alt", "width"],
   table: ["border", "cellpadding", "cellspacing"],
-  th: ["nowrap"],
+  th: ["nowrap", "scope"],
   td: ["nowrap"],
 };
 
@@ -160,19 +160,28 @@ function writeTable(page: Page, { columns, head, rows }: Table): void {
 }
 
 function writeRow(page: Page, columns: Column[], cells: Token[], isHead: boolean): void {
-  page.html.open('tr valign="top"', "</tr>\n");
+  const { html, auto } = page;
+  html.open('tr valign="top"', "</tr>\n");
   for (const [at, cell] of cells.entries()) {
-    const { side, numbers } = columns[at] ?? { side: undefined, numbers: false };
-    const name = isHead ? "th" : "td";
-    const left = isHead && !page.auto ? ' align="left"' : "";
-    const align = side === undefined ? left : ` align="${side}"`;
-    const look = isHead ? (page.auto && side === undefined ? "th_auto" : "th") : cellLook(cell, numbers);
-    page.html.open(`${name}${align}${numbers ? " nowrap" : ""} style="${LOOK[look]}"`, `</${name}>`);
+    const column = columns[at] ?? { side: undefined, numbers: false };
+    if (isHead) html.open(headTag(column, auto), "</th>");
+    else html.open(`td${alignOf(column)} style="${LOOK[cellLook(cell, column.numbers)]}"`, "</td>");
     writeInline(page, cell);
-    page.html.close();
-    if (page.html.full) return;
+    html.close();
+    if (html.full) return;
   }
-  page.html.close();
+  html.close();
+}
+
+/** A name begins where its column does; else a browser would centre it. */
+function headTag(column: Column, auto: boolean): string {
+  const look = auto && column.side === undefined ? "th_auto" : "th";
+  const align = auto ? alignOf(column) : alignOf({ ...column, side: column.side ?? "left" });
+  return `th scope="col"${align} style="${LOOK[look]}"`;
+}
+
+function alignOf({ side, numbers }: Column): string {
+  return (side === undefined ? "" : ` align="${side}"`) + (numbers ? " nowrap" : "");
 }
 
 function cellLook(cell: Token, numbers: boolean): "td" | "td_words" | "td_long" {

@@ -6,7 +6,7 @@ import { escapeHtml, type LinkGuard } from "./markdown.ts";
 /** No function but a colour's, so nothing that fetches; no escape that could spell one. */
 const SAFE_VALUE = /^(?:[\w\s#.,%!'-]|(?:rgb|hsl)a?\([\d\s.,%]*\))*$/i;
 const STYLES =
-  "color background background-color border border-collapse border-spacing border-radius border-top border-right border-bottom border-left border-color border-style border-width display font font-family font-size font-style font-weight gap height letter-spacing line-height list-style list-style-type margin margin-top margin-right margin-bottom margin-left max-width min-width opacity padding padding-top padding-right padding-bottom padding-left text-align text-decoration text-indent text-transform vertical-align white-space width word-break";
+  "color background background-color border border-collapse border-spacing border-radius border-top border-right border-bottom border-left border-color border-style border-width display font font-family font-size font-style font-weight gap height letter-spacing line-height list-style list-style-type margin margin-top margin-right margin-bottom margin-left max-width min-width opacity padding padding-top padding-right padding-bottom padding-left text-align text-decoration text-indent text-transform vertical-align white-space width word-break word-wrap overflow-x border-inline-start";
 
 const PAGE: sanitizeHtml.IOptions = {
   allowedTags:

@@ -225,7 +225,7 @@ describe("the HTML", () => {
 });
 
 describe("an answer that is quoted in the reply to it", () => {
-  const [mail] = MAILS.filter(({ name }) => name === "answer-report");
+  const mail = MAILS.find(({ name }) => name === "answer-report");
   const own = "Thank you, now send it to Bob.";
   const wrappers: [string, (html: string) => string, (text: string) => string][] = [
     [

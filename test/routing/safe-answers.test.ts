@@ -188,6 +188,16 @@ test("the token guard holds by itself, should the text have been read wrongly", 
   }
 });
 
+test.each([
+  `evil\`.com/${SECRET}\``,
+  `\`evil\`.com/${SECRET}`,
+  `evil~~.com/${SECRET}~~ https://ev\`il.com/${SECRET}\``,
+])("the text part makes no link of what stood apart in the Markdown: %s", (markdown) => {
+  const { text } = written(markdown, { guard: linkGuard(TRUST) });
+  expect(strangers(text, "")).toEqual([]);
+  expect(text).toContain("(link left out)");
+});
+
 test("whatever is put together from pieces of links, none stays but known ones", () => {
   const piece = fc.constantFrom(
     ..."https:// http: // evil.com news.example /b /story ?d= # @ : [ ]( ) ![ < > ` * ** _ \\ & &#47; \u200b 。 を { } | \" ' mailto: bob@news.example www. .com .".split(
