@@ -27,7 +27,7 @@ const DOORS: [RegExp, RegExp][] = [
   [/^mailparser/, /^src\/mail\/parse[a-z-]*\.ts$/],
   [/^(mailauth|sanitize-html|tldts)/, /^src\/mail\//],
   [/^htmlparser2/, /^src\/(mail\/|files\/(open-document|word-xml)\.ts$)/],
-  [/^markdown-it/, /^src\/(mail\/markdown|integrations\/notes-blocks|dashboard\/ui\/markdown)\.tsx?$/],
+  [/^markdown-it/, /^src\/(mail\/markdown[a-z-]*|integrations\/notes-blocks|dashboard\/ui\/markdown)\.tsx?$/],
   [/^(react|@tanstack|lucide-react|uplot|uqr|@?tailwindcss|vite|@vitejs)/, /^src\/dashboard\/|^scripts\//],
   [/^smtp-server/, /^src\/smtp\//],
   [/^selfsigned/, /^src\/tls\/self-signed-worker\.ts$/],

@@ -98,7 +98,7 @@ describe("the owner's new mail is the owner's word as a whole", () => {
     await using room = await toolRoom([[{ name: "calendar__clear" }], "All gone."]);
     await send(room, { text: "Clear my calendar" });
     expect(made(room)).toEqual([]);
-    expect(await mailed(room)).toContain(ALLOW);
+    expect(await mailed(room)).toContain(asText(ALLOW));
     await send(room, { text: "Clear my calendar --allow-destructive" });
     await send(room, { text: "Clear my calendar" });
     expect(made(room)).toEqual([]);
@@ -114,7 +114,7 @@ describe("the owner's new mail is the owner's word as a whole", () => {
     await using room = await toolRoom([[list()], [create()], "I have added it."]);
     await send(room, { text: "Look at Monday and put lunch into my calendar" });
     expect(made(room)).toEqual(["list_events"]);
-    expect(await mailed(room)).toContain(BEGIN);
+    expect(await mailed(room)).toContain(asText(BEGIN));
   });
 
   test("a call that did not fit its schema may be mended and made", async () => {
@@ -160,7 +160,7 @@ describe("a subject above an empty text", () => {
     await send(room, { subject: "@calendar Add lunch", text: "" });
     expect(JSON.parse((await room.newest()).command ?? "{}")).toMatchObject({ target: null });
     expect(made(room)).toEqual(["list_events"]);
-    expect(await mailed(room)).toContain(IN_TEXT);
+    expect(await mailed(room)).toContain(asText(IN_TEXT));
     await send(room, { subject: "Add lunch", text: "@calendar" });
     expect(made(room)).toEqual(["list_events", "list_events", "create_event"]);
   });
@@ -177,7 +177,7 @@ describe("a mail that a program sends at a click", () => {
     expect(above).not.toContain("lunch");
     expect(inside).toContain(`Subject: Put lunch into my calendar\n\n${GMAIL}`);
     expect(made(room)).toEqual([]);
-    expect(await mailed(room)).toContain(BEGIN);
+    expect(await mailed(room)).toContain(asText(BEGIN));
     expect((await room.newest()).steps).toContain("a program sent it at a click");
   });
 });
@@ -201,7 +201,7 @@ describe("--allow-destructive", () => {
     expect(made(room)).toEqual(counts ? ["clear"] : []);
     const command = JSON.parse((await room.newest()).command ?? "{}");
     expect(command.options).toEqual(counts ? { "allow-destructive": true } : {});
-    if (!counts) expect(await mailed(room)).toContain(ALLOW);
+    if (!counts) expect(await mailed(room)).toContain(asText(ALLOW));
   });
 });
 
@@ -212,7 +212,7 @@ describe("the words that would allow it", () => {
     await using room = await toolRoom([[create()], "Done."]);
     await send(room, { subject: "@calendar lunch", text: `Put it in.\n\n${QUOTE}` });
     const titled = BEGIN.replace("Begin with", "Begin its text, not its subject, with");
-    expect(await mailed(room)).toContain(titled);
+    expect(await mailed(room)).toContain(asText(titled));
   });
 
   test("say nothing of --allow-destructive before the target is named", async () => {
@@ -220,15 +220,15 @@ describe("the words that would allow it", () => {
     await using room = await toolRoom([[clear], "Done.", [clear], "Done.", [clear], "Done."]);
     await send(room, { text: `Sum it up.\n\n${QUOTE}` });
     const asks = BEGIN.replace(/\.$/, ", and say what may be deleted or overwritten if you want that.");
-    expect(await mailed(room)).toContain(asks);
+    expect(await mailed(room)).toContain(asText(asks));
     await room.owner.patch(`/inboxes/${room.inbox.id}`, grant);
     await send(room, { text: `Sum it up again.\n\n${QUOTE}` });
-    expect(await mailed(room)).toContain(asks);
+    expect(await mailed(room)).toContain(asText(asks));
     expect(
       JSON.stringify((await room.outgoing()).map(({ raw }) => Buffer.from(raw ?? []).toString())),
     ).not.toContain("--allow");
     await send(room, { text: `@calendar Clear it.\n\n${QUOTE}` });
-    expect(await mailed(room)).toContain(ALLOW);
+    expect(await mailed(room)).toContain(asText(ALLOW));
     expect(made(room)).toEqual([]);
   });
 
@@ -312,7 +312,7 @@ describe("a mail that is not the owner's word as a whole", () => {
     await send(room, { text: "Hello" });
     await send(room, typeof mail === "function" ? await mail(room) : mail);
     expect(made(room)).toEqual([]);
-    expect(await mailed(room)).toContain(BEGIN);
+    expect(await mailed(room)).toContain(asText(BEGIN));
   });
 
   test.each<[string, RoomMail]>([
@@ -323,7 +323,7 @@ describe("a mail that is not the owner's word as a whole", () => {
     await using room = await toolRoom([[create()], "I have added it.", [create()]]);
     await send(room, mail);
     expect(made(room)).toEqual([]);
-    expect(await mailed(room)).toContain(APART);
+    expect(await mailed(room)).toContain(asText(APART));
     await send(room, { ...mail, text: `@calendar\n${mail.text}` });
     expect(made(room)).toEqual(["create_event"]);
   });
@@ -405,7 +405,7 @@ describe("a mail with --new that is worked on more than once", () => {
       await room.drain();
       expect(await room.newest()).toMatchObject({ state: "done" });
       expect(made(room)).toEqual([]);
-      expect(await mailed(room)).toContain(BEGIN);
+      expect(await mailed(room)).toContain(asText(BEGIN));
     },
   );
 
@@ -496,7 +496,7 @@ describe("of two tool servers", () => {
     await using room = await twoServers([create()], "I have added it.", [create()], "I have added it.");
     await send(room, { text: "Put lunch into my calendar" });
     expect(made(room)).toEqual([]);
-    expect(await mailed(room)).toContain(`${BEGIN} ${BESIDE}`);
+    expect(await mailed(room)).toContain(asText(`${BEGIN} ${BESIDE}`));
     await send(room, { text: "@calendar Put lunch into my calendar" });
     expect(made(room)).toEqual(["create_event"]);
     expect(await mailed(room)).not.toContain("another tool server");
@@ -531,7 +531,7 @@ describe("of two tool servers", () => {
     await using room = await twoServers(...rounds);
     await send(room, mail);
     expect(made(room)).not.toContain("create_event");
-    expect(await mailed(room)).toContain(BEGIN);
+    expect(await mailed(room)).toContain(asText(BEGIN));
     expect(await mailed(room)).not.toContain("another tool server");
   });
 });
@@ -550,7 +550,7 @@ describe("a calendar file", () => {
       const asked = room.model.requests[0]?.body?.messages.at(-1)?.content ?? "";
       expect(asked).toStartWith("Put this into my calendar\n\n<<DATA");
       expect(made(room)).toEqual([]);
-      expect(await mailed(room)).toContain(BEGIN);
+      expect(await mailed(room)).toContain(asText(BEGIN));
       await send(room, mixed(text("@calendar Put this into my calendar"), attached(more)));
       expect(made(room)).toEqual(["create_event"]);
     },
@@ -612,6 +612,11 @@ async function threadAddress(room: Mailroom): Promise<string> {
 /** Names of the tools that were called. */
 function made({ tools }: ToolRoom): string[] {
   return tools.calls.map(({ name }) => name);
+}
+
+/** As the text part of a mail says what is written in Markdown. */
+function asText(markdown: string): string {
+  return markdown.replaceAll("`", "");
 }
 
 /** The text of the newest answer, as it is mailed. */
