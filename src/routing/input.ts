@@ -18,18 +18,11 @@ import { formOf } from "../messages/vouched.ts";
 import { lineOfMail, type NamedImage, readMaterial } from "./attachments.ts";
 import { lettersOf, namesFiles } from "./given-subject.ts";
 import { isSentAtClick } from "./sent-at-click.ts";
-import {
-  behindAddress,
-  hasTargetApart,
-  looksShared,
-  mayShare,
-  maySubjectBeTitle,
-  readShared,
-  sharedPage,
-  sureIn,
-} from "./shared-page.ts";
+import { holdsAddress, readShared } from "./shared-page.ts";
 import type { StepDraft } from "./steps.ts";
 
+/** Nobody types a longer order by mail. */
+const MAX_PLAIN_CHARS = 6_000;
 /** The mail's own text holds theirs. */
 const ATTACHED_MAIL = /^message\/(rfc822|global)$/;
 
@@ -38,28 +31,21 @@ export interface RunInput {
   /** Empty when no person with authority gave one. */
   instruction: string;
   /**
-   * The end of the instruction that is surely its author's: all of it, but in a mail that may share a page only what
-   * stands behind the last web address, and nothing of a subject that may be a file's title. Commands count there
-   * alone, and only its words name places and choose knowledge; what is before it is for the model to read.
+   * The end of the instruction that is surely its author's: all of it, but in a mail with a web address what stands below
+   * the last one, and nothing of a subject that may be a file's title. Commands count there alone, and only its words name
+   * places and choose knowledge; what is before it is for the model to read.
    */
   sure: string;
-  /** Before that the addresses that are named all the same: the page that the mail shares, and the last one. */
+  /** Before that the last web address, which is named all the same. */
   page: string;
-  /** The part of the instruction in which `--allow-destructive` counts. */
+  /** The part of it in which `--allow-destructive` counts. */
   may_allow: string;
-  /** Where in a mail that is; behind the last web address there, where a program may have written what is above. */
-  allows_in: { part: "text" | "first paragraph"; behind_address: boolean };
-  /**
-   * Whether the instruction may name a target: not where it is a subject alone, which a link or a program may have filled
-   * in, nor at the beginning of what may be a post that is shared.
-   */
-  aims: boolean;
-  /** Whether the addresses in what is surely its author's are named by that: not in a subject alone, for the same reason. */
+  /** Where in a mail that is. */
+  allows_in: "text" | "first paragraph";
+  /** Whether its addresses, and a target, count: not in a subject alone, which a link or a program may have filled in. */
   names: boolean;
-  /** Whether a target has to stand on a line of its own for that reason. */
-  apart: boolean;
-  /** Whether it is no more than the addresses of a page that was shared, and the text of the mail is material. */
-  shared: boolean;
+  /** Whether it is a mail with a web address, above which a program may have written others' words. */
+  may_share: boolean;
   /** Of a mail; empty unless it is the own words of a person with authority. */
   subject: string;
   /** Whether nothing in it can be anybody's but the author's, the subject included, and the author has authority. */
@@ -102,13 +88,15 @@ async function readCall(app: App, message: MessageRow, signal: AbortSignal): Pro
     sure: message.instruction ?? "",
     page: "",
     may_allow: message.instruction ?? "",
-    allows_in: IN_TEXT,
-    aims: true,
+    allows_in: "text",
     names: true,
-    apart: false,
-    shared: false,
+    may_share: false,
     subject: "",
-    plain: hasAuthority(message) && content.trim() === "" && files.length === 0,
+    plain:
+      hasAuthority(message) &&
+      content.trim() === "" &&
+      files.length === 0 &&
+      !holdsAddress(message.instruction ?? ""),
     content: [content, ...texts].filter((text) => text.trim() !== "").join("\n\n"),
     files,
     ...material,
@@ -157,15 +145,16 @@ async function readMail(app: App, message: MessageRow, signal: AbortSignal): Pro
   const { texts, ...material } = await readMaterial(app, others, { signal, from });
   const threaded = mayAnswer(headers, form) || (await isInThread(app, message));
   const alone = !threaded && isAlone(message, outcome.mail);
-  const { given, ...words } = trustedWords(message, outcome.mail, alone);
-  const plain = words.instruction !== "" && !given && alone && isWhole(outcome.mail);
-  const shared = words.shared ? [outcome.mail.new_text] : [];
+  const words = trustedWords(message, outcome.mail, alone);
+  const plain = alone && isWhole(outcome.mail) && isTyped(words);
+  const at_click = hasAuthority(message) && isSentAtClick(outcome.mail.new_text.trim());
   return {
     ...words,
     plain,
+    // What a signature says is not read where all the rest is obeyed.
     content: plain
-      ? contentOfPlain(message, outcome.mail)
-      : materialOf(message, outcome, [...shared, ...texts]),
+      ? senderLine(message)
+      : materialOf(message, outcome, [...(at_click ? [outcome.mail.new_text] : []), ...texts]),
     files,
     ...material,
     manifest: [...material.manifest, ...mails.map(lineOfMail)],
@@ -196,82 +185,44 @@ function nothingRead() {
 
 type TrustedWords = Pick<
   RunInput,
-  | "instruction"
-  | "sure"
-  | "page"
-  | "may_allow"
-  | "allows_in"
-  | "aims"
-  | "names"
-  | "apart"
-  | "shared"
-  | "subject"
+  "instruction" | "sure" | "page" | "may_allow" | "allows_in" | "names" | "may_share" | "subject"
 >;
 
-const IN_TEXT: RunInput["allows_in"] = { part: "text", behind_address: false };
 const NO_WORDS: TrustedWords = {
   instruction: "",
   sure: "",
   page: "",
   may_allow: "",
-  allows_in: IN_TEXT,
-  aims: true,
+  allows_in: "text",
   names: true,
-  apart: false,
-  shared: false,
+  may_share: false,
   subject: "",
 };
 
-/**
- * Decision G: the new words of a sender with authority; if there are none, the subject of a mail that stands alone.
- * `given` says whether a program may have written them, or the subject above them.
- */
-function trustedWords(
-  message: MessageRow,
-  mail: ParsedMail,
-  alone: boolean,
-): TrustedWords & { given: boolean } {
-  if (!hasAuthority(message)) return { ...NO_WORDS, given: false };
-  const subject = onOneLine(message.subject ?? "");
+/** Decision G: the new words of a sender with authority; if there are none, the subject of a mail that stands alone. */
+function trustedWords(message: MessageRow, mail: ParsedMail, alone: boolean): TrustedWords {
   const text = mail.new_text.trim();
-  if (isSentAtClick(text)) return { ...NO_WORDS, shared: true, given: true };
-  const sharing = readShared(text);
-  const page = sharedPage(sharing, subject);
-  if (page !== null) return { ...NO_WORDS, instruction: page, page, apart: true, shared: true, given: true };
+  if (!hasAuthority(message) || isSentAtClick(text)) return NO_WORDS;
+  const { given, sure, page } = readShared(text);
   const filenames = mail.attachments.map(({ filename }) => filename);
-  const apart = looksShared(sharing, subject);
-  const titled = maySubjectBeTitle(sharing, subject);
-  const says = lettersOf(text) !== "";
-  const own_subject = alone && !titled && !namesFiles(subject, filenames) ? subject : "";
+  const title = onOneLine(message.subject ?? "");
+  const subject = alone && given === "" && !namesFiles(title, filenames) ? title : "";
   return {
-    ...allowing({ text, subject, alone }),
-    instruction: text || own_subject,
-    ...sureIn(sharing, { apart, subject: own_subject, files: filenames.length }),
-    aims: says && (!apart || hasTargetApart(sharing, subject)),
-    names: says,
-    apart,
-    shared: false,
-    subject: own_subject,
-    given: titled || mayShare(sharing, subject),
+    instruction: text || subject,
+    sure: text === "" && filenames.length === 0 ? subject : sure,
+    page,
+    // A quote that is not recognised is below the first empty line.
+    may_allow: (alone ? text : firstParagraph(text)).slice(given.length),
+    allows_in: alone ? "text" : "first paragraph",
+    names: lettersOf(text) !== "",
+    may_share: given !== "",
+    subject,
   };
 }
 
-/**
- * What destroys is allowed in the text, and beside others' words only above its first empty line: a quote that is not
- * recognised is below it. A page that is shared comes with its address behind it.
- */
-function allowing(mail: {
-  text: string;
-  subject: string;
-  alone: boolean;
-}): Pick<RunInput, "may_allow" | "allows_in"> {
-  const part = mail.alone ? mail.text : firstParagraph(mail.text);
-  const sharing = readShared(part);
-  const behind_address = mayShare(sharing, mail.subject);
-  return {
-    may_allow: behind_address ? behindAddress(sharing) : part,
-    allows_in: { part: mail.alone ? "text" : "first paragraph", behind_address },
-  };
+/** Whether no program can have written words of others among these. */
+function isTyped({ instruction, subject, may_share }: TrustedWords): boolean {
+  return instruction !== "" && instruction.length <= MAX_PLAIN_CHARS && !may_share && !holdsAddress(subject);
 }
 
 function firstParagraph(text: string): string {
@@ -297,11 +248,6 @@ export function materialOf(message: MessageRow, outcome: ParseOutcome, texts: st
 /** Whether a mail that answers none passes none on either, and holds nothing of others but in files. */
 function isAlone({ subject }: MessageRow, mail: ParsedMail): boolean {
   return mail.own_subject && mail.rest_text.trim() === "" && !hasReplyMark(subject ?? "");
-}
-
-/** Beside its author's word there is nothing but what a mail program puts below. */
-function contentOfPlain(message: MessageRow, { signature }: ParsedMail): string {
-  return [senderLine(message), signature].filter((text) => text !== "").join("\n\n");
 }
 
 function onOneLine(subject: string): string {
@@ -345,7 +291,7 @@ const IN_DOUBT: Record<Doubt, string> = {
   below_line:
     "Words below a line across the mail may be yours, but were read as material. To have them followed, write them above that line, or leave it out.",
   below_signature:
-    "Words of the signature, or below it, may be meant as an instruction, but were read as material. To have them followed, write them above it.",
+    "Words of the signature, or below it, may be meant as an instruction, but were not read as one. To have them followed, write them above it.",
   two_texts:
     "Some words stand in only one of the mail's two versions, plain text and HTML, and were read as material. To have them followed, send the mail as plain text.",
   further_part:
