@@ -40,8 +40,8 @@ export function headerBlockAt(
 }
 
 function hasKnownFields(block: string[], fresh: boolean): boolean {
-  const kinds = block.map(labelOf);
-  if (!kinds.includes("from") || !kinds.includes("other")) return false;
+  const kinds = new Set(block.map(labelOf));
+  if (!kinds.has("from") || !kinds.has("other")) return false;
   return !fresh || block.some((line, index) => isFieldOfMail(line, block[index + 1] ?? ""));
 }
 

@@ -2,7 +2,7 @@
 export const MAX_MARKER_CHARS = 400;
 
 /** No mail program breaks lines before this column, or leaves longer ones if it breaks them at all. */
-const MIN_WRAP_COLUMN = 60;
+export const MIN_WRAP_COLUMN = 60;
 const MAX_WRAP_COLUMN = 200;
 
 export const MAIL_ADDRESS = /[^\s<>()[\]]@[^\s<>()[\]]/;

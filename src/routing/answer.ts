@@ -6,7 +6,7 @@ import { type Written, written, writtenPlain } from "../mail/written.ts";
 import { type Answerable, answerNow, isGone, type Withheld } from "../messages/withheld.ts";
 import { sourceOf } from "../messages/run-use.ts";
 import type { Ending, Run } from "./close.ts";
-import { hasAuthority } from "./input.ts";
+import { hasAuthority } from "./authority.ts";
 import { mayAnswer, type PreparedReply, prepareReply } from "./reply.ts";
 import { tellOwnerInstead } from "./tell-owner.ts";
 import type { RoomLeft } from "./room-left.ts";

@@ -11,7 +11,8 @@ import { mayAnswer, type PreparedReply, prepareReply } from "./reply.ts";
 import { tellOwnerInstead } from "./tell-owner.ts";
 import type { MessageRow } from "../db/schema.ts";
 import { messageOf } from "../errors.ts";
-import { hasAuthority, readStoredMail } from "./input.ts";
+import { hasAuthority } from "./authority.ts";
+import { readStoredMail } from "./input.ts";
 
 /** Queues the notice of a message that ended outside of a run, if its sender may be written to. */
 export async function tellFailureNow(app: App, job: Job<"tell_failure">, signal: AbortSignal): Promise<void> {
