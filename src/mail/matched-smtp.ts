@@ -114,7 +114,6 @@ const MATCHED: Methods & ThisType<Session> = {
       this._responseActions.push((reply) => {
         if (word !== undefined) weigh(this, reply, () => done(null, word));
       });
-      _sendCommand.call(this, "RSET");
     };
     const body = _createSendStream.call(this, (error, reply) => {
       if (error) return done(error);
@@ -128,8 +127,11 @@ const MATCHED: Methods & ThisType<Session> = {
         this.onLeft = undefined;
         done(null, word);
       };
-      if (!is_pipelined) prove();
+      if (is_pipelined) return;
+      prove();
+      _sendCommand.call(this, "RSET");
     });
+    if (is_pipelined) followWith(body, "RSET\r\n");
     asked.push(UNENDED);
     body.once("end", () => {
       const at = asked.indexOf(UNENDED);
@@ -144,6 +146,16 @@ const MATCHED: Methods & ThisType<Session> = {
     _onError.call(this, error, code === MISMATCH ? "ECONNECTION" : code, reply, command);
   },
 };
+
+/** The same write takes both to the server, which then answers both at once. */
+function followWith(body: Transform, command: string): void {
+  const flush = body._flush.bind(body);
+  body._flush = (done) =>
+    flush((error) => {
+      if (!error) body.push(command);
+      done(error);
+    });
+}
 
 /** Why the reply cannot be that to the command; undefined when it can. */
 function faultOf(command: string | undefined, reply: string, is_ahead: boolean): string | undefined {
