@@ -21,26 +21,25 @@ const UNENDED = "the mail before its end";
 const MAIL = "the mail";
 const PROOF = "RSET after the mail";
 
-const NO = "[45]\\d\\d";
 /** RFC 5321 §4.3.2; an unknown code of the mail system (25z) as that of its kind (§4.2). The library reads the greeting. */
-const FITTING: Record<string, RegExp> = Object.fromEntries(
-  Object.entries({
-    [CONNECTION]: "\\d{3}",
-    EHLO: `25\\d|${NO}`,
-    HELO: `25\\d|${NO}`,
-    STARTTLS: `220|${NO}`,
-    MAIL: `25\\d|${NO}`,
-    RCPT: `25\\d|${NO}`,
-    DATA: `354|${NO}`,
-    [UNENDED]: NO,
-    [MAIL]: `25\\d|${NO}`,
-    [PROOF]: "\\d{3}",
-    RSET: "25\\d",
-    QUIT: "\\d{3}",
-  }).map(([command, codes]) => [command, new RegExp(`^(?:${codes})$`)]),
-);
+const ANY = /^\d{3}$/;
+const DONE_OR_NOT = /^(?:25|[45]\d)\d$/;
+const FITTING: Record<string, RegExp> = {
+  [CONNECTION]: ANY,
+  EHLO: DONE_OR_NOT,
+  HELO: DONE_OR_NOT,
+  STARTTLS: /^(?:220|[45]\d\d)$/,
+  MAIL: DONE_OR_NOT,
+  RCPT: DONE_OR_NOT,
+  DATA: /^(?:354|[45]\d\d)$/,
+  [UNENDED]: /^[45]\d\d$/,
+  [MAIL]: DONE_OR_NOT,
+  [PROOF]: ANY,
+  RSET: /^25\d$/,
+  QUIT: ANY,
+};
 /** RFC 4954 §4, and for the lines that answer its challenges. */
-const LOGIN = new RegExp(`^(?:235|334|${NO})$`);
+const LOGIN = /^(?:235|334|[45]\d\d)$/;
 /** RFC 5321 §4.2.1: all lines have one code. */
 const REPLY = /^(\d{3})(?:-[^\n]*\n\1)*(?: [^\n]*)?$/;
 /** A server that took the mail and does not hear the RSET is believed after so long, and the session given up. */
