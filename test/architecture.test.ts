@@ -22,7 +22,7 @@ const DOORS: [RegExp, RegExp][] = [
   [/^(better-sqlite3|kysely)/, /^src\/db\/|^migrations\//],
   [/^openai/, /^src\/ai\//],
   [/^@modelcontextprotocol\/client/, /^src\/(ai\/mcp|integrations\/mcp-oauth)[a-z-]*\.ts$/],
-  [/^nodemailer/, /^src\/mail\/(compose|connections|patient-smtp|send-relay)\.ts$/],
+  [/^nodemailer/, /^src\/mail\/(compose|connections|(matched|patient)-smtp|send-relay)\.ts$/],
   [/^mx-connect/, /^src\/mail\/dane\.ts$/],
   [/^mailparser/, /^src\/mail\/parse[a-z-]*\.ts$/],
   [/^(mailauth|sanitize-html|tldts)/, /^src\/mail\//],

@@ -6,6 +6,7 @@ import { allowedByOperator, isPublicAddress } from "../lib/net.ts";
 import { refuseOwnFault } from "../lib/own-faults.ts";
 import { quote } from "../lib/quote.ts";
 import { bodyOf, type Given, givenOf } from "./mail-body.ts";
+import { matchReplies } from "./matched-smtp.ts";
 import type { Sender, SenderOptions, Timeouts } from "./send.ts";
 import {
   commandAddress,
@@ -92,6 +93,7 @@ export async function tryRelay(
   options: Pick<SenderOptions, "relay_url" | "hostname" | "egress_allow">,
   timeout_ms: number,
 ): Promise<{ trouble: string | null; logs_in: boolean }> {
+  matchReplies();
   const relay = readRelayUrl(options);
   const timeouts = { connectionTimeout: timeout_ms, greetingTimeout: timeout_ms, socketTimeout: timeout_ms };
   const transport = createTransport({ ...relay.transport, ...timeouts, name: options.hostname });
