@@ -161,20 +161,6 @@ describe.each(WAYS)("a reply that does not fit ($mode, pipelining: $pipelining)"
     expect(outcome.status).toBe(reply === "250" ? "sent" : "deferred");
     if (stage !== "mail") expect(talker.given).toEqual([]);
   });
-
-  test.each(["close", "502 5.5.1 what?"])(
-    "to the RSET behind a mail that was taken has it sent all the same: %s",
-    async (reply) => {
-      await using talker = await startTalker({
-        pipelining,
-        instead: (stage) => (stage === "RSET" ? reply : undefined),
-      });
-      await using t = await senderTo(mode, talker);
-      expect(await t.sender.send(numbered(1))).toMatchObject({ status: "sent", response: "250 2.0.0 kept" });
-      expect(await t.sender.send(numbered(2))).toMatchObject({ status: "sent" });
-      expect(talker.taken).toEqual(["1", "2"]);
-    },
-  );
 });
 
 test.each(WAYS)(

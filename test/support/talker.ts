@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 
-export const STAGES = ["greeting", "EHLO", "MAIL", "RCPT", "DATA", "mail", "RSET"] as const;
+export const STAGES = ["greeting", "EHLO", "MAIL", "RCPT", "DATA", "mail"] as const;
 type Stage = (typeof STAGES)[number];
 
 /** A reply that answers nothing: in one piece with the one to this stage, before or behind it, or so much later. */
@@ -56,13 +56,8 @@ function talk(socket: Socket, talker: Pick<Talker, "taken" | "given" | "sessions
   const session = (talker.sessions += 1);
   let mail = 0;
   let text = "";
-  // Between its 354 and its word, in which one reply too many is all that can be told from that word.
-  let strays_in_mail = -1;
-  const stray = (reply: string): string => {
-    if (strays_in_mail > 0) return "";
-    if (strays_in_mail === 0) strays_in_mail = 1;
-    return `${reply}\r\n`;
-  };
+  // Between its 354 and its word a reply that comes apart from both cannot be told from that word.
+  let in_mail = false;
   const say = (stage: Stage, own: string): void => {
     const reply = options.instead?.(stage) ?? own;
     if (reply === "close") return void socket.end();
@@ -70,14 +65,15 @@ function talk(socket: Socket, talker: Pick<Talker, "taken" | "given" | "sessions
     const at = (when: Stray["when"]) =>
       strays
         .filter((one) => one.when === when)
-        .map((one) => stray(one.reply))
+        .map((one) => `${one.reply}\r\n`)
         .join("");
     const before = at("before");
-    if (stage === "mail") strays_in_mail = -1;
-    if (stage === "DATA") strays_in_mail = 0;
+    if (stage === "mail") in_mail = false;
+    if (stage === "DATA") in_mail = true;
     socket.write(`${before}${reply}\r\n${at("behind")}`);
     for (const { reply: later, when } of strays)
-      if (typeof when === "number") setTimeout(() => socket.writable && socket.write(stray(later)), when);
+      if (typeof when === "number")
+        setTimeout(() => socket.writable && !in_mail && socket.write(`${later}\r\n`), when);
   };
   const end = (raw: string): void => {
     mail += 1;
@@ -93,7 +89,6 @@ function talk(socket: Socket, talker: Pick<Talker, "taken" | "given" | "sessions
     else if (verb === "MAIL") say("MAIL", "250 2.1.0 sender ok");
     else if (verb === "RCPT") say("RCPT", "250 2.1.5 recipient ok");
     else if (verb === "DATA") say("DATA", "354 go ahead");
-    else if (verb === "RSET") say("RSET", "250 2.0.0 reset");
     else if (verb === "QUIT") socket.end("221 2.0.0 bye\r\n");
     else socket.write("500 what?\r\n");
   };
@@ -101,16 +96,16 @@ function talk(socket: Socket, talker: Pick<Talker, "taken" | "given" | "sessions
   socket.setEncoding("latin1").on("data", (chunk: string) => {
     text += chunk;
     for (;;) {
-      const mark = strays_in_mail < 0 ? "\r\n" : "\r\n.\r\n";
+      const mark = !in_mail ? "\r\n" : "\r\n.\r\n";
       const to = text.indexOf(mark);
       if (to === -1) {
-        if (strays_in_mail >= 0 && options.halfway !== undefined && text.length > 65_536)
+        if (in_mail && options.halfway !== undefined && text.length > 65_536)
           socket.pause().write(`${options.halfway}\r\n`);
         return;
       }
       const item = text.slice(0, to);
       text = text.slice(to + mark.length);
-      if (strays_in_mail < 0) answer(item);
+      if (!in_mail) answer(item);
       else end(item);
     }
   });
