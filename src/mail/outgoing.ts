@@ -100,9 +100,8 @@ export interface AtSending {
   /** Why it has to wait: for somebody whom it can go to. */
   not_yet?: string;
   /** What it is to be from now on. */
-  changed?: Pick<WaitingMail, "raw"> &
-    Partial<Pick<WaitingMail, "envelope_from" | "envelope_to" | "user_id">>;
-  /** What is written together with that. */
+  changed?: Partial<Pick<WaitingMail, "raw" | "envelope_from" | "envelope_to" | "user_id">>;
+  /** What is written together with that, before it. */
   alongside?: (tx: Db) => Promise<void>;
 }
 
@@ -138,7 +137,8 @@ export async function sendNow(
   const { buffer, byteOffset, byteLength } = mail.raw;
   const waiting = { ...mail, raw: Buffer.from(buffer, byteOffset, byteLength) };
   const now = await reviewed(app, waiting, { job, signal, review });
-  const outcome = await attempt(app, { ...waiting, ...now.changed }, { ...now, onBegin });
+  const sent = { ...waiting, ...now.changed };
+  const outcome = await attempt(app, sent, { ...now, onBegin });
   if (refusal) throw refusal;
   measure(app, mail, { outcome, seconds: (performance.now() - began) / 1_000 });
   const retry_seconds = app.config.outbound.retry[job.failures];
@@ -154,7 +154,7 @@ export async function sendNow(
     await record(app, tx, mail, result);
     if (now.why !== undefined) await now.alongside?.(tx);
   });
-  const said = { outgoing_id: mail.id, to: mail.envelope_to, response: outcome.response };
+  const said = { outgoing_id: mail.id, to: sent.envelope_to, response: outcome.response };
   if (outcome.status === "sent") app.log.info(said, "mail handed over");
   else app.log.warn(said, "mail not handed over");
 }
@@ -186,11 +186,8 @@ async function reviewed(
   const { changed, alongside } = now;
   if (changed)
     await writeOutcome(app, signal, async (tx) => {
-      // Triggers count the bytes of a mail for the account that it belongs to when they change.
-      if (changed.user_id !== undefined)
-        await tx.updateTable("outgoing_mails").set({ raw: null }).where("id", "=", mail.id).execute();
-      await tx.updateTable("outgoing_mails").set(changed).where("id", "=", mail.id).execute();
       await alongside?.(tx);
+      await tx.updateTable("outgoing_mails").set(changed).where("id", "=", mail.id).execute();
     });
   return now;
 }

@@ -4,13 +4,14 @@ import { tellOwnerLater } from "../billing/notices.ts";
 import { refuseFull } from "../billing/storage.ts";
 import { ownConversation, startConversation } from "../conversations/conversations.ts";
 import type { Db } from "../db/database.ts";
-import { insertRow, prepared } from "../db/prepared.ts";
+import { insertRow } from "../db/prepared.ts";
 import type { Authority, InboxRow, MessageRow, UserRow } from "../db/schema.ts";
 import { hasRoom } from "../inboxes/room.ts";
 import { millisecondsOf } from "../lib/first-id.ts";
 import { isHeld } from "../jobs/holds.ts";
 import { enqueue, isLaneBusy, type Job } from "../jobs/queue.ts";
 import { recordState } from "./events.ts";
+import { inheritCalls } from "./inherit-calls.ts";
 import { authorityNow } from "./policy.ts";
 import { isOfStrangers, runUse, sizeOf } from "./run-use.ts";
 import { storeBytes } from "./stored-bytes.ts";
@@ -182,39 +183,6 @@ export async function acceptRetry(app: App, tx: Db, retry: AcceptedRetry): Promi
   await enqueueRoute(app, tx, { row, user, claimed: false, bytes: retry.raw_size + sizeOf(retry) });
   return row;
 }
-
-/**
- * Has a message begin with what was called for the same work before, by messages that failed: by the same mail, or by what
- * it tries again. None of those calls is made a second time.
- */
-async function inheritCalls(tx: Db, row: MessageRow): Promise<void> {
-  // What others send may use no tool, and is told nothing of what tools have said.
-  if (isOfStrangers({ ...row, retry_of: null })) return;
-  const { id, inbox_id, dedupe_key, retry_of } = row;
-  await copyCalls(tx, { id, inbox_id, dedupe_key, retry_of });
-}
-
-const copyCalls = prepared((db, heir: Pick<MessageRow, "id" | "inbox_id" | "dedupe_key" | "retry_of">) =>
-  db
-    .insertInto("tool_calls")
-    .columns(["message_id", "fingerprint", "outcome", "created"])
-    .expression(
-      db
-        .selectFrom("messages")
-        .innerJoin("tool_calls as known", "known.message_id", "messages.id")
-        .select(({ val }) => [val(heir.id).as("message_id"), "fingerprint", "outcome", "known.created"])
-        .where("messages.state", "=", "failed")
-        .where(({ and, eb, or }) =>
-          or([
-            and([eb("inbox_id", "=", heir.inbox_id), eb("dedupe_key", "=", heir.dedupe_key)]),
-            eb("messages.id", "=", heir.retry_of),
-            eb("retry_of", "=", heir.retry_of),
-          ]),
-        )
-        .orderBy(db.dynamic.ref("known.rowid")),
-    )
-    .onConflict((conflict) => conflict.doNothing()),
-);
 
 /** The message that all retries name, also those of a retry. */
 export function firstTry(message: Pick<MessageRow, "id" | "retry_of">): string {

@@ -130,8 +130,8 @@ const someMailKeys = prepared((db, key: { user_id: string }) =>
  */
 async function isMailUnderWay(tx: Db, user_id: string): Promise<boolean> {
   const mails = tx.selectFrom("outgoing_mails").select("id").where("user_id", "=", user_id);
-  const waiting = mails.where(({ eb, or }) =>
-    or([eb("completed", "is", null), eb("id", "in", allEntrustedMails())]),
+  const waiting = mails.where((eb) =>
+    eb.or([eb("completed", "is", null), eb("id", "in", allEntrustedMails())]),
   );
   return (await waiting.executeTakeFirst()) !== undefined;
 }

@@ -34,7 +34,7 @@ export async function atSending(app: App, mail: WaitingMail, { entrusted }: Carr
 }
 
 /** A letter that was entrusted to an administrator goes to another one where their account has been deleted meanwhile. */
-async function toAdministrator(app: App, { user_id, raw }: WaitingMail): Promise<AtSending> {
+async function toAdministrator(app: App, { id: outgoing_id, user_id, raw }: WaitingMail): Promise<AtSending> {
   const [user] = await userById(app.db, { id: user_id });
   if (user?.deleted_at === null) return {};
   const administrator = await findAdministrator(app);
@@ -43,7 +43,12 @@ async function toAdministrator(app: App, { user_id, raw }: WaitingMail): Promise
   const { id, email } = administrator;
   const { domain } = app.config.smtp;
   const signer = authorOf(raw).endsWith(`@${domain}`) ? { domain, keys: await serviceKeys(app) } : null;
-  return { changed: { raw: await readdress(raw, { to: email }, signer), envelope_to: email, user_id: id } };
+  const changed = { raw: await readdress(raw, { to: email }, signer), envelope_to: email, user_id: id };
+  // The database counts the bytes of a mail for the account that has it when they change.
+  const alongside = async (tx: Db): Promise<void> => {
+    await tx.updateTable("outgoing_mails").set({ raw: null }).where("id", "=", outgoing_id).execute();
+  };
+  return { changed, alongside };
 }
 
 /** Whether it tells of a failure to somebody who was to know. */
