@@ -3,6 +3,7 @@ import { closeCustomerLater } from "../billing/cancel.ts";
 import type { Db } from "../db/database.ts";
 import { deleteRunningJobs, deleteSomeJobs } from "../db/account-jobs.ts";
 import { jsonMember, jsonTexts } from "../db/json.ts";
+import { allEntrustedMails } from "../db/orphans.ts";
 import { prepared } from "../db/prepared.ts";
 import { userById } from "../db/users.ts";
 import { invalid } from "../errors.ts";
@@ -140,8 +141,8 @@ const ROWS = 200;
 
 /**
  * Ends what waits to be done for a dead account, some at each step, which is true while there may be more: that nothing
- * comes of it is seen to wherever it is begun. What is told later is the farewell alone: the account is erased once it
- * has been sent.
+ * comes of it is seen to wherever it is begun. What is told later is the farewell alone, and what others had entrusted to
+ * the owner as the administrator: the account is erased once that has been sent.
  */
 export function abandonWork(app: App, user_id: string): (tx: Db) => Promise<boolean> {
   let last = "";
@@ -149,7 +150,17 @@ export function abandonWork(app: App, user_id: string): (tx: Db) => Promise<bool
     const jobs = await deleteSomeJobs(tx, { kinds: KINDS, lines: linesOf(user_id) }, ROWS);
     if (jobs === ROWS) return true;
     const mails = await mailsAfter(tx, { user_id, last });
-    const waiting = mails.filter(({ completed }) => completed === null).map(({ id }) => id);
+    const unsent = mails.filter(({ completed }) => completed === null);
+    const letters = unsent.some(({ message_id }) => message_id === null);
+    const kept = new Set(
+      letters
+        ? await entrustedOf(
+            tx,
+            unsent.map(({ id }) => id),
+          )
+        : [],
+    );
+    const waiting = unsent.map(({ id }) => id).filter((id) => !kept.has(id));
     if (waiting.length > 0)
       await tx
         .updateTable("outgoing_mails")
@@ -166,12 +177,17 @@ const KINDS = Object.keys(JOB_RULES) as JobKind[];
 const mailsAfter = prepared((db, key: { user_id: string; last: string }) =>
   db
     .selectFrom("outgoing_mails")
-    .select(["id", "completed"])
+    .select(["id", "completed", "message_id"])
     .where("user_id", "=", key.user_id)
     .where("id", ">", key.last)
     .orderBy("id")
     .limit(ROWS),
 );
+
+async function entrustedOf(tx: Db, ids: string[]): Promise<string[]> {
+  const entrusted = tx.selectFrom("outgoing_mails").select("id").where("id", "in", allEntrustedMails());
+  return (await entrusted.where("id", "in", ids).execute()).map(({ id }) => id);
+}
 
 /**
  * Takes an account's jobs that are worked on, which lose their lease by it, and with it everything they would have

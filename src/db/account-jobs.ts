@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import type { Db } from "./database.ts";
+import { IS_ENTRUSTED } from "./orphans.ts";
 
 interface Wanted {
   /** All kinds that there are, so that an index can be used. */
@@ -8,7 +9,10 @@ interface Wanted {
   lines: string[];
 }
 
-/** Deletes the jobs of an account that are being worked on: they are no more than there are slots. */
+/**
+ * Deletes the jobs of an account that are being worked on: they are no more than there are slots. Neither this nor the
+ * next one takes what was entrusted to its owner as the administrator: that is for whoever administers then.
+ */
 export async function deleteRunningJobs(tx: Db, wanted: Wanted): Promise<void> {
   await sql`delete from jobs where id in (${jobsIn(wanted, ["running"])})`.execute(tx);
 }
@@ -25,5 +29,5 @@ export async function deleteSomeJobs(tx: Db, wanted: Wanted, limit: number): Pro
 function jobsIn({ kinds, lines }: Wanted, statuses: string[]) {
   const listed = (texts: readonly string[]) => sql`select value from json_each(${JSON.stringify(texts)})`;
   return sql`select id from jobs where kind in (${listed(kinds)}) and status in (${listed(statuses)})
-    and coalesce(account, '') in (${listed(lines)})`;
+    and coalesce(account, '') in (${listed(lines)}) and not ${IS_ENTRUSTED}`;
 }

@@ -1,4 +1,4 @@
-import { sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import type { Db } from "./database.ts";
 
 /** The jobs of a kind that are still to be done, by what they are for. One that cannot be read is for nothing. */
@@ -20,11 +20,19 @@ export async function orphanMessages(tx: Db, user_id: string | null, limit: numb
   return rows.map(({ id }) => id);
 }
 
+/** Of a job: it carries what somebody was told had been taken. */
+export const IS_ENTRUSTED = sql<boolean>`(kind = 'send_mail'
+  and case when json_valid(payload) then coalesce(json_extract(payload, '$.entrusted'), 0) else 0 end)`;
+
 /** The ids of mails that came back, and that the operator may have sent again: they carry what somebody was told had been taken. */
-export const entrustedMails = () => sql<string>`(
+export const entrustedMails = () => entrustedIn(sql`'dead'`);
+
+/** The same, with those that are still to be sent. */
+export const allEntrustedMails = () => entrustedIn(sql`'pending', 'running', 'dead'`);
+
+const entrustedIn = (statuses: RawBuilder<unknown>) => sql<string>`(
     select coalesce(json_extract(payload, '$.outgoing_id'), '')
-    from jobs where kind = 'send_mail' and status = 'dead'
-      and case when json_valid(payload) then json_extract(payload, '$.entrusted') else 0 end)`;
+    from jobs where kind = 'send_mail' and status in (${statuses}) and ${IS_ENTRUSTED})`;
 
 /** Mails of an account that are to be sent, and that no job is for. */
 export async function orphanMails(tx: Db, user_id: string, limit: number): Promise<string[]> {

@@ -7,6 +7,11 @@ const LARGE_BYTES = 262_144;
 /** Half of them are left for others. */
 const LARGE_AT_ONCE = 4;
 
+/** Whether an input of so many bytes is given a thread of its own. */
+export function isLarge(bytes: number): boolean {
+  return bytes > LARGE_BYTES;
+}
+
 export interface ThreadsBySize<Input, Output> extends AsyncDisposable {
   /** As `run` of a `Thread`; `bytes` is the size of the input. */
   run(from: { who: string; bytes: number }, pack: () => Parcel<Input>): Promise<WorkOutcome<Output>>;
@@ -40,7 +45,7 @@ export function createThreadsBySize<Input, Output>(
 
   return {
     run({ who, bytes }, pack) {
-      if (bytes <= LARGE_BYTES) return shared.run(who, pack);
+      if (!isLarge(bytes)) return shared.run(who, pack);
       return inTurn({ who }, () => runApart((thread) => thread.run(who, pack)));
     },
     async [Symbol.asyncDispose]() {

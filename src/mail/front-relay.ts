@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
-import { inNetworks } from "../lib/networks.ts";
+import { clientNetwork, inNetworks } from "../lib/networks.ts";
 import { type AuthResults, readAuthResults } from "./auth-results.ts";
+import { domainOf, paidDomain } from "./domain-owner.ts";
 import type { MailHeaders } from "./headers.ts";
 
 /** The name under which the relay at this address writes down what it found out; undefined for anybody else. */
@@ -11,6 +12,19 @@ export function relayAt(address: string, trusted_relays: string[]): string | und
     if (authserv_id !== undefined && inNetworks(address, [network])) return authserv_id.toLowerCase();
   }
   return undefined;
+}
+
+/**
+ * Who takes part of what is shared among those who bring mail: the network it comes from, and where that is a relay of
+ * ours, through which everybody comes, the domain that the envelope names.
+ */
+export function senderParty(
+  { remote_address, mail_from }: { remote_address: string; mail_from: string },
+  trusted_relays: string[],
+): string {
+  if (relayAt(remote_address, trusted_relays) === undefined) return clientNetwork(remote_address);
+  const domain = domainOf(mail_from).toLowerCase();
+  return `relayed: ${paidDomain(domain) ?? domain}`;
 }
 
 /**

@@ -36,7 +36,7 @@ export interface QueuedMail {
 }
 
 /** `entrusted` is as in the job. */
-type Carrying = Pick<Job<"send_mail">["payload"], "entrusted">;
+export type Carrying = Pick<Job<"send_mail">["payload"], "entrusted">;
 
 /** Queues a mail in the caller's transaction. In `capture` mode the queue is the capture box, and it is there. */
 export async function sendLater(
@@ -97,17 +97,21 @@ export type WaitingMail = Omit<OutgoingMailRow, "raw"> & { raw: Buffer };
 export interface AtSending {
   /** Why it must not go out any more. */
   why?: string | undefined;
+  /** Why it has to wait: for somebody whom it can go to. */
+  not_yet?: string;
   /** What it is to be from now on. */
-  changed?: Pick<WaitingMail, "raw" | "envelope_from">;
-  /** What is written together with that. */
+  changed?: Partial<Pick<WaitingMail, "raw" | "envelope_from" | "envelope_to" | "user_id">>;
+  /** What is written together with that, before it. */
   alongside?: (tx: Db) => Promise<void>;
 }
+
+type Review = (app: App, mail: WaitingMail, carrying: Carrying) => Promise<AtSending>;
 
 /** Makes one attempt to hand a queued mail over, as it may go out by now, and records what came of it. */
 export async function sendNow(
   app: App,
   job: Job<"send_mail">,
-  { signal, review }: { signal: AbortSignal; review: (app: App, mail: WaitingMail) => Promise<AtSending> },
+  { signal, review }: { signal: AbortSignal; review: Review },
 ): Promise<void> {
   const mail = await app.db
     .selectFrom("outgoing_mails")
@@ -132,8 +136,9 @@ export async function sendNow(
   };
   const { buffer, byteOffset, byteLength } = mail.raw;
   const waiting = { ...mail, raw: Buffer.from(buffer, byteOffset, byteLength) };
-  const now = await reviewed(app, waiting, { signal, review });
-  const outcome = await attempt(app, { ...waiting, ...now.changed }, { why: now.why, onBegin });
+  const now = await reviewed(app, waiting, { job, signal, review });
+  const sent = { ...waiting, ...now.changed };
+  const outcome = await attempt(app, sent, { ...now, onBegin });
   if (refusal) throw refusal;
   measure(app, mail, { outcome, seconds: (performance.now() - began) / 1_000 });
   const retry_seconds = app.config.outbound.retry[job.failures];
@@ -149,7 +154,7 @@ export async function sendNow(
     await record(app, tx, mail, result);
     if (now.why !== undefined) await now.alongside?.(tx);
   });
-  const said = { outgoing_id: mail.id, to: mail.envelope_to, response: outcome.response };
+  const said = { outgoing_id: mail.id, to: sent.envelope_to, response: outcome.response };
   if (outcome.status === "sent") app.log.info(said, "mail handed over");
   else app.log.warn(said, "mail not handed over");
 }
@@ -173,16 +178,16 @@ type Outcome = SendOutcome | { status: "suppressed"; response: string };
 async function reviewed(
   app: App,
   mail: WaitingMail,
-  { signal, review }: Parameters<typeof sendNow>[2],
+  { job, signal, review }: { job: Job<"send_mail">; signal: AbortSignal; review: Review },
 ): Promise<AtSending> {
   const why = await suppressionOf(app.db, mail);
   if (why !== undefined) return { why };
-  const now = await review(app, mail);
+  const now = await review(app, mail, job.payload);
   const { changed, alongside } = now;
   if (changed)
     await writeOutcome(app, signal, async (tx) => {
-      await tx.updateTable("outgoing_mails").set(changed).where("id", "=", mail.id).execute();
       await alongside?.(tx);
+      await tx.updateTable("outgoing_mails").set(changed).where("id", "=", mail.id).execute();
     });
   return now;
 }
@@ -190,9 +195,10 @@ async function reviewed(
 async function attempt(
   app: App,
   { raw, envelope_from, envelope_to }: WaitingMail,
-  { why, onBegin }: { why: string | undefined; onBegin: () => void },
+  { why, not_yet, onBegin }: Pick<AtSending, "why" | "not_yet"> & { onBegin: () => void },
 ): Promise<Outcome> {
   if (why !== undefined) return { status: "suppressed", response: why };
+  if (not_yet !== undefined) return { status: "deferred", response: not_yet };
   return app.sender.send({ raw, envelope_from, envelope_to }, onBegin);
 }
 

@@ -2,12 +2,8 @@ import { type DkimKeys, signMail } from "./dkim.ts";
 import { fromMailbox, readHeaders } from "./headers.ts";
 import { asciiDomain } from "./send-outcome.ts";
 
-/** Addresses that a mail is to have in place of its own. */
-interface Addresses {
-  from: string;
-  /** Only where the mail has one. */
-  reply_to: string;
-}
+/** Addresses that a mail is to have in place of its own, by the field; only where the mail has one. */
+type Addresses = Partial<Record<"from" | "reply-to" | "to", string>>;
 
 /** The address in From of a mail that this server has composed. */
 export function authorOf(raw: Uint8Array): string {
@@ -17,24 +13,24 @@ export function authorOf(raw: Uint8Array): string {
 }
 
 /**
- * A mail that this server has composed and signed, with other addresses in From and Reply-To, signed anew for `domain`.
+ * A mail that this server has composed, with other addresses; where it is to be signed, signed anew for `domain`.
  * All else stays: its names, its Message-ID and its Date.
  */
-export function readdress(
+export async function readdress(
   raw: Buffer,
   addresses: Addresses,
-  { domain, keys }: { domain: string; keys: DkimKeys },
+  signer: { domain: string; keys: DkimKeys } | null,
 ): Promise<Buffer> {
   const { fields, body_offset } = readHeaders(raw);
   const head = fields
     .filter(({ name }) => name !== "dkim-signature")
     .map(({ name, start, end }) => {
       const field = raw.toString("latin1", start, end);
-      if (name === "from") return withAddress(field, addresses.from);
-      return name === "reply-to" ? withAddress(field, addresses.reply_to) : field;
+      const address = addresses[name as keyof Addresses];
+      return address === undefined ? field : withAddress(field, address);
     });
-  const whole = [Buffer.from(`${head.join("")}\r\n`, "latin1"), raw.subarray(body_offset)];
-  return signMail(Buffer.concat(whole), domain, keys);
+  const whole = Buffer.concat([Buffer.from(`${head.join("")}\r\n`, "latin1"), raw.subarray(body_offset)]);
+  return signer === null ? whole : signMail(whole, signer.domain, signer.keys);
 }
 
 /** A field with one mailbox; its address stands in angle brackets at the end, or it is all there is. */

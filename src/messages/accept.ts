@@ -11,6 +11,7 @@ import { millisecondsOf } from "../lib/first-id.ts";
 import { isHeld } from "../jobs/holds.ts";
 import { enqueue, isLaneBusy, type Job } from "../jobs/queue.ts";
 import { recordState } from "./events.ts";
+import { inheritCalls } from "./inherit-calls.ts";
 import { authorityNow } from "./policy.ts";
 import { isOfStrangers, runUse, sizeOf } from "./run-use.ts";
 import { storeBytes } from "./stored-bytes.ts";
@@ -113,6 +114,7 @@ export async function acceptMail(
     if (row.source === "email") await tellOwnerLater(app, tx, { user_id: row.user_id, kind });
     return { row, job: null };
   }
+  await inheritCalls(tx, row);
   const claimed = mail.slot && (await mayBegin(tx, conversation_id));
   const job = await enqueueRoute(app, tx, { row, user: mail.user, claimed, bytes: mail.size });
   return { row, job: claimed ? job : null };
@@ -176,6 +178,7 @@ export async function acceptRetry(app: App, tx: Db, retry: AcceptedRetry): Promi
   };
   await insertAndReserve(app, tx, { row, user, limit_text: CALL_LIMITED });
   if (row.state === "limited") return row;
+  await inheritCalls(tx, row);
   await storeMaterial(app, tx, row, retry);
   await enqueueRoute(app, tx, { row, user, claimed: false, bytes: retry.raw_size + sizeOf(retry) });
   return row;

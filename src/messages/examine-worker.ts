@@ -1,6 +1,7 @@
 import { answerInputs } from "../lib/answer-inputs.ts";
 import { createResolver, type Resolver } from "../lib/dns.ts";
-import { examineMail, type MailToExamine } from "./examine.ts";
+import type { MailToExamine } from "./examine.ts";
+import { examineNoted } from "./examine-noted.ts";
 
 const resolvers = new Map<string, Resolver>();
 
@@ -18,5 +19,5 @@ function telling(resolver: Resolver, goOn: () => void): Resolver {
 }
 
 answerInputs((mail: MailToExamine, goOn) =>
-  examineMail(mail, (servers) => telling(resolverOf(servers), goOn)),
+  examineNoted(mail, (servers) => telling(resolverOf(servers), goOn)),
 );

@@ -1,4 +1,5 @@
 import type { RefusalReason } from "../metrics.ts";
+import type { DnsNotes } from "../lib/dns-notes.ts";
 import type { Resolver } from "../lib/dns.ts";
 import { authenticateSender, type Identity } from "../mail/authenticate.ts";
 import { type DomainReport, readDomainReport } from "../mail/domain-report.ts";
@@ -34,6 +35,15 @@ export interface MailToExamine {
   to_role: boolean;
   /** Null for a client that is believed whatever it says. */
   client: Client | null;
+  /** See `examineByNotes`. */
+  noting?: Noting;
+}
+
+/** How the DNS is asked for a mail that is read with notes. */
+export interface Noting {
+  notes: DnsNotes;
+  /** `head`: the mail is no more than its header, and the DNS is asked; `whole`: nothing but the notes is. */
+  part: "head" | "whole";
 }
 
 /** Who brought the mail, and how its word is checked. */
@@ -65,6 +75,8 @@ export interface Examination extends MailWords {
   bounce: BounceReport | null;
   /** What a mail to a role address reports. */
   report: DomainReport | null;
+  /** Of a mail that was read with notes. */
+  notes?: DnsNotes;
 }
 
 export interface Author {

@@ -53,6 +53,7 @@ export async function leaveOut(app: App, tx: Db, skipped: Skipped): Promise<void
         no_reply_reason: null,
         retry_of: null,
         for_others: null,
+        called: 0,
         created: app.now(),
       });
   }

@@ -4,7 +4,11 @@ import { storageOf } from "../billing/storage.ts";
 import { isOwnDomain, isServiceDomain } from "../domains/domains.ts";
 import { addressOf, findInboxByAddress, outgoingOfBounce } from "../inboxes/addresses.ts";
 import { splitAddress } from "../lib/mail-address.ts";
-import { clientNetwork, inNetworks } from "../lib/networks.ts";
+import { inNetworks } from "../lib/networks.ts";
+import { isLarge } from "../lib/threads-by-size.ts";
+import type { WorkOutcome } from "../lib/worker-pool.ts";
+import { senderParty } from "../mail/front-relay.ts";
+import { headerBytes } from "../mail/header-block.ts";
 import type { RefusalReason } from "../metrics.ts";
 import { classifyMail } from "../mail/machine-mail.ts";
 import { noteBounce } from "./bounces.ts";
@@ -23,7 +27,15 @@ import {
   type Recipient,
   type Refusal,
 } from "./decide.ts";
-import { type Author, type Examination, examineMail, isQuickToExamine } from "./examine.ts";
+import {
+  type Author,
+  type Examination,
+  examineMail,
+  isQuickToExamine,
+  type MailToExamine,
+  type Noting,
+} from "./examine.ts";
+import { examineByNotes } from "./examine-noted.ts";
 import { tellOfFull } from "./full-inbox.ts";
 import { rememberBusy } from "./inbound-limits.ts";
 import { rememberFull } from "./mail-storage.ts";
@@ -108,11 +120,8 @@ async function examine(app: App, delivery: Delivery): Promise<Examination | Rece
   const about = { bytes: raw.length, from: mail_from, peer: remote_address };
   try {
     if (isQuickToExamine(mail)) return await examineMail(mail, () => app.resolver);
-    const from = { who: clientNetwork(remote_address), bytes: raw.length };
-    const outcome = await app.examiner.run(from, () => {
-      const copy = new Uint8Array(raw);
-      return { input: { ...mail, raw: copy }, transfer: [copy.buffer] };
-    });
+    const who = senderParty(delivery, trusted_relays);
+    const outcome = await examineOnThread(app, who, mail);
     if (outcome.ok) return noteVerifierFault(app, outcome.output, about);
     const { problem } = outcome;
     app.log.warn(
@@ -124,6 +133,19 @@ async function examine(app: App, delivery: Delivery): Promise<Examination | Rece
     app.log.error({ err: error, ...about }, "a mail could not be read; its sender was asked to try again");
     return UNREADABLE;
   }
+}
+
+function examineOnThread(app: App, who: string, mail: MailToExamine): Promise<WorkOutcome<Examination>> {
+  const run = (raw: Uint8Array, noting?: Noting) =>
+    app.examiner.run({ who, bytes: raw.length }, () => {
+      const copy = new Uint8Array(raw);
+      return { input: { ...mail, raw: copy, ...(noting && { noting }) }, transfer: [copy.buffer] };
+    });
+  const { raw, client } = mail;
+  const head = raw.subarray(0, headerBytes(raw));
+  // Of a client that is believed nothing is asked, nor of a mail with so long a header.
+  if (client === null || !isLarge(raw.length) || isLarge(head.length)) return run(raw);
+  return examineByNotes((part, notes) => run(part === "head" ? head : raw, { part, notes }));
 }
 
 function noteVerifierFault(app: App, examination: Examination, about: object): Examination {

@@ -1,3 +1,4 @@
+import type { SqlBool } from "kysely";
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { jsonMember } from "../db/json.ts";
@@ -191,15 +192,18 @@ export type Keyed = Pick<
 > & {
   /** As `forOthers` selects it. */
   for_others: string | null;
+  /** Calls of it are kept that may have changed something. */
+  called: SqlBool;
 };
 
 /** Keeps what is needed to know a mail again, in the transaction that deletes its message. */
 export async function keepKey(app: App, tx: Db, message: Keyed): Promise<void> {
-  const { inbox_id, dedupe_key, authority, vouched, state, retry_of, created } = message;
+  const { inbox_id, dedupe_key, authority, vouched, state, retry_of, created, called } = message;
   if (inbox_id === null || dedupe_key === null) return;
   if (created <= app.calmNow() - KEY_SECONDS) return;
   const row = { inbox_id, authority, vouched, created };
-  if (makesDuplicates(state)) await keepHash(tx, { ...row, key_hash: hashOf(dedupe_key) });
+  // What is known of its calls goes with the message: nobody could tell any more which must not be made again.
+  if (makesDuplicates(state) || called) await keepHash(tx, { ...row, key_hash: hashOf(dedupe_key) });
   if (isMachines(message)) await keepHash(tx, { ...row, key_hash: keyOf(dedupe_key, MACHINE) });
   if (isUnfinished(state) && retry_of === null)
     await keepHash(tx, { ...row, key_hash: await slotFor(tx, inbox_id, dedupe_key) });

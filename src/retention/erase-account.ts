@@ -3,6 +3,7 @@ import { abandonWork, eraseAccountLater } from "../accounts/deletion.ts";
 import type { App } from "../app.ts";
 import { closeCustomerLater } from "../billing/cancel.ts";
 import type { Db } from "../db/database.ts";
+import { allEntrustedMails } from "../db/orphans.ts";
 import { prepared } from "../db/prepared.ts";
 import { eraseLater, sweepLater } from "../jobs/erase.ts";
 import { deferJob, finishJob, type Job } from "../jobs/queue.ts";
@@ -80,7 +81,9 @@ function rowsOf(table: (typeof LONG_TABLES)[number], user_id: string): Step {
       .selectFrom(table)
       .select("id")
       .where("user_id", "=", user_id)
-      .$if(table === "outgoing_mails", (mails) => mails.where("completed", "is not", null))
+      .$if(table === "outgoing_mails", (mails) =>
+        mails.where("completed", "is not", null).where("id", "not in", allEntrustedMails()),
+      )
       .limit(ROWS);
     const { numDeletedRows } = await tx.deleteFrom(table).where("id", "in", some).executeTakeFirst();
     return numDeletedRows === BigInt(ROWS);
@@ -121,16 +124,22 @@ const someMailKeys = prepared((db, key: { user_id: string }) =>
     .limit(ROWS),
 );
 
-/** The only mail of a dead account that is still to be sent. */
-async function isFarewellUnderWay(tx: Db, user_id: string): Promise<boolean> {
-  const waiting = tx.selectFrom("outgoing_mails").select("id").where("user_id", "=", user_id);
-  return (await waiting.where("completed", "is", null).executeTakeFirst()) !== undefined;
+/**
+ * Whether a mail of a dead account is still to be sent: the farewell, or what others had entrusted to the administrator
+ * that its owner was, also where it was given up, for as long as the operator may have it sent again.
+ */
+async function isMailUnderWay(tx: Db, user_id: string): Promise<boolean> {
+  const mails = tx.selectFrom("outgoing_mails").select("id").where("user_id", "=", user_id);
+  const waiting = mails.where((eb) =>
+    eb.or([eb("completed", "is", null), eb("id", "in", allEntrustedMails())]),
+  );
+  return (await waiting.executeTakeFirst()) !== undefined;
 }
 
 /** False when there is more to be done: something came in while the account died. */
 async function finish(app: App, tx: Db, job: Job<"erase_account">, again: boolean): Promise<boolean> {
   const { user_id } = job.payload;
-  if (await isFarewellUnderWay(tx, user_id)) {
+  if (await isMailUnderWay(tx, user_id)) {
     await deferJob(tx, job, app.now() + FAREWELL_SECONDS);
     return false;
   }

@@ -1,7 +1,7 @@
-import type { SqlBool } from "kysely";
+import type { ExpressionBuilder, SqlBool } from "kysely";
 import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
-import type { InboxRow, UserRow } from "../db/schema.ts";
+import type { InboxRow, Schema, UserRow } from "../db/schema.ts";
 import { eraseAccountLater } from "../accounts/deletion.ts";
 import { planLimits } from "../billing/plans.ts";
 import { firstIdAt } from "../lib/first-id.ts";
@@ -123,9 +123,14 @@ function oldMessages(db: Db, { below, before, after }: Old) {
       "retry_of",
     ])
     .select(["messages.created", forOthers.as("for_others")])
+    .select((eb) => eb.exists(callsOf(eb)).as("called"))
     .select((eb) => endedBefore(eb, before).as("ended"))
     .where("messages.id", ">", after)
     .where("messages.id", "<", below)
     .orderBy("messages.id")
     .limit(ROWS);
+}
+
+function callsOf(eb: ExpressionBuilder<Schema, "messages">) {
+  return eb.selectFrom("tool_calls").select("fingerprint").whereRef("message_id", "=", "messages.id");
 }

@@ -86,13 +86,13 @@ const deleteMailKey = prepared((db, row: Awaited<ReturnType<typeof oldMailKeys>>
   db.deleteFrom("mail_keys").where("inbox_id", "=", row.inbox_id).where("key_hash", "=", row.key_hash),
 );
 
-/** Of runs that ended without forgetting them. */
+/** Of runs that ended without forgetting them; those of failed ones are for whoever does their work again. */
 const callsOfEnded = prepared((db, _none: object) =>
   db
     .selectFrom("tool_calls")
     .innerJoin("messages", "messages.id", "tool_calls.message_id")
     .select(["message_id", "fingerprint"])
-    .where("messages.state", "!=", "received")
+    .where("messages.state", "not in", ["received", "failed"])
     .limit(ROWS),
 );
 

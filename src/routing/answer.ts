@@ -78,7 +78,7 @@ export function failureWords(error: string, { changed }: { changed: boolean }): 
 }
 
 const CHANGED =
-  " But tools had been called before that: what they changed stays so. The steps of this message in the activity say what was done; look there before you send it again.";
+  " But tools had been called before that: what they changed stays so. The steps of this message in the activity say what was done. This very mail, when it comes again or is tried again there, goes on from that and does none of it twice; a new mail would.";
 const NOT_HANDED_OVER =
   "Files were made, but not kept because of --private, and there was no mail to send them with.";
 

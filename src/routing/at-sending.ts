@@ -1,12 +1,15 @@
+import { findAdministrator, NAME_ADMINISTRATOR, NO_ADMINISTRATOR } from "../accounts/administrator.ts";
 import { isBeforeFarewell } from "../accounts/deletion.ts";
 import type { App } from "../app.ts";
 import { rememberReplyTag } from "../conversations/conversations.ts";
 import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
 import type { InboxRow, MessageRow } from "../db/schema.ts";
+import { userById } from "../db/users.ts";
 import { addressOf, bounceAddress } from "../inboxes/addresses.ts";
 import { isKnownAddress } from "../inboxes/allowlist.ts";
-import type { AtSending, WaitingMail } from "../mail/outgoing.ts";
+import { serviceKeys } from "../mail/dkim-keys.ts";
+import type { AtSending, Carrying, WaitingMail } from "../mail/outgoing.ts";
 import { authorOf, readdress } from "../mail/readdress.ts";
 import { asciiDomain } from "../mail/send-outcome.ts";
 import { type Answerable, answerNow } from "../messages/withheld.ts";
@@ -14,8 +17,9 @@ import { hasAuthority } from "./authority.ts";
 import { inboxWithKeys, replyAddress, threadOf } from "./reply.ts";
 import { tellOwnerInstead } from "./tell-owner.ts";
 
-/** What holds for a mail that waited, where it answers a message: it may have to stay, or to leave from another address. */
-export async function atSending(app: App, mail: WaitingMail): Promise<AtSending> {
+/** What holds for a mail that waited: it may have to stay, to leave from another address, or to go to another administrator. */
+export async function atSending(app: App, mail: WaitingMail, { entrusted }: Carrying): Promise<AtSending> {
+  if (entrusted === true) return toAdministrator(app, mail);
   if (await isBeforeFarewell(app.db, mail.user_id))
     return { why: "It is not sent, because the account has been deleted meanwhile." };
   const [message] = mail.message_id === null ? [] : await answeredBy(app.db, { id: mail.message_id });
@@ -27,6 +31,24 @@ export async function atSending(app: App, mail: WaitingMail): Promise<AtSending>
   if (why !== undefined) return { why };
   const from = authorOf(mail.raw);
   return isAt(from, now.inbox) ? {} : fromNewAddress(app, mail, { message, now, from });
+}
+
+/** A letter that was entrusted to an administrator goes to another one where their account has been deleted meanwhile. */
+async function toAdministrator(app: App, { id: outgoing_id, user_id, raw }: WaitingMail): Promise<AtSending> {
+  const [user] = await userById(app.db, { id: user_id });
+  if (user?.deleted_at === null) return {};
+  const administrator = await findAdministrator(app);
+  if (!administrator)
+    return { not_yet: `${NO_ADMINISTRATOR}, so nobody can be given it. ${NAME_ADMINISTRATOR}` };
+  const { id, email } = administrator;
+  const { domain } = app.config.smtp;
+  const signer = authorOf(raw).endsWith(`@${domain}`) ? { domain, keys: await serviceKeys(app) } : null;
+  const changed = { raw: await readdress(raw, { to: email }, signer), envelope_to: email, user_id: id };
+  // The database counts the bytes of a mail for the account that has it when they change.
+  const alongside = async (tx: Db): Promise<void> => {
+    await tx.updateTable("outgoing_mails").set({ raw: null }).where("id", "=", outgoing_id).execute();
+  };
+  return { changed, alongside };
 }
 
 /** Whether it tells of a failure to somebody who was to know. */
@@ -79,7 +101,7 @@ async function fromNewAddress(
   const thread = threadOf(message);
   const addresses = {
     from: addressOf(inbox),
-    reply_to: thread === null ? addressOf(inbox) : replyAddress(app, thread, inbox),
+    "reply-to": thread === null ? addressOf(inbox) : replyAddress(app, thread, inbox),
   };
   const changed = {
     raw: await readdress(raw, addresses, { domain: inbox.domain, keys }),

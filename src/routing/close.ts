@@ -25,7 +25,7 @@ import { forgetMaterial, PRIVATE_WORDS, withoutWords } from "./private.ts";
 import { roomLeft } from "./room-left.ts";
 import type { RunSettings } from "./settings.ts";
 import { type StepDraft, toSteps, warning } from "./steps.ts";
-import { forgetCalls, stepsOfEarlier } from "./tool-journal.ts";
+import { forgetCalls, keepCalls, stepsOfEarlier } from "./tool-journal.ts";
 
 /** Whatever takes longer waits for a thread or the disk, and is passed by others. */
 const TURN_MS = 1_000;
@@ -92,7 +92,7 @@ async function close(app: App, run: Run, whole: Ending): Promise<void> {
   const kept = told.state === "done" && run.settings.private ? keptOf(app, run, told) : { run, ending: told };
   const next = await writeOutcome(app, run.signal, async (tx) => {
     await finishJob(tx, run.job);
-    if (run.changed) await forgetCalls(tx, message.id);
+    if (run.changed) await (ending.state === "done" ? forgetCalls : keepCalls)(tx, message.id);
     const closed = closingColumns(app, kept.run, kept.ending);
     // An answer is told of once it is on its way.
     const held = reply !== undefined && ending.state === "done";

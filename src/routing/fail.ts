@@ -8,7 +8,7 @@ import type { MessageRow } from "../db/schema.ts";
 import { enqueue, type Job } from "../jobs/queue.ts";
 import { recordState } from "../messages/events.ts";
 import { toSteps } from "./steps.ts";
-import { forgetCalls, notedCalls, stepsOfEarlier } from "./tool-journal.ts";
+import { keepCalls, notedCalls, stepsOfEarlier } from "./tool-journal.ts";
 
 /** Orphans that one transaction ends. */
 const AT_ONCE = 100;
@@ -72,7 +72,7 @@ export async function endOrphans(
 async function endMessage(app: App, tx: Db, message: MessageRow, failure: Failure): Promise<Ended> {
   await releaseCredit(app, tx, message);
   const steps = JSON.stringify(toSteps(stepsOfEarlier(await notedCalls(tx, message.id))));
-  await forgetCalls(tx, message.id);
+  await keepCalls(tx, message.id);
   const ended = { state: "failed" as const, ...failure, steps, completed: app.now() };
   await tx.updateTable("messages").set(ended).where("id", "=", message.id).execute();
   await recordState(app, tx, { ...message, ...ended });

@@ -11,7 +11,7 @@ import { buryJob, finishJob, type Job, postponeJob } from "../jobs/queue.ts";
 import { deadline } from "../lib/deadline.ts";
 import { findConnection } from "./choose-connection.ts";
 import { closeRun, type Ending, type Run } from "./close.ts";
-import { type Journal, journalOf } from "./earlier-calls.ts";
+import { journalOf } from "./earlier-calls.ts";
 import { failMessage, messageById } from "./fail.ts";
 import { readInput, type RunInput } from "./input.ts";
 import { type StepDraft, toSteps, warning } from "./steps.ts";
@@ -51,7 +51,7 @@ async function route(app: App, job: Job<"route_message">, signal: AbortSignal): 
   const warnings = [...doubts, ...input.warnings].map(warning);
   const steps: StepDraft[] = [...input.extracted, ...warnings, ...asked.steps];
   const trust = { tainted: true, trusted_text: "", material: "" };
-  const journal = await openJournal(app, job, asked);
+  const journal = journalOf(await notedCalls(app.db, found.message.id));
   const outset = { made: [], trust, lacking: new Map(), changed: journal.earlier.length > 0, journal };
   const run: Run = { ...found, job, signal, input, command, settings, steps, ...outset };
   app.progress.set(run.message.id, () => toSteps(run.steps));
@@ -65,17 +65,6 @@ async function route(app: App, job: Job<"route_message">, signal: AbortSignal): 
   if (signal.aborted && !answer.ok) throw signal.reason;
   if (!answer.ok && mayRetry(job, answer) && !cap.signal.aborted) return retryLater(app, job, answer);
   await closeRun(app, run, endingOf(answer));
-}
-
-/** Only a run with tools, or one that was begun before, has anything in it. */
-async function openJournal(
-  app: App,
-  job: Job<"route_message">,
-  { targets }: Understanding,
-): Promise<Journal> {
-  const { attempts, failures, payload } = job;
-  const may_have_called = targets.length > 0 || attempts > 1 || failures > 0;
-  return journalOf(may_have_called ? await notedCalls(app.db, payload.message_id) : []);
 }
 
 /** A message with what its sender may spend by now, and what there is to say of that. */

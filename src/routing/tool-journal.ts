@@ -141,7 +141,23 @@ export function doubtsAbout({ unknown = false, files = [] }: EarlierCall): StepD
 const BEGUN =
   "An earlier try of this message began a call that changes something and was stopped before its answer came, so it may or may not have been done.";
 
-/** Once a run has ended it is never done again. */
+/** Once the work of a message is done it is never done again. */
 export async function forgetCalls(tx: Db, message_id: string): Promise<void> {
   await tx.deleteFrom("tool_calls").where("message_id", "=", message_id).execute();
+}
+
+/**
+ * Keeps the calls of a run that has failed for whoever does its work again: as long as its message is there, and no more
+ * of what came of them than its steps show.
+ */
+export async function keepCalls(tx: Db, message_id: string): Promise<void> {
+  for (const { fingerprint, ...call } of await notedCalls(tx, message_id)) {
+    const outcome = JSON.stringify({ ...call, text: excerptOf(call.text) } satisfies Kept);
+    await tx
+      .updateTable("tool_calls")
+      .set({ outcome })
+      .where("message_id", "=", message_id)
+      .where("fingerprint", "=", fingerprint)
+      .execute();
+  }
 }

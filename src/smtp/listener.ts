@@ -1,6 +1,7 @@
 import type { AddressInfo } from "node:net";
 import { SMTPServer, type SMTPServerOptions, type SMTPServerSession } from "smtp-server";
 import type { App } from "../app.ts";
+import { senderParty } from "../mail/front-relay.ts";
 import { splitListen } from "../config-forms.ts";
 import { isStorageFault } from "../db/storage-faults.ts";
 import { withLogFields } from "../log.ts";
@@ -149,7 +150,7 @@ function handlers(app: App, visits: Visits): SMTPServerOptions {
         const visit = visits.of(session.id);
         const delivery = envelopeOf(session, visit?.recipients);
         const answer = await readMail(stream, {
-          remote_address: delivery.remote_address,
+          who: senderParty(delivery, app.config.smtp.trusted_relays),
           take: (raw) =>
             whileAwaited(visit, () =>
               timed(

@@ -1,6 +1,5 @@
 import type { SMTPServerDataStream } from "smtp-server";
 import { createArrivals } from "../lib/arrivals.ts";
-import { clientNetwork } from "../lib/networks.ts";
 import type { Reception } from "../messages/receive.ts";
 import { waitLimit } from "../lib/wait-limit.ts";
 
@@ -16,7 +15,8 @@ const LARGEST_AT_ONCE = 8;
 export type MailReader = (
   stream: SMTPServerDataStream,
   handlers: {
-    remote_address: string;
+    /** Who has a share of the memory; see `senderParty`. */
+    who: string;
     take: (raw: Buffer | null) => Promise<Reception>;
     onPutOff: (reason: "too_slow" | "crowded") => void;
   },
@@ -25,8 +25,8 @@ export type MailReader = (
 /** Together its mails hold no more than `LARGEST_AT_ONCE` of the largest size. */
 export function createMailReader(max_message_bytes: number): MailReader {
   const begin = createArrivals(LARGEST_AT_ONCE * max_message_bytes);
-  return async (stream, { remote_address, take, onPutOff }) => {
-    using mail = begin(clientNetwork(remote_address));
+  return async (stream, { who, take, onPutOff }) => {
+    using mail = begin(who);
     const inTime = await readWithin(DATA_MS, stream, (chunk) => {
       if (stream.sizeExceeded) mail.drop();
       else mail.keep(chunk);

@@ -232,7 +232,12 @@ function databaseFaults(db: Sqlite.Database, { said }: Moment, now: number): str
       ),
     ],
     ["accounts of the dead", said.includes("ended") ? one("select count(*) from users") : 0],
-    ["notes of calls that are over", one("select count(*) from tool_calls")],
+    [
+      "notes of calls that are over",
+      one(
+        "select count(*) from tool_calls c join messages m on m.id = c.message_id where m.state <> 'failed'",
+      ),
+    ],
   ];
   const check = db.pragma("integrity_check", { simple: true });
   return [

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { createThreadsBySize } from "../../src/lib/threads-by-size.ts";
 import type { Examination, MailToExamine } from "../../src/messages/examine.ts";
-import { freshId, type Mailroom, mailroom } from "../support/mailroom.ts";
+import { startDnsServer, type TestDnsServer } from "../support/dns-server.ts";
+import { freshId, type Mailroom, mailroom, signedBy, signingZone } from "../support/mailroom.ts";
 import { rawMail } from "../support/mails.ts";
 import { signedRoom } from "../support/signed-room.ts";
 import { deliver } from "../support/smtp-client.ts";
@@ -169,3 +170,75 @@ test("a short mail from a network that is believed asks no thread; one with a lo
   expect(examined).toMatchObject([{ subject: "Long" }, { subject: "Many fields" }, { subject: "Report" }]);
   expect([...(examined[0]?.author?.meant.keys() ?? [])]).toEqual([room.inbox.address]);
 });
+
+describe("large mails of a domain whose DNS does not answer", () => {
+  const FRONT = "127.0.0.3";
+  const ELSEWHERE = "127.0.0.4";
+  const LARGE = `${"x".repeat(70)}\n`.repeat(5_000);
+
+  /** A room behind a relay, and a way to send it large mails, of which the replies are noted in their order. */
+  async function behindRelay() {
+    await using stack = new AsyncDisposableStack();
+    const zone = { ...signingZone("good.example"), ...signingZone("sub.good.example", null) };
+    const dns = stack.use(await startDnsServer(zone));
+    for (const name of ["evil.example", "_dmarc.evil.example", "s._domainkey.evil.example"])
+      dns.fault(name, "drop");
+    const smtp = { trusted_networks: [], trusted_relays: [`${FRONT}=mx.front.example`] };
+    const room = stack.use(await mailroom({ config: { smtp, dns: { servers: [dns.address] } } }));
+    const order: string[] = [];
+    const send = async (local_address: string, domain: string, { text = "", signer = domain } = {}) => {
+      const from = `ann@${domain}`;
+      const date = new Date(room.clock.now()).toUTCString().replace("GMT", "+0000");
+      const headers = { ...freshId().headers, Date: date };
+      const raw = rawMail({ from, to: room.inbox.address, text: `${text}\n${LARGE}`, headers });
+      const mail = { from, to: room.inbox.address, raw: await signedBy(signer, raw) };
+      const reply = await deliver({ ...room.door, local_address }, mail).catch(String);
+      order.push(`${local_address} ${domain} ${/\b\d{3} \d\.\d\.\d/.exec(reply)?.[0] ?? reply}`);
+    };
+    const built = stack.move();
+    return { ...room, dns, order, send, [Symbol.asyncDispose]: () => built.disposeAsync() };
+  }
+
+  test("keep no thread while they wait: others are answered before them, also from the same network", async () => {
+    await using room = await behindRelay();
+    const flood = (from: string) => Array.from({ length: 4 }, () => room.send(from, "evil.example"));
+    const evil = [...flood(FRONT), ...flood(ELSEWHERE)];
+    await untilAsked(room.dns, 1);
+    await room.send(FRONT, "good.example");
+    await room.send(ELSEWHERE, "good.example");
+    expect(room.order).toEqual([`${FRONT} good.example 250 2.6.0`, `${ELSEWHERE} good.example 250 2.6.0`]);
+    await Promise.all(evil);
+    expect(room.order.filter((line) => line.endsWith("evil.example 451 4.7.0"))).toHaveLength(8);
+  });
+
+  test("are judged as others are, and nothing is asked twice for one", async () => {
+    await using room = await behindRelay();
+    await room.send(ELSEWHERE, "good.example", { signer: "sub.good.example" });
+    expect(room.order).toEqual([`${ELSEWHERE} good.example 250 2.6.0`]);
+    expect(JSON.parse((await room.newest()).auth ?? "")).toMatchObject({
+      dkim: "pass",
+      dmarc: "pass",
+      aligned: true,
+    });
+    const asked = room.dns.queries.map(({ name, type }) => `${type} ${name}`);
+    expect(asked).toContain("TXT s._domainkey.sub.good.example");
+    expect(asked.length).toBe(new Set(asked).size);
+  });
+
+  test("and that hold their threads keep none from other domains behind the same relay", async () => {
+    await using room = await behindRelay();
+    await using examiner = heldExaminer({ askMs: 250 });
+    Object.assign(room.app, { examiner });
+    const held = Array.from({ length: 3 }, () =>
+      room.send(FRONT, "held.example", { text: "HOLD THE THREAD", signer: "good.example" }),
+    );
+    await room.send(FRONT, "good.example");
+    expect(room.order).toEqual([`${FRONT} good.example 250 2.6.0`]);
+    await Promise.all(held);
+  });
+});
+
+/** Resolves once so many questions have come. */
+async function untilAsked({ queries }: TestDnsServer, count: number): Promise<void> {
+  while (queries.length < count) await Bun.sleep(5);
+}

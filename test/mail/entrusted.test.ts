@@ -1,5 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { queueWarnings } from "../../src/admin/warnings.ts";
+import { recountStorage, storedBytes } from "../../src/db/account-storage.ts";
+import { prepareLetter } from "../../src/mail/letters.ts";
 import { mailroom, type Mailroom } from "../support/mailroom.ts";
 import { pass, purge } from "../support/purge.ts";
 import { startSmtpSink } from "../support/smtp-sink.ts";
@@ -93,4 +95,113 @@ test("a login code that is refused for good leaves no work behind: whoever asked
   await room.drain();
   expect((await room.outgoing()).map(({ status }) => status)).toEqual(["bounced"]);
   expect((await room.owner.get("/admin/queue")).body.items).toEqual([]);
+});
+
+describe("what was entrusted to an administrator whose account is deleted before it went out", () => {
+  const BOSS = "boss@example.com";
+
+  /** A room in which a letter to its administrator waits, or was given up; `say` is what the relay says to mails. */
+  async function letterRoom({ given_up }: { given_up: boolean }) {
+    await using stack = new AsyncDisposableStack();
+    const relay = { says: "451 4.3.0 come back later" as string | undefined };
+    const sink = stack.use(await startSmtpSink({ reject_mail: () => relay.says }));
+    const relay_url = `smtp://127.0.0.1:${sink.port}`;
+    const retry = given_up ? [] : [60, 60, 60];
+    const room = stack.use(await mailroom({ config: { outbound: { mode: "relay", relay_url, retry } } }));
+    expect(await room.send({ from: ANN, rcpt: "postmaster@mw.test", text: "It burns" })).toStartWith("250 ");
+    await room.drain();
+    const built = stack.move();
+    return { ...room, sink, relay, [Symbol.asyncDispose]: () => built.disposeAsync() };
+  }
+  type LetterRoom = Awaited<ReturnType<typeof letterRoom>>;
+
+  async function leave(room: LetterRoom): Promise<void> {
+    const { status } = await room.request("/auth/account", {
+      method: "DELETE",
+      headers: { "x-api-key": room.owner.key, "content-type": "application/json" },
+      body: JSON.stringify({ confirm: "ada@example.com" }),
+    });
+    expect(status).toBe(204);
+  }
+
+  async function appoint(room: LetterRoom) {
+    const boss = await room.as(BOSS);
+    await room.app.db.updateTable("users").set({ is_admin: 1 }).where("email", "=", BOSS).execute();
+    return boss;
+  }
+
+  /** Lets the relay take mails again, and looks a few times. */
+  async function goOn(room: LetterRoom): Promise<void> {
+    room.relay.says = undefined;
+    for (let count = 0; count < 4; count += 1) {
+      room.clock.advance("10m");
+      await room.drain();
+    }
+  }
+
+  /** To whom the letters went, and what is left of the account. */
+  async function outcome(room: LetterRoom) {
+    const letters = room.sink.mails.filter(({ raw }) =>
+      raw.toString().includes("Subject: Mail to postmaster"),
+    );
+    const users = await room.app.db.selectFrom("users").select("email").execute();
+    return { to: letters.map(({ rcpt_to }) => rcpt_to), users: users.map(({ email }) => email) };
+  }
+
+  test("goes to another one, and says so", async () => {
+    await using room = await letterRoom({ given_up: false });
+    const boss = await appoint(room);
+    await leave(room);
+    await goOn(room);
+    expect(await outcome(room)).toEqual({ to: [[BOSS]], users: [BOSS] });
+    const letter = room.sink.mails.map(({ raw }) => raw.toString()).find((raw) => raw.includes("postmaster"));
+    expect(letter).toContain(`To: ${BOSS}`);
+    expect(letter).not.toContain("ada@example.com");
+    expect(letter).toContain("DKIM-Signature:");
+    // Its bytes count for whoever has it.
+    const storage = async () => (await storedBytes(room.app.db, { user_id: boss.user.id }))[0]?.bytes;
+    const counted = await storage();
+    await recountStorage(room.app, boss.user.id);
+    expect(await storage()).toBe(counted);
+  });
+
+  test("stays given up for another one, who has it sent again", async () => {
+    await using room = await letterRoom({ given_up: true });
+    const boss = await appoint(room);
+    await leave(room);
+    await goOn(room);
+    expect((await outcome(room)).to).toEqual([]);
+    const { items } = (await boss.get("/admin/queue?state=dead")).body;
+    expect(items).toMatchObject([{ kind: "send_mail" }]);
+    expect((await boss.post(`/admin/queue/${items[0].id}/retry`)).status).toBe(204);
+    await goOn(room);
+    expect(await outcome(room)).toEqual({ to: [[BOSS]], users: [BOSS] });
+  });
+
+  test("waits where there is no other one, and is shown, until there is", async () => {
+    await using room = await letterRoom({ given_up: false });
+    await leave(room);
+    await goOn(room);
+    expect((await outcome(room)).to).toEqual([]);
+    expect(await queueWarnings(room.app)).toEqual({ dead: expect.stringMatching(/^1 job was given up/) });
+    const boss = await appoint(room);
+    const { items } = (await boss.get("/admin/queue?state=dead")).body;
+    expect(items).toMatchObject([{ why: expect.stringContaining("Nobody administers this server") }]);
+    expect((await boss.post(`/admin/queue/${items[0].id}/retry`)).status).toBe(204);
+    await goOn(room);
+    expect(await outcome(room)).toEqual({ to: [[BOSS]], users: [BOSS] });
+  });
+
+  test("goes to another one also where it comes in while the account is deleted", async () => {
+    await using room = await letterRoom({ given_up: false });
+    await room.app.write((tx) => tx.deleteFrom("jobs").execute());
+    await appoint(room);
+    const { id: user_id, email: to } = room.owner.user;
+    const subject = "Mail to postmaster@mw.test";
+    const letter = await prepareLetter(room.app, { user_id, to, subject, markdown: "Hi", entrusted: true });
+    await leave(room);
+    await room.app.write(letter);
+    await goOn(room);
+    expect(await outcome(room)).toEqual({ to: [[BOSS]], users: [BOSS] });
+  });
 });

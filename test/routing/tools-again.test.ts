@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { pass, purge } from "../support/purge.ts";
 import { beginCall, fingerprintOf, UNKNOWN } from "../../src/routing/tool-journal.ts";
 import {
   CREATE,
@@ -182,5 +183,119 @@ describe("what is told of an earlier try", () => {
     room.clock.advance("10s");
     await room.drain();
     expect(JSON.stringify(room.model.requests.at(-1)?.body)).not.toContain("created 7");
+  });
+});
+
+describe("a failed message whose work is done again as another one", () => {
+  const ORDER = { text: "@calendar Make an event", headers: { "Message-ID": "<one@example.com>" } };
+
+  /** A room with a message that failed behind a call. */
+  async function failedRoom(then: Parameters<typeof toolRoom>[0], options?: Parameters<typeof toolRoom>[1]) {
+    const room = await toolRoom([[event("Lunch")], down, down, ...then], options);
+    await room.send(ORDER);
+    await drained(room);
+    expect([(await room.newest()).state, titles(room)]).toEqual(["failed", ["Lunch"]]);
+    return room;
+  }
+
+  async function drained(room: ToolRoom) {
+    await room.drain();
+    room.clock.advance("10s");
+    await room.drain();
+  }
+
+  const WAYS: [string, (room: ToolRoom) => Promise<unknown>][] = [
+    ["the same mail comes once more", (room) => room.send(ORDER)],
+    [
+      "its owner has it tried again",
+      async (room) => {
+        const { id } = await room.newest();
+        expect((await room.owner.post(`/messages/${id}/retry`)).status).toBe(202);
+      },
+    ],
+  ];
+
+  describe.each(WAYS)("as %s", (_way, again) => {
+    test("goes on from what was called, and calls the same no second time", async () => {
+      await using room = await failedRoom([[event("Lunch")], "All is done."]);
+      await again(room);
+      await drained(room);
+      expect(titles(room)).toEqual(["Lunch"]);
+      expect((await room.newest()).state).toBe("done");
+      expect(asked(room, 3)).toContain('create_event {"title":"Lunch"}\nResult: created 7');
+      expect(await stepsOf(room)).toMatchObject([
+        { arguments: { title: "Lunch" }, output: "In an earlier try: created 7" },
+      ]);
+    });
+
+    test("nor in other words, however often it fails in between", async () => {
+      await using room = await failedRoom([down, down, [event("Lunch!")], down, down, "All is done."]);
+      for (let count = 0; count < 3; count += 1) {
+        await again(room);
+        await drained(room);
+        // The same body three times in an hour is a loop.
+        room.clock.advance("1h");
+      }
+      expect(titles(room)).toEqual(["Lunch"]);
+      expect((await room.newest()).state).toBe("done");
+    });
+  });
+
+  test("knows of the other when the mail comes and is tried again by turns", async () => {
+    await using room = await failedRoom([down, down, down, down, [event("Lunch")], "All is done."]);
+    const first = await room.newest();
+    await room.send(ORDER);
+    await drained(room);
+    expect((await room.owner.post(`/messages/${first.id}/retry`)).status).toBe(202);
+    await drained(room);
+    await room.send(ORDER);
+    await drained(room);
+    expect([(await room.newest()).state, titles(room)]).toEqual(["done", ["Lunch"]]);
+  });
+
+  test("goes on so as a call over HTTP", async () => {
+    const refuse = () => Response.json({ error: { message: "no" } }, { status: 400 });
+    await using room = await toolRoom([[event("Lunch")], refuse, [event("Lunch")], "All is done."]);
+    const { body } = await room.owner.post("/v1/messages", { instruction: ORDER.text });
+    expect([body.status, titles(room)]).toEqual(["failed", ["Lunch"]]);
+    expect((await room.owner.post(`/messages/${body.message_id}/retry`)).status).toBe(202);
+    await drained(room);
+    expect([(await room.newest()).state, titles(room)]).toEqual(["done", ["Lunch"]]);
+  });
+
+  test("tells nothing of it to another mail", async () => {
+    await using room = await failedRoom(["Nothing to do."]);
+    await room.send({ text: ORDER.text });
+    await drained(room);
+    expect(asked(room, 3)).not.toContain("created 7");
+  });
+
+  test("does what was called before no more once the message that called it has been deleted", async () => {
+    await using room = await failedRoom([], { inbox: { retention_days: 1 } });
+    await pass(room, 3);
+    expect(await room.activity()).toEqual([]);
+    await room.send(ORDER);
+    await drained(room);
+    expect(titles(room)).toEqual(["Lunch"]);
+    expect(await room.activity()).toMatchObject([{ status: "rejected", reason: "duplicate" }]);
+  });
+
+  test("is kept as far as the steps show it, and until the work is done", async () => {
+    const secret = `sk-${"a".repeat(40)}`;
+    const said = `created ${secret} ${"x".repeat(100_000)}`;
+    await using room = await failedRoom([[event("Lunch")], "All is done."], {
+      served: [{ ...CREATE, run: () => said }],
+    });
+    const noted = () => room.app.db.selectFrom("tool_calls").selectAll().execute();
+    await purge(room);
+    const [call, ...others] = await noted();
+    expect(others).toEqual([]);
+    expect(call?.outcome?.length).toBeLessThan(5_000);
+    expect(call?.outcome).not.toContain(secret);
+    await room.send(ORDER);
+    await drained(room);
+    expect((await room.newest()).state).toBe("done");
+    await purge(room);
+    expect((await noted()).map(({ message_id }) => message_id)).not.toContain((await room.newest()).id);
   });
 });
