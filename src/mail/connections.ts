@@ -1,6 +1,8 @@
 import type { TLSSocket } from "node:tls";
 import SMTPConnection from "nodemailer/lib/smtp-connection";
 import type { MailError } from "./send-outcome.ts";
+import { groupOf } from "../jobs/queue.ts";
+import { createFairTurns, type FairTurns } from "../lib/fair-turns.ts";
 import { NEVER_MS, waitLimit } from "../lib/wait-limit.ts";
 
 export interface MailServer {
@@ -42,17 +44,27 @@ interface Wish {
   deadline: number;
 }
 
+/** Whose mail is to go, and until when it may wait (milliseconds since the epoch). */
+interface Guest {
+  account: string;
+  deadline: number;
+}
+
 export interface Connections extends Disposable {
   /**
-   * A session that is open already, or a new one; waits while the server has as many as it gets from us. Rejects with a
-   * ConnectError.
+   * Does the work with one session at a time that `take` gives, once it is the account's turn: all accounts have theirs at
+   * an address. Rejects with NO_TURN when there was none in time.
    */
+  inTurn<T>(server: MailServer, guest: Guest, work: () => Promise<T>): Promise<T>;
+  /** A session that is open already, or a new one, as soon as those that are being closed are. Rejects with a ConnectError. */
   take(server: MailServer, wish: Wish): Promise<Connection>;
   /** After a mail went well: the session is kept for the next one for a moment. */
   giveBack(connection: Connection): void;
   /** After one did not. `politely`: the server is there, and hears a QUIT. */
   end(connection: Connection, politely: boolean): void;
 }
+
+export const NO_TURN: MailError = new Error("it has many other mails from here to take first");
 
 /** To one address at a time. Many servers refuse more, and what waits for a slow one must not hold up the rest. */
 const MAX_PER_ADDRESS = 10;
@@ -66,6 +78,11 @@ interface Desk {
   open: number;
   kept: Map<Connection, Timer>;
   waiting: (() => void)[];
+  /** Mails that have their turn, or wait for it. */
+  guests: number;
+  turns: FairTurns;
+  /** Within what a group of accounts may have at once. */
+  groups: Map<string, FairTurns>;
 }
 
 /** Keeps sessions open from one mail to the next, and bounds how many there are. */
@@ -74,9 +91,13 @@ export function createConnections(options: ConnectionOptions): Connections {
   const open = new Set<SMTPConnection>();
 
   const deskOf = ({ address }: MailServer): Desk => {
-    const desk = desks.get(address) ?? { open: 0, kept: new Map<Connection, Timer>(), waiting: [] };
+    const desk = desks.get(address) ?? newDesk();
     desks.set(address, desk);
     return desk;
+  };
+  const forgetUnused = ({ address }: MailServer): void => {
+    const { open = 0, waiting = [], guests = 0 } = desks.get(address) ?? {};
+    if (open + waiting.length + guests === 0) desks.delete(address);
   };
   const dial = (desk: Desk, server: MailServer, wish: Wish): Promise<Connection> => {
     const smtp = new SMTPConnection(settingsOf(options, server, wish.plain));
@@ -87,12 +108,27 @@ export function createConnections(options: ConnectionOptions): Connections {
       desk.open -= 1;
       for (const kept of desk.kept.keys()) if (kept.smtp === smtp) unkeep(desk, kept);
       desk.waiting.shift()?.();
-      const isDone = desk.open === 0 && desk.waiting.length === 0;
-      if (isDone && desks.get(server.address) === desk) desks.delete(server.address);
+      forgetUnused(server);
     });
     return greet(smtp, server, wish);
   };
   return {
+    async inTurn(server, { account, deadline }, work) {
+      const desk = deskOf(server);
+      desk.guests += 1;
+      const late = new AbortController();
+      const timer = waitLimit(Math.max(0, deadline - Date.now()), () => late.abort(NO_TURN));
+      try {
+        return await turnAt(desk, account, late.signal, () => {
+          timer.clear();
+          return work();
+        });
+      } finally {
+        timer.clear();
+        desk.guests -= 1;
+        forgetUnused(server);
+      }
+    },
     async take(server, wish) {
       for (;;) {
         const desk = deskOf(server);
@@ -106,7 +142,7 @@ export function createConnections(options: ConnectionOptions): Connections {
         if (desk.open < MAX_PER_ADDRESS) return dial(desk, server, wish);
         const [unfit] = desk.kept.keys();
         if (unfit) unfit.smtp.close();
-        else await turn(desk, wish.deadline);
+        else await oneClosed(desk, wish.deadline);
       }
     },
     giveBack(connection) {
@@ -183,12 +219,26 @@ function hangUp({ smtp }: Connection): void {
   smtp.quit();
 }
 
-function turn(desk: Desk, deadline: number): Promise<void> {
+function newDesk(): Desk {
+  const turns = createFairTurns(MAX_PER_ADDRESS);
+  return { open: 0, kept: new Map(), waiting: [], guests: 0, turns, groups: new Map() };
+}
+
+/** The accounts of a group have turns among themselves for the part of the sessions that the group gets as one. */
+function turnAt<T>(desk: Desk, account: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  const group = groupOf(account);
+  if (group === null) return desk.turns({ who: account, signal }, work);
+  const among = desk.groups.get(group) ?? createFairTurns(MAX_PER_ADDRESS / 2);
+  desk.groups.set(group, among);
+  return among({ who: account, signal }, () => desk.turns({ who: group, signal }, work));
+}
+
+function oneClosed(desk: Desk, deadline: number): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const timer = setTimeout(
     () => {
       desk.waiting = desk.waiting.filter((one) => one !== resolve);
-      reject(new Error("it has many other mails from here to take first"));
+      reject(NO_TURN);
     },
     Math.max(0, deadline - Date.now()),
   );

@@ -12,7 +12,7 @@ import { addLogField } from "../log.ts";
 import { mayBeDelayed } from "./delays.ts";
 import { tellOfReturnLater } from "./returns.ts";
 import { sendUse } from "./send-use.ts";
-import { KEPT_HERE, type SendOutcome } from "./send.ts";
+import { KEPT_HERE, type OutgoingMail, type SendOutcome } from "./send.ts";
 import { countReturn, type Return, suppressionOf } from "./suppressions.ts";
 
 const MAX_RESPONSE_CHARS = 500;
@@ -133,7 +133,8 @@ export async function sendNow(
   const { buffer, byteOffset, byteLength } = mail.raw;
   const waiting = { ...mail, raw: Buffer.from(buffer, byteOffset, byteLength) };
   const now = await reviewed(app, waiting, { signal, review });
-  const outcome = await attempt(app, { ...waiting, ...now.changed }, { why: now.why, onBegin });
+  const account = job.share?.account;
+  const outcome = await attempt(app, { ...waiting, ...now.changed, account }, { why: now.why, onBegin });
   if (refusal) throw refusal;
   measure(app, mail, { outcome, seconds: (performance.now() - began) / 1_000 });
   const retry_seconds = app.config.outbound.retry[job.failures];
@@ -189,11 +190,11 @@ async function reviewed(
 
 async function attempt(
   app: App,
-  { raw, envelope_from, envelope_to }: WaitingMail,
+  { raw, envelope_from, envelope_to, account }: OutgoingMail,
   { why, onBegin }: { why: string | undefined; onBegin: () => void },
 ): Promise<Outcome> {
   if (why !== undefined) return { status: "suppressed", response: why };
-  return app.sender.send({ raw, envelope_from, envelope_to }, onBegin);
+  return app.sender.send({ raw, envelope_from, envelope_to, account }, onBegin);
 }
 
 const FAULT: Result = {

@@ -1,6 +1,12 @@
 import type { Tlsa } from "../lib/dns-reply.ts";
 import { refuseOwnFault } from "../lib/own-faults.ts";
-import { type Connection, type ConnectError, type Connections, createConnections } from "./connections.ts";
+import {
+  type Connection,
+  type ConnectError,
+  type Connections,
+  createConnections,
+  NO_TURN,
+} from "./connections.ts";
 import { pinFault, pinnedCertificates } from "./dane.ts";
 import { bodyOf, givenOf } from "./mail-body.ts";
 import { isListed, type TransportPolicy } from "./mta-sts.ts";
@@ -123,8 +129,23 @@ function weightier(one: SendOutcome | undefined, other: SendOutcome): SendOutcom
   return other.status === "deferred" && other.may_have_it === true && one.may_have_it !== true ? other : one;
 }
 
-/** Encrypted where that works; where the server offers it but cannot do it, in the clear, unless it must be safe. */
 async function offer(attempt: Attempt, server: Connection["server"], demand: Demand): Promise<SendOutcome> {
+  const { connections, deadline, mail, to } = attempt;
+  const { account = "" } = mail;
+  try {
+    return await connections.inTurn(server, { account, deadline }, () => offerNow(attempt, server, demand));
+  } catch (error) {
+    if (error !== NO_TURN) throw error;
+    return outcomeOf(NO_TURN, server.host, { to });
+  }
+}
+
+/** Encrypted where that works; where the server offers it but cannot do it, in the clear, unless it must be safe. */
+async function offerNow(
+  attempt: Attempt,
+  server: Connection["server"],
+  demand: Demand,
+): Promise<SendOutcome> {
   let plain = false;
   for (;;) {
     let connection: Connection;
