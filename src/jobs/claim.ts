@@ -93,6 +93,7 @@ export async function claimPending<K extends JobKind>(
       await takeLease(tx, { id: row.id, lease_until });
       jobs.push(jobOf(kind, row));
     }
+    turns.took(chosen);
     turns.settle(look, new Set([...chosen].map(lineOfRow)), jobs.length < limit);
     Object.assign(claimed, { full, all: look.all, next_at: look.next_at });
     // Behind those that were passed over, or taken, there may be others of their account that have room.
