@@ -71,9 +71,10 @@ export function createUses(base?: Uses): Uses {
       const group = groupOf(share.account);
       if (group !== null) addTo(groups, group, sums);
     }
-    if (target === null) return;
-    addTo(targets, target, sums);
-    addTo(places, keyOf({ account: share?.account ?? "", target }), sums);
+    const place = placeOf({ share, target });
+    if (place === null) return;
+    addTo(targets, place.target, sums);
+    addTo(places, keyOf(place), sums);
   };
   const uses: Uses = {
     add: (use) => change(use, 1),
@@ -84,7 +85,7 @@ export function createUses(base?: Uses): Uses {
     ofGroup: (group) => sumOf(groups.get(group), base?.ofGroup(group)),
     ofTarget: (target) => sumOf(targets.get(target), base?.ofTarget(target)),
     ofAccountAt: (place) => sumOf(places.get(keyOf(place)), base?.ofAccountAt(place)),
-    places: () => [...[...places.keys()].map(placeOf), ...(base?.places() ?? [])],
+    places: () => [...[...places.keys()].map(placeAt), ...(base?.places() ?? [])],
     fork: () => createUses(uses),
   };
   return uses;
@@ -94,7 +95,11 @@ function keyOf({ account, target }: Place): string {
   return `${account}\n${target}`;
 }
 
-function placeOf(key: string): Place {
+function placeOf({ share, target }: Pick<Use, "share" | "target">): Place | null {
+  return target === null ? null : { account: share?.account ?? "", target };
+}
+
+function placeAt(key: string): Place {
   const [account = "", target = ""] = key.split("\n");
   return { account, target };
 }
@@ -115,9 +120,10 @@ type Lack = "account" | "target" | "memory" | null;
  * it has more slots, but for those that are kept for whoever comes. Its first job needs nothing but a slot and the memory.
  */
 export function whyNot(use: Use, state: State): Lack {
-  const { share, weight, target } = use;
+  const { share, weight } = use;
   const { uses, room } = state;
-  if (target !== null && isFullFor({ account: share?.account ?? "", target }, state)) return "target";
+  const place = placeOf(use);
+  if (place !== null && isFullFor(place, state)) return "target";
   const left = memoryLeft(uses, room);
   if (share === null) return weight > left ? "memory" : null;
   const lackOfGroup = lackInGroup({ ...use, share }, { ...state, left });

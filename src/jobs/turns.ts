@@ -51,9 +51,7 @@ export function createTurns(): Turns {
   /** Those of them that have had their turn. */
   let served = new Set<string>();
   const asked = new Set<string>();
-  /** Who has been at which target, the last one last. */
-  const visits = new Map<string, number>();
-  let visit = 0;
+  const visits = createVisits();
 
   const ask = (line: string): void => {
     if (asked.size < LINES_AT_ONCE) asked.add(line);
@@ -88,23 +86,14 @@ export function createTurns(): Turns {
       return { lines: [...new Set([...wanted, ...households])], in_turn: lines.length, all, next_at };
     },
     inOrder({ lines, in_turn, all }, due) {
-      if (all && served.size === 0) return byVisits(due, visits);
+      if (all && served.size === 0) return visits.inOrder(due);
       const first = new Set(lines.slice(0, in_turn).filter((line) => !served.has(line)));
       const { true: early = [], false: late = [] } = Object.groupBy(due, ({ account }) =>
         first.has(account ?? "") ? "true" : "false",
       );
-      return byVisits([...early, ...late], visits);
+      return visits.inOrder([...early, ...late]);
     },
-    took(rows) {
-      for (const row of rows) {
-        if (row.target === null) continue;
-        const place = placeOf(row);
-        visits.delete(place);
-        visits.set(place, ++visit);
-        const [oldest] = visits.keys();
-        if (visits.size > VISITS_KNOWN && oldest !== undefined) visits.delete(oldest);
-      }
-    },
+    took: (rows) => visits.add(rows),
     settle({ lines, in_turn, all }, given, isLeft) {
       if (all && isLeft) {
         from = "";
@@ -124,15 +113,31 @@ export function createTurns(): Turns {
   };
 }
 
-/** Each target has its places in the order, and gives the first of them to whoever was there longest ago, or never. */
-function byVisits<Row extends Waiting>(due: Row[], visits: Map<string, number>): Row[] {
-  if (visits.size === 0) return due;
-  const visitOf = (row: Row): number => visits.get(placeOf(row)) ?? 0;
-  const sorted = new Map<string, Iterator<Row>>();
-  for (const [target, rows] of Map.groupBy(due, ({ target: at }) => at))
-    if (target !== null)
-      sorted.set(target, rows.toSorted((a, b) => visitOf(a) - visitOf(b))[Symbol.iterator]());
-  return due.map((row) => sorted.get(row.target ?? "")?.next().value ?? row);
+/** Who was at which target, and when. */
+function createVisits() {
+  const visits = new Map<string, number>();
+  let count = 0;
+  const last = (one: Waiting): number => visits.get(placeOf(one)) ?? 0;
+  return {
+    add(rows: Iterable<Waiting>): void {
+      for (const row of rows) {
+        if (row.target === null) continue;
+        const place = placeOf(row);
+        visits.delete(place);
+        visits.set(place, ++count);
+        const [oldest = ""] = visits.keys();
+        if (visits.size > VISITS_KNOWN) visits.delete(oldest);
+      }
+    },
+    /** Each target has its places in the order, and gives the first of them to whoever was there longest ago, or never. */
+    inOrder<Row extends Waiting>(due: Row[]): Row[] {
+      if (visits.size === 0) return due;
+      const sorted = new Map<string | null, Iterator<Row>>();
+      for (const [target, rows] of Map.groupBy(due, (row) => row.target))
+        if (target !== null) sorted.set(target, rows.toSorted((a, b) => last(a) - last(b)).values());
+      return due.map((row) => sorted.get(row.target)?.next().value ?? row);
+    },
+  };
 }
 
 function placeOf({ account, target }: Waiting): string {

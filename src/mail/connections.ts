@@ -1,8 +1,7 @@
 import type { TLSSocket } from "node:tls";
 import SMTPConnection from "nodemailer/lib/smtp-connection";
+import { NO_TURN } from "./address-turns.ts";
 import type { MailError } from "./send-outcome.ts";
-import { groupOf } from "../jobs/queue.ts";
-import { createFairTurns, type FairTurns } from "../lib/fair-turns.ts";
 import { NEVER_MS, waitLimit } from "../lib/wait-limit.ts";
 
 export interface MailServer {
@@ -44,19 +43,11 @@ interface Wish {
   deadline: number;
 }
 
-/** Whose mail is to go, and until when it may wait (milliseconds since the epoch). */
-interface Guest {
-  account: string;
-  deadline: number;
-}
-
 export interface Connections extends Disposable {
   /**
-   * Does the work with one session at a time that `take` gives, once it is the account's turn: all accounts have theirs at
-   * an address. Rejects with NO_TURN when there was none in time.
+   * A session that is open already, or a new one; waits while the server has as many as it gets from us. Whoever takes one
+   * has had a turn at the address, so that this is no longer than others take to be closed. Rejects with a ConnectError.
    */
-  inTurn<T>(server: MailServer, guest: Guest, work: () => Promise<T>): Promise<T>;
-  /** A session that is open already, or a new one, as soon as those that are being closed are. Rejects with a ConnectError. */
   take(server: MailServer, wish: Wish): Promise<Connection>;
   /** After a mail went well: the session is kept for the next one for a moment. */
   giveBack(connection: Connection): void;
@@ -64,10 +55,8 @@ export interface Connections extends Disposable {
   end(connection: Connection, politely: boolean): void;
 }
 
-export const NO_TURN: MailError = new Error("it has many other mails from here to take first");
-
 /** To one address at a time. Many servers refuse more, and what waits for a slow one must not hold up the rest. */
-const MAX_PER_ADDRESS = 10;
+export const MAX_PER_ADDRESS = 10;
 const MAX_MAILS = 100;
 const MAX_KEPT = 100;
 const KEEP_MS = 4_000;
@@ -78,11 +67,6 @@ interface Desk {
   open: number;
   kept: Map<Connection, Timer>;
   waiting: (() => void)[];
-  /** Mails that have their turn, or wait for it. */
-  guests: number;
-  turns: FairTurns;
-  /** Within what a group of accounts may have at once. */
-  groups: Map<string, FairTurns>;
 }
 
 /** Keeps sessions open from one mail to the next, and bounds how many there are. */
@@ -91,13 +75,9 @@ export function createConnections(options: ConnectionOptions): Connections {
   const open = new Set<SMTPConnection>();
 
   const deskOf = ({ address }: MailServer): Desk => {
-    const desk = desks.get(address) ?? newDesk();
+    const desk = desks.get(address) ?? { open: 0, kept: new Map<Connection, Timer>(), waiting: [] };
     desks.set(address, desk);
     return desk;
-  };
-  const forgetUnused = ({ address }: MailServer): void => {
-    const { open = 0, waiting = [], guests = 0 } = desks.get(address) ?? {};
-    if (open + waiting.length + guests === 0) desks.delete(address);
   };
   const dial = (desk: Desk, server: MailServer, wish: Wish): Promise<Connection> => {
     const smtp = new SMTPConnection(settingsOf(options, server, wish.plain));
@@ -108,27 +88,12 @@ export function createConnections(options: ConnectionOptions): Connections {
       desk.open -= 1;
       for (const kept of desk.kept.keys()) if (kept.smtp === smtp) unkeep(desk, kept);
       desk.waiting.shift()?.();
-      forgetUnused(server);
+      const isDone = desk.open === 0 && desk.waiting.length === 0;
+      if (isDone && desks.get(server.address) === desk) desks.delete(server.address);
     });
     return greet(smtp, server, wish);
   };
   return {
-    async inTurn(server, { account, deadline }, work) {
-      const desk = deskOf(server);
-      desk.guests += 1;
-      const late = new AbortController();
-      const timer = waitLimit(Math.max(0, deadline - Date.now()), () => late.abort(NO_TURN));
-      try {
-        return await turnAt(desk, account, late.signal, () => {
-          timer.clear();
-          return work();
-        });
-      } finally {
-        timer.clear();
-        desk.guests -= 1;
-        forgetUnused(server);
-      }
-    },
     async take(server, wish) {
       for (;;) {
         const desk = deskOf(server);
@@ -142,7 +107,7 @@ export function createConnections(options: ConnectionOptions): Connections {
         if (desk.open < MAX_PER_ADDRESS) return dial(desk, server, wish);
         const [unfit] = desk.kept.keys();
         if (unfit) unfit.smtp.close();
-        else await oneClosed(desk, wish.deadline);
+        else await turn(desk, wish.deadline);
       }
     },
     giveBack(connection) {
@@ -219,21 +184,7 @@ function hangUp({ smtp }: Connection): void {
   smtp.quit();
 }
 
-function newDesk(): Desk {
-  const turns = createFairTurns(MAX_PER_ADDRESS);
-  return { open: 0, kept: new Map(), waiting: [], guests: 0, turns, groups: new Map() };
-}
-
-/** The accounts of a group have turns among themselves for the part of the sessions that the group gets as one. */
-function turnAt<T>(desk: Desk, account: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-  const group = groupOf(account);
-  if (group === null) return desk.turns({ who: account, signal }, work);
-  const among = desk.groups.get(group) ?? createFairTurns(MAX_PER_ADDRESS / 2);
-  desk.groups.set(group, among);
-  return among({ who: account, signal }, () => desk.turns({ who: group, signal }, work));
-}
-
-function oneClosed(desk: Desk, deadline: number): Promise<void> {
+function turn(desk: Desk, deadline: number): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const timer = setTimeout(
     () => {

@@ -1,11 +1,12 @@
 import type { Tlsa } from "../lib/dns-reply.ts";
 import { refuseOwnFault } from "../lib/own-faults.ts";
+import { type AddressTurns, createAddressTurns, NO_TURN } from "./address-turns.ts";
 import {
   type Connection,
   type ConnectError,
   type Connections,
   createConnections,
-  NO_TURN,
+  MAX_PER_ADDRESS,
 } from "./connections.ts";
 import { pinFault, pinnedCertificates } from "./dane.ts";
 import { bodyOf, givenOf } from "./mail-body.ts";
@@ -39,6 +40,7 @@ export function directSender(options: SenderOptions, timeouts: Timeouts): Sender
     port,
     ...(options.ca === undefined ? {} : { ca: options.ca }),
   });
+  const inTurn = createAddressTurns(MAX_PER_ADDRESS);
   return {
     send: (mail, onBegin) => {
       const to = asciiDomain(mail.envelope_to);
@@ -46,7 +48,7 @@ export function directSender(options: SenderOptions, timeouts: Timeouts): Sender
       const deadline = Date.now() + timeouts.attempt_ms;
       const { idle_ms, confirm_ms } = timeouts;
       const patience = { deadline, idle_ms, confirm_ms };
-      return sendDirect({ mail, onBegin, to, domain, port, options, connections, ...patience });
+      return sendDirect({ mail, onBegin, to, domain, port, options, inTurn, connections, ...patience });
     },
     [Symbol.asyncDispose]: () => {
       connections[Symbol.dispose]();
@@ -64,6 +66,7 @@ interface Attempt {
   domain: string;
   port: number;
   options: SenderOptions;
+  inTurn: AddressTurns;
   connections: Connections;
   /** Milliseconds since the epoch. */
   deadline: number;
@@ -130,10 +133,10 @@ function weightier(one: SendOutcome | undefined, other: SendOutcome): SendOutcom
 }
 
 async function offer(attempt: Attempt, server: Connection["server"], demand: Demand): Promise<SendOutcome> {
-  const { connections, deadline, mail, to } = attempt;
-  const { account = "" } = mail;
+  const { inTurn, deadline, mail, to } = attempt;
+  const guest = { address: server.address, account: mail.account ?? "", deadline };
   try {
-    return await connections.inTurn(server, { account, deadline }, () => offerNow(attempt, server, demand));
+    return await inTurn(guest, () => offerNow(attempt, server, demand));
   } catch (error) {
     if (error !== NO_TURN) throw error;
     return outcomeOf(NO_TURN, server.host, { to });

@@ -131,6 +131,15 @@ describe("codes for addresses that nobody has proven, at domains that do not ack
     await room.has("ann@good.example");
   });
 
+  test("for a code to another domain of the same server", async () => {
+    await using room = await postRoom("direct", { "tar0.example": 1, "tar1.example": 1, "good.example": 1 });
+    const stranger = await room.account("eve@client.example", false);
+    await room.post(stranger, ...slow(8, "tar0.example"), ...slow(8, "tar1.example"));
+    await room.arrived(4);
+    await room.post(stranger, "newcomer@good.example");
+    await room.has("newcomer@good.example");
+  });
+
   test("at a server that many domains have in common, for the answers of everybody", async () => {
     const tar = Array.from({ length: 5 }, (_, index) => `tar${index}.example`);
     const domains = Object.fromEntries([...tar, "good.example"].map((domain) => [domain, 1]));
