@@ -9,6 +9,7 @@ import { checkNow } from "./domains/check.ts";
 import { checkServiceKeysNow } from "./domains/key-home.ts";
 import type { JobHandlers } from "./jobs/run-job.ts";
 import { endOrphanMails, giveUpSending, sendNow } from "./mail/outgoing.ts";
+import { RELAY_CONNECTIONS } from "./mail/send-relay.ts";
 import { mailReturnsNow } from "./mail/returns-letter.ts";
 import { keepCertificateNow } from "./tls/keep.ts";
 import { eraseNow } from "./retention/erase.ts";
@@ -28,7 +29,7 @@ const MB = 1_048_576;
  * Other people's mail servers are waited for long, and one that is slow must not cost the others their turn. What was queued
  * for delivery waits while outgoing mail is captured: it would else count as sent and go nowhere.
  */
-const SENDING_SLOTS = { direct: 64, relay: 16, capture: 0 };
+const SENDING_SLOTS = { direct: 64, relay: RELAY_CONNECTIONS, capture: 0 };
 /** Mails on their way at once to one domain: a slow one must not hold up the rest. */
 const DOMAIN_SLOTS = 8;
 /** What the mails on their way may hold in memory: with large calls beside them they fit in two gigabytes. */

@@ -59,7 +59,7 @@ export interface Due {
   limit: number;
   /** Those that are larger are left out. */
   weight: number;
-  /** As JSON; jobs for them are left out. */
+  /** As JSON; jobs for them are left out: targets, or lines with a target behind a line feed. */
   full_targets: string;
 }
 
@@ -76,7 +76,8 @@ export const dueOfLines = prepared((db, { kind, lines, now, limit, weight, full_
       select due.id from jobs as due
       where due.kind = ${kind} and ${READY} and ${ACCOUNT} = listed.value and due.run_at <= ${now}
         and due.weight <= ${weight}
-        and (due.target is null or due.target not in (select value from json_each(${full_targets})))
+        and (due.target is null or (due.target not in (select value from json_each(${full_targets}))
+          and listed.value || char(10) || due.target not in (select value from json_each(${full_targets}))))
       order by due.run_at, due.id limit ${limit}
     )
     order by job.run_at, job.id`,

@@ -4,7 +4,7 @@ import { jsonTexts } from "../db/json.ts";
 import { prepared } from "../db/prepared.ts";
 import { JOB_RULES, type JobKind, type JobPayloads } from "./kinds.ts";
 import { type Job, payloadOf, shareOf, UNCLAIMED } from "./queue.ts";
-import { isOfStrangers, largestJob, type Room, type Use, type Uses, whyNot } from "./shares.ts";
+import { fullTargets, isOfStrangers, largestJob, type Room, type Use, type Uses, whyNot } from "./shares.ts";
 import type { Turns } from "./turns.ts";
 
 /** Jobs that are looked at in all, whatever number could run: hardly any account may run as many. */
@@ -86,13 +86,14 @@ export async function claimPending<K extends JobKind>(
       now,
       limit: each,
       weight: Math.floor(largestJob(uses, room)),
-      full_targets: JSON.stringify(uses.targetsWith(room.target_slots)),
+      full_targets: JSON.stringify(fullTargets(uses, room)),
     });
     const { chosen, full, hidden } = choose(turns.inOrder(look, due), { ...left, room, uses, all: look.all });
     for (const row of chosen) {
       await takeLease(tx, { id: row.id, lease_until });
       jobs.push(jobOf(kind, row));
     }
+    turns.took(chosen);
     turns.settle(look, new Set([...chosen].map(lineOfRow)), jobs.length < limit);
     Object.assign(claimed, { full, all: look.all, next_at: look.next_at });
     // Behind those that were passed over, or taken, there may be others of their account that have room.

@@ -43,6 +43,19 @@ function lineOf({ account, strangers = false }: Share): string {
   return strangers ? account + STRANGERS : account;
 }
 
+const MEMBER = ":";
+
+/** An account that is one of many which count as one beside the others, and share among themselves what that one gets. */
+export function memberOf(group: string, name: string): string {
+  return group + MEMBER + name;
+}
+
+/** What an account is a member of; null for one that stands for itself. */
+export function groupOf(account: string): string | null {
+  const at = account.indexOf(MEMBER);
+  return at < 0 ? null : account.slice(0, at);
+}
+
 /** A job that was enqueued, as far as it matters for whether to look for it. */
 export interface Newcomer {
   /** See `lineOf`; empty for one that counts for nobody. */

@@ -1,4 +1,4 @@
-import type { Share } from "./queue.ts";
+import { groupOf, linesOf, type Share } from "./queue.ts";
 
 /** Share of the slots that one account leaves free even while nobody else is there: whoever comes next begins at once. */
 const KEPT_FREE = 1 / 4;
@@ -11,7 +11,7 @@ export interface Use {
   share: Share | null;
   /** Bytes that it may hold in memory; 0 where that does not matter. */
   weight: number;
-  /** The place outside that it works with, of which a pool serves only so many jobs at once; null where that does not matter. */
+  /** The place outside that it works with, for which a pool has only so many slots; null where that does not matter. */
   target: string | null;
 }
 
@@ -20,6 +20,12 @@ export interface Room {
   slots: number;
   bytes: number;
   target_slots: number;
+}
+
+/** An account at a target. */
+interface Place {
+  account: string;
+  target: string;
 }
 
 interface Sums {
@@ -36,9 +42,12 @@ export interface Uses {
   ofAccount: (account: string) => Sums;
   /** What of that strangers caused. */
   ofStrangers: (account: string) => Sums;
+  /** What the members of a group have together. */
+  ofGroup: (group: string) => Sums;
   ofTarget: (target: string) => Sums;
-  /** The targets that so many jobs, or more, work with. */
-  targetsWith: (jobs: number) => string[];
+  ofAccountAt: (place: Place) => Sums;
+  /** Who works where. */
+  places: () => Place[];
   /** One to go on with that changes nothing here. */
   fork: () => Uses;
 }
@@ -48,7 +57,9 @@ const NOTHING: Sums = { jobs: 0, bytes: 0 };
 export function createUses(base?: Uses): Uses {
   const accounts = new Map<string, Sums>();
   const strangers = new Map<string, Sums>();
+  const groups = new Map<string, Sums>();
   const targets = new Map<string, Sums>();
+  const places = new Map<string, Sums>();
   const all = { ...NOTHING };
   const change = ({ share, weight, target }: Use, by: 1 | -1): void => {
     const sums = { jobs: by, bytes: by * weight };
@@ -57,8 +68,13 @@ export function createUses(base?: Uses): Uses {
       all.jobs += by;
       addTo(accounts, share.account, sums);
       if (isOfStrangers({ share })) addTo(strangers, share.account, sums);
+      const group = groupOf(share.account);
+      if (group !== null) addTo(groups, group, sums);
     }
-    if (target !== null) addTo(targets, target, sums);
+    const place = placeOf({ share, target });
+    if (place === null) return;
+    addTo(targets, place.target, sums);
+    addTo(places, keyOf(place), sums);
   };
   const uses: Uses = {
     add: (use) => change(use, 1),
@@ -66,14 +82,26 @@ export function createUses(base?: Uses): Uses {
     all: () => sumOf(all, base?.all()),
     ofAccount: (account) => sumOf(accounts.get(account), base?.ofAccount(account)),
     ofStrangers: (account) => sumOf(strangers.get(account), base?.ofStrangers(account)),
+    ofGroup: (group) => sumOf(groups.get(group), base?.ofGroup(group)),
     ofTarget: (target) => sumOf(targets.get(target), base?.ofTarget(target)),
-    targetsWith: (jobs) =>
-      [...new Set([...targets.keys(), ...(base?.targetsWith(jobs) ?? [])])].filter(
-        (target) => uses.ofTarget(target).jobs >= jobs,
-      ),
+    ofAccountAt: (place) => sumOf(places.get(keyOf(place)), base?.ofAccountAt(place)),
+    places: () => [...[...places.keys()].map(placeAt), ...(base?.places() ?? [])],
     fork: () => createUses(uses),
   };
   return uses;
+}
+
+function keyOf({ account, target }: Place): string {
+  return `${account}\n${target}`;
+}
+
+function placeOf({ share, target }: Pick<Use, "share" | "target">): Place | null {
+  return target === null ? null : { account: share?.account ?? "", target };
+}
+
+function placeAt(key: string): Place {
+  const [account = "", target = ""] = key.split("\n");
+  return { account, target };
 }
 
 /** Besides what runs, the slots that are left, and how many an account may have for now. */
@@ -92,11 +120,14 @@ type Lack = "account" | "target" | "memory" | null;
  * it has more slots, but for those that are kept for whoever comes. Its first job needs nothing but a slot and the memory.
  */
 export function whyNot(use: Use, state: State): Lack {
-  const { share, weight, target } = use;
+  const { share, weight } = use;
   const { uses, room } = state;
-  if (target !== null && uses.ofTarget(target).jobs >= room.target_slots) return "target";
+  const place = placeOf(use);
+  if (place !== null && isFullFor(place, state)) return "target";
   const left = memoryLeft(uses, room);
   if (share === null) return weight > left ? "memory" : null;
+  const lackOfGroup = lackInGroup({ ...use, share }, { ...state, left });
+  if (lackOfGroup !== null) return lackOfGroup;
   const own = uses.ofAccount(share.account);
   const isFirst = own.jobs === 0;
   if (weight > left && !(isFirst && isSmall(use, room))) return "memory";
@@ -104,6 +135,42 @@ export function whyNot(use: Use, state: State): Lack {
   const lack = lackBeside(own, { ...use, share }, { ...state, left });
   const onlyStrangers = own.jobs === uses.ofStrangers(share.account).jobs;
   return onlyStrangers ? lackBesideStrangers(lack, own, { ...use, share }, { ...state, left }) : lack;
+}
+
+/**
+ * Whether an account may have no more of the slots for a target: it has no more of them than it leaves free, not even
+ * alone, and its first needs but one that is free.
+ */
+function isFullFor(place: Place, { uses, room }: Pick<State, "uses" | "room">): boolean {
+  const free = room.target_slots - uses.ofTarget(place.target).jobs;
+  const own = uses.ofAccountAt(place).jobs;
+  return free <= 0 || (own > 0 && own >= free);
+}
+
+/** What a claim need not look at: targets for which nobody may have a slot, and by its line who may have no more for one. */
+export function fullTargets(uses: Uses, room: Room): string[] {
+  if (room.target_slots === Number.POSITIVE_INFINITY) return [];
+  const full = uses.places().flatMap((place) => {
+    if (!isFullFor(place, { uses, room })) return [];
+    if (uses.ofTarget(place.target).jobs >= room.target_slots) return [place.target];
+    return linesOf(place.account).map((line) => keyOf({ account: line, target: place.target }));
+  });
+  return [...new Set(full)];
+}
+
+/**
+ * Members of a group have together no more than they leave free, as one account has; of what that leaves to them, none
+ * has more than it leaves to the others.
+ */
+function lackInGroup({ share, weight }: Shared, { uses, free, left }: Left): Lack {
+  const group = groupOf(share.account);
+  if (group === null) return null;
+  const together = uses.ofGroup(group);
+  if (together.jobs === 0) return null;
+  const own = uses.ofAccount(share.account).jobs;
+  const more = Math.ceil((free - together.jobs) / 2);
+  if (more <= 0 || (own > 0 && own >= more)) return "account";
+  return together.bytes + weight > left - weight ? "memory" : null;
 }
 
 /** Whether strangers to its account caused the job. */

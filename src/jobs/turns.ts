@@ -4,6 +4,8 @@ import { shareOf } from "./queue.ts";
 
 /** Lines that a look is for, however many have work. */
 export const LINES_AT_ONCE = 32;
+/** Turns at targets that are remembered. */
+const VISITS_KNOWN = 1_000;
 /** Jobs of which one look sees that their time has come; for more there is another at once. */
 const RIPENED_AT_ONCE = 256;
 
@@ -19,14 +21,24 @@ export interface Look {
   next_at: number | null;
 }
 
+interface Waiting {
+  account: string | null;
+  target: string | null;
+}
+
 /**
  * Has all lines of accounts with due work take turns where a claim cannot look at all of them. Only whose turn it is next
  * is known here, and nothing is lost with it: what is due is read anew each time.
  */
 export interface Turns {
   look: (tx: Db, what: { kind: string; now: number }) => Promise<Look>;
-  /** Puts behind the others whoever has had its turn since the others had theirs. */
-  inOrder: <Row extends { account: string | null }>(look: Look, due: Row[]) => Row[];
+  /**
+   * Puts behind the others whoever has had its turn since the others had theirs; of those who wait for one target, whoever
+   * was there longest ago comes first.
+   */
+  inOrder: <Row extends Waiting>(look: Look, due: Row[]) => Row[];
+  /** What has been taken. */
+  took: (rows: Iterable<Waiting>) => void;
   /** Which lines have been given anything at a look, and whether there was more to give. */
   settle: (look: Look, given: Set<string>, isLeft: boolean) => void;
   /** Has the next look be for this line too, so that it need not wait for its turn where nobody else can begin. */
@@ -39,6 +51,7 @@ export function createTurns(): Turns {
   /** Those of them that have had their turn. */
   let served = new Set<string>();
   const asked = new Set<string>();
+  const visits = createVisits();
 
   const ask = (line: string): void => {
     if (asked.size < LINES_AT_ONCE) asked.add(line);
@@ -73,13 +86,14 @@ export function createTurns(): Turns {
       return { lines: [...new Set([...wanted, ...households])], in_turn: lines.length, all, next_at };
     },
     inOrder({ lines, in_turn, all }, due) {
-      if (all && served.size === 0) return due;
+      if (all && served.size === 0) return visits.inOrder(due);
       const first = new Set(lines.slice(0, in_turn).filter((line) => !served.has(line)));
       const { true: early = [], false: late = [] } = Object.groupBy(due, ({ account }) =>
         first.has(account ?? "") ? "true" : "false",
       );
-      return [...early, ...late];
+      return visits.inOrder([...early, ...late]);
     },
+    took: (rows) => visits.add(rows),
     settle({ lines, in_turn, all }, given, isLeft) {
       if (all && isLeft) {
         from = "";
@@ -97,6 +111,37 @@ export function createTurns(): Turns {
     },
     ask,
   };
+}
+
+/** Who was at which target, and when. */
+function createVisits() {
+  const visits = new Map<string, number>();
+  let count = 0;
+  const last = (one: Waiting): number => visits.get(placeOf(one)) ?? 0;
+  return {
+    add(rows: Iterable<Waiting>): void {
+      for (const row of rows) {
+        if (row.target === null) continue;
+        const place = placeOf(row);
+        visits.delete(place);
+        visits.set(place, ++count);
+        const [oldest = ""] = visits.keys();
+        if (visits.size > VISITS_KNOWN) visits.delete(oldest);
+      }
+    },
+    /** Each target has its places in the order, and gives the first of them to whoever was there longest ago, or never. */
+    inOrder<Row extends Waiting>(due: Row[]): Row[] {
+      if (visits.size === 0) return due;
+      const sorted = new Map<string | null, Iterator<Row>>();
+      for (const [target, rows] of Map.groupBy(due, (row) => row.target))
+        if (target !== null) sorted.set(target, rows.toSorted((a, b) => last(a) - last(b)).values());
+      return due.map((row) => sorted.get(row.target)?.next().value ?? row);
+    },
+  };
+}
+
+function placeOf({ account, target }: Waiting): string {
+  return `${account ?? ""}\n${target ?? ""}`;
 }
 
 async function linesFrom(

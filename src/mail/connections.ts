@@ -1,5 +1,6 @@
 import type { TLSSocket } from "node:tls";
 import SMTPConnection from "nodemailer/lib/smtp-connection";
+import { NO_TURN } from "./address-turns.ts";
 import type { MailError } from "./send-outcome.ts";
 import { NEVER_MS, waitLimit } from "../lib/wait-limit.ts";
 
@@ -44,8 +45,8 @@ interface Wish {
 
 export interface Connections extends Disposable {
   /**
-   * A session that is open already, or a new one; waits while the server has as many as it gets from us. Rejects with a
-   * ConnectError.
+   * A session that is open already, or a new one; waits while the server has as many as it gets from us. Whoever takes one
+   * has had a turn at the address, so that this is no longer than others take to be closed. Rejects with a ConnectError.
    */
   take(server: MailServer, wish: Wish): Promise<Connection>;
   /** After a mail went well: the session is kept for the next one for a moment. */
@@ -55,7 +56,7 @@ export interface Connections extends Disposable {
 }
 
 /** To one address at a time. Many servers refuse more, and what waits for a slow one must not hold up the rest. */
-const MAX_PER_ADDRESS = 10;
+export const MAX_PER_ADDRESS = 10;
 const MAX_MAILS = 100;
 const MAX_KEPT = 100;
 const KEEP_MS = 4_000;
@@ -188,7 +189,7 @@ function turn(desk: Desk, deadline: number): Promise<void> {
   const timer = setTimeout(
     () => {
       desk.waiting = desk.waiting.filter((one) => one !== resolve);
-      reject(new Error("it has many other mails from here to take first"));
+      reject(NO_TURN);
     },
     Math.max(0, deadline - Date.now()),
   );

@@ -12,7 +12,7 @@ import { addLogField } from "../log.ts";
 import { mayBeDelayed } from "./delays.ts";
 import { tellOfReturnLater } from "./returns.ts";
 import { sendUse } from "./send-use.ts";
-import { KEPT_HERE, type SendOutcome } from "./send.ts";
+import { KEPT_HERE, type OutgoingMail, type SendOutcome } from "./send.ts";
 import { countReturn, type Return, suppressionOf } from "./suppressions.ts";
 
 const MAX_RESPONSE_CHARS = 500;
@@ -138,7 +138,7 @@ export async function sendNow(
   const waiting = { ...mail, raw: Buffer.from(buffer, byteOffset, byteLength) };
   const now = await reviewed(app, waiting, { job, signal, review });
   const sent = { ...waiting, ...now.changed };
-  const outcome = await attempt(app, sent, { ...now, onBegin });
+  const outcome = await attempt(app, { ...sent, account: job.share?.account }, { ...now, onBegin });
   if (refusal) throw refusal;
   measure(app, mail, { outcome, seconds: (performance.now() - began) / 1_000 });
   const retry_seconds = app.config.outbound.retry[job.failures];
@@ -194,12 +194,12 @@ async function reviewed(
 
 async function attempt(
   app: App,
-  { raw, envelope_from, envelope_to }: WaitingMail,
+  { raw, envelope_from, envelope_to, account }: OutgoingMail,
   { why, not_yet, onBegin }: Pick<AtSending, "why" | "not_yet"> & { onBegin: () => void },
 ): Promise<Outcome> {
   if (why !== undefined) return { status: "suppressed", response: why };
   if (not_yet !== undefined) return { status: "deferred", response: not_yet };
-  return app.sender.send({ raw, envelope_from, envelope_to }, onBegin);
+  return app.sender.send({ raw, envelope_from, envelope_to, account }, onBegin);
 }
 
 const FAULT: Result = {

@@ -1,6 +1,13 @@
 import type { Tlsa } from "../lib/dns-reply.ts";
 import { refuseOwnFault } from "../lib/own-faults.ts";
-import { type Connection, type ConnectError, type Connections, createConnections } from "./connections.ts";
+import { type AddressTurns, createAddressTurns, NO_TURN } from "./address-turns.ts";
+import {
+  type Connection,
+  type ConnectError,
+  type Connections,
+  createConnections,
+  MAX_PER_ADDRESS,
+} from "./connections.ts";
 import { pinFault, pinnedCertificates } from "./dane.ts";
 import { bodyOf, givenOf } from "./mail-body.ts";
 import { isListed, type TransportPolicy } from "./mta-sts.ts";
@@ -33,6 +40,7 @@ export function directSender(options: SenderOptions, timeouts: Timeouts): Sender
     port,
     ...(options.ca === undefined ? {} : { ca: options.ca }),
   });
+  const inTurn = createAddressTurns(MAX_PER_ADDRESS);
   return {
     send: (mail, onBegin) => {
       const to = commandAddress(mail.envelope_to);
@@ -40,7 +48,7 @@ export function directSender(options: SenderOptions, timeouts: Timeouts): Sender
       const deadline = Date.now() + timeouts.attempt_ms;
       const { idle_ms, confirm_ms } = timeouts;
       const patience = { deadline, idle_ms, confirm_ms };
-      return sendDirect({ mail, onBegin, to, domain, port, options, connections, ...patience });
+      return sendDirect({ mail, onBegin, to, domain, port, options, inTurn, connections, ...patience });
     },
     [Symbol.asyncDispose]: () => {
       connections[Symbol.dispose]();
@@ -58,6 +66,7 @@ interface Attempt {
   domain: string;
   port: number;
   options: SenderOptions;
+  inTurn: AddressTurns;
   connections: Connections;
   /** Milliseconds since the epoch. */
   deadline: number;
@@ -123,8 +132,23 @@ function weightier(one: SendOutcome | undefined, other: SendOutcome): SendOutcom
   return other.status === "deferred" && other.may_have_it === true && one.may_have_it !== true ? other : one;
 }
 
-/** Encrypted where that works; where the server offers it but cannot do it, in the clear, unless it must be safe. */
 async function offer(attempt: Attempt, server: Connection["server"], demand: Demand): Promise<SendOutcome> {
+  const { inTurn, deadline, mail, to } = attempt;
+  const guest = { address: server.address, account: mail.account ?? "", deadline };
+  try {
+    return await inTurn(guest, () => offerNow(attempt, server, demand));
+  } catch (error) {
+    if (error !== NO_TURN) throw error;
+    return outcomeOf(NO_TURN, server.host, { to });
+  }
+}
+
+/** Encrypted where that works; where the server offers it but cannot do it, in the clear, unless it must be safe. */
+async function offerNow(
+  attempt: Attempt,
+  server: Connection["server"],
+  demand: Demand,
+): Promise<SendOutcome> {
   let plain = false;
   for (;;) {
     let connection: Connection;

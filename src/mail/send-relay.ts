@@ -18,7 +18,8 @@ import {
 } from "./send-outcome.ts";
 import { NEVER_MS, waitLimit } from "../lib/wait-limit.ts";
 
-const RELAY_CONNECTIONS = 5;
+/** More mails at once would wait for each other, out of sight of those who know whose turn it is. */
+export const RELAY_CONNECTIONS = 5;
 const MAILS_PER_CONNECTION = 1_000;
 
 interface Streamed extends SendMailOptions {

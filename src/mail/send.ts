@@ -12,6 +12,8 @@ export interface OutgoingMail {
   /** "" is the null sender <>. */
   envelope_from: string;
   envelope_to: string;
+  /** Whose share of the sessions with a server it takes, as in the job; those without one have a share together. */
+  account?: string | undefined;
 }
 
 /**

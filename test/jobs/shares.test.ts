@@ -108,7 +108,7 @@ describe("shares", () => {
 
   test("many jobs of an account for slow places hold up neither its others nor those of other accounts", async () => {
     const g = gate();
-    await using t = await setUp({ route: g.run, slots: 16, target_slots: 2 });
+    await using t = await setUp({ route: g.run, slots: 16, target_slots: 4 });
     const share = { account: "carl", slots: null };
     for (let count = 1; count <= 100; count++) await t.add({ share, target: "slow.example" }, "slow");
     await t.add({ share, target: "other.example" }, "other");
@@ -119,13 +119,31 @@ describe("shares", () => {
     expect(g.begun.filter((name) => name === "slow")).toHaveLength(2);
     await t.add({ share: bob, target: "slow.example" }, "bob, slow");
     await t.add({ share: bob, target: "quick.example" }, "bob");
-    await g.count(13);
-    expect(g.begun[12]).toBe("bob");
+    await g.count(14);
+    expect(g.begun.slice(12)).toEqual(["bob, slow", "bob"]);
     await t.app.db.deleteFrom("jobs").where("status", "=", "pending").execute();
     while ((await t.jobs()).length > 0) {
       g.open();
       await t.app.write(() => Promise.resolve());
     }
+  });
+
+  test("whoever waits for a place has its turn there before those have another who had one, however long they wait", async () => {
+    const g = gate();
+    await using t = await setUp({ route: g.run, slots: 16, target_slots: 2 });
+    const add = (account: string) =>
+      t.add({ share: { account, slots: null }, target: "slow.example" }, account);
+    for (let count = 1; count <= 4; count++) for (const account of ["carl", "dora"]) await add(account);
+    t.worker.start();
+    await g.count(2);
+    for (const account of ["eve", "fred"]) await add(account);
+    while (g.begun.length < 6) {
+      g.open();
+      await g.count(g.begun.length + 1);
+    }
+    expect(g.begun).toEqual(["carl", "dora", "eve", "fred", "carl", "dora"]);
+    await t.app.db.deleteFrom("jobs").where("status", "=", "pending").execute();
+    for (let ended = 0; ended < 2; ended++) g.open();
   });
 
   test("a light job goes past a heavy one of its account that waits for memory, as soon as it is there", async () => {

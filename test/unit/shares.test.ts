@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { createUses, type Room, type Use, whyNot } from "../../src/jobs/shares.ts";
+import { memberOf } from "../../src/jobs/queue.ts";
+import { createUses, fullTargets, type Room, type Use, whyNot } from "../../src/jobs/shares.ts";
 import { seedFrom } from "../support/chance.ts";
 
 const SEED = seedFrom("FUZZ_SEED", "shares");
@@ -12,6 +13,8 @@ function pool(given: Partial<Room>) {
   const uses = createUses();
   const running: Use[] = [];
   return {
+    room,
+    uses,
     running,
     of: (account: string) => running.filter(({ share }) => share?.account === account).length,
     ask(account: string, more: Partial<Use> = {}): boolean {
@@ -203,9 +206,61 @@ describe("memory", () => {
   });
 });
 
-test("a target has as many slots as it may, whoever works with it, and holds up nothing else of the same account", () => {
-  const p = pool({ target_slots: 3 });
+describe("a target", () => {
   const slow = { target: "slow.example" };
-  expect([ask(p, "a", slow), ask(p, "b", slow)]).toEqual([3, 0]);
-  expect(p.ask("a", { target: "quick.example" })).toBe(true);
+
+  test("has as many slots as it may, of which each account has no more than it leaves free, and holds up nothing else", () => {
+    const p = pool({ target_slots: 8 });
+    expect(["a", "b", "c", "d", "e"].map((account) => ask(p, account, slow))).toEqual([4, 2, 1, 1, 0]);
+    expect(p.ask("a", { target: "quick.example" })).toBe(true);
+    p.end();
+    expect(p.ask("a", slow)).toBe(false);
+    expect(p.ask("e", slow)).toBe(true);
+  });
+
+  test("is named to a claim as full for whoever may have no more of it", () => {
+    const p = pool({ target_slots: 3 });
+    expect(fullTargets(p.uses, p.room)).toEqual([]);
+    for (const account of ["a", "b", "c"]) p.ask(account, slow);
+    expect(fullTargets(p.uses, p.room)).toEqual(["slow.example"]);
+    p.end();
+    expect(fullTargets(p.uses.fork(), p.room)).toEqual(
+      ["b", "b/strangers", "c", "c/strangers"].map((line) => `${line}\nslow.example`),
+    );
+  });
+});
+
+describe("a group of accounts", () => {
+  const member = (name: string) => memberOf("codes", name);
+
+  test("has together what it leaves free, and each member of that no more than it leaves to the others", () => {
+    const p = pool({ slots: 64 });
+    const names = ["a", "b", "c", "d", "e", "f", "g"];
+    expect(names.map((name) => ask(p, member(name)))).toEqual([16, 8, 4, 2, 1, 1, 0]);
+    expect(ask(p, "ada")).toBe(16);
+    p.end();
+    p.end();
+    expect(p.ask(member("g"))).toBe(false);
+  });
+
+  test("never has more than half, nor keeps anybody else from a slot, however many members come and go", () => {
+    const step = fc.oneof(
+      { weight: 3, arbitrary: fc.record({ ask: fc.nat(200).map((n) => member(`${n}`)) }) },
+      { weight: 1, arbitrary: fc.record({ end: fc.nat() }) },
+    );
+    const property = fc.property(
+      fc.integer({ min: 2, max: 40 }),
+      fc.array(step, { maxLength: 300 }),
+      (slots, steps) => {
+        const p = pool({ slots });
+        for (const one of steps) {
+          if ("end" in one) p.end(one.end % Math.max(1, p.running.length));
+          else p.ask(one.ask);
+          expect(p.running.length).toBeLessThanOrEqual(Math.ceil(slots / 2));
+        }
+        expect(p.ask("ada")).toBe(true);
+      },
+    );
+    fc.assert(property, { seed: SEED, numRuns: 200 });
+  });
 });
