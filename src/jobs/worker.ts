@@ -3,11 +3,13 @@ import type { Db } from "../db/database.ts";
 import { withoutLogFields } from "../log.ts";
 import { watchClock } from "./clock.ts";
 import { waitAtMost } from "../lib/deadline.ts";
+import { hastenThese } from "./hasten.ts";
 import { createPool, type Pool } from "./pool.ts";
 import type { JobKind } from "./kinds.ts";
 import type { Job, Newcomer } from "./queue.ts";
 import { type JobHandlers, roomOf, runJob, STOPPING } from "./run-job.ts";
 import type { Use } from "./shares.ts";
+import { createSuspects, WATCH_MS } from "./suspects.ts";
 
 /** How long a stop waits. The unit and the compose file in `deploy` give it more time than all of this. */
 const PATIENCE = {
@@ -48,10 +50,13 @@ export interface JobWorker extends AsyncDisposable {
   isStopping(): boolean;
 }
 
-export function createWorker(app: App, handlers: JobHandlers, patience = PATIENCE): JobWorker {
+export function createWorker(
+  app: App,
+  handlers: JobHandlers,
+  { patience = PATIENCE, watch_ms = WATCH_MS }: { patience?: typeof PATIENCE; watch_ms?: number } = {},
+): JobWorker {
   const running: Running = new Map();
   const unsaid = new WeakSet<Job>();
-  const suspicion = { runs: false };
   const pools = new Map<JobKind, Pool>();
   let started = false;
   let stopping = false;
@@ -61,9 +66,12 @@ export function createWorker(app: App, handlers: JobHandlers, patience = PATIENC
   const poolOf = (kind: JobKind): Pool => pools.get(kind) as Pool;
   const allPools = (work: (pool: Pool) => Promise<void>) => Promise.all([...pools.values()].map(work));
 
+  const call = (kind: JobKind, ids: string[]): void => void (stopping || callAgain(app, kind, ids));
+  const suspects = createSuspects({ watch_ms, call });
+
   const run = (job: Job): void => {
     const stop = new AbortController();
-    const work = runJob(app, handlers, job, { stop, suspicion }).finally(() => {
+    const work = runJob(app, handlers, job, { stop, suspects }).finally(() => {
       ended += 1;
       running.delete(work);
       poolOf(job.kind).release(job);
@@ -115,6 +123,11 @@ export function createWorker(app: App, handlers: JobHandlers, patience = PATIENC
       await endAll(running, { unsaid, patience });
     },
   };
+}
+
+/** One that cannot be called comes by itself, a little later. */
+function callAgain(app: App, kind: JobKind, ids: string[]): void {
+  void hastenThese(app, { kind, ids }).catch(() => undefined);
 }
 
 type Running = Map<Promise<void>, { job: Job; stop: AbortController }>;
