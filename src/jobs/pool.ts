@@ -48,8 +48,7 @@ interface PoolOptions {
 export function createPool(app: App, { kind, room, run, running }: PoolOptions): Pool {
   const slots = createSlots(room.slots);
   const uses = createUses();
-  const turns = createTurns();
-  const kept = createKeptMemory(uses);
+  const order = { room, turns: createTurns(), kept: createKeptMemory(uses) };
   const succession = createSuccession(uses);
   /** Lines whose older work waits: a newcomer that takes no less must wait its turn. */
   let waiting: FullLines = new Map();
@@ -62,7 +61,7 @@ export function createPool(app: App, { kind, room, run, running }: PoolOptions):
   const fill = joined(async () => {
     if (state === "stopped" || slots.free() <= 0) return;
     looked_ms = app.nowMs();
-    const found = await claimJobs(app, kind, { room, uses, turns, kept, slots, running });
+    const found = await claimJobs(app, kind, { ...order, uses, slots, running });
     waiting = found.full ?? waiting;
     backlog = found.more ?? backlog;
     alarm.set(found.sleep_ms);
@@ -78,16 +77,12 @@ export function createPool(app: App, { kind, room, run, running }: PoolOptions):
     wake(newcomer) {
       if (newcomer !== undefined && mustWait(newcomer)) return;
       backlog = true;
-      if (newcomer) turns.ask(newcomer.line);
+      if (newcomer) order.turns.ask(newcomer.line);
       void fill();
     },
     reserve(use) {
       if (state === "stopped" || backlog || mustWait(newcomerOf(use))) return false;
-      if (!hasRoom(use, { uses, room, free: slots.free() })) return false;
-      slots.take();
-      uses.add(use);
-      kept.passed(use);
-      return true;
+      return takeRoom(use, { ...order, uses, slots });
     },
     release(use) {
       slots.giveBack(1);
@@ -95,9 +90,7 @@ export function createPool(app: App, { kind, room, run, running }: PoolOptions):
       if (state === "started") void fill();
     },
     claimNext: async (tx, ended) =>
-      mayFollow()
-        ? claimOne(app, tx, { room, turns, kept, succession, ended, free: slots.free() + 1 })
-        : undefined,
+      mayFollow() ? claimOne(app, tx, { ...order, succession, ended, free: slots.free() + 1 }) : undefined,
     follow(job) {
       if (state === "stopped") return;
       slots.take();
@@ -114,6 +107,15 @@ export function createPool(app: App, { kind, room, run, running }: PoolOptions):
       await fill();
     },
   };
+}
+
+/** False where there is none. */
+function takeRoom(use: Use, { room, uses, slots, kept }: Omit<Filling, "turns" | "running">): boolean {
+  if (!hasRoom(use, { uses, room, free: slots.free() })) return false;
+  slots.take();
+  uses.add(use);
+  kept.passed(use);
+  return true;
 }
 
 interface Succession {

@@ -9,7 +9,7 @@ import type { JobKind } from "./kinds.ts";
 import type { Job, Newcomer } from "./queue.ts";
 import { type JobHandlers, roomOf, runJob, STOPPING } from "./run-job.ts";
 import type { Use } from "./shares.ts";
-import { createSuspects, WATCH_MS } from "./suspects.ts";
+import { createSuspects, type Suspects, WATCH_MS } from "./suspects.ts";
 
 /** How long a stop waits. The unit and the compose file in `deploy` give it more time than all of this. */
 const PATIENCE = {
@@ -50,13 +50,15 @@ export interface JobWorker extends AsyncDisposable {
   isStopping(): boolean;
 }
 
-export function createWorker(
-  app: App,
-  handlers: JobHandlers,
-  { patience = PATIENCE, watch_ms = WATCH_MS }: { patience?: typeof PATIENCE; watch_ms?: number } = {},
-): JobWorker {
+interface WorkerOptions {
+  patience?: typeof PATIENCE;
+  watch_ms?: number;
+}
+
+export function createWorker(app: App, handlers: JobHandlers, options: WorkerOptions = {}): JobWorker {
   const running: Running = new Map();
   const unsaid = new WeakSet<Job>();
+  const suspects = suspectsOf(app, options, () => stopping);
   const pools = new Map<JobKind, Pool>();
   let started = false;
   let stopping = false;
@@ -65,9 +67,6 @@ export function createWorker(
 
   const poolOf = (kind: JobKind): Pool => pools.get(kind) as Pool;
   const allPools = (work: (pool: Pool) => Promise<void>) => Promise.all([...pools.values()].map(work));
-
-  const call = (kind: JobKind, ids: string[]): void => void (stopping || callAgain(app, kind, ids));
-  const suspects = createSuspects({ watch_ms, call });
 
   const run = (job: Job): void => {
     const stop = new AbortController();
@@ -120,14 +119,19 @@ export function createWorker(
       stopping = true;
       clearInterval(look);
       await allPools((pool) => pool.stop());
-      await endAll(running, { unsaid, patience });
+      await endAll(running, { unsaid, patience: options.patience ?? PATIENCE });
     },
   };
 }
 
 /** One that cannot be called comes by itself, a little later. */
-function callAgain(app: App, kind: JobKind, ids: string[]): void {
-  void hastenThese(app, { kind, ids }).catch(() => undefined);
+function suspectsOf(app: App, { watch_ms = WATCH_MS }: WorkerOptions, isStopping: () => boolean): Suspects {
+  return createSuspects({
+    watch_ms,
+    call: (kind, ids) => {
+      if (!isStopping()) void hastenThese(app, { kind, ids }).catch(() => undefined);
+    },
+  });
 }
 
 type Running = Map<Promise<void>, { job: Job; stop: AbortController }>;
