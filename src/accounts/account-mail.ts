@@ -28,8 +28,8 @@ export function prepareCodeLetter(
     to: user.email,
     subject: `${code} is your Mailwright code`,
     markdown: [
-      `Your Mailwright code is **${code}**`,
-      `It works once, within the next ${minutes} minutes. A newer code replaces it.`,
+      `# ${code}`,
+      `This is your Mailwright code. It works once, within the next ${minutes} minutes. A newer code replaces it.`,
       ...CODE_WORDS[reason],
       "Mailwright never asks for this code anywhere but where you sign in: do not pass it on.",
     ].join("\n\n"),

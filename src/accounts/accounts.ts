@@ -5,6 +5,7 @@ import type { Db } from "../db/database.ts";
 import { remembered } from "../db/prepared.ts";
 import type { Plan, UserRow } from "../db/schema.ts";
 import { AppError, invalid } from "../errors.ts";
+import { withoutQuotes } from "../lib/mail-address.ts";
 import { mailDomain } from "../lib/mail-domain.ts";
 import { base32Token } from "../lib/secrets.ts";
 
@@ -19,7 +20,8 @@ export type User = UserRow;
 
 /** Trimmed, lower-case, domain in its A-label form. Throws `validation_error` on anything that is no address. */
 export function normalizeEmail(input: string, path = "body.email"): string {
-  const email = input.length > MAX_WRITTEN_CHARS ? "" : input.trim().normalize("NFC").toLowerCase();
+  const text = input.length > MAX_WRITTEN_CHARS ? "" : input.trim().normalize("NFC").toLowerCase();
+  const email = withoutQuotes(text);
   const at = email.lastIndexOf("@");
   const local = email.slice(0, at);
   const domain = mailDomain(email.slice(at + 1));

@@ -160,7 +160,8 @@ async function undoneLetter(
   return letterTo(app, user, {
     subject: "A mail was taken, but not worked on",
     words: [
-      `A mail from ${asCode(sender ?? "")} about ${asCode(subject || "(no subject)")} was taken by your Mailwright, but not worked on: ${asCode(error ?? "")}`,
+      `A mail from ${asCode(sender ?? "")} about ${asCode(subject || "(no subject)")} was taken by your Mailwright, but not worked on:`,
+      asCode(error ?? ""),
       `${leftOut ? "Such mail gets no answer, as it may come from a machine that answers everything." : "Its sender could not be told."} Nothing was charged for it.`,
       `There may be others: your [activity](${app.base_url}/app/activity) lists every one of them as \`${state}\`, and says why. Send again what still matters.`,
     ],

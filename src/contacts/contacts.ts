@@ -15,7 +15,8 @@ const MAX_TOPIC_CHARS = 100;
 /** Nobody fills in a form faster. */
 const MIN_FILL_MS = 2_000;
 const MAX_FILL_MS = 86_400_000;
-const LINE_CHARS = 76;
+/** The text part of a letter has four blanks in front of them. */
+const LINE_CHARS = 72;
 /** How soon it is worth asking again while there is no administrator. */
 const NO_READER_SECONDS = 3_600;
 

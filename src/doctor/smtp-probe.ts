@@ -8,7 +8,7 @@ const MAX_REPLY_CHARS = 4_096;
 export interface SmtpProbe extends Disposable {
   /** The server's first words. */
   greeting: string;
-  /** Sends a command and gives the reply, all of its lines. */
+  /** Sends a command and gives the reply, all of its lines. Rejects where the server said more before. */
   ask(command: string): Promise<string>;
   /** Goes on under TLS, after STARTTLS has been agreed on. */
   secure(options: { servername: string; ca?: string }): Promise<TLSSocket>;
@@ -18,12 +18,13 @@ export interface SmtpProbe extends Disposable {
 export async function openSmtp(to: { host: string; port: number; timeout_ms: number }): Promise<SmtpProbe> {
   const socket = connect({ host: to.host, port: to.port });
   const words = { host: to.host, port: to.port };
-  const read = readerOf(socket, to.timeout_ms, words);
+  const { read, refuseMore } = readerOf(socket, to.timeout_ms, words);
   try {
     const greeting = await read();
     return {
       greeting,
-      ask(command) {
+      async ask(command) {
+        refuseMore();
         socket.write(`${command}\r\n`);
         return read();
       },
@@ -52,7 +53,10 @@ function readerOf(socket: Socket, timeout_ms: number, at: { host: string; port: 
   });
   socket.on("error", end);
   socket.on("close", () => end(new Error(`${at.host} closed the connection.`)));
-  return async (): Promise<string> => {
+  const refuseMore = (): void => {
+    if (text.trim() !== "") throw new Error(`${at.host} says more than it was asked.`);
+  };
+  const read = async (): Promise<string> => {
     const timer = waitLimit(timeout_ms, () =>
       end(new Error(`${at.host} did not answer on port ${at.port} in time.`)),
     );
@@ -73,6 +77,7 @@ function readerOf(socket: Socket, timeout_ms: number, at: { host: string; port: 
       timer.clear();
     }
   };
+  return { read, refuseMore };
 }
 
 function secured(

@@ -1,7 +1,7 @@
 import type { App } from "../app.ts";
 import { AppError } from "../errors.ts";
 import { receiveMail, type Reception, type Recipient } from "../messages/receive.ts";
-import { lookUp, refuseForNow, withAsciiDomain } from "../smtp/recipients.ts";
+import { lookUp, refuseForNow, comparableAddress } from "../smtp/recipients.ts";
 import { isKnown, refuseOverMails } from "../smtp/visits.ts";
 import type { Envelope } from "./signed-mail.ts";
 
@@ -25,11 +25,11 @@ export async function takeRawMail(app: App, raw: Buffer, envelope: Envelope): Pr
   const later =
     remote_ip === "" ? undefined : refuseOverMails(app, { known: isKnown(app, remote_ip) }, remote_ip);
   if (later) throw comeAgain(later);
-  const mail_from = withAsciiDomain(envelope.mail_from);
+  const mail_from = comparableAddress(envelope.mail_from);
   const size = raw.byteLength;
   const found = await Promise.all(
     envelope.rcpt_to.map(async (given) => {
-      const known = await lookUp(app, withAsciiDomain(given));
+      const known = await lookUp(app, comparableAddress(given));
       const full = isRecipient(known)
         ? await refuseForNow(app, known, { size, mail_from, remote_address: remote_ip })
         : undefined;

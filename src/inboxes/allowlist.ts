@@ -1,5 +1,6 @@
 import type { InboxRow, UserRow } from "../db/schema.ts";
 import { invalid } from "../errors.ts";
+import { withoutQuotes } from "../lib/mail-address.ts";
 import { mailDomain } from "../lib/mail-domain.ts";
 import { isPublicProvider } from "../mail/public-providers.ts";
 
@@ -45,7 +46,7 @@ function isListedRecipient(address: string, entries: string[]): boolean {
 }
 
 function normalizeEntry(entry: string, index: number): string {
-  const text = entry.trim().normalize("NFC").toLowerCase().replace(/^\*@/, "@");
+  const text = withoutQuotes(entry.trim().normalize("NFC").toLowerCase().replace(/^\*@/, "@"));
   const at = text.lastIndexOf("@");
   const local = text.slice(0, at);
   const wildcard = local === "" && text.startsWith("@*.");

@@ -76,7 +76,7 @@ export const InboxShape = t.Object(
 );
 
 export const CardSentShape = t.Object(
-  { sent: t.Literal(true), to: t.String({ format: "email" }) },
+  { sent: t.Literal(true), to: t.String({ examples: ["ada@example.com"] }) },
   { $id: "CardSent" },
 );
 
@@ -85,7 +85,7 @@ export const InboxTestShape = t.Composite(
     RoutingShape,
     t.Object({
       reply: t.Object({
-        to: t.String({ format: "email" }),
+        to: t.String({ examples: ["ada@example.com"] }),
         subject: t.String({ examples: ["Re: Test mail"] }),
         delivered: t.Boolean({ description: "Whether it has been handed over; `reply_status` says more." }),
       }),

@@ -24,3 +24,27 @@ export function tagsOf({ tag }: Address): string[] {
   if (tag === null || tag.startsWith("c_")) return [];
   return [...new Set(tag.split("+"))].filter((word) => TAG_FORM.test(word));
 }
+
+/** Dots at an end or side by side; what RFC 5321 §4.1.2 knows in quotes only, and some providers have given to people. */
+const ODD_DOTS = /^\.|\.\.|\.$/;
+const LETTERS = /^[\w!#$%&'*+\-/=?^`{|}~.]+$/;
+
+/** An address whose local part needs quotes for its dots alone, without them; any other as it is. */
+export function withoutQuotes(address: string): string {
+  const at = address.lastIndexOf("@");
+  const local = address.slice(1, Math.max(1, at - 1));
+  return address.startsWith('"') && address.charAt(at - 1) === '"' && hasOddDots(local)
+    ? local + address.slice(at)
+    : address;
+}
+
+/** The reverse: how such an address is written in a command, where others may refuse it without quotes. */
+export function withQuotes(address: string): string {
+  const at = address.lastIndexOf("@");
+  const local = address.slice(0, Math.max(0, at));
+  return hasOddDots(local) ? `"${local}"${address.slice(at)}` : address;
+}
+
+function hasOddDots(local: string): boolean {
+  return ODD_DOTS.test(local) && LETTERS.test(local);
+}

@@ -1,4 +1,5 @@
 import { domainToASCII } from "node:url";
+import { withoutQuotes } from "../lib/mail-address.ts";
 import { withoutBlanks } from "./header-block.ts";
 
 /** An address as it can be compared: lower case, its domain in A-labels. The name is whatever the sender wrote. */
@@ -18,8 +19,9 @@ const MAX_WRITTEN_CHARS = 500;
 const MAX_QUOTED_CHARS = 100;
 
 /**
- * An address list (RFC 5322 §3.4). Quoted local parts, address literals and the obsolete forms (routes, comments
- * inside an address) are problems: no person's mail needs them, and two readers may see two senders in them.
+ * An address list (RFC 5322 §3.4). Address literals, the obsolete forms (routes, comments inside an address) and quoted
+ * local parts are problems: no person's mail needs them, and two readers may see two senders in them. People have local
+ * parts with dots at an end or side by side, though, and write them with quotes and without: they mean the same.
  */
 export function parseAddressList(value: string): AddressList {
   const tokens = tokenize(value);
@@ -54,6 +56,8 @@ interface Token {
 // SP and HTAB alone: NBSP and others are letters to the syntax of mail, and white space to some readers.
 const SPACE = /[ \t]+/y;
 const SPECIAL = /[,:;]/y;
+/** The quotes of a local part; what may stand in them is looked at later. */
+const QUOTED_LOCAL = /"[\w!#$%&'*+\-/=?^`{|}~.]+"@[^ \t,:;()<>"\\]+/y;
 const QUOTED = /"((?:[^"\\]|\\.)*)"/y;
 const ANGLE = /<([^<>]*)>/y;
 const ATOM = /[^ \t,:;()<>"\\]+/y;
@@ -75,6 +79,7 @@ function tokenize(value: string): Token[] | string {
       at = endOfComment(value, at);
       if (at < 0) return "A comment in it is not closed.";
     } else if ((found = take(SPECIAL))) tokens.push({ kind: "special", text: found[0] });
+    else if ((found = take(QUOTED_LOCAL))) tokens.push({ kind: "atom", text: found[0] });
     else if ((found = take(QUOTED))) {
       tokens.push({ kind: "quoted", text: (found[1] ?? "").replace(/\\(.)/g, "$1") });
     } else if ((found = take(ANGLE))) tokens.push({ kind: "angle", text: withoutBlanks(found[1] ?? "") });
@@ -133,19 +138,20 @@ function toMailbox(words: Token[]): Mailbox | string {
   return { address, name };
 }
 
-// RFC 5322 §3.2.3, in the letters that nearly all addresses have, and
-const ASCII_DOT_ATOM = /^[\w!#$%&'*+\-/=?^`{|}~]+(?:\.[\w!#$%&'*+\-/=?^`{|}~]+)*$/;
+// RFC 5322 §3.2.3, in the letters that nearly all addresses have, with dots wherever people have them, and
+const ASCII_LOCAL = /^\.*[\w!#$%&'*+\-/=?^`{|}~][\w!#$%&'*+\-/=?^`{|}~.]*$/;
 // with the letters of RFC 6532, but nothing invisible.
 const DOT_ATOM =
   /^(?:[\w!#$%&'*+\-/=?^`{|}~]|(?![\p{C}\p{Z}])[^\0-\x7f])+(?:\.(?:[\w!#$%&'*+\-/=?^`{|}~]|(?![\p{C}\p{Z}])[^\0-\x7f])+)*$/u;
 const DOMAIN_LABEL = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
 
-function normalizeAddress(text: string): string | undefined {
-  if (text.length > MAX_WRITTEN_CHARS) return undefined;
+function normalizeAddress(written: string): string | undefined {
+  if (written.length > MAX_WRITTEN_CHARS) return undefined;
+  const text = withoutQuotes(written);
   const at = text.lastIndexOf("@");
   const local = text.slice(0, Math.max(at, 0)).normalize("NFC").toLowerCase();
   const domain = normalizeDomain(text.slice(at + 1));
-  if (domain === undefined || !(ASCII_DOT_ATOM.test(local) || DOT_ATOM.test(local))) return undefined;
+  if (domain === undefined || !(ASCII_LOCAL.test(local) || DOT_ATOM.test(local))) return undefined;
   const address = `${local}@${domain}`;
   const fits =
     Buffer.byteLength(local) <= MAX_LOCAL_OCTETS && Buffer.byteLength(address) <= MAX_ADDRESS_OCTETS;

@@ -76,7 +76,8 @@ function spfResult(results: MethodResult[]): { result: string; sender: string } 
 }
 
 const METHOD = /\s*([a-z][a-z0-9_-]*)(?:\s*\/\s*\d+)?\s*=\s*([a-z][a-z0-9_-]*)(?=\s|$)/iy;
-const PROPERTY = /\s*([a-z][a-z0-9_-]*(?:\s*\.\s*[a-z0-9_-]+)?)\s*=\s*("(?:[^"\\]|\\.)*"|[^\s"]+)(?=\s|$)/iy;
+const PROPERTY =
+  /\s*([a-z][a-z0-9_-]*(?:\s*\.\s*[a-z0-9_-]+)?)\s*=\s*("(?:[^"\\]|\\.)*"(?:@[^\s"]+)?|[^\s"]+)(?=\s|$)/iy;
 
 function readResult(text: string): MethodResult | undefined {
   METHOD.lastIndex = 0;
@@ -92,8 +93,9 @@ function readResult(text: string): MethodResult | undefined {
   return { method: method.toLowerCase(), result: result.toLowerCase(), properties };
 }
 
+/** A value in quotes without them; of an address with a quoted local part (RFC 8601 §2.2) they stay. */
 function unquoted(value: string): string {
-  return value.startsWith('"') ? value.slice(1, -1).replaceAll(/\\(.)/g, "$1") : value;
+  return value.startsWith('"') && value.endsWith('"') ? value.slice(1, -1).replaceAll(/\\(.)/g, "$1") : value;
 }
 
 /** What semicolons part, without the comments; undefined where a quote or a comment does not end. */

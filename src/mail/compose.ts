@@ -1,13 +1,16 @@
 import MailComposer from "nodemailer/lib/mail-composer";
 
 import { AppError, invalid } from "../errors.ts";
-import { escapeHtml, markdownToHtml } from "./markdown.ts";
 import { sha256 } from "../lib/sha256.ts";
+import { mailPage } from "./page.ts";
+import type { Written } from "./written.ts";
 
 export interface OutgoingAttachment {
   filename: string;
   content_type: string;
   bytes: Buffer;
+  /** Of a picture that the HTML shows. */
+  cid?: string;
 }
 
 export interface ReplyInput {
@@ -22,11 +25,9 @@ export interface ReplyInput {
   references?: string[];
   message_id: string;
   hop: number;
-  markdown: string;
-  /** Markdown that stands below, however long the rest is. */
-  notes?: string;
-  /** Makes HTML of Markdown; by default all of its links stay. The text part is as `markdown` is. */
-  render?: (markdown: string) => string | Promise<string>;
+  words: Written;
+  /** What stands below, however long the rest is. */
+  notes?: Written;
   /** Encodes the mail, by default right here. */
   build?: (parts: MailParts) => Promise<Buffer>;
   /** One line of plain text under the answer. */
@@ -45,7 +46,7 @@ export interface ComposedMail {
   envelope_to: string;
 }
 
-const BODY_CHARACTERS = 100_000;
+const FOOTER_CHARACTERS = 1_000;
 const SUBJECT_CHARACTERS = 250;
 const NAME_CHARACTERS = 100;
 const FILE_NAME_CHARACTERS = 150;
@@ -67,7 +68,6 @@ export async function composeReply(input: ReplyInput): Promise<ComposedMail> {
   const to = checkedAddress("to", input.to);
   const envelope_from =
     input.envelope_from === "" ? "" : checkedAddress("envelope_from", input.envelope_from);
-  const body = await bodyOf(input);
   const raw = await (input.build ?? buildMail)({
     ...addressFields(input, to),
     ...threadFields(input),
@@ -81,9 +81,8 @@ export async function composeReply(input: ReplyInput): Promise<ComposedMail> {
       "X-Auto-Response-Suppress": "All",
       "X-Mailwright-Hop": String(input.hop),
     },
-    text: body.text,
-    html: body.html,
-    attachments: attachmentsOf([...(input.attachments ?? []), ...body.attachments]),
+    ...bodyOf(input),
+    attachments: attachmentsOf([...(input.attachments ?? []), ...wholeOf(input.words)]),
     baseBoundary: sha256(rfc_message_id, "hex").slice(0, 32),
   });
   return { raw, rfc_message_id, envelope_from, envelope_to: to };
@@ -145,30 +144,18 @@ function threadFields(input: ReplyInput) {
   };
 }
 
-async function bodyOf(
-  input: ReplyInput,
-): Promise<{ text: string; html: string; attachments: OutgoingAttachment[] }> {
-  const whole = input.markdown.toWellFormed().replaceAll(/\r\n?/g, "\n").replaceAll("\0", "").trim();
-  const isLong = whole.length > BODY_CHARACTERS;
-  const head = isLong
-    ? `${whole.slice(0, BODY_CHARACTERS).replace(/[\uD800-\uDBFF]$/, "")}\n\n*The answer goes on in the attached file reply.md.*`
-    : whole;
-  const answer = [head === "" ? "*The answer has no text.*" : head, input.notes ?? ""]
-    .filter(Boolean)
-    .join("\n\n");
-  const footer = oneLine(input.footer ?? "", BODY_CHARACTERS);
+function bodyOf({ words, notes, footer: given = "" }: ReplyInput): { text: string; html: string } {
+  const footer = oneLine(given, FOOTER_CHARACTERS);
+  const answer = [words.text, notes?.text ?? ""].filter(Boolean).join("\n\n");
   return {
     text: answer + (footer === "" ? "\n" : `\n\n-- \n${footer}\n`),
-    html: htmlPage(await (input.render ?? markdownToHtml)(answer), footer),
-    attachments: isLong
-      ? [{ filename: "reply.md", content_type: "text/markdown; charset=utf-8", bytes: Buffer.from(whole) }]
-      : [],
+    html: mailPage({ answer: words.html, notes: notes?.html ?? "", footer }),
   };
 }
 
-function htmlPage(answer: string, footer: string): string {
-  const below = footer === "" ? "" : `<hr>\n<p><small>${escapeHtml(footer)}</small></p>\n`;
-  return `<!doctype html>\n<html>\n<head><meta charset="utf-8"></head>\n<body>\n${answer}${below}</body>\n</html>\n`;
+function wholeOf({ whole }: Written): OutgoingAttachment[] {
+  if (whole === null) return [];
+  return [{ filename: "reply.md", content_type: "text/markdown; charset=utf-8", bytes: Buffer.from(whole) }];
 }
 
 function attachmentsOf(attachments: OutgoingAttachment[]) {
@@ -176,10 +163,11 @@ function attachmentsOf(attachments: OutgoingAttachment[]) {
   if (bytes > ATTACHMENTS_BYTES) {
     throw new AppError("payload_too_large", "The files of this reply are together larger than 25 MB.");
   }
-  return attachments.map(({ filename, content_type, bytes }) => ({
+  return attachments.map(({ filename, content_type, bytes, cid }) => ({
     filename: fileName(filename),
     contentType: isFileType(content_type) ? content_type : "application/octet-stream",
     content: bytes,
+    ...(cid === undefined ? {} : { cid }),
   }));
 }
 

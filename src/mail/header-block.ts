@@ -1,3 +1,5 @@
+import { asWindows1252 } from "./charsets.ts";
+
 /** One header field: its name in lower case, its unfolded value, and the bytes it takes in the raw mail. */
 export interface HeaderField {
   name: string;
@@ -133,11 +135,13 @@ function toField(rows: Row[]): HeaderField {
 
 const PRINTABLE = /^[\x20-\x7e]*$/;
 
-/** UTF-8 where it is (RFC 6532), else the bytes as Latin-1; what could end a line elsewhere becomes a space. */
+/** UTF-8 where it is (RFC 6532), else the bytes as Windows-1252; what could end a line elsewhere becomes a space. */
 function readable(latin1: string): string {
   if (PRINTABLE.test(latin1)) return withoutBlanks(latin1);
   const utf8 = /[\x80-\xff]/.test(latin1) ? Buffer.from(latin1, "latin1").toString() : latin1;
-  return withoutBlanks((utf8.includes("\ufffd") ? latin1 : utf8).replace(/[\p{Cc}\u2028\u2029]/gu, " "));
+  return withoutBlanks(
+    (utf8.includes("\ufffd") ? asWindows1252(latin1) : utf8).replace(/[\p{Cc}\u2028\u2029]/gu, " "),
+  );
 }
 
 /** Without SP and HTAB around it; `trim` takes NBSP and others for white space, which the syntax of mail does not. */

@@ -6,6 +6,8 @@ const BARE_BLOCK_LINES = 5;
 
 /** "Label: value" in whatever language. */
 const HEADER_LINE = /^\p{L}[\p{L}\p{M} .-]{0,24}\s*[:：]\s*\S/u;
+/** A line across the mail, with a title or without, or a marked one. */
+const BEGINS_QUOTE = /^([-_=]{3}|>)/;
 const FROM_LABEL =
   /^(from|von|de|da|van|fra|från|lähettäjä|od|от( кого)?|від|kimden|feladó|από|expéditeur|mittente|remitente|remetente|afzender|afsender|avsender|avsändare|nadawca|odesílatel|отправитель|差出人|送信者|从|從|[发發]信人?|发件人|寄件者|寄件人|보낸 ?사람|발신[자인]?|מאת|من)$/;
 const OTHER_LABEL =
@@ -19,20 +21,28 @@ const BARE_DATE = /^\p{Nd}[\p{Nd}./:,\s-]{5,30}([ap]\.?m\.?)?$/u;
 const TIME_OF_DAY = /\p{Nd}{1,2}[:.]\p{Nd}{2}/u;
 
 /**
- * "From: … Sent: … To: … Subject: …" in any order, with or without blank lines between. A mail that is `fresh` may be about
- * a journey or a project: there the fields have to be those of a mail.
+ * "From: … Sent: … To: … Subject: …" in any order, with or without blank lines between: fields that are known, or lines
+ * that are like fields. A mail that is `fresh` may be about a journey or a project: there the fields have to be those of
+ * a mail.
  */
-export function opensHeaderBlock(lines: readonly string[], at: number, fresh: boolean): boolean {
+export function headerBlockAt(
+  lines: readonly string[],
+  at: number,
+  fresh: boolean,
+): "known" | "alike" | null {
   const line = bothEnds(lines[at] ?? "");
   const first = labelOf(line);
-  if (first === null) return opensUnknownBlock(lines, at, fresh);
-  if (first === "from" && (MAIL_ADDRESS.test(line) || hasOtherLabel(line))) return true;
+  if (first === null) return opensUnknownBlock(lines, at, fresh) ? "alike" : null;
+  if (first === "from" && (MAIL_ADDRESS.test(line) || hasOtherLabel(line))) return "known";
   const block = lines.slice(at, at + HEADER_BLOCK_LINES);
-  const fields = block.filter((one) => labelOf(one) !== null);
-  const kinds = new Set(fields.map(labelOf));
-  const from = kinds.has("from") && kinds.has("other");
-  if (fresh) return from && block.some((one, index) => isFieldOfMail(one, block[index + 1] ?? ""));
-  return from || isDatedBlock(fields) || opensUnknownBlock(lines, at, fresh);
+  if (hasKnownFields(block, fresh)) return "known";
+  return !fresh && (isDatedBlock(block) || opensUnknownBlock(lines, at, fresh)) ? "alike" : null;
+}
+
+function hasKnownFields(block: string[], fresh: boolean): boolean {
+  const kinds = new Set(block.map(labelOf));
+  if (!kinds.has("from") || !kinds.has("other")) return false;
+  return !fresh || block.some((line, index) => isFieldOfMail(line, block[index + 1] ?? ""));
 }
 
 /** Whether a field has an address or a time, perhaps on the line below it. */
@@ -45,7 +55,7 @@ function isFieldOfMail(line: string, below: string): boolean {
 /** "From Eve <eve@example.com>", "To …", "Subject …", each on a line of its own and without a colon. */
 export function opensBareBlock(lines: readonly string[], at: number): boolean {
   const [line = "", ...below] = lines.slice(at, at + BARE_BLOCK_LINES);
-  if (!FROM_LABEL.test(firstWord(line)) || !MAIL_ADDRESS.test(bothEnds(line))) return false;
+  if (!MAIL_ADDRESS.test(bothEnds(line)) || !FROM_LABEL.test(firstWord(line))) return false;
   return below.filter((one) => OTHER_LABEL.test(firstWord(one))).length > 1;
 }
 
@@ -73,19 +83,21 @@ export function headerBlockTop(lines: readonly string[], top: number, at: number
 }
 
 /** "Date: … To: …" of those who leave out who wrote. */
-function isDatedBlock(fields: string[]): boolean {
+function isDatedBlock(block: string[]): boolean {
+  const fields = block.filter((line) => labelOf(line) !== null);
   return fields.length > 1 && fields.some((line) => TIME_OF_DAY.test(line) && DATE_OR_TIME.test(line));
 }
 
 /** A header block in a language we do not know: three of four lines are fields, with an address or a date, or both. */
 function opensUnknownBlock(lines: readonly string[], at: number, fresh: boolean): boolean {
   if (!isField(lines[at] ?? "")) return false;
-  const fields = lines
+  const below = lines
     .slice(at, at + HEADER_BLOCK_LINES)
     .map(withoutStars)
     .filter((line) => line !== "")
-    .slice(0, 4)
-    .filter(isField);
+    .slice(0, 4);
+  const other = below.findIndex((line) => BEGINS_QUOTE.test(line));
+  const fields = below.slice(0, other === -1 ? undefined : other).filter(isField);
   const signs = [MAIL_ADDRESS, DATE_OR_TIME].filter((sign) => fields.some((line) => sign.test(line)));
   return fields.length >= 3 && signs.length > (fresh ? 1 : 0);
 }

@@ -1,3 +1,4 @@
+import { decodeCharset } from "./charsets.ts";
 import { type AddressList, type Mailbox, parseAddressList } from "./address-list.ts";
 import { type HeaderField, readHeaderBlock } from "./header-block.ts";
 
@@ -92,9 +93,9 @@ export function decodeWords(value: string): string {
   for (const word of value.matchAll(ENCODED_WORD)) {
     const [source, charset = "", encoding = "", data = ""] = word;
     const between = value.slice(end, word.index);
+    const joins = open !== undefined && BLANK.test(between);
     // §6.2: white space between encoded words is not shown, and a character may be cut across them.
-    if (!open || !BLANK.test(between) || open.charset !== charset.toLowerCase()) {
-      const joins = open !== undefined && BLANK.test(between);
+    if (!joins || !mayBeCut(open?.charset, charset)) {
       close();
       text += joins ? "" : between;
     }
@@ -108,12 +109,13 @@ export function decodeWords(value: string): string {
   return (text + value.slice(end)).replace(/[\p{Cc}\u2028\u2029]/gu, " ");
 }
 
+/** In UTF-7 the end of a word ends a run of letters that nothing else has to close (RFC 2152). */
+function mayBeCut(open: string | undefined, charset: string): boolean {
+  return open === charset.toLowerCase() && !/utf-?7$/.test(open);
+}
+
 function decodeBytes(word: { charset: string; bytes: Buffer[]; source: string }): string {
-  try {
-    return new TextDecoder(word.charset as Bun.Encoding).decode(Buffer.concat(word.bytes));
-  } catch {
-    return word.source;
-  }
+  return decodeCharset(Buffer.concat(word.bytes), word.charset) ?? word.source;
 }
 
 /** RFC 2047 §4.2. */

@@ -5,6 +5,7 @@ import { signMail } from "./dkim.ts";
 import { serviceKeys } from "./dkim-keys.ts";
 import { sendLater } from "./outgoing.ts";
 import { newMessageId } from "./own-ids.ts";
+import { written } from "./written.ts";
 
 /** A mail that the server writes by itself, such as a login code: it answers nothing and belongs to no inbox. */
 export interface Letter {
@@ -34,7 +35,7 @@ export async function prepareLetter(app: App, letter: Letter): Promise<QueueLett
     subject: letter.subject,
     message_id: newMessageId(app, id, domain),
     hop: 0,
-    markdown: letter.markdown,
+    words: written(letter.markdown, { own: true }),
     date: new Date(app.wallMs()),
     kind: "notice",
     ...(letter.reply_to === undefined ? {} : { reply_to: letter.reply_to }),

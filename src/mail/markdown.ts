@@ -1,7 +1,8 @@
 import MarkdownIt, { type StateCore, type Token } from "markdown-it";
-import sanitizeHtml from "sanitize-html";
 
 import { MAX_LINK_CHARS } from "./find-link.ts";
+import { footnotes } from "./markdown-footnotes.ts";
+import type { Picture } from "./pictures.ts";
 
 /** What stands in place of an address. */
 export const LEFT_OUT = "(link left out)";
@@ -25,36 +26,85 @@ const markdown = new MarkdownIt({
 // Guessing would turn the name of a file, such as notes.md, into a link to somebody's host.
 markdown.linkify.set({ fuzzyLink: false });
 
+markdown.use(footnotes);
+
+/** A file beside the answer, as models name one that they have made. */
+const FILE_NAME = /^(?:\.\/|attachment:|cid:|sandbox:\/mnt\/data\/)?([^/\\:?#]{1,200}\.(?:png|jpe?g|gif))$/i;
+
 // Marks that pile up on one letter of a host take a URL parser the square of their number.
 markdown.validateLink = (url) =>
   url.length <= MAX_LINK_CHARS &&
-  (/^mailto:[^?]/i.test(url) || (/^https?:\/\//i.test(url) && URL.canParse(url)));
+  (FILE_NAME.test(url) || /^mailto:[^?]/i.test(url) || (/^https?:\/\//i.test(url) && URL.canParse(url)));
 
-/** Not even a picture's address is kept: fetching it would tell its host that the mail was opened. */
-markdown.renderer.rules["image"] = (tokens, index) =>
-  markdown.utils.escapeHtml(`[${tokens[index]?.content ?? ""}]`);
+/** What the reading of an answer is given beside its text. */
+export interface Reading {
+  guard?: LinkGuard | undefined;
+  pictures?: readonly Picture[] | undefined;
+}
 
-markdown.renderer.rules["link_close"] = (tokens, index) => {
-  let start = index;
-  while (start > 0 && tokens[start]?.type !== "link_open") start -= 1;
-  const target = String(tokens[start]?.attrGet("href") ?? "");
-  const shown = tokens
-    .slice(start + 1, index)
-    .map((token) => token.content)
-    .join("");
-  const host = hostToShow(target, shown);
-  return host === undefined ? "</a>" : `</a> (${markdown.utils.escapeHtml(host)})`;
-};
+/** What of a token the two writers of a mail have to know beside what markdown-it says. */
+interface TokenNote {
+  /** Of an image: the made picture that it shows. */
+  picture?: Picture;
+}
 
-const ALLOWED = {
-  allowedTags:
-    "h1 h2 h3 h4 h5 h6 p br hr blockquote pre code ul ol li em strong s a table thead tbody tr th td".split(
-      " ",
-    ),
-  allowedAttributes: { a: ["href"], ol: ["start"] },
-  allowedSchemes: ["http", "https", "mailto"],
-  allowProtocolRelative: false,
-};
+export function noteOf({ meta }: Token): TokenNote {
+  return meta ?? {};
+}
+
+const BOX = /^\[([ xX])\](?=\s)/;
+
+/** A task of a list shows a box, and no mark of the list (`isTask`). */
+markdown.core.ruler.push("tasks", ({ tokens }) => {
+  for (const [index, token] of tokens.entries()) {
+    const [item, paragraph] = [tokens[index - 2], tokens[index - 1]];
+    if (token.type !== "inline" || paragraph?.type !== "paragraph_open") continue;
+    const [first] = token.children ?? [];
+    if (item?.type !== "list_item_open" || first?.type !== "text") continue;
+    const box = BOX.exec(first.content);
+    if (box === null) continue;
+    first.content = (box[1] === " " ? "☐" : "☑") + first.content.slice(3);
+    item.info = TASK;
+  }
+});
+
+const TASK = "task";
+
+export function isTask(token: Token): boolean {
+  return token.type === "list_item_open" && token.info === TASK;
+}
+
+/** Where a file is named, nothing can be fetched: it is shown if it is a made picture, else it is words. */
+markdown.core.ruler.push("files", ({ tokens, env, Token }) => {
+  const { pictures = [] } = env as Reading;
+  for (const token of tokens)
+    if (token.children !== null) token.children = withFiles(token.children, pictures, Token);
+});
+
+function withFiles(tokens: Token[], pictures: readonly Picture[], TokenOf: StateCore["Token"]): Token[] {
+  let named: string | undefined;
+  return tokens.flatMap((token) => {
+    if (token.type === "image") {
+      const name = fileNamed(token.attrGet("src"));
+      const picture = name === undefined ? undefined : pictures.find(({ filename }) => filename === name);
+      token.meta = picture === undefined ? null : ({ picture } satisfies TokenNote);
+    }
+    if (token.type === "link_open") {
+      named = fileNamed(token.attrGet("href"));
+      return named === undefined ? [token] : [];
+    }
+    if (token.type !== "link_close" || named === undefined) return [token];
+    const notice = new TokenOf("text", "", 0);
+    notice.content = ` (${named})`;
+    named = undefined;
+    return [notice];
+  });
+}
+
+function fileNamed(address: string | number | null): string | undefined {
+  const name = FILE_NAME.exec(String(address ?? ""))?.[1];
+  return name === undefined ? undefined : readableLink(name);
+}
 
 /** Looked at as the tokens that are rendered: no trick of Markdown's syntax can hide a link from that. */
 markdown.core.ruler.push("guard_links", ({ tokens, env, Token }) => {
@@ -89,14 +139,12 @@ function guarded(tokens: Token[], guard: LinkGuard, TokenOf: StateCore["Token"])
   });
 }
 
-/** Markdown as HTML without scripts, styles or pictures, in which every link shows where it leads. */
-export function markdownToHtml(text: string, guard?: LinkGuard): string {
-  // The renderer makes no raw HTML; the sanitiser is the second wall, should it ever be wrong about that.
-  return sanitizeHtml(markdown.render(text, { guard }), {
-    ...ALLOWED,
-    ...(guard === undefined ? {} : { transformTags: { a: withoutStranger(guard) } }),
-  });
+/** The blocks of a text and what stands in them, in which a guard has left no address that may not stay. */
+export function parseMarkdown(text: string, { guard, pictures }: Reading = {}): Token[] {
+  return markdown.parse(text, { guard, pictures });
 }
+
+export type { Token };
 
 /** Only as far as blocks: what is in a line, such as links, takes most of the time. */
 const blocks = new MarkdownIt({ html: false });
@@ -108,11 +156,6 @@ export function fencesOf(text: string): { language: string; content: string }[] 
     .parse(text, {})
     .filter(({ type }) => type === "fence")
     .map(({ info, content }) => ({ language: info.trim().toLowerCase(), content }));
-}
-
-/** Of a link that may not stay only its words remain. */
-export function withoutStranger(guard: LinkGuard): sanitizeHtml.Transformer {
-  return (tagName, attribs) => ({ tagName, attribs: guard.keeps(attribs["href"] ?? "") ? attribs : {} });
 }
 
 /** Other programs take addresses of any scheme, so that this one does. */
@@ -154,8 +197,8 @@ export function escapeHtml(text: string): string {
   return markdown.utils.escapeHtml(text);
 }
 
-/** The host of a link whose words do not already say it; text before an "@" in an address says nothing of its host. */
-function hostToShow(target: string, shown: string): string | undefined {
+/** The host of a link whose words do not already say it, for a reader to see where it leads; text before an "@" in an address says nothing of its host. */
+export function hostToShow(target: string, shown: string): string | undefined {
   const url = new URL(target);
   const words = shown.trim().replace(/\/$/, "");
   const plain = target.replace(/\/$/, "");

@@ -1,8 +1,8 @@
 /** How much of a line is looked at from either end: what stands between may be a name, as long as its bearer likes. */
-const MAX_MARKER_CHARS = 400;
+export const MAX_MARKER_CHARS = 400;
 
 /** No mail program breaks lines before this column, or leaves longer ones if it breaks them at all. */
-const MIN_WRAP_COLUMN = 60;
+export const MIN_WRAP_COLUMN = 60;
 const MAX_WRAP_COLUMN = 200;
 
 export const MAIL_ADDRESS = /[^\s<>()[\]]@[^\s<>()[\]]/;

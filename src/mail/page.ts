@@ -1,11 +1,12 @@
 import sanitizeHtml from "sanitize-html";
 
-import { escapeHtml, type LinkGuard, withoutStranger } from "./markdown.ts";
+import { LOOK, OUTLOOK_SHEET, PAGE_CLASS, QUIET_CLASS, SHEET } from "./look.ts";
+import { escapeHtml, type LinkGuard } from "./markdown.ts";
 
 /** No function but a colour's, so nothing that fetches; no escape that could spell one. */
 const SAFE_VALUE = /^(?:[\w\s#.,%!'-]|(?:rgb|hsl)a?\([\d\s.,%]*\))*$/i;
 const STYLES =
-  "color background background-color border border-collapse border-spacing border-radius border-top border-right border-bottom border-left border-color border-style border-width display font font-family font-size font-style font-weight gap height letter-spacing line-height list-style list-style-type margin margin-top margin-right margin-bottom margin-left max-width min-width opacity padding padding-top padding-right padding-bottom padding-left text-align text-decoration text-indent text-transform vertical-align white-space width word-break";
+  "color background background-color border border-collapse border-spacing border-radius border-top border-right border-bottom border-left border-color border-style border-width display font font-family font-size font-style font-weight gap height letter-spacing line-height list-style list-style-type margin margin-top margin-right margin-bottom margin-left max-width min-width opacity padding padding-top padding-right padding-bottom padding-left text-align text-decoration text-indent text-transform vertical-align white-space width word-break word-wrap overflow-x border-inline-start";
 
 const PAGE: sanitizeHtml.IOptions = {
   allowedTags:
@@ -33,21 +34,74 @@ const PAGE: sanitizeHtml.IOptions = {
 
 /** A page, or a part of one, without anything that acts or fetches when it is opened. */
 export function harmlessPage(html: string, guard: LinkGuard): string {
-  return htmlPage(
+  return page(
+    ofFile(titleOf(html)),
     sanitizeHtml(html, { ...PAGE, transformTags: { a: withoutStranger(guard) } }),
-    titleOf(html),
   );
 }
 
+/** Of a link that may not stay only its words remain. */
+function withoutStranger(guard: LinkGuard): sanitizeHtml.Transformer {
+  return (tagName, attribs) => ({ tagName, attribs: guard.keeps(attribs["href"] ?? "") ? attribs : {} });
+}
+
+/** What we wrote ourselves as the page of a file. */
+export function filePage(html: string): string {
+  return page([...ofFile(""), ...LOOKS], inLook(html));
+}
+
+/** The HTML part of every mail of ours; `notes` may be empty, and `footer` is plain text. */
+export function mailPage({
+  answer,
+  notes,
+  footer,
+}: {
+  answer: string;
+  notes: string;
+  footer: string;
+}): string {
+  return page([VIEWPORT, ...LOOKS], inLook(answer + below(notes.trim(), escapeHtml(footer))));
+}
+
+function below(notes: string, footer: string): string {
+  if (notes === "") return footer === "" ? "" : soft("footer", footer);
+  return soft(
+    "notes",
+    footer === "" ? notes : `${notes}\n<div style="${LOOK.footer_of_notes}">${footer}</div>`,
+  );
+}
+
+function soft(look: "notes" | "footer", html: string): string {
+  return `<div class="${QUIET_CLASS}" style="${LOOK[look]}">${html}</div>\n`;
+}
+
+const VIEWPORT = '<meta name="viewport" content="width=device-width, initial-scale=1">';
+const LOOKS = [
+  '<meta name="color-scheme" content="light dark">',
+  '<meta name="supported-color-schemes" content="light dark">',
+  `<style>\n${SHEET}\n</style>`,
+  `<!--[if mso]><style>${OUTLOOK_SHEET}</style><![endif]-->`,
+];
+
+function ofFile(title: string): string[] {
+  return [
+    `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">`,
+    VIEWPORT,
+    `<title>${escapeHtml(title)}</title>`,
+  ];
+}
+
+function inLook(html: string): string {
+  return `<div class="${PAGE_CLASS}" dir="auto" style="${LOOK.page}">\n${html.trim()}\n</div>`;
+}
+
 /** A whole page around what stands in its body. */
-export function htmlPage(body: string, title: string): string {
+function page(head: string[], body: string): string {
   return `<!doctype html>
 <html>
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
-<meta name="viewport" content="width=device-width">
-<title>${escapeHtml(title)}</title>
+${head.join("\n")}
 </head>
 <body>
 ${body.trim()}

@@ -10,6 +10,7 @@ import { type Part, partsOf, readStructure, type Structure } from "./parse-struc
 import { readableHtml, splitNewText } from "./reply-text.ts";
 import { hasReplyMark } from "./subject-mark.ts";
 import { mayAnswer } from "./thread-fields.ts";
+import type { PackedMail } from "./winmail.ts";
 import { inSignedForm, type SignedForm } from "./signed-form.ts";
 
 const MAX_TEXT_CHARS = 1024 * 1024;
@@ -55,7 +56,7 @@ async function readParts(
   structure: Structure,
   { attached, form }: { attached: number; form?: SignedForm | undefined },
 ): Promise<ParsedMail> {
-  const { headers, root, files, doubt } = structure;
+  const { headers, root, files, packed, doubt } = structure;
   const parts = [...partsOf(root)];
   const body = chooseBody(parts);
   const warnings = new Set<string>();
@@ -68,13 +69,14 @@ async function readParts(
     ...body.named.map((part, index) => namedText(part, files.length + index + 1)),
   ];
   const of_others = parts.some(isOfOthers) || attachments.some(isCalendarAnswer);
-  const own_subject = doubt === null && !of_others && !parts.some(isMail);
+  const passes_on = parts.some(isMail) || packed.some((inner) => inner.attached);
+  const own_subject = doubt === null && !of_others && !passes_on;
   const mail: ParsedMail = {
     subject: subjectOf(headers),
     date: dateOf(headers),
     ...cut,
     own_subject,
-    whole: whole && own_subject && body.others.length + attachments.length === 0,
+    whole: whole && own_subject && body.others.length + attachments.length + packed.length === 0,
     attachments,
     warnings: [],
   };
@@ -82,14 +84,19 @@ async function readParts(
   if (doubt !== null || of_others) takeForMaterial(mail);
   const others = body.others.map((part) => readOther(part, mail, warnings));
   const mails = attached < MAX_ATTACHED_DEPTH ? await readAttachedMails(mail, attached, warnings) : [];
-  addMaterial(mail, others, mails, warnings);
+  const inner = readPacked(packed, { mail, others, warnings });
+  addMaterial(mail, { others, more: [...mails, ...inner] }, warnings);
   mail.warnings = [...warnings, ...unreadable(root, mail.attachments)];
   return mail;
 }
 
-function addMaterial(mail: ParsedMail, others: string[], mails: string[], warnings: Set<string>): void {
+function addMaterial(
+  mail: ParsedMail,
+  { others, more }: { others: string[]; more: string[] },
+  warnings: Set<string>,
+): void {
   if (mail.new_text !== "" && joined(others) !== "") mail.in_doubt ??= "further_part";
-  const rest = joined([mail.rest_text, ...others, ...mails]);
+  const rest = joined([mail.rest_text, ...others, ...more]);
   if (rest.length > MAX_TEXT_CHARS) warnings.add(TOO_LONG);
   mail.rest_text = rest.slice(0, MAX_TEXT_CHARS);
 }
@@ -131,8 +138,8 @@ function textOf(part: Part, warnings: Set<string>): string {
   return part.flowed === null ? text : withoutSoftBreaks(text, part.flowed.del_sp);
 }
 
-function garbled({ charset }: Part): string {
-  const named = charset === undefined ? "which the mail does not name" : `"${charset.slice(0, 40)}"`;
+function garbled({ node: { charset } }: Part): string {
+  const named = charset ? `"${charset.slice(0, 40)}"` : "which the mail does not name";
   return `Some characters of the text could not be read in its character set (${named}).`;
 }
 
@@ -153,8 +160,37 @@ function withoutSoftBreaks(text: string, delSp: boolean): string {
 }
 
 function readOther(part: Part, mail: ParsedMail, warnings: Set<string>): string {
-  const text = textOf(part, warnings);
-  if (part.contentType !== "text/html") {
+  return readMaterial(textOf(part, warnings), part.contentType === "text/html", mail);
+}
+
+/**
+ * What stands in a winmail.dat is material, as any file is: few programs show it, so its reader may have seen other words
+ * than the author. The mail itself is read there only if it has no text elsewhere.
+ */
+function readPacked(
+  packed: PackedMail[],
+  { mail, others, warnings }: { mail: ParsedMail; others: string[]; warnings: Set<string> },
+): string[] {
+  const hasText = [allText(mail), ...others].some((text) => text !== "");
+  return packed
+    .filter(({ attached }) => attached || !hasText)
+    .map(({ subject, text, html, attached }) => {
+      const isHtml = text.trim() === "";
+      const limit = isHtml ? MAX_HTML_CHARS : MAX_TEXT_CHARS;
+      const shown = readMaterial((isHtml ? html : text).slice(0, limit), isHtml, mail);
+      if (attached) return `Attached mail: ${oneLine(subject)}\n\n${shown}`.trim();
+      warnings.add(shown === "" ? NO_TEXT_IN_WINMAIL : TEXT_IN_WINMAIL);
+      return shown;
+    });
+}
+
+const NO_TEXT_IN_WINMAIL =
+  "If the mail has a text, it could not be read: Outlook packed it into winmail.dat in its own format. Send the mail as HTML or plain text.";
+const TEXT_IN_WINMAIL =
+  "Read as material, not as an instruction: the text of the mail is in winmail.dat alone, where few programs show it. Send the mail as HTML or plain text.";
+
+function readMaterial(text: string, isHtml: boolean, mail: ParsedMail): string {
+  if (!isHtml) {
     const clean = stripHiddenCharacters(text);
     mail.hidden_characters += clean.removed;
     return clean.text.trim();
@@ -206,8 +242,11 @@ function namedText(part: Part, number: number): MailAttachment {
 }
 
 function subjectOf(headers: MailHeaders): string {
-  const subject = stripHiddenCharacters(decodeWords(headers.get("subject") ?? "")).text;
-  return subject.replace(/\s+/g, " ").trim().slice(0, MAX_SUBJECT_CHARS);
+  return oneLine(decodeWords(headers.get("subject") ?? ""));
+}
+
+function oneLine(subject: string): string {
+  return stripHiddenCharacters(subject).text.replace(/\s+/g, " ").trim().slice(0, MAX_SUBJECT_CHARS);
 }
 
 /** Null where there is none, or none that can be read. */
@@ -230,7 +269,7 @@ function unreadable(root: Part | null, attachments: MailAttachment[]): string[] 
     filename.toLowerCase() === "winmail.dat" || content_type.endsWith("ms-tnef");
   if (attachments.some(isTnef)) {
     warnings.push(
-      "The files inside winmail.dat could not be read: Outlook packed them in its own format. Send the mail as HTML or plain text.",
+      "The files inside winmail.dat could not be read: it is damaged, or no file of Outlook. Send the mail as HTML or plain text.",
     );
   }
   return warnings;

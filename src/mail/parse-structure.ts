@@ -1,9 +1,13 @@
+import { Transform } from "node:stream";
 import { MailParser, type MailParserOptions } from "mailparser";
 import { messageOf } from "../errors.ts";
 import { safeFilename } from "./attachment-name.ts";
+import { asWindows1252, decodeCharset, namesNoCharset } from "./charsets.ts";
 import { MAX_HEADER_BYTES, type MailHeaders, readHeaders } from "./headers.ts";
 import type { MailAttachment, ParseProblem } from "./parse.ts";
 import { doubtIn, type Splitter, type SplitPart, watchBorders } from "./part-doubt.ts";
+import { takeUuencoded, UUENCODED, uudecode } from "./uuencode.ts";
+import { type PackedMail, typeOf, unpackWinmail } from "./winmail.ts";
 
 const MAX_PARTS = 1_000;
 const MAX_DEPTH = 100;
@@ -27,16 +31,21 @@ export interface Part {
   charset?: string;
   textContent?: string;
   headers: Map<string, unknown>;
-  node: { filename: string | false; disposition?: string | false };
+  node: { filename: string | false; disposition?: string | false; charset?: string | false };
   flowed: { del_sp: boolean } | null;
   parent?: Part;
   children: Part[];
+  isAttachment?: boolean;
+  encoding?: string;
+  /** Of what is no multipart. */
+  decoder?: Transform;
 }
 
 /** The parts of mailparser that it does not document, as of 3.9.31. */
 interface Internals {
   tree: Part | false;
   splitter: Splitter;
+  decoder: { decodeStream(charset: string): Transform };
   createNode(node: Node): Part;
 }
 
@@ -48,6 +57,8 @@ export interface Structure {
   headers: MailHeaders;
   root: Part | null;
   files: MailAttachment[];
+  /** The mails in what was a winmail.dat; its files are among the files. */
+  packed: PackedMail[];
   /** Why another program could read the mail in another way, to go into a sentence; null when none could. */
   doubt: string | null;
   problem: { code: ParseProblem; message: string } | null;
@@ -57,7 +68,7 @@ export interface Structure {
 export async function readStructure(raw: Uint8Array): Promise<Structure> {
   const headers = readHeaders(raw);
   const broken = headers.complete ? tooManyAddresses(headers) : TOO_LARGE_HEADERS;
-  if (broken) return { headers, root: null, files: [], doubt: null, problem: broken };
+  if (broken) return { headers, root: null, files: [], packed: [], doubt: null, problem: broken };
   const parser = new MailParser(OPTIONS);
   const internals = parser as unknown as Internals;
   let doubt = headers.problem && `in its header ${headers.problem}`;
@@ -67,12 +78,18 @@ export async function readStructure(raw: Uint8Array): Promise<Structure> {
     doubt ??= doubtIn(node);
     if (isMailOfDigest(node)) node.contentType = "message/rfc822";
     // RFC 2045 §5.2: what names no subtype is plain text.
-    else if (node.contentType && !node.contentType.includes("/")) node.contentType = "text/plain";
+    else if (node.contentType && /^(?:[^/]+|text\/)$/.test(node.contentType)) node.contentType = "text/plain";
+    if (node.filename) node.filename = asWindows1252(node.filename);
     // mailparser joins a soft line break with whatever follows, be it a quote (RFC 3676 §4.5 forbids it).
     const flowed = node.flowed ? { del_sp: node.delSp } : null;
     node.flowed = false;
-    return Object.assign(createNode(node), { flowed });
+    const part = Object.assign(createNode(node), { flowed });
+    if (part.decoder && !part.isAttachment && namesNoCharset(part.charset ?? ""))
+      unnamed.set(part, bytesOf(part.decoder));
+    return part;
   };
+  internals.decoder = { decodeStream };
+  const unnamed = new Map<Part, Buffer[]>();
   const files: MailAttachment[] = [];
   const { promise, resolve } = Promise.withResolvers<Structure["problem"]>();
   parser.on("data", (part) => {
@@ -86,7 +103,60 @@ export async function readStructure(raw: Uint8Array): Promise<Structure> {
   const root = internals.tree === false ? null : internals.tree;
   // What stands before the first border is a note that few programs show; here it could be all that there is.
   if ([...partsOf(root)].some(isHollow)) doubt ??= "it says that it is made of parts and has none";
-  return { headers, root, files, doubt, problem: problem ?? tooDeep(root) };
+  decodeUnnamed(unnamed);
+  takeFilesOfTexts(raw, root, files);
+  return { headers, root, ...unpackWinmail(files, MAX_PARTS), doubt, problem: problem ?? tooDeep(root) };
+}
+
+/** As programs sent files before MIME: in the midst of the text. */
+function takeFilesOfTexts(raw: Uint8Array, root: Part | null, files: MailAttachment[]): void {
+  // To look through bytes takes much less time than to look through texts.
+  const hasBegin = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength).includes("begin ");
+  for (const part of partsOf(root)) {
+    if (!hasBegin && part.encoding !== "base64") continue;
+    if (part.contentType !== "text/plain" || part.textContent === undefined || part.node.filename) continue;
+    const { text, files: found } = takeUuencoded(part.textContent, MAX_PARTS - files.length);
+    part.textContent = text;
+    for (const { name, bytes } of found) {
+      files.push(
+        attachment({ filename: name, type: typeOf(name), number: files.length + 1 }, [bytes], false),
+      );
+    }
+  }
+}
+
+/** Texts that name no character set, which mailparser takes for UTF-8 without looking. */
+function decodeUnnamed(texts: Map<Part, Buffer[]>): void {
+  for (const [part, bytes] of texts)
+    if (part.textContent?.includes("\uFFFD"))
+      part.textContent = decodeCharset(Buffer.concat(bytes), undefined)?.replaceAll("\r\n", "\n") ?? "";
+}
+
+/** What a decoder gives from now on, as well as whoever reads it. */
+function bytesOf(decoder: Transform): Buffer[] {
+  const chunks: Buffer[] = [];
+  const push = decoder.push.bind(decoder);
+  decoder.push = (chunk: Buffer | null, encoding) => {
+    if (chunk) chunks.push(chunk);
+    return push(chunk, encoding);
+  };
+  return chunks;
+}
+
+/** Gives UTF-8 for text of a character set, and the bytes as they are for one that nobody knows. */
+function decodeStream(charset: string): Transform {
+  const chunks: Buffer[] = [];
+  return new Transform({
+    transform(chunk: Buffer, _, done) {
+      chunks.push(chunk);
+      done();
+    },
+    // Only the whole text tells which set it is, and a character may be cut between two chunks.
+    flush(done) {
+      const bytes = Buffer.concat(chunks);
+      done(null, decodeCharset(bytes, charset) ?? bytes);
+    },
+  });
 }
 
 function isHollow({ contentType, children }: Part): boolean {
@@ -112,6 +182,7 @@ interface AttachmentPart {
   contentDisposition?: string;
   filename?: string | false;
   cid?: string;
+  headers: Map<string, unknown>;
   content: NodeJS.ReadableStream;
   release(): void;
 }
@@ -121,10 +192,11 @@ function collect(part: AttachmentPart, files: MailAttachment[]): void {
   part.content.on("data", (chunk: Uint8Array) => chunks.push(chunk));
   part.content.on("end", () => {
     const type = part.contentType || "application/octet-stream";
+    const isUuencoded = UUENCODED.test(String(part.headers.get("content-transfer-encoding")));
     files.push(
       attachment(
         { filename: part.filename || "", type, number: files.length + 1 },
-        chunks,
+        isUuencoded ? [uudecode(Buffer.concat(chunks))] : chunks,
         part.contentDisposition !== "attachment" && part.cid !== undefined,
       ),
     );

@@ -4,6 +4,7 @@ import { readMimeValue } from "./mime-value.ts";
 const MAX_HEADER_BYTES = 64 * 1024;
 const MAX_HEADER_LINES = 2_000;
 const CR = 0x0d;
+const DASH = 0x2d;
 
 /** What mailsplit, as of 5.4.19, has read of a part. */
 export interface SplitPart {
@@ -110,17 +111,38 @@ function encodingDiffers(part: SplitPart, text: string): boolean {
   return Boolean(part.multipart) && /^(?:base64|quoted-printable)$/.test(encoding.value);
 }
 
-/** Tells of every line that another program could take for a border between parts, or not take for one. */
+/**
+ * Tells of every line that another program could take for a border between parts, or not take for one. The splitter knows
+ * the borders of the innermost parts only: what a border further out begins would be the end of the text before it.
+ */
 export function watchBorders(splitter: Splitter, doubt: (why: string) => void): void {
   const check = splitter.checkBoundary.bind(splitter);
+  const why = "a line in it can be taken for the border between two parts, or not";
   splitter.checkBoundary = (line) => {
     const { node } = splitter;
     const found = check(line);
-    // 2: a multipart that ends before it has begun. A CR in front, and a header that no empty line ends.
-    if (found === false ? looksLikeBorder(line, node) : found === 2 || line[0] === CR || isInHeader(node))
-      doubt("a line in it can be taken for the border between two parts, or not");
-    return found;
+    if (found !== false) {
+      // 2: a multipart that ends before it has begun. A CR in front, and a header that no empty line ends.
+      if (found === 2 || line[0] === CR || isInHeader(node)) doubt(why);
+      return found;
+    }
+    const bordered = borderedBy(line, node);
+    if (bordered === false) return false;
+    doubt(why);
+    if (bordered === node) return false;
+    splitter.node = childTowards(node, bordered);
+    const outer = check(line);
+    if (outer === false) splitter.node = node;
+    return outer;
   };
+}
+
+/** The part inside `outer` that `node` is, or is in. */
+function childTowards(node: SplitPart, outer: SplitPart): SplitPart {
+  let part = node;
+  while (part._parentBoundaryOwner !== false && part._parentBoundaryOwner !== outer)
+    part = part._parentBoundaryOwner;
+  return part;
 }
 
 function isInHeader(node: SplitPart): boolean {
@@ -130,13 +152,13 @@ function isInHeader(node: SplitPart): boolean {
 const BEHIND_BORDER = /^(?:--)?[ \t]*\r*\n?$/;
 
 /** RFC 2046 §5.1.1: blanks may follow a border, and one of an outer part ends the inner ones as well. */
-function looksLikeBorder(line: Uint8Array, node: SplitPart): boolean {
+function borderedBy(line: Uint8Array, node: SplitPart): SplitPart | false {
   const start = line[0] === CR ? 1 : 0;
-  if (line[start] !== 0x2d || line[start + 1] !== 0x2d) return false;
+  if (line[start] !== DASH || line[start + 1] !== DASH) return false;
   for (let part: SplitPart | false = node; part !== false; part = part._parentBoundaryOwner)
     if (part._boundary && startsWith(line, start + 2, part._boundary)) {
       const behind = Buffer.from(line).toString("latin1", start + 2 + part._boundary.length);
-      if (BEHIND_BORDER.test(behind)) return true;
+      if (BEHIND_BORDER.test(behind)) return part;
     }
   return false;
 }

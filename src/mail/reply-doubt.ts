@@ -13,6 +13,7 @@ export type Doubt =
   | "below_quote"
   | "touches_quote"
   | "below_line"
+  | "like_fields"
   | "below_signature"
   | "two_texts"
   | "further_part"
@@ -37,14 +38,20 @@ export function doubtAt(
   marker: Marker,
   { end, empty, fresh }: { end: number; empty: boolean; fresh: boolean },
 ): Doubtful | null {
-  const { line } = marker;
-  if (marker.kind === "quote") {
-    const touched = marker.touched ? doubtfulIf("touches_quote", lines.slice(line, marker.quote)) : null;
-    const marked = empty || isQuoted(lines[marker.quote] ?? "");
-    return touched ?? (marked ? belowQuote(lines, marker.quote, end) : null);
-  }
-  if (marker.kind === "forward" && marker.bare && !isAttributed(lines, line, fresh))
-    return doubtfulIf("below_line", lines.slice(line + 1, end));
+  if (marker.kind === "signature") return null;
+  if (marker.kind === "forward") return doubtAtForward(lines, marker, { end, empty, fresh });
+  const touched = marker.touched ? doubtfulIf("touches_quote", lines.slice(marker.line, marker.quote)) : null;
+  if (touched !== null) return touched;
+  return empty || isQuoted(lines[marker.quote] ?? "") ? belowQuote(lines, marker.quote, end) : null;
+}
+
+function doubtAtForward(
+  lines: readonly string[],
+  { line, by }: Extract<Marker, { kind: "forward" }>,
+  { end, empty, fresh }: { end: number; empty: boolean; fresh: boolean },
+): Doubtful | null {
+  if (by !== null && !isAttributed(lines, line, fresh))
+    return doubtfulIf(by === "line" ? "below_line" : "like_fields", lines.slice(line, end));
   const quote = lines.slice(line, line + MAX_LINES_TO_QUOTE).findIndex(isQuoted);
   return empty && quote !== -1 ? belowQuote(lines, line + quote, end) : null;
 }
@@ -61,7 +68,11 @@ function belowQuote(lines: readonly string[], quote: number, end: number): Doubt
 /** Whether what stands below a line across the mail says whose it is. */
 function isAttributed(lines: readonly string[], line: number, fresh: boolean): boolean {
   const next = firstMarker(lines, { from: line + 1, fresh });
-  return next !== null && next.kind !== "signature" && next.line <= line + MAX_LINES_TO_NAME;
+  return next !== null && isSure(next) && next.line <= line + MAX_LINES_TO_NAME;
+}
+
+function isSure(marker: Marker): boolean {
+  return marker.kind === "quote" || (marker.kind === "forward" && marker.by === null);
 }
 
 /** Whether a line of a text in doubt stands among these letters. */

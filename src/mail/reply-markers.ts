@@ -1,12 +1,12 @@
 import { type Attribution, attributionAbove, attributionAt, endsInVerb } from "./attribution.ts";
 import {
+  headerBlockAt,
   headerBlockTop,
   opensBareBlock,
-  opensHeaderBlock,
   opensNotesHead,
   opensTableOfFields,
 } from "./header-lines.ts";
-import { bothEnds, plain, tidied } from "./marker-lines.ts";
+import { bothEnds, MAX_MARKER_CHARS, plain, tidied } from "./marker-lines.ts";
 
 /**
  * The mark of a quoted line: ">", a bar or a colon, and what mail programs put before the first: initials or a name
@@ -24,8 +24,9 @@ const RULE = /^(([^\p{L}\p{N}\s.`])(\s?\2){2,}|[—–─_]{2,})$/u;
 const SECTION_RULE = /^([^\p{L}\p{N}\s_])(\s?\1){2}$/u;
 /** "-----Original Message-----" in whatever language. */
 const TITLED_RULE = /^(8<)?[-_=*~+#─━—–―−]{3,} ?[^-_=*~+#─━—–―−].*[^-_=*~+#─━—–―−] ?[-_=*~+#─━—–―−]{3,}$/u;
+/** Also what `git request-pull` writes above the titles of commits, which are their authors'. */
 const FORWARD_TITLE =
-  /^(begin (of )?forwarded|original message$|forwarded message|original mail|anfang der weitergeleiteten|ursprüngliche nachricht|weitergeleitete nachricht|début du message|message (d'origine|transféré|original)|inicio del mensaje|mensaje (original|reenviado)|inizio (del )?messaggio|messaggio (originale|inoltrato)|begin doorgestuurd|oorspronkelijk bericht|doorgestuurd bericht|início da mensagem|mensagem (original|encaminhada)|vidarebefordrat|ursprungligt meddelande|videresendt|opprinnelig melding|start på videresendt|oprindelig (besked|meddelelse)|välitetty viesti|alkuperäinen viesti|początek przek|wiadomość (oryginalna|przekazana)|oryginalna wiadomość|začátek přepos|původní zpráva|přeposlaná zpráva|начало (переадресованного|пересылаемого)|пересылаемое сообщение|исходное сообщение|転送されたメッセージ|元のメッセージ|以下は転送|開始轉寄|以下是轉寄|下面是被转发|开始转发|原始邮件|原始郵件|转发的邮件|전달된 메시지|원본 메시지)/;
+  /^(the following changes since commit [\da-f]{7}|begin (of )?forwarded|original message$|forwarded message|original mail|anfang der weitergeleiteten|ursprüngliche nachricht|weitergeleitete nachricht|début du message|message (d'origine|transféré|original)|inicio del mensaje|mensaje (original|reenviado)|inizio (del )?messaggio|messaggio (originale|inoltrato)|begin doorgestuurd|oorspronkelijk bericht|doorgestuurd bericht|início da mensagem|mensagem (original|encaminhada)|vidarebefordrat|ursprungligt meddelande|videresendt|opprinnelig melding|start på videresendt|oprindelig (besked|meddelelse)|välitetty viesti|alkuperäinen viesti|początek przek|wiadomość (oryginalna|przekazana)|oryginalna wiadomość|začátek přepos|původní zpráva|přeposlaná zpráva|начало (переадресованного|пересылаемого)|пересылаемое сообщение|исходное сообщение|転送されたメッセージ|元のメッセージ|以下は転送|開始轉寄|以下是轉寄|下面是被转发|开始转发|原始邮件|原始郵件|转发的邮件|전달된 메시지|원본 메시지)/;
 const SENT_FROM =
   /^(sent (from|via|with|using) |get outlook for |get bluemail|von meinem .*gesendet|gesendet (von|mit|über|aus) |diese nachricht wurde von mein|envoyé (de|depuis|à partir|avec) |(obtenir|télécharger|obtener|obter|scarica|hämta|hent|hanki|pobierz|скачать) outlook|outlook (voor|für|pour|para|per) |enviado (desde|do|de|com|a partir) |inviato (da|dal|con) |(verzonden|verstuurd) (vanaf|met|via) |skickat från |sendt fra |lähetetty |wysłan[eo] z |odesláno z|odoslané z|отправлено (с|из) |надіслано з |trimis de pe |elküldve |発自|发自我的|發自我的|寄自我的|[从從]我的.*[发發傳]|나의 .*에서 보)|から送信$/;
 
@@ -44,8 +45,14 @@ export type Marker =
    * be in the paragraph of that name.
    */
   | { kind: "quote"; line: number; quote: number; attributed: boolean; touched: boolean }
-  /** What others wrote, without a mark on each line: nothing tells its end. `bare`: only a line across the mail says so. */
-  | { kind: "forward"; line: number; bare: boolean };
+  /** What others wrote, without a mark on each line: nothing tells its end. */
+  | ({ kind: "forward" } & Forward);
+
+interface Forward {
+  line: number;
+  /** What alone says so, where that may be the sender's own: a line across the mail, or lines that are like fields. */
+  by: "line" | "fields" | null;
+}
 
 /** Whether a line without blanks at its ends is marked as quoted. */
 export function isQuoted(line: string): boolean {
@@ -106,17 +113,15 @@ function isTableRow(text: string): boolean {
   return text.startsWith("|") && text.endsWith("|") && text.split("|").length > 3;
 }
 
-function forwardAt(
-  lines: readonly string[],
-  line: number,
-  { top, fresh }: Place,
-): { line: number; bare: boolean } | null {
-  const text = lines[line] ?? "";
-  if (isTitle(plain(text)) || isTitle(tidied(bothEnds(text)))) return { line, bare: false };
-  if (opensNotesHead(lines, line)) return { line: top, bare: false };
-  if (opensBareBlock(lines, line)) return { line, bare: false };
-  if (opensHeaderBlock(lines, line, fresh)) return { line: headerBlockTop(lines, top, line), bare: false };
-  return isRule(lines, line, fresh) ? { line, bare: true } : null;
+function forwardAt(lines: readonly string[], line: number, { top, fresh }: Place): Forward | null {
+  if (ways(lines[line] ?? "").some((text) => TITLED_RULE.test(text) || FORWARD_TITLE.test(text)))
+    return { line, by: null };
+  if (opensNotesHead(lines, line)) return { line: top, by: null };
+  if (opensBareBlock(lines, line)) return { line, by: null };
+  const block = headerBlockAt(lines, line, fresh);
+  if (block !== null)
+    return { line: headerBlockTop(lines, top, line), by: block === "known" ? null : "fields" };
+  return isRule(lines, line, fresh) ? { line, by: "line" } : null;
 }
 
 /** Some break an attribution so that its end looks like a marked line: "> wrote:". */
@@ -133,14 +138,15 @@ function quoteBelow(lines: readonly string[], { start, end, touched }: Attributi
   return { kind: "quote", line: start, quote, attributed: true, touched };
 }
 
-function isTitle(text: string): boolean {
-  return TITLED_RULE.test(text) || FORWARD_TITLE.test(text);
+/** A line by its beginning, and by both ends if it is a long one. */
+function ways(line: string): string[] {
+  return line.length <= MAX_MARKER_CHARS ? [plain(line)] : [plain(line), tidied(bothEnds(line))];
 }
 
 /** Whether the line is one across the mail; where that answers none, it may part sections or underline a heading. */
 function isRule(lines: readonly string[], line: number, fresh: boolean): boolean {
   const text = lines[line] ?? "";
-  if (!RULE.test(plain(text)) && !RULE.test(tidied(bothEnds(text)))) return false;
+  if (/[\p{L}\p{N}]/u.test(text) || !ways(text).some((way) => RULE.test(way))) return false;
   if (!fresh) return true;
   const above = line === 0 ? "" : (lines[line - 1] ?? "");
   const underlines =

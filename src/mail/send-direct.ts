@@ -7,7 +7,7 @@ import { isListed, type TransportPolicy } from "./mta-sts.ts";
 import { hostAddresses, mailHosts } from "./mx.ts";
 import type { OutgoingMail, Sender, SenderOptions, SendOutcome, Timeouts } from "./send.ts";
 import {
-  asciiDomain,
+  commandAddress,
   isVerdict,
   type MailError,
   noUtf8,
@@ -35,7 +35,7 @@ export function directSender(options: SenderOptions, timeouts: Timeouts): Sender
   });
   return {
     send: (mail, onBegin) => {
-      const to = asciiDomain(mail.envelope_to);
+      const to = commandAddress(mail.envelope_to);
       const domain = to.slice(to.lastIndexOf("@") + 1);
       const deadline = Date.now() + timeouts.attempt_ms;
       const { idle_ms, confirm_ms } = timeouts;
@@ -183,7 +183,7 @@ function tellFault({ options, domain }: Attempt, host: string, fault: string): v
 function converse(attempt: Attempt, connection: Connection): Promise<SendOutcome | "stale"> {
   const { mail, to, connections, deadline, idle_ms, confirm_ms } = attempt;
   const { smtp, server, tls } = connection;
-  const envelope = { from: asciiDomain(mail.envelope_from), to: [to], size: mail.raw.length };
+  const envelope = { from: commandAddress(mail.envelope_from), to: [to], size: mail.raw.length };
   if (needsUtf8(envelope) && !connection.offers_utf8) {
     connections.giveBack(connection);
     return Promise.resolve(noUtf8(server.host, to));

@@ -1,5 +1,6 @@
 import { domainToASCII } from "node:url";
 import { messageOf } from "../errors.ts";
+import { withQuotes } from "../lib/mail-address.ts";
 import type { Given } from "./mail-body.ts";
 import type { NoRoute } from "./mx.ts";
 import type { SendOutcome } from "./send.ts";
@@ -160,6 +161,11 @@ export function noUtf8(host: string, to: string): SendOutcome {
 export function asciiDomain(address: string): string {
   const at = address.lastIndexOf("@");
   return at < 0 ? address : `${address.slice(0, at)}@${domainToASCII(address.slice(at + 1))}`;
+}
+
+/** How an address stands in a command: dots at an end or side by side are in quotes there (RFC 5321 §4.1.2). */
+export function commandAddress(address: string): string {
+  return withQuotes(asciiDomain(address));
 }
 
 /** A server's reply of one or several lines as one, without its repeated codes. */

@@ -6,8 +6,16 @@ import { allowedByOperator, isPublicAddress } from "../lib/net.ts";
 import { refuseOwnFault } from "../lib/own-faults.ts";
 import { quote } from "../lib/quote.ts";
 import { bodyOf, type Given, givenOf } from "./mail-body.ts";
+import { matchReplies } from "./matched-smtp.ts";
 import type { Sender, SenderOptions, Timeouts } from "./send.ts";
-import { asciiDomain, type MailError, NO_LOGIN, offersNoLogin, oneLine, outcomeOf } from "./send-outcome.ts";
+import {
+  commandAddress,
+  type MailError,
+  NO_LOGIN,
+  offersNoLogin,
+  oneLine,
+  outcomeOf,
+} from "./send-outcome.ts";
 import { NEVER_MS, waitLimit } from "../lib/wait-limit.ts";
 
 const RELAY_CONNECTIONS = 5;
@@ -42,7 +50,7 @@ export function relaySender(options: SenderOptions, timeouts: Timeouts): Sender 
   });
   return {
     send: async ({ raw, envelope_from, envelope_to }, onBegin) => {
-      const to = asciiDomain(envelope_to);
+      const to = commandAddress(envelope_to);
       let body = bodyOf(raw);
       const clock = new AbortController();
       const listen = (ms: number) => waitLimit(ms, () => clock.abort());
@@ -54,7 +62,7 @@ export function relaySender(options: SenderOptions, timeouts: Timeouts): Sender 
         timer = listen(timeouts.confirm_ms);
       };
       try {
-        const envelope = { from: nullable(asciiDomain(envelope_from)), to: [to] };
+        const envelope = { from: nullable(commandAddress(envelope_from)), to: [to] };
         // Another one for each session, of which one may have ended before it took anything.
         const stream = (): Readable => (body = bodyOf(raw, begin));
         const mail: Streamed = { envelope, raw, stream, signal: clock.signal };
@@ -85,6 +93,7 @@ export async function tryRelay(
   options: Pick<SenderOptions, "relay_url" | "hostname" | "egress_allow">,
   timeout_ms: number,
 ): Promise<{ trouble: string | null; logs_in: boolean }> {
+  matchReplies();
   const relay = readRelayUrl(options);
   const timeouts = { connectionTimeout: timeout_ms, greetingTimeout: timeout_ms, socketTimeout: timeout_ms };
   const transport = createTransport({ ...relay.transport, ...timeouts, name: options.hostname });

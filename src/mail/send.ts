@@ -1,6 +1,7 @@
 import type { Resolver } from "../lib/dns.ts";
 import type { Log } from "../log.ts";
 import type { PolicyOf } from "./mta-sts.ts";
+import { matchReplies } from "./matched-smtp.ts";
 import { waitPatiently } from "./patient-smtp.ts";
 import { directSender } from "./send-direct.ts";
 import { relaySender } from "./send-relay.ts";
@@ -93,6 +94,7 @@ export function isHeldHere(
 export function createSender(options: SenderOptions): Sender {
   const timeouts = { ...TIMEOUTS, ...options.timeouts };
   waitPatiently();
+  matchReplies();
   if (options.mode === "relay") return relaySender(options, timeouts);
   if (options.mode === "direct") return directSender(options, timeouts);
   return {

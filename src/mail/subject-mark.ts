@@ -35,11 +35,11 @@ const MARKS = [
  */
 const PROGRAMS = [
   // English.
-  "read not_read read_receipt return_receipt accepted declined tentative tentatively_accepted new_time_proposed canceled cancelled",
+  "read not_read read_receipt return_receipt accepted declined tentative tentatively_accepted new_time_proposed canceled cancelled updated_invitation canceled_event cancelled_event phish_alert",
   "automatic_reply auto-reply auto_reply autoreply auto_response autoresponse out_of_office out_of_the_office out_of_office_reply out_of_office_autoreply recall message_recall message_recall_success message_recall_failure",
   "undeliverable undelivered not_delivered delivered delivery_delayed delivery_failure delivery_receipt mail_delivery_failed failure_notice returned_mail relayed",
   // German.
-  "gelesen ungelesen nicht_gelesen lesebestätigung angenommen zugesagt abgelehnt abgesagt mit_vorbehalt mit_vorbehalt_angenommen mit_vorbehalt_zugesagt vorläufig vorläufig_zugesagt neuer_zeitvorschlag",
+  "gelesen ungelesen nicht_gelesen lesebestätigung angenommen zugesagt abgelehnt abgesagt mit_vorbehalt mit_vorbehalt_angenommen mit_vorbehalt_zugesagt zugesagt_mit_vorbehalt vorläufig vorläufig_zugesagt neuer_zeitvorschlag",
   "automatische_antwort abwesenheitsnotiz abwesenheit abwesend außer_haus nicht_im_büro rückruf nachrichtenrückruf unzustellbar nicht_zustellbar zugestellt übermittelt empfangsbestätigung",
   // Dutch, Afrikaans.
   "gelezen niet_gelezen ongelezen leesbevestiging geaccepteerd aanvaard geweigerd afgewezen voorlopig voorlopig_geaccepteerd onder_voorbehoud geannuleerd automatisch_antwoord automatische_reactie afwezig afwezigheid niet_aanwezig intrekken ingetrokken onbestelbaar niet_te_bezorgen bezorgd afgeleverd",
@@ -94,6 +94,36 @@ const PROGRAMS = [
   "อ่านแล้ว ยังไม่ได้อ่าน ยอมรับ ยอมรับแล้ว ตอบรับ ปฏิเสธ ปฏิเสธแล้ว ไม่แน่นอน ตอบกลับอัตโนมัติ การตอบกลับอัตโนมัติ ไม่อยู่ที่สำนักงาน เรียกคืน ไม่สามารถส่งได้ ส่งไม่ได้ ส่งแล้ว पढ़ा पढ़ा_गया स्वीकृत अस्वीकृत अनंतिम स्वचालित_उत्तर स्वचालित_जवाब कार्यालय_से_बाहर वितरित_नहीं वितरित",
 ];
 
+/** What Outlook and Exchange write before the subject of a task that was assigned, and of a meeting that was passed on. */
+const OUTLOOK = [
+  // English, German, Dutch.
+  "meeting_forward_notification task_request task_accepted task_declined task_completed task_update task_updated task_status_report task_cancelled task_canceled",
+  "benachrichtigung_über_besprechungsweiterleitung besprechungsweiterleitungsbenachrichtigung besprechungs-weiterleitungsbenachrichtigung weiterleitungsbenachrichtigung weiterleitungsbenachrichtigung_für_besprechung weiterleitungsbenachrichtigung_für_besprechungen benachrichtigung_über_weitergeleitete_besprechung besprechung_weitergeleitet aufgabenanfrage aufgabe_angenommen aufgabe_zugesagt aufgabe_abgelehnt aufgabe_erledigt aufgabe_abgeschlossen aufgabe_aktualisiert aufgabenaktualisierung aufgabenstatusbericht aufgabe_abgesagt",
+  "melding_van_doorgestuurde_vergadering melding_voor_doorgestuurde_vergadering melding_doorsturen_vergadering kennisgeving_van_doorgestuurde_vergadering taakverzoek taak_geaccepteerd taak_geweigerd taak_afgewezen taak_voltooid taakupdate taak_bijgewerkt",
+  // The North.
+  "meddelande_om_vidarebefordrat_möte meddelande_om_vidarebefordran_av_möte uppgiftsbegäran aktivitetsförfrågan uppgift_accepterad uppgift_avböjd uppgift_slutförd uppdatering_av_uppgift uppgiftsuppdatering",
+  "meddelelse_om_videresendt_møde meddelelse_om_videresendelse_af_møde opgaveanmodning opgave_accepteret opgave_afvist opgave_fuldført opgaveopdatering melding_om_videresendt_møte varsel_om_videresendt_møte oppgaveforespørsel oppgave_godtatt oppgave_avslått oppgave_fullført oppgaveoppdatering",
+  "kokouksen_edelleenlähetysilmoitus ilmoitus_kokouksen_välittämisestä ilmoitus_kokouskutsun_välittämisestä tehtäväpyyntö tehtävä_hyväksytty tehtävä_hylätty tehtävä_valmis tehtävä_suoritettu tehtävän_päivitys",
+  // French, Italian, Spanish, Catalan, Portuguese, Romanian.
+  "notification_de_transfert_de_réunion notification_de_transfert_de_la_réunion notification_de_réunion_transférée demande_de_tâche tâche_acceptée tâche_refusée tâche_déclinée tâche_terminée tâche_achevée mise_à_jour_de_tâche mise_à_jour_de_la_tâche tâche_mise_à_jour",
+  "notifica_di_inoltro_riunione notifica_di_inoltro_della_riunione notifica_inoltro_riunione richiesta_attività richiesta_di_attività attività_accettata attività_rifiutata attività_completata aggiornamento_attività",
+  "notificación_de_reenvío_de_reunión notificación_de_reenvío_de_la_reunión notificación_de_reunión_reenviada solicitud_de_tarea petición_de_tarea tarea_aceptada tarea_rechazada tarea_completada actualización_de_tarea notificació_de_reenviament_de_reunió sol·licitud_de_tasca tasca_acceptada tasca_rebutjada tasca_completada",
+  "notificação_de_encaminhamento_de_reunião notificação_de_reencaminhamento_de_reunião notificação_de_reunião_encaminhada solicitação_de_tarefa pedido_de_tarefa tarefa_aceita tarefa_aceite tarefa_recusada tarefa_concluída atualização_de_tarefa notificare_de_redirecționare_a_întâlnirii notificare_redirecționare_întâlnire solicitare_de_activitate activitate_acceptată activitate_refuzată activitate_terminată actualizare_activitate",
+  // Polish, Czech, Slovak, Slovene, Croatian, Serbian.
+  "powiadomienie_o_przesłaniu_dalej_spotkania powiadomienie_o_przekazaniu_spotkania powiadomienie_o_przesłaniu_spotkania_dalej żądanie_zadania zlecenie_zadania zadanie_zaakceptowane zadanie_przyjęte zadanie_odrzucone zadanie_ukończone zadanie_wykonane aktualizacja_zadania",
+  "oznámení_o_předání_schůzky oznámení_o_přeposlání_schůzky žádost_o_úkol úkol_přijat úkol_odmítnut úkol_dokončen aktualizace_úkolu oznámenie_o_preposlaní_schôdze oznámenie_o_postúpení_schôdze žiadosť_o_úlohu úloha_prijatá úloha_odmietnutá úloha_dokončená aktualizácia_úlohy",
+  "obvestilo_o_posredovanju_srečanja zahteva_za_opravilo opravilo_sprejeto opravilo_zavrnjeno opravilo_dokončano obavijest_o_prosljeđivanju_sastanka zahtjev_za_zadatak zadatak_prihvaćen zadatak_odbijen zadatak_dovršen obaveštenje_o_prosleđivanju_sastanka zahtev_za_zadatak zadatak_završen",
+  // Hungarian, Estonian, Latvian, Lithuanian, Turkish, Indonesian, Vietnamese.
+  "értesítés_értekezlet_továbbításáról értekezlet_továbbításáról_szóló_értesítés feladatkérés feladat_elfogadva feladat_elutasítva feladat_kész feladat_befejezve feladat_frissítése koosoleku_edastamise_teatis ülesandetaotlus ülesanne_vastu_võetud ülesanne_tagasi_lükatud ülesanne_lõpetatud sapulces_pārsūtīšanas_paziņojums uzdevuma_pieprasījums uzdevums_pieņemts uzdevums_noraidīts uzdevums_pabeigts pranešimas_apie_persiųstą_susitikimą užduoties_prašymas užduotis_priimta užduotis_atmesta užduotis_baigta",
+  "toplantı_iletme_bildirimi toplantı_iletme_bildirisi görev_isteği görev_kabul_edildi görev_reddedildi görev_tamamlandı görev_güncelleştirmesi görev_güncellemesi pemberitahuan_penerusan_rapat permintaan_tugas tugas_diterima tugas_ditolak tugas_selesai thông_báo_chuyển_tiếp_cuộc_họp yêu_cầu_nhiệm_vụ nhiệm_vụ_được_chấp_nhận nhiệm_vụ_bị_từ_chối nhiệm_vụ_đã_hoàn_thành",
+  // Greek, Russian, Ukrainian, Bulgarian.
+  "ειδοποίηση_προώθησης_σύσκεψης αίτηση_εργασίας αποδοχή_εργασίας απόρριψη_εργασίας ολοκλήρωση_εργασίας ενημέρωση_εργασίας уведомление_о_пересылке_собрания уведомление_о_пересылке_приглашения_на_собрание задание_принято задача_принята задание_отклонено задача_отклонена задание_выполнено задача_выполнена задача_завершена обновление_задачи запрос_задачи запрос_на_задачу",
+  "сповіщення_про_пересилання_наради повідомлення_про_пересилання_наради запит_на_завдання завдання_прийнято завдання_відхилено завдання_виконано завдання_завершено оновлення_завдання уведомление_за_препращане_на_събрание заявка_за_задача задачата_е_приета приета_задача задачата_е_отказана отказана_задача завършена_задача",
+  // Hebrew, Arabic, Chinese, Japanese, Korean, Thai, Hindi.
+  "הודעה_על_העברת_פגישה הודעת_העברת_פגישה בקשת_משימה משימה_התקבלה משימה_נדחתה משימה_הושלמה إعلام_بإعادة_توجيه_الاجتماع إعلام_إعادة_توجيه_الاجتماع إشعار_إعادة_توجيه_الاجتماع طلب_مهمة تم_قبول_المهمة تم_رفض_المهمة تم_إكمال_المهمة",
+  "会议转发通知 會議轉寄通知 任务要求 任务请求 任务已接受 接受任务 任务已拒绝 拒绝任务 任务已完成 完成任务 任务更新 工作要求 工作已接受 工作已拒絕 工作已完成 工作更新 会議の転送通知 会議転送の通知 会議転送通知 仕事の依頼 仕事の承諾 仕事の辞退 仕事の完了 仕事の更新 タスクの依頼 タスクの承諾 タスクの辞退 タスクの完了 タスクの更新 모임_전달_알림 회의_전달_알림 작업_요청 작업_수락 작업_수락됨 작업_거절 작업_거절됨 작업_완료 작업_완료됨 작업_업데이트 การแจ้งเตือนการส่งต่อการประชุม การร้องของาน ยอมรับงานแล้ว ปฏิเสธงานแล้ว งานเสร็จสมบูรณ์ मीटिंग_अग्रेषण_सूचना कार्य_अनुरोध कार्य_स्वीकृत कार्य_अस्वीकृत",
+];
+
 /** Letters that look like Latin ones, each before its likeness. */
 const LIKE_LATIN = "аaвbгrеeѕsіiјjкkмmнhоoрpсcтtуyхxһhԁdԛqԝwѡwғfϝfαaβbεeηnιiκkμuνvοoρpτtυuχxωwɑaɡgıiʀrꭱrꮃw";
 const LIKENESS = new Map(
@@ -101,7 +131,9 @@ const LIKENESS = new Map(
 );
 
 const KNOWN = new Set(
-  [...MARKS, ...PROGRAMS].flatMap((line) => line.split(" ")).map((mark) => plain(mark.replaceAll("_", " "))),
+  [...MARKS, ...PROGRAMS, ...OUTLOOK]
+    .flatMap((line) => line.split(" "))
+    .map((mark) => plain(mark.replaceAll("_", " "))),
 );
 
 /** Labels that may stand before a mark: "[EXT] Desk: Re: …". */

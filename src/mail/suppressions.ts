@@ -2,6 +2,7 @@ import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { prepared, remembered } from "../db/prepared.ts";
 import type { OutgoingMailRow } from "../db/schema.ts";
+import { withoutQuotes } from "../lib/mail-address.ts";
 import { asciiDomain } from "./send-outcome.ts";
 
 const MAX_SOFT_BOUNCES = 3;
@@ -141,7 +142,7 @@ export async function removeSuppression(app: App, address: string): Promise<numb
   const gone = await app.write((tx) =>
     tx
       .deleteFrom("suppressions")
-      .where("address", "=", asciiDomain(address).toLowerCase())
+      .where("address", "=", asciiDomain(withoutQuotes(address)).toLowerCase())
       .where("suppressed_at", "is not", null)
       .executeTakeFirst(),
   );

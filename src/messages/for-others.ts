@@ -3,25 +3,7 @@ import { addressOf } from "../inboxes/addresses.ts";
 import { isKnownAddress } from "../inboxes/allowlist.ts";
 import { splitAddress } from "../lib/mail-address.ts";
 import { mailboxes, type MailHeaders } from "../mail/headers.ts";
-
-/**
- * What PHP and its hosts put into a mail that the script of a web page has sent, and what a program asks a service that
- * sends for it. What such a service writes into every mail (`X-SG-EID`, `X-Mailgun-Sid`, `X-SES-Outgoing`,
- * `Feedback-ID`) is none of these: it may be the relay of somebody's mail program.
- */
-const SCRIPT_FIELDS = [
-  "x-php-originating-script",
-  "x-php-script",
-  "x-phpbb-origin",
-  "x-mailgun-variables",
-  "x-mailgun-tag",
-  "x-pm-tag",
-];
-/** Programs of web pages by the name that they give in X-Mailer, and no people's mail program. */
-const SCRIPT_MAILER =
-  /^\s*(?:(?:php(?:mailer|bb)?|drupal|vbulletin|mybb)(?![a-z])|(?:wpmailsmtp|easywpsmtp)\/|wordpress\b)/i;
-/** By which SendGrid names a mail without a Message-ID, as its interface for programs takes them: mail programs write one. */
-const NAMED_BY_SERVICE = /@(?:geopod-)?ismtpd-?[\w-]{1,60}(?:\.sendgrid\.net)?>?\s*$/i;
+import { isProgramMail } from "../mail/program-marks.ts";
 
 /**
  * Why a mail that is its sender's may hold the words of somebody else: a form on a web page mails them in the name of
@@ -39,16 +21,8 @@ export interface WriterMarks {
 export function writerMarks(headers: MailHeaders): WriterMarks {
   return {
     reply_to: replyTo(headers.get("reply-to") ?? ""),
-    web_script: isFromScript(headers),
+    web_script: isProgramMail(headers),
   };
-}
-
-function isFromScript(headers: MailHeaders): boolean {
-  return (
-    SCRIPT_FIELDS.some((name) => headers.get(name) !== undefined) ||
-    headers.all("x-mailer").some((name) => SCRIPT_MAILER.test(name)) ||
-    NAMED_BY_SERVICE.test(headers.get("message-id") ?? "")
-  );
 }
 
 function replyTo(value: string): string[] | null {

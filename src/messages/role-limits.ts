@@ -3,6 +3,7 @@ import type { Db } from "../db/database.ts";
 import { takeTurn } from "../db/rate-limits.ts";
 import { networksAround } from "../lib/networks.ts";
 import { domainOf, registrableDomain } from "../mail/domain-owner.ts";
+import { isPublicProvider } from "../mail/public-providers.ts";
 import type { Delivery, Examined, Reception } from "./decide.ts";
 import { type Client, notePutOffFor, wasPutOffFor } from "./put-off.ts";
 
@@ -24,7 +25,7 @@ const COME_LATER: Reception = {
 const SENDER_COMES_LATER: Reception = {
   code: 451,
   enhanced: "4.7.1",
-  text: `The operator takes no more than ${SENDER_RULE.limit} mails in an hour from one domain, or from one network where the sender is not proven; please try again later`,
+  text: `The operator takes no more than ${SENDER_RULE.limit} mails in an hour from one domain, from one mailbox of a public provider, or from one network where the sender is not proven; please try again later`,
   limit: `${SENDER_RULE.limit} mails to postmaster and abuse in an hour from one domain or network`,
 };
 
@@ -61,11 +62,13 @@ function shareOf({ identity }: Sent): string {
   return identity.authenticated ? PROVEN : UNPROVEN;
 }
 
-/** Proven are those of a domain that somebody has registered; what may be forged is of the network that brings it. */
-function senderOf({ remote_address }: Delivery, mail: Sent): string {
-  const domain = domainOf(mail.from_address);
-  const whose = mail.identity.authenticated
-    ? (registrableDomain(domain) ?? domain)
-    : networksAround(remote_address)[0];
-  return `${shareOf(mail)}:${whose}`.toLowerCase();
+/**
+ * Proven are those of a domain that somebody has registered, and at a public provider each mailbox; what may be forged is
+ * of the network that brings it.
+ */
+function senderOf({ remote_address }: Delivery, { identity, from_address }: Sent): string {
+  const domain = domainOf(from_address);
+  const people = isPublicProvider(domain) ? from_address : (registrableDomain(domain) ?? domain);
+  const whose = identity.authenticated ? people : networksAround(remote_address)[0];
+  return `${shareOf({ identity, from_address })}:${whose}`.toLowerCase();
 }

@@ -3,7 +3,7 @@ import type { App } from "../app.ts";
 import type { ReadFor } from "../files/reader.ts";
 import { parseJson } from "../lib/quote.ts";
 import { escapeHtml } from "../mail/markdown.ts";
-import { htmlPage } from "../mail/page.ts";
+import { filePage } from "../mail/page.ts";
 import { sourceOf } from "../messages/run-use.ts";
 import type { Run } from "./close.ts";
 import { MAX_TEXT_BYTES, namedApart } from "./made-files.ts";
@@ -44,7 +44,7 @@ async function textOf(
   if (attach !== "html") return bare.endsWith("\n") ? bare : `${bare}\n`;
   if (/^\s*<(?:!doctype|[a-z][a-z0-9]*[\s>])/i.test(bare)) return bare;
   const html = await workOn(app, "html", { markdown: bare, trust }, from);
-  return htmlPage(html?.text ?? `<pre>${escapeHtml(bare)}</pre>`, "");
+  return filePage(html?.text ?? `<pre>${escapeHtml(bare)}</pre>`);
 }
 
 /** Models like to put a file between marks of code, with a word before and after. */

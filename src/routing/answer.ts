@@ -1,11 +1,12 @@
 import type { ToolFile } from "../ai/tool.ts";
 import type { App } from "../app.ts";
 import type { MailParts } from "../mail/compose.ts";
-import { escapeHtml } from "../mail/markdown.ts";
+import { type Picture, pictureOf } from "../mail/pictures.ts";
+import { type Written, written, writtenPlain } from "../mail/written.ts";
 import { type Answerable, answerNow, isGone, type Withheld } from "../messages/withheld.ts";
 import { sourceOf } from "../messages/run-use.ts";
 import type { Ending, Run } from "./close.ts";
-import { hasAuthority } from "./input.ts";
+import { hasAuthority } from "./authority.ts";
 import { mayAnswer, type PreparedReply, prepareReply } from "./reply.ts";
 import { tellOwnerInstead } from "./tell-owner.ts";
 import type { RoomLeft } from "./room-left.ts";
@@ -16,8 +17,6 @@ import { type Guarded, workOn } from "./text-work.ts";
 const MB = 1_048_576;
 /** Base64 makes a third more of them, and many mail servers take no more than 20 MB. */
 const MAX_MAILED_BYTES = 10 * MB;
-/** Of an answer, what is shown in the mail; see `mail/compose.ts`. */
-const SHOWN_CHARS = 100_000;
 
 /**
  * The answer to mail back: the result with its files and the `words` that it lacked to do more, or a notice of the failure for a person who could act on it.
@@ -43,22 +42,25 @@ export async function answerTo(
     const captures = app.config.outbound.mode === "capture";
     const mailed = mailedFiles(run, files, { ...room, captures });
     const stranger = !hasAuthority(message);
-    const words = await wordsOf(app, run, { result: ending.result, lacking, stranger });
+    const pictures = mailed.flatMap((file) => pictureOf(file) ?? []);
+    const words = await wordsOf(app, run, { result: ending.result, pictures, lacking, stranger });
     return prepareReply(app, answered, {
       kind: "reply",
       ...words,
-      by: {
-        render: async (markdown) => (await htmlOf(app, markdown, run)).text,
-        build: (parts) => built(app, parts, run),
-      },
+      build: (parts) => built(app, parts, run),
       files: mailed,
+      pictures,
       private: settings.private,
       most_kept: room.mail_bytes,
     });
   }
   if (!hasAuthority(message)) return undefined;
   const markdown = failureWords(ending.error, { changed: run.changed });
-  return prepareReply(app, answered, { kind: "notice", markdown, most_kept: room.mail_bytes });
+  return prepareReply(app, answered, {
+    kind: "notice",
+    words: written(markdown, { own: true }),
+    most_kept: room.mail_bytes,
+  });
 }
 
 /** What holds at the end of the run, if it is to be answered; what forbids it by now is told in the steps. */
@@ -83,28 +85,29 @@ const NOT_HANDED_OVER =
 async function wordsOf(
   app: App,
   run: Run,
-  { result, lacking, stranger }: { result: string; lacking: string[]; stranger: boolean },
-): Promise<{ markdown: string; notes: string }> {
-  const { steps, settings } = run;
+  {
+    result,
+    pictures,
+    lacking,
+    stranger,
+  }: { result: string; pictures: Picture[]; lacking: string[]; stranger: boolean },
+): Promise<{ words: Written; notes: Written }> {
+  const { steps, settings, trust, message } = run;
   const { text: markdown, left_out } = await guarded(app, result, run);
-  // As a reader of the HTML part sees it; what only its syntax hid from the text is counted as well.
-  const shown = await htmlOf(app, markdown.slice(0, SHOWN_CHARS), run);
-  const count = left_out + shown.left_out;
+  const wrote = await workOn(app, "write", { markdown, trust, pictures }, sourceOf(message));
+  // What only its syntax hid from the text is counted as well.
+  const count = left_out + (wrote?.left_out ?? 0);
   if (count > 0) steps.push(warning(leftOut(count, settings)));
   const warnings = toldOf(steps, { stranger }).map(asCode);
-  return { markdown, notes: (await guarded(app, [...lacking, ...warnings].join("\n\n"), run)).text };
+  const said = (await guarded(app, [...lacking, ...warnings].join("\n\n"), run)).text;
+  const notes = await workOn(app, "notes", { markdown: said, trust }, sourceOf(message));
+  return { words: wrote ?? writtenPlain(markdown), notes: notes ?? writtenPlain(said) };
 }
 
 async function guarded(app: App, markdown: string, { trust, message }: Run): Promise<Guarded> {
   return (
     (await workOn(app, "guard", { markdown, trust }, sourceOf(message))) ?? { text: NOT_READ, left_out: 0 }
   );
-}
-
-/** Plain text where the Markdown takes too long to read. */
-async function htmlOf(app: App, markdown: string, { trust, message }: Run): Promise<Guarded> {
-  const html = await workOn(app, "html", { markdown, trust }, sourceOf(message));
-  return html ?? { text: `<p>${escapeHtml(markdown).replaceAll("\n", "<br>\n")}</p>\n`, left_out: 0 };
 }
 
 async function built(app: App, parts: MailParts, { message }: Run): Promise<Buffer> {

@@ -6,7 +6,7 @@ import { messageOf } from "../errors.ts";
 import type { SafeFetch } from "../lib/net.ts";
 import type { Run } from "./close.ts";
 import { FILES_TARGET } from "../ai/guard.ts";
-import { hasAuthority } from "./input.ts";
+import { hasAuthority } from "./authority.ts";
 import { type Finder, isFound, noteFact } from "./known-models.ts";
 import { type StepDraft, warning } from "./steps.ts";
 import type { OfferedTool } from "./toolbox.ts";

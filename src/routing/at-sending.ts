@@ -10,7 +10,7 @@ import type { AtSending, WaitingMail } from "../mail/outgoing.ts";
 import { authorOf, readdress } from "../mail/readdress.ts";
 import { asciiDomain } from "../mail/send-outcome.ts";
 import { type Answerable, answerNow } from "../messages/withheld.ts";
-import { hasAuthority } from "./input.ts";
+import { hasAuthority } from "./authority.ts";
 import { inboxWithKeys, replyAddress, threadOf } from "./reply.ts";
 import { tellOwnerInstead } from "./tell-owner.ts";
 

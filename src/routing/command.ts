@@ -21,6 +21,7 @@ const END = String.raw`(?=$|\s|[.,;:!?)]+(?:\s|$))`;
 const NAME = "[A-Za-z][A-Za-z0-9_-]{0,63}";
 const SLUG = "[a-z][a-z0-9-]{0,63}";
 const TARGET = new RegExp(`@(${NAME}(?::${NAME})?)${END}`, "y");
+const TARGET_ALONE = new RegExp(`@(${NAME}(?::${NAME})?)[.,;:!?)]{0,3}[ \\t]*(?=\\n|$)`, "y");
 const MACRO = new RegExp(`\\$(${SLUG})${END}`, "y");
 const CONTEXT = new RegExp(`\\+(${SLUG})${END}`, "y");
 const TAG = new RegExp(`#(\\p{L}[\\p{L}\\p{N}_/-]{0,49})${END}`, "uy");
@@ -47,8 +48,8 @@ export interface ParseOptions {
   mail?: boolean;
   /** False where `@target` is nothing but text. */
   aims?: boolean;
-  /** True where all but `@target` is nothing but text. */
-  only_aims?: boolean;
+  /** Whether `@target` of this name counts on a line of its own as well, wherever that stands. */
+  isTarget?: (name: string) => boolean;
   /** Whether there is a context, or a macro, of this slug; what names none stays text. By default all are taken. */
   isContext?: (slug: string) => boolean;
   isMacro?: (slug: string) => boolean;
@@ -133,10 +134,16 @@ function takeToken(scan: Scan, at: number, first: boolean): number {
   const { found, text } = scan;
   const anything = Object.keys(found.options).length + found.contexts.length + found.tags.length > 0;
   const leads = first && !anything && found.macro === null;
-  const target = leads ? takeTarget(scan, at) : 0;
-  if (scan.only_aims || target > 0) return target;
+  const target = leads || standsAlone(scan, at) ? takeTarget(scan, at) : 0;
+  if (target > 0) return target;
   const lead = leads ? takeMacro(scan, at) : 0;
   return lead || takeFlag(found, text, at) || takeContext(scan, at) || takeTag(found, text, at);
+}
+
+/** Whether nothing else but a target that there is stands on the line that begins here. */
+function standsAlone({ text, isTarget = () => false }: Scan, at: number): boolean {
+  const target = at === 0 || text.charAt(at - 1) === "\n" ? matchAt(TARGET_ALONE, text, at) : null;
+  return target !== null && isTarget((target[1] ?? "").toLowerCase());
 }
 
 function takeTarget({ found, text, aims = true }: Scan, at: number): number {

@@ -6,30 +6,23 @@ import { type MailHeaders, readHeaders } from "../mail/headers.ts";
 import { hiddenInWords, stripHiddenCharacters } from "../mail/hidden-characters.ts";
 import { allText } from "../mail/mail-text.ts";
 import type { MailAttachment, ParsedMail, ParseOutcome } from "../mail/parse.ts";
-import type { Doubt } from "../mail/reply-doubt.ts";
 import { hasReplyMark } from "../mail/subject-mark.ts";
 import type { IncomingFile } from "../messages/accept.ts";
 import { signedHeader, type SignedForm } from "../mail/signed-form.ts";
 import { mayAnswer } from "../mail/thread-fields.ts";
 import { sourceOf } from "../messages/run-use.ts";
 import { readBytes } from "../messages/stored-bytes.ts";
-import type { ForOthers } from "../messages/for-others.ts";
 import { formOf } from "../messages/vouched.ts";
+import { hasAuthority } from "./authority.ts";
 import { lineOfMail, type NamedImage, readMaterial } from "./attachments.ts";
 import { lettersOf, namesFiles } from "./given-subject.ts";
+import { doubtsAbout } from "./doubts.ts";
 import { isSentAtClick } from "./sent-at-click.ts";
-import {
-  behindAddress,
-  hasTargetApart,
-  looksShared,
-  mayShare,
-  maySubjectBeTitle,
-  readShared,
-  sharedPage,
-  sureIn,
-} from "./shared-page.ts";
+import { holdsAddress, readShared } from "./shared-page.ts";
 import type { StepDraft } from "./steps.ts";
 
+/** Nobody types a longer order by mail. */
+const MAX_PLAIN_CHARS = 6_000;
 /** The mail's own text holds theirs. */
 const ATTACHED_MAIL = /^message\/(rfc822|global)$/;
 
@@ -38,28 +31,21 @@ export interface RunInput {
   /** Empty when no person with authority gave one. */
   instruction: string;
   /**
-   * The end of the instruction that is surely its author's: all of it, but in a mail that may share a page only what
-   * stands behind the last web address, and nothing of a subject that may be a file's title. Commands count there
-   * alone, and only its words name places and choose knowledge; what is before it is for the model to read.
+   * The end of the instruction that is surely its author's: all of it, but in a mail with a web address what stands below
+   * the last one, and nothing of a subject that may be a file's title. Commands count there alone, and only its words name
+   * places and choose knowledge; what is before it is for the model to read.
    */
   sure: string;
-  /** Before that the addresses that are named all the same: the page that the mail shares, and the last one. */
+  /** Before that the last web address, which is named all the same. */
   page: string;
-  /** The part of the instruction in which `--allow-destructive` counts. */
+  /** The part of it in which `--allow-destructive` counts. */
   may_allow: string;
-  /** Where in a mail that is; behind the last web address there, where a program may have written what is above. */
-  allows_in: { part: "text" | "first paragraph"; behind_address: boolean };
-  /**
-   * Whether the instruction may name a target: not where it is a subject alone, which a link or a program may have filled
-   * in, nor at the beginning of what may be a post that is shared.
-   */
-  aims: boolean;
-  /** Whether the addresses in what is surely its author's are named by that: not in a subject alone, for the same reason. */
+  /** Where in a mail that is. */
+  allows_in: "text" | "first paragraph";
+  /** Whether its addresses, and a target, count: not in a subject alone, which a link or a program may have filled in. */
   names: boolean;
-  /** Whether a target has to stand on a line of its own for that reason. */
-  apart: boolean;
-  /** Whether it is no more than the addresses of a page that was shared, and the text of the mail is material. */
-  shared: boolean;
+  /** Whether it is a mail with a web address, above which a program may have written others' words. */
+  may_share: boolean;
   /** Of a mail; empty unless it is the own words of a person with authority. */
   subject: string;
   /** Whether nothing in it can be anybody's but the author's, the subject included, and the author has authority. */
@@ -102,13 +88,15 @@ async function readCall(app: App, message: MessageRow, signal: AbortSignal): Pro
     sure: message.instruction ?? "",
     page: "",
     may_allow: message.instruction ?? "",
-    allows_in: IN_TEXT,
-    aims: true,
+    allows_in: "text",
     names: true,
-    apart: false,
-    shared: false,
+    may_share: false,
     subject: "",
-    plain: hasAuthority(message) && content.trim() === "" && files.length === 0,
+    plain:
+      hasAuthority(message) &&
+      content.trim() === "" &&
+      files.length === 0 &&
+      !holdsAddress(message.instruction ?? ""),
     content: [content, ...texts].filter((text) => text.trim() !== "").join("\n\n"),
     files,
     ...material,
@@ -157,15 +145,16 @@ async function readMail(app: App, message: MessageRow, signal: AbortSignal): Pro
   const { texts, ...material } = await readMaterial(app, others, { signal, from });
   const threaded = mayAnswer(headers, form) || (await isInThread(app, message));
   const alone = !threaded && isAlone(message, outcome.mail);
-  const { given, ...words } = trustedWords(message, outcome.mail, alone);
-  const plain = words.instruction !== "" && !given && alone && isWhole(outcome.mail);
-  const shared = words.shared ? [outcome.mail.new_text] : [];
+  const words = trustedWords(message, outcome.mail, alone);
+  const plain = alone && isWhole(outcome.mail) && isTyped(words);
+  const at_click = hasAuthority(message) && isSentAtClick(outcome.mail.new_text.trim());
   return {
     ...words,
     plain,
+    // What a signature says is not read where all the rest is obeyed.
     content: plain
-      ? contentOfPlain(message, outcome.mail)
-      : materialOf(message, outcome, [...shared, ...texts]),
+      ? senderLine(message)
+      : materialOf(message, outcome, [...(at_click ? [outcome.mail.new_text] : []), ...texts]),
     files,
     ...material,
     manifest: [...material.manifest, ...mails.map(lineOfMail)],
@@ -196,93 +185,50 @@ function nothingRead() {
 
 type TrustedWords = Pick<
   RunInput,
-  | "instruction"
-  | "sure"
-  | "page"
-  | "may_allow"
-  | "allows_in"
-  | "aims"
-  | "names"
-  | "apart"
-  | "shared"
-  | "subject"
+  "instruction" | "sure" | "page" | "may_allow" | "allows_in" | "names" | "may_share" | "subject"
 >;
 
-const IN_TEXT: RunInput["allows_in"] = { part: "text", behind_address: false };
 const NO_WORDS: TrustedWords = {
   instruction: "",
   sure: "",
   page: "",
   may_allow: "",
-  allows_in: IN_TEXT,
-  aims: true,
+  allows_in: "text",
   names: true,
-  apart: false,
-  shared: false,
+  may_share: false,
   subject: "",
 };
 
-/**
- * Decision G: the new words of a sender with authority; if there are none, the subject of a mail that stands alone.
- * `given` says whether a program may have written them, or the subject above them.
- */
-function trustedWords(
-  message: MessageRow,
-  mail: ParsedMail,
-  alone: boolean,
-): TrustedWords & { given: boolean } {
-  if (!hasAuthority(message)) return { ...NO_WORDS, given: false };
-  const subject = onOneLine(message.subject ?? "");
+/** Decision G: the new words of a sender with authority; if there are none, the subject of a mail that stands alone. */
+function trustedWords(message: MessageRow, mail: ParsedMail, alone: boolean): TrustedWords {
   const text = mail.new_text.trim();
-  if (isSentAtClick(text)) return { ...NO_WORDS, shared: true, given: true };
-  const sharing = readShared(text);
-  const page = sharedPage(sharing, subject);
-  if (page !== null) return { ...NO_WORDS, instruction: page, page, apart: true, shared: true, given: true };
+  if (!hasAuthority(message) || isSentAtClick(text)) return NO_WORDS;
+  const { given, sure, page } = readShared(text);
   const filenames = mail.attachments.map(({ filename }) => filename);
-  const apart = looksShared(sharing, subject);
-  const titled = maySubjectBeTitle(sharing, subject);
-  const says = lettersOf(text) !== "";
-  const own_subject = alone && !titled && !namesFiles(subject, filenames) ? subject : "";
+  const title = onOneLine(message.subject ?? "");
+  const subject = alone && given === "" && !namesFiles(title, filenames) ? title : "";
   return {
-    ...allowing({ text, subject, alone }),
-    instruction: text || own_subject,
-    ...sureIn(sharing, { apart, subject: own_subject, files: filenames.length }),
-    aims: says && (!apart || hasTargetApart(sharing, subject)),
-    names: says,
-    apart,
-    shared: false,
-    subject: own_subject,
-    given: titled || mayShare(sharing, subject),
+    instruction: text || subject,
+    sure: text === "" && filenames.length === 0 ? subject : sure,
+    page,
+    // A quote that is not recognised is below the first empty line.
+    may_allow: (alone ? text : firstParagraph(text)).slice(given.length),
+    allows_in: alone ? "text" : "first paragraph",
+    names: lettersOf(text) !== "",
+    may_share: given !== "",
+    subject,
   };
 }
 
-/**
- * What destroys is allowed in the text, and beside others' words only above its first empty line: a quote that is not
- * recognised is below it. A page that is shared comes with its address behind it.
- */
-function allowing(mail: {
-  text: string;
-  subject: string;
-  alone: boolean;
-}): Pick<RunInput, "may_allow" | "allows_in"> {
-  const part = mail.alone ? mail.text : firstParagraph(mail.text);
-  const sharing = readShared(part);
-  const behind_address = mayShare(sharing, mail.subject);
-  return {
-    may_allow: behind_address ? behindAddress(sharing) : part,
-    allows_in: { part: mail.alone ? "text" : "first paragraph", behind_address },
-  };
+/** Whether no program can have written words of others among these. */
+function isTyped({ instruction, subject, may_share }: TrustedWords): boolean {
+  return instruction !== "" && instruction.length <= MAX_PLAIN_CHARS && !may_share && !holdsAddress(subject);
 }
 
 function firstParagraph(text: string): string {
   const lines = text.split("\n");
   const end = lines.findIndex((line) => line.trim() === "");
   return end === -1 ? text : lines.slice(0, end).join("\n");
-}
-
-/** Whether its sender may give instructions. */
-export function hasAuthority({ authority }: Pick<MessageRow, "authority">): boolean {
-  return authority === "owner" || authority === "listed";
 }
 
 /** What of a mail is material and no instruction, the `texts` of its files included. */
@@ -297,11 +243,6 @@ export function materialOf(message: MessageRow, outcome: ParseOutcome, texts: st
 /** Whether a mail that answers none passes none on either, and holds nothing of others but in files. */
 function isAlone({ subject }: MessageRow, mail: ParsedMail): boolean {
   return mail.own_subject && mail.rest_text.trim() === "" && !hasReplyMark(subject ?? "");
-}
-
-/** Beside its author's word there is nothing but what a mail program puts below. */
-function contentOfPlain(message: MessageRow, { signature }: ParsedMail): string {
-  return [senderLine(message), signature].filter((text) => text !== "").join("\n\n");
 }
 
 function onOneLine(subject: string): string {
@@ -321,57 +262,6 @@ function describe(mail: { subject: string; sender: string | null; parts: string[
 function senderLine({ sender }: Pick<MessageRow, "sender">): string {
   return `From: ${sender ?? "unknown"}`;
 }
-
-function doubtsAbout(message: MessageRow, mail: ParsedMail): string[] {
-  if (hasAuthority(message) && isSentAtClick(mail.new_text.trim())) return [SENT_AT_CLICK];
-  const auth = JSON.parse(message.auth ?? "{}") as {
-    vouched?: boolean;
-    undated?: boolean;
-    lacks_dmarc?: boolean;
-    for_others?: ForOthers;
-  };
-  if (auth.vouched !== false) return mail.in_doubt && hasAuthority(message) ? [IN_DOUBT[mail.in_doubt]] : [];
-  if (auth.for_others !== undefined) return [FOR_OTHERS[auth.for_others]];
-  if (auth.lacks_dmarc === true) return [LACKS_DMARC];
-  return [auth.undated === true ? UNDATED : UNVOUCHED];
-}
-
-/** What of a sender with authority was no instruction, although it may have been meant as one. */
-const IN_DOUBT: Record<Doubt, string> = {
-  below_quote:
-    "Words below the quoted text may be yours, but were read as material. To have them followed, write them above it.",
-  touches_quote:
-    "Words right above the quoted text may be yours, but were read as part of it. To have them followed, leave an empty line below them.",
-  below_line:
-    "Words below a line across the mail may be yours, but were read as material. To have them followed, write them above that line, or leave it out.",
-  below_signature:
-    "Words of the signature, or below it, may be meant as an instruction, but were read as material. To have them followed, write them above it.",
-  two_texts:
-    "Some words stand in only one of the mail's two versions, plain text and HTML, and were read as material. To have them followed, send the mail as plain text.",
-  further_part:
-    "Words below a file inside the mail may be yours, but were read as material. To have them followed, write them above the first file.",
-  too_long:
-    "Only the first 64 KB and 2,000 lines of a mail are read as your own words; the rest was read as material. To have something done, write it at the top.",
-};
-
-const FOR_OTHERS: Record<ForOthers, string> = {
-  reply_to:
-    "Read as material, not as an instruction: its Reply-To names an address that is neither its sender's nor known to this inbox, as a web form's mail does, so that the words may be somebody else's. List that address under the allowed senders of the inbox, or write without Reply-To.",
-  web_script:
-    "Read as material, not as an instruction: a program such as that of a web page sent it, by what it says of itself (X-Mailer, X-PHP-Originating-Script, X-PHP-Script, X-phpBB-Origin, X-Mailgun-Variables, X-Mailgun-Tag or X-PM-Tag) or by the Message-ID that a service gave it, so that the words may be those of whoever filled in a form there. Write it in a mail program.",
-};
-
-const SENT_AT_CLICK =
-  'Read as material, not as an instruction: a program sent it at a click, as those for "unsubscribe" do, by what its text says, so that its subject may be the words of whoever made the link. Write an instruction in words of your own.';
-
-const LACKS_DMARC =
-  "Read as material, not as an instruction: the sender's domain has no DMARC record, so the mail server it came from, which others may share, proves nothing, and no recent signature covers all of its header fields that matter and names this inbox. Publish a DMARC record for the domain: `v=DMARC1; p=none` as a TXT record at `_dmarc` is enough.";
-
-const UNVOUCHED =
-  "Read as material, not as an instruction: the mail did not come straight from the sender's own mail server, and no signature covers all of its header fields that matter and names this inbox. Send it straight to the inbox from the sender's own address.";
-
-const UNDATED =
-  "Read as material, not as an instruction: the mail did not come straight from the sender's own mail server, and its Date is missing, ahead of the clock or more than a year old, so that it may be an old mail that somebody sends again. Write it anew, or see that the clock of the computer it was written on is right.";
 
 function hiddenWarnings(mail: { hidden_characters: number; hidden_html: number }): string[] {
   const warnings: string[] = [];

@@ -3,6 +3,7 @@ import type { MessageRow } from "../db/schema.ts";
 import { INTEGRATION_KINDS } from "../connections/kinds.ts";
 import type { RunInput } from "./input.ts";
 import { redactText } from "./redact.ts";
+import { holdsAddress } from "./shared-page.ts";
 
 const MAX_PLACES = 3;
 const MAX_CHOICES = 8;
@@ -91,25 +92,49 @@ function mayShow(place: string): boolean {
   return plain && redactText(place) === place;
 }
 
-/** How a sentence speaks of the message that it is about. */
+/** How a sentence speaks of the message that it is about. What has two parts stands before and behind what has to be there. */
 interface Wording {
-  /** Where the name of the target goes. */
-  begin: string;
-  /** What has to be there besides. */
-  besides: string;
-  /** Where a flag goes. */
-  add: string;
   it: string;
+  target: [string, string];
+  flag: [string, string];
+  place: [string, string];
+  /** The same of a web address. */
+  site: [string, string];
   words: string;
 }
 
-const CALL: Wording = { begin: "Begin with", besides: "", add: "", it: "this call", words: "this call" };
-const MAIL: Wording = { ...CALL, add: " to its first paragraph", it: "this mail", words: "its text" };
+const CALL: Wording = {
+  it: "this call",
+  target: ["Begin with", ""],
+  flag: ["Add", ""],
+  place: ["Name the place", " in this call"],
+  site: ["Name the place", " in this call"],
+  words: "this call",
+};
+const MAIL: Wording = {
+  it: "this mail",
+  target: ["Begin with", ""],
+  flag: ["Add", " to its first paragraph"],
+  place: ["Name the place", " in its text"],
+  site: ["Name the place", " in its text"],
+  words: "its text",
+};
+const AT_END = "Put the web address at the end of a line and";
+const PUT = `${AT_END}, after an empty line,`;
+/** Where nothing but what stands below a web address is surely its author's. */
+const BELOW_ADDRESS: Wording = {
+  it: "this mail",
+  target: [PUT, " on a line of its own below it"],
+  flag: [PUT, " below it"],
+  place: [`${PUT} the place`, " below it"],
+  site: ["Put", " at the end of a line, below any other web address and above all that you want of it,"],
+  words: "its text, below the last web address there,",
+};
 
 /** A message, and what of it was taken for the words of its author. */
 interface Told {
   message: Pick<MessageRow, "source" | "subject">;
-  input: Pick<RunInput, "allows_in" | "aims" | "apart" | "shared">;
+  input: Pick<RunInput, "allows_in" | "names" | "may_share">;
 }
 
 /** In Markdown, sentences for each target: the words with which the same message would have been carried out. */
@@ -120,34 +145,28 @@ export function wordsLacking(lacking: Lacking, told: Told): string[] {
   );
 }
 
-function mailWording({ message, input }: Told): Wording {
-  const { allows_in, aims, apart, shared } = input;
+function mailWording({ message, input: { allows_in, names, may_share } }: Told): Wording {
+  if (may_share && allows_in === "text") return BELOW_ADDRESS;
+  // Its first paragraph ends at an empty line.
+  if (may_share) return { ...BELOW_ADDRESS, flag: [AT_END, " right below it, in its first paragraph,"] };
   // Its subject has the words that are asked for, or is where they would be put.
-  const titled = (!aims && !apart) || message.subject?.trimStart().startsWith("@") === true;
-  const begin = titled ? "Begin its text, not its subject, with" : "Begin its text with";
-  return {
-    ...MAIL,
-    ...(titled || apart ? { begin } : {}),
-    // Nothing but the target above an address, it could be a title again.
-    ...(apart
-      ? { besides: ` on a line of its own${titled && shared ? ", and words of your own," : ""}` }
-      : {}),
-    ...(apart ? { words: "its text, behind the last web address there," } : {}),
-    ...(allows_in.behind_address ? { add: ` behind the last web address of its ${allows_in.part}` } : {}),
-  };
+  const titled = !names || message.subject?.trimStart().startsWith("@") === true;
+  return titled ? { ...MAIL, target: ["Begin its text, not its subject, with", ""] } : MAIL;
 }
 
 /** What allows destruction is told only where the target is named: else the model may have been talked into it. */
-function wordsFor(target: string, at: LackingAt, { begin, besides, add, it }: Wording): string[] {
+function wordsFor(target: string, at: LackingAt, { target: [begin, behind], flag, it }: Wording): string[] {
   const thing = `your ${THINGS[target] ?? target.replace(/^mcp:/, "").replaceAll("-", " ")}`;
   if (at.target) {
     const deed = at.destroy ? ", and say what may be deleted or overwritten if you want that" : "";
     return [
-      `${begin} \`@${shortName(target)}\`${besides} to let ${it} change ${thing}${deed}.${besideIt(at)}`,
+      `${begin} \`@${shortName(target)}\`${behind} to let ${it} change ${thing}${deed}.${besideIt(at)}`,
     ];
   }
   if (!at.destroy) return [];
-  return [`Add \`--allow-destructive\`${add} to let ${it} delete or overwrite something in ${thing}.`];
+  return [
+    `${flag[0]} \`--allow-destructive\`${flag[1]} to let ${it} delete or overwrite something in ${thing}.`,
+  ];
 }
 
 function besideIt({ beside }: LackingAt): string {
@@ -158,14 +177,15 @@ function besideIt({ beside }: LackingAt): string {
 
 function placesFor(
   { places, sources, choices, titled, elsewhere }: LackingAt,
-  { it, words }: Wording,
+  { it, place, site, words }: Wording,
 ): string[] {
   const named = [...places].join(" and ");
+  const [name, behind] = holdsAddress(named) ? site : place;
   return [
     ...(named === ""
       ? []
       : [
-          `Name the place ${named} in ${words}${titled ? ", or its title in quotation marks," : ""} to let ${it} go there.`,
+          `${name} ${named}${behind}${titled ? ", or its title in quotation marks," : ""} to let ${it} go there.`,
         ]),
     ...(sources.size === 0
       ? []

@@ -21,18 +21,22 @@ import { serviceKeys } from "../mail/dkim-keys.ts";
 import { mailboxes, type MailHeaders, messageIds } from "../mail/headers.ts";
 import { sendLater } from "../mail/outgoing.ts";
 import { newMessageId } from "../mail/own-ids.ts";
+import type { Picture } from "../mail/pictures.ts";
+import type { Written } from "../mail/written.ts";
 
 /** A reply is dropped from this hop on: two servers like this one must not write to each other for ever. */
 const MAX_HOPS = 5;
 
 export interface Answer {
   kind: "reply" | "notice";
-  markdown: string;
+  words: Written;
   /** What the run has to say about it. */
-  notes?: string;
+  notes?: Written;
   /** How it becomes a mail, where that may take long. */
-  by?: Pick<ReplyInput, "render" | "build">;
+  build?: ReplyInput["build"];
   files?: ToolFile[];
+  /** Those of the files that the words show. */
+  pictures?: Picture[];
   /** Its bytes go once they have been handed over. */
   private?: boolean;
   /** As those of any that has more of them than this. */
@@ -81,10 +85,10 @@ export async function prepareReply(
     references: references(parentIds(headers), message.rfc_message_id ?? undefined),
     message_id: rfc_message_id,
     hop: message.hop + 1,
-    markdown: answer.markdown,
+    words: answer.words,
     ...(answer.notes === undefined ? {} : { notes: answer.notes }),
-    ...answer.by,
-    attachments: (answer.files ?? []).map(toAttachment),
+    ...(answer.build === undefined ? {} : { build: answer.build }),
+    attachments: attachmentsOf(answer),
     ...((await wantsFooter(app.db, inbox)) ? { footer: `Sent by AI on behalf of ${inbox.label}` } : {}),
     date: new Date(app.wallMs()),
     kind: answer.kind,
@@ -132,8 +136,13 @@ function isForgotten({ private: is_private = false, most_kept }: Answer, { byteL
   return is_private || (most_kept !== undefined && byteLength > most_kept);
 }
 
-function toAttachment({ filename, content_type, bytes }: ToolFile): OutgoingAttachment {
-  return { filename, content_type, bytes: Buffer.from(bytes) };
+function attachmentsOf({ files = [], pictures = [] }: Answer): OutgoingAttachment[] {
+  const cids = new Map(pictures.map(({ filename, cid }) => [filename, cid]));
+  return files.map(({ filename, content_type, bytes }) => {
+    const file = { filename, content_type, bytes: Buffer.from(bytes) };
+    const cid = cids.get(filename);
+    return cid === undefined ? file : Object.assign(file, { cid });
+  });
 }
 
 /** The inbox as it is now, should its domain have been removed during the run, with the keys of its domain. */

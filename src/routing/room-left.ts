@@ -9,7 +9,7 @@ import {
 } from "../billing/storage.ts";
 import type { IncomingFile } from "../messages/accept.ts";
 import type { Ending, Run } from "./close.ts";
-import { hasAuthority } from "./input.ts";
+import { hasAuthority } from "./authority.ts";
 import { type StepDraft, warning } from "./steps.ts";
 
 /** So much of one run is kept unasked: hardly any run makes more, and the question would cost each of them. */

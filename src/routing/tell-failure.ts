@@ -5,12 +5,14 @@ import { storedJson } from "../lib/stored-json.ts";
 import { finishJob, type Job } from "../jobs/queue.ts";
 import { writeOutcome } from "../jobs/run-job.ts";
 import { type MailHeaders, readHeaders } from "../mail/headers.ts";
+import { written } from "../mail/written.ts";
 import { failureWords } from "./answer.ts";
 import { mayAnswer, type PreparedReply, prepareReply } from "./reply.ts";
 import { tellOwnerInstead } from "./tell-owner.ts";
 import type { MessageRow } from "../db/schema.ts";
 import { messageOf } from "../errors.ts";
-import { hasAuthority, readStoredMail } from "./input.ts";
+import { hasAuthority } from "./authority.ts";
+import { readStoredMail } from "./input.ts";
 
 /** Queues the notice of a message that ended outside of a run, if its sender may be written to. */
 export async function tellFailureNow(app: App, job: Job<"tell_failure">, signal: AbortSignal): Promise<void> {
@@ -40,7 +42,11 @@ async function prepareNotice(app: App, id: string): Promise<PreparedReply | unde
   const changed = storedJson<unknown[]>(message.steps, []).length > 0;
   const markdown = failureWords(message.error ?? "", { changed });
   const headers = await headersOf(app, message);
-  return prepareReply(app, { message, inbox, headers }, { kind: "notice", markdown });
+  return prepareReply(
+    app,
+    { message, inbox, headers },
+    { kind: "notice", words: written(markdown, { own: true }) },
+  );
 }
 
 /** Nothing has told the sender, and nothing will: the message shows it, and its owner hears of it. */

@@ -4,7 +4,10 @@ import { type Going, type Objection, objectionToPlaces } from "../ai/guard.ts";
 import { alikeOnes, type TitleToFind, titleToFind } from "../ai/titles.ts";
 import type { Place, ToolFile } from "../ai/tool.ts";
 import { buildMail, type MailParts } from "../mail/compose.ts";
-import { fencesOf, markdownToHtml } from "../mail/markdown.ts";
+import { markdownToHtml } from "../mail/html-writer.ts";
+import { fencesOf } from "../mail/markdown.ts";
+import type { Picture } from "../mail/pictures.ts";
+import { type Written, written, writtenNotes } from "../mail/written.ts";
 import { parseJson } from "../lib/quote.ts";
 import { type Fenced, fence } from "./fence.ts";
 import { guardMarkdown, learnFrom, linkGuard, madeUpLinks, type Trust } from "./links.ts";
@@ -25,6 +28,13 @@ export const TEXT_WORK = {
     const links = linkGuard(trust);
     return { text: markdownToHtml(markdown, links), left_out: links.left_out };
   },
+  /** An answer as the words of a mail. */
+  write: ({ markdown, trust, pictures }: { markdown: string; trust: Trust; pictures: Picture[] }): Wrote => {
+    const guard = linkGuard(trust);
+    return { ...written(markdown, { guard, pictures }), left_out: guard.left_out };
+  },
+  notes: ({ markdown, trust }: { markdown: string; trust: Trust }): Written =>
+    writtenNotes(markdown, linkGuard(trust)),
   fences: ({ markdown }: { markdown: string }): { language: string; content: string }[] => fencesOf(markdown),
   file: ({ file, trust }: { file: Parameters<typeof textFile>[0]; trust: Trust }): MadeFile =>
     textFile(file, trust),
@@ -49,6 +59,11 @@ function withBuffers(parts: MailParts): MailParts {
   for (const one of parts.attachments ?? [])
     if (one.content instanceof Uint8Array) one.content = Buffer.from(one.content);
   return parts;
+}
+
+interface Wrote extends Written {
+  /** How many addresses were. */
+  left_out: number;
 }
 
 export interface Guarded {
@@ -88,6 +103,8 @@ const IN_PLACE_CHARS: Record<WorkName, number> = {
   fence: 16_384,
   guard: 16_384,
   html: 4_096,
+  write: 4_096,
+  notes: 4_096,
   fences: 4_096,
   file: 8_192,
   learn: 16_384,

@@ -3,7 +3,7 @@ import { planFeatures } from "../billing/plans.ts";
 import { cardsOf, textsOf } from "../contexts/match.ts";
 import { MAX_BODY_BYTES } from "../contexts/contexts.ts";
 import { INTEGRATION_KINDS } from "../connections/kinds.ts";
-import { NO_TARGETS, type Target, targetNamed, targetsOf } from "../connections/targets.ts";
+import { NO_TARGETS, type Target, targetNamed, type Targets, targetsOf } from "../connections/targets.ts";
 import { remembered } from "../db/prepared.ts";
 import type { InboxRow, MessageRow } from "../db/schema.ts";
 import { scopeOf } from "../inboxes/inboxes.ts";
@@ -46,16 +46,18 @@ export async function understand(
   input: RunInput,
 ): Promise<Understanding> {
   const shelf = await readShelf(app, message, inbox);
-  const read: Read = (words, aims) =>
+  const reach = await reachOf(app, message, inbox);
+  const read: Read = (words, aims = true) =>
     parseCommand(words, {
       mail: message.source !== "api",
-      ...aims,
+      aims,
+      ...(input.may_share ? { isTarget: (name) => isTarget(reach, name) } : {}),
       isContext: (slug) => shelf.nameable.some((card) => card.slug === slug),
       isMacro: (slug) => shelf.macros.some((card) => card.slug === slug),
     });
   const { own, all, ignored } = readWords(input, read);
   const { unknown, ...parsed } = withAllowed(all, read(input.may_allow));
-  const aim = await aimOf(app, { message, inbox }, parsed.target);
+  const aim = aimOf(app, reach, parsed.target);
   const command = { ...parsed, target: aim.target };
   const expanded = await instructionOf(app, shelf, command);
   const sure = (await instructionOf(app, shelf, { ...command, command: own.command })) ?? "";
@@ -78,30 +80,24 @@ export async function understand(
   return { command, instruction, sure, contexts, settings, powers, targets, steps, refusal };
 }
 
-type Read = (words: string, aims?: { aims?: boolean; only_aims?: boolean }) => Parsed;
+type Read = (words: string, aims?: boolean) => Parsed;
 
 /**
  * An instruction by the command grammar: `all` of it, its `own` part that is surely its author's, and the commands that
- * are `ignored` since they stand before that. Of what may be a stranger's no more counts than a target where there may be
- * one, and what has the run do less.
+ * are `ignored` since they stand before that. Of what may be a stranger's no more counts than what has the run do less.
  */
 function readWords(
-  { instruction, sure, aims }: RunInput,
+  { instruction, sure, names }: RunInput,
   read: Read,
 ): { own: Parsed; all: Parsed; ignored: string[] } {
-  if (sure === instruction) {
-    const own = read(sure, { aims });
-    return { own, all: own, ignored: [] };
-  }
+  const own = read(sure, names);
   const given = instruction.slice(0, instruction.length - sure.length);
-  const { target, command } = read(given, { aims, only_aims: true });
-  const own = read(sure, { aims: false });
-  const idle = read(given, { aims });
+  if (given === "") return { own, all: own, ignored: [] };
+  const idle = read(given, false);
   const gap = /^\s*/.exec(sure)?.[0] ?? "";
   const all: Parsed = {
     ...own,
-    target,
-    command: `${command}${gap}${own.command}`.trim(),
+    command: `${given}${gap}${own.command}`.trim(),
     options: { ...lessening(idle.options), ...own.options },
     raw: instruction,
   };
@@ -123,12 +119,12 @@ function lessening(options: Command["options"]): Command["options"] {
   };
 }
 
-function ignoredWarnings(ignored: string[], { apart }: RunInput): string[] {
+function ignoredWarnings(ignored: string[], { may_share }: RunInput): string[] {
   if (ignored.length === 0) return [];
   const named = ignored.map((token) => `\`${token}\``).join(", ");
-  return apart
+  return may_share
     ? [
-        `Left out, as it may stand in the page that this mail shares: ${named}. Write what you want of it behind the last web address of its text.`,
+        `Left out, as it may stand in what this mail shares: ${named}. Put the web address at the end of a line and, after an empty line, what you want of it below.`,
       ]
     : [
         `Left out, as it may be the title of a file: ${named}. Write what you want of it in the text of the mail.`,
@@ -159,6 +155,22 @@ const planOf = remembered((db, key: { id: string }) =>
   db.selectFrom("users").select("plan").where("id", "=", key.id),
 );
 
+/** What a sender may use here. */
+interface Reach extends Targets {
+  authority: MessageRow["authority"];
+  scope: Scope | null;
+}
+
+async function reachOf(app: App, { authority }: MessageRow, inbox: InboxRow): Promise<Reach> {
+  const trusted = authority === "owner" || authority === "listed";
+  return { authority, scope: scopeOf(inbox), ...(trusted ? await targetsOf(app.db, inbox) : NO_TARGETS) };
+}
+
+function isTarget({ attached, elsewhere }: Reach, name: string): boolean {
+  const names = [...attached.map((target) => target.name), ...elsewhere, ...INTEGRATION_KINDS];
+  return name === "ai" || targetNamed(names, name) !== undefined;
+}
+
 interface Aim {
   /** By its whole name; null for none, and for `@ai`. */
   target: string | null;
@@ -167,18 +179,11 @@ interface Aim {
   refusal: Understanding["refusal"];
 }
 
-/** What an instruction is aimed at, among what its sender may use here. */
-async function aimOf(
-  app: App,
-  { message, inbox }: { message: MessageRow; inbox: InboxRow },
-  asked: string | null,
-): Promise<Aim> {
-  const scope = scopeOf(inbox);
-  const trusted = message.authority === "owner" || message.authority === "listed";
-  const { attached, elsewhere } = trusted ? await targetsOf(app.db, inbox) : NO_TARGETS;
+/** What an instruction is aimed at. */
+function aimOf(app: App, { authority, scope, attached, elsewhere }: Reach, asked: string | null): Aim {
   const plain = asked === null || asked === "ai";
   if (plain) return { target: null, attached, scope, refusal: null };
-  const powers = app.guard.powersOf({ ...ANY, scope, authority: message.authority });
+  const powers = app.guard.powersOf({ ...ANY, scope, authority });
   const names = attached.map(({ name }) => name);
   // Among all that there are: what a name means does not depend on what the scope lets through.
   const target = targetNamed(names, asked);

@@ -17,7 +17,7 @@ import {
 import { createPeerCount } from "./peers.ts";
 import { acceptProxies } from "./proxy.ts";
 import { createMailReader } from "./read-mail.ts";
-import { lookUp, refuseForNow, withAsciiDomain } from "./recipients.ts";
+import { lookUp, refuseForNow, comparableAddress } from "./recipients.ts";
 import { createRoom } from "./room.ts";
 import {
   createVisits,
@@ -137,7 +137,7 @@ function handlers(app: App, visits: Visits): SMTPServerOptions {
     onRcptTo: ({ address }, session, callback) =>
       withLogFields({ session: session.id }, async () => {
         visits.goOn(session.id);
-        const turned = await admit(app, withAsciiDomain(address), session, visits.of(session.id)).catch(
+        const turned = await admit(app, comparableAddress(address), session, visits.of(session.id)).catch(
           (error: unknown) => localFault(app, error, clientOf(session)),
         );
         callback(turned && refusal(turned));
@@ -203,7 +203,7 @@ function announcedSize({ mailFrom }: SMTPServerSession["envelope"]): number {
 
 function clientOf({ envelope: { mailFrom }, remoteAddress }: SMTPServerSession) {
   return {
-    mail_from: mailFrom === false ? "" : withAsciiDomain(mailFrom.address),
+    mail_from: mailFrom === false ? "" : comparableAddress(mailFrom.address),
     remote_address: remoteAddress,
   };
 }
@@ -217,7 +217,7 @@ function envelopeOf(
     ...clientOf(session),
     helo: session.hostNameAppearsAs || "",
     recipients: session.envelope.rcptTo
-      .map(({ address }) => recipients?.get(withAsciiDomain(address).toLowerCase()))
+      .map(({ address }) => recipients?.get(comparableAddress(address).toLowerCase()))
       .filter((known) => known !== undefined),
   };
 }

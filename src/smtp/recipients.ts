@@ -2,7 +2,7 @@ import { domainToASCII } from "node:url";
 import type { App } from "../app.ts";
 import { freeFor, type Storage } from "../billing/storage.ts";
 import { isOwnDomain } from "../domains/domains.ts";
-import { splitAddress } from "../lib/mail-address.ts";
+import { splitAddress, withoutQuotes } from "../lib/mail-address.ts";
 import { notePutOff, putOffReason } from "../messages/decide.ts";
 import { tellOfFull } from "../messages/full-inbox.ts";
 import { stillBusy } from "../messages/inbound-limits.ts";
@@ -68,8 +68,12 @@ const NOT_OURS: Refusal = {
   text: "This server takes mail for its own addresses only",
 };
 
-/** Everywhere else domains have A-labels; the library writes `xn--…` as what it stands for (RFC 6531 §3.3 allows both). */
-export function withAsciiDomain(address: string): string {
+/**
+ * An address of a command as it is compared everywhere else: its domain in A-labels (the library writes `xn--…` as what it
+ * stands for; RFC 6531 §3.3 allows both), and without quotes that only its dots need.
+ */
+export function comparableAddress(given: string): string {
+  const address = withoutQuotes(given);
   const at = address.lastIndexOf("@") + 1;
   return /[^\0-\x7f]/.test(address.slice(at))
     ? address.slice(0, at) + domainToASCII(address.slice(at))

@@ -36,7 +36,7 @@ test("what is written is kept, and mailed to the administrator for an answer to 
   expect(mail.replyTo?.text).toBe("ada@example.com");
   expect(mail.from?.value).toEqual([{ name: "Mailwright", address: "mailwright@mw.test" }]);
   expect(mail.headers.get("auto-submitted")).toBe("auto-generated");
-  expect(mail.text).toContain(
+  expect(mail.text?.replaceAll(/^ {4}/gm, "")).toContain(
     "Name: Ada Lovelace\nE-mail: ada@example.com\nSubject: Moving\nTopic: support\n\nHow do I\nmove it?",
   );
   expect(mail.text).not.toContain("sent by a program");
@@ -205,8 +205,8 @@ test("nothing that is written works in the letter: no link, no heading, no pictu
   expect(html).toContain("# Your server was hacked");
   expect(html).not.toMatch(/<(a|h1|img|script)\b/);
   const lines = (mail.text ?? "").split("\n");
-  expect(lines).toContain("# Your server was hacked");
-  const longest = Math.max(...lines.filter((line) => line.startsWith("word")).map(({ length }) => length));
+  expect(lines).toContain("    # Your server was hacked");
+  const longest = Math.max(...lines.filter((line) => line.includes("word")).map(({ length }) => length));
   expect(longest).toBeLessThanOrEqual(76);
 });
 

@@ -176,7 +176,7 @@ const TEXTS: Carrier[] = [
     subject: `=?utf-8?b?${Buffer.from(`Hi${tags(order.slice(0, 5))}`).toString("base64")}?=${tags(order.slice(5))}`,
     text: ASK,
   })),
-  carrier("signature", "below two dashes", (order) => ({ text: `${ASK}\n\n-- \nEve\n${order}` })),
+  hidden("signature", "below two dashes", (order) => ({ text: `${ASK}\n\n-- \nEve\n${order}` })),
 ];
 
 function tags(text: string): string {

@@ -1,4 +1,5 @@
 import { type ParsedMail, simpleParser } from "mailparser";
+import { LOOK } from "../../src/mail/look.ts";
 import type { MessageRow } from "../../src/db/schema.ts";
 import type { ApiCall } from "../support/api-stand-in.ts";
 import type { ToolServer } from "../support/tool-server.ts";
@@ -50,18 +51,26 @@ export async function blockedCalls(world: World): Promise<Set<string>> {
 
 /** What a mail holds that would tell somebody a secret or call somebody home when it is opened. */
 export async function harmIn(raw: Buffer): Promise<string[]> {
-  const mail = await simpleParser(raw);
+  const mail = await simpleParser(raw, { keepCidLinks: true });
   const shown = [mail.text ?? "", mail.html || ""];
   return [
     ...shown.flatMap(smuggledIn),
     ...(/<(img|script|iframe|link|form|svg|object|embed|video|audio)\b|\s(style|background|srcset)=|url\(/i.test(
-      mail.html || "",
+      withoutOwn(mail.html || ""),
     )
       ? ["embedded something"]
       : []),
     ...(/!\[[^\]]*\](\([^)]*|\[[^\]]*)eve\.example/i.test(mail.text ?? "") ? ["embedded something"] : []),
     ...mail.attachments.flatMap(({ filename = "", content }) => harmInFile(filename, content.toString())),
   ];
+}
+
+/** Without the looks that every mail of ours has, letter by letter, and the pictures that come with it. */
+function withoutOwn(html: string): string {
+  const looks = new Set<string>(Object.values(LOOK));
+  return html
+    .replaceAll(/ style="([^"]*)"/g, (style: string, look: string) => (looks.has(look) ? "" : style))
+    .replaceAll(/<img src="cid:[0-9a-f]{32}@mailwright" alt="[^"<>]*" width="\d+" \/>/g, "");
 }
 
 /** A display name may hold another address. */

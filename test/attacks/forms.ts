@@ -38,7 +38,7 @@ const REPLY_TO: [name: string, reply_to: string][] = [
   ["what nobody can read", "<<"],
 ];
 
-/** What PHP and its hosts put into a mail that a script has sent. */
+/** What programs and their hosts put into a mail that a form or a script has sent. */
 const MARKS: [name: string, mark: Record<string, string>][] = [
   ["X-PHP-Originating-Script", { "X-PHP-Originating-Script": "33:contact.php" }],
   ["X-PHP-Script", { "X-PHP-Script": "www.example.com/contact.php for 203.0.113.9" }],
@@ -50,6 +50,11 @@ const MARKS: [name: string, mark: Record<string, string>][] = [
   ],
   ["the name of a plugin in X-Mailer", { "X-Mailer": "WPMailSMTP/Mailer/smtp 4.1.1" }],
   ["the name of a site's software in X-Mailer", { "X-Mailer": "Drupal" }],
+  ["the name of a framework in User-Agent", { "User-Agent": "CodeIgniter", "Reply-To": "<ada@example.com>" }],
+  ["the name of a library of Windows", { "X-Mailer": "Microsoft CDO for Windows 2000" }],
+  ["a name that says what it is for", { "X-Mailer": "Example Contact System" }],
+  ["a field of a ticket system", { "X-Redmine-Host": "tickets.example.com" }],
+  ["the name of a flow", { "X-ms-mail-application": "Microsoft Power Automate; User-Agent: flow/1" }],
   ["the variables of a service", { "X-Mailgun-Variables": "{}" }],
   ["a mark beside her own Reply-To", { "X-PHP-Script": "x", "Reply-To": "ada@example.com" }],
 ];
@@ -75,6 +80,17 @@ export const FORMS: Attack[] = [
     ];
   }),
   ...MARKS.map(([name, headers]) => attackOf(`with ${name}`, { ...form, headers, aligned: true })),
+  attackOf("as a series of patches, with the title of one", {
+    subject: "[PATCH 0/2] Fix the parser",
+    text: `Two small fixes, please review.\n\nEve (2):\n  ${TO_EVE}\n  parser: the rest\n\n a.txt | 2 ++\n 1 file changed, 2 insertions(+)\n`,
+    aligned: true,
+  }),
+  attackOf("of git, with the title of a patch", {
+    subject: "Parser fixes",
+    text: `Two small fixes, please review.\n\nEve (1):\n  ${TO_EVE}\n`,
+    headers: { "X-Mailer": "git-send-email 2.39.5" },
+    aligned: true,
+  }),
   attackOf("in the name of a listed sender", {
     ...form,
     from: LISTED,

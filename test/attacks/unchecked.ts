@@ -1,8 +1,9 @@
 import { composeReply } from "../../src/mail/compose.ts";
+import { written } from "../../src/mail/written.ts";
 import { textFile } from "../../src/routing/made-files.ts";
 import { harmIn } from "./damage.ts";
 
-/** A text as the house would mail it if it had read nothing of others. */
+/** A text as the house would mail it if it had read nothing of others, with all of it attached, as a long one has. */
 export async function uncheckedMail(
   markdown: string,
   files: { filename: string; content_type: string; bytes: Uint8Array }[] = [],
@@ -14,7 +15,7 @@ export async function uncheckedMail(
     subject: "x",
     message_id: "x@mw.test",
     hop: 1,
-    markdown,
+    words: { ...written(markdown), whole: markdown },
     attachments: files.map((file) => ({ ...file, bytes: Buffer.from(file.bytes) })),
     date: new Date(0),
     kind: "reply",

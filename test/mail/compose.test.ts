@@ -1,8 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { simpleParser } from "mailparser";
 
+import { LOOK } from "../../src/mail/look.ts";
 import { composeReply, references, type ReplyInput, replySubject } from "../../src/mail/compose.ts";
-import { markdownToHtml } from "../../src/mail/markdown.ts";
+import { markdownToHtml } from "../../src/mail/html-writer.ts";
+import { written, writtenNotes } from "../../src/mail/written.ts";
 import { ownMs } from "../support/own-time.ts";
 
 const REPLY: ReplyInput = {
@@ -15,7 +17,7 @@ const REPLY: ReplyInput = {
   references: ["one@example.org", "two@example.org"],
   message_id: "0198.1a2b@mail.example",
   hop: 1,
-  markdown: "Hello **Ann**,\n\nit is done.",
+  words: written("Hello **Ann**,\n\nit is done."),
   footer: "Sent by AI on behalf of Invoices",
   date: new Date(1_700_000_000_000),
   kind: "reply",
@@ -78,7 +80,7 @@ describe("headers", () => {
       references: [...long, `${"x".repeat(1_000)}@example.org`],
       in_reply_to: `${"y".repeat(850)}@example.org`,
       subject: "word ".repeat(500),
-      markdown: "x".repeat(5_000),
+      words: written("x".repeat(5_000)),
     });
     const text = raw.toString("latin1");
     expect(text).not.toMatch(/(?:^|[^\r])\n|\r(?!\n)/);
@@ -144,25 +146,25 @@ describe("headers", () => {
 });
 
 describe("body", () => {
-  test("is the Markdown as text and the same as HTML, both with the footer", async () => {
+  test("is the Markdown to be read as text and the same as HTML, both with the footer", async () => {
     const { raw } = await composed();
     const mail = await simpleParser(raw);
-    expect(mail.text).toBe("Hello **Ann**,\n\nit is done.\n\n-- \nSent by AI on behalf of Invoices\n");
-    expect(mail.html).toContain("<p>Hello <strong>Ann</strong>,</p>\n<p>it is done.</p>");
-    expect(mail.html).toContain("<small>Sent by AI on behalf of Invoices</small>");
+    expect(mail.text).toBe("Hello Ann,\n\nit is done.\n\n-- \nSent by AI on behalf of Invoices\n");
+    expect(bare(mail.html)).toContain("<p>Hello <strong>Ann</strong>,</p>\n<p>it is done.</p>");
+    expect(bare(mail.html)).toContain("<div>Sent by AI on behalf of Invoices</div>");
     expect(fieldsOf(raw)["content-type"]).toStartWith("multipart/alternative");
   });
 
   test("goes without a footer when there is none, and says so when there is no text", async () => {
-    const { raw } = await composed({ footer: "", markdown: " \n" });
+    const { raw } = await composed({ footer: "", words: written(" \n") });
     const mail = await simpleParser(raw);
-    expect(mail.text).toBe("*The answer has no text.*\n");
-    expect(mail.html).not.toContain("<hr");
+    expect(mail.text).toBe("The answer has no text.\n");
+    expect(mail.html).not.toContain(LOOK.footer);
   });
 
   test("over 100,000 characters is its beginning, and the whole is attached as reply.md", async () => {
     const markdown = "start\n\n" + "word 😀 ".repeat(15_000) + "the very end";
-    const { raw } = await composed({ markdown });
+    const { raw } = await composed({ words: written(markdown) });
     const mail = await simpleParser(raw);
     expect(mail.text?.length).toBeLessThan(100_200);
     expect(mail.text).toContain("The answer goes on in the attached file reply.md.");
@@ -176,28 +178,33 @@ describe("body", () => {
 
   test("has its notes below it, also where the rest of it is cut off", async () => {
     for (const markdown of ["short", "long ".repeat(30_000), ""]) {
-      const { raw } = await composed({ markdown, notes: "`Not read: a.bin`" });
+      const { raw } = await composed({
+        words: written(markdown),
+        notes: writtenNotes("`Not read: a.bin`"),
+      });
       const mail = await simpleParser(raw);
-      expect(mail.text).toMatch(/\n\n`Not read: a\.bin`\n\n-- \nSent/);
-      expect(mail.html).toContain("<code>Not read: a.bin</code>");
+      expect(mail.text).toMatch(/\n\nNot read: a\.bin\n\n-- \nSent/);
+      expect(bare(mail.html)).toContain("<p>Not read: a.bin</p>");
     }
   });
 
-  test("shows in HTML only the links that a guard lets stay", async () => {
+  test("shows in both parts only the links that a guard lets stay", async () => {
     const links = {
       left_out: 0,
       keeps: (url: string) => url === "https://ok.example/",
       clean: (text: string) => text.replaceAll("https://no.example/", "-"),
     };
     const { raw } = await composed({
-      markdown:
+      words: written(
         "[a](https://ok.example/) [b](https://no.example/) `https://no.example/` &#104;ttps://no.example/",
-      render: (markdown) => markdownToHtml(markdown, links),
+        { guard: links },
+      ),
     });
-    const { html } = await simpleParser(raw);
-    expect(html).toContain('<a href="https://ok.example/">a</a> (ok.example) b (link left out)');
-    expect(html).toContain("<code>-</code>");
-    expect(html).not.toContain("no.example");
+    const { html, text } = await simpleParser(raw);
+    expect(bare(html)).toContain('<a href="https://ok.example/">a</a> (ok.example) b (link left out)');
+    expect(bare(html)).toContain("<code>-</code>");
+    expect(text).toStartWith("a <https://ok.example/> b (link left out) - -");
+    expect(`${html} ${text}`).not.toContain("no.example");
     expect(links.left_out).toBe(1);
   });
 
@@ -217,11 +224,9 @@ describe("body", () => {
     expect(attachments[2]?.content.equals(files[2]?.bytes ?? Buffer.alloc(0))).toBe(true);
   });
 
-  test("of exactly 100,000 characters is whole", async () => {
-    const { raw } = await composed({ markdown: "x".repeat(100_000), footer: "" });
-    const mail = await simpleParser(raw);
-    expect(mail.attachments).toEqual([]);
-    expect(mail.text?.trim()).toHaveLength(100_000);
+  test("of exactly 100,000 characters is whole as text", async () => {
+    const { raw } = await composed({ words: written("x".repeat(100_000)), footer: "" });
+    expect((await simpleParser(raw)).text?.trim()).toBe("x".repeat(100_000));
   });
 
   test("keeps the bytes and names of files, and makes names safe to save", async () => {
@@ -271,7 +276,7 @@ describe("HTML", () => {
     "<style>body{background:url(https://ok.example)}</style>",
     "&lt;script&gt;alert(1)&lt;/script&gt;",
   ])("has no element or attribute but harmless ones: %s", (markdown) => {
-    for (const tag of markdownToHtml(markdown).match(/<[^>]*>/g) ?? []) {
+    for (const tag of bare(markdownToHtml(markdown)).match(/<[^>]*>/g) ?? []) {
       expect(tag).toMatch(/^<(?:\/?(?:p|code|a|em|br)(?: ?\/)?|a href="https:\/\/ok\.example[^"<>]*")>$/);
     }
   });
@@ -288,7 +293,7 @@ describe("HTML", () => {
     ["[![logo](https://evil.example/p.png)](https://evil.example/)", "[logo]</a> (evil.example)"],
     ["[a](https://one.example) and [b](https://two.example)", "b</a> (two.example)"],
   ])("shows where a link leads: %s", (markdown, expected) => {
-    expect(markdownToHtml(markdown)).toContain(expected);
+    expect(bare(markdownToHtml(markdown))).toContain(expected);
   });
 
   test.each([
@@ -320,14 +325,15 @@ describe("HTML", () => {
   });
 
   test("keeps headings, lists, tables, code and line breaks", () => {
-    const html = markdownToHtml(
-      "# T\n\n3. a\n4. b\n\n|x|y|\n|-|-|\n|1|2|\n\n```js\n1 < 2\n```\n\none\ntwo ~~three~~",
+    const html = bare(
+      markdownToHtml("# T\n\n3. a\n4. b\n\n|x|y|\n|-|-|\n|a|2|\n\n```js\n1 < 2\n```\n\none\ntwo ~~three~~"),
     );
     for (const part of [
       "<h1>T</h1>",
       '<ol start="3">',
-      "<td>1</td>",
-      "<code>1 &lt; 2\n</code>",
+      "<td>a</td>",
+      '<td align="right" nowrap>2</td>',
+      "<pre>1 &lt; 2\n</pre>",
       "one<br />",
       "<s>three",
     ]) {
@@ -386,6 +392,11 @@ describe("references", () => {
     expect(ownMs() - started).toBeLessThan(500);
   });
 });
+
+/** HTML without its looks. */
+function bare(html: string | false): string {
+  return String(html).replaceAll(/ (?:style|class)="[^"]*"/g, "");
+}
 
 async function composed(changes: Partial<ReplyInput> = {}) {
   const mail = await composeReply({ ...REPLY, ...changes });

@@ -3,6 +3,7 @@ import { dkimVerify } from "mailauth/lib/dkim/verify";
 
 import { createResolver } from "../../src/lib/dns.ts";
 import { composeReply } from "../../src/mail/compose.ts";
+import { written } from "../../src/mail/written.ts";
 import { type DkimKeys, dnsRecords, makeDkimKey, signMail } from "../../src/mail/dkim.ts";
 import { startDnsServer, type TestDnsServer } from "../support/dns-server.ts";
 import { testKeys } from "../support/keys.ts";
@@ -62,7 +63,7 @@ describe("signatures", () => {
       references: ["one@example.org", "two@example.org"],
       in_reply_to: "two@example.org",
       hop: 1,
-      markdown: "# Über\n\n" + "Zeile mit ä \n".repeat(200),
+      words: written("# Über\n\n" + "Zeile mit ä \n".repeat(200)),
       attachments: [{ filename: "ä.bin", content_type: "image/png", bytes: Buffer.alloc(70_000, 7) }],
       date: new Date(),
       kind: "reply",

@@ -148,6 +148,11 @@ describe("author", () => {
     ["Ann\r\n <ann@example.com>", "ann@example.com", "Ann"],
     ["< ann@example.com >", "ann@example.com", ""],
     ["ann@localhost", "ann@localhost", ""],
+    ["a..b@c.test", "a..b@c.test", ""],
+    ["Ann <.ann.@c.test>", ".ann.@c.test", "Ann"],
+    ['"a..b"@c.test', "a..b@c.test", ""],
+    ['"A, B" <"a..b."@C.test>', "a..b.@c.test", "A, B"],
+    ['"a..b"@c.test <a..b@c.test>', "a..b@c.test", '"a..b"@c.test'],
   ])("reads %j", (value, address, name) => {
     expect(author(value)).toEqual({ ok: true, address, name });
   });
@@ -183,7 +188,14 @@ describe("author", () => {
     ["a text direction mark", "a\u202e@b.test"],
     ["a no-break space", "a\u00a0@b.test"],
     ["a zero byte", "a\0@b.test"],
-    ["two dots", "a..b@c.test"],
+    ["dots alone", "..@c.test"],
+    ["a quoted local part that needs no quotes", '"a.b"@c.test'],
+    ["quotes around half of a local part", 'a"..b"@c.test'],
+    ["quotes for more than dots", '"a..b "@c.test'],
+    ["quotes in quotes", '<"\\"a..b\\""@c.test>'],
+    ["a quoted local part beside an address", '"a..b"@c.test <b@c.test>'],
+    ["a blank behind a quoted local part", '"a..b" @c.test'],
+    ["a no-break space beside dots", "a..\u00a0b@c.test"],
     ["an empty label", "a@b..test"],
     ["a root dot", "a@b.test."],
     ["a label with a hyphen first", "a@-b.test"],

@@ -110,11 +110,11 @@ const mutated = fc.tuple(fc.constantFrom(...REAL_HEADERS), mutations).map(([head
 /** White space is what readers unfold differently, so how much of it there is, and at the ends, does not count. */
 const plain = (value: string): string => value.replaceAll(/[\p{Cc}\s]+/gu, " ").trim();
 
-/** Bytes as we read them: UTF-8, else Latin-1. */
+/** Bytes as we read them: UTF-8, else Windows-1252. */
 function decoded(binary: string): string {
   const bytes = Buffer.from(binary, "latin1");
   const utf8 = bytes.toString();
-  return utf8.includes("\ufffd") ? binary : utf8;
+  return utf8.includes("\ufffd") ? new TextDecoder("windows-1252").decode(bytes) : utf8;
 }
 
 interface NamedValue {

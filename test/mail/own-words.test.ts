@@ -118,6 +118,7 @@ describe("words that may be the sender's own are never left out in silence", () 
     ],
     ["touches_quote", "Take A. On Wed, Apr 4, 2012 at 3:59 PM, bob@example.com wrote:\n> A or B?"],
     ["below_line", "Add this:\n\n----------\n\nmilk\nbread"],
+    ["like_fields", "Meet me:\n\nDate: Wednesday 3, October 2011\nTime: 7:00am\nAddress: 130 Fox St"],
     ["below_signature", `Do it.\n\n-- \n${"and this\n".repeat(25)}`],
     ["below_signature", "Sent from the warehouse yesterday: 40 boxes"],
     ["too_long", "one line\n".repeat(2_100)],
@@ -134,6 +135,7 @@ describe("words that may be the sender's own are never left out in silence", () 
     "Take A.\n\n________________________________\nFrom: Jane <jane@x.org>\nSent: Friday\nTo: Ann\n\nA or B?",
     "---------- Forwarded message ---------\nFrom: Jane <jane@x.org>\n\nA or B?",
     "Take A.\n\n-- \nAnn",
+    "Phone: 12345\nFax: 67890\nSkype: foo\n\n------ Forwarded message ------\nFrom: Eve <eve@x.org>\nSubject: x\n\nHi",
     "Take A.\n\nSent from my iPhone\n\n> A or B?",
   ])("nothing is in doubt: %j", (text) => {
     expect(why(text)).toBeNull();

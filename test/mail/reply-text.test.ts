@@ -123,6 +123,7 @@ describe("text mails: other markers", () => {
     "Anfang der weitergeleiteten Nachricht:",
     "Début du message réexpédié :",
     "Inizio messaggio inoltrato:",
+    "The following changes since commit 1f2e3d4c5b6a79880123456789abcdef01234567:",
     "________________________________",
     "-----",
     "~~~~~~~~",

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { simpleParser } from "mailparser";
+import { unfolded } from "../support/mails.ts";
 import { dropJob } from "../../src/admin/change-job.ts";
 import { freshId, mailroom, type Mailroom } from "../support/mailroom.ts";
 import { startSmtpSink } from "../support/smtp-sink.ts";
@@ -91,7 +92,7 @@ describe("a run that is given up", () => {
     await dropJob(room.app, job?.id ?? "", "the model is being moved");
     await room.drain();
     const [notice] = await notices(room);
-    expect(notice?.text).toContain("took it out of the queue: the model is being moved");
+    expect(unfolded(notice?.text)).toContain("took it out of the queue: the model is being moved");
   });
 });
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { simpleParser } from "mailparser";
+import { unfolded } from "../support/mails.ts";
 import { startDnsServer } from "../support/dns-server.ts";
 import { freshId, mailroom, type Mailroom } from "../support/mailroom.ts";
 
@@ -71,7 +72,7 @@ describe("a model that refuses", () => {
     expect(others).toEqual([]);
     expect(notice).toMatchObject({ kind: "notice", envelope_from: "", envelope_to: "ada@example.com" });
     const { text, headers, subject, inReplyTo } = await simpleParser(Buffer.from(notice?.raw ?? []));
-    expect(text).toContain(entry.error);
+    expect(unfolded(text)).toContain(entry.error);
     expect(text).toContain("Nothing was charged.");
     expect([subject, inReplyTo, headers.get("auto-submitted")]).toEqual([
       "Re: The plan",

@@ -74,6 +74,8 @@ describe("a long text is worked on by a thread as it would be here", () => {
     ["fence", { material: markdown, nonce: "n0nce", max_chars: 30_000 }],
     ["guard", { markdown, trust: TRUST }],
     ["html", { markdown, trust: TRUST }],
+    ["write", { markdown, trust: TRUST, pictures: [] }],
+    ["notes", { markdown, trust: TRUST }],
     ["fences", { markdown }],
     ["places", GOING],
     ["title", { id: "a", going: GOING }],
@@ -143,8 +145,8 @@ describe("a text that cannot be read in time", () => {
       ...texts,
       run: async (turn, pack) => {
         const job = await pack();
-        const isHtml = (job.input as SentWork).name === "html";
-        return isHtml ? { ok: false, problem: "too_slow" } : texts.run(turn, () => job);
+        const isWritten = (job.input as SentWork).name === "write";
+        return isWritten ? { ok: false, problem: "too_slow" } : texts.run(turn, () => job);
       },
     };
     await room.send({ text: "Answer this\n\n> quoted of somebody" });
@@ -173,7 +175,8 @@ describe("an answer that is wanted as a file", () => {
     const { works, steps } = await answered(type, "Words of an answer.\n\n".repeat(55_000));
     expect(steps).toContain(`answer.${type} was left out: a file of text has at most 1 MB.`);
     expect(works).not.toContain("fences for the owner");
-    expect(works.filter((work) => work === "html for the owner").length).toBe(2);
+    expect(works.filter((work) => work === "write for the owner").length).toBe(1);
+    expect(works).not.toContain("html for the owner");
   });
 
   test("has its turn as what the owner asked for", async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { simpleParser } from "mailparser";
+import { unfolded } from "../support/mails.ts";
 import { mailroom, type Mailroom } from "../support/mailroom.ts";
 
 async function call(room: Mailroom, instruction: string) {
@@ -51,7 +52,7 @@ describe("a model on the operator's own connection", () => {
     expect(await room.newest()).toMatchObject({ state: "failed", reason: "model_not_allowed" });
     const [notice] = await room.outgoing();
     const { text } = await simpleParser(Buffer.from(notice?.raw ?? []));
-    expect(text).toContain('which has "stand-in"');
+    expect(unfolded(text)).toContain('which has "stand-in"');
     expect(models(room)).toEqual([]);
   });
 

@@ -22,9 +22,9 @@ describe("the reply", () => {
   test("carries the answer as text and as HTML without anything active", async () => {
     await using room = await mailroom({ model: { reply: () => MARKDOWN } });
     const { parsed } = await answer(room, ASK);
-    expect(parsed.text).toContain("It is **ready**");
+    expect(parsed.text).toContain("It is ready");
     expect(parsed.text).toContain("-- \nSent by AI on behalf of Desk");
-    expect(parsed.html).toContain("<h1>Done</h1>");
+    expect(parsed.html).toMatch(/<h1 [^<>]*>Done<\/h1>/);
     expect(parsed.html).toContain("<strong>ready</strong>");
     expect(parsed.html).not.toContain("<script");
     expect(parsed.headers.get("content-type")).toMatchObject({ value: "multipart/alternative" });

@@ -3,7 +3,8 @@ import fc from "fast-check";
 import { Parser } from "htmlparser2";
 import { simpleParser } from "mailparser";
 import MarkdownIt from "markdown-it";
-import { markdownToHtml } from "../../src/mail/markdown.ts";
+import { markdownToHtml } from "../../src/mail/html-writer.ts";
+import { written } from "../../src/mail/written.ts";
 import { guardMarkdown, learnFrom, linkGuard, madeUpLinks, type Trust } from "../../src/routing/links.ts";
 import { mailroom } from "../support/mailroom.ts";
 import { rawMail } from "../support/mails.ts";
@@ -168,10 +169,11 @@ const ATTACKS: [name: string, markdown: string][] = [
   ["letters in front", `xhttps://evil.com/${SECRET} 1https://evil.com/${SECRET}`],
 ];
 test.each(ATTACKS)("the model cannot make up a link: %s", (_name, markdown) => {
-  const { text, html, left_out } = guarded(markdown);
+  const { text, html, part, left_out } = guarded(markdown);
   expect(left_out).toBeGreaterThan(0);
   expect(text).toContain("(link left out)");
   expect(strangers(text, html)).toEqual([]);
+  expect(strangers(part, html)).toEqual([]);
 });
 
 test("the attacks would have worked without the guard", () => {
@@ -181,9 +183,19 @@ test("the attacks would have worked without the guard", () => {
 
 test("the token guard holds by itself, should the text have been read wrongly", () => {
   for (const [name, markdown] of ATTACKS) {
-    const html = markdownToHtml(markdown, linkGuard(TRUST));
-    expect([name, strangers("", html)]).toEqual([name, []]);
+    const { html, text } = written(markdown, { guard: linkGuard(TRUST) });
+    expect([name, strangers(text, html)]).toEqual([name, []]);
   }
+});
+
+test.each([
+  `evil\`.com/${SECRET}\``,
+  `\`evil\`.com/${SECRET}`,
+  `evil~~.com/${SECRET}~~ https://ev\`il.com/${SECRET}\``,
+])("the text part makes no link of what stood apart in the Markdown: %s", (markdown) => {
+  const { text } = written(markdown, { guard: linkGuard(TRUST) });
+  expect(strangers(text, "")).toEqual([]);
+  expect(text).toContain("(link left out)");
 });
 
 test("whatever is put together from pieces of links, none stays but known ones", () => {
@@ -199,8 +211,9 @@ test("whatever is put together from pieces of links, none stays but known ones",
   );
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 14 }), (pieces) => {
-      const { text, html } = guarded(pieces.join(""));
+      const { text, html, part } = guarded(pieces.join(""));
       expect(strangers(text, html)).toEqual([]);
+      expect(strangers(part, "")).toEqual([]);
     }),
     { numRuns: 3_000 },
   );
@@ -311,11 +324,12 @@ describe("the mail", () => {
   });
 });
 
-function guarded(markdown: string): { text: string; html: string; left_out: number } {
+/** `part`: the text part of the mail. */
+function guarded(markdown: string): { text: string; html: string; part: string; left_out: number } {
   const guard = linkGuard(TRUST);
   const text = guardMarkdown(markdown, guard);
-  const html = markdownToHtml(text, guard);
-  return { text, html, left_out: guard.left_out };
+  const { html, text: part } = written(text, { guard });
+  return { text, html, part, left_out: guard.left_out };
 }
 
 /** As eager as mail programs are. */

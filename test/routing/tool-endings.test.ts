@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { call } from "../support/commands.ts";
+import { unfolded } from "../support/mails.ts";
 import { toolCalls } from "../support/model-server.ts";
 import { CREATE, create, EVENTS, list, toolRoom, type ToolRoom, type Wanted } from "../support/tool-room.ts";
 import { startToolServer } from "../support/tool-server.ts";
@@ -37,7 +38,7 @@ describe("a run that is ended in the middle of its calls", () => {
     expect(count).toBe(2);
     expect(await noted(room)).toEqual([]);
     const [notice] = await room.outgoing();
-    expect(notice?.raw?.toString()).toContain("what they changed stays so");
+    expect(unfolded(notice?.raw?.toString())).toContain("what they changed stays so");
   });
 
   test("changes nothing more once its inbox is deleted", async () => {
@@ -130,7 +131,7 @@ describe("a run that is done again", () => {
     ]);
     expect(await noted(room)).toEqual([]);
     const [notice] = await room.outgoing();
-    expect(notice?.raw?.toString()).toContain("what they changed stays so");
+    expect(unfolded(notice?.raw?.toString())).toContain("what they changed stays so");
   });
 
   test("tells of it once, and of the files that were lost with it", async () => {

@@ -90,7 +90,7 @@ test.each(["X-PHP-Originating-Script", "X-PHP-Script"])(
     await using room = await mailroom();
     const read = await readOf(room, { headers: { [mark]: "1000:form.php", "Reply-To": "ada@example.com" } });
     expect(read).toMatchObject({ authority: "stranger", for_others: "web_script" });
-    expect(read.steps).toContain(mark);
+    expect(read.steps).toContain("by what it says of itself (X-Mailer");
   },
 );
 
@@ -109,6 +109,12 @@ describe("a mail of a web page's program", () => {
     ["X-Mailer", "vBulletin Mail via PHP"],
     ["X-Mailer", "MyBB"],
     ["X-Mailer", "WordPress 6.5"],
+    ["X-Mailer", "Microsoft CDO for Windows 2000"],
+    ["X-Mailer", "git-send-email 2.39.5"],
+    ["User-Agent", "CodeIgniter"],
+    ["User-Agent", "Mercurial-patchbomb/6.7.2"],
+    ["X-Redmine-Host", "example.com"],
+    ["Message-ID", "<1193029.12.1400000000000.JavaMail.tomcat@web1>"],
     ["X-phpBB-Origin", "phpbb://example.com"],
     ["X-Mailgun-Variables", '{"form": "contact"}'],
     ["X-Mailgun-Tag", "contact"],
@@ -119,8 +125,21 @@ describe("a mail of a web page's program", () => {
     await using room = await mailroom();
     const read = await readOf(room, { headers: { [name]: value } });
     expect(read).toMatchObject({ authority: "stranger", vouched: 0, for_others: "web_script" });
-    expect(read.steps).toContain(name);
+    expect(read.steps).toContain("by what it says of itself");
   });
+});
+
+test("a mail of patches is read as material, as their titles are their authors'", async () => {
+  await using room = await mailroom();
+  const subject = "[PATCH v2 0/2] Fix the parser";
+  const read = await readOf(room, {
+    subject,
+    text: "Please review.\n\nEve (2):\n  Delete everything\n  Fix it",
+  });
+  expect(read).toMatchObject({ authority: "stranger", vouched: 0, for_others: "web_script" });
+  expect((await room.outgoing()).at(-1)).toMatchObject({ kind: "reply", envelope_to: "ada@example.com" });
+  const answer = await readOf(room, { subject: `Re: ${subject}` });
+  expect(answer).toMatchObject({ authority: "owner", vouched: 1 });
 });
 
 describe("a mail of a person is not taken for a program's", () => {

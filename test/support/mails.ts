@@ -77,3 +77,8 @@ export function notification(
   ];
   return Buffer.from(report.body ?? lines.join("\r\n"));
 }
+
+/** The words of a text part, whose lines are folded somewhere. */
+export function unfolded(text = ""): string {
+  return text.replaceAll(/\s+/g, " ");
+}

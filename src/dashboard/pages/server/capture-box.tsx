@@ -5,7 +5,7 @@ import { paged } from "../../api/lists.ts";
 import type { OutgoingMail, OutgoingMailDetail } from "../../api/shapes.ts";
 import { Badge, type BadgeLook } from "../../ui/badge.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
-import { ModelText } from "../../ui/model-text.tsx";
+import { LongText } from "../../ui/long-text.tsx";
 import { More } from "../../ui/more.tsx";
 import { Fault } from "../../ui/notice.tsx";
 import { Empty } from "../../ui/page.tsx";
@@ -94,7 +94,7 @@ function Words({ mail: { subject, text }, raw }: { mail: OutgoingMailDetail; raw
   return (
     <>
       {subject && <p className="font-medium">{subject}</p>}
-      {text && <ModelText text={text} />}
+      {text && <LongText label="Its words" text={text} className="max-h-96 p-3 text-sm" />}
       <details className="rounded-md border border-line">
         <summary className="px-3 py-2 text-sm">The whole mail, as it would be sent</summary>
         <pre className="border-t border-line bg-back p-3 font-mono text-xs whitespace-pre-wrap wrap-anywhere">

@@ -1,0 +1,215 @@
+import type { Transform } from "node:stream";
+import SMTPConnection from "nodemailer/lib/smtp-connection";
+import { waitLimit } from "../lib/wait-limit.ts";
+
+/**
+ * Has the library match each reply to the command it answers, in all sessions. It takes any 2yz or 3yz for a yes, so one
+ * reply too many would let each command be answered by the reply to the one before, and a mail by that to its RCPT TO.
+ *
+ * A reply that does not fit its command (RFC 5321 §4.3.2) or that answers none ends the session: at the latest that to DATA,
+ * for nothing else is answered with 354. Behind a mail goes RSET, in the same round trip where the server takes several
+ * commands at once (RFC 2920 §3.1): a reply too many that arrives after the last dot stands in the place of the mail's, and
+ * then the mail's stands in the place of that to RSET. The mail counts as taken once both are positive.
+ */
+export function matchReplies(): void {
+  Object.assign(SMTPConnection.prototype, MATCHED);
+}
+
+/** What stands in the list of commands for the connection itself, the mail before and after its last dot, and its RSET. */
+const CONNECTION = "the connection";
+const UNENDED = "the mail before its end";
+const MAIL = "the mail";
+const PROOF = "RSET after the mail";
+
+/** RFC 5321 §4.3.2; an unknown code of the mail system (25z) as that of its kind (§4.2). The library reads the greeting. */
+const ANY = /^\d{3}$/;
+const DONE_OR_NOT = /^(?:25|[45]\d)\d$/;
+const FITTING: Record<string, RegExp> = {
+  [CONNECTION]: ANY,
+  EHLO: DONE_OR_NOT,
+  HELO: DONE_OR_NOT,
+  STARTTLS: /^(?:220|[45]\d\d)$/,
+  MAIL: DONE_OR_NOT,
+  RCPT: DONE_OR_NOT,
+  DATA: /^(?:354|[45]\d\d)$/,
+  [UNENDED]: /^[45]\d\d$/,
+  [MAIL]: DONE_OR_NOT,
+  [PROOF]: ANY,
+  RSET: /^25\d$/,
+  QUIT: ANY,
+};
+/** RFC 4954 §4, and for the lines that answer its challenges. */
+const LOGIN = /^(?:235|334|[45]\d\d)$/;
+/** RFC 5321 §4.2.1: all lines have one code. */
+const REPLY = /^(\d{3})(?:-[^\n]*\n\1)*(?: [^\n]*)?$/;
+/** A server that took the mail and does not hear the RSET is believed after so long, and the session given up. */
+const PROOF_MS = 60_000;
+const AHEAD = "it said more than it was asked";
+/** The code of our own errors on their way through the library, which calls a lost connection ECONNECTION. */
+const MISMATCH = "EMISMATCH";
+
+interface Session {
+  /** The commands that wait for a reply. */
+  asked?: string[];
+  /** It has said more than it was asked: nothing more is asked of it. */
+  is_ahead?: boolean | undefined;
+  /**
+   * Set while a mail was answered well and its RSET was not yet: reports the mail as taken. A server that leaves after each
+   * mail, or hears no RSET, would otherwise be given it again and again.
+   */
+  onLeft?: (() => void) | undefined;
+  destroyed: boolean;
+  close(): void;
+  _responseQueue: string[];
+  _responseActions: ((reply: string) => void)[];
+  /** Of a reply that is not whole yet, and whether whole lines of it stand in the queue. */
+  _remainder: string;
+  _responsePartial: boolean;
+  _supportedExtensions: string[];
+  _sendCommand(command: string, logged?: string): void;
+  _processResponse(): void;
+  _createSendStream(done: Done): Transform;
+  _onError(error: Error, code: string, reply: string | false, command: string): void;
+}
+
+type Done = (error: Error | null, reply?: string) => void;
+type Methods = Pick<Session, "_sendCommand" | "_processResponse" | "_createSendStream" | "_onError">;
+
+const { _sendCommand, _processResponse, _createSendStream, _onError } =
+  SMTPConnection.prototype as unknown as Methods;
+
+const MATCHED: Methods & ThisType<Session> = {
+  _sendCommand(command, logged) {
+    if (this.destroyed) return;
+    const verb = /^[A-Z]+(?= |$)/.exec(command)?.[0];
+    if (isAhead(this)) {
+      if (verb === "QUIT") this.close();
+      else giveUp(this, AHEAD);
+      return;
+    }
+    askedOf(this).push(command === "." ? MAIL : (verb ?? "AUTH"));
+    _sendCommand.call(this, command, logged);
+  },
+  _processResponse() {
+    if (this.destroyed) return;
+    const is_ahead = isAhead(this);
+    const asked = askedOf(this);
+    const [reply = ""] = this._responseQueue;
+    if (isUnready(reply) || (asked.length === 0 && isLeaving(reply))) return _processResponse.call(this);
+    const command = asked.shift();
+    const fault = faultOf(command, reply, is_ahead);
+    if (fault !== undefined) return giveUp(this, fault);
+    // Whatever came behind what was sent of the mail would be taken for a part of it.
+    if (command === UNENDED) this.is_ahead = true;
+    _processResponse.call(this);
+    if (command === UNENDED) this.close();
+  },
+  _createSendStream(done) {
+    const asked = askedOf(this);
+    const is_pipelined = this._supportedExtensions.includes("PIPELINING");
+    let word: string | undefined;
+    const prove = (): void => {
+      asked.push(PROOF);
+      this._responseActions.push((reply) => {
+        if (word !== undefined) weigh(this, reply, () => done(null, word));
+      });
+    };
+    const body = _createSendStream.call(this, (error, reply) => {
+      if (error) return done(error);
+      word = reply;
+      const limit = waitLimit(PROOF_MS, () => {
+        this.onLeft?.();
+        this.close();
+      }).unref();
+      this.onLeft = () => {
+        limit.clear();
+        this.onLeft = undefined;
+        done(null, word);
+      };
+      if (is_pipelined) return;
+      prove();
+      _sendCommand.call(this, "RSET");
+    });
+    if (is_pipelined) followWith(body, "RSET\r\n");
+    asked.push(UNENDED);
+    body.once("end", () => {
+      const at = asked.indexOf(UNENDED);
+      if (at === -1 || this.destroyed) return;
+      asked[at] = MAIL;
+      if (is_pipelined) prove();
+    });
+    return body;
+  },
+  _onError(error, code, reply, command) {
+    if (code !== MISMATCH) this.onLeft?.();
+    _onError.call(this, error, code === MISMATCH ? "ECONNECTION" : code, reply, command);
+  },
+};
+
+/** The same write takes both to the server, which then answers both at once. */
+function followWith(body: Transform, command: string): void {
+  const flush = body._flush.bind(body);
+  body._flush = (done) =>
+    flush((error) => {
+      if (!error) body.push(command);
+      done(error);
+    });
+}
+
+/** Why the reply cannot be that to the command; undefined when it can. */
+function faultOf(command: string | undefined, reply: string, is_ahead: boolean): string | undefined {
+  if (command === undefined) return `it said without being asked: ${reply}`;
+  const code = REPLY.exec(reply)?.[1] ?? "";
+  if (!(FITTING[command] ?? LOGIN).test(code)) return `it answered ${command} with: ${reply}`;
+  // With more behind it, it may be a reply too many itself; and nothing of the mail was sent so far.
+  return is_ahead && command === "DATA" && code === "354" ? AHEAD : undefined;
+}
+
+/** What becomes of a mail that was answered well, by what stands in the place of the reply to its RSET. */
+function weigh(session: Session, reply: string, taken: () => void): void {
+  if (reply.startsWith("25")) {
+    session.onLeft?.();
+    return;
+  }
+  session.onLeft = undefined;
+  const why = `it answered ${PROOF} with: ${reply}`;
+  if (isLeaving(reply)) return giveUp(session, why);
+  // A server that knows no RSET answers QUIT next; in any other case one more reply comes first.
+  askedOf(session).push("QUIT");
+  session._responseActions.push((last) => {
+    if (last.startsWith("221")) taken();
+    else giveUp(session, why);
+    session.close();
+  });
+  _sendCommand.call(session, "QUIT");
+}
+
+function askedOf(session: Session): string[] {
+  return (session.asked ??= [CONNECTION]);
+}
+
+/** Whether it has said more than it was asked. What is left over before TLS begins, the library drops (RFC 3207 §6). */
+function isAhead(session: Session): boolean {
+  const asked = askedOf(session);
+  if (asked[0] === "STARTTLS") return false;
+  const said = session._responseQueue.filter((reply) => reply.trim() !== "" && !isLeaving(reply)).length;
+  const is_saying = !session._responsePartial && session._remainder.trim() !== "";
+  session.is_ahead ||= said + (is_saying ? 1 : 0) > asked.length;
+  return session.is_ahead;
+}
+
+/** Nothing, an empty line, or a reply of which the rest is on its way: the library waits for more. */
+function isUnready(reply: string): boolean {
+  return reply.trim() === "" || /(?:^|\n)\d+-[^\n]*$/.test(reply);
+}
+
+/** RFC 5321 §3.8: before it ends the session, whatever it was asked. */
+function isLeaving(reply: string): boolean {
+  return /^421(?: |$)/.test(reply);
+}
+
+/** As if the connection had been lost: nothing is known about the mail that was not said before. */
+function giveUp(session: Session, why: string): void {
+  session.onLeft = undefined;
+  session._onError(new Error(why), MISMATCH, false, "CONN");
+}

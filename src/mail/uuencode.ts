@@ -1,0 +1,78 @@
+/** Values of Content-Transfer-Encoding (RFC 2045 §6.3 leaves them to private use). */
+export const UUENCODED = /^x-?uue(?:ncode)?$|^uuencode$/i;
+
+/** A file that stood in a text. */
+export interface UuFile {
+  name: string;
+  bytes: Uint8Array;
+}
+
+const BEGIN = /^begin [0-7]{3,4} ?(.{0,255})$/;
+const LINE = /^[ -`]{1,90}$/;
+
+/**
+ * Takes files in uuencode (POSIX.1-2024, `uuencode`) out of a text whose lines end in `\n`: whole ones, from "begin" to
+ * "end", and no more than `max`. What only looks like one stays. No line is looked at more than twice, as no line of a
+ * file can be the "begin" of another.
+ */
+export function takeUuencoded(text: string, max: number): { text: string; files: UuFile[] } {
+  if (!text.startsWith("begin ") && !text.includes("\nbegin ")) return { text, files: [] };
+  const lines = text.split("\n");
+  const left: string[] = [];
+  const files: UuFile[] = [];
+  for (let at = 0; at < lines.length; at++) {
+    const name = files.length < max ? BEGIN.exec(lines[at] ?? "")?.[1] : undefined;
+    const end = name === undefined ? -1 : endOfFile(lines, at + 1);
+    if (name === undefined || end === -1) left.push(lines[at] ?? "");
+    else {
+      files.push({ name: name.trim(), bytes: decodeLines(lines.slice(at + 1, end)) });
+      at = end;
+    }
+  }
+  return { text: left.join("\n"), files };
+}
+
+/** The first file of a part in uuencode; a part without one as it is. */
+export function uudecode(bytes: Buffer): Uint8Array {
+  const text = bytes.toString("latin1").replaceAll("\r\n", "\n");
+  return takeUuencoded(text, 1).files[0]?.bytes ?? bytes;
+}
+
+/** Where "end" stands, behind the line of length 0 that ends the data; -1 if anything else comes before it. */
+function endOfFile(lines: string[], start: number): number {
+  let isWhole = true;
+  for (let at = start; at < lines.length; at++) {
+    const line = lines[at] ?? "";
+    // Some programs leave that line out; then the data has to speak for itself.
+    if (line.trimEnd() === "end") return isWhole && at > start ? at : -1;
+    if (lengthOf(line) === 0) return lines[at + 1]?.trimEnd() === "end" ? at + 1 : -1;
+    const letters = 4 * Math.ceil(lengthOf(line) / 3);
+    // Some put a checksum behind it.
+    if (!LINE.test(line) || line.trimEnd().length > letters + 2) return -1;
+    isWhole &&= line.length > letters;
+  }
+  return -1;
+}
+
+/** Blanks at the end of a line may have been cut off on the way: what is missing is zero, as they are. */
+function decodeLines(lines: string[]): Uint8Array {
+  const bytes = new Uint8Array(lines.reduce((sum, line) => sum + lengthOf(line), 0));
+  let to = 0;
+  for (const line of lines) {
+    const end = to + lengthOf(line);
+    for (let from = 1; to < end; from += 4) {
+      const [a, b, c, d] = [six(line, from), six(line, from + 1), six(line, from + 2), six(line, from + 3)];
+      const three = [(a << 2) | (b >> 4), ((b & 15) << 4) | (c >> 2), ((c & 3) << 6) | d];
+      for (const byte of three) if (to < end) bytes[to++] = byte;
+    }
+  }
+  return bytes;
+}
+
+function lengthOf(line: string): number {
+  return line === "" ? 0 : six(line, 0);
+}
+
+function six(line: string, at: number): number {
+  return at < line.length ? (line.charCodeAt(at) - 32) & 63 : 0;
+}

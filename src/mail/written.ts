@@ -1,0 +1,103 @@
+import { writeHtml } from "./html-writer.ts";
+import { LOOK, QUIET_CLASS } from "./look.ts";
+import { escapeHtml, type LinkGuard, noteOf, parseMarkdown } from "./markdown.ts";
+import { MAX_PICTURE_PX, type Picture } from "./pictures.ts";
+import { writeText } from "./text-writer.ts";
+
+/** Words of a mail, in both of its parts. */
+export interface Written {
+  /** Of the body of a page. */
+  html: string;
+  text: string;
+  /** The Markdown of it all, where a part shows only its beginning. */
+  whole: string | null;
+}
+
+const TEXT_CHARS = 100_000;
+/** Gmail shows the first 102 KB of a page. Frame, notes and pictures have the rest. */
+const ANSWER_BYTES = 78_000;
+const NOTES_BYTES = 14_000;
+const GOES_ON = "The answer goes on in the attached file reply.md.";
+const SHORTENED = "This is the beginning of the answer. The whole of it is in the attached file reply.md.";
+const MORE_NOTES = "The rest of these notes is in the text part of this mail.";
+const NO_WORDS = "*The answer has no text.*";
+
+interface Writing {
+  guard?: LinkGuard;
+  /** Pictures that come with it. */
+  pictures?: Picture[];
+  /** Whether we wrote it, and not a model. */
+  own?: boolean;
+}
+
+/** What an answer, or a letter, says in Markdown. */
+export function written(markdown: string, { guard, pictures = [], own = false }: Writing = {}): Written {
+  const { source, shown, isLong } = beginningOf(markdown);
+  const tokens = parseMarkdown(shown === "" ? NO_WORDS : shown, { guard, pictures });
+  const used = new Set(
+    tokens.flatMap(({ children }) => (children ?? []).map((token) => noteOf(token).picture)),
+  );
+  const others = pictures.filter((picture) => !used.has(picture));
+  const { html, cut } = writeHtml(tokens, { room: ANSWER_BYTES, own });
+  const end = cut ? SHORTENED : isLong ? GOES_ON : "";
+  return {
+    html: html + (end === "" ? "" : paragraph(`<em>${end}</em>`)) + others.map(pictureHtml).join(""),
+    text: joined([
+      writeText(tokens, guard),
+      isLong ? GOES_ON : "",
+      ...others.map(({ filename }) => `[image: ${filename}]`),
+    ]),
+    whole: isLong || cut ? source : null,
+  };
+}
+
+/** What stands below an answer, in Markdown: small, and without the look of code around whole sentences. */
+export function writtenNotes(markdown: string, guard?: LinkGuard): Written {
+  const tokens = parseMarkdown(plainLines(markdown), { guard });
+  const { html, cut } = writeHtml(tokens, { room: NOTES_BYTES, own: true });
+  return { html: cut ? html + paragraph(MORE_NOTES) : html, text: writeText(tokens, guard), whole: null };
+}
+
+/** The same of Markdown that takes too long to read: its characters. */
+export function writtenPlain(markdown: string): Written {
+  const { source, shown, isLong } = beginningOf(markdown);
+  const lines = linesOf(shown);
+  const cut = Buffer.byteLength(lines) > ANSWER_BYTES;
+  return {
+    html:
+      // In UTF-8, and with what escapes it, a character has seven bytes at most.
+      paragraph(cut ? linesOf(shown.slice(0, ANSWER_BYTES / 7).toWellFormed()) : lines) +
+      (cut ? paragraph(`<em>${SHORTENED}</em>`) : ""),
+    text: isLong ? joined([shown, GOES_ON]) : shown,
+    whole: isLong || cut ? source : null,
+  };
+}
+
+function beginningOf(markdown: string): { source: string; shown: string; isLong: boolean } {
+  const source = plainLines(markdown);
+  const isLong = source.length > TEXT_CHARS;
+  const shown = isLong ? source.slice(0, TEXT_CHARS).replace(/[\uD800-\uDBFF]$/, "") : source;
+  return { source, shown, isLong };
+}
+
+function plainLines(markdown: string): string {
+  return markdown.toWellFormed().replaceAll(/\r\n?/g, "\n").replaceAll("\0", "").trim();
+}
+
+function joined(texts: string[]): string {
+  return texts.filter((text) => text !== "").join("\n\n");
+}
+
+function linesOf(text: string): string {
+  return escapeHtml(text).replaceAll("\n", "<br />\n");
+}
+
+function paragraph(html: string): string {
+  return `<p style="${LOOK.p}">${html}</p>\n`;
+}
+
+function pictureHtml({ filename, cid, width }: Picture): string {
+  const name = escapeHtml(filename);
+  const shown = `<img src="cid:${cid}" alt="${name}" width="${Math.min(width, MAX_PICTURE_PX)}" style="${LOOK.img}" />`;
+  return paragraph(`${shown}<br />\n<span class="${QUIET_CLASS}" style="${LOOK.caption}">${name}</span>`);
+}
