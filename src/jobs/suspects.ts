@@ -31,13 +31,13 @@ interface SuspectOptions {
   call: (kind: JobKind, ids: string[]) => void;
 }
 
-/** Those of one kind that are tried in one way. */
+/** Those of one kind that were begun as often: one that is watched for longer holds up none that is watched less. */
 interface Gate {
   /** How many are being tried, and how many may be. */
   tried: number;
   width: number;
-  /** Each with how often it was begun. */
-  waiting: Map<string, number>;
+  /** Their ids. */
+  waiting: Set<string>;
 }
 
 /**
@@ -48,16 +48,15 @@ interface Gate {
 export function createSuspects({ watch_ms, call }: SuspectOptions): Suspects {
   const gates = new Map<string, Gate>();
 
-  const gateOf = (kind: JobKind, alone: boolean): Gate => {
-    const key = `${kind} ${alone}`;
-    const gate = gates.get(key) ?? { tried: 0, width: 1, waiting: new Map<string, number>() };
+  const gateOf = (kind: JobKind, unended: number): Gate => {
+    const key = `${kind} ${Math.min(unended, ALONE_FROM)}`;
+    const gate = gates.get(key) ?? { tried: 0, width: 1, waiting: new Set<string>() };
     gates.set(key, gate);
     return gate;
   };
 
   const callNext = (kind: JobKind, { waiting, width, tried }: Gate): void => {
-    const inOrder = [...waiting].toSorted(([, one], [, other]) => one - other).map(([id]) => id);
-    const next = inOrder.slice(0, Math.max(0, width - tried));
+    const next = [...waiting].slice(0, Math.max(0, width - tried));
     for (const id of next) waiting.delete(id);
     if (next.length > 0) call(kind, next);
   };
@@ -66,9 +65,9 @@ export function createSuspects({ watch_ms, call }: SuspectOptions): Suspects {
     begin({ id, kind }, unended) {
       if (unended < WATCHED_FROM) return () => undefined;
       const alone = unended >= ALONE_FROM;
-      const gate = gateOf(kind, alone);
+      const gate = gateOf(kind, unended);
       if (gate.tried >= gate.width) {
-        gate.waiting.set(id, unended);
+        gate.waiting.add(id);
         return null;
       }
       gate.waiting.delete(id);

@@ -88,6 +88,16 @@ describe("jobs in the middle of which the server was killed 5 times", () => {
   });
 });
 
+test("what is watched for longer, because it was begun more often, holds up none that is watched less", async () => {
+  const g = gate();
+  await using t = await setUp({ route: g.run, slots: 8, watch_ms: NEVER });
+  for (const unended of [9, 7, 5]) await addSuspects(t, [`${unended}`], unended);
+  t.worker.start();
+  await g.count(3);
+  expect(g.begun).toEqual(["9", "7", "5"]);
+  for (const _ of g.begun) g.open();
+});
+
 describe("jobs in the middle of which the server was killed 10 times", () => {
   test("are begun one at a time, each as soon as the one before it has ended, and only that one is counted", async () => {
     const g = gate();
