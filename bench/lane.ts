@@ -11,6 +11,7 @@ import { defaultConfig } from "../src/config.ts";
 import type { Db } from "../src/db/database.ts";
 import { claimPending } from "../src/jobs/claim.ts";
 import { enqueue, finishJob, type Job } from "../src/jobs/queue.ts";
+import { createKeptMemory } from "../src/jobs/kept-memory.ts";
 import { createUses } from "../src/jobs/shares.ts";
 import { createTurns } from "../src/jobs/turns.ts";
 import { createLog } from "../src/log.ts";
@@ -48,8 +49,10 @@ async function besideIt(tx: Db, n: number): Promise<void> {
 }
 
 async function claimed(of: App, tx: Db): Promise<Job[]> {
+  const uses = createUses();
   const options = { now: of.now(), leaseEnd: of.steadyAfter, limit: 1, free: 1, room: ROOM };
-  return (await claimPending(tx, "route_message", { ...options, uses: createUses(), turns })).jobs;
+  return (await claimPending(tx, "route_message", { ...options, uses, turns, kept: createKeptMemory(uses) }))
+    .jobs;
 }
 
 async function claimAndEnd(of: App, tx: Db): Promise<void> {

@@ -21,6 +21,7 @@ import { storedEvents } from "./0021-stored-events.ts";
 import { repeatedEvents } from "./0025-repeated-events.ts";
 import { firstOfLane } from "./0026-first-of-lane.ts";
 import { laterJobs } from "./0028-later-jobs.ts";
+import { heavyJobs } from "./0029-heavy-jobs.ts";
 import { jobKeys } from "./0027-job-keys.ts";
 
 /** In order, forward only. A migration that has landed is never edited. */
@@ -48,4 +49,5 @@ export const migrations: Record<string, Migration> = {
   "0026-first-of-lane": firstOfLane,
   "0027-job-keys": jobKeys,
   "0028-later-jobs": laterJobs,
+  "0029-heavy-jobs": heavyJobs,
 };

@@ -1,6 +1,7 @@
 import type { App } from "../app.ts";
 import type { Config } from "../config.ts";
 import { heldKinds } from "../jobs/holds.ts";
+import { suspectsWarning } from "../jobs/suspects.ts";
 import { inNetworks } from "../lib/networks.ts";
 
 /** What is allowed, and yet seldom meant on a server that others write to. */
@@ -38,7 +39,9 @@ export async function queueWarnings(app: App): Promise<Record<string, string>> {
     .where("status", "=", "dead")
     .executeTakeFirstOrThrow();
   const unsent = await unsentWarning(app);
+  const suspects = await suspectsWarning(app);
   return {
+    ...(suspects === undefined ? {} : { suspects }),
     ...(unsent === undefined ? {} : { unsent }),
     ...(held.length > 0 ? { held: `held by the operator: ${held.join(", ")}` } : {}),
     ...(dead.jobs > 0

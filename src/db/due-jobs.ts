@@ -14,6 +14,7 @@ export type DueRow = Pick<
 
 /** In the words of the index: jobs that wait neither for their lane nor, as far as is known, for their time. */
 const READY = sql.raw("status = 'pending' and behind = 0 and later = 0");
+const HEAVY = sql.raw("weight > 2500000");
 const WAITS = sql.raw("status = 'pending' and later = 1");
 
 /**
@@ -81,6 +82,34 @@ export const dueOfLines = prepared((db, { kind, lines, now, limit, weight, full_
       order by due.run_at, due.id limit ${limit}
     )
     order by job.run_at, job.id`,
+  ),
+);
+
+/** Bytes beyond which a job is looked for that waits for memory; as in `HEAVY`. */
+export const HEAVY_BYTES = 2_500_000;
+
+/** The first due job of so many bytes of the first line behind `from` that has any; not for `full_targets`, which are JSON. SQLite would rather go through all that waits. */
+export const heavyBehind = prepared(
+  (
+    db,
+    { kind, from, now, full_targets }: { kind: string; from: string; now: number; full_targets: string },
+  ) =>
+    statement<DueRow>(
+      db,
+      sql`select id, payload, attempts, failures, account, account_slots, weight, target from jobs indexed by jobs_heavy
+    where kind = ${kind} and ${READY} and ${HEAVY} and ${ACCOUNT} > ${from} and run_at <= ${now}
+      and (target is null or (target not in (select value from json_each(${full_targets}))
+        and ${ACCOUNT} || char(10) || target not in (select value from json_each(${full_targets}))))
+    order by ${ACCOUNT}, run_at, id limit 1`,
+    ),
+);
+
+/** A job, unless it has ended, was begun, or waits for something else by now. */
+export const readyJob = prepared((db, { id }: { id: string }) =>
+  statement<DueRow>(
+    db,
+    sql`select id, payload, attempts, failures, account, account_slots, weight, target from jobs
+    where id = ${id} and ${READY}`,
   ),
 );
 

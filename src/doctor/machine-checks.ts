@@ -9,6 +9,7 @@ import { olderWords } from "../db/kept-position.ts";
 import { uncheckedRows } from "../db/segment-rows.ts";
 import { SLOW_SYNC_MEND, SLOW_SYNC_MS } from "../db/sync-speed.ts";
 import { clockWarning } from "../jobs/clock.ts";
+import { suspectsWarning } from "../jobs/suspects.ts";
 import { measureMail, missingNow } from "../db/missing-bytes.ts";
 import { type Bench, type Check, fail, type Finding, ok, type Outcome, skip, warn } from "./check.ts";
 
@@ -30,7 +31,18 @@ export const MACHINE_CHECKS: Check[] = [
   { name: "mail files", run: checkMailFiles },
   { name: "backup", run: checkBackup },
   { name: "leaps of the clock", run: checkLeaps },
+  { name: "jobs in question", run: checkSuspects },
 ];
+
+async function checkSuspects({ app }: Bench): Promise<Outcome> {
+  const suspects = await suspectsWarning(app);
+  return suspects === undefined
+    ? ok("No job waits because the server ended in the middle of it again and again.")
+    : warn(
+        `${suspects}.`,
+        "See in the log, and in what the system says (dmesg, journalctl), why the server ended. One that ends it each time is given up by itself.",
+      );
+}
 
 /** Against what the running server wrote down a minute ago. */
 async function checkLeaps({ app, running }: Bench): Promise<Outcome> {

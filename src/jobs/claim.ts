@@ -2,8 +2,9 @@ import type { Db } from "../db/database.ts";
 import { dueOfLines, type DueRow } from "../db/due-jobs.ts";
 import { jsonTexts } from "../db/json.ts";
 import { prepared } from "../db/prepared.ts";
+import type { KeptMemory } from "./kept-memory.ts";
 import { JOB_RULES, type JobKind, type JobPayloads } from "./kinds.ts";
-import { type Job, payloadOf, shareOf, UNCLAIMED } from "./queue.ts";
+import { type Job, payloadOf, UNCLAIMED, useOf } from "./queue.ts";
 import { fullTargets, isOfStrangers, largestJob, type Room, type Use, type Uses, whyNot } from "./shares.ts";
 import type { Turns } from "./turns.ts";
 
@@ -24,6 +25,7 @@ interface ClaimOptions {
   /** What runs already. */
   uses: Uses;
   turns: Turns;
+  kept: KeptMemory;
 }
 
 interface Claimed<K extends JobKind> {
@@ -69,16 +71,27 @@ export async function claim<K extends JobKind>(
 export async function claimPending<K extends JobKind>(
   tx: Db,
   kind: K,
-  { now, leaseEnd, limit, free, room, uses: running, turns }: ClaimOptions,
+  { now, leaseEnd, limit, free, room, uses: running, turns, kept }: ClaimOptions,
 ): Promise<Claimed<K>> {
   const uses = running.fork();
   const lease_until = leaseEnd(JOB_RULES[kind].lease_seconds);
   const claimed: Claimed<K> = { jobs: [], full: new Map(), all: false, next_at: null };
   const { jobs } = claimed;
-  while (jobs.length < limit) {
+  const take = async (row: DueRow): Promise<void> => {
+    await takeLease(tx, { id: row.id, lease_until });
+    jobs.push(jobOf(kind, row));
+  };
+  for (let round = 0; jobs.length < limit; round += 1) {
     const left = { free: free - jobs.length, limit: limit - jobs.length };
     const look = await turns.look(tx, { kind, now });
     if (look.lines.length === 0) return { ...claimed, full: new Map(), all: true, next_at: look.next_at };
+    const first = round > 0 ? null : await kept.next(tx, { kind, now, uses, room, free: left.free });
+    if (first !== null) {
+      uses.add(useOf(first));
+      await take(first);
+      Object.assign(claimed, { all: look.all, next_at: look.next_at });
+      continue;
+    }
     const each = Math.min(left.limit, jobsOfEach(look.lines.length));
     const due = await dueOfLines(tx, {
       kind,
@@ -90,8 +103,8 @@ export async function claimPending<K extends JobKind>(
     });
     const { chosen, full, hidden } = choose(turns.inOrder(look, due), { ...left, room, uses, all: look.all });
     for (const row of chosen) {
-      await takeLease(tx, { id: row.id, lease_until });
-      jobs.push(jobOf(kind, row));
+      await take(row);
+      kept.passed(row);
     }
     turns.took(chosen);
     turns.settle(look, new Set([...chosen].map(lineOfRow)), jobs.length < limit);
@@ -120,10 +133,6 @@ function jobOf<K extends JobKind>(kind: K, row: DueRow): Job<K> {
     failures: row.failures,
     ...useOf(row),
   };
-}
-
-function useOf({ account, account_slots, weight, target }: DueRow): Use {
-  return { share: account === null ? null : shareOf(account, account_slots), weight, target };
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
+import { jsonTexts } from "../db/json.ts";
 import { prepared } from "../db/prepared.ts";
 import type { JobKind } from "./kinds.ts";
 
@@ -20,4 +21,20 @@ const moveUp = prepared((db, due: { dedupe_key: string; run_at: number }) =>
     .where("dedupe_key", "=", due.dedupe_key)
     .where("status", "=", "pending")
     .where("run_at", ">", due.run_at),
+);
+
+/** Has those of these jobs that wait for their time run now. */
+export async function hastenThese(app: App, { kind, ids }: { kind: JobKind; ids: string[] }): Promise<void> {
+  await app.write((tx) => moveUpThese(tx, { ids: JSON.stringify(ids), now: app.now() }));
+  app.worker?.wake(kind);
+}
+
+/** `ids`: a JSON array. */
+const moveUpThese = prepared((db, { ids, now }: { ids: string; now: number }) =>
+  db
+    .updateTable("jobs")
+    .set({ run_at: now })
+    .where("id", "in", db.selectFrom(jsonTexts(ids).as("listed")).select("listed.value"))
+    .where("status", "=", "pending")
+    .where("run_at", ">", now),
 );

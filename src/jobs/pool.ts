@@ -2,6 +2,7 @@ import type { App } from "../app.ts";
 import { messageOf } from "../errors.ts";
 import type { Db } from "../db/database.ts";
 import { isStorageFault } from "../db/storage-faults.ts";
+import { createKeptMemory, type KeptMemory } from "./kept-memory.ts";
 import type { JobKind } from "./kinds.ts";
 import { claim, claimPending, type FullLines } from "./claim.ts";
 import { type Job, type Newcomer, newcomerOf } from "./queue.ts";
@@ -47,7 +48,7 @@ interface PoolOptions {
 export function createPool(app: App, { kind, room, run, running }: PoolOptions): Pool {
   const slots = createSlots(room.slots);
   const uses = createUses();
-  const turns = createTurns();
+  const order = { room, turns: createTurns(), kept: createKeptMemory(uses) };
   const succession = createSuccession(uses);
   /** Lines whose older work waits: a newcomer that takes no less must wait its turn. */
   let waiting: FullLines = new Map();
@@ -60,7 +61,7 @@ export function createPool(app: App, { kind, room, run, running }: PoolOptions):
   const fill = joined(async () => {
     if (state === "stopped" || slots.free() <= 0) return;
     looked_ms = app.nowMs();
-    const found = await claimJobs(app, kind, { room, uses, turns, slots, running });
+    const found = await claimJobs(app, kind, { ...order, uses, slots, running });
     waiting = found.full ?? waiting;
     backlog = found.more ?? backlog;
     alarm.set(found.sleep_ms);
@@ -76,15 +77,12 @@ export function createPool(app: App, { kind, room, run, running }: PoolOptions):
     wake(newcomer) {
       if (newcomer !== undefined && mustWait(newcomer)) return;
       backlog = true;
-      if (newcomer) turns.ask(newcomer.line);
+      if (newcomer) order.turns.ask(newcomer.line);
       void fill();
     },
     reserve(use) {
       if (state === "stopped" || backlog || mustWait(newcomerOf(use))) return false;
-      if (!hasRoom(use, { uses, room, free: slots.free() })) return false;
-      slots.take();
-      uses.add(use);
-      return true;
+      return takeRoom(use, { ...order, uses, slots });
     },
     release(use) {
       slots.giveBack(1);
@@ -92,7 +90,7 @@ export function createPool(app: App, { kind, room, run, running }: PoolOptions):
       if (state === "started") void fill();
     },
     claimNext: async (tx, ended) =>
-      mayFollow() ? claimOne(app, tx, { room, turns, succession, ended, free: slots.free() + 1 }) : undefined,
+      mayFollow() ? claimOne(app, tx, { ...order, succession, ended, free: slots.free() + 1 }) : undefined,
     follow(job) {
       if (state === "stopped") return;
       slots.take();
@@ -109,6 +107,15 @@ export function createPool(app: App, { kind, room, run, running }: PoolOptions):
       await fill();
     },
   };
+}
+
+/** False where there is none. */
+function takeRoom(use: Use, { room, uses, slots, kept }: Omit<Filling, "turns" | "running">): boolean {
+  if (!hasRoom(use, { uses, room, free: slots.free() })) return false;
+  slots.take();
+  uses.add(use);
+  kept.passed(use);
+  return true;
 }
 
 interface Succession {
@@ -171,6 +178,7 @@ function createSlots(count: number) {
 interface Filling extends Pick<PoolOptions, "room" | "running"> {
   uses: Uses;
   turns: Turns;
+  kept: KeptMemory;
   slots: ReturnType<typeof createSlots>;
 }
 
@@ -188,7 +196,7 @@ interface Found {
 async function claimJobs(
   app: App,
   kind: JobKind,
-  { room, uses, turns, slots, running }: Filling,
+  { room, uses, turns, kept, slots, running }: Filling,
 ): Promise<Found> {
   let jobs: Job[] = [];
   let taken = 0;
@@ -196,7 +204,7 @@ async function claimJobs(
   try {
     const { next_at, full, all } = await app.write(async (tx) => {
       taken = slots.takeFree();
-      const free = { limit: taken, free: taken, room, uses, turns };
+      const free = { limit: taken, free: taken, room, uses, turns, kept };
       const claimed = await claim(tx, kind, { ...clocksOf(app), ...free, steady_now, running });
       // At once, not after the commit: a newcomer must not be counted without them.
       jobs = claimed.jobs;
@@ -221,6 +229,7 @@ async function claimJobs(
 interface Following {
   room: Room;
   turns: Turns;
+  kept: KeptMemory;
   succession: Succession;
   ended: Job;
   free: number;
@@ -230,10 +239,10 @@ interface Following {
 async function claimOne(
   app: App,
   tx: Db,
-  { room, turns, succession, ended, free }: Following,
+  { room, turns, kept, succession, ended, free }: Following,
 ): Promise<Job | undefined> {
   const uses = succession.usesWithout(ended);
-  const options = { ...clocksOf(app), limit: 1, free, room, uses, turns };
+  const options = { ...clocksOf(app), limit: 1, free, room, uses, turns, kept };
   const [next] = (await claimPending(tx, ended.kind, options)).jobs;
   if (next) succession.begin(ended, next);
   return next;

@@ -79,6 +79,16 @@ export function shareOf(line: string, slots: number | null): Share {
     : { account: line, slots };
 }
 
+/** What a stored job takes. */
+export function useOf({
+  account,
+  account_slots,
+  weight,
+  target,
+}: Pick<JobRow, "account" | "account_slots" | "weight" | "target">): Use {
+  return { share: account === null ? null : shareOf(account, account_slots), weight, target };
+}
+
 interface EnqueueOptions {
   run_at?: number;
   /** Jobs of one kind in one lane run one at a time, in the order they were enqueued. */

@@ -14,6 +14,7 @@ import {
   returnJob,
 } from "./queue.ts";
 import type { Room } from "./shares.ts";
+import { GIVEN_UP_FROM, SUSPECT_AGAIN_SECONDS, type Suspects } from "./suspects.ts";
 import { waitLimit } from "../lib/wait-limit.ts";
 
 /** How long a job waits that this machine itself kept from its work, by its storage or for want of file handles. */
@@ -21,21 +22,6 @@ const STORAGE_AGAIN_SECONDS = 15;
 
 /** How long to wait before trying again to write down what became of a job (the disk is full, say). */
 const RECORD_AGAIN_MS = 1_000;
-
-/** How often a job may be begun without any ending, because the process was killed, before it is suspected to be the killer. */
-const MAX_UNENDED = 10;
-/**
- * How often more, before it is given up. Only one suspect is begun at a time, so that those which were just near to the
- * killer each time are not given up with it.
- */
-const MAX_SUSPECTED = 5;
-/** How long the others wait. */
-const SUSPECT_AGAIN_SECONDS = 15;
-
-/** Whether a suspect runs, of all jobs of a worker. */
-export interface Suspicion {
-  runs: boolean;
-}
 
 /** Why a job's signal was aborted, when it was not its lease that ran out. */
 export const STOPPING = new Error("The server is stopping");
@@ -75,14 +61,14 @@ export async function runJob(
   app: App,
   handlers: JobHandlers,
   job: Job,
-  { stop, suspicion }: { stop: AbortController; suspicion: Suspicion },
+  { stop, suspects }: { stop: AbortController; suspects: Suspects },
 ): Promise<void> {
   const { lease_seconds } = JOB_RULES[job.kind];
   const { signal } = stop;
   const late = new Error(`The work was not done within ${lease_seconds} seconds`);
   const timer = waitLimit(lease_seconds * 1_000, () => stop.abort(late));
   try {
-    await withLogFields(fieldsOf(job), () => attemptOrBury(app, handlers, job, { signal, suspicion }));
+    await withLogFields(fieldsOf(job), () => attemptOrBury(app, handlers, job, { signal, suspects }));
   } catch (error) {
     if (error instanceof LeaseLostError) app.log.warn({ job_id: job.id }, error.message);
     else app.log.error({ job_id: job.id, kind: job.kind, err: error }, "the end of a job was not written");
@@ -101,19 +87,18 @@ async function attemptOrBury(
   app: App,
   handlers: JobHandlers,
   job: Job,
-  { signal, suspicion }: { signal: AbortSignal; suspicion: Suspicion },
+  { signal, suspects }: { signal: AbortSignal; suspects: Suspects },
 ): Promise<void> {
   if (job.payload === DAMAGED_PAYLOAD) return setAside(app, handlers, job, signal);
   const unended = job.attempts - job.failures - 1;
-  if (unended < MAX_UNENDED) return attempt(app, handlers, job, signal);
   const error = `The server ended ${unended} times in the middle of it`;
-  if (unended >= MAX_UNENDED + MAX_SUSPECTED) return bury(app, handlers, { job, signal, error });
-  if (suspicion.runs) return waitAsSuspect(app, job, { signal, error });
-  suspicion.runs = true;
+  if (unended >= GIVEN_UP_FROM) return bury(app, handlers, { job, signal, error });
+  const ended = suspects.begin(job, unended);
+  if (ended === null) return waitAsSuspect(app, job, { signal, error });
   try {
     await attempt(app, handlers, job, signal);
   } finally {
-    suspicion.runs = false;
+    ended();
   }
 }
 
@@ -123,7 +108,7 @@ async function waitAsSuspect(
   job: Job,
   { signal, error }: { signal: AbortSignal; error: string },
 ): Promise<void> {
-  const why = `${error}: it waits for another such job to end`;
+  const why = `${error}: others like it are tried first`;
   await returnLater(app, job, { signal, seconds: SUSPECT_AGAIN_SECONDS, error: why });
 }
 

@@ -48,6 +48,10 @@ export interface Uses {
   ofAccountAt: (place: Place) => Sums;
   /** Who works where. */
   places: () => Place[];
+  /** Bytes that accounts have beyond so many each. */
+  beyond: (bytes: number) => number;
+  /** The accounts of which anything runs. */
+  accounts: () => IteratorObject<string>;
   /** One to go on with that changes nothing here. */
   fork: () => Uses;
 }
@@ -86,6 +90,9 @@ export function createUses(base?: Uses): Uses {
     ofTarget: (target) => sumOf(targets.get(target), base?.ofTarget(target)),
     ofAccountAt: (place) => sumOf(places.get(keyOf(place)), base?.ofAccountAt(place)),
     places: () => [...[...places.keys()].map(placeAt), ...(base?.places() ?? [])],
+    beyond: (bytes) =>
+      uses.accounts().reduce((sum, name) => sum + Math.max(0, uses.ofAccount(name).bytes - bytes), 0),
+    accounts: () => new Set([...accounts.keys(), ...(base?.accounts() ?? [])]).values(),
     fork: () => createUses(uses),
   };
   return uses;
@@ -216,6 +223,34 @@ function isSmall({ weight }: Use, room: Room): boolean {
 /** Whether a job may run now that nobody waits for its slot and its memory. */
 export function hasRoom(use: Use, { uses, room, free }: Omit<State, "most">): boolean {
   return free > 0 && whyNot(use, { uses, room, free, most: Number.POSITIVE_INFINITY }) === null;
+}
+
+/**
+ * Whether memory may be kept for a job of an account: with it the account has no more than half of all, or most of what
+ * it then has is this one job. Strangers leave room for one more like theirs, where anything of their account runs.
+ */
+export function mayHaveKept(use: Use, { uses, room }: Pick<State, "uses" | "room">): boolean {
+  if (use.share === null) return false;
+  const own = uses.ofAccount(use.share.account);
+  if (own.jobs >= (use.share.slots ?? Number.POSITIVE_INFINITY)) return false;
+  const weight = memoryOf(use, room);
+  if (isOfStrangers(use)) return own.jobs === 0 || own.bytes + 2 * weight <= room.bytes / 2;
+  return own.bytes + weight <= room.bytes / 2 || own.bytes < weight;
+}
+
+/**
+ * Whether the memory is there that was kept for a job. What needs none that is free does not count: it goes on beginning
+ * while others wait for memory.
+ */
+export function hasKept(use: Use, { uses, room, free }: Omit<State, "most">): boolean {
+  if (free <= 0 || !mayHaveKept(use, { uses, room })) return false;
+  if (use.target !== null && uses.ofTarget(use.target).jobs >= room.target_slots) return false;
+  return memoryOf(use, room) <= room.bytes - uses.beyond(room.bytes * SMALL);
+}
+
+/** A job that is larger than all of the memory takes all of it. */
+export function memoryOf({ weight }: Pick<Use, "weight">, room: Room): number {
+  return Math.min(weight, room.bytes);
 }
 
 /** The largest job that may find memory. */

@@ -3,11 +3,13 @@ import type { Db } from "../db/database.ts";
 import { withoutLogFields } from "../log.ts";
 import { watchClock } from "./clock.ts";
 import { waitAtMost } from "../lib/deadline.ts";
+import { hastenThese } from "./hasten.ts";
 import { createPool, type Pool } from "./pool.ts";
 import type { JobKind } from "./kinds.ts";
 import type { Job, Newcomer } from "./queue.ts";
 import { type JobHandlers, roomOf, runJob, STOPPING } from "./run-job.ts";
 import type { Use } from "./shares.ts";
+import { createSuspects, type Suspects, WATCH_MS } from "./suspects.ts";
 
 /** How long a stop waits. The unit and the compose file in `deploy` give it more time than all of this. */
 const PATIENCE = {
@@ -48,10 +50,15 @@ export interface JobWorker extends AsyncDisposable {
   isStopping(): boolean;
 }
 
-export function createWorker(app: App, handlers: JobHandlers, patience = PATIENCE): JobWorker {
+interface WorkerOptions {
+  patience?: typeof PATIENCE;
+  watch_ms?: number;
+}
+
+export function createWorker(app: App, handlers: JobHandlers, options: WorkerOptions = {}): JobWorker {
   const running: Running = new Map();
   const unsaid = new WeakSet<Job>();
-  const suspicion = { runs: false };
+  const suspects = suspectsOf(app, options, () => stopping);
   const pools = new Map<JobKind, Pool>();
   let started = false;
   let stopping = false;
@@ -63,7 +70,7 @@ export function createWorker(app: App, handlers: JobHandlers, patience = PATIENC
 
   const run = (job: Job): void => {
     const stop = new AbortController();
-    const work = runJob(app, handlers, job, { stop, suspicion }).finally(() => {
+    const work = runJob(app, handlers, job, { stop, suspects }).finally(() => {
       ended += 1;
       running.delete(work);
       poolOf(job.kind).release(job);
@@ -112,9 +119,19 @@ export function createWorker(app: App, handlers: JobHandlers, patience = PATIENC
       stopping = true;
       clearInterval(look);
       await allPools((pool) => pool.stop());
-      await endAll(running, { unsaid, patience });
+      await endAll(running, { unsaid, patience: options.patience ?? PATIENCE });
     },
   };
+}
+
+/** One that cannot be called comes by itself, a little later. */
+function suspectsOf(app: App, { watch_ms = WATCH_MS }: WorkerOptions, isStopping: () => boolean): Suspects {
+  return createSuspects({
+    watch_ms,
+    call: (kind, ids) => {
+      if (!isStopping()) void hastenThese(app, { kind, ids }).catch(() => undefined);
+    },
+  });
 }
 
 type Running = Map<Promise<void>, { job: Job; stop: AbortController }>;

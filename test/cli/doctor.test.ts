@@ -13,6 +13,7 @@ import { judgeSendingAddress } from "../../src/doctor/mail-checks.ts";
 import { examine } from "../../src/doctor/doctor.ts";
 import { judgeAddresses } from "../../src/domains/service-check.ts";
 import { serviceRecords } from "../../src/domains/service-records.ts";
+import { enqueue } from "../../src/jobs/queue.ts";
 import { createLog } from "../../src/log.ts";
 import { serve } from "../../src/serve.ts";
 import { createPeerCount } from "../../src/smtp/peers.ts";
@@ -74,6 +75,7 @@ describe("a server with everything as it should be", () => {
       "data folder",
       "database",
       "disk space",
+      "jobs in question",
       "leaps of the clock",
       "mail files",
       "mail host name",
@@ -259,6 +261,13 @@ describe("what is wrong is found", () => {
     ],
     ["a clock that is slow", "clock", "fail", /\d+ seconds slow/, ({ web }) => void (web.ahead_ms = 90_000)],
     ["a clock that has leapt", "leaps of the clock", "warn", /9 days ahead/, (at) => at.daysOn(9)],
+    [
+      "a job in the middle of which the server ended again and again",
+      "jobs in question",
+      "warn",
+      /^1 job waits while others are tried/,
+      (at) => at.suspect(),
+    ],
     ["a clock that is fast", "clock", "fail", /\d+ seconds fast/, ({ web }) => void (web.ahead_ms = -90_000)],
     [
       "nothing that tells the time",
@@ -637,6 +646,8 @@ interface Desk extends AsyncDisposable {
   /** Puts all back as it was. */
   mend(): Promise<void>;
   daysOn(days: number): void;
+  /** Has a job wait that the server did not outlive five times. */
+  suspect(): Promise<void>;
   user(): Promise<string>;
 }
 
@@ -679,6 +690,7 @@ async function doctorDesk(): Promise<Desk> {
         web_url: `${web.url}/`,
         ca: authority.cert,
       };
+      await app.db.deleteFrom("jobs").where("kind", "=", "fan_out_event").execute();
       await publishAll(app);
       dns.set("someone.acme.org", "MX", [[1, HOST]]);
       await chmod(dir, 0o700);
@@ -686,6 +698,16 @@ async function doctorDesk(): Promise<Desk> {
       await writeFile(join(dir, "backups/a.zip"), "x");
     },
     daysOn: (days) => void (shift_ms = days * 86_400_000),
+    suspect: () =>
+      app.write(async (tx) => {
+        const run_at = app.now() + 5;
+        const job = await enqueue(app, tx, { kind: "fan_out_event", payload: { event_id: "e" }, run_at });
+        await tx
+          .updateTable("jobs")
+          .set({ attempts: 5 })
+          .where("id", "=", job?.id as string)
+          .execute();
+      }),
     user: async () => {
       const user = {
         id: Bun.randomUUIDv7(),

@@ -11,6 +11,7 @@ import {
 } from "fast-check";
 import type { Db } from "../../src/db/database.ts";
 import { claimPending } from "../../src/jobs/claim.ts";
+import { createKeptMemory } from "../../src/jobs/kept-memory.ts";
 import { enqueue, finishJob, type Job, postponeJob } from "../../src/jobs/queue.ts";
 import { createUses, type Room } from "../../src/jobs/shares.ts";
 import { createTurns, LINES_AT_ONCE } from "../../src/jobs/turns.ts";
@@ -33,6 +34,7 @@ function add(t: TestApp, account: string, options: Options = {}) {
 function claims(t: TestApp) {
   const uses = createUses();
   const turns = createTurns();
+  const kept = createKeptMemory(uses);
   const running: Job[] = [];
   return {
     running,
@@ -40,7 +42,7 @@ function claims(t: TestApp) {
     async claim(limit: number, db?: Db) {
       const free = ROOM.slots - running.length;
       const options = { now: t.app.now(), leaseEnd: t.app.steadyAfter, limit: Math.min(limit, free), free };
-      const claimIn = (tx: Db) => claimPending(tx, KIND, { ...options, room: ROOM, uses, turns });
+      const claimIn = (tx: Db) => claimPending(tx, KIND, { ...options, room: ROOM, uses, turns, kept });
       const { jobs } = await (db ? claimIn(db) : t.app.write(claimIn));
       for (const job of jobs) uses.add(job);
       running.push(...jobs);

@@ -16,14 +16,23 @@ interface Kinds {
   bytes?: number;
   target_slots?: number;
   giveUp?: NonNullable<JobHandler<"route_message">["giveUp"]>;
-  patience?: Parameters<typeof createWorker>[2];
+  patience?: NonNullable<Parameters<typeof createWorker>[2]>["patience"];
+  watch_ms?: number;
 }
 
 /** What a job of this share takes. */
 export const use = (share: Share | null, weight = 0): Use => ({ share, weight, target: null });
 
 /** A worker of its own over a fresh app; it works only when told to, or after `start`. */
-export async function setUp({ route = finish, send = finish, slots = 4, giveUp, patience, ...room }: Kinds) {
+export async function setUp({
+  route = finish,
+  send = finish,
+  slots = 4,
+  giveUp,
+  patience,
+  watch_ms,
+  ...room
+}: Kinds) {
   const t = await testApp();
   const others = Object.keys(JOB_RULES).map((kind) => [kind, { run: finish, slots }]);
   const handlers: JobHandlers = {
@@ -31,7 +40,10 @@ export async function setUp({ route = finish, send = finish, slots = 4, giveUp, 
     route_message: { run: route, slots, ...room, ...(giveUp ? { giveUp } : {}) },
     send_mail: { run: send as unknown as JobHandler<"send_mail">["run"], slots },
   };
-  const worker = createWorker(t.app, handlers, patience);
+  const worker = createWorker(t.app, handlers, {
+    ...(patience ? { patience } : {}),
+    ...(watch_ms ? { watch_ms } : {}),
+  });
   t.app.worker = worker;
   return {
     ...t,

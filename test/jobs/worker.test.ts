@@ -271,35 +271,6 @@ describe("failures", () => {
     expect(await t.jobs()).toMatchObject([{ status: "dead" }]);
   });
 
-  test("of those in the middle of which the server was killed 10 times one at a time is begun, and only that one counted", async () => {
-    const g = gate();
-    await using t = await setUp({ route: g.run, slots: 8 });
-    for (const name of ["one", "two", "three"]) await t.add({}, name);
-    await t.app.db.updateTable("jobs").set({ attempts: 10 }).execute();
-    await t.add({}, "new");
-    t.worker.start();
-    await g.count(2);
-    while ((await t.jobs()).filter(({ status }) => status === "running").length > 2) await Bun.sleep(5);
-    expect(g.begun).toEqual(["one", "new"]);
-    const waits = "The server ended 10 times in the middle of it: it waits for another such job to end";
-    expect(await t.jobs()).toMatchObject([
-      { status: "running", attempts: 11 },
-      { status: "pending", attempts: 10, last_error: waits },
-      { status: "pending", attempts: 10, last_error: waits },
-      { status: "running", attempts: 1 },
-    ]);
-    g.open();
-    g.open();
-    for (const name of ["two", "three"]) {
-      await t.app.write(() => Promise.resolve());
-      t.clock.advance("15s");
-      t.worker.wakeAll();
-      await g.count(g.begun.length + 1);
-      expect(g.begun.at(-1)).toBe(name);
-      g.open();
-    }
-  });
-
   test("one that its handler postpones runs again at the time it said, and not before", async () => {
     let runs = 0;
     await using t = await setUp({

@@ -92,7 +92,9 @@ describe("an answer is handed over once, and is shown as sent,", () => {
       signal.addEventListener("abort", () => word.resolve());
       return run(app, job, signal);
     };
-    const worker = createWorker(room.app, handlers, { drain_ms: 0, abandon_ms: 0, word_ms: 50_000 });
+    const worker = createWorker(room.app, handlers, {
+      patience: { drain_ms: 0, abandon_ms: 0, word_ms: 50_000 },
+    });
     room.app.worker = worker;
     expect(await room.send({})).toStartWith("250");
     const working = worker.drain();

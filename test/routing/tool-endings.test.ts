@@ -90,6 +90,8 @@ describe("a run that is ended in the middle of its calls", () => {
     const { claimPending } = await import("../../src/jobs/claim.ts");
     const { createUses } = await import("../../src/jobs/shares.ts");
     const { createTurns } = await import("../../src/jobs/turns.ts");
+    const { createKeptMemory } = await import("../../src/jobs/kept-memory.ts");
+    const uses = createUses();
     const { jobs } = await room.app.write((tx) =>
       claimPending(tx, "route_message", {
         now: room.app.now(),
@@ -97,8 +99,9 @@ describe("a run that is ended in the middle of its calls", () => {
         limit: 1,
         free: 1,
         room: { slots: 1, bytes: Number.POSITIVE_INFINITY, target_slots: 1 },
-        uses: createUses(),
+        uses,
         turns: createTurns(),
+        kept: createKeptMemory(uses),
       }),
     );
     const stop = new AbortController();

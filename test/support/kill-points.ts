@@ -170,6 +170,7 @@ export const KILL_POINTS: Record<Kind, Record<string, string[]>> = {
       "export/routes.ts noteExport",
       "http/auth.ts administrators",
       "jobs/clock.ts watchClock",
+      "jobs/hasten.ts hastenThese",
       "jobs/worker.ts lookNowAndThen",
       "mail/dkim-start.ts completeDomains",
       "mail/mta-sts.ts keep",

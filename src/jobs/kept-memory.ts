@@ -1,0 +1,88 @@
+import type { Db } from "../db/database.ts";
+import { type DueRow, HEAVY_BYTES, heavyBehind, readyJob, readyLines } from "../db/due-jobs.ts";
+import { useOf } from "./queue.ts";
+import {
+  fullTargets,
+  hasKept,
+  isOfStrangers,
+  mayHaveKept,
+  memoryOf,
+  type Room,
+  type Uses,
+} from "./shares.ts";
+
+interface Asked {
+  kind: string;
+  now: number;
+  /** What runs, those counted that the claim has begun. */
+  uses: Uses;
+  room: Room;
+  free: number;
+}
+
+/**
+ * Keeps memory for one large job at a time: once others have gone past those that wait with as many bytes as it needs,
+ * no more is begun with what it waits for. So large ones and small ones get about half each of what gets free, and accounts with large ones
+ * take turns. Only whose turn it is next is known here, and nothing is lost with it.
+ */
+export interface KeptMemory {
+  /** The job for which it was kept, once it has all; it is to be begun before any other. Null for none. */
+  next: (tx: Db, asked: Asked) => Promise<DueRow | null>;
+  /** Says that another job was begun. */
+  passed: (job: { weight: number }) => void;
+}
+
+/** `uses`: what runs in the pool, among which the kept memory counts. */
+export function createKeptMemory(uses: Uses): KeptMemory {
+  let kept: { id: string; place: Parameters<Uses["add"]>[0] } | null = null;
+  /** Bytes that have been begun since the last one had its turn. */
+  let passed = 0;
+  /** The line that was looked at last. */
+  let from = "";
+
+  const find = async (tx: Db, { kind, now, uses: running, room }: Asked): Promise<void> => {
+    const full_targets = JSON.stringify(fullTargets(running, room));
+    const [row] = await heavyBehind(tx, { kind, from, now, full_targets });
+    if (row === undefined && from === "") passed = 0;
+    from = row?.account ?? "";
+    if (row === undefined) return;
+    const use = useOf(row);
+    const weight = memoryOf(use, room);
+    if (passed < weight || !mayHaveKept(use, { uses: running, room })) return;
+    kept = { id: row.id, place: { share: null, weight, target: null } };
+    uses.add(kept.place);
+  };
+
+  const end = (): void => {
+    if (kept !== null) uses.remove(kept.place);
+    kept = null;
+    passed = 0;
+  };
+
+  return {
+    async next(tx, asked) {
+      if (kept === null && passed > HEAVY_BYTES) await find(tx, asked);
+      if (kept === null) return null;
+      const [row] = await readyJob(tx, { id: kept.id });
+      if (row === undefined || (await isBehindHousehold(tx, asked.kind, row))) {
+        end();
+        return null;
+      }
+      if (!hasKept(useOf(row), asked)) return null;
+      end();
+      return row;
+    },
+    passed({ weight }) {
+      if (kept === null) passed += weight;
+    },
+  };
+}
+
+/** What strangers caused waits behind all that waits of their household. */
+async function isBehindHousehold(tx: Db, kind: string, row: DueRow): Promise<boolean> {
+  const use = useOf(row);
+  if (use.share === null || !isOfStrangers(use)) return false;
+  const { account } = use.share;
+  const [found] = await readyLines(tx, { kind, from: account, limit: 1 });
+  return (JSON.parse(found?.lines ?? "[]") as string[])[0] === account;
+}
