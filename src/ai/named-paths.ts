@@ -1,3 +1,4 @@
+import { isInsideAddress } from "./inside-address.ts";
 import { isQuoted } from "./quoted.ts";
 import { standsBetween } from "./stands-between.ts";
 import type { Site } from "./tool.ts";
@@ -17,8 +18,9 @@ const URL_AFTER_NESTED =
 export function isNamedPath(id: string, trusted: string, site: Site | undefined): boolean {
   const inUrl = (at: number): boolean => {
     const before = trusted.slice(Math.max(0, at - MAX_BEFORE_CHARS), at);
-    const host = (URL_BEFORE.exec(before) ?? GIT_BEFORE.exec(before))?.[1];
-    return host !== undefined && (site === undefined || host === site.host);
+    const [found, host] = URL_BEFORE.exec(before) ?? GIT_BEFORE.exec(before) ?? [];
+    if (found === undefined || (site !== undefined && host !== site.host)) return false;
+    return !isInsideAddress(trusted, at - found.trimStart().length);
   };
   const after = site?.nested === true ? URL_AFTER_NESTED : URL_AFTER;
   return (

@@ -1,5 +1,6 @@
 import { isPublicName } from "../mail/domain-owner.ts";
 import { asRead } from "./as-read.ts";
+import { isInsideAddress } from "./inside-address.ts";
 import { MAX_HOST_CHARS, isFileName, isOddAddress, isOddRecipient } from "./odd-address.ts";
 import { LOOK_CHARS, TOO_MUCH, textsIn } from "./packed/texts.ts";
 import { isProseKey, recipientsIn, wordsOf } from "./prose.ts";
@@ -79,7 +80,7 @@ function standsIn({ text, lower }: Known, place: string): boolean {
   return standsBetween(lower, lowered(wanted), {
     before: /[\w@.%+-]/,
     after: /^\/?[.,;:!?)\]}>'"*_]*(?!\S)/,
-    accepts: (at) => text.startsWith(wanted.slice(path), at + path),
+    accepts: (at) => text.startsWith(wanted.slice(path), at + path) && !isInsideAddress(text, at),
   });
 }
 

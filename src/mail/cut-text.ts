@@ -11,8 +11,8 @@ const MAX_OWN_CHARS = 64 * 1024;
 /** A longer "signature" is taken for content: somebody wrote below a line of dashes. */
 const MAX_SIGNATURE_LINES = 20;
 const MAX_SIGNATURE_CHARS = 2_000;
-/** Several words, of which the first is no address, as that would be the end of a broken line. */
-const WORDS = /^[^\s:/_=]+\s+[^\s]/;
+/** Several words, of which the first is no address and not long, as it would be the end of a broken line. */
+const WORDS = /^[^\s:/_=]{1,30}\s+[^\s]/;
 /** Who writes more than a greeting above a quote answers there. */
 const MAX_GREETING_WORDS = 4;
 

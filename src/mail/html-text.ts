@@ -62,6 +62,8 @@ export interface HtmlPiece {
 export interface HtmlText {
   pieces: HtmlPiece[];
   signature: string;
+  /** Whether a link among own words has none, such as one that is a picture. */
+  hides_link: boolean;
   /** Elements and comments with words in them that a reader would not have seen. */
   hidden: number;
 }
@@ -114,6 +116,7 @@ interface Walk {
   pages: Set<string>;
   /** The address of the last link: a card tells that of its page many times. */
   last_href: string;
+  hides_link: boolean;
   hidden: number;
   fresh: boolean;
   beside_text: boolean;
@@ -141,6 +144,7 @@ export function readHtml(
     signs_on: false,
     pages: new Set(),
     last_href: "",
+    hides_link: false,
     hidden: 0,
     fresh,
     beside_text,
@@ -153,7 +157,7 @@ export function readHtml(
     text: region.own ? textOf(region) : unmarked(textOf(region)),
     lines_to_quote: region.lines_to_quote,
   }));
-  return { pieces, signature: unmarked(textOf(signature)), hidden };
+  return { pieces, signature: unmarked(textOf(signature)), hides_link: walk.hides_link, hidden };
 }
 
 /**
@@ -303,6 +307,7 @@ function close(walk: Walk, name: string): void {
 function endLink(walk: Walk, link: Link): void {
   const { inserted, hidden_words, not_text } = innermost(walk);
   if (isItsAddress(link)) for (const { parts, at, text } of link.words) parts[at] = text;
+  walk.hides_link ||= walk.own && link.shown.trim() === "" && /^https?:/i.test(link.href);
   const repeats = inserted && link.href === walk.last_href;
   if (!isWorthShowing(link) || repeats || hidden_words !== null || not_text) return;
   walk.last_href = link.href;

@@ -34,5 +34,6 @@ export function bothEnds(line: string): string {
 /** Whether a mail program may have broken one line into these two. */
 export function mayBeWrapped(above: string, below: string): boolean {
   const [word = ""] = below.split(" ", 1);
-  return above.length <= MAX_WRAP_COLUMN && above.length + 1 + word.length >= MIN_WRAP_COLUMN;
+  if (above.length > MAX_WRAP_COLUMN) return false;
+  return Bun.stringWidth(above) + 1 + Bun.stringWidth(word) >= MIN_WRAP_COLUMN;
 }

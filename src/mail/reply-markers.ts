@@ -6,7 +6,7 @@ import {
   opensNotesHead,
   opensTableOfFields,
 } from "./header-lines.ts";
-import { bothEnds, MAX_MARKER_CHARS, plain, tidied } from "./marker-lines.ts";
+import { bothEnds, MAX_MARKER_CHARS, mayBeWrapped, plain, tidied } from "./marker-lines.ts";
 
 /**
  * The mark of a quoted line: ">", a bar or a colon, and what mail programs put before the first: initials or a name
@@ -32,6 +32,8 @@ const SENT_FROM =
 
 /** How many empty lines may stand between an attribution and its quote. */
 const MAX_EMPTY_LINES = 3;
+/** Over how many lines the rest of a broken attribution goes. */
+const MAX_BROKEN_LINES = 20;
 /** How much longer or shorter than its heading a line below it is. */
 const MAX_UNDERLINE_GAP = 3;
 /** How far a mark that stands alone is looked for. */
@@ -92,6 +94,12 @@ interface Place {
 }
 
 function markerAt(lines: readonly string[], line: number, place: Place): Marker | null {
+  const marker = markAt(lines, line, place);
+  if (marker === null || marker.line < line) return marker;
+  return attributionAround(lines, line, place) ?? marker;
+}
+
+function markAt(lines: readonly string[], line: number, place: Place): Marker | null {
   const text = plain(lines[line] ?? "");
   if (SIGNATURE_DASHES.test(text) || SENT_FROM.test(text)) return { kind: "signature", line };
   if (isMarked(lines, line, place.fresh)) return quoteAt(lines, line, place.from);
@@ -130,6 +138,19 @@ function quoteAt(lines: readonly string[], line: number, from: number): Marker {
   if (start < line && endsInVerb(plain(lines[line] ?? "")))
     return quoteBelow(lines, { start, end: line + 1, touched });
   return { kind: "quote", line: start, quote: line, attributed: start < line, touched };
+}
+
+/**
+ * The attribution that a line is in the midst of: its bearer chose the name in it, and where a program broke that, its
+ * lines may look like any mark.
+ */
+function attributionAround(lines: readonly string[], line: number, { top, fresh }: Place): Marker | null {
+  if (top === line || !mayBeWrapped(lines[line - 1] ?? "", lines[line] ?? "")) return null;
+  const below = lines.slice(line, line + MAX_BROKEN_LINES);
+  const end = below.findIndex((text, index) => text === "" || (index > 0 && isQuoted(text)));
+  const last = line + (end === -1 ? below.length : end) - 1;
+  if (last === line || attributionAt(lines, last, { top, fresh }) === null) return null;
+  return quoteBelow(lines, { start: top, end: last + 1, touched: true });
 }
 
 function quoteBelow(lines: readonly string[], { start, end, touched }: Attribution): Marker {

@@ -8,6 +8,7 @@ import { lettersOf, ownInBoth, withoutInserted } from "./two-texts.ts";
 
 /** How many letters of the HTML's own words are looked through for words in doubt. */
 const MAX_KNOWN_CHARS = 128 * 1024;
+const MAX_KNOWN_LINES = 200;
 
 export interface SplitText {
   /** The sender's own words: above the first quote, forward or signature, and below quotes that end without doubt. */
@@ -20,6 +21,11 @@ export interface SplitText {
   interleaved: boolean;
   /** Whether the own words are all there is but for a signature, in each variant of the mail. */
   whole: boolean;
+  /**
+   * What nothing but marks in the text parts from the own words: a line of dashes, a mark before each line. Where others
+   * wrote some of the text, they may have written these as well.
+   */
+  marked_off: string;
   /** Why some of the rest may be the sender's own all the same; null where nothing speaks for that. */
   in_doubt: Doubt | null;
   hidden_characters: number;
@@ -55,6 +61,7 @@ function splitText(cut: Cut, { hidden }: HtmlCut): Split {
   return {
     ...splitOf(cut),
     whole: isAllOwn(cut.pieces) && hidden === 0,
+    marked_off: cutOff(cut),
     in_doubt: cut.doubtful?.why ?? null,
   };
 }
@@ -63,7 +70,8 @@ function splitHtml(html: HtmlCut): Split {
   const pieces = html.pieces.flatMap(withoutInserted);
   return {
     ...splitOf({ ...html, pieces }),
-    whole: isAllOwn(pieces) && html.hidden === 0,
+    whole: isAllOwn(pieces) && html.hidden === 0 && !html.hides_link,
+    marked_off: html.marked_off,
     in_doubt: html.doubtful?.why ?? null,
   };
 }
@@ -77,8 +85,20 @@ function splitBoth(cut: Cut, html: HtmlCut): Split {
   return {
     ...splitOf({ pieces, signature: cut.signature }),
     whole: same && splitHtml(html).whole && isAllOwn(shared),
+    marked_off: withoutLines(cutOff(cut), lettersOf(html.wrapped)),
     in_doubt: doubtOfTwo(cut, html, shared),
   };
+}
+
+function cutOff({ pieces, signature }: Pick<Cut, "pieces" | "signature">): string {
+  return joined([...pieces.filter(({ own }) => !own).map(({ text }) => text), signature]);
+}
+
+/** Without the lines that stand among these letters, of the first that there are. */
+function withoutLines(text: string, letters: string): string {
+  const lines = text.split("\n");
+  const left = lines.slice(0, MAX_KNOWN_LINES).filter((line) => !letters.includes(lettersOf(line)));
+  return [...left, ...lines.slice(MAX_KNOWN_LINES)].join("\n");
 }
 
 /** A mail program shows nothing of it. */
@@ -110,9 +130,9 @@ export function readableHtml(html: string): { text: string; hidden_characters: n
 
 /** Pages of one author, one below the other: behind what is not the sender's own in one, nothing of the others is. */
 function readPages(pages: readonly string[], reading: { fresh: boolean; beside_text: boolean }): HtmlText {
-  const all: HtmlText = { pieces: [], signature: "", hidden: 0 };
+  const all: HtmlText = { pieces: [], signature: "", hides_link: false, hidden: 0 };
   for (const page of pages) {
-    const { pieces, signature, hidden } = readHtml(page, reading);
+    const { pieces, signature, hides_link, hidden } = readHtml(page, reading);
     const last = all.pieces.at(-1);
     const own = all.signature === "" && all.pieces.every((piece) => piece.own);
     for (const piece of pieces) piece.own &&= own;
@@ -120,6 +140,7 @@ function readPages(pages: readonly string[], reading: { fresh: boolean; beside_t
     if (first?.own && last) first.text = joined([all.pieces.pop()?.text ?? "", first.text]);
     all.pieces.push(...pieces);
     all.signature = joined([all.signature, signature]);
+    all.hides_link ||= hides_link;
     all.hidden += hidden;
   }
   return all;
@@ -147,6 +168,10 @@ function splitOf({
 interface HtmlCut extends Cut {
   /** All that stands outside of what mail programs wrap a quote in. */
   own: string;
+  /** The rest, with what is marked as a signature. */
+  wrapped: string;
+  marked_off: string;
+  hides_link: boolean;
   removed: number;
   hidden: number;
 }
@@ -155,6 +180,7 @@ interface HtmlCut extends Cut {
 function cutHtml(html: HtmlText, fresh: boolean): HtmlCut {
   const all: Cut = { pieces: [], signature: "", ended: false, doubtful: null };
   const signatures = [html.signature];
+  const marked_off: string[] = [];
   let removed = 0;
   for (const { own, text, lines_to_quote } of html.pieces) {
     const shown = stripHiddenCharacters(text);
@@ -170,6 +196,7 @@ function cutHtml(html: HtmlText, fresh: boolean): HtmlCut {
     all.ended = cut.ended || (isAllOwn(all.pieces) && !isGreeting(ownOf(all.pieces)));
     all.doubtful ??= cut.doubtful;
     signatures.push(cut.signature);
+    marked_off.push(cutOff(cut));
   }
   const signature = joined(signatures.map((one) => stripHiddenCharacters(unmarked(one)).text));
   if (isLong(signature)) all.pieces.push({ own: false, text: signature });
@@ -180,6 +207,12 @@ function cutHtml(html: HtmlText, fresh: boolean): HtmlCut {
       .map(({ own, text }) => ({ own, text: own ? text : unmarked(text) }))
       .filter(({ text }) => text.trim() !== ""),
     own: joined(html.pieces.filter(({ own }) => own).map(({ text }) => text)),
+    wrapped: joined([...html.pieces.filter(({ own }) => !own).map(({ text }) => text), html.signature]).slice(
+      0,
+      MAX_KNOWN_CHARS,
+    ),
+    marked_off: unmarked(joined(marked_off)),
+    hides_link: html.hides_link,
     removed,
     hidden: html.hidden,
   };

@@ -5,8 +5,13 @@ import type { SignedForm } from "./signed-form.ts";
 const ANSWER_FIELDS = ["in-reply-to", "references"];
 const THREAD_FIELDS = [...ANSWER_FIELDS, "x-forwarded-message-id"];
 
+/** Whether the mail says that it answers or passes on another one, as no program does that shares a page. */
+export function saysItAnswers(headers: MailHeaders): boolean {
+  return THREAD_FIELDS.some((name) => headers.get(name) !== undefined);
+}
+
 /** Whether the mail answers or passes on another one, or could have before somebody took out what is not signed. */
 export function mayAnswer(headers: MailHeaders, form: SignedForm | undefined): boolean {
-  if (THREAD_FIELDS.some((name) => headers.get(name) !== undefined)) return true;
+  if (saysItAnswers(headers)) return true;
   return form !== undefined && ANSWER_FIELDS.some((name) => !form.fields.includes(name));
 }

@@ -9,7 +9,7 @@ import type { MailAttachment, ParsedMail, ParseOutcome } from "../mail/parse.ts"
 import { hasReplyMark } from "../mail/subject-mark.ts";
 import type { IncomingFile } from "../messages/accept.ts";
 import { signedHeader, type SignedForm } from "../mail/signed-form.ts";
-import { mayAnswer } from "../mail/thread-fields.ts";
+import { mayAnswer, saysItAnswers } from "../mail/thread-fields.ts";
 import { sourceOf } from "../messages/run-use.ts";
 import { readBytes } from "../messages/stored-bytes.ts";
 import { formOf } from "../messages/vouched.ts";
@@ -18,7 +18,7 @@ import { lineOfMail, type NamedImage, readMaterial } from "./attachments.ts";
 import { lettersOf, namesFiles } from "./given-subject.ts";
 import { doubtsAbout } from "./doubts.ts";
 import { isSentAtClick } from "./sent-at-click.ts";
-import { holdsAddress, readShared } from "./shared-page.ts";
+import { hasAddressOfOthers, holdsAddress, readShared } from "./shared-page.ts";
 import type { StepDraft } from "./steps.ts";
 
 /** Nobody types a longer order by mail. */
@@ -45,7 +45,7 @@ export interface RunInput {
   /** Whether its addresses, and a target, count: not in a subject alone, which a link or a program may have filled in. */
   names: boolean;
   /** Whether it is a mail with a web address, above which a program may have written others' words. */
-  may_share: boolean;
+  may_share: "text" | "below" | null;
   /** Of a mail; empty unless it is the own words of a person with authority. */
   subject: string;
   /** Whether nothing in it can be anybody's but the author's, the subject included, and the author has authority. */
@@ -90,7 +90,7 @@ async function readCall(app: App, message: MessageRow, signal: AbortSignal): Pro
     may_allow: message.instruction ?? "",
     allows_in: "text",
     names: true,
-    may_share: false,
+    may_share: null,
     subject: "",
     plain:
       hasAuthority(message) &&
@@ -145,7 +145,10 @@ async function readMail(app: App, message: MessageRow, signal: AbortSignal): Pro
   const { texts, ...material } = await readMaterial(app, others, { signal, from });
   const threaded = mayAnswer(headers, form) || (await isInThread(app, message));
   const alone = !threaded && isAlone(message, outcome.mail);
-  const words = trustedWords(message, outcome.mail, alone);
+  const words = trustedWords(message, outcome.mail, {
+    alone,
+    answers: saysItAnswers(headers),
+  });
   const plain = alone && isWhole(outcome.mail) && isTyped(words);
   const at_click = hasAuthority(message) && isSentAtClick(outcome.mail.new_text.trim());
   return {
@@ -195,18 +198,26 @@ const NO_WORDS: TrustedWords = {
   may_allow: "",
   allows_in: "text",
   names: true,
-  may_share: false,
+  may_share: null,
   subject: "",
 };
 
-/** Decision G: the new words of a sender with authority; if there are none, the subject of a mail that stands alone. */
-function trustedWords(message: MessageRow, mail: ParsedMail, alone: boolean): TrustedWords {
+/**
+ * Decision G: the new words of a sender with authority; if there are none, the subject of a mail that stands alone.
+ * `answers`: the mail says that it answers or passes on another one.
+ */
+function trustedWords(
+  message: MessageRow,
+  mail: ParsedMail,
+  { alone, answers }: { alone: boolean; answers: boolean },
+): TrustedWords {
   const text = mail.new_text.trim();
   if (!hasAuthority(message) || isSentAtClick(text)) return NO_WORDS;
-  const { given, sure, page } = readShared(text);
+  const below = !answers && hasAddressOfOthers(mail.marked_off, message.sender ?? "");
+  const { given, sure, page } = below ? { given: text, sure: "", page: "" } : readShared(text);
   const filenames = mail.attachments.map(({ filename }) => filename);
   const title = onOneLine(message.subject ?? "");
-  const subject = alone && given === "" && !namesFiles(title, filenames) ? title : "";
+  const subject = alone && given === "" && !below && !namesFiles(title, filenames) ? title : "";
   return {
     instruction: text || subject,
     sure: text === "" && filenames.length === 0 ? subject : sure,
@@ -215,14 +226,19 @@ function trustedWords(message: MessageRow, mail: ParsedMail, alone: boolean): Tr
     may_allow: (alone ? text : firstParagraph(text)).slice(given.length),
     allows_in: alone ? "text" : "first paragraph",
     names: lettersOf(text) !== "",
-    may_share: given !== "",
+    may_share: below ? "below" : given !== "" ? "text" : null,
     subject,
   };
 }
 
 /** Whether no program can have written words of others among these. */
 function isTyped({ instruction, subject, may_share }: TrustedWords): boolean {
-  return instruction !== "" && instruction.length <= MAX_PLAIN_CHARS && !may_share && !holdsAddress(subject);
+  return (
+    instruction !== "" &&
+    instruction.length <= MAX_PLAIN_CHARS &&
+    may_share === null &&
+    !holdsAddress(subject)
+  );
 }
 
 function firstParagraph(text: string): string {

@@ -131,6 +131,17 @@ const BELOW_ADDRESS: Wording = {
   words: "its text, below the last web address there,",
 };
 
+const LEAVE_OUT =
+  "Leave out the web address below your words (a signature may have one of a site without `https://`) and";
+/** Where such an address stands in a signature, or in what looks like a quote. */
+const ABOVE_ADDRESS: Wording = {
+  ...MAIL,
+  target: [`${LEAVE_OUT} begin with`, ""],
+  flag: [`${LEAVE_OUT} add`, ""],
+  place: [`${LEAVE_OUT} name the place`, " in its text"],
+  site: [`${LEAVE_OUT} name the place`, " in its text"],
+};
+
 /** A message, and what of it was taken for the words of its author. */
 interface Told {
   message: Pick<MessageRow, "source" | "subject">;
@@ -146,6 +157,7 @@ export function wordsLacking(lacking: Lacking, told: Told): string[] {
 }
 
 function mailWording({ message, input: { allows_in, names, may_share } }: Told): Wording {
+  if (may_share === "below") return ABOVE_ADDRESS;
   if (may_share && allows_in === "text") return BELOW_ADDRESS;
   // Its first paragraph ends at an empty line.
   if (may_share) return { ...BELOW_ADDRESS, flag: [AT_END, " right below it, in its first paragraph,"] };

@@ -1,11 +1,12 @@
-import { isPublicName } from "../mail/domain-owner.ts";
+import { domainOf, isPublicName } from "../mail/domain-owner.ts";
 import { MIN_WRAP_COLUMN } from "../mail/marker-lines.ts";
+import { isPublicProvider } from "../mail/public-providers.ts";
 
 /** A longer name is none. */
 const MAX_HOST_CHARS = 300;
 /** Also glued to a word, as in scripts without spaces. A link that writes a mail may bring its words along. */
 const WITH_SCHEME =
-  /[a-z\d]{1,20}:\/\/|(?<![\p{L}\p{N}])(?:(?:geo|magnet|spotify|intent|market|content|matrix|urn|doi|data):\S|mailto:[^\s?]{1,300}\?)/iu;
+  /[a-z\d]{1,20}:\/\/|https?(?::|%3a|&#x?0{0,3}(?:3a|58);|&colon;)(?:\/|%2f|&#x?0{0,3}(?:2f|47);|&sol;){2}|(?<![\p{L}\p{N}])(?:(?:geo|magnet|spotify|intent|market|content|matrix|urn|doi|data|nostr|ipfs|ipns|did|at|lbry|bitcoin|ethereum|lightning|tg|whatsapp):\S|mailto:[^\s?]{1,300}\?)/iu;
 const WWW = /^www\.[\p{L}\p{N}]/iu;
 /** Nothing is glued to an address but what ends a sentence or closes brackets. */
 const UNGLUED = /^[!-~]+(?:(?![!-~])\p{P})*$/u;
@@ -37,6 +38,24 @@ export function readShared(text: string): SharedText {
 }
 
 /**
+ * Whether there is a web address in what was cut off a mail that answers none, such as a post in which a line of dashes
+ * stands above it. The site of the sender's own domain is no page of others.
+ */
+export function hasAddressOfOthers(text: string, sender: string): boolean {
+  const domain = domainOf(sender).toLowerCase();
+  const own = isPublicProvider(domain) ? [] : [domain, `www.${domain}`];
+  return holdsAddress(text.replaceAll(/\S+/g, (word) => (own.includes(siteIn(word)) ? "" : word)));
+}
+
+/** The site that a word is the address of, without a path. */
+function siteIn(word: string): string {
+  return word
+    .toLowerCase()
+    .replace(/^[<(]?https?:\/\//, "")
+    .replace(/\/?[>).,]{0,2}$/, "");
+}
+
+/**
  * Whether a text has a web address: with a scheme, or with a path behind the name of a site. That alone is none, unless
  * the text ends in it, with `www.` or on a line of its own.
  */
@@ -47,7 +66,7 @@ export function holdsAddress(text: string): boolean {
 /** Whether a mail program may have broken one line into these two; it leaves an address whole, however long that is. */
 function goesOn(line: string, next: string): boolean {
   const [word = ""] = next.trim().split(/\s/, 1);
-  return word !== "" && line.length + 1 + word.length >= MIN_WRAP_COLUMN;
+  return word !== "" && Bun.stringWidth(line) + 1 + Bun.stringWidth(word) >= MIN_WRAP_COLUMN;
 }
 
 function lastAddress(line: string, is_last: boolean): string | undefined {

@@ -64,7 +64,9 @@ export async function understand(
   const refusal = aim.refusal ?? (expanded === null ? tooLong(parsed) : null);
   const more = input.subject === input.instruction ? "" : input.subject;
   const instruction = (expanded ?? "") || more;
-  const words = [sure, ...(input.plain ? [input.subject] : [])].join("\n");
+  // Where nothing is sure, all knowledge would go in: less does by words that are the author's but for a shared post.
+  const choosing = input.may_share === "below" ? instruction : sure;
+  const words = [choosing, ...(input.plain ? [input.subject] : [])].join("\n");
   const folded = refusal ? NOTHING : await foldContexts(app, shelf, { named: command.contexts, words });
   const { settings, warnings } = readSettings(command, message.authority);
   const powers = app.guard.powersOf({ ...settings, ...aim, authority: message.authority });

@@ -282,6 +282,7 @@ describe("the mail", () => {
   test("of an answer shows no link that the model made up, in neither part, and says how many there were", async () => {
     await using room = await mailroom({ model: { reply: () => ANSWER } });
     await room.send({
+      headers: { "Message-ID": "<reply@example.com>", "In-Reply-To": "<story@example.net>" },
       text: "Summarise, and compare with https://good.example/a?b=1\n\n> Bob wrote: https://news.example/story",
     });
     await room.drain();

@@ -281,6 +281,9 @@ function stands(trusted: string, url: string): boolean {
     if (wanted === "") return false;
     for (let at = trusted.indexOf(wanted); at !== -1; at = trusted.indexOf(wanted, at + 1)) {
       const behind = trusted.slice(at + wanted.length, at + wanted.length + 20);
+      // Narrower since: an address names nothing that stands within it.
+      const word = /[^\s<>"'(){}[\]|]*$/.exec(trusted.slice(0, at))?.[0] ?? "";
+      if (/^[a-z][a-z0-9+.-]*:\/\/(?!(?:www\.)?$)|^[\w.-]+\.[a-z]{2,}[/?#]/.test(word)) continue;
       if (!/[\w@.%+-]/.test(trusted.charAt(at - 1)) && /^\/?[.,;:!?)\]}>'"*_]*(?!\S)/.test(behind))
         return true;
     }
