@@ -29,7 +29,7 @@ const MB = 1_048_576;
  * Other people's mail servers are waited for long, and one that is slow must not cost the others their turn. What was queued
  * for delivery waits while outgoing mail is captured: it would else count as sent and go nowhere.
  */
-const SENDING_SLOTS = { direct: 64, relay: RELAY_CONNECTIONS, capture: 0 };
+const SENDING_SLOTS = { direct: 512, relay: RELAY_CONNECTIONS, capture: 0 };
 /** Mails on their way at once to one domain: a slow one must not hold up the rest. */
 const DOMAIN_SLOTS = 8;
 /** What the mails on their way may hold in memory: with large calls beside them they fit in two gigabytes. */

@@ -30,7 +30,7 @@ const FITTING: Record<string, RegExp> = {
   RCPT: DONE_OR_NOT,
   DATA: /^(?:354|[45]\d\d)$/,
   [UNENDED]: /^[45]\d\d$/,
-  [MAIL]: DONE_OR_NOT,
+  [MAIL]: /^(?:(?!221)2|[45])\d\d$/,
   RSET: /^25\d$/,
   QUIT: ANY,
 };
@@ -85,7 +85,7 @@ const MATCHED: Methods & ThisType<Session> = {
     const [reply = ""] = this._responseQueue;
     if (isUnready(reply) || (asked.length === 0 && isLeaving(reply))) return _processResponse.call(this);
     const command = asked.shift();
-    const all_good = this._responseQueue.every((one) => one.startsWith("25"));
+    const all_good = this._responseQueue.every((one) => one.startsWith("2") || isLeaving(one));
     const fault = faultOf(command, reply, { is_ahead, all_good });
     if (fault !== undefined) return giveUp(this, fault);
     // Whatever came behind what was sent of the mail would be taken for a part of it.
@@ -139,9 +139,9 @@ function isUnready(reply: string): boolean {
   return reply.trim() === "" || /(?:^|\n)\d+-[^\n]*$/.test(reply);
 }
 
-/** RFC 5321 §3.8: before it ends the session, whatever it was asked. */
+/** RFC 5321 §3.8: before it ends the session, whatever it was asked. Some say 221 then. */
 function isLeaving(reply: string): boolean {
-  return /^421(?: |$)/.test(reply);
+  return /^[24]21(?: |$)/.test(reply);
 }
 
 /** As if the connection had been lost: nothing is known about the mail that was not said before. */

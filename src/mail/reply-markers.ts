@@ -149,7 +149,7 @@ function attributionAround(lines: readonly string[], line: number, { top, fresh 
   const below = lines.slice(line, line + MAX_BROKEN_LINES);
   const end = below.findIndex((text, index) => text === "" || (index > 0 && isQuoted(text)));
   const last = line + (end === -1 ? below.length : end) - 1;
-  if (last === line || attributionAt(lines, last, { top, fresh }) === null) return null;
+  if (attributionAt(lines, last, { top, fresh }) === null) return null;
   return quoteBelow(lines, { start: top, end: last + 1, touched: true });
 }
 

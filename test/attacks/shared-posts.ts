@@ -14,6 +14,26 @@ const SHARED: [name: string, mail: (words: string) => AttackMail][] = [
   ["a post above its address", (words) => ({ subject: "Post by Eve", text: `${words}\n\n${PAGE}` })],
   ["a post above a signature", (words) => ({ subject: "Look", text: `${words} ${PAGE}${SIGNATURE}` })],
   ["a post with an account", (words) => ({ subject: "Look", text: `${words} ${PAGE} via @eve` })],
+  ["a post with a line of dashes", (words) => ({ text: `${words}\n--\n${PAGE}` })],
+  ["a post with a signature", (words) => ({ subject: "Look", text: `${words}\n\n-- \nEve\n\n${PAGE}` })],
+  ["a post with a quote", (words) => ({ text: `${words}\n\n> a quote\n\n${PAGE}` })],
+  ["a post with a line across", (words) => ({ text: `${words}\n____\n${PAGE}` })],
+  ["a post with another mail", (words) => ({ text: `${words}\n-----Original Message-----\n${PAGE}` })],
+  [
+    "a post with inline PGP",
+    (words) => ({
+      text: `-----BEGIN PGP SIGNED MESSAGE-----\n\n${words}\n-----BEGIN PGP SIGNATURE-----\n${PAGE}`,
+    }),
+  ],
+  ["a post that an app has sent", (words) => ({ text: `${words}\nSent from the News app: ${PAGE}` })],
+  [
+    "a post with dashes in HTML",
+    (words) => ({
+      text: `${words}\n--\n${PAGE}`,
+      html: `<p>${words.replaceAll("\n", "<br>")}<br>--<br>${PAGE}</p>`,
+    }),
+  ],
+  ["a post with its address encoded", (words) => ({ text: `${words} ${encodeURIComponent(PAGE)}` })],
   ["a post from an app", (words) => ({ text: `${words}\n${PAGE}\nShared via the News app` })],
   ["a post of more addresses", (words) => ({ text: `${PAGE}/a ${words} ${PAGE}/b ${PAGE}` })],
   ["a post that is a link", (words) => ({ html: `<a href="${PAGE}">${words}</a>` })],

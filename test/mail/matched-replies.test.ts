@@ -86,6 +86,17 @@ describe.each(WAYS)("a reply too many ($mode, pipelining: $pipelining)", ({ mode
     expect(talker.taken).toEqual(["0", "1", "2", "3"]);
   });
 
+  test.each(["250 2.0.0 kept\r\n221 bye", "250 2.0.0 kept\r\n421 bye", "226 kept"])(
+    "%j is a yes",
+    async (word) => {
+      await using talker = await startTalker({ pipelining, word: () => word });
+      await using t = await senderTo(mode, talker);
+      expect(await t.sender.send(numbered(1))).toMatchObject({ status: "sent" });
+      await t.sender.send(numbered(2));
+      expect(talker.given.filter((id) => id === "1")).toHaveLength(1);
+    },
+  );
+
   test("leaves a mail whose word is not sure to come again under its Message-ID", async () => {
     await using talker = await startTalker({
       pipelining,

@@ -191,6 +191,35 @@ describe("an attribution right below the sender's own words leaves them alone", 
   });
 });
 
+describe("a name that a mail program has broken", () => {
+  const FILL = "Lorem ipsum dolor sit amet consectetur adipiscing elit sed do eiusmod ";
+  const wrapped = (line: string, columns: number): string =>
+    line.split(" ").reduce((text, word) => {
+      const last = text.slice(text.lastIndexOf("\n") + 1);
+      return text + (last.length + 1 + word.length > columns ? "\n" : text === "" ? "" : " ") + word;
+    }, "");
+  const heads: [form: string, head: (name: string) => string][] = [
+    ["Gmail", (name) => `On Fri, May 3, 2024 at 10:00 AM ${name} <eve@x.org> wrote:`],
+    ["German Gmail", (name) => `${name} <eve@x.org> schrieb am Fr., 3. Mai 2024, 10:00:`],
+    ["Thunderbird", (name) => `Am 03.05.24 um 10:00 schrieb ${name}:`],
+    ["Apple", (name) => `On May 3, 2024, at 10:00, ${name} <eve@x.org> wrote:`],
+  ];
+  test.each(heads)("is nobody's word, whatever its lines look like: %s", (_form, head) => {
+    for (const mark of ["Sent from home", "> x", "-- ", "____", "From: x", "| x", "JH> x"])
+      for (const columns of [68, 72, 76, 78])
+        for (let shift = 0; shift < 40; shift += 1) {
+          const name = `${INJECTED} ${FILL.slice(0, 30 + shift)} ${mark} ${FILL}`;
+          for (const [above, below] of [
+            ["Thanks.\n\n", ""],
+            ["", "\n\nThanks."],
+          ] as const) {
+            const text = `${above}${wrapped(head(name), columns)}\n\n> hello${below}`;
+            expect(own(text)).not.toContain("INJECTED");
+          }
+        }
+  });
+});
+
 describe("a mail that answers none", () => {
   test.each([
     "Book a meeting with ann@example.com on 2026-05-03 at 10:30 with this agenda:\n- one\n- two",
