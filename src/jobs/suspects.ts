@@ -1,4 +1,3 @@
-import { sql } from "kysely";
 import type { App } from "../app.ts";
 import type { JobKind } from "./kinds.ts";
 
@@ -96,7 +95,7 @@ export async function suspectsWarning({ db, now }: Pick<App, "db" | "now">): Pro
     .selectFrom("jobs")
     .select(({ fn }) => fn.countAll<number>().as("jobs"))
     .where("status", "=", "pending")
-    .where(sql<number>`attempts - failures`, ">=", WATCHED_FROM)
+    .where((eb) => eb(eb("attempts", "-", eb.ref("failures")), ">=", WATCHED_FROM))
     .where("run_at", "<=", now() + SUSPECT_AGAIN_SECONDS)
     .executeTakeFirstOrThrow();
   if (jobs === 0) return undefined;

@@ -18,7 +18,7 @@ import { lineOfMail, type NamedImage, readMaterial } from "./attachments.ts";
 import { lettersOf, namesFiles } from "./given-subject.ts";
 import { doubtsAbout } from "./doubts.ts";
 import { isSentAtClick } from "./sent-at-click.ts";
-import { hasAddressOfOthers, holdsAddress, readShared } from "./shared-page.ts";
+import { hasAddressOfOthers, holdsAddress, readShared, type SharedText } from "./shared-page.ts";
 import type { StepDraft } from "./steps.ts";
 
 /** Nobody types a longer order by mail. */
@@ -213,22 +213,37 @@ function trustedWords(
 ): TrustedWords {
   const text = mail.new_text.trim();
   if (!hasAuthority(message) || isSentAtClick(text)) return NO_WORDS;
-  const below = !answers && hasAddressOfOthers(mail.marked_off, message.sender ?? "");
-  const { given, sure, page } = below ? { given: text, sure: "", page: "" } : readShared(text);
-  const filenames = mail.attachments.map(({ filename }) => filename);
-  const title = onOneLine(message.subject ?? "");
-  const subject = alone && given === "" && !below && !namesFiles(title, filenames) ? title : "";
+  const { may_share, given, sure, page } = sharedIn(mail, { text, answers, sender: message.sender ?? "" });
+  const subject = alone && may_share === null ? ownSubject(message, mail) : "";
   return {
     instruction: text || subject,
-    sure: text === "" && filenames.length === 0 ? subject : sure,
+    sure: text === "" && mail.attachments.length === 0 ? subject : sure,
     page,
     // A quote that is not recognised is below the first empty line.
     may_allow: (alone ? text : firstParagraph(text)).slice(given.length),
     allows_in: alone ? "text" : "first paragraph",
     names: lettersOf(text) !== "",
-    may_share: below ? "below" : given !== "" ? "text" : null,
+    may_share,
     subject,
   };
+}
+
+/** The subject, unless a program that sends files may have written it. */
+function ownSubject({ subject }: MessageRow, { attachments }: ParsedMail): string {
+  const title = onOneLine(subject ?? "");
+  const filenames = attachments.map(({ filename }) => filename);
+  return namesFiles(title, filenames) ? "" : title;
+}
+
+/** The own words of a mail, parted by what of them is surely its author's, and where the address is that leaves doubt. */
+function sharedIn(
+  mail: ParsedMail,
+  { text, answers, sender }: { text: string; answers: boolean; sender: string },
+): SharedText & Pick<RunInput, "may_share"> {
+  if (!answers && hasAddressOfOthers(mail.marked_off, sender))
+    return { may_share: "below", given: text, sure: "", page: "" };
+  const shared = readShared(text);
+  return { ...shared, may_share: shared.given === "" ? null : "text" };
 }
 
 /** Whether no program can have written words of others among these. */
