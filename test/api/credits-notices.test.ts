@@ -21,12 +21,12 @@ test("the owner is told once a day that mail is not worked on, and its sender ne
   const { subject, text } = await simpleParser(Buffer.from(notice?.raw ?? []));
   expect(subject).toBe("Your Mailwright credits are used up");
   for (const words of [
-    "credits of your Team plan for this period are used up (**1 of 1**)",
+    "credits of your Team plan for this period are used up (1 of 1)",
     "3 mails came in",
     "1 February 2026 at 01:00 (Europe/Berlin)",
     "ask the operator of your server for a larger plan",
   ])
-    expect(text).toContain(words);
+    expect(text?.replaceAll(/\s+/g, " ")).toContain(words);
   room.clock.advance("1d");
   await send(room, BOB);
   await room.drain();
