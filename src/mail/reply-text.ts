@@ -1,5 +1,6 @@
 import { type Cut, cutSigned, cutSource, isGreeting, isLong } from "./cut-text.ts";
 import { stripHiddenCharacters } from "./hidden-characters.ts";
+import { bareAddress } from "./html-links.ts";
 import { type HtmlText, readHtml } from "./html-text.ts";
 import { unmarked } from "./inserted.ts";
 import { isAllOwn, joined, ownOf, type Piece, textOf } from "./pieces.ts";
@@ -8,7 +9,6 @@ import { lettersOf, ownInBoth, withoutInserted } from "./two-texts.ts";
 
 /** How many letters of the HTML's own words are looked through for words in doubt. */
 const MAX_KNOWN_CHARS = 128 * 1024;
-const MAX_KNOWN_LINES = 200;
 
 export interface SplitText {
   /** The sender's own words: above the first quote, forward or signature, and below quotes that end without doubt. */
@@ -85,7 +85,7 @@ function splitBoth(cut: Cut, html: HtmlCut): Split {
   return {
     ...splitOf({ pieces, signature: cut.signature }),
     whole: same && splitHtml(html).whole && isAllOwn(shared),
-    marked_off: withoutLines(cutOff(cut), lettersOf(html.wrapped)),
+    marked_off: withoutLines(cutOff(cut), html.wrapped),
     in_doubt: doubtOfTwo(cut, html, shared),
   };
 }
@@ -94,11 +94,22 @@ function cutOff({ pieces, signature }: Pick<Cut, "pieces" | "signature">): strin
   return joined([...pieces.filter(({ own }) => !own).map(({ text }) => text), signature]);
 }
 
-/** Without the lines that stand among these letters, of the first that there are. */
-function withoutLines(text: string, letters: string): string {
-  const lines = text.split("\n");
-  const left = lines.slice(0, MAX_KNOWN_LINES).filter((line) => !letters.includes(lettersOf(line)));
-  return [...left, ...lines.slice(MAX_KNOWN_LINES)].join("\n");
+/** Without the lines that are known, addresses and all: one with the same words may lead elsewhere. */
+function withoutLines(text: string, known: string): string {
+  const lines = new Set(known.split("\n").map(asCompared));
+  return text
+    .split("\n")
+    .filter((line) => !lines.has(asCompared(line)))
+    .join("\n");
+}
+
+/** A line however it is spaced; behind an address that is shown, the plain text may have it once more. */
+function asCompared(line: string): string {
+  return line
+    .replace(/(?<!\S)([^\s<>]+)\s?<([^\s<>]+)>/g, (both, shown: string, href: string) =>
+      bareAddress(shown) === bareAddress(href) ? shown : both,
+    )
+    .replaceAll(/\s+/g, "");
 }
 
 /** A mail program shows nothing of it. */

@@ -33,6 +33,20 @@ const SHARED: [name: string, mail: (words: string) => AttackMail][] = [
       html: `<p>${words.replaceAll("\n", "<br>")}<br>--<br>${PAGE}</p>`,
     }),
   ],
+  [
+    "a post with dashes above an address in brackets",
+    (words) => ({
+      text: `${words}\n--\n<${PAGE}>`,
+      html: `<p>${words.replaceAll("\n", "<br>")}<br>--<br>&lt;${PAGE}&gt;</p>`,
+    }),
+  ],
+  [
+    "a post that is signed like its sender",
+    (words) => ({
+      text: `${words}\n--\nAda <${PAGE}>\n\n-- \nAda`,
+      html: `<p>${words.replaceAll("\n", "<br>")}<br>--<br>Ada &lt;${PAGE}&gt;</p><div class="gmail_signature">Ada</div>`,
+    }),
+  ],
   ["a post with its address encoded", (words) => ({ text: `${words} ${encodeURIComponent(PAGE)}` })],
   ["a post from an app", (words) => ({ text: `${words}\n${PAGE}\nShared via the News app` })],
   ["a post of more addresses", (words) => ({ text: `${PAGE}/a ${words} ${PAGE}/b ${PAGE}` })],

@@ -403,6 +403,39 @@ describe("two views of one text are compared by their words", () => {
   });
 });
 
+describe("what only marks in the text cut off", () => {
+  const off = (text: string, html?: string): string => splitNewText({ text, html }).marked_off;
+  const SITE = "https://x.org/a";
+
+  test.each([
+    `Mine.\n-- \nAnn\n${SITE}`,
+    `Mine.\n\n> ${SITE}`,
+    `Mine.\n____\n${SITE}`,
+    `-----BEGIN PGP SIGNED MESSAGE-----\n\nMine.\n-----BEGIN PGP SIGNATURE-----\n${SITE}`,
+  ])("is told: %j", (text) => {
+    expect(off(text)).toContain(SITE);
+    expect(off(text, `<p>${text.replaceAll("\n", "<br>")}</p>`)).toContain(SITE);
+  });
+
+  test.each([
+    [SITE, SITE],
+    ["x.org/a<https://x.org/a>", `<a href="${SITE}">x.org/a</a>`],
+    ["Get the app<https://x.org/a>", `Get <a href="${SITE}">the app</a>`],
+  ])("is no more than that where the HTML marks it as a signature: %j", (line, html) => {
+    const mail = `<p>Mine.</p><div class="gmail_signature">Ann<br>${html}</div>`;
+    expect(off(`Mine.\n\n-- \nAnn\n${line}`, mail)).not.toContain("x.org");
+    // The same words with another address are not what it marks.
+    const other = line.replace("x.org/a>", "x.org/b>").replace(/^https.*/, "https://x.org/b");
+    if (other !== line) expect(off(`Mine.\n\n-- \nAnn\n${other}`, mail)).toContain("x.org/b");
+  });
+
+  test("is told in an address in brackets, and beside words of the signature", () => {
+    const mail = `<p>Mine.<br>--<br>&lt;${SITE}&gt;</p><div class="gmail_signature">Ann</div>`;
+    expect(off(`Mine.\n--\n<${SITE}>\n\n-- \nAnn`, mail)).toContain(SITE);
+    expect(off(`Mine.\n--\nAnn <${SITE}>\n\n-- \nAnn`, mail)).toContain(SITE);
+  });
+});
+
 test("an HTML part that shows nothing is as good as none", () => {
   for (const html of ["", "<html><body></body></html>", "<br>&nbsp;", '<img src="cid:1">'])
     expect(splitNewText({ text: "Take A.", html })).toMatchObject({ new_text: "Take A.", whole: true });
