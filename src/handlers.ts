@@ -30,8 +30,8 @@ const MB = 1_048_576;
  * for delivery waits while outgoing mail is captured: it would else count as sent and go nowhere.
  */
 const SENDING_SLOTS = { direct: 512, relay: RELAY_CONNECTIONS, capture: 0 };
-/** Mails on their way at once to one domain: a slow one must not hold up the rest. */
-const DOMAIN_SLOTS = 8;
+/** Mails on their way at once to one domain: a slow one must not hold up the rest, nor one for which the relay is slow. */
+const DOMAIN_SLOTS = { direct: 8, relay: RELAY_CONNECTIONS / 2, capture: 0 };
 /** What the mails on their way may hold in memory: with large calls beside them they fit in two gigabytes. */
 const SENDING_BYTES = 256 * MB;
 const CODE_SLOTS = 4;
@@ -51,7 +51,7 @@ export function jobHandlers(app: App): JobHandlers {
       giveUp: giveUpSending,
       lost: endOrphanMails,
       slots: SENDING_SLOTS[app.config.outbound.mode],
-      target_slots: DOMAIN_SLOTS,
+      target_slots: DOMAIN_SLOTS[app.config.outbound.mode],
       bytes: SENDING_BYTES,
     },
     tell_failure: { run: tellFailureNow, giveUp: giveUpTelling, slots: NOTICE_SLOTS },

@@ -9,7 +9,7 @@ import { userById } from "../db/users.ts";
 import { invalid } from "../errors.ts";
 import { revokeTokens } from "../integrations/revoke.ts";
 import { JOB_RULES, type JobKind, NAMED } from "../jobs/kinds.ts";
-import { enqueue, linesOf } from "../jobs/queue.ts";
+import { enqueue, linesOf, strangersTo } from "../jobs/queue.ts";
 import type { Farewell } from "./account-mail.ts";
 import { normalizeEmail, type User } from "./accounts.ts";
 import { warnWithoutAdministrator } from "./administrator.ts";
@@ -147,7 +147,7 @@ const ROWS = 200;
 export function abandonWork(app: App, user_id: string): (tx: Db) => Promise<boolean> {
   let last = "";
   return async (tx) => {
-    const jobs = await deleteSomeJobs(tx, { kinds: KINDS, lines: linesOf(user_id) }, ROWS);
+    const jobs = await deleteSomeJobs(tx, { kinds: KINDS, lines: allLinesOf(user_id) }, ROWS);
     if (jobs === ROWS) return true;
     const mails = await mailsAfter(tx, { user_id, last });
     const unsent = mails.filter(({ completed }) => completed === null);
@@ -172,6 +172,10 @@ export function abandonWork(app: App, user_id: string): (tx: Db) => Promise<bool
   };
 }
 
+function allLinesOf(user_id: string): string[] {
+  return [user_id, strangersTo(user_id)].flatMap(linesOf);
+}
+
 const KINDS = Object.keys(JOB_RULES) as JobKind[];
 
 const mailsAfter = prepared((db, key: { user_id: string; last: string }) =>
@@ -194,7 +198,7 @@ async function entrustedOf(tx: Db, ids: string[]): Promise<string[]> {
  * written; and those of no account that name it. Few of the kinds that are looked through here wait at any time.
  */
 async function deleteJobs(tx: Db, user: User): Promise<void> {
-  await deleteRunningJobs(tx, { kinds: KINDS, lines: linesOf(user.id) });
+  await deleteRunningJobs(tx, { kinds: KINDS, lines: allLinesOf(user.id) });
   const domains = tx.selectFrom("custom_domains").select("id").where("user_id", "=", user.id);
   for (const kind of KINDS) {
     const member = NAMED[kind];

@@ -4,6 +4,9 @@ import { heldKinds } from "../jobs/holds.ts";
 import { suspectsWarning } from "../jobs/suspects.ts";
 import { inNetworks } from "../lib/networks.ts";
 
+/** How long mail may wait for its turn to be sent before the operator is told. */
+const LATE_SECONDS = 60;
+
 /** What is allowed, and yet seldom meant on a server that others write to. */
 export function cautionsOf({ outbound, smtp, metrics }: Config): string[] {
   const nameless = `smtp.hostname is "${smtp.hostname}", which is no public name: other servers will refuse mail from it, and custom domains cannot point to it. Set it to the name that your MX record points to.`;
@@ -40,7 +43,9 @@ export async function queueWarnings(app: App): Promise<Record<string, string>> {
     .executeTakeFirstOrThrow();
   const unsent = await unsentWarning(app);
   const suspects = await suspectsWarning(app);
+  const late = held.includes("send_mail") ? undefined : await lateWarning(app);
   return {
+    ...(late === undefined ? {} : { sending: late }),
     ...(suspects === undefined ? {} : { suspects }),
     ...(unsent === undefined ? {} : { unsent }),
     ...(held.length > 0 ? { held: `held by the operator: ${held.join(", ")}` } : {}),
@@ -50,6 +55,22 @@ export async function queueWarnings(app: App): Promise<Record<string, string>> {
         }
       : {}),
   };
+}
+
+/** That mail has waited for long for its turn to be sent; undefined while none has. */
+async function lateWarning({ db, config, now }: App): Promise<string | undefined> {
+  if (config.outbound.mode === "capture") return undefined;
+  const { mails, since } = await db
+    .selectFrom("jobs")
+    .select(({ fn }) => [fn.countAll<number>().as("mails"), fn.min("run_at").as("since")])
+    .where("kind", "=", "send_mail")
+    .where("status", "=", "pending")
+    .where("run_at", "<=", now() - LATE_SECONDS)
+    .executeTakeFirstOrThrow();
+  if (mails === 0) return undefined;
+  const minutes = Math.floor((now() - since) / 60);
+  const wait = mails === 1 ? "1 mail waits for its turn" : `${mails} mails wait for their turn`;
+  return `${wait} to be sent, the first for ${minutes} ${minutes === 1 ? "minute" : "minutes"}: mail servers are slow. \`mailwright queue list\` shows what waits.`;
 }
 
 /** That mail waits which was queued for delivery before outgoing mail was captured; undefined while none does. */

@@ -30,6 +30,8 @@ export interface Pool {
   claimNext(tx: Db, ended: Job): Promise<Job | undefined>;
   /** Begins it in the slot that the ended job is about to give back. In a pool that was stopped it stays claimed: the next start frees it. */
   follow(job: Job): void;
+  /** Begins no more of a job's account at its target until `room`. */
+  close(job: Job, room: Promise<void>): void;
   /** From now on `fill` also happens by itself: when a slot gets free, and when a job falls due. */
   start(): void;
   /** Claims nothing any more. */
@@ -96,6 +98,13 @@ export function createPool(app: App, { kind, room, run, running }: PoolOptions):
       slots.take();
       succession.follow(job);
       run(job);
+    },
+    close(job, room) {
+      const open = uses.close(job);
+      void room.then(() => {
+        open();
+        if (state === "started") void fill();
+      });
     },
     start() {
       state = "started";

@@ -45,6 +45,11 @@ function lineOf({ account, strangers = false }: Share): string {
 
 const MEMBER = ":";
 
+/** In place of an account, where strangers to it cause a job and those to all accounts are to count as one. */
+export function strangersTo(account: string): string {
+  return memberOf("strangers", account);
+}
+
 /** An account that is one of many which count as one beside the others, and share among themselves what that one gets. */
 export function memberOf(group: string, name: string): string {
   return group + MEMBER + name;
@@ -54,6 +59,11 @@ export function memberOf(group: string, name: string): string {
 export function groupOf(account: string): string | null {
   const at = account.indexOf(MEMBER);
   return at < 0 ? null : account.slice(0, at);
+}
+
+/** The name of a member within its group, or of an account that stands for itself. */
+export function nameOf(account: string): string {
+  return account.slice(account.indexOf(MEMBER) + 1);
 }
 
 /** A job that was enqueued, as far as it matters for whether to look for it. */
@@ -197,11 +207,14 @@ export async function postponeJob(tx: Db, job: Job, retry: { run_at: number; err
   });
 }
 
-/** Gives a job back untouched, as when the server stops in the middle of it; with `later` for that time, and why. */
-export async function returnJob(tx: Db, job: Job, later?: { run_at: number; error: string }): Promise<void> {
-  const change = { ...UNCLAIMED, attempts: job.attempts - 1 };
-  const why = later && { run_at: later.run_at, last_error: later.error.slice(0, MAX_ERROR_CHARS) };
-  await updateHeld(tx, job, { ...change, ...why });
+/** Gives a job back untouched, as when the server stops in the middle of it; with `run_at` for that time, and with `error` saying why. */
+export async function returnJob(
+  tx: Db,
+  job: Job,
+  { error, ...later }: { run_at?: number; error?: string } = {},
+): Promise<void> {
+  const why = error === undefined ? {} : { last_error: error.slice(0, MAX_ERROR_CHARS) };
+  await updateHeld(tx, job, { ...UNCLAIMED, attempts: job.attempts - 1, ...later, ...why });
 }
 
 /** Ends a job that has more to do at `run_at`: another takes its place, which starts with nothing counted. */

@@ -48,6 +48,10 @@ export interface Uses {
   ofAccountAt: (place: Place) => Sums;
   /** Who works where. */
   places: () => Place[];
+  /** Has a job's account begin nothing more at its target, until what this returns is called. */
+  close: (use: Use) => () => void;
+  /** Who may begin nothing where. */
+  closed: () => Place[];
   /** Bytes that accounts have beyond so many each. */
   beyond: (bytes: number) => number;
   /** The accounts of which anything runs. */
@@ -64,6 +68,7 @@ export function createUses(base?: Uses): Uses {
   const groups = new Map<string, Sums>();
   const targets = new Map<string, Sums>();
   const places = new Map<string, Sums>();
+  const closed = new Set<Place>();
   const all = { ...NOTHING };
   const change = ({ share, weight, target }: Use, by: 1 | -1): void => {
     const sums = { jobs: by, bytes: by * weight };
@@ -90,6 +95,12 @@ export function createUses(base?: Uses): Uses {
     ofTarget: (target) => sumOf(targets.get(target), base?.ofTarget(target)),
     ofAccountAt: (place) => sumOf(places.get(keyOf(place)), base?.ofAccountAt(place)),
     places: () => [...[...places.keys()].map(placeAt), ...(base?.places() ?? [])],
+    close: (use) => {
+      const place = placeOf(use);
+      if (place !== null) closed.add(place);
+      return () => void (place !== null && closed.delete(place));
+    },
+    closed: () => [...closed, ...(base?.closed() ?? [])],
     beyond: (bytes) =>
       uses.accounts().reduce((sum, name) => sum + Math.max(0, uses.ofAccount(name).bytes - bytes), 0),
     accounts: () => new Set([...accounts.keys(), ...(base?.accounts() ?? [])]).values(),
@@ -160,9 +171,13 @@ export function fullTargets(uses: Uses, room: Room): string[] {
   const full = uses.places().flatMap((place) => {
     if (!isFullFor(place, { uses, room })) return [];
     if (uses.ofTarget(place.target).jobs >= room.target_slots) return [place.target];
-    return linesOf(place.account).map((line) => keyOf({ account: line, target: place.target }));
+    return linesAt(place);
   });
-  return [...new Set(full)];
+  return [...new Set([...full, ...uses.closed().flatMap(linesAt)])];
+}
+
+function linesAt({ account, target }: Place): string[] {
+  return linesOf(account).map((line) => keyOf({ account: line, target }));
 }
 
 /**

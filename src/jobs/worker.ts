@@ -39,6 +39,8 @@ export interface JobWorker extends AsyncDisposable {
   /** See `Pool.claimNext` and `Pool.follow`. */
   claimNext(tx: Db, ended: Job): Promise<Job | undefined>;
   follow(job: Job): void;
+  /** Says that a job, which its handler gives back, has no room at its target yet. Until it has, nothing of its account is begun there. */
+  waitForRoom(job: Job, room: Promise<void>): void;
   /**
    * Says that somebody outside has been given what cannot be taken back, and has not said yet what became of it: redone, it
    * would be there twice. A stop waits longer for such a job.
@@ -104,6 +106,7 @@ export function createWorker(app: App, handlers: JobHandlers, options: WorkerOpt
     run,
     claimNext: (tx, ended) => poolOf(ended.kind).claimNext(tx, ended),
     follow: (job) => poolOf(job.kind).follow(job),
+    waitForRoom: (job, room) => poolOf(job.kind).close(job, room),
     waitForWord: (job) => void unsaid.add(job),
     async drain() {
       for (;;) {

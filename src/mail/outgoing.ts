@@ -5,7 +5,7 @@ import { orphanMails } from "../db/orphans.ts";
 import { packed } from "../db/packed-row.ts";
 import type { MessageRow, OutgoingMailRow, ReplyStatus } from "../db/schema.ts";
 import { eraseLater } from "../jobs/erase.ts";
-import { buryJob, enqueue, finishJob, type Job, postponeJob } from "../jobs/queue.ts";
+import { buryJob, enqueue, finishJob, type Job, nameOf, postponeJob, returnJob } from "../jobs/queue.ts";
 import { writeOutcome } from "../jobs/run-job.ts";
 import { millisecondsOf } from "../lib/first-id.ts";
 import { addLogField } from "../log.ts";
@@ -58,7 +58,7 @@ export async function sendLater(
   await tx.insertInto("outgoing_mails").values(row).execute();
   if (captured) await tellEvent(app, tx, row);
   else {
-    const use = await sendUse(app, tx, mail);
+    const use = await sendUse(tx, mail);
     await enqueue(app, tx, { kind: "send_mail", payload: { outgoing_id: mail.id, ...carrying }, ...use });
   }
   return status;
@@ -138,8 +138,12 @@ export async function sendNow(
   const waiting = { ...mail, raw: Buffer.from(buffer, byteOffset, byteLength) };
   const now = await reviewed(app, waiting, { job, signal, review });
   const sent = { ...waiting, ...now.changed };
-  const outcome = await attempt(app, { ...sent, account: job.share?.account }, { ...now, onBegin });
+  const outcome = await attempt(app, { ...sent, share: job.share }, { ...now, onBegin });
   if (refusal) throw refusal;
+  if (outcome.status === "crowded") {
+    app.worker?.waitForRoom(job, outcome.room);
+    return writeOutcome(app, signal, (tx) => returnJob(tx, job, { error: outcome.response }));
+  }
   measure(app, mail, { outcome, seconds: (performance.now() - began) / 1_000 });
   const retry_seconds = app.config.outbound.retry[job.failures];
   await writeOutcome(app, signal, async (tx) => {
@@ -172,7 +176,7 @@ function measure(
   app.metrics.time("mailwright_reply_seconds", {}, since_accepted);
 }
 
-type Outcome = SendOutcome | { status: "suppressed"; response: string };
+type Outcome = Exclude<SendOutcome, { status: "crowded" }> | { status: "suppressed"; response: string };
 
 /** What changes is written before the attempt: the mail may get to somebody who answers to what is in it. */
 async function reviewed(
@@ -194,12 +198,12 @@ async function reviewed(
 
 async function attempt(
   app: App,
-  { raw, envelope_from, envelope_to, account }: OutgoingMail,
+  { raw, envelope_from, envelope_to, share }: OutgoingMail,
   { why, not_yet, onBegin }: Pick<AtSending, "why" | "not_yet"> & { onBegin: () => void },
-): Promise<Outcome> {
+): Promise<SendOutcome | Outcome> {
   if (why !== undefined) return { status: "suppressed", response: why };
   if (not_yet !== undefined) return { status: "deferred", response: not_yet };
-  return app.sender.send({ raw, envelope_from, envelope_to, account }, onBegin);
+  return app.sender.send({ raw, envelope_from, envelope_to, share }, onBegin);
 }
 
 const FAULT: Result = {
@@ -234,7 +238,7 @@ export async function endOrphanMails(
   result: Result = FAULT,
 ): Promise<void> {
   if (share === null) return;
-  for (const id of await orphanMails(tx, share.account, ORPHANS_AT_ONCE)) {
+  for (const id of await orphanMails(tx, nameOf(share.account), ORPHANS_AT_ONCE)) {
     const mail = await waitingMail(tx, id);
     if (!mail) continue;
     app.log.error({ outgoing_id: id }, "no job was for a mail that was to be sent");
@@ -253,7 +257,7 @@ export async function sendAgain(app: App, tx: Db, payload: Job<"send_mail">["pay
   const queued = { status: "queued", response: null, completed: null } as const;
   await tx.updateTable("outgoing_mails").set(queued).where("id", "=", mail.id).execute();
   await showOnMessage(app, tx, mail, { reply_status: "queued", reply_error: null });
-  const use = await sendUse(app, tx, { ...mail, raw: mail.raw });
+  const use = await sendUse(tx, { ...mail, raw: mail.raw });
   await enqueue(app, tx, { kind: "send_mail", payload, ...use });
   return true;
 }

@@ -134,13 +134,18 @@ function weightier(one: SendOutcome | undefined, other: SendOutcome): SendOutcom
 
 async function offer(attempt: Attempt, server: Connection["server"], demand: Demand): Promise<SendOutcome> {
   const { inTurn, deadline, mail, to } = attempt;
-  const guest = { address: server.address, account: mail.account ?? "", deadline };
+  const guest = { address: server.address, share: mail.share ?? null, deadline };
   try {
-    return await inTurn(guest, () => offerNow(attempt, server, demand));
+    const said = await inTurn(guest, () => offerNow(attempt, server, demand));
+    return "room" in said ? { status: "crowded", response: crowdedAt(server.host), ...said } : said;
   } catch (error) {
     if (error !== NO_TURN) throw error;
     return outcomeOf(NO_TURN, server.host, { to });
   }
+}
+
+function crowdedAt(host: string): string {
+  return `${host} has as many mails from here as it may have at once; this one goes as soon as there is room.`;
 }
 
 /** Encrypted where that works; where the server offers it but cannot do it, in the clear, unless it must be safe. */

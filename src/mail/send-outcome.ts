@@ -25,9 +25,13 @@ const MENDS: [RegExp, string][] = [
   [/^5\.7\./, "Check the sending domain's SPF and DKIM records, this server's reverse DNS, and block lists."],
 ];
 
-/** A server's own word on this mail ends the attempt; anything else may be different at the next server. */
+/** A server's own word on this mail ends the attempt, and so does a queue before it; anything else may be different at the next server. */
 export function isVerdict(outcome: SendOutcome): boolean {
-  return outcome.status === "sent" || (outcome.status === "failed" && outcome.code !== undefined);
+  return (
+    outcome.status === "sent" ||
+    outcome.status === "crowded" ||
+    (outcome.status === "failed" && outcome.code !== undefined)
+  );
 }
 
 /**

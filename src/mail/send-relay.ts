@@ -19,7 +19,7 @@ import {
 import { NEVER_MS, waitLimit } from "../lib/wait-limit.ts";
 
 /** More mails at once would wait for each other, out of sight of those who know whose turn it is. */
-export const RELAY_CONNECTIONS = 5;
+export const RELAY_CONNECTIONS = 10;
 const MAILS_PER_CONNECTION = 1_000;
 
 interface Streamed extends SendMailOptions {

@@ -1,4 +1,5 @@
 import type { Resolver } from "../lib/dns.ts";
+import type { Share } from "../jobs/queue.ts";
 import type { Log } from "../log.ts";
 import type { PolicyOf } from "./mta-sts.ts";
 import { matchReplies } from "./matched-smtp.ts";
@@ -12,19 +13,21 @@ export interface OutgoingMail {
   /** "" is the null sender <>. */
   envelope_from: string;
   envelope_to: string;
-  /** Whose share of the sessions with a server it takes, as in the job; those without one have a share together. */
-  account?: string | undefined;
+  /** Whose share of the sessions with a server it takes, as in the job; those without one have one together, and wait for their turn however many they are. */
+  share?: Share | null | undefined;
 }
 
 /**
  * What became of one attempt. `deferred` is worth another attempt later, `failed` is not; `response` is a
  * sentence for people, with the server's words in it. `code` and `enhanced` are the server's (RFC 5321, RFC 3463).
- * `may_have_it`: the server was given all of the mail and did not say what became of it.
+ * `may_have_it`: the server was given all of the mail and did not say what became of it. `crowded`: there was no attempt,
+ * because its server has as many mails from here as it may have at once; it is worth one after `room`.
  */
 export type SendOutcome =
   | { status: "sent"; response: string; mx?: string; tls: boolean }
   | { status: "deferred"; code?: number; enhanced?: string; response: string; may_have_it?: true }
-  | { status: "failed"; code?: number; enhanced?: string; response: string };
+  | { status: "failed"; code?: number; enhanced?: string; response: string }
+  | { status: "crowded"; response: string; room: Promise<void> };
 
 export interface SenderOptions {
   mode: "capture" | "relay" | "direct";

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sql } from "kysely";
 import { emailFingerprint, listUsers } from "../../src/accounts/accounts.ts";
+import { sendLater } from "../../src/mail/outgoing.ts";
 import type { Caller, TestApp } from "../support/app.ts";
 import { testApp } from "../support/app.ts";
 import { type Mailroom, mailroom } from "../support/mailroom.ts";
@@ -307,9 +308,14 @@ test("queued mail and messages of the account are not worked on any more", async
   await room.owner.post("/v1/messages", { instruction: "Later", async: true });
   await openBrowser(room).post("/auth/request-code", { email: ADA });
   await signInUnmailed(room);
+  await answerStranger(room);
   const kinds = async () =>
     (await room.app.db.selectFrom("jobs").select("kind").execute()).map(({ kind }) => kind).sort();
-  expect(await kinds()).toEqual(["mail_code", "route_message", "route_message", "send_mail"]);
+  expect(await kinds()).toEqual([
+    "mail_code",
+    ...["route_message", "route_message", "route_message"],
+    ...["send_mail", "send_mail"],
+  ]);
   await deleteAccount(room, room.owner);
   expect(await kinds()).toEqual(["erase_account"]);
   await room.drain();
@@ -321,6 +327,29 @@ test("queued mail and messages of the account are not worked on any more", async
     "Your Mailwright account was deleted",
   ]);
 });
+
+/** The answer waits to be sent. */
+async function answerStranger(room: Mailroom): Promise<void> {
+  const eve = "eve@example.net";
+  await room.send({ from: `Eve <${eve}>`, text: "Hi" });
+  await room.app.write(async (tx) => {
+    const messages = tx.selectFrom("messages").select(["id", "user_id"]).where("sender", "=", eve);
+    const { id: message_id, user_id } = await messages.executeTakeFirstOrThrow();
+    const addresses = { envelope_from: room.inbox.address, envelope_to: eve };
+    const answer = {
+      rfc_message_id: "<a@mw.test>",
+      raw: Buffer.from(`From: ${room.inbox.address}\r\n\r\nHi`),
+    };
+    await sendLater(room.app, tx, {
+      id: room.app.newId(),
+      user_id,
+      message_id,
+      kind: "reply",
+      ...addresses,
+      ...answer,
+    });
+  });
+}
 
 test("what was given up for the account goes with it, whoever had caused it", async () => {
   await using room = await mailroom();

@@ -1,16 +1,24 @@
 import { describe, expect, test } from "bun:test";
+import { queueWarnings } from "../../src/admin/warnings.ts";
 import { jobHandlers } from "../../src/handlers.ts";
 import { createWorker } from "../../src/jobs/worker.ts";
+import { RELAY_CONNECTIONS } from "../../src/mail/send-relay.ts";
 import { sendLater } from "../../src/mail/outgoing.ts";
 import { testApp, type TestApp } from "../support/app.ts";
 import { at, direct } from "../support/direct.ts";
 import { type SmtpSink, startSmtpSink } from "../support/smtp-sink.ts";
 
 const HOSTS = 9;
+/** No run is begun in this room. */
+const UNASKED = { kind: "openai_compatible", base_url: "http://127.0.0.1:9", model: "none" } as const;
 const PATIENT = { idle_ms: 60_000, confirm_ms: 60_000, greeting_ms: 60_000 };
 
 /** Mails on their way to servers that hold those to `slow…` until the end of the test. */
-async function postRoom(mode: "relay" | "direct", domains: Record<string, number> = {}) {
+async function postRoom(
+  mode: "relay" | "direct",
+  domains: Record<string, number> = {},
+  slots = mode === "relay" ? RELAY_CONNECTIONS : 512,
+) {
   await using stack = new AsyncDisposableStack();
   const told = Promise.withResolvers<void>();
   const holding = (sink: () => SmtpSink | undefined) => ({
@@ -22,7 +30,9 @@ async function postRoom(mode: "relay" | "direct", domains: Record<string, number
   const sinks: SmtpSink[] = [];
   if (mode === "relay") sinks.push(stack.use(await startSmtpSink(holding(() => sinks[0]))));
   const relay_url = `smtp://127.0.0.1:${sinks[0]?.port ?? 9}`;
-  const t = stack.use(await testApp({ outbound: { mode, relay_url }, egress: { allow: ["127.0.0.1"] } }));
+  const t = stack.use(
+    await testApp({ outbound: { mode, relay_url }, egress: { allow: ["127.0.0.1"] }, llm: UNASKED }),
+  );
   if (mode === "direct") {
     const servers = Array.from({ length: Math.max(...Object.values(domains)) }, (_, index) =>
       holding(() => sinks[index]),
@@ -37,7 +47,10 @@ async function postRoom(mode: "relay" | "direct", domains: Record<string, number
     sinks.push(...outside.sinks);
     t.app.sender.send = outside.sender.send;
   }
-  const worker = stack.use(createWorker(t.app, jobHandlers(t.app)));
+  const handlers = jobHandlers(t.app);
+  handlers.send_mail.slots = slots;
+  handlers.route_message.slots = 0;
+  const worker = stack.use(createWorker(t.app, handlers));
   t.app.worker = worker;
   worker.start();
   stack.defer(told.resolve);
@@ -45,9 +58,19 @@ async function postRoom(mode: "relay" | "direct", domains: Record<string, number
   return {
     ...t,
     ...lettersOf(t),
+    /** Has the servers say that they have what they were given. */
+    acknowledge: told.resolve,
     /** Resolves once so many mails are with the servers. */
     arrived: async (count: number, server = 1) => {
       for (let mail = 0; mail < count; mail++) await at(sinks, server - 1).next();
+    },
+    /** Resolves once so many mails, which are all, are known to have been handed over. */
+    sent: async (count: number) => {
+      for (;;) {
+        const mails = await t.app.db.selectFrom("outgoing_mails").select("status").execute();
+        if (mails.every(({ status }) => status === "sent")) return expect(mails).toHaveLength(count);
+        await Bun.sleep(5);
+      }
     },
     /** Resolves once a server has a mail to this address. */
     has: async (address: string, server = 1) => {
@@ -57,6 +80,12 @@ async function postRoom(mode: "relay" | "direct", domains: Record<string, number
   };
 }
 
+interface Letter {
+  user_id: string;
+  message_id?: string | null;
+  from?: string;
+}
+
 function lettersOf(t: TestApp) {
   const account = async (email: string, proven = true): Promise<string> => {
     const { user } = await t.as(email);
@@ -64,21 +93,31 @@ function lettersOf(t: TestApp) {
       await t.app.db.updateTable("users").set({ email_verified: 0 }).where("id", "=", user.id).execute();
     return user.id;
   };
-  const post = (user_id: string, ...addresses: string[]) =>
+  const post = (user_id: string, ...addresses: string[]) => letter({ user_id }, ...addresses);
+  /** Answers somebody who wrote to a new account and is not known there. */
+  const answerStranger = async (email: string, address: string): Promise<void> => {
+    const { user, post: call } = await t.as(email);
+    const { body: inbox } = await call("/inboxes", {});
+    await call("/v1/messages", { instruction: "Hello", async: true });
+    const written = t.app.db.updateTable("messages").set({ authority: "stranger", sender: address });
+    const [message] = await written.where("user_id", "=", user.id).returning("id").execute();
+    await letter({ user_id: user.id, message_id: message?.id ?? "", from: inbox.address }, address);
+  };
+  const letter = ({ user_id, message_id = null, from = "desk@mw.test" }: Letter, ...addresses: string[]) =>
     t.app.write(async (tx) => {
       for (const envelope_to of addresses)
         await sendLater(t.app, tx, {
           id: t.app.newId(),
           user_id,
-          message_id: null,
-          kind: "notice",
-          envelope_from: "desk@mw.test",
+          message_id,
+          kind: message_id === null ? "notice" : "reply",
+          envelope_from: from,
           envelope_to,
           rfc_message_id: `<${envelope_to}>`,
-          raw: Buffer.from("Subject: Hello\r\n\r\nHello\r\n"),
+          raw: Buffer.from(`From: ${from}\r\nSubject: Hello\r\n\r\nHello\r\n`),
         });
     });
-  return { account, post };
+  return { account, post, answerStranger };
 }
 
 function slow(count: number, domain: string): string[] {
@@ -113,6 +152,63 @@ describe("mails of one account that a server does not acknowledge leave room for
     await room.arrived(5);
     await room.post(bob, "bob@good.example");
     await room.has("bob@good.example");
+  });
+});
+
+/** Accounts of which each has one mail for a domain of its own. */
+async function postForEach(room: Awaited<ReturnType<typeof postRoom>>, domains: string[]): Promise<void> {
+  for (const [index, domain] of domains.entries())
+    await room.post(await room.account(`user${index}@client.example`), `slow@${domain}`);
+}
+
+describe("mails of many accounts to one server that does not acknowledge them leave room for all others", () => {
+  test("at the relay, where it is one domain that it takes long for", async () => {
+    await using room = await postRoom("relay");
+    await postForEach(room, Array(8).fill("slow.example"));
+    await room.arrived(5);
+    await room.post(await room.account("bob@client.example"), "bob@there.example");
+    await room.has("bob@there.example");
+  });
+
+  test("at the server of many domains, each of which gets its mail in the end", async () => {
+    const tar = Array.from({ length: 40 }, (_, index) => `tar${index}.example`);
+    const domains = Object.fromEntries(tar.map((domain) => [domain, 1]));
+    await using room = await postRoom("direct", { ...domains, "good.example": 2 }, 24);
+    await postForEach(room, tar);
+    await room.arrived(10);
+    await room.post(await room.account("bob@client.example"), "bob@good.example");
+    await room.has("bob@good.example", 2);
+    room.acknowledge();
+    await room.arrived(tar.length - 10);
+    await room.sent(tar.length + 1);
+  });
+});
+
+describe("answers to strangers whose servers do not acknowledge them leave room for what accounts write", () => {
+  test.each(["relay", "direct"] as const)("%s: however many accounts they wrote to", async (mode) => {
+    const tar = Array.from({ length: 16 }, (_, index) => `tar${index}.example`);
+    const servers = Object.fromEntries(tar.map((domain, index) => [domain, index + 2]));
+    const domains: Record<string, number> = mode === "direct" ? { ...servers, "good.example": 1 } : {};
+    await using room = await postRoom(mode, domains, 10);
+    for (const [index, domain] of tar.entries())
+      await room.answerStranger(`user${index}@client.example`, `slow@${domain}`);
+    if (mode === "relay") await room.arrived(5);
+    else for (let server = 2; server <= 6; server += 1) await room.arrived(1, server);
+    await room.post(await room.account("bob@client.example"), "bob@good.example");
+    await room.has("bob@good.example");
+  });
+});
+
+test("mail that waits for its turn for more than a minute is told to the operator", async () => {
+  await using room = await postRoom("direct", { "big.example": 1 });
+  await room.post(await room.account("ann@client.example"), ...slow(8, "big.example"));
+  await room.arrived(4);
+  expect(await queueWarnings(room.app)).toEqual({});
+  room.clock.advance("59s");
+  expect(await queueWarnings(room.app)).toEqual({});
+  room.clock.advance("61s");
+  expect(await queueWarnings(room.app)).toEqual({
+    sending: expect.stringContaining("4 mails wait for their turn to be sent, the first for 2 minutes"),
   });
 });
 
@@ -159,9 +255,5 @@ test.each(["relay", "direct"] as const)("%s: what has been acknowledged is writt
   const addresses = Array.from({ length: 20 }, (_, index) => `ann${index}@big.example`);
   await room.post(ann, ...addresses);
   await room.arrived(20);
-  for (;;) {
-    const mails = await room.app.db.selectFrom("outgoing_mails").select("status").execute();
-    if (mails.every(({ status }) => status === "sent")) return expect(mails).toHaveLength(20);
-    await Bun.sleep(5);
-  }
+  await room.sent(20);
 });

@@ -93,7 +93,7 @@ describe("relay", () => {
     const outcomes = await Promise.all(Array.from({ length: 40 }, () => t.sender.send(MAIL)));
     expect(outcomes.map(({ status }) => status)).toEqual(Array.from({ length: 40 }, () => "sent"));
     expect(t.sink.mails).toHaveLength(40);
-    expect(t.sink.connections).toBeLessThanOrEqual(5);
+    expect(t.sink.connections).toBeLessThanOrEqual(10);
   });
 
   test("is given the user and password of its URL, decoded", async () => {
