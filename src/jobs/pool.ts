@@ -70,7 +70,8 @@ export function createPool(app: App, { kind, room, run, running }: PoolOptions):
     for (const job of found.jobs) run(job);
   });
 
-  const alarm = createAlarm(() => state === "started" && fill());
+  const fillIfStarted = () => (state === "started" ? fill() : Promise.resolve());
+  const alarm = createAlarm(fillIfStarted);
   /** Once in a while `fill` has to look itself: it also frees the leases that ran out. */
   const mayFollow = () => state === "started" && backlog && app.nowMs() - looked_ms < MAX_SLEEP_MS;
 
@@ -89,7 +90,7 @@ export function createPool(app: App, { kind, room, run, running }: PoolOptions):
     release(use) {
       slots.giveBack(1);
       succession.end(use);
-      if (state === "started") void fill();
+      void fillIfStarted();
     },
     claimNext: async (tx, ended) =>
       mayFollow() ? claimOne(app, tx, { ...order, succession, ended, free: slots.free() + 1 }) : undefined,
@@ -99,13 +100,7 @@ export function createPool(app: App, { kind, room, run, running }: PoolOptions):
       succession.follow(job);
       run(job);
     },
-    close(job, room) {
-      const open = uses.close(job);
-      void room.then(() => {
-        open();
-        if (state === "started") void fill();
-      });
-    },
+    close: (job, room) => void closeUntil(uses, job, room).then(fillIfStarted),
     start() {
       state = "started";
       void fill();
@@ -116,6 +111,12 @@ export function createPool(app: App, { kind, room, run, running }: PoolOptions):
       await fill();
     },
   };
+}
+
+async function closeUntil(uses: Uses, job: Job, room: Promise<void>): Promise<void> {
+  const open = uses.close(job);
+  await room;
+  open();
 }
 
 /** False where there is none. */

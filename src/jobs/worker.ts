@@ -80,16 +80,13 @@ export function createWorker(app: App, handlers: JobHandlers, options: WorkerOpt
     running.set(work, { job, stop });
   };
 
-  const runningIds = () => new Set([...running.values()].map(({ job }) => job.id));
-
-  const wakeAll = (): void => {
-    if (started) for (const pool of pools.values()) pool.wake();
-  };
+  const wakeAll = () => (started ? pools.forEach((pool) => pool.wake()) : undefined);
 
   // Whoever wakes a pool, or is followed by another job, has nothing to do with what is then begun.
   const begin = (job: Job): void => withoutLogFields(() => run(job));
+  const ids = () => idsOf(running);
   for (const kind of Object.keys(handlers) as JobKind[])
-    pools.set(kind, createPool(app, { kind, room: roomOf(handlers[kind]), run: begin, running: runningIds }));
+    pools.set(kind, createPool(app, { kind, room: roomOf(handlers[kind]), run: begin, running: ids }));
 
   return {
     start() {
@@ -138,6 +135,10 @@ function suspectsOf(app: App, { watch_ms = WATCH_MS }: WorkerOptions, isStopping
 }
 
 type Running = Map<Promise<void>, { job: Job; stop: AbortController }>;
+
+function idsOf(running: Running): Set<string> {
+  return new Set([...running.values()].map(({ job }) => job.id));
+}
 
 async function endAll(
   running: Running,

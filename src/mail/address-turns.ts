@@ -83,27 +83,37 @@ export function createAddressTurns(size: number): AddressTurns {
     if (share && !mayEnter(use, desk.guests)) return outsideOf(desk, use);
     desks.set(address, desk);
     desk.guests.add(use);
-    const late = new AbortController();
-    const timer = waitLimit(Math.max(0, deadline - Date.now()), () => late.abort(NO_TURN));
-    const begin = () => {
-      timer.clear();
-      return work();
-    };
-    const { signal } = late;
-    const { account } = use.share ?? NOBODY;
-    const group = groupOf(account);
     try {
-      if (group === null) return await desk.turns({ who: account, signal }, begin);
-      const among = desk.among.get(group) ?? createFairTurns(size / 2);
-      desk.among.set(group, among);
-      return await among({ who: account, signal }, () => desk.turns({ who: group, signal }, begin));
+      return await inTurn(desk, { account: use.share?.account ?? "", deadline, size }, work);
     } finally {
-      timer.clear();
       desk.guests.remove(use);
       callIn(desk);
       if (desk.guests.all().jobs === 0) desks.delete(address);
     }
   };
+}
+
+async function inTurn<T>(
+  { turns, among }: Desk,
+  { account, deadline, size }: { account: string; deadline: number; size: number },
+  work: () => Promise<T>,
+): Promise<T> {
+  const late = new AbortController();
+  const timer = waitLimit(Math.max(0, deadline - Date.now()), () => late.abort(NO_TURN));
+  const begin = () => {
+    timer.clear();
+    return work();
+  };
+  const { signal } = late;
+  const group = groupOf(account);
+  try {
+    if (group === null) return await turns({ who: account, signal }, begin);
+    const members = among.get(group) ?? createFairTurns(size / 2);
+    among.set(group, members);
+    return await members({ who: account, signal }, () => turns({ who: group, signal }, begin));
+  } finally {
+    timer.clear();
+  }
 }
 
 /** All those without a share. */

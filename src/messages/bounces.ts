@@ -4,7 +4,7 @@ import { outgoingOfBounce } from "../inboxes/addresses.ts";
 import { splitAddress } from "../lib/mail-address.ts";
 import { wordsOfDelay } from "../mail/delays.ts";
 import type { BounceDetails } from "../mail/machine-mail.ts";
-import { type HandedMail, recordReport } from "../mail/outgoing.ts";
+import { type HandedMail, recordReport } from "../mail/sent-state.ts";
 import { isOwnMessageId } from "../mail/own-ids.ts";
 import type { BounceReport } from "../mail/plain-bounce.ts";
 

@@ -313,8 +313,11 @@ test("queued mail and messages of the account are not worked on any more", async
     (await room.app.db.selectFrom("jobs").select("kind").execute()).map(({ kind }) => kind).sort();
   expect(await kinds()).toEqual([
     "mail_code",
-    ...["route_message", "route_message", "route_message"],
-    ...["send_mail", "send_mail"],
+    "route_message",
+    "route_message",
+    "route_message",
+    "send_mail",
+    "send_mail",
   ]);
   await deleteAccount(room, room.owner);
   expect(await kinds()).toEqual(["erase_account"]);
