@@ -135,10 +135,7 @@ export async function sendNow(
   const sent = { ...waiting, ...now.changed };
   const outcome = await attempt(app, { ...sent, share: job.share }, { ...now, onBegin });
   if (refusal) throw refusal;
-  if (outcome.status === "crowded") {
-    app.worker?.waitForRoom(job, outcome.room);
-    return writeOutcome(app, signal, (tx) => returnJob(tx, job, { error: outcome.response }));
-  }
+  if (outcome.status === "crowded") return waitForRoom(app, job, signal, outcome);
   measure(app, mail, { outcome, seconds: (performance.now() - began) / 1_000 });
   const retry_seconds = app.config.outbound.retry[job.failures];
   await writeOutcome(app, signal, async (tx) => {
@@ -156,6 +153,17 @@ export async function sendNow(
   const said = { outgoing_id: mail.id, to: sent.envelope_to, response: outcome.response };
   if (outcome.status === "sent") app.log.info(said, "mail handed over");
   else app.log.warn(said, "mail not handed over");
+}
+
+async function waitForRoom(
+  app: App,
+  job: Job,
+  signal: AbortSignal,
+  { room, response: error }: { room: Promise<void>; response: string },
+): Promise<void> {
+  // Before it can be claimed again.
+  app.worker?.waitForRoom(job, room);
+  await writeOutcome(app, signal, (tx) => returnJob(tx, job, { error }));
 }
 
 function measure(

@@ -3,7 +3,7 @@ import { userById } from "../db/users.ts";
 import type { Db } from "../db/database.ts";
 import { memberOf, strangersTo } from "../jobs/queue.ts";
 import type { Use } from "../jobs/shares.ts";
-import { isOfStrangers } from "../messages/run-use.ts";
+import { isOfStrangers } from "../db/strangers.ts";
 import { domainOf, paidDomain } from "./domain-owner.ts";
 import type { QueuedMail } from "./outgoing.ts";
 import { asciiDomain } from "./send-outcome.ts";

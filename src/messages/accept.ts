@@ -13,7 +13,8 @@ import { enqueue, isLaneBusy, type Job } from "../jobs/queue.ts";
 import { recordState } from "./events.ts";
 import { inheritCalls } from "./inherit-calls.ts";
 import { authorityNow } from "./policy.ts";
-import { isOfStrangers, runUse, sizeOf } from "./run-use.ts";
+import { isOfStrangers } from "../db/strangers.ts";
+import { runUse, sizeOf } from "./run-use.ts";
 import { storeBytes } from "./stored-bytes.ts";
 import { storeFiles } from "./stored-files.ts";
 

@@ -1,7 +1,7 @@
 import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
 import type { MessageRow } from "../db/schema.ts";
-import { isOfStrangers } from "./run-use.ts";
+import { isOfStrangers } from "../db/strangers.ts";
 
 /**
  * Has a message begin with what was called for the same work before, by messages that failed: by the same mail, or by what

@@ -1,6 +1,7 @@
 import type { App } from "../app.ts";
 import { runShare } from "../billing/plans.ts";
 import type { MessageRow, UserRow } from "../db/schema.ts";
+import { isOfStrangers } from "../db/strangers.ts";
 import type { Use } from "../jobs/shares.ts";
 import type { AcceptedCall } from "./accept.ts";
 
@@ -16,11 +17,6 @@ export function runUse(
 ): Use {
   const share = { ...runShare(app, user), strangers };
   return { share, weight: RUN_BYTES + COPIES * bytes, target: null };
-}
-
-/** Whether nobody of the household caused a message; it is them who try a failed one again, whoever wrote it. */
-export function isOfStrangers({ authority, retry_of }: Pick<MessageRow, "authority" | "retry_of">): boolean {
-  return retry_of === null && authority !== "owner" && authority !== "listed";
 }
 
 /** Whose turn it is to be where a message is read. */

@@ -191,6 +191,7 @@ export const KILL_POINTS: Record<Kind, Record<string, string[]>> = {
       "jobs/run-job.ts bury",
       "jobs/run-job.ts setAside",
       "jobs/run-job.ts returnLater",
+      "mail/outgoing.ts waitForRoom",
       "mail/outgoing.ts sendNow",
       "mail/returns-letter.ts mailReturnsNow",
       "retention/erase-account.ts eraseAccountNow",
