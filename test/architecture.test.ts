@@ -64,6 +64,18 @@ test("what is needed once or every other month is out of reach of the server's o
   expect(["acme-client", "selfsigned"].filter((name) => reached.has(name))).toEqual([]);
 });
 
+test("a start loads no library that only some mails, runs or accounts need", async () => {
+  const sources = await readSources();
+  const loaded = new Set(["src/cli/program.ts"]);
+  for (const path of loaded) for (const name of loadedBy(path, sources[path] ?? "")) loaded.add(name);
+  expect(["elysia", "src/mail/charsets.ts"].filter((name) => !loaded.has(name))).toEqual([]);
+  const later = [
+    ...["mailparser", "mailauth", "encoding-japanese", "iconv-lite", "htmlparser2", "ical.js", "yauzl"],
+    ...["openai", "@modelcontextprotocol/client", "stripe", "oauth4webapi", "prom-client"],
+  ];
+  expect(later.filter((name) => loaded.has(name))).toEqual([]);
+});
+
 test("whatever works on texts of accounts or strangers on threads gives everybody their turn", async () => {
   const sources = await readSources();
   const users = (name: string) =>
@@ -152,8 +164,21 @@ function faultsOf(sources: Sources): string[] {
 
 /** Files as paths from the root of the project, libraries by their names; types are gone. */
 function importsOf(path: string, code: string): string[] {
+  return scanned(path, code).map(({ name }) => name);
+}
+
+/** What is loaded together with the file, and not by a call in it. */
+function loadedBy(path: string, code: string): string[] {
+  const found = scanned(path, code).filter(({ kind }) => kind === "import-statement");
+  return found.map(({ name }) => name);
+}
+
+function scanned(path: string, code: string): { name: string; kind: string }[] {
   const found = new Bun.Transpiler({ loader: path.endsWith("x") ? "tsx" : "ts" }).scanImports(code);
-  return found.map((one) => (one.path.startsWith(".") ? normalize(join(path, "..", one.path)) : one.path));
+  return found.map(({ path: name, kind }) => ({
+    name: name.startsWith(".") ? normalize(join(path, "..", name)) : name,
+    kind,
+  }));
 }
 
 function importFault(path: string, name: string): string[] {

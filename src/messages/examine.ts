@@ -2,7 +2,7 @@ import type { RefusalReason } from "../metrics.ts";
 import type { DnsNotes } from "../lib/dns-notes.ts";
 import type { Resolver } from "../lib/dns.ts";
 import { authenticateSender, type Identity } from "../mail/authenticate.ts";
-import { type DomainReport, readDomainReport } from "../mail/domain-report.ts";
+import type { DomainReport } from "../mail/domain-report.ts";
 import { headerBytes } from "../mail/header-block.ts";
 import {
   fromMailbox,
@@ -119,8 +119,14 @@ export async function examineMail(
     bounce: mayBeBounce(mail, marks)
       ? readBounce(Buffer.from(mail.raw.subarray(0, MAX_SCAN_CHARS)).toString("latin1"))
       : null,
-    report: mail.to_role ? ((await readDomainReport(mail.raw, headers)) ?? null) : null,
+    report: mail.to_role ? await reportIn(mail.raw, headers) : null,
   };
+}
+
+async function reportIn(raw: Uint8Array, headers: MailHeaders): Promise<DomainReport | null> {
+  // Loaded where it is asked for, on a thread: the main one, which reads short mails itself, starts without the MIME reader.
+  const { readDomainReport } = await import("../mail/domain-report.ts");
+  return (await readDomainReport(raw, headers)) ?? null;
 }
 
 /** Some mail systems return mail in the name of others than themselves; nobody else knows a bounce address. */
