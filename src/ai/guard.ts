@@ -36,6 +36,8 @@ export interface Lacks {
   place: string | null;
   /** What it could have shown others. */
   source?: string;
+  /** Whether it could have shown them what was found anywhere. */
+  searched?: boolean;
   /** Ids of all that have the title which the instruction names it by. */
   among?: string[];
   /** Whether the title of the place in quotation marks would do as well. */
@@ -165,8 +167,12 @@ export function tooMuch(name: string): Objection {
 /** What nobody meant to be read in this run must not get to where others may read it. */
 function objectionToSource({ tool, anybodys, read_at, ...known }: Going): Objection | null {
   if (tool.read_only || !anybodys) return null;
-  const unnamed = read_at.find(({ id, site }) => !isNamedPlace(id, { ...known, site }));
+  const unnamed = read_at.find(({ id, site }) => id === null || !isNamedPlace(id, { ...known, site }));
   if (unnamed === undefined) return null;
+  if (unnamed.id === null) {
+    const reason = `${tool.name} may show others what this run has found in repositories that stand neither in the instruction nor in a context of yours. Have it search in the one that is meant, and name that one.`;
+    return { reason, lacks: { target: false, destroy: false, place: null, searched: true } };
+  }
   const place = unnamed.id.slice(0, MAX_SHOWN_CHARS);
   const reason = `${tool.name} may show others what this run has read in ${place}, which stands neither in the instruction nor in a context of yours. Name it there if it is meant.`;
   return { reason, lacks: { target: false, destroy: false, place: null, source: place } };

@@ -14,7 +14,8 @@ export interface Place {
 
 /** Where a tool of ours has read. */
 export interface ReadPlace {
-  id: string;
+  /** Null where it may have been anywhere that the connection opens. */
+  id: string | null;
   site: Site | undefined;
 }
 
@@ -33,6 +34,8 @@ export interface ToolOutcome {
   files: ToolFile[];
   /** Only of our own tools, and from what the other side says in its own fields. */
   places?: Place[];
+  /** Only of our own tools: where it has read besides the places in its arguments, as `id` of a ReadPlace. */
+  read?: (string | null)[];
 }
 
 /** Something that a model may be offered to call. */

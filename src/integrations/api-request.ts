@@ -74,10 +74,13 @@ export interface IntegrationTool {
   run: (args: Args, ask: Ask, base: URL) => Promise<string | Told>;
 }
 
-/** A text for the model with the places it speaks of. */
+/** A text for the model. */
 export interface Told {
   text: string;
-  places: Place[];
+  /** Those it speaks of. */
+  places?: Place[];
+  /** As of a `ToolOutcome`; of what was led elsewhere by a redirect it stays unknown unless this says it. */
+  read?: (string | null)[];
 }
 
 /** A connection as its tools speak to it. */
@@ -97,13 +100,15 @@ export interface Call {
   headers: Record<string, string>;
   /** The tokens that were sent. */
   tokens: Set<string>;
+  /** Whether a request was led to another place than it named. */
+  redirected: boolean;
   signal: AbortSignal;
 }
 
 export function openCall(api: Api, signal: AbortSignal): Call {
   const { app, row, style } = api;
   const base = baseOf(style, row.base_url ?? ownBaseUrl(app, style.kind));
-  return { api, base, headers: openSealed(app, row).headers, tokens: new Set(), signal };
+  return { api, base, headers: openSealed(app, row).headers, tokens: new Set(), redirected: false, signal };
 }
 
 /** Where the interface is, below the address of the connection or of the operator. */
@@ -163,7 +168,9 @@ async function send(call: Call, request: Asked, token: string): Promise<Sent> {
   const url = urlOf(call.base, request);
   const sent = await exchange(call, url, { request, token });
   const target = redirectOf(call, url, { method: request.method ?? "GET", response: sent.response });
-  return target === null ? sent : exchange(call, target, { request, token });
+  if (target === null) return sent;
+  call.redirected = true;
+  return exchange(call, target, { request, token });
 }
 
 async function exchange(

@@ -26,6 +26,9 @@ const NAMES: IssueNames = {
 const REPOSITORY = /^[A-Za-z0-9_.-]{1,100}\/[A-Za-z0-9_.-]{1,100}$/;
 /** Words of a search that say whose issues are meant. */
 const SCOPED = /(?:^|\s)(?:repo|org|user|author|assignee|involves|mentions|commenter):/i;
+/** What may have a search look beyond the repository it is for: GitHub takes several of these as one or the other. */
+const OTHER_SCOPE = /\b(?:repo|org|user|owner|enterprise|project):/i;
+const BOOLEAN = /\b(?:OR|AND|NOT)\b|[()]/;
 /** Gitea calls the size of a page `limit`. */
 const PAGE = { per_page: String(MAX_LIST), limit: String(MAX_LIST) };
 
@@ -145,24 +148,31 @@ export const CODEHOST_A_TOOLS: IntegrationTool[] = [
   },
 ];
 
-async function searchIssues(args: Args, ask: Ask, base: URL): Promise<string> {
+async function searchIssues(args: Args, ask: Ask, base: URL): Promise<Told> {
   const place = textOf(args, "repository") === "" ? null : repositoryOf(args);
   const search = { words: textOf(args, "query"), place, state: textOf(args, "state") || "open" };
   // Gitea and its kin have no /search/issues.
   const { data, headers } = await ask(
     /\/api\/v1\/?$/.test(base.pathname) ? giteaSearch(search) : githubSearch(search),
   );
-  const lines = listIn(Array.isArray(data) ? data : member(data, "items")).map((issue) =>
-    issueLine(issue, NAMES, placeOf(issue)),
-  );
+  const found = listIn(Array.isArray(data) ? data : member(data, "items"));
+  const lines = found.map((issue) => issueLine(issue, NAMES, placeOf(issue)));
   const total = member(data, "total_count");
-  return listed("Issues found:", lines, typeof total === "number" ? { total, more: false } : restOf(headers));
+  return {
+    text: listed("Issues found:", lines, typeof total === "number" ? { total, more: false } : restOf(headers)),
+    // That nothing was found tells something too.
+    read: isWide(search) ? [null] : found.map(placeOf).filter((name) => name !== ""),
+  };
 }
 
 interface Search {
   words: string;
   place: string[] | null;
   state: string;
+}
+
+function isWide({ words, place }: Search): boolean {
+  return place === null || OTHER_SCOPE.test(words) || BOOLEAN.test(words);
 }
 
 function githubSearch({ words, place, state }: Search): ApiRequest {
@@ -187,16 +197,19 @@ function placeOf(issue: unknown): string {
   return label(issue, "repository", "full_name") || url.split("/").slice(-2).join("/");
 }
 
-async function readIssue(args: Args, ask: Ask): Promise<string> {
+async function readIssue(args: Args, ask: Ask): Promise<Told> {
   const path = ["repos", ...repositoryOf(args), "issues", numberOf(args, "number")];
   const issue = (await ask({ path })).data;
   const total = Number(member(issue, "comments")) || 0;
   const comments = total === 0 ? [] : (await ask({ path: [...path, "comments"], query: PAGE })).data;
-  return issueText(issue, NAMES, {
+  const text = issueText(issue, NAMES, {
     comments: listIn(comments).slice(0, MAX_LIST),
     total,
     body: "body",
   });
+  // One that was moved is found by its old number.
+  const place = placeOf(issue);
+  return { text, ...(place === "" ? {} : { read: [place] }) };
 }
 
 async function createIssue(args: Args, ask: Ask): Promise<Told> {

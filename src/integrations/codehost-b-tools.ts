@@ -153,13 +153,14 @@ export const CODEHOST_B_TOOLS: IntegrationTool[] = [
   },
 ];
 
-async function searchIssues(args: Args, ask: Ask): Promise<string> {
+async function searchIssues(args: Args, ask: Ask): Promise<Told> {
   const state = textOf(args, "state") || "opened";
   const path = textOf(args, "project") === "" ? ["issues"] : [...projectOf(args), "issues"];
   const query = { ...PAGE, search: textOf(args, "query"), scope: "all", state };
   const { data, headers } = await ask({ path, query });
   const lines = listIn(data).map((issue) => issueLine(issue, NAMES, placeOf(issue)));
-  return listed("Issues found:", lines, restOf(headers));
+  const text = listed("Issues found:", lines, restOf(headers));
+  return { text, ...(textOf(args, "project") === "" ? { read: [null] } : {}) };
 }
 
 /** `acme/tools` of `acme/tools#12`. */

@@ -107,8 +107,9 @@ async function outcomeOf(
   try {
     const call = openCall(api, signal);
     const said = await work(call);
-    const { text, ...more } = typeof said === "string" ? { text: said } : said;
-    return { ok: true, text: capped(withoutSecrets(text, call)), files: [], ...more };
+    const { text, ...more }: Told = typeof said === "string" ? { text: said } : said;
+    const led = call.redirected ? { read: [null] } : {};
+    return { ok: true, text: capped(withoutSecrets(text, call)), files: [], ...led, ...more };
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof ApiFault) return { ok: false, text: error.message, files: [] };

@@ -26,7 +26,9 @@ export function notePlaces(
     return { ok: false, text: ENOUGH, files: [] };
   talk.places.push(...fresh);
   if (tool.read_only && outcome.ok)
-    talk.read_at.push(...placesOf(tool, args).map((id) => ({ id, site: tool.site })));
+    talk.read_at.push(
+      ...[...placesOf(tool, args), ...(outcome.read ?? [])].map((id) => ({ id, site: tool.site })),
+    );
   return outcome;
 }
 

@@ -31,6 +31,8 @@ interface LackingAt {
   places: Set<string>;
   /** Where was read what a blocked call could have shown others. */
   sources: Set<string>;
+  /** Whether a blocked call could have shown others what was found anywhere. */
+  searched: boolean;
   /** Ids of what has one title, and of which one is to be named. */
   choices: Set<string>;
   /** Whether the titles of the places, in quotation marks, would do as well. */
@@ -54,9 +56,10 @@ export function noteLack(lacking: Lacking, target: string, lacks: Lacks & { besi
 function notePlaces(
   known: LackingAt,
   target: string,
-  { place, source, among = [], titled = false }: Lacks,
+  { place, source, among = [], titled = false, searched = false }: Lacks,
 ): void {
   known.titled ||= titled;
+  known.searched ||= searched;
   const choices = among.filter(mayShow);
   if (choices.length > 0) addSome(known.choices, choices, MAX_CHOICES);
   else if (place !== null) notePlace(known, known.places, wordsOf(target, place));
@@ -84,7 +87,8 @@ function addSome(known: Set<string>, places: string[], max: number): void {
 
 function nothingAt(): LackingAt {
   const sets = { places: new Set<string>(), sources: new Set<string>(), choices: new Set<string>() };
-  return { target: false, beside: undefined, destroy: false, ...sets, titled: false, elsewhere: false };
+  const flags = { target: false, destroy: false, searched: false, titled: false, elsewhere: false };
+  return { ...flags, ...sets, beside: undefined };
 }
 
 function mayShow(place: string): boolean {
@@ -188,7 +192,7 @@ function besideIt({ beside }: LackingAt): string {
 }
 
 function placesFor(
-  { places, sources, choices, titled, elsewhere }: LackingAt,
+  { places, sources, searched, choices, titled, elsewhere }: LackingAt,
   { it, place, site, words }: Wording,
 ): string[] {
   const named = [...places].join(" and ");
@@ -204,6 +208,11 @@ function placesFor(
       : [
           `Name ${[...sources].join(" and ")} in ${words} if others may see what is in there: this run has read it, and was to write elsewhere.`,
         ]),
+    ...(searched
+      ? [
+          `Name the repository to search in ${words}: this run has searched, or was led, beyond those that are named, and was to write where others can read.`,
+        ]
+      : []),
     ...(choices.size === 0
       ? []
       : [

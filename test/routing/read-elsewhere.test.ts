@@ -10,11 +10,16 @@ const PLAN = "0a1b2c3d-0000-4000-8000-000000000001";
 const SALARIES = "0a1b2c3d-0000-4000-8000-000000000002";
 
 /** A code host and a workspace: the owner's token opens all of it, and the model does what `rounds` say. */
-async function room(rounds: Wanted[][]) {
+async function room(rounds: Wanted[][], { names_place = true } = {}) {
   await using built = new AsyncDisposableStack();
   const host = built.use(
-    startStandIn(({ method, path }) => {
+    startStandIn(({ method, path, query }) => {
       if (method === "POST") return Response.json({ number: 12, html_url: "https://x" }, { status: 201 });
+      if (path.endsWith("/search/issues")) return Response.json({ total_count: 1, items: [found(query)] });
+      if (path.endsWith("/site/issues/13"))
+        return new Response(null, { status: 301, headers: { location: "/repositories/99/issues/7" } });
+      if (path === "/repositories/99/issues/7")
+        return Response.json({ ...SECRET_ISSUE, body: SECRET, ...(names_place ? {} : { repository_url: "" }) });
       if (path.includes("/contents/"))
         return Response.json({
           type: "file",
@@ -60,6 +65,14 @@ async function room(rounds: Wanted[][]) {
     appended: () => notes.calls.filter(({ method }) => method === "PATCH").length,
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   };
+}
+
+const SECRET_ISSUE = { number: 7, title: SECRET, repository_url: "https://x/repos/acme/secrets" };
+
+/** As a code host that takes the widest of the scopes it is given. */
+function found({ q = "" }: Record<string, string>) {
+  const all = /repo:acme\/secrets|OR|moved/i.test(q) || !q.includes("repo:");
+  return all ? SECRET_ISSUE : { number: 12, title: "Broken", repository_url: "https://x/repos/acme/site" };
 }
 
 function page(id: string, title: string) {
@@ -108,6 +121,63 @@ test("nor in the order that the model chooses", async () => {
   await using at = await room([[readFile("acme/secrets")], [readIssue], [comment]]);
   await call(at.room, "@codehost-a Answer acme/site#12.");
   expect(at.comments()).toBe(0);
+});
+
+const search = (args: { query: string; repository?: string }): Wanted => ({
+  name: "codehost-a__search_issues",
+  args,
+});
+const readMoved: Wanted = { name: "codehost-a__read_issue", args: { repository: "acme/site", number: 13 } };
+
+test.each([
+  ["of all repositories", search({ query: "key" })],
+  ["of another one by a qualifier", search({ query: "key repo:acme/secrets" })],
+  ["of the named one and of another", search({ query: "key Repo:acme/secrets", repository: "acme/site" })],
+  ["of the named one or of all", search({ query: "key OR keys", repository: "acme/site" })],
+])("nor does what a search finds, %s", async (_name, wide) => {
+  await using at = await room([[readIssue], [wide], [comment]]);
+  const done = await call(at.room, "@codehost-a Answer acme/site#12.");
+  expect(at.comments()).toBe(0);
+  expect(done.steps[2]).toMatchObject({ status: "blocked" });
+  expect(done.steps.at(-1)?.output).toBe(
+    "Name the repository to search in this call: this run has searched, or was led, beyond those that are named, and was to write where others can read.",
+  );
+});
+
+test("a search of the named repository keeps nothing from being written there", async () => {
+  await using at = await room([
+    [readIssue],
+    [search({ query: "broken", repository: "acme/site" })],
+    [comment],
+  ]);
+  await call(at.room, "@codehost-a Answer acme/site#12.");
+  expect(at.comments()).toBe(1);
+});
+
+test("what such a search finds elsewhere all the same gets into no issue", async () => {
+  await using at = await room([
+    [readIssue],
+    [search({ query: "moved", repository: "acme/site" })],
+    [comment],
+  ]);
+  await call(at.room, "@codehost-a Answer acme/site#12.");
+  expect(at.comments()).toBe(0);
+});
+
+test.each([
+  ["says where it is", true],
+  ["does not say where it is", false],
+])("nor does an issue that was moved to a repository that nobody named, and %s", async (_name, names_place) => {
+  await using at = await room([[readIssue], [readMoved], [comment]], { names_place });
+  const done = await call(at.room, "@codehost-a Answer acme/site#12.");
+  expect(at.comments()).toBe(0);
+  expect(done.steps[2]).toMatchObject({ status: "blocked" });
+});
+
+test("an issue that was moved to a repository that is named may be read for it", async () => {
+  await using at = await room([[readIssue], [readMoved], [comment]]);
+  await call(at.room, "@codehost-a Answer acme/site#12 with what `acme/secrets` knows of it.");
+  expect(at.comments()).toBe(1);
 });
 
 test("nor does a page of the workspace get into another page by a stranger's mail", async () => {
