@@ -388,6 +388,8 @@ describe("two views of one text are compared by their words", () => {
     ["1. foo\n2. bar", "<ol><li>foo<li>bar</ol>"],
     ["1) foo\n2) bar", "<ol><li>foo<li>bar</ol>"],
     ["3. foo\n4. bar", '<ol start="3"><li>foo<li>bar</ol>'],
+    ["a) foo\nb) bar", '<ol type="a"><li>foo<li>bar</ol>'],
+    ["i. foo\nii. bar", '<ol type="i"><li>foo<li>bar</ol>'],
     ["* foo\n* bar", "<ul><li>foo<li>bar</ul>"],
     ["bob@x.org <bob@x.org> please look", '<a href="mailto:bob@x.org">bob@x.org</a> please look'],
     ["“Quoted” – *bold*", "&quot;Quoted&quot; - <b>bold</b>"],
