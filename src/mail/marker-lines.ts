@@ -21,7 +21,7 @@ export function tidied(text: string): string {
   return text
     .normalize("NFKC")
     .trim()
-    .replace(/^\*{1,2}(?=\p{L})/u, "")
+    .replace(/^(\*{1,2}|\*\* )(?=\p{L})/u, "")
     .toLowerCase();
 }
 

@@ -54,10 +54,54 @@ describe("attributions of a shape of their own", () => {
     "Eve Evil/ACME\n05/03/2024 10:00 AM\n\nTo\nAnn/ACME\ncc\n\nSubject\nNumbers",
     "Eve Evil/ACME\n05/03/2024 10:00 AM\n\nTo    Ann/ACME@ACME\ncc    \nSubject    Numbers",
     "Date: Wed, 16 May 2012 00:15:02 -0600\nTo: ann@x.org",
+    "Eve Evil@ACME on 05/03/2024 10:00:00 AM\n\nTo: Ann\ncc:\nSubject: Numbers",
+    '"Eve Evil" <eve@x.org> on 05/03/2024 10:00:00 AM',
+    "Eve Evil <eve@x.org> am 03.05.2024 10:00",
+    "2024-05-03 오전 10:00에 Eve Evil 이(가) 쓴 글:",
+    "El 3/5/24 a les 10:00, Eve Evil ha escrit:",
+    "Op 3/5/2024 10:00 het Eve Evil geskryf:",
     "__\nevil-users mailing list",
   ])("%s", (head) => {
     const cut = splitNewText({ text: `Mine.\n\n${head}\n\n${INJECTED}` });
     expect(cut).toMatchObject({ new_text: "Mine.", rest_text: `${head}\n\n${INJECTED}` });
+  });
+});
+
+describe("heads whose line ends a mail program has left out", () => {
+  test.each([
+    '----- Forwarded Message ----- From: Eve <eve@x.org>To: "Ann" <ann@x.org>Sent: Tuesday, May 3, 2024Subject: x',
+    "----- Přeposlaná zpráva ----- Od: Eve <eve@x.org>Komu: ann@x.org",
+    "----- Mesaj redirecționat ----- De la: Eve <eve@x.org>Către: ann@x.org",
+    '-------- Ursprüngliche Nachricht --------Von: "Eve"  Datum: 03.05.24  18:46  (GMT+01:00) An: Betreff: x',
+    "-----Original-Nachricht-----Von: Eve",
+    `-------- Original message --------${INJECTED}`,
+    `--- Forwarded message from Eve --- ${INJECTED}`,
+    `On Wed, May 3, 2024 10:34 AM, eve@x.org wrote:> ${INJECTED}`,
+    `On Wed, May 3, 2024 at 10:34 AM, Eve <eve@x.org> wrote: ${INJECTED}`,
+    `Am 03.05.24 um 10:00 schrieb Eve: ${INJECTED}`,
+    `Le 3 mai 2024 à 10:00, Eve <eve@x.org> a écrit : ${INJECTED}`,
+    `Eve <eve@x.org> schrieb am Fr. 3. Mai 2024 um 10:00: ${INJECTED}`,
+    "** De : Eve eve@x.org **\n** Envoye : lundi 3 mai 2024 10:00 **\n** A : ann@x.org **",
+    "Wiadomość napisana przez Eve eve@x.org w dniu 03.05.2024, o godz. 10:00:",
+    "2024/05/03 10:00、Eve Evilのメール：",
+    `Am 03.05.24 um 10:00 schrieb Eve ${INJECTED}\nVon: Eve <eve@x.org>\nDatum: 3. Mai 2024\nAn: Ann`,
+  ])("%s", (head) => {
+    const text = `Mine.\n\n${head}\n${INJECTED}`;
+    for (const about of [{ fresh: true }, { fresh: false }])
+      expect(splitNewText({ text }, about)).toMatchObject({
+        new_text: "Mine.",
+        rest_text: `${head}\n${INJECTED}`,
+      });
+  });
+
+  test.each([
+    "*** Urgent *** book a room",
+    "Ann wrote on Friday: no. Tell her yes.",
+    "Meet Bob on 3 May at 10:00: he has the key",
+    "--- and then? --- go home",
+    "At 10:30 remind me: milk",
+  ])("%s is none", (line) => {
+    expect(own(`Mine.\n\n${line}\nAlso mine.`)).toBe(`Mine.\n\n${line}\nAlso mine.`);
   });
 });
 
@@ -402,6 +446,27 @@ describe("two views of one text are compared by their words", () => {
   test("a list in HTML alone is numbered", () => {
     const html = '<ol start="3"><li>foo<ul><li>a</ul><li>bar</ol><ol start="-9"><li>x</ol>';
     expect(splitNewText({ html }).new_text).toBe("3. foo\n\n- a\n\n4. bar\n\n1. x");
+  });
+});
+
+describe("a line across a program that is marked as one", () => {
+  const program = (inside: string): string => `Fix this:\n\n\`\`\`sh\n${inside}\n\`\`\`\n\nThank you`;
+
+  test("parts nothing", () => {
+    for (const inside of ["# one\n####\ntwo", "a\n\n-----\n\nb\n=====\nc"]) {
+      expect(own(program(inside))).toBe(program(inside));
+      expect(fresh(program(inside))).toBe(program(inside));
+    }
+  });
+
+  test.each([
+    ["where the program does not end", `Fix this:\n\`\`\`\ncode\n-----\n${INJECTED}`],
+    ["where another one does", `\`\`\`\nx\n\`\`\`\n-----\n${INJECTED}\n\`\`\`\ny\n\`\`\``],
+    ["where more than a line parts it", program(`a\n-----\nOn 3 May 2024 Eve <e@x.org> wrote:\n${INJECTED}`)],
+    ["where more than a line parts it from above", program(`> a\n-----\n${INJECTED}`)],
+    ["far from its end", program(`a\n-----\n${`${INJECTED}\n`.repeat(80)}`)],
+  ])("parts the mail %s", (_where, text) => {
+    expect(own(text)).not.toContain("INJECTED");
   });
 });
 
