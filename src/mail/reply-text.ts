@@ -60,7 +60,7 @@ type Split = Omit<SplitText, "hidden_characters" | "hidden_html">;
 function splitText(cut: Cut, { hidden }: HtmlCut): Split {
   return {
     ...splitOf(cut),
-    whole: isAllOwn(cut.pieces) && hidden === 0,
+    whole: isAllOwn(cut.pieces) && hidden === 0 && !saysMoreBelow(cut),
     marked_off: cutOff(cut),
     in_doubt: cut.doubtful?.why ?? null,
   };
@@ -70,7 +70,7 @@ function splitHtml(html: HtmlCut): Split {
   const pieces = html.pieces.flatMap(withoutInserted);
   return {
     ...splitOf({ ...html, pieces }),
-    whole: isAllOwn(pieces) && html.hidden === 0 && !html.hides_link,
+    whole: isAllOwn(pieces) && html.hidden === 0 && !html.hides_link && !saysMoreBelow(html),
     marked_off: html.marked_off,
     in_doubt: html.doubtful?.why ?? null,
   };
@@ -84,10 +84,15 @@ function splitBoth(cut: Cut, html: HtmlCut): Split {
   const same = lettersOf(ownOf(cut.pieces)) === lettersOf(ownOf(html.pieces));
   return {
     ...splitOf({ pieces, signature: cut.signature }),
-    whole: same && splitHtml(html).whole && isAllOwn(shared),
+    whole: same && splitHtml(html).whole && isAllOwn(shared) && !saysMoreBelow(cut),
     marked_off: withoutLines(cutOff(cut), html.wrapped),
     in_doubt: doubtOfTwo(cut, html, shared),
   };
+}
+
+/** Whether the signature may be meant to be read. */
+function saysMoreBelow({ doubtful }: Cut): boolean {
+  return doubtful?.why === "below_signature";
 }
 
 function cutOff({ pieces, signature }: Pick<Cut, "pieces" | "signature">): string {
@@ -123,6 +128,8 @@ function doubtOfTwo(cut: Cut, html: HtmlCut, shared: Piece[]): Doubt | null {
   const known = `${own} ${lettersOf(unmarked(html.signature))}`;
   const lost = shared.filter((piece) => !piece.own && !cut.pieces.includes(piece));
   if (lost.some(({ text }) => saysMoreThan(known, text))) return "two_texts";
+  const other = html.doubtful;
+  if (other && lost.some(({ text }) => sharesLine(lettersOf(text), other.text))) return other.why;
   return cut.doubtful && sharesLine(own, cut.doubtful.text) ? cut.doubtful.why : null;
 }
 
