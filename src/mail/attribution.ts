@@ -28,7 +28,7 @@ const WROTE =
 const WROTE_AT_END =
   /(^|\s)(wrote|writes|écrit|escribió|escreveu|scritto|schreef|schrieb|skrev|написала?|пишет)( ?[-–—]{2,9})?$/;
 /** A colon with words, or the mark of a quote, on the same line. */
-const COLON_WITHIN = /[:：](?=\s*[>\s]\s*\S)/g;
+const COLON_WITHIN = /[:：](?=>|\s+\S)/g;
 /** At most three words before the first number of a day: "On Fri, May 3". */
 const OPENING_DAY = /^(?:[\p{L}.,]{1,14} ){0,3}\p{Nd}/u;
 /** Less sure signs, which count only right above a quote. */
@@ -39,8 +39,8 @@ const WORDS_BEFORE_DAY =
 const BRACKETED = /[<([][^<>()[\]]*[>)\]]/g;
 /** The line of mail programs that end it with the name: "2024-05-03 17:21 GMT+01:00 Ann", "2024/5/3 Ann <ann@example.com>". */
 const DATED = /^\d{4}[-/]\d{1,2}[-/]\d{1,2} (\d{1,2}:\d{2} gmt[+-]\d{1,2}:\d{2} \S)?/;
-/** "Ann <ann@example.com> on 05/03/2024 10:00:00 AM", and nothing behind it. */
-const NAME_AND_DATE = /<[^<>\s]+@[^<>\s]+>,? (?:\p{L}{1,5} )?(\p{Nd}[\p{Nd}\p{L}.:/,+ -]{7,39})$/u;
+/** "on 05/03/2024 10:00:00 AM" */
+const ON_DATE = /^(?:\p{L}{1,5} )?\p{Nd}[\p{Nd}\p{L}.:/,+ -]{7,39}$/u;
 /** What may stand beside the numbers of a day and a time, and is no name. */
 const NO_NAME = /^(gmt|utc|uhr|[a-z]{2,3}t|[ap]\.?m\.?|um|at|à|kl|klo)$/;
 
@@ -127,9 +127,17 @@ function holdsQuote(line: string): boolean {
 }
 
 function isDatedName(line: string): boolean {
-  if (line.includes("@") && TWO_OF_THEM.test(NAME_AND_DATE.exec(line)?.[1] ?? "")) return true;
+  if (endsInDate(line)) return true;
   const dated = DATED.exec(line);
   return dated !== null && (dated[1] !== undefined || isAddress(line.slice(line.lastIndexOf("<"))));
+}
+
+/** "Ann <ann@example.com> on 05/03/2024 10:00:00 AM", and nothing behind it. */
+function endsInDate(line: string): boolean {
+  const end = line.lastIndexOf(">");
+  const behind = line.slice(end + 1).trim();
+  if (end === -1 || !ON_DATE.test(behind) || !TWO_OF_THEM.test(behind)) return false;
+  return isAddress(line.slice(line.lastIndexOf("<", end), end + 1));
 }
 
 function isAddress(text: string): boolean {

@@ -162,19 +162,19 @@ export function isGreeting(text: string): boolean {
  * what stands below a line that none would have broken there.
  */
 function endOfQuote({ head, attributed }: Walk, quote: number): number | null {
-  const first = head[quote] ?? "";
-  // Bars stand around the fields of a mail as well, where a program has made them a table.
-  if (!isQuoted(first) || /^[|¦│┃]/.test(first)) return null;
-  let last = quote;
-  for (let line = quote + 1; line < head.length; line += 1) {
-    const text = head[line] ?? "";
-    if (isQuoted(text)) {
-      if (!isBareMark(text)) last = line;
-    } else if (text !== "" && mayEndAbove(head[line - 1] ?? "", text, attributed)) {
-      return namesAuthor(head[last] ?? "") ? null : line;
-    }
-  }
-  return head.length;
+  if (!mayEnd(head[quote] ?? "")) return null;
+  const below = head.findIndex((text, line) => {
+    if (line <= quote || text === "" || isQuoted(text)) return false;
+    return mayEndAbove(head[line - 1] ?? "", text, attributed);
+  });
+  if (below === -1) return head.length;
+  const last = head.slice(quote, below).findLast((text) => isQuoted(text) && !isBareMark(text));
+  return namesAuthor(last ?? "") ? null : below;
+}
+
+/** Bars stand around the fields of a mail as well, where a program has made them a table. */
+function mayEnd(marked: string): boolean {
+  return isQuoted(marked) && !/^[|¦│┃]/.test(marked);
 }
 
 /**

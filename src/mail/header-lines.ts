@@ -6,6 +6,8 @@ const BARE_BLOCK_LINES = 5;
 
 /** "Label: value" in whatever language. */
 const HEADER_LINE = /^\p{L}[\p{L}\p{M} .-]{0,24}\s*[:：]\s*\S/u;
+/** Also the colons that stand for one in some scripts. */
+const HAS_COLON = /[:：﹕︓⩴]/;
 /** A line across the mail, with a title or without, or a marked one. */
 const BEGINS_QUOTE = /^\**([-_=]{3}|>)/;
 const FROM_LABEL =
@@ -120,7 +122,7 @@ function opensAnother(block: string[], index: number, fresh: boolean): boolean {
 }
 
 function isField(line: string): boolean {
-  return HEADER_LINE.test(withoutStars(line));
+  return HAS_COLON.test(line) && HEADER_LINE.test(withoutStars(line));
 }
 
 /** As it is looked at, whatever of it is bold. */
