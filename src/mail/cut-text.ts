@@ -17,6 +17,8 @@ const MAX_SIGNATURE_CHARS = 2_000;
 const WORDS = /^[^\s:/_=]{1,30}(\s|$)/;
 /** Who writes more than a greeting above a quote answers there. */
 const MAX_GREETING_WORDS = 4;
+/** What no greeting has: a target, a context, a tag, a macro or a flag. */
+const COMMANDS = /(?:^|\s)(?:[@+#$]|--|[–—])\p{L}/u;
 
 interface Reading {
   /** Whether the mail answers and passes on none. */
@@ -32,6 +34,8 @@ export interface Cut {
   signature: string;
   /** Whether what is behind the last piece is not the sender's own, whatever it looks like. */
   ended: boolean;
+  /** Whether own words stand below a quote of which nothing but marks before its lines says where it ends. */
+  below_marks: boolean;
   /** Words that may be the sender's own all the same. */
   doubtful: Doubtful | null;
 }
@@ -65,6 +69,7 @@ export function cutSource(source: string, text: string, reading: Reading): Cut {
     pieces: piecesOf(visible.slice(0, length), visible.slice(length)),
     signature: "",
     ended: true,
+    below_marks: false,
     doubtful: cut.doubtful,
   };
 }
@@ -82,7 +87,7 @@ interface Walk {
 function cutText(text: string, { fresh, linesToQuote = null }: Reading): Cut {
   const lines = text.split("\n");
   const head = linesThatMayBeOwn(lines, linesToQuote).map((line) => unmarked(line).trim());
-  const cut: Cut = { pieces: [], signature: "", ended: false, doubtful: null };
+  const cut: Cut = { pieces: [], signature: "", ended: false, below_marks: false, doubtful: null };
   const walk: Walk = { lines, head, fresh, cut, attributed: false };
   let from = 0;
   while (from < head.length && !cut.ended) from = cutNext(walk, from);
@@ -142,12 +147,15 @@ function passOthers(walk: Walk, marker: Exclude<Marker, { kind: "signature" }>):
 
 function add({ lines, cut }: Walk, { own, from, end }: { own: boolean; from: number; end?: number }): void {
   const text = lines.slice(from, end).join("\n").trim();
-  if (text !== "") cut.pieces.push({ own, text });
+  if (text === "") return;
+  cut.below_marks ||= own && cut.pieces.some((piece) => !piece.own);
+  cut.pieces.push({ own, text });
 }
 
 /** Whether own words may stand below a quote: who has answered above one that names its author has done so there. */
 function mayGoOn(pieces: Piece[], { attributed }: { attributed: boolean }): boolean {
-  return !attributed || isGreeting(ownOf(pieces));
+  const above = ownOf(pieces);
+  return !attributed || (isGreeting(above) && !COMMANDS.test(above));
 }
 
 /** Whether a text is no more than what people write above a quote that they answer below. */
