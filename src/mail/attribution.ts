@@ -3,11 +3,14 @@ import {
   DATE_OR_TIME,
   DATES_AND_TIMES,
   MAIL_ADDRESS,
+  MAX_MARKER_CHARS,
   mayBeWrapped,
   TWO_OF_THEM,
 } from "./marker-lines.ts";
 
 const MAX_ATTRIBUTION_LINES = 4;
+/** How many colons of a line are looked at for a quote behind them. */
+const MAX_COLONS = 8;
 /** How far from its beginning an attribution that opens with a day has it. */
 const OPENING_CHARS = 40;
 
@@ -20,10 +23,14 @@ const DAY_AND_AUTHOR =
 const WROTE_LAST =
   /(wrote|writes|écrit|escribió|escribio|escreveu|scritto|schreef|schrieb|skrev|kirjoitti|napsala?|napísala?|napisał\(?a?\)?|pisze|пишет|написала?|пише|írta|a scris|έγραψε|yazdı|yazmış|je napisala?|написа|写道|寫道|写了|書きました|のメッセージ|작성|כתבה?|كتبت?|viết|menulis) ?[:：]$/;
 const WROTE =
-  /(wrote|schrieb|écrit|escribió|escreveu|scritto|schreef|skrev|kirjoitti|napsal|napísal|napisał|pisze|пишет|писал|пише|írta|έγραψε|yazdı|yazıb|写道|寫道|メッセージ|napisa[ol]|је написао|напиша|skrifaði|shkroi|kirjutas|rakstīja|rašė|va escriure|escribiu|idatzi|a scris|menulis|viết|жазды|yozdi|نوشت|لکھا|كتب|כתב|წერ|գրել|գրեց|लिखा|লিখেছেন|เขียน)/;
+  /(wrote|schrieb|écrit|escribió|escreveu|scritto|schreef|skrev|kirjoitti|napsal|napísal|napisał|pisze|пишет|писал|пише|írta|έγραψε|yazdı|yazmış|yazıb|写道|寫道|メッセージ|のメール|napisa[ol]|napisana przez|је написао|напиша|skrifaði|shkroi|kirjutas|rakstīja|rašė|va escriure|ha escrit|ha scrit|escribiu|idatzi|geskryf|skreiv|skreau|skrivet|ysgrifennodd|scríobh|піша|쓴 글|a scris|menulis|viết|жазды|yozdi|نوشت|لکھا|كتب|כתב|წერ|գրել|գրեց|लिखा|লিখেছেন|เขียน)/;
 /** The same without a colon, or with a rule in its place. */
 const WROTE_AT_END =
   /(^|\s)(wrote|writes|écrit|escribió|escreveu|scritto|schreef|schrieb|skrev|написала?|пишет)( ?[-–—]{2,9})?$/;
+/** A colon with words, or the mark of a quote, on the same line. */
+const COLON_WITHIN = /[:：](?=>|\s+\S)/g;
+/** At most three words before the first number of a day: "On Fri, May 3". */
+const OPENING_DAY = /^(?:[\p{L}.,]{1,14} ){0,3}\p{Nd}/u;
 /** Less sure signs, which count only right above a quote. */
 const SAID = /(^|\s)(quoth|said|says|writes)([\s:]|$)/;
 const WORDS_BEFORE_DAY =
@@ -32,6 +39,8 @@ const WORDS_BEFORE_DAY =
 const BRACKETED = /[<([][^<>()[\]]*[>)\]]/g;
 /** The line of mail programs that end it with the name: "2024-05-03 17:21 GMT+01:00 Ann", "2024/5/3 Ann <ann@example.com>". */
 const DATED = /^\d{4}[-/]\d{1,2}[-/]\d{1,2} (\d{1,2}:\d{2} gmt[+-]\d{1,2}:\d{2} \S)?/;
+/** "on 05/03/2024 10:00:00 AM" */
+const ON_DATE = /^(?:\p{L}{1,5} )?\p{Nd}[\p{Nd}\p{L}.:/,+ -]{7,39}$/u;
 /** What may stand beside the numbers of a day and a time, and is no name. */
 const NO_NAME = /^(gmt|utc|uhr|[a-z]{2,3}t|[ap]\.?m\.?|um|at|à|kl|klo)$/;
 
@@ -58,8 +67,20 @@ export function attributionAt(
   const line = bothEnds(lines[last] ?? "");
   const end = last + 1;
   if (fresh && announces(line)) return { start: end, touched: false, end };
-  if (!endsAttribution(lines, last, { top, fresh })) return null;
+  if (!endsAttribution(lines, last, { top, fresh }) && !holdsQuote(line)) return null;
   return { ...openingLine(lines, top, last), end };
+}
+
+/**
+ * Where, in the lines from `top` to `at`, an attribution begins that has no colon behind it, as above a header block that
+ * says the same once more; null if none does.
+ */
+export function attributionWithout(lines: readonly string[], top: number, at: number): number | null {
+  for (let line = Math.max(top, at - MAX_ATTRIBUTION_LINES); line < at; line += 1) {
+    const text = textOf(lines, line, at - 1);
+    if (opensWithDay(bothEnds(lines[line] ?? "")) && TWO_OF_THEM.test(text) && WROTE.test(text)) return line;
+  }
+  return null;
 }
 
 /** Whether a line in small letters ends as an attribution does, in whatever language. */
@@ -74,7 +95,7 @@ function announces(line: string): boolean {
   return words.length > 2 && words.slice(1).some((word) => /^\p{Ll}/u.test(word));
 }
 
-function isDatedOrAddressed(text: string): boolean {
+export function isDatedOrAddressed(text: string): boolean {
   return DATE_OR_TIME.test(text) || MAIL_ADDRESS.test(text);
 }
 
@@ -85,6 +106,7 @@ function endsAttribution(
 ): boolean {
   const last = bothEnds(lines[end] ?? "").toLowerCase();
   const colon = /[:：]$/.test(last);
+  // Without a colon behind it the word that says "wrote" is one like others.
   if (!colon && !WROTE_AT_END.test(last)) return !fresh && isDatedName(last);
   for (let start = end, joined = ""; start >= top && start > end - MAX_ATTRIBUTION_LINES; start -= 1) {
     joined = `${bothEnds(lines[start] ?? "").toLowerCase()} ${joined}`.trim();
@@ -93,9 +115,29 @@ function endsAttribution(
   return colon && !fresh && isOpened(lines, top, end);
 }
 
+/** Whether the quote begins on the line of its attribution: "On 3 May 2024 at 10:00, Eve <eve@example.com> wrote:> Hi". */
+function holdsQuote(line: string): boolean {
+  const begins = OPENING_DAY.test(line);
+  if (!begins && !line.includes("@")) return false;
+  const colons = [...line.slice(0, MAX_MARKER_CHARS).matchAll(COLON_WITHIN)].slice(0, MAX_COLONS);
+  return colons.some(({ index }) => {
+    const above = line.slice(0, index).toLowerCase();
+    return isDated(above) && (begins || MAIL_ADDRESS.test(above)) && WROTE.test(above);
+  });
+}
+
 function isDatedName(line: string): boolean {
+  if (endsInDate(line)) return true;
   const dated = DATED.exec(line);
   return dated !== null && (dated[1] !== undefined || isAddress(line.slice(line.lastIndexOf("<"))));
+}
+
+/** "Ann <ann@example.com> on 05/03/2024 10:00:00 AM", and nothing behind it. */
+function endsInDate(line: string): boolean {
+  const end = line.lastIndexOf(">");
+  const behind = line.slice(end + 1).trim();
+  if (end === -1 || !ON_DATE.test(behind) || !TWO_OF_THEM.test(behind)) return false;
+  return isAddress(line.slice(line.lastIndexOf("<", end), end + 1));
 }
 
 function isAddress(text: string): boolean {
@@ -108,8 +150,8 @@ function isOpened(lines: readonly string[], top: number, end: number): boolean {
   return DATE_OR_TIME.test(opening) && WROTE.test(opening);
 }
 
-/** Without a colon behind it the word that says "wrote" is one like others. */
-function isDated(text: string): boolean {
+/** Whether a text in small letters has a day and a time, or an address beside one of these, as an attribution does. */
+export function isDated(text: string): boolean {
   return TWO_OF_THEM.test(text) || (DATE_OR_TIME.test(text) && MAIL_ADDRESS.test(text));
 }
 
@@ -138,12 +180,20 @@ function endsInAddress(text: string): boolean {
  */
 function openingLine(lines: readonly string[], top: number, last: number): Opening {
   const paragraph = lines.slice(top, last + 1).map(bothEnds);
-  const opening = paragraph.findIndex(opensWithDay);
-  const day = paragraph[opening] ?? "";
-  if (opening <= 0) return { start: top, touched: opening === -1 ? last > top : hasWordsBeforeDay(day) };
-  const above = lines[top + opening - 1] ?? "";
-  const apart = !mayBeWrapped(above, day) && namesSomebody(paragraph.slice(opening).join(" "));
-  return apart ? { start: top + opening, touched: false } : { start: top, touched: true };
+  const days = paragraph.flatMap((line, index) => (opensWithDay(line) ? [index] : []));
+  const whole = days.filter((index) => index > 0 && beginsWithDayAndTime(paragraph[index] ?? ""));
+  const opening = [...days.slice(0, 1), ...whole].find(
+    (index) =>
+      index > 0 &&
+      !mayBeWrapped(lines[top + index - 1] ?? "", paragraph[index] ?? "") &&
+      namesSomebody(paragraph.slice(index).join(" ")),
+  );
+  if (opening !== undefined)
+    return { start: top + opening, touched: hasWordsBeforeDay(paragraph[opening] ?? "") };
+  const first = paragraph[0] ?? "";
+  // One that opens with the name may be wrapped as well.
+  const begins = days[0] === 0 ? !hasWordsBeforeDay(first) : last === top || isDatedOrAddressed(first);
+  return { start: top, touched: whole.length > 0 || !begins };
 }
 
 /** "reply On Wed, 4 Apr 2012 Ann wrote:" on one line. */
@@ -154,6 +204,11 @@ function hasWordsBeforeDay(line: string): boolean {
 
 function opensWithDay(text: string): boolean {
   return DATE_OR_TIME.test(text.slice(0, OPENING_CHARS).toLowerCase());
+}
+
+function beginsWithDayAndTime(line: string): boolean {
+  const small = line.toLowerCase();
+  return OPENING_DAY.test(small) && TWO_OF_THEM.test(small);
 }
 
 /** Whether a name or an address stands behind the last number of its day and time. */

@@ -1,7 +1,9 @@
+import { attributionAt, isDated } from "./attribution.ts";
 import { readClearSigned } from "./clear-signed.ts";
 import { SEPARATORS, stripHiddenCharacters } from "./hidden-characters.ts";
 import { unmarked } from "./inserted.ts";
 import { joined, ownOf, type Piece, piecesOf } from "./pieces.ts";
+import { mayBeWrapped } from "./marker-lines.ts";
 import { doubtAt, type Doubtful, doubtfulIf } from "./reply-doubt.ts";
 import { firstMarker, isBareMark, isQuoted, type Marker } from "./reply-markers.ts";
 
@@ -11,10 +13,12 @@ const MAX_OWN_CHARS = 64 * 1024;
 /** A longer "signature" is taken for content: somebody wrote below a line of dashes. */
 const MAX_SIGNATURE_LINES = 20;
 const MAX_SIGNATURE_CHARS = 2_000;
-/** Several words, of which the first is no address and not long, as it would be the end of a broken line. */
-const WORDS = /^[^\s:/_=]{1,30}\s+[^\s]/;
+/** A line whose first word is no address and not long, as it would be the end of a broken line. */
+const WORDS = /^[^\s:/_=]{1,30}(\s|$)/;
 /** Who writes more than a greeting above a quote answers there. */
 const MAX_GREETING_WORDS = 4;
+/** What no greeting has: a target, a context, a tag, a macro or a flag. */
+const COMMANDS = /(?:^|\s)(?:[@+#$]|--|[–—])\p{L}/u;
 
 interface Reading {
   /** Whether the mail answers and passes on none. */
@@ -30,6 +34,8 @@ export interface Cut {
   signature: string;
   /** Whether what is behind the last piece is not the sender's own, whatever it looks like. */
   ended: boolean;
+  /** Whether own words stand below a quote of which nothing but marks before its lines says where it ends. */
+  below_marks: boolean;
   /** Words that may be the sender's own all the same. */
   doubtful: Doubtful | null;
 }
@@ -63,6 +69,7 @@ export function cutSource(source: string, text: string, reading: Reading): Cut {
     pieces: piecesOf(visible.slice(0, length), visible.slice(length)),
     signature: "",
     ended: true,
+    below_marks: false,
     doubtful: cut.doubtful,
   };
 }
@@ -73,13 +80,15 @@ interface Walk {
   head: readonly string[];
   fresh: boolean;
   cut: Cut;
+  /** Whether an attribution stands above, as a mail program writes it that marks each line below. */
+  attributed: boolean;
 }
 
 function cutText(text: string, { fresh, linesToQuote = null }: Reading): Cut {
   const lines = text.split("\n");
   const head = linesThatMayBeOwn(lines, linesToQuote).map((line) => unmarked(line).trim());
-  const cut: Cut = { pieces: [], signature: "", ended: false, doubtful: null };
-  const walk: Walk = { lines, head, fresh, cut };
+  const cut: Cut = { pieces: [], signature: "", ended: false, below_marks: false, doubtful: null };
+  const walk: Walk = { lines, head, fresh, cut, attributed: false };
   let from = 0;
   while (from < head.length && !cut.ended) from = cutNext(walk, from);
   if (cut.ended) return cut;
@@ -96,20 +105,39 @@ function cutNext(walk: Walk, from: number): number {
   return marker.kind === "signature" ? passSignature(walk, marker.line) : passOthers(walk, marker);
 }
 
-function passSignature({ lines, head, fresh, cut }: Walk, line: number): number {
-  const tells = cut.pieces.length === 0 && /[:：](\s|$)/.test(head[line] ?? "");
+function passSignature(walk: Walk, line: number): number {
+  const { lines, head, fresh, cut } = walk;
   const { signature, end } = signatureAt(lines, head, { line, fresh });
-  if (end === line || tells) cut.doubtful ??= doubtfulIf("below_signature", head.slice(line));
+  const isMarked = (lines[line] ?? "").endsWith(" ");
+  if (end === line || saysMore(signature, { isAll: cut.pieces.length === 0, isMarked }))
+    cut.doubtful ??= doubtfulIf("below_signature", head.slice(line));
   cut.signature = signature;
   cut.ended = true;
-  add({ lines, head, fresh, cut }, { own: false, from: end });
+  add(walk, { own: false, from: end });
   return end;
+}
+
+/**
+ * "Sent from the warehouse: 40 boxes", words below "Sent from my phone" where none stand above, or a sentence below two
+ * dashes that are not those of a mail program, which a space follows.
+ */
+function saysMore(signature: string, { isAll, isMarked }: { isAll: boolean; isMarked: boolean }): boolean {
+  const [first = "", ...below] = signature.split("\n");
+  if (!/\p{L}/u.test(first)) return !isMarked && below.some(isSentence);
+  return /[:：](\s|$)/.test(first) || (isAll && below.some((line) => /\p{L}/u.test(line)));
+}
+
+/** Words that end as a sentence does, or begin in the midst of one. */
+function isSentence(line: string): boolean {
+  const text = line.trim();
+  return text.split(/\s+/).length > 2 && /^\p{Ll}|[.!?]$/u.test(text);
 }
 
 function passOthers(walk: Walk, marker: Exclude<Marker, { kind: "signature" }>): number {
   const { lines, head, fresh, cut } = walk;
   const goesOn = marker.kind === "quote" && mayGoOn(cut.pieces, marker);
-  const next = goesOn ? endOfQuote(head, marker.quote) : null;
+  walk.attributed ||= marker.kind === "quote" && marker.attributed;
+  const next = goesOn ? endOfQuote(walk, marker.quote) : null;
   const empty = cut.pieces.every(({ own }) => !own);
   cut.doubtful ??= doubtAt(head, marker, { end: next ?? head.length, empty, fresh });
   cut.ended = next === null;
@@ -119,12 +147,15 @@ function passOthers(walk: Walk, marker: Exclude<Marker, { kind: "signature" }>):
 
 function add({ lines, cut }: Walk, { own, from, end }: { own: boolean; from: number; end?: number }): void {
   const text = lines.slice(from, end).join("\n").trim();
-  if (text !== "") cut.pieces.push({ own, text });
+  if (text === "") return;
+  cut.below_marks ||= own && cut.pieces.some((piece) => !piece.own);
+  cut.pieces.push({ own, text });
 }
 
 /** Whether own words may stand below a quote: who has answered above one that names its author has done so there. */
 function mayGoOn(pieces: Piece[], { attributed }: { attributed: boolean }): boolean {
-  return !attributed || isGreeting(ownOf(pieces));
+  const above = ownOf(pieces);
+  return !attributed || (isGreeting(above) && !COMMANDS.test(above));
 }
 
 /** Whether a text is no more than what people write above a quote that they answer below. */
@@ -135,19 +166,40 @@ export function isGreeting(text: string): boolean {
 
 /**
  * The line behind a quote whose lines are marked, or null where that cannot be told. Mail programs break marked lines, links
- * above all, and leave their ends unmarked, so only what an empty line parts from the quote is behind it, marked or not.
+ * above all, and leave their ends unmarked, so only what an empty line parts from the quote is behind it, marked or not, or
+ * what stands below a line that none would have broken there.
  */
-function endOfQuote(head: readonly string[], quote: number): number | null {
-  if (!isQuoted(head[quote] ?? "")) return null;
-  for (let line = quote + 1; line < head.length; line += 1) {
-    const text = head[line] ?? "";
-    if (text !== "" && !isQuoted(text) && mayEndAbove(head[line - 1] ?? "", text)) return line;
-  }
-  return head.length;
+function endOfQuote({ head, attributed }: Walk, quote: number): number | null {
+  if (!mayEnd(head[quote] ?? "")) return null;
+  const below = head.findIndex((text, line) => {
+    if (line <= quote || text === "" || isQuoted(text)) return false;
+    return mayEndAbove(head[line - 1] ?? "", text, attributed);
+  });
+  if (below === -1) return head.length;
+  const last = head.slice(quote, below).findLast((text) => isQuoted(text) && !isBareMark(text));
+  return namesAuthor(last ?? "") ? null : below;
 }
 
-function mayEndAbove(last: string, line: string): boolean {
-  return last === "" || (isBareMark(last) && WORDS.test(line));
+/** Bars stand around the fields of a mail as well, where a program has made them a table. */
+function mayEnd(marked: string): boolean {
+  return isQuoted(marked) && !/^[|¦│┃]/.test(marked);
+}
+
+/**
+ * Whether a marked line is an attribution, ">>> Eve <eve@example.com> 5/3/2024 10:00 >>>" of GroupWise among them: what
+ * that stands above may have no marks, and is no answer.
+ */
+function namesAuthor(line: string): boolean {
+  const text = line.replace(/^[>\s]+/, "");
+  if (text.endsWith(">>") && isDated(text.toLowerCase())) return true;
+  return attributionAt([text], 0, { top: 0, fresh: false }) !== null;
+}
+
+function mayEndAbove(last: string, line: string, attributed: boolean): boolean {
+  if (last === "") return true;
+  if (!isQuoted(last) || !WORDS.test(line)) return false;
+  if (isBareMark(last)) return line.includes(" ");
+  return attributed && last.startsWith(">") && !mayBeWrapped(last, line);
 }
 
 /** What begins at `line` with two dashes, and the line behind it. A long one is none. */

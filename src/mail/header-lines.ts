@@ -6,8 +6,10 @@ const BARE_BLOCK_LINES = 5;
 
 /** "Label: value" in whatever language. */
 const HEADER_LINE = /^\p{L}[\p{L}\p{M} .-]{0,24}\s*[:：]\s*\S/u;
+/** Also the colons that stand for one in some scripts. */
+const HAS_COLON = /[:：﹕︓⩴]/;
 /** A line across the mail, with a title or without, or a marked one. */
-const BEGINS_QUOTE = /^([-_=]{3}|>)/;
+const BEGINS_QUOTE = /^\**([-_=]{3}|>)/;
 const FROM_LABEL =
   /^(from|von|de|da|van|fra|från|lähettäjä|od|от( кого)?|від|kimden|feladó|από|expéditeur|mittente|remitente|remetente|afzender|afsender|avsender|avsändare|nadawca|odesílatel|отправитель|差出人|送信者|从|從|[发發]信人?|发件人|寄件者|寄件人|보낸 ?사람|발신[자인]?|מאת|من)$/;
 const OTHER_LABEL =
@@ -18,6 +20,9 @@ const COLUMN = /^(.{1,20}?)(\s{2,}\S|$)/;
 const NOTES_TITLE = /---\p{Nd}{1,4}[./-][\p{Nd}./:,\s-]{4,30}([ap]\.?m\.?)?(\s[a-z]{1,5})?---/iu;
 /** Nothing but a day, a time or both, as older Notes have it below a name. */
 const BARE_DATE = /^\p{Nd}[\p{Nd}./:,\s-]{5,30}([ap]\.?m\.?)?$/u;
+/** "Eve Evil/ACME on 05/03/2024 10:00:00 AM", below which fields stand. */
+const NAME_ON_DATE =
+  /^\S.{0,80} on \p{Nd}{1,4}([./-])\p{Nd}{1,2}\1\p{Nd}{2,4} \p{Nd}{1,2}[:.]\p{Nd}{2}[\p{Nd}:. a-z]{0,12}$/iu;
 const TIME_OF_DAY = /\p{Nd}{1,2}[:.]\p{Nd}{2}/u;
 
 /**
@@ -32,11 +37,17 @@ export function headerBlockAt(
 ): "known" | "alike" | null {
   const line = bothEnds(lines[at] ?? "");
   const first = labelOf(line);
-  if (first === null) return opensUnknownBlock(lines, at, fresh) ? "alike" : null;
+  if (first === null)
+    return opensUnknownBlock(lines, at, fresh) ? (hasAuthor(lines, at) ? "known" : "alike") : null;
   if (first === "from" && (MAIL_ADDRESS.test(line) || hasOtherLabel(line))) return "known";
   const block = lines.slice(at, at + HEADER_BLOCK_LINES);
   if (hasKnownFields(block, fresh)) return "known";
   return !fresh && (isDatedBlock(block) || opensUnknownBlock(lines, at, fresh)) ? "alike" : null;
+}
+
+/** Whether one of the fields says in a known language who wrote, with the address. */
+function hasAuthor(lines: readonly string[], at: number): boolean {
+  return lines.slice(at, at + 4).some((line) => labelOf(line) === "from" && MAIL_ADDRESS.test(line));
 }
 
 function hasKnownFields(block: string[], fresh: boolean): boolean {
@@ -91,19 +102,27 @@ function isDatedBlock(block: string[]): boolean {
 /** A header block in a language we do not know: three of four lines are fields, with an address or a date, or both. */
 function opensUnknownBlock(lines: readonly string[], at: number, fresh: boolean): boolean {
   if (!isField(lines[at] ?? "")) return false;
-  const below = lines
-    .slice(at, at + HEADER_BLOCK_LINES)
-    .map(withoutStars)
+  const block = lines.slice(at, at + HEADER_BLOCK_LINES);
+  const other = block.findIndex(
+    (line, index) => BEGINS_QUOTE.test(line) || (index > 0 && opensAnother(block, index, fresh)),
+  );
+  const fields = block
+    .slice(0, other === -1 ? undefined : other)
     .filter((line) => line !== "")
-    .slice(0, 4);
-  const other = below.findIndex((line) => BEGINS_QUOTE.test(line));
-  const fields = below.slice(0, other === -1 ? undefined : other).filter(isField);
+    .slice(0, 4)
+    .filter(isField);
   const signs = [MAIL_ADDRESS, DATE_OR_TIME].filter((sign) => fields.some((line) => sign.test(line)));
   return fields.length >= 3 && signs.length > (fresh ? 1 : 0);
 }
 
+/** Whether an empty line parts the block of a known language from lines that are like fields: "Tel: …" of a signature. */
+function opensAnother(block: string[], index: number, fresh: boolean): boolean {
+  const isParted = block[index - 1] === "" && labelOf(block[index] ?? "") === "from";
+  return isParted && hasKnownFields(block.slice(index), fresh);
+}
+
 function isField(line: string): boolean {
-  return HEADER_LINE.test(withoutStars(line));
+  return HAS_COLON.test(line) && HEADER_LINE.test(withoutStars(line));
 }
 
 /** As it is looked at, whatever of it is bold. */
@@ -131,9 +150,14 @@ function hasOtherLabel(line: string): boolean {
 export function opensNotesHead(lines: readonly string[], at: number): boolean {
   const [line = "", next = "", second = ""] = lines.slice(at, at + 3);
   if (NOTES_TITLE.test(`${line} ${next}`)) return true;
+  if (line.includes(" on ") && NAME_ON_DATE.test(line) && hasFieldsBelow(lines, at)) return true;
   const below = [plain(next), plain(second)].find((text) => text !== "") ?? "";
   if (!BARE_DATE.test(below)) return false;
   return (/[>)]$/.test(line) && MAIL_ADDRESS.test(bothEnds(line))) || hasColumnsBelow(lines, at);
+}
+
+function hasFieldsBelow(lines: readonly string[], at: number): boolean {
+  return lines.slice(at + 1, at + HEADER_BLOCK_LINES).filter((line) => labelOf(line) === "other").length > 1;
 }
 
 /** "To", "cc" and "Subject" in a column of their own. */

@@ -5,20 +5,25 @@ export interface Region {
   parts: string[];
   /** Line ends just written, counted up to 2; the beginning counts as 2. */
   breaks: number;
+  /** Whether the line has nothing in it but spaces that keep it open. */
+  blank: boolean;
 }
 
 export function regionFor(own: boolean): Region {
-  return { own, lines_to_quote: null, parts: [], breaks: 2 };
+  return { own, lines_to_quote: null, parts: [], breaks: 2, blank: false };
 }
 
 export function append(region: Region, piece: string): void {
   region.parts.push(piece);
   region.breaks = 0;
+  region.blank = false;
 }
 
 /** Makes sure that at least `wanted` line ends stand before what follows. */
 export function breakLines(region: Region, wanted: number): void {
-  for (; region.breaks < wanted; region.breaks += 1) region.parts.push("\n");
+  const lines = region.blank && wanted > 0 ? 2 : wanted;
+  for (; region.breaks < lines; region.breaks += 1) region.parts.push("\n");
+  if (wanted > 0) region.blank = false;
 }
 
 /** Its lines, without blanks at their ends. */
@@ -27,7 +32,13 @@ export function textOf(region: Region): string {
     .join("")
     .replaceAll("\u00A0", " ")
     .split("\n")
-    .map((line) => line.trimEnd())
+    .map(withoutBlanksAtEnd)
     .join("\n")
     .trim();
+}
+
+/** The space behind two dashes tells those of a mail program from others. */
+function withoutBlanksAtEnd(line: string): string {
+  const text = line.trimEnd();
+  return text === "--" && line !== text ? "-- " : text;
 }

@@ -235,7 +235,7 @@ function meetsQuote(walk: Walk, element: HtmlElement, style: Declarations): Fram
   walk.signs_on = false;
   if (walk.own) {
     const region = regionOf(walk);
-    region.lines_to_quote = namesItsAuthor(element, style) ? null : Number(region.breaks > 1);
+    region.lines_to_quote = namesItsAuthor(element, style) ? null : Number(region.breaks > 1 || region.blank);
     walk.own = false;
   }
   if (walk.quotes === 0) walk.bounded = false;
@@ -334,6 +334,7 @@ function addText(walk: Walk, source: string): void {
   const region = regionOf(walk);
   const piece = look.keeps_spaces ? text : collapsed(text, region.breaks > 0);
   if (piece !== "") addWord(region, piece, innermost(walk));
+  else if (text.includes("\u00A0")) region.blank = true;
 }
 
 function addWord(region: Region, piece: string, { link, inserted }: Frame): void {

@@ -18,11 +18,9 @@ export function plain(line: string): string {
 
 /** Without the stars and spaces that a bold label leaves behind in text made from HTML, and no wide letters. */
 export function tidied(text: string): string {
-  return text
-    .normalize("NFKC")
-    .trim()
-    .replace(/^\*{1,2}(?=\p{L})/u, "")
-    .toLowerCase();
+  const narrow = text.normalize("NFKC").trim();
+  const bare = narrow.startsWith("*") ? narrow.replace(/^(\*{1,2}|\*\* )(?=\p{L})/u, "") : narrow;
+  return bare.toLowerCase();
 }
 
 /** For marks that stand at the beginning and at the end of one line. */

@@ -42,6 +42,8 @@ export interface ParsedMail {
   interleaved: boolean;
   /** What nothing but marks in the text parts from the new words; whoever wrote some of these may have written it as well. */
   marked_off: string;
+  /** Whether new words stand below a quote of which nothing but marks before its lines says where it ends. */
+  below_marks: boolean;
   /** Why some of the rest may be the sender's own all the same; null where nothing speaks for that. */
   in_doubt: Doubt | null;
   /** What stands below two dashes, or a mail program says of itself. Never an instruction. */

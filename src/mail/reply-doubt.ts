@@ -1,3 +1,4 @@
+import { isDatedOrAddressed } from "./attribution.ts";
 import { mayBeWrapped } from "./marker-lines.ts";
 import { firstMarker, isQuoted, type Marker } from "./reply-markers.ts";
 import { lettersOf } from "./two-texts.ts";
@@ -42,7 +43,14 @@ export function doubtAt(
   if (marker.kind === "forward") return doubtAtForward(lines, marker, { end, empty, fresh });
   const touched = marker.touched ? doubtfulIf("touches_quote", lines.slice(marker.line, marker.quote)) : null;
   if (touched !== null) return touched;
-  return empty || isQuoted(lines[marker.quote] ?? "") ? belowQuote(lines, marker.quote, end) : null;
+  const isMarked = isQuoted(lines[marker.quote] ?? "");
+  return empty || isMarked || namesNobody(lines, marker) ? belowQuote(lines, marker.quote, end) : null;
+}
+
+/** "Somebody wrote:", which has no day and no address, and may be said by the sender. */
+function namesNobody(lines: readonly string[], { line, quote }: Extract<Marker, { kind: "quote" }>): boolean {
+  const attribution = lines.slice(line, quote).join(" ").trim();
+  return attribution !== "" && !isDatedOrAddressed(attribution);
 }
 
 function doubtAtForward(
@@ -50,8 +58,8 @@ function doubtAtForward(
   { line, by }: Extract<Marker, { kind: "forward" }>,
   { end, empty, fresh }: { end: number; empty: boolean; fresh: boolean },
 ): Doubtful | null {
-  if (by !== null && !isAttributed(lines, line, fresh))
-    return doubtfulIf(by === "line" ? "below_line" : "like_fields", lines.slice(line, end));
+  if (by !== null && !isAttributed(lines, { line, by }, fresh))
+    return doubtfulIf(by === "fields" ? "like_fields" : "below_line", lines.slice(line, end));
   const quote = lines.slice(line, line + MAX_LINES_TO_QUOTE).findIndex(isQuoted);
   return empty && quote !== -1 ? belowQuote(lines, line + quote, end) : null;
 }
@@ -65,10 +73,15 @@ function belowQuote(lines: readonly string[], quote: number, end: number): Doubt
   return doubtfulIf("below_quote", unmarked);
 }
 
-/** Whether what stands below a line across the mail says whose it is. */
-function isAttributed(lines: readonly string[], line: number, fresh: boolean): boolean {
+/** Whether what stands below a line across the mail says whose it is. Below a title that may be in any language. */
+function isAttributed(
+  lines: readonly string[],
+  { line, by }: { line: number; by: "line" | "title" | "fields" },
+  fresh: boolean,
+): boolean {
   const next = firstMarker(lines, { from: line + 1, fresh });
-  return next !== null && isSure(next) && next.line <= line + MAX_LINES_TO_NAME;
+  if (next === null || next.line > line + MAX_LINES_TO_NAME) return false;
+  return isSure(next) || (by === "title" && next.kind === "forward" && next.by === "fields");
 }
 
 function isSure(marker: Marker): boolean {

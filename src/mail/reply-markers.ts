@@ -1,4 +1,10 @@
-import { type Attribution, attributionAbove, attributionAt, endsInVerb } from "./attribution.ts";
+import {
+  type Attribution,
+  attributionAbove,
+  attributionAt,
+  attributionWithout,
+  endsInVerb,
+} from "./attribution.ts";
 import {
   headerBlockAt,
   headerBlockTop,
@@ -6,7 +12,7 @@ import {
   opensNotesHead,
   opensTableOfFields,
 } from "./header-lines.ts";
-import { bothEnds, MAX_MARKER_CHARS, mayBeWrapped, plain, tidied } from "./marker-lines.ts";
+import { bothEnds, MAIL_ADDRESS, MAX_MARKER_CHARS, mayBeWrapped, plain, tidied } from "./marker-lines.ts";
 
 /**
  * The mark of a quoted line: ">", a bar or a colon, and what mail programs put before the first: initials or a name
@@ -22,8 +28,15 @@ const SIGNATURE_DASHES = /^(--|—)$/;
 const RULE = /^(([^\p{L}\p{N}\s.`])(\s?\2){2,}|[—–─_]{2,})$/u;
 /** Three marks part the sections of a text; where the mail answers none they are no more than that. */
 const SECTION_RULE = /^([^\p{L}\p{N}\s_])(\s?\1){2}$/u;
+/** The ticks above and below a program. */
+const FENCE = /^```[\w+#.-]{0,20}$/;
 /** "-----Original Message-----" in whatever language. */
-const TITLED_RULE = /^(8<)?[-_=*~+#─━—–―−]{3,} ?[^-_=*~+#─━—–―−].*[^-_=*~+#─━—–―−] ?[-_=*~+#─━—–―−]{3,}$/u;
+const TITLED_RULE = /^(8<)?[-_=*~+#─━—–―−]{3,} ?[^-_=*~+#─━—–―−].*[^-_=*~+#─━—–―−] ?[-_=*~+#─━—–―−]{3,}>?$/u;
+/** The same with the first field behind it, by programs that leave the line ends out. */
+const TITLE_AND_FIELD =
+  /^(8<)?[-_=*~+#─━—–―−]{3,} ?[^-_=*~+#─━—–―−].{0,60}?[-_=*~+#─━—–―−]{3,} ?\p{L}[\p{L}\p{M} .-]{0,24}[:：]/u;
+const OPENING_RULE = /^(8<)?[-_=*~+#─━—–―−]{3,} ?/u;
+const ORIGINAL_MESSAGE = /^original message\b/;
 /** Also what `git request-pull` writes above the titles of commits, which are their authors'. */
 const FORWARD_TITLE =
   /^(the following changes since commit [\da-f]{7}|begin (of )?forwarded|original message$|forwarded message|original mail|anfang der weitergeleiteten|ursprüngliche nachricht|weitergeleitete nachricht|début du message|message (d'origine|transféré|original)|inicio del mensaje|mensaje (original|reenviado)|inizio (del )?messaggio|messaggio (originale|inoltrato)|begin doorgestuurd|oorspronkelijk bericht|doorgestuurd bericht|início da mensagem|mensagem (original|encaminhada)|vidarebefordrat|ursprungligt meddelande|videresendt|opprinnelig melding|start på videresendt|oprindelig (besked|meddelelse)|välitetty viesti|alkuperäinen viesti|początek przek|wiadomość (oryginalna|przekazana)|oryginalna wiadomość|začátek přepos|původní zpráva|přeposlaná zpráva|начало (переадресованного|пересылаемого)|пересылаемое сообщение|исходное сообщение|転送されたメッセージ|元のメッセージ|以下は転送|開始轉寄|以下是轉寄|下面是被转发|开始转发|原始邮件|原始郵件|转发的邮件|전달된 메시지|원본 메시지)/;
@@ -36,6 +49,8 @@ const MAX_EMPTY_LINES = 3;
 const MAX_BROKEN_LINES = 20;
 /** How much longer or shorter than its heading a line below it is. */
 const MAX_UNDERLINE_GAP = 3;
+/** How long a program is from a line across it to either end. */
+const MAX_FENCED_LINES = 60;
 /** How far a mark that stands alone is looked for. */
 const MAX_MARKED_LINES = 40;
 
@@ -52,8 +67,8 @@ export type Marker =
 
 interface Forward {
   line: number;
-  /** What alone says so, where that may be the sender's own: a line across the mail, or lines that are like fields. */
-  by: "line" | "fields" | null;
+  /** What alone says so, where that may be the sender's own: a line across the mail, with a title in it, or lines like fields. */
+  by: "line" | "title" | "fields" | null;
 }
 
 /** Whether a line without blanks at its ends is marked as quoted. */
@@ -121,15 +136,33 @@ function isTableRow(text: string): boolean {
   return text.startsWith("|") && text.endsWith("|") && text.split("|").length > 3;
 }
 
-function forwardAt(lines: readonly string[], line: number, { top, fresh }: Place): Forward | null {
-  if (ways(lines[line] ?? "").some((text) => TITLED_RULE.test(text) || FORWARD_TITLE.test(text)))
-    return { line, by: null };
+function forwardAt(lines: readonly string[], line: number, { from, top, fresh }: Place): Forward | null {
+  const title = titleOf(ways(lines[line] ?? ""));
+  if (title !== null) return { line, by: title === "known" ? null : "title" };
   if (opensNotesHead(lines, line)) return { line: top, by: null };
   if (opensBareBlock(lines, line)) return { line, by: null };
   const block = headerBlockAt(lines, line, fresh);
-  if (block !== null)
-    return { line: headerBlockTop(lines, top, line), by: block === "known" ? null : "fields" };
-  return isRule(lines, line, fresh) ? { line, by: "line" } : null;
+  if (block !== null) {
+    const head = headerBlockTop(lines, top, line);
+    return { line: attributionWithout(lines, top, head) ?? head, by: block === "known" ? null : "fields" };
+  }
+  return isRule(lines, line, fresh) && !isFenced(lines, line, { from, fresh }) ? { line, by: "line" } : null;
+}
+
+/** What kind of title of another mail a line is, if it is one. */
+function titleOf(texts: string[]): "known" | "alike" | null {
+  if (texts.some((text) => FORWARD_TITLE.test(text))) return "known";
+  const ruled = texts.filter((text) => OPENING_RULE.test(text));
+  if (ruled.length === 0) return null;
+  const holds_field = ruled.some((text) => TITLE_AND_FIELD.test(text));
+  if (ruled.some(opensWithTitle) || (holds_field && texts.some((text) => MAIL_ADDRESS.test(text))))
+    return "known";
+  return holds_field || ruled.some((text) => TITLED_RULE.test(text)) ? "alike" : null;
+}
+
+function opensWithTitle(text: string): boolean {
+  const title = text.replace(OPENING_RULE, "");
+  return FORWARD_TITLE.test(title) || ORIGINAL_MESSAGE.test(title);
 }
 
 /** Some break an attribution so that its end looks like a marked line: "> wrote:". */
@@ -173,6 +206,19 @@ function isRule(lines: readonly string[], line: number, fresh: boolean): boolean
   const underlines =
     Math.abs(above.length - text.length) <= MAX_UNDERLINE_GAP && /[\p{L}\p{N}]$/u.test(above);
   return !SECTION_RULE.test(plain(text)) && !underlines;
+}
+
+/** Whether a line stands in a program that ticks mark above and below, and in which nothing else than lines parts the mail. */
+function isFenced(lines: readonly string[], line: number, { from, fresh }: Omit<Place, "top">): boolean {
+  const fences = lines
+    .slice(from, line + MAX_FENCED_LINES)
+    .flatMap((text, index) => (FENCE.test(text) ? [from + index] : []));
+  const opened = fences.filter((fence) => fence < line);
+  const [open, close] = [opened.at(-1), fences[opened.length]];
+  if (opened.length % 2 === 0 || open === undefined || close === undefined) return false;
+  if (line - open > MAX_FENCED_LINES) return false;
+  const inside = lines.slice(open + 1, close).filter((text) => !RULE.test(plain(text)));
+  return firstMarker(inside, { fresh }) === null;
 }
 
 /** Whether lines begin with one mark, of whatever kind, that also stands alone among them, as none of a list does. */

@@ -26,6 +26,11 @@ export interface SplitText {
    * wrote some of the text, they may have written these as well.
    */
   marked_off: string;
+  /**
+   * Whether own words stand below a quote of which nothing but marks before its lines says where it ends: a program that
+   * marks none, and one that breaks lines behind their mark, can make others' words look like these.
+   */
+  below_marks: boolean;
   /** Why some of the rest may be the sender's own all the same; null where nothing speaks for that. */
   in_doubt: Doubt | null;
   hidden_characters: number;
@@ -60,8 +65,9 @@ type Split = Omit<SplitText, "hidden_characters" | "hidden_html">;
 function splitText(cut: Cut, { hidden }: HtmlCut): Split {
   return {
     ...splitOf(cut),
-    whole: isAllOwn(cut.pieces) && hidden === 0,
+    whole: isAllOwn(cut.pieces) && hidden === 0 && !saysMoreBelow(cut),
     marked_off: cutOff(cut),
+    below_marks: cut.below_marks,
     in_doubt: cut.doubtful?.why ?? null,
   };
 }
@@ -70,8 +76,9 @@ function splitHtml(html: HtmlCut): Split {
   const pieces = html.pieces.flatMap(withoutInserted);
   return {
     ...splitOf({ ...html, pieces }),
-    whole: isAllOwn(pieces) && html.hidden === 0 && !html.hides_link,
+    whole: isAllOwn(pieces) && html.hidden === 0 && !html.hides_link && !saysMoreBelow(html),
     marked_off: html.marked_off,
+    below_marks: html.below_marks,
     in_doubt: html.doubtful?.why ?? null,
   };
 }
@@ -84,10 +91,17 @@ function splitBoth(cut: Cut, html: HtmlCut): Split {
   const same = lettersOf(ownOf(cut.pieces)) === lettersOf(ownOf(html.pieces));
   return {
     ...splitOf({ pieces, signature: cut.signature }),
-    whole: same && splitHtml(html).whole && isAllOwn(shared),
+    whole: same && splitHtml(html).whole && isAllOwn(shared) && !saysMoreBelow(cut),
     marked_off: withoutLines(cutOff(cut), html.wrapped),
+    // Own words are so in both, and where the HTML wraps a quote, it says where that ends.
+    below_marks: html.below_marks,
     in_doubt: doubtOfTwo(cut, html, shared),
   };
+}
+
+/** Whether the signature may be meant to be read. */
+function saysMoreBelow({ doubtful }: Cut): boolean {
+  return doubtful?.why === "below_signature";
 }
 
 function cutOff({ pieces, signature }: Pick<Cut, "pieces" | "signature">): string {
@@ -123,6 +137,8 @@ function doubtOfTwo(cut: Cut, html: HtmlCut, shared: Piece[]): Doubt | null {
   const known = `${own} ${lettersOf(unmarked(html.signature))}`;
   const lost = shared.filter((piece) => !piece.own && !cut.pieces.includes(piece));
   if (lost.some(({ text }) => saysMoreThan(known, text))) return "two_texts";
+  const other = html.doubtful;
+  if (other && lost.some(({ text }) => sharesLine(lettersOf(text), other.text))) return other.why;
   return cut.doubtful && sharesLine(own, cut.doubtful.text) ? cut.doubtful.why : null;
 }
 
@@ -189,7 +205,7 @@ interface HtmlCut extends Cut {
 
 /** Own pieces keep their marks around what may be inserted. */
 function cutHtml(html: HtmlText, fresh: boolean): HtmlCut {
-  const all: Cut = { pieces: [], signature: "", ended: false, doubtful: null };
+  const all: Cut = { pieces: [], signature: "", ended: false, below_marks: false, doubtful: null };
   const signatures = [html.signature];
   const marked_off: string[] = [];
   let removed = 0;
@@ -203,6 +219,7 @@ function cutHtml(html: HtmlText, fresh: boolean): HtmlCut {
     }
     const cut = cutSource(text, shown.text, { fresh, linesToQuote: lines_to_quote });
     all.pieces.push(...cut.pieces);
+    all.below_marks ||= cut.below_marks;
     // Whom the first quote is from may stand inside it.
     all.ended = cut.ended || (isAllOwn(all.pieces) && !isGreeting(ownOf(all.pieces)));
     all.doubtful ??= cut.doubtful;

@@ -148,7 +148,8 @@ function withoutLetters(line: string, cuts: Range[]): string {
   return [...kept, line.slice(done)].join("").trim();
 }
 
-const NUMBERING = /^[ \t]*\p{Nd}{1,3}[.)](?=\s)/gmu;
+/** "1.", "a)", "iv.": an HTML list names only their kind. */
+const NUMBERING = /^[ \t]*(\p{Nd}{1,3}|[a-z]|[ivxlc]{2,7})[.)](?=\s)/gimu;
 const LINK = /<(https?:|mailto:)[^<>\s]*>|<[^<>\s@]+@[^<>\s@]+>/gi;
 /** What is said of a picture is not the sender's word. */
 const PICTURE = /\[(image|cid|bild):[^[\]\n]{0,200}\]/gi;

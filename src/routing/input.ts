@@ -32,7 +32,7 @@ export interface RunInput {
   instruction: string;
   /**
    * The end of the instruction that is surely its author's: all of it, but in a mail with a web address what stands below
-   * the last one, and nothing of a subject that may be a file's title. Commands count there alone, and only its words name
+   * the last one, nothing where some stands below a quote that only marks end, and nothing of a subject that may be a file's title. Commands count there alone, and only its words name
    * places and choose knowledge; what is before it is for the model to read.
    */
   sure: string;
@@ -44,8 +44,11 @@ export interface RunInput {
   allows_in: "text" | "first paragraph";
   /** Whether its addresses, and a target, count: not in a subject alone, which a link or a program may have filled in. */
   names: boolean;
-  /** Whether it is a mail with a web address, above which a program may have written others' words. */
-  may_share: "text" | "below" | null;
+  /**
+   * Whether it is a mail with a web address, above which a program may have written others' words, or one with words below
+   * a quote that nothing but marks ends.
+   */
+  may_share: "text" | "below" | "quote" | null;
   /** Of a mail; empty unless it is the own words of a person with authority. */
   subject: string;
   /** Whether nothing in it can be anybody's but the author's, the subject included, and the author has authority. */
@@ -240,6 +243,7 @@ function sharedIn(
   mail: ParsedMail,
   { text, answers, sender }: { text: string; answers: boolean; sender: string },
 ): SharedText & Pick<RunInput, "may_share"> {
+  if (mail.below_marks) return { may_share: "quote", given: text, sure: "", page: "" };
   if (!answers && hasAddressOfOthers(mail.marked_off, sender))
     return { may_share: "below", given: text, sure: "", page: "" };
   const shared = readShared(text);

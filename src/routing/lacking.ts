@@ -146,6 +146,17 @@ const ABOVE_ADDRESS: Wording = {
   site: [`${LEAVE_OUT} name the place`, " in its text"],
 };
 
+const ABOVE = "Write all that you want above the quoted text and";
+/** Where words stand below a quote of which nothing but marks says where it ends. */
+const ABOVE_QUOTE: Wording = {
+  ...MAIL,
+  target: [`${ABOVE} begin with`, ""],
+  flag: [`${ABOVE} add`, " to its first paragraph"],
+  place: [`${ABOVE} name the place`, " there"],
+  site: [`${ABOVE} name the place`, " there"],
+  words: "its text, above the quoted one,",
+};
+
 /** A message, and what of it was taken for the words of its author. */
 interface Told {
   message: Pick<MessageRow, "source" | "subject">;
@@ -162,6 +173,7 @@ export function wordsLacking(lacking: Lacking, told: Told): string[] {
 
 function mailWording({ message, input: { allows_in, names, may_share } }: Told): Wording {
   if (may_share === "below") return ABOVE_ADDRESS;
+  if (may_share === "quote") return ABOVE_QUOTE;
   if (may_share && allows_in === "text") return BELOW_ADDRESS;
   // Its first paragraph ends at an empty line.
   if (may_share) return { ...BELOW_ADDRESS, flag: [AT_END, " right below it, in its first paragraph,"] };

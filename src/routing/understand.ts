@@ -64,8 +64,8 @@ export async function understand(
   const refusal = aim.refusal ?? (expanded === null ? tooLong(parsed) : null);
   const more = input.subject === input.instruction ? "" : input.subject;
   const instruction = (expanded ?? "") || more;
-  // Where nothing is sure, all knowledge would go in: less does by words that are the author's but for a shared post.
-  const choosing = input.may_share === "below" ? instruction : sure;
+  // Where nothing is sure, all knowledge would go in: less does by words that are the author's but for a shared post or a quote.
+  const choosing = input.may_share === "below" || input.may_share === "quote" ? instruction : sure;
   const words = [choosing, ...(input.plain ? [input.subject] : [])].join("\n");
   const folded = refusal ? NOTHING : await foldContexts(app, shelf, { named: command.contexts, words });
   const { settings, warnings } = readSettings(command, message.authority);
@@ -124,6 +124,10 @@ function lessening(options: Command["options"]): Command["options"] {
 function ignoredWarnings(ignored: string[], { may_share }: RunInput): string[] {
   if (ignored.length === 0) return [];
   const named = ignored.map((token) => `\`${token}\``).join(", ");
+  if (may_share === "quote")
+    return [
+      `Left out, as it may stand in what this mail quotes: ${named}. Write all that you want above the quoted text.`,
+    ];
   return may_share
     ? [
         `Left out, as it may stand in what this mail shares: ${named}. Put the web address at the end of a line and, after an empty line, what you want of it below.`,

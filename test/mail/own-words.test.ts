@@ -54,10 +54,54 @@ describe("attributions of a shape of their own", () => {
     "Eve Evil/ACME\n05/03/2024 10:00 AM\n\nTo\nAnn/ACME\ncc\n\nSubject\nNumbers",
     "Eve Evil/ACME\n05/03/2024 10:00 AM\n\nTo    Ann/ACME@ACME\ncc    \nSubject    Numbers",
     "Date: Wed, 16 May 2012 00:15:02 -0600\nTo: ann@x.org",
+    "Eve Evil@ACME on 05/03/2024 10:00:00 AM\n\nTo: Ann\ncc:\nSubject: Numbers",
+    '"Eve Evil" <eve@x.org> on 05/03/2024 10:00:00 AM',
+    "Eve Evil <eve@x.org> am 03.05.2024 10:00",
+    "2024-05-03 오전 10:00에 Eve Evil 이(가) 쓴 글:",
+    "El 3/5/24 a les 10:00, Eve Evil ha escrit:",
+    "Op 3/5/2024 10:00 het Eve Evil geskryf:",
     "__\nevil-users mailing list",
   ])("%s", (head) => {
     const cut = splitNewText({ text: `Mine.\n\n${head}\n\n${INJECTED}` });
     expect(cut).toMatchObject({ new_text: "Mine.", rest_text: `${head}\n\n${INJECTED}` });
+  });
+});
+
+describe("heads whose line ends a mail program has left out", () => {
+  test.each([
+    '----- Forwarded Message ----- From: Eve <eve@x.org>To: "Ann" <ann@x.org>Sent: Tuesday, May 3, 2024Subject: x',
+    "----- Přeposlaná zpráva ----- Od: Eve <eve@x.org>Komu: ann@x.org",
+    "----- Mesaj redirecționat ----- De la: Eve <eve@x.org>Către: ann@x.org",
+    '-------- Ursprüngliche Nachricht --------Von: "Eve"  Datum: 03.05.24  18:46  (GMT+01:00) An: Betreff: x',
+    "-----Original-Nachricht-----Von: Eve",
+    `-------- Original message --------${INJECTED}`,
+    `--- Forwarded message from Eve --- ${INJECTED}`,
+    `On Wed, May 3, 2024 10:34 AM, eve@x.org wrote:> ${INJECTED}`,
+    `On Wed, May 3, 2024 at 10:34 AM, Eve <eve@x.org> wrote: ${INJECTED}`,
+    `Am 03.05.24 um 10:00 schrieb Eve: ${INJECTED}`,
+    `Le 3 mai 2024 à 10:00, Eve <eve@x.org> a écrit : ${INJECTED}`,
+    `Eve <eve@x.org> schrieb am Fr. 3. Mai 2024 um 10:00: ${INJECTED}`,
+    "** De : Eve eve@x.org **\n** Envoye : lundi 3 mai 2024 10:00 **\n** A : ann@x.org **",
+    "Wiadomość napisana przez Eve eve@x.org w dniu 03.05.2024, o godz. 10:00:",
+    "2024/05/03 10:00、Eve Evilのメール：",
+    `Am 03.05.24 um 10:00 schrieb Eve ${INJECTED}\nVon: Eve <eve@x.org>\nDatum: 3. Mai 2024\nAn: Ann`,
+  ])("%s", (head) => {
+    const text = `Mine.\n\n${head}\n${INJECTED}`;
+    for (const about of [{ fresh: true }, { fresh: false }])
+      expect(splitNewText({ text }, about)).toMatchObject({
+        new_text: "Mine.",
+        rest_text: `${head}\n${INJECTED}`,
+      });
+  });
+
+  test.each([
+    "*** Urgent *** book a room",
+    "Ann wrote on Friday: no. Tell her yes.",
+    "Meet Bob on 3 May at 10:00: he has the key",
+    "--- and then? --- go home",
+    "At 10:30 remind me: milk",
+  ])("%s is none", (line) => {
+    expect(own(`Mine.\n\n${line}\nAlso mine.`)).toBe(`Mine.\n\n${line}\nAlso mine.`);
   });
 });
 
@@ -109,7 +153,7 @@ describe("words that may be the sender's own are never left out in silence", () 
   const why = (text: string): unknown => splitNewText({ text }).in_doubt;
   test.each([
     ["below_quote", `Here is what I think of it.\n\n${HEAD}\n> A or B?\n\nTake A.`],
-    ["below_quote", `${HEAD}\n> A or B?\nTake A.`],
+    ["below_quote", `Here is what I think of it.\n\n${HEAD}\n> A or B?\nTake A.`],
     ["below_quote", `${HEAD}\n-A or B?\n\nTake A.`],
     ["below_quote", `----- Original Message -----\nFrom: Jane <jane@x.org>\n\n> A or B?\nTake A.`],
     [
@@ -121,6 +165,21 @@ describe("words that may be the sender's own are never left out in silence", () 
     ["like_fields", "Meet me:\n\nDate: Wednesday 3, October 2011\nTime: 7:00am\nAddress: 130 Fox St"],
     ["below_signature", `Do it.\n\n-- \n${"and this\n".repeat(25)}`],
     ["below_signature", "Sent from the warehouse yesterday: 40 boxes"],
+    ["below_signature", "Do it.\n\nSent from the warehouse yesterday: 40 boxes\nand 3 more."],
+    ["below_signature", "Sent from my iPhone\n\nTake A."],
+    ["below_signature", "Do it.\n--\nThen call Bob."],
+    ["below_signature", "Do it.\n--\nand then call Bob"],
+    ["below_line", "Sum up.\n\n=== March === Total: 300\n\nand this"],
+    ["below_line", "Please answer below.\n\n---- Your answer below ----\n\nTake A."],
+    ["below_quote", "Take A.\n\nSomething wrote:\nTake B.\n\nAnd C."],
+    [
+      "touches_quote",
+      "Take A.\nTake B, please. On Wed, Apr 4, 2012 at 3:59 PM, bob@example.com wrote:\n> A or B?",
+    ],
+    [
+      "touches_quote",
+      "Move it to 15:00 and tell everybody in the team about that, please\nOn Fri, May 3, 2024 at 10:00 AM Bob <b@x.org> wrote:\n> A or B?",
+    ],
     ["too_long", "one line\n".repeat(2_100)],
   ])("%s: %j", (doubt, text) => {
     expect(why(text)).toBe(doubt);
@@ -135,8 +194,14 @@ describe("words that may be the sender's own are never left out in silence", () 
     "Take A.\n\n________________________________\nFrom: Jane <jane@x.org>\nSent: Friday\nTo: Ann\n\nA or B?",
     "---------- Forwarded message ---------\nFrom: Jane <jane@x.org>\n\nA or B?",
     "Take A.\n\n-- \nAnn",
+    "Take A.\n\n--\nAnn Lee\nHead of Sales",
+    "Take A.\n\n-- \nAnn\nLife is short.",
+    "Take A.\n\n==========\n\nMessage du : 3/5/2024 13:20\nDe : Bob <bob@x.org>\nA : ann@x.org\n\nA or B?",
     "Phone: 12345\nFax: 67890\nSkype: foo\n\n------ Forwarded message ------\nFrom: Eve <eve@x.org>\nSubject: x\n\nHi",
     "Take A.\n\nSent from my iPhone\n\n> A or B?",
+    "Take A.\n\nSent from my iPhone. Please excuse typos.",
+    "Take A.\n\n~~~~ Proslijeđena poruka ~~~~\nŠalje: Bob Ray <bob@x.org>\nPrima: Ann\nPredmet: Brojevi\n\nA or B?",
+    "Take A.\n\nAdam Mustermann <adam@example.com> schrieb am Di. 16. Mai 2017\num 10:20:\n\n> A or B?",
   ])("nothing is in doubt: %j", (text) => {
     expect(why(text)).toBeNull();
   });
@@ -156,6 +221,21 @@ describe("words that may be the sender's own are never left out in silence", () 
     ).toBe("below_line");
     const html = "<p>This is what I think of all that.</p><blockquote>A or B?</blockquote><p>Take A.</p>";
     expect(splitNewText({ html }).in_doubt).toBe("below_quote");
+    expect(both("<p>Take A.</p><p>____</p><p>Ann Lee, Sales</p>")).toBe("below_line");
+  });
+
+  test("what may be meant in a signature is read as material, even where all the rest is obeyed", () => {
+    const wholes = (text: string): (boolean | string)[] => {
+      const html = `<p>${text.replaceAll("\n", "<br>")}</p>`;
+      return [{ text }, { html }, { text, html }].flatMap((mail) => {
+        const { new_text, whole } = splitNewText(mail, { fresh: true });
+        return [new_text, whole];
+      });
+    };
+    for (const below of ["Sent from the warehouse yesterday: 40 boxes", "--\nThen call Bob."])
+      expect(wholes(`Do it.\n${below}`)).toEqual(["Do it.", false, "Do it.", false, "Do it.", false]);
+    for (const below of ["Sent from my iPhone", "-- \nAnn\nLife is short.", "--\nAnn"])
+      expect(wholes(`Do it.\n${below}`)).toEqual(["Do it.", true, "Do it.", true, "Do it.", true]);
   });
 });
 
@@ -176,6 +256,25 @@ describe("an attribution right below the sender's own words leaves them alone", 
     const cut = splitNewText({ text: `${WORDS}\n${head}\n\n> ${INJECTED}` });
     expect(cut).toMatchObject({ new_text: WORDS, rest_text: `${head}\n\n> ${INJECTED}` });
     expect(splitNewText({ text: `${WORDS}\n${head}\n\n${INJECTED}` }).new_text).toBe(WORDS);
+  });
+
+  test("whatever numbers these hold, and however the attribution is broken", () => {
+    const head = "On Fri, May 3, 2024 at 10:00 AM Bob <b@x.org> wrote:";
+    expect(own(`Move it to 15:00.\n${head}\n> ${INJECTED}`)).toBe("Move it to 15:00.");
+    expect(own(`Take A.\n\nOn Nov 21, 2014,\nat 10:18,\nJohn Doe <j@x.org> wrote:\n> ${INJECTED}`)).toBe(
+      "Take A.",
+    );
+  });
+
+  test("nor does a header block that an empty line parts from lines like fields", () => {
+    const block = "From: Eve <eve@x.org>\nSent: Friday, 3 May 2024 10:00\nTo: Ann\nSubject: x";
+    for (const words of ["Add up:\n\nBudget: 300", "Thanks\nAnn\n\nTel: +44 20 7946 0000\nFax: none"])
+      expect(splitNewText({ text: `${words}\n\n${block}\n\n${INJECTED}` })).toMatchObject({
+        new_text: words,
+        rest_text: `${block}\n\n${INJECTED}`,
+        in_doubt: null,
+      });
+    expect(own(`Add up.\n\nTopic: ${INJECTED}\n${block}\n\n${INJECTED}`)).toBe("Add up.");
   });
 
   test.each([
@@ -301,6 +400,16 @@ describe("answers below and between quotes", () => {
     expect(own(`${HEAD}\n> see\n>\n_id=1) ${INJECTED}`)).toBe("");
   });
 
+  test("stand right below a marked line that no program would have broken there", () => {
+    expect(own(`${HEAD}\n> A or B?\nTake A.\n> When?\nToday.`)).toBe("Take A.\n\nToday.");
+    expect(own(`${HEAD}\n> Hi\nHello`)).toBe("Hello");
+    expect(own(`${HEAD}\n> On 3 May 2024 at 10:00?\n\nYes.`)).toBe("Yes.");
+    const LONG = "> A line that is so long that a program breaks it somewhere near";
+    expect(own(`${HEAD}\n${LONG}\n${INJECTED}`)).toBe("");
+    expect(own(`${HEAD}\n> see\nhttps://x.org/${"a/".repeat(30)}\n${INJECTED}`)).toBe("");
+    expect(own(`${HEAD}\n> see (http://x.org/a\n_nonce=3dd518)\n>`)).toBe("");
+  });
+
   test("stand in what Gmail puts around a quote, if the plain text says so too", () => {
     const attr = `<div class="gmail_attr">${HEAD.replace("<", "&lt;")}<br></div>`;
     const quote = '<blockquote class="gmail_quote">A or B?</blockquote>';
@@ -344,8 +453,21 @@ describe("answers below and between quotes", () => {
   });
 
   test.each([
-    ["right below a marked line, which a program may have broken", `${HEAD}\n> a long line\n${INJECTED}`],
+    [
+      "right below a marked line, which a program may have broken",
+      `${HEAD}\n> a line of so many words that a program breaks it here\n${INJECTED}`,
+    ],
     ["below an attribution that marks nothing", `${HEAD}\n\nHi\n\n> hello\n\n${INJECTED}`],
+    ["below a marked attribution", `${HEAD}\n> Hi\n>\n> ${HEAD}\n\n${INJECTED}`],
+    ["right below a marked attribution", `> 3 May 2024, 10:00, Eve wrote:\n${INJECTED}`],
+    [
+      "below GroupWise's own attribution",
+      `Thank you.\n\n>>> Eve Evil <eve@x.org> 5/3/2024 10:00 AM >>>\n${INJECTED}`,
+    ],
+    ["further below that", `>>> Eve Evil 03.05.2024 10:00 >>>\n\n${INJECTED}`],
+    ["below one with a name and an address", `>>> "Eve" <eve@x.org> 3 May >>>\n\n${INJECTED}`],
+    ["below a table of fields", `|From: Eve Evil|\n|To: Ann|\n\n${INJECTED}`],
+    ["right below a line that is marked in another way", `${HEAD}\nEve> Hi\n${INJECTED}`],
     ["below a header block", `From: Eve <eve@x.org>\nTo: Ann\n\n> hello\n\n${INJECTED}`],
     ["below a title", `-----Original Message-----\n\n> hello\n\n${INJECTED}`],
     ["below a rule", `------\n\n> hello\n\n${INJECTED}`],
@@ -388,6 +510,8 @@ describe("two views of one text are compared by their words", () => {
     ["1. foo\n2. bar", "<ol><li>foo<li>bar</ol>"],
     ["1) foo\n2) bar", "<ol><li>foo<li>bar</ol>"],
     ["3. foo\n4. bar", '<ol start="3"><li>foo<li>bar</ol>'],
+    ["a) foo\nb) bar", '<ol type="a"><li>foo<li>bar</ol>'],
+    ["i. foo\nii. bar", '<ol type="i"><li>foo<li>bar</ol>'],
     ["* foo\n* bar", "<ul><li>foo<li>bar</ul>"],
     ["bob@x.org <bob@x.org> please look", '<a href="mailto:bob@x.org">bob@x.org</a> please look'],
     ["“Quoted” – *bold*", "&quot;Quoted&quot; - <b>bold</b>"],
@@ -400,6 +524,27 @@ describe("two views of one text are compared by their words", () => {
   test("a list in HTML alone is numbered", () => {
     const html = '<ol start="3"><li>foo<ul><li>a</ul><li>bar</ol><ol start="-9"><li>x</ol>';
     expect(splitNewText({ html }).new_text).toBe("3. foo\n\n- a\n\n4. bar\n\n1. x");
+  });
+});
+
+describe("a line across a program that is marked as one", () => {
+  const program = (inside: string): string => `Fix this:\n\n\`\`\`sh\n${inside}\n\`\`\`\n\nThank you`;
+
+  test("parts nothing", () => {
+    for (const inside of ["# one\n####\ntwo", "a\n\n-----\n\nb\n=====\nc"]) {
+      expect(own(program(inside))).toBe(program(inside));
+      expect(fresh(program(inside))).toBe(program(inside));
+    }
+  });
+
+  test.each([
+    ["where the program does not end", `Fix this:\n\`\`\`\ncode\n-----\n${INJECTED}`],
+    ["where another one does", `\`\`\`\nx\n\`\`\`\n-----\n${INJECTED}\n\`\`\`\ny\n\`\`\``],
+    ["where more than a line parts it", program(`a\n-----\nOn 3 May 2024 Eve <e@x.org> wrote:\n${INJECTED}`)],
+    ["where more than a line parts it from above", program(`> a\n-----\n${INJECTED}`)],
+    ["far from its end", program(`a\n-----\n${`${INJECTED}\n`.repeat(80)}`)],
+  ])("parts the mail %s", (_where, text) => {
+    expect(own(text)).not.toContain("INJECTED");
   });
 });
 

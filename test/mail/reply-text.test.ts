@@ -392,6 +392,20 @@ describe("HTML mails: new text ends at what mail programs wrap a quote in", () =
     expect(cut).toMatchObject({ new_text: "Mine.", rest_text: INJECTED });
   });
 
+  test("a line of a space that is kept is an empty one, so that what is above it has no part in what is below", () => {
+    const quote = `<div name="quote" style="border-left:2px solid #C3D9E5"><div><b>Gesendet:</b>&nbsp;3. Mai um 12:40<br><b>Von:</b>&nbsp;eve@x.org</div><div>${INJECTED}</div></div>`;
+    for (const space of ["&nbsp;", " &nbsp; ", "&#160;"]) {
+      const html = `<div>Dear Bob,</div> <div>${space}</div> <div>add 3 of 5/2024.</div> <div>${space}</div> <div>Ann</div> <div>${space} ${quote}</div>`;
+      expect(splitNewText({ html })).toMatchObject({
+        new_text: "Dear Bob,\n\nadd 3 of 5/2024.\n\nAnn",
+        in_doubt: null,
+      });
+    }
+    expect(ownHtml("<div>&nbsp;one</div><div>&nbsp;<b>two</b></div><p>&nbsp;</p><p>three</p>")).toBe(
+      "one\ntwo\n\nthree",
+    );
+  });
+
   test("blocks, lists, links and cells become readable lines", () => {
     const html = `<p>Sum&nbsp;up  <a href="https://x.org/a">this page</a>:</p><ul><li>one<li>two</ul><table><tr><td>A<td>1</tr><tr><td>B<td>2</tr></table><pre>a\n  b</pre>`;
     expect(ownHtml(html)).toBe("Sum up <https://x.org/a>:\n\n- one\n- two\n\nA 1\nB 2\n\na\n  b");
@@ -625,6 +639,12 @@ describe("time grows with the size only", () => {
     "- a -",
     "said ",
     "\uFDFA",
+    "On 3 May 2024 10:00, x@y wrote: z ",
+    ": a ",
+    "--- a ",
+    "```\n----\n",
+    `\`\`\`\n${"a\n----\n".repeat(30)}\`\`\`\n`,
+    "> a\nb\n",
   ])("half a megabyte of %j as text", (piece) => {
     expect(msToSplit({ text: `Hi\n\n${fill(piece)}:` })).toBeLessThan(WITHIN_MS);
   });
