@@ -1,5 +1,5 @@
 import type { Tlsa } from "../lib/dns-reply.ts";
-import { refuseOwnFault } from "../lib/own-faults.ts";
+import { NoHandlesError, refuseOwnFault } from "../lib/own-faults.ts";
 import { type AddressTurns, createAddressTurns, NO_TURN } from "./address-turns.ts";
 import {
   type Connection,
@@ -95,7 +95,7 @@ async function sendDirect(attempt: Attempt): Promise<SendOutcome> {
   let outcome: SendOutcome | undefined;
   for (const host of hosts) {
     if (Date.now() >= deadline) break;
-    const next = await offerToHost(attempt, host, policy);
+    const next = await beside(outcome, offerToHost(attempt, host, policy));
     if (isVerdict(next)) return next;
     outcome = weightier(outcome, next);
   }
@@ -118,12 +118,27 @@ async function offerToHost(attempt: Attempt, host: string, policy: TransportPoli
   let outcome: SendOutcome | undefined;
   for (const address of addresses) {
     if (Date.now() >= deadline) break;
-    const next = await offer(attempt, { host, address }, demand);
+    const next = await beside(outcome, offer(attempt, { host, address }, demand));
     if (isVerdict(next)) return next;
     // The last address tells most, unless an earlier one may have the mail.
     outcome = weightier(next, outcome ?? next);
   }
   return outcome ?? { status: "deferred", response: `There was no time left to reach ${host}.` };
+}
+
+/**
+ * What came of an offer, after what another server has made of the mail before: that this one has no room for it, or that
+ * there is no handle to reach it with, takes nothing back of what the other has said, or may have taken.
+ */
+async function beside(before: SendOutcome | undefined, offered: Promise<SendOutcome>): Promise<SendOutcome> {
+  const counts = before?.status === "deferred" && (before.may_have_it || before.code !== undefined);
+  try {
+    const next = await offered;
+    return counts && next.status === "crowded" ? before : next;
+  } catch (error) {
+    if (counts && error instanceof NoHandlesError) return before;
+    throw error;
+  }
 }
 
 /** One that may have the mail counts most; then one that may come back, whatever is wrong with the others. */

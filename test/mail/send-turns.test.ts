@@ -4,9 +4,11 @@ import { jobHandlers } from "../../src/handlers.ts";
 import { createWorker } from "../../src/jobs/worker.ts";
 import { RELAY_CONNECTIONS } from "../../src/mail/send-relay.ts";
 import { sendLater } from "../../src/mail/outgoing.ts";
+import type { SendOutcome } from "../../src/mail/send.ts";
 import { testApp, type TestApp } from "../support/app.ts";
-import { at, direct } from "../support/direct.ts";
-import { type SmtpSink, startSmtpSink } from "../support/smtp-sink.ts";
+import { at, direct, MAIL } from "../support/direct.ts";
+import type { DnsZone } from "../support/dns-server.ts";
+import { type SinkFault, type SinkOptions, type SmtpSink, startSmtpSink } from "../support/smtp-sink.ts";
 
 const HOSTS = 9;
 /** No run is begun in this room. */
@@ -246,6 +248,48 @@ describe("codes for addresses that nobody has proven, at domains that do not ack
     await room.arrived(5);
     await room.post(ann, "ann@good.example");
     await room.has("ann@good.example");
+  });
+});
+
+describe("no room at the second server of a domain takes nothing back of what the first one", () => {
+  const MANY = Array.from({ length: 200 }, (_, index) => index);
+  const BUSY = "451 4.3.2 busy, come back later";
+
+  /** What becomes of a mail of an account whose mails have all of its room at the second server. */
+  async function outcomeWith(fault: SinkFault | undefined, first: SinkOptions = {}): Promise<SendOutcome> {
+    const told = Promise.withResolvers<void>();
+    const zone: DnsZone = {
+      "there.example": { MX: [1, 2].map((nth): [number, string] => [nth, `mx${nth}.there.example`]) },
+      "full.example": { MX: [[10, "mx2.there.example"]] },
+    };
+    const second = { starttls: false, beforeWord: () => told.promise };
+    await using outside = await direct([{ starttls: false, ...first }, second], zone, { timeouts: PATIENT });
+    at(outside.sinks, 0).fault = fault;
+    const send = (envelope_to: string) =>
+      outside.sender.send({ ...MAIL, envelope_to, share: { account: "ann", slots: null } });
+    const filling = MANY.map((nth) => send(`ann${nth}@full.example`));
+    await Promise.any(
+      filling.map(async (one) => {
+        if ((await one).status !== "crowded") throw new Error("it had room");
+      }),
+    );
+    const outcome = await send("bob@there.example");
+    told.resolve();
+    await Promise.all(filling);
+    return outcome;
+  }
+
+  test("may have taken", async () => {
+    expect(await outcomeWith("drop_in_data")).toMatchObject({ status: "deferred", may_have_it: true });
+  });
+
+  test("has said", async () => {
+    const outcome = await outcomeWith(undefined, { reject_mail: () => BUSY });
+    expect(outcome).toMatchObject({ status: "deferred", code: 451 });
+  });
+
+  test("has not said, as nobody was there", async () => {
+    expect(await outcomeWith("drop_at_sender")).toMatchObject({ status: "crowded" });
   });
 });
 
