@@ -40,6 +40,8 @@ export function rangesOf(stored: {
  * second time, also when files get lost or shorter. Throws SegmentGoneError or MailFilesError where the machine is at fault.
  */
 export interface SegmentStore extends AsyncDisposable {
+  /** Whether this process may append: only one that holds the data folder does. */
+  writes: boolean;
   /** Where the bytes will lie once `flush` has resolved; those of one flush side by side. Not while one is under way. */
   append(bytes: Uint8Array): SegmentRange;
   /** Writes and syncs what was appended. For one caller at a time: the one that commits. */
@@ -77,6 +79,7 @@ export async function openSegments(
   const writer = openWriter(dir, firstFree(await filesIn(dir), ends), segment_bytes);
   return {
     ...writer,
+    writes,
     append(bytes) {
       if (!writes) throw new Error("Only the process that holds the data folder may store anything");
       return writer.append(bytes);

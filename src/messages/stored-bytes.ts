@@ -49,9 +49,12 @@ export const NO_BYTES: StoredBytes = {
   lost_at: null,
 };
 
-/** For the row `id` of the open transaction: its commit syncs the bytes first. */
+/**
+ * For the row `id` of the open transaction: its commit syncs the bytes first. A command line beside a server, which alone
+ * writes the segments, keeps them in the row.
+ */
 export function storeBytes(app: App, id: string, bytes: Uint8Array): StoredBytes {
-  if (bytes.byteLength <= MAX_INLINE_BYTES) return { ...NO_BYTES, bytes };
+  if (bytes.byteLength <= MAX_INLINE_BYTES || !app.segments.writes) return { ...NO_BYTES, bytes };
   const { segment, offset } = app.segments.append(bytes);
   return { ...NO_BYTES, segment, segment_offset: offset, checksum: checksumOf(id, bytes) };
 }

@@ -76,6 +76,40 @@ test("beside a running server the queue is listed, held, released and tried agai
   expect(sink.mails).toHaveLength(1);
 }, 60_000);
 
+test("beside a running server a call that was given up is tried again with its large file", async () => {
+  await using at = await house({});
+  const ada = await account(at, "ada@example.com");
+  await using server = await at.start();
+  await inbox(server, ada);
+  await at.cli("queue", "hold", "route_message");
+  const file = {
+    filename: "a.txt",
+    content_type: "text/plain",
+    data: Buffer.alloc(20_000, "a").toString("base64"),
+  };
+  const asked = await fetch(`${server.http}/v1/messages`, {
+    method: "POST",
+    headers: { "x-api-key": ada.api_key, "content-type": "application/json" },
+    body: JSON.stringify({ instruction: "Sum this up.", async: true, attachments: [file] }),
+  });
+  expect(asked.status).toBe(202);
+  const database = at.database();
+  database.exec("update jobs set status = 'dead' where kind = 'route_message'");
+  database.exec("update messages set state = 'failed', reason = 'internal_error', error = 'It broke.'");
+  database.close();
+  const { code, err, out } = await at.cli("queue", "retry", "--all");
+  expect([code, err, out]).toEqual([
+    0,
+    "",
+    "1 job is held: `mailwright queue release route_message` lets it be tried.\n",
+  ]);
+  const page = await fetch(`${server.http}/messages`, { headers: { "x-api-key": ada.api_key } });
+  const { items } = (await page.json()) as { items: { attachments: { url: string }[] }[] };
+  const url = items[0]?.attachments[0]?.url ?? "";
+  const read = await fetch(`${server.http}${url}`, { headers: { "x-api-key": ada.api_key } });
+  expect(await read.text()).toBe("a".repeat(20_000));
+}, 60_000);
+
 test("without a server what was left in the middle can be dropped, and what waits on account of a failure tried again", async () => {
   await using at = await house({
     outbound: { mode: "relay", relay_url: "smtp://127.0.0.1:9" },
