@@ -26,7 +26,7 @@ function beginHere(base_url: string): string {
   const example = `KEY=mw_live_…
 curl -sS "${base_url}/v1/messages" \\
   -H "X-API-Key: $KEY" -H "Content-Type: application/json" \\
-  -d '{"instruction": "When does it open?", "content": "The bridge opens on 3 May at 10:30."}'`;
+  -d '{"instruction": "When does it open?", "content": "It opens on 3 May."}'`;
   return `<div class="text begin">
 <h1>Begin with one call</h1>
 <p>${prose("`POST /v1/messages` does what a mail to your inbox does: it gives `instruction` to the model, `content` as the text to work on, and answers with the `result`. Make a key in the dashboard, under Settings, write it behind `KEY=`, and paste this into a shell:")}</p>

@@ -18,6 +18,7 @@ export interface Unknown {
 /** Of several, those that are described. */
 const MAX_DESCRIBED = 20;
 const MAX_NAME_CHARS = 100;
+const MIN_SLIP_CHARS = 4;
 
 /** What one interface calls a name, another one calls a label. */
 const ALSO_CALLED = [
@@ -92,5 +93,7 @@ function note(found: Unknown, { path, name, known }: { path: string; name: strin
 
 function meantBy(name: string, known: string[]): string | undefined {
   const others = ALSO_CALLED.find((names) => names.includes(name.toLowerCase())) ?? [];
-  return closestName(name, known) ?? known.find((one) => others.includes(one));
+  // With two slips a shorter name can become nearly any other one.
+  const near = name.length < MIN_SLIP_CHARS ? undefined : closestName(name, known);
+  return near ?? known.find((one) => others.includes(one));
 }

@@ -212,6 +212,7 @@ describe.skipIf(!hasChromium)("what an account has", () => {
     async (name, look) => {
       await using visit = await at.visit({ look });
       const { page } = visit;
+      const { id: other } = await at.api<Made>("POST", "/inboxes", { label: `Before ${name}` });
       const before = (await at.api<DefaultInbox[]>("GET", "/inboxes")).find(({ is_default }) => is_default);
       const label = `Usual ${name}`;
       const inbox = await inboxPage(visit, label);
@@ -224,7 +225,7 @@ describe.skipIf(!hasChromium)("what an account has", () => {
       await page.getByRole("button", { name: "Make this the default inbox" }).waitFor();
       const after = (await at.api<DefaultInbox[]>("GET", "/inboxes")).find(({ is_default }) => is_default);
       expect(after?.id).toBe(before?.id);
-      await at.api("DELETE", `/inboxes/${inbox.id}`);
+      for (const id of [inbox.id, other]) await at.api("DELETE", `/inboxes/${id}`);
     },
     LOOK_MS,
   );
