@@ -109,6 +109,29 @@ describe("members that nobody looks at", () => {
     expect([gone.status, gone.body, gone.headers.get("mailwright-warnings")]).toEqual([204, "", "1"]);
   });
 
+  test("of a long body, which a thread reads, and of a form are named as well", async () => {
+    await using t = await testApp(MODEL);
+    const ada = await t.as("ada@example.com");
+    await ada.post("/inboxes", {});
+    const long = { instruction: "x", content: "y".repeat(300_000), contexts: ["a"] };
+    expect((await ada.post("/v1/messages", long)).body.warnings).toEqual([
+      unknown("body.contexts", "content"),
+    ]);
+    const body = new FormData();
+    body.set("file", new File(["# Tone"], "tone.md"));
+    body.set("titel", "Tone");
+    const headers = { "x-api-key": ada.key };
+    const made = await t.request("/contexts/upload", { method: "POST", headers, body });
+    expect(said(made)).toEqual({ status: 201, count: "1", warnings: [unknown("body.titel")] });
+    const refused = await t.request("/contexts/upload", {
+      method: "POST",
+      headers: { ...headers, ...STRICT },
+      body,
+    });
+    expect(refused.status).toBe(422);
+    expect((await ada.get("/contexts")).body).toHaveLength(1);
+  });
+
   test("of a query are named as well", async () => {
     await using t = await testApp(MODEL);
     const ada = await t.as("ada@example.com");
