@@ -171,6 +171,14 @@ describe.skipIf(!hasChromium)("settings", () => {
     const { page } = visit;
     await visit.open("Usage");
     expect(await page.getByRole("link", { name: "Billing" }).count()).toBe(0);
+    // Nor does a page speak of plans, or of credits, which do not end here.
+    for (const name of ["Usage", "Playground", "Inboxes", "Contexts", "Webhooks", "Recipes", "Settings"]) {
+      await visit.open(name);
+      await page.getByRole("heading", { name, level: 1 }).waitFor();
+      await page.getByText(/^Loading /).first().waitFor({ state: "detached" });
+      const words = await page.locator("main").innerText();
+      expect([name, /\bplans?\b|\bcredits?\b|From (Pro|Team)/i.exec(words)?.[0]]).toEqual([name, undefined]);
+    }
     await page.goto(`${at.url}/app/billing`);
     await page.getByText("This server sells nothing").waitFor();
     expect(await page.locator("main").getByRole("button").count()).toBe(0);
