@@ -45,6 +45,11 @@ const object: EventObject = {
   usage: { input_tokens: 1_200, output_tokens: 150 },
   subject: "Invoice 4711",
   created: 1_767_225_600,
+  inbox_id: Bun.randomUUIDv7(),
+  sender: "ada@example.com",
+  tags: [],
+  attachments: [],
+  metadata: {},
 };
 
 const dir = temporaryFolder();
@@ -183,8 +188,9 @@ async function delay(): Promise<{ p50: number; p99: number }> {
     const wait = started + (index * 1_000) / EVENTS_PER_SECOND - performance.now();
     if (wait > 0) await Bun.sleep(wait);
     const user_id = owners[index % owners.length] ?? "";
+    const event = { user_id, type: "message.completed", livemode: true, object: async () => object } as const;
     void app
-      .write((tx) => recordEvent(app, tx, { user_id, type: "message.completed", livemode: true, object }))
+      .write((tx) => recordEvent(app, tx, event))
       .then((id) => begun.set(id ?? "", performance.timeOrigin + performance.now()));
   }
   await nothingWaits();

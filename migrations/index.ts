@@ -23,6 +23,9 @@ import { firstOfLane } from "./0026-first-of-lane.ts";
 import { laterJobs } from "./0028-later-jobs.ts";
 import { heavyJobs } from "./0029-heavy-jobs.ts";
 import { jobKeys } from "./0027-job-keys.ts";
+import { contextScope } from "./0030-context-scope.ts";
+import { defaultInbox } from "./0031-default-inbox.ts";
+import { metadata } from "./0032-metadata.ts";
 
 /** In order, forward only. A migration that has landed is never edited. */
 export const migrations: Record<string, Migration> = {
@@ -50,4 +53,7 @@ export const migrations: Record<string, Migration> = {
   "0027-job-keys": jobKeys,
   "0028-later-jobs": laterJobs,
   "0029-heavy-jobs": heavyJobs,
+  "0030-context-scope": contextScope,
+  "0031-default-inbox": defaultInbox,
+  "0032-metadata": metadata,
 };

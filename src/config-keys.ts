@@ -198,6 +198,17 @@ export function count(fallback: number): Key<number> {
   return whole(fallback, 0, MAX_COUNT);
 }
 
+/** A cap that there may also not be. */
+export function capOrNone(fallback: number | "unlimited"): Key<number | "unlimited"> {
+  const { fault } = count(0);
+  const words = `a whole number from 0 to ${MAX_COUNT} or "unlimited"`;
+  return {
+    default: fallback,
+    fromText: numberOrText,
+    fault: faultUnless((value) => value === "unlimited" || fault(value) === undefined, words),
+  };
+}
+
 /** A time in seconds; fractions are allowed. */
 export function seconds(fallback: number, max: number, min = 0): Key<number> {
   const isRight = (value: unknown) => inRange(value, min, max);

@@ -21,6 +21,7 @@ import {
   SQLITE_URL,
   TARGET,
   WEB_URL,
+  capOrNone,
   choice,
   count,
   delays,
@@ -130,7 +131,7 @@ export const SCHEMA = {
   plans: {
     default: choice(["", "free", "pro", "team"], ""),
     free: {
-      credits: count(100),
+      credits: capOrNone(100),
       inboxes: count(3),
       connections: count(10),
       route_per_minute: count(20),
@@ -148,7 +149,7 @@ export const SCHEMA = {
       storage_mb: count(1_000),
     },
     pro: {
-      credits: count(2000),
+      credits: capOrNone(2000),
       inboxes: count(10),
       connections: count(25),
       route_per_minute: count(60),
@@ -166,7 +167,7 @@ export const SCHEMA = {
       storage_mb: count(10_000),
     },
     team: {
-      credits: count(10_000),
+      credits: capOrNone("unlimited"),
       inboxes: count(50),
       connections: count(100),
       route_per_minute: count(120),

@@ -11,6 +11,9 @@ import type { Reading } from "./config-load.ts";
 import { SCHEMA } from "./config-schema.ts";
 import type { Values } from "./config-schema.ts";
 
+/** A month, where plans are sold and nothing else is set. */
+const TEAM_CREDITS = 10_000;
+
 /** The whole configuration, keyed as in the TOML file: `config.smtp.max_message_bytes`. */
 export type Config = Values;
 
@@ -120,18 +123,21 @@ function finish(reading: Reading): Config {
   applyRules(reading, config);
   missRequired(reading);
   if (reading.problems.length > 0) throw new ConfigError(reading.problems);
-  fillIn(config);
+  fillIn(config, reading);
   return config;
 }
 
 /** Gives the keys whose default follows from another key their value. */
-function fillIn({ server, smtp, database, data, backup }: Config): void {
+function fillIn({ server, smtp, database, data, backup, billing, plans }: Config, { values }: Reading): void {
   server.base_url = server.base_url.replace(/\/$/, "");
   smtp.hostname = (smtp.hostname || machineName()).toLowerCase();
   smtp.domain = (smtp.domain || smtp.hostname).toLowerCase();
   smtp.former_domains = smtp.former_domains.map((domain) => domain.toLowerCase());
   database.url ||= `sqlite:${join(data.dir, "mailwright.db")}`;
   backup.dir ||= join(data.dir, "backups");
+  // Where nobody can pay every account has this plan; else it is the largest that is sold.
+  if (billing.stripe_secret_key !== "" && !values.has("plans.team.credits"))
+    plans.team.credits = TEAM_CREDITS;
 }
 
 /** Some machines have a name that could not stand in a mail address, such as one with an underscore. */

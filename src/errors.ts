@@ -23,7 +23,6 @@ export const ERROR_CODES = [
   "method_not_allowed",
   "conflict",
   "slug_taken",
-  "inbox_id_required",
   "inbox_required",
   "inbox_not_routed",
   "invalid_idempotency_key",

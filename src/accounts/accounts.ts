@@ -77,6 +77,7 @@ export async function ensureUser(app: App, tx: Db, email: string): Promise<User>
     reply_footer: 1,
     deleted_at: null,
     plan_changed_at: null,
+    default_inbox_id: null,
   };
   await tx.insertInto("users").values(user).execute();
   return user;

@@ -16,10 +16,15 @@ export const MeShape = t.Object(
     has_password: t.Boolean(),
     plan: t.Union([t.Literal("free"), t.Literal("pro"), t.Literal("team")]),
     credits: t.Object({
-      allowance: count("Credits of the plan for this period."),
+      allowance: count(
+        "Credits of the plan for this period; 1,000,000,000, and more once those are used, where they are `unlimited`.",
+      ),
       used: count("Of them, those that are spent or set aside for a run."),
       topup: count("Of the credits that were bought, those that are left; they do not expire."),
-      remaining: count("Credits left."),
+      remaining: count("Credits left: `allowance` - `used` + `topup`."),
+      unlimited: t.Boolean({
+        description: "Whether the plan has no cap: then `remaining` never comes to an end.",
+      }),
       period_start: moment("When the period began"),
       resets_at: moment("When the next one begins"),
     }),

@@ -49,6 +49,7 @@ export const AdminUserShape = t.Object(
       used: count("Of them, those that are spent or set aside."),
       topup: count("Of those that were bought, what is left."),
       remaining: count("Credits left."),
+      unlimited: t.Boolean({ description: "Whether the plan has no cap." }),
     }),
     usage: t.Object({
       inboxes: count("Inboxes."),

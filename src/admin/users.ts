@@ -47,7 +47,7 @@ export async function patchUser(app: App, id: string, { plan }: { plan?: Plan | 
 
 async function viewUser(app: App, user: UserRow) {
   const { id, email, name, plan, created } = user;
-  const { allowance, used, topup, remaining } = await creditsOf(app, app.db, user);
+  const { allowance, used, topup, remaining, unlimited } = await creditsOf(app, app.db, user);
   return {
     id,
     email,
@@ -56,7 +56,7 @@ async function viewUser(app: App, user: UserRow) {
     plan,
     is_admin: user.is_admin === 1,
     created,
-    credits: { allowance, used, topup, remaining },
+    credits: { allowance, used, topup, remaining, unlimited },
     usage: await usageOf(app, id),
   };
 }

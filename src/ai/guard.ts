@@ -101,9 +101,10 @@ export const FILES_TARGET = "files";
 
 function powersOf({ authority, scope, target, tools, allow_destructive }: Asked): Powers {
   const trusted = authority === "owner" || authority === "listed";
-  const inScope = (name: string): boolean => scope === null || lists(scope.targets, name);
+  const targets = scope?.targets ?? null;
+  const inScope = (name: string): boolean => targets === null || lists(targets, name);
   const mayUse = (name: string): boolean => {
-    if (!trusted || !tools || scope?.targets.length === 0) return false;
+    if (!trusted || !tools || targets?.length === 0) return false;
     return name === FILES_TARGET || (inScope(name) && (target === null || target === name));
   };
   return {

@@ -30,7 +30,7 @@ export async function reserveCredit(
   { message_id, whose = "household" }: { message_id: string; whose?: Whose },
 ): Promise<boolean> {
   const standing = await standingOf(app, tx, user);
-  const kept = whose === "household" ? 0 : keptForHousehold(standing.allowance);
+  const kept = whose === "household" || standing.unlimited ? 0 : keptForHousehold(standing.allowance);
   if (standing.left + standing.bought < RUN_CREDITS + kept) return false;
   const purse = standing.left < RUN_CREDITS ? boughtPurse(user, standing) : await fit(app, tx, standing);
   await append(app, tx, purse, { kind: "reserve", amount: -RUN_CREDITS, message_id });
@@ -135,14 +135,18 @@ export async function resetsAt(app: App, db: Db, user: Account): Promise<number>
   return (await currentPeriod(app, db, user)).end;
 }
 
-/** The credits of an account, as its owner sees them: `remaining` is `allowance` - `used` + `topup`. */
+/**
+ * The credits of an account, as its owner sees them: `remaining` is `allowance` - `used` + `topup`. Where they are unlimited
+ * the allowance is a number that is never used up, so that programs which compare it go on.
+ */
 export async function creditsOf(app: App, db: Db, user: Account) {
-  const { allowance, left, bought, period } = await standingOf(app, db, user);
+  const { allowance, left, bought, period, unlimited } = await standingOf(app, db, user);
   return {
     allowance,
     used: allowance - left,
     topup: bought,
     remaining: left + bought,
+    unlimited,
     period_start: period.start,
     resets_at: period.end,
   };

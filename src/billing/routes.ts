@@ -91,8 +91,11 @@ function usageRoutes(app: App) {
     .use(authenticated(app))
     .get("/usage", ({ user, query }) => readUsage(app, user, query), {
       query: t.Object({
-        since: moment("since", "Accepted in this unix second or later; by default 30 days before `until`."),
-        until: moment("until", "Accepted in this unix second or earlier; by default now."),
+        since: moment(
+          "since",
+          "Accepted at this moment or later, in unix seconds; by default 30 days before `until`.",
+        ),
+        until: moment("until", "Accepted at this moment or earlier, in unix seconds; by default now."),
       }),
       ...USAGE,
     });

@@ -19,7 +19,12 @@ export interface Standing {
   allowance: number;
   left: number;
   bought: number;
+  /** Whether there are always more. */
+  unlimited: boolean;
 }
+
+/** What is given at a time where there is no cap: fits into every integer of others, and nobody uses it in a period. */
+const WITHOUT_CAP = 1_000_000_000;
 
 /** All that is to know of an account's credits now: every call asks twice. */
 export async function standingOf(app: App, db: Db, { id: user_id }: Pick<UserRow, "id">): Promise<Standing> {
@@ -31,7 +36,10 @@ export async function standingOf(app: App, db: Db, { id: user_id }: Pick<UserRow
   const { given, balance } = purse;
   // The operator may give plans other credits at any time: the ledger learns of it with the next reserve.
   const used = (given ?? 0) - (balance ?? 0);
-  const allowance = Math.max(planLimits(app.config, row.plan).credits, used);
+  const { credits } = planLimits(app.config, row.plan);
+  const unlimited = credits === "unlimited";
+  const given_by_plan = unlimited ? (Math.floor(used / WITHOUT_CAP) + 1) * WITHOUT_CAP : credits;
+  const allowance = Math.max(given_by_plan, used);
   return {
     user_id,
     plan: row.plan,
@@ -41,6 +49,7 @@ export async function standingOf(app: App, db: Db, { id: user_id }: Pick<UserRow
     allowance,
     left: allowance - used,
     bought: row.bought ?? 0,
+    unlimited,
   };
 }
 

@@ -151,7 +151,7 @@ async function sameOverHttp(server: Server, key: string): Promise<string> {
   });
   check(view.status === "done", `The call over HTTP ended as ${view.status}: ${view.error ?? ""}`);
   check(view.result.includes(REPORT.filename), "The answer over HTTP does not name the attachment.");
-  return `POST /v1/messages with the same question and file: "${view.status}", ${view.credits.remaining} credits left`;
+  return `POST /v1/messages with the same question and file: "${view.status}", ${view.credits.charged} credit`;
 }
 
 function repliesAfter(app: App, id: string) {
@@ -177,7 +177,7 @@ async function call<T>(
 ): Promise<T> {
   const answer = await fetch(http + path, {
     method: body ? "POST" : "GET",
-    headers: { "x-api-key": key, "content-type": "application/json" },
+    headers: { "x-api-key": key, "content-type": "application/json", "mailwright-strict": "1" },
     signal: AbortSignal.timeout(RUN_WITHIN_MS),
     // Some machines have a proxy in their environment, which cannot reach this server.
     proxy: false,

@@ -12,6 +12,7 @@ import { oneLine } from "../lib/one-line.ts";
 import { portionsOf } from "../lib/portions.ts";
 import { cutSlug, slugOf } from "../lib/slug.ts";
 import { isLongerThan } from "../lib/text-length.ts";
+import { type ContextList, contextLists, inboxesFor, leaveInboxes, setInboxes } from "./scope.ts";
 
 export const MAX_TITLE_CHARS = 200;
 export const MAX_BODY_BYTES = 262_144;
@@ -25,6 +26,8 @@ export interface ContextInput {
   kind?: ContextRow["kind"];
   slug?: string;
   enabled?: boolean;
+  /** The inboxes that it is for; null: every one. */
+  inbox_ids?: string[] | null;
 }
 
 export type NewContext = ContextInput & Required<Pick<ContextInput, "title" | "body" | "kind">>;
@@ -33,6 +36,7 @@ export type ContextView = ReturnType<typeof viewContext>;
 
 /** All of a user's contexts, oldest first, in portions that are read when it is their turn. */
 export async function* contextPortions(app: App, user: UserRow): AsyncGenerator<ContextView[]> {
+  const lists = await contextLists(app.db, user);
   const sizes = await ownContexts(app.db, user)
     .select(["id", BODY_BYTES.as("bytes")])
     .orderBy("id")
@@ -43,12 +47,12 @@ export async function* contextPortions(app: App, user: UserRow): AsyncGenerator<
       const rows = await ownContexts(app.db, user).selectAll().where("id", "in", ids).orderBy("id").execute();
       // Others have their turn before the next portion.
       await Bun.sleep(0);
-      return rows.map(viewContext);
+      return rows.map((row) => viewContext(row, lists));
     });
 }
 
 export async function readContext(db: Db, user: UserRow, id: string): Promise<ContextView> {
-  return viewContext(await ownContext(db, user, id));
+  return viewContext(await ownContext(db, user, id), await contextLists(db, user));
 }
 
 export async function createContext(app: App, caller: Caller, input: NewContext): Promise<ContextView> {
@@ -74,12 +78,14 @@ export async function addContext(app: App, tx: Db, user: UserRow, input: NewCont
     kind: input.kind,
     slug: freeSlug(columns.title ?? "", slugs),
     enabled: 1,
+    every_inbox: 1,
     created: app.now(),
     updated: app.now(),
     ...columns,
   };
   await tx.insertInto("contexts").values(row).execute();
-  return viewContext(row);
+  if (input.inbox_ids) await setInboxes(tx, user, { context_id: row.id, inbox_ids: input.inbox_ids });
+  return viewContext(row, await contextLists(tx, user));
 }
 
 /** RFC 7396: absent members stay as they are. The slug never follows the title: mails name it. */
@@ -92,7 +98,7 @@ export async function patchContext(
   const columns = columnsOf(patch.input);
   return app.write(async (tx) => {
     const row = await ownContext(tx, user, patch.id);
-    if (Object.keys(columns).length === 0) return viewContext(row);
+    if (Object.keys(columns).length === 0) return viewContext(row, await contextLists(tx, user));
     await noteChange(app, tx, caller, "context_changed");
     if (!isOnlySwitchedOff(columns)) await refuseSurplus(app, tx, user, row);
     const changed = { ...row, ...columns, updated: app.now() };
@@ -102,7 +108,9 @@ export async function patchContext(
     if (changed.slug !== row.slug && (await slugsOf(tx, user)).has(changed.slug))
       throw slugTaken(changed.slug);
     await tx.updateTable("contexts").set(changed).where("id", "=", row.id).execute();
-    return viewContext(changed);
+    const { inbox_ids } = patch.input;
+    if (inbox_ids !== undefined) await setInboxes(tx, user, { context_id: row.id, inbox_ids });
+    return viewContext(changed, await contextLists(tx, user));
   });
 }
 
@@ -112,17 +120,7 @@ export async function deleteContext(app: App, caller: Caller, id: string): Promi
   await app.write(async (tx) => {
     await noteChange(app, tx, caller, "context_deleted");
     await ownContext(tx, user, id);
-    const inboxes = await tx
-      .selectFrom("inboxes")
-      .select(["id", "context_ids"])
-      .where("user_id", "=", user.id)
-      .execute();
-    for (const inbox of inboxes) {
-      const ids = JSON.parse(inbox.context_ids ?? "[]") as string[];
-      if (!ids.includes(id)) continue;
-      const context_ids = JSON.stringify(ids.filter((other) => other !== id));
-      await tx.updateTable("inboxes").set({ context_ids }).where("id", "=", inbox.id).execute();
-    }
+    await leaveInboxes(tx, user, id);
     await tx.deleteFrom("contexts").where("id", "=", id).execute();
   });
 }
@@ -144,7 +142,7 @@ async function refuseSurplus(app: App, tx: Db, user: UserRow, { id }: ContextRow
   refuseBeyondPlan("contexts", planLimits(app.config, user.plan).contexts, { rank, count: ids.length });
 }
 
-function viewContext(row: ContextRow) {
+function viewContext(row: ContextRow, lists: ContextList[]) {
   return {
     id: row.id,
     title: row.title,
@@ -152,6 +150,7 @@ function viewContext(row: ContextRow) {
     kind: row.kind,
     slug: row.slug,
     enabled: row.enabled === 1,
+    inbox_ids: inboxesFor(row, lists),
     size: Buffer.byteLength(row.body),
     created: row.created,
     updated: row.updated,
@@ -170,13 +169,14 @@ async function ownContext(db: Db, user: UserRow, id: string): Promise<ContextRow
 }
 
 /** The columns that the given members set. */
-function columnsOf({ title, body, kind, slug, enabled }: ContextInput): Partial<ContextRow> {
+function columnsOf({ title, body, kind, slug, enabled, inbox_ids }: ContextInput): Partial<ContextRow> {
   return {
     ...(title === undefined ? {} : { title: checkedTitle(title) }),
     ...(body === undefined ? {} : { body: checkedBody(body) }),
     ...(kind === undefined ? {} : { kind }),
     ...(slug === undefined ? {} : { slug: checkedSlug(slug) }),
     ...(enabled === undefined ? {} : { enabled: enabled ? 1 : 0 }),
+    ...(inbox_ids === undefined ? {} : { every_inbox: inbox_ids === null ? 1 : 0 }),
   };
 }
 

@@ -7,7 +7,7 @@ import type { ContextRow } from "../db/schema.ts";
 /** A context without its text, which may be long. */
 export type ContextCard = Pick<
   ContextRow,
-  "id" | "user_id" | "title" | "kind" | "slug" | "enabled" | "updated"
+  "id" | "user_id" | "title" | "kind" | "slug" | "enabled" | "every_inbox" | "updated"
 >;
 
 const MAX_INDEXES = 100;
@@ -23,7 +23,7 @@ const MIN_TERM_CHARS = 3;
 export const cardsOf = remembered((db, key: { user_id: string }) =>
   db
     .selectFrom("contexts")
-    .select(["id", "user_id", "title", "kind", "slug", "enabled", "updated"])
+    .select(["id", "user_id", "title", "kind", "slug", "enabled", "every_inbox", "updated"])
     .where("user_id", "=", key.user_id)
     .orderBy("id"),
 );

@@ -7,8 +7,12 @@ import { contextPortions, createContext, deleteContext, patchContext, readContex
 import { contextMembers, ContextShape } from "./shapes.ts";
 import { uploadContext } from "./upload.ts";
 
-const { title, body, kind, slug, enabled } = contextMembers;
-const optional = { slug: t.Optional(slug), enabled: t.Optional(enabled) };
+const { title, body, kind, slug, enabled, inbox_ids } = contextMembers;
+const optional = {
+  slug: t.Optional(slug),
+  enabled: t.Optional(enabled),
+  inbox_ids: t.Optional(inbox_ids),
+};
 const contextParams = t.Object({ context_id: t.String({ format: "uuid" }) });
 
 export function contextRoutes(app: App) {

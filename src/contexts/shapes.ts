@@ -3,6 +3,9 @@ import { t } from "elysia";
 const moment = (what: string) =>
   t.Integer({ description: `${what}, in unix seconds.`, examples: [1_768_478_400] });
 
+/** Above every plan. */
+const MAX_INBOXES = 1_000;
+
 export const contextMembers = {
   title: t.String({ minLength: 1, description: "1 to 200 characters.", examples: ["Brand voice"] }),
   body: t.String({
@@ -19,6 +22,14 @@ export const contextMembers = {
     examples: ["brand-voice"],
   }),
   enabled: t.Boolean({ description: "A context that is not enabled is never used." }),
+  inbox_ids: t.Nullable(
+    t.Array(t.String({ format: "uuid" }), {
+      maxItems: MAX_INBOXES,
+      description:
+        "The inboxes that it is for. Mail of strangers to these gets it too, and to others never. Null: every inbox that does not choose its contexts itself.",
+    }),
+    { examples: [null] },
+  ),
 };
 
 export const ContextShape = t.Object(

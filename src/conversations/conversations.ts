@@ -81,6 +81,17 @@ export async function ownConversation(
   return row.id;
 }
 
+/** The inbox of the user's own conversation; undefined if there is no such conversation, or its inbox is gone. */
+export async function inboxOfConversation(db: Db, user: UserRow, id: string): Promise<string | undefined> {
+  const row = await db
+    .selectFrom("conversations")
+    .select("inbox_id")
+    .where("id", "=", id)
+    .where("user_id", "=", user.id)
+    .executeTakeFirst();
+  return row?.inbox_id ?? undefined;
+}
+
 /** Instruction and reply of the latest finished turns, oldest first, within the memory's bounds. */
 export async function recallTurns(
   db: Db,

@@ -72,6 +72,8 @@ export interface UserRow {
   /** Since when the account is dead; what is left of it is being erased. */
   deleted_at: number | null;
   plan_changed_at: number | null;
+  /** Where calls go that name no inbox; null: to the oldest one. */
+  default_inbox_id: string | null;
 }
 
 export interface ApiKeyRow {
@@ -125,8 +127,10 @@ export interface InboxRow {
   inbound_policy: string;
   created: number;
   updated: number;
-  /** JSON list of the contexts it has; null: every one of the user's. */
+  /** JSON list of the contexts that name it; null: none. */
   context_ids: string | null;
+  /** Whether it has those for every inbox as well. */
+  every_context: number;
   /** Null: as the configuration and the plan say. */
   retention_days: number | null;
   /** The custom domain of the address; null for the service's own. */
@@ -203,6 +207,8 @@ export interface MessageRow {
   retry_of: string | null;
   /** Words of the recipient's `+tag`, never an authority. */
   tags: string;
+  /** JSON object of texts that came along with a call. */
+  metadata: string;
   /** 0 of a mail that somebody else may have sent again; see `readingFor`. */
   vouched: number;
   /** How many mails the row stands for: 1, or those of an hour that are not listed one by one. */
@@ -456,6 +462,8 @@ export interface ContextRow {
   kind: "instruction" | "knowledge" | "command";
   slug: string;
   enabled: number;
+  /** 0: it is for the inboxes that list it. */
+  every_inbox: number;
   created: number;
   updated: number;
 }

@@ -50,6 +50,16 @@ export const STORAGE_TRIGGERS: Trigger[] = [
     ),
   ],
   [
+    "storage_metadata_insert",
+    "after insert on messages when new.metadata <> '{}'",
+    add("new.user_id", sql`octet_length(new.metadata)`),
+  ],
+  [
+    "storage_metadata_delete",
+    "before delete on messages when old.metadata <> '{}'",
+    add("old.user_id", sql`- octet_length(old.metadata)`),
+  ],
+  [
     "storage_mail_purge",
     "after update of purged_at on raw_mails when old.purged_at is null and new.purged_at is not null",
     sql`update account_storage set bytes = bytes - old.size

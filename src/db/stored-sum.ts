@@ -1,7 +1,8 @@
 /** Of a row of `account_storage`, the sum that the triggers keep, counted anew. */
 export const STORED_SUM = `
     coalesce((select sum(coalesce(octet_length(m.instruction), 0) + coalesce(octet_length(m.command), 0)
-        + coalesce(octet_length(m.result), 0) + coalesce(octet_length(m.steps), 0))
+        + coalesce(octet_length(m.result), 0) + coalesce(octet_length(m.steps), 0)
+        + case when m.metadata = '{}' then 0 else octet_length(m.metadata) end)
       from messages m where m.user_id = account_storage.user_id), 0)
     + coalesce((select sum(octet_length(c.content)) from messages m join message_contents c on c.message_id = m.id
       where m.user_id = account_storage.user_id), 0)

@@ -13,6 +13,7 @@ import { noteCaller } from "./callers.ts";
 import { sessionCookie } from "./cookies.ts";
 import { awaitTurn } from "./in-hand.ts";
 import { clientAddress, isFor, refuseOverRate, SAFE_METHODS } from "./request.ts";
+import { keepSent } from "./warnings.ts";
 
 const UNAUTHORIZED = "This needs a valid API key, or the session of somebody who has signed in.";
 const MINUTE_SECONDS = 60;
@@ -72,7 +73,7 @@ function whoever(app: App, refuse: (caller: Caller) => void) {
       const body = await (isFor(request, "/v1/messages") ? readCallBody(sent) : readBody(sent));
       // A body takes as long as its sender likes, and the credential may have ended meanwhile.
       callers.set(request, admit(await findCaller(app, { request, server })));
-      return body;
+      return keepSent(request, body);
     })
     .derive({ as: "scoped" }, async ({ request, server }) => {
       const caller = callers.get(request) ?? admit(await knownCaller(app, { request, server }));
@@ -93,9 +94,10 @@ async function refuseDeleted(app: App, user: UserRow, request: Request): Promise
 
 /** For the plugins of public routes: reads their bodies as `authenticated` does. */
 export function unauthenticated(app: App) {
-  return new Elysia().onParse({ as: "scoped" }, ({ request, server }) =>
-    readBody({ app, request, who: clientNetwork(clientAddress(app, { request, server })) }),
-  );
+  return new Elysia().onParse({ as: "scoped" }, async ({ request, server }) => {
+    const who = clientNetwork(clientAddress(app, { request, server }));
+    return keepSent(request, await readBody({ app, request, who }));
+  });
 }
 
 /** Whose living credential came along; undefined without one. Counts as one of the requests that it may make. */

@@ -2,10 +2,11 @@ import type { PreContext } from "elysia";
 import { allowedMethods } from "./request.ts";
 
 const MAX_AGE_SECONDS = 3_600;
-const ALLOWED_HEADERS = "X-API-Key, Authorization, Content-Type, Idempotency-Key, Prefer, X-Request-Id";
+const ALLOWED_HEADERS =
+  "X-API-Key, Authorization, Content-Type, Idempotency-Key, Mailwright-Strict, Prefer, X-Request-Id";
 /** What a page elsewhere may read beyond the few headers that browsers always show. */
 const EXPOSED_HEADERS =
-  "Content-Disposition, Idempotent-Replayed, Location, RateLimit, RateLimit-Policy, Retry-After, X-Request-Id";
+  "Content-Disposition, Idempotent-Replayed, Location, Mailwright-Warnings, RateLimit, RateLimit-Policy, Retry-After, X-Request-Id";
 
 /**
  * Lets pages of the listed origins call the server with an API key (Fetch standard, "CORS protocol"). Credentials are

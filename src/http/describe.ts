@@ -1,13 +1,14 @@
 import type { TSchema } from "@sinclair/typebox";
 import type { ErrorCode } from "../errors.ts";
 
+/** In the order in which pages of documentation show them: first what most people are here for. */
 export const TAGS = [
+  "Routing",
   "Auth",
   "Connections",
   "Integrations",
   "Contexts",
   "Inboxes",
-  "Routing",
   "Messages",
   "Webhooks",
   "Conversations",

@@ -3,8 +3,8 @@ import { assetUrl } from "./docs-assets.ts";
 import { CATALOGUE, exampleProblem } from "./error-catalogue.ts";
 import { STATUS, TITLES } from "./errors.ts";
 
-/** The page that makes an interactive reference of /openapi.json. */
-export async function referencePage(): Promise<string> {
+/** The page that makes an interactive reference of /openapi.json, below the call that most people are here for. */
+export async function referencePage(base_url: string): Promise<string> {
   const [bundle, init, bundleStyle] = await Promise.all([
     assetUrl("swagger-ui-bundle.js"),
     assetUrl("init.js"),
@@ -16,9 +16,23 @@ export async function referencePage(): Promise<string> {
   return page({
     title: "Mailwright API",
     head,
-    main: `<div id="operations"><noscript><p>This page needs JavaScript. Without it, read
+    main: `${beginHere(base_url)}
+<div id="operations"><noscript><p>This page needs JavaScript. Without it, read
 <a href="/openapi.json">the OpenAPI document</a>.</p></noscript></div>`,
   });
+}
+
+function beginHere(base_url: string): string {
+  const example = `KEY=mw_live_…
+curl -sS "${base_url}/v1/messages" \\
+  -H "X-API-Key: $KEY" -H "Content-Type: application/json" \\
+  -d '{"instruction": "When does it open?", "content": "It opens on 3 May."}'`;
+  return `<div class="text begin">
+<h1>Begin with one call</h1>
+<p>${prose("`POST /v1/messages` does what a mail to your inbox does: it gives `instruction` to the model, `content` as the text to work on, and answers with the `result`. Make a key in the dashboard, under Settings, write it behind `KEY=`, and paste this into a shell:")}</p>
+<pre>${Bun.escapeHTML(example)}</pre>
+<p>${prose("It runs through your default inbox; `inbox_id` names another one.")} <a href="#operations">All operations</a> are below.</p>
+</div>`;
 }
 
 /** The page that the `type` of every error leads to. */

@@ -46,6 +46,11 @@ const EXAMPLE = {
       usage: { input_tokens: 812, output_tokens: 96 },
       subject: "Minutes of Monday",
       created: 1_768_478_391,
+      inbox_id: "0198c0ff-ee00-7000-8000-00000000f00d",
+      sender: "ada@example.com",
+      tags: ["minutes"],
+      attachments: [],
+      metadata: {},
     },
   },
 };
@@ -77,7 +82,7 @@ const EVENTS = section(
   "events",
   "Events",
   `${terms(TYPES)}
-<p>${prose("Each is a POST of JSON. `data.object` is the message, in the words of `POST /v1/messages`. Of a `result` only the first 200,000 characters are sent, and then `result_truncated` is true. `livemode` is false for tests.")}</p>
+<p>${prose("Each is a POST of JSON. `data.object` is the message, in the words of `POST /v1/messages`. Of a `result` only the first 200,000 characters are sent, and then `result_truncated` is true. `sender` is the address that the mail names, proven or not; `tags` are the `#tags` of the instruction and the `+tag` of the address, and empty for mail of strangers; `attachments` are the files that the run made, each with the path of its download. `livemode` is false for tests.")}</p>
 <pre>${Bun.escapeHTML(JSON.stringify(EXAMPLE, null, 2))}</pre>
 <p>These headers go with it:</p>
 ${terms(HEADERS)}`,

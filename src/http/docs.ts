@@ -1,4 +1,5 @@
 import { Elysia } from "elysia";
+import type { App } from "../app.ts";
 import { ASSET_NAMES, assetResponse } from "./docs-assets.ts";
 import { hashOf, isKnown } from "./own-files.ts";
 import { errorsPage, referencePage } from "./docs-pages.ts";
@@ -13,7 +14,7 @@ const CONTENT_SECURITY_POLICY =
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /** The machine-readable interface, made of the routes once somebody asks for it, and pages for people. */
-export function docsRoutes(routes: () => DescribedRoute[]) {
+export function docsRoutes(app: Pick<App, "base_url">, routes: () => DescribedRoute[]) {
   let document: { text: string; etag: string } | undefined;
   const pages = new Elysia()
     .get("/openapi.json", ({ request }) => {
@@ -26,7 +27,7 @@ export function docsRoutes(routes: () => DescribedRoute[]) {
       if (isKnown(document.etag, request)) return new Response(null, { status: 304, headers });
       return new Response(document.text, { headers });
     })
-    .get("/docs", async () => htmlResponse(await referencePage()))
+    .get("/docs", async () => htmlResponse(await referencePage(app.base_url)))
     .get("/docs/errors", async () => htmlResponse(await errorsPage()))
     .get("/docs/inbound", async () => htmlResponse(await inboundPage()))
     .get("/docs/webhooks", async () => htmlResponse(await webhooksPage()));

@@ -13,7 +13,7 @@ export const CATALOGUE: Record<ErrorCode, CatalogueEntry> = {
   validation_error: {
     meaning:
       "Something in the request is missing, too long, or of the wrong kind. Nothing was changed. `errors` has one entry for each fault, with the place where it is.",
-    mend: "Correct what `errors` names and send the request again. Members that the server does not know do no harm.",
+    mend: "Correct what `errors` names and send the request again. Members that the server does not know do no harm, and `warnings` names them; with `Mailwright-Strict: 1` they are faults as well (`unknown_member`).",
     example: {
       detail: "body.title must have at most 200 characters.",
       faults: [{ path: "body.title", code: "too_long", message: "must have at most 200 characters" }],
@@ -180,14 +180,6 @@ export const CATALOGUE: Record<ErrorCode, CatalogueEntry> = {
     meaning: "Another of your contexts has this slug already, and `+slug` in a mail must mean just one.",
     mend: "Choose another slug, or leave it out: then one is made from the title.",
     example: { detail: "You have another context with the slug house-style." },
-  },
-  inbox_id_required: {
-    meaning: "Your account has several inboxes, so the call must say which of them it is for.",
-    mend: "Add `inbox_id`; `GET /inboxes` lists them.",
-    example: {
-      detail: "This account has several inboxes.",
-      fix: "Name one in inbox_id; GET /inboxes lists them.",
-    },
   },
   inbox_required: {
     meaning: "Every call runs through an inbox, and your account has none yet.",

@@ -4,6 +4,7 @@ import type { BytesAnswer, Description } from "./describe.ts";
 import { STATUS, TITLES } from "./errors.ts";
 import { bodyExampleOf, exampleOf } from "./openapi-example.ts";
 import { type Json, jsonSchemaOf } from "./openapi-schema.ts";
+import { WarningsShape } from "./shapes.ts";
 
 interface RouteSchemas {
   body?: unknown;
@@ -19,7 +20,10 @@ export interface DescribedRoute {
 }
 
 const ALWAYS: ErrorCode[] = ["internal", "unavailable"];
-const REQUEST_ID = { $ref: "#/components/headers/RequestId" };
+const OWN_HEADERS = {
+  "X-Request-Id": { $ref: "#/components/headers/RequestId" },
+  "Mailwright-Warnings": { $ref: "#/components/headers/Warnings" },
+};
 
 /** One operation of the document; the named schemas it uses are put into `schemas`. */
 export function operationOf(route: DescribedRoute, about: Description, schemas: Record<string, Json>): Json {
@@ -40,7 +44,10 @@ export function operationOf(route: DescribedRoute, about: Description, schemas: 
           },
         }),
     ...(about.bytes_body === undefined ? {} : { requestBody: bytesBody(about.bytes_body) }),
-    responses: together(ownAnswers(about, schemas), refusals(errorsOf(route, about))),
+    responses: withOneLimit(
+      together(ownAnswers(about, schemas), refusals(errorsOf(route, about))),
+      about.limited !== undefined,
+    ),
   };
 }
 
@@ -104,7 +111,7 @@ function bytesBody({ content_type, words }: BytesAnswer): Json {
 }
 
 /** One status may have an answer of the route's own beside the problem, such as a 503 that says what is not ready. */
-function together(answers: Record<string, Json>, refusals: Record<string, Json>): Json {
+function together(answers: Record<string, Json>, refusals: Record<string, Json>): Record<string, Json> {
   const both = Object.entries(refusals).map(([status, refusal]) => {
     const content = {
       ...(refusal["content"] as Json),
@@ -115,12 +122,21 @@ function together(answers: Record<string, Json>, refusals: Record<string, Json>)
   return { ...answers, ...Object.fromEntries(both) };
 }
 
+/** Both refusals of a call that is one too many are one type, which `code` tells apart. */
+function withOneLimit(responses: Record<string, Json>, limited: boolean): Record<string, Json> {
+  if (!limited) return responses;
+  const media = Object.entries((responses[429]?.["content"] ?? {}) as Record<string, Json>);
+  const schema = { $ref: "#/components/schemas/TooManyRequests" };
+  const content = media.map(([type, one]) => [type, { ...one, schema }]);
+  return { ...responses, 429: { ...responses[429], content: Object.fromEntries(content) } };
+}
+
 function ownAnswers(about: Description, schemas: Record<string, Json>): Record<string, Json> {
   const own = Object.entries(about.answer_headers ?? {}).map(([name, description]) => [
     name,
     { description, schema: { type: "string" } },
   ]);
-  const headers = { "X-Request-Id": REQUEST_ID, ...Object.fromEntries(own) };
+  const headers = { ...OWN_HEADERS, ...Object.fromEntries(own) };
   const all = { ...about.answers, ...(about.limited === undefined ? {} : { 429: about.limited }) };
   const answers = Object.entries(all).map(([status, answer]) => {
     if (answer === null) return [status, { description: "Done; there is no body.", headers }] as const;
@@ -129,10 +145,20 @@ function ownAnswers(about: Description, schemas: Record<string, Json>): Record<s
       return [status, { description: answer.words, headers, content }] as const;
     }
     const schema = jsonSchemaOf(answer, schemas);
-    const content = { "application/json": { schema, example: exampleOf(schema, schemas) } };
+    const example = exampleOf(schema, schemas);
+    const content = { "application/json": { schema: withWarnings(schema, schemas), example } };
     return [status, { description: DONE[status] ?? "Done.", headers, content }] as const;
   });
   return Object.fromEntries(answers);
+}
+
+/** Every object may come with them; one that has others of that name has none. */
+function withWarnings(schema: Json, schemas: Record<string, Json>): Json {
+  const named = schemas[String(schema["$ref"]).split("/").at(-1) ?? ""];
+  const { type, properties = {} } = (named ?? schema) as { type?: string; properties?: Json };
+  if (type !== "object" || "warnings" in properties) return schema;
+  const warnings = jsonSchemaOf(WarningsShape, schemas);
+  return { allOf: [schema, { type: "object", properties: { warnings } }] };
 }
 
 const DONE: Record<string, string> = { 201: "Made.", 202: "Accepted; the work goes on." };
@@ -168,7 +194,7 @@ function refusal(status: number, codes: ErrorCode[]): Json {
   return {
     description: codes.map((code) => `\`${code}\`: ${sentence(TITLES[code])}`).join(" "),
     headers: {
-      "X-Request-Id": REQUEST_ID,
+      ...OWN_HEADERS,
       ...(status === 429 ? { "Retry-After": { $ref: "#/components/headers/RetryAfter" } } : {}),
       ...(status === 401 ? { "WWW-Authenticate": { $ref: "#/components/headers/WwwAuthenticate" } } : {}),
     },

@@ -15,7 +15,11 @@ export interface OpenApiDocument {
 
 /** OpenAPI 3.1 of all routes that have a description. Schemas with an `$id` become components of that name. */
 export function openApiOf(routes: DescribedRoute[]): OpenApiDocument {
-  const schemas: Record<string, Json> = { Problem: PROBLEM };
+  const schemas: Record<string, Json> = {
+    Problem: PROBLEM,
+    RateLimited: RATE_LIMITED,
+    TooManyRequests: TOO_MANY_REQUESTS,
+  };
   const paths: OpenApiDocument["paths"] = {};
   for (const route of routes) {
     const description = descriptionOf(route.hooks.detail);
@@ -48,13 +52,21 @@ const INFO = {
   description: `Turns mail, or a call, into finished work.
 
 Send an API key as \`X-API-Key\`. Errors are problem+json (RFC 9457), and the \`type\` of each is a page that explains it.
-Times are unix seconds. Members that are not known are ignored. Every path answers with and without a slash at its end.`,
+Times are unix seconds. Every path answers with and without a slash at its end.
+
+Members of a body and parameters of a query that are not known are ignored, and named: the answer has the header
+\`Mailwright-Warnings\` with their number, and, if it is a JSON object, \`warnings\`. With the header \`Mailwright-Strict: 1\` they are
+refused with 422 before anything is done.`,
 };
 
 const HEADERS = {
   RequestId: {
     description: "Names this request in the log of the server.",
     schema: { type: "string" },
+  },
+  Warnings: {
+    description: "How many members of the request are not known; not there without any.",
+    schema: { type: "integer", minimum: 1 },
   },
   RetryAfter: { description: "Seconds to wait (RFC 9110).", schema: { type: "integer", minimum: 1 } },
   WwwAuthenticate: { description: "How to sign in (RFC 9110).", schema: { type: "string" } },
@@ -104,10 +116,29 @@ const PROBLEM: Json = {
         },
       },
     },
+    warnings: { $ref: "#/components/schemas/Warnings" },
     limit: { type: "integer", description: "What the plan allows." },
     current: { type: "integer", description: "What there is." },
     required_plan: { type: "string", enum: ["pro", "team"] },
     allow: { type: "string", description: "The methods that are possible." },
     step: { type: "string", description: "How far an authorisation came." },
+  },
+};
+
+const RATE_LIMITED: Json = {
+  ...PROBLEM,
+  description: "Too many calls: wait as long as `Retry-After` says.",
+  properties: { ...(PROBLEM["properties"] as Json), code: { type: "string", const: "rate_limited" } },
+};
+
+const TOO_MANY_REQUESTS: Json = {
+  description: "Which of the two it is says `code`.",
+  oneOf: [{ $ref: "#/components/schemas/CreditLimit" }, { $ref: "#/components/schemas/RateLimited" }],
+  discriminator: {
+    propertyName: "code",
+    mapping: {
+      credit_limit: "#/components/schemas/CreditLimit",
+      rate_limited: "#/components/schemas/RateLimited",
+    },
   },
 };

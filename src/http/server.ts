@@ -40,6 +40,7 @@ import { type HttpDoor, listen } from "./listen.ts";
 import { metricsRoutes } from "./metrics.ts";
 import { allowedMethods, clientAddress, refuseWithoutHost, requestId } from "./request.ts";
 import { faultsOf } from "./validation.ts";
+import { warningsHook, warningsOf, withUnknown } from "./warnings.ts";
 
 const STORAGE_RETRY_SECONDS = 30;
 
@@ -63,11 +64,11 @@ export function createHttp(app: App, health: Health) {
     })
     .onError(async (context) => {
       const { error, set, request } = context;
-      const known = (await refusalOfGone(app, context)) ?? asAppError(http.routes, error, request);
+      const gone = await refusalOfGone(app, context);
+      const known = gone ?? withUnknown(set.headers, asAppError(http.routes, error, request));
       if (known.code === "internal") app.log.error({ err: error }, "request failed");
       // Any other refusal is for the caller alone to mend; this one the operator may, by the plan.
-      if (known.code === "storage_full")
-        app.log.info({ ...known.extras.members }, "call refused: storage_full");
+      if (known.code === "storage_full") app.log.info(known.extras.members, "call refused: storage_full");
       set.status = STATUS[known.code];
       app.metrics.count("mailwright_http_refusals_total", { code: known.code });
       return problemResponse(app, known, set.headers);
@@ -76,8 +77,9 @@ export function createHttp(app: App, health: Health) {
       const caller = seen.get(request);
       if (caller) noteAnswer(app, { request, status: set.status, caller });
     })
+    .use(warningsHook(() => root.routes))
     .use(healthRoutes(health))
-    .use(docsRoutes(() => root.routes))
+    .use(docsRoutes(app, () => root.routes))
     .use(dashboardRoutes())
     .use(routingRoutes(app))
     .use(messageRoutes(app))
@@ -202,7 +204,11 @@ function storageFault(error: unknown): AppError {
 
 function problemResponse(app: App, error: AppError, sent: Record<string, unknown>): Response {
   const request_id = String(sent["x-request-id"]);
-  const problem = problemOf(error, { base_url: app.base_url, request_id });
+  const warnings = warningsOf(sent);
+  const problem = {
+    ...problemOf(error, { base_url: app.base_url, request_id }),
+    ...(warnings ? { warnings } : {}),
+  };
   const headers = new Headers({ "content-type": "application/problem+json" });
   for (const [name, value] of Object.entries(sent)) headers.set(name, String(value));
   headers.set("content-type", "application/problem+json");

@@ -12,3 +12,19 @@ export const pageQuery = {
 export function pageShape<Item extends TSchema>(item: Item) {
   return t.Object({ items: t.Array(item), next_cursor: t.Nullable(t.String()) });
 }
+
+/** What a request said in vain, beside the answer to it. */
+export const WarningsShape = t.Array(
+  t.Object({
+    path: t.String({ description: "Where it stands.", examples: ["body.conten"] }),
+    code: t.Literal("unknown_member"),
+    did_you_mean: t.Nullable(
+      t.String({ description: "The known member that it may be a slip for.", examples: ["content"] }),
+    ),
+  }),
+  {
+    $id: "Warnings",
+    description:
+      "Members of the body, or of the query, that nothing looked at: the first 20 of them. Not there without any.",
+  },
+);

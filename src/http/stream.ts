@@ -2,6 +2,7 @@ import type { App } from "../app.ts";
 import { AppError } from "../errors.ts";
 import { byteStreamOf } from "../lib/byte-stream.ts";
 import { PORTION_BYTES } from "../lib/portions.ts";
+import { warned } from "./warnings.ts";
 
 /** What is not longer is handed over as a whole, and not counted. */
 const SHORT_BYTES = 262_144;
@@ -20,7 +21,7 @@ interface Sent {
  * `unavailable` where they leave too many lying.
  */
 export function jsonAnswer(app: App, { who, headers }: Sent, value: object): Response {
-  const bytes = Buffer.from(JSON.stringify(value));
+  const bytes = Buffer.from(JSON.stringify(warned(headers, value) ?? value));
   const size = bytes.byteLength;
   const body = size <= SHORT_BYTES ? bytes : countedStream(app, { who, size }, piecesOf(bytes));
   return jsonResponse(headers, body);

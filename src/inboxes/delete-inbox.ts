@@ -5,6 +5,7 @@ import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
 import { eraseRestLater } from "../jobs/erase.ts";
 import { addressOf, retireAddress } from "./addresses.ts";
+import { leaveDefault } from "./default-inbox.ts";
 import { ownInbox } from "./inboxes.ts";
 
 /** Of each table that names it, in one step. */
@@ -24,6 +25,7 @@ export async function deleteInbox(app: App, caller: Caller, id: string): Promise
       .set({ ...nobodys(row.id), deleted_at: app.now() })
       .where("id", "=", row.id)
       .execute();
+    await leaveDefault(tx, caller.user, row.id);
     if (await clearInbox(tx, row)) await eraseRestLater(app, tx, { inbox_id: row.id });
   });
 }

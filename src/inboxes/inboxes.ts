@@ -9,6 +9,8 @@ import { NOT_DONE } from "../db/unfinished.ts";
 import { rankOf } from "../domains/domains.ts";
 import { AppError, invalid } from "../errors.ts";
 import { addressOf, freeLocalPart, prefixOf, retireAddress } from "./addresses.ts";
+import { listedIn } from "../contexts/scope.ts";
+import { defaultInboxId, setDefault } from "./default-inbox.ts";
 import { hasRoom, refuseResting } from "./room.ts";
 import { columnsOf, type InboundPolicy, type InboxSettings, type Scope } from "./settings.ts";
 
@@ -35,12 +37,14 @@ export async function listInboxes(app: App, user: UserRow): Promise<InboxView[]>
     .orderBy("id")
     .execute();
   const room = planLimits(app.config, user.plan).inboxes;
-  return rows.map((row, index) => viewInbox(app, row, index < room));
+  const default_id = await defaultInboxId(app.db, user);
+  return rows.map((row, index) =>
+    viewInbox(app, row, { enabled: index < room, is_default: row.id === default_id }),
+  );
 }
 
 export async function readInbox(app: App, user: UserRow, id: string): Promise<InboxView> {
-  const row = await ownInbox(app.db, user, id);
-  return viewInbox(app, row, await hasRoom(app, app.db, user, row));
+  return inboxView(app, app.db, user, await ownInbox(app.db, user, id));
 }
 
 export async function createInbox(app: App, caller: Caller, input: NewInbox): Promise<InboxView> {
@@ -57,8 +61,10 @@ export async function addInbox(app: App, tx: Db, user: UserRow, input: NewInbox)
   const limits = planLimits(app.config, user.plan);
   refuseOverCap("inboxes", limits.inboxes, (await countInboxes(tx, user)) + 1);
   const domain = domain_id === null ? app.config.smtp.domain : await openDomain(app, tx, user, domain_id);
-  const columns = await columnsOf(app, tx, { user, settings, policy: DEFAULT_POLICY });
+  const initial = { inbound_policy: JSON.stringify(DEFAULT_POLICY), context_ids: null };
+  const columns = await columnsOf(app, tx, { user, settings, before: initial });
   const row: InboxRow = {
+    ...initial,
     id: app.newId(),
     user_id: user.id,
     prefix,
@@ -67,11 +73,10 @@ export async function addInbox(app: App, tx: Db, user: UserRow, input: NewInbox)
     domain_id,
     default_connection_id: null,
     mcp_connection_ids: "[]",
-    context_ids: null,
+    every_context: 1,
     reply_enabled: 1,
     allowlist_senders: "[]",
     scope: null,
-    inbound_policy: JSON.stringify(DEFAULT_POLICY),
     retention_days: null,
     deleted_at: null,
     rotations: 0,
@@ -81,7 +86,8 @@ export async function addInbox(app: App, tx: Db, user: UserRow, input: NewInbox)
     label: columns.label || DEFAULT_LABEL,
   };
   await tx.insertInto("inboxes").values(row).execute();
-  return viewInbox(app, row);
+  await setDefault(tx, user, { id: row.id, is_default: settings.is_default });
+  return inboxView(app, tx, user, row);
 }
 
 /** RFC 7396: absent members stay as they are, `null` clears those that may be empty. */
@@ -94,14 +100,14 @@ export async function patchInbox(
   const { id, settings } = patch;
   return app.write(async (tx) => {
     const row = await ownInbox(tx, user, id);
-    if (Object.keys(settings).length === 0) return viewInbox(app, row, await hasRoom(app, tx, user, row));
+    if (Object.keys(settings).length === 0) return inboxView(app, tx, user, row);
     await noteChange(app, tx, caller, "inbox_changed");
     await refuseResting(app, tx, user, row);
-    const policy = JSON.parse(row.inbound_policy) as InboundPolicy;
-    const columns = await columnsOf(app, tx, { user, settings, policy });
+    const columns = await columnsOf(app, tx, { user, settings, before: row });
     const changed = { ...row, ...columns, updated: app.now() };
     await tx.updateTable("inboxes").set(changed).where("id", "=", row.id).execute();
-    return viewInbox(app, changed);
+    await setDefault(tx, user, { id, is_default: settings.is_default });
+    return inboxView(app, tx, user, changed);
   });
 }
 
@@ -117,7 +123,7 @@ export async function rotateInbox(app: App, caller: Caller, id: string): Promise
     await retireAddress(app, tx, addressOf(row));
     await keepFromStrangers(tx, row);
     await tx.updateTable("inboxes").set(changed).where("id", "=", row.id).execute();
-    return viewInbox(app, { ...row, ...changed }, await hasRoom(app, tx, user, row));
+    return inboxView(app, tx, user, { ...row, ...changed });
   });
 }
 
@@ -161,8 +167,20 @@ const inboxOfUser = remembered((db, key: { id: string; user_id: string }) =>
     .where("deleted_at", "is", null),
 );
 
+/** An inbox of the user's as it stands among the others. */
+export async function inboxView(app: App, db: Db, user: UserRow, row: InboxRow): Promise<InboxView> {
+  return viewInbox(app, row, {
+    enabled: await hasRoom(app, db, user, row),
+    is_default: (await defaultInboxId(db, user)) === row.id,
+  });
+}
+
 /** `enabled`: whether the plan has room for it. */
-export function viewInbox(app: App, row: InboxRow, enabled = true) {
+function viewInbox(
+  app: App,
+  row: InboxRow,
+  { enabled, is_default }: { enabled: boolean; is_default: boolean },
+) {
   return {
     id: row.id,
     label: row.label,
@@ -173,13 +191,14 @@ export function viewInbox(app: App, row: InboxRow, enabled = true) {
     domain_id: row.domain_id,
     default_connection_id: row.default_connection_id,
     mcp_connection_ids: JSON.parse(row.mcp_connection_ids) as string[],
-    context_ids: row.context_ids === null ? null : (JSON.parse(row.context_ids) as string[]),
+    context_ids: row.every_context === 1 ? null : listedIn(row),
     reply_enabled: row.reply_enabled === 1,
     allowlist_senders: JSON.parse(row.allowlist_senders) as string[],
     scope: scopeOf(row),
     inbound_policy: JSON.parse(row.inbound_policy) as InboundPolicy,
     retention_days: row.retention_days,
     enabled,
+    is_default,
     routed: row.default_connection_id !== null || app.config.llm.kind !== "",
     created: row.created,
     updated: row.updated,

@@ -32,17 +32,27 @@ const settings = {
       description: "Connections of the kind mcp: the tool servers it may use.",
     }),
   ),
-  context_ids: t.Optional(t.Nullable(t.Array(t.String({ format: "uuid" }), { maxItems: MAX_LIST }))),
+  context_ids: t.Optional(
+    t.Nullable(
+      t.Array(t.String({ format: "uuid" }), {
+        maxItems: MAX_LIST,
+        description:
+          "The contexts that it has, and no others. Null: those for every inbox, and those that name this one.",
+      }),
+    ),
+  ),
   reply_enabled: t.Optional(t.Boolean()),
   allowlist_senders: t.Optional(t.Array(t.String({ maxLength: 254 }), { maxItems: MAX_LIST })),
   scope: t.Optional(
     t.Nullable(
       t.Object({
-        targets: t.Array(t.String({ maxLength: 200 }), {
-          maxItems: 100,
-          description:
-            "All that it may use: notes, codehost-a, codehost-b, sheets, or mcp: and the name of a tool server, such as mcp:calendar. Empty: no tools.",
-        }),
+        targets: t.Nullable(
+          t.Array(t.String({ maxLength: 200 }), {
+            maxItems: 100,
+            description:
+              "All that it may use: notes, codehost-a, codehost-b, sheets, or mcp: and the name of a tool server, such as mcp:calendar. Empty: no tools. Null: everything, as with a `scope` of null.",
+          }),
+        ),
         autonomous: t.Optional(
           t.Array(t.String({ maxLength: 200 }), {
             maxItems: 100,
@@ -58,6 +68,11 @@ const settings = {
   ),
   // Elysia's own integer would take "30" for one.
   retention_days: t.Optional(t.Nullable(Type.Integer({ minimum: 1, maximum: MAX_RETENTION_DAYS }))),
+  is_default: t.Optional(
+    t.Boolean({
+      description: "True: calls that name no inbox go to it from now on. One inbox is always the default.",
+    }),
+  ),
 };
 const EXAMPLE = { examples: [{ label: "Reports", allowlist_senders: ["bob@example.com"] }] };
 const newInbox = t.Object(

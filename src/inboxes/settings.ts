@@ -1,6 +1,7 @@
 import { MODEL_KINDS } from "../ai/providers.ts";
 import type { App } from "../app.ts";
 import { planLimits, refuseOverCap } from "../billing/plans.ts";
+import { onlyListed } from "../contexts/scope.ts";
 import { targetNamed, toolServerNames } from "../connections/targets.ts";
 import type { Db } from "../db/database.ts";
 import type { InboxRow, UserRow } from "../db/schema.ts";
@@ -14,8 +15,8 @@ const MAX_LABEL_CHARS = 100;
 const MAX_QUOTED_CHARS = 100;
 
 export interface Scope {
-  /** What the inbox may use. An empty list is the model alone. */
-  targets: string[];
+  /** What the inbox may use. An empty list is the model alone; null: everything. */
+  targets: string[] | null;
   /** Targets whose writing tools may run on untrusted mail without being named. */
   autonomous: string[];
 }
@@ -35,40 +36,35 @@ export interface InboxSettings {
   context_ids?: string[] | null;
   reply_enabled?: boolean;
   allowlist_senders?: string[];
-  scope?: { targets: string[]; autonomous?: string[] } | null;
+  scope?: { targets: string[] | null; autonomous?: string[] } | null;
   inbound_policy?: Partial<InboundPolicy>;
   retention_days?: number | null;
+  /** Whether calls that name no inbox go to it. */
+  is_default?: boolean;
 }
 
 interface Change {
   user: UserRow;
   settings: InboxSettings;
   /** What holds where the change says nothing. */
-  policy: InboundPolicy;
+  before: Pick<InboxRow, "inbound_policy" | "context_ids">;
 }
 
 /** The columns that the given members set; references and list sizes are checked here. */
-export async function columnsOf(
-  app: App,
-  tx: Db,
-  { user, settings, policy }: Change,
-): Promise<Partial<InboxRow>> {
+export async function columnsOf(app: App, tx: Db, change: Change): Promise<Partial<InboxRow>> {
+  const { user, settings, before } = change;
   const { label, reply_enabled, scope, inbound_policy, retention_days } = settings;
-  const columns: Partial<InboxRow> = await listColumns(app, tx, { user, settings });
+  const columns: Partial<InboxRow> = await listColumns(app, tx, change);
   if (label !== undefined) columns.label = checkedLabel(label ?? "");
   if (reply_enabled !== undefined) columns.reply_enabled = reply_enabled ? 1 : 0;
   if (retention_days !== undefined) columns.retention_days = retention_days;
-  if (inbound_policy !== undefined) columns.inbound_policy = JSON.stringify({ ...policy, ...inbound_policy });
-  if (scope === null) columns.scope = null;
-  else if (scope !== undefined) columns.scope = JSON.stringify(await checkedScope(tx, user, scope));
+  if (inbound_policy !== undefined)
+    columns.inbound_policy = JSON.stringify({ ...JSON.parse(before.inbound_policy), ...inbound_policy });
+  if (scope !== undefined) columns.scope = await checkedScope(tx, user, scope);
   return columns;
 }
 
-async function listColumns(
-  app: App,
-  tx: Db,
-  { user, settings }: Omit<Change, "policy">,
-): Promise<Partial<InboxRow>> {
+async function listColumns(app: App, tx: Db, { user, settings, before }: Change): Promise<Partial<InboxRow>> {
   const { default_connection_id, mcp_connection_ids, context_ids, allowlist_senders } = settings;
   const limits = planLimits(app.config, user.plan);
   const columns: Partial<InboxRow> = {};
@@ -82,10 +78,12 @@ async function listColumns(
     await refuseNoToolServers(tx, user, ids);
     columns.mcp_connection_ids = JSON.stringify(ids);
   }
-  if (context_ids === null) columns.context_ids = null;
-  else if (context_ids !== undefined) {
-    await refuseForeignContexts(tx, user, context_ids);
-    columns.context_ids = JSON.stringify([...new Set(context_ids)]);
+  if (context_ids) await refuseForeignContexts(tx, user, context_ids);
+  if (context_ids !== undefined) {
+    // One that is for this inbox alone stays so, where all others come with it.
+    const listed = context_ids ?? (await onlyListed(tx, before));
+    columns.context_ids = JSON.stringify([...new Set(listed)]);
+    columns.every_context = context_ids === null ? 1 : 0;
   }
   if (allowlist_senders !== undefined) {
     const senders = normalizeAllowlist(allowlist_senders);
@@ -142,15 +140,18 @@ async function refuseForeignContexts(tx: Db, user: UserRow, ids: string[]): Prom
   if (missing !== -1) throw invalid(`body.context_ids.${missing}`, "context_not_found", "context not found");
 }
 
+/** As it is stored. Everything without anything that acts unasked is what holds without a scope. */
 async function checkedScope(
   tx: Db,
   user: UserRow,
-  scope: NonNullable<InboxSettings["scope"]>,
-): Promise<Scope> {
-  const targets = [...new Set(scope.targets)];
+  scope: NonNullable<InboxSettings["scope"]> | null,
+): Promise<string | null> {
+  if (scope === null) return null;
+  const targets = scope.targets && [...new Set(scope.targets)];
   const autonomous = [...new Set(scope.autonomous)];
+  if (targets === null && autonomous.length === 0) return null;
   const available = [...OWN_TARGETS, ...(await toolServerNames(tx, user.id)).keys()];
-  const unknown = targets.find((target) => targetNamed(available, target) === undefined);
+  const unknown = targets?.find((target) => targetNamed(available, target) === undefined);
   if (unknown !== undefined) {
     throw invalid(
       "body.scope.targets",
@@ -158,13 +159,13 @@ async function checkedScope(
       `"${unknown.slice(0, MAX_QUOTED_CHARS)}" is not a target. Available: ${available.join(", ")}.`,
     );
   }
-  const names = new Set(targets.map((target) => targetNamed(available, target)));
+  const names = new Set((targets ?? available).map((target) => targetNamed(available, target)));
   const outside = autonomous.find((target) => !names.has(targetNamed(available, target)));
   if (outside !== undefined)
     throw invalid(
       "body.scope.autonomous",
       "outside_targets",
-      `"${outside.slice(0, MAX_QUOTED_CHARS)}" must also stand in scope.targets.`,
+      `"${outside.slice(0, MAX_QUOTED_CHARS)}" must also ${targets ? "stand in scope.targets" : "be a target"}.`,
     );
-  return { targets, autonomous };
+  return JSON.stringify({ targets, autonomous } satisfies Scope);
 }

@@ -7,9 +7,11 @@ const ids = (what: string) => t.Array(t.String({ format: "uuid" }), { descriptio
 
 const ScopeShape = t.Object(
   {
-    targets: t.Array(t.String({ examples: ["notes"] }), {
-      description: "What the inbox may use; an empty list is the model alone.",
-    }),
+    targets: t.Nullable(
+      t.Array(t.String({ examples: ["notes"] }), {
+        description: "What the inbox may use; an empty list is the model alone, null is everything.",
+      }),
+    ),
     autonomous: t.Array(t.String(), {
       description: "Targets whose writing tools may run on untrusted mail without being named.",
       examples: [[]],
@@ -49,7 +51,9 @@ export const InboxShape = t.Object(
     default_connection_id: t.Nullable(t.String({ format: "uuid", description: "The model connection." })),
     mcp_connection_ids: ids("Tool servers it may use."),
     context_ids: t.Nullable(
-      ids("Contexts that belong to it, and the only ones that a stranger's mail gets. Null: all of yours."),
+      ids(
+        "The contexts that it has, and the only ones that a stranger's mail gets. Null: those for every inbox, and those that name this one (`inbox_ids` of a context), of which a stranger's mail gets only the latter.",
+      ),
     ),
     reply_enabled: t.Boolean(),
     allowlist_senders: t.Array(t.String({ examples: ["bob@example.com"] }), {
@@ -67,6 +71,9 @@ export const InboxShape = t.Object(
     enabled: t.Boolean({
       description:
         "False for the newest ones beyond what your plan allows: they keep their address, but their mail is not worked on, and they cannot be changed.",
+    }),
+    is_default: t.Boolean({
+      description: "Whether calls that name no inbox go to it. The oldest is, until you choose another.",
     }),
     routed: t.Boolean({ description: "Whether there is a model to work on its mail." }),
     created: moment("When it was made"),

@@ -12,6 +12,7 @@ import { isHeld } from "../jobs/holds.ts";
 import { enqueue, isLaneBusy, type Job } from "../jobs/queue.ts";
 import { recordState } from "./events.ts";
 import { inheritCalls } from "./inherit-calls.ts";
+import type { Metadata } from "./metadata.ts";
 import { authorityNow } from "./policy.ts";
 import { isOfStrangers } from "../db/strangers.ts";
 import { runUse, sizeOf } from "./run-use.ts";
@@ -63,6 +64,8 @@ export interface AcceptedCall {
   content: string | null;
   conversation_id: string | null;
   files: IncomingFile[];
+  /** What its maker notes on it. */
+  metadata?: Metadata;
   /** A slot of the worker is held for it; see `JobWorker.reserve`. */
   slot: boolean;
 }
@@ -132,7 +135,8 @@ export async function acceptCall(
 ): Promise<{ row: MessageRow; job: Job | null }> {
   app.refuseIntake();
   const bytes = sizeOf(call);
-  await refuseFull(app, tx, call.user, bytes + Buffer.byteLength(call.instruction));
+  const metadata = JSON.stringify(call.metadata ?? {});
+  await refuseFull(app, tx, call.user, bytes + Buffer.byteLength(call.instruction + metadata));
   const subject = call.instruction.split("\n", 1)[0]?.slice(0, MAX_SUBJECT_CHARS) ?? "";
   const conversation_id =
     call.conversation_id === null
@@ -145,6 +149,7 @@ export async function acceptCall(
     authority: "owner",
     subject,
     instruction: call.instruction,
+    metadata,
   };
   await insertAndReserve(app, tx, { row, user: call.user, limit_text: CALL_LIMITED });
   if (row.state === "limited") return { row, job: null };
@@ -175,6 +180,7 @@ export async function acceptRetry(app: App, tx: Db, retry: AcceptedRetry): Promi
     vouched: failed.vouched,
     hop: failed.hop,
     tags: failed.tags,
+    metadata: failed.metadata,
     retry_of: firstTry(failed),
   };
   await insertAndReserve(app, tx, { row, user, limit_text: CALL_LIMITED });
@@ -331,6 +337,7 @@ export function blankMessage(
     duration_ms: null,
     retry_of: null,
     tags: "[]",
+    metadata: "{}",
     vouched: 1,
     mails: 1,
   };

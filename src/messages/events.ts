@@ -1,8 +1,11 @@
 import type { App } from "../app.ts";
 import { afterCommit, type Db } from "../db/database.ts";
 import type { EventType, MessageRow, MessageState } from "../db/schema.ts";
-import { recordEvent } from "../webhooks/events.ts";
-import { routingStatus, usageOf } from "./view.ts";
+import { type EventObject, recordEvent } from "../webhooks/events.ts";
+import { storedJson } from "../lib/stored-json.ts";
+import { attachmentsOf } from "./messages.ts";
+import { metadataOf } from "./metadata.ts";
+import { routingStatus, usageOf, viewAttachment } from "./view.ts";
 
 const TYPES: Record<MessageState, EventType> = {
   received: "message.received",
@@ -26,6 +29,12 @@ type Told = Pick<
   | "output_tokens"
   | "subject"
   | "created"
+  | "inbox_id"
+  | "authority"
+  | "sender"
+  | "tags"
+  | "command"
+  | "metadata"
 >;
 
 /**
@@ -38,26 +47,39 @@ export async function recordState(app: App, tx: Db, row: Told, held = false): Pr
   afterCommit(tx, () => app.changes.tell(row.user_id, row.id));
   // Who makes a call knows that it was accepted.
   if (row.state === "received" && row.source !== "email") return null;
-  const { id: message_id, user_id, conversation_id, source, result, error, subject, created } = row;
-  return recordEvent(
-    app,
-    tx,
-    {
-      user_id,
-      type: TYPES[row.state],
-      livemode: source !== "test",
-      object: {
-        message_id,
-        conversation_id,
-        source,
-        status: routingStatus(row.state),
-        result,
-        error,
-        usage: usageOf(row),
-        subject,
-        created,
-      },
-    },
-    held,
-  );
+  const { user_id, source } = row;
+  const about = { user_id, type: TYPES[row.state], livemode: source !== "test" };
+  return recordEvent(app, tx, { ...about, object: () => objectOf(tx, row) }, held);
+}
+
+async function objectOf(tx: Db, row: Told): Promise<EventObject> {
+  const { id: message_id, conversation_id, source, result, error, subject, created, inbox_id } = row;
+  const files =
+    row.state === "received" ? [] : ((await attachmentsOf(tx, [message_id])).get(message_id) ?? []);
+  return {
+    message_id,
+    conversation_id,
+    source,
+    status: routingStatus(row.state),
+    result,
+    error,
+    usage: usageOf(row),
+    subject,
+    created,
+    inbox_id,
+    sender: row.sender !== null && PLAIN_ADDRESS.test(row.sender) ? row.sender : null,
+    tags: tagsOf(row),
+    attachments: files.filter(({ direction }) => direction === "out").map(viewAttachment),
+    metadata: metadataOf(row),
+  };
+}
+
+/** Between quotes an address may hold any words of a stranger's. */
+const PLAIN_ADDRESS = /^[^\s@"<>()\\]+@[^\s@"<>()\\]+$/;
+
+/** The `+tag` of the recipient and the `#tags` of the instruction; a stranger chose the former, and it is not told. */
+function tagsOf({ authority, tags, command }: Pick<MessageRow, "authority" | "tags" | "command">): string[] {
+  if (authority !== "owner" && authority !== "listed") return [];
+  const given = storedJson<{ tags?: string[] }>(command ?? "{}", {});
+  return [...new Set([...storedJson<string[]>(tags, []), ...(given.tags ?? [])])];
 }

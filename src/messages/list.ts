@@ -10,6 +10,7 @@ import { decodeCursor, encodeCursor, type Page } from "../lib/pagination.ts";
 import { storedJson } from "../lib/stored-json.ts";
 import { portionsOf } from "../lib/portions.ts";
 import { attachmentsOf } from "./messages.ts";
+import { metadataOf, pairIn } from "./metadata.ts";
 import { type ActivityStatus, type ActivityView, statesOf, viewActivity } from "./view.ts";
 
 /** Messages that one page looks at, at most, where no index answers all of its filters. */
@@ -34,6 +35,8 @@ export interface MessageFilters {
   q?: string;
   /** A `#tag` of its instruction, or the `+tag` of its recipient. */
   tag?: string;
+  /** A pair of its metadata: `KEY:VALUE`. */
+  metadata?: string;
 }
 
 /**
@@ -127,17 +130,20 @@ function searchOf(db: Db, user: UserRow, filters: MessageFilters): Search {
   };
 }
 
-type Words = Pick<MessageRow, "subject" | "sender" | "instruction" | "result" | "command" | "tags">;
+const WORDS = ["subject", "sender", "instruction", "result", "command", "tags", "metadata"] as const;
+type Words = Pick<MessageRow, (typeof WORDS)[number]>;
 
 /** Not in SQL, where letters beyond ASCII have no upper and lower case. */
-function fitting({ q, tag }: MessageFilters): Search["fits"] {
-  if (q === undefined && tag === undefined) return undefined;
+function fitting({ q, tag, metadata }: MessageFilters): Search["fits"] {
+  if (q === undefined && tag === undefined && metadata === undefined) return undefined;
+  const pair = metadata === undefined ? undefined : pairIn(metadata);
   const wanted = q?.toLowerCase();
   const label = tag?.replace(/^[#+]/, "").toLowerCase();
   return ({ subject, sender, instruction, result, ...words }) =>
     (wanted === undefined ||
       [subject, sender, instruction, result].some((text) => text?.toLowerCase().includes(wanted))) &&
-    (label === undefined || tagsIn(words).includes(label));
+    (label === undefined || tagsIn(words).includes(label)) &&
+    (pair === undefined || metadataOf(words)[pair.key] === pair.value);
 }
 
 function tagsIn({ command, tags }: Pick<MessageRow, "command" | "tags">): string[] {
@@ -214,7 +220,7 @@ async function findIds(
 async function fittingOf(db: Db, ids: string[], fits: (words: Words) => boolean): Promise<string[]> {
   const rows = await db
     .selectFrom("messages")
-    .select(["id", "subject", "sender", "instruction", "result", "command", "tags"])
+    .select(["id", ...WORDS])
     .where("id", "in", ids)
     .orderBy("id", "desc")
     .execute();

@@ -27,13 +27,16 @@ const moment = (title: string, what: string) =>
     t.Integer({ title, minimum: 0, maximum: LAST_SECOND, description: what, examples: [1_768_478_400] }),
   );
 
+/** The longest pair there can be. */
+const MAX_PAIR_CHARS = 64 + 1 + 2 * 512;
+
 const filters = {
   status: t.Optional(activityStatus),
   source: t.Optional(source),
   inbox_id: t.Optional(id),
   conversation_id: t.Optional(id),
-  since: moment("since", "Accepted in this unix second or later."),
-  until: moment("until", "Accepted in this unix second or earlier."),
+  since: moment("since", "Accepted at this moment or later, in unix seconds."),
+  until: moment("until", "Accepted at this moment or earlier, in unix seconds."),
   q: t.Optional(
     t.String({
       minLength: 1,
@@ -48,6 +51,13 @@ const filters = {
       maxLength: 100,
       description: "A `#tag` of the instruction, or the `+tag` of the recipient.",
       examples: ["q3"],
+    }),
+  ),
+  metadata: t.Optional(
+    t.String({
+      maxLength: MAX_PAIR_CHARS,
+      description: "A pair of its `metadata`, as KEY:VALUE.",
+      examples: ["order:4711"],
     }),
   ),
 };

@@ -1,4 +1,5 @@
 import { t } from "elysia";
+import { WarningsShape } from "../http/shapes.ts";
 import { DeliveryShape } from "../webhooks/shapes.ts";
 
 const count = (what: string) => t.Integer({ minimum: 0, description: what });
@@ -70,6 +71,11 @@ const replyStatus = t.Union(
   },
 );
 
+const metadata = t.Record(t.String(), t.String(), {
+  description: "What the maker of the call noted on it.",
+  examples: [{ order: "4711" }],
+});
+
 const routing = {
   message_id: t.String({ format: "uuid" }),
   conversation_id: t.Nullable(t.String({ format: "uuid" })),
@@ -85,11 +91,14 @@ const routing = {
   attachments: t.Array(AttachmentShape, { description: "Files that the run produced." }),
   reply_status: replyStatus,
   subject: t.Nullable(t.String()),
+  metadata,
   created: moment("When it was accepted"),
 };
 const credits = {
   charged: count("Credits this run cost."),
-  remaining: count("Credits left in this period."),
+  remaining: count(
+    "Credits left in this period. Where they are unlimited (`credits.unlimited` of `GET /auth/me`) a number that never comes to an end.",
+  ),
 };
 
 export const RoutingShape = t.Object(
@@ -107,6 +116,7 @@ export const LimitedShape = t.Object(
     status: t.Literal("limited"),
     code: t.Literal("credit_limit"),
     credits: t.Object({ ...credits, resets_at: moment("When there are new credits") }),
+    warnings: t.Optional(WarningsShape),
   },
   { $id: "CreditLimit", description: "The call was over the credit cap; nothing was charged." },
 );
@@ -148,6 +158,7 @@ export const ActivityShape = t.Object(
       }),
     ),
     tags: t.Array(t.String(), { description: "The recipient's +tag." }),
+    metadata,
     created: moment("When it was accepted"),
     completed: t.Nullable(moment("When it ended")),
     duration_ms: t.Nullable(t.Integer({ minimum: 0 })),

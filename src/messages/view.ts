@@ -1,5 +1,6 @@
 import type { AttachmentRow, MessageRow, MessageState } from "../db/schema.ts";
 import { storedJson } from "../lib/stored-json.ts";
+import { metadataOf } from "./metadata.ts";
 
 /** The status of the activity log (decision J, first projection). */
 export type ActivityStatus = "received" | "done" | "failed" | "rejected" | "limited";
@@ -83,6 +84,7 @@ export function viewActivity(row: MessageRow, attachments: AttachmentMeta[]) {
     mails: row.mails,
     retry_of: row.retry_of,
     tags: storedJson<string[]>(row.tags, []),
+    metadata: metadataOf(row),
     created: row.created,
     completed: row.completed,
     duration_ms: row.duration_ms,
@@ -110,6 +112,7 @@ export function viewRouting(row: MessageRow, attachments: AttachmentMeta[], rema
     credits: { charged: row.credits_charged, remaining },
     reply_status: row.reply_status,
     subject: row.subject,
+    metadata: metadataOf(row),
     created: row.created,
   };
 }

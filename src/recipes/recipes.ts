@@ -3,11 +3,12 @@ import { noteChange } from "../accounts/changes.ts";
 import type { Caller } from "../accounts/sessions.ts";
 import type { App } from "../app.ts";
 import { planLimits, refuseBelowPlan, refuseOverCap } from "../billing/plans.ts";
-import { addContext, type ContextView, slugsOf } from "../contexts/contexts.ts";
+import { addContext, type ContextView, readContext, slugsOf } from "../contexts/contexts.ts";
+import { setInboxes } from "../contexts/scope.ts";
 import type { Db } from "../db/database.ts";
 import type { UserRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
-import { addInbox, type InboxView, viewInbox } from "../inboxes/inboxes.ts";
+import { addInbox, type InboxView, inboxView } from "../inboxes/inboxes.ts";
 import { RECIPES, type Recipe } from "./catalogue.ts";
 
 export type Skipped =
@@ -50,9 +51,14 @@ export async function applyRecipe(app: App, caller: Caller, id: string): Promise
     const kinds = await connectedKinds(tx, user);
     const known = await inboxLabelled(app, tx, user, recipe.inbox.label);
     const inbox = known ?? (await addRecipeInbox(app, tx, user, { recipe, model_id: kinds.model_id }));
+    const created: ContextView[] = [];
+    for (const context_id of contexts.created) {
+      if (known) await setInboxes(tx, user, { context_id, inbox_ids: [known.id] });
+      created.push(await readContext(tx, user, context_id));
+    }
     return {
       recipe_id: id,
-      created: { contexts: contexts.created, inboxes: known ? [] : [inbox] },
+      created: { contexts: created, inboxes: known ? [] : [inbox] },
       skipped: [
         ...contexts.skipped,
         ...(known ? [{ type: "inbox", label: known.label, reason: "exists" } as const] : []),
@@ -62,12 +68,13 @@ export async function applyRecipe(app: App, caller: Caller, id: string): Promise
   });
 }
 
+/** They are for no inbox yet: what a recipe makes belongs to its own one. Gives their ids. */
 async function addMissingContexts(
   app: App,
   tx: Db,
   user: UserRow,
   recipe: Recipe,
-): Promise<{ created: ContextView[]; skipped: Skipped[] }> {
+): Promise<{ created: string[]; skipped: Skipped[] }> {
   const slugs = await slugsOf(tx, user);
   const missing = recipe.contexts.filter(({ slug }) => !slugs.has(slug));
   // Before the first is made, so that the refusal tells how many there are.
@@ -78,8 +85,9 @@ async function addMissingContexts(
       slugs.size + missing.length,
       missing.length,
     );
-  const created: ContextView[] = [];
-  for (const context of missing) created.push(await addContext(app, tx, user, context));
+  const created: string[] = [];
+  for (const context of missing)
+    created.push((await addContext(app, tx, user, { ...context, inbox_ids: [] })).id);
   const skipped = recipe.contexts
     .filter((context) => !missing.includes(context))
     .map(({ slug }) => ({ type: "context", slug, reason: "exists" }) as const);
@@ -110,7 +118,7 @@ async function inboxLabelled(app: App, tx: Db, user: UserRow, label: string): Pr
     .orderBy("id")
     .limit(1)
     .executeTakeFirst();
-  return row && viewInbox(app, row);
+  return row && inboxView(app, tx, user, row);
 }
 
 interface Connected {

@@ -3,19 +3,20 @@ import type { App } from "../app.ts";
 import { resetsAt } from "../billing/ledger.ts";
 import { planLimits } from "../billing/plans.ts";
 import { openConnectionOf } from "../connections/connections.ts";
-import { ownConversation } from "../conversations/conversations.ts";
+import { inboxOfConversation, ownConversation } from "../conversations/conversations.ts";
 import type { Db } from "../db/database.ts";
-import { remembered } from "../db/prepared.ts";
 import type { InboxRow, MessageRow, UserRow } from "../db/schema.ts";
 import { AppError, invalid } from "../errors.ts";
+import { defaultInboxId } from "../inboxes/default-inbox.ts";
 import { ownInbox } from "../inboxes/inboxes.ts";
-import { refuseResting } from "../inboxes/room.ts";
+import { hasRoom, refuseResting } from "../inboxes/room.ts";
 import type { Job } from "../jobs/queue.ts";
 import { canonicalJson } from "../lib/canonical-json.ts";
 import type { RateVerdict } from "../lib/rate-limit.ts";
 import { isLongerThan } from "../lib/text-length.ts";
 import { acceptCall, type IncomingFile } from "../messages/accept.ts";
 import { readRouting } from "../messages/messages.ts";
+import { type Metadata, refuseBadMetadata } from "../messages/metadata.ts";
 import { sizeOf } from "../messages/run-use.ts";
 import type { RoutingView } from "../messages/view.ts";
 import { filesOf, type FileInput, type SentFile } from "./files.ts";
@@ -36,6 +37,7 @@ export interface CallInput {
   inbox_id?: string;
   conversation_id?: string;
   attachments?: FileInput[];
+  metadata?: Metadata;
   async?: boolean;
 }
 
@@ -88,6 +90,7 @@ async function acceptChecked(
   options: CallOptions,
 ): Promise<Accepted> {
   refuseBadTexts(input);
+  refuseBadMetadata(input.metadata ?? {});
   const files = filesOf(input.attachments ?? [], options.takeFiles());
   refuseBadKey(options.idempotency_key);
   refuseUnverified(user);
@@ -95,8 +98,7 @@ async function acceptChecked(
   const keyed = keyOf(input, options);
   const earlier = keyed && (await findKeyed(app, app.db, user, keyed));
   if (earlier) return { replay_of: earlier, job: null };
-  const inbox = await chooseInbox(app, user, input.inbox_id);
-  await refuseResting(app, app.db, user, inbox);
+  const inbox = await chooseInbox(app, user, input);
   if (input.conversation_id !== undefined)
     await ownConversation(app.db, user, { id: input.conversation_id, inbox_id: inbox.id });
   await refuseUnrouted(app, inbox);
@@ -115,28 +117,34 @@ function refuseBadTexts({ instruction, content = "" }: CallInput): void {
   }
 }
 
-async function chooseInbox(app: App, user: UserRow, inbox_id: string | undefined): Promise<InboxRow> {
-  if (inbox_id !== undefined) return ownInbox(app.db, user, inbox_id);
-  const [inbox, other] = await firstInboxes(app.db, { user_id: user.id });
-  if (!inbox)
+/** The inbox that a call names, else that of its conversation, else the default one. */
+async function chooseInbox(
+  app: App,
+  user: UserRow,
+  { inbox_id, conversation_id }: Pick<CallInput, "inbox_id" | "conversation_id">,
+): Promise<InboxRow> {
+  const named = inbox_id ?? (conversation_id && (await inboxOfConversation(app.db, user, conversation_id)));
+  const id = named ?? (await defaultInboxId(app.db, user));
+  if (id === undefined)
     throw new AppError("inbox_required", "This account has no inbox.", {
       fix: "Make one with POST /inboxes.",
     });
-  if (other)
-    throw new AppError("inbox_id_required", "This account has several inboxes.", {
-      fix: "Name one in inbox_id; GET /inboxes lists them.",
-    });
+  const inbox = await ownInbox(app.db, user, id);
+  if (named === undefined && !(await hasRoom(app, app.db, user, inbox))) throw defaultRests(inbox);
+  await refuseResting(app, app.db, user, inbox);
   return inbox;
 }
 
-const firstInboxes = remembered((db, key: { user_id: string }) =>
-  db
-    .selectFrom("inboxes")
-    .selectAll()
-    .where("user_id", "=", key.user_id)
-    .where("deleted_at", "is", null)
-    .limit(2),
-);
+/** Another inbox in its place would do the work by other rules than those that its owner chose. */
+function defaultRests({ label }: InboxRow): AppError {
+  return new AppError(
+    "plan_limit_reached",
+    `The default inbox "${label}" is one more than your plan allows, so it rests.`,
+    {
+      fix: 'Name another one in inbox_id, or make it the default with PATCH /inboxes/{inbox_id} and {"is_default": true}.',
+    },
+  );
+}
 
 async function refuseUnrouted(app: App, inbox: InboxRow): Promise<void> {
   if (await openConnectionOf(app, inbox)) return;
@@ -218,7 +226,7 @@ type Accepted = { row: MessageRow; job: Job | null } | { replay_of: string; job:
 /** Stores the call and claims its job when a slot is free, so that it runs here and now. */
 async function acceptOnce(app: App, accepting: Accepting): Promise<Accepted> {
   const { user, inbox, input, files, keyed } = accepting;
-  const { instruction, content = null, conversation_id = null } = input;
+  const { instruction, content = null, conversation_id = null, metadata = {} } = input;
   const inline = { user, wanted: input.async !== true, bytes: sizeOf({ content, files }) };
   return acceptInline(app, inline, async (tx, slot): Promise<Accepted> => {
     const earlier = keyed && (await findKeyed(app, tx, user, keyed));
@@ -226,8 +234,8 @@ async function acceptOnce(app: App, accepting: Accepting): Promise<Accepted> {
     takeRate(app, user, accepting.onRate);
     // Looked up again: it may have been deleted since.
     await ownInbox(tx, user, inbox.id);
-    const call = { user, inbox, source: "api" as const, instruction, content, conversation_id, files, slot };
-    const accepted = await acceptCall(app, tx, call);
+    const call = { user, inbox, instruction, content, conversation_id, files, metadata, slot };
+    const accepted = await acceptCall(app, tx, { ...call, source: "api" });
     if (keyed && accepted.row.state !== "limited")
       await rememberKey(app, tx, { user, keyed, message_id: accepted.row.id });
     return accepted;

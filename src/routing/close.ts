@@ -94,13 +94,13 @@ async function close(app: App, run: Run, whole: Ending): Promise<void> {
     await finishJob(tx, run.job);
     if (run.changed) await (ending.state === "done" ? forgetCalls : keepCalls)(tx, message.id);
     const closed = closingColumns(app, kept.run, kept.ending);
+    const keeps = (file: IncomingFile) => kept.run === run && !room.left_out.has(file);
+    await storeRunFiles(app, tx, run, { files, keeps });
     // An answer is told of once it is on its way.
     const held = reply !== undefined && ending.state === "done";
     const event_id = await recordState(app, tx, { ...message, ...closed }, held);
     const reply_status = reply ? await reply.queue(tx, held ? event_id : null) : "none";
     await closeMessage(tx, { ...closed, id: message.id, reply_status });
-    const keeps = (file: IncomingFile) => kept.run === run && !room.left_out.has(file);
-    await storeRunFiles(app, tx, run, { files, keeps });
     if (kept.run !== run) await forgetMaterial(app, tx, message);
     await (kept.ending.state === "done"
       ? settleTurn(app, tx, run, kept.ending)

@@ -1,5 +1,6 @@
 import type { App } from "../app.ts";
 import { bestMatches, type ContextCard, fittingIds, textsOf } from "../contexts/match.ts";
+import { listedIn } from "../contexts/scope.ts";
 import type { InboxRow, MessageRow } from "../db/schema.ts";
 
 /** What all standing documents of one run may have together; knowledge gives way first. */
@@ -33,21 +34,23 @@ export interface Shelf {
 }
 
 /**
- * Which contexts a message can have at all. The documents of an inbox are the enabled ones of its list or, where it
- * has none, all. A stranger's mail gets only what the list names: its owner attached that to be answered from, and a model
- * that can be talked into telling its instructions has nothing else to tell.
+ * Which contexts a message can have at all. The documents of an inbox are the enabled ones that it lists and, unless it
+ * chooses them itself, those for every inbox. A stranger's mail gets only what the list names: its owner attached that to
+ * be answered from, and a model that can be talked into telling its instructions has nothing else to tell. The owner may
+ * name any of theirs, also one that is for other inboxes.
  */
 export function shelfOf(
   cards: readonly ContextCard[],
   { authority, inbox, macros }: { authority: MessageRow["authority"]; inbox: InboxRow; macros: boolean },
 ): Shelf {
   const inbox_id = inbox.id;
-  const listed = inbox.context_ids === null ? null : new Set(JSON.parse(inbox.context_ids) as string[]);
+  const listed = new Set(listedIn(inbox));
   const enabled = cards.filter((card) => card.enabled === 1);
-  const attached = enabled.filter((card) => listed?.has(card.id));
+  const attached = enabled.filter((card) => listed.has(card.id));
   if (authority !== "owner" && authority !== "listed")
     return { inbox_id, standing: documents(attached), nameable: [], macros: [] };
-  const own = listed === null ? enabled : attached;
+  const comesAlong = (card: ContextCard) => inbox.every_context === 1 && card.every_inbox === 1;
+  const own = enabled.filter((card) => listed.has(card.id) || comesAlong(card));
   const nameable = authority === "owner" ? enabled : own;
   return {
     inbox_id,

@@ -26,7 +26,11 @@ const callBody = t.Object({
     }),
   ),
   inbox_id: t.Optional(
-    t.String({ format: "uuid", description: "May be left out by an account with one inbox." }),
+    t.String({
+      format: "uuid",
+      description:
+        "The inbox that it runs through; left out, that of its conversation, else the default one (`is_default`).",
+    }),
   ),
   conversation_id: t.Optional(
     t.String({
@@ -49,6 +53,13 @@ const callBody = t.Object({
       },
     ),
   ),
+  metadata: t.Optional(
+    t.Record(t.String(), t.String(), {
+      description:
+        "Notes of your own, such as the number of an order: at most 16 pairs of a key (1 to 64 letters, digits, dots, hyphens, underscores) and a text of at most 512 characters. They come back with the message and its events, and `GET /messages` finds them; no model reads them.",
+      examples: [{ order: "4711" }],
+    }),
+  ),
   async: t.Optional(t.Boolean({ description: "True: answer 202 at once, and poll for the result." })),
 });
 
@@ -64,7 +75,6 @@ const CALL: Description = {
     "not_found",
     "plan_limit_reached",
     "inbox_required",
-    "inbox_id_required",
     "inbox_not_routed",
     "invalid_idempotency_key",
     "idempotency_key_reuse",

@@ -30,6 +30,10 @@ export async function listEndpoints(db: Db, user: UserRow): Promise<EndpointView
   return (await endpointsOf(db, user)).map(viewEndpoint);
 }
 
+export async function readEndpoint(db: Db, user: UserRow, id: string): Promise<EndpointView> {
+  return viewEndpoint(await ownEndpoint(db, user, id));
+}
+
 /** The only answer with the secret in it, but for those that are asked for it. */
 export async function createEndpoint(
   app: App,

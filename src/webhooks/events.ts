@@ -27,13 +27,20 @@ export interface EventObject {
   usage: { input_tokens: number; output_tokens: number } | null;
   subject: string | null;
   created: number;
+  inbox_id: string | null;
+  sender: string | null;
+  tags: string[];
+  /** Files that the run made, as its result shows them. */
+  attachments: object[];
+  metadata: Record<string, string>;
 }
 
 export interface NewEvent {
   user_id: string;
   type: EventType;
   livemode: boolean;
-  object: EventObject;
+  /** Made only where somebody is told of it. */
+  object: () => Promise<EventObject>;
 }
 
 /**
@@ -44,7 +51,7 @@ export interface NewEvent {
 export async function recordEvent(app: App, tx: Db, event: NewEvent, held = false): Promise<string | null> {
   const [endpoint] = await anyEndpoint(tx, { user_id: event.user_id });
   if (!endpoint) return null;
-  const row = eventRow(app, event);
+  const row = eventRow(app, { ...event, object: await event.object() });
   await insertRow(tx, "events", row);
   const { id: event_id } = row;
   if (!held)
@@ -53,7 +60,10 @@ export async function recordEvent(app: App, tx: Db, event: NewEvent, held = fals
 }
 
 /** An event with its body, which is what all endpoints get at all attempts. */
-export function eventRow(app: App, { user_id, type, livemode, object }: NewEvent): EventRow {
+export function eventRow(
+  app: App,
+  { user_id, type, livemode, object }: Omit<NewEvent, "object"> & { object: EventObject },
+): EventRow {
   const id = `evt_${sortableId(app.newId())}`;
   const created = app.now();
   const data = { object: withShortResult(object) };

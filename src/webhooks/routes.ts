@@ -11,6 +11,7 @@ import {
   listEndpoints,
   ownEndpoint,
   patchEndpoint,
+  readEndpoint,
   revealSecret,
   rotateSecret,
 } from "./endpoints.ts";
@@ -77,6 +78,7 @@ function endpointRoutes(app: App) {
   return new Elysia()
     .use(authenticated(app))
     .get("/v1/webhooks", ({ user }) => listEndpoints(app.db, user), DESCRIBED.list)
+    .get("/v1/webhooks/:id", ({ user, params }) => readEndpoint(app.db, user, params.id), DESCRIBED.read)
     .post(
       "/v1/webhooks",
       async ({ caller, body, set }) => {
@@ -166,6 +168,7 @@ const tag = "Webhooks";
 
 const DESCRIBED = {
   list: describe({ tag, summary: "List your webhook endpoints", answers: { 200: t.Array(EndpointShape) } }),
+  read: describe({ tag, summary: "Read a webhook endpoint", answers: { 200: EndpointShape } }),
   create: describe({
     tag,
     summary: "Make a webhook endpoint",

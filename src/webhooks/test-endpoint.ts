@@ -50,6 +50,11 @@ function syntheticEvent(app: App, user: UserRow): EventRow {
       usage: null,
       subject: "Test event",
       created: app.now(),
+      inbox_id: null,
+      sender: user.email,
+      tags: [],
+      attachments: [],
+      metadata: {},
     },
   });
   // Nobody would find the one that the body speaks of.

@@ -111,6 +111,7 @@ const ROUTES: Record<string, Access | Trace> = {
   "POST /custom-domains/:domain_id/verify": UNNOTED,
   "DELETE /custom-domains/:domain_id": leaves("domain_deleted"),
   "GET /v1/webhooks": "key",
+  "GET /v1/webhooks/:id": "key",
   "POST /v1/webhooks": leaves("webhook_created"),
   "PATCH /v1/webhooks/:id": leaves("webhook_changed"),
   "DELETE /v1/webhooks/:id": leaves("webhook_deleted"),

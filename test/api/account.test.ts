@@ -39,6 +39,7 @@ describe("me", () => {
         used: 1,
         topup: 0,
         remaining: 99,
+        unlimited: false,
         period_start: Date.UTC(2026, 0, 1) / 1_000,
         resets_at: Date.UTC(2026, 1, 1) / 1_000,
       },
@@ -82,8 +83,14 @@ describe("profile", () => {
     });
     expect(await patch({ timezone: "europe/berlin" })).toMatchObject({ timezone: "Europe/Berlin" });
     expect(await patch({ timezone: "Asia/Kolkata" })).toMatchObject({ timezone: "Asia/Kolkata" });
-    const last = await patch({ reply_footer: false, email: "eve@example.com", is_admin: true, plan: "pro" });
+    const { warnings, ...last } = await patch({
+      reply_footer: false,
+      email: "eve@example.com",
+      is_admin: true,
+      plan: "pro",
+    });
     expect(last).toMatchObject({ name: "Ada Lovelace", reply_footer: false, email: ADA, plan: "team" });
+    expect(warnings).toHaveLength(3);
     expect(await patch({})).toEqual(last);
     expect(await patch({ name: null })).toEqual({ ...last, name: null });
     expect((await browser.get("/auth/me")).body).toEqual({ ...last, name: null });

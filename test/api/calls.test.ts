@@ -25,6 +25,7 @@ test("runs an instruction through the only inbox and answers in exactly the docu
     credits: { charged: 1, remaining: 9_999 },
     reply_status: "none",
     subject: "Summarise",
+    metadata: {},
     created: t.app.now(),
   });
   const polled = await ada.get(`/v1/messages/${answer.body.message_id}`);
@@ -277,7 +278,7 @@ test("refuses the conversation of another inbox with 422 and a foreign or unknow
   expect({ ...foreign.body, request_id: "" }).toEqual({ ...unknown.body, request_id: "" });
 });
 
-test("wants an inbox, wants to know which of several, and finds neither a foreign nor an unknown one", async () => {
+test("wants an inbox, takes the default one of several, and finds neither a foreign nor an unknown one", async () => {
   await using t = await testApp({ llm: { kind: "demo" } });
   const ada = await t.as("ada@example.com");
   const bob = await t.as("bob@example.com");
@@ -287,7 +288,7 @@ test("wants an inbox, wants to know which of several, and finds neither a foreig
   const one = (await ada.post("/inboxes", {})).body.id;
   expect((await call({})).status).toBe(200);
   await ada.post("/inboxes", {});
-  expect(codeOf(await call({}))).toEqual([422, "inbox_id_required"]);
+  expect((await call({})).status).toBe(200);
   expect((await call({ inbox_id: one })).status).toBe(200);
   expect(codeOf(await call({ inbox_id: foreign }))).toEqual([404, "not_found"]);
   expect(codeOf(await call({ inbox_id: Bun.randomUUIDv7() }))).toEqual([404, "not_found"]);

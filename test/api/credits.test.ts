@@ -107,7 +107,11 @@ test("what was bought is spent once the allowance is, is given back to where it 
   const { ada } = await deskOf(t);
   await buy(t, ada, 2);
   const credits = async () => (await ada.get("/auth/me")).body.credits;
-  const month = { period_start: Date.UTC(2026, 0, 1) / 1_000, resets_at: Date.UTC(2026, 1, 1) / 1_000 };
+  const month = {
+    period_start: Date.UTC(2026, 0, 1) / 1_000,
+    resets_at: Date.UTC(2026, 1, 1) / 1_000,
+    unlimited: false,
+  };
   expect(await credits()).toEqual({ allowance: 1, used: 0, topup: 2, remaining: 3, ...month });
   const call = () => ada.post("/v1/messages", { instruction: "x" });
   expect((await call()).body.credits).toEqual({ charged: 1, remaining: 2 });

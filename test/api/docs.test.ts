@@ -31,6 +31,20 @@ test.each(PAGES)("%s is HTML that may load nothing but what this server serves",
   expect(body).toContain('name="viewport"');
 });
 
+test("/docs begins with a call that can be pasted, at the address of this server", async () => {
+  await using t = await testApp({ llm: { kind: "demo" } });
+  const ada = await t.as("ada@example.com");
+  await ada.post("/inboxes", {});
+  const body = String((await t.request("/docs")).body);
+  const example = /<pre>(.*?)<\/pre>/s.exec(body)?.[1] ?? "";
+  expect(body.indexOf(example)).toBeLessThan(body.indexOf('id="operations"'));
+  const text = example.replaceAll("&quot;", '"').replaceAll("&#x27;", "'").replaceAll("&amp;", "&");
+  expect(text).toContain(`"${t.app.base_url}/v1/messages"`);
+  const sent = /-d '(.*)'/.exec(text)?.[1] ?? "";
+  const answer = await ada.post("/v1/messages", sent, { "mailwright-strict": "1" });
+  expect([answer.status, answer.body.status]).toEqual([200, "done"]);
+});
+
 test.each(PAGES)("every local link and file of %s is there", async (path) => {
   await using t = await testApp();
   const { body } = await t.request(path);

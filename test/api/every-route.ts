@@ -35,6 +35,7 @@ export const OWNED: Record<string, (owner: Owner) => string> = {
   "POST /connections/:connection_id/test": (owner) => `/connections/${owner.connection_id}/test`,
   "POST /integrations/mcp/:connection_id/connect": (owner) =>
     `/integrations/mcp/${owner.mcp_connection_id}/connect`,
+  "GET /v1/webhooks/:id": (owner) => `/v1/webhooks/${owner.webhook_id}`,
   "PATCH /v1/webhooks/:id": (owner) => `/v1/webhooks/${owner.webhook_id}`,
   "DELETE /v1/webhooks/:id": (owner) => `/v1/webhooks/${owner.webhook_id}`,
   "POST /v1/webhooks/:id/test": (owner) => `/v1/webhooks/${owner.webhook_id}/test`,

@@ -28,6 +28,7 @@ test("an inbox can be made of nothing, and comes back whole", async () => {
     inbound_policy: { reply_to_unauthenticated: false, process_bulk: false },
     retention_days: null,
     enabled: true,
+    is_default: true,
     routed: false,
     created: t.app.now(),
     updated: t.app.now(),
@@ -103,7 +104,13 @@ test("a patch changes what it names and nothing else; null clears what may be em
   const patch = (change: object): Promise<Answer> => ada.patch(`/inboxes/${made.id}`, change);
   t.clock.advance("5m");
   expect((await patch({})).body).toEqual(made);
-  expect((await patch({ address: "x@y.z", id: 1, prefix: "new" })).body).toEqual(made);
+  const { warnings, ...same } = (await patch({ address: "x@y.z", id: 1, prefix: "new" })).body;
+  expect(same).toEqual(made);
+  expect(warnings.map(({ path }: { path: string }) => path)).toEqual([
+    "body.address",
+    "body.id",
+    "body.prefix",
+  ]);
   const renamed = await patch({ label: "Front desk" });
   // The address was given out: it stays.
   expect(renamed.body).toEqual({ ...made, label: "Front desk", updated: t.app.now() });
@@ -269,6 +276,12 @@ test("a scope holds known targets, and lets run alone only what it allows", asyn
       targets: [one],
       autonomous: [other],
     });
+  expect((await patch({ targets: null })).body.scope).toBeNull();
+  expect((await patch({ targets: null, autonomous: [] })).body.scope).toBeNull();
+  expect((await patch({ targets: null, autonomous: ["notes"] })).body.scope).toEqual({
+    targets: null,
+    autonomous: ["notes"],
+  });
   expect((await patch({ targets: [] })).body.scope).toEqual({ targets: [], autonomous: [] });
   for (const [scope, path] of [
     [{ targets: ["everything"] }, "body.scope.targets"],
@@ -278,6 +291,7 @@ test("a scope holds known targets, and lets run alone only what it allows", asyn
     [{ targets: ["mcp:bobs-tools"] }, "body.scope.targets"],
     [{ targets: ["mcp:Big Tool"] }, "body.scope.targets"],
     [{ targets: ["notes"], autonomous: ["sheets"] }, "body.scope.autonomous"],
+    [{ targets: null, autonomous: ["everything"] }, "body.scope.autonomous"],
     [{ autonomous: [] }, "body.scope.targets"],
   ] as const) {
     const answer = await patch(scope);
@@ -432,7 +446,10 @@ test("an address is on a custom domain only if that is the owner's own and activ
   expect(made.body.address).toMatch(/^desk-[a-z2-9]{12}@own\.example$/);
   // The address was given out: it stays.
   const moved = await ada.patch(`/inboxes/${made.body.id}`, { domain_id: null });
-  expect(moved.body).toEqual(made.body);
+  expect(moved.body).toEqual({
+    ...made.body,
+    warnings: [expect.objectContaining({ path: "body.domain_id" })],
+  });
 });
 
 test("an inbox is routed for as long as there is a model for it", async () => {

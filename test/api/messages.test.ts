@@ -271,6 +271,7 @@ test("each state is shown as decided: in the activity, and to one who polls", as
       credits: { charged: 0, remaining: expect.any(Number) },
       reply_status: "none",
       subject: "About",
+      metadata: {},
       created: t.app.now(),
     });
   }

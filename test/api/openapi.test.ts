@@ -105,6 +105,31 @@ test("a status with an answer of its own beside the error names both", () => {
   expect(typesOf("/v1/messages", "post", 429)).toEqual(["application/json", "application/problem+json"]);
 });
 
+test("the first operation is the call that most people are here for", () => {
+  expect((document["tags"] as { name: string }[])[0]?.name).toBe("Routing");
+  const first = operations.find(({ operation }) => (operation["tags"] as string[])[0] === "Routing");
+  expect(first?.name).toBe("post /v1/messages");
+});
+
+test("every moment says that it is in unix seconds", () => {
+  const silent: string[] = [];
+  const visit = (part: unknown, name: string): void => {
+    if (typeof part !== "object" || part === null) return;
+    const { type, anyOf, description, schema } = part as Json;
+    const types = [type, ...((anyOf ?? []) as Json[]).map((branch) => branch["type"])];
+    const whole = types.includes("integer") || (schema as Json | undefined)?.["type"] === "integer";
+    if (whole && MOMENT.test(name) && !/unix (seconds|milliseconds)/.test(String(description)))
+      silent.push(name);
+    for (const [key, inner] of Object.entries(part))
+      visit(inner, Array.isArray(part) ? String((inner as Json | null)?.["name"]) : key);
+  };
+  visit(document, "");
+  expect(silent).toEqual([]);
+});
+
+/** What members that hold a moment are called. */
+const MOMENT = /(_at|_start|_until)$|^(created|updated|completed|expires|since|until|resets_at)$/;
+
 test("an operation that is not public names 401, and a public one says that it needs nothing", () => {
   for (const { name, operation, responses } of operations) {
     const open = Array.isArray(operation["security"]) && operation["security"].length === 0;
@@ -171,7 +196,7 @@ describe("as those who read such documents see it", () => {
     const dir = await mkdtemp(join(tmpdir(), "mailwright-types-"));
     await using _ = { [Symbol.asyncDispose]: () => rm(dir, { recursive: true }) };
     await Bun.write(join(dir, "paths.ts"), await typesOf(document));
-    await Bun.write(join(dir, "program.ts"), PROGRAM);
+    await Bun.write(join(dir, "program.ts"), PROGRAM + TOO_MANY_PROGRAM.replace(/^import.*$/m, ""));
     expect(await compile(dir)).toEqual({ exit: 0, said: "" });
     await Bun.write(join(dir, "program.ts"), PROGRAM.replace("instruction:", "instructions:"));
     expect((await compile(dir)).said).toContain("'instructions' does not exist");
@@ -202,7 +227,21 @@ export async function work(): Promise<string[]> {
   const message = await post("/v1/messages", { instruction: "Summarise this +" + slug, content: "..." });
   const spent: number = message.credits.charged;
   const status: "done" | "failed" | "limited" | "skipped" | "processing" = message.status;
+  for (const { path, did_you_mean } of message.warnings ?? []) console.warn(path, did_you_mean ?? "?");
   return [message.message_id, status, String(spent), ...message.attachments.map((file) => file.url)];
+}
+`;
+
+/** What a client makes of a call that is one too many. */
+const TOO_MANY_PROGRAM = `
+import type { paths } from "./paths.ts";
+
+type Refused = paths["/v1/messages"]["post"]["responses"][429]["content"];
+
+export function wordsOf(refused: Refused["application/json"] | Refused["application/problem+json"]): string {
+  if (refused.code === "credit_limit") return "none before " + refused.credits.resets_at.toFixed(0);
+  const status: number = refused.status;
+  return refused.detail + status;
 }
 `;
 

@@ -80,6 +80,11 @@ describe("a test", () => {
           usage: null,
           subject: "Test event",
           created: t.app.now(),
+          inbox_id: null,
+          sender: "ada@example.com",
+          tags: [],
+          attachments: [],
+          metadata: {},
         },
       },
     });

@@ -9,7 +9,7 @@ import { launchChromium, watch } from "../support/chromium.ts";
 
 export { hasChromium } from "../support/chromium.ts";
 
-/** Every page of the navigation. */
+/** Every page of the navigation of a server that sells nothing. */
 export const PAGES = [
   "Activity",
   "Conversations",
@@ -21,7 +21,6 @@ export const PAGES = [
   "Domains",
   "Webhooks",
   "Usage",
-  "Billing",
   "Settings",
   "Server",
 ];

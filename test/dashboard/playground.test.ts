@@ -85,7 +85,8 @@ describe.skipIf(!hasChromium)("the playground", () => {
   beforeAll(async () => {
     model = startModelServer({ reply });
     tools = startToolServer([EVENTS]);
-    at = await dashboard({ env: { MAILWRIGHT_EGRESS__ALLOW: "127.0.0.1" } });
+    const env = { MAILWRIGHT_EGRESS__ALLOW: "127.0.0.1", MAILWRIGHT_PLANS__TEAM__CREDITS: "10000" };
+    at = await dashboard({ env });
     const make = (path: string, body: object) => at.api<{ id: string }>("POST", path, body);
     const { base_url } = model;
     const kind = "openai_compatible";

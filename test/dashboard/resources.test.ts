@@ -28,6 +28,8 @@ interface Made {
   id: string;
 }
 
+type DefaultInbox = Made & { is_default: boolean };
+
 describe.skipIf(!hasChromium)("what an account has", () => {
   const stack = new AsyncDisposableStack();
   let at: Dashboard;
@@ -166,6 +168,64 @@ describe.skipIf(!hasChromium)("what an account has", () => {
       await page.getByRole("heading", { name: "Where it is used" }).waitFor();
       expect(await page.getByLabel("Short name").inputValue()).toBe(`voice-${name}`);
       await visit.look("context");
+    },
+    LOOK_MS,
+  );
+
+  test.each(TASK_LOOKS)(
+    "a context is for one inbox, which says so, and the list of contexts too (%s)",
+    async (name, look) => {
+      await using visit = await at.visit({ look });
+      const { page } = visit;
+      const [label, title] = [`Scoped ${name}`, `For one ${name}`];
+      const inbox = await at.api<Made>("POST", "/inboxes", { label });
+      const body = { title, body: MARKDOWN, kind: "instruction" };
+      const { id } = await at.api<Made>("POST", "/contexts", body);
+      await page.goto(`${at.url}/app/contexts/${id}`);
+      await page.getByLabel("For", { exact: true }).selectOption("These inboxes");
+      await page.getByText("Mail from strangers to these inboxes is answered with it too.").waitFor();
+      await page.getByRole("checkbox", { name: label }).check();
+      await press(page, "Save");
+      await page.getByText("Saved.").waitFor();
+      await page.getByRole("link", { name: label }).waitFor();
+      await visit.look("context-scope");
+      await visit.open("Contexts");
+      expect(await page.getByRole("link", { name: new RegExp(title) }).innerText()).toContain("1 inbox");
+      await page.goto(`${at.url}/app/inboxes/${inbox.id}`);
+      await tab(page, "Settings");
+      await page.getByRole("listitem").filter({ hasText: title }).getByText("for this inbox").waitFor();
+      await page.getByRole("switch", { name: /Those for every inbox/ }).click();
+      await page.getByRole("checkbox", { name: title, checked: true }).waitFor();
+      await visit.look("inbox-contexts");
+      await press(page, "Undo");
+      await page.getByRole("listitem").filter({ hasText: title }).getByText("for this inbox").waitFor();
+      const kept = await at.api<{ inbox_ids: string[] | null }>("GET", `/contexts/${id}`);
+      expect(kept.inbox_ids).toEqual([inbox.id]);
+      await at.api("DELETE", `/contexts/${id}`);
+      await at.api("DELETE", `/inboxes/${inbox.id}`);
+    },
+    LOOK_MS,
+  );
+
+  test.each(TASK_LOOKS)(
+    "an inbox is made the default one, and the one before it again (%s)",
+    async (name, look) => {
+      await using visit = await at.visit({ look });
+      const { page } = visit;
+      const { id: other } = await at.api<Made>("POST", "/inboxes", { label: `Before ${name}` });
+      const before = (await at.api<DefaultInbox[]>("GET", "/inboxes")).find(({ is_default }) => is_default);
+      const label = `Usual ${name}`;
+      const inbox = await inboxPage(visit, label);
+      await tab(page, "Settings");
+      await press(page, "Make this the default inbox");
+      await page.getByText("it is your default inbox").waitFor();
+      await page.getByText("Default", { exact: true }).waitFor();
+      await visit.look("inbox-default");
+      await press(page, "Undo");
+      await page.getByRole("button", { name: "Make this the default inbox" }).waitFor();
+      const after = (await at.api<DefaultInbox[]>("GET", "/inboxes")).find(({ is_default }) => is_default);
+      expect(after?.id).toBe(before?.id);
+      for (const id of [inbox.id, other]) await at.api("DELETE", `/inboxes/${id}`);
     },
     LOOK_MS,
   );

@@ -166,10 +166,20 @@ describe.skipIf(!hasChromium)("settings", () => {
     expect(again.status).toBe(401);
   });
 
-  test("without a payment provider the billing page says so, and offers nothing", async () => {
+  test("without a payment provider nothing leads to the billing page, which says so and offers nothing", async () => {
     await using visit = await at.visit();
     const { page } = visit;
-    await visit.open("Billing");
+    await visit.open("Usage");
+    expect(await page.getByRole("link", { name: "Billing" }).count()).toBe(0);
+    // Nor does a page speak of plans, or of credits, which do not end here.
+    for (const name of ["Usage", "Playground", "Inboxes", "Contexts", "Webhooks", "Recipes", "Settings"]) {
+      await visit.open(name);
+      await page.getByRole("heading", { name, level: 1 }).waitFor();
+      await page.getByText(/^Loading /).first().waitFor({ state: "detached" });
+      const words = await page.locator("main").innerText();
+      expect([name, /\bplans?\b|\bcredits?\b|From (Pro|Team)/i.exec(words)?.[0]]).toEqual([name, undefined]);
+    }
+    await page.goto(`${at.url}/app/billing`);
     await page.getByText("This server sells nothing").waitFor();
     expect(await page.locator("main").getByRole("button").count()).toBe(0);
     await visit.look("billing-without-payments");

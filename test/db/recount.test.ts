@@ -24,7 +24,14 @@ test("another thread counts what an account of a database on disk stores, and wh
   const { id: user_id } = await createVerifiedUser(app, { email: "ada@example.com" });
   let made = 0;
   const add = (bytes: number): Promise<unknown> => {
-    const context = { kind: "knowledge" as const, title: "", enabled: 1, created: 1, updated: 1 };
+    const context = {
+      kind: "knowledge" as const,
+      title: "",
+      enabled: 1,
+      every_inbox: 1,
+      created: 1,
+      updated: 1,
+    };
     const own = { id: Bun.randomUUIDv7(), user_id, slug: `c${(made += 1)}`, body: "x".repeat(bytes) };
     return app.write((tx) =>
       tx

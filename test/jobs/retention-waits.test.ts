@@ -29,6 +29,11 @@ const OBJECT = {
   error: null,
   usage: null,
   subject: null,
+  inbox_id: null,
+  sender: null,
+  tags: [],
+  attachments: [],
+  metadata: {},
 };
 const BUSY = { status: 503, headers: { "retry-after": "86400" } };
 
@@ -170,7 +175,7 @@ async function storeTold({ app, owner, ...t }: Mailroom, count: number, { held }
   );
   await app.write(async (tx) => {
     for (const { id: message_id, created } of stored) {
-      const object = { ...OBJECT, message_id, created };
+      const object = async () => ({ ...OBJECT, message_id, created });
       const event = { user_id: owner.user.id, type: "message.completed", livemode: true, object } as const;
       await recordEvent(app, tx, event, held);
     }

@@ -47,6 +47,11 @@ test("a mail that is done is told of twice: when it was accepted, and when its a
         usage: { input_tokens: expect.any(Number), output_tokens: expect.any(Number) },
         subject: "Minutes",
         created: message.created,
+        inbox_id: room.inbox.id,
+        sender: "ada@example.com",
+        tags: [],
+        attachments: [],
+        metadata: {},
       },
     },
   });

@@ -103,6 +103,8 @@ export async function testApp(
       ...overrides.smtp,
     },
     security: { master_key: Buffer.alloc(32, 7).toString("base64"), ...overrides.security },
+    // What a run costs shows in numbers; a test of accounts without a cap says so.
+    plans: { ...overrides.plans, team: { credits: 10_000, ...overrides.plans?.team } },
   });
   const log = createLog({ level: process.env["TEST_LOG"] ?? "silent", format: "text" });
   const app = built.use(

@@ -35,9 +35,15 @@ export function contractOf(document: OpenApiDocument): Contract {
       `${said.method} ${said.path} answered ${said.status}, but ${why}: ${JSON.stringify(said.body)}`,
     );
   };
-  const checkBody = (said: Said, pointer: string): void => {
+  const checkBody = (said: Said, pointer: string, body = said.body): void => {
     const validate = validator(pointer);
-    if (!validate(said.body)) fail(said, ajv.errorsText(validate.errors));
+    if (!validate(body)) fail(said, ajv.errorsText(validate.errors));
+  };
+  /** What every object may have beside what it is. */
+  const checkWarned = (said: Said, pointer: string): void => {
+    const { warnings, ...body } = said.body as Json;
+    checkBody(said, `${pointer}/allOf/0`, body);
+    if (warnings !== undefined) checkBody(said, "/components/schemas/Warnings", warnings);
   };
   /** A path or a method that the document does not know is refused as everything is. */
   const checkProblem = (said: Said): void => {
@@ -62,7 +68,8 @@ export function contractOf(document: OpenApiDocument): Contract {
       if (Object.values(content).every(({ schema }) => schema["format"] === "binary")) return;
       if (content[type] === undefined) fail(said, `the document knows no ${type} here`);
       const parts = ["responses", String(said.status), "content", type, "schema"].map(escapePointer);
-      checkBody(said, `${place.pointer}/${parts.join("/")}`);
+      const is_warned = content[type]?.schema["allOf"] !== undefined;
+      (is_warned ? checkWarned : checkBody)(said, `${place.pointer}/${parts.join("/")}`);
     },
   };
 }
@@ -105,7 +112,13 @@ function mostSpecificFirst([a]: [string, unknown], [b]: [string, unknown]): numb
 export function closeObjects(part: unknown): unknown {
   if (Array.isArray(part)) return part.map(closeObjects);
   if (typeof part !== "object" || part === null) return part;
-  const closed = Object.fromEntries(Object.entries(part).map(([name, value]) => [name, closeObjects(value)]));
+  // Beside the first of such a choice stands what comes on top of it.
+  const closed = Object.fromEntries(
+    Object.entries(part).map(([name, value]) => [
+      name,
+      name === "allOf" ? [closeObjects(value[0]), ...value.slice(1)] : closeObjects(value),
+    ]),
+  );
   return closed["type"] === "object" &&
     closed["properties"] !== undefined &&
     !("additionalProperties" in closed)

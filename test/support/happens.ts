@@ -20,8 +20,13 @@ export async function happens(
     usage: null,
     subject: "Grüße",
     created: t.app.now(),
+    inbox_id: null,
+    sender: null,
+    tags: [],
+    attachments: [],
+    metadata: {},
   };
-  const event = { user_id: user.id, type, livemode: true, object };
+  const event = { user_id: user.id, type, livemode: true, object: async () => object };
   const id = await t.app.write((tx) => recordEvent(t.app, tx, event));
   if (id === null) throw new Error("nobody is told of it");
   return id;

@@ -21,7 +21,7 @@ describe("order", () => {
     expect(config).toEqual(defaultConfig());
     expect(config.server.listen).toBe("0.0.0.0:8080");
     expect(config.smtp.max_message_bytes).toBe(31_457_280);
-    expect(config.plans.team.credits).toBe(10_000);
+    expect(config.plans.team.credits).toBe("unlimited");
   });
 
   test("a flag wins over the environment, the environment over the file, the file over the default", () => {
@@ -210,7 +210,7 @@ describe("problems", () => {
     expect(problemsOf(() => load(file, { env, overrides }))).toEqual([
       "config.toml line 2: server.lisen is not a known key. Did you mean server.listen?",
       "config.toml line 3: smpt is not a known section. Did you mean smtp?",
-      "config.toml line 7: plans.free.credits must be a whole number from 0 to 1000000000, not -1",
+      'config.toml line 7: plans.free.credits must be a whole number from 0 to 1000000000 or "unlimited", not -1',
       "config.toml line 9: plans.pro.inboxes must be a whole number from 0 to 1000000000, not 1.5",
       'config.toml line 11: outbound.mode must be "capture", "relay" or "direct", not "relai"',
       'config.toml line 12: outbound.retry entry 2 must be a number of seconds from 0 to 2592000, not "later"',

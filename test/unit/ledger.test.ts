@@ -228,7 +228,7 @@ function usedIn({ used }: Model, month: string): number {
 /** Of the plan as the operator has it now; never below zero, whatever was used before. */
 function leftOf(model: Model): number {
   const { credits } = t.app.config.plans[model.user.plan];
-  return Math.max(0, credits - usedIn(model, monthNow()));
+  return Math.max(0, Number(credits) - usedIn(model, monthNow()));
 }
 
 function monthNow(): string {

@@ -181,6 +181,66 @@ test("a job that was enqueued before jobs were known by what they tell of is kno
   expect(kept).toEqual(jobs.map(([, payload, , , dedupe_key]) => ({ payload, dedupe_key })));
 });
 
+test("what recipes have made is for the inboxes that list it, and what owners chose by hand stays", async () => {
+  await using database = openDatabase("sqlite::memory:");
+  const { db } = database;
+  const older = Object.entries(migrations).filter(([name]) => name < "0030");
+  const provider = { getMigrations: async () => Object.fromEntries(older) };
+  await new Migrator({ db, provider }).migrateToLatest();
+  for (const id of ["ada", "bob"])
+    await sql`insert into users (id, email, plan, email_verified, is_admin, created)
+      values (${id}, ${id}, 'team', 1, 0, 0)`.execute(db);
+  const contexts: [id: string, user: string, slug: string, title: string, created: number, every: number][] =
+    [
+      ["listed", "ada", "email-summary", "How to summarise a mail", 100, 0],
+      ["deleted-inbox", "ada", "translation", "How to translate", 100, 1],
+      ["all-again", "ada", "json-extraction", "How to extract data as JSON", 100, 1],
+      ["renamed", "ada", "bug-reports", "Our bugs", 100, 1],
+      ["drafts", "ada", "reply-drafts", "How to draft a reply", 200, 0],
+      ["about", "ada", "about-me", "About me", 201, 0],
+      ["house", "ada", "house-style", "House style", 100, 1],
+      ["bob-about", "bob", "about-me", "About me", 50, 1],
+      ["bob-drafts", "bob", "reply-drafts", "How to draft a reply", 900, 0],
+      ["bob-brief", "bob", "brief", "Research brief", 900, 1],
+    ];
+  for (const [id, user, slug, title, created] of contexts)
+    await sql`insert into contexts (id, user_id, title, body, kind, slug, enabled, created, updated)
+      values (${id}, ${user}, ${title}, 'x', 'instruction', ${slug}, 1, ${created}, 999)`.execute(db);
+  const inboxes: [id: string, user: string, context_ids: string | null, deleted_at: number | null][] = [
+    ["summaries", "ada", '["listed","house"]', null],
+    ["translations", "ada", null, 500],
+    ["extraction", "ada", null, null],
+    ["bugs", "ada", '["renamed"]', null],
+    ["replies", "ada", '["drafts","about"]', null],
+    ["none", "ada", "[]", null],
+    ["bob-replies", "bob", '["bob-drafts","bob-about"]', null],
+    ["foreign", "ada", '["bob-brief"]', null],
+  ];
+  for (const [id, user, context_ids, deleted_at] of inboxes)
+    await sql`insert into inboxes (id, user_id, label, local_part, domain, mcp_connection_ids, reply_enabled,
+        allowlist_senders, inbound_policy, created, updated, context_ids, deleted_at)
+      values (${id}, ${user}, '', ${id}, 'mw.test', '[]', 1, '[]', '{}', 0, 0, ${context_ids}, ${deleted_at})`.execute(
+      db,
+    );
+  await migrateToLatest(db);
+  const kept = await db
+    .selectFrom("contexts")
+    .select(["id", "every_inbox", "updated"])
+    .orderBy("id")
+    .execute();
+  expect(kept).toEqual(
+    contexts
+      .map(([id, , , , , every_inbox]) => ({ id, every_inbox, updated: 999 }))
+      .toSorted((one, other) => (one.id < other.id ? -1 : 1)),
+  );
+  const lists = await db.selectFrom("inboxes").select(["id", "context_ids", "every_context"]).execute();
+  expect(lists.toSorted((one, other) => (one.id < other.id ? -1 : 1))).toEqual(
+    inboxes
+      .map(([id, , context_ids]) => ({ id, context_ids, every_context: context_ids === null ? 1 : 0 }))
+      .toSorted((one, other) => (one.id < other.id ? -1 : 1)),
+  );
+});
+
 describe("a database from before there were bought credits", () => {
   test("keeps its ledger as it was, all of it allowance, and what is open in it still ends once", async () => {
     await using t = await oldLedger();

@@ -89,7 +89,12 @@ async function call<T>(method: string, path: string, { body, headers, signal }: 
   const isForm = body instanceof FormData;
   const response = await fetch(path, {
     method,
-    headers: { ...(body === undefined || isForm ? {} : { "content-type": "application/json" }), ...headers },
+    headers: {
+      // What this page says wrongly is to be noticed.
+      "mailwright-strict": "1",
+      ...(body === undefined || isForm ? {} : { "content-type": "application/json" }),
+      ...headers,
+    },
     ...(body === undefined ? {} : { body: isForm ? body : JSON.stringify(body) }),
     ...(signal ? { signal } : {}),
   }).catch((error: unknown) => {

@@ -1,4 +1,4 @@
-import { queryOptions, useMutation, useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
+import { queryOptions, useMutation, useQuery, useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
 import { get, post } from "./client.ts";
 import type { Me, ServerFacts } from "./shapes.ts";
 
@@ -21,6 +21,11 @@ export function useMe(): Me {
   const { data } = useSuspenseQuery(session);
   if (!data) throw new Error("Nobody is signed in on this page.");
   return data;
+}
+
+/** Whether plans and credits can be bought here; false as long as that is not known. */
+export function useSold(): boolean {
+  return useQuery(serverFacts).data?.payments ?? false;
 }
 
 /** `next`: the page that is opened then. */

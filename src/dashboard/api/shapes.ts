@@ -88,5 +88,6 @@ export type InboxChange = Partial<
     | "scope"
     | "inbound_policy"
     | "retention_days"
+    | "is_default"
   >
 >;

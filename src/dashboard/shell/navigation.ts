@@ -34,6 +34,8 @@ interface Entry {
   icon: LucideIcon;
   /** Only for who runs the server. */
   admin?: true;
+  /** Only where something can be bought. */
+  sold?: true;
 }
 
 /** The pages in the order in which people need them. */
@@ -61,7 +63,7 @@ export const NAVIGATION: { title: string; pages: Entry[] }[] = [
     title: "Your account",
     pages: [
       { to: "/usage", label: "Usage", icon: ChartColumn },
-      { to: "/billing", label: "Billing", icon: CreditCard },
+      { to: "/billing", label: "Billing", icon: CreditCard, sold: true },
       { to: "/settings", label: "Settings", icon: Settings },
       { to: "/server", label: "Server", icon: Server, admin: true },
     ],

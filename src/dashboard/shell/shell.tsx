@@ -2,7 +2,7 @@ import { Link, Outlet, useLocation } from "@tanstack/react-router";
 import { Menu as MenuIcon, X } from "lucide-react";
 import { useCallback, useEffect, useRef, useState } from "react";
 import { useLiveMessages } from "../api/live.ts";
-import { useMe, useSignOut } from "../api/session.ts";
+import { useMe, useSignOut, useSold } from "../api/session.ts";
 import { Button, IconButton } from "../ui/button.tsx";
 import { classes } from "../ui/class-names.ts";
 import { Fault } from "../ui/notice.tsx";
@@ -80,6 +80,7 @@ const AROUND_OPEN = { ...OPEN, "aria-current": true };
 
 function Navigation({ onGo }: { onGo: () => void }) {
   const { is_admin } = useMe();
+  const sold = useSold();
   // The messages are what the first page lists, though their addresses do not begin with its own.
   const in_message = useLocation({ select: ({ pathname }) => pathname.startsWith("/messages/") });
   return (
@@ -88,7 +89,7 @@ function Navigation({ onGo }: { onGo: () => void }) {
         <div key={title} className="grid gap-0.5">
           <p className="px-2 pb-1 text-xs font-medium text-soft">{title}</p>
           {pages
-            .filter(({ admin }) => is_admin || !admin)
+            .filter((page) => (is_admin || !page.admin) && (sold || !page.sold))
             .map(({ to, label, icon: Icon }) => (
               <Link
                 key={to}

@@ -12,7 +12,10 @@ import { InboxLinks } from "../inboxes/inbox-links.tsx";
 export function WhereUsed({ context }: { context: Context }) {
   const { data: inboxes } = useQuery(inboxList);
   if (!inboxes) return null;
-  const users = inboxes.filter(({ context_ids }) => context_ids === null || context_ids.includes(context.id));
+  const { id: context_id, inbox_ids } = context;
+  const users = inboxes.filter(({ id, context_ids }) =>
+    context_ids === null ? inbox_ids?.includes(id) !== false : context_ids.includes(context_id),
+  );
   return (
     <Card title="Where it is used">
       {context.enabled ? (
@@ -26,14 +29,14 @@ export function WhereUsed({ context }: { context: Context }) {
 
 /** Deletes a context; what is taken back gets its words, its short name and its inboxes again. */
 export function DeleteContext({ context }: { context: Context }) {
-  const { id, title, body, kind, slug, enabled } = context;
+  const { id, title, body, kind, slug, enabled, inbox_ids } = context;
   const navigate = useNavigate();
   const say = useToast();
   const { data: inboxes = [] } = useQuery(inboxList);
   const touches = [contextList.queryKey, inboxList.queryKey];
   const again = useChange({
     run: async () => {
-      const made = await post<Context>("/contexts", { title, body, kind, slug, enabled });
+      const made = await post<Context>("/contexts", { title, body, kind, slug, enabled, inbox_ids });
       for (const inbox of inboxes)
         if (inbox.context_ids?.includes(id))
           await patch(`/inboxes/${inbox.id}`, {

@@ -3,7 +3,7 @@ import { useNavigate, useParams } from "@tanstack/react-router";
 import { useState } from "react";
 import { useChange } from "../../api/changes.ts";
 import { faultOf, get, isMissing, patch, post } from "../../api/client.ts";
-import { contextList } from "../../api/lists.ts";
+import { contextList, inboxList } from "../../api/lists.ts";
 import { useMe } from "../../api/session.ts";
 import type { Context as ContextRow } from "../../api/shapes.ts";
 import { Button } from "../../ui/button.tsx";
@@ -17,11 +17,12 @@ import { TextField } from "../../ui/text-field.tsx";
 import { useToast } from "../../ui/toast.tsx";
 import { Unsaved } from "../../ui/unsaved.tsx";
 import { ContextBody } from "./context-body.tsx";
+import { ContextScope } from "./context-scope.tsx";
 import { DeleteContext, WhereUsed } from "./context-uses.tsx";
 import { KINDS } from "./contexts.tsx";
 
-const NEW: Draft = { title: "", body: "", kind: "instruction", enabled: true };
-type Draft = Pick<ContextRow, "title" | "body" | "kind" | "enabled"> & { slug?: string };
+const NEW: Draft = { title: "", body: "", kind: "instruction", enabled: true, inbox_ids: null };
+type Draft = Pick<ContextRow, "title" | "body" | "kind" | "enabled" | "inbox_ids"> & { slug?: string };
 
 export function Context() {
   const { context_id = "new" } = useParams({ strict: false });
@@ -42,13 +43,13 @@ function Editor({ draft: start, saved }: { draft: Draft; saved?: ContextRow }) {
   const { plan } = useMe();
   const navigate = useNavigate();
   const say = useToast();
-  const { title, body, kind, slug, enabled } = draft;
+  const { title, body, kind, slug, enabled, inbox_ids } = draft;
   const save = useChange<void, ContextRow>({
     run: () => {
-      const input = { title, body, kind, enabled, ...(slug ? { slug } : {}) };
+      const input = { title, body, kind, enabled, inbox_ids, ...(slug ? { slug } : {}) };
       return saved ? patch<ContextRow>(`/contexts/${saved.id}`, input) : post<ContextRow>("/contexts", input);
     },
-    touches: [contextList.queryKey, ["context", saved?.id]],
+    touches: [contextList.queryKey, inboxList.queryKey, ["context", saved?.id]],
     done: ({ id, ...now }) => {
       setTouched(false);
       setDraft(now);
@@ -92,7 +93,7 @@ function Editor({ draft: start, saved }: { draft: Draft; saved?: ContextRow }) {
             <div className="grid gap-4">
               <Field
                 label="When it is used"
-                hint={`${KINDS[kind].hint}${kind === "command" && plan === "free" ? " Your plan does not have macros." : ""}`}
+                hint={`${KINDS[kind].hint}${kind === "command" && plan === "free" ? " Your account has no macros." : ""}`}
                 fault={fault("kind")}
               >
                 <Select
@@ -114,11 +115,12 @@ function Editor({ draft: start, saved }: { draft: Draft; saved?: ContextRow }) {
                 value={slug ?? ""}
                 onChange={(text) => set({ slug: text })}
               />
-              <Checkbox
-                label="In use"
-                checked={enabled}
-                onChange={(event) => set({ enabled: event.target.checked })}
+              <ContextScope
+                inbox_ids={inbox_ids}
+                fault={fault("inbox_ids")}
+                onChange={(ids) => set({ inbox_ids: ids })}
               />
+              <InUse enabled={enabled} onChange={(on) => set({ enabled: on })} />
               <RestOfFaults />
               <Button look="main" type="submit" busy={save.isPending}>
                 Save
@@ -131,4 +133,8 @@ function Editor({ draft: start, saved }: { draft: Draft; saved?: ContextRow }) {
       <Unsaved changed={touched} />
     </Page>
   );
+}
+
+function InUse({ enabled, onChange }: { enabled: boolean; onChange: (on: boolean) => void }) {
+  return <Checkbox label="In use" checked={enabled} onChange={(event) => onChange(event.target.checked)} />;
 }

@@ -7,6 +7,7 @@ import { post, remove } from "../../api/client.ts";
 import { contextList } from "../../api/lists.ts";
 import type { Context } from "../../api/shapes.ts";
 import { useMe } from "../../api/session.ts";
+import { Allowance } from "../../ui/allowance.tsx";
 import { Badge } from "../../ui/badge.tsx";
 import { BUTTON, Button } from "../../ui/button.tsx";
 import { classes } from "../../ui/class-names.ts";
@@ -15,9 +16,10 @@ import { Empty, Page } from "../../ui/page.tsx";
 import { Loading } from "../../ui/spinner.tsx";
 import { Time } from "../../ui/time.tsx";
 import { useToast } from "../../ui/toast.tsx";
+import { scopeWords } from "./context-scope.tsx";
 
 export const KINDS: Record<Context["kind"], { word: string; hint: string }> = {
-  instruction: { word: "Always", hint: "Goes along with every mail and call." },
+  instruction: { word: "Always", hint: "Goes along with every mail and call to its inboxes." },
   knowledge: { word: "When it fits", hint: "Is looked up when a mail is about it, or named as +name." },
   command: { word: "Macro", hint: "Is called as $name, in place of writing it out." },
 };
@@ -70,8 +72,8 @@ export function Contexts() {
       </div>
       {contexts && (
         <p className="text-sm text-soft">
-          {contexts.length} of {limits.contexts} contexts that your plan allows. Markdown files can be dropped
-          on the list.
+          <Allowance count={contexts.length} limit={limits.contexts} noun="contexts" /> Markdown files can be
+          dropped on the list.
         </p>
       )}
     </Page>
@@ -88,6 +90,7 @@ function Row({ context }: { context: Context }) {
       >
         <span className="min-w-0 flex-1 basis-48 truncate font-medium">{context.title}</span>
         {!context.enabled && <Badge look="warn">Switched off</Badge>}
+        <span className="text-sm text-soft">{scopeWords(context)}</span>
         <Badge>{KINDS[context.kind].word}</Badge>
         <code className="min-w-0 truncate font-mono text-sm text-soft">
           {context.kind === "command" ? "$" : "+"}

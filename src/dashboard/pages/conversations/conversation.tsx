@@ -42,7 +42,7 @@ function Turns({ turns }: Pick<ConversationDetail, "turns">) {
   const [shown, setShown] = useState(SHOWN_TURNS);
   const earlier = Math.max(0, turns.length - shown);
   if (turns.length === 0)
-    return <Empty title="Nothing of it is left">Its messages are older than what your plan keeps.</Empty>;
+    return <Empty title="Nothing of it is left">Its messages are older than what is kept for you.</Empty>;
   return (
     <>
       {earlier > 0 && (

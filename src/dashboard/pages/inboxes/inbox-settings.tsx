@@ -1,13 +1,13 @@
-import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { faultOf } from "../../api/client.ts";
-import { contextList } from "../../api/lists.ts";
 import type { Inbox } from "../../api/shapes.ts";
-import { Checkbox, Toggle } from "../../ui/field.tsx";
+import { Toggle } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
 import { Fault } from "../../ui/notice.tsx";
 import { Card } from "../../ui/page.tsx";
 import { TextField } from "../../ui/text-field.tsx";
+import { InboxContexts } from "./inbox-contexts.tsx";
+import { InboxDefault } from "./inbox-default.tsx";
 import { ModelSelect } from "./model-select.tsx";
 import { useInboxChange } from "./use-inbox-change.ts";
 
@@ -30,7 +30,8 @@ export function InboxSettings({ inbox }: { inbox: Inbox }) {
           <Fault error={reply.error} />
         </div>
       </Card>
-      <Contexts inbox={inbox} />
+      <InboxContexts inbox={inbox} />
+      <InboxDefault inbox={inbox} />
     </div>
   );
 }
@@ -67,7 +68,7 @@ function General({ inbox }: { inbox: Inbox }) {
       />
       <TextField
         label="Days to keep content"
-        hint="Left empty: as long as the server and your plan keep it."
+        hint="Left empty: as long as the server keeps it."
         fault={fault("retention_days")}
         type="number"
         min={1}
@@ -76,38 +77,5 @@ function General({ inbox }: { inbox: Inbox }) {
         onChange={(text) => setDraft({ ...draft, days: text })}
       />
     </Form>
-  );
-}
-
-function Contexts({ inbox }: { inbox: Inbox }) {
-  const change = useInboxChange(inbox);
-  const { data: contexts = [] } = useQuery(contextList);
-  const chosen = inbox.context_ids;
-  const toggle = (id: string, on: boolean): void =>
-    change.mutate({
-      context_ids: on ? [...(chosen ?? []), id] : (chosen ?? []).filter((other) => other !== id),
-    });
-  return (
-    <Card title="Contexts">
-      <div className="grid gap-3">
-        <Toggle
-          label="All of mine"
-          hint="Off: only the ones you choose, and only those are used for mail from strangers."
-          checked={chosen === null}
-          onChange={(all) => change.mutate({ context_ids: all ? null : [] })}
-        />
-        {chosen !== null && contexts.length === 0 && <p className="text-soft">You have no context yet.</p>}
-        {chosen !== null &&
-          contexts.map(({ id, title }) => (
-            <Checkbox
-              key={id}
-              label={title}
-              checked={chosen.includes(id)}
-              onChange={(event) => toggle(id, event.target.checked)}
-            />
-          ))}
-        <Fault error={change.error} />
-      </div>
-    </Card>
   );
 }

@@ -115,7 +115,7 @@ function ToolRow({ tool, inbox, onAllow, onUnasked }: ToolRowProps) {
 }
 
 function WhatIsLeft({ inbox: { scope }, busy, onAll }: { inbox: Inbox; busy: boolean; onAll: () => void }) {
-  if (scope === null)
+  if (scope === null || scope.targets === null)
     return (
       <p className="text-sm text-soft">
         A service that you connect later may be used here too. A tool server may not before you tick it.

@@ -7,6 +7,7 @@ import { post } from "../../api/client.ts";
 import { inboxList } from "../../api/lists.ts";
 import { serverFacts } from "../../api/session.ts";
 import type { Inbox as InboxRow } from "../../api/shapes.ts";
+import { Badge } from "../../ui/badge.tsx";
 import { BUTTON, Button } from "../../ui/button.tsx";
 import { Copyable } from "../../ui/copy.tsx";
 import { DeleteButton } from "../../ui/delete.tsx";
@@ -49,14 +50,15 @@ function InboxPage({ inbox }: { inbox: InboxRow }) {
       <Card>
         <div className="flex flex-wrap items-center gap-3">
           <Copyable text={inbox.address} label="Copy the address" />
+          {inbox.is_default && <Badge>Default</Badge>}
           <StateOf inbox={inbox} />
           <Shares inbox={inbox} />
         </div>
       </Card>
       {!inbox.enabled && (
         <Notice look="warn">
-          Your plan has fewer inboxes: this one keeps its address, but its mail is not worked on. Delete
-          another inbox, or take a larger plan.
+          Your account may have fewer inboxes: this one keeps its address, but its mail is not worked on.
+          Delete another inbox, or ask for more room.
         </Notice>
       )}
       {!inbox.routed && (

@@ -5,6 +5,7 @@ import { useState } from "react";
 import { inboxList } from "../../api/lists.ts";
 import type { Inbox } from "../../api/shapes.ts";
 import { useMe } from "../../api/session.ts";
+import { Allowance } from "../../ui/allowance.tsx";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { Copyable } from "../../ui/copy.tsx";
@@ -44,7 +45,7 @@ export function Inboxes() {
       )}
       {inboxes && (
         <p className="text-sm text-soft">
-          {inboxes.length} of {limits.inboxes} inboxes that your plan allows.
+          <Allowance count={inboxes.length} limit={limits.inboxes} noun="inboxes" />
         </p>
       )}
       {making && <NewInbox onClose={() => setMaking(false)} />}
@@ -63,7 +64,10 @@ function Tile({ inbox }: { inbox: Inbox }) {
         >
           {inbox.label || inbox.local_part}
         </Link>
-        <StateOf inbox={inbox} />
+        <span className="flex flex-wrap justify-end gap-1">
+          {inbox.is_default && <Badge>Default</Badge>}
+          <StateOf inbox={inbox} />
+        </span>
       </div>
       <Copyable text={inbox.address} label="Copy the address" />
     </li>
@@ -71,7 +75,7 @@ function Tile({ inbox }: { inbox: Inbox }) {
 }
 
 export function StateOf({ inbox }: { inbox: Inbox }) {
-  if (!inbox.enabled) return <Badge look="warn">Beyond your plan</Badge>;
+  if (!inbox.enabled) return <Badge look="warn">Rests</Badge>;
   if (!inbox.routed) return <Badge look="warn">No model</Badge>;
   return inbox.reply_enabled ? <Badge look="good">Answers</Badge> : <Badge>Reads only</Badge>;
 }

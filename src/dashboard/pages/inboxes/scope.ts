@@ -20,9 +20,14 @@ export function toolsOf(connections: Connection[]): Tool[] {
 
 type Rules = Pick<Inbox, "scope" | "mcp_connection_ids">;
 
+/** Whether nothing but the list of tool servers says what may be used. */
+function usesAll({ scope }: Pick<Inbox, "scope">): boolean {
+  return scope === null || scope.targets === null;
+}
+
 export function mayUse({ scope, mcp_connection_ids }: Rules, { target, server_id }: Tool): boolean {
   const attached = server_id === null || mcp_connection_ids.includes(server_id);
-  return attached && (scope === null || lists(scope.targets, target));
+  return attached && (usesAll({ scope }) || lists(scope?.targets ?? [], target));
 }
 
 export function actsUnasked({ scope }: Rules, { target }: Tool): boolean {
@@ -35,7 +40,9 @@ export function allow(rules: Rules, tool: Tool, tools: Tool[]): InboxChange {
   const { scope, mcp_connection_ids: ids } = rules;
   return {
     ...(server_id === null || ids.includes(server_id) ? {} : { mcp_connection_ids: [...ids, server_id] }),
-    ...(scope === null ? {} : { scope: { ...scope, targets: [...targetsOf(rules, tools), target] } }),
+    ...(scope === null || usesAll(rules)
+      ? {}
+      : { scope: { ...scope, targets: [...targetsOf(rules, tools), target] } }),
   };
 }
 
@@ -44,7 +51,7 @@ export function forbid(rules: Rules, tool: Tool, tools: Tool[]): InboxChange {
   const without = (list: string[]): string[] => list.filter((entry) => !means(entry, tool.target));
   return {
     ...(tool.server_id === null ? {} : { mcp_connection_ids: ids.filter((id) => id !== tool.server_id) }),
-    ...(tool.server_id !== null && scope === null
+    ...(tool.server_id !== null && usesAll(rules) && !actsUnasked(rules, tool)
       ? {}
       : {
           scope: { targets: without(targetsOf(rules, tools)), autonomous: without(scope?.autonomous ?? []) },
@@ -54,7 +61,8 @@ export function forbid(rules: Rules, tool: Tool, tools: Tool[]): InboxChange {
 
 export function letActUnasked(rules: Rules, { target }: Tool, tools: Tool[]): InboxChange {
   const autonomous = [...(rules.scope?.autonomous ?? []), target];
-  return { scope: { targets: targetsOf(rules, tools), autonomous } };
+  const targets = rules.scope ? rules.scope.targets : targetsOf(rules, tools);
+  return { scope: { targets, autonomous } };
 }
 
 export function letActWhenNamed({ scope }: Rules, { target }: Tool): InboxChange {
@@ -65,7 +73,7 @@ export function letActWhenNamed({ scope }: Rules, { target }: Tool): InboxChange
 
 /** The list that stands, or what it would be if it had to be written down. */
 function targetsOf(rules: Rules, tools: Tool[]): string[] {
-  if (rules.scope) return rules.scope.targets;
+  if (rules.scope?.targets) return rules.scope.targets;
   return tools.filter((tool) => mayUse(rules, tool)).map(({ target }) => target);
 }
 

@@ -1,4 +1,5 @@
 import { Link } from "@tanstack/react-router";
+import { useMe } from "../../api/session.ts";
 import type { RoutingResult } from "../../api/shapes.ts";
 import { CopyButton } from "../../ui/copy.tsx";
 import { figure } from "../../ui/figure.ts";
@@ -24,7 +25,7 @@ export function Outcome({ result }: { result: RoutingResult }) {
       <Files files={result.attachments} />
       {result.status !== "processing" && (
         <p className="flex flex-wrap gap-x-3 gap-y-1 border-t border-line pt-3 text-sm text-soft">
-          <span>{costOf(result)}</span>
+          <Cost result={result} />
           <Link
             to="/messages/$message_id"
             params={{ message_id: result.message_id }}
@@ -38,7 +39,11 @@ export function Outcome({ result }: { result: RoutingResult }) {
   );
 }
 
-function costOf({ credits: { charged, remaining }, usage }: RoutingResult): string {
-  const tokens = usage ? `, ${figure(usage.input_tokens + usage.output_tokens)} tokens` : "";
-  return `${charged} credit${charged === 1 ? "" : "s"}${tokens}, ${figure(remaining)} credits left.`;
+function Cost({ result: { credits, usage } }: { result: RoutingResult }) {
+  const { unlimited } = useMe().credits;
+  const { charged, remaining } = credits;
+  const tokens = usage && `${figure(usage.input_tokens + usage.output_tokens)} tokens`;
+  const cost = [`${charged} credit${charged === 1 ? "" : "s"}`, tokens, `${figure(remaining)} credits left`];
+  const said = (unlimited ? [tokens] : cost).filter(Boolean);
+  return said.length > 0 && <span>{said.join(", ")}.</span>;
 }

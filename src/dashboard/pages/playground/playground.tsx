@@ -3,6 +3,7 @@ import { Link } from "@tanstack/react-router";
 import { useRef, useState } from "react";
 import { faultOf } from "../../api/client.ts";
 import { inboxList } from "../../api/lists.ts";
+import { useMe } from "../../api/session.ts";
 import type { Inbox } from "../../api/shapes.ts";
 import { BUTTON, Button } from "../../ui/button.tsx";
 import { classes } from "../../ui/class-names.ts";
@@ -23,10 +24,12 @@ import { useVocabulary } from "./vocabulary.ts";
 /** The routing call, tried by hand: it does what a mail or a script would, and costs what they cost. */
 export function Playground() {
   const { data: inboxes, error, refetch } = useQuery(inboxList);
+  const usual = inboxes?.find(({ is_default }) => is_default);
+  const { unlimited } = useMe().credits;
   return (
     <Page
       title="Playground"
-      intro="Try an instruction on a text or a file. It does what a mail to the inbox would, and costs a credit if it ends well."
+      intro={`Try an instruction on a text or a file. It does what a mail to the inbox would${unlimited ? "." : ", and costs a credit if it ends well."}`}
     >
       <Fault error={error} retry={() => void refetch()} />
       {!inboxes && !error && <Loading what="your inboxes" />}
@@ -42,7 +45,7 @@ export function Playground() {
           An inbox says which model works and which tools it may use. Make one, then try it here.
         </Empty>
       )}
-      {inboxes?.[0] && <Bench inboxes={inboxes} first={inboxes[0]} />}
+      {usual && inboxes && <Bench inboxes={inboxes} first={usual} />}
     </Page>
   );
 }

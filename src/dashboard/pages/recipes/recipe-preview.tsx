@@ -52,7 +52,7 @@ function WillBeMade({ recipe: { inbox, contexts } }: { recipe: Recipe }) {
         <p className="text-soft">
           “{inbox.label}”, with an address of its own.{" "}
           {inbox.reply_enabled ? "It answers by mail" : "It sends no answers"}
-          {inbox.scope ? `, and ${toolWords(inbox.scope.targets)}.` : "."}
+          {inbox.scope?.targets ? `, and ${toolWords(inbox.scope.targets)}.` : "."}
         </p>
       </div>
       <div className="grid gap-2">

@@ -13,6 +13,7 @@ import {
 } from "lucide-react";
 import { useState } from "react";
 import { recipeList } from "../../api/lists.ts";
+import { useMe, useSold } from "../../api/session.ts";
 import type { Recipe } from "../../api/shapes.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
@@ -71,7 +72,7 @@ function Tile({ recipe, onChoose }: { recipe: Recipe; onChoose: () => void }) {
     <li className="flex flex-col gap-2 rounded-xl border border-line bg-card p-4">
       <div className="flex items-start justify-between gap-2">
         <Icon aria-hidden className="size-5 text-accent" />
-        {recipe.applied ? <Badge look="good">You have it</Badge> : planBadge(recipe)}
+        {recipe.applied ? <Badge look="good">You have it</Badge> : <PlanBadge recipe={recipe} />}
       </div>
       <h3 className="font-semibold">{recipe.title}</h3>
       <p className="flex-1 text-sm text-soft">{recipe.description}</p>
@@ -84,6 +85,16 @@ function Tile({ recipe, onChoose }: { recipe: Recipe; onChoose: () => void }) {
   );
 }
 
-function planBadge({ min_plan }: Recipe) {
-  return min_plan === "free" ? null : <Badge>From {min_plan === "pro" ? "Pro" : "Team"}</Badge>;
+/** What somebody cannot have yet; plans have names only where they are sold. */
+function PlanBadge({ recipe: { min_plan } }: { recipe: Recipe }) {
+  const { plan } = useMe();
+  const sold = useSold();
+  if (PLANS.indexOf(plan) >= PLANS.indexOf(min_plan)) return null;
+  return sold ? (
+    <Badge>From {min_plan === "pro" ? "Pro" : "Team"}</Badge>
+  ) : (
+    <Badge>Not for your account</Badge>
+  );
 }
+
+const PLANS = ["free", "pro", "team"];

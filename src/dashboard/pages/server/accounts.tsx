@@ -56,8 +56,8 @@ function Row({ user }: { user: AdminUser }) {
         </span>
         <span className="text-sm text-soft">
           {countOf(usage.messages_30_days, "message")} in 30 days,{" "}
-          {countOf(usage.inboxes, "inbox", "inboxes")}, {countOf(credits.remaining, "credit")} left, made{" "}
-          <Time at={created} />
+          {countOf(usage.inboxes, "inbox", "inboxes")}
+          {!credits.unlimited && `, ${countOf(credits.remaining, "credit")} left`}, made <Time at={created} />
         </span>
       </span>
       {user.is_admin && <Badge look="accent">Administrator</Badge>}

@@ -5,6 +5,7 @@ import { useChange } from "../../api/changes.ts";
 import { faultOf, get, post, remove } from "../../api/client.ts";
 import type { ApiKey, NewApiKey } from "../../api/shapes.ts";
 import { useMe } from "../../api/session.ts";
+import { Allowance } from "../../ui/allowance.tsx";
 import { Button, IconButton } from "../../ui/button.tsx";
 import { Copyable } from "../../ui/copy.tsx";
 import { Confirm, Dialog } from "../../ui/dialog.tsx";
@@ -50,7 +51,7 @@ export function Keys() {
       </ul>
       {keys && keys.length > 0 && (
         <p className="pt-2 text-sm text-soft">
-          {keys.length} of {limits.api_keys} that your plan allows.
+          <Allowance count={keys.length} limit={limits.api_keys} noun="keys" />
           {!features.includes("api_key_revocation") && " A new key takes the place of the one you have."}
         </p>
       )}
@@ -122,7 +123,7 @@ function NewKey({ replaces, onClose }: { replaces: boolean; onClose: () => void 
             onChange={setName}
           />
           {plan === "free" && replaces && (
-            <Notice look="warn">Your plan has one key: the one you have stops working.</Notice>
+            <Notice look="warn">Your account has one key: the one you have stops working.</Notice>
           )}
         </Form>
       )}

@@ -4,16 +4,17 @@ import { figure } from "../../ui/figure.ts";
 import { Card } from "../../ui/page.tsx";
 import { Plot } from "../../ui/plot.tsx";
 import { Scroll } from "../../ui/scroll.tsx";
-import { MEASURES } from "./figures.ts";
+import { type Measure, useMeasures } from "./figures.ts";
 
 const day_name = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeZone: "UTC" });
 
 /** A plot of each measure over the days. */
 export function DayPlots({ report }: { report: Usage }) {
+  const measures = useMeasures();
   const times = useMemo(() => report.days.map(({ day }) => Date.parse(day) / 1_000), [report]);
   return (
     <div className="grid gap-4 lg:grid-cols-3">
-      {MEASURES.map(({ name, of }) => (
+      {measures.map(({ name, of }) => (
         <Card key={name} title={`${name} by day`}>
           <p className="mb-2 text-2xl font-semibold">{figure(of(report.totals))}</p>
           <DayPlot name={name} report={report} times={times} of={of} />
@@ -27,7 +28,7 @@ interface DayPlotProps {
   name: string;
   report: Usage;
   times: number[];
-  of: (typeof MEASURES)[number]["of"];
+  of: Measure["of"];
 }
 
 function DayPlot({ name, report, times, of }: DayPlotProps) {
@@ -48,6 +49,7 @@ export function DayTable({ report }: { report: Usage }) {
 }
 
 function Table({ report }: { report: Usage }) {
+  const measures = useMeasures();
   return (
     <table className="w-full text-sm">
       <caption className="pb-2 text-left text-soft">Days are those of UTC. The newest is on top.</caption>
@@ -56,7 +58,7 @@ function Table({ report }: { report: Usage }) {
           <th scope="col" className="py-1 font-medium">
             Day
           </th>
-          {MEASURES.map(({ name }) => (
+          {measures.map(({ name }) => (
             <th key={name} scope="col" className="py-1 text-right font-medium">
               {name}
             </th>
@@ -69,7 +71,7 @@ function Table({ report }: { report: Usage }) {
             <th scope="row" className="py-1.5 text-left font-normal whitespace-nowrap">
               {day_name.format(Date.parse(sums.day))}
             </th>
-            {MEASURES.map(({ name, of }) => (
+            {measures.map(({ name, of }) => (
               <td key={name} className="py-1.5 pl-4 text-right tabular-nums">
                 {figure(of(sums))}
               </td>

@@ -1,3 +1,4 @@
+import { useMe } from "../../api/session.ts";
 import type { Usage } from "../../api/shapes.ts";
 
 export type Sums = Usage["totals"];
@@ -6,9 +7,18 @@ function tokensOf({ input_tokens, output_tokens }: Sums): number {
   return input_tokens + output_tokens;
 }
 
-/** What is counted, in the order in which people ask for it. */
-export const MEASURES: { name: string; of: (sums: Sums) => number }[] = [
+export interface Measure {
+  name: string;
+  of: (sums: Sums) => number;
+}
+
+const COUNTED: Measure[] = [
   { name: "Answered", of: ({ runs }) => runs },
   { name: "Tokens", of: tokensOf },
-  { name: "Credits", of: ({ credits }) => credits },
 ];
+const WITH_CREDITS: Measure[] = [...COUNTED, { name: "Credits", of: ({ credits }) => credits }];
+
+/** What is counted, in the order in which people ask for it; of credits only where they come to an end. */
+export function useMeasures(): Measure[] {
+  return useMe().credits.unlimited ? COUNTED : WITH_CREDITS;
+}

@@ -1,6 +1,6 @@
 import { figure } from "../../ui/figure.ts";
 import { Card } from "../../ui/page.tsx";
-import { MEASURES, type Sums } from "./figures.ts";
+import { type Sums, useMeasures } from "./figures.ts";
 
 interface SharesProps {
   title: string;
@@ -9,6 +9,7 @@ interface SharesProps {
 
 /** Who had how much of it: a bar for the answers of each, and the figures. */
 export function Shares({ title, rows }: SharesProps) {
+  const measures = useMeasures();
   const most = Math.max(1, ...rows.map(({ runs }) => runs));
   return (
     <Card title={title}>
@@ -19,7 +20,7 @@ export function Shares({ title, rows }: SharesProps) {
               <th scope="col" className="py-1 font-medium">
                 Name
               </th>
-              {MEASURES.map(({ name }) => (
+              {measures.map(({ name }) => (
                 <th key={name} scope="col" className="py-1 pl-3 text-right font-medium">
                   {name}
                 </th>
@@ -35,7 +36,7 @@ export function Shares({ title, rows }: SharesProps) {
                   </span>
                   <Bar share={row.runs / most} />
                 </th>
-                {MEASURES.map(({ name, of }) => (
+                {measures.map(({ name, of }) => (
                   <td key={name} className="py-2 pl-3 text-right align-top tabular-nums">
                     {figure(of(row))}
                   </td>

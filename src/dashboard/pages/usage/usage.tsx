@@ -1,7 +1,7 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { get, queryOf } from "../../api/client.ts";
-import { useMe } from "../../api/session.ts";
+import { useMe, useSold } from "../../api/session.ts";
 import type { Usage as Report } from "../../api/shapes.ts";
 import { Select } from "../../ui/field.tsx";
 import { figure } from "../../ui/figure.ts";
@@ -60,6 +60,7 @@ function sinceOf(days: number): number {
 
 function Credits() {
   const { credits } = useMe();
+  if (credits.unlimited) return null;
   const share = credits.allowance === 0 ? 1 : Math.min(1, credits.used / credits.allowance);
   return (
     <Card title="Credits">
@@ -79,6 +80,7 @@ function Credits() {
 }
 
 function Storage({ storage: { bytes, limit_bytes } }: Pick<Report, "storage">) {
+  const sold = useSold();
   const isFull = limit_bytes !== null && bytes >= limit_bytes;
   return (
     <Card title="Storage">
@@ -89,8 +91,8 @@ function Storage({ storage: { bytes, limit_bytes } }: Pick<Report, "storage">) {
         {limit_bytes !== null && <Bar share={Math.min(1, bytes / limit_bytes)} />}
         <p className="text-sm text-soft">
           {limit_bytes === null
-            ? "Mails, files, messages and contexts. Your plan has no limit for them."
-            : `Of the ${megabytes(limit_bytes)} of your plan, with mails, files, messages and contexts.`}
+            ? "Mails, files, messages and contexts, without a limit."
+            : `Of the ${megabytes(limit_bytes)} ${sold ? "of your plan" : "that you may store"}, with mails, files, messages and contexts.`}
           {isFull &&
             " There is no room for more: mail is put off and calls are refused until your inboxes keep less."}
         </p>

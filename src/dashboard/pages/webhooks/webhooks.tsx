@@ -7,6 +7,7 @@ import { faultOf, post } from "../../api/client.ts";
 import { endpointList } from "../../api/lists.ts";
 import type { Endpoint, NewEndpoint as Made } from "../../api/shapes.ts";
 import { useMe } from "../../api/session.ts";
+import { Allowance } from "../../ui/allowance.tsx";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { Copyable } from "../../ui/copy.tsx";
@@ -49,7 +50,7 @@ export function Webhooks() {
       )}
       {endpoints && (
         <p className="text-sm text-soft">
-          {endpoints.length} of {limits.webhooks} endpoints that your plan allows.
+          <Allowance count={endpoints.length} limit={limits.webhooks} noun="endpoints" />
         </p>
       )}
       {making && <NewEndpoint onClose={() => setMaking(false)} />}

@@ -1,0 +1,69 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { contextList } from "../../api/lists.ts";
+import type { Context, Inbox } from "../../api/shapes.ts";
+import { Checkbox, Toggle } from "../../ui/field.tsx";
+import { Fault } from "../../ui/notice.tsx";
+import { Card } from "../../ui/page.tsx";
+import { useInboxChange } from "./use-inbox-change.ts";
+
+/** What an inbox works by: what is for every inbox and for this one, or what is chosen here. */
+export function InboxContexts({ inbox }: { inbox: Inbox }) {
+  const change = useInboxChange(inbox);
+  const { data: contexts = [] } = useQuery(contextList);
+  const chosen = inbox.context_ids;
+  const naming = contexts.filter(({ inbox_ids }) => inbox_ids?.includes(inbox.id));
+  const toggle = (id: string, on: boolean): void =>
+    change.mutate({
+      context_ids: on ? [...(chosen ?? []), id] : (chosen ?? []).filter((other) => other !== id),
+    });
+  return (
+    <Card title="Contexts">
+      <div className="grid gap-3">
+        <Toggle
+          label="Those for every inbox"
+          hint="Off: only the ones you choose here. Mail from strangers gets what is chosen here or is for this inbox, and never what is for every inbox."
+          checked={chosen === null}
+          disabled={change.isPending}
+          onChange={(all) => change.mutate({ context_ids: all ? null : naming.map(({ id }) => id) })}
+        />
+        {contexts.length === 0 && <p className="text-soft">You have no context yet.</p>}
+        {chosen === null && (
+          <InUse contexts={contexts.filter((one) => one.inbox_ids === null || naming.includes(one))} />
+        )}
+        {chosen !== null &&
+          contexts.map(({ id, title }) => (
+            <Checkbox
+              key={id}
+              label={title}
+              checked={chosen.includes(id)}
+              onChange={(event) => toggle(id, event.target.checked)}
+            />
+          ))}
+        <Fault error={change.error} />
+      </div>
+    </Card>
+  );
+}
+
+function InUse({ contexts }: { contexts: Context[] }) {
+  return (
+    <ul className="grid max-h-72 gap-1 overflow-y-auto">
+      {contexts.map(({ id, title, inbox_ids, enabled }) => (
+        <li key={id} className="flex flex-wrap gap-x-2">
+          <Link
+            to="/contexts/$context_id"
+            params={{ context_id: id }}
+            className="min-w-0 truncate text-accent underline"
+          >
+            {title}
+          </Link>
+          <span className="text-sm text-soft">
+            {inbox_ids === null ? "for every inbox" : "for this inbox"}
+            {!enabled && ", switched off"}
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,99 @@
+import type { TSchema } from "@sinclair/typebox";
+import { closestName } from "../lib/closest-name.ts";
+
+/** A member, or a parameter, that nothing looks at. */
+export interface UnknownMember {
+  path: string;
+  code: "unknown_member";
+  /** The known one that it may be a slip for. */
+  did_you_mean: string | null;
+}
+
+export interface Unknown {
+  /** The first of them, described. */
+  members: UnknownMember[];
+  count: number;
+}
+
+/** Of several, those that are described. */
+const MAX_DESCRIBED = 20;
+const MAX_NAME_CHARS = 100;
+const MIN_SLIP_CHARS = 4;
+
+/** What one interface calls a name, another one calls a label. */
+const ALSO_CALLED = [
+  ["name", "label", "title", "filename"],
+  ["prompt", "question", "command", "instruction"],
+  ["text", "input", "data", "content", "body"],
+  ["files", "attachments"],
+  ["events", "event_types"],
+  ["inbox", "inbox_id"],
+  ["active", "enabled"],
+  ["key", "secret", "credential"],
+];
+
+type Schema = Partial<TSchema> & { anyOf?: Schema[] };
+
+/** The members of a body that its schema does not name, at any depth; a map with keys of its sender's has none. */
+export function unknownIn(body: unknown, schema: Schema | undefined): Unknown {
+  const found: Unknown = { members: [], count: 0 };
+  visit(body, schema ?? {}, "body", found);
+  return found;
+}
+
+/** The parameters of a query that a route does not know. */
+export function unknownParameters(search: string, schema: Schema | undefined): Unknown {
+  const found: Unknown = { members: [], count: 0 };
+  const known = Object.keys(schema?.["properties"] ?? {});
+  for (const name of new Set(new URLSearchParams(search).keys()))
+    if (!known.includes(name)) note(found, { path: "query", name, known });
+  return found;
+}
+
+function visit(value: unknown, schema: Schema, path: string, found: Unknown): void {
+  if (typeof value !== "object" || value === null) return;
+  if (Array.isArray(value)) {
+    const { items } = formOf(schema, "array");
+    if (items) for (const [index, item] of value.entries()) visit(item, items, `${path}.${index}`, found);
+  } else if (Object.getPrototypeOf(value) === Object.prototype) {
+    const { properties } = formOf(schema, "object");
+    if (properties) visitMembers(value as Record<string, unknown>, properties, path, found);
+  }
+}
+
+function visitMembers(
+  value: Record<string, unknown>,
+  properties: Record<string, Schema>,
+  path: string,
+  found: Unknown,
+): void {
+  for (const [name, member] of Object.entries(value)) {
+    const schema = Object.hasOwn(properties, name) ? properties[name] : undefined;
+    if (schema) visit(member, schema, `${path}.${name}`, found);
+    else note(found, { path, name, known: Object.keys(properties) });
+  }
+}
+
+/** The branch of a schema that is of this type, as of what may also be null. */
+function formOf(schema: Schema, type: "array" | "object"): Schema {
+  if (schema["type"] === type) return schema;
+  return schema.anyOf?.find((branch) => branch["type"] === type) ?? {};
+}
+
+function note(found: Unknown, { path, name, known }: { path: string; name: string; known: string[] }): void {
+  found.count += 1;
+  if (found.members.length >= MAX_DESCRIBED) return;
+  const shown = name.slice(0, MAX_NAME_CHARS).toWellFormed();
+  found.members.push({
+    path: `${path}.${shown}`,
+    code: "unknown_member",
+    did_you_mean: meantBy(shown, known) ?? null,
+  });
+}
+
+function meantBy(name: string, known: string[]): string | undefined {
+  const others = ALSO_CALLED.find((names) => names.includes(name.toLowerCase())) ?? [];
+  // With two slips a shorter name can become nearly any other one.
+  const near = name.length < MIN_SLIP_CHARS ? undefined : closestName(name, known);
+  return near ?? known.find((one) => others.includes(one));
+}
