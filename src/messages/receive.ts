@@ -124,7 +124,7 @@ async function examine(app: App, delivery: Delivery): Promise<Examination | Rece
     const outcome = await examineOnThread(app, who, mail);
     if (outcome.ok) return noteVerifierFault(app, outcome.output, about);
     const { problem } = outcome;
-    app.log.warn(
+    app.log.info(
       { problem, ...about },
       "a mail could not be read in time; its sender was asked to try again",
     );
@@ -150,7 +150,7 @@ function examineOnThread(app: App, who: string, mail: MailToExamine): Promise<Wo
 
 function noteVerifierFault(app: App, examination: Examination, about: object): Examination {
   const fault = examination.author?.identity.verifier_fault;
-  if (fault !== undefined) app.log.warn({ fault, ...about }, "the signatures of a mail could not be checked");
+  if (fault !== undefined) app.log.info({ fault, ...about }, "the signatures of a mail could not be checked");
   return examination;
 }
 
