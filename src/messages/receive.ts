@@ -124,7 +124,7 @@ async function examine(app: App, delivery: Delivery): Promise<Examination | Rece
     const outcome = await examineOnThread(app, who, mail);
     if (outcome.ok) return noteVerifierFault(app, outcome.output, about);
     const { problem } = outcome;
-    app.log.info(
+    app.log.warn(
       { problem, ...about },
       "a mail could not be read in time; its sender was asked to try again",
     );
