@@ -17,7 +17,10 @@ RUN mkdir -m 700 /empty
 FROM debian:bookworm-slim
 COPY --from=build /mailwright /usr/local/bin/mailwright
 COPY --from=build --chown=10001:10001 /empty /data
+COPY --from=build --chown=10001:10001 /empty /programs
 ENV MAILWRIGHT_DATA__DIR=/data
+# Where programs of tool servers run, if you add any to the image.
+ENV MAILWRIGHT_MCP__DIR=/programs
 # The runtime sends 256 requests at once by itself; a model or a tool server that hangs must not use them up.
 ENV BUN_CONFIG_MAX_HTTP_REQUESTS=4096
 USER 10001:10001

@@ -1,3 +1,4 @@
+import { relative, resolve } from "node:path";
 import { clash, isPublicHost } from "./config-forms.ts";
 import { HOSTED_KINDS } from "./config-schema.ts";
 import type { Values } from "./config-schema.ts";
@@ -143,6 +144,13 @@ export const RULES: Rule[] = [
       words: `must be another price than billing.${one}`,
     })),
   ),
+  {
+    path: "mcp.dir",
+    needs: "data.dir",
+    isBroken: ({ mcp, data }) =>
+      mcp.dir !== "" && !relative(resolve(data.dir), resolve(mcp.dir)).startsWith(".."),
+    words: "is in the data folder, where programs have no business: name a folder outside of it",
+  },
   {
     path: "routing.sync_budget_seconds",
     needs: "routing.hard_cap_seconds",

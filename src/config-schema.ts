@@ -207,6 +207,7 @@ export const SCHEMA = {
     smtp_mails_per_ip_hour: count(3_000),
   },
   mcp: {
+    dir: text(""),
     stdio: sections({
       command: required(text("", COMMAND)),
       args: list([], ANY_TEXT),

@@ -124,7 +124,7 @@ export async function takeOver(app: App, handlers: JobHandlers): Promise<void> {
   if (outbound.mode !== "capture") await app.write((tx) => checkServiceKeysLater(app, tx));
   while ((await app.write((tx) => endOrphans(app, tx, { share: null }))).length > 0);
   const dead = await app.write((tx) => releaseDeadReserves(app, tx));
-  if (dead > 0) app.log.warn({ credits: dead }, "credits of runs that will never end were given back");
+  if (dead > 0) app.log.info({ credits: dead }, "credits of runs that will never end were given back");
 }
 
 /** Gives what a reload does. */

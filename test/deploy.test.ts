@@ -32,8 +32,8 @@ describe("the compose file", () => {
     expect(mailwright.ports.map((port) => Number(port.split(":")[0]))).toEqual([25, 80, 443]);
     expect(config.server.tls).toBe("acme");
     expect(existsSync(join(DEPLOY, mailwright.build.context, "Dockerfile"))).toBe(true);
-    expect(mailwright.volumes).toEqual(["data:/data"]);
-    expect(Object.keys(volumes)).toEqual(["data"]);
+    expect(mailwright.volumes).toEqual(["data:/data", "programs:/programs"]);
+    expect(Object.keys(volumes)).toEqual(["data", "programs"]);
   });
 
   test("asks the healthcheck command, and lets work in progress end", async () => {
@@ -53,7 +53,14 @@ describe("the systemd unit", () => {
         set,
       ]),
     );
-    expect(loadConfig({ env, cwd: tmpdir() }).data.dir).toBe("/var/lib/mailwright");
+    const { data, mcp } = loadConfig({ env, cwd: tmpdir() });
+    expect(data.dir).toBe("/var/lib/mailwright");
+    // Made by systemd, and the only other place that may be written.
+    expect([mcp.dir, value("CacheDirectory"), value("CacheDirectoryMode")]).toEqual([
+      "/var/cache/mailwright",
+      "mailwright",
+      "0700",
+    ]);
     expect([value("Type"), value("StateDirectory"), value("NotifyAccess")]).toEqual([
       "notify",
       "mailwright",

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { expect, test } from "bun:test";
-import { account, house, inbox, type ServerProcess } from "./faults/house.ts";
+import { type Account, account, house, inbox, type ServerProcess } from "./faults/house.ts";
 import { rawMail } from "./support/mails.ts";
 import { deliver, smtpClient } from "./support/smtp-client.ts";
 import { startSmtpSink } from "./support/smtp-sink.ts";
@@ -8,6 +8,7 @@ import { startSmtpSink } from "./support/smtp-sink.ts";
 type Line = Record<string, unknown> & { msg?: string; level: number };
 
 const INFO = 30;
+const WARN = 40;
 
 function lines(server: ServerProcess): Line[] {
   return server
@@ -31,6 +32,15 @@ async function mail(server: ServerProcess, parts: { to: string } & Parameters<ty
   const headers = { "Message-ID": `<${Bun.randomUUIDv7()}@example.com>` };
   const raw = rawMail({ headers, ...parts, from });
   return deliver(server.smtp, { from, to: parts.to, raw });
+}
+
+async function post(server: ServerProcess, { api_key }: Account, path: string, body: object) {
+  const response = await fetch(server.http + path, {
+    method: "POST",
+    headers: { "x-api-key": api_key, "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+  return (await response.json()) as { id: string };
 }
 
 test("each line of a request has its id, of a run that of its message, and of a mail that of its session", async () => {
@@ -136,6 +146,86 @@ test("a mail over a limit of the inbox is a line that names the limit", async ()
   for (const text of ["One", "Two"]) await mail(server, { to, text });
   const [late] = await logged(server, "mail put off");
   expect(late).toMatchObject({ reason: "rate_limited", limit: "limits.inbound_per_sender_hour" });
+}, 60_000);
+
+test("who closes a page, or leaves in the middle of an answer or a question, leaves no warning", async () => {
+  await using at = await house();
+  const ada = await account(at, "ada@example.com");
+  await using server = await at.start();
+  const headers = { "x-api-key": ada.api_key };
+  const before = lines(server).length;
+  for (let page = 0; page < 10; page++) {
+    const leave = new AbortController();
+    const { signal } = leave;
+    const stream = await fetch(`${server.http}/messages/stream`, { headers, signal });
+    await stream.body?.getReader().read();
+    const archive = await fetch(`${server.http}/auth/export`, { headers, signal }).catch(() => undefined);
+    void archive?.body?.getReader().read();
+    leave.abort();
+    const [host = "", port = ""] = server.http.replace("http://", "").split(":");
+    const socket = await Bun.connect({
+      hostname: host,
+      port: Number(port),
+      socket: { data: () => undefined, error: () => undefined },
+    });
+    socket.write(
+      `POST /contexts HTTP/1.1\r\nHost: x\r\nX-API-Key: ${ada.api_key}\r\nContent-Type: application/json\r\nContent-Length: 900\r\n\r\n{`,
+    );
+    await Bun.sleep(20);
+    socket.terminate();
+  }
+  await Bun.sleep(500);
+  expect(
+    lines(server)
+      .slice(before)
+      .filter(({ level }) => level > INFO),
+  ).toEqual([]);
+}, 60_000);
+
+test("a run says which inbox and model, and how long; it is a warning only where the operator's own model fails", async () => {
+  await using at = await house({
+    llm: { kind: "openai", base_url: "http://127.0.0.1:9/v1", api_key: "sk-x", model: "ours" },
+    egress: { allow: ["127.0.0.1"] },
+  });
+  const ada = await account(at, "ada@example.com");
+  await using server = await at.start();
+  const own = await post(server, ada, "/connections", {
+    kind: "openai_compatible",
+    base_url: "http://127.0.0.1:9/v1",
+    model: "theirs",
+  });
+  const demo = await post(server, ada, "/connections", { kind: "demo" });
+  const connections = { Own: own.id, Shared: null, Demo: demo.id };
+  for (const [label, default_connection_id] of Object.entries(connections)) {
+    const { id } = await post(server, ada, "/inboxes", { label, default_connection_id });
+    await post(server, ada, "/v1/messages", { instruction: "Hello", inbox_id: id });
+  }
+  const [done] = await logged(server, "message done");
+  expect(done).toMatchObject({ level: INFO, inbox: "Demo", model: "demo", ms: expect.any(Number) });
+  const failed = await logged(server, "message failed", 2);
+  expect(failed).toMatchObject([
+    { level: INFO, inbox: "Own", model: "theirs", reason: "unreachable", ms: expect.any(Number) },
+    { level: WARN, inbox: "Shared", model: "ours", reason: "unreachable", ms: expect.any(Number) },
+  ]);
+}, 60_000);
+
+test("each attempt at a webhook that fails is a line, the last one as well", async () => {
+  await using at = await house({ webhooks: { allow: ["127.0.0.1"], backoff: [0, 1] } });
+  const ada = await account(at, "ada@example.com");
+  await using server = await at.start();
+  const { id: endpoint_id } = await post(server, ada, "/v1/webhooks", {
+    url: "http://127.0.0.1:9/hook",
+    event_types: ["message.completed"],
+  });
+  await inbox(server, ada);
+  await post(server, ada, "/v1/messages", { instruction: "Hello" });
+  const [first] = await logged(server, "a webhook will be tried again");
+  const [last] = await logged(server, "a webhook has failed");
+  const told = { level: INFO, endpoint_id, event_id: expect.stringMatching(/^evt_/), error: "connection" };
+  expect([first, last]).toMatchObject([
+    { ...told, attempt: 1, ms: expect.any(Number) },
+    { ...told, attempt: 2 },
+  ]);
 }, 60_000);
 
 test("of an error only its words are told, and of a URL in them no password", async () => {

@@ -1,7 +1,7 @@
 import type { App } from "../app.ts";
 import { takeTurn } from "../db/rate-limits.ts";
 import type { UserRow } from "../db/schema.ts";
-import { prepareLetter, type QueueLetter } from "../mail/letters.ts";
+import { asCode, prepareLetter, type QueueLetter } from "../mail/letters.ts";
 import type { KeyMarks } from "./key-marks.ts";
 import { countUntold } from "./untold.ts";
 
@@ -47,6 +47,34 @@ const CODE_WORDS: Record<CodeReason, string[]> = {
     "That was not you? Then you can ignore this mail: without the code nobody gets in.",
   ],
 };
+
+/** `by`: the address of the administrator who made the account. */
+export function prepareInvitation(app: App, user: Recipient, by: string): Promise<QueueLetter> {
+  const page = `${app.base_url}/app/sign-in?email=${encodeURIComponent(user.email)}`;
+  return prepareLetter(app, {
+    user_id: user.id,
+    to: user.email,
+    subject: "You have an account on a Mailwright server",
+    markdown: [
+      `${asCode(by)} has made an account for you on a Mailwright server, which works through mail with an AI model and answers it.`,
+      `To sign in, open <${page}> and ask for a code: it comes by mail to this address, and you need no password.`,
+      "You do not know what this is about? Then ignore this mail: without a code that is mailed to you nobody gets in.",
+    ].join("\n\n"),
+  });
+}
+
+export function prepareResetLetter(app: App, user: Recipient): Promise<QueueLetter> {
+  return prepareLetter(app, {
+    user_id: user.id,
+    to: user.email,
+    subject: "Your Mailwright password was reset",
+    markdown: [
+      "An administrator of your server has taken the password of your Mailwright account away, and signed it out of every browser.",
+      `Sign in with a code by mail at <${app.base_url}/app/sign-in>, and choose a new password under Settings if you want one.`,
+      "Your API keys go on as before: revoke those that you do not know. You did not ask for this? Talk to whoever runs your server.",
+    ].join("\n\n"),
+  });
+}
 
 /** `by` is the key that made it; null for somebody who has signed in. */
 export async function prepareKeyLetter(

@@ -45,27 +45,40 @@ export function emailFingerprint(app: App, email: string): string {
   return base32Token(app.secrets.hmac("email", email), FINGERPRINT_CHARS);
 }
 
-/** A verified account made from the shell; an account that waits for its first code becomes one. */
-export async function createVerifiedUser(app: App, input: { email: string; plan?: Plan }): Promise<User> {
+/** What is to be written with a new account, such as a mail, which takes too long to make for a transaction. */
+type Beside = (made: Pick<User, "id" | "email">) => Promise<(tx: Db) => Promise<void>>;
+
+/** A verified account made by the operator; an account that waits for its first code becomes one. */
+export async function createVerifiedUser(
+  app: App,
+  input: { email: string; plan?: Plan },
+  beside: Beside = async () => async () => undefined,
+): Promise<User> {
   const email = normalizeEmail(input.email);
+  const known = await findUserByEmail(app.db, email);
+  const made = { id: known?.id ?? app.newId(), email };
+  const write = await beside(made);
   return app.write(async (tx) => {
-    const user = await ensureUser(app, tx, email);
+    const user = await ensureUser(app, tx, email, made.id);
+    // Somebody may have begun to register, or have been deleted, meanwhile.
+    if (user.id !== made.id) throw new AppError("conflict", `${email} was signing up at the same moment.`);
     if (user.email_verified === 1)
       throw new AppError("conflict", `There is already an account for ${email}.`, {
         fix: `\`mailwright api-key create ${email}\` makes another key for it.`,
       });
     const change = { ...(await verifiedColumns(app, tx, email)), plan: input.plan ?? user.plan };
     await tx.updateTable("users").set(change).where("id", "=", user.id).execute();
+    await write(tx);
     return { ...user, ...change };
   });
 }
 
 /** The account of an address; a new one is not verified. */
-export async function ensureUser(app: App, tx: Db, email: string): Promise<User> {
+export async function ensureUser(app: App, tx: Db, email: string, id: string = app.newId()): Promise<User> {
   const known = await findUserByEmail(tx, email);
   if (known) return known;
   const user: User = {
-    id: app.newId(),
+    id,
     email,
     email_verified: 0,
     name: null,

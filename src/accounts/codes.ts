@@ -39,6 +39,13 @@ export async function requestCode(app: App, given: string, asker: Asker): Promis
   return app.write((tx) => promiseCode(app, tx, { email, registering: false, asker }));
 }
 
+/** For somebody whom an administrator helps to sign in; as with `requestCode`, one that is on its way is the one. */
+export async function sendCode(app: App, tx: Db, email: string): Promise<{ retry_after: number }> {
+  const { due, retry_after } = takeCodeTurn(app, tx, email);
+  if (due) await mailCodeLater(app, tx, { email, registering: false });
+  return { retry_after };
+}
+
 /** Without a second mail (`due`) the code that is on its way is the one to enter, by whoever asked for it too. */
 export async function promiseCode(
   app: App,

@@ -1,4 +1,5 @@
 import type { App } from "../app.ts";
+import type { Db } from "../db/database.ts";
 import type { SessionRow } from "../db/schema.ts";
 import { AppError, invalid } from "../errors.ts";
 import { preparePasswordLetter } from "./account-mail.ts";
@@ -120,19 +121,31 @@ export async function resetPassword(app: App, input: { email: string; password: 
   });
 }
 
+/** Leaves an account with codes by mail alone, and nobody signed in. */
+export async function clearPassword(app: App, tx: Db, user: User): Promise<User> {
+  const cleared = { password_hash: null };
+  await tx.updateTable("users").set(cleared).where("id", "=", user.id).execute();
+  await dropPending(tx, user.id);
+  await endOtherSessions(tx, user.id, null);
+  await noteSecurityEvent(app, tx, { user_id: user.id, kind: "password_reset", client: "" });
+  return { ...user, ...cleared };
+}
+
 /** Whether that was a moment ago. A session never gets younger by being used. */
 function isFresh(app: App, at: number | null): boolean {
   return at !== null && app.now() - at <= FRESH_SECONDS;
 }
 
 /** What adds or changes a way to sign in is for somebody who has just done so: a browser left open, or a stolen cookie, has not. */
-function refuseStale(app: App, { created }: SessionRow): void {
+export function refuseStale(
+  app: App,
+  { created }: SessionRow,
+  what = "A new password needs a sign-in of the last ten minutes",
+): void {
   if (isFresh(app, created)) return;
-  throw new AppError(
-    "session_required",
-    "A new password needs a sign-in of the last ten minutes, and this browser signed in before.",
-    { fix: "Sign out, sign in again, and set the password within ten minutes." },
-  );
+  throw new AppError("session_required", `${what}, and this browser signed in before.`, {
+    fix: "Sign out, sign in again, and do it within ten minutes.",
+  });
 }
 
 function passwordRequired(message: string, member: GivenPassword["member"]): AppError {

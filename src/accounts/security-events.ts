@@ -17,6 +17,7 @@ export const SECURITY_EVENT_KINDS = [
   "password_sign_in",
   "password_failed",
   "password_set",
+  "password_reset",
   "api_key_created",
   "api_key_revoked",
   "account_exported",

@@ -1,21 +1,21 @@
 import { Elysia, t } from "elysia";
 import type { App } from "../app.ts";
 import { administrators } from "../http/auth.ts";
-import { type Description, describe } from "../http/describe.ts";
 import type { Health } from "../http/health.ts";
 import { refuseOverRate } from "../http/request.ts";
 import { pageQuery, pageShape } from "../http/shapes.ts";
 import { jsonAnswer } from "../http/stream.ts";
 import { HELD_BY_DEFAULT, heldKinds } from "../jobs/holds.ts";
+import { accountRoutes } from "./accounts/routes.ts";
 import { beginBackup, readBackups } from "./backups.ts";
 import { dropJob, retryJob } from "./change-job.ts";
 import { createDays } from "./days.ts";
 import { createExamination } from "./examination.ts";
 import { listOutgoing, readOutgoing } from "./mail.ts";
+import { describeAdmin } from "./described.ts";
 import { readOverview } from "./overview.ts";
 import { hold, JOB_KINDS, listQueue, release } from "./queue.ts";
 import {
-  AdminUserShape,
   BackupsShape,
   DaysShape,
   ExaminationShape,
@@ -26,7 +26,6 @@ import {
   OutgoingMailShape,
   OverviewShape,
 } from "./shapes.ts";
-import { listUsersPage, patchUser } from "./users.ts";
 
 /** Each asks the DNS and other servers, and reads the whole database. */
 const DOCTOR_RATE = { limit: 10, window_seconds: 600 };
@@ -40,16 +39,12 @@ const heldBody = t.Object({ kind: t.Optional(jobKind) });
 export function adminRoutes(app: App, health: Health) {
   return new Elysia()
     .use(overviewRoutes(app, health))
+    .use(accountRoutes(app))
     .use(queueRoutes(app))
     .use(holdRoutes(app))
     .use(mailRoutes(app))
     .use(doctorRoutes(app))
     .use(backupRoutes(app));
-}
-
-/** All of them refuse whoever is no administrator. */
-function describeAdmin({ errors = [], ...description }: Omit<Description, "tag">) {
-  return describe({ tag: "Administration", ...description, errors: ["admin_required", ...errors] });
 }
 
 function overviewRoutes(app: App, health: Health) {
@@ -70,19 +65,6 @@ function overviewRoutes(app: App, health: Health) {
         summary: "What went on in the last 30 days, day by day",
         answers: { 200: DaysShape },
       }),
-    })
-    .get("/admin/users", ({ query }) => listUsersPage(app, query), {
-      query: t.Object(pageQuery),
-      ...describeAdmin({
-        summary: "The accounts, the newest first",
-        answers: { 200: pageShape(AdminUserShape) },
-        errors: ["invalid_cursor"],
-      }),
-    })
-    .patch("/admin/users/:user_id", ({ params, body }) => patchUser(app, params.user_id, body), {
-      params: t.Object({ user_id: t.String({ format: "uuid" }) }),
-      body: t.Object({ plan: t.Optional(t.Union([t.Literal("free"), t.Literal("pro"), t.Literal("team")])) }),
-      ...describeAdmin({ summary: "Move an account to another plan", answers: { 200: AdminUserShape } }),
     });
 }
 

@@ -40,6 +40,7 @@ export const AdminUserShape = t.Object(
     id: t.String({ format: "uuid" }),
     email: account,
     email_verified: t.Boolean(),
+    has_password: t.Boolean({ description: "If not, one signs in with codes by mail." }),
     name: t.Nullable(t.String({ examples: ["Ada"] })),
     plan,
     is_admin: t.Boolean(),

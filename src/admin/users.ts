@@ -45,13 +45,14 @@ export async function patchUser(app: App, id: string, { plan }: { plan?: Plan | 
   return viewUser(app, user);
 }
 
-async function viewUser(app: App, user: UserRow) {
+export async function viewUser(app: App, user: UserRow) {
   const { id, email, name, plan, created } = user;
   const { allowance, used, topup, remaining, unlimited } = await creditsOf(app, app.db, user);
   return {
     id,
     email,
     email_verified: user.email_verified === 1,
+    has_password: user.password_hash !== null,
     name,
     plan,
     is_admin: user.is_admin === 1,

@@ -67,10 +67,11 @@ export class StdioWire implements Transport {
   }
 
   async start(): Promise<void> {
-    const { command, args, env } = this.#program;
+    const { command, args, env, cwd } = this.#program;
     try {
       const child = Bun.spawn([command, ...args], {
         env,
+        ...(cwd === undefined ? {} : { cwd }),
         stdin: "pipe",
         stdout: "pipe",
         stderr: "pipe",

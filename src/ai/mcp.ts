@@ -40,6 +40,8 @@ export interface StdioTransport {
   args: string[];
   /** All of its environment. */
   env: Record<string, string>;
+  /** Where it begins; else where this process did. */
+  cwd?: string;
   /** Asked before each use: a sentence if its account may not use it (any more), else null. */
   refusal?: () => Promise<string | null>;
 }

@@ -72,12 +72,20 @@ function checkCommand(): Command {
       besideServer(options, async (app) => {
         const home = await findKeyHome(app, domain);
         const records = await checkedRecords(app, home);
-        const faults = records.filter(({ required, status }) => required && status !== "verified").length;
+        const wrong = records.filter(({ required, status }) => required && status !== "verified");
+        const faults = wrong.length;
+        const unknown = wrong.filter(({ status }) => status === "pending").length;
         const shownRecords = records.map((record) => ({ ...record, status: WORDS[record.status] }));
         print(options, { domain: home.domain, ok: faults === 0, records: shownRecords }, [
           ...cautions(app.config.smtp),
           ...records.flatMap(checkLines),
         ]);
+        if (unknown > 0 && unknown === faults)
+          throw new AppError(
+            "unavailable",
+            `Of ${unknown} required ${unknown === 1 ? "record" : "records"} the DNS did not say anything, so they may be right.`,
+            { fix: "See what answers the questions of this machine: mailwright doctor" },
+          );
         if (faults > 0)
           throw new AppError(
             "unavailable",
@@ -125,6 +133,8 @@ function checkLines(record: CheckedOperatorRecord): string[] {
     `${WORDS[status].padEnd(8)} ${type.padEnd(5)} ${name}${required || right ? "" : " (optional)"}`,
     `         ${shown(reason)}`,
     ...found.map((text) => `         found:   ${shown(text)}`),
-    ...(right ? [] : [`         publish: ${data === "" ? `(${note})` : shown(data)}`]),
+    ...(right || status === "pending"
+      ? []
+      : [`         publish: ${data === "" ? `(${note})` : shown(data)}`]),
   ];
 }

@@ -197,13 +197,37 @@ function releaseCommand(): Command {
     .option(...CONFIG_OPTION)
     .option(...JSON_OPTION)
     .action((kind: JobKind | undefined, options: CommonOptions) =>
-      withQueue(options, async (app) => {
+      withQueue(options, async (app, alone) => {
+        const before = (await heldKinds(app.db)).map((row) => row.kind as JobKind);
+        const released = before.filter((one) => kind === undefined || one === kind);
+        const due = await countDue(app, released);
         await release(app, kind === undefined ? JOB_KINDS : [kind]);
-        const held = (await heldKinds(app.db)).map((row) => row.kind);
-        const still = held.length === 0 ? "Nothing is held." : `Still held: ${held.join(", ")}.`;
-        print(options, { held }, [still]);
+        const held = before.filter((one) => !released.includes(one));
+        const resting = await restingKinds(app);
+        const starting = due.reduce((sum, row) => sum + (resting.has(row.kind as JobKind) ? 0 : row.jobs), 0);
+        const still = held.length === 0 ? [] : [`Still held: ${held.join(", ")}.`];
+        const done = releasedLine(released.length, starting, alone);
+        print(options, { released, starting, held }, [done, ...still]);
       }),
     );
+}
+
+function releasedLine(kinds: number, jobs: number, alone: boolean): string {
+  if (kinds === 0) return "Nothing of it was held.";
+  const start = jobs === 1 ? "1 job starts" : `${jobs === 0 ? "no" : jobs} jobs start`;
+  return `Released ${kinds} ${kinds === 1 ? "kind" : "kinds"}, ${start}${alone && jobs > 0 ? " once a server runs" : ""}.`;
+}
+
+/** How many would begin now; what is to be done later waits for its time. */
+function countDue(app: App, kinds: JobKind[]): Promise<{ kind: string; jobs: number }[]> {
+  return app.db
+    .selectFrom("jobs")
+    .select(({ fn }) => ["kind", fn.countAll<number>().as("jobs")])
+    .where("kind", "in", kinds)
+    .where("status", "=", "pending")
+    .where("run_at", "<=", app.now())
+    .groupBy("kind")
+    .execute();
 }
 
 /** Without a server nothing runs: what says so was left by one that died. */

@@ -18,6 +18,10 @@ import { connectionViewer } from "./view.ts";
 const DEFAULT_CONNECTION_ID = "default";
 const SEALED_MEMBERS = ["credential", "headers", "client_secret"];
 
+const MAX_LABEL_CHARS = 100;
+
+export type NewConnection = ConnectionInput & { kind: ConnectionKind };
+
 export interface ConnectionInput {
   kind?: ConnectionKind;
   label?: string;
@@ -58,21 +62,23 @@ export async function readConnection(app: App, user: UserRow, id: string) {
   return (await connectionViewer(app, app.db, user.id))(row);
 }
 
-export async function createConnection(
-  app: App,
-  caller: Caller,
-  input: ConnectionInput & { kind: ConnectionKind },
-) {
+export async function createConnection(app: App, caller: Caller, input: NewConnection) {
   const { user } = caller;
+  const draft = draftConnection(app, user, input);
+  const made = await app.write(async (tx) => {
+    await noteChange(app, tx, caller, "connection_created");
+    await refuseBadFallback(tx, draft);
+    return insertConnection(app, tx, user, draft);
+  });
+  return (await connectionViewer(app, app.db, user.id))(made);
+}
+
+/** What `input` describes, with all that its kind needs, and not stored. */
+export function draftConnection(app: App, user: UserRow, input: NewConnection): ConnectionRow {
   const row = newConnection(app, user, input.kind);
   const filled = { ...row, ...changedColumns(app, row, input) };
   refuseIncomplete(app, user, filled);
-  await app.write(async (tx) => {
-    await noteChange(app, tx, caller, "connection_created");
-    await refuseBadFallback(tx, filled);
-    await insertConnection(app, tx, user, filled);
-  });
-  return (await connectionViewer(app, app.db, user.id))(filled);
+  return filled;
 }
 
 /** One that is not stored yet, with nothing filled in. */
@@ -98,11 +104,36 @@ export function newConnection(app: App, user: UserRow, kind: ConnectionKind): Co
   };
 }
 
-/** Throws `plan_limit_reached` over the cap of the user's plan. */
-export async function insertConnection(app: App, tx: Db, user: UserRow, row: ConnectionRow): Promise<void> {
+/** The row as it is stored, under a name of its own. Throws `plan_limit_reached` over the cap of the user's plan. */
+export async function insertConnection(
+  app: App,
+  tx: Db,
+  user: UserRow,
+  row: ConnectionRow,
+): Promise<ConnectionRow> {
   const limit = planLimits(app.config, user.plan).connections;
   refuseOverCap("connections", limit, (await countConnections(tx, user)) + 1);
-  await tx.insertInto("connections").values(row).execute();
+  const named = { ...row, label: await freeLabel(tx, row) };
+  await tx.insertInto("connections").values(named).execute();
+  return named;
+}
+
+/** What a connection is to be called: its label, with a number where another one of the account has it already. */
+async function freeLabel(tx: Db, { id, user_id, label }: ConnectionRow): Promise<string> {
+  const others = await tx
+    .selectFrom("connections")
+    .select("label")
+    .where("user_id", "=", user_id)
+    .where("id", "!=", id)
+    .execute();
+  // Compared here: databases know the case of few letters.
+  const taken = new Set(others.map((other) => other.label.toLowerCase()));
+  let free = label;
+  for (let number = 2; taken.has(free.toLowerCase()); number += 1) {
+    const end = ` ${number}`;
+    free = label.slice(0, MAX_LABEL_CHARS - end.length).toWellFormed() + end;
+  }
+  return free;
 }
 
 export async function patchConnection(
@@ -124,6 +155,8 @@ export async function patchConnection(
     if (!Object.keys(input).every((name) => SEALED_MEMBERS.includes(name)))
       await refuseSurplus(app, tx, user, row);
     const columns = changedColumns(app, row, input);
+    if (columns.label !== undefined && columns.label !== row.label)
+      columns.label = await freeLabel(tx, { ...row, label: columns.label });
     const updated = Object.keys(columns).length === 0 ? row.updated : app.now();
     const changed = { ...row, ...columns, updated };
     refuseIncomplete(app, user, changed);
@@ -266,8 +299,12 @@ function changedColumns(app: App, row: ConnectionRow, input: ConnectionInput): P
 }
 
 /** Whether what was found out about it before says nothing any more. */
-function isAnother(row: ConnectionRow, { sealed, base_url }: Partial<ConnectionRow>): boolean {
-  return sealed !== undefined || (base_url !== undefined && base_url !== row.base_url);
+function isAnother(row: ConnectionRow, { sealed, base_url, model }: Partial<ConnectionRow>): boolean {
+  return (
+    sealed !== undefined ||
+    (base_url !== undefined && base_url !== row.base_url) ||
+    (model !== undefined && model !== row.model)
+  );
 }
 
 function configColumn(config: Record<string, unknown> | null): string | null {

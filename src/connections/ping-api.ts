@@ -10,11 +10,10 @@ import {
   readJson,
 } from "./ping.ts";
 
-const MAX_MODELS = 200;
 const MAX_NAME_CHARS = 200;
 
 /** The request of a provider's own interface that tells most about a credential and spends nothing. */
-interface ApiPing {
+export interface ApiPing {
   /** An end of the base URL that belongs to another interface of the provider, or to `path`. */
   without?: RegExp;
   path: string;
@@ -25,6 +24,8 @@ interface ApiPing {
   read: (answer: unknown) => Finding | undefined;
   /** A second path, for a provider that shows the first one to everybody. */
   checked_at?: string;
+  /** Its list is all there is; of others a name may mean a model that they list under another one. */
+  lists_all?: true;
 }
 
 const OPENAI_LIKE: ApiPing = { path: "/models", read: (answer) => models(dataOf(answer), "id") };
@@ -51,6 +52,7 @@ export const API_PINGS: Record<Exclude<ConnectionKind, "demo" | "mcp">, ApiPing>
   ollama: {
     without: /\/v1$/,
     path: "/api/tags",
+    lists_all: true,
     read: (answer) => models(member(answer, "models"), "name"),
   },
   notes: {
@@ -94,6 +96,24 @@ async function checkKey(target: PingTarget, ping: ApiPing, path: string): Promis
   }
 }
 
+/** Of the model that a connection means: whether the provider knows it by that name, spending nothing. */
+export async function isModelThere(target: PingTarget, ping: ApiPing, model: string): Promise<boolean> {
+  // A path of dots would be another one.
+  if (ping.lists_all || /^\.{1,2}$/.test(model)) return false;
+  try {
+    await readJson(target, await askAt(target, ping, `${ping.path}/${encodeURIComponent(model)}`));
+    return true;
+  } catch (error) {
+    if (!(error instanceof PingFault) || !isAnswer(error)) throw error;
+    return false;
+  }
+}
+
+/** A server that is down, or asks for patience, says nothing about the model. */
+function isAnswer({ fault: { code, http_status: status } }: PingFault): boolean {
+  return status !== null && status < 500 && code !== "rate_limited";
+}
+
 function askAt(target: PingTarget, ping: ApiPing, path: string): Promise<Response> {
   const url = new URL(target.base_url);
   url.pathname = url.pathname.replace(/(?<!\/)\/+$/, "").replace(ping.without ?? "", "") + path;
@@ -118,7 +138,7 @@ function models(list: unknown, name: "id" | "name"): Finding | undefined {
     .map((one) => one.replace(/^models\//, ""))
     .filter((one) => one.length <= MAX_NAME_CHARS);
   const detail = names.length === 1 ? "1 model visible" : `${names.length} models visible`;
-  return { ...NOTHING_FOUND, detail, models: names.slice(0, MAX_MODELS) };
+  return { ...NOTHING_FOUND, detail, models: names };
 }
 
 function account(...names: unknown[]): Finding | undefined {

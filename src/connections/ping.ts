@@ -21,6 +21,7 @@ export const PING_CODES = [
   "bad_response",
   "needs_auth",
   "no_credential",
+  "model_not_found",
 ] as const;
 
 export type PingCode = (typeof PING_CODES)[number];
@@ -42,6 +43,7 @@ export interface PingTarget {
 /** What a ping found out; every kind of server tells something else. */
 export interface Finding {
   detail: string;
+  /** All of them; a verdict shows the first of many. */
   models: string[];
   account: string | null;
   server_info: { name: string; version: string } | null;
@@ -68,12 +70,22 @@ export interface PingRequest {
 /** A ping that ended with a verdict other than "ok", on its way to `test-connection.ts`. */
 export class PingFault extends Error {
   readonly fault: { code: PingCode; message: string; http_status: number | null };
+  /** What was found out all the same. */
+  readonly beside: Beside;
 
-  constructor(code: PingCode, message: string, http_status: number | null = null) {
+  constructor(code: PingCode, message: string, http_status: number | null = null, beside: Beside = {}) {
     super(message);
     this.name = "PingFault";
     this.fault = { code, message, http_status };
+    this.beside = beside;
   }
+}
+
+export interface Beside {
+  /** Which models there are, where the one that was chosen is not among them. */
+  models?: string[];
+  /** Where the interface is, if not where the connection says. */
+  suggested_base_url?: string;
 }
 
 /** A good answer, its body still to be read. Redirects are not followed: they could carry the credential elsewhere. */

@@ -19,10 +19,14 @@ export function listPrograms(app: App, user: UserRow): { name: string; base_url:
     .map(([name]) => ({ name, base_url: `${SCHEME}${name}` }));
 }
 
+export function programName(base_url: string): string {
+  return base_url.slice(SCHEME.length);
+}
+
 /** Undefined if there is none of that name. */
 export function programAt(app: App, base_url: string): Program | undefined {
   const { stdio } = app.config.mcp;
-  const name = base_url.slice(SCHEME.length);
+  const name = programName(base_url);
   return Object.hasOwn(stdio, name) ? stdio[name] : undefined;
 }
 

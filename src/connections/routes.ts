@@ -1,19 +1,24 @@
 import { Elysia, t } from "elysia";
 import { beginTrip } from "../accounts/trips.ts";
 import type { App } from "../app.ts";
-import { authenticated } from "../http/auth.ts";
+import type { ConnectionRow, UserRow } from "../db/schema.ts";
+import { administrators, authenticated } from "../http/auth.ts";
 import { describe } from "../http/describe.ts";
+import { STREAM_HEADERS } from "../http/stream.ts";
 import {
   type ConnectionInput,
   createConnection,
   deleteConnection,
+  draftConnection,
   listConnections,
+  ownConnection,
   patchConnection,
   readConnection,
 } from "./connections.ts";
+import { pullModel } from "./pull-model.ts";
 import { listPrograms } from "./programs.ts";
 import { ConnectionShape, ConnectionTestShape, kind, ToolProgramShape } from "./shapes.ts";
-import { testConnection } from "./test-connection.ts";
+import { testConnection, testDraft } from "./test-connection.ts";
 
 const secret = (description: string) => t.Optional(t.String({ minLength: 1, maxLength: 4_000, description }));
 const label = (description: string) =>
@@ -55,6 +60,7 @@ const connectionBody = {
 };
 /** One without the aliases. */
 const EXAMPLE = { label: "Work", credential: "sk-your-key", model: "gpt-5.4-mini" };
+const newConnection = t.Object({ kind, ...connectionBody }, { examples: [{ kind: "openai", ...EXAMPLE }] });
 const connectionParams = t.Object({ connection_id: t.String({ format: "uuid" }) });
 
 const DESCRIBED = {
@@ -78,7 +84,8 @@ const DESCRIBED = {
   create: describe({
     tag: "Connections",
     summary: "Make a connection",
-    description: "Nothing is sent to the provider; a test does that.",
+    description:
+      "Nothing is sent to the provider; a test does that. No two have the same label: of one that is taken a number is added, as the answer says.",
     answers: { 201: ConnectionShape },
     errors: ["plan_limit_reached"],
   }),
@@ -96,6 +103,13 @@ const DESCRIBED = {
     description: "Inboxes that used it are left without it.",
     answers: { 204: null },
   }),
+  draft: describe({
+    tag: "Connections",
+    summary: "Test a connection before it is made",
+    description:
+      "Takes what would make the connection, tests it as a test of a connection does, and keeps nothing.",
+    answers: { 200: ConnectionTestShape },
+  }),
   test: describe({
     tag: "Connections",
     summary: "Test a connection",
@@ -105,7 +119,58 @@ const DESCRIBED = {
   }),
 };
 
+const PULLED =
+  "As server-sent events, each with `status`, and `completed` of `total` bytes where that is known; the last one has `done`, or `error`. Whoever stops listening ends it, and the next time it goes on from there. For administrators, since it takes room on a machine that others may use as well.";
+
+const PULL = {
+  draft: describe({
+    tag: "Connections",
+    summary: "Have an Ollama fetch a model, before the connection is made",
+    description: PULLED,
+    answers: { 200: { content_type: "text/event-stream", words: "How far it is." } },
+    errors: ["admin_required", "rate_limited"],
+  }),
+  made: describe({
+    tag: "Connections",
+    summary: "Have an Ollama fetch a model",
+    description: PULLED,
+    answers: { 200: { content_type: "text/event-stream", words: "How far it is." } },
+    errors: ["admin_required", "rate_limited"],
+  }),
+};
+
 export function connectionRoutes(app: App) {
+  return new Elysia().use(ownRoutes(app)).use(pullRoutes(app));
+}
+
+function pullRoutes(app: App) {
+  const answer = (user: UserRow, row: ConnectionRow, to: { request: Request; headers: object }) =>
+    new Response(pullModel(app, user, { row, gone: to.request.signal }), {
+      headers: { ...to.headers, ...STREAM_HEADERS } as Record<string, string>,
+    });
+  return new Elysia()
+    .use(administrators(app))
+    .post(
+      "/connections/pull",
+      ({ user, body, request, set: { headers } }) =>
+        answer(user, draftConnection(app, user, { ...inputOf(body), kind: body.kind }), { request, headers }),
+      { body: newConnection, ...PULL.draft },
+    )
+    .post(
+      "/connections/:connection_id/pull",
+      async ({ user, params, body, request, set: { headers } }) => {
+        const row = await ownConnection(app.db, user, params.connection_id);
+        return answer(user, { ...row, model: body.model }, { request, headers });
+      },
+      {
+        params: connectionParams,
+        body: t.Object({ model: t.String({ minLength: 1, maxLength: 200, examples: ["llama3.2"] }) }),
+        ...PULL.made,
+      },
+    );
+}
+
+function ownRoutes(app: App) {
   return new Elysia()
     .use(authenticated(app))
     .get("/connections", ({ user }) => listConnections(app, user), DESCRIBED.list)
@@ -116,10 +181,15 @@ export function connectionRoutes(app: App) {
         set.status = 201;
         return createConnection(app, caller, { ...inputOf(body), kind: body.kind });
       },
-      {
-        body: t.Object({ kind, ...connectionBody }, { examples: [{ kind: "openai", ...EXAMPLE }] }),
-        ...DESCRIBED.create,
+      { body: newConnection, ...DESCRIBED.create },
+    )
+    .post(
+      "/connections/test",
+      async ({ user, body }) => {
+        using _trip = await beginTrip(user);
+        return await testDraft(app, user, { ...inputOf(body), kind: body.kind });
       },
+      { body: newConnection, ...DESCRIBED.draft },
     )
     .get(
       "/connections/:connection_id",

@@ -101,6 +101,12 @@ export const ConnectionTestShape = t.Object(
       }),
       NONE,
     ),
+    suggested_base_url: t.Optional(
+      t.String({
+        description: "Where its interface was found, if not at the base URL of the connection.",
+        examples: ["https://models.example.com/v1"],
+      }),
+    ),
   },
   { $id: "ConnectionTest", description: "What a token-free ping of the provider found out." },
 );

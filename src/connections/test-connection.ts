@@ -1,24 +1,28 @@
-import { endpointOf, type ModelKind, nameAt } from "../ai/providers.ts";
 import type { App } from "../app.ts";
 import type { ConnectionRow, UserRow } from "../db/schema.ts";
-import { AppError } from "../errors.ts";
-import { repeats, repeatsPart } from "../lib/quote.ts";
 import { freshToken } from "../integrations/tokens.ts";
-import { ownConnection } from "./connections.ts";
-import { type ConnectionKind, isModelKind, KIND_INFO, ownBaseUrl } from "./kinds.ts";
+import { repeats, repeatsPart } from "../lib/quote.ts";
+import { timeoutSignal } from "../lib/wait-limit.ts";
+import { refuseMissingModel } from "./chosen-model.ts";
+import { draftConnection, type NewConnection, ownConnection } from "./connections.ts";
+import { isModelKind } from "./kinds.ts";
+import { lookBelow } from "./look-below.ts";
 import { type Finding, NOTHING_FOUND, PingFault, type PingTarget } from "./ping.ts";
 import { API_PINGS, pingApi } from "./ping-api.ts";
 import { pingMcp } from "./ping-mcp.ts";
-import { pingBySession } from "./ping-by-session.ts";
+import { type Ask, pingBySession } from "./ping-by-session.ts";
+import { pingTarget } from "./ping-target.ts";
 import { isProgramUrl } from "./programs.ts";
-import { openIfPossible, openSealed, type Sealed } from "./sealed.ts";
-import { timeoutSignal } from "../lib/wait-limit.ts";
+import { openIfPossible } from "./sealed.ts";
 
 const PING_TIMEOUT_MS = 10_000;
 /** A shorter credential could stand in any answer by chance. */
 const MIN_ECHO_CHARS = 8;
 /** Many headers are no secrets, such as the name of an application. */
 const MIN_HEADER_ECHO_CHARS = 16;
+
+/** Of many models these are shown. */
+const MAX_MODELS = 200;
 
 /** Pings the provider without spending anything, and keeps the outcome with the connection. */
 export async function testConnection(
@@ -28,19 +32,30 @@ export async function testConnection(
   timeout_ms: number = PING_TIMEOUT_MS,
 ) {
   const row = await withFreshToken(app, user, await ownConnection(app.db, user, id));
+  const verdict = await verdictOn(app, row, timeout_ms);
+  await keep(app, row, verdict);
+  return verdict;
+}
+
+/** As `testConnection`, of one that is not made yet: nothing is kept. */
+export async function testDraft(app: App, user: UserRow, input: NewConnection) {
+  return verdictOn(app, draftConnection(app, user, input), PING_TIMEOUT_MS, true);
+}
+
+async function verdictOn(app: App, row: ConnectionRow, timeout_ms: number, draft = false) {
   const started = app.nowMs();
-  const { finding, error } = await outcomeOf(app, row, timeout_ms);
-  const verdict = {
+  const { finding, error, suggested_base_url } = await outcomeOf(app, row, { timeout_ms, draft });
+  return {
     ok: error === null,
     kind: row.kind,
     status: statusOf(error),
     latency_ms: app.nowMs() - started,
     checked_at: app.now(),
     ...finding,
+    models: finding.models.slice(0, MAX_MODELS),
     error,
+    ...(suggested_base_url === undefined ? {} : { suggested_base_url }),
   };
-  await keep(app, row, verdict);
-  return verdict;
 }
 
 /** A token that has ended is renewed first; when that is not possible, the ping says so. */
@@ -60,48 +75,43 @@ function statusOf(error: Fault | null): "ok" | "error" | "needs_auth" {
 interface Outcome {
   finding: Finding;
   error: Fault | null;
+  suggested_base_url?: string | undefined;
 }
 
-async function outcomeOf(app: App, row: ConnectionRow, timeout_ms: number): Promise<Outcome> {
+interface Wait {
+  timeout_ms: number;
+  /** It is not made yet. */
+  draft: boolean;
+}
+
+async function outcomeOf(app: App, row: ConnectionRow, { timeout_ms, draft }: Wait): Promise<Outcome> {
   try {
-    const signal = timeoutSignal(timeout_ms);
+    const ask = { signal: timeoutSignal(timeout_ms), draft };
     if (row.kind === "mcp" && isProgramUrl(row.base_url))
-      return { finding: await pingBySession(app, row, signal), error: null };
-    const target = targetOf(app, row, signal);
-    const finding = await ping(target).catch((error: unknown) => pingOldServer(app, row, { target, error }));
-    refuseEcho(target, finding);
-    return { finding, error: null };
+      return { finding: await pingBySession(app, row, ask), error: null };
+    return { finding: await findingOf(app, row, ask), error: null };
   } catch (error) {
     if (!(error instanceof PingFault)) throw error;
-    return { finding: { ...NOTHING_FOUND, detail: error.message }, error: error.fault };
+    const { models = [], suggested_base_url } = error.beside;
+    return {
+      finding: { ...NOTHING_FOUND, detail: error.message, models },
+      error: error.fault,
+      suggested_base_url,
+    };
   }
 }
 
-function targetOf(app: App, row: ConnectionRow, signal: AbortSignal): PingTarget {
-  const kind = row.kind as ConnectionKind;
-  const { credential, headers } = openOrFault(app, row);
-  const base_url = isModelKind(kind) ? modelBaseUrl(row, kind) : (row.base_url ?? ownBaseUrl(app, kind));
-  const oauth = row.auth === "oauth";
-  const name = nameAt(KIND_INFO[kind], base_url);
-  if (credential === "" && oauth)
-    throw new PingFault("needs_auth", `${name} has yet to be connected. Connect it to go on.`);
-  if (credential === "" && KIND_INFO[kind].needs_credential)
-    throw new PingFault("no_credential", `${name} needs a credential. Enter one in this connection.`);
-  return { kind, name, base_url, credential, headers, oauth, fetch: app.fetch, signal };
-}
-
-/** What was sealed under another master key is as good as gone. */
-function openOrFault(app: App, row: ConnectionRow): Sealed {
-  try {
-    return openSealed(app, row);
-  } catch (error) {
-    if (!(error instanceof AppError)) throw error;
-    throw new PingFault("no_credential", `${error.message} Enter the credential again.`);
-  }
-}
-
-function modelBaseUrl(row: ConnectionRow, kind: ModelKind): string {
-  return endpointOf({ kind, base_url: row.base_url ?? "", model: "" }).base_url;
+async function findingOf(app: App, row: ConnectionRow, ask: Ask): Promise<Finding> {
+  const target = pingTarget(app, row, ask.signal);
+  const finding = await ping(target).catch((error: unknown) => {
+    if (!(error instanceof PingFault) || error.fault.code !== "bad_response") throw error;
+    return row.kind === "mcp" ? pingOldServer(app, row, { ask, error }) : lookBelow(target, error);
+  });
+  refuseEcho(target, finding);
+  const { kind, model } = row;
+  if (isModelKind(kind) && kind !== "demo")
+    await refuseMissingModel(target, { kind, model: model ?? "" }, finding);
+  return finding;
 }
 
 async function ping(target: PingTarget): Promise<Finding> {
@@ -114,16 +124,13 @@ async function ping(target: PingTarget): Promise<Finding> {
 async function pingOldServer(
   app: App,
   row: ConnectionRow,
-  { target, error }: { target: PingTarget; error: unknown },
+  { ask, error }: { ask: Ask; error: PingFault },
 ): Promise<Finding> {
-  if (row.kind !== "mcp" || !(error instanceof PingFault) || !mayBeOld(error)) throw error;
-  return pingBySession(app, row, target.signal).catch((second: unknown) => {
+  const status = error.fault.http_status ?? 0;
+  if (status < 400 || status >= 500) throw error;
+  return pingBySession(app, row, ask).catch((second: unknown) => {
     throw second instanceof PingFault ? error : second;
   });
-}
-
-function mayBeOld({ fault: { code, http_status: status } }: PingFault): boolean {
-  return code === "bad_response" && status !== null && status >= 400 && status < 500;
 }
 
 /** A secret is never to be read again, not even by way of a server that repeats it. */
@@ -146,10 +153,13 @@ async function keep(
   await app.write(async (tx) => {
     const now = await tx
       .selectFrom("connections")
-      .select(["sealed", "base_url"])
+      .select(["sealed", "base_url", "model"])
       .where("id", "=", tested.id)
       .executeTakeFirst();
-    const same = now?.base_url === tested.base_url && Bun.deepEquals(now.sealed, tested.sealed);
+    const same =
+      now?.base_url === tested.base_url &&
+      now.model === tested.model &&
+      Bun.deepEquals(now.sealed, tested.sealed);
     if (!same) return;
     const outcome = { status, last_tested_at, last_error: error?.message ?? null };
     await tx.updateTable("connections").set(outcome).where("id", "=", tested.id).execute();

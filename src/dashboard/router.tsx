@@ -19,6 +19,14 @@ interface Context {
   queries: QueryClient;
 }
 
+const MAX_ADDRESS_CHARS = 320;
+
+interface SignInSearch {
+  to?: string | undefined;
+  /** Whom an invitation is for. */
+  email?: string | undefined;
+}
+
 /**
  * A page that cannot be fetched is told of in our own frame if nobody answers. If the server does answer, it has become
  * another version: the router then loads all anew.
@@ -39,8 +47,9 @@ const signIn = createRoute({
   getParentRoute: () => root,
   path: "/sign-in",
   // What is not named here stays as the address has it: a way that is no page of ours is taken out by name.
-  validateSearch: ({ to }: { to?: unknown }): { to?: string | undefined } => ({
+  validateSearch: ({ to, email }: { to?: unknown; email?: unknown }): SignInSearch => ({
     to: isOwnPath(to) ? to : undefined,
+    email: typeof email === "string" ? email.slice(0, MAX_ADDRESS_CHARS) : undefined,
   }),
   beforeLoad: async ({ context, search }) => {
     const to = search.to ?? "/app";

@@ -1,5 +1,5 @@
 import type { App } from "../app.ts";
-import { AppError, messageOf } from "../errors.ts";
+import { AppError } from "../errors.ts";
 import { dnsErrorCode, isNoRecord } from "../lib/dns.ts";
 import { type Bench, type Check, fail, type Finding, type Outcome, type Targets } from "./check.ts";
 import { DNS_CHECKS, SEE_RESOLVER } from "./dns-checks.ts";
@@ -7,6 +7,7 @@ import { MACHINE_CHECKS } from "./machine-checks.ts";
 import { MAIL_CHECKS } from "./mail-checks.ts";
 import { SETTINGS_CHECKS } from "./settings-checks.ts";
 import { WEB_CHECKS } from "./web-checks.ts";
+import { networkWords } from "../lib/responses.ts";
 import { waitLimit } from "../lib/wait-limit.ts";
 
 /** The longest that one check may take; all go on at the same time. */
@@ -52,7 +53,7 @@ async function findingsOf({ name, run }: Check, bench: Bench, check_ms: number):
     const outcome = await Promise.race([run(bench), late.promise]);
     return Array.isArray(outcome) ? outcome : [{ name, ...outcome }];
   } catch (error) {
-    return [{ name, ...fail(`This could not be looked at: ${messageOf(error)}`, mendOf(error)) }];
+    return [{ name, ...fail(`This could not be looked at: ${networkWords(error)}`, mendOf(error)) }];
   } finally {
     timer.clear();
   }

@@ -3,6 +3,7 @@ import { open, readdir, stat, unlink } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { databasePath } from "../db/database-path.ts";
 import { listBackups } from "../backup/kept.ts";
+import { waitingJob } from "../backup/schedule.ts";
 import { findFaults } from "../db/integrity.ts";
 import { dataDisks, freeOn, MIN_FREE_BYTES, MIN_FREE_FILES } from "../db/reserve.ts";
 import { olderWords } from "../db/kept-position.ts";
@@ -154,6 +155,18 @@ async function checkMailFiles({ app }: Bench): Promise<Outcome> {
   );
 }
 
+function backupMend(has_schedule: boolean, planned: { run_at: number } | undefined, now: string): string {
+  if (!has_schedule) return `Let the server make them: [backup] schedule. Or ${now}`;
+  return planned
+    ? `The next one is made at ${minuteOf(planned.run_at)}. To have one sooner, ${now}`
+    : `[backup] schedule is set, and a server that runs keeps it. Until then, ${now}`;
+}
+
+/** In UTC, as schedules are. */
+function minuteOf(seconds: number): string {
+  return `${new Date(seconds * 1_000).toISOString().slice(0, "YYYY-MM-DDTHH:MM".length).replace("T", " ")} UTC`;
+}
+
 function megabytes(bytes: number): string {
   return `${Math.ceil(bytes / MB).toLocaleString("en")} MB`;
 }
@@ -166,7 +179,16 @@ async function checkBackup({ app }: Bench): Promise<Outcome> {
   const newest = kept.find(({ before_upgrade }) => !before_upgrade)?.created;
   const day = new Date(app.now() * 1_000).toISOString().slice(0, 10);
   const make = `${existsSync(dir) ? "" : `mkdir ${dir} && `}mailwright backup ${join(dir, `mailwright-${day}.zip`)}`;
-  const mend = `Let the server make them: [backup] schedule. Or make one now where they are looked for, since none elsewhere is seen: ${make}`;
+  const now = `make one now where they are looked for, since none elsewhere is seen: ${make}`;
+  const planned = backup.schedule === "" ? undefined : await waitingJob(app.db);
+  const mend = backupMend(backup.schedule !== "", planned, now);
+  if (planned && planned.failures > 0)
+    return fail(
+      `The last backup failed: ${planned.last_error}`,
+      `It is tried again at ${minuteOf(planned.run_at)}. Mend what it says.`,
+    );
+  if (newest === undefined && planned)
+    return skip(`There is no backup yet; the first one is made at ${minuteOf(planned.run_at)}.`);
   if (newest === undefined) return warn("There is no backup.", mend);
   const days = Math.floor((app.now() - newest) / DAY_SECONDS);
   const found = `The newest backup is ${days} ${days === 1 ? "day" : "days"} old.`;

@@ -2,11 +2,11 @@ import { connect as connectTls } from "node:tls";
 import { KIND_INFO } from "../connections/kinds.ts";
 import { PingFault } from "../connections/ping.ts";
 import { API_PINGS, pingApi } from "../connections/ping-api.ts";
+import { refuseMissingModel } from "../connections/chosen-model.ts";
 import { endpointOf } from "../ai/providers.ts";
 import { mtaStsHost, mtaStsPolicy } from "../domains/own-mta-sts.ts";
-import { messageOf } from "../errors.ts";
 import { createSafeFetch, type EgressRules, judgeHost } from "../lib/net.ts";
-import { readCapped } from "../lib/responses.ts";
+import { networkFault, networkWords, readCapped } from "../lib/responses.ts";
 import { API_VERSION } from "../version.ts";
 import { type Bench, type Check, fail, ok, type Outcome, skip, warn } from "./check.ts";
 import { judgeCertificate } from "./judge-certificate.ts";
@@ -36,11 +36,11 @@ async function checkBaseUrl(bench: Bench): Promise<Outcome> {
     );
   if (!bench.running) return skip("No server is running.");
   const fetch = createSafeFetch(await ownRules(bench, URL.parse(base_url)?.hostname ?? ""));
-  const response = await fetch(`${base_url}/livez`, { signal: timeoutSignal(ASK_MS) }).catch(
-    (error: unknown) => messageOf(error),
-  );
   const mend = "See that the name leads to this machine, and that the proxy in front of it is up.";
-  if (typeof response === "string") return fail(`Nothing answers at ${base_url}: ${response}`, mend);
+  const response = await fetch(`${base_url}/livez`, { signal: timeoutSignal(ASK_MS) }).catch(
+    (error: unknown) => unanswered(base_url, error, mend),
+  );
+  if ("verdict" in response) return response;
   const version = response.headers.get("service-version");
   if (version === null || !response.ok)
     return fail(`${base_url} answers with ${response.status}, but it is not this server.`, mend);
@@ -55,6 +55,15 @@ async function checkBaseUrl(bench: Bench): Promise<Outcome> {
       'Put a proxy with HTTPS in front, or set server.tls to "acme" or "files".',
     );
   return ok(`${base_url} answers.`);
+}
+
+function unanswered(base_url: string, error: unknown, mend: string): Outcome {
+  if (networkFault(error)?.code === "tls_error")
+    return fail(
+      `${base_url} answers, but nobody can trust it: ${networkWords(error)}`,
+      'The line "HTTPS certificate" says what is wrong with it.',
+    );
+  return fail(`${base_url} does not answer: ${networkWords(error)}`, mend);
 }
 
 async function checkCertificate(bench: Bench): Promise<Outcome> {
@@ -86,7 +95,7 @@ async function checkPolicy(bench: Bench): Promise<Outcome> {
   const mend = `Let ${host} lead to this server over HTTPS.`;
   const response = await createSafeFetch(await ownRules(bench, host))(url, {
     signal: timeoutSignal(ASK_MS),
-  }).catch((error: unknown) => messageOf(error));
+  }).catch((error: unknown) => networkWords(error));
   if (typeof response === "string") return fail(`${url} could not be fetched: ${response}`, mend);
   const { bytes } = await readCapped(response, MAX_POLICY_BYTES);
   const text = new TextDecoder().decode(bytes);
@@ -106,7 +115,7 @@ async function checkEgress({ app, targets }: Bench): Promise<Outcome> {
     return ok(`${targets.web_url} answered (${status}): webhooks can go out.`);
   } catch (error) {
     return fail(
-      `${targets.web_url} could not be reached the way webhooks go: ${messageOf(error)}`,
+      `${targets.web_url} could not be reached the way webhooks go: ${networkWords(error)}`,
       "See that the firewall lets this machine connect to port 443, and that its DNS answers.",
     );
   }
@@ -115,7 +124,7 @@ async function checkEgress({ app, targets }: Bench): Promise<Outcome> {
 /** Against the clock of another server: signatures, codes and certificates depend on it. */
 async function checkClock({ app, targets }: Bench): Promise<Outcome> {
   const before_ms = app.wallMs();
-  const said = await askElsewhere(app, targets.web_url).catch((error: unknown) => messageOf(error));
+  const said = await askElsewhere(app, targets.web_url).catch((error: unknown) => networkWords(error));
   if (typeof said === "string") return skip(`There is nothing to compare it with: ${said}`);
   const theirs_ms = Date.parse(said.headers.get("date") ?? "");
   if (Number.isNaN(theirs_ms)) return skip(`${targets.web_url} does not say what time it is.`);
@@ -128,7 +137,7 @@ async function checkClock({ app, targets }: Bench): Promise<Outcome> {
 }
 
 async function checkProvider({ app }: Bench): Promise<Outcome> {
-  const { kind, base_url, api_key } = app.config.llm;
+  const { kind, base_url, api_key, model, models } = app.config.llm;
   if (kind === "") return skip("There is no model under [llm]: every account needs a connection of its own.");
   if (kind === "demo")
     return warn("The model under [llm] is the demo, which is no AI.", "Set llm.kind to a real provider.");
@@ -145,7 +154,10 @@ async function checkProvider({ app }: Bench): Promise<Outcome> {
     signal: timeoutSignal(ASK_MS),
   };
   try {
-    return ok(`${label} answers: ${(await pingApi(target, API_PINGS[kind])).detail}.`);
+    const finding = await pingApi(target, API_PINGS[kind]);
+    for (const chosen of new Set([model, ...models]))
+      await refuseMissingModel(target, { kind, model: chosen }, finding);
+    return ok(`${label} answers: ${finding.detail}.`);
   } catch (error) {
     if (!(error instanceof PingFault)) throw error;
     return fail(error.message, "Mend it under [llm] in the configuration.");

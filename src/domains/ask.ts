@@ -1,5 +1,5 @@
 import type { App } from "../app.ts";
-import { dnsErrorCode, isNoRecord } from "../lib/dns.ts";
+import { dnsErrorCode, isNoRecord, isUnreached } from "../lib/dns.ts";
 import type { DnsAnswers } from "../lib/dns-reply.ts";
 import { registrableDomain } from "../mail/domain-owner.ts";
 import { isDmarc } from "./judge.ts";
@@ -19,7 +19,12 @@ export async function ask<T extends keyof DnsAnswers>(
     const code = dnsErrorCode(error);
     if (code === undefined) throw error;
     if (!isNoRecord(error))
-      return { none: nothing("pending", `${SILENCE[code] ?? "The DNS gave no answer"}. We will ask again.`) };
+      return {
+        none: nothing(
+          "pending",
+          isUnreached(error) ? UNREACHED : `${SILENCE[code] ?? "The DNS gave no answer"}. We will ask again.`,
+        ),
+      };
     const words = code === "ENODATA" ? `${name} has no ${type} record` : `The DNS knows no name ${name}`;
     return {
       none: nothing("missing", `${words}. Publish it; until it is seen everywhere some minutes can pass.`),
@@ -27,9 +32,13 @@ export async function ask<T extends keyof DnsAnswers>(
   }
 }
 
+const UNREACHED =
+  "The name server that this server asks cannot be reached, so nothing is known of this record. Whoever runs this server sees to dns.servers; `mailwright doctor` says more.";
+
 const SILENCE: Record<string, string> = {
   ETIMEOUT: "The DNS did not answer in time",
-  ESERVFAIL: "The DNS servers of this domain have a fault (SERVFAIL)",
+  ESERVFAIL:
+    "Our name server found no answer (SERVFAIL): it cannot reach the servers of this domain, or they have a fault",
   EREFUSED: "The DNS refused to answer",
 };
 

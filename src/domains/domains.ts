@@ -13,6 +13,7 @@ import type { DkimKeys } from "../mail/dkim.ts";
 import { ALGORITHMS, domainKeys, keyRows, newKeyRow, selectorOf, serviceKeys } from "../mail/dkim-keys.ts";
 import { domainName } from "./domain-name.ts";
 import { recordViews } from "./records.ts";
+import { canBeLookedUp } from "./service-dns.ts";
 
 /** How often the records of a domain that waits for them are looked for. */
 export const PENDING_CHECK_SECONDS = 600;
@@ -148,16 +149,23 @@ export function viewDomain(
   user: UserRow,
   { row, keys }: { row: CustomDomainRow; keys: DkimKeyRow[] },
 ) {
+  const { hostname } = app.config.smtp;
+  const publishable = canBeLookedUp(hostname);
   return {
     id: row.id,
     domain: row.domain,
     status: row.status,
+    publishable,
     dns_records: recordViews(app, row, { owner_email: user.email, keys }),
     verified_at: row.verified_at,
     last_checked_at: row.last_checked_at,
-    error: row.error,
+    error: publishable ? row.error : nameless(hostname),
     created: row.created,
   };
+}
+
+function nameless(hostname: string): string {
+  return `This server has no name yet that others could look up: "${hostname}" would lead nowhere. Whoever runs it has to set smtp.hostname to its public name; publish nothing before that.`;
 }
 
 async function refuseAnother(

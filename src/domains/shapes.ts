@@ -75,6 +75,10 @@ export const CustomDomainShape = t.Object(
       ["pending", "active", "failed"].map((name) => t.Literal(name)),
       { description: "`failed`: the records were not seen within 7 days; verifying begins anew." },
     ),
+    publishable: t.Boolean({
+      description:
+        "False while this server has no name that others could look up (`smtp.hostname`): its records would lead nowhere.",
+    }),
     dns_records: t.Array(DnsRecordShape),
     verified_at: moment("When it became active"),
     last_checked_at: moment("When its records were last looked for"),

@@ -51,6 +51,11 @@ export function administrators(app: App) {
   });
 }
 
+/** As `administrators`, for what a key must not be enough for. */
+export function signedInAdministrators(app: App) {
+  return administrators(app).resolve({ as: "scoped" }, (caller) => ({ session: sessionOf(caller) }));
+}
+
 function refuseOthers({ user }: Caller): void {
   if (user.is_admin === 1) return;
   throw new AppError("admin_required", "Only an administrator of this server may do this.", {

@@ -10,6 +10,13 @@ const SHORT_BYTES = 262_144;
 const PIECE_BYTES = 65_536;
 const CROWDED_RETRY_SECONDS = 10;
 
+/** Of server-sent events. Proxies that gather answers would hold them back for ever. */
+export const STREAM_HEADERS = {
+  "content-type": "text/event-stream; charset=utf-8",
+  "cache-control": "no-store",
+  "x-accel-buffering": "no",
+};
+
 /** Whoever is answered has a share of the memory as `who`; `headers` are those that are set so far. */
 interface Sent {
   who: string;

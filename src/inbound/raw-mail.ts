@@ -1,5 +1,6 @@
 import type { App } from "../app.ts";
 import { AppError } from "../errors.ts";
+import { logFieldsOf } from "../messages/decide.ts";
 import { receiveMail, type Reception, type Recipient } from "../messages/receive.ts";
 import { lookUp, refuseForNow, comparableAddress } from "../smtp/recipients.ts";
 import { isKnown, refuseOverMails } from "../smtp/visits.ts";
@@ -41,10 +42,11 @@ export async function takeRawMail(app: App, raw: Buffer, envelope: Envelope): Pr
   // With one answer for all of them, those who took it would get it twice.
   if (waiting && recipients.length === 0) throw comeAgain(waiting.answer as Reception);
   const delivery = { raw, mail_from, helo, remote_address: remote_ip, recipients };
+  const began = performance.now();
   const reception = recipients.length === 0 ? undefined : await receiveMail(app, delivery);
   if (reception && reception.code !== 250 && reception.code < 500) throw comeAgain(reception);
-  if (reception?.code === 250)
-    app.log.info({ from: mail_from, peer: remote_ip, door: "http" }, "mail accepted");
+  const ms = Math.round(performance.now() - began);
+  if (reception?.code === 250) app.log.info({ ...logFieldsOf(delivery), door: "http", ms }, "mail accepted");
   return found.map(({ given, answer }) => {
     const own = isRecipient(answer) ? reception?.each?.get(answer.address) : answer;
     return answerOf(given, own ?? (reception as Reception));

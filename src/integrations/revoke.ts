@@ -19,7 +19,7 @@ export async function revokeTokens(app: App, row: ConnectionRow): Promise<void> 
     await revoke(app, row, signal);
   } catch (error) {
     // Only the sentence: what else an error holds may be the token.
-    app.log.warn({ connection_id: row.id, why: messageOf(error) }, "the token was not revoked");
+    app.log.info({ connection_id: row.id, why: messageOf(error) }, "the token was not revoked");
   }
 }
 

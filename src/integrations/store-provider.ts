@@ -47,10 +47,10 @@ export async function storeProvider(app: App, kind: IntegrationKind, granted: Gr
       updated: app.now(),
     };
     if (known) await tx.updateTable("connections").set(changed).where("id", "=", row.id).execute();
-    else await insertConnection(app, tx, user, changed);
+    const { label } = known ?? (await insertConnection(app, tx, user, changed));
     const event = known ? "connection_changed" : "connection_created";
     await noteSecurityEvent(app, tx, { user_id: user.id, kind: event, client, api_key: state.api_key });
-    return row.label;
+    return label;
   };
   return app.insist(keep, { user_id: state.user_id, kind });
 }

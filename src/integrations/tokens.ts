@@ -84,7 +84,7 @@ async function refreshNow(app: App, id: string, refused: string | undefined): Pr
     await tellNeedsAuth(app, held.row, { credential, refresh_token, why: outcome.message });
     return null;
   }
-  app.log.warn({ connection_id: id, why: outcome.message }, "a token could not be refreshed");
+  app.log.info({ connection_id: id, why: outcome.message }, "a token could not be refreshed");
   return stillGood(app, held, refused);
 }
 

@@ -70,7 +70,7 @@ export async function runJob(
   try {
     await withLogFields(fieldsOf(job), () => attemptOrBury(app, handlers, job, { signal, suspects }));
   } catch (error) {
-    if (error instanceof LeaseLostError) app.log.warn({ job_id: job.id }, error.message);
+    if (error instanceof LeaseLostError) app.log.info({ job_id: job.id }, error.message);
     else app.log.error({ job_id: job.id, kind: job.kind, err: error }, "the end of a job was not written");
   } finally {
     timer.clear();

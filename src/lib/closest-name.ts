@@ -9,6 +9,23 @@ export function closestName(name: string, names: string[]): string | undefined {
     : undefined;
 }
 
+/** The known names that are most like `name`, the nearest first; those that begin as it does come before others. */
+export function nearestNames(name: string, names: string[], count: number): string[] {
+  const wanted = name.toLowerCase();
+  return names
+    .map((known) => ({ known, begins: sharedStart(wanted, known.toLowerCase()) }))
+    .map(({ known, begins }) => ({ known, distance: editsBetween(wanted, known.toLowerCase()) - 2 * begins }))
+    .sort((a, b) => a.distance - b.distance)
+    .slice(0, count)
+    .map(({ known }) => known);
+}
+
+function sharedStart(a: string, b: string): number {
+  let length = 0;
+  while (length < Math.min(a.length, b.length) && a[length] === b[length]) length += 1;
+  return length;
+}
+
 /** Levenshtein distance, on the first 100 characters. */
 function editsBetween(a: string, b: string): number {
   const letters = Array.from(b);

@@ -18,6 +18,9 @@ export interface DnsServer {
   port: number;
 }
 
+/** `UNREACHED`: nobody is there, or there is no way to them. */
+export type Reply = DecodedPacket | DnsErrorCode | "UNREACHED";
+
 interface Question {
   name: string;
   rrtype: RecordType;
@@ -35,11 +38,7 @@ const UDP_PAYLOAD_BYTES = 1_232;
  * One question to one server: UDP from a fresh random port, then TCP when the reply was cut short. Throws NoHandlesError
  * where there is no handle for a socket.
  */
-export async function exchange(
-  server: DnsServer,
-  question: Question,
-  timeoutMs: number,
-): Promise<DecodedPacket | DnsErrorCode> {
+export async function exchange(server: DnsServer, question: Question, timeoutMs: number): Promise<Reply> {
   const started = performance.now();
   const sent = { ...question, id: randomInt(65_536) };
   const packet = encode({
@@ -66,12 +65,7 @@ export async function exchange(
   return overTcp(server, packet, sent, Math.max(1, timeoutMs - (performance.now() - started)));
 }
 
-async function overUdp(
-  server: DnsServer,
-  packet: Buffer,
-  sent: Sent,
-  timeoutMs: number,
-): Promise<DecodedPacket | DnsErrorCode> {
+async function overUdp(server: DnsServer, packet: Buffer, sent: Sent, timeoutMs: number): Promise<Reply> {
   const socket = createSocket(isIPv6(server.host) ? "udp6" : "udp4");
   const { promise, resolve, fail } = replyTo();
   const timer = waitLimit(timeoutMs, () => resolve("ETIMEOUT"));
@@ -96,12 +90,7 @@ async function overUdp(
 }
 
 /** RFC 7766: the same message behind a two-octet length. */
-async function overTcp(
-  server: DnsServer,
-  packet: Buffer,
-  sent: Sent,
-  timeoutMs: number,
-): Promise<DecodedPacket | DnsErrorCode> {
+async function overTcp(server: DnsServer, packet: Buffer, sent: Sent, timeoutMs: number): Promise<Reply> {
   const { promise, resolve, fail } = replyTo();
   const timer = waitLimit(timeoutMs, () => resolve("ETIMEOUT"));
   const socket = connect(server.port, server.host, () => {
@@ -127,11 +116,11 @@ async function overTcp(
 
 /** A reply that is waited for; `fail` takes what its socket reports. */
 function replyTo() {
-  const { promise, resolve, reject } = Promise.withResolvers<DecodedPacket | DnsErrorCode>();
+  const { promise, resolve, reject } = Promise.withResolvers<Reply>();
   const fail = (error: unknown): void => {
     try {
       refuseOwnFault(error);
-      resolve("ESERVFAIL");
+      resolve("UNREACHED");
     } catch (own) {
       reject(own);
     }

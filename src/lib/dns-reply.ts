@@ -41,7 +41,7 @@ export interface DnsAnswers {
  */
 export type DnsOutcome = { ttl_seconds: number; bytes: number; validated: boolean } & (
   | { values: DnsAnswers[keyof DnsAnswers] }
-  | { error: DnsErrorCode }
+  | { error: DnsErrorCode; unreached?: true }
 );
 
 const MAX_TTL_SECONDS = 3_600;

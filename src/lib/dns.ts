@@ -1,6 +1,5 @@
 import { domainToASCII } from "node:url";
-import type { DecodedPacket } from "dns-packet";
-import { type DnsServer, exchange } from "./dns-exchange.ts";
+import { type DnsServer, exchange, type Reply } from "./dns-exchange.ts";
 import { createNameServers } from "./name-servers.ts";
 import { type DnsAnswers, type DnsErrorCode, type DnsOutcome, readReply } from "./dns-reply.ts";
 
@@ -105,6 +104,11 @@ export function isNoRecord(error: unknown): boolean {
   return code === "ENODATA" || code === "ENOTFOUND" || code === "EBADNAME";
 }
 
+/** Whether not one of our name servers was reached, which says nothing about the name that was asked for. */
+export function isUnreached(error: unknown): boolean {
+  return dnsErrorCode(error) !== undefined && (error as { unreached?: boolean }).unreached === true;
+}
+
 /** Lower case, A-labels, no root dot; undefined when no such name can exist (RFC 1035 §2.3.4). */
 function toDnsName(asked: string): string | undefined {
   const ascii = /^[\x21-\x7e]+$/.test(asked) ? asked : domainToASCII(asked);
@@ -121,21 +125,24 @@ async function ask(
   const servers = named();
   const tryMs = Math.ceil(timeoutMs / (servers.length * ROUNDS));
   let failure: DnsErrorCode = "ETIMEOUT";
+  let unreached = true;
   for (let attempt = 0; attempt < servers.length * ROUNDS; attempt++) {
     const server = servers[attempt % servers.length];
-    const reply: DecodedPacket | DnsErrorCode = server
-      ? await exchange(server, question, tryMs)
-      : "ESERVFAIL";
+    const reply: Reply = server ? await exchange(server, question, tryMs) : "UNREACHED";
     const outcome = typeof reply === "string" ? reply : readReply(reply, question);
     if (typeof outcome !== "string") return outcome;
-    failure = outcome;
+    unreached &&= outcome === "UNREACHED";
+    // What `node:dns` says where it reaches nobody.
+    failure = outcome === "UNREACHED" ? "ESERVFAIL" : outcome;
   }
-  return { error: failure, validated: false, ttl_seconds: 0, bytes: 0 };
+  const nothing = { error: failure, validated: false, ttl_seconds: 0, bytes: 0 };
+  return unreached ? { ...nothing, unreached } : nothing;
 }
 
 /** Every caller gets its own copy: some sort or annotate what they are given. */
 function unwrap<T extends keyof DnsAnswers>(outcome: DnsOutcome, name: string, rrtype: T): DnsAnswers[T] {
-  if ("error" in outcome) throw dnsError(outcome.error, name, rrtype);
+  if ("error" in outcome)
+    throw Object.assign(dnsError(outcome.error, name, rrtype), { unreached: outcome.unreached === true });
   return structuredClone(outcome.values) as DnsAnswers[T];
 }
 

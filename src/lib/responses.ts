@@ -1,3 +1,4 @@
+import { AppError, messageOf } from "../errors.ts";
 import { BlockedAddressError } from "./net.ts";
 import type { Incoming } from "./incoming.ts";
 import { refuseOwnFault } from "./own-faults.ts";
@@ -51,6 +52,12 @@ export function networkFault(error: unknown): NetworkFault | null {
   return code === ""
     ? null
     : { code: "unreachable", message: FAULT_SENTENCES[code] ?? `Connecting failed (${code}).` };
+}
+
+/** As a sentence for people; what the runtime says may name the options of its functions. */
+export function networkWords(error: unknown): string {
+  const fault = error instanceof AppError ? null : networkFault(error);
+  return fault?.message ?? messageOf(error);
 }
 
 /** The first `limit` bytes of a body; the rest is never read. A large one waits for its turn where it is `incoming`. */

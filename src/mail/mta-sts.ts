@@ -74,7 +74,7 @@ async function find(parts: Parts, failed: Map<string, number>, domain: string): 
     policy = await fetchPolicy(parts.fetch, domain);
   } catch (error) {
     refuseOwnFault(error);
-    parts.log.warn({ domain, err: messageOf(error) }, "the MTA-STS policy of a domain cannot be had");
+    parts.log.info({ domain, err: messageOf(error) }, "the MTA-STS policy of a domain cannot be had");
     remember(failed, `${domain} ${id}`, parts.now());
     return known ?? NO_POLICY;
   }

@@ -150,9 +150,18 @@ export async function sendNow(
     await record(app, tx, mail, result);
     if (now.why !== undefined) await now.alongside?.(tx);
   });
-  const said = { outgoing_id: mail.id, to: sent.envelope_to, response: outcome.response };
+  const ms = Math.round(performance.now() - began);
+  const said = { outgoing_id: mail.id, to: sent.envelope_to, response: outcome.response, ms };
   if (outcome.status === "sent") app.log.info(said, "mail handed over");
-  else app.log.warn(said, "mail not handed over");
+  else app.log[isOurMatter(app, outcome) ? "warn" : "info"](said, "mail not handed over");
+}
+
+/** Whether the operator can mend it: the relay does not work, or others do not think well of this server. */
+function isOurMatter(app: App, outcome: Outcome): boolean {
+  if (outcome.status === "failed") return outcome.enhanced?.startsWith("5.7.") === true;
+  if (outcome.status !== "deferred" || app.config.outbound.mode !== "relay") return false;
+  const { code = 0 } = outcome;
+  return code < 400 || code >= 500;
 }
 
 async function waitForRoom(

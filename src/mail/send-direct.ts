@@ -220,7 +220,7 @@ function certificateDoubt(tls: NonNullable<Connection["tls"]>): string | undefin
 
 /** RFC 8461 section 5: in testing, a fault is told and the mail goes all the same. */
 function tellFault({ options, domain }: Attempt, host: string, fault: string): void {
-  options.log?.warn({ domain, host, fault }, "a mail server would break the MTA-STS policy of its domain");
+  options.log?.info({ domain, host, fault }, "a mail server would break the MTA-STS policy of its domain");
 }
 
 /** `stale`: the session was an old one and had ended before anything was said about the mail. */

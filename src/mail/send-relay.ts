@@ -99,6 +99,8 @@ export async function tryRelay(
   const timeouts = { connectionTimeout: timeout_ms, greetingTimeout: timeout_ms, socketTimeout: timeout_ms };
   const transport = createTransport({ ...relay.transport, ...timeouts, name: options.hostname });
   const logs_in = "auth" in relay.transport;
+  if ("auth" in relay.transport && relay.transport.auth.pass === "")
+    return { trouble: "outbound.relay_url names a user and no password", logs_in };
   try {
     await transport.verify();
     return { trouble: null, logs_in };

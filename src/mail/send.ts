@@ -40,7 +40,7 @@ export interface SenderOptions {
   egress_allow: string[];
   /** MTA-STS, in `direct`; without it no domain has a policy. */
   policyOf?: PolicyOf;
-  log?: Pick<Log, "warn">;
+  log?: Pick<Log, "info">;
   /** Of other people's mail servers, in `direct`. */
   port?: number;
   /** A certificate authority (PEM) to trust in place of the built-in ones. */

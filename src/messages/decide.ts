@@ -190,11 +190,21 @@ function refuseOthers(app: App, delivery: Delivery): Reception {
   return REPORTS_ONLY;
 }
 
-type Client = Pick<Delivery, "mail_from" | "remote_address">;
+type Client = Pick<Delivery, "mail_from" | "remote_address"> & Partial<Pick<Delivery, "recipients">>;
 
-export function noteRefusal(app: App, { mail_from, remote_address }: Client, reason: RefusalReason): void {
+/** What each line about a mail has: who sent it, and which inboxes it is for, as far as that is known. */
+export function logFieldsOf({ mail_from, remote_address, recipients = [] }: Client): object {
+  const inbox_ids = recipients.flatMap(({ inbox }) => inbox?.row.id ?? []);
+  return {
+    from: mail_from,
+    peer: remote_address,
+    ...(inbox_ids.length === 0 ? {} : { inbox_ids }),
+  };
+}
+
+export function noteRefusal(app: App, client: Client, reason: RefusalReason): void {
   app.metrics.count("mailwright_mails_refused_total", { reason });
-  app.log.info({ reason, from: mail_from, peer: remote_address }, "mail refused");
+  app.log.info({ reason, ...logFieldsOf(client) }, "mail refused");
 }
 
 /** Why a mail that could have been taken was put off. */
@@ -205,11 +215,11 @@ export function putOffReason({ code }: Pick<Reception, "code">): RefusalReason {
 /** `limit` says which one it was, where a limit is why. */
 export function notePutOff(
   app: App,
-  { mail_from, remote_address }: Client,
+  client: Client,
   { reason, limit }: { reason: RefusalReason; limit?: string | undefined },
 ): void {
   app.metrics.count("mailwright_mails_refused_total", { reason });
-  app.log.info({ reason, limit, from: mail_from, peer: remote_address }, "mail put off");
+  app.log.info({ reason, limit, ...logFieldsOf(client) }, "mail put off");
 }
 
 async function decideSender(
@@ -299,13 +309,9 @@ async function skip(app: App, tx: Db, skipped: Parameters<typeof leaveOut>[2]): 
 }
 
 /** Notes that a mail was taken of which no account sees anything. */
-export function dropMail(
-  app: App,
-  { mail_from, remote_address }: Client,
-  reason: "bounce" | "role_machine" | "role_report",
-): void {
+export function dropMail(app: App, client: Client, reason: "bounce" | "role_machine" | "role_report"): void {
   app.metrics.count("mailwright_mails_dropped_total", { reason });
-  app.log.info({ reason, from: mail_from, peer: remote_address }, "mail dropped");
+  app.log.info({ reason, ...logFieldsOf(client) }, "mail dropped");
 }
 
 /** The raw mail is stored once, however many of our inboxes it is for, and not at all if none takes it. */

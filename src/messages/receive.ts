@@ -150,7 +150,7 @@ function examineOnThread(app: App, who: string, mail: MailToExamine): Promise<Wo
 
 function noteVerifierFault(app: App, examination: Examination, about: object): Examination {
   const fault = examination.author?.identity.verifier_fault;
-  if (fault !== undefined) app.log.warn({ fault, ...about }, "the signatures of a mail could not be checked");
+  if (fault !== undefined) app.log.info({ fault, ...about }, "the signatures of a mail could not be checked");
   return examination;
 }
 

@@ -7,7 +7,7 @@ import { authenticated } from "../http/auth.ts";
 import { describe } from "../http/describe.ts";
 import { downloadHeaders } from "../http/download.ts";
 import { refuseOverRate } from "../http/request.ts";
-import { jsonAnswer } from "../http/stream.ts";
+import { jsonAnswer, STREAM_HEADERS } from "../http/stream.ts";
 import { pageQuery, pageShape } from "../http/shapes.ts";
 import { listMessages } from "./list.ts";
 import { type Download, readAttachment, readRawMail } from "./messages.ts";
@@ -133,13 +133,6 @@ const STREAM = describe({
   answers: { 200: { content_type: "text/event-stream", words: "Events, for as long as you listen." } },
   errors: ["rate_limited", "unavailable"],
 });
-
-/** Proxies that gather answers would hold them back for ever. */
-const STREAM_HEADERS = {
-  "content-type": "text/event-stream; charset=utf-8",
-  "cache-control": "no-store",
-  "x-accel-buffering": "no",
-};
 
 const STORY = describe({
   tag: "Messages",

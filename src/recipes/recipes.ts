@@ -123,20 +123,25 @@ async function inboxLabelled(app: App, tx: Db, user: UserRow, label: string): Pr
 
 interface Connected {
   kinds: Set<string>;
-  /** The oldest connection to a model. */
+  /** The oldest connection to a model that works; without one, the oldest that was not tested yet. */
   model_id: string | undefined;
+  /** There is one to a model, be it that does not work. */
+  has_model: boolean;
 }
 
 async function connectedKinds(tx: Db, user: UserRow): Promise<Connected> {
   const rows = await tx
     .selectFrom("connections")
-    .select(["id", "kind"])
+    .select(["id", "kind", "status"])
     .where("user_id", "=", user.id)
     .orderBy("id")
     .execute();
+  const models = rows.filter(({ kind }) => kind in MODEL_KINDS);
+  const best = ["ok", "untested"].flatMap((state) => models.find(({ status }) => status === state) ?? []);
   return {
     kinds: new Set(rows.map(({ kind }) => kind)),
-    model_id: rows.find(({ kind }) => kind in MODEL_KINDS)?.id,
+    model_id: best[0]?.id,
+    has_model: models.length > 0,
   };
 }
 
@@ -146,14 +151,15 @@ const SERVICES: Record<Exclude<Recipe["requires"][number], "llm">, string> = {
   sheets: "your spreadsheets (sheets)",
 };
 
-function nextSteps(recipe: Recipe, inbox: InboxView, { kinds, model_id }: Connected): string[] {
+function nextSteps(recipe: Recipe, inbox: InboxView, { kinds, model_id, has_model }: Connected): string[] {
   const services = recipe.requires.flatMap((kind) =>
     kind === "llm" || kinds.has(kind) ? [] : [`Connect ${SERVICES[kind]}`],
   );
   if (inbox.routed) return services;
-  const model =
-    model_id === undefined
-      ? `Connect an LLM provider, then choose it for the inbox "${inbox.label}"`
-      : `Choose an LLM connection for the inbox "${inbox.label}"`;
-  return [model, ...services];
+  const inbox_words = `for the inbox "${inbox.label}"`;
+  if (model_id !== undefined) return [`Choose an LLM connection ${inbox_words}`, ...services];
+  const model = has_model
+    ? "Your LLM connection does not work: mend and test it, then choose it"
+    : "Connect an LLM provider, then choose it";
+  return [`${model} ${inbox_words}`, ...services];
 }

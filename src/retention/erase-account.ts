@@ -2,6 +2,7 @@ import { type Farewell, prepareFarewell } from "../accounts/account-mail.ts";
 import { abandonWork, eraseAccountLater } from "../accounts/deletion.ts";
 import type { App } from "../app.ts";
 import { closeCustomerLater } from "../billing/cancel.ts";
+import { removeProgramFolders } from "../connections/program-folders.ts";
 import type { Db } from "../db/database.ts";
 import { allEntrustedMails } from "../db/orphans.ts";
 import { prepared } from "../db/prepared.ts";
@@ -37,6 +38,7 @@ export async function eraseAccountNow(
   for (const table of LONG_TABLES) await takeTurns(shift, rowsOf(table, user_id));
   await takeTurns(shift, keysOf(user_id));
   await takeTurns(shift, mailKeysOf(user_id));
+  await removeProgramFolders(app, user_id);
   const done = await writeOutcome(app, signal, (tx) => finish(app, tx, job, isOver(shift)));
   if (!done) return;
   await takeTurns(shift, async () => app.giveBackSpace());

@@ -1,5 +1,6 @@
 import type { ToolFile } from "../ai/tool.ts";
 import type { App, PrivateAnswer } from "../app.ts";
+import type { OpenConnection } from "../connections/connections.ts";
 import { releaseCredit, RUN_CREDITS, settleCredit } from "../billing/ledger.ts";
 import { noteTurn } from "../conversations/conversations.ts";
 import type { Db } from "../db/database.ts";
@@ -34,6 +35,9 @@ const TURN_MS = 1_000;
 const MAX_RESULT_BYTES = 1_048_576;
 const CUT = "The result was cut here: at most 1 MB of one is kept.";
 
+/** Why a model gave no answer to what it was sent, though nothing is wrong with it. */
+const OF_ITS_TEXTS = new Set(["input_too_long", "content_filtered", "cancelled"]);
+
 /** How a run ended, before it is written down. */
 export type Ending =
   | {
@@ -57,6 +61,8 @@ export interface Run {
   command: Command;
   settings: RunSettings;
   steps: StepDraft[];
+  /** Which model is asked, once that is known. */
+  connection?: OpenConnection;
   /** Files that tools made, in order. */
   made: ToolFile[];
   trust: Trust;
@@ -110,8 +116,17 @@ async function close(app: App, run: Run, whole: Ending): Promise<void> {
   if (next) app.worker?.follow(next);
   app.finished.notify(message.id, newsOf(run, told));
   measure(app, run, ending);
-  if (ending.state === "done") app.log.info("message done");
-  else app.log.warn({ reason: ending.reason }, "message failed");
+  tellLog(app, run, ending);
+}
+
+function tellLog(app: App, { inbox, connection, message }: Run, ending: Ending): void {
+  const ms = app.nowMs() - message.accepted_ms;
+  const said = { inbox: inbox.label, inbox_id: inbox.id, model: connection?.model, ms };
+  if (ending.state === "done") return app.log.info({ ...said, model: ending.model }, "message done");
+  const { reason } = ending;
+  // What a user's own connection does not do is theirs to mend, and said to them.
+  const is_ours = connection?.trusted === true && !OF_ITS_TEXTS.has(reason);
+  app.log[is_ours ? "warn" : "info"]({ reason, ...said }, "message failed");
 }
 
 function measure(app: App, { message }: Run, ending: Ending): void {

@@ -39,7 +39,7 @@ const STOP = /^(?:--[ \t]*|>.*)$/m;
 
 /** A command, and what it named in vain. */
 export interface Parsed extends Command {
-  /** Slugs after a `+` of which there is no context. */
+  /** What names no context, such as `+brand`, and no macro, such as `$weekly`. */
   unknown: string[];
 }
 
@@ -155,7 +155,8 @@ function takeTarget({ found, text, aims = true }: Scan, at: number): number {
 
 function takeMacro({ found, text, isMacro = () => true }: Scan, at: number): number {
   const macro = matchAt(MACRO, text, at);
-  if (!macro || !isMacro(macro[1] ?? "")) return 0;
+  if (!macro) return 0;
+  if (!isMacro(macro[1] ?? "")) return noteUnknown(found, macro[0]);
   found.macro = macro[1] ?? "";
   return macro[0].length;
 }
@@ -171,13 +172,17 @@ function takeFlag({ options }: Found, text: string, at: number): number {
   return all.length;
 }
 
-/** A slug that names nothing is noted as well, and its text stays. */
 function takeContext({ found, text, isContext = () => true }: Scan, at: number): number {
   const context = matchAt(CONTEXT, text, at);
   const slug = context?.[1] ?? "";
   if (!context || found.contexts.length + found.unknown.length >= MAX_CONTEXTS) return 0;
   if (isContext(slug)) return note(found.contexts, slug, context[0]);
-  note(found.unknown, slug, "");
+  return noteUnknown(found, context[0]);
+}
+
+/** Its text stays. */
+function noteUnknown({ unknown }: Found, token: string): 0 {
+  note(unknown, token, "");
   return 0;
 }
 

@@ -91,7 +91,10 @@ function policy(nonce: string, tools: boolean): string {
 
 /** Written by the person the model works for: trusted, as the policy is. */
 function standing({ title, text }: FoldedContext): string {
-  return `# ${title}\n\n${text}`;
+  const [, heading = ""] = /^\s*#{1,6}[ \t]+([^\n]*)/.exec(text) ?? [];
+  // Most documents begin with their title.
+  const named = heading.replace(/[ \t]+#+[ \t]*$/, "").trim() === title.trim();
+  return named ? text : `# ${title}\n\n${text}`;
 }
 
 /** Pictures cannot stand between marks. */

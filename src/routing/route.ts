@@ -58,6 +58,7 @@ async function route(app: App, job: Job<"route_message">, signal: AbortSignal): 
   if (asked.refusal) return closeRun(app, run, { state: "failed", ...asked.refusal });
   const connection = await findConnection(app, run);
   if ("state" in connection) return closeRun(app, run, connection);
+  run.connection = connection;
   if (settings.dry_run) return closeRun(app, run, planOf(asked, connection));
   if (settings.fresh) run.message = await beginAnew(app, found);
   using cap = deadline(signal, app.config.routing.hard_cap_seconds * 1_000);

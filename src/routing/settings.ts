@@ -159,13 +159,15 @@ function languageWish({ lang }: Options, warn: (sentence: string) => null): stri
   return [];
 }
 
-/** By `--privat` nobody means anything else; what only has a letter or two in common may be meant for the model. */
+/** What only has a letter or two in common with a flag is not taken for it. */
 function slips(options: Options): string[] {
-  return Object.entries(options).flatMap(([name, value]) => {
-    const meant = KNOWN.has(name) ? undefined : closestName(name, [...KNOWN]);
-    if (meant?.startsWith(name.slice(0, ALIKE_CHARS)) !== true) return [];
+  const unknown = Object.entries(options).filter(([name]) => !KNOWN.has(name));
+  return unknown.map(([name, value]) => {
+    const near = closestName(name, [...KNOWN]);
     const no = value === false ? "no-" : "";
-    return `--${no}${name} did nothing but be told to the model. Did you mean --${no}${meant}?`;
+    const is_like = near?.startsWith(name.slice(0, ALIKE_CHARS)) === true;
+    const meant = is_like ? ` Did you mean --${no}${near}?` : "";
+    return `unknown flag --${no}${name}: it did nothing but be told to the model.${meant}`;
   });
 }
 

@@ -90,7 +90,7 @@ async function headersOf(app: App, message: MessageRow): Promise<MailHeaders> {
   try {
     return (await readStoredMail(app, message)).headers;
   } catch (error) {
-    app.log.warn(
+    app.log.info(
       { problem: messageOf(error) },
       "a notice does without the header of the mail that it is about",
     );

@@ -137,7 +137,7 @@ export async function workOn<Name extends WorkName>(
   const job = { input: sent, limitMs: WORK_WITHIN_MS + (chars / MB) * MORE_MS_PER_MB };
   const outcome = await app.texts.run({ who: account, strangers }, () => job);
   if (outcome.ok) return outcome.output as Output;
-  app.log.warn({ work: name, chars, problem: outcome.problem }, "a text was given up");
+  app.log.info({ work: name, chars, problem: outcome.problem }, "a text was given up");
   return undefined;
 }
 

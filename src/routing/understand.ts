@@ -6,6 +6,7 @@ import { INTEGRATION_KINDS } from "../connections/kinds.ts";
 import { NO_TARGETS, type Target, targetNamed, type Targets, targetsOf } from "../connections/targets.ts";
 import { remembered } from "../db/prepared.ts";
 import type { InboxRow, MessageRow } from "../db/schema.ts";
+import { closestName } from "../lib/closest-name.ts";
 import { scopeOf } from "../inboxes/inboxes.ts";
 import type { Scope } from "../inboxes/settings.ts";
 import { type Command, type Parsed, parseCommand } from "./command.ts";
@@ -73,10 +74,12 @@ export async function understand(
   const targets = aim.attached.filter(({ name }) => powers.mayUse(name));
   const steps: StepDraft[] = [
     ...folded.notes.map(({ name, sentence }) => ({ type: "context" as const, name, output: sentence })),
-    ...[...unknownWarnings(unknown), ...ignoredWarnings(ignored, input), ...warnings].map((output) => ({
-      type: "warning" as const,
-      output,
-    })),
+    ...[...unknownWarnings(shelf, unknown), ...ignoredWarnings(ignored, input), ...warnings].map(
+      (output) => ({
+        type: "warning" as const,
+        output,
+      }),
+    ),
   ];
   const { contexts } = folded;
   return { command, instruction, sure, contexts, settings, powers, targets, steps, refusal };
@@ -232,6 +235,16 @@ async function instructionOf(app: App, shelf: Shelf, { macro, command }: Command
   return expandMacro(texts.get(card.id) ?? "", command);
 }
 
-function unknownWarnings(slugs: string[]): string[] {
-  return slugs.map((slug) => `unknown context +${slug}: there is none of this name that may be used here.`);
+/** With the nearest name of those that whoever gave the instruction may use. */
+function unknownWarnings({ nameable, macros }: Shelf, tokens: string[]): string[] {
+  return tokens.map((token) => {
+    const [sigil = ""] = token;
+    const [what, cards] = sigil === "$" ? ["macro", macros] : ["context", nameable];
+    const near = closestName(
+      token.slice(1),
+      cards.map(({ slug }) => slug),
+    );
+    const meant = near === undefined ? "" : ` Did you mean ${sigil}${near}?`;
+    return `unknown ${what} ${token}: there is none of this name that may be used here.${meant}`;
+  });
 }

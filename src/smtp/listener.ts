@@ -7,7 +7,7 @@ import { isStorageFault } from "../db/storage-faults.ts";
 import { withLogFields } from "../log.ts";
 import { listenFault } from "../lib/start-faults.ts";
 import { messageOf } from "../errors.ts";
-import { notePutOff, noteRefusal } from "../messages/decide.ts";
+import { logFieldsOf, notePutOff, noteRefusal } from "../messages/decide.ts";
 import {
   type Delivery,
   receiveMail,
@@ -145,6 +145,7 @@ function handlers(app: App, visits: Visits): SMTPServerOptions {
       }),
     onData: (stream, session, callback) =>
       withLogFields({ session: session.id }, async () => {
+        const began = performance.now();
         countPeer(session.remoteAddress);
         visits.goOn(session.id);
         const visit = visits.of(session.id);
@@ -161,8 +162,8 @@ function handlers(app: App, visits: Visits): SMTPServerOptions {
           onPutOff: (reason) => notePutOff(app, delivery, { reason }),
         }).catch((error: unknown) => localFault(app, error, delivery));
         callback(answer.code === 250 ? null : refusal(answer), answer.text);
-        if (answer.code === 250)
-          app.log.info({ from: delivery.mail_from, peer: delivery.remote_address }, "mail accepted");
+        const ms = Math.round(performance.now() - began);
+        if (answer.code === 250) app.log.info({ ...logFieldsOf(delivery), ms }, "mail accepted");
       }),
   };
 }

@@ -1,5 +1,5 @@
 import type { App } from "../app.ts";
-import type { Db } from "../db/database.ts";
+import { afterCommit, type Db } from "../db/database.ts";
 import { jsonTexts } from "../db/json.ts";
 import { prepared } from "../db/prepared.ts";
 import type { EventRow, WebhookDeliveryRow, WebhookEndpointRow } from "../db/schema.ts";
@@ -92,7 +92,7 @@ export async function giveBack(app: App, tx: Db, claim: Claim): Promise<void> {
  * Gives those that count, in their order. Nothing does once the delivery is sent anew; of one that was called off, a
  * success does. A turn has hundreds of successes: one statement writes down all that are alike.
  */
-export async function recordOutcomes(app: App, tx: Db, made: Made[]): Promise<Made[]> {
+export async function recordOutcomes(app: App, tx: Db, endpoint_id: string, made: Made[]): Promise<Made[]> {
   const rows = made.filter(({ claim }) => !claim.superseded);
   const delivered = rows.filter(({ outcome }) => outcome.delivered);
   const recorded: { id: string }[] = [];
@@ -107,8 +107,21 @@ export async function recordOutcomes(app: App, tx: Db, made: Made[]): Promise<Ma
     const next_attempt_at = is_over ? null : nextAttempt(app, one);
     recorded.push(...(await markFailed(tx, { ...columnsOf(one), status, next_attempt_at })));
   }
-  const counted = new Set(recorded.map(({ id }) => id));
-  return rows.filter(({ claim }) => counted.has(claim.id));
+  const ids = new Set(recorded.map(({ id }) => id));
+  const counted = rows.filter(({ claim }) => ids.has(claim.id));
+  afterCommit(tx, () => tellFailed(app, endpoint_id, counted));
+  return counted;
+}
+
+function tellFailed(app: App, endpoint_id: string, made: Made[]): void {
+  for (const one of made) {
+    const { claim, outcome } = one;
+    if (outcome.delivered) continue;
+    const { event_id, type, attempt, id: delivery_id } = claim;
+    const { error, duration_ms: ms } = outcome;
+    const words = isExhausted(app, one) ? "a webhook has failed" : "a webhook will be tried again";
+    app.log.info({ endpoint_id, delivery_id, event_id, type, attempt, error, ms }, words);
+  }
 }
 
 /** What one statement can write down is the same of all of them. */

@@ -172,7 +172,7 @@ async function takeTurn(
     await finishJob(tx, job);
     return null;
   }
-  const counted = await recordOutcomes(app, tx, hand.made);
+  const counted = await recordOutcomes(app, tx, endpoint.id, hand.made);
   for (const claim of hand.waiting) if (!claim.superseded) await giveBack(app, tx, claim);
   await keepOnTheirWay(app, tx, hand.in_flight);
   const disabled = await countEndings(app, tx, endpoint, { endings: endingsOf(app, counted), notices });

@@ -12,6 +12,9 @@ export interface Trace {
   letter: string | null;
 }
 
+/** In place of the six digits of a login code. */
+export const CODE = "123456";
+
 function leaves(event: Trace["event"], letter: Trace["letter"] = null): Trace {
   return { event, letter };
 }
@@ -77,7 +80,10 @@ const ROUTES: Record<string, Access | Trace> = {
   "GET /connections/:connection_id": "key",
   "PATCH /connections/:connection_id": leaves("connection_changed"),
   "DELETE /connections/:connection_id": leaves("connection_deleted"),
+  "POST /connections/test": UNNOTED,
   "POST /connections/:connection_id/test": UNNOTED,
+  "POST /connections/pull": leaves("administered"),
+  "POST /connections/:connection_id/pull": leaves("administered"),
 
   "POST /v1/messages": UNNOTED,
   "GET /v1/messages/:id": "key",
@@ -132,7 +138,10 @@ const ROUTES: Record<string, Access | Trace> = {
   "GET /admin/days": "key",
   "GET /admin/dns": "key",
   "GET /admin/users": "key",
+  "POST /admin/users": "fresh session",
   "PATCH /admin/users/:user_id": leaves("administered"),
+  "POST /admin/users/:user_id/send-code": leaves("administered", `${CODE} is your Mailwright code`),
+  "POST /admin/users/:user_id/reset-password": "fresh session",
   "GET /admin/queue": "key",
   "POST /admin/queue/:job_id/retry": leaves("administered"),
   "POST /admin/queue/:job_id/drop": leaves("administered"),

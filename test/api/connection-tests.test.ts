@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { MODEL_KINDS } from "../../src/ai/providers.ts";
 import type { ConnectionKind } from "../../src/connections/kinds.ts";
 import { testConnection } from "../../src/connections/test-connection.ts";
 import { type Answer, type Caller, type TestApp, testApp } from "../support/app.ts";
@@ -592,7 +593,8 @@ async function connect(
   { base_url }: Pick<ProviderServer, "base_url">,
   input: { kind: string; headers?: Record<string, string> },
 ): Promise<string> {
-  const { body } = await ada.post("/connections", { credential: KEY, base_url, ...input });
+  const model = input.kind in MODEL_KINDS ? { model: MODELS[0] } : {};
+  const { body } = await ada.post("/connections", { credential: KEY, base_url, ...model, ...input });
   return body.id;
 }
 

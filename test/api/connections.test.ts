@@ -65,9 +65,14 @@ test("a tool says what an instruction calls it, of two with one label the newer 
   const { body: listed } = await ada.get("/connections");
   expect(listed.map(({ target }: { target: string }) => target)).toEqual([
     "mcp:calendar",
-    "mcp:gro-e-liste",
+    "mcp:gro-e-liste-2",
     "notes",
   ]);
+  // As connections were called before each had a name of its own.
+  const alike = t.app.db.updateTable("connections").set({ label: "Große Liste" }).where("kind", "=", "mcp");
+  await alike.execute();
+  const old = (await ada.get("/connections")).body;
+  expect(old.map(({ target }: { target: string }) => target)).toEqual(targets);
 });
 
 test("a short credential gets no hint, for it would give too much away", async () => {
@@ -80,17 +85,17 @@ test("a short credential gets no hint, for it would give too much away", async (
 test("the words of other products for the same members are understood", async () => {
   await using t = await testApp();
   const ada = await t.as("ada@example.com");
-  for (const name of ["credential", "api_key", "token"]) {
+  for (const [index, name] of ["credential", "api_key", "token"].entries()) {
     const { status, body } = await ada.post("/connections", {
       kind: "openai_compatible",
       [name]: KEY,
-      name: "Mine",
+      name: `Mine ${index}`,
       url: "https://models.example.com/v1",
     });
     expect([name, status, body.label, body.base_url, body.credential_hint]).toEqual([
       name,
       201,
-      "Mine",
+      `Mine ${index}`,
       "https://models.example.com/v1",
       "…abcd",
     ]);

@@ -7,6 +7,20 @@ import { testApp } from "../support/app.ts";
 const ALL = ["ownership", "inbound_mx", "spf", "dkim", "dkim", "dmarc"];
 const HOST = "mx.mw.test";
 
+describe("a server without a public name", () => {
+  test.each(["vm", "mail.local", "localhost"])(
+    "called %s says what to set, and that nothing is to be published",
+    async (hostname) => {
+      await using t = await testApp({ smtp: { hostname } });
+      const ada = await t.as("ada@example.com");
+      const { body } = await ada.post("/custom-domains", { domain: "ai.acme.test" });
+      expect(body.publishable).toBe(false);
+      expect(body.error).toContain(`"${hostname}"`);
+      expect(body.error).toContain("smtp.hostname");
+    },
+  );
+});
+
 describe("adding a domain", () => {
   test("answers 201 with the records to publish, none of them looked for yet", async () => {
     await using t = await testApp();
@@ -18,6 +32,7 @@ describe("adding a domain", () => {
       status: "pending",
       verified_at: null,
       last_checked_at: null,
+      publishable: true,
       error: null,
       created: t.app.now(),
     });

@@ -8,7 +8,7 @@ import { type CommitWatch, watchCommits } from "../support/lone-commits.ts";
 import { startSmtpSink } from "../support/smtp-sink.ts";
 import { startLooseServer } from "../support/oauth-loose-server.ts";
 import { startStripe } from "../support/stripe-stand-in.ts";
-import { TRACES } from "./access.ts";
+import { CODE, TRACES } from "./access.ts";
 import { freshCode, openBrowser } from "./browser.ts";
 import { LOOPBACK, NO_DNS, OWNED, type Owner, ownerOfEverything, sendAs } from "./every-route.ts";
 
@@ -40,6 +40,9 @@ const OTHERS: Record<string, (t: TestApp, owner: Owner) => string | Promise<stri
   "POST /recipes/:recipe_id/apply": () => "/recipes/email-summarizer/apply",
   "POST /integrations/:provider/connect": () => "/integrations/notes/connect",
   "PATCH /admin/users/:user_id": (_t, { caller }) => `/admin/users/${caller.user.id}`,
+  "POST /admin/users/:user_id/send-code": (_t, { caller }) => `/admin/users/${caller.user.id}/send-code`,
+  "POST /connections/:connection_id/pull": async (_t, { caller }) =>
+    `/connections/${(await caller.post("/connections", { kind: "ollama" })).body.id}/pull`,
   "POST /admin/queue/:job_id/retry": async (t, owner) => `/admin/queue/${await waitingJob(t, owner)}/retry`,
   "POST /admin/queue/:job_id/drop": async (t, owner) => `/admin/queue/${await waitingJob(t, owner)}/drop`,
 };
@@ -77,9 +80,12 @@ test.each(Object.entries(TRACES))("%s by a key leaves its trace", async (name, t
     trace.event === null ? [] : [{ kind: trace.event, client: CLIENT, api_key, times: 1 }],
   );
   await t.drain();
-  const mailed = sink.mails
-    .slice(known)
-    .map(({ raw }) => /^Subject: (.*)$/m.exec(raw.toString())?.[1]?.trim());
+  const mailed = sink.mails.slice(known).map(({ raw }) =>
+    /^Subject: (.*)$/m
+      .exec(raw.toString())?.[1]
+      ?.trim()
+      .replace(/^\d{6}/, CODE),
+  );
   expect(mailed).toEqual(trace.letter === null ? [] : [trace.letter]);
 });
 

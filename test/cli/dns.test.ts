@@ -172,6 +172,21 @@ describe.skipIf(!NAMED || !CHECKZONE)("mailwright dns records --zone", () => {
 });
 
 describe("mailwright dns check", () => {
+  test("does not blame the domain where its own name server cannot be reached", async () => {
+    await using lost = await commandLine({
+      dns: { servers: ["127.0.0.1:9"] },
+      smtp: { hostname: "mx.acme.org", domain: "mail.acme.org" },
+      outbound: { mode: "direct" },
+    });
+    await lost.json("dns", "records");
+    const { code, out, err } = await lost.run("dns", "check");
+    expect(code).toBe(1);
+    expect(err).toMatch(/Of \d required records the DNS did not say anything, so they may be right\./);
+    expect(err).toContain("mailwright doctor");
+    expect(out).toContain("The name server that this server asks cannot be reached");
+    expect(out).not.toMatch(/publish:|of this domain have a fault|missing/);
+  });
+
   test("finds nothing in an empty DNS, says what to publish, and ends with 1", async () => {
     await using empty = await startDnsServer();
     await using fresh = await commandLine({

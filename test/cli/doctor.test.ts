@@ -14,6 +14,7 @@ import { examine } from "../../src/doctor/doctor.ts";
 import { judgeAddresses } from "../../src/domains/service-check.ts";
 import { serviceRecords } from "../../src/domains/service-records.ts";
 import { enqueue } from "../../src/jobs/queue.ts";
+import { makeBackupsLater } from "../../src/backup/schedule.ts";
 import { createLog } from "../../src/log.ts";
 import { serve } from "../../src/serve.ts";
 import { createPeerCount } from "../../src/smtp/peers.ts";
@@ -245,6 +246,14 @@ describe("what is wrong is found", () => {
       ({ app, web }) => void (app.config.server.base_url = web.url),
     ],
     [
+      "a web address with a certificate of another name",
+      "web address",
+      "fail",
+      /^https:\S+ answers, but nobody can trust it: The server's TLS certificate/,
+      ({ app }) =>
+        void (app.config.server.base_url = app.config.server.base_url.replace("mail.acme.org", "localhost")),
+    ],
+    [
       "a web certificate of another name",
       "HTTPS certificate",
       "fail",
@@ -307,6 +316,41 @@ describe("what is wrong is found", () => {
     const finding = (await desk.look()).find((one) => one.name === name && one.verdict === verdict);
     expect(finding?.found).toMatch(found);
     if (verdict !== "skip") expect(finding?.mend?.length).toBeGreaterThan(10);
+  });
+
+  test("a schedule that is set is not asked for, and what it will do or could not do is said", async () => {
+    const seen = async () => (await desk.look()).find(({ name }) => name === "backup");
+    const { app } = desk;
+    await rm(join(desk.dir, "backups/a.zip"));
+    app.config.backup.schedule = "30 3 * * *";
+    const unplanned = await seen();
+    expect([unplanned?.verdict, unplanned?.mend]).toEqual([
+      "warn",
+      expect.stringMatching(/^\[backup\] schedule is set, and a server that runs keeps it/),
+    ]);
+    await app.write((tx) => makeBackupsLater(app, tx));
+    const planned = await seen();
+    expect([planned?.verdict, planned?.found]).toEqual([
+      "skip",
+      expect.stringMatching(/^There is no backup yet; the first one is made at \d{4}-\d\d-\d\d 03:30 UTC\.$/),
+    ]);
+    const failed = { failures: 1, last_error: "The disk is full." };
+    await app.db.updateTable("jobs").set(failed).where("kind", "=", "make_backup").execute();
+    expect(await seen()).toMatchObject({
+      verdict: "fail",
+      found: "The last backup failed: The disk is full.",
+      mend: expect.stringMatching(/^It is tried again at /),
+    });
+    await app.db.deleteFrom("jobs").where("kind", "=", "make_backup").execute();
+  });
+
+  test("no sentence names an option of a function", async () => {
+    const { app } = desk;
+    app.config.server.base_url = "https://127.0.0.1:1";
+    desk.targets.web_url = "https://127.0.0.1:1/";
+    const findings = await desk.look();
+    for (const { found, mend = "" } of findings)
+      expect(found + mend).not.toMatch(/verbose|fetch\(|second argument/);
   });
 
   test("a backup that is made as doctor says is one that it sees", async () => {
@@ -398,6 +442,7 @@ describe("what is wrong is found", () => {
     expect([wrong?.verdict, wrong?.found]).toEqual(["fail", expect.stringMatching(/535/)]);
     expect(wrong?.found).not.toContain("other-word");
     expect(await at("ada:secret-word", 1)).toMatchObject({ verdict: "fail" });
+    expect((await at("ada"))?.found).toContain("outbound.relay_url names a user and no password");
     await using open = await startSmtpSink();
     const unused = await at("ada:secret-word", open.port);
     expect(unused).toMatchObject({ verdict: "fail", found: expect.stringContaining("offers no login") });

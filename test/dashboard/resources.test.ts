@@ -51,6 +51,7 @@ describe.skipIf(!hasChromium)("what an account has", () => {
       integrations,
       mcp: { stdio: { everything: program } },
       dns: { servers: [dns.address] },
+      smtp: { hostname: "mx.acme.test" },
     };
     await writeFile(join(dir, "config.toml"), stringify(config));
     at = stack.use(await dashboard({ env: { MAILWRIGHT_CONFIG: join(dir, "config.toml") } }));
@@ -484,6 +485,8 @@ describe.skipIf(!hasChromium)("what an account has", () => {
       await page.getByText("This server is not set up for signing in at GitLab.").waitFor();
       await page.getByLabel("Key").fill("token-5f0c93d1e7");
       await press(page, "Connect and test");
+      await page.getByRole("dialog").getByRole("alert").waitFor();
+      await press(page, "Connect it all the same");
       await page.getByRole("heading", { name: "GitLab", level: 1 }).waitFor();
       await page.getByRole("alert").waitFor();
       await visit.look("connection-refused");

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type Dashboard, dashboard, hasChromium, TASK_LOOKS, type Visit } from "./house.ts";
+import { type Dashboard, dashboard, hasChromium, OWNER, TASK_LOOKS, type Visit } from "./house.ts";
 
 /** Every tab, one after the other. */
 const LOOK_MS = 60_000;
@@ -44,7 +44,7 @@ describe.skipIf(!hasChromium)("the server's page", () => {
   async function seesTheFigures(visit: Visit): Promise<void> {
     const { page } = visit;
     for (const words of [
-      "Waits to be done",
+      "Work that waits",
       "Mail in today",
       "Mail kept here today",
       "Time to an answer",
@@ -99,6 +99,50 @@ describe.skipIf(!hasChromium)("the server's page", () => {
     await page.getByRole("button", { name: "Undo" }).first().click();
     await page.getByText(`${BOB} has the plan Team now.`).waitFor();
     expect(await plan.inputValue()).toBe("team");
+  }
+
+  test(
+    "makes an account, sends its owner a code and takes a password away",
+    async () => {
+      await using visit = await at.visit({ refusals: [409, 422] });
+      const { page } = visit;
+      const email = "cleo@example.org";
+      await visit.open("Server");
+      await choose(visit, "Accounts");
+      await page.getByRole("button", { name: "Make an account" }).click();
+      const dialog = page.getByRole("dialog", { name: "Make an account" });
+      await dialog.getByLabel("Mail address").fill(OWNER.email);
+      await dialog.getByRole("button", { name: "Make it and invite" }).click();
+      await dialog.getByText(`There is already an account for ${OWNER.email}.`).waitFor();
+      await visit.look("server-invite");
+      await dialog.getByLabel("Mail address").fill(email);
+      await dialog.getByRole("button", { name: "Make it and invite" }).click();
+      await page.getByText(`${email} has an account, and an invitation is on its way.`).waitFor();
+      await dialog.waitFor({ state: "detached" });
+      await page.getByRole("button", { name: `Send ${email} a code` }).click();
+      await page.getByText(`A code is on its way to ${email}.`).waitFor();
+      expect(await page.getByRole("button", { name: `Send ${OWNER.email} a code` }).count()).toBe(0);
+      const code = await at.said(new RegExp(`email=${email} code=(\\d{6})`));
+      const verified = await fetch(`${at.url}/auth/verify`, json({ email, code }));
+      const cookie = verified.headers.get("set-cookie")?.split(";")[0] ?? "";
+      const set = await fetch(`${at.url}/auth/set-password`, json({ password: "seven small boats" }, cookie));
+      expect(set.status).toBe(200);
+      await page.reload();
+      await page.getByRole("button", { name: `Reset the password of ${email}` }).click();
+      await visit.look("server-reset");
+      await page.getByRole("button", { name: "Reset the password", exact: true }).click();
+      await page.getByText(`${email} signs in with a code now, and has been told.`).waitFor();
+      await page
+        .getByRole("button", { name: `Reset the password of ${email}` })
+        .waitFor({ state: "detached" });
+      expect((await fetch(`${at.url}/auth/me`, { headers: { cookie } })).status).toBe(401);
+    },
+    LOOK_MS,
+  );
+
+  function json(body: object, cookie = ""): RequestInit {
+    const headers = { "content-type": "application/json", cookie };
+    return { method: "POST", headers, body: JSON.stringify(body) };
   }
 
   async function holdsAndDropsWork(visit: Visit): Promise<void> {

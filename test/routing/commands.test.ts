@@ -21,8 +21,15 @@ describe("macros", () => {
 
   test("that nobody has made, or that the plan does not include any more, are text", async () => {
     await using room = await withContexts([context("weekly", "Make the report.", "command")]);
-    await call(room, "$monthly now");
-    expect(asked(room).user).toBe("$monthly now");
+    const done = await call(room, "$weekli now");
+    expect(asked(room).user).toBe("$weekli now");
+    expect(done.steps).toMatchObject([
+      {
+        type: "warning",
+        output:
+          "unknown macro $weekli: there is none of this name that may be used here. Did you mean $weekly?",
+      },
+    ]);
     await room.app.db.updateTable("users").set({ plan: "free" }).execute();
     await call(room, "$weekly now");
     expect(asked(room).user).toBe("$weekly now");
@@ -81,8 +88,12 @@ describe("targets and flags", () => {
   });
 
   test.each([
-    ["--privat", "--privat did nothing but be told to the model. Did you mean --private?"],
-    ["--no-tool", "--no-tool did nothing but be told to the model. Did you mean --no-tools?"],
+    ["--privat", "unknown flag --privat: it did nothing but be told to the model. Did you mean --private?"],
+    [
+      "--no-tool",
+      "unknown flag --no-tool: it did nothing but be told to the model. Did you mean --no-tools?",
+    ],
+    ["--foo=bar", "unknown flag --foo: it did nothing but be told to the model."],
     ["--attach=md --format=text", "--attach=md asks for markdown, but --format=text was done."],
     ["--attach=json", "answer.json is not valid JSON: the model answered in another form."],
   ])("%s is done as it is written, and what is odd about it is said", async (flag, output) => {

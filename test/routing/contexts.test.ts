@@ -112,6 +112,37 @@ describe("contexts", () => {
     expect(asked(room).system).toContain("The sea is blue.");
   });
 
+  test("the title of each stands in the prompt once, also where its text begins with it", async () => {
+    await using room = await withContexts([
+      context("plain", "Be brief."),
+      context("titled", "# About titled\n\nBe kind."),
+      context("closed", "\n## About closed ##\nBe exact."),
+      context("other", "# Another title\n\nBe new."),
+    ]);
+    await call(room, "Say hello");
+    const { system } = asked(room);
+    for (const slug of ["plain", "titled", "closed", "other"])
+      expect([slug, system.split(`About ${slug}`).length - 1]).toEqual([slug, 1]);
+    expect(system).toContain("# About other\n\n# Another title");
+  });
+
+  test("of a name that is nearly one it is said which", async () => {
+    await using room = await withContexts([context("brand-voice", "Old.")]);
+    const { steps } = await call(room, "Write +brand-voise");
+    expect(steps.at(-1)).toMatchObject({
+      output:
+        "unknown context +brand-voise: there is none of this name that may be used here. Did you mean +brand-voice?",
+    });
+  });
+
+  test("what a stranger wrote of the kind is no command, and nobody is warned of it or told a name", async () => {
+    await using room = await withContexts([context("weekly", "Report."), context("brand", "Kind.")]);
+    await room.send({ from: "eve@example.net", text: "$weekli +brant --privat --foo=bar Hello" });
+    await room.drain();
+    const { steps, command } = (await room.owner.get("/messages")).body.items[0];
+    expect(JSON.stringify([steps, command])).not.toMatch(/weekli|brant|privat|foo|brand/);
+  });
+
   test("an unknown or disabled slug stays text, and a warning names it", async () => {
     await using room = await withContexts([{ ...context("old", "Old."), enabled: false }]);
     const done = await call(room, "Use +old and +none, please");

@@ -1,4 +1,7 @@
 import { describe, expect, test } from "bun:test";
+import { chmod, mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, relative } from "node:path";
 import { mcpServerOf } from "../../src/connections/mcp-server.ts";
 import { freshToken } from "../../src/integrations/tokens.ts";
 import { type Answer, type Caller, testApp, type TestApp } from "../support/app.ts";
@@ -36,7 +39,56 @@ describe("a program of the operator's", () => {
     const outcome = listing.ok ? await listing.tools[0]?.call({}, NEVER) : undefined;
     const seen = JSON.parse(outcome?.text ?? "{}") as Record<string, string>;
     expect(Object.keys(seen).sort()).toEqual(["HOME", "PATH", "TEAM"]);
-    expect(seen["HOME"]).toBe(t.app.config.data.dir);
+    const home = seen["HOME"] ?? "";
+    expect(home).toEndWith(join(admin.user.id, "papers"));
+    expect(relative(t.app.config.data.dir, home)).toStartWith("..");
+    expect((await stat(home)).mode & 0o777).toBe(0o700);
+    await rm(join(home, "../.."), { recursive: true });
+  });
+
+  test("has a folder for each account, where mcp.dir says, which goes with the account", async () => {
+    await using t = await programs();
+    const dir = await mkdtemp(join(tmpdir(), "mailwright-homes-"));
+    t.app.config.mcp.dir = dir;
+    await t.as("root@example.com");
+    const [ada, bob] = [await t.as("ada@example.com"), await t.as("bob@example.com")];
+    for (const who of [ada, bob]) {
+      const { body } = await who.post("/connections", { kind: "mcp", base_url: "stdio:open" });
+      expect((await who.post(`/connections/${body.id}/test`)).body.ok).toBe(true);
+    }
+    expect((await readdir(dir)).toSorted()).toEqual([ada.user.id, bob.user.id].toSorted());
+    await writeFile(join(dir, ada.user.id, "open", "notes.txt"), "mine");
+    await t.request("/auth/account", {
+      method: "DELETE",
+      headers: { "x-api-key": ada.key, "content-type": "application/json" },
+      body: JSON.stringify({ confirm: "ada@example.com" }),
+    });
+    await t.drain();
+    t.clock.advance("1d");
+    await t.drain();
+    expect(await readdir(dir)).toEqual([bob.user.id]);
+    await rm(dir, { recursive: true });
+  });
+
+  test("says so where there can be no folder, or where another user of the machine could have made it", async () => {
+    await using t = await programs();
+    const admin = await t.as("root@example.com");
+    const dir = await mkdtemp(join(tmpdir(), "mailwright-homes-"));
+    await writeFile(join(dir, "file"), "");
+    const draft = { kind: "mcp", base_url: "stdio:papers" };
+    t.app.config.mcp.dir = join(dir, "file", "below");
+    const none = (await admin.post("/connections/test", draft)).body.error.message;
+    expect(none).toMatch(/There is no folder for it to run in: .*mcp\.dir/);
+    t.app.config.mcp.dir = "";
+    const { body } = await admin.post("/connections", draft);
+    await admin.post(`/connections/${body.id}/test`);
+    const server = await serverOf(t, body.id);
+    const home = "env" in server.transport ? (server.transport.env["HOME"] ?? "") : "";
+    await chmod(join(home, "../.."), 0o755);
+    const open = (await admin.post("/connections/test", draft)).body.error.message;
+    expect(open).toContain("is not this server's alone");
+    await rm(join(home, "../.."), { recursive: true });
+    await rm(dir, { recursive: true });
   });
 
   test("can be tested like any other connection", async () => {
@@ -176,7 +228,7 @@ test("a connection that is moved or deleted in the middle of a run gets neither 
     expect((await change(`/connections/${body.id}`)).status).toBeLessThan(300);
     expect(await tool?.call({}, NEVER)).toMatchObject({
       ok: false,
-      text: "Desk: The connection was changed or deleted meanwhile. Ask again.",
+      text: `${body.label}: The connection was changed or deleted meanwhile. Ask again.`,
     });
     expect(server.requests).toHaveLength(before);
   }

@@ -42,7 +42,9 @@ interface ProviderOptions {
   answer?: (request: ProviderRequest) => Response | Promise<Response>;
   /** Of the fault "redirect". */
   location?: string;
-  models?: number;
+  models?: number | string[];
+  /** Models that it answers for by their names, and does not list. */
+  unlisted?: string[];
   /** How an MCP server speaks. */
   mcp?: "json" | "sse" | "stateless";
 }
@@ -107,13 +109,12 @@ function openAiLike(base: string): Provider {
           code: "invalid_api_key",
         },
       }),
-    answer: ({ path }, { models = 3 }) =>
-      path === `${base}/models`
-        ? Response.json({
-            object: "list",
-            data: numbered(models, (id) => ({ id, object: "model", created: 1_767_225_600, owned_by: "x" })),
-          })
-        : undefined,
+    answer: ({ path }, { models = 3, unlisted = [] }) => {
+      const shown = (id: string) => ({ id, object: "model", created: 1_767_225_600, owned_by: "x" });
+      if (path === `${base}/models`) return Response.json({ object: "list", data: named(models, shown) });
+      const model = unlisted.find((id) => path === `${base}/models/${id}`);
+      return model === undefined ? undefined : Response.json(shown(model));
+    },
   };
 }
 
@@ -146,7 +147,7 @@ const PROVIDERS: Record<Kind, Provider> = {
           type: "error",
           error: { type: "invalid_request_error", message: "anthropic-version: header is required" },
         });
-      const data = numbered(models, (id) => ({
+      const data = named(models, (id) => ({
         type: "model",
         id,
         display_name: id,
@@ -172,7 +173,7 @@ const PROVIDERS: Record<Kind, Provider> = {
     answer: ({ path }, { models = 3 }) =>
       path === "/v1beta/models"
         ? Response.json({
-            models: numbered(models, (id) => ({ name: `models/${id}`, version: "001", displayName: id })),
+            models: named(models, (id) => ({ name: `models/${id}`, version: "001", displayName: id })),
           })
         : undefined,
   },
@@ -182,7 +183,7 @@ const PROVIDERS: Record<Kind, Provider> = {
     refusal: () => refusal(401, { error: "unauthorized" }),
     answer: ({ path }, { models = 3 }) =>
       path === "/api/tags"
-        ? Response.json({ models: numbered(models, (id) => ({ name: id, model: id, size: 1, digest: "d" })) })
+        ? Response.json({ models: named(models, (id) => ({ name: id, model: id, size: 1, digest: "d" })) })
         : undefined,
   },
   notes: {
@@ -372,6 +373,8 @@ function notFound(): Response {
   return refusal(404, { error: { message: "Not Found" } });
 }
 
-function numbered<T>(count: number, make: (id: string) => T): T[] {
-  return Array.from({ length: count }, (_, index) => make(`model-${index + 1}`));
+function named<T>(models: number | string[], make: (id: string) => T): T[] {
+  const names =
+    typeof models === "number" ? Array.from({ length: models }, (_, index) => `model-${index + 1}`) : models;
+  return names.map(make);
 }

@@ -127,7 +127,7 @@ describe("the command grammar", () => {
     expect(parsed("$monthly in +brand +tone", known)).toEqual({
       ...PLAIN,
       contexts: ["brand"],
-      unknown: ["tone"],
+      unknown: ["$monthly", "+tone"],
       command: "$monthly in +tone",
     });
     expect(parsed("$weekly", known)).toEqual({ ...PLAIN, macro: "weekly", command: "" });

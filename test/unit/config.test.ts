@@ -419,6 +419,18 @@ describe("keys that need each other", () => {
     ).toStartWith("MAILWRIGHT_ROUTING__HARD_CAP_SECONDS: routing.sync_budget_seconds must not be more");
   });
 
+  test.each([["./data"], ["./data/programs"], ["/srv/mail/data/x"]])(
+    "programs have no place in the data folder: %s",
+    (dir) => {
+      const data = dir.startsWith("/") ? { dir: "/srv/mail/data" } : {};
+      expect(problemsOf(() => defaultConfig({ data, mcp: { dir } }))[0]).toContain(
+        "mcp.dir is in the data folder",
+      );
+      for (const fine of ["", "./programs", "/srv/mail/data-programs", "/srv/mail"])
+        defaultConfig({ data, mcp: { dir: fine } });
+    },
+  );
+
   test("a wrong value is one problem, not a missing value besides", () => {
     const problems = problemsOf(() => defaultConfig({ outbound: { mode: "relay", relay_url: "host:25" } }));
     expect(problems).toHaveLength(1);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { createResolver, dnsErrorCode, isNoRecord } from "../../src/lib/dns.ts";
+import { createResolver, dnsErrorCode, isNoRecord, isUnreached } from "../../src/lib/dns.ts";
 import { startDnsServer } from "../support/dns-server.ts";
 import { startClock } from "../support/own-time.ts";
 
@@ -111,7 +111,17 @@ describe("resolver", () => {
 
   test("says so at once where a server cannot be reached at all", async () => {
     // A broadcast address: connecting to it fails as on a machine without a network.
-    expect(await codeOf(createResolver({ servers: ["255.255.255.255"] })("a.test", "A"))).toBe("ESERVFAIL");
+    const nowhere = createResolver({ servers: ["255.255.255.255"] })("a.test", "A");
+    expect(await codeOf(nowhere)).toBe("ESERVFAIL");
+    expect(isUnreached(await nowhere.catch((error: unknown) => error))).toBe(true);
+  });
+
+  test("tells a server that answers with a fault from one that is not there", async () => {
+    await using dns = await startDnsServer({ "a.test": { A: ["192.0.2.1"] } });
+    dns.fault("a.test", "servfail");
+    const faulty = createResolver({ servers: ["127.0.0.1:9", dns.address] })("a.test", "A");
+    expect(isUnreached(await faulty.catch((error: unknown) => error))).toBe(false);
+    expect(isUnreached(new Error("no"))).toBe(false);
   });
 
   test("asks the next server when one is silent, failing or gone", async () => {

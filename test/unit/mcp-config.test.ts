@@ -38,7 +38,7 @@ describe("[mcp.stdio.NAME]", () => {
 
   test("is shown without the values of its variables", () => {
     const shown = maskedConfig(defaultConfig({ mcp: { stdio: { files: FILES } } }));
-    expect(shown["mcp"]).toEqual({ stdio: { files: { ...FILES, env: { TOKEN: "***" } } } });
+    expect(shown["mcp"]).toEqual({ dir: "", stdio: { files: { ...FILES, env: { TOKEN: "***" } } } });
   });
 
   test.each([

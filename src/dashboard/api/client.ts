@@ -1,3 +1,5 @@
+import { noteReach } from "./reach.ts";
+
 /** What the server said when it refused: RFC 9457, with our `code`, `fix` and, for a form, one fault a field. */
 export interface Problem {
   status: number;
@@ -78,6 +80,27 @@ export async function bytesOf(path: string, onCome: (bytes: number) => void) {
   }
 }
 
+/** The answer of a call that goes on for a while, as its server-sent events come; each is JSON. */
+export async function* eventsOf<T>(path: string, body: unknown, signal: AbortSignal): AsyncGenerator<T> {
+  const headers = { "content-type": "application/json" };
+  const response = await fetch(path, { method: "POST", headers, body: JSON.stringify(body), signal }).catch(
+    () => undefined,
+  );
+  if (!response) throw new ApiError(UNREACHABLE);
+  if (!response.ok || !response.body) throw new ApiError(problemOf(response, await response.text()));
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  for (;;) {
+    const { value, done } = await reader.read().catch(() => {
+      throw new ApiError(UNREACHABLE);
+    });
+    if (done) return;
+    const events = (text + value).split("\n\n");
+    text = events.pop() ?? "";
+    for (const event of events) yield JSON.parse(event.replace(/^data: /, "")) as T;
+  }
+}
+
 /** The members that are set, as the query of an address. */
 export function queryOf(members: Record<string, string | number | undefined>): URLSearchParams {
   const set = Object.entries(members).filter(([, value]) => value !== undefined && value !== "");
@@ -99,8 +122,10 @@ async function call<T>(method: string, path: string, { body, headers, signal }: 
     ...(signal ? { signal } : {}),
   }).catch((error: unknown) => {
     if (signal?.aborted) throw error;
+    noteReach(false);
     throw new ApiError(UNREACHABLE);
   });
+  noteReach(!isFromBetween(response));
   const text = await response.text();
   if (!response.ok && !isResult(response, text)) throw new ApiError(problemOf(response, text));
   return (text === "" ? undefined : JSON.parse(text)) as T;
@@ -113,6 +138,11 @@ function isResult(response: Response, text: string): boolean {
 
 function isProblem(response: Response): boolean {
   return (response.headers.get("content-type") ?? "").includes("problem+json");
+}
+
+/** Whether a proxy says that there is nobody behind it. */
+function isFromBetween(response: Response): boolean {
+  return [502, 503, 504].includes(response.status) && !isProblem(response);
 }
 
 function problemOf(response: Response, text: string): Problem {

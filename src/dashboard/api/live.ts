@@ -2,6 +2,7 @@ import { type InfiniteData, type QueryClient, useQueryClient } from "@tanstack/r
 import { useEffect, useSyncExternalStore } from "react";
 import { get } from "./client.ts";
 import { hearOfMessages } from "./live-stream.ts";
+import { askForLife } from "./reach.ts";
 import { useMe } from "./session.ts";
 import type { Activity, Page, Story } from "./shapes.ts";
 
@@ -51,6 +52,7 @@ export function useLiveMessages(): void {
 }
 
 function live(now: boolean): void {
+  if (!now) void askForLife();
   is_live = now;
   for (const heard of watchers) heard();
 }

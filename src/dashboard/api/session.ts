@@ -28,6 +28,19 @@ export function useSold(): boolean {
   return useQuery(serverFacts).data?.payments ?? false;
 }
 
+export type Way = "code" | "password";
+
+const WAY = "sign-in-way";
+
+/** How somebody signed in on this browser last: the server tells nobody what an account has. */
+export function lastWay(): Way {
+  return localStorage.getItem(WAY) === "password" ? "password" : "code";
+}
+
+export function rememberWay(way: Way): void {
+  localStorage.setItem(WAY, way);
+}
+
 /** `next`: the page that is opened then. */
 export function useSignOut(next = "/app/sign-in") {
   const queries = useQueryClient();

@@ -7,6 +7,7 @@ import { Button, IconButton } from "../ui/button.tsx";
 import { classes } from "../ui/class-names.ts";
 import { Fault } from "../ui/notice.tsx";
 import { NAVIGATION } from "./navigation.ts";
+import { OutOfReach } from "./out-of-reach.tsx";
 
 /** The frame of every page for somebody who is signed in: navigation at the side, or behind a button on a phone. */
 export function Shell() {
@@ -60,6 +61,7 @@ export function Shell() {
         <Account />
       </aside>
       <main id="content" tabIndex={-1} className="min-w-0 -outline-offset-2">
+        <OutOfReach />
         <Outlet />
       </main>
     </div>

@@ -1,16 +1,18 @@
-import { useNavigate } from "@tanstack/react-router";
-import { useState } from "react";
-import { useChange } from "../../api/changes.ts";
-import { faultOf, post } from "../../api/client.ts";
-import { connectionList, inboxList } from "../../api/lists.ts";
+import { faultOf } from "../../api/client.ts";
 import type { Connection } from "../../api/shapes.ts";
+import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { Form } from "../../ui/form.tsx";
+import { Fault } from "../../ui/notice.tsx";
 import { TextField } from "../../ui/text-field.tsx";
 import { AddressField, isProgram } from "./address-field.tsx";
-import { changesOf, type Fields, fieldsOf, SpecialFields } from "./fields.tsx";
+import { FailedTest } from "./failed-test.tsx";
+import { SpecialFields } from "./fields.tsx";
+import { ModelField } from "./model-field.tsx";
 import type { Provider } from "./providers.ts";
+import { PullModel, USUAL_OLLAMA_MODEL } from "./pull-model.tsx";
 import { SignInThere } from "./sign-in-there.tsx";
+import { useConnecting } from "./use-connecting.ts";
 
 interface FormProps {
   provider: Provider;
@@ -19,79 +21,110 @@ interface FormProps {
   onMade?: (connection: Connection) => void;
 }
 
-/** Makes a connection of one kind. */
+interface PartProps {
+  provider: Provider;
+  now: ReturnType<typeof useConnecting>;
+}
+
+/** Makes a connection of one kind, once a test of what was entered has gone well. */
 export function ConnectionForm({ provider, onClose, onMade }: FormProps) {
-  const navigate = useNavigate();
-  const [fields, setFields] = useState<Fields>(() => fieldsOf({ label: provider.name }));
-  const create = useChange<void, Connection>({
-    run: () =>
-      post<Connection>("/connections", {
-        kind: provider.kind,
-        label: fields.label,
-        ...changesOf(fields, fieldsOf({ label: fields.label }), null),
-      }),
-    touches: [connectionList.queryKey, inboxList.queryKey],
-    done: (connection) => {
-      if (onMade) return onMade(connection);
-      void navigate({
-        to: "/connections/$connection_id",
-        params: { connection_id: connection.id },
-        search: { test: true },
-      });
-    },
-  });
+  const now = useConnecting(provider, onMade);
+  const { fields, set, create, connect } = now;
+  const { kind, key, category, name, words } = provider;
   const fault = faultOf(create.error);
-  const set = (change: Partial<Fields>): void => setFields((before) => ({ ...before, ...change }));
   return (
-    <Dialog title={`Connect ${provider.name}`} onClose={onClose}>
+    <Dialog title={`Connect ${name}`} onClose={onClose}>
       <div className="grid gap-4">
-        <p className="text-soft">{provider.words}</p>
-        {provider.category === "integration" && (
+        <p className="text-soft">{words}</p>
+        {category === "integration" && (
           <div className="grid gap-3 border-b border-line pb-4">
-            <SignInThere path={`/integrations/${provider.kind}/connect`} name={provider.name} look="main" />
+            <SignInThere path={`/integrations/${kind}/connect`} name={name} look="main" />
             <p className="text-sm text-soft">Or use a token that you have made there:</p>
           </div>
         )}
-        <Form change={create} act="Connect and test" onCancel={onClose}>
+        <Form
+          change={{ mutate: () => connect(fields), isPending: create.isPending, error: create.error }}
+          act="Connect and test"
+          onCancel={onClose}
+        >
           <TextField
             label="Name"
-            hint={provider.category === "mcp" ? "An instruction calls the tool by it." : undefined}
+            hint={category === "mcp" ? "An instruction calls the tool by it." : undefined}
             fault={fault("label")}
             maxLength={100}
             value={fields.label}
             onChange={(text) => set({ label: text })}
           />
           <AddressField provider={provider} fields={fields} fault={fault} set={set} />
-          {provider.key && !isProgram(fields) && (
+          {key && !isProgram(fields) && (
             <TextField
               label="Key"
-              hint={provider.key.hint}
+              hint={key.hint}
               fault={fault("credential")}
               type="password"
               autoComplete="off"
-              required={provider.key.required}
+              required={key.required}
               value={fields.credential}
               onChange={(text) => set({ credential: text })}
             />
           )}
-          {provider.category === "llm" && provider.kind !== "demo" && (
-            <TextField
-              label="Model"
-              required={provider.kind === "openai_compatible"}
-              hint={
-                provider.kind === "openai_compatible"
-                  ? "By the name that your server gives it. You can pick another after the test."
-                  : "Left empty, a good one is chosen. You can pick another after the test."
-              }
-              fault={fault("model")}
-              maxLength={200}
-              value={fields.model}
-              onChange={(text) => set({ model: text })}
-            />
-          )}
+          {category === "llm" && kind !== "demo" && <ModelPart provider={provider} now={now} />}
           <SpecialFields provider={provider} fields={fields} fault={fault} set={set} />
+          <Failed provider={provider} now={now} />
         </Form>
       </div>
     </Dialog>
+  );
+}
+
+/** The name of a model, chosen from what there is once that has been asked for. */
+function ModelPart({ provider: { kind }, now: { fields, set, verdict, create, look } }: PartProps) {
+  const models = verdict?.models ?? [];
+  const required = kind === "openai_compatible";
+  return (
+    <div className="grid gap-2">
+      <ModelField
+        model={fields.model}
+        models={models}
+        required={required}
+        hint={required ? "By the name that your server gives it." : "Left empty, a good one is chosen."}
+        fault={faultOf(create.error)("model")}
+        onChange={(text) => set({ model: text })}
+      />
+      {models.length === 0 && (
+        <div>
+          <Button busy={look.isPending} disabled={create.isPending} onClick={() => look.mutate()}>
+            Show its models
+          </Button>
+        </div>
+      )}
+      <Fault error={look.error} />
+    </div>
+  );
+}
+
+/** Nothing has been made: what was entered is still there to be mended. */
+function Failed({ provider: { kind }, now }: PartProps) {
+  const { fields, set, verdict, body, create, look, connect } = now;
+  if (!verdict?.error) return null;
+  const busy = create.isPending || look.isPending;
+  const move = (base_url: string): void => {
+    set({ base_url });
+    connect({ ...fields, base_url });
+  };
+  return (
+    <FailedTest verdict={verdict} busy={busy} onMove={move}>
+      {kind === "ollama" && verdict.error.code === "model_not_found" && (
+        <PullModel
+          path="/connections/pull"
+          body={body}
+          model={fields.model || USUAL_OLLAMA_MODEL}
+          onDone={() => connect(fields)}
+        />
+      )}
+      <Button disabled={busy} onClick={() => connect(fields, true)}>
+        Connect it all the same
+      </Button>
+    </FailedTest>
   );
 }

@@ -11,6 +11,7 @@ import { TextField } from "../../ui/text-field.tsx";
 import { useToast } from "../../ui/toast.tsx";
 import { AddressField, isProgram } from "./address-field.tsx";
 import { changesOf, type Fields, fieldsOf, SpecialFields } from "./fields.tsx";
+import { ModelField } from "./model-field.tsx";
 import type { Provider } from "./providers.ts";
 
 interface SettingsProps {
@@ -54,6 +55,12 @@ export function ConnectionSettings({ connection, provider, models }: SettingsPro
           <ModelField
             model={fields.model}
             models={models}
+            required={kind === "openai_compatible"}
+            hint={
+              kind === "openai_compatible"
+                ? "A test shows which ones there are."
+                : "Left empty, the usual one. A test shows which ones there are."
+            }
             fault={fault("model")}
             onChange={(text) => set({ model: text })}
           />
@@ -84,37 +91,6 @@ export function ConnectionSettings({ connection, provider, models }: SettingsPro
         <SpecialFields provider={provider} fields={fields} fault={fault} set={set} />
       </Form>
     </Card>
-  );
-}
-
-interface ModelFieldProps {
-  model: string;
-  models: string[];
-  fault: FieldFault | undefined;
-  onChange: (model: string) => void;
-}
-
-function ModelField({ model, models, fault, onChange }: ModelFieldProps) {
-  if (models.length === 0)
-    return (
-      <TextField
-        label="Model"
-        hint="Left empty, the usual one. A test shows which ones there are."
-        fault={fault}
-        maxLength={200}
-        value={model}
-        onChange={onChange}
-      />
-    );
-  return (
-    <Field label="Model" fault={fault}>
-      <Select value={model} onChange={(event) => onChange(event.target.value)}>
-        <option value="">The usual one of this provider</option>
-        {[...new Set([...models, ...(model ? [model] : [])])].map((name) => (
-          <option key={name}>{name}</option>
-        ))}
-      </Select>
-    </Field>
   );
 }
 

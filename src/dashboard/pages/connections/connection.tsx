@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { useEffect, useRef } from "react";
 import { useChange } from "../../api/changes.ts";
-import { post } from "../../api/client.ts";
+import { patch, post } from "../../api/client.ts";
 import { connectionList, inboxList } from "../../api/lists.ts";
 import type { Connection as ConnectionRow, ConnectionTest, Inbox } from "../../api/shapes.ts";
 import { NotFound } from "../../shell/not-found.tsx";
@@ -18,7 +18,9 @@ import { InboxLinks } from "../inboxes/inbox-links.tsx";
 import { isProgram } from "./address-field.tsx";
 import { ConnectionSettings } from "./connection-settings.tsx";
 import { StatusOf } from "./connections.tsx";
+import { FailedTest } from "./failed-test.tsx";
 import { providerOf } from "./providers.ts";
+import { PullModel, USUAL_OLLAMA_MODEL } from "./pull-model.tsx";
 import { SignInThere } from "./sign-in-there.tsx";
 
 export function Connection() {
@@ -56,7 +58,7 @@ function ConnectionPage({ connection }: { connection: ConnectionRow }) {
               </p>
             )}
             {!test.isPending && test.data && connection.status !== "untested" && (
-              <Verdict verdict={test.data} />
+              <Verdict verdict={test.data} connection={connection} onMended={() => test.mutate()} />
             )}
           </div>
           <Fault error={test.error} />
@@ -75,16 +77,14 @@ function ConnectionPage({ connection }: { connection: ConnectionRow }) {
 }
 
 function StateLine({ connection }: { connection: ConnectionRow }) {
-  const { last_tested_at, target } = connection;
+  const { last_tested_at, target, status } = connection;
   return (
     <div className="grid gap-1 text-sm text-soft">
       <p className="flex flex-wrap items-center gap-2">
         <StatusOf connection={connection} />
-        {last_tested_at === null ? (
-          "Never tested"
-        ) : (
+        {last_tested_at !== null && (
           <span>
-            Tested <Time at={last_tested_at} />
+            {status === "untested" ? "Changed since its test" : "Tested"} <Time at={last_tested_at} />
           </span>
         )}
       </p>
@@ -125,8 +125,35 @@ function useTest({ id, category, status }: ConnectionRow) {
   return test;
 }
 
-function Verdict({ verdict }: { verdict: ConnectionTest }) {
-  if (verdict.error) return <Notice look="bad">{verdict.error.message}</Notice>;
+interface VerdictProps {
+  verdict: ConnectionTest;
+  connection: ConnectionRow;
+  onMended: () => void;
+}
+
+function Verdict({ verdict, connection, onMended }: VerdictProps) {
+  const move = useChange<string, ConnectionRow>({
+    run: (base_url) => patch<ConnectionRow>(`/connections/${connection.id}`, { base_url }),
+    touches: [connectionList.queryKey, inboxList.queryKey],
+    done: onMended,
+  });
+  const model = connection.model ?? USUAL_OLLAMA_MODEL;
+  if (verdict.error)
+    return (
+      <>
+        <FailedTest verdict={verdict} busy={move.isPending} onMove={(base_url) => move.mutate(base_url)}>
+          {connection.kind === "ollama" && verdict.error.code === "model_not_found" && (
+            <PullModel
+              path={`/connections/${connection.id}/pull`}
+              body={{ model }}
+              model={model}
+              onDone={onMended}
+            />
+          )}
+        </FailedTest>
+        <Fault error={move.error} />
+      </>
+    );
   return (
     <>
       <Notice look="good">

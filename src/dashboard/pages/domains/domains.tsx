@@ -126,7 +126,7 @@ function DomainCard({ domain }: { domain: CustomDomain }) {
       <div className="grid gap-4">
         {domain.error && <Notice look="warn">{domain.error}</Notice>}
         <Fault error={verify.error} />
-        <Records records={domain.dns_records} />
+        {domain.publishable && <Records records={domain.dns_records} />}
         <p className="text-sm text-soft" role="status">
           {domain.last_checked_at === null ? (
             "Not looked for yet."

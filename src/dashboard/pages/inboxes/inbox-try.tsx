@@ -22,7 +22,7 @@ export function InboxTry({ inbox, example = "" }: { inbox: Inbox; example?: stri
   const [content, setContent] = useState(example);
   const test = useChange<void, InboxTest>({
     run: () => post<InboxTest>(`/inboxes/${inbox.id}/test`, { instruction, ...(content ? { content } : {}) }),
-    touches: [["messages"], ["answered-test"]],
+    touches: [["messages"], ["answered"]],
   });
   const fault = faultOf(test.error);
   return (

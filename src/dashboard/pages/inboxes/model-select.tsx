@@ -16,9 +16,10 @@ export function ModelSelect({ value, onChange, ...field }: ModelSelectProps) {
         <option value="">The server’s own, if it has one</option>
         {connections
           .filter(({ category }) => category === "llm")
-          .map(({ id, label }) => (
+          .map(({ id, label, status }) => (
             <option key={id} value={id}>
               {label}
+              {status === "error" && " (does not work)"}
             </option>
           ))}
       </Select>

@@ -1,10 +1,12 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
+import { UserPlus } from "lucide-react";
 import { useState } from "react";
 import { useChange } from "../../api/changes.ts";
 import { patch } from "../../api/client.ts";
 import { paged } from "../../api/lists.ts";
 import type { AdminUser } from "../../api/shapes.ts";
 import { Badge } from "../../ui/badge.tsx";
+import { Button } from "../../ui/button.tsx";
 import { Confirm } from "../../ui/dialog.tsx";
 import { Select } from "../../ui/field.tsx";
 import { More } from "../../ui/more.tsx";
@@ -12,16 +14,21 @@ import { Fault } from "../../ui/notice.tsx";
 import { Loading } from "../../ui/spinner.tsx";
 import { Time } from "../../ui/time.tsx";
 import { useToast } from "../../ui/toast.tsx";
+import { ACCOUNTS, Help, InviteDialog, PLANS } from "./account-help.tsx";
 import { countOf } from "./words.ts";
 
-const KEY = ["admin", "users"];
-const PLANS: Record<AdminUser["plan"], string> = { free: "Free", pro: "Pro", team: "Team" };
-
 export function Accounts() {
-  const list = useInfiniteQuery(paged<AdminUser>(KEY, "/admin/users"));
+  const list = useInfiniteQuery(paged<AdminUser>(ACCOUNTS, "/admin/users"));
   const { data: users = [], error, isPending, refetch } = list;
+  const [inviting, setInviting] = useState(false);
   return (
     <div className="grid gap-3">
+      <div>
+        <Button look="main" icon={<UserPlus />} onClick={() => setInviting(true)}>
+          Make an account
+        </Button>
+      </div>
+      {inviting && <InviteDialog onClose={() => setInviting(false)} />}
       <Fault error={error} retry={() => void refetch()} />
       {isPending && <Loading what="the accounts" />}
       {users.length > 0 && (
@@ -42,7 +49,7 @@ function Row({ user }: { user: AdminUser }) {
   const [wanted, setWanted] = useState<AdminUser["plan"]>();
   const move = useChange<AdminUser["plan"]>({
     run: (to) => patch(`/admin/users/${id}`, { plan: to }),
-    touches: [KEY, ["me"]],
+    touches: [ACCOUNTS, ["me"]],
     done: (_answer, to) => {
       setWanted(undefined);
       say(`${email} has the plan ${PLANS[to]} now.`, () => move.mutate(plan));
@@ -75,6 +82,7 @@ function Row({ user }: { user: AdminUser }) {
           </option>
         ))}
       </Select>
+      <Help user={user} />
       {wanted && (
         <Confirm
           title={`Move ${email} to ${PLANS[wanted]}?`}

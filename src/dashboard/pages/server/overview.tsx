@@ -42,7 +42,7 @@ export function Overview() {
             ])}
           />
         </Card>
-        <Card title="Mail turned away">
+        <Card title="Mail not taken">
           {refusals.length === 0 ? (
             <p className="text-soft">None since the server was started.</p>
           ) : (
@@ -69,7 +69,7 @@ function Figures({
   const { half_within_seconds: half, most_within_seconds: most } = answers;
   return (
     <dl className="grid grid-cols-2 gap-3 sm:gap-4 lg:grid-cols-4">
-      <Figure words="Waits to be done" value={waiting.jobs === 0 ? "Nothing" : countOf(waiting.jobs, "job")}>
+      <Figure words="Work that waits" value={waiting.jobs === 0 ? "None" : countOf(waiting.jobs, "job")}>
         {waiting.jobs > 0 && `the first for ${spanOf(waiting.oldest_seconds)}`}
       </Figure>
       <Figure words="Mail in today" value={number.format(today.mails_in)} />
@@ -78,7 +78,7 @@ function Figures({
         value={number.format(today.mails.sent)}
       />
       <Figure words="Time to an answer" value={half === null ? "–" : spanOf(half)}>
-        {most === null ? "no run since the start" : `nine of ten within ${spanOf(most)}`}
+        {most === null ? "no run since the start" : `90 % within ${spanOf(most)}`}
       </Figure>
       <Figure words="Tokens today" value={last ? number.format(last.input_tokens + last.output_tokens) : "…"}>
         {last && `${number.format(last.output_tokens)} of them written`}

@@ -24,7 +24,7 @@ export function countOf(count: number, one: string, many = `${one}s`): string {
 
 export const MESSAGE_WORDS: Record<string, string> = {
   ...Object.fromEntries(Object.entries(STATUSES).map(([status, { word }]) => [status, word])),
-  skipped: "Left out by a rule",
+  skipped: "Not taken, by a rule",
 };
 
 export const MAIL_WORDS: Record<string, string> = {

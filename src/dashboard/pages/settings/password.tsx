@@ -1,12 +1,12 @@
 import { useState } from "react";
 import { useChange } from "../../api/changes.ts";
-import { ApiError, faultOf, post } from "../../api/client.ts";
-import { session, useMe, useSignOut } from "../../api/session.ts";
-import { Button } from "../../ui/button.tsx";
+import { faultOf, post } from "../../api/client.ts";
+import { rememberWay, session, useMe } from "../../api/session.ts";
 import { Form } from "../../ui/form.tsx";
 import { Card } from "../../ui/page.tsx";
 import { PasswordField } from "../../ui/text-field.tsx";
 import { useToast } from "../../ui/toast.tsx";
+import { isStale, SignInAgain } from "./sign-in-again.tsx";
 import { sessionList } from "./sessions.tsx";
 
 export function Password() {
@@ -20,6 +20,7 @@ export function Password() {
     done: () => {
       setPassword("");
       setCurrent("");
+      rememberWay("password");
       say("The password is set. Other browsers are signed out.");
     },
   });
@@ -45,20 +46,7 @@ export function Password() {
           onChange={setPassword}
         />
       </Form>
-      {isStale(save.error) && <SignInAgain />}
+      {isStale(save.error) && <SignInAgain to="/app/settings" />}
     </Card>
-  );
-}
-
-function isStale(error: unknown): boolean {
-  return error instanceof ApiError && error.problem.code === "session_required";
-}
-
-function SignInAgain() {
-  const leave = useSignOut("/app/sign-in?to=/app/settings");
-  return (
-    <Button className="mt-4" busy={leave.isPending} onClick={() => leave.mutate()}>
-      Sign out and in again
-    </Button>
   );
 }

@@ -13,6 +13,7 @@ const WORDS: Record<SecurityEvent["kind"], string> = {
   password_sign_in: "Signed in with the password",
   password_failed: "A wrong password was tried",
   password_set: "The password was set",
+  password_reset: "An administrator took the password away",
   api_key_created: "An API key was made",
   api_key_revoked: "An API key was revoked",
   account_exported: "Everything was downloaded",

@@ -7,26 +7,25 @@ export interface FirstSteps {
   done: { model: boolean; inbox: boolean; mail: boolean };
   models: Connection[];
   inbox: Inbox | undefined;
-  /** The newest test that was answered. */
+  /** The newest message that was answered, be it a test. */
   answered: Activity | undefined;
 }
 
-const answeredTest = queryOptions({
-  queryKey: ["answered-test"],
-  queryFn: async ({ signal }) =>
-    (await get<Page<Activity>>("/messages?source=test&status=done&limit=1", signal)).items,
+const newestAnswered = queryOptions({
+  queryKey: ["answered"],
+  queryFn: async ({ signal }) => (await get<Page<Activity>>("/messages?status=done&limit=1", signal)).items,
 });
 
 /** How far the account is. It is told by the server, so that what is done stays done. */
 export function useFirstSteps(): { steps?: FirstSteps; error: unknown } {
   const connections = useQuery(connectionList);
   const inboxes = useQuery(inboxList);
-  const tests = useQuery(answeredTest);
-  const error = connections.error ?? inboxes.error ?? tests.error;
-  if (!connections.data || !inboxes.data || !tests.data) return { error };
+  const answers = useQuery(newestAnswered);
+  const error = connections.error ?? inboxes.error ?? answers.error;
+  if (!connections.data || !inboxes.data || !answers.data) return { error };
   const models = connections.data.filter(({ category }) => category === "llm");
   const inbox = inboxes.data.find(({ enabled }) => enabled);
-  const answered = tests.data[0];
+  const answered = answers.data[0];
   const done = {
     model: models.some(isProven) || inbox?.routed === true,
     inbox: inbox !== undefined,

@@ -20,7 +20,7 @@ interface MailStepProps {
   state: StepState;
   inbox: Inbox | undefined;
   model: Connection | undefined;
-  /** The newest test that was answered. */
+  /** The newest message that was answered. */
   answered: Activity | undefined;
 }
 

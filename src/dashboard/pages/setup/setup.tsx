@@ -2,7 +2,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { faultOf, post } from "../../api/client.ts";
-import { serverFacts, session } from "../../api/session.ts";
+import { rememberWay, serverFacts, session } from "../../api/session.ts";
 import type { Me } from "../../api/shapes.ts";
 import { BUTTON } from "../../ui/button.tsx";
 import { Form } from "../../ui/form.tsx";
@@ -35,6 +35,7 @@ function FirstAccount({ token }: { token: string }) {
   const make = useMutation({
     mutationFn: () => post<Me>("/setup", { token, email, password, ...(name ? { name } : {}) }),
     onSuccess: async (me) => {
+      rememberWay("password");
       queries.setQueryData(session.queryKey, me);
       // It is under way until the next page is there: a second account cannot be made.
       await navigate({ to: "/welcome" });

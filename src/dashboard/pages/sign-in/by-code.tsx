@@ -56,7 +56,7 @@ export function ByCode({ email, onEmail }: WayProps) {
 
 function CodeForm({ email }: { email: string }) {
   const [code, setCode] = useState("");
-  const welcome = useWelcome();
+  const welcome = useWelcome("code");
   const { data: server } = useQuery(serverFacts);
   const verify = useMutation({
     mutationFn: () => post<Me>("/auth/verify", { email, code }),

@@ -10,7 +10,7 @@ export function ByPassword({ email, onEmail }: WayProps) {
   const [password, setPassword] = useState("");
   const login = useMutation({
     mutationFn: () => post<Me>("/auth/login", { email, password }),
-    onSuccess: useWelcome(),
+    onSuccess: useWelcome("password"),
   });
   return (
     <Form change={login} act="Sign in">

@@ -1,19 +1,19 @@
 import { useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
+import { Link, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
-import { serverFacts } from "../../api/session.ts";
+import { lastWay, serverFacts, type Way } from "../../api/session.ts";
 import { Notice } from "../../ui/notice.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
 import { ByCode } from "./by-code.tsx";
 import { ByPassword } from "./by-password.tsx";
 import { Doorstep } from "./doorstep.tsx";
 
-type Way = "code" | "password";
-
 /** Two ways in: a code by mail, which also makes an account, or a password for who has chosen one. */
 export function SignIn() {
-  const [way, setWay] = useState<Way>("code");
-  const [email, setEmail] = useState("");
+  const { email: invited } = useSearch({ from: "/sign-in" });
+  // Who comes by the link of an invitation has no password yet.
+  const [way, setWay] = useState<Way>(invited === undefined ? lastWay : "code");
+  const [email, setEmail] = useState(invited ?? "");
   return (
     <Doorstep
       title="Sign in"

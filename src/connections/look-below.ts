@@ -1,0 +1,33 @@
+import { isModelKind } from "./kinds.ts";
+import { PingFault, type PingTarget } from "./ping.ts";
+import { API_PINGS, type ApiPing, pingApi } from "./ping-api.ts";
+
+/** Refusals of an interface that is where it was looked for. */
+const HEARD = new Set(["invalid_credentials", "no_credential", "forbidden", "rate_limited"]);
+
+/** After an answer of something else, throws it, or says where the interface is: many leave out the end of its address. */
+export async function lookBelow(target: PingTarget, error: PingFault): Promise<never> {
+  const below = belowOf(target);
+  if (below === undefined) throw error;
+  const answer = await pingApi({ ...target, base_url: below.base_url }, below.ping).catch(
+    (second: unknown) => second,
+  );
+  if (answer instanceof Error && !(answer instanceof PingFault)) throw answer;
+  if (answer instanceof PingFault && !HEARD.has(answer.fault.code)) throw error;
+  const { http_status } = error.fault;
+  throw new PingFault(
+    "bad_response",
+    `${target.name} has its interface not at this address, but at ${below.base_url}. Use that as the base URL.`,
+    http_status,
+    { suggested_base_url: below.base_url },
+  );
+}
+
+function belowOf({ kind, base_url }: PingTarget): { base_url: string; ping: ApiPing } | undefined {
+  if (!isModelKind(kind) || kind === "demo") return undefined;
+  const url = new URL(base_url);
+  const path = url.pathname.replace(/(?<!\/)\/+$/, "");
+  if (path.endsWith("/v1") || API_PINGS[kind].without !== undefined) return undefined;
+  url.pathname = `${path}/v1`;
+  return { base_url: url.href, ping: API_PINGS[kind] };
+}

@@ -1,0 +1,35 @@
+import type { ReactNode } from "react";
+import type { ConnectionTest } from "../../api/shapes.ts";
+import { Button } from "../../ui/button.tsx";
+import { Notice } from "../../ui/notice.tsx";
+
+interface FailedTestProps {
+  verdict: ConnectionTest;
+  /** Takes the address at which the test found an interface. */
+  onMove: (base_url: string) => void;
+  busy?: boolean;
+  children?: ReactNode;
+}
+
+/** Why a test failed, and the mends that a click can do. */
+export function FailedTest({ verdict, onMove, busy = false, children }: FailedTestProps) {
+  const { error, suggested_base_url } = verdict;
+  if (!error) return null;
+  return (
+    <Notice look="bad">
+      <p>{error.message}</p>
+      <div className="mt-2 grid justify-items-start gap-2 text-text empty:hidden">
+        {suggested_base_url !== undefined && (
+          <Button
+            busy={busy}
+            className="wrap-anywhere whitespace-normal"
+            onClick={() => onMove(suggested_base_url)}
+          >
+            Use {suggested_base_url}
+          </Button>
+        )}
+        {children}
+      </div>
+    </Notice>
+  );
+}

@@ -1,0 +1,62 @@
+import { useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
+import { useChange } from "../../api/changes.ts";
+import { post } from "../../api/client.ts";
+import { connectionList, inboxList } from "../../api/lists.ts";
+import type { Connection, ConnectionTest } from "../../api/shapes.ts";
+import { changesOf, type Fields, fieldsOf } from "./fields.tsx";
+import type { Provider } from "./providers.ts";
+
+interface Attempt {
+  fields: Fields;
+  /** It is made whatever a test would say. */
+  untested?: boolean;
+}
+
+/** A connection that is being entered: it is tried as often as it takes, and made once. */
+export function useConnecting(provider: Provider, onMade?: (connection: Connection) => void) {
+  const navigate = useNavigate();
+  const [fields, setFields] = useState<Fields>(() => fieldsOf({ label: provider.name }));
+  const [verdict, setVerdict] = useState<ConnectionTest>();
+  const bodyOf = (from: Fields): object => ({
+    kind: provider.kind,
+    label: from.label,
+    ...changesOf(from, fieldsOf({ label: from.label }), null),
+  });
+  const test = (from: Fields) => post<ConnectionTest>("/connections/test", bodyOf(from));
+  const create = useChange<Attempt, Connection | ConnectionTest>({
+    run: async ({ fields: tried, untested = false }) => {
+      const found = untested ? undefined : await test(tried);
+      // Where one has to sign in, there has to be a connection first.
+      if (found && !found.ok && found.status !== "needs_auth") return found;
+      return post<Connection>("/connections", bodyOf(tried));
+    },
+    touches: [connectionList.queryKey, inboxList.queryKey],
+    done: (made) => {
+      if ("ok" in made) return setVerdict(made);
+      if (onMade) return onMade(made);
+      const params = { connection_id: made.id };
+      void navigate({ to: "/connections/$connection_id", params, search: { test: true } });
+    },
+  });
+  const look = useChange<void, ConnectionTest>({
+    run: () => test(fields),
+    touches: [],
+    // Who asks which models there are has yet to say which one it is to be.
+    done: (found) => setVerdict(found.error?.code === "model_not_found" ? withoutFault(found) : found),
+  });
+  const set = (change: Partial<Fields>): void => {
+    setFields((before) => ({ ...before, ...change }));
+    const elsewhere = Object.keys(change).some((name) => name !== "label" && name !== "model");
+    setVerdict((before) => (elsewhere ? undefined : before && withoutFault(before)));
+  };
+  const connect = (tried: Fields, untested = false): void => {
+    setVerdict((before) => before && withoutFault(before));
+    create.mutate({ fields: tried, untested });
+  };
+  return { fields, set, verdict, body: bodyOf(fields), create, look, connect };
+}
+
+function withoutFault(verdict: ConnectionTest): ConnectionTest {
+  return { ...verdict, error: null };
+}

@@ -1,0 +1,174 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { type ProviderServer, startProvider } from "../support/provider-server.ts";
+import { type Dashboard, dashboard, hasChromium, LOOKS, OWNER, type Visit } from "./house.ts";
+
+const LOOK_MS = 60_000;
+const GPTS = ["gpt-4.1", "gpt-5", "gpt-5-mini"];
+const GB = 1_000_000_000;
+/** Who runs the proxy in front says that there is nobody behind it. */
+const GONE = { status: 503, contentType: "text/html", body: "<h1>Bad gateway</h1>" };
+
+describe.skipIf(!hasChromium)("connecting a model", () => {
+  const stack = new AsyncDisposableStack();
+  let at: Dashboard;
+  let server: ProviderServer;
+  let ollama: ProviderServer;
+  let fetched = false;
+
+  beforeAll(async () => {
+    server = stack.use(startProvider("openai_compatible", { credential: "sk-right-one", models: GPTS }));
+    ollama = stack.use(startProvider("ollama", { answer: ({ path }) => answerOf(path) }));
+    at = stack.use(await dashboard({ env: { MAILWRIGHT_EGRESS__ALLOW: "127.0.0.1" } }));
+  }, 120_000);
+
+  afterAll(() => stack.disposeAsync());
+
+  /** An Ollama with no model, until it has fetched one. */
+  function answerOf(path: string): Response {
+    if (path === "/api/tags") return Response.json({ models: fetched ? [{ name: "llama3.2:latest" }] : [] });
+    const lines = [
+      { status: "pulling manifest" },
+      { status: "pulling dde5aa3fc5ff", total: 2 * GB, completed: GB },
+      { status: "success" },
+    ];
+    fetched = true;
+    const stream = new ReadableStream<Uint8Array>({
+      async start(controller) {
+        for (const line of lines) {
+          controller.enqueue(Buffer.from(`${JSON.stringify(line)}\n`));
+          await Bun.sleep(700);
+        }
+        controller.close();
+      },
+    });
+    return new Response(stream);
+  }
+
+  async function begin({ page, open }: Visit, name: RegExp): Promise<void> {
+    await open("Connections");
+    await page.getByRole("button", { name }).click();
+  }
+
+  const labels = async (): Promise<string[]> =>
+    (await at.api<{ label: string }[]>("GET", "/connections")).map(({ label }) => label);
+
+  test.each(LOOKS)(
+    "what does not work stays in its window with what was entered, and nothing is made of it (%s)",
+    async (name, look) => {
+      await using visit = await at.visit({ look });
+      const { page } = visit;
+      await begin(visit, /^Connect Other model server/);
+      const dialog = page.getByRole("dialog");
+      const connect = dialog.getByRole("button", { name: "Connect and test" });
+      await dialog.getByLabel("Name").fill(`Lab ${name}`);
+      await dialog.getByLabel("Address").fill(server.origin);
+      await dialog.getByLabel("Key").fill("sk-right-one");
+      await connect.click();
+      await dialog.getByText(`but at ${server.origin}/v1.`).waitFor();
+      await visit.look("connect-moved");
+      await dialog.getByRole("button", { name: `Use ${server.origin}/v1` }).click();
+      await dialog.getByText("needs the name of a model.").waitFor();
+      expect(await dialog.getByLabel("Address").inputValue()).toBe(`${server.origin}/v1`);
+      expect(await dialog.getByLabel("Key").inputValue()).toBe("sk-right-one");
+      expect(await labels()).not.toContain(`Lab ${name}`);
+      await visit.look("connect-model");
+      await dialog.getByLabel("Model").selectOption("gpt-5");
+      await dialog.getByText("needs the name of a model.").waitFor({ state: "detached" });
+      await connect.click();
+      await page.getByRole("heading", { name: `Lab ${name}`, level: 1 }).waitFor();
+      await page.getByText("3 models visible").waitFor();
+      expect((await labels()).filter((label) => label.startsWith(`Lab ${name}`))).toHaveLength(1);
+    },
+    LOOK_MS,
+  );
+
+  test(
+    "the models are shown before anything is made, and one may be connected that does not work",
+    async () => {
+      await using visit = await at.visit();
+      const { page } = visit;
+      await begin(visit, /^Connect Other model server/);
+      const dialog = page.getByRole("dialog");
+      await dialog.getByLabel("Address").fill(`${server.origin}/v1`);
+      await dialog.getByLabel("Key").fill("sk-wrong-one");
+      await dialog.getByRole("button", { name: "Show its models" }).click();
+      await dialog.getByText("did not accept the credential").waitFor();
+      await dialog.getByLabel("Key").fill("sk-right-one");
+      await dialog.getByText("did not accept the credential").waitFor({ state: "detached" });
+      await dialog.getByRole("button", { name: "Show its models" }).click();
+      await dialog.getByLabel("Model").selectOption("gpt-5-mini");
+      server.fault = "broken";
+      await dialog.getByRole("button", { name: "Connect and test" }).click();
+      await dialog.getByText("We are down.").waitFor();
+      await dialog.getByRole("button", { name: "Connect it all the same" }).click();
+      await page.getByRole("heading", { name: "Other model server", level: 1 }).waitFor();
+      await page.getByText("Does not work").waitFor();
+      server.fault = "none";
+    },
+    LOOK_MS,
+  );
+
+  test(
+    "an Ollama without the model fetches it in the window, and is connected then",
+    async () => {
+      await using visit = await at.visit();
+      const { page } = visit;
+      await begin(visit, /^Connect Ollama/);
+      const dialog = page.getByRole("dialog");
+      await dialog.getByLabel("Address").fill(ollama.origin);
+      await dialog.getByRole("button", { name: "Connect and test" }).click();
+      await dialog.getByText('has no model "llama3.2". It has none at all yet.').waitFor();
+      await dialog.getByRole("button", { name: "Fetch llama3.2" }).click();
+      await dialog.getByText("1.0 of 2.0 GB").waitFor();
+      await visit.look("connect-fetching");
+      await page.getByRole("heading", { name: "Ollama", level: 1 }).waitFor();
+      await page.getByText("1 model visible").waitFor();
+    },
+    LOOK_MS,
+  );
+
+  test(
+    "the sign-in opens on what was used last on this browser, and an invitation on its address",
+    async () => {
+      await using visit = await at.visit({ signed_out: true });
+      const { page } = visit;
+      const chosen = (name: string) => page.getByRole("tab", { name, selected: true }).waitFor();
+      await chosen("Code by mail");
+      await page.getByRole("tab", { name: "Password" }).click();
+      await page.getByLabel("Your mail address").fill(OWNER.email);
+      await page.getByRole("textbox", { name: "Password" }).fill(OWNER.password);
+      await page.getByRole("button", { name: "Sign in" }).click();
+      await page
+        .getByRole("heading", { name: "Activity", level: 1 })
+        .or(page.getByRole("heading", { name: "Get started" }))
+        .waitFor();
+      await page.getByRole("button", { name: "Sign out" }).click();
+      await chosen("Password");
+      await page.goto(`${at.url}/app/sign-in?email=cleo%40example.org`);
+      await chosen("Code by mail");
+      expect(await page.getByLabel("Your mail address").inputValue()).toBe("cleo@example.org");
+    },
+    LOOK_MS,
+  );
+
+  test.each(LOOKS)(
+    "a page says that the server cannot be reached, and goes on when it can (%s)",
+    async (_name, look) => {
+      await using visit = await at.visit({ look, refusals: [503] });
+      const { page } = visit;
+      await visit.open("Connections");
+      const banner = page.getByText("The server cannot be reached.");
+      expect(await banner.count()).toBe(0);
+      await page.route("**/*", (route) => route.fulfill(GONE));
+      await page.getByRole("button", { name: /^Connect Ollama/ }).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Show its models" }).click();
+      await banner.waitFor();
+      await page.keyboard.press("Escape");
+      await visit.look("out-of-reach");
+      await page.unrouteAll();
+      await page.getByRole("button", { name: "Try now" }).click();
+      await banner.waitFor({ state: "detached" });
+    },
+    LOOK_MS,
+  );
+});
