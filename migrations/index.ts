@@ -23,6 +23,8 @@ import { firstOfLane } from "./0026-first-of-lane.ts";
 import { laterJobs } from "./0028-later-jobs.ts";
 import { heavyJobs } from "./0029-heavy-jobs.ts";
 import { jobKeys } from "./0027-job-keys.ts";
+import { inboxPauses } from "./0035-inbox-pauses.ts";
+import { deletedMessages } from "./0036-deleted-messages.ts";
 
 /** In order, forward only. A migration that has landed is never edited. */
 export const migrations: Record<string, Migration> = {
@@ -50,4 +52,6 @@ export const migrations: Record<string, Migration> = {
   "0027-job-keys": jobKeys,
   "0028-later-jobs": laterJobs,
   "0029-heavy-jobs": heavyJobs,
+  "0035-inbox-pauses": inboxPauses,
+  "0036-deleted-messages": deletedMessages,
 };

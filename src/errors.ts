@@ -26,6 +26,7 @@ export const ERROR_CODES = [
   "inbox_id_required",
   "inbox_required",
   "inbox_not_routed",
+  "inbox_paused",
   "invalid_idempotency_key",
   "idempotency_key_reuse",
   "invalid_cursor",

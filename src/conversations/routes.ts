@@ -4,6 +4,7 @@ import { authenticated } from "../http/auth.ts";
 import { describe } from "../http/describe.ts";
 import { jsonAnswer } from "../http/stream.ts";
 import { pageQuery, pageShape } from "../http/shapes.ts";
+import { deleteConversation, restoreConversation } from "../messages/delete.ts";
 import { listConversations, readConversation } from "./read.ts";
 import { ConversationDetailShape, ConversationShape } from "./shapes.ts";
 
@@ -33,6 +34,40 @@ export function conversationRoutes(app: App) {
           description:
             "Shows what was commanded and what was replied, never what mails and files say. The newest 200 turns, fewer where they are longer than about 1 MB together, the oldest of them first; `GET /messages?conversation_id=…` pages through all.",
           answers: { 200: ConversationDetailShape },
+        }),
+      },
+    )
+    .delete(
+      "/conversations/:conversation_id",
+      async ({ caller, params, set }) => {
+        await deleteConversation(app, caller, params.conversation_id);
+        set.status = 204;
+      },
+      {
+        params: t.Object({ conversation_id: t.String({ format: "uuid" }) }),
+        ...describe({
+          tag: "Conversations",
+          summary: "Delete a thread",
+          description:
+            "Deletes all of its messages, as `DELETE /messages/{message_id}` does one; none while one of them is being worked on.",
+          answers: { 204: null },
+          errors: ["conflict"],
+        }),
+      },
+    )
+    .post(
+      "/conversations/:conversation_id/restore",
+      async ({ user, params, set }) => {
+        await restoreConversation(app, user, params.conversation_id);
+        set.status = 204;
+      },
+      {
+        params: t.Object({ conversation_id: t.String({ format: "uuid" }) }),
+        ...describe({
+          tag: "Conversations",
+          summary: "Take the deletion of a thread back",
+          description: "For 30 seconds at least; then it is `not_found`.",
+          answers: { 204: null },
         }),
       },
     );

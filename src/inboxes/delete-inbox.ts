@@ -6,6 +6,7 @@ import { prepared } from "../db/prepared.ts";
 import { eraseRestLater } from "../jobs/erase.ts";
 import { addressOf, retireAddress } from "./addresses.ts";
 import { ownInbox } from "./inboxes.ts";
+import { resumeLater } from "./pause.ts";
 
 /** Of each table that names it, in one step. */
 const ROWS = 50;
@@ -24,6 +25,8 @@ export async function deleteInbox(app: App, caller: Caller, id: string): Promise
       .set({ ...nobodys(row.id), deleted_at: app.now() })
       .where("id", "=", row.id)
       .execute();
+    // What waited has to end, and say so.
+    if (row.paused !== null) await resumeLater(app, tx, row.id);
     if (await clearInbox(tx, row)) await eraseRestLater(app, tx, { inbox_id: row.id });
   });
 }
@@ -42,6 +45,9 @@ function nobodys(id: string) {
     allowlist_senders: "[]",
     scope: null,
     retention_days: null,
+    paused: null,
+    default_instruction: null,
+    named: 0,
   };
 }
 

@@ -12,6 +12,8 @@ import { normalizeAllowlist } from "./allowlist.ts";
 
 const MAX_LABEL_CHARS = 100;
 const MAX_QUOTED_CHARS = 100;
+/** As of a call. */
+const MAX_INSTRUCTION_CHARS = 10_000;
 
 export interface Scope {
   /** What the inbox may use. An empty list is the model alone. */
@@ -25,6 +27,19 @@ export interface InboundPolicy {
   reply_to_unauthenticated: boolean;
   /** Route newsletters and other bulk mail, without an answer. */
   process_bulk: boolean;
+  /** Route mail of strangers whose address could not be authenticated, so that whoever writes costs a run. */
+  process_unauthenticated: boolean;
+}
+
+export const DEFAULT_POLICY: InboundPolicy = {
+  reply_to_unauthenticated: false,
+  process_bulk: false,
+  process_unauthenticated: false,
+};
+
+/** What an inbox takes; one of an earlier version does not say it all. */
+export function policyOf({ inbound_policy }: Pick<InboxRow, "inbound_policy">): InboundPolicy {
+  return { ...DEFAULT_POLICY, ...(JSON.parse(inbound_policy) as Partial<InboundPolicy>) };
 }
 
 /** What both a new inbox and a patch may set. */
@@ -38,6 +53,8 @@ export interface InboxSettings {
   scope?: { targets: string[]; autonomous?: string[] } | null;
   inbound_policy?: Partial<InboundPolicy>;
   retention_days?: number | null;
+  paused?: InboxRow["paused"];
+  default_instruction?: string | null;
 }
 
 interface Change {
@@ -53,11 +70,14 @@ export async function columnsOf(
   tx: Db,
   { user, settings, policy }: Change,
 ): Promise<Partial<InboxRow>> {
-  const { label, reply_enabled, scope, inbound_policy, retention_days } = settings;
+  const { label, reply_enabled, scope, inbound_policy, retention_days, paused } = settings;
   const columns: Partial<InboxRow> = await listColumns(app, tx, { user, settings });
   if (label !== undefined) columns.label = checkedLabel(label ?? "");
   if (reply_enabled !== undefined) columns.reply_enabled = reply_enabled ? 1 : 0;
   if (retention_days !== undefined) columns.retention_days = retention_days;
+  if (paused !== undefined) columns.paused = paused;
+  if (settings.default_instruction !== undefined)
+    columns.default_instruction = checkedInstruction(settings.default_instruction ?? "");
   if (inbound_policy !== undefined) columns.inbound_policy = JSON.stringify({ ...policy, ...inbound_policy });
   if (scope === null) columns.scope = null;
   else if (scope !== undefined) columns.scope = JSON.stringify(await checkedScope(tx, user, scope));
@@ -100,6 +120,18 @@ function checkedLabel(text: string): string {
   if (isLongerThan(label, MAX_LABEL_CHARS))
     throw invalid("body.label", "too_long", `The label must have at most ${MAX_LABEL_CHARS} characters.`);
   return label;
+}
+
+/** Null for one without words. */
+function checkedInstruction(text: string): string | null {
+  const instruction = text.trim();
+  if (isLongerThan(instruction, MAX_INSTRUCTION_CHARS))
+    throw invalid(
+      "body.default_instruction",
+      "too_long",
+      `The instruction must have at most ${MAX_INSTRUCTION_CHARS} characters.`,
+    );
+  return instruction === "" ? null : instruction;
 }
 
 async function refuseNoModel(tx: Db, user: UserRow, id: string | null): Promise<void> {

@@ -7,7 +7,7 @@ import { hastenThese } from "./hasten.ts";
 import { createPool, type Pool } from "./pool.ts";
 import type { JobKind } from "./kinds.ts";
 import type { Job, Newcomer } from "./queue.ts";
-import { type JobHandlers, roomOf, runJob, STOPPING } from "./run-job.ts";
+import { CANCELLED, type JobHandlers, roomOf, runJob, STOPPING } from "./run-job.ts";
 import type { Use } from "./shares.ts";
 import { createSuspects, type Suspects, WATCH_MS } from "./suspects.ts";
 
@@ -46,6 +46,8 @@ export interface JobWorker extends AsyncDisposable {
    * would be there twice. A stop waits longer for such a job.
    */
   waitForWord(job: Job): void;
+  /** Ends the work on a message, of which the job has been taken out of the table. */
+  cancel(message_id: string): void;
   /** Runs whatever is due, and what that makes due, until nothing is left. */
   drain(): Promise<void>;
   /** Whether a job that goes on and on should end: what is on its way is waited for, and nothing more is begun. */
@@ -105,6 +107,13 @@ export function createWorker(app: App, handlers: JobHandlers, options: WorkerOpt
     follow: (job) => poolOf(job.kind).follow(job),
     waitForRoom: (job, room) => poolOf(job.kind).close(job, room),
     waitForWord: (job) => void unsaid.add(job),
+    cancel(message_id) {
+      for (const { job, stop } of running.values())
+        if (job.kind === "route_message" && (job as Job<"route_message">).payload.message_id === message_id)
+          stop.abort(CANCELLED);
+      // Others of its conversation may be begun.
+      if (started) poolOf("route_message").wake();
+    },
     async drain() {
       for (;;) {
         const before = ended;

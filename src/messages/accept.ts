@@ -9,6 +9,7 @@ import type { Authority, InboxRow, MessageRow, UserRow } from "../db/schema.ts";
 import { hasRoom } from "../inboxes/room.ts";
 import { millisecondsOf } from "../lib/first-id.ts";
 import { isHeld } from "../jobs/holds.ts";
+import { untilResumed } from "../jobs/paused.ts";
 import { enqueue, isLaneBusy, type Job } from "../jobs/queue.ts";
 import { recordState } from "./events.ts";
 import { inheritCalls } from "./inherit-calls.ts";
@@ -116,8 +117,9 @@ export async function acceptMail(
     return { row, job: null };
   }
   await inheritCalls(tx, row);
-  const claimed = mail.slot && (await mayBegin(tx, conversation_id));
-  const job = await enqueueRoute(app, tx, { row, user: mail.user, claimed, bytes: mail.size });
+  const waits = inbox.paused !== null;
+  const claimed = mail.slot && !waits && (await mayBegin(tx, conversation_id));
+  const job = await enqueueRoute(app, tx, { row, user: mail.user, claimed, bytes: mail.size, waits });
   return { row, job: claimed ? job : null };
 }
 
@@ -277,7 +279,13 @@ async function mayBegin(tx: Db, conversation_id: string): Promise<boolean> {
 function enqueueRoute(
   app: App,
   tx: Db,
-  { row, user, claimed, bytes }: { row: MessageRow; user: UserRow; claimed: boolean; bytes: number },
+  {
+    row,
+    user,
+    claimed,
+    bytes,
+    waits = false,
+  }: { row: MessageRow; user: UserRow; claimed: boolean; bytes: number; waits?: boolean },
 ): Promise<Job | null> {
   return enqueue(app, tx, {
     kind: "route_message",
@@ -285,6 +293,7 @@ function enqueueRoute(
     claimed,
     ...runUse(app, user, { bytes, strangers: isOfStrangers(row) }),
     ...(row.conversation_id === null ? {} : { lane: row.conversation_id }),
+    ...(waits ? untilResumed(row.inbox_id ?? "", row.id) : {}),
   });
 }
 
@@ -333,5 +342,6 @@ export function blankMessage(
     tags: "[]",
     vouched: 1,
     mails: 1,
+    deleted_at: null,
   };
 }

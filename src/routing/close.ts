@@ -26,6 +26,7 @@ import { roomLeft } from "./room-left.ts";
 import type { RunSettings } from "./settings.ts";
 import { type StepDraft, toSteps, warning } from "./steps.ts";
 import { forgetCalls, keepCalls, stepsOfEarlier } from "./tool-journal.ts";
+import { whyUnanswered } from "./unanswered.ts";
 
 /** Whatever takes longer waits for a thread or the disk, and is passed by others. */
 const TURN_MS = 1_000;
@@ -98,7 +99,8 @@ async function close(app: App, run: Run, whole: Ending): Promise<void> {
     const held = reply !== undefined && ending.state === "done";
     const event_id = await recordState(app, tx, { ...message, ...closed }, held);
     const reply_status = reply ? await reply.queue(tx, held ? event_id : null) : "none";
-    await closeMessage(tx, { ...closed, id: message.id, reply_status });
+    const reply_error = reply ? null : whyUnanswered(run, ending);
+    await closeMessage(tx, { ...closed, id: message.id, reply_status, reply_error });
     const keeps = (file: IncomingFile) => kept.run === run && !room.left_out.has(file);
     await storeRunFiles(app, tx, run, { files, keeps });
     if (kept.run !== run) await forgetMaterial(app, tx, message);
@@ -197,7 +199,7 @@ type Closing = Pick<
   | "credits_charged"
 >;
 
-const closeMessage = prepared((db, row: Closing & Pick<MessageRow, "id" | "reply_status">) =>
+const closeMessage = prepared((db, row: Closing & Pick<MessageRow, "id" | "reply_status" | "reply_error">) =>
   db
     .updateTable("messages")
     .set({
@@ -215,6 +217,7 @@ const closeMessage = prepared((db, row: Closing & Pick<MessageRow, "id" | "reply
       output_tokens: row.output_tokens,
       credits_charged: row.credits_charged,
       reply_status: row.reply_status,
+      reply_error: row.reply_error,
     })
     .where("id", "=", row.id),
 );

@@ -7,6 +7,7 @@ import { remembered } from "../db/prepared.ts";
 import type { InboxRow, MessageRow } from "../db/schema.ts";
 import { StorageError } from "../db/storage-faults.ts";
 import { AppError, wordsOf } from "../errors.ts";
+import { waitIfPaused } from "../inboxes/resume.ts";
 import { buryJob, finishJob, type Job, postponeJob } from "../jobs/queue.ts";
 import { deadline } from "../lib/deadline.ts";
 import { findConnection } from "./choose-connection.ts";
@@ -44,6 +45,7 @@ async function route(app: App, job: Job<"route_message">, signal: AbortSignal): 
   const loaded = await loadMessage(app, job.payload.message_id);
   if (!loaded) return endWithoutInbox(app, job);
   const { found, doubts } = loaded;
+  if (await waits(app, job, found)) return;
   const input = await inputOrLoss(app, found.message, signal);
   if ("lost" in input) return endWithoutContent(app, job, input);
   const asked = await understand(app, found, input);
@@ -65,6 +67,16 @@ async function route(app: App, job: Job<"route_message">, signal: AbortSignal): 
   if (signal.aborted && !answer.ok) throw signal.reason;
   if (!answer.ok && mayRetry(job, answer) && !cap.signal.aborted) return retryLater(app, job, answer);
   await closeRun(app, run, endingOf(answer));
+}
+
+/** Whether its inbox is paused. What was begun before that goes on, and so does a call, whose caller may be waiting. */
+async function waits(
+  app: App,
+  job: Job<"route_message">,
+  { message, inbox }: Pick<Run, "message" | "inbox">,
+): Promise<boolean> {
+  const is_new = message.source === "email" && job.attempts === 1;
+  return inbox.paused !== null && is_new && waitIfPaused(app, job, inbox);
 }
 
 /** A message with what its sender may spend by now, and what there is to say of that. */

@@ -66,6 +66,7 @@ const CALL: Description = {
     "inbox_required",
     "inbox_id_required",
     "inbox_not_routed",
+    "inbox_paused",
     "invalid_idempotency_key",
     "idempotency_key_reuse",
     "storage_full",

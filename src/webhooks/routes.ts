@@ -5,7 +5,7 @@ import { authenticated } from "../http/auth.ts";
 import { describe } from "../http/describe.ts";
 import { refuseOverRate } from "../http/request.ts";
 import { pageQuery } from "../http/shapes.ts";
-import { listDeliveries, readDelivery, replayFailed, retryDelivery } from "./deliveries.ts";
+import { countDeliveries, listDeliveries, readDelivery, replayFailed, retryDelivery } from "./deliveries.ts";
 import {
   createEndpoint,
   listEndpoints,
@@ -17,6 +17,7 @@ import {
 import { deleteEndpoint } from "./delete-endpoint.ts";
 import { EVENT_TYPES } from "./events.ts";
 import {
+  CountsShape,
   DeliveryDetailShape,
   DeliveryShape,
   EndpointShape,
@@ -152,6 +153,11 @@ function deliveryRoutes(app: App) {
       },
       { params: delivery, ...DESCRIBED.retry },
     )
+    .get(
+      "/v1/webhooks/:id/counts",
+      ({ user, params }) => countDeliveries(app, user, params.id),
+      DESCRIBED.counts,
+    )
     .post(
       "/v1/webhooks/:id/replay",
       async ({ user, params: { id }, body: { since }, set }) => {
@@ -165,6 +171,12 @@ function deliveryRoutes(app: App) {
 const tag = "Webhooks";
 
 const DESCRIBED = {
+  counts: describe({
+    tag,
+    summary: "How many deliveries have failed, or wait",
+    description: "Of the last 30 days.",
+    answers: { 200: CountsShape },
+  }),
   list: describe({ tag, summary: "List your webhook endpoints", answers: { 200: t.Array(EndpointShape) } }),
   create: describe({
     tag,
