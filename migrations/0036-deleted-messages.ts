@@ -4,6 +4,8 @@ import { type Kysely, sql } from "kysely";
 export const deletedMessages = {
   async up(db: Kysely<unknown>): Promise<void> {
     await db.schema.alterTable("messages").addColumn("deleted_at", "integer").execute();
-    await sql`create index messages_deleted on messages (user_id, id) where deleted_at is not null`.execute(db);
+    await sql`create index messages_deleted on messages (user_id, id) where deleted_at is not null`.execute(
+      db,
+    );
   },
 };

@@ -39,7 +39,7 @@ export async function listOutgoing(
     [to, account, subject].some((text) => text?.toLowerCase().includes(wanted));
   const found: ReturnType<typeof listed>[] = [];
   let below = cursor === undefined ? AFTER_ALL : decodeCursor(cursor, ["id"])[0];
-  for (let looked = 0; looked < MAX_LOOKED_AT; ) {
+  for (let looked = 0; looked < MAX_LOOKED_AT;) {
     const rows = await someBelow(app.db, { below, status, limit: limit + 1 });
     for (const row of rows) {
       if (found.length === limit) return { items: found, next_cursor: encodeCursor([below]) };
@@ -58,7 +58,7 @@ function someBelow(
   { below, status, limit }: { below: string; status: Wanted["status"]; limit: number },
 ): Promise<Listed[]> {
   return outgoing(db)
-    .select(({ fn, val }) => [fn<Uint8Array | null>("substr", ["raw", val(1), val(HEAD_BYTES)]).as("head")])
+    .select((eb) => eb.fn<Uint8Array | null>("substr", ["raw", eb.val(1), eb.val(HEAD_BYTES)]).as("head"))
     .where("outgoing_mails.id", "<", below)
     .$if(status !== undefined, (query) => query.where("outgoing_mails.status", "=", status ?? "sent"))
     .orderBy("outgoing_mails.id", "desc")
@@ -106,7 +106,7 @@ async function wordsOf(app: App, raw: Uint8Array) {
   return { subject, text: allText(outcome.mail) };
 }
 
-function viewMail({ config }: App, { user_id: _, ...row }: Outgoing) {
+function viewMail({ config }: App, { user_id: _owner, ...row }: Outgoing) {
   return { ...row, kept_here: isKeptHere(row), held: isHeldHere(config.outbound, row) };
 }
 

@@ -199,11 +199,7 @@ function mailRoutes(app: App) {
     .get(
       "/admin/mail/:mail_id",
       async ({ user, params, key_id, set: { headers } }) =>
-        jsonAnswer(
-          app,
-          { who: user.id, headers },
-          await readOutgoing(app, { user, key_id }, params.mail_id),
-        ),
+        jsonAnswer(app, { who: user.id, headers }, await readOutgoing(app, { user, key_id }, params.mail_id)),
       {
         params: t.Object({ mail_id: t.String({ format: "uuid" }) }),
         ...describeAdmin({

@@ -8,7 +8,13 @@ import { deleteConversation, restoreConversation } from "../messages/delete.ts";
 import { listConversations, readConversation } from "./read.ts";
 import { ConversationDetailShape, ConversationShape } from "./shapes.ts";
 
+const params = t.Object({ conversation_id: t.String({ format: "uuid" }) });
+
 export function conversationRoutes(app: App) {
+  return new Elysia().use(readingRoutes(app)).use(deletingRoutes(app));
+}
+
+function readingRoutes(app: App) {
   return new Elysia()
     .use(authenticated(app))
     .get("/conversations", ({ user, query }) => listConversations(app, user, query), {
@@ -27,7 +33,7 @@ export function conversationRoutes(app: App) {
       async ({ user, params, set: { headers } }) =>
         jsonAnswer(app, { who: user.id, headers }, await readConversation(app, user, params.conversation_id)),
       {
-        params: t.Object({ conversation_id: t.String({ format: "uuid" }) }),
+        params,
         ...describe({
           tag: "Conversations",
           summary: "A thread with its turns",
@@ -36,7 +42,12 @@ export function conversationRoutes(app: App) {
           answers: { 200: ConversationDetailShape },
         }),
       },
-    )
+    );
+}
+
+function deletingRoutes(app: App) {
+  return new Elysia()
+    .use(authenticated(app))
     .delete(
       "/conversations/:conversation_id",
       async ({ caller, params, set }) => {
@@ -44,7 +55,7 @@ export function conversationRoutes(app: App) {
         set.status = 204;
       },
       {
-        params: t.Object({ conversation_id: t.String({ format: "uuid" }) }),
+        params,
         ...describe({
           tag: "Conversations",
           summary: "Delete a thread",
@@ -62,7 +73,7 @@ export function conversationRoutes(app: App) {
         set.status = 204;
       },
       {
-        params: t.Object({ conversation_id: t.String({ format: "uuid" }) }),
+        params,
         ...describe({
           tag: "Conversations",
           summary: "Take the deletion of a thread back",

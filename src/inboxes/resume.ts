@@ -25,11 +25,7 @@ export async function waitIfPaused(
 }
 
 /** Has everything go on that waited for an inbox, in its order, some at a time; it stops where the inbox is paused anew. */
-export async function resumeInboxNow(
-  app: App,
-  job: Job<"resume_inbox">,
-  signal: AbortSignal,
-): Promise<void> {
+export async function resumeInboxNow(app: App, job: Job<"resume_inbox">, signal: AbortSignal): Promise<void> {
   const { inbox_id } = job.payload;
   const shift = beginShift(app, signal);
   await takeTurns(shift, async (tx) => {
@@ -39,5 +35,7 @@ export async function resumeInboxNow(
     app.worker?.wake("route_message");
     return resumed === ROWS;
   });
-  await writeOutcome(app, signal, (tx) => (isOver(shift) ? deferJob(tx, job, app.now()) : finishJob(tx, job)));
+  await writeOutcome(app, signal, (tx) =>
+    isOver(shift) ? deferJob(tx, job, app.now()) : finishJob(tx, job),
+  );
 }

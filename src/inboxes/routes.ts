@@ -107,7 +107,30 @@ const ACTIVITY = describe({
 const READ = describe({ tag: "Inboxes", summary: "Read an inbox", answers: { 200: InboxShape } });
 
 export function inboxRoutes(app: App) {
-  return new Elysia().use(crudRoutes(app)).use(addressRoutes(app)).use(testRoutes(app));
+  return new Elysia()
+    .use(activityRoutes(app))
+    .use(crudRoutes(app))
+    .use(addressRoutes(app))
+    .use(testRoutes(app));
+}
+
+function activityRoutes(app: App) {
+  return new Elysia()
+    .use(authenticated(app))
+    .get("/inboxes/activity", ({ user, query }) => inboxActivity(app, user, query.since), {
+      query: t.Object({
+        since: t.Optional(
+          t.Integer({
+            minimum: 0,
+            maximum: LAST_SECOND,
+            description:
+              "Mails are counted from this unix second on, and from two days ago at the most; by default of the last 24 hours.",
+            examples: [1_768_478_400],
+          }),
+        ),
+      }),
+      ...ACTIVITY,
+    });
 }
 
 function crudRoutes(app: App) {
@@ -132,20 +155,6 @@ function crudRoutes(app: App) {
         }),
       },
     )
-    .get("/inboxes/activity", ({ user, query }) => inboxActivity(app, user, query.since), {
-      query: t.Object({
-        since: t.Optional(
-          t.Integer({
-            minimum: 0,
-            maximum: LAST_SECOND,
-            description:
-              "Mails are counted from this unix second on, and from two days ago at the most; by default of the last 24 hours.",
-            examples: [1_768_478_400],
-          }),
-        ),
-      }),
-      ...ACTIVITY,
-    })
     .get("/inboxes/:inbox_id", ({ user, params }) => readInbox(app, user, params.inbox_id), {
       params,
       ...READ,

@@ -70,6 +70,7 @@ export function createWorker(app: App, handlers: JobHandlers, options: WorkerOpt
   let look: ReturnType<typeof setInterval> | undefined;
 
   const poolOf = (kind: JobKind): Pool => pools.get(kind) as Pool;
+  const wake = (kind: JobKind, newcomer?: Newcomer) => void (started && poolOf(kind).wake(newcomer));
   const allPools = (work: (pool: Pool) => Promise<void>) => Promise.all([...pools.values()].map(work));
 
   const run = (job: Job): void => {
@@ -96,9 +97,7 @@ export function createWorker(app: App, handlers: JobHandlers, options: WorkerOpt
       look = lookNowAndThen(app, handlers, wakeAll);
       for (const pool of pools.values()) pool.start();
     },
-    wake(kind, newcomer) {
-      if (started) poolOf(kind).wake(newcomer);
-    },
+    wake,
     wakeAll,
     reserve: (kind, use) => poolOf(kind).reserve(use),
     release: (kind, use) => poolOf(kind).release(use),
@@ -107,13 +106,7 @@ export function createWorker(app: App, handlers: JobHandlers, options: WorkerOpt
     follow: (job) => poolOf(job.kind).follow(job),
     waitForRoom: (job, room) => poolOf(job.kind).close(job, room),
     waitForWord: (job) => void unsaid.add(job),
-    cancel(message_id) {
-      for (const { job, stop } of running.values())
-        if (job.kind === "route_message" && (job as Job<"route_message">).payload.message_id === message_id)
-          stop.abort(CANCELLED);
-      // Others of its conversation may be begun.
-      if (started) poolOf("route_message").wake();
-    },
+    cancel: (message_id) => cancelRun(running, message_id, () => wake("route_message")),
     async drain() {
       for (;;) {
         const before = ended;
@@ -144,6 +137,14 @@ function suspectsOf(app: App, { watch_ms = WATCH_MS }: WorkerOptions, isStopping
 }
 
 type Running = Map<Promise<void>, { job: Job; stop: AbortController }>;
+
+/** `wake`: others of its conversation may be begun then. */
+function cancelRun(running: Running, message_id: string, wake: () => void): void {
+  for (const { job, stop } of running.values())
+    if (job.kind === "route_message" && (job as Job<"route_message">).payload.message_id === message_id)
+      stop.abort(CANCELLED);
+  wake();
+}
 
 function idsOf(running: Running): Set<string> {
   return new Set([...running.values()].map(({ job }) => job.id));

@@ -276,16 +276,12 @@ async function mayBegin(tx: Db, conversation_id: string): Promise<boolean> {
   return !(await isLaneBusy(tx, conversation_id)) && !(await isHeld(tx, "route_message"));
 }
 
+type Enqueued = { row: MessageRow; user: UserRow; claimed: boolean; bytes: number; waits?: boolean };
+
 function enqueueRoute(
   app: App,
   tx: Db,
-  {
-    row,
-    user,
-    claimed,
-    bytes,
-    waits = false,
-  }: { row: MessageRow; user: UserRow; claimed: boolean; bytes: number; waits?: boolean },
+  { row, user, claimed, bytes, waits = false }: Enqueued,
 ): Promise<Job | null> {
   return enqueue(app, tx, {
     kind: "route_message",

@@ -245,7 +245,8 @@ const NOTHING_PROVEN = {
 async function refuseSender(
   app: App,
   tx: Db,
-  refused: Pick<Decision, "delivery" | "mail"> & Pick<Refusal, "reason" | "text" | "shown"> & { inbox: InboxRow },
+  refused: Pick<Decision, "delivery" | "mail"> &
+    Pick<Refusal, "reason" | "text" | "shown"> & { inbox: InboxRow },
 ): Promise<Reception> {
   const { inbox, mail, delivery, reason, text, shown = text } = refused;
   const refusal = { code: 550, enhanced: "5.7.1", reason, text, shown } as const;

@@ -51,11 +51,7 @@ export async function deleteConversation(app: App, caller: Caller, id: string): 
     const shown = ownMessagesIn(app, tx, { user, id }).where("deleted_at", "is", null);
     if (!(await shown.limit(1).executeTakeFirst())) throw noConversation();
     if (await shown.where("state", "=", "received").limit(1).executeTakeFirst()) throw stillWorkedOn();
-    await tx
-      .updateTable("messages")
-      .set({ deleted_at: app.now() })
-      .where("id", "in", shown)
-      .execute();
+    await tx.updateTable("messages").set({ deleted_at: app.now() }).where("id", "in", shown).execute();
     await eraseDeletedLater(app, tx, user);
   });
 }

@@ -26,7 +26,10 @@ export async function tellOfFull(
 
 /** Shows in the activity that a mail was put off because the inbox is paused. */
 export async function tellOfPaused(app: App, row: InboxRow, sender: string): Promise<void> {
-  await showOnce(app, row, { about: "paused", refusal: { ...PAUSED_ANSWER, sender, reason: "inbox_paused" } });
+  await showOnce(app, row, {
+    about: "paused",
+    refusal: { ...PAUSED_ANSWER, sender, reason: "inbox_paused" },
+  });
 }
 
 async function showOnce(

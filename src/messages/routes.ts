@@ -56,6 +56,10 @@ const filters = {
 };
 
 export function messageRoutes(app: App) {
+  return new Elysia().use(readingRoutes(app)).use(changingRoutes(app));
+}
+
+function readingRoutes(app: App) {
   return new Elysia()
     .use(authenticated(app))
     .get(
@@ -91,6 +95,28 @@ export function messageRoutes(app: App) {
       async ({ user, params, set }) => download(set.headers, await readRawMail(app, user, params.message_id)),
       { params: t.Object({ message_id: id }), ...RAW },
     )
+    .post(
+      "/messages/:message_id/retry",
+      async ({ user, params, set }) => {
+        const admit = () => refuseOverRouteRate(app, user);
+        const { view, resets_at } = await retryMessage(app, user, { id: params.message_id, admit });
+        if (resets_at !== undefined) {
+          set.status = 429;
+          return { ...view, code: "credit_limit", credits: { ...view.credits, resets_at } };
+        }
+        set.status = 202;
+        set.headers["location"] = `/v1/messages/${view.message_id}`;
+        set.headers["retry-after"] = String(POLL_SECONDS);
+        return view;
+      },
+      { params: t.Object({ message_id: id }), ...RETRY },
+    );
+}
+
+/** What its owner may do with one. */
+function changingRoutes(app: App) {
+  return new Elysia()
+    .use(authenticated(app))
     .patch(
       "/messages/:message_id",
       async ({ user, params: { message_id }, body, set: { headers } }) => {
@@ -115,27 +141,10 @@ export function messageRoutes(app: App) {
       },
       { params: t.Object({ message_id: id }), ...RESTORE },
     )
-    .post(
-      "/messages/:message_id/cancel",
-      ({ user, params }) => cancelMessage(app, user, params.message_id),
-      { params: t.Object({ message_id: id }), ...CANCEL },
-    )
-    .post(
-      "/messages/:message_id/retry",
-      async ({ user, params, set }) => {
-        const admit = () => refuseOverRouteRate(app, user);
-        const { view, resets_at } = await retryMessage(app, user, { id: params.message_id, admit });
-        if (resets_at !== undefined) {
-          set.status = 429;
-          return { ...view, code: "credit_limit", credits: { ...view.credits, resets_at } };
-        }
-        set.status = 202;
-        set.headers["location"] = `/v1/messages/${view.message_id}`;
-        set.headers["retry-after"] = String(POLL_SECONDS);
-        return view;
-      },
-      { params: t.Object({ message_id: id }), ...RETRY },
-    );
+    .post("/messages/:message_id/cancel", ({ user, params }) => cancelMessage(app, user, params.message_id), {
+      params: t.Object({ message_id: id }),
+      ...CANCEL,
+    });
 }
 
 const LIST = describe({

@@ -206,7 +206,8 @@ export async function keepKey(app: App, tx: Db, message: Keyed): Promise<void> {
   if (created <= app.calmNow() - KEY_SECONDS) return;
   const row = { inbox_id, authority, vouched, created };
   // What is known of its calls goes with the message: nobody could tell any more which must not be made again.
-  if (makesDuplicates(state) || reason === CANCELLED_REASON || message.called) await keepHash(tx, { ...row, key_hash: hashOf(dedupe_key) });
+  if (makesDuplicates(state) || reason === CANCELLED_REASON || message.called)
+    await keepHash(tx, { ...row, key_hash: hashOf(dedupe_key) });
   if (isMachines(message)) await keepHash(tx, { ...row, key_hash: keyOf(dedupe_key, MACHINE) });
   if (isUnfinished(state) && retry_of === null)
     await keepHash(tx, { ...row, key_hash: await slotFor(tx, inbox_id, dedupe_key) });

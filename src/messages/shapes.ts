@@ -210,7 +210,8 @@ export const StoryShape = t.Composite(
       older: t.Nullable(t.String({ format: "uuid", description: "Your message before it." })),
       no_reply_reason: t.Nullable(
         t.String({
-          description: "Why no answer may be mailed, as a machine-readable cause; `reply_error` says it in words.",
+          description:
+            "Why no answer may be mailed, as a machine-readable cause; `reply_error` says it in words.",
           examples: [null],
         }),
       ),

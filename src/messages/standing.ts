@@ -67,9 +67,7 @@ export async function standingOf(
 /** Whether anybody may have written it who writes any name into it: a run for it costs its inbox, and nothing whoever sends it. */
 function isUnproven({ accepted, authority }: SenderVerdict, policy: InboundPolicy): boolean {
   const { process_unauthenticated, reply_to_unauthenticated } = policy;
-  return (
-    accepted && authority === "unauthenticated" && !process_unauthenticated && !reply_to_unauthenticated
-  );
+  return accepted && authority === "unauthenticated" && !process_unauthenticated && !reply_to_unauthenticated;
 }
 
 /** A mark that may be anybody's does not keep the owner and listed senders from being answered. */

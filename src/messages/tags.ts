@@ -42,7 +42,6 @@ function normalTags(given: string[]): string[] {
       );
     if (!tags.has(tag.toLowerCase())) tags.set(tag.toLowerCase(), tag);
   }
-  if (tags.size > MAX_TAGS)
-    throw invalid("body.tags", "too_many", `A message has at most ${MAX_TAGS} tags.`);
+  if (tags.size > MAX_TAGS) throw invalid("body.tags", "too_many", `A message has at most ${MAX_TAGS} tags.`);
   return [...tags.values()];
 }

@@ -47,15 +47,14 @@ export async function eraseDeletedNow(
   });
 }
 
-const deletedOf = prepared(
-  (db, key: { user_id: string; until: number; before: number; after: string }) =>
-    keyedMessages(db, key.before)
-      .where("messages.user_id", "=", key.user_id)
-      .where("messages.deleted_at", "is not", null)
-      .where("messages.deleted_at", "<=", key.until)
-      .where("messages.id", ">", key.after)
-      .orderBy("messages.id")
-      .limit(ROWS),
+const deletedOf = prepared((db, key: { user_id: string; until: number; before: number; after: string }) =>
+  keyedMessages(db, key.before)
+    .where("messages.user_id", "=", key.user_id)
+    .where("messages.deleted_at", "is not", null)
+    .where("messages.deleted_at", "<=", key.until)
+    .where("messages.id", ">", key.after)
+    .orderBy("messages.id")
+    .limit(ROWS),
 );
 
 /** The one that was deleted last. */

@@ -50,7 +50,8 @@ async function endWaitingIn(shift: Shift, inbox: Paused): Promise<void> {
   await takeTurns(shift, async (tx) => {
     const message_ids = await dropWaiting(tx, { inbox_id: inbox.id, below, limit: ROWS });
     const share = { account: inbox.user_id, slots: null };
-    for (const message_id of message_ids) await failMessage(app, tx, { payload: { message_id }, share }, FAILURE);
+    for (const message_id of message_ids)
+      await failMessage(app, tx, { payload: { message_id }, share }, FAILURE);
     return message_ids.length === ROWS;
   });
 }

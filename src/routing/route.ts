@@ -44,8 +44,15 @@ export async function routeNow(app: App, job: Job<"route_message">, signal: Abor
 async function route(app: App, job: Job<"route_message">, signal: AbortSignal): Promise<void> {
   const loaded = await loadMessage(app, job.payload.message_id);
   if (!loaded) return endWithoutInbox(app, job);
-  const { found, doubts } = loaded;
-  if (await waits(app, job, found)) return;
+  if (await waits(app, job, loaded.found)) return;
+  await routeFound(app, job, { ...loaded, signal });
+}
+
+async function routeFound(
+  app: App,
+  job: Job<"route_message">,
+  { found, doubts, signal }: Loaded & { signal: AbortSignal },
+): Promise<void> {
   const input = await inputOrLoss(app, found.message, signal);
   if ("lost" in input) return endWithoutContent(app, job, input);
   const asked = await understand(app, found, input);
@@ -79,13 +86,13 @@ async function waits(
   return inbox.paused !== null && is_new && waitIfPaused(app, job, inbox);
 }
 
+interface Loaded {
+  found: Pick<Run, "message" | "inbox" | "owner_email" | "owner_plan">;
+  doubts: string[];
+}
+
 /** A message with what its sender may spend by now, and what there is to say of that. */
-async function loadMessage(
-  app: App,
-  message_id: string,
-): Promise<
-  { found: Pick<Run, "message" | "inbox" | "owner_email" | "owner_plan">; doubts: string[] } | undefined
-> {
+async function loadMessage(app: App, message_id: string): Promise<Loaded | undefined> {
   const [message] = await messageById(app.db, { id: message_id });
   if (message?.state !== "received" || message.inbox_id === null) return undefined;
   const [found] = await inboxAndOwner(app.db, { id: message.inbox_id });

@@ -96,7 +96,6 @@ function namedIn(headers: MailHeaders, field: "to" | "cc"): string[] {
   return list.ok ? list.mailboxes.slice(0, MAX_NAMED).map(({ address }) => address) : [];
 }
 
-
 async function contentOfCall(db: Db, { id }: MessageRow): Promise<string | null> {
   const contents = db.selectFrom("message_contents").select("content").where("message_id", "=", id);
   const stored = await contents.executeTakeFirst();

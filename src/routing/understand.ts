@@ -63,9 +63,7 @@ export async function understand(
   const sure = (await instructionOf(app, shelf, { ...command, command: own.command })) ?? "";
   const refusal = aim.refusal ?? (expanded === null ? tooLong(parsed) : null);
   const more = input.subject === input.instruction ? "" : input.subject;
-  const own_words = (expanded ?? "") || more;
-  const standing = own_words === "" ? inbox.default_instruction : null;
-  const instruction = standing ?? own_words;
+  const { instruction, by_inbox } = askedFor((expanded ?? "") || more, inbox);
   // Where nothing is sure, all knowledge would go in: less does by words that are the author's but for a shared post.
   const choosing = input.may_share === "below" ? instruction : sure;
   const words = [choosing, ...(input.plain ? [input.subject] : [])].join("\n");
@@ -74,7 +72,7 @@ export async function understand(
   const powers = app.guard.powersOf({ ...settings, ...aim, authority: message.authority });
   const targets = aim.attached.filter(({ name }) => powers.mayUse(name));
   const steps: StepDraft[] = [
-    ...(standing === null ? [] : [BY_INBOX]),
+    ...by_inbox,
     ...folded.notes.map(({ name, sentence }) => ({ type: "context" as const, name, output: sentence })),
     ...[...unknownWarnings(unknown), ...ignoredWarnings(ignored, input), ...warnings].map((output) => ({
       type: "warning" as const,
@@ -83,6 +81,15 @@ export async function understand(
   ];
   const { contexts } = folded;
   return { command, instruction, sure, contexts, settings, powers, targets, steps, refusal };
+}
+
+/** What a mail asks for; where that is nothing, its inbox does. */
+function askedFor(
+  own_words: string,
+  { default_instruction: standing }: InboxRow,
+): Pick<Understanding, "instruction"> & { by_inbox: StepDraft[] } {
+  if (own_words !== "" || standing === null) return { instruction: own_words, by_inbox: [] };
+  return { instruction: standing, by_inbox: [BY_INBOX] };
 }
 
 /** Plain words: in them nothing is a command, whoever wrote the mail, and none names a tool or a context. */
@@ -212,8 +219,7 @@ function elsewhereOf(asked: string, elsewhere: string[]): string | null {
   return targetNamed(elsewhere, asked) === undefined ? null : NOT_ATTACHED;
 }
 
-const NOT_ATTACHED =
-  "this tool server is not ticked on its page under “Tools” (mcp_connection_ids)";
+const NOT_ATTACHED = "this tool server is not ticked on its page under “Tools” (mcp_connection_ids)";
 
 const ANY = { target: null, tools: true, allow_destructive: false };
 

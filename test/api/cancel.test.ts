@@ -90,9 +90,7 @@ describe("a message that is cancelled", () => {
     await room.owner.post("/v1/webhooks", { url: receiver.url, event_types: ["*"] });
     await room.send({ text: "First" });
     const { id } = await room.newest();
-    const answers = await Promise.all(
-      [1, 2, 3].map(() => room.owner.post(`/messages/${id}/cancel`)),
-    );
+    const answers = await Promise.all([1, 2, 3].map(() => room.owner.post(`/messages/${id}/cancel`)));
     expect(answers.map(({ status, body }) => [status, body.status])).toEqual([
       [200, "failed"],
       [200, "failed"],

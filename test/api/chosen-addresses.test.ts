@@ -37,8 +37,7 @@ describe("an address that its owner chooses", () => {
     await room.drain();
     const first = await room.newest();
     const raw = (await room.outgoing())[0]?.raw ?? [];
-    console.log(Buffer.from(raw).toString().slice(0, 3000));
-    const [, tag] = /Reply-To:\s+<?billing\.desk\+(c_\w+)@mw\.test/i.exec(Buffer.from(raw).toString()) ?? [];
+    const [, tag] = /Reply-To:[^\n]*billing\.desk\+(c_\w+)@mw\.test/i.exec(Buffer.from(raw).toString()) ?? [];
     await room.send({
       text: "Two",
       rcpt: `BILLING.DESK+${tag}@mw.test`,
@@ -68,19 +67,33 @@ describe("an address that its owner chooses", () => {
     expect((await ada.get("/inboxes")).body).toEqual([]);
   });
 
-  test.each(["", "  ", "a b", "a+b", "a..b", ".a", "a-", "ä", "a@b", "x".repeat(41), "a\r\nb", '"a"', 7, null])(
-    "is not %j",
-    async (local_part) => {
-      await using t = await testApp(EVERYWHERE);
-      const ada = await t.as("ada@example.com");
-      expect((await ada.post("/inboxes", { local_part })).status).toBe(422);
-    },
-  );
+  test.each([
+    "",
+    "  ",
+    "a b",
+    "a+b",
+    "a..b",
+    ".a",
+    "a-",
+    "ä",
+    "a@b",
+    "x".repeat(41),
+    "a\r\nb",
+    '"a"',
+    7,
+    null,
+  ])("is not %j", async (local_part) => {
+    await using t = await testApp(EVERYWHERE);
+    const ada = await t.as("ada@example.com");
+    expect((await ada.post("/inboxes", { local_part })).status).toBe(422);
+  });
 
   test("is nobody's twice, not even once it was given up, and not for two who ask at once", async () => {
     await using t = await testApp(EVERYWHERE);
     const [ada, eve] = [await t.as("ada@example.com"), await t.as("eve@example.net")];
-    const asked = await Promise.all([ada, eve, ada].map((who) => who.post("/inboxes", { local_part: "billing" })));
+    const asked = await Promise.all(
+      [ada, eve, ada].map((who) => who.post("/inboxes", { local_part: "billing" })),
+    );
     expect(asked.map(({ status }) => status).toSorted()).toEqual([201, 409, 409]);
     const mine = asked.find(({ status }) => status === 201)?.body;
     const owner = (await ada.get("/inboxes")).body.length === 1 ? ada : eve;

@@ -33,8 +33,7 @@ describe("a message that is deleted", () => {
       file.url,
       `/conversations/${story.conversation_id}`,
     ];
-    const statuses = async () =>
-      Promise.all(paths.map(async (path) => (await room.owner.get(path)).status));
+    const statuses = async () => Promise.all(paths.map(async (path) => (await room.owner.get(path)).status));
     expect((await room.owner.delete(`/messages/${id}`)).status).toBe(204);
     expect(await statuses()).toEqual(paths.map(() => 404));
     expect(await idsOf(room)).toEqual([]);

@@ -40,7 +40,10 @@ describe("mail whose sender proves nothing", () => {
 
   test("is listed so often in an hour, and then counted", async () => {
     await using room = await strangersRoom({
-      config: { limits: { inbound_per_sender_hour: 0, inbound_per_sender_day: 0 }, smtp: { trusted_networks: [] } },
+      config: {
+        limits: { inbound_per_sender_hour: 0, inbound_per_sender_day: 0 },
+        smtp: { trusted_networks: [] },
+      },
     });
     room.app.config.plans.team.inbound_per_hour = 0;
     for (let n = 0; n < 203; n += 1) await room.send({ from: EVE, text: `Mail ${n}` });

@@ -39,7 +39,12 @@ describe("the instruction of an inbox", () => {
   test("holds for strangers, and names no tool, flag or context for them or for anybody", async () => {
     const words = "@calendar Make an event --model=other --allow-destructive +style $macro for each";
     await using room = await toolRoom(["Done.", [create()], "Done."]);
-    await room.owner.post("/contexts", { title: "Style", body: "Be brief.", kind: "knowledge", slug: "style" });
+    await room.owner.post("/contexts", {
+      title: "Style",
+      body: "Be brief.",
+      kind: "knowledge",
+      slug: "style",
+    });
     await room.owner.patch(`/inboxes/${room.inbox.id}`, { default_instruction: words });
     await room.send({ from: "Eve <eve@example.net>", text: "Make an event called Gotcha" });
     await room.drain();

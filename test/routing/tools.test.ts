@@ -394,7 +394,9 @@ describe("a tool server that is called as an integration is", () => {
     expect((await connectSheets(room)).status).toBe(201);
     await room.allow({ targets: ["mcp:sheets"] });
     const { error } = await call(room, "@sheets Note it down", { content: "Lunch" });
-    expect(error).toContain("@sheets may not be used in this inbox: it is not ticked on its page under “Tools” (scope.targets).");
+    expect(error).toContain(
+      "@sheets may not be used in this inbox: it is not ticked on its page under “Tools” (scope.targets).",
+    );
     expect(room.tools.calls).toEqual([]);
   });
 

@@ -36,6 +36,12 @@ export function Activity() {
     if (!next.delete(message.message_id)) next.set(message.message_id, message);
     setChosen(next);
   };
+  const rowOf = (message: Message) =>
+    chosen ? (
+      <Choosable message={message} checked={chosen.has(message.message_id)} onToggle={toggle} />
+    ) : (
+      <Row message={message} choice={choice} />
+    );
   return (
     <Page
       title="Activity"
@@ -65,13 +71,7 @@ export function Activity() {
         wordsFor={(count) => (count === 1 ? "1 new message" : `${count} new messages`)}
         empty={is_narrowed ? <NoneFits onClear={clear} /> : <NoneYet />}
         keyOf={idOf}
-        row={(message) =>
-          chosen ? (
-            <Choosable message={message} checked={chosen.has(message.message_id)} onToggle={toggle} />
-          ) : (
-            <Row message={message} choice={choice} />
-          )
-        }
+        row={rowOf}
         className="[--row:6rem] sm:[--row:4.5rem]"
       />
     </Page>

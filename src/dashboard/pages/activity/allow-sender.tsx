@@ -43,8 +43,8 @@ function Ask({ inbox, sender, story }: { inbox: Inbox; sender: string; story: St
           onClose={() => setAsked(false)}
         >
           <p className="wrap-anywhere">
-            Their mail is worked on from now on, and their words are instructions to {inbox.label || inbox.address},
-            as yours are.
+            Their mail is worked on from now on, and their words are instructions to{" "}
+            {inbox.label || inbox.address}, as yours are.
           </p>
           {is_first && (
             <p className="font-medium text-warn">
@@ -58,9 +58,7 @@ function Ask({ inbox, sender, story }: { inbox: Inbox; sender: string; story: St
               they have to send it through the mail provider of their address.
             </p>
           )}
-          {story.status === "rejected" && (
-            <p>This mail is not kept, so ask them to send it again.</p>
-          )}
+          {story.status === "rejected" && <p>This mail is not kept, so ask them to send it again.</p>}
         </Confirm>
       )}
     </>

@@ -12,11 +12,7 @@ export function Answer({ story }: { story: Story }) {
   return (
     <Card title="The answer">
       <div className="grid gap-3">
-        {result ? (
-          <ModelText text={result} />
-        ) : (
-          <p className="text-soft">There is none.</p>
-        )}
+        {result ? <ModelText text={result} /> : <p className="text-soft">There is none.</p>}
         <Files files={attachments.filter(({ direction }) => direction === "out")} />
         {story.source === "email" && <Reply story={story} />}
       </div>

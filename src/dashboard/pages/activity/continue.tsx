@@ -37,7 +37,8 @@ function Field({
   const [instruction, setInstruction] = useState("");
   const known = useVocabulary(inbox);
   const run = useRun(() => setInstruction(""));
-  const send = (): void => run.start({ instruction, content: "", inbox_id: inbox.id, files: [], conversation_id });
+  const send = (): void =>
+    run.start({ instruction, content: "", inbox_id: inbox.id, files: [], conversation_id });
   const isOver = run.result !== undefined && run.result.status !== "processing";
   return (
     <Card title="Go on with this conversation">

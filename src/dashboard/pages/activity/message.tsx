@@ -66,11 +66,7 @@ export function Message() {
       {story.status !== "received" && <Done steps={story.steps} />}
       <Deliveries deliveries={story.deliveries} />
       {story.conversation_id && story.status !== "received" && (
-        <Continue
-          key={story.message_id}
-          inbox_id={story.inbox_id}
-          conversation_id={story.conversation_id}
-        />
+        <Continue key={story.message_id} inbox_id={story.inbox_id} conversation_id={story.conversation_id} />
       )}
     </Page>
   );

@@ -5,7 +5,6 @@ import type { MouseEvent } from "react";
 import { messageList } from "../../api/messages.ts";
 import type { Activity, Page, Story } from "../../api/shapes.ts";
 import { BUTTON } from "../../ui/button.tsx";
-import { classes } from "../../ui/class-names.ts";
 import { type Choice, choiceOf, filtersOf } from "./choice.ts";
 
 /** Where in the history of this tab the list is that a message was opened from. */
@@ -56,16 +55,16 @@ function Beside({
   icon: typeof ArrowUp;
   words: string;
 }) {
-  const look = classes(BUTTON, "border border-line bg-card", id ? "hover:bg-hover" : "opacity-55");
-  if (id === null)
-    return (
-      <span aria-hidden className={look}>
-        <Icon aria-hidden /> {words}
-      </span>
-    );
+  if (id === null) return null;
   return (
     // In place of this one: one step back is the list, however many were looked at.
-    <Link to="/messages/$message_id" params={{ message_id: id }} search={choice} replace className={look}>
+    <Link
+      to="/messages/$message_id"
+      params={{ message_id: id }}
+      search={choice}
+      replace
+      className={`${BUTTON} border border-line bg-card hover:bg-hover`}
+    >
       <Icon aria-hidden /> {words}
     </Link>
   );

@@ -50,7 +50,9 @@ export function Selection({ chosen, onClear, onLeave }: SelectionProps) {
       }
     }
     setProgress(undefined);
-    setFaults(said.size === 0 ? [] : [`${ids.length - done.length} of ${ids.length} stayed as they were.`, ...said]);
+    setFaults(
+      said.size === 0 ? [] : [`${ids.length - done.length} of ${ids.length} stayed as they were.`, ...said],
+    );
     return done;
   }
 

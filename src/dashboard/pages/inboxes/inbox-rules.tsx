@@ -62,7 +62,9 @@ export function InboxRules({ inbox }: { inbox: Inbox }) {
           <Toggle
             label="Work on mail whose sender proves nothing"
             hint="Anybody can write any name into such mail, and spam is often like that: each would cost a run. Off, it is refused, which its sender’s server tells them, and listed in the activity."
-            checked={inbox.inbound_policy.process_unauthenticated || inbox.inbound_policy.reply_to_unauthenticated}
+            checked={
+              inbox.inbound_policy.process_unauthenticated || inbox.inbound_policy.reply_to_unauthenticated
+            }
             disabled={inbox.inbound_policy.reply_to_unauthenticated}
             onChange={(on) =>
               policy.mutate({ inbound_policy: { ...inbox.inbound_policy, process_unauthenticated: on } })

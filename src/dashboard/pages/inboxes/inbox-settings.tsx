@@ -83,7 +83,9 @@ function Pause({ inbox }: { inbox: Inbox }) {
             value={inbox.paused ?? ""}
             disabled={change.isPending}
             onChange={(event) =>
-              change.mutate({ paused: PAUSES.find(({ paused }) => paused === event.target.value)?.paused ?? null })
+              change.mutate({
+                paused: PAUSES.find(({ paused }) => paused === event.target.value)?.paused ?? null,
+              })
             }
           >
             {PAUSES.map(({ paused, label }) => (

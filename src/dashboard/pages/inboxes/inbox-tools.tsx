@@ -77,21 +77,14 @@ export function InboxTools({ inbox }: { inbox: Inbox }) {
 }
 
 /** Tool servers that it has, and that its own list of what it may use leaves out. */
-function Idle({
-  tools,
-  inbox,
-  onAllow,
-}: {
-  tools: Tool[];
-  inbox: Inbox;
-  onAllow: (tool: Tool) => void;
-}) {
+function Idle({ tools, inbox, onAllow }: { tools: Tool[]; inbox: Inbox; onAllow: (tool: Tool) => void }) {
   const idle = tools.filter((tool) => isIdle(inbox, tool));
   if (idle.length === 0) return null;
   return (
     <Notice look="warn">
       <p>
-        {idle.map(({ label }) => label).join(", ")}: this inbox has it in its list of tool servers, but may use
+        {idle.map(({ label }) => label).join(", ")}: this inbox has it in its list of tool servers, but may
+        use
         {inbox.scope?.targets.length === 0 ? " no tools at all" : " only what is ticked below"}, so nothing of
         it is ever called.
       </p>
