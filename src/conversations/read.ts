@@ -65,15 +65,13 @@ export async function readConversation(app: App, user: UserRow, id: string) {
   return { ...head, subject, turns: turns.map((turn) => viewTurn(turn, files.get(turn.id) ?? [])) };
 }
 
-/** Whether not all of its messages have been deleted. */
+/** Unless all of its messages have been deleted. */
 function isShown(eb: ExpressionBuilder<Schema, "conversations">) {
-  return eb.exists(
-    eb
-      .selectFrom("messages")
-      .select("messages.id")
-      .whereRef("conversation_id", "=", "conversations.id")
-      .where("deleted_at", "is", null),
-  );
+  const all = eb
+    .selectFrom("messages")
+    .select("messages.id")
+    .whereRef("conversation_id", "=", "conversations.id");
+  return eb.or([eb.exists(all.where("deleted_at", "is", null)), eb.not(eb.exists(all))]);
 }
 
 function viewConversation(row: ConversationRow) {

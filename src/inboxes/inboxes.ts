@@ -20,7 +20,7 @@ import { resumeLater } from "./pause.ts";
 import { hasRoom, refuseResting } from "./room.ts";
 import { columnsOf, DEFAULT_POLICY, type InboxSettings, policyOf, type Scope } from "./settings.ts";
 
-export type { InboundPolicy, Scope } from "./settings.ts";
+export type { Scope } from "./settings.ts";
 
 export interface NewInbox extends InboxSettings {
   /** The readable part of the address; by default it is made of the label. */

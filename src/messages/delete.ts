@@ -8,8 +8,12 @@ import { AppError } from "../errors.ts";
 import { enqueue } from "../jobs/queue.ts";
 import { ownMessage } from "./messages.ts";
 
-/** How long a deletion can be taken back; the page offers it for as long. */
+/** How long a deletion can be taken back at least; the page offers it for as long. */
 export const UNDO_SECONDS = 30;
+/** So long the first of many waits for the last of them, that all can be brought back together. */
+const TOGETHER_SECONDS = 15;
+/** After which a deleted message is erased. */
+export const ERASED_AFTER_SECONDS = UNDO_SECONDS + TOGETHER_SECONDS;
 
 /**
  * Hides a message of the user's own, and has it erased once that can no longer be taken back. What is being worked on stays:
@@ -93,7 +97,7 @@ async function eraseDeletedLater(app: App, tx: Db, { id: user_id }: Pick<UserRow
     kind: "erase_messages",
     payload: { user_id },
     dedupe_key: `deleted ${user_id}`,
-    run_at: app.after(UNDO_SECONDS),
+    run_at: app.after(ERASED_AFTER_SECONDS),
   });
 }
 

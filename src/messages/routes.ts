@@ -227,7 +227,7 @@ const TAG = describe({
 const DELETE = describe({
   tag: "Messages",
   summary: "Delete a message",
-  description: `It is gone from every list at once, and erased with its mail, files and answer after ${UNDO_SECONDS} seconds, in which \`POST /messages/{message_id}/restore\` brings it back. What is still on its way, an answer or a webhook, gets there first. What it cost stays counted, the same mail is not worked on a second time, and an Idempotency-Key that made it makes it no second time. What is being worked on is cancelled first (409).`,
+  description: `It is gone from every list at once, and erased with its mail, files and answer soon after ${UNDO_SECONDS} seconds, in which \`POST /messages/{message_id}/restore\` brings it back. What is still on its way, an answer or a webhook, gets there first. What it cost stays counted, the same mail is not worked on a second time, and an Idempotency-Key that made it makes it no second time. What is being worked on is cancelled first (409).`,
   answers: { 204: null },
   errors: ["conflict"],
 });

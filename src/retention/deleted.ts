@@ -4,7 +4,7 @@ import { eraseLater } from "../jobs/erase.ts";
 import { deferJob, finishJob, type Job } from "../jobs/queue.ts";
 import { writeOutcome } from "../jobs/run-job.ts";
 import { beginShift, goThrough, takeTurns } from "../jobs/shift.ts";
-import { UNDO_SECONDS } from "../messages/delete.ts";
+import { ERASED_AFTER_SECONDS } from "../messages/delete.ts";
 import { keepKey } from "../messages/same-mail.ts";
 import { keyedMessages, type OldMessage } from "./history.ts";
 import { deleteMessages, tidyConversations } from "./messages.ts";
@@ -24,7 +24,7 @@ export async function eraseDeletedNow(
   signal: AbortSignal,
 ): Promise<void> {
   const { user_id } = job.payload;
-  const until = app.calmNow() - UNDO_SECONDS;
+  const until = app.calmNow() - ERASED_AFTER_SECONDS;
   let erased = 0;
   const find = { user_id, until, before: app.now() + 1 };
   const step = goThrough(
@@ -42,7 +42,7 @@ export async function eraseDeletedNow(
     if (erased > 0) await eraseLater(app, tx, []);
     const [left] = await anyDeleted(tx, { user_id });
     if (!left) return finishJob(tx, job);
-    const due = (left.deleted_at ?? 0) + UNDO_SECONDS;
+    const due = (left.deleted_at ?? 0) + ERASED_AFTER_SECONDS;
     return deferJob(tx, job, due > app.now() ? due : app.after(AGAIN_SECONDS));
   });
 }

@@ -99,8 +99,10 @@ async function close(app: App, run: Run, whole: Ending): Promise<void> {
     const held = reply !== undefined && ending.state === "done";
     const event_id = await recordState(app, tx, { ...message, ...closed }, held);
     const reply_status = reply ? await reply.queue(tx, held ? event_id : null) : "none";
+    await closeMessage(tx, { ...closed, id: message.id, reply_status });
+    // What an answer came to says its queue.
     const reply_error = reply ? null : whyUnanswered(run, ending);
-    await closeMessage(tx, { ...closed, id: message.id, reply_status, reply_error });
+    if (reply_error !== null) await noteUnanswered(tx, { id: message.id, reply_error });
     const keeps = (file: IncomingFile) => kept.run === run && !room.left_out.has(file);
     await storeRunFiles(app, tx, run, { files, keeps });
     if (kept.run !== run) await forgetMaterial(app, tx, message);
@@ -199,7 +201,7 @@ type Closing = Pick<
   | "credits_charged"
 >;
 
-const closeMessage = prepared((db, row: Closing & Pick<MessageRow, "id" | "reply_status" | "reply_error">) =>
+const closeMessage = prepared((db, row: Closing & Pick<MessageRow, "id" | "reply_status">) =>
   db
     .updateTable("messages")
     .set({
@@ -217,9 +219,12 @@ const closeMessage = prepared((db, row: Closing & Pick<MessageRow, "id" | "reply
       output_tokens: row.output_tokens,
       credits_charged: row.credits_charged,
       reply_status: row.reply_status,
-      reply_error: row.reply_error,
     })
     .where("id", "=", row.id),
+);
+
+const noteUnanswered = prepared((db, row: { id: string; reply_error: string }) =>
+  db.updateTable("messages").set({ reply_error: row.reply_error }).where("id", "=", row.id),
 );
 
 const NOTHING_YET = {

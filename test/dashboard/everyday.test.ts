@@ -3,6 +3,7 @@ import type { Inbox, RoutingResult } from "../../src/dashboard/api/shapes.ts";
 import { rawMail } from "../support/mails.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { deliver } from "../support/smtp-client.ts";
+import { startReceiver } from "../support/webhook-receiver.ts";
 import { type Dashboard, dashboard, hasChromium, type Look, OWNER, settled } from "./house.ts";
 
 const at_width = (width: number, colorScheme: Look["colorScheme"]): Look => ({
@@ -36,6 +37,9 @@ describe.skipIf(!hasChromium)("everyday use", () => {
           MAILWRIGHT_LLM__KIND: "openai_compatible",
           MAILWRIGHT_LLM__BASE_URL: model.base_url,
           MAILWRIGHT_LLM__MODEL: "stand-in",
+          MAILWRIGHT_WEBHOOKS__ALLOW: "127.0.0.1",
+          MAILWRIGHT_WEBHOOKS__BACKOFF: "0",
+          MAILWRIGHT_WEBHOOKS__DISABLE_AFTER: "100",
           MAILWRIGHT_INBOXES__CHOSEN_ADDRESSES: "everywhere",
         },
       }),
@@ -266,6 +270,30 @@ describe.skipIf(!hasChromium)("everyday use", () => {
     await page.getByRole("button", { name: "Allow Calendar" }).click();
     await page.getByText("may use no tools at all").waitFor({ state: "detached" });
     expect((await at.api<Inbox>("GET", path)).scope?.targets).toEqual(["mcp:calendar"]);
+  }, 60_000);
+
+  test("all failed deliveries are sent again after a question with their number, and it is shown how far that is", async () => {
+    let is_up = false;
+    await using receiver = startReceiver(() => new Response(null, { status: is_up ? 204 : 503 }));
+    const endpoint = await at.api<{ id: string }>("POST", "/v1/webhooks", {
+      url: receiver.url,
+      event_types: ["message.completed"],
+    });
+    for (const n of [1, 2]) await call(`Tell them ${n}`);
+    await receiver.reached(2);
+    await using visit = await at.visit({ look: at_width(360, "light") });
+    const { page } = visit;
+    await visit.open("Webhooks");
+    await page.locator(`a[href$="${endpoint.id}"]`).first().click();
+    await page.getByRole("button", { name: "Send all failed again" }).click();
+    await page.getByRole("button", { name: "Send 2 again" }).waitFor();
+    await visit.look("replay");
+    expect(receiver.received).toHaveLength(2);
+    is_up = true;
+    await page.getByRole("button", { name: "Send 2 again" }).click();
+    await page.getByText("2 deliveries: each was sent again.").waitFor();
+    expect(receiver.received).toHaveLength(4);
+    await at.api("DELETE", `/v1/webhooks/${endpoint.id}`);
   }, 60_000);
 
   test("outgoing mail is searched, and read", async () => {

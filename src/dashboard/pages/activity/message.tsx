@@ -60,7 +60,7 @@ export function Message() {
       )}
       {story.status === "received" ? <Working story={story} /> : <Answer story={story} />}
       {(story.sender !== null || story.source !== "email") && <Sender story={story} />}
-      <Asked story={story} />
+      {(story.status !== "received" || story.instruction !== "") && <Asked story={story} />}
       <Material story={story} />
       <Contexts steps={story.steps} />
       {story.status !== "received" && <Done steps={story.steps} />}

@@ -93,7 +93,7 @@ function Facts({ inbox, activity }: { inbox: Inbox; activity: InboxActivity | un
       {activity && (
         <p className="flex flex-wrap gap-x-3">
           <span>{mailsWords(activity.mails)} today</span>
-          {activity.waiting > 0 && <span>{activity.waiting} under way or waiting</span>}
+          {activity.waiting > 0 && <span>{activity.waiting} not done yet</span>}
           <Link to="/" search={{ inbox_id: inbox.id }} className="text-accent underline">
             Its activity
           </Link>
