@@ -1,4 +1,8 @@
 import { describe, expect, test } from "bun:test";
+import { jobHandlers } from "../../src/handlers.ts";
+import { STOPPING } from "../../src/jobs/run-job.ts";
+import { createWorker } from "../../src/jobs/worker.ts";
+import { takeOver } from "../../src/serve.ts";
 import { mailroom, type Mailroom } from "../support/mailroom.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { testApp } from "../support/app.ts";
@@ -174,6 +178,26 @@ describe("a message that is deleted", () => {
     expect(await kept(room, "messages")).toBe(1);
     const conversations = await room.app.db.selectFrom("conversations").select("subject").execute();
     expect(conversations.map(({ subject }) => subject)).toEqual(["Elsewhere"]);
+  });
+
+  test("is erased by the next process, should the first one end before", async () => {
+    await using room = await mailroom({ model: { reply: () => "All well." } });
+    const id = await doneMail(room);
+    await room.owner.delete(`/messages/${id}`);
+    const write = room.app.write;
+    let commits = 0;
+    // What has been erased is; that it is the last of it is not written any more.
+    room.app.write = (operation) => (++commits > 2 ? Promise.reject(STOPPING) : write(operation));
+    room.clock.advance("46s");
+    await room.drain().catch(() => undefined);
+    room.app.write = write;
+    await takeOver(room.app, jobHandlers(room.app));
+    await using worker = createWorker(room.app, jobHandlers(room.app));
+    await worker.drain();
+    for (const table of ["messages", "raw_mails", "attachments"] as const)
+      expect([table, await kept(room, table)]).toEqual([table, 0]);
+    const jobs = room.app.db.selectFrom("jobs").select("id").where("kind", "=", "erase_messages");
+    expect(await jobs.execute()).toEqual([]);
   });
 
   test("one after the other each has its own half minute", async () => {
