@@ -3,6 +3,7 @@ import { Search } from "lucide-react";
 import { useState } from "react";
 import { get } from "../../api/client.ts";
 import { paged } from "../../api/lists.ts";
+import { serverFacts } from "../../api/session.ts";
 import type { OutgoingMail, OutgoingMailDetail } from "../../api/shapes.ts";
 import { Badge, type BadgeLook } from "../../ui/badge.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
@@ -34,6 +35,7 @@ export function CaptureBox() {
     placeholderData: keepPreviousData,
   });
   const { data: mails, error, isPending, refetch } = list;
+  const { data: server } = useQuery(serverFacts);
   const is_narrowed = q !== "" || status !== "";
   return (
     <div className="grid gap-3">
@@ -59,7 +61,7 @@ export function CaptureBox() {
           <option value="">Every state</option>
           {Object.entries(MAIL_WORDS).map(([id, word]) => (
             <option key={id} value={id}>
-              {word}
+              {id === "sent" && server?.outbound_mode === "capture" ? "Kept here" : word}
             </option>
           ))}
         </Select>
