@@ -26,6 +26,8 @@ import { jobKeys } from "./0027-job-keys.ts";
 import { contextScope } from "./0030-context-scope.ts";
 import { defaultInbox } from "./0031-default-inbox.ts";
 import { metadata } from "./0032-metadata.ts";
+import { inboxPauses } from "./0035-inbox-pauses.ts";
+import { deletedMessages } from "./0036-deleted-messages.ts";
 
 /** In order, forward only. A migration that has landed is never edited. */
 export const migrations: Record<string, Migration> = {
@@ -56,4 +58,6 @@ export const migrations: Record<string, Migration> = {
   "0030-context-scope": contextScope,
   "0031-default-inbox": defaultInbox,
   "0032-metadata": metadata,
+  "0035-inbox-pauses": inboxPauses,
+  "0036-deleted-messages": deletedMessages,
 };

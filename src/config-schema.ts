@@ -233,6 +233,7 @@ export const SCHEMA = {
     sheets: INTEGRATION,
   },
   domains: { verification: choice(["dns", "trust"], "dns") },
+  inboxes: { chosen_addresses: choice(["own_domains", "everywhere"], "own_domains") },
   retention: {
     raw_days: whole(7, 0, MAX_KEPT_DAYS),
     content_days: whole(7, 0, MAX_KEPT_DAYS),

@@ -25,6 +25,7 @@ export const ERROR_CODES = [
   "slug_taken",
   "inbox_required",
   "inbox_not_routed",
+  "inbox_paused",
   "invalid_idempotency_key",
   "idempotency_key_reuse",
   "invalid_cursor",

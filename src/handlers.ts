@@ -7,11 +7,13 @@ import { catchUpLater, catchUpNow } from "./billing/catch-up.ts";
 import { mailNoticeNow } from "./billing/notices.ts";
 import { checkNow } from "./domains/check.ts";
 import { checkServiceKeysNow } from "./domains/key-home.ts";
+import { resumeInboxNow } from "./inboxes/resume.ts";
 import type { JobHandlers } from "./jobs/run-job.ts";
 import { endOrphanMails, giveUpSending, sendNow } from "./mail/outgoing.ts";
 import { RELAY_CONNECTIONS } from "./mail/send-relay.ts";
 import { mailReturnsNow } from "./mail/returns-letter.ts";
 import { keepCertificateNow } from "./tls/keep.ts";
+import { eraseDeletedNow } from "./retention/deleted.ts";
 import { eraseNow } from "./retention/erase.ts";
 import { eraseAccountNow } from "./retention/erase-account.ts";
 import { eraseRestNow } from "./retention/erase-rest.ts";
@@ -58,6 +60,8 @@ export function jobHandlers(app: App): JobHandlers {
     mail_code: { run: mailCodeNow, slots: CODE_SLOTS },
     erase_bytes: { run: eraseNow, slots: 1 },
     erase_rest: { run: eraseRestNow, slots: 1 },
+    erase_messages: { run: eraseDeletedNow, slots: 1 },
+    resume_inbox: { run: resumeInboxNow, slots: 1 },
     erase_account: { run: eraseAccountNow, slots: 1 },
     purge: { run: purgeNow, plan: purgeLater, slots: 1 },
     check_domain: { run: checkNow, slots: CHECKING_SLOTS },

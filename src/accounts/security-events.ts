@@ -31,6 +31,7 @@ export const SECURITY_EVENT_KINDS = [
   "inbox_changed",
   "inbox_rotated",
   "inbox_deleted",
+  "messages_deleted",
   "context_created",
   "context_changed",
   "context_deleted",

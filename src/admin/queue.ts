@@ -4,6 +4,7 @@ import type { JobRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
 import { holdKinds, releaseKinds, restingKinds } from "../jobs/holds.ts";
 import { JOB_RULES, type JobKind } from "../jobs/kinds.ts";
+import { PAUSED_AT } from "../jobs/paused.ts";
 import { decodeCursor, type Page, pageOf } from "../lib/pagination.ts";
 import { aboutJob } from "./about-job.ts";
 
@@ -118,7 +119,7 @@ async function viewJob(app: App, row: JobRow, held: string | undefined): Promise
     failures,
     last_error,
     created,
-    next_at: state === "due" || state === "waiting" ? row.run_at : null,
+    next_at: (state === "due" || state === "waiting") && row.run_at < PAUSED_AT ? row.run_at : null,
   };
 }
 
@@ -133,6 +134,7 @@ function whyOf(row: JobRow, state: JobState, held: string | undefined): string {
   if (state === "dead") return `given up: ${row.last_error ?? ""}`;
   if (state === "running") return "being worked on";
   if (held) return held;
+  if (row.run_at === PAUSED_AT) return "its inbox is paused";
   if (failed) return failed;
   if (state === "waiting") return "its time has not come";
   return row.behind === 0 ? "its turn is next" : "an earlier message of its conversation comes first";

@@ -22,6 +22,7 @@ import {
   HeldShape,
   JobShape,
   jobState,
+  mailStatus,
   OutgoingMailDetailShape,
   OutgoingMailShape,
   OverviewShape,
@@ -155,10 +156,24 @@ function holdRoutes(app: App) {
 function mailRoutes(app: App) {
   return new Elysia()
     .use(administrators(app))
-    .get("/admin/mail", ({ query }) => listOutgoing(app, query), {
-      query: t.Object(pageQuery),
+    .get("/admin/mail", ({ user, key_id, query }) => listOutgoing(app, { user, key_id }, query), {
+      query: t.Object({
+        ...pageQuery,
+        status: t.Optional(mailStatus),
+        q: t.Optional(
+          t.String({
+            minLength: 1,
+            maxLength: 200,
+            description:
+              "Stands in the recipient, in the address of the account or, where it is shown, in the subject.",
+            examples: ["bob@example.net"],
+          }),
+        ),
+      }),
       ...describeAdmin({
         summary: "Mails of this server on their way out, or in its capture box; the newest first",
+        description:
+          "A page of a search looks at 1,000 mails at most, so that it may have fewer than `limit`, or none, and still a `next_cursor`.",
         answers: { 200: pageShape(OutgoingMailShape) },
         errors: ["invalid_cursor"],
       }),
@@ -166,13 +181,13 @@ function mailRoutes(app: App) {
     .get(
       "/admin/mail/:mail_id",
       async ({ user, params, key_id, set: { headers } }) =>
-        jsonAnswer(app, { who: user.id, headers }, await readOutgoing(app, params.mail_id, { key_id })),
+        jsonAnswer(app, { who: user.id, headers }, await readOutgoing(app, { user, key_id }, params.mail_id)),
       {
         params: t.Object({ mail_id: t.String({ format: "uuid" }) }),
         ...describeAdmin({
-          summary: "One of them; in the capture box with its text",
+          summary: "One of them; your own, and those in the capture box, with their text",
           description:
-            "The letters that the server writes by itself, such as login codes, are shown with their text only to somebody who has signed in, not to an API key.",
+            "What another account mails is its own affair. The letters that the server writes by itself, such as login codes, are shown with their text only to somebody who has signed in, not to an API key.",
           answers: { 200: OutgoingMailDetailShape },
         }),
       },

@@ -61,19 +61,27 @@ export const AdminUserShape = t.Object(
   { $id: "AdminUser" },
 );
 
+export const mailStatus = t.Union([
+  t.Literal("queued"),
+  t.Literal("sent"),
+  t.Literal("deferred"),
+  t.Literal("bounced"),
+  t.Literal("suppressed"),
+]);
+
 const outgoing = {
   id: t.String({ format: "uuid" }),
   kind: t.Union([t.Literal("reply"), t.Literal("notice")]),
   account,
   to: t.String({ description: "Whom it is for.", examples: ["bob@example.net"] }),
   message_id: t.Nullable(t.String({ format: "uuid", description: "The message it answers." })),
-  status: t.Union([
-    t.Literal("queued"),
-    t.Literal("sent"),
-    t.Literal("deferred"),
-    t.Literal("bounced"),
-    t.Literal("suppressed"),
-  ]),
+  status: mailStatus,
+  subject: t.Nullable(
+    t.String({
+      description: "Of your own mails and of those in the capture box; null of what is another account's.",
+      examples: ["Re: Lunch"],
+    }),
+  ),
   kept_here: t.Boolean({
     description: 'Whether it went nowhere: it was queued in `outbound.mode = "capture"`.',
     examples: [false],
@@ -94,12 +102,11 @@ export const OutgoingMailShape = t.Object(outgoing, { $id: "OutgoingMail" });
 export const OutgoingMailDetailShape = t.Object(
   {
     ...outgoing,
-    subject: t.Nullable(t.String({ description: "Of the whole mail, where `raw` is there." })),
     text: t.Nullable(t.String({ description: "Its words, as they read." })),
     raw: t.Nullable(
       t.String({
         description:
-          'The whole mail, in `outbound.mode = "capture"` only: there it goes nowhere else. Null once it was deleted.',
+          'The whole mail: one of your own and, in `outbound.mode = "capture"`, where it goes nowhere else, any. Null once it was deleted.',
       }),
     ),
   },

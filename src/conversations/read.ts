@@ -29,7 +29,8 @@ export async function listConversations(
     .selectFrom("conversations")
     .selectAll()
     .where("user_id", "=", user.id)
-    .where("last_at", ">=", historySince(app, user));
+    .where("last_at", ">=", historySince(app, user))
+    .where(isShown);
   if (wanted.cursor !== undefined) {
     const [last_at, id] = decodeCursor(wanted.cursor, ["time", "id"]);
     query = query.where((eb) => eb(eb.refTuple("last_at", "id"), "<", eb.tuple(last_at, id)));
@@ -52,6 +53,7 @@ export async function readConversation(app: App, user: UserRow, id: string) {
     .where("id", "=", id)
     .where("user_id", "=", user.id)
     .where("last_at", ">=", since)
+    .where(isShown)
     .executeTakeFirst();
   if (!found) throw new AppError("not_found", "There is no such conversation.");
   const { opened_by, ...row } = found;
@@ -61,6 +63,15 @@ export async function readConversation(app: App, user: UserRow, id: string) {
   const { latest_sender: _sender, snippet: _snippet, ...head } = viewConversation(row);
   const subject = opened_by !== null && TRUSTED.has(opened_by) ? head.subject : "";
   return { ...head, subject, turns: turns.map((turn) => viewTurn(turn, files.get(turn.id) ?? [])) };
+}
+
+/** Unless all of its messages have been deleted. */
+function isShown(eb: ExpressionBuilder<Schema, "conversations">) {
+  const all = eb
+    .selectFrom("messages")
+    .select("messages.id")
+    .whereRef("conversation_id", "=", "conversations.id");
+  return eb.or([eb.exists(all.where("deleted_at", "is", null)), eb.not(eb.exists(all))]);
 }
 
 function viewConversation(row: ConversationRow) {
@@ -85,6 +96,7 @@ async function turnsOf(db: Db, conversation: { id: string; since: number }) {
     .select(["id", MESSAGE_BYTES.as("bytes")])
     .where("conversation_id", "=", conversation.id)
     .where("created", ">=", conversation.since)
+    .where("deleted_at", "is", null)
     .orderBy("id", "desc")
     .limit(MAX_TURNS)
     .execute();

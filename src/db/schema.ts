@@ -139,6 +139,12 @@ export interface InboxRow {
   deleted_at: number | null;
   /** How often it got another address by `rotate`. */
   rotations: number;
+  /** What becomes of new mail while it is paused: it waits here, or at its sender. Null: it is not paused. */
+  paused: "keep" | "refuse" | null;
+  /** What is to be done with mail of which the own words ask for nothing. */
+  default_instruction: string | null;
+  /** 1 of an address that its owner chose, without a token. */
+  named: number;
 }
 
 /** An address that was ours once and is never issued again. */
@@ -213,6 +219,8 @@ export interface MessageRow {
   vouched: number;
   /** How many mails the row stands for: 1, or those of an hour that are not listed one by one. */
   mails: number;
+  /** Since when its owner wants it gone: it is hidden, and erased once that can no longer be taken back. */
+  deleted_at: number | null;
 }
 
 /** What is left of a mail of which the message has been deleted: enough to know it again. */

@@ -194,6 +194,15 @@ export const CATALOGUE: Record<ErrorCode, CatalogueEntry> = {
       fix: "Make one with POST /connections and set it as default_connection_id of the inbox.",
     },
   },
+  inbox_paused: {
+    meaning:
+      "The owner of the inbox has paused it: it begins nothing. What was under way goes on, and mail waits, here or at its sender.",
+    mend: 'Have it go on, on its page or with `PATCH /inboxes/{inbox_id}` and `{"paused": null}`, or name another inbox.',
+    example: {
+      detail: "This inbox is paused by its owner, so it begins nothing now.",
+      fix: 'Have it go on, on its page or with PATCH /inboxes/{inbox_id} and {"paused": null}, or name another inbox.',
+    },
+  },
   invalid_idempotency_key: {
     meaning: "The header `Idempotency-Key` is empty, too long, or has characters beyond printable ASCII.",
     mend: "Use 1 to 255 plain characters. A random UUID for each new request is a good choice.",

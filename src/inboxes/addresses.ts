@@ -2,6 +2,7 @@ import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { remembered } from "../db/prepared.ts";
 import type { InboxRow } from "../db/schema.ts";
+import { AppError, invalid } from "../errors.ts";
 import type { Address } from "../lib/mail-address.ts";
 import { ADDRESS_TOKEN_ALPHABET, base32Token, equalBytes, randomToken } from "../lib/secrets.ts";
 import { cutSlug, slugOf } from "../lib/slug.ts";
@@ -25,6 +26,40 @@ const RESERVED = new Set([
   "mailwright",
   "b",
 ]);
+
+/**
+ * What nobody may choose besides: by mail to one of these an authority for certificates has the owner of a domain shown
+ * (CA/Browser Forum, 3.2.2.4.4), or people take it for the operator's.
+ */
+const KEPT_BACK = new Set([...RESERVED, "admin", "administrator", "root", "security", "ssladmin", "noc"]);
+
+/** With the token of a reply address behind it, and the `+`, it stays within the 64 octets of RFC 5321. */
+const MAX_CHOSEN_CHARS = 40;
+const CHOSEN = /^[a-z0-9]+([._-][a-z0-9]+)*$/;
+
+/** A local part that somebody chose, in the form in which it is compared. Throws `validation_error` for one that nobody may have. */
+export function chosenLocalPart(given: string): string {
+  const local_part = given.trim().toLowerCase();
+  if (local_part.length > MAX_CHOSEN_CHARS || !CHOSEN.test(local_part))
+    throw invalid(
+      PATH,
+      "invalid_local_part",
+      `An address of your choice has 1 to ${MAX_CHOSEN_CHARS} letters and digits before the @, with single dots, hyphens or underscores between them.`,
+    );
+  if (KEPT_BACK.has(local_part))
+    throw invalid(PATH, "reserved_local_part", `${local_part}@ is kept for who runs a mail server.`);
+  return local_part;
+}
+
+const PATH = "body.local_part";
+
+/** Throws `conflict` for an address that some inbox has, or once had. */
+export async function refuseTaken(tx: Db, address: Pick<Address, "local_part" | "domain">): Promise<void> {
+  if (await isFree(tx, address)) return;
+  throw new AppError("conflict", `${addressOf(address)} belongs to an inbox, or once did.`, {
+    fix: "Choose another name. An address that was given up is never given out again, so that nobody gets the mail of others.",
+  });
+}
 
 /** `<prefix>-<token>`, or the token alone without a prefix. */
 export function newLocalPart(prefix: string | null): string {

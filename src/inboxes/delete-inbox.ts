@@ -7,6 +7,7 @@ import { eraseRestLater } from "../jobs/erase.ts";
 import { addressOf, retireAddress } from "./addresses.ts";
 import { leaveDefault } from "./default-inbox.ts";
 import { ownInbox } from "./inboxes.ts";
+import { resumeLater } from "./pause.ts";
 
 /** Of each table that names it, in one step. */
 const ROWS = 50;
@@ -26,6 +27,8 @@ export async function deleteInbox(app: App, caller: Caller, id: string): Promise
       .where("id", "=", row.id)
       .execute();
     await leaveDefault(tx, caller.user, row.id);
+    // What waited has to end, and say so.
+    if (row.paused !== null) await resumeLater(app, tx, row.id);
     if (await clearInbox(tx, row)) await eraseRestLater(app, tx, { inbox_id: row.id });
   });
 }
@@ -44,6 +47,9 @@ function nobodys(id: string) {
     allowlist_senders: "[]",
     scope: null,
     retention_days: null,
+    paused: null,
+    default_instruction: null,
+    named: 0,
   };
 }
 

@@ -8,25 +8,34 @@ import type { InboxRow, UserRow } from "../db/schema.ts";
 import { NOT_DONE } from "../db/unfinished.ts";
 import { rankOf } from "../domains/domains.ts";
 import { AppError, invalid } from "../errors.ts";
-import { addressOf, freeLocalPart, prefixOf, retireAddress } from "./addresses.ts";
+import {
+  addressOf,
+  chosenLocalPart,
+  freeLocalPart,
+  prefixOf,
+  refuseTaken,
+  retireAddress,
+} from "./addresses.ts";
 import { listedIn } from "../contexts/scope.ts";
 import { defaultInboxId, setDefault } from "./default-inbox.ts";
+import { resumeLater } from "./pause.ts";
 import { hasRoom, refuseResting } from "./room.ts";
-import { columnsOf, type InboundPolicy, type InboxSettings, type Scope } from "./settings.ts";
+import { columnsOf, DEFAULT_POLICY, type InboxSettings, policyOf, type Scope } from "./settings.ts";
 
-export type { InboundPolicy, Scope } from "./settings.ts";
+export type { Scope } from "./settings.ts";
 
 export interface NewInbox extends InboxSettings {
   /** The readable part of the address; by default it is made of the label. */
   prefix?: string;
   /** An active custom domain of the user's own for the address. */
   domain_id?: string | null;
+  /** What stands before the @, in place of the prefix and a random token. */
+  local_part?: string;
 }
 
 export type InboxView = ReturnType<typeof viewInbox>;
 
 const DEFAULT_LABEL = "Inbox";
-const DEFAULT_POLICY: InboundPolicy = { reply_to_unauthenticated: false, process_bulk: false };
 
 export async function listInboxes(app: App, user: UserRow): Promise<InboxView[]> {
   const rows = await app.db
@@ -56,19 +65,21 @@ export async function createInbox(app: App, caller: Caller, input: NewInbox): Pr
 
 /** `createInbox` inside of the caller's transaction. */
 export async function addInbox(app: App, tx: Db, user: UserRow, input: NewInbox): Promise<InboxView> {
-  const { domain_id = null, prefix: wanted, ...settings } = input;
-  const prefix = prefixOf(wanted ?? settings.label ?? "");
+  const { domain_id = null, prefix: wanted, local_part: chosen, ...settings } = input;
   const limits = planLimits(app.config, user.plan);
   refuseOverCap("inboxes", limits.inboxes, (await countInboxes(tx, user)) + 1);
   const domain = domain_id === null ? app.config.smtp.domain : await openDomain(app, tx, user, domain_id);
   const initial = { inbound_policy: JSON.stringify(DEFAULT_POLICY), context_ids: null };
   const columns = await columnsOf(app, tx, { user, settings, before: initial });
+  const address =
+    chosen === undefined
+      ? await tokenAddress(tx, { prefix: prefixOf(wanted ?? settings.label ?? ""), domain })
+      : await chosenAddress(app, tx, { chosen, domain, domain_id });
   const row: InboxRow = {
     ...initial,
     id: app.newId(),
     user_id: user.id,
-    prefix,
-    local_part: await freeLocalPart(tx, { prefix, domain }),
+    ...address,
     domain,
     domain_id,
     default_connection_id: null,
@@ -80,6 +91,8 @@ export async function addInbox(app: App, tx: Db, user: UserRow, input: NewInbox)
     retention_days: null,
     deleted_at: null,
     rotations: 0,
+    paused: null,
+    default_instruction: null,
     created: app.now(),
     updated: app.now(),
     ...columns,
@@ -88,6 +101,29 @@ export async function addInbox(app: App, tx: Db, user: UserRow, input: NewInbox)
   await tx.insertInto("inboxes").values(row).execute();
   await setDefault(tx, user, { id: row.id, is_default: settings.is_default });
   return inboxView(app, tx, user, row);
+}
+
+type AddressColumns = Pick<InboxRow, "local_part" | "prefix" | "named">;
+
+async function tokenAddress(tx: Db, of: Pick<InboxRow, "prefix" | "domain">): Promise<AddressColumns> {
+  return { prefix: of.prefix, local_part: await freeLocalPart(tx, of), named: 0 };
+}
+
+/** Anybody can guess it, so that it is for domains of the account's own, unless the operator lets the service's be used so. */
+async function chosenAddress(
+  app: App,
+  tx: Db,
+  { chosen, domain, domain_id }: { chosen: string; domain: string; domain_id: string | null },
+): Promise<AddressColumns> {
+  const local_part = chosenLocalPart(chosen);
+  if (domain_id === null && app.config.inboxes.chosen_addresses !== "everywhere")
+    throw invalid(
+      "body.local_part",
+      "not_on_this_domain",
+      `At ${domain} every address has a random part. Name a domain of your own in domain_id, or ask the operator for inboxes.chosen_addresses.`,
+    );
+  await refuseTaken(tx, { local_part, domain });
+  return { local_part, prefix: prefixOf(local_part), named: 1 };
 }
 
 /** RFC 7396: absent members stay as they are, `null` clears those that may be empty. */
@@ -106,12 +142,16 @@ export async function patchInbox(
     const columns = await columnsOf(app, tx, { user, settings, before: row });
     const changed = { ...row, ...columns, updated: app.now() };
     await tx.updateTable("inboxes").set(changed).where("id", "=", row.id).execute();
+    if (row.paused !== null && changed.paused === null) await resumeLater(app, tx, row.id);
     await setDefault(tx, user, { id, is_default: settings.is_default });
     return inboxView(app, tx, user, changed);
   });
 }
 
-/** Gives an inbox a new address with the old readable part; whoever writes to the old one is refused from now on. */
+/**
+ * Gives an inbox a new address with the old readable part; whoever writes to the old one is refused from now on. One that
+ * was chosen becomes the readable part of an address with a token.
+ */
 export async function rotateInbox(app: App, caller: Caller, id: string): Promise<InboxView> {
   const { user } = caller;
   return app.write(async (tx) => {
@@ -119,7 +159,7 @@ export async function rotateInbox(app: App, caller: Caller, id: string): Promise
     const row = await ownInbox(tx, user, id);
     const local_part = await freeLocalPart(tx, row);
     // What continued a thread at the old address does so no longer.
-    const changed = { local_part, rotations: row.rotations + 1, updated: app.now() };
+    const changed = { local_part, named: 0, rotations: row.rotations + 1, updated: app.now() };
     await retireAddress(app, tx, addressOf(row));
     await keepFromStrangers(tx, row);
     await tx.updateTable("inboxes").set(changed).where("id", "=", row.id).execute();
@@ -195,8 +235,10 @@ function viewInbox(
     reply_enabled: row.reply_enabled === 1,
     allowlist_senders: JSON.parse(row.allowlist_senders) as string[],
     scope: scopeOf(row),
-    inbound_policy: JSON.parse(row.inbound_policy) as InboundPolicy,
+    inbound_policy: policyOf(row),
     retention_days: row.retention_days,
+    paused: row.paused,
+    default_instruction: row.default_instruction,
     enabled,
     is_default,
     routed: row.default_connection_id !== null || app.config.llm.kind !== "",

@@ -33,6 +33,7 @@ export async function moveToServiceDomain(app: App, tx: Db): Promise<number> {
     .updateTable("inboxes")
     .set({ domain, updated: app.now() })
     .where("id", "in", strandedInboxes(app, tx).select("inboxes.id"))
+    .$if(app.config.inboxes.chosen_addresses !== "everywhere", (some) => some.where("named", "=", 0))
     .where((eb) => {
       const taken = eb.selectFrom("inboxes as other").select("other.id").where("other.domain", "=", domain);
       return eb.not(eb.exists(taken.whereRef("other.local_part", "=", "inboxes.local_part")));
@@ -77,19 +78,21 @@ export function strandedInboxes(app: App, db: Db) {
     .where("domain", "not in", [domain, ...former_domains]);
 }
 
-/** The local part stays, unless somebody has, or once had, that address. */
+/** The local part stays, unless somebody has, or once had, that address, or it was chosen and the service's domain takes none such. */
 async function moveHome(app: App, tx: Db, inbox: InboxRow): Promise<void> {
   await retireAddress(app, tx, addressOf(inbox));
   const { domain } = app.config.smtp;
-  let next = inbox.local_part;
+  const stays = inbox.named === 0 || app.config.inboxes.chosen_addresses === "everywhere";
+  let next = stays ? inbox.local_part : newLocalPart(inbox.prefix);
   const local_part = await freeLocalPart(tx, { prefix: inbox.prefix, domain }, (prefix) => {
     const tried = next;
     next = newLocalPart(prefix);
     return tried;
   });
+  const named = local_part === inbox.local_part ? inbox.named : 0;
   await tx
     .updateTable("inboxes")
-    .set({ local_part, domain, domain_id: null, updated: app.now() })
+    .set({ local_part, domain, domain_id: null, named, updated: app.now() })
     .where("id", "=", inbox.id)
     .execute();
 }

@@ -6,12 +6,14 @@ import { authenticated } from "../http/auth.ts";
 import { describe } from "../http/describe.ts";
 import { downloadHeaders } from "../http/download.ts";
 import { refuseOverRate } from "../http/request.ts";
+import { inboxActivity } from "../messages/inbox-activity.ts";
 import { testInbox } from "../routing/inbox-test.ts";
 import { cardOf, mailCard } from "./cards.ts";
 import { createInbox, listInboxes, ownInbox, patchInbox, readInbox, rotateInbox } from "./inboxes.ts";
 import { deleteInbox } from "./delete-inbox.ts";
+import { refusePaused } from "./pause.ts";
 import { refuseResting } from "./room.ts";
-import { CardSentShape, InboxShape, InboxTestShape } from "./shapes.ts";
+import { CardSentShape, InboxActivityShape, InboxShape, InboxTestShape } from "./shapes.ts";
 
 const MAX_PREFIX_CHARS = 100;
 const MAX_RETENTION_DAYS = 3_650;
@@ -21,6 +23,8 @@ const HOUR_SECONDS = 3_600;
 const DAY_SECONDS = 86_400;
 /** Above every plan; the plan's own cap answers with its numbers. */
 const MAX_LIST = 1_000;
+/** The year 9999. */
+const LAST_SECOND = 253_402_300_799;
 
 const settings = {
   // Its length is checked in `settings.ts`: a schema would count halves of an emoji.
@@ -64,8 +68,21 @@ const settings = {
     ),
   ),
   inbound_policy: t.Optional(
-    t.Object({ reply_to_unauthenticated: t.Optional(t.Boolean()), process_bulk: t.Optional(t.Boolean()) }),
+    t.Object({
+      reply_to_unauthenticated: t.Optional(t.Boolean()),
+      process_bulk: t.Optional(t.Boolean()),
+      process_unauthenticated: t.Optional(t.Boolean()),
+    }),
   ),
+  paused: t.Optional(
+    t.Nullable(
+      t.Union([t.Literal("keep"), t.Literal("refuse")], {
+        description: "Whether new mail waits here or at its sender; null has the inbox go on.",
+      }),
+    ),
+  ),
+  // As of the label.
+  default_instruction: t.Optional(t.Nullable(t.String({ description: "At most 10,000 characters." }))),
   // Elysia's own integer would take "30" for one.
   retention_days: t.Optional(t.Nullable(Type.Integer({ minimum: 1, maximum: MAX_RETENTION_DAYS }))),
   is_default: t.Optional(
@@ -80,6 +97,13 @@ const newInbox = t.Object(
     ...settings,
     prefix: t.Optional(t.String({ maxLength: MAX_PREFIX_CHARS })),
     domain_id: t.Optional(t.Nullable(t.String({ format: "uuid" }))),
+    local_part: t.Optional(
+      t.String({
+        maxLength: MAX_PREFIX_CHARS,
+        description:
+          "What stands before the @, such as `billing`, in place of the prefix and a random part: at a domain of your own, and at the service's only if its operator allows that. Anybody can guess such an address.",
+      }),
+    ),
   },
   EXAMPLE,
 );
@@ -90,10 +114,38 @@ const testMembers = {
 const params = t.Object({ inbox_id: t.String({ format: "uuid" }) });
 
 const LIST = describe({ tag: "Inboxes", summary: "All inboxes", answers: { 200: t.Array(InboxShape) } });
+const ACTIVITY = describe({
+  tag: "Inboxes",
+  summary: "What goes on in each inbox",
+  answers: { 200: t.Array(InboxActivityShape) },
+});
 const READ = describe({ tag: "Inboxes", summary: "Read an inbox", answers: { 200: InboxShape } });
 
 export function inboxRoutes(app: App) {
-  return new Elysia().use(crudRoutes(app)).use(addressRoutes(app)).use(testRoutes(app));
+  return new Elysia()
+    .use(activityRoutes(app))
+    .use(crudRoutes(app))
+    .use(addressRoutes(app))
+    .use(testRoutes(app));
+}
+
+function activityRoutes(app: App) {
+  return new Elysia()
+    .use(authenticated(app))
+    .get("/inboxes/activity", ({ user, query }) => inboxActivity(app, user, query.since), {
+      query: t.Object({
+        since: t.Optional(
+          t.Integer({
+            minimum: 0,
+            maximum: LAST_SECOND,
+            description:
+              "Mails are counted from this unix second on, and from two days ago at the most; by default of the last 24 hours.",
+            examples: [1_768_478_400],
+          }),
+        ),
+      }),
+      ...ACTIVITY,
+    });
 }
 
 function crudRoutes(app: App) {
@@ -112,9 +164,9 @@ function crudRoutes(app: App) {
           tag: "Inboxes",
           summary: "Make an inbox",
           description:
-            "Its address is the prefix, or what the label says, and a random token; on a custom domain of yours with `domain_id`.",
+            "Its address is the prefix, or what the label says, and a random token; on a custom domain of yours with `domain_id`, where you may choose it whole with `local_part`.",
           answers: { 201: InboxShape },
-          errors: ["plan_limit_reached"],
+          errors: ["plan_limit_reached", "conflict"],
         }),
       },
     )
@@ -172,7 +224,7 @@ function addressRoutes(app: App) {
           tag: "Inboxes",
           summary: "Give an inbox a new address",
           description:
-            "The readable part stays. The old address refuses mail from now on, replies to it too.",
+            "The readable part stays, and one that you chose whole gets a random part. The old address refuses mail from now on, replies to it too, and nobody can ever have it again.",
           answers: { 200: InboxShape },
         }),
       },
@@ -221,6 +273,7 @@ function testRoutes(app: App) {
       const inbox = await ownInbox(app.db, user, inbox_id);
       refuseUnverified(user);
       await refuseResting(app, app.db, user, inbox);
+      refusePaused(inbox);
       // Per account: test runs are free, and inboxes are quickly made.
       const limit = app.config.limits.inbox_test_per_hour;
       refuseOverRate(app, `test:${user.id}`, { limit, window_seconds: HOUR_SECONDS });
@@ -237,7 +290,7 @@ function testRoutes(app: App) {
           "A mail from you to the inbox goes through the real pipeline at once: the answer is here, and in your mail. It costs no credits. `content` stands for material that the model reads and never obeys.",
         optional_body: t.Object(testMembers),
         answers: { 200: InboxTestShape },
-        errors: ["email_not_verified", "plan_limit_reached", "storage_full"],
+        errors: ["email_not_verified", "plan_limit_reached", "inbox_paused", "storage_full"],
       }),
     },
   );

@@ -13,6 +13,8 @@ import { normalizeAllowlist } from "./allowlist.ts";
 
 const MAX_LABEL_CHARS = 100;
 const MAX_QUOTED_CHARS = 100;
+/** As of a call. */
+const MAX_INSTRUCTION_CHARS = 10_000;
 
 export interface Scope {
   /** What the inbox may use. An empty list is the model alone; null: everything. */
@@ -26,6 +28,19 @@ export interface InboundPolicy {
   reply_to_unauthenticated: boolean;
   /** Route newsletters and other bulk mail, without an answer. */
   process_bulk: boolean;
+  /** Route mail of strangers whose address could not be authenticated, so that whoever writes costs a run. */
+  process_unauthenticated: boolean;
+}
+
+export const DEFAULT_POLICY: InboundPolicy = {
+  reply_to_unauthenticated: false,
+  process_bulk: false,
+  process_unauthenticated: false,
+};
+
+/** What an inbox takes; one of an earlier version does not say it all. */
+export function policyOf({ inbound_policy }: Pick<InboxRow, "inbound_policy">): InboundPolicy {
+  return { ...DEFAULT_POLICY, ...(JSON.parse(inbound_policy) as Partial<InboundPolicy>) };
 }
 
 /** What both a new inbox and a patch may set. */
@@ -41,6 +56,8 @@ export interface InboxSettings {
   retention_days?: number | null;
   /** Whether calls that name no inbox go to it. */
   is_default?: boolean;
+  paused?: InboxRow["paused"];
+  default_instruction?: string | null;
 }
 
 interface Change {
@@ -53,13 +70,16 @@ interface Change {
 /** The columns that the given members set; references and list sizes are checked here. */
 export async function columnsOf(app: App, tx: Db, change: Change): Promise<Partial<InboxRow>> {
   const { user, settings, before } = change;
-  const { label, reply_enabled, scope, inbound_policy, retention_days } = settings;
+  const { label, reply_enabled, scope, inbound_policy, retention_days, paused } = settings;
   const columns: Partial<InboxRow> = await listColumns(app, tx, change);
   if (label !== undefined) columns.label = checkedLabel(label ?? "");
   if (reply_enabled !== undefined) columns.reply_enabled = reply_enabled ? 1 : 0;
   if (retention_days !== undefined) columns.retention_days = retention_days;
+  if (paused !== undefined) columns.paused = paused;
+  if (settings.default_instruction !== undefined)
+    columns.default_instruction = checkedInstruction(settings.default_instruction ?? "");
   if (inbound_policy !== undefined)
-    columns.inbound_policy = JSON.stringify({ ...JSON.parse(before.inbound_policy), ...inbound_policy });
+    columns.inbound_policy = JSON.stringify({ ...policyOf(before), ...inbound_policy });
   if (scope !== undefined) columns.scope = await checkedScope(tx, user, scope);
   return columns;
 }
@@ -98,6 +118,18 @@ function checkedLabel(text: string): string {
   if (isLongerThan(label, MAX_LABEL_CHARS))
     throw invalid("body.label", "too_long", `The label must have at most ${MAX_LABEL_CHARS} characters.`);
   return label;
+}
+
+/** Null for one without words. */
+function checkedInstruction(text: string): string | null {
+  const instruction = text.trim();
+  if (isLongerThan(instruction, MAX_INSTRUCTION_CHARS))
+    throw invalid(
+      "body.default_instruction",
+      "too_long",
+      `The instruction must have at most ${MAX_INSTRUCTION_CHARS} characters.`,
+    );
+  return instruction === "" ? null : instruction;
 }
 
 async function refuseNoModel(tx: Db, user: UserRow, id: string | null): Promise<void> {

@@ -30,6 +30,11 @@ const InboundPolicyShape = t.Object(
       description: "Route newsletters and other bulk mail, without an answer.",
       examples: [false],
     }),
+    process_unauthenticated: t.Boolean({
+      description:
+        "Work on mail of strangers whose address could not be authenticated. Off, it is refused: anybody can send such mail in any name, and each costs a run. Who turns `reply_to_unauthenticated` on has it worked on as well.",
+      examples: [false],
+    }),
   },
   { $id: "InboundPolicy" },
 );
@@ -68,6 +73,20 @@ export const InboxShape = t.Object(
         examples: [30],
       }),
     ),
+    paused: t.Nullable(
+      t.Union([t.Literal("keep"), t.Literal("refuse")], {
+        description:
+          "`keep`: new mail is taken and waits until the inbox goes on; `refuse`: the sender's server is told to try again later (450), and most give up after days. Either way nothing is begun, calls get 409 `inbox_paused`, and what is under way goes on. Null: it is not paused.",
+        examples: [null],
+      }),
+    ),
+    default_instruction: t.Nullable(
+      t.String({
+        description:
+          "What is to be done with mail whose own words ask for nothing, such as one that was only forwarded. Mail of strangers never asks for anything that counts, so it holds for all of theirs; there it is plain words: no tools, and no commands.",
+        examples: ["Summarise it in three points"],
+      }),
+    ),
     enabled: t.Boolean({
       description:
         "False for the newest ones beyond what your plan allows: they keep their address, but their mail is not worked on, and they cannot be changed.",
@@ -80,6 +99,22 @@ export const InboxShape = t.Object(
     updated: moment("When it was last changed"),
   },
   { $id: "Inbox" },
+);
+
+export const InboxActivityShape = t.Object(
+  {
+    inbox_id: t.String({ format: "uuid" }),
+    mails: t.Integer({ minimum: 0, description: "Mails that came since then." }),
+    waiting: t.Integer({ minimum: 0, description: "Messages that wait, or are being worked on." }),
+    last_failure: t.Nullable(
+      t.Object({
+        message_id: t.String({ format: "uuid" }),
+        error: t.String({ examples: ["The model did not answer in time."] }),
+        created: moment("When the message was accepted"),
+      }),
+    ),
+  },
+  { $id: "InboxActivity" },
 );
 
 export const CardSentShape = t.Object(

@@ -159,7 +159,11 @@ async function searchIssues(args: Args, ask: Ask, base: URL): Promise<Told> {
   const lines = found.map((issue) => issueLine(issue, NAMES, placeOf(issue)));
   const total = member(data, "total_count");
   return {
-    text: listed("Issues found:", lines, typeof total === "number" ? { total, more: false } : restOf(headers)),
+    text: listed(
+      "Issues found:",
+      lines,
+      typeof total === "number" ? { total, more: false } : restOf(headers),
+    ),
     // That nothing was found tells something too.
     read: isWide(search) ? [null] : found.map(placeOf).filter((name) => name !== ""),
   };

@@ -1,6 +1,7 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import type { JobKind } from "./kinds.ts";
+import { PAUSED_AT } from "./paused.ts";
 import type { JobHandlers } from "./run-job.ts";
 
 /** Clocks are set right by less all the time. */
@@ -72,6 +73,8 @@ async function planAnew(
     .where("status", "=", "pending")
     .where("kind", "not in", planned)
     .where("run_at", ">", after)
+    // What waits for a paused inbox waits for no time.
+    .where("run_at", "<", PAUSED_AT)
     .execute();
   await tx
     .updateTable("webhook_deliveries")

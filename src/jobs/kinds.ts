@@ -20,6 +20,10 @@ export interface JobPayloads {
   erase_bytes: { ranges: SegmentRange[]; log?: boolean; sweep?: boolean };
   /** What is left of an inbox, or of a webhook endpoint, that was deleted. */
   erase_rest: { inbox_id: string } | { endpoint_id: string };
+  /** The messages that an account's owner has deleted. */
+  erase_messages: { user_id: string };
+  /** Has go on what waited while an inbox was paused. */
+  resume_inbox: { inbox_id: string };
   /** What is left of an account that is dead. */
   erase_account: { user_id: string; farewell?: Farewell };
   /** Takes away what has been kept for long enough. */
@@ -68,6 +72,8 @@ export const JOB_RULES: Record<JobKind, { lease_seconds: number; max_failures: n
   // Nor is this: somebody was promised that nothing is left.
   erase_bytes: { lease_seconds: 900, max_failures: Number.POSITIVE_INFINITY },
   erase_rest: { lease_seconds: 900, max_failures: Number.POSITIVE_INFINITY },
+  erase_messages: { lease_seconds: 900, max_failures: Number.POSITIVE_INFINITY },
+  resume_inbox: { lease_seconds: 900, max_failures: Number.POSITIVE_INFINITY },
   erase_account: { lease_seconds: 900, max_failures: Number.POSITIVE_INFINITY },
   purge: { lease_seconds: 900, max_failures: Number.POSITIVE_INFINITY },
   fan_out_event: { lease_seconds: 120, max_failures: 8 },
@@ -91,6 +97,8 @@ export const NAMED: { [K in JobKind]?: string & keyof JobPayloads[K] } = {
   tell_failure: "message_id",
   check_domain: "domain_id",
   mail_code: "email",
+  erase_messages: "user_id",
+  resume_inbox: "inbox_id",
   erase_account: "user_id",
   fan_out_event: "event_id",
   deliver_webhooks: "endpoint_id",

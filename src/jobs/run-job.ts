@@ -25,6 +25,8 @@ const RECORD_AGAIN_MS = 1_000;
 
 /** Why a job's signal was aborted, when it was not its lease that ran out. */
 export const STOPPING = new Error("The server is stopping");
+/** The owner cancelled what a job was for: it has been ended, and the job is gone. */
+export const CANCELLED = new Error("The work was cancelled");
 
 export interface JobHandler<K extends JobKind> {
   /** Does the work and ends the job in its own closing transaction. */
@@ -70,7 +72,8 @@ export async function runJob(
   try {
     await withLogFields(fieldsOf(job), () => attemptOrBury(app, handlers, job, { signal, suspects }));
   } catch (error) {
-    if (error instanceof LeaseLostError) app.log.info({ job_id: job.id }, error.message);
+    if (signal.reason === CANCELLED) app.log.info({ job_id: job.id }, "the work was cancelled");
+    else if (error instanceof LeaseLostError) app.log.info({ job_id: job.id }, error.message);
     else app.log.error({ job_id: job.id, kind: job.kind, err: error }, "the end of a job was not written");
   } finally {
     timer.clear();
@@ -135,7 +138,7 @@ async function attempt(app: App, handlers: JobHandlers, job: Job, signal: AbortS
   try {
     await handlerOf(handlers, job).run(app, job, signal);
   } catch (error) {
-    if (error instanceof LeaseLostError) throw error;
+    if (error instanceof LeaseLostError || signal.reason === CANCELLED) throw error;
     if (signal.reason === STOPPING) return app.write((tx) => returnJob(tx, job));
     if (isStorageFault(error)) return waitForStorage(app, job, { signal, error });
     app.log.error({ kind: job.kind, attempt: job.attempts, err: error }, "job failed");

@@ -7,7 +7,7 @@ import { hastenThese } from "./hasten.ts";
 import { createPool, type Pool } from "./pool.ts";
 import type { JobKind } from "./kinds.ts";
 import type { Job, Newcomer } from "./queue.ts";
-import { type JobHandlers, roomOf, runJob, STOPPING } from "./run-job.ts";
+import { CANCELLED, type JobHandlers, roomOf, runJob, STOPPING } from "./run-job.ts";
 import type { Use } from "./shares.ts";
 import { createSuspects, type Suspects, WATCH_MS } from "./suspects.ts";
 
@@ -46,6 +46,8 @@ export interface JobWorker extends AsyncDisposable {
    * would be there twice. A stop waits longer for such a job.
    */
   waitForWord(job: Job): void;
+  /** Ends the work on a message, of which the job has been taken out of the table. */
+  cancel(message_id: string): void;
   /** Runs whatever is due, and what that makes due, until nothing is left. */
   drain(): Promise<void>;
   /** Whether a job that goes on and on should end: what is on its way is waited for, and nothing more is begun. */
@@ -68,6 +70,7 @@ export function createWorker(app: App, handlers: JobHandlers, options: WorkerOpt
   let look: ReturnType<typeof setInterval> | undefined;
 
   const poolOf = (kind: JobKind): Pool => pools.get(kind) as Pool;
+  const wake = (kind: JobKind, newcomer?: Newcomer) => void (started && poolOf(kind).wake(newcomer));
   const allPools = (work: (pool: Pool) => Promise<void>) => Promise.all([...pools.values()].map(work));
 
   const run = (job: Job): void => {
@@ -94,9 +97,7 @@ export function createWorker(app: App, handlers: JobHandlers, options: WorkerOpt
       look = lookNowAndThen(app, handlers, wakeAll);
       for (const pool of pools.values()) pool.start();
     },
-    wake(kind, newcomer) {
-      if (started) poolOf(kind).wake(newcomer);
-    },
+    wake,
     wakeAll,
     reserve: (kind, use) => poolOf(kind).reserve(use),
     release: (kind, use) => poolOf(kind).release(use),
@@ -105,6 +106,7 @@ export function createWorker(app: App, handlers: JobHandlers, options: WorkerOpt
     follow: (job) => poolOf(job.kind).follow(job),
     waitForRoom: (job, room) => poolOf(job.kind).close(job, room),
     waitForWord: (job) => void unsaid.add(job),
+    cancel: (message_id) => cancelRun(running, message_id, () => wake("route_message")),
     async drain() {
       for (;;) {
         const before = ended;
@@ -135,6 +137,14 @@ function suspectsOf(app: App, { watch_ms = WATCH_MS }: WorkerOptions, isStopping
 }
 
 type Running = Map<Promise<void>, { job: Job; stop: AbortController }>;
+
+/** `wake`: others of its conversation may be begun then. */
+function cancelRun(running: Running, message_id: string, wake: () => void): void {
+  for (const { job, stop } of running.values())
+    if (job.kind === "route_message" && (job as Job<"route_message">).payload.message_id === message_id)
+      stop.abort(CANCELLED);
+  wake();
+}
 
 function idsOf(running: Running): Set<string> {
   return new Set([...running.values()].map(({ job }) => job.id));

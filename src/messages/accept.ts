@@ -9,6 +9,7 @@ import type { Authority, InboxRow, MessageRow, UserRow } from "../db/schema.ts";
 import { hasRoom } from "../inboxes/room.ts";
 import { millisecondsOf } from "../lib/first-id.ts";
 import { isHeld } from "../jobs/holds.ts";
+import { untilResumed } from "../jobs/paused.ts";
 import { enqueue, isLaneBusy, type Job } from "../jobs/queue.ts";
 import { recordState } from "./events.ts";
 import { inheritCalls } from "./inherit-calls.ts";
@@ -119,8 +120,9 @@ export async function acceptMail(
     return { row, job: null };
   }
   await inheritCalls(tx, row);
-  const claimed = mail.slot && (await mayBegin(tx, conversation_id));
-  const job = await enqueueRoute(app, tx, { row, user: mail.user, claimed, bytes: mail.size });
+  const waits = inbox.paused !== null;
+  const claimed = mail.slot && !waits && (await mayBegin(tx, conversation_id));
+  const job = await enqueueRoute(app, tx, { row, user: mail.user, claimed, bytes: mail.size, waits });
   return { row, job: claimed ? job : null };
 }
 
@@ -280,10 +282,12 @@ async function mayBegin(tx: Db, conversation_id: string): Promise<boolean> {
   return !(await isLaneBusy(tx, conversation_id)) && !(await isHeld(tx, "route_message"));
 }
 
+type Enqueued = { row: MessageRow; user: UserRow; claimed: boolean; bytes: number; waits?: boolean };
+
 function enqueueRoute(
   app: App,
   tx: Db,
-  { row, user, claimed, bytes }: { row: MessageRow; user: UserRow; claimed: boolean; bytes: number },
+  { row, user, claimed, bytes, waits = false }: Enqueued,
 ): Promise<Job | null> {
   return enqueue(app, tx, {
     kind: "route_message",
@@ -291,6 +295,7 @@ function enqueueRoute(
     claimed,
     ...runUse(app, user, { bytes, strangers: isOfStrangers(row) }),
     ...(row.conversation_id === null ? {} : { lane: row.conversation_id }),
+    ...(waits ? untilResumed(row.inbox_id ?? "", row.id) : {}),
   });
 }
 
@@ -340,5 +345,6 @@ export function blankMessage(
     metadata: "{}",
     vouched: 1,
     mails: 1,
+    deleted_at: null,
   };
 }

@@ -4,6 +4,7 @@ import { findThread } from "../conversations/conversations.ts";
 import type { Db } from "../db/database.ts";
 import { takeTurn } from "../db/rate-limits.ts";
 import type { InboxRow, UserRow } from "../db/schema.ts";
+import { PAUSED_ANSWER } from "../inboxes/pause.ts";
 import { splitAddress, tagsOf } from "../lib/mail-address.ts";
 import { addLogField } from "../log.ts";
 import type { QueueLetter } from "../mail/letters.ts";
@@ -19,6 +20,7 @@ import { authOf, countDuplicate, leaveOut, LOOP_CAP, proofOf, ROWS } from "./lef
 import { countMore } from "./more-mails.ts";
 import { countRole, refuseRole } from "./role-limits.ts";
 import { brokenCap } from "./policy.ts";
+import { UNPROVEN } from "./left-out-words.ts";
 import type { EarlierMail } from "./same-mail.ts";
 import { type Standing, standingOf } from "./standing.ts";
 
@@ -42,7 +44,7 @@ export interface Recipient {
 
 /** What the SMTP session answers. `code` 250 means: on disk and synced. */
 export interface Reception {
-  code: 250 | 421 | 451 | 452 | 550 | 552 | 554;
+  code: 250 | 421 | 450 | 451 | 452 | 550 | 552 | 554;
   enhanced: string;
   text: string;
   /** What the operator may change, such as a key of the configuration, where a limit is why. */
@@ -65,6 +67,8 @@ export interface Examined extends Omit<Examination, "fault" | "author" | "marks"
 
 export type Refusal = Pick<Reception, "code" | "enhanced" | "text"> & {
   reason: RefusalReason;
+  /** What the owner of the inbox reads of it, if that is more. */
+  shown?: string;
   subject?: string;
   rfc_message_id?: string | null;
   sender?: string;
@@ -92,6 +96,8 @@ export async function decideForAll(app: App, tx: Db, delivery: Delivery, mail: E
     cases.push({ recipient, standing });
   }
   const standings = cases.flatMap(({ standing }) => standing ?? []);
+  // Since RCPT, where each of them is asked for.
+  if (standings.some(({ inbox }) => inbox.paused === "refuse")) return PAUSED_ANSWER;
   const full = isBounce(mail) ? [] : await withoutRoom(app, tx, delivery.raw.byteLength, cases);
   const [first] = full;
   if (first) return { ...fullAnswer(first.address, first), full };
@@ -137,7 +143,7 @@ export async function logRefusal(
     inbox,
     state: "rejected",
     reason: refusal.reason,
-    error: refusal.text,
+    error: refusal.shown ?? refusal.text,
     authority: identity?.authenticated === true ? "stranger" : "unauthenticated",
     sender: refusal.sender ?? null,
     subject: refusal.subject ?? null,
@@ -209,6 +215,7 @@ export function noteRefusal(app: App, client: Client, reason: RefusalReason): vo
 
 /** Why a mail that could have been taken was put off. */
 export function putOffReason({ code }: Pick<Reception, "code">): RefusalReason {
+  if (code === 450) return "inbox_paused";
   return code === 452 ? "storage_full" : "rate_limited";
 }
 
@@ -231,17 +238,28 @@ async function decideSender(
   const { inbox, user, verdict, soft } = standing;
   if (mail.identity.authenticated) await liftSuppression(tx, user.id, mail.from_address);
   if (!verdict.accepted) return refuseSender(app, tx, { inbox, mail, delivery, ...verdict });
+  if (standing.unproven)
+    return refuseSender(app, tx, { inbox, mail, delivery, reason: UNPROVEN, ...NOTHING_PROVEN });
   if (soft !== null && standing.skipped) return skip(app, tx, { standing, mail, reason: soft });
   return route(app, tx, decision, soft ?? verdict.no_reply_reason);
 }
 
+const NOTHING_PROVEN = {
+  text:
+    "Nothing shows that this mail is from its sender (neither DMARC nor an aligned DKIM signature passed), and this address works on no such mail. " +
+    "Send it through the mail provider of that address.",
+  shown:
+    "It was refused, because nothing shows that it is from its sender: anybody can write any name into a mail, and each would cost a run. Turn on “Work on mail whose sender proves nothing” of the inbox (inbound_policy.process_unauthenticated) if you want such mail read.",
+};
+
 async function refuseSender(
   app: App,
   tx: Db,
-  refused: Pick<Decision, "delivery" | "mail"> & { inbox: InboxRow; reason: RefusalReason; text: string },
+  refused: Pick<Decision, "delivery" | "mail"> &
+    Pick<Refusal, "reason" | "text" | "shown"> & { inbox: InboxRow },
 ): Promise<Reception> {
-  const { inbox, mail, delivery, reason, text } = refused;
-  const refusal = { code: 550, enhanced: "5.7.1", reason, text } as const;
+  const { inbox, mail, delivery, reason, text, shown = text } = refused;
+  const refusal = { code: 550, enhanced: "5.7.1", reason, text, shown } as const;
   const { subject, rfc_message_id, from_address: sender, identity } = mail;
   noteRefusal(app, delivery, reason);
   await logRefusal(app, tx, { inbox, refusal: { ...refusal, subject, rfc_message_id, sender, identity } });

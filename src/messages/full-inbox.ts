@@ -1,6 +1,8 @@
 import type { App } from "../app.ts";
 import { tellFull } from "../billing/notices.ts";
 import { takeTurn } from "../db/rate-limits.ts";
+import type { InboxRow } from "../db/schema.ts";
+import { PAUSED_ANSWER } from "../inboxes/pause.ts";
 import { logRefusal, type Refusal } from "./decide.ts";
 import { type FullInbox, fullAnswer } from "./mail-storage.ts";
 
@@ -18,10 +20,26 @@ export async function tellOfFull(
 ): Promise<void> {
   const { row, user, whose } = full;
   const refusal = { ...fullAnswer("this address", full), ...mail, reason: "storage_full" } as const;
-  const turn = { key: `full:${row.id}:${mail.sender}`, rule: SHOWN_RULE };
-  if (app.limiter.peek(turn.key, turn.rule).ok)
-    await app.write(async (tx) => {
-      if (takeTurn(app, tx, turn).ok) await logRefusal(app, tx, { inbox: row, refusal });
-    });
+  await showOnce(app, row, { about: "full", refusal });
   await tellFull(app, user, { what: "mail", bytes: size, whose });
+}
+
+/** Shows in the activity that a mail was put off because the inbox is paused. */
+export async function tellOfPaused(app: App, row: InboxRow, sender: string): Promise<void> {
+  await showOnce(app, row, {
+    about: "paused",
+    refusal: { ...PAUSED_ANSWER, sender, reason: "inbox_paused" },
+  });
+}
+
+async function showOnce(
+  app: App,
+  row: InboxRow,
+  { about, refusal }: { about: string; refusal: Refusal & { sender: string } },
+): Promise<void> {
+  const turn = { key: `${about}:${row.id}:${refusal.sender}`, rule: SHOWN_RULE };
+  if (!app.limiter.peek(turn.key, turn.rule).ok) return;
+  await app.write(async (tx) => {
+    if (takeTurn(app, tx, turn).ok) await logRefusal(app, tx, { inbox: row, refusal });
+  });
 }

@@ -6,6 +6,7 @@ import type { InboxRow, MessageRow } from "../db/schema.ts";
 import { isMachineReason } from "../mail/machine-mail.ts";
 import { logRefusedMail } from "./accept.ts";
 import type { Examined } from "./decide.ts";
+import { leftOutWords } from "./left-out-words.ts";
 import { countMore, DUPLICATE } from "./more-mails.ts";
 import { countAgain, type EarlierMail, keepKey } from "./same-mail.ts";
 import { isOfHousehold, mayInstruct, type Standing } from "./standing.ts";
@@ -62,7 +63,7 @@ export async function leaveOut(app: App, tx: Db, skipped: Skipped): Promise<void
 async function logSkipped(
   app: App,
   tx: Db,
-  { standing, mail, reason, text = reason }: Skipped,
+  { standing, mail, reason, text = leftOutWords(reason) }: Skipped,
   row: Pick<MessageRow, "state" | "reason" | "authority" | "dedupe_key" | "vouched">,
 ): Promise<void> {
   const { id: message_id, user_id } = await logRefusedMail(app, tx, {

@@ -118,7 +118,8 @@ function searchOf(db: Db, user: UserRow, filters: MessageFilters): Search {
   };
   const matching = (range: Range): Ids[] =>
     indexed(range).map((ids) => {
-      const some = source === undefined ? ids : ids.where("source", "=", source);
+      const shown = ids.where("deleted_at", "is", null);
+      const some = source === undefined ? shown : shown.where("source", "=", source);
       return rest === undefined ? some : some.where("state", "in", rest);
     });
   const fits = fitting(filters);
@@ -263,6 +264,7 @@ export async function readActivity(app: App, user: UserRow, ids: string[]): Prom
     .selectAll()
     .where("id", "in", ids)
     .where("user_id", "=", user.id)
+    .where("deleted_at", "is", null)
     .orderBy("id", "desc")
     .execute();
   const files = await attachmentsOf(app.db, ids);

@@ -5,6 +5,7 @@ import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
 import type { MessageRow, UserRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
+import { firstIdAt } from "../lib/first-id.ts";
 import { areForgotten } from "./forgotten.ts";
 import { bodyOf, KEPT } from "./stored-bytes.ts";
 import { type AttachmentMeta, type RoutingView, viewRouting } from "./view.ts";
@@ -43,6 +44,7 @@ export async function readAttachment(
     .where("messages.id", "=", wanted.message_id)
     .where("messages.user_id", "=", user.id)
     .where("messages.created", ">=", historySince(app, user))
+    .where("messages.deleted_at", "is", null)
     .executeTakeFirst();
   const body = row && (await bodyOf(app, "attachments", { row, who: user.id }));
   if (!row || !body)
@@ -59,6 +61,7 @@ export async function readRawMail(app: App, user: UserRow, message_id: string): 
     .where("messages.id", "=", message_id)
     .where("messages.user_id", "=", user.id)
     .where("messages.created", ">=", historySince(app, user))
+    .where("messages.deleted_at", "is", null)
     .where((eb) => eb.not(areForgotten(eb)))
     .executeTakeFirst();
   const body = row && (await bodyOf(app, "raw_mails", { row, who: user.id }));
@@ -85,8 +88,39 @@ export const ownMessage = prepared((db, key: { user_id: string; id: string; sinc
     .selectAll()
     .where("id", "=", key.id)
     .where("user_id", "=", key.user_id)
-    .where("created", ">=", key.since),
+    .where("created", ">=", key.since)
+    .where("deleted_at", "is", null),
 );
+
+/** The messages of the user's that were accepted next after one, and next before it. */
+export async function neighboursOf(
+  db: Db,
+  { since, ...of }: { user_id: string; id: string; since: number },
+): Promise<{ newer: string | null; older: string | null }> {
+  // By ids alone: of an index, one entry is read.
+  const place = { ...of, from: firstIdAt(since) };
+  const [newer] = await nextAfter(db, place);
+  const [older] = await nextBefore(db, place);
+  return { newer: newer?.id ?? null, older: older?.id ?? null };
+}
+
+type Place = { user_id: string; id: string; from: string };
+
+const nextAfter = prepared((db, key: Place) => shownOf(db, key).where("id", ">", key.id).orderBy("id"));
+
+const nextBefore = prepared((db, key: Place) =>
+  shownOf(db, key).where("id", "<", key.id).orderBy("id", "desc"),
+);
+
+function shownOf(db: Db, { user_id, from }: Place) {
+  return db
+    .selectFrom("messages")
+    .select("id")
+    .where("user_id", "=", user_id)
+    .where("id", ">=", from)
+    .where("deleted_at", "is", null)
+    .limit(1);
+}
 
 const META = [
   "id",

@@ -57,6 +57,7 @@ const WORDS: Record<string, string> = {
   bad_from: "they do not name one sender",
   bounce: "they are reports about mail that could not be delivered",
   bulk: "they were sent to many",
+  inbox_paused: "the inbox is paused, and has them come later",
   loop: "they went round in circles",
   loop_cap: "their senders had written too often, or the same text too often",
   malformed_header: "their headers can be read in two ways",
@@ -64,6 +65,7 @@ const WORDS: Record<string, string> = {
   no_reply_sender: "their senders take no answers",
   not_allowlisted: "their senders are not on the list of the inbox",
   repeated_field: "they have header fields twice that may be there once",
+  sender_unauthenticated: "nothing shows that they are from whom they say",
   storage_full: "the account had no room for them",
   too_large: "they are too large",
 };

@@ -3,7 +3,8 @@ import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
 import type { Authority, InboxRow, MessageRow, UserRow } from "../db/schema.ts";
 import { isListed } from "../inboxes/allowlist.ts";
-import type { InboundPolicy } from "../inboxes/inboxes.ts";
+import { policyOf } from "../inboxes/settings.ts";
+import { UNPROVEN } from "./left-out-words.ts";
 import { firstIdAt } from "../lib/first-id.ts";
 
 const HOUR_SECONDS = 3_600;
@@ -24,7 +25,7 @@ type Person = Pick<UserRow, "email" | "email_verified">;
 /** The authority table (decision L.4): who may instruct, who is only read, who is refused. */
 export function judgeSender(inbox: InboxRow, user: Person, sender: SenderFacts): SenderVerdict {
   const allowlist = JSON.parse(inbox.allowlist_senders) as string[];
-  const policy = JSON.parse(inbox.inbound_policy) as InboundPolicy;
+  const policy = policyOf(inbox);
   const isOwner = sender.from_address === user.email && user.email_verified === 1;
   const listed = isListed(sender.from_address, allowlist);
   if (sender.authenticated) {
@@ -42,7 +43,7 @@ export function judgeSender(inbox: InboxRow, user: Person, sender: SenderFacts):
       reason: "not_allowlisted",
       text: NOT_ALLOWLISTED,
     };
-  const no_reply_reason = policy.reply_to_unauthenticated ? null : "sender_unauthenticated";
+  const no_reply_reason = policy.reply_to_unauthenticated ? null : UNPROVEN;
   return { accepted: true, authority: "unauthenticated", no_reply_reason };
 }
 

@@ -5,6 +5,7 @@ import type { Db } from "../db/database.ts";
 import type { MessageRow, MessageState, UserRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
 import { inboxById, ownInbox } from "../inboxes/inboxes.ts";
+import { refusePaused } from "../inboxes/pause.ts";
 import { refuseResting } from "../inboxes/room.ts";
 import { acceptRetry, firstTry, type IncomingFile } from "./accept.ts";
 import { ownMessage, readRouting } from "./messages.ts";
@@ -35,6 +36,7 @@ export async function retryMessage(
     await refuseIfCameAgain(app, tx, failed);
     const inbox = await ownInbox(tx, user, failed.inbox_id ?? "");
     await refuseResting(app, tx, user, inbox);
+    refusePaused(inbox);
     const raw_size = await sizeOfRaw(tx, failed);
     await admit(tx);
     return acceptRetry(app, tx, { failed, inbox, user, ...material, raw_size });

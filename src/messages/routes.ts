@@ -9,12 +9,15 @@ import { downloadHeaders } from "../http/download.ts";
 import { refuseOverRate } from "../http/request.ts";
 import { jsonAnswer, STREAM_HEADERS } from "../http/stream.ts";
 import { pageQuery, pageShape } from "../http/shapes.ts";
+import { deleteMessage, restoreMessage, UNDO_SECONDS } from "./delete.ts";
 import { listMessages } from "./list.ts";
 import { type Download, readAttachment, readRawMail } from "./messages.ts";
+import { cancelMessage } from "../routing/cancel.ts";
 import { readStory } from "../routing/story.ts";
 import { retryMessage } from "./retry.ts";
 import { activityStatus, ActivityShape, LimitedShape, RoutingShape, source, StoryShape } from "./shapes.ts";
 import { streamMessages } from "./stream.ts";
+import { tagMessage } from "./tags.ts";
 
 const MINUTE_SECONDS = 60;
 const POLL_SECONDS = 2;
@@ -63,6 +66,10 @@ const filters = {
 };
 
 export function messageRoutes(app: App) {
+  return new Elysia().use(readingRoutes(app)).use(changingRoutes(app));
+}
+
+function readingRoutes(app: App) {
   return new Elysia()
     .use(authenticated(app))
     .get(
@@ -116,6 +123,40 @@ export function messageRoutes(app: App) {
     );
 }
 
+/** What its owner may do with one. */
+function changingRoutes(app: App) {
+  return new Elysia()
+    .use(authenticated(app))
+    .patch(
+      "/messages/:message_id",
+      async ({ user, params: { message_id }, body, set: { headers } }) => {
+        await tagMessage(app, user, { id: message_id, tags: body.tags });
+        return jsonAnswer(app, { who: user.id, headers }, await readStory(app, user, message_id));
+      },
+      { params: t.Object({ message_id: id }), body: tagsBody, ...TAG },
+    )
+    .delete(
+      "/messages/:message_id",
+      async ({ caller, params, set }) => {
+        await deleteMessage(app, caller, params.message_id);
+        set.status = 204;
+      },
+      { params: t.Object({ message_id: id }), ...DELETE },
+    )
+    .post(
+      "/messages/:message_id/restore",
+      async ({ user, params, set }) => {
+        await restoreMessage(app, user, params.message_id);
+        set.status = 204;
+      },
+      { params: t.Object({ message_id: id }), ...RESTORE },
+    )
+    .post("/messages/:message_id/cancel", ({ user, params }) => cancelMessage(app, user, params.message_id), {
+      params: t.Object({ message_id: id }),
+      ...CANCEL,
+    });
+}
+
 const LIST = describe({
   tag: "Messages",
   summary: "The activity log, newest first",
@@ -164,11 +205,50 @@ const RETRY = describe({
     "Makes a new message of the same text, files and sender; its `retry_of` names the first of all tries. A mail is answered by mail as usual. Only a `failed` message can be tried again, and of its retries only one may be running or done. Calls of tools that may have changed something are not made again: the retry is told what earlier tries called and what came of it, as its steps say, and goes on from there.",
   answers: { 202: RoutingShape },
   limited: LimitedShape,
-  errors: ["conflict", "plan_limit_reached", "storage_full", "content_lost"],
+  errors: ["conflict", "plan_limit_reached", "inbox_paused", "storage_full", "content_lost"],
   answer_headers: {
     Location: "Where the result will be.",
     "Retry-After": "Seconds until it is worth asking.",
   },
+});
+
+const tagsBody = t.Object({
+  tags: t.Array(t.String({ maxLength: 200 }), {
+    maxItems: 100,
+    description: "At most 20, one word each; they take the place of those that it has.",
+    examples: [["q3", "paid"]],
+  }),
+});
+
+const TAG = describe({
+  tag: "Messages",
+  summary: "Give a message other tags",
+  description: "Tags help to find it (`GET /messages?tag=…`), and do nothing else.",
+  answers: { 200: StoryShape },
+});
+
+const DELETE = describe({
+  tag: "Messages",
+  summary: "Delete a message",
+  description: `It is gone from every list at once, and erased with its mail, files and answer soon after ${UNDO_SECONDS} seconds, in which \`POST /messages/{message_id}/restore\` brings it back. What is still on its way, an answer or a webhook, gets there first. What it cost stays counted, the same mail is not worked on a second time, and an Idempotency-Key that made it makes it no second time. What is being worked on is cancelled first (409).`,
+  answers: { 204: null },
+  errors: ["conflict"],
+});
+
+const RESTORE = describe({
+  tag: "Messages",
+  summary: "Take the deletion of a message back",
+  description: `For ${UNDO_SECONDS} seconds at least; then it is \`not_found\`.`,
+  answers: { 204: null },
+});
+
+const CANCEL = describe({
+  tag: "Messages",
+  summary: "Cancel a message that is not done yet",
+  description:
+    "Ends it whether it waits or is being worked on: from then on it is `failed` with the reason `cancelled`, costs nothing, and can be tried again. A call that a tool is at may still be done there; the steps name it, and no retry makes it a second time. A listed sender is told by mail, you are not. Asked for a second time it changes nothing; 409 says that the message had ended before.",
+  answers: { 200: RoutingShape },
+  errors: ["conflict"],
 });
 
 /** A retry counts as the call that it repeats. */

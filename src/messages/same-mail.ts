@@ -5,6 +5,7 @@ import { jsonMember } from "../db/json.ts";
 import { insertRow, prepared } from "../db/prepared.ts";
 import type { Authority, MailKeyRow, MessageRow, MessageState } from "../db/schema.ts";
 import { isMachineReason } from "../mail/machine-mail.ts";
+import { CANCELLED_REASON } from "./cancelled.ts";
 import { RANK } from "./policy.ts";
 import { sha256Bytes } from "../lib/sha256.ts";
 
@@ -35,6 +36,8 @@ export interface EarlierMail {
   state: MessageState;
   /** It was proven to be its author's, and a machine's, or a form's on a web page. */
   machine: boolean;
+  /** Its owner wanted no more of it: not by its coming again either. */
+  cancelled: boolean;
 }
 
 /** All mails of this key that came before, of those from the author's own server the ones of the last days. */
@@ -50,10 +53,10 @@ export async function findEarlier(
   // What the owner tries again uses up no try of whoever sends the mail.
   const counted = rows.filter(({ retry_of, state }) => retry_of === null || !isUnfinished(state));
   return counted.map((row) => {
-    const { id, authority, vouched } = row;
+    const { id, authority, vouched, reason } = row;
     const { state, machine } =
       row.state === null ? becameOf(row.key_hash) : { state: row.state, machine: isMachines(row) };
-    return { id, authority, vouched, state, machine };
+    return { id, authority, vouched, state, machine, cancelled: reason === CANCELLED_REASON };
   });
 }
 
@@ -148,7 +151,7 @@ function isOriginal(earlier: EarlierMail, mail: Weighed): boolean {
   // The marks of machines, and a form's Reply-To, are hardly ever signed: whoever has such a mail can take them out, and send on an order of its author's.
   if (earlier.machine && !mail.direct) return true;
   // A weaker one must not stand in for it: a stranger could otherwise swallow the owner's mail.
-  return makesDuplicates(earlier.state) && rankOf(earlier) >= rankOf(mail);
+  return (makesDuplicates(earlier.state) || earlier.cancelled) && rankOf(earlier) >= rankOf(mail);
 }
 
 /** Whether a machine sent it, by what became of it; whoever forges a mail of others says nothing about theirs. */
@@ -198,12 +201,13 @@ export type Keyed = Pick<
 
 /** Keeps what is needed to know a mail again, in the transaction that deletes its message. */
 export async function keepKey(app: App, tx: Db, message: Keyed): Promise<void> {
-  const { inbox_id, dedupe_key, authority, vouched, state, retry_of, created, called } = message;
+  const { inbox_id, dedupe_key, authority, vouched, state, reason, retry_of, created } = message;
   if (inbox_id === null || dedupe_key === null) return;
   if (created <= app.calmNow() - KEY_SECONDS) return;
   const row = { inbox_id, authority, vouched, created };
   // What is known of its calls goes with the message: nobody could tell any more which must not be made again.
-  if (makesDuplicates(state) || called) await keepHash(tx, { ...row, key_hash: hashOf(dedupe_key) });
+  if (makesDuplicates(state) || reason === CANCELLED_REASON || message.called)
+    await keepHash(tx, { ...row, key_hash: hashOf(dedupe_key) });
   if (isMachines(message)) await keepHash(tx, { ...row, key_hash: keyOf(dedupe_key, MACHINE) });
   if (isUnfinished(state) && retry_of === null)
     await keepHash(tx, { ...row, key_hash: await slotFor(tx, inbox_id, dedupe_key) });

@@ -157,7 +157,9 @@ export const ActivityShape = t.Object(
         description: "The message that this one tries again; of several tries, the first.",
       }),
     ),
-    tags: t.Array(t.String(), { description: "The recipient's +tag." }),
+    tags: t.Array(t.String(), {
+      description: "The recipient's +tag, and what was given to it by hand.",
+    }),
     metadata,
     created: moment("When it was accepted"),
     completed: t.Nullable(moment("When it ended")),
@@ -209,6 +211,21 @@ export const StoryShape = t.Composite(
         }),
       ),
       content_truncated: t.Boolean({ description: "Whether there was more of it." }),
+      running: t.Boolean({ description: "Whether it is being worked on right now, and does not wait." }),
+      to: t.Array(t.String(), {
+        description: "Whom a mail names as its recipients, as long as the mail is kept.",
+        examples: [["reports-k3m9x2abcdef@mail.example.org"]],
+      }),
+      cc: t.Array(t.String(), { description: "The same of Cc.", examples: [[]] }),
+      newer: t.Nullable(t.String({ format: "uuid", description: "Your message that was accepted next." })),
+      older: t.Nullable(t.String({ format: "uuid", description: "Your message before it." })),
+      no_reply_reason: t.Nullable(
+        t.String({
+          description:
+            "Why no answer may be mailed, as a machine-readable cause; `reply_error` says it in words.",
+          examples: [null],
+        }),
+      ),
       reply: t.Nullable(ReplyShape),
       deliveries: t.Array(
         t.Composite([DeliveryShape, t.Object({ endpoint_id: t.String({ format: "uuid" }) })], {

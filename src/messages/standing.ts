@@ -2,7 +2,8 @@ import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import type { Authority, InboxRow, UserRow } from "../db/schema.ts";
 import { splitAddress } from "../lib/mail-address.ts";
-import { type InboundPolicy, inboxById } from "../inboxes/inboxes.ts";
+import { inboxById } from "../inboxes/inboxes.ts";
+import { type InboundPolicy, policyOf } from "../inboxes/settings.ts";
 import type { Examined, Recipient } from "./decide.ts";
 import { type ForOthers, whyForOthers } from "./for-others.ts";
 import { judgeSender, type SenderVerdict } from "./policy.ts";
@@ -30,6 +31,8 @@ export interface Standing {
   /** Why it gets no answer, or is not even worked on, where a machine wrote it. */
   soft: string | null;
   skipped: boolean;
+  /** It may be anybody's, and its inbox works on no such mail. */
+  unproven: boolean;
   dedupe_key: string;
   /** The same mail, for which this one is not worked on; it counts this one. */
   original: EarlierMail | undefined;
@@ -50,14 +53,21 @@ export async function standingOf(
   if (!inbox || !isAt(inbox, recipient.address)) return undefined;
   const { identity, from_address, kind } = mail;
   const verdict = judgeSender(inbox, user, { from_address, authenticated: identity.authenticated });
-  const policy = JSON.parse(inbox.inbound_policy) as InboundPolicy;
+  const policy = policyOf(inbox);
   const word = wordOf(app, mail, { inbox, user, verdict, meant: mail.meant.has(recipient.address) });
   const soft = softOf(kind, { verdict, ...word });
   // What a machine sent, or what may be a replay or others' words, is read as anybody's mail is.
   const authority = soft === null && word.vouched ? verdict.authority : withoutCommand(verdict.authority);
-  const known = { inbox, user, verdict, ...word, authority, soft, dedupe_key };
+  const unproven = soft === null && isUnproven(verdict, policy);
+  const known = { inbox, user, verdict, ...word, authority, soft, unproven, dedupe_key };
   const skipped = kind.kind === "hard" || (soft !== null && !policy.process_bulk);
   return { ...known, skipped, ...(await earlierOf(app, tx, { ...known, skipped }, mail)) };
+}
+
+/** Whether anybody may have written it who writes any name into it: a run for it costs its inbox, and nothing whoever sends it. */
+function isUnproven({ accepted, authority }: SenderVerdict, policy: InboundPolicy): boolean {
+  const { process_unauthenticated, reply_to_unauthenticated } = policy;
+  return accepted && authority === "unauthenticated" && !process_unauthenticated && !reply_to_unauthenticated;
 }
 
 /** A mark that may be anybody's does not keep the owner and listed senders from being answered. */

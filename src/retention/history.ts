@@ -62,7 +62,7 @@ interface Old {
   after: string;
 }
 
-type OldMessage = Doomed & Keyed & { ended: SqlBool };
+export type OldMessage = Doomed & Keyed & { ended: SqlBool };
 
 async function purgeOlder(
   shift: Shift,
@@ -109,6 +109,15 @@ const messagesIn = prepared((db, key: Old & { of: string }) =>
 );
 
 function oldMessages(db: Db, { below, before, after }: Old) {
+  return keyedMessages(db, before)
+    .where("messages.id", ">", after)
+    .where("messages.id", "<", below)
+    .orderBy("messages.id")
+    .limit(ROWS);
+}
+
+/** Messages with what has to be known of them when they are deleted, and whether they had ended at `before`. */
+export function keyedMessages(db: Db, before: number) {
   return db
     .selectFrom("messages")
     .select(["messages.id", "raw_mail_id", "conversation_id"])
@@ -124,11 +133,7 @@ function oldMessages(db: Db, { below, before, after }: Old) {
     ])
     .select(["messages.created", forOthers.as("for_others")])
     .select((eb) => eb.exists(callsOf(eb)).as("called"))
-    .select((eb) => endedBefore(eb, before).as("ended"))
-    .where("messages.id", ">", after)
-    .where("messages.id", "<", below)
-    .orderBy("messages.id")
-    .limit(ROWS);
+    .select((eb) => endedBefore(eb, before).as("ended"));
 }
 
 function callsOf(eb: ExpressionBuilder<Schema, "messages">) {

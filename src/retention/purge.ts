@@ -9,6 +9,7 @@ import { endDelays } from "../mail/delays.ts";
 import { type Age, purgeAttachments, purgeContents, purgeOutgoingMails, purgeRawMails } from "./bytes.ts";
 import { eraseRestsAgain } from "./erase-rest.ts";
 import { purgeHistory } from "./history.ts";
+import { endOutwaited } from "./outwaited.ts";
 import { purgeExpired, purgeNews } from "./leftovers.ts";
 import { beginShift, isOver, type Step, takeTurns, tidyUp } from "../jobs/shift.ts";
 
@@ -29,6 +30,7 @@ export async function purgeLater(app: App, tx: Db): Promise<void> {
 export async function purgeNow(app: App, job: Job<"purge">, signal: AbortSignal): Promise<void> {
   const shift = beginShift(app, signal);
   await takeTurns(shift, (tx) => endDelays(app, tx));
+  await endOutwaited(shift);
   await purgeHistory(shift);
   for (const step of stepsOf(app)) await takeTurns(shift, step);
   await recountOne(app);

@@ -9,13 +9,14 @@ import type { InboxRow, MessageRow, UserRow } from "../db/schema.ts";
 import { AppError, invalid } from "../errors.ts";
 import { defaultInboxId } from "../inboxes/default-inbox.ts";
 import { ownInbox } from "../inboxes/inboxes.ts";
+import { refusePaused } from "../inboxes/pause.ts";
 import { hasRoom, refuseResting } from "../inboxes/room.ts";
 import type { Job } from "../jobs/queue.ts";
 import { canonicalJson } from "../lib/canonical-json.ts";
 import type { RateVerdict } from "../lib/rate-limit.ts";
 import { isLongerThan } from "../lib/text-length.ts";
 import { acceptCall, type IncomingFile } from "../messages/accept.ts";
-import { readRouting } from "../messages/messages.ts";
+import { ownMessage, readRouting } from "../messages/messages.ts";
 import { type Metadata, refuseBadMetadata } from "../messages/metadata.ts";
 import { sizeOf } from "../messages/run-use.ts";
 import type { RoutingView } from "../messages/view.ts";
@@ -99,6 +100,7 @@ async function acceptChecked(
   const earlier = keyed && (await findKeyed(app, app.db, user, keyed));
   if (earlier) return { replay_of: earlier, job: null };
   const inbox = await chooseInbox(app, user, input);
+  refusePaused(inbox);
   if (input.conversation_id !== undefined)
     await ownConversation(app.db, user, { id: input.conversation_id, inbox_id: inbox.id });
   await refuseUnrouted(app, inbox);
@@ -232,8 +234,8 @@ async function acceptOnce(app: App, accepting: Accepting): Promise<Accepted> {
     const earlier = keyed && (await findKeyed(app, tx, user, keyed));
     if (earlier) return { replay_of: earlier, job: null };
     takeRate(app, user, accepting.onRate);
-    // Looked up again: it may have been deleted since.
-    await ownInbox(tx, user, inbox.id);
+    // Looked up again: it may have been deleted since, or paused.
+    refusePaused(await ownInbox(tx, user, inbox.id));
     const call = { user, inbox, instruction, content, conversation_id, files, metadata, slot };
     const accepted = await acceptCall(app, tx, { ...call, source: "api" });
     if (keyed && accepted.row.state !== "limited")
@@ -261,6 +263,11 @@ async function replay(
   user: UserRow,
   { message_id, input, options }: { message_id: string; input: CallInput; options: CallOptions },
 ): Promise<CallOutcome> {
+  const [kept] = await ownMessage(app.db, { user_id: user.id, id: message_id, since: 0 });
+  if (!kept)
+    throw new AppError("not_found", "The message that this Idempotency-Key made has been deleted.", {
+      fix: "It is not made a second time. Use a new key for a new request.",
+    });
   const ended = app.finished.wait(message_id, budgetMs(app, input, options));
   const now = await readRouting(app, user, message_id);
   if (now.status !== "processing") return { view: now, replayed: true };

@@ -27,6 +27,7 @@ import { roomLeft } from "./room-left.ts";
 import type { RunSettings } from "./settings.ts";
 import { type StepDraft, toSteps, warning } from "./steps.ts";
 import { forgetCalls, keepCalls, stepsOfEarlier } from "./tool-journal.ts";
+import { whyUnanswered } from "./unanswered.ts";
 
 /** Whatever takes longer waits for a thread or the disk, and is passed by others. */
 const TURN_MS = 1_000;
@@ -107,6 +108,9 @@ async function close(app: App, run: Run, whole: Ending): Promise<void> {
     const event_id = await recordState(app, tx, { ...message, ...closed }, held);
     const reply_status = reply ? await reply.queue(tx, held ? event_id : null) : "none";
     await closeMessage(tx, { ...closed, id: message.id, reply_status });
+    // What an answer came to says its queue.
+    const reply_error = reply ? null : whyUnanswered(run, ending);
+    if (reply_error !== null) await noteUnanswered(tx, { id: message.id, reply_error });
     if (kept.run !== run) await forgetMaterial(app, tx, message);
     await (kept.ending.state === "done"
       ? settleTurn(app, tx, run, kept.ending)
@@ -232,6 +236,10 @@ const closeMessage = prepared((db, row: Closing & Pick<MessageRow, "id" | "reply
       reply_status: row.reply_status,
     })
     .where("id", "=", row.id),
+);
+
+const noteUnanswered = prepared((db, row: { id: string; reply_error: string }) =>
+  db.updateTable("messages").set({ reply_error: row.reply_error }).where("id", "=", row.id),
 );
 
 const NOTHING_YET = {

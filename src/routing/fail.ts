@@ -7,7 +7,7 @@ import { prepared } from "../db/prepared.ts";
 import type { MessageRow } from "../db/schema.ts";
 import { enqueue, type Job } from "../jobs/queue.ts";
 import { recordState } from "../messages/events.ts";
-import { toSteps } from "./steps.ts";
+import { type Step, toSteps } from "./steps.ts";
 import { keepCalls, notedCalls, stepsOfEarlier } from "./tool-journal.ts";
 
 /** Orphans that one transaction ends. */
@@ -69,14 +69,20 @@ export async function endOrphans(
   return ended;
 }
 
-async function endMessage(app: App, tx: Db, message: MessageRow, failure: Failure): Promise<Ended> {
+/** `is_told`: whether its sender hears of it, if that may be. */
+export async function endMessage(
+  app: App,
+  tx: Db,
+  message: MessageRow,
+  { steps: known, is_told = true, ...failure }: Failure & { steps?: Step[]; is_told?: boolean },
+): Promise<Ended> {
   await releaseCredit(app, tx, message);
-  const steps = JSON.stringify(toSteps(stepsOfEarlier(await notedCalls(tx, message.id))));
+  const steps = JSON.stringify(known ?? toSteps(stepsOfEarlier(await notedCalls(tx, message.id))));
   await keepCalls(tx, message.id);
   const ended = { state: "failed" as const, ...failure, steps, completed: app.now() };
   await tx.updateTable("messages").set(ended).where("id", "=", message.id).execute();
   await recordState(app, tx, { ...message, ...ended });
-  if (message.source === "email") {
+  if (message.source === "email" && is_told) {
     const { id: message_id } = message;
     const dedupe_key = messageKey(message_id, "tell_failure");
     await enqueue(app, tx, { kind: "tell_failure", payload: { message_id }, dedupe_key });

@@ -180,7 +180,8 @@ async function isInThread(app: App, message: MessageRow): Promise<boolean> {
   return in_thread === true || (await hasEarlierMessages(app.db, message));
 }
 
-function headersAs(raw: Uint8Array, form: SignedForm | undefined): MailHeaders {
+/** The header of a stored mail, or what of it is in a signed form. */
+export function headersAs(raw: Uint8Array, form: SignedForm | undefined): MailHeaders {
   const headers = readHeaders(raw);
   return form ? readHeaders(signedHeader(raw, headers.fields, form)) : headers;
 }

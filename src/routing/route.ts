@@ -7,6 +7,7 @@ import { remembered } from "../db/prepared.ts";
 import type { InboxRow, MessageRow } from "../db/schema.ts";
 import { StorageError } from "../db/storage-faults.ts";
 import { AppError, wordsOf } from "../errors.ts";
+import { waitIfPaused } from "../inboxes/resume.ts";
 import { buryJob, finishJob, type Job, postponeJob } from "../jobs/queue.ts";
 import { deadline } from "../lib/deadline.ts";
 import { findConnection } from "./choose-connection.ts";
@@ -43,7 +44,15 @@ export async function routeNow(app: App, job: Job<"route_message">, signal: Abor
 async function route(app: App, job: Job<"route_message">, signal: AbortSignal): Promise<void> {
   const loaded = await loadMessage(app, job.payload.message_id);
   if (!loaded) return endWithoutInbox(app, job);
-  const { found, doubts } = loaded;
+  if (await waits(app, job, loaded.found)) return;
+  await routeFound(app, job, { ...loaded, signal });
+}
+
+async function routeFound(
+  app: App,
+  job: Job<"route_message">,
+  { found, doubts, signal }: Loaded & { signal: AbortSignal },
+): Promise<void> {
   const input = await inputOrLoss(app, found.message, signal);
   if ("lost" in input) return endWithoutContent(app, job, input);
   const asked = await understand(app, found, input);
@@ -68,13 +77,23 @@ async function route(app: App, job: Job<"route_message">, signal: AbortSignal): 
   await closeRun(app, run, endingOf(answer));
 }
 
-/** A message with what its sender may spend by now, and what there is to say of that. */
-async function loadMessage(
+/** Whether its inbox is paused. What was begun before that goes on, and so does a call, whose caller may be waiting. */
+async function waits(
   app: App,
-  message_id: string,
-): Promise<
-  { found: Pick<Run, "message" | "inbox" | "owner_email" | "owner_plan">; doubts: string[] } | undefined
-> {
+  job: Job<"route_message">,
+  { message, inbox }: Pick<Run, "message" | "inbox">,
+): Promise<boolean> {
+  const is_new = message.source === "email" && job.attempts === 1;
+  return inbox.paused !== null && is_new && waitIfPaused(app, job, inbox);
+}
+
+interface Loaded {
+  found: Pick<Run, "message" | "inbox" | "owner_email" | "owner_plan">;
+  doubts: string[];
+}
+
+/** A message with what its sender may spend by now, and what there is to say of that. */
+async function loadMessage(app: App, message_id: string): Promise<Loaded | undefined> {
   const [message] = await messageById(app.db, { id: message_id });
   if (message?.state !== "received" || message.inbox_id === null) return undefined;
   const [found] = await inboxAndOwner(app.db, { id: message.inbox_id });

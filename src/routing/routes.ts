@@ -76,6 +76,7 @@ const CALL: Description = {
     "plan_limit_reached",
     "inbox_required",
     "inbox_not_routed",
+    "inbox_paused",
     "invalid_idempotency_key",
     "idempotency_key_reuse",
     "storage_full",

@@ -4,33 +4,42 @@ import type { Db } from "../db/database.ts";
 import type { MessageRow, RawMailRow, UserRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
 import { createTurns } from "../lib/turns.ts";
+import { mailboxes, type MailHeaders } from "../mail/headers.ts";
 import { isHeldHere, isKeptHere } from "../mail/send.ts";
 import { isForgotten } from "../messages/forgotten.ts";
-import { attachmentsOf, ownMessage, withProgress } from "../messages/messages.ts";
+import { attachmentsOf, neighboursOf, ownMessage, withProgress } from "../messages/messages.ts";
 import { isLost, readBytes } from "../messages/stored-bytes.ts";
 import { formOf } from "../messages/vouched.ts";
 import { viewActivity } from "../messages/view.ts";
 import { deliveriesAbout } from "../webhooks/deliveries.ts";
-import { materialOf } from "./input.ts";
+import { headersAs, materialOf } from "./input.ts";
 
 const MAX_CONTENT_CHARS = 100_000;
+/** Recipients of a mail that its story names, of To and of Cc. */
+const MAX_NAMED = 100;
 
 /** Of an account one mail at a time is read again: mails that come in wait for the same thread. */
 const turns = createTurns();
 
 /** All that is known of one message of the user's own; unknown and foreign ids are both `not_found`. */
 export async function readStory(app: App, user: UserRow, id: string) {
-  const [row] = await ownMessage(app.db, { user_id: user.id, id, since: historySince(app, user) });
+  const since = historySince(app, user);
+  const [row] = await ownMessage(app.db, { user_id: user.id, id, since });
   if (!row) throw new AppError("not_found", "There is no such message.");
   const files = (await attachmentsOf(app.db, [row.id])).get(row.id) ?? [];
   const raw = await rawMailOf(app.db, row);
-  const content = await contentOf(app, row, raw);
+  const { content, to, cc } = await wordsOf(app, row, raw);
   return {
     ...viewActivity(withProgress(app, row), files),
+    running: row.state === "received" && app.progress.has(row.id),
+    to,
+    cc,
+    ...(await neighboursOf(app.db, { user_id: user.id, id: row.id, since })),
     authority: row.authority,
     instruction: row.instruction ?? "",
     content: content?.slice(0, MAX_CONTENT_CHARS).toWellFormed() ?? null,
     content_truncated: (content?.length ?? 0) > MAX_CONTENT_CHARS,
+    no_reply_reason: row.no_reply_reason,
     reply: await replyTo(app, row),
     deliveries: await deliveriesAbout(app, row),
     raw_available: raw !== undefined,
@@ -59,15 +68,32 @@ async function readKept(app: App, raw: RawMailRow): Promise<Uint8Array | null> {
   }
 }
 
-/** What the model was given as data, but for the texts of files; null where it is not, or was never, kept. */
-async function contentOf(app: App, row: MessageRow, raw: RawMailRow | undefined): Promise<string | null> {
-  if (isForgotten(row)) return null;
-  if (row.source === "api") return contentOfCall(app.db, row);
+interface Words {
+  /** What the model was given as data, but for the texts of files; null where it is not, or was never, kept. */
+  content: string | null;
+  /** Whom a mail names as its recipients, while it is kept. */
+  to: string[];
+  cc: string[];
+}
+
+const NOT_KEPT: Words = { content: null, to: [], cc: [] };
+
+async function wordsOf(app: App, row: MessageRow, raw: RawMailRow | undefined): Promise<Words> {
+  if (isForgotten(row)) return NOT_KEPT;
+  if (row.source === "api") return { ...NOT_KEPT, content: await contentOfCall(app.db, row) };
   return turns(row.user_id, async () => {
     const bytes = raw && (await readKept(app, raw));
-    if (!bytes) return null;
-    return materialOf(row, await app.parser.parse(bytes, { form: formOf(row), account: row.user_id }));
+    if (!bytes) return NOT_KEPT;
+    const form = formOf(row);
+    const headers = headersAs(bytes, form);
+    const content = materialOf(row, await app.parser.parse(bytes, { form, account: row.user_id }));
+    return { content, to: namedIn(headers, "to"), cc: namedIn(headers, "cc") };
   });
+}
+
+function namedIn(headers: MailHeaders, field: "to" | "cc"): string[] {
+  const list = mailboxes(headers.get(field) ?? "");
+  return list.ok ? list.mailboxes.slice(0, MAX_NAMED).map(({ address }) => address) : [];
 }
 
 async function contentOfCall(db: Db, { id }: MessageRow): Promise<string | null> {
@@ -92,6 +118,7 @@ async function retriesOf(db: Db, { id }: MessageRow): Promise<string[]> {
     .selectFrom("messages")
     .select("id")
     .where("retry_of", "=", id)
+    .where("deleted_at", "is", null)
     .orderBy("id")
     .execute();
   return rows.map((retry) => retry.id);

@@ -1,4 +1,5 @@
 import type { App } from "../app.ts";
+import { CANCELLED_REASON } from "../messages/cancelled.ts";
 import { answerNow } from "../messages/withheld.ts";
 import { afterCommit, type Db } from "../db/database.ts";
 import { storedJson } from "../lib/stored-json.ts";
@@ -39,8 +40,10 @@ async function prepareNotice(app: App, id: string): Promise<PreparedReply | unde
   const { inbox, authority } = now;
   const message = { ...stored, authority };
   if (!hasAuthority(message) || !mayAnswer(message, inbox)) return undefined;
-  const changed = storedJson<unknown[]>(message.steps, []).length > 0;
-  const markdown = failureWords(message.error ?? "", { changed });
+  const steps = storedJson<unknown[]>(message.steps, []).length;
+  const is_cancelled = message.reason === CANCELLED_REASON;
+  const said = steps > 0 && is_cancelled ? `${message.error} ${STAYS}` : (message.error ?? "");
+  const markdown = failureWords(said, { changed: steps > 0 && !is_cancelled });
   const headers = await headersOf(app, message);
   return prepareReply(
     app,
@@ -48,6 +51,9 @@ async function prepareNotice(app: App, id: string): Promise<PreparedReply | unde
     { kind: "notice", words: written(markdown, { own: true }) },
   );
 }
+
+/** Of one that was cancelled, which goes on only where its owner tries it again. */
+const STAYS = "What tools had changed by then stays so.";
 
 /** Nothing has told the sender, and nothing will: the message shows it, and its owner hears of it. */
 export async function giveUpTelling(app: App, tx: Db, { payload }: Job<"tell_failure">): Promise<void> {

@@ -4,7 +4,7 @@ import type { Db } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
 import { canonicalJson } from "../lib/canonical-json.ts";
 import { excerptOf } from "./redact.ts";
-import { type StepDraft, warning } from "./steps.ts";
+import { type Step, type StepDraft, toSteps, warning } from "./steps.ts";
 import { sha256 } from "../lib/sha256.ts";
 
 export interface JournalEntry {
@@ -48,6 +48,7 @@ export async function beginCall(
   return app.write(async (tx) => {
     const [message] = await messageOf(tx, { id: message_id });
     if (!message) return GONE;
+    if (message.state !== "received") return ENDED;
     if (!(await granted(tx))) return WITHDRAWN;
     const outcome = JSON.stringify({ ...UNKNOWN, step } satisfies Kept);
     const { numInsertedOrUpdatedRows } = await tx
@@ -64,12 +65,14 @@ const messageOf = prepared((db, key: { id: string }) =>
   db
     .selectFrom("messages")
     .innerJoin("inboxes", "inboxes.id", "messages.inbox_id")
-    .select("messages.id")
+    .select("messages.state")
     .where("messages.id", "=", key.id)
     .where("inboxes.deleted_at", "is", null),
 );
 
 const GONE: Kept = { ok: false, text: "Not called: the inbox of this message has been deleted meanwhile." };
+
+const ENDED: Kept = { ok: false, text: "Not called: the run was cancelled before." };
 
 const WITHDRAWN: Kept = {
   ok: false,
@@ -78,7 +81,7 @@ const WITHDRAWN: Kept = {
 
 export const UNKNOWN: Kept = {
   ok: false,
-  text: "This call was begun once already and the server stopped before its answer came, so it may or may not have been done. It was not made again; look there before you repeat it.",
+  text: "This call was begun once already and ended before its answer came, so it may or may not have been done. It was not made again; look there before you repeat it.",
   unknown: true,
 };
 
@@ -125,6 +128,21 @@ export function stepsOfEarlier(calls: EarlierCall[]): StepDraft[] {
     ...doubtsAbout(call),
     ...(call.step === undefined ? [] : [inEarlierTry(call.step)]),
   ]);
+}
+
+/** The steps that a run which was ended in the middle has told of, and what it had noted besides. */
+export function stepsWith(told: Step[], noted: EarlierCall[]): Step[] {
+  const keys = told.map(keyOfStep);
+  const untold = noted.filter(({ step }) => {
+    const at = step === undefined ? -1 : keys.indexOf(keyOfStep(step));
+    if (at !== -1) keys.splice(at, 1);
+    return at === -1;
+  });
+  return toSteps([...told, ...untold.flatMap((call) => call.step ?? [])]);
+}
+
+function keyOfStep({ server, name, arguments: args }: StepDraft): string {
+  return JSON.stringify([server, name, args]);
 }
 
 /** The step of a call that this try does not make, for an earlier one has made it. */

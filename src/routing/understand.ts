@@ -26,7 +26,7 @@ import { isKnownFlag, readSettings, type RunSettings } from "./settings.ts";
 /** What a run is asked to do. */
 export interface Understanding {
   command: Command;
-  /** The command, or what its macro stands for. */
+  /** The command, or what its macro stands for; where there is none, the instruction of the inbox. */
   instruction: string;
   /** The same of what in the command is surely its author's. */
   sure: string;
@@ -64,7 +64,7 @@ export async function understand(
   const sure = (await instructionOf(app, shelf, { ...command, command: own.command })) ?? "";
   const refusal = aim.refusal ?? (expanded === null ? tooLong(parsed) : null);
   const more = input.subject === input.instruction ? "" : input.subject;
-  const instruction = (expanded ?? "") || more;
+  const { instruction, by_inbox } = askedFor((expanded ?? "") || more, inbox);
   // Where nothing is sure, all knowledge would go in: less does by words that are the author's but for a shared post or a quote.
   const choosing = input.may_share === "below" || input.may_share === "quote" ? instruction : sure;
   const words = [choosing, ...(input.plain ? [input.subject] : [])].join("\n");
@@ -73,6 +73,7 @@ export async function understand(
   const powers = app.guard.powersOf({ ...settings, ...aim, authority: message.authority });
   const targets = aim.attached.filter(({ name }) => powers.mayUse(name));
   const steps: StepDraft[] = [
+    ...by_inbox,
     ...folded.notes.map(({ name, sentence }) => ({ type: "context" as const, name, output: sentence })),
     ...[...unknownWarnings(shelf, unknown), ...ignoredWarnings(ignored, input), ...warnings].map(
       (output) => ({
@@ -84,6 +85,22 @@ export async function understand(
   const { contexts } = folded;
   return { command, instruction, sure, contexts, settings, powers, targets, steps, refusal };
 }
+
+/** What a mail asks for; where that is nothing, its inbox does. */
+function askedFor(
+  own_words: string,
+  { default_instruction: standing }: InboxRow,
+): Pick<Understanding, "instruction"> & { by_inbox: StepDraft[] } {
+  if (own_words !== "" || standing === null) return { instruction: own_words, by_inbox: [] };
+  return { instruction: standing, by_inbox: [BY_INBOX] };
+}
+
+/** Plain words: in them nothing is a command, whoever wrote the mail, and none names a tool or a context. */
+const BY_INBOX: StepDraft = {
+  type: "context",
+  name: "default_instruction",
+  output: "Its own words ask for nothing, so the instruction of the inbox was followed.",
+};
 
 type Read = (words: string, aims?: boolean) => Parsed;
 
@@ -198,14 +215,18 @@ function aimOf(app: App, { authority, scope, attached, elsewhere }: Reach, asked
   const target = targetNamed(names, asked);
   if (target !== undefined && powers.mayUse(target)) return { target, attached, scope, refusal: null };
   const available = names.filter(powers.mayUse);
-  const hindrance = target === undefined ? elsewhereOf(asked, elsewhere) : "its scope.targets do not list it";
+  const hindrance = target === undefined ? elsewhereOf(asked, elsewhere) : NOT_ALLOWED;
   return { target: asked, attached, scope, refusal: refusalOf(asked, hindrance, available) };
 }
 
+const NOT_ALLOWED = "it is not ticked on its page under “Tools” (scope.targets)";
+
 /** What keeps a tool server that other inboxes have from being used here. */
 function elsewhereOf(asked: string, elsewhere: string[]): string | null {
-  return targetNamed(elsewhere, asked) === undefined ? null : "its mcp_connection_ids do not list it";
+  return targetNamed(elsewhere, asked) === undefined ? null : NOT_ATTACHED;
 }
+
+const NOT_ATTACHED = "this tool server is not ticked on its page under “Tools” (mcp_connection_ids)";
 
 const ANY = { target: null, tools: true, allow_destructive: false };
 
@@ -219,7 +240,7 @@ function refusalOf(asked: string, hindrance: string | null, available: string[])
     const error = `Unknown target @${asked}. ${list} If it is no target but a word, write \\@${asked}.`;
     return { reason: "unknown_target", error };
   }
-  const mend = `Connect it with POST /integrations/${asked}/connect, or with a token of yours and POST /connections.`;
+  const mend = `Connect it on the page “Connections”, or with POST /integrations/${asked}/connect, or with a token of yours and POST /connections.`;
   return { reason: "target_not_connected", error: `Nothing is connected as @${asked}. ${mend} ${list}` };
 }
 

@@ -131,6 +131,7 @@ async function openTalk(
       ...namingWords(run, asked),
       ...asked.contexts.map(({ text }) => text),
       ...ownAddresses(run),
+      ...(asked.instruction === run.inbox.default_instruction ? [asked.instruction] : []),
     ].join("\n"),
     // Not the earlier answers: what one of them made up would count as known in the next one.
     material: input.content,

@@ -36,6 +36,7 @@ function whatAnybodyMayKnow(app: App) {
         version: VERSION,
         registration: app.config.auth.registration,
         domain: app.config.smtp.domain,
+        chosen_addresses: app.config.inboxes.chosen_addresses,
         outbound_mode: app.config.outbound.mode,
         payments: takesPayments(app),
         needs_setup: await needsSetup(app.db),

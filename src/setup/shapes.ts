@@ -13,6 +13,9 @@ export const ServerShape = t.Object(
       description: "Whether a stranger can get an account.",
     }),
     domain: t.String({ description: "What addresses of inboxes end with.", examples: ["mail.example.com"] }),
+    chosen_addresses: t.Union([t.Literal("own_domains"), t.Literal("everywhere")], {
+      description: "Where the whole address of an inbox may be chosen (`local_part` of `POST /inboxes`).",
+    }),
     outbound_mode: t.Union([t.Literal("capture"), t.Literal("relay"), t.Literal("direct")], {
       description: "How mail leaves; with `capture` it does not, and login codes are in the log.",
     }),

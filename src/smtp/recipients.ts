@@ -2,9 +2,10 @@ import { domainToASCII } from "node:url";
 import type { App } from "../app.ts";
 import { freeFor, type Storage } from "../billing/storage.ts";
 import { isOwnDomain } from "../domains/domains.ts";
+import { PAUSED_ANSWER } from "../inboxes/pause.ts";
 import { splitAddress, withoutQuotes } from "../lib/mail-address.ts";
 import { notePutOff, putOffReason } from "../messages/decide.ts";
-import { tellOfFull } from "../messages/full-inbox.ts";
+import { tellOfFull, tellOfPaused } from "../messages/full-inbox.ts";
 import { stillBusy } from "../messages/inbound-limits.ts";
 import { type Coming, fullAnswer, needAtRcpt } from "../messages/mail-storage.ts";
 import { findRecipient, type Reception, type Recipient } from "../messages/receive.ts";
@@ -32,8 +33,22 @@ export async function refuseForNow(
 ): Promise<Refusal | undefined> {
   if (role) return putOff(app, coming, await refuseRoleForNow(app, role.administrator, coming));
   if (!inbox) return undefined;
+  const paused = await refuseIfPaused(app, inbox, coming);
+  if (paused) return paused;
   const full = await refuseFullAccount(app, { ...inbox, address }, coming);
   return putOff(app, coming, full ?? stillBusy(app, inbox, coming));
+}
+
+/** The owner sees it in the activity, once a day for each sender. */
+async function refuseIfPaused(
+  app: App,
+  { row }: NonNullable<Recipient["inbox"]>,
+  coming: Coming,
+): Promise<Refusal | undefined> {
+  if (row.paused !== "refuse") return undefined;
+  notePutOff(app, coming, { reason: "inbox_paused" });
+  await tellOfPaused(app, row, coming.mail_from);
+  return PAUSED_ANSWER;
 }
 
 function putOff(app: App, coming: Coming, refusal: Reception | undefined): Refusal | undefined {

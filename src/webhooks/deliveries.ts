@@ -28,6 +28,27 @@ export async function listDeliveries(
   return rows.map((row) => viewDelivery(app, row));
 }
 
+/** How many of the last 30 days have failed, tests left out, or wait. */
+export async function countDeliveries(
+  app: App,
+  user: UserRow,
+  id: string,
+): Promise<{ failed: number; pending: number }> {
+  const endpoint = await ownEndpoint(app.db, user, id);
+  const rows = await app.db
+    .selectFrom("webhook_deliveries as delivery")
+    .innerJoin("events as event", "event.id", "delivery.event_id")
+    .select(({ fn }) => ["delivery.status", fn.countAll<number>().as("count")])
+    .where("delivery.endpoint_id", "=", endpoint.id)
+    .where("delivery.status", "in", ["failed", "pending"])
+    .where("delivery.created", ">=", app.calmNow() - LISTED_SECONDS)
+    .where("event.livemode", "=", 1)
+    .groupBy("delivery.status")
+    .execute();
+  const count = (status: string): number => rows.find((row) => row.status === status)?.count ?? 0;
+  return { failed: count("failed"), pending: count("pending") };
+}
+
 /** One of them, with what was sent. The signature is not kept: each attempt has its own. */
 export async function readDelivery(
   app: App,

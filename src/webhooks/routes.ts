@@ -5,7 +5,7 @@ import { authenticated } from "../http/auth.ts";
 import { describe } from "../http/describe.ts";
 import { refuseOverRate } from "../http/request.ts";
 import { pageQuery } from "../http/shapes.ts";
-import { listDeliveries, readDelivery, replayFailed, retryDelivery } from "./deliveries.ts";
+import { countDeliveries, listDeliveries, readDelivery, replayFailed, retryDelivery } from "./deliveries.ts";
 import {
   createEndpoint,
   listEndpoints,
@@ -18,6 +18,7 @@ import {
 import { deleteEndpoint } from "./delete-endpoint.ts";
 import { EVENT_TYPES } from "./events.ts";
 import {
+  CountsShape,
   DeliveryDetailShape,
   DeliveryShape,
   EndpointShape,
@@ -154,6 +155,11 @@ function deliveryRoutes(app: App) {
       },
       { params: delivery, ...DESCRIBED.retry },
     )
+    .get(
+      "/v1/webhooks/:id/counts",
+      ({ user, params }) => countDeliveries(app, user, params.id),
+      DESCRIBED.counts,
+    )
     .post(
       "/v1/webhooks/:id/replay",
       async ({ user, params: { id }, body: { since }, set }) => {
@@ -167,6 +173,12 @@ function deliveryRoutes(app: App) {
 const tag = "Webhooks";
 
 const DESCRIBED = {
+  counts: describe({
+    tag,
+    summary: "How many deliveries have failed, or wait",
+    description: "Of the last 30 days.",
+    answers: { 200: CountsShape },
+  }),
   list: describe({ tag, summary: "List your webhook endpoints", answers: { 200: t.Array(EndpointShape) } }),
   read: describe({ tag, summary: "Read a webhook endpoint", answers: { 200: EndpointShape } }),
   create: describe({

@@ -110,6 +110,18 @@ export const TestDeliveryShape = t.Object(
   { $id: "WebhookTest", description: "What came of a test event." },
 );
 
+export const CountsShape = t.Object(
+  {
+    failed: t.Integer({
+      minimum: 0,
+      description: "Deliveries that have failed, tests left out: what `replay` with `since` 0 sends again.",
+      examples: [3],
+    }),
+    pending: t.Integer({ minimum: 0, description: "Deliveries that are still to be made.", examples: [0] }),
+  },
+  { $id: "WebhookCounts" },
+);
+
 export const ReplayShape = t.Object(
   { replayed: t.Integer({ minimum: 0, description: "How many are sent again.", examples: [3] }) },
   { $id: "WebhookReplay" },

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { createHttp } from "../../src/http/server.ts";
 import { testApp } from "../support/app.ts";
+import { sessionOf } from "../support/consent.ts";
 import { mailroom, type Mailroom, type RoomOptions } from "../support/mailroom.ts";
 import { startSmtpSink } from "../support/smtp-sink.ts";
 import { startReceiver, TO_LOOPBACK } from "../support/webhook-receiver.ts";
@@ -378,10 +379,52 @@ describe("outgoing mail", () => {
     expect(box.listed.raw).toBeUndefined();
     expect(box.read.raw).toContain("Subject: Re: Hello");
     expect(box.read).toMatchObject({ subject: "Re: Hello", text: expect.stringMatching(/^Echo: Hello/) });
-    const queued = await mailOf({ config: DEAF });
+    const queued = await mailOf({ config: DEAF }, "grace@example.com");
     expect(queued.listed).toMatchObject({ status: "deferred" });
     expect(queued.read).toMatchObject({ subject: null, text: null, raw: null });
     expect(JSON.stringify(queued)).not.toContain("Re: Hello");
+    const own = await mailOf({ config: DEAF });
+    expect(own.listed).toMatchObject({ status: "deferred", subject: "Re: Hello" });
+    expect(own.read.text).toStartWith("Echo: Hello");
+  });
+
+  test("never shows a login code where it is mailed, not even that of who looks", async () => {
+    await using t = await testApp(DEAF);
+    const ada = await t.as("ada@example.com");
+    const cookie = await sessionOf(t, ada);
+    await t.request("/auth/request-code", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ email: "ada@example.com" }),
+    });
+    await t.drain();
+    const { body: list } = await t.request("/admin/mail", { headers: { cookie } });
+    expect(list.items).toMatchObject([{ to: "ada@example.com", subject: null }]);
+    const { body } = await t.request(`/admin/mail/${list.items[0].id}`, { headers: { cookie } });
+    expect(body).toMatchObject({ subject: null, text: null, raw: null });
+  });
+
+  test("is found by whom it is for, whose it is, its subject and its state, page by page", async () => {
+    await using room = await mailroom({ inbox: { allowlist_senders: ["@example.net"] } });
+    for (const [n, from] of ["bob@example.net", "eve@example.net", "bob@example.net"].entries()) {
+      await room.send({ from, subject: `Rent ${n}`, text: "Hello" });
+      await room.drain();
+    }
+    const found = async (query: string) => {
+      const { body } = await room.owner.get(`/admin/mail?${query}`);
+      return body.items.map(({ subject }: { subject: string }) => subject);
+    };
+    expect(await found("q=BOB@")).toEqual(["Re: Rent 2", "Re: Rent 0"]);
+    expect(await found("q=rent 1")).toEqual(["Re: Rent 1"]);
+    expect(await found("q=ada@example.com")).toHaveLength(3);
+    expect(await found("status=bounced")).toEqual([]);
+    expect(await found("q=nowhere")).toEqual([]);
+    const first = await room.owner.get("/admin/mail?q=bob&limit=1");
+    expect(first.body.items).toHaveLength(1);
+    const next = await room.owner.get(`/admin/mail?q=bob&limit=1&cursor=${first.body.next_cursor}`);
+    expect(next.body.items[0].subject).toBe("Re: Rent 0");
+    expect((await room.owner.get("/admin/mail?status=odd")).status).toBe(422);
+    expect((await room.owner.get(`/admin/mail?q=${"x".repeat(201)}`)).status).toBe(422);
   });
 
   test("that is not there is not found", async () => {
@@ -391,9 +434,11 @@ describe("outgoing mail", () => {
     expect((await ada.get("/admin/mail/odd")).status).toBe(422);
   });
 
-  async function mailOf(options: RoomOptions) {
+  async function mailOf(options: RoomOptions, email = "ada@example.com") {
     await using room = await mailroom(options);
-    await room.send({ text: "Hello" });
+    const whose = email === "ada@example.com" ? room.owner : await room.as(email);
+    const { body: inbox } = await whose.post("/inboxes", {});
+    await room.send({ from: email, text: "Hello", rcpt: inbox.address });
     await room.drain();
     const { body: list } = await room.owner.get("/admin/mail");
     const [listed] = list.items;

@@ -13,6 +13,14 @@ export const OWNED: Record<string, (owner: Owner) => string> = {
   "GET /messages/:message_id/attachments/:attachment_id": (owner) =>
     `/messages/${owner.message_id}/attachments/${owner.attachment_id}`,
   "GET /messages/:message_id/raw": (owner) => `/messages/${owner.failed_mail_id}/raw`,
+  "PATCH /messages/:message_id": (owner) => `/messages/${owner.message_id}`,
+  "DELETE /messages/:message_id": (owner) => `/messages/${owner.failed_mail_id}`,
+  "POST /messages/:message_id/restore": (owner) => `/messages/${owner.message_id}/restore`,
+  "DELETE /conversations/:conversation_id": (owner) => `/conversations/${owner.conversation_id}`,
+  "POST /conversations/:conversation_id/restore": (owner) =>
+    `/conversations/${owner.conversation_id}/restore`,
+  "GET /v1/webhooks/:id/counts": (owner) => `/v1/webhooks/${owner.webhook_id}/counts`,
+  "POST /messages/:message_id/cancel": (owner) => `/messages/${owner.waiting_id}/cancel`,
   "POST /messages/:message_id/retry": (owner) => `/messages/${owner.failed_mail_id}/retry`,
   "GET /conversations/:conversation_id": (owner) => `/conversations/${owner.conversation_id}`,
   "GET /inboxes/:inbox_id": (owner) => `/inboxes/${owner.inbox_id}`,
@@ -72,6 +80,7 @@ const BODIES: Record<string, unknown> = {
   "POST /v1/webhooks/:id/replay": { since: 0 },
   "PATCH /auth/profile": { name: "Ada" },
   "PATCH /connections/:connection_id": { label: "Work" },
+  "PATCH /messages/:message_id": { tags: ["q3"] },
   "PATCH /inboxes/:inbox_id": { allowlist_senders: ["eve@example.com"] },
   "PATCH /contexts/:context_id": { enabled: false },
   "PATCH /v1/webhooks/:id": { enabled: false },
@@ -93,6 +102,7 @@ export interface Owner {
   mcp_connection_id: string;
   domain_id: string;
   context_id: string;
+  waiting_id: string;
   message_id: string;
   attachment_id: string;
   conversation_id: string;
@@ -137,6 +147,7 @@ export async function ownerOfEverything(t: TestApp, name: string, server: string
   const mcp = await caller.post("/connections", { kind: "mcp", base_url: server });
   const domain = await caller.post("/custom-domains", { domain: "mail.acme.test" });
   const context = await caller.post("/contexts", CONTEXT);
+  const waiting = await caller.post("/v1/messages", { instruction: "Wait", async: true });
   const message = await caller.post("/v1/messages", {
     instruction: "Read it",
     attachments: [{ filename: "a.txt", content_type: "text/plain", data: btoa("hello") }],
@@ -155,6 +166,7 @@ export async function ownerOfEverything(t: TestApp, name: string, server: string
     mcp_connection_id: mcp.body.id,
     domain_id: domain.body.id,
     context_id: context.body.id,
+    waiting_id: waiting.body.message_id,
     message_id: message.body.message_id,
     attachment_id: listed.body.items[0].attachments[0].id,
     conversation_id: message.body.conversation_id,

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createHttp } from "../../src/http/server.ts";
 import { readBytes } from "../../src/messages/stored-bytes.ts";
 import { startDnsServer, type TestDnsServer } from "../support/dns-server.ts";
-import { type Mailroom, mailroom, signedBy, signingZone } from "../support/mailroom.ts";
+import { type Mailroom, mailroom, READS_ANYBODY, signedBy, signingZone } from "../support/mailroom.ts";
 import { rawMail } from "../support/mails.ts";
 
 const SECRET = "0123456789abcdef0123456789abcdef";
@@ -22,6 +22,7 @@ beforeAll(async () => {
     "_dmarc.spf.example": { TXT: ["v=DMARC1; p=reject"] },
   });
   room = await mailroom({
+    inbox: READS_ANYBODY,
     config: {
       dns: { servers: [dns.address] },
       inbound: { secret: SECRET },

@@ -25,8 +25,14 @@ test("an inbox can be made of nothing, and comes back whole", async () => {
     reply_enabled: true,
     allowlist_senders: [],
     scope: null,
-    inbound_policy: { reply_to_unauthenticated: false, process_bulk: false },
+    inbound_policy: {
+      reply_to_unauthenticated: false,
+      process_bulk: false,
+      process_unauthenticated: false,
+    },
     retention_days: null,
+    paused: null,
+    default_instruction: null,
     enabled: true,
     is_default: true,
     routed: false,
@@ -54,6 +60,8 @@ test("an inbox takes everything that it can be made with", async () => {
     allowlist_senders: ["bob@example.com"],
     scope: { targets: ["notes", "mcp:calendar"], autonomous: ["notes"] },
     inbound_policy: { process_bulk: true },
+    paused: "keep",
+    default_instruction: "Sum it up",
   };
   const { status, body } = await ada.post("/inboxes", input);
   expect(status).toBe(201);
@@ -123,6 +131,7 @@ test("a patch changes what it names and nothing else; null clears what may be em
   expect((await patch({ inbound_policy: { reply_to_unauthenticated: true } })).body.inbound_policy).toEqual({
     reply_to_unauthenticated: true,
     process_bulk: true,
+    process_unauthenticated: false,
   });
   expect((await patch({ reply_enabled: false })).body.reply_enabled).toBe(false);
   expect((await patch({ allowlist_senders: [] })).body.allowlist_senders).toEqual([]);
@@ -138,6 +147,8 @@ test.each([
   "reply_enabled",
   "default_connection_id",
   "retention_days",
+  "paused",
+  "default_instruction",
   "prefix",
   "domain_id",
 ])("a value of the wrong kind for %s is refused, never read as something else", async (member) => {
@@ -152,6 +163,8 @@ test.each([
     context_ids: (value) => JSON.stringify(value) === "[]" || value === null,
     retention_days: (value) => value === 7 || value === null,
     domain_id: (value) => value === null,
+    paused: (value) => value === null,
+    default_instruction: (value) => typeof value === "string" || value === null,
     scope: (value) => value === null,
     default_connection_id: (value) => value === null,
     inbound_policy: (value) => typeof value === "object" && value !== null && !Array.isArray(value),

@@ -39,6 +39,10 @@ async function expectLone(watch: CommitWatch, about: string, ask: () => Promise<
 const OTHERS: Record<string, (t: TestApp, owner: Owner) => string | Promise<string>> = {
   "POST /recipes/:recipe_id/apply": () => "/recipes/email-summarizer/apply",
   "POST /integrations/:provider/connect": () => "/integrations/notes/connect",
+  "POST /messages/:message_id/cancel": async (_t, { caller }) => {
+    const { body } = await caller.post("/v1/messages", { instruction: "Wait", async: true });
+    return `/messages/${body.message_id}/cancel`;
+  },
   "PATCH /admin/users/:user_id": (_t, { caller }) => `/admin/users/${caller.user.id}`,
   "POST /admin/users/:user_id/send-code": (_t, { caller }) => `/admin/users/${caller.user.id}/send-code`,
   "POST /connections/:connection_id/pull": async (_t, { caller }) =>

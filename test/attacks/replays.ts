@@ -1,4 +1,4 @@
-import { addressIn, freshId, signedBy } from "../support/mailroom.ts";
+import { addressIn, freshId, READS_ANYBODY, signedBy } from "../support/mailroom.ts";
 import { type MailParts, rawMail } from "../support/mails.ts";
 import { pass } from "../support/purge.ts";
 import { altered } from "../support/signed-room.ts";
@@ -27,7 +27,7 @@ async function signed(world: World, { headers, ...mail }: MailParts & { to: stri
 /** An inbox like the desk that keeps its messages for a day. */
 async function makeInbox({ room, inboxes }: World, more: Record<string, unknown> = {}): Promise<Place> {
   const { mcp_connection_ids } = (await room.owner.get(`/inboxes/${inboxes.desk.id}`)).body;
-  const kept = { label: "Kept", mcp_connection_ids, retention_days: 1, ...more };
+  const kept = { label: "Kept", mcp_connection_ids, retention_days: 1, ...READS_ANYBODY, ...more };
   const { status, body } = await room.owner.post("/inboxes", kept);
   if (status !== 201) throw new Error(JSON.stringify(body));
   return body;
@@ -250,7 +250,7 @@ const UNMARKED: Attack[] = [
   {
     name: "List-Id, in an inbox that reads such mail",
     mark: "List-Id: <forms.example.com>",
-    inbox: { inbound_policy: { process_bulk: true } },
+    inbox: { inbound_policy: { process_bulk: true, process_unauthenticated: true } },
   },
 ].map(({ name, mark, inbox, days = 0 }) => {
   const act =

@@ -9,6 +9,7 @@ import {
   freshId,
   mailroom,
   type Mailroom,
+  READS_ANYBODY,
   type RoomMail,
   signingZone,
 } from "../support/mailroom.ts";
@@ -111,6 +112,8 @@ export async function buildWorld({
   const room = stack.use(
     await mailroom({
       model: { reply: gullibleReply },
+      // Attacks by mail that proves nothing are to reach the model as well.
+      inbox: READS_ANYBODY,
       parts: guard === undefined ? {} : { guard },
       config: {
         egress: { allow: ["127.0.0.1"] },
@@ -208,7 +211,7 @@ async function furnish(room: Mailroom, places: Places): Promise<World["inboxes"]
     contexts.push(await make("/contexts", { slug, kind, body, title: `About ${slug}` }));
   await room.owner.patch(`/inboxes/${room.inbox.id}`, { mcp_connection_ids: [office.id, helper.id] });
   const of = (more: Record<string, unknown>) =>
-    make("/inboxes", { mcp_connection_ids: [office.id], ...more });
+    make("/inboxes", { mcp_connection_ids: [office.id], ...READS_ANYBODY, ...more });
   return {
     desk: room.inbox,
     team: await of({

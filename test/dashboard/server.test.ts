@@ -167,10 +167,10 @@ describe.skipIf(!hasChromium)("the server's page", () => {
   async function readsWhatIsKeptHere(visit: Visit): Promise<void> {
     const { page } = visit;
     await choose(visit, "Outgoing mail");
-    const code = page.getByRole("button", { name: `Notice to ${BOB}` });
+    const code = page.getByRole("button", { name: `is your Mailwright code To ${BOB}` });
     await code.waitFor();
     expect(await code.innerText()).toContain("Kept here");
-    expect(await page.getByRole("tabpanel").innerText()).not.toMatch(/\bsent\b/i);
+    expect(await page.getByRole("tabpanel").getByRole("list").innerText()).not.toMatch(/\bsent\b/i);
     await visit.look("server-mail");
     await code.click();
     const dialog = page.getByRole("dialog");

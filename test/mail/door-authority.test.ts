@@ -119,9 +119,16 @@ const TABLE: Cell[] = [
     ...rejected("auth_failed"),
   },
   {
-    claim: "an unauthenticated stranger is read and not answered",
+    claim: "an unauthenticated stranger is refused, and costs nothing",
     from: OTHER,
     allowlist: [],
+    ...rejected("sender_unauthenticated"),
+  },
+  {
+    claim: "an unauthenticated stranger is read and not answered where the inbox works on such mail",
+    from: OTHER,
+    allowlist: [],
+    policy: { process_unauthenticated: true },
     ...contentOnly,
     replies: 0,
     authority: "unauthenticated",

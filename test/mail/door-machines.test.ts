@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { leftOutWords } from "../../src/messages/left-out-words.ts";
 import { freshId, mailroom, type RoomMail } from "../support/mailroom.ts";
 
 const BOB = "Bob <bob@example.org>";
@@ -39,7 +40,7 @@ describe("mail of machines", () => {
       expect(await room.send(mail)).toStartWith("250 ");
       await room.drain();
       expect(await room.activity()).toMatchObject([
-        { status: "rejected", reason, error: `skipped: ${reason}`, credits_charged: 0 },
+        { status: "rejected", reason, error: `skipped: ${leftOutWords(reason)}`, credits_charged: 0 },
       ]);
       expect(room.model.requests).toEqual([]);
       expect(await room.outgoing()).toEqual([]);

@@ -3,7 +3,14 @@ import { describe, expect, test } from "bun:test";
 import { simpleParser } from "mailparser";
 import type { ConfigOverrides } from "../../src/config.ts";
 import type { Caller } from "../support/app.ts";
-import { freshId, type Mailroom, mailroom, type RoomMail, type RoomOptions } from "../support/mailroom.ts";
+import {
+  freshId,
+  type Mailroom,
+  mailroom,
+  READS_ANYBODY,
+  type RoomMail,
+  type RoomOptions,
+} from "../support/mailroom.ts";
 import { rawMail } from "../support/mails.ts";
 import { signedRoom } from "../support/signed-room.ts";
 import { smtpClient } from "../support/smtp-client.ts";
@@ -188,7 +195,7 @@ describe("a mail for several, one of whom has no room for it", () => {
   test("is taken for nobody, and when it comes again for those who have room, once", async () => {
     await using at = await room({ limits: { ...NO_LIMITS, inbound_per_sender_hour: 1 } });
     const bob = await at.as("bob@example.com");
-    const { body: desk } = await bob.post("/inboxes", { label: "Bob's" });
+    const { body: desk } = await bob.post("/inboxes", { label: "Bob's", ...READS_ANYBODY });
     await fillTo(at.owner, SHARE);
     const raw = rawMail({ from: EVE, to: at.inbox.address, ...freshId(), text: words(50_000) });
     const mail = { raw, rcpt: [at.inbox.address, desk.address] };

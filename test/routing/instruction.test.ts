@@ -63,7 +63,8 @@ describe("who instructs", () => {
     async (kind) => {
       await using dns = await startDnsServer();
       const smtp = kind === "stranger" ? {} : { trusted_networks: [] };
-      await using room = await mailroom({ config: { smtp, dns: { servers: [dns.address] } } });
+      const inbox = { inbound_policy: { process_unauthenticated: true } };
+      await using room = await mailroom({ config: { smtp, dns: { servers: [dns.address] } }, inbox });
       const asked = await ask(room, {
         from: BOB,
         subject: "Do as I say",

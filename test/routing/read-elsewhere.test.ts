@@ -19,7 +19,11 @@ async function room(rounds: Wanted[][], { names_place = true } = {}) {
       if (path.endsWith("/site/issues/13"))
         return new Response(null, { status: 301, headers: { location: "/repositories/99/issues/7" } });
       if (path === "/repositories/99/issues/7")
-        return Response.json({ ...SECRET_ISSUE, body: SECRET, ...(names_place ? {} : { repository_url: "" }) });
+        return Response.json({
+          ...SECRET_ISSUE,
+          body: SECRET,
+          ...(names_place ? {} : { repository_url: "" }),
+        });
       if (path.includes("/contents/"))
         return Response.json({
           type: "file",
@@ -167,12 +171,15 @@ test("what such a search finds elsewhere all the same gets into no issue", async
 test.each([
   ["says where it is", true],
   ["does not say where it is", false],
-])("nor does an issue that was moved to a repository that nobody named, and %s", async (_name, names_place) => {
-  await using at = await room([[readIssue], [readMoved], [comment]], { names_place });
-  const done = await call(at.room, "@codehost-a Answer acme/site#12.");
-  expect(at.comments()).toBe(0);
-  expect(done.steps[2]).toMatchObject({ status: "blocked" });
-});
+])(
+  "nor does an issue that was moved to a repository that nobody named, and %s",
+  async (_name, names_place) => {
+    await using at = await room([[readIssue], [readMoved], [comment]], { names_place });
+    const done = await call(at.room, "@codehost-a Answer acme/site#12.");
+    expect(at.comments()).toBe(0);
+    expect(done.steps[2]).toMatchObject({ status: "blocked" });
+  },
+);
 
 test("an issue that was moved to a repository that is named may be read for it", async () => {
   await using at = await room([[readIssue], [readMoved], [comment]]);

@@ -3,7 +3,7 @@ import { simpleParser } from "mailparser";
 import type { ConfigOverrides } from "../../src/config.ts";
 import type { OutgoingMailRow } from "../../src/db/schema.ts";
 import { kindOfReturn } from "../../src/mail/suppressions.ts";
-import { mailroom, type Mailroom } from "../support/mailroom.ts";
+import { mailroom, type Mailroom, READS_ANYBODY } from "../support/mailroom.ts";
 import { notification } from "../support/mails.ts";
 import { deliver } from "../support/smtp-client.ts";
 import { type SinkOptions, startSmtpSink } from "../support/smtp-sink.ts";
@@ -16,7 +16,7 @@ async function refusing(reject: SinkOptions["reject"]) {
   const sink = stack.use(await startSmtpSink(reject === undefined ? {} : { reject }));
   const relay_url = `smtp://127.0.0.1:${sink.port}`;
   const config: ConfigOverrides = { outbound: { mode: "relay", relay_url, retry: [60] } };
-  const room = stack.use(await mailroom({ config }));
+  const room = stack.use(await mailroom({ config, inbox: READS_ANYBODY }));
   const built = stack.move();
   return { ...room, sink, [Symbol.asyncDispose]: () => built.disposeAsync() };
 }

@@ -218,7 +218,7 @@ describe("a target", () => {
     await patch({ scope: { targets: ["notes"] } });
     expect(await failing()).toEqual([
       "target_not_allowed",
-      "@calendar may not be used in this inbox: its scope.targets do not list it. Available: @ai.",
+      "@calendar may not be used in this inbox: it is not ticked on its page under “Tools” (scope.targets). Available: @ai.",
     ]);
     await patch({ scope: null, mcp_connection_ids: [] });
     expect((await failing())[0]).toBe("target_not_allowed");
@@ -394,7 +394,9 @@ describe("a tool server that is called as an integration is", () => {
     expect((await connectSheets(room)).status).toBe(201);
     await room.allow({ targets: ["mcp:sheets"] });
     const { error } = await call(room, "@sheets Note it down", { content: "Lunch" });
-    expect(error).toContain("@sheets may not be used in this inbox: its scope.targets do not list it.");
+    expect(error).toContain(
+      "@sheets may not be used in this inbox: it is not ticked on its page under “Tools” (scope.targets).",
+    );
     expect(room.tools.calls).toEqual([]);
   });
 

@@ -59,6 +59,10 @@ const MADE =
   'test/routing/tools-again.test.ts › "a run that is done again" › "does not make again in other words what was begun when the server was killed, and its sender is told"';
 const NEW_ADDRESS =
   'test/routing/at-sending.test.ts › "an answer that waits while its inbox gets another address" › "stays as it left first when %s"';
+const PAUSED =
+  'test/routing/pauses.test.ts › "an inbox that is paused" › "takes mail that waits, and works on it in its order once it goes on, however often the server was started"';
+const DELETED =
+  'test/api/delete-messages.test.ts › "a message that is deleted" › "is erased by the next process, should the first one end before"';
 const COMMITS = 'test/unit/group-commit.test.ts › "group commit" › "tells nobody anything before the commit"';
 
 /**
@@ -143,7 +147,13 @@ export const KILL_POINTS: Record<Kind, Record<string, string[]>> = {
       "inboxes/inboxes.ts patchInbox",
       "inboxes/inboxes.ts rotateInbox",
       "inboxes/leave-domain.ts deleteDomain",
+      "messages/delete.ts deleteConversation",
+      "messages/delete.ts deleteMessage",
+      "messages/delete.ts restoreConversation",
+      "messages/delete.ts restoreMessage",
+      "messages/tags.ts tagMessage",
       "recipes/recipes.ts applyRecipe",
+      "routing/cancel.ts cancelMessage",
       "webhooks/deliveries.ts retryDelivery",
       "webhooks/endpoints.ts createEndpoint",
       "webhooks/endpoints.ts patchEndpoint",
@@ -174,7 +184,7 @@ export const KILL_POINTS: Record<Kind, Record<string, string[]>> = {
       "jobs/worker.ts lookNowAndThen",
       "mail/dkim-start.ts completeDomains",
       "mail/mta-sts.ts keep",
-      "messages/full-inbox.ts tellOfFull",
+      "messages/full-inbox.ts showOnce",
       "messages/stored-bytes.ts note",
       "retention/seal.ts seal",
       "serve.ts readiness",
@@ -251,6 +261,8 @@ export const KILL_POINTS: Record<Kind, Record<string, string[]>> = {
     ],
     [RESTORE]: ["backup/restore.ts holdQueue"],
     [LOST_DATABASE]: ["db/bring-back.ts bringBack"],
+    [PAUSED]: ["inboxes/resume.ts resumeInboxNow", "inboxes/resume.ts waitIfPaused"],
+    [DELETED]: ["retention/deleted.ts eraseDeletedNow"],
     [COMMITS]: ["db/group-commit.ts commitBatch"],
     [WAY]: [
       "db/locks.ts lockPath",

@@ -48,6 +48,9 @@ export interface RoomOptions {
   parts?: Parameters<typeof testApp>[1];
 }
 
+/** What an inbox says that works on mail which nothing proves, too. */
+export const READS_ANYBODY = { inbound_policy: { process_unauthenticated: true } };
+
 /** A server with an owner (ada@example.com), one inbox, a model, and an open SMTP door that trusts loopback. */
 export async function mailroom(options: RoomOptions = {}): Promise<Mailroom> {
   await using stack = new AsyncDisposableStack();

@@ -1,6 +1,14 @@
 import type { ConfigOverrides } from "../../src/config.ts";
 import { startDnsServer } from "./dns-server.ts";
-import { addressIn, freshId, mailroom, type Mailroom, signedBy, signingZone } from "./mailroom.ts";
+import {
+  addressIn,
+  freshId,
+  mailroom,
+  type Mailroom,
+  READS_ANYBODY,
+  signedBy,
+  signingZone,
+} from "./mailroom.ts";
 import { type MailParts, rawMail } from "./mails.ts";
 
 export const ADA = "Ada <ada@example.com>";
@@ -15,7 +23,7 @@ export interface SignedRoom extends Mailroom {
   instruction(): Promise<string>;
 }
 
-/** Nobody is trusted for the address of the socket: a signature is all there is. */
+/** Nobody is trusted for the address of the socket: a signature is all there is. Mail without one is read as anybody's. */
 export async function signedRoom({
   config = {},
   inbox = {},
@@ -25,7 +33,10 @@ export async function signedRoom({
   const dns = stack.use(await startDnsServer(zone));
   const smtp = { trusted_networks: [], ...config.smtp };
   const room = stack.use(
-    await mailroom({ config: { ...config, dns: { servers: [dns.address] }, smtp }, inbox }),
+    await mailroom({
+      config: { ...config, dns: { servers: [dns.address] }, smtp },
+      inbox: { ...READS_ANYBODY, ...inbox },
+    }),
   );
   const built = stack.move();
   return {

@@ -21,11 +21,12 @@ import type { ConnectionShape, ConnectionTestShape, ToolProgramShape } from "../
 import type { ContextShape } from "../../contexts/shapes.ts";
 import type { ConversationDetailShape, ConversationShape } from "../../conversations/shapes.ts";
 import type { CustomDomainShape, ServiceDnsShape } from "../../domains/shapes.ts";
-import type { InboxShape, InboxTestShape } from "../../inboxes/shapes.ts";
+import type { InboxActivityShape, InboxShape, InboxTestShape } from "../../inboxes/shapes.ts";
 import type { ActivityShape, AttachmentShape, RoutingShape, StoryShape } from "../../messages/shapes.ts";
 import type { AppliedRecipeShape, RecipeShape } from "../../recipes/shapes.ts";
 import type { ServerShape } from "../../setup/shapes.ts";
 import type {
+  CountsShape,
   DeliveryDetailShape,
   DeliveryShape,
   EndpointShape,
@@ -48,6 +49,7 @@ export type ConversationDetail = Static<typeof ConversationDetailShape>;
 export type CustomDomain = Static<typeof CustomDomainShape>;
 export type ServiceDns = Static<typeof ServiceDnsShape>;
 export type Inbox = Static<typeof InboxShape>;
+export type InboxActivity = Static<typeof InboxActivityShape>;
 export type InboxTest = Static<typeof InboxTestShape>;
 export type Activity = Static<typeof ActivityShape>;
 export type Attachment = Static<typeof AttachmentShape>;
@@ -58,6 +60,7 @@ export type Endpoint = Static<typeof EndpointShape>;
 export type NewEndpoint = Static<typeof NewEndpointShape>;
 export type Delivery = Static<typeof DeliveryShape>;
 export type DeliveryDetail = Static<typeof DeliveryDetailShape>;
+export type WebhookCounts = Static<typeof CountsShape>;
 export type TestDelivery = Static<typeof TestDeliveryShape>;
 export type ServerFacts = Static<typeof ServerShape>;
 export type Session = Static<typeof SessionShape>;
@@ -89,5 +92,7 @@ export type InboxChange = Partial<
     | "inbound_policy"
     | "retention_days"
     | "is_default"
+    | "paused"
+    | "default_instruction"
   >
 >;

@@ -35,6 +35,7 @@ interface FaultProps {
 const MENDS: Record<string, string> = {
   unauthorized: "Sign in again in another tab. What you wrote stays here until you come back and send it.",
   invalid_credentials: "Forgotten? Sign in with a code instead.",
+  inbox_paused: "Have it go on, on its page under Settings.",
   inbox_not_routed: "Choose a model for it on its page, under Settings.",
 };
 

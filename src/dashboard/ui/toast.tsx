@@ -6,6 +6,9 @@ const SHOWN_MS = 6_000;
 /** Time to read it, to think, and to get there by keyboard. */
 const SHOWN_WITH_UNDO_MS = 15_000;
 
+/** As long as the server can bring back what was deleted. */
+export const UNDO_MS = 30_000;
+
 interface Toast {
   id: number;
   words: string;
@@ -14,7 +17,7 @@ interface Toast {
 }
 
 /** `undo` may give a promise: when that fails, its words are said as well. */
-type Say = (words: string, undo?: () => unknown) => void;
+type Say = (words: string, undo?: () => unknown, shown_ms?: number) => void;
 const Toasts = createContext<Say>(() => {});
 
 /** Says what has just been done, for a few seconds, with a way to take it back where there is one. */
@@ -24,10 +27,10 @@ export function ToastArea({ children }: { children: ReactNode }) {
   const [toasts, setToasts] = useState<Toast[]>([]);
   const dismiss = useCallback((id: number) => setToasts((all) => all.filter((toast) => toast.id !== id)), []);
   const say = useCallback<Say>(
-    (words, undo) => {
+    (words, undo, shown_ms = undo ? SHOWN_WITH_UNDO_MS : SHOWN_MS) => {
       const id = crypto.getRandomValues(new Uint32Array(1))[0] ?? 0;
       setToasts((all) => [...all.filter((toast) => toast.words !== words), { id, words, undo }]);
-      setTimeout(() => dismiss(id), undo ? SHOWN_WITH_UNDO_MS : SHOWN_MS);
+      setTimeout(() => dismiss(id), shown_ms);
     },
     [dismiss],
   );

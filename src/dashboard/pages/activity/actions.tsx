@@ -6,6 +6,7 @@ import type { RoutingResult, Story } from "../../api/shapes.ts";
 import { BUTTON, Button } from "../../ui/button.tsx";
 import { Fault } from "../../ui/notice.tsx";
 import { useToast } from "../../ui/toast.tsx";
+import { DeleteMessage } from "./delete-message.tsx";
 
 const PLAIN_LINK = `${BUTTON} border border-line bg-card hover:bg-hover`;
 
@@ -42,6 +43,7 @@ export function Actions({
           <RotateCcw aria-hidden /> Test the inbox again
         </Link>
       )}
+      {status !== "received" && <DeleteMessage message_id={message_id} />}
       <Fault error={retry.error} />
     </>
   );

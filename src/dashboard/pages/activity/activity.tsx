@@ -1,8 +1,10 @@
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
-import { memo } from "react";
+import { ListChecks } from "lucide-react";
+import { memo, useState } from "react";
 import { messageList } from "../../api/messages.ts";
 import type { Activity as Message } from "../../api/shapes.ts";
 import { BUTTON, Button } from "../../ui/button.tsx";
+import { classes } from "../../ui/class-names.ts";
 import { Growing, Live } from "../../ui/growing.tsx";
 import { Empty, Page } from "../../ui/page.tsx";
 import { Time } from "../../ui/time.tsx";
@@ -11,7 +13,10 @@ import { useToast } from "../../ui/toast.tsx";
 import { useFirstSteps } from "../setup/first-steps.ts";
 import { type Choice, choiceOf, filtersOf } from "./choice.ts";
 import { Filters } from "./filters.tsx";
+import { leaveList } from "./place.tsx";
+import { Selection } from "./selection.tsx";
 import { StatusBadge } from "./status.tsx";
+import { errorWords } from "./story-words.ts";
 import { SOURCES } from "./words.ts";
 
 /** Every message of the account, newest first. */
@@ -25,9 +30,41 @@ export function Activity() {
     say("All filters are gone.", () => choose(choice));
   };
   const is_narrowed = Object.keys(choice).length > 0;
+  const [chosen, setChosen] = useState<ReadonlyMap<string, Message>>();
+  const toggle = (message: Message): void => {
+    const next = new Map(chosen);
+    if (!next.delete(message.message_id)) next.set(message.message_id, message);
+    setChosen(next);
+  };
+  const rowOf = (message: Message) =>
+    chosen ? (
+      <Choosable message={message} checked={chosen.has(message.message_id)} onToggle={toggle} />
+    ) : (
+      <Row message={message} choice={choice} />
+    );
   return (
-    <Page title="Activity" intro="Every mail and call, and what became of it." actions={<Live />}>
+    <Page
+      title="Activity"
+      intro="Every mail and call, and what became of it."
+      actions={
+        <>
+          <Live />
+          {!chosen && (
+            <Button icon={<ListChecks />} onClick={() => setChosen(new Map())}>
+              Select
+            </Button>
+          )}
+        </>
+      }
+    >
       <Filters choice={choice} onChoose={choose} onClear={is_narrowed ? clear : undefined} />
+      {chosen && (
+        <Selection
+          chosen={[...chosen.values()]}
+          onClear={() => setChosen(new Map())}
+          onLeave={() => setChosen(undefined)}
+        />
+      )}
       <Growing
         list={messageList(filtersOf(choice))}
         label="Messages"
@@ -42,16 +79,54 @@ export function Activity() {
 }
 
 const idOf = ({ message_id }: Message): string => message_id;
-const rowOf = (message: Message) => <Row message={message} />;
 
-const Row = memo(function Row({ message }: { message: Message }) {
+const LINES =
+  "grid h-full content-center gap-x-4 gap-y-0.5 px-4 -outline-offset-2 hover:bg-hover sm:grid-cols-[minmax(0,1fr)_auto]";
+
+const Row = memo(
+  function Row({ message, choice }: { message: Message; choice: Choice }) {
+    return (
+      <Link
+        to="/messages/$message_id"
+        params={{ message_id: message.message_id }}
+        search={choice}
+        onClick={leaveList}
+        className={LINES}
+      >
+        <Lines message={message} />
+      </Link>
+    );
+  },
+  (one, other) =>
+    one.message === other.message && JSON.stringify(one.choice) === JSON.stringify(other.choice),
+);
+
+interface ChoosableProps {
+  message: Message;
+  checked: boolean;
+  onToggle: (message: Message) => void;
+}
+
+function Choosable({ message, checked, onToggle }: ChoosableProps) {
+  return (
+    <label className="flex h-full cursor-pointer items-center pl-4 hover:bg-hover">
+      <input
+        type="checkbox"
+        checked={checked}
+        onChange={() => onToggle(message)}
+        className="size-4 shrink-0 accent-accent"
+      />
+      <span className={classes(LINES, "min-w-0 flex-1")}>
+        <Lines message={message} />
+      </span>
+    </label>
+  );
+}
+
+function Lines({ message }: { message: Message }) {
   const { icon: Icon, word } = SOURCES[message.source];
   return (
-    <Link
-      to="/messages/$message_id"
-      params={{ message_id: message.message_id }}
-      className="grid h-full content-center gap-x-4 gap-y-0.5 px-4 -outline-offset-2 hover:bg-hover sm:grid-cols-[minmax(0,1fr)_auto]"
-    >
+    <>
       <span className="flex min-w-0 items-center gap-2">
         <Icon aria-label={word} className="size-4 shrink-0 text-soft" />
         <span className="truncate font-medium">{titleOf(message)}</span>
@@ -61,17 +136,17 @@ const Row = memo(function Row({ message }: { message: Message }) {
         <Time at={message.created} />
       </span>
       <span className="truncate text-sm text-soft sm:col-span-2">{lineOf(message)}</span>
-    </Link>
+    </>
   );
-});
+}
 
 function titleOf({ subject, command, source, mails }: Message): string {
   if (mails > 1) return `${mails} mails`;
   return subject || command?.raw || (source === "email" ? "(no subject)" : "(no instruction)");
 }
 
-function lineOf({ sender, error, result }: Message): string {
-  const words = error ?? plainOf(result.slice(0, 300));
+function lineOf({ sender, error, reason, result }: Message): string {
+  const words = errorWords({ error, reason }) ?? plainOf(result.slice(0, 300));
   return [sender, words.replaceAll(/\s+/g, " ")].filter(Boolean).join(" · ");
 }
 

@@ -3,21 +3,18 @@ import { Files } from "../../ui/files.tsx";
 import { ModelText } from "../../ui/model-text.tsx";
 import { Card } from "../../ui/page.tsx";
 import { Time } from "../../ui/time.tsx";
+import { SettingLink } from "./setting-links.tsx";
 import { HELD_HERE, KEPT_HERE } from "./words.ts";
 
 /** What came out, the files made on the way, and whether the answer reached who asked. */
 export function Answer({ story }: { story: Story }) {
-  const { status, result, attachments } = story;
+  const { result, attachments } = story;
   return (
     <Card title="The answer">
       <div className="grid gap-3">
-        {result ? (
-          <ModelText text={result} />
-        ) : (
-          <p className="text-soft">{status === "received" ? "There is none yet." : "There is none."}</p>
-        )}
+        {result ? <ModelText text={result} /> : <p className="text-soft">There is none.</p>}
         <Files files={attachments.filter(({ direction }) => direction === "out")} />
-        {story.source === "email" && status !== "received" && <Reply story={story} />}
+        {story.source === "email" && <Reply story={story} />}
       </div>
     </Card>
   );
@@ -42,7 +39,8 @@ function wordsOf(status: string, reply: Story["reply"]): string {
 }
 
 /** Who may know of it is told of a failure as well. */
-function Reply({ story: { status, reply, reply_status, reply_error } }: { story: Story }) {
+function Reply({ story }: { story: Story }) {
+  const { status, reply, reply_status, reply_error } = story;
   const details = reply?.kept_here ? null : (reply_error ?? reply?.response);
   const words = wordsOf(reply_status, reply);
   const what = status === "done" ? "The answer" : "A mail that says so";
@@ -55,6 +53,9 @@ function Reply({ story: { status, reply, reply_status, reply_error } }: { story:
         {reply?.completed && <Time at={reply.completed} />}
       </p>
       {details && <p className="wrap-anywhere">{details}</p>}
+      {reply_status === "none" && reply_error && (
+        <SettingLink inbox_id={story.inbox_id} reason={story.no_reply_reason ?? "reply_disabled"} />
+      )}
     </div>
   );
 }

@@ -5,14 +5,15 @@ import { LongText } from "../../ui/long-text.tsx";
 import { Card } from "../../ui/page.tsx";
 
 /** What was read as the instruction, and how it was understood. */
-export function Asked({ story: { instruction, command } }: { story: Story }) {
+export function Asked({ story: { instruction, command, steps } }: { story: Story }) {
   const marks = command ? marksOf(command) : [];
+  const by_inbox = steps.find(({ name }) => name === "default_instruction")?.output;
   return (
     <Card title="What was asked">
       {instruction ? (
         <p className="whitespace-pre-wrap wrap-anywhere">{instruction}</p>
       ) : (
-        <p className="text-soft">Nothing here counted as an instruction.</p>
+        <p className="text-soft">{by_inbox ?? "Nothing here counted as an instruction."}</p>
       )}
       {marks.length > 0 && (
         <p className="mt-3 flex flex-wrap items-center gap-2 text-sm text-soft">

@@ -1,15 +1,13 @@
 import { useQuery } from "@tanstack/react-query";
 import { Search, SlidersHorizontal } from "lucide-react";
-import { type InputHTMLAttributes, useEffect, useEffectEvent, useState } from "react";
+import { useState } from "react";
 import { inboxList } from "../../api/lists.ts";
 import { Button } from "../../ui/button.tsx";
 import { classes } from "../../ui/class-names.ts";
 import { Field, Input, Select } from "../../ui/field.tsx";
+import { Typed } from "../../ui/typed.tsx";
 import type { Choice } from "./choice.ts";
 import { SOURCES, STATUSES } from "./words.ts";
-
-/** After the last key. */
-const PAUSE_MS = 300;
 
 interface FiltersProps {
   choice: Choice;
@@ -129,40 +127,4 @@ function Choices({ choice, set }: { choice: Choice; set: Set }) {
       </Select>
     </Field>
   ));
-}
-
-type TypedProps = InputHTMLAttributes<HTMLInputElement> & { value: string; onTyped: (text: string) => void };
-
-/** A text that counts once its typing pauses, or at Enter. */
-function Typed({ value, onTyped, ...rest }: TypedProps) {
-  const [text, setText] = useState(value);
-  const [told, setTold] = useState(value);
-  const [seen, setSeen] = useState(value);
-  if (value !== seen) {
-    setSeen(value);
-    // Not our own words coming back, but somebody else's, such as of the button that clears all.
-    if (value !== told) {
-      setTold(value);
-      setText(value);
-    }
-  }
-  const tell = (typed: string): void => {
-    const words = typed.trim();
-    if (words === told) return;
-    setTold(words);
-    onTyped(words);
-  };
-  const tellOfPause = useEffectEvent(tell);
-  useEffect(() => {
-    const timer = setTimeout(() => tellOfPause(text), PAUSE_MS);
-    return () => clearTimeout(timer);
-  }, [text]);
-  return (
-    <Input
-      {...rest}
-      value={text}
-      onChange={(event) => setText(event.target.value)}
-      onKeyDown={(event) => event.key === "Enter" && tell(text)}
-    />
-  );
 }

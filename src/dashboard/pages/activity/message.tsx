@@ -9,14 +9,20 @@ import { Loading } from "../../ui/spinner.tsx";
 import { Actions } from "./actions.tsx";
 import { Answer } from "./answer.tsx";
 import { Asked, Material } from "./asked.tsx";
+import { Continue } from "./continue.tsx";
 import { Deliveries } from "./deliveries.tsx";
 import { Head } from "./head.tsx";
+import { Place } from "./place.tsx";
+import { SettingLink } from "./setting-links.tsx";
 import { Contexts, Done } from "./steps.tsx";
 import { Sender } from "./sender.tsx";
 import { errorWords } from "./story-words.ts";
+import { Working } from "./working.tsx";
 
 /** Webhooks tell nobody how far they are. */
 const REFRESH_MS = 5_000;
+/** That it is begun, nobody tells either. */
+const SOON_MS = 2_000;
 
 /** One message from its arrival to its answer. */
 export function Message() {
@@ -28,8 +34,10 @@ export function Message() {
   } = useQuery({
     queryKey: ["story", message_id],
     queryFn: ({ signal }) => get<Story>(`/messages/${message_id}`, signal),
-    refetchInterval: ({ state: { data } }) =>
-      data?.deliveries.some(({ status }) => status === "pending") ? REFRESH_MS : false,
+    refetchInterval: ({ state: { data } }) => {
+      if (data?.status === "received") return SOON_MS;
+      return data?.deliveries.some(({ status }) => status === "pending") ? REFRESH_MS : false;
+    },
   });
   if (isMissing(error)) return <NotFound />;
   if (error && !story)
@@ -41,21 +49,25 @@ export function Message() {
   if (!story) return <Loading what="the message" />;
   return (
     <Page title={titleOf(story)} actions={<Actions story={story} />}>
+      <Place story={story} />
       <Head story={story} />
       <Fault error={error} retry={() => void refetch()} />
-      {story.status === "received" && (
-        <Notice>It is being worked on. This page changes by itself when it is done.</Notice>
-      )}
       {story.error && (
-        <Notice look={story.status === "rejected" ? "warn" : "bad"}>{errorWords(story)}</Notice>
+        <Notice look={story.status === "rejected" ? "warn" : "bad"}>
+          <p>{errorWords(story)}</p>
+          <SettingLink inbox_id={story.inbox_id} reason={story.reason} />
+        </Notice>
       )}
+      {story.status === "received" ? <Working story={story} /> : <Answer story={story} />}
       {(story.sender !== null || story.source !== "email") && <Sender story={story} />}
-      <Asked story={story} />
+      {(story.status !== "received" || story.instruction !== "") && <Asked story={story} />}
       <Material story={story} />
       <Contexts steps={story.steps} />
-      <Done steps={story.steps} />
-      <Answer story={story} />
+      {story.status !== "received" && <Done steps={story.steps} />}
       <Deliveries deliveries={story.deliveries} />
+      {story.conversation_id && story.status !== "received" && (
+        <Continue key={story.message_id} inbox_id={story.inbox_id} conversation_id={story.conversation_id} />
+      )}
     </Page>
   );
 }

@@ -1,6 +1,7 @@
 import { ShieldAlert, ShieldCheck, ShieldQuestion } from "lucide-react";
 import type { Story } from "../../api/shapes.ts";
 import { Card } from "../../ui/page.tsx";
+import { AllowSender } from "./allow-sender.tsx";
 import { senderWords } from "./story-words.ts";
 
 const LOOKS: Record<string, { icon: typeof ShieldCheck; look: string }> = {
@@ -39,6 +40,8 @@ export function Sender({ story }: { story: Story }) {
             <span className="block text-sm text-soft">{senderWords(story)}</span>
           </span>
         </p>
+        <Recipients words="To" addresses={story.to} />
+        <Recipients words="Cc" addresses={story.cc} />
         {story.auth?.["trusted_network"] === true && (
           <p className="text-sm text-soft">
             It came from this machine or a network that the operator trusts, so no more proof was asked for.
@@ -52,8 +55,20 @@ export function Sender({ story }: { story: Story }) {
             <Via via={story.auth["via"]} />
           </dl>
         )}
+        <div className="empty:hidden">
+          <AllowSender story={story} />
+        </div>
       </div>
     </Card>
+  );
+}
+
+function Recipients({ words, addresses }: { words: string; addresses: string[] }) {
+  if (addresses.length === 0) return null;
+  return (
+    <p className="text-sm wrap-anywhere">
+      <span className="text-soft">{words}</span> {addresses.join(", ")}
+    </p>
   );
 }
 

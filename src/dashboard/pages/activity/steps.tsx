@@ -27,7 +27,8 @@ const NOTE = { icon: Info, look: "text-accent" };
 
 /** The standing texts that the model was given with the message. */
 export function Contexts({ steps }: { steps: Step[] }) {
-  const used = steps.filter(({ type }) => type === "context");
+  // What was asked says itself that the inbox asked it.
+  const used = steps.filter(({ type, name }) => type === "context" && name !== "default_instruction");
   const { data: contexts = [] } = useQuery({ ...contextList, enabled: used.length > 0 });
   if (used.length === 0) return null;
   return (

@@ -1,3 +1,4 @@
+import { leftOutWords } from "../../../messages/left-out-words.ts";
 import type { Story } from "../../api/shapes.ts";
 
 type Facts = Pick<Story, "authority" | "auth" | "error" | "reason" | "source" | "status">;
@@ -17,19 +18,6 @@ const NOT_TAKEN: Record<string, string> = {
   unauthenticated: "Nobody vouches for this address, and the mail was not worked on.",
 };
 
-const LISTED = "Turn on “Work on newsletters and list mail” of the inbox if you want it read.";
-const LEFT_OUT: Record<string, string> = {
-  auto_reply: `It was left out, because a program answered by itself, such as an out-of-office note. ${LISTED}`,
-  auto_submitted: "It was left out, because a program wrote it, and no person.",
-  bounce: "It was left out, because it is a report about mail that could not be delivered.",
-  bulk: `It was left out, because it was sent to many. ${LISTED}`,
-  hop_limit: "It was left out, because it has gone round between machines too often.",
-  mailing_list: `It was left out, because it came through a mailing list. ${LISTED}`,
-  no_reply_sender: `It was left out, because its sender takes no answers. ${LISTED}`,
-  own_address: "It was left out, because it says to be from an address of this server.",
-  own_message_id: "It was left out, because this server wrote it.",
-};
-
 /** Whose words they are, and so what they may do. */
 export function senderWords({ authority, auth, source, status }: Facts): string {
   if (source !== "email" || status !== "rejected") return AUTHORITY[authority] ?? authority;
@@ -38,7 +26,11 @@ export function senderWords({ authority, auth, source, status }: Facts): string 
   return NOT_TAKEN[authority] ?? authority;
 }
 
-/** Why it came to nothing; a bare code as people say it. */
-export function errorWords({ error, reason }: Facts): string | null {
-  return error === `skipped: ${reason}` ? (LEFT_OUT[reason ?? ""] ?? error) : error;
+const LEFT_OUT = "skipped: ";
+
+/** Why it came to nothing, as people say it; earlier versions wrote a bare code. */
+export function errorWords({ error, reason }: Pick<Facts, "error" | "reason">): string | null {
+  if (error?.startsWith(LEFT_OUT) !== true) return error;
+  const words = error.slice(LEFT_OUT.length);
+  return words === reason ? leftOutWords(reason) : words;
 }

@@ -1,7 +1,9 @@
-import { useQuery } from "@tanstack/react-query";
-import { Link, useParams } from "@tanstack/react-router";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link, useNavigate, useParams } from "@tanstack/react-router";
+import { Trash2 } from "lucide-react";
 import { useState } from "react";
-import { get, isMissing } from "../../api/client.ts";
+import { useChange } from "../../api/changes.ts";
+import { get, isMissing, post, remove } from "../../api/client.ts";
 import type { ConversationDetail } from "../../api/shapes.ts";
 import { NotFound } from "../../shell/not-found.tsx";
 import { Button } from "../../ui/button.tsx";
@@ -11,6 +13,8 @@ import { Fault, Notice } from "../../ui/notice.tsx";
 import { Empty, Page } from "../../ui/page.tsx";
 import { Loading } from "../../ui/spinner.tsx";
 import { Time } from "../../ui/time.tsx";
+import { UNDO_MS, useToast } from "../../ui/toast.tsx";
+import { Continue } from "../activity/continue.tsx";
 import { StatusBadge } from "../activity/status.tsx";
 
 /** The newest turns that show at first, and how many more at a time. */
@@ -31,10 +35,48 @@ export function Conversation() {
     );
   if (!data) return <Loading what="the conversation" />;
   return (
-    <Page title={data.subject || "(no subject)"} intro="The oldest turn first; the newest is at the end.">
+    <Page
+      title={data.subject || "(no subject)"}
+      intro="The oldest turn first; the newest is at the end."
+      actions={<DeleteConversation conversation_id={conversation_id} />}
+    >
       <Fault error={error} retry={() => void refetch()} />
       <Turns key={conversation_id} turns={data.turns} />
+      <Continue key={conversation_id} inbox_id={data.inbox_id} conversation_id={conversation_id} in_thread />
     </Page>
+  );
+}
+
+/** For half a minute that can be taken back. */
+function DeleteConversation({ conversation_id }: { conversation_id: string }) {
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  const say = useToast();
+  const path = `/conversations/${conversation_id}`;
+  const lists = [["conversations"], ["messages"]];
+  const erase = useChange({
+    run: () => remove(path),
+    touches: [],
+    done: () => {
+      void navigate({ to: "/conversations" });
+      for (const queryKey of lists) void queries.resetQueries({ queryKey });
+      say(
+        "The conversation is deleted, with all of its messages.",
+        async () => {
+          await post(`${path}/restore`);
+          for (const queryKey of lists) void queries.resetQueries({ queryKey });
+        },
+        UNDO_MS,
+      );
+    },
+  });
+  return (
+    <>
+      <Button icon={<Trash2 />} busy={erase.isPending} onClick={() => erase.mutate()}>
+        Delete
+      </Button>
+      <Fault error={erase.error} />
+    </>
   );
 }
 

@@ -1,6 +1,7 @@
 import { useState } from "react";
 import { faultOf } from "../../api/client.ts";
 import type { Inbox } from "../../api/shapes.ts";
+import { Confirm } from "../../ui/dialog.tsx";
 import { Field, TextArea, Toggle } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
 import { Fault } from "../../ui/notice.tsx";
@@ -12,17 +13,19 @@ export function InboxRules({ inbox }: { inbox: Inbox }) {
   const senders = draft ?? inbox.allowlist_senders.join("\n");
   const change = useInboxChange(inbox);
   const policy = useInboxChange(inbox);
+  const [asked, setAsked] = useState(false);
+  const entries = senders.split(/[\s,;]+/).filter(Boolean);
+  const is_first = inbox.allowlist_senders.length === 0 && entries.length > 0;
+  const close = (): void => setAsked(false);
+  const save = (): void =>
+    change.mutate({ allowlist_senders: entries }, { onSuccess: () => setDraft(undefined), onSettled: close });
   return (
     <div className="grid gap-4">
       <Card title="Senders">
         <Form
           change={{
             ...change,
-            mutate: () =>
-              change.mutate(
-                { allowlist_senders: senders.split(/[\s,;]+/).filter(Boolean) },
-                { onSuccess: () => setDraft(undefined) },
-              ),
+            mutate: () => (is_first ? setAsked(true) : save()),
           }}
           act="Save"
         >
@@ -39,9 +42,34 @@ export function InboxRules({ inbox }: { inbox: Inbox }) {
               : "Mail from anybody else is refused, and the sender’s server tells them."}
           </p>
         </Form>
+        {asked && (
+          <Confirm
+            title="Let only these people write?"
+            act="Let only them write"
+            cancel="Leave it as it is"
+            busy={change.isPending}
+            error={change.error}
+            onConfirm={save}
+            onClose={close}
+          >
+            <p>Until now anybody may write to this inbox. From now on mail from everybody else is refused.</p>
+            <p>The words of those on the list are instructions, as yours are.</p>
+          </Confirm>
+        )}
       </Card>
       <Card title="Mail that is usually left alone">
         <div className="grid gap-4">
+          <Toggle
+            label="Work on mail whose sender proves nothing"
+            hint="Anybody can write any name into such mail, and spam is often like that: each would cost a run. Off, it is refused, which its sender’s server tells them, and listed in the activity."
+            checked={
+              inbox.inbound_policy.process_unauthenticated || inbox.inbound_policy.reply_to_unauthenticated
+            }
+            disabled={inbox.inbound_policy.reply_to_unauthenticated}
+            onChange={(on) =>
+              policy.mutate({ inbound_policy: { ...inbox.inbound_policy, process_unauthenticated: on } })
+            }
+          />
           <Toggle
             label="Answer strangers whose address cannot be verified"
             hint="Off is safer: a forged address would make your server write to somebody who never asked."

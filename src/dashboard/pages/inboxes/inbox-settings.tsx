@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { faultOf } from "../../api/client.ts";
 import type { Inbox } from "../../api/shapes.ts";
-import { Toggle } from "../../ui/field.tsx";
+import { Checkbox, Field, Select, TextArea, Toggle } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
 import { Fault } from "../../ui/notice.tsx";
 import { Card } from "../../ui/page.tsx";
@@ -18,6 +18,9 @@ export function InboxSettings({ inbox }: { inbox: Inbox }) {
       <Card title="In general">
         <General inbox={inbox} />
       </Card>
+      <Card title="Mail without words">
+        <Standing inbox={inbox} />
+      </Card>
       <Card title="Answers">
         <div className="grid gap-3">
           <Toggle
@@ -32,7 +35,70 @@ export function InboxSettings({ inbox }: { inbox: Inbox }) {
       </Card>
       <InboxContexts inbox={inbox} />
       <InboxDefault inbox={inbox} />
+      <Pause inbox={inbox} />
     </div>
+  );
+}
+
+/** What is done with mail of which the own words ask for nothing. */
+function Standing({ inbox }: { inbox: Inbox }) {
+  const change = useInboxChange(inbox);
+  const [draft, setDraft] = useState<string>();
+  const text = draft ?? inbox.default_instruction ?? "";
+  const save = (): void =>
+    change.mutate({ default_instruction: text.trim() || null }, { onSuccess: () => setDraft(undefined) });
+  return (
+    <Form change={{ ...change, mutate: save }} act="Save">
+      <Field
+        label="What should be done with mail that says nothing itself?"
+        hint="Such as “Summarise it in three points”, for what you only forward. It holds for all mail of strangers, whose own words never count: for them too it is plain words, without tools and commands, and may show in their answer. Left empty, the mail is answered briefly, or summed up."
+        fault={faultOf(change.error)("default_instruction")}
+      >
+        <TextArea
+          rows={3}
+          maxLength={10_000}
+          value={text}
+          onChange={(event) => setDraft(event.target.value)}
+        />
+      </Field>
+    </Form>
+  );
+}
+
+const PAUSES = [
+  { paused: null, label: "No: it works" },
+  { paused: "keep", label: "Yes: take new mail, and let it wait here" },
+  { paused: "refuse", label: "Yes: ask whoever writes to try again later" },
+] as const;
+
+function Pause({ inbox }: { inbox: Inbox }) {
+  const change = useInboxChange(inbox);
+  return (
+    <Card title="Pause">
+      <div className="grid gap-3">
+        <Field
+          label="Is this inbox paused?"
+          hint="While it is, nothing new is begun, and calls are refused. What is under way goes on, and so does what waits once you end the pause, in its order. What waits takes up room, and is given up when it is older than this inbox keeps its messages. A sender’s server that is asked to come later gives up after some days, and tells the sender."
+        >
+          <Select
+            value={inbox.paused ?? ""}
+            disabled={change.isPending}
+            onChange={(event) =>
+              change.mutate({
+                paused: PAUSES.find(({ paused }) => paused === event.target.value)?.paused ?? null,
+              })
+            }
+          >
+            {PAUSES.map(({ paused, label }) => (
+              <option key={label} value={paused ?? ""}>
+                {label}
+              </option>
+            ))}
+          </Select>
+        </Field>
+        <Fault error={change.error} />
+      </div>
+    </Card>
   );
 }
 

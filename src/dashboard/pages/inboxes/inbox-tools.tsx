@@ -13,6 +13,7 @@ import {
   actsUnasked,
   allow,
   forbid,
+  isIdle,
   letActUnasked,
   letActWhenNamed,
   mayUse,
@@ -33,6 +34,7 @@ export function InboxTools({ inbox }: { inbox: Inbox }) {
   return (
     <Card title="What this inbox may use">
       <div className="grid gap-4">
+        <Idle tools={tools} inbox={inbox} onAllow={(tool) => change.mutate(allow(inbox, tool, tools))} />
         <ul className="grid gap-3">
           {tools.map((tool) => (
             <ToolRow
@@ -71,6 +73,29 @@ export function InboxTools({ inbox }: { inbox: Inbox }) {
         </Confirm>
       )}
     </Card>
+  );
+}
+
+/** Tool servers that it has, and that its own list of what it may use leaves out. */
+function Idle({ tools, inbox, onAllow }: { tools: Tool[]; inbox: Inbox; onAllow: (tool: Tool) => void }) {
+  const idle = tools.filter((tool) => isIdle(inbox, tool));
+  if (idle.length === 0) return null;
+  return (
+    <Notice look="warn">
+      <p>
+        {idle.map(({ label }) => label).join(", ")}: this inbox has it in its list of tool servers, but may
+        use
+        {inbox.scope?.targets?.length === 0 ? " no tools at all" : " only what is ticked below"}, so nothing of
+        it is ever called.
+      </p>
+      <span className="mt-2 flex flex-wrap gap-2">
+        {idle.map((tool) => (
+          <Button key={tool.target} onClick={() => onAllow(tool)}>
+            Allow {tool.label}
+          </Button>
+        ))}
+      </span>
+    </Notice>
   );
 }
 

@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { Link, useNavigate, useParams } from "@tanstack/react-router";
+import { Link, useLocation, useNavigate, useParams } from "@tanstack/react-router";
 import { Download, QrCode, RefreshCw } from "lucide-react";
 import { useState } from "react";
 import { useChange } from "../../api/changes.ts";
@@ -25,6 +25,7 @@ import { InboxRules } from "./inbox-rules.tsx";
 import { InboxSettings } from "./inbox-settings.tsx";
 import { InboxTools } from "./inbox-tools.tsx";
 import { InboxTry, keptWords } from "./inbox-try.tsx";
+import { useInboxChange } from "./use-inbox-change.ts";
 
 const TABS = [
   { id: "try", title: "Try it" },
@@ -44,7 +45,11 @@ export function Inbox() {
 }
 
 function InboxPage({ inbox }: { inbox: InboxRow }) {
-  const [tab, setTab] = useState<Tab>("try");
+  const hash = useLocation({ select: (place) => place.hash });
+  const navigate = useNavigate();
+  const tab = TABS.find(({ id }) => id === hash)?.id ?? "try";
+  const setTab = (id: Tab): void =>
+    void navigate({ to: "/inboxes/$inbox_id", params: { inbox_id: inbox.id }, hash: id, replace: true });
   return (
     <Page title={inbox.label || inbox.local_part} actions={<Actions inbox={inbox} />}>
       <Card>
@@ -61,6 +66,7 @@ function InboxPage({ inbox }: { inbox: InboxRow }) {
           Delete another inbox, or ask for more room.
         </Notice>
       )}
+      {inbox.paused !== null && <Paused inbox={inbox} />}
       {!inbox.routed && (
         <Notice look="warn">
           It has no model, so nobody reads its mail. Choose one under “Settings”.{" "}
@@ -76,6 +82,24 @@ function InboxPage({ inbox }: { inbox: InboxRow }) {
         {tab === "tools" && <InboxTools inbox={inbox} />}
       </Tabs>
     </Page>
+  );
+}
+
+function Paused({ inbox }: { inbox: InboxRow }) {
+  const change = useInboxChange(inbox);
+  return (
+    <Notice look="warn">
+      <p>
+        It is paused:{" "}
+        {inbox.paused === "keep"
+          ? "new mail is taken and waits here until it goes on."
+          : "whoever writes is asked to try again later."}
+      </p>
+      <Button className="mt-2" busy={change.isPending} onClick={() => change.mutate({ paused: null })}>
+        Go on
+      </Button>
+      <Fault error={change.error} />
+    </Notice>
   );
 }
 
@@ -152,6 +176,7 @@ function Actions({ inbox }: { inbox: InboxRow }) {
           onClose={close}
         >
           <p>Mail to {inbox.address} will be refused from then on, and no one gets that address again.</p>
+          {inbox.local_part === inbox.prefix && <p>The new one has a random part behind its name.</p>}
           <p>Everything else about the inbox stays as it is.</p>
         </Confirm>
       )}

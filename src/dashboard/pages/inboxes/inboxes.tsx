@@ -1,9 +1,10 @@
-import { useQuery } from "@tanstack/react-query";
+import { queryOptions, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { Plus } from "lucide-react";
 import { useState } from "react";
-import { inboxList } from "../../api/lists.ts";
-import type { Inbox } from "../../api/shapes.ts";
+import { get } from "../../api/client.ts";
+import { connectionList, inboxList } from "../../api/lists.ts";
+import type { Connection, Inbox, InboxActivity } from "../../api/shapes.ts";
 import { useMe } from "../../api/session.ts";
 import { Allowance } from "../../ui/allowance.tsx";
 import { Badge } from "../../ui/badge.tsx";
@@ -12,11 +13,15 @@ import { Copyable } from "../../ui/copy.tsx";
 import { Fault } from "../../ui/notice.tsx";
 import { Empty, Page } from "../../ui/page.tsx";
 import { Loading } from "../../ui/spinner.tsx";
+import { Time } from "../../ui/time.tsx";
 import { NewInbox } from "./new-inbox.tsx";
+
+const REFRESH_MS = 30_000;
 
 export function Inboxes() {
   const [making, setMaking] = useState(false);
   const { data: inboxes, error, isPending, refetch } = useQuery(inboxList);
+  const { data: activity } = useQuery(activityList());
   const { limits } = useMe();
   const button = (
     <Button look="main" icon={<Plus />} onClick={() => setMaking(true)}>
@@ -39,7 +44,11 @@ export function Inboxes() {
       {inboxes && inboxes.length > 0 && (
         <ul className="grid gap-3 sm:grid-cols-2">
           {inboxes.map((inbox) => (
-            <Tile key={inbox.id} inbox={inbox} />
+            <Tile
+              key={inbox.id}
+              inbox={inbox}
+              activity={activity?.find(({ inbox_id }) => inbox_id === inbox.id)}
+            />
           ))}
         </ul>
       )}
@@ -53,7 +62,7 @@ export function Inboxes() {
   );
 }
 
-function Tile({ inbox }: { inbox: Inbox }) {
+function Tile({ inbox, activity }: { inbox: Inbox; activity: InboxActivity | undefined }) {
   return (
     <li className="grid gap-2 rounded-xl border border-line bg-card p-4">
       <div className="flex items-start justify-between gap-2">
@@ -70,12 +79,70 @@ function Tile({ inbox }: { inbox: Inbox }) {
         </span>
       </div>
       <Copyable text={inbox.address} label="Copy the address" />
+      <Facts inbox={inbox} activity={activity} />
     </li>
   );
 }
 
+/** Who answers, how much came today, and what went wrong last. */
+function Facts({ inbox, activity }: { inbox: Inbox; activity: InboxActivity | undefined }) {
+  const { data: connections } = useQuery(connectionList);
+  const model = connections?.find(({ id }) => id === inbox.default_connection_id);
+  const failure = activity?.last_failure;
+  return (
+    <div className="grid gap-1 text-sm text-soft">
+      <p className="wrap-anywhere">
+        {model ? modelWords(model) : inbox.routed ? "The server’s own model" : "No model yet"}
+      </p>
+      {activity && (
+        <p className="flex flex-wrap gap-x-3">
+          <span>{mailsWords(activity.mails)} today</span>
+          {activity.waiting > 0 && <span>{activity.waiting} not done yet</span>}
+          <Link to="/" search={{ inbox_id: inbox.id }} className="text-accent underline">
+            Its activity
+          </Link>
+        </p>
+      )}
+      {failure && (
+        <p className="flex min-w-0 gap-x-2">
+          <Link
+            to="/messages/$message_id"
+            params={{ message_id: failure.message_id }}
+            title={failure.error}
+            className="min-w-0 truncate text-bad underline"
+          >
+            Last failure: {failure.error}
+          </Link>
+          <Time at={failure.created} />
+        </p>
+      )}
+    </div>
+  );
+}
+
+function modelWords({ label, model }: Connection): string {
+  return model === null || model === label ? label : `${label}, ${model}`;
+}
+
+function mailsWords(mails: number): string {
+  if (mails === 0) return "No mail";
+  return mails === 1 ? "1 mail" : `${mails} mails`;
+}
+
+/** Counted from the midnight of whoever looks. */
+const activityList = () =>
+  queryOptions({
+    queryKey: ["inbox-activity"],
+    queryFn: ({ signal }) => {
+      const midnight = Math.floor(new Date().setHours(0, 0, 0, 0) / 1_000);
+      return get<InboxActivity[]>(`/inboxes/activity?since=${midnight}`, signal);
+    },
+    refetchInterval: REFRESH_MS,
+  });
+
 export function StateOf({ inbox }: { inbox: Inbox }) {
   if (!inbox.enabled) return <Badge look="warn">Rests</Badge>;
+  if (inbox.paused !== null) return <Badge look="warn">Paused</Badge>;
   if (!inbox.routed) return <Badge look="warn">No model</Badge>;
   return inbox.reply_enabled ? <Badge look="good">Answers</Badge> : <Badge>Reads only</Badge>;
 }

@@ -4,9 +4,10 @@ import { useState } from "react";
 import { useChange } from "../../api/changes.ts";
 import { faultOf, post } from "../../api/client.ts";
 import { connectionList, domainList, inboxList } from "../../api/lists.ts";
+import { serverFacts } from "../../api/session.ts";
 import type { Inbox } from "../../api/shapes.ts";
 import { Dialog } from "../../ui/dialog.tsx";
-import { Field, Select } from "../../ui/field.tsx";
+import { Checkbox, Field, Select } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
 import { TextField } from "../../ui/text-field.tsx";
 import { ModelSelect } from "./model-select.tsx";
@@ -16,6 +17,7 @@ export function NewInbox({ onClose }: { onClose: () => void }) {
   const [label, setLabel] = useState("");
   const [model, setModel] = useState<string>();
   const [domain, setDomain] = useState("");
+  const [name, setName] = useState<string>();
   const { data: connections = [] } = useQuery(connectionList);
   const { data: domains = [] } = useQuery(domainList);
   const chosen = model ?? connections.find(({ category }) => category === "llm")?.id ?? "";
@@ -25,11 +27,15 @@ export function NewInbox({ onClose }: { onClose: () => void }) {
         label,
         ...(chosen ? { default_connection_id: chosen } : {}),
         ...(domain ? { domain_id: domain } : {}),
+        ...(name === undefined ? {} : { local_part: name }),
       }),
     touches: [inboxList.queryKey],
     done: ({ id }) => void navigate({ to: "/inboxes/$inbox_id", params: { inbox_id: id } }),
   });
   const ready = domains.filter(({ status }) => status === "active");
+  const { data: server } = useQuery(serverFacts);
+  const may_choose = domain !== "" || server?.chosen_addresses === "everywhere";
+  const at = ready.find(({ id }) => id === domain)?.domain ?? server?.domain ?? "";
   const fault = faultOf(create.error);
   return (
     <Dialog title="New inbox" onClose={onClose}>
@@ -60,6 +66,25 @@ export function NewInbox({ onClose }: { onClose: () => void }) {
               ))}
             </Select>
           </Field>
+        )}
+        {may_choose && (
+          <Checkbox
+            label="Choose the whole address"
+            checked={name !== undefined}
+            onChange={(event) => setName(event.target.checked ? "" : undefined)}
+          />
+        )}
+        {may_choose && name !== undefined && (
+          <TextField
+            label="Address"
+            hint={`What stands before @${at}, such as “billing”. Anybody can guess it, so expect mail from strangers.`}
+            fault={fault("local_part")}
+            required
+            maxLength={40}
+            autoCapitalize="none"
+            value={name}
+            onChange={setName}
+          />
         )}
       </Form>
     </Dialog>

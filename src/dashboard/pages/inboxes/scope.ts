@@ -30,6 +30,11 @@ export function mayUse({ scope, mcp_connection_ids }: Rules, { target, server_id
   return attached && (usesAll({ scope }) || lists(scope?.targets ?? [], target));
 }
 
+/** Whether a tool server is in the inbox's list and may not be used all the same. */
+export function isIdle(rules: Rules, tool: Tool): boolean {
+  return tool.server_id !== null && rules.mcp_connection_ids.includes(tool.server_id) && !mayUse(rules, tool);
+}
+
 export function actsUnasked({ scope }: Rules, { target }: Tool): boolean {
   return lists(scope?.autonomous ?? [], target);
 }

@@ -14,17 +14,22 @@ export interface Input {
   content: string;
   inbox_id: string;
   files: File[];
+  /** Goes on in this one. */
+  conversation_id?: string;
 }
 
-/** Runs a call and follows it: `result` has its steps while it goes on. */
-export function useRun() {
+/** Runs a call and follows it: `result` has its steps while it goes on. `accepted` hears once it is under way. */
+export function useRun(accepted?: () => void) {
   const queries = useQueryClient();
   const [started, setStarted] = useState<RoutingResult>();
   const start = useChange<Input, RoutingResult>({
     run: async (input) =>
       post<RoutingResult>("/v1/messages", { ...(await bodyOf(input)), async: !isPrivate(input) }),
     touches: [["messages"]],
-    done: setStarted,
+    done: (result) => {
+      setStarted(result);
+      accepted?.();
+    },
   });
   const id = started?.message_id;
   const { data: polled, error: lost } = useQuery({
@@ -56,8 +61,13 @@ function isPrivate({ instruction }: Input): boolean {
 }
 
 /** The call without its files. */
-export function plainBodyOf({ instruction, content, inbox_id }: Input) {
-  return { instruction, ...(inbox_id ? { inbox_id } : {}), ...(content ? { content } : {}) };
+export function plainBodyOf({ instruction, content, inbox_id, conversation_id }: Input) {
+  return {
+    instruction,
+    ...(inbox_id ? { inbox_id } : {}),
+    ...(content ? { content } : {}),
+    ...(conversation_id ? { conversation_id } : {}),
+  };
 }
 
 export function contentTypeOf(file: File): string {

@@ -36,6 +36,8 @@ export const MAIL_WORDS: Record<string, string> = {
 };
 
 const REFUSAL_WORDS: Record<RefusalReason, string> = {
+  inbox_paused: "Its inbox was paused",
+  sender_unauthenticated: "Nothing proved who sent it, and its inbox works on no such mail",
   auth_failed: "Nothing proved who sent it",
   bad_from: "No single sender in it",
   block_list: "The other server is on a block list",

@@ -27,6 +27,7 @@ const WORDS: Record<SecurityEvent["kind"], string> = {
   inbox_changed: "An inbox was changed",
   inbox_rotated: "An inbox got a new address",
   inbox_deleted: "An inbox was deleted",
+  messages_deleted: "Messages were deleted",
   context_created: "A context was made",
   context_changed: "A context was changed",
   context_deleted: "A context was deleted",

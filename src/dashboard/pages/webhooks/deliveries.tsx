@@ -12,33 +12,22 @@ import { Scroll } from "../../ui/scroll.tsx";
 import { Loading } from "../../ui/spinner.tsx";
 import { Time } from "../../ui/time.tsx";
 import { useToast } from "../../ui/toast.tsx";
+import { useReplay } from "./replay.tsx";
 import { deliveriesKey, deliveryList, MAX_LISTED } from "./queries.ts";
 import { EVENT_WORDS, faultWords, STATUSES } from "./words.ts";
 
 /** What was sent to an endpoint, what it answered, and the way to send it again. */
 export function Deliveries({ endpoint }: { endpoint: Endpoint }) {
-  const say = useToast();
   const { data: deliveries, error, isPending, refetch } = useQuery(deliveryList(endpoint.id));
-  const replay = useChange<void, { replayed: number }>({
-    run: () => post<{ replayed: number }>(`/v1/webhooks/${endpoint.id}/replay`, { since: 0 }),
-    touches: [deliveriesKey(endpoint.id)],
-    done: ({ replayed }) =>
-      say(replayed === 0 ? "Only tests failed, and they are not sent again." : `Sending again: ${replayed}.`),
-  });
   const someFailed = deliveries?.some(({ status }) => status === "failed") ?? false;
+  const replay = useReplay(endpoint);
   return (
     <Card
       title="Deliveries"
-      actions={
-        someFailed && (
-          <Button busy={replay.isPending} onClick={() => replay.mutate()}>
-            Send all failed again
-          </Button>
-        )
-      }
+      actions={someFailed && endpoint.enabled && <Button onClick={replay.ask}>Send all failed again</Button>}
     >
       <Fault error={error} retry={() => void refetch()} />
-      <Fault error={replay.error} />
+      {replay.shown}
       {isPending && <Loading what="the deliveries" />}
       {deliveries?.length === 0 && (
         <Empty title="Nothing sent yet">Send a test to see whether it arrives.</Empty>

@@ -1,0 +1,86 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import { faultOf } from "../../api/client.ts";
+import { inboxList } from "../../api/lists.ts";
+import type { Inbox } from "../../api/shapes.ts";
+import { Button } from "../../ui/button.tsx";
+import { FormFrame, RestOfFaults } from "../../ui/form-faults.tsx";
+import { Fault } from "../../ui/notice.tsx";
+import { Card } from "../../ui/page.tsx";
+import { Spinner } from "../../ui/spinner.tsx";
+import { InstructionField } from "../playground/instruction-field.tsx";
+import { Outcome } from "../playground/outcome.tsx";
+import { useRun } from "../playground/run.ts";
+import { useVocabulary } from "../playground/vocabulary.ts";
+
+interface ContinueProps {
+  inbox_id: string | null;
+  conversation_id: string;
+  /** Where each turn shows by itself once it has ended: then the answer need not be here as well. */
+  in_thread?: boolean;
+}
+
+/** Goes on with a conversation right where it is read, as an answer by mail would. */
+export function Continue({ inbox_id, ...rest }: ContinueProps) {
+  const { data: inboxes } = useQuery(inboxList);
+  const inbox = inboxes?.find(({ id }) => id === inbox_id);
+  if (!inbox?.enabled || !inbox.routed || inbox.paused !== null) return null;
+  return <Field inbox={inbox} {...rest} />;
+}
+
+function Field({
+  inbox,
+  conversation_id,
+  in_thread = false,
+}: Omit<ContinueProps, "inbox_id"> & { inbox: Inbox }) {
+  const [instruction, setInstruction] = useState("");
+  const known = useVocabulary(inbox);
+  const run = useRun(() => setInstruction(""));
+  const send = (): void =>
+    run.start({ instruction, content: "", inbox_id: inbox.id, files: [], conversation_id });
+  const isOver = run.result !== undefined && run.result.status !== "processing";
+  return (
+    <Card title="Go on with this conversation">
+      <div className="grid gap-4">
+        {run.result && !(in_thread && isOver) && (
+          <div aria-live="polite" className="grid gap-3">
+            <Outcome result={run.result} />
+          </div>
+        )}
+        {run.running && (
+          <p className="flex items-center gap-2 text-soft">
+            <Spinner /> Working on it…{" "}
+            {run.result && (
+              <Link
+                to="/messages/$message_id"
+                params={{ message_id: run.result.message_id }}
+                className="text-accent underline"
+              >
+                Follow or cancel it
+              </Link>
+            )}
+          </p>
+        )}
+        <Fault error={run.lost} />
+        <FormFrame error={run.refused} onSubmit={send} className="grid gap-3">
+          <InstructionField
+            value={instruction}
+            fault={faultOf(run.refused)("instruction")}
+            known={known}
+            onChange={setInstruction}
+          />
+          <RestOfFaults />
+          <div className="flex flex-wrap items-center gap-3">
+            <Button look="main" type="submit" busy={run.running}>
+              Send
+            </Button>
+            <p className="text-sm text-soft">
+              It knows your own earlier turns here, and costs a credit if it ends well.
+            </p>
+          </div>
+        </FormFrame>
+      </div>
+    </Card>
+  );
+}

@@ -1,0 +1,18 @@
+import type { InfiniteData, QueryClient } from "@tanstack/react-query";
+import type { Activity, Page } from "../../api/shapes.ts";
+
+/** Takes messages out of every list that has been read, without reading any of them again. */
+export function dropFromLists(queries: QueryClient, message_ids: string[]): void {
+  const gone = new Set(message_ids);
+  queries.setQueriesData<InfiniteData<Page<Activity>>>(
+    { queryKey: ["messages"] },
+    (data) =>
+      data && {
+        ...data,
+        pages: data.pages.map((page) => ({
+          ...page,
+          items: page.items.filter(({ message_id }) => !gone.has(message_id)),
+        })),
+      },
+  );
+}

@@ -1,0 +1,46 @@
+import { Link } from "@tanstack/react-router";
+import type { Story } from "../../api/shapes.ts";
+
+/** Where on the page of an inbox a setting is, and what the way there is called. */
+const IN_INBOX: Record<string, [tab: string, words: string]> = {
+  not_allowlisted: ["senders", "Who may write to this inbox"],
+  auth_failed: ["senders", "Who may write to this inbox"],
+  auto_reply: ["senders", "Mail that is usually left alone"],
+  bulk: ["senders", "Mail that is usually left alone"],
+  mailing_list: ["senders", "Mail that is usually left alone"],
+  no_reply_sender: ["senders", "Mail that is usually left alone"],
+  sender_unauthenticated: ["senders", "Mail that is usually left alone"],
+  target_not_allowed: ["tools", "The tools of this inbox"],
+  inbox_paused: ["settings", "The settings of this inbox"],
+  paused_too_long: ["settings", "The settings of this inbox"],
+  no_provider: ["settings", "The model of this inbox"],
+  storage_full: ["settings", "How long this inbox keeps content"],
+  reply_disabled: ["settings", "How this inbox answers"],
+};
+const ELSEWHERE: Record<string, [to: "/connections" | "/billing", words: string]> = {
+  target_not_connected: ["/connections", "Your connections"],
+  unknown_target: ["/connections", "Your connections"],
+  invalid_credentials: ["/connections", "Your connections"],
+  credit_limit: ["/billing", "Your plan and credits"],
+  plan_limit: ["/billing", "Your plan and credits"],
+};
+
+const LINK = "font-medium underline";
+
+/** The way to the very setting that would have let it go another way, where there is one. */
+export function SettingLink({ inbox_id, reason }: Pick<Story, "inbox_id" | "reason">) {
+  const elsewhere = ELSEWHERE[reason ?? ""];
+  if (elsewhere)
+    return (
+      <Link to={elsewhere[0]} className={LINK}>
+        {elsewhere[1]}
+      </Link>
+    );
+  const setting = IN_INBOX[reason ?? ""];
+  if (!setting || inbox_id === null) return null;
+  return (
+    <Link to="/inboxes/$inbox_id" params={{ inbox_id }} hash={setting[0]} className={LINK}>
+      {setting[1]}
+    </Link>
+  );
+}

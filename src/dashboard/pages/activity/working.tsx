@@ -1,0 +1,86 @@
+import { useQuery } from "@tanstack/react-query";
+import { CircleStop } from "lucide-react";
+import { useEffect, useState } from "react";
+import { useChange } from "../../api/changes.ts";
+import { post } from "../../api/client.ts";
+import { inboxList } from "../../api/lists.ts";
+import type { RoutingResult, Story } from "../../api/shapes.ts";
+import { Button } from "../../ui/button.tsx";
+import { Confirm } from "../../ui/dialog.tsx";
+import { Card } from "../../ui/page.tsx";
+import { Spinner } from "../../ui/spinner.tsx";
+import { useToast } from "../../ui/toast.tsx";
+import { Steps } from "./steps.tsx";
+
+/** A message that has not ended: for how long, what was done so far, and the way to end it. */
+export function Working({ story }: { story: Story }) {
+  const seconds = useSecondsSince(story.created);
+  const { data: inboxes } = useQuery(inboxList);
+  const is_paused = inboxes?.find(({ id }) => id === story.inbox_id)?.paused ?? null;
+  const waits = is_paused === null ? "It waits for its turn." : "It waits: its inbox is paused.";
+  return (
+    <Card
+      title={story.running ? "It is being worked on" : "It has not begun"}
+      actions={<Cancel message_id={story.message_id} />}
+    >
+      <div className="grid gap-3">
+        <p className="flex items-center gap-2 text-soft">
+          {story.running && <Spinner />}
+          <span>
+            {story.running ? "The answer shows here by itself." : waits}{" "}
+            <span role="timer" className="whitespace-nowrap tabular-nums">
+              {spanOf(seconds)} so far.
+            </span>
+          </span>
+        </p>
+        {story.steps.length > 0 && <Steps steps={story.steps} />}
+      </div>
+    </Card>
+  );
+}
+
+function Cancel({ message_id }: { message_id: string }) {
+  const say = useToast();
+  const [asked, setAsked] = useState(false);
+  const cancel = useChange<void, RoutingResult>({
+    run: () => post<RoutingResult>(`/messages/${message_id}/cancel`),
+    touches: [["story", message_id]],
+    done: () => say("It is cancelled, and costs nothing."),
+  });
+  return (
+    <>
+      <Button icon={<CircleStop />} onClick={() => setAsked(true)}>
+        Cancel
+      </Button>
+      {asked && (
+        <Confirm
+          title="Cancel this message?"
+          act="Cancel it"
+          cancel="Let it go on"
+          busy={cancel.isPending}
+          error={cancel.error}
+          onConfirm={() => cancel.mutate()}
+          onClose={() => setAsked(false)}
+        >
+          <p>It ends as failed at once, costs nothing, and can be tried again.</p>
+          <p>What a tool is doing right now may still be done there. A listed sender is told by mail.</p>
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+function useSecondsSince(at: number): number {
+  const [now, setNow] = useState(() => Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 1_000);
+    return () => clearInterval(timer);
+  }, []);
+  return Math.max(0, Math.floor(now / 1_000) - at);
+}
+
+function spanOf(seconds: number): string {
+  if (seconds < 120) return `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  return minutes < 120 ? `${minutes} min` : `${Math.floor(minutes / 60)} h`;
+}

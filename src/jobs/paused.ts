@@ -1,0 +1,77 @@
+import type { Db } from "../db/database.ts";
+import { prepared } from "../db/prepared.ts";
+import { type Job, returnJob } from "./queue.ts";
+
+/** When the work of a paused inbox is due, the last second of the year 9999: never by itself, so that no claim looks at it. */
+export const PAUSED_AT = 253_402_300_799;
+
+const PREFIX = "paused:";
+
+/** What a job of a paused inbox is enqueued with. By its key it is found when the inbox goes on; ids sort by time. */
+export function untilResumed(inbox_id: string, message_id: string): { run_at: number; dedupe_key: string } {
+  return { run_at: PAUSED_AT, dedupe_key: `${PREFIX}${inbox_id}:${message_id}` };
+}
+
+/** Gives back a job that was claimed: it waits until its inbox goes on. */
+export async function setAside(tx: Db, job: Job<"route_message">, inbox_id: string): Promise<void> {
+  await returnJob(tx, job, untilResumed(inbox_id, job.payload.message_id));
+}
+
+/** Has the first jobs that wait for an inbox go on in their place, as if they had never been put aside; gives how many. */
+export async function resumeSome(tx: Db, inbox_id: string, limit: number): Promise<number> {
+  const resumed = await resume(tx, { ...waitingFor(inbox_id), limit });
+  return resumed.length;
+}
+
+interface Keys {
+  from: string;
+  below: string;
+  limit: number;
+}
+
+/** Between which the keys lie of what waits for an inbox and came before `message_id`, or at all. */
+function waitingFor(inbox_id: string, message_id = "g"): Omit<Keys, "limit"> {
+  return { from: `${PREFIX}${inbox_id}:`, below: `${PREFIX}${inbox_id}:${message_id}` };
+}
+
+const resume = prepared((db, { from, below, limit }: Keys) =>
+  db
+    .updateTable("jobs")
+    .set((eb) => ({ run_at: eb.ref("created"), dedupe_key: null }))
+    .where("id", "in", (eb) =>
+      eb
+        .selectFrom("jobs")
+        .select("jobs.id")
+        .where("dedupe_key", ">=", from)
+        .where("dedupe_key", "<", below)
+        .orderBy("dedupe_key")
+        .limit(limit),
+    )
+    .returning("id"),
+);
+
+/** Takes the first jobs away that wait for an inbox and came before `below`, which is an id; gives the ids of their messages. */
+export async function dropWaiting(
+  tx: Db,
+  { inbox_id, below, limit }: { inbox_id: string; below: string; limit: number },
+): Promise<string[]> {
+  const keys = waitingFor(inbox_id, below);
+  const dropped = await drop(tx, { ...keys, limit });
+  return dropped.map(({ dedupe_key }) => dedupe_key?.slice(keys.from.length) ?? "");
+}
+
+const drop = prepared((db, { from, below, limit }: Keys) =>
+  db
+    .deleteFrom("jobs")
+    .where("id", "in", (eb) =>
+      eb
+        .selectFrom("jobs")
+        .select("jobs.id")
+        .where("dedupe_key", ">=", from)
+        .where("dedupe_key", "<", below)
+        .where("status", "=", "pending")
+        .orderBy("dedupe_key")
+        .limit(limit),
+    )
+    .returning("dedupe_key"),
+);
