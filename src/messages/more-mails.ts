@@ -2,7 +2,7 @@ import type { App } from "../app.ts";
 import { afterCommit, type Db } from "../db/database.ts";
 import { insertRow, prepared } from "../db/prepared.ts";
 import type { InboxRow, MessageRow } from "../db/schema.ts";
-import { blankMessage } from "./accept.ts";
+import { blankMessage } from "./blank-message.ts";
 import { recordState } from "./events.ts";
 
 const HOUR_SECONDS = 3_600;

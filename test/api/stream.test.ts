@@ -8,7 +8,7 @@ import { createApiKey } from "../../src/accounts/api-keys.ts";
 import { defaultConfig } from "../../src/config.ts";
 import { createLog } from "../../src/log.ts";
 import { insertRow } from "../../src/db/prepared.ts";
-import { blankMessage } from "../../src/messages/accept.ts";
+import { blankMessage } from "../../src/messages/blank-message.ts";
 import { recordState } from "../../src/messages/events.ts";
 import { listen } from "../../src/http/listen.ts";
 import { createHttp } from "../../src/http/server.ts";

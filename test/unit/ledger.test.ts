@@ -17,7 +17,7 @@ import { releaseDeadReserves } from "../../src/billing/sweep.ts";
 import type { Db } from "../../src/db/database.ts";
 import { insertRow } from "../../src/db/prepared.ts";
 import type { BillingAccountRow, MessageState, Plan, UserRow } from "../../src/db/schema.ts";
-import { blankMessage } from "../../src/messages/accept.ts";
+import { blankMessage } from "../../src/messages/blank-message.ts";
 import { type TestApp, testApp } from "../support/app.ts";
 
 const CREDITS = { free: { credits: 2 }, pro: { credits: 5 }, team: { credits: 9 } };

@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { faultOf } from "../../api/client.ts";
 import type { Inbox } from "../../api/shapes.ts";
-import { Checkbox, Field, Select, TextArea, Toggle } from "../../ui/field.tsx";
+import { Field, Select, TextArea, Toggle } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
 import { Fault } from "../../ui/notice.tsx";
 import { Card } from "../../ui/page.tsx";
