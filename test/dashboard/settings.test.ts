@@ -175,7 +175,10 @@ describe.skipIf(!hasChromium)("settings", () => {
     for (const name of ["Usage", "Playground", "Inboxes", "Contexts", "Webhooks", "Recipes", "Settings"]) {
       await visit.open(name);
       await page.getByRole("heading", { name, level: 1 }).waitFor();
-      await page.getByText(/^Loading /).first().waitFor({ state: "detached" });
+      await page
+        .getByText(/^Loading /)
+        .first()
+        .waitFor({ state: "detached" });
       const words = await page.locator("main").innerText();
       expect([name, /\bplans?\b|\bcredits?\b|From (Pro|Team)/i.exec(words)?.[0]]).toEqual([name, undefined]);
     }
