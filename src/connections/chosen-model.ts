@@ -27,12 +27,18 @@ function isSameModel(kind: ModelKind, listed: string, chosen: string): boolean {
   if (kind === "ollama") return withTag(listed) === withTag(chosen);
   if (kind === "google") return listed === chosen.replace(/^models\//, "");
   // A word behind the colon is a way to have the same model served.
-  return listed === chosen || (kind === "openrouter" && listed === chosen.replace(/:[^:/]*$/, ""));
+  return listed === chosen || (kind === "openrouter" && listed === withoutTag(chosen));
 }
 
 /** Of Ollama a name without a tag means the latest. */
 function withTag(name: string): string {
-  return /:[^/]*$/.test(name) ? name : `${name}:latest`;
+  return withoutTag(name) === name ? `${name}:latest` : name;
+}
+
+/** A colon in front of a slash belongs to the port of a registry. */
+function withoutTag(name: string): string {
+  const colon = name.lastIndexOf(":");
+  return colon > name.lastIndexOf("/") ? name.slice(0, colon) : name;
 }
 
 function missing(target: PingTarget, found: string, models: string[], model = ""): PingFault {

@@ -91,10 +91,17 @@ function policy(nonce: string, tools: boolean): string {
 
 /** Written by the person the model works for: trusted, as the policy is. */
 function standing({ title, text }: FoldedContext): string {
-  const [, heading = ""] = /^\s*#{1,6}[ \t]+([^\n]*)/.exec(text) ?? [];
   // Most documents begin with their title.
-  const named = heading.replace(/[ \t]+#+[ \t]*$/, "").trim() === title.trim();
-  return named ? text : `# ${title}\n\n${text}`;
+  return headingOf(text) === title.trim() ? text : `# ${title}\n\n${text}`;
+}
+
+/** What a Markdown text has for a heading in its first line, if it has one there (CommonMark §4.2). */
+function headingOf(text: string): string | undefined {
+  const [line = ""] = text.trimStart().split("\n", 1);
+  const words = line.trim().split(" ");
+  if (!/^#{1,6}$/.test(words[0] ?? "")) return undefined;
+  if (/^#+$/.test(words.at(-1) ?? "") && words.length > 1) words.pop();
+  return words.slice(1).join(" ").trim();
 }
 
 /** Pictures cannot stand between marks. */
