@@ -285,7 +285,7 @@ async function withPolicy(sinks: SinkOptions[], mode: string, options: PolicyOpt
         log: createLog({ level: "silent", format: "text" }),
         now: () => state.moment,
       });
-    const log = { warn: (seen: { fault: string }) => void state.faults.push(seen.fault) } as never;
+    const log = { info: (seen: { fault: string }) => void state.faults.push(seen.fault) } as never;
     return { ca: authority.cert, resolver, policyOf: anew(), log };
   });
   /** What the DNS says of the policy, with nothing remembered of what it said before. */
