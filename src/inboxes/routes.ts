@@ -139,7 +139,7 @@ function activityRoutes(app: App) {
             minimum: 0,
             maximum: LAST_SECOND,
             description:
-              "Mails are counted from this unix second on, and from two days ago at the most; by default of the last 24 hours.",
+              "Mails are counted from then on (unix seconds), and from two days ago at the most; by default those of the last 24 hours.",
             examples: [1_768_478_400],
           }),
         ),
