@@ -94,7 +94,7 @@ function splitBoth(cut: Cut, html: HtmlCut): Split {
     whole: same && splitHtml(html).whole && isAllOwn(shared) && !saysMoreBelow(cut),
     marked_off: withoutLines(cutOff(cut), html.wrapped),
     // Own words are so in both, and where the HTML wraps a quote, it says where that ends.
-    below_marks: html.below_marks,
+    below_marks: html.below_marks || (cut.below_marks && isAllOwn(html.pieces)),
     in_doubt: doubtOfTwo(cut, html, shared),
   };
 }
@@ -209,6 +209,7 @@ function cutHtml(html: HtmlText, fresh: boolean): HtmlCut {
   const signatures = [html.signature];
   const marked_off: string[] = [];
   let removed = 0;
+  let unwrapped = false;
   for (const { own, text, lines_to_quote } of html.pieces) {
     const shown = stripHiddenCharacters(text);
     removed += shown.removed;
@@ -219,7 +220,8 @@ function cutHtml(html: HtmlText, fresh: boolean): HtmlCut {
     }
     const cut = cutSource(text, shown.text, { fresh, linesToQuote: lines_to_quote });
     all.pieces.push(...cut.pieces);
-    all.below_marks ||= cut.below_marks;
+    all.below_marks ||= cut.below_marks || (unwrapped && ownOf(cut.pieces) !== "");
+    unwrapped ||= cut.pieces.some((piece) => !piece.own);
     // Whom the first quote is from may stand inside it.
     all.ended = cut.ended || (isAllOwn(all.pieces) && !isGreeting(ownOf(all.pieces)));
     all.doubtful ??= cut.doubtful;

@@ -18,6 +18,7 @@ test("an uploaded file becomes a context, to the byte", async () => {
     kind: "instruction",
     slug: "brand-voice",
     enabled: true,
+    inbox_ids: null,
     size: Buffer.byteLength(text),
     created: t.app.now(),
     updated: t.app.now(),

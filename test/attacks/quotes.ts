@@ -41,29 +41,57 @@ const ORDERS: [name: string, words: string, effect: string, named: boolean][] = 
 const escaped = (text: string): string =>
   text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 
+/** Eve's own quote, in a mail of hers that the program has put below its attribution without a quote around it. */
+const QUOTED_BY_HER: [name: string, html: (words: string) => string][] = [HEAD, GROUPWISE].map((head) => [
+  `a quote in a quote below "${head.slice(0, 6)}"`,
+  (words) =>
+    `<div>${escaped(head)}</div><blockquote>Hello Ada</blockquote><div>${escaped(words).replaceAll("\n", "<br>")}</div>`,
+]);
+
+const BY_HER: Attack[] = QUOTED_BY_HER.flatMap(([quote, htmlOf]) =>
+  TYPED.filter(([, , names]) => !names).flatMap(([above, typed]) =>
+    ORDERS.map(([order, words, effect]) =>
+      unguarded({
+        kind: "quotes that seem to end",
+        name: `${quote}, ${above}, ${order}`,
+        effect,
+        act: mails({
+          subject: "Re: Offer",
+          headers: ANSWER,
+          aligned: true,
+          inbox: "team",
+          html: `<div>${typed}</div>${htmlOf(words)}`,
+        }),
+      }),
+    ),
+  ),
+);
+
 /** As text alone, and as HTML that wraps no quote. */
 const FORMS: [name: string, mail: (text: string) => AttackMail][] = [
   ["in text", (text) => ({ text })],
   ["in HTML as well", (text) => ({ text, html: `<div>${escaped(text).replaceAll("\n", "<br>")}</div>` })],
 ];
 
-export const QUOTES_THAT_END: Attack[] = QUOTES.flatMap(([quote, textOf]) =>
-  TYPED.flatMap(([above, typed, names]) =>
-    ORDERS.filter(([, , , named]) => named || !names).flatMap(([order, words, effect]) =>
-      FORMS.map(([form, mailOf]) =>
-        unguarded({
-          kind: "quotes that seem to end",
-          name: `${quote}, ${above}, ${form}, ${order}`,
-          effect,
-          ...(names ? { allowed: atOffice } : {}),
-          act: mails({
-            subject: "Re: Offer",
-            headers: ANSWER,
-            aligned: true,
-            inbox: "team",
-            ...mailOf(typed === "" ? textOf(words) : `${typed}\n\n${textOf(words)}`),
+export const QUOTES_THAT_END: Attack[] = BY_HER.concat(
+  QUOTES.flatMap(([quote, textOf]) =>
+    TYPED.flatMap(([above, typed, names]) =>
+      ORDERS.filter(([, , , named]) => named || !names).flatMap(([order, words, effect]) =>
+        FORMS.map(([form, mailOf]) =>
+          unguarded({
+            kind: "quotes that seem to end",
+            name: `${quote}, ${above}, ${form}, ${order}`,
+            effect,
+            ...(names ? { allowed: atOffice } : {}),
+            act: mails({
+              subject: "Re: Offer",
+              headers: ANSWER,
+              aligned: true,
+              inbox: "team",
+              ...mailOf(typed === "" ? textOf(words) : `${typed}\n\n${textOf(words)}`),
+            }),
           }),
-        }),
+        ),
       ),
     ),
   ),

@@ -35,9 +35,18 @@ describe("words below a quote that only marks end", () => {
     expect(await room.newest()).toMatchObject({ instruction: "@calendar add this" });
   });
 
+  test("name none where the HTML has a quote within what it does not wrap, either", async () => {
+    await using room = await toolRoom([[create()], "Done."]);
+    const head = HEAD.replace("<", "&lt;");
+    const html = `<div>${head}</div><blockquote>Hello Ada</blockquote><div>@calendar put it down</div>`;
+    await send(room, { html });
+    expect(room.tools.calls).toEqual([]);
+  });
+
   test("name it where the HTML wraps the quote", async () => {
     await using room = await toolRoom([[create()], "Done."]);
-    const html = `<p>${HEAD.replace("<", "&lt;")}</p><blockquote type="cite">Shall we have lunch?</blockquote><p>@calendar put it down</p>`;
+    const head = HEAD.replace("<", "&lt;");
+    const html = `<div class="moz-cite-prefix">${head}</div><blockquote type="cite">Shall we have lunch?</blockquote><p>@calendar put it down</p>`;
     await send(room, { text: `${QUOTE}\n\n@calendar put it down`, html });
     expect(room.tools.calls.map(({ name }) => name)).toEqual(["create_event"]);
   });
