@@ -45,7 +45,7 @@ test.skipIf(!can_wall)(
       tmpfs: [expect.stringMatching(/^\/tmp\b/)],
       cap_drop: ["ALL"],
       security_opt: ["no-new-privileges:true"],
-      volumes: ["data:/data"],
+      volumes: ["data:/data", "programs:/programs"],
     });
     const dockerfile = await Bun.file(join(DEPLOY, "../Dockerfile")).text();
     for (const line of ["USER 10001:10001", "VOLUME /data", "ENV MAILWRIGHT_DATA__DIR=/data"])

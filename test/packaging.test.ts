@@ -29,6 +29,7 @@ describe("the Dockerfile", () => {
     expect(await instructions("VOLUME")).toEqual(["/data"]);
     expect(await instructions("ENV")).toEqual([
       "MAILWRIGHT_DATA__DIR=/data",
+      "MAILWRIGHT_MCP__DIR=/programs",
       "BUN_CONFIG_MAX_HTTP_REQUESTS=4096",
     ]);
     expect((await instructions("USER"))[0]).not.toMatch(/^(root|0)\b/);

@@ -142,7 +142,7 @@ async function revive(app: App, job: JobRow): Promise<void> {
     const admit = async (tx: Db): Promise<void> => {
       await tx.deleteFrom("jobs").where("id", "=", job.id).execute();
     };
-    await retryMessage(app, await ownerOf(app.db, message_id), { id: message_id, admit });
+    await retryMessage(app, await ownerOf(app.db, message_id), { id: message_id, admit, now: true });
   } else if (job.kind === "send_mail") {
     await app.write(async (tx) => {
       await tx.deleteFrom("jobs").where("id", "=", job.id).execute();

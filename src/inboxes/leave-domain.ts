@@ -43,8 +43,9 @@ export async function moveToServiceDomain(app: App, tx: Db): Promise<number> {
   const rest = await strandedInboxes(app, tx).selectAll().execute();
   for (const inbox of rest) await moveHome(app, tx, inbox);
   const inboxes = Number(moved.numUpdatedRows) + rest.length;
+  if (inboxes === 0) return 0;
   const from = left.map((one) => one.domain);
-  if (inboxes > 0) await keepNote(tx, ROW, { inboxes, from, to: domain, at: app.now() } satisfies Moved);
+  await keepNote(tx, ROW, { inboxes, from, to: domain, at: app.now() } satisfies Moved);
   return inboxes;
 }
 
@@ -75,7 +76,8 @@ export function strandedInboxes(app: App, db: Db) {
   return db
     .selectFrom("inboxes")
     .where("domain_id", "is", null)
-    .where("domain", "not in", [domain, ...former_domains]);
+    // One that is being erased has no address any more.
+    .where("domain", "not in", ["", domain, ...former_domains]);
 }
 
 /** The local part stays, unless somebody has, or once had, that address, or it was chosen and the service's domain takes none such. */

@@ -21,12 +21,12 @@ export interface RetryOutcome {
 
 /**
  * Has the work of a failed message done again as a new message. `admit` is called in the same transaction, once nothing else
- * stands in the way, and may throw.
+ * stands in the way, and may throw. `now`: it is refused where it would end at once for want of credits.
  */
 export async function retryMessage(
   app: App,
   user: UserRow,
-  { id, admit }: { id: string; admit: (tx: Db) => void | Promise<void> },
+  { id, admit, now = false }: { id: string; admit: (tx: Db) => void | Promise<void>; now?: boolean },
 ): Promise<RetryOutcome> {
   const material = await readMaterial(app, await retryable(app, app.db, user, id));
   const retry = await app.write(async (tx) => {
@@ -39,7 +39,9 @@ export async function retryMessage(
     refusePaused(inbox);
     const raw_size = await sizeOfRaw(tx, failed);
     await admit(tx);
-    return acceptRetry(app, tx, { failed, inbox, user, ...material, raw_size });
+    const row = await acceptRetry(app, tx, { failed, inbox, user, ...material, raw_size });
+    if (now && row.state === "limited") throw conflict(WITHOUT_CREDITS);
+    return row;
   });
   const view = await readRouting(app, user, retry.id);
   return retry.state === "limited" ? { view, resets_at: await resetsAt(app, app.db, user) } : { view };
@@ -66,6 +68,11 @@ const REFUSALS: Record<Exclude<MessageState, "failed">, { message: string; fix: 
     message: "This mail was left out by a rule, so there is nothing to try again.",
     fix: "See its reason, and have it sent again if it should be worked on.",
   },
+};
+
+const WITHOUT_CREDITS = {
+  message: "The account has no credits left, so its message cannot be tried again now.",
+  fix: "Try it again when there are some: with the next month, or a larger plan (`mailwright user set-plan`).",
 };
 
 async function retryable(app: App, db: Db, user: UserRow, id: string): Promise<MessageRow> {

@@ -111,6 +111,27 @@ test("beside a running server a call that was given up is tried again with its l
   expect(await read.text()).toBe("a".repeat(20_000));
 }, 60_000);
 
+test("a message whose account has no credits left is not tried again, and its job is kept", async () => {
+  await using at = await house({ plans: { team: { credits: 1 } } });
+  const ada = await account(at, "ada@example.com");
+  await using server = await at.start();
+  await inbox(server, ada);
+  await at.cli("queue", "hold", "route_message");
+  const asked = await fetch(`${server.http}/v1/messages`, {
+    method: "POST",
+    headers: { "x-api-key": ada.api_key, "content-type": "application/json" },
+    body: JSON.stringify({ instruction: "Sum this up.", async: true }),
+  });
+  expect(asked.status).toBe(202);
+  const database = at.database();
+  database.exec("update jobs set status = 'dead' where kind = 'route_message'");
+  database.exec("update messages set state = 'failed', reason = 'internal_error', error = 'It broke.'");
+  database.close();
+  const { err, out } = await at.cli("queue", "retry", "--all");
+  expect(`${out}${err}`).toContain("The account has no credits left");
+  expect((await list(at, "--state", "dead")).jobs).toHaveLength(1);
+}, 60_000);
+
 test("without a server what was left in the middle can be dropped, and what waits on account of a failure tried again", async () => {
   await using at = await house({
     outbound: { mode: "relay", relay_url: "smtp://127.0.0.1:9" },

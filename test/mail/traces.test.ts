@@ -106,7 +106,7 @@ describe("when an hour's rows for mail that is left out are used up", () => {
     await room.drain();
     await flood(room, ROWS + 2, { raw: notification({ from: ["From: <mailer-daemon@example.net>"] }) });
     for (const from of ["ada@example.com", BOB])
-      expect(await room.send({ from, text: "Once.", subject: `Of ${from}` })).toStartWith("250");
+      expect(await room.send({ from, text: "Once." })).toStartWith("250");
     const rows = await room.activity();
     expect(rows.slice(0, 2)).toMatchObject([
       { reason: "loop_cap", sender: "bob@example.org", mails: 1 },

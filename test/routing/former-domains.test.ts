@@ -83,6 +83,16 @@ describe("a former domain of the service that is not listed", () => {
     expect(await movedWarning(room.app)).toBeUndefined();
   });
 
+  test("is no domain of what is being erased: that gets no address, and nothing is said of it", async () => {
+    await using room = await mailroom();
+    const { id } = room.inbox;
+    // As the inboxes of an account that is deleted are until all of it is erased.
+    const nameless = { domain: "", local_part: id, prefix: null };
+    await room.app.db.updateTable("inboxes").set(nameless).where("id", "=", id).execute();
+    expect(await room.app.write((tx) => moveToServiceDomain(room.app, tx))).toBe(0);
+    expect(await movedWarning(room.app)).toBeUndefined();
+  });
+
   test("comes back with all its addresses when the change is taken back", async () => {
     await using room = await mailroom();
     const old = room.inbox.address;

@@ -67,6 +67,16 @@ async function carry(from: Mailroom, to: Mailroom, seen: number): Promise<number
   return mails.length;
 }
 
+test("orders in the subjects of mails with the same signature are no loop", async () => {
+  await using room = await mailroom({ config: { limits: { same_body_per_hour: 1 } } });
+  const subjects = ["Book a table", "Cancel the flight", "Pay the invoice"];
+  for (const subject of subjects) await room.send({ subject, text: "-- \nSent from my iPhone" });
+  await room.drain();
+  await room.send({ subject: `Re: ${subjects[0]}`, text: "-- \nSent from my iPhone" });
+  const rows = await room.activity();
+  expect(rows.map(({ reason }) => reason)).toEqual(["loop_cap", null, null, null]);
+});
+
 test("mail of the owner that was put off at the door is worked on when it comes again", async () => {
   await using t = await mailroom();
   const waiting = Array.from({ length: 25 }, (_, index) => `Book invoice ${index}.`);
