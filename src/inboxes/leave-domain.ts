@@ -73,11 +73,13 @@ export async function movedWarning({ db, calmNow }: App): Promise<string | undef
 /** Those without a custom domain whose address is at no domain of the service. */
 export function strandedInboxes(app: App, db: Db) {
   const { domain, former_domains } = app.config.smtp;
-  return db
-    .selectFrom("inboxes")
-    .where("domain_id", "is", null)
-    // One that is being erased has no address any more.
-    .where("domain", "not in", ["", domain, ...former_domains]);
+  return (
+    db
+      .selectFrom("inboxes")
+      .where("domain_id", "is", null)
+      // One that is being erased has no address any more.
+      .where("domain", "not in", ["", domain, ...former_domains])
+  );
 }
 
 /** The local part stays, unless somebody has, or once had, that address, or it was chosen and the service's domain takes none such. */

@@ -205,11 +205,11 @@ interface HtmlCut extends Cut {
 
 /** Own pieces keep their marks around what may be inserted. */
 function cutHtml(html: HtmlText, fresh: boolean): HtmlCut {
-  const all: Cut = { pieces: [], signature: "", ended: false, below_marks: false, doubtful: null };
+  const nothing: Cut = { pieces: [], signature: "", ended: false, below_marks: false, doubtful: null };
+  const all = { ...nothing, unwrapped: false };
   const signatures = [html.signature];
   const marked_off: string[] = [];
   let removed = 0;
-  let unwrapped = false;
   for (const { own, text, lines_to_quote } of html.pieces) {
     const shown = stripHiddenCharacters(text);
     removed += shown.removed;
@@ -219,12 +219,7 @@ function cutHtml(html: HtmlText, fresh: boolean): HtmlCut {
       continue;
     }
     const cut = cutSource(text, shown.text, { fresh, linesToQuote: lines_to_quote });
-    all.pieces.push(...cut.pieces);
-    all.below_marks ||= cut.below_marks || (unwrapped && ownOf(cut.pieces) !== "");
-    unwrapped ||= cut.pieces.some((piece) => !piece.own);
-    // Whom the first quote is from may stand inside it.
-    all.ended = cut.ended || (isAllOwn(all.pieces) && !isGreeting(ownOf(all.pieces)));
-    all.doubtful ??= cut.doubtful;
+    addRegion(all, cut);
     signatures.push(cut.signature);
     marked_off.push(cutOff(cut));
   }
@@ -246,4 +241,17 @@ function cutHtml(html: HtmlText, fresh: boolean): HtmlCut {
     removed,
     hidden: html.hidden,
   };
+}
+
+/**
+ * Adds what was cut out of a region that the page wraps in no quote. `unwrapped`: one held a quote all the same, so that a
+ * quote which the page wraps further below may be a part of that.
+ */
+function addRegion(all: Cut & { unwrapped: boolean }, cut: Cut): void {
+  all.pieces.push(...cut.pieces);
+  all.below_marks ||= cut.below_marks || (all.unwrapped && ownOf(cut.pieces) !== "");
+  all.unwrapped ||= !isAllOwn(cut.pieces);
+  // Whom the first quote is from may stand inside it.
+  all.ended = cut.ended || (isAllOwn(all.pieces) && !isGreeting(ownOf(all.pieces)));
+  all.doubtful ??= cut.doubtful;
 }

@@ -85,8 +85,8 @@ function Idle({ tools, inbox, onAllow }: { tools: Tool[]; inbox: Inbox; onAllow:
       <p>
         {idle.map(({ label }) => label).join(", ")}: this inbox has it in its list of tool servers, but may
         use
-        {inbox.scope?.targets?.length === 0 ? " no tools at all" : " only what is ticked below"}, so nothing of
-        it is ever called.
+        {inbox.scope?.targets?.length === 0 ? " no tools at all" : " only what is ticked below"}, so nothing
+        of it is ever called.
       </p>
       <span className="mt-2 flex flex-wrap gap-2">
         {idle.map((tool) => (
