@@ -64,7 +64,9 @@ describe.skipIf(!hasChromium)("without a mouse", () => {
     await goTo(page, button("Sign out"), "Shift+Tab");
     await page.keyboard.press("Enter");
     await isFocused(page.getByLabel("Your mail address"));
-    await goTo(page, page.getByRole("tab", { name: "Code by mail" }), "Shift+Tab");
+    await goTo(page, page.getByRole("tab", { name: "Password" }), "Shift+Tab");
+    await page.keyboard.press("ArrowLeft");
+    await isFocused(page.getByRole("tab", { name: "Code by mail" }));
     await page.keyboard.press("ArrowRight");
     await isFocused(page.getByRole("tab", { name: "Password" }));
     await goTo(page, page.getByLabel("Your mail address"));

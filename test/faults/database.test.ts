@@ -237,7 +237,7 @@ test("a database that is older than the files of mails loses nothing of what the
   expect(database.db.prepare("select count(*) from raw_mails where lost_at is not null").pluck().get()).toBe(
     0,
   );
-});
+}, 60_000);
 
 async function warnings(server: ServerProcess): Promise<Record<string, string>> {
   const response = await fetch(`${server.http}/readyz`);

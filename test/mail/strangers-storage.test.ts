@@ -249,7 +249,7 @@ describe("a mail for several, one of whom has no room for it", () => {
     const secret = "0123456789abcdef0123456789abcdef";
     await using at = await room({ inbound: { secret } });
     const bob = await at.as("bob@example.com");
-    const { body: desk } = await bob.post("/inboxes", { label: "Bob's" });
+    const { body: desk } = await bob.post("/inboxes", { label: "Bob's", ...READS_ANYBODY });
     await fillTo(at.owner, SHARE);
     const raw = rawMail({ from: EVE, to: at.inbox.address, text: words(50_000) });
     const to = [at.inbox.address, desk.address].map((one) => `rcpt_to=${encodeURIComponent(one)}`).join("&");

@@ -344,11 +344,11 @@ test("what an inbox may use a server for goes along with that server, and ends w
     (await owner.get("/inboxes")).body.find(({ id }: { id: string }) => id === inbox.id).scope;
   await owner.patch(`/connections/${room.connection.id}`, { label: "Diary" });
   expect(await scope()).toEqual({
-    targets: ["mcp:diary", "mcp:calendar", "notes"],
+    targets: ["mcp:diary", "mcp:calendar-2", "notes"],
     autonomous: ["mcp:diary"],
   });
   await owner.delete(`/connections/${room.connection.id}`);
-  expect(await scope()).toEqual({ targets: ["mcp:calendar", "notes"], autonomous: [] });
+  expect(await scope()).toEqual({ targets: ["mcp:calendar-2", "notes"], autonomous: [] });
   await owner.patch(`/connections/${second.id}`, { label: "Diary" });
   expect(await scope()).toEqual({ targets: ["mcp:diary", "notes"], autonomous: [] });
 });

@@ -10,8 +10,9 @@ import { EmailField, TextField } from "../../ui/text-field.tsx";
 import { useWelcome, type WayProps } from "./welcome.ts";
 
 /** First the address, then the six digits that were mailed to it. */
-export function ByCode({ email, onEmail }: WayProps) {
+export function ByCode({ opened, email, onEmail }: WayProps) {
   const [sent, setSent] = useState(false);
+  const [again, setAgain] = useState(false);
   const [wait, startWait] = useCountdown();
   const send = useMutation({
     mutationFn: () => post<{ retry_after: number }>("/auth/request-code", { email }),
@@ -24,7 +25,7 @@ export function ByCode({ email, onEmail }: WayProps) {
     return (
       <Form change={send} act="Send me a code">
         <EmailField
-          autoFocus
+          autoFocus={opened || again}
           placeholder="you@example.org"
           fault={faultOf(send.error)("email")}
           value={email}
@@ -44,6 +45,7 @@ export function ByCode({ email, onEmail }: WayProps) {
           look="quiet"
           onClick={() => {
             setSent(false);
+            setAgain(true);
             send.reset();
           }}
         >

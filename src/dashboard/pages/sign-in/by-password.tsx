@@ -6,7 +6,7 @@ import { Form } from "../../ui/form.tsx";
 import { EmailField, PasswordField } from "../../ui/text-field.tsx";
 import { useWelcome, type WayProps } from "./welcome.ts";
 
-export function ByPassword({ email, onEmail }: WayProps) {
+export function ByPassword({ opened, email, onEmail }: WayProps) {
   const [password, setPassword] = useState("");
   const login = useMutation({
     mutationFn: () => post<Me>("/auth/login", { email, password }),
@@ -15,6 +15,7 @@ export function ByPassword({ email, onEmail }: WayProps) {
   return (
     <Form change={login} act="Sign in">
       <EmailField
+        autoFocus={opened}
         placeholder="you@example.org"
         fault={faultOf(login.error)("email")}
         value={email}

@@ -14,6 +14,7 @@ export function SignIn() {
   // Who comes by the link of an invitation has no password yet.
   const [way, setWay] = useState<Way>(invited === undefined ? lastWay : "code");
   const [email, setEmail] = useState(invited ?? "");
+  const [opened, setOpened] = useState(true);
   return (
     <Doorstep
       title="Sign in"
@@ -29,12 +30,15 @@ export function SignIn() {
             { id: "password", title: "Password" },
           ]}
           chosen={way}
-          onChoose={setWay}
+          onChoose={(chosen) => {
+            setOpened(false);
+            setWay(chosen);
+          }}
         >
           {way === "code" ? (
-            <ByCode email={email} onEmail={setEmail} />
+            <ByCode opened={opened} email={email} onEmail={setEmail} />
           ) : (
-            <ByPassword email={email} onEmail={setEmail} />
+            <ByPassword opened={opened} email={email} onEmail={setEmail} />
           )}
         </Tabs>
       </div>

@@ -6,6 +6,8 @@ import type { Me } from "../../api/shapes.ts";
 import { isPage } from "../../shell/own-paths.ts";
 
 export interface WayProps {
+  /** Whether the page has opened on it, so that one can type at once. */
+  opened: boolean;
   email: string;
   onEmail: (email: string) => void;
 }
