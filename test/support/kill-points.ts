@@ -63,6 +63,8 @@ const PAUSED =
   'test/routing/pauses.test.ts › "an inbox that is paused" › "takes mail that waits, and works on it in its order once it goes on, however often the server was started"';
 const DELETED =
   'test/api/delete-messages.test.ts › "a message that is deleted" › "is erased by the next process, should the first one end before"';
+const PROGRAMS =
+  'test/routing/mcp.test.ts › "a program of the operator\'s" › "has a folder for each account, where mcp.dir says, which goes with the account"';
 const COMMITS = 'test/unit/group-commit.test.ts › "group commit" › "tells nobody anything before the commit"';
 
 /**
@@ -213,10 +215,13 @@ export const KILL_POINTS: Record<Kind, Record<string, string[]>> = {
     ],
     [BY_HAND]: [
       "accounts/accounts.ts createVerifiedUser",
+      "accounts/accounts.ts createVerifiedUser 2",
       "accounts/accounts.ts setPlan",
       "accounts/api-keys.ts createApiKey",
       "accounts/api-keys.ts revokeApiKeyOf",
       "accounts/passwords.ts resetPassword",
+      "admin/accounts/ways-in.ts resetUserPassword",
+      "admin/accounts/ways-in.ts sendCodeTo",
       "cli/queue.ts withQueue",
       "domains/key-home.ts rotateKeys",
       "domains/key-home.ts settleNow",
@@ -324,6 +329,11 @@ export const KILL_POINTS: Record<Kind, Record<string, string[]>> = {
       "db/locks.ts lockEmptied",
       "db/locks.ts lockFile",
       "db/lost-commits.ts addNote",
+    ],
+    // Removed before the commit that ends the job of the deletion, which is done again until then.
+    [PROGRAMS]: [
+      "connections/program-folders.ts folderRefusal",
+      "connections/program-folders.ts removeProgramFolders",
     ],
     [BY_HAND]: [
       "cli/backup.ts backupCommand",
