@@ -9,7 +9,7 @@ export const MAIL: OutgoingMail = {
   envelope_to: "ann@there.example",
 };
 /** Short where a test waits for a limit, and long enough elsewhere for a machine that does much else meanwhile. */
-export const SHORT = { connect_ms: 10_000, greeting_ms: 3_000, idle_ms: 10_000, confirm_ms: 4_000 };
+export const SHORT = { connect_ms: 10_000, greeting_ms: 1_500, idle_ms: 10_000, confirm_ms: 4_000 };
 
 export interface Direct extends AsyncDisposable {
   sender: Sender;
