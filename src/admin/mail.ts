@@ -9,7 +9,7 @@ import { isHeldHere, isKeptHere } from "../mail/send.ts";
 
 /** Mails that one page of a search looks at, at most. */
 const MAX_LOOKED_AT = 1_000;
-/** Of a mail, where its subject stands. */
+/** Where the subject of a mail stands. */
 const HEAD_BYTES = 8_192;
 /** Sorts after every id. */
 const AFTER_ALL = "g";

@@ -4,7 +4,7 @@ import { quote } from "../lib/quote.ts";
 import { type Finding, PingFault, type PingTarget } from "./ping.ts";
 import { API_PINGS, isModelThere } from "./ping-api.ts";
 
-/** Of more than these only the nearest names are said. */
+/** How many of the nearest names are said at most. */
 const FEW_MODELS = 6;
 const NEAREST = 3;
 
@@ -30,7 +30,7 @@ function isSameModel(kind: ModelKind, listed: string, chosen: string): boolean {
   return listed === chosen || (kind === "openrouter" && listed === withoutTag(chosen));
 }
 
-/** Of Ollama a name without a tag means the latest. */
+/** A name without a tag means the latest one, at Ollama. */
 function withTag(name: string): string {
   return withoutTag(name) === name ? `${name}:latest` : name;
 }

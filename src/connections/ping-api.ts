@@ -96,7 +96,7 @@ async function checkKey(target: PingTarget, ping: ApiPing, path: string): Promis
   }
 }
 
-/** Of the model that a connection means: whether the provider knows it by that name, spending nothing. */
+/** Whether the provider knows the model that a connection means by that name, spending nothing. */
 export async function isModelThere(target: PingTarget, ping: ApiPing, model: string): Promise<boolean> {
   // A path of dots would be another one.
   if (ping.lists_all || /^\.{1,2}$/.test(model)) return false;

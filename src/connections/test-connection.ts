@@ -21,7 +21,7 @@ const MIN_ECHO_CHARS = 8;
 /** Many headers are no secrets, such as the name of an application. */
 const MIN_HEADER_ECHO_CHARS = 16;
 
-/** Of many models these are shown. */
+/** How many models are shown at most. */
 const MAX_MODELS = 200;
 
 /** Pings the provider without spending anything, and keeps the outcome with the connection. */

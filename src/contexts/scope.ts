@@ -9,7 +9,7 @@ export interface ContextList {
   every: boolean;
 }
 
-/** Of all inboxes of a user, the oldest first. */
+/** All inboxes of a user, the oldest first. */
 export async function contextLists(db: Db, user: Pick<UserRow, "id">): Promise<ContextList[]> {
   const rows = await db
     .selectFrom("inboxes")
@@ -61,7 +61,7 @@ export async function leaveInboxes(tx: Db, user: UserRow, context_id: string): P
   await setInboxes(tx, user, { context_id, inbox_ids: [] });
 }
 
-/** Of the contexts that an inbox lists, those that it would not have without. */
+/** Those contexts of an inbox's list that it would not have without being listed. */
 export async function onlyListed(tx: Db, inbox: Pick<InboxRow, "context_ids">): Promise<string[]> {
   const listed = listedIn(inbox);
   if (listed.length === 0) return [];

@@ -32,7 +32,7 @@ async function rankOf(db: Db, user: Account, id: string): Promise<{ rank: number
   return { rank: ids.findIndex((row) => row.id === id) + 1, count: ids.length };
 }
 
-/** Of all inboxes of a user, the oldest first. */
+/** All inboxes of a user, the oldest first. */
 export const inboxIds = remembered((db, key: { user_id: string }) =>
   db
     .selectFrom("inboxes")

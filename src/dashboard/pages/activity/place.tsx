@@ -57,7 +57,7 @@ function Beside({
 }) {
   if (id === null) return null;
   return (
-    // In place of this one: one step back is the list, however many were looked at.
+    // Replaces this page: one step back is the list, however many were looked at.
     <Link
       to="/messages/$message_id"
       params={{ message_id: id }}
