@@ -4,8 +4,8 @@ const HEADER_BLOCK_LINES = 8;
 const NOTES_HEAD_LINES = 12;
 const BARE_BLOCK_LINES = 5;
 
-/** "Label: value" in whatever language. */
-const HEADER_LINE = /^\p{L}[\p{L}\p{M} .-]{0,24}\s*[:：]\s*\S/u;
+/** "Label: value" in whatever language; the colon of `https://` ends no label. */
+const HEADER_LINE = /^\p{L}[\p{L}\p{M} .-]{0,24}\s*[:：](?!\/\/)\s*\S/u;
 /** Also the colons that stand for one in some scripts. */
 const HAS_COLON = /[:：﹕︓⩴]/;
 /** A line across the mail, with a title or without, or a marked one. */

@@ -31,24 +31,23 @@ export interface RunInput {
   /** Empty when no person with authority gave one. */
   instruction: string;
   /**
-   * The end of the instruction that is surely its author's: all of it, but in a mail with a web address what stands below
-   * the last one, nothing where some stands below a quote that only marks end, and nothing of a subject that may be a file's title. Commands count there alone, and only its words name
-   * places and choose knowledge; what is before it is for the model to read.
+   * The end of the instruction that is surely its author's: all of it, but nothing in a new mail with a web address, what
+   * stands below the last address in a mail that answers, nothing where some stands below a quote that only marks end, and
+   * nothing of a subject that may be a file's title. Commands count there alone, and only its words name places; what is
+   * before it is for the model to read.
    */
   sure: string;
-  /** Before that the last web address, which is named all the same. */
+  /** The last web address before that, which is named all the same. */
   page: string;
   /** The part of it in which `--allow-destructive` counts. */
   may_allow: string;
-  /** Where in a mail that is. */
-  allows_in: "text" | "first paragraph";
   /** Whether its addresses, and a target, count: not in a subject alone, which a link or a program may have filled in. */
   names: boolean;
   /**
-   * Whether it is a mail with a web address, above which a program may have written others' words, or one with words below
-   * a quote that nothing but marks ends.
+   * Whose words a mail may have among its author's: a page's that a program has shared by its address, in the text of a new
+   * mail or in what is cut off it, or in an answer above the address; or those of a quote that nothing but marks ends.
    */
-  may_share: "text" | "below" | "quote" | null;
+  may_share: "page" | "below" | "answer" | "quote" | null;
   /** Of a mail; empty unless it is the own words of a person with authority. */
   subject: string;
   /** Whether nothing in it can be anybody's but the author's, the subject included, and the author has authority. */
@@ -91,7 +90,6 @@ async function readCall(app: App, message: MessageRow, signal: AbortSignal): Pro
     sure: message.instruction ?? "",
     page: "",
     may_allow: message.instruction ?? "",
-    allows_in: "text",
     names: true,
     may_share: null,
     subject: "",
@@ -192,7 +190,7 @@ function nothingRead() {
 
 type TrustedWords = Pick<
   RunInput,
-  "instruction" | "sure" | "page" | "may_allow" | "allows_in" | "names" | "may_share" | "subject"
+  "instruction" | "sure" | "page" | "may_allow" | "names" | "may_share" | "subject"
 >;
 
 const NO_WORDS: TrustedWords = {
@@ -200,7 +198,6 @@ const NO_WORDS: TrustedWords = {
   sure: "",
   page: "",
   may_allow: "",
-  allows_in: "text",
   names: true,
   may_share: null,
   subject: "",
@@ -225,7 +222,6 @@ function trustedWords(
     page,
     // A quote that is not recognised is below the first empty line.
     may_allow: (alone ? text : firstParagraph(text)).slice(given.length),
-    allows_in: alone ? "text" : "first paragraph",
     names: lettersOf(text) !== "",
     may_share,
     subject,
@@ -239,16 +235,20 @@ function ownSubject({ subject }: MessageRow, { attachments }: ParsedMail): strin
   return namesFiles(title, filenames) ? "" : title;
 }
 
-/** The own words of a mail, parted by what of them is surely its author's, and where the address is that leaves doubt. */
+/**
+ * The own words of a mail, parted by what of them is surely its author's, and the reason for doubt. A program that shares a
+ * page begins a mail, and some write the address first: then its words stand below.
+ */
 function sharedIn(
   mail: ParsedMail,
   { text, answers, sender }: { text: string; answers: boolean; sender: string },
 ): SharedText & Pick<RunInput, "may_share"> {
   if (mail.below_marks) return { may_share: "quote", given: text, sure: "", page: "" };
-  if (!answers && hasAddressOfOthers(mail.marked_off, sender))
-    return { may_share: "below", given: text, sure: "", page: "" };
   const shared = readShared(text);
-  return { ...shared, may_share: shared.given === "" ? null : "text" };
+  if (answers) return { ...shared, may_share: shared.page === "" ? null : "answer" };
+  if (shared.page !== "") return { may_share: "page", given: text, sure: "", page: shared.page };
+  const below = hasAddressOfOthers(mail.marked_off, sender);
+  return below ? { may_share: "below", given: text, sure: "", page: "" } : { ...shared, may_share: null };
 }
 
 /** Whether no program can have written words of others among these. */

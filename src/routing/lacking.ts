@@ -123,13 +123,23 @@ const MAIL: Wording = {
   site: ["Name the place", " in its text"],
   words: "its text",
 };
+/** Where a program may have shared a page: one that does so begins a mail, and answers none. */
+const SHARED_PAGE: Wording = {
+  it: "it",
+  target: ["Answer this mail with", ""],
+  flag: ["Answer this mail with", ""],
+  place: ["Answer this mail with the place", ""],
+  site: ["Answer this mail with", ""],
+  words: "an answer to this mail",
+};
 const AT_END = "Put the web address at the end of a line and";
 const PUT = `${AT_END}, after an empty line,`;
-/** Where nothing but what stands below a web address is surely its author's. */
+/** Where nothing but what stands below a web address in an answer is surely its author's. */
 const BELOW_ADDRESS: Wording = {
   it: "this mail",
   target: [PUT, " on a line of its own below it"],
-  flag: [PUT, " below it"],
+  // Its first paragraph ends at an empty line.
+  flag: [AT_END, " right below it, in its first paragraph,"],
   place: [`${PUT} the place`, " below it"],
   site: ["Put", " at the end of a line, below any other web address and above all that you want of it,"],
   words: "its text, below the last web address there,",
@@ -160,7 +170,7 @@ const ABOVE_QUOTE: Wording = {
 /** A message, and what of it was taken for the words of its author. */
 interface Told {
   message: Pick<MessageRow, "source" | "subject">;
-  input: Pick<RunInput, "allows_in" | "names" | "may_share">;
+  input: Pick<RunInput, "names" | "may_share">;
 }
 
 /** In Markdown, sentences for each target: the words with which the same message would have been carried out. */
@@ -171,12 +181,12 @@ export function wordsLacking(lacking: Lacking, told: Told): string[] {
   );
 }
 
-function mailWording({ message, input: { allows_in, names, may_share } }: Told): Wording {
+function mailWording({ message, input: { names, may_share } }: Told): Wording {
+  // A new mail with an address in its text would have no target either.
+  if (may_share === "page" || (!names && holdsAddress(message.subject ?? ""))) return SHARED_PAGE;
   if (may_share === "below") return ABOVE_ADDRESS;
   if (may_share === "quote") return ABOVE_QUOTE;
-  if (may_share && allows_in === "text") return BELOW_ADDRESS;
-  // Its first paragraph ends at an empty line.
-  if (may_share) return { ...BELOW_ADDRESS, flag: [AT_END, " right below it, in its first paragraph,"] };
+  if (may_share === "answer") return BELOW_ADDRESS;
   // Its subject has the words that are asked for, or is where they would be put.
   const titled = !names || message.subject?.trimStart().startsWith("@") === true;
   return titled ? { ...MAIL, target: ["Begin its text, not its subject, with", ""] } : MAIL;

@@ -21,8 +21,8 @@ export interface SharedText {
 }
 
 /**
- * Parts a text by what of it is surely its author's. A program that shares a page, a post or a place writes its address
- * behind or amid words of whoever made that page. Only the lines below the last address are surely not of these, and only
+ * Parts the text of a mail that answers by what of it is surely its author's. Words of others that stand there with the
+ * address of their page stand above or around it. Only the lines below the last address are surely not of these, and only
  * where nothing follows on its own line, as that could go on below.
  */
 export function readShared(text: string): SharedText {

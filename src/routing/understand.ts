@@ -66,8 +66,7 @@ export async function understand(
   const more = input.subject === input.instruction ? "" : input.subject;
   const { instruction, by_inbox } = askedFor((expanded ?? "") || more, inbox);
   // Where nothing is sure, all knowledge would go in: less does by words that are the author's but for a shared post or a quote.
-  const choosing = input.may_share === "below" || input.may_share === "quote" ? instruction : sure;
-  const words = [choosing, ...(input.plain ? [input.subject] : [])].join("\n");
+  const words = [sure || instruction, ...(input.plain ? [input.subject] : [])].join("\n");
   const folded = refusal ? NOTHING : await foldContexts(app, shelf, { named: command.contexts, words });
   const { settings, warnings } = readSettings(command, message.authority);
   const powers = app.guard.powersOf({ ...settings, ...aim, authority: message.authority });
@@ -144,18 +143,28 @@ function lessening(options: Command["options"]): Command["options"] {
 function ignoredWarnings(ignored: string[], { may_share }: RunInput): string[] {
   if (ignored.length === 0) return [];
   const named = ignored.map((token) => `\`${token}\``).join(", ");
-  if (may_share === "quote")
-    return [
-      `Left out, as it may stand in what this mail quotes: ${named}. Write all that you want above the quoted text.`,
-    ];
-  return may_share
-    ? [
-        `Left out, as it may stand in what this mail shares: ${named}. Put the web address at the end of a line and, after an empty line, what you want of it below.`,
-      ]
-    : [
-        `Left out, as it may be the title of a file: ${named}. Write what you want of it in the text of the mail.`,
-      ];
+  const { may_be, mend } = DOUBTFUL[may_share ?? "file"];
+  return [`Left out, as it may ${may_be}: ${named}. ${mend}`];
 }
+
+const OF_A_PAGE = {
+  may_be: "stand in what this mail shares",
+  mend: "Answer this mail with what you want of it.",
+};
+/** What commands may be where they are not surely their author's, and where they would count. */
+const DOUBTFUL: Record<NonNullable<RunInput["may_share"]> | "file", { may_be: string; mend: string }> = {
+  page: OF_A_PAGE,
+  below: OF_A_PAGE,
+  answer: {
+    ...OF_A_PAGE,
+    mend: "Put the web address at the end of a line and, after an empty line, what you want of it below.",
+  },
+  quote: {
+    may_be: "stand in what this mail quotes",
+    mend: "Write all that you want above the quoted text.",
+  },
+  file: { may_be: "be the title of a file", mend: "Write what you want of it in the text of the mail." },
+};
 
 const ALLOW = "allow-destructive";
 

@@ -45,6 +45,17 @@ describe("quotes are known by what mail programs put before each line", () => {
   });
 });
 
+describe("lines that are like fields of a header", () => {
+  test.each([
+    "See https://acme.example/site and bob@x.org\nhttps://eve.example.net/a\nhttps://eve.example.net/b",
+    "Read http://acme.example on 3 May 2024\nOr HTTPS://acme.example/b, by bob@x.org\n- https://acme.example/c",
+    "Clone git://acme.example/site, ask bob@x.org\nor ssh://git@acme.example\nor ftp://acme.example",
+  ])("are none where their colon is that of an address: %j", (text) => {
+    expect(own(text)).toBe(text);
+    expect(own(`Hello,\n\n${text}\n\nAda`)).toBe(`Hello,\n\n${text}\n\nAda`);
+  });
+});
+
 describe("attributions of a shape of their own", () => {
   test.each([
     "On Thu, 3 May 2024 at 10:00 Eve <eve@x.org> wrote",

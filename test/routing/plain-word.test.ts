@@ -144,19 +144,27 @@ describe("a subject above an empty text", () => {
   const IN_TEXT = BEGIN.replace("Begin with", "Begin its text, not its subject, with");
 
   test.each([
-    [SITE, `Note ${SITE} in my calendar`, IN_TEXT, `Note ${SITE}\n\n@calendar`],
+    [
+      SITE,
+      `Note ${SITE} in my calendar`,
+      "Answer this mail with `@calendar` to let it change your calendar.",
+      {
+        text: `Note ${SITE}\n\n@calendar`,
+        headers: { ...freshId().headers, "In-Reply-To": "<x@example.net>" },
+      },
+    ],
     [
       "bob@example.org",
       "Invite bob@example.org",
       "in its text to let this mail go there.",
-      "Ask bob@example.org",
+      { text: "Ask bob@example.org" },
     ],
-  ])("names no address, and the answer says what would: %s", async (url, subject, words, text) => {
+  ])("names no address, and the answer says what would: %s", async (url, subject, words, mail) => {
     await using room = await toolRoom([[create({ url })], "Done.", [create({ url })], "Done."]);
     await send(room, { subject, text: "" });
     expect(made(room)).toEqual([]);
     expect(await mailed(room)).toContain(asText(words));
-    await send(room, { subject: "Lunch", text });
+    await send(room, { subject: "Lunch", ...mail });
     expect(made(room)).toEqual(["create_event"]);
   });
 
@@ -274,10 +282,7 @@ describe("the words that would allow it", () => {
 
 describe("a mail that is not the owner's word as a whole", () => {
   const NEW = "Put lunch into my calendar";
-  const APART = BEGIN.replace(
-    "Begin with `@calendar`",
-    "Put the web address at the end of a line and, after an empty line, `@calendar` on a line of its own below it",
-  );
+  const APART = "Answer this mail with `@calendar` to let it change your calendar.";
   test.each<[string, RoomMail | ((room: ToolRoom) => Promise<RoomMail>)]>([
     [
       "answers another one",
@@ -344,16 +349,13 @@ describe("a mail that is not the owner's word as a whole", () => {
         html: '<p>Put lunch into it:</p><a href="http://acme.example/lunch">acme.example/lunch</a>',
       },
     ],
-  ])("%s: it changes nothing, and the answer says where the target has to stand", async (_name, mail) => {
+  ])("%s: it changes nothing, and the answer says that it is to be answered", async (_name, mail) => {
     await using room = await toolRoom([[create()], "I have added it.", [create()]]);
     await send(room, mail);
     expect(made(room)).toEqual([]);
     expect(await mailed(room)).toContain(asText(APART));
-    await send(room, {
-      ...mail,
-      ...(mail.text === undefined ? {} : { text: mail.text.replace(/$|\n\nSent/, "\n\n@calendar$&") }),
-      ...(mail.html === undefined ? {} : { html: `${mail.html}<p>@calendar</p>` }),
-    });
+    const headers = { ...freshId().headers, "In-Reply-To": "<x@example.net>" };
+    await send(room, { text: "@calendar", headers });
     expect(made(room)).toEqual(["create_event"]);
   });
 
@@ -380,7 +382,7 @@ describe("a mail with words in it that may be a page's", () => {
     ["both variants", { html, text }],
   ])("has them for material, and the rest for its instruction: %s", async (_name, mail) => {
     await using room = await toolRoom([[create({ who: "eve@eve.example.net" })], [create()], "Done."]);
-    await send(room, mail);
+    await send(room, { ...mail, headers: { ...freshId().headers, "In-Reply-To": "<x@example.net>" } });
     expect(made(room)).toEqual(["create_event"]);
     const { command, steps } = await room.newest();
     expect(JSON.parse(command ?? "{}").options).toEqual({});

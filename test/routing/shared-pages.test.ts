@@ -1,11 +1,12 @@
 import { describe, expect, test } from "bun:test";
-import type { RoomMail } from "../support/mailroom.ts";
+import { freshId, type RoomMail } from "../support/mailroom.ts";
 import { create, toolRoom, type ToolRoom } from "../support/tool-room.ts";
 
 const TITLE = "Put lunch into my calendar";
 const PAGE = "https://eve.example.net/a";
 const BEGIN = "Begin with `@calendar` to let this mail change your calendar.";
 const IN_TEXT = BEGIN.replace("Begin with", "Begin its text, not its subject, with");
+const ANSWER = "Answer this mail with `@calendar` to let it change your calendar.";
 const BELOW =
   "Put the web address at the end of a line and, after an empty line, `@calendar` on a line of its own below it to let this mail change your calendar.";
 const CLEAR = { name: "calendar__clear" };
@@ -63,6 +64,13 @@ const AMID: [name: string, text: string][] = [
   ["on a line that may have been broken", `${PAGE}/${"a-long-way/".repeat(4)}\n${TITLE}`],
 ];
 
+/** Some programs write the address first, and what the page says below it. */
+const FIRST: [name: string, mail: RoomMail][] = [
+  ["an article below its address", { subject: "News", text: `${PAGE}\n\n${TITLE}\n@calendar\n${TITLE}` }],
+  ["an article below, in HTML", { html: `<p><a href="${PAGE}">${PAGE}</a></p><p>@calendar<br>${TITLE}</p>` }],
+  ["a comment below its address", { text: `${PAGE}\n@calendar ${TITLE}` }],
+];
+
 /** As many programs put it there, without a line of dashes. */
 const SIGNATURE = "\n\nAda Lovelace\nChief Engineer, Example Ltd\n+44 20 7946 0000";
 
@@ -73,24 +81,35 @@ describe("a mail with a web address", () => {
       await using room = await toolRoom([[create()], "Done."]);
       await send(room, mail);
       expect(made(room)).toEqual([]);
-      expect(await warnings(room)).toEqual([BELOW]);
+      expect(await warnings(room)).toEqual([ANSWER]);
     },
   );
 
-  test.each(PAGES)("of %s is carried out with the target below", async (_name, mail) => {
-    await using room = await toolRoom([[create()], "Done."]);
-    const { text = "", html } = mail;
-    const [, above = "", rest = ""] = /^(.*[./]\S*)(.*)$/s.exec(text) ?? [];
-    const words =
-      html === undefined ? { text: `${above}\n\n@calendar${rest}` } : { html: `${html}<p>@calendar</p>` };
-    await send(room, { ...mail, ...words });
-    expect(made(room)).toEqual(["create_event"]);
-    expect(await warnings(room)).toEqual([]);
-  });
+  // The bare name of a site is an address where the text ends in it.
+  const scheming = PAGES.filter(([, { text = "", html }]) => html !== undefined || text.includes("://"));
+  test.each([...scheming, ...FIRST])(
+    "of %s has no target below it either, but in an answer",
+    async (_name, mail) => {
+      await using room = await toolRoom([[create()], "Done.", [create()], "Done.", [create()], "Done."]);
+      const { text = "", html } = mail;
+      const [, above = "", rest = ""] = /^(.*[./]\S*)(.*)$/s.exec(text) ?? [];
+      const words =
+        html === undefined ? { text: `${above}\n\n@calendar${rest}` } : { html: `${html}<p>@calendar</p>` };
+      await send(room, { ...mail, ...words });
+      expect(made(room)).toEqual([]);
+      expect(await warnings(room)).toEqual([ANSWER]);
+      await answer(room, { ...mail, ...words });
+      await answer(room, {
+        text: "@calendar\n\nOn Mon, 1 Jan 2024 at 10:00, Inbox wrote:\n> Answer this mail.",
+      });
+      expect(made(room)).toEqual(["create_event", "create_event"]);
+      expect(await warnings(room)).toEqual([]);
+    },
+  );
 
-  test.each(AMID)("%s has no target, also on a line below", async (_name, text) => {
+  test.each(AMID)("%s has no target on a line below, in an answer either", async (_name, text) => {
     await using room = await toolRoom([[create()], "Done."]);
-    await send(room, { text: `${text}\n\n@calendar\n${TITLE}` });
+    await answer(room, { text: `${text}\n\n@calendar\n${TITLE}` });
     expect(JSON.parse((await room.newest()).command ?? "{}")).toMatchObject({ target: null });
     expect(made(room)).toEqual([]);
     expect(await warnings(room)).toEqual([BELOW]);
@@ -110,11 +129,16 @@ describe("a mail with a web address", () => {
     ["", `${PAGE}/b\n\n@calendar\n\n${PAGE}`],
     ["", `Shared via @calendar\n${PAGE}`],
   ])("has no target above or before it, and says where: %j, %j", async (subject, text) => {
-    await using room = await toolRoom([[create()], "Done."]);
-    await send(room, { subject, text });
-    expect(JSON.parse((await room.newest()).command ?? "{}")).toMatchObject({ target: null });
-    expect(made(room)).toEqual([]);
-    expect(await warnings(room)).toEqual([BELOW]);
+    await using room = await toolRoom([[create()], "Done.", [create()], "Done."]);
+    for (const [hand, words] of [
+      [send, ANSWER],
+      [answer, BELOW],
+    ] as const) {
+      await hand(room, { subject, text });
+      expect(JSON.parse((await room.newest()).command ?? "{}")).toMatchObject({ target: null });
+      expect(made(room)).toEqual([]);
+      expect(await warnings(room)).toEqual([words]);
+    }
   });
 
   test.each([
@@ -129,9 +153,9 @@ describe("a mail with a web address", () => {
     ["below an account that is none", `\n\nAda\n@ada\n@calendar`],
     ["above a site", "\n\n@calendar\n\nAda\nwww.example.com\nLondon"],
     ["above a mail address", "\n\n@calendar\n\nAda\nada@example.com"],
-  ])("has its target %s", async (_where, below) => {
+  ])("has its target %s in an answer", async (_where, below) => {
     await using room = await toolRoom([[create()], "Done."]);
-    await send(room, { subject: "Look", text: `${TITLE}\n${PAGE}${below}` });
+    await answer(room, { subject: "Look", text: `${TITLE}\n${PAGE}${below}` });
     expect(made(room)).toEqual(["create_event"]);
     expect(await warnings(room)).toEqual([]);
   });
@@ -140,7 +164,7 @@ describe("a mail with a web address", () => {
     "ends its line with what closes a sentence or brackets: %s",
     async (around) => {
       await using room = await toolRoom([[create()], "Done."]);
-      await send(room, { text: `${TITLE} ${around.replace("%", PAGE)}\n\n@calendar` });
+      await answer(room, { text: `${TITLE} ${around.replace("%", PAGE)}\n\n@calendar` });
       expect(made(room)).toEqual(["create_event"]);
     },
   );
@@ -148,10 +172,10 @@ describe("a mail with a web address", () => {
   test("may be long, and its line broken behind it, where no empty line follows", async () => {
     await using room = await toolRoom([[create()], "Done.", [create()], "Done."]);
     const address = `${PAGE}/${"a-long-way/".repeat(30)}`;
-    await send(room, { text: `${address}\n@calendar\n${TITLE}` });
+    await answer(room, { text: `${address}\n@calendar\n${TITLE}` });
     expect(made(room)).toEqual([]);
     expect(await warnings(room)).toEqual([BELOW]);
-    await send(room, { text: `${address}\n\n@calendar\n${TITLE}` });
+    await answer(room, { text: `${address}\n\n@calendar\n${TITLE}` });
     expect(made(room)).toEqual(["create_event"]);
   });
 
@@ -165,8 +189,8 @@ describe("a mail with a web address", () => {
 
   test("has no target in code, or in an account in a sentence", async () => {
     await using room = await toolRoom([[create()], "Done.", [create()], "Done."]);
-    await send(room, { text: `${PAGE}\n\nWhat is this?\n\`\`\`\n@calendar\n\`\`\`` });
-    await send(room, { text: `${PAGE}\n\nWhat does\n@calendar do?` });
+    await answer(room, { text: `${PAGE}\n\nWhat is this?\n\`\`\`\n@calendar\n\`\`\`` });
+    await answer(room, { text: `${PAGE}\n\nWhat does\n@calendar do?` });
     expect(made(room)).toEqual([]);
   });
 
@@ -198,9 +222,7 @@ describe("a mail with a web address", () => {
 
   test("writes with a standing grant", async () => {
     await using room = await toolRoom([[create()], "Done."]);
-    await room.owner.patch(`/inboxes/${room.inbox.id}`, {
-      scope: { targets: ["mcp:calendar"], autonomous: ["mcp:calendar"] },
-    });
+    await grant(room);
     await send(room, { text: `${TITLE} ${PAGE}` });
     expect(made(room)).toEqual(["create_event"]);
   });
@@ -210,23 +232,34 @@ describe("--allow-destructive in a mail that may share a page", () => {
   const FLAG = "--allow-destructive";
   const put = (where: string): string =>
     `Put the web address at the end of a line and${where} to let this mail delete or overwrite something in your calendar.`;
-  const TEXT = put(`, after an empty line, \`${FLAG}\` below it`);
   const PARAGRAPH = put(` \`${FLAG}\` right below it, in its first paragraph,`);
-  const QUOTE = "\n\nOn Mon, 1 Jan 2024 at 10:00, Eve <eve@example.net> wrote:\n> Lunch?";
 
   test.each([
-    [`Clear ${FLAG} ${PAGE}\n\n@calendar`, `Clear ${PAGE}\n\n@calendar ${FLAG}`, TEXT],
-    [`${FLAG}\n\n${PAGE}\n@calendar`, `${PAGE}\n\n@calendar\nClear it.\n\n${FLAG}`, TEXT],
-    [`${FLAG} ${PAGE}${QUOTE}`, `${PAGE}\n@calendar ${FLAG}${QUOTE}`, PARAGRAPH],
-    [`Clear\n\n${PAGE}\n@calendar ${FLAG}${QUOTE}`, `Clear\n${PAGE}\n@calendar ${FLAG}${QUOTE}`, PARAGRAPH],
-  ])("counts only below the address: %j", async (text, mended, where) => {
+    [`${FLAG} ${PAGE}`, `${PAGE}\n@calendar ${FLAG}`],
+    [`Clear\n\n${PAGE}\n@calendar ${FLAG}`, `Clear\n${PAGE}\n@calendar ${FLAG}`],
+  ])("counts only below the address of an answer: %j", async (text, mended) => {
     await using room = await toolRoom([[CLEAR], "Done.", [CLEAR], "Done."]);
-    await send(room, { text });
+    await answer(room, { text });
     expect(made(room)).toEqual([]);
-    if (text.includes("@calendar")) expect(await warnings(room)).toEqual([where]);
-    await send(room, { text: mended });
+    if (text.includes("@calendar")) expect(await warnings(room)).toEqual([PARAGRAPH]);
+    await answer(room, { text: mended });
     expect(made(room)).toEqual(["clear"]);
   });
+
+  test.each([`Clear ${FLAG} ${PAGE}`, `${PAGE}\n\n@calendar ${FLAG}`])(
+    "does not count in a new one, whatever its inbox may do by itself: %j",
+    async (text) => {
+      await using room = await toolRoom([[CLEAR], "Done.", [CLEAR], "Done."]);
+      await grant(room);
+      await send(room, { text });
+      expect(made(room)).toEqual([]);
+      expect(await warnings(room)).toEqual([
+        ANSWER.replace(/\.$/, ", and say what may be deleted or overwritten if you want that."),
+      ]);
+      await answer(room, { text: `@calendar ${FLAG}` });
+      expect(made(room)).toEqual(["clear"]);
+    },
+  );
 });
 
 describe("commands in a mail that may share a page", () => {
@@ -244,6 +277,7 @@ describe("commands in a mail that may share a page", () => {
     ["below a target", { text: `@calendar\n${WORDS} ${PAGE}` }, { above: WORDS }],
     ["beside a target", { text: `@calendar ${WORDS}\n\n${PAGE}` }, { above: WORDS }],
     ["between addresses", { text: `${PAGE}/b ${WORDS} ${PAGE}` }, { above: WORDS }],
+    ["below its address", { text: `${PAGE}\n\n${WORDS}` }, { above: WORDS }],
   ])("are none %s, and the answer says where they would be", async (_where, mail, { above }) => {
     await using room = await toolRoom([]);
     await shelve(room);
@@ -251,15 +285,15 @@ describe("commands in a mail that may share a page", () => {
     expect(asked(room).above).toContain(above);
     expect(JSON.parse((await room.newest()).command ?? "{}")).toMatchObject(NOTHING);
     expect((await warnings(room))[0]).toMatch(
-      /^Left out, .*: .*`\+vault`, `--lang`, `--private`, `--no-reply`\. /,
+      /^Left out, .*: .*`\+vault`, `--lang`, `--private`, `--no-reply`\. Answer this mail with what you want of it\.$/,
     );
     expect(await room.newest()).toMatchObject({ reply_status: "sent" });
   });
 
-  test("count behind the address, and what is above it goes into a macro", async () => {
+  test("count behind the address of an answer, and what is above it goes into a macro", async () => {
     await using room = await toolRoom([]);
     await shelve(room);
-    await send(room, { text: `Lunch with Eve ${PAGE}\n\n$note +vault --lang=French #sales` });
+    await answer(room, { text: `Lunch with Eve ${PAGE}\n\n$note +vault --lang=French #sales` });
     const { command } = await room.newest();
     expect(JSON.parse(command ?? "{}")).toMatchObject({
       options: { lang: "French" },
@@ -280,13 +314,13 @@ describe("commands in a mail that may share a page", () => {
     expect(room.model.requests.at(-1)?.body?.tools ?? []).toBeEmpty();
   });
 
-  test("and words that are not surely its author's choose no knowledge", async () => {
+  test("and words above the address of an answer choose no knowledge where some are surely its author's", async () => {
     await using room = await toolRoom([]);
     for (const slug of ["quagga", "okapi", "zebra", "tapir"])
       await room.owner.post("/contexts", { title: slug, slug, kind: "knowledge", body: `A ${slug}.` });
     await send(room, { text: `Tell of the quagga and of the okapi\n${PAGE}` });
-    expect(told(room)).toEqual(["quagga", "okapi", "zebra", "tapir"]);
-    await send(room, { text: `Tell of the quagga and of the okapi\n${PAGE}\nThe tapir is what I mean` });
+    expect(told(room)).toEqual(["quagga", "okapi"]);
+    await answer(room, { text: `Tell of the quagga and of the okapi\n${PAGE}\nThe tapir is what I mean` });
     expect(told(room)).toEqual(["tapir"]);
     await send(room, { text: "Tell of the quagga" });
     expect(told(room)).toEqual(["quagga"]);
@@ -309,20 +343,36 @@ describe("places in a mail that may share a page", () => {
   ])("are none in %s, and the answer says where they would be", async (_what, mail) => {
     await using room = await toolRoom([visit, invite, "Done.", visit, "Done.", invite, "Done."]);
     const text = `${mail.text}\n\n@calendar`;
-    await send(room, { ...mail, text });
+    await answer(room, { ...mail, text });
     expect(made(room)).toEqual([]);
     expect(await warnings(room)).toEqual([NAME.replace("` at", `\` and \`${BOB}\` at`)]);
-    await send(room, { ...mail, text: `${mail.text}\n${SITE}\n\n@calendar` });
-    await send(room, { ...mail, text: `${text} Invite ${BOB}` });
+    await answer(room, { ...mail, text: `${mail.text}\n${SITE}\n\n@calendar` });
+    await answer(room, { ...mail, text: `${text} Invite ${BOB}` });
     expect(made(room)).toEqual(["create_event", "create_event"]);
   });
 
   test("that are no web address are named below it", async () => {
     await using room = await toolRoom([invite, "Done."]);
-    await send(room, { text: `Invite ${BOB} to ${PAGE}\n\n@calendar` });
+    await answer(room, { text: `Invite ${BOB} to ${PAGE}\n\n@calendar` });
     expect(made(room)).toEqual([]);
     expect(await warnings(room)).toEqual([NAME_BOB]);
   });
+
+  test.each([`${PAGE}\n\nInvite ${BOB} to ${SITE}/b`, `Invite ${BOB} to ${SITE}/b\n\n${PAGE}`])(
+    "are named in an answer to it, whatever its inbox may do by itself: %j",
+    async (text) => {
+      await using room = await toolRoom([invite, visit, "Done.", invite, "Done.", visit, "Done."]);
+      await grant(room);
+      await send(room, { text });
+      expect(made(room)).toEqual([]);
+      expect(await warnings(room)).toEqual([
+        `Answer this mail with \`${BOB}\` and \`${SITE}\` to let it go there.`,
+      ]);
+      await answer(room, { text: `It is ${BOB}` });
+      await answer(room, { text: SITE });
+      expect(made(room)).toEqual(["create_event", "create_event"]);
+    },
+  );
 
   test.each<[string, RoomMail]>([
     ["above", { text: `Summarise this ${PAGE}` }],
@@ -344,7 +394,7 @@ describe("places in a mail that may share a page", () => {
 
   test("several addresses above a signature name no more than the last", async () => {
     await using room = await toolRoom([visit, "Done."]);
-    await send(room, { subject: "", text: `${SITE} ${PAGE}\n\n@calendar${SIGNATURE.repeat(3)}` });
+    await answer(room, { subject: "", text: `${SITE} ${PAGE}\n\n@calendar${SIGNATURE.repeat(3)}` });
     expect(made(room)).toEqual([]);
     expect(await warnings(room)).toEqual([NAME]);
   });
@@ -437,9 +487,7 @@ describe("the subject of a mail with files", () => {
   ])("names no place and carries no command %s, and the answer says what would", async (_where, text) => {
     const SITE = "https://acme.example/site";
     await using room = await toolRoom([[create({ url: SITE })], "Done.", [create({ url: SITE })], "Done."]);
-    await room.owner.patch(`/inboxes/${room.inbox.id}`, {
-      scope: { targets: ["mcp:calendar"], autonomous: ["mcp:calendar"] },
-    });
+    await grant(room);
     await shelve(room);
     const attachments = [{ filename: "a.txt", content: "x" }];
     const subject = `$note Add ${SITE} --lang=French +vault`;
@@ -452,7 +500,11 @@ describe("the subject of a mail with files", () => {
       macro: null,
     });
     const words = await warnings(room);
-    expect(words).toContain(`Name the place \`${SITE}\` in its text to let this mail go there.`);
+    expect(words).toContain(
+      text === "@calendar"
+        ? `Name the place \`${SITE}\` in its text to let this mail go there.`
+        : `Answer this mail with \`${SITE}\` to let it go there.`,
+    );
     if (text !== "@calendar")
       expect(words).toContain(
         "Left out, as it may be the title of a file: `$note`, `+vault`, `--lang`. Write what you want of it in the text of the mail.",
@@ -511,6 +563,17 @@ async function send(room: ToolRoom, mail: RoomMail): Promise<void> {
   expect(await room.send(mail)).toStartWith("250 ");
   await room.drain();
   expect((await room.newest()).state).toBe("done");
+}
+
+/** The same of a mail that answers one, as no program that shares a page does. */
+async function answer(room: ToolRoom, mail: RoomMail): Promise<void> {
+  await send(room, { ...mail, headers: { ...freshId().headers, "In-Reply-To": "<one@example.net>" } });
+}
+
+async function grant({ owner, inbox }: ToolRoom): Promise<void> {
+  await owner.patch(`/inboxes/${inbox.id}`, {
+    scope: { targets: ["mcp:calendar"], autonomous: ["mcp:calendar"] },
+  });
 }
 
 /** What the newest mail had the model asked first, above its fence and inside. */
