@@ -72,7 +72,7 @@ describe.skipIf(!hasChromium)("connecting a model", () => {
       expect(await dialog.getByLabel("Key").inputValue()).toBe("sk-right-one");
       expect(await labels()).not.toContain(`Lab ${name}`);
       await visit.look("connect-model");
-      await dialog.getByLabel("Model").selectOption("gpt-5");
+      await dialog.getByRole("combobox", { name: "Model" }).selectOption("gpt-5");
       await dialog.getByText("needs the name of a model.").waitFor({ state: "detached" });
       await connect.click();
       await page.getByRole("heading", { name: `Lab ${name}`, level: 1 }).waitFor();
@@ -96,7 +96,7 @@ describe.skipIf(!hasChromium)("connecting a model", () => {
       await dialog.getByLabel("Key").fill("sk-right-one");
       await dialog.getByText("did not accept the credential").waitFor({ state: "detached" });
       await dialog.getByRole("button", { name: "Show its models" }).click();
-      await dialog.getByLabel("Model").selectOption("gpt-5-mini");
+      await dialog.getByRole("combobox", { name: "Model" }).selectOption("gpt-5-mini");
       server.fault = "broken";
       await dialog.getByRole("button", { name: "Connect and test" }).click();
       await dialog.getByText("We are down.").waitFor();

@@ -1,4 +1,4 @@
-import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { Link, useNavigate, useRouter, useSearch } from "@tanstack/react-router";
 import { ListChecks } from "lucide-react";
 import { memo, useState } from "react";
 import { messageList } from "../../api/messages.ts";
@@ -24,7 +24,12 @@ export function Activity() {
   const choice = choiceOf(useSearch({ strict: false }));
   const navigate = useNavigate();
   const say = useToast();
+  const router = useRouter();
   const choose = (search: Choice): void => void navigate({ to: "/", search, replace: true });
+  // What was typed last counts after a pause, in which a row may have been opened: it leads nobody back from there.
+  const narrow = (search: Choice): void => {
+    if (router.state.location.pathname === "/") choose(search);
+  };
   const clear = (): void => {
     choose({});
     say("All filters are gone.", () => choose(choice));
@@ -57,7 +62,7 @@ export function Activity() {
         </>
       }
     >
-      <Filters choice={choice} onChoose={choose} onClear={is_narrowed ? clear : undefined} />
+      <Filters choice={choice} onChoose={narrow} onClear={is_narrowed ? clear : undefined} />
       {chosen && (
         <Selection
           chosen={[...chosen.values()]}
