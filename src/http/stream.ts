@@ -10,7 +10,7 @@ const SHORT_BYTES = 262_144;
 const PIECE_BYTES = 65_536;
 const CROWDED_RETRY_SECONDS = 10;
 
-/** Of server-sent events. Proxies that gather answers would hold them back for ever. */
+/** Headers of server-sent events, which proxies that gather answers would hold back for ever. */
 export const STREAM_HEADERS = {
   "content-type": "text/event-stream; charset=utf-8",
   "cache-control": "no-store",

@@ -15,7 +15,7 @@ export interface Unknown {
   count: number;
 }
 
-/** Of several, those that are described. */
+/** How many unknown members are described one by one; the others are counted. */
 const MAX_DESCRIBED = 20;
 const MAX_NAME_CHARS = 100;
 const MIN_SLIP_CHARS = 4;

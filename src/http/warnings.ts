@@ -56,7 +56,7 @@ function unknownTo(route: DescribedRoute | undefined, url: string, body: unknown
   return { members: [...inBody.members, ...inQuery.members], count: inBody.count + inQuery.count };
 }
 
-/** Of a route that takes no body. */
+/** What a route that takes no body knows. */
 const NO_MEMBERS = { type: "object", properties: {} };
 
 /** An answer with what its request said in vain. A list, or no JSON, has no place for it but the header. */

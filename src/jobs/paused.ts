@@ -12,12 +12,12 @@ export function untilResumed(inbox_id: string, message_id: string): { run_at: nu
   return { run_at: PAUSED_AT, dedupe_key: `${PREFIX}${inbox_id}:${message_id}` };
 }
 
-/** Gives back a job that was claimed: it waits until its inbox goes on. */
+/** Returns a claimed job to the table, where it waits until its inbox goes on. */
 export async function setAside(tx: Db, job: Job<"route_message">, inbox_id: string): Promise<void> {
   await returnJob(tx, job, untilResumed(inbox_id, job.payload.message_id));
 }
 
-/** Has the first jobs that wait for an inbox go on in their place, as if they had never been put aside; gives how many. */
+/** Has the first jobs that wait for an inbox go on in their place, as if they had never been put aside; returns how many. */
 export async function resumeSome(tx: Db, inbox_id: string, limit: number): Promise<number> {
   const resumed = await resume(tx, { ...waitingFor(inbox_id), limit });
   return resumed.length;

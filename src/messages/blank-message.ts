@@ -38,7 +38,7 @@ export function blankMessage(
     hop: 0,
     reply_status: "none",
     reply_error: null,
-    // Of the same moment, unless the clock was set back: lists look for times by ids.
+    // The moment is that of the id, unless the clock was set back: lists look for times by ids.
     created: Math.min(app.now(), Math.floor(millisecondsOf(id) / 1_000)),
     accepted_ms: app.nowMs(),
     completed: null,

@@ -10,9 +10,9 @@ import { ownMessage } from "./messages.ts";
 
 /** How long a deletion can be taken back at least; the page offers it for as long. */
 export const UNDO_SECONDS = 30;
-/** So long the first of many waits for the last of them, that all can be brought back together. */
+/** How long the first of many deleted messages waits for the last, so that all can be brought back together. */
 const TOGETHER_SECONDS = 15;
-/** After which a deleted message is erased. */
+/** How long a deleted message is kept before it is erased. */
 export const ERASED_AFTER_SECONDS = UNDO_SECONDS + TOGETHER_SECONDS;
 
 /**

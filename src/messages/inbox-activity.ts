@@ -5,7 +5,7 @@ import { NOT_DONE } from "../db/unfinished.ts";
 import { firstIdAt } from "../lib/first-id.ts";
 
 const DAY_SECONDS = 86_400;
-/** Of the newest failures of an account, those that the last one of each inbox is looked for in. */
+/** Among how many of an account's newest failures the last one of each inbox is looked for. */
 const LOOKED_AT = 200;
 
 /** What goes on in each inbox of an account: what came since a moment of the last two days, what waits, and what failed last. */

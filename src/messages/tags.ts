@@ -10,7 +10,7 @@ const MAX_TAGS = 20;
 const MAX_TAG_CHARS = 100;
 const TAG = /^[\p{L}\p{N}][\p{L}\p{N}_.-]*$/u;
 
-/** Gives a message of the user's own these tags, in place of those that it has. They help to find it, and do nothing else. */
+/** Replaces the tags of a message of the user's own. They help to find it, and do nothing else. */
 export async function tagMessage(
   app: App,
   user: UserRow,

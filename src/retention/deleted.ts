@@ -9,7 +9,7 @@ import { keepKey } from "../messages/same-mail.ts";
 import { keyedMessages, type OldMessage } from "./history.ts";
 import { deleteMessages, tidyConversations } from "./messages.ts";
 
-/** Of a step. */
+/** How many messages one transaction erases. */
 const ROWS = 10;
 /** When it is looked again at what waits for an answer or a webhook. */
 const AGAIN_SECONDS = 60;

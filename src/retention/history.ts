@@ -12,7 +12,7 @@ import { goThrough, isOver, type Shift, takeTurns } from "../jobs/shift.ts";
 
 const DAY_SECONDS = 86_400;
 const AT_ONCE = 100;
-/** Of a step. */
+/** How many messages one transaction deletes. */
 const ROWS = 10;
 /** After a change of plan nothing goes by the shorter history at first: whoever comes back finds all as it was. */
 const GRACE_DAYS = 30;

@@ -9,7 +9,7 @@ import { failMessage } from "../routing/fail.ts";
 
 const DAY_SECONDS = 86_400;
 const AT_ONCE = 100;
-/** Of a step. */
+/** How many messages one transaction ends. */
 const ROWS = 10;
 
 const FAILURE = {

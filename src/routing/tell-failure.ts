@@ -52,7 +52,7 @@ async function prepareNotice(app: App, id: string): Promise<PreparedReply | unde
   );
 }
 
-/** Of one that was cancelled, which goes on only where its owner tries it again. */
+/** Said of a cancelled run, which goes on only where its owner tries it again. */
 const STAYS = "What tools had changed by then stays so.";
 
 /** Nothing has told the sender, and nothing will: the message shows it, and its owner hears of it. */

@@ -10,7 +10,7 @@ import { Fault, Notice } from "../../ui/notice.tsx";
 export const USUAL_OLLAMA_MODEL = "llama3.2";
 
 interface PullModelProps {
-  /** Of the API, and what it is sent. */
+  /** The API's path, and what it is sent. */
   path: string;
   body: object;
   model: string;
