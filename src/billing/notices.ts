@@ -61,7 +61,9 @@ export async function mailNoticeNow(app: App, job: Job<"mail_notice">, signal: A
   const queue = user && (await LETTERS[kind](app, user, job.payload));
   await writeOutcome(app, signal, async (tx) => {
     await finishJob(tx, job);
-    await queue?.(tx);
+    if (queue) await queue(tx);
+    // The day's letter has not gone out, so that the next reason for one still has it.
+    else await tx.deleteFrom("owner_notices").where("user_id", "=", user_id).where("kind", "=", kind).execute();
   });
 }
 

@@ -44,8 +44,12 @@ export async function moveToServiceDomain(app: App, tx: Db): Promise<number> {
   for (const inbox of rest) await moveHome(app, tx, inbox);
   const inboxes = Number(moved.numUpdatedRows) + rest.length;
   if (inboxes === 0) return 0;
-  const from = left.map((one) => one.domain);
-  await keepNote(tx, ROW, { inboxes, from, to: domain, at: app.now() } satisfies Moved);
+  const earlier = await movedLately(app, tx);
+  // Those that moved before may be among those of now, or not.
+  const known = Math.max(inboxes, earlier?.inboxes ?? 0);
+  const from = new Set([...(earlier?.from ?? []), ...left.map((one) => one.domain)]);
+  from.delete(domain);
+  await keepNote(tx, ROW, { inboxes: known, from: [...from], to: domain, at: app.now() } satisfies Moved);
   return inboxes;
 }
 
@@ -57,10 +61,16 @@ interface Moved {
   at: number;
 }
 
-/** That inboxes have moved, for two weeks: whoever writes to their old addresses is refused. Undefined when none have. */
-export async function movedWarning({ db, calmNow }: App): Promise<string | undefined> {
+/** The moves of the last two weeks, taken together. */
+async function movedLately({ calmNow }: App, db: Db): Promise<Moved | undefined> {
   const moved = await readNote<Moved>(db, ROW);
-  if (!moved || calmNow() - moved.at > TOLD_SECONDS) return undefined;
+  return moved && calmNow() - moved.at <= TOLD_SECONDS ? moved : undefined;
+}
+
+/** That inboxes have moved, for two weeks: whoever writes to their old addresses is refused. Undefined when none have. */
+export async function movedWarning(app: App): Promise<string | undefined> {
+  const moved = await movedLately(app, app.db);
+  if (!moved) return undefined;
   const { inboxes, from, to, at } = moved;
   const day = new Date(at * 1_000).toISOString().slice(0, 10);
   const listed = from.map((one) => JSON.stringify(one)).join(", ");

@@ -72,6 +72,18 @@ test("nothing is told once there are credits again, or the account is gone", asy
   expect(await room.outgoing()).toEqual([]);
 });
 
+test("a day's letter that nothing called for any more goes out when something does", async () => {
+  await using room = await mailroom({ config: { plans: { default: "free", free: { credits: 0 } } } });
+  await send(room);
+  await setPlan(room.app, { email: "ada@example.com", plan: "pro" });
+  await room.drain();
+  await setPlan(room.app, { email: "ada@example.com", plan: "free" });
+  await send(room);
+  await send(room);
+  await room.drain();
+  expect(await notices(room)).toHaveLength(1);
+});
+
 test("a mail over the cap is an event for webhooks, of the type message.skipped", async () => {
   await using room = await mailroom({ config: { plans: { team: { credits: 0 } } } });
   await room.owner.post("/v1/webhooks", { url: "https://hooks.example.invalid/", event_types: ["*"] });

@@ -93,6 +93,19 @@ describe("a former domain of the service that is not listed", () => {
     expect(await movedWarning(room.app)).toBeUndefined();
   });
 
+  test("is named beside the ones before it that have moved within two weeks", async () => {
+    await using room = await mailroom();
+    await rename(room, []);
+    room.clock.advance("2d");
+    room.app.config.smtp.domain = "third.test";
+    expect(await move(room)).toBe(1);
+    expect(await movedWarning(room.app)).toContain("1 inbox has moved from mw.test, new.test to third.test");
+    room.clock.advance("20d");
+    room.app.config.smtp.domain = "fourth.test";
+    expect(await move(room)).toBe(1);
+    expect(await movedWarning(room.app)).toContain("from third.test to fourth.test");
+  });
+
   test("comes back with all its addresses when the change is taken back", async () => {
     await using room = await mailroom();
     const old = room.inbox.address;
