@@ -63,7 +63,8 @@ export async function mailNoticeNow(app: App, job: Job<"mail_notice">, signal: A
     await finishJob(tx, job);
     if (queue) await queue(tx);
     // The day's letter has not gone out, so that the next reason for one still has it.
-    else await tx.deleteFrom("owner_notices").where("user_id", "=", user_id).where("kind", "=", kind).execute();
+    else
+      await tx.deleteFrom("owner_notices").where("user_id", "=", user_id).where("kind", "=", kind).execute();
   });
 }
 

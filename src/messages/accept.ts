@@ -39,6 +39,8 @@ export interface AcceptedMail {
   rfc_message_id: string | null;
   body_hash: string;
   dedupe_key: string;
+  /** The same mail has been worked on before, and that failed. */
+  failed_before: boolean;
   /** See `readingFor`. */
   vouched: boolean;
   hop: number;
@@ -119,7 +121,7 @@ export async function acceptMail(
     if (row.source === "email") await tellOwnerLater(app, tx, { user_id: row.user_id, kind });
     return { row, job: null };
   }
-  await inheritCalls(tx, row);
+  if (mail.failed_before) await inheritCalls(tx, row);
   const waits = inbox.paused !== null;
   const claimed = mail.slot && !waits && (await mayBegin(tx, conversation_id));
   const job = await enqueueRoute(app, tx, { row, user: mail.user, claimed, bytes: mail.size, waits });

@@ -274,7 +274,7 @@ async function route(
   { recipient, mail, store, standing, taken, delivery }: Decision & { standing: Standing },
   no_reply_reason: string | null,
 ): Promise<Reception> {
-  const { inbox, user, authority, vouched, undated, for_others, dedupe_key } = standing;
+  const { inbox, user, authority, vouched, undated, for_others, dedupe_key, failed_before } = standing;
   const original = standing.original ?? taken.get(inbox.id);
   if (original) {
     await countDuplicate(app, tx, inbox, original);
@@ -314,6 +314,7 @@ async function route(
     rfc_message_id: mail.rfc_message_id,
     body_hash,
     dedupe_key,
+    failed_before,
     vouched,
     hop: mail.hop,
     authority,

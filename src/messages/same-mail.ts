@@ -40,24 +40,35 @@ export interface EarlierMail {
   cancelled: boolean;
 }
 
-/** All mails of this key that came before, of those from the author's own server the ones of the last days. */
+/** What is known of the mails of one key that came before. */
+interface Earlier {
+  /** Of those from the author's own server the ones of the last days. */
+  mails: EarlierMail[];
+  /** One has failed, whenever that was, and its message is still there. */
+  failed: boolean;
+}
+
+/** The mails of this key that came to its inbox before. */
 export async function findEarlier(
   app: App,
   tx: Db,
   mail: { inbox_id: string; dedupe_key: string; direct: boolean },
-): Promise<EarlierMail[]> {
+): Promise<Earlier> {
   const { inbox_id, dedupe_key, direct } = mail;
   // Anybody may send a signed mail again, at any time; what came from the author's own server is the author's.
   const since = direct ? app.calmNow() - DIRECT_SECONDS : 0;
   const rows = await sameMail(tx, { inbox_id, dedupe_key, ...keysOf(dedupe_key), since });
   // What the owner tries again uses up no try of whoever sends the mail.
-  const counted = rows.filter(({ retry_of, state }) => retry_of === null || !isUnfinished(state));
-  return counted.map((row) => {
+  const counted = rows.filter(
+    ({ created, retry_of, state }) => created > since && (retry_of === null || !isUnfinished(state)),
+  );
+  const mails = counted.map((row) => {
     const { id, authority, vouched, reason } = row;
     const { state, machine } =
       row.state === null ? becameOf(row.key_hash) : { state: row.state, machine: isMachines(row) };
     return { id, authority, vouched, state, machine, cancelled: reason === CANCELLED_REASON };
   });
+  return { mails, failed: rows.some(({ state }) => state === "failed") };
 }
 
 /** What a key says of its mail. */
@@ -80,13 +91,13 @@ interface Keys {
 const sameMail = prepared((db, mail: Keys & { inbox_id: string; dedupe_key: string; since: number }) =>
   db
     .selectFrom("messages")
-    .select(["id", "authority", "vouched", "state", "reason", "no_reply_reason", "retry_of"])
+    .select(["id", "authority", "vouched", "state", "reason", "no_reply_reason", "retry_of", "created"])
     .select(forOthers.as("for_others"))
     .select((eb) => eb.lit(null).$castTo<Uint8Array | null>().as("key_hash"))
     .$castTo<Known>()
     .where("inbox_id", "=", mail.inbox_id)
     .where("dedupe_key", "=", mail.dedupe_key)
-    .where("created", ">", mail.since)
+    .where((eb) => eb.or([eb("created", ">", mail.since), eb("state", "=", "failed")]))
     .unionAll(
       keptKeys(db, mail)
         .select((eb) => [
@@ -97,6 +108,7 @@ const sameMail = prepared((db, mail: Keys & { inbox_id: string; dedupe_key: stri
           eb.lit(null).$castTo<string | null>().as("reason"),
           eb.lit(null).$castTo<string | null>().as("no_reply_reason"),
           eb.lit(null).$castTo<string | null>().as("retry_of"),
+          "created",
           eb.lit(null).$castTo<string | null>().as("for_others"),
           eb.ref("key_hash").$castTo<Uint8Array | null>().as("key_hash"),
         ])
@@ -106,6 +118,7 @@ const sameMail = prepared((db, mail: Keys & { inbox_id: string; dedupe_key: stri
 
 /** A message, or a key that is left of one, which has neither an id nor a state. */
 interface Known extends Pick<EarlierMail, "id" | "authority" | "vouched"> {
+  created: number;
   state: MessageState | null;
   reason: string | null;
   no_reply_reason: string | null;
@@ -143,8 +156,8 @@ export async function workedOn(
   { inbox_id, dedupe_key, authority, vouched }: Pick<MessageRow, keyof Weight | "inbox_id" | "dedupe_key">,
 ): Promise<EarlierMail | undefined> {
   if (inbox_id === null || dedupe_key === null) return undefined;
-  const all = await findEarlier(app, tx, { inbox_id, dedupe_key, direct: false });
-  return all.find((one) => makesDuplicates(one.state) && rankOf(one) >= rankOf({ authority, vouched }));
+  const { mails } = await findEarlier(app, tx, { inbox_id, dedupe_key, direct: false });
+  return mails.find((one) => makesDuplicates(one.state) && rankOf(one) >= rankOf({ authority, vouched }));
 }
 
 function isOriginal(earlier: EarlierMail, mail: Weighed): boolean {

@@ -38,6 +38,8 @@ export interface Standing {
   original: EarlierMail | undefined;
   /** A mail that was vouched for and is sent again, and that was left out when it came first. */
   left_out: EarlierMail | undefined;
+  /** The same mail has been worked on before, and that failed. */
+  failed_before: boolean;
 }
 
 /** Undefined where the recipient names no inbox that is there. */
@@ -106,17 +108,19 @@ async function earlierOf(
   tx: Db,
   standing: Pick<Standing, "inbox" | "verdict" | "vouched" | "authority" | "dedupe_key" | "skipped">,
   { identity }: Examined,
-): Promise<Pick<Standing, "original" | "left_out">> {
+): Promise<Pick<Standing, "original" | "left_out" | "failed_before">> {
   const { inbox, verdict, authority, dedupe_key, skipped } = standing;
   const { direct } = identity;
   const again = identity.authenticated && standing.vouched && !direct;
-  if (!verdict.accepted || (skipped && !again)) return { original: undefined, left_out: undefined };
+  if (!verdict.accepted || (skipped && !again))
+    return { original: undefined, left_out: undefined, failed_before: false };
   const key = { inbox_id: inbox.id, dedupe_key, direct };
-  const earlier = await findEarlier(app, tx, key);
+  const { mails: earlier, failed: failed_before } = await findEarlier(app, tx, key);
   const vouched = standing.vouched ? 1 : 0;
   return {
     original: originalOf(earlier, { authority, vouched, direct }),
     left_out: again ? earlier.find((one) => one.state === "skipped" && one.vouched === 1) : undefined,
+    failed_before,
   };
 }
 

@@ -45,6 +45,7 @@ export async function testInbox(app: App, user: UserRow, test: InboxTest) {
       vouched: true,
       no_reply_reason: null,
       dedupe_key: dedupeKeyOfId(mail.rfc_message_id ?? "", user.email),
+      failed_before: false,
       conversation_id: null,
       tags: [],
     });
