@@ -31,16 +31,26 @@ export async function smtpDoor(overrides: ConfigOverrides = {}, parts: Parameter
   const inbox: string = (await owner.post("/inboxes", {})).body.address;
   const address = await t.smtp();
   const stack = built.move();
+  const read: string[] = [];
+  let newest = "";
   return {
     ...t,
     owner,
     inbox,
     address,
-    /** The mails in the store, oldest first, byte for byte as Latin-1. */
+    /** The mails in the store, oldest first, byte for byte as Latin-1. Each is read once, for some are of megabytes. */
     async stored(): Promise<string[]> {
-      const rows = await t.app.db.selectFrom("raw_mails").selectAll().orderBy("id").execute();
-      const mails = await Promise.all(rows.map((row) => readBytes(t.app, "raw_mails", row)));
-      return mails.map((bytes) => Buffer.from(bytes ?? []).toString("latin1"));
+      const rows = await t.app.db
+        .selectFrom("raw_mails")
+        .selectAll()
+        .where("id", ">", newest)
+        .orderBy("id")
+        .execute();
+      for (const row of rows) {
+        read.push(Buffer.from((await readBytes(t.app, "raw_mails", row)) ?? []).toString("latin1"));
+        newest = row.id;
+      }
+      return read.slice();
     },
     /** Delivers one honest mail on a connection of its own; the reply to its last dot. */
     async deliver(subject: string): Promise<string> {

@@ -86,7 +86,7 @@ test("a body of dots, carriage returns, line feeds and NULs arrives as it was, w
     }),
     { numRuns: 300 },
   );
-}, 120_000);
+});
 
 test("two mails and a QUIT in a single write are two mails", async () => {
   const before = (await door.stored()).length;
