@@ -276,7 +276,8 @@ function leaveQuote(walk: Walk, quote: QuotePart): void {
 function leaveAttribution(walk: Walk): void {
   const named = walk.regions.at(-1);
   const above = walk.regions.at(-2);
-  if (walk.own || walk.quotes > walk.around + 1 || named === undefined || above?.own !== true) return;
+  if (walk.own || walk.ended || walk.quotes > walk.around + 1) return;
+  if (named === undefined || above?.own !== true) return;
   const text = named.parts.join("").trimEnd();
   const last = text.lastIndexOf("\n");
   named.parts = [unmarked(text.slice(last + 1))];

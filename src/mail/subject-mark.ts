@@ -10,15 +10,15 @@ const MARKS = [
   // German, Dutch, Afrikaans, Frisian.
   "aw wg antw antwort weitergeleitet weiterleitung antwoord doorst doorgestuurd betr",
   // The North.
-  "sv svar vs vb vidarebefordrat videresendt vl vast vastaus välitetty fs framsent",
+  "sv svar vs vb vidarebefordrat videresendt videres fremsendt vedr vl vast vastaus välitetty fs framsent",
   // French, Italian, Spanish, Catalan, Galician, Portuguese, Romanian.
-  "ré rép réf réponse tr transféré r rif ris i inoltra inoltrato rv res resp rta rpta reenv reenviado reenviada reenvío reenviament enc encaminhada encaminhado resposta respuesta risposta răsp răspuns redirecționat",
+  "ré rép réf réponse tr transféré r rif ris i inoltra inoltrato rv res resp rta rpta reenv reenviado reenviada reenvío reenviament enc encam encaminhada encaminhado resposta respuesta risposta răsp răspuns redirecționat",
   // Polish, Czech, Slovak, Slovene, Croatian, Serbian.
   "odp pd przek przekazano odpowiedź odpověď odpoveď přep přeposláno předáno presl preposlané odg odgovor posr posredovano prosl proslijeđeno proslđ prosleđeno naprej",
   // Hungarian, Estonian, Latvian, Lithuanian, Albanian.
   "vá válasz továbbítva továbbítás tov edasi vastus atb atbilde pārsūt pārsūtīts ats atsakymas persiųsta pers përgj",
   // Turkish, Azerbaijani, Welsh, Irish, Icelandic, Indonesian, Malay, Vietnamese.
-  "ynt yanıt ilt iletilen cvp cavab yml ymlaen bls balas balasan trs terusan diteruskan tl trả_lời chuyển_tiếp",
+  "ynt yanıt ilt ilet iletilen iletildi cvp cevap cevabı cavab yml ymlaen bls balas balasan trs terusan diteruskan tl trả_lời chuyển_tiếp",
   // Greek.
   "απ απαντ απάντηση πρθ σχετ προωθ προώθηση",
   // Russian, Ukrainian, Bulgarian, Serbian, Macedonian.
@@ -68,7 +68,7 @@ const PROGRAMS = [
   "prebrano neprebrano sprejeto zavrnjeno začasno pogojno preklicano samodejni_odgovor odsoten odsotnost odsotnost_iz_pisarne preklic nedostavljivo ni_mogoče_dostaviti dostavljeno",
   "pročitano nepročitano prihvaćeno odbijeno uvjetno uslovno otkazano automatski_odgovor izvan_ureda van_kancelarije odsutan odsutnost odsustvo opoziv neisporučivo nije_moguće_isporučiti isporučeno",
   // Hungarian, Estonian, Latvian, Lithuanian, Albanian.
-  "elolvasva olvasatlan elfogadva elutasítva feltételes feltételesen feltételesen_elfogadva lemondva automatikus_válasz házon_kívül irodán_kívül nincs_az_irodában visszahívás visszavonás kézbesíthetetlen nem_kézbesíthető kézbesítve",
+  "elolvasva olvasott olvasatlan elfogadva elutasítva feltételes feltételesen feltételesen_elfogadva lemondva automatikus_válasz házon_kívül irodán_kívül nincs_az_irodában visszahívás visszavonás kézbesíthetetlen nem_kézbesíthető kézbesítve",
   "loetud lugemata aktsepteeritud vastu_võetud keeldutud tagasi_lükatud esialgne automaatvastus automaatne_vastus kontorist_väljas eemalolek tagasikutsumine kohaletoimetamatu ei_saa_kohale_toimetada kohale_toimetatud",
   "izlasīts nelasīts pieņemts akceptēts noraidīts provizorisks provizoriski automātiska_atbilde automātiskā_atbilde ārpus_biroja prombūtne atsaukums atsaukšana nepiegādājams piegādāts",
   "perskaityta neskaityta priimta atmesta preliminariai negalutinis automatinis_atsakymas ne_biure nėra_biure atšaukimas nepristatoma nepristatyta pristatyta lexuar pranuar refuzuar përgjigje_automatike jashtë_zyrës dorëzuar",

@@ -58,6 +58,13 @@ test.each([
   "R\u00e9p. : Lait",
   "\u200fהשב: חלב",
   "ＦＷ：牛乳",
+  "Vedr: Mælk",
+  "Videres: Mælk",
+  "Fremsendt: Mælk",
+  "Cevap: Süt",
+  "Ilet: Süt",
+  "Encam: Leite",
+  "Olvasott: Tej",
 ])("%j begins with the mark of a reply or a forward", (subject) => {
   expect(hasReplyMark(subject)).toBe(true);
 });
