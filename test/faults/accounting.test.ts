@@ -131,7 +131,7 @@ describe("a start", () => {
     }
     model.fault = "none";
     await using server = await at.start();
-    await untilIdle(at, 10_000);
+    await untilIdle(at);
     expect((await ask(server, api_key, "/auth/me")).body.credits).toMatchObject({ used: 1, remaining: 0 });
     await stop(server);
     expect(ledgerOf(at).map(({ kind }) => kind)).toEqual(["grant", "reserve", "settle"]);

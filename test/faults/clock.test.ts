@@ -44,7 +44,7 @@ test.skipIf(reason !== undefined)(
     }
     // The other one was taken in a month of its own.
     expect((await ask(server, owner, "/auth/me")).body.credits).toMatchObject({ used: taken.size - 1 });
-    await untilIdle(at, 10_000);
+    await untilIdle(at);
     await ended(server);
     expect(sink.mails).toHaveLength(taken.size);
     using database = closing(at.database());
@@ -73,7 +73,7 @@ test.skipIf(reason !== undefined)(
     await sink.next();
     // Thirty days, to the second or one less.
     expect(await logged(server, '"seconds":-259')).toHaveLength(1);
-    await untilIdle(at, 10_000);
+    await untilIdle(at);
     await ended(server);
   },
 );
@@ -112,7 +112,7 @@ describe.skipIf(reason !== undefined).each(["while the server runs", "at a start
       expect(await sendIt(before)).toStartWith("250 ");
       await model.received(2);
       expect((await ask(before, owner, "/custom-domains", { domain: "ai.acme.test" })).status).toBe(201);
-      await untilIdle(at, 10_000);
+      await untilIdle(at);
       expect(await warned(before)).toBeUndefined();
 
       const wrong = await leaping(at, clock, days);
@@ -128,7 +128,7 @@ describe.skipIf(reason !== undefined).each(["while the server runs", "at a start
       expect(await warned(right.server)).toBeUndefined();
       expect(await pay(right.server, owner)).toBe(first);
       expect(await sendIt(right.server)).toStartWith("250 ");
-      await untilIdle(at, 10_000);
+      await untilIdle(at);
       await ended(right.server);
       expect(model.requests).toHaveLength(2);
     },
@@ -217,7 +217,7 @@ test("a start tries at once what a wrong clock had put off for years", async () 
   sink.fault = undefined;
   await using server = await at.start();
   await sink.next();
-  await untilIdle(at, 10_000);
+  await untilIdle(at);
   await ended(server);
 });
 

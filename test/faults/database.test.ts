@@ -23,7 +23,7 @@ test("a database file that is moved away takes nothing in, and all is well once 
   const second = await mail(server, owner);
   expect([first.reply, second.reply]).toEqual(Array(2).fill(expect.stringMatching(/^250 /)));
   expect((await readyz(server)).status).toBe(200);
-  await untilIdle(at, 10_000);
+  await untilIdle(at);
   await ended(server);
   using database = closing(at.database());
   expect(faultsOf(database.db, new Set([first.id, second.id]))).toEqual([]);
@@ -36,7 +36,7 @@ test("a deleted database file loses nothing: what the server has open is written
     await using server = await at.start();
     const owner = await desk(at, server);
     taken.add((await mail(server, owner)).id);
-    await untilIdle(at, 10_000);
+    await untilIdle(at);
     for (const name of ["mailwright.db", "mailwright.db-wal", "mailwright.db-shm"])
       await rm(join(at.dir, name));
     await expectRefusals(server, owner, GONE);
@@ -101,7 +101,7 @@ describe.each(LOCKS)("without %s, which keeps others out,", (name) => {
     const after = await mail(second, owner, large);
     expect([before.reply, after.reply]).toEqual(Array(2).fill(expect.stringMatching(/^250 /)));
     await at.cli("queue", "release");
-    await untilIdle(at, 10_000);
+    await untilIdle(at);
     await ended(first);
     await ended(second);
     using database = closing(at.database());
@@ -151,7 +151,7 @@ test("no new database is begun in a folder where one was, though only small mail
   {
     await using server = await at.start();
     expect((await mail(server, await desk(at, server))).reply).toStartWith("250");
-    await untilIdle(at, 10_000);
+    await untilIdle(at);
     await ended(server);
   }
   const path = join(at.dir, "mailwright.db");
@@ -195,7 +195,7 @@ test("a database that is older than the files of mails loses nothing of what the
     await using server = await at.start();
     owner = await desk(at, server);
     await take(server, owner);
-    await untilIdle(at, 10_000);
+    await untilIdle(at);
     await ended(server);
   }
   await copyFile(path, `${path}.yesterday`);
@@ -214,7 +214,7 @@ test("a database that is older than the files of mails loses nothing of what the
     expect((await warnings(server))["older_database"]).toContain(`if this one is to stay, delete ${kept}`);
     expect((await at.cli("doctor")).out).toContain("The database is older than the files of mails.");
     expect((await mail(server, owner, large)).reply).toStartWith("250");
-    await untilIdle(at, 10_000);
+    await untilIdle(at);
     await ended(server);
   }
   await rename(path, `${path}.yesterday`);
@@ -226,7 +226,7 @@ test("a database that is older than the files of mails loses nothing of what the
     await at.cli("queue", "release");
     await rm(kept);
     expect(await warnings(server)).not.toHaveProperty("older_database");
-    await untilIdle(at, 10_000);
+    await untilIdle(at);
     await ended(server);
   }
   await using server = await at.start();
@@ -249,7 +249,7 @@ test("a damaged page is named, nothing is written any more, and a restored backu
   await using server = await at.start();
   const owner = await desk(at, server);
   for (let count = 0; count < 5; count += 1) expect((await mail(server, owner)).reply).toStartWith("250");
-  await untilIdle(at, 10_000);
+  await untilIdle(at);
   const backup = join(at.dir, "..", "backup.zip");
   expect((await at.cli("backup", backup)).code).toBe(0);
   damage(at, "messages");

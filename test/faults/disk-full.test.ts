@@ -108,7 +108,7 @@ test.skipIf(reason !== undefined)(
     expect(await readyz(server)).toMatchObject({ status: 503 });
     await expectCallRefused(server, owner, spare[1] ?? "");
     expect(await remove(server, owner, spare[0] ?? "")).toBe(204);
-    await untilIdle(at, 30_000);
+    await untilIdle(at);
     expect(await logged(first, "The disk is full;")).toHaveLength(1);
 
     // Not even a start takes more than there is.
@@ -138,7 +138,7 @@ test.skipIf(reason !== undefined)(
     await rm(ballast);
     await load.reached(taken + 30);
     await load.stop();
-    await untilIdle(at, 30_000);
+    await untilIdle(at);
     expect(await readyz(server)).toMatchObject({ status: 200, body: { status: "ok" } });
     expect(await remove(server, owner, spare[1] ?? "")).toBe(204);
     await untilReserve(at, "whole");

@@ -26,7 +26,7 @@ test.each(["file", "raw mail"] as const)(
     const content = new Uint8Array(FILE_BYTES).map((_, index) => index % 251);
     const raw = rawMail({ from: owner.email, to: address, attachments: [{ filename: "a.bin", content }] });
     expect(await deliver(server.smtp, { from: owner.email, to: address, raw })).toStartWith("250");
-    await untilIdle(at, 30_000);
+    await untilIdle(at);
     const path = await pathOf(server, owner, kind);
     const whole = await (await ask(server, owner, path)).bytes();
     expect(whole.byteLength).toBeGreaterThanOrEqual(FILE_BYTES);

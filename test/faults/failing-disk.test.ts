@@ -55,7 +55,7 @@ test.skipIf(reason !== undefined)(
     }
     // Of all the refusals of some seconds.
     expect(await logged(server, '"level":50')).toHaveLength(1);
-    await untilIdle(room.at, 10_000);
+    await untilIdle(room.at);
     await endsWhole(room);
   },
 );
@@ -87,7 +87,7 @@ test.skipIf(reason !== undefined)(
     // They would be tried by themselves, a quarter of a minute later.
     for (const { id } of waiting)
       expect((await ask(server, owner, `/admin/queue/${id}/retry`, {})).status).toBe(204);
-    await untilIdle(room.at, 30_000);
+    await untilIdle(room.at);
     await endsWhole(room);
   },
 );
@@ -125,7 +125,7 @@ test.skipIf(reason !== undefined)(
     address = last.smtp;
     await load.reached(load.acknowledged.size + 10);
     await load.stop();
-    await untilIdle(at, 30_000);
+    await untilIdle(at);
     last.kill("SIGTERM");
     expect(await last.exited).toBe(0);
     expect(load.refusals.filter((refusal) => !refusal.startsWith("451 4.3.0 "))).toEqual([]);

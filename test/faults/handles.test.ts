@@ -65,7 +65,7 @@ test.skipIf(whyNoLimit !== undefined)(
     await sink.next();
     await sink.next();
     await hook.reached(3);
-    await untilIdle(at, 30_000);
+    await untilIdle(at);
     server.kill("SIGTERM");
     await server.exited;
     using database = closing(at.database());

@@ -43,7 +43,7 @@ async function killing(at: House): Promise<{ load: Load; kills: number }> {
   server = await at.start();
   await load.reached(load.acknowledged.size + 10);
   await load.stop();
-  await untilIdle(at, IDLE_MS);
+  await untilIdle(at);
   server.kill("SIGTERM");
   const last = server;
   expect(await within(EXIT_MS, server.exited, () => `the server to end:\n${last.log()}`)).toBe(0);

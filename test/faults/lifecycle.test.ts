@@ -65,7 +65,7 @@ describe("stopping", () => {
       expect(ended.slice(0, 2)).toEqual(["done", "done"]);
     }
     await using server = await at.start();
-    await untilIdle(at, 10_000);
+    await untilIdle(at);
     server.kill("SIGTERM");
     expect(await server.exited).toBe(0);
     using database = closing(at.database());
@@ -113,7 +113,7 @@ describe("stopping", () => {
     }
     model.fault = "none";
     await using server = await at.start();
-    await untilIdle(at, 10_000);
+    await untilIdle(at);
     server.kill("SIGTERM");
     expect(await server.exited).toBe(0);
     using database = closing(at.database());

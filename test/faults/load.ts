@@ -161,13 +161,16 @@ export function faultsOf(database: Sqlite.Database, acknowledged: Set<string>): 
 /** What runs, is due, or failed and waits for its time. What comes back by the clock is none: it always waits. */
 const WORK = "status = 'running' or (status = 'pending' and (run_at <= unixepoch() or failures > 0))";
 
+/** Long enough for a job that met a failing disk, which is tried again a quarter of a minute later, on a busy machine. */
+const IDLE_MS = 45_000;
+
 /** Resolves when the server has nothing left to do. */
-export async function untilIdle(at: House, within_ms: number): Promise<void> {
+export async function untilIdle(at: House): Promise<void> {
   using database = closing(at.database());
   const left = database.db.prepare(`select count(*) from jobs where ${WORK}`).pluck();
-  const deadline = Date.now() + within_ms;
+  const deadline = Date.now() + IDLE_MS;
   while (left.get() !== 0) {
-    if (Date.now() > deadline) throw new Error(`${String(left.get())} jobs are left after ${within_ms} ms`);
+    if (Date.now() > deadline) throw new Error(`${String(left.get())} jobs are left after ${IDLE_MS} ms`);
     await Bun.sleep(25);
   }
 }

@@ -9,7 +9,6 @@ import { rawMail } from "../support/mails.ts";
 import { deliver } from "../support/smtp-client.ts";
 
 const FILE_BYTES = 200_000;
-const IDLE_MS = 15_000;
 const FIRST = "00000001.seg";
 const SECOND = "00000002.seg";
 
@@ -120,7 +119,7 @@ test.each(LOSSES)(
     expect((await warnings(server))["lost_mail"]).toContain("1 file");
     await logged(server, "are missing");
     await closeAccount(server, ann);
-    await untilIdle(at, IDLE_MS);
+    await untilIdle(at);
     expect(await fileOf(server, bob, second)).toBe("b");
     expect((await warnings(server))["lost_mail"]).toBeUndefined();
   },
@@ -157,7 +156,7 @@ test("an accepted mail whose file is away waits for it, over a restart, and is d
   await using server = await at.start();
   using database = closing(at.database());
   hasten(database.db);
-  await untilIdle(at, IDLE_MS);
+  await untilIdle(at);
   expect(await states(server)).toMatchObject([{ status: "done" }]);
   expect((await warnings(server))["lost_mail"]).toBeUndefined();
 });
@@ -239,7 +238,7 @@ test("a folder of mails that cannot be used is said by readyz, uses up no try of
   await rename(`${mail}.away`, mail);
   expect((await fetch(`${server.http}/readyz`)).status).toBe(200);
   hasten(database.db);
-  await untilIdle(at, IDLE_MS);
+  await untilIdle(at);
   const { items } = (await (await ask(server, ann, "/messages")).json()) as { items: Sent[] };
   expect(items).toMatchObject([{ status: "done" }, { status: "done" }]);
 }, 60_000);

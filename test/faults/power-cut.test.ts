@@ -54,7 +54,7 @@ async function afterPowerCut(copy: Image, acknowledged: Set<string>): Promise<st
   await using disk = await copy.mount();
   await using at = await house({}, join(disk.path, "data"));
   await using server = await at.start();
-  await untilIdle(at, 30_000);
+  await untilIdle(at);
   server.kill("SIGTERM");
   expect(await server.exited).toBe(0);
   using database = closing(at.database());

@@ -57,7 +57,7 @@ test.skipIf(reason !== undefined)(
     await more.stop();
     expect([...load.refusals, ...more.refusals]).toEqual([]);
     await using last = await at.start();
-    await untilIdle(at, 30_000);
+    await untilIdle(at);
     last.kill("SIGTERM");
     expect(await last.exited).toBe(0);
     using database = closing(at.database());

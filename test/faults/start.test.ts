@@ -137,7 +137,7 @@ describe("what can be made anew keeps no server from starting", () => {
     await using server = await at.start();
     const to = await inbox(server, owner);
     expect((await mail(server, { to, api_key: owner.api_key })).reply).toStartWith("250");
-    await untilIdle(at, 10_000);
+    await untilIdle(at);
     expect((await at.cli("backup", join(at.dir, "..", "backup.zip"))).code).toBe(0);
     const words = "Another Mailwright is running";
     expect((await at.cli("serve")).err).toContain(words);

@@ -6,7 +6,6 @@ import { closing, untilIdle } from "./load.ts";
 const CALLS = 40;
 /** Left of the time that an interrupted attempt has: it is some seconds more than the time-out. */
 const LEFT_SECONDS = 2;
-const IDLE_MS = 20_000;
 
 test("kill -9 in the middle of deliveries loses no event, and repeats one only under the same id", async () => {
   const held = Promise.withResolvers<void>();
@@ -43,7 +42,7 @@ test("kill -9 in the middle of deliveries loses no event, and repeats one only u
   expect(stopped.db.prepare(pending).run().changes).toBeGreaterThanOrEqual(interrupted.length);
 
   await using second = await at.start();
-  await untilIdle(at, IDLE_MS);
+  await untilIdle(at);
   const told = hooks.received.map(({ headers }) => headers["webhook-id"] ?? "");
   const events = stopped.db.prepare("select id from events").pluck().all() as string[];
   expect(events).toHaveLength(CALLS);
@@ -90,7 +89,7 @@ test("a restarted server makes an interrupted attempt again by itself, when its 
   await using second = await at.start();
   await hooks.reached(2);
   expect(Date.now() / 1_000).toBeGreaterThanOrEqual(due);
-  await untilIdle(at, IDLE_MS);
+  await untilIdle(at);
   const [before, after] = hooks.received.map((one) => one.headers);
   expect(after?.["webhook-id"]).toBe(before?.["webhook-id"] ?? "");
   expect([before, after].map((one) => one?.["service-delivery-attempt"])).toEqual(["1", "2"]);
