@@ -1,11 +1,11 @@
 import { rmSync } from "node:fs";
-import { createVerifiedUser } from "../src/accounts/accounts.ts";
+import { createVerifiedUser } from "../src/resources/accounts/accounts.ts";
 import { createApp } from "../src/app.ts";
-import { defaultConfig } from "../src/config.ts";
+import { defaultConfig } from "../src/config/config.ts";
 import { jobHandlers } from "../src/handlers.ts";
 import { createWorker } from "../src/jobs/worker.ts";
-import { createLog } from "../src/log.ts";
-import { prepareLetter } from "../src/mail/letters.ts";
+import { createLog } from "../src/lib/log.ts";
+import { prepareLetter } from "../src/mail/writing/letters.ts";
 import { canRunPostfix, startPostfix } from "../test/interop/postfix.ts";
 import { canMakeNet, startNet } from "../test/interop/private-net.ts";
 import { POSTFIX_PACKAGE, postfixVersion, sendLoad } from "./postfix.ts";

@@ -7,14 +7,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { type App, createApp } from "../src/app.ts";
-import { defaultConfig } from "../src/config.ts";
+import { defaultConfig } from "../src/config/config.ts";
 import type { Db } from "../src/db/database.ts";
 import { claimPending } from "../src/jobs/claim.ts";
 import { enqueue, finishJob, type Job } from "../src/jobs/queue.ts";
 import { createKeptMemory } from "../src/jobs/kept-memory.ts";
 import { createUses } from "../src/jobs/shares.ts";
 import { createTurns } from "../src/jobs/turns.ts";
-import { createLog } from "../src/log.ts";
+import { createLog } from "../src/lib/log.ts";
 
 const { values } = parseArgs({ options: { waiting: { type: "string", default: "100000" } } });
 const WAITING = Number(values.waiting);

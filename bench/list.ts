@@ -1,10 +1,10 @@
 import { rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { createVerifiedUser } from "../src/accounts/accounts.ts";
-import { createApiKey } from "../src/accounts/api-keys.ts";
+import { createVerifiedUser } from "../src/resources/accounts/accounts.ts";
+import { createApiKey } from "../src/resources/accounts/api-keys.ts";
 import { type App, createApp } from "../src/app.ts";
-import { defaultConfig } from "../src/config.ts";
-import { createHttp } from "../src/http/server.ts";
+import { defaultConfig } from "../src/config/config.ts";
+import { createHttp } from "../src/api.ts";
 import { fillArchive, RESULT_CHARS, sqliteVersion, TURNS } from "./archive.ts";
 import {
   interleave,

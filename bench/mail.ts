@@ -1,5 +1,5 @@
 import { createSign, generateKeyPairSync } from "node:crypto";
-import { readMail } from "../src/mail/parse-mail.ts";
+import { readMail } from "../src/mail/reading/parse-mail.ts";
 import { createSilentModel } from "./silent-model.ts";
 import { deliver, mailOf, startRelay } from "./smtp-peers.ts";
 import {

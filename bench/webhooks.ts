@@ -1,16 +1,16 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { createVerifiedUser } from "../src/accounts/accounts.ts";
+import { createVerifiedUser } from "../src/resources/accounts/accounts.ts";
 import { type App, createApp } from "../src/app.ts";
-import { defaultConfig } from "../src/config.ts";
+import { defaultConfig } from "../src/config/config.ts";
 import type { Db } from "../src/db/database.ts";
 import { insertRow } from "../src/db/prepared.ts";
 import { jobHandlers } from "../src/handlers.ts";
 import { createWorker } from "../src/jobs/worker.ts";
-import { createLog } from "../src/log.ts";
-import { type EventObject, eventRow, recordEvent } from "../src/webhooks/events.ts";
-import { deliverLater } from "../src/webhooks/fan-out.ts";
-import { mintSecret, sealSecrets, sign } from "../src/webhooks/secrets.ts";
+import { createLog } from "../src/lib/log.ts";
+import { type EventObject, eventRow, recordEvent } from "../src/resources/webhooks/events.ts";
+import { deliverLater } from "../src/resources/webhooks/fan-out.ts";
+import { mintSecret, sealSecrets, sign } from "../src/resources/webhooks/secrets.ts";
 import {
   interleave,
   noteFigure,

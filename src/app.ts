@@ -1,10 +1,10 @@
 import { join } from "node:path";
-import { GUARD, type Guard } from "./ai/guard.ts";
+import { GUARD, type Guard } from "./trust/guard/guard.ts";
 import { createMcpPool, type McpPool } from "./ai/mcp.ts";
 import { backupBeforeUpgrade } from "./backup/before-upgrade.ts";
 import { endRestore } from "./backup/swap.ts";
-import type { Config } from "./config.ts";
-import type { UnwrittenGrant } from "./connections/sealed.ts";
+import type { Config } from "./config/config.ts";
+import type { UnwrittenGrant } from "./resources/connections/sealed.ts";
 import { refuseLost } from "./db/bring-back.ts";
 import { type Db, openDatabase, type Write } from "./db/database.ts";
 import { newestMessageMs, readKeptTime } from "./db/kept-clock.ts";
@@ -15,12 +15,12 @@ import { createPatience, type Patience } from "./db/patience.ts";
 import type { JobWorker } from "./jobs/worker.ts";
 import { createFileReader, type FileReader } from "./files/reader.ts";
 import { type CalmClock, createCalmClock } from "./lib/calm-clock.ts";
-import { createResolver, type Resolver } from "./lib/dns.ts";
+import { createResolver, type Resolver } from "./net/dns.ts";
 import { createFairPool, type FairPool, THREADS_FOR_ALL } from "./lib/fair-pool.ts";
 import { createFairTurns, type FairTurns } from "./lib/fair-turns.ts";
-import { createIncoming, largeAnswersIn, type OpenIncoming } from "./lib/incoming.ts";
-import { createSafeFetch, type SafeFetch } from "./lib/net.ts";
-import { createPoster, type Poster } from "./lib/poster.ts";
+import { createIncoming, largeAnswersIn, type OpenIncoming } from "./net/incoming.ts";
+import { createSafeFetch, type SafeFetch } from "./net/guarded-fetch.ts";
+import { createPoster, type Poster } from "./net/poster.ts";
 import { folderFault, mailFolderFault } from "./lib/start-faults.ts";
 import { createFeed, type Feed } from "./lib/feed.ts";
 import { createPacedTurns, type PacedTurns } from "./lib/paced-turns.ts";
@@ -33,13 +33,13 @@ import type { Secrets } from "./lib/secrets.ts";
 import { createSharedMemory, type SharedMemory } from "./lib/shared-memory.ts";
 import { createThreadsBySize, type ThreadsBySize } from "./lib/threads-by-size.ts";
 import { openMasterKey } from "./db/master-key.ts";
-import { createLog, type Log } from "./log.ts";
+import { createLog, type Log } from "./lib/log.ts";
 import { createTally, type Metrics } from "./metrics.ts";
-import { prepareDkimKeys } from "./mail/dkim-start.ts";
-import { createMailParser, type MailParser } from "./mail/parse.ts";
-import { createPolicyFinder } from "./mail/mta-sts.ts";
-import { createSender, type Sender } from "./mail/send.ts";
-import type { Examination, MailToExamine } from "./messages/examine.ts";
+import { prepareDkimKeys } from "./mail/writing/dkim-start.ts";
+import { createMailParser, type MailParser } from "./mail/reading/parse.ts";
+import { createPolicyFinder } from "./mail/sending/mta-sts.ts";
+import { createSender, type Sender } from "./mail/sending/send.ts";
+import type { Examination, MailToExamine } from "./inbound/examine.ts";
 import { noteMissing } from "./db/missing-bytes.ts";
 import { type Certificates, createCertificates } from "./tls/certificates.ts";
 
@@ -87,7 +87,7 @@ export interface App extends AsyncDisposable {
   lockGone: () => Error | undefined;
   /** Throws while the disk is too full for more than ending what was begun; `serve` sets it. */
   refuseIntake: () => void;
-  /** For what is too large for the database; see `messages/stored-bytes.ts`. */
+  /** For what is too large for the database; see `resources/messages/stored-bytes.ts`. */
   segments: SegmentStore;
   /**
    * Unix seconds, for what is written down, shown and planned. Set back by more than ten minutes, the clock of the machine
@@ -132,7 +132,7 @@ export interface App extends AsyncDisposable {
   parser: MailParser;
   /** Reads the files of a message. */
   files: FileReader;
-  /** The threads for long texts of others that are to be shown or mailed; see `routing/text-work.ts`. */
+  /** The threads for long texts of others that are to be shown or mailed; see `pipeline/text-work.ts`. */
   texts: FairPool<unknown>;
   /**
    * For the ends of runs, whose models may all have answered at once: so many are worked on beside the mail that comes in
@@ -256,10 +256,10 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
 /** Where the texts of others are read and worked on. They start with their first work. */
 function createThreads(): Pick<App, "examiner" | "parser" | "files" | "texts" | "bodies"> {
   return {
-    examiner: createThreadsBySize<MailToExamine, Examination>("messages/examine-worker.ts"),
+    examiner: createThreadsBySize<MailToExamine, Examination>("inbound/examine-worker.ts"),
     parser: createMailParser(),
     files: createFileReader(),
-    texts: createFairPool<unknown>("routing/text-worker.ts", TEXT_THREADS),
+    texts: createFairPool<unknown>("pipeline/text-worker.ts", TEXT_THREADS),
     bodies: createFairPool<unknown>("http/call-body-worker.ts", BODY_THREADS),
   };
 }

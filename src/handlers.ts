@@ -1,29 +1,29 @@
-import { mailCodeNow } from "./accounts/codes.ts";
-import { sumUpNow } from "./accounts/untold.ts";
+import { mailCodeNow } from "./resources/accounts/codes.ts";
+import { sumUpNow } from "./resources/accounts/untold.ts";
 import type { App } from "./app.ts";
 import { makeBackupNow, makeBackupsLater } from "./backup/schedule.ts";
-import { closeCustomerNow } from "./billing/cancel.ts";
-import { catchUpLater, catchUpNow } from "./billing/catch-up.ts";
-import { mailNoticeNow } from "./billing/notices.ts";
-import { checkNow } from "./domains/check.ts";
-import { checkServiceKeysNow } from "./domains/key-home.ts";
-import { resumeInboxNow } from "./inboxes/resume.ts";
+import { closeCustomerNow } from "./resources/billing/cancel.ts";
+import { catchUpLater, catchUpNow } from "./resources/billing/catch-up.ts";
+import { mailNoticeNow } from "./resources/billing/notices.ts";
+import { checkNow } from "./resources/domains/check.ts";
+import { checkServiceKeysNow } from "./resources/domains/key-home.ts";
+import { resumeInboxNow } from "./resources/inboxes/resume.ts";
 import type { JobHandlers } from "./jobs/run-job.ts";
-import { endOrphanMails, giveUpSending, sendNow } from "./mail/outgoing.ts";
-import { RELAY_CONNECTIONS } from "./mail/send-relay.ts";
-import { mailReturnsNow } from "./mail/returns-letter.ts";
+import { endOrphanMails, giveUpSending, sendNow } from "./mail/sending/outgoing.ts";
+import { RELAY_CONNECTIONS } from "./mail/sending/send-relay.ts";
+import { mailReturnsNow } from "./mail/sending/returns-letter.ts";
 import { keepCertificateNow } from "./tls/keep.ts";
-import { eraseDeletedNow } from "./retention/deleted.ts";
-import { eraseNow } from "./retention/erase.ts";
-import { eraseAccountNow } from "./retention/erase-account.ts";
-import { eraseRestNow } from "./retention/erase-rest.ts";
-import { purgeLater, purgeNow } from "./retention/purge.ts";
-import { deliverNow, giveUpDelivering } from "./webhooks/deliver.ts";
-import { fanOut, fanOutNow } from "./webhooks/fan-out.ts";
-import { atSending } from "./routing/at-sending.ts";
-import { endOrphans, giveUpRouting } from "./routing/fail.ts";
-import { routeNow } from "./routing/route.ts";
-import { giveUpTelling, tellFailureNow } from "./routing/tell-failure.ts";
+import { eraseDeletedNow } from "./operation/retention/deleted.ts";
+import { eraseNow } from "./operation/retention/erase.ts";
+import { eraseAccountNow } from "./operation/retention/erase-account.ts";
+import { eraseRestNow } from "./operation/retention/erase-rest.ts";
+import { purgeLater, purgeNow } from "./operation/retention/purge.ts";
+import { deliverNow, giveUpDelivering } from "./resources/webhooks/endpoint-turns.ts";
+import { fanOut, fanOutNow } from "./resources/webhooks/fan-out.ts";
+import { atSending } from "./pipeline/at-sending.ts";
+import { endOrphans, giveUpRun } from "./pipeline/fail.ts";
+import { runNow } from "./pipeline/run.ts";
+import { giveUpTelling, tellFailureNow } from "./pipeline/tell-failure.ts";
 
 const MB = 1_048_576;
 
@@ -47,7 +47,7 @@ const CLOSING_SLOTS = 2;
 /** What is done for each kind of job, and how many of a kind at once. */
 export function jobHandlers(app: App): JobHandlers {
   return {
-    route_message: { run: routeNow, giveUp: giveUpRouting, lost: endOrphans, ...routingRoom(app) },
+    route_message: { run: runNow, giveUp: giveUpRun, lost: endOrphans, ...runRoom(app) },
     send_mail: {
       run: (to, job, signal) => sendNow(to, job, { signal, review: atSending }),
       giveUp: giveUpSending,
@@ -79,6 +79,6 @@ export function jobHandlers(app: App): JobHandlers {
 }
 
 /** Who waits for a model does no work: what bounds the runs is the memory that they hold. */
-function routingRoom({ config }: App): { slots: number; bytes: number } {
+function runRoom({ config }: App): { slots: number; bytes: number } {
   return { slots: config.routing.concurrency, bytes: config.routing.memory_mb * MB };
 }

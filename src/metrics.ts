@@ -1,6 +1,6 @@
 import type { Histogram, Registry } from "prom-client";
 import { ERROR_CODES } from "./errors.ts";
-import { VERSION } from "./version.ts";
+import { VERSION } from "./lib/version.ts";
 
 type Labels = Record<string, string>;
 /** Every label and every value that it may have. Another value is shown as `other`: nobody can make the list grow. */

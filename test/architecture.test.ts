@@ -1,50 +1,59 @@
 import { describe, expect, test } from "bun:test";
-import { join, normalize } from "node:path";
+import { existsSync } from "node:fs";
+import { dirname, join, normalize } from "node:path";
 
 /** Rows of the house: a file imports from its own row or one above. The first pattern that fits a path decides. */
 const ROWS: [RegExp, number][] = [
   [/^(migrations\/|package\.json$|config\.example\.toml$)/, 0],
-  [/\/(routes|shapes)\.ts$/, 7],
-  [/^src\/(errors|log|metrics|version|config(-[a-z]+)?)\.ts$|^src\/lib\//, 0],
+  [/\/([a-z-]+-)?(routes|shapes)\.ts$/, 7],
+  [/^src\/(errors|metrics)\.ts$|^src\/(lib|net|config)\//, 0],
   [/^src\/db\//, 1],
-  [/^src\/app\.ts$|^src\/(jobs|mail|ai|files|tls|backup)\//, 2],
-  [/^src\/(accounts|billing|connections|contacts|contexts|domains|integrations|webhooks)\//, 3],
-  [/^src\/inboxes\//, 4],
-  [/^src\/(messages|conversations|recipes)\//, 5],
-  [/^src\/(routing|retention|export)\//, 6],
-  [/^src\/(http|smtp|dashboard|doctor|admin|inbound)\//, 7],
-  [/^src\/(handlers|serve|main)\.ts$|^src\/cli\//, 8],
+  [/^src\/app\.ts$|^src\/(jobs|mail|trust|ai|files|tls|backup)\//, 2],
+  [/^src\/resources\/(accounts|billing|connections|contacts|contexts|domains|integrations|webhooks)\//, 3],
+  [/^src\/resources\/inboxes\//, 4],
+  [/^src\/(resources\/(messages|conversations|recipes)|inbound)\//, 5],
+  [/^src\/(pipeline|operation\/(retention|export))\//, 6],
+  [/^src\/(http|smtp|dashboard|operation\/(doctor|admin))\//, 7],
+  [/^src\/(api|handlers|serve|main)\.ts$|^src\/cli\//, 8],
 ];
 
 /** Each outside library has one door, so that it can be watched, and replaced. */
 const DOORS: [RegExp, RegExp][] = [
-  [/^elysia/, /^src\/http\/|\/(routes|shapes)\.ts$/],
+  [/^elysia/, /^src\/(api\.ts$|http\/)|\/([a-z-]+-)?(routes|shapes)\.ts$/],
   [/^(better-sqlite3|kysely)/, /^src\/db\/|^migrations\//],
   [/^openai/, /^src\/ai\//],
-  [/^@modelcontextprotocol\/client/, /^src\/(ai\/mcp|integrations\/mcp-oauth)[a-z-]*\.ts$/],
-  [/^nodemailer/, /^src\/mail\/(compose|connections|(matched|patient)-smtp|send-relay)\.ts$/],
-  [/^mx-connect/, /^src\/mail\/dane\.ts$/],
-  [/^mailparser/, /^src\/mail\/parse[a-z-]*\.ts$/],
-  [/^(mailauth|sanitize-html|tldts)/, /^src\/mail\//],
-  [/^htmlparser2/, /^src\/(mail\/|files\/(open-document|word-xml)\.ts$)/],
-  [/^markdown-it/, /^src\/(mail\/markdown[a-z-]*|integrations\/notes-blocks|dashboard\/ui\/markdown)\.tsx?$/],
+  [/^@modelcontextprotocol\/client/, /^src\/(ai\/mcp|resources\/integrations\/mcp-oauth)[a-z-]*\.ts$/],
+  [
+    /^nodemailer/,
+    /^src\/mail\/(writing\/compose|sending\/(connections|(matched|patient)-smtp|send-relay))\.ts$/,
+  ],
+  [/^mx-connect/, /^src\/mail\/sending\/dane\.ts$/],
+  [/^mailparser/, /^src\/mail\/reading\/parse[a-z-]*\.ts$/],
+  [/^mailauth/, /^src\/mail\//],
+  [/^sanitize-html/, /^src\/mail\/writing\//],
+  [/^tldts/, /^src\/(net\/(domain-owner|public-providers)|trust\/shown\/find-link)\.ts$/],
+  [/^htmlparser2/, /^src\/(trust\/own-words\/html-text|files\/(open-document|word-xml))\.ts$/],
+  [
+    /^markdown-it/,
+    /^src\/(mail\/writing\/markdown[a-z-]*|resources\/integrations\/notes-blocks|dashboard\/ui\/markdown)\.tsx?$/,
+  ],
   [/^(react|@tanstack|lucide-react|uplot|uqr|@?tailwindcss|vite|@vitejs)/, /^src\/dashboard\/|^scripts\//],
   [/^smtp-server/, /^src\/smtp\//],
   [/^selfsigned/, /^src\/tls\/self-signed-worker\.ts$/],
   [/^acme-client/, /^src\/tls\/authority\.ts$/],
   [/^prom-client/, /^src\/metrics\.ts$/],
-  [/^pino/, /^src\/log\.ts$/],
-  [/^smol-toml/, /^src\/(config-file|cli\/config)\.ts$/],
+  [/^pino/, /^src\/lib\/log\.ts$/],
+  [/^smol-toml/, /^src\/(config\/file|cli\/config)\.ts$/],
   [/^unpdf/, /^src\/files\/pdf\.ts$/],
   [/^mammoth/, /^src\/files\/docx\.ts$/],
   [/^read-excel-file/, /^src\/files\/xlsx\.ts$/],
   [/^libheif-js/, /^src\/files\/heic\.ts$/],
   [/^ical\.js/, /^src\/files\/calendar\.ts$/],
   [/^file-type/, /^src\/files\/kind\.ts$/],
-  [/^minisearch/, /^src\/contexts\/match\.ts$/],
-  [/^dns-packet/, /^src\/lib\/dns[a-z-]*\.ts$/],
-  [/^oauth4webapi/, /^src\/integrations\/oauth-client\.ts$/],
-  [/^stripe/, /^src\/billing\/stripe\.ts$/],
+  [/^minisearch/, /^src\/resources\/contexts\/match\.ts$/],
+  [/^dns-packet/, /^src\/net\/dns[a-z-]*\.ts$/],
+  [/^oauth4webapi/, /^src\/resources\/integrations\/oauth-client\.ts$/],
+  [/^stripe/, /^src\/resources\/billing\/stripe\.ts$/],
   [/^croner/, /^src\/lib\/schedule\.ts$/],
   [/^yauzl/, /^src\/backup\/read-archive\.ts$/],
   [/^commander/, /^src\/(main\.ts$|cli\/)/],
@@ -54,6 +63,53 @@ type Sources = Record<string, string>;
 
 test("every file imports only from its own row or one above, through the doors, and never in a circle", async () => {
   expect(faultsOf(await readSources())).toEqual([]);
+});
+
+/** The rooms of the house, from the top floor down: what stands at the root of `src`. */
+const ROOMS =
+  "main.ts cli serve.ts handlers.ts api.ts dashboard operation pipeline smtp inbound resources http files mail ai trust backup tls jobs app.ts db config metrics.ts net lib errors.ts".split(
+    " ",
+  );
+/** Imports from one room to another above it, those of types included, each pair of rooms once. */
+const MAX_UPWARD = 14;
+
+test("the root of the sources has few rooms, and hardly anything in one needs what stands above it", async () => {
+  const sources = await readSources();
+  const roomOf = (path: string) => /^src\/([^/]+)/.exec(path)?.[1] ?? "";
+  const rooms = new Set(
+    Object.keys(sources)
+      .filter((path) => path.startsWith("src/"))
+      .map(roomOf),
+  );
+  expect([...rooms].toSorted()).toEqual(ROOMS.toSorted());
+  expect(ROOMS.length).toBeLessThanOrEqual(26);
+  const upward = new Set<string>();
+  for (const [path, code] of Object.entries(sources))
+    for (const [, name = ""] of code.matchAll(/\bfrom "(\.[^"]+)"|\bimport\("(\.[^"]+)"\)/g)) {
+      const [here, there] = [roomOf(path), roomOf(normalize(join(path, "..", name)))];
+      if (ROOMS.includes(there) && ROOMS.indexOf(there) < ROOMS.indexOf(here))
+        upward.add(`${here} > ${there}`);
+    }
+  expect(upward.size).toBeLessThanOrEqual(MAX_UPWARD);
+});
+
+test("a folder of many files begins with a short README, and every file that it names is there", async () => {
+  const root = join(import.meta.dir, "..");
+  const folders = Map.groupBy(new Bun.Glob("src/**/*.*").scanSync({ cwd: root }), (path) => dirname(path));
+  const faults: string[] = [];
+  for (const [folder, files] of folders) {
+    const path = join(folder, "README.md");
+    if (!files.includes(path)) {
+      if (files.length > 8 && !folder.startsWith("src/dashboard/public")) faults.push(`${path} is missing`);
+      continue;
+    }
+    const text = await Bun.file(join(root, path)).text();
+    if (text.trimEnd().split("\n").length > 12) faults.push(`${path} is longer than 12 lines`);
+    for (const [, name = ""] of text.matchAll(/`([\w./-]+\.tsx?|[\w.-]+(?:\/[\w.-]+)*\/)`/g))
+      if (![folder, "src"].some((at) => existsSync(join(root, at, name))))
+        faults.push(`${path} names ${name}, which is not there`);
+  }
+  expect(faults).toEqual([]);
 });
 
 test("what is needed once or every other month is out of reach of the server's own thread, which would keep it in memory", async () => {
@@ -68,7 +124,7 @@ test("a start loads no library that only some mails, runs or accounts need", asy
   const sources = await readSources();
   const loaded = new Set(["src/cli/program.ts"]);
   for (const path of loaded) for (const name of loadedBy(path, sources[path] ?? "")) loaded.add(name);
-  expect(["elysia", "src/mail/charsets.ts"].filter((name) => !loaded.has(name))).toEqual([]);
+  expect(["elysia", "src/mail/reading/charsets.ts"].filter((name) => !loaded.has(name))).toEqual([]);
   const of_mails = ["mailparser", "mailauth", "encoding-japanese", "iconv-lite", "htmlparser2", "ical.js"];
   const of_accounts = ["openai", "@modelcontextprotocol/client", "stripe", "oauth4webapi"];
   const later = [...of_mails, ...of_accounts, "prom-client", "yauzl"];
@@ -100,8 +156,11 @@ describe("the check itself", () => {
     ],
     [
       "a slice that imports an HTTP file",
-      { "src/billing/a.ts": `export { x } from "./routes.ts";`, "src/billing/routes.ts": "" },
-      "src/billing/a.ts imports src/billing/routes.ts, which is in a row below it",
+      {
+        "src/resources/billing/a.ts": `export { x } from "./routes.ts";`,
+        "src/resources/billing/routes.ts": "",
+      },
+      "src/resources/billing/a.ts imports src/resources/billing/routes.ts, which is in a row below it",
     ],
     [
       "a circle",
@@ -114,8 +173,8 @@ describe("the check itself", () => {
     ],
     [
       "a library used beside its door",
-      { "src/inboxes/a.ts": `import { sql } from "kysely"; sql();` },
-      "src/inboxes/a.ts imports kysely beside its door",
+      { "src/resources/inboxes/a.ts": `import { sql } from "kysely"; sql();` },
+      "src/resources/inboxes/a.ts imports kysely beside its door",
     ],
     [
       "an environment variable read outside of the configuration",
@@ -145,7 +204,7 @@ describe("the check itself", () => {
       "src/lib/a.ts": `import type { Db } from "../db/b.ts"; import { type Db as D } from "../db/b.ts";`,
       "src/db/b.ts": `import { x } from "../lib/a.ts"; import "./c.ts"; import { sql } from "kysely"; sql(x);`,
       "src/db/c.ts": "",
-      "src/billing/routes.ts": `import { Elysia } from "elysia"; import "../http/auth.ts"; new Elysia();`,
+      "src/resources/billing/routes.ts": `import { Elysia } from "elysia"; import "../http/auth.ts"; new Elysia();`,
       "src/http/auth.ts": "",
     };
     expect(faultsOf(sources)).toEqual([]);
@@ -189,7 +248,7 @@ function importFault(path: string, name: string): string[] {
 }
 
 function fileFaults(path: string, code: string): string[] {
-  const reads = /\b(process|Bun)\.env\b/.test(code) && !/^src\/config(-[a-z]+)?\.ts$/.test(path);
+  const reads = /\b(process|Bun)\.env\b/.test(code) && !path.startsWith("src/config/");
   const opens = /\bnew Sqlite\(/.test(code) && !/^src\/db\/(open-sqlite|locks)\.ts$/.test(path);
   const dares = /\bsynchronous\s*[=(](?!\s*FULL\b)/i.test(code) && path !== "src/db/open-sqlite.ts";
   return [

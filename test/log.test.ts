@@ -289,7 +289,7 @@ test("what others wrote ends no line of the log for people, and tells a terminal
 });
 
 const LOGGING_DEEP = `
-import { createLog } from "./src/log.ts";
+import { createLog } from "./src/lib/log.ts";
 const log = createLog({ level: "info", format });
 const deep = { a: { b: { c: { secret: "hunter2" } } }, list: [{ token: "hunter2", name: "in a list" }], key: undefined };
 const round = { deep };
@@ -303,13 +303,13 @@ log.info({ given: new Date(0), none: null, key: "hunter2" }, "last words");
 `;
 
 const LOGGING_OTHERS = `
-import { createLog } from "./src/log.ts";
+import { createLog } from "./src/lib/log.ts";
 const given = { from: "a\\u009b31m\\u2028x@b.example", err: { n: "\\u202e" } };
 createLog({ level: "info", format: "text" }).info(given, "no: <html>\\nnow \\x1b[31m");
 `;
 
 const LOGGING = `
-import { createLog } from "./src/log.ts";
+import { createLog } from "./src/lib/log.ts";
 const cause = Object.assign(new Error("inner"), { response: { headers: { "x-api-key": "hunter2" } } });
 const error = new TypeError("cannot reach smtp://me:hunter2@mx.example:25", { cause });
 Object.assign(error, { code: "EOPS", request: { headers: { authorization: "Bearer hunter2" } } });

@@ -4,8 +4,8 @@ import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { scripts } from "../package.json";
-import { splitListen } from "../src/config-forms.ts";
-import { defaultConfig } from "../src/config.ts";
+import { splitListen } from "../src/config/forms.ts";
+import { defaultConfig } from "../src/config/config.ts";
 
 const ROOT = join(import.meta.dir, "..");
 

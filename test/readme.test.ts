@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { mkdtemp, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { dnsRecords } from "../src/mail/dkim.ts";
+import { dnsRecords } from "../src/mail/writing/dkim.ts";
 import { builtBinary } from "./support/binary.ts";
 import { freePort } from "./support/free-port.ts";
 import { keysOf } from "./support/keys.ts";

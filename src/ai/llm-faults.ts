@@ -1,5 +1,5 @@
 import { quote, wordsOf } from "../lib/quote.ts";
-import { networkFault, retryAfterSeconds } from "../lib/responses.ts";
+import { networkFault, retryAfterSeconds } from "../net/responses.ts";
 import { MODEL_KINDS, type ModelConnection, nameAt } from "./providers.ts";
 
 /** Enough of an error's body to tell what kind it is. */

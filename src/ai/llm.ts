@@ -1,7 +1,7 @@
 import type { APIPromise, OpenAI } from "openai";
 import { JsonExcess, parseForeign } from "../lib/json-depth.ts";
-import type { SafeFetch } from "../lib/net.ts";
-import { readCapped } from "../lib/responses.ts";
+import type { SafeFetch } from "../net/guarded-fetch.ts";
+import { readCapped } from "../net/responses.ts";
 import { type DemoBrief, demoAnswer } from "./demo.ts";
 import { type CompletionSuccess, readAnswer } from "./llm-answer.ts";
 import {

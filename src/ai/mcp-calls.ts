@@ -4,7 +4,7 @@ import { isCallResult, outcomeOf } from "./mcp-results.ts";
 import { hideSecrets } from "./mcp-secrets.ts";
 import type { Session } from "./mcp-session.ts";
 import { asSent, listedTool } from "./mcp-tools.ts";
-import type { Tool, ToolOutcome } from "./tool.ts";
+import type { Tool, ToolOutcome } from "../trust/guard/tool.ts";
 import { NEVER_MS, timeoutError, timeoutSignal, waitLimit } from "../lib/wait-limit.ts";
 
 const MAX_PAGES = 10;

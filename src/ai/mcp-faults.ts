@@ -1,9 +1,9 @@
 import { AppError } from "../errors.ts";
 import { MAX_DEPTH, MAX_PARTS } from "../lib/json-depth.ts";
-import { BlockedAddressError } from "../lib/net.ts";
+import { BlockedAddressError } from "../net/guarded-fetch.ts";
 import { NoHandlesError } from "../lib/own-faults.ts";
 import { member, quote, wordsOf } from "../lib/quote.ts";
-import { networkFault } from "../lib/responses.ts";
+import { networkFault } from "../net/responses.ts";
 import { hideSecrets } from "./mcp-secrets.ts";
 
 /** No request was sent where these end the way to a server. */

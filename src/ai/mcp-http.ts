@@ -1,7 +1,7 @@
 import type { StreamableHTTPClientTransportOptions, Transport } from "@modelcontextprotocol/client";
-import type { Incoming } from "../lib/incoming.ts";
+import type { Incoming } from "../net/incoming.ts";
 import { member, parseJson } from "../lib/quote.ts";
-import { readCapped } from "../lib/responses.ts";
+import { readCapped } from "../net/responses.ts";
 import type { HttpTransport } from "./mcp.ts";
 import {
   BROKE_OFF,

@@ -1,5 +1,5 @@
 import { unlessAborted } from "../lib/deadline.ts";
-import type { OpenIncoming } from "../lib/incoming.ts";
+import type { OpenIncoming } from "../net/incoming.ts";
 import type { ToolList } from "./mcp-calls.ts";
 import type { McpServer } from "./mcp.ts";
 import { McpFault } from "./mcp-faults.ts";

@@ -1,8 +1,8 @@
 import { member } from "../lib/quote.ts";
 import { headOf } from "../lib/text-length.ts";
-import { safeFilename } from "../mail/attachment-name.ts";
+import { safeFilename } from "../trust/shown/attachment-name.ts";
 import { hideSecrets } from "./mcp-secrets.ts";
-import type { ToolFile, ToolOutcome } from "./tool.ts";
+import type { ToolFile, ToolOutcome } from "../trust/guard/tool.ts";
 
 const MAX_TEXT_CHARS = 200_000;
 const MAX_FILES = 10;

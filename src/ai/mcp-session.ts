@@ -1,8 +1,8 @@
 import type { Client, Transport } from "@modelcontextprotocol/client";
 import { messageOf } from "../errors.ts";
 import { unlessAborted } from "../lib/deadline.ts";
-import type { Incoming } from "../lib/incoming.ts";
-import { VERSION } from "../version.ts";
+import type { Incoming } from "../net/incoming.ts";
+import { VERSION } from "../lib/version.ts";
 import type { HttpTransport, McpServer, StdioTransport } from "./mcp.ts";
 import { fault, faultOf, McpFault, type Speaker, TOO_SLOW, type Why } from "./mcp-faults.ts";
 import { endBrokenRequests, HttpWire, RECONNECTION } from "./mcp-http.ts";

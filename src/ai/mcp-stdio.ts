@@ -1,7 +1,7 @@
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { messageOf } from "../errors.ts";
 import { isTooMuch } from "../lib/json-depth.ts";
-import type { Incoming } from "../lib/incoming.ts";
+import type { Incoming } from "../net/incoming.ts";
 import { refuseOwnSpawnFault } from "../lib/own-faults.ts";
 import { quote } from "../lib/quote.ts";
 import type { StdioTransport } from "./mcp.ts";

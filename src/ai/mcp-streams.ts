@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Incoming } from "../lib/incoming.ts";
+import type { Incoming } from "../net/incoming.ts";
 import { JsonMeter } from "../lib/json-depth.ts";
 import {
   BROKE_OFF,

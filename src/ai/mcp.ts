@@ -1,10 +1,10 @@
-import { createIncoming } from "../lib/incoming.ts";
-import type { SafeFetch } from "../lib/net.ts";
+import { createIncoming } from "../net/incoming.ts";
+import type { SafeFetch } from "../net/guarded-fetch.ts";
 import { callTool, fetchTools, type ListedTool } from "./mcp-calls.ts";
 import { McpFault } from "./mcp-faults.ts";
 import { type PoolOptions, SessionPool } from "./mcp-pool.ts";
 import type { ServerInfo, Session } from "./mcp-session.ts";
-import type { Tool, ToolListing, ToolOutcome } from "./tool.ts";
+import type { Tool, ToolListing, ToolOutcome } from "../trust/guard/tool.ts";
 
 const LIST_KEPT_MS = 300_000;
 const LARGE_ANSWERS = 8;

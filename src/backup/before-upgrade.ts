@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { Config } from "../config.ts";
+import type { Config } from "../config/config.ts";
 import { BEFORE_UPGRADE, ensureFolder, keepNewest } from "./kept.ts";
 
 const KEEP = 3;

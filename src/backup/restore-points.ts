@@ -2,7 +2,7 @@ import { readdir } from "node:fs/promises";
 import { existsSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { databasePath } from "../db/database-path.ts";
-import type { Config } from "../config.ts";
+import type { Config } from "../config/config.ts";
 
 /** Where restores keep what was there before, in the data folder. */
 export const POINTS = "restore-points";

@@ -2,7 +2,7 @@ import { existsSync, realpathSync } from "node:fs";
 import { mkdir, readdir, stat, statfs, writeFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { databasePath } from "../db/database-path.ts";
-import type { Config } from "../config.ts";
+import type { Config } from "../config/config.ts";
 import { openDatabase } from "../db/database.ts";
 import { lockMailBytes, lockStores } from "../db/locks.ts";
 import { migrateToLatest } from "../db/migrate.ts";

@@ -4,12 +4,12 @@ import { mkdtemp, open, readdir, realpath, rename, rm, stat } from "node:fs/prom
 import { dirname, join } from "node:path";
 import type { Writable } from "node:stream";
 import { databasePath } from "../db/database-path.ts";
-import type { Config } from "../config.ts";
+import type { Config } from "../config/config.ts";
 import { lockMailBytes } from "../db/locks.ts";
 import { openSnapshot, type Snapshot, takeSnapshot } from "../db/snapshot.ts";
 import { AppError } from "../errors.ts";
 import { syncFolder } from "../lib/durable-file.ts";
-import { VERSION } from "../version.ts";
+import { VERSION } from "../lib/version.ts";
 import { writeArchive } from "./archive.ts";
 import { backupFault, streamFault } from "./faults.ts";
 import { DRAFT } from "./kept.ts";

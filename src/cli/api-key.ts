@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import { createApiKey, revokeApiKeyOf } from "../accounts/api-keys.ts";
+import { createApiKey, revokeApiKeyOf } from "../resources/accounts/api-keys.ts";
 import { CONFIG_OPTION, type CommonOptions, JSON_OPTION, print } from "./options.ts";
 import { withApp } from "./with-app.ts";
 

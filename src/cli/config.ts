@@ -1,7 +1,7 @@
 import { Command } from "commander";
 import { stringify } from "smol-toml";
 import example from "../../config.example.toml" with { type: "text" };
-import { checkConfig, ConfigError, findConfigFile, loadConfig, maskedConfig } from "../config.ts";
+import { checkConfig, ConfigError, findConfigFile, loadConfig, maskedConfig } from "../config/config.ts";
 import { misfits } from "./misfits.ts";
 
 interface Options {

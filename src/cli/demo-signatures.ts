@@ -1,7 +1,7 @@
-import type { Resolver } from "../lib/dns.ts";
-import { type DkimKeys, type DnsRecord, dnsRecords } from "../mail/dkim.ts";
-import { fromMailbox, readHeaders } from "../mail/headers.ts";
-import { verifySignatures } from "../mail/signatures.ts";
+import type { Resolver } from "../net/dns.ts";
+import { type DkimKeys, type DnsRecord, dnsRecords } from "../mail/writing/dkim.ts";
+import { fromMailbox, readHeaders } from "../mail/reading/headers.ts";
+import { verifySignatures } from "../mail/reading/signatures.ts";
 
 /**
  * The algorithms whose signature on `raw` a receiver would accept, if the DNS held our records. Each key is checked

@@ -1,14 +1,14 @@
-import { createApiKey } from "../accounts/api-keys.ts";
-import { createVerifiedUser } from "../accounts/accounts.ts";
+import { createApiKey } from "../resources/accounts/api-keys.ts";
+import { createVerifiedUser } from "../resources/accounts/accounts.ts";
 import type { App } from "../app.ts";
 import type { OutgoingMailRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
-import type { DkimKeys } from "../mail/dkim.ts";
-import { serviceKeys } from "../mail/dkim-keys.ts";
-import { readHeaders } from "../mail/headers.ts";
-import { createSender } from "../mail/send.ts";
-import type { ActivityView } from "../messages/view.ts";
-import type { RoutingView } from "../messages/view.ts";
+import type { DkimKeys } from "../mail/writing/dkim.ts";
+import { serviceKeys } from "../mail/writing/dkim-keys.ts";
+import { readHeaders } from "../mail/reading/headers.ts";
+import { createSender } from "../mail/sending/send.ts";
+import type { ActivityView } from "../resources/messages/view.ts";
+import type { RunView } from "../resources/messages/view.ts";
 import type { Server } from "../serve.ts";
 import { demoMail, INSTRUCTION, REPORT } from "./demo-mail.ts";
 import { acceptedSignatures } from "./demo-signatures.ts";
@@ -145,7 +145,7 @@ function signed(accepted: string[], keys: DkimKeys): string {
 async function sameOverHttp(server: Server, key: string): Promise<string> {
   const { text, ...file } = REPORT;
   const attachments = [{ ...file, data: Buffer.from(text).toString("base64") }];
-  const view = await call<RoutingView>(server, key, {
+  const view = await call<RunView>(server, key, {
     path: "/v1/messages",
     body: { instruction: INSTRUCTION, attachments },
   });

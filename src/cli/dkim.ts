@@ -1,9 +1,9 @@
 import { Command } from "commander";
 import type { DkimKeyRow } from "../db/schema.ts";
-import { findKeyHome, rotateKeys, type RotationStep } from "../domains/key-home.ts";
-import { keyAdvice } from "../domains/records.ts";
-import { dkimRecord } from "../mail/dkim.ts";
-import { chosenKeys, keyRows } from "../mail/dkim-keys.ts";
+import { findKeyHome, rotateKeys, type RotationStep } from "../resources/domains/key-home.ts";
+import { keyAdvice } from "../resources/domains/records.ts";
+import { dkimRecord } from "../mail/writing/dkim.ts";
+import { chosenKeys, keyRows } from "../mail/writing/dkim-keys.ts";
 import { CONFIG_OPTION, type CommonOptions, JSON_OPTION, print } from "./options.ts";
 import { withApp } from "./with-app.ts";
 

@@ -1,16 +1,16 @@
 import { isIP } from "node:net";
 import { Command, Option } from "commander";
-import { findKeyHome } from "../domains/key-home.ts";
+import { findKeyHome } from "../resources/domains/key-home.ts";
 import {
   type CheckedOperatorRecord,
   checkedRecords,
   type OperatorRecord,
   wantedRecords,
-} from "../domains/operator-view.ts";
-import { mtaStsHost, mtaStsPolicy } from "../domains/own-mta-sts.ts";
-import { zoneFile } from "../domains/zone-file.ts";
+} from "../resources/domains/operator-view.ts";
+import { mtaStsHost, mtaStsPolicy } from "../resources/domains/own-mta-sts.ts";
+import { zoneFile } from "../resources/domains/zone-file.ts";
 import { AppError, invalid } from "../errors.ts";
-import { isPublicName } from "../mail/domain-owner.ts";
+import { isPublicName } from "../net/domain-owner.ts";
 import { CONFIG_OPTION, type CommonOptions, JSON_OPTION, print } from "./options.ts";
 import { shown } from "./shown.ts";
 import { besideServer, withApp } from "./with-app.ts";

@@ -1,5 +1,5 @@
 import { Command, Option } from "commander";
-import type { Finding } from "../doctor/check.ts";
+import type { Finding } from "../operation/doctor/check.ts";
 import { AppError } from "../errors.ts";
 import { CONFIG_OPTION, type CommonOptions, JSON_OPTION, print } from "./options.ts";
 import { shown } from "./shown.ts";
@@ -19,7 +19,7 @@ export function doctorCommand(): Command {
     .action((options: DoctorOptions) =>
       besideServer(options, async (app, running) => {
         // Of use to nobody else, so no other command waits for it to load.
-        const { examine, TARGETS } = await import("../doctor/doctor.ts");
+        const { examine, TARGETS } = await import("../operation/doctor/doctor.ts");
         const targets = {
           ...TARGETS,
           ...(options.mailDomain === undefined ? {} : { mail_domain: options.mailDomain }),

@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import { splitListen } from "../config-forms.ts";
+import { splitListen } from "../config/forms.ts";
 import { AppError } from "../errors.ts";
 import { CONFIG_OPTION, type CommonOptions, configOf } from "./options.ts";
 import { shown } from "./shown.ts";

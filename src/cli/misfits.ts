@@ -1,6 +1,6 @@
 import { readFile, stat } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
-import type { Config, Misfit } from "../config.ts";
+import type { Config, Misfit } from "../config/config.ts";
 import { messageOf } from "../errors.ts";
 import { pairFault } from "../tls/pem.ts";
 

@@ -1,4 +1,4 @@
-import { type Config, type ConfigOverrides, loadConfig } from "../config.ts";
+import { type Config, type ConfigOverrides, loadConfig } from "../config/config.ts";
 
 export interface CommonOptions {
   config?: string;

@@ -14,11 +14,11 @@ import { serveCommand } from "./serve.ts";
 import { shown } from "./shown.ts";
 import { suppressionCommand } from "./suppression.ts";
 import { userCommand } from "./user.ts";
-import { ConfigError } from "../config.ts";
+import { ConfigError } from "../config/config.ts";
 import { isStorageFault, storageWords } from "../db/storage-faults.ts";
 import { AppError, messageOf } from "../errors.ts";
 import { loadFault } from "../lib/start-faults.ts";
-import { VERSION } from "../version.ts";
+import { VERSION } from "../lib/version.ts";
 
 const program = new Command("mailwright")
   .description("Turns mail into finished work: your model, your tools, your data folder.")

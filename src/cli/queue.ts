@@ -1,5 +1,5 @@
 import { Argument, Command, Option } from "commander";
-import { dropJob, retryJob } from "../admin/change-job.ts";
+import { dropJob, retryJob } from "../operation/admin/change-job.ts";
 import {
   hold,
   JOB_KINDS,
@@ -8,9 +8,9 @@ import {
   type JobView,
   listQueue,
   release,
-} from "../admin/queue.ts";
+} from "../operation/admin/queue.ts";
 import type { App } from "../app.ts";
-import type { Ended } from "../routing/fail.ts";
+import type { Ended } from "../pipeline/fail.ts";
 import type { HeldKindRow, JobRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
 import { HELD_BY_DEFAULT, heldKinds, restingKinds } from "../jobs/holds.ts";

@@ -2,7 +2,7 @@ import { createInterface } from "node:readline/promises";
 import { Command } from "commander";
 import { countsInWords, type Manifest } from "../backup/manifest.ts";
 import { AppError } from "../errors.ts";
-import type { Config } from "../config.ts";
+import type { Config } from "../config/config.ts";
 import { refuseAsRoot } from "../lib/start-faults.ts";
 import { CONFIG_OPTION, type CommonOptions, configOf, JSON_OPTION, print } from "./options.ts";
 import { shown } from "./shown.ts";

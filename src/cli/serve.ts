@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import { type Config, type ConfigOverrides, defaultConfig, supervisor } from "../config.ts";
+import { type Config, type ConfigOverrides, defaultConfig, supervisor } from "../config/config.ts";
 import { type Server, serve } from "../serve.ts";
 import { messageOf } from "../errors.ts";
 import { CONFIG_OPTION, type CommonOptions, configOf } from "./options.ts";

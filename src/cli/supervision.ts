@@ -1,4 +1,4 @@
-import { supervisor } from "../config.ts";
+import { supervisor } from "../config/config.ts";
 import { messageOf } from "../errors.ts";
 import { openServiceManager, type ServiceManager } from "../lib/service-manager.ts";
 import type { Server } from "../serve.ts";

@@ -1,6 +1,6 @@
 import { Command } from "commander";
 import { AppError } from "../errors.ts";
-import { listSuppressions, removeSuppression } from "../mail/suppressions.ts";
+import { listSuppressions, removeSuppression } from "../mail/sending/suppressions.ts";
 import { CONFIG_OPTION, type CommonOptions, JSON_OPTION, print } from "./options.ts";
 import { shown } from "./shown.ts";
 import { withApp } from "./with-app.ts";

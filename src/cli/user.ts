@@ -1,9 +1,13 @@
 import { Command, Option } from "commander";
-import { createApiKey, listApiKeys } from "../accounts/api-keys.ts";
-import { lacksAdministrator, NAME_ADMINISTRATOR, NO_ADMINISTRATOR } from "../accounts/administrator.ts";
-import { createVerifiedUser, listUsers, setPlan, type User } from "../accounts/accounts.ts";
-import { resetPassword } from "../accounts/passwords.ts";
-import { PLANS } from "../billing/plans.ts";
+import { createApiKey, listApiKeys } from "../resources/accounts/api-keys.ts";
+import {
+  lacksAdministrator,
+  NAME_ADMINISTRATOR,
+  NO_ADMINISTRATOR,
+} from "../resources/accounts/administrator.ts";
+import { createVerifiedUser, listUsers, setPlan, type User } from "../resources/accounts/accounts.ts";
+import { resetPassword } from "../resources/accounts/passwords.ts";
+import { PLANS } from "../resources/billing/plans.ts";
 import type { Plan } from "../db/schema.ts";
 import { ADDRESS_TOKEN_ALPHABET, randomToken } from "../lib/secrets.ts";
 import { CONFIG_OPTION, type CommonOptions, JSON_OPTION, print } from "./options.ts";

@@ -3,13 +3,13 @@ import { resolve } from "node:path";
 import { databasePath } from "../db/database-path.ts";
 import { type App, createApp } from "../app.ts";
 import { endRestore, isHalfRestored } from "../backup/swap.ts";
-import { type Config, defaultConfig, findConfigFile } from "../config.ts";
+import { type Config, defaultConfig, findConfigFile } from "../config/config.ts";
 import { refuseLost } from "../db/bring-back.ts";
 import { openDatabase } from "../db/database.ts";
 import { lockStores } from "../db/locks.ts";
 import { AppError } from "../errors.ts";
 import { refuseAsRoot } from "../lib/start-faults.ts";
-import { createLog } from "../log.ts";
+import { createLog } from "../lib/log.ts";
 import { type CommonOptions, configOf } from "./options.ts";
 
 /**

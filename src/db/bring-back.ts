@@ -2,7 +2,7 @@ import { existsSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type Sqlite from "better-sqlite3";
 import { databasePath } from "./database-path.ts";
-import type { Config } from "../config.ts";
+import type { Config } from "../config/config.ts";
 import { AppError, messageOf } from "../errors.ts";
 import type { WatchLog } from "./watch.ts";
 

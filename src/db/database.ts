@@ -3,7 +3,7 @@ import { dirname, resolve } from "node:path";
 import Sqlite from "better-sqlite3";
 import { sql } from "kysely";
 import { databasePath, namedPath } from "./database-path.ts";
-import { createLog } from "../log.ts";
+import { createLog } from "../lib/log.ts";
 import { bringBack } from "./bring-back.ts";
 import { startCheckpoints } from "./checkpoint.ts";
 import { openKysely } from "./dialect.ts";

@@ -1,5 +1,5 @@
 import { CompiledQuery, type Kysely } from "kysely";
-import { keepLogFields } from "../log.ts";
+import { keepLogFields } from "../lib/log.ts";
 import type { Schema } from "./schema.ts";
 
 export type Db = Kysely<Schema>;

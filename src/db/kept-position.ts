@@ -5,7 +5,7 @@ import { readIfThere, replaceFile } from "../lib/durable-file.ts";
 import { onMailFiles } from "../lib/own-faults.ts";
 import type { Position, SegmentStore } from "../lib/segments.ts";
 import { storedJson } from "../lib/stored-json.ts";
-import type { Log } from "../log.ts";
+import type { Log } from "../lib/log.ts";
 import { databasePath } from "./database-path.ts";
 import { saveEachMinute } from "./each-minute.ts";
 import type { Db, Write } from "./group-commit.ts";

@@ -2,7 +2,7 @@ import { mkdirSync, statSync, truncateSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import Sqlite from "better-sqlite3";
 import { databasePath } from "./database-path.ts";
-import type { Config } from "../config.ts";
+import type { Config } from "../config/config.ts";
 import { folderFault } from "../lib/start-faults.ts";
 import { isDamage, StorageError } from "./storage-faults.ts";
 

@@ -9,7 +9,7 @@ import {
   namedSegments,
 } from "./segment-rows.ts";
 import type { SegmentFile, SegmentStore } from "../lib/segments.ts";
-import type { Log } from "../log.ts";
+import type { Log } from "../lib/log.ts";
 
 /** The part of `App` that this is about. */
 interface Stores {

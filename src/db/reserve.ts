@@ -1,6 +1,6 @@
 import { open, rm, stat, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { Config } from "../config.ts";
+import type { Config } from "../config/config.ts";
 import { messageOf } from "../errors.ts";
 import { databasePath } from "./database-path.ts";
 import { StorageError } from "./storage-faults.ts";

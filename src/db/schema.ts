@@ -96,7 +96,7 @@ export interface ConnectionRow {
   label: string;
   model: string | null;
   base_url: string | null;
-  /** Sealed JSON, AAD = connection id; see `Sealed` in `connections/sealed.ts`. */
+  /** Sealed JSON, AAD = connection id; see `Sealed` in `resources/connections/sealed.ts`. */
   sealed: Uint8Array | null;
   credential_hint: string | null;
   status: "untested" | "ok" | "error" | "needs_auth";
@@ -165,7 +165,7 @@ export interface ConversationRow {
   created: number;
 }
 
-/** The state machine of a message; the two public projections are in `messages/view.ts`. */
+/** The state machine of a message; the two public projections are in `resources/messages/view.ts`. */
 export type MessageState = "received" | "done" | "failed" | "limited" | "rejected" | "skipped";
 
 /** Whose words the message carries, and so what it may spend. */
@@ -339,7 +339,7 @@ export interface LedgerRow {
   amount: number;
   /** What is left of the period after this row: the sum of its amounts. */
   balance: number;
-  /** Of the allowance it belongs to, see `Period` in `billing/period.ts`; `topup` for what was bought. */
+  /** Of the allowance it belongs to, see `Period` in `resources/billing/period.ts`; `topup` for what was bought. */
   period: string;
   message_id: string | null;
   created: number;

@@ -1,5 +1,5 @@
 import mammoth from "mammoth";
-import { readableHtml } from "../mail/reply-text.ts";
+import { readableHtml } from "../trust/own-words/reply-text.ts";
 import { counted, type Extract } from "./reading.ts";
 import { plainWords, type ShownXml, withoutHiddenRuns } from "./word-xml.ts";
 import { checkZip, unpackEntry } from "./zip.ts";

@@ -1,4 +1,4 @@
-import { readableHtml } from "../mail/reply-text.ts";
+import { readableHtml } from "../trust/own-words/reply-text.ts";
 import { type Extract, type FileToRead } from "./reading.ts";
 import { decodeText } from "./text.ts";
 

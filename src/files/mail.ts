@@ -1,6 +1,6 @@
-import { allText } from "../mail/mail-text.ts";
-import { decodeWords, type MailHeaders, readHeaders } from "../mail/headers.ts";
-import { readMail } from "../mail/parse-mail.ts";
+import { allText } from "../mail/reading/mail-text.ts";
+import { decodeWords, type MailHeaders, readHeaders } from "../mail/reading/headers.ts";
+import { readMail } from "../mail/reading/parse-mail.ts";
 import { type Extract, Unreadable } from "./reading.ts";
 import { shownName } from "./shown-name.ts";
 

@@ -1,5 +1,5 @@
 import { oneLine } from "../lib/one-line.ts";
-import { stripHiddenCharacters } from "../mail/hidden-characters.ts";
+import { stripHiddenCharacters } from "../trust/own-words/hidden-characters.ts";
 
 const MAX_NAME_CHARS = 120;
 /** RFC 6838 §4.2. */

@@ -1,22 +1,22 @@
 import { Elysia } from "elysia";
-import { refusalOfDeleted } from "../accounts/accounts.ts";
-import { type KeyOwner, ownerOfApiKey } from "../accounts/api-keys.ts";
-import { noteChange } from "../accounts/changes.ts";
-import { type Caller, findSession } from "../accounts/sessions.ts";
+import { refusalOfDeleted } from "../resources/accounts/accounts.ts";
+import { type KeyOwner, ownerOfApiKey } from "../resources/accounts/api-keys.ts";
+import { noteChange } from "../resources/accounts/changes.ts";
+import { type Caller, findSession } from "../resources/accounts/sessions.ts";
 import type { App } from "../app.ts";
-import { type PlanLimits, planLimits } from "../billing/plans.ts";
+import { type PlanLimits, planLimits } from "../resources/billing/plans.ts";
 import type { SessionRow, UserRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
-import { clientNetwork } from "../lib/networks.ts";
+import { clientNetwork } from "../net/networks.ts";
 import { readBody, readCallBody } from "./body.ts";
 import { noteCaller } from "./callers.ts";
 import { sessionCookie } from "./cookies.ts";
 import { awaitTurn } from "./in-hand.ts";
 import { clientAddress, isFor, refuseOverRate, SAFE_METHODS } from "./request.ts";
 import { keepSent } from "./warnings.ts";
+import { MINUTE_SECONDS } from "../lib/durations.ts";
 
 const UNAUTHORIZED = "This needs a valid API key, or the session of somebody who has signed in.";
-const MINUTE_SECONDS = 60;
 
 type Served = Parameters<typeof clientAddress>[1];
 
@@ -111,7 +111,7 @@ export async function knownCaller(app: App, served: Served): Promise<Caller | un
   const found = await findCaller(app, served);
   if (!found) return undefined;
   const limits = planLimits(app.config, found.user.plan);
-  // Calls of the routing endpoint use up nothing of the rest.
+  // Calls of the endpoint for calls use up nothing of the rest.
   const [what, limit] =
     request.method === "POST" && isFor(request, "/v1/messages")
       ? ["calls", callsPerMinute(limits)]
@@ -130,7 +130,7 @@ function findCaller(app: App, served: Served): Promise<Caller | undefined> {
 }
 
 /**
- * For all that is sent to the routing endpoint, replays and bad bodies too. Twice what is taken of it in a minute at
+ * For all that is sent to the endpoint for calls, replays and bad bodies too. Twice what is taken of it in a minute at
  * least: who sends too many good calls meets the limit of those first.
  */
 function callsPerMinute({ api_per_minute, route_per_minute }: PlanLimits): number {

@@ -1,6 +1,6 @@
 import type { App } from "../app.ts";
 import { AppError, invalid } from "../errors.ts";
-import type { SentFile } from "../routing/files.ts";
+import type { SentFile } from "../files/sent-file.ts";
 import { type ReadCall, readCall } from "./call-body.ts";
 import { badJson, readJson } from "./json-text.ts";
 import { isFor, isLike } from "./request.ts";
@@ -96,7 +96,7 @@ async function readJsonBytes(sent: Sent, cap: number): Promise<Buffer<ArrayBuffe
 }
 
 /**
- * A call of the routing endpoint; `takeFiles` gives the files that came with it. Long ones are read in turn.
+ * A call of the endpoint for calls; `takeFiles` gives the files that came with it. Long ones are read in turn.
  */
 export async function readCallBody(sent: Sent): Promise<object | null> {
   const bytes = await readJsonBytes(sent, MAX_ROUTING_BODY_BYTES);

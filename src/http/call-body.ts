@@ -1,5 +1,5 @@
 import { AppError } from "../errors.ts";
-import { MAX_FILES, type SentFile, decodeFile } from "../routing/files.ts";
+import { MAX_FILES, type SentFile, decodeFile } from "../files/sent-file.ts";
 import { readJson } from "./json-text.ts";
 import { sha256 } from "../lib/sha256.ts";
 

@@ -1,5 +1,5 @@
 import type { App } from "../app.ts";
-import { splitListen } from "../config-forms.ts";
+import { splitListen } from "../config/forms.ts";
 import { listenFault } from "../lib/start-faults.ts";
 import { wordsOf } from "../errors.ts";
 import { certificateNames } from "../tls/names.ts";

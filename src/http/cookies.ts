@@ -1,6 +1,6 @@
-import { ASKER_SECONDS } from "../accounts/code-askers.ts";
-import { PENDING_SECONDS } from "../accounts/registration.ts";
-import { sessionSeconds } from "../accounts/sessions.ts";
+import { ASKER_SECONDS } from "../resources/accounts/code-askers.ts";
+import { PENDING_SECONDS } from "../resources/accounts/registration.ts";
+import { sessionSeconds } from "../resources/accounts/sessions.ts";
 import type { App } from "../app.ts";
 
 /** The name that is set, and the one that an older example of the contract writes. */

@@ -1,18 +1,21 @@
 import type { App } from "../app.ts";
-import { splitListen } from "../config-forms.ts";
-import { plainAddress } from "../lib/networks.ts";
+import { splitListen } from "../config/forms.ts";
+import { plainAddress } from "../net/networks.ts";
 import { listenFault } from "../lib/start-faults.ts";
-import { steerToNewest } from "../lib/steer-port.ts";
+import { steerToNewest } from "../net/steer-port.ts";
 import type { Certificate } from "../tls/pem.ts";
 import { callersWaiting } from "./callers.ts";
-import type { createHttp } from "./server.ts";
+import type { Elysia } from "elysia";
 
 /** Bun closes a connection that sends more, before our own cap can explain itself. */
 const MAX_REQUEST_BYTES = 64 * 1_048_576;
 const IDLE_SECONDS = 240;
 const OPTIONS = { idleTimeout: IDLE_SECONDS, maxRequestBodySize: MAX_REQUEST_BYTES, development: false };
 
-type Http = ReturnType<typeof createHttp>;
+interface Http extends Pick<Elysia, "server"> {
+  fetch: (request: Request) => Response | Promise<Response>;
+  listen: (options: Partial<Bun.Serve.HostnamePortServeOptions<unknown>>) => unknown;
+}
 type Listener = NonNullable<Http["server"]>;
 
 export interface HttpDoor extends AsyncDisposable {

@@ -1,8 +1,8 @@
 import { statfs } from "node:fs/promises";
 import { Elysia } from "elysia";
-import { queueDepths } from "../admin/queue.ts";
+import { queueDepths } from "../jobs/depths.ts";
 import type { App } from "../app.ts";
-import { splitListen } from "../config-forms.ts";
+import { splitListen } from "../config/forms.ts";
 import { AppError } from "../errors.ts";
 import { heldKinds } from "../jobs/holds.ts";
 import { equalBytes } from "../lib/secrets.ts";

@@ -1,5 +1,5 @@
 import { ERROR_CODES } from "../errors.ts";
-import { API_VERSION } from "../version.ts";
+import { API_VERSION } from "../lib/version.ts";
 import { descriptionOf, TAGS } from "./describe.ts";
 import { exampleProblem } from "./error-catalogue.ts";
 import { TITLES } from "./errors.ts";

@@ -1,12 +1,12 @@
 import { isIP } from "node:net";
 import type { App } from "../app.ts";
 import { AppError } from "../errors.ts";
-import { clientNetwork, inNetworks } from "../lib/networks.ts";
+import { clientNetwork, inNetworks } from "../net/networks.ts";
 import type { RateRule } from "../lib/rate-limit.ts";
+import { HOUR_SECONDS } from "../lib/durations.ts";
 
 export const SAFE_METHODS = new Set(["GET", "HEAD", "OPTIONS"]);
 
-const HOUR_SECONDS = 3_600;
 const PROBES = new Set(["/livez", "/readyz"]);
 const NO_HOST = "The Host header of this request is missing, there are two, or it names no host.";
 /**

@@ -8,6 +8,22 @@ export const pageQuery = {
   cursor: t.Optional(t.String({ description: "`next_cursor` of the previous page." })),
 };
 
+/** The year 9999: the times of ids go a little further. */
+export const LAST_SECOND = 253_402_300_799;
+const EXAMPLE_SECOND = 1_768_478_400;
+
+/** A moment of an answer. */
+export function moment(what: string) {
+  return t.Integer({ description: `${what}, in unix seconds.`, examples: [EXAMPLE_SECOND] });
+}
+
+/** A moment that a query may name. */
+export function momentParameter(title: string, what: string) {
+  return t.Optional(
+    t.Integer({ title, minimum: 0, maximum: LAST_SECOND, description: what, examples: [EXAMPLE_SECOND] }),
+  );
+}
+
 /** A page of a list; `next_cursor` is null on the last one. */
 export function pageShape<Item extends TSchema>(item: Item) {
   return t.Object({ items: t.Array(item), next_cursor: t.Nullable(t.String()) });

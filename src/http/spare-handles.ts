@@ -1,13 +1,13 @@
 import type { App } from "../app.ts";
-import { splitListen } from "../config-forms.ts";
+import { splitListen } from "../config/forms.ts";
 import { messageOf } from "../errors.ts";
 import { handleLimit, handlesInUse } from "../lib/handles.ts";
-import { inNetworks, inTurns, networksAround } from "../lib/networks.ts";
+import { inNetworks, inTurns, networksAround } from "../net/networks.ts";
 import {
   openTakenConnections,
   type TakenConnection,
   type TakenConnections,
-} from "../lib/taken-connections.ts";
+} from "../net/taken-connections.ts";
 import { type HttpDoor, peerName } from "./listen.ts";
 
 const LOOK_MS = 250;

@@ -1,6 +1,6 @@
 import type { App } from "../app.ts";
 import { AppError } from "../errors.ts";
-import { byteStreamOf } from "../lib/byte-stream.ts";
+import { byteStreamOf } from "../net/byte-stream.ts";
 import { PORTION_BYTES } from "../lib/portions.ts";
 import { warned } from "./warnings.ts";
 

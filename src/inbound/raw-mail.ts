@@ -1,9 +1,9 @@
 import type { App } from "../app.ts";
 import { AppError } from "../errors.ts";
-import { logFieldsOf } from "../messages/decide.ts";
-import { receiveMail, type Reception, type Recipient } from "../messages/receive.ts";
-import { lookUp, refuseForNow, comparableAddress } from "../smtp/recipients.ts";
-import { isKnown, refuseOverMails } from "../smtp/visits.ts";
+import { logFieldsOf } from "./decide.ts";
+import { receiveMail, type Reception, type Recipient } from "./receive.ts";
+import { lookUp, refuseForNow, comparableAddress } from "./recipients.ts";
+import { isKnown, refuseOverMails } from "./visits.ts";
 import type { Envelope } from "./signed-mail.ts";
 
 const RETRY_SECONDS = 120;

@@ -3,7 +3,7 @@ import type { App } from "../app.ts";
 import { AppError } from "../errors.ts";
 import { chunksOf, holdBody } from "../http/body.ts";
 import { describe } from "../http/describe.ts";
-import { createArrivals } from "../lib/arrivals.ts";
+import { createArrivals } from "../net/arrivals.ts";
 import { takeRawMail } from "./raw-mail.ts";
 import { MailTakenShape } from "./shapes.ts";
 import { inboundSecret, readEnvelope, refuseUnsigned } from "./signed-mail.ts";

@@ -3,10 +3,10 @@ import type { Db } from "../db/database.ts";
 import type { JobKind } from "./kinds.ts";
 import { PAUSED_AT } from "./paused.ts";
 import type { JobHandlers } from "./run-job.ts";
+import { HOUR_SECONDS } from "../lib/durations.ts";
 
 /** Clocks are set right by less all the time. */
 const LEAP_SECONDS = 60;
-const HOUR_SECONDS = 3_600;
 /** No work that is not planned by its own handler needs to wait for longer than this. */
 const LONGEST_WAIT_SECONDS = 2 * 86_400;
 

@@ -1,5 +1,5 @@
-import type { Farewell, NoticeKind } from "../accounts/account-mail.ts";
-import type { Whose } from "../billing/storage.ts";
+import type { Farewell, NoticeKind } from "../resources/accounts/account-mail.ts";
+import type { Whose } from "../resources/billing/storage.ts";
 import type { OwnerNoticeRow } from "../db/schema.ts";
 import type { SegmentRange } from "../lib/segments.ts";
 

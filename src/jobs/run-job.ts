@@ -2,7 +2,7 @@ import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { isStorageFault } from "../db/storage-faults.ts";
 import { messageOf } from "../errors.ts";
-import { withLogFields } from "../log.ts";
+import { withLogFields } from "../lib/log.ts";
 import { JOB_RULES, type JobKind } from "./kinds.ts";
 import {
   backoffSeconds,

@@ -1,6 +1,6 @@
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
-import { withoutLogFields } from "../log.ts";
+import { withoutLogFields } from "../lib/log.ts";
 import { watchClock } from "./clock.ts";
 import { waitAtMost } from "../lib/deadline.ts";
 import { hastenThese } from "./hasten.ts";

@@ -1,5 +1,4 @@
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
+import { HOUR_MS, MINUTE_MS } from "./durations.ts";
 /** What the clock of a machine is set right by without anybody's harm. */
 const SMALL_MS = 10 * MINUTE_MS;
 /** How long another time has to stay until it is believed. */

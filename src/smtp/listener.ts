@@ -1,24 +1,24 @@
 import type { AddressInfo } from "node:net";
 import { SMTPServer, type SMTPServerOptions, type SMTPServerSession } from "smtp-server";
 import type { App } from "../app.ts";
-import { senderParty } from "../mail/front-relay.ts";
-import { splitListen } from "../config-forms.ts";
+import { senderParty } from "../mail/reading/front-relay.ts";
+import { splitListen } from "../config/forms.ts";
 import { isStorageFault } from "../db/storage-faults.ts";
-import { withLogFields } from "../log.ts";
+import { withLogFields } from "../lib/log.ts";
 import { listenFault } from "../lib/start-faults.ts";
 import { messageOf } from "../errors.ts";
-import { logFieldsOf, notePutOff, noteRefusal } from "../messages/decide.ts";
+import { logFieldsOf, notePutOff, noteRefusal } from "../inbound/decide.ts";
 import {
   type Delivery,
   receiveMail,
   type Reception,
   type Recipient,
   refuseOversize,
-} from "../messages/receive.ts";
+} from "../inbound/receive.ts";
 import { createPeerCount } from "./peers.ts";
 import { acceptProxies } from "./proxy.ts";
 import { createMailReader } from "./read-mail.ts";
-import { lookUp, refuseForNow, comparableAddress } from "./recipients.ts";
+import { lookUp, refuseForNow, comparableAddress } from "../inbound/recipients.ts";
 import { createRoom } from "./room.ts";
 import {
   createVisits,
@@ -29,7 +29,7 @@ import {
   type Visit,
   type Visits,
   whileAwaited,
-} from "./visits.ts";
+} from "../inbound/visits.ts";
 
 /** RFC 5321 §4.5.3.1.8 asks for at least 100. */
 const MAX_RECIPIENTS = 100;
@@ -43,7 +43,7 @@ export interface SmtpDoor extends AsyncDisposable {
   address: string | null;
 }
 
-/** Opens the SMTP door on `smtp.listen`. Every answer it gives is decided in `messages/receive.ts`. */
+/** Opens the SMTP door on `smtp.listen`. Every answer it gives is decided in `inbound/receive.ts`. */
 export async function startSmtp(app: App): Promise<SmtpDoor> {
   const listen = splitListen(app.config.smtp.listen);
   if (!listen) return { address: null, [Symbol.asyncDispose]: () => Promise.resolve() };

@@ -1,5 +1,5 @@
 import ipaddr from "ipaddr.js";
-import { plainAddress } from "../lib/networks.ts";
+import { plainAddress } from "../net/networks.ts";
 
 /** What a header of the PROXY protocol says: who the client is, or that the proxy speaks for itself. */
 export type ProxyHeader = { kind: "client"; address: string; port: number } | { kind: "proxy" };

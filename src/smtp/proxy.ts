@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import type { SMTPServer } from "smtp-server";
 import type { App } from "../app.ts";
-import { inNetworks } from "../lib/networks.ts";
+import { inNetworks } from "../net/networks.ts";
 import { type ProxyHeader, readProxyHeader } from "./proxy-header.ts";
 import { waitLimit } from "../lib/wait-limit.ts";
 

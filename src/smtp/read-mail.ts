@@ -1,6 +1,6 @@
 import type { SMTPServerDataStream } from "smtp-server";
-import { createArrivals } from "../lib/arrivals.ts";
-import type { Reception } from "../messages/receive.ts";
+import { createArrivals } from "../net/arrivals.ts";
+import type { Reception } from "../inbound/receive.ts";
 import { waitLimit } from "../lib/wait-limit.ts";
 
 /** One mail from DATA to its end, however slowly it trickles in (RFC 5321 §4.5.3.2.5). */

@@ -1,7 +1,7 @@
 import type { SMTPServer } from "smtp-server";
 import type { App } from "../app.ts";
-import { MOST_NETWORKS, networksAround } from "../lib/networks.ts";
-import type { Visits } from "./visits.ts";
+import { MOST_NETWORKS, networksAround } from "../net/networks.ts";
+import type { Visits } from "../inbound/visits.ts";
 
 type Connection = SMTPServer["connections"] extends Set<infer One> ? One : never;
 

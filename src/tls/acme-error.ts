@@ -1,5 +1,5 @@
 import { AppError, messageOf, wordsOf } from "../errors.ts";
-import type { Config } from "../config.ts";
+import type { Config } from "../config/config.ts";
 
 /** One reason of an authority (RFC 8555 §6.7). */
 export interface AcmeProblem {

@@ -1,10 +1,10 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import * as acme from "acme-client";
 import { AppError } from "../errors.ts";
-import type { Config } from "../config.ts";
-import type { Resolver } from "../lib/dns.ts";
-import { createSafeFetch, type SafeFetch } from "../lib/net.ts";
-import { networkFault, readCapped, retryAfterSeconds } from "../lib/responses.ts";
+import type { Config } from "../config/config.ts";
+import type { Resolver } from "../net/dns.ts";
+import { createSafeFetch, type SafeFetch } from "../net/guarded-fetch.ts";
+import { networkFault, readCapped, retryAfterSeconds } from "../net/responses.ts";
 import { AcmeError, type AcmeProblem } from "./acme-error.ts";
 import { readCaFile } from "./ca-file.ts";
 import { accountKey } from "./store.ts";

@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import type { Config } from "../config.ts";
+import type { Config } from "../config/config.ts";
 import { AppError, messageOf } from "../errors.ts";
 
 /** The operator's own authority (PEM) from `acme.ca_file`; undefined where none is named. */

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { AppError, messageOf } from "../errors.ts";
-import type { Config } from "../config.ts";
+import type { Config } from "../config/config.ts";
 import type { WatchLog } from "../db/watch.ts";
 import { readIfThere, replaceFile, writeOnce } from "../lib/durable-file.ts";
 import { storedJson } from "../lib/stored-json.ts";

@@ -1,4 +1,4 @@
-import type { Config } from "../config.ts";
+import type { Config } from "../config/config.ts";
 import type { WatchLog } from "../db/watch.ts";
 import { loadCertificate } from "./certificate.ts";
 import type { Certificate } from "./pem.ts";

@@ -3,9 +3,9 @@ import { wordsOf } from "../errors.ts";
 import { readFiles } from "./certificate.ts";
 import { certificateWarning } from "./keep.ts";
 import { factsOf } from "./pem.ts";
+import { DAY_SECONDS } from "../lib/durations.ts";
 
 const LOOK_MS = 60_000;
-const DAY_SECONDS = 86_400;
 
 export interface FileWatch extends Disposable {
   /** Reads the files now. Never rejects: a pair that is of no use is logged, and the old one stays. */

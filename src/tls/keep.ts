@@ -9,8 +9,8 @@ import { certificateNames } from "./names.ts";
 import { orderOnThread } from "./order-thread.ts";
 import { type Certificate, factsOf, pairFault } from "./pem.ts";
 import { forgetOrder, readStoredCertificate, type StoredCertificate } from "./store.ts";
+import { DAY_SECONDS } from "../lib/durations.ts";
 
-const DAY_SECONDS = 86_400;
 /** Less than this before its end a certificate should long have been replaced. */
 const NOTICE_SECONDS = 14 * DAY_SECONDS;
 const FIRST_RETRY_SECONDS = 300;

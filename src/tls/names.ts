@@ -1,5 +1,5 @@
-import type { Config } from "../config.ts";
-import { isPublicHost } from "../config-forms.ts";
+import type { Config } from "../config/config.ts";
+import { isPublicHost } from "../config/forms.ts";
 
 /** The names the certificate is for, the main one first. */
 export function certificateNames({ server, smtp, acme }: Config): string[] {

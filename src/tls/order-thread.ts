@@ -1,5 +1,5 @@
 import type { App } from "../app.ts";
-import type { Config } from "../config.ts";
+import type { Config } from "../config/config.ts";
 import { AppError } from "../errors.ts";
 import { startWorker } from "../lib/worker.ts";
 import { AcmeError, type AcmeProblem } from "./acme-error.ts";

@@ -1,5 +1,5 @@
 import { AppError } from "../errors.ts";
-import { createResolver } from "../lib/dns.ts";
+import { createResolver } from "../net/dns.ts";
 import { AcmeError } from "./acme-error.ts";
 import { orderCertificate } from "./order.ts";
 import type { OrderFault, OrderNews, OrderTask } from "./order-thread.ts";

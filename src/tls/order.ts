@@ -1,7 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import type { Authorization, Order } from "acme-client";
-import type { Config } from "../config.ts";
-import type { Resolver } from "../lib/dns.ts";
+import type { Config } from "../config/config.ts";
+import type { Resolver } from "../net/dns.ts";
 import { AcmeError, type AcmeProblem } from "./acme-error.ts";
 import { type Authority, withAuthority } from "./authority.ts";
 import { certificateNames } from "./names.ts";

@@ -1,11 +1,11 @@
 import { generate } from "selfsigned";
 import { messageOf } from "../errors.ts";
 import type { SelfSigned } from "./self-signed.ts";
+import { DAY_MS } from "../lib/durations.ts";
 
 declare const self: Worker;
 
 const VALID_DAYS = 3_650;
-const DAY_MS = 86_400_000;
 
 /** Asked once, with the name of a host. */
 self.addEventListener("message", ({ data: hostname }: MessageEvent<string>) => void answer(hostname));

@@ -1,6 +1,6 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { Config } from "../config.ts";
+import type { Config } from "../config/config.ts";
 import { readIfThere, replaceFile, writeOnce } from "../lib/durable-file.ts";
 import type { Certificate } from "./pem.ts";
 

@@ -1,4 +1,4 @@
-import type { SecurityEvent } from "../../src/accounts/security-events.ts";
+import type { SecurityEvent } from "../../src/resources/accounts/security-events.ts";
 
 /**
  * Who may use a route: anybody (`public`); an API key or a session (`key`); somebody who has signed in, of whom an API key

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { setPlan } from "../../src/accounts/accounts.ts";
-import { createApiKey, revokeApiKeyOf } from "../../src/accounts/api-keys.ts";
-import { resetPassword } from "../../src/accounts/passwords.ts";
-import { noteSecurityEvent, type SecurityEvent } from "../../src/accounts/security-events.ts";
-import { sumUpNow } from "../../src/accounts/untold.ts";
+import { setPlan } from "../../src/resources/accounts/accounts.ts";
+import { createApiKey, revokeApiKeyOf } from "../../src/resources/accounts/api-keys.ts";
+import { resetPassword } from "../../src/resources/accounts/passwords.ts";
+import { noteSecurityEvent, type SecurityEvent } from "../../src/resources/accounts/security-events.ts";
+import { sumUpNow } from "../../src/resources/accounts/untold.ts";
 import { messageOf } from "../../src/errors.ts";
 import type { JobPayloads } from "../../src/jobs/kinds.ts";
 import { type TestApp, testApp } from "../support/app.ts";

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { makeBackupsLater } from "../../src/backup/schedule.ts";
-import type { ConfigOverrides } from "../../src/config.ts";
+import type { ConfigOverrides } from "../../src/config/config.ts";
 import { type Answer, type Caller, testApp } from "../support/app.ts";
 import { entriesOf } from "../support/backups.ts";
 import { mailroom } from "../support/mailroom.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { createHttp } from "../../src/http/server.ts";
+import { createHttp } from "../../src/api.ts";
 import { testApp } from "../support/app.ts";
 import { sessionOf } from "../support/consent.ts";
 import { mailroom, type Mailroom, type RoomOptions } from "../support/mailroom.ts";

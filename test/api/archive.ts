@@ -1,7 +1,7 @@
-import type { User } from "../../src/accounts/accounts.ts";
+import type { User } from "../../src/resources/accounts/accounts.ts";
 import { insertRow } from "../../src/db/prepared.ts";
 import type { ConversationRow, MessageRow } from "../../src/db/schema.ts";
-import { blankMessage } from "../../src/messages/blank-message.ts";
+import { blankMessage } from "../../src/resources/messages/blank-message.ts";
 import type { TestApp } from "../support/app.ts";
 
 /** Stores messages as they would be after some time; each has the id of the moment it says it was accepted in. */

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { sweepUnproven } from "../../src/accounts/unproven.ts";
+import { sweepUnproven } from "../../src/resources/accounts/unproven.ts";
 import { type Answer, type TestApp, testApp } from "../support/app.ts";
 import { freshCode, lettersTo, newestCode, openBrowser, signIn, subjectsTo } from "./browser.ts";
 

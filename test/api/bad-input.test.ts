@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type OpenApiDocument, openApiOf } from "../../src/http/openapi.ts";
 import type { Json } from "../../src/http/openapi-schema.ts";
-import { createHttp } from "../../src/http/server.ts";
+import { createHttp } from "../../src/api.ts";
 import { type Answer, type Caller, type TestApp, testApp } from "../support/app.ts";
 
 /** Nobody listens there: nothing here may ask the world. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { sql } from "kysely";
-import { setPlan } from "../../src/accounts/accounts.ts";
+import { setPlan } from "../../src/resources/accounts/accounts.ts";
 import { type BillingDesk, billingDesk } from "../support/billing-desk.ts";
 import { PRICES, type StripeEvent } from "../support/stripe-stand-in.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { brokenCap } from "../../src/messages/policy.ts";
-import { purgeLater } from "../../src/retention/purge.ts";
+import { brokenCap } from "../../src/inbound/policy.ts";
+import { purgeLater } from "../../src/operation/retention/purge.ts";
 import type { Caller, TestApp } from "../support/app.ts";
 import { mailroom } from "../support/mailroom.ts";
 import { plansOf } from "../support/query-plans.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { pullModel } from "../../src/connections/pull-model.ts";
-import type { ConnectionKind } from "../../src/connections/kinds.ts";
-import { examine } from "../../src/doctor/doctor.ts";
+import { pullModel } from "../../src/resources/connections/pull-model.ts";
+import type { ConnectionKind } from "../../src/resources/connections/kinds.ts";
+import { examine } from "../../src/operation/doctor/doctor.ts";
 import { type Caller, testApp } from "../support/app.ts";
 import { type ProviderServer, startProvider } from "../support/provider-server.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { MODEL_KINDS } from "../../src/ai/providers.ts";
-import type { ConnectionKind } from "../../src/connections/kinds.ts";
-import { testConnection } from "../../src/connections/test-connection.ts";
+import type { ConnectionKind } from "../../src/resources/connections/kinds.ts";
+import { testConnection } from "../../src/resources/connections/test-connection.ts";
 import { type Answer, type Caller, type TestApp, testApp } from "../support/app.ts";
 import { startDnsServer } from "../support/dns-server.ts";
 import { startOldStandIn } from "../support/old-mcp-server.ts";

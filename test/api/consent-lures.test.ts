@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { endSession } from "../../src/accounts/sessions.ts";
+import { endSession } from "../../src/resources/accounts/sessions.ts";
 import { type Answer, type Caller, testApp, type TestApp } from "../support/app.ts";
 import { comeBack, formOf, isQuestion, press, sessionOf } from "../support/consent.ts";
 import { startGuardedMcp } from "../support/oauth-mcp-server.ts";

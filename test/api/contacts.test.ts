@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { simpleParser } from "mailparser";
-import type { ConfigOverrides } from "../../src/config.ts";
+import type { ConfigOverrides } from "../../src/config/config.ts";
 import type { ContactSubmissionRow, OutgoingMailRow } from "../../src/db/schema.ts";
 import { type Answer, type TestApp, testApp } from "../support/app.ts";
 import { ownMs } from "../support/own-time.ts";

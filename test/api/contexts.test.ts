@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { setPlan } from "../../src/accounts/accounts.ts";
+import { setPlan } from "../../src/resources/accounts/accounts.ts";
 import { type Answer, type Caller, type TestApp, testApp } from "../support/app.ts";
 import { deskOf } from "./desk.ts";
 

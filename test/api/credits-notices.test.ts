@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { simpleParser } from "mailparser";
-import { setPlan } from "../../src/accounts/accounts.ts";
+import { setPlan } from "../../src/resources/accounts/accounts.ts";
 import type { OutgoingMailRow } from "../../src/db/schema.ts";
 import { freshId, type Mailroom, mailroom } from "../support/mailroom.ts";
 

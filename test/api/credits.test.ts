@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { setPlan } from "../../src/accounts/accounts.ts";
-import { topUp } from "../../src/billing/ledger.ts";
+import { setPlan } from "../../src/resources/accounts/accounts.ts";
+import { topUp } from "../../src/resources/billing/ledger.ts";
 import { type Answer, type Caller, type TestApp, testApp } from "../support/app.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { deskOf, modelAt } from "./desk.ts";

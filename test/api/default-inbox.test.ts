@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { setPlan } from "../../src/accounts/accounts.ts";
+import { setPlan } from "../../src/resources/accounts/accounts.ts";
 import { type Answer, type Caller, testApp } from "../support/app.ts";
 
 const MODEL = { llm: { kind: "demo" } } as const;

@@ -1,4 +1,4 @@
-import type { ConfigOverrides } from "../../src/config.ts";
+import type { ConfigOverrides } from "../../src/config/config.ts";
 import type { Caller, TestApp } from "../support/app.ts";
 import type { ModelServer } from "../support/model-server.ts";
 

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { dkimVerify, type DNSResolver } from "mailauth";
-import { checkServiceKeysLater, findKeyHome, rotateKeys } from "../../src/domains/key-home.ts";
-import { createResolver } from "../../src/lib/dns.ts";
-import { dkimRecord, dnsRecords, signMail } from "../../src/mail/dkim.ts";
-import { keyRows, serviceKeys } from "../../src/mail/dkim-keys.ts";
-import { signingKeys } from "../../src/domains/domains.ts";
+import { checkServiceKeysLater, findKeyHome, rotateKeys } from "../../src/resources/domains/key-home.ts";
+import { createResolver } from "../../src/net/dns.ts";
+import { dkimRecord, dnsRecords, signMail } from "../../src/mail/writing/dkim.ts";
+import { keyRows, serviceKeys } from "../../src/mail/writing/dkim-keys.ts";
+import { signingKeys } from "../../src/resources/domains/domains.ts";
 import {
   activeDomain,
   type Domain,

@@ -11,8 +11,7 @@ import {
   domainDesk,
   publish,
 } from "../support/domain-desk.ts";
-
-const DAY_SECONDS = 86_400;
+import { DAY_SECONDS } from "../../src/lib/durations.ts";
 
 describe("a domain that waits for its records", () => {
   test("is looked at every ten minutes and gets active without anybody asking", async () => {

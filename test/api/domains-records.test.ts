@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { allowsHost, isSpf, withHost } from "../../src/domains/spf.ts";
+import { allowsHost, isSpf, withHost } from "../../src/resources/domains/spf.ts";
 import type { DnsZone } from "../support/dns-server.ts";
 import {
   addDomain,

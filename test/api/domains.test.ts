@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { createPrivateKey, createPublicKey } from "node:crypto";
 import { activeDomain, addDomain, domainDesk, publish, recordOf, statuses } from "../support/domain-desk.ts";
-import { keyRows } from "../../src/mail/dkim-keys.ts";
+import { keyRows } from "../../src/mail/writing/dkim-keys.ts";
 import { testApp } from "../support/app.ts";
 
 const ALL = ["ownership", "inbound_mx", "spf", "dkim", "dkim", "dmarc"];

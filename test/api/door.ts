@@ -1,4 +1,4 @@
-import { startHttp } from "../../src/http/server.ts";
+import { startHttp } from "../../src/api.ts";
 import type { Answer, TestApp } from "../support/app.ts";
 
 interface OpenDoor extends AsyncDisposable {

@@ -1,6 +1,6 @@
-import { startSession } from "../../src/accounts/sessions.ts";
-import { createHttp } from "../../src/http/server.ts";
-import { storeRawMail } from "../../src/messages/accept.ts";
+import { startSession } from "../../src/resources/accounts/sessions.ts";
+import { createHttp } from "../../src/api.ts";
+import { storeRawMail } from "../../src/inbound/accept.ts";
 import { type Answer, type Caller, type TestApp, testApp } from "../support/app.ts";
 import { startStripe } from "../support/stripe-stand-in.ts";
 import { ACCESS } from "./access.ts";

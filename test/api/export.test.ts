@@ -1,8 +1,8 @@
 import { afterAll, expect, spyOn, test } from "bun:test";
 import { createConnection } from "node:net";
-import { createHttp } from "../../src/http/server.ts";
+import { createHttp } from "../../src/api.ts";
 import { listen } from "../../src/http/listen.ts";
-import { purgeLater } from "../../src/retention/purge.ts";
+import { purgeLater } from "../../src/operation/retention/purge.ts";
 import { type Caller, testApp, type TestApp } from "../support/app.ts";
 import { type Mailroom, mailroom } from "../support/mailroom.ts";
 import { unzip } from "../support/unzip.ts";

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { ensureUser } from "../../src/accounts/accounts.ts";
-import { startSession } from "../../src/accounts/sessions.ts";
+import { ensureUser } from "../../src/resources/accounts/accounts.ts";
+import { startSession } from "../../src/resources/accounts/sessions.ts";
 import { type OpenApiDocument, openApiOf } from "../../src/http/openapi.ts";
 import type { Json } from "../../src/http/openapi-schema.ts";
-import { createHttp } from "../../src/http/server.ts";
+import { createHttp } from "../../src/api.ts";
 import { type Caller, type TestApp, testApp } from "../support/app.ts";
 import { seedFrom } from "../support/chance.ts";
 import { startDnsServer, type TestDnsServer } from "../support/dns-server.ts";

@@ -1,4 +1,4 @@
-import type { ConfigOverrides } from "../../src/config.ts";
+import type { ConfigOverrides } from "../../src/config/config.ts";
 import { type Caller, testApp, type TestApp } from "../support/app.ts";
 import { happens } from "../support/happens.ts";
 import { startDnsServer, type TestDnsServer } from "../support/dns-server.ts";

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { openChallengeDoor } from "../../src/http/challenges.ts";
 import { openMetricsDoor } from "../../src/http/metrics.ts";
-import { createHttp } from "../../src/http/server.ts";
+import { createHttp } from "../../src/api.ts";
 import { testApp } from "../support/app.ts";
 import { freePort } from "../support/free-port.ts";
 import { LISTEN, openDoor } from "./door.ts";

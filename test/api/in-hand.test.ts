@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
-import { createHttp, startHttp } from "../../src/http/server.ts";
+import { createHttp, startHttp } from "../../src/api.ts";
 import { MAX_IN_HAND } from "../../src/lib/paced-turns.ts";
 import { type Caller, testApp, type TestApp } from "../support/app.ts";
 import { storeConversations, storeMessages } from "./archive.ts";
+import { DAY_SECONDS } from "../../src/lib/durations.ts";
 
-const DAY_SECONDS = 86_400;
 const UNLIMITED = { plans: { team: { api_per_minute: 0 } } };
 const HEALTH = { ready: async () => ({}) };
 

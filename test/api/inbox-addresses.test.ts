@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { simpleParser } from "mailparser";
-import { freeLocalPart } from "../../src/inboxes/addresses.ts";
+import { freeLocalPart } from "../../src/resources/inboxes/addresses.ts";
 import { type Answer, testApp } from "../support/app.ts";
 import { freshId, mailroom } from "../support/mailroom.ts";
 import { deliver, smtpClient } from "../support/smtp-client.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { newLocalPart, prefixOf } from "../../src/inboxes/addresses.ts";
+import { newLocalPart, prefixOf } from "../../src/resources/inboxes/addresses.ts";
 import { type Answer, type Caller, testApp, type TestApp } from "../support/app.ts";
 import { deskOf } from "./desk.ts";
 import { ownMs } from "../support/own-time.ts";

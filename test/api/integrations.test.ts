@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { createEmulator } from "emulate";
-import { openSealed } from "../../src/connections/sealed.ts";
+import { openSealed } from "../../src/resources/connections/sealed.ts";
 import { type Caller, testApp, type TestApp } from "../support/app.ts";
 import { comeBack, formOf, isQuestion, press, sessionOf } from "../support/consent.ts";
 import { type OAuthProviders, type ProviderKind, startOAuthProviders } from "../support/oauth-providers.ts";

@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "bun:test";
-import { createApiKey } from "../../src/accounts/api-keys.ts";
+import { createApiKey } from "../../src/resources/accounts/api-keys.ts";
 import { enqueue } from "../../src/jobs/queue.ts";
 import { hashSecret } from "../../src/lib/secrets.ts";
 import { type TestApp, testApp } from "../support/app.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, spyOn, test } from "bun:test";
 import { sql } from "kysely";
 import type { App } from "../../src/app.ts";
-import { filesOf, mailsOf } from "../../src/export/bytes.ts";
+import { filesOf, mailsOf } from "../../src/operation/export/bytes.ts";
 import type { TestApp } from "../support/app.ts";
 import { mailroom } from "../support/mailroom.ts";
 import { startSmtpSink } from "../support/smtp-sink.ts";

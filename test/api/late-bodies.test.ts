@@ -1,13 +1,13 @@
 import { describe, expect, test } from "bun:test";
-import { addApiKey } from "../../src/accounts/api-keys.ts";
-import type { Caller } from "../../src/accounts/sessions.ts";
+import { addApiKey } from "../../src/resources/accounts/api-keys.ts";
+import type { Caller } from "../../src/resources/accounts/sessions.ts";
 import type { App } from "../../src/app.ts";
-import type { ConfigOverrides } from "../../src/config.ts";
-import { createConnection } from "../../src/connections/connections.ts";
+import type { ConfigOverrides } from "../../src/config/config.ts";
+import { createConnection } from "../../src/resources/connections/connections.ts";
 import { knownCaller } from "../../src/http/auth.ts";
-import { createInbox, patchInbox } from "../../src/inboxes/inboxes.ts";
-import { connectProvider } from "../../src/integrations/connect.ts";
-import { createEndpoint } from "../../src/webhooks/endpoints.ts";
+import { createInbox, patchInbox } from "../../src/resources/inboxes/inboxes.ts";
+import { connectProvider } from "../../src/resources/integrations/connect.ts";
+import { createEndpoint } from "../../src/resources/webhooks/endpoints.ts";
 import { type Answer, type Caller as Client, type TestApp, testApp } from "../support/app.ts";
 import { sessionOf } from "../support/consent.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { createApiKey } from "../../src/accounts/api-keys.ts";
+import { createApiKey } from "../../src/resources/accounts/api-keys.ts";
 import { type Answer, type Caller, type TestApp, testApp } from "../support/app.ts";
 import { sessionOf } from "../support/consent.ts";
 import { freshCode, lettersTo, newestCode, openBrowser, signIn, subjectsTo } from "./browser.ts";

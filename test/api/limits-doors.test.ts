@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { setPlan } from "../../src/accounts/accounts.ts";
+import { setPlan } from "../../src/resources/accounts/accounts.ts";
 import { freshId, mailroom } from "../support/mailroom.ts";
 import { storeMessages } from "./archive.ts";
 

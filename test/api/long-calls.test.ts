@@ -89,7 +89,7 @@ test("what is validated and fingerprinted of a call is short, however long the c
   const read = readCall(Buffer.from(JSON.stringify({ ...call, attachments })));
   if ("refusal" in read) throw new Error(read.refusal);
   const { content, ...rest } = read.body as { content: string };
-  // What is too long stays too long: see `MAX_CONTENT_CHARS` of `routing/call.ts`.
+  // What is too long stays too long: see `MAX_CONTENT_CHARS` of `pipeline/call.ts`.
   expect(content).toHaveLength(1_000_001);
   expect(JSON.stringify(rest).length).toBeLessThan(100_000);
   const sha256 = createHash("sha256").update(BYTES).digest("hex");

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import { insertRow } from "../../src/db/prepared.ts";
-import { createHttp } from "../../src/http/server.ts";
+import { createHttp } from "../../src/api.ts";
 import { unzip } from "../support/unzip.ts";
 import { startModelServer } from "../support/model-server.ts";
-import { recallTurns } from "../../src/conversations/conversations.ts";
+import { recallTurns } from "../../src/resources/conversations/conversations.ts";
 import { type Caller, testApp, type TestApp } from "../support/app.ts";
 import { storeConversations, storeMessages } from "./archive.ts";
 import { deskOf, modelAt } from "./desk.ts";

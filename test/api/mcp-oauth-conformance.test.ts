@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { fileURLToPath } from "node:url";
-import { freshToken } from "../../src/integrations/tokens.ts";
+import { freshToken } from "../../src/resources/integrations/tokens.ts";
 import { testApp } from "../support/app.ts";
 import { comeBack } from "../support/consent.ts";
 import { browse } from "../support/oauth-mcp-server.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { grantedColumns, openSealed } from "../../src/connections/sealed.ts";
-import { freshToken } from "../../src/integrations/tokens.ts";
+import { grantedColumns, openSealed } from "../../src/resources/connections/sealed.ts";
+import { freshToken } from "../../src/resources/integrations/tokens.ts";
 import { type Caller, testApp, type TestApp } from "../support/app.ts";
 import { comeBack } from "../support/consent.ts";
 import { answerMcp } from "../support/oauth-mcp-server.ts";

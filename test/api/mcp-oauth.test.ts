@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from "bun:test";
-import { mcpServerOf } from "../../src/connections/mcp-server.ts";
-import { openSealed } from "../../src/connections/sealed.ts";
-import { freshToken } from "../../src/integrations/tokens.ts";
+import { mcpServerOf } from "../../src/resources/connections/mcp-server.ts";
+import { openSealed } from "../../src/resources/connections/sealed.ts";
+import { freshToken } from "../../src/resources/integrations/tokens.ts";
 import { type Caller, testApp, type TestApp } from "../support/app.ts";
 import { comeBack, isQuestion, press, sessionOf } from "../support/consent.ts";
 import { startGuardedMcp } from "../support/oauth-mcp-server.ts";

@@ -2,10 +2,10 @@ import { describe, expect, test } from "bun:test";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { ConfigOverrides } from "../../src/config.ts";
-import { defaultConfig } from "../../src/config.ts";
-import { mtaStsRecord } from "../../src/domains/own-mta-sts.ts";
-import { createHttp } from "../../src/http/server.ts";
+import type { ConfigOverrides } from "../../src/config/config.ts";
+import { defaultConfig } from "../../src/config/config.ts";
+import { mtaStsRecord } from "../../src/resources/domains/own-mta-sts.ts";
+import { createHttp } from "../../src/api.ts";
 import { testApp } from "../support/app.ts";
 import { createAuthority } from "../support/authority.ts";
 

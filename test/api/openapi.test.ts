@@ -10,7 +10,7 @@ import { descriptionOf } from "../../src/http/describe.ts";
 import { STATUS } from "../../src/http/errors.ts";
 import { type OpenApiDocument, openApiOf } from "../../src/http/openapi.ts";
 import type { Json } from "../../src/http/openapi-schema.ts";
-import { createHttp } from "../../src/http/server.ts";
+import { createHttp } from "../../src/api.ts";
 import { testApp } from "../support/app.ts";
 import { closeObjects, escapePointer } from "../support/contract.ts";
 

@@ -10,7 +10,7 @@ const DEMO = {
   llm: { kind: "demo" as const },
   plans: { team: { route_per_minute: 0, api_per_minute: 0 } },
 };
-/** See `messages/list.ts`. */
+/** See `resources/messages/list.ts`. */
 const MAX_LOOKED_AT = 2_000;
 
 const SHOWN_AS: Record<MessageState, string> = {

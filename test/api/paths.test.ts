@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { createHttp } from "../../src/http/server.ts";
+import { createHttp } from "../../src/api.ts";
 import { type TestApp, testApp } from "../support/app.ts";
 import { LISTEN, openDoor } from "./door.ts";
 

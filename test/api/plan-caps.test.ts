@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { setPlan } from "../../src/accounts/accounts.ts";
-import { defaultConfig } from "../../src/config.ts";
+import { setPlan } from "../../src/resources/accounts/accounts.ts";
+import { defaultConfig } from "../../src/config/config.ts";
 import type { Plan } from "../../src/db/schema.ts";
 import { type Answer, type Caller, testApp, type TestApp } from "../support/app.ts";
 import { freshId, mailroom } from "../support/mailroom.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { setPlan } from "../../src/accounts/accounts.ts";
-import { RECIPES } from "../../src/recipes/catalogue.ts";
+import { setPlan } from "../../src/resources/accounts/accounts.ts";
+import { RECIPES } from "../../src/resources/recipes/catalogue.ts";
 import { slugOf } from "../../src/lib/slug.ts";
 import { type Caller, type TestApp, testApp } from "../support/app.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Static } from "@sinclair/typebox";
-import type { ServiceDnsShape } from "../../src/domains/shapes.ts";
+import type { ServiceDnsShape } from "../../src/resources/domains/shapes.ts";
 import { domainDesk } from "../support/domain-desk.ts";
 
 const HOST = { smtp: { hostname: "mx.acme.test", domain: "acme.test" } };

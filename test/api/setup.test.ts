@@ -2,12 +2,12 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
-import { createVerifiedUser } from "../../src/accounts/accounts.ts";
-import { offerSetup } from "../../src/accounts/setup.ts";
-import { type ConfigOverrides, defaultConfig } from "../../src/config.ts";
-import { createLog, type Log } from "../../src/log.ts";
+import { createVerifiedUser } from "../../src/resources/accounts/accounts.ts";
+import { offerSetup } from "../../src/resources/accounts/setup.ts";
+import { type ConfigOverrides, defaultConfig } from "../../src/config/config.ts";
+import { createLog, type Log } from "../../src/lib/log.ts";
 import { serve } from "../../src/serve.ts";
-import { VERSION } from "../../src/version.ts";
+import { VERSION } from "../../src/lib/version.ts";
 import { type TestApp, testApp } from "../support/app.ts";
 import { freshCode, openBrowser, signIn } from "./browser.ts";
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { simpleParser } from "mailparser";
 import { longestUncounted, recountStorage } from "../../src/db/account-storage.ts";
-import { purgeLater } from "../../src/retention/purge.ts";
+import { purgeLater } from "../../src/operation/retention/purge.ts";
 import type { Caller, TestApp } from "../support/app.ts";
 import { type Mailroom, mailroom } from "../support/mailroom.ts";
 import { rawMail } from "../support/mails.ts";

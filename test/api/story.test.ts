@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { recordState } from "../../src/messages/events.ts";
+import { recordState } from "../../src/resources/messages/events.ts";
 import { testApp } from "../support/app.ts";
 import { mailroom } from "../support/mailroom.ts";
 import { plansOf, queriesOf } from "../support/query-plans.ts";

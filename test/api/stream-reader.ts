@@ -1,4 +1,4 @@
-import { createHttp } from "../../src/http/server.ts";
+import { createHttp } from "../../src/api.ts";
 import type { TestApp } from "../support/app.ts";
 
 export interface StreamEvent {

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { MAX_TRIPS, MAX_WAITING } from "../../src/accounts/trips.ts";
+import { MAX_TRIPS, MAX_WAITING } from "../../src/resources/accounts/trips.ts";
 import { type Answer, type Caller, testApp, type TestApp } from "../support/app.ts";
 import { startStripe } from "../support/stripe-stand-in.ts";
 import { startGuardedMcp } from "../support/oauth-mcp-server.ts";

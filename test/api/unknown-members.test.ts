@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { createHttp } from "../../src/http/server.ts";
+import { createHttp } from "../../src/api.ts";
 import { descriptionOf } from "../../src/http/describe.ts";
 import { type Answer, type Caller, testApp, type TestApp } from "../support/app.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { setPlan } from "../../src/accounts/accounts.ts";
-import { reserveCredit, settleCredit } from "../../src/billing/ledger.ts";
-import { defaultConfig } from "../../src/config.ts";
+import { setPlan } from "../../src/resources/accounts/accounts.ts";
+import { reserveCredit, settleCredit } from "../../src/resources/billing/ledger.ts";
+import { defaultConfig } from "../../src/config/config.ts";
 import { testApp } from "../support/app.ts";
 
 /** As it is without a word about plans, which the tests else say. */

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { readUsage } from "../../src/billing/usage.ts";
+import { readUsage } from "../../src/resources/billing/usage.ts";
 import { testApp } from "../support/app.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { plansOf } from "../support/query-plans.ts";

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { mintSecret, sign } from "../../src/webhooks/secrets.ts";
+import { mintSecret, sign } from "../../src/resources/webhooks/secrets.ts";
 import { testApp } from "../support/app.ts";
 
 const SECRET = mintSecret();

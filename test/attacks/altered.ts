@@ -1,5 +1,5 @@
 import { simpleParser } from "mailparser";
-import { splitNewText } from "../../src/mail/reply-text.ts";
+import { splitNewText } from "../../src/trust/own-words/reply-text.ts";
 import { signAs } from "../support/sign-as.ts";
 import { type Attack, mails, TO_EVE } from "./attack.ts";
 import { EVE, OWNER, type World } from "./world.ts";

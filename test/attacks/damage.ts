@@ -1,5 +1,5 @@
 import { type ParsedMail, simpleParser } from "mailparser";
-import { LOOK } from "../../src/mail/look.ts";
+import { LOOK } from "../../src/mail/writing/look.ts";
 import type { MessageRow } from "../../src/db/schema.ts";
 import type { ApiCall } from "../support/api-stand-in.ts";
 import type { ToolServer } from "../support/tool-server.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Guard } from "../../src/ai/guard.ts";
+import type { Guard } from "../../src/trust/guard/guard.ts";
 import { seedFrom } from "../support/chance.ts";
 import type { Attack } from "./attack.ts";
 import { askedCalls, blockedCalls, damageOf } from "./damage.ts";

@@ -1,6 +1,6 @@
-import { composeReply } from "../../src/mail/compose.ts";
-import { written } from "../../src/mail/written.ts";
-import { textFile } from "../../src/routing/made-files.ts";
+import { composeReply } from "../../src/mail/writing/compose.ts";
+import { written } from "../../src/mail/writing/written.ts";
+import { textFile } from "../../src/pipeline/made-files.ts";
 import { harmIn } from "./damage.ts";
 
 /** A text as the house would mail it if it had read nothing of others, with all of it attached, as a long one has. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { hold, release } from "../../src/admin/queue.ts";
+import { hold, release } from "../../src/operation/admin/queue.ts";
 import { create, toolRoom } from "../support/tool-room.ts";
 
 const LEA = "Lea <lea@example.org>";

@@ -1,4 +1,4 @@
-import type { Guard } from "../../src/ai/guard.ts";
+import type { Guard } from "../../src/trust/guard/guard.ts";
 import type { Authority, MessageRow } from "../../src/db/schema.ts";
 import { type ApiCall, startStandIn } from "../support/api-stand-in.ts";
 import type { Caller } from "../support/app.ts";

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdir, readdir, rename } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { backupToFile, sourceOf } from "../../src/backup/write-backup.ts";
-import type { Config } from "../../src/config.ts";
-import { sweepFiles } from "../../src/retention/sweep.ts";
+import type { Config } from "../../src/config/config.ts";
+import { sweepFiles } from "../../src/operation/retention/sweep.ts";
 import { backupLab, contentOf, type Lab, NOW, openApp, restored, storeLarge } from "../support/backups.ts";
 
 const LARGE = 70_000;

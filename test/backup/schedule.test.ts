@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { backupWarning, makeBackupsLater } from "../../src/backup/schedule.ts";
 import { backupToFile, backupToStream, sourceOf } from "../../src/backup/write-backup.ts";
-import type { ConfigOverrides } from "../../src/config.ts";
+import type { ConfigOverrides } from "../../src/config/config.ts";
 import { lockMailBytes } from "../../src/db/locks.ts";
 import { messageOf } from "../../src/errors.ts";
 import { eraseLater } from "../../src/jobs/erase.ts";

@@ -2,16 +2,16 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chmod, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { defaultConfig } from "../../src/config.ts";
-import { findKeyHome } from "../../src/domains/key-home.ts";
+import { defaultConfig } from "../../src/config/config.ts";
+import { findKeyHome } from "../../src/resources/domains/key-home.ts";
 import {
   type CheckedOperatorRecord,
   checkedRecords,
   type OperatorRecord,
   wantedRecords,
-} from "../../src/domains/operator-view.ts";
-import { createLog } from "../../src/log.ts";
-import { serviceKeys } from "../../src/mail/dkim-keys.ts";
+} from "../../src/resources/domains/operator-view.ts";
+import { createLog } from "../../src/lib/log.ts";
+import { serviceKeys } from "../../src/mail/writing/dkim-keys.ts";
 import { serve } from "../../src/serve.ts";
 import { builtBinary } from "../support/binary.ts";
 import { type CommandLine, commandLine } from "../support/command-line.ts";

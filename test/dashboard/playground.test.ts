@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { complete, FLAGS } from "../../src/dashboard/pages/playground/completion.ts";
-import { parseCommand } from "../../src/routing/command.ts";
-import { readSettings } from "../../src/routing/settings.ts";
+import { parseCommand } from "../../src/pipeline/command.ts";
+import { readSettings } from "../../src/pipeline/settings.ts";
 import {
   type ModelRequestBody,
   type ModelServer,

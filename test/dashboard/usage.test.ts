@@ -6,8 +6,8 @@ import { readForm } from "../support/stripe-forms.ts";
 import { startStripe, type StripeEvent, type StripeStandIn } from "../support/stripe-stand-in.ts";
 import { type Dashboard, dashboard, hasChromium, TASK_LOOKS } from "./house.ts";
 import { signUp } from "./sign-up.ts";
+import { DAY_SECONDS } from "../../src/lib/durations.ts";
 
-const DAY_SECONDS = 86_400;
 /** How many runs there were, so many days ago. */
 const RUNS = [2, 0, 1, 3];
 const STRIPE_PAGES = "https://checkout.stripe.com";

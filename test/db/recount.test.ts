@@ -2,11 +2,11 @@ import { expect, test } from "bun:test";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createVerifiedUser } from "../../src/accounts/accounts.ts";
+import { createVerifiedUser } from "../../src/resources/accounts/accounts.ts";
 import { createApp } from "../../src/app.ts";
-import { defaultConfig } from "../../src/config.ts";
+import { defaultConfig } from "../../src/config/config.ts";
 import { recountStorage, storedBytes } from "../../src/db/account-storage.ts";
-import { createLog } from "../../src/log.ts";
+import { createLog } from "../../src/lib/log.ts";
 import { layKeys } from "../support/keys.ts";
 
 test("another thread counts what an account of a database on disk stores, and what comes meanwhile counts as well", async () => {

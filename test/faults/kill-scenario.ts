@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { expect } from "bun:test";
 import type { App } from "../../src/app.ts";
 import { askForBackup } from "../../src/backup/schedule.ts";
-import type { Config } from "../../src/config.ts";
+import type { Config } from "../../src/config/config.ts";
 import { jobHandlers } from "../../src/handlers.ts";
-import { freshToken } from "../../src/integrations/tokens.ts";
+import { freshToken } from "../../src/resources/integrations/tokens.ts";
 import { takeOver } from "../../src/serve.ts";
 import { comeBack } from "../support/consent.ts";
 import type { RoomMail } from "../support/mailroom.ts";
@@ -28,7 +28,7 @@ const NO_DNS = "127.0.0.1:9";
 
 /** What a kill at this moment would leave. */
 export interface Moment {
-  /** Such as `before messages/receive.ts:68`. */
+  /** Such as `before inbound/receive.ts:68`. */
   at: string;
   /** A folder with copies of `db`, `data` and `backups`. */
   dir: string;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { dkimVerify, type DNSResolver } from "mailauth";
-import { createResolver, dnsErrorCode } from "../../src/lib/dns.ts";
+import { createResolver, dnsErrorCode } from "../../src/net/dns.ts";
 import { testApp } from "../support/app.ts";
 import { addDomain, type Domain, recordOf, statuses } from "../support/domain-desk.ts";
 import { freshId, mailroom } from "../support/mailroom.ts";

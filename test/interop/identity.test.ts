@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "bun:test";
-import { fromMailbox, readHeaders } from "../../src/mail/headers.ts";
+import { fromMailbox, readHeaders } from "../../src/mail/reading/headers.ts";
 import { startDnsServer, type TestDnsServer } from "../support/dns-server.ts";
 import { type Case, CASES, CLIENT, identify, writeMail } from "../support/identity-cases.ts";
 import { hasSecondOpinion, type Opinion, type Question, secondOpinions } from "../support/second-opinion.ts";

@@ -1,7 +1,7 @@
 import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createResolver, dnsErrorCode } from "../../src/lib/dns.ts";
+import { createResolver, dnsErrorCode } from "../../src/net/dns.ts";
 import { freePort } from "../support/free-port.ts";
 import { until } from "./postfix.ts";
 

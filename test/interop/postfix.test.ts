@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { dnsRecords } from "../../src/mail/dkim.ts";
-import { serviceKeys } from "../../src/mail/dkim-keys.ts";
+import { dnsRecords } from "../../src/mail/writing/dkim.ts";
+import { serviceKeys } from "../../src/mail/writing/dkim-keys.ts";
 import { canRunPostfix, type Postfix, startPostfix, until } from "./postfix.ts";
 import { OWNER, smtpDoor } from "./smtp-door.ts";
 import { rawClient } from "./raw-client.ts";

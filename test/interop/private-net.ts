@@ -2,7 +2,7 @@ import { randomInt } from "node:crypto";
 import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createResolver } from "../../src/lib/dns.ts";
+import { createResolver } from "../../src/net/dns.ts";
 import { freePort } from "../support/free-port.ts";
 import { until } from "./postfix.ts";
 

@@ -1,5 +1,5 @@
-import type { ConfigOverrides } from "../../src/config.ts";
-import { readBytes } from "../../src/messages/stored-bytes.ts";
+import type { ConfigOverrides } from "../../src/config/config.ts";
+import { readBytes } from "../../src/resources/messages/stored-bytes.ts";
 import { testApp } from "../support/app.ts";
 import { rawClient, upToData } from "./raw-client.ts";
 

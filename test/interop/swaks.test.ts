@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { readBytes } from "../../src/messages/stored-bytes.ts";
+import { readBytes } from "../../src/resources/messages/stored-bytes.ts";
 import { OWNER, smtpDoor } from "./smtp-door.ts";
 
 const SWAKS = Bun.which("swaks");

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { dnsRecords } from "../../src/mail/dkim.ts";
+import { dnsRecords } from "../../src/mail/writing/dkim.ts";
 import { createAuthority } from "../support/authority.ts";
 import { testKeys } from "../support/keys.ts";
 import { canRunExim, type Exim, startExim } from "./exim.ts";

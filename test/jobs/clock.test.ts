@@ -6,8 +6,8 @@ import { planAtStart, watchClock } from "../../src/jobs/clock.ts";
 import { JOB_RULES, type JobKind, type JobPayloads } from "../../src/jobs/kinds.ts";
 import { enqueue } from "../../src/jobs/queue.ts";
 import { testApp, type TestApp } from "../support/app.ts";
+import { DAY_SECONDS } from "../../src/lib/durations.ts";
 
-const DAY_SECONDS = 86_400;
 const TEN_YEARS = 3_650 * DAY_SECONDS;
 const KINDS = Object.keys(JOB_RULES) as JobKind[];
 /** One a month, which may rightly lie weeks ahead. */

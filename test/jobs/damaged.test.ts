@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { sweepUnproven } from "../../src/accounts/unproven.ts";
+import { sweepUnproven } from "../../src/resources/accounts/unproven.ts";
 import { namedSegments } from "../../src/db/segment-rows.ts";
 import { JOB_RULES, type JobKind } from "../../src/jobs/kinds.ts";
 import { enqueue } from "../../src/jobs/queue.ts";

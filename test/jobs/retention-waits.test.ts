@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { simpleParser } from "mailparser";
-import { dropJob } from "../../src/admin/change-job.ts";
-import { hold, release } from "../../src/admin/queue.ts";
+import { dropJob } from "../../src/operation/admin/change-job.ts";
+import { hold, release } from "../../src/operation/admin/queue.ts";
 import type { JobKind } from "../../src/jobs/kinds.ts";
-import { recordEvent } from "../../src/webhooks/events.ts";
+import { recordEvent } from "../../src/resources/webhooks/events.ts";
 import { storeMessages } from "../api/archive.ts";
 import { freshId, type Mailroom, mailroom, type RoomOptions } from "../support/mailroom.ts";
 import { pass } from "../support/purge.ts";

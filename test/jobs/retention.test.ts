@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { sql } from "kysely";
-import { setPlan } from "../../src/accounts/accounts.ts";
-import type { ConfigOverrides } from "../../src/config.ts";
+import { setPlan } from "../../src/resources/accounts/accounts.ts";
+import type { ConfigOverrides } from "../../src/config/config.ts";
 import type { Db } from "../../src/db/database.ts";
 import { insertRow } from "../../src/db/prepared.ts";
-import { NO_BYTES } from "../../src/messages/stored-bytes.ts";
-import { purgeLater } from "../../src/retention/purge.ts";
+import { NO_BYTES } from "../../src/resources/messages/stored-bytes.ts";
+import { purgeLater } from "../../src/operation/retention/purge.ts";
 import { storeMessages } from "../api/archive.ts";
 import type { TestApp } from "../support/app.ts";
 import { testApp } from "../support/app.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { queueWarnings } from "../../src/admin/warnings.ts";
+import { queueWarnings } from "../../src/operation/admin/warnings.ts";
 import { enqueue, finishJob, voidLeases } from "../../src/jobs/queue.ts";
 import { JOB_RULES } from "../../src/jobs/kinds.ts";
 import type { JobHandlers } from "../../src/jobs/run-job.ts";

@@ -15,10 +15,10 @@ import { join } from "node:path";
 import { olderWords } from "../../src/db/kept-position.ts";
 import { lockMailBytes } from "../../src/db/locks.ts";
 import { eraseLater, sweepLater } from "../../src/jobs/erase.ts";
-import { purgeLater } from "../../src/retention/purge.ts";
+import { purgeLater } from "../../src/operation/retention/purge.ts";
 import { openSegments, rangesOf } from "../../src/lib/segments.ts";
 import { measureMail, missingWords } from "../../src/db/missing-bytes.ts";
-import { bodyOf, type Kept, KEPT, storeBytes } from "../../src/messages/stored-bytes.ts";
+import { bodyOf, type Kept, KEPT, storeBytes } from "../../src/resources/messages/stored-bytes.ts";
 import { testApp, type TestApp } from "../support/app.ts";
 import { lettersOf, SIZE, storeMail, withSmallFiles } from "../support/mail-files.ts";
 

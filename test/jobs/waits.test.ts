@@ -3,7 +3,7 @@ import { jobHandlers } from "../../src/handlers.ts";
 import { JOB_RULES } from "../../src/jobs/kinds.ts";
 import { enqueue } from "../../src/jobs/queue.ts";
 import { createWorker } from "../../src/jobs/worker.ts";
-import { retryAfterSeconds } from "../../src/lib/responses.ts";
+import { retryAfterSeconds } from "../../src/net/responses.ts";
 import { freshCode, openBrowser, signIn } from "../api/browser.ts";
 import { hookDesk } from "../api/hook-desk.ts";
 import { testApp, type TestApp } from "../support/app.ts";

@@ -2,8 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { createHash, sign } from "node:crypto";
 import * as fc from "fast-check";
 import { dkimVerify } from "mailauth";
-import { inNetworks } from "../../src/lib/networks.ts";
-import { fromMailbox, readHeaders } from "../../src/mail/headers.ts";
+import { inNetworks } from "../../src/net/networks.ts";
+import { fromMailbox, readHeaders } from "../../src/mail/reading/headers.ts";
 import { startDnsServer } from "../support/dns-server.ts";
 import {
   by,

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { simpleParser } from "mailparser";
 
-import { LOOK } from "../../src/mail/look.ts";
-import { composeReply, references, type ReplyInput, replySubject } from "../../src/mail/compose.ts";
-import { markdownToHtml } from "../../src/mail/html-writer.ts";
-import { written, writtenNotes } from "../../src/mail/written.ts";
+import { LOOK } from "../../src/mail/writing/look.ts";
+import { composeReply, references, type ReplyInput, replySubject } from "../../src/mail/writing/compose.ts";
+import { markdownToHtml } from "../../src/mail/writing/html-writer.ts";
+import { written, writtenNotes } from "../../src/mail/writing/written.ts";
 import { ownMs } from "../support/own-time.ts";
 
 const REPLY: ReplyInput = {

@@ -8,13 +8,13 @@ import type { Kysely } from "kysely";
 import { type Migration, Migrator } from "kysely/migration";
 import { migrations } from "../../migrations/index.ts";
 import { createApp } from "../../src/app.ts";
-import { defaultConfig } from "../../src/config.ts";
+import { defaultConfig } from "../../src/config/config.ts";
 import { openDatabase } from "../../src/db/database.ts";
 import type { DkimKeyRow } from "../../src/db/schema.ts";
 import { loadMasterKey } from "../../src/lib/secrets.ts";
-import { createLog } from "../../src/log.ts";
-import { dnsRecords, pemOf, publicPart } from "../../src/mail/dkim.ts";
-import { chosenKeys, domainKeys, keyRows, serviceKeys } from "../../src/mail/dkim-keys.ts";
+import { createLog } from "../../src/lib/log.ts";
+import { dnsRecords, pemOf, publicPart } from "../../src/mail/writing/dkim.ts";
+import { chosenKeys, domainKeys, keyRows, serviceKeys } from "../../src/mail/writing/dkim-keys.ts";
 import { wordsOf } from "../../src/errors.ts";
 import { layKeys, testKeys } from "../support/keys.ts";
 

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { dkimVerify } from "mailauth/lib/dkim/verify";
 
-import { createResolver } from "../../src/lib/dns.ts";
-import { composeReply } from "../../src/mail/compose.ts";
-import { written } from "../../src/mail/written.ts";
-import { type DkimKeys, dnsRecords, makeDkimKey, signMail } from "../../src/mail/dkim.ts";
+import { createResolver } from "../../src/net/dns.ts";
+import { composeReply } from "../../src/mail/writing/compose.ts";
+import { written } from "../../src/mail/writing/written.ts";
+import { type DkimKeys, dnsRecords, makeDkimKey, signMail } from "../../src/mail/writing/dkim.ts";
 import { startDnsServer, type TestDnsServer } from "../support/dns-server.ts";
 import { testKeys } from "../support/keys.ts";
 import { dkimpyPasses, hasDkimpy, hasOpendkim, opendkimPasses } from "../support/verifiers.ts";

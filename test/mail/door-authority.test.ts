@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { STANDING_INSTRUCTION } from "../../src/routing/prompt.ts";
+import { STANDING_INSTRUCTION } from "../../src/pipeline/prompt.ts";
 import { startDnsServer, type TestDnsServer } from "../support/dns-server.ts";
 import {
   addressIn,

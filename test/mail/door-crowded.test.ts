@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { ConfigOverrides } from "../../src/config.ts";
+import type { ConfigOverrides } from "../../src/config/config.ts";
 import { connectAs, type RawClient, upToData } from "../interop/raw-client.ts";
 import { mailOf, OWNER, smtpDoor } from "../interop/smtp-door.ts";
 import { startDnsServer } from "../support/dns-server.ts";

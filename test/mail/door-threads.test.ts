@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { createThreadsBySize } from "../../src/lib/threads-by-size.ts";
-import type { Examination, MailToExamine } from "../../src/messages/examine.ts";
+import type { Examination, MailToExamine } from "../../src/inbound/examine.ts";
 import { startDnsServer, type TestDnsServer } from "../support/dns-server.ts";
 import {
   freshId,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { queueWarnings } from "../../src/admin/warnings.ts";
+import { queueWarnings } from "../../src/operation/admin/warnings.ts";
 import { recountStorage, storedBytes } from "../../src/db/account-storage.ts";
-import { prepareLetter } from "../../src/mail/letters.ts";
+import { prepareLetter } from "../../src/mail/writing/letters.ts";
 import { mailroom, type Mailroom } from "../support/mailroom.ts";
 import { pass, purge } from "../support/purge.ts";
 import { startSmtpSink } from "../support/smtp-sink.ts";

@@ -9,7 +9,7 @@ import {
   messageIds,
   readHeaders,
   receivedCount,
-} from "../../src/mail/headers.ts";
+} from "../../src/mail/reading/headers.ts";
 import { ownMs } from "../support/own-time.ts";
 
 const read = (text: string, encoding: BufferEncoding = "utf8") => readHeaders(Buffer.from(text, encoding));

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { createMailParser, type ParseOutcome } from "../../src/mail/parse.ts";
+import { createMailParser, type ParseOutcome } from "../../src/mail/reading/parse.ts";
 import { multipart, rawMail } from "../support/mails.ts";
 import { watchThread } from "../support/own-time.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { generateKeyPairSync } from "node:crypto";
 import { sealMessage } from "mailauth";
-import { findingsOf, readArcResults, readAuthResults } from "../../src/mail/auth-results.ts";
+import { findingsOf, readArcResults, readAuthResults } from "../../src/mail/reading/auth-results.ts";
 import { startDnsServer } from "../support/dns-server.ts";
 import { type Mailroom, mailroom, signedBy, signingZone } from "../support/mailroom.ts";
 import { rawMail } from "../support/mails.ts";

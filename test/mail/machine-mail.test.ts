@@ -1,6 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import { readHeaders } from "../../src/mail/headers.ts";
-import { bounceDetails, classifyMail, machineMarks, type MailSigns } from "../../src/mail/machine-mail.ts";
+import { readHeaders } from "../../src/mail/reading/headers.ts";
+import {
+  bounceDetails,
+  classifyMail,
+  machineMarks,
+  type MailSigns,
+} from "../../src/mail/reading/machine-mail.ts";
 import { ownMs } from "../support/own-time.ts";
 
 const classify = (lines: string[], signs: Partial<MailSigns> = {}) => {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { setTimeout as wait } from "node:timers/promises";
-import { openSmtp } from "../../src/doctor/smtp-probe.ts";
-import type { OutgoingMail, Sender, SendOutcome } from "../../src/mail/send.ts";
-import { tryRelay } from "../../src/mail/send-relay.ts";
+import { openSmtp } from "../../src/operation/doctor/smtp-probe.ts";
+import type { OutgoingMail, Sender, SendOutcome } from "../../src/mail/sending/send.ts";
+import { tryRelay } from "../../src/mail/sending/send-relay.ts";
 import { chanceFrom, seedFrom } from "../support/chance.ts";
 import { direct, MAIL } from "../support/direct.ts";
 import { STAGES, startTalker, type Stray, type Talker } from "../support/talker.ts";

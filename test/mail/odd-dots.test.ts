@@ -2,9 +2,9 @@ import { describe, expect, test } from "bun:test";
 import { simpleParser } from "mailparser";
 
 import { withoutQuotes, withQuotes } from "../../src/lib/mail-address.ts";
-import { findingsOf, readAuthResults } from "../../src/mail/auth-results.ts";
-import { createResolver } from "../../src/lib/dns.ts";
-import { createSender } from "../../src/mail/send.ts";
+import { findingsOf, readAuthResults } from "../../src/mail/reading/auth-results.ts";
+import { createResolver } from "../../src/net/dns.ts";
+import { createSender } from "../../src/mail/sending/send.ts";
 import { testApp } from "../support/app.ts";
 import { direct, MAIL } from "../support/direct.ts";
 import { mailroom } from "../support/mailroom.ts";

@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { decodeWords } from "../../src/mail/headers.ts";
-import { createMailParser, type ParsedMail } from "../../src/mail/parse.ts";
-import { readTnef } from "../../src/mail/tnef.ts";
-import { takeUuencoded } from "../../src/mail/uuencode.ts";
+import { decodeWords } from "../../src/mail/reading/headers.ts";
+import { createMailParser, type ParsedMail } from "../../src/mail/reading/parse.ts";
+import { readTnef } from "../../src/mail/reading/tnef.ts";
+import { takeUuencoded } from "../../src/mail/reading/uuencode.ts";
 import { multipart, rawMail } from "../support/mails.ts";
 import { ownMs } from "../support/own-time.ts";
 import { attribute, tnef, type TnefParts } from "../support/tnef.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { splitNewText } from "../../src/mail/reply-text.ts";
+import { splitNewText } from "../../src/trust/own-words/reply-text.ts";
 
 const own = (text: string): string => splitNewText({ text }).new_text;
 const fresh = (text: string): string => splitNewText({ text }, { fresh: true }).new_text;

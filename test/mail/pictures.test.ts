@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { simpleParser } from "mailparser";
 
-import { pictureOf } from "../../src/mail/pictures.ts";
-import { written } from "../../src/mail/written.ts";
+import { pictureOf } from "../../src/mail/writing/pictures.ts";
+import { written } from "../../src/mail/writing/written.ts";
 import { plot } from "../support/plot.ts";
 import { toolRoom } from "../support/tool-room.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { readBounce } from "../../src/mail/plain-bounce.ts";
+import { readBounce } from "../../src/mail/reading/plain-bounce.ts";
 
 const ID = "0198.abcd@mailwright.test";
 const ADA = "ada@example.com";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { isProgramMail } from "../../src/mail/program-marks.ts";
-import { readHeaders } from "../../src/mail/headers.ts";
+import { isProgramMail } from "../../src/mail/reading/program-marks.ts";
+import { readHeaders } from "../../src/mail/reading/headers.ts";
 
 function isProgram(...fields: string[]): boolean {
   return isProgramMail(readHeaders(Buffer.from(`${fields.join("\r\n")}\r\n\r\n`)));

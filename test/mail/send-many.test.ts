@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { once } from "node:events";
-import { createConnections } from "../../src/mail/connections.ts";
+import { createConnections } from "../../src/mail/sending/connections.ts";
 import { at, direct, MAIL } from "../support/direct.ts";
 import type { DnsZone } from "../support/dns-server.ts";
 import { startSmtpSink } from "../support/smtp-sink.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { sendLater } from "../../src/mail/outgoing.ts";
+import { sendLater } from "../../src/mail/sending/outgoing.ts";
 import { testApp } from "../support/app.ts";
 
 const LARGE_BYTES = 16 * 1_048_576;

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { openDatabase } from "../../src/db/database.ts";
 import { migrateToLatest } from "../../src/db/migrate.ts";
-import { createResolver } from "../../src/lib/dns.ts";
-import { createSafeFetch } from "../../src/lib/net.ts";
-import { createLog } from "../../src/log.ts";
-import { createPolicyFinder, type PolicyOf } from "../../src/mail/mta-sts.ts";
+import { createResolver } from "../../src/net/dns.ts";
+import { createSafeFetch } from "../../src/net/guarded-fetch.ts";
+import { createLog } from "../../src/lib/log.ts";
+import { createPolicyFinder, type PolicyOf } from "../../src/mail/sending/mta-sts.ts";
 import { type Certificate, createAuthority } from "../support/authority.ts";
 import { at, type Direct, direct, MAIL } from "../support/direct.ts";
 import type { DnsZone } from "../support/dns-server.ts";

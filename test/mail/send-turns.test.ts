@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { queueWarnings } from "../../src/admin/warnings.ts";
+import { queueWarnings } from "../../src/operation/admin/warnings.ts";
 import { jobHandlers } from "../../src/handlers.ts";
 import { createWorker } from "../../src/jobs/worker.ts";
-import { RELAY_CONNECTIONS } from "../../src/mail/send-relay.ts";
-import { sendLater } from "../../src/mail/outgoing.ts";
-import type { SendOutcome } from "../../src/mail/send.ts";
+import { RELAY_CONNECTIONS } from "../../src/mail/sending/send-relay.ts";
+import { sendLater } from "../../src/mail/sending/outgoing.ts";
+import type { SendOutcome } from "../../src/mail/sending/send.ts";
 import { testApp, type TestApp } from "../support/app.ts";
 import { at, direct, MAIL } from "../support/direct.ts";
 import type { DnsZone } from "../support/dns-server.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 
-import { createResolver } from "../../src/lib/dns.ts";
-import { createSender, type SenderOptions } from "../../src/mail/send.ts";
+import { createResolver } from "../../src/net/dns.ts";
+import { createSender, type SenderOptions } from "../../src/mail/sending/send.ts";
 import { at, direct, MAIL, SHORT } from "../support/direct.ts";
 import type { DnsZone } from "../support/dns-server.ts";
 import { type SinkOptions, startSmtpSink } from "../support/smtp-sink.ts";

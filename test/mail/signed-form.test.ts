@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { readHeaders } from "../../src/mail/headers.ts";
-import { formVerified, signedHeader, type SignedForm } from "../../src/mail/signed-form.ts";
+import { readHeaders } from "../../src/mail/reading/headers.ts";
+import { formVerified, signedHeader, type SignedForm } from "../../src/mail/reading/signed-form.ts";
 
 const SIGNATURE = "v=1; a=rsa-sha256; c=relaxed/relaxed; d=example.com; s=a; h=from:subject; bh=eA==; b=eA==";
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { createResolver } from "../../src/lib/dns.ts";
-import { fromMailbox, readHeaders } from "../../src/mail/headers.ts";
-import { verifySignatures } from "../../src/mail/signatures.ts";
+import { createResolver } from "../../src/net/dns.ts";
+import { fromMailbox, readHeaders } from "../../src/mail/reading/headers.ts";
+import { verifySignatures } from "../../src/mail/reading/signatures.ts";
 import { startDnsServer } from "../support/dns-server.ts";
 import { freshId, mailroom, signedBy, signingZone } from "../support/mailroom.ts";
 import { rawMail } from "../support/mails.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { hasReplyMark } from "../../src/mail/subject-mark.ts";
+import { hasReplyMark } from "../../src/trust/own-words/subject-mark.ts";
 
 test.each([
   "",

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { createMailParser, type ParsedMail } from "../../src/mail/parse.ts";
+import { createMailParser, type ParsedMail } from "../../src/mail/reading/parse.ts";
 
 const parser = createMailParser();
 afterAll(() => parser[Symbol.asyncDispose]());

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { simpleParser } from "mailparser";
 
-import { LOOK } from "../../src/mail/look.ts";
-import { splitNewText, readableHtml } from "../../src/mail/reply-text.ts";
-import { written, writtenNotes, writtenPlain } from "../../src/mail/written.ts";
+import { LOOK } from "../../src/mail/writing/look.ts";
+import { splitNewText, readableHtml } from "../../src/trust/own-words/reply-text.ts";
+import { written, writtenNotes, writtenPlain } from "../../src/mail/writing/written.ts";
 import { everyMail } from "../support/every-mail.ts";
 import { SAMPLE_ANSWERS } from "../support/sample-answers.ts";
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { dkimVerify, type DNSResolver } from "mailauth";
 import { simpleParser } from "mailparser";
-import { serviceKeys } from "../../src/mail/dkim-keys.ts";
-import { dnsRecords } from "../../src/mail/dkim.ts";
+import { serviceKeys } from "../../src/mail/writing/dkim-keys.ts";
+import { dnsRecords } from "../../src/mail/writing/dkim.ts";
 import { activeDomain } from "../support/domain-desk.ts";
 import { startDnsServer } from "../support/dns-server.ts";
 import { freshId, mailroom, type Mailroom, type RoomMail, type RoomOptions } from "../support/mailroom.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { readInput } from "../../src/routing/input.ts";
-import { toldOf } from "../../src/routing/steps.ts";
+import { readInput } from "../../src/pipeline/input.ts";
+import { toldOf } from "../../src/pipeline/steps.ts";
 import { docxParts, fileOf, fixture, packedBlanks, paragraph, pngOf, zipOf } from "../support/files.ts";
 import { mailroom, type Mailroom } from "../support/mailroom.ts";
 import type { FileToRead } from "../../src/files/reading.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { RECIPES } from "../../src/recipes/catalogue.ts";
+import { RECIPES } from "../../src/resources/recipes/catalogue.ts";
 import { asked, call, context, withContexts } from "../support/commands.ts";
 import { mailroom } from "../support/mailroom.ts";
 

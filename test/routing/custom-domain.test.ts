@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { dkimVerify, type DNSResolver } from "mailauth";
 import { simpleParser } from "mailparser";
-import { bounceAddress } from "../../src/inboxes/addresses.ts";
-import { createResolver } from "../../src/lib/dns.ts";
+import { bounceAddress } from "../../src/resources/inboxes/addresses.ts";
+import { createResolver } from "../../src/net/dns.ts";
 import { activeDomain, addDomain, type Domain } from "../support/domain-desk.ts";
 import { startDnsServer, type TestDnsServer } from "../support/dns-server.ts";
 import { freshId, mailroom, type Mailroom, type RoomOptions } from "../support/mailroom.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { simpleParser } from "mailparser";
 import { unfolded } from "../support/mails.ts";
-import { dropJob } from "../../src/admin/change-job.ts";
+import { dropJob } from "../../src/operation/admin/change-job.ts";
 import { freshId, mailroom, type Mailroom } from "../support/mailroom.ts";
 import { startSmtpSink } from "../support/smtp-sink.ts";
 import { signedRoom } from "../support/signed-room.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { endDelays } from "../../src/mail/delays.ts";
+import { endDelays } from "../../src/mail/sending/delays.ts";
 import { mailroom, type Mailroom } from "../support/mailroom.ts";
 import { notification } from "../support/mails.ts";
 import { pass, purge } from "../support/purge.ts";

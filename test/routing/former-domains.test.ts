@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { movedWarning, moveToServiceDomain } from "../../src/inboxes/leave-domain.ts";
+import { movedWarning, moveToServiceDomain } from "../../src/resources/inboxes/leave-domain.ts";
 import { addressIn, mailroom, type Mailroom } from "../support/mailroom.ts";
 import { notification } from "../support/mails.ts";
 import { deliver } from "../support/smtp-client.ts";

@@ -2,15 +2,15 @@ import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { simpleParser } from "mailparser";
 import MarkdownIt from "markdown-it";
 
-import type { Going } from "../../src/ai/guard.ts";
-import type { Tool } from "../../src/ai/tool.ts";
+import type { Going } from "../../src/trust/guard/guard.ts";
+import type { Tool } from "../../src/trust/guard/tool.ts";
 import { createFairPool, type FairPool } from "../../src/lib/fair-pool.ts";
-import { createLog } from "../../src/log.ts";
-import { fencesOf } from "../../src/mail/markdown.ts";
-import type { Trust } from "../../src/routing/links.ts";
-import { MAX_TEXT_BYTES, textFile } from "../../src/routing/made-files.ts";
-import { redactArguments } from "../../src/routing/redact.ts";
-import { fileOf, type SentWork, TEXT_WORK, type WorkName, workOn } from "../../src/routing/text-work.ts";
+import { createLog } from "../../src/lib/log.ts";
+import { fencesOf } from "../../src/mail/writing/markdown.ts";
+import type { Trust } from "../../src/trust/shown/links.ts";
+import { MAX_TEXT_BYTES, textFile } from "../../src/pipeline/made-files.ts";
+import { redactArguments } from "../../src/trust/shown/redact.ts";
+import { fileOf, type SentWork, TEXT_WORK, type WorkName, workOn } from "../../src/pipeline/text-work.ts";
 import { objectionTo } from "../support/guard.ts";
 import { toolCalls } from "../support/model-server.ts";
 import { mailroom } from "../support/mailroom.ts";
@@ -19,7 +19,7 @@ const log = createLog({ level: "silent", format: "text" });
 const ADA = { account: "ada" };
 /** What the threads were given, and whose turn it was. */
 const worked: string[] = [];
-const threads = { texts: seen(createFairPool<unknown>("routing/text-worker.ts"), worked), log };
+const threads = { texts: seen(createFairPool<unknown>("pipeline/text-worker.ts"), worked), log };
 const TRUST: Trust = {
   tainted: true,
   trusted_text: "see https://ok.example/a",

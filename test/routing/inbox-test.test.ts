@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { dkimVerify, type DNSResolver } from "mailauth";
 import { simpleParser } from "mailparser";
-import { dnsRecords } from "../../src/mail/dkim.ts";
-import { serviceKeys } from "../../src/mail/dkim-keys.ts";
+import { dnsRecords } from "../../src/mail/writing/dkim.ts";
+import { serviceKeys } from "../../src/mail/writing/dkim-keys.ts";
 import type { Answer } from "../support/app.ts";
 import { mailroom, type Mailroom } from "../support/mailroom.ts";
 

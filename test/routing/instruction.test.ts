@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { STANDING_INSTRUCTION } from "../../src/routing/prompt.ts";
+import { STANDING_INSTRUCTION } from "../../src/pipeline/prompt.ts";
 import { startDnsServer } from "../support/dns-server.ts";
 import { freshId, mailroom, type Mailroom, type RoomMail } from "../support/mailroom.ts";
 

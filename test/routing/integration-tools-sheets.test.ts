@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { baseOf } from "../../src/integrations/api-request.ts";
-import { SHEETS } from "../../src/integrations/sheets-tools.ts";
+import { baseOf } from "../../src/resources/integrations/api-request.ts";
+import { SHEETS } from "../../src/resources/integrations/sheets-tools.ts";
 import { integrationRoom, TOKEN } from "../support/integration-room.ts";
 import { startSheets } from "../support/sheets-server.ts";
 

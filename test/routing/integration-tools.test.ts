@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { Ajv } from "ajv";
 import fc from "fast-check";
-import type { Tool } from "../../src/ai/tool.ts";
-import { grantedColumns } from "../../src/connections/sealed.ts";
-import { integrationTools } from "../../src/integrations/tools.ts";
+import type { Tool } from "../../src/trust/guard/tool.ts";
+import { grantedColumns } from "../../src/resources/connections/sealed.ts";
+import { integrationTools } from "../../src/resources/integrations/tools.ts";
 import { type StandIn, startStandIn } from "../support/api-stand-in.ts";
 import { integrationRoom, type IntegrationRoom, TOKEN } from "../support/integration-room.ts";
 

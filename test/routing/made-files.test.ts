@@ -4,14 +4,14 @@ import { Parser } from "htmlparser2";
 import ICAL from "ical.js";
 import { type ParsedMail, simpleParser } from "mailparser";
 import MarkdownIt from "markdown-it";
-import type { ToolFile } from "../../src/ai/tool.ts";
-import { mailedFiles } from "../../src/routing/answer.ts";
-import { createFileTool } from "../../src/routing/create-file.ts";
-import type { Trust } from "../../src/routing/links.ts";
+import type { ToolFile } from "../../src/trust/guard/tool.ts";
+import { mailedFiles } from "../../src/pipeline/answer.ts";
+import { createFileTool } from "../../src/pipeline/create-file.ts";
+import type { Trust } from "../../src/trust/shown/links.ts";
 import { createFairPool } from "../../src/lib/fair-pool.ts";
-import { createLog } from "../../src/log.ts";
-import { keepMade, textFile } from "../../src/routing/made-files.ts";
-import type { StepDraft } from "../../src/routing/steps.ts";
+import { createLog } from "../../src/lib/log.ts";
+import { keepMade, textFile } from "../../src/pipeline/made-files.ts";
+import type { StepDraft } from "../../src/pipeline/steps.ts";
 import type { Answer } from "../support/app.ts";
 import { mailroom, type Mailroom, type RoomOptions } from "../support/mailroom.ts";
 import { type ModelRequestBody, toolCalls } from "../support/model-server.ts";
@@ -556,7 +556,7 @@ test("--attach makes a file of the answer as well, without the marks of code aro
 type MadeFile = readonly [filename: string, content: string, content_type?: string];
 
 const threads = {
-  texts: createFairPool<unknown>("routing/text-worker.ts"),
+  texts: createFairPool<unknown>("pipeline/text-worker.ts"),
   log: createLog({ level: "silent", format: "text" }),
 };
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { buildPrompt, type PromptInput } from "../../src/routing/prompt.ts";
+import { buildPrompt, type PromptInput } from "../../src/pipeline/prompt.ts";
 import { mailroom } from "../support/mailroom.ts";
 import { ownMs } from "../support/own-time.ts";
 

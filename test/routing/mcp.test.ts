@@ -2,8 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { chmod, mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
-import { mcpServerOf } from "../../src/connections/mcp-server.ts";
-import { freshToken } from "../../src/integrations/tokens.ts";
+import { mcpServerOf } from "../../src/resources/connections/mcp-server.ts";
+import { freshToken } from "../../src/resources/integrations/tokens.ts";
 import { type Answer, type Caller, testApp, type TestApp } from "../support/app.ts";
 import { startMcpStandIn } from "../support/mcp-server.ts";
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { requestCode } from "../../src/accounts/codes.ts";
+import { requestCode } from "../../src/resources/accounts/codes.ts";
 import type { App } from "../../src/app.ts";
-import type { ConfigOverrides } from "../../src/config.ts";
-import { prepareLetter } from "../../src/mail/letters.ts";
+import type { ConfigOverrides } from "../../src/config/config.ts";
+import { prepareLetter } from "../../src/mail/writing/letters.ts";
 import { startDnsServer } from "../support/dns-server.ts";
 import { mailroom, type Mailroom } from "../support/mailroom.ts";
 import { type SinkOptions, startSmtpSink } from "../support/smtp-sink.ts";

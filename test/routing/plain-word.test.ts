@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { startConversation } from "../../src/conversations/conversations.ts";
+import { startConversation } from "../../src/resources/conversations/conversations.ts";
 import { call } from "../support/commands.ts";
 import { multipart } from "../support/mails.ts";
 import { freshId, type Mailroom, type RoomMail } from "../support/mailroom.ts";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { simpleParser } from "mailparser";
-import { mailsOf } from "../../src/export/bytes.ts";
+import { mailsOf } from "../../src/operation/export/bytes.ts";
 import type { Caller } from "../support/app.ts";
 import { mailroom, type Mailroom, type RoomOptions } from "../support/mailroom.ts";
 import { type ModelRequestBody, toolCalls } from "../support/model-server.ts";

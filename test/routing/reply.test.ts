@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { dkimVerify, type DNSResolver } from "mailauth";
 import { simpleParser } from "mailparser";
-import { createResolver } from "../../src/lib/dns.ts";
-import { dnsRecords } from "../../src/mail/dkim.ts";
-import { serviceKeys } from "../../src/mail/dkim-keys.ts";
+import { createResolver } from "../../src/net/dns.ts";
+import { dnsRecords } from "../../src/mail/writing/dkim.ts";
+import { serviceKeys } from "../../src/mail/writing/dkim-keys.ts";
 import { startDnsServer } from "../support/dns-server.ts";
 import { addressIn, mailroom, type Mailroom, type RoomMail } from "../support/mailroom.ts";
 

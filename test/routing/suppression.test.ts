@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { simpleParser } from "mailparser";
-import type { ConfigOverrides } from "../../src/config.ts";
+import type { ConfigOverrides } from "../../src/config/config.ts";
 import type { OutgoingMailRow } from "../../src/db/schema.ts";
-import { kindOfReturn } from "../../src/mail/suppressions.ts";
+import { kindOfReturn } from "../../src/mail/sending/suppressions.ts";
 import { mailroom, type Mailroom, READS_ANYBODY } from "../support/mailroom.ts";
 import { notification } from "../support/mails.ts";
 import { deliver } from "../support/smtp-client.ts";

@@ -86,7 +86,7 @@ describe("a run that is ended in the middle of its calls", () => {
       served: [{ ...CREATE, run }],
     });
     await room.send({ text: "@calendar Make two" });
-    const { routeNow } = await import("../../src/routing/route.ts");
+    const { runNow } = await import("../../src/pipeline/run.ts");
     const { claimPending } = await import("../../src/jobs/claim.ts");
     const { createUses } = await import("../../src/jobs/shares.ts");
     const { createTurns } = await import("../../src/jobs/turns.ts");
@@ -106,7 +106,7 @@ describe("a run that is ended in the middle of its calls", () => {
     );
     const stop = new AbortController();
     const stopping = new Error("The server is stopping");
-    const ended = routeNow(room.app, jobs[0] as never, stop.signal).catch((error: unknown) => error);
+    const ended = runNow(room.app, jobs[0] as never, stop.signal).catch((error: unknown) => error);
     await hanging.promise;
     stop.abort(stopping);
     expect(await ended).toBe(stopping);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { pass, purge } from "../support/purge.ts";
-import { beginCall, fingerprintOf, UNKNOWN } from "../../src/routing/tool-journal.ts";
+import { beginCall, fingerprintOf, UNKNOWN } from "../../src/pipeline/tool-journal.ts";
 import {
   CREATE,
   create,

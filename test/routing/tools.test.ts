@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { GUARD, type Guard } from "../../src/ai/guard.ts";
+import { GUARD, type Guard } from "../../src/trust/guard/guard.ts";
 import { type ModelRequestBody, toolCalls } from "../support/model-server.ts";
 import { call } from "../support/commands.ts";
 import { CREATE, create, EVENTS, list, toolRoom, type ToolRoom, type Wanted } from "../support/tool-room.ts";
@@ -316,7 +316,7 @@ describe("a run that is done again", () => {
       await room.send({ text: "@calendar Make an event" });
       return room.newest();
     })();
-    const { fingerprintOf } = await import("../../src/routing/tool-journal.ts");
+    const { fingerprintOf } = await import("../../src/pipeline/tool-journal.ts");
     const tool = { target: "mcp:calendar", name: "create_event" };
     await room.app.db
       .insertInto("tool_calls")

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { simpleParser } from "mailparser";
-import { dropJob } from "../../src/admin/change-job.ts";
-import { hold, release } from "../../src/admin/queue.ts";
+import { dropJob } from "../../src/operation/admin/change-job.ts";
+import { hold, release } from "../../src/operation/admin/queue.ts";
 import { freshId, mailroom, type Mailroom } from "../support/mailroom.ts";
 import { unfolded } from "../support/mails.ts";
 import { startSmtpSink } from "../support/smtp-sink.ts";

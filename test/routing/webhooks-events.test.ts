@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { setPlan } from "../../src/accounts/accounts.ts";
+import { setPlan } from "../../src/resources/accounts/accounts.ts";
 import { freshId, mailroom, type Mailroom, type RoomOptions } from "../support/mailroom.ts";
 import { startSmtpSink } from "../support/smtp-sink.ts";
 import { startReceiver, TO_LOOPBACK, type WebhookReceiver } from "../support/webhook-receiver.ts";

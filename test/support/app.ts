@@ -2,22 +2,22 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Sqlite from "better-sqlite3";
-import { createApiKey } from "../../src/accounts/api-keys.ts";
-import { createVerifiedUser, type User } from "../../src/accounts/accounts.ts";
+import { createApiKey } from "../../src/resources/accounts/api-keys.ts";
+import { createVerifiedUser, type User } from "../../src/resources/accounts/accounts.ts";
 import { type App, type AppOverrides, createApp } from "../../src/app.ts";
-import { type ConfigOverrides, defaultConfig } from "../../src/config.ts";
+import { type ConfigOverrides, defaultConfig } from "../../src/config/config.ts";
 import { openDatabase } from "../../src/db/database.ts";
 import { migrateToLatest } from "../../src/db/migrate.ts";
 import { createFileReader } from "../../src/files/reader.ts";
 import { jobHandlers } from "../../src/handlers.ts";
 import { openApiOf } from "../../src/http/openapi.ts";
-import { createHttp } from "../../src/http/server.ts";
+import { createHttp } from "../../src/api.ts";
 import { createWorker } from "../../src/jobs/worker.ts";
-import { createLog } from "../../src/log.ts";
+import { createLog } from "../../src/lib/log.ts";
 import { createThreadsBySize } from "../../src/lib/threads-by-size.ts";
 import { createFairPool } from "../../src/lib/fair-pool.ts";
-import { createMailParser } from "../../src/mail/parse.ts";
-import type { Examination, MailToExamine } from "../../src/messages/examine.ts";
+import { createMailParser } from "../../src/mail/reading/parse.ts";
+import type { Examination, MailToExamine } from "../../src/inbound/examine.ts";
 import { type SmtpDoor, startSmtp } from "../../src/smtp/listener.ts";
 import { type Contract, contractOf } from "./contract.ts";
 import { layKeys } from "./keys.ts";
@@ -31,10 +31,10 @@ let contract: Contract | undefined;
 
 /** The threads that read mails and files, of which each takes as long to start as ten servers. They keep nothing. */
 const readers = {
-  examiner: createThreadsBySize<MailToExamine, Examination>("messages/examine-worker.ts"),
+  examiner: createThreadsBySize<MailToExamine, Examination>("inbound/examine-worker.ts"),
   parser: createMailParser(),
   files: createFileReader(),
-  texts: createFairPool<unknown>("routing/text-worker.ts", { size: 3 }),
+  texts: createFairPool<unknown>("pipeline/text-worker.ts", { size: 3 }),
   bodies: createFairPool<unknown>("http/call-body-worker.ts"),
 };
 

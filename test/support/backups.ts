@@ -5,14 +5,14 @@ import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import Sqlite from "better-sqlite3";
 import { openPromise } from "yauzl";
-import { createVerifiedUser } from "../../src/accounts/accounts.ts";
+import { createVerifiedUser } from "../../src/resources/accounts/accounts.ts";
 import { type App, createApp } from "../../src/app.ts";
 import type { Manifest } from "../../src/backup/manifest.ts";
 import { restoreBackup } from "../../src/backup/restore.ts";
 import { backupToFile, sourceOf } from "../../src/backup/write-backup.ts";
-import { type Config, type ConfigOverrides, defaultConfig } from "../../src/config.ts";
+import { type Config, type ConfigOverrides, defaultConfig } from "../../src/config/config.ts";
 import { messageOf } from "../../src/errors.ts";
-import { createLog } from "../../src/log.ts";
+import { createLog } from "../../src/lib/log.ts";
 import { layKeys } from "./keys.ts";
 
 export const NOW = Date.UTC(2026, 0, 15, 12) / 1_000;

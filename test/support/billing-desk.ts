@@ -1,4 +1,4 @@
-import type { ConfigOverrides } from "../../src/config.ts";
+import type { ConfigOverrides } from "../../src/config/config.ts";
 import { type Answer, type Caller, type TestApp, testApp } from "./app.ts";
 import { startStripe, type StripeEvent, type StripeStandIn } from "./stripe-stand-in.ts";
 

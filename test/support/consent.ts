@@ -1,4 +1,4 @@
-import { startSession } from "../../src/accounts/sessions.ts";
+import { startSession } from "../../src/resources/accounts/sessions.ts";
 import type { Answer, Caller, TestApp } from "./app.ts";
 
 /** The session cookie of a browser of its own. */

@@ -1,5 +1,10 @@
-import { createResolver } from "../../src/lib/dns.ts";
-import { createSender, type OutgoingMail, type Sender, type SenderOptions } from "../../src/mail/send.ts";
+import { createResolver } from "../../src/net/dns.ts";
+import {
+  createSender,
+  type OutgoingMail,
+  type Sender,
+  type SenderOptions,
+} from "../../src/mail/sending/send.ts";
 import { type DnsZone, startDnsServer, type TestDnsServer } from "./dns-server.ts";
 import { type SinkOptions, type SmtpSink, startSmtpSink } from "./smtp-sink.ts";
 

@@ -1,4 +1,4 @@
-import type { ConfigOverrides } from "../../src/config.ts";
+import type { ConfigOverrides } from "../../src/config/config.ts";
 import { type Caller, testApp, type TestApp } from "./app.ts";
 import { startDnsServer, type TestDnsServer } from "./dns-server.ts";
 

@@ -4,13 +4,13 @@ import {
   prepareFarewell,
   prepareKeyLetter,
   preparePasswordLetter,
-} from "../../src/accounts/account-mail.ts";
-import { countUntold } from "../../src/accounts/untold.ts";
-import { tellOwnerLater } from "../../src/billing/notices.ts";
-import { composeReply } from "../../src/mail/compose.ts";
-import { pictureOf } from "../../src/mail/pictures.ts";
-import { written } from "../../src/mail/written.ts";
-import type { QueueLetter } from "../../src/mail/letters.ts";
+} from "../../src/resources/accounts/account-mail.ts";
+import { countUntold } from "../../src/resources/accounts/untold.ts";
+import { tellOwnerLater } from "../../src/resources/billing/notices.ts";
+import { composeReply } from "../../src/mail/writing/compose.ts";
+import { pictureOf } from "../../src/mail/writing/pictures.ts";
+import { written } from "../../src/mail/writing/written.ts";
+import type { QueueLetter } from "../../src/mail/writing/letters.ts";
 import { mailroom, type Mailroom } from "./mailroom.ts";
 import { plot } from "./plot.ts";
 import { SAMPLE_ANSWERS } from "./sample-answers.ts";

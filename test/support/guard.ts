@@ -5,7 +5,7 @@ import {
   type Objection,
   objectionToPlaces,
   WHERE,
-} from "../../src/ai/guard.ts";
+} from "../../src/trust/guard/guard.ts";
 
 /** What the guard says of a call in the end, wherever it has to look. */
 export function objectionTo(asked: AskedCall): Objection | null {

@@ -1,4 +1,4 @@
-import { recordEvent } from "../../src/webhooks/events.ts";
+import { recordEvent } from "../../src/resources/webhooks/events.ts";
 import type { Caller, TestApp } from "./app.ts";
 
 /** Something happens to an account that its endpoints are told of; gives the id of the event. */

@@ -1,9 +1,10 @@
 import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import { type DKIMSignOptions, dkimSign, sealMessage } from "mailauth";
-import { createResolver } from "../../src/lib/dns.ts";
-import { authenticateSender, type Identity } from "../../src/mail/authenticate.ts";
-import { fromMailbox, readHeaders } from "../../src/mail/headers.ts";
+import { createResolver } from "../../src/net/dns.ts";
+import { authenticateSender, type Identity } from "../../src/mail/reading/authenticate.ts";
+import { fromMailbox, readHeaders } from "../../src/mail/reading/headers.ts";
 import type { DnsZone, TestDnsServer } from "./dns-server.ts";
+import { DAY_MS } from "../../src/lib/durations.ts";
 
 export const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 });
 const stranger = generateKeyPairSync("rsa", { modulusLength: 2048 });
@@ -15,7 +16,6 @@ const WEAK_KEY = `v=DKIM1; k=rsa; p=${weak.publicKey.export({ type: "spki", form
 const ED_KEY = `v=DKIM1; k=ed25519; p=${ed25519.publicKey.export({ type: "spki", format: "der" }).subarray(-32).toString("base64")}`;
 
 export const CLIENT = "192.0.2.10";
-const DAY_MS = 86_400_000;
 
 export interface Mail {
   from?: string;

@@ -1,6 +1,6 @@
-import type { ToolOutcome } from "../../src/ai/tool.ts";
-import type { ConfigOverrides } from "../../src/config.ts";
-import { integrationTools } from "../../src/integrations/tools.ts";
+import type { ToolOutcome } from "../../src/trust/guard/tool.ts";
+import type { ConfigOverrides } from "../../src/config/config.ts";
+import { integrationTools } from "../../src/resources/integrations/tools.ts";
 import { type Caller, testApp, type TestApp } from "./app.ts";
 
 export interface IntegrationRoom extends TestApp {

@@ -2,12 +2,12 @@ import { createPrivateKey } from "node:crypto";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { defaultConfig } from "../../src/config.ts";
+import { defaultConfig } from "../../src/config/config.ts";
 import { openDatabase } from "../../src/db/database.ts";
 import { openMasterKey } from "../../src/db/master-key.ts";
-import { createLog } from "../../src/log.ts";
-import { type DkimKeys, makeDkimKey, pemOf } from "../../src/mail/dkim.ts";
-import { serviceKeys } from "../../src/mail/dkim-keys.ts";
+import { createLog } from "../../src/lib/log.ts";
+import { type DkimKeys, makeDkimKey, pemOf } from "../../src/mail/writing/dkim.ts";
+import { serviceKeys } from "../../src/mail/writing/dkim-keys.ts";
 import { loadCertificate } from "../../src/tls/certificate.ts";
 
 const CERTIFICATE = "smtp-certificate.json";

@@ -4,7 +4,7 @@ import type { App } from "../../src/app.ts";
 import { namedIn } from "../../src/db/segment-rows.ts";
 import { openSegments } from "../../src/lib/segments.ts";
 import { without } from "../../src/lib/spans.ts";
-import { KEPT, readBytes, storeBytes } from "../../src/messages/stored-bytes.ts";
+import { KEPT, readBytes, storeBytes } from "../../src/resources/messages/stored-bytes.ts";
 
 /** Of each mail here. */
 export const SIZE = 100_000;

@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from "node:crypto";
 import { dkimSign } from "mailauth";
-import type { ConfigOverrides } from "../../src/config.ts";
+import type { ConfigOverrides } from "../../src/config/config.ts";
 import type { MessageRow, OutgoingMailRow } from "../../src/db/schema.ts";
 import type { MailParts } from "./mails.ts";
 import { rawMail } from "./mails.ts";

@@ -1,5 +1,5 @@
 import type { HttpTransport, McpServer } from "../../src/ai/mcp.ts";
-import { createSafeFetch } from "../../src/lib/net.ts";
+import { createSafeFetch } from "../../src/net/guarded-fetch.ts";
 
 export interface RpcMessage {
   id?: number | string;

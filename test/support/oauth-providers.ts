@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { ConfigOverrides } from "../../src/config.ts";
+import type { ConfigOverrides } from "../../src/config/config.ts";
 
 export type ProviderKind = "notes" | "codehost-a" | "codehost-b" | "sheets";
 

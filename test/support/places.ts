@@ -15,7 +15,7 @@ export interface Place {
    * function each as one.
    */
   name: string;
-  /** `messages/receive.ts:68`. */
+  /** `inbound/receive.ts:68`. */
   line: string;
 }
 

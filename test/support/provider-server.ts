@@ -1,4 +1,4 @@
-import type { ConnectionKind } from "../../src/connections/kinds.ts";
+import type { ConnectionKind } from "../../src/resources/connections/kinds.ts";
 
 type Kind = Exclude<ConnectionKind, "demo">;
 

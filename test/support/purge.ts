@@ -1,4 +1,4 @@
-import { purgeLater } from "../../src/retention/purge.ts";
+import { purgeLater } from "../../src/operation/retention/purge.ts";
 import type { TestApp } from "./app.ts";
 
 /** Lets some days go by, and has deleted what has been kept for long enough then. */

@@ -1,4 +1,4 @@
-import type { ConfigOverrides } from "../../src/config.ts";
+import type { ConfigOverrides } from "../../src/config/config.ts";
 import { startDnsServer } from "./dns-server.ts";
 import {
   addressIn,

@@ -1,6 +1,7 @@
 import { createHmac } from "node:crypto";
 import { type ApiCall, type StandIn, startStandIn } from "./api-stand-in.ts";
 import { type Form, readForm, STRIPE_FORMS, unknownParameter } from "./stripe-forms.ts";
+import { DAY_SECONDS } from "../../src/lib/durations.ts";
 
 export const STRIPE_KEY = "sk_test_51Secretsecretsecret";
 export const STRIPE_WEBHOOK_SECRET = "whsec_Secretsecretsecret";
@@ -12,7 +13,6 @@ export const PRICES = {
   price_topup: "price_Topup",
 };
 const PACK_CENTS = 1_000;
-const DAY_SECONDS = 86_400;
 
 export interface Subscription {
   id: string;

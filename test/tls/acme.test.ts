@@ -3,7 +3,7 @@ import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pino from "pino";
-import { type ConfigOverrides, defaultConfig } from "../../src/config.ts";
+import { type ConfigOverrides, defaultConfig } from "../../src/config/config.ts";
 import { type Server, serve } from "../../src/serve.ts";
 import { until } from "../interop/postfix.ts";
 import { startDnsServer, type TestDnsServer } from "../support/dns-server.ts";
@@ -12,10 +12,10 @@ import type { Plan } from "./clients.ts";
 import { shownByHttps, shownBySmtp } from "./doors.ts";
 import { startClients } from "./load.ts";
 import { hasPebble, type Pebble, startPebble } from "./pebble.ts";
+import { DAY_MS } from "../../src/lib/durations.ts";
 
 const NAME = "www.mw.test";
 const MX = "mx.mw.test";
-const DAY_MS = 86_400_000;
 const YEAR_MS = 365 * DAY_MS;
 /** Each order loads its library anew, on a machine that may be busy. */
 const PATIENCE_MS = 40_000;

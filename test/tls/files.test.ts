@@ -3,16 +3,16 @@ import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { generate } from "selfsigned";
-import { defaultConfig } from "../../src/config.ts";
-import { createLog } from "../../src/log.ts";
+import { defaultConfig } from "../../src/config/config.ts";
+import { createLog } from "../../src/lib/log.ts";
 import { serve } from "../../src/serve.ts";
 import { house, type ServerProcess } from "../faults/house.ts";
 import { until } from "../interop/postfix.ts";
 import { layKeys } from "../support/keys.ts";
 import { shownByHttps, shownBySmtp } from "./doors.ts";
+import { DAY_MS } from "../../src/lib/durations.ts";
 
 const NAME = "mx.mw.test";
-const DAY_MS = 86_400_000;
 
 interface Pair {
   cert: string;

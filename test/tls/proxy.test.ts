@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pino from "pino";
 import { generate } from "selfsigned";
-import { defaultConfig } from "../../src/config.ts";
+import { defaultConfig } from "../../src/config/config.ts";
 import { serve } from "../../src/serve.ts";
 import { until } from "../interop/postfix.ts";
 import { layKeys } from "../support/keys.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { ConfigError, type ConfigOverrides, defaultConfig } from "../../src/config.ts";
+import { ConfigError, type ConfigOverrides, defaultConfig } from "../../src/config/config.ts";
 import { AcmeError, reasonOf } from "../../src/tls/acme-error.ts";
 import { certificateNames } from "../../src/tls/names.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { createArrivals } from "../../src/lib/arrivals.ts";
+import { createArrivals } from "../../src/net/arrivals.ts";
 
 const BUDGET = 100;
 

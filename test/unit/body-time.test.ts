@@ -2,8 +2,7 @@ import { expect, jest, test } from "bun:test";
 import { AppError } from "../../src/errors.ts";
 import { readBody } from "../../src/http/body.ts";
 import { testApp } from "../support/app.ts";
-
-const MINUTE_MS = 60_000;
+import { MINUTE_MS } from "../../src/lib/durations.ts";
 
 /** A request whose body begins, and goes on when it is told to. */
 function dripping(length?: number) {

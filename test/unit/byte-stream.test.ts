@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { byteStreamOf } from "../../src/lib/byte-stream.ts";
+import { byteStreamOf } from "../../src/net/byte-stream.ts";
 
 /** Gives what `more` resolves to, once it does, and then ends. */
 function streamFor(more: Promise<Uint8Array | undefined>) {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { withoutCalls } from "../../src/integrations/codehost-calls.ts";
+import { withoutCalls } from "../../src/resources/integrations/codehost-calls.ts";
 
 /** With the character that nobody sees as `|`. */
 const written = (text: string, trusted = ""): string => withoutCalls(text, trusted).replaceAll("\u200B", "|");

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Parser } from "htmlparser2";
 import MarkdownIt from "markdown-it";
-import { withoutPictures } from "../../src/integrations/codehost-pictures.ts";
+import { withoutPictures } from "../../src/resources/integrations/codehost-pictures.ts";
 
 const EVES = "https://eve.example.net/loot";
 const markdown = new MarkdownIt({ html: true });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { type Command, parseCommand, type Parsed, type ParseOptions } from "../../src/routing/command.ts";
+import { type Command, parseCommand, type Parsed, type ParseOptions } from "../../src/pipeline/command.ts";
 import { ownMs } from "../support/own-time.ts";
 
 const PLAIN = { target: null, options: {}, contexts: [], tags: [], macro: null, unknown: [] };

@@ -4,10 +4,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parse } from "smol-toml";
 import example from "../../config.example.toml" with { type: "text" };
-import { splitListen } from "../../src/config-forms.ts";
-import { KEYS } from "../../src/config-load.ts";
-import { ConfigError, defaultConfig, findConfigFile, loadConfig, maskedConfig } from "../../src/config.ts";
-import type { ConfigOverrides, ConfigSources } from "../../src/config.ts";
+import { splitListen } from "../../src/config/forms.ts";
+import { KEYS } from "../../src/config/load.ts";
+import {
+  ConfigError,
+  defaultConfig,
+  findConfigFile,
+  loadConfig,
+  maskedConfig,
+} from "../../src/config/config.ts";
+import type { ConfigOverrides, ConfigSources } from "../../src/config/config.ts";
 import { closestName } from "../../src/lib/closest-name.ts";
 import { createAuthority } from "../support/authority.ts";
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Sqlite from "better-sqlite3";
 import { sql } from "kysely";
-import type { Config } from "../../src/config.ts";
+import type { Config } from "../../src/config/config.ts";
 import { openDatabase, tryWriting } from "../../src/db/database.ts";
 import { lockDataFolder, lockStores } from "../../src/db/locks.ts";
 import { codeOf } from "../../src/db/storage-faults.ts";

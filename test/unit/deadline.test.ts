@@ -1,8 +1,7 @@
 import { expect, test } from "bun:test";
 import { messageOf } from "../../src/errors.ts";
 import { deadline, unlessAborted } from "../../src/lib/deadline.ts";
-
-const HOUR_MS = 3_600_000;
+import { HOUR_MS } from "../../src/lib/durations.ts";
 
 test("goes off with a TimeoutError when its time has come", async () => {
   using late = deadline(new AbortController().signal, 1);

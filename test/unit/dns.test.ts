@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { createResolver, dnsErrorCode, isNoRecord, isUnreached } from "../../src/lib/dns.ts";
+import { createResolver, dnsErrorCode, isNoRecord, isUnreached } from "../../src/net/dns.ts";
 import { startDnsServer } from "../support/dns-server.ts";
 import { startClock } from "../support/own-time.ts";
 

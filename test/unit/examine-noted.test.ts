@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
-import { type DnsNotes, withNotes } from "../../src/lib/dns-notes.ts";
-import type { Resolver } from "../../src/lib/dns.ts";
+import { type DnsNotes, withNotes } from "../../src/net/dns-notes.ts";
+import type { Resolver } from "../../src/net/dns.ts";
 import type { WorkOutcome } from "../../src/lib/worker-pool.ts";
-import type { Examination } from "../../src/messages/examine.ts";
-import { examineByNotes } from "../../src/messages/examine-noted.ts";
+import type { Examination } from "../../src/inbound/examine.ts";
+import { examineByNotes } from "../../src/inbound/examine-noted.ts";
 
 const NONE: DnsNotes = { answers: [], open: [] };
 const codeOf = (error: unknown) => (error as { code: string }).code;

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { createIncoming } from "../../src/lib/incoming.ts";
-import { readCapped } from "../../src/lib/responses.ts";
+import { createIncoming } from "../../src/net/incoming.ts";
+import { readCapped } from "../../src/net/responses.ts";
 
 const SMALL = 262_144;
 const LARGE = SMALL + 1;

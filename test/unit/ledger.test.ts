@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Insertable } from "kysely";
-import { setPlan } from "../../src/accounts/accounts.ts";
+import { setPlan } from "../../src/resources/accounts/accounts.ts";
 import {
   carryUsed,
   creditsOf,
@@ -12,12 +12,12 @@ import {
   settleCredit,
   takeBackTopUp,
   topUp,
-} from "../../src/billing/ledger.ts";
-import { releaseDeadReserves } from "../../src/billing/sweep.ts";
+} from "../../src/resources/billing/ledger.ts";
+import { releaseDeadReserves } from "../../src/resources/billing/sweep.ts";
 import type { Db } from "../../src/db/database.ts";
 import { insertRow } from "../../src/db/prepared.ts";
 import type { BillingAccountRow, MessageState, Plan, UserRow } from "../../src/db/schema.ts";
-import { blankMessage } from "../../src/messages/blank-message.ts";
+import { blankMessage } from "../../src/resources/messages/blank-message.ts";
 import { type TestApp, testApp } from "../support/app.ts";
 
 const CREDITS = { free: { credits: 2 }, pro: { credits: 5 }, team: { credits: 9 } };

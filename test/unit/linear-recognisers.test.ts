@@ -2,11 +2,11 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { parse } from "tldts";
 
-import type { Tool } from "../../src/ai/tool.ts";
-import { type FoundLink, findLink } from "../../src/mail/find-link.ts";
-import { bounceDetails } from "../../src/mail/machine-mail.ts";
-import { readBounce } from "../../src/mail/plain-bounce.ts";
-import { harmlessXml } from "../../src/routing/harmless-text.ts";
+import type { Tool } from "../../src/trust/guard/tool.ts";
+import { type FoundLink, findLink } from "../../src/trust/shown/find-link.ts";
+import { bounceDetails } from "../../src/mail/reading/machine-mail.ts";
+import { readBounce } from "../../src/mail/reading/plain-bounce.ts";
+import { harmlessXml } from "../../src/trust/shown/harmless-text.ts";
 import { objectionTo } from "../support/guard.ts";
 
 /**

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { complete, type CompletionInput } from "../../src/ai/llm.ts";
 import type { CompletionFailure } from "../../src/ai/llm-faults.ts";
 import { endpointOf, MODEL_KINDS, type ModelConnection, type ModelKind } from "../../src/ai/providers.ts";
-import { createSafeFetch, type SafeFetch } from "../../src/lib/net.ts";
+import { createSafeFetch, type SafeFetch } from "../../src/net/guarded-fetch.ts";
 import {
   chatCompletion,
   type ModelFault,

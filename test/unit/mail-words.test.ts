@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
-import { readHeaders } from "../../src/mail/headers.ts";
-import { wordsOf } from "../../src/messages/mail-words.ts";
+import { readHeaders } from "../../src/mail/reading/headers.ts";
+import { wordsOf } from "../../src/inbound/mail-words.ts";
 
 const FROM = "ada@example.com";
 const DATE = "Mon, 1 Jun 2026 10:00:00 +0000";

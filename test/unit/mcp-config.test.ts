@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ConfigError, defaultConfig, loadConfig, maskedConfig } from "../../src/config.ts";
+import { ConfigError, defaultConfig, loadConfig, maskedConfig } from "../../src/config/config.ts";
 
 const FILES = { command: "files", args: ["/srv"], env: { TOKEN: "hush" }, accounts: ["ada@example.org"] };
 

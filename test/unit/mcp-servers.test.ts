@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createMcpHandler, fromJsonSchema, McpServer as Server } from "@modelcontextprotocol/server";
 import { createMcpPool, type McpPool, type McpServer } from "../../src/ai/mcp.ts";
-import type { Tool, ToolOutcome } from "../../src/ai/tool.ts";
+import type { Tool, ToolOutcome } from "../../src/trust/guard/tool.ts";
 import { serverAt } from "../support/mcp-server.ts";
 
 const EVERYTHING = fileURLToPath(

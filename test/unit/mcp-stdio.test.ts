@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { createMcpPool, type McpPoolOptions, type McpServer } from "../../src/ai/mcp.ts";
-import { createIncoming } from "../../src/lib/incoming.ts";
+import { createIncoming } from "../../src/net/incoming.ts";
 
 const NEVER = new AbortController().signal;
 /** Answers the handshake and lists one tool; `onCall` is what a call does. */

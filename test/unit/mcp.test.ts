@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { createMcpPool, type McpPool, type McpServer } from "../../src/ai/mcp.ts";
-import type { Tool, ToolOutcome } from "../../src/ai/tool.ts";
+import type { Tool, ToolOutcome } from "../../src/trust/guard/tool.ts";
 import { AppError } from "../../src/errors.ts";
-import { createIncoming } from "../../src/lib/incoming.ts";
+import { createIncoming } from "../../src/net/incoming.ts";
 import {
   events,
   type McpRequest,

@@ -5,9 +5,15 @@ import { join } from "node:path";
 import { type Kysely, sql } from "kysely";
 import { Migrator } from "kysely/migration";
 import { migrations } from "../../migrations/index.ts";
-import { creditsOf, releaseCredit, reserveCredit, settleCredit, topUp } from "../../src/billing/ledger.ts";
-import { releaseDeadReserves } from "../../src/billing/sweep.ts";
-import type { ConfigOverrides } from "../../src/config.ts";
+import {
+  creditsOf,
+  releaseCredit,
+  reserveCredit,
+  settleCredit,
+  topUp,
+} from "../../src/resources/billing/ledger.ts";
+import { releaseDeadReserves } from "../../src/resources/billing/sweep.ts";
+import type { ConfigOverrides } from "../../src/config/config.ts";
 import { openDatabase } from "../../src/db/database.ts";
 import { eventKey, messageKey } from "../../src/db/job-keys.ts";
 import { migrateToLatest, migrationStatus } from "../../src/db/migrate.ts";

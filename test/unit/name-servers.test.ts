@@ -3,8 +3,8 @@ import { getServers } from "node:dns";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
-import { createResolver } from "../../src/lib/dns.ts";
-import { createNameServers, nameServerNames } from "../../src/lib/name-servers.ts";
+import { createResolver } from "../../src/net/dns.ts";
+import { createNameServers, nameServerNames } from "../../src/net/name-servers.ts";
 import { startDnsServer } from "../support/dns-server.ts";
 
 /** Nothing listens there. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { isNamedNumber } from "../../src/ai/named-numbers.ts";
+import { isNamedNumber } from "../../src/trust/guard/named-numbers.ts";
 
 const TWELVE = { place: "Acme/site", number: 12 };
 const isNamed = (trusted_text: string, places: { id: string; name: string | null }[] = []) =>

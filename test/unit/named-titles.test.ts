@@ -1,6 +1,6 @@
 import { describe, expect, spyOn, test } from "bun:test";
-import { isNamedPlace } from "../../src/ai/named-places.ts";
-import { isTitleNamed } from "../../src/ai/named-titles.ts";
+import { isNamedPlace } from "../../src/trust/guard/named-places.ts";
+import { isTitleNamed } from "../../src/trust/guard/named-titles.ts";
 import { ownMs } from "../support/own-time.ts";
 
 const named = (title: string, instruction: string, more: { context?: string; others?: string[] } = {}) =>

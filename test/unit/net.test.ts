@@ -4,15 +4,15 @@ import { createServer, type Server } from "node:https";
 import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { gzipSync } from "node:zlib";
 import { generate } from "selfsigned";
-import { createResolver } from "../../src/lib/dns.ts";
+import { createResolver } from "../../src/net/dns.ts";
 import {
   allowedByOperator,
   BlockedAddressError,
   createSafeFetch,
   isPublicAddress,
   judgeHost,
-} from "../../src/lib/net.ts";
-import { networkFault, readCapped, retryAfterSeconds } from "../../src/lib/responses.ts";
+} from "../../src/net/guarded-fetch.ts";
+import { networkFault, readCapped, retryAfterSeconds } from "../../src/net/responses.ts";
 import { type DnsZone, startDnsServer } from "../support/dns-server.ts";
 
 const LOOPBACK = ["127.0.0.0/8"];

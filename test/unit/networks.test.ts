@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { clientNetwork, inTurns, networksAround } from "../../src/lib/networks.ts";
+import { clientNetwork, inTurns, networksAround } from "../../src/net/networks.ts";
 
 const around: [string, string[]][] = [
   ["192.0.2.77", ["192.0.2.0", "192.0.2.77"]],

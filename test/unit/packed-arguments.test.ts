@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { Tool } from "../../src/ai/tool.ts";
+import type { Tool } from "../../src/trust/guard/tool.ts";
 import { objectionTo } from "../support/guard.ts";
 import { ownMs } from "../support/own-time.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { readStructure } from "../../src/mail/parse-structure.ts";
-import { type Splitter, type SplitPart, watchBorders } from "../../src/mail/part-doubt.ts";
+import { readStructure } from "../../src/mail/reading/parse-structure.ts";
+import { type Splitter, type SplitPart, watchBorders } from "../../src/mail/reading/part-doubt.ts";
 
 const FIELDS = "Content-Type: text/plain; charset=utf-8\r\nX-Any: thing";
 const MIXED = "Content-Type: multipart/mixed; boundary=XX";

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { createServer as createTlsServer, type Server } from "node:tls";
 import { generate } from "selfsigned";
-import { createPoster, KeptConnectionError, type Poster, type PostRequest } from "../../src/lib/poster.ts";
+import { createPoster, KeptConnectionError, type Poster, type PostRequest } from "../../src/net/poster.ts";
 import { type RawReceiver, startRawReceiver } from "../support/webhook-receiver.ts";
 import { startClock } from "../support/own-time.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { excerptOf, redactArguments, redactText } from "../../src/routing/redact.ts";
+import { excerptOf, redactArguments, redactText } from "../../src/trust/shown/redact.ts";
 import { ownMs } from "../support/own-time.ts";
 
 test.each([

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { isSameSite } from "../../src/mail/domain-owner.ts";
+import { isSameSite } from "../../src/net/domain-owner.ts";
 
 test.each<[string, string, boolean]>([
   ["https://as.acme.com", "https://as.acme.com/authorize", true],

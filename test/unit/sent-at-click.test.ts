@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { isSentAtClick } from "../../src/routing/sent-at-click.ts";
+import { isSentAtClick } from "../../src/trust/own-words/sent-at-click.ts";
 
 // The English ones are those of public mails and of the sources of mail programs.
 test.each([

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { snippetOf } from "../../src/conversations/snippet.ts";
+import { snippetOf } from "../../src/resources/conversations/snippet.ts";
 import { ownMs } from "../support/own-time.ts";
 
 test.each([

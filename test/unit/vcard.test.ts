@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { cardFileName, vcardOf } from "../../src/inboxes/vcard.ts";
+import { cardFileName, vcardOf } from "../../src/resources/inboxes/vcard.ts";
 import { readVcard } from "../support/vcard.ts";
 
 const ID = "0198c0ff-ee00-7000-8000-00000000cafe";

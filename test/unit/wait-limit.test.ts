@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { deadline } from "../../src/lib/deadline.ts";
-import { createPoster } from "../../src/lib/poster.ts";
+import { createPoster } from "../../src/net/poster.ts";
 import { timeoutSignal, waitLimit } from "../../src/lib/wait-limit.ts";
 
 const LIMIT_MS = 1_000;

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { cautionsOf } from "../../src/admin/warnings.ts";
-import { type ConfigOverrides, defaultConfig } from "../../src/config.ts";
+import { cautionsOf } from "../../src/operation/admin/warnings.ts";
+import { type ConfigOverrides, defaultConfig } from "../../src/config/config.ts";
 
 const cautions = (smtp: ConfigOverrides["smtp"]): string[] => cautionsOf(defaultConfig({ smtp }));
 

@@ -1,8 +1,7 @@
 import { expect, spyOn, test } from "bun:test";
 import { StorageError } from "../../src/db/storage-faults.ts";
 import { watchStorage } from "../../src/db/watch.ts";
-
-const MINUTE_MS = 60_000;
+import { MINUTE_MS } from "../../src/lib/durations.ts";
 
 test("a fault of the disk is said once, again each minute while it goes on, and once more when it is over", () => {
   let now_ms = 0;

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { safeFileName } from "../../src/export/file-names.ts";
+import { safeFileName } from "../../src/operation/export/file-names.ts";
 import { zipOf, type ZipEntry } from "../../src/lib/zip.ts";
 import { namesIn, unzip } from "../support/unzip.ts";
 

@@ -5,7 +5,7 @@ import type {
   NewApiKeyShape,
   SecurityEventShape,
   SessionShape,
-} from "../../accounts/shapes.ts";
+} from "../../resources/accounts/shapes.ts";
 import type {
   AdminUserShape,
   BackupsShape,
@@ -15,16 +15,25 @@ import type {
   OutgoingMailDetailShape,
   OutgoingMailShape,
   OverviewShape,
-} from "../../admin/shapes.ts";
-import type { UsageShape } from "../../billing/shapes.ts";
-import type { ConnectionShape, ConnectionTestShape, ToolProgramShape } from "../../connections/shapes.ts";
-import type { ContextShape } from "../../contexts/shapes.ts";
-import type { ConversationDetailShape, ConversationShape } from "../../conversations/shapes.ts";
-import type { CustomDomainShape, ServiceDnsShape } from "../../domains/shapes.ts";
-import type { InboxActivityShape, InboxShape, InboxTestShape } from "../../inboxes/shapes.ts";
-import type { ActivityShape, AttachmentShape, RoutingShape, StoryShape } from "../../messages/shapes.ts";
-import type { AppliedRecipeShape, RecipeShape } from "../../recipes/shapes.ts";
-import type { ServerShape } from "../../setup/shapes.ts";
+} from "../../operation/admin/shapes.ts";
+import type { UsageShape } from "../../resources/billing/shapes.ts";
+import type {
+  ConnectionShape,
+  ConnectionTestShape,
+  ToolProgramShape,
+} from "../../resources/connections/shapes.ts";
+import type { ContextShape } from "../../resources/contexts/shapes.ts";
+import type { ConversationDetailShape, ConversationShape } from "../../resources/conversations/shapes.ts";
+import type { CustomDomainShape, ServiceDnsShape } from "../../resources/domains/shapes.ts";
+import type { InboxActivityShape, InboxShape, InboxTestShape } from "../../resources/inboxes/shapes.ts";
+import type {
+  ActivityShape,
+  AttachmentShape,
+  RunShape,
+  StoryShape,
+} from "../../resources/messages/shapes.ts";
+import type { AppliedRecipeShape, RecipeShape } from "../../resources/recipes/shapes.ts";
+import type { ServerShape } from "../../resources/accounts/setup-shapes.ts";
 import type {
   CountsShape,
   DeliveryDetailShape,
@@ -32,7 +41,7 @@ import type {
   EndpointShape,
   NewEndpointShape,
   TestDeliveryShape,
-} from "../../webhooks/shapes.ts";
+} from "../../resources/webhooks/shapes.ts";
 
 /** What the public interface answers, by the very schemas that its document is made of. */
 export type Me = Static<typeof MeShape>;
@@ -53,7 +62,7 @@ export type InboxActivity = Static<typeof InboxActivityShape>;
 export type InboxTest = Static<typeof InboxTestShape>;
 export type Activity = Static<typeof ActivityShape>;
 export type Attachment = Static<typeof AttachmentShape>;
-export type RoutingResult = Static<typeof RoutingShape>;
+export type RoutingResult = Static<typeof RunShape>;
 export type Recipe = Static<typeof RecipeShape>;
 export type AppliedRecipe = Static<typeof AppliedRecipeShape>;
 export type Endpoint = Static<typeof EndpointShape>;

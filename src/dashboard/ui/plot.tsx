@@ -2,6 +2,7 @@ import "uplot/dist/uPlot.min.css";
 import { useEffect, useRef, useState } from "react";
 import UPlot from "uplot";
 import { figure } from "./figure.ts";
+import { DAY_SECONDS } from "../../lib/durations.ts";
 
 interface PlotProps {
   label: string;
@@ -11,7 +12,6 @@ interface PlotProps {
 }
 
 const HEIGHT = 180;
-const DAY_SECONDS = 86_400;
 const X_STEPS = [1, 2, 7, 14, 30, 60, 90].map((days) => days * DAY_SECONDS);
 /** What is counted comes in whole numbers: 1, 2, 5, 10 and so on. */
 const Y_STEPS = Array.from({ length: 12 }, (_, power) =>

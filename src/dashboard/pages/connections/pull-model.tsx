@@ -1,6 +1,6 @@
 import { Download } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
-import type { PullProgress } from "../../../connections/pull-model.ts";
+import type { PullProgress } from "../../../resources/connections/pull-model.ts";
 import { eventsOf } from "../../api/client.ts";
 import { useMe } from "../../api/session.ts";
 import { Button } from "../../ui/button.tsx";

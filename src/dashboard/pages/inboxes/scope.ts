@@ -1,5 +1,5 @@
 import type { Connection, Inbox, InboxChange } from "../../api/shapes.ts";
-import { means } from "../../../lib/target-names.ts";
+import { means } from "../../../trust/target-names.ts";
 
 /** Something that an inbox may be allowed to use: a tool server, or the accounts at one service. */
 export interface Tool {

@@ -1,6 +1,6 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
-import { parseCommand } from "../../../routing/command.ts";
+import { parseCommand } from "../../../pipeline/command.ts";
 import { useChange } from "../../api/changes.ts";
 import { get, post } from "../../api/client.ts";
 import { session } from "../../api/session.ts";

@@ -1,10 +1,8 @@
 import type { RefusalReason } from "../../../metrics.ts";
 import { STATUSES } from "../activity/words.ts";
+import { DAY_SECONDS, HOUR_SECONDS, MINUTE_SECONDS } from "../../../lib/durations.ts";
 
 const number = new Intl.NumberFormat();
-const MINUTE_SECONDS = 60;
-const HOUR_SECONDS = 3_600;
-const DAY_SECONDS = 86_400;
 
 /** A length of time as people say it, in one unit. */
 export function spanOf(seconds: number): string {

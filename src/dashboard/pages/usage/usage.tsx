@@ -12,8 +12,8 @@ import { Time } from "../../ui/time.tsx";
 import { SOURCES } from "../activity/words.ts";
 import { DayPlots, DayTable } from "./days.tsx";
 import { Bar, Shares } from "./shares.tsx";
+import { DAY_SECONDS } from "../../../lib/durations.ts";
 
-const DAY_SECONDS = 86_400;
 const BYTES_OF_MB = 1_048_576;
 const SPANS = [7, 30, 90, 365];
 

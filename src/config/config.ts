@@ -1,0 +1,147 @@
+import { existsSync } from "node:fs";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { isHostName } from "./forms.ts";
+import { readEnvironment } from "./env.ts";
+import { readConfigFile } from "./file.ts";
+import { isKey, isNamed } from "./keys.ts";
+import type { Node } from "./keys.ts";
+import { applyRules, assemble, missRequired, newReading, readTable } from "./load.ts";
+import type { Reading } from "./load.ts";
+import { SCHEMA } from "./schema.ts";
+import type { Values } from "./schema.ts";
+
+/** A month, where plans are sold and nothing else is set. */
+const TEAM_CREDITS = 10_000;
+
+/** The whole configuration, keyed as in the TOML file: `config.smtp.max_message_bytes`. */
+export type Config = Values;
+
+/** Some of the keys, at any depth. */
+export type ConfigOverrides = Some<Config>;
+type Some<T> = T extends unknown[] ? T : T extends object ? { [K in keyof T]?: Some<T[K]> | undefined } : T;
+
+/** Where a configuration comes from. */
+export interface ConfigSources {
+  /** The path given with `--config`. */
+  file?: string | undefined;
+  /** The environment variables; those of the process when left out. */
+  env?: Record<string, string | undefined>;
+  /** Where relative paths of configuration and secret files start; the working directory when left out. */
+  cwd?: string;
+  /** What flags set; it wins over everything else. */
+  overrides?: ConfigOverrides;
+}
+
+/** Everything that is wrong with a configuration; `message` lists all of `problems`. */
+export class ConfigError extends Error {
+  readonly problems: string[];
+
+  constructor(problems: string[]) {
+    const count = problems.length === 1 ? "a problem" : `${problems.length} problems`;
+    super([`The configuration has ${count}:`, ...problems.map((problem) => `  - ${problem}`)].join("\n"));
+    this.name = "ConfigError";
+    this.problems = problems;
+  }
+}
+
+/** Flag before environment before file before default. Throws ConfigError with every problem at once. */
+export function loadConfig(sources: ConfigSources = {}): Config {
+  return finish(readAll(sources));
+}
+
+/** What a look at the machine finds wrong with a key, in words that follow its name. */
+export interface Misfit {
+  path: string;
+  words: string;
+}
+
+/** As `loadConfig`, with what `look` finds among the problems. */
+export async function checkConfig(
+  sources: ConfigSources,
+  look: (config: Config) => Promise<Misfit[]>,
+): Promise<void> {
+  const reading = readAll(sources);
+  for (const { path, words } of await look(assemble(reading)))
+    reading.problems.push(`${reading.sources.get(path) ?? "defaults"}: ${path} ${words}`);
+  finish(reading);
+}
+
+/** The defaults with some keys replaced, checked like any other configuration; reads no file and no environment. */
+export function defaultConfig(overrides: ConfigOverrides = {}): Config {
+  const reading = newReading();
+  readTable(reading, overrides, () => "overrides");
+  return finish(reading);
+}
+
+/** The file `loadConfig` reads: `--config`, else `MAILWRIGHT_CONFIG`, else `config.toml` if it is there. */
+export function findConfigFile(sources: ConfigSources = {}): string | undefined {
+  const { file, env = process.env, cwd = process.cwd() } = sources;
+  const named = file ?? env["MAILWRIGHT_CONFIG"];
+  if (named !== undefined && named !== "") return named;
+  return existsSync(join(cwd, "config.toml")) ? "config.toml" : undefined;
+}
+
+/** The same configuration with every secret hidden, to be shown. */
+export function maskedConfig(config: Config): Record<string, unknown> {
+  const mask = (node: Node, value: unknown): unknown => {
+    if (isKey(node)) return typeof value === "string" && node.mask !== undefined ? node.mask(value) : value;
+    const members = Object.entries(value as Record<string, unknown>);
+    return Object.fromEntries(
+      members.map(([name, inner]) => [name, mask(isNamed(node) ? node.each : (node[name] ?? {}), inner)]),
+    );
+  };
+  return mask(SCHEMA, config) as Record<string, unknown>;
+}
+
+/** Where programs are looked for that the configuration names without a path. */
+export function programPath(): string {
+  return process.env["PATH"] ?? "";
+}
+
+/** Who started this process and waits for its signs of life, as sd_notify(3) describes; undefined if nobody does. */
+export function supervisor(): { socket: string; watchdog_ms: number | null } | undefined {
+  const { NOTIFY_SOCKET: socket, WATCHDOG_USEC: usec, WATCHDOG_PID: pid } = process.env;
+  if (socket === undefined || socket === "") return undefined;
+  const mine = pid === undefined || Number(pid) === process.pid;
+  const watchdog_ms = mine && Number(usec) > 0 ? Number(usec) / 1_000 : null;
+  return { socket, watchdog_ms };
+}
+
+function readAll(sources: ConfigSources): Reading {
+  const { env = process.env, cwd = process.cwd(), overrides = {} } = sources;
+  const reading = newReading();
+  const file = findConfigFile(sources);
+  if (file !== undefined) readConfigFile(reading, file, cwd);
+  readEnvironment(reading, env, cwd);
+  readTable(reading, overrides, () => "command line");
+  return reading;
+}
+
+function finish(reading: Reading): Config {
+  const config = assemble(reading);
+  applyRules(reading, config);
+  missRequired(reading);
+  if (reading.problems.length > 0) throw new ConfigError(reading.problems);
+  fillIn(config, reading);
+  return config;
+}
+
+/** Gives the keys whose default follows from another key their value. */
+function fillIn({ server, smtp, database, data, backup, billing, plans }: Config, { values }: Reading): void {
+  server.base_url = server.base_url.replace(/\/$/, "");
+  smtp.hostname = (smtp.hostname || machineName()).toLowerCase();
+  smtp.domain = (smtp.domain || smtp.hostname).toLowerCase();
+  smtp.former_domains = smtp.former_domains.map((domain) => domain.toLowerCase());
+  database.url ||= `sqlite:${join(data.dir, "mailwright.db")}`;
+  backup.dir ||= join(data.dir, "backups");
+  // Where nobody can pay every account has this plan; else it is the largest that is sold.
+  if (billing.stripe_secret_key !== "" && !values.has("plans.team.credits"))
+    plans.team.credits = TEAM_CREDITS;
+}
+
+/** Some machines have a name that could not stand in a mail address, such as one with an underscore. */
+function machineName(): string {
+  const name = hostname();
+  return isHostName(name) ? name : "localhost";
+}

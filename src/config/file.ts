@@ -1,0 +1,58 @@
+import { readFileSync, statSync } from "node:fs";
+import { resolve } from "node:path";
+import { parse, TomlError } from "smol-toml";
+import { readTable } from "./load.ts";
+import type { Reading } from "./load.ts";
+import { messageOf } from "../errors.ts";
+
+const MAX_FILE_BYTES = 1024 * 1024;
+
+/** Reads a TOML file. `file` is the path as its owner wrote it, relative to `cwd`. */
+export function readConfigFile(reading: Reading, file: string, cwd: string): void {
+  try {
+    const text = readSmallFile(resolve(cwd, file));
+    const lines = linesOf(text);
+    readTable(reading, parse(text), (path) => `${file}${placeOf(lines, path)}`);
+  } catch (error) {
+    reading.problems.push(fileProblem(file, error));
+  }
+}
+
+/** For files that hold a few keys or one secret. */
+export function readSmallFile(path: string): string {
+  if (statSync(path).size > MAX_FILE_BYTES) throw new Error(`it is larger than ${MAX_FILE_BYTES} bytes`);
+  return readFileSync(path, "utf8");
+}
+
+/** Only the first line of the parser's message: the rest quotes the file, and with it perhaps a secret. */
+function fileProblem(file: string, error: unknown): string {
+  if (!(error instanceof TomlError)) return `${file}: the file cannot be read (${messageOf(error)})`;
+  return `${file} line ${error.line}, column ${error.column}: ${error.message.split("\n")[0]}`;
+}
+
+/** The line on which each key and section first stands, by dotted path. */
+function linesOf(text: string): Map<string, number> {
+  const lines = new Map<string, number>();
+  let section = "";
+  for (const [index, line] of text.split("\n").entries()) {
+    const header = /^\s*\[\[?([^\]]+)\]/.exec(line)?.[1];
+    const before = line.slice(0, Math.max(0, line.indexOf("="))).trim();
+    const name = /^[\w."'\- \t]+$/.test(before) ? before : undefined;
+    if (header !== undefined) section = `${bare(header)}.`;
+    const path = header === undefined ? name && `${section}${bare(name)}` : bare(header);
+    if (path && !lines.has(path)) lines.set(path, index + 1);
+  }
+  return lines;
+}
+
+function bare(name: string): string {
+  return name.replaceAll(/["'\s]/g, "");
+}
+
+/** Where a key stands or, for one inside an inline table, where the table stands. */
+function placeOf(lines: Map<string, number>, path: string): string {
+  const line = lines.get(bare(path));
+  if (line !== undefined) return ` line ${line}`;
+  const dot = path.lastIndexOf(".");
+  return dot === -1 ? "" : placeOf(lines, path.slice(0, dot));
+}

@@ -1,0 +1,302 @@
+import type { App } from "../app.ts";
+import { reserveCredit } from "../resources/billing/ledger.ts";
+import { tellOwnerLater } from "../resources/billing/notices.ts";
+import { refuseFull } from "../resources/billing/storage.ts";
+import { ownConversation, startConversation } from "../resources/conversations/conversations.ts";
+import type { Db } from "../db/database.ts";
+import { insertRow } from "../db/prepared.ts";
+import type { Authority, InboxRow, MessageRow, UserRow } from "../db/schema.ts";
+import { hasRoom } from "../resources/inboxes/room.ts";
+import { isHeld } from "../jobs/holds.ts";
+import { untilResumed } from "../jobs/paused.ts";
+import { enqueue, isLaneBusy, type Job } from "../jobs/queue.ts";
+import { blankMessage } from "../resources/messages/blank-message.ts";
+import { recordState } from "../resources/messages/events.ts";
+import { inheritCalls } from "../resources/messages/inherit-calls.ts";
+import type { Metadata } from "../resources/messages/metadata.ts";
+import { authorityNow } from "./policy.ts";
+import { isOfStrangers } from "../db/strangers.ts";
+import { runUse, sizeOf } from "../resources/messages/run-use.ts";
+import { storeBytes } from "../resources/messages/stored-bytes.ts";
+import { storeFiles } from "../resources/messages/stored-files.ts";
+
+/** Subjects are stored to this length; a longer one is cut. */
+const MAX_SUBJECT_CHARS = 500;
+
+/** A mail that passed the policy and may be worked on. */
+export interface AcceptedMail {
+  inbox: InboxRow;
+  user: UserRow;
+  source: "email" | "test";
+  raw_mail_id: string;
+  /** Bytes of the raw mail. */
+  size: number;
+  sender: string;
+  subject: string;
+  authority: Authority;
+  auth: Record<string, unknown>;
+  no_reply_reason: string | null;
+  rfc_message_id: string | null;
+  body_hash: string;
+  dedupe_key: string;
+  /** The same mail has been worked on before, and that failed. */
+  failed_before: boolean;
+  /** See `readingFor`. */
+  vouched: boolean;
+  hop: number;
+  /** The thread it continues; null begins a new one. */
+  conversation_id: string | null;
+  /** Words of the recipient's `+tag`. */
+  tags: string[];
+  /** A slot of the worker is held for it; see `JobWorker.reserve`. */
+  slot: boolean;
+}
+
+export interface IncomingFile {
+  filename: string;
+  content_type: string;
+  bytes: Uint8Array;
+}
+
+/** An instruction that came over HTTP. */
+export interface AcceptedCall {
+  inbox: InboxRow;
+  user: UserRow;
+  source: "api" | "test";
+  instruction: string;
+  content: string | null;
+  conversation_id: string | null;
+  files: IncomingFile[];
+  /** What its maker notes on it. */
+  metadata?: Metadata;
+  /** A slot of the worker is held for it; see `JobWorker.reserve`. */
+  slot: boolean;
+}
+
+/** A failed message, and the material of it that is not part of its raw mail. */
+interface AcceptedRetry {
+  failed: MessageRow;
+  inbox: InboxRow;
+  user: UserRow;
+  content: string | null;
+  files: IncomingFile[];
+  /** Bytes of its raw mail; 0 of a call. */
+  raw_size: number;
+}
+
+/**
+ * Stores a mail, its reserve and its job: what `250` promises. Over the credit cap, and in an inbox beyond the plan, it
+ * ends as `limited` at once, and its owner is told once a day.
+ */
+export async function acceptMail(
+  app: App,
+  tx: Db,
+  mail: AcceptedMail,
+): Promise<{ row: MessageRow; job: Job | null }> {
+  const { inbox } = mail;
+  const subject = mail.subject.slice(0, MAX_SUBJECT_CHARS);
+  const conversation_id = mail.conversation_id ?? (await startConversation(app, tx, { inbox, subject }));
+  const row: MessageRow = {
+    ...blankMessage(app, mail.inbox),
+    source: mail.source,
+    conversation_id,
+    authority: mail.authority,
+    sender: mail.sender,
+    subject,
+    auth: JSON.stringify(mail.auth),
+    no_reply_reason: mail.no_reply_reason,
+    raw_mail_id: mail.raw_mail_id,
+    rfc_message_id: mail.rfc_message_id,
+    body_hash: mail.body_hash,
+    dedupe_key: mail.dedupe_key,
+    vouched: mail.vouched ? 1 : 0,
+    hop: mail.hop,
+    tags: JSON.stringify(mail.tags),
+  };
+  if (await hasRoom(app, tx, mail.user, inbox))
+    await insertAndReserve(app, tx, { row, user: mail.user, limit_text: MAIL_LIMITED });
+  else await insertLimited(app, tx, row, { reason: "plan_limit", error: NO_ROOM });
+  if (row.state === "limited") {
+    const kind = row.reason === "plan_limit" ? "beyond_plan" : "credits_used_up";
+    if (row.source === "email") await tellOwnerLater(app, tx, { user_id: row.user_id, kind });
+    return { row, job: null };
+  }
+  if (mail.failed_before) await inheritCalls(tx, row);
+  const waits = inbox.paused !== null;
+  const claimed = mail.slot && !waits && (await mayBegin(tx, conversation_id));
+  const job = await enqueueRun(app, tx, { row, user: mail.user, claimed, bytes: mail.size, waits });
+  return { row, job: claimed ? job : null };
+}
+
+/**
+ * Stores a call over HTTP with its reserve and its job. The job is `claimed` when the held slot could be used. Throws
+ * `storage_full` when the account has no room for it.
+ */
+export async function acceptCall(
+  app: App,
+  tx: Db,
+  call: AcceptedCall,
+): Promise<{ row: MessageRow; job: Job | null }> {
+  app.refuseIntake();
+  const bytes = sizeOf(call);
+  const metadata = JSON.stringify(call.metadata ?? {});
+  await refuseFull(app, tx, call.user, bytes + Buffer.byteLength(call.instruction + metadata));
+  const subject = call.instruction.split("\n", 1)[0]?.slice(0, MAX_SUBJECT_CHARS) ?? "";
+  const conversation_id =
+    call.conversation_id === null
+      ? await startConversation(app, tx, { inbox: call.inbox, subject })
+      : await ownConversation(tx, call.user, { id: call.conversation_id, inbox_id: call.inbox.id });
+  const row: MessageRow = {
+    ...blankMessage(app, call.inbox),
+    source: call.source,
+    conversation_id,
+    authority: "owner",
+    subject,
+    instruction: call.instruction,
+    metadata,
+  };
+  await insertAndReserve(app, tx, { row, user: call.user, limit_text: CALL_LIMITED });
+  if (row.state === "limited") return { row, job: null };
+  await storeMaterial(app, tx, row, call);
+  const claimed = call.slot && (await mayBegin(tx, conversation_id));
+  const job = await enqueueRun(app, tx, { row, user: call.user, claimed, bytes });
+  return { row, job: claimed ? job : null };
+}
+
+/** Stores a message that does the work of a failed one again, with a reserve and a job of its own. */
+export async function acceptRetry(app: App, tx: Db, retry: AcceptedRetry): Promise<MessageRow> {
+  const { failed, inbox, user } = retry;
+  await refuseFull(app, tx, user, sizeOf(retry));
+  const row: MessageRow = {
+    ...blankMessage(app, inbox),
+    source: failed.source,
+    conversation_id: failed.conversation_id,
+    authority: authorityNow(inbox, user, failed),
+    sender: failed.sender,
+    subject: failed.subject,
+    instruction: failed.instruction,
+    auth: failed.auth,
+    no_reply_reason: failed.no_reply_reason,
+    raw_mail_id: failed.raw_mail_id,
+    rfc_message_id: failed.rfc_message_id,
+    // The mail is known again by it: its sender's server may bring it once more, and so may anybody who has it.
+    dedupe_key: failed.dedupe_key,
+    vouched: failed.vouched,
+    hop: failed.hop,
+    tags: failed.tags,
+    metadata: failed.metadata,
+    retry_of: firstTry(failed),
+  };
+  await insertAndReserve(app, tx, { row, user, limit_text: CALL_LIMITED });
+  if (row.state === "limited") return row;
+  await inheritCalls(tx, row);
+  await storeMaterial(app, tx, row, retry);
+  await enqueueRun(app, tx, { row, user, claimed: false, bytes: retry.raw_size + sizeOf(retry) });
+  return row;
+}
+
+/** The message that all retries name, also those of a retry. */
+export function firstTry(message: Pick<MessageRow, "id" | "retry_of">): string {
+  return message.retry_of ?? message.id;
+}
+
+/** A mail that was not worked on, kept for the activity log without its text. */
+export async function logRefusedMail(
+  app: App,
+  tx: Db,
+  refused: Pick<
+    MessageRow,
+    "state" | "reason" | "error" | "sender" | "subject" | "rfc_message_id" | "auth"
+  > & {
+    inbox: InboxRow;
+    authority: Authority;
+  } & Partial<Pick<MessageRow, "body_hash" | "dedupe_key" | "vouched">>,
+): Promise<MessageRow> {
+  const { inbox, subject, ...rest } = refused;
+  const row: MessageRow = {
+    ...blankMessage(app, inbox),
+    ...rest,
+    source: "email",
+    subject: subject?.slice(0, MAX_SUBJECT_CHARS) ?? null,
+    completed: app.now(),
+    duration_ms: 0,
+  };
+  await insertRow(tx, "messages", row);
+  await recordState(app, tx, row);
+  return row;
+}
+
+/** Gives the id of the row. */
+export async function storeRawMail(app: App, tx: Db, raw: Buffer): Promise<string> {
+  app.refuseIntake();
+  const id = app.newId();
+  const row = { id, size: raw.byteLength, ...storeBytes(app, id, raw), created: app.now(), purged_at: null };
+  await insertRow(tx, "raw_mails", row);
+  return id;
+}
+
+/** Everything untrusted of a call, apart from the message. */
+async function storeMaterial(
+  app: App,
+  tx: Db,
+  row: MessageRow,
+  { content, files }: { content: string | null; files: IncomingFile[] },
+): Promise<void> {
+  if (content !== null)
+    await insertRow(tx, "message_contents", { message_id: row.id, content, purged_at: null });
+  await storeFiles(app, tx, { message_id: row.id, direction: "in", files });
+}
+
+const MAIL_LIMITED = "This account has no credits left this month, so the mail was not worked on.";
+const STRANGERS_LIMITED =
+  "None of the credits that mail of unlisted senders may use are left this month: a fifth is kept for the owner and for listed senders. The mail was not worked on.";
+const NO_ROOM = "This inbox is one more than the plan of its account allows, so the mail was not worked on.";
+const CALL_LIMITED = "Credit limit reached: this account has no credits left this month.";
+
+async function insertAndReserve(
+  app: App,
+  tx: Db,
+  { row, user, limit_text }: { row: MessageRow; user: UserRow; limit_text: string },
+): Promise<void> {
+  const free = row.source === "test";
+  const whose = row.authority === "owner" || row.authority === "listed" ? "household" : "strangers";
+  if (!free && !(await reserveCredit(app, tx, user, { message_id: row.id, whose }))) {
+    const error = whose === "household" ? limit_text : STRANGERS_LIMITED;
+    return insertLimited(app, tx, row, { reason: "credit_limit", error });
+  }
+  await insertRow(tx, "messages", row);
+  await recordState(app, tx, row);
+}
+
+async function insertLimited(
+  app: App,
+  tx: Db,
+  row: MessageRow,
+  why: { reason: "credit_limit" | "plan_limit"; error: string },
+): Promise<void> {
+  Object.assign(row, { ...why, state: "limited", completed: app.now(), duration_ms: 0 });
+  await insertRow(tx, "messages", row);
+  await recordState(app, tx, row);
+}
+
+/** Whether a message would be begun at once. */
+async function mayBegin(tx: Db, conversation_id: string): Promise<boolean> {
+  return !(await isLaneBusy(tx, conversation_id)) && !(await isHeld(tx, "route_message"));
+}
+
+type Enqueued = { row: MessageRow; user: UserRow; claimed: boolean; bytes: number; waits?: boolean };
+
+function enqueueRun(
+  app: App,
+  tx: Db,
+  { row, user, claimed, bytes, waits = false }: Enqueued,
+): Promise<Job | null> {
+  return enqueue(app, tx, {
+    kind: "route_message",
+    payload: { message_id: row.id },
+    claimed,
+    ...runUse(app, user, { bytes, strangers: isOfStrangers(row) }),
+    ...(row.conversation_id === null ? {} : { lane: row.conversation_id }),
+    ...(waits ? untilResumed(row.inbox_id ?? "", row.id) : {}),
+  });
+}

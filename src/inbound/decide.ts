@@ -1,0 +1,349 @@
+import type { App } from "../app.ts";
+import type { Storage } from "../resources/billing/storage.ts";
+import { findThread } from "../resources/conversations/conversations.ts";
+import type { Db } from "../db/database.ts";
+import { takeTurn } from "../db/rate-limits.ts";
+import type { InboxRow, UserRow } from "../db/schema.ts";
+import { PAUSED_ANSWER } from "../resources/inboxes/pause.ts";
+import { splitAddress, tagsOf } from "../lib/mail-address.ts";
+import { sha256 } from "../lib/sha256.ts";
+import { addLogField } from "../lib/log.ts";
+import { replySubject } from "../mail/writing/compose.ts";
+import type { QueueLetter } from "../mail/writing/letters.ts";
+import type { MailClass } from "../mail/reading/machine-mail.ts";
+import type { RefusalReason } from "../metrics.ts";
+import { liftSuppression } from "../mail/sending/suppressions.ts";
+import { acceptMail, logRefusedMail, storeRawMail } from "./accept.ts";
+import { noteBounce } from "./bounces.ts";
+import type { Author, Examination } from "./examine.ts";
+import { type BusyInbox, countInbound } from "./inbound-limits.ts";
+import { type FullInbox, fullAnswer, withoutRoom } from "./mail-storage.ts";
+import { authOf, countDuplicate, leaveOut, LOOP_CAP, proofOf, ROWS } from "./left-out.ts";
+import { countMore } from "../resources/messages/more-mails.ts";
+import { countRole, refuseRole } from "./role-limits.ts";
+import { brokenCap } from "./policy.ts";
+import { UNPROVEN } from "../resources/messages/left-out-words.ts";
+import type { EarlierMail } from "./same-mail.ts";
+import { type Standing, standingOf } from "./standing.ts";
+
+/** One mail as it came over SMTP, whole, with the inboxes its recipients name. */
+export interface Delivery {
+  raw: Buffer;
+  /** "" is the null reverse-path. */
+  mail_from: string;
+  helo: string;
+  remote_address: string;
+  recipients: Recipient[];
+}
+
+export interface Recipient {
+  address: string;
+  /** Absent for a bounce address and for a role address; `storage` is that of its account when it was named. */
+  inbox?: { row: InboxRow; user: UserRow; storage: Storage };
+  /** Of `postmaster@` and `abuse@`; the letter holds the mail for the administrator. */
+  role?: { administrator: UserRow; letter?: QueueLetter };
+}
+
+/** What the SMTP session answers. `code` 250 means: on disk and synced. */
+export interface Reception {
+  code: 250 | 421 | 450 | 451 | 452 | 550 | 552 | 554;
+  enhanced: string;
+  text: string;
+  /** What the operator may change, such as a key of the configuration, where a limit is why. */
+  limit?: string;
+  /** The inboxes whose accounts have no room, where that is why. */
+  full?: FullInbox[];
+  /** The inboxes that take no more now, where that is why. */
+  busy?: BusyInbox[];
+  /** By address, where one transaction had several recipients: SMTP has one answer for all of them. */
+  each?: Map<string, Reception>;
+}
+
+/** What was found out about a mail once, for all of its recipients. */
+export interface Examined extends Omit<Examination, "fault" | "author" | "marks"> {
+  from_address: string;
+  identity: Author["identity"];
+  meant: Author["meant"];
+  kind: MailClass;
+}
+
+export type Refusal = Pick<Reception, "code" | "enhanced" | "text"> & {
+  reason: RefusalReason;
+  /** What the owner of the inbox reads of it, if that is more. */
+  shown?: string;
+  subject?: string;
+  rfc_message_id?: string | null;
+  sender?: string;
+  /** What was found out about the sender, if it came to that. */
+  identity?: Examined["identity"];
+};
+
+export const ACCEPTED: Reception = { code: 250, enhanced: "2.6.0", text: "Message accepted" };
+
+const REPORTS_ONLY: Reception = {
+  code: 550,
+  enhanced: "5.7.1",
+  text: "This address takes delivery reports only; write to the address in From or Reply-To",
+};
+
+/**
+ * The answer for the whole transaction: 250 as soon as one recipient took the mail, else the first refusal; 451 or 452,
+ * and nothing written, while one of its inboxes takes no more or has no room. That is judged in here because only here it
+ * is certain which mails have been here before.
+ */
+export async function decideForAll(app: App, tx: Db, delivery: Delivery, mail: Examined): Promise<Reception> {
+  const cases: { recipient: Recipient; standing: Standing | undefined }[] = [];
+  for (const recipient of delivery.recipients) {
+    const standing = await standingOf(app, tx, { recipient, mail, dedupe_key: mail.dedupe_key });
+    cases.push({ recipient, standing });
+  }
+  const standings = cases.flatMap(({ standing }) => standing ?? []);
+  // Since RCPT, where each of them is asked for.
+  if (standings.some(({ inbox }) => inbox.paused === "refuse")) return PAUSED_ANSWER;
+  const full = isBounce(mail) ? [] : await withoutRoom(app, tx, delivery.raw.byteLength, cases);
+  const [first] = full;
+  if (first) return { ...fullAnswer(first.address, first), full };
+  const later = count(app, tx, { delivery, mail, standings });
+  if (later) return later;
+  const whole = { delivery, mail, store: storeOnce(app, tx, delivery.raw), taken: new Map() };
+  const each = new Map<string, Reception>();
+  let refusal: Reception | undefined;
+  let accepted = false;
+  for (const { recipient, standing } of cases) {
+    const answer = await decide(app, tx, { ...whole, recipient, standing });
+    each.set(recipient.address, answer);
+    if (answer.code === 250) accepted = true;
+    else refusal ??= answer;
+  }
+  const answer = accepted || !refusal ? ACCEPTED : refusal;
+  return each.size > 1 ? { ...answer, each } : answer;
+}
+
+/** Counts a mail against what the operator and its inboxes take; of one that is put off nothing is counted. */
+function count(
+  app: App,
+  tx: Db,
+  { delivery, mail, standings }: { delivery: Delivery; mail: Examined; standings: Standing[] },
+): Reception | undefined {
+  const has_letter = delivery.recipients.some(({ role }) => role?.letter);
+  const busy = has_letter ? refuseRole(app, delivery, mail) : undefined;
+  const later = busy ?? (isBounce(mail) ? undefined : countInbound(app, tx, { mail, standings }));
+  if (has_letter && later === undefined) countRole(app, tx, delivery, mail);
+  return later;
+}
+
+/** Makes a refusal visible in the activity of an inbox. */
+export async function logRefusal(
+  app: App,
+  tx: Db,
+  { inbox, refusal }: { inbox: InboxRow; refusal: Refusal },
+): Promise<void> {
+  const { identity, reason } = refusal;
+  const turn = { key: `refused:${inbox.id}:${proofOf(identity)}`, rule: ROWS };
+  if (!takeTurn(app, tx, turn).ok) return countMore(app, tx, { inbox, state: "rejected", reason });
+  await logRefusedMail(app, tx, {
+    inbox,
+    state: "rejected",
+    reason: refusal.reason,
+    error: refusal.shown ?? refusal.text,
+    authority: identity?.authenticated === true ? "stranger" : "unauthenticated",
+    sender: refusal.sender ?? null,
+    subject: refusal.subject ?? null,
+    rfc_message_id: refusal.rfc_message_id ?? null,
+    auth: identity ? authOf(identity) : null,
+  });
+}
+
+interface Decision {
+  delivery: Delivery;
+  recipient: Recipient;
+  /** Undefined for an address that is no inbox, or no longer. */
+  standing: Standing | undefined;
+  mail: Examined;
+  store: () => Promise<string>;
+  /** What this same mail has become for others of its recipients, by inbox: one may be named by several tags. */
+  taken: Map<string, Pick<EarlierMail, "id">>;
+}
+
+async function decide(app: App, tx: Db, decision: Decision): Promise<Reception> {
+  const { mail, recipient, delivery, standing } = decision;
+  if (recipient.role) {
+    await recipient.role.letter?.(tx);
+    return ACCEPTED;
+  }
+  const user_id = recipient.inbox?.user.id;
+  const known = await noteBounce(app, tx, { bounce: mail.bounce, address: recipient.address, user_id });
+  if (!recipient.inbox) {
+    if (!known && !isBounce(mail)) return refuseOthers(app, delivery);
+    if (!known) dropMail(app, delivery, "bounce");
+    return ACCEPTED;
+  }
+  if (!standing) {
+    noteRefusal(app, delivery, "gone");
+    return GONE;
+  }
+  if (mail.kind.kind === "hard") return skip(app, tx, { standing, mail, reason: mail.kind.reason });
+  return decideSender(app, tx, { ...decision, standing });
+}
+
+export function isBounce({ kind }: Pick<Examined, "kind">): boolean {
+  return kind.kind === "hard" && kind.reason === "bounce";
+}
+
+const GONE: Reception = { code: 550, enhanced: "5.1.1", text: "There is no such address here" };
+
+/** Whoever sent it may not hear of it, where another recipient took the mail. */
+function refuseOthers(app: App, delivery: Delivery): Reception {
+  noteRefusal(app, delivery, "reports_only");
+  return REPORTS_ONLY;
+}
+
+type Client = Pick<Delivery, "mail_from" | "remote_address"> & Partial<Pick<Delivery, "recipients">>;
+
+/** What each line about a mail has: who sent it, and which inboxes it is for, as far as that is known. */
+export function logFieldsOf({ mail_from, remote_address, recipients = [] }: Client): object {
+  const inbox_ids = recipients.flatMap(({ inbox }) => inbox?.row.id ?? []);
+  return {
+    from: mail_from,
+    peer: remote_address,
+    ...(inbox_ids.length === 0 ? {} : { inbox_ids }),
+  };
+}
+
+export function noteRefusal(app: App, client: Client, reason: RefusalReason): void {
+  app.metrics.count("mailwright_mails_refused_total", { reason });
+  app.log.info({ reason, ...logFieldsOf(client) }, "mail refused");
+}
+
+/** Why a mail that could have been taken was put off. */
+export function putOffReason({ code }: Pick<Reception, "code">): RefusalReason {
+  if (code === 450) return "inbox_paused";
+  return code === 452 ? "storage_full" : "rate_limited";
+}
+
+/** `limit` says which one it was, where a limit is why. */
+export function notePutOff(
+  app: App,
+  client: Client,
+  { reason, limit }: { reason: RefusalReason; limit?: string | undefined },
+): void {
+  app.metrics.count("mailwright_mails_refused_total", { reason });
+  app.log.info({ reason, limit, ...logFieldsOf(client) }, "mail put off");
+}
+
+async function decideSender(
+  app: App,
+  tx: Db,
+  decision: Decision & { standing: Standing },
+): Promise<Reception> {
+  const { mail, standing, delivery } = decision;
+  const { inbox, user, verdict, soft } = standing;
+  if (mail.identity.authenticated) await liftSuppression(tx, user.id, mail.from_address);
+  if (!verdict.accepted) return refuseSender(app, tx, { inbox, mail, delivery, ...verdict });
+  if (standing.unproven)
+    return refuseSender(app, tx, { inbox, mail, delivery, reason: UNPROVEN, ...NOTHING_PROVEN });
+  if (soft !== null && standing.skipped) return skip(app, tx, { standing, mail, reason: soft });
+  return acceptNew(app, tx, decision, soft ?? verdict.no_reply_reason);
+}
+
+const NOTHING_PROVEN = {
+  text:
+    "Nothing shows that this mail is from its sender (neither DMARC nor an aligned DKIM signature passed), and this address works on no such mail. " +
+    "Send it through the mail provider of that address.",
+  shown:
+    "It was refused, because nothing shows that it is from its sender: anybody can write any name into a mail, and each would cost a run. Turn on “Work on mail whose sender proves nothing” of the inbox (inbound_policy.process_unauthenticated) if you want such mail read.",
+};
+
+async function refuseSender(
+  app: App,
+  tx: Db,
+  refused: Pick<Decision, "delivery" | "mail"> &
+    Pick<Refusal, "reason" | "text" | "shown"> & { inbox: InboxRow },
+): Promise<Reception> {
+  const { inbox, mail, delivery, reason, text, shown = text } = refused;
+  const refusal = { code: 550, enhanced: "5.7.1", reason, text, shown } as const;
+  const { subject, rfc_message_id, from_address: sender, identity } = mail;
+  noteRefusal(app, delivery, reason);
+  await logRefusal(app, tx, { inbox, refusal: { ...refusal, subject, rfc_message_id, sender, identity } });
+  return refusal;
+}
+
+async function acceptNew(
+  app: App,
+  tx: Db,
+  { recipient, mail, store, standing, taken, delivery }: Decision & { standing: Standing },
+  no_reply_reason: string | null,
+): Promise<Reception> {
+  const { inbox, user, authority, vouched, undated, for_others, dedupe_key, failed_before } = standing;
+  const original = standing.original ?? taken.get(inbox.id);
+  if (original) {
+    await countDuplicate(app, tx, inbox, original);
+    return ACCEPTED;
+  }
+  const { from_address: sender, subject } = mail;
+  const body_hash = saidIn(mail, standing);
+  const address = splitAddress(recipient.address);
+  // Ids are seen by others and senders can be forged; the tag of a reply address was told to its participant alone.
+  const parent_ids = authority === "unauthenticated" || !vouched ? [] : mail.parent_ids;
+  const conversation_id =
+    (await findThread(app, tx, inbox, { tag: address.tag, parent_ids, sender })) ?? null;
+  const weighed = { inbox_id: inbox.id, sender, authority, vouched, body_hash, conversation_id };
+  const cap = await brokenCap(app, tx, weighed);
+  if (cap !== null) return skip(app, tx, { standing, mail, reason: LOOP_CAP, text: cap });
+  const { row } = await acceptMail(app, tx, {
+    inbox,
+    user,
+    source: "email",
+    slot: false,
+    tags: tagsOf(address),
+    conversation_id,
+    raw_mail_id: await store(),
+    size: delivery.raw.byteLength,
+    sender,
+    subject,
+    auth: {
+      ...mail.identity.auth,
+      vouched,
+      ...(undated && { undated }),
+      ...(for_others !== null && { for_others }),
+      ...(conversation_id !== null && { in_thread: true }),
+      ...(!vouched && { lacks_dmarc: mail.identity.lacks_dmarc }),
+      trusted_network: mail.identity.trusted_network,
+      signed_form: mail.meant.get(recipient.address) ?? undefined,
+    },
+    rfc_message_id: mail.rfc_message_id,
+    body_hash,
+    dedupe_key,
+    failed_before,
+    vouched,
+    hop: mail.hop,
+    authority,
+    no_reply_reason,
+  });
+  taken.set(inbox.id, row);
+  addLogField("message_id", row.id);
+  return ACCEPTED;
+}
+
+/** By what a mail is the same text as another one: for who gives orders its subject counts too, as that may be the order. */
+function saidIn({ body_hash, subject }: Examined, { authority }: Standing): string {
+  const orders = authority === "owner" || authority === "listed";
+  return orders ? sha256(`${replySubject(subject)}\n${body_hash}`, "hex") : body_hash;
+}
+
+async function skip(app: App, tx: Db, skipped: Parameters<typeof leaveOut>[2]): Promise<Reception> {
+  await leaveOut(app, tx, skipped);
+  return ACCEPTED;
+}
+
+/** Notes that a mail was taken of which no account sees anything. */
+export function dropMail(app: App, client: Client, reason: "bounce" | "role_machine" | "role_report"): void {
+  app.metrics.count("mailwright_mails_dropped_total", { reason });
+  app.log.info({ reason, ...logFieldsOf(client) }, "mail dropped");
+}
+
+/** The raw mail is stored once, however many of our inboxes it is for, and not at all if none takes it. */
+function storeOnce(app: App, tx: Db, raw: Buffer): () => Promise<string> {
+  let stored: string | undefined;
+  return async () => (stored ??= await storeRawMail(app, tx, raw));
+}

@@ -1,0 +1,68 @@
+import { type DnsNotes, type NotedResolver, type Question, withNotes } from "../net/dns-notes.ts";
+import type { Resolver } from "../net/dns.ts";
+import type { WorkOutcome } from "../lib/worker-pool.ts";
+import { readHeaders } from "../mail/reading/headers.ts";
+import { tag } from "../mail/reading/signatures.ts";
+import { type Examination, examineMail, type MailToExamine, type Noting } from "./examine.ts";
+
+/** What one mail may have asked ahead by the signatures in it. */
+const MAX_KEYS = 20;
+/** Mostly the first one is enough; with each the whole mail is read once more. */
+const MAX_ROUNDS = 5;
+const NO_NOTES: DnsNotes = { answers: [], open: [] };
+const SIGNATURES = new Set(["dkim-signature", "arc-seal", "arc-message-signature"]);
+const DMARC = "_dmarc.";
+
+/** As `examineMail`, on the thread: what a mail with notes asked for is in its examination. */
+export async function examineNoted(
+  mail: MailToExamine,
+  live: (servers: string[]) => Resolver,
+): Promise<Examination> {
+  const { noting } = mail;
+  if (noting === undefined || mail.client === null) return examineMail(mail, live);
+  const { notes, part } = noting;
+  const noted = withNotes(notes, part === "head" ? live(mail.client.dns_servers) : undefined);
+  const [examination] = await Promise.all([
+    examineMail(mail, () => noted.resolver),
+    part === "head" ? askAhead(mail, noted, notes.open) : undefined,
+  ]);
+  return { ...examination, notes: noted.notes() };
+}
+
+/** The keys of all signatures: without the body it is not known which are worth asking for. */
+async function askAhead(mail: MailToExamine, { resolver }: NotedResolver, open: Question[]): Promise<void> {
+  const keys = readHeaders(mail.raw)
+    .fields.filter(({ name }) => SIGNATURES.has(name))
+    .slice(0, MAX_KEYS)
+    .map(({ value }) => `${tag(value, "s") ?? ""}._domainkey.${tag(value, "d") ?? ""}`);
+  const asked = [...keys.map((name): Question => ({ name, rrtype: "TXT" })), ...open.flatMap(withParents)];
+  await Promise.allSettled(asked.map(({ name, rrtype }) => resolver(name, rrtype)));
+}
+
+/** Where a domain has no policy, that of one above it is asked for next (RFC 9989 §4.10). */
+function withParents(question: Question): Question[] {
+  const { name, rrtype } = question;
+  if (!name.startsWith(DMARC)) return [question];
+  const labels = name.slice(DMARC.length).split(".");
+  return labels.map((_label, at) => ({ name: DMARC + labels.slice(at).join("."), rrtype }));
+}
+
+/** Has a mail, or its header alone, read on a thread. */
+type Read = (part: Noting["part"], notes: DnsNotes) => Promise<WorkOutcome<Examination>>;
+
+/**
+ * Reads a mail of which nobody may keep a thread while it waits for the DNS: it is asked by the header alone, on a thread
+ * where any number of them wait, and the mail is read by what was answered. What only the whole mail asks for is asked
+ * next; who has the DNS asked ever more has it seem not to answer.
+ */
+export async function examineByNotes(read: Read): Promise<WorkOutcome<Examination>> {
+  let notes = NO_NOTES;
+  for (let round = 1; ; round += 1) {
+    const head = await read("head", notes);
+    if (!head.ok) return head;
+    const whole = await read("whole", { answers: head.output.notes?.answers ?? [], open: [] });
+    const { open = [] } = (whole.ok && whole.output.notes) || {};
+    if (open.length === 0 || round === MAX_ROUNDS) return whole;
+    notes = { answers: head.output.notes?.answers ?? [], open };
+  }
+}

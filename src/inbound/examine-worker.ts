@@ -1,0 +1,23 @@
+import { answerInputs } from "../lib/answer-inputs.ts";
+import { createResolver, type Resolver } from "../net/dns.ts";
+import type { MailToExamine } from "./examine.ts";
+import { examineNoted } from "./examine-noted.ts";
+
+const resolvers = new Map<string, Resolver>();
+
+/** One for all mails, as it remembers what it was told. */
+function resolverOf(servers: string[]): Resolver {
+  const key = servers.join(" ");
+  const resolver = resolvers.get(key) ?? createResolver({ servers });
+  resolvers.set(key, resolver);
+  return resolver;
+}
+
+/** Has a mail say that it goes on each time the DNS has answered it. */
+function telling(resolver: Resolver, goOn: () => void): Resolver {
+  return (...question) => resolver(...question).finally(goOn);
+}
+
+answerInputs((mail: MailToExamine, goOn) =>
+  examineNoted(mail, (servers) => telling(resolverOf(servers), goOn)),
+);

@@ -1,0 +1,210 @@
+import type { RefusalReason } from "../metrics.ts";
+import type { DnsNotes } from "../net/dns-notes.ts";
+import type { Resolver } from "../net/dns.ts";
+import { authenticateSender, type Identity } from "../mail/reading/authenticate.ts";
+import type { DomainReport } from "./domain-report.ts";
+import { headerBytes } from "../mail/reading/header-block.ts";
+import {
+  fromMailbox,
+  MAX_RECEIVED_FIELDS,
+  type MailHeaders,
+  readHeaders,
+  receivedCount,
+} from "../mail/reading/headers.ts";
+import { type MachineMarks, machineMarks, MAX_SCAN_CHARS } from "../mail/reading/machine-mail.ts";
+import { type BounceReport, readBounce } from "../mail/reading/plain-bounce.ts";
+import type { SignedForm } from "../mail/reading/signed-form.ts";
+import { type WriterMarks, writerMarks } from "./for-others.ts";
+import { type MailWords, wordsOf } from "./mail-words.ts";
+import { readingFor, repeatedField } from "./vouched.ts";
+
+/** A longer mail, or one with a longer header, is read on a thread whoever brought it. */
+const SHORT_MAIL_BYTES = 65_536;
+const SHORT_HEADER_BYTES = 8_192;
+/** Part of a reply line, which may not be longer than 512 octets (RFC 5321 §4.5.3.1.5). */
+const MAX_PROBLEM_CHARS = 300;
+
+/** A mail as it came, and what has to be known to judge it. Plain data, for it goes over to another thread. */
+export interface MailToExamine {
+  raw: Uint8Array;
+  /** "" is the null reverse-path. */
+  mail_from: string;
+  /** The addresses of inboxes among its recipients. */
+  inboxes: string[];
+  /** One of its recipients is a role address. */
+  to_role: boolean;
+  /** Null for a client that is believed whatever it says. */
+  client: Client | null;
+  /** See `examineByNotes`. */
+  noting?: Noting;
+}
+
+/** How the DNS is asked for a mail that is read with notes. */
+export interface Noting {
+  notes: DnsNotes;
+  /** `head`: the mail is no more than its header, and the DNS is asked; `whole`: nothing but the notes is. */
+  part: "head" | "whole";
+}
+
+/** Who brought the mail, and how its word is checked. */
+export interface Client {
+  remote_address: string;
+  helo: string;
+  hostname: string;
+  dns_servers: string[];
+  trusted_relays: string[];
+  arc_sealers: string[];
+}
+
+/** Why a mail is refused, whoever wrote it and whoever it is for. */
+export interface MailFault {
+  code: 550 | 552 | 554;
+  enhanced: string;
+  reason: RefusalReason;
+  text: string;
+}
+
+/** All that has to be known of a mail before it is decided about. */
+export interface Examination extends MailWords {
+  fault: MailFault | null;
+  /** Null for a mail with a fault, and for a notification, of which nobody asks who wrote it. */
+  author: Author | null;
+  marks: MachineMarks;
+  writer_marks: WriterMarks;
+  /** What a mail system may have written about one of our mails. */
+  bounce: BounceReport | null;
+  /** What a mail to a role address reports. */
+  report: DomainReport | null;
+  /** Of a mail that was read with notes. */
+  notes?: DnsNotes;
+}
+
+export interface Author {
+  address: string;
+  identity: Identity & { trusted_network: boolean };
+  /** By address, the inboxes that the author meant the mail for, and what must be read of it; null for all of it. */
+  meant: Map<string, SignedForm | null>;
+}
+
+/** RFC 5321 §4.5.5. Who wrote it does not matter, and its From often names nobody (`From: MAILER-DAEMON`). */
+function isNotification({ mail_from, inboxes }: Pick<MailToExamine, "mail_from" | "inboxes">): boolean {
+  return mail_from === "" && inboxes.length === 0;
+}
+
+/**
+ * Whether reading a mail takes less than handing it to a thread: it is short, and nothing of it has to be verified or
+ * unpacked. What is read then is read by linear code alone.
+ */
+export function isQuickToExamine({ raw, client, to_role }: MailToExamine): boolean {
+  if (client !== null || to_role || raw.length > SHORT_MAIL_BYTES) return false;
+  return headerBytes(raw) <= SHORT_HEADER_BYTES;
+}
+
+/** Reads a mail as far as the session needs it, and asks the DNS about its author. */
+export async function examineMail(
+  mail: MailToExamine,
+  resolverOf: (servers: string[]) => Resolver,
+): Promise<Examination> {
+  const headers = readHeaders(mail.raw);
+  const from = isNotification(mail) ? undefined : fromMailbox(headers);
+  const fault = faultIn(headers) ?? (from?.ok === false ? noSingleFrom(from.problem) : null);
+  const from_address = from?.ok === true ? from.address : "";
+  const marks = machineMarks({ headers, mail_from: mail.mail_from, from_address });
+  const words = wordsOf(mail.raw, headers, from_address);
+  const found = { fault, ...words, marks, writer_marks: writerMarks(headers) };
+  if (fault !== null) return { ...found, author: null, bounce: null, report: null };
+  return {
+    ...found,
+    author: from === undefined ? null : await authorOf(mail, { headers, from_address, resolverOf }),
+    bounce: mayBeBounce(mail, marks)
+      ? readBounce(Buffer.from(mail.raw.subarray(0, MAX_SCAN_CHARS)).toString("latin1"))
+      : null,
+    report: mail.to_role ? await reportIn(mail.raw, headers) : null,
+  };
+}
+
+async function reportIn(raw: Uint8Array, headers: MailHeaders): Promise<DomainReport | null> {
+  // Loaded where it is asked for, on a thread: the main one, which reads short mails itself, starts without the MIME reader.
+  const { readDomainReport } = await import("./domain-report.ts");
+  return (await readDomainReport(raw, headers)) ?? null;
+}
+
+/** Some mail systems return mail in the name of others than themselves; nobody else knows a bounce address. */
+function mayBeBounce({ inboxes, to_role }: MailToExamine, { hard, soft }: MachineMarks): boolean {
+  return hard === "bounce" || (inboxes.length === 0 && !to_role && soft?.reason !== "auto_reply");
+}
+
+const TOO_LONG: MailFault = {
+  code: 552,
+  enhanced: "5.3.4",
+  reason: "too_large",
+  text: "The header section of the mail is larger than 64 KB",
+};
+const LOOPING: MailFault = {
+  code: 554,
+  enhanced: "5.4.6",
+  reason: "loop",
+  text: `The mail has passed more than ${MAX_RECEIVED_FIELDS} servers; it is going round in circles`,
+};
+
+function faultIn(headers: MailHeaders): MailFault | null {
+  if (!headers.complete) return TOO_LONG;
+  if (headers.problem !== null) {
+    const text = `The header of the mail is malformed: ${headers.problem} (RFC 5322 section 2.2). Send it again from another mail program`;
+    return { code: 550, enhanced: "5.6.0", reason: "malformed_header", text };
+  }
+  const repeated = repeatedField(headers);
+  if (repeated !== undefined) {
+    const text = `The mail has more than one ${repeated} field (RFC 5322 section 3.6)`;
+    return { code: 550, enhanced: "5.6.0", reason: "repeated_field", text };
+  }
+  return receivedCount(headers) > MAX_RECEIVED_FIELDS ? LOOPING : null;
+}
+
+function noSingleFrom(problem: string): MailFault {
+  return { code: 550, enhanced: "5.6.0", reason: "bad_from", text: problem.slice(0, MAX_PROBLEM_CHARS) };
+}
+
+interface Known {
+  headers: MailHeaders;
+  from_address: string;
+  resolverOf: (servers: string[]) => Resolver;
+}
+
+async function authorOf(mail: MailToExamine, known: Known): Promise<Author> {
+  const { headers, from_address: address } = known;
+  const identity = await identify(mail, known);
+  const meant: Author["meant"] = new Map();
+  for (const inbox of mail.inboxes) {
+    const reading = readingFor(inbox, identity, headers);
+    if (reading !== undefined) meant.set(inbox, reading);
+  }
+  return { address, identity, meant };
+}
+
+async function identify(
+  { raw, mail_from, client }: MailToExamine,
+  { headers, from_address, resolverOf }: Known,
+): Promise<Author["identity"]> {
+  if (client === null) return BELIEVED;
+  const { dns_servers, ...known } = client;
+  const identity = await authenticateSender({
+    ...known,
+    raw,
+    headers,
+    mail_from,
+    from: { address: from_address },
+    resolver: resolverOf(dns_servers),
+  });
+  return { ...identity, trusted_network: false };
+}
+
+/** The identity of whoever writes from one of the trusted networks. */
+const BELIEVED: Author["identity"] = {
+  authenticated: true,
+  auth: { spf: "none", dkim: "none", dmarc: "none", aligned: false },
+  dmarc_reject: false,
+  direct: true,
+  signed: [],
+  trusted_network: true,
+};

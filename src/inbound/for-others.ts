@@ -1,0 +1,51 @@
+import type { InboxRow, UserRow } from "../db/schema.ts";
+import { addressOf } from "../resources/inboxes/addresses.ts";
+import { isKnownAddress } from "../resources/inboxes/allowlist.ts";
+import { splitAddress } from "../lib/mail-address.ts";
+import { mailboxes, type MailHeaders } from "../mail/reading/headers.ts";
+import { isProgramMail } from "../mail/reading/program-marks.ts";
+
+/**
+ * Why a mail that is its sender's may hold the words of somebody else: a form on a web page mails them in the name of
+ * whoever the page belongs to, from their own server.
+ */
+export type ForOthers = "reply_to" | "web_script";
+
+/** What a mail says by itself about for whom it was written. */
+export interface WriterMarks {
+  /** The addresses of its Reply-To; null where it has one that names none, or cannot be read. */
+  reply_to: string[] | null;
+  web_script: boolean;
+}
+
+export function writerMarks(headers: MailHeaders): WriterMarks {
+  return {
+    reply_to: replyTo(headers.get("reply-to") ?? ""),
+    web_script: isProgramMail(headers),
+  };
+}
+
+function replyTo(value: string): string[] | null {
+  if (value.trim() === "") return [];
+  const list = mailboxes(value);
+  if (!list.ok || list.mailboxes.length === 0) return null;
+  return list.mailboxes.map(({ address }) => address);
+}
+
+/** Why a mail may hold the words of somebody else than its sender, or null. */
+export function whyForOthers(
+  { marks, from_address }: { marks: WriterMarks; from_address: string },
+  { inbox, user }: { inbox: InboxRow; user: UserRow },
+): ForOthers | null {
+  if (marks.web_script) return "web_script";
+  const own = [from_address, addressOf(inbox), ...(user.email_verified === 1 ? [user.email] : [])];
+  const is_theirs = (address: string): boolean =>
+    own.some((one) => isSameMailbox(one, address)) || isKnownAddress(address, { inbox, owner: user });
+  return marks.reply_to?.every(is_theirs) === true ? null : "reply_to";
+}
+
+/** Whatever tag stands behind its local part: the mail comes to the same person, or to the same inbox. */
+function isSameMailbox(one: string, other: string): boolean {
+  const [a, b] = [splitAddress(one), splitAddress(other)];
+  return a.local_part === b.local_part && a.domain === b.domain;
+}

@@ -1,0 +1,45 @@
+import type { App } from "../app.ts";
+import { tellFull } from "../resources/billing/notices.ts";
+import { takeTurn } from "../db/rate-limits.ts";
+import type { InboxRow } from "../db/schema.ts";
+import { PAUSED_ANSWER } from "../resources/inboxes/pause.ts";
+import { logRefusal, type Refusal } from "./decide.ts";
+import { type FullInbox, fullAnswer } from "./mail-storage.ts";
+
+/** In the activity, for each sender. */
+const SHOWN_RULE = { limit: 1, window_seconds: 86_400 };
+
+/** Has the owner told that a mail of `size` bytes found no room, by a letter and in the activity. */
+export async function tellOfFull(
+  app: App,
+  full: FullInbox,
+  {
+    size,
+    ...mail
+  }: Pick<Refusal, "subject" | "rfc_message_id" | "identity"> & { sender: string; size: number },
+): Promise<void> {
+  const { row, user, whose } = full;
+  const refusal = { ...fullAnswer("this address", full), ...mail, reason: "storage_full" } as const;
+  await showOnce(app, row, { about: "full", refusal });
+  await tellFull(app, user, { what: "mail", bytes: size, whose });
+}
+
+/** Shows in the activity that a mail was put off because the inbox is paused. */
+export async function tellOfPaused(app: App, row: InboxRow, sender: string): Promise<void> {
+  await showOnce(app, row, {
+    about: "paused",
+    refusal: { ...PAUSED_ANSWER, sender, reason: "inbox_paused" },
+  });
+}
+
+async function showOnce(
+  app: App,
+  row: InboxRow,
+  { about, refusal }: { about: string; refusal: Refusal & { sender: string } },
+): Promise<void> {
+  const turn = { key: `${about}:${row.id}:${refusal.sender}`, rule: SHOWN_RULE };
+  if (!app.limiter.peek(turn.key, turn.rule).ok) return;
+  await app.write(async (tx) => {
+    if (takeTurn(app, tx, turn).ok) await logRefusal(app, tx, { inbox: row, refusal });
+  });
+}

@@ -1,0 +1,179 @@
+import type { App } from "../app.ts";
+import { planLimits } from "../resources/billing/plans.ts";
+import type { Db } from "../db/database.ts";
+import { takeTurn } from "../db/rate-limits.ts";
+import type { InboxRow, UserRow } from "../db/schema.ts";
+import type { RateRule } from "../lib/rate-limit.ts";
+import type { Examined, Reception } from "./decide.ts";
+import { judgeSender } from "./policy.ts";
+import { type Client, notePutOffFor, wasPutOffFor } from "./put-off.ts";
+import { mayInstruct, type Standing } from "./standing.ts";
+import { DAY_SECONDS, HOUR_SECONDS } from "../lib/durations.ts";
+
+/** An inbox that takes no more of some mail now. */
+export interface BusyInbox {
+  inbox: InboxRow;
+  bucket: Bucket;
+}
+
+/**
+ * Counts a mail against what its inboxes take (decision A): 451 and nothing counted when one of them takes no more
+ * now, so that the sender's server comes again with all of it. A mail that has been here before counts nowhere: it is
+ * not worked on, and whoever has one could use up by it what its author may send.
+ */
+export function countInbound(
+  app: App,
+  tx: Db,
+  { mail, standings }: { mail: Counted; standings: Standing[] },
+): Reception | undefined {
+  const counted = new Map(standings.filter(isNew).map((standing) => [standing.inbox.id, standing]));
+  const buckets = [...counted.values()].flatMap((standing) =>
+    bucketsOf(app, standing, { share: shareOf(standing, mail), from: mail.from_address }).map((bucket) => ({
+      inbox: standing.inbox,
+      bucket,
+    })),
+  );
+  const busy = buckets.filter(({ bucket }) => isFull(app, bucket));
+  const [first] = busy;
+  if (first) return { ...comeLater(first.bucket), busy };
+  for (const { bucket } of buckets) takeTurn(app, tx, bucket);
+  return undefined;
+}
+
+/** Notes of a mail for several who of them took no more, so that they are told apart when it comes again. */
+export function rememberBusy(app: App, { inbox, bucket }: BusyInbox, client: Client): void {
+  notePutOffFor(app, inbox.id, client);
+  // Whose bucket it is, is known again at RCPT, unless it is that of the sender, whom only the mail itself names.
+  const { retry_after_seconds } = app.limiter.peek(bucket.key, bucket.rule);
+  notePutOffFor(app, nameOf(inbox, bucket), client, bucket.of_sender ? retry_after_seconds : undefined);
+}
+
+/** What the sender of a mail hears at RCPT while an inbox still takes no more of it, as far as an earlier try has shown. */
+export function stillBusy(
+  app: App,
+  { row, user }: { row: InboxRow; user: UserRow },
+  client: Client,
+): Reception | undefined {
+  if (!wasPutOffFor(app, row.id, client)) return undefined;
+  const from = client.mail_from.toLowerCase();
+  const busy = sharesOf(row, user, from)
+    .flatMap((share) => bucketsOf(app, { inbox: row, user }, { share, from }))
+    .find(
+      (bucket) => wasPutOffFor(app, nameOf(row, bucket), client) && (bucket.of_sender || isFull(app, bucket)),
+    );
+  return busy && comeLater(busy);
+}
+
+function nameOf({ id }: InboxRow, { share, of_sender, setting }: Bucket): string {
+  return `${id}:${share}:${of_sender ? "sender" : "all"}:${setting}`;
+}
+
+/** Those that a mail may be put off for at RCPT: anybody can write any address there, so that what befell one must not befall the owner. */
+function sharesOf(row: InboxRow, user: UserRow, from_address: string): readonly Share[] {
+  const claimed = judgeSender(row, user, { from_address, authenticated: true });
+  return mayInstruct(claimed) ? [ownShare(claimed)] : SHARES;
+}
+
+function isFull(app: App, { key, rule }: Bucket): boolean {
+  return !app.limiter.peek(key, rule).ok;
+}
+
+/** Who is refused for good must hear that, not "later". */
+function isNew({ verdict, original }: Standing): boolean {
+  return verdict.accepted && original === undefined;
+}
+
+function bucketsOf(
+  app: App,
+  { inbox, user }: { inbox: InboxRow; user: UserRow },
+  { share, from }: { share: Share; from: string },
+): Bucket[] {
+  const plan = planLimits(app.config, user.plan);
+  const { inbound_per_sender_hour, inbound_per_sender_day } = app.config.limits;
+  const sender = share === "owner" || share === "others" ? "proven" : share;
+  return [
+    ...hourAndDay(
+      `inbound:${inbox.id}:${share}`,
+      `plans.${user.plan}.inbound_per`,
+      { share, of_sender: false },
+      {
+        hour: plan.inbound_per_hour,
+        day: plan.inbound_per_day,
+      },
+    ),
+    ...hourAndDay(
+      `inbound:${inbox.id}:${sender}:${from}`,
+      "limits.inbound_per_sender",
+      { share, of_sender: true },
+      { hour: inbound_per_sender_hour, day: inbound_per_sender_day },
+    ),
+  ];
+}
+
+const SHARES = ["owner", "others", "unproven", "again", "machines"] as const;
+/** What a mail uses up of what an inbox takes. */
+type Share = (typeof SHARES)[number];
+
+/**
+ * What others send, forge or send again must use up nothing of what the owner, or a sender who is proven, may send. A
+ * machine's mail, left out or read, uses up nothing of it either: anybody who has a signed mail can put such a mark on it.
+ */
+function shareOf(
+  { verdict, vouched, left_out, skipped }: Standing,
+  { identity, kind }: Pick<Counted, "identity" | "kind">,
+): Share {
+  if (!identity.authenticated) return "unproven";
+  if (!vouched || left_out || skipped) return "again";
+  if (kind.kind !== "person" && !identity.direct) return "machines";
+  return ownShare(verdict);
+}
+
+function ownShare({ authority }: Pick<Standing["verdict"], "authority">): Share {
+  return authority === "owner" ? "owner" : "others";
+}
+
+type Counted = Pick<Examined, "from_address" | "identity" | "kind">;
+
+interface Bucket {
+  key: string;
+  rule: RateRule;
+  share: Share;
+  /** Whether it counts one sender alone, else all of the share. */
+  of_sender: boolean;
+  /** Its key in the configuration. */
+  setting: string;
+}
+
+function hourAndDay(
+  key: string,
+  setting: string,
+  of: Pick<Bucket, "share" | "of_sender">,
+  { hour, day }: { hour: number; day: number },
+): Bucket[] {
+  return [
+    {
+      ...of,
+      key: `${key}:hour`,
+      rule: { limit: hour, window_seconds: HOUR_SECONDS },
+      setting: `${setting}_hour`,
+    },
+    {
+      ...of,
+      key: `${key}:day`,
+      rule: { limit: day, window_seconds: DAY_SECONDS },
+      setting: `${setting}_day`,
+    },
+  ];
+}
+
+function comeLater({ rule: { limit, window_seconds }, setting, of_sender }: Bucket): Reception {
+  const span = window_seconds === HOUR_SECONDS ? "an hour" : "a day";
+  return {
+    limit: setting,
+    code: 451,
+    enhanced: "4.7.1",
+    text: of_sender
+      ? `This address takes no more than ${limit} mails in ${span} from one sender; please try again later`
+      : `This address takes no more than ${limit} mails in ${span}; please try again later`,
+  };
+}

@@ -1,0 +1,102 @@
+import type { App } from "../app.ts";
+import { tellOwnerLater } from "../resources/billing/notices.ts";
+import type { Db } from "../db/database.ts";
+import { takeTurn } from "../db/rate-limits.ts";
+import type { InboxRow, MessageRow } from "../db/schema.ts";
+import { isMachineReason } from "../mail/reading/machine-mail.ts";
+import { logRefusedMail } from "./accept.ts";
+import type { Examined } from "./decide.ts";
+import { leftOutWords } from "../resources/messages/left-out-words.ts";
+import { countMore, DUPLICATE } from "../resources/messages/more-mails.ts";
+import { countAgain, type EarlierMail, keepKey } from "./same-mail.ts";
+import { isOfHousehold, mayInstruct, type Standing } from "./standing.ts";
+
+/**
+ * How many mails that were refused, or left out, one inbox lists one by one: a flood must not fill the disk. So many of
+ * senders who are proven, and as many of others, who must not use up the rows of those.
+ */
+export const ROWS = { limit: 200, window_seconds: 3_600 };
+
+/** The reason of a mail that met one of the caps that are to end loops. */
+export const LOOP_CAP = "loop_cap";
+
+interface Skipped {
+  standing: Standing;
+  mail: Examined;
+  reason: string;
+  text?: string;
+}
+
+/** Taken, not worked on, and visible: machine mail and loops (decision L.5). */
+export async function leaveOut(app: App, tx: Db, skipped: Skipped): Promise<void> {
+  const { standing, mail, reason } = skipped;
+  const { inbox, verdict, vouched, left_out } = standing;
+  if (left_out) return countDuplicate(app, tx, inbox, left_out);
+  const { authenticated } = mail.identity;
+  // What its author sent is known again, so that whoever sends it again leaves no more rows, and what a machine did remains that.
+  const known = authenticated && (vouched || isMachineReason(reason));
+  const row = {
+    state: "skipped",
+    reason,
+    authority: authenticated ? "stranger" : "unauthenticated",
+    dedupe_key: known ? standing.dedupe_key : null,
+    vouched: vouched ? 1 : 0,
+  } as const;
+  const turn = { key: `skipped:${inbox.id}:${proofOf(mail.identity)}`, rule: ROWS };
+  if (isOfHousehold(standing) || takeTurn(app, tx, turn).ok) await logSkipped(app, tx, skipped, row);
+  else {
+    await countMore(app, tx, { inbox, state: "skipped", reason });
+    // Whoever uses up the rows of an hour must not have it forgotten.
+    if (mayInstruct(verdict))
+      await keepKey(app, tx, {
+        ...row,
+        inbox_id: inbox.id,
+        no_reply_reason: null,
+        retry_of: null,
+        for_others: null,
+        called: 0,
+        created: app.now(),
+      });
+  }
+}
+
+async function logSkipped(
+  app: App,
+  tx: Db,
+  { standing, mail, reason, text = leftOutWords(reason) }: Skipped,
+  row: Pick<MessageRow, "state" | "reason" | "authority" | "dedupe_key" | "vouched">,
+): Promise<void> {
+  const { id: message_id, user_id } = await logRefusedMail(app, tx, {
+    ...row,
+    inbox: standing.inbox,
+    error: text,
+    sender: mail.from_address,
+    subject: mail.subject,
+    rfc_message_id: mail.rfc_message_id,
+    auth: authOf(mail.identity),
+    body_hash: mail.body_hash,
+  });
+  // A letter a day, from an address that takes no mail, is no part of a loop, whoever answers it.
+  if (reason === LOOP_CAP && isOfHousehold(standing))
+    await tellOwnerLater(app, tx, { user_id, kind: "mail_left_out", message_id });
+}
+
+/** The original counts it, or, once its message has been deleted, the row of this hour. */
+export async function countDuplicate(
+  app: App,
+  tx: Db,
+  inbox: InboxRow,
+  { id }: Pick<EarlierMail, "id">,
+): Promise<void> {
+  if (id === null) await countMore(app, tx, { inbox, state: "skipped", reason: DUPLICATE });
+  else await countAgain(tx, { id });
+}
+
+export function proofOf(identity: Pick<Examined["identity"], "authenticated"> | undefined): string {
+  return identity?.authenticated === true ? "proven" : "unproven";
+}
+
+/** As the story of a mail that was not taken tells it. */
+export function authOf({ auth, trusted_network }: Examined["identity"]): string {
+  return JSON.stringify({ ...auth, trusted_network });
+}

@@ -1,0 +1,104 @@
+import type { App } from "../app.ts";
+import { freeFor, type Storage, storageOf, type Whose } from "../resources/billing/storage.ts";
+import type { Db } from "../db/database.ts";
+import type { InboxRow, UserRow } from "../db/schema.ts";
+import type { Reception, Recipient } from "./decide.ts";
+import { judgeSender } from "./policy.ts";
+import { type Client, notePutOffFor, wasPutOffFor } from "./put-off.ts";
+import { isOfHousehold, mayInstruct, type Standing } from "./standing.ts";
+
+/** RFC 3463 §3.3: X.2.2 is a mailbox that is full. */
+const CODES = { code: 452, enhanced: "4.2.2" } as const;
+
+/** An inbox whose account has no room for a mail, which is `whose`. */
+export interface FullInbox {
+  row: InboxRow;
+  user: UserRow;
+  address: string;
+  whose: Whose;
+}
+
+/** Who brings a mail, and its size; 0 where that is not known. */
+export interface Coming extends Client {
+  size: number;
+}
+
+/**
+ * The inboxes whose accounts have no room for a mail of `size` bytes. All of them: each is refused by itself when the
+ * mail comes again.
+ */
+export async function withoutRoom(
+  app: App,
+  tx: Db,
+  size: number,
+  cases: { recipient: Recipient; standing: Standing | undefined }[],
+): Promise<FullInbox[]> {
+  const full: FullInbox[] = [];
+  const now = new Map<string, Storage>();
+  for (const { recipient, standing } of cases) {
+    const { inbox, address } = recipient;
+    if (!inbox || !standing || !isKept(standing)) continue;
+    const { row, user } = inbox;
+    const whose = isOfHousehold(standing) ? "household" : "strangers";
+    if (isNextToNothing(app, size, freeFor(inbox.storage, whose))) continue;
+    const storage = now.get(user.id) ?? (await storageOf(app, tx, user));
+    now.set(user.id, storage);
+    if (freeFor(storage, whose) < size) full.push({ row, user, address, whose });
+  }
+  return full;
+}
+
+/** What is refused, left out or has been here before leaves no more than a row. */
+function isKept({ verdict, skipped, original }: Standing): boolean {
+  return verdict.accepted && !skipped && original === undefined;
+}
+
+/**
+ * Whether what was free at RCPT is good enough for so small a mail, however long ago that was: if every connection that
+ * may be open had waited with one, all of them would be a tenth of it.
+ */
+function isNextToNothing({ config: { smtp } }: App, size: number, free: number): boolean {
+  return size * smtp.max_connections * 10 <= free;
+}
+
+/** What the sender of a mail hears; `name` is that of the address. */
+export function fullAnswer(
+  name: string,
+  { whose, user }: Pick<FullInbox, "whose" | "user">,
+): Reception & { code: 452 } {
+  const lack =
+    whose === "household" ? "for the mail" : "left for mail of senders whom its owner has not listed";
+  return {
+    ...CODES,
+    text: `The account of ${name} has no room ${lack}; its owner has been told, please try again later`,
+    limit: `plans.${user.plan}.storage_mb`,
+  };
+}
+
+/** Notes of a mail for several who of them had no room, so that they are told apart when it comes again. */
+export function rememberFull(app: App, { row, whose }: FullInbox, client: Client): void {
+  notePutOffFor(app, noRoom(row, whose), client);
+}
+
+/**
+ * The room that a mail needs as far as RCPT can know: its size as announced, of the owner's whole bound. Of a mail
+ * that was put off before it is known whose it is, and if no size is announced it may be the largest.
+ */
+export function needAtRcpt(
+  app: App,
+  { row, user }: Pick<FullInbox, "row" | "user">,
+  { size, ...client }: Coming,
+): { bytes: number; whose: Whose } {
+  const known = (whose: Whose) => wasPutOffFor(app, noRoom(row, whose), client);
+  const strange = known("strangers");
+  if (!strange && !known("household")) return { bytes: size, whose: "household" };
+  const bytes = size > 0 ? size : app.config.smtp.max_message_bytes;
+  // Anybody can write any address there, so that what befell one must not befall the owner.
+  const claimed = { from_address: client.mail_from.toLowerCase(), authenticated: true };
+  const claims = mayInstruct(judgeSender(row, user, claimed));
+  return { bytes, whose: strange && !claims ? "strangers" : "household" };
+}
+
+function noRoom({ id }: InboxRow, whose: Whose): string {
+  return `${id}:no-room:${whose}`;
+}

@@ -1,0 +1,203 @@
+import type { App } from "../app.ts";
+import type { Db } from "../db/database.ts";
+import { prepared } from "../db/prepared.ts";
+import type { Authority, InboxRow, MessageRow, UserRow } from "../db/schema.ts";
+import { isListed } from "../resources/inboxes/allowlist.ts";
+import { policyOf } from "../resources/inboxes/settings.ts";
+import { UNPROVEN } from "../resources/messages/left-out-words.ts";
+import { firstIdAt } from "../lib/first-id.ts";
+import { DAY_SECONDS, HOUR_SECONDS } from "../lib/durations.ts";
+
+/** What is known about a sender before the mail is looked at. */
+export interface SenderFacts {
+  from_address: string;
+  authenticated: boolean;
+}
+
+export type SenderVerdict =
+  | { accepted: true; authority: Authority; no_reply_reason: string | null }
+  | { accepted: false; authority: Authority; reason: "auth_failed" | "not_allowlisted"; text: string };
+
+type Person = Pick<UserRow, "email" | "email_verified">;
+
+/** The authority table (decision L.4): who may instruct, who is only read, who is refused. */
+export function judgeSender(inbox: InboxRow, user: Person, sender: SenderFacts): SenderVerdict {
+  const allowlist = JSON.parse(inbox.allowlist_senders) as string[];
+  const policy = policyOf(inbox);
+  const isOwner = sender.from_address === user.email && user.email_verified === 1;
+  const listed = isListed(sender.from_address, allowlist);
+  if (sender.authenticated) {
+    if (isOwner) return { accepted: true, authority: "owner", no_reply_reason: null };
+    if (listed) return { accepted: true, authority: "listed", no_reply_reason: null };
+    if (allowlist.length === 0) return { accepted: true, authority: "stranger", no_reply_reason: null };
+    return { accepted: false, authority: "stranger", reason: "not_allowlisted", text: NOT_ALLOWLISTED };
+  }
+  if (isOwner || listed)
+    return { accepted: false, authority: "unauthenticated", reason: "auth_failed", text: AUTH_FAILED };
+  if (allowlist.length > 0)
+    return {
+      accepted: false,
+      authority: "unauthenticated",
+      reason: "not_allowlisted",
+      text: NOT_ALLOWLISTED,
+    };
+  const no_reply_reason = policy.reply_to_unauthenticated ? null : UNPROVEN;
+  return { accepted: true, authority: "unauthenticated", no_reply_reason };
+}
+
+/** The same for the sender of a stored message, by what the inbox and its owner are now. */
+export function judgeAgain(
+  inbox: InboxRow,
+  user: Person,
+  { sender, authority }: Pick<MessageRow, "sender" | "authority">,
+): SenderVerdict {
+  return judgeSender(inbox, user, {
+    from_address: sender ?? "",
+    authenticated: authority !== "unauthenticated",
+  });
+}
+
+/** How much each kind of sender may spend, weakest first. */
+export const RANK: Authority[] = ["unauthenticated", "stranger", "listed", "owner"];
+
+/** What a stored message may be done with now, which is never more than when it came: its sender may be off the list since. */
+export function authorityNow(
+  inbox: InboxRow,
+  user: Person,
+  { sender, authority }: Pick<MessageRow, "sender" | "authority">,
+): Authority {
+  // A call, which only the owner can make.
+  if (sender === null) return authority;
+  const now = judgeAgain(inbox, user, { sender, authority }).authority;
+  return RANK.indexOf(now) < RANK.indexOf(authority) ? now : authority;
+}
+
+const AUTH_FAILED =
+  "The sender's address could not be authenticated (neither DMARC nor an aligned DKIM signature passed). " +
+  "Send it through the mail provider of that address.";
+const NOT_ALLOWLISTED = "This address accepts mail from listed senders only. Ask its owner to list yours.";
+
+/** The sentence of the first cap of decision L.5d that this mail would break, or null. */
+export async function brokenCap(
+  app: App,
+  tx: Db,
+  mail: {
+    inbox_id: string;
+    sender: string;
+    authority: Authority;
+    vouched: boolean;
+    body_hash: string;
+    conversation_id: string | null;
+  },
+): Promise<string | null> {
+  const caps = app.config.limits;
+  const limit = Math.max(caps.replies_per_sender_hour, caps.replies_per_sender_day, caps.same_body_per_hour);
+  const { inbox_id, sender } = mail;
+  const vouched = mail.vouched ? 1 : 0;
+  // Neither forgeries nor what somebody sends again may use up what the real sender may do.
+  const [recentMail, turnsIn] =
+    mail.authority === "unauthenticated" ? [recentForgeable, forgeableTurns] : [recentProven, provenTurns];
+  const since = app.calmNow() - DAY_SECONDS;
+  const until = app.now();
+  const recent = await recentMail(tx, { inbox_id, sender, since, until, limit, vouched });
+  const hour = recent.filter((row) => row.created > app.calmNow() - HOUR_SECONDS);
+  const sameBody = hour.filter((row) => row.body_hash === mail.body_hash).length;
+  const [perHour, perDay] = sendersCaps(app, mail);
+  if (reached(hour.length, perHour)) return `more than ${perHour} mails of one sender in an hour`;
+  if (reached(recent.length, perDay)) return `more than ${perDay} mails of one sender in a day`;
+  if (reached(sameBody, caps.same_body_per_hour))
+    return `the same text more than ${caps.same_body_per_hour} times in an hour`;
+  if (mail.conversation_id === null) return null;
+  const { conversation_id } = mail;
+  const since_hour = app.calmNow() - HOUR_SECONDS;
+  const cap = caps.replies_per_conversation_hour;
+  const turns = await turnsIn(tx, {
+    conversation_id,
+    since: since_hour,
+    until,
+    from: firstIdAt(since_hour),
+    vouched,
+    limit: cap,
+  });
+  return reached(turns.length, cap)
+    ? `more than ${caps.replies_per_conversation_hour} mails in one conversation in an hour`
+    : null;
+}
+
+/**
+ * How many mails of the sender are worked on in an hour and in a day; 0 is no cap. The owner and listed senders are told
+ * at the door to come later, and what it let in is worked on: its buckets fill again while these windows move, so that
+ * with the same number here a mail that had been put off would be left out when it came again.
+ */
+function sendersCaps(
+  { config: { limits } }: App,
+  { authority, vouched }: { authority: Authority; vouched: boolean },
+): [hour: number, day: number] {
+  const household = vouched && (authority === "owner" || authority === "listed");
+  const atDoor = (cap: number, door: number) => (household && door > 0 && cap >= door ? 0 : cap);
+  return [
+    atDoor(limits.replies_per_sender_hour, limits.inbound_per_sender_hour),
+    atDoor(limits.replies_per_sender_day, limits.inbound_per_sender_day),
+  ];
+}
+
+function reached(count: number, cap: number): boolean {
+  return cap > 0 && count >= cap;
+}
+
+interface Recent {
+  inbox_id: string;
+  sender: string;
+  since: number;
+  /** What came on a clock that was ahead must not count for as long as that is. */
+  until: number;
+  limit: number;
+  vouched: number;
+}
+
+/** Mails of this sender that were worked on in the last day; no more rows than the largest cap needs. */
+const recentProven = prepared((db, mail: Recent) =>
+  recentOf(db, mail).where("authority", "!=", "unauthenticated").where("vouched", "=", mail.vouched),
+);
+const recentForgeable = prepared((db, mail: Recent) =>
+  recentOf(db, mail).where("authority", "=", "unauthenticated"),
+);
+
+function recentOf(db: Db, mail: Recent) {
+  return db
+    .selectFrom("messages")
+    .select(["created", "body_hash"])
+    .where("inbox_id", "=", mail.inbox_id)
+    .where("sender", "=", mail.sender)
+    .where("source", "=", "email")
+    .where("created", ">", mail.since)
+    .where("created", "<=", mail.until)
+    .where("state", "not in", ["rejected", "skipped"])
+    .orderBy("created", "desc")
+    .limit(mail.limit);
+}
+
+type Turns = Pick<Recent, "since" | "until" | "vouched" | "limit"> & {
+  conversation_id: string;
+  from: string;
+};
+
+const provenTurns = prepared((db, mail: Turns) =>
+  turnsOf(db, mail).where("authority", "!=", "unauthenticated").where("vouched", "=", mail.vouched),
+);
+const forgeableTurns = prepared((db, mail: Turns) =>
+  turnsOf(db, mail).where("authority", "=", "unauthenticated"),
+);
+
+/** No more rows than the cap needs, and none is looked at that is older, however long the conversation is. */
+function turnsOf(db: Db, mail: Turns) {
+  return db
+    .selectFrom("messages")
+    .select("id")
+    .where("conversation_id", "=", mail.conversation_id)
+    .where("id", ">=", mail.from)
+    .where("source", "=", "email")
+    .where("created", ">", mail.since)
+    .where("created", "<=", mail.until)
+    .limit(mail.limit);
+}

@@ -1,0 +1,27 @@
+import type { App } from "../app.ts";
+import { clientNetwork } from "../net/networks.ts";
+import type { Delivery } from "./decide.ts";
+import { DAY_SECONDS } from "../lib/durations.ts";
+
+/** Who brings a mail, as far as it is known at RCPT. */
+export type Client = Pick<Delivery, "mail_from" | "remote_address">;
+
+/**
+ * Notes that a mail for several was put off because of `what`, which names one of them: SMTP has one answer for all of a
+ * mail, so that only at RCPT, when it comes again, they can be told apart. For a day unless `seconds` says less: so long
+ * the server of a sender may wait before it comes again.
+ */
+export function notePutOffFor(app: App, what: string, client: Client, seconds = DAY_SECONDS): void {
+  const key = keyOf(what, client);
+  app.limiter.forget(key);
+  app.limiter.take(key, { limit: 1, window_seconds: Math.min(seconds, DAY_SECONDS) });
+}
+
+/** Whether a mail that came from there was put off because of `what`. */
+export function wasPutOffFor(app: App, what: string, client: Client): boolean {
+  return !app.limiter.peek(keyOf(what, client), { limit: 1, window_seconds: DAY_SECONDS }).ok;
+}
+
+function keyOf(what: string, { mail_from, remote_address }: Client): string {
+  return `put-off:${what}:${clientNetwork(remote_address)}:${mail_from.toLowerCase()}`;
+}

@@ -1,0 +1,236 @@
+import { userById } from "../db/users.ts";
+import type { App } from "../app.ts";
+import { storageOf } from "../resources/billing/storage.ts";
+import { isOwnDomain, isServiceDomain } from "../resources/domains/domains.ts";
+import { addressOf, findInboxByAddress, outgoingOfBounce } from "../resources/inboxes/addresses.ts";
+import { splitAddress } from "../lib/mail-address.ts";
+import { inNetworks } from "../net/networks.ts";
+import { isLarge } from "../lib/threads-by-size.ts";
+import type { WorkOutcome } from "../lib/worker-pool.ts";
+import { senderParty } from "../mail/reading/front-relay.ts";
+import { headerBytes } from "../mail/reading/header-block.ts";
+import type { RefusalReason } from "../metrics.ts";
+import { classifyMail } from "../mail/reading/machine-mail.ts";
+import { noteBounce } from "./bounces.ts";
+import {
+  ACCEPTED,
+  decideForAll,
+  type Delivery,
+  dropMail,
+  type Examined,
+  isBounce,
+  logRefusal,
+  notePutOff,
+  putOffReason,
+  noteRefusal,
+  type Reception,
+  type Recipient,
+  type Refusal,
+} from "./decide.ts";
+import {
+  type Author,
+  type Examination,
+  examineMail,
+  isQuickToExamine,
+  type MailToExamine,
+  type Noting,
+} from "./examine.ts";
+import { examineByNotes } from "./examine-noted.ts";
+import { tellOfFull } from "./full-inbox.ts";
+import { rememberBusy } from "./inbound-limits.ts";
+import { rememberFull } from "./mail-storage.ts";
+import { findRole, noteReport, prepareRoleMail } from "./role-mail.ts";
+import { isOwnMessageId } from "../mail/writing/own-ids.ts";
+
+export type { Delivery, Reception, Recipient } from "./decide.ts";
+
+/** The inbox, the bounce address or the role address that a recipient names; undefined for anything else. */
+export async function findRecipient(app: App, address: string): Promise<Recipient | undefined> {
+  const parts = splitAddress(address);
+  if (outgoingOfBounce(app, parts) !== undefined)
+    return (await isOwnDomain(app, parts.domain)) ? { address } : undefined;
+  const administrator = await findRole(app, address);
+  if (administrator) return { address, role: { administrator } };
+  const row = await findInboxByAddress(app.db, parts);
+  if (!row) return undefined;
+  const [user] = await userById(app.db, { id: row.user_id });
+  return user && { address, inbox: { row, user, storage: await storageOf(app, app.db, user) } };
+}
+
+/** Decides about a mail and, where it is accepted, stores it: raw mail, verdicts and job in one synced commit. */
+export async function receiveMail(app: App, delivery: Delivery): Promise<Reception> {
+  const examination = await examine(app, delivery);
+  if ("code" in examination) return putOff(app, delivery, { reason: "unreadable", answer: examination });
+  const { fault, author, subject, rfc_message_id } = examination;
+  if (fault !== null) return refuse(app, delivery, { ...fault, subject, rfc_message_id });
+  if (author === null) return takeNotification(app, delivery, examination);
+  if (author.identity.problem === "temporary")
+    return putOff(app, delivery, { reason: "dns_unanswered", answer: UNDECIDED });
+  const mail = await judge(app, delivery, { ...examination, author });
+  const { identity, from_address: sender } = mail;
+  const known = { subject, rfc_message_id, sender, identity };
+  if (identity.dmarc_reject && !isBounce(mail)) return refuse(app, delivery, { ...DMARC_REJECTED, ...known });
+  const recipients = await prepareRoleMail(app, delivery, mail);
+  if ("code" in recipients)
+    return recipients.code < 500
+      ? putOff(app, delivery, { reason: putOffReason(recipients), answer: recipients })
+      : refuse(app, delivery, { ...recipients, reason: "too_large", ...known });
+  const answer = await app.write((tx) => decideForAll(app, tx, { ...delivery, recipients }, mail));
+  if (answer.code === 250 || answer.code >= 500) return answer;
+  await noteWhom(app, delivery, answer, known);
+  return putOff(app, delivery, { reason: putOffReason(answer), answer });
+}
+
+/** Notes which of its recipients a mail was put off for, and tells those who have no room. */
+async function noteWhom(
+  app: App,
+  delivery: Delivery,
+  { full = [], busy = [] }: Reception,
+  known: Omit<Parameters<typeof tellOfFull>[2], "size">,
+): Promise<void> {
+  // A mail for one is weighed anew each time: what others sent by the same way must not be held against it.
+  const several = delivery.recipients.length > 1;
+  if (several) for (const inbox of busy) rememberBusy(app, inbox, delivery);
+  for (const inbox of full) {
+    if (several) rememberFull(app, inbox, delivery);
+    await tellOfFull(app, inbox, { ...known, size: delivery.raw.byteLength });
+  }
+}
+
+/** A mail that is larger than `smtp.max_message_bytes`, of which the text was never kept. */
+export async function refuseOversize(app: App, delivery: Omit<Delivery, "raw">): Promise<Reception> {
+  const text = `The mail is larger than ${app.config.smtp.max_message_bytes} bytes, the most this server takes.`;
+  return refuse(app, { ...delivery, raw: Buffer.alloc(0) }, { ...TOO_LARGE, text });
+}
+
+/** What takes longer than a moment is read on a thread that can be ended: whatever it is, it holds up nobody else. */
+async function examine(app: App, delivery: Delivery): Promise<Examination | Reception> {
+  const { raw, mail_from, helo, remote_address, recipients } = delivery;
+  const { smtp, dns } = app.config;
+  const { hostname, trusted_relays, arc_sealers } = smtp;
+  const known = { hostname, dns_servers: dns.servers, trusted_relays, arc_sealers };
+  const trusted = inNetworks(remote_address, smtp.trusted_networks);
+  const mail = {
+    raw,
+    mail_from,
+    inboxes: recipients.filter(({ inbox }) => inbox).map(({ address }) => address),
+    to_role: recipients.some(({ role }) => role),
+    client: trusted ? null : { remote_address, helo, ...known },
+  };
+  const about = { bytes: raw.length, from: mail_from, peer: remote_address };
+  try {
+    if (isQuickToExamine(mail)) return await examineMail(mail, () => app.resolver);
+    const who = senderParty(delivery, trusted_relays);
+    const outcome = await examineOnThread(app, who, mail);
+    if (outcome.ok) return noteVerifierFault(app, outcome.output, about);
+    const { problem } = outcome;
+    app.log.warn(
+      { problem, ...about },
+      "a mail could not be read in time; its sender was asked to try again",
+    );
+    return TOO_LONG_TO_READ;
+  } catch (error) {
+    app.log.error({ err: error, ...about }, "a mail could not be read; its sender was asked to try again");
+    return UNREADABLE;
+  }
+}
+
+function examineOnThread(app: App, who: string, mail: MailToExamine): Promise<WorkOutcome<Examination>> {
+  const run = (raw: Uint8Array, noting?: Noting) =>
+    app.examiner.run({ who, bytes: raw.length }, () => {
+      const copy = new Uint8Array(raw);
+      return { input: { ...mail, raw: copy, ...(noting && { noting }) }, transfer: [copy.buffer] };
+    });
+  const { raw, client } = mail;
+  const head = raw.subarray(0, headerBytes(raw));
+  // Of a client that is believed nothing is asked, nor of a mail with so long a header.
+  if (client === null || !isLarge(raw.length) || isLarge(head.length)) return run(raw);
+  return examineByNotes((part, notes) => run(part === "head" ? head : raw, { part, notes }));
+}
+
+function noteVerifierFault(app: App, examination: Examination, about: object): Examination {
+  const fault = examination.author?.identity.verifier_fault;
+  if (fault !== undefined) app.log.info({ fault, ...about }, "the signatures of a mail could not be checked");
+  return examination;
+}
+
+const TOO_LONG_TO_READ: Reception = {
+  code: 451,
+  enhanced: "4.3.0",
+  text: "The mail could not be read in the time that one may take; please send it in a simpler form, or try again later",
+};
+const UNREADABLE: Reception = {
+  code: 451,
+  enhanced: "4.3.0",
+  text: "The mail could not be read; please send it in a simpler form, or try again later",
+};
+const UNDECIDED: Reception = {
+  code: 451,
+  enhanced: "4.7.0",
+  text: "The sender's address cannot be checked because DNS does not answer; please try again later",
+};
+const TOO_LARGE = { code: 552, enhanced: "5.3.4", reason: "too_large" } as const;
+const DMARC_REJECTED = {
+  code: 550,
+  enhanced: "5.7.26",
+  reason: "auth_failed",
+  text: "The mail fails DMARC, and the policy of the sender's domain asks to reject it",
+} as const;
+
+async function takeNotification(
+  app: App,
+  delivery: Delivery,
+  { bounce, report }: Pick<Examination, "bounce" | "report">,
+): Promise<Reception> {
+  if (report !== null) noteReport(app, report);
+  await app.write(async (tx) => {
+    for (const { address, role } of delivery.recipients) {
+      const known = role ? report !== null : await noteBounce(app, tx, { bounce, address });
+      if (!known) dropMail(app, delivery, role ? "role_report" : "bounce");
+    }
+  });
+  return ACCEPTED;
+}
+
+/** Refuses for every recipient, and says so in the activity of each inbox. */
+async function refuse(app: App, delivery: Delivery, refusal: Refusal): Promise<Reception> {
+  await app.write(async (tx) => {
+    for (const { inbox } of delivery.recipients) {
+      if (inbox) await logRefusal(app, tx, { inbox: inbox.row, refusal });
+    }
+  });
+  noteRefusal(app, delivery, refusal.reason);
+  return { code: refusal.code, enhanced: refusal.enhanced, text: refusal.text };
+}
+
+function putOff(
+  app: App,
+  delivery: Delivery,
+  { reason, answer }: { reason: RefusalReason; answer: Reception },
+): Reception {
+  notePutOff(app, delivery, { reason, limit: answer.limit });
+  return answer;
+}
+
+/**
+ * Whether mail from an address can only be our own: from any of the service's domain, and from the inboxes at domains of
+ * the accounts. The people of such a domain may have their mail elsewhere, and write to every account's inboxes.
+ */
+async function isOwnAddress(app: App, address: string): Promise<boolean> {
+  const parts = splitAddress(address);
+  if (isServiceDomain(app, parts.domain)) return true;
+  return (await isOwnDomain(app, parts.domain)) && (await findInboxByAddress(app.db, parts)) !== undefined;
+}
+
+async function judge(
+  app: App,
+  { recipients }: Delivery,
+  { author, marks, ...found }: Examination & { author: Author },
+): Promise<Examined> {
+  const { address, identity, meant } = author;
+  const is_own_address =
+    (await isOwnAddress(app, address)) ||
+    recipients.some(({ inbox }) => inbox && addressOf(inbox.row) === address);
+  const kind = classifyMail(marks, { is_own_address, own_message_id: (id) => isOwnMessageId(app, id) });
+  return { ...found, from_address: address, identity, meant, kind };
+}

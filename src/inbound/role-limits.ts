@@ -1,0 +1,74 @@
+import type { App } from "../app.ts";
+import type { Db } from "../db/database.ts";
+import { takeTurn } from "../db/rate-limits.ts";
+import { networksAround } from "../net/networks.ts";
+import { domainOf, registrableDomain } from "../net/domain-owner.ts";
+import { isPublicProvider } from "../net/public-providers.ts";
+import type { Delivery, Examined, Reception } from "./decide.ts";
+import { type Client, notePutOffFor, wasPutOffFor } from "./put-off.ts";
+
+/** All mail to role addresses, and what one sender may have of it: nobody keeps the others from the operator. */
+const RULE = { limit: 20, window_seconds: 3_600 };
+const SENDER_RULE = { limit: 5, window_seconds: 3_600 };
+/** What is forged uses up nothing of what proven people may write to the operator. */
+const PROVEN = "role-mail:proven";
+const UNPROVEN = "role-mail:unproven";
+/** At RCPT nobody knows yet whose mail it is: a client is known by what it met before. */
+const SENDER = "role-mail:sender";
+
+const COME_LATER: Reception = {
+  code: 451,
+  enhanced: "4.7.1",
+  text: "The operator has been written to often enough this hour; please try again later",
+  limit: `${RULE.limit} mails to postmaster and abuse in an hour`,
+};
+const SENDER_COMES_LATER: Reception = {
+  code: 451,
+  enhanced: "4.7.1",
+  text: `The operator takes no more than ${SENDER_RULE.limit} mails in an hour from one domain, from one mailbox of a public provider, or from one network where the sender is not proven; please try again later`,
+  limit: `${SENDER_RULE.limit} mails to postmaster and abuse in an hour from one domain or network`,
+};
+
+type Sent = Pick<Examined, "identity" | "from_address">;
+
+/** What the sender of a mail to a role address hears while the operator takes no more of such; noted where it is for others too. */
+export function refuseRole(app: App, delivery: Delivery, mail: Sent): Reception | undefined {
+  const others = delivery.recipients.some(({ role }) => role === undefined);
+  const { ok, retry_after_seconds } = app.limiter.peek(senderOf(delivery, mail), SENDER_RULE);
+  if (!ok) {
+    if (others) notePutOffFor(app, SENDER, delivery, retry_after_seconds);
+    return SENDER_COMES_LATER;
+  }
+  const share = shareOf(mail);
+  if (app.limiter.peek(share, RULE).ok) return undefined;
+  if (others) notePutOffFor(app, share, delivery);
+  return COME_LATER;
+}
+
+/** Counts a mail to role addresses, once, in the commit that queues its letters. */
+export function countRole(app: App, tx: Db, delivery: Delivery, mail: Sent): void {
+  takeTurn(app, tx, { key: senderOf(delivery, mail), rule: SENDER_RULE });
+  takeTurn(app, tx, { key: shareOf(mail), rule: RULE });
+}
+
+/** What the sender hears at RCPT of a mail that was put off because of the operator, until there is a turn again. */
+export function roleStillBusy(app: App, client: Client): Reception | undefined {
+  if (wasPutOffFor(app, SENDER, client)) return SENDER_COMES_LATER;
+  const isBusy = (share: string) => wasPutOffFor(app, share, client) && !app.limiter.peek(share, RULE).ok;
+  return isBusy(PROVEN) || isBusy(UNPROVEN) ? COME_LATER : undefined;
+}
+
+function shareOf({ identity }: Sent): string {
+  return identity.authenticated ? PROVEN : UNPROVEN;
+}
+
+/**
+ * Proven are those of a domain that somebody has registered, and at a public provider each mailbox; what may be forged is
+ * of the network that brings it.
+ */
+function senderOf({ remote_address }: Delivery, { identity, from_address }: Sent): string {
+  const domain = domainOf(from_address);
+  const people = isPublicProvider(domain) ? from_address : (registrableDomain(domain) ?? domain);
+  const whose = identity.authenticated ? people : networksAround(remote_address)[0];
+  return `${shareOf({ identity, from_address })}:${whose}`.toLowerCase();
+}

@@ -1,0 +1,142 @@
+import { asCode } from "../trust/shown/as-code.ts";
+import { findAdministrator } from "../resources/accounts/administrator.ts";
+import type { App } from "../app.ts";
+import { tellFull } from "../resources/billing/notices.ts";
+import { freeFor, storageOf } from "../resources/billing/storage.ts";
+import type { UserRow } from "../db/schema.ts";
+import { isOwnDomain } from "../resources/domains/domains.ts";
+import { splitAddress } from "../lib/mail-address.ts";
+import type { DomainReport } from "./domain-report.ts";
+import { prepareLetter } from "../mail/writing/letters.ts";
+import type { MailClass } from "../mail/reading/machine-mail.ts";
+import type { Coming } from "./mail-storage.ts";
+import { notePutOffFor, wasPutOffFor } from "./put-off.ts";
+import { refuseRole, roleStillBusy } from "./role-limits.ts";
+import { type Delivery, dropMail, type Examined, type Reception, type Recipient } from "./decide.ts";
+
+/** RFC 5321 §4.5.1 and RFC 2142: mail to these addresses reaches a person. */
+const ROLES = new Set(["postmaster", "abuse"]);
+const NO_ROOM = "role-mail:no-room";
+/** Lines of the log, as anybody can write a report. */
+const REPORTS = { limit: 60, window_seconds: 3_600 };
+/** What a mail provider still takes once it is encoded as a file. */
+const MAX_BYTES = 15 * 1_048_576;
+/** So much longer a mail is once it is encoded as a file. */
+const ENCODED = 1.4;
+
+/** The administrator, if `address` is a role address of this server, or of a domain of its accounts, and there is one. */
+export async function findRole(app: App, address: string): Promise<UserRow | undefined> {
+  // RFC 5321 §4.1.1.3: of all names, this one is good without a domain.
+  if (address.toLowerCase() === "postmaster") return findAdministrator(app);
+  const { local_part, domain } = splitAddress(address);
+  if (!ROLES.has(local_part)) return undefined;
+  const isOurs = domain === app.config.smtp.hostname || (await isOwnDomain(app, domain));
+  return isOurs ? findAdministrator(app) : undefined;
+}
+
+/**
+ * The recipients with, for each role address, a letter to the administrator that holds the mail; `decideForAll` queues
+ * it in its commit. A reception instead when the mail cannot be taken.
+ */
+export async function prepareRoleMail(
+  app: App,
+  delivery: Delivery,
+  mail: Examined,
+): Promise<Recipient[] | Reception> {
+  if (delivery.recipients.every(({ role }) => role === undefined)) return delivery.recipients;
+  if (mail.report !== null) {
+    noteReport(app, mail.report);
+    return delivery.recipients;
+  }
+  if (isMachine(mail.kind)) {
+    dropMail(app, delivery, "role_machine");
+    return delivery.recipients;
+  }
+  if (delivery.raw.byteLength > MAX_BYTES) return TOO_LARGE;
+  const [administrator] = delivery.recipients.flatMap(({ role }) => role?.administrator ?? []);
+  const full = administrator && (await refuseFullRole(app, administrator, delivery.raw.byteLength));
+  const others = delivery.recipients.some(({ role }) => role === undefined);
+  if (full) {
+    if (others) notePutOffFor(app, NO_ROOM, delivery);
+    return full;
+  }
+  const recipients = () =>
+    Promise.all(delivery.recipients.map((recipient) => withLetter(app, delivery, mail, recipient)));
+  // Asked again in the commit: what is not written then is not counted.
+  return refuseRole(app, delivery, mail) ?? recipients();
+}
+
+/**
+ * What the sender of a mail hears at RCPT while the operator can take none of it. Where one for others as well was put
+ * off because of the operator, this keeps it from them no longer.
+ */
+export async function refuseRoleForNow(
+  app: App,
+  administrator: UserRow,
+  coming: Coming,
+): Promise<Reception | undefined> {
+  const size = coming.size === 0 && wasPutOffFor(app, NO_ROOM, coming) ? MAX_BYTES : coming.size;
+  return (await refuseFullRole(app, administrator, size)) ?? roleStillBusy(app, coming);
+}
+
+/**
+ * What the sender of a mail of `size` bytes, 0 if that is not known, hears while the administrator's account has no room
+ * for it. Whoever writes it, of that account it gets what strangers get.
+ */
+async function refuseFullRole(
+  app: App,
+  administrator: UserRow,
+  size: number,
+): Promise<Reception | undefined> {
+  const storage = await storageOf(app, app.db, administrator);
+  if (freeFor(storage, "strangers") >= size * ENCODED) return undefined;
+  await tellFull(app, administrator, { what: "mail", bytes: size, whose: "strangers" });
+  return { ...FULL, limit: `plans.${administrator.plan}.storage_mb` };
+}
+
+/** Writes down what another provider reports about mail of ours. */
+export function noteReport(app: App, report: DomainReport): void {
+  if (!app.limiter.take("domain-reports", REPORTS).ok) return;
+  app.log.info({ ...report }, `a ${report.report === "tls" ? "TLS" : "DMARC"} report came in`);
+}
+
+const TOO_LARGE: Reception = {
+  code: 552,
+  enhanced: "5.3.4",
+  text: "Mail to postmaster and abuse may have 15 MB at most",
+};
+const FULL: Reception = {
+  code: 452,
+  enhanced: "4.2.2",
+  text: "The operator's account has no room for the mail; the operator has been told, please try again later",
+};
+
+/** Nobody is to be told about reports and answers of machines: two of them would write to each other for ever. */
+function isMachine(kind: MailClass): boolean {
+  return kind.kind === "hard" || (kind.kind === "soft" && kind.reason === "auto_reply" && !kind.doubtful);
+}
+
+async function withLetter(
+  app: App,
+  { raw }: Delivery,
+  mail: Examined,
+  recipient: Recipient,
+): Promise<Recipient> {
+  const { role, address } = recipient;
+  if (!role) return recipient;
+  const proven = mail.identity.authenticated ? "proven" : "not proven: it may be forged";
+  const letter = await prepareLetter(app, {
+    user_id: role.administrator.id,
+    to: role.administrator.email,
+    subject: `Mail to ${address}`,
+    entrusted: true,
+    markdown: [
+      `Somebody wrote to ${asCode(address)}, which reaches you as the administrator of this server.`,
+      `From: ${asCode(mail.from_address)} (${proven})`,
+      `Subject: ${asCode(mail.subject)}`,
+      "The whole mail is attached as message.eml. Be careful with what is in it.",
+    ].join("\n\n"),
+    attachments: [{ filename: "message.eml", content_type: "application/octet-stream", bytes: raw }],
+  });
+  return { ...recipient, role: { ...role, letter } };
+}

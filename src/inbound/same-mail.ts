@@ -1,0 +1,293 @@
+import type { SqlBool } from "kysely";
+import type { App } from "../app.ts";
+import type { Db } from "../db/database.ts";
+import { jsonMember } from "../db/json.ts";
+import { insertRow, prepared } from "../db/prepared.ts";
+import type { Authority, MailKeyRow, MessageRow, MessageState } from "../db/schema.ts";
+import { isMachineReason } from "../mail/reading/machine-mail.ts";
+import { CANCELLED_REASON } from "../resources/messages/cancelled.ts";
+import { RANK } from "./policy.ts";
+import { sha256Bytes } from "../lib/sha256.ts";
+import { DAY_SECONDS } from "../lib/durations.ts";
+
+/** Within which a mail from the author's own server is the same one again (decision L.6). */
+const DIRECT_SECONDS = 7 * DAY_SECONDS;
+/** A signed mail that is older gives no authority: nobody could tell any more whether it has been here before. */
+export const MAX_AGE_SECONDS = 365 * DAY_SECONDS;
+/** How far the clock of an author may be ahead. */
+export const MAX_AHEAD_SECONDS = DAY_SECONDS;
+/** So long a mail is known again at least. A mail that came with a clock ahead of ours gets old that much later. */
+export const KEY_SECONDS = MAX_AGE_SECONDS + MAX_AHEAD_SECONDS;
+const HASH_BYTES = 16;
+/** Follow the hash in a key, so that all keys of a mail lie side by side; of a mail that was worked on, nothing does. */
+const MACHINE = 1;
+/**
+ * One for each time that a mail runs which did not come straight from its author's server, as long as it fails: only the
+ * strongest of its failures count, so that no more have to be kept.
+ */
+const FAILED = [2, 3, 4];
+const BEYOND = 0xff;
+
+/** A mail with the same key that came to the same inbox before; without an id once its message has been deleted. */
+export interface EarlierMail {
+  id: string | null;
+  authority: Authority;
+  vouched: number;
+  state: MessageState;
+  /** It was proven to be its author's, and a machine's, or a form's on a web page. */
+  machine: boolean;
+  /** Its owner wanted no more of it: not by its coming again either. */
+  cancelled: boolean;
+}
+
+/** What is known of the mails of one key that came before. */
+interface Earlier {
+  /** Of those from the author's own server the ones of the last days. */
+  mails: EarlierMail[];
+  /** One has failed, whenever that was, and its message is still there. */
+  failed: boolean;
+}
+
+/** The mails of this key that came to its inbox before. */
+export async function findEarlier(
+  app: App,
+  tx: Db,
+  mail: { inbox_id: string; dedupe_key: string; direct: boolean },
+): Promise<Earlier> {
+  const { inbox_id, dedupe_key, direct } = mail;
+  // Anybody may send a signed mail again, at any time; what came from the author's own server is the author's.
+  const since = direct ? app.calmNow() - DIRECT_SECONDS : 0;
+  const rows = await sameMail(tx, { inbox_id, dedupe_key, ...keysOf(dedupe_key), since });
+  // What the owner tries again uses up no try of whoever sends the mail.
+  const counted = rows.filter(
+    ({ created, retry_of, state }) => created > since && (retry_of === null || !isUnfinished(state)),
+  );
+  const mails = counted.map((row) => {
+    const { id, authority, vouched, reason } = row;
+    const { state, machine } =
+      row.state === null ? becameOf(row.key_hash) : { state: row.state, machine: isMachines(row) };
+    return { id, authority, vouched, state, machine, cancelled: reason === CANCELLED_REASON };
+  });
+  return { mails, failed: rows.some(({ state }) => state === "failed") };
+}
+
+/** What a key says of its mail. */
+function becameOf(key_hash: Uint8Array | null): Pick<EarlierMail, "state" | "machine"> {
+  const mark = key_hash?.[HASH_BYTES];
+  if (mark === undefined) return { state: "done", machine: false };
+  return mark === MACHINE ? { state: "skipped", machine: true } : { state: "failed", machine: false };
+}
+
+/** Why a message was not taken for its sender's own word, or null; see `whyForOthers`. */
+export const forOthers = jsonMember("messages.auth", "for_others");
+
+/** Between which all keys of a mail lie. */
+interface Keys {
+  first: Uint8Array;
+  last: Uint8Array;
+}
+
+/** One query, as every mail asks it; most installations have few keys without a message, and many have none. */
+const sameMail = prepared((db, mail: Keys & { inbox_id: string; dedupe_key: string; since: number }) =>
+  db
+    .selectFrom("messages")
+    .select(["id", "authority", "vouched", "state", "reason", "no_reply_reason", "retry_of", "created"])
+    .select(forOthers.as("for_others"))
+    .select((eb) => eb.lit(null).$castTo<Uint8Array | null>().as("key_hash"))
+    .$castTo<Known>()
+    .where("inbox_id", "=", mail.inbox_id)
+    .where("dedupe_key", "=", mail.dedupe_key)
+    .where((eb) => eb.or([eb("created", ">", mail.since), eb("state", "=", "failed")]))
+    .unionAll(
+      keptKeys(db, mail)
+        .select((eb) => [
+          eb.lit(null).$castTo<string | null>().as("id"),
+          "authority",
+          "vouched",
+          eb.lit(null).$castTo<MessageState | null>().as("state"),
+          eb.lit(null).$castTo<string | null>().as("reason"),
+          eb.lit(null).$castTo<string | null>().as("no_reply_reason"),
+          eb.lit(null).$castTo<string | null>().as("retry_of"),
+          "created",
+          eb.lit(null).$castTo<string | null>().as("for_others"),
+          eb.ref("key_hash").$castTo<Uint8Array | null>().as("key_hash"),
+        ])
+        .where("created", ">", mail.since),
+    ),
+);
+
+/** A message, or a key that is left of one, which has neither an id nor a state. */
+interface Known extends Pick<EarlierMail, "id" | "authority" | "vouched"> {
+  created: number;
+  state: MessageState | null;
+  reason: string | null;
+  no_reply_reason: string | null;
+  retry_of: string | null;
+  for_others: string | null;
+  key_hash: Uint8Array | null;
+}
+
+function keptKeys(db: Db, { inbox_id, first, last }: Keys & { inbox_id: string }) {
+  return db
+    .selectFrom("mail_keys")
+    .where("inbox_id", "=", inbox_id)
+    .where("key_hash", ">=", first)
+    .where("key_hash", "<", last);
+}
+
+type Weight = Pick<EarlierMail, "authority" | "vouched">;
+type Weighed = Weight & { direct: boolean };
+
+/**
+ * The mail that came before for which one of this standing must not be worked on. One that failed may be sent again,
+ * but what anybody could be sending again is tried only so often.
+ */
+export function originalOf(earlier: EarlierMail[], mail: Weighed): EarlierMail | undefined {
+  const original = earlier.find((one) => isOriginal(one, mail));
+  if (original || mail.direct) return original;
+  const failed = earlier.filter((one) => isUnfinished(one.state) && rankOf(one) >= rankOf(mail));
+  return failed.length < FAILED.length ? undefined : failed[0];
+}
+
+/** The message that does, or did, the work of this failed one by having come again: what may be its author's as well as it. */
+export async function workedOn(
+  app: App,
+  tx: Db,
+  { inbox_id, dedupe_key, authority, vouched }: Pick<MessageRow, keyof Weight | "inbox_id" | "dedupe_key">,
+): Promise<EarlierMail | undefined> {
+  if (inbox_id === null || dedupe_key === null) return undefined;
+  const { mails } = await findEarlier(app, tx, { inbox_id, dedupe_key, direct: false });
+  return mails.find((one) => makesDuplicates(one.state) && rankOf(one) >= rankOf({ authority, vouched }));
+}
+
+function isOriginal(earlier: EarlierMail, mail: Weighed): boolean {
+  // The marks of machines, and a form's Reply-To, are hardly ever signed: whoever has such a mail can take them out, and send on an order of its author's.
+  if (earlier.machine && !mail.direct) return true;
+  // A weaker one must not stand in for it: a stranger could otherwise swallow the owner's mail.
+  return (makesDuplicates(earlier.state) || earlier.cancelled) && rankOf(earlier) >= rankOf(mail);
+}
+
+/** Whether a machine sent it, by what became of it; whoever forges a mail of others says nothing about theirs. */
+function isMachines({
+  authority,
+  state,
+  reason,
+  no_reply_reason,
+  for_others,
+}: Pick<Keyed | Known, "authority" | "state" | "reason" | "no_reply_reason" | "for_others">): boolean {
+  if (authority === "unauthenticated") return false;
+  if (for_others !== null) return true;
+  return isMachineReason(no_reply_reason) || (state === "skipped" && isMachineReason(reason));
+}
+
+/** Whether what became of a mail keeps the same one from being worked on when it comes again. */
+function makesDuplicates(state: MessageState): boolean {
+  return state === "received" || state === "done";
+}
+
+function isUnfinished(state: MessageState | null): boolean {
+  return state === "failed" || state === "limited";
+}
+
+function rankOf({ authority, vouched }: Weight): number {
+  return 2 * RANK.indexOf(authority) + vouched;
+}
+
+/** What `keepKey` reads of a message. */
+export type Keyed = Pick<
+  MessageRow,
+  | "inbox_id"
+  | "dedupe_key"
+  | "authority"
+  | "vouched"
+  | "state"
+  | "reason"
+  | "no_reply_reason"
+  | "retry_of"
+  | "created"
+> & {
+  /** As `forOthers` selects it. */
+  for_others: string | null;
+  /** Calls of it are kept that may have changed something. */
+  called: SqlBool;
+};
+
+/** Keeps what is needed to know a mail again, in the transaction that deletes its message. */
+export async function keepKey(app: App, tx: Db, message: Keyed): Promise<void> {
+  const { inbox_id, dedupe_key, authority, vouched, state, reason, retry_of, created } = message;
+  if (inbox_id === null || dedupe_key === null) return;
+  if (created <= app.calmNow() - KEY_SECONDS) return;
+  const row = { inbox_id, authority, vouched, created };
+  // What is known of its calls goes with the message: nobody could tell any more which must not be made again.
+  if (makesDuplicates(state) || reason === CANCELLED_REASON || message.called)
+    await keepHash(tx, { ...row, key_hash: hashOf(dedupe_key) });
+  if (isMachines(message)) await keepHash(tx, { ...row, key_hash: keyOf(dedupe_key, MACHINE) });
+  if (isUnfinished(state) && retry_of === null)
+    await keepHash(tx, { ...row, key_hash: await slotFor(tx, inbox_id, dedupe_key) });
+}
+
+/** Where to keep that a mail failed once more: a place that is free, or that of its weakest failure. */
+async function slotFor(tx: Db, inbox_id: string, dedupe_key: string): Promise<Uint8Array> {
+  const kept = await keysOfMail(tx, { inbox_id, ...keysOf(dedupe_key) });
+  const markOf = ({ key_hash }: { key_hash: Uint8Array }) => key_hash[HASH_BYTES] ?? 0;
+  const free = FAILED.find((mark) => !kept.some((key) => markOf(key) === mark));
+  if (free !== undefined) return keyOf(dedupe_key, free);
+  const failures = kept.filter((key) => FAILED.includes(markOf(key)));
+  return failures.reduce((one, other) => (rankOf(other) < rankOf(one) ? other : one)).key_hash;
+}
+
+const keysOfMail = prepared((db, mail: Keys & { inbox_id: string }) =>
+  keptKeys(db, mail).select(["key_hash", "authority", "vouched"]),
+);
+
+async function keepHash(tx: Db, row: MailKeyRow): Promise<void> {
+  const [known] = await knownKey(tx, row);
+  if (known && rankOf(known) > rankOf(row)) return;
+  if (known) await replaceKey(tx, row);
+  else await insertRow(tx, "mail_keys", row);
+}
+
+const knownKey = prepared((db, key: Pick<MailKeyRow, "inbox_id" | "key_hash">) =>
+  db
+    .selectFrom("mail_keys")
+    .select(["authority", "vouched"])
+    .where("inbox_id", "=", key.inbox_id)
+    .where("key_hash", "=", key.key_hash),
+);
+
+const replaceKey = prepared((db, row: MailKeyRow) =>
+  db
+    .updateTable("mail_keys")
+    .set({ authority: row.authority, vouched: row.vouched, created: row.created })
+    .where("inbox_id", "=", row.inbox_id)
+    .where("key_hash", "=", row.key_hash),
+);
+
+/** Adds one to the count of an earlier mail. */
+export const countAgain = prepared((db, message: { id: string }) =>
+  db
+    .updateTable("messages")
+    .set((eb) => ({ duplicates: eb("duplicates", "+", 1) }))
+    .where("id", "=", message.id),
+);
+
+function keysOf(dedupe_key: string): Keys {
+  const first = hashOf(dedupe_key);
+  return { first, last: withMark(first, BEYOND) };
+}
+
+/** Kept beside the others: what became of a mail, and that a machine had sent it, are two things to know. */
+function keyOf(dedupe_key: string, mark: number): Uint8Array {
+  return withMark(hashOf(dedupe_key), mark);
+}
+
+function withMark(hash: Uint8Array, mark: number): Uint8Array {
+  const key = new Uint8Array(HASH_BYTES + 1);
+  key.set(hash);
+  key[HASH_BYTES] = mark;
+  return key;
+}
+
+function hashOf(dedupe_key: string): Uint8Array {
+  return sha256Bytes(dedupe_key).subarray(0, HASH_BYTES);
+}

@@ -1,0 +1,139 @@
+import type { App } from "../app.ts";
+import type { Db } from "../db/database.ts";
+import type { Authority, InboxRow, UserRow } from "../db/schema.ts";
+import { splitAddress } from "../lib/mail-address.ts";
+import { inboxById } from "../resources/inboxes/inboxes.ts";
+import { type InboundPolicy, policyOf } from "../resources/inboxes/settings.ts";
+import type { Examined, Recipient } from "./decide.ts";
+import { type ForOthers, whyForOthers } from "./for-others.ts";
+import { judgeSender, type SenderVerdict } from "./policy.ts";
+import {
+  type EarlierMail,
+  findEarlier,
+  originalOf,
+  MAX_AGE_SECONDS,
+  MAX_AHEAD_SECONDS,
+} from "./same-mail.ts";
+
+/** What a mail is to one of the inboxes that it is for. */
+export interface Standing {
+  inbox: InboxRow;
+  user: UserRow;
+  verdict: SenderVerdict;
+  /** Whether its sender wrote it, and meant it for this inbox as it is; everything else may be what somebody sends again. */
+  vouched: boolean;
+  /** It would be vouched for, but its Date does not say that it is new enough to be known again. */
+  undated: boolean;
+  /** It would be vouched for, but for this: it may hold the words of somebody else. */
+  for_others: ForOthers | null;
+  /** What it may spend, which is less than its sender may where a machine wrote it or nobody vouches for it. */
+  authority: Authority;
+  /** Why it gets no answer, or is not even worked on, where a machine wrote it. */
+  soft: string | null;
+  skipped: boolean;
+  /** It may be anybody's, and its inbox works on no such mail. */
+  unproven: boolean;
+  dedupe_key: string;
+  /** The same mail, for which this one is not worked on; it counts this one. */
+  original: EarlierMail | undefined;
+  /** A mail that was vouched for and is sent again, and that was left out when it came first. */
+  left_out: EarlierMail | undefined;
+  /** The same mail has been worked on before, and that failed. */
+  failed_before: boolean;
+}
+
+/** Undefined where the recipient names no inbox that is there. */
+export async function standingOf(
+  app: App,
+  tx: Db,
+  { recipient, mail, dedupe_key }: { recipient: Recipient; mail: Examined; dedupe_key: string },
+): Promise<Standing | undefined> {
+  if (!recipient.inbox) return undefined;
+  const { user } = recipient.inbox;
+  // Again, and now for good: between RCPT and here it may have been changed, deleted or given another address.
+  const [inbox] = await inboxById(tx, { id: recipient.inbox.row.id });
+  if (!inbox || !isAt(inbox, recipient.address)) return undefined;
+  const { identity, from_address, kind } = mail;
+  const verdict = judgeSender(inbox, user, { from_address, authenticated: identity.authenticated });
+  const policy = policyOf(inbox);
+  const word = wordOf(app, mail, { inbox, user, verdict, meant: mail.meant.has(recipient.address) });
+  const soft = softOf(kind, { verdict, ...word });
+  // What a machine sent, or what may be a replay or others' words, is read as anybody's mail is.
+  const authority = soft === null && word.vouched ? verdict.authority : withoutCommand(verdict.authority);
+  const unproven = soft === null && isUnproven(verdict, policy);
+  const known = { inbox, user, verdict, ...word, authority, soft, unproven, dedupe_key };
+  const skipped = kind.kind === "hard" || (soft !== null && !policy.process_bulk);
+  return { ...known, skipped, ...(await earlierOf(app, tx, { ...known, skipped }, mail)) };
+}
+
+/** Whether anybody may have written it who writes any name into it: a run for it costs its inbox, and nothing whoever sends it. */
+function isUnproven({ accepted, authority }: SenderVerdict, policy: InboundPolicy): boolean {
+  const { process_unauthenticated, reply_to_unauthenticated } = policy;
+  return accepted && authority === "unauthenticated" && !process_unauthenticated && !reply_to_unauthenticated;
+}
+
+/** A mark that may be anybody's does not keep the owner and listed senders from being answered. */
+function softOf(kind: Examined["kind"], standing: Pick<Standing, "verdict" | "vouched">): string | null {
+  if (kind.kind !== "soft" || (kind.doubtful && isOfHousehold(standing))) return null;
+  return kind.reason;
+}
+
+/** Whether a mail is its sender's word to an inbox, and what speaks against it. */
+function wordOf(
+  app: App,
+  { identity, date, from_address, writer_marks }: Examined,
+  { inbox, user, verdict, meant }: Pick<Standing, "inbox" | "user" | "verdict"> & { meant: boolean },
+): Pick<Standing, "vouched" | "undated" | "for_others"> {
+  const undated = meant && !identity.direct && !isRecent(date, app);
+  const dated = meant && !undated;
+  const for_others =
+    dated && mayInstruct(verdict)
+      ? whyForOthers({ marks: writer_marks, from_address }, { inbox, user })
+      : null;
+  return { vouched: dated && for_others === null, undated, for_others };
+}
+
+/** Mail of the owner or of a listed sender, as they sent it: it leaves a row whatever becomes of it. */
+export function isOfHousehold({ verdict, vouched }: Pick<Standing, "verdict" | "vouched">): boolean {
+  return vouched && mayInstruct(verdict);
+}
+
+/** Whether its sender may give instructions, if it is theirs as it is. */
+export function mayInstruct({ accepted, authority }: SenderVerdict): boolean {
+  return accepted && (authority === "owner" || authority === "listed");
+}
+
+async function earlierOf(
+  app: App,
+  tx: Db,
+  standing: Pick<Standing, "inbox" | "verdict" | "vouched" | "authority" | "dedupe_key" | "skipped">,
+  { identity }: Examined,
+): Promise<Pick<Standing, "original" | "left_out" | "failed_before">> {
+  const { inbox, verdict, authority, dedupe_key, skipped } = standing;
+  const { direct } = identity;
+  const again = identity.authenticated && standing.vouched && !direct;
+  if (!verdict.accepted || (skipped && !again))
+    return { original: undefined, left_out: undefined, failed_before: false };
+  const key = { inbox_id: inbox.id, dedupe_key, direct };
+  const { mails: earlier, failed: failed_before } = await findEarlier(app, tx, key);
+  const vouched = standing.vouched ? 1 : 0;
+  return {
+    original: originalOf(earlier, { authority, vouched, direct }),
+    left_out: again ? earlier.find((one) => one.state === "skipped" && one.vouched === 1) : undefined,
+    failed_before,
+  };
+}
+
+function isAt(inbox: InboxRow, address: string): boolean {
+  const { local_part, domain } = splitAddress(address);
+  return inbox.local_part === local_part && inbox.domain === domain;
+}
+
+function withoutCommand(authority: Authority): Authority {
+  return authority === "unauthenticated" ? authority : "stranger";
+}
+
+/** Whether it would be known again if it had been here before. Without a Date that is signed nobody can tell. */
+function isRecent(date: number | undefined, { now, calmNow }: Pick<App, "now" | "calmNow">): boolean {
+  return date !== undefined && date > calmNow() - MAX_AGE_SECONDS && date <= now() + MAX_AHEAD_SECONDS;
+}

@@ -1,0 +1,163 @@
+import type { App } from "../app.ts";
+import { clientNetwork, inNetworks } from "../net/networks.ts";
+import type { RateRule } from "../lib/rate-limit.ts";
+import { relayAt } from "../mail/reading/front-relay.ts";
+import type { Reception, Recipient } from "./receive.ts";
+import { findListing, type Listing } from "./block-list.ts";
+import { HOUR_SECONDS, MINUTE_SECONDS } from "../lib/durations.ts";
+
+/** Who does not know more addresses than this is trying them out. */
+const MAX_UNKNOWN_RECIPIENTS = 10;
+
+/** What is known about a connection for as long as it lasts. */
+export interface Visit {
+  /** Those it has named, by their address in lower case. */
+  recipients: Map<string, Recipient>;
+  unknown: number;
+  /** A machine of the operator's, which brings other people's mail. */
+  known: boolean;
+  /** Of the block lists; undefined where none is asked. */
+  listing: Promise<Listing | undefined> | undefined;
+  /** When it last went on with a mail, on the clock of `performance`. */
+  moved_ms: number;
+  /** It has given a mail to its end, and waits to hear what became of it. */
+  awaits_answer: boolean;
+}
+
+export type Turned = Pick<Reception, "code" | "enhanced" | "text">;
+
+export interface Visits {
+  /** Begins one, or says why not. Either way `end` follows. */
+  begin(id: string, address: string): Turned | undefined;
+  of(id: string): Visit | undefined;
+  /** Notes that it has gone on with a mail. */
+  goOn(id: string): void;
+  end(id: string, address: string): void;
+  /** Whether a client may have one more, for which another is ended if need be. */
+  mayCome(address: string): boolean;
+}
+
+/** The connections that are open, and what one client may do in a minute and an hour. */
+export function createVisits(app: App): Visits {
+  const open = new Map<string, Visit>();
+  const perClient = new Map<string, number>();
+  const { max_connections_per_address: most, dnsbl } = app.config.smtp;
+  return {
+    begin(id, address) {
+      const client = clientNetwork(address);
+      const count = (perClient.get(client) ?? 0) + 1;
+      perClient.set(client, count);
+      const visit: Visit = {
+        recipients: new Map(),
+        unknown: 0,
+        known: isKnown(app, address),
+        listing: undefined,
+        moved_ms: performance.now(),
+        awaits_answer: false,
+      };
+      open.set(id, visit);
+      if (visit.known) return undefined;
+      if (count > most) return { ...PATIENCE, text: `Too many connections from ${address}; ${LATER}` };
+      const refused = refuseOverRate(app, CONNECTIONS, address);
+      if (!refused && dnsbl.length > 0) visit.listing = findListing(app, address);
+      return refused;
+    },
+    of: (id) => open.get(id),
+    goOn(id) {
+      const visit = open.get(id);
+      if (visit) visit.moved_ms = performance.now();
+    },
+    end(id, address) {
+      // One that left before its greeting was never counted.
+      if (!open.delete(id)) return;
+      const client = clientNetwork(address);
+      const left = (perClient.get(client) ?? 1) - 1;
+      if (left > 0) perClient.set(client, left);
+      else perClient.delete(client);
+    },
+    mayCome(address) {
+      if (isKnown(app, address)) return true;
+      const { ok } = app.limiter.peek(...rateOf(app, CONNECTIONS, address));
+      return ok && (perClient.get(clientNetwork(address)) ?? 0) < most;
+    },
+  };
+}
+
+/** Counts a mail against what one client may send in an hour; the refusal when that is used up. */
+export function refuseOverMails(app: App, visit: Pick<Visit, "known">, address: string): Turned | undefined {
+  return visit.known ? undefined : refuseOverRate(app, MAILS, address);
+}
+
+/** Has `work` on a visit's mail done, for whose answer it waits. */
+export async function whileAwaited<Answer>(
+  visit: Visit | undefined,
+  work: () => Promise<Answer>,
+): Promise<Answer> {
+  if (visit) visit.awaits_answer = true;
+  try {
+    return await work();
+  } finally {
+    if (visit) {
+      visit.awaits_answer = false;
+      visit.moved_ms = performance.now();
+    }
+  }
+}
+
+/** Counts a recipient that is not there; a refusal once it was one too many. */
+export function refuseOverUnknown(visit: Visit): Turned | undefined {
+  visit.unknown += 1;
+  return visit.unknown > MAX_UNKNOWN_RECIPIENTS && !visit.known
+    ? { code: 421, enhanced: "4.7.0", text: `Too many recipients that are not here; ${LATER}` }
+    : undefined;
+}
+
+/** What a client on a block list hears of every recipient but the operator, who must be reachable for it (RFC 2142). */
+export async function refuseListed(
+  listing: Promise<Listing | undefined>,
+  address: string,
+): Promise<Turned | undefined> {
+  const { zone, reason } = (await listing) ?? {};
+  if (zone === undefined) return undefined;
+  const text = `Mail from ${address} is not taken: it is on the block list ${zone}. ${reason}`.trim();
+  return { code: 554, enhanced: "5.7.1", text };
+}
+
+const LATER = "please try again later";
+const PATIENCE = { code: 421, enhanced: "4.7.0" } as const;
+
+interface Rate {
+  name: "smtp_connections_per_ip_minute" | "smtp_mails_per_ip_hour";
+  window_seconds: number;
+  refusal: (limit: number) => Turned;
+}
+
+const CONNECTIONS: Rate = {
+  name: "smtp_connections_per_ip_minute",
+  window_seconds: MINUTE_SECONDS,
+  refusal: (limit) => ({ ...PATIENCE, text: `More than ${limit} connections in a minute; ${LATER}` }),
+};
+
+const MAILS: Rate = {
+  name: "smtp_mails_per_ip_hour",
+  window_seconds: HOUR_SECONDS,
+  refusal: (limit) => ({
+    code: 451,
+    enhanced: "4.7.1",
+    text: `More than ${limit} mails in an hour from your address; ${LATER}`,
+  }),
+};
+
+function refuseOverRate(app: App, rate: Rate, address: string): Turned | undefined {
+  const { ok, limit } = app.limiter.take(...rateOf(app, rate, address));
+  return ok ? undefined : rate.refusal(limit);
+}
+
+function rateOf(app: App, { name, window_seconds }: Rate, address: string): [key: string, rule: RateRule] {
+  return [`${name}:${clientNetwork(address)}`, { limit: app.config.limits[name], window_seconds }];
+}
+
+export function isKnown(app: App, address: string): boolean {
+  const { trusted_networks, trusted_relays } = app.config.smtp;
+  return inNetworks(address, trusted_networks) || relayAt(address, trusted_relays) !== undefined;
+}

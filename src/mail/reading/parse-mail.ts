@@ -1,0 +1,273 @@
+import { safeFilename } from "../../trust/shown/attachment-name.ts";
+import { isCalendarAnswer, isCalendarMail } from "./calendar-mail.ts";
+import { chooseBody, isMail } from "./choose-body.ts";
+import { stripHiddenCharacters, visibleLine } from "../../trust/own-words/hidden-characters.ts";
+import { decodeWords, type MailHeaders, readHeaders } from "./headers.ts";
+import { allText } from "./mail-text.ts";
+import type { MailAttachment, ParsedMail, ParseOutcome } from "./parse.ts";
+import { joined } from "../../trust/own-words/pieces.ts";
+import { type Part, partsOf, readStructure, type Structure } from "./parse-structure.ts";
+import { readableHtml, splitNewText } from "../../trust/own-words/reply-text.ts";
+import { hasReplyMark } from "../../trust/own-words/subject-mark.ts";
+import { mayAnswer } from "./thread-fields.ts";
+import type { PackedMail } from "./winmail.ts";
+import { inSignedForm, type SignedForm } from "./signed-form.ts";
+
+const MAX_TEXT_CHARS = 1024 * 1024;
+const MAX_HTML_CHARS = 4 * 1024 * 1024;
+const MAX_SUBJECT_CHARS = 998;
+/** How much of a mail over a limit is tried in its place, and how much of its text is handed over. */
+const PARTIAL_BYTES = [64 * 1024, 4 * 1024];
+const MAX_PARTIAL_CHARS = 16 * 1024;
+/** Mails attached to a mail are read too, so deep and so many; the others stay files. */
+const MAX_ATTACHED_DEPTH = 3;
+const MAX_ATTACHED_MAILS = 5;
+const MAX_ATTACHMENTS = 1_000;
+
+/** Reads one raw mail, as it came or in a signed form. A problem of the mail is an outcome; only a bug throws. */
+export async function readMail(came: Uint8Array, form?: SignedForm, attached = 0): Promise<ParseOutcome> {
+  const signed = form && inSignedForm(came, readHeaders(came), form);
+  const raw = signed ?? came;
+  const structure = await readStructure(raw);
+  if (form && !signed) structure.doubt = "its body is not the one that was signed";
+  const mail = await readParts(structure, { attached, form });
+  if (structure.problem === null) return { ok: true, mail };
+  const { problem } = structure;
+  const text = allText(mail) || (await textOfBeginning(raw));
+  return {
+    ok: false,
+    problem: problem.code,
+    message: problem.message,
+    text: text.slice(0, MAX_PARTIAL_CHARS),
+  };
+}
+
+/** mailparser stops at a limit before it has handled what came ahead of it. */
+async function textOfBeginning(raw: Uint8Array): Promise<string> {
+  for (const bytes of PARTIAL_BYTES) {
+    const structure = await readStructure(raw.subarray(0, bytes));
+    if (structure.problem === null)
+      return allText(await readParts(structure, { attached: MAX_ATTACHED_DEPTH }));
+  }
+  return "";
+}
+
+async function readParts(
+  structure: Structure,
+  { attached, form }: { attached: number; form?: SignedForm | undefined },
+): Promise<ParsedMail> {
+  const { headers, root, files, packed, doubt } = structure;
+  const parts = [...partsOf(root)];
+  const body = chooseBody(parts);
+  const warnings = new Set<string>();
+  const { whole, ...cut } = splitNewText(
+    { text: textsOf(body.texts, warnings).join("\n\n"), html: textsOf(body.pages, warnings) },
+    { fresh: isFresh(headers, form) },
+  );
+  const attachments = [
+    ...files,
+    ...body.named.map((part, index) => namedText(part, files.length + index + 1)),
+  ];
+  const of_others = parts.some(isOfOthers) || attachments.some(isCalendarAnswer);
+  const passes_on = parts.some(isMail) || packed.some((inner) => inner.attached);
+  const own_subject = doubt === null && !of_others && !passes_on;
+  const mail: ParsedMail = {
+    subject: subjectOf(headers),
+    date: dateOf(headers),
+    ...cut,
+    own_subject,
+    whole: whole && own_subject && body.others.length + attachments.length + packed.length === 0,
+    attachments,
+    warnings: [],
+  };
+  if (doubt !== null) warnings.add(doubtful(doubt));
+  if (doubt !== null || of_others) takeForMaterial(mail);
+  const others = body.others.map((part) => readOther(part, mail, warnings));
+  const mails = attached < MAX_ATTACHED_DEPTH ? await readAttachedMails(mail, attached, warnings) : [];
+  const inner = readPacked(packed, { mail, others, warnings });
+  addMaterial(mail, { others, more: [...mails, ...inner] }, warnings);
+  mail.warnings = [...warnings, ...unreadable(root, mail.attachments)];
+  return mail;
+}
+
+function addMaterial(
+  mail: ParsedMail,
+  { others, more }: { others: string[]; more: string[] },
+  warnings: Set<string>,
+): void {
+  if (mail.new_text !== "" && joined(others) !== "") mail.in_doubt ??= "further_part";
+  const rest = joined([mail.rest_text, ...others, ...more]);
+  if (rest.length > MAX_TEXT_CHARS) warnings.add(TOO_LONG);
+  mail.rest_text = rest.slice(0, MAX_TEXT_CHARS);
+}
+
+function takeForMaterial(mail: ParsedMail): void {
+  mail.rest_text = allText({ ...mail, signature: "" });
+  mail.new_text = "";
+  mail.interleaved = false;
+  mail.in_doubt = null;
+}
+
+/** Whether a mail answers and passes on none, for all that is signed of it. */
+function isFresh(headers: MailHeaders, form: SignedForm | undefined): boolean {
+  const has_subject = form === undefined || form.fields.includes("subject");
+  return has_subject && !mayAnswer(headers, form) && !hasReplyMark(subjectOf(headers));
+}
+
+function doubtful(why: string): string {
+  return `Read as material, not as an instruction: mail programs may show this mail in different ways, because ${why}. Send it again as plain text, or from another mail program.`;
+}
+
+const TOO_LONG = "The mail's text is very long; only its beginning was read.";
+
+/** A calendar program writes the organiser's words into an answer, a server or a list those of other mails into these. */
+function isOfOthers(part: Part): boolean {
+  return isCalendarMail(part) || /^multipart\/(report|digest)\b/.test(part.contentType || "");
+}
+
+function textsOf(parts: Part[], warnings: Set<string>): string[] {
+  return parts.map((part) => textOf(part, warnings));
+}
+
+function textOf(part: Part, warnings: Set<string>): string {
+  if (part.textContent === undefined) return "";
+  const limit = part.contentType === "text/html" ? MAX_HTML_CHARS : MAX_TEXT_CHARS;
+  if (part.textContent.length > limit) warnings.add(TOO_LONG);
+  if (part.textContent.includes("\uFFFD")) warnings.add(garbled(part));
+  const text = part.textContent.slice(0, limit);
+  return part.flowed === null ? text : withoutSoftBreaks(text, part.flowed.del_sp);
+}
+
+function garbled({ node: { charset } }: Part): string {
+  const named = charset ? `"${charset.slice(0, 40)}"` : "which the mail does not name";
+  return `Some characters of the text could not be read in its character set (${named}).`;
+}
+
+/** RFC 3676 §4: a space at the end of a line joins it with the next, unless that is quoted differently or "-- " ends here. */
+function withoutSoftBreaks(text: string, delSp: boolean): string {
+  const out: string[] = [];
+  /** How the line that the next one continues is quoted. */
+  let open: string | undefined;
+  for (const line of text.split("\n")) {
+    const quoting = /^>*/.exec(line)?.[0] ?? "";
+    const content = line.slice(quoting.length).replace(/^ /, "");
+    const soft = content.endsWith(" ") && content !== "-- ";
+    if (open !== quoting || content === "-- ") out.push("\n", quoting && `${quoting} `);
+    out.push(soft && delSp ? content.slice(0, -1) : content);
+    open = soft ? quoting : undefined;
+  }
+  return out.join("").slice(1);
+}
+
+function readOther(part: Part, mail: ParsedMail, warnings: Set<string>): string {
+  return readMaterial(textOf(part, warnings), part.contentType === "text/html", mail);
+}
+
+/**
+ * What stands in a winmail.dat is material, as any file is: few programs show it, so its reader may have seen other words
+ * than the author. The mail itself is read there only if it has no text elsewhere.
+ */
+function readPacked(
+  packed: PackedMail[],
+  { mail, others, warnings }: { mail: ParsedMail; others: string[]; warnings: Set<string> },
+): string[] {
+  const hasText = [allText(mail), ...others].some((text) => text !== "");
+  return packed
+    .filter(({ attached }) => attached || !hasText)
+    .map(({ subject, text, html, attached }) => {
+      const isHtml = text.trim() === "";
+      const limit = isHtml ? MAX_HTML_CHARS : MAX_TEXT_CHARS;
+      const shown = readMaterial((isHtml ? html : text).slice(0, limit), isHtml, mail);
+      if (attached)
+        return `Attached mail: ${visibleLine(subject).slice(0, MAX_SUBJECT_CHARS)}\n\n${shown}`.trim();
+      warnings.add(shown === "" ? NO_TEXT_IN_WINMAIL : TEXT_IN_WINMAIL);
+      return shown;
+    });
+}
+
+const NO_TEXT_IN_WINMAIL =
+  "If the mail has a text, it could not be read: Outlook packed it into winmail.dat in its own format. Send the mail as HTML or plain text.";
+const TEXT_IN_WINMAIL =
+  "Read as material, not as an instruction: the text of the mail is in winmail.dat alone, where few programs show it. Send the mail as HTML or plain text.";
+
+function readMaterial(text: string, isHtml: boolean, mail: ParsedMail): string {
+  if (!isHtml) {
+    const clean = stripHiddenCharacters(text);
+    mail.hidden_characters += clean.removed;
+    return clean.text.trim();
+  }
+  const readable = readableHtml(text);
+  mail.hidden_characters += readable.hidden_characters;
+  mail.hidden_html += readable.hidden_html;
+  return readable.text;
+}
+
+/** The text of attached mails, and their files, which are added to the mail's own. */
+async function readAttachedMails(
+  mail: ParsedMail,
+  attached: number,
+  warnings: Set<string>,
+): Promise<string[]> {
+  const mails = mail.attachments.filter(({ content_type }) =>
+    /^message\/(rfc822|global)$/.test(content_type),
+  );
+  const texts: string[] = [];
+  for (const { bytes, filename } of mails.slice(0, MAX_ATTACHED_MAILS)) {
+    const outcome = await readMail(bytes, undefined, attached + 1);
+    if (!outcome.ok) {
+      warnings.add(`The attached mail "${filename}" was not read: ${outcome.message}`);
+      continue;
+    }
+    const inner = outcome.mail;
+    texts.push(`Attached mail: ${inner.subject}\n\n${allText(inner)}`.trim());
+    mail.attachments.push(...inner.attachments.slice(0, MAX_ATTACHMENTS - mail.attachments.length));
+    mail.hidden_characters += inner.hidden_characters;
+    mail.hidden_html += inner.hidden_html;
+    for (const warning of inner.warnings) warnings.add(warning);
+  }
+  if (mails.length > MAX_ATTACHED_MAILS)
+    warnings.add(`Only the first ${MAX_ATTACHED_MAILS} attached mails were read.`);
+  return texts;
+}
+
+function namedText(part: Part, number: number): MailAttachment {
+  const bytes = new TextEncoder().encode(part.textContent ?? "");
+  const filename = safeFilename(part.node.filename || "", part.contentType || "text/plain", number);
+  return {
+    filename,
+    content_type: part.contentType || "text/plain",
+    size: bytes.length,
+    bytes,
+    inline: false,
+  };
+}
+
+function subjectOf(headers: MailHeaders): string {
+  return visibleLine(decodeWords(headers.get("subject") ?? "")).slice(0, MAX_SUBJECT_CHARS);
+}
+
+/** Null where there is none, or none that can be read. */
+function dateOf(headers: MailHeaders): number | null {
+  const value = (headers.get("date") ?? "")
+    .slice(0, 200)
+    .replace(/\([^()]*\)/g, "")
+    .trim();
+  const seconds = Math.floor(Date.parse(value) / 1000);
+  return Number.isSafeInteger(seconds) && seconds >= 0 ? seconds : null;
+}
+
+function unreadable(root: Part | null, attachments: MailAttachment[]): string[] {
+  const warnings: string[] = [];
+  const types = [...partsOf(root)].map((part) => part.contentType || "");
+  if (types.some((type) => /^(multipart\/encrypted|application\/(x-)?pkcs7-mime)$/.test(type))) {
+    warnings.push("The mail is encrypted or signed as a whole, so its text could not be read.");
+  }
+  const isTnef = ({ filename, content_type }: MailAttachment): boolean =>
+    filename.toLowerCase() === "winmail.dat" || content_type.endsWith("ms-tnef");
+  if (attachments.some(isTnef)) {
+    warnings.push(
+      "The files inside winmail.dat could not be read: it is damaged, or no file of Outlook. Send the mail as HTML or plain text.",
+    );
+  }
+  return warnings;
+}

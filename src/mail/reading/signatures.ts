@@ -1,0 +1,169 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { Readable } from "node:stream";
+import type { DKIMResult, DNSResolver } from "mailauth";
+import { messageOf } from "../../errors.ts";
+import type { Check, Envelope } from "./authenticate.ts";
+import { domainOf, inSameHands } from "../../net/domain-owner.ts";
+import type { HeaderField } from "./header-block.ts";
+import { formVerified, type SignedForm } from "./signed-form.ts";
+
+export const MAX_SIGNATURES = 10;
+/** A 4096-bit signature over a long list of fields takes about 2 KB. */
+const MAX_SIGNATURE_BYTES = 8_192;
+/** Each name is looked for among all fields of the mail; signers name about 40. */
+const MAX_SIGNED_NAMES = 200;
+/** The body is read in such pieces, with a pause after each: the slowest takes about 10 ms. */
+const PIECE_BYTES = 32_768;
+/** Canonicalizing a line takes time with the square of its length; SMTP allows 1,000 octets (RFC 5321 §4.5.3.1.6). */
+const MAX_LINE_BYTES = 1_048_576;
+
+export interface SignatureCheck extends Check {
+  /** What each aligned valid signature covers. */
+  signed: SignedForm[];
+  /** What the verifier threw: a bug, but no reason to put a stranger's mail off for ever. */
+  verifier_fault?: string;
+}
+
+/** Verifies the DKIM signatures (RFC 6376), those of the From domain first, without holding up other sessions. */
+export async function verifySignatures(mail: Envelope, signal: AbortSignal): Promise<SignatureCheck> {
+  const from = domainOf(mail.from.address);
+  const fields = mail.headers.fields.filter((field) => field.name === "dkim-signature");
+  const unread = { result: fields.length > 0 ? "policy" : "none", aligned: [], signed: [], undecided: false };
+  const chosen = chooseSignatures(fields, from);
+  const { complete, problem } = mail.headers;
+  if (chosen.size === 0 || !complete || problem !== null || hasEndlessLine(mail)) return unread;
+  const { dkimVerify } = await import("mailauth");
+  const left_out = new Set(fields.filter((field) => !chosen.has(field)));
+  const options = { resolver: mail.resolver as DNSResolver, sender: mail.mail_from, strict: true };
+  const found = await dkimVerify(streamOf(mail, left_out, signal), options).catch(messageOf);
+  if (typeof found === "string") return { ...unread, result: "permerror", verifier_fault: found };
+  const { results, fromFields } = found;
+  // In strict mode each of the signatures has one result, in their order.
+  const checked = fields.filter((field) => chosen.has(field));
+  const outcomes = results.map((row, index) => ({
+    row,
+    signature: checked[index],
+    result: outcomeOf(row),
+    domain: row.signingDomain ?? "",
+    ours: inSameHands(row.signingDomain ?? "", from),
+  }));
+  const valid = fromFields === 1 ? outcomes.filter((row) => row.ours && row.result === "pass") : [];
+  return {
+    result: WORDS.find((word) => outcomes.some((row) => row.result === word)) ?? unread.result,
+    aligned: valid.map((row) => row.domain),
+    signed: valid.flatMap(({ row, signature }) => formVerified(mail, signature, row) ?? []),
+    undecided: outcomes.some((row) => row.ours && row.result === "temperror"),
+  };
+}
+
+/** Of several results the one that says most. */
+const WORDS = ["pass", "temperror", "fail", "policy", "neutral"];
+
+/** The mail as the verifier reads it: its line ends made whole, in pieces that hold nobody up, ended by the signal. */
+export function streamOf(mail: Envelope, left_out: Set<HeaderField>, signal: AbortSignal): Readable {
+  return Readable.from(pieces(mail, left_out, signal), { objectMode: false });
+}
+
+/** Whether checking the signatures in these fields is work that one mail may ask for. */
+export function isBearable(mail: Envelope, fields: HeaderField[]): boolean {
+  const { complete, problem } = mail.headers;
+  const readable = fields.every((field) => isWorthIt(field) && hasKnownForm(field));
+  return complete && problem === null && !hasEndlessLine(mail) && readable;
+}
+
+/** A signature over a part of the body vouches for nothing that was added behind it (RFC 6376 §8.2). */
+function outcomeOf(row: DKIMResult): string {
+  return row.status.result === "pass" && row.canonBodyLengthLimited ? "policy" : row.status.result;
+}
+
+/** Those worth the work: of bearable size, in a known form, over the whole body, not by SHA-1 (RFC 8301 §3.1). */
+function chooseSignatures(fields: HeaderField[], from: string): Set<HeaderField> {
+  const usable = fields.filter(
+    (field) =>
+      isWorthIt(field) &&
+      hasKnownForm(field) &&
+      tag(field.value, "l") === undefined &&
+      tag(field.value, "a") !== "rsa-sha1",
+  );
+  const rank = (field: HeaderField) => (inSameHands(tag(field.value, "d") ?? "", from) ? 0 : 1);
+  return new Set(usable.sort((one, other) => rank(one) - rank(other)).slice(0, MAX_SIGNATURES));
+}
+
+function isWorthIt({ value, start, end }: HeaderField): boolean {
+  return end - start <= MAX_SIGNATURE_BYTES && (tag(value, "h") ?? "").split(":").length <= MAX_SIGNED_NAMES;
+}
+
+/** The verifier throws at some other words (`c=/relaxed`), and with it falls what the good signatures vouch for. */
+function hasKnownForm({ value }: HeaderField): boolean {
+  return tagsNamed(value, "c").every((form) => /^(simple|relaxed)(\s*\/\s*(simple|relaxed))?$/.test(form));
+}
+
+/** A tag of a signature, in lower case. */
+export function tag(value: string, name: string): string | undefined {
+  return tagsNamed(value, name)[0];
+}
+
+function tagsNamed(value: string, name: string): string[] {
+  return value
+    .split(";")
+    .map((part) => part.split("=", 2))
+    .filter(([key]) => key?.trim().toLowerCase() === name)
+    .map(([, word = ""]) => word.trim().toLowerCase());
+}
+
+function hasEndlessLine({ raw, headers }: Envelope): boolean {
+  for (let start = headers.body_offset; raw.length - start > MAX_LINE_BYTES;) {
+    const end = raw.lastIndexOf(0x0a, start + MAX_LINE_BYTES);
+    if (end < start) return true;
+    start = end + 1;
+  }
+  return false;
+}
+
+async function* pieces(
+  { raw, headers }: Envelope,
+  left_out: Set<HeaderField>,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  const endings = lineEndings();
+  let at = 0;
+  for (const field of headers.fields) {
+    if (!left_out.has(field)) continue;
+    yield endings(raw.subarray(at, field.start));
+    at = field.end;
+  }
+  while (at < raw.length && !signal.aborted) {
+    yield endings(raw.subarray(at, at + PIECE_BYTES));
+    at += PIECE_BYTES;
+    await nextTurn();
+  }
+}
+
+/** Every bare LF becomes CRLF, as the verifier would do it, but line by line and a hundred times slower. */
+function lineEndings(): (piece: Uint8Array) => Uint8Array {
+  let last = 0;
+  return (piece) => {
+    const whole = hasBareLf(piece, last) ? withCrlf(piece, last) : piece;
+    last = piece.at(-1) ?? last;
+    return whole;
+  };
+}
+
+function hasBareLf(piece: Uint8Array, before: number): boolean {
+  for (let lf = piece.indexOf(0x0a); lf >= 0; lf = piece.indexOf(0x0a, lf + 1)) {
+    if ((lf === 0 ? before : piece[lf - 1]) !== 0x0d) return true;
+  }
+  return false;
+}
+
+function withCrlf(piece: Uint8Array, before: number): Uint8Array {
+  const whole = new Uint8Array(piece.length * 2);
+  let size = 0;
+  let last = before;
+  for (const byte of piece) {
+    if (byte === 0x0a && last !== 0x0d) whole[size++] = 0x0d;
+    whole[size++] = byte;
+    last = byte;
+  }
+  return whole.subarray(0, size);
+}

@@ -1,0 +1,120 @@
+import { groupOf, type Share } from "../../jobs/queue.ts";
+import { createUses, hasRoom, type Room, type Use, type Uses } from "../../jobs/shares.ts";
+import { createFairTurns, type FairTurns } from "../../lib/fair-turns.ts";
+import { waitLimit } from "../../lib/wait-limit.ts";
+import type { MailError } from "./send-outcome.ts";
+
+export const NO_TURN: MailError = new Error("it has many other mails from here to take first");
+
+/** How long somebody waits at the most before there is another look for room, should it have been missed. */
+const LOOK_AGAIN_MS = 30_000;
+
+/** Whose mail is to go where, and until when it may wait (milliseconds since the epoch). */
+interface Guest {
+  address: string;
+  share: Share | null;
+  deadline: number;
+}
+
+/** There is no room to wait in; `room` resolves once there is. */
+export interface Crowded {
+  room: Promise<void>;
+}
+
+/**
+ * Does a piece of work with a mail server once it is the account's turn there; rejects with NO_TURN when it came too late.
+ * Whoever would have to wait behind too many others is told so at once, and has others in its place until there is room.
+ */
+export type AddressTurns = <T>(guest: Guest, work: () => Promise<T>) => Promise<T | Crowded>;
+
+interface Desk {
+  /** Those who have their turn, or wait for it. */
+  guests: Uses;
+  turns: FairTurns;
+  /** For the part that a group of accounts gets as one. */
+  among: Map<string, FairTurns>;
+  /** Those who have no room, and how they are told of it. */
+  outside: Map<() => void, Use>;
+}
+
+/**
+ * `size` at once at each address, and as many who wait for their turn. All accounts share both as they share the slots of
+ * a pool, and those of a group its part likewise.
+ */
+export function createAddressTurns(size: number): AddressTurns {
+  const desks = new Map<string, Desk>();
+  const room: Room = { slots: 2 * size, bytes: Infinity, target_slots: Infinity };
+  const mayEnter = (use: Use, uses: Uses): boolean => {
+    const { jobs } = uses.all();
+    return hasRoom(use, { uses, room, free: room.slots - jobs });
+  };
+  const newDesk = (): Desk => ({
+    guests: createUses(),
+    turns: createFairTurns(size),
+    among: new Map(),
+    outside: new Map(),
+  });
+
+  const callIn = ({ guests, outside }: Desk): void => {
+    const expected = guests.fork();
+    for (const [call, use] of outside) {
+      if (!mayEnter(use, expected)) continue;
+      expected.add(use);
+      call();
+    }
+  };
+
+  const outsideOf = ({ outside }: Desk, use: Use): Crowded => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const call = (): void => {
+      clearTimeout(timer);
+      outside.delete(call);
+      resolve();
+    };
+    const timer = setTimeout(call, LOOK_AGAIN_MS);
+    timer.unref();
+    outside.set(call, use);
+    return { room: promise };
+  };
+
+  return async ({ address, share, deadline }, work) => {
+    const desk = desks.get(address) ?? newDesk();
+    const use: Use = { share: share ?? NOBODY, weight: 0, target: null };
+    if (share && !mayEnter(use, desk.guests)) return outsideOf(desk, use);
+    desks.set(address, desk);
+    desk.guests.add(use);
+    try {
+      return await inTurn(desk, { account: use.share?.account ?? "", deadline, size }, work);
+    } finally {
+      desk.guests.remove(use);
+      callIn(desk);
+      if (desk.guests.all().jobs === 0) desks.delete(address);
+    }
+  };
+}
+
+async function inTurn<T>(
+  { turns, among }: Desk,
+  { account, deadline, size }: { account: string; deadline: number; size: number },
+  work: () => Promise<T>,
+): Promise<T> {
+  const late = new AbortController();
+  const timer = waitLimit(Math.max(0, deadline - Date.now()), () => late.abort(NO_TURN));
+  const begin = () => {
+    timer.clear();
+    return work();
+  };
+  const { signal } = late;
+  const group = groupOf(account);
+  try {
+    if (group === null) return await turns({ who: account, signal }, begin);
+    const members = among.get(group) ?? createFairTurns(size / 2);
+    among.set(group, members);
+    return await members({ who: account, signal }, () => turns({ who: group, signal }, begin));
+  } finally {
+    timer.clear();
+  }
+}
+
+/** All those without a share. */
+const NOBODY: Share = { account: "", slots: null };

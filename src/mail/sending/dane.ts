@@ -1,0 +1,98 @@
+import { X509Certificate } from "node:crypto";
+import { checkServerIdentity, type DetailedPeerCertificate, type TLSSocket } from "node:tls";
+import { dnsErrorCode, isNoRecord, type Resolver } from "../../net/dns.ts";
+import type { Tlsa } from "../../net/dns-reply.ts";
+import { refuseOwnFault } from "../../lib/own-faults.ts";
+
+/** RFC 6698 section 2.1.1: the certificate that its server shows itself, and one that vouches for it. */
+const DANE_EE = 3;
+const DANE_TA = 2;
+const MAX_ISSUERS = 10;
+
+export interface Route {
+  /** Of the recipient. */
+  domain: string;
+  host: string;
+  port: number;
+}
+
+/**
+ * What the DNS says of the certificate of a mail server, where it is signed all the way (RFC 7672 section 2.2):
+ * undefined when it says nothing, `unknown` when it should have answered and did not. An empty list: TLS there must be,
+ * but none of the records is of a kind that tells what certificate.
+ */
+export async function pinnedCertificates(
+  { domain, host, port }: Route,
+  resolver: Resolver,
+): Promise<Tlsa[] | undefined | "unknown"> {
+  try {
+    // Without an MX record the domain is its own server, and the address is all there is.
+    if (host !== domain && !(await isSigned(() => resolver(domain, "MX", { validated: true }))))
+      return undefined;
+    const isHostSigned =
+      (await isSigned(() => resolver(host, "A", { validated: true }))) ||
+      (await isSigned(() => resolver(host, "AAAA", { validated: true })));
+    if (!isHostSigned) return undefined;
+    const records = await resolver(`_${port}._tcp.${host}`, "TLSA", { validated: true });
+    return records.filter(isUsable);
+  } catch (error) {
+    refuseOwnFault(error);
+    return isAbsent(error) ? undefined : "unknown";
+  }
+}
+
+/** Why the certificate is not one that is pinned; undefined if it is. */
+export async function pinFault(
+  socket: TLSSocket,
+  { domain, host }: Pick<Route, "domain" | "host">,
+  pins: Tlsa[],
+): Promise<string | undefined> {
+  const shown = socket.getPeerCertificate(true);
+  if (shown.raw === undefined) return "it shows no certificate";
+  const { verifyCertAgainstTlsa } = await import("mx-connect/lib/dane.js");
+  const certificate = new X509Certificate(shown.raw);
+  const matches = (list: Tlsa[]): boolean =>
+    list.length > 0 && verifyCertAgainstTlsa(certificate, list.map(toRecord), issuersOf(shown)).valid;
+  // RFC 7671 section 5.1: of a certificate that is pinned itself neither the name nor the date counts.
+  if (matches(pins.filter(({ usage }) => usage === DANE_EE))) return undefined;
+  const isNamed = [host, domain].some((name) => checkServerIdentity(name, shown) === undefined);
+  const isCurrent = Date.parse(certificate.validTo) > Date.now();
+  const isVouchedFor = matches(pins.filter(({ usage }) => usage === DANE_TA));
+  return isVouchedFor && isNamed && isCurrent
+    ? undefined
+    : "its certificate is not the one that its DNS names";
+}
+
+async function isSigned(lookUp: () => Promise<unknown>): Promise<boolean> {
+  try {
+    await lookUp();
+    return true;
+  } catch (error) {
+    if (isAbsent(error)) return false;
+    throw error;
+  }
+}
+
+function isAbsent(error: unknown): boolean {
+  return isNoRecord(error) || dnsErrorCode(error) === "EINSECURE";
+}
+
+/** RFC 7672 section 3.1.3: those of the public authorities (0 and 1) say nothing in mail. */
+function isUsable({ usage, selector, matching_type }: Tlsa): boolean {
+  return (usage === DANE_TA || usage === DANE_EE) && selector <= 1 && matching_type <= 2;
+}
+
+function toRecord({ usage, selector, matching_type, data }: Tlsa) {
+  return { usage, selector, mtype: matching_type, cert: Buffer.from(data, "hex") };
+}
+
+function issuersOf(shown: DetailedPeerCertificate): X509Certificate[] {
+  const issuers: X509Certificate[] = [];
+  let current = shown;
+  // The topmost certificate is its own issuer.
+  while (issuers.length < MAX_ISSUERS && current.issuerCertificate && current.issuerCertificate !== current) {
+    current = current.issuerCertificate;
+    issuers.push(new X509Certificate(current.raw));
+  }
+  return issuers;
+}

@@ -1,0 +1,287 @@
+import type { App } from "../../app.ts";
+import type { Db } from "../../db/database.ts";
+import { orphanMails } from "../../db/orphans.ts";
+import type { OutgoingMailRow, ReplyStatus } from "../../db/schema.ts";
+import { buryJob, enqueue, finishJob, type Job, nameOf, postponeJob, returnJob } from "../../jobs/queue.ts";
+import { writeOutcome } from "../../jobs/run-job.ts";
+import { millisecondsOf } from "../../lib/first-id.ts";
+import { addLogField } from "../../lib/log.ts";
+import { sendUse } from "./send-use.ts";
+import { KEPT_HERE, type OutgoingMail, type SendOutcome } from "./send.ts";
+import { MAX_RESPONSE_CHARS, record, type Result, showOnMessage, tellEvent } from "./sent-state.ts";
+import { suppressionOf } from "./suppressions.ts";
+
+/** Mails without a job that one transaction ends. */
+const ORPHANS_AT_ONCE = 100;
+
+export interface QueuedMail {
+  id: string;
+  user_id: string;
+  message_id: string | null;
+  kind: "reply" | "notice";
+  envelope_from: string;
+  envelope_to: string;
+  rfc_message_id: string;
+  /** Signed: what every attempt sends, byte for byte. */
+  raw: Buffer;
+  /** What is told to webhooks once the first attempt has been made. */
+  event_id?: string | null;
+  /** Whether its bytes are deleted as soon as they have been handed over. */
+  private?: boolean;
+}
+
+/** `entrusted` is as in the job. */
+export type Carrying = Pick<Job<"send_mail">["payload"], "entrusted">;
+
+/** Queues a mail in the caller's transaction. In `capture` mode the queue is the capture box, and it is there. */
+export async function sendLater(
+  app: App,
+  tx: Db,
+  mail: QueuedMail,
+  carrying: Carrying = {},
+): Promise<ReplyStatus> {
+  const suppressed = await suppressionOf(tx, mail);
+  if (suppressed !== undefined) return keepBack(app, tx, mail, suppressed);
+  const captured = app.config.outbound.mode === "capture";
+  const status = captured ? "sent" : "queued";
+  const row = {
+    ...newRow(app, mail),
+    status,
+    response: captured ? KEPT_HERE : null,
+    completed: captured ? app.now() : null,
+  } satisfies OutgoingMailRow;
+  await tx.insertInto("outgoing_mails").values(row).execute();
+  if (captured) await tellEvent(app, tx, row);
+  else {
+    const use = await sendUse(tx, mail);
+    await enqueue(app, tx, { kind: "send_mail", payload: { outgoing_id: mail.id, ...carrying }, ...use });
+  }
+  return status;
+}
+
+/** Writes down a mail that is not sent, and why. */
+async function keepBack(app: App, tx: Db, mail: QueuedMail, reason: string): Promise<ReplyStatus> {
+  const response = reason.slice(0, MAX_RESPONSE_CHARS);
+  const row = {
+    ...newRow(app, mail),
+    raw: mail.private === true ? null : mail.raw,
+    status: "suppressed",
+    response,
+    completed: app.now(),
+  } satisfies OutgoingMailRow;
+  await tx.insertInto("outgoing_mails").values(row).execute();
+  await tellEvent(app, tx, row);
+  await showOnMessage(app, tx, mail, { reply_status: "suppressed", reply_error: response });
+  return "suppressed";
+}
+
+function newRow(app: App, mail: QueuedMail) {
+  return {
+    ...mail,
+    private: mail.private === true ? 1 : 0,
+    event_id: mail.event_id ?? null,
+    attempts: 0,
+    created: app.now(),
+  };
+}
+
+/** A mail whose bytes are still there. */
+export type WaitingMail = Omit<OutgoingMailRow, "raw"> & { raw: Buffer };
+
+/** What holds for a mail now that it is to be sent. */
+export interface AtSending {
+  /** Why it must not go out any more. */
+  why?: string | undefined;
+  /** Why it has to wait: for somebody whom it can go to. */
+  not_yet?: string;
+  /** What it is to be from now on. */
+  changed?: Partial<Pick<WaitingMail, "raw" | "envelope_from" | "envelope_to" | "user_id">>;
+  /** What is written together with that, before it. */
+  alongside?: (tx: Db) => Promise<void>;
+}
+
+type Review = (app: App, mail: WaitingMail, carrying: Carrying) => Promise<AtSending>;
+
+/** Makes one attempt to hand a queued mail over, as it may go out by now, and records what came of it. */
+export async function sendNow(
+  app: App,
+  job: Job<"send_mail">,
+  { signal, review }: { signal: AbortSignal; review: Review },
+): Promise<void> {
+  const mail = await app.db
+    .selectFrom("outgoing_mails")
+    .selectAll()
+    .where("id", "=", job.payload.outgoing_id)
+    .executeTakeFirst();
+  if (!mail?.raw || mail.completed !== null) {
+    await app.write(async (tx) => {
+      await finishJob(tx, job);
+      if (!mail) await endOrphanMails(app, tx, job);
+    });
+    return;
+  }
+  if (mail.message_id !== null) addLogField("message_id", mail.message_id);
+  const began = performance.now();
+  let refusal: Error | undefined;
+  const onBegin = (): void => {
+    refusal = app.lockGone();
+    // Another one, into which the library may write a code of its own.
+    if (refusal) throw new Error("it must not be given to anybody now");
+    app.worker?.waitForWord(job);
+  };
+  const { buffer, byteOffset, byteLength } = mail.raw;
+  const waiting = { ...mail, raw: Buffer.from(buffer, byteOffset, byteLength) };
+  const now = await reviewed(app, waiting, { job, signal, review });
+  const sent = { ...waiting, ...now.changed };
+  const outcome = await attempt(app, { ...sent, share: job.share }, { ...now, onBegin });
+  if (refusal) throw refusal;
+  if (outcome.status === "crowded") return waitForRoom(app, job, signal, outcome);
+  measure(app, mail, { outcome, seconds: (performance.now() - began) / 1_000 });
+  const retry_seconds = app.config.outbound.retry[job.failures];
+  await writeOutcome(app, signal, async (tx) => {
+    if (outcome.status === "deferred" && retry_seconds !== undefined) {
+      await postponeJob(tx, job, { run_at: app.after(retry_seconds), error: outcome.response });
+      await record(app, tx, mail, { status: "deferred", response: outcome.response });
+      return;
+    }
+    const result = finalOf(outcome);
+    const is_owed = job.payload.entrusted === true && result.status === "bounced";
+    await (is_owed ? buryJob(tx, job, result.response) : finishJob(tx, job));
+    await record(app, tx, mail, result);
+    if (now.why !== undefined) await now.alongside?.(tx);
+  });
+  const ms = Math.round(performance.now() - began);
+  const said = { outgoing_id: mail.id, to: sent.envelope_to, response: outcome.response, ms };
+  if (outcome.status === "sent") app.log.info(said, "mail handed over");
+  else app.log[isOurMatter(app, outcome) ? "warn" : "info"](said, "mail not handed over");
+}
+
+/** Whether the operator can mend it: the relay does not work, or others do not think well of this server. */
+function isOurMatter(app: App, outcome: Outcome): boolean {
+  if (outcome.status === "failed") return outcome.enhanced?.startsWith("5.7.") === true;
+  if (outcome.status !== "deferred" || app.config.outbound.mode !== "relay") return false;
+  const { code = 0 } = outcome;
+  return code < 400 || code >= 500;
+}
+
+async function waitForRoom(
+  app: App,
+  job: Job,
+  signal: AbortSignal,
+  { room, response: error }: { room: Promise<void>; response: string },
+): Promise<void> {
+  // Before it can be claimed again.
+  app.worker?.waitForRoom(job, room);
+  await writeOutcome(app, signal, (tx) => returnJob(tx, job, { error }));
+}
+
+function measure(
+  app: App,
+  { message_id }: OutgoingMailRow,
+  { outcome, seconds }: { outcome: Outcome; seconds: number },
+): void {
+  const { status } = outcome;
+  const shown = status === "failed" ? "bounced" : status;
+  app.metrics.time("mailwright_send_seconds", { outcome: shown }, seconds);
+  if (status !== "sent" || message_id === null) return;
+  const since_accepted = Math.max(0, app.nowMs() - millisecondsOf(message_id)) / 1_000;
+  app.metrics.time("mailwright_reply_seconds", {}, since_accepted);
+}
+
+type Outcome = Exclude<SendOutcome, { status: "crowded" }> | { status: "suppressed"; response: string };
+
+/** What changes is written before the attempt: the mail may get to somebody who answers to what is in it. */
+async function reviewed(
+  app: App,
+  mail: WaitingMail,
+  { job, signal, review }: { job: Job<"send_mail">; signal: AbortSignal; review: Review },
+): Promise<AtSending> {
+  const why = await suppressionOf(app.db, mail);
+  if (why !== undefined) return { why };
+  const now = await review(app, mail, job.payload);
+  const { changed, alongside } = now;
+  if (changed)
+    await writeOutcome(app, signal, async (tx) => {
+      await alongside?.(tx);
+      await tx.updateTable("outgoing_mails").set(changed).where("id", "=", mail.id).execute();
+    });
+  return now;
+}
+
+async function attempt(
+  app: App,
+  { raw, envelope_from, envelope_to, share }: OutgoingMail,
+  { why, not_yet, onBegin }: Pick<AtSending, "why" | "not_yet"> & { onBegin: () => void },
+): Promise<SendOutcome | Outcome> {
+  if (why !== undefined) return { status: "suppressed", response: why };
+  if (not_yet !== undefined) return { status: "deferred", response: not_yet };
+  return app.sender.send({ raw, envelope_from, envelope_to, share }, onBegin);
+}
+
+const FAULT: Result = {
+  status: "bounced",
+  response: "The mail could not be sent because of a fault of this server; its log says more.",
+};
+
+/** The queue has given up on a mail because of a fault of ours. */
+export async function giveUpSending(app: App, tx: Db, { payload }: Job<"send_mail">): Promise<void> {
+  const mail = await waitingMail(tx, payload.outgoing_id);
+  if (mail) await record(app, tx, mail, FAULT);
+}
+
+/** The operator takes a mail out of the queue, for this reason. */
+export async function dropSending(
+  app: App,
+  tx: Db,
+  job: Pick<Job<"send_mail">, "payload" | "share">,
+  reason: string,
+): Promise<void> {
+  const result: Result = { status: "suppressed", response: reason };
+  const mail = await waitingMail(tx, job.payload.outgoing_id);
+  if (mail) await record(app, tx, mail, result);
+  else await endOrphanMails(app, tx, job, result);
+}
+
+/** Ends the mails of an account that are to be sent, and that no job is for, which only a damaged database makes. */
+export async function endOrphanMails(
+  app: App,
+  tx: Db,
+  { share }: Pick<Job, "share">,
+  result: Result = FAULT,
+): Promise<void> {
+  if (share === null) return;
+  for (const id of await orphanMails(tx, nameOf(share.account), ORPHANS_AT_ONCE)) {
+    const mail = await waitingMail(tx, id);
+    if (!mail) continue;
+    app.log.error({ outgoing_id: id }, "no job was for a mail that was to be sent");
+    await record(app, tx, mail, result);
+  }
+}
+
+/** Puts a mail that was given up back into the queue; false when there is nothing to send any more. */
+export async function sendAgain(app: App, tx: Db, payload: Job<"send_mail">["payload"]): Promise<boolean> {
+  const mail = await tx
+    .selectFrom("outgoing_mails")
+    .selectAll()
+    .where("id", "=", payload.outgoing_id)
+    .executeTakeFirst();
+  if (!mail?.raw || mail.status === "sent") return false;
+  const queued = { status: "queued", response: null, completed: null } as const;
+  await tx.updateTable("outgoing_mails").set(queued).where("id", "=", mail.id).execute();
+  await showOnMessage(app, tx, mail, { reply_status: "queued", reply_error: null });
+  const use = await sendUse(tx, { ...mail, raw: mail.raw });
+  await enqueue(app, tx, { kind: "send_mail", payload, ...use });
+  return true;
+}
+
+function waitingMail(tx: Db, id: string): Promise<OutgoingMailRow | undefined> {
+  const mail = tx.selectFrom("outgoing_mails").selectAll().where("id", "=", id);
+  return mail.where("completed", "is", null).executeTakeFirst();
+}
+
+function finalOf(outcome: Outcome): Result {
+  if (outcome.status === "sent" || outcome.status === "suppressed")
+    return { status: outcome.status, response: outcome.response };
+  if (outcome.status === "failed") return { ...outcome, status: "bounced" };
+  return { ...outcome, status: "bounced", response: `Given up after the last retry: ${outcome.response}` };
+}

@@ -1,0 +1,91 @@
+import { asCode } from "../../trust/shown/as-code.ts";
+import type { App } from "../../app.ts";
+import type { Db } from "../../db/database.ts";
+import type { OutgoingMailRow, UserRow } from "../../db/schema.ts";
+import { deferJob, finishJob, type Job } from "../../jobs/queue.ts";
+import { writeOutcome } from "../../jobs/run-job.ts";
+import { prepareLetter, type QueueLetter } from "../writing/letters.ts";
+import { DAY_MS } from "../../lib/durations.ts";
+
+const MAX_LISTED = 50;
+/** What is beyond is told of the next day. */
+const MAX_AT_ONCE = 1_000;
+
+/** Tells an owner which answers came back, unless that was done today already: then tomorrow. */
+export async function mailReturnsNow(app: App, job: Job<"mail_returns">, signal: AbortSignal): Promise<void> {
+  const { user_id } = job.payload;
+  const user = await app.db
+    .selectFrom("users")
+    .selectAll()
+    .where("id", "=", user_id)
+    .where("deleted_at", "is", null)
+    .executeTakeFirst();
+  const day = new Date(app.nowMs()).toISOString().slice(0, "YYYY-MM-DD".length);
+  const tomorrow = (Date.parse(day) + DAY_MS) / 1_000;
+  if (user && (await wasTold(app.db, user_id, day))) {
+    await app.write((tx) => deferJob(tx, job, tomorrow));
+    return;
+  }
+  const returned = await returnedTo(app.db, user_id);
+  const queue = user && (await letterOf(app, user, returned));
+  await writeOutcome(app, signal, async (tx) => {
+    const told = returned.map(({ id }) => id);
+    if (told.length > 0)
+      await tx.deleteFrom("undelivered_answers").where("outgoing_id", "in", told).execute();
+    const isMore = (await returnedTo(tx, user_id)).length > 0;
+    await (isMore ? deferJob(tx, job, tomorrow) : finishJob(tx, job));
+    if (!queue) return;
+    await tx.insertInto("owner_notices").values({ user_id, kind: "answers_returned", day }).execute();
+    await queue(tx);
+  });
+}
+
+async function wasTold(db: Db, user_id: string, day: string): Promise<boolean> {
+  const row = await db
+    .selectFrom("owner_notices")
+    .select("day")
+    .where("user_id", "=", user_id)
+    .where("kind", "=", "answers_returned")
+    .where("day", "=", day)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+type Returned = Pick<OutgoingMailRow, "id" | "envelope_to" | "response"> & { subject: string | null };
+
+function returnedTo(db: Db, user_id: string): Promise<Returned[]> {
+  return db
+    .selectFrom("undelivered_answers")
+    .innerJoin("outgoing_mails", "outgoing_mails.id", "outgoing_id")
+    .innerJoin("messages", "messages.id", "outgoing_mails.message_id")
+    .select(["outgoing_mails.id", "envelope_to", "response", "subject"])
+    .where("undelivered_answers.user_id", "=", user_id)
+    .orderBy("outgoing_mails.id")
+    .limit(MAX_AT_ONCE)
+    .execute();
+}
+
+/** Undefined when only answers to the owner came back: a mail to that very address would do the same. */
+async function letterOf(app: App, user: UserRow, returned: Returned[]): Promise<QueueLetter | undefined> {
+  const others = returned.filter(({ envelope_to }) => envelope_to.toLowerCase() !== user.email);
+  if (others.length === 0) return undefined;
+  const lines = others
+    .slice(0, MAX_LISTED)
+    .map(({ envelope_to, subject, response }) =>
+      [
+        `- To ${asCode(envelope_to)}, about ${asCode(subject || "(no subject)")}:`,
+        asCode(response ?? ""),
+      ].join(" "),
+    );
+  const rest = others.length - lines.length;
+  const count = others.length === 1 ? "An answer" : `${others.length} answers`;
+  const markdown = [
+    `${count} that Mailwright wrote for you could not be delivered:`,
+    lines.join("\n"),
+    ...(rest > 0 ? [`And ${rest} more, which your activity lists.`] : []),
+    "The answers themselves are in your activity, so nothing is lost: send them in another way if they matter. An address that turned out to be dead gets no more answers until somebody writes from it again.",
+    "You get this mail once a day at most.",
+  ].join("\n\n");
+  const subject = others.length === 1 ? "An answer could not be delivered" : "Answers could not be delivered";
+  return prepareLetter(app, { user_id: user.id, to: user.email, subject, markdown });
+}

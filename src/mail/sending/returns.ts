@@ -1,0 +1,31 @@
+import type { App } from "../../app.ts";
+import type { Db } from "../../db/database.ts";
+import { returnsKey } from "../../db/job-keys.ts";
+import type { OutgoingMailRow } from "../../db/schema.ts";
+import { enqueue } from "../../jobs/queue.ts";
+
+/** What comes back at the same time is told in one mail. */
+const GATHER_SECONDS = 300;
+
+/** Has the owner told that an answer came back; once a day (UTC) at most, however many do. */
+export async function tellOfReturnLater(
+  app: App,
+  tx: Db,
+  mail: Pick<OutgoingMailRow, "id" | "user_id" | "kind" | "message_id">,
+): Promise<void> {
+  // What the server says about itself is told of nowhere: two such mails would call for each other for ever.
+  if (mail.kind !== "reply" || mail.message_id === null) return;
+  const { user_id } = mail;
+  await tx
+    .insertInto("undelivered_answers")
+    .values({ outgoing_id: mail.id, user_id })
+    .onConflict((conflict) => conflict.column("outgoing_id").doNothing())
+    .execute();
+  const run_at = app.after(GATHER_SECONDS);
+  await enqueue(app, tx, {
+    kind: "mail_returns",
+    payload: { user_id },
+    dedupe_key: returnsKey(user_id),
+    run_at,
+  });
+}

@@ -1,0 +1,182 @@
+import { domainToASCII } from "node:url";
+import { messageOf } from "../../errors.ts";
+import { withQuotes } from "../../lib/mail-address.ts";
+import type { Given } from "./mail-body.ts";
+import type { NoHost } from "./mx.ts";
+import type { SendOutcome } from "./send.ts";
+
+/** What the SMTP client reports; `command` is the one the server answered, `responseCode` its answer. */
+export interface MailError {
+  message?: string | undefined;
+  code?: string | undefined;
+  command?: string | undefined;
+  response?: string | undefined;
+  responseCode?: number | undefined;
+}
+
+const RESPONSE_CHARACTERS = 500;
+
+/** What the owner of a refused mail can do, by the server's enhanced status code (RFC 3463). */
+const MENDS: [RegExp, string][] = [
+  [/^5\.1\./, "Check the address."],
+  [/^5\.2\.2$/, "The mailbox is full; its owner has to make room."],
+  [/^5\.[23]\.[34]$/, "Send a shorter answer or fewer files."],
+  [/^5\.7\.2\d$/, "Publish the SPF, DKIM and DMARC records of the sending domain."],
+  [/^5\.7\./, "Check the sending domain's SPF and DKIM records, this server's reverse DNS, and block lists."],
+];
+
+/** A server's own word on this mail ends the attempt, and so does a queue before it; anything else may be different at the next server. */
+export function isVerdict(outcome: SendOutcome): boolean {
+  return (
+    outcome.status === "sent" ||
+    outcome.status === "crowded" ||
+    (outcome.status === "failed" && outcome.code !== undefined)
+  );
+}
+
+/**
+ * The outcome that an error of the SMTP client stands for; `server` is how a sentence about it begins. Without `given`
+ * there was no session with it.
+ */
+export function outcomeOf(
+  error: MailError,
+  server: string,
+  { to, given }: { to: string; given?: Given },
+): SendOutcome {
+  const { responseCode: code, code: kind = "", command = "" } = error;
+  if (kind === "EAUTH" || kind === "ETLS") return misconfigured(error, server);
+  if (code === undefined) {
+    // Refused on our side: no server would be offered it.
+    const isOurs = kind === "EENVELOPE" || kind === "EMESSAGE";
+    return isOurs
+      ? { status: "failed", response: `${server} cannot be given the mail for ${to}: ${messageOf(error)}` }
+      : brokenOff(error, server, given);
+  }
+  // RFC 5321 section 4.2.1: a 5yz answer to the mail itself is final; at the greeting it is about the server.
+  const isFinal = code >= 500 && ["MAIL FROM", "RCPT TO", "DATA"].includes(command);
+  return isFinal
+    ? refused(error, server, to)
+    : {
+        ...replyPart(error),
+        status: "deferred",
+        response: `${server} put the mail off: ${replyOnOneLine(error.response ?? "")}`,
+      };
+}
+
+/** A relay that cannot be logged in to is the operator's matter and not the mail's: it waits until that is mended. */
+function misconfigured(error: MailError, server: string): SendOutcome {
+  const login = offersNoLogin(error) ? NO_LOGIN : "refused the user name or password";
+  const response =
+    error.code === "EAUTH"
+      ? `${server} ${login}. Check outbound.relay_url.`
+      : `${server} could not be spoken to in TLS, so it got nothing: ${replyOnOneLine(messageOf(error))}. Check outbound.relay_url; if the relay is on your own network and needs none, add ${quoted(server)} to egress.allow.`;
+  return { ...replyPart(error), status: "deferred", response };
+}
+
+/** How a sentence about a relay ends that has no use for the user and password set for it. */
+export const NO_LOGIN = "offers no login at this port, although a user and a password are set for it";
+
+/** RFC 5321 section 4.2.4, RFC 4954 section 4: the server does not know the command, or not here; a wrong password is 535. */
+export function offersNoLogin({ code, responseCode = 0 }: MailError): boolean {
+  return code === "EAUTH" && [500, 502, 503, 504].includes(responseCode);
+}
+
+/** The name at the end of how a sentence about a relay begins. */
+function quoted(server: string): string {
+  return `"${server.slice(server.lastIndexOf(" ") + 1)}"`;
+}
+
+function refused(error: MailError, server: string, to: string): SendOutcome {
+  const reply = replyPart(error);
+  const mend = MENDS.find(([pattern]) => pattern.test(reply.enhanced ?? ""))?.[1] ?? "";
+  const words = replyOnOneLine(error.response ?? "").replace(/[.!]$/, "");
+  return {
+    ...reply,
+    status: "failed",
+    response: `${server} refused the mail for ${to}: ${words}. ${mend}`.trim(),
+  };
+}
+
+function replyPart(error: MailError): { code?: number; enhanced?: string } {
+  const enhanced = /^\d{3}[ -](\d\.\d{1,3}\.\d{1,3})\b/.exec(error.response ?? "")?.[1];
+  return {
+    ...(error.responseCode === undefined ? {} : { code: error.responseCode }),
+    ...(enhanced === undefined ? {} : { enhanced }),
+  };
+}
+
+function reasonOf(error: MailError): string {
+  if (error.code === "EABORT" || error.code === "ETIMEDOUT") return "it did not answer in time";
+  return messageOf(error);
+}
+
+/** Nobody answered, or not to the end. */
+function brokenOff(error: MailError, server: string, given: Given | undefined): SendOutcome {
+  const reason = replyOnOneLine(reasonOf(error));
+  if (given === "all") return unconfirmed(server, reason);
+  const what =
+    given === "part"
+      ? "broke off in the middle of the mail, so it does not have it"
+      : given === "nothing"
+        ? "was not given the mail"
+        : "could not be reached";
+  return { status: "deferred", response: `${server} ${what}: ${reason}` };
+}
+
+/** RFC 5321 section 4.5.3.2.6: nobody can tell whether it has the mail. The same Message-ID lets its reader tell. */
+function unconfirmed(server: string, reason: string): SendOutcome {
+  return {
+    status: "deferred",
+    may_have_it: true,
+    response: `${server} was given the whole mail and did not say that it has it, so the mail may come twice: ${reason}`,
+  };
+}
+
+/** The mail waits: what looks like a fault of the server may be somebody in between (RFC 8461 section 5, RFC 7672). */
+export function unsafe(server: string, fault: string): SendOutcome {
+  return {
+    status: "deferred",
+    enhanced: "4.7.5",
+    response: `${server} was not given the mail, because the connection to it would not be safe: ${fault}.`,
+  };
+}
+
+export function notOffered({ lasting, enhanced, sentence }: NoHost): SendOutcome {
+  // The names of servers are what a stranger's DNS says they are.
+  return { status: lasting ? "failed" : "deferred", enhanced, response: replyOnOneLine(sentence) };
+}
+
+/** An address of which the part behind the @ is no name, such as an IP address in brackets. */
+export function nowhere(to: string): SendOutcome {
+  const response = replyOnOneLine(`${to} has no domain name that mail could be sent to. Check the address.`);
+  return { status: "failed", enhanced: "5.1.2", response };
+}
+
+/** RFC 6531 section 3.2 */
+export function noUtf8(host: string, to: string): SendOutcome {
+  return {
+    status: "failed",
+    enhanced: "5.6.7",
+    response: `${host} takes no addresses with letters beyond ASCII, such as ${to}. Use another address of the recipient.`,
+  };
+}
+
+/** The address with its domain as A-labels; the part before the @ stays as it is. */
+export function asciiDomain(address: string): string {
+  const at = address.lastIndexOf("@");
+  return at < 0 ? address : `${address.slice(0, at)}@${domainToASCII(address.slice(at + 1))}`;
+}
+
+/** How an address stands in a command: dots at an end or side by side are in quotes there (RFC 5321 §4.1.2). */
+export function commandAddress(address: string): string {
+  return withQuotes(asciiDomain(address));
+}
+
+/** A server's reply of one or several lines as one, without its repeated codes. */
+export function replyOnOneLine(reply: string): string {
+  return reply
+    .replaceAll(/\r?\n(?:\d{3}[ -](?:\d\.\d{1,3}\.\d{1,3} )?)?/g, " ")
+    .replaceAll(/\p{Cc}+/gu, " ")
+    .slice(0, RESPONSE_CHARACTERS)
+    .trim();
+}

@@ -1,0 +1,179 @@
+import { isIP } from "node:net";
+import type { Readable } from "node:stream";
+import { createTransport, type SendMailOptions } from "nodemailer";
+import { invalid } from "../../errors.ts";
+import { allowedByOperator, isPublicAddress } from "../../net/guarded-fetch.ts";
+import { refuseOwnFault } from "../../lib/own-faults.ts";
+import { quote } from "../../lib/quote.ts";
+import { bodyOf, type Given, givenOf } from "./mail-body.ts";
+import { matchReplies } from "./matched-smtp.ts";
+import type { Sender, SenderOptions, Timeouts } from "./send.ts";
+import {
+  commandAddress,
+  type MailError,
+  NO_LOGIN,
+  offersNoLogin,
+  replyOnOneLine,
+  outcomeOf,
+} from "./send-outcome.ts";
+import { NEVER_MS, waitLimit } from "../../lib/wait-limit.ts";
+
+/** More mails at once would wait for each other, out of sight of those who know whose turn it is. */
+export const RELAY_CONNECTIONS = 10;
+const MAILS_PER_CONNECTION = 1_000;
+
+interface Streamed extends SendMailOptions {
+  stream: () => Readable;
+}
+
+/** Hands every mail to one server, which sees to the rest. */
+export function relaySender(options: SenderOptions, timeouts: Timeouts): Sender {
+  const relay = readRelayUrl(options);
+  const pool = createTransport({
+    ...relay.transport,
+    name: options.hostname,
+    connectionTimeout: timeouts.connect_ms,
+    greetingTimeout: timeouts.greeting_ms,
+    // Each mail has limits of its own.
+    socketTimeout: NEVER_MS,
+    pool: true,
+    maxConnections: RELAY_CONNECTIONS,
+    maxMessages: MAILS_PER_CONNECTION,
+    // The queue decides about further attempts.
+    maxRequeues: 1,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  });
+  // In place of the stream that the library makes of `raw`, from which nobody learns how much was sent.
+  pool.use("stream", ({ data, message }, done) => {
+    message.processFunc((data as Streamed).stream);
+    done();
+  });
+  return {
+    send: async ({ raw, envelope_from, envelope_to }, onBegin) => {
+      const to = commandAddress(envelope_to);
+      let body = bodyOf(raw);
+      const clock = new AbortController();
+      const listen = (ms: number) => waitLimit(ms, () => clock.abort());
+      let timer = listen(timeouts.attempt_ms);
+      const begin = (): void => {
+        onBegin?.();
+        timer.clear();
+        // One that reads a mail before it takes it needs its time: to give up on it would be to send it twice.
+        timer = listen(timeouts.confirm_ms);
+      };
+      try {
+        const envelope = { from: nullable(commandAddress(envelope_from)), to: [to] };
+        // Another one for each session, of which one may have ended before it took anything.
+        const stream = (): Readable => (body = bodyOf(raw, begin));
+        const mail: Streamed = { envelope, raw, stream, signal: clock.signal };
+        const info = await pool.sendMail(mail);
+        return {
+          status: "sent",
+          response: replyOnOneLine(info.response),
+          mx: relay.host,
+          tls: relay.always_tls,
+        };
+      } catch (error) {
+        if (isUnreached(error as MailError, body)) refuseOwnFault(error, { unreached: true });
+        return outcomeOf(error as MailError, `The relay ${relay.host}`, {
+          to,
+          ...givenTo(error as MailError, body),
+        });
+      } finally {
+        timer.clear();
+      }
+    },
+    [Symbol.asyncDispose]: () => {
+      pool.close();
+      return Promise.resolve();
+    },
+  };
+}
+
+/**
+ * Connects, logs in where there is a login, and sends nothing. `trouble`: what stands in the way, as a sentence; null when
+ * nothing does.
+ */
+export async function tryRelay(
+  options: Pick<SenderOptions, "relay_url" | "hostname" | "egress_allow">,
+  timeout_ms: number,
+): Promise<{ trouble: string | null; logs_in: boolean }> {
+  matchReplies();
+  const relay = readRelayUrl(options);
+  const timeouts = { connectionTimeout: timeout_ms, greetingTimeout: timeout_ms, socketTimeout: timeout_ms };
+  const transport = createTransport({ ...relay.transport, ...timeouts, name: options.hostname });
+  const logs_in = "auth" in relay.transport;
+  if ("auth" in relay.transport && relay.transport.auth.pass === "")
+    return { trouble: "outbound.relay_url names a user and no password", logs_in };
+  try {
+    await transport.verify();
+    return { trouble: null, logs_in };
+  } catch (error) {
+    const secret = "auth" in relay.transport ? [relay.transport.auth.pass] : [];
+    const words = quote((error as Error).message, secret);
+    return { trouble: offersNoLogin(error as MailError) ? `${NO_LOGIN}: ${words}` : words, logs_in };
+  } finally {
+    transport.close();
+  }
+}
+
+/** Nothing of the mail was sent, and nothing was said about it. */
+function isUnreached({ responseCode }: MailError, body: Readable): boolean {
+  return responseCode === undefined && givenOf(body) === "nothing";
+}
+
+/** Of all else before the mail it is not known whether there was a session. */
+function givenTo({ code }: MailError, body: Readable): { given?: Given } {
+  const given = givenOf(body);
+  return given === "nothing" && code !== "ECONNECTION" ? {} : { given };
+}
+
+/** nodemailer's word for the null sender. */
+function nullable(sender: string): string | false {
+  return sender === "" ? false : sender;
+}
+
+function readRelayUrl({ relay_url, egress_allow }: Pick<SenderOptions, "relay_url" | "egress_allow">) {
+  const url = URL.parse(relay_url);
+  if (url === null || !/^smtps?:$/.test(url.protocol) || url.hostname === "") {
+    throw invalid(
+      "outbound.relay_url",
+      "invalid",
+      'The relay is given like "smtp://user:password@host:587".',
+    );
+  }
+  const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
+  const secure = url.protocol === "smtps:";
+  const user = decodeURIComponent(url.username);
+  const isTrusted = isThisMachine(host) || allowedByOperator(host, host, egress_allow);
+  // A password never travels in the clear, nor to somebody who only says to be the relay, even if STARTTLS is taken out
+  // of the greeting.
+  const requireTLS = !secure && user !== "" && !isTrusted;
+  // No certificate authority vouches for a host of a private network.
+  const isChecked = !isTrusted && (user !== "" || !isPrivateHost(host));
+  return {
+    host,
+    /** Else the relay decides, by offering STARTTLS or not. */
+    always_tls: secure || requireTLS,
+    transport: {
+      host,
+      secure,
+      requireTLS,
+      tls: { rejectUnauthorized: isChecked },
+      ...(url.port === "" ? {} : { port: Number(url.port) }),
+      // A login is asked for where there is one for it, whether the relay offers it or not: it is the operator's word.
+      ...(user === ""
+        ? {}
+        : { auth: { user, pass: decodeURIComponent(url.password) }, forceAuth: true as const }),
+    },
+  };
+}
+
+function isThisMachine(host: string): boolean {
+  return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
+}
+
+function isPrivateHost(host: string): boolean {
+  return isIP(host) === 0 ? !host.includes(".") : !isPublicAddress(host);
+}

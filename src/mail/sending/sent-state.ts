@@ -1,0 +1,103 @@
+import type { App } from "../../app.ts";
+import { afterCommit, type Db } from "../../db/database.ts";
+import { eventKey } from "../../db/job-keys.ts";
+import { packed } from "../../db/packed-row.ts";
+import type { MessageRow, OutgoingMailRow } from "../../db/schema.ts";
+import { eraseLater } from "../../jobs/erase.ts";
+import { enqueue } from "../../jobs/queue.ts";
+import { mayBeDelayed } from "./delays.ts";
+import { tellOfReturnLater } from "./returns.ts";
+import { countReturn, type Return } from "./suppressions.ts";
+
+export const MAX_RESPONSE_CHARS = 500;
+
+export type Result = Return & { status: "sent" | "deferred" | "bounced" | "suppressed" };
+
+/** Writes the state of an outgoing mail, on it and on the message it answers. */
+export async function record(
+  app: App,
+  tx: Db,
+  mail: Omit<OutgoingMailRow, "raw">,
+  result: Result,
+): Promise<void> {
+  const response = result.response.slice(0, MAX_RESPONSE_CHARS);
+  const completed = result.status === "deferred" ? null : app.now();
+  await tx
+    .updateTable("outgoing_mails")
+    .set((eb) => ({ status: result.status, response, completed, attempts: eb("attempts", "+", 1) }))
+    .where("id", "=", mail.id)
+    .execute();
+  if (completed !== null) await forgetPrivate(app, tx, mail.id);
+  if (mail.attempts === 0) await tellEvent(app, tx, mail);
+  const reply_error = result.status === "sent" ? null : response;
+  await showOnMessage(app, tx, mail, { reply_status: result.status, reply_error });
+  if (result.status !== "bounced" || mail.message_id === null) return;
+  await countReturn(app, tx, mail, { ...result, response });
+  await tellOfReturnLater(app, tx, mail);
+}
+
+/** What is known of a mail that has been handed over. */
+export type HandedMail = Omit<OutgoingMailRow, "raw" | "response" | "created" | "private" | "envelope_from">;
+
+/** Writes what a report says of a mail that had been handed over. `certain`: only who was given the mail can have made it. */
+export async function recordReport(
+  app: App,
+  tx: Db,
+  mail: HandedMail,
+  report: Return & { status: "sent" | "deferred" | "bounced"; certain: boolean },
+): Promise<void> {
+  if (!isNews(app, mail, report.status)) return;
+  const { status, response } = report;
+  await tx
+    .updateTable("outgoing_mails")
+    .set({ status, response, completed: mail.completed ?? app.now() })
+    .where("id", "=", mail.id)
+    .execute();
+  if (mail.completed === null) await forgetPrivate(app, tx, mail.id);
+  if (mail.attempts === 0 && mail.completed === null) await tellEvent(app, tx, mail);
+  await showOnMessage(app, tx, mail, {
+    reply_status: status,
+    reply_error: status === "sent" ? null : response,
+  });
+  if (status !== "bounced" || mail.message_id === null) return;
+  if (report.certain) await countReturn(app, tx, mail, report);
+  await tellOfReturnLater(app, tx, mail);
+}
+
+/** Nothing is, once it has bounced; and a mail that waits here for its next attempt waits for nobody else. */
+function isNews(app: App, { status: before, completed }: HandedMail, status: HandedMail["status"]): boolean {
+  if (before === "bounced" || before === status) return false;
+  if (status === "deferred") return completed !== null && mayBeDelayed(app, completed);
+  return status === "bounced" || completed !== null;
+}
+
+export async function showOnMessage(
+  app: App,
+  tx: Db,
+  { message_id, user_id }: Pick<OutgoingMailRow, "message_id" | "user_id">,
+  shown: Pick<MessageRow, "reply_status" | "reply_error">,
+): Promise<void> {
+  if (message_id === null) return;
+  await tx.updateTable("messages").set(shown).where("id", "=", message_id).execute();
+  afterCommit(tx, () => app.changes.tell(user_id, message_id));
+}
+
+/** What waited for the first attempt goes out now. */
+export async function tellEvent(
+  app: App,
+  tx: Db,
+  { event_id }: Pick<OutgoingMailRow, "event_id">,
+): Promise<void> {
+  if (event_id === null) return;
+  await enqueue(app, tx, { kind: "fan_out_event", payload: { event_id }, dedupe_key: eventKey(event_id) });
+}
+
+async function forgetPrivate(app: App, tx: Db, id: string): Promise<void> {
+  const forgotten = await tx
+    .updateTable("outgoing_mails")
+    .set({ raw: null, ...packed("outgoing_mails") })
+    .where("id", "=", id)
+    .where("private", "=", 1)
+    .executeTakeFirst();
+  if (forgotten.numUpdatedRows > 0n) await eraseLater(app, tx, []);
+}

@@ -1,0 +1,154 @@
+import type { App } from "../../app.ts";
+import type { Db } from "../../db/database.ts";
+import { prepared, remembered } from "../../db/prepared.ts";
+import type { OutgoingMailRow } from "../../db/schema.ts";
+import { withoutQuotes } from "../../lib/mail-address.ts";
+import { asciiDomain } from "./send-outcome.ts";
+
+const MAX_SOFT_BOUNCES = 3;
+/** The rest of a longer answer is not looked at. */
+const MAX_RESPONSE_CHARS = 1_000;
+/** Soft ones that lie further back than this say nothing any more. */
+const SOFT_MEMORY_SECONDS = 30 * 86_400;
+
+/**
+ * RFC 3463: no such mailbox, no such domain, moved away, takes no mail at all. 5.1.0 says nothing of it, and 5.2.1 is
+ * said of mailboxes that are disabled, and as well of those that get too much mail or filter it.
+ */
+const DEAD_ADDRESS = /^5\.1\.(1|2|3|4|6|10)$/;
+/** Servers give the status of a dead address to what they keep out, and to boxes that are full, as well. */
+const FULL = /\b(?:full|quota|exceed(?:s|ed)?)\b/i;
+const KEPT_OUT =
+  /\b(?:too (?:many|much|fast)|(?:at a )?rate|limit(?:ed|s)?|block(?:ed|ing|list(?:ed)?|s)?|black ?list(?:ed)?|spam\w{0,20}|filter(?:ed|s)?|policy|policies|reputation|spf|dkim|dmarc|authenticat\w{0,10}|denied|reverse dns|ptr)\b/i;
+/**
+ * About this server, this mail or the path, and nothing about the address: 1.7 and 1.8 are the sender's, and a DNS that
+ * did not answer (4.4.3) may be ours.
+ */
+const NOT_THE_ADDRESS = /^([45]\.(1\.[789]|2\.3|3\.\d+|5\.\d+|6\.\d+|7\.\d+)|4\.4\.3)$/;
+/** RFC 3463 §3.1: what it is about is not said. */
+const SAYS_NOTHING = /^[45]\.0\.\d+$/;
+
+/** What came back from a server, or with a report. */
+export interface Return {
+  code?: number | undefined;
+  enhanced?: string | undefined;
+  response: string;
+  /** The other server's words, where they are not in `response`. */
+  said?: string | undefined;
+}
+
+/** `hard`: the address is dead. `soft`: it may be. `other`: it is not what is wrong. */
+export function kindOfReturn({
+  code,
+  enhanced,
+  response,
+  said = response,
+}: Return): "hard" | "soft" | "other" {
+  if (enhanced === undefined && code === undefined) return "other";
+  const words = withoutAddresses(said.slice(0, MAX_RESPONSE_CHARS));
+  const isKeptOut = KEPT_OUT.test(words);
+  if (enhanced === undefined || SAYS_NOTHING.test(enhanced)) return isKeptOut ? "other" : "soft";
+  if (DEAD_ADDRESS.test(enhanced)) return isKeptOut || FULL.test(words) ? "soft" : "hard";
+  return NOT_THE_ADDRESS.test(enhanced) ? "other" : "soft";
+}
+
+/** An address may have any word in it. */
+function withoutAddresses(words: string): string {
+  return words
+    .split(/\s+/)
+    .filter((word) => !word.includes("@"))
+    .join(" ");
+}
+
+/** Counts an answer that came back for good; after one hard return, or three soft ones, the address gets no more. */
+export async function countReturn(
+  app: App,
+  tx: Db,
+  mail: Pick<OutgoingMailRow, "user_id" | "envelope_to">,
+  returned: Return,
+): Promise<void> {
+  const kind = kindOfReturn(returned);
+  if (kind === "other") return;
+  const key = keyOf(mail.user_id, mail.envelope_to);
+  const [known] = await byKey(tx, key);
+  const isRecent = known !== undefined && known.updated > app.calmNow() - SOFT_MEMORY_SECONDS;
+  const soft_bounces = (isRecent ? known.soft_bounces : 0) + (kind === "soft" ? 1 : 0);
+  const isDead = kind === "hard" || soft_bounces >= MAX_SOFT_BOUNCES;
+  const row = {
+    reason: returned.response,
+    soft_bounces,
+    suppressed_at: known?.suppressed_at ?? (isDead ? app.now() : null),
+    updated: app.now(),
+  };
+  await tx
+    .insertInto("suppressions")
+    .values({ ...key, ...row })
+    .onConflict((conflict) => conflict.columns(["user_id", "address"]).doUpdateSet(row))
+    .execute();
+}
+
+/**
+ * Why a mail of an account may not go to its recipient; undefined if it may. What the server writes by itself always
+ * goes, to whoever has to know.
+ */
+export async function suppressionOf(
+  tx: Db,
+  mail: Pick<OutgoingMailRow, "user_id" | "message_id" | "kind" | "envelope_to">,
+): Promise<string | undefined> {
+  if (mail.message_id === null) return undefined;
+  const key = keyOf(mail.user_id, mail.envelope_to);
+  const [row] = await byKey(tx, key);
+  if (!row || row.suppressed_at === null) return undefined;
+  const isOwner = asciiDomain(row.account).toLowerCase() === key.address;
+  if (isOwner && mail.kind === "notice") return undefined;
+  return `No answer is sent to ${key.address}, because mail to it came back. It gets answers again once it has written again and its server vouches for the mail. What came back: ${row.reason}`;
+}
+
+const byKey = remembered((db, key: { user_id: string; address: string }) =>
+  db
+    .selectFrom("suppressions")
+    .innerJoin("users", "users.id", "suppressions.user_id")
+    .select(["reason", "soft_bounces", "suppressed_at", "updated", "users.email as account"])
+    .where("suppressions.user_id", "=", key.user_id)
+    .where("suppressions.address", "=", key.address),
+);
+
+/** Somebody who writes, and is who they say, can be written to. */
+export async function liftSuppression(tx: Db, user_id: string, address: string): Promise<void> {
+  const key = keyOf(user_id, address);
+  const [row] = await byKey(tx, key);
+  if (row) await deleteByKey(tx, key);
+}
+
+const deleteByKey = prepared((db, key: { user_id: string; address: string }) =>
+  db.deleteFrom("suppressions").where("user_id", "=", key.user_id).where("address", "=", key.address),
+);
+
+/** Of all accounts, newest first. */
+export async function listSuppressions(db: Db) {
+  return db
+    .selectFrom("suppressions")
+    .innerJoin("users", "users.id", "user_id")
+    .select(["address", "email as account", "reason"])
+    .select((eb) => eb.ref("suppressed_at").$notNull().as("since"))
+    .where("suppressed_at", "is not", null)
+    .orderBy("since", "desc")
+    .orderBy("address")
+    .execute();
+}
+
+/** For every account that has it. Gives for how many it was suppressed. */
+export async function removeSuppression(app: App, address: string): Promise<number> {
+  const gone = await app.write((tx) =>
+    tx
+      .deleteFrom("suppressions")
+      .where("address", "=", asciiDomain(withoutQuotes(address)).toLowerCase())
+      .where("suppressed_at", "is not", null)
+      .executeTakeFirst(),
+  );
+  return Number(gone.numDeletedRows);
+}
+
+function keyOf(user_id: string, address: string): { user_id: string; address: string } {
+  return { user_id, address: asciiDomain(address).toLowerCase() };
+}

@@ -1,0 +1,107 @@
+import type { App } from "../../app.ts";
+import type { Db } from "../../db/database.ts";
+import type { DkimKeyRow } from "../../db/schema.ts";
+import { ALGORITHMS, keyRows, newKeyRow, selectorOf } from "./dkim-keys.ts";
+import { DAY_SECONDS } from "../../lib/durations.ts";
+
+/** How long mails that an old key has signed may still be on their way, and their signatures be checked. */
+export const OVERLAP_SECONDS = 7 * DAY_SECONDS;
+
+/** By the id of a key, what the DNS showed of its record; of one that is not in it the DNS said nothing. */
+export type Sightings = ReadonlyMap<string, "seen" | "absent">;
+
+/** Makes the keys that follow those of a domain. They sign once their records are seen. Null while others wait already. */
+export async function addNextKeys(app: App, domain_id: string | null): Promise<DkimKeyRow[] | null> {
+  if (waits(await keyRows(app.db, domain_id))) return null;
+  const number = 1 + Math.max(0, ...(await keyRows(app.db, domain_id)).map(numberOf));
+  const made = await Promise.all(
+    ALGORITHMS.map((algorithm) =>
+      newKeyRow(app, {
+        domain_id,
+        selector: selectorOf(algorithm, number),
+        algorithm,
+        state: "waiting",
+        record: "absent",
+      }),
+    ),
+  );
+  return app.write(async (tx) => {
+    if (waits(await keyRows(tx, domain_id))) return null;
+    await tx.insertInto("dkim_keys").values(made).execute();
+    return made;
+  });
+}
+
+/** Notes what the DNS shows, and takes the steps that follow from it: begin to sign, retire, drop, forget. */
+export async function settleKeys(
+  app: App,
+  tx: Db,
+  { domain_id, sightings }: { domain_id: string | null; sightings: Sightings },
+): Promise<DkimKeyRow[]> {
+  const now = app.now();
+  const before = await keyRows(tx, domain_id);
+  const looked = before.map((row) => sighted(row, sightings.get(row.id), now));
+  const after = ALGORITHMS.flatMap((algorithm) =>
+    stepped(
+      looked.filter((row) => row.algorithm === algorithm),
+      { now, calm: app.calmNow() },
+    ),
+  );
+  for (const { id, sealed, state, record, seen_at, retired_at } of after)
+    await tx
+      .updateTable("dkim_keys")
+      .set({ sealed, state, record, seen_at, retired_at })
+      .where("id", "=", id)
+      .execute();
+  const kept = after.filter(({ state, record }) => state !== "dropped" || record !== "absent");
+  for (const { id } of after.filter((row) => !kept.includes(row)))
+    await tx.deleteFrom("dkim_keys").where("id", "=", id).execute();
+  return kept;
+}
+
+/** Whether what signs may change soon: a new record is awaited, or one that was there a day ago is gone. */
+export function isUnsettled(rows: DkimKeyRow[], now: number): boolean {
+  return rows.some(
+    ({ state, record, created, seen_at }) =>
+      (state === "waiting" && now - created < OVERLAP_SECONDS) ||
+      (state === "signing" && record === "absent" && seen_at !== null && now - seen_at < DAY_SECONDS),
+  );
+}
+
+function waits(rows: DkimKeyRow[]): boolean {
+  return rows.some(({ state }) => state === "waiting");
+}
+
+function numberOf({ selector }: DkimKeyRow): number {
+  return Number(/(?<!\d)\d+$/.exec(selector)?.[0] ?? 0);
+}
+
+function sighted(row: DkimKeyRow, seen: "seen" | "absent" | undefined, now: number): DkimKeyRow {
+  if (seen === undefined) return row;
+  return { ...row, record: seen, seen_at: seen === "seen" ? now : row.seen_at };
+}
+
+/** `rows`: the keys of one algorithm. */
+function stepped(rows: DkimKeyRow[], { now, calm }: { now: number; calm: number }): DkimKeyRow[] {
+  const next = rows.find(({ state, record }) => state === "waiting" && record === "seen");
+  const turned = next ? rows.map((row) => (row === next ? signing(row) : replaced(row, now))) : rows;
+  // While the new record is not to be seen, the old key may have to step in.
+  const works = turned.some(({ state, record }) => state === "signing" && record !== "absent");
+  return works ? turned.map((row) => (isOver(row, calm) ? dropped(row) : row)) : turned;
+}
+
+function signing(row: DkimKeyRow): DkimKeyRow {
+  return { ...row, state: "signing" };
+}
+
+function replaced(row: DkimKeyRow, now: number): DkimKeyRow {
+  return row.state === "signing" ? { ...row, state: "retired", retired_at: now } : row;
+}
+
+function isOver({ state, retired_at }: DkimKeyRow, now: number): boolean {
+  return state === "retired" && now - (retired_at ?? now) >= OVERLAP_SECONDS;
+}
+
+function dropped(row: DkimKeyRow): DkimKeyRow {
+  return { ...row, state: "dropped", sealed: null };
+}

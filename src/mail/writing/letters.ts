@@ -1,0 +1,62 @@
+import type { App } from "../../app.ts";
+import type { Db } from "../../db/database.ts";
+import { composeReply, type OutgoingAttachment } from "./compose.ts";
+import { signMail } from "./dkim.ts";
+import { serviceKeys } from "./dkim-keys.ts";
+import { sendLater } from "../sending/outgoing.ts";
+import { newMessageId } from "./own-ids.ts";
+import { written } from "./written.ts";
+
+/** A mail that the server writes by itself, such as a login code: it answers nothing and belongs to no inbox. */
+export interface Letter {
+  /** Whose mail it is: it goes when the account goes. */
+  user_id: string;
+  to: string;
+  subject: string;
+  markdown: string;
+  reply_to?: string;
+  attachments?: OutgoingAttachment[];
+  /** Whether it carries what somebody else wrote, and was told had been taken: should it come back, it is kept for the operator. */
+  entrusted?: boolean;
+}
+
+/** Queues a letter in the caller's transaction. */
+export type QueueLetter = (tx: Db) => Promise<void>;
+
+/** Composes and signs a letter. It is stored, and sent, only once `queue` is called: signing is too slow for a transaction. */
+export async function prepareLetter(app: App, letter: Letter): Promise<QueueLetter> {
+  const id = app.newId();
+  const { domain } = app.config.smtp;
+  const from = app.config.outbound.from || `mailwright@${domain}`;
+  const composed = await composeReply({
+    from: { name: "Mailwright", address: from },
+    to: letter.to,
+    envelope_from: from,
+    subject: letter.subject,
+    message_id: newMessageId(app, id, domain),
+    hop: 0,
+    words: written(letter.markdown, { own: true }),
+    date: new Date(app.wallMs()),
+    kind: "notice",
+    ...(letter.reply_to === undefined ? {} : { reply_to: letter.reply_to }),
+    ...(letter.attachments === undefined ? {} : { attachments: letter.attachments }),
+  });
+  // Our keys are published under our own domain; a relay signs for any other.
+  const raw = from.endsWith(`@${domain}`)
+    ? await signMail(composed.raw, domain, await serviceKeys(app))
+    : composed.raw;
+  const { rfc_message_id, envelope_from, envelope_to } = composed;
+  return async (tx) => {
+    const mail = {
+      id,
+      user_id: letter.user_id,
+      message_id: null,
+      kind: "notice",
+      envelope_from,
+      envelope_to,
+      rfc_message_id,
+      raw,
+    } as const;
+    await sendLater(app, tx, mail, letter.entrusted === true ? { entrusted: true } : {});
+  };
+}

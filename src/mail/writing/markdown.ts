@@ -1,0 +1,215 @@
+import MarkdownIt, { type StateCore, type Token } from "markdown-it";
+
+import { MAX_LINK_CHARS } from "../../trust/shown/find-link.ts";
+import { footnotes } from "./markdown-footnotes.ts";
+import type { Picture } from "./pictures.ts";
+
+/** What stands in place of an address. */
+export const LEFT_OUT = "(link left out)";
+
+/** Decides which addresses an answer may show. */
+export interface LinkGuard {
+  /** Addresses taken out so far. */
+  left_out: number;
+  keeps: (url: string) => boolean;
+  /** The text without the addresses that may not stay. */
+  clean: (text: string) => string;
+}
+
+const markdown = new MarkdownIt({
+  html: false,
+  linkify: true,
+  // In a mail a line break is meant: a greeting, an address, a closing.
+  breaks: true,
+});
+
+// Guessing would turn the name of a file, such as notes.md, into a link to somebody's host.
+markdown.linkify.set({ fuzzyLink: false });
+
+markdown.use(footnotes);
+
+/** A file beside the answer, as models name one that they have made. */
+const FILE_NAME = /^(?:\.\/|attachment:|cid:|sandbox:\/mnt\/data\/)?([^/\\:?#]{1,200}\.(?:png|jpe?g|gif))$/i;
+
+// Marks that pile up on one letter of a host take a URL parser the square of their number.
+markdown.validateLink = (url) =>
+  url.length <= MAX_LINK_CHARS &&
+  (FILE_NAME.test(url) || /^mailto:[^?]/i.test(url) || (/^https?:\/\//i.test(url) && URL.canParse(url)));
+
+/** What the reading of an answer is given beside its text. */
+export interface Reading {
+  guard?: LinkGuard | undefined;
+  pictures?: readonly Picture[] | undefined;
+}
+
+/** What of a token the two writers of a mail have to know beside what markdown-it says. */
+interface TokenNote {
+  /** Of an image: the made picture that it shows. */
+  picture?: Picture;
+}
+
+export function noteOf({ meta }: Token): TokenNote {
+  return meta ?? {};
+}
+
+const BOX = /^\[([ xX])\](?=\s)/;
+
+/** A task of a list shows a box, and no mark of the list (`isTask`). */
+markdown.core.ruler.push("tasks", ({ tokens }) => {
+  for (const [index, token] of tokens.entries()) {
+    const [item, paragraph] = [tokens[index - 2], tokens[index - 1]];
+    if (token.type !== "inline" || paragraph?.type !== "paragraph_open") continue;
+    const [first] = token.children ?? [];
+    if (item?.type !== "list_item_open" || first?.type !== "text") continue;
+    const box = BOX.exec(first.content);
+    if (box === null) continue;
+    first.content = (box[1] === " " ? "☐" : "☑") + first.content.slice(3);
+    item.info = TASK;
+  }
+});
+
+const TASK = "task";
+
+export function isTask(token: Token): boolean {
+  return token.type === "list_item_open" && token.info === TASK;
+}
+
+/** Where a file is named, nothing can be fetched: it is shown if it is a made picture, else it is words. */
+markdown.core.ruler.push("files", ({ tokens, env, Token }) => {
+  const { pictures = [] } = env as Reading;
+  for (const token of tokens)
+    if (token.children !== null) token.children = withFiles(token.children, pictures, Token);
+});
+
+function withFiles(tokens: Token[], pictures: readonly Picture[], TokenOf: StateCore["Token"]): Token[] {
+  let named: string | undefined;
+  return tokens.flatMap((token) => {
+    if (token.type === "image") {
+      const name = fileNamed(token.attrGet("src"));
+      const picture = name === undefined ? undefined : pictures.find(({ filename }) => filename === name);
+      token.meta = picture === undefined ? null : ({ picture } satisfies TokenNote);
+    }
+    if (token.type === "link_open") {
+      named = fileNamed(token.attrGet("href"));
+      return named === undefined ? [token] : [];
+    }
+    if (token.type !== "link_close" || named === undefined) return [token];
+    const notice = new TokenOf("text", "", 0);
+    notice.content = ` (${named})`;
+    named = undefined;
+    return [notice];
+  });
+}
+
+function fileNamed(address: string | number | null): string | undefined {
+  const name = FILE_NAME.exec(String(address ?? ""))?.[1];
+  return name === undefined ? undefined : readableLink(name);
+}
+
+/** Looked at as the tokens that are rendered: no trick of Markdown's syntax can hide a link from that. */
+markdown.core.ruler.push("guard_links", ({ tokens, env, Token }) => {
+  const { guard } = env as { guard?: LinkGuard };
+  if (guard === undefined) return;
+  for (const token of tokens) {
+    if (token.type === "fence" || token.type === "code_block") token.content = guard.clean(token.content);
+    if (token.children !== null) token.children = guarded(token.children, guard, Token);
+  }
+});
+
+function guarded(tokens: Token[], guard: LinkGuard, TokenOf: StateCore["Token"]): Token[] {
+  let words = "";
+  let is_left_out = false;
+  return tokens.flatMap((token) => {
+    if (token.type === "link_open") {
+      words = "";
+      is_left_out = !guard.keeps(String(token.attrGet("href") ?? ""));
+      return is_left_out ? [] : [token];
+    }
+    if (token.type === "link_close" && is_left_out) {
+      is_left_out = false;
+      if (words.trimEnd().endsWith(LEFT_OUT)) return [];
+      guard.left_out += 1;
+      const notice = new TokenOf("text", "", 0);
+      notice.content = ` ${LEFT_OUT}`;
+      return [notice];
+    }
+    token.content = guard.clean(token.content);
+    words += token.content;
+    return [token];
+  });
+}
+
+/** The blocks of a text and what stands in them, in which a guard has left no address that may not stay. */
+export function parseMarkdown(text: string, { guard, pictures }: Reading = {}): Token[] {
+  return markdown.parse(text, { guard, pictures });
+}
+
+export type { Token };
+
+/** Only as far as blocks: what is in a line, such as links, takes most of the time. */
+const blocks = new MarkdownIt({ html: false });
+blocks.core.ruler.enableOnly(["normalize", "block"]);
+
+/** What stands between marks of code, and the word behind the first of them. */
+export function fencesOf(text: string): { language: string; content: string }[] {
+  return blocks
+    .parse(text, {})
+    .filter(({ type }) => type === "fence")
+    .map(({ info, content }) => ({ language: info.trim().toLowerCase(), content }));
+}
+
+/** Other programs take addresses of any scheme, so that this one does. */
+const reader = new MarkdownIt({ html: false, linkify: true });
+reader.linkify.set({ fuzzyLink: false });
+reader.validateLink = (url) => url.length <= MAX_LINK_CHARS;
+
+/** What is there once Markdown has read its escapes and character references: where links lead, and words. */
+export function readMarkdown(text: string): { links: string[]; words: string[] } {
+  const tokens = reader.parse(text, {}).flatMap(({ children }) => children ?? []);
+  const targets = tokens.map((token) => token.attrGet("href") ?? token.attrGet("src"));
+  return {
+    links: targets.filter((target) => target !== null).map(String),
+    words: tokens.filter(({ type }) => type === "text").map(({ content }) => content),
+  };
+}
+
+const REFERENCE = /&(?:#(?:x[0-9a-f]{1,6}|\d{1,7});?|[a-z][a-z0-9]{1,31};)/gi;
+const ESCAPED = /\\(?=[:/.@?#=&-])/g;
+
+/** The same Markdown with nothing of an address written in other characters. */
+export function withoutDisguise(text: string): string {
+  const read = text.replaceAll(REFERENCE, (reference) => {
+    const character = characterOf(reference);
+    return /^[\s&<>"]/.test(character) ? reference : character;
+  });
+  // What looks like a reference only now was none before.
+  return read
+    .replaceAll(REFERENCE, (late) => late.replace(/^&(?!(?:amp|lt|gt|quot);)/, "&amp;"))
+    .replaceAll(ESCAPED, "");
+}
+
+function characterOf(reference: string): string {
+  return markdown.utils.unescapeAll(reference.endsWith(";") ? reference : `${reference};`);
+}
+
+/** Plain text as it stands inside HTML. */
+export function escapeHtml(text: string): string {
+  return markdown.utils.escapeHtml(text);
+}
+
+/** The host of a link whose words do not already say it, for a reader to see where it leads; text before an "@" in an address says nothing of its host. */
+export function hostToShow(target: string, shown: string): string | undefined {
+  const url = new URL(target);
+  const words = shown.trim().replace(/\/$/, "");
+  const plain = target.replace(/\/$/, "");
+  if (url.protocol === "mailto:") {
+    return `mailto:${words}` === plain || words === plain ? undefined : readableLink(url.pathname);
+  }
+  const saysItself = words === plain || words === readableLink(plain);
+  return saysItself && url.username === "" ? undefined : url.host;
+}
+
+/** linkify shows an address with its escapes and punycode read back. */
+export function readableLink(url: string): string {
+  return markdown.normalizeLinkText(url);
+}

@@ -1,0 +1,42 @@
+import { type DkimKeys, signMail } from "./dkim.ts";
+import { fromMailbox, readHeaders } from "../reading/headers.ts";
+import { asciiDomain } from "../sending/send-outcome.ts";
+
+/** Addresses that a mail is to have in place of its own, by the field; only where the mail has one. */
+type Addresses = Partial<Record<"from" | "reply-to" | "to", string>>;
+
+/** The address in From of a mail that this server has composed. */
+export function authorOf(raw: Uint8Array): string {
+  const from = fromMailbox(readHeaders(raw));
+  if (!from.ok) throw new Error(`A mail of our own cannot be read: ${from.problem}`);
+  return from.address;
+}
+
+/**
+ * A mail that this server has composed, with other addresses; where it is to be signed, signed anew for `domain`.
+ * All else stays: its names, its Message-ID and its Date.
+ */
+export async function readdress(
+  raw: Buffer,
+  addresses: Addresses,
+  signer: { domain: string; keys: DkimKeys } | null,
+): Promise<Buffer> {
+  const { fields, body_offset } = readHeaders(raw);
+  const head = fields
+    .filter(({ name }) => name !== "dkim-signature")
+    .map(({ name, start, end }) => {
+      const field = raw.toString("latin1", start, end);
+      const address = addresses[name as keyof Addresses];
+      return address === undefined ? field : withAddress(field, address);
+    });
+  const whole = Buffer.concat([Buffer.from(`${head.join("")}\r\n`, "latin1"), raw.subarray(body_offset)]);
+  return signer === null ? whole : signMail(whole, signer.domain, signer.keys);
+}
+
+/** A field with one mailbox; its address stands in angle brackets at the end, or it is all there is. */
+function withAddress(field: string, address: string): string {
+  const written = asciiDomain(address);
+  const angle = field.lastIndexOf("<");
+  if (angle !== -1 && field.trimEnd().endsWith(">")) return `${field.slice(0, angle)}<${written}>\r\n`;
+  return `${field.slice(0, field.indexOf(":") + 1)} ${written}\r\n`;
+}

@@ -1,0 +1,228 @@
+import { HTTPParser } from "node:_http_common";
+import type { Socket } from "node:net";
+import { type WaitLimit, waitLimit } from "../lib/wait-limit.ts";
+
+const MAX_HEAD_BYTES = 32_768;
+const SWITCHING_PROTOCOLS = 101;
+
+export interface HttpAnswer {
+  status: number;
+  /** Names in lower case. */
+  headers: Map<string, string>;
+  /** As it came, its chunks put together; cut at the limit. */
+  body: Buffer;
+}
+
+export interface HttpRequest {
+  /** As it goes over the line, head and body. */
+  text: string;
+  /** Milliseconds to the end of the answer. */
+  timeout_ms: number;
+  /** Of them, at most so many until a connection stands. */
+  connect_ms: number;
+  /** Of the answer's body, so much is read. */
+  max_bytes: number;
+}
+
+/** Carries one request after the other, one at a time (RFC 9112 §9.3). */
+export interface HttpConnection {
+  /**
+   * Resolves with the answer, as far as it came in time, once its status is known: whoever has said it has the request,
+   * whatever became of the rest. Rejects with what ended the connection, or with the parser's fault.
+   */
+  send(request: HttpRequest): Promise<HttpAnswer>;
+  /** The request under way, or the last one. */
+  readonly heard: Heard;
+  close(fault: Error): void;
+}
+
+/**
+ * How far a request has come: `unsent` while nothing of it has gone over the line, `unanswered` until the first byte
+ * comes back. An unanswered one may have been read and acted upon, or not; nobody on this side can tell.
+ */
+export type Heard = "unsent" | "unanswered" | "answered";
+
+interface Owner {
+  /** An answer ended cleanly, and the connection may carry another request. False closes it. */
+  mayKeep: () => boolean;
+  closed: () => void;
+}
+
+/** What is under way. */
+interface Exchange {
+  request: HttpRequest;
+  resolve: (answer: HttpAnswer) => void;
+  reject: (fault: unknown) => void;
+  timers: WaitLimit[];
+  /** Bytes of all kinds: interim answers, trailers, and all that may stand between the chunks as well. */
+  came: number;
+  /** Of the body, so much is still wanted. */
+  wanted: number;
+  /** Names and values in turn. */
+  raw_headers: string[];
+  body: Buffer[];
+  /** 0 before it is known. */
+  status: number;
+  keeps: boolean;
+  is_complete: boolean;
+}
+
+/** HTTP/1.1 over a socket that is being connected. `ready` is the name of the event when it is. */
+export function httpConnection(
+  socket: Socket,
+  ready: "connect" | "secureConnect",
+  owner: Owner,
+): HttpConnection {
+  const parser = new HTTPParser();
+  let current: Exchange | null = null;
+  let is_ready = false;
+  let heard: Heard = "unsent";
+  let fault: Error | undefined;
+
+  const end = (why: Error | undefined, may_keep = false): void => {
+    const ended = current;
+    current = null;
+    if (!may_keep || socket.writableLength > 0 || !owner.mayKeep()) socket.destroy();
+    if (ended) settle(ended, why);
+  };
+  const write = (exchange: Exchange): void => {
+    // Where the other side has ended, "close" is about to come.
+    if (current !== exchange || socket.destroyed || socket.readableEnded) return;
+    heard = "unanswered";
+    socket.write(exchange.request.text);
+  };
+  const endAfter = (ms: number) => waitLimit(Math.max(0, ms), () => end(tooLate()));
+
+  report(parser, () => current);
+  socket.once(ready, () => {
+    is_ready = true;
+    if (!current) return;
+    current.timers.pop()?.clear();
+    write(current);
+  });
+  socket.on("data", (part: Buffer) => {
+    // Nobody has asked for it.
+    if (!current || heard === "unsent") return end(noAnswer("ECONNRESET"));
+    heard = "answered";
+    const ending = takePart(parser, current, part);
+    if (ending) end(ending.fault, ending.keeps);
+  });
+  socket.on("error", (error) => void (fault = error));
+  socket.once("close", () => {
+    owner.closed();
+    end(fault ?? noAnswer("ECONNRESET"));
+  });
+
+  return {
+    send(request) {
+      const { promise, resolve, reject } = Promise.withResolvers<HttpAnswer>();
+      const timers = [endAfter(request.timeout_ms)];
+      const exchange = { ...newExchange(request), resolve, reject, timers };
+      current = exchange;
+      heard = "unsent";
+      parser.initialize(HTTPParser.RESPONSE, {}, MAX_HEAD_BYTES);
+      if (is_ready) soon(() => write(exchange));
+      else timers.push(endAfter(request.connect_ms));
+      return promise;
+    },
+    get heard() {
+      return heard;
+    },
+    close: (why) => end(why),
+  };
+}
+
+export function tooLate(): Error {
+  return new DOMException("The time is up.", "TimeoutError");
+}
+
+export function noAnswer(code: string): Error {
+  return Object.assign(new Error("The connection ended without an answer."), { code });
+}
+
+const unwritten: (() => void)[] = [];
+
+/**
+ * With all that others write in this turn of the event loop: to wake up who receives it takes longer than to write, and
+ * is needed once.
+ */
+function soon(write: () => void): void {
+  if (unwritten.push(write) > 1) return;
+  setImmediate(() => {
+    for (const each of unwritten.splice(0)) each();
+  });
+}
+
+function settle(exchange: Exchange, why: Error | undefined): void {
+  for (const timer of exchange.timers) timer.clear();
+  if (exchange.status > 0) exchange.resolve(answerOf(exchange));
+  else exchange.reject(why);
+}
+
+/** What comes to an end with a part of an answer; null when there is more to come. */
+function takePart(
+  parser: HTTPParser,
+  exchange: Exchange,
+  part: Buffer,
+): { fault?: Error; keeps: boolean } | null {
+  exchange.came += part.length;
+  const read = parser.execute(part);
+  if (read instanceof Error) return { fault: read, keeps: false };
+  if (exchange.is_complete) return { keeps: exchange.keeps };
+  if (exchange.wanted <= 0) return { keeps: false };
+  const is_over = exchange.came > exchange.request.max_bytes + MAX_HEAD_BYTES;
+  return is_over ? { fault: noAnswer("EMSGSIZE"), keeps: false } : null;
+}
+
+function newExchange(request: HttpRequest) {
+  return {
+    request,
+    came: 0,
+    wanted: request.max_bytes,
+    raw_headers: [],
+    body: [],
+    status: 0,
+    keeps: false,
+    is_complete: false,
+  };
+}
+
+/** Has the parser fill in what is under way. Interim answers are passed over (RFC 9110 §15.2). */
+function report(parser: HTTPParser, current: () => Exchange | null): void {
+  const unended = (): Exchange | null => {
+    const exchange = current();
+    return exchange?.is_complete === false ? exchange : null;
+  };
+  parser[HTTPParser.kOnMessageBegin] = () => {
+    const exchange = current();
+    // A second answer, to nothing.
+    if (exchange?.is_complete === true) exchange.keeps = false;
+  };
+  parser[HTTPParser.kOnHeaders] = (raw) => void unended()?.raw_headers.push(...raw);
+  parser[HTTPParser.kOnHeadersComplete] = (...head) => {
+    const [, , raw = [], , , status, , is_upgrade, keeps] = head;
+    const exchange = unended();
+    if (!exchange) return 0;
+    const is_interim = status < 200 && status !== SWITCHING_PROTOCOLS;
+    exchange.raw_headers.push(...raw);
+    if (is_interim) exchange.raw_headers = [];
+    else Object.assign(exchange, { status, keeps: keeps && !is_upgrade });
+    return is_upgrade ? 2 : 0;
+  };
+  parser[HTTPParser.kOnBody] = (part) => {
+    const exchange = unended();
+    exchange?.body.push(part);
+    if (exchange) exchange.wanted -= part.length;
+  };
+  parser[HTTPParser.kOnMessageComplete] = () => {
+    const exchange = current();
+    if (exchange) exchange.is_complete ||= exchange.status > 0;
+  };
+}
+
+function answerOf({ status, raw_headers, body, request }: Exchange): HttpAnswer {
+  const headers = new Map<string, string>();
+  for (let at = 0; at + 1 < raw_headers.length; at += 2)
+    headers.set(raw_headers[at]?.toLowerCase() ?? "", raw_headers[at + 1] ?? "");
+  return { status, headers, body: Buffer.concat(body).subarray(0, request.max_bytes) };
+}

@@ -1,0 +1,108 @@
+import { AppError, messageOf } from "../errors.ts";
+import { BlockedAddressError } from "./guarded-fetch.ts";
+import type { Incoming } from "./incoming.ts";
+import { refuseOwnFault } from "../lib/own-faults.ts";
+
+const MAX_RETRY_AFTER_SECONDS = 86_400;
+
+const FAULT_SENTENCES: Record<string, string> = {
+  ECONNREFUSED: "Nothing answers at that address and port.",
+  ECONNRESET: "The connection broke off before the answer was complete.",
+  EHOSTUNREACH: "There is no route to that address.",
+  ENETUNREACH: "There is no route to that address.",
+  ENOTFOUND: "That host name does not exist.",
+  ENODATA: "That host name has no address.",
+  ESERVFAIL: "The name server could not look that host name up.",
+  EREFUSED: "The name server refused to look that host name up.",
+  EBADNAME: "That is not a host name.",
+  ETIMEOUT: "The name server did not answer.",
+};
+
+export interface NetworkFault {
+  code: "blocked_address" | "timeout" | "cancelled" | "tls_error" | "unreachable";
+  /** A whole sentence, without the host's name. */
+  message: string;
+}
+
+/**
+ * What went wrong on the way to a server, from what `fetch` or a body's reader threw; null if it was no network matter.
+ * Throws NoHandlesError for what is nobody's fault but this machine's.
+ */
+export function networkFault(error: unknown): NetworkFault | null {
+  if (error instanceof BlockedAddressError) {
+    return { code: "blocked_address", message: error.message };
+  }
+  if (!(error instanceof Error)) {
+    return null;
+  }
+  refuseOwnFault(error);
+  if (error.name === "TimeoutError") {
+    return { code: "timeout", message: "The answer took too long." };
+  }
+  if (error.name === "AbortError") {
+    return { code: "cancelled", message: "The request was cancelled." };
+  }
+  const code = "code" in error && typeof error.code === "string" ? error.code : "";
+  if (/CERT|TLS|SSL|SIGNATURE|ISSUER|EPROTO/.test(code)) {
+    return {
+      code: "tls_error",
+      message: `The server's TLS certificate or handshake was not accepted (${code}).`,
+    };
+  }
+  return code === ""
+    ? null
+    : { code: "unreachable", message: FAULT_SENTENCES[code] ?? `Connecting failed (${code}).` };
+}
+
+/** As a sentence for people; what the runtime says may name the options of its functions. */
+export function networkWords(error: unknown): string {
+  const fault = error instanceof AppError ? null : networkFault(error);
+  return fault?.message ?? messageOf(error);
+}
+
+/** The first `limit` bytes of a body; the rest is never read. A large one waits for its turn where it is `incoming`. */
+export async function readCapped(
+  response: Response,
+  limit: number,
+  incoming?: Incoming,
+): Promise<{ bytes: Uint8Array<ArrayBuffer>; truncated: boolean }> {
+  if (isSurelyWithin(limit, response.headers)) {
+    await incoming?.holds(Number(response.headers.get("content-length")));
+    return { bytes: new Uint8Array(await response.arrayBuffer()), truncated: false };
+  }
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of response.body ?? []) {
+    chunks.push(chunk);
+    size += chunk.byteLength;
+    if (size > limit) {
+      break; // which cancels the stream
+    }
+    await incoming?.holds(size);
+  }
+  const bytes = new Uint8Array(Buffer.concat(chunks));
+  return { bytes: bytes.subarray(0, limit), truncated: size > limit };
+}
+
+/**
+ * Such a body needs no stream, which would take 256 KB for the smallest. The declared length says nothing about a
+ * body that comes packed or in chunks.
+ */
+function isSurelyWithin(limit: number, headers: Headers): boolean {
+  const length = headers.get("content-length");
+  if (length === null || headers.has("content-encoding") || headers.has("transfer-encoding")) return false;
+  return Number(length) <= limit;
+}
+
+/** Headers, or whatever else gives their values by name. */
+interface Named {
+  get(name: string): string | null | undefined;
+}
+
+/** Of Retry-After (RFC 9110 §10.2.3: seconds or a date), at most a day; null without one that can be read. */
+export function retryAfterSeconds(headers: Named): number | null {
+  const value = headers.get("retry-after") ?? "";
+  // Some send a fraction, which would be read as a date.
+  const seconds = /^\d+(?:\.\d+)?$/.test(value) ? Number(value) : (Date.parse(value) - Date.now()) / 1000;
+  return Number.isNaN(seconds) ? null : Math.min(MAX_RETRY_AFTER_SECONDS, Math.max(0, Math.ceil(seconds)));
+}

@@ -1,0 +1,91 @@
+import type { App } from "../../app.ts";
+import type { Config } from "../../config/config.ts";
+import { heldKinds } from "../../jobs/holds.ts";
+import { suspectsWarning } from "../../jobs/suspects.ts";
+import { inNetworks } from "../../net/networks.ts";
+
+/** How long mail may wait for its turn to be sent before the operator is told. */
+const LATE_SECONDS = 60;
+
+/** What is allowed, and yet seldom meant on a server that others write to. */
+export function cautionsOf({ outbound, smtp, metrics }: Config): string[] {
+  const nameless = `smtp.hostname is "${smtp.hostname}", which is no public name: other servers will refuse mail from it, and custom domains cannot point to it. Set it to the name that your MX record points to.`;
+  const open =
+    metrics.listen !== "" && metrics.token === "" && !/^(127\.|\[?::1\]?:|localhost:)/.test(metrics.listen);
+  return [
+    ...(outbound.mode === "capture" ? [CAPTURED] : []),
+    ...(outbound.mode !== "capture" && !smtp.hostname.includes(".") ? [nameless] : []),
+    ...(open ? [OPEN_FIGURES] : []),
+    ...believedRelays(smtp).map(
+      (relay) =>
+        `smtp.trusted_relays has ${relay}, and smtp.trusted_networks has it too: every mail from there is believed, whoever wrote it. Take it out of smtp.trusted_networks.`,
+    ),
+  ];
+}
+
+/** All that a relay passes on comes from its address. */
+function believedRelays({ trusted_relays, trusted_networks }: Config["smtp"]): string[] {
+  return trusted_relays.filter((entry) => inNetworks(entry.split(/[/=]/)[0] ?? "", trusted_networks));
+}
+
+const CAPTURED =
+  'outbound.mode is "capture": replies and login codes are kept here, and nothing leaves this machine';
+const OPEN_FIGURES =
+  "metrics.listen is open to other machines and metrics.token is empty: whoever reaches it can read the figures";
+
+/** What waits for the operator in the queue, by name. */
+export async function queueWarnings(app: App): Promise<Record<string, string>> {
+  const held = (await heldKinds(app.db)).map(({ kind }) => kind);
+  const dead = await app.db
+    .selectFrom("jobs")
+    .select(({ fn }) => fn.countAll<number>().as("jobs"))
+    .where("status", "=", "dead")
+    .executeTakeFirstOrThrow();
+  const unsent = await unsentWarning(app);
+  const suspects = await suspectsWarning(app);
+  const late = held.includes("send_mail") ? undefined : await lateWarning(app);
+  return {
+    ...(late === undefined ? {} : { sending: late }),
+    ...(suspects === undefined ? {} : { suspects }),
+    ...(unsent === undefined ? {} : { unsent }),
+    ...(held.length > 0 ? { held: `held by the operator: ${held.join(", ")}` } : {}),
+    ...(dead.jobs > 0
+      ? {
+          dead: `${dead.jobs} ${dead.jobs === 1 ? "job was" : "jobs were"} given up; \`mailwright queue list --state dead\` shows them`,
+        }
+      : {}),
+  };
+}
+
+/** That mail has waited for long for its turn to be sent; undefined while none has. */
+async function lateWarning({ db, config, now }: App): Promise<string | undefined> {
+  if (config.outbound.mode === "capture") return undefined;
+  const { mails, since } = await db
+    .selectFrom("jobs")
+    .select(({ fn }) => [fn.countAll<number>().as("mails"), fn.min("run_at").as("since")])
+    .where("kind", "=", "send_mail")
+    .where("status", "=", "pending")
+    .where("run_at", "<=", now() - LATE_SECONDS)
+    .executeTakeFirstOrThrow();
+  if (mails === 0) return undefined;
+  const minutes = Math.floor((now() - since) / 60);
+  const wait = mails === 1 ? "1 mail waits for its turn" : `${mails} mails wait for their turn`;
+  return `${wait} to be sent, the first for ${minutes} ${minutes === 1 ? "minute" : "minutes"}: mail servers are slow. \`mailwright queue list\` shows what waits.`;
+}
+
+/** That mail waits which was queued for delivery before outgoing mail was captured; undefined while none does. */
+export async function unsentWarning({ db, config }: App): Promise<string | undefined> {
+  if (config.outbound.mode !== "capture") return undefined;
+  const { mails } = await db
+    .selectFrom("jobs")
+    .select(({ fn }) => fn.countAll<number>().as("mails"))
+    .where("kind", "=", "send_mail")
+    .where("status", "=", "pending")
+    .executeTakeFirstOrThrow();
+  if (mails === 0) return undefined;
+  const [subject, pronoun] =
+    mails === 1
+      ? ["1 mail that was queued for delivery waits", "It goes"]
+      : [`${mails} mails that were queued for delivery wait`, "They go"];
+  return `${subject}: outbound.mode is "capture". ${pronoun} out once that is "relay" or "direct" again.`;
+}

@@ -1,0 +1,103 @@
+import {
+  lacksAdministrator,
+  NAME_ADMINISTRATOR,
+  NO_ADMINISTRATOR,
+} from "../../resources/accounts/administrator.ts";
+import { strandedInboxes } from "../../resources/inboxes/leave-domain.ts";
+import { isPublicAddress } from "../../net/guarded-fetch.ts";
+import { inNetworks } from "../../net/networks.ts";
+import { isPublicName } from "../../net/domain-owner.ts";
+import { readPeers } from "../../smtp/peers.ts";
+import { type Bench, type Check, fail, ok, type Outcome, skip, warn } from "./check.ts";
+
+/** Fewer could be tries of the operator's own. */
+const MIN_MAILS = 8;
+
+export const SETTINGS_CHECKS: Check[] = [
+  { name: "server", run: checkServer },
+  { name: "mail host name", run: checkHostname },
+  { name: "addresses", run: checkAddresses },
+  { name: "outgoing mail", run: checkOutbound },
+  { name: "registration", run: checkRegistration },
+  { name: "administrator", run: checkAdministrator },
+  { name: "where mail comes from", run: checkPeers },
+];
+
+async function checkServer({ app, running }: Bench): Promise<Outcome> {
+  if (running) return ok(`A server runs on ${app.config.data.dir}.`);
+  return warn(
+    `No server runs on ${app.config.data.dir}, so what it answers could not be looked at.`,
+    "Start it: mailwright serve",
+  );
+}
+
+async function checkHostname({ app }: Bench): Promise<Outcome> {
+  const { hostname } = app.config.smtp;
+  if (isPublicName(hostname)) return ok(`smtp.hostname is ${hostname}.`);
+  return fail(
+    `smtp.hostname is "${hostname}", which is no public name: other servers refuse mail from it.`,
+    "Set it to the name that your MX record points to.",
+  );
+}
+
+/** What the next start does to addresses has to be known before it. */
+async function checkAddresses({ app }: Bench): Promise<Outcome> {
+  const { domain } = app.config.smtp;
+  const rows = await strandedInboxes(app, app.db)
+    .select(({ fn }) => ["domain", fn.countAll<number>().as("inboxes")])
+    .groupBy("domain")
+    .orderBy("domain")
+    .execute();
+  if (rows.length === 0) return ok("Every inbox is at a domain that mail is taken for.");
+  const found = rows.map((row) => `${row.inboxes} at ${row.domain}`).join(", ");
+  const listed = rows.map((row) => JSON.stringify(row.domain)).join(", ");
+  return warn(
+    `smtp.domain is ${domain}, but there are inboxes elsewhere: ${found}. The next start moves them to ${domain}, and mail to their old addresses is refused from then on.`,
+    `If people still write to the old addresses, list their domains before that: smtp.former_domains = [${listed}]`,
+  );
+}
+
+async function checkOutbound({ app }: Bench): Promise<Outcome> {
+  const { mode } = app.config.outbound;
+  if (mode !== "capture") return ok(`outbound.mode is "${mode}".`);
+  return warn(
+    'outbound.mode is "capture": replies and login codes are kept here, and nothing leaves this machine.',
+    'Set it to "relay" or "direct".',
+  );
+}
+
+async function checkRegistration({ app }: Bench): Promise<Outcome> {
+  if (app.config.auth.registration === "closed") return ok("Only the operator makes accounts.");
+  return warn(
+    "Everybody with a mail address can make an account here, and spend the model under [llm].",
+    'Unless that is meant: auth.registration = "closed".',
+  );
+}
+
+async function checkAdministrator({ app }: Bench): Promise<Outcome> {
+  if (!(await lacksAdministrator(app.db)))
+    return ok("An account administers this server, or the first one will.");
+  return fail(
+    `${NO_ADMINISTRATOR}: mail to postmaster@ is refused, and so is the contact form.`,
+    NAME_ADMINISTRATOR,
+  );
+}
+
+/** Port forwarding of containers can make everybody seem to be one private address, which breaks SPF and more. */
+async function checkPeers({ app }: Bench): Promise<Outcome> {
+  const peers = await readPeers(app.db);
+  if (!peers || peers.mails < MIN_MAILS) return skip("Too few mails have come in to tell.");
+  const [address = "", ...others] = peers.addresses;
+  if (others.length > 0 || isPublicAddress(address))
+    return ok("Mail comes in from the addresses of its senders.");
+  const day = new Date(peers.since * 1_000).toISOString().slice(0, 10);
+  const found = `All mails since ${day} came from ${address}, a private address: if some were from outside, their real address is hidden.`;
+  const mend =
+    "Let what forwards the port pass the address on (PROXY protocol and smtp.proxy_protocol), or use the network of the host.";
+  if (inNetworks(address, app.config.smtp.trusted_networks))
+    return fail(
+      `${found} It is in smtp.trusted_networks, so everybody counts as proven.`,
+      `Take it out there. ${mend}`,
+    );
+  return warn(found, mend);
+}

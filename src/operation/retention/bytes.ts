@@ -1,0 +1,176 @@
+import type { SqlBool } from "kysely";
+import type { Db } from "../../db/database.ts";
+import { entrustedMails } from "../../db/orphans.ts";
+import { packed } from "../../db/packed-row.ts";
+import { prepared } from "../../db/prepared.ts";
+import { firstIdAt } from "../../lib/first-id.ts";
+import { rangesOf } from "../../lib/segments.ts";
+import { NO_BYTES } from "../../resources/messages/stored-bytes.ts";
+import { endedBefore } from "./ended.ts";
+import { goThrough, type Step } from "../../jobs/shift.ts";
+
+/** Of a step: a few, because one of them may have a megabyte in the database. */
+const ROWS = 20;
+
+/** What ended before `before` goes; `now` is noted on it. */
+export interface Age {
+  before: number;
+  now: number;
+}
+
+/** The bytes of mails as they came in, once all messages that were made of one have ended. */
+export function purgeRawMails(age: Age): Step {
+  return purge(age, keptMails, forgetMail);
+}
+
+/** The bytes of files; what is known of them stays. */
+export function purgeAttachments(age: Age): Step {
+  return purge(age, keptFiles, forgetFile);
+}
+
+/** What calls over HTTP were about. */
+export function purgeContents(age: Age): Step {
+  return purge(age, keptContents, forgetContent);
+}
+
+/** Mails of ours, as they were sent or captured. */
+export function purgeOutgoingMails(age: Age): Step {
+  return purge(age, sentMails, forgetSent);
+}
+
+interface Kept {
+  id: string;
+  created?: number;
+  ended: SqlBool;
+  segment?: number | null;
+  segment_offset?: number | null;
+  size?: number;
+}
+
+/** Which rows are looked at next: `since` and `after` say when the last one was made, and its id. */
+interface Old {
+  before: number;
+  below: string;
+  since: number;
+  after: string;
+}
+
+/** What cannot go yet is left for the next time. */
+function purge<Row extends Kept>(
+  { before, now }: Age,
+  find: (db: Db, old: Old) => Promise<Row[]>,
+  forget: (db: Db, row: Row & { now: number }) => Promise<unknown>,
+): Step {
+  const old = { before, below: firstIdAt(before) };
+  const findAfter = (tx: Db, last?: Row) =>
+    find(tx, { ...old, since: last?.created ?? 0, after: last?.id ?? "" });
+  return goThrough(ROWS, findAfter, async (tx, ended, ranges) => {
+    for (const row of ended) {
+      await forget(tx, { ...row, now });
+      const { segment = null, segment_offset = null, size = 0 } = row;
+      ranges.push(...rangesOf({ segment, segment_offset, size }));
+    }
+  });
+}
+
+const keptMails = prepared((db, { before, since, after }: Old) =>
+  db
+    .selectFrom("raw_mails as kept")
+    .select(["kept.id", "kept.created", "kept.segment", "kept.segment_offset", "kept.size"])
+    .select((eb) =>
+      eb
+        .not(
+          eb.exists(
+            eb
+              .selectFrom("messages")
+              .select("messages.id")
+              .whereRef("messages.raw_mail_id", "=", "kept.id")
+              .where((eb) => eb.not(endedBefore(eb, before))),
+          ),
+        )
+        .as("ended"),
+    )
+    .where("kept.purged_at", "is", null)
+    .where("kept.created", "<", before)
+    .where((eb) => eb(eb.refTuple("kept.created", "kept.id"), ">", eb.tuple(since, after)))
+    .orderBy("kept.created")
+    .orderBy("kept.id")
+    .limit(ROWS),
+);
+
+const forgetMail = prepared((db, row: { id: string; now: number }) =>
+  db
+    .updateTable("raw_mails")
+    .set({ ...NO_BYTES, purged_at: row.now, ...packed("raw_mails") })
+    .where("id", "=", row.id),
+);
+
+const keptFiles = prepared((db, { before, since, after }: Old) =>
+  db
+    .selectFrom("attachments as kept")
+    .innerJoin("messages", "messages.id", "kept.message_id")
+    .select(["kept.id", "kept.created", "kept.segment", "kept.segment_offset", "kept.size"])
+    .select((eb) => endedBefore(eb, before).as("ended"))
+    .where("kept.purged_at", "is", null)
+    .where("kept.created", "<", before)
+    .where((eb) => eb(eb.refTuple("kept.created", "kept.id"), ">", eb.tuple(since, after)))
+    .orderBy("kept.created")
+    .orderBy("kept.id")
+    .limit(ROWS),
+);
+
+const forgetFile = prepared((db, row: { id: string; now: number }) =>
+  db
+    .updateTable("attachments")
+    .set({ ...NO_BYTES, purged_at: row.now, ...packed("attachments") })
+    .where("id", "=", row.id),
+);
+
+const keptContents = prepared((db, { before, below, after }: Old) =>
+  db
+    .selectFrom("message_contents as kept")
+    .innerJoin("messages", "messages.id", "kept.message_id")
+    .select("kept.message_id as id")
+    .select((eb) => endedBefore(eb, before).as("ended"))
+    .where("kept.purged_at", "is", null)
+    .where("kept.message_id", ">", after)
+    .where("kept.message_id", "<", below)
+    .orderBy("kept.message_id")
+    .limit(ROWS),
+);
+
+const forgetContent = prepared((db, row: { id: string; now: number }) =>
+  db
+    .updateTable("message_contents")
+    .set({ content: null, purged_at: row.now, ...packed("message_contents") })
+    .where("message_id", "=", row.id),
+);
+
+const sentMails = prepared((db, { before, since, after }: Old) =>
+  db
+    .selectFrom("outgoing_mails")
+    .select(["id", "created", "message_id"])
+    .select((eb) => eb.and([eb("completed", "<", before), eb("id", "not in", entrustedMails())]).as("ended"))
+    .where("raw", "is not", null)
+    .where("created", "<", before)
+    .where((eb) => eb(eb.refTuple("created", "id"), ">", eb.tuple(since, after)))
+    .orderBy("created")
+    .orderBy("id")
+    .limit(ROWS),
+);
+
+/** Of a notice nothing stays, for no message tells of it. */
+function forgetSent(db: Db, row: { id: string; message_id: string | null }): Promise<unknown[]> {
+  return row.message_id === null ? deleteNotice(db, row) : forgetReply(db, row);
+}
+
+const deleteNotice = prepared((db, row: { id: string }) =>
+  db.deleteFrom("outgoing_mails").where("id", "=", row.id),
+);
+
+const forgetReply = prepared((db, row: { id: string }) =>
+  db
+    .updateTable("outgoing_mails")
+    .set({ raw: null, ...packed("outgoing_mails") })
+    .where("id", "=", row.id),
+);

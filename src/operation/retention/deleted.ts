@@ -1,0 +1,69 @@
+import type { App } from "../../app.ts";
+import { prepared } from "../../db/prepared.ts";
+import { eraseLater } from "../../jobs/erase.ts";
+import { deferJob, finishJob, type Job } from "../../jobs/queue.ts";
+import { writeOutcome } from "../../jobs/run-job.ts";
+import { beginShift, goThrough, takeTurns } from "../../jobs/shift.ts";
+import { ERASED_AFTER_SECONDS } from "../../resources/messages/delete.ts";
+import { keepKey } from "../../inbound/same-mail.ts";
+import { keyedMessages, type OldMessage } from "./history.ts";
+import { deleteMessages, tidyConversations } from "./messages.ts";
+
+/** How many messages one transaction erases. */
+const ROWS = 10;
+/** When it is looked again at what waits for an answer or a webhook. */
+const AGAIN_SECONDS = 60;
+
+/**
+ * Erases the messages that their owner has deleted, as retention does: the keys stay by which a mail is known again, and
+ * the ledger stays. What others are still to hear of is waited for.
+ */
+export async function eraseDeletedNow(
+  app: App,
+  job: Job<"erase_messages">,
+  signal: AbortSignal,
+): Promise<void> {
+  const { user_id } = job.payload;
+  const until = app.calmNow() - ERASED_AFTER_SECONDS;
+  let erased = 0;
+  const find = { user_id, until, before: app.now() + 1 };
+  const step = goThrough(
+    ROWS,
+    (tx, last?: OldMessage) => deletedOf(tx, { ...find, after: last?.id ?? "" }),
+    async (tx, ended, ranges) => {
+      for (const message of ended) await keepKey(app, tx, message);
+      ranges.push(...(await deleteMessages(tx, ended)));
+      await tidyConversations(tx, ended);
+      erased += ended.length;
+    },
+  );
+  await takeTurns(beginShift(app, signal), step);
+  await writeOutcome(app, signal, async (tx) => {
+    if (erased > 0) await eraseLater(app, tx, []);
+    const [left] = await anyDeleted(tx, { user_id });
+    if (!left) return finishJob(tx, job);
+    const due = (left.deleted_at ?? 0) + ERASED_AFTER_SECONDS;
+    return deferJob(tx, job, due > app.now() ? due : app.after(AGAIN_SECONDS));
+  });
+}
+
+const deletedOf = prepared((db, key: { user_id: string; until: number; before: number; after: string }) =>
+  keyedMessages(db, key.before)
+    .where("messages.user_id", "=", key.user_id)
+    .where("messages.deleted_at", "is not", null)
+    .where("messages.deleted_at", "<=", key.until)
+    .where("messages.id", ">", key.after)
+    .orderBy("messages.id")
+    .limit(ROWS),
+);
+
+/** The one that was deleted last. */
+const anyDeleted = prepared((db, key: { user_id: string }) =>
+  db
+    .selectFrom("messages")
+    .select("deleted_at")
+    .where("user_id", "=", key.user_id)
+    .where("deleted_at", "is not", null)
+    .orderBy("deleted_at", "desc")
+    .limit(1),
+);

@@ -1,0 +1,167 @@
+import { sweepUnproven } from "../../resources/accounts/unproven.ts";
+import type { App } from "../../app.ts";
+import type { Db } from "../../db/database.ts";
+import { prepared } from "../../db/prepared.ts";
+import { JOB_RULES, type JobKind } from "../../jobs/kinds.ts";
+import { firstSortableIdAt } from "../../lib/sortable-id.ts";
+import { STATE_SECONDS } from "../../resources/integrations/oauth-states.ts";
+import { KEY_SECONDS as MAIL_KEY_SECONDS } from "../../inbound/same-mail.ts";
+import { KEY_SECONDS } from "../../pipeline/call.ts";
+import type { Age } from "./bytes.ts";
+import { isUntold } from "./ended.ts";
+import { goThrough, type Step } from "../../jobs/shift.ts";
+
+/** Of a step. */
+const ROWS = 50;
+/** So long the payment provider may tell of something again. */
+const MIN_PAYMENT_SECONDS = 30 * 86_400;
+
+/** What is of no use any more after a time that nobody chooses, each as a step of its own. */
+export function purgeExpired(app: App): Step[] {
+  const now = app.calmNow();
+  return [
+    deleting(oldKeys, { before: now - KEY_SECONDS }, deleteKey),
+    deleting(oldMailKeys, { before: now - MAIL_KEY_SECONDS }, deleteMailKey),
+    deleting(callsOfEnded, {}, deleteCall),
+    async (tx) => {
+      await sweepUnproven(app, tx);
+      await tx.deleteFrom("sessions").where("expires", "<=", now).execute();
+      await tx
+        .deleteFrom("oauth_states")
+        .where("created", "<=", now - STATE_SECONDS)
+        .execute();
+      await tx.deleteFrom("rate_limits").where("full_at", "<=", app.calm.nowMs()).execute();
+      return false;
+    },
+  ];
+}
+
+/** What tells of deliveries, and other news that nobody looks at again, from before `before`. */
+export function purgeNews({ before, now }: Age): Step[] {
+  const day = new Date(before * 1_000).toISOString().slice(0, "YYYY-MM-DD".length);
+  return [
+    purgeEvents(before),
+    deleting(oldSubmissions, { before }, deleteSubmission),
+    deleting(oldPayments, { before: Math.min(before, now - MIN_PAYMENT_SECONDS) }, deletePayment),
+    deleting(oldNotices, { day }, deleteNotice),
+    ...(Object.keys(JOB_RULES) as JobKind[]).map((kind) => deleting(deadJobs, { kind, before }, deleteJob)),
+  ];
+}
+
+function deleting<Key, Row>(
+  find: (db: Db, key: Key) => Promise<Row[]>,
+  key: Key,
+  remove: (db: Db, row: Row) => Promise<unknown>,
+): Step {
+  return async (tx) => {
+    const found = await find(tx, key);
+    for (const row of found) await remove(tx, row);
+    return found.length === ROWS;
+  };
+}
+
+type Keyed = { user_id: string; route: string; key: string };
+
+const oldKeys = prepared((db, old: { before: number }) =>
+  db
+    .selectFrom("idempotency_keys")
+    .select(["user_id", "route", "key"])
+    .where("created", "<=", old.before)
+    .limit(ROWS),
+);
+
+const deleteKey = prepared((db, row: Keyed) =>
+  db
+    .deleteFrom("idempotency_keys")
+    .where("user_id", "=", row.user_id)
+    .where("route", "=", row.route)
+    .where("key", "=", row.key),
+);
+
+const oldMailKeys = prepared((db, old: { before: number }) =>
+  db.selectFrom("mail_keys").select(["inbox_id", "key_hash"]).where("created", "<=", old.before).limit(ROWS),
+);
+
+const deleteMailKey = prepared((db, row: Awaited<ReturnType<typeof oldMailKeys>>[number]) =>
+  db.deleteFrom("mail_keys").where("inbox_id", "=", row.inbox_id).where("key_hash", "=", row.key_hash),
+);
+
+/** Of runs that ended without forgetting them; those of failed ones are for whoever does their work again. */
+const callsOfEnded = prepared((db, _none: object) =>
+  db
+    .selectFrom("tool_calls")
+    .innerJoin("messages", "messages.id", "tool_calls.message_id")
+    .select(["message_id", "fingerprint"])
+    .where("messages.state", "not in", ["received", "failed"])
+    .limit(ROWS),
+);
+
+const deleteCall = prepared((db, row: { message_id: string; fingerprint: string }) =>
+  db
+    .deleteFrom("tool_calls")
+    .where("message_id", "=", row.message_id)
+    .where("fingerprint", "=", row.fingerprint),
+);
+
+/** With their deliveries. */
+function purgeEvents(before: number): Step {
+  const below = `evt_${firstSortableIdAt(before)}`;
+  const find = (tx: Db, last?: { id: string }) => oldEvents(tx, { below, after: last?.id ?? "" });
+  return goThrough(ROWS, find, async (tx, ended) => {
+    for (const event of ended) await deleteEvent(tx, event);
+  });
+}
+
+const oldEvents = prepared((db, old: { below: string; after: string }) =>
+  db
+    .selectFrom("events")
+    .select("id")
+    .select((eb) => eb.not(isUntold(eb)).as("ended"))
+    .where("id", ">", old.after)
+    .where("id", "<", old.below)
+    .orderBy("id")
+    .limit(ROWS),
+);
+
+const deleteEvent = prepared((db, row: { id: string }) => db.deleteFrom("events").where("id", "=", row.id));
+
+const oldSubmissions = prepared((db, old: { before: number }) =>
+  db.selectFrom("contact_submissions").select("id").where("created", "<", old.before).limit(ROWS),
+);
+
+const deleteSubmission = prepared((db, row: { id: string }) =>
+  db.deleteFrom("contact_submissions").where("id", "=", row.id),
+);
+
+const oldPayments = prepared((db, old: { before: number }) =>
+  db.selectFrom("billing_events").select("id").where("created", "<", old.before).limit(ROWS),
+);
+
+const deletePayment = prepared((db, row: { id: string }) =>
+  db.deleteFrom("billing_events").where("id", "=", row.id),
+);
+
+const oldNotices = prepared((db, old: { day: string }) =>
+  db.selectFrom("owner_notices").select(["user_id", "kind", "day"]).where("day", "<", old.day).limit(ROWS),
+);
+
+const deleteNotice = prepared((db, row: Awaited<ReturnType<typeof oldNotices>>[number]) =>
+  db
+    .deleteFrom("owner_notices")
+    .where("user_id", "=", row.user_id)
+    .where("kind", "=", row.kind)
+    .where("day", "=", row.day),
+);
+
+/** Those that were given up, and that nobody has looked at since. */
+const deadJobs = prepared((db, old: { kind: JobKind; before: number }) =>
+  db
+    .selectFrom("jobs")
+    .select("id")
+    .where("kind", "=", old.kind)
+    .where("status", "=", "dead")
+    .where("created", "<", old.before)
+    .limit(ROWS),
+);
+
+const deleteJob = prepared((db, row: { id: string }) => db.deleteFrom("jobs").where("id", "=", row.id));

@@ -1,0 +1,93 @@
+import { snippetOf } from "../../resources/conversations/snippet.ts";
+import type { Db } from "../../db/database.ts";
+import { prepared } from "../../db/prepared.ts";
+import { rangesOf, type SegmentRange } from "../../lib/segments.ts";
+
+/** What is needed to delete a message. */
+export interface Doomed {
+  id: string;
+  raw_mail_id: string | null;
+  conversation_id: string | null;
+}
+
+/** Deletes messages with all that hangs on them; gives where in the segments they had bytes. */
+export async function deleteMessages(tx: Db, messages: Doomed[]): Promise<SegmentRange[]> {
+  const ranges: SegmentRange[] = [];
+  for (const { id, raw_mail_id } of messages) {
+    ranges.push(...(await filesOf(tx, { id })).flatMap(rangesOf));
+    await deleteEvents(tx, { id });
+    await deleteMessage(tx, { id });
+    // A mail to several inboxes is stored once: it goes with the last of its messages.
+    if (raw_mail_id !== null) ranges.push(...(await deleteUnnamed(tx, { raw_mail_id })).flatMap(rangesOf));
+  }
+  return ranges;
+}
+
+/** Deletes what has no message any more; what has some left says nothing of those that went. */
+export async function tidyConversations(tx: Db, messages: Doomed[]): Promise<void> {
+  const ids = new Set(messages.map(({ conversation_id }) => conversation_id));
+  for (const id of ids) {
+    if (id === null) continue;
+    const [first] = await firstOf(tx, { id });
+    if (!first) {
+      await deleteConversation(tx, { id });
+      continue;
+    }
+    const [latest] = await latestDone(tx, { id });
+    const subject = first.subject ?? "";
+    const latest_sender = latest?.sender ?? null;
+    await rewrite(tx, { id, subject, latest_sender, snippet: snippetOf(latest?.result ?? "") });
+  }
+}
+
+const filesOf = prepared((db, key: { id: string }) =>
+  db
+    .selectFrom("attachments")
+    .select(["segment", "segment_offset", "size"])
+    .where("message_id", "=", key.id)
+    .where("segment", "is not", null),
+);
+
+const deleteEvents = prepared((db, key: { id: string }) =>
+  db.deleteFrom("events").where("message_id", "=", key.id),
+);
+
+const deleteMessage = prepared((db, key: { id: string }) =>
+  db.deleteFrom("messages").where("id", "=", key.id),
+);
+
+const deleteUnnamed = prepared((db, key: { raw_mail_id: string }) =>
+  db
+    .deleteFrom("raw_mails")
+    .where("id", "=", key.raw_mail_id)
+    .where((eb) =>
+      eb.not(eb.exists(eb.selectFrom("messages").select("id").where("raw_mail_id", "=", key.raw_mail_id))),
+    )
+    .returning(["segment", "segment_offset", "size"]),
+);
+
+const firstOf = prepared((db, key: { id: string }) =>
+  db.selectFrom("messages").select("subject").where("conversation_id", "=", key.id).orderBy("id").limit(1),
+);
+
+const latestDone = prepared((db, key: { id: string }) =>
+  db
+    .selectFrom("messages")
+    .select(["sender", "result"])
+    .where("conversation_id", "=", key.id)
+    .where("state", "=", "done")
+    .orderBy("id", "desc")
+    .limit(1),
+);
+
+const deleteConversation = prepared((db, key: { id: string }) =>
+  db.deleteFrom("conversations").where("id", "=", key.id),
+);
+
+const rewrite = prepared(
+  (db, row: { id: string; subject: string; latest_sender: string | null; snippet: string }) =>
+    db
+      .updateTable("conversations")
+      .set({ subject: row.subject, latest_sender: row.latest_sender, snippet: row.snippet })
+      .where("id", "=", row.id),
+);

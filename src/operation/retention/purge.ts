@@ -1,0 +1,64 @@
+import type { App } from "../../app.ts";
+import { longestUncounted, recountStorage } from "../../db/account-storage.ts";
+import type { Db } from "../../db/database.ts";
+import { hasten } from "../../jobs/hasten.ts";
+import { deferJob, enqueue, type Job } from "../../jobs/queue.ts";
+import { writeOutcome } from "../../jobs/run-job.ts";
+import { nextTime } from "../../lib/schedule.ts";
+import { endDelays } from "../../mail/sending/delays.ts";
+import { type Age, purgeAttachments, purgeContents, purgeOutgoingMails, purgeRawMails } from "./bytes.ts";
+import { eraseRestsAgain } from "./erase-rest.ts";
+import { purgeHistory } from "./history.ts";
+import { endOutwaited } from "./outwaited.ts";
+import { purgeExpired, purgeNews } from "./leftovers.ts";
+import { beginShift, isOver, type Step, takeTurns, tidyUp } from "../../jobs/shift.ts";
+import { DAY_SECONDS } from "../../lib/durations.ts";
+
+/** Not on the hour, when everybody's mail comes. */
+const HOURLY = "17 * * * *";
+const KEY = "purge";
+
+/** Has everything taken away, hour by hour, that has been kept for long enough. */
+export async function purgeLater(app: App, tx: Db): Promise<void> {
+  const due = { kind: "purge", dedupe_key: KEY, run_at: nextTime(HOURLY, app.now()) } as const;
+  if (await enqueue(app, tx, { ...due, payload: {} })) return;
+  // A clock that was wrong may have put it off for years.
+  await hasten(app, tx, due);
+}
+
+/** What it deletes counts even if it does not come to its end: the next time it goes on. */
+export async function purgeNow(app: App, job: Job<"purge">, signal: AbortSignal): Promise<void> {
+  const shift = beginShift(app, signal);
+  await takeTurns(shift, (tx) => endDelays(app, tx));
+  await endOutwaited(shift);
+  await purgeHistory(shift);
+  for (const step of stepsOf(app)) await takeTurns(shift, step);
+  await recountOne(app);
+  await takeTurns(shift, eraseRestsAgain(app));
+  await tidyUp(shift);
+  const run_at = isOver(shift) ? app.now() : nextTime(HOURLY, app.now());
+  await writeOutcome(app, signal, (tx) => deferJob(tx, job, run_at));
+}
+
+function stepsOf(app: App): Step[] {
+  const { raw_days, content_days, attachment_days, delivery_days } = app.config.retention;
+  return [
+    ...after(app, raw_days, (age) => [purgeRawMails(age), purgeOutgoingMails(age)]),
+    ...after(app, content_days, (age) => [purgeContents(age)]),
+    ...after(app, attachment_days, (age) => [purgeAttachments(age)]),
+    ...after(app, delivery_days, purgeNews),
+    ...purgeExpired(app),
+  ];
+}
+
+/** What an account stores is counted anew now and then, so that no mistake lasts: one of them each time. */
+async function recountOne(app: App): Promise<void> {
+  const user_id = await longestUncounted(app.db);
+  if (user_id !== undefined) await recountStorage(app, user_id);
+}
+
+/** Nothing for 0 days, which means for ever. */
+function after(app: App, days: number, steps: (age: Age) => Step[]): Step[] {
+  const now = app.calmNow();
+  return days === 0 ? [] : steps({ now, before: now - days * DAY_SECONDS });
+}

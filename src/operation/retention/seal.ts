@@ -1,0 +1,95 @@
+import type { App } from "../../app.ts";
+import type { Db } from "../../db/database.ts";
+import { KEEPERS, type Keeper } from "../../db/segment-rows.ts";
+import { type Position, rangesOf } from "../../lib/segments.ts";
+import { checksumOf, isLost, type Kept, KEPT, readBytes } from "../../resources/messages/stored-bytes.ts";
+
+/** The most that one call reads, so that nobody notices it. */
+const SEALED_BYTES = 64 * 1_048_576;
+const LOOKED_AT = 20_000;
+/** Rows that are looked at by one query. */
+const ROWS = 200;
+
+/** Between two queries everybody else has the database to themselves. */
+const BREATH_MS = 8;
+
+/** By table, behind which place it goes on; a table that has been gone through needs nothing more from this process. */
+type Progress = Record<Keeper, Position | "done">;
+const progress = new WeakMap<App, Progress>();
+
+/**
+ * Adds a checksum to what earlier versions stored without one, from the bytes that are there now, some at a time: from then on
+ * others at their place are told. What nobody can tell is whether they were the right ones until then.
+ */
+export async function sealOlder(app: App, signal: AbortSignal): Promise<void> {
+  const start = { segment: 0, offset: 0 };
+  const at = progress.get(app) ?? { raw_mails: start, attachments: start };
+  progress.set(app, at);
+  const left = { bytes: SEALED_BYTES, rows: LOOKED_AT };
+  for (const keeper of KEEPERS)
+    for (let place = at[keeper]; place !== "done" && left.bytes > 0 && left.rows > 0; place = at[keeper]) {
+      signal.throwIfAborted();
+      at[keeper] = await sealBehind(app, { keeper, place, left });
+      await Bun.sleep(BREATH_MS);
+    }
+}
+
+/** Returns how far it came, and takes off from what is `left` to do. */
+async function sealBehind(
+  app: App,
+  { keeper, place, left }: { keeper: Keeper; place: Position; left: { bytes: number; rows: number } },
+): Promise<Position | "done"> {
+  const rows = await rowsBehind(app.db, keeper, place);
+  let end = place;
+  for (const row of rows) {
+    if (left.bytes <= 0) return end;
+    if (isUnsealed(row)) left.bytes -= await seal(app, keeper, row);
+    for (const { segment, offset } of rangesOf(row)) end = { segment, offset };
+  }
+  left.rows -= rows.length;
+  return rows.length < ROWS ? "done" : end;
+}
+
+function rowsBehind(db: Db, keeper: Keeper, { segment, offset }: Position): Promise<Kept[]> {
+  return db
+    .selectFrom(keeper)
+    .select(KEPT)
+    .where("segment", "is not", null)
+    .where((eb) => eb(eb.refTuple("segment", "segment_offset"), ">", eb.tuple(segment, offset)))
+    .orderBy("segment")
+    .orderBy("segment_offset")
+    .limit(ROWS)
+    .execute();
+}
+
+/** What is lost gets its checksum from a later process, should it be found again. */
+function isUnsealed({ checksum, lost_at }: Kept): boolean {
+  return checksum === null && lost_at === null;
+}
+
+/** Returns how many bytes were read. */
+async function seal(app: App, keeper: Keeper, row: Kept): Promise<number> {
+  const bytes = await readOrMiss(app, keeper, row);
+  if (bytes === null) return 0;
+  await app.write((tx) =>
+    tx
+      .updateTable(keeper)
+      .set({ checksum: checksumOf(row.id, bytes) })
+      .where("id", "=", row.id)
+      .where("segment", "=", row.segment)
+      .where("segment_offset", "=", row.segment_offset)
+      .where("checksum", "is", null)
+      .execute(),
+  );
+  return bytes.byteLength;
+}
+
+/** Null for what is gone, or missing; that is noted. */
+export async function readOrMiss(app: App, keeper: Keeper, row: Kept): Promise<Uint8Array | null> {
+  try {
+    return await readBytes(app, keeper, row);
+  } catch (error) {
+    if (isLost(error)) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,147 @@
+import { asCode } from "../trust/shown/as-code.ts";
+import type { ToolFile } from "../trust/guard/tool.ts";
+import type { App } from "../app.ts";
+import type { MailParts } from "../mail/writing/compose.ts";
+import { type Picture, pictureOf } from "../mail/writing/pictures.ts";
+import { type Written, written, writtenPlain } from "../mail/writing/written.ts";
+import { type Answerable, answerNow, isGone, type Withheld } from "../resources/messages/withheld.ts";
+import { sourceOf } from "../resources/messages/run-use.ts";
+import type { Ending, Run } from "./close.ts";
+import { hasAuthority } from "../resources/messages/authority.ts";
+import { mayAnswer, type PreparedReply, prepareReply } from "./reply.ts";
+import { tellOwnerInstead } from "./tell-owner.ts";
+import type { RoomLeft } from "./room-left.ts";
+import type { RunSettings } from "./settings.ts";
+import { type StepDraft, toldOf, warning } from "./steps.ts";
+import { type Guarded, workOn } from "./text-work.ts";
+
+const MB = 1_048_576;
+/** Base64 makes a third more of them, and many mail servers take no more than 20 MB. */
+const MAX_MAILED_BYTES = 10 * MB;
+
+/**
+ * The answer to mail back: the result with its files and the `words` that it lacked to do more, or a notice of the failure for a person who could act on it.
+ * What the answer has to say about itself is added to the steps of the run.
+ */
+export async function answerTo(
+  app: App,
+  run: Run,
+  ending: Ending,
+  { files, words: lacking, room }: { files: ToolFile[]; words: string[]; room: RoomLeft },
+): Promise<PreparedReply | undefined> {
+  const { message: accepted, input, settings } = run;
+  const now = await nowForAnswer(app, run);
+  if (now === undefined || now.why !== null || !input.headers) {
+    if (files.length > 0 && settings.private) run.steps.push(warning(NOT_HANDED_OVER));
+    const owed = ending.state === "failed" && hasAuthority(accepted);
+    return owed && now !== undefined && isGone(now) ? tellOwnerInstead(app, accepted) : undefined;
+  }
+  const message = { ...accepted, authority: now.authority };
+  const answered = { message, inbox: now.inbox, headers: input.headers };
+  if (ending.state === "done") {
+    // A mail that is captured stays here as well as a file would.
+    const captures = app.config.outbound.mode === "capture";
+    const mailed = mailedFiles(run, files, { ...room, captures });
+    const stranger = !hasAuthority(message);
+    const pictures = mailed.flatMap((file) => pictureOf(file) ?? []);
+    const words = await wordsOf(app, run, { result: ending.result, pictures, lacking, stranger });
+    return prepareReply(app, answered, {
+      kind: "reply",
+      ...words,
+      build: (parts) => built(app, parts, run),
+      files: mailed,
+      pictures,
+      private: settings.private,
+      most_kept: room.mail_bytes,
+    });
+  }
+  if (!hasAuthority(message)) return undefined;
+  const markdown = failureWords(ending.error, { changed: run.changed });
+  return prepareReply(app, answered, {
+    kind: "notice",
+    words: written(markdown, { own: true }),
+    most_kept: room.mail_bytes,
+  });
+}
+
+/** What holds at the end of the run, if it is to be answered; what forbids it by now is told in the steps. */
+async function nowForAnswer(app: App, run: Run): Promise<Answerable | Withheld | undefined> {
+  const { message, settings, steps } = run;
+  if (!settings.reply || !mayAnswer(message, run.inbox)) return undefined;
+  const now = await answerNow(app.db, message);
+  if (now.why !== null) steps.push(warning(now.why));
+  return now;
+}
+
+/** The text of a notice; `changed`: tools had been called. */
+export function failureWords(error: string, { changed }: { changed: boolean }): string {
+  return `Your mail could not be worked on.\n\n${error}\n\nNothing was charged.${changed ? CHANGED : ""}`;
+}
+
+const CHANGED =
+  " But tools had been called before that: what they changed stays so. The steps of this message in the activity say what was done. This very mail, when it comes again or is tried again there, goes on from that and does none of it twice; a new mail would.";
+const NOT_HANDED_OVER =
+  "Files were made, but not kept because of --private, and there was no mail to send them with.";
+
+async function wordsOf(
+  app: App,
+  run: Run,
+  {
+    result,
+    pictures,
+    lacking,
+    stranger,
+  }: { result: string; pictures: Picture[]; lacking: string[]; stranger: boolean },
+): Promise<{ words: Written; notes: Written }> {
+  const { steps, settings, trust, message } = run;
+  const { text: markdown, left_out } = await guarded(app, result, run);
+  const wrote = await workOn(app, "write", { markdown, trust, pictures }, sourceOf(message));
+  // What only its syntax hid from the text is counted as well.
+  const count = left_out + (wrote?.left_out ?? 0);
+  if (count > 0) steps.push(warning(leftOut(count, settings)));
+  const warnings = toldOf(steps, { stranger }).map(asCode);
+  const said = (await guarded(app, [...lacking, ...warnings].join("\n\n"), run)).text;
+  const notes = await workOn(app, "notes", { markdown: said, trust }, sourceOf(message));
+  return { words: wrote ?? writtenPlain(markdown), notes: notes ?? writtenPlain(said) };
+}
+
+async function guarded(app: App, markdown: string, { trust, message }: Run): Promise<Guarded> {
+  return (
+    (await workOn(app, "guard", { markdown, trust }, sourceOf(message))) ?? { text: NOT_READ, left_out: 0 }
+  );
+}
+
+async function built(app: App, parts: MailParts, { message }: Run): Promise<Buffer> {
+  const raw = await workOn(app, "build", parts, sourceOf(message));
+  if (raw === undefined) throw new Error("The answer could not be encoded as a mail in time");
+  return Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength);
+}
+
+const NOT_READ =
+  "*The answer is not shown here: it is built in a way that takes too long to read. The whole result is in the activity, unless it was private.*";
+
+function leftOut(count: number, settings: Pick<RunSettings, "private">): string {
+  const links = count === 1 ? "1 link was" : `${count} links were`;
+  const rule = `${links} left out of the mail: an address stays if it is in your instruction or in a context of yours, or stood in the material just so and without a "?" or "#", ten to a site at most.`;
+  return settings.private ? rule : `${rule} The whole result is in the activity.`;
+}
+
+/** The files that go into a mail, in their order; of the others it is said where they are. */
+export function mailedFiles(
+  { settings, steps }: { settings: Pick<RunSettings, "private">; steps: StepDraft[] },
+  files: ToolFile[],
+  { left_out, captures }: Pick<RoomLeft, "left_out"> & { captures: boolean },
+): ToolFile[] {
+  let room = MAX_MAILED_BYTES;
+  return files.filter((file) => {
+    const { filename, bytes } = file;
+    const fits = bytes.byteLength <= room && !(captures && left_out.has(file));
+    if (fits) room -= bytes.byteLength;
+    else if (left_out.has(file)) steps.push(warning(`${filename} is not in the mail, for want of room.`));
+    else if (settings.private)
+      steps.push(warning(`${filename} was too large for the mail and, being private, was not kept.`));
+    else
+      steps.push(warning(`${filename} was too large for the mail; it is kept for download in the activity.`));
+    return fits;
+  });
+}

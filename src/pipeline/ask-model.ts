@@ -1,0 +1,223 @@
+import { type Completion, complete } from "../ai/llm.ts";
+import { type ChatMessage, hasImages, withOwnIds, withoutImages } from "../ai/llm-messages.ts";
+import type { App } from "../app.ts";
+import { type OpenConnection, openConnectionOf } from "../resources/connections/connections.ts";
+import { messageOf } from "../errors.ts";
+import type { SafeFetch } from "../net/guarded-fetch.ts";
+import type { Run } from "./close.ts";
+import { FILES_TARGET } from "../trust/guard/guard.ts";
+import { hasAuthority } from "../resources/messages/authority.ts";
+import { type Finder, isFound, noteFact } from "./known-models.ts";
+import { type StepDraft, warning } from "./steps.ts";
+import type { OfferedTool } from "./toolbox.ts";
+import type { Talk } from "./tool-loop.ts";
+import type { Question } from "./work.ts";
+
+type Failure = Completion & { ok: false };
+
+/** How models and their servers say that they cannot see, or cannot call anything. */
+const CANNOT_SEE = /\b(images?|image_url|vision|multi-?modal|content (type|part|format)s?)\b/i;
+const CANNOT_CALL = /\b(tools?|tool_choice|functions?|function[ _-]?call(s|ing)?)\b/i;
+/** That a model never takes them; else it may be these pictures or these tools, which somebody else made. */
+const NEVER = /\b(un)?support|\benable/i;
+const THIS_ONE =
+  /schema|propert|keyword|\$ref|(one|any|all)Of\b|\b(tool|function)s?[.[]\d|function '|invalid|\bvalid|format|too (large|many|long|small)|\bsizes?\b/i;
+/** What has nothing to do with what was sent. */
+const OTHER_FAULTS = new Set<Failure["code"]>([
+  "invalid_credentials",
+  "rate_limited",
+  "quota_exceeded",
+  "input_too_long",
+  "content_filtered",
+  "timeout",
+  "cancelled",
+  "unreachable",
+  "tls_error",
+  "blocked_address",
+]);
+
+/** What a model was found not to take. */
+interface Limits {
+  blind: boolean;
+  no_tools: boolean;
+  /** What it said against these tools, if it may take others. */
+  refused?: string;
+}
+
+/**
+ * Asks the connection and, when it does not answer, its fallback from then on: once, and no fallback of that one. A
+ * model that takes no pictures or no tools is asked without them, and the sender is told.
+ */
+export function modelAsker(app: App, run: Run, question: Question & { tools: OfferedTool[] }): Talk["ask"] {
+  const { signal, tools } = question;
+  const found = new Map<string, Limits>();
+  const request = { ...requestOf(run, question), found, account: run.inbox.user_id };
+  let connection = question.connection;
+  let has_fallback = true;
+  const ask = async (talk: ChatMessage[], offers: OfferedTool[]): Promise<Completion> => {
+    const messages = connection === question.connection ? talk : withOwnIds(talk);
+    const answer = await askAble(app, connection, { ...request, messages, offers });
+    if (answer.ok || signal.aborted || !has_fallback) return answer;
+    has_fallback = false;
+    const fallback = await fallbackOf(app, run, connection);
+    const second =
+      fallback && (await askAble(app, fallback, { ...request, messages: withOwnIds(talk), offers }));
+    if (!fallback || !second?.ok) return answer;
+    const output = `The model ${connection.model} did not answer; ${fallback.model} did in its place.`;
+    run.steps.push({ ...warning(output), to_strangers: "" });
+    connection = fallback;
+    return second;
+  };
+  return async (messages, may) => {
+    const first = await ask(messages, may.tools ? tools : []);
+    // Some interfaces take no talk with calls in it without the tools that were called.
+    const wants_tools = !may.tools && !first.ok && !OTHER_FAULTS.has(first.code);
+    const answer = wants_tools && CANNOT_CALL.test(first.message) ? await ask(messages, tools) : first;
+    if (answer.ok)
+      tellLimits(run, {
+        model: connection.model,
+        limits: limitsOf(app, connection, request),
+        tools,
+        images: hasImages(messages),
+      });
+    return answer;
+  };
+}
+
+/** What is asked of a model, whichever it is. */
+function requestOf(run: Run, { asked, signal }: Question) {
+  const { max_tokens, temperature } = asked.settings;
+  const brief = {
+    instruction: asked.instruction,
+    content: run.input.content,
+    attachments: run.input.files.map(({ filename }) => filename),
+    contexts: asked.contexts.map(({ title }) => title),
+  };
+  return {
+    brief,
+    signal,
+    /** Whether later runs may go by what it finds out: nobody else is to choose what the owner's are asked with. */
+    teaches: hasAuthority(run.message),
+    ...(max_tokens === null ? {} : { max_tokens }),
+    ...(temperature === null ? {} : { temperature }),
+  };
+}
+
+type Request = ReturnType<typeof requestOf> & {
+  messages: ChatMessage[];
+  offers: OfferedTool[];
+  /** What this run has found out, by model. */
+  found: Map<string, Limits>;
+  /** Whose run it is. */
+  account: string;
+};
+
+/** Without what the model is known, or now says, not to take. */
+async function askAble(app: App, connection: OpenConnection, request: Request): Promise<Completion> {
+  const { offers, found: _found, account, teaches, ...asked } = request;
+  const limits = limitsOf(app, connection, request);
+  const messages = limits.blind ? withoutImages(asked.messages) : asked.messages;
+  const tools = limits.no_tools ? [] : offers.map(({ offer }) => offer);
+  const { trusted, fallback_connection_id: _, ...model } = connection;
+  const fetch = trusted ? operatorFetch : app.fetch;
+  const answer = await complete({ ...asked, connection: model, messages, tools, fetch });
+  const sent = { images: hasImages(messages), tools: tools.length > 0 };
+  const again = learn(app, { answer, sent, limits, teaches, finder: { account, connection } });
+  return again ? askAble(app, connection, request) : answer;
+}
+
+interface Lesson {
+  answer: Completion;
+  sent: { images: boolean; tools: boolean };
+  limits: Limits;
+  teaches: boolean;
+  finder: Finder;
+}
+
+/** Notes what an answer says of its model; true where it says that the same is to be asked with less. */
+function learn(app: App, { answer, sent, limits, teaches, finder }: Lesson): boolean {
+  if (answer.ok) {
+    if (sent.images) noteFact(app, finder, "sees");
+    if (sent.tools) noteFact(app, finder, "calls");
+    return false;
+  }
+  const refused = OTHER_FAULTS.has(answer.code) ? null : refusedIn(answer, sent);
+  if (refused === null) return false;
+  // What it has taken before it does not refuse for ever.
+  const lasting = isLasting(answer) && !isFound(app, finder, refused === "blind" ? "sees" : "calls");
+  if (lasting && teaches) noteFact(app, finder, refused);
+  limits[refused] = true;
+  if (refused === "no_tools" && !lasting) limits.refused = answer.message;
+  return true;
+}
+
+/** What a refusal is about; null if it is about something else. */
+function refusedIn({ message }: Failure, sent: Lesson["sent"]): "blind" | "no_tools" | null {
+  if (sent.images && CANNOT_SEE.test(message)) return "blind";
+  return sent.tools && CANNOT_CALL.test(message) ? "no_tools" : null;
+}
+
+function isLasting({ message }: Failure): boolean {
+  return NEVER.test(message) && !THIS_ONE.test(message);
+}
+
+/** What the account knows of a model, and what the run finds out besides. */
+function limitsOf(
+  app: App,
+  connection: OpenConnection,
+  { found, account }: Pick<Request, "found" | "account">,
+): Limits {
+  const key = keyOf(connection);
+  const finder = { account, connection };
+  const limits = found.get(key) ?? {
+    blind: isFound(app, finder, "blind"),
+    no_tools: isFound(app, finder, "no_tools"),
+  };
+  found.set(key, limits);
+  return limits;
+}
+
+function keyOf({ id, base_url, model }: OpenConnection): string {
+  return JSON.stringify([id, base_url, model]);
+}
+
+function tellLimits(
+  run: Run,
+  told: { model: string; limits: Limits; tools: OfferedTool[]; images: boolean },
+): void {
+  const { model, tools, images } = told;
+  const { blind, no_tools, refused } = told.limits;
+  const said: StepDraft[] = [];
+  if (blind && images) {
+    const files = run.input.images.map(({ filename }) => filename).join(", ");
+    const to_strangers = `Not read: ${files}. Pictures are not seen here.`;
+    said.push({ ...warning(`Not read: ${files}. The model ${model} does not see pictures.`), to_strangers });
+  }
+  // Nobody misses the tool that makes files before it was asked for.
+  if (no_tools && tools.some(({ tool }) => tool.target !== FILES_TARGET)) {
+    const output =
+      refused === undefined
+        ? `The model ${model} cannot use tools, so none were used.`
+        : `The model ${model} did not take the tools, so none were used from there on. ${refused}`;
+    said.push({ ...warning(output), to_strangers: "" });
+  }
+  for (const step of said) if (!run.steps.some(({ output }) => output === step.output)) run.steps.push(step);
+}
+
+async function fallbackOf(
+  app: App,
+  { inbox }: Run,
+  { fallback_connection_id: default_connection_id }: OpenConnection,
+): Promise<OpenConnection | undefined> {
+  if (default_connection_id === null) return undefined;
+  try {
+    return await openConnectionOf(app, { user_id: inbox.user_id, default_connection_id });
+  } catch (error) {
+    // What the run then fails with is the answer of the first one; that this one cannot be opened is for the log.
+    app.log.warn({ err: messageOf(error) }, "the fallback connection cannot be used");
+    return undefined;
+  }
+}
+
+/** To wherever the operator's own connection points; the signal is the only clock, as in `app.fetch`. */
+const operatorFetch: SafeFetch = (url, init) => fetch(url, { ...init, timeout: false });

@@ -1,0 +1,282 @@
+import { refuseUnverified } from "../resources/accounts/verified.ts";
+import type { App } from "../app.ts";
+import { resetsAt } from "../resources/billing/ledger.ts";
+import { planLimits } from "../resources/billing/plans.ts";
+import { openConnectionOf } from "../resources/connections/connections.ts";
+import { inboxOfConversation, ownConversation } from "../resources/conversations/conversations.ts";
+import type { Db } from "../db/database.ts";
+import type { InboxRow, MessageRow, UserRow } from "../db/schema.ts";
+import { AppError, invalid } from "../errors.ts";
+import { defaultInboxId } from "../resources/inboxes/default-inbox.ts";
+import { ownInbox } from "../resources/inboxes/inboxes.ts";
+import { refusePaused } from "../resources/inboxes/pause.ts";
+import { hasRoom, refuseResting } from "../resources/inboxes/room.ts";
+import type { Job } from "../jobs/queue.ts";
+import { canonicalJson } from "../lib/canonical-json.ts";
+import type { RateVerdict } from "../lib/rate-limit.ts";
+import { isLongerThan } from "../lib/text-length.ts";
+import { acceptCall, type IncomingFile } from "../inbound/accept.ts";
+import { ownMessage, readRun } from "../resources/messages/messages.ts";
+import { type Metadata, refuseBadMetadata } from "../resources/messages/metadata.ts";
+import { sizeOf } from "../resources/messages/run-use.ts";
+import type { RunView } from "../resources/messages/view.ts";
+import { filesOf, type FileInput } from "./files.ts";
+import type { SentFile } from "../files/sent-file.ts";
+import { acceptInline, awaitEnd } from "./inline.ts";
+import { sha256 } from "../lib/sha256.ts";
+
+const ROUTE = "POST /v1/messages";
+const RATE_WINDOW_SECONDS = 60;
+const MAX_INSTRUCTION_CHARS = 10_000;
+const MAX_CONTENT_CHARS = 500_000;
+const KEY_FORM = /^[\x20-\x7e]{1,255}$/;
+/** How long an Idempotency-Key is remembered. */
+export const KEY_SECONDS = 86_400;
+
+export interface CallInput {
+  instruction: string;
+  content?: string;
+  inbox_id?: string;
+  conversation_id?: string;
+  attachments?: FileInput[];
+  metadata?: Metadata;
+  async?: boolean;
+}
+
+export interface CallOptions {
+  /** What the attachments held, in their order; given once. */
+  takeFiles: () => SentFile[];
+  /** Told once nothing is held any more of what came in; not told when the call is refused. */
+  onStored: () => void;
+  idempotency_key: string | null;
+  /** The client's own bound on the wait (RFC 7240 `wait`), in seconds. */
+  wait_seconds: number | null;
+  /** Told what is left of the account's rate, also when nothing is; not told on a replay, which costs nothing. */
+  onRate: (rate: RateVerdict) => void;
+}
+
+export interface CallOutcome {
+  view: RunView;
+  replayed: boolean;
+  /** Of a call over the credit cap. */
+  resets_at?: number;
+}
+
+/** Runs an instruction through an inbox as a mail to it would; decision J gives the order of the checks. */
+export async function runCall(
+  app: App,
+  user: UserRow,
+  given: CallInput,
+  options: CallOptions,
+): Promise<CallOutcome> {
+  const input = { ...given, instruction: given.instruction.trim() };
+  const accepted = await acceptChecked(app, user, input, options);
+  options.onStored();
+  if ("replay_of" in accepted) return replay(app, user, { message_id: accepted.replay_of, input, options });
+  if (accepted.row.state === "limited")
+    return {
+      view: await readRun(app, user, accepted.row.id),
+      replayed: false,
+      resets_at: await resetsAt(app, app.db, user),
+    };
+  const { row, job } = accepted;
+  const answer = await awaitEnd(app, row.id, { job, ms: budgetMs(app, input, options) });
+  return { view: { ...(await readRun(app, user, row.id)), ...answer }, replayed: false };
+}
+
+/** Here alone its files are held: whoever waits for the result may wait for minutes. */
+async function acceptChecked(
+  app: App,
+  user: UserRow,
+  input: CallInput,
+  options: CallOptions,
+): Promise<Accepted> {
+  refuseBadTexts(input);
+  refuseBadMetadata(input.metadata ?? {});
+  const files = filesOf(input.attachments ?? [], options.takeFiles());
+  refuseBadKey(options.idempotency_key);
+  refuseUnverified(user);
+  // Before anything that may have changed since: a retry gets its result whatever became of the inbox.
+  const keyed = keyOf(input, options);
+  const earlier = keyed && (await findKeyed(app, app.db, user, keyed));
+  if (earlier) return { replay_of: earlier, job: null };
+  const inbox = await chooseInbox(app, user, input);
+  refusePaused(inbox);
+  if (input.conversation_id !== undefined)
+    await ownConversation(app.db, user, { id: input.conversation_id, inbox_id: inbox.id });
+  await refuseWithoutModel(app, inbox);
+  return acceptOnce(app, { user, inbox, input, files, keyed, onRate: options.onRate });
+}
+
+function refuseBadTexts({ instruction, content = "" }: CallInput): void {
+  if (instruction === "")
+    throw invalid("body.instruction", "too_short", "The instruction must not be blank.");
+  for (const [name, text, limit] of [
+    ["instruction", instruction, MAX_INSTRUCTION_CHARS],
+    ["content", content, MAX_CONTENT_CHARS],
+  ] as const) {
+    if (isLongerThan(text, limit))
+      throw invalid(`body.${name}`, "too_long", `The ${name} must have at most ${limit} characters.`);
+  }
+}
+
+/** The inbox that a call names, else that of its conversation, else the default one. */
+async function chooseInbox(
+  app: App,
+  user: UserRow,
+  { inbox_id, conversation_id }: Pick<CallInput, "inbox_id" | "conversation_id">,
+): Promise<InboxRow> {
+  const named = inbox_id ?? (conversation_id && (await inboxOfConversation(app.db, user, conversation_id)));
+  const id = named ?? (await defaultInboxId(app.db, user));
+  if (id === undefined)
+    throw new AppError("inbox_required", "This account has no inbox.", {
+      fix: "Make one with POST /inboxes.",
+    });
+  const inbox = await ownInbox(app.db, user, id);
+  if (named === undefined && !(await hasRoom(app, app.db, user, inbox))) throw defaultRests(inbox);
+  await refuseResting(app, app.db, user, inbox);
+  return inbox;
+}
+
+/** Another inbox in its place would do the work by other rules than those that its owner chose. */
+function defaultRests({ label }: InboxRow): AppError {
+  return new AppError(
+    "plan_limit_reached",
+    `The default inbox "${label}" is one more than your plan allows, so it rests.`,
+    {
+      fix: 'Name another one in inbox_id, or make it the default with PATCH /inboxes/{inbox_id} and {"is_default": true}.',
+    },
+  );
+}
+
+async function refuseWithoutModel(app: App, inbox: InboxRow): Promise<void> {
+  if (await openConnectionOf(app, inbox)) return;
+  throw new AppError("inbox_not_routed", "This inbox has no model connection.", {
+    fix: "Make one with POST /connections and set it as default_connection_id of the inbox.",
+  });
+}
+
+function refuseBadKey(key: string | null): void {
+  if (key !== null && !KEY_FORM.test(key))
+    throw new AppError(
+      "invalid_idempotency_key",
+      "An Idempotency-Key has 1 to 255 printable ASCII characters.",
+    );
+}
+
+function takeRate(app: App, user: UserRow, onRate: CallOptions["onRate"]): void {
+  const limit = planLimits(app.config, user.plan).route_per_minute;
+  const rate = app.limiter.take(`route:${user.id}`, { limit, window_seconds: RATE_WINDOW_SECONDS });
+  onRate(rate);
+  if (rate.ok) return;
+  throw new AppError("rate_limited", `More than ${limit} calls in a minute.`, {
+    retry_after_seconds: rate.retry_after_seconds,
+    fix: `Try again in ${rate.retry_after_seconds} seconds.`,
+  });
+}
+
+interface Keyed {
+  key: string;
+  fingerprint: string;
+}
+
+function keyOf(input: CallInput, { idempotency_key }: CallOptions): Keyed | null {
+  if (idempotency_key === null) return null;
+  const form = (input.attachments ?? []).length > 0 ? BY_CONTENT : "";
+  return { key: idempotency_key, fingerprint: form + sha256(canonicalJson(input), "hex") };
+}
+
+/** In front of the fingerprint of a call with files, which has the hash of what each of them holds. */
+const BY_CONTENT = "content:";
+
+/**
+ * Earlier versions hashed the base64 of a file as it was written, which is not known any more where a call is looked at:
+ * for the day in which such a key is remembered, a call with files is taken for the one that it names. To refuse it would
+ * have the client use another key, and what it asked for before the upgrade would be run and paid a second time.
+ */
+function isSameCall(known: string, asked: string): boolean {
+  return known === asked || (asked.startsWith(BY_CONTENT) && !known.startsWith(BY_CONTENT));
+}
+
+/** The message that an earlier call with this key made. Throws when that call said something else. */
+async function findKeyed(app: App, db: Db, user: UserRow, keyed: Keyed): Promise<string | undefined> {
+  const row = await db
+    .selectFrom("idempotency_keys")
+    .select(["message_id", "fingerprint"])
+    .where("user_id", "=", user.id)
+    .where("route", "=", ROUTE)
+    .where("key", "=", keyed.key)
+    .where("created", ">", app.calmNow() - KEY_SECONDS)
+    .executeTakeFirst();
+  if (row && !isSameCall(row.fingerprint, keyed.fingerprint))
+    throw new AppError("idempotency_key_reuse", "This Idempotency-Key was used with another body.", {
+      fix: "Use a new key for a new request.",
+    });
+  return row?.message_id;
+}
+
+interface Accepting {
+  user: UserRow;
+  inbox: InboxRow;
+  input: CallInput;
+  files: IncomingFile[];
+  keyed: Keyed | null;
+  onRate: CallOptions["onRate"];
+}
+
+type Accepted = { row: MessageRow; job: Job | null } | { replay_of: string; job: null };
+
+/** Stores the call and claims its job when a slot is free, so that it runs here and now. */
+async function acceptOnce(app: App, accepting: Accepting): Promise<Accepted> {
+  const { user, inbox, input, files, keyed } = accepting;
+  const { instruction, content = null, conversation_id = null, metadata = {} } = input;
+  const inline = { user, wanted: input.async !== true, bytes: sizeOf({ content, files }) };
+  return acceptInline(app, inline, async (tx, slot): Promise<Accepted> => {
+    const earlier = keyed && (await findKeyed(app, tx, user, keyed));
+    if (earlier) return { replay_of: earlier, job: null };
+    takeRate(app, user, accepting.onRate);
+    // Looked up again: it may have been deleted since, or paused.
+    refusePaused(await ownInbox(tx, user, inbox.id));
+    const call = { user, inbox, instruction, content, conversation_id, files, metadata, slot };
+    const accepted = await acceptCall(app, tx, { ...call, source: "api" });
+    if (keyed && accepted.row.state !== "limited")
+      await rememberKey(app, tx, { user, keyed, message_id: accepted.row.id });
+    return accepted;
+  });
+}
+
+async function rememberKey(
+  app: App,
+  tx: Db,
+  known: { user: UserRow; keyed: Keyed; message_id: string },
+): Promise<void> {
+  const { user, keyed, message_id } = known;
+  const row = { user_id: user.id, route: ROUTE, ...keyed, message_id, created: app.after(0) };
+  await tx
+    .insertInto("idempotency_keys")
+    .values(row)
+    .onConflict((conflict) => conflict.columns(["user_id", "route", "key"]).doUpdateSet(row))
+    .execute();
+}
+
+async function replay(
+  app: App,
+  user: UserRow,
+  { message_id, input, options }: { message_id: string; input: CallInput; options: CallOptions },
+): Promise<CallOutcome> {
+  const [kept] = await ownMessage(app.db, { user_id: user.id, id: message_id, since: 0 });
+  if (!kept)
+    throw new AppError("not_found", "The message that this Idempotency-Key made has been deleted.", {
+      fix: "It is not made a second time. Use a new key for a new request.",
+    });
+  const ended = app.finished.wait(message_id, budgetMs(app, input, options));
+  const now = await readRun(app, user, message_id);
+  if (now.status !== "processing") return { view: now, replayed: true };
+  await ended;
+  return { view: await readRun(app, user, message_id), replayed: true };
+}
+
+function budgetMs(app: App, input: CallInput, { wait_seconds }: CallOptions): number {
+  if (input.async === true) return 0;
+  return Math.min(app.config.routing.sync_budget_seconds, wait_seconds ?? Number.POSITIVE_INFINITY) * 1_000;
+}

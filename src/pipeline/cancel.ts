@@ -1,0 +1,67 @@
+import type { App } from "../app.ts";
+import { historySince } from "../resources/billing/plans.ts";
+import type { Db } from "../db/database.ts";
+import { jsonMember } from "../db/json.ts";
+import type { MessageRow, MessageState, UserRow } from "../db/schema.ts";
+import { AppError } from "../errors.ts";
+import { CANCELLED_REASON } from "../resources/messages/cancelled.ts";
+import { ownMessage, readRun } from "../resources/messages/messages.ts";
+import type { RunView } from "../resources/messages/view.ts";
+import { endMessage } from "./fail.ts";
+import type { Step } from "./steps.ts";
+import { notedCalls, stepsWith } from "./tool-journal.ts";
+
+/** Its owner reads it in the activity, and a listed sender in a mail. */
+const WORDS = "It was cancelled by the owner of this inbox before it was done.";
+
+/**
+ * Ends a message of the user's own that waits or is being worked on: it has failed from then on, at no cost. Its job goes in
+ * the same transaction, so that either this one or the one that closes the run counts, whichever comes first. A call that a
+ * tool is at is not made undone: the journal keeps that it was begun. Done a second time it changes nothing.
+ */
+export async function cancelMessage(app: App, user: UserRow, id: string): Promise<RunView> {
+  const cancelled = await app.write(async (tx) => {
+    const [message] = await ownMessage(tx, { user_id: user.id, id, since: historySince(app, user) });
+    if (!message) throw new AppError("not_found", "There is no such message.");
+    if (message.state === "received") return endWithJob(app, tx, message);
+    if (message.reason === CANCELLED_REASON) return false;
+    throw new AppError("conflict", `This message ${ENDED[message.state]}, so there is nothing to cancel.`, {
+      fix: `GET /v1/messages/${id} tells what became of it.`,
+    });
+  });
+  if (cancelled) app.worker?.cancel(id);
+  return readRun(app, user, id);
+}
+
+const ENDED: Record<Exclude<MessageState, "received">, string> = {
+  done: "is done",
+  failed: "has failed",
+  limited: "was over the credit limit and was never begun",
+  rejected: "was refused",
+  skipped: "was left out by a rule",
+};
+
+async function endWithJob(app: App, tx: Db, message: MessageRow): Promise<boolean> {
+  const { lane, any } = jobsOf(tx, message);
+  const { numDeletedRows } = await lane.executeTakeFirst();
+  // One that began a conversation of its own (`--new`) keeps the lane of the first.
+  if (numDeletedRows === 0n) await any.executeTakeFirst();
+  const told = app.progress.get(message.id)?.() as Step[] | undefined;
+  const noted = await notedCalls(tx, message.id);
+  await endMessage(app, tx, message, {
+    reason: CANCELLED_REASON,
+    error: WORDS,
+    ...(told === undefined ? {} : { steps: stepsWith(told, noted) }),
+    is_told: message.authority !== "owner",
+  });
+  return true;
+}
+
+function jobsOf(tx: Db, { id, conversation_id }: Pick<MessageRow, "id" | "conversation_id">) {
+  const any = tx
+    .deleteFrom("jobs")
+    .where("kind", "=", "route_message")
+    .where("status", "in", ["pending", "running"])
+    .where(jsonMember("payload", "message_id"), "=", id);
+  return { any, lane: any.where("lane", "=", conversation_id) };
+}

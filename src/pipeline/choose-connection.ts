@@ -1,0 +1,54 @@
+import type { App } from "../app.ts";
+import {
+  type OpenConnection,
+  openConnectionNamed,
+  openConnectionOf,
+} from "../resources/connections/connections.ts";
+import { AppError } from "../errors.ts";
+import type { Ending, Run } from "./close.ts";
+
+const NO_CONNECTION = "Inbox has no LLM connection";
+const NO_CONNECTION_FIX =
+  "Choose one on the page of the inbox in the dashboard (for programs: POST /connections, then default_connection_id of the inbox), and send the mail again.";
+
+/** The model connection of an inbox, or how a run ends without one. */
+export async function findConnection(
+  app: App,
+  { inbox, message, settings }: Run,
+): Promise<OpenConnection | Ending> {
+  const { connection: name } = settings;
+  try {
+    const named = name === null ? undefined : await openConnectionNamed(app, inbox.user_id, name);
+    if (name !== null && !named)
+      return { state: "failed", reason: "unknown_connection", error: unknownName(name) };
+    const found = named ?? (await openConnectionOf(app, inbox));
+    if (found) return withModel(app, found, settings.model);
+    // Who tests an inbox has the page to mend it at hand.
+    const error = message.source === "test" ? NO_CONNECTION : `${NO_CONNECTION}. ${NO_CONNECTION_FIX}`;
+    return { state: "failed", reason: "no_provider", error };
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return {
+      state: "failed",
+      reason: "connection_unreadable",
+      error: `${error.message} ${error.extras.fix ?? ""}`,
+    };
+  }
+}
+
+/** Whoever pays for a connection says which models are asked there. */
+function withModel(app: App, connection: OpenConnection, model: string | null): OpenConnection | Ending {
+  if (model === null) return connection;
+  const allowed = [...new Set([connection.model, ...app.config.llm.models])].filter(Boolean);
+  if (!connection.trusted || allowed.includes(model)) return { ...connection, model };
+  const names = allowed.map((name) => `"${name}"`).join(", ") || "none that could be named";
+  const error = `The model "${model}" is not allowed on the connection of this server, which has ${names}. ${OWN_MODEL_FIX}`;
+  return { state: "failed", reason: "model_not_allowed", error };
+}
+
+const OWN_MODEL_FIX =
+  "Leave --model out, or make a connection of your own with POST /connections and name it in --connection.";
+
+function unknownName(name: string): string {
+  return `There is no model connection called "${name}". GET /connections lists yours.`;
+}

@@ -1,0 +1,268 @@
+import type { ToolFile } from "../trust/guard/tool.ts";
+import type { App, PrivateAnswer } from "../app.ts";
+import type { OpenConnection } from "../resources/connections/connections.ts";
+import { releaseCredit, RUN_CREDITS, settleCredit } from "../resources/billing/ledger.ts";
+import { noteTurn } from "../resources/conversations/conversations.ts";
+import type { Db } from "../db/database.ts";
+import { prepared } from "../db/prepared.ts";
+import type { InboxRow, MessageRow, UserRow } from "../db/schema.ts";
+import { finishJob, type Job } from "../jobs/queue.ts";
+import { writeOutcome } from "../jobs/run-job.ts";
+import { waitAtMost } from "../lib/deadline.ts";
+import { parseJson } from "../lib/quote.ts";
+import type { IncomingFile } from "../inbound/accept.ts";
+import { storeFiles } from "../resources/messages/stored-files.ts";
+import { sourceOf } from "../resources/messages/run-use.ts";
+import { recordState } from "../resources/messages/events.ts";
+import { answerTo } from "./answer.ts";
+import { filesOut } from "./answer-file.ts";
+import type { Command } from "./command.ts";
+import { type Journal, notAsked } from "./earlier-calls.ts";
+import { hasAuthority } from "../resources/messages/authority.ts";
+import { type RunInput } from "./input.ts";
+import { type Lacking, wordsLacking } from "./lacking.ts";
+import type { Trust } from "../trust/shown/links.ts";
+import { forgetMaterial, PRIVATE_WORDS, withoutWords } from "./private.ts";
+import { roomLeft } from "./room-left.ts";
+import type { RunSettings } from "./settings.ts";
+import { type StepDraft, toSteps, warning } from "./steps.ts";
+import { forgetCalls, keepCalls, stepsOfEarlier } from "./tool-journal.ts";
+import { whyUnanswered } from "./unanswered.ts";
+
+/** Whatever takes longer waits for a thread or the disk, and is passed by others. */
+const TURN_MS = 1_000;
+
+/** What is kept of a result. */
+const MAX_RESULT_BYTES = 1_048_576;
+const CUT = "The result was cut here: at most 1 MB of one is kept.";
+
+/** Why a model gave no answer to what it was sent, though nothing is wrong with it. */
+const OF_ITS_TEXTS = new Set(["input_too_long", "content_filtered", "cancelled"]);
+
+/** How a run ended, before it is written down. */
+export type Ending =
+  | {
+      state: "done";
+      result: string;
+      model: string;
+      usage: { input_tokens: number; output_tokens: number } | null;
+      /** Nothing was done that costs a credit. */
+      free?: true;
+    }
+  | { state: "failed"; reason: string; error: string };
+
+export interface Run {
+  job: Job;
+  signal: AbortSignal;
+  message: MessageRow;
+  inbox: InboxRow;
+  owner_email: string;
+  owner_plan: UserRow["plan"];
+  input: RunInput;
+  command: Command;
+  settings: RunSettings;
+  steps: StepDraft[];
+  /** Which model is asked, once that is known. */
+  connection?: OpenConnection;
+  /** Files that tools made, in order. */
+  made: ToolFile[];
+  trust: Trust;
+  /** What the instruction would have had to say for what was blocked. */
+  lacking: Lacking;
+  /** Whether tools may have changed something, in this try or an earlier one. */
+  changed: boolean;
+  journal: Journal;
+}
+
+/** Ends a message in one transaction: its result, its credit, its files, its answer and its job. */
+export async function closeRun(app: App, run: Run, whole: Ending): Promise<void> {
+  const { account: who, strangers } = sourceOf(run.message);
+  let closed: Promise<void> | undefined;
+  await app.endings({ who, strangers }, () => waitAtMost(TURN_MS, (closed = close(app, run, whole))));
+  await closed;
+}
+
+async function close(app: App, run: Run, whole: Ending): Promise<void> {
+  const { message } = run;
+  run.steps.push(...stepsOfEarlier(notAsked(run.journal)));
+  const files =
+    whole.state === "done" && whole.free === undefined ? await filesOut(app, run, whole.result) : [];
+  const ending = shortened(run, whole);
+  const words = wordsLacking(run.lacking, run);
+  const room = await roomLeft(app, run, { files, ending });
+  // Strangers are told nothing of an account, but of a file that they do not get.
+  if (hasAuthority(message)) run.steps.push(...room.warnings);
+  const reply = await answerTo(app, run, ending, { files, words, room });
+  if (!hasAuthority(message)) run.steps.push(...room.warnings);
+  run.steps.push(...words.map(warning));
+  const told = withWords(run, ending, words);
+  const kept = told.state === "done" && run.settings.private ? keptOf(app, run, told) : { run, ending: told };
+  const next = await writeOutcome(app, run.signal, async (tx) => {
+    await finishJob(tx, run.job);
+    if (run.changed) await (ending.state === "done" ? forgetCalls : keepCalls)(tx, message.id);
+    const closed = closingColumns(app, kept.run, kept.ending);
+    const keeps = (file: IncomingFile) => kept.run === run && !room.left_out.has(file);
+    await storeRunFiles(app, tx, run, { files, keeps });
+    // An answer is told of once it is on its way.
+    const held = reply !== undefined && ending.state === "done";
+    const event_id = await recordState(app, tx, { ...message, ...closed }, held);
+    const reply_status = reply ? await reply.queue(tx, held ? event_id : null) : "none";
+    await closeMessage(tx, { ...closed, id: message.id, reply_status });
+    // What an answer came to says its queue.
+    const reply_error = reply ? null : whyUnanswered(run, ending);
+    if (reply_error !== null) await noteUnanswered(tx, { id: message.id, reply_error });
+    if (kept.run !== run) await forgetMaterial(app, tx, message);
+    await (kept.ending.state === "done"
+      ? settleTurn(app, tx, run, kept.ending)
+      : releaseCredit(app, tx, message));
+    return app.worker?.claimNext(tx, run.job);
+  });
+  if (next) app.worker?.follow(next);
+  app.finished.notify(message.id, newsOf(run, told));
+  measure(app, run, ending);
+  tellLog(app, run, ending);
+}
+
+function tellLog(app: App, { inbox, connection, message }: Run, ending: Ending): void {
+  const ms = app.nowMs() - message.accepted_ms;
+  const said = { inbox: inbox.label, inbox_id: inbox.id, model: connection?.model, ms };
+  if (ending.state === "done") return app.log.info({ ...said, model: ending.model }, "message done");
+  const { reason } = ending;
+  // What a user's own connection does not do is theirs to mend, and said to them.
+  const is_ours = connection?.trusted === true && !OF_ITS_TEXTS.has(reason);
+  app.log[is_ours ? "warn" : "info"]({ reason, ...said }, "message failed");
+}
+
+function measure(app: App, { message }: Run, ending: Ending): void {
+  const { source, accepted_ms } = message;
+  const seconds = (app.nowMs() - accepted_ms) / 1_000;
+  app.metrics.time("mailwright_route_seconds", { source, state: ending.state }, seconds);
+  if (ending.state !== "done") return;
+  const { input_tokens = 0, output_tokens = 0 } = ending.usage ?? {};
+  app.metrics.count("mailwright_model_tokens_total", { direction: "input" }, input_tokens);
+  app.metrics.count("mailwright_model_tokens_total", { direction: "output" }, output_tokens);
+  if (!ending.free && source !== "test")
+    app.metrics.count("mailwright_credits_charged_total", {}, RUN_CREDITS);
+}
+
+function shortened(run: Run, ending: Ending): Ending {
+  if (ending.state !== "done" || Buffer.byteLength(ending.result) <= MAX_RESULT_BYTES) return ending;
+  run.steps.push(warning(CUT));
+  const { read } = new TextEncoder().encodeInto(ending.result, new Uint8Array(MAX_RESULT_BYTES));
+  return { ...ending, result: `${ending.result.slice(0, read)}\n\n${CUT}` };
+}
+
+/** The result with what would allow the rest below it, unless a program is to read it: then its steps alone say so. */
+function withWords({ settings }: Run, ending: Ending, words: string[]): Ending {
+  if (ending.state !== "done" || words.length === 0) return ending;
+  if (settings.for_programs || parseJson(ending.result) !== undefined) return ending;
+  return { ...ending, result: [ending.result, ...words].join("\n\n") };
+}
+
+/** What is written down of a private run. */
+function keptOf(app: App, run: Run, ending: Ending & { state: "done" }): { run: Run; ending: Ending } {
+  const { result, command, steps } = withoutWords(
+    run.command,
+    run.steps,
+    app.config.outbound.mode === "capture",
+  );
+  return { run: { ...run, command, steps }, ending: { ...ending, result } };
+}
+
+/** The answer of a private run, which the one who waits for it gets from here or from nowhere. */
+function newsOf({ settings, steps }: Run, ending: Ending): PrivateAnswer | undefined {
+  if (ending.state !== "done" || !settings.private) return undefined;
+  return { result: ending.result, steps: toSteps(steps) };
+}
+
+async function storeRunFiles(
+  app: App,
+  tx: Db,
+  { message, input }: Run,
+  { files, keeps }: { files: ToolFile[]; keeps: (file: IncomingFile) => boolean },
+): Promise<void> {
+  const message_id = message.id;
+  if (message.raw_mail_id !== null)
+    await storeFiles(app, tx, { message_id, direction: "in", files: input.files, keeps });
+  await storeFiles(app, tx, { message_id, direction: "out", files, keeps });
+}
+
+async function settleTurn(
+  app: App,
+  tx: Db,
+  { message, settings }: Run,
+  { result, free }: Ending & { state: "done" },
+): Promise<void> {
+  await (free ? releaseCredit(app, tx, message) : settleCredit(app, tx, message));
+  const { conversation_id, sender } = message;
+  const reply = settings.private ? PRIVATE_WORDS : result;
+  await noteTurn(tx, { conversation_id, sender, reply, now: app.orderNow() });
+}
+
+type Closing = Pick<
+  MessageRow,
+  | "state"
+  | "instruction"
+  | "command"
+  | "steps"
+  | "completed"
+  | "duration_ms"
+  | "error"
+  | "reason"
+  | "result"
+  | "model"
+  | "input_tokens"
+  | "output_tokens"
+  | "credits_charged"
+>;
+
+const closeMessage = prepared((db, row: Closing & Pick<MessageRow, "id" | "reply_status">) =>
+  db
+    .updateTable("messages")
+    .set({
+      state: row.state,
+      instruction: row.instruction,
+      command: row.command,
+      steps: row.steps,
+      completed: row.completed,
+      duration_ms: row.duration_ms,
+      error: row.error,
+      reason: row.reason,
+      result: row.result,
+      model: row.model,
+      input_tokens: row.input_tokens,
+      output_tokens: row.output_tokens,
+      credits_charged: row.credits_charged,
+      reply_status: row.reply_status,
+    })
+    .where("id", "=", row.id),
+);
+
+const noteUnanswered = prepared((db, row: { id: string; reply_error: string }) =>
+  db.updateTable("messages").set({ reply_error: row.reply_error }).where("id", "=", row.id),
+);
+
+const NOTHING_YET = {
+  error: null,
+  reason: null,
+  result: "",
+  model: null,
+  input_tokens: null,
+  output_tokens: null,
+  credits_charged: 0,
+};
+
+function closingColumns(app: App, run: Run, ending: Ending): Closing {
+  const columns = {
+    ...NOTHING_YET,
+    state: ending.state,
+    instruction: run.command.raw,
+    command: JSON.stringify(run.command),
+    steps: JSON.stringify(toSteps(run.steps)),
+    completed: app.now(),
+    duration_ms: app.nowMs() - run.message.accepted_ms,
+  };
+  if (ending.state === "failed") return { ...columns, error: ending.error, reason: ending.reason };
+  const credits_charged = ending.free || run.message.source === "test" ? 0 : RUN_CREDITS;
+  return { ...columns, ...ending.usage, result: ending.result, model: ending.model, credits_charged };
+}

@@ -1,0 +1,118 @@
+import type { ChatMessage } from "../ai/llm-messages.ts";
+import type { Tool } from "../trust/guard/tool.ts";
+import type { App } from "../app.ts";
+import type { ReadFor } from "../files/reader.ts";
+import { stepName } from "./steps.ts";
+import { workOn } from "./text-work.ts";
+import { type EarlierCall, fingerprintOf } from "./tool-journal.ts";
+
+/** The most that the model is told at once of all earlier calls together. */
+const MAX_TOLD_CHARS = 50_000;
+
+/** What earlier tries of a run have called that changes something, and what this one has asked for. */
+export interface Journal {
+  /** In the order in which they were begun. */
+  earlier: EarlierCall[];
+  /** Fingerprints of the earlier ones that this try has asked for, in the same words or in others. */
+  asked: Set<string>;
+  /** How often this try has made each call, or had made it before, by the fingerprint of its first. */
+  counts: Map<string, number>;
+  /** By the same, the round of the talk in which a call was answered with what came of another one. */
+  put_off: Map<string, number>;
+}
+
+export function journalOf(earlier: EarlierCall[]): Journal {
+  return { earlier, asked: new Set(), counts: new Map(), put_off: new Map() };
+}
+
+/** The earlier calls that this try has not asked for. */
+export function notAsked({ earlier, asked }: Journal): EarlierCall[] {
+  return earlier.filter(({ fingerprint }) => !asked.has(fingerprint));
+}
+
+/** The fingerprints of a call: `first` counts equal ones, `fingerprint` names the next of them. */
+export function nextCall(
+  { counts }: Journal,
+  tool: Tool,
+  args: Record<string, unknown>,
+): { first: string; fingerprint: string } {
+  const first = fingerprintOf(tool, args, 0);
+  const nth = counts.get(first) ?? 0;
+  return { first, fingerprint: nth === 0 ? first : fingerprintOf(tool, args, nth) };
+}
+
+export function countCall({ counts }: Journal, first: string): void {
+  counts.set(first, (counts.get(first) ?? 0) + 1);
+}
+
+/** What is told in place of making a call. */
+interface EarlierAnswer {
+  /** The earlier call that stands for it. */
+  call: EarlierCall;
+  /** Earlier ones that the model may have meant, this one first; undefined where it is the very one that is asked for. */
+  others?: EarlierCall[];
+}
+
+/**
+ * The earlier call that is told of in place of making this one in `round` of the talk: the same one, or the next one of
+ * the same tool, for a model seldom words a text twice alike. Undefined for one that is to be made: one more than the
+ * earlier try had made, or one that is asked for once more in a later round, when the model has read why it was not made.
+ */
+export function earlierAnswer(
+  journal: Journal,
+  tool: Tool,
+  { args, round }: { args: Record<string, unknown>; round: number },
+): EarlierAnswer | undefined {
+  const { earlier, asked, put_off } = journal;
+  if (earlier.length === 0) return undefined;
+  const { first, fingerprint } = nextCall(journal, tool, args);
+  const same = earlier.find((call) => call.fingerprint === fingerprint);
+  if (same) {
+    countCall(journal, first);
+    asked.add(fingerprint);
+    return { call: same };
+  }
+  if ((put_off.get(first) ?? round) < round) return undefined;
+  const others = notAsked(journal).filter((call) => isDoneBy(tool, call));
+  const [call] = others;
+  if (call === undefined) return undefined;
+  put_off.set(first, round);
+  asked.add(call.fingerprint);
+  return { call, others };
+}
+
+/** A call that failed is nothing that could be done twice. */
+function isDoneBy({ target, name }: Tool, { step, ok, unknown = false }: EarlierCall): boolean {
+  return step?.server === target && step.name === stepName(name) && (ok || unknown);
+}
+
+/** The talk of a run that is done again: at its end stands what earlier tries have called, so that the model goes on from there. */
+export async function withEarlierCalls(
+  app: App,
+  earlier: EarlierCall[],
+  { messages, nonce, from }: { messages: ChatMessage[]; nonce: string; from: ReadFor },
+): Promise<ChatMessage[]> {
+  const last = messages.at(-1);
+  if (earlier.length === 0 || last === undefined) return messages;
+  const told = { material: storiesOf(earlier), nonce, max_chars: 2 * MAX_TOLD_CHARS };
+  const fenced = await workOn(app, "fence", told, from);
+  if (fenced === undefined) return messages;
+  return [
+    ...messages.slice(0, -1),
+    { ...last, content: [last.content, BEGUN_BEFORE, fenced.text].join("\n\n") },
+  ];
+}
+
+const BEGUN_BEFORE =
+  "You have begun this work before and were interrupted. The calls below were made then, with these results, and stay made: go on from there, and make none of them again.";
+
+/** Which calls they were and what came of them, for the model. Untrusted. */
+export function storiesOf(calls: EarlierCall[]): string {
+  const most = Math.floor(MAX_TOLD_CHARS / calls.length);
+  return calls.map((call) => storyOf(call).slice(0, most)).join("\n\n");
+}
+
+function storyOf({ step, ok, text }: EarlierCall): string {
+  const { server = "", name = "", arguments: args = {} } = step ?? {};
+  return `${server} ${name} ${JSON.stringify(args)}\n${ok ? "Result" : "The call failed"}: ${text}`;
+}

@@ -1,0 +1,96 @@
+import type { App } from "../app.ts";
+import { releaseCredit } from "../resources/billing/ledger.ts";
+import type { Db } from "../db/database.ts";
+import { messageKey } from "../db/job-keys.ts";
+import { orphanMessages } from "../db/orphans.ts";
+import { prepared } from "../db/prepared.ts";
+import type { MessageRow } from "../db/schema.ts";
+import { enqueue, type Job } from "../jobs/queue.ts";
+import { recordState } from "../resources/messages/events.ts";
+import { type Step, toSteps } from "./steps.ts";
+import { keepCalls, notedCalls, stepsOfEarlier } from "./tool-journal.ts";
+
+/** Orphans that one transaction ends. */
+const AT_ONCE = 100;
+
+const BROKEN =
+  "The run could not be finished because of a fault of this server; its log says more. Send the mail again later.";
+
+/** Why a message ends as failed without a run that says so. */
+export interface Failure {
+  reason: string;
+  error: string;
+}
+
+export const DROPPED_REASON = "dropped";
+const GIVEN_UP: Failure = { reason: "internal", error: BROKEN };
+
+/** What became of a message, for whoever ended it. */
+export type Ended = Pick<MessageRow, "id" | "state" | "reason">;
+
+type RunJob = Pick<Job<"route_message">, "payload" | "share">;
+
+/** Ends a message whose job cannot be finished, in the transaction that buries the job. */
+export async function giveUpRun(app: App, tx: Db, job: RunJob): Promise<void> {
+  await failMessage(app, tx, job, GIVEN_UP);
+}
+
+/** The operator takes a message out of the queue, for this reason. */
+export function dropRun(app: App, tx: Db, job: RunJob, error: string): Promise<Ended[]> {
+  return failMessage(app, tx, job, { reason: DROPPED_REASON, error });
+}
+
+/** Ends the message that a job is for, in the transaction that ends the job, and says what it is then. */
+export async function failMessage(app: App, tx: Db, job: RunJob, failure: Failure): Promise<Ended[]> {
+  const [message] = await messageById(tx, { id: job.payload.message_id });
+  // It may have been deleted, or the job is damaged: then it was for one that no job is for.
+  if (!message) return endOrphans(app, tx, job, failure);
+  if (message.state !== "received") return [message];
+  return [await endMessage(app, tx, message, failure)];
+}
+
+/**
+ * Ends messages of an account that wait for a job and have none, which only a damaged database makes; without an
+ * account, those of all. Returns what they are then: no more than a hundred, so that whoever wants all asks again.
+ */
+export async function endOrphans(
+  app: App,
+  tx: Db,
+  { share }: Pick<Job, "share">,
+  failure: Failure = GIVEN_UP,
+): Promise<Ended[]> {
+  const ended: Ended[] = [];
+  for (const id of await orphanMessages(tx, share?.account ?? null, AT_ONCE)) {
+    const [message] = await messageById(tx, { id });
+    if (message) ended.push(await endMessage(app, tx, message, failure));
+  }
+  const message_ids = ended.map(({ id }) => id);
+  if (ended.length > 0) app.log.error({ message_ids }, "messages that no job was for have failed");
+  return ended;
+}
+
+/** `is_told`: whether its sender hears of it, if that may be. */
+export async function endMessage(
+  app: App,
+  tx: Db,
+  message: MessageRow,
+  { steps: known, is_told = true, ...failure }: Failure & { steps?: Step[]; is_told?: boolean },
+): Promise<Ended> {
+  await releaseCredit(app, tx, message);
+  const steps = JSON.stringify(known ?? toSteps(stepsOfEarlier(await notedCalls(tx, message.id))));
+  await keepCalls(tx, message.id);
+  const ended = { state: "failed" as const, ...failure, steps, completed: app.now() };
+  await tx.updateTable("messages").set(ended).where("id", "=", message.id).execute();
+  await recordState(app, tx, { ...message, ...ended });
+  if (message.source === "email" && is_told) {
+    const { id: message_id } = message;
+    const dedupe_key = messageKey(message_id, "tell_failure");
+    await enqueue(app, tx, { kind: "tell_failure", payload: { message_id }, dedupe_key });
+  }
+  setImmediate(() => app.finished.notify(message.id));
+  return { id: message.id, state: ended.state, reason: failure.reason };
+}
+
+export const messageById = prepared((db, key: { id: string }) =>
+  db.selectFrom("messages").selectAll().where("id", "=", key.id),
+);

@@ -1,0 +1,129 @@
+import type { App } from "../app.ts";
+import { bestMatches, type ContextCard, fittingIds, textsOf } from "../resources/contexts/match.ts";
+import { listedIn } from "../resources/contexts/scope.ts";
+import type { InboxRow, MessageRow } from "../db/schema.ts";
+
+/** What all standing documents of one run may have together; knowledge gives way first. */
+const MAX_CONTEXT_CHARS = 48_000;
+const MAX_MATCHES = 3;
+/** What a macro may grow to with its input: it is for the macro to be long, not for its places to be many. */
+const MAX_EXPANDED_CHARS = 500_000;
+
+/** A standing document as the model gets it. */
+export interface FoldedContext {
+  slug: string;
+  title: string;
+  text: string;
+}
+
+export interface Folded {
+  contexts: FoldedContext[];
+  /** One for each context: that it was folded in, cut, or left out. */
+  notes: { name: "context" | "context_truncated"; sentence: string }[];
+}
+
+/** What a run may be told of the user's standing documents. */
+export interface Shelf {
+  inbox_id: string;
+  /** By inbox and sender, in the order of their creation. */
+  standing: ContextCard[];
+  /** Those that `+slug` may name. */
+  nameable: ContextCard[];
+  /** Those that `$slug` may invoke. */
+  macros: ContextCard[];
+}
+
+/**
+ * Which contexts a message can have at all. The documents of an inbox are the enabled ones that it lists and, unless it
+ * chooses them itself, those for every inbox. A stranger's mail gets only what the list names: its owner attached that to
+ * be answered from, and a model that can be talked into telling its instructions has nothing else to tell. The owner may
+ * name any of theirs, also one that is for other inboxes.
+ */
+export function shelfOf(
+  cards: readonly ContextCard[],
+  { authority, inbox, macros }: { authority: MessageRow["authority"]; inbox: InboxRow; macros: boolean },
+): Shelf {
+  const inbox_id = inbox.id;
+  const listed = new Set(listedIn(inbox));
+  const enabled = cards.filter((card) => card.enabled === 1);
+  const attached = enabled.filter((card) => listed.has(card.id));
+  if (authority !== "owner" && authority !== "listed")
+    return { inbox_id, standing: documents(attached), nameable: [], macros: [] };
+  const comesAlong = (card: ContextCard) => inbox.every_context === 1 && card.every_inbox === 1;
+  const own = enabled.filter((card) => listed.has(card.id) || comesAlong(card));
+  const nameable = authority === "owner" ? enabled : own;
+  return {
+    inbox_id,
+    standing: documents(own),
+    nameable: documents(nameable),
+    macros: macros ? nameable.filter((card) => card.kind === "command") : [],
+  };
+}
+
+function documents(cards: ContextCard[]): ContextCard[] {
+  return cards.filter((card) => card.kind !== "command");
+}
+
+/**
+ * Decision F: every instruction; of the knowledge what `named` says or, if that is nothing, the best matches of the
+ * trusted words. Without trusted words nothing is chosen by anybody else's: all that is attached goes in.
+ */
+export async function foldContexts(
+  app: App,
+  shelf: Shelf,
+  wanted: { named: string[]; words: string },
+): Promise<Folded> {
+  const named = shelf.nameable.filter((card) => wanted.named.includes(card.slug));
+  const instructions = new Set([...shelf.standing, ...named].filter(isInstruction));
+  const told = named.filter((card) => !isInstruction(card));
+  const knowledge = told.length > 0 ? told : await knowledgeFor(app, shelf, wanted.words);
+  const chosen = [...instructions, ...knowledge];
+  const ids = await fittingIds(
+    app,
+    chosen.map(({ id }) => id),
+    MAX_CONTEXT_CHARS,
+  );
+  const texts = await textsOf(app, ids, MAX_CONTEXT_CHARS + 1);
+  return withinBudget(chosen, texts);
+}
+
+function isInstruction({ kind }: ContextCard): boolean {
+  return kind === "instruction";
+}
+
+async function knowledgeFor(app: App, { inbox_id, standing }: Shelf, words: string): Promise<ContextCard[]> {
+  const knowledge = standing.filter((card) => !isInstruction(card));
+  if (words.trim() === "") return knowledge;
+  return bestMatches(app, knowledge, { inbox_id, words, count: MAX_MATCHES });
+}
+
+function withinBudget(chosen: ContextCard[], texts: Map<string, string>): Folded {
+  const folded: Folded = { contexts: [], notes: [] };
+  let room = MAX_CONTEXT_CHARS;
+  for (const { id, slug, title } of chosen) {
+    const whole = texts.get(id);
+    // Half of a character that takes two places is none.
+    const text = (whole ?? "").slice(0, room).replace(/[\ud800-\udbff]$/, "");
+    room -= text.length;
+    if (text !== "") folded.contexts.push({ slug, title, text });
+    folded.notes.push(noteOf(slug, text, whole));
+  }
+  return folded;
+}
+
+function noteOf(slug: string, text: string, whole: string | undefined): Folded["notes"][number] {
+  if (text === whole) return { name: "context", sentence: `Context ${slug} was folded in.` };
+  const cause = `the contexts of a run have at most ${MAX_CONTEXT_CHARS} characters together`;
+  const what = text === "" ? "was left out" : "was cut";
+  return { name: "context_truncated", sentence: `Context ${slug} ${what}: ${cause}.` };
+}
+
+/** The instruction that a macro stands for: trusted, and not read for commands again. Null if it would be too long. */
+export function expandMacro(body: string, input: string): string | null {
+  const places = body.split(PLACE).length - 1;
+  if (body.length + places * input.length > MAX_EXPANDED_CHARS) return null;
+  if (places === 0) return [body, input].filter((part) => part.trim() !== "").join("\n\n");
+  return body.replaceAll(PLACE, () => input);
+}
+
+const PLACE = "{{input}}";

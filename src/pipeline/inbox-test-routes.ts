@@ -1,0 +1,51 @@
+import { Elysia, t } from "elysia";
+import { refuseUnverified } from "../resources/accounts/verified.ts";
+import type { App } from "../app.ts";
+import { authenticated } from "../http/auth.ts";
+import { describe } from "../http/describe.ts";
+import { refuseOverRate } from "../http/request.ts";
+import { ownInbox } from "../resources/inboxes/inboxes.ts";
+import { refusePaused } from "../resources/inboxes/pause.ts";
+import { refuseResting } from "../resources/inboxes/room.ts";
+import { InboxTestShape } from "../resources/inboxes/shapes.ts";
+import { testInbox } from "./inbox-test.ts";
+import { HOUR_SECONDS } from "../lib/durations.ts";
+
+const MAX_TEST_CHARS = 10_000;
+const MAX_TEST_CONTENT_CHARS = 100_000;
+
+const testMembers = {
+  instruction: t.Optional(t.String({ maxLength: MAX_TEST_CHARS, examples: ["Summarise this"] })),
+  content: t.Optional(t.String({ maxLength: MAX_TEST_CONTENT_CHARS, examples: ["All is well."] })),
+};
+const params = t.Object({ inbox_id: t.String({ format: "uuid" }) });
+
+export function inboxTestRoutes(app: App) {
+  return new Elysia().use(authenticated(app)).post(
+    "/inboxes/:inbox_id/test",
+    async ({ user, params: { inbox_id }, body }) => {
+      const inbox = await ownInbox(app.db, user, inbox_id);
+      refuseUnverified(user);
+      await refuseResting(app, app.db, user, inbox);
+      refusePaused(inbox);
+      // Per account: test runs are free, and inboxes are quickly made.
+      const limit = app.config.limits.inbox_test_per_hour;
+      refuseOverRate(app, `test:${user.id}`, { limit, window_seconds: HOUR_SECONDS });
+      return testInbox(app, user, { ...body, inbox });
+    },
+    {
+      params,
+      // Unknown members are dropped from an object, but not from one that may also be null.
+      body: t.Nullable(t.Object(testMembers, { additionalProperties: true })),
+      ...describe({
+        tag: "Inboxes",
+        summary: "Send a test mail through an inbox",
+        description:
+          "A mail from you to the inbox goes through the real pipeline at once: the answer is here, and in your mail. It costs no credits. `content` stands for material that the model reads and never obeys.",
+        optional_body: t.Object(testMembers),
+        answers: { 200: InboxTestShape },
+        errors: ["email_not_verified", "plan_limit_reached", "inbox_paused", "storage_full"],
+      }),
+    },
+  );
+}

@@ -1,0 +1,47 @@
+import type { App, PrivateAnswer } from "../app.ts";
+import { toldIfFull } from "../resources/billing/notices.ts";
+import type { Db } from "../db/database.ts";
+import type { UserRow } from "../db/schema.ts";
+import { isHeld } from "../jobs/holds.ts";
+import type { Job } from "../jobs/queue.ts";
+import { runUse } from "../resources/messages/run-use.ts";
+
+/**
+ * Accepts a message in one transaction, with a slot of the worker held for it where one is free and `wanted`. The
+ * slot, for a run on so many `bytes`, goes back unless `accept` claimed a job for it, which `awaitEnd` then runs here and now.
+ */
+export async function acceptInline<Accepted extends { job: Job | null }>(
+  app: App,
+  { user, wanted, bytes }: { user: UserRow; wanted: boolean; bytes: number },
+  accept: (tx: Db, slot: boolean) => Promise<Accepted>,
+): Promise<Accepted> {
+  const use = runUse(app, user, { bytes });
+  const slot = wanted && (app.worker?.reserve("route_message", use) ?? false);
+  let job: Job | null = null;
+  try {
+    const accepted = await app.write((tx) => accept(tx, slot));
+    // Only now: a commit that failed must not leave the slot taken for ever.
+    job = accepted.job;
+    return accepted;
+  } catch (error) {
+    throw await toldIfFull(app, user, error);
+  } finally {
+    if (slot && job === null) app.worker?.release("route_message", use);
+  }
+}
+
+/**
+ * Past `ms` the run goes on under its lease; only this wait ends. A message without a job waits for the worker, and is
+ * not waited for while the operator holds it. Gives the answer if it is kept nowhere else.
+ */
+export async function awaitEnd(
+  app: App,
+  message_id: string,
+  { job, ms }: { job: Job | null; ms: number },
+): Promise<PrivateAnswer | undefined> {
+  const ended = ms > 0 ? app.finished.wait(message_id, ms) : undefined;
+  if (job) app.worker?.run(job);
+  else if (ended && (await isHeld(app.db, "route_message"))) return undefined;
+  const news = await ended;
+  return typeof news === "object" ? news : undefined;
+}

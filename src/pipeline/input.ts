@@ -1,0 +1,290 @@
+import type { App } from "../app.ts";
+import { hasEarlierMessages } from "../resources/conversations/conversations.ts";
+import { prepared } from "../db/prepared.ts";
+import type { MessageRow } from "../db/schema.ts";
+import type { MailHeaders } from "../mail/reading/headers.ts";
+import { hiddenInWords, visibleLine } from "../trust/own-words/hidden-characters.ts";
+import type { MailAttachment, ParsedMail } from "../mail/reading/parse.ts";
+import { hasReplyMark } from "../trust/own-words/subject-mark.ts";
+import type { IncomingFile } from "../inbound/accept.ts";
+import { headersAs } from "../mail/reading/signed-header.ts";
+import { mayAnswer, saysItAnswers } from "../mail/reading/thread-fields.ts";
+import { sourceOf } from "../resources/messages/run-use.ts";
+import { readBytes } from "../resources/messages/stored-bytes.ts";
+import { formOf } from "../inbound/vouched.ts";
+import { hasAuthority } from "../resources/messages/authority.ts";
+import { materialOf, senderLine } from "../resources/messages/material.ts";
+import { lineOfMail, type NamedImage, readMaterial } from "./attachments.ts";
+import { lettersOf, namesFiles } from "../trust/own-words/given-subject.ts";
+import { doubtsAbout } from "./doubts.ts";
+import { isSentAtClick } from "../trust/own-words/sent-at-click.ts";
+import {
+  hasAddressOfOthers,
+  holdsAddress,
+  readShared,
+  type SharedText,
+} from "../trust/own-words/shared-page.ts";
+import type { StepDraft } from "./steps.ts";
+
+/** Nobody types a longer order by mail. */
+const MAX_PLAIN_CHARS = 6_000;
+/** The mail's own text holds theirs. */
+const ATTACHED_MAIL = /^message\/(rfc822|global)$/;
+
+/** What a run works on: the trusted instruction apart from everything else. */
+export interface RunInput {
+  /** Empty when no person with authority gave one. */
+  instruction: string;
+  /**
+   * The end of the instruction that is surely its author's: all of it, but nothing in a new mail with a web address, what
+   * stands below the last address in a mail that answers, nothing where some stands below a quote that only marks end, and
+   * nothing of a subject that may be a file's title. Commands count there alone, and only its words name places; what is
+   * before it is for the model to read.
+   */
+  sure: string;
+  /** The last web address before that, which is named all the same. */
+  page: string;
+  /** The part of it in which `--allow-destructive` counts. */
+  may_allow: string;
+  /** Whether its addresses, and a target, count: not in a subject alone, which a link or a program may have filled in. */
+  names: boolean;
+  /**
+   * Whose words a mail may have among its author's: a page's that a program has shared by its address, in the text of a new
+   * mail or in what is cut off it, or in an answer above the address; or those of a quote that nothing but marks ends.
+   */
+  may_share: "page" | "below" | "answer" | "quote" | null;
+  /** Of a mail; empty unless it is the own words of a person with authority. */
+  subject: string;
+  /** Whether nothing in it can be anybody's but the author's, the subject included, and the author has authority. */
+  plain: boolean;
+  content: string;
+  files: IncomingFile[];
+  /** One line for each file, read or not; untrusted like the content. */
+  manifest: string[];
+  /** For a model that can see. */
+  images: NamedImage[];
+  /** What was read of each file. */
+  extracted: StepDraft[];
+  /** Sentences about what could not be read. */
+  warnings: string[];
+  /** Of a mail: what its answer needs. */
+  headers: MailHeaders | null;
+}
+
+/** Instruction and material of a message, from the stored raw mail or from the stored call. */
+export async function readInput(app: App, message: MessageRow, signal: AbortSignal): Promise<RunInput> {
+  return message.raw_mail_id === null ? readCall(app, message, signal) : readMail(app, message, signal);
+}
+
+async function readCall(app: App, message: MessageRow, signal: AbortSignal): Promise<RunInput> {
+  const [stored] = await contentOf(app.db, { message_id: message.id });
+  const rows = await filesInto(app.db, { message_id: message.id });
+  const files: IncomingFile[] = [];
+  for (const row of rows) {
+    const { filename, content_type } = row;
+    files.push({
+      filename,
+      content_type,
+      bytes: (await readBytes(app, "attachments", row)) ?? new Uint8Array(),
+    });
+  }
+  const { texts, ...material } = await readMaterial(app, files, { signal, from: sourceOf(message) });
+  const content = stored?.content ?? "";
+  return {
+    instruction: message.instruction ?? "",
+    sure: message.instruction ?? "",
+    page: "",
+    may_allow: message.instruction ?? "",
+    names: true,
+    may_share: null,
+    subject: "",
+    plain:
+      hasAuthority(message) &&
+      content.trim() === "" &&
+      files.length === 0 &&
+      !holdsAddress(message.instruction ?? ""),
+    content: [content, ...texts].filter((text) => text.trim() !== "").join("\n\n"),
+    files,
+    ...material,
+    headers: null,
+  };
+}
+
+const contentOf = prepared((db, key: { message_id: string }) =>
+  db.selectFrom("message_contents").select("content").where("message_id", "=", key.message_id),
+);
+const filesInto = prepared((db, key: { message_id: string }) =>
+  db
+    .selectFrom("attachments")
+    .selectAll()
+    .where("message_id", "=", key.message_id)
+    .where("direction", "=", "in")
+    .orderBy("id"),
+);
+const rawMailOf = prepared((db, key: { id: string }) =>
+  db.selectFrom("raw_mails").selectAll().where("id", "=", key.id),
+);
+
+/** The mail that a message came as, with its header as it came, or what of it is in a signed form. */
+export async function readStoredMail(
+  app: App,
+  message: MessageRow,
+): Promise<{ raw: Uint8Array; headers: MailHeaders }> {
+  const [stored] = await rawMailOf(app.db, { id: message.raw_mail_id ?? "" });
+  const raw = stored && (await readBytes(app, "raw_mails", stored));
+  if (!raw) throw new Error(`The raw mail of message ${message.id} is gone`);
+  return { raw, headers: headersAs(raw, formOf(message)) };
+}
+
+async function readMail(app: App, message: MessageRow, signal: AbortSignal): Promise<RunInput> {
+  const { raw, headers } = await readStoredMail(app, message);
+  const form = formOf(message);
+  const from = sourceOf(message);
+  const outcome = await app.parser.parse(raw, { form, ...from });
+  if (!outcome.ok)
+    return { ...nothingRead(), content: materialOf(message, outcome), warnings: [outcome.message], headers };
+  const { attachments, warnings } = outcome.mail;
+  const files = attachments.map(toFile);
+  const { mails = [], others = [] } = Object.groupBy(files, (file) =>
+    ATTACHED_MAIL.test(file.content_type) ? "mails" : "others",
+  );
+  const { texts, ...material } = await readMaterial(app, others, { signal, from });
+  const threaded = mayAnswer(headers, form) || (await isInThread(app, message));
+  const alone = !threaded && isAlone(message, outcome.mail);
+  const words = trustedWords(message, outcome.mail, {
+    alone,
+    answers: saysItAnswers(headers),
+  });
+  const plain = alone && isWhole(outcome.mail) && isTyped(words);
+  const at_click = hasAuthority(message) && isSentAtClick(outcome.mail.new_text.trim());
+  return {
+    ...words,
+    plain,
+    // What a signature says is not read where all the rest is obeyed.
+    content: plain
+      ? senderLine(message)
+      : materialOf(message, outcome, [...(at_click ? [outcome.mail.new_text] : []), ...texts]),
+    files,
+    ...material,
+    manifest: [...material.manifest, ...mails.map(lineOfMail)],
+    warnings: [
+      ...doubtsAbout(message, outcome.mail),
+      ...warnings,
+      ...hiddenWarnings(outcome.mail),
+      ...material.warnings,
+    ],
+    headers,
+  };
+}
+
+/** Whether it came into a thread. An earlier try may have taken it out of that (`--new`), and a later one grants no more. */
+async function isInThread(app: App, message: MessageRow): Promise<boolean> {
+  const { in_thread } = JSON.parse(message.auth ?? "{}") as { in_thread?: boolean };
+  return in_thread === true || (await hasEarlierMessages(app.db, message));
+}
+
+function nothingRead() {
+  return { ...NO_WORDS, plain: false, files: [], manifest: [], images: [], extracted: [] };
+}
+
+type TrustedWords = Pick<
+  RunInput,
+  "instruction" | "sure" | "page" | "may_allow" | "names" | "may_share" | "subject"
+>;
+
+const NO_WORDS: TrustedWords = {
+  instruction: "",
+  sure: "",
+  page: "",
+  may_allow: "",
+  names: true,
+  may_share: null,
+  subject: "",
+};
+
+/**
+ * Decision G: the new words of a sender with authority; if there are none, the subject of a mail that stands alone.
+ * `answers`: the mail says that it answers or passes on another one.
+ */
+function trustedWords(
+  message: MessageRow,
+  mail: ParsedMail,
+  { alone, answers }: { alone: boolean; answers: boolean },
+): TrustedWords {
+  const text = mail.new_text.trim();
+  if (!hasAuthority(message) || isSentAtClick(text)) return NO_WORDS;
+  const { may_share, given, sure, page } = sharedIn(mail, { text, answers, sender: message.sender ?? "" });
+  const subject = alone && may_share === null ? ownSubject(message, mail) : "";
+  return {
+    instruction: text || subject,
+    sure: text === "" && mail.attachments.length === 0 ? subject : sure,
+    page,
+    // A quote that is not recognised is below the first empty line.
+    may_allow: (alone ? text : firstParagraph(text)).slice(given.length),
+    names: lettersOf(text) !== "",
+    may_share,
+    subject,
+  };
+}
+
+/** The subject, unless a program that sends files may have written it. */
+function ownSubject({ subject }: MessageRow, { attachments }: ParsedMail): string {
+  const title = visibleLine(subject ?? "");
+  const filenames = attachments.map(({ filename }) => filename);
+  return namesFiles(title, filenames) ? "" : title;
+}
+
+/**
+ * The own words of a mail, parted by what of them is surely its author's, and the reason for doubt. A program that shares a
+ * page begins a mail, and some write the address first: then its words stand below.
+ */
+function sharedIn(
+  mail: ParsedMail,
+  { text, answers, sender }: { text: string; answers: boolean; sender: string },
+): SharedText & Pick<RunInput, "may_share"> {
+  if (mail.below_marks) return { may_share: "quote", given: text, sure: "", page: "" };
+  const shared = readShared(text);
+  if (answers) return { ...shared, may_share: shared.page === "" ? null : "answer" };
+  if (shared.page !== "") return { may_share: "page", given: text, sure: "", page: shared.page };
+  const below = hasAddressOfOthers(mail.marked_off, sender);
+  return below ? { may_share: "below", given: text, sure: "", page: "" } : { ...shared, may_share: null };
+}
+
+/** Whether no program can have written words of others among these. */
+function isTyped({ instruction, subject, may_share }: TrustedWords): boolean {
+  return (
+    instruction !== "" &&
+    instruction.length <= MAX_PLAIN_CHARS &&
+    may_share === null &&
+    !holdsAddress(subject)
+  );
+}
+
+function firstParagraph(text: string): string {
+  const lines = text.split("\n");
+  const end = lines.findIndex((line) => line.trim() === "");
+  return end === -1 ? text : lines.slice(0, end).join("\n");
+}
+
+/** Whether a mail that answers none passes none on either, and holds nothing of others but in files. */
+function isAlone({ subject }: MessageRow, mail: ParsedMail): boolean {
+  return mail.own_subject && mail.rest_text.trim() === "" && !hasReplyMark(subject ?? "");
+}
+
+/** Decision P.4: of a mail that stands alone, and has no file, all is its author's word. */
+function isWhole(mail: ParsedMail): boolean {
+  return mail.whole && mail.attachments.length === 0;
+}
+
+function hiddenWarnings(mail: { hidden_characters: number; hidden_html: number }): string[] {
+  const warnings: string[] = [];
+  if (mail.hidden_characters > 0)
+    warnings.push(`${hiddenInWords(mail.hidden_characters)} taken out of the mail.`);
+  if (mail.hidden_html > 0)
+    warnings.push(`${mail.hidden_html} hidden parts were taken out of the mail's HTML.`);
+  return warnings;
+}
+
+function toFile({ filename, content_type, bytes }: MailAttachment): IncomingFile {
+  return { filename, content_type, bytes };
+}

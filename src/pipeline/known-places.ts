@@ -1,0 +1,37 @@
+import { placesOf } from "../trust/guard/named-places.ts";
+import type { Place, Tool, ToolOutcome } from "../trust/guard/tool.ts";
+import type { Talk } from "./tool-loop.ts";
+
+/** Each of them is held against the instruction. */
+const MAX_PLACES = 1_000;
+const ENOUGH =
+  "What this call has found is left out: no more places are looked through in one run. Name the one that is meant by its id or its address, or search more narrowly in another run.";
+
+/**
+ * Notes for the guard what our own tools have found, each once, and where they have read. Of what no longer fits the model
+ * is told nothing either: were it to know of a place that the guard does not, its title would count as the only one.
+ */
+export function notePlaces(
+  talk: Pick<Talk, "places" | "read_at">,
+  { tool, args, outcome }: { tool: Tool; args: Record<string, unknown>; outcome: ToolOutcome },
+): ToolOutcome {
+  if (tool.foreign) return outcome;
+  const known = new Set(talk.places.map(keyOf));
+  const fresh = (outcome.places ?? []).filter((place) => {
+    const isNew = !known.has(keyOf(place));
+    known.add(keyOf(place));
+    return isNew;
+  });
+  if (tool.read_only && fresh.length > 0 && known.size > MAX_PLACES)
+    return { ok: false, text: ENOUGH, files: [] };
+  talk.places.push(...fresh);
+  if (tool.read_only && outcome.ok)
+    talk.read_at.push(
+      ...[...placesOf(tool, args), ...(outcome.read ?? [])].map((id) => ({ id, site: tool.site })),
+    );
+  return outcome;
+}
+
+function keyOf({ id, name }: Place): string {
+  return JSON.stringify([id, name]);
+}

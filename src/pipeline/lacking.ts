@@ -1,0 +1,251 @@
+import type { Lacks } from "../trust/guard/guard.ts";
+import type { MessageRow } from "../db/schema.ts";
+import { INTEGRATION_KINDS } from "../resources/connections/kinds.ts";
+import type { RunInput } from "./input.ts";
+import { redactText } from "../trust/shown/redact.ts";
+import { holdsAddress } from "../trust/own-words/shared-page.ts";
+
+const MAX_PLACES = 3;
+const MAX_CHOICES = 8;
+const MAX_PLACE_CHARS = 80;
+/** One address or name: others may have chosen it, and in more words than that they could speak for us. */
+const PLACES = [
+  /^[\w.+-]+@[a-z0-9-]+(?:\.[a-z0-9-]+)+$/i,
+  /^https?:\/\/[a-z0-9.-]+(?::\d{1,5})?(?:\/[\w.~/-]*)?$/i,
+  /^\w[\w.-]*(?:\/\w[\w.-]*)*(?:#\d{1,10})?$/,
+];
+/** What people call an integration. */
+const THINGS: Record<string, string> = {
+  notes: "notes",
+  "codehost-a": "code host",
+  "codehost-b": "code host",
+  sheets: "sheets",
+};
+
+/** What an instruction did not say of one target, all blocked calls to it taken together. */
+interface LackingAt {
+  target: boolean;
+  /** The tool server that is the only reason for it; null where there is another one. Undefined before the first call. */
+  beside: string | null | undefined;
+  destroy: boolean;
+  places: Set<string>;
+  /** Where was read what a blocked call could have shown others. */
+  sources: Set<string>;
+  /** Whether a blocked call could have shown others what was found anywhere. */
+  searched: boolean;
+  /** Ids of what has one title, and of which one is to be named. */
+  choices: Set<string>;
+  /** Whether the titles of the places, in quotation marks, would do as well. */
+  titled: boolean;
+  /** Whether there is a place besides that is not to be repeated. */
+  elsewhere: boolean;
+}
+
+/** By target. */
+export type Lacking = Map<string, LackingAt>;
+
+export function noteLack(lacking: Lacking, target: string, lacks: Lacks & { beside: string | null }): void {
+  const known = lacking.get(target) ?? nothingAt();
+  known.target ||= lacks.target;
+  if (lacks.target && known.beside !== null) known.beside = lacks.beside;
+  known.destroy ||= lacks.destroy;
+  notePlaces(known, target, lacks);
+  lacking.set(target, known);
+}
+
+function notePlaces(
+  known: LackingAt,
+  target: string,
+  { place, source, among = [], titled = false, searched = false }: Lacks,
+): void {
+  known.titled ||= titled;
+  known.searched ||= searched;
+  const choices = among.filter(mayShow);
+  if (choices.length > 0) addSome(known.choices, choices, MAX_CHOICES);
+  else if (place !== null) notePlace(known, known.places, wordsOf(target, place));
+  if (source !== undefined) notePlace(known, known.sources, wordsOf(target, source));
+}
+
+function notePlace(
+  known: LackingAt,
+  among: Set<string>,
+  { place, words }: { place: string; words: string },
+): void {
+  if (mayShow(place)) addSome(among, [words], MAX_PLACES);
+  else known.elsewhere = true;
+}
+
+/** What names a place. The name of a repository alone could be a pair of words. */
+function wordsOf(target: string, place: string): { place: string; words: string } {
+  const repository = target.startsWith("codehost-") && /^[^/:#]+(?:\/[^/:#]+)+$/.test(place);
+  return { place, words: repository ? `repository ${place}` : place };
+}
+
+function addSome(known: Set<string>, places: string[], max: number): void {
+  for (const place of places) if (known.size < max) known.add(`\`${place}\``);
+}
+
+function nothingAt(): LackingAt {
+  const sets = { places: new Set<string>(), sources: new Set<string>(), choices: new Set<string>() };
+  const flags = { target: false, destroy: false, searched: false, titled: false, elsewhere: false };
+  return { ...flags, ...sets, beside: undefined };
+}
+
+function mayShow(place: string): boolean {
+  const plain = place.length <= MAX_PLACE_CHARS && PLACES.some((pattern) => pattern.test(place));
+  return plain && redactText(place) === place;
+}
+
+/** How a sentence speaks of the message that it is about. What has two parts stands before and behind what has to be there. */
+interface Wording {
+  it: string;
+  target: [string, string];
+  flag: [string, string];
+  place: [string, string];
+  /** The same of a web address. */
+  site: [string, string];
+  words: string;
+}
+
+const CALL: Wording = {
+  it: "this call",
+  target: ["Begin with", ""],
+  flag: ["Add", ""],
+  place: ["Name the place", " in this call"],
+  site: ["Name the place", " in this call"],
+  words: "this call",
+};
+const MAIL: Wording = {
+  it: "this mail",
+  target: ["Begin with", ""],
+  flag: ["Add", " to its first paragraph"],
+  place: ["Name the place", " in its text"],
+  site: ["Name the place", " in its text"],
+  words: "its text",
+};
+/** Where a program may have shared a page: one that does so begins a mail, and answers none. */
+const SHARED_PAGE: Wording = {
+  it: "it",
+  target: ["Answer this mail with", ""],
+  flag: ["Answer this mail with", ""],
+  place: ["Answer this mail with the place", ""],
+  site: ["Answer this mail with", ""],
+  words: "an answer to this mail",
+};
+const AT_END = "Put the web address at the end of a line and";
+const PUT = `${AT_END}, after an empty line,`;
+/** Where nothing but what stands below a web address in an answer is surely its author's. */
+const BELOW_ADDRESS: Wording = {
+  it: "this mail",
+  target: [PUT, " on a line of its own below it"],
+  // Its first paragraph ends at an empty line.
+  flag: [AT_END, " right below it, in its first paragraph,"],
+  place: [`${PUT} the place`, " below it"],
+  site: ["Put", " at the end of a line, below any other web address and above all that you want of it,"],
+  words: "its text, below the last web address there,",
+};
+
+const LEAVE_OUT =
+  "Leave out the web address below your words (a signature may have one of a site without `https://`) and";
+/** Where such an address stands in a signature, or in what looks like a quote. */
+const ABOVE_ADDRESS: Wording = {
+  ...MAIL,
+  target: [`${LEAVE_OUT} begin with`, ""],
+  flag: [`${LEAVE_OUT} add`, ""],
+  place: [`${LEAVE_OUT} name the place`, " in its text"],
+  site: [`${LEAVE_OUT} name the place`, " in its text"],
+};
+
+const ABOVE = "Write all that you want above the quoted text and";
+/** Where words stand below a quote of which nothing but marks says where it ends. */
+const ABOVE_QUOTE: Wording = {
+  ...MAIL,
+  target: [`${ABOVE} begin with`, ""],
+  flag: [`${ABOVE} add`, " to its first paragraph"],
+  place: [`${ABOVE} name the place`, " there"],
+  site: [`${ABOVE} name the place`, " there"],
+  words: "its text, above the quoted one,",
+};
+
+/** A message, and what of it was taken for the words of its author. */
+interface Told {
+  message: Pick<MessageRow, "source" | "subject">;
+  input: Pick<RunInput, "names" | "may_share">;
+}
+
+/** In Markdown, sentences for each target: the words with which the same message would have been carried out. */
+export function wordsLacking(lacking: Lacking, told: Told): string[] {
+  const wording = told.message.source === "api" ? CALL : mailWording(told);
+  return Array.from(lacking).flatMap(([target, at]) =>
+    wordsFor(target, at, wording).concat(placesFor(at, wording)),
+  );
+}
+
+function mailWording({ message, input: { names, may_share } }: Told): Wording {
+  // A new mail with an address in its text would have no target either.
+  if (may_share === "page" || (!names && holdsAddress(message.subject ?? ""))) return SHARED_PAGE;
+  if (may_share === "below") return ABOVE_ADDRESS;
+  if (may_share === "quote") return ABOVE_QUOTE;
+  if (may_share === "answer") return BELOW_ADDRESS;
+  // Its subject has the words that are asked for, or is where they would be put.
+  const titled = !names || message.subject?.trimStart().startsWith("@") === true;
+  return titled ? { ...MAIL, target: ["Begin its text, not its subject, with", ""] } : MAIL;
+}
+
+/** What allows destruction is told only where the target is named: else the model may have been talked into it. */
+function wordsFor(target: string, at: LackingAt, { target: [begin, behind], flag, it }: Wording): string[] {
+  const thing = `your ${THINGS[target] ?? target.replace(/^mcp:/, "").replaceAll("-", " ")}`;
+  if (at.target) {
+    const deed = at.destroy ? ", and say what may be deleted or overwritten if you want that" : "";
+    return [
+      `${begin} \`@${shortName(target)}\`${behind} to let ${it} change ${thing}${deed}.${besideIt(at)}`,
+    ];
+  }
+  if (!at.destroy) return [];
+  return [
+    `${flag[0]} \`--allow-destructive\`${flag[1]} to let ${it} delete or overwrite something in ${thing}.`,
+  ];
+}
+
+function besideIt({ beside }: LackingAt): string {
+  return typeof beside !== "string"
+    ? ""
+    : ` It has to be named because \`@${shortName(beside)}\`, another tool server, is in the same run: what that one says of its tools could be behind the change.`;
+}
+
+function placesFor(
+  { places, sources, searched, choices, titled, elsewhere }: LackingAt,
+  { it, place, site, words }: Wording,
+): string[] {
+  const named = [...places].join(" and ");
+  const [name, behind] = holdsAddress(named) ? site : place;
+  return [
+    ...(named === ""
+      ? []
+      : [
+          `${name} ${named}${behind}${titled ? ", or its title in quotation marks," : ""} to let ${it} go there.`,
+        ]),
+    ...(sources.size === 0
+      ? []
+      : [
+          `Name ${[...sources].join(" and ")} in ${words} if others may see what is in there: this run has read it, and was to write elsewhere.`,
+        ]),
+    ...(searched
+      ? [
+          `Name the repository to search in ${words}: this run has searched, or was led, beyond those that are named, and was to write where others can read.`,
+        ]
+      : []),
+    ...(choices.size === 0
+      ? []
+      : [
+          `Name the one that you mean in ${words}, since more than one has its title: ${[...choices].join(" or ")}.`,
+        ]),
+    ...(elsewhere ? [`Name the place that you mean in ${words}: a tool was to go to another one.`] : []),
+  ];
+}
+
+/** Without its prefix, where that means nothing else. */
+function shortName(target: string): string {
+  const bare = target.replace(/^mcp:/, "");
+  return bare === "ai" || INTEGRATION_KINDS.some((kind) => kind === bare) ? target : bare;
+}

@@ -1,0 +1,72 @@
+import { type AskedCall, type Going, goingOf, type Objection, tooMuch, WHERE } from "../trust/guard/guard.ts";
+import type { Tool } from "../trust/guard/tool.ts";
+import type { App } from "../app.ts";
+import type { ReadFor } from "../files/reader.ts";
+import { workOn } from "./text-work.ts";
+
+/**
+ * Why a call must not be made; null if it may. Where only the place stands in the way, whether its title is the only one
+ * decides what is said of it.
+ */
+export async function objectionTo(
+  app: App,
+  asked: AskedCall,
+  { from, signal }: { from: ReadFor; signal: AbortSignal },
+): Promise<Objection | null> {
+  const going = goingOf(asked);
+  const first = app.guard.objectionTo(asked);
+  const objection = first === WHERE ? await objectionToPlaces(app, going, from) : first;
+  if (objection !== null && (objection.lacks === null || objection.lacks.place === null)) return objection;
+  try {
+    return (await objectionToTitle(app, asked.tool, { going, from, signal })) ?? objection;
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    return objection;
+  }
+}
+
+async function objectionToPlaces(app: App, going: Going, from: ReadFor): Promise<Objection | null> {
+  const found = await workOn(app, "places", going, from);
+  return found === undefined ? tooMuch(going.tool.name) : found;
+}
+
+/**
+ * Why a call must not go to a place that the instruction names by its title alone: others can share something of the
+ * same title, and what the model has found need not be all. Null where it is the only one. Rejects only when `signal`
+ * aborts.
+ */
+async function objectionToTitle(
+  app: App,
+  { name, titled }: Tool,
+  { going, from, signal }: { going: Going; from: ReadFor; signal: AbortSignal },
+): Promise<Objection | null> {
+  if (titled === undefined) return null;
+  for (const id of titled.args.map((argument) => going.args[argument])) {
+    if (typeof id !== "string") continue;
+    const wanted = await workOn(app, "title", { id, going }, from);
+    if (wanted === undefined) return tooMuch(name);
+    if (wanted === null) continue;
+    const { title, words } = wanted;
+    const { ok, text, places: found = [] } = await titled.called(words, signal);
+    const lacks = { target: false, destroy: false, place: id };
+    if (!ok) return { reason: `${name} was to go to "${title}". ${text}`, lacks };
+    const alike = await workOn(app, "alike", { title, places: [...found, ...going.places], going }, from);
+    if (alike === undefined) return tooMuch(name);
+    if (alike.ids.length > 1)
+      return { reason: manyCalled(name, title, { ...alike, text }), lacks: { ...lacks, among: alike.ids } };
+  }
+  return null;
+}
+
+function manyCalled(
+  name: string,
+  title: string,
+  { ids, many, text }: { ids: string[]; many: boolean; text: string },
+): string {
+  const why = many ? "more than one has that title" : "another one is called almost so";
+  const list = text
+    .split("\n")
+    .filter((line) => ids.some((id) => line.includes(id)))
+    .join("\n");
+  return `${name} was to go to "${title}", and ${why}. Name the one that is meant in the instruction, by its id or address:\n${list}`;
+}

@@ -1,0 +1,186 @@
+import type { ToolFile } from "../trust/guard/tool.ts";
+import { wantsFooter } from "../resources/accounts/profile.ts";
+import type { App } from "../app.ts";
+import { rememberReplyTag, replyTag, type Thread } from "../resources/conversations/conversations.ts";
+import type { Db } from "../db/database.ts";
+import { prepared } from "../db/prepared.ts";
+import type { InboxRow, MessageRow, ReplyStatus } from "../db/schema.ts";
+import { signingKeys } from "../resources/domains/domains.ts";
+import { addressOf, bounceAddress } from "../resources/inboxes/addresses.ts";
+import { isKnownAddress } from "../resources/inboxes/allowlist.ts";
+import { inboxById } from "../resources/inboxes/inboxes.ts";
+import {
+  composeReply,
+  type OutgoingAttachment,
+  type ReplyInput,
+  references,
+  replySubject,
+} from "../mail/writing/compose.ts";
+import { type DkimKeys, signMail } from "../mail/writing/dkim.ts";
+import { serviceKeys } from "../mail/writing/dkim-keys.ts";
+import { mailboxes, type MailHeaders, messageIds } from "../mail/reading/headers.ts";
+import { sendLater } from "../mail/sending/outgoing.ts";
+import { newMessageId } from "../mail/writing/own-ids.ts";
+import type { Picture } from "../mail/writing/pictures.ts";
+import type { Written } from "../mail/writing/written.ts";
+
+/** A reply is dropped from this hop on: two servers like this one must not write to each other for ever. */
+const MAX_HOPS = 5;
+
+export interface Answer {
+  kind: "reply" | "notice";
+  words: Written;
+  /** What the run has to say about it. */
+  notes?: Written;
+  /** How it becomes a mail, where that may take long. */
+  build?: ReplyInput["build"];
+  files?: ToolFile[];
+  /** Those of the files that the words show. */
+  pictures?: Picture[];
+  /** Its bytes go once they have been handed over. */
+  private?: boolean;
+  /** As those of any that has more of them than this. */
+  most_kept?: number;
+}
+
+export interface Answered {
+  message: MessageRow;
+  inbox: InboxRow;
+  headers: MailHeaders;
+}
+
+/** A signed answer, ready for the closing transaction to queue. */
+export interface PreparedReply {
+  /** `event_id`: what is told to webhooks once its first attempt was made. */
+  queue: (tx: Db, event_id: string | null) => Promise<ReplyStatus>;
+}
+
+/** Whether the sender of a message may be written to at all. */
+export function mayAnswer(message: MessageRow, inbox: InboxRow): boolean {
+  return (
+    message.source !== "api" &&
+    inbox.reply_enabled === 1 &&
+    message.no_reply_reason === null &&
+    message.hop < MAX_HOPS
+  );
+}
+
+/** Composes and signs an answer. Nothing is stored before the closing transaction calls `queue`. */
+export async function prepareReply(
+  app: App,
+  { message, inbox: known, headers }: Answered,
+  answer: Answer,
+): Promise<PreparedReply> {
+  const { inbox, keys } = await inboxWithKeys(app, known);
+  const id = app.newId();
+  const rfc_message_id = newMessageId(app, id, inbox.domain);
+  const thread = threadOf(message);
+  const composed = await composeReply({
+    from: { name: inbox.label, address: addressOf(inbox) },
+    to: await targetOf(app, { message, inbox, headers }),
+    ...(thread === null ? {} : { reply_to: replyAddress(app, thread, inbox) }),
+    envelope_from: answer.kind === "notice" ? "" : bounceAddress(app, id, inbox.domain),
+    subject: replySubject(message.subject ?? ""),
+    ...(message.rfc_message_id === null ? {} : { in_reply_to: message.rfc_message_id }),
+    references: references(parentIds(headers), message.rfc_message_id ?? undefined),
+    message_id: rfc_message_id,
+    hop: message.hop + 1,
+    words: answer.words,
+    ...(answer.notes === undefined ? {} : { notes: answer.notes }),
+    ...(answer.build === undefined ? {} : { build: answer.build }),
+    attachments: attachmentsOf(answer),
+    ...((await wantsFooter(app.db, inbox)) ? { footer: `Sent by AI on behalf of ${inbox.label}` } : {}),
+    date: new Date(app.wallMs()),
+    kind: answer.kind,
+  });
+  const raw = await signMail(composed.raw, inbox.domain, keys);
+  const { envelope_from, envelope_to } = composed;
+  const { user_id } = message;
+  const mail = {
+    id,
+    user_id,
+    message_id: message.id,
+    kind: answer.kind,
+    envelope_from,
+    envelope_to,
+    rfc_message_id,
+    raw,
+    private: isForgotten(answer, raw),
+  };
+  return {
+    async queue(tx, event_id) {
+      if (thread !== null) await rememberReplyTag(app, tx, thread, inbox);
+      return sendLater(app, tx, { ...mail, event_id });
+    },
+  };
+}
+
+/** The thread that an answer to a message goes on with, for its sender. */
+export function threadOf({
+  conversation_id,
+  sender,
+}: Pick<MessageRow, "conversation_id" | "sender">): Thread | null {
+  return conversation_id === null ? null : { conversation_id, participant: sender ?? "" };
+}
+
+/** Where a mail of its participant goes on with a thread. */
+export function replyAddress(
+  app: App,
+  thread: Thread,
+  { local_part, domain }: Pick<InboxRow, "local_part" | "domain">,
+): string {
+  return `${local_part}+${replyTag(app, thread)}@${domain}`;
+}
+
+function isForgotten({ private: is_private = false, most_kept }: Answer, { byteLength }: Buffer): boolean {
+  return is_private || (most_kept !== undefined && byteLength > most_kept);
+}
+
+function attachmentsOf({ files = [], pictures = [] }: Answer): OutgoingAttachment[] {
+  const cids = new Map(pictures.map(({ filename, cid }) => [filename, cid]));
+  return files.map(({ filename, content_type, bytes }) => {
+    const file = { filename, content_type, bytes: Buffer.from(bytes) };
+    const cid = cids.get(filename);
+    return cid === undefined ? file : Object.assign(file, { cid });
+  });
+}
+
+/** The inbox as it is now, should its domain have been removed during the run, with the keys of its domain. */
+export async function inboxWithKeys(app: App, inbox: InboxRow): Promise<{ inbox: InboxRow; keys: DkimKeys }> {
+  const keys = await signingKeys(app, inbox.domain);
+  if (keys) return { inbox, keys };
+  const [moved = inbox] = await inboxById(app.db, { id: inbox.id });
+  return { inbox: { ...moved, domain: app.config.smtp.domain }, keys: await serviceKeys(app) };
+}
+
+/**
+ * Where the answer goes: to From. Or to a Reply-To that the owner or a listed sender has put into a mail that is as its
+ * author sent it, if the owner has listed that address too or it is the owner's own; else anybody could have our answers
+ * sent to a third party. To share a domain with the author proves nothing.
+ */
+async function targetOf(app: App, { message, inbox, headers }: Answered): Promise<string> {
+  const { authority } = message;
+  const from = message.sender ?? "";
+  const { vouched } = JSON.parse(message.auth ?? "{}") as { vouched?: boolean };
+  if (vouched !== true || (authority !== "owner" && authority !== "listed")) return from;
+  const reply_to = soleAddress(headers.get("reply-to") ?? "");
+  if (reply_to === null || reply_to === from) return from;
+  const [owner] = await ownerOf(app.db, { id: inbox.user_id });
+  return isKnownAddress(reply_to, { inbox, owner }) ? reply_to : from;
+}
+
+const ownerOf = prepared((db, key: { id: string }) =>
+  db.selectFrom("users").select(["email", "email_verified"]).where("id", "=", key.id),
+);
+
+/** The address of a Reply-To with exactly one mailbox; several are as good as none, and so is a group. */
+function soleAddress(value: string): string | null {
+  const list = mailboxes(value);
+  if (!list.ok || list.groups > 0 || list.mailboxes.length !== 1) return null;
+  return list.mailboxes[0]?.address ?? null;
+}
+
+function parentIds(headers: MailHeaders): string[] {
+  const own = messageIds(headers.get("references") ?? "");
+  return own.length > 0 ? own : messageIds(headers.get("in-reply-to") ?? "");
+}

@@ -1,0 +1,87 @@
+import type { App } from "../app.ts";
+import {
+  freeFor,
+  howToMakeRoom,
+  inMb,
+  STRANGERS_PERCENT,
+  storageOf,
+  type Whose,
+} from "../resources/billing/storage.ts";
+import type { IncomingFile } from "../inbound/accept.ts";
+import type { Ending, Run } from "./close.ts";
+import { hasAuthority } from "../resources/messages/authority.ts";
+import { type StepDraft, warning } from "./steps.ts";
+
+/** So much of one run is kept unasked: hardly any run makes more, and the question would cost each of them. */
+const UNASKED_BYTES = 64 * 1_024;
+const MAX_NAMES = 5;
+
+/** What of a run is kept, by the room that its account has left. Its text always is. */
+export interface RoomLeft {
+  /** Files that are listed without their bytes. */
+  left_out: ReadonlySet<IncomingFile>;
+  /** An answering mail that is larger is forgotten once it has been handed over. */
+  mail_bytes: number;
+  warnings: StepDraft[];
+}
+
+const ENOUGH: RoomLeft = { left_out: new Set(), mail_bytes: Number.POSITIVE_INFINITY, warnings: [] };
+
+/**
+ * Weighs what a run is about to add against the bound of its account: a run that was accepted ends, whatever the room,
+ * and of its files those are kept that fit, what it made before what it was given.
+ */
+export async function roomLeft(
+  app: App,
+  run: Run,
+  { files, ending }: { files: IncomingFile[]; ending: Ending },
+): Promise<RoomLeft> {
+  const { message, input, settings, owner_plan: plan } = run;
+  // Nothing of it is kept anyway.
+  if (settings.private && ending.state === "done") return ENOUGH;
+  const given = message.raw_mail_id === null ? [] : input.files;
+  const text_bytes = ending.state === "done" ? Buffer.byteLength(ending.result) : 0;
+  if (bytesOf([...files, ...given]) + text_bytes <= UNASKED_BYTES) return ENOUGH;
+  const storage = await storageOf(app, app.db, { id: message.user_id, plan });
+  const whose: Whose = hasAuthority(message) ? "household" : "strangers";
+  let room = freeFor(storage, whose) - text_bytes;
+  const left_out = [...files, ...given].filter(({ bytes }) => {
+    const fits = bytes.byteLength <= room;
+    if (fits) room -= bytes.byteLength;
+    return !fits;
+  });
+  const said = { left_out, limit_bytes: storage.limit_bytes ?? 0, whose, plan };
+  return {
+    left_out: new Set(left_out),
+    mail_bytes: room,
+    warnings:
+      left_out.length === 0
+        ? []
+        : [warning(sentenceOf({ ...said, in_mail: given.some((file) => left_out.includes(file)) }))],
+  };
+}
+
+function bytesOf(files: IncomingFile[]): number {
+  return files.reduce((sum, { bytes }) => sum + bytes.byteLength, 0);
+}
+
+function sentenceOf(lack: {
+  left_out: IncomingFile[];
+  limit_bytes: number;
+  whose: Whose;
+  plan: Run["owner_plan"];
+  in_mail: boolean;
+}): string {
+  const { left_out, whose, plan } = lack;
+  const names = left_out.slice(0, MAX_NAMES).map(({ filename }) => filename);
+  const more = left_out.length - names.length;
+  const list = [...names, ...(more > 0 ? [`${more} more`] : [])].join(", ");
+  const share =
+    whose === "household" ? "" : `, of which what strangers cause may fill ${STRANGERS_PERCENT} %`;
+  return [
+    `Not kept for want of room: ${list} (${inMb(bytesOf(left_out))}).`,
+    `The plan of this account stores ${inMb(lack.limit_bytes)}${share}.`,
+    ...(lack.in_mail ? ["The mail as it came still has what came with it."] : []),
+    howToMakeRoom(plan),
+  ].join(" ");
+}

@@ -1,0 +1,170 @@
+import { Elysia, t } from "elysia";
+import type { App } from "../app.ts";
+import { authenticated } from "../http/auth.ts";
+import { forgetBody, takeFiles } from "../http/body.ts";
+import { type Description, describe } from "../http/describe.ts";
+import { jsonAnswer } from "../http/stream.ts";
+import type { RateVerdict } from "../lib/rate-limit.ts";
+import { readRun } from "../resources/messages/messages.ts";
+import { LimitedShape, RunShape } from "../resources/messages/shapes.ts";
+import { type CallOutcome, runCall } from "./call.ts";
+import { MAX_FILES } from "../files/sent-file.ts";
+
+const POLL_SECONDS = 2;
+
+/** The lengths of the texts are checked in `runCall`: a schema here would count halves of an emoji. */
+const callBody = t.Object({
+  instruction: t.String({
+    description:
+      "What is to be done: 1 to 10,000 characters, the only words that are obeyed. `--model=NAME` asks another model: any on a connection of your own, and those that the operator allows on the connection of the server.",
+    examples: ["Summarise this in one sentence"],
+  }),
+  content: t.Optional(
+    t.String({
+      description: "The text to work on, at most 500,000 characters; read and never obeyed.",
+      examples: ["The bridge opens on 3 May, two weeks earlier than planned."],
+    }),
+  ),
+  inbox_id: t.Optional(
+    t.String({
+      format: "uuid",
+      description:
+        "The inbox that it runs through; left out, that of its conversation, else the default one (`is_default`).",
+    }),
+  ),
+  conversation_id: t.Optional(
+    t.String({
+      format: "uuid",
+      description: "Goes on in this conversation, with memory of its earlier turns.",
+    }),
+  ),
+  attachments: t.Optional(
+    t.Array(
+      t.Object({
+        filename: t.String({ minLength: 1, maxLength: 255 }),
+        content_type: t.String({ minLength: 1, maxLength: 255, pattern: "^[\\w.+-]+/[\\w.+-]+(\\s*;.*)?$" }),
+        data: t.String({ description: "Base64, at most 10 MB decoded; 25 MB for all files together." }),
+      }),
+      {
+        maxItems: MAX_FILES,
+        examples: [
+          [{ filename: "list.txt", content_type: "text/plain", data: "RWdncyBjb3N0IDMgZnJhbmNzLg==" }],
+        ],
+      },
+    ),
+  ),
+  metadata: t.Optional(
+    t.Record(t.String(), t.String(), {
+      description:
+        "Notes of your own, such as the number of an order: at most 16 pairs of a key (1 to 64 letters, digits, dots, hyphens, underscores) and a text of at most 512 characters. They come back with the message and its events, and `GET /messages` finds them; no model reads them.",
+      examples: [{ order: "4711" }],
+    }),
+  ),
+  async: t.Optional(t.Boolean({ description: "True: answer 202 at once, and poll for the result." })),
+});
+
+const CALL: Description = {
+  tag: "Routing",
+  summary: "Run an instruction through an inbox",
+  description:
+    "The instruction is trusted; content and attachments are data that the model reads but never obeys. Without any of these, and in no conversation with earlier turns, the tools of the inbox may change things as if the instruction had named them. Waits about 90 seconds for the result, then answers 202 and goes on. 200 means that the run has ended: `status` says how, and a run that failed is charged nothing.",
+  answers: { 200: RunShape, 202: RunShape },
+  limited: LimitedShape,
+  errors: [
+    "email_not_verified",
+    "not_found",
+    "plan_limit_reached",
+    "inbox_required",
+    "inbox_not_routed",
+    "inbox_paused",
+    "invalid_idempotency_key",
+    "idempotency_key_reuse",
+    "storage_full",
+  ],
+  headers: {
+    "Idempotency-Key":
+      "1 to 255 printable ASCII characters; a retry with the same key returns the original result.",
+    Prefer: "`wait=N` waits at most N seconds for the result (RFC 7240).",
+  },
+  answer_headers: {
+    "RateLimit-Policy": "How many calls a minute allows.",
+    RateLimit: "How many of them are left.",
+    "Idempotent-Replayed": "`true` on the answer to a retry.",
+    Location: "Of a 202: where the result will be.",
+    "Retry-After": "Of a 202: seconds until it is worth asking.",
+  },
+};
+
+const POLL: Description = {
+  tag: "Routing",
+  summary: "What has become of a message",
+  answers: { 200: RunShape },
+  answer_headers: { "Retry-After": "While it is processing: seconds until it is worth asking again." },
+};
+
+export function callRoutes(app: App) {
+  return new Elysia({ prefix: "/v1" })
+    .use(authenticated(app))
+    .post(
+      "/messages",
+      async ({ user, body, headers, request, set }) => {
+        const outcome = await runCall(app, user, body, {
+          takeFiles: () => takeFiles(request),
+          onStored: () => forgetBody(request),
+          idempotency_key: headers["idempotency-key"] ?? null,
+          wait_seconds: waitOf(headers["prefer"]),
+          onRate: (rate) => Object.assign(set.headers, rateHeaders(rate)),
+        });
+        Object.assign(set.headers, headersOf(outcome));
+        set.status = statusOf(outcome);
+        return outcome.resets_at === undefined ? outcome.view : limitedBody(outcome, outcome.resets_at);
+      },
+      {
+        body: callBody,
+        ...describe(CALL),
+      },
+    )
+    .get(
+      "/messages/:id",
+      async ({ user, params, set }) => {
+        const view = await readRun(app, user, params.id);
+        if (view.status === "processing") set.headers["retry-after"] = String(POLL_SECONDS);
+        return jsonAnswer(app, { who: user.id, headers: set.headers }, view);
+      },
+      describe(POLL),
+    );
+}
+
+/** RFC 7240 §4.3: `Prefer: wait=10`. */
+function waitOf(prefer: string | undefined): number | null {
+  const seconds = /(?:^|[,;\s])wait\s*=\s*"?(\d{1,6})"?/i.exec(prefer ?? "")?.[1];
+  return seconds === undefined ? null : Number(seconds);
+}
+
+function statusOf({ view }: CallOutcome): number {
+  if (view.status === "limited") return 429;
+  return view.status === "processing" ? 202 : 200;
+}
+
+function headersOf({ view, replayed }: CallOutcome): Record<string, string> {
+  const headers: Record<string, string> = {};
+  if (replayed) headers["idempotent-replayed"] = "true";
+  if (view.status === "processing") {
+    headers["location"] = `/v1/messages/${view.message_id}`;
+    headers["retry-after"] = String(POLL_SECONDS);
+  }
+  return headers;
+}
+
+/** draft-ietf-httpapi-ratelimit-headers-10. */
+function rateHeaders({ limit, remaining, reset_seconds }: RateVerdict): Record<string, string> {
+  if (limit === 0) return {};
+  return {
+    "ratelimit-policy": `"route";q=${limit};w=60`,
+    ratelimit: `"route";r=${remaining};t=${reset_seconds}`,
+  };
+}
+
+function limitedBody({ view }: CallOutcome, resets_at: number) {
+  return { ...view, code: "credit_limit", credits: { ...view.credits, resets_at } };
+}

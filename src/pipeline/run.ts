@@ -1,0 +1,222 @@
+import type { Completion } from "../ai/llm.ts";
+import type { App } from "../app.ts";
+import { userById } from "../db/users.ts";
+import type { OpenConnection } from "../resources/connections/connections.ts";
+import { hasEarlierMessages, startConversation } from "../resources/conversations/conversations.ts";
+import { remembered } from "../db/prepared.ts";
+import type { InboxRow, MessageRow } from "../db/schema.ts";
+import { StorageError } from "../db/storage-faults.ts";
+import { AppError, wordsOf } from "../errors.ts";
+import { waitIfPaused } from "../resources/inboxes/resume.ts";
+import { buryJob, finishJob, type Job, postponeJob } from "../jobs/queue.ts";
+import { deadline } from "../lib/deadline.ts";
+import { findConnection } from "./choose-connection.ts";
+import { closeRun, type Ending, type Run } from "./close.ts";
+import { journalOf } from "./earlier-calls.ts";
+import { failMessage, messageById } from "./fail.ts";
+import { readInput, type RunInput } from "./input.ts";
+import { type StepDraft, toSteps, warning } from "./steps.ts";
+import { notedCalls } from "./tool-journal.ts";
+import { understand, type Understanding } from "./understand.ts";
+import { work } from "./work.ts";
+import { authorityNow } from "../inbound/policy.ts";
+import { contentLost, isLost, isRowUnreadable, mayComeBack } from "../resources/messages/stored-bytes.ts";
+
+type Failure = Completion & { ok: false };
+
+/** A provider that fails for the moment is asked this many times in all. */
+const MAX_MODEL_ATTEMPTS = 2;
+const RETRY_SECONDS = 2;
+const MAX_RETRY_SECONDS = 300;
+
+/**
+ * Works on an accepted message: reads it, asks the model, and closes it in one transaction with its result, its
+ * credit, its answer and its job. Redone from the start if the process dies on the way.
+ */
+export async function runNow(app: App, job: Job<"route_message">, signal: AbortSignal): Promise<void> {
+  try {
+    await runMessage(app, job, signal);
+  } finally {
+    app.progress.delete(job.payload.message_id);
+  }
+}
+
+async function runMessage(app: App, job: Job<"route_message">, signal: AbortSignal): Promise<void> {
+  const loaded = await loadMessage(app, job.payload.message_id);
+  if (!loaded) return endWithoutInbox(app, job);
+  if (await waits(app, job, loaded.found)) return;
+  await runLoaded(app, job, { ...loaded, signal });
+}
+
+async function runLoaded(
+  app: App,
+  job: Job<"route_message">,
+  { found, doubts, signal }: Loaded & { signal: AbortSignal },
+): Promise<void> {
+  const input = await inputOrLoss(app, found.message, signal);
+  if ("lost" in input) return endWithoutContent(app, job, input);
+  const asked = await understand(app, found, input);
+  const { command, settings } = asked;
+  const warnings = [...doubts, ...input.warnings].map(warning);
+  const steps: StepDraft[] = [...input.extracted, ...warnings, ...asked.steps];
+  const trust = { tainted: true, trusted_text: "", material: "" };
+  const journal = journalOf(await notedCalls(app.db, found.message.id));
+  const outset = { made: [], trust, lacking: new Map(), changed: journal.earlier.length > 0, journal };
+  const run: Run = { ...found, job, signal, input, command, settings, steps, ...outset };
+  app.progress.set(run.message.id, () => toSteps(run.steps));
+  if (asked.refusal) return closeRun(app, run, { state: "failed", ...asked.refusal });
+  const connection = await findConnection(app, run);
+  if ("state" in connection) return closeRun(app, run, connection);
+  run.connection = connection;
+  if (settings.dry_run) return closeRun(app, run, planOf(asked, connection));
+  if (settings.fresh) run.message = await beginAnew(app, found);
+  using cap = deadline(signal, app.config.routing.hard_cap_seconds * 1_000);
+  const answer = await work(app, run, { asked, connection, signal: cap.signal });
+  if (signal.aborted && !answer.ok) throw signal.reason;
+  if (!answer.ok && mayRetry(job, answer) && !cap.signal.aborted) return retryLater(app, job, answer);
+  await closeRun(app, run, endingOf(answer));
+}
+
+/** Whether its inbox is paused. What was begun before that goes on, and so does a call, whose caller may be waiting. */
+async function waits(
+  app: App,
+  job: Job<"route_message">,
+  { message, inbox }: Pick<Run, "message" | "inbox">,
+): Promise<boolean> {
+  const is_new = message.source === "email" && job.attempts === 1;
+  return inbox.paused !== null && is_new && waitIfPaused(app, job, inbox);
+}
+
+interface Loaded {
+  found: Pick<Run, "message" | "inbox" | "owner_email" | "owner_plan">;
+  doubts: string[];
+}
+
+/** A message with what its sender may spend by now, and what there is to say of that. */
+async function loadMessage(app: App, message_id: string): Promise<Loaded | undefined> {
+  const [message] = await messageById(app.db, { id: message_id });
+  if (message?.state !== "received" || message.inbox_id === null) return undefined;
+  const [found] = await inboxAndOwner(app.db, { id: message.inbox_id });
+  if (!found) return undefined;
+  const { owner_email, owner_verified, owner_plan, ...inbox } = found;
+  const owner = { email: owner_email, email_verified: owner_verified };
+  const authority = authorityNow(inbox, owner, message);
+  return {
+    found: { message: { ...message, authority }, inbox, owner_email, owner_plan },
+    doubts: authority === message.authority ? [] : [NO_LONGER],
+  };
+}
+
+const NO_LONGER =
+  "Read as material, not as an instruction: its sender was the owner or a listed sender when the mail came, and is no longer. Put the address on the list of the inbox again, and have the mail written anew.";
+
+const inboxAndOwner = remembered((db, key: { id: string }) =>
+  db
+    .selectFrom("inboxes")
+    .innerJoin("users", "users.id", "inboxes.user_id")
+    .selectAll("inboxes")
+    .select([
+      "users.email as owner_email",
+      "users.email_verified as owner_verified",
+      "users.plan as owner_plan",
+    ])
+    .where("inboxes.id", "=", key.id)
+    .where("inboxes.deleted_at", "is", null)
+    .where("users.deleted_at", "is", null),
+);
+
+/** The inbox was deleted while the message waited, or the account, of which nothing is told; or it has ended already. */
+async function endWithoutInbox(app: App, job: Job<"route_message">): Promise<void> {
+  await app.write(async (tx) => {
+    await finishJob(tx, job);
+    const [message] = await messageById(tx, { id: job.payload.message_id });
+    const [user] = message === undefined ? [] : await userById(tx, { id: message.user_id });
+    if (user !== undefined && user.deleted_at !== null) return;
+    await failMessage(app, tx, job, {
+      reason: "inbox_deleted",
+      error: "The inbox was deleted before the message was worked on.",
+    });
+  });
+}
+
+interface Loss {
+  lost: AppError;
+  /** Its row in the database cannot be read, so that nothing can be noted there. */
+  row: boolean;
+}
+
+async function inputOrLoss(app: App, message: MessageRow, signal: AbortSignal): Promise<RunInput | Loss> {
+  try {
+    return await readInput(app, message, signal);
+  } catch (error) {
+    if (isLost(error) && mayComeBack(app, error))
+      throw new StorageError("CONTENT_MISSING", `${error.message} It is waited for.`);
+    if (isLost(error)) return { lost: error, row: false };
+    if (await isRowUnreadable(app, message, error)) return { lost: contentLost(), row: true };
+    throw error;
+  }
+}
+
+/**
+ * What was accepted is missing on the disk, and stays so: to try again helps nobody, and to answer without it would hide
+ * it. Where only the job can tell of it, it is kept for somebody to look at.
+ */
+async function endWithoutContent(app: App, job: Job<"route_message">, { lost, row }: Loss): Promise<void> {
+  const error = wordsOf(lost);
+  if (row) app.log.error("the row of a mail cannot be read: its message is given up, and its job kept");
+  await app.write(async (tx) => {
+    await (row ? buryJob(tx, job, error) : finishJob(tx, job));
+    await failMessage(app, tx, job, { reason: lost.code, error });
+  });
+}
+
+/** What a run would have done (`--dry-run`). */
+function planOf(
+  { instruction, contexts, command, targets }: Understanding,
+  { model }: OpenConnection,
+): Ending {
+  const lines = [
+    "Nothing was done and nothing was charged: this says what would have been.",
+    `- Instruction: ${instruction || "(none)"}`,
+    `- Model: ${model}`,
+    `- Tools of: ${targets.map(({ name }) => `@${name}`).join(", ") || "none"}`,
+    `- Contexts: ${contexts.map(({ slug }) => slug).join(", ") || "none"}`,
+    `- Options: ${Object.entries(command.options)
+      .map(([name, value]) => `${name} = ${value}`)
+      .join(", ")}`,
+    `- Tags: ${command.tags.join(", ") || "none"}`,
+  ];
+  return { state: "done", result: lines.join("\n"), model, usage: null, free: true };
+}
+
+/** Puts a message into a conversation of its own (`--new`), unless it began one. */
+async function beginAnew(
+  app: App,
+  { message, inbox }: { message: MessageRow; inbox: InboxRow },
+): Promise<MessageRow> {
+  if (!(await hasEarlierMessages(app.db, message))) return message;
+  const conversation_id = await app.write(async (tx) => {
+    const id = await startConversation(app, tx, { inbox, subject: message.subject ?? "" });
+    await tx.updateTable("messages").set({ conversation_id: id }).where("id", "=", message.id).execute();
+    return id;
+  });
+  return { ...message, conversation_id };
+}
+
+function endingOf(answer: Completion): Ending {
+  if (!answer.ok) return { state: "failed", reason: answer.code, error: answer.message };
+  return { state: "done", result: answer.text, model: answer.model, usage: answer.usage };
+}
+
+/** A provider that wants to be left alone for longer than a person waits for an answer has failed. */
+function mayRetry(job: Job, answer: Failure): boolean {
+  const seconds = answer.retry_after_seconds ?? RETRY_SECONDS;
+  return answer.retryable && seconds <= MAX_RETRY_SECONDS && job.failures + 1 < MAX_MODEL_ATTEMPTS;
+}
+
+async function retryLater(app: App, job: Job, answer: Failure): Promise<void> {
+  const seconds = answer.retry_after_seconds ?? RETRY_SECONDS;
+  app.log.info({ code: answer.code, seconds }, "the model will be asked again");
+  await app.write((tx) => postponeJob(tx, job, { run_at: app.after(seconds), error: answer.message }));
+  app.worker?.wake(job.kind);
+}

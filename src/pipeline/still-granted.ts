@@ -1,0 +1,29 @@
+import { userById } from "../db/users.ts";
+import type { Tool } from "../trust/guard/tool.ts";
+import type { App } from "../app.ts";
+import { targetsOf } from "../resources/connections/targets.ts";
+import type { Db } from "../db/database.ts";
+import { inboxById, scopeOf } from "../resources/inboxes/inboxes.ts";
+import { authorityNow } from "../inbound/policy.ts";
+import type { Run } from "./close.ts";
+
+/** Whether a tool that changes something may still be used so: its owner may have taken it away since the run began. */
+export async function isStillGranted(
+  app: App,
+  tx: Db,
+  { message, settings, command }: Pick<Run, "message" | "settings" | "command">,
+  { tool, tainted }: { tool: Pick<Tool, "target">; tainted: boolean },
+): Promise<boolean> {
+  const [inbox] = await inboxById(tx, { id: message.inbox_id ?? "" });
+  const [user] = await userById(tx, { id: message.user_id });
+  if (!inbox || !user || user.deleted_at !== null) return false;
+  const powers = app.guard.powersOf({
+    ...settings,
+    scope: scopeOf(inbox),
+    target: command.target,
+    authority: authorityNow(inbox, user, message),
+  });
+  if (!powers.mayUse(tool.target) || (tainted && !powers.mayWrite(tool.target))) return false;
+  const { attached } = await targetsOf(tx, inbox);
+  return attached.some(({ name }) => name === tool.target);
+}

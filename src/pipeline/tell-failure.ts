@@ -1,0 +1,105 @@
+import type { App } from "../app.ts";
+import { CANCELLED_REASON } from "../resources/messages/cancelled.ts";
+import { answerNow } from "../resources/messages/withheld.ts";
+import { afterCommit, type Db } from "../db/database.ts";
+import { storedJson } from "../lib/stored-json.ts";
+import { finishJob, type Job } from "../jobs/queue.ts";
+import { writeOutcome } from "../jobs/run-job.ts";
+import { type MailHeaders, readHeaders } from "../mail/reading/headers.ts";
+import { written } from "../mail/writing/written.ts";
+import { failureWords } from "./answer.ts";
+import { mayAnswer, type PreparedReply, prepareReply } from "./reply.ts";
+import { tellOwnerInstead } from "./tell-owner.ts";
+import type { MessageRow } from "../db/schema.ts";
+import { messageOf } from "../errors.ts";
+import { hasAuthority } from "../resources/messages/authority.ts";
+import { readStoredMail } from "./input.ts";
+
+/** Queues the notice of a message that ended outside of a run, if its sender may be written to. */
+export async function tellFailureNow(app: App, job: Job<"tell_failure">, signal: AbortSignal): Promise<void> {
+  const notice = await prepareNotice(app, job.payload.message_id);
+  await writeOutcome(app, signal, async (tx) => {
+    await finishJob(tx, job);
+    if (notice === undefined) return;
+    // An earlier try that was given up may have left its words.
+    await tx
+      .updateTable("messages")
+      .set({ reply_error: null })
+      .where("id", "=", job.payload.message_id)
+      .execute();
+    const reply_status = await notice.queue(tx, null);
+    await tx.updateTable("messages").set({ reply_status }).where("id", "=", job.payload.message_id).execute();
+  });
+}
+
+async function prepareNotice(app: App, id: string): Promise<PreparedReply | undefined> {
+  const stored = await app.db.selectFrom("messages").selectAll().where("id", "=", id).executeTakeFirst();
+  if (stored?.state !== "failed" || !hasAuthority(stored)) return undefined;
+  const now = await answerNow(app.db, stored);
+  if (now.why !== null) return now.gone ? tellOwnerInstead(app, stored) : undefined;
+  const { inbox, authority } = now;
+  const message = { ...stored, authority };
+  if (!hasAuthority(message) || !mayAnswer(message, inbox)) return undefined;
+  const steps = storedJson<unknown[]>(message.steps, []).length;
+  const is_cancelled = message.reason === CANCELLED_REASON;
+  const said = steps > 0 && is_cancelled ? `${message.error} ${STAYS}` : (message.error ?? "");
+  const markdown = failureWords(said, { changed: steps > 0 && !is_cancelled });
+  const headers = await headersOf(app, message);
+  return prepareReply(
+    app,
+    { message, inbox, headers },
+    { kind: "notice", words: written(markdown, { own: true }) },
+  );
+}
+
+/** Said of a cancelled run, which goes on only where its owner tries it again. */
+const STAYS = "What tools had changed by then stays so.";
+
+/** Nothing has told the sender, and nothing will: the message shows it, and its owner hears of it. */
+export async function giveUpTelling(app: App, tx: Db, { payload }: Job<"tell_failure">): Promise<void> {
+  await leaveUntold(app, tx, payload, UNTOLD);
+}
+
+/** The operator takes the notice out of the queue, for this reason. */
+export async function dropTelling(
+  app: App,
+  tx: Db,
+  { payload }: Pick<Job<"tell_failure">, "payload">,
+  reason: string,
+): Promise<void> {
+  await leaveUntold(app, tx, payload, `Nobody was told of the failure. ${reason}`);
+}
+
+const UNTOLD = "Nobody was told of the failure, because of a fault of this server; its log says more.";
+
+async function leaveUntold(
+  app: App,
+  tx: Db,
+  { message_id: id }: { message_id: string },
+  reply_error: string,
+): Promise<void> {
+  const message = await tx
+    .updateTable("messages")
+    .set({ reply_status: "suppressed", reply_error })
+    .where("id", "=", id)
+    .where("state", "=", "failed")
+    .returning(["id", "user_id", "authority"])
+    .executeTakeFirst();
+  if (!message) return;
+  app.log.error({ message_id: id }, "nobody was told of a failure");
+  afterCommit(tx, () => app.changes.tell(message.user_id, id));
+  if (hasAuthority(message)) await tellOwnerInstead(app, message).queue(tx, null);
+}
+
+/** That the mail cannot be read may be what made it fail: then the notice does without what its header says. */
+async function headersOf(app: App, message: MessageRow): Promise<MailHeaders> {
+  try {
+    return (await readStoredMail(app, message)).headers;
+  } catch (error) {
+    app.log.info(
+      { problem: messageOf(error) },
+      "a notice does without the header of the mail that it is about",
+    );
+    return readHeaders(new Uint8Array());
+  }
+}

@@ -1,0 +1,223 @@
+import type { Objection } from "../trust/guard/guard.ts";
+import type { ToolCall } from "../ai/llm-messages.ts";
+import type { Tool, ToolOutcome } from "../trust/guard/tool.ts";
+import type { App } from "../app.ts";
+import type { Db } from "../db/database.ts";
+import { checkBy } from "../lib/json-schema.ts";
+import { hasMoreParts, isNestedDeeper } from "../lib/json-depth.ts";
+import { refuseWithoutHandles } from "../lib/own-faults.ts";
+import { sourceOf } from "../resources/messages/run-use.ts";
+import type { Run } from "./close.ts";
+import { countCall, earlierAnswer, nextCall, storiesOf } from "./earlier-calls.ts";
+import { notePlaces } from "./known-places.ts";
+import { noteLack } from "./lacking.ts";
+import { keepMade } from "./made-files.ts";
+import { objectionTo } from "./objection.ts";
+import { excerptOf, redactArguments } from "../trust/shown/redact.ts";
+import { type StepDraft, stepName, warning } from "./steps.ts";
+import { fileOf } from "./text-work.ts";
+import type { OfferedTool } from "./toolbox.ts";
+import { isStillGranted } from "./still-granted.ts";
+import { beginCall, doubtsAbout, endCall, inEarlierTry, UNKNOWN } from "./tool-journal.ts";
+import type { Talk } from "./tool-loop.ts";
+
+const MAX_ARGUMENT_DEPTH = 100;
+/** The text of a file, with the escapes of JSON. */
+const MAX_ARGUMENT_CHARS = 2_200_000;
+/** Each of them is looked at by every part of the schema. */
+const MAX_ARGUMENT_PARTS = 10_000;
+
+/** A call that was asked for: what came of it, for the model and for the activity. */
+export interface MadeCall {
+  /** Untrusted. */
+  text: string;
+  /** Whether the text is what the tool said; else it is ours. */
+  said: boolean;
+  /** Whether anybody could have written that. */
+  anybodys?: boolean;
+  step: StepDraft;
+}
+
+export interface AskedFor {
+  call: ToolCall;
+  /** Undefined if there is no such tool. */
+  offered: OfferedTool | undefined;
+  tainted: boolean;
+  /** As the guard is told. */
+  beside: string | null;
+  anybodys: boolean;
+  /** The round of the talk, from 1 on. */
+  round: number;
+}
+
+/** Makes a call if it fits its schema and the guard has nothing against it. */
+export async function makeCall(app: App, run: Run, talk: Talk, asked: AskedFor): Promise<MadeCall> {
+  const { call, offered, tainted, beside, anybodys } = asked;
+  if (offered === undefined) return refused(`There is no tool called ${stepName(call.name)}.`);
+  const { tool } = offered;
+  const args = argumentsOf(call);
+  if (args === null) return refused("The arguments are no JSON object.", tool);
+  const fault = (await checkBy(tool.parameters))(args);
+  if (fault !== null) return refused(`The arguments do not fit: ${fault}.`, tool, args);
+  // Before the guard: to tell of a call makes none.
+  const earlier = tool.read_only ? undefined : toldOfEarlier(run, tool, { args, round: asked.round });
+  if (earlier !== undefined) return earlier;
+  const { powers, places, read_at, own_domains, instruction } = talk;
+  const { trusted_text } = run.trust;
+  const heard = { tainted, beside, anybodys };
+  const asking = { tool, args, powers, ...heard, instruction, trusted_text, places, read_at, own_domains };
+  const objection = await objectionTo(app, asking, { from: sourceOf(run.message), signal: talk.signal });
+  if (objection !== null) return blocked(run, { ...objection, tainted, beside }, tool, args);
+  const started = performance.now();
+  const sent = tainted ? (tool.inert?.(args, trusted_text) ?? args) : args;
+  const outcome = notePlaces(talk, {
+    tool,
+    args,
+    outcome: await outcomeOf(app, run, talk, { tool, args, sent, tainted }),
+  });
+  const left_out = await keepMade(run.made, outcome.files, (file, trust) =>
+    fileOf(app, file, trust, sourceOf(run.message)),
+  );
+  run.steps.push(...left_out.map(warning));
+  const step: StepDraft = {
+    ...doneStep(tool, args, outcome),
+    duration_ms: Math.round(performance.now() - started),
+  };
+  return { text: wordsOf(outcome), said: true, anybodys: tool.of_circle !== true, step };
+}
+
+function wordsOf({ ok, text }: Pick<ToolOutcome, "ok" | "text">): string {
+  return ok ? text : `The call failed: ${text}`;
+}
+
+/** What came of the call, or of another one in its place, in an earlier try; undefined if this one is to be made. */
+function toldOfEarlier(
+  run: Run,
+  tool: Tool,
+  asked: { args: Record<string, unknown>; round: number },
+): MadeCall | undefined {
+  const answer = earlierAnswer(run.journal, tool, asked);
+  if (answer === undefined) return undefined;
+  const { call, others } = answer;
+  run.steps.push(...doubtsAbout(call));
+  const step = inEarlierTry(call.step ?? doneStep(tool, asked.args, call));
+  if (others === undefined) return { text: wordsOf(call), said: true, step };
+  return { text: `${NOT_AGAIN}\n\n${storiesOf(others)}`, said: false, step };
+}
+
+const NOT_AGAIN =
+  "Not called: this work was begun before and interrupted, and has made these calls of the same tool then. If yours is one of them, go on from there. If it is another one, ask for it again just so.";
+
+interface Making {
+  tool: Tool;
+  /** As they were asked for, which a later try knows the call by. */
+  args: Record<string, unknown>;
+  sent: Record<string, unknown>;
+  tainted: boolean;
+}
+
+/** A run that is ended in the middle of a call still tells of it. */
+async function outcomeOf(app: App, run: Run, { signal }: Talk, making: Making): Promise<ToolOutcome> {
+  if (signal.aborted) return NOT_MADE;
+  const { tool, sent } = making;
+  try {
+    return await (tool.read_only ? tool.call(sent, signal) : write(app, run, signal, making));
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    return NOT_ANSWERED;
+  }
+}
+
+const NOT_MADE: ToolOutcome = { ok: false, text: "Not called: the run was ended before.", files: [] };
+const NOT_ANSWERED: ToolOutcome = {
+  ok: false,
+  text: "The run was ended before an answer came, so it may or may not have been done.",
+  files: [],
+};
+
+/** What changes something is written down first and never made twice. */
+async function write(
+  app: App,
+  run: Run,
+  signal: AbortSignal,
+  { tool, args, sent, tainted }: Making,
+): Promise<ToolOutcome> {
+  const { first, fingerprint } = nextCall(run.journal, tool, args);
+  countCall(run.journal, first);
+  const entry = { message_id: run.message.id, fingerprint };
+  // Noted and then not made, it would never be made.
+  refuseWithoutHandles();
+  const granted = (tx: Db) => isStillGranted(app, tx, run, { tool, tainted });
+  const refusal = await beginCall(app, entry, { step: doneStep(tool, args, UNKNOWN), granted });
+  if (refusal !== null) return { ...refusal, files: [] };
+  run.changed = true;
+  const outcome = await tool.call(sent, signal);
+  await endCall(app, entry, { ...outcome, step: doneStep(tool, args, outcome) });
+  return outcome;
+}
+
+function doneStep(
+  tool: Tool,
+  args: Record<string, unknown>,
+  { ok, text }: Pick<ToolOutcome, "ok" | "text">,
+): StepDraft {
+  return { ...stepOf(tool, args), status: ok ? "ok" : "error", output: excerptOf(text) };
+}
+
+const read = new WeakMap<ToolCall, Record<string, unknown> | null>();
+
+/** The arguments of a call, parsed once. Null for what is no JSON object, or too much of one. */
+export function argumentsOf(call: ToolCall): Record<string, unknown> | null {
+  const known = read.get(call);
+  if (known !== undefined) return known;
+  const args = parseArguments(call.arguments);
+  read.set(call, args);
+  return args;
+}
+
+function parseArguments(text: string): Record<string, unknown> | null {
+  if (text.trim() === "") return {};
+  // In this order: the count ends early, and what passes it has few levels to look for.
+  if (text.length > MAX_ARGUMENT_CHARS || hasMoreParts(text, MAX_ARGUMENT_PARTS)) return null;
+  if (isNestedDeeper(text, MAX_ARGUMENT_DEPTH)) return null;
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : null;
+  } catch {
+    return null;
+  }
+}
+
+function refused(sentence: string, tool?: Tool, args: Record<string, unknown> = {}): MadeCall {
+  const step = tool === undefined ? { type: "tool_call" as const } : stepOf(tool, args);
+  return { text: sentence, said: false, step: { ...step, status: "error", output: excerptOf(sentence) } };
+}
+
+function blocked(
+  run: Run,
+  { reason, lacks, tainted, beside }: Objection & Pick<AskedFor, "tainted" | "beside">,
+  tool: Tool,
+  args: Record<string, unknown>,
+): MadeCall {
+  if (lacks !== null) {
+    // Where a standing grant stands for the name of the target, nobody has asked for this call.
+    const unasked = tainted && lacks.destroy && run.command.target !== tool.target;
+    noteLack(run.lacking, tool.target, { ...lacks, target: lacks.target || unasked, beside });
+  }
+  return {
+    text: `Blocked: ${reason}`,
+    said: false,
+    step: { ...stepOf(tool, args), status: "blocked", output: excerptOf(reason) },
+  };
+}
+
+function stepOf({ target, name }: Tool, args: Record<string, unknown>): Omit<StepDraft, "output"> {
+  return {
+    type: "tool_call",
+    server: target,
+    name: stepName(name),
+    arguments: redactArguments(args),
+  };
+}

@@ -1,0 +1,218 @@
+import { setImmediate } from "node:timers/promises";
+import type { Completion } from "../ai/llm.ts";
+import type { ChatMessage, ToolCall } from "../ai/llm-messages.ts";
+import type { Place, ReadPlace } from "../trust/guard/tool.ts";
+import type { App } from "../app.ts";
+import { sourceOf } from "../resources/messages/run-use.ts";
+import type { Run } from "./close.ts";
+import type { Powers } from "../trust/guard/guard.ts";
+import type { OfferedTool } from "./toolbox.ts";
+import { argumentsOf, type AskedFor, makeCall, type MadeCall } from "./tool-call.ts";
+import { warning } from "./steps.ts";
+import { workOn } from "./text-work.ts";
+
+/** Calls of one round, and of a whole run; a model that wants more has lost its way. */
+const MAX_CALLS_AT_ONCE = 16;
+const MAX_CALLS = 64;
+/** Of the chat interface. */
+const MAX_NAME_CHARS = 64;
+/** Of one result, and of all results of a run, what the model is shown. */
+const MAX_RESULT_CHARS = 50_000;
+const MAX_ALL_RESULTS_CHARS = 400_000;
+
+export interface Talk {
+  messages: ChatMessage[];
+  tools: OfferedTool[];
+  powers: Powers;
+  nonce: string;
+  heard: Heard;
+  /** Grows as our own tools find and make things. */
+  places: Place[];
+  /** Grows as they read. */
+  read_at: ReadPlace[];
+  /** Asks the model once; with `tools: false` it has to answer in words. */
+  ask: (messages: ChatMessage[], may: { tools: boolean }) => Promise<Completion>;
+  /** As the guard is told. */
+  instruction: string;
+  own_domains: string[];
+  signal: AbortSignal;
+}
+
+/** What the model has been told by others, and may be steered by. */
+interface Heard {
+  /** Whether any of it came from a mail, a file, an earlier turn or a tool that was called. */
+  read: boolean;
+  /** Whether anybody could have written some of that. */
+  anybodys: boolean;
+  /** Tool servers that say what their tools are. */
+  servers: Set<string>;
+}
+
+/** Asks the model until it has nothing more to call, and does what may be done of what it asks for. */
+export async function converse(app: App, run: Run, talk: Talk): Promise<Completion> {
+  const messages = [...talk.messages];
+  const tally: Tally = {
+    rounds: 0,
+    count: 0,
+    room: MAX_ALL_RESULTS_CHARS,
+    made_up: [],
+  };
+  let usage: Usage = null;
+  let said: (Completion & { ok: true }) | null = null;
+  for (;;) {
+    const tools =
+      talk.tools.length > 0 && tally.rounds < app.config.routing.max_tool_rounds && tally.count < MAX_CALLS;
+    const answer = await talk.ask(messages, { tools });
+    // Some models write their answer beside the last calls, and have nothing to add.
+    if (!answer.ok) return answer.empty === true && said !== null ? { ...said, usage } : answer;
+    usage = sum(usage, answer.usage);
+    if (!tools || answer.tool_calls.length === 0) return ended(run, { ...answer, usage }, talk);
+    tally.rounds += 1;
+    if (answer.text.trim() !== "") said = answer;
+    const calls = answer.tool_calls;
+    const made = await makeCalls(app, run, talk, { calls, tally });
+    if (talk.signal.aborted) return outOfTime(app);
+    messages.push({ role: "assistant", content: answer.text, tool_calls: calls.map(asSendable) });
+    messages.push(...(await resultMessages(app, run, talk, { calls, made, tally })));
+  }
+}
+
+type Usage = { input_tokens: number; output_tokens: number } | null;
+
+/** How far a run has come. */
+interface Tally {
+  rounds: number;
+  count: number;
+  /** Characters of results that the model may still be shown. */
+  room: number;
+  /** Addresses in the arguments so far: what the model made up does not become known by coming back. Null once that is not known. */
+  made_up: string[] | null;
+}
+
+function sum(one: Usage, other: Usage): Usage {
+  if (one === null || other === null) return one ?? other;
+  return {
+    input_tokens: one.input_tokens + other.input_tokens,
+    output_tokens: one.output_tokens + other.output_tokens,
+  };
+}
+
+function outOfTime(app: App): Completion {
+  const message = `The run was ended before its tools had answered: it may take ${app.config.routing.hard_cap_seconds} s in all. Its steps say what was done until then; ask for less at once.`;
+  return { ok: false, code: "timeout", message, retryable: false, retry_after_seconds: null };
+}
+
+/** Many interfaces refuse a talk in which a model once called what no tool can be called, or with what is no JSON. */
+function asSendable(call: ToolCall): ToolCall {
+  const { name, arguments: args } = call;
+  return {
+    ...call,
+    name: name.replaceAll(/[^A-Za-z0-9_-]/g, "_").slice(0, MAX_NAME_CHARS) || "unknown",
+    arguments: args.trim() !== "" && argumentsOf(call) !== null ? args : "{}",
+  };
+}
+
+function ended(run: Run, answer: Completion & { ok: true }, { tools }: Talk): Completion {
+  if (answer.tool_calls.length > 0 && tools.length > 0)
+    run.steps.push(
+      warning("The work was ended before the model was done: it asked for too many tool calls."),
+    );
+  if (answer.text.trim() !== "") return answer;
+  const message = "The model asked for more and more tool calls and wrote no answer. Ask for less at once.";
+  return { ok: false, code: "bad_response", message, retryable: false, retry_after_seconds: null };
+}
+
+/** All at once, but what changes something in the order it was asked for; every call a step, in the same order. */
+async function makeCalls(
+  app: App,
+  run: Run,
+  talk: Talk,
+  { calls, tally }: { calls: ToolCall[]; tally: Tally },
+): Promise<MadeCall[]> {
+  let written: Promise<unknown> = Promise.resolve();
+  let begun = Promise.resolve();
+  const made = await Promise.all(
+    calls.map((call, index) => {
+      const offered = talk.tools.find(({ offer }) => offer.name === call.name);
+      if (index >= MAX_CALLS_AT_ONCE || tally.count >= MAX_CALLS)
+        return Promise.resolve(tooMany(call, offered));
+      tally.count += 1;
+      // What this round reads, the next one knows: all of its calls are judged by what the model had read when it asked.
+      const asked = { call, offered, ...steeringOf(talk.heard, offered), round: tally.rounds };
+      // Each in a turn of the event loop of its own: short arguments of many parts take long to look through as well.
+      begun = begun.then(setImmediate);
+      if (offered === undefined || offered.tool.read_only)
+        return begun.then(() => makeCall(app, run, talk, asked));
+      const mine = Promise.all([written, begun]).then(() => makeCall(app, run, talk, asked));
+      written = mine.catch(() => undefined);
+      return mine;
+    }),
+  );
+  run.steps.push(...made.map(({ step }) => step));
+  app.changes.tell(run.message.user_id, run.message.id);
+  return made;
+}
+
+/** Whether others may be behind a call. What a server says of itself gains it nothing that it does not have. */
+function steeringOf(
+  { read, anybodys, servers }: Heard,
+  offered: OfferedTool | undefined,
+): Pick<AskedFor, "tainted" | "beside" | "anybodys"> {
+  const other = [...servers].find((server) => server !== offered?.tool.target);
+  const steered = other !== undefined;
+  return { tainted: read || steered, beside: read ? null : (other ?? null), anybodys: anybodys || steered };
+}
+
+function tooMany({ name }: ToolCall, offered: OfferedTool | undefined): MadeCall {
+  const text = `Not called: at most ${MAX_CALLS_AT_ONCE} calls are made at once, and ${MAX_CALLS} in all.`;
+  const server = offered === undefined ? {} : { server: offered.tool.target };
+  return {
+    text,
+    said: false,
+    step: {
+      type: "tool_call",
+      ...server,
+      name: offered?.tool.name ?? name.slice(0, MAX_NAME_CHARS),
+      status: "error",
+      output: text,
+    },
+  };
+}
+
+async function resultMessages(
+  app: App,
+  run: Run,
+  { nonce, heard }: Talk,
+  { calls, made, tally }: { calls: ToolCall[]; made: MadeCall[]; tally: Tally },
+): Promise<ChatMessage[]> {
+  const messages: ChatMessage[] = [];
+  const said: string[] = [];
+  const from = sourceOf(run.message);
+  for (const [index, { text, said: by_tool, step }] of made.entries()) {
+    const max_chars = Math.min(MAX_RESULT_CHARS, Math.max(tally.room, 0));
+    const fenced = await workOn(app, "fence", { material: text, nonce, max_chars }, from);
+    const shown = fenced?.text ?? "";
+    tally.room -= shown.length;
+    if (by_tool && step.status === "ok") said.push(shown);
+    messages.push({ role: "tool", tool_call_id: calls[index]?.id ?? "", content: shown || "(empty)" });
+  }
+  if (made.some((one) => one.said)) heard.read = true;
+  if (made.some((one) => one.anybodys)) heard.anybodys = true;
+  await learn(app, run, { calls, said, tally });
+  return messages;
+}
+
+/** Adds what was shown to the material. Where that cannot be told apart from what the model made up, nothing is added from there on. */
+async function learn(
+  app: App,
+  { trust, message }: Run,
+  { calls, said, tally }: { calls: ToolCall[]; said: string[]; tally: Tally },
+): Promise<void> {
+  trust.tainted = true;
+  if (tally.made_up === null) return;
+  const args = calls.map((call) => call.arguments);
+  const round = { trust, args, said, made_up: tally.made_up };
+  const learnt = await workOn(app, "learn", round, sourceOf(message));
+  tally.made_up = learnt?.made_up ?? null;
+  trust.material += learnt?.material ?? "";
+}

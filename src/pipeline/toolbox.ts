@@ -1,0 +1,90 @@
+import type { ToolOffer } from "../ai/llm-messages.ts";
+import type { Tool, ToolListing } from "../trust/guard/tool.ts";
+import type { App } from "../app.ts";
+import { mcpServerOf } from "../resources/connections/mcp-server.ts";
+import type { Target } from "../resources/connections/targets.ts";
+import { AppError } from "../errors.ts";
+import { freshToken } from "../resources/integrations/tokens.ts";
+import { integrationTools } from "../resources/integrations/tools.ts";
+import { stripHiddenCharacters } from "../trust/own-words/hidden-characters.ts";
+import { sha256 } from "../lib/sha256.ts";
+
+/** What models keep apart well; interfaces take 128, and one is our own. */
+const MAX_TOOLS = 127;
+/** Of the chat interface. */
+const MAX_OFFER_NAME_CHARS = 64;
+const MAX_DESCRIPTION_CHARS = 1_000;
+
+/** A tool under the name that the model calls it by. */
+export interface OfferedTool {
+  offer: ToolOffer;
+  tool: Tool;
+}
+
+export interface Toolbox {
+  tools: OfferedTool[];
+  /** Sentences about tools that there should be, by target. */
+  missing: Map<string, string>;
+  /** How many tools were too many. */
+  left_out: number;
+}
+
+/** Asks every given target for its tools, at the same time; one that fails takes nothing from the others. */
+export async function openToolbox(app: App, targets: Target[], signal: AbortSignal): Promise<Toolbox> {
+  const listings = await Promise.all(
+    targets.map(async (target) => ({ name: target.name, listing: await listTools(app, target, signal) })),
+  );
+  const missing = new Map<string, string>();
+  const tools: Tool[] = [];
+  let left_out = 0;
+  for (const { name, listing } of listings) {
+    if (listing.ok) {
+      tools.push(...listing.tools);
+      left_out += listing.left_out;
+    } else missing.set(name, listing.message);
+  }
+  return {
+    tools: offered(tools.slice(0, MAX_TOOLS)),
+    missing,
+    left_out: left_out + Math.max(0, tools.length - MAX_TOOLS),
+  };
+}
+
+/** Tools under names that are all different, also from those of `others`. */
+export function offered(tools: Tool[], others: OfferedTool[] = []): OfferedTool[] {
+  const taken = new Set(others.map(({ offer }) => offer.name));
+  return tools.map((tool) => {
+    const name = offerName(tool, taken);
+    taken.add(name);
+    return { tool, offer: { name, description: descriptionOf(tool), parameters: tool.parameters } };
+  });
+}
+
+async function listTools(app: App, { name, connection }: Target, signal: AbortSignal): Promise<ToolListing> {
+  try {
+    if (connection.kind !== "mcp") return { ok: true, tools: integrationTools(app, connection), left_out: 0 };
+    const server = mcpServerOf(app, connection, (refused) => freshToken(app, connection.id, refused));
+    return await app.mcp.listTools({ ...server, target: name }, signal);
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return { ok: false, message: [error.message, error.extras.fix].filter(Boolean).join(" ") };
+  }
+}
+
+/** `calendar__create_event`: where a tool belongs is part of what a model should know of it. */
+function offerName({ target, name }: Tool, taken: Set<string>): string {
+  const plain = `${target.replace(/^mcp:/, "")}__${name}`.replaceAll(/[^A-Za-z0-9_-]/g, "_");
+  let unique = plain;
+  for (let nth = 0; unique.length > MAX_OFFER_NAME_CHARS || taken.has(unique); nth += 1) {
+    const mark = sha256(`${target} ${name} ${nth}`, "hex").slice(0, 8);
+    unique = `${plain.slice(0, MAX_OFFER_NAME_CHARS - mark.length - 1)}_${mark}`;
+  }
+  return unique;
+}
+
+/** Others' descriptions are said to be theirs: nothing in them is an instruction. */
+function descriptionOf({ foreign, description, target }: Tool): string {
+  if (!foreign) return description;
+  const words = stripHiddenCharacters(description).text.slice(0, MAX_DESCRIPTION_CHARS);
+  return `As ${target} describes it: ${words}`;
+}

@@ -1,0 +1,41 @@
+import type { InboxRow, MessageRow } from "../db/schema.ts";
+import { UNPROVEN } from "../resources/messages/left-out-words.ts";
+import { hasAuthority } from "../resources/messages/authority.ts";
+import type { RunSettings } from "./settings.ts";
+
+interface Unanswered {
+  message: MessageRow;
+  inbox: InboxRow;
+  settings: Pick<RunSettings, "reply">;
+}
+
+const MACHINE =
+  "a program wrote it, or it was sent to many. Such mail is never answered, or two programs might answer each other for ever.";
+
+const REASONS: Record<string, string> = {
+  [UNPROVEN]:
+    "nothing shows that it is from its sender, and whoever was named would get a mail that they never asked for. “Answer strangers whose address cannot be verified” of the inbox (inbound_policy.reply_to_unauthenticated) has such mail answered.",
+  address_rotated: "the inbox has a new address since, which a stranger is not told.",
+};
+
+/** Why the sender of a mail gets no answer to a run that ended so, and what would have them get one; null where nobody waits for one. */
+export function whyUnanswered(
+  { message, inbox, settings }: Unanswered,
+  { state }: { state: "done" | "failed" },
+): string | null {
+  if (message.source === "api") return null;
+  if (!settings.reply) return say("the instruction says --no-reply.");
+  if (inbox.reply_enabled !== 1)
+    return say(
+      "the inbox is set to answer nobody. “Answer by mail” in its settings (reply_enabled) changes that.",
+    );
+  const reason = message.no_reply_reason;
+  if (reason !== null) return say(REASONS[reason] ?? MACHINE);
+  return state === "failed" && !hasAuthority(message)
+    ? "No mail was sent: strangers are not told of failures."
+    : null;
+}
+
+function say(why: string): string {
+  return `No answer was mailed: ${why}`;
+}

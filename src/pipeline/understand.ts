@@ -1,0 +1,286 @@
+import type { App } from "../app.ts";
+import { planFeatures } from "../resources/billing/plans.ts";
+import { cardsOf, textsOf } from "../resources/contexts/match.ts";
+import { MAX_BODY_BYTES } from "../resources/contexts/contexts.ts";
+import { INTEGRATION_KINDS } from "../resources/connections/kinds.ts";
+import {
+  NO_TARGETS,
+  type Target,
+  targetNamed,
+  type Targets,
+  targetsOf,
+} from "../resources/connections/targets.ts";
+import { remembered } from "../db/prepared.ts";
+import type { InboxRow, MessageRow } from "../db/schema.ts";
+import { closestName } from "../lib/closest-name.ts";
+import { scopeOf } from "../resources/inboxes/inboxes.ts";
+import type { Scope } from "../trust/guard/guard.ts";
+import { type Command, type Parsed, parseCommand } from "./command.ts";
+import {
+  expandMacro,
+  type Folded,
+  type FoldedContext,
+  foldContexts,
+  type Shelf,
+  shelfOf,
+} from "./fold-contexts.ts";
+import type { Powers } from "../trust/guard/guard.ts";
+import type { RunInput } from "./input.ts";
+import type { StepDraft } from "./steps.ts";
+import { isKnownFlag, readSettings, type RunSettings } from "./settings.ts";
+
+/** What a run is asked to do. */
+export interface Understanding {
+  command: Command;
+  /** The command, or what its macro stands for; where there is none, the instruction of the inbox. */
+  instruction: string;
+  /** The same of what in the command is surely its author's. */
+  sure: string;
+  contexts: FoldedContext[];
+  settings: RunSettings;
+  /** What it may use of the tools that its inbox has. */
+  powers: Powers;
+  targets: Target[];
+  steps: StepDraft[];
+  /** Why it cannot be done. */
+  refusal: { reason: string; error: string } | null;
+}
+
+/** Reads the instruction of a message: its command, its settings, and the standing documents it is done by. */
+export async function understand(
+  app: App,
+  { message, inbox }: { message: MessageRow; inbox: InboxRow },
+  input: RunInput,
+): Promise<Understanding> {
+  const shelf = await readShelf(app, message, inbox);
+  const reach = await reachOf(app, message, inbox);
+  const read: Read = (words, aims = true) =>
+    parseCommand(words, {
+      mail: message.source !== "api",
+      aims,
+      ...(input.may_share ? { isTarget: (name) => isTarget(reach, name) } : {}),
+      isContext: (slug) => shelf.nameable.some((card) => card.slug === slug),
+      isMacro: (slug) => shelf.macros.some((card) => card.slug === slug),
+    });
+  const { own, all, ignored } = readWords(input, read);
+  const { unknown, ...parsed } = withAllowed(all, read(input.may_allow));
+  const aim = aimOf(app, reach, parsed.target);
+  const command = { ...parsed, target: aim.target };
+  const expanded = await instructionOf(app, shelf, command);
+  const sure = (await instructionOf(app, shelf, { ...command, command: own.command })) ?? "";
+  const refusal = aim.refusal ?? (expanded === null ? tooLong(parsed) : null);
+  const more = input.subject === input.instruction ? "" : input.subject;
+  const { instruction, by_inbox } = askedFor((expanded ?? "") || more, inbox);
+  // Where nothing is sure, all knowledge would go in: less does by words that are the author's but for a shared post or a quote.
+  const words = [sure || instruction, ...(input.plain ? [input.subject] : [])].join("\n");
+  const folded = refusal ? NOTHING : await foldContexts(app, shelf, { named: command.contexts, words });
+  const { settings, warnings } = readSettings(command, message.authority);
+  const powers = app.guard.powersOf({ ...settings, ...aim, authority: message.authority });
+  const targets = aim.attached.filter(({ name }) => powers.mayUse(name));
+  const steps: StepDraft[] = [
+    ...by_inbox,
+    ...folded.notes.map(({ name, sentence }) => ({ type: "context" as const, name, output: sentence })),
+    ...[...unknownWarnings(shelf, unknown), ...ignoredWarnings(ignored, input), ...warnings].map(
+      (output) => ({
+        type: "warning" as const,
+        output,
+      }),
+    ),
+  ];
+  const { contexts } = folded;
+  return { command, instruction, sure, contexts, settings, powers, targets, steps, refusal };
+}
+
+/** What a mail asks for; where that is nothing, its inbox does. */
+function askedFor(
+  own_words: string,
+  { default_instruction: standing }: InboxRow,
+): Pick<Understanding, "instruction"> & { by_inbox: StepDraft[] } {
+  if (own_words !== "" || standing === null) return { instruction: own_words, by_inbox: [] };
+  return { instruction: standing, by_inbox: [BY_INBOX] };
+}
+
+/** Plain words: in them nothing is a command, whoever wrote the mail, and none names a tool or a context. */
+const BY_INBOX: StepDraft = {
+  type: "context",
+  name: "default_instruction",
+  output: "Its own words ask for nothing, so the instruction of the inbox was followed.",
+};
+
+type Read = (words: string, aims?: boolean) => Parsed;
+
+/**
+ * An instruction by the command grammar: `all` of it, its `own` part that is surely its author's, and the commands that
+ * are `ignored` since they stand before that. Of what may be a stranger's no more counts than what has the run do less.
+ */
+function readWords(
+  { instruction, sure, names }: RunInput,
+  read: Read,
+): { own: Parsed; all: Parsed; ignored: string[] } {
+  const own = read(sure, names);
+  const given = instruction.slice(0, instruction.length - sure.length);
+  if (given === "") return { own, all: own, ignored: [] };
+  const idle = read(given, false);
+  const gap = /^\s*/.exec(sure)?.[0] ?? "";
+  const all: Parsed = {
+    ...own,
+    command: `${given}${gap}${own.command}`.trim(),
+    options: { ...lessening(idle.options), ...own.options },
+    raw: instruction,
+  };
+  const ignored = [
+    ...(idle.macro === null ? [] : [`$${idle.macro}`]),
+    ...idle.contexts.map((slug) => `+${slug}`),
+    ...Object.entries(idle.options)
+      .filter(([name]) => name !== ALLOW && !Object.hasOwn(all.options, name) && isKnownFlag(name))
+      .map(([name, value]) => (value === false ? `--no-${name}` : `--${name}`)),
+  ];
+  return { own, all, ignored };
+}
+
+/** The flags by which a run does less than it may: whoever wrote them, leaving them out could do harm. */
+function lessening(options: Command["options"]): Command["options"] {
+  return {
+    ...(options["dry-run"] === true ? { "dry-run": true } : {}),
+    ...(options["tools"] === false ? { tools: false } : {}),
+  };
+}
+
+function ignoredWarnings(ignored: string[], { may_share }: RunInput): string[] {
+  if (ignored.length === 0) return [];
+  const named = ignored.map((token) => `\`${token}\``).join(", ");
+  const { may_be, mend } = DOUBTFUL[may_share ?? "file"];
+  return [`Left out, as it may ${may_be}: ${named}. ${mend}`];
+}
+
+const OF_A_PAGE = {
+  may_be: "stand in what this mail shares",
+  mend: "Answer this mail with what you want of it.",
+};
+/** What commands may be where they are not surely their author's, and where they would count. */
+const DOUBTFUL: Record<NonNullable<RunInput["may_share"]> | "file", { may_be: string; mend: string }> = {
+  page: OF_A_PAGE,
+  below: OF_A_PAGE,
+  answer: {
+    ...OF_A_PAGE,
+    mend: "Put the web address at the end of a line and, after an empty line, what you want of it below.",
+  },
+  quote: {
+    may_be: "stand in what this mail quotes",
+    mend: "Write all that you want above the quoted text.",
+  },
+  file: { may_be: "be the title of a file", mend: "Write what you want of it in the text of the mail." },
+};
+
+const ALLOW = "allow-destructive";
+
+/** Without what would allow destruction, unless it stands where it may. */
+function withAllowed(parsed: Parsed, { options }: Parsed): Parsed {
+  if (parsed.options[ALLOW] === options[ALLOW]) return parsed;
+  const kept = Object.entries(parsed.options).filter(([name]) => name !== ALLOW);
+  return { ...parsed, options: Object.fromEntries(kept) };
+}
+
+const NOTHING: Folded = { contexts: [], notes: [] };
+
+async function readShelf(app: App, message: MessageRow, inbox: InboxRow): Promise<Shelf> {
+  const cards = await cardsOf(app.db, { user_id: message.user_id });
+  if (cards.length === 0) return { inbox_id: inbox.id, standing: [], nameable: [], macros: [] };
+  const [user] = await planOf(app.db, { id: message.user_id });
+  // After a downgrade a macro is still there, and does nothing.
+  const macros = user !== undefined && planFeatures(user.plan).includes("command_contexts");
+  return shelfOf(cards, { authority: message.authority, inbox, macros });
+}
+
+const planOf = remembered((db, key: { id: string }) =>
+  db.selectFrom("users").select("plan").where("id", "=", key.id),
+);
+
+/** What a sender may use here. */
+interface Reach extends Targets {
+  authority: MessageRow["authority"];
+  scope: Scope | null;
+}
+
+async function reachOf(app: App, { authority }: MessageRow, inbox: InboxRow): Promise<Reach> {
+  const trusted = authority === "owner" || authority === "listed";
+  return { authority, scope: scopeOf(inbox), ...(trusted ? await targetsOf(app.db, inbox) : NO_TARGETS) };
+}
+
+function isTarget({ attached, elsewhere }: Reach, name: string): boolean {
+  const names = [...attached.map((target) => target.name), ...elsewhere, ...INTEGRATION_KINDS];
+  return name === "ai" || targetNamed(names, name) !== undefined;
+}
+
+interface Aim {
+  /** By its whole name; null for none, and for `@ai`. */
+  target: string | null;
+  attached: Target[];
+  scope: Scope | null;
+  refusal: Understanding["refusal"];
+}
+
+/** What an instruction is aimed at. */
+function aimOf(app: App, { authority, scope, attached, elsewhere }: Reach, asked: string | null): Aim {
+  const plain = asked === null || asked === "ai";
+  if (plain) return { target: null, attached, scope, refusal: null };
+  const powers = app.guard.powersOf({ ...ANY, scope, authority });
+  const names = attached.map(({ name }) => name);
+  // Among all that there are: what a name means does not depend on what the scope lets through.
+  const target = targetNamed(names, asked);
+  if (target !== undefined && powers.mayUse(target)) return { target, attached, scope, refusal: null };
+  const available = names.filter(powers.mayUse);
+  const hindrance = target === undefined ? elsewhereOf(asked, elsewhere) : NOT_ALLOWED;
+  return { target: asked, attached, scope, refusal: refusalOf(asked, hindrance, available) };
+}
+
+const NOT_ALLOWED = "it is not ticked on its page under “Tools” (scope.targets)";
+
+/** What keeps a tool server that other inboxes have from being used here. */
+function elsewhereOf(asked: string, elsewhere: string[]): string | null {
+  return targetNamed(elsewhere, asked) === undefined ? null : NOT_ATTACHED;
+}
+
+const NOT_ATTACHED = "this tool server is not ticked on its page under “Tools” (mcp_connection_ids)";
+
+const ANY = { target: null, tools: true, allow_destructive: false };
+
+function refusalOf(asked: string, hindrance: string | null, available: string[]): Understanding["refusal"] {
+  const list = `Available: ${["ai", ...available].map((name) => `@${name}`).join(", ")}.`;
+  if (hindrance !== null) {
+    const error = `@${asked} may not be used in this inbox: ${hindrance}. ${list}`;
+    return { reason: "target_not_allowed", error };
+  }
+  if (!INTEGRATION_KINDS.some((kind) => kind === asked)) {
+    const error = `Unknown target @${asked}. ${list} If it is no target but a word, write \\@${asked}.`;
+    return { reason: "unknown_target", error };
+  }
+  const mend = `Connect it on the page “Connections”, or with POST /integrations/${asked}/connect, or with a token of yours and POST /connections.`;
+  return { reason: "target_not_connected", error: `Nothing is connected as @${asked}. ${mend} ${list}` };
+}
+
+function tooLong({ macro }: Pick<Parsed, "macro">): Understanding["refusal"] {
+  const error = `The macro $${macro} is too long with its input in all the places it has for it.`;
+  return { reason: "macro_too_long", error };
+}
+
+async function instructionOf(app: App, shelf: Shelf, { macro, command }: Command): Promise<string | null> {
+  const card = macro === null ? undefined : shelf.macros.find(({ slug }) => slug === macro);
+  if (!card) return command;
+  const texts = await textsOf(app, [card.id], MAX_BODY_BYTES);
+  return expandMacro(texts.get(card.id) ?? "", command);
+}
+
+/** With the nearest name of those that whoever gave the instruction may use. */
+function unknownWarnings({ nameable, macros }: Shelf, tokens: string[]): string[] {
+  return tokens.map((token) => {
+    const [sigil = ""] = token;
+    const [what, cards] = sigil === "$" ? ["macro", macros] : ["context", nameable];
+    const near = closestName(
+      token.slice(1),
+      cards.map(({ slug }) => slug),
+    );
+    const meant = near === undefined ? "" : ` Did you mean ${sigil}${near}?`;
+    return `unknown ${what} ${token}: there is none of this name that may be used here.${meant}`;
+  });
+}

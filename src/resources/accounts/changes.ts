@@ -1,0 +1,20 @@
+import type { App } from "../../app.ts";
+import type { Db } from "../../db/database.ts";
+import { keyNamed, shownKey } from "./key-marks.ts";
+import { noteSecurityEvent, type SecurityEvent } from "./security-events.ts";
+import { type Caller, refuseEnded } from "./sessions.ts";
+
+/**
+ * For the transaction of a change, before it: notes who makes it, with the name of the key. Throws `unauthorized` when the
+ * caller's credential has ended meanwhile.
+ */
+export async function noteChange(
+  app: App,
+  tx: Db,
+  caller: Caller,
+  kind: SecurityEvent["kind"],
+): Promise<void> {
+  await refuseEnded(app, tx, caller);
+  const api_key = shownKey(await keyNamed(tx, caller.key_id));
+  await noteSecurityEvent(app, tx, { user_id: caller.user.id, kind, client: caller.client(), api_key });
+}

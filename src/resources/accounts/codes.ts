@@ -1,0 +1,273 @@
+import type { App } from "../../app.ts";
+import type { Db } from "../../db/database.ts";
+import { takeTurn } from "../../db/rate-limits.ts";
+import type { CodeAskerRow, LoginCodeRow, UserRow } from "../../db/schema.ts";
+import { AppError, invalid } from "../../errors.ts";
+import { enqueue, finishJob, type Job } from "../../jobs/queue.ts";
+import { writeOutcome } from "../../jobs/run-job.ts";
+import type { RateRule } from "../../lib/rate-limit.ts";
+import { equalBytes, randomToken } from "../../lib/secrets.ts";
+import type { QueueLetter } from "../../mail/writing/letters.ts";
+import { type CodeReason, prepareCodeLetter, preparePasswordLetter } from "./account-mail.ts";
+import {
+  emailFingerprint,
+  ensureUser,
+  findUserByEmail,
+  normalizeEmail,
+  type User,
+  verifiedColumns,
+} from "./accounts.ts";
+import { type Asker, countTry, findAsker, forgetAskers, keepAsker, renewTries } from "./code-askers.ts";
+import { dropPending } from "./registration.ts";
+import { judgeRegistration, type RegistrationProof, settledColumns, type Settlement } from "./settlement.ts";
+import { sweepUnproven } from "./unproven.ts";
+import { noteSecurityEvent } from "./security-events.ts";
+import { endOtherSessions, startSession } from "./sessions.ts";
+import { HOUR_SECONDS } from "../../lib/durations.ts";
+
+const CODE_DIGITS = 6;
+const CODE_SECONDS = 600;
+const MAX_ATTEMPTS = 5;
+const PAUSE: RateRule = { limit: 1, window_seconds: 60 };
+
+/**
+ * Promises a code for an address. The mail is made and sent by a job, so that the answer is the same, and takes as
+ * long, whether or not there is such an account.
+ */
+export async function requestCode(app: App, given: string, asker: Asker): Promise<{ retry_after: number }> {
+  const email = normalizeEmail(given);
+  return app.write((tx) => promiseCode(app, tx, { email, registering: false, asker }));
+}
+
+/** For somebody whom an administrator helps to sign in; as with `requestCode`, one that is on its way is the one. */
+export async function sendCode(app: App, tx: Db, email: string): Promise<{ retry_after: number }> {
+  const { due, retry_after } = takeCodeTurn(app, tx, email);
+  if (due) await mailCodeLater(app, tx, { email, registering: false });
+  return { retry_after };
+}
+
+/** Without a second mail (`due`) the code that is on its way is the one to enter, by whoever asked for it too. */
+export async function promiseCode(
+  app: App,
+  tx: Db,
+  promised: { email: string; registering: boolean; asker: Asker },
+): Promise<{ retry_after: number }> {
+  const { email, registering, asker } = promised;
+  const { due, retry_after } = takeCodeTurn(app, tx, email);
+  await keepAsker(app, tx, { ...asker, email, due });
+  if (due) await mailCodeLater(app, tx, { email, registering });
+  return { retry_after };
+}
+
+/**
+ * Whether an address may be sent a code now, and in how many seconds the next one may follow. Asked in the transaction
+ * that promises it: whoever hears that one is on its way has to find it on the disk.
+ */
+function takeCodeTurn(app: App, tx: Db, email: string): { due: boolean; retry_after: number } {
+  const name = emailFingerprint(app, email);
+  const hourly = { limit: app.config.limits.code_per_email_hour, window_seconds: HOUR_SECONDS };
+  const wait = (): number =>
+    Math.max(
+      app.limiter.peek(`code-pause:${name}`, PAUSE).retry_after_seconds,
+      app.limiter.peek(`code-hour:${name}`, hourly).retry_after_seconds,
+    );
+  const before = wait();
+  if (before > 0) return { due: false, retry_after: before };
+  takeTurn(app, tx, { key: `code-pause:${name}`, rule: PAUSE });
+  takeTurn(app, tx, { key: `code-hour:${name}`, rule: hourly });
+  return { due: true, retry_after: wait() };
+}
+
+/** One that waits already is the one: of two at once, nobody could say which code came last. */
+async function mailCodeLater(
+  app: App,
+  tx: Db,
+  payload: { email: string; registering: boolean },
+): Promise<void> {
+  const dedupe_key = `mail_code:${emailFingerprint(app, payload.email)}`;
+  await enqueue(app, tx, { kind: "mail_code", payload, dedupe_key });
+}
+
+/** Makes the account if it is new, and its code, which replaces an earlier one, and queues the mail. */
+export async function mailCodeNow(app: App, job: Job<"mail_code">, signal: AbortSignal): Promise<void> {
+  const { email, registering } = job.payload;
+  const user = await app.write(async (tx) => {
+    await sweepUnproven(app, tx);
+    return mayRegister(app) ? ensureUser(app, tx, email) : findUserByEmail(tx, email);
+  });
+  if (!user) return app.write((tx) => finishJob(tx, job));
+  const code = randomToken(CODE_DIGITS, "0123456789");
+  const reason = registering ? reasonOf(user) : "sign_in";
+  const queue = await prepareCodeLetter(app, user, { code, minutes: CODE_SECONDS / 60, reason });
+  const sent = await writeOutcome(app, signal, async (tx) => {
+    await finishJob(tx, job);
+    // Not of an account that was deleted meanwhile.
+    const living = await findUserByEmail(tx, email);
+    if (living?.id !== user.id) return false;
+    const row = { user_id: user.id, code_hmac: hmacOf(app, user, code), attempts: 0, created: app.after(0) };
+    const insert = tx.insertInto("login_codes").values(row);
+    await insert.onConflict((conflict) => conflict.column("user_id").doUpdateSet(row)).execute();
+    await renewTries(app, tx, email);
+    await queue(tx);
+    return true;
+  });
+  if (sent && app.config.outbound.mode === "capture")
+    app.log.info({ email, code }, "login code (mail is kept in the capture box)");
+}
+
+/** Whether a stranger can get an account by himself. */
+export function mayRegister(app: App): boolean {
+  return app.config.auth.registration === "open";
+}
+
+export interface Verification {
+  email: string;
+  code: string;
+  proof: RegistrationProof;
+  /** Of the browser's request for the code, or none. */
+  asker_token: string | undefined;
+  client: string;
+  user_agent: string;
+}
+
+/** The six digits, or a fault of the request. */
+export function checkedCode(given: string): string {
+  const code = given.trim();
+  if (/^[0-9]{6}$/.test(code)) return code;
+  throw invalid("body.code", "invalid_format", "The code has six digits.");
+}
+
+/** Signs in with a code, which is spent by it. `value` is what the session's cookie holds. */
+export async function verifyCode(app: App, input: Verification): Promise<{ user: User; value: string }> {
+  const email = normalizeEmail(input.email);
+  const settlement = await settlementOf(app, email, input);
+  const tellOwner = await passwordNotice(app, settlement);
+  const signedIn = await app.write(async (tx) => {
+    const user = await findUserByEmail(tx, email);
+    if (!user || !(await spendCode(app, tx, user, { ...input, settlement }))) return undefined;
+    const welcomed = await welcome(app, tx, user, { ...input, settlement });
+    if (welcomed.user.password_hash !== user.password_hash) await tellOwner?.(tx);
+    return welcomed;
+  });
+  if (signedIn) return signedIn;
+  throw settlement?.works === false ? passwordWouldNotWork() : wrongCode();
+}
+
+type Settled = Settlement & { user: User };
+
+/** Only for the right code, or the time that it takes would tell who has an account. */
+async function settlementOf(
+  app: App,
+  email: string,
+  { code, proof, asker_token }: Verification,
+): Promise<Settled | undefined> {
+  const user = await findUserByEmail(app.db, email);
+  const open = user && (await openCode(app, app.db, user, asker_token));
+  if (!open || !equalBytes(open.row.code_hmac, hmacOf(app, user, code))) return undefined;
+  return { user, ...(await judgeRegistration(app, user, proof)) };
+}
+
+/**
+ * The mail about a password that this code would make the account's own: whoever has an account already may hear of it
+ * for the first time.
+ */
+async function passwordNotice(app: App, settled: Settled | undefined): Promise<QueueLetter | undefined> {
+  const isNews = settled?.pending !== undefined && settled.user.email_verified === 1;
+  return isNews ? preparePasswordLetter(app, settled.user) : undefined;
+}
+
+async function welcome(
+  app: App,
+  tx: Db,
+  user: User,
+  { settlement, client, user_agent }: Verification & { settlement: Settlement | undefined },
+): Promise<{ user: User; value: string }> {
+  // An account that got a password in the meantime keeps it.
+  const pending = user.password_hash === null ? settlement?.pending : undefined;
+  const registered = settledColumns(user, pending);
+  // It waits no longer either way, or somebody else's choice could outlive the owner's sign-in.
+  await dropPending(tx, user.id);
+  const verified = user.email_verified === 1 ? {} : await verifiedColumns(app, tx, user.email);
+  const change = { ...verified, ...registered };
+  if (Object.keys(change).length > 0)
+    await tx.updateTable("users").set(change).where("id", "=", user.id).execute();
+  if (registered.password_hash !== undefined) {
+    await endOtherSessions(tx, user.id, null);
+    await noteSecurityEvent(app, tx, { user_id: user.id, kind: "password_set", client });
+  }
+  await noteSecurityEvent(app, tx, { user_id: user.id, kind: "code_sign_in", client });
+  const value = await startSession(app, tx, { user_id: user.id, by_code: true, client, user_agent });
+  return { user: { ...user, ...change }, value };
+}
+
+/** Counts the attempt, and on the right code, with no password or one that will work, takes it out of use. */
+async function spendCode(
+  app: App,
+  tx: Db,
+  user: User,
+  input: Pick<Verification, "code" | "asker_token"> & { settlement: Settled | undefined },
+): Promise<boolean> {
+  const { code, settlement, asker_token } = input;
+  const open = await openCode(app, tx, user, asker_token);
+  if (!open) return false;
+  const { row, asker } = open;
+  // What was found out is of the account as it was: its password may have been set since.
+  const holds = settlement?.works === true && settlement.user.password_hash === user.password_hash;
+  if (holds && equalBytes(row.code_hmac, hmacOf(app, user, code))) {
+    await tx.deleteFrom("login_codes").where("user_id", "=", user.id).execute();
+    await forgetAskers(app, tx, user.email);
+    return true;
+  }
+  if (asker) await countTry(tx, asker);
+  else {
+    const counted = tx.updateTable("login_codes").set({ attempts: row.attempts + 1 });
+    await counted.where("user_id", "=", user.id).execute();
+  }
+  return false;
+}
+
+/**
+ * The code that is good for an account, while there are tries left: five of a browser that asked for it, or five that
+ * all others have together.
+ */
+async function openCode(
+  app: App,
+  db: Db,
+  user: User,
+  asker_token: string | undefined,
+): Promise<{ row: LoginCodeRow; asker: CodeAskerRow | undefined } | undefined> {
+  const row = await db
+    .selectFrom("login_codes")
+    .selectAll()
+    .where("user_id", "=", user.id)
+    .where("created", ">", app.now() - CODE_SECONDS)
+    .executeTakeFirst();
+  if (!row) return undefined;
+  const token = asker_token ?? "";
+  const asker = token === "" ? undefined : await findAsker(app, db, { email: user.email, token });
+  return (asker ?? row).attempts < MAX_ATTEMPTS ? { row, asker } : undefined;
+}
+
+function hmacOf(app: App, user: Pick<UserRow, "id">, code: string): string {
+  return app.secrets.hmac("login-code", `${user.id} ${code}`).toString("hex");
+}
+
+function wrongCode(): AppError {
+  return new AppError("invalid_code", "The code is wrong, has been used, or is too old.", {
+    fix: "Ask for a new one: “Send again” on the page, or POST /auth/request-code.",
+  });
+}
+
+function passwordWouldNotWork(): AppError {
+  return new AppError(
+    "invalid_credentials",
+    "The code is right, but this is not the password of the account, nor the one chosen last for it in the past 15 minutes. Nobody was signed in.",
+    {
+      fix: "Send the code again without `password`: it signs in, and for ten minutes POST /auth/set-password sets a password.",
+    },
+  );
+}
+
+function reasonOf(user: User): CodeReason {
+  return user.password_hash === null ? "password_chosen" : "password_exists";
+}

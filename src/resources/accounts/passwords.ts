@@ -1,0 +1,155 @@
+import type { App } from "../../app.ts";
+import type { Db } from "../../db/database.ts";
+import type { SessionRow } from "../../db/schema.ts";
+import { AppError, invalid } from "../../errors.ts";
+import { preparePasswordLetter } from "./account-mail.ts";
+import { livingUser, normalizeEmail, userOfEmail, type User } from "./accounts.ts";
+import { BREACHED } from "./breached-passwords.ts";
+import { dropPending } from "./registration.ts";
+import { noteRefusal, noteSecurityEvent } from "./security-events.ts";
+import { endOtherSessions, refuseEnded } from "./sessions.ts";
+
+const MIN_CHARS = 8;
+const MAX_CHARS = 128;
+/** How long after a sign-in a password may be set; after one by code without the old one. */
+const FRESH_SECONDS = 600;
+const FAILURES_SECONDS = 900;
+/** OWASP's choice for argon2id: 19 MiB, two passes. */
+const HASHING = { algorithm: "argon2id", memoryCost: 19_456, timeCost: 2 } as const;
+/** Of a random text that nobody knows: what is compared where there is no password, so that it takes as long. */
+const NOBODYS =
+  "$argon2id$v=19$m=19456,t=2,p=1$bJTljIRzxSAOy3AQ9E6uj1CWV5KD+9qwqRNvdvDa+Lc$xlmCnh16RuXkt7OGQOhi5XBTllZ61ftC35L5Nr+p+no";
+
+/** The hash of a new password for the account of `email`; throws `validation_error` for a bad one. */
+export async function hashNewPassword(password: string, email: string): Promise<string> {
+  const text = password.normalize("NFKC");
+  const chars = Array.from(text).length;
+  if (chars < MIN_CHARS)
+    throw invalid("body.password", "too_short", `A password has at least ${MIN_CHARS} characters.`);
+  if (chars > MAX_CHARS)
+    throw invalid("body.password", "too_long", `A password has at most ${MAX_CHARS} characters.`);
+  const plain = text.toLowerCase().trim();
+  if (plain === email || plain === email.slice(0, email.lastIndexOf("@")))
+    throw invalid("body.password", "is_email", "A password must not be the mail address.");
+  if (BREACHED.has(plain) || new Set(plain).size === 1)
+    throw invalid("body.password", "breached", "This password is among the first ones that anybody tries.");
+  return Bun.password.hash(text, HASHING);
+}
+
+/** Takes as long for an account without a password, or for none, as for one with another password. */
+export async function isPassword(password: string, hash: string | null | undefined): Promise<boolean> {
+  const same = await Bun.password.verify(password.normalize("NFKC"), hash ?? NOBODYS);
+  return same && hash !== null && hash !== undefined;
+}
+
+/** Counts one of the passwords that may be tried under `key` in 15 minutes; the right one fills the count again. */
+export function countAttempt(app: App, key: string): void {
+  const rule = { limit: app.config.limits.login_failures, window_seconds: FAILURES_SECONDS };
+  const { ok, retry_after_seconds } = app.limiter.take(key, rule);
+  if (ok) return;
+  throw new AppError("rate_limited", "Too many wrong passwords.", {
+    retry_after_seconds,
+    fix: `Try again in ${retry_after_seconds} seconds, or sign in with a code.`,
+  });
+}
+
+/** Who wants to change what a password protects. */
+export interface Claimant {
+  user: User;
+  client: string;
+}
+
+/** The password of the account as a body has it, and the name of the member that has it there. */
+interface GivenPassword {
+  member: "password" | "current_password";
+  given: string | undefined;
+}
+
+/** Throws `current_password_required` unless the account has no password, or `given` is it. */
+export async function refuseWithoutPassword(
+  app: App,
+  { user, client }: Claimant,
+  { member, given }: GivenPassword,
+): Promise<void> {
+  if (user.password_hash === null) return;
+  if (given === undefined) throw passwordRequired("This needs the current password of the account.", member);
+  const key = `current-password:${user.id}`;
+  countAttempt(app, key);
+  if (await isPassword(given, user.password_hash)) return app.limiter.forget(key);
+  noteRefusal(app, { user_id: user.id, kind: "password_failed", client });
+  throw passwordRequired("That is not the current password of the account.", member);
+}
+
+/** Sets the password and signs every other browser out. */
+export async function setPassword(
+  app: App,
+  { user, session, client }: Claimant & { session: SessionRow },
+  input: { password: string; current_password?: string | undefined },
+): Promise<User> {
+  refuseStale(app, session);
+  const password_hash = await hashNewPassword(input.password, user.email);
+  const member = "current_password";
+  if (!isFresh(app, session.code_login_at))
+    await refuseWithoutPassword(app, { user, client }, { member, given: input[member] });
+  const queue = await preparePasswordLetter(app, user);
+  return app.write(async (tx) => {
+    const living = await livingUser(tx, user);
+    // The proof was of the password as it was: somebody may have changed it since.
+    if (living.password_hash !== user.password_hash)
+      throw passwordRequired("The password was changed at the same moment.", member);
+    await refuseEnded(app, tx, { user, session, key_id: null });
+    await tx.updateTable("users").set({ password_hash }).where("id", "=", user.id).execute();
+    await dropPending(tx, user.id);
+    await endOtherSessions(tx, user.id, session.id);
+    await noteSecurityEvent(app, tx, { user_id: user.id, kind: "password_set", client });
+    await queue(tx);
+    return { ...living, password_hash };
+  });
+}
+
+/** For the command line: the new password is known to whoever runs it, and nobody stays signed in. */
+export async function resetPassword(app: App, input: { email: string; password: string }): Promise<User> {
+  const email = normalizeEmail(input.email);
+  const password_hash = await hashNewPassword(input.password, email);
+  return app.write(async (tx) => {
+    const user = await userOfEmail(tx, email);
+    await tx.updateTable("users").set({ password_hash }).where("id", "=", user.id).execute();
+    await dropPending(tx, user.id);
+    await endOtherSessions(tx, user.id, null);
+    await noteSecurityEvent(app, tx, { user_id: user.id, kind: "password_set", client: "" });
+    return { ...user, password_hash };
+  });
+}
+
+/** Leaves an account with codes by mail alone, and nobody signed in. */
+export async function clearPassword(app: App, tx: Db, user: User): Promise<User> {
+  const cleared = { password_hash: null };
+  await tx.updateTable("users").set(cleared).where("id", "=", user.id).execute();
+  await dropPending(tx, user.id);
+  await endOtherSessions(tx, user.id, null);
+  await noteSecurityEvent(app, tx, { user_id: user.id, kind: "password_reset", client: "" });
+  return { ...user, ...cleared };
+}
+
+/** Whether that was a moment ago. A session never gets younger by being used. */
+function isFresh(app: App, at: number | null): boolean {
+  return at !== null && app.now() - at <= FRESH_SECONDS;
+}
+
+/** What adds or changes a way to sign in is for somebody who has just done so: a browser left open, or a stolen cookie, has not. */
+export function refuseStale(
+  app: App,
+  { created }: SessionRow,
+  what = "A new password needs a sign-in of the last ten minutes",
+): void {
+  if (isFresh(app, created)) return;
+  throw new AppError("session_required", `${what}, and this browser signed in before.`, {
+    fix: "Sign out, sign in again, and do it within ten minutes.",
+  });
+}
+
+function passwordRequired(message: string, member: GivenPassword["member"]): AppError {
+  return new AppError("current_password_required", message, {
+    fix: `Send it as \`${member}\`. Forgotten? Sign in with a code: for ten minutes after it, POST /auth/set-password needs no old password.`,
+  });
+}

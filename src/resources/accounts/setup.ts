@@ -1,0 +1,99 @@
+import type { App } from "../../app.ts";
+import type { Db } from "../../db/database.ts";
+import { AppError, invalid } from "../../errors.ts";
+import { equalBytes, hashSecret, randomToken } from "../../lib/secrets.ts";
+import { ensureUser, normalizeEmail, type User, verifiedColumns } from "./accounts.ts";
+import { hashNewPassword } from "./passwords.ts";
+import { checkedName } from "./profile.ts";
+import { dropPending } from "./registration.ts";
+import { noteSecurityEvent } from "./security-events.ts";
+import { startSession } from "./sessions.ts";
+
+const TOKEN_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+/** 258 bits. */
+const TOKEN_CHARS = 43;
+
+export interface SetupInput {
+  token: string;
+  email: string;
+  password?: string | undefined;
+  name?: string | undefined;
+  client: string;
+  user_agent: string;
+}
+
+/** Whether nobody has a verified account yet. */
+export async function needsSetup(db: Db): Promise<boolean> {
+  const users = db.selectFrom("users").select("id").where("email_verified", "=", 1).limit(1);
+  return (await users.executeTakeFirst()) === undefined;
+}
+
+/** While nobody has an account: shows, in the log, the link that makes the first one. It is good until the next start. */
+export async function offerSetup(app: App): Promise<void> {
+  if (!(await needsSetup(app.db))) return;
+  const token = randomToken(TOKEN_CHARS, TOKEN_ALPHABET);
+  app.setup_hash = hashSecret(token);
+  const link = `${app.base_url}/app/setup?token=${token}`;
+  app.log.info(`nobody has an account here yet; make the first one, which administers this server: ${link}`);
+  if (isOpenToStrangers(app))
+    app.log.warn(
+      'until then whoever signs in first with a code by mail administers this server; auth.registration = "closed" keeps strangers out',
+    );
+}
+
+/**
+ * Makes the first account, verified and an administrator, for whoever has read the link, and signs in. `value` is what
+ * the session's cookie holds.
+ */
+export async function setUp(app: App, input: SetupInput): Promise<{ user: User; value: string }> {
+  if (!(await needsSetup(app.db))) throw alreadySetUp();
+  if (!equalBytes(hashSecret(input.token), app.setup_hash ?? "")) throw wrongToken();
+  const email = normalizeEmail(input.email);
+  refuseOthers(app, email);
+  const name = input.name === undefined ? null : checkedName(input.name);
+  const password_hash = input.password === undefined ? null : await hashNewPassword(input.password, email);
+  const made = await app.write(async (tx) => {
+    // Somebody may have been faster, here or by a login code.
+    if (!(await needsSetup(tx))) throw alreadySetUp();
+    const user = await ensureUser(app, tx, email);
+    const change = { ...(await verifiedColumns(app, tx, email)), password_hash, name };
+    await tx.updateTable("users").set(change).where("id", "=", user.id).execute();
+    // What anybody chose or was sent for this address before is worth nothing now.
+    await dropPending(tx, user.id);
+    await tx.deleteFrom("login_codes").where("user_id", "=", user.id).execute();
+    const { client, user_agent } = input;
+    await noteSecurityEvent(app, tx, { user_id: user.id, kind: "set_up", client });
+    const value = await startSession(app, tx, { user_id: user.id, by_code: false, client, user_agent });
+    return { user: { ...user, ...change }, value };
+  });
+  app.setup_hash = undefined;
+  return made;
+}
+
+/** A login code leads to the first account as well; in capture mode only who reads the log, as for the link, sees one. */
+function isOpenToStrangers({ config }: App): boolean {
+  return config.auth.registration === "open" && config.outbound.mode !== "capture";
+}
+
+/** Where the configuration names the administrator, the first account is no other. */
+function refuseOthers(app: App, email: string): void {
+  const named = app.config.auth.admin_email.toLowerCase();
+  if (named === "" || email === named) return;
+  throw invalid(
+    "body.email",
+    "not_administrator",
+    "The configuration names another address as the administrator's: use the one in auth.admin_email.",
+  );
+}
+
+function wrongToken(): AppError {
+  return new AppError("invalid_code", "This setup link is wrong, or is not the newest one.", {
+    fix: "Use the link in the log of the server's last start; each start makes a new one.",
+  });
+}
+
+function alreadySetUp(): AppError {
+  return new AppError("conflict", "This server has been set up already.", {
+    fix: "Sign in with POST /auth/login, or with a code: POST /auth/request-code.",
+  });
+}

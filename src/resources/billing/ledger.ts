@@ -1,0 +1,255 @@
+import type { App } from "../../app.ts";
+import type { Db } from "../../db/database.ts";
+import { insertRow, prepared } from "../../db/prepared.ts";
+import type { LedgerRow, UserRow } from "../../db/schema.ts";
+import type { Period } from "./period.ts";
+import type { Whose } from "./storage.ts";
+import { BOUGHT, purseRow, type Standing, standingOf } from "./standing.ts";
+
+/** What one finished run costs, in credits. */
+export const RUN_CREDITS = 1;
+
+/** Of a period's allowance, what is kept for the owner and listed senders: whoever writes to an account must not end its work. */
+const HOUSEHOLD_SHARE = 0.2;
+
+type Account = Pick<UserRow, "id">;
+
+/** The credits that the mail of others leaves of an allowance. */
+export function keptForHousehold(allowance: number): number {
+  return Math.floor(allowance * HOUSEHOLD_SHARE);
+}
+
+/**
+ * Takes one credit for a run that is being accepted: of the period's allowance, else of what was bought. False, with
+ * nothing taken, when none is left that may be spent on a run of theirs.
+ */
+export async function reserveCredit(
+  app: App,
+  tx: Db,
+  user: Account,
+  { message_id, whose = "household" }: { message_id: string; whose?: Whose },
+): Promise<boolean> {
+  const standing = await standingOf(app, tx, user);
+  const kept = whose === "household" || standing.unlimited ? 0 : keptForHousehold(standing.allowance);
+  if (standing.left + standing.bought < RUN_CREDITS + kept) return false;
+  const purse = standing.left < RUN_CREDITS ? boughtPurse(user, standing) : await fit(app, tx, standing);
+  await append(app, tx, purse, { kind: "reserve", amount: -RUN_CREDITS, message_id });
+  return true;
+}
+
+/** Makes the reserve of a run final. */
+export async function settleCredit(app: App, tx: Db, message: { id: string }): Promise<void> {
+  await endReserve(tx, { message_id: message.id, kind: "settle", back: 0, now: app.now() });
+}
+
+/** Gives the reserve of a run back, to where it was taken from. */
+export async function releaseCredit(app: App, tx: Db, message: { id: string }): Promise<void> {
+  await endReserve(tx, { message_id: message.id, kind: "release", back: -1, now: app.now() });
+}
+
+/** Adds credits that were bought. False, with nothing added, if this payment has been counted already. */
+export async function topUp(
+  app: App,
+  tx: Db,
+  user_id: string,
+  payment: { credits: number; reference: string },
+): Promise<boolean> {
+  return changeBought(app, tx, user_id, {
+    kind: "topup",
+    amount: payment.credits,
+    reference: payment.reference,
+  });
+}
+
+/**
+ * Takes back credits whose payment was returned, as far as they are not spent. False, with nothing taken, if this
+ * return has been counted already.
+ */
+export async function takeBackTopUp(
+  app: App,
+  tx: Db,
+  user_id: string,
+  returned: { credits: number; reference: string },
+): Promise<boolean> {
+  return changeBought(app, tx, user_id, {
+    kind: "adjust",
+    amount: -returned.credits,
+    reference: returned.reference,
+  });
+}
+
+/** Gives credits back that were taken so. False, with nothing added, if this has been counted already. */
+export async function giveBackTopUp(
+  app: App,
+  tx: Db,
+  user_id: string,
+  kept: { credits: number; reference: string },
+): Promise<boolean> {
+  return changeBought(app, tx, user_id, { kind: "adjust", amount: kept.credits, reference: kept.reference });
+}
+
+/**
+ * Writes down that this period's allowance is that of the plan which the account has now; what is used stays used.
+ * Of an account that has not spent anything in this period there is nothing to write.
+ */
+export async function adjustAllowance(
+  app: App,
+  tx: Db,
+  user: Account,
+  { reason }: { reason: string },
+): Promise<void> {
+  const standing = await standingOf(app, tx, user);
+  const { given, allowance, plan } = standing;
+  if (given === null || given === allowance) return;
+  await fit(app, tx, standing);
+  app.log.info({ user_id: user.id, plan, amount: allowance - given, reason }, "allowance adjusted");
+}
+
+/** Counts what was used in `from`, a period that ended before its time, also in the one that runs now; once. */
+export async function carryUsed(app: App, tx: Db, user: Account, from: Period): Promise<void> {
+  const standing = await standingOf(app, tx, user);
+  const reference = `${user.id} ${from.key} ${standing.period.key}`;
+  if (from.key === standing.period.key || (await isCounted(tx, reference))) return;
+  const [before] = await purseRow(tx, { user_id: user.id, period: from.key });
+  const used = (before?.given ?? 0) - (before?.balance ?? 0);
+  if (used <= 0) return;
+  const { allowance, left } = standing;
+  // All of it, though this plan may give less: a larger one later must not find it forgotten.
+  const beyond = Math.max(0, used - left);
+  const purse = await fit(app, tx, { ...standing, allowance: allowance + beyond, left: left + beyond });
+  await append(app, tx, purse, { kind: "adjust", amount: -used, reference });
+}
+
+/** Credits that an account can spend now. */
+export async function remainingCredits(app: App, db: Db, user: Account): Promise<number> {
+  const { left, bought } = await standingOf(app, db, user);
+  return left + bought;
+}
+
+export async function currentPeriod(app: App, db: Db, user: Account): Promise<Period> {
+  return (await standingOf(app, db, user)).period;
+}
+
+/** When the allowance of an account is renewed, in unix seconds. */
+export async function resetsAt(app: App, db: Db, user: Account): Promise<number> {
+  return (await currentPeriod(app, db, user)).end;
+}
+
+/**
+ * The credits of an account, as its owner sees them: `remaining` is `allowance` - `used` + `topup`. Where they are unlimited
+ * the allowance is a number that is never used up, so that programs which compare it go on.
+ */
+export async function creditsOf(app: App, db: Db, user: Account) {
+  const { allowance, left, bought, period, unlimited } = await standingOf(app, db, user);
+  return {
+    allowance,
+    used: allowance - left,
+    topup: bought,
+    remaining: left + bought,
+    unlimited,
+    period_start: period.start,
+    resets_at: period.end,
+  };
+}
+
+/** Where credits are taken from and given back to, and what is in it. */
+type Purse = Pick<LedgerRow, "user_id" | "pool" | "period" | "balance">;
+
+function boughtPurse({ id: user_id }: Account, { bought }: Pick<Standing, "bought">): Purse {
+  return { user_id, pool: "topup", period: BOUGHT, balance: bought };
+}
+
+/** The allowance of the current period, once the ledger says of it what the plan does. */
+async function fit(app: App, tx: Db, standing: Standing): Promise<Purse> {
+  const { user_id, given, allowance, left, period } = standing;
+  const purse: Purse = { user_id, pool: "allowance", period: period.key, balance: standing.balance };
+  const amount = allowance - (given ?? 0);
+  if (given === null) await append(app, tx, purse, { kind: "grant", amount });
+  else if (amount !== 0) await append(app, tx, purse, { kind: "adjust", amount });
+  return { ...purse, balance: left };
+}
+
+async function changeBought(
+  app: App,
+  tx: Db,
+  user_id: string,
+  change: { kind: "topup" | "adjust"; amount: number; reference: string },
+): Promise<boolean> {
+  if (await isCounted(tx, change.reference)) return false;
+  const [row] = await purseRow(tx, { user_id, period: BOUGHT });
+  const purse = boughtPurse({ id: user_id }, { bought: row?.balance ?? 0 });
+  await append(app, tx, purse, { ...change, amount: Math.max(change.amount, -purse.balance) });
+  return true;
+}
+
+async function isCounted(tx: Db, reference: string): Promise<boolean> {
+  const known = tx.selectFrom("ledger").select("id").where("reference", "=", reference);
+  return (await known.executeTakeFirst()) !== undefined;
+}
+
+type Entry = Pick<LedgerRow, "kind" | "amount"> & Partial<Pick<LedgerRow, "message_id" | "reference">>;
+
+async function append(app: App, tx: Db, purse: Purse, entry: Entry): Promise<void> {
+  const { user_id, pool, period } = purse;
+  const { kind, amount, message_id = null, reference = null } = entry;
+  const balance = purse.balance + amount;
+  const created = app.now();
+  await insertRow(tx, "ledger", {
+    user_id,
+    kind,
+    amount,
+    balance,
+    pool,
+    period,
+    message_id,
+    reference,
+    created,
+  });
+}
+
+interface End {
+  message_id: string;
+  kind: "settle" | "release";
+  /** What of the reserve's amount is entered again: -1 undoes it. */
+  back: 0 | -1;
+  now: number;
+}
+
+/** A run ends once: what has been settled or released stays so, and where nothing was reserved nothing happens. */
+const endReserve = prepared((db, end: End) =>
+  db
+    .insertInto("ledger")
+    .columns(["user_id", "pool", "period", "message_id", "kind", "created", "amount", "balance"])
+    .expression(
+      db
+        .selectFrom("ledger as reserve")
+        .leftJoin("ledger as ended", (join) =>
+          join
+            .onRef("ended.message_id", "=", "reserve.message_id")
+            .on("ended.kind", "in", ["settle", "release"]),
+        )
+        .where("reserve.message_id", "=", end.message_id)
+        .where("reserve.kind", "=", "reserve")
+        .where("ended.id", "is", null)
+        .select((eb) => {
+          const amount = eb("reserve.amount", "*", end.back);
+          const balance = eb
+            .selectFrom("ledger as last")
+            .select("last.balance")
+            .whereRef("last.user_id", "=", "reserve.user_id")
+            .whereRef("last.period", "=", "reserve.period")
+            .orderBy("last.id", "desc")
+            .limit(1);
+          return [
+            "reserve.user_id",
+            "reserve.pool",
+            "reserve.period",
+            "reserve.message_id",
+            eb.val(end.kind).as("kind"),
+            eb.val(end.now).as("created"),
+            amount.as("amount"),
+            eb(balance, "+", amount).as("balance"),
+          ];
+        }),
+    ),
+);

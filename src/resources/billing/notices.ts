@@ -1,0 +1,225 @@
+import { asCode } from "../../trust/shown/as-code.ts";
+import type { App } from "../../app.ts";
+import { recountStorage } from "../../db/account-storage.ts";
+import type { Db } from "../../db/database.ts";
+import { messageKey } from "../../db/job-keys.ts";
+import { takeTurn } from "../../db/rate-limits.ts";
+import type { UserRow } from "../../db/schema.ts";
+import { NOT_DONE } from "../../db/unfinished.ts";
+import type { JobPayloads } from "../../jobs/kinds.ts";
+import { enqueue, finishJob, type Job } from "../../jobs/queue.ts";
+import { writeOutcome } from "../../jobs/run-job.ts";
+import { prepareLetter, type QueueLetter } from "../../mail/writing/letters.ts";
+import { creditsOf, keptForHousehold } from "./ledger.ts";
+import { planLimits, planName } from "./plans.ts";
+import { freeFor, inMb, StorageFull, STRANGERS_PERCENT, storageOf } from "./storage.ts";
+
+/** The notice goes out once a day; a client that comes again and again is to cost no commit each time. */
+const TELL_RULE = { limit: 1, window_seconds: 3_600 };
+
+/** Has the owner told by mail why mail is not worked on; once a day (UTC) at most, however much comes. */
+export async function tellOwnerLater(app: App, tx: Db, notice: JobPayloads["mail_notice"]): Promise<void> {
+  const { user_id, kind, message_id } = notice;
+  const day = new Date(app.nowMs()).toISOString().slice(0, "YYYY-MM-DD".length);
+  const { numInsertedOrUpdatedRows } = await tx
+    .insertInto("owner_notices")
+    .values({ user_id, kind, day })
+    .onConflict((conflict) => conflict.columns(["user_id", "kind", "day"]).doNothing())
+    .executeTakeFirst();
+  if (numInsertedOrUpdatedRows === 0n) return;
+  const about = message_id === undefined ? {} : { dedupe_key: messageKey(message_id, kind) };
+  await enqueue(app, tx, { kind: "mail_notice", payload: notice, ...about });
+}
+
+/** Has the owner told, once a day at most, that something was not taken for want of room. */
+export async function tellFull(
+  app: App,
+  { id: user_id }: Pick<UserRow, "id">,
+  refused: Refused,
+): Promise<void> {
+  const turn = { key: `storage_notice:${user_id}`, rule: TELL_RULE };
+  if (!app.limiter.peek(turn.key, turn.rule).ok) return;
+  await app.write(async (tx) => {
+    if (takeTurn(app, tx, turn).ok) await tellOwnerLater(app, tx, { user_id, kind: "storage_full", refused });
+  });
+}
+
+/** Tells the owner if `error` is `storage_full`, and gives the error back. */
+export async function toldIfFull(app: App, user: UserRow, error: unknown): Promise<unknown> {
+  if (error instanceof StorageFull)
+    await tellFull(app, user, { what: "call", bytes: error.bytes, whose: "household" });
+  return error;
+}
+
+export async function mailNoticeNow(app: App, job: Job<"mail_notice">, signal: AbortSignal): Promise<void> {
+  const { user_id, kind } = job.payload;
+  const user = await app.db
+    .selectFrom("users")
+    .selectAll()
+    .where("id", "=", user_id)
+    .where("deleted_at", "is", null)
+    .executeTakeFirst();
+  const queue = user && (await LETTERS[kind](app, user, job.payload));
+  await writeOutcome(app, signal, async (tx) => {
+    await finishJob(tx, job);
+    if (queue) await queue(tx);
+    // The day's letter has not gone out, so that the next reason for one still has it.
+    else
+      await tx.deleteFrom("owner_notices").where("user_id", "=", user_id).where("kind", "=", kind).execute();
+  });
+}
+
+/** Undefined once there are credits again. */
+async function creditLetter(app: App, user: UserRow): Promise<QueueLetter | undefined> {
+  const credits = await creditsOf(app, app.db, user);
+  const kept = keptForHousehold(credits.allowance);
+  if (credits.remaining > kept) return undefined;
+  const count = await countLimited(app.db, user, credits.period_start);
+  const renewal = momentFor(user, credits.resets_at);
+  if (credits.remaining > 0)
+    return letterTo(app, user, {
+      subject: "Mail of strangers has used its share of your Mailwright credits",
+      words: [
+        `Mail of senders whom you have not listed is not being worked on: of the ${credits.allowance} credits of your ${planName(user.plan)} plan, the last ${kept} are kept for your own mail and calls, and for senders whom you have listed. **${credits.remaining}** are left.`,
+        `${manyMails(count)} came in since then. They are kept and listed as \`limited\` in your activity. Nothing was charged for them, and their senders were not told.`,
+        `New credits are there on **${renewal}**. List the senders whose mail is to be worked on (allowlist_senders of an inbox): then nobody else can use your credits. ${adviceFor(app, user)}`,
+      ],
+    });
+  return letterTo(app, user, {
+    subject: "Your Mailwright credits are used up",
+    words: [
+      `Mail to your inboxes is not being worked on: the credits of your ${planName(user.plan)} plan for this period are used up (**${credits.used} of ${credits.allowance}**).`,
+      `${manyMails(count)} came in since then. They are kept and listed as \`limited\` in your activity. Nothing was charged for them, and their senders were not told. They will not be worked on later by themselves: send again what still matters.`,
+      `New credits are there on **${renewal}**. ${adviceFor(app, user)}`,
+    ],
+  });
+}
+
+/** Undefined once there is room for all inboxes. */
+async function roomLetter(app: App, user: UserRow): Promise<QueueLetter | undefined> {
+  const limit = planLimits(app.config, user.plan).inboxes;
+  const inboxes = await app.db
+    .selectFrom("inboxes")
+    .select("label")
+    .where("user_id", "=", user.id)
+    .where("deleted_at", "is", null)
+    .orderBy("id")
+    .execute();
+  const resting = inboxes.slice(limit);
+  if (resting.length === 0) return undefined;
+  return letterTo(app, user, {
+    subject: "An inbox is beyond your Mailwright plan",
+    words: [
+      `Mail came to an inbox that is not being worked on: your ${planName(user.plan)} plan allows **${limit} inboxes**, and you have ${inboxes.length}. The newest ${resting.length === 1 ? "one rests" : `${resting.length} rest`}, with everything in them.`,
+      "Such mail is kept and listed as `limited` in your activity. Nothing was charged for it, and its senders were not told.",
+      `Remove inboxes that you do not need, and the next ones work again. ${adviceFor(app, user)}`,
+    ],
+  });
+}
+
+/** Undefined once there is room for what was not taken. */
+async function fullLetter(
+  app: App,
+  user: UserRow,
+  { refused: of = { what: "mail", bytes: 0 } }: Pick<Notice, "refused">,
+): Promise<QueueLetter | undefined> {
+  const { what, bytes: adding, whose = "household" } = of;
+  // What somebody is told, and kept out for, is to be right whatever happened to the count.
+  await recountStorage(app, user.id);
+  const storage = await storageOf(app, app.db, user);
+  const left = freeFor(storage, whose);
+  if (adding <= left) return undefined;
+  const free = inMb(Math.max(0, left), Math.floor);
+  const limit = inMb(storage.limit_bytes ?? 0);
+  const refused = `A ${what}${adding === 0 ? "" : ` of ${inMb(adding)}`}`;
+  const page = (path: string): string => `${app.base_url}/app/${path}`;
+  return letterTo(app, user, {
+    subject: `A ${what} did not fit into your Mailwright storage`,
+    words: [
+      whose === "household"
+        ? `**${refused} was not taken:** your ${planName(user.plan)} plan stores ${limit}, and ${free} of them are free.`
+        : `**${refused} was not taken:** senders whom you have not listed may fill ${STRANGERS_PERCENT} % of the ${limit} that your ${planName(user.plan)} plan stores, and ${free} of that are free. The rest is for your own mail and calls, and for senders whom you have listed.`,
+      "Whatever fits is still taken. A mail that does not fit is put off: the server of its sender keeps it and tries again for some days. A call that does not fit is answered with `storage_full`, and nothing of it is kept.",
+      `To make room, open one of your [inboxes](${page("inboxes")}), and under Settings choose fewer "Days to keep content": what is older goes within the hour. Or delete [contexts](${page("contexts")}) that you do not need. [Usage](${page("usage")}) shows how much is stored.`,
+      `If that is not enough, ask the operator of your server for a larger plan. Operators set the size in the configuration, as \`plans.${user.plan}.storage_mb\`.`,
+    ],
+  });
+}
+
+/** Undefined once the message has been deleted. */
+async function undoneLetter(
+  app: App,
+  user: UserRow,
+  { kind, message_id = "" }: Pick<Notice, "kind" | "message_id">,
+): Promise<QueueLetter | undefined> {
+  const message = await app.db
+    .selectFrom("messages")
+    .select(["sender", "subject", "error"])
+    .where("id", "=", message_id)
+    .executeTakeFirst();
+  if (!message) return undefined;
+  const { sender, subject, error } = message;
+  const leftOut = kind === "mail_left_out";
+  const state = leftOut ? "rejected" : "failed";
+  return letterTo(app, user, {
+    subject: "A mail was taken, but not worked on",
+    words: [
+      `A mail from ${asCode(sender ?? "")} about ${asCode(subject || "(no subject)")} was taken by your Mailwright, but not worked on:`,
+      asCode(error ?? ""),
+      `${leftOut ? "Such mail gets no answer, as it may come from a machine that answers everything." : "Its sender could not be told."} Nothing was charged for it.`,
+      `There may be others: your [activity](${app.base_url}/app/activity) lists every one of them as \`${state}\`, and says why. Send again what still matters.`,
+    ],
+  });
+}
+
+type Notice = JobPayloads["mail_notice"];
+type Refused = NonNullable<Notice["refused"]>;
+
+const LETTERS: Record<
+  Notice["kind"],
+  (app: App, user: UserRow, notice: Notice) => Promise<QueueLetter | undefined>
+> = {
+  credits_used_up: creditLetter,
+  beyond_plan: roomLetter,
+  storage_full: fullLetter,
+  mail_left_out: undoneLetter,
+  failure_untold: undoneLetter,
+};
+
+function letterTo(app: App, user: UserRow, { subject, words }: { subject: string; words: string[] }) {
+  const markdown = [...words, "You get this mail once a day at most."].join("\n\n");
+  return prepareLetter(app, { user_id: user.id, to: user.email, subject, markdown });
+}
+
+function adviceFor({ config }: App, { plan }: UserRow): string {
+  if (config.billing.stripe_secret_key === "")
+    return "If that is not enough, ask the operator of your server for a larger plan.";
+  if (plan === "free") return "If that is not enough, get a larger plan with `POST /billing/checkout`.";
+  return "If that is not enough, get a larger plan with `POST /billing/checkout`, or buy credits with `POST /billing/topup`.";
+}
+
+async function countLimited(db: Db, user: UserRow, since: number): Promise<number> {
+  const { count } = await db
+    .selectFrom("messages")
+    .select((eb) => eb.fn.countAll<number>().as("count"))
+    .where("user_id", "=", user.id)
+    .where(NOT_DONE)
+    .where("state", "=", "limited")
+    .where("reason", "=", "credit_limit")
+    .where("source", "=", "email")
+    .where("created", ">=", since)
+    .executeTakeFirstOrThrow();
+  return count;
+}
+
+function manyMails(count: number): string {
+  return count === 1 ? "One mail" : `${count} mails`;
+}
+
+/** "1 February 2026 at 01:00", on the owner's clock. */
+function momentFor({ timezone }: UserRow, second: number): string {
+  const moment = new Date(second * 1_000);
+  const day = moment.toLocaleDateString("en-GB", { dateStyle: "long", timeZone: timezone });
+  const time = moment.toLocaleTimeString("en-GB", { timeStyle: "short", timeZone: timezone });
+  return `${day} at ${time} (${timezone})`;
+}

@@ -1,0 +1,64 @@
+import type { BillingAccountRow, Plan } from "../../db/schema.ts";
+
+/** The time that an allowance is for, in unix seconds; `end` is the first second of the next one. */
+export interface Period {
+  /** Of the ledger's rows: `YYYY-MM` of a calendar month, else the moment at which it began. */
+  key: string;
+  start: number;
+  end: number;
+}
+
+/** What a period follows from; without a subscription all but the plan is null. */
+export type Paid = { plan: Plan } & Pick<BillingAccountRow, "interval" | "period_start" | "period_end">;
+
+/**
+ * The period that an account is in: the one of its subscription, of which a year has twelve; else the calendar month
+ * (UTC). One whose renewal has not been heard of yet goes on month by month.
+ */
+export function periodOf(paid: Paid, now: number): Period {
+  const { period_start: start, period_end: end } = paid;
+  // Of one that has ended there are no times.
+  if (paid.plan === "free" || start === null || end === null) return calendarMonth(now);
+  if (now >= end) return monthFrom(end, Number.POSITIVE_INFINITY, now);
+  return paid.interval === "year" ? monthFrom(start, end, now) : periodAt(start, end);
+}
+
+/** Asked for several times with every call, and the same for weeks. */
+let month: Period = { key: "", start: 0, end: 0 };
+
+export function calendarMonth(now: number): Period {
+  if (now < month.start || now >= month.end) month = monthOf(now);
+  return month;
+}
+
+function monthOf(now: number): Period {
+  const date = new Date(now * 1_000);
+  const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
+  const key = date.toISOString().slice(0, "YYYY-MM".length);
+  return { key, start: Date.UTC(year, month, 1) / 1_000, end: Date.UTC(year, month + 1, 1) / 1_000 };
+}
+
+/** The month, counted from `first`, that `now` is in; none goes beyond `last`. */
+function monthFrom(first: number, last: number, now: number): Period {
+  let months = 0;
+  while (addMonths(first, months + 1) <= now) months += 1;
+  return periodAt(addMonths(first, months), Math.min(addMonths(first, months + 1), last));
+}
+
+function periodAt(start: number, end: number): Period {
+  return {
+    key: `${new Date(start * 1_000).toISOString().slice(0, "YYYY-MM-DDTHH:MM:SS".length)}Z`,
+    start,
+    end,
+  };
+}
+
+/** The same day of a later month, or its last one if it has no such day. */
+function addMonths(second: number, months: number): number {
+  const date = new Date(second * 1_000);
+  const day = date.getUTCDate();
+  date.setUTCMonth(date.getUTCMonth() + months, 1);
+  const last = new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 0)).getUTCDate();
+  date.setUTCDate(Math.min(day, last));
+  return date.getTime() / 1_000;
+}

@@ -1,0 +1,34 @@
+import type { App } from "../../app.ts";
+import type { Db } from "../../db/database.ts";
+import { releaseCredit } from "./ledger.ts";
+
+/** Newest entries of the ledger that are looked at: what was left behind was so since the last start. */
+const SWEPT_ENTRIES = 20_000;
+
+/**
+ * Gives back what was set aside for runs that have ended or are gone, and says for how many. No crash leaves such a
+ * reserve, since it is made and ended in the transactions that begin and end its run; it is for what nobody thought of.
+ */
+export async function releaseDeadReserves(app: App, tx: Db): Promise<number> {
+  const { newest } = await tx
+    .selectFrom("ledger")
+    .select((eb) => eb.fn.max("id").as("newest"))
+    .executeTakeFirstOrThrow();
+  const dead = await tx
+    .selectFrom("ledger as reserve")
+    .leftJoin("ledger as ended", (join) =>
+      join.onRef("ended.message_id", "=", "reserve.message_id").on("ended.kind", "in", ["settle", "release"]),
+    )
+    .leftJoin("messages as running", (join) =>
+      join.onRef("running.id", "=", "reserve.message_id").on("running.state", "=", "received"),
+    )
+    .select("reserve.message_id")
+    .where("reserve.id", ">", (newest ?? 0) - SWEPT_ENTRIES)
+    .where("reserve.kind", "=", "reserve")
+    .where("ended.id", "is", null)
+    .where("running.id", "is", null)
+    .execute();
+  for (const { message_id } of dead)
+    if (message_id !== null) await releaseCredit(app, tx, { id: message_id });
+  return dead.length;
+}

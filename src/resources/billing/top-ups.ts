@@ -1,0 +1,120 @@
+import type { App } from "../../app.ts";
+import type { Db } from "../../db/database.ts";
+import { giveBackTopUp, takeBackTopUp, topUp } from "./ledger.ts";
+import { askStripe, type Stripe } from "./stripe.ts";
+
+/** A pack of credits that was paid, as Stripe has it now. */
+export interface PaidPack {
+  /** Of the page it was paid on: there is one for each pack. */
+  reference: string;
+  credits: number;
+  /** Of the price, in its smallest unit. */
+  amount: number;
+  /** Of it: refunded, or taken back by the bank of who paid. */
+  returned: number;
+}
+
+/** What `packOn` needs to have in place of ids. */
+const PACK_PARTS = "payment_intent.latest_charge";
+
+const MAX_DISPUTES = 100;
+/** Of a bank's complaint for which nothing has been taken, or not for good. */
+const MONEY_IS_HERE = new Set([
+  "won",
+  "prevented",
+  "warning_needs_response",
+  "warning_under_review",
+  "warning_closed",
+]);
+
+/** Null for a page that is not paid yet, or is none of ours. */
+export async function readPackOfSession(app: App, session_id: string): Promise<PaidPack | null> {
+  const session = await askStripe(app, (stripe) =>
+    stripe.checkout.sessions.retrieve(session_id, { expand: [PACK_PARTS] }),
+  );
+  return packOn(app, session);
+}
+
+/** Null for a payment of something else. */
+export async function readPackOfPayment(app: App, payment_intent: string): Promise<PaidPack | null> {
+  const session = await pageOfPayment(app, payment_intent);
+  return session && packOn(app, session);
+}
+
+/** Null for a payment on no page. */
+export async function pageOfPayment(
+  app: App,
+  payment_intent: string,
+): Promise<Stripe.Checkout.Session | null> {
+  const { data } = await askStripe(app, (stripe) =>
+    stripe.checkout.sessions.list({ payment_intent, limit: 1, expand: [`data.${PACK_PARTS}`] }),
+  );
+  return data[0] ?? null;
+}
+
+/**
+ * Adds the credits of a pack once, and takes back those whose payment was returned: in parts, those of the part. What
+ * comes to be paid after all is given back. For the turn of the account, see `inTurn`.
+ */
+export async function takeOverPack(app: App, tx: Db, user_id: string, pack: PaidPack): Promise<void> {
+  const { reference, credits, amount, returned } = pack;
+  await topUp(app, tx, user_id, { credits, reference });
+  const due = amount === 0 ? 0 : Math.min(credits, Math.ceil((credits * returned) / amount));
+  const before = await returnsOf(tx, reference);
+  if (due === before.due) return;
+  const name = `${returnsName(reference)}${due}`;
+  const change = { reference: before.count === 0 ? name : `${name}/${before.count}` };
+  // What has been spent already is not asked for again: an account never owes credits.
+  if (due > before.due) await takeBackTopUp(app, tx, user_id, { credits: due - before.due, ...change });
+  else
+    await giveBackTopUp(app, tx, user_id, { credits: Math.min(before.due - due, before.taken), ...change });
+}
+
+/** Of a pack, the credits that its returns have been worth so far, and how many of them were left to be taken. */
+async function returnsOf(tx: Db, reference: string) {
+  const name = returnsName(reference);
+  const rows = await tx
+    .selectFrom("ledger")
+    .select(["reference", "amount"])
+    .where("reference", ">=", name)
+    .where("reference", "<", `${name}:`)
+    .orderBy("id")
+    .execute();
+  const last = rows.at(-1)?.reference?.slice(name.length) ?? "0";
+  const taken = rows.reduce((sum, { amount }) => sum - amount, 0);
+  return { due: Number.parseInt(last, 10), taken, count: rows.length };
+}
+
+/** What the references of its returns begin with; the credits that they add up to follow. */
+function returnsName(reference: string): string {
+  return `${reference}/refunded/`;
+}
+
+/** What was sold on a page; null for one that is not paid yet, or is none of ours. */
+export function soldOn(session: Stripe.Checkout.Session): Pick<PaidPack, "reference" | "credits"> | null {
+  const { id: reference, mode, payment_status, metadata } = session;
+  const credits = Number(metadata?.["topup_credits"] ?? 0);
+  const isPack = mode === "payment" && Number.isSafeInteger(credits) && credits > 0;
+  if (!isPack || payment_status === "unpaid") return null;
+  return { reference, credits };
+}
+
+async function packOn(app: App, session: Stripe.Checkout.Session): Promise<PaidPack | null> {
+  const pack = soldOn(session);
+  if (!pack) return null;
+  const charge = chargeOf(session.payment_intent);
+  if (!charge) return { ...pack, amount: 0, returned: 0 };
+  const disputed = charge.disputed ? await disputedOf(app, charge.id) : 0;
+  return { ...pack, amount: charge.amount, returned: charge.amount_refunded + disputed };
+}
+
+async function disputedOf(app: App, charge: string): Promise<number> {
+  const { data } = await askStripe(app, (stripe) => stripe.disputes.list({ charge, limit: MAX_DISPUTES }));
+  return data.reduce((sum, { status, amount }) => (MONEY_IS_HERE.has(status) ? sum : sum + amount), 0);
+}
+
+/** Null where nothing was charged, as with a voucher for the whole price. */
+function chargeOf(payment_intent: Stripe.Checkout.Session["payment_intent"]): Stripe.Charge | null {
+  const charge = typeof payment_intent === "object" ? payment_intent?.latest_charge : null;
+  return typeof charge === "object" ? charge : null;
+}

@@ -1,0 +1,333 @@
+import { MODEL_KINDS, type ModelKind } from "../../ai/providers.ts";
+import { noteChange } from "../accounts/changes.ts";
+import type { Caller } from "../accounts/sessions.ts";
+import type { App } from "../../app.ts";
+import { planLimits, refuseBeyondPlan, refuseOverCap } from "../billing/plans.ts";
+import type { Db } from "../../db/database.ts";
+import { remembered } from "../../db/prepared.ts";
+import type { ConnectionRow, UserRow } from "../../db/schema.ts";
+import { AppError, invalid } from "../../errors.ts";
+import { revokeTokens } from "../integrations/revoke.ts";
+import { keepGrants } from "./grants.ts";
+import { type ConnectionKind, isModelKind, KIND_INFO } from "./kinds.ts";
+import { splitConfig } from "./client-secret.ts";
+import { refuseBadFallback, refuseIncomplete, refuseLargeConfig, refuseMovedSecrets } from "./rules.ts";
+import { openSealed, sealedColumns } from "./sealed.ts";
+import { connectionViewer } from "./view.ts";
+
+const DEFAULT_CONNECTION_ID = "default";
+const SEALED_MEMBERS = ["credential", "headers", "client_secret"];
+
+const MAX_LABEL_CHARS = 100;
+
+export type NewConnection = ConnectionInput & { kind: ConnectionKind };
+
+export interface ConnectionInput {
+  kind?: ConnectionKind;
+  label?: string;
+  credential?: string;
+  model?: string | null;
+  base_url?: string | null;
+  headers?: Record<string, string>;
+  fallback_connection_id?: string | null;
+  config?: Record<string, unknown> | null;
+}
+
+/** What a model call needs of a connection, its secret opened. */
+export interface OpenConnection {
+  id: string;
+  kind: ModelKind;
+  base_url: string;
+  api_key: string;
+  model: string;
+  headers: Record<string, string>;
+  /** The operator's own connection may live on a private address; a user's only where `egress.allow` says so. */
+  trusted: boolean;
+  /** The connection to ask when this one does not answer. */
+  fallback_connection_id: string | null;
+}
+
+export async function listConnections(app: App, user: UserRow) {
+  const rows = await app.db
+    .selectFrom("connections")
+    .selectAll()
+    .where("user_id", "=", user.id)
+    .orderBy("id")
+    .execute();
+  return rows.map(await connectionViewer(app, app.db, user.id));
+}
+
+export async function readConnection(app: App, user: UserRow, id: string) {
+  const row = await ownConnection(app.db, user, id);
+  return (await connectionViewer(app, app.db, user.id))(row);
+}
+
+export async function createConnection(app: App, caller: Caller, input: NewConnection) {
+  const { user } = caller;
+  const draft = draftConnection(app, user, input);
+  const made = await app.write(async (tx) => {
+    await noteChange(app, tx, caller, "connection_created");
+    await refuseBadFallback(tx, draft);
+    return insertConnection(app, tx, user, draft);
+  });
+  return (await connectionViewer(app, app.db, user.id))(made);
+}
+
+/** What `input` describes, with all that its kind needs, and not stored. */
+export function draftConnection(app: App, user: UserRow, input: NewConnection): ConnectionRow {
+  const row = newConnection(app, user, input.kind);
+  const filled = { ...row, ...changedColumns(app, row, input) };
+  refuseIncomplete(app, user, filled);
+  return filled;
+}
+
+/** One that is not stored yet, with nothing filled in. */
+export function newConnection(app: App, user: UserRow, kind: ConnectionKind): ConnectionRow {
+  return {
+    id: app.newId(),
+    user_id: user.id,
+    kind,
+    label: KIND_INFO[kind].label,
+    model: null,
+    base_url: null,
+    sealed: null,
+    credential_hint: null,
+    status: "untested",
+    last_error: null,
+    last_tested_at: null,
+    created: app.now(),
+    updated: app.now(),
+    auth: "key",
+    expires_at: null,
+    config: null,
+    fallback_connection_id: null,
+  };
+}
+
+/** The row as it is stored, under a name of its own. Throws `plan_limit_reached` over the cap of the user's plan. */
+export async function insertConnection(
+  app: App,
+  tx: Db,
+  user: UserRow,
+  row: ConnectionRow,
+): Promise<ConnectionRow> {
+  const limit = planLimits(app.config, user.plan).connections;
+  refuseOverCap("connections", limit, (await countConnections(tx, user)) + 1);
+  const named = { ...row, label: await freeLabel(tx, row) };
+  await tx.insertInto("connections").values(named).execute();
+  return named;
+}
+
+/** What a connection is to be called: its label, with a number where another one of the account has it already. */
+async function freeLabel(tx: Db, { id, user_id, label }: ConnectionRow): Promise<string> {
+  const others = await tx
+    .selectFrom("connections")
+    .select("label")
+    .where("user_id", "=", user_id)
+    .where("id", "!=", id)
+    .execute();
+  // Compared here: databases know the case of few letters.
+  const taken = new Set(others.map((other) => other.label.toLowerCase()));
+  let free = label;
+  for (let number = 2; taken.has(free.toLowerCase()); number += 1) {
+    const end = ` ${number}`;
+    free = label.slice(0, MAX_LABEL_CHARS - end.length).toWellFormed() + end;
+  }
+  return free;
+}
+
+export async function patchConnection(
+  app: App,
+  caller: Caller,
+  { id, input }: { id: string; input: ConnectionInput },
+) {
+  const { user } = caller;
+  return app.write(async (tx) => {
+    await noteChange(app, tx, caller, "connection_changed");
+    const row = await ownConnection(tx, user, id);
+    if (input.kind !== undefined && input.kind !== row.kind)
+      throw invalid(
+        "body.kind",
+        "immutable",
+        "The kind of a connection cannot change; make a new connection instead.",
+      );
+    // A credential that has leaked must be replaced whatever the plan says.
+    if (!Object.keys(input).every((name) => SEALED_MEMBERS.includes(name)))
+      await refuseSurplus(app, tx, user, row);
+    const columns = changedColumns(app, row, input);
+    if (columns.label !== undefined && columns.label !== row.label)
+      columns.label = await freeLabel(tx, { ...row, label: columns.label });
+    const updated = Object.keys(columns).length === 0 ? row.updated : app.now();
+    const changed = { ...row, ...columns, updated };
+    refuseIncomplete(app, user, changed);
+    refuseMovedSecrets(app, { before: row, after: changed }, input);
+    if (input.fallback_connection_id !== undefined) await refuseBadFallback(tx, changed);
+    await keepGrants(tx, user.id, () =>
+      tx.updateTable("connections").set(changed).where("id", "=", row.id).execute(),
+    );
+    return (await connectionViewer(app, tx, user.id))(changed);
+  });
+}
+
+/**
+ * Inboxes that used it are left without a connection, connections that fell back on it without a fallback. A token that
+ * came by OAuth is given back, if its provider takes it soon.
+ */
+export async function deleteConnection(app: App, caller: Caller, id: string): Promise<void> {
+  const { user } = caller;
+  const deleted = await app.write(async (tx) => {
+    await noteChange(app, tx, caller, "connection_deleted");
+    const row = await ownConnection(tx, user, id);
+    const inboxes = await tx
+      .selectFrom("inboxes")
+      .select(["id", "mcp_connection_ids"])
+      .where("user_id", "=", user.id)
+      .execute();
+    for (const inbox of inboxes) {
+      const ids = JSON.parse(inbox.mcp_connection_ids) as string[];
+      if (!ids.includes(id)) continue;
+      const mcp_connection_ids = JSON.stringify(ids.filter((other) => other !== id));
+      await tx.updateTable("inboxes").set({ mcp_connection_ids }).where("id", "=", inbox.id).execute();
+    }
+    // The schema sets the other references to null.
+    await keepGrants(tx, user.id, () => tx.deleteFrom("connections").where("id", "=", id).execute());
+    return row;
+  });
+  await revokeTokens(app, deleted);
+}
+
+/** The user's own connection, or `not_found`, whether it is unknown or somebody else's. */
+export async function ownConnection(db: Db, user: UserRow, id: string): Promise<ConnectionRow> {
+  const row = await db
+    .selectFrom("connections")
+    .selectAll()
+    .where("id", "=", id)
+    .where("user_id", "=", user.id)
+    .executeTakeFirst();
+  if (!row) throw new AppError("not_found", "There is no such connection.");
+  return row;
+}
+
+/** Whether it still is where it was when it was read: what was entered since belongs to another address. */
+export async function isStillAt(db: Db, { id, user_id, base_url }: ConnectionRow): Promise<boolean> {
+  const now = await db
+    .selectFrom("connections")
+    .select("base_url")
+    .where("id", "=", id)
+    .where("user_id", "=", user_id)
+    .executeTakeFirst();
+  return now !== undefined && now.base_url === base_url;
+}
+
+/** The model connection of an inbox: its own, else the operator's default, else undefined. */
+export async function openConnectionOf(
+  app: App,
+  inbox: { user_id: string; default_connection_id: string | null },
+): Promise<OpenConnection | undefined> {
+  if (inbox.default_connection_id === null) return operatorConnection(app);
+  const { default_connection_id: id, user_id } = inbox;
+  const [row] = await connectionOf(app.db, { id, user_id });
+  return row && isModelKind(row.kind) ? openConnection(app, row, row.kind) : undefined;
+}
+
+/** The user's own model connection of this id, or else of this label; undefined when there is none. */
+export async function openConnectionNamed(
+  app: App,
+  user_id: string,
+  name: string,
+): Promise<OpenConnection | undefined> {
+  const rows = await app.db
+    .selectFrom("connections")
+    .selectAll()
+    .where("user_id", "=", user_id)
+    .orderBy("id")
+    .execute();
+  // Compared here: databases know the case of few letters.
+  const called = rows.filter(({ label }) => label.toLowerCase() === name.toLowerCase());
+  const row = rows.find(({ id }) => id === name) ?? called.find(({ kind }) => isModelKind(kind));
+  return row && isModelKind(row.kind) ? openConnection(app, row, row.kind) : undefined;
+}
+
+const connectionOf = remembered((db, key: { id: string; user_id: string }) =>
+  db.selectFrom("connections").selectAll().where("id", "=", key.id).where("user_id", "=", key.user_id),
+);
+
+function operatorConnection(app: App): OpenConnection | undefined {
+  const { kind, base_url, api_key, model } = app.config.llm;
+  if (kind === "") return undefined;
+  const info = MODEL_KINDS[kind];
+  return {
+    id: DEFAULT_CONNECTION_ID,
+    kind,
+    base_url: base_url || (info.base_url ?? ""),
+    api_key,
+    model: model || info.default_model,
+    headers: {},
+    trusted: true,
+    fallback_connection_id: null,
+  };
+}
+
+function openConnection(app: App, row: ConnectionRow, kind: ModelKind): OpenConnection {
+  const info = MODEL_KINDS[kind];
+  const { credential, headers } = openSealed(app, row);
+  return {
+    id: row.id,
+    kind,
+    base_url: row.base_url ?? info.base_url ?? "",
+    api_key: credential,
+    model: row.model ?? info.default_model,
+    headers,
+    trusted: false,
+    fallback_connection_id: row.fallback_connection_id,
+  };
+}
+
+function changedColumns(app: App, row: ConnectionRow, input: ConnectionInput): Partial<ConnectionRow> {
+  const { fallback_connection_id } = input;
+  const { config, ...hidden } = splitConfig(app, row, input.config);
+  const secrets = { ...input, ...hidden };
+  const columns: Partial<ConnectionRow> = {};
+  if (input.label !== undefined) columns.label = input.label || row.label;
+  if (input.model !== undefined) columns.model = input.model || null;
+  if (input.base_url !== undefined) columns.base_url = input.base_url || null;
+  if (fallback_connection_id !== undefined) columns.fallback_connection_id = fallback_connection_id;
+  if (config !== undefined) columns.config = configColumn(config);
+  if (SEALED_MEMBERS.some((name) => name in secrets))
+    Object.assign(columns, sealedColumns(app, row, secrets));
+  return isAnother(row, columns) ? { ...columns, status: "untested", last_error: null } : columns;
+}
+
+/** Whether what was found out about it before says nothing any more. */
+function isAnother(row: ConnectionRow, { sealed, base_url, model }: Partial<ConnectionRow>): boolean {
+  return (
+    sealed !== undefined ||
+    (base_url !== undefined && base_url !== row.base_url) ||
+    (model !== undefined && model !== row.model)
+  );
+}
+
+function configColumn(config: Record<string, unknown> | null): string | null {
+  if (config === null) return null;
+  const text = JSON.stringify(config);
+  refuseLargeConfig(text);
+  return text;
+}
+
+/** The newest beyond what the plan allows stay in use, as they are. */
+async function refuseSurplus(app: App, tx: Db, user: UserRow, { id }: ConnectionRow): Promise<void> {
+  const ids = tx.selectFrom("connections").select("id").where("user_id", "=", user.id).orderBy("id");
+  const rows = await ids.execute();
+  const rank = rows.findIndex((row) => row.id === id) + 1;
+  const limit = planLimits(app.config, user.plan).connections;
+  refuseBeyondPlan("connections", limit, { rank, count: rows.length });
+}
+
+async function countConnections(db: Db, user: UserRow): Promise<number> {
+  const { count } = await db
+    .selectFrom("connections")
+    .select((eb) => eb.fn.countAll<number>().as("count"))
+    .where("user_id", "=", user.id)
+    .executeTakeFirstOrThrow();
+  return count;
+}

@@ -1,0 +1,46 @@
+import type { Db } from "../../db/database.ts";
+import { OWN_TARGETS } from "../../trust/target-names.ts";
+import { targetNamed, toolServerNames } from "./targets.ts";
+
+/**
+ * Makes a change to the tool servers of an account. Scopes name them, so whatever an inbox was granted goes along with
+ * the server that was meant, and ends with it: no other one inherits it with the name.
+ */
+export async function keepGrants<T>(tx: Db, user_id: string, change: () => Promise<T>): Promise<T> {
+  const before = await toolServerNames(tx, user_id);
+  const done = await change();
+  const after = await toolServerNames(tx, user_id);
+  const isSame = before.size === after.size && [...before].every(([name, id]) => after.get(name) === id);
+  if (!isSame) await renameInScopes(tx, user_id, newNames(before, after));
+  return done;
+}
+
+/** What each name is now; null for a server that is gone. */
+function newNames(before: Map<string, string>, after: Map<string, string>): Map<string, string | null> {
+  const nameOf = new Map([...after].map(([name, id]) => [id, name]));
+  return new Map([...before].map(([name, id]) => [name, nameOf.get(id) ?? null]));
+}
+
+async function renameInScopes(tx: Db, user_id: string, names: Map<string, string | null>): Promise<void> {
+  const servers = [...names.keys()];
+  const renamed = (targets: string[]): string[] =>
+    targets.flatMap((target) => {
+      const name = OWN_TARGETS.has(target) ? undefined : targetNamed(servers, target);
+      return name === undefined ? target : (names.get(name) ?? []);
+    });
+  const inboxes = await tx
+    .selectFrom("inboxes")
+    .select(["id", "scope"])
+    .where("user_id", "=", user_id)
+    .where("scope", "is not", null)
+    .execute();
+  for (const inbox of inboxes) {
+    const { targets, autonomous } = JSON.parse(inbox.scope ?? "") as {
+      targets: string[];
+      autonomous: string[];
+    };
+    const scope = JSON.stringify({ targets: renamed(targets), autonomous: renamed(autonomous) });
+    if (scope !== inbox.scope)
+      await tx.updateTable("inboxes").set({ scope }).where("id", "=", inbox.id).execute();
+  }
+}

@@ -1,0 +1,52 @@
+import { MODEL_KINDS, type ModelKind } from "../../ai/providers.ts";
+import type { App } from "../../app.ts";
+import type { Config } from "../../config/config.ts";
+
+type IntegrationKind = keyof Config["integrations"];
+export type ConnectionKind = ModelKind | "mcp" | IntegrationKind;
+
+interface ConnectionKindInfo {
+  label: string;
+  category: "llm" | "mcp" | "integration";
+  /** Null where the connection must name one, or none is needed. */
+  base_url: string | null;
+  needs_credential: boolean;
+  needs_base_url: boolean;
+}
+
+/** What the four integrations are unless the operator says otherwise in `integrations.*.api_base`. */
+const INTEGRATIONS: Record<IntegrationKind, ConnectionKindInfo> = {
+  notes: integration("Notion", "https://api.notion.com"),
+  "codehost-a": integration("GitHub", "https://api.github.com"),
+  "codehost-b": integration("GitLab", "https://gitlab.com"),
+  sheets: integration("Google Workspace", "https://www.googleapis.com"),
+};
+
+export const KIND_INFO: Record<ConnectionKind, ConnectionKindInfo> = {
+  ...MODEL_KINDS,
+  mcp: {
+    label: "MCP server",
+    category: "mcp",
+    base_url: null,
+    needs_credential: false,
+    needs_base_url: true,
+  },
+  ...INTEGRATIONS,
+};
+
+export const INTEGRATION_KINDS = Object.keys(INTEGRATIONS) as IntegrationKind[];
+export const CONNECTION_KINDS = Object.keys(KIND_INFO) as ConnectionKind[];
+
+export function isModelKind(kind: string): kind is ModelKind {
+  return kind in MODEL_KINDS;
+}
+
+/** Where a kind is without a `base_url` of the connection; empty where that is nowhere. */
+export function ownBaseUrl(app: App, kind: ConnectionKind): string {
+  const configured = kind in INTEGRATIONS ? app.config.integrations[kind as IntegrationKind].api_base : "";
+  return configured || (KIND_INFO[kind].base_url ?? "");
+}
+
+function integration(label: string, base_url: string): ConnectionKindInfo {
+  return { label, category: "integration", base_url, needs_credential: true, needs_base_url: false };
+}

@@ -1,0 +1,149 @@
+import { member } from "../../lib/quote.ts";
+import type { ConnectionKind } from "./kinds.ts";
+import {
+  ask,
+  type Finding,
+  NOTHING_FOUND,
+  notUnderstood,
+  PingFault,
+  type PingTarget,
+  readJson,
+} from "./ping.ts";
+
+const MAX_NAME_CHARS = 200;
+
+/** The request of a provider's own interface that tells most about a credential and spends nothing. */
+export interface ApiPing {
+  /** An end of the base URL that belongs to another interface of the provider, or to `path`. */
+  without?: RegExp;
+  path: string;
+  query?: Record<string, string>;
+  headers?: Record<string, string>;
+  /** The header of the credential; else it is a bearer token (RFC 6750). */
+  key_header?: string;
+  read: (answer: unknown) => Finding | undefined;
+  /** A second path, for a provider that shows the first one to everybody. */
+  checked_at?: string;
+  /** Its list is all there is; of others a name may mean a model that they list under another one. */
+  lists_all?: true;
+}
+
+const OPENAI_LIKE: ApiPing = { path: "/models", read: (answer) => models(dataOf(answer), "id") };
+
+export const API_PINGS: Record<Exclude<ConnectionKind, "demo" | "mcp">, ApiPing> = {
+  openai: OPENAI_LIKE,
+  mistral: OPENAI_LIKE,
+  groq: OPENAI_LIKE,
+  openai_compatible: OPENAI_LIKE,
+  openrouter: { ...OPENAI_LIKE, checked_at: "/key" },
+  anthropic: {
+    ...OPENAI_LIKE,
+    query: { limit: "1000" },
+    headers: { "anthropic-version": "2023-06-01" },
+    key_header: "x-api-key",
+  },
+  google: {
+    without: /\/openai$/,
+    path: "/models",
+    query: { pageSize: "1000" },
+    key_header: "x-goog-api-key",
+    read: (answer) => models(member(answer, "models"), "name"),
+  },
+  ollama: {
+    without: /\/v1$/,
+    path: "/api/tags",
+    lists_all: true,
+    read: (answer) => models(member(answer, "models"), "name"),
+  },
+  notes: {
+    without: /\/v1$/,
+    path: "/v1/users/me",
+    headers: { "notion-version": "2022-06-28" },
+    read: (answer) => account(member(answer, "name"), member(answer, "id")),
+  },
+  "codehost-a": {
+    path: "/user",
+    headers: { accept: "application/vnd.github+json", "x-github-api-version": "2022-11-28" },
+    read: (answer) => account(member(answer, "login")),
+  },
+  "codehost-b": {
+    without: /\/api\/v4$/,
+    path: "/api/v4/user",
+    read: (answer) => account(member(answer, "username")),
+  },
+  sheets: {
+    without: /\/oauth2\/v3$/,
+    path: "/oauth2/v3/userinfo",
+    read: (answer) => account(member(answer, "email"), member(answer, "sub")),
+  },
+};
+
+export async function pingApi(target: PingTarget, ping: ApiPing): Promise<Finding> {
+  const response = await askAt(target, ping, ping.path);
+  const finding = ping.read(await readJson(target, response));
+  if (finding === undefined)
+    throw notUnderstood(target, response.status, "JSON that is not the expected list or account");
+  if (ping.checked_at !== undefined) await checkKey(target, ping, ping.checked_at);
+  return finding;
+}
+
+/** A server that stands in for the provider need not have this path, so only a refusal of the key counts. */
+async function checkKey(target: PingTarget, ping: ApiPing, path: string): Promise<void> {
+  try {
+    await readJson(target, await askAt(target, ping, path));
+  } catch (error) {
+    if (!(error instanceof PingFault) || error.fault.code !== "bad_response") throw error;
+  }
+}
+
+/** Whether the provider knows the model that a connection means by that name, spending nothing. */
+export async function isModelThere(target: PingTarget, ping: ApiPing, model: string): Promise<boolean> {
+  // A path of dots would be another one.
+  if (ping.lists_all || /^\.{1,2}$/.test(model)) return false;
+  try {
+    await readJson(target, await askAt(target, ping, `${ping.path}/${encodeURIComponent(model)}`));
+    return true;
+  } catch (error) {
+    if (!(error instanceof PingFault) || !isAnswer(error)) throw error;
+    return false;
+  }
+}
+
+/** A server that is down, or asks for patience, says nothing about the model. */
+function isAnswer({ fault: { code, http_status: status } }: PingFault): boolean {
+  return status !== null && status < 500 && code !== "rate_limited";
+}
+
+function askAt(target: PingTarget, ping: ApiPing, path: string): Promise<Response> {
+  const url = new URL(target.base_url);
+  url.pathname = url.pathname.replace(/(?<!\/)\/+$/, "").replace(ping.without ?? "", "") + path;
+  for (const [name, value] of Object.entries(ping.query ?? {})) url.searchParams.set(name, value);
+  const credential =
+    ping.key_header === undefined
+      ? { authorization: `Bearer ${target.credential}` }
+      : { [ping.key_header]: target.credential };
+  return ask(target, { url, credential, headers: ping.headers ?? {} });
+}
+
+/** Most servers wrap their list, some send it as it is. */
+function dataOf(answer: unknown): unknown {
+  return Array.isArray(answer) ? answer : member(answer, "data");
+}
+
+function models(list: unknown, name: "id" | "name"): Finding | undefined {
+  if (!Array.isArray(list)) return undefined;
+  const names = list
+    .map((one) => member(one, name))
+    .filter((one) => typeof one === "string")
+    .map((one) => one.replace(/^models\//, ""))
+    .filter((one) => one.length <= MAX_NAME_CHARS);
+  const detail = names.length === 1 ? "1 model visible" : `${names.length} models visible`;
+  return { ...NOTHING_FOUND, detail, models: names };
+}
+
+function account(...names: unknown[]): Finding | undefined {
+  const name = names.find((one) => typeof one === "string" && one !== "");
+  if (typeof name !== "string") return undefined;
+  const shown = name.slice(0, MAX_NAME_CHARS);
+  return { ...NOTHING_FOUND, detail: `Signed in as ${shown}`, account: shown };
+}

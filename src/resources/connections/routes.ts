@@ -1,0 +1,247 @@
+import { Elysia, t } from "elysia";
+import { beginTrip } from "../accounts/trips.ts";
+import type { App } from "../../app.ts";
+import type { ConnectionRow, UserRow } from "../../db/schema.ts";
+import { administrators, authenticated } from "../../http/auth.ts";
+import { describe } from "../../http/describe.ts";
+import { STREAM_HEADERS } from "../../http/stream.ts";
+import {
+  type ConnectionInput,
+  createConnection,
+  deleteConnection,
+  draftConnection,
+  listConnections,
+  ownConnection,
+  patchConnection,
+  readConnection,
+} from "./connections.ts";
+import { pullModel } from "./pull-model.ts";
+import { listPrograms } from "./programs.ts";
+import { ConnectionShape, ConnectionTestShape, kind, ToolProgramShape } from "./shapes.ts";
+import { testConnection, testDraft } from "./test-connection.ts";
+
+const secret = (description: string) => t.Optional(t.String({ minLength: 1, maxLength: 4_000, description }));
+const label = (description: string) =>
+  t.Optional(t.String({ maxLength: 100, description, examples: ["Work"] }));
+const url = (description: string) =>
+  t.Optional(
+    t.Nullable(t.String({ maxLength: 2_048, description, examples: ["https://api.openai.com/v1"] })),
+  );
+
+const connectionBody = {
+  label: label("What you call it; else the name of its kind."),
+  name: label("Another word for `label`."),
+  credential: secret("Its API key or token: kept encrypted, and never shown again."),
+  api_key: secret("Another word for `credential`."),
+  token: secret("Another word for `credential`."),
+  model: t.Optional(t.Nullable(t.String({ maxLength: 200, examples: ["gpt-5.4-mini"] }))),
+  base_url: url(
+    "Where it is; else the provider's own address. https, but for hosts that the operator allows.",
+  ),
+  url: url("Another word for `base_url`."),
+  headers: t.Optional(
+    t.Record(t.String(), t.String({ maxLength: 4_000 }), {
+      description: "Sent along with every request; kept encrypted, replaced as a whole, never shown again.",
+      examples: [{}],
+    }),
+  ),
+  fallback_connection_id: t.Optional(
+    t.Nullable(t.String({ format: "uuid", description: "Another model connection of yours." })),
+  ),
+  config: t.Optional(
+    t.Nullable(
+      t.Record(t.String(), t.Unknown(), {
+        description:
+          "Settings of this kind alone, at most 8 KB, replaced as a whole. They are shown, so put no secret there; only `client_secret`, of an OAuth client that you registered by hand for an MCP server (with `client_id` and `issuer`), is kept encrypted and never shown again.",
+        examples: [{}],
+      }),
+    ),
+  ),
+};
+/** One without the aliases. */
+const EXAMPLE = { label: "Work", credential: "sk-your-key", model: "gpt-5.4-mini" };
+const newConnection = t.Object({ kind, ...connectionBody }, { examples: [{ kind: "openai", ...EXAMPLE }] });
+const connectionParams = t.Object({ connection_id: t.String({ format: "uuid" }) });
+
+const DESCRIBED = {
+  list: describe({
+    tag: "Connections",
+    summary: "List your connections",
+    answers: { 200: t.Array(ConnectionShape) },
+  }),
+  programs: describe({
+    tag: "Connections",
+    summary: "List the programs you may connect",
+    description:
+      "Tool servers (MCP) that the operator runs on the machine of this server and has opened to your account. Make a connection of kind `mcp` to use one.",
+    answers: { 200: t.Array(ToolProgramShape) },
+  }),
+  read: describe({
+    tag: "Connections",
+    summary: "Read a connection",
+    answers: { 200: ConnectionShape },
+  }),
+  create: describe({
+    tag: "Connections",
+    summary: "Make a connection",
+    description:
+      "Nothing is sent to the provider; a test does that. No two have the same label: of one that is taken a number is added, as the answer says.",
+    answers: { 201: ConnectionShape },
+    errors: ["plan_limit_reached"],
+  }),
+  patch: describe({
+    tag: "Connections",
+    summary: "Change a connection",
+    description:
+      "Absent members stay as they are. The kind cannot change, and another server needs the credential and the headers anew.",
+    answers: { 200: ConnectionShape },
+    errors: ["plan_limit_reached"],
+  }),
+  remove: describe({
+    tag: "Connections",
+    summary: "Delete a connection",
+    description: "Inboxes that used it are left without it.",
+    answers: { 204: null },
+  }),
+  draft: describe({
+    tag: "Connections",
+    summary: "Test a connection before it is made",
+    description:
+      "Takes what would make the connection, tests it as a test of a connection does, and keeps nothing.",
+    answers: { 200: ConnectionTestShape },
+  }),
+  test: describe({
+    tag: "Connections",
+    summary: "Test a connection",
+    description:
+      "Asks the provider for something that costs nothing (its models, who you are, or its tools). Always 200: the verdict is in the body.",
+    answers: { 200: ConnectionTestShape },
+  }),
+};
+
+const PULLED =
+  "As server-sent events, each with `status`, and `completed` of `total` bytes where that is known; the last one has `done`, or `error`. Whoever stops listening ends it, and the next time it goes on from there. For administrators, since it takes room on a machine that others may use as well.";
+
+const PULL = {
+  draft: describe({
+    tag: "Connections",
+    summary: "Have an Ollama fetch a model, before the connection is made",
+    description: PULLED,
+    answers: { 200: { content_type: "text/event-stream", words: "How far it is." } },
+    errors: ["admin_required", "rate_limited"],
+  }),
+  made: describe({
+    tag: "Connections",
+    summary: "Have an Ollama fetch a model",
+    description: PULLED,
+    answers: { 200: { content_type: "text/event-stream", words: "How far it is." } },
+    errors: ["admin_required", "rate_limited"],
+  }),
+};
+
+export function connectionRoutes(app: App) {
+  return new Elysia().use(ownRoutes(app)).use(pullRoutes(app));
+}
+
+function pullRoutes(app: App) {
+  const answer = (user: UserRow, row: ConnectionRow, to: { request: Request; headers: object }) =>
+    new Response(pullModel(app, user, { row, gone: to.request.signal }), {
+      headers: { ...to.headers, ...STREAM_HEADERS } as Record<string, string>,
+    });
+  return new Elysia()
+    .use(administrators(app))
+    .post(
+      "/connections/pull",
+      ({ user, body, request, set: { headers } }) =>
+        answer(user, draftConnection(app, user, { ...inputOf(body), kind: body.kind }), { request, headers }),
+      { body: newConnection, ...PULL.draft },
+    )
+    .post(
+      "/connections/:connection_id/pull",
+      async ({ user, params, body, request, set: { headers } }) => {
+        const row = await ownConnection(app.db, user, params.connection_id);
+        return answer(user, { ...row, model: body.model }, { request, headers });
+      },
+      {
+        params: connectionParams,
+        body: t.Object({ model: t.String({ minLength: 1, maxLength: 200, examples: ["llama3.2"] }) }),
+        ...PULL.made,
+      },
+    );
+}
+
+function ownRoutes(app: App) {
+  return new Elysia()
+    .use(authenticated(app))
+    .get("/connections", ({ user }) => listConnections(app, user), DESCRIBED.list)
+    .get("/connections/programs", ({ user }) => listPrograms(app, user), DESCRIBED.programs)
+    .post(
+      "/connections",
+      async ({ caller, body, set }) => {
+        set.status = 201;
+        return createConnection(app, caller, { ...inputOf(body), kind: body.kind });
+      },
+      { body: newConnection, ...DESCRIBED.create },
+    )
+    .post(
+      "/connections/test",
+      async ({ user, body }) => {
+        using _trip = await beginTrip(user);
+        return await testDraft(app, user, { ...inputOf(body), kind: body.kind });
+      },
+      { body: newConnection, ...DESCRIBED.draft },
+    )
+    .get(
+      "/connections/:connection_id",
+      ({ user, params }) => readConnection(app, user, params.connection_id),
+      { params: connectionParams, ...DESCRIBED.read },
+    )
+    .patch(
+      "/connections/:connection_id",
+      ({ caller, params, body }) =>
+        patchConnection(app, caller, { id: params.connection_id, input: inputOf(body) }),
+      {
+        params: connectionParams,
+        body: t.Object({ kind: t.Optional(kind), ...connectionBody }, { examples: [EXAMPLE] }),
+        ...DESCRIBED.patch,
+      },
+    )
+    .delete(
+      "/connections/:connection_id",
+      async ({ caller, params, set }) => {
+        await deleteConnection(app, caller, params.connection_id);
+        set.status = 204;
+      },
+      { params: connectionParams, ...DESCRIBED.remove },
+    )
+    .post(
+      "/connections/:connection_id/test",
+      async ({ user, params }) => {
+        using _trip = await beginTrip(user);
+        return await testConnection(app, user, params.connection_id);
+      },
+      { params: connectionParams, ...DESCRIBED.test },
+    );
+}
+
+type Aliased = ConnectionInput & {
+  name?: string | undefined;
+  api_key?: string | undefined;
+  token?: string | undefined;
+  url?: string | null | undefined;
+};
+
+function inputOf(body: Aliased): ConnectionInput {
+  const url = body.base_url === undefined ? body.url : body.base_url;
+  const members = {
+    kind: body.kind,
+    label: body.label ?? body.name,
+    credential: body.credential ?? body.api_key ?? body.token,
+    model: body.model,
+    base_url: url?.trim() ?? url,
+    headers: body.headers,
+    fallback_connection_id: body.fallback_connection_id,
+    config: body.config,
+  };
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
+}

@@ -1,0 +1,113 @@
+import type { App } from "../../app.ts";
+import type { Db } from "../../db/database.ts";
+import type { ConnectionRow, UserRow } from "../../db/schema.ts";
+import { invalid } from "../../errors.ts";
+import { allowedByOperator } from "../../net/guarded-fetch.ts";
+import { member } from "../../lib/quote.ts";
+import { type ConnectionKind, isModelKind, KIND_INFO, ownBaseUrl } from "./kinds.ts";
+import { isProgramUrl, mayUse, noSuchProgram, programAt } from "./programs.ts";
+import { hasCredential, openSealed } from "./sealed.ts";
+
+const MAX_CONFIG_BYTES = 8_192;
+/** What reads the same to everybody: a URL parser drops or mends the rest without a word. */
+const BASE_URL = /^https?:\/\/[^\s\p{C}\\#@/?]+(?:[/?][^\s\p{C}\\#]*)?$/iu;
+
+/** What its kind needs; of a connection made by OAuth the token may be missing until it is connected again. */
+export function refuseIncomplete(app: App, user: UserRow, row: ConnectionRow): void {
+  const info = KIND_INFO[row.kind as ConnectionKind];
+  if (info.needs_credential && row.auth === "key" && !hasCredential(app, row))
+    throw invalid(
+      "body.credential",
+      "missing",
+      `A connection to ${info.label} needs a credential (its API key or token).`,
+    );
+  if (info.needs_base_url && row.base_url === null)
+    throw invalid(
+      "body.base_url",
+      "missing",
+      info.category === "mcp"
+        ? "A connection to an MCP server needs a base_url, such as https://tools.example.com/mcp."
+        : "This kind of connection needs a base_url, such as https://models.example.com/v1.",
+    );
+  if (row.kind === "mcp" && isProgramUrl(row.base_url)) refuseClosedProgram(app, user, row.base_url);
+  else if (row.base_url !== null) refuseBadUrl(app, row.base_url);
+}
+
+/** Users name programs of this machine; what they are is the operator's to say. */
+function refuseClosedProgram(app: App, user: UserRow, base_url: string): void {
+  const program = programAt(app, base_url);
+  if (program === undefined || !mayUse(app, user, program))
+    throw invalid("body.base_url", "unknown_program", noSuchProgram(base_url));
+}
+
+/** Whoever holds an API key of the account could else have the stored secrets sent to a server of their own. */
+export function refuseMovedSecrets(
+  app: App,
+  { before, after }: { before: ConnectionRow; after: ConnectionRow },
+  given: { credential?: string; headers?: Record<string, string>; config?: unknown },
+): void {
+  refuseMovedGrant(before, after);
+  if (originOf(app, before) === originOf(app, after)) return;
+  const words = "The new base_url is on another server, which the stored secrets were not meant for.";
+  if (given.credential === undefined && hasCredential(app, after))
+    throw invalid("body.credential", "needed_again", `${words} Send the credential for it as well.`);
+  const { headers, client_secret } = openSealed(app, after);
+  if (given.headers === undefined && Object.keys(headers).length > 0)
+    throw invalid("body.headers", "needed_again", `${words} Send the headers for it as well, or {}.`);
+  if (client_secret !== undefined && member(given.config, "client_secret") === undefined)
+    throw invalid("body.config", "needed_again", `${words} Send the config for it as well.`);
+}
+
+/** What somebody agreed to at a server is good for that very address (RFC 8707). */
+function refuseMovedGrant(before: ConnectionRow, after: ConnectionRow): void {
+  if (after.auth === "oauth" && before.base_url !== after.base_url)
+    throw invalid(
+      "body.base_url",
+      "immutable",
+      "This connection was authorised for its address. Make a new connection for another one.",
+    );
+}
+
+export function refuseLargeConfig(text: string): void {
+  if (Buffer.byteLength(text) > MAX_CONFIG_BYTES)
+    throw invalid("body.config", "too_large", `config must be at most ${MAX_CONFIG_BYTES} bytes of JSON.`);
+}
+
+/** Another model connection of the same account, and only for a model connection. */
+export async function refuseBadFallback(tx: Db, row: ConnectionRow): Promise<void> {
+  const { fallback_connection_id: id } = row;
+  if (id === null) return;
+  const path = "body.fallback_connection_id";
+  if (!isModelKind(row.kind))
+    throw invalid(path, "no_fallback", "Only a connection to a model can have a fallback.");
+  if (id === row.id) throw invalid(path, "own_fallback", "A connection cannot be its own fallback.");
+  const other = await tx
+    .selectFrom("connections")
+    .select("kind")
+    .where("id", "=", id)
+    .where("user_id", "=", row.user_id)
+    .executeTakeFirst();
+  if (!other || !isModelKind(other.kind)) throw invalid(path, "connection_not_found", "connection not found");
+}
+
+function refuseBadUrl(app: App, text: string): void {
+  const url = BASE_URL.test(text) ? URL.parse(text) : null;
+  if (!url)
+    throw invalid(
+      "body.base_url",
+      "invalid_url",
+      "base_url must be an http(s) address without blanks, user name, password or fragment.",
+    );
+  const host = url.hostname.replace(/^\[|\]$/g, "");
+  if (url.protocol === "http:" && !allowedByOperator(host, host, app.config.egress.allow))
+    throw invalid(
+      "body.base_url",
+      "https_required",
+      `base_url must be https; plain http works only for hosts that the operator lists in egress.allow, and "${host}" is not among them.`,
+    );
+}
+
+function originOf(app: App, row: ConnectionRow): string {
+  const url = row.base_url ?? ownBaseUrl(app, row.kind as ConnectionKind);
+  return URL.parse(url)?.origin ?? "";
+}

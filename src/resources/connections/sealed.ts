@@ -1,0 +1,182 @@
+import type { App } from "../../app.ts";
+import type { ConnectionRow } from "../../db/schema.ts";
+import { AppError, invalid } from "../../errors.ts";
+
+const HINT_CHARS = 4;
+/** Below this length a hint would give too much of the secret away. */
+const MIN_CHARS_FOR_HINT = 12;
+const MAX_HEADERS = 20;
+/** RFC 9110 §5.6.2, without the characters that nobody uses in names. */
+const HEADER_NAME = /^[A-Za-z0-9_-]{1,100}$/;
+/** What the connection itself decides, not its settings (RFC 9110 §7.6.1). */
+const OWN_HEADERS =
+  /^(host|content-length|content-type|transfer-encoding|connection|keep-alive|te|trailer|upgrade|expect)$/i;
+const SENDABLE = /^[\x20-\x7e]*$/;
+
+export interface Sealed {
+  credential: string;
+  headers: Record<string, string>;
+  /** Of an OAuth client that was registered by hand; its id is `config.client_id`. */
+  client_secret?: string;
+  /** Of a credential that came by OAuth. */
+  oauth?: OAuthGrant;
+}
+
+export interface OAuthGrant {
+  refresh_token: string | null;
+  /** Whose it is, as the provider says; empty for an MCP server. */
+  account: string;
+  /** Null: the one that the operator configured for this kind. */
+  server: OAuthServer | null;
+  /** It is over, and the owner was told. */
+  ended: boolean;
+}
+
+/** An authorization server, and this server's client there. */
+export interface OAuthServer {
+  /** Null where it does not say who it is. */
+  issuer: string | null;
+  /** RFC 9207: its answers name it. */
+  names_itself: boolean;
+  authorization_endpoint: string;
+  token_endpoint: string;
+  revocation_endpoint: string | null;
+  client: OAuthClient;
+  /** RFC 8707. */
+  resource: string | null;
+  scope: string | null;
+  /** How its token endpoint is spoken to; RFC 6749 knows forms only. */
+  format: "form" | "json";
+  /** RFC 7636. */
+  pkce: boolean;
+}
+
+export interface OAuthClient {
+  id: string;
+  secret: string | null;
+  auth: "client_secret_basic" | "client_secret_post" | "none";
+  /** The redirect URI that it was registered with by itself (RFC 7591); null: by hand, or not at all. */
+  registered_for: string | null;
+}
+
+/** What a refresh brought, while the disk does not take it: the refresh token on the disk may be spent. */
+export interface UnwrittenGrant {
+  /** The refresh tokens that it takes the place of. */
+  instead_of: (string | null)[];
+  refresh_token: string | null;
+  credential: string;
+  expires_at: number | null;
+}
+
+const NOTHING_SEALED: Sealed = { credential: "", headers: {} };
+
+/** As it is now, be that written or not. */
+export function openSealed(app: App, row: ConnectionRow): Sealed {
+  return openWithEnd(app, row).sealed;
+}
+
+/** As `openSealed`, with the end of the credential: unix seconds, null where nobody says. */
+export function openWithEnd(app: App, row: ConnectionRow): { sealed: Sealed; expires_at: number | null } {
+  const stored = openStored(app, row);
+  const { oauth } = stored;
+  const newer = unwrittenGrant(app, row, stored);
+  if (newer === undefined || oauth === undefined) return { sealed: stored, expires_at: row.expires_at };
+  const { credential, refresh_token, expires_at } = newer;
+  return { sealed: { ...stored, credential, oauth: { ...oauth, refresh_token } }, expires_at };
+}
+
+/** As the row has it. */
+export function openStored(app: App, row: ConnectionRow): Sealed {
+  return row.sealed === null ? NOTHING_SEALED : (JSON.parse(app.secrets.open(row.sealed, row.id)) as Sealed);
+}
+
+/** What is newer than the row; undefined once that was written, or the connection was connected anew. */
+export function unwrittenGrant(app: App, row: ConnectionRow, stored: Sealed): UnwrittenGrant | undefined {
+  const { oauth } = stored;
+  const newer = app.unwritten.get(row.id);
+  return oauth && !oauth.ended && newer?.instead_of.includes(oauth.refresh_token) ? newer : undefined;
+}
+
+/** Undefined when it was sealed under another master key: as good as gone. */
+export function openIfPossible(app: App, row: ConnectionRow): Sealed | undefined {
+  try {
+    return openSealed(app, row);
+  } catch (error) {
+    if (error instanceof AppError) return undefined;
+    throw error;
+  }
+}
+
+/** One that cannot be opened any more counts: it is there, and a new one mends it. */
+export function hasCredential(app: App, row: ConnectionRow): boolean {
+  return openIfPossible(app, row)?.credential !== "";
+}
+
+export interface SecretInput {
+  credential?: string;
+  headers?: Record<string, string>;
+  /** Null takes it away. */
+  client_secret?: string | null;
+}
+
+export function sealedColumns(app: App, row: ConnectionRow, input: SecretInput): Partial<ConnectionRow> {
+  const { credential: given, headers, client_secret } = input;
+  // A new credential mends a connection whose old one cannot be opened; its headers are lost with it.
+  const sealed = given === undefined ? openSealed(app, row) : (openIfPossible(app, row) ?? NOTHING_SEALED);
+  const secret = client_secret === undefined ? sealed.client_secret : client_secret;
+  const next: Sealed = {
+    credential: given?.trim() ?? sealed.credential,
+    headers: headers ?? sealed.headers,
+    ...(typeof secret === "string" ? { client_secret: secret } : {}),
+    // A credential that is typed in takes the place of one that came by OAuth.
+    ...(sealed.oauth === undefined || given !== undefined ? {} : { oauth: sealed.oauth }),
+  };
+  refuseUnsendable(next);
+  return {
+    ...columnsOf(app, row, next),
+    ...(given === undefined ? {} : { auth: "key" as const, expires_at: null }),
+  };
+}
+
+/** What a grant brought or a refresh made new; the rest of what is sealed stays. */
+export function grantedColumns(
+  app: App,
+  row: ConnectionRow,
+  granted: { credential: string; expires_at: number | null; oauth: OAuthGrant },
+) {
+  const { credential, expires_at, oauth } = granted;
+  const next: Sealed = { ...(openIfPossible(app, row) ?? NOTHING_SEALED), credential, oauth };
+  return { ...columnsOf(app, row, next), auth: "oauth" as const, expires_at };
+}
+
+/** Whether it can be sent in a header. */
+export function isSendable(credential: string): boolean {
+  return SENDABLE.test(credential);
+}
+
+function columnsOf(app: App, row: ConnectionRow, sealed: Sealed) {
+  const { credential } = sealed;
+  return {
+    sealed: app.secrets.seal(JSON.stringify(sealed), row.id),
+    credential_hint: credential.length >= MIN_CHARS_FOR_HINT ? `…${credential.slice(-HINT_CHARS)}` : null,
+  };
+}
+
+/** What could not be sent as a header later, or would change the request itself. */
+function refuseUnsendable({ credential, headers }: Sealed): void {
+  if (!isSendable(credential))
+    throw invalid(
+      "body.credential",
+      "invalid_credential",
+      "The credential holds a line break or a character outside of ASCII; paste it again.",
+    );
+  const entries = Object.entries(headers);
+  const isBad = ([name, value]: [string, string]): boolean =>
+    !HEADER_NAME.test(name) || OWN_HEADERS.test(name) || !SENDABLE.test(value);
+  if (entries.length > MAX_HEADERS || entries.some(isBad))
+    throw invalid(
+      "body.headers",
+      "invalid_headers",
+      `headers must be at most ${MAX_HEADERS} names of letters, digits and hyphens with values of one ASCII line, none of which the connection sets itself (such as Host or Content-Length).`,
+    );
+}

@@ -1,0 +1,82 @@
+import type { Db } from "../../db/database.ts";
+import { remembered } from "../../db/prepared.ts";
+import type { ConnectionRow, InboxRow } from "../../db/schema.ts";
+import { cutSlug, slugOf } from "../../lib/slug.ts";
+import { INTEGRATION_KINDS } from "./kinds.ts";
+
+/** As the command grammar takes it, with room for a number. */
+const MAX_NAME_CHARS = 60;
+
+/** Something that an instruction can be aimed at. */
+export interface Target {
+  /** As an instruction names it: `notes`, `mcp:calendar`. */
+  name: string;
+  connection: ConnectionRow;
+}
+
+export interface Targets {
+  /** What the inbox has, in a fixed order. */
+  attached: Target[];
+  /** Names of further tool servers of the account, which this inbox does not have. */
+  elsewhere: string[];
+}
+
+export const NO_TARGETS: Targets = { attached: [], elsewhere: [] };
+
+/** The integrations of an account are everywhere; of its tool servers an inbox has those in its list. */
+export async function targetsOf(db: Db, inbox: InboxRow): Promise<Targets> {
+  const rows = await toolConnections(db, { user_id: inbox.user_id });
+  const ids = JSON.parse(inbox.mcp_connection_ids) as string[];
+  const servers = toolServers(rows);
+  const attached = servers.filter(({ connection }) => ids.includes(connection.id));
+  const elsewhere = servers.filter(({ connection }) => !ids.includes(connection.id));
+  const integrations = INTEGRATION_KINDS.flatMap((kind) => integrationOf(rows, kind));
+  return { attached: [...integrations, ...attached], elsewhere: elsewhere.map(({ name }) => name) };
+}
+
+/** What the tool servers of an account are called, each with the id of its connection. */
+export async function toolServerNames(db: Db, user_id: string): Promise<Map<string, string>> {
+  const servers = toolServers(await toolConnections(db, { user_id }));
+  return new Map(servers.map(({ name, connection }) => [name, connection.id]));
+}
+
+/** The target that a name means; a tool server may be named without its prefix. */
+export function targetNamed(targets: string[], name: string): string | undefined {
+  return targets.find((target) => target === name) ?? targets.find((target) => target === `mcp:${name}`);
+}
+
+const toolConnections = remembered((db, key: { user_id: string }) =>
+  db
+    .selectFrom("connections")
+    .selectAll()
+    .where("user_id", "=", key.user_id)
+    .where("kind", "in", ["mcp", ...INTEGRATION_KINDS])
+    .orderBy("id"),
+);
+
+/** The tool servers among an account's connections, oldest first; of two with the same label the newer gets a number. */
+function toolServers(rows: readonly ConnectionRow[]): Target[] {
+  const taken = new Set<string>();
+  return rows
+    .filter(({ kind }) => kind === "mcp")
+    .map((connection) => {
+      const slug = toolServerName(connection.label);
+      let name = `mcp:${slug}`;
+      for (let number = 2; taken.has(name); number += 1) name = `mcp:${slug}-${number}`;
+      taken.add(name);
+      return { name, connection };
+    });
+}
+
+/** What a tool server is called; see `toolServers` for several of one label. */
+export function toolServerName(label: string): string {
+  const slug = cutSlug(slugOf(label), MAX_NAME_CHARS);
+  return /^[a-z]/.test(slug) ? slug : cutSlug(`server-${slug}`, MAX_NAME_CHARS);
+}
+
+/** Of several accounts at the same provider the first that works, else the first. */
+function integrationOf(rows: readonly ConnectionRow[], kind: string): Target[] {
+  const own = rows.filter((row) => row.kind === kind);
+  const connection = own.find(({ status }) => status !== "needs_auth") ?? own[0];
+  return connection ? [{ name: kind, connection }] : [];
+}

@@ -1,0 +1,69 @@
+import type { App } from "../../app.ts";
+import type { Db } from "../../db/database.ts";
+import type { ConnectionRow } from "../../db/schema.ts";
+import { type ConnectionKind, isModelKind, KIND_INFO } from "./kinds.ts";
+import { hasCredential } from "./sealed.ts";
+import { toolServerNames } from "./targets.ts";
+
+type ConnectionView = ReturnType<typeof viewConnection>;
+
+/** Shows connections of one account, with what its inboxes and its other connections make of them. */
+export async function connectionViewer(
+  app: App,
+  db: Db,
+  user_id: string,
+): Promise<(row: ConnectionRow) => ConnectionView> {
+  const uses = await countUses(db, user_id);
+  const servers = await toolServerNames(db, user_id);
+  const names = new Map([...servers].map(([name, id]) => [id, name]));
+  return (row) =>
+    viewConnection(app, row, {
+      used_by_inboxes: uses.get(row.id) ?? 0,
+      target: isModelKind(row.kind) ? null : (names.get(row.id) ?? row.kind),
+    });
+}
+
+function viewConnection(
+  app: App,
+  row: ConnectionRow,
+  { used_by_inboxes, target }: { used_by_inboxes: number; target: string | null },
+) {
+  const has_credential = hasCredential(app, row);
+  return {
+    id: row.id,
+    kind: row.kind,
+    category: KIND_INFO[row.kind as ConnectionKind].category,
+    label: row.label,
+    target,
+    model: row.model,
+    base_url: row.base_url,
+    fallback_connection_id: row.fallback_connection_id,
+    config: row.config === null ? null : (JSON.parse(row.config) as Record<string, unknown>),
+    status: row.status,
+    credential_hint: row.credential_hint,
+    has_credential,
+    auth: has_credential ? row.auth : ("none" as const),
+    expires_at: row.expires_at,
+    last_tested_at: row.last_tested_at,
+    last_error: row.last_error,
+    used_by_inboxes,
+    created: row.created,
+    updated: row.updated,
+  };
+}
+
+/** How many inboxes use each connection of an account, for their model or among their tools. */
+async function countUses(db: Db, user_id: string): Promise<Map<string, number>> {
+  const inboxes = await db
+    .selectFrom("inboxes")
+    .select(["default_connection_id", "mcp_connection_ids"])
+    .where("user_id", "=", user_id)
+    .execute();
+  const uses = new Map<string, number>();
+  for (const { default_connection_id, mcp_connection_ids } of inboxes) {
+    const ids = JSON.parse(mcp_connection_ids) as string[];
+    if (default_connection_id !== null) ids.push(default_connection_id);
+    for (const id of ids) uses.set(id, (uses.get(id) ?? 0) + 1);
+  }
+  return uses;
+}

@@ -1,0 +1,42 @@
+import { t } from "elysia";
+import { moment } from "../../http/shapes.ts";
+
+/** Above every plan. */
+const MAX_INBOXES = 1_000;
+
+export const contextMembers = {
+  title: t.String({ minLength: 1, description: "1 to 200 characters.", examples: ["Brand voice"] }),
+  body: t.String({
+    minLength: 1,
+    description: "Markdown, at most 262,144 bytes.",
+    examples: ["# Brand voice\n\nPlain words, short sentences, no exclamation marks."],
+  }),
+  kind: t.Union([t.Literal("instruction"), t.Literal("knowledge"), t.Literal("command")], {
+    description:
+      "`instruction` always applies, `knowledge` where it fits or is named as `+slug`, `command` is a macro called as `$slug` (Pro and Team).",
+  }),
+  slug: t.String({
+    description: "1 to 64 lower-case letters, digits and single hyphens; `+slug` names the context.",
+    examples: ["brand-voice"],
+  }),
+  enabled: t.Boolean({ description: "A context that is not enabled is never used." }),
+  inbox_ids: t.Nullable(
+    t.Array(t.String({ format: "uuid" }), {
+      maxItems: MAX_INBOXES,
+      description:
+        "The inboxes that it is for. Mail of strangers to these gets it too, and to others never. Null: every inbox that does not choose its contexts itself.",
+    }),
+    { examples: [null] },
+  ),
+};
+
+export const ContextShape = t.Object(
+  {
+    id: t.String({ format: "uuid" }),
+    ...contextMembers,
+    size: t.Integer({ minimum: 1, description: "Bytes of the body.", examples: [66] }),
+    created: moment("When it was made"),
+    updated: moment("When it was last changed"),
+  },
+  { $id: "Context", description: "A standing document that your inboxes work by." },
+);

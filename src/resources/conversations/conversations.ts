@@ -1,0 +1,277 @@
+import type { App } from "../../app.ts";
+import type { Db } from "../../db/database.ts";
+import { insertRow, prepared } from "../../db/prepared.ts";
+import type { ConversationRow, InboxRow, MessageRow, UserRow } from "../../db/schema.ts";
+import { AppError, invalid } from "../../errors.ts";
+import { base32Token, equalBytes } from "../../lib/secrets.ts";
+import { snippetOf } from "./snippet.ts";
+import { dedupeKeyOfId } from "../../inbound/mail-words.ts";
+
+/** What a model is reminded of, at most. */
+const MAX_MEMORY_TURNS = 20;
+const MAX_MEMORY_CHARS = 24_000;
+/** A reply of more bytes has more characters than that. */
+const MAX_MEMORY_BYTES = 3 * MAX_MEMORY_CHARS;
+const REPLY_TOKEN_CHARS = 20;
+/** Message ids of a References field that are looked up, newest first. */
+const MAX_REFERENCES = 20;
+
+export interface Turn {
+  instruction: string;
+  reply: string;
+}
+
+/** What a mail says about the thread it belongs to. */
+export interface ThreadClues {
+  /** The `+tag` of the recipient address. */
+  tag: string | null;
+  /** In-Reply-To, then References from the newest to the oldest. */
+  parent_ids: string[];
+  sender: string;
+}
+
+/**
+ * The thread of a mail (decision M): by reply token if the sender is the participant it was made for, else by
+ * the ids it answers if this sender took part. Never by subject.
+ */
+export async function findThread(
+  app: App,
+  tx: Db,
+  inbox: InboxRow,
+  clues: ThreadClues,
+): Promise<string | undefined> {
+  return (await threadOfToken(app, tx, inbox, clues)) ?? (await threadOfParents(tx, inbox, clues));
+}
+
+export async function startConversation(
+  app: App,
+  tx: Db,
+  start: { inbox: InboxRow; subject: string },
+): Promise<string> {
+  const row: ConversationRow = {
+    id: app.newId(),
+    user_id: start.inbox.user_id,
+    inbox_id: start.inbox.id,
+    subject: start.subject,
+    turn_count: 0,
+    latest_sender: null,
+    snippet: "",
+    last_at: app.orderNow(),
+    created: app.now(),
+  };
+  await insertRow(tx, "conversations", row);
+  return row.id;
+}
+
+/** The user's own conversation in this inbox; `not_found` otherwise, 422 when it belongs to another inbox. */
+export async function ownConversation(
+  db: Db,
+  user: UserRow,
+  wanted: { id: string; inbox_id: string },
+): Promise<string> {
+  const row = await db
+    .selectFrom("conversations")
+    .select(["id", "inbox_id"])
+    .where("id", "=", wanted.id)
+    .where("user_id", "=", user.id)
+    .executeTakeFirst();
+  if (!row) throw new AppError("not_found", "There is no such conversation.");
+  if (row.inbox_id !== wanted.inbox_id)
+    throw invalid("body.conversation_id", "other_inbox", "This conversation belongs to another inbox.");
+  return row.id;
+}
+
+/** The inbox of the user's own conversation; undefined if there is no such conversation, or its inbox is gone. */
+export async function inboxOfConversation(db: Db, user: UserRow, id: string): Promise<string | undefined> {
+  const row = await db
+    .selectFrom("conversations")
+    .select("inbox_id")
+    .where("id", "=", id)
+    .where("user_id", "=", user.id)
+    .executeTakeFirst();
+  return row?.inbox_id ?? undefined;
+}
+
+/** Instruction and reply of the latest finished turns, oldest first, within the memory's bounds. */
+export async function recallTurns(
+  db: Db,
+  message: Pick<MessageRow, "id" | "conversation_id" | "authority" | "sender">,
+): Promise<Turn[]> {
+  const { id, conversation_id, authority, sender } = message;
+  if (conversation_id === null) return [];
+  const rows = (await turnsBefore(db, { id, conversation_id })).filter(
+    // The owner's turns are the owner's, by mail or by call; everybody else is reminded of nothing but their own.
+    (row) => row.authority === authority && (authority === "owner" || row.sender === sender),
+  );
+  const turns: Turn[] = [];
+  let chars = 0;
+  for (const { instruction, reply } of rows) {
+    if (reply === null) break;
+    chars += (instruction?.length ?? 0) + reply.length;
+    if (chars > MAX_MEMORY_CHARS) break;
+    turns.unshift({ instruction: instruction ?? "", reply });
+  }
+  return turns;
+}
+
+const turnsBefore = prepared((db, message: { id: string; conversation_id: string }) =>
+  db
+    .selectFrom("messages")
+    .select((eb) => [
+      "instruction",
+      "authority",
+      "sender",
+      eb
+        .case()
+        .when(eb.fn<number>("octet_length", ["result"]), "<=", MAX_MEMORY_BYTES)
+        .then(eb.ref("result"))
+        .end()
+        .as("reply"),
+    ])
+    .where("conversation_id", "=", message.conversation_id)
+    .where("state", "=", "done")
+    .where("deleted_at", "is", null)
+    // Of a private turn there is nothing to be reminded of.
+    .where((eb) => eb(eb.fn<number>("octet_length", ["result"]), ">", 0))
+    .where("id", "<", message.id)
+    .orderBy("id", "desc")
+    .limit(MAX_MEMORY_TURNS),
+);
+
+/** Whether a conversation has earlier messages than this one, its other tries aside. */
+export async function hasEarlierMessages(
+  db: Db,
+  { id, conversation_id, retry_of }: Pick<MessageRow, "id" | "conversation_id" | "retry_of">,
+): Promise<boolean> {
+  if (conversation_id === null) return false;
+  return (await earlierMessage(db, { id, conversation_id, first: retry_of ?? id })).length > 0;
+}
+
+const earlierMessage = prepared((db, message: { id: string; conversation_id: string; first: string }) =>
+  db
+    .selectFrom("messages")
+    .select("id")
+    .where("conversation_id", "=", message.conversation_id)
+    .where("id", "<", message.id)
+    .where("id", "!=", message.first)
+    .where((eb) => eb.or([eb("retry_of", "is", null), eb("retry_of", "!=", message.first)]))
+    .limit(1),
+);
+
+/** Notes a finished turn on its conversation. */
+export async function noteTurn(
+  tx: Db,
+  turn: { conversation_id: string | null; sender: string | null; reply: string; now: number },
+): Promise<void> {
+  if (turn.conversation_id === null) return;
+  const { conversation_id: id, sender, now } = turn;
+  await addTurn(tx, { id, sender, snippet: snippetOf(turn.reply), now });
+}
+
+const addTurn = prepared((db, turn: { id: string; sender: string | null; snippet: string; now: number }) =>
+  db
+    .updateTable("conversations")
+    .set((eb) => ({
+      turn_count: eb("turn_count", "+", 1),
+      latest_sender: turn.sender,
+      snippet: turn.snippet,
+      last_at: turn.now,
+    }))
+    .where("id", "=", turn.id),
+);
+
+export interface Thread {
+  conversation_id: string;
+  participant: string;
+}
+
+/** The tag of a Reply-To address that continues this conversation, for this participant alone. */
+export function replyTag(app: App, thread: Thread): string {
+  return `c_${tokenOf(app, thread)}`;
+}
+
+/** Makes the tag of a thread known, so that a mail to it finds back. */
+export async function rememberReplyTag(
+  app: App,
+  tx: Db,
+  thread: Thread,
+  { rotations }: Pick<InboxRow, "rotations">,
+): Promise<void> {
+  const now = { rotation: rotations };
+  await tx
+    .insertInto("reply_tokens")
+    .values({ token: tokenOf(app, thread), ...thread, ...now })
+    .onConflict((conflict) => conflict.column("token").doUpdateSet(now))
+    .execute();
+}
+
+async function threadOfToken(
+  app: App,
+  tx: Db,
+  inbox: InboxRow,
+  clues: ThreadClues,
+): Promise<string | undefined> {
+  if (!clues.tag?.startsWith("c_")) return undefined;
+  const token = clues.tag.slice(2);
+  const row = await tx
+    .selectFrom("reply_tokens")
+    .innerJoin("conversations", "conversations.id", "reply_tokens.conversation_id")
+    .select(["conversation_id", "participant"])
+    .where("token", "=", token)
+    .where("inbox_id", "=", inbox.id)
+    .where("rotation", "=", inbox.rotations)
+    .executeTakeFirst();
+  if (!row || row.participant !== clues.sender) return undefined;
+  return equalBytes(token, tokenOf(app, row)) ? row.conversation_id : undefined;
+}
+
+async function threadOfParents(tx: Db, inbox: InboxRow, clues: ThreadClues): Promise<string | undefined> {
+  for (const id of clues.parent_ids.slice(0, MAX_REFERENCES)) {
+    const found =
+      (await threadOfReply(tx, inbox, { id, sender: clues.sender })) ??
+      (await threadOfMail(tx, inbox, { id, sender: clues.sender }));
+    if (found) return found;
+  }
+  return undefined;
+}
+
+/** By a reply of ours that was mailed to this sender. */
+async function threadOfReply(
+  tx: Db,
+  inbox: InboxRow,
+  parent: { id: string; sender: string },
+): Promise<string | undefined> {
+  const row = await tx
+    .selectFrom("outgoing_mails")
+    .innerJoin("messages", "messages.id", "outgoing_mails.message_id")
+    .select("conversation_id")
+    .where("outgoing_mails.rfc_message_id", "=", parent.id)
+    .where("inbox_id", "=", inbox.id)
+    .where("sender", "=", parent.sender)
+    .executeTakeFirst();
+  return row?.conversation_id ?? undefined;
+}
+
+/** By an earlier mail of this same sender. */
+async function threadOfMail(
+  tx: Db,
+  inbox: InboxRow,
+  parent: { id: string; sender: string },
+): Promise<string | undefined> {
+  const row = await tx
+    .selectFrom("messages")
+    .select("conversation_id")
+    .where("inbox_id", "=", inbox.id)
+    .where("dedupe_key", "=", dedupeKeyOfId(parent.id, parent.sender))
+    .where("sender", "=", parent.sender)
+    .where("conversation_id", "is not", null)
+    .executeTakeFirst();
+  return row?.conversation_id ?? undefined;
+}
+
+function tokenOf(app: App, thread: Thread): string {
+  return base32Token(
+    app.secrets.hmac("reply", `${thread.conversation_id} ${thread.participant}`),
+    REPLY_TOKEN_CHARS,
+  );
+}

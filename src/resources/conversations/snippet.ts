@@ -1,0 +1,19 @@
+import { stripHiddenCharacters } from "../../trust/own-words/hidden-characters.ts";
+
+const SNIPPET_CHARS = 200;
+/** What is looked at of a reply: white space and marks are longer than what they leave. */
+const LOOKED_AT_CHARS = 4 * SNIPPET_CHARS;
+
+/** The beginning of a reply in one line of plain text: without the marks of its Markdown. */
+export function snippetOf(reply: string): string {
+  const words = reply
+    .slice(0, LOOKED_AT_CHARS)
+    .replaceAll(/^[ \t]*(```.*|#{1,6}[ \t]|>[ \t]?|[-*+][ \t]|\d+[.)][ \t])/gm, "")
+    .replaceAll(/!?\[([^[\]]*)\]\([^()]*\)/g, "$1")
+    .replaceAll(/\*\*|~~|`/g, "")
+    // Of one mark alone only that around words: 2 * 3 and snake_case keep theirs.
+    .replaceAll(/(?<!\w)[*_]+(?=\S)|(?<=\S)[*_]+(?!\w)/g, "");
+  const line = stripHiddenCharacters(words).text.replaceAll(/\s+/g, " ").trim();
+  // The cut may have gone through the middle of a character.
+  return line.slice(0, SNIPPET_CHARS).replace(/[\ud800-\udbff]$/, "");
+}

@@ -1,0 +1,49 @@
+import { registrableDomain } from "../../net/domain-owner.ts";
+import type { WantedRecord } from "./service-records.ts";
+
+/** RFC 1035 §3.3: the longest string inside of a TXT record. */
+const MAX_STRING_CHARS = 255;
+const TTL_SECONDS = 3_600;
+
+type ZoneRecord = Pick<WantedRecord, "type" | "name" | "value" | "priority" | "note">;
+
+/** The records as a zone file (RFC 1035 §5). What is no part of the zone, or not known, stands in comments. */
+export function zoneFile(domain: string, records: ZoneRecord[]): string {
+  const origin = registrableDomain(domain) ?? domain;
+  const mail_host = records.find(({ type }) => type === "MX")?.value ?? domain;
+  return [
+    `; What Mailwright needs in the DNS for ${domain}.`,
+    "; SOA and NS stand for your own: leave them out where the zone is there already.",
+    `$ORIGIN ${origin}.`,
+    `$TTL ${TTL_SECONDS}`,
+    `@ IN SOA ${mail_host}. hostmaster.${origin}. 1 7200 900 1209600 300`,
+    "@ IN NS ns.invalid.",
+    ...records.flatMap((record) => linesOf(record, origin)),
+    "",
+  ].join("\n");
+}
+
+function linesOf(record: ZoneRecord, origin: string): string[] {
+  const { name, type, value, note } = record;
+  const comment = `; ${note.replaceAll(/\p{C}/gu, " ")}`;
+  const inside = name === origin || name.endsWith(`.${origin}`);
+  const line = `${name}. IN ${type} ${dataOf(record)}`;
+  if (inside && value !== null) return [comment, line];
+  return [
+    value === null ? `${comment}, which is not known here:` : `${comment}; in another zone:`,
+    `; ${line}`,
+  ];
+}
+
+function dataOf({ type, value, priority }: ZoneRecord): string {
+  if (value === null) return "…";
+  if (type === "TXT") return strings(value);
+  if (type === "MX") return `${priority ?? 0} ${value}.`;
+  return type === "A" || type === "AAAA" ? value : `${value}.`;
+}
+
+/** In its quotes, cut where a string may be no longer. */
+function strings(text: string): string {
+  const parts = text.match(new RegExp(`.{1,${MAX_STRING_CHARS}}`, "g")) ?? [""];
+  return parts.map((part) => `"${part.replaceAll(/["\\]/g, "\\$&")}"`).join(" ");
+}

@@ -1,0 +1,61 @@
+import type { InboxRow, UserRow } from "../../db/schema.ts";
+import { invalid } from "../../errors.ts";
+import { withoutQuotes } from "../../lib/mail-address.ts";
+import { mailDomain } from "../../lib/mail-domain.ts";
+import { isPublicProvider } from "../../net/public-providers.ts";
+
+/**
+ * Normalises allowlist entries: `user@dom`, `@dom` or `*@dom` (that domain exactly), `@*.dom` (its
+ * subdomains). Duplicates go; anything else throws `validation_error`.
+ */
+export function normalizeAllowlist(entries: string[]): string[] {
+  return [...new Set(entries.map(normalizeEntry))];
+}
+
+/** Whether an address, as `fromMailbox` gives it, is on a normalised list. */
+export function isListed(address: string, entries: string[]): boolean {
+  const domain = address.slice(address.lastIndexOf("@") + 1);
+  return entries.some((entry) => {
+    if (entry.startsWith("@*.")) return domain.endsWith(entry.slice(2));
+    if (entry.startsWith("@")) return domain === entry.slice(1);
+    return address === entry;
+  });
+}
+
+/** Whether the account of an inbox knows an address: it is its owner's own, and proven, or listed for the inbox. */
+export function isKnownAddress(
+  address: string,
+  { inbox, owner }: { inbox: Pick<InboxRow, "allowlist_senders">; owner: KnownOwner | undefined },
+): boolean {
+  if (owner?.email_verified === 1 && owner.email === address) return true;
+  return isListedRecipient(address, JSON.parse(inbox.allowlist_senders) as string[]);
+}
+
+type KnownOwner = Pick<UserRow, "email" | "email_verified">;
+
+/**
+ * Whether what is meant for somebody on a normalised list may go to an address. An entry for all of a public provider
+ * lets its users write; it proves nothing about one who is only named by another of them.
+ */
+function isListedRecipient(address: string, entries: string[]): boolean {
+  const proving = entries.filter((entry) => {
+    const [local_part, domain = ""] = entry.split("@");
+    return local_part !== "" || !isPublicProvider(domain.replace(/^\*\./, ""));
+  });
+  return isListed(address, proving);
+}
+
+function normalizeEntry(entry: string, index: number): string {
+  const text = withoutQuotes(entry.trim().normalize("NFC").toLowerCase().replace(/^\*@/, "@"));
+  const at = text.lastIndexOf("@");
+  const local = text.slice(0, at);
+  const wildcard = local === "" && text.startsWith("@*.");
+  const domain = mailDomain(text.slice(at + (wildcard ? 3 : 1)));
+  const valid = at !== -1 && /^[^\s\p{C}@*<>(),;:"[\]\\]*$/u.test(local) && domain?.includes(".");
+  if (valid) return `${local}@${wildcard ? "*." : ""}${domain}`;
+  throw invalid(
+    `body.allowlist_senders.${index}`,
+    "invalid_sender",
+    `"${entry.slice(0, 100)}" is neither an address (ada@example.com), a domain (@example.com) nor its subdomains (@*.example.com).`,
+  );
+}

@@ -1,0 +1,277 @@
+import { noteChange } from "../accounts/changes.ts";
+import type { Caller } from "../accounts/sessions.ts";
+import type { App } from "../../app.ts";
+import { planLimits, refuseBeyondPlan, refuseOverCap } from "../billing/plans.ts";
+import type { Db } from "../../db/database.ts";
+import { remembered } from "../../db/prepared.ts";
+import type { InboxRow, UserRow } from "../../db/schema.ts";
+import { NOT_DONE } from "../../db/unfinished.ts";
+import { rankOf } from "../domains/domains.ts";
+import { AppError, invalid } from "../../errors.ts";
+import {
+  addressOf,
+  chosenLocalPart,
+  freeLocalPart,
+  prefixOf,
+  refuseTaken,
+  retireAddress,
+} from "./addresses.ts";
+import { listedIn } from "../contexts/scope.ts";
+import { defaultInboxId, setDefault } from "./default-inbox.ts";
+import { resumeLater } from "./pause.ts";
+import { hasRoom, refuseResting } from "./room.ts";
+import type { Scope } from "../../trust/guard/guard.ts";
+import { columnsOf, DEFAULT_POLICY, type InboxSettings, policyOf } from "./settings.ts";
+
+export interface NewInbox extends InboxSettings {
+  /** The readable part of the address; by default it is made of the label. */
+  prefix?: string;
+  /** An active custom domain of the user's own for the address. */
+  domain_id?: string | null;
+  /** What stands before the @, in place of the prefix and a random token. */
+  local_part?: string;
+}
+
+export type InboxView = ReturnType<typeof viewInbox>;
+
+const DEFAULT_LABEL = "Inbox";
+
+export async function listInboxes(app: App, user: UserRow): Promise<InboxView[]> {
+  const rows = await app.db
+    .selectFrom("inboxes")
+    .selectAll()
+    .where("user_id", "=", user.id)
+    .where("deleted_at", "is", null)
+    .orderBy("id")
+    .execute();
+  const room = planLimits(app.config, user.plan).inboxes;
+  const default_id = await defaultInboxId(app.db, user);
+  return rows.map((row, index) =>
+    viewInbox(app, row, { enabled: index < room, is_default: row.id === default_id }),
+  );
+}
+
+export async function readInbox(app: App, user: UserRow, id: string): Promise<InboxView> {
+  return inboxView(app, app.db, user, await ownInbox(app.db, user, id));
+}
+
+export async function createInbox(app: App, caller: Caller, input: NewInbox): Promise<InboxView> {
+  return app.write(async (tx) => {
+    await noteChange(app, tx, caller, "inbox_created");
+    return addInbox(app, tx, caller.user, input);
+  });
+}
+
+/** `createInbox` inside of the caller's transaction. */
+export async function addInbox(app: App, tx: Db, user: UserRow, input: NewInbox): Promise<InboxView> {
+  const { domain_id = null, prefix: wanted, local_part: chosen, ...settings } = input;
+  const limits = planLimits(app.config, user.plan);
+  refuseOverCap("inboxes", limits.inboxes, (await countInboxes(tx, user)) + 1);
+  const domain = domain_id === null ? app.config.smtp.domain : await openDomain(app, tx, user, domain_id);
+  const initial = { inbound_policy: JSON.stringify(DEFAULT_POLICY), context_ids: null };
+  const columns = await columnsOf(app, tx, { user, settings, before: initial });
+  const address =
+    chosen === undefined
+      ? await tokenAddress(tx, { prefix: prefixOf(wanted ?? settings.label ?? ""), domain })
+      : await chosenAddress(app, tx, { chosen, domain, domain_id });
+  const row: InboxRow = {
+    ...initial,
+    id: app.newId(),
+    user_id: user.id,
+    ...address,
+    domain,
+    domain_id,
+    default_connection_id: null,
+    mcp_connection_ids: "[]",
+    every_context: 1,
+    reply_enabled: 1,
+    allowlist_senders: "[]",
+    scope: null,
+    retention_days: null,
+    deleted_at: null,
+    rotations: 0,
+    paused: null,
+    default_instruction: null,
+    created: app.now(),
+    updated: app.now(),
+    ...columns,
+    label: columns.label || DEFAULT_LABEL,
+  };
+  await tx.insertInto("inboxes").values(row).execute();
+  await setDefault(tx, user, { id: row.id, is_default: settings.is_default });
+  return inboxView(app, tx, user, row);
+}
+
+type AddressColumns = Pick<InboxRow, "local_part" | "prefix" | "named">;
+
+async function tokenAddress(tx: Db, of: Pick<InboxRow, "prefix" | "domain">): Promise<AddressColumns> {
+  return { prefix: of.prefix, local_part: await freeLocalPart(tx, of), named: 0 };
+}
+
+/** Anybody can guess it, so that it is for domains of the account's own, unless the operator lets the service's be used so. */
+async function chosenAddress(
+  app: App,
+  tx: Db,
+  { chosen, domain, domain_id }: { chosen: string; domain: string; domain_id: string | null },
+): Promise<AddressColumns> {
+  const local_part = chosenLocalPart(chosen);
+  if (domain_id === null && app.config.inboxes.chosen_addresses !== "everywhere")
+    throw invalid(
+      "body.local_part",
+      "not_on_this_domain",
+      `At ${domain} every address has a random part. Name a domain of your own in domain_id, or ask the operator for inboxes.chosen_addresses.`,
+    );
+  await refuseTaken(tx, { local_part, domain });
+  return { local_part, prefix: prefixOf(local_part), named: 1 };
+}
+
+/** RFC 7396: absent members stay as they are, `null` clears those that may be empty. */
+export async function patchInbox(
+  app: App,
+  caller: Caller,
+  patch: { id: string; settings: InboxSettings },
+): Promise<InboxView> {
+  const { user } = caller;
+  const { id, settings } = patch;
+  return app.write(async (tx) => {
+    const row = await ownInbox(tx, user, id);
+    if (Object.keys(settings).length === 0) return inboxView(app, tx, user, row);
+    await noteChange(app, tx, caller, "inbox_changed");
+    await refuseResting(app, tx, user, row);
+    const columns = await columnsOf(app, tx, { user, settings, before: row });
+    const changed = { ...row, ...columns, updated: app.now() };
+    await tx.updateTable("inboxes").set(changed).where("id", "=", row.id).execute();
+    if (row.paused !== null && changed.paused === null) await resumeLater(app, tx, row.id);
+    await setDefault(tx, user, { id, is_default: settings.is_default });
+    return inboxView(app, tx, user, changed);
+  });
+}
+
+/**
+ * Gives an inbox a new address with the old readable part; whoever writes to the old one is refused from now on. One that
+ * was chosen becomes the readable part of an address with a token.
+ */
+export async function rotateInbox(app: App, caller: Caller, id: string): Promise<InboxView> {
+  const { user } = caller;
+  return app.write(async (tx) => {
+    await noteChange(app, tx, caller, "inbox_rotated");
+    const row = await ownInbox(tx, user, id);
+    const local_part = await freeLocalPart(tx, row);
+    // What continued a thread at the old address does so no longer.
+    const changed = { local_part, named: 0, rotations: row.rotations + 1, updated: app.now() };
+    await retireAddress(app, tx, addressOf(row));
+    await keepFromStrangers(tx, row);
+    await tx.updateTable("inboxes").set(changed).where("id", "=", row.id).execute();
+    return inboxView(app, tx, user, { ...row, ...changed });
+  });
+}
+
+/** An answer to what is still waiting, or may be tried again, would tell a stranger the new address. */
+async function keepFromStrangers(tx: Db, inbox: InboxRow): Promise<void> {
+  await tx
+    .updateTable("messages")
+    .set({ no_reply_reason: "address_rotated" })
+    .where("user_id", "=", inbox.user_id)
+    .where(NOT_DONE)
+    .where("state", "in", ["received", "failed"])
+    .where("inbox_id", "=", inbox.id)
+    .where("authority", "in", ["stranger", "unauthenticated"])
+    .where("no_reply_reason", "is", null)
+    .execute();
+}
+
+/** Which tools an inbox may use; null for all. */
+export function scopeOf({ scope }: Pick<InboxRow, "scope">): Scope | null {
+  return scope === null ? null : (JSON.parse(scope) as Scope);
+}
+
+/** Whosever it is: for work that was accepted for it, where no user asks. */
+export const inboxById = remembered((db, key: { id: string }) =>
+  db.selectFrom("inboxes").selectAll().where("id", "=", key.id).where("deleted_at", "is", null),
+);
+
+/** The user's own inbox, or `not_found`, whether it is unknown or somebody else's. */
+export async function ownInbox(db: Db, user: UserRow, id: string): Promise<InboxRow> {
+  const [row] = await inboxOfUser(db, { id, user_id: user.id });
+  if (!row) throw new AppError("not_found", "There is no such inbox.");
+  return row;
+}
+
+const inboxOfUser = remembered((db, key: { id: string; user_id: string }) =>
+  db
+    .selectFrom("inboxes")
+    .selectAll()
+    .where("id", "=", key.id)
+    .where("user_id", "=", key.user_id)
+    .where("deleted_at", "is", null),
+);
+
+/** An inbox of the user's as it stands among the others. */
+export async function inboxView(app: App, db: Db, user: UserRow, row: InboxRow): Promise<InboxView> {
+  return viewInbox(app, row, {
+    enabled: await hasRoom(app, db, user, row),
+    is_default: (await defaultInboxId(db, user)) === row.id,
+  });
+}
+
+/** `enabled`: whether the plan has room for it. */
+function viewInbox(
+  app: App,
+  row: InboxRow,
+  { enabled, is_default }: { enabled: boolean; is_default: boolean },
+) {
+  return {
+    id: row.id,
+    label: row.label,
+    address: addressOf(row),
+    local_part: row.local_part,
+    prefix: row.prefix,
+    domain: row.domain,
+    domain_id: row.domain_id,
+    default_connection_id: row.default_connection_id,
+    mcp_connection_ids: JSON.parse(row.mcp_connection_ids) as string[],
+    context_ids: row.every_context === 1 ? null : listedIn(row),
+    reply_enabled: row.reply_enabled === 1,
+    allowlist_senders: JSON.parse(row.allowlist_senders) as string[],
+    scope: scopeOf(row),
+    inbound_policy: policyOf(row),
+    retention_days: row.retention_days,
+    paused: row.paused,
+    default_instruction: row.default_instruction,
+    enabled,
+    is_default,
+    routed: row.default_connection_id !== null || app.config.llm.kind !== "",
+    created: row.created,
+    updated: row.updated,
+  };
+}
+
+async function countInboxes(tx: Db, user: UserRow): Promise<number> {
+  const { count } = await tx
+    .selectFrom("inboxes")
+    .select((eb) => eb.fn.countAll<number>().as("count"))
+    .where("user_id", "=", user.id)
+    .where("deleted_at", "is", null)
+    .executeTakeFirstOrThrow();
+  return count;
+}
+
+/** The name of a domain on which an inbox can be made. One beyond the plan only keeps the inboxes that it has. */
+async function openDomain(app: App, tx: Db, user: UserRow, domain_id: string): Promise<string> {
+  const row = await tx
+    .selectFrom("custom_domains")
+    .select(["domain", "status"])
+    .where("id", "=", domain_id)
+    .where("user_id", "=", user.id)
+    .executeTakeFirst();
+  if (!row) throw invalid("body.domain_id", "domain_not_found", "custom domain not found");
+  if (row.status !== "active")
+    throw invalid(
+      "body.domain_id",
+      "domain_not_active",
+      `${row.domain} is not active yet: publish its DNS records, then ask for POST /custom-domains/{domain_id}/verify.`,
+    );
+  const rank = await rankOf(tx, { id: domain_id, user_id: user.id });
+  refuseBeyondPlan("custom domains", planLimits(app.config, user.plan).custom_domains, rank);
+  return row.domain;
+}

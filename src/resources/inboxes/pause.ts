@@ -1,0 +1,26 @@
+import type { App } from "../../app.ts";
+import type { Db } from "../../db/database.ts";
+import type { InboxRow } from "../../db/schema.ts";
+import { AppError } from "../../errors.ts";
+import { enqueue } from "../../jobs/queue.ts";
+
+/** Throws `inbox_paused` for a call to an inbox that is paused: who calls waits for the result. */
+export function refusePaused({ paused }: Pick<InboxRow, "paused">): void {
+  if (paused === null) return;
+  throw new AppError("inbox_paused", "This inbox is paused by its owner, so it begins nothing now.", {
+    fix: 'Have it go on, on its page or with PATCH /inboxes/{inbox_id} and {"paused": null}, or name another inbox.',
+  });
+}
+
+/** What the server of a sender hears of an inbox that is paused, and has its mail wait there. */
+export const PAUSED_ANSWER = {
+  code: 450,
+  // RFC 3463 §3.3: the mailbox is disabled, and not accepting messages.
+  enhanced: "4.2.1",
+  text: "The owner of this address has paused it; please try again later",
+} as const;
+
+/** In the transaction by which an inbox goes on, or ends. */
+export async function resumeLater(app: App, tx: Db, inbox_id: string): Promise<void> {
+  await enqueue(app, tx, { kind: "resume_inbox", payload: { inbox_id } });
+}

@@ -1,0 +1,268 @@
+import type { Place } from "../../trust/guard/tool.ts";
+import type { App } from "../../app.ts";
+import { isStillAt } from "../connections/connections.ts";
+import { type ConnectionKind, KIND_INFO, ownBaseUrl } from "../connections/kinds.ts";
+import { nameAt } from "../../ai/providers.ts";
+import { openSealed } from "../connections/sealed.ts";
+import type { ConnectionRow } from "../../db/schema.ts";
+import { JsonExcess, parseForeign, whyUnread } from "../../lib/json-depth.ts";
+import type { Incoming } from "../../net/incoming.ts";
+import { networkFault, readCapped } from "../../net/responses.ts";
+import type { Args } from "./api-arguments.ts";
+import { ApiFault, refusalFault, type Speaker, tokenFault, wireFault } from "./api-faults.ts";
+import { freshToken } from "./tokens.ts";
+import { timeoutSignal } from "../../lib/wait-limit.ts";
+
+const MAX_ANSWER_BYTES = 4 * 1_048_576;
+/** A page of notes may have a hundred blocks, each of many pieces of text. */
+const MAX_ANSWER_PARTS = 100_000;
+/** Of one name, id or escaped path in a URL. */
+const MAX_PART_CHARS = 1_000;
+
+/** How the interface of one kind is spoken to. */
+export interface ApiStyle {
+  kind: ConnectionKind;
+  /** An end of the base URL that belongs to another interface of the provider, or to `under`. */
+  without?: RegExp;
+  /** What all paths begin with. */
+  under: string;
+  /** The host of this interface, where the provider has another one for each. */
+  hosts?: Record<string, string>;
+  headers: Record<string, string>;
+  /** What to do about something that is not there, or not to be seen. */
+  missing: string;
+  /** Whether things that were renamed are found by a redirect. */
+  redirects: boolean;
+  /** Whether groups may stand in groups, on a host whose places are called `owner/name`. */
+  nested?: boolean;
+}
+
+export interface ApiRequest {
+  method?: "GET" | "POST" | "PATCH";
+  /** Each part as it is meant, encoded here: whatever it holds, it stays one part of the path. */
+  path: string[];
+  /** Behind the last part, as Google names its methods: `append`. */
+  verb?: string;
+  query?: Record<string, string>;
+  body?: unknown;
+}
+
+export interface ApiAnswer {
+  data: unknown;
+  headers: Headers;
+}
+
+/** Throws ApiFault for everything that the other side, the network or the arguments can do wrong. */
+export type Ask = (request: ApiRequest) => Promise<ApiAnswer>;
+
+/** A tool of an integration, before it is bound to a connection. None of them deletes or overwrites anything. */
+export interface IntegrationTool {
+  name: string;
+  description: string;
+  /** See `closed`. */
+  parameters: Record<string, unknown>;
+  read_only: boolean;
+  /** Arguments that choose where something is read or written: anybody may file issues in a public repository. */
+  places?: string[];
+  /** Arguments for a place and for the number there of what is written to: many in it are anybody's. */
+  numbered?: { place: string; number: string };
+  /** Arguments in which a name can call people and bots. */
+  words?: string[];
+  /** Arguments that people give by a title. */
+  titled?: string[];
+  /** What the model reads. */
+  run: (args: Args, ask: Ask, base: URL) => Promise<string | Told>;
+}
+
+/** A text for the model. */
+export interface Told {
+  text: string;
+  /** Those it speaks of. */
+  places?: Place[];
+  /** As of a `ToolOutcome`; of what was led elsewhere by a redirect it stays unknown unless this says it. */
+  read?: (string | null)[];
+}
+
+/** A connection as its tools speak to it. */
+export interface Api {
+  app: App;
+  row: ConnectionRow;
+  style: ApiStyle;
+  /** Of each request. */
+  timeout_ms: number;
+}
+
+/** One call of a tool. */
+export interface Call {
+  api: Api;
+  base: URL;
+  /** Those of the connection. */
+  headers: Record<string, string>;
+  /** The tokens that were sent. */
+  tokens: Set<string>;
+  /** Whether a request was led to another place than it named. */
+  redirected: boolean;
+  signal: AbortSignal;
+}
+
+export function openCall(api: Api, signal: AbortSignal): Call {
+  const { app, row, style } = api;
+  const base = baseOf(style, row.base_url ?? ownBaseUrl(app, style.kind));
+  return { api, base, headers: openSealed(app, row).headers, tokens: new Set(), redirected: false, signal };
+}
+
+/** Where the interface is, below the address of the connection or of the operator. */
+export function baseOf({ without = /$/, under, hosts = {} }: ApiStyle, base_url: string): URL {
+  const base = new URL(base_url);
+  base.hostname = hosts[base.hostname] ?? base.hostname;
+  base.pathname = base.pathname.replace(/(?<!\/)\/+$/, "").replace(without, "") + under;
+  return base;
+}
+
+export function asker(call: Call): Ask {
+  const { app, row } = call.api;
+  return async (request) => {
+    const incoming = app.incoming(row.user_id);
+    try {
+      return await answerOf(call, { ...request, incoming });
+    } finally {
+      void incoming.holds(0);
+    }
+  };
+}
+
+type Asked = ApiRequest & { incoming: Incoming };
+
+async function answerOf(call: Call, request: Asked): Promise<ApiAnswer> {
+  const token = await tokenFor(call);
+  const first = await send(call, request, token);
+  if (first.response.status !== 401) return read(call, first);
+  // Nothing was done, so that asking once more does nothing twice.
+  const second = await send(call, request, await tokenFor(call, token));
+  if (second.response.status === 401) throw tokenFault(speakerOf(call));
+  return read(call, second);
+}
+
+interface Sent {
+  response: Response;
+  text: string;
+  truncated: boolean;
+}
+
+async function tokenFor(call: Call, refused?: string): Promise<string> {
+  const { app, row } = call.api;
+  const token = await freshToken(app, row.id, refused);
+  // Looked at after the token was, so that no token goes to an address it was not entered for.
+  await refuseChanged(call.api);
+  if (token === null) throw tokenFault(speakerOf(call));
+  call.tokens.add(token);
+  return token;
+}
+
+async function refuseChanged({ app, row, style }: Api): Promise<void> {
+  if (!(await isStillAt(app.db, row)))
+    throw new ApiFault(`The connection to ${KIND_INFO[style.kind].label} was changed or deleted. Ask again.`);
+}
+
+async function send(call: Call, request: Asked, token: string): Promise<Sent> {
+  const url = urlOf(call.base, request);
+  const sent = await exchange(call, url, { request, token });
+  const target = redirectOf(call, url, { method: request.method ?? "GET", response: sent.response });
+  if (target === null) return sent;
+  call.redirected = true;
+  return exchange(call, target, { request, token });
+}
+
+async function exchange(
+  call: Call,
+  url: URL,
+  { request, token }: { request: Asked; token: string },
+): Promise<Sent> {
+  const { app, timeout_ms } = call.api;
+  const { method = "GET", body, incoming } = request;
+  const init = {
+    method,
+    headers: headersOf(call, token, body !== undefined),
+    signal: AbortSignal.any([call.signal, incoming.signal, timeoutSignal(timeout_ms)]),
+    redirect: "manual" as const,
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  };
+  try {
+    const response = await app.fetch(url, init);
+    const { bytes, truncated } = await readCapped(response, MAX_ANSWER_BYTES, incoming);
+    return { response, text: new TextDecoder().decode(bytes), truncated };
+  } catch (error) {
+    const fault = networkFault(error);
+    throw fault === null ? error : wireFault(speakerOf(call), fault);
+  }
+}
+
+/** What the interface needs is stronger than what the connection adds. */
+function headersOf({ api, headers: own }: Call, token: string, has_body: boolean): Headers {
+  const headers = new Headers({ accept: "application/json", "user-agent": "Mailwright" });
+  const type: Record<string, string> = has_body ? { "content-type": "application/json" } : {};
+  for (const part of [{ authorization: `Bearer ${token}` }, own, api.style.headers, type])
+    for (const [name, value] of Object.entries(part)) headers.set(name, value);
+  return headers;
+}
+
+function urlOf(base: URL, { path, verb, query = {} }: ApiRequest): URL {
+  const url = new URL(base);
+  const parts = path.map((part) => `/${encodedPart(part)}`).join("");
+  url.pathname = folderOf(base).slice(0, -1) + parts + (verb === undefined ? "" : `:${verb}`);
+  for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value.toWellFormed());
+  return url;
+}
+
+/** Dots climb the path: in the URL parser here, or in a server that reads escaped slashes as slashes. */
+const CLIMBS = /(?:^|[\\/])\.{1,2}(?:[\\/]|$)/;
+
+function encodedPart(part: string): string {
+  if (part === "" || part.length > MAX_PART_CHARS || CLIMBS.test(part) || /[\p{Cc}\p{Cs}]/u.test(part)) {
+    const shown = part.slice(0, 50).replaceAll(/[\p{Cc}\p{Cs}]/gu, "?");
+    throw new ApiFault(`"${shown}" is no name or id that can be asked for.`);
+  }
+  return encodeURIComponent(part);
+}
+
+function folderOf(base: URL): string {
+  return `${base.pathname.replace(/(?<!\/)\/+$/, "")}/`;
+}
+
+/** Only to the same place, which has the token already; RFC 9110 §15.4: 307 and 308 keep the method, 301 may not. */
+function redirectOf(
+  { api, base }: Call,
+  from: URL,
+  { method, response }: { method: string; response: Response },
+): URL | null {
+  const { status, headers } = response;
+  const follows = status === 307 || status === 308 || (status === 301 && method === "GET");
+  if (!api.style.redirects || !follows) return null;
+  const target = URL.parse(headers.get("location") ?? "", from.href);
+  if (target?.origin !== base.origin || target.username + target.password !== "") return null;
+  return target.pathname.startsWith(folderOf(base)) ? target : null;
+}
+
+function read(call: Call, { response, text, truncated }: Sent): ApiAnswer {
+  const speaker = speakerOf(call);
+  if (!response.ok) throw refusalFault(speaker, response, text);
+  if (truncated) throw new ApiFault(`${speaker.name} answered with more than 4 MB. Ask for less at once.`);
+  try {
+    return { data: parseForeign(text, MAX_ANSWER_PARTS), headers: response.headers };
+  } catch (error) {
+    const mend =
+      error instanceof JsonExcess ? "Ask for less at once." : "Check the base URL of the connection.";
+    throw new ApiFault(`${speaker.name} answered with ${whyUnread(text, error)}. ${mend}`);
+  }
+}
+
+function speakerOf({ api, base, headers, tokens }: Call): Speaker {
+  const { app, row, style } = api;
+  return {
+    name: nameAt(KIND_INFO[style.kind], row.base_url === null ? "" : base.href),
+    missing: style.missing,
+    oauth: row.auth === "oauth",
+    now: app.now(),
+    secrets: [...tokens, ...Object.values(headers)],
+  };
+}

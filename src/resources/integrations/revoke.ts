@@ -1,0 +1,56 @@
+import type { App } from "../../app.ts";
+import { ownBaseUrl } from "../connections/kinds.ts";
+import { type OAuthServer, openSealed } from "../connections/sealed.ts";
+import type { ConnectionRow } from "../../db/schema.ts";
+import { messageOf } from "../../errors.ts";
+import { revokeAt } from "./oauth-client.ts";
+import { askServer } from "./oauth-wire.ts";
+import { providerNamed, providerServer } from "./providers.ts";
+import { timeoutSignal } from "../../lib/wait-limit.ts";
+
+/** So long a deletion waits for somebody else. */
+const REVOKE_TIMEOUT_MS = 3_000;
+
+/** Gives the tokens of a deleted connection back. The deletion stands, whatever comes of this. */
+export async function revokeTokens(app: App, row: ConnectionRow): Promise<void> {
+  if (row.auth !== "oauth") return;
+  const signal = timeoutSignal(REVOKE_TIMEOUT_MS);
+  try {
+    await revoke(app, row, signal);
+  } catch (error) {
+    // Only the sentence: what else an error holds may be the token.
+    app.log.info({ connection_id: row.id, why: messageOf(error) }, "the token was not revoked");
+  }
+}
+
+async function revoke(app: App, row: ConnectionRow, signal: AbortSignal): Promise<void> {
+  const { credential, oauth } = openSealed(app, row);
+  if (oauth === undefined) return;
+  const server = oauth.server ?? providerServer(app, providerNamed(row.kind));
+  // RFC 7009 §2.1: with the refresh token goes every access token made from it.
+  const token = oauth.refresh_token ?? credential;
+  const { revocation_endpoint } = server;
+  if (revocation_endpoint !== null)
+    await revokeAt(app, { ...server, revocation_endpoint }, { token, signal });
+  else if (row.kind === "codehost-a") await deleteGitHubToken(app, server, { token: credential, signal });
+}
+
+/** GitHub has no RFC 7009: the client of an application deletes its tokens. */
+async function deleteGitHubToken(
+  app: App,
+  { client }: OAuthServer,
+  { token, signal }: { token: string; signal: AbortSignal },
+): Promise<void> {
+  const base_url = ownBaseUrl(app, "codehost-a").replace(/(?<!\/)\/+$/, "");
+  const pair = `${client.id}:${client.secret ?? ""}`;
+  await askServer(app, `${base_url}/applications/${encodeURIComponent(client.id)}/token`, {
+    method: "DELETE",
+    headers: {
+      authorization: `Basic ${Buffer.from(pair).toString("base64")}`,
+      accept: "application/vnd.github+json",
+      "content-type": "application/json",
+    },
+    body: JSON.stringify({ access_token: token }),
+    signal,
+  });
+}

@@ -1,0 +1,85 @@
+import type { App } from "../../app.ts";
+import { afterCommit, type Db } from "../../db/database.ts";
+import type { EventType, MessageRow, MessageState } from "../../db/schema.ts";
+import { type EventObject, recordEvent } from "../webhooks/events.ts";
+import { storedJson } from "../../lib/stored-json.ts";
+import { attachmentsOf } from "./messages.ts";
+import { metadataOf } from "./metadata.ts";
+import { runStatus, usageOf, viewAttachment } from "./view.ts";
+
+const TYPES: Record<MessageState, EventType> = {
+  received: "message.received",
+  done: "message.completed",
+  failed: "message.failed",
+  rejected: "message.failed",
+  limited: "message.skipped",
+  skipped: "message.skipped",
+};
+
+type Told = Pick<
+  MessageRow,
+  | "id"
+  | "user_id"
+  | "conversation_id"
+  | "source"
+  | "state"
+  | "result"
+  | "error"
+  | "input_tokens"
+  | "output_tokens"
+  | "subject"
+  | "created"
+  | "inbox_id"
+  | "authority"
+  | "sender"
+  | "tags"
+  | "command"
+  | "metadata"
+>;
+
+/**
+ * Writes down, as an event, what a message has come to, in the transaction that brings it there, and has those told who
+ * look on. See `recordEvent` for
+ * `held` and for what it gives.
+ */
+export async function recordState(app: App, tx: Db, row: Told, held = false): Promise<string | null> {
+  app.metrics.count("mailwright_messages_total", { source: row.source, state: row.state });
+  afterCommit(tx, () => app.changes.tell(row.user_id, row.id));
+  // Who makes a call knows that it was accepted.
+  if (row.state === "received" && row.source !== "email") return null;
+  const { user_id, source } = row;
+  const about = { user_id, type: TYPES[row.state], livemode: source !== "test" };
+  return recordEvent(app, tx, { ...about, object: () => objectOf(tx, row) }, held);
+}
+
+async function objectOf(tx: Db, row: Told): Promise<EventObject> {
+  const { id: message_id, conversation_id, source, result, error, subject, created, inbox_id } = row;
+  const files =
+    row.state === "received" ? [] : ((await attachmentsOf(tx, [message_id])).get(message_id) ?? []);
+  return {
+    message_id,
+    conversation_id,
+    source,
+    status: runStatus(row.state),
+    result,
+    error,
+    usage: usageOf(row),
+    subject,
+    created,
+    inbox_id,
+    sender: row.sender !== null && PLAIN_ADDRESS.test(row.sender) ? row.sender : null,
+    tags: tagsOf(row),
+    attachments: files.filter(({ direction }) => direction === "out").map(viewAttachment),
+    metadata: metadataOf(row),
+  };
+}
+
+/** Between quotes an address may hold any words of a stranger's. */
+const PLAIN_ADDRESS = /^[^\s@"<>()\\]+@[^\s@"<>()\\]+$/;
+
+/** The `+tag` of the recipient and the `#tags` of the instruction; a stranger chose the former, and it is not told. */
+function tagsOf({ authority, tags, command }: Pick<MessageRow, "authority" | "tags" | "command">): string[] {
+  if (authority !== "owner" && authority !== "listed") return [];
+  const given = storedJson<{ tags?: string[] }>(command ?? "{}", {});
+  return [...new Set([...storedJson<string[]>(tags, []), ...(given.tags ?? [])])];
+}

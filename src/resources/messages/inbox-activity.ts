@@ -1,0 +1,73 @@
+import type { App } from "../../app.ts";
+import { historySince } from "../billing/plans.ts";
+import type { MessageRow, UserRow } from "../../db/schema.ts";
+import { NOT_DONE } from "../../db/unfinished.ts";
+import { firstIdAt } from "../../lib/first-id.ts";
+import { DAY_SECONDS } from "../../lib/durations.ts";
+
+/** Among how many of an account's newest failures the last one of each inbox is looked for. */
+const LOOKED_AT = 200;
+
+/** What goes on in each inbox of an account: what came since a moment of the last two days, what waits, and what failed last. */
+export async function inboxActivity(app: App, user: UserRow, since = app.now() - DAY_SECONDS) {
+  const inboxes = await app.db
+    .selectFrom("inboxes")
+    .select("id")
+    .where("user_id", "=", user.id)
+    .where("deleted_at", "is", null)
+    .orderBy("id")
+    .execute();
+  const from = Math.max(since, app.now() - 2 * DAY_SECONDS);
+  const mails = await mailsSince(app, user, from);
+  const waiting = await waitingOf(app, user);
+  const failures = await failuresOf(app, user);
+  return inboxes.map(({ id }) => ({
+    inbox_id: id,
+    mails: mails.get(id) ?? 0,
+    waiting: waiting.get(id) ?? 0,
+    last_failure: failures.find(({ inbox_id }) => inbox_id === id)?.failure ?? null,
+  }));
+}
+
+async function mailsSince({ db }: App, { id }: UserRow, since: number): Promise<Map<string, number>> {
+  const rows = await db
+    .selectFrom("messages")
+    .select(({ fn }) => ["inbox_id", fn.sum<number>("mails").as("mails")])
+    .where("user_id", "=", id)
+    .where("id", ">=", firstIdAt(since))
+    .where("source", "=", "email")
+    .where("deleted_at", "is", null)
+    .groupBy("inbox_id")
+    .execute();
+  return new Map(rows.map(({ inbox_id, mails }) => [inbox_id ?? "", mails]));
+}
+
+async function waitingOf({ db }: App, { id }: UserRow): Promise<Map<string, number>> {
+  const rows = await db
+    .selectFrom("messages")
+    .select(({ fn }) => ["inbox_id", fn.countAll<number>().as("messages")])
+    .where("user_id", "=", id)
+    .where(NOT_DONE)
+    .where("state", "=", "received")
+    .groupBy("inbox_id")
+    .execute();
+  return new Map(rows.map(({ inbox_id, messages }) => [inbox_id ?? "", messages]));
+}
+
+async function failuresOf(app: App, user: UserRow) {
+  const rows: Pick<MessageRow, "id" | "inbox_id" | "error" | "created">[] = await app.db
+    .selectFrom("messages")
+    .select(["id", "inbox_id", "error", "created"])
+    .where("user_id", "=", user.id)
+    .where(NOT_DONE)
+    .where("state", "=", "failed")
+    .where("id", ">=", firstIdAt(historySince(app, user)))
+    .where("deleted_at", "is", null)
+    .orderBy("id", "desc")
+    .limit(LOOKED_AT)
+    .execute();
+  return rows.map(({ id, inbox_id, error, created }) => ({
+    inbox_id,
+    failure: { message_id: id, error: error ?? "", created },
+  }));
+}

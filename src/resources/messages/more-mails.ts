@@ -1,0 +1,86 @@
+import type { App } from "../../app.ts";
+import { afterCommit, type Db } from "../../db/database.ts";
+import { insertRow, prepared } from "../../db/prepared.ts";
+import type { InboxRow, MessageRow } from "../../db/schema.ts";
+import { blankMessage } from "./blank-message.ts";
+import { recordState } from "./events.ts";
+import { HOUR_SECONDS } from "../../lib/durations.ts";
+
+/** Mails that are counted and not listed: what became of them, and why. */
+export interface MoreMails {
+  inbox: InboxRow;
+  state: "rejected" | "skipped";
+  reason: string;
+}
+
+/**
+ * Adds a mail to the one row that stands for all of this hour and reason that have none of their own. It names no
+ * sender and no subject, as they may be of many; `mails` says how many they are.
+ */
+export async function countMore(app: App, tx: Db, more: MoreMails): Promise<void> {
+  const { inbox, state, reason } = more;
+  const hour = Math.floor(app.now() / HOUR_SECONDS);
+  const key = { inbox_id: inbox.id, dedupe_key: `more ${state} ${reason} ${hour}` };
+  const [known] = await rowOf(tx, key);
+  const mails = (known?.mails ?? 0) + 1;
+  const told = { mails, error: sentenceOf(more, mails, hour), completed: app.now() };
+  if (known) {
+    await update(tx, { id: known.id, ...told });
+    afterCommit(tx, () => app.changes.tell(inbox.user_id, known.id));
+    return;
+  }
+  const row: MessageRow = { ...blankMessage(app, inbox), ...key, ...told, state, reason, duration_ms: 0 };
+  await insertRow(tx, "messages", row);
+  await recordState(app, tx, row);
+}
+
+const rowOf = prepared((db, key: { inbox_id: string; dedupe_key: string }) =>
+  db
+    .selectFrom("messages")
+    .select(["id", "mails"])
+    .where("inbox_id", "=", key.inbox_id)
+    .where("dedupe_key", "=", key.dedupe_key),
+);
+
+const update = prepared((db, row: Pick<MessageRow, "id" | "mails" | "error" | "completed">) =>
+  db
+    .updateTable("messages")
+    .set({ mails: row.mails, error: row.error, completed: row.completed })
+    .where("id", "=", row.id),
+);
+
+const WORDS: Record<string, string> = {
+  auth_failed: "they claim to be from the owner or a listed sender, and nothing proves it",
+  auto_reply: "they are answers of machines",
+  auto_submitted: "machines wrote them",
+  bad_from: "they do not name one sender",
+  bounce: "they are reports about mail that could not be delivered",
+  bulk: "they were sent to many",
+  inbox_paused: "the inbox is paused, and has them come later",
+  loop: "they went round in circles",
+  loop_cap: "their senders had written too often, or the same text too often",
+  malformed_header: "their headers can be read in two ways",
+  mailing_list: "they came through mailing lists",
+  no_reply_sender: "their senders take no answers",
+  not_allowlisted: "their senders are not on the list of the inbox",
+  repeated_field: "they have header fields twice that may be there once",
+  sender_unauthenticated: "nothing shows that they are from whom they say",
+  storage_full: "the account had no room for them",
+  too_large: "they are too large",
+};
+
+function sentenceOf({ state, reason }: MoreMails, mails: number, hour: number): string {
+  const clock = new Date(hour * HOUR_SECONDS * 1_000)
+    .toISOString()
+    .slice("YYYY-MM-DDT".length, -":00.000Z".length);
+  const since = `in the hour from ${clock} UTC`;
+  const many = mails === 1 ? "1 mail" : `${mails} mails`;
+  const were = mails === 1 ? "was" : "were";
+  if (reason === DUPLICATE)
+    return `${many} that had come before ${were} not worked on again ${since}; what became of the first has been deleted.`;
+  const done = state === "rejected" ? "refused" : "left out";
+  return `${many} more, not listed one by one, ${were} ${done} ${since}: ${WORDS[reason] ?? reason}.`;
+}
+
+/** The reason of mails that came again after the message of the first had been deleted. */
+export const DUPLICATE = "duplicate";

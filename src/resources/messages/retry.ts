@@ -1,0 +1,176 @@
+import type { App } from "../../app.ts";
+import { resetsAt } from "../billing/ledger.ts";
+import { historySince } from "../billing/plans.ts";
+import type { Db } from "../../db/database.ts";
+import type { MessageRow, MessageState, UserRow } from "../../db/schema.ts";
+import { AppError } from "../../errors.ts";
+import { inboxById, ownInbox } from "../inboxes/inboxes.ts";
+import { refusePaused } from "../inboxes/pause.ts";
+import { refuseResting } from "../inboxes/room.ts";
+import { acceptRetry, firstTry, type IncomingFile } from "../../inbound/accept.ts";
+import { ownMessage, readRun } from "./messages.ts";
+import { workedOn } from "../../inbound/same-mail.ts";
+import { contentLost, readBytes } from "./stored-bytes.ts";
+import type { RunView } from "./view.ts";
+
+export interface RetryOutcome {
+  view: RunView;
+  /** Of a retry over the credit cap. */
+  resets_at?: number;
+}
+
+/**
+ * Has the work of a failed message done again as a new message. `admit` is called in the same transaction, once nothing else
+ * stands in the way, and may throw. `now`: it is refused where it would end at once for want of credits.
+ */
+export async function retryMessage(
+  app: App,
+  user: UserRow,
+  { id, admit, now = false }: { id: string; admit: (tx: Db) => void | Promise<void>; now?: boolean },
+): Promise<RetryOutcome> {
+  const material = await readMaterial(app, await retryable(app, app.db, user, id));
+  const retry = await app.write(async (tx) => {
+    // Looked up again: the inbox may have been deleted since.
+    const failed = await retryable(app, tx, user, id);
+    await refuseSecondRetry(tx, failed);
+    await refuseIfCameAgain(app, tx, failed);
+    const inbox = await ownInbox(tx, user, failed.inbox_id ?? "");
+    await refuseResting(app, tx, user, inbox);
+    refusePaused(inbox);
+    const raw_size = await sizeOfRaw(tx, failed);
+    await admit(tx);
+    const row = await acceptRetry(app, tx, { failed, inbox, user, ...material, raw_size });
+    if (now && row.state === "limited") throw conflict(WITHOUT_CREDITS);
+    return row;
+  });
+  const view = await readRun(app, user, retry.id);
+  return retry.state === "limited" ? { view, resets_at: await resetsAt(app, app.db, user) } : { view };
+}
+
+const REFUSALS: Record<Exclude<MessageState, "failed">, { message: string; fix: string }> = {
+  received: {
+    message: "This message is still being worked on.",
+    fix: "See with GET /v1/messages/{id} what becomes of it.",
+  },
+  done: {
+    message: "This message is done, so there is nothing to try again.",
+    fix: "To have the same done once more, send it with POST /v1/messages.",
+  },
+  limited: {
+    message: "This message was over the credit limit and was never begun.",
+    fix: "Send it again when there are credits; GET /auth/me says when.",
+  },
+  rejected: {
+    message: "This mail was refused, so there is nothing to try again.",
+    fix: "See its reason, let the inbox allow its sender if it should, and have it sent again.",
+  },
+  skipped: {
+    message: "This mail was left out by a rule, so there is nothing to try again.",
+    fix: "See its reason, and have it sent again if it should be worked on.",
+  },
+};
+
+const WITHOUT_CREDITS = {
+  message: "The account has no credits left, so its message cannot be tried again now.",
+  fix: "Try it again when there are some: with the next month, or a larger plan (`mailwright user set-plan`).",
+};
+
+async function retryable(app: App, db: Db, user: UserRow, id: string): Promise<MessageRow> {
+  const [message] = await ownMessage(db, { user_id: user.id, id, since: historySince(app, user) });
+  if (!message) throw new AppError("not_found", "There is no such message.");
+  if (message.state !== "failed") throw conflict(REFUSALS[message.state]);
+  if (message.source === "test")
+    throw conflict({
+      message: "This was a test of the inbox.",
+      fix: "Run the test again with POST /inboxes/{inbox_id}/test.",
+    });
+  const [inbox] = message.inbox_id === null ? [] : await inboxById(db, { id: message.inbox_id });
+  if (!inbox)
+    throw conflict({
+      message: "The inbox of this message has been deleted.",
+      fix: "Send it again, to another inbox.",
+    });
+  return message;
+}
+
+/** One at most of all that try the same message again may be waiting, running or done. */
+async function refuseSecondRetry(tx: Db, failed: MessageRow): Promise<void> {
+  const other = await tx
+    .selectFrom("messages")
+    .select(["id", "state"])
+    .where("retry_of", "=", firstTry(failed))
+    .where("state", "in", ["received", "done"])
+    .executeTakeFirst();
+  if (!other) return;
+  const how = other.state === "done" ? "has been tried again and is done" : "is being tried again";
+  throw conflict({
+    message: `This message ${how}: see message ${other.id}.`,
+    fix: `GET /v1/messages/${other.id} tells what became of it.`,
+  });
+}
+
+async function refuseIfCameAgain(app: App, tx: Db, failed: MessageRow): Promise<void> {
+  const other = await workedOn(app, tx, failed);
+  if (!other) return;
+  const how = other.state === "done" ? "came once more and is done" : "came once more and is being worked on";
+  throw conflict({
+    message: `This mail ${how}${other.id === null ? "" : `: see message ${other.id}`}.`,
+    fix: "To have the same done again, send it as a new mail.",
+  });
+}
+
+/** What a retry needs a copy of. A raw mail is shared: both messages name the same one, so that it is purged for both. */
+async function readMaterial(
+  app: App,
+  failed: MessageRow,
+): Promise<{ content: string | null; files: IncomingFile[] }> {
+  if (failed.raw_mail_id !== null) return { content: null, files: [] };
+  const stored = await app.db
+    .selectFrom("message_contents")
+    .select(["content", "purged_at"])
+    .where("message_id", "=", failed.id)
+    .executeTakeFirst();
+  if (stored && stored.purged_at !== null) throw purged();
+  return { content: stored?.content ?? null, files: await readFiles(app, failed.id) };
+}
+
+/** 0 of a call. Throws when the mail is kept no more; in the transaction of the retry, for after it nothing purges it. */
+async function sizeOfRaw(tx: Db, { raw_mail_id }: MessageRow): Promise<number> {
+  if (raw_mail_id === null) return 0;
+  const raw = await tx
+    .selectFrom("raw_mails")
+    .select(["size", "purged_at", "lost_at"])
+    .where("id", "=", raw_mail_id)
+    .executeTakeFirst();
+  if (raw?.purged_at !== null) throw purged();
+  if (raw.lost_at !== null) throw contentLost();
+  return raw.size;
+}
+
+async function readFiles(app: App, message_id: string): Promise<IncomingFile[]> {
+  const rows = await app.db
+    .selectFrom("attachments")
+    .selectAll()
+    .where("message_id", "=", message_id)
+    .where("direction", "=", "in")
+    .orderBy("id")
+    .execute();
+  const files: IncomingFile[] = [];
+  for (const row of rows) {
+    const bytes = await readBytes(app, "attachments", row);
+    if (!bytes) throw purged();
+    files.push({ filename: row.filename, content_type: row.content_type, bytes });
+  }
+  return files;
+}
+
+function purged(): AppError {
+  return conflict({
+    message: "What this message was about has been deleted, as it is kept for a limited time only.",
+    fix: "Send it again.",
+  });
+}
+
+function conflict({ message, fix }: { message: string; fix: string }): AppError {
+  return new AppError("conflict", message, { fix });
+}

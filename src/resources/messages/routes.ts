@@ -1,0 +1,257 @@
+import { Elysia, t } from "elysia";
+import { isLetIn } from "../accounts/sessions.ts";
+import type { App } from "../../app.ts";
+import { planLimits } from "../billing/plans.ts";
+import type { UserRow } from "../../db/schema.ts";
+import { authenticated } from "../../http/auth.ts";
+import { describe } from "../../http/describe.ts";
+import { downloadHeaders } from "../../http/download.ts";
+import { refuseOverRate } from "../../http/request.ts";
+import { jsonAnswer, STREAM_HEADERS } from "../../http/stream.ts";
+import { pageQuery, pageShape, momentParameter } from "../../http/shapes.ts";
+import { deleteMessage, restoreMessage, UNDO_SECONDS } from "./delete.ts";
+import { listMessages } from "./list.ts";
+import { type Download, readAttachment, readRawMail } from "./messages.ts";
+import { cancelMessage } from "../../pipeline/cancel.ts";
+import { readStory } from "./story.ts";
+import { retryMessage } from "./retry.ts";
+import { activityStatus, ActivityShape, LimitedShape, RunShape, source, StoryShape } from "./shapes.ts";
+import { streamMessages } from "./stream.ts";
+import { tagMessage } from "./tags.ts";
+import { MINUTE_SECONDS } from "../../lib/durations.ts";
+
+const POLL_SECONDS = 2;
+
+const id = t.String({ format: "uuid" });
+
+/** The longest pair there can be. */
+const MAX_PAIR_CHARS = 64 + 1 + 2 * 512;
+
+const filters = {
+  status: t.Optional(activityStatus),
+  source: t.Optional(source),
+  inbox_id: t.Optional(id),
+  conversation_id: t.Optional(id),
+  since: momentParameter("since", "Accepted at this moment or later, in unix seconds."),
+  until: momentParameter("until", "Accepted at this moment or earlier, in unix seconds."),
+  q: t.Optional(
+    t.String({
+      minLength: 1,
+      maxLength: 200,
+      description: "Stands in the subject, sender, instruction or result; upper and lower case are the same.",
+      examples: ["invoice"],
+    }),
+  ),
+  tag: t.Optional(
+    t.String({
+      minLength: 1,
+      maxLength: 100,
+      description: "A `#tag` of the instruction, or the `+tag` of the recipient.",
+      examples: ["q3"],
+    }),
+  ),
+  metadata: t.Optional(
+    t.String({
+      maxLength: MAX_PAIR_CHARS,
+      description: "A pair of its `metadata`, as KEY:VALUE.",
+      examples: ["order:4711"],
+    }),
+  ),
+};
+
+export function messageRoutes(app: App) {
+  return new Elysia().use(readingRoutes(app)).use(changingRoutes(app));
+}
+
+function readingRoutes(app: App) {
+  return new Elysia()
+    .use(authenticated(app))
+    .get(
+      "/messages",
+      async ({ user, query, set: { headers } }) =>
+        jsonAnswer(app, { who: user.id, headers }, await listMessages(app, user, query)),
+      { query: t.Object({ ...pageQuery, ...filters }), ...LIST },
+    )
+    .get(
+      "/messages/stream",
+      ({ user, session, key_id, request, set }) => {
+        const headers = { ...set.headers, ...STREAM_HEADERS } as Record<string, string>;
+        if (request.method === "HEAD") return new Response(null, { headers });
+        const mayStay = () => isLetIn(app, app.db, { session, key_id });
+        const stream = streamMessages(app, user, { mayStay, gone: request.signal });
+        return new Response(stream, { headers });
+      },
+      STREAM,
+    )
+    .get(
+      "/messages/:message_id",
+      async ({ user, params, set: { headers } }) =>
+        jsonAnswer(app, { who: user.id, headers }, await readStory(app, user, params.message_id)),
+      { params: t.Object({ message_id: id }), ...STORY },
+    )
+    .get(
+      "/messages/:message_id/attachments/:attachment_id",
+      async ({ user, params, set }) => download(set.headers, await readAttachment(app, user, params)),
+      { params: t.Object({ message_id: id, attachment_id: id }), ...ATTACHMENT },
+    )
+    .get(
+      "/messages/:message_id/raw",
+      async ({ user, params, set }) => download(set.headers, await readRawMail(app, user, params.message_id)),
+      { params: t.Object({ message_id: id }), ...RAW },
+    )
+    .post(
+      "/messages/:message_id/retry",
+      async ({ user, params, set }) => {
+        const admit = () => refuseOverCallRate(app, user);
+        const { view, resets_at } = await retryMessage(app, user, { id: params.message_id, admit });
+        if (resets_at !== undefined) {
+          set.status = 429;
+          return { ...view, code: "credit_limit", credits: { ...view.credits, resets_at } };
+        }
+        set.status = 202;
+        set.headers["location"] = `/v1/messages/${view.message_id}`;
+        set.headers["retry-after"] = String(POLL_SECONDS);
+        return view;
+      },
+      { params: t.Object({ message_id: id }), ...RETRY },
+    );
+}
+
+/** What its owner may do with one. */
+function changingRoutes(app: App) {
+  return new Elysia()
+    .use(authenticated(app))
+    .patch(
+      "/messages/:message_id",
+      async ({ user, params: { message_id }, body, set: { headers } }) => {
+        await tagMessage(app, user, { id: message_id, tags: body.tags });
+        return jsonAnswer(app, { who: user.id, headers }, await readStory(app, user, message_id));
+      },
+      { params: t.Object({ message_id: id }), body: tagsBody, ...TAG },
+    )
+    .delete(
+      "/messages/:message_id",
+      async ({ caller, params, set }) => {
+        await deleteMessage(app, caller, params.message_id);
+        set.status = 204;
+      },
+      { params: t.Object({ message_id: id }), ...DELETE },
+    )
+    .post(
+      "/messages/:message_id/restore",
+      async ({ user, params, set }) => {
+        await restoreMessage(app, user, params.message_id);
+        set.status = 204;
+      },
+      { params: t.Object({ message_id: id }), ...RESTORE },
+    )
+    .post("/messages/:message_id/cancel", ({ user, params }) => cancelMessage(app, user, params.message_id), {
+      params: t.Object({ message_id: id }),
+      ...CANCEL,
+    });
+}
+
+const LIST = describe({
+  tag: "Messages",
+  summary: "The activity log, newest first",
+  description:
+    "All filters that are given must hold; `rejected` also finds what was left out by a rule. A page looks at 2,000 messages at most, and shows about 1 MB: where a combination of filters finds little, or results are long, it may have fewer items than `limit`, or none, and still a `next_cursor`. Only `next_cursor: null` says that there is nothing more.",
+  answers: { 200: pageShape(ActivityShape) },
+  errors: ["invalid_cursor"],
+});
+
+const STREAM = describe({
+  tag: "Messages",
+  summary: "What happens to your messages, as it happens",
+  description:
+    "Server-sent events, from now on: `message`, with a message as `GET /messages` shows it, whenever one is made, changes its status, or its reply does; `changed` when so much happened that you had better look yourself. A comment comes when nothing else does. It ends after an hour, when the server stops, and when the key or session is revoked: a browser comes back by itself, and whoever was away looks at `GET /messages` first. Five at most for each account.",
+  answers: { 200: { content_type: "text/event-stream", words: "Events, for as long as you listen." } },
+  errors: ["rate_limited", "unavailable"],
+});
+
+const STORY = describe({
+  tag: "Messages",
+  summary: "The story of one message",
+  description:
+    "All that the activity log shows of it, and what was read as instruction and what as data, its reply, and what was sent to webhooks about it.",
+  answers: { 200: StoryShape },
+});
+
+const ATTACHMENT = describe({
+  tag: "Messages",
+  summary: "Download a file of a message",
+  answers: { 200: { content_type: "application/octet-stream", words: "The bytes, always as a download." } },
+  errors: ["content_lost"],
+});
+
+const RAW = describe({
+  tag: "Messages",
+  summary: "Download a mail as it came in",
+  description: "Only what came by mail has one, and only until the retention of raw mails deletes it.",
+  answers: { 200: { content_type: "message/rfc822", words: "The mail, always as a download." } },
+  errors: ["content_lost"],
+});
+
+const RETRY = describe({
+  tag: "Messages",
+  summary: "Try a failed message again",
+  description:
+    "Makes a new message of the same text, files and sender; its `retry_of` names the first of all tries. A mail is answered by mail as usual. Only a `failed` message can be tried again, and of its retries only one may be running or done. Calls of tools that may have changed something are not made again: the retry is told what earlier tries called and what came of it, as its steps say, and goes on from there.",
+  answers: { 202: RunShape },
+  limited: LimitedShape,
+  errors: ["conflict", "plan_limit_reached", "inbox_paused", "storage_full", "content_lost"],
+  answer_headers: {
+    Location: "Where the result will be.",
+    "Retry-After": "Seconds until it is worth asking.",
+  },
+});
+
+const tagsBody = t.Object({
+  tags: t.Array(t.String({ maxLength: 200 }), {
+    maxItems: 100,
+    description: "At most 20, one word each; they take the place of those that it has.",
+    examples: [["q3", "paid"]],
+  }),
+});
+
+const TAG = describe({
+  tag: "Messages",
+  summary: "Give a message other tags",
+  description: "Tags help to find it (`GET /messages?tag=…`), and do nothing else.",
+  answers: { 200: StoryShape },
+});
+
+const DELETE = describe({
+  tag: "Messages",
+  summary: "Delete a message",
+  description: `It is gone from every list at once, and erased with its mail, files and answer soon after ${UNDO_SECONDS} seconds, in which \`POST /messages/{message_id}/restore\` brings it back. What is still on its way, an answer or a webhook, gets there first. What it cost stays counted, the same mail is not worked on a second time, and an Idempotency-Key that made it makes it no second time. What is being worked on is cancelled first (409).`,
+  answers: { 204: null },
+  errors: ["conflict"],
+});
+
+const RESTORE = describe({
+  tag: "Messages",
+  summary: "Take the deletion of a message back",
+  description: `For ${UNDO_SECONDS} seconds at least; then it is \`not_found\`.`,
+  answers: { 204: null },
+});
+
+const CANCEL = describe({
+  tag: "Messages",
+  summary: "Cancel a message that is not done yet",
+  description:
+    "Ends it whether it waits or is being worked on: from then on it is `failed` with the reason `cancelled`, costs nothing, and can be tried again. A call that a tool is at may still be done there; the steps name it, and no retry makes it a second time. A listed sender is told by mail, you are not. Asked for a second time it changes nothing; 409 says that the message had ended before.",
+  answers: { 200: RunShape },
+  errors: ["conflict"],
+});
+
+/** A retry counts as the call that it repeats. */
+function refuseOverCallRate(app: App, user: UserRow): void {
+  const limit = planLimits(app.config, user.plan).route_per_minute;
+  refuseOverRate(app, `route:${user.id}`, { limit, window_seconds: MINUTE_SECONDS });
+}
+
+function download(sent: object, file: Download): Response {
+  const headers = { ...sent, ...downloadHeaders(file) } as Record<string, string>;
+  return new Response(file.body as Blob | Uint8Array<ArrayBuffer>, { headers });
+}

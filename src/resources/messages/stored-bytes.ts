@@ -1,0 +1,234 @@
+import type { App } from "../../app.ts";
+import type { Db } from "../../db/database.ts";
+import type { Keeper } from "../../db/segment-rows.ts";
+import { AppError } from "../../errors.ts";
+import { rangesOf, type SegmentRange } from "../../lib/segments.ts";
+import { isUnreadable, wasRead } from "./unreadable.ts";
+
+/** Larger ones go to the segments: the database would write them twice, to its log and to its file. */
+const MAX_INLINE_BYTES = 16 * 1024;
+/** Bits that a number has for a whole one, in the program and in the database. */
+const CHECKSUM_BITS = 53;
+/** A disk that was not mounted, or a copy that lags, has been seen to by then. */
+const MISSING_SECONDS = 3_600;
+
+/** The columns that say where the bytes of a mail or of a file are; all null once they have been purged. */
+export interface StoredBytes {
+  bytes: Uint8Array | null;
+  segment: number | null;
+  segment_offset: number | null;
+  checksum: number | null;
+  lost_at: number | null;
+}
+
+/** What is to be known of a row to read its bytes. */
+export interface Kept extends StoredBytes {
+  id: string;
+  size: number;
+  /** Of a file. */
+  filename?: string;
+}
+
+/** The columns of `Kept`. */
+export const KEPT = [
+  "id",
+  "bytes",
+  "segment",
+  "segment_offset",
+  "size",
+  "checksum",
+  "lost_at",
+] as const satisfies (keyof Kept)[];
+
+/** Of what was purged, or never kept. */
+export const NO_BYTES: StoredBytes = {
+  bytes: null,
+  segment: null,
+  segment_offset: null,
+  checksum: null,
+  lost_at: null,
+};
+
+/**
+ * For the row `id` of the open transaction: its commit syncs the bytes first. A command line beside a server, which alone
+ * writes the segments, keeps them in the row.
+ */
+export function storeBytes(app: App, id: string, bytes: Uint8Array): StoredBytes {
+  if (bytes.byteLength <= MAX_INLINE_BYTES || !app.segments.writes) return { ...NO_BYTES, bytes };
+  const { segment, offset } = app.segments.append(bytes);
+  return { ...NO_BYTES, segment, segment_offset: offset, checksum: checksumOf(id, bytes) };
+}
+
+/**
+ * Null when they have been purged. Throws `content_lost` when the bytes are missing in the segments, others are at their
+ * place, or the disk could not read them for an hour in which it read others; that is noted on the row, and taken back
+ * should they be there again. Not in a transaction.
+ */
+export async function readBytes(app: App, keeper: Keeper, row: Kept): Promise<Uint8Array | null> {
+  return (await readKept(app, keeper, row))?.bytes ?? null;
+}
+
+/**
+ * The same, to be sent to `who`, a user's id: long ones are read once more as fast as they are taken, so that whoever takes
+ * nothing holds no memory, and are not erased for ten minutes.
+ */
+export async function bodyOf(
+  app: App,
+  keeper: Keeper,
+  { row, who }: { row: Kept; who: string },
+): Promise<Uint8Array | Blob | null> {
+  if (rangesOf(row).length === 0) return row.bytes;
+  const kept = await app.checks({ who }, () => checkKept(app, keeper, row));
+  const [range] = kept ? rangesOf(kept) : [];
+  if (!kept || !range) return kept?.bytes ?? null;
+  app.lent.lend(range);
+  // What a row still names now, nobody erases before they have asked what is lent.
+  const now = await rowOf(app.db, keeper, row.id);
+  if (now && isSamePlace(kept, now)) return app.segments.fileOf(range);
+  return now ? bodyOf(app, keeper, { row: now, who }) : null;
+}
+
+/** As `readBytes`, but the row as it named them, once they have been found to be its own. */
+async function checkKept(app: App, keeper: Keeper, row: Kept): Promise<Kept | null> {
+  const found = await readKept(app, keeper, row);
+  // The collector would take its time, while others wait to read as much.
+  if (found?.row.bytes === null) (found.bytes.buffer as ArrayBuffer).transfer(0);
+  return found?.row ?? null;
+}
+
+/** The bytes, and the row as it named them: they may have been moved meanwhile. */
+async function readKept(
+  app: App,
+  keeper: Keeper,
+  row: Kept,
+): Promise<{ bytes: Uint8Array; row: Kept } | null> {
+  let known: Kept | undefined = row;
+  while (known) {
+    const [range] = rangesOf(known);
+    if (known.bytes !== null) return { bytes: known.bytes, row: known };
+    if (!range) return null;
+    const found = await readUnlessLost(app, keeper, { ...known, range });
+    if (typeof found !== "string" && isOwn(known, found)) {
+      if (known.lost_at !== null) await note(app, keeper, known, null);
+      return { bytes: found, row: known };
+    }
+    // While it was read the row may have been purged, or its bytes moved.
+    const now = await rowOf(app.db, keeper, known.id);
+    if (now && isSamePlace(known, now)) {
+      const since = now.lost_at ?? (await tellLost(app, keeper, now));
+      throw contentLost(known.filename, found === "missing" ? since : null);
+    }
+    known = now;
+  }
+  return null;
+}
+
+/** `missing` where their file is gone, or ends before them; `unreadable` where they are lost because of the place they lie at. */
+async function readUnlessLost(
+  app: App,
+  keeper: Keeper,
+  { id, lost_at, range }: Pick<Kept, "id" | "lost_at"> & { range: SegmentRange },
+): Promise<Uint8Array | "missing" | "unreadable"> {
+  try {
+    const found = await app.segments.read(range);
+    wasRead(app, keeper, id);
+    return found ?? "missing";
+  } catch (error) {
+    const failed = { id, kept_in: "segments" as const, error };
+    const canRead = async (other: string): Promise<boolean> => {
+      const row = await rowOf(app.db, keeper, other);
+      const [place] = row === undefined ? [] : rangesOf(row);
+      return place !== undefined && (await app.segments.read(place)) !== null;
+    };
+    if (lost_at !== null || (await isUnreadable(app, keeper, failed, canRead))) return "unreadable";
+    throw error;
+  }
+}
+
+/**
+ * Whether `error` says that the row of a mail, or of a call's files, cannot be read any more, as `isUnreadable` does. Of
+ * bytes in the segments `readBytes` says so.
+ */
+export function isRowUnreadable(
+  app: App,
+  { id, raw_mail_id }: { id: string; raw_mail_id: string | null },
+  error: unknown,
+): Promise<boolean> {
+  const keeper = raw_mail_id === null ? "attachments" : "raw_mails";
+  const failed = { id: raw_mail_id ?? id, kept_in: "rows" as const, error };
+  return isUnreadable(
+    app,
+    keeper,
+    failed,
+    async (other) => (await rowOf(app.db, keeper, other)) !== undefined,
+  );
+}
+
+class LostError extends AppError {
+  /** Unix seconds since when the bytes are known to be missing, and may come back; null where they are there, and of no use. */
+  readonly missing_since: number | null;
+
+  constructor(what: string, missing_since: number | null) {
+    super("content_lost", `${what} is missing on the disk of this server.`, { fix: "Send it again." });
+    this.missing_since = missing_since;
+  }
+}
+
+/** Of a file, or of a mail as it came in. */
+export function contentLost(filename?: string, missing_since: number | null = null): LostError {
+  return new LostError(
+    filename === undefined ? "The mail as it came in" : `The content of ${filename}`,
+    missing_since,
+  );
+}
+
+export function isLost(error: unknown): error is LostError {
+  return error instanceof LostError;
+}
+
+/** Whether whoever has time should wait for the bytes: they have been missing for less than an hour. */
+export function mayComeBack({ calmNow }: App, { missing_since }: LostError): boolean {
+  return missing_since !== null && calmNow() - missing_since < MISSING_SECONDS;
+}
+
+/** Of the bytes of a row, which are nobody else's: not against malice, but cheap for every mail. */
+export function checksumOf(id: string, bytes: Uint8Array): number {
+  return Number(BigInt.asUintN(CHECKSUM_BITS, Bun.hash.xxHash64(bytes, Bun.hash.xxHash64(id))));
+}
+
+/** Earlier versions kept no checksum: until the hourly sweep has given them one, only zeros in their place can be told. */
+function isOwn({ id, checksum }: Kept, bytes: Uint8Array): boolean {
+  return checksum === null ? bytes.some((byte) => byte !== 0) : checksum === checksumOf(id, bytes);
+}
+
+function isSamePlace(one: Kept, other: Kept): boolean {
+  return one.segment === other.segment && one.segment_offset === other.segment_offset;
+}
+
+/** Returns the time that is noted. */
+async function tellLost(app: App, keeper: Keeper, row: Kept): Promise<number> {
+  const now = app.now();
+  const { segment, segment_offset: offset, size } = row;
+  app.log.error(
+    { kept_in: keeper, id: row.id, segment, offset, size },
+    "bytes of a mail or file are missing, unreadable, or not what was stored",
+  );
+  await note(app, keeper, row, now);
+  return now;
+}
+
+async function note(app: App, keeper: Keeper, row: Kept, lost_at: number | null): Promise<void> {
+  await app.write((tx) =>
+    tx
+      .updateTable(keeper)
+      .set({ lost_at })
+      .where("id", "=", row.id)
+      .where("segment", "=", row.segment)
+      .where("segment_offset", "=", row.segment_offset)
+      .execute(),
+  );
+}
+
+function rowOf(db: Db, keeper: Keeper, id: string): Promise<Kept | undefined> {
+  return db.selectFrom(keeper).select(KEPT).where("id", "=", id).executeTakeFirst();
+}

@@ -1,0 +1,126 @@
+import type { App } from "../../app.ts";
+import { historySince } from "../billing/plans.ts";
+import type { Db } from "../../db/database.ts";
+import type { MessageRow, RawMailRow, UserRow } from "../../db/schema.ts";
+import { AppError } from "../../errors.ts";
+import { createTurns } from "../../lib/turns.ts";
+import { mailboxes, type MailHeaders } from "../../mail/reading/headers.ts";
+import { isHeldHere, isKeptHere } from "../../mail/sending/send.ts";
+import { isForgotten } from "./forgotten.ts";
+import { attachmentsOf, neighboursOf, ownMessage, withProgress } from "./messages.ts";
+import { isLost, readBytes } from "./stored-bytes.ts";
+import { formOf } from "../../inbound/vouched.ts";
+import { viewActivity } from "./view.ts";
+import { deliveriesAbout } from "../webhooks/deliveries.ts";
+import { headersAs } from "../../mail/reading/signed-header.ts";
+import { materialOf } from "./material.ts";
+
+const MAX_CONTENT_CHARS = 100_000;
+/** Recipients of a mail that its story names, of To and of Cc. */
+const MAX_NAMED = 100;
+
+/** Of an account one mail at a time is read again: mails that come in wait for the same thread. */
+const turns = createTurns();
+
+/** All that is known of one message of the user's own; unknown and foreign ids are both `not_found`. */
+export async function readStory(app: App, user: UserRow, id: string) {
+  const since = historySince(app, user);
+  const [row] = await ownMessage(app.db, { user_id: user.id, id, since });
+  if (!row) throw new AppError("not_found", "There is no such message.");
+  const files = (await attachmentsOf(app.db, [row.id])).get(row.id) ?? [];
+  const raw = await rawMailOf(app.db, row);
+  const { content, to, cc } = await wordsOf(app, row, raw);
+  return {
+    ...viewActivity(withProgress(app, row), files),
+    running: row.state === "received" && app.progress.has(row.id),
+    to,
+    cc,
+    ...(await neighboursOf(app.db, { user_id: user.id, id: row.id, since })),
+    authority: row.authority,
+    instruction: row.instruction ?? "",
+    content: content?.slice(0, MAX_CONTENT_CHARS).toWellFormed() ?? null,
+    content_truncated: (content?.length ?? 0) > MAX_CONTENT_CHARS,
+    no_reply_reason: row.no_reply_reason,
+    reply: await replyTo(app, row),
+    deliveries: await deliveriesAbout(app, row),
+    raw_available: raw !== undefined,
+    retries: await retriesOf(app.db, row),
+  };
+}
+
+/**
+ * Undefined once its bytes have been purged, while they are missing, and for what was kept without them, or given up
+ * here though another inbox still has it.
+ */
+async function rawMailOf(db: Db, message: MessageRow): Promise<RawMailRow | undefined> {
+  const { raw_mail_id } = message;
+  if (raw_mail_id === null || isForgotten(message)) return undefined;
+  const mails = db.selectFrom("raw_mails").selectAll().where("id", "=", raw_mail_id);
+  return mails.where("purged_at", "is", null).where("lost_at", "is", null).executeTakeFirst();
+}
+
+/** Null when they turn out to be missing: the rest of the story is there. */
+async function readKept(app: App, raw: RawMailRow): Promise<Uint8Array | null> {
+  try {
+    return await readBytes(app, "raw_mails", raw);
+  } catch (error) {
+    if (isLost(error)) return null;
+    throw error;
+  }
+}
+
+interface Words {
+  /** What the model was given as data, but for the texts of files; null where it is not, or was never, kept. */
+  content: string | null;
+  /** Whom a mail names as its recipients, while it is kept. */
+  to: string[];
+  cc: string[];
+}
+
+const NOT_KEPT: Words = { content: null, to: [], cc: [] };
+
+async function wordsOf(app: App, row: MessageRow, raw: RawMailRow | undefined): Promise<Words> {
+  if (isForgotten(row)) return NOT_KEPT;
+  if (row.source === "api") return { ...NOT_KEPT, content: await contentOfCall(app.db, row) };
+  return turns(row.user_id, async () => {
+    const bytes = raw && (await readKept(app, raw));
+    if (!bytes) return NOT_KEPT;
+    const form = formOf(row);
+    const headers = headersAs(bytes, form);
+    const content = materialOf(row, await app.parser.parse(bytes, { form, account: row.user_id }));
+    return { content, to: namedIn(headers, "to"), cc: namedIn(headers, "cc") };
+  });
+}
+
+function namedIn(headers: MailHeaders, field: "to" | "cc"): string[] {
+  const list = mailboxes(headers.get(field) ?? "");
+  return list.ok ? list.mailboxes.slice(0, MAX_NAMED).map(({ address }) => address) : [];
+}
+
+async function contentOfCall(db: Db, { id }: MessageRow): Promise<string | null> {
+  const contents = db.selectFrom("message_contents").select("content").where("message_id", "=", id);
+  const stored = await contents.executeTakeFirst();
+  return stored === undefined ? "" : stored.content;
+}
+
+/** The mail that answers it or tells of its failure, if there is one. */
+async function replyTo({ db, config }: App, { id }: MessageRow) {
+  const reply = await db
+    .selectFrom("outgoing_mails")
+    .select(["envelope_to as to", "status", "attempts", "response", "created", "completed"])
+    .where("message_id", "=", id)
+    .orderBy("id", "desc")
+    .executeTakeFirst();
+  return reply ? { ...reply, kept_here: isKeptHere(reply), held: isHeldHere(config.outbound, reply) } : null;
+}
+
+async function retriesOf(db: Db, { id }: MessageRow): Promise<string[]> {
+  const rows = await db
+    .selectFrom("messages")
+    .select("id")
+    .where("retry_of", "=", id)
+    .where("deleted_at", "is", null)
+    .orderBy("id")
+    .execute();
+  return rows.map((retry) => retry.id);
+}

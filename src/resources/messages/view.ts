@@ -1,0 +1,146 @@
+import type { AttachmentRow, MessageRow, MessageState } from "../../db/schema.ts";
+import { storedJson } from "../../lib/stored-json.ts";
+import { metadataOf } from "./metadata.ts";
+
+/** The status of the activity log (decision J, first projection). */
+export type ActivityStatus = "received" | "done" | "failed" | "rejected" | "limited";
+/** The status of the answer to a call, of events and of polling (second projection). */
+export type RunStatus = "processing" | "done" | "failed" | "limited" | "skipped";
+
+const ACTIVITY: Record<MessageState, ActivityStatus> = {
+  received: "received",
+  done: "done",
+  failed: "failed",
+  limited: "limited",
+  rejected: "rejected",
+  skipped: "rejected",
+};
+
+const RUN_STATUS: Record<MessageState, RunStatus> = {
+  received: "processing",
+  done: "done",
+  failed: "failed",
+  limited: "limited",
+  rejected: "failed",
+  skipped: "skipped",
+};
+
+export function activityStatus(state: MessageState): ActivityStatus {
+  return ACTIVITY[state];
+}
+
+/** The states that the activity log shows as `status`. */
+export function statesOf(status: ActivityStatus): MessageState[] {
+  return (Object.keys(ACTIVITY) as MessageState[]).filter((state) => ACTIVITY[state] === status);
+}
+
+export type AttachmentMeta = Omit<AttachmentRow, "bytes" | "segment" | "segment_offset" | "checksum">;
+
+export interface AttachmentView {
+  id: string;
+  direction: "in" | "out";
+  filename: string;
+  content_type: string;
+  size: number;
+  url: string;
+  purged?: true;
+  lost?: true;
+}
+
+/** In place of steps that cannot be read. */
+const DAMAGED = [
+  {
+    index: 0,
+    type: "warning",
+    status: "error",
+    output:
+      "The steps of this message cannot be read: the database is damaged there. `mailwright doctor` on the server says more.",
+  },
+];
+
+/** A message as the activity log shows it: never its content, only what was commanded and what came of it. */
+export function viewActivity(row: MessageRow, attachments: AttachmentMeta[]) {
+  return {
+    message_id: row.id,
+    conversation_id: row.conversation_id,
+    inbox_id: row.inbox_id,
+    source: row.source,
+    status: ACTIVITY[row.state],
+    command: row.command === null ? null : storedJson<unknown>(row.command, null),
+    result: row.result,
+    error: row.state === "skipped" ? `skipped: ${row.error ?? row.reason}` : row.error,
+    reason: row.reason,
+    usage: usageOf(row),
+    steps: storedJson<unknown[]>(row.steps, DAMAGED),
+    attachments: attachments.map(viewAttachment),
+    subject: row.subject,
+    sender: row.sender,
+    auth: row.auth === null ? null : authOf(row.auth),
+    model: row.model,
+    credits_charged: row.credits_charged,
+    reply_status: row.reply_status,
+    reply_error: row.reply_error,
+    duplicates: row.duplicates,
+    mails: row.mails,
+    retry_of: row.retry_of,
+    tags: storedJson<string[]>(row.tags, []),
+    metadata: metadataOf(row),
+    created: row.created,
+    completed: row.completed,
+    duration_ms: row.duration_ms,
+  };
+}
+
+export type ActivityView = ReturnType<typeof viewActivity>;
+
+export function runStatus(state: MessageState): RunStatus {
+  return RUN_STATUS[state];
+}
+
+/** A message in the shape of the answer to a call. */
+export function viewRun(row: MessageRow, attachments: AttachmentMeta[], remaining: number) {
+  return {
+    message_id: row.id,
+    conversation_id: row.conversation_id,
+    source: row.source,
+    status: runStatus(row.state),
+    result: row.result,
+    error: row.error,
+    usage: usageOf(row),
+    steps: storedJson<unknown[]>(row.steps, DAMAGED),
+    attachments: attachments.filter((file) => file.direction === "out").map(viewAttachment),
+    credits: { charged: row.credits_charged, remaining },
+    reply_status: row.reply_status,
+    subject: row.subject,
+    metadata: metadataOf(row),
+    created: row.created,
+  };
+}
+
+export type RunView = ReturnType<typeof viewRun>;
+
+export function usageOf(
+  row: Pick<MessageRow, "input_tokens" | "output_tokens">,
+): { input_tokens: number; output_tokens: number } | null {
+  if (row.input_tokens === null || row.output_tokens === null) return null;
+  return { input_tokens: row.input_tokens, output_tokens: row.output_tokens };
+}
+
+export function viewAttachment(file: AttachmentMeta): AttachmentView {
+  return {
+    id: file.id,
+    direction: file.direction,
+    filename: file.filename,
+    content_type: file.content_type,
+    size: file.size,
+    url: `/messages/${file.message_id}/attachments/${file.id}`,
+    ...(file.purged_at === null ? {} : { purged: true as const }),
+    ...(file.lost_at === null ? {} : { lost: true as const }),
+  };
+}
+
+/** How the mail is to be read is our own affair. */
+function authOf(stored: string): Record<string, unknown> {
+  const { signed_form: _, in_thread: __, ...auth } = storedJson<Record<string, unknown>>(stored, {});
+  return auth;
+}

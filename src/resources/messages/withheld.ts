@@ -1,0 +1,49 @@
+import { userById } from "../../db/users.ts";
+import type { Db } from "../../db/database.ts";
+import type { Authority, InboxRow, MessageRow, UserRow } from "../../db/schema.ts";
+import { inboxById } from "../inboxes/inboxes.ts";
+import { authorityNow, judgeAgain } from "../../inbound/policy.ts";
+
+type Asked = Pick<MessageRow, "user_id" | "inbox_id" | "sender" | "authority">;
+
+/** Why no answer to a message may go out any more; `gone`: its inbox is not there, whoever asks. */
+export interface Withheld {
+  why: string;
+  gone: boolean;
+}
+
+export function isGone(now: Answerable | Withheld): boolean {
+  return now.why !== null && now.gone;
+}
+
+/** What an answer goes by now: the inbox and its owner, and what the sender may be told. */
+export interface Answerable {
+  why: null;
+  inbox: InboxRow;
+  owner: UserRow;
+  authority: Authority;
+}
+
+/**
+ * What holds for the answer to a message now: since it came, the inbox may have been deleted, told not to answer or given
+ * another list.
+ */
+export async function answerNow(db: Db, message: Asked): Promise<Answerable | Withheld> {
+  const [inbox] = message.inbox_id === null ? [] : await inboxById(db, { id: message.inbox_id });
+  const [owner] = await userById(db, { id: message.user_id });
+  if (!inbox || !owner || owner.deleted_at !== null)
+    return { why: "No answer is sent, because the inbox has been deleted meanwhile.", gone: true };
+  const why = whyNotBy(inbox, owner, message);
+  return why === undefined
+    ? { why: null, inbox, owner, authority: authorityNow(inbox, owner, message) }
+    : { why: `No answer is sent, because the inbox ${why}.`, gone: false };
+}
+
+function whyNotBy(inbox: InboxRow, owner: UserRow, message: Asked): string | undefined {
+  if (inbox.reply_enabled !== 1) return "has been set not to answer meanwhile (reply_enabled)";
+  const verdict = judgeAgain(inbox, owner, message);
+  if (!verdict.accepted) return "takes no mail of its sender any more (allowlist_senders)";
+  if (verdict.no_reply_reason !== null)
+    return "answers nobody any more for whom no server vouches (reply_to_unauthenticated)";
+  return undefined;
+}

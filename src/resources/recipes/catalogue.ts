@@ -1,0 +1,23 @@
+import type { NewContext } from "../contexts/contexts.ts";
+import type { Plan } from "../../db/schema.ts";
+import type { Scope } from "../../trust/guard/guard.ts";
+import { READING_RECIPES } from "./reading.ts";
+import { WRITING_RECIPES } from "./writing.ts";
+
+/** An inbox and the contexts it works by, ready to be made. */
+export interface Recipe {
+  id: string;
+  title: string;
+  description: string;
+  category: "reading" | "writing" | "filing";
+  /** A word for the picture that a dashboard shows. */
+  icon: string;
+  min_plan: Plan;
+  /** Kinds of connections it works with; `llm` is any model. */
+  requires: ("llm" | "notes" | "codehost-a" | "sheets")[];
+  contexts: Required<Pick<NewContext, "title" | "slug" | "kind" | "body">>[];
+  /** A scope of null allows every tool. */
+  inbox: { label: string; scope: Scope | null; reply_enabled: boolean };
+}
+
+export const RECIPES: readonly Recipe[] = [...READING_RECIPES, ...WRITING_RECIPES];

@@ -1,0 +1,165 @@
+import { MODEL_KINDS } from "../../ai/providers.ts";
+import { noteChange } from "../accounts/changes.ts";
+import type { Caller } from "../accounts/sessions.ts";
+import type { App } from "../../app.ts";
+import { planLimits, refuseBelowPlan, refuseOverCap } from "../billing/plans.ts";
+import { addContext, type ContextView, readContext, slugsOf } from "../contexts/contexts.ts";
+import { setInboxes } from "../contexts/scope.ts";
+import type { Db } from "../../db/database.ts";
+import type { UserRow } from "../../db/schema.ts";
+import { AppError } from "../../errors.ts";
+import { addInbox, type InboxView, inboxView } from "../inboxes/inboxes.ts";
+import { RECIPES, type Recipe } from "./catalogue.ts";
+
+export type Skipped =
+  | { type: "context"; slug: string; reason: "exists" }
+  | { type: "inbox"; label: string; reason: "exists" };
+
+export interface AppliedRecipe {
+  recipe_id: string;
+  created: { contexts: ContextView[]; inboxes: InboxView[] };
+  skipped: Skipped[];
+  /** Whole sentences. */
+  next_steps: string[];
+}
+
+export async function listRecipes(db: Db, user: UserRow): Promise<(Recipe & { applied: boolean })[]> {
+  const slugs = await slugsOf(db, user);
+  const inboxes = await db
+    .selectFrom("inboxes")
+    .select("label")
+    .where("user_id", "=", user.id)
+    .where("deleted_at", "is", null)
+    .execute();
+  const labels = new Set(inboxes.map(({ label }) => label));
+  return RECIPES.map((recipe) => ({
+    ...recipe,
+    applied: labels.has(recipe.inbox.label) && recipe.contexts.every(({ slug }) => slugs.has(slug)),
+  }));
+}
+
+/** Makes what the user does not have yet: contexts are known by their slugs, the inbox by its label. */
+export async function applyRecipe(app: App, caller: Caller, id: string): Promise<AppliedRecipe> {
+  const { user } = caller;
+  const recipe = RECIPES.find((one) => one.id === id);
+  if (!recipe)
+    throw new AppError("not_found", "There is no such recipe.", { fix: "GET /recipes lists all." });
+  refuseBelowPlan(user, recipe.min_plan, `The recipe "${recipe.title}"`);
+  return app.write(async (tx) => {
+    await noteChange(app, tx, caller, "recipe_applied");
+    const contexts = await addMissingContexts(app, tx, user, recipe);
+    const kinds = await connectedKinds(tx, user);
+    const known = await inboxLabelled(app, tx, user, recipe.inbox.label);
+    const inbox = known ?? (await addRecipeInbox(app, tx, user, { recipe, model_id: kinds.model_id }));
+    const created: ContextView[] = [];
+    for (const context_id of contexts.created) {
+      if (known) await setInboxes(tx, user, { context_id, inbox_ids: [known.id] });
+      created.push(await readContext(tx, user, context_id));
+    }
+    return {
+      recipe_id: id,
+      created: { contexts: created, inboxes: known ? [] : [inbox] },
+      skipped: [
+        ...contexts.skipped,
+        ...(known ? [{ type: "inbox", label: known.label, reason: "exists" } as const] : []),
+      ],
+      next_steps: nextSteps(recipe, inbox, kinds),
+    };
+  });
+}
+
+/** They are for no inbox yet: what a recipe makes belongs to its own one. Gives their ids. */
+async function addMissingContexts(
+  app: App,
+  tx: Db,
+  user: UserRow,
+  recipe: Recipe,
+): Promise<{ created: string[]; skipped: Skipped[] }> {
+  const slugs = await slugsOf(tx, user);
+  const missing = recipe.contexts.filter(({ slug }) => !slugs.has(slug));
+  // Before the first is made, so that the refusal tells how many there are.
+  if (missing.length > 0)
+    refuseOverCap(
+      "contexts",
+      planLimits(app.config, user.plan).contexts,
+      slugs.size + missing.length,
+      missing.length,
+    );
+  const created: string[] = [];
+  for (const context of missing)
+    created.push((await addContext(app, tx, user, { ...context, inbox_ids: [] })).id);
+  const skipped = recipe.contexts
+    .filter((context) => !missing.includes(context))
+    .map(({ slug }) => ({ type: "context", slug, reason: "exists" }) as const);
+  return { created, skipped };
+}
+
+async function addRecipeInbox(
+  app: App,
+  tx: Db,
+  user: UserRow,
+  { recipe, model_id }: { recipe: Recipe; model_id: string | undefined },
+): Promise<InboxView> {
+  const slugs = await slugsOf(tx, user);
+  return addInbox(app, tx, user, {
+    ...recipe.inbox,
+    context_ids: recipe.contexts.flatMap(({ slug }) => slugs.get(slug) ?? []),
+    // Without a connection of its own an inbox works with the operator's.
+    ...(app.config.llm.kind === "" && model_id !== undefined ? { default_connection_id: model_id } : {}),
+  });
+}
+
+async function inboxLabelled(app: App, tx: Db, user: UserRow, label: string): Promise<InboxView | undefined> {
+  const row = await tx
+    .selectFrom("inboxes")
+    .selectAll()
+    .where("user_id", "=", user.id)
+    .where("label", "=", label)
+    .orderBy("id")
+    .limit(1)
+    .executeTakeFirst();
+  return row && inboxView(app, tx, user, row);
+}
+
+interface Connected {
+  kinds: Set<string>;
+  /** The oldest connection to a model that works; without one, the oldest that was not tested yet. */
+  model_id: string | undefined;
+  /** There is one to a model, be it that does not work. */
+  has_model: boolean;
+}
+
+async function connectedKinds(tx: Db, user: UserRow): Promise<Connected> {
+  const rows = await tx
+    .selectFrom("connections")
+    .select(["id", "kind", "status"])
+    .where("user_id", "=", user.id)
+    .orderBy("id")
+    .execute();
+  const models = rows.filter(({ kind }) => kind in MODEL_KINDS);
+  const best = ["ok", "untested"].flatMap((state) => models.find(({ status }) => status === state) ?? []);
+  return {
+    kinds: new Set(rows.map(({ kind }) => kind)),
+    model_id: best[0]?.id,
+    has_model: models.length > 0,
+  };
+}
+
+const SERVICES: Record<Exclude<Recipe["requires"][number], "llm">, string> = {
+  notes: "your note-taking workspace (notes)",
+  "codehost-a": "your code hosting service (codehost-a)",
+  sheets: "your spreadsheets (sheets)",
+};
+
+function nextSteps(recipe: Recipe, inbox: InboxView, { kinds, model_id, has_model }: Connected): string[] {
+  const services = recipe.requires.flatMap((kind) =>
+    kind === "llm" || kinds.has(kind) ? [] : [`Connect ${SERVICES[kind]}`],
+  );
+  if (inbox.routed) return services;
+  const inbox_words = `for the inbox "${inbox.label}"`;
+  if (model_id !== undefined) return [`Choose an LLM connection ${inbox_words}`, ...services];
+  const model = has_model
+    ? "Your LLM connection does not work: mend and test it, then choose it"
+    : "Connect an LLM provider, then choose it";
+  return [`${model} ${inbox_words}`, ...services];
+}

@@ -1,0 +1,246 @@
+import type { Place, ReadPlace, Tool } from "./tool.ts";
+import type { Authority } from "../../db/schema.ts";
+import { isNamedNumber, type Numbered, wholeName } from "./named-numbers.ts";
+import { means } from "../target-names.ts";
+import { isNamedPlace, placesOf } from "./named-places.ts";
+import { TOO_MUCH } from "./packed/texts.ts";
+import { isAtOwn, strangeAddress } from "./strange-address.ts";
+
+/** What an inbox lets tools do. */
+export interface Scope {
+  /** What the inbox may use. An empty list is the model alone; null: everything. */
+  targets: string[] | null;
+  /** Targets whose writing tools may run on untrusted mail without being named. */
+  autonomous: string[];
+}
+
+/**
+ * The trust boundary around tools. A run may use what its inbox, its sender and its instruction allow together
+ * (decision L.7); once it has read anything that others wrote, a call has to fit to what the instruction itself
+ * says (L.8, P.4). A model that obeys everything it reads must get nowhere with it.
+ */
+export interface Guard {
+  powersOf: (asked: Asked) => Powers;
+  /** Why a call must not be made; null if it may, and WHERE if that depends on where it goes: see `objectionToPlaces`. */
+  objectionTo: (call: AskedCall) => Objection | typeof WHERE | null;
+}
+
+export const WHERE = Symbol("depends on where it goes");
+
+export interface Objection {
+  /** As a sentence. */
+  reason: string;
+  /** What the instruction would have to say for it; null where nothing would do. */
+  lacks: Lacks | null;
+}
+
+export interface Lacks {
+  /** Its target, at the beginning. */
+  target: boolean;
+  /** `--allow-destructive`. */
+  destroy: boolean;
+  /** Where the call was to go. */
+  place: string | null;
+  /** What it could have shown others. */
+  source?: string;
+  /** Whether it could have shown them what was found anywhere. */
+  searched?: boolean;
+  /** Ids of all that have the title which the instruction names it by. */
+  among?: string[];
+  /** Whether the title of the place in quotation marks would do as well. */
+  titled?: boolean;
+}
+
+/** All of it decided by people with authority: the owner of the inbox, and who wrote the instruction. */
+export interface Asked {
+  authority: Authority;
+  scope: Scope | null;
+  /** The target that the instruction names. */
+  target: string | null;
+  /** False by `--no-tools`. */
+  tools: boolean;
+  /** `--allow-destructive`. */
+  allow_destructive: boolean;
+}
+
+export interface Powers {
+  /** Whether the tools of a target may be offered at all. */
+  mayUse: (target: string) => boolean;
+  /** Whether its writing tools may run although others have been read. */
+  mayWrite: (target: string) => boolean;
+  destroy: boolean;
+}
+
+export interface AskedCall extends Omit<Going, "tool"> {
+  tool: Tool;
+  powers: Powers;
+  /** Another tool server, where what it says of its tools is all that the model has read of others; else null. */
+  beside: string | null;
+}
+
+/** A call as far as where it goes depends on it, which can be sent to a thread. */
+export interface Going {
+  tool: Pick<Tool, "name" | "read_only" | "foreign" | "places" | "numbered" | "site"> & {
+    /** Whether people give its places by their titles. */
+    titled: boolean;
+  };
+  args: Record<string, unknown>;
+  /** Whether the model has read anything that others wrote, but for what the target's own server says of its tools. */
+  tainted: boolean;
+  /** What its author has written for this run. */
+  instruction: string;
+  /** That, the owner's own documents, and the addresses of the people whose run it is. */
+  trusted_text: string;
+  /** In lower case, those of inboxes here: no tool of others mails to them. */
+  own_domains: string[];
+  /** What our own tools have found or made in this run. */
+  places: Place[];
+  /** Where they have read. */
+  read_at: ReadPlace[];
+  /** Whether anybody could have written what the model has read: a mail, a file, an earlier turn, an issue. */
+  anybodys: boolean;
+}
+
+export const GUARD: Guard = { powersOf, objectionTo };
+
+/** Of the tool that makes files: at home in every inbox that may use tools, whatever the instruction is aimed at. */
+export const FILES_TARGET = "files";
+
+function powersOf({ authority, scope, target, tools, allow_destructive }: Asked): Powers {
+  const trusted = authority === "owner" || authority === "listed";
+  const targets = scope?.targets ?? null;
+  const inScope = (name: string): boolean => targets === null || lists(targets, name);
+  const mayUse = (name: string): boolean => {
+    if (!trusted || !tools || targets?.length === 0) return false;
+    return name === FILES_TARGET || (inScope(name) && (target === null || target === name));
+  };
+  return {
+    mayUse,
+    mayWrite: (name) => mayUse(name) && (target === name || lists(scope?.autonomous ?? [], name)),
+    destroy: trusted && allow_destructive,
+  };
+}
+
+function lists(entries: string[], target: string): boolean {
+  return entries.some((entry) => means(entry, target));
+}
+
+function objectionTo(asked: AskedCall): Objection | typeof WHERE | null {
+  const { tool, powers, tainted } = asked;
+  const { name, target } = tool;
+  if (!powers.mayUse(target)) return { reason: `@${target} may not be used for this message.`, lacks: null };
+  const destroy = tool.destructive && !powers.destroy;
+  if (tainted && !tool.read_only && !powers.mayWrite(target)) {
+    const reason = `${name} may change something, and the instruction does not begin with @${target}, nor does scope.autonomous of the inbox list it.`;
+    return { reason: reason + besideIt(asked), lacks: { target: true, destroy, place: null } };
+  }
+  if (destroy) {
+    const reason = `${name} may delete or overwrite something, which needs --allow-destructive in the instruction.`;
+    return { reason, lacks: { target: false, destroy, place: null } };
+  }
+  // What a server says of its own tools may still choose where they go.
+  return !tainted && !tool.foreign ? null : WHERE;
+}
+
+export function goingOf({ tool, ...asked }: AskedCall): Going {
+  const { name, read_only, foreign, places, numbered, site, titled } = tool;
+  const { args, tainted, instruction, trusted_text, own_domains, read_at, anybodys } = asked;
+  return {
+    tool: { name, read_only, foreign, places: places ?? [], numbered, site, titled: titled !== undefined },
+    args,
+    tainted,
+    instruction,
+    trusted_text,
+    own_domains,
+    places: asked.places,
+    read_at,
+    anybodys,
+  };
+}
+
+/**
+ * Why a call must not go where it would. Holds all that it was given, and that others have found, against all that its
+ * author wrote: for long ones it takes a thread.
+ */
+export function objectionToPlaces(going: Going): Objection | null {
+  return objectionToPlace(going) ?? objectionToSource(going);
+}
+
+/** The objection to a call of which nobody can tell where it would go. */
+export function tooMuch(name: string): Objection {
+  const reason = `${name} was called with more text, or more addresses, than can be looked through for where it would go. Ask for less at once.`;
+  return { reason, lacks: null };
+}
+
+/** What nobody meant to be read in this run must not get to where others may read it. */
+function objectionToSource({ tool, anybodys, read_at, ...known }: Going): Objection | null {
+  if (tool.read_only || !anybodys) return null;
+  const unnamed = read_at.find(({ id, site }) => id === null || !isNamedPlace(id, { ...known, site }));
+  if (unnamed === undefined) return null;
+  if (unnamed.id === null) {
+    const reason = `${tool.name} may show others what this run has found in repositories that stand neither in the instruction nor in a context of yours. Have it search in the one that is meant, and name that one.`;
+    return { reason, lacks: { target: false, destroy: false, place: null, searched: true } };
+  }
+  const place = unnamed.id.slice(0, MAX_SHOWN_CHARS);
+  const reason = `${tool.name} may show others what this run has read in ${place}, which stands neither in the instruction nor in a context of yours. Name it there if it is meant.`;
+  return { reason, lacks: { target: false, destroy: false, place: null, source: place } };
+}
+
+function objectionToPlace(asked: Going): Objection | null {
+  const { tool, own_domains } = asked;
+  const { name } = tool;
+  const strange = strangePlace(asked);
+  if (strange === undefined) return null;
+  if (strange === TOO_MUCH) return tooMuch(name);
+  const place = strange.slice(0, MAX_SHOWN_CHARS);
+  if (tool.foreign && !tool.read_only && isAtOwn(strange, own_domains)) {
+    const reason = `${name} was to send to ${place}, an address of this server: what a tool sends there in your name would count as an order of yours. The answer to you is mailed without it.`;
+    return { reason, lacks: null };
+  }
+  const titled = !tool.foreign && tool.titled;
+  const reason = `${name} was to go to ${place}, ${unnamed(tool, place)}`;
+  return { reason, lacks: { target: false, destroy: false, place, titled } };
+}
+
+/** What a place lacks, and what would name it. */
+function unnamed(tool: Going["tool"], place: string): string {
+  if (isPath(tool, place))
+    return `which neither the instruction nor a context of yours names as a repository. Write "repository ${place}" there if it is meant.`;
+  if (!tool.foreign && tool.titled)
+    return "which the instruction does not name. Name it there by its id or its address, or by its title in quotation marks, if it is meant.";
+  return "which stands neither in the instruction nor in a context of yours. Name it there if it is meant.";
+}
+
+/** Whether a place is one that is written `owner/name`, and so like a pair of words. */
+function isPath({ foreign }: Going["tool"], place: string): boolean {
+  return !foreign && /^[^/#]+(?:\/[^/#]+)+$/.test(place);
+}
+
+function besideIt({ beside }: AskedCall): string {
+  return beside === null
+    ? ""
+    : ` Another tool server, @${beside}, is in this run, and could have steered it.`;
+}
+
+const MAX_SHOWN_CHARS = 200;
+
+/** Where a call would go, if nobody with authority has named it. */
+function strangePlace(asked: Going): string | typeof TOO_MUCH | undefined {
+  const { tool, args, places, tainted, instruction, trusted_text, own_domains } = asked;
+  // What other people's tools do with an address nobody knows; our own go nowhere but to what they are connected to.
+  if (tool.foreign)
+    return strangeAddress(args, { read_only: tool.read_only, tainted, trusted_text, own_domains });
+  if (tool.read_only) return undefined;
+  const strange = placesOf(tool, args).find(
+    (id) => !isNamedPlace(id, { places, instruction, trusted_text, site: tool.site }),
+  );
+  const numbered = numberedIn(asked);
+  if (numbered === undefined) return strange;
+  return strange === undefined && isNamedNumber(numbered, asked) ? undefined : wholeName(numbered);
+}
+
+function numberedIn({ tool: { numbered }, args }: Going): Numbered | undefined {
+  if (numbered === undefined) return undefined;
+  const [place, number] = [args[numbered.place], args[numbered.number]];
+  return typeof place === "string" && typeof number === "number" ? { place, number } : undefined;
+}

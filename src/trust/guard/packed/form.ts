@@ -1,0 +1,43 @@
+import { readMimeValue } from "../../../mail/reading/mime-value.ts";
+import type { Part, Reading } from "./part.ts";
+
+/** A name, as forms have them, and no address: a link with a query is no form. */
+const FIRST_FIELD = /^[?&\s\uFEFF]*[\w.+%[\]$*~()-]{1,200}[=&]/;
+const NEXT_FIELD = /&[\w.+%[\]$*~()-]{1,200}=/;
+
+/** The fields of a form as `application/x-www-form-urlencoded`. Settings of many lines look like one, but for a `&`. */
+export function readForm(text: string, max_chars: number): Reading | undefined {
+  if (!FIRST_FIELD.test(text)) return undefined;
+  const words = text.trim();
+  if (!NEXT_FIELD.test(words) && words.includes("\n")) return undefined;
+  if (text.length > max_chars) return { parts: [], chars: text.length };
+  const parts = [...new URLSearchParams(words)].flatMap(([name, value]): Part[] => [
+    { key: "", value: name },
+    { key: name, value },
+  ]);
+  return { parts, chars: text.length };
+}
+
+const MAX_BOUNDARY_CHARS = 70;
+
+/** The fields of a form as `multipart/form-data` (RFC 7578). */
+export function readFormParts(text: string, max_chars: number): Reading | undefined {
+  const lines = text.trimStart();
+  if (!lines.startsWith("--")) return undefined;
+  const boundary = /^--[^\s]+(?=[ \t]*\r?\n)/.exec(lines.slice(0, MAX_BOUNDARY_CHARS + 4))?.[0];
+  if (boundary === undefined || !/\ncontent-disposition[ \t]*:/i.test(lines)) return undefined;
+  if (text.length > max_chars) return { parts: [], chars: text.length };
+  return { parts: lines.split(boundary).slice(1).flatMap(fieldOf), chars: text.length };
+}
+
+/** Its name is left open where programs may read it in more than one way. */
+function fieldOf(part: string): Part[] {
+  const text = part.replaceAll("\r\n", "\n");
+  const gap = text.indexOf("\n\n");
+  const fields = text.slice(0, gap < 0 ? undefined : gap).replaceAll(/\n(?=[ \t])/g, "");
+  const [, said = ""] = /^content-disposition[ \t]*:(.*)$/im.exec(fields) ?? [];
+  const disposition = readMimeValue(said.trim())?.parameters;
+  const names = [...(disposition?.values() ?? [])].map((value): Part => ({ key: "", value }));
+  const value = gap < 0 ? "" : text.slice(gap + 2);
+  return [...names, { key: disposition?.get("name") ?? "", value }];
+}

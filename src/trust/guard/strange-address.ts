@@ -1,0 +1,237 @@
+import { isPublicName } from "../../net/domain-owner.ts";
+import { asRead } from "./as-read.ts";
+import { isInsideAddress } from "./inside-address.ts";
+import { MAX_HOST_CHARS, isFileName, isOddAddress, isOddRecipient } from "./odd-address.ts";
+import { LOOK_CHARS, TOO_MUCH, textsIn } from "./packed/texts.ts";
+import { isProseKey, recipientsIn, wordsOf } from "./prose.ts";
+import { standsBetween } from "./stands-between.ts";
+
+/** What a call is, as far as it matters for the addresses in its arguments. */
+interface Look {
+  read_only: boolean;
+  /** Whether the model has read what others wrote, so that a word may be an address that does not look like one. */
+  tainted: boolean;
+  /** Domains of inboxes here. What a tool mails there in its owner's name would come back as an order of the owner's. */
+  own_domains: string[];
+}
+
+/** Limits of one call: what is looked at is held against all that is trusted. */
+const MAX_LOOKED_AT_CHARS = 100_000;
+const MAX_PLACES = 1_000;
+
+/**
+ * Returns an address in the arguments of somebody else's tool that the trusted text does not hold, or that is of an inbox
+ * here, named or not; undefined if there is none.
+ */
+export function strangeAddress(
+  args: Record<string, unknown>,
+  { trusted_text, ...look }: Look & { trusted_text: string },
+): string | typeof TOO_MUCH | undefined {
+  const found = placesIn(args, look);
+  if (found === TOO_MUCH || found.places.size > MAX_PLACES) return TOO_MUCH;
+  if (found.inbox !== undefined || found.places.size === 0) return found.inbox;
+  const known = knownIn(trusted_text);
+  return [...found.places].find((place) => !standsIn(known, place));
+}
+
+/** Whether a place is an address at one of these domains. */
+export function isAtOwn(place: string, own_domains: string[]): boolean {
+  const lower = place.toLowerCase();
+  return own_domains.some((domain) => {
+    const at = lower.indexOf(`@${domain}`);
+    return at !== -1 && !/^\.?[\p{L}\p{N}_-]/u.test(lower.slice(at + domain.length + 1));
+  });
+}
+
+interface Known {
+  text: string;
+  /** As long as the text. */
+  lower: string;
+}
+
+let lastKnown: { of: string; known: Known } = { of: "", known: { text: "\n", lower: "\n" } };
+
+/** The trusted text as it stands and as programs read it. A run asks about the same one again and again. */
+function knownIn(trusted_text: string): Known {
+  if (lastKnown.of !== trusted_text) {
+    const text = `${trusted_text}\n${asRead(trusted_text)}`;
+    lastKnown = { of: trusted_text, known: { text, lower: lowered(text) } };
+  }
+  return lastKnown.known;
+}
+
+/** In small letters, but for those that take more characters than their capital ones: both texts stay as long. */
+function lowered(text: string): string {
+  const lower = text.toLowerCase();
+  if (lower.length === text.length) return lower;
+  return text.replaceAll(/\p{Lu}/gu, (char) => {
+    const small = char.toLowerCase();
+    return small.length === char.length ? small : char;
+  });
+}
+
+/** What stands before the path: hosts and mail addresses are the same in capital letters, paths are not. */
+const BEFORE_PATH = /^(?:[a-z][a-z0-9+.-]{0,30}:)?[/\\]*[^/\\?#]*/i;
+
+/** As a whole: the beginning of a longer address is another one. */
+function standsIn({ text, lower }: Known, place: string): boolean {
+  const wanted = place.replace(/(?<![/.,;:!?])[/.,;:!?]+$/, "");
+  const path = BEFORE_PATH.exec(wanted)?.[0].length ?? 0;
+  return standsBetween(lower, lowered(wanted), {
+    before: /[\w@.%+-]/,
+    after: /^\/?[.,;:!?)\]}>'"*_]*(?!\S)/,
+    accepts: (at) => text.startsWith(wanted.slice(path), at + path) && !isInsideAddress(text, at),
+  });
+}
+
+/** Beyond it, or over several lines, a text of prose is something to be written down, not somewhere to go. */
+const MAX_POINTER_CHARS = 300;
+const POINTER_KEY =
+  /ur[il]|link|href|host|domain|site|server|endpoint|webhook|callback|recipient|e?-?mail|^(to|cc|bcc|from|attendees?|guests?|invitees?|participants?|members?|users?|share.*|assignees?|address(es)?|phone|number|channel)$/i;
+const RECIPIENT_KEY = /^(?:to|cc|bcc|recipients?|e?-?mails?)$/i;
+/** As a word of its own, however words are put together: `url`, `image_url`, `imageUrl`, `imageURLs`. */
+const URL_KEY =
+  /(?:^|[^A-Za-z])ur[il]s?$|(?:Ur[il]|UR[IL])s?$|[Hh]ref$|[Ww]eb_?[Hh]ook|[Cc]allback|[Ee]ndpoint/;
+/** Where a host belongs: one in numbers that says something behind them, in any of the ways that programs read. */
+const HOST_KEY = /host|domain|server|site|endpoint/i;
+const ODD_HOST =
+  /^(?:\[[0-9a-f:.%]{2,60}\]|(?:0x[0-9a-f]{1,16}|\d{1,20})(?:\.(?:0x[0-9a-f]{1,16}|\d{1,20})){0,3}(?=[:/?#]))\S*$/i;
+/** Where nothing of this stands, in whatever form it is read, none of those below finds anything. */
+const MAY_POINT = /[/\\:@.+%&]|=\?|\P{ASCII}/u;
+const URL_LIKE =
+  /(?:[a-z][a-z0-9+.-]{1,20}:)?[/\\]{2}(?:\[[0-9a-f:.%]{2,60}\]|[^\s"'<>()[\]{}|])[^\s"'<>()[\]{}|]*/gi;
+/** With one slash or none; whoever fetches it reads two. */
+const WEB_LIKE = /\b(?:https?|ftps?|wss?|file):(?![/\\]{2})[^\s"'<>()[\]{}|]+/gi;
+const SCHEME_LIKE = /\b(?:data|mailto|tel|sms|javascript|blob|magnet|xmpp|sip):[^\s"'<>]+/gi;
+const MAIL_LIKE =
+  /(?<![^\s"'<>()[\]{},;:@])[^\s"'<>()[\]{},;:@]+@(?:\[[^\s"'<>()[\]{},;@]{1,100}\]?|[^\s"'<>()[\]{},;:@]+)/g;
+const HOST_LIKE =
+  /(?<![\p{L}\p{N}_@.-])(?:[\p{L}\p{N}_-]+\.)+[\p{L}\p{N}-]{2,}\.?(?::\d+)?(?:[/?#][^\s"'<>]*)?/giu;
+const NUMERIC_HOST = /(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?(?:[/?#][^\s"'<>]*)?/g;
+const PHONE_LIKE = /\+\d[\d ()-]{6,}\d/g;
+
+/** Everything in the arguments that something could be fetched from or sent to, each once; `inbox`: one of ours, if sent to. */
+function placesIn(
+  args: unknown,
+  look: Look,
+): { places: Set<string>; inbox: string | undefined } | typeof TOO_MUCH {
+  const found = new Set<string>();
+  let inbox: string | undefined;
+  let left = MAX_LOOKED_AT_CHARS;
+  for (const given of textsIn(args)) {
+    if (given === TOO_MUCH) return TOO_MUCH;
+    const { seen, places, sent } = lookAt(given.key, textOf(given), look);
+    if (seen > 0 && !given.packed) left -= seen + LOOK_CHARS;
+    if (left < 0) return TOO_MUCH;
+    for (const place of places) found.add(place);
+    if (sent) inbox ??= places.find((place) => isAtOwn(place, look.own_domains));
+  }
+  return { places: found, inbox };
+}
+
+/** The places in one text, how many characters of it were looked through, and whether something is sent there. */
+function lookAt(key: string, text: string, look: Look): { seen: number; places: string[]; sent: boolean } {
+  // What only reads has no use for prose, so an address anywhere in it is there to be looked up.
+  const prose = !look.read_only && !POINTER_KEY.test(key) && isProseKey(key);
+  // What is written down goes nowhere, but for a mail that says itself to whom.
+  const seen = prose && !isShort(text) ? recipientsIn(text) : text;
+  if (seen === "" || seen.length > MAX_LOOKED_AT_CHARS) return { seen: seen.length, places: [], sent: false };
+  const places = prose ? writtenIn(key, seen, text) : givenIn(key, seen, look);
+  return { seen: seen.length, places, sent: !look.read_only && (!prose || seen !== text) };
+}
+
+/** Numbers with fewer digits are no address on the internet (RFC 6890: 0.0.0.0/8), and no phone's abroad. */
+const MIN_ADDRESS = 10_000_000;
+const NUMBER_WORD =
+  /^(?:to|phones?|tel|mobile|cell|sms|fax|whatsapp|msisdn|target|dest|destinations?|receivers?|ip|addr)$/;
+
+/** A number is looked at as a text where an address belongs: elsewhere it counts or measures something. */
+function textOf({ key, value }: { key: string; value: string | number }): string {
+  if (typeof value === "string") return value;
+  if (Number.isInteger(value) && Math.abs(value) < MIN_ADDRESS) return "";
+  const points = [POINTER_KEY, URL_KEY, HOST_KEY].some((pattern) => pattern.test(key));
+  return points || wordsOf(key).some((word) => NUMBER_WORD.test(word)) ? String(value) : "";
+}
+
+/** In prose, or in what it says of its recipients. */
+function writtenIn(key: string, seen: string, text: string): string[] {
+  return placesOf(key, seen, { points: seen !== text, sends: false });
+}
+
+function givenIn(key: string, text: string, look: Look): string[] {
+  const sends = look.tainted && !look.read_only;
+  const found = placesOf(key, text, { points: POINTER_KEY.test(key), sends });
+  return look.tainted ? found.concat(oddWordsIn(key, text, look)) : found;
+}
+
+function isShort(text: string): boolean {
+  const words = text.trim();
+  return words.length <= MAX_POINTER_CHARS && !words.includes("\n");
+}
+
+function placesOf(key: string, text: string, where: Omit<Where, "in_path">): string[] {
+  const words = text.trim();
+  const forms = MAY_POINT.test(text) ? formsOf(text) : [];
+  const found = forms.flatMap((form) => placesInText(form, where));
+  // Programs make an address of anything that is given as one: of a number, or of a name alone.
+  const whole = URL_KEY.test(key) ? words !== "" : HOST_KEY.test(key) && ODD_HOST.test(words);
+  return whole ? [words].concat(found) : found;
+}
+
+/** A text as it stands, and as programs read it where that is another one. */
+function formsOf(text: string): string[] {
+  const read = asRead(text);
+  return read === text ? [text] : [text, read];
+}
+
+/** Returns what may be an address to some program in a recipient, and in a text without blanks, though it looks like none. */
+function oddWordsIn(key: string, text: string, { read_only }: Look): string[] {
+  const recipients = RECIPIENT_KEY.test(key) ? text.split(/[,;\n]/).filter(isOddRecipient) : [];
+  // Programs leave tabs and line breaks out of an address (WHATWG URL).
+  const word = text.replaceAll(/[\t\r\n]/g, "").trim();
+  if (word === "" || /\s/.test(word)) return recipients;
+  const joined =
+    word === text.trim()
+      ? []
+      : formsOf(word).flatMap((form) => placesInText(form, { points: false, sends: !read_only }));
+  const parts = asRead(word).split(/[,;|]/);
+  return recipients.concat(
+    joined,
+    parts.filter((part) => isOddAddress(part, { key, read_only })),
+  );
+}
+
+function placesInText(text: string, where: Omit<Where, "in_path">): string[] {
+  const found = [URL_LIKE, WEB_LIKE, SCHEME_LIKE, MAIL_LIKE, NUMERIC_HOST].flatMap(
+    (pattern) => text.match(pattern) ?? [],
+  );
+  if (where.points) found.push(...(text.match(PHONE_LIKE) ?? []));
+  for (const { 0: name, index } of text.matchAll(HOST_LIKE))
+    if (isHost(name, { ...where, in_path: /[/\\]/.test(text.charAt(index - 1)) })) found.push(name);
+  return found;
+}
+
+interface Where {
+  /** Whether an address belongs there. */
+  points: boolean;
+  /** Whether something may be sent to a name alone. */
+  sends: boolean;
+  in_path: boolean;
+}
+
+/**
+ * A file may be called like a host, and the name of a site alone tells its owner nothing; with a path behind it or a
+ * name in front of it, or where an address belongs, it is somewhere to go. Behind a slash it may be a file's.
+ */
+function isHost(name: string, { points, sends, in_path }: Where): boolean {
+  const host = /^[^/?#:]+/.exec(name)?.[0].replace(/\.$/, "") ?? "";
+  if (points || host !== name) return isPublic(host);
+  if (isFileName(host, in_path)) return false;
+  const site = /^(?:www\.)?[^.]+\.[^.]+$/i.test(host);
+  return (!site || (sends && !in_path)) && isPublic(host);
+}
+
+/** No program looks a longer one up, and to read it as a name takes more than its length. */
+function isPublic(host: string): boolean {
+  return host.length > MAX_HOST_CHARS || isPublicName(host);
+}

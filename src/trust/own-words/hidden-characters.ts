@@ -1,0 +1,53 @@
+/**
+ * What ends a line or a page elsewhere, and is a space in mail, where only CRLF and LF end one (RFC 5322 §2.1): else a
+ * correspondent's name could begin a new line in what the owner's mail program writes above a quote.
+ */
+// oxlint-disable-next-line no-control-regex -- FS, GS and RS end a line to some.
+export const SEPARATORS = /[\r\v\f\x1c-\x1e\u0085\u2028\u2029]/g;
+/** What draws nothing (Unicode's own list: zero-width, bidi, tags, variation selectors, fillers) or is no text at all. */
+const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\p{Cc}\uFFF9-\uFFFB]/gu;
+const EMOJI = /[\p{Extended_Pictographic}\p{Emoji_Modifier}\p{Emoji_Component}\uFE0F]/u;
+/** Scripts that spell words with zero-width joiners. */
+const JOINED =
+  /[\p{Script=Arabic}\p{Script=Syriac}\p{Script=Devanagari}\p{Script=Bengali}\p{Script=Gurmukhi}\p{Script=Gujarati}\p{Script=Oriya}\p{Script=Tamil}\p{Script=Telugu}\p{Script=Kannada}\p{Script=Malayalam}\p{Script=Sinhala}\p{Script=Mongolian}]/u;
+
+/** Text as a reader sees it, with `\n` as its only line end, and the count of characters taken out. */
+export function stripHiddenCharacters(text: string): { text: string; removed: number } {
+  let removed = 0;
+  const lines = text.replaceAll("\r\n", "\n").replaceAll(SEPARATORS, " ");
+  const visible = lines.replace(INVISIBLE, (char, at: number, whole: string) => {
+    if (char === "\n" || char === "\t" || spells(char, at, whole)) return char;
+    removed += 1;
+    return "";
+  });
+  return { text: visible, removed };
+}
+
+/** A text on one line as a reader sees it, such as a subject. */
+export function visibleLine(text: string): string {
+  return stripHiddenCharacters(text).text.replaceAll(/\s+/g, " ").trim();
+}
+
+/** The beginning of a sentence on how many there were. */
+export function hiddenInWords(count: number): string {
+  return count === 1 ? "1 invisible character was" : `${count} invisible characters were`;
+}
+
+/** Emoji sequences and some scripts need joiners and variation selectors between visible neighbours. */
+function spells(char: string, at: number, whole: string): boolean {
+  if (!"\u200C\u200D\uFE0E\uFE0F".includes(char)) return false;
+  const isSelector = char === "\uFE0E" || char === "\uFE0F";
+  // Only the last of many joiners in a row can join anything.
+  if (!isSelector && whole.charAt(at + 1) === char) return false;
+  const before = codePointBefore(whole, at);
+  if (isSelector) return EMOJI.test(before) && before !== char;
+  const after = String.fromCodePoint(whole.codePointAt(at + 1) ?? 0x20);
+  if (char === "\u200D" && EMOJI.test(before) && EMOJI.test(after)) return true;
+  return JOINED.test(before) && JOINED.test(after);
+}
+
+function codePointBefore(text: string, at: number): string {
+  const unit = text.charCodeAt(at - 1);
+  const isLowSurrogate = unit >= 0xdc00 && unit <= 0xdfff;
+  return text.slice(Math.max(0, at - (isLowSurrogate ? 2 : 1)), at);
+}

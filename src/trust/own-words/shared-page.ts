@@ -1,0 +1,93 @@
+import { domainOf, isPublicName } from "../../net/domain-owner.ts";
+import { MIN_WRAP_COLUMN } from "./marker-lines.ts";
+import { isPublicProvider } from "../../net/public-providers.ts";
+
+/** A longer name is none. */
+const MAX_HOST_CHARS = 300;
+/** Also glued to a word, as in scripts without spaces. A link that writes a mail may bring its words along. */
+const WITH_SCHEME =
+  /[a-z\d]{1,20}:\/\/|https?(?::|%3a|&#x?0{0,3}(?:3a|58);|&colon;)(?:\/|%2f|&#x?0{0,3}(?:2f|47);|&sol;){2}|(?<![\p{L}\p{N}])(?:(?:geo|magnet|spotify|intent|market|content|matrix|urn|doi|data|nostr|ipfs|ipns|did|at|lbry|bitcoin|ethereum|lightning|tg|whatsapp):\S|mailto:[^\s?]{1,300}\?)/iu;
+const WWW = /^www\.[\p{L}\p{N}]/iu;
+/** Nothing is glued to an address but what ends a sentence or closes brackets. */
+const UNGLUED = /^[!-~]+(?:(?![!-~])\p{P})*$/u;
+
+/** A text, parted below its last web address: `given + sure`. */
+export interface SharedText {
+  /** To the end of that address's line; all of it where words follow on that line, and nothing where there is none. */
+  given: string;
+  sure: string;
+  /** The address; empty where there is none. */
+  page: string;
+}
+
+/**
+ * Parts the text of a mail that answers by what of it is surely its author's. Words of others that stand there with the
+ * address of their page stand above or around it. Only the lines below the last address are surely not of these, and only
+ * where nothing follows on its own line, as that could go on below.
+ */
+export function readShared(text: string): SharedText {
+  const lines = text.split("\n");
+  const last = lines.findLastIndex((line) => /\S/.test(line));
+  const at = lines.findLastIndex((line, index) => lastAddress(line, index === last) !== undefined);
+  if (at === -1) return { given: "", sure: text, page: "" };
+  const [line = "", next = ""] = lines.slice(at);
+  const page = lastAddress(line, at === last) ?? "";
+  const ends = line.trimEnd().endsWith(page) && UNGLUED.test(page) && !goesOn(line, next);
+  const given = ends ? lines.slice(0, at + 1).join("\n") : text;
+  return { given, sure: text.slice(given.length), page };
+}
+
+/**
+ * Whether there is a web address in what was cut off a mail that answers none, such as a post in which a line of dashes
+ * stands above it. The site of the sender's own domain is no page of others.
+ */
+export function hasAddressOfOthers(text: string, sender: string): boolean {
+  const domain = domainOf(sender).toLowerCase();
+  const own = isPublicProvider(domain) ? [] : [domain, `www.${domain}`];
+  return holdsAddress(text.replaceAll(/\S+/g, (word) => (own.includes(siteIn(word)) ? "" : word)));
+}
+
+/** The site that a word is the address of, without a path. */
+function siteIn(word: string): string {
+  return word
+    .toLowerCase()
+    .replace(/^[<(]?https?:\/\//, "")
+    .replace(/\/?[>).,]{0,2}$/, "");
+}
+
+/**
+ * Whether a text has a web address: with a scheme, or with a path behind the name of a site. That alone is none, unless
+ * the text ends in it, with `www.` or on a line of its own.
+ */
+export function holdsAddress(text: string): boolean {
+  return readShared(text).page !== "";
+}
+
+/** Whether a mail program may have broken one line into these two; it leaves an address whole, however long that is. */
+function goesOn(line: string, next: string): boolean {
+  const [word = ""] = next.trim().split(/\s/, 1);
+  return word !== "" && Bun.stringWidth(line) + 1 + Bun.stringWidth(word) >= MIN_WRAP_COLUMN;
+}
+
+function lastAddress(line: string, is_last: boolean): string | undefined {
+  const words = line.split(/\s+/).filter((word) => word !== "");
+  const addresses = words.map((word, at) => {
+    const ends_text = is_last && at === words.length - 1;
+    return addressIn(word, ends_text && (at === 0 || WWW.test(word)));
+  });
+  return addresses.findLast((address) => address !== undefined);
+}
+
+/** From where an address begins in a word to its end. The name of a site is one with a path, or where it `will_do`. */
+function addressIn(word: string, will_do: boolean): string | undefined {
+  const scheme = word.search(WITH_SCHEME);
+  if (scheme !== -1) return word.slice(scheme);
+  const [place = ""] = word.slice(0, MAX_HOST_CHARS).split(/[/?#]/, 1);
+  if (place.includes("@") || !(will_do || /[\p{L}\p{N}]/u.test(word.slice(place.length)))) return undefined;
+  const site = place.split(/[^\p{L}\p{N}.-]+/u).find((name) => WWW.test(name) || isSite(name));
+  return site === undefined ? undefined : word.slice(word.indexOf(site));
+}
+
+function isSite(name: string): boolean {
+  return /\.\p{L}/u.test(name) && isPublicName(name);
+}
