@@ -2,7 +2,7 @@ import { rmSync } from "node:fs";
 import { createVerifiedUser } from "../src/resources/accounts/accounts.ts";
 import { createApp } from "../src/app.ts";
 import { defaultConfig } from "../src/config/config.ts";
-import { jobHandlers } from "../src/handlers.ts";
+import { jobHandlers } from "../src/operation/jobs.ts";
 import { createWorker } from "../src/jobs/worker.ts";
 import { createLog } from "../src/lib/log.ts";
 import { prepareLetter } from "../src/mail/writing/letters.ts";

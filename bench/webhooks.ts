@@ -5,7 +5,7 @@ import { type App, createApp } from "../src/app.ts";
 import { defaultConfig } from "../src/config/config.ts";
 import type { Db } from "../src/db/database.ts";
 import { insertRow } from "../src/db/prepared.ts";
-import { jobHandlers } from "../src/handlers.ts";
+import { jobHandlers } from "../src/operation/jobs.ts";
 import { createWorker } from "../src/jobs/worker.ts";
 import { createLog } from "../src/lib/log.ts";
 import { type EventObject, eventRow, recordEvent } from "../src/resources/webhooks/events.ts";

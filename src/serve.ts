@@ -15,7 +15,7 @@ import { keepClock } from "./db/kept-clock.ts";
 import { keepPosition, olderWords } from "./db/kept-position.ts";
 import { keepRateLimits } from "./db/rate-limits.ts";
 import { movedWarning, moveToServiceDomain } from "./resources/inboxes/leave-domain.ts";
-import { jobHandlers } from "./handlers.ts";
+import { jobHandlers } from "./operation/jobs.ts";
 import type { Checks } from "./http/health.ts";
 import type { HttpDoor } from "./http/listen.ts";
 import { openMetricsDoor } from "./http/metrics.ts";

@@ -1,3 +1,5 @@
+import { deleteJobWithKey } from "../jobs/remove.ts";
+import { hasten } from "../jobs/hasten.ts";
 import { join } from "node:path";
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
@@ -24,7 +26,7 @@ export async function makeBackupsLater(app: App, tx: Db): Promise<void> {
   const next = schedule === "" ? asked : nextTime(schedule, app.now());
   // Its time may also be that of a clock that was wrong, far ahead.
   if (same && next !== undefined && waiting.run_at <= next) return;
-  if (waiting) await tx.deleteFrom("jobs").where("dedupe_key", "=", KEY).execute();
+  if (waiting) await deleteJobWithKey(tx, { dedupe_key: KEY });
   if (next !== undefined)
     await enqueue(app, tx, { kind: "make_backup", payload, dedupe_key: KEY, run_at: next });
 }
@@ -35,12 +37,7 @@ export async function askForBackup(app: App): Promise<void> {
   await app.write(async (tx) => {
     const work = { kind: "make_backup", payload: { schedule }, dedupe_key: KEY } as const;
     if (await enqueue(app, tx, work)) return;
-    await tx
-      .updateTable("jobs")
-      .set({ run_at: app.now() })
-      .where("dedupe_key", "=", KEY)
-      .where("status", "=", "pending")
-      .execute();
+    await hasten(app, tx, { kind: "make_backup", dedupe_key: KEY, run_at: app.now() });
   });
   app.worker?.wakeAll();
 }

@@ -2,7 +2,6 @@ import { Argument, Command, Option } from "commander";
 import { dropJob, retryJob } from "../operation/admin/change-job.ts";
 import {
   hold,
-  JOB_KINDS,
   JOB_STATES,
   type JobState,
   type JobView,
@@ -14,7 +13,7 @@ import type { Ended } from "../pipeline/fail.ts";
 import type { HeldKindRow, JobRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
 import { HELD_BY_DEFAULT, heldKinds, restingKinds } from "../jobs/holds.ts";
-import type { JobKind } from "../jobs/kinds.ts";
+import { JOB_KINDS, type JobKind } from "../jobs/kinds.ts";
 import { voidLeases } from "../jobs/queue.ts";
 import { CONFIG_OPTION, type CommonOptions, JSON_OPTION, print } from "./options.ts";
 import { shown } from "./shown.ts";

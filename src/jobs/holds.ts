@@ -2,14 +2,14 @@ import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { remembered } from "../db/prepared.ts";
 import type { HeldKindRow } from "../db/schema.ts";
-import type { JobKind } from "./kinds.ts";
+import { JOB_KINDS, JOB_RULES, type JobKind } from "./kinds.ts";
 
 /** Why a mail waits that was queued for delivery, while outgoing mail is captured. */
 export const HELD_HERE =
   'outbound.mode is "capture"; what was queued for delivery waits for "relay" or "direct"';
 
 /** What works for people and reaches others. Held with it, nothing leaves and nothing is begun. */
-export const HELD_BY_DEFAULT: JobKind[] = ["route_message", "send_mail", "fan_out_event", "deliver_webhooks"];
+export const HELD_BY_DEFAULT = JOB_KINDS.filter((kind) => JOB_RULES[kind].held_by_default);
 
 /** Jobs of these kinds stay where they are until they are released, also over a restart. What runs goes on. */
 export async function holdKinds(tx: Db, kinds: JobKind[], now: number): Promise<void> {

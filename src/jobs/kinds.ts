@@ -60,50 +60,174 @@ export interface JobPayloads {
 
 export type JobKind = keyof JobPayloads;
 
-/** How long a worker may be silent about one, and how often it may fail before it is given up. */
-export const JOB_RULES: Record<JobKind, { lease_seconds: number; max_failures: number }> = {
-  route_message: { lease_seconds: 900, max_failures: 8 },
-  send_mail: { lease_seconds: 900, max_failures: 100 },
-  tell_failure: { lease_seconds: 120, max_failures: 8 },
-  // Never given up: a domain is looked at for as long as it is there.
-  check_domain: { lease_seconds: 300, max_failures: Number.POSITIVE_INFINITY },
-  check_service_keys: { lease_seconds: 300, max_failures: Number.POSITIVE_INFINITY },
-  mail_code: { lease_seconds: 120, max_failures: 5 },
-  // Nor is this: somebody was promised that nothing is left.
-  erase_bytes: { lease_seconds: 900, max_failures: Number.POSITIVE_INFINITY },
-  erase_rest: { lease_seconds: 900, max_failures: Number.POSITIVE_INFINITY },
-  erase_messages: { lease_seconds: 900, max_failures: Number.POSITIVE_INFINITY },
-  resume_inbox: { lease_seconds: 900, max_failures: Number.POSITIVE_INFINITY },
-  erase_account: { lease_seconds: 900, max_failures: Number.POSITIVE_INFINITY },
-  purge: { lease_seconds: 900, max_failures: Number.POSITIVE_INFINITY },
-  fan_out_event: { lease_seconds: 120, max_failures: 8 },
-  // Each delivery counts its own attempts. It begins some for five minutes, and a time-out may be ten.
-  deliver_webhooks: { lease_seconds: 1_200, max_failures: Number.POSITIVE_INFINITY },
-  mail_notice: { lease_seconds: 120, max_failures: 5 },
-  sum_up_notices: { lease_seconds: 120, max_failures: 5 },
-  mail_returns: { lease_seconds: 120, max_failures: 5 },
-  // Never given up: nobody is left who could cancel.
-  close_customer: { lease_seconds: 300, max_failures: Number.POSITIVE_INFINITY },
-  // Long enough for a large data folder on a slow disk.
-  make_backup: { lease_seconds: 43_200, max_failures: Number.POSITIVE_INFINITY },
-  keep_certificate: { lease_seconds: 900, max_failures: Number.POSITIVE_INFINITY },
-  catch_up_payments: { lease_seconds: 1_800, max_failures: Number.POSITIVE_INFINITY },
+/** What holds for every job of a kind. */
+interface JobRule<K extends JobKind> {
+  /** How long a worker may be silent about one. */
+  lease_seconds: number;
+  /** How often one may fail before it is given up. */
+  max_failures: number;
+  /** The member that says whom or what one is for, without which it cannot be done; null where nothing need be said. */
+  names: (string & keyof JobPayloads[K]) | null;
+  /** Whether it is held where the operator names no kind, and after a restore. */
+  held_by_default: boolean;
+  /** What waits, in the words of the dashboard. */
+  shown: string;
+}
+
+/** For what somebody was promised, or nobody else could do. */
+const NEVER_GIVEN_UP = Number.POSITIVE_INFINITY;
+
+/** What works for people and reaches others is held by default: with it nothing leaves and nothing is begun. */
+export const JOB_RULES: { [K in JobKind]: JobRule<K> } = {
+  route_message: {
+    lease_seconds: 900,
+    max_failures: 8,
+    names: "message_id",
+    held_by_default: true,
+    shown: "answers",
+  },
+  send_mail: {
+    lease_seconds: 900,
+    max_failures: 100,
+    names: "outgoing_id",
+    held_by_default: true,
+    shown: "outgoing mail",
+  },
+  tell_failure: {
+    lease_seconds: 120,
+    max_failures: 8,
+    names: "message_id",
+    held_by_default: false,
+    shown: "news of failures",
+  },
+  check_domain: {
+    lease_seconds: 300,
+    max_failures: NEVER_GIVEN_UP,
+    names: "domain_id",
+    held_by_default: false,
+    shown: "checks of domains",
+  },
+  check_service_keys: {
+    lease_seconds: 300,
+    max_failures: NEVER_GIVEN_UP,
+    names: null,
+    held_by_default: false,
+    shown: "checks of the server's own records",
+  },
+  mail_code: {
+    lease_seconds: 120,
+    max_failures: 5,
+    names: "email",
+    held_by_default: false,
+    shown: "login codes",
+  },
+  erase_bytes: {
+    lease_seconds: 900,
+    max_failures: NEVER_GIVEN_UP,
+    names: null,
+    held_by_default: false,
+    shown: "what is to be erased",
+  },
+  erase_rest: {
+    lease_seconds: 900,
+    max_failures: NEVER_GIVEN_UP,
+    names: null,
+    held_by_default: false,
+    shown: "what deleted inboxes and webhooks left",
+  },
+  erase_messages: {
+    lease_seconds: 900,
+    max_failures: NEVER_GIVEN_UP,
+    names: "user_id",
+    held_by_default: false,
+    shown: "deleted messages",
+  },
+  resume_inbox: {
+    lease_seconds: 900,
+    max_failures: NEVER_GIVEN_UP,
+    names: "inbox_id",
+    held_by_default: false,
+    shown: "inboxes that go on",
+  },
+  erase_account: {
+    lease_seconds: 900,
+    max_failures: NEVER_GIVEN_UP,
+    names: "user_id",
+    held_by_default: false,
+    shown: "deleted accounts",
+  },
+  purge: {
+    lease_seconds: 900,
+    max_failures: NEVER_GIVEN_UP,
+    names: null,
+    held_by_default: false,
+    shown: "what has been kept for long enough",
+  },
+  fan_out_event: {
+    lease_seconds: 120,
+    max_failures: 8,
+    names: "event_id",
+    held_by_default: true,
+    shown: "news for webhooks",
+  },
+  deliver_webhooks: {
+    // Each delivery counts its own attempts. It begins some for five minutes, and a time-out may be ten.
+    lease_seconds: 1_200,
+    max_failures: NEVER_GIVEN_UP,
+    names: "endpoint_id",
+    held_by_default: true,
+    shown: "webhooks",
+  },
+  mail_notice: {
+    lease_seconds: 120,
+    max_failures: 5,
+    names: "user_id",
+    held_by_default: false,
+    shown: "notices to owners",
+  },
+  sum_up_notices: {
+    lease_seconds: 120,
+    max_failures: 5,
+    names: "user_id",
+    held_by_default: false,
+    shown: "summaries for owners",
+  },
+  mail_returns: {
+    lease_seconds: 120,
+    max_failures: 5,
+    names: "user_id",
+    held_by_default: false,
+    shown: "news of answers that came back",
+  },
+  close_customer: {
+    lease_seconds: 300,
+    max_failures: NEVER_GIVEN_UP,
+    names: "customer_id",
+    held_by_default: false,
+    shown: "what deleted accounts pay for",
+  },
+  make_backup: {
+    // Long enough for a large data folder on a slow disk.
+    lease_seconds: 43_200,
+    max_failures: NEVER_GIVEN_UP,
+    names: null,
+    held_by_default: false,
+    shown: "backups",
+  },
+  keep_certificate: {
+    lease_seconds: 900,
+    max_failures: NEVER_GIVEN_UP,
+    names: null,
+    held_by_default: false,
+    shown: "the certificate",
+  },
+  catch_up_payments: {
+    lease_seconds: 1_800,
+    max_failures: NEVER_GIVEN_UP,
+    names: null,
+    held_by_default: false,
+    shown: "questions to the payment provider",
+  },
 };
 
-/** What says whom or what a job is for; one without it cannot be done. */
-export const NAMED: { [K in JobKind]?: string & keyof JobPayloads[K] } = {
-  route_message: "message_id",
-  send_mail: "outgoing_id",
-  tell_failure: "message_id",
-  check_domain: "domain_id",
-  mail_code: "email",
-  erase_messages: "user_id",
-  resume_inbox: "inbox_id",
-  erase_account: "user_id",
-  fan_out_event: "event_id",
-  deliver_webhooks: "endpoint_id",
-  mail_notice: "user_id",
-  sum_up_notices: "user_id",
-  mail_returns: "user_id",
-  close_customer: "customer_id",
-};
+export const JOB_KINDS = Object.keys(JOB_RULES) as JobKind[];

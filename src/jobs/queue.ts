@@ -4,7 +4,7 @@ import { jobInLane } from "../db/due-jobs.ts";
 import { insertRow, prepared } from "../db/prepared.ts";
 import type { JobRow } from "../db/schema.ts";
 import { storedJson } from "../lib/stored-json.ts";
-import { JOB_RULES, NAMED, type JobKind, type JobPayloads } from "./kinds.ts";
+import { JOB_RULES, type JobKind, type JobPayloads } from "./kinds.ts";
 import type { Use } from "./shares.ts";
 
 export interface Job<K extends JobKind = JobKind> extends Use {
@@ -24,8 +24,8 @@ export const DAMAGED_PAYLOAD = Object.freeze({});
 export function payloadOf({ kind, payload }: Pick<JobRow, "kind" | "payload">): object {
   const stored = storedJson<Record<string, unknown> | null>(payload, null);
   if (typeof stored !== "object" || stored === null) return DAMAGED_PAYLOAD;
-  const named = NAMED[kind as JobKind];
-  return named === undefined || typeof stored[named] === "string" ? stored : DAMAGED_PAYLOAD;
+  const names = (JOB_RULES as Record<string, { names: string | null }>)[kind]?.names ?? null;
+  return names === null || typeof stored[names] === "string" ? stored : DAMAGED_PAYLOAD;
 }
 
 /** The account that a job is for, and how many jobs of its kind may run for it at once; null: as many as is fair. */
@@ -195,6 +195,11 @@ const deleteHeld = prepared((db, job: { id: string; attempts: number }) =>
     .where("status", "=", "running")
     .where("attempts", "=", job.attempts)
     .returning("id"),
+);
+
+/** Gives a job another payload, whatever state it is in. */
+export const rewriteJob = prepared((db, { id, payload }: { id: string; payload: string }) =>
+  db.updateTable("jobs").set({ payload }).where("id", "=", id),
 );
 
 /** Puts a job back for `run_at` because its handler said "not now": `error` says why. */

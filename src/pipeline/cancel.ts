@@ -1,9 +1,9 @@
 import type { App } from "../app.ts";
 import { historySince } from "../resources/billing/plans.ts";
 import type { Db } from "../db/database.ts";
-import { jsonMember } from "../db/json.ts";
 import type { MessageRow, MessageState, UserRow } from "../db/schema.ts";
 import { AppError } from "../errors.ts";
+import { deleteJobOfMessage } from "../jobs/remove.ts";
 import { CANCELLED_REASON } from "../resources/messages/cancelled.ts";
 import { ownMessage, readRun } from "../resources/messages/messages.ts";
 import type { RunView } from "../resources/messages/view.ts";
@@ -42,10 +42,7 @@ const ENDED: Record<Exclude<MessageState, "received">, string> = {
 };
 
 async function endWithJob(app: App, tx: Db, message: MessageRow): Promise<boolean> {
-  const { lane, any } = jobsOf(tx, message);
-  const { numDeletedRows } = await lane.executeTakeFirst();
-  // One that began a conversation of its own (`--new`) keeps the lane of the first.
-  if (numDeletedRows === 0n) await any.executeTakeFirst();
+  await deleteJobOfMessage(tx, message);
   const told = app.progress.get(message.id)?.() as Step[] | undefined;
   const noted = await notedCalls(tx, message.id);
   await endMessage(app, tx, message, {
@@ -55,13 +52,4 @@ async function endWithJob(app: App, tx: Db, message: MessageRow): Promise<boolea
     is_told: message.authority !== "owner",
   });
   return true;
-}
-
-function jobsOf(tx: Db, { id, conversation_id }: Pick<MessageRow, "id" | "conversation_id">) {
-  const any = tx
-    .deleteFrom("jobs")
-    .where("kind", "=", "route_message")
-    .where("status", "in", ["pending", "running"])
-    .where(jsonMember("payload", "message_id"), "=", id);
-  return { any, lane: any.where("lane", "=", conversation_id) };
 }

@@ -1,3 +1,4 @@
+import { deleteJobWithKey } from "../jobs/remove.ts";
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { hasten } from "../jobs/hasten.ts";
@@ -26,7 +27,7 @@ export async function keepCertificateLater(app: App): Promise<void> {
   await app.write(async (tx) => {
     const waiting = await waitingJob(tx);
     if (waiting && waiting.payload !== JSON.stringify(payload))
-      await tx.deleteFrom("jobs").where("dedupe_key", "=", KEY).execute();
+      await deleteJobWithKey(tx, { dedupe_key: KEY });
     await enqueue(app, tx, { kind: "keep_certificate", payload, dedupe_key: KEY });
     const failed = waiting !== undefined && waiting.failures > 0;
     const run_at = failed

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { createWorker } from "../../src/jobs/worker.ts";
-import { jobHandlers } from "../../src/handlers.ts";
+import { jobHandlers } from "../../src/operation/jobs.ts";
 import { testApp } from "../support/app.ts";
 import { mailroom, type Mailroom } from "../support/mailroom.ts";
 import { startModelServer } from "../support/model-server.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { jobHandlers } from "../../src/handlers.ts";
+import { jobHandlers } from "../../src/operation/jobs.ts";
 import { STOPPING } from "../../src/jobs/run-job.ts";
 import { createWorker } from "../../src/jobs/worker.ts";
 import { takeOver } from "../../src/serve.ts";

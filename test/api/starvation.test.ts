@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { deflateSync } from "node:zlib";
 import { createFileReader, type ReadFor } from "../../src/files/reader.ts";
 import type { FileToRead } from "../../src/files/reading.ts";
-import { jobHandlers } from "../../src/handlers.ts";
+import { jobHandlers } from "../../src/operation/jobs.ts";
 import { voidLeases } from "../../src/jobs/queue.ts";
 import { createWorker } from "../../src/jobs/worker.ts";
 import { type Caller, testApp, type TestApp } from "../support/app.ts";

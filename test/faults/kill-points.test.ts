@@ -7,7 +7,7 @@ import { type App, createApp } from "../../src/app.ts";
 import type { Config } from "../../src/config/config.ts";
 import { openSealed } from "../../src/resources/connections/sealed.ts";
 import { createLog } from "../../src/lib/log.ts";
-import { jobHandlers } from "../../src/handlers.ts";
+import { jobHandlers } from "../../src/operation/jobs.ts";
 import { createHttp } from "../../src/api.ts";
 import { createWorker } from "../../src/jobs/worker.ts";
 import { takeOver } from "../../src/serve.ts";

@@ -4,7 +4,7 @@ import { expect } from "bun:test";
 import type { App } from "../../src/app.ts";
 import { askForBackup } from "../../src/backup/schedule.ts";
 import type { Config } from "../../src/config/config.ts";
-import { jobHandlers } from "../../src/handlers.ts";
+import { jobHandlers } from "../../src/operation/jobs.ts";
 import { freshToken } from "../../src/resources/integrations/tokens.ts";
 import { takeOver } from "../../src/serve.ts";
 import { comeBack } from "../support/consent.ts";

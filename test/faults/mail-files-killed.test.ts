@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { type App, createApp } from "../../src/app.ts";
 import { defaultConfig } from "../../src/config/config.ts";
 import { namedIn, namedSegments } from "../../src/db/segment-rows.ts";
-import { jobHandlers } from "../../src/handlers.ts";
+import { jobHandlers } from "../../src/operation/jobs.ts";
 import { sweepLater } from "../../src/jobs/erase.ts";
 import { voidLeases } from "../../src/jobs/queue.ts";
 import { createWorker } from "../../src/jobs/worker.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { App } from "../../src/app.ts";
 import type { Db } from "../../src/db/database.ts";
-import { jobHandlers } from "../../src/handlers.ts";
+import { jobHandlers } from "../../src/operation/jobs.ts";
 import { planAtStart, watchClock } from "../../src/jobs/clock.ts";
 import { JOB_RULES, type JobKind, type JobPayloads } from "../../src/jobs/kinds.ts";
 import { enqueue } from "../../src/jobs/queue.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { jobHandlers } from "../../src/handlers.ts";
+import { jobHandlers } from "../../src/operation/jobs.ts";
 import { JOB_RULES } from "../../src/jobs/kinds.ts";
 import { enqueue } from "../../src/jobs/queue.ts";
 import { createWorker } from "../../src/jobs/worker.ts";

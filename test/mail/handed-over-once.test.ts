@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { StorageError } from "../../src/db/storage-faults.ts";
-import { jobHandlers } from "../../src/handlers.ts";
+import { jobHandlers } from "../../src/operation/jobs.ts";
 import { JOB_RULES } from "../../src/jobs/kinds.ts";
 import { createWorker } from "../../src/jobs/worker.ts";
 import { type Mailroom, mailroom } from "../support/mailroom.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { queueWarnings } from "../../src/operation/admin/warnings.ts";
-import { jobHandlers } from "../../src/handlers.ts";
+import { jobHandlers } from "../../src/operation/jobs.ts";
 import { createWorker } from "../../src/jobs/worker.ts";
 import { RELAY_CONNECTIONS } from "../../src/mail/sending/send-relay.ts";
 import { sendLater } from "../../src/mail/sending/outgoing.ts";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { simpleParser } from "mailparser";
 import { dropJob } from "../../src/operation/admin/change-job.ts";
 import { hold, release } from "../../src/operation/admin/queue.ts";
-import { jobHandlers } from "../../src/handlers.ts";
+import { jobHandlers } from "../../src/operation/jobs.ts";
 import { takeOver } from "../../src/serve.ts";
 import { mailroom, type Mailroom } from "../support/mailroom.ts";
 import { startSmtpSink } from "../support/smtp-sink.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { takeOver } from "../../src/serve.ts";
-import { jobHandlers } from "../../src/handlers.ts";
+import { jobHandlers } from "../../src/operation/jobs.ts";
 import { queueWarnings } from "../../src/operation/admin/warnings.ts";
 import { mailroom, type Mailroom } from "../support/mailroom.ts";
 import { purge } from "../support/purge.ts";

@@ -9,7 +9,7 @@ import { type ConfigOverrides, defaultConfig } from "../../src/config/config.ts"
 import { openDatabase } from "../../src/db/database.ts";
 import { migrateToLatest } from "../../src/db/migrate.ts";
 import { createFileReader } from "../../src/files/reader.ts";
-import { jobHandlers } from "../../src/handlers.ts";
+import { jobHandlers } from "../../src/operation/jobs.ts";
 import { openApiOf } from "../../src/http/openapi.ts";
 import { createHttp } from "../../src/api.ts";
 import { createWorker } from "../../src/jobs/worker.ts";

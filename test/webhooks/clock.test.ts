@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { jobHandlers } from "../../src/handlers.ts";
+import { jobHandlers } from "../../src/operation/jobs.ts";
 import { planAtStart, watchClock } from "../../src/jobs/clock.ts";
 import { type HookDesk, hookDesk } from "../api/hook-desk.ts";
 import { deliveriesOf } from "../support/webhook-receiver.ts";

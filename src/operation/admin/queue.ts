@@ -3,16 +3,14 @@ import type { Db } from "../../db/database.ts";
 import type { JobRow } from "../../db/schema.ts";
 import { AppError } from "../../errors.ts";
 import { holdKinds, releaseKinds, restingKinds } from "../../jobs/holds.ts";
-import { JOB_RULES, type JobKind } from "../../jobs/kinds.ts";
+import type { JobKind } from "../../jobs/kinds.ts";
 import { PAUSED_AT } from "../../jobs/paused.ts";
 import { decodeCursor, type Page, pageOf } from "../../lib/pagination.ts";
-import { aboutJob } from "./about-job.ts";
+import { aboutJob } from "../jobs.ts";
 
 /** In words for the operator: `due` waits for its turn, `waiting` for its time, `held` for a release, or for a way out for mail. */
 export const JOB_STATES = ["due", "waiting", "held", "running", "dead"] as const;
 export type JobState = (typeof JOB_STATES)[number];
-
-export const JOB_KINDS = Object.keys(JOB_RULES) as JobKind[];
 
 /** A job as the operator sees it: never with the text of a mail. */
 export interface JobView {

@@ -5,6 +5,7 @@ import type { Health } from "../../http/health.ts";
 import { refuseOverRate } from "../../http/request.ts";
 import { pageQuery, pageShape } from "../../http/shapes.ts";
 import { jsonAnswer } from "../../http/stream.ts";
+import { JOB_KINDS } from "../../jobs/kinds.ts";
 import { HELD_BY_DEFAULT, heldKinds } from "../../jobs/holds.ts";
 import { accountRoutes } from "./accounts/routes.ts";
 import { beginBackup, readBackups } from "./backups.ts";
@@ -14,7 +15,7 @@ import { createExamination } from "./examination.ts";
 import { listOutgoing, readOutgoing } from "./mail.ts";
 import { describeAdmin } from "./described.ts";
 import { readOverview } from "./overview.ts";
-import { hold, JOB_KINDS, listQueue, release } from "./queue.ts";
+import { hold, listQueue, release } from "./queue.ts";
 import {
   BackupsShape,
   DaysShape,

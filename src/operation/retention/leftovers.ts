@@ -2,7 +2,8 @@ import { sweepUnproven } from "../../resources/accounts/unproven.ts";
 import type { App } from "../../app.ts";
 import type { Db } from "../../db/database.ts";
 import { prepared } from "../../db/prepared.ts";
-import { JOB_RULES, type JobKind } from "../../jobs/kinds.ts";
+import { JOB_KINDS, type JobKind } from "../../jobs/kinds.ts";
+import { deleteJob } from "../../jobs/remove.ts";
 import { firstSortableIdAt } from "../../lib/sortable-id.ts";
 import { STATE_SECONDS } from "../../resources/integrations/oauth-states.ts";
 import { KEY_SECONDS as MAIL_KEY_SECONDS } from "../../inbound/same-mail.ts";
@@ -44,7 +45,7 @@ export function purgeNews({ before, now }: Age): Step[] {
     deleting(oldSubmissions, { before }, deleteSubmission),
     deleting(oldPayments, { before: Math.min(before, now - MIN_PAYMENT_SECONDS) }, deletePayment),
     deleting(oldNotices, { day }, deleteNotice),
-    ...(Object.keys(JOB_RULES) as JobKind[]).map((kind) => deleting(deadJobs, { kind, before }, deleteJob)),
+    ...JOB_KINDS.map((kind) => deleting(deadJobs, { kind, before }, deleteJob)),
   ];
 }
 
@@ -163,5 +164,3 @@ const deadJobs = prepared((db, old: { kind: JobKind; before: number }) =>
     .where("created", "<", old.before)
     .limit(ROWS),
 );
-
-const deleteJob = prepared((db, row: { id: string }) => db.deleteFrom("jobs").where("id", "=", row.id));

@@ -8,7 +8,8 @@ import { prepared } from "../../db/prepared.ts";
 import { userById } from "../../db/users.ts";
 import { invalid } from "../../errors.ts";
 import { revokeTokens } from "../integrations/revoke.ts";
-import { JOB_RULES, type JobKind, NAMED } from "../../jobs/kinds.ts";
+import { JOB_KINDS, JOB_RULES } from "../../jobs/kinds.ts";
+import { deleteJobsFor } from "../../jobs/remove.ts";
 import { enqueue, linesOf, strangersTo } from "../../jobs/queue.ts";
 import type { Farewell } from "./account-mail.ts";
 import { normalizeEmail, type User } from "./accounts.ts";
@@ -147,7 +148,7 @@ const ROWS = 200;
 export function abandonWork(app: App, user_id: string): (tx: Db) => Promise<boolean> {
   let last = "";
   return async (tx) => {
-    const jobs = await deleteSomeJobs(tx, { kinds: KINDS, lines: allLinesOf(user_id) }, ROWS);
+    const jobs = await deleteSomeJobs(tx, { kinds: JOB_KINDS, lines: allLinesOf(user_id) }, ROWS);
     if (jobs === ROWS) return true;
     const mails = await mailsAfter(tx, { user_id, last });
     const unsent = mails.filter(({ completed }) => completed === null);
@@ -176,8 +177,6 @@ function allLinesOf(user_id: string): string[] {
   return [user_id, strangersTo(user_id)].flatMap(linesOf);
 }
 
-const KINDS = Object.keys(JOB_RULES) as JobKind[];
-
 const mailsAfter = prepared((db, key: { user_id: string; last: string }) =>
   db
     .selectFrom("outgoing_mails")
@@ -198,16 +197,14 @@ async function entrustedOf(tx: Db, ids: string[]): Promise<string[]> {
  * written; and those of no account that name it. Few of the kinds that are looked through here wait at any time.
  */
 async function deleteJobs(tx: Db, user: User): Promise<void> {
-  await deleteRunningJobs(tx, { kinds: KINDS, lines: allLinesOf(user.id) });
-  const domains = tx.selectFrom("custom_domains").select("id").where("user_id", "=", user.id);
-  for (const kind of KINDS) {
-    const member = NAMED[kind];
-    const jobs = tx.deleteFrom("jobs").where("kind", "=", kind);
-    const named = jsonMember("payload", member ?? "");
-    if (member === "domain_id") await jobs.where(named, "in", domains).execute();
-    if (member === "user_id") await jobs.where(named, "=", user.id).execute();
-    if (member === "email") await jobs.where(named, "=", user.email).execute();
-  }
+  await deleteRunningJobs(tx, { kinds: JOB_KINDS, lines: allLinesOf(user.id) });
+  const domains = await tx.selectFrom("custom_domains").select("id").where("user_id", "=", user.id).execute();
+  const theirs: Record<string, string[]> = {
+    domain_id: domains.map(({ id }) => id),
+    user_id: [user.id],
+    email: [user.email],
+  };
+  for (const kind of JOB_KINDS) await deleteJobsFor(tx, kind, theirs[JOB_RULES[kind].names ?? ""] ?? []);
 }
 
 /** Whether an account is dead and its owner is still to be told so: until then nothing goes out in its name. */

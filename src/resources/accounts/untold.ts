@@ -1,7 +1,7 @@
 import type { App } from "../../app.ts";
 import type { Db } from "../../db/database.ts";
 import type { JobPayloads } from "../../jobs/kinds.ts";
-import { enqueue, finishJob, type Job } from "../../jobs/queue.ts";
+import { enqueue, finishJob, type Job, rewriteJob } from "../../jobs/queue.ts";
 import { writeOutcome } from "../../jobs/run-job.ts";
 import { prepareLetter } from "../../mail/writing/letters.ts";
 import type { NoticeKind } from "./account-mail.ts";
@@ -31,11 +31,7 @@ export async function countUntold(app: App, tx: Db, untold: Omit<Untold, "count"
   if (await enqueue(app, tx, { kind: "sum_up_notices", ...work })) return;
   const jobs = tx.selectFrom("jobs").select(["id", "payload"]).where("dedupe_key", "=", dedupe_key);
   const { id, payload } = await jobs.executeTakeFirstOrThrow();
-  await tx
-    .updateTable("jobs")
-    .set({ payload: JSON.stringify({ ...untold, count: countIn(payload) + more }) })
-    .where("id", "=", id)
-    .execute();
+  await rewriteJob(tx, { id, payload: JSON.stringify({ ...untold, count: countIn(payload) + more }) });
 }
 
 export async function sumUpNow(app: App, job: Job<"sum_up_notices">, signal: AbortSignal): Promise<void> {

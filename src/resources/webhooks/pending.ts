@@ -1,7 +1,9 @@
+import { deleteWaitingJobWithKey } from "../../jobs/remove.ts";
 import type { App } from "../../app.ts";
 import type { Db } from "../../db/database.ts";
 import { prepared } from "../../db/prepared.ts";
 import type { WebhookEndpointRow } from "../../db/schema.ts";
+import type { Job } from "../../jobs/queue.ts";
 import { endlessShift, takeTurns } from "../../jobs/shift.ts";
 import { attemptLater } from "./fan-out.ts";
 
@@ -74,9 +76,14 @@ const switchedOff = prepared((db, endpoint: { id: string }) =>
 
 /** Of an endpoint that is gone. One that is running finds nothing more to do. */
 export async function cancelAttempts(tx: Db, endpoint_id: string): Promise<void> {
-  await tx
-    .deleteFrom("jobs")
-    .where("dedupe_key", "=", `webhook:${endpoint_id}`)
-    .where("status", "=", "pending")
-    .execute();
+  await deleteWaitingJobWithKey(tx, { dedupe_key: `webhook:${endpoint_id}` });
+}
+
+/** As many as it takes, in one transaction: `dropMostPending` leaves few. */
+export async function dropPending(
+  _app: App,
+  tx: Db,
+  { payload }: Pick<Job<"deliver_webhooks">, "payload">,
+): Promise<void> {
+  while (await failSomePending(tx, payload.endpoint_id, "dropped"));
 }

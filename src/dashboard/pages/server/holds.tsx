@@ -2,10 +2,10 @@ import { useQuery } from "@tanstack/react-query";
 import { Pause, Play } from "lucide-react";
 import { useChange } from "../../api/changes.ts";
 import { post } from "../../api/client.ts";
+import { JOB_RULES, type JobKind } from "../../../jobs/kinds.ts";
 import { Button } from "../../ui/button.tsx";
 import { Fault, Notice } from "../../ui/notice.tsx";
 import { overview } from "./queries.ts";
-import { KIND_WORDS } from "./words.ts";
 
 const TOUCHES = [overview.queryKey, ["admin", "queue"], ["admin", "backups"]];
 
@@ -24,7 +24,7 @@ export function Holds() {
         <Fault error={hold.error} />
       </>
     );
-  const names = data.held.map((kind) => KIND_WORDS[kind] ?? kind.replaceAll("_", " "));
+  const names = data.held.map((kind) => JOB_RULES[kind as JobKind]?.shown ?? kind);
   return (
     <div className="grid w-full gap-2">
       <Notice look="warn">

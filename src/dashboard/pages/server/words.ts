@@ -61,13 +61,3 @@ const REFUSAL_WORDS: Record<RefusalReason, string> = {
 export function refusalWords(reason: string): string {
   return (REFUSAL_WORDS as Record<string, string>)[reason] ?? reason;
 }
-
-/** What waits in the queue, by the names of its kinds; other kinds are seldom held. */
-export const KIND_WORDS: Record<string, string> = {
-  route_message: "answers",
-  send_mail: "outgoing mail",
-  fan_out_event: "news for webhooks",
-  deliver_webhooks: "webhooks",
-  make_backup: "backups",
-  mail_code: "login codes",
-};

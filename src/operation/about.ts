@@ -1,0 +1,90 @@
+import type { Db } from "../db/database.ts";
+import type { JobPayloads } from "../jobs/kinds.ts";
+
+/** What a job is for, in words, and whose it is. */
+export interface About {
+  about: string;
+  account: string | null;
+}
+
+const GONE: About = { about: "something that has been deleted meanwhile", account: null };
+
+/** Of a job that is for the server itself, or for nobody who is still here. */
+export function ofNobody(about: string): () => Promise<About> {
+  return async () => ({ about, account: null });
+}
+
+export async function aboutFailure(db: Db, payload: JobPayloads["tell_failure"]): Promise<About> {
+  const { account } = await aboutMessage(db, payload);
+  return { about: "tell the sender of a message that it failed", account };
+}
+
+export async function aboutDomain(db: Db, { domain_id }: JobPayloads["check_domain"]): Promise<About> {
+  const row = await db
+    .selectFrom("custom_domains")
+    .innerJoin("users", "users.id", "custom_domains.user_id")
+    .select(["domain", "users.email as account"])
+    .where("custom_domains.id", "=", domain_id)
+    .executeTakeFirst();
+  return row ? { about: `look for the records of ${row.domain}`, account: row.account } : GONE;
+}
+
+export async function aboutEvent(db: Db, { event_id }: JobPayloads["fan_out_event"]): Promise<About> {
+  const row = await db
+    .selectFrom("events")
+    .innerJoin("users", "users.id", "events.user_id")
+    .select(["type", "users.email as account"])
+    .where("events.id", "=", event_id)
+    .executeTakeFirst();
+  return row ? { about: `tell the webhooks of ${row.type}`, account: row.account } : GONE;
+}
+
+export async function aboutEndpoint(
+  db: Db,
+  { endpoint_id }: JobPayloads["deliver_webhooks"],
+): Promise<About> {
+  const row = await db
+    .selectFrom("webhook_endpoints")
+    .innerJoin("users", "users.id", "webhook_endpoints.user_id")
+    .select(["url", "users.email as account"])
+    .where("webhook_endpoints.id", "=", endpoint_id)
+    .executeTakeFirst();
+  // Paths and queries of such addresses often hold a secret.
+  return row ? { about: `webhooks to ${new URL(row.url).origin}`, account: row.account } : GONE;
+}
+
+export async function aboutMessage(db: Db, { message_id }: { message_id: string }): Promise<About> {
+  const row = await db
+    .selectFrom("messages")
+    .innerJoin("users", "users.id", "messages.user_id")
+    .leftJoin("inboxes", "inboxes.id", "messages.inbox_id")
+    .select(["source", "sender", "local_part", "domain", "users.email as account"])
+    .where("messages.id", "=", message_id)
+    .executeTakeFirst();
+  if (!row) return GONE;
+  const what = { email: `mail from ${row.sender}`, api: "call over HTTP", test: "test" }[row.source];
+  return { about: `work on a ${what} for ${inboxOf(row)}`, account: row.account };
+}
+
+export async function aboutOutgoing(db: Db, { outgoing_id }: { outgoing_id: string }): Promise<About> {
+  const row = await db
+    .selectFrom("outgoing_mails")
+    .innerJoin("users", "users.id", "outgoing_mails.user_id")
+    .leftJoin("messages", "messages.id", "outgoing_mails.message_id")
+    .leftJoin("inboxes", "inboxes.id", "messages.inbox_id")
+    .select(["kind", "envelope_to", "message_id", "local_part", "domain", "users.email as account"])
+    .where("outgoing_mails.id", "=", outgoing_id)
+    .executeTakeFirst();
+  if (!row) return GONE;
+  const from = row.message_id === null ? "" : ` from ${inboxOf(row)}`;
+  return { about: `send a ${row.kind}${from} to ${row.envelope_to}`, account: row.account };
+}
+
+function inboxOf({ local_part, domain }: { local_part: string | null; domain: string | null }): string {
+  return local_part === null ? "a deleted inbox" : `${local_part}@${domain}`;
+}
+
+export async function aboutAccount(db: Db, id: string, about: string): Promise<About> {
+  const row = await db.selectFrom("users").select("email").where("id", "=", id).executeTakeFirst();
+  return row ? { about, account: row.email } : GONE;
+}

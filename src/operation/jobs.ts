@@ -1,0 +1,302 @@
+import { mailCodeNow } from "../resources/accounts/codes.ts";
+import { sumUpNow } from "../resources/accounts/untold.ts";
+import type { App } from "../app.ts";
+import { makeBackupNow, makeBackupsLater } from "../backup/schedule.ts";
+import { closeCustomerNow } from "../resources/billing/cancel.ts";
+import { catchUpLater, catchUpNow } from "../resources/billing/catch-up.ts";
+import { mailNoticeNow } from "../resources/billing/notices.ts";
+import { checkNow } from "../resources/domains/check.ts";
+import { checkServiceKeysNow } from "../resources/domains/key-home.ts";
+import { resumeInboxNow } from "../resources/inboxes/resume.ts";
+import { JOB_KINDS, type JobKind, type JobPayloads } from "../jobs/kinds.ts";
+import { DAMAGED_PAYLOAD, type Job, payloadOf } from "../jobs/queue.ts";
+import type { JobHandler, JobHandlers } from "../jobs/run-job.ts";
+import type { Db } from "../db/database.ts";
+import type { JobRow } from "../db/schema.ts";
+import { dropPending } from "../resources/webhooks/pending.ts";
+import {
+  type About,
+  aboutAccount,
+  aboutDomain,
+  aboutEndpoint,
+  aboutEvent,
+  aboutFailure,
+  aboutMessage,
+  aboutOutgoing,
+  ofNobody,
+} from "./about.ts";
+import { anew, mailAgain, nothingLeft, type Revive, runAgain } from "./revive.ts";
+import { dropSending, endOrphanMails, giveUpSending, sendNow } from "../mail/sending/outgoing.ts";
+import { RELAY_CONNECTIONS } from "../mail/sending/send-relay.ts";
+import { mailReturnsNow } from "../mail/sending/returns-letter.ts";
+import { keepCertificateNow } from "../tls/keep.ts";
+import { eraseDeletedNow } from "./retention/deleted.ts";
+import { eraseNow } from "./retention/erase.ts";
+import { eraseAccountNow } from "./retention/erase-account.ts";
+import { eraseRestNow } from "./retention/erase-rest.ts";
+import { purgeLater, purgeNow } from "./retention/purge.ts";
+import { deliverNow, giveUpDelivering } from "../resources/webhooks/endpoint-turns.ts";
+import { fanOut, fanOutNow } from "../resources/webhooks/fan-out.ts";
+import { atSending } from "../pipeline/at-sending.ts";
+import { DROPPED_REASON, dropRun, type Ended, endOrphans, giveUpRun } from "../pipeline/fail.ts";
+import { runNow } from "../pipeline/run.ts";
+import { dropTelling, giveUpTelling, tellFailureNow } from "../pipeline/tell-failure.ts";
+
+const MB = 1_048_576;
+
+/**
+ * Other people's mail servers are waited for long, and one that is slow must not cost the others their turn. What was queued
+ * for delivery waits while outgoing mail is captured: it would else count as sent and go nowhere.
+ */
+const SENDING_SLOTS = { direct: 512, relay: RELAY_CONNECTIONS, capture: 0 };
+/** Mails on their way at once to one domain: a slow one must not hold up the rest, nor one for which the relay is slow. */
+const DOMAIN_SLOTS = { direct: 8, relay: RELAY_CONNECTIONS / 2, capture: 0 };
+/** What the mails on their way may hold in memory: with large calls beside them they fit in two gigabytes. */
+const SENDING_BYTES = 256 * MB;
+const CODE_SLOTS = 4;
+const CHECKING_SLOTS = 4;
+const FAN_OUT_SLOTS = 16;
+/** Endpoints that are waited for at once: one that is slow costs a socket, and must not cost the others their turn. */
+const ENDPOINT_SLOTS = 1_000;
+const NOTICE_SLOTS = 4;
+const CLOSING_SLOTS = 2;
+const ONE = { slots: 1 };
+
+/** A job that the operator takes out of the queue. */
+type Dropped<K extends JobKind> = Pick<Job<K>, "payload" | "share">;
+
+/** Says what it means for the rest, in the words of the operator; returns which messages it ends. */
+type Drop<K extends JobKind> = (
+  app: App,
+  tx: Db,
+  job: Dropped<K>,
+  words: string,
+) => Promise<Ended[] | undefined | void>;
+
+/** All that is done about one kind of job; what holds for it besides is in `JOB_RULES`. */
+interface JobUse<K extends JobKind> extends Omit<JobHandler<K>, "slots" | "bytes" | "target_slots"> {
+  /** How many are worked on at once, and within what. */
+  room: Room | ((app: App) => Room);
+  about: (db: Db, payload: JobPayloads[K]) => Promise<About>;
+  /** Null for what has to be done some day, or something is left half. */
+  drop: Drop<K> | null;
+  /** The same of one of which nobody can read what it is for: that is whatever no job is for. */
+  drop_lost?: Drop<K>;
+  /** Has one worked on again that was given up. */
+  revive: Revive;
+}
+
+type Room = Pick<JobHandler<JobKind>, "slots" | "bytes" | "target_slots">;
+
+/** Everything about each kind of job, a row for each. */
+const JOBS: { [K in JobKind]: JobUse<K> } = {
+  route_message: {
+    run: runNow,
+    giveUp: giveUpRun,
+    lost: endOrphans,
+    // Who waits for a model does no work: what bounds the runs is the memory that they hold.
+    room: ({ config: { routing } }) => ({ slots: routing.concurrency, bytes: routing.memory_mb * MB }),
+    about: aboutMessage,
+    drop: dropRun,
+    drop_lost: (app, tx, job, error) => endOrphans(app, tx, job, { reason: DROPPED_REASON, error }),
+    revive: runAgain,
+  },
+  send_mail: {
+    run: (to, job, signal) => sendNow(to, job, { signal, review: atSending }),
+    giveUp: giveUpSending,
+    lost: endOrphanMails,
+    room: ({ config: { outbound } }) => ({
+      slots: SENDING_SLOTS[outbound.mode],
+      target_slots: DOMAIN_SLOTS[outbound.mode],
+      bytes: SENDING_BYTES,
+    }),
+    about: aboutOutgoing,
+    drop: dropSending,
+    drop_lost: (app, tx, job, response) => endOrphanMails(app, tx, job, { status: "suppressed", response }),
+    revive: mailAgain,
+  },
+  tell_failure: {
+    run: tellFailureNow,
+    giveUp: giveUpTelling,
+    room: { slots: NOTICE_SLOTS },
+    about: aboutFailure,
+    drop: dropTelling,
+    revive: anew,
+  },
+  mail_code: {
+    run: mailCodeNow,
+    room: { slots: CODE_SLOTS },
+    about: async (_db, { email }) => ({ about: `mail a login code to ${email}`, account: email }),
+    drop: nothing,
+    revive: anew,
+  },
+  erase_bytes: {
+    run: eraseNow,
+    room: ONE,
+    about: ofNobody("erase what was deleted"),
+    drop: null,
+    revive: anew,
+  },
+  erase_rest: {
+    run: eraseRestNow,
+    room: ONE,
+    about: ofNobody("erase what is left of a deleted inbox or webhook"),
+    drop: null,
+    revive: anew,
+  },
+  erase_messages: {
+    run: eraseDeletedNow,
+    room: ONE,
+    about: (db, { user_id }) => aboutAccount(db, user_id, "erase messages that were deleted"),
+    drop: null,
+    revive: anew,
+  },
+  resume_inbox: {
+    run: resumeInboxNow,
+    room: ONE,
+    about: ofNobody("go on with what waited while an inbox was paused"),
+    drop: null,
+    revive: anew,
+  },
+  erase_account: {
+    run: eraseAccountNow,
+    room: ONE,
+    about: ofNobody("erase what is left of a deleted account"),
+    drop: null,
+    revive: anew,
+  },
+  purge: {
+    run: purgeNow,
+    plan: purgeLater,
+    room: ONE,
+    about: ofNobody("take away what was kept for long enough"),
+    drop: null,
+    revive: anew,
+  },
+  check_domain: {
+    run: checkNow,
+    room: { slots: CHECKING_SLOTS },
+    about: aboutDomain,
+    drop: null,
+    revive: anew,
+  },
+  check_service_keys: {
+    run: checkServiceKeysNow,
+    room: ONE,
+    about: ofNobody("look for the records of the server's own DKIM keys"),
+    drop: null,
+    revive: anew,
+  },
+  fan_out_event: {
+    run: fanOutNow,
+    giveUp: fanOut,
+    room: { slots: FAN_OUT_SLOTS },
+    about: aboutEvent,
+    drop: nothing,
+    revive: nothingLeft,
+  },
+  deliver_webhooks: {
+    run: deliverNow,
+    giveUp: giveUpDelivering,
+    room: { slots: ENDPOINT_SLOTS },
+    about: aboutEndpoint,
+    drop: dropPending,
+    revive: nothingLeft,
+  },
+  mail_notice: {
+    run: mailNoticeNow,
+    room: { slots: NOTICE_SLOTS },
+    about: (db, { user_id, kind }) =>
+      aboutAccount(db, user_id, `tell the owner: ${kind.replaceAll("_", " ")}`),
+    drop: nothing,
+    revive: anew,
+  },
+  sum_up_notices: {
+    run: sumUpNow,
+    room: { slots: NOTICE_SLOTS },
+    about: (db, { user_id }) =>
+      aboutAccount(db, user_id, "tell the owner how much more was done to the account"),
+    drop: nothing,
+    revive: anew,
+  },
+  mail_returns: {
+    run: mailReturnsNow,
+    room: { slots: NOTICE_SLOTS },
+    about: (db, { user_id }) => aboutAccount(db, user_id, "tell the owner of answers that came back"),
+    drop: nothing,
+    revive: anew,
+  },
+  close_customer: {
+    run: closeCustomerNow,
+    room: { slots: CLOSING_SLOTS },
+    about: ofNobody("cancel what a deleted account pays for"),
+    drop: null,
+    revive: anew,
+  },
+  make_backup: {
+    run: makeBackupNow,
+    plan: makeBackupsLater,
+    room: ONE,
+    about: ofNobody("make a backup"),
+    drop: null,
+    revive: anew,
+  },
+  keep_certificate: {
+    run: keepCertificateNow,
+    room: ONE,
+    about: async (_db, { names }) => ({
+      about: `keep the certificate for ${names.join(", ")}`,
+      account: null,
+    }),
+    drop: null,
+    revive: anew,
+  },
+  catch_up_payments: {
+    run: catchUpNow,
+    plan: catchUpLater,
+    room: ONE,
+    about: ofNobody("ask the payment provider what it told in vain"),
+    drop: null,
+    revive: anew,
+  },
+};
+
+/** What is done for each kind of job, and how many of a kind at once. */
+export function jobHandlers(app: App): JobHandlers {
+  const handlers = JOB_KINDS.map((kind) => {
+    const { room, ...use } = JOBS[kind];
+    return [kind, { ...use, ...(typeof room === "function" ? room(app) : room) }];
+  });
+  return Object.fromEntries(handlers) as JobHandlers;
+}
+
+/** What a job is for, in words. */
+export async function aboutJob(db: Db, { kind, payload }: Pick<JobRow, "kind" | "payload">): Promise<About> {
+  const stored = payloadOf({ kind, payload });
+  if (stored === DAMAGED_PAYLOAD) return DAMAGED;
+  const use = useOf(kind);
+  return (await use?.about(db, stored as never)) ?? { about: kind.replaceAll("_", " "), account: null };
+}
+
+const DAMAGED: About = {
+  about: "something that cannot be read any more: the database is damaged there",
+  account: null,
+};
+
+/** What it means that a job is dropped; undefined where it must not be. */
+export function dropOf({ kind }: JobRow, payload: object): Drop<JobKind> | undefined {
+  const use = useOf(kind);
+  if (payload === DAMAGED_PAYLOAD) return use?.drop_lost ?? nothing;
+  return use?.drop ?? undefined;
+}
+
+export function reviveOf({ kind }: JobRow): Revive {
+  return useOf(kind)?.revive ?? anew;
+}
+
+/** A database of a later version may have kinds that this one does not know. */
+function useOf(kind: string): JobUse<JobKind> | undefined {
+  return (JOBS as unknown as Record<string, JobUse<JobKind>>)[kind];
+}
+
+async function nothing(): Promise<void> {}
