@@ -1,6 +1,7 @@
 import type { Histogram, Registry } from "prom-client";
 import { ERROR_CODES } from "./errors.ts";
 import { VERSION } from "./lib/version.ts";
+import { REFUSALS } from "./reasons.ts";
 
 type Labels = Record<string, string>;
 /** Every label and every value that it may have. Another value is shown as `other`: nobody can make the list grow. */
@@ -11,31 +12,6 @@ interface Series {
   labels: LabelValues;
 }
 
-const REFUSALS = [
-  "auth_failed",
-  "bad_from",
-  "block_list",
-  "crowded",
-  "dns_unanswered",
-  "gone",
-  "inbox_paused",
-  "loop",
-  "malformed_header",
-  "not_allowlisted",
-  "rate_limited",
-  "repeated_field",
-  "reports_only",
-  "sender_unauthenticated",
-  "storage",
-  "storage_full",
-  "too_large",
-  "too_many_connections",
-  "too_slow",
-  "unknown_recipient",
-  "unreadable",
-] as const;
-/** Why a mail is not taken. */
-export type RefusalReason = (typeof REFUSALS)[number];
 const SOURCES = ["email", "api", "test"] as const;
 const STATES = ["received", "done", "failed", "limited", "rejected", "skipped"] as const;
 const SENDINGS = ["sent", "deferred", "bounced", "suppressed"] as const;
@@ -45,7 +21,7 @@ const STATUSES = ["2xx", "3xx", "4xx", "5xx"] as const;
 const COUNTERS = {
   mailwright_mails_refused_total: {
     help: "Mails and recipients that the SMTP door refused or put off.",
-    labels: { reason: REFUSALS },
+    labels: { reason: Object.keys(REFUSALS) },
   },
   mailwright_mails_dropped_total: {
     help: "Mails that were taken and of which no account sees anything: reports and answers of machines to addresses that are no inbox.",

@@ -1,3 +1,4 @@
+import type { ModelFault } from "../reasons.ts";
 import { quote, wordsOf } from "../lib/quote.ts";
 import { networkFault, retryAfterSeconds } from "../net/responses.ts";
 import { MODEL_KINDS, type ModelConnection, nameAt } from "./providers.ts";
@@ -5,21 +6,7 @@ import { MODEL_KINDS, type ModelConnection, nameAt } from "./providers.ts";
 /** Enough of an error's body to tell what kind it is. */
 const MAX_JUDGED_CHARS = 2_000;
 
-export type FailureCode =
-  | "invalid_credentials"
-  | "forbidden"
-  | "model_not_found"
-  | "rate_limited"
-  | "quota_exceeded"
-  | "input_too_long"
-  | "content_filtered"
-  | "timeout"
-  | "cancelled"
-  | "unreachable"
-  | "tls_error"
-  | "blocked_address"
-  | "bad_response"
-  | "provider_error";
+export type FailureCode = ModelFault;
 
 export interface CompletionFailure {
   ok: false;

@@ -1,3 +1,4 @@
+import type { MessageReason } from "../reasons.ts";
 import type { Generated } from "kysely";
 
 /**
@@ -180,7 +181,7 @@ export interface MessageRow {
   conversation_id: string | null;
   source: "email" | "api" | "test";
   state: MessageState;
-  reason: string | null;
+  reason: MessageReason | null;
   error: string | null;
   authority: Authority;
   sender: string | null;

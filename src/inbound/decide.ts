@@ -4,25 +4,23 @@ import { findThread } from "../resources/conversations/conversations.ts";
 import type { Db } from "../db/database.ts";
 import { takeTurn } from "../db/rate-limits.ts";
 import type { InboxRow, UserRow } from "../db/schema.ts";
-import { PAUSED_ANSWER } from "../resources/inboxes/pause.ts";
 import { splitAddress, tagsOf } from "../lib/mail-address.ts";
 import { sha256 } from "../lib/sha256.ts";
 import { addLogField } from "../lib/log.ts";
 import { replySubject } from "../mail/writing/compose.ts";
 import type { QueueLetter } from "../mail/writing/letters.ts";
 import type { MailClass } from "../mail/reading/machine-mail.ts";
-import type { RefusalReason } from "../metrics.ts";
+import { refusalFor, type RefusalReason } from "../reasons.ts";
 import { liftSuppression } from "../mail/sending/suppressions.ts";
 import { acceptMail, logRefusedMail, storeRawMail } from "./accept.ts";
 import { noteBounce } from "./bounces.ts";
 import type { Author, Examination } from "./examine.ts";
 import { type BusyInbox, countInbound } from "./inbound-limits.ts";
 import { type FullInbox, fullAnswer, withoutRoom } from "./mail-storage.ts";
-import { authOf, countDuplicate, leaveOut, LOOP_CAP, proofOf, ROWS } from "./left-out.ts";
+import { authOf, countDuplicate, leaveOut, proofOf, ROWS } from "./left-out.ts";
 import { countMore } from "../resources/messages/more-mails.ts";
 import { countRole, refuseRole } from "./role-limits.ts";
 import { brokenCap } from "./policy.ts";
-import { UNPROVEN } from "../resources/messages/left-out-words.ts";
 import type { EarlierMail } from "./same-mail.ts";
 import { type Standing, standingOf } from "./standing.ts";
 
@@ -80,12 +78,6 @@ export type Refusal = Pick<Reception, "code" | "enhanced" | "text"> & {
 
 export const ACCEPTED: Reception = { code: 250, enhanced: "2.6.0", text: "Message accepted" };
 
-const REPORTS_ONLY: Reception = {
-  code: 550,
-  enhanced: "5.7.1",
-  text: "This address takes delivery reports only; write to the address in From or Reply-To",
-};
-
 /**
  * The answer for the whole transaction: 250 as soon as one recipient took the mail, else the first refusal; 451 or 452,
  * and nothing written, while one of its inboxes takes no more or has no room. That is judged in here because only here it
@@ -99,7 +91,7 @@ export async function decideForAll(app: App, tx: Db, delivery: Delivery, mail: E
   }
   const standings = cases.flatMap(({ standing }) => standing ?? []);
   // Since RCPT, where each of them is asked for.
-  if (standings.some(({ inbox }) => inbox.paused === "refuse")) return PAUSED_ANSWER;
+  if (standings.some(({ inbox }) => inbox.paused === "refuse")) return refusalFor("inbox_paused");
   const full = isBounce(mail) ? [] : await withoutRoom(app, tx, delivery.raw.byteLength, cases);
   const [first] = full;
   if (first) return { ...fullAnswer(first.address, first), full };
@@ -180,7 +172,7 @@ async function decide(app: App, tx: Db, decision: Decision): Promise<Reception> 
   }
   if (!standing) {
     noteRefusal(app, delivery, "gone");
-    return GONE;
+    return refusalFor("gone");
   }
   if (mail.kind.kind === "hard") return skip(app, tx, { standing, mail, reason: mail.kind.reason });
   return decideSender(app, tx, { ...decision, standing });
@@ -190,12 +182,10 @@ export function isBounce({ kind }: Pick<Examined, "kind">): boolean {
   return kind.kind === "hard" && kind.reason === "bounce";
 }
 
-const GONE: Reception = { code: 550, enhanced: "5.1.1", text: "There is no such address here" };
-
 /** Whoever sent it may not hear of it, where another recipient took the mail. */
 function refuseOthers(app: App, delivery: Delivery): Reception {
   noteRefusal(app, delivery, "reports_only");
-  return REPORTS_ONLY;
+  return refusalFor("reports_only");
 }
 
 type Client = Pick<Delivery, "mail_from" | "remote_address"> & Partial<Pick<Delivery, "recipients">>;
@@ -240,16 +230,13 @@ async function decideSender(
   const { inbox, user, verdict, soft } = standing;
   if (mail.identity.authenticated) await liftSuppression(tx, user.id, mail.from_address);
   if (!verdict.accepted) return refuseSender(app, tx, { inbox, mail, delivery, ...verdict });
-  if (standing.unproven)
-    return refuseSender(app, tx, { inbox, mail, delivery, reason: UNPROVEN, ...NOTHING_PROVEN });
+  if (standing.unproven) return refuseSender(app, tx, { inbox, mail, delivery, ...NOTHING_PROVEN });
   if (soft !== null && standing.skipped) return skip(app, tx, { standing, mail, reason: soft });
   return acceptNew(app, tx, decision, soft ?? verdict.no_reply_reason);
 }
 
 const NOTHING_PROVEN = {
-  text:
-    "Nothing shows that this mail is from its sender (neither DMARC nor an aligned DKIM signature passed), and this address works on no such mail. " +
-    "Send it through the mail provider of that address.",
+  ...refusalFor("sender_unauthenticated"),
   shown:
     "It was refused, because nothing shows that it is from its sender: anybody can write any name into a mail, and each would cost a run. Turn on “Work on mail whose sender proves nothing” of the inbox (inbound_policy.process_unauthenticated) if you want such mail read.",
 };
@@ -257,11 +244,11 @@ const NOTHING_PROVEN = {
 async function refuseSender(
   app: App,
   tx: Db,
-  refused: Pick<Decision, "delivery" | "mail"> &
-    Pick<Refusal, "reason" | "text" | "shown"> & { inbox: InboxRow },
+  refused: Pick<Decision, "delivery" | "mail"> & Pick<Refusal, "reason" | "shown"> & { inbox: InboxRow },
 ): Promise<Reception> {
-  const { inbox, mail, delivery, reason, text, shown = text } = refused;
-  const refusal = { code: 550, enhanced: "5.7.1", reason, text, shown } as const;
+  const { inbox, mail, delivery, reason } = refused;
+  const answer = refusalFor(reason);
+  const refusal = { ...answer, shown: refused.shown ?? answer.text };
   const { subject, rfc_message_id, from_address: sender, identity } = mail;
   noteRefusal(app, delivery, reason);
   await logRefusal(app, tx, { inbox, refusal: { ...refusal, subject, rfc_message_id, sender, identity } });
@@ -289,7 +276,7 @@ async function acceptNew(
     (await findThread(app, tx, inbox, { tag: address.tag, parent_ids, sender })) ?? null;
   const weighed = { inbox_id: inbox.id, sender, authority, vouched, body_hash, conversation_id };
   const cap = await brokenCap(app, tx, weighed);
-  if (cap !== null) return skip(app, tx, { standing, mail, reason: LOOP_CAP, text: cap });
+  if (cap !== null) return skip(app, tx, { standing, mail, reason: "loop_cap", text: cap });
   const { row } = await acceptMail(app, tx, {
     inbox,
     user,

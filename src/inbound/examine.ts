@@ -1,4 +1,4 @@
-import type { RefusalReason } from "../metrics.ts";
+import { refusalFor } from "../reasons.ts";
 import type { DnsNotes } from "../net/dns-notes.ts";
 import type { Resolver } from "../net/dns.ts";
 import { authenticateSender, type Identity } from "../mail/reading/authenticate.ts";
@@ -57,12 +57,9 @@ export interface Client {
 }
 
 /** Why a mail is refused, whoever wrote it and whoever it is for. */
-export interface MailFault {
-  code: 550 | 552 | 554;
-  enhanced: string;
-  reason: RefusalReason;
-  text: string;
-}
+export type MailFault = ReturnType<
+  typeof refusalFor<"bad_from" | "loop" | "malformed_header" | "repeated_field" | "too_large">
+>;
 
 /** All that has to be known of a mail before it is decided about. */
 export interface Examination extends MailWords {
@@ -134,35 +131,28 @@ function mayBeBounce({ inboxes, to_role }: MailToExamine, { hard, soft }: Machin
   return hard === "bounce" || (inboxes.length === 0 && !to_role && soft?.reason !== "auto_reply");
 }
 
-const TOO_LONG: MailFault = {
-  code: 552,
-  enhanced: "5.3.4",
-  reason: "too_large",
-  text: "The header section of the mail is larger than 64 KB",
-};
-const LOOPING: MailFault = {
-  code: 554,
-  enhanced: "5.4.6",
-  reason: "loop",
-  text: `The mail has passed more than ${MAX_RECEIVED_FIELDS} servers; it is going round in circles`,
-};
+const TOO_LONG = refusalFor("too_large", "The header section of the mail is larger than 64 KB");
+const LOOPING = refusalFor(
+  "loop",
+  `The mail has passed more than ${MAX_RECEIVED_FIELDS} servers; it is going round in circles`,
+);
 
 function faultIn(headers: MailHeaders): MailFault | null {
   if (!headers.complete) return TOO_LONG;
   if (headers.problem !== null) {
     const text = `The header of the mail is malformed: ${headers.problem} (RFC 5322 section 2.2). Send it again from another mail program`;
-    return { code: 550, enhanced: "5.6.0", reason: "malformed_header", text };
+    return refusalFor("malformed_header", text);
   }
   const repeated = repeatedField(headers);
   if (repeated !== undefined) {
     const text = `The mail has more than one ${repeated} field (RFC 5322 section 3.6)`;
-    return { code: 550, enhanced: "5.6.0", reason: "repeated_field", text };
+    return refusalFor("repeated_field", text);
   }
   return receivedCount(headers) > MAX_RECEIVED_FIELDS ? LOOPING : null;
 }
 
 function noSingleFrom(problem: string): MailFault {
-  return { code: 550, enhanced: "5.6.0", reason: "bad_from", text: problem.slice(0, MAX_PROBLEM_CHARS) };
+  return refusalFor("bad_from", problem.slice(0, MAX_PROBLEM_CHARS));
 }
 
 interface Known {

@@ -1,8 +1,8 @@
+import { refusalFor } from "../reasons.ts";
 import type { App } from "../app.ts";
 import { tellFull } from "../resources/billing/notices.ts";
 import { takeTurn } from "../db/rate-limits.ts";
 import type { InboxRow } from "../db/schema.ts";
-import { PAUSED_ANSWER } from "../resources/inboxes/pause.ts";
 import { logRefusal, type Refusal } from "./decide.ts";
 import { type FullInbox, fullAnswer } from "./mail-storage.ts";
 
@@ -19,7 +19,7 @@ export async function tellOfFull(
   }: Pick<Refusal, "subject" | "rfc_message_id" | "identity"> & { sender: string; size: number },
 ): Promise<void> {
   const { row, user, whose } = full;
-  const refusal = { ...fullAnswer("this address", full), ...mail, reason: "storage_full" } as const;
+  const refusal = { ...fullAnswer("this address", full), ...mail };
   await showOnce(app, row, { about: "full", refusal });
   await tellFull(app, user, { what: "mail", bytes: size, whose });
 }
@@ -28,7 +28,7 @@ export async function tellOfFull(
 export async function tellOfPaused(app: App, row: InboxRow, sender: string): Promise<void> {
   await showOnce(app, row, {
     about: "paused",
-    refusal: { ...PAUSED_ANSWER, sender, reason: "inbox_paused" },
+    refusal: { ...refusalFor("inbox_paused"), sender },
   });
 }
 

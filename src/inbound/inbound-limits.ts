@@ -1,3 +1,4 @@
+import { refusalFor } from "../reasons.ts";
 import type { App } from "../app.ts";
 import { planLimits } from "../resources/billing/plans.ts";
 import type { Db } from "../db/database.ts";
@@ -168,12 +169,7 @@ function hourAndDay(
 
 function comeLater({ rule: { limit, window_seconds }, setting, of_sender }: Bucket): Reception {
   const span = window_seconds === HOUR_SECONDS ? "an hour" : "a day";
-  return {
-    limit: setting,
-    code: 451,
-    enhanced: "4.7.1",
-    text: of_sender
-      ? `This address takes no more than ${limit} mails in ${span} from one sender; please try again later`
-      : `This address takes no more than ${limit} mails in ${span}; please try again later`,
-  };
+  const whose = of_sender ? " from one sender" : "";
+  const text = `This address takes no more than ${limit} mails in ${span}${whose}; please try again later`;
+  return { limit: setting, ...refusalFor("rate_limited", text) };
 }

@@ -6,8 +6,8 @@ import type { InboxRow, MessageRow } from "../db/schema.ts";
 import { isMachineReason } from "../mail/reading/machine-mail.ts";
 import { logRefusedMail } from "./accept.ts";
 import type { Examined } from "./decide.ts";
-import { leftOutWords } from "../resources/messages/left-out-words.ts";
-import { countMore, DUPLICATE } from "../resources/messages/more-mails.ts";
+import { type LeftOutReason, leftOutWords } from "../reasons.ts";
+import { countMore } from "../resources/messages/more-mails.ts";
 import { countAgain, type EarlierMail, keepKey } from "./same-mail.ts";
 import { isOfHousehold, mayInstruct, type Standing } from "./standing.ts";
 
@@ -17,13 +17,10 @@ import { isOfHousehold, mayInstruct, type Standing } from "./standing.ts";
  */
 export const ROWS = { limit: 200, window_seconds: 3_600 };
 
-/** The reason of a mail that met one of the caps that are to end loops. */
-export const LOOP_CAP = "loop_cap";
-
 interface Skipped {
   standing: Standing;
   mail: Examined;
-  reason: string;
+  reason: LeftOutReason;
   text?: string;
 }
 
@@ -77,7 +74,7 @@ async function logSkipped(
     body_hash: mail.body_hash,
   });
   // A letter a day, from an address that takes no mail, is no part of a loop, whoever answers it.
-  if (reason === LOOP_CAP && isOfHousehold(standing))
+  if (reason === "loop_cap" && isOfHousehold(standing))
     await tellOwnerLater(app, tx, { user_id, kind: "mail_left_out", message_id });
 }
 
@@ -88,7 +85,7 @@ export async function countDuplicate(
   inbox: InboxRow,
   { id }: Pick<EarlierMail, "id">,
 ): Promise<void> {
-  if (id === null) await countMore(app, tx, { inbox, state: "skipped", reason: DUPLICATE });
+  if (id === null) await countMore(app, tx, { inbox, state: "skipped", reason: "duplicate" });
   else await countAgain(tx, { id });
 }
 

@@ -1,14 +1,12 @@
+import { refusalFor } from "../reasons.ts";
 import type { App } from "../app.ts";
 import { freeFor, type Storage, storageOf, type Whose } from "../resources/billing/storage.ts";
 import type { Db } from "../db/database.ts";
 import type { InboxRow, UserRow } from "../db/schema.ts";
-import type { Reception, Recipient } from "./decide.ts";
+import type { Recipient } from "./decide.ts";
 import { judgeSender } from "./policy.ts";
 import { type Client, notePutOffFor, wasPutOffFor } from "./put-off.ts";
 import { isOfHousehold, mayInstruct, type Standing } from "./standing.ts";
-
-/** RFC 3463 §3.3: X.2.2 is a mailbox that is full. */
-const CODES = { code: 452, enhanced: "4.2.2" } as const;
 
 /** An inbox whose account has no room for a mail, which is `whose`. */
 export interface FullInbox {
@@ -62,15 +60,14 @@ function isNextToNothing({ config: { smtp } }: App, size: number, free: number):
 }
 
 /** What the sender of a mail hears; `name` is that of the address. */
-export function fullAnswer(
-  name: string,
-  { whose, user }: Pick<FullInbox, "whose" | "user">,
-): Reception & { code: 452 } {
+export function fullAnswer(name: string, { whose, user }: Pick<FullInbox, "whose" | "user">) {
   const lack =
     whose === "household" ? "for the mail" : "left for mail of senders whom its owner has not listed";
   return {
-    ...CODES,
-    text: `The account of ${name} has no room ${lack}; its owner has been told, please try again later`,
+    ...refusalFor(
+      "storage_full",
+      `The account of ${name} has no room ${lack}; its owner has been told, please try again later`,
+    ),
     limit: `plans.${user.plan}.storage_mb`,
   };
 }

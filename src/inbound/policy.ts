@@ -4,7 +4,6 @@ import { prepared } from "../db/prepared.ts";
 import type { Authority, InboxRow, MessageRow, UserRow } from "../db/schema.ts";
 import { isListed } from "../resources/inboxes/allowlist.ts";
 import { policyOf } from "../resources/inboxes/settings.ts";
-import { UNPROVEN } from "../resources/messages/left-out-words.ts";
 import { firstIdAt } from "../lib/first-id.ts";
 import { DAY_SECONDS, HOUR_SECONDS } from "../lib/durations.ts";
 
@@ -16,7 +15,7 @@ export interface SenderFacts {
 
 export type SenderVerdict =
   | { accepted: true; authority: Authority; no_reply_reason: string | null }
-  | { accepted: false; authority: Authority; reason: "auth_failed" | "not_allowlisted"; text: string };
+  | { accepted: false; authority: Authority; reason: "auth_failed" | "not_allowlisted" };
 
 type Person = Pick<UserRow, "email" | "email_verified">;
 
@@ -30,18 +29,16 @@ export function judgeSender(inbox: InboxRow, user: Person, sender: SenderFacts):
     if (isOwner) return { accepted: true, authority: "owner", no_reply_reason: null };
     if (listed) return { accepted: true, authority: "listed", no_reply_reason: null };
     if (allowlist.length === 0) return { accepted: true, authority: "stranger", no_reply_reason: null };
-    return { accepted: false, authority: "stranger", reason: "not_allowlisted", text: NOT_ALLOWLISTED };
+    return { accepted: false, authority: "stranger", reason: "not_allowlisted" };
   }
-  if (isOwner || listed)
-    return { accepted: false, authority: "unauthenticated", reason: "auth_failed", text: AUTH_FAILED };
+  if (isOwner || listed) return { accepted: false, authority: "unauthenticated", reason: "auth_failed" };
   if (allowlist.length > 0)
     return {
       accepted: false,
       authority: "unauthenticated",
       reason: "not_allowlisted",
-      text: NOT_ALLOWLISTED,
     };
-  const no_reply_reason = policy.reply_to_unauthenticated ? null : UNPROVEN;
+  const no_reply_reason = policy.reply_to_unauthenticated ? null : "sender_unauthenticated";
   return { accepted: true, authority: "unauthenticated", no_reply_reason };
 }
 
@@ -71,11 +68,6 @@ export function authorityNow(
   const now = judgeAgain(inbox, user, { sender, authority }).authority;
   return RANK.indexOf(now) < RANK.indexOf(authority) ? now : authority;
 }
-
-const AUTH_FAILED =
-  "The sender's address could not be authenticated (neither DMARC nor an aligned DKIM signature passed). " +
-  "Send it through the mail provider of that address.";
-const NOT_ALLOWLISTED = "This address accepts mail from listed senders only. Ask its owner to list yours.";
 
 /** The sentence of the first cap of decision L.5d that this mail would break, or null. */
 export async function brokenCap(

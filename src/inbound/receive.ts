@@ -9,7 +9,7 @@ import { isLarge } from "../lib/threads-by-size.ts";
 import type { WorkOutcome } from "../lib/worker-pool.ts";
 import { senderParty } from "../mail/reading/front-relay.ts";
 import { headerBytes } from "../mail/reading/header-block.ts";
-import type { RefusalReason } from "../metrics.ts";
+import { refusalFor, type RefusalReason } from "../reasons.ts";
 import { classifyMail } from "../mail/reading/machine-mail.ts";
 import { noteBounce } from "./bounces.ts";
 import {
@@ -65,7 +65,7 @@ export async function receiveMail(app: App, delivery: Delivery): Promise<Recepti
   if (fault !== null) return refuse(app, delivery, { ...fault, subject, rfc_message_id });
   if (author === null) return takeNotification(app, delivery, examination);
   if (author.identity.problem === "temporary")
-    return putOff(app, delivery, { reason: "dns_unanswered", answer: UNDECIDED });
+    return putOff(app, delivery, { reason: "dns_unanswered", answer: refusalFor("dns_unanswered") });
   const mail = await judge(app, delivery, { ...examination, author });
   const { identity, from_address: sender } = mail;
   const known = { subject, rfc_message_id, sender, identity };
@@ -100,7 +100,7 @@ async function noteWhom(
 /** A mail that is larger than `smtp.max_message_bytes`, of which the text was never kept. */
 export async function refuseOversize(app: App, delivery: Omit<Delivery, "raw">): Promise<Reception> {
   const text = `The mail is larger than ${app.config.smtp.max_message_bytes} bytes, the most this server takes.`;
-  return refuse(app, { ...delivery, raw: Buffer.alloc(0) }, { ...TOO_LARGE, text });
+  return refuse(app, { ...delivery, raw: Buffer.alloc(0) }, refusalFor("too_large", text));
 }
 
 /** What takes longer than a moment is read on a thread that can be ended: whatever it is, it holds up nobody else. */
@@ -131,7 +131,7 @@ async function examine(app: App, delivery: Delivery): Promise<Examination | Rece
     return TOO_LONG_TO_READ;
   } catch (error) {
     app.log.error({ err: error, ...about }, "a mail could not be read; its sender was asked to try again");
-    return UNREADABLE;
+    return refusalFor("unreadable");
   }
 }
 
@@ -154,28 +154,18 @@ function noteVerifierFault(app: App, examination: Examination, about: object): E
   return examination;
 }
 
-const TOO_LONG_TO_READ: Reception = {
-  code: 451,
-  enhanced: "4.3.0",
-  text: "The mail could not be read in the time that one may take; please send it in a simpler form, or try again later",
-};
-const UNREADABLE: Reception = {
-  code: 451,
-  enhanced: "4.3.0",
-  text: "The mail could not be read; please send it in a simpler form, or try again later",
-};
-const UNDECIDED: Reception = {
-  code: 451,
-  enhanced: "4.7.0",
-  text: "The sender's address cannot be checked because DNS does not answer; please try again later",
-};
-const TOO_LARGE = { code: 552, enhanced: "5.3.4", reason: "too_large" } as const;
+const TOO_LONG_TO_READ = refusalFor(
+  "unreadable",
+  "The mail could not be read in the time that one may take; please send it in a simpler form, or try again later",
+);
 const DMARC_REJECTED = {
-  code: 550,
+  ...refusalFor(
+    "auth_failed",
+    "The mail fails DMARC, and the policy of the sender's domain asks to reject it",
+  ),
+  // RFC 7372 §3.2.
   enhanced: "5.7.26",
-  reason: "auth_failed",
-  text: "The mail fails DMARC, and the policy of the sender's domain asks to reject it",
-} as const;
+};
 
 async function takeNotification(
   app: App,

@@ -1,8 +1,8 @@
+import { refusalFor } from "../reasons.ts";
 import { domainToASCII } from "node:url";
 import type { App } from "../app.ts";
 import { freeFor, type Storage } from "../resources/billing/storage.ts";
 import { isOwnDomain } from "../resources/domains/domains.ts";
-import { PAUSED_ANSWER } from "../resources/inboxes/pause.ts";
 import { splitAddress, withoutQuotes } from "../lib/mail-address.ts";
 import { notePutOff, putOffReason } from "./decide.ts";
 import { tellOfFull, tellOfPaused } from "./full-inbox.ts";
@@ -48,7 +48,7 @@ async function refuseIfPaused(
   if (row.paused !== "refuse") return undefined;
   notePutOff(app, coming, { reason: "inbox_paused" });
   await tellOfPaused(app, row, coming.mail_from);
-  return PAUSED_ANSWER;
+  return refusalFor("inbox_paused");
 }
 
 function putOff(app: App, coming: Coming, refusal: Reception | undefined): Refusal | undefined {
@@ -76,7 +76,7 @@ function hasRoomForAny({ config: { smtp } }: App, storage: Storage): boolean {
   return freeFor(storage, "strangers") >= smtp.max_message_bytes;
 }
 
-const UNKNOWN: Refusal = { code: 550, enhanced: "5.1.1", text: "There is no such address here" };
+const UNKNOWN = refusalFor("unknown_recipient");
 const NOT_OURS: Refusal = {
   code: 550,
   enhanced: "5.7.1",

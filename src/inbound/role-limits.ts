@@ -1,3 +1,4 @@
+import { refusalFor } from "../reasons.ts";
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import { takeTurn } from "../db/rate-limits.ts";
@@ -17,15 +18,17 @@ const UNPROVEN = "role-mail:unproven";
 const SENDER = "role-mail:sender";
 
 const COME_LATER: Reception = {
-  code: 451,
-  enhanced: "4.7.1",
-  text: "The operator has been written to often enough this hour; please try again later",
+  ...refusalFor(
+    "rate_limited",
+    "The operator has been written to often enough this hour; please try again later",
+  ),
   limit: `${RULE.limit} mails to postmaster and abuse in an hour`,
 };
 const SENDER_COMES_LATER: Reception = {
-  code: 451,
-  enhanced: "4.7.1",
-  text: `The operator takes no more than ${SENDER_RULE.limit} mails in an hour from one domain, from one mailbox of a public provider, or from one network where the sender is not proven; please try again later`,
+  ...refusalFor(
+    "rate_limited",
+    `The operator takes no more than ${SENDER_RULE.limit} mails in an hour from one domain, from one mailbox of a public provider, or from one network where the sender is not proven; please try again later`,
+  ),
   limit: `${SENDER_RULE.limit} mails to postmaster and abuse in an hour from one domain or network`,
 };
 

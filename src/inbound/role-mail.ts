@@ -1,3 +1,4 @@
+import { refusalFor } from "../reasons.ts";
 import { asCode } from "../trust/shown/as-code.ts";
 import { findAdministrator } from "../resources/accounts/administrator.ts";
 import type { App } from "../app.ts";
@@ -100,16 +101,11 @@ export function noteReport(app: App, report: DomainReport): void {
   app.log.info({ ...report }, `a ${report.report === "tls" ? "TLS" : "DMARC"} report came in`);
 }
 
-const TOO_LARGE: Reception = {
-  code: 552,
-  enhanced: "5.3.4",
-  text: "Mail to postmaster and abuse may have 15 MB at most",
-};
-const FULL: Reception = {
-  code: 452,
-  enhanced: "4.2.2",
-  text: "The operator's account has no room for the mail; the operator has been told, please try again later",
-};
+const TOO_LARGE = refusalFor("too_large", "Mail to postmaster and abuse may have 15 MB at most");
+const FULL = refusalFor(
+  "storage_full",
+  "The operator's account has no room for the mail; the operator has been told, please try again later",
+);
 
 /** Nobody is to be told about reports and answers of machines: two of them would write to each other for ever. */
 function isMachine(kind: MailClass): boolean {

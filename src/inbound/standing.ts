@@ -1,3 +1,4 @@
+import type { LeftOutReason } from "../reasons.ts";
 import type { App } from "../app.ts";
 import type { Db } from "../db/database.ts";
 import type { Authority, InboxRow, UserRow } from "../db/schema.ts";
@@ -29,7 +30,7 @@ export interface Standing {
   /** What it may spend, which is less than its sender may where a machine wrote it or nobody vouches for it. */
   authority: Authority;
   /** Why it gets no answer, or is not even worked on, where a machine wrote it. */
-  soft: string | null;
+  soft: LeftOutReason | null;
   skipped: boolean;
   /** It may be anybody's, and its inbox works on no such mail. */
   unproven: boolean;
@@ -73,7 +74,10 @@ function isUnproven({ accepted, authority }: SenderVerdict, policy: InboundPolic
 }
 
 /** A mark that may be anybody's does not keep the owner and listed senders from being answered. */
-function softOf(kind: Examined["kind"], standing: Pick<Standing, "verdict" | "vouched">): string | null {
+function softOf(
+  kind: Examined["kind"],
+  standing: Pick<Standing, "verdict" | "vouched">,
+): LeftOutReason | null {
   if (kind.kind !== "soft" || (kind.doubtful && isOfHousehold(standing))) return null;
   return kind.reason;
 }

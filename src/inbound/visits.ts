@@ -1,3 +1,4 @@
+import { refusalFor } from "../reasons.ts";
 import type { App } from "../app.ts";
 import { clientNetwork, inNetworks } from "../net/networks.ts";
 import type { RateRule } from "../lib/rate-limit.ts";
@@ -57,7 +58,8 @@ export function createVisits(app: App): Visits {
       };
       open.set(id, visit);
       if (visit.known) return undefined;
-      if (count > most) return { ...PATIENCE, text: `Too many connections from ${address}; ${LATER}` };
+      if (count > most)
+        return refusalFor("too_many_connections", `Too many connections from ${address}; ${LATER}`);
       const refused = refuseOverRate(app, CONNECTIONS, address);
       if (!refused && dnsbl.length > 0) visit.listing = findListing(app, address);
       return refused;
@@ -108,7 +110,7 @@ export async function whileAwaited<Answer>(
 export function refuseOverUnknown(visit: Visit): Turned | undefined {
   visit.unknown += 1;
   return visit.unknown > MAX_UNKNOWN_RECIPIENTS && !visit.known
-    ? { code: 421, enhanced: "4.7.0", text: `Too many recipients that are not here; ${LATER}` }
+    ? { ...refusalFor("unknown_recipient", `Too many recipients that are not here; ${LATER}`), ...GOOD_BYE }
     : undefined;
 }
 
@@ -120,11 +122,12 @@ export async function refuseListed(
   const { zone, reason } = (await listing) ?? {};
   if (zone === undefined) return undefined;
   const text = `Mail from ${address} is not taken: it is on the block list ${zone}. ${reason}`.trim();
-  return { code: 554, enhanced: "5.7.1", text };
+  return refusalFor("block_list", text);
 }
 
 const LATER = "please try again later";
-const PATIENCE = { code: 421, enhanced: "4.7.0" } as const;
+/** The connection ends with it (RFC 5321 §4.2.3). */
+const GOOD_BYE = { code: 421, enhanced: "4.7.0" } as const;
 
 interface Rate {
   name: "smtp_connections_per_ip_minute" | "smtp_mails_per_ip_hour";
@@ -135,17 +138,17 @@ interface Rate {
 const CONNECTIONS: Rate = {
   name: "smtp_connections_per_ip_minute",
   window_seconds: MINUTE_SECONDS,
-  refusal: (limit) => ({ ...PATIENCE, text: `More than ${limit} connections in a minute; ${LATER}` }),
+  refusal: (limit) => ({
+    ...refusalFor("rate_limited", `More than ${limit} connections in a minute; ${LATER}`),
+    ...GOOD_BYE,
+  }),
 };
 
 const MAILS: Rate = {
   name: "smtp_mails_per_ip_hour",
   window_seconds: HOUR_SECONDS,
-  refusal: (limit) => ({
-    code: 451,
-    enhanced: "4.7.1",
-    text: `More than ${limit} mails in an hour from your address; ${LATER}`,
-  }),
+  refusal: (limit) =>
+    refusalFor("rate_limited", `More than ${limit} mails in an hour from your address; ${LATER}`),
 };
 
 function refuseOverRate(app: App, rate: Rate, address: string): Turned | undefined {

@@ -1,3 +1,4 @@
+import type { FailureReason } from "../reasons.ts";
 import type { ToolFile } from "../trust/guard/tool.ts";
 import type { App, PrivateAnswer } from "../app.ts";
 import type { OpenConnection } from "../resources/connections/connections.ts";
@@ -49,7 +50,7 @@ export type Ending =
       /** Nothing was done that costs a credit. */
       free?: true;
     }
-  | { state: "failed"; reason: string; error: string };
+  | { state: "failed"; reason: FailureReason; error: string };
 
 export interface Run {
   job: Job;

@@ -1,3 +1,4 @@
+import type { FailureReason } from "../reasons.ts";
 import type { App } from "../app.ts";
 import { releaseCredit } from "../resources/billing/ledger.ts";
 import type { Db } from "../db/database.ts";
@@ -18,7 +19,7 @@ const BROKEN =
 
 /** Why a message ends as failed without a run that says so. */
 export interface Failure {
-  reason: string;
+  reason: FailureReason;
   error: string;
 }
 

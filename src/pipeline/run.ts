@@ -166,7 +166,7 @@ async function endWithoutContent(app: App, job: Job<"route_message">, { lost, ro
   if (row) app.log.error("the row of a mail cannot be read: its message is given up, and its job kept");
   await app.write(async (tx) => {
     await (row ? buryJob(tx, job, error) : finishJob(tx, job));
-    await failMessage(app, tx, job, { reason: lost.code, error });
+    await failMessage(app, tx, job, { reason: "content_lost", error });
   });
 }
 

@@ -1,5 +1,4 @@
 import type { InboxRow, MessageRow } from "../db/schema.ts";
-import { UNPROVEN } from "../resources/messages/left-out-words.ts";
 import { hasAuthority } from "../resources/messages/authority.ts";
 import type { RunSettings } from "./settings.ts";
 
@@ -13,7 +12,7 @@ const MACHINE =
   "a program wrote it, or it was sent to many. Such mail is never answered, or two programs might answer each other for ever.";
 
 const REASONS: Record<string, string> = {
-  [UNPROVEN]:
+  sender_unauthenticated:
     "nothing shows that it is from its sender, and whoever was named would get a mail that they never asked for. “Answer strangers whose address cannot be verified” of the inbox (inbound_policy.reply_to_unauthenticated) has such mail answered.",
   address_rotated: "the inbox has a new address since, which a stranger is not told.",
 };

@@ -1,3 +1,4 @@
+import type { FailureReason } from "../reasons.ts";
 import type { App } from "../app.ts";
 import { planFeatures } from "../resources/billing/plans.ts";
 import { cardsOf, textsOf } from "../resources/contexts/match.ts";
@@ -43,7 +44,7 @@ export interface Understanding {
   targets: Target[];
   steps: StepDraft[];
   /** Why it cannot be done. */
-  refusal: { reason: string; error: string } | null;
+  refusal: { reason: FailureReason; error: string } | null;
 }
 
 /** Reads the instruction of a message: its command, its settings, and the standing documents it is done by. */

@@ -1,3 +1,4 @@
+import { refusalFor } from "../reasons.ts";
 import type { AddressInfo } from "node:net";
 import { SMTPServer, type SMTPServerOptions, type SMTPServerSession } from "smtp-server";
 import type { App } from "../app.ts";
@@ -226,8 +227,7 @@ function envelopeOf(
 
 /** The database or the disk said no: the client keeps the mail and tries again. */
 function localFault(app: App, error: unknown, client: ReturnType<typeof clientOf>): Reception {
-  const text = "The mail cannot be stored right now; please try again later";
-  const answer: Reception = { code: 451, enhanced: "4.3.0", text };
+  const answer = refusalFor("storage");
   // A client that left in the middle of its mail is no fault of ours, and hears no answer.
   if ((error as NodeJS.ErrnoException).code === "ECONNECTION") return answer;
   // The database says itself, once, what is wrong with its disk.

@@ -1,3 +1,4 @@
+import { refusalFor } from "../reasons.ts";
 import type { SMTPServerDataStream } from "smtp-server";
 import { createArrivals } from "../net/arrivals.ts";
 import type { Reception } from "../inbound/receive.ts";
@@ -34,21 +35,11 @@ export function createMailReader(max_message_bytes: number): MailReader {
     if (inTime && stream.sizeExceeded) return take(null);
     // It counts until it has been answered: those that wait to be read fill the memory as those that come in do.
     if (inTime && !mail.dropped) return await take(mail.take());
-    onPutOff(inTime ? "crowded" : "too_slow");
-    return inTime ? CROWDED : TOO_SLOW;
+    const reason = inTime ? "crowded" : "too_slow";
+    onPutOff(reason);
+    return refusalFor(reason);
   };
 }
-
-const TOO_SLOW: Reception = {
-  code: 421,
-  enhanced: "4.4.2",
-  text: "The mail took too long to arrive; please try again",
-};
-const CROWDED: Reception = {
-  code: 452,
-  enhanced: "4.3.1",
-  text: "Too many large mails are arriving at once; please try again later",
-};
 
 /** False when the stream has not ended after `ms`; it is destroyed then. */
 async function readWithin(

@@ -10,7 +10,7 @@ test("q finds what stands in subject, sender, instruction or result, in upper or
     { sender: "invoices@example.com" },
     { instruction: "Pay this INVOICE" },
     { result: "The invoice is paid." },
-    { error: "invoice", reason: "invoice", model: "invoice" },
+    { error: "invoice", reason: "internal", model: "invoice" },
     { subject: "ÄRGER über Größe" },
     { subject: "100% of a_b\\c" },
   ]);

@@ -248,7 +248,8 @@ test("each state is shown as decided: in the activity, and to one who polls", as
     ["skipped", "rejected", "skipped: Why.", "skipped", "Why."],
   ];
   for (const [state, status, error, routing, routing_error] of cases) {
-    const ended = state === "received" || state === "done" ? {} : { error: "Why.", reason: "loop_cap" };
+    const ended =
+      state === "received" || state === "done" ? {} : { error: "Why.", reason: "loop_cap" as const };
     const [row] = await storeMessages(t, ada.user, [{ ...ended, state, inbox_id, subject: "About" }]);
     const [item] = (await ada.get(`/messages?status=${status}&limit=1`)).body.items;
     expect(item).toMatchObject({ message_id: row?.id, status, error, result: "" });

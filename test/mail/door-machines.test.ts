@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { leftOutWords } from "../../src/resources/messages/left-out-words.ts";
+import { leftOutWords } from "../../src/reasons.ts";
 import { freshId, mailroom, type RoomMail } from "../support/mailroom.ts";
 
 const BOB = "Bob <bob@example.org>";

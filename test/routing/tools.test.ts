@@ -203,7 +203,7 @@ describe("a target", () => {
     const { body } = await room.owner.post("/v1/messages", { instruction });
     expect(body).toMatchObject({ status: "failed", credits: { charged: 0 } });
     expect(body.error).toContain(words);
-    expect((await room.newest()).reason).toBe(reason);
+    expect(await room.newest()).toMatchObject({ reason });
     expect(room.model.requests).toEqual([]);
   });
 

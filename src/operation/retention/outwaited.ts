@@ -16,7 +16,7 @@ const FAILURE = {
   reason: "paused_too_long",
   error:
     "The inbox was paused for longer than it keeps what it gets, so the mail was never worked on. Send it again.",
-};
+} as const;
 
 /** Ends mail that waits in a paused inbox for longer than its messages are kept: nobody would find what came of it. */
 export async function endOutwaited(shift: Shift): Promise<void> {

@@ -12,14 +12,6 @@ export function refusePaused({ paused }: Pick<InboxRow, "paused">): void {
   });
 }
 
-/** What the server of a sender hears of an inbox that is paused, and has its mail wait there. */
-export const PAUSED_ANSWER = {
-  code: 450,
-  // RFC 3463 §3.3: the mailbox is disabled, and not accepting messages.
-  enhanced: "4.2.1",
-  text: "The owner of this address has paused it; please try again later",
-} as const;
-
 /** In the transaction by which an inbox goes on, or ends. */
 export async function resumeLater(app: App, tx: Db, inbox_id: string): Promise<void> {
   await enqueue(app, tx, { kind: "resume_inbox", payload: { inbox_id } });

@@ -1,3 +1,4 @@
+import { type LeftOutReason, manyWords, type RefusalReason } from "../../reasons.ts";
 import type { App } from "../../app.ts";
 import { afterCommit, type Db } from "../../db/database.ts";
 import { insertRow, prepared } from "../../db/prepared.ts";
@@ -10,7 +11,7 @@ import { HOUR_SECONDS } from "../../lib/durations.ts";
 export interface MoreMails {
   inbox: InboxRow;
   state: "rejected" | "skipped";
-  reason: string;
+  reason: RefusalReason | LeftOutReason;
 }
 
 /**
@@ -49,26 +50,6 @@ const update = prepared((db, row: Pick<MessageRow, "id" | "mails" | "error" | "c
     .where("id", "=", row.id),
 );
 
-const WORDS: Record<string, string> = {
-  auth_failed: "they claim to be from the owner or a listed sender, and nothing proves it",
-  auto_reply: "they are answers of machines",
-  auto_submitted: "machines wrote them",
-  bad_from: "they do not name one sender",
-  bounce: "they are reports about mail that could not be delivered",
-  bulk: "they were sent to many",
-  inbox_paused: "the inbox is paused, and has them come later",
-  loop: "they went round in circles",
-  loop_cap: "their senders had written too often, or the same text too often",
-  malformed_header: "their headers can be read in two ways",
-  mailing_list: "they came through mailing lists",
-  no_reply_sender: "their senders take no answers",
-  not_allowlisted: "their senders are not on the list of the inbox",
-  repeated_field: "they have header fields twice that may be there once",
-  sender_unauthenticated: "nothing shows that they are from whom they say",
-  storage_full: "the account had no room for them",
-  too_large: "they are too large",
-};
-
 function sentenceOf({ state, reason }: MoreMails, mails: number, hour: number): string {
   const clock = new Date(hour * HOUR_SECONDS * 1_000)
     .toISOString()
@@ -76,11 +57,8 @@ function sentenceOf({ state, reason }: MoreMails, mails: number, hour: number): 
   const since = `in the hour from ${clock} UTC`;
   const many = mails === 1 ? "1 mail" : `${mails} mails`;
   const were = mails === 1 ? "was" : "were";
-  if (reason === DUPLICATE)
+  if (reason === "duplicate")
     return `${many} that had come before ${were} not worked on again ${since}; what became of the first has been deleted.`;
   const done = state === "rejected" ? "refused" : "left out";
-  return `${many} more, not listed one by one, ${were} ${done} ${since}: ${WORDS[reason] ?? reason}.`;
+  return `${many} more, not listed one by one, ${were} ${done} ${since}: ${manyWords(reason)}.`;
 }
-
-/** The reason of mails that came again after the message of the first had been deleted. */
-export const DUPLICATE = "duplicate";

@@ -1,4 +1,4 @@
-import { leftOutWords } from "../../../resources/messages/left-out-words.ts";
+import { leftOutWords } from "../../../reasons.ts";
 import type { Story } from "../../api/shapes.ts";
 
 type Facts = Pick<Story, "authority" | "auth" | "error" | "reason" | "source" | "status">;

@@ -1,4 +1,4 @@
-import type { RefusalReason } from "../../../metrics.ts";
+import { REFUSALS } from "../../../reasons.ts";
 import { STATUSES } from "../activity/words.ts";
 import { DAY_SECONDS, HOUR_SECONDS, MINUTE_SECONDS } from "../../../lib/durations.ts";
 
@@ -33,31 +33,7 @@ export const MAIL_WORDS: Record<string, string> = {
   suppressed: "Not sent",
 };
 
-const REFUSAL_WORDS: Record<RefusalReason, string> = {
-  inbox_paused: "Its inbox was paused",
-  sender_unauthenticated: "Nothing proved who sent it, and its inbox works on no such mail",
-  auth_failed: "Nothing proved who sent it",
-  bad_from: "No single sender in it",
-  block_list: "The other server is on a block list",
-  crowded: "Too many mails at once",
-  dns_unanswered: "The DNS did not answer",
-  gone: "The inbox was deleted meanwhile",
-  loop: "Sent in a circle",
-  malformed_header: "A header that can be read in two ways",
-  not_allowlisted: "The sender is not on the inbox's list",
-  rate_limited: "Too many from one place in a short time",
-  repeated_field: "A header twice that may be there once",
-  reports_only: "Written to an address for delivery reports",
-  storage: "The disk of this server was full or broken",
-  storage_full: "The account that it was for had no room left",
-  too_large: "Too large",
-  too_many_connections: "Too many connections from one place",
-  too_slow: "Took too long to arrive",
-  unknown_recipient: "No such address here",
-  unreadable: "Took too long to read",
-};
-
 /** Why the server did not take a mail, by a reason of its figures. */
 export function refusalWords(reason: string): string {
-  return (REFUSAL_WORDS as Record<string, string>)[reason] ?? reason;
+  return (REFUSALS as Record<string, { shown: string }>)[reason]?.shown ?? reason;
 }
