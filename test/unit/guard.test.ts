@@ -54,6 +54,69 @@ test("every integration has its name to itself", () => {
   expect([...OWN_TARGETS]).toEqual(["ai", ...INTEGRATION_KINDS]);
 });
 
+describe("an address names itself alone", () => {
+  const EVIL = "http://evil.example/x";
+  const read = (url: string, trusted_text: string) =>
+    objection({ tool: toolOf({ read_only: true }), args: { url }, trusted_text });
+
+  test.each([
+    ["as a parameter", `http://a.example/?u=${EVIL}`],
+    ["behind a letter that is glued to it", `看http://a.example/?u=${EVIL}`],
+    ["behind a mark that is glued to it", `*http://a.example/?u=${EVIL}`],
+    ["behind a name without a scheme", `*a.example/?u=${EVIL}`],
+    ["behind a port", `a.example:80?u=${EVIL}`],
+    ["behind a host of this machine", `localhost:80/?u=${EVIL}`],
+    ["behind a number", `192.0.2.1/?u=${EVIL}`],
+    ["behind one slash", `https:/a.example?u=${EVIL}`],
+    ["behind no slash", `http:a.example?u=${EVIL}`],
+    ["behind no scheme", `//a.example/?u=${EVIL}`],
+    ["in a mail that it would write", `mailto:ann@b.example?body=${EVIL}`],
+    ["in round brackets", `http://a.example/(${EVIL})`],
+    ["in square brackets", `http://a.example/[${EVIL}]`],
+    ["in braces", `http://a.example/{${EVIL}}`],
+    ["in apostrophes", `http://a.example/?u='${EVIL}'`],
+    ["behind a bar", `http://a.example/|${EVIL}`],
+    ["behind an encoded blank", `http://a.example/?q=%20${EVIL}`],
+    ["behind one that is encoded twice", `http://a.example/?q=%2520${EVIL}`],
+    ["behind an encoded line break", `http://a.example/?q=%0A${EVIL}`],
+    ["behind an encoded no-break space", `http://a.example/?q=%C2%A0${EVIL}`],
+    ["in encoded brackets", `http://a.example/?q=%3C${EVIL}%3E`],
+    ["behind an encoded quotation mark", `http://a.example/?q=%22${EVIL}`],
+    ["behind a blank of HTML", `http://a.example/?q=&#32;${EVIL}`],
+    ["behind a blank of JSON", `http://a.example/?q=\\u0020${EVIL}`],
+    ["where the scheme is encoded", `http%3A//a.example/?q=%20${EVIL}`],
+    ["in quotation marks that programs leave out", `~"http://a.example/${EVIL}`],
+    ["far behind its beginning", `http://a.example/${"y".repeat(3_000)}?u=${EVIL}`],
+  ])("and no other one, %s", (_where, trusted_text) => {
+    expect(read(EVIL, trusted_text)).toContain("evil.example");
+    expect(read(EVIL, `${trusted_text} and ${EVIL}`)).toBeNull();
+  });
+
+  test.each([
+    `See ${EVIL}.`,
+    `(see ${EVIL})`,
+    `[this](${EVIL})`,
+    `Link:${EVIL}`,
+    `URL=${EVIL}`,
+    `<${EVIL}>`,
+    `看看${EVIL}`,
+    `*${EVIL}*`,
+    `and/or ${EVIL}`,
+    `http://a.example/x ${EVIL}`,
+    `"http://a.example/x","${EVIL}"`,
+    "http%3A//evil.example/x",
+  ])("and is named as it stands in %s", (trusted_text) => {
+    expect(read(EVIL, trusted_text)).toBeNull();
+  });
+
+  test.each(["bob@a.example,ann@b.example", "mailto:ann@b.example", "Ann <ann@b.example>"])(
+    "as a mail address does in %s",
+    (trusted_text) => {
+      expect(read("ann@b.example", trusted_text)).toBeNull();
+    },
+  );
+});
+
 describe("what a run may use", () => {
   const used = (asked: Partial<Asked>) => TARGETS.filter(GUARD.powersOf({ ...NOBODY, ...asked }).mayUse);
 

@@ -282,8 +282,9 @@ function stands(trusted: string, url: string): boolean {
     for (let at = trusted.indexOf(wanted); at !== -1; at = trusted.indexOf(wanted, at + 1)) {
       const behind = trusted.slice(at + wanted.length, at + wanted.length + 20);
       // Narrower since: an address names nothing that stands within it.
-      const word = /[^\s<>"'(){}[\]|]*$/.exec(trusted.slice(0, at))?.[0] ?? "";
-      if (/^[a-z][a-z0-9+.-]*:\/\/(?!(?:www\.)?$)|^[\w.-]+\.[a-z]{2,}[/?#]/.test(word)) continue;
+      const word = /[^\s<>"]*$/.exec(trusted.slice(0, at))?.[0] ?? "";
+      const before = word.replace(/(?:(?<![a-z0-9+.-])[a-z][a-z0-9+.-]*:)?\/{0,2}(?:www\.)?$/, "");
+      if (/:\/|\/\/|\b(?:https?|ftps?|wss?|file):|\.[\p{L}\p{N}-]{2,}(?::\d+)?[/?#]/u.test(before)) continue;
       if (!/[\w@.%+-]/.test(trusted.charAt(at - 1)) && /^\/?[.,;:!?)\]}>'"*_]*(?!\S)/.test(behind))
         return true;
     }

@@ -1,3 +1,4 @@
+import { isInsideAddress } from "./inside-address.ts";
 import { standsBetween } from "./stands-between.ts";
 import type { Place } from "./tool.ts";
 
@@ -15,6 +16,8 @@ export function wholeName({ place, number }: Numbered): string {
 const AT_PLACE = ["#", "/issues/", "/-/issues/", "/work_items/", "/-/work_items/", "/pull/", "/pulls/"];
 const AFTER = /^(?![\w-]|[.,:/]\d)/;
 const MAX_NOUN_CHARS = 40;
+const MAX_HOST_CHARS = 200;
+const HOST_BEFORE = /(?:https?:\/\/)?[a-z0-9.:-]{1,150}\/$/;
 /** What people call it, in the languages that the most instructions are in. Numbers alone count or date other things. */
 const NOUN =
   /(?<![\p{L}\p{N}])(?:issue|issues|ticket|tickets|bug|bugs|pr|pull request|request|vorgang|fehler|anfrage|demande|incidencia|problema|segnalazione|solicitud)[\s-]{0,3}(?:(?:no|nr|number|nummer|numéro|numero|número|n°|nº)\.?)?[\s:]{0,3}$/u;
@@ -31,11 +34,20 @@ export function isNamedNumber(
   if (places.some(({ id, name }) => name === null && id.toLowerCase() === wholeName({ ...one, place })))
     return true;
   const trusted = trusted_text.toLowerCase();
+  // The beginning of the path of an address, or in no address at all.
+  const isOnItsPage = (at: number): boolean => {
+    const host = HOST_BEFORE.exec(trusted.slice(Math.max(0, at - MAX_HOST_CHARS), at))?.[0] ?? "";
+    return !isInsideAddress(trusted, at - host.length);
+  };
   const stands = (wanted: string, before: RegExp, accepts: (at: number) => boolean = () => true): boolean =>
     standsBetween(trusted, wanted, { before, after: AFTER, accepts });
   return (
-    AT_PLACE.some((between) => stands(`${place}${between}${number}`, /[\w.@-]/)) ||
-    stands(`#${number}`, /[\w/.&#-]/) ||
-    stands(number, /[\w/.,#-]/, (at) => NOUN.test(trusted.slice(Math.max(0, at - MAX_NOUN_CHARS), at)))
+    AT_PLACE.some((between) => stands(`${place}${between}${number}`, /[\w.@-]/, isOnItsPage)) ||
+    stands(`#${number}`, /[\w/.&#-]/, (at) => !isInsideAddress(trusted, at)) ||
+    stands(
+      number,
+      /[\w/.,#-]/,
+      (at) => NOUN.test(trusted.slice(Math.max(0, at - MAX_NOUN_CHARS), at)) && !isInsideAddress(trusted, at),
+    )
   );
 }

@@ -28,7 +28,7 @@ export function isNamedPath(id: string, trusted: string, site: Site | undefined)
     standsBetween(trusted, id, {
       before: /[\w.@/\\-]/,
       after: /^(?![\w/\\-]|\.\w)/,
-      accepts: (at) => isPointedAt(id, trusted, at),
+      accepts: (at) => !isInsideAddress(trusted, at) && isPointedAt(id, trusted, at),
     })
   );
 }

@@ -1,3 +1,4 @@
+import { isInsideAddress } from "./inside-address.ts";
 import { isQuoted } from "./quoted.ts";
 import { standsBetween } from "./stands-between.ts";
 import { bareWord, wordsBefore, wordSet } from "./words.ts";
@@ -25,7 +26,8 @@ export function isTitleNamed(title: string, written: Written, others: string[] =
 export function isTitleQuoted(title: string, { trusted_text }: Written): boolean {
   const wanted = plain(title).toLowerCase();
   const text = plain(trusted_text).toLowerCase();
-  const quoted = (at: number): boolean => isQuoted(text, at, at + wanted.length);
+  const quoted = (at: number): boolean =>
+    isQuoted(text, at, at + wanted.length) && !isInsideAddress(text, at);
   return standsBetween(text, wanted, { before: /[.@-]/, after: /^/, accepts: quoted });
 }
 
@@ -114,6 +116,7 @@ function isPointedAtAlone(title: string, text: string, others: string[]): boolea
   const isOne = (at: number): boolean =>
     at < MAX_POINTING_CHARS &&
     isOneAt(title, text, at) &&
+    !isInsideAddress(text, at) &&
     !longer.some((other) => isPartOf(other, title, { text, at }));
   return pointsAt(text, title, isOne, false) && !others.some((other) => isPaddedOut(title, other, text));
 }

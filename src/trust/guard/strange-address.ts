@@ -1,6 +1,6 @@
 import { isPublicName } from "../../net/domain-owner.ts";
 import { asRead } from "./as-read.ts";
-import { isInsideAddress } from "./inside-address.ts";
+import { isInsideAddress, readKeepingAddresses } from "./inside-address.ts";
 import { MAX_HOST_CHARS, isFileName, isOddAddress, isOddRecipient } from "./odd-address.ts";
 import { LOOK_CHARS, TOO_MUCH, textsIn } from "./packed/texts.ts";
 import { isProseKey, recipientsIn, wordsOf } from "./prose.ts";
@@ -54,7 +54,7 @@ let lastKnown: { of: string; known: Known } = { of: "", known: { text: "\n", low
 /** The trusted text as it stands and as programs read it. A run asks about the same one again and again. */
 function knownIn(trusted_text: string): Known {
   if (lastKnown.of !== trusted_text) {
-    const text = `${trusted_text}\n${asRead(trusted_text)}`;
+    const text = `${trusted_text}\n${readKeepingAddresses(trusted_text)}`;
     lastKnown = { of: trusted_text, known: { text, lower: lowered(text) } };
   }
   return lastKnown.known;
@@ -79,7 +79,8 @@ function standsIn({ text, lower }: Known, place: string): boolean {
   const path = BEFORE_PATH.exec(wanted)?.[0].length ?? 0;
   return standsBetween(lower, lowered(wanted), {
     before: /[\w@.%+-]/,
-    after: /^\/?[.,;:!?)\]}>'"*_]*(?!\S)/,
+    // What is encoded may end it, as a blank does where it is looked for in the arguments.
+    after: /^\/?[.,;:!?)\]}>'"*_]*(?![^\s\uE000])/,
     accepts: (at) => text.startsWith(wanted.slice(path), at + path) && !isInsideAddress(text, at),
   });
 }
